@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Atomics with the kernel's interface and, where the host's memory model allows it, no more
+//! ordering than the kernel's promises: a failed [`Atomic::cmpxchg`] orders nothing.
+
+#[cfg(loom)]
+use loom::sync::atomic as host;
+#[cfg(not(loom))]
+use std::sync::atomic as host;
+
+pub use ordering::Acquire;
+pub use ordering::Full;
+pub use ordering::Relaxed;
+pub use ordering::Release;
+
+/// The orderings, as types.
+pub mod ordering {
+    use super::host::Ordering as Host;
+
+    /// Orders nothing.
+    pub struct Relaxed;
+    /// What follows comes after the load.
+    pub struct Acquire;
+    /// What precedes comes before the store.
+    pub struct Release;
+    /// Both, and more.
+    pub struct Full;
+
+    /// Any ordering.
+    pub trait Ordering {
+        #[doc(hidden)]
+        const HOST: Host;
+    }
+
+    impl Ordering for Relaxed {
+        const HOST: Host = Host::Relaxed;
+    }
+    impl Ordering for Acquire {
+        const HOST: Host = Host::Acquire;
+    }
+    impl Ordering for Release {
+        const HOST: Host = Host::Release;
+    }
+    impl Ordering for Full {
+        const HOST: Host = Host::SeqCst;
+    }
+
+    /// The orderings of a load.
+    pub trait AcquireOrRelaxed: Ordering {}
+    impl AcquireOrRelaxed for Acquire {}
+    impl AcquireOrRelaxed for Relaxed {}
+
+    /// The orderings of a store.
+    pub trait ReleaseOrRelaxed: Ordering {}
+    impl ReleaseOrRelaxed for Release {}
+    impl ReleaseOrRelaxed for Relaxed {}
+}
+
+/// Types of which there are atomics.
+pub trait AtomicType: Copy {
+    #[doc(hidden)]
+    type Host;
+    #[doc(hidden)]
+    fn new(v: Self) -> Self::Host;
+    #[doc(hidden)]
+    fn load(a: &Self::Host, o: host::Ordering) -> Self;
+    #[doc(hidden)]
+    fn store(a: &Self::Host, v: Self, o: host::Ordering);
+    #[doc(hidden)]
+    fn xchg(a: &Self::Host, v: Self, o: host::Ordering) -> Self;
+    #[doc(hidden)]
+    fn cmpxchg(a: &Self::Host, old: Self, new: Self, o: host::Ordering) -> Result<Self, Self>;
+    #[doc(hidden)]
+    #[cfg(not(loom))]
+    fn as_ptr(a: &Self::Host) -> *mut Self;
+    #[doc(hidden)]
+    #[cfg(not(loom))]
+    fn get_mut(a: &mut Self::Host) -> &mut Self;
+}
+
+/// Types whose atomics can be added to.
+pub trait AtomicAdd<Rhs = Self>: AtomicType {
+    #[doc(hidden)]
+    fn fetch_add(a: &Self::Host, v: Rhs, o: host::Ordering) -> Self;
+    #[doc(hidden)]
+    fn fetch_sub(a: &Self::Host, v: Rhs, o: host::Ordering) -> Self;
+}
+
+macro_rules! atomic_types {
+    ($($ty:ty => $host:ident $($add:ident)?,)*) => {
+        $(
+            impl AtomicType for $ty {
+                type Host = host::$host;
+                fn new(v: Self) -> Self::Host {
+                    host::$host::new(v)
+                }
+                #[inline]
+                fn load(a: &Self::Host, o: host::Ordering) -> Self {
+                    a.load(o)
+                }
+                #[inline]
+                fn store(a: &Self::Host, v: Self, o: host::Ordering) {
+                    a.store(v, o)
+                }
+                #[inline]
+                fn xchg(a: &Self::Host, v: Self, o: host::Ordering) -> Self {
+                    a.swap(v, o)
+                }
+                #[inline]
+                fn cmpxchg(
+                    a: &Self::Host,
+                    old: Self,
+                    new: Self,
+                    o: host::Ordering,
+                ) -> Result<Self, Self> {
+                    a.compare_exchange(old, new, o, host::Ordering::Relaxed)
+                }
+                #[cfg(not(loom))]
+                fn as_ptr(a: &Self::Host) -> *mut Self {
+                    a.as_ptr()
+                }
+                #[cfg(not(loom))]
+                fn get_mut(a: &mut Self::Host) -> &mut Self {
+                    a.get_mut()
+                }
+            }
+            $(
+                impl $add for $ty {
+                    #[inline]
+                    fn fetch_add(a: &Self::Host, v: Self, o: host::Ordering) -> Self {
+                        a.fetch_add(v, o)
+                    }
+                    #[inline]
+                    fn fetch_sub(a: &Self::Host, v: Self, o: host::Ordering) -> Self {
+                        a.fetch_sub(v, o)
+                    }
+                }
+            )?
+        )*
+    };
+}
+atomic_types! {
+    bool => AtomicBool,
+    i32 => AtomicI32 AtomicAdd,
+    u32 => AtomicU32 AtomicAdd,
+    i64 => AtomicI64 AtomicAdd,
+    u64 => AtomicU64 AtomicAdd,
+    isize => AtomicIsize AtomicAdd,
+    usize => AtomicUsize AtomicAdd,
+}
+
+/// A memory location that several contexts may use at once.
+pub struct Atomic<T: AtomicType>(T::Host);
+
+impl<T: AtomicType> Atomic<T> {
+    /// One that holds `v`. (In the kernel this is `const`.)
+    pub fn new(v: T) -> Self {
+        Self(T::new(v))
+    }
+
+    /// Reads.
+    #[inline]
+    pub fn load<O: ordering::AcquireOrRelaxed>(&self, _: O) -> T {
+        T::load(&self.0, O::HOST)
+    }
+
+    /// Writes.
+    #[inline]
+    pub fn store<O: ordering::ReleaseOrRelaxed>(&self, v: T, _: O) {
+        T::store(&self.0, v, O::HOST)
+    }
+
+    /// Writes and returns what was there.
+    #[inline]
+    pub fn xchg<O: ordering::Ordering>(&self, new: T, _: O) -> T {
+        T::xchg(&self.0, new, O::HOST)
+    }
+
+    /// Writes `new` if `old` is there. Returns what was there; if it was not `old` as `Err`, and
+    /// without any ordering.
+    #[inline]
+    pub fn cmpxchg<O: ordering::Ordering>(&self, old: T, new: T, _: O) -> Result<T, T> {
+        T::cmpxchg(&self.0, old, new, O::HOST)
+    }
+
+    /// Adds, wrapping.
+    #[inline]
+    pub fn add<Rhs>(&self, v: Rhs, _: Relaxed)
+    where
+        T: AtomicAdd<Rhs>,
+    {
+        T::fetch_add(&self.0, v, host::Ordering::Relaxed);
+    }
+
+    /// Adds, wrapping, and returns what was there.
+    #[inline]
+    pub fn fetch_add<Rhs, O: ordering::Ordering>(&self, v: Rhs, _: O) -> T
+    where
+        T: AtomicAdd<Rhs>,
+    {
+        T::fetch_add(&self.0, v, O::HOST)
+    }
+
+    /// Subtracts, wrapping, and returns what was there.
+    #[inline]
+    pub fn fetch_sub<Rhs, O: ordering::Ordering>(&self, v: Rhs, _: O) -> T
+    where
+        T: AtomicAdd<Rhs>,
+    {
+        T::fetch_sub(&self.0, v, O::HOST)
+    }
+
+    /// The address of the value.
+    #[cfg(not(loom))]
+    pub fn as_ptr(&self) -> *mut T {
+        T::as_ptr(&self.0)
+    }
+
+    /// The value, while nobody else can reach it.
+    #[cfg(not(loom))]
+    pub fn get_mut(&mut self) -> &mut T {
+        T::get_mut(&mut self.0)
+    }
+}

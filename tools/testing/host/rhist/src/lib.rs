@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The pure parts of the module, compiled unchanged for the host.
+//!
+//! What is private to the module is public here, so that tests reach it.
+
+#![no_std]
+
+#[cfg(test)]
+extern crate std;
