@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! One write to a `trigger` file.
+
+use super::text::is_space;
+use super::text::strip;
+use super::Error;
+use super::ErrorText;
+use super::Unsupported;
+use kernel::alloc::AllocError;
+use kernel::prelude::*;
+
+/// A command as the `trigger` file takes it: `[!]name[(':'|' '|'\t') params]`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Command<'a> {
+    /// It starts with `!`: the trigger is to be removed.
+    pub remove: bool,
+    /// The name, without `!`. It may be empty.
+    pub name: &'a [u8],
+    /// What follows the separator and more white space, if anything does.
+    pub params: Option<&'a [u8]>,
+}
+
+impl<'a> Command<'a> {
+    /// Takes apart what was written. There is nothing in it that could fail: the text ends at the
+    /// first NUL, white space at both ends does not count.
+    pub fn parse(written: &'a [u8]) -> Self {
+        let text = written.split(|&byte| byte == 0).next().unwrap_or(&[]);
+        let mut pieces = strip(text).splitn(2, |byte| matches!(byte, b':' | b' ' | b'\t'));
+        let word = pieces.next().unwrap_or(&[]);
+        let params = pieces.next().and_then(|rest| {
+            let start = rest.iter().position(|&byte| !is_space(byte))?;
+            rest.get(start..)
+        });
+        match word.strip_prefix(b"!") {
+            Some(name) => Self {
+                remove: true,
+                name,
+                params,
+            },
+            None => Self {
+                remove: false,
+                name: word,
+                params,
+            },
+        }
+    }
+
+    /// The parameters, if this is a `hist` command.
+    ///
+    /// # Errors
+    ///
+    /// `EINVAL`: silently for a name that no command has and for missing parameters, as in C; with
+    /// an entry for the error log if C knows the command.
+    pub fn hist(&self) -> Result<&'a [u8], Error> {
+        match self.name {
+            b"hist" => self.params.ok_or(Error::silent(EINVAL)),
+            b"traceon" | b"traceoff" | b"snapshot" | b"stacktrace" | b"enable_event"
+            | b"disable_event" | b"enable_hist" | b"disable_hist" => {
+                Err(Error::new(ErrorText::Unsupported(Unsupported::Command), 0))
+            }
+            _ => Err(Error::silent(EINVAL)),
+        }
+    }
+
+    /// The COMMAND of the error log: name, colon and parameters as written, filter included.
+    pub fn text(&self) -> Result<KVec<u8>, AllocError> {
+        let params = self.params.unwrap_or(&[]);
+        let mut text = KVec::with_capacity(self.name.len() + 1 + params.len(), GFP_KERNEL)?;
+        text.extend_from_slice(self.name, GFP_KERNEL)?;
+        if !params.is_empty() {
+            text.push(b':', GFP_KERNEL)?;
+            text.extend_from_slice(params, GFP_KERNEL)?;
+        }
+        Ok(text)
+    }
+}

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The language of the `trigger` files: from text to a syntax tree with positions.
+//!
+//! Everything here depends on the text alone. What depends on the event (does the field exist, is
+//! it a string, is the variable known) is decided by whoever builds from the tree.
+//!
+//! Users see the order in which the C implementation looks at things, because of several mistakes
+//! in one command only the first is reported. It is: tokens, syntax of the actions, assignments,
+//! values, variables, keys, sort keys, filter, meaning of the actions. Some of these steps look up
+//! events and fields, so a mistake of syntax may have to wait for an earlier look-up to succeed.
+//! Mistakes which no look-up can precede are returned by [`Trigger::parse`]. The others stay in the
+//! tree, where the walk in the order above meets them: an [`Expr::Bad`] leaf, the last item of a
+//! [`List`], or a field that is a `Result`.
+//!
+//! Source of the grammar, of the order and of the errors: `kernel/trace/trace_events_hist.c` and
+//! `kernel/trace/trace_events_trigger.c` of Linux 7.3.
+
+mod command;
+mod error;
+pub mod error_log;
+mod number;
+mod parser;
+mod print;
+mod text;
+mod tree;
+
+pub use command::Command;
+pub use error::Error;
+pub use error::ErrorText;
+pub use error::Unsupported;
+pub use error_log::ErrorLog;
+pub use number::number;
+pub use text::Span;
+pub use tree::Act;
+pub use tree::Action;
+pub use tree::Assignment;
+pub use tree::Expr;
+pub use tree::Field;
+pub use tree::Filter;
+pub use tree::Handler;
+pub use tree::List;
+pub use tree::Modifier;
+pub use tree::ModifierKind;
+pub use tree::Operator;
+pub use tree::Order;
+pub use tree::Param;
+pub use tree::Place;
+pub use tree::Qualifier;
+pub use tree::Reference;
+pub use tree::Size;
+pub use tree::SortKey;
+pub use tree::Trigger;
+
+/// Most keys of a histogram (`TRACING_MAP_KEYS_MAX`).
+pub const KEYS_MAX: usize = 3;
+/// Most values of a histogram, the hitcount included (`TRACING_MAP_VALS_MAX`).
+pub const VALS_MAX: usize = 3;
+/// Most variables of a histogram (`TRACING_MAP_VARS_MAX`).
+pub const VARS_MAX: usize = 16;
+/// Most sort keys of a histogram (`TRACING_MAP_SORT_KEYS_MAX`).
+pub const SORT_KEYS_MAX: usize = 2;
+/// Most actions of a trigger (`HIST_ACTIONS_MAX`).
+pub const ACTIONS_MAX: usize = 8;
+/// Most parameters of an action (`SYNTH_FIELDS_MAX`).
+pub const PARAMS_MAX: usize = 64;
+/// Most operators of an expression, binary and unary together.
+pub const OPERATORS_MAX: usize = 3;
+/// Bits of the smallest map: 128 entries (`TRACING_MAP_BITS_MIN`).
+pub const MAP_BITS_MIN: u32 = 7;
+/// Bits of a map whose size is not given: 2048 entries (`TRACING_MAP_BITS_DEFAULT`).
+pub const MAP_BITS_DEFAULT: u32 = 11;
+/// Bits of the biggest map: 131072 entries (`TRACING_MAP_BITS_MAX`).
+pub const MAP_BITS_MAX: u32 = 17;

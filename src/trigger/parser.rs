@@ -1,0 +1,652 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! From text to tree.
+//!
+//! The functions have two kinds of failure: `Err` ends the parse, an [`Error`] inside the result
+//! becomes part of the tree.
+
+use super::number::number;
+use super::text::find;
+use super::text::Text;
+use super::tree::*;
+use super::Error;
+use super::ErrorText;
+use super::Span;
+use super::ACTIONS_MAX;
+use super::KEYS_MAX;
+use super::MAP_BITS_MAX;
+use super::MAP_BITS_MIN;
+use super::OPERATORS_MAX;
+use super::PARAMS_MAX;
+use super::SORT_KEYS_MAX;
+use super::VALS_MAX;
+use super::VARS_MAX;
+use core::mem::replace;
+use kernel::alloc::AllocError;
+use kernel::prelude::{KBox, KVec, EINVAL, ERANGE, GFP_KERNEL};
+
+pub(super) fn parse(params: &[u8]) -> Result<Trigger, Error> {
+    let mut text = Text::new(params)?;
+    let (attributes, filter) = split_filter(&text)?;
+    text.hide_sym_offset(attributes);
+    let tokens = Tokens::split(&text, attributes)?;
+
+    let mut actions = actions(&text, &tokens.actions)?;
+    let (vars, malformed) = vars(&text, &tokens.assignments)?;
+    let mistake = actions.error.or(malformed);
+    let bad_act = actions
+        .items
+        .last()
+        .and_then(|action| action.act.as_ref().err().copied());
+    let looks_up = |action: &Action| matches!(action.handler, Handler::OnMatch { .. });
+    if let (Some(error), false) = (bad_act.or(mistake), actions.items.iter().any(looks_up)) {
+        return Err(error);
+    }
+    actions.error = mistake;
+
+    Ok(Trigger {
+        vals: vals(&text, tokens.vals, tokens.nohitcount.is_some())?,
+        keys: keys(&text, tokens.keys)?,
+        sort: sort(&text, tokens.sort)?,
+        size: tokens.size,
+        name: tokens.name,
+        clock: tokens.clock,
+        nohitcount: tokens.nohitcount,
+        pause: tokens.pause,
+        cont: tokens.cont,
+        clear: tokens.clear,
+        actions,
+        vars,
+        filter,
+        text,
+    })
+}
+
+/// Finds the ` if ` that separates the attributes from the filter.
+fn split_filter(text: &Text) -> Result<(Span, Option<Filter>), Error> {
+    const IF: &[u8] = b"if";
+    let is_blank = |byte: Option<&u8>| matches!(byte, Some(b' ' | b'\t'));
+    let params = text.params();
+    let bytes = text.typed(params);
+
+    let mut from = 0;
+    while let Some(next) = bytes.get(from..).and_then(|rest| find(rest, IF)) {
+        let at = from + next;
+        let Some(before) = at.checked_sub(1) else {
+            return Err(Error::silent(EINVAL));
+        };
+        if is_blank(bytes.get(before)) {
+            // Before it is known to be the word `if`, C insists on there being a filter.
+            if at + IF.len() + 1 >= bytes.len() {
+                return Err(Error::silent(EINVAL));
+            }
+            if is_blank(bytes.get(at + IF.len())) {
+                let clause = text.strip(params.skip(at));
+                return Ok((
+                    text.strip(params.first(before)),
+                    Some(Filter {
+                        clause,
+                        text: clause.skip(IF.len() + 1),
+                    }),
+                ));
+            }
+        }
+        from = at + 1;
+    }
+    Ok((params, None))
+}
+
+/// The attributes, sorted by kind. Of those that stand there several times the last one counts.
+#[derive(Default)]
+struct Tokens {
+    keys: Span,
+    vals: Option<Span>,
+    sort: Option<Span>,
+    size: Option<Size>,
+    name: Option<Span>,
+    clock: Option<Span>,
+    nohitcount: Option<Span>,
+    pause: Option<Span>,
+    cont: Option<Span>,
+    clear: Option<Span>,
+    actions: KVec<Span>,
+    assignments: KVec<Span>,
+}
+
+impl Tokens {
+    fn split(text: &Text, attributes: Span) -> Result<Self, Error> {
+        let mut tokens = Self::default();
+        let mut rest = Some(attributes);
+        while let Some(token) = text.next(&mut rest, b':') {
+            let bytes = text.bytes(token);
+            match bytes.iter().position(|&byte| byte == b'=') {
+                Some(at) if at + 1 == bytes.len() => {
+                    return Err(text.error(ErrorText::EmptyAssignment, token));
+                }
+                Some(_) => tokens.assign(text, token)?,
+                None => tokens.word(text, token)?,
+            }
+        }
+        // A list that is given is never empty.
+        if tokens.keys.is_empty() {
+            return Err(Error::silent(EINVAL));
+        }
+        Ok(tokens)
+    }
+
+    /// Takes a token with a `=`.
+    fn assign(&mut self, text: &Text, token: Span) -> Result<(), Error> {
+        let bytes = text.bytes(token);
+        let after = |prefixes: &[&str]| {
+            prefixes
+                .iter()
+                .find(|prefix| bytes.starts_with(prefix.as_bytes()))
+                .map(|prefix| token.skip(prefix.len()))
+        };
+        if let Some(keys) = after(&["key=", "keys="]) {
+            self.keys = keys;
+        } else if let Some(vals) = after(&["val=", "vals=", "values="]) {
+            self.vals = Some(vals);
+        } else if let Some(sort) = after(&["sort="]) {
+            self.sort = Some(sort);
+        } else if after(&["name="]).is_some() {
+            self.name = Some(token);
+        } else if let Some(clock) = after(&["clock="]) {
+            self.clock = Some(text.strip(clock));
+        } else if let Some(size) = after(&["size="]) {
+            self.size = Some(Size {
+                text: size,
+                bits: map_bits(text.bytes(size))?,
+            });
+        } else if self.assignments.len() >= VARS_MAX {
+            return Err(text.error(ErrorText::TooManyVars, token));
+        } else {
+            self.assignments.push(token, GFP_KERNEL)?;
+        }
+        Ok(())
+    }
+
+    /// Takes a token without a `=`.
+    fn word(&mut self, text: &Text, token: Span) -> Result<(), Error> {
+        match text.bytes(token) {
+            b"nohitcount" | b"NOHC" => self.nohitcount = Some(token),
+            b"pause" => self.pause = Some(token),
+            b"cont" | b"continue" => self.cont = Some(token),
+            b"clear" => self.clear = Some(token),
+            bytes if self.actions.len() < ACTIONS_MAX && Word::of(bytes).is_some() => {
+                self.actions.push(token, GFP_KERNEL)?;
+            }
+            _ => return Err(Error::silent(EINVAL)),
+        }
+        Ok(())
+    }
+}
+
+fn map_bits(text: &[u8]) -> Result<u32, Error> {
+    let size = usize::try_from(number(text)?).map_err(|_| ERANGE)?;
+    match size.checked_next_power_of_two().map(usize::ilog2) {
+        Some(bits @ MAP_BITS_MIN..=MAP_BITS_MAX) => Ok(bits),
+        _ => Err(Error::silent(EINVAL)),
+    }
+}
+
+fn vals(text: &Text, given: Option<Span>, nohitcount: bool) -> Result<List<Expr>, AllocError> {
+    let mut vals = List::new(given);
+    let mut hitcount = false;
+    let mut rest = given;
+    for _ in 0..VALS_MAX {
+        if vals.items.len() + 1 >= VALS_MAX {
+            break;
+        }
+        let Some(val) = text.next(&mut rest, b',') else {
+            break;
+        };
+        if text.bytes(val) != b"hitcount" || replace(&mut hitcount, true) {
+            vals.items
+                .push(expr(text, val, Place::Value)?, GFP_KERNEL)?;
+        }
+    }
+    if rest.is_some_and(|rest| text.bytes(rest) != b"hitcount") {
+        vals.fail(Error::silent(EINVAL), rest);
+    }
+    if vals.items.is_empty() && nohitcount {
+        vals.fail(Error::new(ErrorText::NeedNohcVal, 0), None);
+    }
+    Ok(vals)
+}
+
+/// The variables, and the error C reports before it looks at the values.
+fn vars(text: &Text, tokens: &[Span]) -> Result<(List<Assignment>, Option<Error>), AllocError> {
+    let mut vars = List::new(tokens.last().copied());
+    for &token in tokens {
+        let mut rest = Some(token);
+        while let Some(assignment) = text.next(&mut rest, b',') {
+            let mut right = Some(assignment);
+            let name = text.next(&mut right, b'=').unwrap_or(assignment);
+            let (error, right) = match right {
+                None => (ErrorText::MalformedAssignment, assignment),
+                Some(right) => (ErrorText::TooManyVars, right),
+            };
+            if error == ErrorText::MalformedAssignment || vars.items.len() >= VARS_MAX {
+                vars.rest = Some(assignment);
+                return Ok((vars, Some(text.error(error, name))));
+            }
+            let expr = expr(text, right, Place::Variable)?;
+            vars.items.push(
+                Assignment {
+                    text: assignment,
+                    name,
+                    expr,
+                },
+                GFP_KERNEL,
+            )?;
+        }
+    }
+    Ok((vars, None))
+}
+
+fn keys(text: &Text, given: Span) -> Result<List<Expr>, AllocError> {
+    let mut keys = List::new(Some(given));
+    let mut rest = Some(given);
+    for _ in 0..KEYS_MAX {
+        let Some(key) = text.next(&mut rest, b',') else {
+            break;
+        };
+        let key = match text.bytes(key) {
+            b"stacktrace" => Expr::Stacktrace { text: key },
+            _ => expr(text, key, Place::Key)?,
+        };
+        keys.items.push(key, GFP_KERNEL)?;
+    }
+    if rest.is_some() {
+        keys.fail(Error::silent(EINVAL), rest);
+    }
+    Ok(keys)
+}
+
+fn sort(text: &Text, given: Option<Span>) -> Result<List<SortKey>, AllocError> {
+    let mut sort = List::new(given);
+    let mut rest = given;
+    for left in (0..SORT_KEYS_MAX).rev() {
+        let before = rest;
+        let Some(piece) = text.next(&mut rest, b',') else {
+            break;
+        };
+        let mut order = Some(piece);
+        let name = text.next(&mut order, b'.').unwrap_or(piece);
+        let error = if piece.is_empty() {
+            ErrorText::EmptySortField
+        } else if left == 0 && rest.is_some() {
+            ErrorText::TooManySortFields
+        } else if name.is_empty() {
+            ErrorText::EmptySortField
+        } else {
+            let order = match order.map(|order| (order, text.bytes(order))) {
+                None | Some((_, b"ascending")) => Ok(Order::Ascending),
+                Some((_, b"descending")) => Ok(Order::Descending),
+                Some((order, _)) => Err(text.error(ErrorText::InvalidSortModifier, order)),
+            };
+            let key = SortKey {
+                text: piece,
+                name,
+                order,
+            };
+            sort.items.push(key, GFP_KERNEL)?;
+            continue;
+        };
+        sort.fail(Error::new(error, text.caret(b"sort=")), before);
+        break;
+    }
+    Ok(sort)
+}
+
+fn expr(text: &Text, piece: Span, place: Place) -> Result<Expr, AllocError> {
+    subexpr(text, piece, place, &mut 0)
+}
+
+/// Where an expression is split first.
+enum Root {
+    Negation,
+    Binary(Operator, usize),
+}
+
+impl Root {
+    /// The last `+` or `-`, or else the last `*` or `/`, so that the tree is the usual one. But if
+    /// the last `-` is the first byte, it is a unary minus over everything.
+    fn find(bytes: &[u8]) -> Option<Self> {
+        if bytes.iter().rposition(|&byte| byte == b'-') == Some(0) {
+            return Some(Self::Negation);
+        }
+        let last = |operators: &[u8]| bytes.iter().rposition(|byte| operators.contains(byte));
+        let at = last(b"+-").or_else(|| last(b"*/"))?;
+        let operator = match bytes.get(at)? {
+            b'+' => Operator::Plus,
+            b'-' => Operator::Minus,
+            b'*' => Operator::Times,
+            _ => Operator::Over,
+        };
+        Some(Self::Binary(operator, at))
+    }
+}
+
+/// Parses an expression. The count of operators so far bounds the recursion: with more than
+/// [`OPERATORS_MAX`] there are no operands any more.
+fn subexpr(
+    text: &Text,
+    piece: Span,
+    place: Place,
+    operators: &mut usize,
+) -> Result<Expr, AllocError> {
+    let bad = |error| Ok(Expr::Bad { text: piece, error });
+    let too_many = text.error(ErrorText::TooManySubexpr, piece);
+
+    if *operators > OPERATORS_MAX {
+        return bad(too_many);
+    }
+    match Root::find(text.bytes(piece)) {
+        None => atom(text, piece, place),
+        Some(Root::Negation) => {
+            *operators += 1;
+            if *operators > OPERATORS_MAX {
+                return bad(too_many);
+            }
+            // Any parenthesis will do for C, which skips the byte after the minus whatever it is.
+            if !text.bytes(piece.skip(1)).contains(&b'(') {
+                return bad(Error::silent(EINVAL));
+            }
+            let inside = piece.skip(2);
+            let bytes = text.bytes(inside);
+            let Some(close) = bytes.iter().rposition(|&byte| byte == b')') else {
+                return bad(Error::silent(EINVAL));
+            };
+            if close + 1 != bytes.len() {
+                return bad(text.error(ErrorText::UnaryMinusSubexpr, inside));
+            }
+            let operand = subexpr(text, inside.first(close), Place::Operand, operators)?;
+            Ok(Expr::Negation {
+                text: piece,
+                operand: KBox::new(operand, GFP_KERNEL)?,
+            })
+        }
+        Some(Root::Binary(operator, at)) => {
+            *operators += 1;
+            let (left, right) = (piece.first(at), piece.skip(at + 1));
+            if left.is_empty() || right.is_empty() {
+                return bad(Error::silent(EINVAL));
+            }
+            let left = KBox::new(subexpr(text, left, Place::Operand, operators)?, GFP_KERNEL)?;
+            let right = KBox::new(subexpr(text, right, Place::Operand, operators)?, GFP_KERNEL)?;
+            Ok(Expr::Binary {
+                text: piece,
+                operator,
+                left,
+                right,
+            })
+        }
+    }
+}
+
+/// What has no operators, or what C does not look for operators in.
+fn atom(text: &Text, piece: Span, place: Place) -> Result<Expr, AllocError> {
+    let bytes = text.bytes(piece);
+    if bytes.first().is_some_and(u8::is_ascii_digit) {
+        return Ok(match number(bytes) {
+            Ok(value) => Expr::Literal { text: piece, value },
+            Err(_) => Expr::Bad {
+                text: piece,
+                error: text.error(ErrorText::ExpectNumber, piece),
+            },
+        });
+    }
+
+    let (qualifier, rest) = qualified(text, piece).unwrap_or((None, piece));
+    let bytes = text.bytes(rest);
+    if bytes.starts_with(b"$") && bytes.len() >= 2 {
+        return Ok(Expr::Reference(Reference {
+            text: piece,
+            qualifier,
+            atom: rest,
+            name: rest.skip(1),
+        }));
+    }
+    Ok(match field(text, piece, qualifier, rest, place) {
+        Ok(field) => Expr::Field(field),
+        Err(error) => Expr::Bad { text: piece, error },
+    })
+}
+
+/// Takes `system.event.` off a name. `None`: there is one dot.
+fn qualified(text: &Text, name: Span) -> Option<(Option<Qualifier>, Span)> {
+    let mut rest = Some(name);
+    let system = text.next(&mut rest, b'.')?;
+    if rest.is_none() {
+        return Some((None, name));
+    }
+    let event = text.next(&mut rest, b'.')?;
+    Some((Some(Qualifier { system, event }), rest?))
+}
+
+/// Reads `name[.modifier]`.
+pub(super) fn field(
+    text: &Text,
+    whole: Span,
+    qualifier: Option<Qualifier>,
+    atom: Span,
+    place: Place,
+) -> Result<Field, Error> {
+    let mut modifier = Some(atom);
+    let name = text.next(&mut modifier, b'.').unwrap_or(atom);
+    let modifier = match modifier {
+        Some(modifier) => Some(Modifier {
+            text: modifier,
+            kind: modifier_kind(text, name, modifier, place)
+                .map_err(|culprit| text.error(ErrorText::BadFieldModifier, culprit))?,
+        }),
+        None => None,
+    };
+    Ok(Field {
+        text: whole,
+        qualifier,
+        atom,
+        name,
+        modifier,
+    })
+}
+
+/// Which modifier it is, or the culprit if it is none.
+fn modifier_kind(
+    text: &Text,
+    name: Span,
+    modifier: Span,
+    place: Place,
+) -> Result<ModifierKind, Span> {
+    let displays = matches!(place, Place::Value | Place::Operand);
+    Ok(match text.bytes(modifier) {
+        b"hex" => ModifierKind::Hex,
+        b"sym" => ModifierKind::Sym,
+        b"symXoffset" => ModifierKind::SymOffset,
+        b"execname" if text.bytes(name) == b"common_pid" => ModifierKind::Execname,
+        b"syscall" => ModifierKind::Syscall,
+        b"stacktrace" => ModifierKind::Stacktrace,
+        b"log2" => ModifierKind::Log2,
+        b"usecs" => ModifierKind::Usecs,
+        bytes if bytes.starts_with(b"bucket") => {
+            let plural = usize::from(bytes.get(6) == Some(&b's'));
+            let width = modifier.skip(6 + plural);
+            if !text.bytes(width).starts_with(b"=") {
+                return Err(width);
+            }
+            let width = width.skip(1);
+            match number(text.bytes(width)).map(usize::try_from) {
+                Ok(Ok(count @ 1..)) => ModifierKind::Buckets(count),
+                _ => return Err(width),
+            }
+        }
+        bytes if bytes.starts_with(b"percent") && displays => ModifierKind::Percent,
+        bytes if bytes.starts_with(b"graph") && displays => ModifierKind::Graph,
+        _ => return Err(modifier),
+    })
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Word {
+    Match,
+    Max,
+    Change,
+}
+
+impl Word {
+    /// The handler that a token starts with, and the length of its word and parenthesis.
+    fn of(bytes: &[u8]) -> Option<(Self, usize)> {
+        [
+            ("onmatch(", Self::Match),
+            ("onmax(", Self::Max),
+            ("onchange(", Self::Change),
+        ]
+        .into_iter()
+        .find(|(word, _)| bytes.starts_with(word.as_bytes()))
+        .map(|(word, handler)| (handler, word.len()))
+    }
+}
+
+/// The actions up to the first bad one.
+fn actions(text: &Text, tokens: &[Span]) -> Result<List<Action>, AllocError> {
+    let mut actions = List::new(tokens.last().copied());
+    for &token in tokens {
+        match action(text, token)? {
+            Ok(action) => {
+                let ends = action.act.is_err();
+                actions.items.push(action, GFP_KERNEL)?;
+                if ends {
+                    break;
+                }
+            }
+            Err(error) => {
+                actions.fail(error, Some(token));
+                break;
+            }
+        }
+    }
+    Ok(actions)
+}
+
+fn action(text: &Text, token: Span) -> Result<Result<Action, Error>, AllocError> {
+    let Some((word, length)) = Word::of(text.bytes(token)) else {
+        return Ok(Err(Error::silent(EINVAL)));
+    };
+    let mut rest = Some(token.skip(length));
+    let inside = text.next(&mut rest, b')').unwrap_or(token);
+    let handler = match (word, rest) {
+        (Word::Match, None) => {
+            return Ok(Err(text.error(ErrorText::NoClosingParen, inside)));
+        }
+        (_, None) => return Ok(Err(Error::silent(EINVAL))),
+        (Word::Match, Some(_)) => {
+            let mut event = Some(inside);
+            let system = text.next(&mut event, b'.').unwrap_or(inside);
+            match event {
+                Some(event) => Handler::OnMatch { system, event },
+                None => return Ok(Err(text.error(ErrorText::SubsysNotFound, system))),
+            }
+        }
+        (Word::Max, Some(_)) => Handler::OnMax { var: inside },
+        (Word::Change, Some(_)) => Handler::OnChange { var: inside },
+    };
+    Ok(Ok(Action {
+        text: token,
+        handler,
+        act: act(text, rest, word == Word::Match)?,
+    }))
+}
+
+/// Parses what follows the parenthesis of a handler.
+fn act(
+    text: &Text,
+    mut rest: Option<Span>,
+    on_match: bool,
+) -> Result<Result<Act, Error>, AllocError> {
+    text.next(&mut rest, b'.');
+    let (Some(name), Some(_)) = (text.next(&mut rest, b'('), rest) else {
+        return Ok(Err(Error::new(ErrorText::ActionNotFound, 0)));
+    };
+    let mismatch = || text.error(ErrorText::ActionMismatch, name);
+    let inside = text.next(&mut rest, b')').unwrap_or(name);
+    let word = text.bytes(name);
+
+    Ok(if word.starts_with(b"save") {
+        match params(text, inside, Form::Save)? {
+            Ok(_) if on_match => Err(mismatch()),
+            Ok((_, params)) => Ok(Act::Save { name, params }),
+            Err(error) => Err(error),
+        }
+    } else if word.starts_with(b"snapshot") {
+        if rest.is_none() {
+            Err(text.error(ErrorText::NoClosingParen, inside))
+        } else if on_match {
+            Err(mismatch())
+        } else {
+            Ok(Act::Snapshot { name })
+        }
+    } else {
+        let form = if word.starts_with(b"trace") {
+            Form::Trace
+        } else {
+            Form::Event
+        };
+        params(text, inside, form)?.map(|(event, params)| Act::Trace {
+            name,
+            event: event.unwrap_or(name),
+            params,
+        })
+    })
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Save,
+    Trace,
+    Event,
+}
+
+/// The event of the long form of trace, and the parameters.
+type Params = (Option<Span>, KVec<Param>);
+
+fn params(text: &Text, list: Span, form: Form) -> Result<Result<Params, Error>, AllocError> {
+    let mut event = None;
+    let mut params = KVec::new();
+    let mut rest = Some(list);
+    while rest.is_some() {
+        if params.len() >= PARAMS_MAX {
+            return Ok(Err(Error::new(ErrorText::TooManyParams, 0)));
+        }
+        let Some(piece) = text.next(&mut rest, b',') else {
+            break;
+        };
+        let piece = text.strip(piece);
+        if text.bytes(piece).len() < 2 {
+            return Ok(Err(text.error(ErrorText::InvalidParam, piece)));
+        }
+        if form == Form::Trace && event.is_none() {
+            event = Some(piece);
+            continue;
+        }
+        params.push(param(text, piece, form)?, GFP_KERNEL)?;
+    }
+    Ok(Ok((event, params)))
+}
+
+fn param(text: &Text, piece: Span, form: Form) -> Result<Param, AllocError> {
+    let (qualifier, rest) = match form {
+        Form::Save => (Ok(None), piece),
+        Form::Trace | Form::Event => match qualified(text, piece) {
+            Some((qualifier, rest)) => (Ok(qualifier), rest),
+            None => (Err(Error::silent(EINVAL)), piece),
+        },
+    };
+    Ok(Param {
+        text: piece,
+        qualifier,
+        rest,
+        atom: atom(text, rest, Place::Variable)?,
+    })
+}

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Bytes of a command, and places in them.
+
+use super::Error;
+use super::ErrorText;
+use kernel::alloc::AllocError;
+use kernel::prelude::*;
+
+/// A piece of a trigger's text: bytes `start..end` of the COMMAND.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Span {
+    /// First byte.
+    pub start: usize,
+    /// First byte after the piece.
+    pub end: usize,
+}
+
+impl Span {
+    /// The piece without its first `count` bytes.
+    pub(super) fn skip(self, count: usize) -> Self {
+        Self {
+            start: self.end.min(self.start.saturating_add(count)),
+            end: self.end,
+        }
+    }
+
+    /// The first `count` bytes of the piece.
+    pub(super) fn first(self, count: usize) -> Self {
+        Self {
+            start: self.start,
+            end: self.end.min(self.start.saturating_add(count)),
+        }
+    }
+
+    /// True if there are no bytes in it.
+    pub fn is_empty(self) -> bool {
+        self.start >= self.end
+    }
+}
+
+/// White space as the kernel's `isspace()` has it: Latin-1, so with the no-break space.
+pub(super) fn is_space(byte: u8) -> bool {
+    matches!(byte, b'\t'..=b'\r' | b' ' | 0xa0)
+}
+
+/// Without white space at both ends.
+pub(super) fn strip(mut bytes: &[u8]) -> &[u8] {
+    while let Some((&first, rest)) = bytes.split_first() {
+        if !is_space(first) {
+            break;
+        }
+        bytes = rest;
+    }
+    while let Some((&last, rest)) = bytes.split_last() {
+        if !is_space(last) {
+            break;
+        }
+        bytes = rest;
+    }
+    bytes
+}
+
+/// Index of the first occurrence of `needle` (`strstr()`).
+pub(super) fn find(bytes: &[u8], needle: &[u8]) -> Option<usize> {
+    if needle.is_empty() {
+        return Some(0);
+    }
+    bytes
+        .windows(needle.len())
+        .position(|window| window == needle)
+}
+
+/// The text of a hist trigger: as written, and as its grammar sees it.
+pub(super) struct Text {
+    /// `hist:` and the parameters, as written. Carets count from its start.
+    command: KVec<u8>,
+    /// The same with each `.sym-offset` as `.symXoffset`, so that every `-` is an operator.
+    syntax: KVec<u8>,
+}
+
+/// What the COMMAND of the error log starts with, whatever stood between name and parameters.
+pub(super) const PREFIX: &[u8] = b"hist:";
+
+const SYM_OFFSET: &[u8] = b".sym-offset";
+
+impl Text {
+    pub(super) fn new(params: &[u8]) -> Result<Self, AllocError> {
+        let mut command = KVec::with_capacity(PREFIX.len() + params.len(), GFP_KERNEL)?;
+        command.extend_from_slice(PREFIX, GFP_KERNEL)?;
+        command.extend_from_slice(params, GFP_KERNEL)?;
+        let mut syntax = KVec::with_capacity(command.len(), GFP_KERNEL)?;
+        syntax.extend_from_slice(&command, GFP_KERNEL)?;
+        Ok(Self { command, syntax })
+    }
+
+    /// Makes the minus of each `.sym-offset` of a piece a letter.
+    pub(super) fn hide_sym_offset(&mut self, piece: Span) {
+        let Some(mut rest) = self.syntax.get_mut(piece.start..piece.end) else {
+            return;
+        };
+        while let Some(at) = find(rest, SYM_OFFSET) {
+            let Some(minus) = rest.get_mut(at + 4) else {
+                return;
+            };
+            *minus = b'X';
+            let Some(tail) = rest.get_mut(at + SYM_OFFSET.len()..) else {
+                return;
+            };
+            rest = tail;
+        }
+    }
+
+    pub(super) fn command(&self) -> &[u8] {
+        &self.command
+    }
+
+    pub(super) fn params(&self) -> Span {
+        Span {
+            start: PREFIX.len(),
+            end: self.command.len(),
+        }
+    }
+
+    pub(super) fn bytes(&self, piece: Span) -> &[u8] {
+        self.syntax.get(piece.start..piece.end).unwrap_or(&[])
+    }
+
+    pub(super) fn typed(&self, piece: Span) -> &[u8] {
+        self.command.get(piece.start..piece.end).unwrap_or(&[])
+    }
+
+    /// Takes the piece up to the next `separator` off `rest` (`strsep()`): `None` when nothing is
+    /// left, an empty piece between two separators and after a trailing one.
+    pub(super) fn next(&self, rest: &mut Option<Span>, separator: u8) -> Option<Span> {
+        let piece = (*rest)?;
+        match self.bytes(piece).iter().position(|&byte| byte == separator) {
+            Some(at) => {
+                *rest = Some(piece.skip(at + 1));
+                Some(piece.first(at))
+            }
+            None => {
+                *rest = None;
+                Some(piece)
+            }
+        }
+    }
+
+    pub(super) fn strip(&self, piece: Span) -> Span {
+        let bytes = self.bytes(piece);
+        let leading = bytes.iter().take_while(|&&byte| is_space(byte)).count();
+        piece.skip(leading).first(strip(bytes).len())
+    }
+
+    /// Where the caret for a culprit goes: under its first occurrence in the COMMAND, which need
+    /// not be the place that is wrong, and under the first byte if it does not occur.
+    pub(super) fn caret(&self, culprit: &[u8]) -> usize {
+        find(&self.command, culprit).unwrap_or(0)
+    }
+
+    pub(super) fn error(&self, text: ErrorText, culprit: Span) -> Error {
+        Error::new(text, self.caret(self.bytes(culprit)))
+    }
+}
