@@ -4,7 +4,8 @@
 //!
 //! Source: `tracing_log_err()` and `tracing_err_log_seq_show()` in `kernel/trace/trace.c`.
 
-use crate::hist::text::Text;
+use core::fmt;
+use core::fmt::Write;
 use kernel::prelude::*;
 
 /// Entries that are kept (`TRACING_LOG_ERRS_MAX`).
@@ -83,26 +84,28 @@ impl ErrorLog {
         Ok(())
     }
 
-    /// Appends the entries to a text, oldest first.
+    /// Appends the entries to `out`, oldest first.
     ///
     /// # Errors
     ///
     /// `ENOMEM`.
-    pub fn render(&self, out: &mut Text) -> Result {
+    pub fn render(&self, out: &mut KVVec<u8>) -> Result {
         for entry in self.entries.iter().flatten() {
-            out.format(format_args!(
-                "[{:5}.{:06}] ",
-                entry.time / NSEC_PER_SEC,
-                entry.time % NSEC_PER_SEC / NSEC_PER_USEC
-            ))?;
-            out.bytes(&entry.location)?;
-            out.bytes(entry.text.as_bytes())?;
-            out.bytes(b"\n")?;
-            out.bytes(BEFORE_COMMAND)?;
-            out.bytes(&entry.command)?;
-            out.bytes(b"\n")?;
-            out.padded(b"", BEFORE_COMMAND.len() + entry.caret)?;
-            out.bytes(b"^\n")?;
+            let (seconds, rest) = (entry.time / NSEC_PER_SEC, entry.time % NSEC_PER_SEC);
+            let microseconds = rest / NSEC_PER_USEC;
+            write!(Sink(out), "[{seconds:5}.{microseconds:06}] ").map_err(|fmt::Error| ENOMEM)?;
+            for bytes in [
+                &entry.location,
+                entry.text.as_bytes(),
+                b"\n",
+                BEFORE_COMMAND,
+                &entry.command,
+                b"\n",
+            ] {
+                out.extend_from_slice(bytes, GFP_KERNEL)?;
+            }
+            out.extend_with(BEFORE_COMMAND.len() + entry.caret, b' ', GFP_KERNEL)?;
+            out.extend_from_slice(b"^\n", GFP_KERNEL)?;
         }
         Ok(())
     }
@@ -116,5 +119,15 @@ impl ErrorLog {
 impl Default for ErrorLog {
     fn default() -> Self {
         Self::new()
+    }
+}
+
+/// What numbers are formatted into.
+struct Sink<'a>(&'a mut KVVec<u8>);
+
+impl fmt::Write for Sink<'_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let grown = self.0.extend_from_slice(text.as_bytes(), GFP_KERNEL);
+        grown.map_err(|_| fmt::Error)
     }
 }

@@ -8,3 +8,6 @@
 
 #[cfg(test)]
 extern crate std;
+
+#[path = "../../../../../src/trigger/mod.rs"]
+pub mod trigger;
