@@ -1,0 +1,364 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! From a trigger's syntax tree to the plan of a histogram.
+//!
+//! Things are looked at in C's order (`create_hist_data()`), because of several mistakes only the
+//! first is reported. What C has and this has not is refused only when the whole trigger has been
+//! looked at, so that a mistake is called a mistake also in a trigger that would be refused.
+
+use kernel::prelude::*;
+
+use super::event::EventDesc;
+use super::event::EventField;
+use super::event::FilterType;
+use super::field::HistField;
+use super::limits;
+use super::program::Program;
+use super::Plan;
+use super::SortKey;
+use crate::trigger::Error;
+use crate::trigger::ErrorText;
+use crate::trigger::Expr;
+use crate::trigger::Field;
+use crate::trigger::ModifierKind;
+use crate::trigger::Order;
+use crate::trigger::Place;
+use crate::trigger::Span;
+use crate::trigger::Trigger;
+use crate::trigger::Unsupported;
+use crate::trigger::MAP_BITS_DEFAULT;
+
+/// See [`Plan::new`].
+pub(super) fn plan(event: &EventDesc, trigger: &Trigger) -> Result<Plan, Error> {
+    let mut builder = Builder {
+        event,
+        trigger,
+        refusal: None,
+        fields: KVec::new(),
+        n_vals: 0,
+        key_size: 0,
+    };
+    builder.actions()?;
+    builder.vals()?;
+    builder.vars()?;
+    builder.keys()?;
+    let sort = builder.sort()?;
+    builder.rest();
+    if let Some(refusal) = builder.refusal {
+        return Err(refusal);
+    }
+    Ok(Plan {
+        program: Program::compile(&builder.fields, builder.n_vals)?,
+        fields: builder.fields,
+        n_vals: builder.n_vals,
+        sort,
+        bits: trigger.size.map_or(MAP_BITS_DEFAULT, |size| size.bits),
+        nohitcount: trigger.nohitcount.is_some(),
+    })
+}
+
+struct Builder<'a> {
+    event: &'a EventDesc,
+    trigger: &'a Trigger,
+    /// The first thing met that C has and this has not.
+    refusal: Option<Error>,
+    fields: KVec<HistField>,
+    n_vals: usize,
+    /// C's bytes of the keys so far.
+    key_size: u32,
+}
+
+/// What the name of a field stands for (`parse_field()`).
+enum Named {
+    Timestamp,
+    Stacktrace,
+    Cpu(Option<EventField>),
+    Comm(Option<EventField>),
+    Hitcount,
+    Recorded(EventField),
+}
+
+/// What is known of an expression that has been looked at.
+struct Checked {
+    /// The field it makes, `None` if it is of a kind that is refused.
+    field: Option<HistField>,
+    /// Bytes it takes as a key.
+    size: u32,
+    /// Whether C forbids it as an operand.
+    string: bool,
+}
+
+impl Checked {
+    fn refused(size: u32) -> Self {
+        Self {
+            field: None,
+            size,
+            string: false,
+        }
+    }
+}
+
+impl From<HistField> for Checked {
+    fn from(field: HistField) -> Self {
+        Self {
+            size: field.size,
+            string: field.function.is_string(),
+            field: Some(field),
+        }
+    }
+}
+
+impl Builder<'_> {
+    fn refuse(&mut self, what: Unsupported, construct: Span) {
+        let refusal = self.trigger.unsupported(what, construct);
+        self.refusal.get_or_insert(refusal);
+    }
+
+    fn actions(&mut self) -> Result<(), Error> {
+        for action in self.trigger.actions.iter() {
+            let action = action?;
+            action.act.as_ref().map_err(|&error| error)?;
+            self.refuse(Unsupported::Actions, action.text);
+        }
+        Ok(())
+    }
+
+    fn vals(&mut self) -> Result<(), Error> {
+        self.fields.push(HistField::hitcount(), GFP_KERNEL)?;
+        for expr in self.trigger.vals.iter() {
+            let expr = expr?;
+            self.expr(expr, Place::Value)?;
+            self.refuse(Unsupported::Values, expr.text());
+        }
+        self.n_vals = self.fields.len();
+        if let Some(word) = self.trigger.nohitcount {
+            self.refuse(Unsupported::NoHitcount, word);
+        }
+        Ok(())
+    }
+
+    fn vars(&mut self) -> Result<(), Error> {
+        for var in self.trigger.vars.iter() {
+            let var = var?;
+            self.expr(&var.expr, Place::Variable)?;
+            self.refuse(Unsupported::Variables, var.text);
+        }
+        Ok(())
+    }
+
+    fn keys(&mut self) -> Result<(), Error> {
+        for expr in self.trigger.keys.iter() {
+            let expr = expr?;
+            let key = self.expr(expr, Place::Key)?;
+            let offset = self.key_size;
+            self.key_size += key.size.next_multiple_of(limits::KEY_ALIGN);
+            if self.key_size > limits::KEY_SIZE {
+                return Err(Error::silent(EINVAL));
+            }
+            if let Some(field) = key.field {
+                self.fields.push(field.into_key(offset), GFP_KERNEL)?;
+            }
+        }
+        if let [_, second, ..] = self.trigger.keys.items() {
+            self.refuse(Unsupported::Keys, second.text());
+        }
+        Ok(())
+    }
+
+    fn sort(&mut self) -> Result<KVec<SortKey>, Error> {
+        let mut sort = KVec::new();
+        for key in self.trigger.sort.iter() {
+            let key = key?;
+            let name = self.trigger.bytes(key.name);
+            let found = match name {
+                b"hitcount" => Some(0),
+                _ => (1..self.fields.len()).find(|&i| self.fields[i].name() == name),
+            };
+            // Where fields were refused the name may be one of theirs.
+            if found.is_none() && self.refusal.is_none() {
+                return Err(self.trigger.error(ErrorText::InvalidSortField, key.name));
+            }
+            let key = SortKey {
+                field: found.unwrap_or(0),
+                descending: key.order? == Order::Descending,
+            };
+            sort.push(key, GFP_KERNEL)?;
+        }
+        if sort.is_empty() {
+            let hitcount = SortKey {
+                field: 0,
+                descending: false,
+            };
+            sort.push(hitcount, GFP_KERNEL)?;
+        }
+        if let [_, second, ..] = self.trigger.sort.items() {
+            self.refuse(Unsupported::SortKeys, second.text);
+        }
+        Ok(sort)
+    }
+
+    /// What C looks at once the histogram is made. (It ignores a clock that nothing is timed with.)
+    fn rest(&mut self) {
+        let trigger = self.trigger;
+        let words = [
+            (
+                Unsupported::Filter,
+                trigger.filter.map(|filter| filter.clause),
+            ),
+            (Unsupported::Name, trigger.name),
+            (Unsupported::Pause, trigger.pause),
+            (Unsupported::Cont, trigger.cont),
+            (Unsupported::Clear, trigger.clear),
+        ];
+        for (what, word) in words {
+            if let Some(word) = word {
+                self.refuse(what, word);
+            }
+        }
+    }
+
+    /// Looks at a key, a value, what a variable holds, or an operand of one of these
+    /// (`parse_expr()`).
+    fn expr(&mut self, expr: &Expr, place: Place) -> Result<Checked, Error> {
+        match expr {
+            Expr::Bad { error, .. } => Err(*error),
+            Expr::Field(field) => self.field(field, place),
+            Expr::Literal { text, .. } => {
+                self.refuse(Unsupported::Literals, *text);
+                Ok(Checked::refused(8))
+            }
+            Expr::Reference(reference) => {
+                self.refuse(Unsupported::References, reference.text);
+                Ok(Checked::refused(8))
+            }
+            Expr::Stacktrace { text } => {
+                self.refuse(Unsupported::Stacktrace, *text);
+                Ok(Checked::refused(limits::STACK))
+            }
+            Expr::Negation { text, operand } => {
+                let operand = self.operand(operand)?;
+                self.refuse(Unsupported::Expressions, *text);
+                Ok(Checked::refused(operand.size))
+            }
+            Expr::Binary {
+                text, left, right, ..
+            } => {
+                let left = self.operand(left)?;
+                self.operand(right)?;
+                self.refuse(Unsupported::Expressions, *text);
+                Ok(Checked::refused(left.size))
+            }
+        }
+    }
+
+    fn operand(&mut self, expr: &Expr) -> Result<Checked, Error> {
+        let operand = self.expr(expr, Place::Operand)?;
+        if operand.string {
+            let text = ErrorText::InvalidStrOperand;
+            return Err(self.trigger.error(text, expr.remnant()));
+        }
+        Ok(operand)
+    }
+
+    /// Looks at a field (`parse_field()`, `create_hist_field()`).
+    fn field(&mut self, field: &Field, place: Place) -> Result<Checked, Error> {
+        let trigger = self.trigger;
+        let Some(named) = self.named(trigger.bytes(field.name))? else {
+            return Err(trigger.error(ErrorText::FieldNotFound, field.name));
+        };
+        let modifier = field.modifier.map(|modifier| modifier.kind);
+        let stored_stack =
+            matches!(&named, Named::Recorded(f) if f.filter == FilterType::Stacktrace);
+        if modifier == Some(ModifierKind::Stacktrace) && !stored_stack {
+            return Err(trigger.error(ErrorText::BadFieldModifier, field.atom));
+        }
+        let stack = stored_stack || matches!(named, Named::Stacktrace);
+        let checked = match named {
+            Named::Hitcount => HistField::hitcount().into(),
+            Named::Cpu(alias) => HistField::cpu(alias).into(),
+            Named::Comm(alias) => HistField::comm(alias).into(),
+            Named::Timestamp => {
+                self.refuse(Unsupported::Timestamp, field.text);
+                Checked::refused(8)
+            }
+            Named::Stacktrace => {
+                self.refuse(Unsupported::Stacktrace, field.text);
+                Checked::refused(limits::STACK)
+            }
+            Named::Recorded(_) if stored_stack => {
+                self.refuse(Unsupported::Stacktrace, field.text);
+                // Without the modifier C takes it for a string, in its size only.
+                Checked::refused(match modifier {
+                    Some(ModifierKind::Stacktrace) => limits::STACK,
+                    _ => limits::STRING,
+                })
+            }
+            Named::Recorded(recorded) => match HistField::recorded(recorded) {
+                Some(field) => field.into(),
+                None => return Err(Error::silent(ENOMEM)),
+            },
+        };
+        if is_misplaced(modifier, stack, place) {
+            let error = ErrorText::BadFieldModifier;
+            return Err(trigger.error(error, Expr::Field(*field).remnant()));
+        }
+        if let Some(modifier) = field.modifier {
+            self.refuse(unsupported(modifier.kind), modifier.text);
+        }
+        Ok(checked)
+    }
+
+    /// What `name` stands for.
+    fn named(&self, name: &[u8]) -> Result<Option<Named>> {
+        Ok(Some(match name {
+            b"common_timestamp" => Named::Timestamp,
+            b"common_stacktrace" => Named::Stacktrace,
+            b"common_cpu" => Named::Cpu(None),
+            b"common_comm" => Named::Comm(None),
+            b"hitcount" => Named::Hitcount,
+            _ => match self.event.find(name)? {
+                Some(field) if field.size > 0 => Named::Recorded(field),
+                Some(field) => match field.filter {
+                    FilterType::Cpu => Named::Cpu(Some(field)),
+                    FilterType::Comm => Named::Comm(Some(field)),
+                    FilterType::Stacktrace => Named::Stacktrace,
+                    _ => return Ok(None),
+                },
+                None => return Ok(None),
+            },
+        }))
+    }
+}
+
+/// Whether a field with `modifier`, or one that holds a `stack`, has no business in `place`
+/// (`__create_val_field()`; the parser knows the rest).
+fn is_misplaced(modifier: Option<ModifierKind>, stack: bool, place: Place) -> bool {
+    use ModifierKind::*;
+    match place {
+        Place::Value => {
+            stack
+                || matches!(
+                    modifier,
+                    Some(Buckets(_) | Log2 | Sym | SymOffset | Syscall)
+                )
+        }
+        Place::Variable => matches!(modifier, Some(Buckets(_) | Log2 | Graph | Percent)),
+        Place::Key | Place::Operand => false,
+    }
+}
+
+fn unsupported(modifier: ModifierKind) -> Unsupported {
+    match modifier {
+        ModifierKind::Hex => Unsupported::Hex,
+        ModifierKind::Sym => Unsupported::Sym,
+        ModifierKind::SymOffset => Unsupported::SymOffset,
+        ModifierKind::Execname => Unsupported::Execname,
+        ModifierKind::Syscall => Unsupported::Syscall,
+        ModifierKind::Stacktrace => Unsupported::Stacktrace,
+        ModifierKind::Log2 => Unsupported::Log2,
+        ModifierKind::Buckets(_) => Unsupported::Buckets,
+        ModifierKind::Usecs => Unsupported::Usecs,
+        ModifierKind::Percent => Unsupported::Percent,
+        ModifierKind::Graph => Unsupported::Graph,
+    }
+}

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Counting an event.
+
+use super::Histogram;
+use crate::hook::record::Comm;
+use crate::hook::record::Record;
+
+/// An event that happened, seen from where it happened.
+pub struct Hit<'a> {
+    /// Its record.
+    pub record: Record<'a>,
+    /// The CPU it happened on, which this runs on.
+    pub cpu: usize,
+    /// The name of the task it happened in.
+    pub comm: Comm<'a>,
+}
+
+impl Histogram {
+    /// Counts `hit`: finds or makes the entry of its key and adds to the entry's sums. If there is
+    /// no room for a new entry the hit is counted as dropped.
+    ///
+    /// May be called in any context, NMI included, with preemption disabled. It neither allocates
+    /// nor waits.
+    #[inline]
+    pub fn hit(&self, hit: &Hit<'_>) {
+        let program = &self.plan.program;
+        if let Some(number) = program.number {
+            return self.count(hit, &number.read(hit).to_ne_bytes());
+        }
+        // Most keys are far smaller than the largest possible, whose zeroing would cost more than
+        // all the rest.
+        match program.key_size {
+            0..=16 => self.hit_in_buffer::<16>(hit),
+            17..=64 => self.hit_in_buffer::<64>(hit),
+            65..=256 => self.hit_in_buffer::<256>(hit),
+            _ => self.hit_in_buffer::<{ super::limits::KEY_SIZE as usize }>(hit),
+        }
+    }
+
+    fn hit_in_buffer<const N: usize>(&self, hit: &Hit<'_>) {
+        let mut buffer = [0; N];
+        if let Some(key) = buffer.get_mut(..self.plan.program.key_size) {
+            self.plan.program.put_key(key, hit);
+            self.count(hit, key);
+        }
+    }
+
+    #[inline]
+    fn count(&self, hit: &Hit<'_>, key: &[u8]) {
+        let Some(entry) = self.map.insert(hit.cpu, key) else {
+            return;
+        };
+        entry.add(hit.cpu, 0, 1);
+        for (sum, value) in (1..).zip(&self.plan.program.values) {
+            entry.add(hit.cpu, sum, value.read(hit));
+        }
+    }
+}

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Histograms of events: built from a trigger, counted into by hits, shown as text.
+//!
+//! A [`Histogram`] is its [`Plan`] (what the trigger asks for, resolved against the event) and the
+//! map with the entries. The plan holds both the fields, which everything that is shown is made
+//! from, and the program compiled from them, which is all that a hit looks at.
+
+mod build;
+pub mod debug;
+pub mod event;
+pub mod field;
+mod hit;
+pub mod limits;
+mod program;
+pub mod render;
+pub mod sort;
+pub mod text;
+
+use kernel::prelude::*;
+
+use crate::map::Map;
+use crate::map::Shape;
+use crate::trigger;
+use crate::trigger::Trigger;
+
+pub use event::EventDesc;
+pub use event::EventField;
+pub use event::FilterType;
+use field::HistField;
+pub use hit::Hit;
+use program::Program;
+pub use render::View;
+pub use text::Text;
+
+/// What the entries are sorted by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SortKey {
+    /// Index among the values and keys, in the order of the histogram's fields; 0 is the hitcount.
+    pub field: usize,
+    /// Whether the largest come first.
+    pub descending: bool,
+}
+
+/// What a trigger asks for.
+pub struct Plan {
+    /// Values, the hitcount first, then keys.
+    fields: KVec<HistField>,
+    n_vals: usize,
+    sort: KVec<SortKey>,
+    /// log2 of the number of entries.
+    bits: u32,
+    nohitcount: bool,
+    program: Program,
+}
+
+impl Plan {
+    /// Resolves `trigger` on `event`.
+    ///
+    /// # Errors
+    ///
+    /// Those of C, in C's order; then what C accepts and this does not do yet; `ENOMEM`.
+    pub fn new(event: &EventDesc, trigger: &Trigger) -> Result<Self, trigger::Error> {
+        build::plan(event, trigger)
+    }
+
+    /// The values, the hitcount first.
+    pub fn vals(&self) -> &[HistField] {
+        &self.fields[..self.n_vals]
+    }
+
+    /// The keys.
+    pub fn keys(&self) -> &[HistField] {
+        &self.fields[self.n_vals..]
+    }
+
+    /// Whether a trigger with this plan is, as far as the plan goes, the one with `other`
+    /// (`hist_trigger_match()`): fields and sort keys. Size and `nohitcount` do not count. Names and
+    /// filters are for the caller to compare.
+    pub fn matches(&self, other: &Self) -> bool {
+        self.n_vals == other.n_vals
+            && self.fields.len() == other.fields.len()
+            && self.sort[..] == other.sort[..]
+            && self
+                .fields
+                .iter()
+                .zip(&other.fields)
+                .all(|(a, b)| a.matches(b))
+    }
+}
+
+/// A histogram of an event.
+pub struct Histogram {
+    plan: Plan,
+    map: Map,
+}
+
+impl Histogram {
+    /// Builds the histogram that `trigger` asks for on `event`, for `cpus` CPUs. `seed` is a random
+    /// number that keeps the places of keys in the map from being guessed. May sleep.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Plan::new`].
+    pub fn build(
+        event: &EventDesc,
+        trigger: &Trigger,
+        seed: u64,
+        cpus: usize,
+    ) -> Result<Self, trigger::Error> {
+        Ok(Self::from_plan(Plan::new(event, trigger)?, seed, cpus)?)
+    }
+
+    /// Makes an empty histogram with `plan`. May sleep. Fails with `ENOMEM`.
+    pub fn from_plan(plan: Plan, seed: u64, cpus: usize) -> Result<Self> {
+        let map = Map::new(Shape {
+            bits: plan.bits,
+            key_size: plan.program.key_size,
+            sums: plan.n_vals,
+            cpus,
+            seed,
+        })?;
+        Ok(Self { plan, map })
+    }
+
+    /// What its trigger asks for.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// As [`Plan::matches`].
+    pub fn matches(&self, other: &Self) -> bool {
+        self.plan.matches(&other.plan)
+    }
+
+    /// Hits counted so far.
+    pub fn hits(&self) -> u64 {
+        self.map.hits()
+    }
+
+    /// Hits lost so far because the map was full.
+    pub fn drops(&self) -> u64 {
+        self.map.drops()
+    }
+
+    /// Bytes of memory that the entries take.
+    pub fn size_bytes(&self) -> usize {
+        self.map.size_bytes()
+    }
+}

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What a hit executes: where each number and string is had from and where in the key it goes, all
+//! decided when the histogram is built.
+
+use core::cmp::min;
+
+use kernel::prelude::*;
+
+use super::field::Function;
+use super::field::HistField;
+use super::field::Width;
+use super::hit::Hit;
+use super::text::until_nul;
+use crate::hook::record::COMM_LEN;
+
+/// A number to be had from a hit.
+#[derive(Clone, Copy)]
+pub(super) enum Number {
+    Constant(u64),
+    Cpu,
+    S8(u32),
+    U8(u32),
+    S16(u32),
+    U16(u32),
+    S32(u32),
+    U32(u32),
+    U64(u32),
+}
+
+impl Number {
+    /// The number at `offset` of the record.
+    fn recorded(width: Width, signed: bool, offset: u32) -> Self {
+        match (width, signed) {
+            (Width::One, true) => Self::S8(offset),
+            (Width::One, false) => Self::U8(offset),
+            (Width::Two, true) => Self::S16(offset),
+            (Width::Two, false) => Self::U16(offset),
+            (Width::Four, true) => Self::S32(offset),
+            (Width::Four, false) => Self::U32(offset),
+            (Width::Eight, _) => Self::U64(offset),
+        }
+    }
+
+    /// The number, its sign extended to 64 bits if it has one.
+    #[inline]
+    pub(super) fn read(self, hit: &Hit<'_>) -> u64 {
+        match self {
+            Self::Constant(number) => number,
+            Self::Cpu => hit.cpu as u64,
+            Self::S8(offset) => hit.record.u8(offset) as i8 as u64,
+            Self::U8(offset) => hit.record.u8(offset).into(),
+            Self::S16(offset) => hit.record.u16(offset) as i16 as u64,
+            Self::U16(offset) => hit.record.u16(offset).into(),
+            Self::S32(offset) => hit.record.u32(offset) as i32 as u64,
+            Self::U32(offset) => hit.record.u32(offset).into(),
+            Self::U64(offset) => hit.record.u64(offset),
+        }
+    }
+}
+
+/// What one key is made of.
+#[derive(Clone, Copy)]
+enum Content {
+    Number(Number),
+    Array { offset: u32, len: u32 },
+    DataLoc(u32),
+    RelLoc(u32),
+    Comm,
+}
+
+/// One key and its place in the bytes that the map compares.
+#[derive(Clone, Copy)]
+pub(super) struct Part {
+    content: Content,
+    /// Where it starts, a multiple of 8.
+    pub(super) at: usize,
+    /// How many bytes it takes, a multiple of 8.
+    len: usize,
+}
+
+impl Part {
+    /// Writes the key into its place, which is zero before.
+    ///
+    /// A string is copied as long as the record says it is, with whatever follows its NUL; its last
+    /// byte stays zero (`add_to_key()`).
+    #[inline]
+    fn put(&self, key: &mut [u8], hit: &Hit<'_>) {
+        let Some(place) = key.get_mut(self.at..self.at + self.len) else {
+            return;
+        };
+        let comm;
+        let string = match self.content {
+            Content::Number(number) => {
+                place.copy_from_slice(&number.read(hit).to_ne_bytes());
+                return;
+            }
+            Content::Array { offset, len } => hit.record.bytes(offset as usize, len as usize),
+            Content::DataLoc(offset) => hit.record.data_loc(offset),
+            Content::RelLoc(offset) => hit.record.rel_loc(offset),
+            Content::Comm => {
+                comm = hit.comm.read();
+                until_nul(&comm)
+            }
+        };
+        let len = min(string.len(), place.len() - 1);
+        place[..len].copy_from_slice(&string[..len]);
+    }
+}
+
+/// How an event becomes a key and what is added to the key's sums.
+pub(super) struct Program {
+    parts: KVec<Part>,
+    /// Bytes of a key in the map. Less than C's where C's are never used: a task's name takes 16.
+    pub(super) key_size: usize,
+    /// The only key, if that is a number: it needs no buffer.
+    pub(super) number: Option<Number>,
+    /// What the sums grow by; the hitcount's, which grow by 1, is not among them.
+    pub(super) values: KVec<Number>,
+}
+
+impl Program {
+    /// Compiles the values, of which the first is the hitcount, and the keys of a histogram. Fails
+    /// with `ENOMEM`.
+    pub(super) fn compile(fields: &[HistField], n_vals: usize) -> Result<Self> {
+        let (vals, keys) = fields.split_at(n_vals);
+        let mut values = KVec::with_capacity(vals.len(), GFP_KERNEL)?;
+        for field in vals.iter().skip(1) {
+            if let Content::Number(number) = content(field) {
+                values.push(number, GFP_KERNEL)?;
+            }
+        }
+        let mut parts = KVec::with_capacity(keys.len(), GFP_KERNEL)?;
+        let mut at = 0;
+        for field in keys {
+            let content = content(field);
+            let len = match content {
+                Content::Number(_) => size_of::<u64>(),
+                Content::Comm => COMM_LEN,
+                _ => field.size as usize,
+            };
+            parts.push(Part { content, at, len }, GFP_KERNEL)?;
+            at += len;
+        }
+        let number = match parts[..] {
+            [Part {
+                content: Content::Number(number),
+                ..
+            }] => Some(number),
+            _ => None,
+        };
+        Ok(Self {
+            parts,
+            key_size: at,
+            number,
+            values,
+        })
+    }
+
+    /// The keys' places in the map's key, in the order of the keys.
+    pub(super) fn parts(&self) -> &[Part] {
+        &self.parts
+    }
+
+    /// Makes the key of a hit in `key`, which has [`Program::key_size`] bytes, all zero.
+    #[inline]
+    pub(super) fn put_key(&self, key: &mut [u8], hit: &Hit<'_>) {
+        for part in &self.parts {
+            part.put(key, hit);
+        }
+    }
+}
+
+/// What a field is made of.
+fn content(field: &HistField) -> Content {
+    let at = field
+        .event_field
+        .as_ref()
+        .map_or((0, 0), |f| (f.offset, f.size));
+    let (offset, len) = at;
+    match field.function {
+        Function::Counter => Content::Number(Number::Constant(1)),
+        Function::Cpu => Content::Number(Number::Cpu),
+        Function::Number { size, signed } => {
+            Content::Number(Number::recorded(size, signed, offset))
+        }
+        Function::Comm => Content::Comm,
+        Function::String => Content::Array { offset, len },
+        Function::DynString => Content::DataLoc(offset),
+        Function::RelDynString => Content::RelLoc(offset),
+    }
+}

@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The `hist` and `trigger` files as text.
+
+use core::cmp::Ordering;
+
+use kernel::prelude::*;
+
+use super::field::Compare;
+use super::field::HistField;
+use super::field::Width;
+use super::sort::heapsort;
+use super::text::until_nul;
+use super::Histogram;
+use super::Plan;
+use super::SortKey;
+use super::Text;
+use crate::map::Elt;
+
+/// A histogram as it is attached to an event.
+#[derive(Clone, Copy)]
+pub struct View<'a> {
+    /// The histogram.
+    pub hist: &'a Histogram,
+    /// The whole token `name=…` of its trigger.
+    pub name: Option<&'a [u8]>,
+    /// The text of its trigger's filter, without `if`.
+    pub filter: Option<&'a [u8]>,
+    /// Whether hits pass it by for now.
+    pub paused: bool,
+}
+
+/// Appends the `hist` file of an event with the histograms `views`. Fails with `ENOMEM`.
+pub fn hist_file<'a>(out: &mut Text, views: impl Iterator<Item = View<'a>>) -> Result {
+    for (n, view) in views.enumerate() {
+        title(out, &view, n)?;
+        Snapshot::take(view.hist)?.show(out)?;
+    }
+    Ok(())
+}
+
+/// Appends the `trigger` file of an event with the histograms `views`. Fails with `ENOMEM`.
+pub fn trigger_file<'a>(out: &mut Text, views: impl Iterator<Item = View<'a>>) -> Result {
+    let mut any = false;
+    for view in views {
+        any = true;
+        trigger_line(out, &view)?;
+    }
+    if !any {
+        out.bytes(b"# Available triggers:\n# hist\n")?;
+    }
+    Ok(())
+}
+
+/// Appends what stands above the `n`th histogram of a file. Fails with `ENOMEM`.
+pub(super) fn title(out: &mut Text, view: &View<'_>, n: usize) -> Result {
+    if n > 0 {
+        out.bytes(b"\n\n")?;
+    }
+    out.bytes(b"# event histogram\n#\n# trigger info: ")?;
+    trigger_line(out, view)?;
+    out.bytes(b"#\n\n")
+}
+
+/// Appends the trigger in one line: what has to be written, with `!` before it and without the
+/// bracket at its end, to remove it. Fails with `ENOMEM`.
+pub fn trigger_line(out: &mut Text, view: &View<'_>) -> Result {
+    let plan = view.hist.plan();
+    out.bytes(b"hist:")?;
+    if let Some(name) = view.name {
+        out.bytes(name)?;
+        out.bytes(b":")?;
+    }
+    out.bytes(b"keys=")?;
+    listed(out, b",", plan.keys().iter(), command_field)?;
+    out.bytes(b":vals=")?;
+    let hidden = usize::from(plan.nohitcount);
+    listed(out, b",", plan.vals().iter().skip(hidden), command_field)?;
+    out.bytes(b":sort=")?;
+    listed(out, b",", plan.sort.iter(), |out, key| {
+        command_field(out, &plan.fields[key.field])?;
+        if key.descending {
+            out.bytes(b".descending")?;
+        }
+        Ok(())
+    })?;
+    out.format(format_args!(":size={}", 1u32 << plan.bits))?;
+    if plan.nohitcount {
+        out.bytes(b":nohitcount")?;
+    }
+    if let Some(filter) = view.filter {
+        out.bytes(b" if ")?;
+        out.bytes(filter)?;
+    }
+    out.bytes(if view.paused {
+        b" [paused]\n"
+    } else {
+        b" [active]\n"
+    })
+}
+
+fn command_field(out: &mut Text, field: &HistField) -> Result {
+    out.bytes(field.command_name())
+}
+
+/// Appends `items` with `comma` between them.
+fn listed<T>(
+    out: &mut Text,
+    comma: &[u8],
+    items: impl Iterator<Item = T>,
+    show: impl Fn(&mut Text, T) -> Result,
+) -> Result {
+    for (n, item) in items.enumerate() {
+        if n > 0 {
+            out.bytes(comma)?;
+        }
+        show(out, item)?;
+    }
+    Ok(())
+}
+
+/// The entries of a histogram with their sums as they were when each was read, once. Hits go on
+/// being counted while the text is made; what is sorted and shown does not change with them.
+struct Snapshot<'a> {
+    hist: &'a Histogram,
+    entries: VVec<Elt<'a>>,
+    /// The sums of the first entry, then those of the second, and so on.
+    sums: VVec<u64>,
+    /// Indices of entries, in the order to show them in.
+    order: VVec<u32>,
+    drops: u64,
+}
+
+impl<'a> Snapshot<'a> {
+    fn take(hist: &'a Histogram) -> Result<Self> {
+        let mut snapshot = Self {
+            hist,
+            entries: VVec::new(),
+            sums: VVec::new(),
+            order: VVec::new(),
+            drops: hist.drops(),
+        };
+        snapshot.read()?;
+        snapshot.sort()?;
+        Ok(snapshot)
+    }
+
+    fn read(&mut self) -> Result {
+        for entry in self.hist.map.elts() {
+            let hitcount = entry.sum(0);
+            // The first hit of an entry without one is just being counted.
+            if hitcount == 0 {
+                continue;
+            }
+            self.entries.push(entry, GFP_KERNEL)?;
+            self.sums.push(hitcount, GFP_KERNEL)?;
+            for sum in 1..self.hist.plan.n_vals {
+                self.sums.push(entry.sum(sum), GFP_KERNEL)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn key(&self, entry: u32) -> &'a [u8] {
+        self.entries[entry as usize].key()
+    }
+
+    fn sums(&self, entry: u32) -> &[u64] {
+        let n_vals = self.hist.plan.n_vals;
+        &self.sums[entry as usize * n_vals..][..n_vals]
+    }
+
+    /// Sorts by key bytes first, which makes the final order depend on the entries alone, then as
+    /// the trigger says: see [`super::sort`].
+    fn sort(&mut self) -> Result {
+        let mut order = VVec::with_capacity(self.entries.len(), GFP_KERNEL)?;
+        for entry in (0..).take(self.entries.len()) {
+            order.push(entry, GFP_KERNEL)?;
+        }
+        heapsort(&mut order, |&a, &b| self.key(a).cmp(self.key(b)));
+        self.sort_by(&mut order, &self.hist.plan.sort);
+        self.order = order;
+        Ok(())
+    }
+
+    /// Sorts by the first of `keys`, then those that it finds equal by the rest.
+    fn sort_by(&self, mut order: &mut [u32], keys: &[SortKey]) {
+        let Some((key, rest)) = keys.split_first() else {
+            return;
+        };
+        heapsort(order, |&a, &b| self.compare(key, a, b));
+        if rest.is_empty() {
+            return;
+        }
+        while let Some(&first) = order.first() {
+            let equal = |&entry: &u32| self.compare(key, first, entry).is_eq();
+            let n = order.iter().take_while(|entry| equal(entry)).count();
+            let (run, others) = order.split_at_mut(n.max(1));
+            self.sort_by(run, rest);
+            order = others;
+        }
+    }
+
+    fn compare(&self, key: &SortKey, a: u32, b: u32) -> Ordering {
+        let plan = &self.hist.plan;
+        let order = match key.field.checked_sub(plan.n_vals) {
+            None => self.sums(a)[key.field].cmp(&self.sums(b)[key.field]),
+            Some(n) => {
+                let at = plan.program.parts()[n].at;
+                compare_keys(
+                    plan.keys()[n].compare(),
+                    &self.key(a)[at..],
+                    &self.key(b)[at..],
+                )
+            }
+        };
+        match key.descending {
+            true => order.reverse(),
+            false => order,
+        }
+    }
+
+    fn show(&self, out: &mut Text) -> Result {
+        let plan = &self.hist.plan;
+        let mut hits = 0u64;
+        for &entry in &self.order {
+            let sums = self.sums(entry);
+            hits = hits.wrapping_add(sums[0]);
+            show_key(out, plan, self.key(entry))?;
+            show_vals(out, plan, sums)?;
+            out.bytes(b"\n")?;
+        }
+        out.format(format_args!(
+            "\nTotals:\n    Hits: {hits}\n    Entries: {}\n    Dropped: {}\n",
+            self.order.len(),
+            self.drops
+        ))
+    }
+}
+
+/// Compares what `a` and `b` start with.
+fn compare_keys(by: Compare, a: &[u8], b: &[u8]) -> Ordering {
+    match by {
+        Compare::Nothing => Ordering::Equal,
+        Compare::Text => until_nul(a).cmp(until_nul(b)),
+        Compare::Number(width, signed) => {
+            let (a, b) = (number(a), number(b));
+            match (width, signed) {
+                (Width::One, true) => (a as i8).cmp(&(b as i8)),
+                (Width::One, false) => (a as u8).cmp(&(b as u8)),
+                (Width::Two, true) => (a as i16).cmp(&(b as i16)),
+                (Width::Two, false) => (a as u16).cmp(&(b as u16)),
+                (Width::Four, true) => (a as i32).cmp(&(b as i32)),
+                (Width::Four, false) => (a as u32).cmp(&(b as u32)),
+                (Width::Eight, true) => (a as i64).cmp(&(b as i64)),
+                (Width::Eight, false) => a.cmp(&b),
+            }
+        }
+    }
+}
+
+/// The number that `bytes`, part of a key, start with.
+fn number(bytes: &[u8]) -> u64 {
+    bytes
+        .first_chunk()
+        .map_or(0, |chunk| u64::from_ne_bytes(*chunk))
+}
+
+/// Appends an entry's key: `{ name: content, … }`.
+fn show_key(out: &mut Text, plan: &Plan, key: &[u8]) -> Result {
+    out.bytes(b"{ ")?;
+    let keys = plan.keys().iter().zip(plan.program.parts());
+    listed(out, b", ", keys, |out, (field, part)| {
+        out.bytes(field.name())?;
+        out.bytes(b": ")?;
+        let content = &key[part.at..];
+        if field.function.is_string() {
+            out.padded(until_nul(content), 50)
+        } else {
+            out.format(format_args!("{:>10}", number(content)))
+        }
+    })?;
+    out.bytes(b" }")
+}
+
+/// Appends an entry's sums.
+fn show_vals(out: &mut Text, plan: &Plan, sums: &[u64]) -> Result {
+    for (n, (field, sum)) in plan.vals().iter().zip(sums).enumerate() {
+        match n {
+            0 if plan.nohitcount => continue,
+            0 => out.bytes(b" ")?,
+            _ => out.bytes(b"  ")?,
+        }
+        out.bytes(field.name())?;
+        out.format(format_args!(": {sum:>10}"))?;
+    }
+    Ok(())
+}

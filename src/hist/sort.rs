@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Sorting entries into the order that the C implementation prints them in.
+//!
+//! C sorts by the bytes of the key first, which no two entries share, and then with the kernel's
+//! heapsort (lib/sort.c) by what the user asked for. A heapsort does not keep entries that compare
+//! equal in their order, but from a known order it moves them in a known way: the outcome depends
+//! on nothing but the entries, and is the same here because the moves are.
+
+use core::cmp::Ordering;
+
+/// Sorts `items`, making the comparisons and exchanges that lib/sort.c makes.
+///
+/// The heap has the largest item on top. The two largest are taken off in one round, which saves
+/// sinking a new top only to find the second.
+pub fn heapsort<T>(items: &mut [T], mut compare: impl FnMut(&T, &T) -> Ordering) {
+    let mut heap = items.len();
+    if heap < 2 {
+        return;
+    }
+    for top in (0..heap / 2).rev() {
+        sink(&mut items[..heap], top, &mut compare);
+    }
+    while heap > 3 {
+        heap -= 1;
+        items.swap(0, heap);
+        let second = if compare(&items[1], &items[2]).is_gt() {
+            1
+        } else {
+            2
+        };
+        heap -= 1;
+        items.swap(second, heap);
+        sink(&mut items[..heap], second, &mut compare);
+        sink(&mut items[..heap], 0, &mut compare);
+    }
+    heap -= 1;
+    items.swap(0, heap);
+    if heap == 2 && compare(&items[0], &items[1]).is_gt() {
+        items.swap(0, 1);
+    }
+}
+
+/// Moves the item at `top` down to its place in the heap below it: first the path of the larger
+/// children is followed to a leaf, then climbed to where the item belongs, which is near the leaf
+/// more often than not.
+fn sink<T>(heap: &mut [T], top: usize, compare: &mut impl FnMut(&T, &T) -> Ordering) {
+    let mut at = top;
+    loop {
+        let (left, right) = (2 * at + 1, 2 * at + 2);
+        if right >= heap.len() {
+            if right == heap.len() {
+                at = left;
+            }
+            break;
+        }
+        at = if compare(&heap[left], &heap[right]).is_gt() {
+            left
+        } else {
+            right
+        };
+    }
+    while at != top && compare(&heap[top], &heap[at]).is_ge() {
+        at = (at - 1) / 2;
+    }
+    let place = at;
+    while at != top {
+        at = (at - 1) / 2;
+        heap.swap(at, place);
+    }
+}

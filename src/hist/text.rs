@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The text of a file, made in one go before any of it is read.
+
+use core::fmt;
+
+use kernel::prelude::*;
+
+/// A growing byte buffer. Names and strings of events are bytes and go in as they are.
+pub struct Text(KVVec<u8>);
+
+impl Text {
+    /// An empty text. Allocates nothing.
+    pub fn new() -> Self {
+        Self(KVVec::new())
+    }
+
+    /// The text so far.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// Appends `bytes`. Fails with `ENOMEM`.
+    pub fn bytes(&mut self, bytes: &[u8]) -> Result {
+        Ok(self.0.extend_from_slice(bytes, GFP_KERNEL)?)
+    }
+
+    /// Appends `bytes`, then blanks up to `width` bytes: `%-*s`. Fails with `ENOMEM`.
+    pub fn padded(&mut self, bytes: &[u8], width: usize) -> Result {
+        self.bytes(bytes)?;
+        Ok(self
+            .0
+            .extend_with(width.saturating_sub(bytes.len()), b' ', GFP_KERNEL)?)
+    }
+
+    /// Appends what `format_args!` made of numbers and other things whose formatting does not
+    /// fail. Fails with `ENOMEM`.
+    pub fn format(&mut self, args: fmt::Arguments<'_>) -> Result {
+        fmt::write(self, args).map_err(|fmt::Error| ENOMEM)
+    }
+}
+
+impl Default for Text {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl AsRef<[u8]> for Text {
+    fn as_ref(&self) -> &[u8] {
+        self.as_bytes()
+    }
+}
+
+impl AsMut<KVVec<u8>> for Text {
+    fn as_mut(&mut self) -> &mut KVVec<u8> {
+        &mut self.0
+    }
+}
+
+impl fmt::Write for Text {
+    fn write_str(&mut self, s: &str) -> fmt::Result {
+        self.bytes(s.as_bytes()).map_err(|_| fmt::Error)
+    }
+}
+
+/// Returns `bytes` up to its first NUL.
+pub fn until_nul(bytes: &[u8]) -> &[u8] {
+    let end = bytes.iter().position(|&b| b == 0);
+    &bytes[..end.unwrap_or(bytes.len())]
+}
