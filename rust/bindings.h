@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* The C interface of the kernel that rhist uses: input of bindgen. */
+#include <linux/dcache.h>
+#include <linux/fcntl.h>
+#include <linux/file.h>
+#include <linux/fs.h>
+#include <linux/mount.h>
+#include <linux/namei.h>
+#include <linux/random.h>
+#include <linux/rcupdate.h>
+#include <linux/ring_buffer.h>
+#include <linux/sched/clock.h>
+#include <linux/timekeeping.h>
+#include <linux/trace.h>
+#include <linux/trace_clock.h>
+#include <linux/trace_events.h>
+#include <linux/tracefs.h>
+
+#include "helpers.h"
+#include "layouts_generated.h"
+
+/* Macros that bindgen cannot read. */
+static const int RHIST_RING_BUFFER_ALL_CPUS = RING_BUFFER_ALL_CPUS;
+static const unsigned int RHIST_FMODE_WRITE = (__force unsigned int)FMODE_WRITE;
+static const unsigned int RHIST_FMODE_READ = (__force unsigned int)FMODE_READ;

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What bindgen made of `rust/bindings.h` for the kernel that is built for.
+
+#![allow(
+    clippy::all,
+    dead_code,
+    improper_ctypes,
+    missing_docs,
+    non_camel_case_types,
+    non_snake_case,
+    non_upper_case_globals,
+    unreachable_pub,
+    unsafe_op_in_unsafe_fn,
+    unused
+)]
+
+use kernel::ffi;
+
+include!(env!("RHIST_BINDINGS"));

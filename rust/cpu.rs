@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! CPUs, and the task that runs on this one.
+
+use super::bindings;
+
+/// The number of the CPU that runs this.
+///
+/// Any context, NMI included. It stays right while preemption is off.
+#[inline]
+pub(crate) fn current() -> usize {
+    // SAFETY: No requirements.
+    unsafe { bindings::rhist_cpu() as usize }
+}
+
+/// One more than the highest number that a CPU can have (`nr_cpu_ids`).
+pub(crate) fn count() -> usize {
+    // SAFETY: No requirements.
+    unsafe { bindings::rhist_nr_cpu_ids() as usize }
+}
+
+/// The name of the running task (`current->comm`); any context, NMI included.
+///
+/// Valid while the task runs what calls this.
+#[inline]
+pub(crate) fn current_comm() -> *const [u8; 16] {
+    // SAFETY: No requirements.
+    unsafe { bindings::rhist_current_comm().cast() }
+}
+
+/// Waits until every hit that was running has returned: all run with preemption off.
+pub(crate) fn synchronize_hits() {
+    // SAFETY: Task context without locks that a hit could wait for: a hit takes none.
+    unsafe { bindings::synchronize_rcu() }
+}

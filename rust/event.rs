@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Trace events of the kernel.
+//!
+//! C header: `include/linux/trace_events.h`.
+
+use super::bindings;
+use super::tracefs::EventName;
+use core::ffi::CStr;
+use core::ptr::NonNull;
+use kernel::prelude::*;
+
+/// A reference on a trace event.
+///
+/// The event stays: its module cannot be unloaded, and deleting a dynamic event fails with
+/// `EBUSY`.
+pub(crate) struct Event(NonNull<bindings::trace_event_file>);
+
+// SAFETY: The reference may be given back by any task, and what is read never changes.
+unsafe impl Send for Event {}
+// SAFETY: As above.
+unsafe impl Sync for Event {}
+
+/// A field of an event's record, as the kernel describes it.
+pub(crate) struct Field<'a> {
+    pub(crate) name: &'a CStr,
+    pub(crate) type_: &'a CStr,
+    /// Bytes from the beginning of the record.
+    pub(crate) offset: u32,
+    /// Bytes; 4 for a dynamic field, whose place and length are in the record.
+    pub(crate) size: u32,
+    pub(crate) signed: bool,
+    /// One of `FILTER_*`.
+    pub(crate) filter_type: u32,
+}
+
+/// The fields that begin the record of every event. The kernel's own list of them is not exported
+/// (`trace_define_common_fields()`, `struct trace_entry`).
+pub(crate) const COMMON_FIELDS: [Field<'static>; 4] = [
+    common(c"common_type", c"unsigned short", 0, 2, false),
+    common(c"common_flags", c"unsigned char", 2, 1, false),
+    common(c"common_preempt_count", c"unsigned char", 3, 1, false),
+    common(c"common_pid", c"int", 4, 4, true),
+];
+
+const _: () = {
+    use core::mem::offset_of;
+    use core::mem::size_of;
+    assert!(offset_of!(bindings::trace_entry, type_) == 0);
+    assert!(offset_of!(bindings::trace_entry, flags) == 2);
+    assert!(offset_of!(bindings::trace_entry, preempt_count) == 3);
+    assert!(offset_of!(bindings::trace_entry, pid) == 4);
+    assert!(size_of::<bindings::trace_entry>() == 8);
+};
+
+const fn common(
+    name: &'static CStr,
+    type_: &'static CStr,
+    offset: u32,
+    size: u32,
+    signed: bool,
+) -> Field<'static> {
+    Field {
+        name,
+        type_,
+        offset,
+        size,
+        signed,
+        filter_type: bindings::FILTER_OTHER,
+    }
+}
+
+impl Event {
+    /// Finds an event. Takes `event_mutex`.
+    ///
+    /// # Errors
+    ///
+    /// `EINVAL` if there is no such event, or it is one that cannot be enabled (`ftrace:*`);
+    /// `EBUSY` if it is going away.
+    pub(crate) fn find(name: EventName<'_>) -> Result<Self> {
+        // SAFETY: Both names end in a NUL; a null instance is the top one.
+        let file = kernel::error::from_err_ptr(unsafe {
+            bindings::trace_get_event_file(
+                core::ptr::null(),
+                name.system.as_ptr().cast(),
+                name.event.as_ptr().cast(),
+            )
+        })?;
+        NonNull::new(file).map(Self).ok_or(EINVAL)
+    }
+
+    /// The event itself, which is one and the same for every instance.
+    pub(crate) fn call(&self) -> *mut bindings::trace_event_call {
+        // SAFETY: The file is referenced, and its event never changes.
+        unsafe { (*self.0.as_ptr()).event_call }
+    }
+
+    /// Calls `visit` for each field of the record, in the order of their definition, until it
+    /// fails. The common fields at the beginning are not among them.
+    pub(crate) fn for_each_field(&self, mut visit: impl FnMut(Field<'_>) -> Result) -> Result {
+        // SAFETY: The event is referenced. The list is complete before an event can be found, and
+        // stays until the event goes. The kernel puts each new field at its head.
+        unsafe {
+            let head = bindings::rhist_event_fields(self.call());
+            let mut link = (*head).prev;
+            while link != head {
+                let field = &*kernel::container_of!(link, bindings::ftrace_event_field, link);
+                visit(Field {
+                    name: CStr::from_ptr(field.name.cast()),
+                    type_: CStr::from_ptr(field.type_.cast()),
+                    offset: field.offset as u32,
+                    size: field.size as u32,
+                    signed: field.is_signed() != 0,
+                    filter_type: field.filter_type as u32,
+                })?;
+                link = (*link).prev;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Event {
+    /// Takes `event_mutex`.
+    fn drop(&mut self) {
+        // SAFETY: The reference is ours to give back.
+        unsafe { bindings::trace_put_event_file(self.0.as_ptr()) }
+    }
+}

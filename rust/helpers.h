@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Kernel interface that exists only as inline functions and macros, and code
+ * that has to be C. What each function may be called from is said at its
+ * definition.
+ */
+#ifndef RHIST_HELPERS_H
+#define RHIST_HELPERS_H
+
+#include <linux/types.h>
+
+struct dentry;
+struct file;
+struct file_operations;
+struct inode;
+struct inode_operations;
+struct list_head;
+struct mnt_idmap;
+struct ring_buffer_event;
+struct trace_array;
+struct trace_event_call;
+struct trace_event_file;
+
+/* helpers.c */
+unsigned int rhist_cpu(void);
+unsigned int rhist_nr_cpu_ids(void);
+const char *rhist_current_comm(void);
+struct list_head *rhist_event_fields(struct trace_event_call *call);
+size_t rhist_record_len(struct ring_buffer_event *event);
+int rhist_event_reg(struct trace_event_call *call, struct trace_event_file *file, bool on);
+void rhist_tracepoint_synchronize_unregister(void);
+int rhist_locked_down(void);
+size_t rhist_hash_pointer(char *buf, size_t size, const void *pointer);
+
+/* tracefs.c */
+struct dentry *rhist_tracefs_root(const char *name);
+struct inode *rhist_new_inode(struct inode *like, umode_t mode,
+			      const struct inode_operations *iop,
+			      const struct file_operations *fop, void *private);
+void *rhist_inode_private(struct inode *inode);
+const struct file_operations *rhist_inode_fop(struct inode *inode);
+bool rhist_inode_only_ours(struct inode *inode);
+void rhist_inode_revoke(struct inode *inode);
+struct dentry *rhist_create_dir(struct dentry *parent, const char *name, struct inode *inode);
+void rhist_remove_dir(struct dentry *dir);
+struct dentry *rhist_lookup(struct dentry *dir, const char *name, unsigned int len);
+struct file *rhist_open_dir(struct file *mirror, struct dentry *real);
+int rhist_mkdir(struct mnt_idmap *idmap, struct dentry *dir, const char *name,
+		unsigned int len, umode_t mode);
+int rhist_rmdir(struct dentry *dir, const char *name, unsigned int len);
+bool rhist_unhashed(struct dentry *dentry);
+struct dentry *rhist_dget(struct dentry *dentry);
+
+/* event_mutex.c */
+int rhist_with_event_mutex(struct trace_array *tr, int (*fn)(void *), void *arg);
+
+#endif

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The trace instance `rhist`.
+//!
+//! The kernel's probe of an event needs a ring buffer to make its record in, also if the record is
+//! thrown away right after we have looked at it. An instance of our own gives one that nobody else
+//! writes to, and keeps our use of an event apart from everybody's: no list is shared.
+//!
+//! C headers: `include/linux/trace.h`, `include/linux/ring_buffer.h`.
+
+use super::bindings;
+use core::ptr::NonNull;
+use kernel::error::to_result;
+use kernel::ffi;
+use kernel::prelude::*;
+
+/// Bytes of ring buffer per CPU. A record lives from its reservation to its being discarded, a
+/// few at once if contexts nest, and fits a page.
+const BUFFER_SIZE: usize = 32 << 10;
+
+/// The instance, with a reference.
+pub(crate) struct Instance(NonNull<bindings::trace_array>);
+
+// SAFETY: The functions that take it lock for themselves.
+unsafe impl Send for Instance {}
+// SAFETY: As above.
+unsafe impl Sync for Instance {}
+
+impl Instance {
+    /// Creates the instance, or takes the one of this name that exists. Takes `event_mutex`.
+    pub(crate) fn new() -> Result<Self> {
+        // The second name restricts the events that it has files for to those of this module.
+        // SAFETY: Both names end in a NUL.
+        let tr = unsafe {
+            bindings::trace_array_get_by_name(c"rhist".as_ptr().cast(), c"rhist".as_ptr().cast())
+        };
+        let instance = Self(NonNull::new(tr).ok_or(ENOMEM)?);
+        instance.shrink();
+        Ok(instance)
+    }
+
+    pub(crate) fn as_ptr(&self) -> *mut bindings::trace_array {
+        self.0.as_ptr()
+    }
+
+    /// Makes the ring buffer as small as it needs to be. The instance works without that too, so
+    /// a failure is no error.
+    fn shrink(&self) {
+        let mut file = bindings::trace_event_file {
+            tr: self.as_ptr(),
+            ..Default::default()
+        };
+        let mut buffer = core::ptr::null_mut();
+        // A reservation is the way to learn which buffer the instance has.
+        // SAFETY: The instance is referenced; of the file, a reservation reads nothing but the
+        // instance and the flags. The record is discarded at once.
+        unsafe {
+            let record = bindings::trace_event_buffer_lock_reserve(&mut buffer, &mut file, 0, 8, 0);
+            if !record.is_null() {
+                bindings::ring_buffer_discard_commit(buffer, record);
+            }
+            let all = bindings::RHIST_RING_BUFFER_ALL_CPUS;
+            if bindings::ring_buffer_resize(buffer, BUFFER_SIZE, all) < 0 {
+                pr_warn!("the ring buffer of the instance keeps its default size\n");
+            }
+        }
+    }
+
+    /// Calls `f` with `event_mutex` held, which must not be held already.
+    ///
+    /// # Errors
+    ///
+    /// That of `f`, or `EBUSY` if somebody kept the event `rhist:sync` of the instance busy.
+    pub(crate) fn with_event_mutex<F: FnOnce() -> Result>(&self, f: F) -> Result {
+        /// # Safety
+        ///
+        /// `arg` must be an `Option<F>`.
+        unsafe extern "C" fn call<F: FnOnce() -> Result>(arg: *mut ffi::c_void) -> ffi::c_int {
+            // SAFETY: By the contract.
+            let f = unsafe { &mut *arg.cast::<Option<F>>() }.take();
+            f.map_or(Err(EBUSY), |f| f())
+                .map_or_else(Error::to_errno, |()| 0)
+        }
+
+        let mut f = Some(f);
+        // SAFETY: The instance has the event of this module; `call` is given what it asks for, and
+        // is called before this returns or not at all.
+        to_result(unsafe {
+            bindings::rhist_with_event_mutex(
+                self.as_ptr(),
+                Some(call::<F>),
+                core::ptr::from_mut(&mut f).cast(),
+            )
+        })
+    }
+}
+
+impl Drop for Instance {
+    fn drop(&mut self) {
+        // SAFETY: The reference is ours to give back. The instance is compared with those that
+        // exist, not looked into, so it may already be gone when it is to be destroyed.
+        let err = unsafe {
+            bindings::trace_array_put(self.as_ptr());
+            bindings::trace_array_destroy(self.as_ptr())
+        };
+        if err != 0 {
+            // A file of it is open. It is a plain instance from now on.
+            pr_warn!("instances/rhist is in use and stays; rmdir removes it\n");
+        }
+    }
+}

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Wrappers over the C interface of the kernel's tracing that the `kernel` crate does not have.
+//!
+//! Nothing else in the module calls C. Each wrapper says in which context it may be used and what
+//! it holds; what is not said otherwise is for task context and may sleep.
+
+pub(crate) mod bindings;
+pub(crate) mod cpu;
+pub(crate) mod event;
+pub(crate) mod instance;
+pub(crate) mod text;
+pub(crate) mod tracefs;

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Inodes and dentries of ours in tracefs.
+ *
+ * tracefs exports the creation of a file and nothing else, so directories are
+ * made with the functions that tracefs uses itself. What it demands of foreign
+ * objects: d_fsdata stays NULL (otherwise it is taken for an eventfs object),
+ * and the directory operations of tracefs are not used on our inodes (they
+ * expect private data behind them).
+ *
+ * All of these are called in task context and may sleep.
+ */
+#include <linux/cred.h>
+#include <linux/dcache.h>
+#include <linux/err.h>
+#include <linux/fs.h>
+#include <linux/fsnotify.h>
+#include <linux/mount.h>
+#include <linux/namei.h>
+#include <linux/tracefs.h>
+
+#include "helpers.h"
+
+/**
+ * rhist_tracefs_root - the root directory of tracefs
+ * @name: a name that is free in it
+ *
+ * Mounting tracefs once more to get at its root would change the options that
+ * the file system remembers. So a file is created in the root and removed.
+ *
+ * Return: the root with a reference, or NULL: the name is taken, or the
+ * kernel is locked down, or there is no memory; tracefs does not say which.
+ */
+struct dentry *rhist_tracefs_root(const char *name)
+{
+	static const struct file_operations none;
+	struct dentry *file = tracefs_create_file(name, 0, NULL, NULL, &none);
+	struct dentry *root;
+
+	if (IS_ERR_OR_NULL(file))
+		return NULL;
+	root = dget(file->d_parent);
+	dget(file);
+	simple_recursive_removal(file, NULL);
+	dput(file);
+	return root;
+}
+
+/**
+ * rhist_new_inode - an inode of ours
+ * @like: the kernel's inode that gives owner, group and permissions
+ * @mode: type and permissions; 0 stands for those of @like
+ * @iop: inode operations, or NULL for those of a plain file
+ * @fop: file operations
+ * @private: i_private, or NULL for what @like has: the kernel's functions find
+ *	what they work on there
+ *
+ * Return: the inode with one reference, or NULL without memory.
+ */
+struct inode *rhist_new_inode(struct inode *like, umode_t mode,
+			      const struct inode_operations *iop,
+			      const struct file_operations *fop, void *private)
+{
+	struct inode *inode = new_inode(like->i_sb);
+
+	if (!inode)
+		return NULL;
+	inode->i_ino = get_next_ino();
+	simple_inode_init_ts(inode);
+	inode->i_mode = mode ?: like->i_mode;
+	inode->i_uid = like->i_uid;
+	inode->i_gid = like->i_gid;
+	if (iop)
+		inode->i_op = iop;
+	inode->i_fop = fop;
+	inode->i_private = private ?: like->i_private;
+	if (S_ISDIR(inode->i_mode)) {
+		set_nlink(inode, 2);
+		/*
+		 * Our directories are locked around the kernel's, so lockdep
+		 * has to see two classes. This key belongs to the file system
+		 * type, which does not use it: it stays valid when the module
+		 * is gone and somebody still stands in one of the directories.
+		 */
+		lockdep_set_class(&inode->i_rwsem, &inode->i_sb->s_type->i_mutex_dir_key);
+	} else {
+		/* tracefs keeps the number of the CPU of a per-CPU file here. */
+		inode->i_cdev = like->i_cdev;
+		i_size_write(inode, i_size_read(like));
+	}
+	return inode;
+}
+
+void *rhist_inode_private(struct inode *inode)
+{
+	return inode->i_private;
+}
+
+/* The file operations of an inode of the kernel. */
+const struct file_operations *rhist_inode_fop(struct inode *inode)
+{
+	return inode->i_fop;
+}
+
+/* Is the caller's reference the only one left? */
+bool rhist_inode_only_ours(struct inode *inode)
+{
+	return icount_read(inode) == 1;
+}
+
+/**
+ * rhist_inode_revoke - make an inode useless for whoever still holds it
+ * @inode: one of ours
+ *
+ * Afterwards no operation on it, running ones included, is in our code: the
+ * operations that our directories have are called with the inode locked.
+ */
+void rhist_inode_revoke(struct inode *inode)
+{
+	inode_lock(inode);
+	inode->i_flags |= S_DEAD;
+	make_bad_inode(inode);
+	inode_unlock(inode);
+}
+
+/**
+ * rhist_create_dir - enter a directory of ours
+ * @parent: where
+ * @name: its name
+ * @inode: its inode; the directory takes a reference of its own
+ *
+ * Return: the directory, which stays until rhist_remove_dir(), or an ERR_PTR.
+ */
+struct dentry *rhist_create_dir(struct dentry *parent, const char *name, struct inode *inode)
+{
+	struct dentry *dir = simple_start_creating(parent, name);
+
+	if (IS_ERR(dir))
+		return dir;
+	ihold(inode);
+	d_make_persistent(dir, inode);
+	inc_nlink(d_inode(parent));
+	fsnotify_mkdir(d_inode(parent), dir);
+	simple_done_creating(dir);
+	return dir;
+}
+
+/**
+ * rhist_remove_dir - undo rhist_create_dir()
+ * @dir: the directory; its inode has been revoked
+ *
+ * What is below it came by lookup and leaves when the last user does.
+ */
+void rhist_remove_dir(struct dentry *dir)
+{
+	struct inode *parent = d_inode(dir->d_parent);
+
+	inode_lock(parent);
+	drop_nlink(parent);
+	inode_unlock(parent);
+	d_invalidate(dir);
+	d_make_discardable(dir);
+}
+
+/* A name in a directory of the kernel: a reference to it, or an ERR_PTR. */
+struct dentry *rhist_lookup(struct dentry *dir, const char *name, unsigned int len)
+{
+	return lookup_noperm_positive_unlocked(&QSTR_LEN(name, len), dir);
+}
+
+/* Open a directory of the kernel beside the open file of the one that mirrors it. */
+struct file *rhist_open_dir(struct file *mirror, struct dentry *real)
+{
+	struct path path = { .mnt = mirror->f_path.mnt, .dentry = real };
+
+	return dentry_open(&path, O_RDONLY | O_DIRECTORY, current_cred());
+}
+
+/* mkdir(2) in a directory of the kernel, where it allows that (instances/). */
+int rhist_mkdir(struct mnt_idmap *idmap, struct dentry *dir, const char *name,
+		unsigned int len, umode_t mode)
+{
+	struct dentry *made = start_creating(idmap, dir, &QSTR_LEN(name, len));
+
+	if (IS_ERR(made))
+		return PTR_ERR(made);
+	made = vfs_mkdir(idmap, d_inode(dir), made, mode, NULL);
+	end_creating(made);
+	return PTR_ERR_OR_ZERO(made);
+}
+
+/* rmdir(2) in a directory of the kernel. */
+int rhist_rmdir(struct dentry *dir, const char *name, unsigned int len)
+{
+	struct dentry *gone = start_removing(&nop_mnt_idmap, dir, &QSTR_LEN(name, len));
+	int err;
+
+	if (IS_ERR(gone))
+		return PTR_ERR(gone);
+	err = vfs_rmdir(&nop_mnt_idmap, d_inode(dir), gone, NULL);
+	end_removing(gone);
+	return err;
+}
+
+/* Has the kernel taken the object out of its tree? */
+bool rhist_unhashed(struct dentry *dentry)
+{
+	return d_unhashed(dentry);
+}
+
+struct dentry *rhist_dget(struct dentry *dentry)
+{
+	return dget(dentry);
+}
