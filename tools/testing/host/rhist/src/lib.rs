@@ -9,5 +9,8 @@
 #[cfg(test)]
 extern crate std;
 
+#[path = "../../../../../src/map/mod.rs"]
+pub mod map;
+#[cfg(not(loom))]
 #[path = "../../../../../src/trigger/mod.rs"]
 pub mod trigger;

@@ -150,6 +150,7 @@ atomic_types! {
 }
 
 /// A memory location that several contexts may use at once.
+#[repr(transparent)]
 pub struct Atomic<T: AtomicType>(T::Host);
 
 impl<T: AtomicType> Atomic<T> {

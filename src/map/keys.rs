@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The keys of the elements.
+
+use kernel::prelude::*;
+use kernel::sync::atomic::Atomic;
+use kernel::sync::atomic::Relaxed;
+
+use super::zeroed;
+
+/// The keys of all elements, one behind the other.
+///
+/// A key is written by the one context that owns the element, before it publishes the element, and
+/// never afterwards. Whoever has found the element through an acquiring load of its slot reads the
+/// whole key, and memory that does not change.
+pub(super) struct Keys {
+    words: KVVec<Atomic<u64>>,
+    /// Words of one key.
+    width: usize,
+}
+
+impl Keys {
+    /// Room for the keys of `elements` elements of `size` bytes each, a multiple of 8. Fails with
+    /// `ENOMEM`.
+    pub(super) fn new(elements: usize, size: usize) -> Result<Self> {
+        let width = size / 8;
+        Ok(Self {
+            words: zeroed(elements.checked_mul(width).ok_or(ENOMEM)?)?,
+            width,
+        })
+    }
+
+    /// Bytes of one key.
+    #[inline]
+    pub(super) fn size(&self) -> usize {
+        self.width * 8
+    }
+
+    /// Bytes of all keys.
+    pub(super) fn size_bytes(&self) -> usize {
+        size_of_val(&self.words[..])
+    }
+
+    /// The words of the key of element `index`.
+    #[inline]
+    fn atomics(&self, index: u32) -> &[Atomic<u64>] {
+        let start = index as usize * self.width;
+        &self.words[start..start + self.width]
+    }
+
+    /// The key of element `index`.
+    ///
+    /// # Safety
+    ///
+    /// The caller has found the element through an acquiring load of a slot.
+    #[cfg(not(loom))]
+    #[inline]
+    pub(super) unsafe fn get(&self, index: u32) -> &[u64] {
+        let words = self.atomics(index);
+        // SAFETY: `Atomic<u64>` has the representation of `u64`. All stores to the key happened
+        // before the element got into its slot, so before the caller's load that found it there,
+        // and there will be no more as long as `self` is borrowed.
+        unsafe { core::slice::from_raw_parts(words.as_ptr().cast::<u64>(), words.len()) }
+    }
+
+    /// Whether `key` is the key of element `index`.
+    ///
+    /// # Safety
+    ///
+    /// The caller has found the element through an acquiring load of a slot.
+    #[cfg(not(loom))]
+    #[inline]
+    pub(super) unsafe fn is(&self, index: u32, key: &[u8]) -> bool {
+        // SAFETY: The requirements are the same.
+        let mut both = unsafe { self.get(index) }.iter().zip(words(key));
+        both.all(|(&word, part)| word == part)
+    }
+
+    /// The same for loom, in whose model the words are not plain memory.
+    #[cfg(loom)]
+    pub(super) unsafe fn is(&self, index: u32, key: &[u8]) -> bool {
+        let mut both = self.atomics(index).iter().zip(words(key));
+        both.all(|(word, part)| word.load(Relaxed) == part)
+    }
+
+    /// Makes `key` the key of element `index`, which the caller owns.
+    pub(super) fn set(&self, index: u32, key: &[u8]) {
+        for (word, part) in self.atomics(index).iter().zip(words(key)) {
+            word.store(part, Relaxed);
+        }
+    }
+}
+
+/// The words of a key.
+#[inline]
+pub(super) fn words(key: &[u8]) -> impl Iterator<Item = u64> + '_ {
+    key.chunks_exact(8).map(|chunk| {
+        let mut word = [0; 8];
+        word.copy_from_slice(chunk);
+        u64::from_ne_bytes(word)
+    })
+}

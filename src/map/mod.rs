@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The tracing map: from keys to sums, filled by events in any context.
+//!
+//! Open addressing with twice as many slots as entries, linear probing. Everything is allocated
+//! when the map is made; nothing is freed or moved before it is dropped.
+//!
+//! # How a key gets in
+//!
+//! The element (the key, later what else belongs to it) is filled first, while nobody else can see
+//! it. Then one compare-and-swap puts it into the first empty slot on the path of its key. So there
+//! is no slot that is claimed but not yet usable, and nobody ever waits for anybody. All that look
+//! for a key walk the same path, slots are never emptied, and a full slot does not change its key:
+//! a key can be in one slot only.
+//!
+//! Whoever has filled a slot asks for a place among the entries. Only owners of a slot ask, each
+//! for a key of its own and once, so the places go to as many different keys as there are places,
+//! whatever the timing. Those that come too late stay in their slots as *excess*: what was counted
+//! on them meanwhile are drops. An excess element needs its CPU to have passed the check for a free
+//! place and not yet heard of the last one going; that happens to each level of nesting on each
+//! CPU once at most.
+//!
+//! A key is dropped only if it is not an entry while all places are taken: the slot that was empty
+//! is looked at once more after the last place is known to be gone.
+//!
+//! # Bound
+//!
+//! [`Map::insert`] visits each slot at most once, tries one compare-and-swap on it if it is empty,
+//! and compares keys if the hash is equal. There is no retry and no wait. The path ends at an empty
+//! slot, of which at least half the table remain.
+//!
+//! # Memory ordering
+//!
+//! The key is written before the slot (release); it is read after the slot (acquire). A failed
+//! compare-and-swap orders nothing, so the slot is loaded again. Sums are counters: they are
+//! exact once the writers are done, and at any time no addition is lost or torn.
+
+mod hash;
+mod keys;
+mod pool;
+mod sums;
+mod table;
+
+use kernel::prelude::*;
+use kernel::sync::atomic::Acquire;
+use kernel::sync::atomic::Atomic;
+use kernel::sync::atomic::Release;
+
+pub use hash::Hash;
+use keys::Keys;
+use pool::Pool;
+use sums::Sums;
+use table::State;
+use table::Table;
+use table::Word;
+use table::EMPTY;
+
+/// The measures of a map.
+#[derive(Clone, Copy)]
+pub struct Shape {
+    /// log2 of the number of entries, at most [`Shape::BITS_MAX`].
+    pub bits: u32,
+    /// Bytes of a key: a multiple of 8 from 8 to [`Shape::KEY_SIZE_MAX`].
+    pub key_size: usize,
+    /// Sums of an entry, at least 1. The first one is the hitcount.
+    pub sums: usize,
+    /// Number of CPUs, including those that may come: `nr_cpu_ids`.
+    pub cpus: usize,
+    /// A random number, so that nobody can make up keys that collide.
+    pub seed: u64,
+}
+
+impl Shape {
+    /// log2 of the most entries a map can have (`TRACING_MAP_BITS_MAX`).
+    pub const BITS_MAX: u32 = 17;
+    /// Most bytes of a key (`HIST_KEY_SIZE_MAX`).
+    pub const KEY_SIZE_MAX: usize = 504;
+}
+
+/// A map from keys to sums.
+pub struct Map {
+    hash: Hash,
+    table: Table,
+    keys: Keys,
+    sums: Sums,
+    pool: Pool,
+}
+
+/// An element of a map: a key and its sums.
+#[derive(Clone, Copy)]
+pub struct Elt<'a> {
+    map: &'a Map,
+    /// The element in a slot of `map`, found there by an acquiring load.
+    index: u32,
+}
+
+impl Map {
+    /// Makes an empty map. Sleeps. Fails with `EINVAL` for a shape out of range and with `ENOMEM`.
+    pub fn new(shape: Shape) -> Result<Self> {
+        if shape.bits > Shape::BITS_MAX
+            || shape.key_size == 0
+            || shape.key_size > Shape::KEY_SIZE_MAX
+            || shape.key_size % 8 != 0
+            || shape.sums == 0
+            || shape.cpus == 0
+        {
+            return Err(EINVAL);
+        }
+        let pool = Pool::new(1 << shape.bits, shape.cpus)?;
+        let elements = pool.size() as usize;
+        // Twice the entries, and an empty slot even if all elements are in the table.
+        let bits = (shape.bits + 1).max((elements + 1).next_power_of_two().ilog2());
+        Ok(Self {
+            hash: Hash::new(shape.seed),
+            table: Table::new(bits)?,
+            keys: Keys::new(elements, shape.key_size)?,
+            sums: Sums::new(elements, shape.sums, shape.cpus)?,
+            pool,
+        })
+    }
+
+    /// Finds the element of `key`, or makes it. `None`: there is no place for another key, or
+    /// `key` has a wrong size; counted as a drop.
+    ///
+    /// In any context, NMI included. The caller runs on CPU `cpu` and stays there. For each element
+    /// returned it adds 1 to the first sum, and so hits and drops add up to the calls.
+    #[inline]
+    pub fn insert(&self, cpu: usize, key: &[u8]) -> Option<Elt<'_>> {
+        let elt = self.find(key, |slot, hash| self.fill(slot, cpu, hash, key));
+        if elt.is_none() {
+            self.sums.drop(cpu);
+        }
+        elt
+    }
+
+    /// Finds the element of `key`. In any context. Counts nothing.
+    #[inline]
+    pub fn lookup(&self, key: &[u8]) -> Option<Elt<'_>> {
+        self.find(key, |_, _| None)
+    }
+
+    /// Finds the element of `key`. At the first empty slot on the way it asks `empty` for the
+    /// contents; if there is none, the key is not in the map.
+    #[inline]
+    fn find(
+        &self,
+        key: &[u8],
+        empty: impl Fn(&Atomic<u64>, u32) -> Option<Word>,
+    ) -> Option<Elt<'_>> {
+        if key.len() != self.keys.size() {
+            return None;
+        }
+        let hash = self.hash.of(keys::words(key));
+        for slot in self.table.path(hash) {
+            let word = match Word::from_raw(slot.load(Acquire)) {
+                Some(word) => word,
+                None => empty(slot, hash)?,
+            };
+            // SAFETY: The word comes from an acquiring load of the slot; or it is what `empty` put
+            // there, whose key it wrote itself.
+            if word.hash() == hash && unsafe { self.keys.is(word.index(), key) } {
+                return (word.state() != State::Excess).then_some(self.elt(word));
+            }
+        }
+        None
+    }
+
+    /// Puts `key` into `slot`, which was seen empty. Returns what is in the slot now: this key, or
+    /// what somebody else has put there. `None`: it is empty and stays so, all places are taken.
+    #[cold]
+    fn fill(&self, slot: &Atomic<u64>, cpu: usize, hash: u32, key: &[u8]) -> Option<Word> {
+        if self.pool.places() >= self.pool.capacity() {
+            // All entries are in their slots by now. If the key is one of them it is in this one.
+            return Word::from_raw(slot.load(Acquire));
+        }
+        let mut word = None;
+        self.pool.offer(cpu, |index| {
+            self.keys.set(index, key);
+            let new = Word::new(hash, index, State::New);
+            if slot.cmpxchg(EMPTY, new.raw(), Release).is_err() {
+                return false;
+            }
+            let state = if self.pool.place() {
+                State::Entry
+            } else {
+                State::Excess
+            };
+            let decided = Word::new(hash, index, state);
+            // Nobody else writes to a full slot. Release: who reads this reads the key as well.
+            slot.store(decided.raw(), Release);
+            word = Some(decided);
+            true
+        })?;
+        word.or_else(|| Word::from_raw(slot.load(Acquire)))
+    }
+
+    /// The entries, each once, in the order of their slots. Elements that become entries meanwhile
+    /// may be missing.
+    pub fn elts(&self) -> impl Iterator<Item = Elt<'_>> {
+        self.in_state(State::Entry)
+    }
+
+    fn in_state(&self, state: State) -> impl Iterator<Item = Elt<'_>> {
+        let words = self.table.slots().iter();
+        words
+            .filter_map(|slot| Word::from_raw(slot.load(Acquire)))
+            .filter(move |word| word.state() == state)
+            .map(|word| self.elt(word))
+    }
+
+    #[inline]
+    fn elt(&self, word: Word) -> Elt<'_> {
+        Elt {
+            map: self,
+            index: word.index(),
+        }
+    }
+
+    /// Number of entries.
+    pub fn len(&self) -> usize {
+        self.pool.places().min(self.pool.capacity()) as usize
+    }
+
+    /// Whether there is no entry.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Most entries there can be.
+    pub fn capacity(&self) -> usize {
+        self.pool.capacity() as usize
+    }
+
+    /// The calls of [`Map::insert`] that returned an entry: the sum of the hitcounts, so that both
+    /// agree by construction and no hit has to count twice. Takes time: visits all entries.
+    pub fn hits(&self) -> u64 {
+        self.elts()
+            .fold(0, |hits, elt| hits.wrapping_add(elt.sum(0)))
+    }
+
+    /// The calls of [`Map::insert`] that did not.
+    pub fn drops(&self) -> u64 {
+        let mut drops = self.sums.drops();
+        if self.pool.places() > self.pool.capacity() {
+            for elt in self.in_state(State::Excess) {
+                drops = drops.wrapping_add(elt.sum(0));
+            }
+        }
+        drops
+    }
+
+    /// Bytes of memory.
+    pub fn size_bytes(&self) -> usize {
+        size_of::<Self>()
+            + size_of_val(self.table.slots())
+            + self.keys.size_bytes()
+            + self.sums.size_bytes()
+            + self.pool.size_bytes()
+    }
+}
+
+impl<'a> Elt<'a> {
+    /// Adds `value` to the sum with number `sum`, wrapping. In any context. The caller runs on CPU
+    /// `cpu` and stays there.
+    #[inline]
+    pub fn add(self, cpu: usize, sum: usize, value: u64) {
+        self.map.sums.add(cpu, self.index, sum, value);
+    }
+
+    /// The sum with number `sum`.
+    pub fn sum(self, sum: usize) -> u64 {
+        self.map.sums.sum(self.index, sum)
+    }
+
+    /// The key.
+    #[cfg(not(loom))]
+    pub fn key(self) -> &'a [u8] {
+        // SAFETY: `index` was found by an acquiring load, see there.
+        let words = unsafe { self.map.keys.get(self.index) };
+        // SAFETY: Words are bytes, without padding.
+        unsafe { core::slice::from_raw_parts(words.as_ptr().cast::<u8>(), size_of_val(words)) }
+    }
+}
+
+/// `n` zeros.
+fn zeroed(n: usize) -> Result<KVVec<Atomic<u64>>> {
+    let mut zeros = KVVec::with_capacity(n, GFP_KERNEL)?;
+    for _ in 0..n {
+        zeros.push_within_capacity(Atomic::new(0))?;
+    }
+    Ok(zeros)
+}

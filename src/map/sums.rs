@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Sums and drops, counted per CPU and added up when they are read.
+
+use kernel::prelude::*;
+use kernel::sync::atomic::Atomic;
+use kernel::sync::atomic::Relaxed;
+
+use super::zeroed;
+
+/// The sums of all elements, for each CPU in memory of its own.
+pub(super) struct Sums {
+    cpus: KVVec<Cpu>,
+    /// Sums of one element.
+    width: usize,
+}
+
+/// What one CPU counts. Only read by others.
+#[repr(align(64))]
+struct Cpu {
+    sums: KVVec<Atomic<u64>>,
+    drops: Atomic<u64>,
+}
+
+impl Sums {
+    /// `width` sums for each of `elements` elements and each of `cpus` CPUs. Fails with `ENOMEM`.
+    pub(super) fn new(elements: usize, width: usize, cpus: usize) -> Result<Self> {
+        let len = elements.checked_mul(width).ok_or(ENOMEM)?;
+        let mut sums = Self {
+            cpus: KVVec::with_capacity(cpus, GFP_KERNEL)?,
+            width,
+        };
+        for _ in 0..cpus {
+            sums.cpus.push_within_capacity(Cpu {
+                sums: zeroed(len)?,
+                drops: Atomic::new(0),
+            })?;
+        }
+        Ok(sums)
+    }
+
+    /// Bytes of all sums of all CPUs.
+    pub(super) fn size_bytes(&self) -> usize {
+        let sums = |cpu: &Cpu| size_of_val(cpu) + size_of_val(&cpu.sums[..]);
+        self.cpus.iter().map(sums).sum()
+    }
+
+    /// Adds `value` to sum `sum` of element `index`, wrapping.
+    #[inline]
+    pub(super) fn add(&self, cpu: usize, index: u32, sum: usize, value: u64) {
+        add(&self.cpus[cpu].sums[self.position(index, sum)], value);
+    }
+
+    /// Sum `sum` of element `index` over all CPUs, wrapping.
+    pub(super) fn sum(&self, index: u32, sum: usize) -> u64 {
+        let position = self.position(index, sum);
+        let sums = self.cpus.iter().map(|cpu| &cpu.sums[position]);
+        sums.fold(0, |total, sum| total.wrapping_add(sum.load(Relaxed)))
+    }
+
+    /// Counts a drop.
+    pub(super) fn drop(&self, cpu: usize) {
+        add(&self.cpus[cpu].drops, 1);
+    }
+
+    /// The drops of all CPUs.
+    pub(super) fn drops(&self) -> u64 {
+        let drops = self.cpus.iter().map(|cpu| cpu.drops.load(Relaxed));
+        drops.fold(0, u64::wrapping_add)
+    }
+
+    #[inline]
+    fn position(&self, index: u32, sum: usize) -> usize {
+        debug_assert!(sum < self.width);
+        index as usize * self.width + sum
+    }
+}
+
+/// Adds to a counter to which only this CPU adds, in any context.
+#[cfg(CONFIG_X86_64)]
+#[inline(always)]
+fn add(counter: &Atomic<u64>, value: u64) {
+    // SAFETY: The counter is valid and aligned memory. It is only accessed by this function and by
+    // atomic loads. One instruction cannot be interrupted halfway, so no context on this CPU loses
+    // an addition; other CPUs, against which it would need the lock prefix, only read, and they
+    // read all 8 bytes at once.
+    unsafe {
+        core::arch::asm!(
+            "add qword ptr [{counter}], {value}",
+            counter = in(reg) counter.as_ptr(),
+            value = in(reg) value,
+            options(nostack),
+        );
+    }
+}
+
+/// Adds to a counter to which only this CPU adds, in any context.
+#[cfg(not(CONFIG_X86_64))]
+#[inline(always)]
+fn add(counter: &Atomic<u64>, value: u64) {
+    counter.add(value, Relaxed);
+}

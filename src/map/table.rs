@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The slots of the hash table.
+
+use kernel::prelude::*;
+use kernel::sync::atomic::Atomic;
+
+use super::zeroed;
+
+/// What became of the element in a slot.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum State {
+    /// It has the slot. Whether it has a place among the entries is being decided.
+    New = 1,
+    /// It is an entry.
+    Entry = 2,
+    /// It came when all places were taken. Its hits are drops.
+    Excess = 3,
+}
+
+/// The contents of a slot: the upper half is the hash of the key, then the index of the element in
+/// 30 bits, then its state. An empty slot is 0.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Word(u64);
+
+impl Word {
+    pub(super) const fn new(hash: u32, index: u32, state: State) -> Self {
+        Self((hash as u64) << 32 | (index as u64) << 2 | state as u64)
+    }
+
+    /// The word as it lies in a slot, unless that is empty.
+    #[inline]
+    pub(super) const fn from_raw(raw: u64) -> Option<Self> {
+        match raw {
+            EMPTY => None,
+            raw => Some(Self(raw)),
+        }
+    }
+
+    #[inline]
+    pub(super) const fn raw(self) -> u64 {
+        self.0
+    }
+
+    #[inline]
+    pub(super) const fn hash(self) -> u32 {
+        (self.0 >> 32) as u32
+    }
+
+    #[inline]
+    pub(super) const fn index(self) -> u32 {
+        self.0 as u32 >> 2
+    }
+
+    #[inline]
+    pub(super) const fn state(self) -> State {
+        match self.0 & 3 {
+            2 => State::Entry,
+            3 => State::Excess,
+            _ => State::New,
+        }
+    }
+}
+
+/// An empty slot.
+pub(super) const EMPTY: u64 = 0;
+
+/// The slots. A slot is filled once and never emptied.
+pub(super) struct Table {
+    slots: KVVec<Atomic<u64>>,
+    /// 32 - log2 of the number of slots.
+    shift: u32,
+}
+
+impl Table {
+    /// A table with 2^`bits` slots, where `bits` is 1 to 31. Fails with `ENOMEM`.
+    pub(super) fn new(bits: u32) -> Result<Self> {
+        Ok(Self {
+            slots: zeroed(1 << bits)?,
+            shift: 32 - bits,
+        })
+    }
+
+    /// All slots in memory order.
+    pub(super) fn slots(&self) -> &[Atomic<u64>] {
+        &self.slots
+    }
+
+    /// All slots, once each, in the order in which a key with this hash tries them.
+    #[inline]
+    pub(super) fn path(&self, hash: u32) -> impl Iterator<Item = &Atomic<u64>> {
+        let slots = &self.slots[..];
+        let home = hash.wrapping_shr(self.shift) as usize;
+        (home..home + slots.len()).map(move |i| &slots[i & (slots.len() - 1)])
+    }
+}

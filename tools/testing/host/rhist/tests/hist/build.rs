@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Which triggers are taken, and what is said of those that are not.
+
+use kernel::error::code::*;
+use kernel::error::Error as Errno;
+use rhist::hist::EventDesc;
+use rhist::trigger::ErrorText;
+use rhist::trigger::ErrorText::*;
+use rhist::trigger::Unsupported;
+
+use super::events::*;
+
+/// What `params` is refused with: the sentence, if any, what stands at the caret, and the errno.
+fn error<'a>(event: &EventDesc, params: &'a str) -> (Option<ErrorText>, &'a str, Errno) {
+    let Err(error) = build(event, params) else {
+        panic!("{params} is taken");
+    };
+    let at = error.caret.checked_sub("hist:".len());
+    (error.text, at.map_or("", |at| &params[at..]), error.errno)
+}
+
+/// Checks the errors of `cases`: what is written, the sentence, what stands at the caret.
+fn check(event: &EventDesc, cases: &[(&str, ErrorText, &str)]) {
+    for &(params, text, at) in cases {
+        assert_eq!(
+            error(event, params),
+            (Some(text), at, text.errno()),
+            "{params}"
+        );
+    }
+}
+
+#[test]
+fn fields_that_are_not_there() {
+    check(
+        &sched_waking(),
+        &[
+            ("keys=nosuch", FieldNotFound, "nosuch"),
+            ("keys=nosuch:size=100", FieldNotFound, "nosuch:size=100"),
+            ("keys=pid:vals=nosuch", FieldNotFound, "nosuch"),
+            ("keys=common_nosuch", FieldNotFound, "common_nosuch"),
+            ("keys=a.b.nosuch", FieldNotFound, "nosuch"),
+            ("keys=common_pid.b.hex", FieldNotFound, "hex"),
+            // The caret is under the first such text, wherever that is.
+            ("keys=key", FieldNotFound, "keys=key"),
+            ("keys=nosuch.hex", FieldNotFound, "nosuch.hex"),
+            ("keys=pid-nosuch", FieldNotFound, "nosuch"),
+            // Found before what is not supported.
+            ("keys=pid,nosuch", FieldNotFound, "nosuch"),
+            ("keys=nosuch:vals=prio", FieldNotFound, "nosuch:vals=prio"),
+            ("keys=nosuch if pid > 1", FieldNotFound, "nosuch if pid > 1"),
+        ],
+    );
+    // An empty name is found at the start.
+    assert_eq!(
+        error(&sched_waking(), "keys=pid,"),
+        (Some(FieldNotFound), "", EINVAL)
+    );
+}
+
+#[test]
+fn generic_fields_have_no_bytes() {
+    for name in ["cpu", "CPU", "comm", "COMM", "common_cpu", "common_comm"] {
+        hist(&zoo(), &format!("keys={name}"));
+    }
+    // A field of the event goes first.
+    let event = event(
+        "x",
+        "y",
+        &[("u32", "cpu", 8, 4, false, rhist::hist::FilterType::Other)],
+    );
+    let hist = hist(&event, "keys=cpu");
+    Bytes(vec![0; 12]).put(8, &9u32.to_ne_bytes()).hit(&hist);
+    assert_eq!(entries(&hist), ["{ cpu:          9 } hitcount:          1"]);
+    assert!(line(&hist).starts_with("hist:keys=cpu:"));
+}
+
+#[test]
+fn fields_that_c_has_no_function_for() {
+    for name in ["args", "ip", "args.hex", "ip.sym", "args.log2"] {
+        for params in [format!("keys={name}"), format!("keys=u8:vals={name}")] {
+            if params.contains("vals") && name.contains('.') && !name.ends_with("hex") {
+                continue;
+            }
+            assert_eq!(error(&zoo(), &params), (None, "", ENOMEM), "{params}");
+        }
+    }
+}
+
+#[test]
+fn keys_that_are_too_long() {
+    hist(&zoo(), "keys=fits");
+    assert_eq!(error(&zoo(), "keys=long"), (None, "", EINVAL));
+    assert_eq!(error(&zoo(), "keys=dyn,rel"), (None, "", EINVAL));
+    assert_eq!(error(&zoo(), "keys=fits,u8"), (None, "", EINVAL));
+    assert_eq!(error(&zoo(), "keys=dyn,common_comm"), (None, "", EINVAL));
+}
+
+#[test]
+fn modifiers() {
+    check(
+        &zoo(),
+        &[
+            ("keys=u8.nosuch", BadFieldModifier, "nosuch"),
+            ("keys=u8.execname", BadFieldModifier, "execname"),
+            ("keys=u8.buckets=0", BadFieldModifier, "0"),
+            ("keys=u8.percent", BadFieldModifier, "percent"),
+            ("keys=nosuch.nosuchmod", BadFieldModifier, "nosuchmod"),
+            ("keys=u8.stacktrace", BadFieldModifier, "u8.stacktrace"),
+            ("keys=cpu.stacktrace", BadFieldModifier, "cpu.stacktrace"),
+            (
+                "keys=stacktrace.stacktrace",
+                BadFieldModifier,
+                "stacktrace.stacktrace",
+            ),
+            ("keys=u8:vals=u16.log2", BadFieldModifier, "u16.log2"),
+            (
+                "keys=u8:vals=u16.buckets=3",
+                BadFieldModifier,
+                "u16.buckets=3",
+            ),
+            ("keys=u8:vals=u16.sym", BadFieldModifier, "u16.sym"),
+            ("keys=u8:vals=u16.syscall", BadFieldModifier, "u16.syscall"),
+            (
+                "keys=u8:vals=common_stacktrace",
+                BadFieldModifier,
+                "common_stacktrace",
+            ),
+            ("keys=u8:vals=stack", BadFieldModifier, "stack"),
+            ("keys=u8:x=u16.log2", BadFieldModifier, "u16.log2"),
+            ("keys=u8:x=u16.percent", BadFieldModifier, "percent"),
+        ],
+    );
+    assert_eq!(
+        error(&zoo(), "keys=u8."),
+        (Some(BadFieldModifier), "", EINVAL)
+    );
+}
+
+#[test]
+fn sort_keys() {
+    check(
+        &sched_waking(),
+        &[
+            ("keys=pid:sort=prio", InvalidSortField, "prio"),
+            ("keys=pid:sort=pid.up", InvalidSortModifier, "up"),
+            ("keys=pid:sort=hitcount.up", InvalidSortModifier, "up"),
+            // The name is looked up first.
+            ("keys=pid:sort=prio.up", InvalidSortField, "prio.up"),
+            ("keys=pid:sort=,pid", EmptySortField, "sort=,pid"),
+            (
+                "keys=pid:sort=.ascending",
+                EmptySortField,
+                "sort=.ascending",
+            ),
+            (
+                "keys=pid:sort=pid,pid,pid",
+                TooManySortFields,
+                "sort=pid,pid,pid",
+            ),
+            // Fields come before sort keys.
+            ("sort=nosuch:keys=nosort", FieldNotFound, "nosort"),
+        ],
+    );
+}
+
+#[test]
+fn operands() {
+    check(
+        &zoo(),
+        &[
+            ("keys=even+u8", InvalidStrOperand, "even+u8"),
+            ("keys=u8+dyn", InvalidStrOperand, "dyn"),
+            (
+                "keys=u8:x=-(common_comm)",
+                InvalidStrOperand,
+                "common_comm)",
+            ),
+            ("keys=u8+u16+nosuch", FieldNotFound, "nosuch"),
+        ],
+    );
+}
+
+#[test]
+fn nohitcount_needs_a_value() {
+    let expected = (Some(NeedNohcVal), "", ENOENT);
+    assert_eq!(error(&sched_waking(), "keys=pid:nohitcount"), expected);
+    assert_eq!(
+        error(&sched_waking(), "keys=pid:vals=hitcount:NOHC"),
+        expected
+    );
+}
+
+#[test]
+fn counts() {
+    assert_eq!(error(&zoo(), "keys=u8,u16,u32,u64"), (None, "", EINVAL));
+    assert_eq!(error(&zoo(), "keys=u8:vals=u8,u16,u32"), (None, "", EINVAL));
+}
+
+#[test]
+fn not_supported_yet() {
+    use Unsupported::*;
+    for (params, what, at) in [
+        ("keys=u8,u16", Keys, "u16"),
+        ("keys=u8:vals=u16", Values, "u16"),
+        ("keys=u8:vals=hitcount,hitcount", Values, "hitcount"),
+        ("keys=u8:vals=u16:nohitcount", Values, "u16:nohitcount"),
+        ("keys=u8:sort=u8,hitcount", SortKeys, "hitcount"),
+        ("keys=u8:x=u16", Variables, "x=u16"),
+        ("keys=$x", References, "$x"),
+        ("keys=u8+u16", Expressions, "u8+u16"),
+        ("keys=-(u8)", Expressions, "-(u8)"),
+        ("keys=5", Literals, "5"),
+        ("keys=stacktrace", Stacktrace, "stacktrace"),
+        ("keys=common_stacktrace", Stacktrace, "common_stacktrace"),
+        ("keys=stack", Stacktrace, "stack"),
+        ("keys=stack.stacktrace", Stacktrace, "stack.stacktrace"),
+        ("keys=common_timestamp", Timestamp, "common_timestamp"),
+        (
+            "keys=common_timestamp.usecs",
+            Timestamp,
+            "common_timestamp.usecs",
+        ),
+        ("keys=u8.hex", Hex, "hex"),
+        ("keys=u8.sym", Sym, "sym"),
+        ("keys=u8.sym-offset", SymOffset, "sym-offset"),
+        ("keys=common_pid.execname", Execname, "execname"),
+        ("keys=u8.syscall", Syscall, "syscall"),
+        ("keys=u8.log2", Log2, "log2"),
+        ("keys=u8.buckets=7", Buckets, "buckets=7"),
+        ("keys=u8.usecs", Usecs, "usecs"),
+        (
+            "keys=u8:onmatch(sched.sched_waking).trace(ev,u8)",
+            Actions,
+            "onmatch",
+        ),
+        ("keys=u8:name=foo", Name, "name=foo"),
+        ("keys=u8:pause", Pause, "pause"),
+        ("keys=u8:cont", Cont, "cont"),
+        ("keys=u8:clear", Clear, "clear"),
+        ("keys=u8 if u8 > 1", Filter, "if u8 > 1"),
+        // The first of several, in the order in which things are looked at.
+        ("keys=u8.hex:clear:vals=u16 if u8", Values, "u16 if u8"),
+        // A sort key may be one of the things that are refused.
+        ("keys=u8+u16:sort=u8+u16", Expressions, "u8+u16:sort=u8+u16"),
+    ] {
+        let (text, found, errno) = error(&zoo(), params);
+        assert_eq!((text, errno), (Some(Unsupported(what)), EINVAL), "{params}");
+        assert!(found.starts_with(at), "{params}: {found}");
+    }
+}
+
+#[test]
+fn duplicates() {
+    let event = sched_waking();
+    let matches = |a, b| {
+        let (a, b) = (hist(&event, a), hist(&event, b));
+        assert_eq!(a.matches(&b), b.matches(&a));
+        a.matches(&b)
+    };
+    assert!(matches(
+        "keys=pid",
+        "keys=pid:vals=hitcount:sort=hitcount:size=100"
+    ));
+    assert!(matches("keys=pid", "keys=pid:clock=mono"));
+    assert!(matches("keys=cpu", "keys=common_cpu"));
+    assert!(matches("keys=COMM", "keys=common_comm"));
+    assert!(matches("keys=pid:sort=pid", "keys=pid:sort=pid.ascending"));
+    assert!(!matches("keys=pid", "keys=prio"));
+    assert!(!matches("keys=pid", "keys=common_pid"));
+    assert!(!matches("keys=comm", "keys=common_comm"));
+    assert!(!matches("keys=common_cpu", "keys=target_cpu"));
+    assert!(!matches("keys=pid", "keys=pid:sort=pid"));
+    assert!(!matches("keys=pid", "keys=pid:sort=hitcount.descending"));
+    // The same key in another event, as with named triggers: name, type, size, sign decide.
+    let like = |type_, size, signed| {
+        use rhist::hist::FilterType::Other;
+        let other = super::events::event("a", "b", &[(type_, "pid", 40, size, signed, Other)]);
+        hist(&event, "keys=pid").matches(&hist(&other, "keys=pid"))
+    };
+    assert!(like("pid_t", 4, true));
+    assert!(!like("int", 4, true));
+    assert!(!like("pid_t", 4, false));
+    assert!(!like("pid_t", 8, true));
+}

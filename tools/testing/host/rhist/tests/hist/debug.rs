@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The `hist_debug` file to the byte.
+
+use rhist::hist::debug;
+use rhist::hist::Histogram;
+
+use super::events::*;
+
+fn hist_debug_file(hists: &[(&Histogram, &str)]) -> String {
+    let views = hists
+        .iter()
+        .map(|(hist, address)| (view(hist), address.as_bytes()));
+    text(|out| debug::hist_debug_file(out, views))
+}
+
+#[test]
+fn basic() {
+    let hist = hist(&sched_waking(), "keys=pid");
+    assert_eq!(
+        hist_debug_file(&[(&hist, "000000005e48c9a5")]),
+        "\
+# event histogram
+#
+# trigger info: hist:keys=pid:vals=hitcount:sort=hitcount:size=2048 [active]
+#
+
+hist_data: 000000005e48c9a5
+
+  n_vals: 1
+  n_keys: 1
+  n_fields: 2
+
+  val fields:
+
+    hist_data->fields[0]:
+      flags:
+        VAL: HIST_FIELD_FL_HITCOUNT
+      type: u64
+      size: 8
+      is_signed: 0
+      function: hist_field_counter()
+
+  key fields:
+
+    hist_data->fields[1]:
+      flags:
+        HIST_FIELD_FL_KEY
+      ftrace_event_field name: pid
+      type: pid_t
+      size: 8
+      is_signed: 1
+      function: hist_field_s32()
+"
+    );
+}
+
+#[test]
+fn several() {
+    let event = sched_waking();
+    let (a, b) = (hist(&event, "keys=pid"), hist(&event, "keys=prio"));
+    let (text_a, text_b) = (hist_debug_file(&[(&a, "A")]), hist_debug_file(&[(&b, "B")]));
+    assert_eq!(
+        hist_debug_file(&[(&a, "A"), (&b, "B")]),
+        format!("{text_a}\n\n{text_b}")
+    );
+    assert_eq!(hist_debug_file(&[]), "");
+}
+
+#[test]
+fn keys() {
+    // Name, whether it is a field of the event, type, size, signedness, function.
+    for (name, is_field, type_, size, signed, function) in [
+        ("s8", true, "s8", 8, 1, "s8"),
+        ("u8", true, "u8", 8, 0, "u8"),
+        ("s16", true, "s16", 8, 1, "s16"),
+        ("u16", true, "u16", 8, 0, "u16"),
+        ("s32", true, "s32", 8, 1, "s32"),
+        ("u32", true, "u32", 8, 0, "u32"),
+        ("s64", true, "s64", 8, 1, "s64"),
+        ("u64", true, "u64", 8, 0, "u64"),
+        ("odd", true, "char[13]", 16, 0, "string"),
+        ("even", true, "char[16]", 16, 0, "string"),
+        ("fits", true, "char[504]", 504, 0, "string"),
+        ("dyn", true, "__data_loc char[]", 256, 0, "dynstring"),
+        ("rel", true, "__rel_loc char[]", 256, 0, "reldynstring"),
+        ("ptr", true, "const char *", 8, 0, "u64"),
+        ("mask", true, "__data_loc cpumask_t", 8, 0, "u32"),
+        ("common_pid", true, "int", 8, 1, "s32"),
+        ("common_type", true, "unsigned short", 8, 0, "u16"),
+        ("common_cpu", false, "unsigned int", 8, 0, "cpu"),
+        ("cpu", true, "unsigned int", 8, 0, "cpu"),
+        ("common_comm", false, "char[]", 256, 0, "comm"),
+        ("comm", true, "char[]", 256, 0, "comm"),
+        ("hitcount", false, "u64", 8, 0, "counter"),
+    ] {
+        let hist = hist(&zoo(), &format!("keys={name}"));
+        let file = hist_debug_file(&[(&hist, "x")]);
+        let (_, key) = file.split_once("HIST_FIELD_FL_KEY\n").unwrap();
+        let field = match is_field {
+            true => format!("      ftrace_event_field name: {name}\n"),
+            false => String::new(),
+        };
+        let rest = format!(
+            "      type: {type_}\n      size: {size}\n      is_signed: {signed}\n      \
+             function: hist_field_{function}()\n"
+        );
+        assert_eq!(key, field + &rest, "{name}");
+    }
+}

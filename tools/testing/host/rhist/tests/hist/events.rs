@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Events and records to test with, and the way from a trigger's text to a histogram.
+
+use rhist::hist::render;
+use rhist::hist::EventDesc;
+use rhist::hist::EventField;
+use rhist::hist::FilterType;
+use rhist::hist::Histogram;
+use rhist::hist::Hit;
+use rhist::hist::Text;
+use rhist::hist::View;
+use rhist::hook::record::Comm;
+use rhist::hook::record::Record;
+use rhist::trigger::Error;
+use rhist::trigger::Trigger;
+
+/// Number of CPUs of the histograms that are built here.
+pub const CPUS: usize = 4;
+
+/// The event `system:name` with fields of (type, name, offset, size, signed, kind), and the common
+/// ones.
+pub fn event(
+    system: &str,
+    name: &str,
+    fields: &[(&str, &str, u32, u32, bool, FilterType)],
+) -> EventDesc {
+    let mut event = EventDesc::new(system.as_bytes(), name.as_bytes()).unwrap();
+    let mut add = |field: &(&str, &str, u32, u32, bool, FilterType), common| {
+        let &(type_, name, offset, size, signed, filter) = field;
+        let (name, type_) = (name.as_bytes(), type_.as_bytes());
+        let field = EventField::new(name, type_, offset, size, signed, filter, common);
+        event.add(field.unwrap()).unwrap();
+    };
+    use FilterType::Other;
+    add(&("unsigned short", "common_type", 0, 2, false, Other), true);
+    add(&("unsigned char", "common_flags", 2, 1, false, Other), true);
+    add(
+        &("unsigned char", "common_preempt_count", 3, 1, false, Other),
+        true,
+    );
+    add(&("int", "common_pid", 4, 4, true, Other), true);
+    for field in fields {
+        add(field, false);
+    }
+    event
+}
+
+/// `sched:sched_waking` as the kernel has it.
+pub fn sched_waking() -> EventDesc {
+    use FilterType::*;
+    event(
+        "sched",
+        "sched_waking",
+        &[
+            ("char[16]", "comm", 8, 16, true, StaticString),
+            ("pid_t", "pid", 24, 4, true, Other),
+            ("int", "prio", 28, 4, true, Other),
+            ("int", "target_cpu", 32, 4, true, Other),
+        ],
+    )
+}
+
+/// An event with a field of every kind.
+pub fn zoo() -> EventDesc {
+    use FilterType::*;
+    event(
+        "test",
+        "zoo",
+        &[
+            ("s8", "s8", 8, 1, true, Other),
+            ("u8", "u8", 9, 1, false, Other),
+            ("s16", "s16", 10, 2, true, Other),
+            ("u16", "u16", 12, 2, false, Other),
+            ("s32", "s32", 14, 4, true, Other),
+            ("u32", "u32", 18, 4, false, Other),
+            ("s64", "s64", 22, 8, true, Other),
+            ("u64", "u64", 30, 8, false, Other),
+            ("char[13]", "odd", 38, 13, false, StaticString),
+            ("char[16]", "even", 51, 16, false, StaticString),
+            ("__data_loc char[]", "dyn", 67, 4, false, DynString),
+            ("__rel_loc char[]", "rel", 71, 4, false, RelDynString),
+            ("const char *", "ptr", 75, 8, false, PtrString),
+            ("__data_loc cpumask_t", "mask", 83, 4, false, CpuMask),
+            ("unsigned long[]", "stack", 87, 4, false, Stacktrace),
+            ("unsigned long", "ip", 91, 8, false, TraceFn),
+            ("unsigned long[6]", "args", 99, 48, false, Other),
+            ("u32", "twice", 8, 4, false, Other),
+            ("u32", "twice", 18, 4, false, Other),
+            ("char[504]", "fits", 0, 504, false, StaticString),
+            ("char[505]", "long", 0, 505, false, StaticString),
+        ],
+    )
+}
+
+/// Where the fields of [`zoo`] end.
+pub const ZOO_END: usize = 147;
+
+/// Builds the histogram of `params`, the text after `hist:`.
+pub fn build(event: &EventDesc, params: &str) -> Result<Histogram, Error> {
+    let trigger = Trigger::parse(params.as_bytes())?;
+    Histogram::build(event, &trigger, 0x0123_4567_89ab_cdef, CPUS)
+}
+
+/// Builds a histogram that must be accepted.
+pub fn hist(event: &EventDesc, params: &str) -> Histogram {
+    match build(event, params) {
+        Ok(hist) => hist,
+        Err(error) => panic!("{params}: {error:?}"),
+    }
+}
+
+/// A record, to be filled in.
+#[derive(Clone)]
+pub struct Bytes(pub Vec<u8>);
+
+impl Bytes {
+    /// `len` bytes that are not zero, so that reading beyond a field shows.
+    pub fn new(len: usize) -> Self {
+        Self(vec![0xee; len])
+    }
+
+    /// Writes `bytes` at `offset`.
+    pub fn put(mut self, offset: usize, bytes: &[u8]) -> Self {
+        self.0[offset..][..bytes.len()].copy_from_slice(bytes);
+        self
+    }
+
+    /// Appends `bytes` and writes a `__data_loc` word for them at `offset`.
+    pub fn data_loc(mut self, offset: usize, bytes: &[u8]) -> Self {
+        let word = self.0.len() as u32 | (bytes.len() as u32) << 16;
+        self.0.extend_from_slice(bytes);
+        self.put(offset, &word.to_ne_bytes())
+    }
+
+    /// Appends `bytes` and writes a `__rel_loc` word for them at `offset`.
+    pub fn rel_loc(mut self, offset: usize, bytes: &[u8]) -> Self {
+        let word = (self.0.len() - offset - 4) as u32 | (bytes.len() as u32) << 16;
+        self.0.extend_from_slice(bytes);
+        self.put(offset, &word.to_ne_bytes())
+    }
+
+    /// Lets `hist` count the record, on CPU `cpu` and in a task called `comm`.
+    pub fn hit_in(&self, hist: &Histogram, cpu: usize, comm: &[u8; 16]) {
+        hist.hit(&Hit {
+            record: Record::new(&self.0),
+            cpu,
+            comm: Comm::new(comm),
+        });
+    }
+
+    /// Lets `hist` count the record.
+    pub fn hit(&self, hist: &Histogram) {
+        self.hit_in(hist, 1, b"task\0***********");
+    }
+}
+
+/// A record of [`sched_waking`].
+pub fn waking(comm: &[u8], pid: i32) -> Bytes {
+    Bytes(vec![0; 36])
+        .put(8, comm)
+        .put(24, &pid.to_ne_bytes())
+        .put(28, &120i32.to_ne_bytes())
+        .put(32, &3i32.to_ne_bytes())
+}
+
+/// Shows `hist` as an active trigger without name and filter.
+pub fn view(hist: &Histogram) -> View<'_> {
+    View {
+        hist,
+        name: None,
+        filter: None,
+        paused: false,
+    }
+}
+
+/// The text that `show` makes.
+pub fn text(show: impl FnOnce(&mut Text) -> kernel::error::Result) -> String {
+    let mut out = Text::new();
+    show(&mut out).unwrap();
+    String::from_utf8(out.as_bytes().to_vec()).unwrap()
+}
+
+/// The `hist` file of an event with one histogram.
+pub fn hist_file(hist: &Histogram) -> String {
+    text(|out| render::hist_file(out, [view(hist)].into_iter()))
+}
+
+/// The entries of the `hist` file: what stands between the title and the totals.
+pub fn entries(hist: &Histogram) -> Vec<String> {
+    let file = hist_file(hist);
+    let (_, rest) = file.split_once("#\n\n").unwrap();
+    let (entries, _) = rest.rsplit_once("\nTotals:\n").unwrap();
+    entries.lines().map(String::from).collect()
+}
+
+/// The trigger's line.
+pub fn line(hist: &Histogram) -> String {
+    text(|out| render::trigger_line(out, &view(hist)))
+}

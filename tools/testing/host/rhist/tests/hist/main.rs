@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Tests of the histogram: from a trigger and records to the text of its files.
+
+mod build;
+mod debug;
+mod events;
+mod hit;
+mod memory;
+mod model;
+mod record;
+mod render;
+mod sort;
