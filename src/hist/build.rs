@@ -127,13 +127,16 @@ impl Builder<'_> {
         self.fields.push(HistField::hitcount(), GFP_KERNEL)?;
         for expr in self.trigger.vals.iter() {
             let expr = expr?;
-            self.expr(expr, Place::Value)?;
-            self.refuse(Unsupported::Values, expr.text());
+            let Some(field) = self.expr(expr, Place::Value)?.field else {
+                continue;
+            };
+            // C adds up the addresses of strings.
+            if field.function.is_string() {
+                self.refuse(Unsupported::Values, expr.text());
+            }
+            self.fields.push(field, GFP_KERNEL)?;
         }
         self.n_vals = self.fields.len();
-        if let Some(word) = self.trigger.nohitcount {
-            self.refuse(Unsupported::NoHitcount, word);
-        }
         Ok(())
     }
 
@@ -158,9 +161,6 @@ impl Builder<'_> {
             if let Some(field) = key.field {
                 self.fields.push(field.into_key(offset), GFP_KERNEL)?;
             }
-        }
-        if let [_, second, ..] = self.trigger.keys.items() {
-            self.refuse(Unsupported::Keys, second.text());
         }
         Ok(())
     }
@@ -191,9 +191,6 @@ impl Builder<'_> {
             };
             sort.push(hitcount, GFP_KERNEL)?;
         }
-        if let [_, second, ..] = self.trigger.sort.items() {
-            self.refuse(Unsupported::SortKeys, second.text);
-        }
         Ok(sort)
     }
 
@@ -223,10 +220,7 @@ impl Builder<'_> {
         match expr {
             Expr::Bad { error, .. } => Err(*error),
             Expr::Field(field) => self.field(field, place),
-            Expr::Literal { text, .. } => {
-                self.refuse(Unsupported::Literals, *text);
-                Ok(Checked::refused(8))
-            }
+            Expr::Literal { value, .. } => Ok(HistField::literal(*value).into()),
             Expr::Reference(reference) => {
                 self.refuse(Unsupported::References, reference.text);
                 Ok(Checked::refused(8))
@@ -302,10 +296,25 @@ impl Builder<'_> {
             let error = ErrorText::BadFieldModifier;
             return Err(trigger.error(error, Expr::Field(*field).remnant()));
         }
-        if let Some(modifier) = field.modifier {
-            self.refuse(unsupported(modifier.kind), modifier.text);
+        let Some(modifier) = field.modifier else {
+            return Ok(checked);
+        };
+        if let Some(what) = unsupported(modifier.kind) {
+            self.refuse(what, modifier.text);
         }
-        Ok(checked)
+        // C computes with the addresses of strings.
+        if checked.string && matches!(modifier.kind, ModifierKind::Log2 | ModifierKind::Buckets(_))
+        {
+            return Err(trigger.error(ErrorText::BadFieldModifier, modifier.text));
+        }
+        let with_modifier = |field| HistField {
+            modifier: Some(modifier.kind),
+            ..field
+        };
+        Ok(Checked {
+            field: checked.field.map(with_modifier),
+            ..checked
+        })
     }
 
     /// What `name` stands for.
@@ -347,18 +356,19 @@ fn is_misplaced(modifier: Option<ModifierKind>, stack: bool, place: Place) -> bo
     }
 }
 
-fn unsupported(modifier: ModifierKind) -> Unsupported {
+/// What `modifier` is called if it is not there yet.
+fn unsupported(modifier: ModifierKind) -> Option<Unsupported> {
     match modifier {
-        ModifierKind::Hex => Unsupported::Hex,
-        ModifierKind::Sym => Unsupported::Sym,
-        ModifierKind::SymOffset => Unsupported::SymOffset,
-        ModifierKind::Execname => Unsupported::Execname,
-        ModifierKind::Syscall => Unsupported::Syscall,
-        ModifierKind::Stacktrace => Unsupported::Stacktrace,
-        ModifierKind::Log2 => Unsupported::Log2,
-        ModifierKind::Buckets(_) => Unsupported::Buckets,
-        ModifierKind::Usecs => Unsupported::Usecs,
-        ModifierKind::Percent => Unsupported::Percent,
-        ModifierKind::Graph => Unsupported::Graph,
+        ModifierKind::Sym => Some(Unsupported::Sym),
+        ModifierKind::SymOffset => Some(Unsupported::SymOffset),
+        ModifierKind::Execname => Some(Unsupported::Execname),
+        ModifierKind::Syscall => Some(Unsupported::Syscall),
+        ModifierKind::Stacktrace => Some(Unsupported::Stacktrace),
+        ModifierKind::Hex
+        | ModifierKind::Log2
+        | ModifierKind::Buckets(_)
+        | ModifierKind::Usecs
+        | ModifierKind::Percent
+        | ModifierKind::Graph => None,
     }
 }

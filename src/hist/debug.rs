@@ -49,10 +49,16 @@ fn show_field(out: &mut Text, n: usize, field: &HistField) -> Result {
     out.format(format_args!(
         "\n    hist_data->fields[{n}]:\n      flags:\n        {kind}\n"
     ))?;
+    if let Function::Const(_) = field.function {
+        out.bytes(b"        HIST_FIELD_FL_CONST\n")?;
+    }
     if let Some(event_field) = &field.event_field {
         out.bytes(b"      ftrace_event_field name: ")?;
         out.bytes(&event_field.name)?;
         out.bytes(b"\n")?;
+    }
+    if let Function::Const(number) = field.function {
+        out.format(format_args!("      constant: {number}\n"))?;
     }
     out.bytes(b"      type: ")?;
     out.bytes(field.type_())?;
@@ -60,6 +66,6 @@ fn show_field(out: &mut Text, n: usize, field: &HistField) -> Result {
         "\n      size: {}\n      is_signed: {}\n      function: hist_field_{}()\n",
         field.size,
         u8::from(field.signed()),
-        field.function.name()
+        field.function_name()
     ))
 }

@@ -5,12 +5,15 @@
 use super::event::EventField;
 use super::event::FilterType;
 use super::limits;
+use crate::trigger::ModifierKind;
 
 /// How a field's content is had at a hit. Named after the functions of C that `hist_debug` shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Function {
     /// 1.
     Counter,
+    /// The same number at each hit.
+    Const(u64),
     /// The CPU's number.
     Cpu,
     /// The running task's name.
@@ -61,6 +64,7 @@ impl Function {
     pub fn name(self) -> &'static str {
         match self {
             Self::Counter => "counter",
+            Self::Const(_) => "const",
             Self::Cpu => "cpu",
             Self::Comm => "comm",
             Self::String => "string",
@@ -85,6 +89,32 @@ impl Function {
             self,
             Self::Comm | Self::String | Self::DynString | Self::RelDynString
         )
+    }
+}
+
+/// What is done with a number before it is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scale {
+    /// Nothing.
+    One,
+    /// Its logarithm to the base 2 is taken, rounded up; that of 0 is 0.
+    Log2,
+    /// It is rounded down to a multiple of this, which is not 0.
+    Bucket(u64),
+}
+
+impl Scale {
+    /// Does it.
+    #[inline]
+    pub fn apply(self, number: u64) -> u64 {
+        match self {
+            Self::One => number,
+            Self::Log2 => match number {
+                0 | 1 => 0,
+                _ => u64::from((number - 1).ilog2() + 1),
+            },
+            Self::Bucket(width) => number - number.checked_rem(width).unwrap_or(0),
+        }
     }
 }
 
@@ -113,8 +143,10 @@ pub enum Compare {
 pub struct HistField {
     /// What it is in its histogram.
     pub role: Role,
-    /// How its content is had.
+    /// How its content is had, before [`HistField::scale`].
     pub function: Function,
+    /// What is done with it or how it is shown.
+    pub modifier: Option<ModifierKind>,
     /// The event's field, unless the content comes from elsewhere. The other names of
     /// `common_cpu` and `common_comm` are fields too, without a place in the record.
     pub event_field: Option<EventField>,
@@ -128,6 +160,11 @@ impl HistField {
     /// The number of hits of an entry.
     pub fn hitcount() -> Self {
         Self::plain(Function::Counter, 8, None)
+    }
+
+    /// A number as it stands in the trigger.
+    pub fn literal(number: u64) -> Self {
+        Self::plain(Function::Const(number), 8, None)
     }
 
     /// The CPU, called by the name of `event_field` if there is one.
@@ -160,6 +197,7 @@ impl HistField {
         Self {
             role: Role::Value,
             function,
+            modifier: None,
             event_field,
             size,
             offset: 0,
@@ -172,6 +210,16 @@ impl HistField {
         self.size = self.size.next_multiple_of(limits::KEY_ALIGN);
         self.offset = offset;
         self
+    }
+
+    /// What is done with its content before it is stored. Nothing is done with the hitcount.
+    pub fn scale(&self) -> Scale {
+        match self.modifier {
+            _ if self.function == Function::Counter => Scale::One,
+            Some(ModifierKind::Log2) => Scale::Log2,
+            Some(ModifierKind::Buckets(width)) => Scale::Bucket(width as u64),
+            _ => Scale::One,
+        }
     }
 
     /// What it is called in the `hist` file and in `sort=`.
@@ -197,7 +245,7 @@ impl HistField {
     /// Its type as `hist_debug` shows it.
     pub fn type_(&self) -> &[u8] {
         match (self.function, &self.event_field) {
-            (Function::Counter, _) => b"u64",
+            (Function::Counter | Function::Const(_), _) => b"u64",
             (Function::Cpu, _) => b"unsigned int",
             (Function::Comm, _) => b"char[]",
             (_, Some(field)) => &field.type_,
@@ -207,7 +255,16 @@ impl HistField {
 
     /// Whether its content is a signed number.
     pub fn signed(&self) -> bool {
-        matches!(self.function, Function::Number { signed: true, .. })
+        matches!(self.function, Function::Number { signed: true, .. }) && self.scale() == Scale::One
+    }
+
+    /// The name of C's function for it, without `hist_field_`.
+    pub fn function_name(&self) -> &'static str {
+        match self.scale() {
+            Scale::One => self.function.name(),
+            Scale::Log2 => "log2",
+            Scale::Bucket(_) => "bucket",
+        }
     }
 
     /// How entries are compared by this key (`create_tracing_map_fields()`).
@@ -223,6 +280,23 @@ impl HistField {
         }
     }
 
+    /// The word of its modifier, without what follows `=`.
+    pub fn modifier_name(&self) -> Option<&'static str> {
+        Some(match self.modifier? {
+            ModifierKind::Hex => "hex",
+            ModifierKind::Sym => "sym",
+            ModifierKind::SymOffset => "sym-offset",
+            ModifierKind::Execname => "execname",
+            ModifierKind::Syscall => "syscall",
+            ModifierKind::Stacktrace => "stacktrace",
+            ModifierKind::Log2 => "log2",
+            ModifierKind::Buckets(_) => "buckets",
+            ModifierKind::Usecs => "usecs",
+            ModifierKind::Percent => "percent",
+            ModifierKind::Graph => "graph",
+        })
+    }
+
     /// Whether a histogram with this field is, as far as this field goes, the one with `other`
     /// (`hist_trigger_match()`). The names of the CPU and of the task's name are as good as one
     /// another: a trigger's line has one of them only, and must find its trigger.
@@ -236,6 +310,7 @@ impl HistField {
         fields_match
             && self.role == other.role
             && self.function == other.function
+            && self.modifier == other.modifier
             && self.size == other.size
             && self.offset == other.offset
     }

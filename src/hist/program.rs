@@ -9,6 +9,7 @@ use kernel::prelude::*;
 
 use super::field::Function;
 use super::field::HistField;
+use super::field::Scale;
 use super::field::Width;
 use super::hit::Hit;
 use super::text::until_nul;
@@ -59,10 +60,25 @@ impl Number {
     }
 }
 
+/// A number as it is stored.
+#[derive(Clone, Copy)]
+pub(super) struct Value {
+    number: Number,
+    scale: Scale,
+}
+
+impl Value {
+    /// The number that `field` has at `hit`.
+    #[inline]
+    pub(super) fn read(self, hit: &Hit<'_>) -> u64 {
+        self.scale.apply(self.number.read(hit))
+    }
+}
+
 /// What one key is made of.
 #[derive(Clone, Copy)]
 enum Content {
-    Number(Number),
+    Number(Value),
     Array { offset: u32, len: u32 },
     DataLoc(u32),
     RelLoc(u32),
@@ -114,9 +130,9 @@ pub(super) struct Program {
     /// Bytes of a key in the map. Less than C's where C's are never used: a task's name takes 16.
     pub(super) key_size: usize,
     /// The only key, if that is a number: it needs no buffer.
-    pub(super) number: Option<Number>,
+    pub(super) number: Option<Value>,
     /// What the sums grow by; the hitcount's, which grow by 1, is not among them.
-    pub(super) values: KVec<Number>,
+    pub(super) values: KVec<Value>,
 }
 
 impl Program {
@@ -173,20 +189,18 @@ impl Program {
 
 /// What a field is made of.
 fn content(field: &HistField) -> Content {
-    let at = field
-        .event_field
-        .as_ref()
-        .map_or((0, 0), |f| (f.offset, f.size));
-    let (offset, len) = at;
-    match field.function {
-        Function::Counter => Content::Number(Number::Constant(1)),
-        Function::Cpu => Content::Number(Number::Cpu),
-        Function::Number { size, signed } => {
-            Content::Number(Number::recorded(size, signed, offset))
-        }
-        Function::Comm => Content::Comm,
-        Function::String => Content::Array { offset, len },
-        Function::DynString => Content::DataLoc(offset),
-        Function::RelDynString => Content::RelLoc(offset),
-    }
+    let event_field = field.event_field.as_ref();
+    let (offset, len) = event_field.map_or((0, 0), |f| (f.offset, f.size));
+    let number = match field.function {
+        Function::Counter => Number::Constant(1),
+        Function::Const(number) => Number::Constant(number),
+        Function::Cpu => Number::Cpu,
+        Function::Number { size, signed } => Number::recorded(size, signed, offset),
+        Function::Comm => return Content::Comm,
+        Function::String => return Content::Array { offset, len },
+        Function::DynString => return Content::DataLoc(offset),
+        Function::RelDynString => return Content::RelLoc(offset),
+    };
+    let scale = field.scale();
+    Content::Number(Value { number, scale })
 }

@@ -2,11 +2,13 @@
 
 //! The `hist` and `trigger` files as text.
 
+use core::cmp::min;
 use core::cmp::Ordering;
 
 use kernel::prelude::*;
 
 use super::field::Compare;
+use super::field::Function;
 use super::field::HistField;
 use super::field::Width;
 use super::sort::heapsort;
@@ -16,6 +18,7 @@ use super::Plan;
 use super::SortKey;
 use super::Text;
 use crate::map::Elt;
+use crate::trigger::ModifierKind;
 
 /// A histogram as it is attached to an event.
 #[derive(Clone, Copy)]
@@ -77,8 +80,9 @@ pub fn trigger_line(out: &mut Text, view: &View<'_>) -> Result {
     let hidden = usize::from(plan.nohitcount);
     listed(out, b",", plan.vals().iter().skip(hidden), command_field)?;
     out.bytes(b":sort=")?;
+    // Without modifiers, which `sort=` does not take.
     listed(out, b",", plan.sort.iter(), |out, key| {
-        command_field(out, &plan.fields[key.field])?;
+        out.bytes(plan.fields[key.field].command_name())?;
         if key.descending {
             out.bytes(b".descending")?;
         }
@@ -99,8 +103,19 @@ pub fn trigger_line(out: &mut Text, view: &View<'_>) -> Result {
     })
 }
 
+/// Appends a key or a value as it is written in a trigger.
 fn command_field(out: &mut Text, field: &HistField) -> Result {
-    out.bytes(field.command_name())
+    match field.function {
+        Function::Const(number) => out.format(format_args!("{number}"))?,
+        _ => out.bytes(field.command_name())?,
+    }
+    if let Some(modifier) = field.modifier_name() {
+        out.format(format_args!(".{modifier}"))?;
+    }
+    if let Some(ModifierKind::Buckets(width)) = field.modifier {
+        out.format(format_args!("={width}"))?;
+    }
+    Ok(())
 }
 
 /// Appends `items` with `comma` between them.
@@ -222,19 +237,31 @@ impl<'a> Snapshot<'a> {
 
     fn show(&self, out: &mut Text) -> Result {
         let plan = &self.hist.plan;
-        let mut hits = 0u64;
+        let wholes = self.wholes()?;
         for &entry in &self.order {
-            let sums = self.sums(entry);
-            hits = hits.wrapping_add(sums[0]);
             show_key(out, plan, self.key(entry))?;
-            show_vals(out, plan, sums)?;
+            show_vals(out, plan, self.sums(entry), &wholes)?;
             out.bytes(b"\n")?;
         }
         out.format(format_args!(
-            "\nTotals:\n    Hits: {hits}\n    Entries: {}\n    Dropped: {}\n",
+            "\nTotals:\n    Hits: {}\n    Entries: {}\n    Dropped: {}\n",
+            wholes[0].total,
             self.order.len(),
             self.drops
         ))
+    }
+
+    /// The whole of each sum, that of the hitcount first.
+    fn wholes(&self) -> Result<KVec<Whole>> {
+        let nothing = Whole { total: 0, max: 0 };
+        let mut wholes = KVec::from_elem(nothing, self.hist.plan.n_vals, GFP_KERNEL)?;
+        for &entry in &self.order {
+            for (whole, &sum) in wholes.iter_mut().zip(self.sums(entry)) {
+                whole.total = whole.total.wrapping_add(sum);
+                whole.max = whole.max.max(sum);
+            }
+        }
+        Ok(wholes)
     }
 }
 
@@ -272,27 +299,79 @@ fn show_key(out: &mut Text, plan: &Plan, key: &[u8]) -> Result {
     let keys = plan.keys().iter().zip(plan.program.parts());
     listed(out, b", ", keys, |out, (field, part)| {
         out.bytes(field.name())?;
-        out.bytes(b": ")?;
         let content = &key[part.at..];
-        if field.function.is_string() {
-            out.padded(until_nul(content), 50)
-        } else {
-            out.format(format_args!("{:>10}", number(content)))
+        let number = number(content);
+        match field.modifier {
+            Some(ModifierKind::Hex) => out.format(format_args!(": {number:x}")),
+            Some(ModifierKind::Log2) => out.format(format_args!(": ~ 2^{number:<2}")),
+            Some(ModifierKind::Buckets(width)) => {
+                let last = number.wrapping_add(width as u64 - 1);
+                out.format(format_args!(": ~ {number}-{last}"))
+            }
+            _ if field.function.is_string() => {
+                out.bytes(b": ")?;
+                out.padded(until_nul(content), 50)
+            }
+            _ => out.format(format_args!(": {number:>10}")),
         }
     })?;
     out.bytes(b" }")
 }
 
+/// What all entries together have in one of their sums.
+#[derive(Clone, Copy)]
+struct Whole {
+    total: u64,
+    max: u64,
+}
+
 /// Appends an entry's sums.
-fn show_vals(out: &mut Text, plan: &Plan, sums: &[u64]) -> Result {
-    for (n, (field, sum)) in plan.vals().iter().zip(sums).enumerate() {
+fn show_vals(out: &mut Text, plan: &Plan, sums: &[u64], wholes: &[Whole]) -> Result {
+    let vals = plan.vals().iter().zip(sums).zip(wholes).enumerate();
+    for (n, ((field, &sum), whole)) in vals {
         match n {
             0 if plan.nohitcount => continue,
             0 => out.bytes(b" ")?,
             _ => out.bytes(b"  ")?,
         }
         out.bytes(field.name())?;
-        out.format(format_args!(": {sum:>10}"))?;
+        match field.modifier {
+            Some(ModifierKind::Percent) => match hundredths(sum, whole.total) {
+                Some(part) => {
+                    let (percent, rest) = (part / 100, part % 100);
+                    out.format(format_args!(" (%): {percent:>3}.{rest:02}"))?;
+                }
+                None => out.bytes(b" (%):[ERROR]")?,
+            },
+            Some(ModifierKind::Graph) => {
+                out.bytes(b": ")?;
+                match hundredths(sum, whole.max) {
+                    Some(part) => {
+                        let bar = min(part as usize * BAR.len() / 10000, BAR.len());
+                        out.padded(&BAR[..bar], BAR.len())?;
+                    }
+                    None => out.format(format_args!("{:>20}", "[ERROR]"))?,
+                }
+            }
+            Some(ModifierKind::Hex) => out.format(format_args!(": {sum:>10x}"))?,
+            _ => out.format(format_args!(": {sum:>10}"))?,
+        }
     }
     Ok(())
+}
+
+/// The longest bar of `.graph`.
+const BAR: &[u8; 20] = b"####################";
+
+/// How many hundredths of a percent of `whole` the `part` is, if that can be said.
+fn hundredths(part: u64, whole: u64) -> Option<u32> {
+    let quotient = if part < u64::MAX / 10000 {
+        (part * 10000).checked_div(whole)
+    } else {
+        part.checked_div(whole / 10000)
+    };
+    match quotient {
+        None if part == 0 => Some(0),
+        quotient => quotient?.try_into().ok(),
+    }
 }

@@ -171,6 +171,7 @@ macro_rules! unsupported {
 
 unsupported! {
     Command = "trigger commands other than 'hist'",
+    TracerEvents = "events of the tracer itself (system 'ftrace')",
     Filter = "filter ('if')",
     Values = "values ('vals=') other than hitcount",
     Keys = "more than one key",

@@ -150,7 +150,7 @@ impl<T> List<T> {
 
     /// The items, and after them the error that keeps the list from going on, if there is one.
     pub fn iter(&self) -> impl Iterator<Item = Result<&T, Error>> + '_ {
-        self.items.iter().map(Ok).chain(self.error.map(Err))
+        Iterator::chain(self.items.iter().map(Ok), self.error.map(Err))
     }
 
     /// The items without the error.

@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What the VFS does with directories of a mirror.
+//!
+//! All functions are called in task context: those of the inode with the directory locked, those
+//! of the file with the directory open, which pins the module.
+
+use super::dentry::name_of;
+use super::mirror::node_of;
+use super::mirror::Kind;
+use super::mirror::Node;
+use super::Dir;
+use super::Overlay;
+use crate::ftrace::bindings;
+use core::ptr;
+use kernel::error::from_err_ptr;
+use kernel::error::from_result;
+use kernel::error::to_result;
+use kernel::ffi;
+use kernel::prelude::*;
+
+pub(super) fn inode_operations<T: Overlay>() -> bindings::inode_operations {
+    bindings::inode_operations {
+        lookup: Some(lookup::<T>),
+        mkdir: Some(mkdir::<T>),
+        rmdir: Some(rmdir::<T>),
+        ..Default::default()
+    }
+}
+
+pub(super) fn file_operations<T: Overlay>(
+    owner: *mut bindings::module,
+) -> bindings::file_operations {
+    bindings::file_operations {
+        owner,
+        open: Some(open::<T>),
+        iterate_shared: Some(iterate::<T>),
+        llseek: Some(llseek),
+        read: Some(bindings::generic_read_dir),
+        release: Some(release),
+        ..Default::default()
+    }
+}
+
+/// The name of a dentry that is being looked up or made.
+///
+/// # Safety
+///
+/// The directory of `dentry` must be locked while the result is used.
+unsafe fn lookup_name<'a>(dentry: *mut bindings::dentry) -> &'a [u8] {
+    // SAFETY: By the contract the name is stable; it has `len` bytes.
+    unsafe {
+        let len = (*dentry)
+            .__bindgen_anon_1
+            .d_name
+            .__bindgen_anon_1
+            .__bindgen_anon_1
+            .len;
+        core::slice::from_raw_parts(name_of(dentry), len as usize)
+    }
+}
+
+/// # Safety
+///
+/// For `inode_operations` of directories of a mirror only.
+unsafe extern "C" fn lookup<T: Overlay>(
+    dir: *mut bindings::inode,
+    dentry: *mut bindings::dentry,
+    _flags: ffi::c_uint,
+) -> *mut bindings::dentry {
+    // SAFETY: The VFS has the directory locked.
+    let (node, name) = unsafe { (node_of::<T>(dir), lookup_name(dentry)) };
+    let Kind::Dir(kind) = node.kind else {
+        return ENOTDIR.to_ptr();
+    };
+    let inode = match node.mirror().lookup(node, kind, name) {
+        Ok(inode) => inode.into_raw(),
+        Err(err) if err == ENOENT => ptr::null_mut(),
+        Err(err) => return err.to_ptr(),
+    };
+    // SAFETY: `dentry` is the one to be looked up; the reference on the inode is handed over.
+    unsafe { bindings::d_splice_alias(inode, dentry) }
+}
+
+/// # Safety
+///
+/// For `inode_operations` of directories of a mirror only.
+unsafe extern "C" fn mkdir<T: Overlay>(
+    idmap: *mut bindings::mnt_idmap,
+    dir: *mut bindings::inode,
+    dentry: *mut bindings::dentry,
+    mode: bindings::umode_t,
+) -> *mut bindings::dentry {
+    // SAFETY: The VFS has the directory locked.
+    let (node, name) = unsafe { (node_of::<T>(dir), lookup_name(dentry)) };
+    // SAFETY: The node holds the kernel's directory; the name is copied where it is kept.
+    let err = unsafe {
+        let len = name.len() as u32;
+        bindings::rhist_mkdir(idmap, node.real.as_ptr(), name.as_ptr().cast(), len, mode)
+    };
+    // As in tracefs itself, the dentry stays negative and the directory is found by a look-up.
+    to_result(err).map_or_else(Error::to_ptr, |()| ptr::null_mut())
+}
+
+/// # Safety
+///
+/// For `inode_operations` of directories of a mirror only.
+unsafe extern "C" fn rmdir<T: Overlay>(
+    dir: *mut bindings::inode,
+    dentry: *mut bindings::dentry,
+) -> ffi::c_int {
+    // SAFETY: The VFS has the directory locked.
+    let (node, name) = unsafe { (node_of::<T>(dir), lookup_name(dentry)) };
+    // SAFETY: The node holds the kernel's directory.
+    unsafe { bindings::rhist_rmdir(node.real.as_ptr(), name.as_ptr().cast(), name.len() as u32) }
+}
+
+/// Opens the kernel's directory beside ours.
+///
+/// # Safety
+///
+/// For `file_operations` of directories of a mirror only.
+unsafe extern "C" fn open<T: Overlay>(
+    inode: *mut bindings::inode,
+    file: *mut bindings::file,
+) -> ffi::c_int {
+    // SAFETY: The file is being opened, and keeps the inode.
+    let node = unsafe { node_of::<T>(inode) };
+    // SAFETY: `file` has its path; the node holds the kernel's directory.
+    let real = unsafe { bindings::rhist_open_dir(file, node.real.as_ptr()) };
+    from_result(|| {
+        let real = from_err_ptr(real)?;
+        // SAFETY: The file is ours while it is opened. `release` gives the reference back.
+        unsafe { (*file).private_data = real.cast() };
+        Ok(0)
+    })
+}
+
+/// # Safety
+///
+/// For files opened by [`open`] only.
+unsafe extern "C" fn release(
+    _inode: *mut bindings::inode,
+    file: *mut bindings::file,
+) -> ffi::c_int {
+    // SAFETY: Put there by `open`.
+    unsafe { bindings::fput(real_dir(file)) };
+    0
+}
+
+/// # Safety
+///
+/// `file` must have been opened by [`open`].
+unsafe fn real_dir(file: *mut bindings::file) -> *mut bindings::file {
+    // SAFETY: By the contract.
+    unsafe { (*file).private_data.cast() }
+}
+
+/// The position of the first entry of ours; those of the kernel's directories are small numbers.
+const OURS: i64 = 1 << 40;
+
+/// # Safety
+///
+/// For files opened by [`open`] only.
+unsafe extern "C" fn llseek(
+    file: *mut bindings::file,
+    offset: bindings::loff_t,
+    whence: ffi::c_int,
+) -> bindings::loff_t {
+    // SAFETY: `llseek` is called with the position locked; the kernel's directory is open too, and
+    // positions below `OURS` are its own.
+    unsafe {
+        let here = (*file).f_pos;
+        let target = match whence as u32 {
+            bindings::SEEK_SET => offset,
+            bindings::SEEK_CUR => here.wrapping_add(offset),
+            _ => return i64::from(EINVAL.to_errno()),
+        };
+        let set = if target >= OURS {
+            target
+        } else {
+            bindings::vfs_llseek(real_dir(file), target, bindings::SEEK_SET as ffi::c_int)
+        };
+        if set >= 0 {
+            (*file).f_pos = set;
+        }
+        set
+    }
+}
+
+/// Passes on what the kernel's directory has, except what is hidden.
+#[repr(C)]
+struct Filter<'a, T: Overlay> {
+    /// First, so that the pointer to it leads here.
+    ctx: bindings::dir_context,
+    caller: *mut bindings::dir_context,
+    node: &'a Node<T>,
+    dir: Dir,
+    full: bool,
+}
+
+/// # Safety
+///
+/// `ctx` must be that of a [`Filter`].
+unsafe extern "C" fn filter_entry<T: Overlay>(
+    ctx: *mut bindings::dir_context,
+    name: *const ffi::c_char,
+    len: ffi::c_int,
+    pos: bindings::loff_t,
+    ino: u64,
+    kind: ffi::c_uint,
+) -> bool {
+    // SAFETY: By the contract, and nobody else has it while the directory is read.
+    let filter = unsafe { &mut *ctx.cast::<Filter<'_, T>>() };
+    // SAFETY: The name has `len` bytes.
+    let bytes = unsafe { core::slice::from_raw_parts(name.cast::<u8>(), len as usize) };
+    if filter.node.mirror().hides(filter.dir, bytes) {
+        return true;
+    }
+    // SAFETY: The caller's context is valid while it reads the directory.
+    let taken = unsafe { emit(filter.caller, name, len, pos, ino, kind) };
+    filter.full |= !taken;
+    taken
+}
+
+/// Gives an entry to who reads a directory; false if there is no more room.
+///
+/// # Safety
+///
+/// `ctx` must be valid, and `name` have `len` bytes.
+unsafe fn emit(
+    ctx: *mut bindings::dir_context,
+    name: *const ffi::c_char,
+    len: ffi::c_int,
+    pos: bindings::loff_t,
+    ino: u64,
+    kind: ffi::c_uint,
+) -> bool {
+    // SAFETY: A context has an actor, which is called with the context itself.
+    unsafe {
+        (*ctx)
+            .actor
+            .is_some_and(|actor| actor(ctx, name, len, pos, ino, kind))
+    }
+}
+
+/// The kernel's entries first, then those of ours.
+///
+/// # Safety
+///
+/// For files opened by [`open`] only.
+unsafe extern "C" fn iterate<T: Overlay>(
+    file: *mut bindings::file,
+    ctx: *mut bindings::dir_context,
+) -> ffi::c_int {
+    // SAFETY: The directory is open and locked.
+    let node = unsafe { node_of::<T>((*file).f_inode) };
+    let Kind::Dir(dir) = node.kind else {
+        return ENOTDIR.to_errno();
+    };
+    // SAFETY: The context is valid, and nobody else uses it meanwhile.
+    let mut pos = unsafe { (*ctx).pos };
+    if pos < OURS {
+        let mut filter = Filter {
+            ctx: bindings::dir_context {
+                actor: Some(filter_entry::<T>),
+                // SAFETY: As above.
+                ..unsafe { *ctx }
+            },
+            caller: ctx,
+            node,
+            dir,
+            full: false,
+        };
+        // SAFETY: The kernel's directory is open; the filter lives as long as the call.
+        let err = unsafe { bindings::iterate_dir(real_dir(file), &mut filter.ctx) };
+        pos = filter.ctx.pos;
+        // eventfs returns a positive number at the end of a directory.
+        if err < 0 || filter.full {
+            // SAFETY: As above.
+            unsafe { (*ctx).pos = pos };
+            return err.min(0);
+        }
+        pos = OURS;
+    }
+    for (index, ours) in T::files(dir).iter().enumerate() {
+        if (index as i64) < pos - OURS {
+            continue;
+        }
+        let name = ours.name.to_bytes();
+        let exists = !ours.only_over || node.real.lookup(name).is_ok();
+        let len = name.len() as ffi::c_int;
+        // SAFETY: The context is valid. An inode that nobody looked up yet has no number; tracefs
+        // numbers none with 1.
+        if exists && !unsafe { emit(ctx, name.as_ptr().cast(), len, pos, 1, bindings::DT_REG) } {
+            break;
+        }
+        pos += 1;
+    }
+    // SAFETY: As above.
+    unsafe { (*ctx).pos = pos };
+    0
+}

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What the VFS does with files of a mirror.
+//!
+//! All functions are called in task context with the file open, which pins the module.
+
+use super::mirror::node_of;
+use super::mirror::Kind;
+use super::mirror::Node;
+use super::Overlay;
+use crate::ftrace::bindings;
+use kernel::error::from_result;
+use kernel::error::to_result;
+use kernel::ffi;
+use kernel::prelude::*;
+use kernel::sync::Mutex;
+use kernel::uaccess::UserPtr;
+use kernel::uaccess::UserSlice;
+
+/// The operations of files of the overlay.
+pub(super) fn file_operations<T: Overlay>(
+    owner: *mut bindings::module,
+) -> bindings::file_operations {
+    bindings::file_operations {
+        owner,
+        open: Some(open::<T>),
+        read: Some(read::<T>),
+        write: Some(write::<T>),
+        llseek: Some(llseek),
+        release: Some(release::<T>),
+        ..Default::default()
+    }
+}
+
+/// Opens a file with the kernel's operations.
+///
+/// # Safety
+///
+/// For `file_operations` in a [`Node`] of kind [`Kind::Kernel`] only.
+pub(super) unsafe extern "C" fn open_kernel<T: Overlay>(
+    inode: *mut bindings::inode,
+    file: *mut bindings::file,
+) -> ffi::c_int {
+    // SAFETY: The operations of the file are those in the node, at its very beginning.
+    let node = unsafe { &*(*file).f_op.cast::<Node<T>>() };
+    // The kernel removed the file, and what it works on may be gone, while somebody held ours.
+    // SAFETY: The node holds the dentry.
+    if unsafe { bindings::rhist_unhashed(node.real.as_ptr()) } {
+        return ENODEV.to_errno();
+    }
+    // SAFETY: The inode of the dentry is a file of the kernel. Its `open` is given an inode that
+    // differs in nothing that it looks at.
+    unsafe {
+        let real = bindings::rhist_inode_fop(node.real.inode());
+        (*real).open.map_or(0, |open| open(inode, file))
+    }
+}
+
+/// An open file of the overlay: the text that is being read.
+#[pin_data]
+struct OpenFile<T: Overlay> {
+    /// Made by a read at the beginning of the file.
+    #[pin]
+    text: Mutex<Option<T::Text>>,
+}
+
+/// # Safety
+///
+/// `file` must have been opened by [`open`].
+unsafe fn open_file<'a, T: Overlay>(file: *mut bindings::file) -> &'a OpenFile<T> {
+    // SAFETY: By the contract; it is there until `release`.
+    unsafe { &*(*file).private_data.cast() }
+}
+
+/// The node, the index of the file and the overlay of an open file.
+///
+/// # Safety
+///
+/// `inode` must be that of a file of the overlay that is open.
+unsafe fn overlay_of<'a, T: Overlay>(inode: *mut bindings::inode) -> (&'a T, usize, &'a Node<T>) {
+    // SAFETY: By the contract.
+    let node = unsafe { node_of::<T>(inode) };
+    let file = match node.kind {
+        Kind::Ours(_, file) => file,
+        _ => 0,
+    };
+    (&node.mirror().overlay, file, node)
+}
+
+/// # Safety
+///
+/// For `file_operations` of files of the overlay only.
+unsafe extern "C" fn open<T: Overlay>(
+    inode: *mut bindings::inode,
+    file: *mut bindings::file,
+) -> ffi::c_int {
+    from_result(|| {
+        // SAFETY: No requirements.
+        to_result(unsafe { bindings::rhist_locked_down() })?;
+        // SAFETY: The file is being opened.
+        let (overlay, index, node) = unsafe { overlay_of::<T>(inode) };
+        // SAFETY: As above.
+        let (mode, flags) = unsafe { ((*file).f_mode, (*file).f_flags) };
+        let write = mode & bindings::RHIST_FMODE_WRITE != 0;
+        let open = KBox::pin_init(
+            pin_init!(OpenFile::<T> { text <- kernel::new_mutex!(None) }),
+            GFP_KERNEL,
+        )?;
+        let truncate = write && flags & bindings::O_TRUNC != 0;
+        overlay.open(index, node.event(), truncate)?;
+        // SAFETY: Nothing moves it out of the box until `release`.
+        let open = KBox::into_raw(unsafe { Pin::into_inner_unchecked(open) });
+        // SAFETY: The file is ours while it is opened.
+        unsafe { (*file).private_data = open.cast() };
+        Ok(0)
+    })
+}
+
+/// # Safety
+///
+/// For files opened by [`open`] only.
+unsafe extern "C" fn release<T: Overlay>(
+    _inode: *mut bindings::inode,
+    file: *mut bindings::file,
+) -> ffi::c_int {
+    // SAFETY: `open` put a box there, and this is the end of the file.
+    drop(unsafe { KBox::from_raw((*file).private_data.cast::<OpenFile<T>>()) });
+    0
+}
+
+/// # Safety
+///
+/// For files opened by [`open`] only.
+unsafe extern "C" fn read<T: Overlay>(
+    file: *mut bindings::file,
+    buf: *mut ffi::c_char,
+    count: usize,
+    pos: *mut bindings::loff_t,
+) -> isize {
+    let read = || -> Result<isize> {
+        // SAFETY: The file is open, and `pos` is valid.
+        let (overlay, index, node) = unsafe { overlay_of::<T>((*file).f_inode) };
+        // SAFETY: As above.
+        let (open, at) = unsafe { (open_file::<T>(file), *pos) };
+        let mut text = open.text.lock();
+        if at == 0 || text.is_none() {
+            *text = None;
+            *text = Some(overlay.read(index, node.event())?);
+        }
+        let bytes: &[u8] = text.as_ref().map_or(&[], AsRef::as_ref);
+        // SAFETY: `bytes` is valid for its length; the rest is what the VFS gave.
+        let done = unsafe {
+            bindings::simple_read_from_buffer(
+                buf.cast(),
+                count,
+                pos,
+                bytes.as_ptr().cast(),
+                bytes.len(),
+            )
+        };
+        Ok(done)
+    };
+    read().unwrap_or_else(|err| err.to_errno() as isize)
+}
+
+/// # Safety
+///
+/// For files opened by [`open`] only.
+unsafe extern "C" fn write<T: Overlay>(
+    file: *mut bindings::file,
+    buf: *const ffi::c_char,
+    count: usize,
+    pos: *mut bindings::loff_t,
+) -> isize {
+    if count == 0 {
+        return 0;
+    }
+    // SAFETY: The file is open.
+    let (overlay, index, node) = unsafe { overlay_of::<T>((*file).f_inode) };
+    let mut data = UserSlice::new(UserPtr::from_ptr(buf.cast_mut().cast()), count).reader();
+    match overlay.write(index, node.event(), &mut data) {
+        Ok(()) => {
+            // SAFETY: `pos` is valid.
+            unsafe { *pos = (*pos).wrapping_add(count as i64) };
+            count as isize
+        }
+        Err(err) => err.to_errno() as isize,
+    }
+}
+
+/// As a sequence file if it can be read; otherwise there is only one position.
+///
+/// # Safety
+///
+/// For files opened by [`open`] only.
+unsafe extern "C" fn llseek(
+    file: *mut bindings::file,
+    offset: bindings::loff_t,
+    whence: ffi::c_int,
+) -> bindings::loff_t {
+    // SAFETY: `llseek` is called with the position locked.
+    unsafe {
+        let target = if (*file).f_mode & bindings::RHIST_FMODE_READ == 0 {
+            Some(0)
+        } else {
+            match whence as u32 {
+                bindings::SEEK_SET => Some(offset),
+                bindings::SEEK_CUR => (*file).f_pos.checked_add(offset),
+                _ => None,
+            }
+        };
+        match target {
+            Some(target) if target >= 0 => {
+                (*file).f_pos = target;
+                target
+            }
+            _ => i64::from(EINVAL.to_errno()),
+        }
+    }
+}

@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The mirror, and the objects of it that somebody looked up.
+
+use super::dentry::Dentry;
+use super::dentry::Inode;
+use super::dir;
+use super::file;
+use super::Dir;
+use super::EventName;
+use super::Overlay;
+use crate::ftrace::bindings;
+use core::cell::Cell;
+use core::ffi::CStr;
+use core::ptr;
+use kernel::error::from_err_ptr;
+use kernel::error::to_result;
+use kernel::ffi;
+use kernel::prelude::*;
+use kernel::rbtree::RBTree;
+use kernel::rbtree::RBTreeNodeReservation;
+use kernel::sync::Mutex;
+
+/// What an object of the mirror is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Kind {
+    /// A directory that mirrors `Node::real`.
+    Dir(Dir),
+    /// `Node::real`, a file of the kernel.
+    Kernel,
+    /// A file of ours, by its index in [`Overlay::files`], in the directory `Node::real`.
+    Ours(Dir, usize),
+}
+
+/// An object of the mirror that somebody looked up.
+///
+/// It is at one address from [`Mirror::find_or_create`] until the tree lets it go, which is not
+/// before its inode is out of everybody's reach, or has been revoked and a grace period is over.
+#[repr(C)]
+pub(super) struct Node<T: Overlay> {
+    /// The operations of a file of the kernel, with this module as the owner. First, so that
+    /// `file->f_op` leads here.
+    fops: bindings::file_operations,
+    mirror: *const Mirror<T>,
+    pub(super) kind: Kind,
+    pub(super) real: Dentry,
+    /// `None` only until [`Mirror::find_or_create`] has made it.
+    inode: Option<Inode>,
+}
+
+// SAFETY: `mirror` outlives its nodes and is shared between threads anyway; the rest is `Send`.
+unsafe impl<T: Overlay> Send for Node<T> {}
+
+impl<T: Overlay> Node<T> {
+    pub(super) fn mirror(&self) -> &Mirror<T> {
+        // SAFETY: The mirror is pinned and owns its nodes, so it outlives them.
+        unsafe { &*self.mirror }
+    }
+
+    /// The event in whose directory a file of ours is.
+    pub(super) fn event(&self) -> Option<EventName<'_>> {
+        match self.kind {
+            Kind::Ours(Dir::Event, _) => Some(EventName {
+                system: self.real.parent_name(),
+                event: self.real.name(),
+            }),
+            _ => None,
+        }
+    }
+}
+
+/// Identifies an object: the kernel's dentry behind it and what it is of that.
+type Key = (usize, Kind);
+
+struct Nodes<T: Overlay> {
+    /// The module is going: nothing is looked up any more.
+    dead: bool,
+    tree: RBTree<Key, KBox<Node<T>>>,
+    len: usize,
+    /// The length at which the tree is next searched for what nobody uses.
+    sweep_at: usize,
+}
+
+/// Objects that are kept before the first search for unused ones: about 1 KiB each.
+const SWEEP_MIN: usize = 512;
+
+impl<T: Overlay> Nodes<T> {
+    /// Takes out what nobody uses. The caller drops it without the lock.
+    ///
+    /// An inode gets its references under the lock of the nodes, or from somebody who has one. So
+    /// if the tree has the only one, it stays so.
+    fn sweep(&mut self) -> KVec<KBox<Node<T>>> {
+        let mut unused = KVec::new();
+        let mut cursor = self.tree.cursor_front_mut();
+        while let Some(here) = cursor {
+            let only_ours = match &here.current().1.inode {
+                // SAFETY: The node holds a reference on the inode.
+                Some(inode) => unsafe { bindings::rhist_inode_only_ours(inode.as_ptr()) },
+                None => false,
+            };
+            // Without memory for the list the rest has to wait for the next time.
+            if only_ours && unused.reserve(1, GFP_KERNEL).is_ok() {
+                let (next, node) = here.remove_current();
+                let _ = unused.push_within_capacity(node.to_key_value().1);
+                cursor = next;
+            } else {
+                cursor = here.move_next();
+            }
+        }
+        self.len -= unused.len();
+        self.sweep_at = core::cmp::max(SWEEP_MIN, 2 * self.len);
+        unused
+    }
+}
+
+/// The directory in tracefs with everything below it; see the module's documentation.
+///
+/// Dropping it removes the directory. No file of it is open then, since each pins the module.
+#[pin_data(PinnedDrop)]
+pub(crate) struct Mirror<T: Overlay> {
+    pub(super) overlay: T,
+    name: &'static CStr,
+    module: *mut bindings::module,
+    dir_iops: bindings::inode_operations,
+    dir_fops: bindings::file_operations,
+    file_fops: bindings::file_operations,
+    #[pin]
+    nodes: Mutex<Nodes<T>>,
+    /// The directory; null until [`Mirror::new`] has made it.
+    top: Cell<*mut bindings::dentry>,
+}
+
+// SAFETY: `top` is written before and after the time that it is shared; the operations are
+// constant; the rest is `Send` and `Sync`.
+unsafe impl<T: Overlay> Send for Mirror<T> {}
+// SAFETY: As above.
+unsafe impl<T: Overlay> Sync for Mirror<T> {}
+
+impl<T: Overlay> Mirror<T> {
+    /// Makes the directory `name` in the root of tracefs.
+    ///
+    /// # Errors
+    ///
+    /// `EPERM` if the kernel is locked down, `EEXIST` if the name is taken, `ENOMEM`.
+    pub(crate) fn new(
+        module: &'static ThisModule,
+        name: &'static CStr,
+        overlay: T,
+    ) -> Result<Pin<KBox<Self>>> {
+        // SAFETY: No requirements.
+        to_result(unsafe { bindings::rhist_locked_down() })?;
+        let owner = module.as_ptr().cast();
+        let mirror = KBox::pin_init(
+            pin_init!(Self {
+                overlay,
+                name,
+                module: owner,
+                dir_iops: dir::inode_operations::<T>(),
+                dir_fops: dir::file_operations::<T>(owner),
+                file_fops: file::file_operations::<T>(owner),
+                nodes <- kernel::new_mutex!(Nodes {
+                    dead: false,
+                    tree: RBTree::new(),
+                    len: 0,
+                    sweep_at: SWEEP_MIN,
+                }),
+                top: Cell::new(ptr::null_mut()),
+            }),
+            GFP_KERNEL,
+        )?;
+
+        // SAFETY: `name` ends in a NUL.
+        let root = unsafe { bindings::rhist_tracefs_root(name.as_ptr().cast()) };
+        // SAFETY: The root comes with a reference.
+        let root = unsafe { Dentry::from_returned(root) }.map_err(|_| EEXIST)?;
+        let inode = mirror.find_or_create(root.clone(), Kind::Dir(Dir::Root))?;
+        // SAFETY: Both are referenced; the new directory takes a reference of its own.
+        let top = from_err_ptr(unsafe {
+            bindings::rhist_create_dir(root.as_ptr(), name.as_ptr().cast(), inode.as_ptr())
+        })?;
+        mirror.top.set(top);
+        Ok(mirror)
+    }
+
+    /// The inode for `kind` of the kernel's `real`.
+    fn find_or_create(&self, real: Dentry, kind: Kind) -> Result<Inode> {
+        let key = (real.as_ptr() as usize, kind);
+        let reservation = RBTreeNodeReservation::new(GFP_KERNEL)?;
+        // Declared before the lock is taken, so dropped after it was released.
+        let _unused;
+        let mut nodes = self.nodes.lock();
+
+        if nodes.dead {
+            return Err(ENOENT);
+        }
+        if let Some(inode) = nodes.tree.get(&key).and_then(|node| node.inode.clone()) {
+            return Ok(inode);
+        }
+        let (node, inode) = self.create(real, kind)?;
+        nodes.tree.insert(reservation.into_node(key, node));
+        nodes.len += 1;
+        _unused = if nodes.len >= nodes.sweep_at {
+            nodes.sweep()
+        } else {
+            KVec::new()
+        };
+        Ok(inode)
+    }
+
+    /// A new node and a reference on its inode.
+    fn create(&self, real: Dentry, kind: Kind) -> Result<(KBox<Node<T>>, Inode)> {
+        let like = real.inode();
+        let mut node = KBox::new(
+            Node {
+                fops: Default::default(),
+                mirror: self,
+                kind,
+                real,
+                inode: None,
+            },
+            GFP_KERNEL,
+        )?;
+        let this: *mut ffi::c_void = ptr::from_mut(&mut *node).cast();
+        let (mode, iops, fops, private) = match kind {
+            Kind::Dir(_) => (0, &raw const self.dir_iops, &raw const self.dir_fops, this),
+            Kind::Ours(dir, file) => {
+                let mode = T::files(dir).get(file).ok_or(ENOENT)?.mode;
+                let mode = bindings::S_IFREG as u16 | mode;
+                (mode, ptr::null(), &raw const self.file_fops, this)
+            }
+            Kind::Kernel => {
+                // SAFETY: `like` is the inode of a file of the kernel, which has operations.
+                let fops = unsafe { bindings::rhist_inode_fop(like) };
+                // SAFETY: As above; operations are valid as long as the file can be opened.
+                let real_fops = unsafe { *fops };
+                if real_fops.owner.is_null() {
+                    node.fops = bindings::file_operations {
+                        owner: self.module,
+                        open: Some(file::open_kernel::<T>),
+                        ..real_fops
+                    };
+                    (0, ptr::null(), &raw const node.fops, ptr::null_mut())
+                } else {
+                    // Another module's file: opening it has to pin that module.
+                    (0, ptr::null(), fops, ptr::null_mut())
+                }
+            }
+        };
+        // SAFETY: `like` is valid while the node holds its dentry. The operations and `private`
+        // are in the mirror, which is pinned, or in the node, which is boxed; both outlive the use
+        // of the inode, as the documentation of `Node` says.
+        let inode = unsafe {
+            Inode::from_returned(bindings::rhist_new_inode(like, mode, iops, fops, private))?
+        };
+        node.inode = Some(inode.clone());
+        Ok((node, inode))
+    }
+
+    /// Is `name` in the kernel's directory not to be shown?
+    pub(super) fn hides(&self, dir: Dir, name: &[u8]) -> bool {
+        // A mirror inside the mirror would have no end.
+        (dir == Dir::Root && name == self.name.to_bytes())
+            || T::files(dir)
+                .iter()
+                .any(|file| file.name.to_bytes() == name)
+    }
+
+    /// Looks a name up in the directory `node`.
+    pub(super) fn lookup(&self, node: &Node<T>, dir: Dir, name: &[u8]) -> Result<Inode> {
+        if let Some(index) = T::files(dir)
+            .iter()
+            .position(|file| file.name.to_bytes() == name)
+        {
+            if T::files(dir)[index].only_over {
+                node.real.lookup(name)?;
+            }
+            return self.find_or_create(node.real.clone(), Kind::Ours(dir, index));
+        }
+        if self.hides(dir, name) {
+            return Err(ENOENT);
+        }
+        let real = node.real.lookup(name)?;
+        match real.mode() & bindings::S_IFMT {
+            bindings::S_IFDIR => self.find_or_create(real, Kind::Dir(dir.child(name))),
+            bindings::S_IFREG => self.find_or_create(real, Kind::Kernel),
+            _ => Err(ENOENT),
+        }
+    }
+}
+
+#[pinned_drop]
+impl<T: Overlay> PinnedDrop for Mirror<T> {
+    fn drop(self: Pin<&mut Self>) {
+        let tree = {
+            let mut nodes = self.nodes.lock();
+            nodes.dead = true;
+            core::mem::replace(&mut nodes.tree, RBTree::new())
+        };
+        for inode in tree.values().filter_map(|node| node.inode.as_ref()) {
+            // SAFETY: The node holds a reference; no lock is held.
+            unsafe { bindings::rhist_inode_revoke(inode.as_ptr()) };
+        }
+        if !self.top.get().is_null() {
+            // SAFETY: Made by `rhist_create_dir`, and its inode was the first of the nodes.
+            unsafe { bindings::rhist_remove_dir(self.top.get()) };
+        }
+        // What reads `i_op` and `i_fop` without a lock does so without sleeping: in a walk under
+        // RCU, or between two statements of a task, which RCU-tasks waits for.
+        // SAFETY: Task context without locks.
+        unsafe {
+            bindings::synchronize_rcu();
+            bindings::synchronize_rcu_tasks();
+        }
+        drop(tree);
+    }
+}
+
+/// The node of an inode of ours that is a directory or a file of the overlay.
+///
+/// # Safety
+///
+/// `inode` must be such an inode, in the hands of the caller while the result is used: locked, or
+/// with an open file.
+pub(super) unsafe fn node_of<'a, T: Overlay>(inode: *mut bindings::inode) -> &'a Node<T> {
+    // SAFETY: `i_private` of such inodes is the node, which is not let go of while the inode is in
+    // somebody's hands.
+    unsafe { &*bindings::rhist_inode_private(inode).cast::<Node<T>>() }
+}

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A mirror of the tracing directory with files of ours in it.
+//!
+//! [`Mirror`] makes one directory in the root of tracefs. Whatever is looked up below it is looked
+//! up in the kernel's own tracing directory at that moment, so events appear and vanish with the
+//! kernel's. A directory becomes a directory of ours, which mirrors it in turn; a file becomes a
+//! file of ours with the kernel's operations and the kernel's data. Files that an [`Overlay`]
+//! names are put beside them, or in the place of the kernel's file of that name.
+//!
+//! # Lifetime
+//!
+//! Each object that was looked up is a [`mirror::Node`], which holds a reference on its inode and on the
+//! kernel's dentry behind it. The nodes are kept in a tree until nobody but the tree holds the
+//! inode, and are the means to make every inode useless when the module goes: a current
+//! directory, an `O_PATH` descriptor or an inotify watch does not pin the module. An open file or
+//! directory does, those with the kernel's operations included.
+//!
+//! # Locks
+//!
+//! `i_rwsem` of our directory, then `i_rwsem` of the kernel's directory that it mirrors; then, with
+//! the latter released again, the nodes of the mirror.
+//!
+//! C headers: `include/linux/fs.h`, `include/linux/dcache.h`, `include/linux/tracefs.h`.
+
+mod dentry;
+mod dir;
+mod file;
+mod mirror;
+
+use core::ffi::CStr;
+use kernel::prelude::*;
+use kernel::uaccess::UserSliceReader;
+
+pub(crate) use mirror::Mirror;
+
+/// The directories of a tracing directory that differ in what is in them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Dir {
+    /// The tracing directory itself.
+    Root,
+    /// `events/`
+    Events,
+    /// `events/<system>/`
+    System,
+    /// `events/<system>/<event>/`
+    Event,
+    /// Any other.
+    Other,
+}
+
+impl Dir {
+    /// What the directory `name` in this one is.
+    fn child(self, name: &[u8]) -> Self {
+        match self {
+            Dir::Root if name == b"events" => Dir::Events,
+            Dir::Events => Dir::System,
+            Dir::System => Dir::Event,
+            _ => Dir::Other,
+        }
+    }
+}
+
+/// The event in whose directory a file is.
+#[derive(Clone, Copy)]
+pub(crate) struct EventName<'a> {
+    pub(crate) system: &'a CStr,
+    pub(crate) event: &'a CStr,
+}
+
+/// A file of ours.
+pub(crate) struct OverlayFile {
+    pub(crate) name: &'static CStr,
+    /// Permission bits.
+    pub(crate) mode: u16,
+    /// It exists only where the kernel has a file of this name.
+    pub(crate) only_over: bool,
+}
+
+/// Files of ours in a mirrored tracing directory.
+///
+/// Every function is called in task context without locks and may sleep. A `file` is the index in
+/// [`Overlay::files`] of the directory it is in; `event` is `None` outside of [`Dir::Event`].
+pub(crate) trait Overlay: Send + Sync + 'static {
+    /// What a file is read as.
+    type Text: AsRef<[u8]> + Send + Unpin;
+
+    /// The files of a directory of kind `dir`.
+    fn files(dir: Dir) -> &'static [OverlayFile];
+
+    /// The file is being opened, to be emptied first if `truncate`; an error is that of `open(2)`.
+    fn open(&self, file: usize, event: Option<EventName<'_>>, truncate: bool) -> Result;
+
+    /// The whole text of the file as it is now.
+    fn read(&self, file: usize, event: Option<EventName<'_>>) -> Result<Self::Text>;
+
+    /// One `write(2)` of at least one byte.
+    fn write(
+        &self,
+        file: usize,
+        event: Option<EventName<'_>>,
+        data: &mut UserSliceReader,
+    ) -> Result;
+}

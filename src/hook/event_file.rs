@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The source that serves every event: the event's own probe, with a `trace_event_file` of ours.
+//!
+//! `class->reg` connects the probe of an event to any `trace_event_file`, not only to those that
+//! the kernel has listed. Ours belongs to the instance `rhist` and has one trigger on its list, so
+//! the probe makes a record in the instance's ring buffer, calls the trigger with it, and discards
+//! it, since the file is soft-disabled for ever. No list or flag is shared with the kernel's
+//! files.
+//!
+//! What the kernel reads of these structures on that way: of the file `flags`, `event_call`, `tr`
+//! and `triggers`; of the trigger data `paused`, `filter`, `flags`, `cmd_ops` and `list`; of the
+//! command `flags` and `trigger` (`kernel/trace/trace_events_trigger.c`, `kernel/trace/trace.h`).
+
+use super::Sinks;
+use super::Source;
+use crate::ftrace::bindings;
+use crate::ftrace::event::Event;
+use crate::ftrace::instance::Instance;
+use crate::hook::record::Record;
+use core::marker::PhantomPinned;
+use core::ptr;
+use kernel::error::to_result;
+use kernel::ffi;
+use kernel::prelude::*;
+use kernel::sync::Arc;
+
+/// The structures that the kernel calls us through. They point at each other: pinned.
+struct Callback {
+    file: bindings::trace_event_file,
+    trigger: bindings::event_trigger_data,
+    command: bindings::event_command,
+    sinks: Arc<Sinks>,
+    _pinned: PhantomPinned,
+}
+
+/// An event's probe connected to a file of ours.
+pub(crate) struct EventFile {
+    callback: Pin<KBox<Callback>>,
+    instance: Arc<Instance>,
+}
+
+// SAFETY: The kernel's functions that get the structures lock for themselves; of our own, only
+// `sinks` is used while the probe is connected, and it is `Sync`.
+unsafe impl Send for EventFile {}
+// SAFETY: As above.
+unsafe impl Sync for EventFile {}
+
+impl EventFile {
+    /// Connects the probe of `event`, which the caller keeps referenced until the result is
+    /// dropped.
+    pub(super) fn attach(
+        instance: Arc<Instance>,
+        event: &Event,
+        sinks: Arc<Sinks>,
+    ) -> Result<KBox<dyn Source>> {
+        let flags = bindings::EVENT_FILE_FL_SOFT_DISABLED
+            | bindings::EVENT_FILE_FL_TRIGGER_MODE
+            | bindings::EVENT_FILE_FL_TRIGGER_COND;
+        let callback = KBox::new(
+            Callback {
+                file: bindings::trace_event_file {
+                    event_call: event.call(),
+                    tr: instance.as_ptr(),
+                    flags: flags as usize,
+                    ..Default::default()
+                },
+                trigger: Default::default(),
+                command: bindings::event_command {
+                    trigger: Some(hit),
+                    ..Default::default()
+                },
+                sinks,
+                _pinned: PhantomPinned,
+            },
+            GFP_KERNEL,
+        )?;
+        let raw = KBox::into_raw(callback);
+        // SAFETY: Just boxed; nobody else has it. It stays where it is, since it gets pinned.
+        let callback = unsafe {
+            let Callback {
+                file,
+                trigger,
+                command,
+                ..
+            } = &mut *raw;
+            trigger.cmd_ops = command;
+            file.list.next = &raw mut file.list;
+            file.list.prev = &raw mut file.list;
+            file.triggers.next = &raw mut trigger.list;
+            file.triggers.prev = &raw mut trigger.list;
+            trigger.list.next = &raw mut file.triggers;
+            trigger.list.prev = &raw mut file.triggers;
+            Pin::new_unchecked(KBox::from_raw(raw))
+        };
+        // From here on dropping it disconnects, so it is boxed before it is connected.
+        let source = KBox::new_uninit(GFP_KERNEL)?;
+        connect(&instance, &callback, true)?;
+        Ok(source.write(Self { callback, instance }))
+    }
+}
+
+impl Source for EventFile {}
+
+impl Drop for EventFile {
+    fn drop(&mut self) {
+        while connect(&self.instance, &self.callback, false) == Err(EBUSY) {
+            // Somebody plays with `enable` of rhist:sync. There is no other way but the next try:
+            // the probe must not outlive us.
+            kernel::time::delay::fsleep(kernel::time::Delta::from_millis(10));
+        }
+        // Probes run under tracepoint_srcu or RCU-tasks-trace; kprobes with preemption off.
+        // SAFETY: Task context, no locks that a probe could wait for.
+        unsafe {
+            bindings::rhist_tracepoint_synchronize_unregister();
+            bindings::synchronize_rcu();
+        }
+    }
+}
+
+/// Connects the probe of the event to our file, or disconnects it.
+fn connect(instance: &Instance, callback: &Callback, on: bool) -> Result {
+    let file = ptr::from_ref(&callback.file).cast_mut();
+    instance.with_event_mutex(|| {
+        // SAFETY: event_mutex is held, as kprobe events demand. The file is complete, and pinned
+        // until the probe is disconnected and no longer running. The kernel writes to it only
+        // where it uses atomic operations on its counters.
+        to_result(unsafe { bindings::rhist_event_reg(callback.file.event_call, file, on) })
+    })
+}
+
+/// A hit. Called by the kernel between reserving a record and giving it back: in any context, NMI
+/// included, with preemption off.
+///
+/// # Safety
+///
+/// For the `event_command` in a [`Callback`] only.
+unsafe extern "C" fn hit(
+    data: *mut bindings::event_trigger_data,
+    _buffer: *mut bindings::trace_buffer,
+    record: *mut ffi::c_void,
+    event: *mut bindings::ring_buffer_event,
+) {
+    if record.is_null() || event.is_null() {
+        return;
+    }
+    // SAFETY: `data` is in a callback, which is there as long as the probe may run.
+    let sinks = unsafe { &(*kernel::container_of!(data, Callback, trigger)).sinks };
+    // SAFETY: The record is ours alone until it is given back.
+    let record = unsafe { Record::from_raw(record.cast(), bindings::rhist_record_len(event)) };
+    sinks.hit(record);
+}

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The files under `rhist/` that are ours: `trigger`, `hist` and `hist_debug` of each event, and
+//! `error_log`.
+
+mod trigger;
+
+use crate::ftrace::event::Event;
+use crate::ftrace::text;
+use crate::ftrace::tracefs::Dir;
+use crate::ftrace::tracefs::EventName;
+use crate::ftrace::tracefs::Overlay;
+use crate::ftrace::tracefs::OverlayFile;
+use crate::hist::debug;
+use crate::hist::render;
+use crate::hist::Histogram;
+use crate::hist::Text;
+use crate::hist::View;
+use crate::hook::registry::Registry;
+use crate::hook::Histograms;
+use crate::trigger::error_log::ErrorLog;
+use kernel::prelude::*;
+use kernel::sync::Mutex;
+use kernel::uaccess::UserSliceReader;
+
+/// What the files show and change.
+pub(crate) struct Tree {
+    registry: Pin<KBox<Registry>>,
+    /// Taken last, and for a moment only.
+    error_log: Pin<KBox<Mutex<ErrorLog>>>,
+}
+
+impl Tree {
+    pub(crate) fn new(registry: Pin<KBox<Registry>>) -> Result<Self> {
+        let error_log = KBox::pin_init(kernel::new_mutex!(ErrorLog::new()), GFP_KERNEL)?;
+        Ok(Self {
+            registry,
+            error_log,
+        })
+    }
+
+    /// The histograms of an event.
+    ///
+    /// # Errors
+    ///
+    /// `ENODEV` if the event is gone, `ENOMEM`.
+    fn histograms(&self, name: EventName<'_>) -> Result<Histograms> {
+        match find(name)? {
+            Some(event) => self.registry.lock().copy(&event),
+            None => Ok(Histograms::new()),
+        }
+    }
+}
+
+/// A file of ours.
+#[derive(Clone, Copy)]
+enum File<'a> {
+    ErrorLog,
+    Trigger(EventName<'a>),
+    Hist(EventName<'a>),
+    HistDebug(EventName<'a>),
+}
+
+impl<'a> File<'a> {
+    fn new(index: usize, event: Option<EventName<'a>>) -> Result<Self> {
+        match (event, index) {
+            (None, 0) => Ok(File::ErrorLog),
+            (Some(event), 0) => Ok(File::Trigger(event)),
+            (Some(event), 1) => Ok(File::Hist(event)),
+            (Some(event), 2) => Ok(File::HistDebug(event)),
+            _ => Err(ENOENT),
+        }
+    }
+}
+
+/// Finds an event; `None` for those of the tracer itself, which exist but cannot be hooked.
+///
+/// # Errors
+///
+/// `ENODEV` if it is gone.
+fn find(name: EventName<'_>) -> Result<Option<Event>> {
+    match Event::find(name) {
+        Ok(event) => Ok(Some(event)),
+        Err(_) if name.system == c"ftrace" => Ok(None),
+        Err(_) => Err(ENODEV),
+    }
+}
+
+fn view(hist: &Histogram) -> View<'_> {
+    View {
+        hist,
+        name: None,
+        filter: None,
+        paused: false,
+    }
+}
+
+impl Overlay for Tree {
+    type Text = Text;
+
+    // `File::new` knows the files by their places here.
+    fn files(dir: Dir) -> &'static [OverlayFile] {
+        const fn file(name: &'static CStr, mode: u16, only_over: bool) -> OverlayFile {
+            OverlayFile {
+                name,
+                mode,
+                only_over,
+            }
+        }
+        match dir {
+            Dir::Root => const { &[file(c"error_log", 0o640, false)] },
+            Dir::Event => {
+                const {
+                    &[
+                        // Most events of the tracer itself have none.
+                        file(c"trigger", 0o640, true),
+                        file(c"hist", 0o440, false),
+                        file(c"hist_debug", 0o440, false),
+                    ]
+                }
+            }
+            _ => &[],
+        }
+    }
+
+    fn open(&self, file: usize, event: Option<EventName<'_>>, truncate: bool) -> Result {
+        let file = File::new(file, event)?;
+        match file {
+            File::ErrorLog => {
+                if truncate {
+                    self.error_log.lock().clear();
+                }
+            }
+            File::Trigger(name) => {
+                let event = find(name)?;
+                if let (true, Some(event)) = (truncate, event) {
+                    self.registry.lock().remove_all(&event);
+                }
+            }
+            File::Hist(name) | File::HistDebug(name) => drop(find(name)?),
+        }
+        Ok(())
+    }
+
+    fn read(&self, file: usize, event: Option<EventName<'_>>) -> Result<Text> {
+        let mut out = Text::new();
+        match File::new(file, event)? {
+            File::ErrorLog => self.error_log.lock().render(out.as_mut())?,
+            File::Trigger(name) => {
+                let histograms = self.histograms(name)?;
+                render::trigger_file(&mut out, histograms.iter().map(|hist| view(hist)))?;
+            }
+            File::Hist(name) => {
+                let histograms = self.histograms(name)?;
+                render::hist_file(&mut out, histograms.iter().map(|hist| view(hist)))?;
+            }
+            File::HistDebug(name) => {
+                let histograms = self.histograms(name)?;
+                let mut pointers = KVec::new();
+                for hist in &histograms {
+                    pointers.push(text::hash_pointer(&**hist), GFP_KERNEL)?;
+                }
+                let views = histograms.iter().zip(&pointers);
+                debug::hist_debug_file(
+                    &mut out,
+                    views.map(|(hist, pointer)| (view(hist), pointer.as_bytes())),
+                )?;
+            }
+        }
+        Ok(out)
+    }
+
+    fn write(
+        &self,
+        file: usize,
+        event: Option<EventName<'_>>,
+        data: &mut UserSliceReader,
+    ) -> Result {
+        match File::new(file, event)? {
+            // As the kernel's: what is written does not matter, truncation empties it.
+            File::ErrorLog => Ok(()),
+            File::Trigger(name) => self.write_trigger(name, data),
+            File::Hist(_) | File::HistDebug(_) => Err(EINVAL),
+        }
+    }
+}

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Commands written to a `trigger` file.
+
+use super::find;
+use super::Tree;
+use crate::ftrace::bindings;
+use crate::ftrace::cpu;
+use crate::ftrace::event;
+use crate::ftrace::event::Event;
+use crate::ftrace::text;
+use crate::ftrace::tracefs::EventName;
+use crate::hist::EventDesc;
+use crate::hist::EventField;
+use crate::hist::FilterType;
+use crate::hist::Histogram;
+use crate::hist::Plan;
+use crate::trigger::Command;
+use crate::trigger::Error;
+use crate::trigger::ErrorText;
+use crate::trigger::Trigger;
+use crate::trigger::Unsupported;
+use kernel::page::PAGE_SIZE;
+use kernel::prelude::*;
+use kernel::uaccess::UserSliceReader;
+
+impl Tree {
+    /// One write to the `trigger` file of an event: one command.
+    ///
+    /// # Errors
+    ///
+    /// `EINVAL` for a text of a page or more, `EFAULT`, `ENODEV` if the event is gone; else what
+    /// the command itself ends with, which is then in the error log unless C keeps quiet about it.
+    pub(super) fn write_trigger(&self, name: EventName<'_>, data: &mut UserSliceReader) -> Result {
+        if data.len() >= PAGE_SIZE {
+            return Err(EINVAL);
+        }
+        let mut written = KVec::from_elem(0, data.len(), GFP_KERNEL)?;
+        data.read_slice(&mut written)?;
+        let event = find(name)?;
+
+        let command = Command::parse(&written);
+        self.run(name, event, &command)
+            .map_err(|error| self.log(name, &command, error))
+    }
+
+    fn run(
+        &self,
+        name: EventName<'_>,
+        event: Option<Event>,
+        command: &Command<'_>,
+    ) -> Result<(), Error> {
+        let trigger = Trigger::parse(command.hist()?)?;
+        let event = event.ok_or(Error::new(
+            ErrorText::Unsupported(Unsupported::TracerEvents),
+            0,
+        ))?;
+        let plan = Plan::new(&describe(name, &event)?, &trigger)?;
+
+        let mut hooks = self.registry.lock();
+        let same = hooks
+            .histograms(&event)
+            .iter()
+            .position(|histogram| histogram.plan().matches(&plan));
+        match (command.remove, same) {
+            // As in C, there is no harm in removing what is not there.
+            (true, None) => Ok(()),
+            (true, Some(index)) => Ok(hooks.remove(&event, index)?),
+            (false, Some(_)) => Err(Error::new(ErrorText::TriggerEexist, 0)),
+            (false, None) => {
+                let histogram = Histogram::from_plan(plan, text::random(), cpu::count())?;
+                Ok(hooks.add(event, histogram)?)
+            }
+        }
+    }
+
+    /// Puts an error in the log, if it is one that has a text, and gives what `write(2)` returns.
+    fn log(
+        &self,
+        name: EventName<'_>,
+        command: &Command<'_>,
+        error: Error,
+    ) -> kernel::error::Error {
+        if let Some(sentence) = error.text {
+            let enter = || -> Result {
+                let mut location = KVec::new();
+                for piece in [
+                    &b"hist:"[..],
+                    name.system.to_bytes(),
+                    b":",
+                    name.event.to_bytes(),
+                ] {
+                    location.extend_from_slice(piece, GFP_KERNEL)?;
+                }
+                self.error_log.lock().push(
+                    text::local_clock_ns(),
+                    &location,
+                    &command.text()?,
+                    sentence.as_str(),
+                    error.caret,
+                )
+            };
+            // Without memory for the entry the error itself still reaches the user.
+            let _ = enter();
+        }
+        error.errno
+    }
+}
+
+/// An event as a histogram sees it.
+fn describe(name: EventName<'_>, event: &Event) -> Result<EventDesc> {
+    let mut desc = EventDesc::new(name.system.to_bytes(), name.event.to_bytes())?;
+    event.for_each_field(|field| desc.add(describe_field(&field, false)?))?;
+    for field in &event::COMMON_FIELDS {
+        desc.add(describe_field(field, true)?)?;
+    }
+    Ok(desc)
+}
+
+fn describe_field(field: &event::Field<'_>, common: bool) -> Result<EventField> {
+    EventField::new(
+        field.name.to_bytes(),
+        field.type_.to_bytes(),
+        field.offset,
+        field.size,
+        field.signed,
+        match field.filter_type {
+            bindings::FILTER_STATIC_STRING => FilterType::StaticString,
+            bindings::FILTER_DYN_STRING => FilterType::DynString,
+            bindings::FILTER_RDYN_STRING => FilterType::RelDynString,
+            bindings::FILTER_PTR_STRING => FilterType::PtrString,
+            bindings::FILTER_TRACE_FN => FilterType::TraceFn,
+            bindings::FILTER_CPUMASK => FilterType::CpuMask,
+            bindings::FILTER_COMM => FilterType::Comm,
+            bindings::FILTER_CPU => FilterType::Cpu,
+            bindings::FILTER_STACKTRACE => FilterType::Stacktrace,
+            _ => FilterType::Other,
+        },
+        common,
+    )
+}
