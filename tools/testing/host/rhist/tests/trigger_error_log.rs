@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The error log.
+
+use kernel::fault;
+use kernel::prelude::KVVec;
+use kernel::prelude::ENOMEM;
+use rhist::trigger::ErrorLog;
+use rhist::trigger::ErrorText;
+use rhist::trigger::Trigger;
+
+fn render(log: &ErrorLog) -> String {
+    let mut out = KVVec::new();
+    log.render(&mut out).unwrap();
+    String::from_utf8(out.to_vec()).unwrap()
+}
+
+#[test]
+fn format() {
+    let mut log = ErrorLog::new();
+    assert_eq!(render(&log), "");
+    let params = b"keys=common_pid:vals=bytes_req:sort=common_pid,";
+    let trigger = Trigger::parse(params).unwrap();
+    let error = trigger.sort.error().unwrap();
+    let text = error.text.unwrap().as_str();
+    let place = b"hist:kmem:kmalloc";
+    log.push(1_002_003_999, place, trigger.command(), text, error.caret)
+        .unwrap();
+    let text = ErrorText::FieldNotFound.as_str();
+    log.push(123_456 * 1_000_000_000, b"x", b"two\nlines", text, 0)
+        .unwrap();
+    log.push(12_345_678_900_000_000_000, b"", b"", "", 3)
+        .unwrap();
+    assert_eq!(
+        render(&log),
+        "\
+[    1.002003] hist:kmem:kmalloc: error: Empty sort field
+  Command: hist:keys=common_pid:vals=bytes_req:sort=common_pid,
+                                               ^
+[123456.000000] x: error: Couldn't find field
+  Command: two
+lines
+           ^
+[12345678900.000000] : error: 
+  Command: 
+              ^
+"
+    );
+    log.clear();
+    assert_eq!(render(&log), "");
+}
+
+#[test]
+fn location_is_cut() {
+    let mut log = ErrorLog::new();
+    for length in [117, 118, 119, 126, 127, 300] {
+        let place = vec![b'x'; length];
+        log.push(0, &place, b"", "T", 0).unwrap();
+        let kept = "x".repeat(length) + ": error: ";
+        let kept = &kept[..kept.len().min(127)];
+        let expected = format!("[    0.000000] {kept}T\n  Command: \n           ^\n");
+        assert_eq!(render(&log), expected);
+        log.clear();
+    }
+}
+
+#[test]
+fn eight_entries() {
+    let mut log = ErrorLog::default();
+    for count in 1..=20u64 {
+        log.push(
+            count * 1_000_000_000,
+            b"x",
+            count.to_string().as_bytes(),
+            "T",
+            1,
+        )
+        .unwrap();
+        let first = count.saturating_sub(7).max(1);
+        let expected: String = (first..=count)
+            .map(|i| format!("[{i:5}.000000] x: error: T\n  Command: {i}\n            ^\n"))
+            .collect();
+        assert_eq!(render(&log), expected);
+    }
+}
+
+#[test]
+fn no_memory() {
+    let mut log = ErrorLog::new();
+    for _ in 0..8 {
+        log.push(0, b"x", b"old", "T", 0).unwrap();
+    }
+    let before = render(&log);
+    let live = fault::live();
+    // The last run succeeds, the runs before it leave the log alone.
+    let mut failures = 0;
+    for allocations in 0.. {
+        let result = fault::after(allocations, || log.push(0, b"x", b"new", "T", 0));
+        if result.is_ok() {
+            break;
+        }
+        assert_eq!(result, Err(ENOMEM));
+        assert_eq!(render(&log), before);
+        assert_eq!(fault::live(), live);
+        failures += 1;
+    }
+    assert!(failures >= 2);
+    assert_ne!(render(&log), before);
+
+    let (length, _) = fault::each(
+        || {
+            let mut out = KVVec::new();
+            log.render(&mut out).map(|()| out.len())
+        },
+        |result| assert_eq!(result, Err(ENOMEM)),
+    );
+    assert_eq!(length, Ok(before.len()));
+}
