@@ -9,6 +9,16 @@
 #[cfg(test)]
 extern crate std;
 
+#[cfg(not(loom))]
+#[path = "../../../../../src/hist/mod.rs"]
+pub mod hist;
+#[cfg(not(loom))]
+#[path = "../../../../../src/hook"]
+pub mod hook {
+    //! Being called for each hit: what of it is pure.
+
+    pub mod record;
+}
 #[path = "../../../../../src/map/mod.rs"]
 pub mod map;
 #[cfg(not(loom))]

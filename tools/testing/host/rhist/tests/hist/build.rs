@@ -128,6 +128,9 @@ fn modifiers() {
                 "common_stacktrace",
             ),
             ("keys=u8:vals=stack", BadFieldModifier, "stack"),
+            // C takes these two, and computes with addresses.
+            ("keys=even.log2", BadFieldModifier, "log2"),
+            ("keys=dyn.buckets=9", BadFieldModifier, "buckets=9"),
             ("keys=u8:x=u16.log2", BadFieldModifier, "u16.log2"),
             ("keys=u8:x=u16.percent", BadFieldModifier, "percent"),
         ],
@@ -202,16 +205,13 @@ fn counts() {
 fn not_supported_yet() {
     use Unsupported::*;
     for (params, what, at) in [
-        ("keys=u8,u16", Keys, "u16"),
-        ("keys=u8:vals=u16", Values, "u16"),
-        ("keys=u8:vals=hitcount,hitcount", Values, "hitcount"),
-        ("keys=u8:vals=u16:nohitcount", Values, "u16:nohitcount"),
-        ("keys=u8:sort=u8,hitcount", SortKeys, "hitcount"),
+        ("keys=u8:vals=even", Values, "even"),
+        ("keys=u8:vals=common_comm", Values, "common_comm"),
+        ("keys=u8:vals=dyn.hex", Values, "dyn.hex"),
         ("keys=u8:x=u16", Variables, "x=u16"),
         ("keys=$x", References, "$x"),
         ("keys=u8+u16", Expressions, "u8+u16"),
         ("keys=-(u8)", Expressions, "-(u8)"),
-        ("keys=5", Literals, "5"),
         ("keys=stacktrace", Stacktrace, "stacktrace"),
         ("keys=common_stacktrace", Stacktrace, "common_stacktrace"),
         ("keys=stack", Stacktrace, "stack"),
@@ -222,14 +222,10 @@ fn not_supported_yet() {
             Timestamp,
             "common_timestamp.usecs",
         ),
-        ("keys=u8.hex", Hex, "hex"),
         ("keys=u8.sym", Sym, "sym"),
         ("keys=u8.sym-offset", SymOffset, "sym-offset"),
         ("keys=common_pid.execname", Execname, "execname"),
         ("keys=u8.syscall", Syscall, "syscall"),
-        ("keys=u8.log2", Log2, "log2"),
-        ("keys=u8.buckets=7", Buckets, "buckets=7"),
-        ("keys=u8.usecs", Usecs, "usecs"),
         (
             "keys=u8:onmatch(sched.sched_waking).trace(ev,u8)",
             Actions,
@@ -241,7 +237,7 @@ fn not_supported_yet() {
         ("keys=u8:clear", Clear, "clear"),
         ("keys=u8 if u8 > 1", Filter, "if u8 > 1"),
         // The first of several, in the order in which things are looked at.
-        ("keys=u8.hex:clear:vals=u16 if u8", Values, "u16 if u8"),
+        ("keys=u8.sym:clear:vals=dyn if u8", Values, "dyn if u8"),
         // A sort key may be one of the things that are refused.
         ("keys=u8+u16:sort=u8+u16", Expressions, "u8+u16:sort=u8+u16"),
     ] {
@@ -273,6 +269,23 @@ fn duplicates() {
     assert!(!matches("keys=common_cpu", "keys=target_cpu"));
     assert!(!matches("keys=pid", "keys=pid:sort=pid"));
     assert!(!matches("keys=pid", "keys=pid:sort=hitcount.descending"));
+    assert!(matches(
+        "keys=pid,prio.hex:vals=prio",
+        "keys=pid,prio.hex:vals=hitcount,prio"
+    ));
+    assert!(matches(
+        "keys=pid:vals=prio",
+        "keys=pid:vals=prio:nohitcount"
+    ));
+    assert!(!matches("keys=pid,prio", "keys=prio,pid"));
+    assert!(!matches("keys=pid", "keys=pid,prio"));
+    assert!(!matches("keys=pid", "keys=pid:vals=prio"));
+    assert!(!matches("keys=pid:vals=prio", "keys=pid,prio"));
+    assert!(!matches("keys=pid", "keys=pid.hex"));
+    assert!(!matches("keys=pid:sort=pid", "keys=pid:sort=pid,hitcount"));
+    // C takes these for the same.
+    assert!(!matches("keys=pid.buckets=2", "keys=pid.buckets=3"));
+    assert!(!matches("keys=1", "keys=2"));
     // The same key in another event, as with named triggers: name, type, size, sign decide.
     let like = |type_, size, signed| {
         use rhist::hist::FilterType::Other;

@@ -108,3 +108,88 @@ fn keys() {
         assert_eq!(key, field + &rest, "{name}");
     }
 }
+
+/// The example of the kernel's Documentation/trace/histogram-design.rst, with what it lacks.
+#[test]
+fn values_and_keys() {
+    use rhist::hist::FilterType::Other;
+    let event = event(
+        "kmem",
+        "kmalloc",
+        &[
+            ("unsigned long", "call_site", 8, 8, false, Other),
+            ("size_t", "bytes_req", 24, 8, false, Other),
+            ("size_t", "bytes_alloc", 32, 8, false, Other),
+        ],
+    );
+    let hist = hist(
+        &event,
+        "keys=common_pid,call_site.log2,5:values=bytes_req,bytes_alloc.hex,hitcount",
+    );
+    let block = |n, kind: &str, rest: &[(&str, &str)]| {
+        let mut block = format!("\n    hist_data->fields[{n}]:\n      flags:\n        {kind}\n");
+        for (name, value) in rest {
+            block += &format!("      {name}: {value}\n");
+        }
+        block
+    };
+    let number = |name, type_, signed, function| {
+        [
+            ("ftrace_event_field name", name),
+            ("type", type_),
+            ("size", "8"),
+            ("is_signed", signed),
+            ("function", function),
+        ]
+    };
+    let rest = |file: &str| file.split_once("#\n\n").unwrap().1.to_string();
+    assert_eq!(
+        rest(&hist_debug_file(&[(&hist, "(ptr)")])),
+        [
+            "hist_data: (ptr)\n\n  n_vals: 3\n  n_keys: 3\n  n_fields: 6\n\n  val fields:\n".into(),
+            block(
+                0,
+                "VAL: HIST_FIELD_FL_HITCOUNT",
+                &[
+                    ("type", "u64"),
+                    ("size", "8"),
+                    ("is_signed", "0"),
+                    ("function", "hist_field_counter()")
+                ]
+            ),
+            block(
+                1,
+                "VAL: normal u64 value",
+                &number("bytes_req", "size_t", "0", "hist_field_u64()")
+            ),
+            block(
+                2,
+                "VAL: normal u64 value",
+                &number("bytes_alloc", "size_t", "0", "hist_field_u64()")
+            ),
+            "\n  key fields:\n".into(),
+            block(
+                3,
+                "HIST_FIELD_FL_KEY",
+                &number("common_pid", "int", "1", "hist_field_s32()")
+            ),
+            block(
+                4,
+                "HIST_FIELD_FL_KEY",
+                &number("call_site", "unsigned long", "0", "hist_field_log2()")
+            ),
+            block(
+                5,
+                "HIST_FIELD_FL_KEY\n        HIST_FIELD_FL_CONST",
+                &[
+                    ("constant", "5"),
+                    ("type", "u64"),
+                    ("size", "8"),
+                    ("is_signed", "0"),
+                    ("function", "hist_field_const()")
+                ]
+            ),
+        ]
+        .concat()
+    );
+}

@@ -16,11 +16,11 @@ use rhist::trigger::Error;
 use rhist::trigger::Trigger;
 
 /// Number of CPUs of the histograms that are built here.
-pub const CPUS: usize = 4;
+pub(crate) const CPUS: usize = 4;
 
 /// The event `system:name` with fields of (type, name, offset, size, signed, kind), and the common
 /// ones.
-pub fn event(
+pub(crate) fn event(
     system: &str,
     name: &str,
     fields: &[(&str, &str, u32, u32, bool, FilterType)],
@@ -47,7 +47,7 @@ pub fn event(
 }
 
 /// `sched:sched_waking` as the kernel has it.
-pub fn sched_waking() -> EventDesc {
+pub(crate) fn sched_waking() -> EventDesc {
     use FilterType::*;
     event(
         "sched",
@@ -62,7 +62,7 @@ pub fn sched_waking() -> EventDesc {
 }
 
 /// An event with a field of every kind.
-pub fn zoo() -> EventDesc {
+pub(crate) fn zoo() -> EventDesc {
     use FilterType::*;
     event(
         "test",
@@ -94,16 +94,16 @@ pub fn zoo() -> EventDesc {
 }
 
 /// Where the fields of [`zoo`] end.
-pub const ZOO_END: usize = 147;
+pub(crate) const ZOO_END: usize = 147;
 
 /// Builds the histogram of `params`, the text after `hist:`.
-pub fn build(event: &EventDesc, params: &str) -> Result<Histogram, Error> {
+pub(crate) fn build(event: &EventDesc, params: &str) -> Result<Histogram, Error> {
     let trigger = Trigger::parse(params.as_bytes())?;
     Histogram::build(event, &trigger, 0x0123_4567_89ab_cdef, CPUS)
 }
 
 /// Builds a histogram that must be accepted.
-pub fn hist(event: &EventDesc, params: &str) -> Histogram {
+pub(crate) fn hist(event: &EventDesc, params: &str) -> Histogram {
     match build(event, params) {
         Ok(hist) => hist,
         Err(error) => panic!("{params}: {error:?}"),
@@ -112,36 +112,36 @@ pub fn hist(event: &EventDesc, params: &str) -> Histogram {
 
 /// A record, to be filled in.
 #[derive(Clone)]
-pub struct Bytes(pub Vec<u8>);
+pub(crate) struct Bytes(pub(crate) Vec<u8>);
 
 impl Bytes {
     /// `len` bytes that are not zero, so that reading beyond a field shows.
-    pub fn new(len: usize) -> Self {
+    pub(crate) fn new(len: usize) -> Self {
         Self(vec![0xee; len])
     }
 
     /// Writes `bytes` at `offset`.
-    pub fn put(mut self, offset: usize, bytes: &[u8]) -> Self {
+    pub(crate) fn put(mut self, offset: usize, bytes: &[u8]) -> Self {
         self.0[offset..][..bytes.len()].copy_from_slice(bytes);
         self
     }
 
     /// Appends `bytes` and writes a `__data_loc` word for them at `offset`.
-    pub fn data_loc(mut self, offset: usize, bytes: &[u8]) -> Self {
+    pub(crate) fn data_loc(mut self, offset: usize, bytes: &[u8]) -> Self {
         let word = self.0.len() as u32 | (bytes.len() as u32) << 16;
         self.0.extend_from_slice(bytes);
         self.put(offset, &word.to_ne_bytes())
     }
 
     /// Appends `bytes` and writes a `__rel_loc` word for them at `offset`.
-    pub fn rel_loc(mut self, offset: usize, bytes: &[u8]) -> Self {
+    pub(crate) fn rel_loc(mut self, offset: usize, bytes: &[u8]) -> Self {
         let word = (self.0.len() - offset - 4) as u32 | (bytes.len() as u32) << 16;
         self.0.extend_from_slice(bytes);
         self.put(offset, &word.to_ne_bytes())
     }
 
     /// Lets `hist` count the record, on CPU `cpu` and in a task called `comm`.
-    pub fn hit_in(&self, hist: &Histogram, cpu: usize, comm: &[u8; 16]) {
+    pub(crate) fn hit_in(&self, hist: &Histogram, cpu: usize, comm: &[u8; 16]) {
         hist.hit(&Hit {
             record: Record::new(&self.0),
             cpu,
@@ -150,13 +150,13 @@ impl Bytes {
     }
 
     /// Lets `hist` count the record.
-    pub fn hit(&self, hist: &Histogram) {
+    pub(crate) fn hit(&self, hist: &Histogram) {
         self.hit_in(hist, 1, b"task\0***********");
     }
 }
 
 /// A record of [`sched_waking`].
-pub fn waking(comm: &[u8], pid: i32) -> Bytes {
+pub(crate) fn waking(comm: &[u8], pid: i32) -> Bytes {
     Bytes(vec![0; 36])
         .put(8, comm)
         .put(24, &pid.to_ne_bytes())
@@ -165,7 +165,7 @@ pub fn waking(comm: &[u8], pid: i32) -> Bytes {
 }
 
 /// Shows `hist` as an active trigger without name and filter.
-pub fn view(hist: &Histogram) -> View<'_> {
+pub(crate) fn view(hist: &Histogram) -> View<'_> {
     View {
         hist,
         name: None,
@@ -175,19 +175,19 @@ pub fn view(hist: &Histogram) -> View<'_> {
 }
 
 /// The text that `show` makes.
-pub fn text(show: impl FnOnce(&mut Text) -> kernel::error::Result) -> String {
+pub(crate) fn text(show: impl FnOnce(&mut Text) -> kernel::error::Result) -> String {
     let mut out = Text::new();
     show(&mut out).unwrap();
     String::from_utf8(out.as_bytes().to_vec()).unwrap()
 }
 
 /// The `hist` file of an event with one histogram.
-pub fn hist_file(hist: &Histogram) -> String {
+pub(crate) fn hist_file(hist: &Histogram) -> String {
     text(|out| render::hist_file(out, [view(hist)].into_iter()))
 }
 
 /// The entries of the `hist` file: what stands between the title and the totals.
-pub fn entries(hist: &Histogram) -> Vec<String> {
+pub(crate) fn entries(hist: &Histogram) -> Vec<String> {
     let file = hist_file(hist);
     let (_, rest) = file.split_once("#\n\n").unwrap();
     let (entries, _) = rest.rsplit_once("\nTotals:\n").unwrap();
@@ -195,6 +195,6 @@ pub fn entries(hist: &Histogram) -> Vec<String> {
 }
 
 /// The trigger's line.
-pub fn line(hist: &Histogram) -> String {
+pub(crate) fn line(hist: &Histogram) -> String {
     text(|out| render::trigger_line(out, &view(hist)))
 }

@@ -2,6 +2,8 @@
 
 //! Tests of the histogram: from a trigger and records to the text of its files.
 
+#![cfg(not(loom))]
+
 mod build;
 mod debug;
 mod events;

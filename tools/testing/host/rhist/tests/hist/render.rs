@@ -199,6 +199,9 @@ fn lines_are_commands() {
         "keys=common_cpu:sort=common_cpu",
         "keys=common_type",
         "keys=hitcount",
+        "keys=7,pid.hex,prio.log2:vals=pid,hitcount,prio.hex:sort=prio.descending,pid:size=4096",
+        "keys=pid.buckets=5:vals=prio.percent,pid.graph:nohitcount",
+        "keys=pid.hex:sort=pid.descending",
     ] {
         let added = hist(&sched_waking(), params);
         let line = line(&added);
@@ -210,4 +213,168 @@ fn lines_are_commands() {
             "{params}"
         );
     }
+}
+
+/// Counts `pids` and shows the entries.
+fn shown(params: &str, pids: &[i32]) -> Vec<String> {
+    let hist = hist(&sched_waking(), params);
+    for &pid in pids {
+        waking(b"comm", pid).hit(&hist);
+    }
+    entries(&hist)
+}
+
+#[test]
+fn several_keys_and_values() {
+    assert_eq!(
+        shown("keys=pid,comm,common_cpu:vals=prio,target_cpu", &[1, 1]),
+        [format!(
+            "{{ pid:          1, comm: {:<50}, common_cpu:          1 }} \
+             hitcount:          2  prio:        240  target_cpu:          6",
+            "comm"
+        )]
+    );
+}
+
+#[test]
+fn values_without_the_hitcount() {
+    assert_eq!(
+        shown("keys=pid:vals=prio,pid:nohitcount", &[7]),
+        ["{ pid:          7 }  prio:        120  pid:          7"]
+    );
+    assert_eq!(
+        shown("keys=pid:vals=hitcount,hitcount:nohitcount", &[7, 7]),
+        ["{ pid:          7 }  hitcount:          2"]
+    );
+}
+
+#[test]
+fn values_wrap_around() {
+    assert_eq!(
+        shown("keys=prio:vals=pid", &[-3, 2]),
+        ["{ prio:        120 } hitcount:          2  pid: 18446744073709551615"]
+    );
+}
+
+#[test]
+fn numbers_as_keys_and_values() {
+    assert_eq!(
+        shown("keys=0x10:vals=3", &[1, 2]),
+        ["{ :         16 } hitcount:          2  :          6"]
+    );
+}
+
+#[test]
+fn hex() {
+    assert_eq!(
+        shown("keys=pid.hex:vals=prio.hex,hitcount.hex", &[-2]),
+        ["{ pid: fffffffffffffffe } hitcount:          1"]
+            .map(|entry| format!("{entry}  prio:         78  hitcount:          1"))
+    );
+    // Of a string: its first eight bytes, a number in the CPU's order.
+    let number = u64::from_ne_bytes(*b"comm\0\0\0\0");
+    assert_eq!(
+        shown("keys=comm.hex", &[1]),
+        [format!("{{ comm: {number:x} }} hitcount:          1")]
+    );
+}
+
+#[test]
+fn usecs_of_what_is_no_time() {
+    assert_eq!(
+        shown("keys=pid.usecs:vals=prio.usecs", &[1]),
+        ["{ pid:          1 } hitcount:          1  prio:        120"]
+    );
+}
+
+#[test]
+fn log2() {
+    assert_eq!(
+        shown(
+            "keys=pid.log2:sort=pid",
+            &[0, 1, 2, 3, 4, 5, 1024, 1025, i32::MAX, -1]
+        ),
+        [
+            "{ pid: ~ 2^0  } hitcount:          2",
+            "{ pid: ~ 2^1  } hitcount:          1",
+            "{ pid: ~ 2^2  } hitcount:          2",
+            "{ pid: ~ 2^3  } hitcount:          1",
+            "{ pid: ~ 2^10 } hitcount:          1",
+            "{ pid: ~ 2^11 } hitcount:          1",
+            "{ pid: ~ 2^31 } hitcount:          1",
+            "{ pid: ~ 2^64 } hitcount:          1",
+        ]
+    );
+}
+
+#[test]
+fn buckets() {
+    assert_eq!(
+        shown("keys=pid.buckets=10:sort=pid", &[0, 9, 10, 25, -1]),
+        [
+            "{ pid: ~ 18446744073709551610-3 } hitcount:          1",
+            "{ pid: ~ 0-9 } hitcount:          2",
+            "{ pid: ~ 10-19 } hitcount:          1",
+            "{ pid: ~ 20-29 } hitcount:          1",
+        ]
+    );
+    assert_eq!(
+        shown("keys=hitcount.buckets=10,common_cpu.log2", &[1]),
+        ["{ hitcount: ~ 1-10, common_cpu: ~ 2^0  } hitcount:          1"]
+    );
+}
+
+#[test]
+fn percent_and_graph() {
+    let hits = [1, 2, 2, 3, 3, 3, 3];
+    assert_eq!(
+        shown("keys=pid:vals=hitcount.percent,hitcount.graph", &hits),
+        [
+            "{ pid:          1 } hitcount:          1  hitcount (%):  14.28  \
+             hitcount: #####               ",
+            "{ pid:          2 } hitcount:          2  hitcount (%):  28.57  \
+             hitcount: ##########          ",
+            "{ pid:          3 } hitcount:          4  hitcount (%):  57.14  \
+             hitcount: ####################",
+        ]
+    );
+    assert_eq!(
+        shown("keys=pid:vals=pid.percent,pid.graph:nohitcount", &[0]),
+        ["{ pid:          0 }  pid (%):   0.00  pid:                     "]
+    );
+    // The largest numbers; a total that has wrapped around to zero.
+    assert_eq!(
+        shown("keys=pid:vals=pid.percent:sort=pid", &[-1]),
+        ["{ pid: 18446744073709551615 } hitcount:          1  pid (%): 100.00"]
+    );
+    assert_eq!(
+        shown("keys=pid:vals=pid.percent:sort=pid", &[1, -1]),
+        [
+            "{ pid:          1 } hitcount:          1  pid (%):[ERROR]",
+            "{ pid: 18446744073709551615 } hitcount:          1  pid (%):[ERROR]",
+        ]
+    );
+}
+
+/// Where the fields of a compound key are, and that strings do not run into one another.
+#[test]
+fn compound_keys() {
+    let hist = hist(&zoo(), "keys=dyn,u8,odd:vals=u16,s8");
+    let record = Bytes::new(ZOO_END)
+        .put(8, &[0xff, 0xff])
+        .put(12, &5u16.to_ne_bytes())
+        .put(38, b"ABCDEFGHIJKLM")
+        .data_loc(67, &[b'z'; 400]);
+    record.hit(&hist);
+    record.put(9, &[1]).hit(&hist);
+    let entry = |u8| {
+        format!(
+            "{{ dyn: {}, u8: {u8:>10}, odd: {:<50} }} hitcount:          1  \
+             u16:          5  s8: {}",
+            "z".repeat(255),
+            "ABCDEFGHIJKLM",
+            u64::MAX
+        )
+    };
+    assert_eq!(entries(&hist), [entry(255), entry(1)]);
 }

@@ -264,3 +264,32 @@ fn by_the_name_of_the_task() {
     assert_eq!(shown("keys=common_comm:sort=common_comm"), ["c", "b", "a"]);
     assert_eq!(shown("keys=comm:sort=comm"), ["a", "b", "c"]);
 }
+
+#[test]
+fn by_two_keys() {
+    let hist = hist(&zoo(), "keys=u8,s8:vals=u16:sort=u16.descending,s8");
+    for (u8, s8, u16) in [
+        (1, 5, 2),
+        (2, -5, 2),
+        (3, 0, 1),
+        (4, 1, 3),
+        (5, -1, 1),
+        (6, -6, 2),
+    ] {
+        Bytes::new(ZOO_END)
+            .put(8, &[s8 as u8, u8])
+            .put(12, &u16::to_ne_bytes(u16))
+            .hit(&hist);
+    }
+    let key = |entry: String| {
+        entry
+            .split([':', ','])
+            .nth(1)
+            .unwrap()
+            .trim()
+            .parse()
+            .unwrap()
+    };
+    let keys: Vec<u8> = entries(&hist).into_iter().map(key).collect();
+    assert_eq!(keys, [4, 6, 2, 1, 5, 3]);
+}
