@@ -12,6 +12,7 @@
 #include <linux/tracepoint.h>
 
 #include "helpers.h"
+#include "layouts_generated.h"
 
 /* Any context; stable only while preemption is off. */
 unsigned int rhist_cpu(void)
@@ -72,4 +73,19 @@ int rhist_locked_down(void)
 size_t rhist_hash_pointer(char *buf, size_t size, const void *pointer)
 {
 	return scnprintf(buf, size, "%p", pointer);
+}
+
+/*
+ * While an event of an instance is enabled, the names of tasks are recorded if
+ * the instance has that option, by probes in the scheduler. Nobody looks at
+ * records of ours, so the option goes: otherwise each hook would have the
+ * scheduler's code patched. Task context; nobody else changes the options of
+ * the instance yet.
+ */
+void rhist_record_no_names(struct trace_array *tr)
+{
+	u64 *flags = (void *)tr + TRACE_ARRAY__TRACE_FLAGS;
+	u64 names = BIT_ULL(TRACE_ITER_RECORD_CMD_BIT) | BIT_ULL(TRACE_ITER_RECORD_TGID_BIT);
+
+	WRITE_ONCE(*flags, READ_ONCE(*flags) & ~names);
 }

@@ -35,6 +35,8 @@ impl Instance {
             bindings::trace_array_get_by_name(c"rhist".as_ptr().cast(), c"rhist".as_ptr().cast())
         };
         let instance = Self(NonNull::new(tr).ok_or(ENOMEM)?);
+        // SAFETY: The instance is referenced.
+        unsafe { bindings::rhist_record_no_names(instance.as_ptr()) };
         instance.shrink();
         Ok(instance)
     }
