@@ -1,0 +1,94 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# A kernel whose private structures differ is refused with a sentence.
+#
+# usage: btf-header.sh BTF    BTF: the lab kernel's vmlinux; needs gcc and pahole
+
+set -u
+btf=${1:?usage: btf-header.sh BTF}
+top=$(cd "$(dirname "$0")/../../.." && pwd -P)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+count=0 failed=0
+
+result() { # result STATUS NAME
+	count=$((count + 1))
+	if [ "$1" -eq 0 ]; then
+		echo "ok $count - btf-header: $2"
+	else
+		echo "not ok $count - btf-header: $2"
+		failed=$((failed + 1))
+	fi
+}
+
+# A kernel with the structures in $1: a C file, compiled with BTF.
+kernel() {
+	printf '%s\n' "$1" > "$work/kernel.c"
+	gcc -gdwarf-4 -O0 -c -o "$work/kernel.o" "$work/kernel.c" &&
+		pahole --btf_encode_detached="$work/btf" "$work/kernel.o"
+}
+
+# The header is refused, with the sentence $2 first.
+refused() { # refused NAME SENTENCE
+	local said status
+	said=$("$top/scripts/btf-header" "$work/btf" 2>&1 >"$work/out")
+	status=$?
+	[ $status -ne 0 ] && [ ! -s "$work/out" ] && [ "${said%%$'\n'*}" = "rhist: $2" ] &&
+		[ "${said#*Other kernels}" != "$said" ]
+	status=$?
+	[ $status -eq 0 ] || printf '# said: %s\n' "$said"
+	result $status "$1"
+}
+
+# The structures as in the lab's kernel, to be altered with sed expressions.
+"$top/scripts/btf-header" "$btf" > "$work/layouts.h"
+result $? "the lab's kernel is accepted"
+
+altered() { # altered SED-EXPRESSION...
+	local args=() expr
+	for expr; do args+=(-e "$expr"); done
+	kernel "typedef _Bool bool; typedef unsigned long long u64;
+		struct list_head { struct list_head *next, *prev; };
+		struct llist_node { struct llist_node *next; };
+		enum event_trigger_type { ETT_NONE };
+		enum trace_iterator_bits { TRACE_ITER_RECORD_CMD_BIT = 16, TRACE_ITER_RECORD_TGID_BIT };
+		struct trace_buffer; struct ring_buffer_event; struct event_filter; struct seq_file;
+		struct event_command; struct trace_event_file; struct event_trigger_data;
+		struct trace_array { u64 trace_flags; };
+		struct trace_array a; enum trace_iterator_bits b;
+		$({
+			sed -n '/^struct event_trigger_data {/,/^static_assert/p' "$work/layouts.h" |
+				grep -v '^static_assert'
+			echo "struct event_trigger_data c; struct event_command d;"
+			echo "struct ftrace_event_field e;"
+		} | sed "${args[@]}")"
+}
+
+altered '' && "$top/scripts/btf-header" "$work/btf" > /dev/null
+result $? "the same structures elsewhere are accepted"
+
+altered 's/^struct event_trigger_data {/&\n\tlong added;/' &&
+	"$top/scripts/btf-header" "$work/btf" | grep -q 'event_trigger_data, list) == 64'
+result $? "a member more is no difference that matters"
+
+altered 's/(\*trigger)(/(*fire)(/'
+refused "a member that is not there" \
+	"'struct event_command' of this kernel has no member 'trigger'"
+
+altered 's/paused;/paused __attribute__((unused));/' 's/bool  *paused\b/int paused/'
+refused "a member of another type" \
+	"member 'paused' of 'struct event_trigger_data' is 'int' in this kernel, not 'bool'"
+
+altered 's/ftrace_event_field/trace_field/g'
+refused "a structure that is not there" \
+	"the BTF in $work/btf does not describe 'struct ftrace_event_field'"
+
+echo "no BTF" > "$work/text"
+"$top/scripts/btf-header" "$work/text" > "$work/out" 2> "$work/err"
+[ $? -ne 0 ] && grep -q "^rhist: " "$work/err" && [ ! -s "$work/out" ]
+result $? "a file without BTF"
+
+echo "1..$count"
+echo "$((count - failed)) passed, $failed failed"
+[ $failed -eq 0 ]
