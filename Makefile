@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: GPL-2.0
+#
+# For people; what the kernel's build reads is Kbuild. "make help" says what there is.
+
+KERNEL ?= stock
+lab := scripts/lab
+rust = $(shell find rust src tools/testing/host -name target -prune -o -name '*.rs' -print)
+
+.PHONY: all demo test test-host test-debug fmt clippy clean help
+
+ifdef KDIR
+
+out := $(CURDIR)/build/kdir
+kbuild = $(MAKE) -C $(KDIR) M=$(CURDIR) MO=$@ $(if $(RHIST_BTF),RHIST_BTF=$(RHIST_BTF))
+ready = @test -e $(KDIR)/rust/libkernel.rmeta || { \
+	echo "rhist: $(KDIR) has no Rust metadata: see Documentation/building.rst" >&2; exit 1; }
+
+else
+
+out := $(CURDIR)/build/$(KERNEL)
+# The lab's tools, whatever this machine has; and no job server of a make outside of it.
+kbuild = unset MAKEFLAGS MFLAGS MAKELEVEL; kdir=$$($(lab) path kdir $(KERNEL)) && \
+	$(lab) chroot -- make -j$$(nproc) $(if $(V),V=$(V)) -C $$kdir $$($(lab) path tools $(KERNEL)) \
+	M=$(CURDIR) MO=$@ RHIST_BTF=$$($(lab) path btf $(KERNEL))
+ready = @$(lab) $(KERNEL)
+
+endif
+
+all: $(out)
+
+.PHONY: $(out) $(CURDIR)/build/clippy
+
+$(out):
+	$(ready)
+	@mkdir -p $@
+	@$(kbuild) modules
+
+# What was compiled before would not be looked at again. Clippy only warns.
+$(CURDIR)/build/clippy:
+	$(ready)
+	@mkdir -p $@
+	@rm -f $@/src/rhist.o
+	@set -o pipefail; { $(kbuild) CLIPPY=1 modules; } 2>&1 | tee $@/log
+	@! grep -E '^(warning|error)' $@/log
+
+clippy: SHELL := /bin/bash
+clippy: $(CURDIR)/build/clippy
+
+fmt:
+	@$(lab) root
+	@$(lab) chroot -- rustfmt $(rust)
+
+demo:
+	@scripts/demo
+
+test:
+	@scripts/test
+
+test-host:
+	@scripts/test host
+
+test-debug:
+	@scripts/test debug
+
+# Only what was built here: the lab stays.
+clean:
+	rm -rf build tools/testing/host/target
+
+help:
+	@echo 'make               build/stock/rhist.ko, for the newest Debian kernel with Rust'
+	@echo 'make KERNEL=debug  build/debug/rhist.ko, for the debug kernel of the lab'
+	@echo 'make KDIR=FOLDER   build/kdir/rhist.ko, for that kernel, with the tools of this machine'
+	@echo 'make demo          a histogram, made in a guest with the Debian kernel'
+	@echo 'make test          all tests that need no debug kernel'
+	@echo 'make test-host     rustfmt, clippy and the tests that need no guest'
+	@echo 'make test-debug    the tests in a guest with the debug kernel, the long ones too'
+	@echo 'make fmt           formats the Rust code'
+	@echo 'make clippy        what clippy says with the lints of the kernel'
+	@echo 'make clean         removes what was built here, nothing of the lab'
+	@echo
+	@echo 'What is missing is installed and made first. scripts/lab, scripts/vm: see --help.'
