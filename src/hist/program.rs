@@ -137,14 +137,15 @@ pub(super) struct Program {
 
 impl Program {
     /// Compiles the values, of which the first is the hitcount, and the keys of a histogram. Fails
-    /// with `ENOMEM`.
+    /// with `ENOMEM`, and with `EINVAL` for a value that is no number.
     pub(super) fn compile(fields: &[HistField], n_vals: usize) -> Result<Self> {
         let (vals, keys) = fields.split_at(n_vals);
         let mut values = KVec::with_capacity(vals.len(), GFP_KERNEL)?;
         for field in vals.iter().skip(1) {
-            if let Content::Number(number) = content(field) {
-                values.push(number, GFP_KERNEL)?;
-            }
+            let Content::Number(value) = content(field) else {
+                return Err(EINVAL);
+            };
+            values.push(value, GFP_KERNEL)?;
         }
         let mut parts = KVec::with_capacity(keys.len(), GFP_KERNEL)?;
         let mut at = 0;

@@ -138,11 +138,11 @@ fn listed<T>(
 /// being counted while the text is made; what is sorted and shown does not change with them.
 struct Snapshot<'a> {
     hist: &'a Histogram,
-    entries: VVec<Elt<'a>>,
+    entries: KVVec<Elt<'a>>,
     /// The sums of the first entry, then those of the second, and so on.
-    sums: VVec<u64>,
+    sums: KVVec<u64>,
     /// Indices of entries, in the order to show them in.
-    order: VVec<u32>,
+    order: KVVec<u32>,
     drops: u64,
 }
 
@@ -150,9 +150,9 @@ impl<'a> Snapshot<'a> {
     fn take(hist: &'a Histogram) -> Result<Self> {
         let mut snapshot = Self {
             hist,
-            entries: VVec::new(),
-            sums: VVec::new(),
-            order: VVec::new(),
+            entries: KVVec::new(),
+            sums: KVVec::new(),
+            order: KVVec::new(),
             drops: hist.drops(),
         };
         snapshot.read()?;
@@ -188,7 +188,7 @@ impl<'a> Snapshot<'a> {
     /// Sorts by key bytes first, which makes the final order depend on the entries alone, then as
     /// the trigger says: see [`super::sort`].
     fn sort(&mut self) -> Result {
-        let mut order = VVec::with_capacity(self.entries.len(), GFP_KERNEL)?;
+        let mut order = KVVec::with_capacity(self.entries.len(), GFP_KERNEL)?;
         for entry in (0..).take(self.entries.len()) {
             order.push(entry, GFP_KERNEL)?;
         }

@@ -174,11 +174,11 @@ pub(crate) fn view(hist: &Histogram) -> View<'_> {
     }
 }
 
-/// The text that `show` makes.
+/// The text that `show` makes, as far as it is text.
 pub(crate) fn text(show: impl FnOnce(&mut Text) -> kernel::error::Result) -> String {
     let mut out = Text::new();
     show(&mut out).unwrap();
-    String::from_utf8(out.as_bytes().to_vec()).unwrap()
+    String::from_utf8_lossy(out.as_bytes()).into_owned()
 }
 
 /// The `hist` file of an event with one histogram.

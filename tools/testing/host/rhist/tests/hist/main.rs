@@ -5,6 +5,7 @@
 #![cfg(not(loom))]
 
 mod build;
+mod concurrent;
 mod debug;
 mod events;
 mod hit;
@@ -13,3 +14,4 @@ mod model;
 mod record;
 mod render;
 mod sort;
+mod triggers;

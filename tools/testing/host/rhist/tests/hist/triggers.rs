@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Random triggers: whatever is written, it is taken or refused, and what is taken can be shown.
+
+use proptest::prelude::*;
+
+use super::events::*;
+
+/// Pieces of triggers, which make sense often enough.
+fn piece() -> impl Strategy<Value = &'static str> {
+    prop::sample::select(vec![
+        "keys=",
+        "vals=",
+        "sort=",
+        "size=",
+        "hitcount",
+        "u8",
+        "s16",
+        "s64",
+        "odd",
+        "even",
+        "dyn",
+        "rel",
+        "ptr",
+        "mask",
+        "stack",
+        "ip",
+        "args",
+        "fits",
+        "long",
+        "cpu",
+        "common_cpu",
+        "comm",
+        "common_comm",
+        "common_pid",
+        "stacktrace",
+        "common_timestamp",
+        "nosuch",
+        ".hex",
+        ".log2",
+        ".sym-offset",
+        ".buckets=7",
+        ".buckets=0",
+        ".percent",
+        ".graph",
+        ".usecs",
+        ".descending",
+        ".stacktrace",
+        ".execname",
+        ",",
+        ",",
+        ":",
+        ":",
+        ":",
+        "nohitcount",
+        "pause",
+        "+",
+        "-",
+        "*",
+        "/",
+        "-(",
+        ")",
+        "$x",
+        "x=",
+        "7",
+        "0x10",
+        "128",
+        " if ",
+        "onmax($x).save(u8)",
+        "a.b.",
+    ])
+}
+
+/// A list of fields with modifiers that are taken as keys.
+fn keys() -> impl Strategy<Value = String> {
+    let name = prop::sample::select(vec![
+        "u8",
+        "s16",
+        "s64",
+        "ptr",
+        "mask",
+        "cpu",
+        "CPU",
+        "common_cpu",
+        "common_pid",
+        "hitcount",
+        "7",
+    ]);
+    let modifier = prop::sample::select(vec!["", ".hex", ".log2", ".buckets=3", ".usecs"]);
+    let key = (name, modifier).prop_map(|(name, modifier)| match name {
+        "7" => name.to_string(),
+        _ => format!("{name}{modifier}"),
+    });
+    let string = prop::sample::select(vec!["odd", "even", "dyn", "rel", "comm", "common_comm"]);
+    (prop::collection::vec(key, 1..=2), prop::option::of(string)).prop_map(|(mut keys, string)| {
+        keys.extend(string.map(String::from));
+        keys.join(",")
+    })
+}
+
+proptest! {
+    #[test]
+    fn anything(pieces in prop::collection::vec(piece(), 0..12)) {
+        let params = format!("keys={}", pieces.concat());
+        match build(&zoo(), &params) {
+            Ok(hist) => {
+                Bytes::new(ZOO_END).data_loc(67, b"x\0").rel_loc(71, b"y\0").hit(&hist);
+                prop_assert_eq!(entries(&hist).len(), 1);
+            }
+            Err(error) => prop_assert!(error.caret <= "hist:".len() + params.len()),
+        }
+    }
+
+    #[test]
+    fn lines_are_commands(
+        keys in keys(),
+        vals in prop::option::of(prop::sample::select(vec![
+            "hitcount", "u16", "u16.hex,s8", "hitcount,u8.percent", "u16.graph,hitcount", "5,s8",
+        ])),
+        sort in prop::option::of(prop::sample::select(vec![
+            "hitcount", "hitcount.descending", "hitcount,hitcount.descending",
+        ])),
+        nohitcount: bool,
+        bits in 7u32..=9,
+    ) {
+        let mut params = format!("keys={keys}:size={}", 1 << bits);
+        if let Some(vals) = vals {
+            params += &format!(":vals={vals}");
+        }
+        if let Some(sort) = sort {
+            params += &format!(":sort={sort}");
+        }
+        if nohitcount && vals.is_some_and(|vals| vals != "hitcount") {
+            params += ":nohitcount";
+        }
+        let added = hist(&zoo(), &params);
+        let shown = line(&added);
+        let command = shown.strip_prefix("hist:").unwrap();
+        let again = hist(&zoo(), command.strip_suffix(" [active]\n").unwrap());
+        prop_assert!(added.matches(&again) && again.matches(&added));
+        prop_assert_eq!(line(&again), shown);
+    }
+}
