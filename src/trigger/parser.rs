@@ -216,6 +216,8 @@ fn vals(text: &Text, given: Option<Span>, nohitcount: bool) -> Result<List<Expr>
 }
 
 /// The variables, and the error C reports before it looks at the values.
+///
+/// Of one token C takes the first sixteen and forgets about the others. Here they are too many.
 fn vars(text: &Text, tokens: &[Span]) -> Result<(List<Assignment>, Option<Error>), AllocError> {
     let mut vars = List::new(tokens.last().copied());
     for &token in tokens {

@@ -103,6 +103,9 @@ impl Trigger {
     /// The text that stands for `$name` when `name` is defined in this same trigger: that of the
     /// first definition that is neither an expression nor a reference itself. To be read with
     /// [`Trigger::field`].
+    ///
+    /// C looks at what it has left of the definition: in `x=a+b,y=$x` it takes `y` for `a`, because
+    /// it has cut `a+b` by then. This looks at the definition.
     pub fn substitute(&self, name: &[u8]) -> Option<Span> {
         self.vars
             .items()

@@ -31,8 +31,11 @@ const FIELDS: &[(&str, Class, usize)] = &[
     ("hitcount", Class::Number, 8),
 ];
 
+/// What the event is called.
+const OWN_EVENT: (&[u8], &[u8]) = (b"sched", b"sched_switch");
+
 /// The only event that `onmatch()` finds.
-const EVENT: (&[u8], &[u8]) = (b"sched", b"sched_waking");
+const OTHER_EVENT: (&[u8], &[u8]) = (b"sched", b"sched_waking");
 
 /// What is known of an expression once it is looked up.
 struct Node {
@@ -40,6 +43,8 @@ struct Node {
     size: usize,
     modifier: Option<ModifierKind>,
     usecs: bool,
+    /// By `.log2` or `.buckets`.
+    rounded: bool,
     constant: Option<u64>,
     /// What `sort=` knows it by.
     name: Vec<u8>,
@@ -78,7 +83,7 @@ impl Walk<'_> {
         for action in trigger.actions.iter() {
             let action = action?;
             if let Handler::OnMatch { system, event } = action.handler {
-                if (trigger.bytes(system), trigger.bytes(event)) != EVENT {
+                if (trigger.bytes(system), trigger.bytes(event)) != OTHER_EVENT {
                     return Err(trigger.error(ErrorText::InvalidSubsysEvent, event));
                 }
             }
@@ -98,7 +103,7 @@ impl Walk<'_> {
                     | ModifierKind::Syscall
                     | ModifierKind::Stacktrace,
                 ) => true,
-                _ => node.class == Class::Stack && node.name == b"common_stacktrace",
+                _ => node.class == Class::Stack,
             };
             if refused {
                 return Err(trigger.error(ErrorText::BadFieldModifier, val.remnant()));
@@ -150,6 +155,7 @@ impl Walk<'_> {
                 size: 8,
                 modifier: None,
                 usecs: false,
+                rounded: false,
                 constant: Some(*value),
                 name: Vec::new(),
                 operand: value.to_string().into_bytes(),
@@ -159,6 +165,7 @@ impl Walk<'_> {
                 size: 248,
                 modifier: None,
                 usecs: false,
+                rounded: false,
                 constant: None,
                 name: b"common_stacktrace".to_vec(),
                 operand: Vec::new(),
@@ -166,7 +173,11 @@ impl Walk<'_> {
             Expr::Field(field) => self.field(*field),
             Expr::Reference(reference) => {
                 let name = trigger.bytes(reference.name);
-                let own = reference.qualifier.is_none();
+                let own = reference
+                    .qualifier
+                    .is_none_or(|Qualifier { system, event }| {
+                        (trigger.bytes(system), trigger.bytes(event)) == OWN_EVENT
+                    });
                 if let Some(text) = own.then(|| trigger.substitute(name)).flatten() {
                     return self.field(trigger.field(text, place)?);
                 }
@@ -177,8 +188,14 @@ impl Walk<'_> {
             }
             Expr::Negation { operand, .. } => {
                 let node = self.operand(operand)?;
+                if node.rounded {
+                    // C fails to print it.
+                    return Err(Error::silent(EINVAL));
+                }
                 Ok(Node {
+                    class: Class::Number,
                     modifier: None,
+                    rounded: false,
                     constant: None,
                     name: [b"-(", &node.operand[..], b")"].concat(),
                     operand: [b"-(", &node.operand[..], b")"].concat(),
@@ -211,15 +228,20 @@ impl Walk<'_> {
                     Operator::Times => b"*",
                     Operator::Over => b"/",
                 };
-                let text = match constant {
-                    Some(constant) => constant.to_string().into_bytes(),
-                    None => [&a.operand[..], sign, &b.operand[..]].concat(),
+                let (name, operand) = match constant {
+                    Some(constant) => (Vec::new(), constant.to_string().into_bytes()),
+                    None => {
+                        let text = [&a.operand[..], sign, &b.operand[..]].concat();
+                        (text.clone(), text)
+                    }
                 };
                 Ok(Node {
+                    class: Class::Number,
                     modifier: None,
+                    rounded: false,
                     constant,
-                    name: text.clone(),
-                    operand: text,
+                    name,
+                    operand,
                     ..a
                 })
             }
@@ -256,11 +278,22 @@ impl Walk<'_> {
         if stack && name != b"stack" {
             return Err(trigger.error(ErrorText::BadFieldModifier, field.atom));
         }
+        let rounded = matches!(
+            modifier,
+            Some(ModifierKind::Buckets(_) | ModifierKind::Log2)
+        ) && name != b"hitcount"
+            && name != b"common_stacktrace";
         Ok(Node {
-            class,
+            // Of a string, the address is rounded.
+            class: if rounded && class == Class::String {
+                Class::Number
+            } else {
+                class
+            },
             size: if stack { 248 } else { size },
             modifier,
             usecs: modifier == Some(ModifierKind::Usecs),
+            rounded,
             constant: None,
             name: name.to_vec(),
             operand,
