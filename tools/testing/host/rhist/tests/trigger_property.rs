@@ -4,6 +4,8 @@
 
 #[path = "trigger/shape.rs"]
 mod shape;
+#[path = "trigger/strategy.rs"]
+mod strategy;
 #[path = "trigger/walk.rs"]
 mod walk;
 
@@ -12,9 +14,11 @@ use kernel::prelude::KVec;
 use kernel::prelude::ENOMEM;
 use proptest::collection::vec;
 use proptest::prelude::*;
-use proptest::sample::select;
 use rhist::trigger::*;
 use shape::shape;
+use strategy::pieces;
+use strategy::sums;
+use strategy::triggers;
 use walk::walk;
 
 fn printed(trigger: &Trigger) -> Vec<u8> {
@@ -53,220 +57,6 @@ fn exercise(written: &[u8]) {
     }
 }
 
-/// Pieces of triggers, good and bad, in any order.
-fn pieces() -> impl Strategy<Value = Vec<u8>> {
-    let piece = select(
-        &[
-            "keys=",
-            "key=",
-            "vals=",
-            "values=",
-            "sort=",
-            "size=",
-            "name=",
-            "clock=",
-            "x=",
-            "y=",
-            "=",
-            ":",
-            ":",
-            ",",
-            ",",
-            ".",
-            ".",
-            "+",
-            "-",
-            "*",
-            "/",
-            "-(",
-            "(",
-            ")",
-            ")",
-            "$",
-            "$x",
-            "pid",
-            "prio",
-            "lat",
-            "name",
-            "stack",
-            "hitcount",
-            "stacktrace",
-            "common_pid",
-            "common_timestamp",
-            "nosuch",
-            ".hex",
-            ".sym-offset",
-            ".log2",
-            ".buckets=2",
-            ".execname",
-            ".percent",
-            ".usecs",
-            ".stacktrace",
-            ".descending",
-            "128",
-            "0",
-            "08",
-            "0x10",
-            "nohitcount",
-            "pause",
-            "clear",
-            "onmatch(",
-            "sched.sched_waking",
-            "onmax($x).",
-            "onchange($x)",
-            "save(",
-            "snapshot()",
-            "trace(",
-            "latency(",
-            " ",
-            "\t",
-            " if ",
-            "if",
-            "\u{b}",
-            "a.b.",
-        ][..],
-    );
-    vec(piece, 0..24).prop_map(|pieces| pieces.concat().into_bytes())
-}
-
-fn name() -> impl Strategy<Value = String> {
-    select(
-        &[
-            "pid",
-            "lat",
-            "name",
-            "common_pid",
-            "a b",
-            "hitcount",
-            "if",
-            "",
-        ][..],
-    )
-    .prop_map(str::to_owned)
-}
-
-fn atom() -> impl Strategy<Value = String> {
-    let modifier = select(
-        &[
-            "",
-            "",
-            "",
-            ".hex",
-            ".sym",
-            ".sym-offset",
-            ".syscall",
-            ".log2",
-            ".usecs",
-            ".buckets=0x10",
-            ".bucket=3",
-            ".percentage",
-            ".graph",
-            ".stacktrace",
-            ".wrong",
-        ][..],
-    );
-    let qualifier = || select(&["", "", "sched.sched_waking."][..]);
-    prop_oneof![
-        4 => (qualifier(), name(), modifier).prop_map(|(a, b, c)| format!("{a}{b}{c}")),
-        1 => (qualifier(), "[a-z]{1,3}").prop_map(|(a, b)| format!("{a}${b}")),
-        1 => any::<u64>().prop_map(|value| value.to_string()),
-        1 => any::<u64>().prop_map(|value| format!("{value:#x}")),
-        1 => Just("common_pid.execname".to_owned()),
-    ]
-}
-
-fn expr() -> impl Strategy<Value = String> {
-    atom().prop_recursive(3, 8, 2, |inner| {
-        prop_oneof![
-            inner.clone().prop_map(|inner| format!("-({inner})")),
-            (inner.clone(), select(&["+", "-", "*", "/"][..]), inner)
-                .prop_map(|(left, operator, right)| format!("{left}{operator}{right}")),
-        ]
-    })
-}
-
-fn list<T: Strategy<Value = String>>(
-    prefixes: &'static [&'static str],
-    item: T,
-    count: std::ops::Range<usize>,
-) -> impl Strategy<Value = String> {
-    (select(prefixes), vec(item, count))
-        .prop_map(|(prefix, items)| prefix.to_owned() + &items.join(","))
-}
-
-fn action() -> impl Strategy<Value = String> {
-    let handler = select(
-        &[
-            "onmatch(sched.sched_waking)",
-            "onmatch(a.b)",
-            "onmax($lat)",
-            "onchange($lat)",
-            "onmax()",
-        ][..],
-    );
-    let act = select(&["save", "snapshot", "trace", "latency", "saved", "traced"][..]);
-    let param = select(
-        &[
-            "pid",
-            "$lat",
-            "a.b.pid",
-            "a.b.$lat",
-            "common_pid.hex",
-            " pid ",
-            "x",
-        ][..],
-    );
-    (handler, act, vec(param, 0..4))
-        .prop_map(|(handler, act, params)| format!("{handler}.{act}({})", params.join(",")))
-}
-
-fn token() -> impl Strategy<Value = String> {
-    let sort = (
-        name(),
-        select(&["", ".ascending", ".descending", ".wrong"][..]),
-    )
-        .prop_map(|(name, order)| name + order);
-    let assignment = (name(), expr()).prop_map(|(name, expr)| format!("{name}={expr}"));
-    prop_oneof![
-        list(&["keys=", "key="], expr(), 1..5),
-        list(&["vals=", "val=", "values="], expr(), 1..5),
-        list(&["sort="], sort, 1..4),
-        list(&[""], assignment, 1..4),
-        action(),
-        (100u32..200_000).prop_map(|size| format!("size={size}")),
-        select(
-            &[
-                "nohitcount",
-                "NOHC",
-                "pause",
-                "cont",
-                "continue",
-                "clear",
-                "x=1,y",
-                "clock= "
-            ][..]
-        )
-        .prop_map(str::to_owned),
-        name().prop_map(|name| format!("name={name}x")),
-        name().prop_map(|name| format!("clock= {name}x")),
-    ]
-}
-
-/// Triggers that are mostly right.
-fn triggers() -> impl Strategy<Value = String> {
-    let filter = select(&["", "", " if pid == 1", "\tif  a if b"][..]);
-    (
-        list(&["keys="], expr(), 1..4),
-        vec(token(), 0..6),
-        any::<prop::sample::Index>(),
-        filter,
-    )
-        .prop_map(|(keys, mut tokens, at, filter)| {
-            tokens.insert(at.index(tokens.len() + 1), keys);
-            tokens.join(":") + filter
-        })
-}
-
 proptest! {
     #![proptest_config(ProptestConfig { cases: 8192, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -287,6 +77,11 @@ proptest! {
 
     #[test]
     fn any_trigger(written in triggers()) {
+        exercise(format!("hist:{written}").as_bytes());
+    }
+
+    #[test]
+    fn any_sums(written in sums()) {
         exercise(format!("hist:{written}").as_bytes());
     }
 

@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The kernel's own parser as the judge: what it logs and returns for a command is what is logged
+//! and returned here.
+//!
+//! `RHIST_KERNEL_SOURCE` says where the kernel's source is; without it there is no judge. Its
+//! functions are taken out of `kernel/trace/trace_events_hist.c` and compiled with
+//! `trigger/oracle.c`, which stands in for the kernel around them and has the event of
+//! `trigger/walk.rs`.
+
+#[path = "trigger/strategy.rs"]
+mod strategy;
+#[path = "trigger/walk.rs"]
+mod walk;
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::TestRunner;
+use rhist::trigger::Command;
+use std::fmt::Write as _;
+use std::fs;
+use std::io::Write as _;
+use std::path::Path;
+use std::path::PathBuf;
+use std::process;
+use std::process::Stdio;
+use strategy::pieces;
+use strategy::sums;
+use strategy::triggers;
+
+/// The functions that make errors, and what they need, in the order of the file.
+const FUNCTIONS: &[&str] = &[
+    "hist_field_name",
+    "select_value_fn",
+    "parse_map_size",
+    "parse_action",
+    "parse_assignment",
+    "parse_hist_trigger_attrs",
+    "get_hist_field_flags",
+    "expr_field_str",
+    "expr_str",
+    "contains_operator",
+    "create_hist_field",
+    "is_var_ref",
+    "field_name_from_var",
+    "local_field_var_ref",
+    "parse_var_ref",
+    "parse_field",
+    "parse_const",
+    "parse_atom",
+    "parse_unary",
+    "check_expr_operands",
+    "parse_expr",
+    "parse_action_params",
+    "action_parse",
+    "track_data_parse",
+    "onmatch_parse",
+    "create_hitcount_val",
+    "__create_val_field",
+    "create_val_field",
+    "update_var_execname",
+    "create_var_field",
+    "create_val_fields",
+    "create_key_field",
+    "create_key_fields",
+    "create_var_fields",
+    "parse_var_defs",
+    "create_hist_fields",
+    "is_descending",
+    "create_sort_keys",
+    "parse_actions",
+];
+
+/// A function as it stands in the file, with its declaration.
+fn function<'a>(source: &'a str, name: &str) -> &'a str {
+    let call = format!("{name}(");
+    let mut from = 0;
+    loop {
+        let at = from
+            + source[from..]
+                .find(&call)
+                .unwrap_or_else(|| panic!("no {name}"));
+        from = at + call.len();
+        let line = source[..at].rfind('\n').map_or(0, |newline| newline + 1);
+        let body = at + source[at..].find("\n{\n").unwrap();
+        let declaration = &source[line..body];
+        let starts =
+            source[line..].starts_with(|byte: char| byte.is_ascii_alphabetic() || byte == '_');
+        let whole = source[..at].ends_with([' ', '*', '\n']);
+        if !starts || !whole || declaration.contains([';', '{']) {
+            continue;
+        }
+        // The type may stand on a line of its own.
+        let before = source[..line - 1]
+            .rfind('\n')
+            .map_or(0, |newline| newline + 1);
+        let start = match source[before..line].starts_with("static ")
+            && !source[before..line].contains(';')
+        {
+            true => before,
+            false => line,
+        };
+        let end = body + source[body..].find("\n}\n").unwrap() + 3;
+        return &source[start..end];
+    }
+}
+
+fn between<'a>(source: &'a str, start: &str, end: &str) -> &'a str {
+    let start = source.find(start).unwrap_or_else(|| panic!("no {start}"));
+    let length = source[start..]
+        .find(end)
+        .unwrap_or_else(|| panic!("no {end}"));
+    &source[start..start + length]
+}
+
+/// Where C is not followed: it is made to do what it means.
+fn corrected(name: &str, text: &str) -> String {
+    let (wrong, right) = match name {
+        // The definition of a variable is cut by the time another variable refers to it.
+        "create_var_fields" => (
+            "hist_data->attrs->var_defs.expr[i];",
+            "strdup(hist_data->attrs->var_defs.expr[i]);",
+        ),
+        // What comes after sixteen assignments in one token is ignored.
+        "parse_var_defs" => ("j < TRACING_MAP_VARS_MAX;", ";"),
+        _ => return text.to_owned(),
+    };
+    assert!(text.contains(wrong), "{name} is not what it was");
+    text.replace(wrong, right)
+}
+
+fn build(source: &Path) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("trigger_oracle");
+    fs::create_dir_all(&folder).unwrap();
+    let read = |path: &str| fs::read_to_string(source.join(path)).unwrap();
+    let hist = read("kernel/trace/trace_events_hist.c");
+    let numbers = read("lib/kstrtox.c");
+
+    let types = [
+        between(&hist, "#define ERRORS", "struct hist_field;"),
+        between(
+            &hist,
+            "#define HIST_FIELD_OPERANDS_MAX",
+            "static u64 hist_fn_call",
+        ),
+        between(&hist, "#define for_each_hist_field", "struct track_data {"),
+    ];
+    fs::write(folder.join("types.h"), types.concat()).unwrap();
+
+    let mut functions = String::new();
+    for name in [
+        "_parse_integer_fixup_radix",
+        "_parse_integer_limit",
+        "_kstrtoull",
+        "kstrtoull",
+    ] {
+        writeln!(functions, "{}", function(&numbers, name)).unwrap();
+    }
+    for name in FUNCTIONS {
+        writeln!(functions, "{}", corrected(name, function(&hist, name))).unwrap();
+    }
+    fs::write(folder.join("functions.h"), functions).unwrap();
+
+    let parse = function(&hist, "event_hist_trigger_parse");
+    let split = between(
+        parse,
+        "if (event_trigger_empty_param",
+        "attrs = parse_hist_trigger_attrs",
+    );
+    fs::write(folder.join("split.h"), split).unwrap();
+
+    let program = folder.join("oracle");
+    let compiler = process::Command::new("cc")
+        .args([
+            "-std=gnu11",
+            "-funsigned-char",
+            "-w",
+            "-O1",
+            "-fsanitize=address,undefined",
+        ])
+        .arg("-I")
+        .arg(&folder)
+        .arg("-o")
+        .arg(&program)
+        .arg(concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/tests/trigger/oracle.c"
+        ))
+        .status()
+        .expect("no C compiler");
+    assert!(compiler.success());
+    program
+}
+
+/// What is logged and returned here, as the oracle writes it.
+fn verdict(written: &[u8]) -> String {
+    let (log, result) = match Command::parse(written).hist() {
+        Ok(params) => {
+            let (log, result) = walk::walk(params);
+            (log, result.map(drop))
+        }
+        Err(error) => (Vec::new(), Err(error)),
+    };
+    let mut verdict = String::new();
+    for error in log {
+        let text = error.text.unwrap().as_str();
+        write!(verdict, "[{text}@{}] ", error.caret).unwrap();
+    }
+    let errno = result.map_or_else(|error| error.errno.to_errno(), |()| 0);
+    write!(verdict, "{errno}").unwrap();
+    verdict
+}
+
+fn commands() -> Vec<Vec<u8>> {
+    let mut runner = TestRunner::default();
+    let mut commands = Vec::new();
+    let bytes = vec(
+        any::<u8>().prop_filter("ends the line", |byte| !b"\0\n".contains(byte)),
+        0..40,
+    );
+    let starts = [
+        "hist:",
+        "hist:keys=",
+        "hist:keys=pid:",
+        "hist:keys=pid:x=",
+        "hist:keys=pid:vals=",
+        "hist:keys=pid:sort=",
+        "hist:keys=pid:onmax($x).",
+        "hist:keys=pid:onmatch(sched.sched_waking).",
+    ];
+    let mut value =
+        |strategy: &BoxedStrategy<Vec<u8>>| strategy.new_tree(&mut runner).unwrap().current();
+    let (bytes, pieces) = (bytes.boxed(), pieces().boxed());
+    let triggers = triggers().prop_map(String::into_bytes).boxed();
+    let sums = sums().prop_map(String::into_bytes).boxed();
+    for _ in 0..4000 {
+        for start in starts {
+            commands.push([start.as_bytes(), &value(&pieces)].concat());
+        }
+        commands.push([b"hist:keys=pid:", &value(&bytes)[..]].concat());
+        commands.push([b"hist:", &value(&triggers)[..]].concat());
+        commands.push([b"hist:", &value(&sums)[..]].concat());
+    }
+    commands
+}
+
+#[test]
+fn says_what_the_kernel_says() {
+    let Some(source) = std::env::var_os("RHIST_KERNEL_SOURCE") else {
+        return;
+    };
+    let commands = commands();
+    let lines: Vec<String> = commands
+        .iter()
+        .map(|command| command.iter().map(|byte| format!("{byte:02x}")).collect())
+        .collect();
+
+    let mut oracle = process::Command::new(build(Path::new(&source)))
+        .env("ASAN_OPTIONS", "detect_leaks=0")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = oracle.stdin.take().unwrap();
+    let writer = std::thread::spawn(move || stdin.write_all((lines.join("\n") + "\n").as_bytes()));
+    let output = oracle.wait_with_output().unwrap();
+    writer.join().unwrap().unwrap();
+    assert!(output.status.success());
+
+    let said = String::from_utf8(output.stdout).unwrap();
+    let said: Vec<_> = said.lines().collect();
+    assert_eq!(said.len(), commands.len());
+    for (command, said) in commands.iter().zip(said) {
+        let text = String::from_utf8_lossy(command);
+        assert_eq!(verdict(command), said, "{text:?}");
+    }
+}
