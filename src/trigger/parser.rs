@@ -340,17 +340,17 @@ fn subexpr(
     operators: &mut usize,
 ) -> Result<Expr, AllocError> {
     let bad = |error| Ok(Expr::Bad { text: piece, error });
-    let too_many = text.error(ErrorText::TooManySubexpr, piece);
+    let too_many = || bad(text.error(ErrorText::TooManySubexpr, piece));
 
     if *operators > OPERATORS_MAX {
-        return bad(too_many);
+        return too_many();
     }
     match Root::find(text.bytes(piece)) {
         None => atom(text, piece, place),
         Some(Root::Negation) => {
             *operators += 1;
             if *operators > OPERATORS_MAX {
-                return bad(too_many);
+                return too_many();
             }
             // Any parenthesis will do for C, which skips the byte after the minus whatever it is.
             if !text.bytes(piece.skip(1)).contains(&b'(') {
