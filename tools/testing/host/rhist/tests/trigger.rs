@@ -5,7 +5,8 @@
 #[path = "trigger/walk.rs"]
 mod walk;
 
-use kernel::prelude::{EDOM, EINVAL, ERANGE};
+use kernel::fault;
+use kernel::prelude::{EDOM, EINVAL, ENOMEM, ERANGE};
 use rhist::trigger::*;
 use std::fs;
 use std::path::Path;
@@ -1035,6 +1036,30 @@ fn is_well_formed(written: &str) {
 #[test]
 fn accepted_triggers() {
     ACCEPTED.iter().for_each(|written| is_well_formed(written));
+}
+
+#[test]
+fn no_memory() {
+    for written in ACCEPTED {
+        let command = Command::parse(written.as_bytes());
+        let (text, allocations) = fault::each(
+            || command.text(),
+            |result| assert!(result.is_err(), "{written}"),
+        );
+        assert_eq!(&text.unwrap()[..], written.as_bytes());
+        assert!(allocations > 0);
+
+        let live = fault::live();
+        let (trigger, allocations) = fault::each(
+            || Trigger::parse(params(written)),
+            |result| assert_eq!(result.err(), Some(Error::silent(ENOMEM)), "{written}"),
+        );
+        assert!(trigger.is_ok());
+        // Two copies of the text and a list of keys at least.
+        assert!(allocations >= 3);
+        drop(trigger);
+        assert_eq!(fault::live(), live);
+    }
 }
 
 /// The `hist` commands in quotes, with lines that end in a backslash joined.
