@@ -1,0 +1,117 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0
+"""What scripts/vm takes for a report of a fault in a kernel's log, and what not."""
+
+import importlib.machinery
+import importlib.util
+import sys
+import unittest
+from pathlib import Path
+
+sys.dont_write_bytecode = True
+PATH = Path(__file__).resolve().parents[3] / "scripts" / "vm"
+LOADER = importlib.machinery.SourceFileLoader("vm", str(PATH))
+vm = importlib.util.module_from_spec(importlib.util.spec_from_loader("vm", LOADER))
+LOADER.exec_module(vm)
+
+TRACE = "CPU: 0 UID: 0 PID: 152 Comm: sh\nCall Trace:\n <TASK>\n panic+0x6b/0x70\n </TASK>"
+
+FAULTS = [
+    "Kernel panic - not syncing: sysrq triggered crash",
+    "BUG: kernel NULL pointer dereference, address: 0000000000000010",
+    "Oops: Oops: 0000 [#1] SMP NOPTI",
+    "kernel BUG at kernel/trace/trace.c:1!",
+    "WARNING: kernel/trace/trace_events.c:2 at f+0x1/0x2, CPU#1: rmmod/3",
+    "WARNING: possible recursive locking detected",
+    "WARNING: possible circular locking dependency detected",
+    "WARNING: suspicious RCU usage",
+    "WARNING: inconsistent lock state",
+    "BUG: KASAN: slab-use-after-free in f+0x1/0x2",
+    "BUG: KCSAN: data-race in f / g",
+    "UBSAN: array-index-out-of-bounds in kernel/x.c:1:2",
+    "BUG: sleeping function called from invalid context at mm/x.c:1",
+    "BUG: scheduling while atomic: sh/152/0x00000002",
+    "INFO: task rmmod:152 blocked for more than 120 seconds.",
+    "INFO: trying to register non-static key.",
+    "rcu: INFO: rcu_preempt self-detected stall on CPU",
+    "watchdog: BUG: soft lockup - CPU#1 stuck for 26s! [sh:152]",
+    "general protection fault, probably for non-canonical address 0xdead000000000100: 0000 [#1] SMP",
+    "list_del corruption. prev->next should be ffff, but was 0000",
+    "refcount_t: underflow; use-after-free.",
+    "ODEBUG: free active (active state 0) object: 0 object type: work_struct",
+    "unreferenced object 0xffff888104a2c800 (size 64):",
+    "kmemleak: 3 new suspected memory leaks (see /sys/kernel/debug/kmemleak)",
+    "sysfs: cannot create duplicate filename '/x'",
+    "rust_kernel: panicked at src/map/mod.rs:1:2:",
+]
+
+HARMLESS = [
+    "rhist: loading out-of-tree module taints kernel.",
+    "rhist: module verification failed: signature and/or required key missing - tainting kernel",
+    "virtme-ng-init: WARNING: failed to run: x",
+    "Spectre V2 : WARNING: Unprivileged eBPF is enabled with eIBRS on, data leaks possible",
+    "random: crng init done",
+    "kmemleak: Kernel memory leak detector initialized",
+    "traps: io[152] trap divide error ip:401000 sp:7ffc error:0 in io",
+    "FAULT_INJECTION: forcing a failure.\nname failslab, interval 1, probability 0, space 0, times 0\n" + TRACE,
+    "sh: page allocation failure: order:9, mode:0xcc0(GFP_KERNEL)\n" + TRACE,
+]
+
+
+def log(*messages):
+    """A log with a boot's usual lines around the messages, each with its time."""
+    lines = [line for message in ("Linux version 7.3.4", *messages, "reboot: Power down") for line in message.split("\n")]
+    return "".join(f"[{i:5d}.{i:06d}] {line}\r\n" for i, line in enumerate(lines))
+
+
+class Reports(unittest.TestCase):
+    def test_faults(self):
+        for fault in FAULTS:
+            with self.subTest(fault):
+                found = vm.reports(log(fault + "\n" + TRACE))
+                self.assertEqual(len(found), 1)
+                self.assertEqual(found[0][0], fault)
+                self.assertIn(" panic+0x6b/0x70", found[0])
+
+    def test_harmless(self):
+        for message in HARMLESS:
+            with self.subTest(message):
+                self.assertEqual(vm.reports(log(message)), [])
+
+    def test_stack_alone(self):
+        found = vm.reports(log("sysrq: Show backtrace of all active CPUs\n" + TRACE))
+        self.assertEqual(len(found), 1)
+        self.assertIn("sysrq: Show backtrace of all active CPUs", found[0])
+
+    def test_fault_after_harmless(self):
+        found = vm.reports(log(HARMLESS[-2], "BUG: KASAN: double-free in f+0x1/0x2"))
+        self.assertEqual([report[0] for report in found], ["BUG: KASAN: double-free in f+0x1/0x2"])
+
+    def test_without_time_or_with_caller(self):
+        self.assertEqual(len(vm.reports("BUG: x\n")), 1)
+        self.assertEqual(len(vm.reports("[    1.000000][  T152] WARNING: x\n")), 1)
+        self.assertEqual(len(vm.reports("<4>[    1.000000] WARNING: x\n")), 1)
+
+
+class Arguments(unittest.TestCase):
+    def test_command_is_kept(self):
+        options, command = vm.parse(["--cpus", "3", "--", "sh", "-c", "x -- y"])
+        self.assertEqual((options.cpus, options.kernel, command), (3, "stock", ["sh", "-c", "x -- y"]))
+
+    def test_refused(self):
+        sys.stderr, kept = open("/dev/null", "w", encoding="ascii"), sys.stderr
+        try:
+            for arguments in ([], ["--"], ["--kernel", "x", "--", "true"], ["--cpus", "0", "--", "true"], ["true"]):
+                with self.subTest(arguments), self.assertRaises(SystemExit) as raised:
+                    vm.parse(arguments)
+                self.assertEqual(raised.exception.code, vm.USAGE)
+        finally:
+            sys.stderr.close()
+            sys.stderr = kept
+
+
+if __name__ == "__main__":
+    result = unittest.main(exit=False, verbosity=2).result
+    bad = len(result.failures) + len(result.errors)
+    print(f"{max(0, result.testsRun - bad)} passed, {bad} failed")
+    sys.exit(bool(bad))
