@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The same trigger on the kernel's own event and on ours, the same events: the entries are the same bytes
+ * in the same order, and so are totals and lines. The kernel's own implementation is the measure.
+ */
+#define _GNU_SOURCE
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/time.h>
+
+#include "tracing.h"
+
+/* Numbers with many ties, since the order of equal entries is what sorting shows. */
+static void ties(void)
+{
+	for (unsigned int i = 0; i < 700; i++)
+		for (unsigned int n = 0; n <= i % 3; n++)
+			syscall(SYS_getpgid, (unsigned long)i * 2654435761u % 10007);
+}
+
+/* Both ends of every width. */
+static void numbers(void)
+{
+	static const unsigned long values[] = {
+		0, 1, 127, 128, 129, 255, 256, 32767, 32768, 65535, 65536, 0x7fffffff, 0x80000000, 0xffffffff,
+		0x100000000, 0x7fffffffffffffff, 0x8000000000000000, 0x8000000000000001, 0xfffffffffffffffe, ~0UL,
+	};
+
+	for (unsigned int i = 0; i < sizeof(values) / sizeof(*values); i++)
+		for (unsigned int n = 0; n <= i % 4; n++)
+			syscall(SYS_getpgid, values[i]);
+}
+
+static void names(void)
+{
+	char name[64];
+
+	for (unsigned int i = 0; i < 120; i++) {
+		snprintf(name, sizeof(name), "%.*s%u", (int)(i % 14), "abcdefghijklmno", i * 7 % 40);
+		for (unsigned int n = 0; n <= i % 3; n++)
+			prctl(PR_SET_NAME, name);
+	}
+	/* what follows the end of a string in its array is part of the key */
+	prctl(PR_SET_NAME, "abcdefghijklmno");
+	prctl(PR_SET_NAME, "abc");
+	prctl(PR_SET_NAME, "");
+	prctl(PR_SET_NAME, "\xff\xfe\x80\x01");
+	prctl(PR_SET_NAME, "compare");
+}
+
+static void scores(void)
+{
+	static const int values[] = { 1000, 999, 500, 0, -1, -500, -1000, 256, 255, 1, -256 };
+	int fd = open("/proc/self/oom_score_adj", O_WRONLY);
+	char text[16];
+
+	for (unsigned int i = 0; i < 40; i++) {
+		int len = snprintf(text, sizeof(text), "%d", values[i * i % 11]);
+
+		if (write(fd, text, len) != len)
+			note("oom_score_adj: %s", strerror(errno));
+	}
+	if (write(fd, "0", 1) != 1)
+		note("oom_score_adj: %s", strerror(errno));
+	close(fd);
+}
+
+static void paths(void)
+{
+	char path[300];
+
+	for (unsigned int i = 0; i < 90; i++) {
+		snprintf(path, sizeof(path), "/nosuch/%.*s%u", (int)(i % 60),
+			 "abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijkl", i * 11 % 30);
+		for (unsigned int n = 0; n <= i % 3; n++)
+			rmdir(path);
+	}
+	memset(path, 'x', sizeof(path));
+	memcpy(path, "/nosuch/", 8);
+	for (unsigned int len = 20; len < sizeof(path) - 1; len += 23) {
+		path[len] = 0;
+		rmdir(path);
+		path[len] = 'x';
+	}
+	rmdir("");
+	rmdir("/nosuch/\xc3\xa4\xff\x01%s");
+}
+
+static void cpus(void)
+{
+	long count = sysconf(_SC_NPROCESSORS_ONLN);
+
+	for (long cpu = 0; cpu < count; cpu++) {
+		pin(cpu);
+		for (long n = 0; n <= cpu % 3; n++)
+			syscall(SYS_getpgid, 0);
+	}
+	pin(0);
+}
+
+static void comms(void)
+{
+	char name[16];
+
+	for (unsigned int i = 0; i < 60; i++) {
+		snprintf(name, sizeof(name), "comm-%u", i * 13 % 37);
+		prctl(PR_SET_NAME, name);
+		syscall(SYS_getpgid, 0);
+	}
+	prctl(PR_SET_NAME, "compare");
+}
+
+static void children(void)
+{
+	for (int i = 0; i < 6; i++) {
+		pid_t pid = fork();
+
+		if (!pid) {
+			for (int n = 0; n <= i % 3; n++)
+				syscall(SYS_getpgid, 0);
+			_exit(0);
+		}
+		waitpid(pid, NULL, 0);
+	}
+}
+
+static void alarms(void)
+{
+	struct itimerval once = { .it_value.tv_usec = 1000 };
+	sigset_t set;
+	int sig;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGALRM);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	for (int i = 0; i < 10; i++)
+		if (setitimer(ITIMER_REAL, &once, NULL) || sigwait(&set, &sig))
+			note("setitimer: %s", strerror(errno));
+}
+
+static const struct comparison {
+	const char *event, *trigger;
+	void (*fire)(void);
+} comparisons[] = {
+	{ "syscalls/sys_enter_getpgid", "hist:keys=pid", ties },
+	{ "syscalls/sys_enter_getpgid", "hist:keys=pid:size=1024", ties },
+	{ "syscalls/sys_enter_getpgid", "hist:keys=pid:sort=pid", ties },
+	{ "syscalls/sys_enter_getpgid", "hist:keys=pid:sort=pid.descending", ties },
+	{ "syscalls/sys_enter_getpgid", "hist:keys=pid:sort=hitcount.descending", ties },
+	{ "syscalls/sys_enter_getpgid", "hist:keys=pid", numbers },
+	{ "syscalls/sys_enter_getpgid", "hist:keys=pid:sort=pid", numbers },
+	{ "kprobes/rhist_c", "hist:keys=u8", numbers },
+	{ "kprobes/rhist_c", "hist:keys=s8:sort=s8", numbers },
+	{ "kprobes/rhist_c", "hist:keys=u16:sort=u16", numbers },
+	{ "kprobes/rhist_c", "hist:keys=s16:sort=s16.descending", numbers },
+	{ "kprobes/rhist_c", "hist:keys=u32", numbers },
+	{ "kprobes/rhist_c", "hist:keys=s32:sort=s32", numbers },
+	{ "kprobes/rhist_c", "hist:keys=s64:sort=s64", numbers },
+	{ "kprobes/rhist_c", "hist:keys=x:sort=x", numbers },
+	{ "kprobes/rhist_c", "hist:keys=bits", numbers },
+	{ "kprobes/rhist_c", "hist:keys=char", numbers },
+	{ "kprobes/rhist_c", "hist:keys=array", numbers },
+	{ "kprobes/rhist_c", "hist:keys=comm", comms },
+	{ "kprobes/rhist_c", "hist:keys=comm:sort=comm", comms },
+	{ "kprobes/rhist_c", "hist:keys=__probe_ip", numbers },
+	{ "kprobes/rhist_cp", "hist:keys=path", paths },
+	{ "kprobes/rhist_cp", "hist:keys=path:sort=path", paths },
+	{ "kprobes/rhist_cr", "hist:keys=ret", numbers },
+	{ "syscalls/sys_enter_rmdir", "hist:keys=__pathname_val", paths },
+	{ "syscalls/sys_enter_rmdir", "hist:keys=__pathname_val:sort=__pathname_val.descending", paths },
+	{ "syscalls/sys_enter_rmdir", "hist:keys=pathname", paths },
+	{ "syscalls/sys_exit_getpgid", "hist:keys=ret:sort=ret", numbers },
+	{ "task/task_rename", "hist:keys=newcomm", names },
+	{ "task/task_rename", "hist:keys=oldcomm:sort=oldcomm", names },
+	{ "task/task_rename", "hist:keys=oom_score_adj", names },
+	{ "oom/oom_score_adj_update", "hist:keys=oom_score_adj", scores },
+	{ "oom/oom_score_adj_update", "hist:keys=oom_score_adj:sort=oom_score_adj", scores },
+	{ "oom/oom_score_adj_update", "hist:keys=comm", scores },
+	{ "task/task_newtask", "hist:keys=clone_flags", children },
+	{ "task/task_newtask", "hist:keys=pid:sort=pid", children },
+	{ "syscalls/sys_enter_getpgid", "hist:keys=common_pid", children },
+	{ "syscalls/sys_enter_getpgid", "hist:keys=common_pid:sort=common_pid", children },
+	{ "syscalls/sys_enter_getpgid", "hist:keys=common_cpu", cpus },
+	{ "syscalls/sys_enter_getpgid", "hist:keys=cpu:sort=cpu", cpus },
+	{ "syscalls/sys_enter_getpgid", "hist:keys=CPU", cpus },
+	{ "syscalls/sys_enter_getpgid", "hist:keys=common_comm", comms },
+	{ "syscalls/sys_enter_getpgid", "hist:keys=common_comm:sort=common_comm", comms },
+	{ "syscalls/sys_enter_getpgid", "hist:keys=comm:sort=comm", comms },
+	{ "syscalls/sys_enter_getpgid", "hist:keys=COMM", comms },
+	{ "syscalls/sys_enter_getpgid", "hist:keys=common_type", ties },
+	{ "syscalls/sys_enter_getpgid", "hist:keys=common_flags", ties },
+	{ "synthetic/rhist_c", "hist:keys=a:sort=a", numbers },
+	{ "synthetic/rhist_c", "hist:keys=h:sort=h", numbers },
+	{ "synthetic/rhist_c", "hist:keys=c", numbers },
+	{ "synthetic/rhist_c", "hist:keys=d:sort=d", comms },
+	{ "synthetic/rhist_cs", "hist:keys=s", names },
+	{ "synthetic/rhist_cs", "hist:keys=s:sort=s.descending", names },
+	{ "synthetic/rhist_cs", "hist:keys=p", names },
+	{ "timer/itimer_expire", "hist:keys=pid", alarms },
+};
+
+/* The first line in which two texts differ. */
+static void note_difference(const char *expected, const char *got)
+{
+	while (*expected && *got) {
+		size_t e = strcspn(expected, "\n"), g = strcspn(got, "\n");
+
+		if (e != g || memcmp(expected, got, e))
+			break;
+		expected += e + !!expected[e];
+		got += g + !!got[g];
+	}
+	note("C:    %.*s", (int)strcspn(expected, "\n"), expected);
+	note("ours: %.*s", (int)strcspn(got, "\n"), got);
+}
+
+static void same_text(char *c, char *ours, const char *what, const struct comparison *with)
+{
+	bool same = c && ours && !strcmp(c, ours);
+
+	ok(same, "%s of %s on %s", what, with->trigger, with->event);
+	if (!same)
+		note_difference(c ? c : "(unreadable)", ours ? ours : "(unreadable)");
+}
+
+static void compare(const struct comparison *with)
+{
+	const char *event = with->event;
+	char c_dir[PATH_MAX], our_dir[PATH_MAX];
+	char *c_line, *our_line, *c_hist, *our_hist;
+	struct totals totals;
+	int error;
+
+	snprintf(c_dir, sizeof(c_dir), "%s/events/%s", kernel_dir(), event);
+	snprintf(our_dir, sizeof(our_dir), "%s/events/%s", tracing_dir(), event);
+	error = append(pathf("%s/trigger", c_dir), with->trigger);
+	if (error) {
+		ok(false, "%s on %s: C says %s", with->trigger, event, errno_name(error));
+		return;
+	}
+	error = testing_c() ? 0 : append(pathf("%s/trigger", our_dir), with->trigger);
+	if (error) {
+		ok(false, "%s on %s: %s", with->trigger, event, errno_name(error));
+		truncate_file(pathf("%s/trigger", c_dir));
+		return;
+	}
+	with->fire();
+	c_line = slurp(pathf("%s/trigger", c_dir));
+	our_line = slurp(pathf("%s/trigger", our_dir));
+	c_hist = slurp(pathf("%s/hist", c_dir));
+	our_hist = slurp(pathf("%s/hist", our_dir));
+	if (!testing_c() && c_line && c_hist) {
+		undouble(c_line);
+		undouble(c_hist);
+	}
+	same_text(c_line, our_line, "line", with);
+	same_text(c_hist, our_hist, "histogram", with);
+	if (!our_hist || !parse_totals(our_hist, &totals))
+		memset(&totals, 0, sizeof(totals));
+	ok(totals.hits && totals.hits == totals.sum && totals.entries == totals.lines && !totals.dropped,
+	   "%llu hits and %llu entries add up", totals.hits, totals.entries);
+	truncate_file(pathf("%s/trigger", c_dir));
+	truncate_file(pathf("%s/trigger", our_dir));
+	free(c_line);
+	free(our_line);
+	free(c_hist);
+	free(our_hist);
+}
+
+static void remove_events(void)
+{
+	truncate_file(pathf("%s/events/kprobes/rhist_c/trigger", kernel_dir()));
+	truncate_file(pathf("%s/events/task/task_rename/trigger", kernel_dir()));
+	append(pathf("%s/synthetic_events", kernel_dir()), "!rhist_c");
+	append(pathf("%s/synthetic_events", kernel_dir()), "!rhist_cs");
+	append(pathf("%s/kprobe_events", kernel_dir()), "-:rhist_c");
+	append(pathf("%s/kprobe_events", kernel_dir()), "-:rhist_cp");
+	append(pathf("%s/kprobe_events", kernel_dir()), "-:rhist_cr");
+}
+
+static void make(const char *file, const char *text)
+{
+	int error = append(pathf("%s/%s", kernel_dir(), file), text);
+
+	if (error)
+		note("%s: %s: %s", file, text, errno_name(error));
+}
+
+int main(void)
+{
+	remove_events();
+	make("kprobe_events", "p:rhist_c __x64_sys_getpgid u8=+112(%di):u8 s8=+112(%di):s8 u16=+112(%di):u16 "
+	     "s16=+112(%di):s16 u32=+112(%di):u32 s32=+112(%di):s32 u64=+112(%di):u64 s64=+112(%di):s64 "
+	     "x=+112(%di):x32 bits=+112(%di):b5@3/32 char=+112(%di):char array=+112(%di):u8[4] comm=$comm");
+	make("kprobe_events", "p:rhist_cp __x64_sys_rmdir path=+0(+112(%di)):ustring");
+	make("kprobe_events", "r:rhist_cr __x64_sys_getpgid ret=$retval:s64");
+	make("synthetic_events", "rhist_c u64 a; s16 h; u8 c; char d[]");
+	make("synthetic_events", "rhist_cs char s[16]; pid_t p");
+	pin(0);
+	for (unsigned int i = 0; i < sizeof(comparisons) / sizeof(*comparisons); i++) {
+		const char *event = comparisons[i].event;
+		bool numbers = !strcmp(event, "synthetic/rhist_c"), strings = !strcmp(event, "synthetic/rhist_cs");
+
+		if (numbers)
+			make("events/kprobes/rhist_c/trigger", "hist:keys=common_pid:va=u64,vh=s16,vc=u8:"
+			     "onmatch(kprobes.rhist_c).trace(rhist_c,$va,$vh,$vc,comm)");
+		if (strings)
+			make("events/task/task_rename/trigger",
+			     "hist:keys=common_pid:onmatch(task.task_rename).trace(rhist_cs,newcomm,pid)");
+		compare(&comparisons[i]);
+		if (numbers)
+			truncate_file(pathf("%s/events/kprobes/rhist_c/trigger", kernel_dir()));
+		if (strings)
+			truncate_file(pathf("%s/events/task/task_rename/trigger", kernel_dir()));
+	}
+	remove_events();
+	finish();
+}

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Nothing is lost in silence: with a thread on every CPU firing a known number of events, hits equal the
+ * sum of the hitcounts, and hits and drops together equal the events, to the digit.
+ */
+#define _GNU_SOURCE
+#include <pthread.h>
+
+#include "tracing.h"
+
+#define EVENT "syscalls/sys_enter_getpgid"
+
+static pthread_barrier_t start;
+
+struct firing {
+	int cpu;
+	unsigned long first, keys, events;	/* key of event i: first + i % keys */
+};
+
+static void *fire(void *arg)
+{
+	struct firing *f = arg;
+
+	pin(f->cpu);
+	pthread_barrier_wait(&start);
+	for (unsigned long i = 0; i < f->events; i++)
+		syscall(SYS_getpgid, f->first + i % f->keys);
+	return NULL;
+}
+
+static volatile bool stop_reading;
+static unsigned long reads, bad_reads;
+
+/* Reads while it rains: every text must be whole, and no sum exceed what was ever fired. */
+static void *read_on(void *most)
+{
+	const char *path = pathf("%s/events/" EVENT "/hist", tracing_dir());
+	struct totals t;
+
+	while (!stop_reading) {
+		if (!read_totals(path, &t) || t.lines != t.entries || t.sum > *(unsigned long *)most)
+			bad_reads++;
+		reads++;
+		sched_yield();
+	}
+	return NULL;
+}
+
+/*
+ * keys: how many different ones there are; shared: all threads use the same ones; size: of the map, so
+ * that at most that many fit.
+ */
+static void count(const char *name, unsigned long keys, bool shared, unsigned long per_thread, unsigned long size,
+		  bool reading)
+{
+	const char *trigger = pathf("%s/events/" EVENT "/trigger", tracing_dir());
+	const char *hist = pathf("%s/events/" EVENT "/hist", tracing_dir());
+	int threads = sysconf(_SC_NPROCESSORS_ONLN);
+	unsigned long events = per_thread * threads;
+	unsigned long distinct = shared ? keys : keys * threads;
+	unsigned long entries = distinct < size ? distinct : size;
+	pthread_t thread[threads], reader;
+	struct firing firing[threads];
+	struct totals t;
+	int error;
+
+	truncate_file(trigger);
+	error = append(trigger, pathf("hist:keys=pid:size=%lu", size));
+	if (error) {
+		ok(false, "%s: %s", name, errno_name(error));
+		return;
+	}
+	pthread_barrier_init(&start, NULL, threads);
+	for (int i = 0; i < threads; i++) {
+		firing[i] = (struct firing){ i, shared ? 1 : 1 + i * keys, keys, per_thread };
+		pthread_create(&thread[i], NULL, fire, &firing[i]);
+	}
+	stop_reading = false;
+	reads = bad_reads = 0;
+	if (reading)
+		pthread_create(&reader, NULL, read_on, &events);
+	for (int i = 0; i < threads; i++)
+		pthread_join(thread[i], NULL);
+	if (reading) {
+		stop_reading = true;
+		pthread_join(reader, NULL);
+		ok(reads && !bad_reads, "%s: %lu of %lu reads meanwhile were sound", name, reads - bad_reads, reads);
+	}
+	if (!read_totals(hist, &t)) {
+		ok(false, "%s: the histogram can be read", name);
+		return;
+	}
+	ok(t.hits == t.sum, "%s: %llu hits are the sum of the hitcounts", name, t.hits);
+	if (t.hits != t.sum)
+		note("sum %llu", t.sum);
+	ok(t.hits + t.dropped == events, "%s: %llu hits and %llu drops are %lu events", name, t.hits, t.dropped, events);
+	ok(t.entries == entries && t.lines == entries, "%s: %llu entries", name, t.entries);
+	if (distinct <= size)
+		ok(!t.dropped, "%s: none dropped while there is room", name);
+	/* Every key is fired equally often when nothing is dropped. */
+	if (distinct <= size && per_thread % keys == 0) {
+		unsigned long each = per_thread / keys * (shared ? threads : 1);
+		char *text = slurp(hist), *p = text;
+		unsigned long wrong = 0;
+
+		while (p && (p = strstr(p, " hitcount: "))) {
+			p += strlen(" hitcount: ");
+			wrong += strtoul(p, NULL, 10) != each;
+		}
+		ok(text && !wrong, "%s: each key %lu times", name, each);
+		free(text);
+	}
+	truncate_file(trigger);
+}
+
+int main(void)
+{
+	unsigned long n = long_run() ? 200000 : 20000;
+
+	count("one key on all CPUs", 1, true, n, 2048, false);
+	count("4 keys on all CPUs", 4, true, n, 2048, false);
+	count("4 keys, read meanwhile", 4, true, n, 128, true);
+	count("1000 keys on all CPUs", 1000, true, n, 1024, false);
+	count("32 keys for each CPU, a full map", 32, false, n, 128, false);
+	count("500 keys for each CPU, read meanwhile", 500, false, n, 2048, true);
+	count("more keys than size", 1000, true, n, 128, false);
+	count("more keys than size, read meanwhile", 1000, false, n, 128, true);
+	count("one key more than size", 129, true, n, 128, false);
+	/* The race for the last places, again and again. */
+	for (int i = 0; i < (long_run() ? 200 : 10); i++)
+		count(pathf("race for the last places %d", i), 200, true, 200, 128, false);
+	finish();
+}

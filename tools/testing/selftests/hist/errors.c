@@ -1,0 +1,441 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Bad input: errno, what the error_log says, and that nothing else has changed. The kernel's own
+ * implementation is asked the same in the same boot and is the measure; what is right there and not there
+ * yet in rhist has to be refused in so many words.
+ */
+#define _GNU_SOURCE
+#include "tracing.h"
+
+#define UNSUPPORTED "Not supported by rhist yet"
+
+enum verdict {
+	SAME,	/* the answer is C's: errno, location, text, command, caret */
+	LATER,	/* C takes it; rhist does the same with the same line, or says that it does not yet */
+	SILENT,	/* EINVAL and nothing logged; C is not asked, since its shift by 64 gets a report of UBSAN */
+	EITHER,	/* C refuses it; rhist does the same, or says that it does not know the construct yet */
+};
+
+static const struct text {
+	enum verdict verdict;
+	const char *event;	/* syscalls/sys_enter_getpgid if NULL */
+	const char *text;
+	size_t len;
+} texts[] = {
+#define T(verdict, text) { verdict, NULL, text, sizeof(text) - 1 }
+#define ON(event, verdict, text) { verdict, event, text, sizeof(text) - 1 }
+	/* no command */
+	T(SAME, " "), T(SAME, "\n"), T(SAME, "\t \n"), T(SAME, "\0"), T(SAME, "\0hist:keys=pid"), T(SAME, "!"),
+	T(SAME, ":"), T(SAME, "hist"), T(SAME, "hist:"), T(SAME, "hist: "), T(SAME, "!hist"), T(SAME, "!hist:"),
+	T(SAME, "hista:keys=pid"), T(SAME, "his:keys=pid"), T(SAME, "HIST:keys=pid"), T(SAME, "nosuch"),
+	T(SAME, "nosuch:keys=pid"), T(SAME, "!nosuch"), T(SAME, "! hist:keys=pid"), T(SAME, "keys=pid"),
+	T(SAME, "!!hist:keys=pid"), T(SAME, "\xff\xfe"), T(SAME, "hist\xff:keys=pid"), T(SAME, "hist;keys=pid"),
+	/* tokens */
+	T(SAME, "hist:x"), T(SAME, "hist:keys"), T(SAME, "hist:pid"), T(SAME, "hist:keys=pid:"),
+	T(SAME, "hist::keys=pid"), T(SAME, "hist:keys=pid::size=128"), T(SAME, "hist:keys=pid:nosuch"),
+	T(LATER, "hist:keys=pid: size=128"), T(SAME, "hist:keys=pid :size=128"), T(SAME, "hist:size=128"),
+	T(SAME, "hist:vals=hitcount"), T(SAME, "hist:keys="), T(SAME, "hist:keys=pid:vals="), T(SAME, "hist:key="),
+	T(SAME, "hist:keys=pid:size="), T(SAME, "hist:keys=pid:name="), T(SAME, "hist:keys=pid:sort="),
+	T(SAME, "hist:keys=pid:x="), T(SAME, "hist:="), T(SAME, "hist:keys=pid:="), T(SAME, "hist:keys=pid:Nohitcount"),
+	T(SAME, "hist:keys=pid:paused"), T(SAME, "hist:keys=pid:onmatch"), T(SAME, "hist:keys=pid:\xff\xff"),
+	T(SAME, "hist:Keys=pid"), T(SAME, "!hist:"), T(SAME, "!hist:x"), T(SAME, "!hist:keys=nosuch"),
+	T(SAME, "!hist:keys=pid:size=1"), T(LATER, "hist:keys=pid\0:size=1"),
+	/* keys */
+	T(SAME, "hist:keys=nosuch"), T(SAME, "hist:keys=nosuch:size=128"), T(SAME, "hist:size=128:keys=nosuch"),
+	T(SAME, "hist:keys=Pid"), T(SAME, "hist:keys=pid "  "x"), T(SAME, "hist:keys= pid"), T(SAME, "hist:keys=,"),
+	T(SAME, "hist:keys=pid,nosuch"), T(SAME, "hist:keys=nosuch,pid"), T(SAME, "hist:keys=pid,pid,pid,pid"),
+	T(SAME, "hist:keys=pid,common_pid,common_type,common_cpu"), T(SAME, "hist:keys=pid,nosuch,pid,pid"),
+	T(SAME, "hist:keys=\xc3\xa4"), T(SAME, "hist:keys=pid\xff"), T(SAME, "hist:keys=common"),
+	T(SAME, "hist:keys=common_nosuch"), T(SAME, "hist:keys=common_CPU"), T(SAME, "hist:keys=cOMM"),
+	T(SAME, "hist:keys=pid:keys=nosuch"), T(SAME, "hist:keys=keys"), T(SAME, "hist:keys=common_comm,common_comm"),
+	T(SAME, "hist  keys=nosuch"), T(SAME, "  hist:keys=nosuch  "), T(SAME, "hist:  keys=nosuch"),
+	T(SAME, "\nhist:keys=nosuch\n"), T(SAME, "hist:keys=nosuch\0garbage"), T(SAME, "hist:keys=x.y.nosuch"),
+	T(SAME, "hist:keys=\"pid\""), T(SAME, "hist:keys=pid;common_pid"), T(SAME, "hist:keys=nosuch:vals=hitcount"),
+	T(SAME, "hist:keys=keynosuch"), T(SAME, "hist:keys=nosuch\nx"), T(SAME, "hist:keys=%s%n%p"),
+	ON("task/task_rename", SAME, "hist:keys=nosuch"), ON("task/task_rename", SAME, "hist:keys=filename"),
+	ON("sched/sched_process_exec", SAME, "hist:keys=filenam"),
+	ON("raw_syscalls/sys_enter", SAME, "hist:keys=args"), ON("raw_syscalls/sys_enter", SAME, "hist:keys=id,args"),
+	/* modifiers */
+	T(SAME, "hist:keys=pid."), T(SAME, "hist:keys=pid.nosuch"), T(SAME, "hist:keys=pid.HEX"),
+	T(SAME, "hist:keys=pid.hexx"), T(SAME, "hist:keys=nosuch.hex"), T(SAME, "hist:keys=nosuch.nosuch"),
+	T(SAME, "hist:keys=pid.percent"), T(SAME, "hist:keys=pid.graph"), T(SAME, "hist:keys=pid.buckets"),
+	T(SAME, "hist:keys=pid.buckets="), T(SAME, "hist:keys=pid.buckets=0"), T(SAME, "hist:keys=pid.buckets=x"),
+	T(SAME, "hist:keys=pid.bucketsy=1"), T(SAME, "hist:keys=pid.execname"), T(SAME, "hist:keys=.hex"),
+	T(SAME, "hist:keys=pid.hex.hex"), T(SAME, "hist:keys=pid.stacktrace"), T(SAME, "hist:keys=."),
+	T(SAME, "hist:keys=pid.sym-offse"), T(SAME, "hist:keys=pid..hex"), T(SAME, "hist:keys=common_comm.nosuch"),
+	T(LATER, "hist:keys=pid.hex"), T(LATER, "hist:keys=pid.sym"), T(LATER, "hist:keys=pid.sym-offset"),
+	T(LATER, "hist:keys=pid.syscall"), T(LATER, "hist:keys=pid.log2"), T(LATER, "hist:keys=pid.buckets=10"),
+	T(LATER, "hist:keys=pid.bucket=10"), T(LATER, "hist:keys=pid.usecs"), T(LATER, "hist:keys=common_pid.execname"),
+	T(LATER, "hist:keys=common_timestamp"), T(LATER, "hist:keys=common_stacktrace"), T(LATER, "hist:keys=stacktrace"),
+	T(LATER, "hist:keys=hitcount"),
+	/* size */
+	T(SILENT, "hist:keys=pid:size=0"), T(SAME, "hist:keys=pid:size=1"), T(SAME, "hist:keys=pid:size=64"),
+	T(SAME, "hist:keys=pid:size=131073"), T(SAME, "hist:keys=pid:size=262144"), T(SAME, "hist:keys=pid:size=-1"),
+	T(SAME, "hist:keys=pid:size=x"), T(SAME, "hist:keys=pid:size=128x"), T(SAME, "hist:keys=pid:size=0x"),
+	T(SAME, "hist:keys=pid:size=128 "  "x"), T(SAME, "hist:keys=pid:size=1 28"), T(SAME, "hist:keys=pid:size=0200000000"),
+	T(SAME, "hist:keys=pid:size=99999999999999999999999"), T(SILENT, "hist:keys=pid:size=18446744073709551615"),
+	T(SAME, "hist:keys=pid:size=18446744073709551616"), T(SAME, "hist:keys=pid:size=0xffffffffffffffffff"),
+	T(SAME, "hist:keys=nosuch:size=1"), T(SAME, "hist:size=1:keys=nosuch"), T(SAME, "hist:keys=pid:size=12.8"),
+	T(SAME, "hist:keys=pid:size=128,256"), T(SAME, "hist:keys=pid:size=089"),
+	T(SAME, "hist:keys=pid:size=9223372036854775808"), T(SILENT, "hist:keys=pid:size=9223372036854775809"),
+	/* sort */
+	T(SAME, "hist:keys=pid:sort=nosuch"), T(SAME, "hist:keys=pid:sort=common_pid"), T(SAME, "hist:keys=pid:sort=,"),
+	T(SAME, "hist:keys=pid:sort=pid,"), T(SAME, "hist:keys=pid:sort=,pid"), T(SAME, "hist:keys=pid:sort=pid.up"),
+	T(SAME, "hist:keys=pid:sort=pid."), T(SAME, "hist:keys=pid:sort=pid.hex"), T(SAME, "hist:keys=pid:sort=hitcount.x"),
+	T(SAME, "hist:keys=pid:sort=pid,pid,pid"), T(SAME, "hist:keys=pid:sort=pid,nosuch"),
+	T(SAME, "hist:keys=pid:sort=pid.ascending.x"), T(SAME, "hist:keys=pid:sort=.descending"),
+	T(SAME, "hist:keys=nosuch:sort=nosuch"), T(SAME, "hist:sort=nosuch:keys=pid"), T(SAME, "hist:keys=pid:sort= pid"),
+	T(SAME, "hist:keys=pid:sort=pid.Descending"), T(SAME, "hist:keys=pid:sort=hitcount,nosuch.descending"),
+	T(LATER, "hist:keys=pid:sort=hitcount,pid"), T(LATER, "hist:keys=pid:sort=pid.descending,hitcount.descending"),
+	/* values */
+	T(SAME, "hist:keys=pid:vals=nosuch"), T(SAME, "hist:keys=pid:vals=pid,nosuch"), T(SAME, "hist:keys=pid:vals=pid.sym"),
+	T(SAME, "hist:keys=pid:vals=pid.log2"), T(SAME, "hist:keys=pid:vals=pid.nosuch"), T(SAME, "hist:keys=pid:vals=pid,pid,pid"),
+	T(SAME, "hist:keys=nosuch:vals=nosuch"), T(SAME, "hist:keys=pid:vals=,"), T(EITHER, "hist:keys=pid:vals=$x"),
+	T(SAME, "hist:keys=pid:vals=pid.buckets=3"), T(SAME, "hist:keys=pid:vals=pid.execname"),
+	T(SAME, "hist:keys=pid:nohitcount"), T(SAME, "hist:keys=pid:NOHC"), T(SAME, "hist:keys=pid:vals=hitcount:nohitcount"),
+	T(LATER, "hist:keys=pid:vals=pid"), T(LATER, "hist:keys=pid:vals=hitcount,common_pid"),
+	T(LATER, "hist:keys=pid:vals=hitcount.hex"), T(LATER, "hist:keys=pid:vals=common_pid.percent"),
+	T(LATER, "hist:keys=pid:vals=common_pid:nohitcount"), T(LATER, "hist:keys=pid:vals=hitcount,hitcount"),
+	/* several keys */
+	T(LATER, "hist:keys=pid,common_pid"), T(LATER, "hist:keys=pid,common_comm,common_cpu"), T(LATER, "hist:keys=pid,pid"),
+	/* expressions, variables, references */
+	T(SAME, "hist:keys=pid+nosuch"), T(SAME, "hist:keys=nosuch-pid"), T(SAME, "hist:keys=pid+"), T(SAME, "hist:keys=-pid"),
+	T(SAME, "hist:keys=pid+1+2+3+4"), T(EITHER, "hist:keys=pid/0"), T(SAME, "hist:keys=0x"), T(SAME, "hist:keys=1z"),
+	T(SAME, "hist:keys=common_comm+1"), T(EITHER, "hist:keys=$x"), T(SAME, "hist:keys=$"), T(EITHER, "hist:keys=a.b.$x"),
+	T(SAME, "hist:keys=pid:x=nosuch"), T(SAME, "hist:keys=pid:x=1,y"), T(EITHER, "hist:keys=pid:x=1,x=2"),
+	T(SAME, "hist:keys=pid:x=pid+nosuch"), T(EITHER, "hist:keys=pid:x=$y"), T(SAME, "hist:keys=pid:x=pid.nosuch"),
+	T(SAME, "hist:keys=nosuch:x=1"), T(EITHER, "hist:keys=pid:x=common_timestamp.usecs-1"),
+	T(LATER, "hist:keys=pid+1"), T(LATER, "hist:keys=1"), T(LATER, "hist:keys=-(pid)"), T(LATER, "hist:keys=pid:x=pid"),
+	T(LATER, "hist:keys=pid:x=1"), T(LATER, "hist:keys=pid:x=pid,y=$x"), T(LATER, "hist:keys=pid:sizes=128"),
+	T(LATER, "hist:keys=pid:ts0=common_timestamp.usecs"),
+	/* flags, names, clocks */
+	T(EITHER, "hist:keys=pid:cont"), T(EITHER, "hist:keys=pid:continue"), T(EITHER, "hist:keys=pid:clear"),
+	T(SAME, "hist:keys=nosuch:pause"), T(SAME, "hist:keys=nosuch:name=x"), T(SAME, "hist:keys=nosuch:clock=x"),
+	T(EITHER, "hist:keys=pid:clock=nosuch:x=common_timestamp"),
+	T(LATER, "hist:keys=pid:pause"), T(LATER, "hist:keys=pid:name=rhist_e"), T(LATER, "hist:keys=pid:clock=mono"),
+	/* actions */
+	T(SAME, "hist:keys=pid:onmatch("), T(SAME, "hist:keys=pid:onmatch(x"), T(SAME, "hist:keys=pid:onmatch(x).trace(y,z)"),
+	T(SAME, "hist:keys=pid:onmatch(x.y).trace(y,pid)"), T(SAME, "hist:keys=pid:onmax(x"), T(EITHER, "hist:keys=pid:onmax(x).save(pid)"),
+	T(EITHER, "hist:keys=pid:onmax($x).save(pid)"), T(SAME, "hist:keys=pid:onmatch(sched.sched_switch)"),
+	T(SAME, "hist:keys=pid:onmatch(sched.sched_switch).save(pid)"), T(SAME, "hist:keys=pid:onmax($x).save()"),
+	T(EITHER, "hist:keys=pid:onmatch(sched.sched_switch).trace(rhist_nosuch,pid)"),
+	T(SAME, "hist:keys=pid:onmax($x).snapshot("), T(SAME, "hist:keys=nosuch:onmatch(sched.sched_switch).trace(x_y,pid)"),
+	T(LATER, "hist:keys=common_pid:x=pid:onmax($x).save(pid)"), T(LATER, "hist:keys=common_pid:x=pid:onchange($x).save(pid)"),
+	/* filters */
+	T(SAME, "hist:keys=pid if"), T(SAME, "hist:keys=pid if "), T(SAME, "hist:keys=pid ifx"), T(EITHER, "hist:keys=pid if x"),
+	T(SAME, "hist: if pid == 1"), T(SAME, "hist:if pid == 1"), T(SAME, "hist if pid == 1"), T(SAME, "hist:keys=nosuch if pid == 1"),
+	T(SAME, "hist:keys=pid\tif"), T(SAME, "hist:keys=pid if  "),
+	T(EITHER, "hist:keys=pid if nosuch == 1"), T(EITHER, "hist:keys=pid if pid"), T(EITHER, "hist:keys=pid if pid =="),
+	T(EITHER, "hist:keys=pid if pid = 1"), T(EITHER, "hist:keys=pid if (pid == 1"), T(EITHER, "hist:keys=pid if pid == 1)"),
+	T(EITHER, "hist:keys=pid if pid == x"), T(EITHER, "hist:keys=pid if comm == 'x"), T(EITHER, "hist:keys=pid if pid == 1 &&"),
+	T(LATER, "hist:keys=pid if pid == 1"), T(LATER, "hist:keys=pid\tif\tpid == 1"), T(LATER, "hist:keys=pid  if  comm == \"x\""),
+	/* other commands */
+	T(SAME, "traceonn"), T(SAME, "snapshots"),
+	T(LATER, "traceoff if pid == 123456"), T(LATER, "snapshot:1 if pid == 123456"), T(LATER, "stacktrace:1 if pid == 123456"),
+	T(LATER, "enable_event:sched:sched_waking if pid == 123456"), T(LATER, "enable_hist:sched:sched_waking if pid == 123456"),
+	T(EITHER, "traceon:x"), T(EITHER, "enable_event"), T(EITHER, "enable_event:x:y"), T(EITHER, "disable_hist:sched"),
+	ON("ftrace/print", LATER, "hist:keys=ip"),
+	/* the one that exists */
+	T(SAME, "hist:keys=common_comm:size=256"), T(SAME, "hist:keys=common_comm"), T(SAME, "hist keys=common_comm"),
+	T(SAME, "hist:keys=common_comm:vals=hitcount:sort=hitcount"), T(SAME, "hist:keys=common_comm:size=256 "),
+};
+
+static const char *const default_event = "syscalls/sys_enter_getpgid";
+static const char *const standing = "hist:keys=common_comm:size=256";
+
+/* The first bytes of a text, fit for one line. */
+static const char *shown(const char *text, size_t len)
+{
+	static char line[120];
+	size_t used = 0;
+
+	for (size_t i = 0; i < len && used < 90; i++) {
+		unsigned char c = text[i];
+
+		if (c < ' ' || c > '~' || c == '#')
+			used += snprintf(line + used, sizeof(line) - used, "\\x%02x", c);
+		else
+			line[used++] = c;
+	}
+	snprintf(line + used, sizeof(line) - used, len > 90 ? "... (%zu bytes)" : "", len);
+	return line;
+}
+
+static void describe(const char *who, int error, const struct log_entry *e)
+{
+	if (e->count)
+		note("%s: %s, %u entries, \"%s: %s\", \"%s\", caret %d", who, errno_name(error), e->count, e->location,
+		     e->text, e->command ? e->command : "", e->caret);
+	else
+		note("%s: %s, nothing logged", who, errno_name(error));
+}
+
+static bool same_entry(const struct log_entry *a, const struct log_entry *b)
+{
+	if (a->count != b->count)
+		return false;
+	if (!a->count)
+		return true;
+	return !strcmp(a->location, b->location) && !strcmp(a->text, b->text) && a->caret == b->caret &&
+	       a->command && b->command && !strcmp(a->command, b->command);
+}
+
+static const char *trigger(const char *dir, const char *event)
+{
+	return pathf("%s/events/%s/trigger", dir, event);
+}
+
+/* Everything about an event that a refused command must leave as it is. */
+static char *state(const char *event)
+{
+	char *line = slurp(trigger(tracing_dir(), event)), *hist, *both = NULL;
+
+	/* C's are taken off and put back */
+	hist = testing_c() ? strdup("") : slurp(pathf("%s/events/%s/hist", tracing_dir(), event));
+	if (!line || !hist || asprintf(&both, "%s%s", line, hist) < 0)
+		both = strdup("(unreadable)");
+	free(line);
+	free(hist);
+	return both;
+}
+
+/* Removes what a text has made, by the same text. */
+static void undo(const char *dir, const char *event, const char *text, size_t len)
+{
+	char command[8192] = "!";
+	size_t skip = strspn(text, " \t\n");
+
+	memcpy(command + 1, text + skip, len - skip);
+	put_len(trigger(dir, event), O_APPEND, command, len - skip + 1);
+}
+
+/* Asks C, and leaves it with nothing but the standing trigger. The lines are those after a success. */
+static int ask_c(const char *event, const char *text, size_t len, struct log_entry *log, char **lines)
+{
+	int error;
+
+	truncate_file(pathf("%s/error_log", kernel_dir()));
+	error = put_len(trigger(kernel_dir(), event), O_APPEND, text, len);
+	read_log(kernel_dir(), log);
+	*lines = NULL;
+	if (!error) {
+		*lines = slurp(trigger(kernel_dir(), event));
+		undo(kernel_dir(), event, text, len);
+		truncate_file(trigger(kernel_dir(), event));
+		if (!strcmp(event, default_event))
+			append(trigger(kernel_dir(), event), standing);
+	}
+	return error;
+}
+
+static void check(enum verdict verdict, const char *event, const char *text, size_t len)
+{
+	char *before, *after, *c_lines, *lines = NULL;
+	struct log_entry c_log, log;
+	bool good = false, later;
+	int c_error, error;
+
+	if (!event)
+		event = default_event;
+	if (verdict == SILENT && testing_c()) {
+		skip("C has a bug here", "%s", shown(text, len));
+		return;
+	}
+	before = state(event);
+	memset(&c_log, 0, sizeof(c_log));
+	c_lines = NULL;
+	c_error = verdict == SILENT ? -EINVAL : ask_c(event, text, len, &c_log, &c_lines);
+	if (testing_c()) {
+		error = c_error;
+		log = c_log;
+		log.command = c_log.command ? strdup(c_log.command) : NULL;
+		lines = c_lines ? strdup(c_lines) : NULL;
+	} else {
+		truncate_file(pathf("%s/error_log", tracing_dir()));
+		error = put_len(trigger(tracing_dir(), event), O_APPEND, text, len);
+		read_log(tracing_dir(), &log);
+		if (!error) {
+			lines = slurp(trigger(tracing_dir(), event));
+			if (c_lines)
+				undouble(c_lines);
+			undo(tracing_dir(), event, text, len);
+		}
+	}
+	after = state(event);
+	later = error == -EINVAL && log.count == 1 && !strncmp(log.text, UNSUPPORTED, strlen(UNSUPPORTED)) &&
+		log.command && (size_t)log.caret <= strlen(log.command);
+	switch (verdict) {
+	case SAME:
+		good = c_error < 0 && c_error == error && same_entry(&c_log, &log);
+		break;
+	case SILENT:
+		good = error == -EINVAL && !log.count;
+		break;
+	case LATER:
+		good = !c_error && (later || (!error && !log.count && c_lines && lines && !strcmp(c_lines, lines)));
+		break;
+	case EITHER:
+		good = c_error < 0 && (later || (c_error == error && same_entry(&c_log, &log)));
+		break;
+	}
+	if (!ok(good, "%s%s", shown(text, len), verdict == LATER && later ? " is not supported yet" : "")) {
+		describe("C", c_error, &c_log);
+		describe("ours", error, &log);
+		if (c_lines && lines && strcmp(c_lines, lines))
+			note("C:\n%sours:\n%s", c_lines, lines);
+	}
+	if (strcmp(before, after)) {
+		ok(false, "%s changes nothing", shown(text, len));
+		note("before:\n%safter:\n%s", before, after);
+	}
+	free(before);
+	free(after);
+	free(c_lines);
+	free(lines);
+	free_log(&c_log);
+	free_log(&log);
+}
+
+/* Texts about as long as a page, which is more than is taken. */
+static void lengths(void)
+{
+	static const size_t sizes[] = { 255, 256, 257, 300, 1000, 4094, 4095, 4096, 4097, 5000, 65536 };
+	char *text = malloc(1 << 17);
+
+	for (unsigned int i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+		memset(text, 'a', sizes[i]);
+		memcpy(text, "hist:keys=", 10);
+		text[sizes[i]] = 0;
+		check(SAME, NULL, text, sizes[i]);
+		memset(text, ' ', sizes[i]);
+		memcpy(text + sizes[i] - 15, "hist:keys=nosuc", 15);
+		check(SAME, NULL, text, sizes[i]);
+	}
+	/* 4095 bytes that say something right; C and we take it alike */
+	memset(text, ' ', 4096);
+	memcpy(text, "hist:keys=pid", 13);
+	ok(!put_len(trigger(tracing_dir(), default_event), O_APPEND, text, 4095), "4095 bytes are taken");
+	ok(put_len(trigger(tracing_dir(), default_event), O_APPEND, text, 4096) == -EINVAL, "4096 bytes are not");
+	ok(!append(trigger(tracing_dir(), default_event), "!hist:keys=pid"), "and it goes again");
+	free(text);
+}
+
+/* Memory that is not there, and no bytes at all. */
+static void odd_writes(void)
+{
+	const char *volatile bad = (const char *)8;
+	int fd = open(trigger(tracing_dir(), default_event), O_WRONLY | O_APPEND);
+
+	ok(write(fd, "", 0) == 0, "no bytes: nothing is done");
+	ok(write(fd, bad, 20) < 0 && errno == EFAULT, "a bad address: EFAULT");
+	ok(write(fd, bad, 5000) < 0 && errno == EINVAL, "too much at a bad address: EINVAL");
+	ok(write(fd, "hist:keys=nosuch", 16) < 0 && errno == EINVAL, "a mistake through an open file: EINVAL");
+	ok(write(fd, "hist:keys=pid", 13) == 13, "and then none");
+	ok(write(fd, "!hist:keys=pid", 14) == 14, "and its removal, through the same open file");
+	close(fd);
+	fd = open(trigger(tracing_dir(), default_event), O_RDONLY);
+	ok(write(fd, "hist:keys=pid", 13) < 0 && errno == EBADF, "not through one that is open for reading");
+	close(fd);
+}
+
+/* error_log itself: eight entries, the oldest first. */
+static void error_log(void)
+{
+	char log[PATH_MAX], expected[4096], *text, *before, *p;
+	size_t used = 0;
+	double last = 0;
+	struct stat st;
+	bool ordered = true;
+	int entries = 0;
+
+	snprintf(log, sizeof(log), "%s/error_log", tracing_dir());
+	ok(!truncate_file(log), "error_log can be truncated");
+	text = slurp(log);
+	ok(text && !*text, "and is empty then");
+	free(text);
+	for (int i = 0; i < 11; i++)
+		append(trigger(tracing_dir(), default_event), pathf("hist:keys=nosuch%d", i));
+	text = slurp(log);
+	for (int i = 3; i < 11; i++)
+		used += snprintf(expected + used, sizeof(expected) - used,
+				 "hist:syscalls:sys_enter_getpgid: error: Couldn't find field\n"
+				 "  Command: hist:keys=nosuch%d\n                     ^\n", i);
+	/* takes the times off */
+	for (p = text; p && *p == '['; entries++) {
+		unsigned long secs, usecs;
+		char *end = strstr(p, "] "), *from = p;
+		int got = 0;
+
+		if (!end || sscanf(p, "[%lu.%6lu]%n", &secs, &usecs, &got) != 2 || p + got != end + 1 || got < 14 ||
+		    secs + usecs / 1e6 < last)
+			ordered = false;
+		last = secs + usecs / 1e6;
+		for (int newlines = 0; *p && newlines < 3; p++)
+			newlines += *p == '\n';
+		if (end) {
+			memmove(from, end + 2, strlen(end + 2) + 1);
+			p -= end + 2 - from;
+		}
+	}
+	ok(text && !strcmp(text, expected), "error_log keeps eight entries, the oldest first");
+	if (text && strcmp(text, expected))
+		note("%s", text);
+	ok(ordered && entries == 8, "with times that do not go back");
+	free(text);
+	before = slurp(log);
+	ok(!append(log, "x"), "a write to it is taken");
+	text = slurp(log);
+	ok(before && text && !strcmp(before, text), "and does nothing");
+	free(before);
+	free(text);
+	ok(!stat(log, &st) && (st.st_mode & 07777) == 0640, "its mode is 640");
+	if (testing_c()) {
+		skip("this is C's", "C's own log has nothing of it");
+	} else {
+		truncate_file(pathf("%s/error_log", kernel_dir()));
+		append(trigger(tracing_dir(), default_event), "hist:keys=nosuch");
+		text = slurp(pathf("%s/error_log", kernel_dir()));
+		ok(text && !*text, "C's own log has nothing of it");
+		free(text);
+	}
+	ok(!put_len(log, O_TRUNC, "\n", 1), "echo > error_log");
+	text = slurp(log);
+	ok(text && !*text, "empties it");
+	free(text);
+}
+
+int main(void)
+{
+	struct totals totals;
+	unsigned long fired = 0;
+
+	for (unsigned int i = 0; i < 2; i++) {
+		const char *dir = i ? tracing_dir() : kernel_dir();
+
+		if (i && testing_c())
+			break;
+		truncate_file(trigger(dir, default_event));
+		if (append(trigger(dir, default_event), standing))
+			die("%s: %s", dir, standing);
+	}
+	for (unsigned int i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
+		check(texts[i].verdict, texts[i].event, texts[i].text, texts[i].len);
+		if (i % 10 == 0) {
+			syscall(SYS_getpgid, 0);
+			fired++;
+		}
+	}
+	lengths();
+	odd_writes();
+	error_log();
+	if (testing_c())
+		skip("C's counts begin anew after each command", "the earlier trigger has counted all %lu events", fired);
+	else
+		ok(read_totals(pathf("%s/events/%s/hist", tracing_dir(), default_event), &totals) &&
+		   totals.hits == fired && totals.sum == fired && totals.entries == 1,
+		   "the earlier trigger has counted all %lu events meanwhile", fired);
+	truncate_file(trigger(kernel_dir(), default_event));
+	truncate_file(trigger(tracing_dir(), default_event));
+	truncate_file(pathf("%s/error_log", kernel_dir()));
+	finish();
+}

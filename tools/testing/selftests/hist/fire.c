@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * fire [-c CPU] KIND ARG[:COUNT]...
+ *
+ * Makes events whose number and arguments are known:
+ *   getpgid PID   syscalls:sys_enter_getpgid and whatever probes that call; PID as unsigned long
+ *   getsid PID    likewise
+ *   rmdir NAME    syscalls:sys_enter_rmdir; NAME should not exist
+ *   name COMM     task:task_rename, to COMM
+ *   oom ADJ       oom:oom_score_adj_update
+ *   alarm USECS   timer:itimer_expire, in the interrupt of a timer
+ *   mark N        rhist_mark(N), for a uprobe
+ * COUNT is 1 if it is not given. "fire offset" prints the offset of rhist_mark() in this file.
+ */
+#define _GNU_SOURCE
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/time.h>
+
+#include "tracing.h"
+
+__attribute__((noinline, noclone)) void rhist_mark(unsigned long n)
+{
+	asm volatile("" : : "r"(n) : "memory");
+}
+
+/* Where in this file rhist_mark() lies. */
+static int print_offset(void)
+{
+	unsigned long start, end, offset, at = (unsigned long)rhist_mark;
+	FILE *maps = fopen("/proc/self/maps", "r");
+	char line[512];
+
+	while (maps && fgets(line, sizeof(line), maps)) {
+		if (sscanf(line, "%lx-%lx %*s %lx", &start, &end, &offset) == 3 && at >= start && at < end) {
+			printf("0x%lx\n", at - start + offset);
+			return 0;
+		}
+	}
+	return 1;
+}
+
+static int fire(const char *kind, const char *arg)
+{
+	unsigned long n = strtoul(arg, NULL, 0);
+	int fd;
+
+	if (!strcmp(kind, "getpgid")) {
+		syscall(SYS_getpgid, n);
+	} else if (!strcmp(kind, "getsid")) {
+		syscall(SYS_getsid, n);
+	} else if (!strcmp(kind, "rmdir")) {
+		syscall(SYS_rmdir, arg);
+	} else if (!strcmp(kind, "alarm")) {
+		struct itimerval once = { .it_value.tv_usec = n };
+		sigset_t set;
+		int sig;
+
+		sigemptyset(&set);
+		sigaddset(&set, SIGALRM);
+		sigprocmask(SIG_BLOCK, &set, NULL);
+		if (setitimer(ITIMER_REAL, &once, NULL) || sigwait(&set, &sig))
+			return 1;
+	} else if (!strcmp(kind, "name")) {
+		prctl(PR_SET_NAME, arg);
+	} else if (!strcmp(kind, "oom")) {
+		fd = open("/proc/self/oom_score_adj", O_WRONLY);
+		if (fd < 0 || write(fd, arg, strlen(arg)) < 0)
+			return 1;
+		close(fd);
+	} else if (!strcmp(kind, "mark")) {
+		rhist_mark(n);
+	} else {
+		return 1;
+	}
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	const char *kind;
+	int i = 1;
+
+	if (argc > 2 && !strcmp(argv[i], "-c")) {
+		pin(atoi(argv[2]));
+		i = 3;
+	}
+	if (i >= argc)
+		return 2;
+	kind = argv[i++];
+	if (!strcmp(kind, "offset"))
+		return print_offset();
+	for (; i < argc; i++) {
+		char *colon = strrchr(argv[i], ':');
+		unsigned long count = colon ? strtoul(colon + 1, NULL, 0) : 1;
+
+		if (colon)
+			*colon = 0;
+		while (count--)
+			if (fire(kind, argv[i])) {
+				fprintf(stderr, "fire: %s %s: %s\n", kind, argv[i], strerror(errno));
+				return 1;
+			}
+	}
+	return 0;
+}

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * io OPERATION...: one system call on a file, and what it said: "OK", or the name of the errno.
+ *
+ *   io open PATH MODE           MODE: r, w, a (append), t (truncate), rw, d (directory), p (O_PATH)
+ *   io write PATH MODE TEXT     one write of TEXT, printf escapes done by the caller
+ *   io read FD                  reads from an inherited descriptor: "OK" and the number of bytes
+ *   io writefd FD TEXT          writes to an inherited descriptor
+ */
+#define _GNU_SOURCE
+#include "tracing.h"
+
+static int flags(const char *mode)
+{
+	static const struct { const char *name; int flags; } modes[] = {
+		{ "r", O_RDONLY }, { "w", O_WRONLY }, { "a", O_WRONLY | O_APPEND },
+		{ "t", O_WRONLY | O_TRUNC }, { "rw", O_RDWR }, { "d", O_RDONLY | O_DIRECTORY }, { "p", O_PATH },
+	};
+
+	for (size_t i = 0; i < sizeof(modes) / sizeof(*modes); i++)
+		if (!strcmp(mode, modes[i].name))
+			return modes[i].flags;
+	fprintf(stderr, "io: no mode %s\n", mode);
+	exit(2);
+}
+
+int main(int argc, char **argv)
+{
+	char buffer[65536];
+	ssize_t n = -1;
+	int fd;
+
+	if (argc == 4 && !strcmp(argv[1], "open")) {
+		fd = open(argv[2], flags(argv[3]));
+		puts(errno_name(fd < 0 ? errno : 0));
+	} else if (argc == 5 && !strcmp(argv[1], "write")) {
+		fd = open(argv[2], flags(argv[3]));
+		if (fd >= 0)
+			n = write(fd, argv[4], strlen(argv[4]));
+		puts(errno_name(n < 0 ? errno : 0));
+	} else if (argc == 3 && !strcmp(argv[1], "read")) {
+		n = read(atoi(argv[2]), buffer, sizeof(buffer));
+		if (n < 0)
+			puts(errno_name(errno));
+		else
+			printf("OK %zd\n", n);
+	} else if (argc == 4 && !strcmp(argv[1], "writefd")) {
+		n = write(atoi(argv[2]), argv[3], strlen(argv[3]));
+		puts(errno_name(n < 0 ? errno : 0));
+	} else {
+		fprintf(stderr, "usage: io open|write|read|writefd ...\n");
+		return 2;
+	}
+	return 0;
+}

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: GPL-2.0
+#
+# What the shell tests share: TAP, and reading and writing a tracing directory. To be sourced.
+
+# TRACING is the directory under test, KERNEL the kernel's own; with both the same C is tested.
+KERNEL=${KERNEL:-/sys/kernel/tracing}
+TRACING=${TRACING:-$KERNEL/rhist}
+here=$(cd "$(dirname "$0")" && pwd)
+OUT=${OUT:-$here/../../../../build/selftests/hist}
+PATH=$OUT:$PATH:/usr/sbin:/sbin
+export LC_ALL=C
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+
+# The counts live in a file, since a check may stand at the end of a pipe.
+echo 0 0 >"$work/points"
+
+# ok CONDITION-STATUS NAME
+ok()
+{
+	read -r points failures <"$work/points"
+	points=$((points + 1))
+	if [ "$1" = 0 ]; then
+		echo $points $failures >"$work/points"
+		echo "ok $points - $2"
+	else
+		echo $points $((failures + 1)) >"$work/points"
+		echo "not ok $points - $2"
+		return 1
+	fi
+}
+
+# skip NAME REASON
+skip()
+{
+	read -r points failures <"$work/points"
+	points=$((points + 1))
+	echo $points $failures >"$work/points"
+	echo "ok $points - $1 # SKIP $2"
+}
+
+# is GOT EXPECTED NAME: equal to the byte
+is()
+{
+	if [ "$1" = "$2" ]; then
+		ok 0 "$3"
+		return
+	fi
+	ok 1 "$3"
+	printf '%s\n' "$2" | sed 's/^/# expected: /'
+	printf '%s\n' "$1" | sed 's/^/# got:      /'
+	return 1
+}
+
+# same FILE NAME: the file is what stdin says, to the byte
+same()
+{
+	cat >"$work/expected"
+	cat "$1" >"$work/got" 2>&1
+	if cmp -s "$work/expected" "$work/got"; then
+		ok 0 "$2"
+		return
+	fi
+	ok 1 "$2"
+	diff -a -u --label expected --label got "$work/expected" "$work/got" | sed 's/^/# /' | head -60
+	return 1
+}
+
+# yes NAME COMMAND...: the command succeeds
+yes()
+{
+	yes_name=$1
+	shift
+	yes_said=$("$@" 2>&1)
+	yes_status=$?
+	ok $yes_status "$yes_name" && return
+	printf '%s\n' "$yes_said" | sed 's/^/# /' | head -20
+	return 1
+}
+
+# no NAME COMMAND...: the command fails
+no()
+{
+	no_name=$1
+	shift
+	if no_said=$("$@" 2>&1); then
+		ok 1 "$no_name"
+		printf '%s\n' "$no_said" | sed 's/^/# /' | head -20
+		return 1
+	fi
+	ok 0 "$no_name"
+}
+
+# finish: to be called last
+finish()
+{
+	read -r points failures <"$work/points"
+	echo "1..$points"
+	[ $failures = 0 ] || exit 1
+	exit 0
+}
+
+# The commands that a trigger file lists: all of C's, or those that rhist has.
+commands=hist
+[ "$TRACING" != "$KERNEL" ] ||
+	commands="traceon traceoff snapshot stacktrace enable_event disable_event enable_hist disable_hist hist"
+
+# have_debug: the directory under test offers hist_debug
+have_debug() { [ -e "$TRACING/events/sched/sched_switch/hist_debug" ]; }
+
+# entries FILE: the lines between the description of a histogram and its totals
+entries() { sed -n '/^{/p' "$1"; }
+
+# total WHICH FILE: Hits, Entries or Dropped of the first histogram
+total() { sed -n "s/^    $1: //p" "$2" | head -n 1; }
+
+
+# until_there PATH: waits up to two seconds
+until_there()
+{
+	for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+		[ ! -e "$1" ] || return 0
+		sleep 0.1
+	done
+	return 1
+}

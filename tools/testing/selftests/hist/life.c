@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Triggers come and go, and are read, while events rain from every CPU.
+ */
+#define _GNU_SOURCE
+#include <pthread.h>
+
+#include "tracing.h"
+
+#define EVENT "syscalls/sys_enter_getpgid"
+
+static volatile bool stop;
+static const char *const sources[] = { EVENT, "kprobes/rhist_l", "sched/sched_waking", "sched/sched_switch" };
+
+/* Rain: system calls, and with them the probe; sleeping makes the scheduler's events. */
+static void *rain(void *cpu)
+{
+	struct timespec t = { 0, 1000 };
+
+	pin((long)cpu);
+	for (unsigned long i = 0; !stop; i++) {
+		syscall(SYS_getpgid, i % 300);
+		if (i % 64 == 0)
+			nanosleep(&t, NULL);
+	}
+	return NULL;
+}
+
+struct worker {
+	pthread_t thread;
+	const char *event, *keys;
+	unsigned long done, wrong;
+	char why[160];
+};
+
+static void wrong(struct worker *w, const char *what, const char *detail)
+{
+	if (!w->wrong++)
+		snprintf(w->why, sizeof(w->why), "%s: %s", what, detail);
+}
+
+/* Adds one histogram, reads it, removes it; others do so with other keys of the same event. */
+static void *add_and_remove(void *arg)
+{
+	struct worker *w = arg;
+	char trigger[PATH_MAX], hist[PATH_MAX];
+	int error;
+
+	snprintf(trigger, sizeof(trigger), "%s/events/%s/trigger", tracing_dir(), w->event);
+	snprintf(hist, sizeof(hist), "%s/events/%s/hist", tracing_dir(), w->event);
+	while (!stop) {
+		char *text;
+
+		error = append(trigger, pathf("hist:keys=%s:size=128", w->keys));
+		if (error)
+			wrong(w, "add", errno_name(error));
+		text = slurp(hist);
+		if (!text || !strstr(text, pathf("hist:keys=%s:", w->keys)))
+			wrong(w, "hist has it", text ? text : strerror(errno));
+		free(text);
+		error = append(trigger, pathf("!hist:keys=%s", w->keys));
+		if (error)
+			wrong(w, "remove", errno_name(error));
+		w->done++;
+	}
+	return NULL;
+}
+
+/* Reads all that an event shows, whole or not at all. */
+static void *read_all(void *arg)
+{
+	struct worker *w = arg;
+	static const char *const files[] = { "hist", "trigger", "hist_debug" };
+
+	while (!stop) {
+		for (unsigned int i = 0; i < 3; i++) {
+			const char *path = pathf("%s/events/%s/%s", tracing_dir(), w->event, files[i]);
+			char *text = slurp(path), *p;
+			unsigned int heads = 0, tails = 0;
+
+			if (!text) {
+				if (i < 2)
+					wrong(w, files[i], strerror(errno));
+				continue;
+			}
+			for (p = text; (p = strstr(p, "# event histogram\n")); p++)
+				heads++;
+			for (p = text; (p = strstr(p, "\nTotals:\n")); p++)
+				tails++;
+			if (i == 0 && heads != tails)
+				wrong(w, "a torn text", pathf("%u heads, %u tails", heads, tails));
+			free(text);
+		}
+		w->done++;
+		sched_yield();
+	}
+	return NULL;
+}
+
+static void storm(long ms)
+{
+	static struct worker workers[] = {
+		{ .event = EVENT, .keys = "pid" },
+		{ .event = EVENT, .keys = "common_pid" },
+		{ .event = "kprobes/rhist_l", .keys = "pid" },
+		{ .event = "sched/sched_waking", .keys = "comm" },
+		{ .event = "sched/sched_switch", .keys = "next_pid" },
+		{ .event = EVENT },
+		{ .event = "sched/sched_waking" },
+	};
+	const unsigned int n = sizeof(workers) / sizeof(*workers);
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	pthread_t raining[cpus];
+
+	for (long i = 0; i < cpus; i++)
+		pthread_create(&raining[i], NULL, rain, (void *)i);
+	for (unsigned int i = 0; i < n; i++)
+		pthread_create(&workers[i].thread, NULL, workers[i].keys ? add_and_remove : read_all, &workers[i]);
+	sleep_ms(ms);
+	stop = true;
+	for (unsigned int i = 0; i < n; i++)
+		pthread_join(workers[i].thread, NULL);
+	for (long i = 0; i < cpus; i++)
+		pthread_join(raining[i], NULL);
+	for (unsigned int i = 0; i < n; i++) {
+		struct worker *w = &workers[i];
+
+		ok(w->done && !w->wrong, "%s %s on %s: %lu times", w->keys ? "added and removed" : "read",
+		   w->keys ? w->keys : "all", w->event, w->done);
+		if (w->wrong)
+			note("%lu wrong, the first: %s", w->wrong, w->why);
+	}
+	stop = false;
+}
+
+/* The text of the trigger file of an event without triggers. */
+static bool idle(const char *event)
+{
+	char *text = slurp(pathf("%s/events/%s/trigger", tracing_dir(), event));
+	bool is = text && !strncmp(text, "# Available triggers:\n", 22);
+
+	free(text);
+	return is;
+}
+
+/* Truncation against addition: whoever comes last wins, nothing breaks. */
+static void *truncate_on(void *arg)
+{
+	struct worker *w = arg;
+	int error;
+
+	while (!stop) {
+		error = truncate_file(pathf("%s/events/" EVENT "/trigger", tracing_dir()));
+		if (error)
+			wrong(w, "truncate", errno_name(error));
+		w->done++;
+		sched_yield();
+	}
+	return NULL;
+}
+
+static void *add_on(void *arg)
+{
+	struct worker *w = arg;
+	int error;
+
+	while (!stop) {
+		error = append(pathf("%s/events/" EVENT "/trigger", tracing_dir()), "hist:keys=pid:size=128");
+		if (error && error != -EEXIST)
+			wrong(w, "add", errno_name(error));
+		w->done++;
+	}
+	return NULL;
+}
+
+static void truncation(long ms)
+{
+	static struct worker workers[4];
+	pthread_t raining;
+
+	pthread_create(&raining, NULL, rain, 0);
+	for (int i = 0; i < 4; i++)
+		pthread_create(&workers[i].thread, NULL, i < 2 ? truncate_on : add_on, &workers[i]);
+	sleep_ms(ms);
+	stop = true;
+	for (int i = 0; i < 4; i++)
+		pthread_join(workers[i].thread, NULL);
+	pthread_join(raining, NULL);
+	stop = false;
+	for (int i = 0; i < 4; i++) {
+		ok(workers[i].done && !workers[i].wrong, "%s %lu times", i < 2 ? "truncated" : "added", workers[i].done);
+		if (workers[i].wrong)
+			note("%s", workers[i].why);
+	}
+	truncate_file(pathf("%s/events/" EVENT "/trigger", tracing_dir()));
+	ok(idle(EVENT), "and nothing is left");
+}
+
+/* A trigger keeps its event. */
+static void event_in_use(void)
+{
+	const char *trigger = "events/kprobes/rhist_l/trigger";
+	char *text;
+
+	ok(!append(pathf("%s/%s", tracing_dir(), trigger), "hist:keys=pid"), "a trigger on a kprobe event");
+	ok(append(pathf("%s/kprobe_events", kernel_dir()), "-:rhist_l") == -EBUSY, "which cannot be deleted then: EBUSY");
+	syscall(SYS_getpgid, 7);
+	text = slurp(pathf("%s/events/kprobes/rhist_l/hist", tracing_dir()));
+	ok(text && strstr(text, "{ pid:          7 } hitcount:          1\n"), "and goes on counting");
+	free(text);
+	ok(!append(pathf("%s/%s", tracing_dir(), trigger), "!hist:keys=pid"), "the trigger is removed");
+	ok(!append(pathf("%s/kprobe_events", kernel_dir()), "-:rhist_l"), "and the event can be deleted");
+	ok(access(pathf("%s/events/kprobes/rhist_l", tracing_dir()), F_OK) && errno == ENOENT, "it is gone");
+
+	ok(!append(pathf("%s/synthetic_events", kernel_dir()), "rhist_l u64 a"), "a synthetic event");
+	ok(!append(pathf("%s/events/synthetic/rhist_l/trigger", tracing_dir()), "hist:keys=a"), "takes a trigger");
+	ok(append(pathf("%s/synthetic_events", kernel_dir()), "!rhist_l") == -EBUSY, "cannot be deleted then: EBUSY");
+	ok(!truncate_file(pathf("%s/events/synthetic/rhist_l/trigger", tracing_dir())), "the trigger goes by truncation");
+	ok(!append(pathf("%s/synthetic_events", kernel_dir()), "!rhist_l"), "and the event can be deleted");
+}
+
+/* Events of the same name come and go while their files are opened, read and written. */
+static void *make_and_delete(void *arg)
+{
+	struct worker *w = arg;
+	int error;
+
+	while (!stop) {
+		error = append(pathf("%s/kprobe_events", kernel_dir()), "p:rhist_m __x64_sys_getpgid pid=+112(%di):u64");
+		if (error && error != -EEXIST)
+			wrong(w, "make", errno_name(error));
+		do
+			error = append(pathf("%s/kprobe_events", kernel_dir()), "-:rhist_m");
+		while (error == -EBUSY && !stop);
+		if (error && error != -EBUSY)
+			wrong(w, "delete", errno_name(error));
+		w->done++;
+	}
+	return NULL;
+}
+
+static void *use(void *arg)
+{
+	struct worker *w = arg;
+	const char *dir = pathf("%s/events/kprobes/rhist_m", tracing_dir());
+	int error;
+
+	while (!stop) {
+		error = append(pathf("%s/trigger", dir), "hist:keys=pid:size=128");
+		if (error && error != -ENOENT && error != -ENODEV && error != -EEXIST)
+			wrong(w, "add", errno_name(error));
+		free(slurp(pathf("%s/hist", dir)));
+		free(slurp(pathf("%s/hist_debug", dir)));
+		error = append(pathf("%s/trigger", dir), "!hist:keys=pid");
+		if (error && error != -ENOENT && error != -ENODEV)
+			wrong(w, "remove", errno_name(error));
+		w->done++;
+		syscall(SYS_getpgid, 7);
+	}
+	return NULL;
+}
+
+static void coming_and_going(long ms)
+{
+	static struct worker maker, users[2];
+
+	pthread_create(&maker.thread, NULL, make_and_delete, &maker);
+	for (int i = 0; i < 2; i++)
+		pthread_create(&users[i].thread, NULL, use, &users[i]);
+	sleep_ms(ms);
+	stop = true;
+	pthread_join(maker.thread, NULL);
+	for (int i = 0; i < 2; i++)
+		pthread_join(users[i].thread, NULL);
+	stop = false;
+	ok(maker.done && !maker.wrong, "an event made and deleted %lu times", maker.done);
+	if (maker.wrong)
+		note("%s", maker.why);
+	for (int i = 0; i < 2; i++) {
+		ok(users[i].done && !users[i].wrong, "while it was used %lu times", users[i].done);
+		if (users[i].wrong)
+			note("%s", users[i].why);
+	}
+	append(pathf("%s/events/kprobes/rhist_m/trigger", tracing_dir()), "!hist:keys=pid");
+	append(pathf("%s/kprobe_events", kernel_dir()), "-:rhist_m");
+	ok(access(pathf("%s/events/kprobes/rhist_m", tracing_dir()), F_OK), "and it is gone in the end");
+}
+
+int main(void)
+{
+	long scale = long_run() ? 20 : 1;
+
+	append(pathf("%s/kprobe_events", kernel_dir()), "p:rhist_l __x64_sys_getpgid pid=+112(%di):u64");
+	for (unsigned int i = 0; i < sizeof(sources) / sizeof(*sources); i++)
+		truncate_file(pathf("%s/events/%s/trigger", tracing_dir(), sources[i]));
+	storm(8000 * scale);
+	for (unsigned int i = 0; i < sizeof(sources) / sizeof(*sources); i++)
+		ok(idle(sources[i]), "nothing is left on %s", sources[i]);
+	truncation(3000 * scale);
+	event_in_use();
+	coming_and_going(4000 * scale);
+	append(pathf("%s/kprobe_events", kernel_dir()), "-:rhist_l");
+	finish();
+}

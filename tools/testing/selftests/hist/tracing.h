@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Reading and writing the files of a tracing directory. Include <stdio.h> users define _GNU_SOURCE first. */
+#ifndef TRACING_H
+#define TRACING_H
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <sched.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/types.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tap.h"
+
+#define __maybe __attribute__((unused))
+
+/* The kernel's own directory: C's implementation. */
+__maybe static const char *kernel_dir(void)
+{
+	const char *dir = getenv("KERNEL");
+
+	return dir ? dir : "/sys/kernel/tracing";
+}
+
+/* The directory under test. */
+__maybe static const char *tracing_dir(void)
+{
+	const char *dir = getenv("TRACING");
+
+	return dir ? dir : "/sys/kernel/tracing/rhist";
+}
+
+/* The directory under test is the kernel's own. */
+__maybe static bool testing_c(void)
+{
+	return !strcmp(kernel_dir(), tracing_dir());
+}
+
+__maybe static bool long_run(void)
+{
+	const char *set = getenv("LONG");
+
+	return set && *set;
+}
+
+/* One of a few buffers, so that a call can hold several paths. */
+__attribute__((format(printf, 1, 2)))
+__maybe static const char *pathf(const char *format, ...)
+{
+	static __thread char buffers[8][PATH_MAX];
+	static __thread unsigned int next;
+	char *path = buffers[next++ % 8];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(path, PATH_MAX, format, args);
+	va_end(args);
+	return path;
+}
+
+/* "OK", "EINVAL"... for 0 or a positive or negative errno. */
+__maybe static const char *errno_name(int error)
+{
+	const char *name = error ? strerrorname_np(abs(error)) : "OK";
+
+	return name ? name : "?";
+}
+
+/* The whole text of a file, to be freed, with its length; NULL and errno if it cannot be read. */
+__maybe static char *slurp_len(const char *path, size_t *len)
+{
+	size_t used = 0, size = 1 << 16;
+	char *text = malloc(size);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t got = -1;
+
+	while (fd >= 0 && (got = read(fd, text + used, size - used - 1)) > 0) {
+		used += got;
+		if (size - used < 4096)
+			text = realloc(text, size *= 2);
+	}
+	if (got < 0) {
+		int error = errno;
+
+		if (fd >= 0)
+			close(fd);
+		free(text);
+		errno = error;
+		return NULL;
+	}
+	close(fd);
+	text[used] = 0;
+	if (len)
+		*len = used;
+	return text;
+}
+
+__maybe static char *slurp(const char *path)
+{
+	return slurp_len(path, NULL);
+}
+
+/* One open and one write; 0 or a negative errno, of the open as well. A short write is -EIO. */
+__maybe static int put_len(const char *path, int flags, const void *data, size_t len)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC | flags);
+	int error = 0;
+	ssize_t done;
+
+	if (fd < 0)
+		return -errno;
+	done = write(fd, data, len);
+	if (done < 0)
+		error = -errno;
+	else if ((size_t)done != len)
+		error = -EIO;
+	close(fd);
+	return error;
+}
+
+/* echo -n TEXT >> path */
+__maybe static int append(const char *path, const char *text)
+{
+	return put_len(path, O_APPEND, text, strlen(text));
+}
+
+/* : > path */
+__maybe static int truncate_file(const char *path)
+{
+	int fd = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC);
+
+	if (fd < 0)
+		return -errno;
+	close(fd);
+	return 0;
+}
+
+/* What a hist file says; of the first histogram in it. */
+struct totals {
+	unsigned long long hits, entries, dropped;	/* as printed under Totals */
+	unsigned long long lines, sum;			/* entries counted, hitcounts added */
+};
+
+__maybe static bool parse_totals(const char *text, struct totals *t)
+{
+	const char *p = text, *end = strstr(text, "\nTotals:\n");
+
+	memset(t, 0, sizeof(*t));
+	if (!end || sscanf(end, "\nTotals:\n Hits: %llu\n Entries: %llu\n Dropped: %llu\n", &t->hits,
+			   &t->entries, &t->dropped) != 3)
+		return false;
+	while ((p = strstr(p, " hitcount: ")) && p < end) {
+		p += strlen(" hitcount: ");
+		t->sum += strtoull(p, NULL, 10);
+		t->lines++;
+	}
+	return true;
+}
+
+__maybe static bool read_totals(const char *path, struct totals *t)
+{
+	char *text = slurp(path);
+	bool found = text && parse_totals(text, t);
+
+	free(text);
+	return found;
+}
+
+/* The last entry of an error_log. */
+struct log_entry {
+	unsigned int count;		/* entries in the log */
+	char location[160], text[256];
+	char *command;			/* NULL if there is none */
+	int caret;			/* column under the command, -1 if there is none */
+};
+
+__maybe static void read_log(const char *dir, struct log_entry *e)
+{
+	char *log = slurp(pathf("%s/error_log", dir)), *p, *last = NULL, *q;
+
+	memset(e, 0, sizeof(*e));
+	e->caret = -1;
+	if (!log)
+		return;
+	for (p = log; (p = strstr(p, ": error: ")); p++) {
+		/* the start of its line */
+		for (last = p; last > log && last[-1] != '\n'; last--)
+			;
+		e->count++;
+	}
+	if (!last) {
+		free(log);
+		return;
+	}
+	p = strstr(last, "] ");
+	q = p ? strstr(p, ": error: ") : NULL;
+	if (p && q) {
+		snprintf(e->location, sizeof(e->location), "%.*s", (int)(q - p - 2), p + 2);
+		q += strlen(": error: ");
+		snprintf(e->text, sizeof(e->text), "%.*s", (int)strcspn(q, "\n"), q);
+		if ((p = strstr(q, "\n  Command: "))) {
+			/* a command may hold newlines: the caret stands in the last line */
+			char *caret;
+
+			p += strlen("\n  Command: ");
+			caret = log + strlen(log);
+			while (caret > p && caret[-1] != '^')
+				caret--;
+			if (caret > p) {
+				char *line = caret - 1;
+
+				while (line > p && line[-1] == ' ')
+					line--;
+				e->caret = caret - 1 - line - 11;
+				e->command = strndup(p, line > p ? line - 1 - p : 0);
+			}
+		}
+	}
+	free(log);
+}
+
+__maybe static void free_log(struct log_entry *e)
+{
+	free(e->command);
+	e->command = NULL;
+}
+
+/* C prints the name of a CPU field twice in a trigger's line; what it means is printed once. */
+__maybe static void undouble(char *text)
+{
+	static const char *const doubled[] = { "common_cpucommon_cpu", "common_cpucpu", "common_cpuCPU" };
+
+	for (char *at = text; at && (at = strstr(at, "common_cpu")); at += strlen("common_cpu"))
+		for (unsigned int i = 0; i < 3; i++)
+			if (!strncmp(at, doubled[i], strlen(doubled[i]))) {
+				char *rest = at + strlen(doubled[i]);
+
+				memmove(at + strlen("common_cpu"), rest, strlen(rest) + 1);
+				break;
+			}
+}
+
+__maybe static void pin(int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	if (sched_setaffinity(0, sizeof(set), &set))
+		perror("sched_setaffinity");
+}
+
+__maybe static void sleep_ms(long ms)
+{
+	struct timespec t = { ms / 1000, ms % 1000 * 1000000 };
+
+	nanosleep(&t, NULL);
+}
+
+__maybe static double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec + t.tv_nsec / 1e9;
+}
+
+#endif

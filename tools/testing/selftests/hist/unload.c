@@ -1,0 +1,452 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The module leaves: never while a file of its is open, always when none is, whatever rains on it, and
+ * whoever still has a foot in its directories.
+ */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <pthread.h>
+#include <sys/inotify.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+
+#include "tracing.h"
+
+static volatile bool stop;
+static char ko[PATH_MAX];
+
+static int load(void)
+{
+	int fd = open(ko, O_RDONLY | O_CLOEXEC), error = 0;
+
+	if (fd < 0 || syscall(SYS_finit_module, fd, "", 0))
+		error = -errno;
+	if (fd >= 0)
+		close(fd);
+	return error;
+}
+
+/* As rmmod(8) does it. A module in use is EAGAIN. */
+static int unload(void)
+{
+	return syscall(SYS_delete_module, "rhist", O_NONBLOCK) ? -errno : 0;
+}
+
+static bool loaded(void)
+{
+	char *modules = slurp("/proc/modules");
+	bool is = modules && (!strncmp(modules, "rhist ", 6) || strstr(modules, "\nrhist "));
+
+	free(modules);
+	return is;
+}
+
+static const char *in_tree(const char *name)
+{
+	return pathf("%s/%s", tracing_dir(), name);
+}
+
+/* --- files that are open */
+
+static void refused(const char *name, int flags)
+{
+	int fd = open(in_tree(name), flags | O_CLOEXEC | O_NONBLOCK), error;
+
+	if (fd < 0) {
+		ok(false, "%s can be opened: %s", name, errno_name(errno));
+		return;
+	}
+	error = unload();
+	ok(error == -EAGAIN && loaded(), "in use while %s is open%s", name, (flags & O_ACCMODE) ? " for writing" : "");
+	if (error != -EAGAIN)
+		note("%s", errno_name(error));
+	close(fd);
+	if (!error && load())
+		die("loading it again");
+}
+
+static void open_files(void)
+{
+	static const struct { const char *name; int flags; } files[] = {
+		{ "events/sched/sched_switch/trigger", O_RDONLY },
+		{ "events/sched/sched_switch/trigger", O_WRONLY | O_APPEND },
+		{ "events/sched/sched_switch/hist", O_RDONLY },
+		{ "events/sched/sched_switch/hist_debug", O_RDONLY },
+		{ "error_log", O_RDONLY },
+		{ ".", O_RDONLY | O_DIRECTORY },
+		{ "events", O_RDONLY | O_DIRECTORY },
+		{ "events/sched", O_RDONLY | O_DIRECTORY },
+		{ "events/sched/sched_switch", O_RDONLY | O_DIRECTORY },
+		{ "per_cpu/cpu0", O_RDONLY | O_DIRECTORY },
+		{ "README", O_RDONLY },
+		{ "trace", O_RDONLY },
+		{ "trace_pipe", O_RDONLY },
+		{ "trace_marker", O_WRONLY },
+		{ "set_event", O_RDONLY },
+		{ "options/overwrite", O_RDONLY },
+		{ "per_cpu/cpu0/trace_pipe_raw", O_RDONLY },
+		{ "events/sched/sched_switch/enable", O_RDONLY },
+		{ "events/sched/sched_switch/format", O_RDONLY },
+	};
+	void *map;
+	int fd;
+
+	for (unsigned int i = 0; i < sizeof(files) / sizeof(*files); i++)
+		refused(files[i].name, files[i].flags);
+	/* a mapping outlives its descriptor */
+	fd = open(in_tree("per_cpu/cpu0/trace_pipe_raw"), O_RDONLY | O_NONBLOCK);
+	map = mmap(NULL, getpagesize(), PROT_READ, MAP_SHARED, fd, 0);
+	close(fd);
+	if (map == MAP_FAILED) {
+		skip("it cannot be mapped", "in use while a ring buffer is mapped");
+	} else {
+		ok(unload() == -EAGAIN && loaded(), "in use while a ring buffer is mapped");
+		munmap(map, getpagesize());
+	}
+}
+
+/* --- going under load */
+
+static const char *const triggers[][2] = {
+	{ "syscalls/sys_enter_getpgid", "hist:keys=pid" },
+	{ "syscalls/sys_enter_getpgid", "hist:keys=common_cpu:size=128" },
+	{ "raw_syscalls/sys_enter", "hist:keys=id" },
+	{ "sched/sched_switch", "hist:keys=next_pid" },
+	{ "sched/sched_waking", "hist:keys=comm" },
+	{ "irq/softirq_entry", "hist:keys=vec" },
+	{ "timer/hrtimer_expire_entry", "hist:keys=function" },
+	{ "kprobes/rhist_u", "hist:keys=pid" },
+	{ "synthetic/rhist_u", "hist:keys=a" },
+};
+
+/* What somebody may keep of the tree without having it open. */
+static const char *const kept[] = {
+	".", "events", "events/sched", "events/sched/sched_switch", "events/kprobes/rhist_u", "per_cpu/cpu0",
+	"events/sched/sched_switch/trigger", "events/sched/sched_switch/hist", "events/sched/sched_switch/hist_debug",
+	"events/sched/sched_switch/enable", "error_log", "README", "trace",
+};
+#define KEPT (sizeof(kept) / sizeof(*kept))
+
+static void *rain(void *cpu)
+{
+	struct timespec t = { 0, 1000 };
+
+	pin((long)cpu);
+	for (unsigned long i = 0; !stop; i++) {
+		syscall(SYS_getpgid, i % 500);
+		if (i % 64 == 0)
+			nanosleep(&t, NULL);
+	}
+	return NULL;
+}
+
+/* Walks, lists, reads and writes all the time; whether the tree is there or not. */
+static void *visit(void *unused)
+{
+	unsigned int seed = 1;
+
+	(void)unused;
+	while (!stop) {
+		DIR *dir = opendir(in_tree(kept[rand_r(&seed) % 6]));
+		struct stat st;
+
+		while (dir && readdir(dir))
+			;
+		if (dir)
+			closedir(dir);
+		stat(in_tree("events/irq/softirq_entry/hist"), &st);
+		free(slurp(in_tree("events/sched/sched_waking/hist")));
+		append(in_tree("events/task/task_newtask/trigger"), "hist:keys=pid:size=128");
+		append(in_tree("events/task/task_newtask/trigger"), "!hist:keys=pid");
+		append(in_tree("events/task/task_newtask/trigger"), "hist:keys=nosuch");
+		sleep_ms(5);
+	}
+	return NULL;
+}
+
+/* An error that says: no longer there. The inode of a dead directory has no right left: EACCES. */
+static bool gone(int error)
+{
+	return error == EACCES || error == ENOENT || error == EIO || error == ENODEV || error == ESTALE || error == ENXIO || error == ENOTDIR;
+}
+
+struct child {
+	pid_t pid;
+	int go, said;
+};
+
+/* A shell, so to speak, that stands in a directory of the tree; it looks around when told to. */
+static struct child stand_in(const char *name)
+{
+	int go[2], said[2];
+	struct child child;
+
+	if (pipe2(go, O_CLOEXEC) || pipe2(said, O_CLOEXEC))
+		abort();
+	child.pid = fork();
+	if (!child.pid) {
+		char c, answer[128] = "";
+		int fd;
+
+		/* nothing else of what the visitor has open just now, nor the other ends of the pipes */
+		if (dup2(go[0], 100) < 0 || dup2(said[1], 101) < 0)
+			_exit(1);
+		close_range(3, 99, 0);
+		close_range(102, ~0U, 0);
+		go[0] = 100;
+		said[1] = 101;
+		if (chdir(in_tree(name)))
+			snprintf(answer, sizeof(answer), "chdir: %s", errno_name(errno));
+		if (write(said[1], "x", 1) != 1 || read(go[0], &c, 1) != 1)
+			_exit(1);
+		fd = open(".", O_RDONLY | O_DIRECTORY);
+		if (!*answer && (fd >= 0 || !gone(errno)))
+			snprintf(answer, sizeof(answer), "open .: %s", errno_name(fd < 0 ? errno : 0));
+		fd = open("trigger", O_RDONLY);
+		if (!*answer && (fd >= 0 || !gone(errno)))
+			snprintf(answer, sizeof(answer), "open trigger: %s", errno_name(fd < 0 ? errno : 0));
+		fd = open("sched_switch/hist", O_RDONLY);
+		if (!*answer && (fd >= 0 || !gone(errno)))
+			snprintf(answer, sizeof(answer), "open hist: %s", errno_name(fd < 0 ? errno : 0));
+		mkdir("x", 0700);
+		rmdir("trigger");
+		unlink("trigger");
+		if (write(said[1], answer, strlen(answer) + 1) < 0)
+			_exit(1);
+		_exit(0);
+	}
+	close(go[0]);
+	close(said[1]);
+	child.go = go[1];
+	child.said = said[0];
+	/* it stands there */
+	if (read(child.said, &(char){ 0 }, 1) != 1)
+		note("a child died");
+	return child;
+}
+
+/* What the child found wrong; empty if nothing. */
+static const char *look(struct child *child, char answer[128])
+{
+	answer[0] = 0;
+	if (write(child->go, "g", 1) != 1 || read(child->said, answer, 127) <= 0)
+		strcpy(answer, "a child died");
+	close(child->go);
+	close(child->said);
+	waitpid(child->pid, NULL, 0);
+	return answer;
+}
+
+static unsigned int failures;
+
+static void wrong(int round, const char *what, const char *detail)
+{
+	if (failures++ < 20)
+		note("round %d: %s: %s", round, what, detail);
+}
+
+static void attach(int round)
+{
+	for (unsigned int i = 0; i < sizeof(triggers) / sizeof(*triggers); i++) {
+		int error = append(pathf("%s/events/%s/trigger", tracing_dir(), triggers[i][0]), triggers[i][1]);
+
+		if (error)
+			wrong(round, triggers[i][0], errno_name(error));
+	}
+}
+
+/* The tree works: a number of events is counted. */
+static void counts(int round)
+{
+	struct totals t;
+	int error = append(in_tree("events/syscalls/sys_enter_getsid/trigger"), "hist:keys=pid");
+
+	if (error) {
+		wrong(round, "a trigger after loading", errno_name(error));
+		return;
+	}
+	for (int i = 0; i < 5; i++)
+		syscall(SYS_getsid, 0);
+	if (!read_totals(in_tree("events/syscalls/sys_enter_getsid/hist"), &t) || t.hits != 5 || t.sum != 5)
+		wrong(round, "counting after loading", pathf("%llu hits", t.hits));
+	/* and stays attached when the module goes */
+}
+
+/* The descriptors that are kept must not lead anywhere. */
+static void probe_kept(int round, int *fds, const char *when)
+{
+	for (unsigned int i = 0; i < KEPT; i++) {
+		static const char *const below[] = { ".", "events", "trigger", "hist", "sched/sched_switch/hist", "stats" };
+		char buffer[64];
+		int fd = open(pathf("/proc/self/fd/%d", fds[i]), O_RDONLY | O_NONBLOCK);
+
+		if (fd >= 0 || !gone(errno))
+			wrong(round, pathf("%s: opening what was %s", when, kept[i]), errno_name(fd < 0 ? errno : 0));
+		if (fd >= 0) {
+			if (read(fd, buffer, sizeof(buffer)) > 0)
+				wrong(round, "and reading it", kept[i]);
+			close(fd);
+		}
+		for (unsigned int j = 0; j < sizeof(below) / sizeof(*below); j++) {
+			fd = openat(fds[i], below[j], O_RDONLY | O_NONBLOCK);
+			if (fd >= 0 || !gone(errno))
+				wrong(round, pathf("%s: opening %s below what was %s", when, below[j], kept[i]),
+				      errno_name(fd < 0 ? errno : 0));
+			if (fd >= 0)
+				close(fd);
+		}
+	}
+}
+
+static void one_round(int round)
+{
+	static const char *const stands[] = { ".", "events", "events/sched", "events/sched/sched_switch" };
+	struct child children[4];
+	int fds[KEPT], inotify = inotify_init1(IN_NONBLOCK | IN_CLOEXEC), watches[KEPT], error;
+	char bound[] = "/tmp/rhist-bound-XXXXXX", answer[128], buffer[4096];
+	double until;
+	bool mounted;
+	int looked = 0;
+
+	attach(round);
+	for (int i = 0; i < 4; i++)
+		children[i] = stand_in(stands[i]);
+	for (unsigned int i = 0; i < KEPT; i++) {
+		fds[i] = open(in_tree(kept[i]), O_PATH | O_CLOEXEC);
+		if (fds[i] < 0)
+			wrong(round, kept[i], errno_name(errno));
+		watches[i] = inotify_add_watch(inotify, in_tree(kept[i]), IN_ALL_EVENTS);
+		if (watches[i] < 0)
+			wrong(round, "inotify_add_watch", errno_name(errno));
+	}
+	/* A mount of a directory of the tree somewhere else is a foot in the door as well. */
+	mounted = round % 2 && mkdtemp(bound) && !mount(in_tree("events"), bound, NULL, MS_BIND, NULL);
+
+	/* Visitors hold files open now and then. */
+	until = now() + 60;
+	while ((error = unload()) == -EAGAIN && now() < until)
+		sleep_ms(1);
+	if (error) {
+		wrong(round, "unloading", errno_name(error));
+		goto out;
+	}
+	if (!access(tracing_dir(), F_OK) || errno != ENOENT)
+		wrong(round, "the tree is gone", "it is not");
+	if (!access(pathf("%s/instances/rhist", kernel_dir()), F_OK))
+		wrong(round, "the instance is gone", "it is not");
+	/* Nothing is held any more: the events can be deleted and made again. */
+	error = append(pathf("%s/kprobe_events", kernel_dir()), "-:rhist_u");
+	if (error)
+		wrong(round, "deleting the kprobe event", errno_name(error));
+	append(pathf("%s/kprobe_events", kernel_dir()), "p:rhist_u __x64_sys_getpgid pid=+112(%di):u64");
+	error = append(pathf("%s/synthetic_events", kernel_dir()), "!rhist_u");
+	if (error)
+		wrong(round, "deleting the synthetic event", errno_name(error));
+	append(pathf("%s/synthetic_events", kernel_dir()), "rhist_u u64 a");
+
+	probe_kept(round, fds, "unloaded");
+	if (mounted && access(pathf("%s/sched/sched_switch/trigger", bound), F_OK) == 0)
+		wrong(round, "the bind mount", "still leads to a trigger");
+	for (; looked < 2; looked++)
+		if (*look(&children[looked], answer))
+			wrong(round, pathf("standing in %s", stands[looked]), answer);
+	error = load();
+	if (error) {
+		wrong(round, "loading", errno_name(error));
+		printf("# dmesg tells why\n");
+		goto out;
+	}
+	counts(round);
+	/* What was kept of the old tree must not lead into the new one. */
+	probe_kept(round, fds, "loaded again");
+out:
+	for (; looked < 4; looked++)
+		if (*look(&children[looked], answer))
+			wrong(round, pathf("standing in %s", stands[looked]), answer);
+	while (read(inotify, buffer, sizeof(buffer)) > 0)
+		;
+	if (round % 3)
+		for (unsigned int i = 0; i < KEPT; i++)
+			inotify_rm_watch(inotify, watches[i]);
+	close(inotify);
+	if (mounted && umount2(bound, 0))
+		wrong(round, "umount", errno_name(errno));
+	rmdir(bound);
+	for (unsigned int i = 0; i < KEPT; i++)
+		close(fds[i]);
+}
+
+static void under_load(int rounds)
+{
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	pthread_t raining[cpus], visitor;
+	char *text;
+	double from = now();
+
+	append(pathf("%s/kprobe_events", kernel_dir()), "p:rhist_u __x64_sys_getpgid pid=+112(%di):u64");
+	append(pathf("%s/synthetic_events", kernel_dir()), "rhist_u u64 a");
+	for (long i = 0; i < cpus; i++)
+		pthread_create(&raining[i], NULL, rain, (void *)i);
+	pthread_create(&visitor, NULL, visit, NULL);
+	for (int round = 1; round <= rounds && failures < 20; round++) {
+		one_round(round);
+		if (round % 20 == 0)
+			note("%d rounds, %.0f s", round, now() - from);
+	}
+	stop = true;
+	pthread_join(visitor, NULL);
+	for (long i = 0; i < cpus; i++)
+		pthread_join(raining[i], NULL);
+	ok(!failures, "unloaded and loaded %d times under load", rounds);
+
+	if (!loaded())
+		ok(!load(), "loaded in the end");
+	ok(!unload(), "not in use when nothing is open");
+	text = slurp("/proc/vmallocinfo");
+	ok(text && !strstr(text, "[rhist]"), "no memory of the module's is left in vmalloc");
+	free(text);
+	append(pathf("%s/kprobe_events", kernel_dir()), "-:rhist_u");
+	append(pathf("%s/synthetic_events", kernel_dir()), "!rhist_u");
+	ok(access(pathf("%s/events/kprobes/rhist_u", kernel_dir()), F_OK), "no event of the test is left");
+
+	/* Only kernels that look for leaks have this. */
+	mount("debugfs", "/sys/kernel/debug", "debugfs", 0, NULL);
+	if (access("/sys/kernel/debug/kmemleak", W_OK)) {
+		skip("this kernel does not look for leaks", "no leak");
+	} else {
+		/* what is fresh is not judged yet: two scans with a pause between them */
+		put_len("/sys/kernel/debug/kmemleak", 0, "scan", 4);
+		sleep_ms(6000);
+		put_len("/sys/kernel/debug/kmemleak", 0, "scan", 4);
+		text = slurp("/sys/kernel/debug/kmemleak");
+		ok(text && !strstr(text, "rhist"), "no leak");
+		if (text && strstr(text, "rhist"))
+			note("%.3000s", text);
+		free(text);
+	}
+	ok(!load(), "and it can be loaded again");
+}
+
+int main(void)
+{
+	const char *path = getenv("RHIST_KO");
+
+	if (testing_c()) {
+		skip("C cannot be unloaded", "unloading");
+		finish();
+	}
+	if (!path || !realpath(path, ko) || access(ko, R_OK)) {
+		skip("RHIST_KO is no file", "unloading");
+		finish();
+	}
+	if (!loaded() && load())
+		die("%s can be loaded", ko);
+	open_files();
+	ok(!unload() && !loaded(), "not in use when nothing is open");
+	ok(access(tracing_dir(), F_OK) && errno == ENOENT, "its tree is gone");
+	ok(unload() == -ENOENT, "it cannot go twice");
+	ok(!load() && loaded() && !access(in_tree("events/sched/sched_switch/hist"), F_OK), "and it comes again");
+	ok(load() == -EEXIST, "not twice");
+	under_load(long_run() ? 200 : 5);
+	finish();
+}
