@@ -4,6 +4,7 @@
 #include <linux/fcntl.h>
 #include <linux/file.h>
 #include <linux/fs.h>
+#include <linux/kallsyms.h>
 #include <linux/mount.h>
 #include <linux/namei.h>
 #include <linux/random.h>
@@ -23,3 +24,4 @@
 static const int RHIST_RING_BUFFER_ALL_CPUS = RING_BUFFER_ALL_CPUS;
 static const unsigned int RHIST_FMODE_WRITE = (__force unsigned int)FMODE_WRITE;
 static const unsigned int RHIST_FMODE_READ = (__force unsigned int)FMODE_READ;
+static const size_t RHIST_SYMBOL_LEN = KSYM_SYMBOL_LEN;

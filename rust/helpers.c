@@ -75,6 +75,12 @@ size_t rhist_hash_pointer(char *buf, size_t size, const void *pointer)
 	return scnprintf(buf, size, "%p", pointer);
 }
 
+/* Task context. */
+size_t rhist_symbol(char *buf, size_t size, const void *address, bool offset)
+{
+	return scnprintf(buf, size, offset ? "%pS" : "%ps", address);
+}
+
 /*
  * While an event of an instance is enabled, the names of tasks are recorded if
  * the instance has that option, by probes in the scheduler. Nobody looks at

@@ -31,6 +31,7 @@ int rhist_event_reg(struct trace_event_call *call, struct trace_event_file *file
 void rhist_tracepoint_synchronize_unregister(void);
 int rhist_locked_down(void);
 size_t rhist_hash_pointer(char *buf, size_t size, const void *pointer);
+size_t rhist_symbol(char *buf, size_t size, const void *address, bool offset);
 void rhist_record_no_names(struct trace_array *tr);
 
 /* tracefs.c */

@@ -4,26 +4,41 @@
 
 use super::bindings;
 
-/// The kernel's hashed form of a pointer (`%p`).
-pub(crate) struct PointerText {
-    text: [u8; 24],
+/// What the kernel printed into `N` bytes.
+pub(crate) struct Printed<const N: usize> {
+    text: [u8; N],
     len: usize,
 }
 
-impl PointerText {
+impl<const N: usize> Printed<N> {
     pub(crate) fn as_bytes(&self) -> &[u8] {
         self.text.get(..self.len).unwrap_or_default()
     }
 }
 
-/// Hashes a pointer for users to see.
-pub(crate) fn hash_pointer<T>(pointer: *const T) -> PointerText {
+/// Hashes a pointer for users to see (`%p`).
+pub(crate) fn hash_pointer<T>(pointer: *const T) -> Printed<24> {
     let mut text = [0; 24];
     // SAFETY: `text` is valid for its length; the pointer is only hashed.
     let len = unsafe {
         bindings::rhist_hash_pointer(text.as_mut_ptr().cast(), text.len(), pointer.cast())
     };
-    PointerText { text, len }
+    Printed { text, len }
+}
+
+/// The name of what is at `address` (`%ps`), and where in it that is if `offset` is true (`%pS`).
+pub(crate) fn symbol(address: u64, offset: bool) -> Printed<{ bindings::RHIST_SYMBOL_LEN }> {
+    let mut text = [0; bindings::RHIST_SYMBOL_LEN];
+    // SAFETY: `text` is valid for its length; the address is only looked up.
+    let len = unsafe {
+        bindings::rhist_symbol(
+            text.as_mut_ptr().cast(),
+            text.len(),
+            address as usize as *const _,
+            offset,
+        )
+    };
+    Printed { text, len }
 }
 
 /// The local trace clock in nanoseconds, as the kernel's own `error_log` has it.

@@ -359,12 +359,12 @@ fn is_misplaced(modifier: Option<ModifierKind>, stack: bool, place: Place) -> bo
 /// What `modifier` is called if it is not there yet.
 fn unsupported(modifier: ModifierKind) -> Option<Unsupported> {
     match modifier {
-        ModifierKind::Sym => Some(Unsupported::Sym),
-        ModifierKind::SymOffset => Some(Unsupported::SymOffset),
         ModifierKind::Execname => Some(Unsupported::Execname),
         ModifierKind::Syscall => Some(Unsupported::Syscall),
         ModifierKind::Stacktrace => Some(Unsupported::Stacktrace),
         ModifierKind::Hex
+        | ModifierKind::Sym
+        | ModifierKind::SymOffset
         | ModifierKind::Log2
         | ModifierKind::Buckets(_)
         | ModifierKind::Usecs

@@ -30,6 +30,7 @@ pub use event::FilterType;
 use field::HistField;
 pub use hit::Hit;
 use program::Program;
+pub use render::Names;
 pub use render::View;
 pub use text::Text;
 

@@ -20,11 +20,20 @@ use super::Text;
 use crate::map::Elt;
 use crate::trigger::ModifierKind;
 
+/// What only the kernel knows.
+pub trait Names {
+    /// Appends the name of what is at `address` (`%ps`), followed by where in it that is if
+    /// `offset` is true (`%pS`). Fails with `ENOMEM`.
+    fn symbol(&self, out: &mut Text, address: u64, offset: bool) -> Result;
+}
+
 /// A histogram as it is attached to an event.
 #[derive(Clone, Copy)]
 pub struct View<'a> {
     /// The histogram.
     pub hist: &'a Histogram,
+    /// Who knows names.
+    pub names: &'a dyn Names,
     /// The whole token `name=…` of its trigger.
     pub name: Option<&'a [u8]>,
     /// The text of its trigger's filter, without `if`.
@@ -37,7 +46,7 @@ pub struct View<'a> {
 pub fn hist_file<'a>(out: &mut Text, views: impl Iterator<Item = View<'a>>) -> Result {
     for (n, view) in views.enumerate() {
         title(out, &view, n)?;
-        Snapshot::take(view.hist)?.show(out)?;
+        Snapshot::take(view.hist)?.show(out, view.names)?;
     }
     Ok(())
 }
@@ -235,11 +244,11 @@ impl<'a> Snapshot<'a> {
         }
     }
 
-    fn show(&self, out: &mut Text) -> Result {
+    fn show(&self, out: &mut Text, names: &dyn Names) -> Result {
         let plan = &self.hist.plan;
         let wholes = self.wholes()?;
         for &entry in &self.order {
-            show_key(out, plan, self.key(entry))?;
+            show_key(out, plan, self.key(entry), names)?;
             show_vals(out, plan, self.sums(entry), &wholes)?;
             out.bytes(b"\n")?;
         }
@@ -294,7 +303,7 @@ fn number(bytes: &[u8]) -> u64 {
 }
 
 /// Appends an entry's key: `{ name: content, … }`.
-fn show_key(out: &mut Text, plan: &Plan, key: &[u8]) -> Result {
+fn show_key(out: &mut Text, plan: &Plan, key: &[u8], names: &dyn Names) -> Result {
     out.bytes(b"{ ")?;
     let keys = plan.keys().iter().zip(plan.program.parts());
     listed(out, b", ", keys, |out, (field, part)| {
@@ -303,6 +312,14 @@ fn show_key(out: &mut Text, plan: &Plan, key: &[u8]) -> Result {
         let number = number(content);
         match field.modifier {
             Some(ModifierKind::Hex) => out.format(format_args!(": {number:x}")),
+            Some(ModifierKind::Sym) => {
+                out.format(format_args!(": [{number:x}] "))?;
+                out.padded(45, |out| names.symbol(out, number, false))
+            }
+            Some(ModifierKind::SymOffset) => {
+                out.format(format_args!(": [{number:x}] "))?;
+                out.padded(55, |out| names.symbol(out, number, true))
+            }
             Some(ModifierKind::Log2) => out.format(format_args!(": ~ 2^{number:<2}")),
             Some(ModifierKind::Buckets(width)) => {
                 let last = number.wrapping_add(width as u64 - 1);
@@ -310,7 +327,7 @@ fn show_key(out: &mut Text, plan: &Plan, key: &[u8]) -> Result {
             }
             _ if field.function.is_string() => {
                 out.bytes(b": ")?;
-                out.padded(until_nul(content), 50)
+                out.padded(50, |out| out.bytes(until_nul(content)))
             }
             _ => out.format(format_args!(": {number:>10}")),
         }
@@ -348,7 +365,7 @@ fn show_vals(out: &mut Text, plan: &Plan, sums: &[u64], wholes: &[Whole]) -> Res
                 match hundredths(sum, whole.max) {
                     Some(part) => {
                         let bar = min(part as usize * BAR.len() / 10000, BAR.len());
-                        out.padded(&BAR[..bar], BAR.len())?;
+                        out.padded(BAR.len(), |out| out.bytes(&BAR[..bar]))?;
                     }
                     None => out.format(format_args!("{:>20}", "[ERROR]"))?,
                 }

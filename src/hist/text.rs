@@ -25,12 +25,12 @@ impl Text {
         Ok(self.0.extend_from_slice(bytes, GFP_KERNEL)?)
     }
 
-    /// Appends `bytes`, then blanks up to `width` bytes: `%-*s`. Fails with `ENOMEM`.
-    pub fn padded(&mut self, bytes: &[u8], width: usize) -> Result {
-        self.bytes(bytes)?;
-        Ok(self
-            .0
-            .extend_with(width.saturating_sub(bytes.len()), b' ', GFP_KERNEL)?)
+    /// Appends what `show` appends, then blanks up to `width` bytes: `%-*s`. Fails with `ENOMEM`.
+    pub fn padded(&mut self, width: usize, show: impl FnOnce(&mut Self) -> Result) -> Result {
+        let start = self.0.len();
+        show(self)?;
+        let blanks = width.saturating_sub(self.0.len() - start);
+        Ok(self.0.extend_with(blanks, b' ', GFP_KERNEL)?)
     }
 
     /// Appends what `format_args!` made of numbers and other things whose formatting does not

@@ -14,6 +14,7 @@ use crate::ftrace::tracefs::OverlayFile;
 use crate::hist::debug;
 use crate::hist::render;
 use crate::hist::Histogram;
+use crate::hist::Names;
 use crate::hist::Text;
 use crate::hist::View;
 use crate::hook::registry::Registry;
@@ -86,9 +87,19 @@ fn find(name: EventName<'_>) -> Result<Option<Event>> {
     }
 }
 
+/// The names that the running kernel knows.
+struct KernelNames;
+
+impl Names for KernelNames {
+    fn symbol(&self, out: &mut Text, address: u64, offset: bool) -> Result {
+        out.bytes(text::symbol(address, offset).as_bytes())
+    }
+}
+
 fn view(hist: &Histogram) -> View<'_> {
     View {
         hist,
+        names: &KernelNames,
         name: None,
         filter: None,
         paused: false,

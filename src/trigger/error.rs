@@ -184,8 +184,6 @@ unsupported! {
     Actions = "actions ('onmatch', 'onmax', 'onchange')",
     Stacktrace = "stack traces",
     Timestamp = "'common_timestamp'",
-    Sym = "modifier '.sym'",
-    SymOffset = "modifier '.sym-offset'",
     Execname = "modifier '.execname'",
     Syscall = "modifier '.syscall'",
 }

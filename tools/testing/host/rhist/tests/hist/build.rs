@@ -222,8 +222,6 @@ fn not_supported_yet() {
             Timestamp,
             "common_timestamp.usecs",
         ),
-        ("keys=u8.sym", Sym, "sym"),
-        ("keys=u8.sym-offset", SymOffset, "sym-offset"),
         ("keys=common_pid.execname", Execname, "execname"),
         ("keys=u8.syscall", Syscall, "syscall"),
         (
@@ -237,7 +235,7 @@ fn not_supported_yet() {
         ("keys=u8:clear", Clear, "clear"),
         ("keys=u8 if u8 > 1", Filter, "if u8 > 1"),
         // The first of several, in the order in which things are looked at.
-        ("keys=u8.sym:clear:vals=dyn if u8", Values, "dyn if u8"),
+        ("keys=u8.syscall:clear:vals=dyn if u8", Values, "dyn if u8"),
         // A sort key may be one of the things that are refused.
         ("keys=u8+u16:sort=u8+u16", Expressions, "u8+u16:sort=u8+u16"),
     ] {

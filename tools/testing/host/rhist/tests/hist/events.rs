@@ -8,6 +8,7 @@ use rhist::hist::EventField;
 use rhist::hist::FilterType;
 use rhist::hist::Histogram;
 use rhist::hist::Hit;
+use rhist::hist::Names;
 use rhist::hist::Text;
 use rhist::hist::View;
 use rhist::hook::record::Comm;
@@ -164,10 +165,24 @@ pub(crate) fn waking(comm: &[u8], pid: i32) -> Bytes {
         .put(32, &3i32.to_ne_bytes())
 }
 
+/// A kernel with a function each 4096 bytes.
+pub(crate) struct Functions;
+
+impl Names for Functions {
+    fn symbol(&self, out: &mut Text, address: u64, offset: bool) -> kernel::error::Result {
+        out.format(format_args!("function_{}", address >> 12))?;
+        if offset {
+            out.format(format_args!("+{:#x}/0x1000", address & 0xfff))?;
+        }
+        Ok(())
+    }
+}
+
 /// Shows `hist` as an active trigger without name and filter.
 pub(crate) fn view(hist: &Histogram) -> View<'_> {
     View {
         hist,
+        names: &Functions,
         name: None,
         filter: None,
         paused: false,

@@ -202,6 +202,7 @@ fn lines_are_commands() {
         "keys=7,pid.hex,prio.log2:vals=pid,hitcount,prio.hex:sort=prio.descending,pid:size=4096",
         "keys=pid.buckets=5:vals=prio.percent,pid.graph:nohitcount",
         "keys=pid.hex:sort=pid.descending",
+        "keys=pid.sym,prio.sym-offset:sort=prio",
     ] {
         let added = hist(&sched_waking(), params);
         let line = line(&added);
@@ -277,6 +278,19 @@ fn hex() {
         shown("keys=comm.hex", &[1]),
         [format!("{{ comm: {number:x} }} hitcount:          1")]
     );
+}
+
+#[test]
+fn symbols() {
+    assert_eq!(
+        shown("keys=pid.sym,prio.sym-offset", &[0x5001]),
+        [format!(
+            "{{ pid: [5001] {:<45}, prio: [78] {:<55} }} hitcount:          1",
+            "function_5", "function_0+0x78/0x1000"
+        )]
+    );
+    let hist = hist(&sched_waking(), "keys=pid.sym-offset");
+    assert!(line(&hist).starts_with("hist:keys=pid.sym-offset:vals="));
 }
 
 #[test]
