@@ -196,21 +196,8 @@ impl Builder<'_> {
 
     /// What C looks at once the histogram is made. (It ignores a clock that nothing is timed with.)
     fn rest(&mut self) {
-        let trigger = self.trigger;
-        let words = [
-            (
-                Unsupported::Filter,
-                trigger.filter.map(|filter| filter.clause),
-            ),
-            (Unsupported::Name, trigger.name),
-            (Unsupported::Pause, trigger.pause),
-            (Unsupported::Cont, trigger.cont),
-            (Unsupported::Clear, trigger.clear),
-        ];
-        for (what, word) in words {
-            if let Some(word) = word {
-                self.refuse(what, word);
-            }
+        if let Some(filter) = self.trigger.filter {
+            self.refuse(Unsupported::Filter, filter.clause);
         }
     }
 
@@ -359,12 +346,12 @@ fn is_misplaced(modifier: Option<ModifierKind>, stack: bool, place: Place) -> bo
 /// What `modifier` is called if it is not there yet.
 fn unsupported(modifier: ModifierKind) -> Option<Unsupported> {
     match modifier {
-        ModifierKind::Execname => Some(Unsupported::Execname),
         ModifierKind::Syscall => Some(Unsupported::Syscall),
         ModifierKind::Stacktrace => Some(Unsupported::Stacktrace),
         ModifierKind::Hex
         | ModifierKind::Sym
         | ModifierKind::SymOffset
+        | ModifierKind::Execname
         | ModifierKind::Log2
         | ModifierKind::Buckets(_)
         | ModifierKind::Usecs

@@ -51,6 +51,9 @@ impl Histogram {
         let Some(entry) = self.map.insert(hit.cpu, key) else {
             return;
         };
+        if let (Some(comms), Some(pid)) = (&self.comms, self.plan.program.pid) {
+            comms.note(entry.index(), pid.read(hit), hit.comm);
+        }
         entry.add(hit.cpu, 0, 1);
         for (sum, value) in (1..).zip(&self.plan.program.values) {
             entry.add(hit.cpu, sum, value.read(hit));

@@ -7,6 +7,7 @@
 //! from, and the program compiled from them, which is all that a hit looks at.
 
 mod build;
+mod comms;
 pub mod debug;
 pub mod event;
 pub mod field;
@@ -18,12 +19,14 @@ pub mod sort;
 pub mod text;
 
 use kernel::prelude::*;
+use kernel::sync::Arc;
 
 use crate::map::Map;
 use crate::map::Shape;
 use crate::trigger;
 use crate::trigger::Trigger;
 
+use comms::Comms;
 pub use event::EventDesc;
 pub use event::EventField;
 pub use event::FilterType;
@@ -92,8 +95,10 @@ impl Plan {
 
 /// A histogram of an event.
 pub struct Histogram {
-    plan: Plan,
+    plan: Arc<Plan>,
     map: Map,
+    /// The names of the entries' tasks, if they are shown.
+    comms: Option<Comms>,
 }
 
 impl Histogram {
@@ -109,11 +114,12 @@ impl Histogram {
         seed: u64,
         cpus: usize,
     ) -> Result<Self, trigger::Error> {
-        Ok(Self::from_plan(Plan::new(event, trigger)?, seed, cpus)?)
+        let plan = Arc::new(Plan::new(event, trigger)?, GFP_KERNEL)?;
+        Ok(Self::from_plan(plan, seed, cpus)?)
     }
 
     /// Makes an empty histogram with `plan`. May sleep. Fails with `ENOMEM`.
-    pub fn from_plan(plan: Plan, seed: u64, cpus: usize) -> Result<Self> {
+    pub fn from_plan(plan: Arc<Plan>, seed: u64, cpus: usize) -> Result<Self> {
         let map = Map::new(Shape {
             bits: plan.bits,
             key_size: plan.program.key_size,
@@ -121,12 +127,21 @@ impl Histogram {
             cpus,
             seed,
         })?;
-        Ok(Self { plan, map })
+        let comms = match plan.program.pid {
+            Some(_) => Some(Comms::new(map.elements())?),
+            None => None,
+        };
+        Ok(Self { plan, map, comms })
     }
 
     /// What its trigger asks for.
     pub fn plan(&self) -> &Plan {
         &self.plan
+    }
+
+    /// The same, for another histogram of the same trigger.
+    pub fn shared_plan(&self) -> Arc<Plan> {
+        self.plan.clone()
     }
 
     /// As [`Plan::matches`].

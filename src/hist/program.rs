@@ -14,6 +14,7 @@ use super::field::Width;
 use super::hit::Hit;
 use super::text::until_nul;
 use crate::hook::record::COMM_LEN;
+use crate::trigger::ModifierKind;
 
 /// A number to be had from a hit.
 #[derive(Clone, Copy)]
@@ -133,6 +134,8 @@ pub(super) struct Program {
     pub(super) number: Option<Value>,
     /// What the sums grow by; the hitcount's, which grow by 1, is not among them.
     pub(super) values: KVec<Value>,
+    /// The process id, if the name of its task is to be noted.
+    pub(super) pid: Option<Value>,
 }
 
 impl Program {
@@ -149,8 +152,14 @@ impl Program {
         }
         let mut parts = KVec::with_capacity(keys.len(), GFP_KERNEL)?;
         let mut at = 0;
+        let mut pid = None;
         for field in keys {
             let content = content(field);
+            if let (Content::Number(number), Some(ModifierKind::Execname)) =
+                (content, field.modifier)
+            {
+                pid = Some(number);
+            }
             let len = match content {
                 Content::Number(_) => size_of::<u64>(),
                 Content::Comm => COMM_LEN,
@@ -171,6 +180,7 @@ impl Program {
             key_size: at,
             number,
             values,
+            pid,
         })
     }
 

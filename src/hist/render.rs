@@ -17,6 +17,7 @@ use super::Histogram;
 use super::Plan;
 use super::SortKey;
 use super::Text;
+use crate::hook::record::COMM_LEN;
 use crate::map::Elt;
 use crate::trigger::ModifierKind;
 
@@ -51,6 +52,11 @@ pub fn hist_file<'a>(out: &mut Text, views: impl Iterator<Item = View<'a>>) -> R
     Ok(())
 }
 
+/// The `trigger` file of an event without triggers: the commands of the kernel, in its order. Those
+/// that are not there yet are refused with a text of their own.
+const IDLE: &[u8] = b"# Available triggers:\n\
+    # traceon traceoff snapshot stacktrace enable_event disable_event enable_hist disable_hist hist\n";
+
 /// Appends the `trigger` file of an event with the histograms `views`. Fails with `ENOMEM`.
 pub fn trigger_file<'a>(out: &mut Text, views: impl Iterator<Item = View<'a>>) -> Result {
     let mut any = false;
@@ -59,7 +65,7 @@ pub fn trigger_file<'a>(out: &mut Text, views: impl Iterator<Item = View<'a>>) -
         trigger_line(out, &view)?;
     }
     if !any {
-        out.bytes(b"# Available triggers:\n# hist\n")?;
+        out.bytes(IDLE)?;
     }
     Ok(())
 }
@@ -189,6 +195,13 @@ impl<'a> Snapshot<'a> {
         self.entries[entry as usize].key()
     }
 
+    /// The name of the entry's task, if it is noted.
+    fn comm(&self, entry: u32) -> [u8; COMM_LEN] {
+        let index = self.entries[entry as usize].index();
+        let comms = self.hist.comms.as_ref();
+        comms.map_or([0; COMM_LEN], |comms| comms.get(index))
+    }
+
     fn sums(&self, entry: u32) -> &[u64] {
         let n_vals = self.hist.plan.n_vals;
         &self.sums[entry as usize * n_vals..][..n_vals]
@@ -248,7 +261,8 @@ impl<'a> Snapshot<'a> {
         let plan = &self.hist.plan;
         let wholes = self.wholes()?;
         for &entry in &self.order {
-            show_key(out, plan, self.key(entry), names)?;
+            let comm = self.comm(entry);
+            show_key(out, plan, self.key(entry), &comm, names)?;
             show_vals(out, plan, self.sums(entry), &wholes)?;
             out.bytes(b"\n")?;
         }
@@ -303,7 +317,7 @@ fn number(bytes: &[u8]) -> u64 {
 }
 
 /// Appends an entry's key: `{ name: content, … }`.
-fn show_key(out: &mut Text, plan: &Plan, key: &[u8], names: &dyn Names) -> Result {
+fn show_key(out: &mut Text, plan: &Plan, key: &[u8], comm: &[u8], names: &dyn Names) -> Result {
     out.bytes(b"{ ")?;
     let keys = plan.keys().iter().zip(plan.program.parts());
     listed(out, b", ", keys, |out, (field, part)| {
@@ -312,6 +326,11 @@ fn show_key(out: &mut Text, plan: &Plan, key: &[u8], names: &dyn Names) -> Resul
         let number = number(content);
         match field.modifier {
             Some(ModifierKind::Hex) => out.format(format_args!(": {number:x}")),
+            Some(ModifierKind::Execname) => {
+                out.bytes(b": ")?;
+                out.padded(16, |out| out.bytes(until_nul(comm)))?;
+                out.format(format_args!("[{number:>10}]"))
+            }
             Some(ModifierKind::Sym) => {
                 out.format(format_args!(": [{number:x}] "))?;
                 out.padded(45, |out| names.symbol(out, number, false))

@@ -148,5 +148,6 @@ unsafe extern "C" fn hit(
     let sinks = unsafe { &(*kernel::container_of!(data, Callback, trigger)).sinks };
     // SAFETY: The record is ours alone until it is given back.
     let record = unsafe { Record::from_raw(record.cast(), bindings::rhist_record_len(event)) };
-    sinks.hit(record);
+    // SAFETY: As this function's documentation says.
+    unsafe { sinks.hit(record) };
 }

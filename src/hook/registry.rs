@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The events that have histograms.
+//! The events that have triggers.
 //!
 //! # Locks
 //!
@@ -8,11 +8,12 @@
 //! one of the module: inside it event_mutex is taken and grace periods are waited for. Nothing
 //! that the kernel calls with event_mutex held takes it.
 
-use super::Histograms;
+use super::trigger::HistData;
+use super::trigger::HistTrigger;
 use super::Hook;
+use super::Triggers;
 use crate::ftrace::event::Event;
 use crate::ftrace::instance::Instance;
-use crate::hist::Histogram;
 use kernel::prelude::*;
 use kernel::sync::lock::mutex::MutexGuard;
 use kernel::sync::Arc;
@@ -58,44 +59,46 @@ impl Hooks<'_> {
         self.hooks.iter().position(|hook| hook.is_of(event))
     }
 
-    /// The histograms of an event, in the order in which they were added.
-    pub(crate) fn histograms(&self, event: &Event) -> &[Arc<Histogram>] {
+    /// The triggers of an event, in the order in which they were added; `None` if it has none.
+    pub(crate) fn triggers(&self, event: &Event) -> Option<Arc<Triggers>> {
         self.position(event)
-            .map_or(&[], |index| self.hooks[index].histograms())
+            .map(|index| self.hooks[index].triggers())
     }
 
-    /// The same, to be used without the lock.
-    pub(crate) fn copy(&self, event: &Event) -> Result<Histograms> {
-        let mut copy = Histograms::new();
-        for histogram in self.histograms(event) {
-            copy.push(histogram.clone(), GFP_KERNEL)?;
-        }
-        Ok(copy)
+    /// What the triggers with this name share, on whatever event they are.
+    pub(crate) fn named(&self, name: &[u8]) -> Option<Arc<HistData>> {
+        self.hooks.iter().find_map(|hook| {
+            let triggers = hook.triggers();
+            let named = triggers
+                .iter()
+                .find(|trigger| trigger.data.name() == Some(name));
+            named.map(|trigger| trigger.data.clone())
+        })
     }
 
-    /// Adds a histogram to an event.
-    pub(crate) fn add(&mut self, event: Event, histogram: Histogram) -> Result {
+    /// Adds a trigger to an event.
+    pub(crate) fn add(&mut self, event: Event, trigger: HistTrigger) -> Result {
         if let Some(index) = self.position(&event) {
-            return self.hooks[index].add(histogram);
+            return self.hooks[index].add(trigger);
         }
         self.hooks.reserve(1, GFP_KERNEL)?;
-        let hook = Hook::new(self.instance, event, histogram)?;
+        let hook = Hook::new(self.instance, event, trigger)?;
         self.hooks.push_within_capacity(hook).map_err(|_| ENOMEM)
     }
 
-    /// Removes the histogram at `index` of those of an event.
+    /// Removes the trigger at `index` of those of an event.
     pub(crate) fn remove(&mut self, event: &Event, index: usize) -> Result {
         let Some(hook) = self.position(event) else {
             return Err(EINVAL);
         };
-        match self.hooks[hook].histograms().len() {
+        match self.hooks[hook].triggers().len() {
             0 | 1 => self.remove_all(event),
             _ => self.hooks[hook].remove(index)?,
         }
         Ok(())
     }
 
-    /// Removes all histograms of an event. Cannot fail.
+    /// Removes all triggers of an event. Cannot fail.
     pub(crate) fn remove_all(&mut self, event: &Event) {
         if let Some(hook) = self.position(event).and_then(|i| self.hooks.remove(i).ok()) {
             drop(hook);

@@ -18,9 +18,10 @@ use crate::hist::Names;
 use crate::hist::Text;
 use crate::hist::View;
 use crate::hook::registry::Registry;
-use crate::hook::Histograms;
+use crate::hook::trigger::HistTrigger;
 use crate::trigger::error_log::ErrorLog;
 use kernel::prelude::*;
+use kernel::sync::Arc;
 use kernel::sync::Mutex;
 use kernel::uaccess::UserSliceReader;
 
@@ -40,15 +41,37 @@ impl Tree {
         })
     }
 
-    /// The histograms of an event.
+    /// The triggers of an event, with their histograms as they are now.
     ///
     /// # Errors
     ///
     /// `ENODEV` if the event is gone, `ENOMEM`.
-    fn histograms(&self, name: EventName<'_>) -> Result<Histograms> {
-        match find(name)? {
-            Some(event) => self.registry.lock().copy(&event),
-            None => Ok(Histograms::new()),
+    fn triggers(&self, name: EventName<'_>) -> Result<KVec<Shown>> {
+        let mut shown = KVec::new();
+        let triggers = find(name)?.and_then(|event| self.registry.lock().triggers(&event));
+        for trigger in triggers.iter().flat_map(|triggers| triggers.iter()) {
+            let trigger = trigger.clone();
+            let histogram = trigger.data.histogram();
+            shown.push(Shown { trigger, histogram }, GFP_KERNEL)?;
+        }
+        Ok(shown)
+    }
+}
+
+/// A trigger and its histogram, to be shown without any lock.
+struct Shown {
+    trigger: Arc<HistTrigger>,
+    histogram: Arc<Histogram>,
+}
+
+impl Shown {
+    fn view(&self) -> View<'_> {
+        View {
+            hist: &self.histogram,
+            names: &KernelNames,
+            name: self.trigger.data.name(),
+            filter: None,
+            paused: self.trigger.paused(),
         }
     }
 }
@@ -93,16 +116,6 @@ struct KernelNames;
 impl Names for KernelNames {
     fn symbol(&self, out: &mut Text, address: u64, offset: bool) -> Result {
         out.bytes(text::symbol(address, offset).as_bytes())
-    }
-}
-
-fn view(hist: &Histogram) -> View<'_> {
-    View {
-        hist,
-        names: &KernelNames,
-        name: None,
-        filter: None,
-        paused: false,
     }
 }
 
@@ -158,23 +171,23 @@ impl Overlay for Tree {
         match File::new(file, event)? {
             File::ErrorLog => self.error_log.lock().render(out.as_mut())?,
             File::Trigger(name) => {
-                let histograms = self.histograms(name)?;
-                render::trigger_file(&mut out, histograms.iter().map(|hist| view(hist)))?;
+                let triggers = self.triggers(name)?;
+                render::trigger_file(&mut out, triggers.iter().map(Shown::view))?;
             }
             File::Hist(name) => {
-                let histograms = self.histograms(name)?;
-                render::hist_file(&mut out, histograms.iter().map(|hist| view(hist)))?;
+                let triggers = self.triggers(name)?;
+                render::hist_file(&mut out, triggers.iter().map(Shown::view))?;
             }
             File::HistDebug(name) => {
-                let histograms = self.histograms(name)?;
+                let triggers = self.triggers(name)?;
                 let mut pointers = KVec::new();
-                for hist in &histograms {
-                    pointers.push(text::hash_pointer(&**hist), GFP_KERNEL)?;
+                for shown in &triggers {
+                    pointers.push(text::hash_pointer(&*shown.trigger.data), GFP_KERNEL)?;
                 }
-                let views = histograms.iter().zip(&pointers);
+                let views = triggers.iter().zip(&pointers);
                 debug::hist_debug_file(
                     &mut out,
-                    views.map(|(hist, pointer)| (view(hist), pointer.as_bytes())),
+                    views.map(|(shown, pointer)| (shown.view(), pointer.as_bytes())),
                 )?;
             }
         }

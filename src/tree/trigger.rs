@@ -15,6 +15,8 @@ use crate::hist::EventField;
 use crate::hist::FilterType;
 use crate::hist::Histogram;
 use crate::hist::Plan;
+use crate::hook::trigger::HistData;
+use crate::hook::trigger::HistTrigger;
 use crate::trigger::Command;
 use crate::trigger::Error;
 use crate::trigger::ErrorText;
@@ -22,6 +24,7 @@ use crate::trigger::Trigger;
 use crate::trigger::Unsupported;
 use kernel::page::PAGE_SIZE;
 use kernel::prelude::*;
+use kernel::sync::Arc;
 use kernel::uaccess::UserSliceReader;
 
 impl Tree {
@@ -56,22 +59,53 @@ impl Tree {
             0,
         ))?;
         let plan = Plan::new(&describe(name, &event)?, &trigger)?;
+        let name = trigger.name.map(|span| trigger.bytes(span));
 
         let mut hooks = self.registry.lock();
-        let same = hooks
-            .histograms(&event)
-            .iter()
-            .position(|histogram| histogram.plan().matches(&plan));
-        match (command.remove, same) {
+        let named = name.and_then(|name| hooks.named(name));
+        let triggers = hooks.triggers(&event);
+        let same = triggers.as_ref().and_then(|triggers| {
+            let mut triggers = triggers.iter();
+            triggers.position(|trigger| trigger.is_meant(&plan, named.as_ref()))
+        });
+        if command.remove {
             // As in C, there is no harm in removing what is not there.
-            (true, None) => Ok(()),
-            (true, Some(index)) => Ok(hooks.remove(&event, index)?),
-            (false, Some(_)) => Err(Error::new(ErrorText::TriggerEexist, 0)),
-            (false, None) => {
-                let histogram = Histogram::from_plan(plan, text::random(), cpu::count())?;
-                Ok(hooks.add(event, histogram)?)
+            return match same {
+                Some(index) => Ok(hooks.remove(&event, index)?),
+                None => Ok(()),
+            };
+        }
+        if let (Some(span), Some(named)) = (trigger.name, &named) {
+            if !named.histogram().plan().matches(&plan) {
+                return Err(trigger.error(ErrorText::NamedMismatch, span));
             }
         }
+        // The first trigger of a name is not compared with those that have none.
+        let same = same.filter(|_| name.is_none() || named.is_some());
+        let same = same.and_then(|index| triggers.as_ref()?.get(index));
+        match same {
+            Some(same) if trigger.pause.is_some() => same.pause(true),
+            Some(same) if trigger.cont.is_some() => same.pause(false),
+            Some(same) if trigger.clear.is_some() => {
+                same.data.clear(text::random(), cpu::count())?
+            }
+            Some(_) => return Err(Error::new(ErrorText::TriggerEexist, 0)),
+            None if trigger.cont.is_some() || trigger.clear.is_some() => {
+                return Err(Error::new(ErrorText::TriggerEnoentClear, 0));
+            }
+            None => {
+                let data = match named {
+                    Some(data) => data,
+                    None => {
+                        let plan = Arc::new(plan, GFP_KERNEL)?;
+                        let histogram = Histogram::from_plan(plan, text::random(), cpu::count())?;
+                        HistData::new(histogram, name.map(copy).transpose()?)?
+                    }
+                };
+                hooks.add(event, HistTrigger::new(data, trigger.pause.is_some()))?;
+            }
+        }
+        Ok(())
     }
 
     /// Puts an error in the log, if it is one that has a text, and gives what `write(2)` returns.
@@ -105,6 +139,12 @@ impl Tree {
         }
         error.errno
     }
+}
+
+fn copy(bytes: &[u8]) -> Result<KVec<u8>> {
+    let mut copy = KVec::new();
+    copy.extend_from_slice(bytes, GFP_KERNEL)?;
+    Ok(copy)
 }
 
 /// An event as a histogram sees it.

@@ -2,4 +2,7 @@
 
 //! Synchronisation.
 
+pub mod arc;
 pub mod atomic;
+
+pub use arc::Arc;

@@ -229,10 +229,6 @@ fn not_supported_yet() {
             Actions,
             "onmatch",
         ),
-        ("keys=u8:name=foo", Name, "name=foo"),
-        ("keys=u8:pause", Pause, "pause"),
-        ("keys=u8:cont", Cont, "cont"),
-        ("keys=u8:clear", Clear, "clear"),
         ("keys=u8 if u8 > 1", Filter, "if u8 > 1"),
         // The first of several, in the order in which things are looked at.
         ("keys=u8.syscall:clear:vals=dyn if u8", Values, "dyn if u8"),

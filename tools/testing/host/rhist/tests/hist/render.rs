@@ -108,7 +108,8 @@ fn trigger_file() {
     let event = sched_waking();
     assert_eq!(
         text(|out| render::trigger_file(out, [].into_iter())),
-        "# Available triggers:\n# hist\n"
+        "# Available triggers:\n# traceon traceoff snapshot stacktrace enable_event disable_event \
+         enable_hist disable_hist hist\n"
     );
     let (a, b) = (hist(&event, "keys=pid"), hist(&event, "keys=prio"));
     assert_eq!(

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The names of the tasks that the entries of a histogram belong to (`.execname`).
+
+use kernel::prelude::*;
+use kernel::sync::atomic::Acquire;
+use kernel::sync::atomic::Atomic;
+use kernel::sync::atomic::Relaxed;
+use kernel::sync::atomic::Release;
+
+use super::text::until_nul;
+use crate::hook::record::Comm;
+use crate::hook::record::COMM_LEN;
+
+/// What the task with process id 0 is called.
+const IDLE: &[u8; COMM_LEN] = b"<idle>\0\0\0\0\0\0\0\0\0\0";
+
+/// The name that each entry's task had when the entry was made.
+///
+/// The process id is part of the key, so an entry is counted for by one task alone. It is on one
+/// CPU at a time, and what interrupts it there writes the same name.
+pub(super) struct Comms {
+    /// Two words for each element of the map. The last byte of a name is a NUL: here it says that
+    /// there is a name.
+    words: KVVec<[Atomic<u64>; 2]>,
+}
+
+impl Comms {
+    /// No names yet, room for those of `elements`. Fails with `ENOMEM`.
+    pub(super) fn new(elements: usize) -> Result<Self> {
+        let mut words = KVVec::with_capacity(elements, GFP_KERNEL)?;
+        for _ in 0..elements {
+            words.push([Atomic::new(0), Atomic::new(0)], GFP_KERNEL)?;
+        }
+        Ok(Self { words })
+    }
+
+    /// Notes the name of the task with process id `pid`, which runs, for element `index`, unless it
+    /// has one. Any context.
+    #[inline]
+    pub(super) fn note(&self, index: usize, pid: u64, comm: Comm<'_>) {
+        let Some([first, last]) = self.words.get(index) else {
+            return;
+        };
+        if last.load(Relaxed) != 0 {
+            return;
+        }
+        let read;
+        let name = if pid == 0 {
+            IDLE
+        } else {
+            read = comm.read();
+            &read
+        };
+        // What follows the NUL is not part of the name.
+        let mut bytes = [0; COMM_LEN];
+        for (to, from) in bytes.iter_mut().zip(until_nul(name)) {
+            *to = *from;
+        }
+        bytes[COMM_LEN - 1] = 1;
+        let both = u128::from_le_bytes(bytes);
+        first.store(both as u64, Relaxed);
+        last.store((both >> 64) as u64, Release);
+    }
+
+    /// The name noted for element `index`; an empty one if there is none.
+    pub(super) fn get(&self, index: usize) -> [u8; COMM_LEN] {
+        let Some([first, last]) = self.words.get(index) else {
+            return [0; COMM_LEN];
+        };
+        let high = last.load(Acquire);
+        let both = u128::from(first.load(Relaxed)) | u128::from(high) << 64;
+        let mut name = both.to_le_bytes();
+        name[COMM_LEN - 1] = 0;
+        name
+    }
+}

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A value that hits read and that tasks replace.
+
+use crate::ftrace::cpu;
+use kernel::sync::atomic::Acquire;
+use kernel::sync::atomic::Atomic;
+use kernel::sync::atomic::Full;
+use kernel::sync::rcu;
+use kernel::sync::Arc;
+use kernel::sync::ArcBorrow;
+
+/// An [`Arc`] that can be replaced while others use what is in it.
+pub(crate) struct Published<T: Send + Sync> {
+    /// From [`Arc::into_raw`]; the reference is given back a grace period after it was replaced.
+    value: Atomic<*mut T>,
+}
+
+impl<T: Send + Sync> Published<T> {
+    pub(crate) fn new(value: Arc<T>) -> Self {
+        Self {
+            value: Atomic::new(Arc::into_raw(value).cast_mut()),
+        }
+    }
+
+    /// The value, for a hit. Any context.
+    ///
+    /// # Safety
+    ///
+    /// Preemption must be off for as long as the result is used.
+    #[inline]
+    pub(super) unsafe fn read(&self) -> &T {
+        // SAFETY: A replaced value is kept for a grace period, which does not end before
+        // preemption is on again.
+        unsafe { &*self.value.load(Acquire) }
+    }
+
+    /// The value, to keep. Task context.
+    pub(crate) fn get(&self) -> Arc<T> {
+        let _guard = rcu::read_lock();
+        // SAFETY: Within the read-side critical section a replaced value keeps its reference, so
+        // there is one to be shared.
+        unsafe { ArcBorrow::from_raw(self.value.load(Acquire)) }.into()
+    }
+
+    /// Replaces the value, and waits until no hit uses the old one. Task context.
+    pub(crate) fn replace(&self, value: Arc<T>) {
+        let old = self.value.xchg(Arc::into_raw(value).cast_mut(), Full);
+        cpu::synchronize_hits();
+        // SAFETY: It came from `Arc::into_raw`, and this is the end of that reference.
+        drop(unsafe { Arc::from_raw(old) });
+    }
+}
+
+impl<T: Send + Sync> Drop for Published<T> {
+    fn drop(&mut self) {
+        // SAFETY: As in `replace`; nobody else has it any more.
+        drop(unsafe { Arc::from_raw(self.value.load(Acquire)) });
+    }
+}

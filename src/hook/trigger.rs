@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A hist trigger as it is attached to an event.
+
+use super::published::Published;
+use crate::hist::Histogram;
+use crate::hist::Hit;
+use crate::hist::Plan;
+use kernel::prelude::*;
+use kernel::sync::atomic::Atomic;
+use kernel::sync::atomic::Relaxed;
+use kernel::sync::Arc;
+
+/// What the triggers of one name share, and a trigger without a name has for itself: the
+/// histogram (`hist_trigger_data`).
+pub(crate) struct HistData {
+    histogram: Published<Histogram>,
+    /// The text `name=…`, if it has one.
+    name: Option<KVec<u8>>,
+}
+
+impl HistData {
+    pub(crate) fn new(histogram: Histogram, name: Option<KVec<u8>>) -> Result<Arc<Self>> {
+        let histogram = Published::new(Arc::new(histogram, GFP_KERNEL)?);
+        Ok(Arc::new(Self { histogram, name }, GFP_KERNEL)?)
+    }
+
+    /// The histogram as it is now. It goes on counting unless it is cleared.
+    pub(crate) fn histogram(&self) -> Arc<Histogram> {
+        self.histogram.get()
+    }
+
+    pub(crate) fn name(&self) -> Option<&[u8]> {
+        self.name.as_deref()
+    }
+
+    /// Begins anew for all triggers that share it. Who reads the histogram meanwhile has the old
+    /// one, whole. Fails with `ENOMEM`, and is then as it was.
+    pub(crate) fn clear(&self, seed: u64, cpus: usize) -> Result {
+        let empty = Histogram::from_plan(self.histogram().shared_plan(), seed, cpus)?;
+        self.histogram.replace(Arc::new(empty, GFP_KERNEL)?);
+        Ok(())
+    }
+}
+
+/// A trigger of an event (`event_trigger_data`).
+pub(crate) struct HistTrigger {
+    pub(crate) data: Arc<HistData>,
+    paused: Atomic<bool>,
+}
+
+impl HistTrigger {
+    pub(crate) fn new(data: Arc<HistData>, paused: bool) -> Self {
+        Self {
+            data,
+            paused: Atomic::new(paused),
+        }
+    }
+
+    /// Counts a hit, unless it is paused. Any context; preemption must be off.
+    ///
+    /// # Safety
+    ///
+    /// Preemption must be off.
+    #[inline]
+    pub(super) unsafe fn hit(&self, hit: &Hit<'_>) {
+        if self.paused.load(Relaxed) {
+            return;
+        }
+        // SAFETY: By the contract.
+        unsafe { self.data.histogram.read() }.hit(hit);
+    }
+
+    pub(crate) fn paused(&self) -> bool {
+        self.paused.load(Relaxed)
+    }
+
+    /// Pauses it or lets it go on. A hit that is running may still be counted.
+    pub(crate) fn pause(&self, paused: bool) {
+        self.paused.store(paused, Relaxed);
+    }
+
+    /// Is this the trigger that a command with `plan` means? `named` is the data of the name in
+    /// the command, if there is such a name: then only triggers that share it are meant, and
+    /// otherwise only those without a name (`hist_trigger_match()`).
+    pub(crate) fn is_meant(&self, plan: &Plan, named: Option<&Arc<HistData>>) -> bool {
+        let who = match named {
+            Some(named) => Arc::ptr_eq(&self.data, named),
+            None => self.data.name().is_none(),
+        };
+        who && self.data.histogram().plan().matches(plan)
+    }
+}
