@@ -112,7 +112,7 @@ static const struct text {
 	T(EITHER, "hist:keys=pid:cont"), T(EITHER, "hist:keys=pid:continue"), T(EITHER, "hist:keys=pid:clear"),
 	T(SAME, "hist:keys=nosuch:pause"), T(SAME, "hist:keys=nosuch:name=x"), T(SAME, "hist:keys=nosuch:clock=x"),
 	T(EITHER, "hist:keys=pid:clock=nosuch:x=common_timestamp"),
-	T(LATER, "hist:keys=pid:pause"), T(LATER, "hist:keys=pid:name=rhist_e"), T(LATER, "hist:keys=pid:clock=mono"),
+
 	/* actions */
 	T(SAME, "hist:keys=pid:onmatch("), T(SAME, "hist:keys=pid:onmatch(x"), T(SAME, "hist:keys=pid:onmatch(x).trace(y,z)"),
 	T(SAME, "hist:keys=pid:onmatch(x.y).trace(y,pid)"), T(SAME, "hist:keys=pid:onmax(x"), T(EITHER, "hist:keys=pid:onmax(x).save(pid)"),

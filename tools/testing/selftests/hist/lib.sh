@@ -100,10 +100,8 @@ finish()
 	exit 0
 }
 
-# The commands that a trigger file lists: all of C's, or those that rhist has.
-commands=hist
-[ "$TRACING" != "$KERNEL" ] ||
-	commands="traceon traceoff snapshot stacktrace enable_event disable_event enable_hist disable_hist hist"
+# The commands that a trigger file lists.
+commands="traceon traceoff snapshot stacktrace enable_event disable_event enable_hist disable_hist hist"
 
 # have_debug: the directory under test offers hist_debug
 have_debug() { [ -e "$TRACING/events/sched/sched_switch/hist_debug" ]; }

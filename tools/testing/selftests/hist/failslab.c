@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * No memory: each allocation of an operation fails once, the first, the second, and so on until it
+ * succeeds. What fails says ENOMEM and leaves everything as it was. Needs a kernel with failslab.
+ */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <sys/mount.h>
+
+#include "tracing.h"
+
+#define MOST 20000	/* allocations of one operation; more means that it never succeeds */
+
+static int nth = -1;
+
+/* The n-th allocation of this thread from now on fails; 0: none. */
+static void fail(int n)
+{
+	char text[16];
+	int len = snprintf(text, sizeof(text), "%d", n);
+
+	if (pwrite(nth, text, len, 0) != len)
+		die("fail-nth: %s", strerror(errno));
+}
+
+/* Whether the allocation came and failed. */
+static bool failed(void)
+{
+	char text[16] = "";
+	bool has = pread(nth, text, sizeof(text) - 1, 0) > 0 && atoi(text) == 0;
+
+	fail(0);
+	return has;
+}
+
+static void set(const char *file, const char *text)
+{
+	put_len(pathf("/sys/kernel/debug/%s", file), 0, text, strlen(text));
+}
+
+static bool prepare(void)
+{
+	static const char *const kinds[] = { "failslab", "fail_page_alloc" };
+
+	mount("debugfs", "/sys/kernel/debug", "debugfs", 0, NULL);
+	nth = open("/proc/thread-self/fail-nth", O_RDWR | O_CLOEXEC);
+	if (nth < 0 || access("/sys/kernel/debug/failslab", F_OK))
+		return false;
+	for (int i = 0; i < 2; i++) {
+		/* allocations that may wait are the ones that count here */
+		set(pathf("%s/ignore-gfp-wait", kinds[i]), "N");
+		set(pathf("%s/ignore-gfp-highmem", kinds[i]), "N");
+		set(pathf("%s/min-order", kinds[i]), "0");
+		set(pathf("%s/verbose", kinds[i]), "0");
+	}
+	return true;
+}
+
+struct target {
+	const char *event, *text, *second;
+};
+
+static const struct target targets[] = {
+	{ "syscalls/sys_enter_getpgid", "hist:keys=pid:size=128", "hist:keys=common_comm:size=128" },
+	{ "syscalls/sys_enter_getpgid", "hist:keys=pid:size=65536", NULL },
+	{ "kprobes/rhist_n", "hist:keys=pid:size=128", "hist:keys=common_cpu:size=128" },
+	{ "sched/sched_waking", "hist:keys=comm:size=128", NULL },
+	{ "synthetic/rhist_n", "hist:keys=a:size=128", NULL },
+};
+
+static char *text_of(const char *event, const char *file)
+{
+	return slurp(pathf("%s/events/%s/%s", tracing_dir(), event, file));
+}
+
+static bool same_text(const char *event, const char *file, const char *before)
+{
+	char *now = text_of(event, file);
+	bool same = now && before && !strcmp(now, before);
+
+	free(now);
+	return same;
+}
+
+static int write_fd(int fd, const char *text)
+{
+	return write(fd, text, strlen(text)) < 0 ? -errno : 0;
+}
+
+/* Creation: what the trigger file says before must be what it says after each failure. */
+static void create(const struct target *t, const char *text)
+{
+	char *before = text_of(t->event, "trigger");
+	int fd = open(pathf("%s/events/%s/trigger", tracing_dir(), t->event), O_WRONLY | O_APPEND | O_CLOEXEC);
+	int n, error = 0, failures = 0, others = 0, left = 0, lucky = 0;
+	char undo[256];
+	bool fired = true;
+
+	snprintf(undo, sizeof(undo), "!%s", text);
+	for (n = 1; n < MOST && fired; n++) {
+		fail(n);
+		error = write_fd(fd, text);
+		fired = failed();
+		if (!fired)
+			break;
+		if (!error) {
+			/* that one could be done without */
+			lucky++;
+			if (write_fd(fd, undo))
+				left++;
+		} else if (error == -ENOMEM) {
+			failures++;
+		} else if (!others++) {
+			note("allocation %d: %s", n, errno_name(error));
+		}
+		if (!same_text(t->event, "trigger", before) && !left++)
+			note("allocation %d: the trigger file has changed", n);
+	}
+	ok(failures > 3 && !others && !left && n < MOST, "%s on %s: each of %d allocations failed, %d of them with ENOMEM", text,
+	   t->event, n - 1, failures);
+	note("%d were not needed", lucky);
+	ok(!fired && !error, "%s on %s: made when none fails", text, t->event);
+	ok(!same_text(t->event, "trigger", before), "%s on %s: and listed", text, t->event);
+	close(fd);
+	free(before);
+}
+
+/* Removal may fail for want of memory; then the trigger is still there, else it is gone. */
+static void destroy(const struct target *t, const char *text)
+{
+	int fd = open(pathf("%s/events/%s/trigger", tracing_dir(), t->event), O_WRONLY | O_APPEND | O_CLOEXEC);
+	int n, error = 0, wrong = 0;
+	char undo[256];
+	bool fired = true;
+
+	snprintf(undo, sizeof(undo), "!%s", text);
+	for (n = 1; n < MOST && fired; n++) {
+		char *before = text_of(t->event, "trigger");
+
+		fail(n);
+		error = write_fd(fd, undo);
+		fired = failed();
+		if (error && (error != -ENOMEM || !same_text(t->event, "trigger", before)) && !wrong++)
+			note("allocation %d: %s", n, errno_name(error));
+		if (!error && same_text(t->event, "trigger", before) && !wrong++)
+			note("allocation %d: success, and nothing has changed", n);
+		free(before);
+		if (!error) {
+			if (!fired)
+				break;
+			/* once more, until no allocation is left to fail */
+			if (write_fd(fd, text) && !wrong++)
+				note("it cannot be made again");
+		}
+	}
+	ok(!wrong && n < MOST && !error, "%s on %s: removed, whichever of %d allocations failed", text, t->event, n - 1);
+	close(fd);
+}
+
+/* A text that is wrong: the error has to be EINVAL, or ENOMEM; the log keeps its form. */
+static void refuse(void)
+{
+	int fd = open(pathf("%s/events/syscalls/sys_enter_getpgid/trigger", tracing_dir()), O_WRONLY | O_APPEND | O_CLOEXEC);
+	struct log_entry e;
+	int n, error, wrong = 0;
+	bool fired = true;
+
+	for (n = 1; n < MOST && fired; n++) {
+		fail(n);
+		error = write_fd(fd, "hist:keys=nosuch");
+		fired = failed();
+		if (error != -ENOMEM && error != -EINVAL && !wrong++)
+			note("allocation %d: %s", n, errno_name(error));
+		read_log(tracing_dir(), &e);
+		if (e.count && (e.count > 8 || strcmp(e.text, "Couldn't find field") || e.caret != 10) && !wrong++)
+			note("allocation %d: the log says %s, caret %d", n, e.text, e.caret);
+		free_log(&e);
+	}
+	ok(!wrong && n > 3, "a mistake is refused, whichever of %d allocations fails", n - 1);
+	close(fd);
+}
+
+/* A text is read whole, or not at all. */
+static void read_file(const char *path)
+{
+	char *whole = slurp(path);
+	int n, wrong = 0, refused = 0;
+	bool fired = true;
+
+	for (n = 1; n < MOST && fired; n++) {
+		static char text[1 << 18];
+		ssize_t got = -1, used = 0;
+		int fd, error;
+
+		fail(n);
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+		while (fd >= 0 && (got = read(fd, text + used, sizeof(text) - 1 - used)) > 0)
+			used += got;
+		error = errno;
+		fired = failed();
+		if (fd >= 0)
+			close(fd);
+		text[used] = 0;
+		if (got < 0) {
+			refused++;
+			if (error != ENOMEM && error != ENFILE && !wrong++)
+				note("allocation %d: %s", n, errno_name(error));
+		} else if ((!whole || strcmp(text, whole)) && !wrong++) {
+			note("allocation %d: another text", n);
+		}
+		if (!fired && got < 0 && !wrong++)
+			note("nothing failed, and yet: %s", errno_name(error));
+	}
+	ok(whole && !wrong && n > 1, "%s: read whole or not at all, whichever of %d allocations fails",
+	   path + strlen(tracing_dir()) + 1, n - 1);
+	free(whole);
+}
+
+/* Names below a directory; -1 and errno if that cannot be said. */
+static int names(const char *path)
+{
+	char buffer[32768];
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), count = 0, error;
+	long got = -1;
+
+	while (fd >= 0 && (got = syscall(SYS_getdents64, fd, buffer, sizeof(buffer))) > 0)
+		for (long at = 0; at < got; at += *(unsigned short *)(buffer + at + 16))
+			count++;
+	error = errno;
+	if (fd >= 0)
+		close(fd);
+	errno = error;
+	return got < 0 ? -1 : count;
+}
+
+static void read_directory(const char *path)
+{
+	int whole = names(path), n, count, wrong = 0;
+	bool fired = true;
+
+	for (n = 1; n < MOST && fired; n++) {
+		int error;
+
+		fail(n);
+		count = names(path);
+		error = errno;
+		fired = failed();
+		if (count < 0 ? (!fired || (error != ENOMEM && error != ENFILE)) : count != whole)
+			if (!wrong++)
+				note("allocation %d: %d names of %d, %s", n, count, whole, errno_name(count < 0 ? error : 0));
+	}
+	ok(whole > 2 && !wrong && n > 1, "%s: %d names or none, whichever of %d allocations fails", path, whole, n - 1);
+}
+
+static void look_up(const char *path, int expected)
+{
+	int n, wrong = 0;
+	bool fired = true;
+	struct stat st;
+
+	for (n = 1; n < MOST && fired; n++) {
+		int error;
+
+		fail(n);
+		error = stat(path, &st) ? errno : 0;
+		fired = failed();
+		if ((!fired && error != expected) || (fired && error != expected && error != ENOMEM))
+			if (!wrong++)
+				note("allocation %d: %s", n, errno_name(error));
+	}
+	ok(!wrong && n > 1, "%s: %s or ENOMEM, whichever of %d allocations fails", path, errno_name(expected), n - 1);
+}
+
+static bool counts(const struct target *t)
+{
+	struct totals totals;
+
+	syscall(SYS_getpgid, 0);
+	return read_totals(pathf("%s/events/%s/hist", tracing_dir(), t->event), &totals) && !totals.dropped;
+}
+
+int main(void)
+{
+	if (!prepare()) {
+		skip("this kernel has no fault injection", "allocations that fail");
+		finish();
+	}
+	append(pathf("%s/kprobe_events", kernel_dir()), "p:rhist_n __x64_sys_getpgid pid=+112(%di):u64");
+	append(pathf("%s/synthetic_events", kernel_dir()), "rhist_n u64 a");
+	for (unsigned int i = 0; i < sizeof(targets) / sizeof(*targets); i++) {
+		const struct target *t = &targets[i];
+
+		truncate_file(pathf("%s/events/%s/trigger", tracing_dir(), t->event));
+		create(t, t->text);
+		if (t->second)
+			create(t, t->second);
+		ok(counts(t), "%s counts", t->event);
+		if (i == 0) {
+			read_file(pathf("%s/events/%s/trigger", tracing_dir(), t->event));
+			read_file(pathf("%s/events/%s/hist", tracing_dir(), t->event));
+			if (!access(pathf("%s/events/%s/hist_debug", tracing_dir(), t->event), F_OK))
+				read_file(pathf("%s/events/%s/hist_debug", tracing_dir(), t->event));
+			truncate_file(pathf("%s/error_log", tracing_dir()));
+			refuse();
+			read_file(pathf("%s/error_log", tracing_dir()));
+		}
+		destroy(t, t->text);
+		if (t->second)
+			destroy(t, t->second);
+	}
+	look_up(pathf("%s/events/irq/irq_handler_entry/hist", tracing_dir()), 0);
+	look_up(pathf("%s/events/irq/irq_handler_entry/trigger", tracing_dir()), 0);
+	look_up(pathf("%s/events/irq/irq_handler_entry/format", tracing_dir()), 0);
+	look_up(pathf("%s/events/irq/nosuch/hist", tracing_dir()), ENOENT);
+	look_up(pathf("%s/per_cpu/cpu0/stats", tracing_dir()), 0);
+	read_directory(tracing_dir());
+	read_directory(pathf("%s/events", tracing_dir()));
+	read_directory(pathf("%s/events/sched", tracing_dir()));
+	read_directory(pathf("%s/events/sched/sched_switch", tracing_dir()));
+	ok(!append(pathf("%s/kprobe_events", kernel_dir()), "-:rhist_n"), "the kprobe event is held by nothing");
+	ok(!append(pathf("%s/synthetic_events", kernel_dir()), "!rhist_n"), "nor is the synthetic event");
+	finish();
+}

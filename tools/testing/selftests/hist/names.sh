@@ -1,0 +1,76 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# pause, cont, clear and name=: whatever is done to rhist and to the kernel's own triggers, both
+# answer, show and log the same.
+
+. "$(dirname "$0")/lib.sh"
+
+ONE=events/syscalls/sys_enter_getpgid
+TWO=events/syscalls/sys_enter_getsid
+
+# step EVENT COMMAND: what the write says
+step() { echo "$2: $(io write "$1/trigger" a "$2")"; }
+
+show() { for event; do cat "$event/trigger" "$event/hist"; done; }
+
+scene()
+{
+	: >error_log
+	step $ONE "hist:keys=pid:cont"
+	step $ONE "hist:keys=pid:clear"
+	step $ONE "hist:keys=pid:pause"
+	fire getpgid 1:3
+	show $ONE
+	step $ONE "hist:keys=pid"
+	step $ONE "hist:keys=pid:continue"
+	fire getpgid 1:3 2
+	show $ONE
+	step $ONE "hist:keys=pid:pause:cont"
+	fire getpgid 1
+	step $ONE "hist:keys=pid:clear"
+	show $ONE
+	step $ONE "hist:keys=pid:cont"
+	fire getpgid 3:2
+	show $ONE
+	step $ONE "!hist:keys=pid:pause"
+
+	step $ONE "hist:name=rhist_n:keys=pid"
+	step $ONE "hist:name=rhist_n:keys=pid"
+	step $TWO "hist:name=rhist_n:keys=__syscall_nr"
+	step $TWO "hist:name=rhist_n:keys=pid:cont"
+	step $TWO "hist:name=rhist_n:keys=pid:pause"
+	step $TWO "hist:name=rhist_n:keys=pid"
+	step $TWO "hist:keys=pid"
+	fire getpgid 1:4
+	fire getsid 1:5
+	show $ONE $TWO
+	step $TWO "hist:name=rhist_n:keys=pid:cont"
+	fire getsid 1:5 7
+	show $ONE $TWO
+	step $TWO "hist:name=rhist_n:keys=pid:clear"
+	show $ONE $TWO
+	fire getpgid 9
+	step $ONE "!hist:name=rhist_n:keys=pid"
+	fire getsid 9
+	show $ONE $TWO
+	step $TWO "!hist:name=rhist_other:keys=pid"
+	show $TWO
+	step $TWO "!hist:name=rhist_n:keys=pid"
+	step $ONE "hist:name=rhist_n:keys=pid"
+	show $ONE $TWO
+	sed 's/^\[[^]]*\]/[]/' error_log
+	: >$ONE/trigger
+	: >$TWO/trigger
+	: >error_log
+	show $ONE $TWO
+}
+
+(cd "$KERNEL" && scene) >"$work/kernel"
+(cd "$TRACING" && scene) >"$work/rhist"
+grep -c : "$work/kernel" >"$work/lines"
+ok "$([ "$(cat "$work/lines")" -gt 150 ]; echo $?)" "the kernel's own triggers play the scene"
+same "$work/rhist" "rhist plays it to the byte" <"$work/kernel"
+is "$(grep -c 'name=rhist_n.*\[paused\]' "$work/rhist")" 2 "a trigger of a name is paused alone"
+
+finish
