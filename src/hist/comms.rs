@@ -74,4 +74,9 @@ impl Comms {
         name[COMM_LEN - 1] = 0;
         name
     }
+
+    /// Bytes of memory.
+    pub(super) fn size_bytes(&self) -> usize {
+        size_of_val(&self.words[..])
+    }
 }

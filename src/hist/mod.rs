@@ -161,6 +161,6 @@ impl Histogram {
 
     /// Bytes of memory that the entries take.
     pub fn size_bytes(&self) -> usize {
-        self.map.size_bytes()
+        self.map.size_bytes() + self.comms.as_ref().map_or(0, Comms::size_bytes)
     }
 }

@@ -231,6 +231,11 @@ impl Map {
         self.pool.capacity() as usize
     }
 
+    /// Number of elements. [`Elt::index`] is less.
+    pub fn elements(&self) -> usize {
+        self.pool.size() as usize
+    }
+
     /// The calls of [`Map::insert`] that returned an entry: the sum of the hitcounts, so that both
     /// agree by construction and no hit has to count twice. Takes time: visits all entries.
     pub fn hits(&self) -> u64 {
@@ -270,6 +275,12 @@ impl<'a> Elt<'a> {
     /// The sum with number `sum`.
     pub fn sum(self, sum: usize) -> u64 {
         self.map.sums.sum(self.index, sum)
+    }
+
+    /// Its number, which no other element of the map has.
+    #[inline]
+    pub fn index(self) -> usize {
+        self.index as usize
     }
 
     /// The key.

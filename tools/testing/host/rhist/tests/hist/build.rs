@@ -222,7 +222,6 @@ fn not_supported_yet() {
             Timestamp,
             "common_timestamp.usecs",
         ),
-        ("keys=common_pid.execname", Execname, "execname"),
         ("keys=u8.syscall", Syscall, "syscall"),
         (
             "keys=u8:onmatch(sched.sched_waking).trace(ev,u8)",

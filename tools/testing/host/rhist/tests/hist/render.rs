@@ -204,6 +204,7 @@ fn lines_are_commands() {
         "keys=pid.buckets=5:vals=prio.percent,pid.graph:nohitcount",
         "keys=pid.hex:sort=pid.descending",
         "keys=pid.sym,prio.sym-offset:sort=prio",
+        "keys=common_pid.execname:vals=common_pid.execname:sort=common_pid",
     ] {
         let added = hist(&sched_waking(), params);
         let line = line(&added);
@@ -292,6 +293,46 @@ fn symbols() {
     );
     let hist = hist(&sched_waking(), "keys=pid.sym-offset");
     assert!(line(&hist).starts_with("hist:keys=pid.sym-offset:vals="));
+}
+
+#[test]
+fn names_of_tasks() {
+    let hist = hist(
+        &sched_waking(),
+        "keys=common_pid.execname:vals=common_pid.execname:sort=hitcount",
+    );
+    let hit = |pid: i32, comm| {
+        let record = waking(b"", 1).put(4, &pid.to_ne_bytes());
+        record.hit_in(&hist, 0, comm);
+    };
+    hit(7, b"first\0then this\0");
+    hit(7, b"second\0\0\0\0\0\0\0\0\0\0");
+    hit(0, b"swapper/0\0\0\0\0\0\0\0");
+    for _ in 0..3 {
+        // As a task that renames itself to nothing.
+        hit(12345, &[0; 16]);
+    }
+    for _ in 0..4 {
+        hit(8, b"no nul in here!!");
+    }
+    assert_eq!(
+        entries(&hist),
+        [
+            "{ common_pid: <idle>          [         0] } hitcount:          1  \
+             common_pid:          0",
+            "{ common_pid: first           [         7] } hitcount:          2  \
+             common_pid:         14",
+            "{ common_pid:                 [     12345] } hitcount:          3  \
+             common_pid:      37035",
+            "{ common_pid: no nul in here! [         8] } hitcount:          4  \
+             common_pid:         32",
+        ]
+    );
+    assert_eq!(
+        line(&hist),
+        "hist:keys=common_pid.execname:vals=hitcount,common_pid.execname:sort=hitcount:size=2048 \
+         [active]\n"
+    );
 }
 
 #[test]
