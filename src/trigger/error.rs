@@ -180,6 +180,5 @@ unsupported! {
     Actions = "actions ('onmatch', 'onmax', 'onchange')",
     Stacktrace = "stack traces",
     Timestamp = "'common_timestamp'",
-    Execname = "modifier '.execname'",
     Syscall = "modifier '.syscall'",
 }
