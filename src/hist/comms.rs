@@ -18,7 +18,8 @@ const IDLE: &[u8; COMM_LEN] = b"<idle>\0\0\0\0\0\0\0\0\0\0";
 /// The name that each entry's task had when the entry was made.
 ///
 /// The process id is part of the key, so an entry is counted for by one task alone. It is on one
-/// CPU at a time, and what interrupts it there writes the same name.
+/// CPU at a time, and what interrupts it there writes the same name; so do the idle tasks, which
+/// share an id.
 pub(super) struct Comms {
     /// Two words for each element of the map. The last byte of a name is a NUL: here it says that
     /// there is a name.
