@@ -257,7 +257,7 @@ static void check(enum verdict verdict, const char *event, const char *text, siz
 		if (!error) {
 			lines = slurp(trigger(tracing_dir(), event));
 			if (c_lines)
-				undouble(c_lines);
+				without_differences(c_lines);
 			undo(tracing_dir(), event, text, len);
 		}
 	}

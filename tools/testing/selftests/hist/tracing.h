@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <sched.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -232,19 +233,41 @@ __maybe static void free_log(struct log_entry *e)
 	e->command = NULL;
 }
 
-/* C prints the name of a CPU field twice in a trigger's line; what it means is printed once. */
-__maybe static void undouble(char *text)
+/* Takes out of a text the bytes from..to and returns what then stands at from. */
+__maybe static char *cut(char *from, char *to)
+{
+	memmove(from, to, strlen(to) + 1);
+	return from;
+}
+
+/*
+ * C's text of a trigger's line, or one that holds such lines, without what is known to differ: C prints
+ * the name of a CPU field twice, and modifiers behind sort= which it does not take itself.
+ */
+__maybe static void without_differences(char *text)
 {
 	static const char *const doubled[] = { "common_cpucommon_cpu", "common_cpucpu", "common_cpuCPU" };
+	char *at;
 
-	for (char *at = text; at && (at = strstr(at, "common_cpu")); at += strlen("common_cpu"))
+	for (at = text; at && (at = strstr(at, "common_cpu")); at += strlen("common_cpu"))
 		for (unsigned int i = 0; i < 3; i++)
 			if (!strncmp(at, doubled[i], strlen(doubled[i]))) {
-				char *rest = at + strlen(doubled[i]);
-
-				memmove(at + strlen("common_cpu"), rest, strlen(rest) + 1);
+				cut(at + strlen("common_cpu"), at + strlen(doubled[i]));
 				break;
 			}
+	for (at = text; at && (at = strstr(at, ":sort=")); ) {
+		at += strlen(":sort=");
+		while (*at && !strchr(": \n", *at)) {
+			char *name_end = at + strcspn(at, ".,: \n"), *end = at + strcspn(at, ",: \n");
+			size_t down = strlen(".descending");
+
+			if (end - name_end >= (ptrdiff_t)down && !strncmp(end - down, ".descending", down))
+				end -= down;
+			at = cut(name_end, end);
+			at += strcspn(at, ",: \n");
+			at += *at == ',';
+		}
+	}
 }
 
 __maybe static void pin(int cpu)
