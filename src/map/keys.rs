@@ -54,13 +54,12 @@ impl Keys {
     ///
     /// The caller has found the element through an acquiring load of a slot.
     #[cfg(not(loom))]
-    #[inline]
-    pub(super) unsafe fn get(&self, index: u32) -> &[u64] {
+    pub(super) unsafe fn get(&self, index: u32) -> &[u8] {
         let words = self.atomics(index);
-        // SAFETY: `Atomic<u64>` has the representation of `u64`. All stores to the key happened
-        // before the element got into its slot, so before the caller's load that found it there,
-        // and there will be no more as long as `self` is borrowed.
-        unsafe { core::slice::from_raw_parts(words.as_ptr().cast::<u64>(), words.len()) }
+        // SAFETY: All stores to the key happened before the element got into its slot, so before
+        // the caller's load that found it there, and there will be no more as long as `self` is
+        // borrowed. `Atomic<u64>` has the representation of `u64`, which has no padding.
+        unsafe { core::slice::from_raw_parts(words.as_ptr().cast::<u8>(), size_of_val(words)) }
     }
 
     /// Whether `key` is the key of element `index`.
@@ -68,19 +67,12 @@ impl Keys {
     /// # Safety
     ///
     /// The caller has found the element through an acquiring load of a slot.
-    #[cfg(not(loom))]
     #[inline]
     pub(super) unsafe fn is(&self, index: u32, key: &[u8]) -> bool {
-        // SAFETY: The requirements are the same.
-        let mut both = unsafe { self.get(index) }.iter().zip(words(key));
-        both.all(|(&word, part)| word == part)
-    }
-
-    /// The same for loom, in whose model the words are not plain memory.
-    #[cfg(loom)]
-    pub(super) unsafe fn is(&self, index: u32, key: &[u8]) -> bool {
         let mut both = self.atomics(index).iter().zip(words(key));
-        both.all(|(word, part)| word.load(Relaxed) == part)
+        // SAFETY: All stores happened before the caller's load of the slot, and there will be no
+        // more.
+        both.all(|(word, part)| unsafe { settled(word) } == part)
     }
 
     /// Makes `key` the key of element `index`, which the caller owns.
@@ -99,4 +91,19 @@ pub(super) fn words(key: &[u8]) -> impl Iterator<Item = u64> + '_ {
         word.copy_from_slice(chunk);
         u64::from_ne_bytes(word)
     })
+}
+
+/// Reads a word without the cost of an atomic, which in the kernel is a call.
+///
+/// # Safety
+///
+/// All stores to it happened before, and there will be no more.
+#[inline]
+unsafe fn settled(word: &Atomic<u64>) -> u64 {
+    #[cfg(loom)]
+    // SAFETY: As above; loom checks it.
+    return unsafe { word.unsync_load() };
+    #[cfg(not(loom))]
+    // SAFETY: It is valid memory, and nobody writes to it.
+    return unsafe { word.as_ptr().read() };
 }

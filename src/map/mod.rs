@@ -283,13 +283,17 @@ impl<'a> Elt<'a> {
         self.index as usize
     }
 
+    /// Whether `key` is its key.
+    pub fn is(self, key: &[u8]) -> bool {
+        // SAFETY: `index` was found by an acquiring load.
+        key.len() == self.map.keys.size() && unsafe { self.map.keys.is(self.index, key) }
+    }
+
     /// The key.
     #[cfg(not(loom))]
     pub fn key(self) -> &'a [u8] {
-        // SAFETY: `index` was found by an acquiring load, see there.
-        let words = unsafe { self.map.keys.get(self.index) };
-        // SAFETY: Words are bytes, without padding.
-        unsafe { core::slice::from_raw_parts(words.as_ptr().cast::<u8>(), size_of_val(words)) }
+        // SAFETY: `index` was found by an acquiring load.
+        unsafe { self.map.keys.get(self.index) }
     }
 }
 

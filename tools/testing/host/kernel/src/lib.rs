@@ -4,12 +4,14 @@
 //! subset that the pure parts of the module use.
 //!
 //! Memory comes from the host's allocator, and [`fault`] makes any allocation fail. Atomics are
-//! the standard library's, or loom's with `--cfg loom`.
+//! the standard library's, or loom's with `--cfg loom`; [`interrupt`] puts another context between
+//! any two of them.
 
 pub mod alloc;
 pub mod error;
 pub mod fault;
 pub mod fmt;
+pub mod interrupt;
 pub mod prelude;
 pub mod sync;
 

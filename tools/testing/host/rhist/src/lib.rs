@@ -10,6 +10,9 @@
 extern crate std;
 
 #[cfg(not(loom))]
+#[path = "../../../../../src/filter/mod.rs"]
+pub mod filter;
+#[cfg(not(loom))]
 #[path = "../../../../../src/hist/mod.rs"]
 pub mod hist;
 #[cfg(not(loom))]

@@ -8,6 +8,8 @@ use loom::sync::atomic as host;
 #[cfg(not(loom))]
 use std::sync::atomic as host;
 
+use crate::interrupt;
+
 pub use ordering::Acquire;
 pub use ordering::Full;
 pub use ordering::Relaxed;
@@ -71,6 +73,9 @@ pub trait AtomicType: Copy {
     #[doc(hidden)]
     fn cmpxchg(a: &Self::Host, old: Self, new: Self, o: host::Ordering) -> Result<Self, Self>;
     #[doc(hidden)]
+    #[cfg(loom)]
+    unsafe fn unsync_load(a: &Self::Host) -> Self;
+    #[doc(hidden)]
     #[cfg(not(loom))]
     fn as_ptr(a: &Self::Host) -> *mut Self;
     #[doc(hidden)]
@@ -114,6 +119,11 @@ macro_rules! atomic_types {
                     o: host::Ordering,
                 ) -> Result<Self, Self> {
                     a.compare_exchange(old, new, o, host::Ordering::Relaxed)
+                }
+                #[cfg(loom)]
+                unsafe fn unsync_load(a: &Self::Host) -> Self {
+                    // SAFETY: The requirements are the same, and loom checks them.
+                    unsafe { a.unsync_load() }
                 }
                 #[cfg(not(loom))]
                 fn as_ptr(a: &Self::Host) -> *mut Self {
@@ -162,18 +172,21 @@ impl<T: AtomicType> Atomic<T> {
     /// Reads.
     #[inline]
     pub fn load<O: ordering::AcquireOrRelaxed>(&self, _: O) -> T {
+        interrupt::point();
         T::load(&self.0, O::HOST)
     }
 
     /// Writes.
     #[inline]
     pub fn store<O: ordering::ReleaseOrRelaxed>(&self, v: T, _: O) {
+        interrupt::point();
         T::store(&self.0, v, O::HOST)
     }
 
     /// Writes and returns what was there.
     #[inline]
     pub fn xchg<O: ordering::Ordering>(&self, new: T, _: O) -> T {
+        interrupt::point();
         T::xchg(&self.0, new, O::HOST)
     }
 
@@ -181,6 +194,7 @@ impl<T: AtomicType> Atomic<T> {
     /// without any ordering.
     #[inline]
     pub fn cmpxchg<O: ordering::Ordering>(&self, old: T, new: T, _: O) -> Result<T, T> {
+        interrupt::point();
         T::cmpxchg(&self.0, old, new, O::HOST)
     }
 
@@ -190,6 +204,7 @@ impl<T: AtomicType> Atomic<T> {
     where
         T: AtomicAdd<Rhs>,
     {
+        interrupt::point();
         T::fetch_add(&self.0, v, host::Ordering::Relaxed);
     }
 
@@ -199,6 +214,7 @@ impl<T: AtomicType> Atomic<T> {
     where
         T: AtomicAdd<Rhs>,
     {
+        interrupt::point();
         T::fetch_add(&self.0, v, O::HOST)
     }
 
@@ -208,7 +224,20 @@ impl<T: AtomicType> Atomic<T> {
     where
         T: AtomicAdd<Rhs>,
     {
+        interrupt::point();
         T::fetch_sub(&self.0, v, O::HOST)
+    }
+
+    /// Reads as plain memory. Only for loom, whose atomics are not plain memory; panics if a store
+    /// did not happen before.
+    ///
+    /// # Safety
+    ///
+    /// As for a plain read: all stores happened before.
+    #[cfg(loom)]
+    pub unsafe fn unsync_load(&self) -> T {
+        // SAFETY: The requirements are the same.
+        unsafe { T::unsync_load(&self.0) }
     }
 
     /// The address of the value.

@@ -228,7 +228,6 @@ fn not_supported_yet() {
             Actions,
             "onmatch",
         ),
-        ("keys=u8 if u8 > 1", Filter, "if u8 > 1"),
         // The first of several, in the order in which things are looked at.
         ("keys=u8.syscall:clear:vals=dyn if u8", Values, "dyn if u8"),
         // A sort key may be one of the things that are refused.

@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The kernel's own filters as the judge: what it logs and returns for a filter is what is logged
+//! and returned here, and both hold for the same hits.
+//!
+//! `RHIST_KERNEL_SOURCE` says where the kernel's source is; without it there is no judge. The
+//! pieces that filters are made of are taken out of it and compiled with `filter/oracle.c`, which
+//! stands in for the kernel around them.
+
+#![cfg(not(loom))]
+
+#[path = "filter/scene.rs"]
+mod scene;
+#[path = "filter/strategy.rs"]
+mod strategy;
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::TestRunner;
+use std::fmt::Write as _;
+use std::fs;
+use std::io::Write as _;
+use std::path::Path;
+use std::path::PathBuf;
+use std::process;
+use std::process::Stdio;
+
+fn between<'a>(source: &'a str, start: &str, end: &str) -> &'a str {
+    let start = source.find(start).unwrap_or_else(|| panic!("no {start}"));
+    let length = source[start..]
+        .find(end)
+        .unwrap_or_else(|| panic!("no {end}"));
+    &source[start..start + length]
+}
+
+/// Where C is not followed: it is made to do what it means.
+const CORRECTIONS: &[(&str, &str)] = &[
+    // A dynamic string without bytes is read until some NUL.
+    (
+        "if (!len)\n\t\treturn strcmp(str, r->pattern) == 0;",
+        "if (!len)\n\t\treturn !*r->pattern;",
+    ),
+    ("if (len && len < r->len)", "if (len < r->len)"),
+    ("if (!len)\n\t\treturn strstr(str, r->pattern) != NULL;", ""),
+    // What is behind the NUL of a string is not of it, and nothing but its end is its end.
+    (
+        "strnstr(str, r->pattern, len)",
+        "strnstr(str, r->pattern, strnlen(str, len))",
+    ),
+    ("int strlen = len - 1;", "int strlen = strnlen(str, len);"),
+    // The step from one group of CPUs to the next wraps around.
+    (
+        "unsigned int start;\n\n\tfor (start = r->start;",
+        "unsigned long start;\n\n\tfor (start = r->start;",
+    ),
+];
+
+/// Pieces of the kernel's source, corrected.
+fn corrected(pieces: &[&str]) -> String {
+    let mut text = pieces.concat();
+    for (wrong, right) in CORRECTIONS {
+        text = text.replace(wrong, right);
+    }
+    text
+}
+
+fn build(source: &Path) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("filter_oracle");
+    fs::create_dir_all(&folder).unwrap();
+    let read = |path: &str| fs::read_to_string(source.join(path)).unwrap();
+    let (filter, header) = (
+        read("kernel/trace/trace_events_filter.c"),
+        read("kernel/trace/trace.h"),
+    );
+    let (glob, list) = (read("lib/glob.c"), read("lib/bitmap-str.c"));
+    let (ctype, numbers) = (read("lib/ctype.c"), read("lib/kstrtox.c"));
+    for (wrong, _) in CORRECTIONS {
+        let found = [&filter, &list].iter().any(|text| text.contains(wrong));
+        assert!(found, "C is not what it was: {wrong}");
+    }
+    let write = |name: &str, pieces: &[&str]| {
+        fs::write(folder.join(name), corrected(pieces)).unwrap();
+    };
+
+    let macros = read("include/linux/ctype.h");
+    let library = [
+        between(&macros, "#define _U", "#if __has_builtin"),
+        "#define isdigit(c) ((c) >= '0' && (c) <= '9')\n",
+        between(
+            &macros,
+            "static inline char _tolower",
+            "/* Fast check for octal",
+        ),
+        between(&ctype, "const unsigned char _ctype", "EXPORT_SYMBOL"),
+        between(
+            &numbers,
+            "const char *_parse_integer_fixup_radix",
+            "noinline\nunsigned int _parse_integer_limit",
+        ),
+        between(
+            &numbers,
+            "noinline\nunsigned int _parse_integer_limit",
+            "/**\n * kstrtoull - convert",
+        ),
+        between(
+            &numbers,
+            "noinline\nint kstrtoull",
+            "EXPORT_SYMBOL(kstrtoull)",
+        ),
+        between(
+            &numbers,
+            "noinline\nint kstrtoll",
+            "EXPORT_SYMBOL(kstrtoll)",
+        ),
+        between(&list, "struct region {", "EXPORT_SYMBOL(bitmap_parselist)"),
+        between(&glob, "static bool __pure glob_match_str", "/**"),
+        between(
+            &glob,
+            "bool __pure glob_match_len",
+            "EXPORT_SYMBOL(glob_match_len)",
+        ),
+        glob.rsplit_once("EXPORT_SYMBOL(glob_match_len);")
+            .unwrap()
+            .1,
+    ];
+    write("library.h", &library);
+
+    let types = [
+        between(
+            &header,
+            "typedef int (*regex_match_func)",
+            "static inline bool is_function_field",
+        ),
+        between(&header, "struct event_filter {", "struct event_subsystem"),
+    ];
+    write("types.h", &types);
+
+    let pieces = [
+        between(
+            &filter,
+            "/* Due to token parsing",
+            "static void remove_filter_string",
+        ),
+        between(
+            &filter,
+            "static void append_filter_err",
+            "static inline struct event_filter *event_filter",
+        ),
+        between(
+            &filter,
+            "static enum filter_pred_fn select_comparison_fn",
+            "static inline void event_set_filtered_flag",
+        ),
+    ];
+    write("filter.h", &pieces);
+
+    let program = folder.join("oracle");
+    let compiler = process::Command::new("cc")
+        .args([
+            "-std=gnu11",
+            "-funsigned-char",
+            "-w",
+            "-O1",
+            "-fsanitize=address,undefined",
+        ])
+        .arg("-I")
+        .arg(&folder)
+        .arg("-o")
+        .arg(&program)
+        .arg(concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/tests/filter/oracle.c"
+        ))
+        .status()
+        .expect("no C compiler");
+    assert!(compiler.success());
+    program
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The scene, as the oracle reads it.
+fn setting() -> String {
+    let mut lines = format!("n {}\n", scene::CPUS);
+    for fields in [scene::FIELDS, scene::GENERIC, scene::COMMON] {
+        for &(_, name, offset, size, signed, filter) in fields {
+            let (signed, filter) = (signed as u32, filter as u32);
+            writeln!(lines, "e {name} {offset} {size} {signed} {filter}").unwrap();
+        }
+    }
+    for (name, start, size) in scene::FUNCTIONS {
+        writeln!(lines, "s {name} {start} {size}").unwrap();
+    }
+    for (space, base, bytes) in [
+        ('k', scene::KERNEL_BASE, scene::kernel_bytes()),
+        ('u', scene::USER_BASE, scene::user_bytes()),
+    ] {
+        writeln!(lines, "m{space} {base} {}", hex(&bytes)).unwrap();
+    }
+    for scene in scene::scenes() {
+        let (cpu, comm, record) = (scene.cpu, hex(&scene.comm), hex(&scene.record));
+        writeln!(lines, "r {cpu} {comm} {record}").unwrap();
+    }
+    lines
+}
+
+/// What is logged and returned here, and for which hits the filter holds, as the oracle writes it.
+fn verdict(scenes: &[scene::Scene], text: &[u8]) -> String {
+    match scene::parse(text) {
+        Ok(filter) => {
+            let holds = scenes.iter().map(|scene| scene.matches(&filter));
+            let holds: String = holds.map(|holds| if holds { '1' } else { '0' }).collect();
+            format!("0 {holds}")
+        }
+        Err(error) => format!(
+            "[{}: {}@{}] {}",
+            std::str::from_utf8(rhist::filter::LOCATION).unwrap(),
+            error.text.as_str(),
+            error.caret,
+            error.errno.to_errno()
+        ),
+    }
+}
+
+fn filters() -> Vec<Vec<u8>> {
+    let number = std::env::var("RHIST_FILTERS").map_or(4000, |n| n.parse().unwrap());
+    let mut runner = TestRunner::default();
+    let bytes = vec(1u8.., 0..24).boxed();
+    let predicates = strategy::predicates().prop_map(String::into_bytes).boxed();
+    let expressions = strategy::expressions().prop_map(String::into_bytes).boxed();
+    let strategies = [
+        bytes,
+        predicates.clone(),
+        predicates,
+        expressions.clone(),
+        expressions,
+        strategy::mutated(),
+        strategy::mutated(),
+        strategy::pieces(),
+    ];
+    let mut filters = Vec::new();
+    for _ in 0..number {
+        for strategy in &strategies {
+            filters.push(strategy.new_tree(&mut runner).unwrap().current());
+        }
+    }
+    filters
+}
+
+#[test]
+fn judges_as_the_kernel_does() {
+    let Some(source) = std::env::var_os("RHIST_KERNEL_SOURCE") else {
+        return;
+    };
+    let filters = filters();
+    let mut input = setting();
+    for filter in &filters {
+        writeln!(input, "f {}", hex(filter)).unwrap();
+    }
+
+    let mut oracle = process::Command::new(build(Path::new(&source)))
+        .env("ASAN_OPTIONS", "detect_leaks=0")
+        .env("UBSAN_OPTIONS", "halt_on_error=1")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = oracle.stdin.take().unwrap();
+    let writer = std::thread::spawn(move || stdin.write_all(input.as_bytes()));
+    let output = oracle.wait_with_output().unwrap();
+    writer.join().unwrap().unwrap();
+
+    let said = String::from_utf8(output.stdout).unwrap();
+    let said: Vec<_> = said.lines().collect();
+    let scenes = scene::scenes();
+    let (mut accepted, mut held) = (0, 0);
+    for (filter, said) in filters.iter().zip(&said) {
+        let text = String::from_utf8_lossy(filter);
+        let verdict = verdict(&scenes, filter);
+        assert_eq!(verdict, *said, "{text:?}");
+        if let Some(holds) = verdict.strip_prefix("0 ") {
+            accepted += 1;
+            held += usize::from(holds.contains('0') && holds.contains('1'));
+        }
+    }
+    assert!(output.status.success());
+    assert_eq!(said.len(), filters.len());
+    // It has been judged what it is there for: filters that tell hits apart.
+    assert!(accepted > filters.len() / 4, "{accepted}");
+    assert!(held > filters.len() / 8, "{held}");
+}

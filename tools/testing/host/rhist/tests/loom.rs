@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The map under all interleavings and all memory orders that C11 allows, as far as loom models
+//! them.
+#![cfg(loom)]
+
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering;
+
+use kernel::interrupt;
+use loom::sync::Arc;
+use loom::thread;
+use rhist::map::Map;
+use rhist::map::Shape;
+
+/// Explores what `f` can do. `preemptions`: most involuntary switches in one execution, unless
+/// `LOOM_MAX_PREEMPTIONS` says otherwise.
+fn model(preemptions: usize, f: impl Fn() + Sync + Send + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound.get_or_insert(preemptions);
+    builder.check(f);
+}
+
+fn map(bits: u32, key_size: usize) -> Arc<Map> {
+    let shape = Shape {
+        bits,
+        key_size,
+        sums: 1,
+        cpus: 3,
+        seed: 1,
+    };
+    Arc::new(Map::new(shape).unwrap())
+}
+
+/// What happened in some of the executions of a model, to show that it can happen there.
+#[derive(Clone)]
+struct Outcomes(std::sync::Arc<[AtomicBool; 2]>);
+
+impl Outcomes {
+    fn new() -> Self {
+        Self(Default::default())
+    }
+
+    fn note(&self, outcome: bool) {
+        self.0[usize::from(outcome)].store(true, Ordering::Relaxed);
+    }
+
+    fn any(&self, outcome: bool) -> bool {
+        self.0[usize::from(outcome)].load(Ordering::Relaxed)
+    }
+
+    fn assert_both(&self) {
+        assert!(self.any(false) && self.any(true));
+    }
+}
+
+/// One event: `key` on `cpu`.
+fn hit(map: &Map, cpu: usize, key: u64) {
+    if let Some(elt) = map.insert(cpu, &key.to_ne_bytes()) {
+        elt.add(cpu, 0, 1);
+    }
+}
+
+/// Each of `cpus` runs its events.
+fn run(map: &Arc<Map>, cpus: &'static [&'static [u64]]) {
+    let threads: Vec<_> = (0..)
+        .zip(cpus)
+        .map(|(cpu, keys)| {
+            let map = map.clone();
+            thread::spawn(move || keys.iter().for_each(|&key| hit(&map, cpu, key)))
+        })
+        .collect();
+    threads.into_iter().for_each(|t| t.join().unwrap());
+}
+
+/// Asserts what holds whenever all have finished: `fired` events with `distinct` keys.
+fn assert_complete(map: &Map, fired: u64, distinct: usize) {
+    let entries = distinct.min(map.capacity());
+    assert_eq!(map.elts().count(), entries);
+    assert_eq!(map.len(), entries);
+    assert_eq!(map.hits() + map.drops(), fired);
+    if distinct <= map.capacity() {
+        assert_eq!(map.drops(), 0);
+    } else {
+        assert!(map.drops() > 0);
+    }
+}
+
+/// Room for one key, and all bring that.
+#[test]
+fn insert_insert_of_the_same_key() {
+    model(3, || {
+        let map = map(0, 8);
+        run(&map, &[&[7], &[7]]);
+        assert_complete(&map, 2, 1);
+        assert_eq!(map.lookup(&7u64.to_ne_bytes()).unwrap().sum(0), 2);
+    });
+}
+
+#[test]
+fn insert_insert_of_the_same_key_three_times() {
+    model(1, || {
+        let map = map(0, 8);
+        run(&map, &[&[7], &[7], &[7]]);
+        assert_complete(&map, 3, 1);
+    });
+}
+
+/// Room for both keys, of two words each.
+#[test]
+fn insert_insert_of_different_keys() {
+    model(3, || {
+        let map = map(1, 16);
+        let keys = [[1u8; 16], [2u8; 16]];
+        let threads: Vec<_> = (0..)
+            .zip(keys)
+            .map(|(cpu, key)| {
+                let map = map.clone();
+                thread::spawn(move || map.insert(cpu, &key).unwrap().add(cpu, 0, 1))
+            })
+            .collect();
+        threads.into_iter().for_each(|t| t.join().unwrap());
+        assert_complete(&map, 2, 2);
+        for key in keys {
+            assert_eq!(map.lookup(&key).unwrap().sum(0), 1);
+        }
+    });
+}
+
+/// Who finds the key finds all of it, and its element stays.
+#[test]
+fn insert_lookup() {
+    let outcomes = Outcomes::new();
+    let seen = outcomes.clone();
+    model(3, move || {
+        let map = map(0, 16);
+        let key = [3u8; 16];
+        let inserter = {
+            let map = map.clone();
+            thread::spawn(move || map.insert(0, &key).unwrap().add(0, 0, 1))
+        };
+        // Memory of elements starts as zeros: a key of zeros must not be found in it.
+        assert!(map.lookup(&[0; 16]).is_none());
+        let found = map.lookup(&key);
+        seen.note(found.is_some());
+        if found.is_some() {
+            map.insert(1, &key).unwrap().add(1, 0, 1);
+        }
+        let fired = 1 + u64::from(found.is_some());
+        inserter.join().unwrap();
+        assert_complete(&map, fired, 1);
+    });
+    outcomes.assert_both();
+}
+
+/// What is listed while others insert fits into the map, and its keys can be read.
+#[test]
+fn insert_list() {
+    let outcomes = Outcomes::new();
+    let seen = outcomes.clone();
+    model(2, move || {
+        let map = map(0, 8);
+        let inserters: Vec<_> = [7, 8]
+            .into_iter()
+            .enumerate()
+            .map(|(cpu, key)| {
+                let map = map.clone();
+                thread::spawn(move || hit(&map, cpu, key))
+            })
+            .collect();
+        let mut entries = 0;
+        for elt in map.elts() {
+            assert!(elt.is(&7u64.to_ne_bytes()) || elt.is(&8u64.to_ne_bytes()));
+            entries += 1;
+        }
+        assert!(entries <= map.capacity());
+        seen.note(entries > 0);
+        inserters.into_iter().for_each(|t| t.join().unwrap());
+        assert_complete(&map, 2, 2);
+    });
+    outcomes.assert_both();
+}
+
+/// Two CPUs for the one place left.
+#[test]
+fn insert_on_a_full_table() {
+    model(3, || {
+        let map = map(0, 8);
+        run(&map, &[&[7], &[8]]);
+        assert_complete(&map, 2, 2);
+        assert_eq!(map.hits(), 1);
+    });
+}
+
+/// The key that gets the last place may be one that a third CPU brings as well, and so may be the
+/// one that does not.
+#[test]
+fn insert_on_a_full_table_with_company() {
+    model(1, || {
+        let map = map(0, 8);
+        run(&map, &[&[7], &[8], &[8]]);
+        assert_complete(&map, 3, 2);
+    });
+}
+
+/// As often as they like: places are taken once, and the spare of a loser serves again.
+#[test]
+fn insert_again_on_a_full_table() {
+    model(2, || {
+        let map = map(1, 8);
+        run(&map, &[&[7, 8], &[9, 7]]);
+        assert_complete(&map, 4, 3);
+    });
+}
+
+/// CPU 0 inserts `first` and is interrupted at each of its atomic operations in turn by an insert of
+/// `second`, while CPU 1 inserts `other`.
+fn interrupted(bits: u32, first: u64, second: u64, other: u64) {
+    let mut keys = vec![first, second, other];
+    keys.sort_unstable();
+    keys.dedup();
+    let distinct = keys.len();
+    let mut points = 0;
+    loop {
+        let outcomes = Outcomes::new();
+        let seen = outcomes.clone();
+        model(1, move || {
+            let map = map(bits, 8);
+            let handler = {
+                let map = map.clone();
+                move || hit(&map, 0, second)
+            };
+            let cpu1 = {
+                let map = map.clone();
+                thread::spawn(move || hit(&map, 1, other))
+            };
+            let (_, came) = interrupt::at(points, handler, || hit(&map, 0, first));
+            cpu1.join().unwrap();
+            seen.note(came);
+            if came {
+                assert_complete(&map, 3, distinct);
+            }
+        });
+        if !outcomes.any(true) {
+            break;
+        }
+        points += 1;
+    }
+    // Load of the slot, check for a place, level in, spare, taking (2), key, swap, place, slot,
+    // level out, sum.
+    assert!(points >= 11, "{points} points of interruption");
+}
+
+#[test]
+fn interrupted_by_the_same_key() {
+    interrupted(0, 7, 7, 7);
+}
+
+#[test]
+fn interrupted_by_another_key() {
+    interrupted(1, 7, 8, 7);
+    interrupted(1, 7, 8, 8);
+}
+
+#[test]
+fn interrupted_on_a_full_table() {
+    interrupted(0, 7, 8, 7);
+    interrupted(0, 7, 7, 8);
+}

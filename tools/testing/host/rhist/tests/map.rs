@@ -1,0 +1,486 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The map against a plain one, in all shapes, interrupted at every point, and in a crowd.
+
+use std::collections::HashMap;
+use std::collections::HashSet;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::Barrier;
+
+use kernel::error::code::EINVAL;
+use kernel::error::code::ENOMEM;
+use kernel::fault;
+use kernel::interrupt;
+use proptest::prelude::*;
+use rhist::map::Hash;
+use rhist::map::Map;
+use rhist::map::Shape;
+
+const SHAPE: Shape = Shape {
+    bits: 7,
+    key_size: 8,
+    sums: 1,
+    cpus: 2,
+    seed: 1,
+};
+
+/// Contexts that can be nested on a CPU.
+const LEVELS: usize = 4;
+
+/// One event: `key` on `cpu`. Whether it found a place.
+fn hit(map: &Map, cpu: usize, key: &[u8]) -> bool {
+    let elt = map.insert(cpu, key);
+    if let Some(elt) = elt {
+        assert_eq!(elt.key(), key);
+        elt.add(cpu, 0, 1);
+    }
+    elt.is_some()
+}
+
+fn key(number: u64) -> [u8; 8] {
+    number.to_ne_bytes()
+}
+
+/// What the map must be like when nobody uses it.
+fn assert_consistent(map: &Map, fired: u64) {
+    assert_eq!(map.hits() + map.drops(), fired);
+    assert_eq!(map.elts().count(), map.len());
+    assert!(map.len() <= map.capacity());
+    let keys: HashSet<_> = map.elts().map(|elt| elt.key()).collect();
+    assert_eq!(keys.len(), map.len(), "a key is there twice");
+    for elt in map.elts() {
+        assert_eq!(map.lookup(elt.key()).unwrap().key(), elt.key());
+    }
+}
+
+/// What it must be like after `fired` events with `distinct` different keys.
+fn assert_complete(map: &Map, fired: u64, distinct: usize) {
+    assert_consistent(map, fired);
+    assert_eq!(map.len(), distinct.min(map.capacity()));
+    if distinct <= map.capacity() {
+        assert_eq!(map.drops(), 0);
+    }
+}
+
+#[test]
+fn shapes_out_of_range_are_refused() {
+    let wrong = [
+        Shape { bits: 18, ..SHAPE },
+        Shape {
+            key_size: 0,
+            ..SHAPE
+        },
+        Shape {
+            key_size: 12,
+            ..SHAPE
+        },
+        Shape {
+            key_size: 512,
+            ..SHAPE
+        },
+        Shape { sums: 0, ..SHAPE },
+        Shape { cpus: 0, ..SHAPE },
+    ];
+    for shape in wrong {
+        assert_eq!(Map::new(shape).err(), Some(EINVAL));
+    }
+    for (sums, cpus) in [(usize::MAX, 1), (1, usize::MAX), (usize::MAX / 8, 1)] {
+        assert_eq!(
+            Map::new(Shape {
+                sums,
+                cpus,
+                ..SHAPE
+            })
+            .err(),
+            Some(ENOMEM)
+        );
+    }
+}
+
+#[test]
+fn every_allocation_may_fail() {
+    let (map, allocations) = fault::each(
+        || Map::new(SHAPE),
+        |map| assert_eq!(map.err(), Some(ENOMEM)),
+    );
+    // Slots, keys, sums of each CPU, and two arrays of what there is per CPU.
+    assert_eq!(allocations, 4 + SHAPE.cpus);
+    drop(map);
+    assert_eq!(fault::live(), 0);
+}
+
+/// An allocation is neither repeated nor forgotten in the account.
+#[test]
+fn size_is_that_of_the_arrays() {
+    let small = Map::new(SHAPE).unwrap().size_bytes();
+    let elements = (1 << SHAPE.bits) + LEVELS * SHAPE.cpus;
+    let arrays = (2 << SHAPE.bits) * 8 + elements * 8 + SHAPE.cpus * elements * 8;
+    assert!((arrays..arrays + 1024).contains(&small), "{small} {arrays}");
+    let wide = Map::new(Shape { sums: 3, ..SHAPE }).unwrap().size_bytes();
+    assert_eq!(wide - small, 2 * SHAPE.cpus * elements * 8);
+}
+
+#[test]
+fn exactly_as_many_keys_as_places_fit() {
+    for bits in (0..=12).chain([17]) {
+        let map = Map::new(Shape { bits, ..SHAPE }).unwrap();
+        let places = 1 << bits;
+        assert_eq!((map.capacity(), map.is_empty()), (places as usize, true));
+        for number in 0..places {
+            assert!(hit(&map, 0, &key(number)));
+        }
+        assert!(!hit(&map, 1, &key(places)));
+        assert!(hit(&map, 1, &key(0)));
+        assert!(map.lookup(&key(places)).is_none());
+        assert_complete(&map, places + 2, places as usize + 1);
+        assert_eq!(map.drops(), 1);
+    }
+}
+
+#[test]
+fn sums_wrap() {
+    let map = Map::new(Shape { sums: 2, ..SHAPE }).unwrap();
+    let elt = map.insert(0, &key(1)).unwrap();
+    elt.add(0, 1, u64::MAX);
+    elt.add(1, 1, 3);
+    assert_eq!((elt.sum(0), elt.sum(1)), (0, 2));
+    elt.add(0, 1, 1 << 63);
+    elt.add(0, 1, 1 << 63);
+    assert_eq!(elt.sum(1), 2);
+}
+
+#[test]
+fn keys_of_another_size_are_dropped() {
+    let map = Map::new(Shape {
+        key_size: 16,
+        ..SHAPE
+    })
+    .unwrap();
+    for size in [0, 7, 8, 15, 17, 24] {
+        assert!(map.insert(0, &vec![0; size]).is_none());
+        assert!(map.lookup(&vec![0; size]).is_none());
+    }
+    assert!(hit(&map, 0, &[0; 16]));
+    assert!(!map.lookup(&[0; 16]).unwrap().is(&[0; 8]));
+    assert_eq!((map.hits(), map.drops(), map.len()), (1, 6, 1));
+}
+
+/// Keys whose whole hash is the same are still different keys, also around the end of the table.
+#[test]
+fn collisions() {
+    let hash = Hash::new(SHAPE.seed);
+    let mut numbers: Vec<(u32, u64)> = (0..400_000)
+        .map(|number| (hash.of([number].into_iter()), number))
+        .collect();
+    numbers.sort_unstable();
+    let same: Vec<u64> = numbers
+        .windows(2)
+        .filter(|pair| pair[0].0 == pair[1].0)
+        .flat_map(|pair| [pair[0].1, pair[1].1])
+        .collect();
+    assert!(
+        same.len() >= 4,
+        "{} keys with the hash of another",
+        same.len()
+    );
+    // All at home in the last slot.
+    let last: Vec<u64> = numbers.iter().rev().map(|n| n.1).take(100).collect();
+    for keys in [same, last] {
+        let map = Map::new(SHAPE).unwrap();
+        for round in 1..=2 {
+            for &number in &keys {
+                assert!(hit(&map, 0, &key(number)));
+                assert_eq!(map.lookup(&key(number)).unwrap().sum(0), round);
+            }
+        }
+        assert_complete(&map, 2 * keys.len() as u64, keys.len());
+    }
+}
+
+/// Common kinds of numbers spread like random ones. With half the slots full, finding a key takes
+/// 1.5 probes on average then, and a free slot 2.5 (Knuth, volume 3, 6.4).
+#[test]
+fn numbers_spread() {
+    const BITS: u32 = 12;
+    type Kind = (&'static str, fn(u64) -> u64);
+    let kinds: [Kind; 8] = [
+        ("sequence", |n| n),
+        ("even", |n| n * 2),
+        ("aligned objects", |n| 0xffff_8880_1234_0000 + n * 192),
+        ("aligned pages", |n| 0xffff_8880_0000_0000 + (n << 12)),
+        ("upper half", |n| n << 32),
+        ("highest bits", |n| n << 53),
+        ("reversed", |n| n.reverse_bits()),
+        ("negative", |n| n.wrapping_neg()),
+    ];
+    for (kind, number) in kinds {
+        for seed in 0..rounds(200) {
+            let hash = Hash::new(seed);
+            let mut slots = vec![false; 1 << BITS];
+            let mut probes = 0;
+            for n in 0..1 << (BITS - 1) {
+                let mut slot = (hash.of([number(n)].into_iter()) >> (32 - BITS)) as usize;
+                loop {
+                    probes += 1;
+                    if !std::mem::replace(&mut slots[slot], true) {
+                        break;
+                    }
+                    slot = (slot + 1) % slots.len();
+                }
+            }
+            let mean = f64::from(probes) / f64::from(1 << (BITS - 1));
+            assert!(mean < 1.75, "{kind}, seed {seed}: {mean} probes");
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 128, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// The same operations on a plain map give the same.
+    #[test]
+    fn agrees_with_a_plain_map(
+        bits in 0u32..6,
+        words in prop_oneof![Just(1), Just(2), Just(63), 1usize..=63],
+        sums in 1usize..=3,
+        seed: u64,
+        events in prop::collection::vec((0usize..3, 0u64..80, any::<u64>()), 0..400),
+    ) {
+        let shape = Shape { bits, key_size: words * 8, sums, cpus: 3, seed };
+        let map = Map::new(shape).unwrap();
+        let mut plain: HashMap<Vec<u8>, Vec<u64>> = HashMap::new();
+        let mut drops = 0;
+        for &(cpu, number, value) in &events {
+            // Keys that differ in one word only, whichever.
+            let mut key = vec![0; shape.key_size];
+            let word = number as usize % words;
+            key[word * 8..][..8].copy_from_slice(&number.to_be_bytes());
+            prop_assert_eq!(map.lookup(&key).is_some(), plain.contains_key(&key));
+            let fits = plain.contains_key(&key) || plain.len() < map.capacity();
+            prop_assert_eq!(hit(&map, cpu, &key), fits);
+            if fits {
+                let sum = plain.entry(key.clone()).or_insert(vec![0; sums]);
+                sum[0] += 1;
+                for (i, sum) in sum.iter_mut().enumerate().skip(1) {
+                    let value = value.rotate_left(i as u32);
+                    map.lookup(&key).unwrap().add(cpu, i, value);
+                    *sum = sum.wrapping_add(value);
+                }
+            } else {
+                drops += 1;
+            }
+        }
+        assert_consistent(&map, events.len() as u64);
+        prop_assert_eq!(map.drops(), drops);
+        let entries: HashMap<Vec<u8>, Vec<u64>> = map
+            .elts()
+            .map(|elt| (elt.key().to_vec(), (0..sums).map(|i| elt.sum(i)).collect()))
+            .collect();
+        prop_assert_eq!(entries, plain);
+    }
+}
+
+/// Inserts `keys[0]`, interrupted at its atomic operation `points[0]` by an insert of `keys[1]`,
+/// which is interrupted by the next, and so on. Whether all interrupts came.
+fn nest(map: &Rc<Map>, keys: &[u64], points: &[usize]) -> bool {
+    let Some((&point, points)) = points.split_first() else {
+        hit(map, 0, &key(keys[0]));
+        return true;
+    };
+    let came = Rc::new(std::cell::Cell::new(false));
+    let handler = {
+        let (map, came) = (map.clone(), came.clone());
+        let (keys, points) = (keys[1..].to_vec(), points.to_vec());
+        move || came.set(nest(&map, &keys, &points))
+    };
+    interrupt::at(point, handler, || hit(map, 0, &key(keys[0])));
+    came.get()
+}
+
+/// Calls `f` with all points of interruption of `depth` nested inserts. Returns how many there are.
+fn at_all_points(depth: usize, f: &dyn Fn(&[usize]) -> bool) -> usize {
+    fn go(points: &mut Vec<usize>, depth: usize, f: &dyn Fn(&[usize]) -> bool) -> usize {
+        let mut cases = 0;
+        for point in 0.. {
+            points.push(point);
+            let found = if depth == 1 {
+                usize::from(f(points))
+            } else {
+                go(points, depth - 1, f)
+            };
+            points.pop();
+            if found == 0 {
+                break;
+            }
+            cases += found;
+        }
+        cases
+    }
+    go(&mut Vec::new(), depth, f)
+}
+
+/// All ways in which `keys.len()` inserts can interrupt each other, in a map with few places and
+/// again in the same map when it knows the keys.
+fn interrupted(bits: u32, keys: &[u64]) -> usize {
+    let distinct = keys.iter().collect::<HashSet<_>>().len();
+    at_all_points(keys.len() - 1, &|points| {
+        let map = Rc::new(Map::new(Shape { bits, ..SHAPE }).unwrap());
+        let came = nest(&map, keys, points);
+        let fired = map.hits() + map.drops();
+        if came {
+            assert_complete(&map, keys.len() as u64, distinct);
+        }
+        // The spares are where they belong: all keys still fit.
+        let all = map.capacity() as u64;
+        for number in 0..2 * all {
+            hit(&map, 0, &key(number));
+        }
+        assert_complete(&map, fired + 2 * all, distinct.max(2 * all as usize));
+        came
+    })
+}
+
+#[test]
+fn interrupted_once() {
+    for bits in 0..2 {
+        assert!(interrupted(bits, &[7, 7]) > 10);
+        assert!(interrupted(bits, &[7, 8]) > 10);
+    }
+}
+
+#[test]
+fn interrupted_in_interrupts() {
+    for bits in 0..2 {
+        for keys in [[7, 7, 7], [7, 8, 7], [7, 7, 8], [7, 8, 8], [7, 8, 9]] {
+            assert!(interrupted(bits, &keys) > 100);
+        }
+    }
+}
+
+/// Task, softirq, hardirq, NMI.
+#[test]
+fn interrupted_at_all_levels() {
+    for keys in [[7, 7, 7, 7], [7, 8, 9, 10], [7, 8, 7, 8]] {
+        assert!(interrupted(1, &keys) > 1000);
+    }
+}
+
+/// A fifth context finds what is there; what is not is dropped and counted. Nothing else suffers.
+#[test]
+fn nested_too_deep() {
+    let map = Rc::new(Map::new(SHAPE).unwrap());
+    // Between going up a level and publishing.
+    let points = [6; LEVELS];
+    assert!(nest(&map, &[1, 2, 3, 4, 5], &points));
+    assert_eq!((map.hits(), map.drops()), (4, 1));
+    assert!(map.lookup(&key(5)).is_none());
+    assert!(nest(&map, &[6, 7, 8, 9, 1], &points));
+    assert_eq!((map.hits(), map.drops()), (9, 1));
+    for number in 0..SHAPE.cpus as u64 * 100 {
+        hit(&map, 0, &key(number));
+    }
+    assert_complete(&map, 10 + SHAPE.cpus as u64 * 100, 200);
+}
+
+/// Whoever loses a race uses its element for the next key: elements do not run out.
+#[test]
+fn losers_keep_their_elements() {
+    let map = Rc::new(Map::new(SHAPE).unwrap());
+    let places = map.capacity() as u64;
+    for number in 0..places {
+        assert!(nest(&map, &[number, number], &[4]));
+    }
+    assert_complete(&map, 2 * places, places as usize);
+}
+
+/// Numbers that look random (xorshift).
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, n: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) % n
+    }
+}
+
+/// `cpus` CPUs, all at once, each fire `events` events with some of `keys` keys, interrupted now and
+/// then. Asserts that nothing is lost.
+fn crowd(shape: Shape, events: u64, keys: u64, seed: u64) {
+    let map = Arc::new(Map::new(shape).unwrap());
+    let barrier = Barrier::new(shape.cpus);
+    let cpu = |cpu: usize| {
+        let mut random = Random((seed << 8) + cpu as u64 + 1);
+        let (mut fired, mut seen) = (0, HashSet::new());
+        barrier.wait();
+        for _ in 0..events {
+            let number = random.below(keys);
+            seen.insert(number);
+            fired += 1;
+            if random.below(4) > 0 {
+                hit(&map, cpu, &key(number));
+                continue;
+            }
+            let other = random.below(keys);
+            let handler = {
+                let map = map.clone();
+                move || _ = hit(&map, cpu, &key(other))
+            };
+            let point = random.below(14) as usize;
+            if interrupt::at(point, handler, || hit(&map, cpu, &key(number))).1 {
+                seen.insert(other);
+                fired += 1;
+            }
+        }
+        (fired, seen)
+    };
+    let (fired, seen) = std::thread::scope(|scope| {
+        let cpu = &cpu;
+        let cpus: Vec<_> = (0..shape.cpus)
+            .map(|number| scope.spawn(move || cpu(number)))
+            .collect();
+        cpus.into_iter().fold((0, HashSet::new()), |mut all, cpu| {
+            let (fired, seen) = cpu.join().unwrap();
+            all.1.extend(seen);
+            (all.0 + fired, all.1)
+        })
+    });
+    assert_complete(&map, fired, seen.len());
+}
+
+/// `n`, or the percentage of it that slow tools are given in `RHIST_TEST_ROUNDS`.
+fn rounds(n: u64) -> u64 {
+    match std::env::var("RHIST_TEST_ROUNDS") {
+        Ok(percent) => (n * percent.parse::<u64>().unwrap() / 100).max(1),
+        Err(_) => n,
+    }
+}
+
+const CROWD: Shape = Shape { cpus: 4, ..SHAPE };
+
+#[test]
+fn crowd_on_few_keys() {
+    crowd(CROWD, rounds(50_000), 3, 1);
+}
+
+#[test]
+fn crowd_on_many_keys() {
+    crowd(CROWD, rounds(50_000), 128, 2);
+}
+
+#[test]
+fn crowd_on_too_many_keys() {
+    crowd(CROWD, rounds(50_000), 1000, 3);
+}
+
+/// Again and again the moment when the last place goes.
+#[test]
+fn crowd_on_a_full_map() {
+    for round in 0..rounds(3000) {
+        let bits = (round % 4) as u32;
+        let keys = 1 + round % (2 << bits);
+        crowd(Shape { bits, ..CROWD }, 8, keys, round);
+    }
+}
