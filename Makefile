@@ -40,10 +40,10 @@ $(CURDIR)/build/clippy:
 	$(ready)
 	@mkdir -p $@
 	@rm -f $@/src/rhist.o
-	@set -o pipefail; { $(kbuild) CLIPPY=1 modules; } 2>&1 | tee $@/log
-	@! grep -E '^(warning|error)' $@/log
+	@{ $(kbuild) CLIPPY=1 modules; } >$@/log 2>&1 && ! grep -qE '^(warning|error)' $@/log || { \
+		grep -A12 -E '^(warning|error)|^make.*\*\*\*' $@/log | head -n 60; \
+		echo "All of it: $@/log"; exit 1; } >&2
 
-clippy: SHELL := /bin/bash
 clippy: $(CURDIR)/build/clippy
 
 fmt:
