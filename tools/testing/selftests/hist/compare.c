@@ -244,21 +244,6 @@ static const struct comparison {
 	{ "task/task_rename", "hist:keys=newcomm:sort=newcomm if newcomm ~ \"*c*\"", names },
 };
 
-/* The first line in which two texts differ. */
-static void note_difference(const char *expected, const char *got)
-{
-	while (*expected && *got) {
-		size_t e = strcspn(expected, "\n"), g = strcspn(got, "\n");
-
-		if (e != g || memcmp(expected, got, e))
-			break;
-		expected += e + !!expected[e];
-		got += g + !!got[g];
-	}
-	note("C:    %.*s", (int)strcspn(expected, "\n"), expected);
-	note("ours: %.*s", (int)strcspn(got, "\n"), got);
-}
-
 static void same_text(char *c, char *ours, const char *what, const struct comparison *with)
 {
 	bool same = c && ours && !strcmp(c, ours);

@@ -270,6 +270,21 @@ __maybe static void without_differences(char *text)
 	}
 }
 
+/* The first line in which two texts differ. */
+__maybe static void note_difference(const char *expected, const char *got)
+{
+	while (*expected && *got) {
+		size_t e = strcspn(expected, "\n"), g = strcspn(got, "\n");
+
+		if (e != g || memcmp(expected, got, e))
+			break;
+		expected += e + !!expected[e];
+		got += g + !!got[g];
+	}
+	note("C:    %.*s", (int)strcspn(expected, "\n"), expected);
+	note("ours: %.*s", (int)strcspn(got, "\n"), got);
+}
+
 __maybe static void pin(int cpu)
 {
 	cpu_set_t set;

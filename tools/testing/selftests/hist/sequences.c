@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Sequences of commands and events, done to the kernel's own triggers and to ours step by step: after each
+ * step errno, error_log, triggers and histograms are the same.
+ */
+#define _GNU_SOURCE
+#include "tracing.h"
+
+/*
+ * One step a line:
+ *   fire EVENT KEY COUNT       system calls with that argument
+ *   truncate EVENT             opens its trigger file with O_TRUNC
+ *   EVENT TEXT                 writes TEXT to its trigger file
+ * EVENT is getpgid or getsid.
+ */
+static const struct sequence {
+	const char *name, *steps;
+} sequences[] = {
+	{ "pause, continue, clear",
+	  "getpgid hist:keys=pid\n"
+	  "fire getpgid 7 3\n"
+	  "getpgid hist:keys=pid:pause\n"
+	  "fire getpgid 7 4\n"
+	  "getpgid hist:keys=pid:pause\n"
+	  "getpgid hist:keys=pid:cont\n"
+	  "fire getpgid 8 2\n"
+	  "getpgid hist:keys=pid:clear\n"
+	  "fire getpgid 9 1\n"
+	  "getpgid hist:keys=pid:pause\n"
+	  "getpgid hist:keys=pid:clear\n"
+	  "fire getpgid 9 1\n"
+	  "getpgid hist:keys=pid:continue\n"
+	  "fire getpgid 9 1\n"
+	  "getpgid hist:keys=pid:size=128:vals=hitcount:pause:cont:clear\n"
+	  "getpgid hist:keys=pid:cont\n"
+	  "getpgid !hist:keys=pid:pause\n" },
+	{ "pause and clear of what is not there",
+	  "getpgid hist:keys=pid:cont\n"
+	  "getpgid hist:keys=pid:clear\n"
+	  "getpgid !hist:keys=pid:clear\n"
+	  "getpgid hist:keys=pid:pause\n"
+	  "fire getpgid 7 3\n"
+	  "getpgid hist:keys=common_pid:cont\n"
+	  "getpgid hist:keys=pid:cont\n"
+	  "fire getpgid 7 3\n" },
+	{ "one of several is paused",
+	  "getpgid hist:keys=pid\n"
+	  "getpgid hist:keys=common_comm\n"
+	  "getpgid hist:keys=pid,common_comm\n"
+	  "fire getpgid 7 3\n"
+	  "getpgid hist:keys=common_comm:pause\n"
+	  "fire getpgid 8 3\n"
+	  "getpgid hist:keys=pid:clear\n"
+	  "fire getpgid 9 3\n"
+	  "getpgid !hist:keys=common_comm\n"
+	  "fire getpgid 9 3\n"
+	  "getpgid hist:keys=common_comm\n"
+	  "fire getpgid 9 3\n" },
+	{ "the same again, and removal",
+	  "getpgid hist:keys=pid\n"
+	  "getpgid hist:keys=pid\n"
+	  "getpgid hist:keys=pid:size=128\n"
+	  "getpgid hist:keys=pid:sort=pid\n"
+	  "getpgid hist:keys=pid:sort=pid.descending\n"
+	  "getpgid hist:keys=pid:sort=hitcount.descending\n"
+	  "getpgid hist:keys=pid:vals=common_pid\n"
+	  "getpgid hist:keys=pid.hex\n"
+	  "getpgid hist:keys=pid.buckets=10\n"
+	  "getpgid hist:keys=pid:nohitcount:vals=common_pid\n"
+	  "fire getpgid 25 2\n"
+	  "getpgid !hist:keys=pid:sort=pid\n"
+	  "getpgid !hist:keys=pid:size=65536\n"
+	  "getpgid !hist:keys=pid\n"
+	  "getpgid !hist:keys=nosuch\n"
+	  "getpgid !hist:keys=pid.hex:sort=pid\n"
+	  "getpgid !hist:keys=pid.hex\n"
+	  "fire getpgid 25 2\n"
+	  "truncate getpgid\n" },
+	{ "a name on two events",
+	  "getpgid hist:name=rhist_one:keys=pid\n"
+	  "fire getpgid 7 2\n"
+	  "getsid hist:name=rhist_one:keys=pid\n"
+	  "fire getsid 7 3\n"
+	  "fire getsid 8 1\n"
+	  "getsid hist:name=rhist_one:keys=pid\n"
+	  "getpgid hist:keys=pid\n"
+	  "fire getpgid 7 1\n"
+	  "getsid hist:name=rhist_one:keys=pid:pause\n"
+	  "fire getsid 9 1\n"
+	  "fire getpgid 9 1\n"
+	  "getpgid hist:name=rhist_one:keys=pid:clear\n"
+	  "fire getsid 9 1\n"
+	  "fire getpgid 9 1\n"
+	  "getsid hist:name=rhist_one:keys=pid:cont\n"
+	  "fire getsid 9 1\n"
+	  "getpgid !hist:name=rhist_one:keys=pid\n"
+	  "fire getsid 10 1\n"
+	  "fire getpgid 10 1\n"
+	  "getpgid hist:name=rhist_one:keys=pid\n"
+	  "fire getpgid 10 1\n"
+	  "truncate getsid\n"
+	  "fire getpgid 10 1\n"
+	  "truncate getpgid\n"
+	  "getsid hist:name=rhist_one:keys=common_pid\n" },
+	{ "names that do not match",
+	  "getpgid hist:name=rhist_two:keys=pid\n"
+	  "getsid hist:name=rhist_two:keys=common_pid\n"
+	  "getsid hist:name=rhist_two:keys=pid,common_pid\n"
+	  "getsid hist:name=rhist_two:keys=pid:vals=pid\n"
+	  "getsid hist:name=rhist_two:keys=pid:sort=pid\n"
+	  "getsid hist:name=rhist_two:keys=pid:size=128\n"
+	  "getsid hist:name=rhist_three:keys=pid\n"
+	  "getsid hist:name=rhist_three:keys=pid\n"
+	  "getsid !hist:name=rhist_two:keys=common_pid\n"
+	  "fire getpgid 7 1\n"
+	  "fire getsid 7 1\n" },
+	{ "truncation",
+	  "getpgid hist:keys=pid\n"
+	  "getpgid hist:name=rhist_four:keys=pid\n"
+	  "getpgid hist:keys=common_pid:pause\n"
+	  "getsid hist:keys=pid\n"
+	  "fire getpgid 7 1\n"
+	  "fire getsid 7 1\n"
+	  "truncate getpgid\n"
+	  "fire getpgid 7 1\n"
+	  "fire getsid 7 1\n"
+	  "truncate getpgid\n"
+	  "getpgid hist:keys=pid\n"
+	  "fire getpgid 7 1\n" },
+	{ "a mistake between",
+	  "getpgid hist:keys=pid\n"
+	  "fire getpgid 7 1\n"
+	  "getpgid hist:keys=nosuch\n"
+	  "getpgid hist:keys=pid:vals=nosuch\n"
+	  "getpgid hist:keys=pid:size=1\n"
+	  "fire getpgid 7 1\n"
+	  "getpgid !hist:keys=pid:vals=nosuch\n"
+	  "getpgid !hist\n"
+	  "fire getpgid 7 1\n" },
+};
+
+static const char *const events[] = { "getpgid", "getsid" };
+
+static const char *file(const char *dir, const char *event, const char *name)
+{
+	return pathf("%s/events/syscalls/sys_enter_%s/%s", dir, event, name);
+}
+
+/* Does a command; 0 or a negative errno. */
+static int act(const char *dir, const char *step)
+{
+	char event[16], text[256];
+	int at = 0;
+
+	if (sscanf(step, "truncate %15s", event) == 1)
+		return truncate_file(file(dir, event, "trigger"));
+	if (sscanf(step, "%15s %n", event, &at) != 1 || !at)
+		return -EPROTO;
+	snprintf(text, sizeof(text), "%s", step + at);
+	return append(file(dir, event, "trigger"), text);
+}
+
+/* What triggers and histograms say, of all events. */
+static char *state(const char *dir)
+{
+	char *all = strdup(""), *more;
+
+	for (unsigned int i = 0; i < 2; i++) {
+		char *lines = slurp(file(dir, events[i], "trigger")), *hist = slurp(file(dir, events[i], "hist"));
+
+		/* what commands there are is not the question */
+		if (lines && lines[0] == '#')
+			lines[0] = 0;
+		if (asprintf(&more, "%s%s:\n%s%s", all, events[i], lines ? lines : "(unreadable)\n",
+			     hist ? hist : "(unreadable)\n") < 0)
+			abort();
+		free(all);
+		free(lines);
+		free(hist);
+		all = more;
+	}
+	return all;
+}
+
+static void reset(const char *dir)
+{
+	for (unsigned int i = 0; i < 2; i++)
+		truncate_file(file(dir, events[i], "trigger"));
+}
+
+static void run(const struct sequence *sequence)
+{
+	char *steps = strdup(sequence->steps), *rest = steps, *step;
+	unsigned int number = 0;
+
+	while ((step = strsep(&rest, "\n")) && *step) {
+		struct log_entry c_log = { 0 }, log = { 0 };
+		int c_error = 0, error = 0, count;
+		char event[16], *c, *ours;
+		unsigned long key;
+		bool same;
+
+		number++;
+		if (sscanf(step, "fire %15s %lu %d", event, &key, &count) == 3) {
+			while (count--)
+				syscall(!strcmp(event, "getsid") ? SYS_getsid : SYS_getpgid, key);
+		} else {
+			truncate_file(pathf("%s/error_log", kernel_dir()));
+			truncate_file(pathf("%s/error_log", tracing_dir()));
+			c_error = act(kernel_dir(), step);
+			read_log(kernel_dir(), &c_log);
+			error = c_error;
+			if (!testing_c())
+				error = act(tracing_dir(), step);
+			read_log(tracing_dir(), &log);
+			if (error == -EINVAL && !strncmp(log.text, "Not supported by rhist yet", 26)) {
+				skip("not supported yet", "%s: %s", sequence->name, step);
+				free_log(&c_log);
+				free_log(&log);
+				break;
+			}
+		}
+		c = state(kernel_dir());
+		ours = state(tracing_dir());
+		if (!testing_c())
+			without_differences(c);
+		same = error == c_error && log.count == c_log.count && !strcmp(log.text, c_log.text) &&
+		       log.caret == c_log.caret && !strcmp(c, ours);
+		if (!ok(same, "%s: %u: %s", sequence->name, number, step)) {
+			note("C: %s, %u entries %s caret %d", errno_name(c_error), c_log.count, c_log.text, c_log.caret);
+			note("ours: %s, %u entries %s caret %d", errno_name(error), log.count, log.text, log.caret);
+			if (strcmp(c, ours))
+				note_difference(c, ours);
+		}
+		free(c);
+		free(ours);
+		free_log(&c_log);
+		free_log(&log);
+		/* what follows would only differ as well */
+		if (!same)
+			break;
+	}
+	free(steps);
+	reset(kernel_dir());
+	reset(tracing_dir());
+}
+
+int main(void)
+{
+	reset(kernel_dir());
+	reset(tracing_dir());
+	for (unsigned int i = 0; i < sizeof(sequences) / sizeof(*sequences); i++)
+		run(&sequences[i]);
+	finish();
+}
