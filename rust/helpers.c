@@ -4,12 +4,15 @@
  * Unless a comment says otherwise they may be called where the thing that they
  * wrap may be.
  */
+#include <linux/kallsyms.h>
+#include <linux/kprobes.h>
 #include <linux/ring_buffer.h>
 #include <linux/sched.h>
 #include <linux/security.h>
 #include <linux/smp.h>
 #include <linux/trace_events.h>
 #include <linux/tracepoint.h>
+#include <linux/uaccess.h>
 
 #include "helpers.h"
 #include "layouts_generated.h"
@@ -79,6 +82,51 @@ size_t rhist_hash_pointer(char *buf, size_t size, const void *pointer)
 size_t rhist_symbol(char *buf, size_t size, const void *address, bool offset)
 {
 	return scnprintf(buf, size, offset ? "%pS" : "%ps", address);
+}
+
+/*
+ * Where the function begins that has @address in it, and how many bytes it has; false if there is
+ * none. Task context.
+ */
+bool rhist_function(unsigned long address, unsigned long *start, unsigned long *size)
+{
+	char name[KSYM_SYMBOL_LEN], *plus;
+	unsigned long offset;
+
+	sprint_symbol(name, address);
+	plus = strrchr(name, '+');
+	if (!plus || sscanf(plus, "+0x%lx/0x%lx", &offset, size) != 2)
+		return false;
+	*start = address - offset;
+	return true;
+}
+
+/*
+ * The address of a function, or 0. There is no exported look-up of names, but
+ * a probe that is never switched on has to be told where it would sit. Task
+ * context, may sleep.
+ */
+unsigned long rhist_function_address(const char *name)
+{
+	struct kprobe probe = { .symbol_name = name, .flags = KPROBE_FLAG_DISABLED };
+	unsigned long address;
+
+	if (register_kprobe(&probe))
+		return 0;
+	address = (unsigned long)probe.addr;
+	unregister_kprobe(&probe);
+	return address;
+}
+
+/* Any context, NMI included, and any address: false if not all of it can be read. */
+bool rhist_read_kernel(void *to, const void *from, size_t size)
+{
+	return !copy_from_kernel_nofault(to, from, size);
+}
+
+bool rhist_read_user(void *to, unsigned long from, size_t size)
+{
+	return !copy_from_user_nofault(to, (const void __user *)from, size);
 }
 
 /*

@@ -32,6 +32,10 @@ void rhist_tracepoint_synchronize_unregister(void);
 int rhist_locked_down(void);
 size_t rhist_hash_pointer(char *buf, size_t size, const void *pointer);
 size_t rhist_symbol(char *buf, size_t size, const void *address, bool offset);
+bool rhist_function(unsigned long address, unsigned long *start, unsigned long *size);
+unsigned long rhist_function_address(const char *name);
+bool rhist_read_kernel(void *to, const void *from, size_t size);
+bool rhist_read_user(void *to, unsigned long from, size_t size);
 void rhist_record_no_names(struct trace_array *tr);
 
 /* tracefs.c */

@@ -8,6 +8,8 @@
 pub(crate) mod bindings;
 pub(crate) mod cpu;
 pub(crate) mod event;
+pub(crate) mod function;
 pub(crate) mod instance;
+pub(crate) mod memory;
 pub(crate) mod text;
 pub(crate) mod tracefs;

@@ -5,6 +5,7 @@
 //! A tracing directory of its own, `/sys/kernel/tracing/rhist`, with hist triggers that are
 //! evaluated here. See `Documentation/`.
 
+pub mod filter;
 #[path = "../rust/mod.rs"]
 mod ftrace;
 pub mod hist;

@@ -43,7 +43,6 @@ pub(super) fn plan(event: &EventDesc, trigger: &Trigger) -> Result<Plan, Error> 
     builder.vars()?;
     builder.keys()?;
     let sort = builder.sort()?;
-    builder.rest();
     if let Some(refusal) = builder.refusal {
         return Err(refusal);
     }
@@ -192,13 +191,6 @@ impl Builder<'_> {
             sort.push(hitcount, GFP_KERNEL)?;
         }
         Ok(sort)
-    }
-
-    /// What C looks at once the histogram is made. (It ignores a clock that nothing is timed with.)
-    fn rest(&mut self) {
-        if let Some(filter) = self.trigger.filter {
-            self.refuse(Unsupported::Filter, filter.clause);
-        }
     }
 
     /// Looks at a key, a value, what a variable holds, or an operand of one of these

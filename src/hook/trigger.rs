@@ -3,6 +3,9 @@
 //! A hist trigger as it is attached to an event.
 
 use super::published::Published;
+use crate::filter::Filter;
+use crate::filter::Memory;
+use crate::ftrace::memory;
 use crate::hist::Histogram;
 use crate::hist::Hit;
 use crate::hist::Plan;
@@ -46,18 +49,39 @@ impl HistData {
 /// A trigger of an event (`event_trigger_data`).
 pub(crate) struct HistTrigger {
     pub(crate) data: Arc<HistData>,
+    filter: Option<Condition>,
     paused: Atomic<bool>,
 }
 
+/// A filter, and the text it was made from: it is shown, and compared, as it was written.
+pub(crate) struct Condition {
+    pub(crate) filter: Filter,
+    pub(crate) text: KVec<u8>,
+}
+
+/// What a filter reads behind pointers in a record.
+struct Nofault;
+
+impl Memory for Nofault {
+    fn read_kernel(&self, to: &mut [u8], address: usize) -> bool {
+        memory::read_kernel(to, address)
+    }
+
+    fn read_user(&self, to: &mut [u8], address: usize) -> bool {
+        memory::read_user(to, address)
+    }
+}
+
 impl HistTrigger {
-    pub(crate) fn new(data: Arc<HistData>, paused: bool) -> Self {
+    pub(crate) fn new(data: Arc<HistData>, filter: Option<Condition>, paused: bool) -> Self {
         Self {
             data,
+            filter,
             paused: Atomic::new(paused),
         }
     }
 
-    /// Counts a hit, unless it is paused. Any context; preemption must be off.
+    /// Counts a hit, unless it is paused or the filter does not let it pass. Any context.
     ///
     /// # Safety
     ///
@@ -66,6 +90,11 @@ impl HistTrigger {
     pub(super) unsafe fn hit(&self, hit: &Hit<'_>) {
         if self.paused.load(Relaxed) {
             return;
+        }
+        if let Some(condition) = &self.filter {
+            if !condition.filter.matches(hit, &Nofault) {
+                return;
+            }
         }
         // SAFETY: By the contract.
         unsafe { self.data.histogram.read() }.hit(hit);
@@ -80,14 +109,24 @@ impl HistTrigger {
         self.paused.store(paused, Relaxed);
     }
 
-    /// Is this the trigger that a command with `plan` means? `named` is the data of the name in
+    /// The text of the filter.
+    pub(crate) fn filter(&self) -> Option<&[u8]> {
+        self.filter.as_ref().map(|condition| &condition.text[..])
+    }
+
+    /// Is this the trigger that a command with `plan` and `filter` means? `named` is the data of the name in
     /// the command, if there is such a name: then only triggers that share it are meant, and
     /// otherwise only those without a name (`hist_trigger_match()`).
-    pub(crate) fn is_meant(&self, plan: &Plan, named: Option<&Arc<HistData>>) -> bool {
+    pub(crate) fn is_meant(
+        &self,
+        plan: &Plan,
+        filter: Option<&[u8]>,
+        named: Option<&Arc<HistData>>,
+    ) -> bool {
         let who = match named {
             Some(named) => Arc::ptr_eq(&self.data, named),
             None => self.data.name().is_none(),
         };
-        who && self.data.histogram().plan().matches(plan)
+        who && self.filter() == filter && self.data.histogram().plan().matches(plan)
     }
 }

@@ -70,7 +70,7 @@ impl Shown {
             hist: &self.histogram,
             names: &KernelNames,
             name: self.trigger.data.name(),
-            filter: None,
+            filter: self.trigger.filter(),
             paused: self.trigger.paused(),
         }
     }

@@ -4,10 +4,14 @@
 
 use super::find;
 use super::Tree;
+use crate::filter;
+use crate::filter::Filter;
+use crate::filter::FilterError;
 use crate::ftrace::bindings;
 use crate::ftrace::cpu;
 use crate::ftrace::event;
 use crate::ftrace::event::Event;
+use crate::ftrace::function;
 use crate::ftrace::text;
 use crate::ftrace::tracefs::EventName;
 use crate::hist::EventDesc;
@@ -15,15 +19,18 @@ use crate::hist::EventField;
 use crate::hist::FilterType;
 use crate::hist::Histogram;
 use crate::hist::Plan;
+use crate::hook::trigger::Condition;
 use crate::hook::trigger::HistData;
 use crate::hook::trigger::HistTrigger;
 use crate::trigger::Command;
 use crate::trigger::Error;
 use crate::trigger::ErrorText;
+use crate::trigger::Handler;
 use crate::trigger::Trigger;
 use crate::trigger::Unsupported;
 use kernel::page::PAGE_SIZE;
 use kernel::prelude::*;
+use kernel::str::CString;
 use kernel::sync::Arc;
 use kernel::uaccess::UserSliceReader;
 
@@ -44,7 +51,7 @@ impl Tree {
 
         let command = Command::parse(&written);
         self.run(name, event, &command)
-            .map_err(|error| self.log(name, &command, error))
+            .map_err(|failure| self.log(name, &command, failure))
     }
 
     fn run(
@@ -52,13 +59,19 @@ impl Tree {
         name: EventName<'_>,
         event: Option<Event>,
         command: &Command<'_>,
-    ) -> Result<(), Error> {
+    ) -> Result<(), Failure> {
         let trigger = Trigger::parse(command.hist()?)?;
+        look_up_events(&trigger)?;
         let event = event.ok_or(Error::new(
             ErrorText::Unsupported(Unsupported::TracerEvents),
             0,
         ))?;
-        let plan = Plan::new(&describe(name, &event)?, &trigger)?;
+        let desc = describe(name, &event)?;
+        let plan = Plan::new(&desc, &trigger)?;
+        let filter = match trigger.filter {
+            Some(filter) => Some(condition(trigger.bytes(filter.text), &desc)?),
+            None => None,
+        };
         let name = trigger.name.map(|span| trigger.bytes(span));
 
         let mut hooks = self.registry.lock();
@@ -66,7 +79,8 @@ impl Tree {
         let triggers = hooks.triggers(&event);
         let same = triggers.as_ref().and_then(|triggers| {
             let mut triggers = triggers.iter();
-            triggers.position(|trigger| trigger.is_meant(&plan, named.as_ref()))
+            let filter = filter.as_ref().map(|condition| &condition.text[..]);
+            triggers.position(|trigger| trigger.is_meant(&plan, filter, named.as_ref()))
         });
         if command.remove {
             // As in C, there is no harm in removing what is not there.
@@ -77,7 +91,7 @@ impl Tree {
         }
         if let (Some(span), Some(named)) = (trigger.name, &named) {
             if !named.histogram().plan().matches(&plan) {
-                return Err(trigger.error(ErrorText::NamedMismatch, span));
+                return Err(trigger.error(ErrorText::NamedMismatch, span).into());
             }
         }
         // The first trigger of a name is not compared with those that have none.
@@ -89,9 +103,9 @@ impl Tree {
             Some(same) if trigger.clear.is_some() => {
                 same.data.clear(text::random(), cpu::count())?
             }
-            Some(_) => return Err(Error::new(ErrorText::TriggerEexist, 0)),
+            Some(_) => return Err(Error::new(ErrorText::TriggerEexist, 0).into()),
             None if trigger.cont.is_some() || trigger.clear.is_some() => {
-                return Err(Error::new(ErrorText::TriggerEnoentClear, 0));
+                return Err(Error::new(ErrorText::TriggerEnoentClear, 0).into());
             }
             None => {
                 let data = match named {
@@ -102,42 +116,114 @@ impl Tree {
                         HistData::new(histogram, name.map(copy).transpose()?)?
                     }
                 };
-                hooks.add(event, HistTrigger::new(data, trigger.pause.is_some()))?;
+                hooks.add(
+                    event,
+                    HistTrigger::new(data, filter, trigger.pause.is_some()),
+                )?;
             }
         }
         Ok(())
     }
 
-    /// Puts an error in the log, if it is one that has a text, and gives what `write(2)` returns.
+    /// Puts a failure in the log, if it is one that has a text, and gives what `write(2)` returns.
     fn log(
         &self,
         name: EventName<'_>,
         command: &Command<'_>,
-        error: Error,
+        failure: Failure,
     ) -> kernel::error::Error {
-        if let Some(sentence) = error.text {
-            let enter = || -> Result {
-                let mut location = KVec::new();
-                for piece in [
-                    &b"hist:"[..],
-                    name.system.to_bytes(),
-                    b":",
-                    name.event.to_bytes(),
-                ] {
-                    location.extend_from_slice(piece, GFP_KERNEL)?;
+        let push = |location: &[u8], command: &[u8], text, caret| {
+            let mut log = self.error_log.lock();
+            log.push(text::local_clock_ns(), location, command, text, caret)
+        };
+        // Without memory for the entry the errno still reaches the user.
+        match failure {
+            Failure::Command(error) => {
+                if let Some(text) = error.text {
+                    let _ = location(name).and_then(|location| {
+                        push(&location, &command.text()?, text.as_str(), error.caret)
+                    });
                 }
-                self.error_log.lock().push(
-                    text::local_clock_ns(),
-                    &location,
-                    &command.text()?,
-                    sentence.as_str(),
-                    error.caret,
-                )
-            };
-            // Without memory for the entry the error itself still reaches the user.
-            let _ = enter();
+                error.errno
+            }
+            Failure::Filter(error, filter) => {
+                let _ = push(filter::LOCATION, &filter, error.text.as_str(), error.caret);
+                error.errno
+            }
         }
-        error.errno
+    }
+}
+
+/// Why a command was not carried out.
+enum Failure {
+    Command(Error),
+    /// The filter is wrong; with its text.
+    Filter(FilterError, KVec<u8>),
+}
+
+impl<E: Into<Error>> From<E> for Failure {
+    fn from(error: E) -> Self {
+        Self::Command(error.into())
+    }
+}
+
+/// Where an error of a command was made, as the error log has it.
+fn location(name: EventName<'_>) -> Result<KVec<u8>> {
+    let mut location = KVec::new();
+    for piece in [
+        &b"hist:"[..],
+        name.system.to_bytes(),
+        b":",
+        name.event.to_bytes(),
+    ] {
+        location.extend_from_slice(piece, GFP_KERNEL)?;
+    }
+    Ok(location)
+}
+
+/// The events that handlers name have to exist.
+fn look_up_events(trigger: &Trigger) -> Result<(), Error> {
+    for action in trigger.actions.iter() {
+        if let Handler::OnMatch { system, event } = action?.handler {
+            let (system_name, event_name) = (
+                c_string(trigger.bytes(system))?,
+                c_string(trigger.bytes(event))?,
+            );
+            let name = EventName {
+                system: &system_name,
+                event: &event_name,
+            };
+            Event::find(name).map_err(|_| trigger.error(ErrorText::InvalidSubsysEvent, event))?;
+        }
+    }
+    Ok(())
+}
+
+fn c_string(bytes: &[u8]) -> Result<CString> {
+    let mut copy = copy(bytes)?;
+    copy.push(0, GFP_KERNEL)?;
+    CString::try_from(CStr::from_bytes_until_nul(&copy).map_err(|_| EINVAL)?).map_err(|_| ENOMEM)
+}
+
+/// The filter of a command, compiled.
+fn condition(text: &[u8], desc: &EventDesc) -> Result<Condition, Failure> {
+    let text = copy(text)?;
+    match Filter::parse(&text, desc, cpu::count(), &KernelFunctions) {
+        Ok(filter) => Ok(Condition { filter, text }),
+        Err(error) => Err(Failure::Filter(error, text)),
+    }
+}
+
+/// The functions of the running kernel.
+struct KernelFunctions;
+
+impl filter::Symbols for KernelFunctions {
+    fn address(&self, name: &[u8]) -> Option<usize> {
+        function::address(&c_string(name).ok()?)
+    }
+
+    fn function(&self, address: usize) -> Option<(usize, usize)> {
+        function::around(address)
     }
 }
 

@@ -172,7 +172,6 @@ macro_rules! unsupported {
 unsupported! {
     Command = "trigger commands other than 'hist'",
     TracerEvents = "events of the tracer itself (system 'ftrace')",
-    Filter = "filter ('if')",
     Values = "strings as values",
     Variables = "variables ('name=expression')",
     References = "references to variables ('$name')",

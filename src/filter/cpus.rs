@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Sets of CPUs: `CPUS{…}`, and the bitmaps in records.
+
+use kernel::prelude::*;
+
+use super::ctype::is_space;
+
+const WORD_BITS: usize = usize::BITS as usize;
+
+/// A set of CPUs, of those that the machine can have.
+pub(super) struct CpuSet {
+    /// Bit by bit, the first CPU lowest; as many words as the CPUs need.
+    words: KVec<usize>,
+    /// How many CPUs the machine can have (`nr_cpu_ids`).
+    cpus: usize,
+}
+
+impl CpuSet {
+    fn empty(cpus: usize) -> Result<Self> {
+        let words = KVec::from_elem(0, cpus.div_ceil(WORD_BITS), GFP_KERNEL)?;
+        Ok(Self { words, cpus })
+    }
+
+    /// All CPUs. Fails with `ENOMEM`.
+    pub(super) fn all(cpus: usize) -> Result<Self> {
+        let mut set = Self::empty(cpus)?;
+        set.add(0, cpus);
+        Ok(set)
+    }
+
+    /// Parses a list such as `0-3,8-15:1/2` (`bitmap_parselist()` in `lib/bitmap-str.c`): numbers
+    /// and ranges between commas and blanks up to the end or a newline; `N` is the last CPU, `all`
+    /// all of them, `:used/group` takes the first `used` of each `group` of the range.
+    ///
+    /// # Errors
+    ///
+    /// `EINVAL` for another text and for CPUs that there are not, `ENOMEM`.
+    pub(super) fn parse(list: &[u8], cpus: usize) -> Result<Self> {
+        let mut set = Self::empty(cpus)?;
+        let mut list = List {
+            rest: list,
+            last: u32::try_from(cpus)?.checked_sub(1).ok_or(EINVAL)?,
+        };
+        while list.find_region() {
+            let region = list.region()?;
+            let (start, end) = (region.start as usize, region.end as usize);
+            if start > end || region.group == 0 || region.used > region.group || end >= cpus {
+                return Err(EINVAL);
+            }
+            for group in (start..=end).step_by(region.group as usize) {
+                set.add(group, (end - group + 1).min(region.used as usize));
+            }
+            if region.ends_list {
+                break;
+            }
+        }
+        Ok(set)
+    }
+
+    fn add(&mut self, first: usize, count: usize) {
+        for cpu in first..first + count {
+            if let Some(word) = self.words.get_mut(cpu / WORD_BITS) {
+                *word |= 1 << (cpu % WORD_BITS);
+            }
+        }
+    }
+
+    /// The only CPU, if there is one and no other.
+    pub(super) fn single(&self) -> Option<usize> {
+        let weight: u32 = self.words.iter().map(|word| word.count_ones()).sum();
+        let mut cpus = 0..self.cpus;
+        cpus.find(|&cpu| weight == 1 && self.contains(cpu))
+    }
+
+    /// Whether `cpu` is one of the set.
+    pub(super) fn contains(&self, cpu: usize) -> bool {
+        let word = self.words.get(cpu / WORD_BITS).copied();
+        word.is_some_and(|word| word >> (cpu % WORD_BITS) & 1 != 0)
+    }
+
+    /// The words of this set, each with the one of `bitmap`, an array of words that is as long as
+    /// the machine's sets are; what it lacks is empty.
+    fn zip<'a>(&'a self, bitmap: &'a [u8]) -> impl Iterator<Item = (usize, usize)> + 'a {
+        self.words.iter().enumerate().map(|(index, &word)| {
+            let bytes = bitmap.get(index * size_of::<usize>()..);
+            let other = bytes.and_then(|b| b.first_chunk());
+            let other = other.map_or(0, |chunk| usize::from_ne_bytes(*chunk));
+            // Of the last word only some bits stand for CPUs.
+            let unused = WORD_BITS - (self.cpus - index * WORD_BITS).min(WORD_BITS);
+            (word, other & (usize::MAX >> unused))
+        })
+    }
+
+    /// Whether the set of a record is this one.
+    pub(super) fn equals(&self, bitmap: &[u8]) -> bool {
+        self.zip(bitmap).all(|(word, other)| word == other)
+    }
+
+    /// Whether the set of a record and this one have a CPU in common.
+    pub(super) fn intersects(&self, bitmap: &[u8]) -> bool {
+        self.zip(bitmap).any(|(word, other)| word & other != 0)
+    }
+}
+
+/// One element of a list: the first `used` of each `group` CPUs from `start` to `end`.
+struct Region {
+    start: u32,
+    end: u32,
+    used: u32,
+    group: u32,
+    /// Whether the list ends behind it.
+    ends_list: bool,
+}
+
+/// What is left of a list.
+struct List<'a> {
+    rest: &'a [u8],
+    last: u32,
+}
+
+impl List<'_> {
+    fn peek(&self) -> u8 {
+        self.rest.first().copied().unwrap_or(0)
+    }
+
+    fn skip(&mut self, count: usize) {
+        self.rest = self.rest.get(count..).unwrap_or_default();
+    }
+
+    fn take(&mut self, byte: u8) -> Result {
+        if self.peek() != byte {
+            return Err(EINVAL);
+        }
+        self.skip(1);
+        Ok(())
+    }
+
+    fn at_end_of_list(&self) -> bool {
+        matches!(self.peek(), 0 | b'\n')
+    }
+
+    fn at_separator(&self) -> bool {
+        is_space(self.peek()) || self.peek() == b','
+    }
+
+    fn at_end_of_region(&self) -> bool {
+        self.at_separator() || self.at_end_of_list()
+    }
+
+    /// Goes to the next region, if there is one.
+    fn find_region(&mut self) -> bool {
+        while self.at_separator() {
+            self.skip(1);
+        }
+        !self.at_end_of_list()
+    }
+
+    fn number(&mut self) -> Result<u32> {
+        if self.peek() == b'N' {
+            self.skip(1);
+            return Ok(self.last);
+        }
+        let mut number = None;
+        while let digit @ b'0'..=b'9' = self.peek() {
+            let tens = number.unwrap_or(0u32).checked_mul(10).ok_or(EINVAL)?;
+            let ones = u32::from(digit - b'0');
+            number = Some(tens.checked_add(ones).ok_or(EINVAL)?);
+            self.skip(1);
+        }
+        number.ok_or(EINVAL)
+    }
+
+    fn region(&mut self) -> Result<Region> {
+        let all = self.rest.first_chunk::<3>();
+        let (start, end) = if all.is_some_and(|word| word.eq_ignore_ascii_case(b"all")) {
+            self.skip(3);
+            (0, self.last)
+        } else {
+            let start = self.number()?;
+            if self.at_end_of_region() {
+                (start, start)
+            } else {
+                self.take(b'-')?;
+                (start, self.number()?)
+            }
+        };
+        if self.at_end_of_region() {
+            let all = end.checked_add(1).ok_or(EINVAL)?;
+            return Ok(Region {
+                start,
+                end,
+                used: all,
+                group: all,
+                ends_list: self.at_end_of_list(),
+            });
+        }
+        self.take(b':')?;
+        let used = self.number()?;
+        self.take(b'/')?;
+        Ok(Region {
+            start,
+            end,
+            used,
+            group: self.number()?,
+            ends_list: false,
+        })
+    }
+}

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! From a filter's text to its program.
+//!
+//! As in C there are two passes over the text, and what the first has counted limits the second.
+
+use kernel::prelude::*;
+
+use super::ctype::is_space;
+use super::predicate::Predicate;
+use super::program::Drafts;
+use super::program::Program;
+use super::FilterError;
+use super::FilterErrorText::*;
+use super::Symbols;
+use crate::hist::event::EventDesc;
+use crate::hist::text::until_nul;
+
+/// The text of a filter, read beyond its end as if it had its NUL.
+#[derive(Clone, Copy)]
+pub(super) struct Text<'a>(&'a [u8]);
+
+impl<'a> Text<'a> {
+    pub(super) fn at(self, index: usize) -> u8 {
+        self.0.get(index).copied().unwrap_or(0)
+    }
+
+    pub(super) fn from(self, start: usize) -> &'a [u8] {
+        self.0.get(start..).unwrap_or_default()
+    }
+
+    pub(super) fn piece(self, start: usize, end: usize) -> &'a [u8] {
+        self.0.get(start..end).unwrap_or_default()
+    }
+
+    /// The first index from `start` on that has none of the bytes that `skip` is true for.
+    pub(super) fn skip(self, start: usize, skip: impl Fn(u8) -> bool) -> usize {
+        let bytes = self.from(start).iter();
+        start + bytes.take_while(|&&byte| skip(byte)).count()
+    }
+}
+
+/// What a predicate is resolved against.
+pub(super) struct Scope<'a> {
+    pub(super) event: &'a EventDesc,
+    pub(super) cpus: usize,
+    pub(super) symbols: &'a dyn Symbols,
+}
+
+pub(super) fn parse(
+    text: &[u8],
+    event: &EventDesc,
+    cpus: usize,
+    symbols: &dyn Symbols,
+) -> Result<Program, FilterError> {
+    let text = Text(until_nul(text));
+    let scope = Scope {
+        event,
+        cpus,
+        symbols,
+    };
+    let counts = count(text)?;
+    if counts.predicates == 0 {
+        return Err(EINVAL.into());
+    }
+    compile(text, &counts, &scope)
+}
+
+/// What the first pass finds.
+struct Counts {
+    /// How deep the parentheses go, 1 if there are none.
+    depth: usize,
+    predicates: usize,
+}
+
+/// Counts parentheses and predicates (`calc_stack()`).
+fn count(text: Text<'_>) -> Result<Counts, FilterError> {
+    let mut counts = Counts {
+        depth: 1,
+        predicates: 0,
+    };
+    let mut in_predicate = false;
+    let mut open = 1usize;
+    let mut quote = None;
+    for (index, &byte) in text.0.iter().enumerate() {
+        if is_space(byte) {
+            continue;
+        }
+        if let Some((_, mark)) = quote {
+            if byte == mark {
+                quote = None;
+            }
+            continue;
+        }
+        match byte {
+            b'\'' | b'"' => quote = Some((index, byte)),
+            b'|' | b'&' if text.at(index + 1) == byte => {
+                in_predicate = false;
+                continue;
+            }
+            b'(' => {
+                in_predicate = false;
+                open += 1;
+                counts.depth = counts.depth.max(open);
+                continue;
+            }
+            b')' => {
+                in_predicate = false;
+                if open == 1 {
+                    return Err(FilterError::new(TooManyClose, index).with(EPERM));
+                }
+                open -= 1;
+                continue;
+            }
+            _ => {}
+        }
+        if !in_predicate {
+            counts.predicates += 1;
+            in_predicate = true;
+        }
+    }
+    if let Some((start, _)) = quote {
+        return Err(FilterError::new(MissingQuote, start).with(ESRCH));
+    }
+    if open != 1 {
+        return Err(FilterError::new(TooManyOpen, unclosed(text)).with(ENOENT));
+    }
+    Ok(counts)
+}
+
+/// The last parenthesis that is not closed, as seen from the end.
+fn unclosed(text: Text<'_>) -> usize {
+    let mut closed = 0usize;
+    let mut quote = None;
+    for (index, &byte) in text.0.iter().enumerate().skip(1).rev() {
+        if let Some(mark) = quote {
+            if byte == mark {
+                quote = None;
+            }
+            continue;
+        }
+        match byte {
+            b'(' if closed == 0 => return index,
+            b'(' => closed -= 1,
+            b')' => closed += 1,
+            b'\'' | b'"' => quote = Some(byte),
+            _ => {}
+        }
+    }
+    0
+}
+
+/// What is open between a parenthesis and the one that closes it.
+#[derive(Clone, Copy)]
+struct Level {
+    /// Whether an odd number of `!` is before the parenthesis.
+    invert: bool,
+    /// Whether an `&&` waits for its right side.
+    and: bool,
+    /// Whether an `||` waits for its right side.
+    or: bool,
+}
+
+impl Level {
+    fn new(invert: bool) -> Self {
+        Self {
+            invert,
+            and: false,
+            or: false,
+        }
+    }
+}
+
+/// Reads predicates and operators (`predicate_parse()`).
+fn compile(text: Text<'_>, counts: &Counts, scope: &Scope<'_>) -> Result<Program, FilterError> {
+    let mut outer = KVec::with_capacity(counts.depth, GFP_KERNEL)?;
+    let mut level = Level::new(false);
+    let mut drafts = Drafts::with_capacity(counts.predicates)?;
+    let mut invert = false;
+    let mut at = 0;
+    'text: loop {
+        let start = at;
+        at += 1;
+        match text.at(start) {
+            0 => {
+                // Only what follows a predicate can complete an expression.
+                let error = if drafts.len() == 0 {
+                    NoFilter
+                } else {
+                    InvalidFilter
+                };
+                return Err(FilterError::new(error, start));
+            }
+            space if is_space(space) => continue,
+            b'(' => {
+                if outer.len() + 1 >= counts.depth {
+                    return Err(EINVAL.into());
+                }
+                outer.push(level, GFP_KERNEL)?;
+                level = Level::new(invert);
+                continue;
+            }
+            b'!' if !matches!(text.at(start + 1), b'=' | b'~') => {
+                invert = !invert;
+                continue;
+            }
+            _ => {}
+        }
+        if drafts.len() >= counts.predicates {
+            return Err(FilterError::new(TooManyPreds, start).with(EPERM));
+        }
+        let predicate;
+        (predicate, at) = Predicate::parse(text, start, scope)?;
+        drafts.push(predicate, invert)?;
+
+        loop {
+            let operator = at;
+            at += 1;
+            let byte = text.at(operator);
+            match byte {
+                space if is_space(space) => continue,
+                b')' | 0 => {}
+                b'&' | b'|' if text.at(at) == byte => at += 1,
+                _ => return Err(FilterError::new(TooManyPreds, operator).with(EPERM)),
+            }
+            invert = level.invert;
+            if level.and {
+                drafts.decide(invert)?;
+                level.and = false;
+            }
+            if byte == b'&' {
+                level.and = true;
+                break;
+            }
+            if level.or {
+                drafts.decide(!invert)?;
+                level.or = false;
+            }
+            if byte == b'|' {
+                level.or = true;
+                break;
+            }
+            match (byte, outer.pop()) {
+                (0, None) => break 'text,
+                (0, Some(_)) => return Err(FilterError::new(TooManyOpen, at).with(EPERM)),
+                (_, None) => return Err(FilterError::new(TooManyClose, at).with(EPERM)),
+                (_, Some(around)) => level = around,
+            }
+        }
+    }
+    Ok(drafts.finish()?)
+}

@@ -1,0 +1,429 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! One predicate: `field operator value`.
+
+use kernel::prelude::*;
+
+use super::cpus::CpuSet;
+use super::ctype::is_alnum;
+use super::ctype::is_space;
+use super::parser::Scope;
+use super::parser::Text;
+use super::pattern::Pattern;
+use super::value::Range;
+use super::value::Width;
+use super::FilterError;
+use super::FilterErrorText;
+use super::FilterErrorText::*;
+use super::Memory;
+use super::POINTED_MAX;
+use super::STRING_MAX;
+use crate::hist::event::EventField;
+use crate::hist::event::FilterType;
+use crate::hist::Hit;
+use crate::trigger::number;
+
+/// Most characters of a number.
+const NUMBER_MAX: usize = 23;
+
+/// Bytes that are readable together or not at all, whatever the architecture: memory tags go by 16.
+pub const BLOCK: usize = 16;
+
+/// An operator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Op {
+    Glob,
+    NotEqual,
+    Equal,
+    LessOrEqual,
+    Less,
+    GreaterOrEqual,
+    Greater,
+    And,
+}
+
+/// The operators, no one after one that it starts with.
+const OPS: [(&[u8], Op); 8] = [
+    (b"~", Op::Glob),
+    (b"!=", Op::NotEqual),
+    (b"==", Op::Equal),
+    (b"<=", Op::LessOrEqual),
+    (b"<", Op::Less),
+    (b">=", Op::GreaterOrEqual),
+    (b">", Op::Greater),
+    (b"&", Op::And),
+];
+
+/// What is read from a hit and what it is compared with.
+pub(super) enum Predicate {
+    /// The same for all hits.
+    Constant(bool),
+    Range8(u32, Range<u8>),
+    Range16(u32, Range<u16>),
+    Range32(u32, Range<u32>),
+    Range64(u32, Range<u64>),
+    /// Any of these bits is set.
+    Bits8(u32, u8),
+    Bits16(u32, u16),
+    Bits32(u32, u32),
+    Bits64(u32, u64),
+    /// The number is a CPU of a set.
+    Member(u32, Width, CpuSet),
+    Cpu(Range<u32>),
+    CpuMember(CpuSet),
+    /// A set of CPUs in the record: is it this one?
+    CpusEqual(u32, CpuSet, bool),
+    CpusIntersect(u32, CpuSet),
+    Array(u32, u32, Pattern),
+    DataLoc(u32, Pattern),
+    RelLoc(u32, Pattern),
+    Comm(Pattern),
+    /// A string in the kernel's memory, with its pointer in the record.
+    Kernel(u32, Pattern),
+    /// A string in the running task's memory, with its pointer in the record.
+    User(u32, Pattern),
+}
+
+impl Predicate {
+    /// Evaluates the predicate.
+    #[inline]
+    pub(super) fn holds(&self, hit: &Hit<'_>, memory: &impl Memory) -> bool {
+        let record = &hit.record;
+        match self {
+            Self::Constant(result) => *result,
+            Self::Range8(at, range) => range.contains(record.u8(*at)),
+            Self::Range16(at, range) => range.contains(record.u16(*at)),
+            Self::Range32(at, range) => range.contains(record.u32(*at)),
+            Self::Range64(at, range) => range.contains(record.u64(*at)),
+            Self::Bits8(at, bits) => record.u8(*at) & bits != 0,
+            Self::Bits16(at, bits) => record.u16(*at) & bits != 0,
+            Self::Bits32(at, bits) => record.u32(*at) & bits != 0,
+            Self::Bits64(at, bits) => record.u64(*at) & bits != 0,
+            Self::Member(at, width, cpus) => {
+                // A CPU's number has 32 bits, of a wider one the upper half is not looked at.
+                let cpu = match width {
+                    Width::One => record.u8(*at).into(),
+                    Width::Two => record.u16(*at).into(),
+                    Width::Four => record.u32(*at),
+                    Width::Eight => record.u64(*at) as u32,
+                };
+                cpus.contains(cpu as usize)
+            }
+            Self::Cpu(range) => range.contains(hit.cpu as u32),
+            Self::CpuMember(cpus) => cpus.contains(hit.cpu),
+            Self::CpusEqual(at, cpus, equal) => cpus.equals(record.data_loc(*at)) == *equal,
+            Self::CpusIntersect(at, cpus) => cpus.intersects(record.data_loc(*at)),
+            Self::Array(at, len, pattern) => {
+                pattern.matches(record.bytes(*at as usize, *len as usize))
+            }
+            Self::DataLoc(at, pattern) => pattern.matches(record.data_loc(*at)),
+            Self::RelLoc(at, pattern) => pattern.matches(record.rel_loc(*at)),
+            Self::Comm(pattern) => pattern.matches(&hit.comm.read()),
+            Self::Kernel(at, pattern) => pointed(pattern, pointer(hit, *at), |to, address| {
+                memory.read_kernel(to, address)
+            }),
+            Self::User(at, pattern) => pointed(pattern, pointer(hit, *at), |to, address| {
+                memory.read_user(to, address)
+            }),
+        }
+    }
+
+    /// What compares the number at `offset`, of the size that `field` has.
+    fn range(field: &EventField, range: impl FnOnce(Width) -> Option<Range<u64>>) -> Self {
+        let at = field.offset;
+        // Other sizes are not numbers, and no comparison of them is true.
+        let Some(width) = Width::of(field.size) else {
+            return Self::Constant(false);
+        };
+        let Some(range) = range(width) else {
+            return Self::Constant(false);
+        };
+        match width {
+            Width::One => Self::Range8(at, range.into()),
+            Width::Two => Self::Range16(at, range.into()),
+            Width::Four => Self::Range32(at, range.into()),
+            Width::Eight => Self::Range64(at, range),
+        }
+    }
+
+    fn bits(field: &EventField, bits: u64) -> Self {
+        let at = field.offset;
+        match Width::of(field.size) {
+            Some(Width::One) => Self::Bits8(at, bits as u8),
+            Some(Width::Two) => Self::Bits16(at, bits as u16),
+            Some(Width::Four) => Self::Bits32(at, bits as u32),
+            Some(Width::Eight) => Self::Bits64(at, bits),
+            None => Self::Constant(false),
+        }
+    }
+
+    fn member(field: &EventField, cpus: CpuSet) -> Self {
+        match Width::of(field.size) {
+            Some(width) => Self::Member(field.offset, width, cpus),
+            None => Self::Constant(false),
+        }
+    }
+}
+
+fn pointer(hit: &Hit<'_>, at: u32) -> usize {
+    match size_of::<usize>() {
+        4 => hit.record.u32(at) as usize,
+        _ => hit.record.u64(at) as usize,
+    }
+}
+
+/// Compares a string behind a pointer, as far as [`POINTED_MAX`]. False for any pattern if the
+/// string cannot be read.
+// Not inlined for the sake of the other predicates, which need no such frame.
+#[inline(never)]
+fn pointed(pattern: &Pattern, mut address: usize, read: impl Fn(&mut [u8], usize) -> bool) -> bool {
+    let mut string = [0; POINTED_MAX];
+    let mut len = 0;
+    while len < POINTED_MAX {
+        let count = (BLOCK - address % BLOCK).min(POINTED_MAX - len);
+        let Some(block) = string.get_mut(len..len + count) else {
+            return false;
+        };
+        if !read(block, address) {
+            return false;
+        }
+        if block.contains(&0) {
+            break;
+        }
+        len += count;
+        address = address.wrapping_add(count);
+    }
+    pattern.matches(&string[..POINTED_MAX - 1])
+}
+
+/// A predicate while it is read.
+struct Reader<'a> {
+    text: Text<'a>,
+    scope: &'a Scope<'a>,
+    field: EventField,
+    op: Op,
+    /// How far the text has been read.
+    at: usize,
+}
+
+impl Predicate {
+    /// Reads the predicate at `start` of the text. Gives it with where it ends (`parse_pred()`).
+    pub(super) fn parse(
+        text: Text<'_>,
+        start: usize,
+        scope: &Scope<'_>,
+    ) -> Result<(Self, usize), FilterError> {
+        let mut at = text.skip(start, |byte| is_alnum(byte) || byte == b'_');
+        if at == start {
+            return Err(EPERM.into());
+        }
+        let Some(field) = scope.event.find(text.piece(start, at))? else {
+            return Err(error(FieldNotFound, at));
+        };
+        let mut suffix = |suffix: &[u8]| {
+            let given = text.from(at).starts_with(suffix);
+            if given {
+                at += suffix.len();
+            }
+            given
+        };
+        let ustring = suffix(b".ustring");
+        let function = suffix(b".function");
+        at = text.skip(at, is_space);
+        let mut ops = OPS.iter();
+        let Some((sign, op)) = ops.find(|(sign, _)| text.from(at).starts_with(sign)) else {
+            return Err(error(InvalidOp, at));
+        };
+        let mut reader = Reader {
+            text,
+            scope,
+            field,
+            op: *op,
+            at: text.skip(at + sign.len(), is_space),
+        };
+        let predicate = match text.from(reader.at) {
+            _ if function => reader.function()?,
+            [b'C', b'P', b'U', b'S', ..] => reader.cpus()?,
+            [b'\'' | b'"', ..] => reader.string(ustring)?,
+            [b'0'..=b'9' | b'-', ..] => reader.number()?,
+            _ => return Err(reader.error(InvalidValue)),
+        };
+        Ok((predicate, reader.at))
+    }
+}
+
+/// The error at `at` of the text. The caret is one to the right of it, as C puts it.
+fn error(text: FilterErrorText, at: usize) -> FilterError {
+    FilterError::new(text, at + 1)
+}
+
+impl Reader<'_> {
+    fn error(&self, text: FilterErrorText) -> FilterError {
+        error(text, self.at)
+    }
+
+    /// Reads letters and digits, as few as a number has.
+    fn digits(&mut self, start: usize) -> Result<&[u8], FilterError> {
+        self.at = self.text.skip(self.at, is_alnum);
+        if self.at - start > NUMBER_MAX {
+            return Err(self.error(OperandTooLong));
+        }
+        Ok(self.text.piece(start, self.at))
+    }
+
+    fn function(&mut self) -> Result<Predicate, FilterError> {
+        if self.field.size as usize != size_of::<usize>() {
+            return Err(self.error(IllegalFieldOp));
+        }
+        if !matches!(self.op, Op::Equal | Op::NotEqual) {
+            return Err(self.error(InvalidOp));
+        }
+        let start = self.at;
+        let address = if self.text.at(start).is_ascii_digit() {
+            let address = number(self.digits(start)?).ok();
+            let address = address.and_then(|address| usize::try_from(address).ok());
+            address.ok_or(self.error(InvalidValue))?
+        } else {
+            self.at = self.text.skip(start, |byte| !is_space(byte));
+            let name = self.text.piece(start, self.at);
+            let address = self.scope.symbols.address(name);
+            address.ok_or(self.error(NoFunction))?
+        };
+        let function = self.scope.symbols.function(address);
+        let (start, len) = function.ok_or(self.error(NoFunction))?;
+        let inside = Range::between(start as u64, start.wrapping_add(len) as u64);
+        Ok(match (self.op, inside) {
+            (Op::Equal, inside) => Predicate::range(&self.field, |_| inside),
+            (_, None) => Predicate::Constant(true),
+            (_, Some(inside)) => Predicate::range(&self.field, |width| inside.others(width)),
+        })
+    }
+
+    fn cpus(&mut self) -> Result<Predicate, FilterError> {
+        let kind = self.field.filter;
+        let kinds = [FilterType::CpuMask, FilterType::Cpu, FilterType::Other];
+        let ops = [Op::Equal, Op::NotEqual, Op::And];
+        if !kinds.contains(&kind) || !ops.contains(&self.op) {
+            return Err(self.error(IllegalFieldOp));
+        }
+        self.at += b"CPUS{".len();
+        if self.text.at(self.at - 1) != b'{' {
+            return Err(self.error(MissingBraceOpen));
+        }
+        let start = self.at;
+        self.at = self.text.skip(start, |byte| byte != b'}');
+        if self.text.at(self.at) != b'}' {
+            return Err(self.error(MissingBraceClose));
+        }
+        if self.at == start {
+            return Err(self.error(InvalidCpulist));
+        }
+        let cpus = match CpuSet::parse(self.text.piece(start, self.at), self.scope.cpus) {
+            Ok(cpus) => cpus,
+            Err(ENOMEM) => return Err(ENOMEM.into()),
+            Err(_) => return Err(self.error(InvalidCpulist)),
+        };
+        self.at += 1;
+
+        if kind == FilterType::CpuMask {
+            return Ok(match self.op {
+                Op::And => Predicate::CpusIntersect(self.field.offset, cpus),
+                op => Predicate::CpusEqual(self.field.offset, cpus, op == Op::Equal),
+            });
+        }
+        // A set of one is like a number.
+        if let Some(cpu) = cpus.single() {
+            let op = match self.op {
+                Op::And => Op::Equal,
+                op => op,
+            };
+            return Ok(self.compare(op, cpu as u64, false));
+        }
+        Ok(match (self.op, kind) {
+            (Op::And, FilterType::Cpu) => Predicate::CpuMember(cpus),
+            (Op::And, _) => Predicate::member(&self.field, cpus),
+            // A CPU is never the same as a set of several, and what is no CPU is not different.
+            (Op::NotEqual, FilterType::Cpu) => Predicate::Constant(true),
+            (Op::NotEqual, _) => Predicate::member(&self.field, CpuSet::all(self.scope.cpus)?),
+            _ => Predicate::Constant(false),
+        })
+    }
+
+    fn string(&mut self, ustring: bool) -> Result<Predicate, FilterError> {
+        if !matches!(self.op, Op::Equal | Op::NotEqual | Op::Glob) {
+            return Err(self.error(IllegalFieldOp));
+        }
+        if !self.field.filter.is_string() {
+            return Err(self.error(ExpectDigit));
+        }
+        let quote = self.text.at(self.at);
+        let start = self.at + 1;
+        self.at = self.text.skip(start, |byte| byte != quote);
+        if self.text.at(self.at) != quote {
+            return Err(self.error(MissingQuote));
+        }
+        let string = self.text.piece(start, self.at);
+        if string.len() >= STRING_MAX {
+            return Err(self.error(OperandTooLong));
+        }
+        self.at += 1;
+        let pattern = match self.op {
+            Op::Glob => Pattern::wildcards(string)?,
+            op => Pattern::literal(string, op == Op::NotEqual)?,
+        };
+        let at = self.field.offset;
+        Ok(match self.field.filter {
+            FilterType::Comm => Predicate::Comm(pattern),
+            FilterType::StaticString => Predicate::Array(at, self.field.size, pattern),
+            FilterType::DynString => Predicate::DataLoc(at, pattern),
+            FilterType::RelDynString => Predicate::RelLoc(at, pattern),
+            _ if ustring => Predicate::User(at, pattern),
+            _ => Predicate::Kernel(at, pattern),
+        })
+    }
+
+    fn number(&mut self) -> Result<Predicate, FilterError> {
+        if self.field.filter.is_string() {
+            return Err(self.error(ExpectString));
+        }
+        if self.op == Op::Glob {
+            return Err(self.error(IllegalFieldOp));
+        }
+        let start = self.at;
+        if self.text.at(start) == b'-' {
+            self.at += 1;
+        }
+        let signed = self.field.signed;
+        let value = match (signed, self.digits(start)?) {
+            (true, digits) => signed_number(digits),
+            (false, digits) => number(digits).ok(),
+        };
+        let value = value.ok_or(error(IllegalIntval, start))?;
+        Ok(self.compare(self.op, value, signed))
+    }
+
+    /// Compares the field, a number or the CPU.
+    fn compare(&self, op: Op, value: u64, signed: bool) -> Predicate {
+        match (self.field.filter, op) {
+            (FilterType::Cpu, op) => match Range::new(op, value, Width::Four, true) {
+                Some(range) => Predicate::Cpu(range.into()),
+                None => Predicate::Constant(false),
+            },
+            (_, Op::And) => Predicate::bits(&self.field, value),
+            (_, op) => Predicate::range(&self.field, |width| Range::new(op, value, width, signed)),
+        }
+    }
+}
+
+/// Reads a number with a sign (`kstrtoll()`).
+fn signed_number(digits: &[u8]) -> Option<u64> {
+    match digits {
+        [b'-', digits @ ..] => number(digits)
+            .ok()
+            .filter(|&value| value <= i64::MIN.unsigned_abs())
+            .map(u64::wrapping_neg),
+        digits => number(digits)
+            .ok()
+            .filter(|&value| value <= i64::MAX as u64),
+    }
+}

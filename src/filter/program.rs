@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Predicates in the order in which they are looked at, and the ways between them.
+
+use kernel::prelude::*;
+
+use super::predicate::Predicate;
+
+/// One predicate and where to go on.
+struct Step {
+    predicate: Predicate,
+    /// What the predicate has to be for a jump; else the next step follows.
+    jump_if: bool,
+    /// The step to jump to, always a later one. There are two more than those of the program: the
+    /// first stands for true, the second for false.
+    target: usize,
+}
+
+/// A compiled filter.
+pub(super) struct Program {
+    steps: KVec<Step>,
+}
+
+impl Program {
+    /// Runs the program, with `holds` to evaluate a predicate.
+    #[inline]
+    pub(super) fn run(&self, mut holds: impl FnMut(&Predicate) -> bool) -> bool {
+        let mut at = 0;
+        while let Some(step) = self.steps.get(at) {
+            let jump = holds(&step.predicate) == step.jump_if;
+            at = if jump { step.target } else { at + 1 };
+        }
+        at == self.steps.len()
+    }
+}
+
+/// A predicate whose way is not yet known.
+struct Draft {
+    predicate: Predicate,
+    /// Whether an odd number of `!` is before it.
+    invert: bool,
+    /// As [`Step::jump_if`], before the inversion.
+    jump_if: bool,
+    link: Link,
+}
+
+/// Where a draft leads.
+#[derive(Clone, Copy)]
+enum Link {
+    /// To whatever decides it: the operators before it are not complete. With the predicate that
+    /// the latest one of them follows, if there is one left.
+    Open(Option<usize>),
+    /// Behind a later predicate, and there already with a result.
+    Behind(usize),
+}
+
+/// Predicates while they are read.
+///
+/// For each operator that is complete, the predicate before it gets its way: behind the last
+/// predicate of the operator's right side (`update_preds()`). Which predicates still wait is
+/// chained through their links, the latest first.
+pub(super) struct Drafts(KVec<Draft>);
+
+impl Drafts {
+    pub(super) fn with_capacity(capacity: usize) -> Result<Self> {
+        Ok(Self(KVec::with_capacity(capacity, GFP_KERNEL)?))
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    pub(super) fn push(&mut self, predicate: Predicate, invert: bool) -> Result {
+        let draft = Draft {
+            predicate,
+            invert,
+            jump_if: false,
+            link: Link::Open(self.len().checked_sub(1)),
+        };
+        Ok(self.0.push(draft, GFP_KERNEL)?)
+    }
+
+    /// Completes an operator at whose left the latest waiting predicate stands and at whose right
+    /// the last one: with the result `jump_if`, the left one decides.
+    pub(super) fn decide(&mut self, jump_if: bool) -> Result {
+        let last = self.len().checked_sub(1).ok_or(EINVAL)?;
+        let Some(Link::Open(Some(left))) = self.0.get(last).map(|draft| draft.link) else {
+            return Err(EINVAL);
+        };
+        let draft = self.0.get_mut(left).ok_or(EINVAL)?;
+        let waiting = draft.link;
+        draft.jump_if = jump_if;
+        draft.link = Link::Behind(last);
+        self.0.get_mut(last).ok_or(EINVAL)?.link = waiting;
+        Ok(())
+    }
+
+    /// Makes the program, with jumps to jumps made one.
+    pub(super) fn finish(mut self) -> Result<Program> {
+        let last = self.len().checked_sub(1).ok_or(EINVAL)?;
+        let draft = self.0.get_mut(last).ok_or(EINVAL)?;
+        draft.jump_if = false;
+        draft.link = Link::Behind(last + 1);
+        for at in (0..last).rev() {
+            let (jump_if, target) = self.way(at)?;
+            let (then_if, then) = self.way(target)?;
+            if jump_if == then_if {
+                self.0.get_mut(at).ok_or(EINVAL)?.link = Link::Behind(then);
+            }
+        }
+        let mut steps = KVec::with_capacity(self.len(), GFP_KERNEL)?;
+        for (at, draft) in self.0.into_iter().enumerate() {
+            let Link::Behind(target) = draft.link else {
+                return Err(EINVAL);
+            };
+            if target <= at {
+                return Err(EINVAL);
+            }
+            let step = Step {
+                predicate: draft.predicate,
+                jump_if: draft.jump_if != draft.invert,
+                target: target + 1,
+            };
+            steps.push(step, GFP_KERNEL)?;
+        }
+        Ok(Program { steps })
+    }
+
+    fn way(&self, at: usize) -> Result<(bool, usize)> {
+        match self.0.get(at) {
+            Some(&Draft {
+                jump_if,
+                link: Link::Behind(target),
+                ..
+            }) => Ok((jump_if, target)),
+            _ => Err(EINVAL),
+        }
+    }
+}
