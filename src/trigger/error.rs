@@ -175,7 +175,6 @@ unsupported! {
     Values = "strings as values",
     Variables = "variables ('name=expression')",
     References = "references to variables ('$name')",
-    Expressions = "expressions",
     Actions = "actions ('onmatch', 'onmax', 'onchange')",
     Stacktrace = "stack traces",
     Timestamp = "'common_timestamp'",

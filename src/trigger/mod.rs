@@ -21,7 +21,6 @@ mod error;
 pub mod error_log;
 mod number;
 mod parser;
-mod print;
 mod text;
 mod tree;
 

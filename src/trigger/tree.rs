@@ -118,11 +118,6 @@ impl Trigger {
             })
             .map(|var| var.expr.text())
     }
-
-    /// The trigger in canonical form, without `hist:`. Parsing it gives an equal tree.
-    pub fn print(&self, out: &mut KVec<u8>) -> Result<(), Error> {
-        super::print::print(self, out)
-    }
 }
 
 /// Items in the order in which they are to be looked at, the last of which may be an error.
@@ -133,7 +128,7 @@ pub struct List<T> {
     pub(super) items: KVec<T>,
     pub(super) error: Option<Error>,
     /// What is left because of the error.
-    pub(super) rest: Option<Span>,
+    pub rest: Option<Span>,
 }
 
 impl<T> List<T> {

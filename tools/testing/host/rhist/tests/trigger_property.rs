@@ -2,6 +2,8 @@
 
 //! Whatever is written: no panic, no loss on the way through the printer, no memory left behind.
 
+#[path = "trigger/print.rs"]
+mod print;
 #[path = "trigger/shape.rs"]
 mod shape;
 #[path = "trigger/strategy.rs"]
@@ -12,6 +14,7 @@ mod walk;
 use kernel::fault;
 use kernel::prelude::KVec;
 use kernel::prelude::ENOMEM;
+use print::print;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use rhist::trigger::*;
@@ -23,7 +26,7 @@ use walk::walk;
 
 fn printed(trigger: &Trigger) -> Vec<u8> {
     let mut out = KVec::new();
-    trigger.print(&mut out).unwrap();
+    print(trigger, &mut out).unwrap();
     out.to_vec()
 }
 
@@ -130,7 +133,7 @@ proptest! {
         if let Ok(trigger) = trigger {
             let print = || {
                 let mut out = KVec::new();
-                trigger.print(&mut out)
+                print(&trigger, &mut out)
             };
             let (result, allocations) = fault::each(print, |result| {
                 assert_eq!(result, Err(Error::silent(ENOMEM)));

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! From tree to text.
+//! From tree to text: the trigger in canonical form, without `hist:`. Parsing it gives an equal tree.
 
-use super::tree::*;
-use super::Error;
-use super::Span;
-use kernel::prelude::{KVec, GFP_KERNEL};
+use kernel::prelude::KVec;
+use kernel::prelude::GFP_KERNEL;
+use rhist::trigger::*;
 
 type Result = core::result::Result<(), Error>;
 
@@ -25,7 +24,7 @@ enum Attribute {
 
 /// Prints the attributes in the order in which they were typed: C strips white space at both ends
 /// of all of them but not at the ends of each, so it matters what comes last.
-pub(super) fn print(trigger: &Trigger, out: &mut KVec<u8>) -> Result {
+pub fn print(trigger: &Trigger, out: &mut KVec<u8>) -> Result {
     let mut attributes = KVec::new();
     let size = trigger.size.unwrap_or_default();
     for (typed, attribute) in [
