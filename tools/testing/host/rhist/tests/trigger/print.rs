@@ -24,7 +24,7 @@ enum Attribute {
 
 /// Prints the attributes in the order in which they were typed: C strips white space at both ends
 /// of all of them but not at the ends of each, so it matters what comes last.
-pub fn print(trigger: &Trigger, out: &mut KVec<u8>) -> Result {
+pub(crate) fn print(trigger: &Trigger, out: &mut KVec<u8>) -> Result {
     let mut attributes = KVec::new();
     let size = trigger.size.unwrap_or_default();
     for (typed, attribute) in [
