@@ -9,6 +9,8 @@
 
 #![cfg(not(loom))]
 
+#[path = "filter/errors.rs"]
+mod errors;
 #[path = "filter/scene.rs"]
 mod scene;
 #[path = "filter/strategy.rs"]
@@ -241,7 +243,8 @@ fn filters() -> Vec<Vec<u8>> {
         strategy::mutated(),
         strategy::pieces(),
     ];
-    let mut filters = Vec::new();
+    let errors = errors::ERRORS.iter();
+    let mut filters: Vec<_> = errors.map(|error| error.0.as_bytes().to_vec()).collect();
     for _ in 0..number {
         for strategy in &strategies {
             filters.push(strategy.new_tree(&mut runner).unwrap().current());
