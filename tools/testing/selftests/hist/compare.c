@@ -241,7 +241,14 @@ static const struct comparison {
 	{ "syscalls/sys_enter_getpgid", "hist:keys=pid if pid < 3000 && pid > 100", ties },
 	{ "syscalls/sys_enter_getpgid", "hist:keys=pid if pid & 1 || comm == \"nobody\"", ties },
 	{ "syscalls/sys_enter_getpgid", "hist:keys=common_comm if comm ~ \"comm-1*\"", comms },
-	{ "task/task_rename", "hist:keys=newcomm:sort=newcomm if newcomm ~ \"*c*\"", names },
+	{ "task/task_rename", "hist:keys=newcomm:sort=newcomm if newcomm ~ \"a*\"", names },
+	{ "task/task_rename", "hist:keys=newcomm if newcomm == \"abc\" || newcomm != \"\" && oom_score_adj >= 0", names },
+	{ "syscalls/sys_enter_rmdir", "hist:keys=__pathname_val if __pathname_val ~ \"*mno*\"", paths },
+	{ "syscalls/sys_enter_rmdir", "hist:keys=__pathname_val if __pathname_val ~ \"*[0-4]\"", paths },
+	{ "syscalls/sys_enter_getpgid", "hist:keys=pid if !(pid > 300 || pid == 5) && common_pid > 1", ties },
+	{ "kprobes/rhist_c", "hist:keys=s8 if s8 < 0 || u16 & 0x8000", numbers },
+	{ "kprobes/rhist_c", "hist:keys=u64 if s64 <= -1 && u64 >= 0x8000000000000001", numbers },
+	{ "syscalls/sys_enter_getpgid", "hist:keys=cpu if cpu == 0 || CPU & CPUS{1-2}", cpus },
 };
 
 static void same_text(char *c, char *ours, const char *what, const struct comparison *with)
