@@ -11,8 +11,10 @@ use kernel::prelude::*;
 use super::event::EventDesc;
 use super::event::EventField;
 use super::event::FilterType;
+use super::field::Function;
 use super::field::HistField;
 use super::limits;
+use super::program;
 use super::program::Program;
 use super::Plan;
 use super::SortKey;
@@ -21,6 +23,7 @@ use crate::trigger::ErrorText;
 use crate::trigger::Expr;
 use crate::trigger::Field;
 use crate::trigger::ModifierKind;
+use crate::trigger::Operator;
 use crate::trigger::Order;
 use crate::trigger::Place;
 use crate::trigger::Span;
@@ -208,20 +211,40 @@ impl Builder<'_> {
                 self.refuse(Unsupported::Stacktrace, *text);
                 Ok(Checked::refused(limits::STACK))
             }
-            Expr::Negation { text, operand } => {
+            Expr::Negation { operand, .. } => {
                 let operand = self.operand(operand)?;
-                self.refuse(Unsupported::Expressions, *text);
-                Ok(Checked::refused(operand.size))
+                match operand.field {
+                    Some(field) => computed(HistField::negative(field)?),
+                    None => Ok(Checked::refused(operand.size)),
+                }
             }
             Expr::Binary {
-                text, left, right, ..
-            } => {
-                let left = self.operand(left)?;
-                self.operand(right)?;
-                self.refuse(Unsupported::Expressions, *text);
-                Ok(Checked::refused(left.size))
-            }
+                operator,
+                left,
+                right,
+                ..
+            } => self.binary(left, *operator, right),
         }
+    }
+
+    fn binary(&mut self, left: &Expr, operator: Operator, right: &Expr) -> Result<Checked, Error> {
+        let culprit = right.remnant();
+        let left = self.operand(left)?;
+        let right = self.operand(right)?;
+        let size = left.size;
+        let (Some(left), Some(right)) = (left.field, right.field) else {
+            return Ok(Checked::refused(size));
+        };
+        if left.is_usecs() != right.is_usecs() {
+            return Err(Error::new(ErrorText::TimestampMismatch, 0));
+        }
+        if operator == Operator::Over && right.function == Function::Const(0) {
+            return Err(self.trigger.error(ErrorText::DivisionByZero, culprit));
+        }
+        if let (Function::Const(left), Function::Const(right)) = (left.function, right.function) {
+            return Ok(HistField::literal(program::apply(operator, left, right)).into());
+        }
+        computed(HistField::binary(left, operator, right)?)
     }
 
     fn operand(&mut self, expr: &Expr) -> Result<Checked, Error> {
@@ -286,9 +309,9 @@ impl Builder<'_> {
         {
             return Err(trigger.error(ErrorText::BadFieldModifier, modifier.text));
         }
-        let with_modifier = |field| HistField {
-            modifier: Some(modifier.kind),
-            ..field
+        let with_modifier = |mut field: HistField| {
+            field.modifier = Some(modifier.kind);
+            field
         };
         Ok(Checked {
             field: checked.field.map(with_modifier),
@@ -315,6 +338,14 @@ impl Builder<'_> {
                 None => return Ok(None),
             },
         }))
+    }
+}
+
+/// Checks the length of what is computed: C writes it to a string of its own.
+fn computed(field: HistField) -> Result<Checked, Error> {
+    match field.name().len() < limits::STRING as usize {
+        true => Ok(field.into()),
+        false => Err(Error::silent(E2BIG)),
     }
 }
 

@@ -2,10 +2,14 @@
 
 //! The fields of a histogram: what each value and key is, and what it is called.
 
+use kernel::prelude::*;
+
 use super::event::EventField;
 use super::event::FilterType;
 use super::limits;
+use super::Text;
 use crate::trigger::ModifierKind;
+use crate::trigger::Operator;
 
 /// How a field's content is had at a hit. Named after the functions of C that `hist_debug` shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +35,10 @@ pub enum Function {
         /// Whether it is signed.
         signed: bool,
     },
+    /// The negative of the operand.
+    Negative,
+    /// What the two operands make.
+    Binary(Operator),
 }
 
 /// The widths of numbers that can be used: C takes no others.
@@ -60,9 +68,14 @@ impl Width {
 }
 
 impl Function {
-    /// C's name for it, without `hist_field_`.
+    /// C's name for it, without `hist_field_`. C divides by constants in ways of their own.
     pub fn name(self) -> &'static str {
         match self {
+            Self::Negative => "uminus",
+            Self::Binary(Operator::Plus) => "plus",
+            Self::Binary(Operator::Minus) => "minus",
+            Self::Binary(Operator::Times) => "mult",
+            Self::Binary(Operator::Over) => "div",
             Self::Counter => "counter",
             Self::Const(_) => "const",
             Self::Cpu => "cpu",
@@ -147,6 +160,10 @@ pub struct HistField {
     pub function: Function,
     /// What is done with it or how it is shown.
     pub modifier: Option<ModifierKind>,
+    /// What is computed with.
+    pub operands: KVec<HistField>,
+    /// What is computed, as it is written in a trigger.
+    text: Text,
     /// The event's field, unless the content comes from elsewhere. The other names of
     /// `common_cpu` and `common_comm` are fields too, without a place in the record.
     pub event_field: Option<EventField>,
@@ -193,11 +210,51 @@ impl HistField {
         Some(Self::plain(function, size, Some(field)))
     }
 
+    /// The negative of `operand`. Fails with `ENOMEM`.
+    pub fn negative(operand: Self) -> Result<Self> {
+        let mut text = Text::new();
+        text.bytes(b"-(")?;
+        operand.show(&mut text)?;
+        text.bytes(b")")?;
+        let mut operands = KVec::with_capacity(1, GFP_KERNEL)?;
+        operands.push(operand, GFP_KERNEL)?;
+        Ok(Self::computed(Function::Negative, operands, text))
+    }
+
+    /// What `operator` makes of `left` and `right`. Fails with `ENOMEM`.
+    pub fn binary(left: Self, operator: Operator, right: Self) -> Result<Self> {
+        let mut text = Text::new();
+        left.show(&mut text)?;
+        text.bytes(match operator {
+            Operator::Plus => b"+",
+            Operator::Minus => b"-",
+            Operator::Times => b"*",
+            Operator::Over => b"/",
+        })?;
+        right.show(&mut text)?;
+        let mut operands = KVec::with_capacity(2, GFP_KERNEL)?;
+        operands.push(left, GFP_KERNEL)?;
+        operands.push(right, GFP_KERNEL)?;
+        Ok(Self::computed(Function::Binary(operator), operands, text))
+    }
+
+    /// The size is that of the first operand.
+    fn computed(function: Function, operands: KVec<Self>, text: Text) -> Self {
+        let size = operands.first().map_or(0, |operand| operand.size);
+        Self {
+            operands,
+            text,
+            ..Self::plain(function, size, None)
+        }
+    }
+
     fn plain(function: Function, size: u32, event_field: Option<EventField>) -> Self {
         Self {
             role: Role::Value,
             function,
             modifier: None,
+            operands: KVec::new(),
+            text: Text::new(),
             event_field,
             size,
             offset: 0,
@@ -229,7 +286,7 @@ impl HistField {
             (None, Function::Cpu) => b"common_cpu",
             (None, Function::Comm) => b"common_comm",
             (None, Function::Counter) => b"hitcount",
-            (None, _) => b"",
+            (None, _) => self.text.as_bytes(),
         }
     }
 
@@ -249,19 +306,38 @@ impl HistField {
             (Function::Cpu, _) => b"unsigned int",
             (Function::Comm, _) => b"char[]",
             (_, Some(field)) => &field.type_,
-            (_, None) => b"",
+            (_, None) => self.operands.first().map_or(b"", Self::type_),
         }
     }
 
     /// Whether its content is a signed number.
     pub fn signed(&self) -> bool {
-        matches!(self.function, Function::Number { signed: true, .. }) && self.scale() == Scale::One
+        match (self.scale(), self.function) {
+            (Scale::One, Function::Number { signed, .. }) => signed,
+            (Scale::One, _) => self.operands.first().is_some_and(Self::signed),
+            _ => false,
+        }
+    }
+
+    /// Whether C takes it for a time in microseconds.
+    pub fn is_usecs(&self) -> bool {
+        self.modifier == Some(ModifierKind::Usecs)
+            || self.operands.first().is_some_and(Self::is_usecs)
     }
 
     /// The name of C's function for it, without `hist_field_`.
     pub fn function_name(&self) -> &'static str {
+        const LARGE: u64 = 1 << 20;
         match self.scale() {
-            Scale::One => self.function.name(),
+            Scale::One => match (self.function, &self.operands[..]) {
+                (Function::Binary(Operator::Over), [_, divisor]) => match divisor.function {
+                    Function::Const(number) if number.is_power_of_two() => "div_power2",
+                    Function::Const(number) if number > LARGE => "div_not_power2",
+                    Function::Const(_) => "div_mult_shift",
+                    _ => "div",
+                },
+                _ => self.function.name(),
+            },
             Scale::Log2 => "log2",
             Scale::Bucket(_) => "bucket",
         }
@@ -297,6 +373,26 @@ impl HistField {
         })
     }
 
+    /// Appends it as it is written inside an expression. Fails with `ENOMEM`.
+    fn show(&self, out: &mut Text) -> Result {
+        match self.function {
+            Function::Const(number) => out.format(format_args!("{number}"))?,
+            _ => out.bytes(self.name())?,
+        }
+        self.show_modifier(out)
+    }
+
+    /// Appends what follows its name in a trigger. Fails with `ENOMEM`.
+    pub fn show_modifier(&self, out: &mut Text) -> Result {
+        if let Some(modifier) = self.modifier_name() {
+            out.format(format_args!(".{modifier}"))?;
+        }
+        if let Some(ModifierKind::Buckets(width)) = self.modifier {
+            out.format(format_args!("={width}"))?;
+        }
+        Ok(())
+    }
+
     /// Whether a histogram with this field is, as far as this field goes, the one with `other`
     /// (`hist_trigger_match()`). The names of the CPU and of the task's name are as good as one
     /// another: a trigger's line has one of them only, and must find its trigger.
@@ -313,5 +409,11 @@ impl HistField {
             && self.modifier == other.modifier
             && self.size == other.size
             && self.offset == other.offset
+            && self.operands.len() == other.operands.len()
+            && self
+                .operands
+                .iter()
+                .zip(&other.operands)
+                .all(|(a, b)| a.matches(b))
     }
 }

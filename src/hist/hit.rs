@@ -26,7 +26,7 @@ impl Histogram {
     pub fn hit(&self, hit: &Hit<'_>) {
         let program = &self.plan.program;
         if let Some(number) = program.number {
-            return self.count(hit, &number.read(hit).to_ne_bytes());
+            return self.count(hit, &program.read(number, hit).to_ne_bytes());
         }
         // Most keys are far smaller than the largest possible, whose zeroing would cost more than
         // all the rest.
@@ -51,12 +51,13 @@ impl Histogram {
         let Some(entry) = self.map.insert(hit.cpu, key) else {
             return;
         };
-        if let (Some(comms), Some(pid)) = (&self.comms, self.plan.program.pid) {
-            comms.note(entry.index(), pid.read(hit), hit.comm);
+        let program = &self.plan.program;
+        if let (Some(comms), Some(pid)) = (&self.comms, program.pid) {
+            comms.note(entry.index(), program.read(pid, hit), hit.comm);
         }
         entry.add(hit.cpu, 0, 1);
-        for (sum, value) in (1..).zip(&self.plan.program.values) {
-            entry.add(hit.cpu, sum, value.read(hit));
+        for (sum, &value) in (1..).zip(&program.values) {
+            entry.add(hit.cpu, sum, program.read(value, hit));
         }
     }
 }

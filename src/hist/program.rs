@@ -15,6 +15,8 @@ use super::hit::Hit;
 use super::text::until_nul;
 use crate::hook::record::COMM_LEN;
 use crate::trigger::ModifierKind;
+use crate::trigger::Operator;
+use crate::trigger::OPERATORS_MAX;
 
 /// A number to be had from a hit.
 #[derive(Clone, Copy)]
@@ -63,17 +65,59 @@ impl Number {
 
 /// A number as it is stored.
 #[derive(Clone, Copy)]
-pub(super) struct Value {
-    number: Number,
-    scale: Scale,
+pub(super) enum Value {
+    /// One that is had directly.
+    Simple { number: Number, scale: Scale },
+    /// What a piece of the code leaves.
+    Computed { start: usize, end: usize },
 }
 
-impl Value {
-    /// The number that `field` has at `hit`.
-    #[inline]
-    pub(super) fn read(self, hit: &Hit<'_>) -> u64 {
-        self.scale.apply(self.number.read(hit))
+/// A step of computing a number: operands first.
+#[derive(Clone, Copy)]
+enum Step {
+    Read(Number, Scale),
+    Negate,
+    Apply(Operator),
+}
+
+/// The most operands that wait for their operator.
+const DEPTH: usize = OPERATORS_MAX + 1;
+
+/// What `operator` makes of two numbers. Divided by zero they are all ones.
+#[inline]
+pub(super) fn apply(operator: Operator, left: u64, right: u64) -> u64 {
+    match operator {
+        Operator::Plus => left.wrapping_add(right),
+        Operator::Minus => left.wrapping_sub(right),
+        Operator::Times => left.wrapping_mul(right),
+        Operator::Over => left.checked_div(right).unwrap_or(u64::MAX),
     }
+}
+
+/// Computes what `code` says.
+fn compute(code: &[Step], hit: &Hit<'_>) -> u64 {
+    // The operands that wait, the last one in `number`.
+    let mut waiting = [0; DEPTH];
+    let mut depth = 0;
+    let mut number = 0;
+    for step in code {
+        match *step {
+            Step::Read(next, scale) => {
+                if let Some(place) = waiting.get_mut(depth) {
+                    *place = number;
+                    depth += 1;
+                }
+                number = scale.apply(next.read(hit));
+            }
+            Step::Negate => number = number.wrapping_neg(),
+            Step::Apply(operator) => {
+                depth = depth.saturating_sub(1);
+                let left = waiting.get(depth).copied().unwrap_or(0);
+                number = apply(operator, left, number);
+            }
+        }
+    }
+    number
 }
 
 /// What one key is made of.
@@ -102,14 +146,14 @@ impl Part {
     /// A string is copied as long as the record says it is, with whatever follows its NUL; its last
     /// byte stays zero (`add_to_key()`).
     #[inline]
-    fn put(&self, key: &mut [u8], hit: &Hit<'_>) {
+    fn put(&self, key: &mut [u8], program: &Program, hit: &Hit<'_>) {
         let Some(place) = key.get_mut(self.at..self.at + self.len) else {
             return;
         };
         let comm;
         let string = match self.content {
             Content::Number(number) => {
-                place.copy_from_slice(&number.read(hit).to_ne_bytes());
+                place.copy_from_slice(&program.read(number, hit).to_ne_bytes());
                 return;
             }
             Content::Array { offset, len } => hit.record.bytes(offset as usize, len as usize),
@@ -136,6 +180,7 @@ pub(super) struct Program {
     pub(super) values: KVec<Value>,
     /// The process id, if the name of its task is to be noted.
     pub(super) pid: Option<Value>,
+    code: KVec<Step>,
 }
 
 impl Program {
@@ -143,9 +188,10 @@ impl Program {
     /// with `ENOMEM`, and with `EINVAL` for a value that is no number.
     pub(super) fn compile(fields: &[HistField], n_vals: usize) -> Result<Self> {
         let (vals, keys) = fields.split_at(n_vals);
+        let mut code = KVec::new();
         let mut values = KVec::with_capacity(vals.len(), GFP_KERNEL)?;
         for field in vals.iter().skip(1) {
-            let Content::Number(value) = content(field) else {
+            let Content::Number(value) = content(field, &mut code)? else {
                 return Err(EINVAL);
             };
             values.push(value, GFP_KERNEL)?;
@@ -154,7 +200,7 @@ impl Program {
         let mut at = 0;
         let mut pid = None;
         for field in keys {
-            let content = content(field);
+            let content = content(field, &mut code)?;
             if let (Content::Number(number), Some(ModifierKind::Execname)) =
                 (content, field.modifier)
             {
@@ -181,7 +227,19 @@ impl Program {
             number,
             values,
             pid,
+            code,
         })
+    }
+
+    /// The number that `value` is at `hit`.
+    #[inline]
+    pub(super) fn read(&self, value: Value, hit: &Hit<'_>) -> u64 {
+        match value {
+            Value::Simple { number, scale } => scale.apply(number.read(hit)),
+            Value::Computed { start, end } => {
+                compute(self.code.get(start..end).unwrap_or_default(), hit)
+            }
+        }
     }
 
     /// The keys' places in the map's key, in the order of the keys.
@@ -193,25 +251,61 @@ impl Program {
     #[inline]
     pub(super) fn put_key(&self, key: &mut [u8], hit: &Hit<'_>) {
         for part in &self.parts {
-            part.put(key, hit);
+            part.put(key, self, hit);
         }
     }
 }
 
-/// What a field is made of.
-fn content(field: &HistField) -> Content {
+/// What a field is made of. Its code, if it needs any, is appended to `code`.
+fn content(field: &HistField, code: &mut KVec<Step>) -> Result<Content> {
     let event_field = field.event_field.as_ref();
     let (offset, len) = event_field.map_or((0, 0), |f| (f.offset, f.size));
-    let number = match field.function {
+    Ok(match field.function {
+        Function::Comm => Content::Comm,
+        Function::String => Content::Array { offset, len },
+        Function::DynString => Content::DataLoc(offset),
+        Function::RelDynString => Content::RelLoc(offset),
+        _ => Content::Number(match number(field) {
+            Some(number) => {
+                let scale = field.scale();
+                Value::Simple { number, scale }
+            }
+            None => {
+                let start = code.len();
+                translate(field, code)?;
+                let end = code.len();
+                let reads = |step: &&Step| matches!(step, Step::Read(..));
+                if code[start..end].iter().filter(reads).count() > DEPTH {
+                    return Err(EINVAL);
+                }
+                Value::Computed { start, end }
+            }
+        }),
+    })
+}
+
+/// The number that a field is, unless it is computed.
+fn number(field: &HistField) -> Option<Number> {
+    let offset = field.event_field.as_ref().map_or(0, |f| f.offset);
+    Some(match field.function {
         Function::Counter => Number::Constant(1),
         Function::Const(number) => Number::Constant(number),
         Function::Cpu => Number::Cpu,
         Function::Number { size, signed } => Number::recorded(size, signed, offset),
-        Function::Comm => return Content::Comm,
-        Function::String => return Content::Array { offset, len },
-        Function::DynString => return Content::DataLoc(offset),
-        Function::RelDynString => return Content::RelLoc(offset),
+        _ => return None,
+    })
+}
+
+/// Appends the steps that compute `field`. Fails with `ENOMEM`, and with `EINVAL` for an operand
+/// that is no number.
+fn translate(field: &HistField, code: &mut KVec<Step>) -> Result {
+    for operand in &field.operands {
+        translate(operand, code)?;
+    }
+    let step = match field.function {
+        Function::Negative => Step::Negate,
+        Function::Binary(operator) => Step::Apply(operator),
+        _ => Step::Read(number(field).ok_or(EINVAL)?, field.scale()),
     };
-    let scale = field.scale();
-    Content::Number(Value { number, scale })
+    Ok(code.push(step, GFP_KERNEL)?)
 }

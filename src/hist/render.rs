@@ -124,13 +124,7 @@ fn command_field(out: &mut Text, field: &HistField) -> Result {
         Function::Const(number) => out.format(format_args!("{number}"))?,
         _ => out.bytes(field.command_name())?,
     }
-    if let Some(modifier) = field.modifier_name() {
-        out.format(format_args!(".{modifier}"))?;
-    }
-    if let Some(ModifierKind::Buckets(width)) = field.modifier {
-        out.format(format_args!("={width}"))?;
-    }
-    Ok(())
+    field.show_modifier(out)
 }
 
 /// Appends `items` with `comma` between them.
@@ -367,6 +361,8 @@ fn show_vals(out: &mut Text, plan: &Plan, sums: &[u64], wholes: &[Whole]) -> Res
     for (n, ((field, &sum), whole)) in vals {
         match n {
             0 if plan.nohitcount => continue,
+            // C sums them up, sorts by them, and does not show them.
+            _ if !field.operands.is_empty() => continue,
             0 => out.bytes(b" ")?,
             _ => out.bytes(b"  ")?,
         }

@@ -7,6 +7,7 @@ use core::fmt;
 use kernel::prelude::*;
 
 /// A growing byte buffer. Names and strings of events are bytes and go in as they are.
+#[derive(Debug)]
 pub struct Text(KVVec<u8>);
 
 impl Text {

@@ -181,7 +181,41 @@ fn operands() {
                 "common_comm)",
             ),
             ("keys=u8+u16+nosuch", FieldNotFound, "nosuch"),
+            ("keys=u8/0", DivisionByZero, "0"),
+            ("keys=u8:vals=u16*2/0x0", DivisionByZero, "0x0"),
+            ("keys=6/0", DivisionByZero, "0"),
         ],
+    );
+    // C does not say which.
+    for params in [
+        "keys=u8.usecs+1",
+        "keys=u8-u16.usecs",
+        "keys=u8.usecs+u16.usecs+1",
+    ] {
+        let expected = (Some(TimestampMismatch), "", EINVAL);
+        assert_eq!(error(&zoo(), params), expected, "{params}");
+    }
+    hist(&zoo(), "keys=u8.usecs-u16.usecs");
+    // The text of an expression may have 255 bytes.
+    let name = "n".repeat(126);
+    let event = event(
+        "x",
+        "y",
+        &[
+            ("u8", &name, 8, 1, false, rhist::hist::FilterType::Other),
+            ("u8", "one", 9, 1, false, rhist::hist::FilterType::Other),
+            ("u8", "four", 9, 1, false, rhist::hist::FilterType::Other),
+        ],
+    );
+    hist(&event, &format!("keys={name}+{name}"));
+    assert_eq!(
+        error(&event, &format!("keys={name}+{name}+one")),
+        (None, "", E2BIG)
+    );
+    hist(&event, &format!("keys={name}+{name}-1"));
+    assert_eq!(
+        error(&event, &format!("keys={name}+{name}-10")),
+        (None, "", E2BIG)
     );
 }
 
@@ -210,8 +244,6 @@ fn not_supported_yet() {
         ("keys=u8:vals=dyn.hex", Values, "dyn.hex"),
         ("keys=u8:x=u16", Variables, "x=u16"),
         ("keys=$x", References, "$x"),
-        ("keys=u8+u16", Expressions, "u8+u16"),
-        ("keys=-(u8)", Expressions, "-(u8)"),
         ("keys=stacktrace", Stacktrace, "stacktrace"),
         ("keys=common_stacktrace", Stacktrace, "common_stacktrace"),
         ("keys=stack", Stacktrace, "stack"),
@@ -231,7 +263,11 @@ fn not_supported_yet() {
         // The first of several, in the order in which things are looked at.
         ("keys=u8.syscall:clear:vals=dyn if u8", Values, "dyn if u8"),
         // A sort key may be one of the things that are refused.
-        ("keys=u8+u16:sort=u8+u16", Expressions, "u8+u16:sort=u8+u16"),
+        (
+            "keys=common_stacktrace:sort=common_stacktrace",
+            Stacktrace,
+            "common_stacktrace",
+        ),
     ] {
         let (text, found, errno) = error(&zoo(), params);
         assert_eq!((text, errno), (Some(Unsupported(what)), EINVAL), "{params}");
@@ -275,7 +311,13 @@ fn duplicates() {
     assert!(!matches("keys=pid:vals=prio", "keys=pid,prio"));
     assert!(!matches("keys=pid", "keys=pid.hex"));
     assert!(!matches("keys=pid:sort=pid", "keys=pid:sort=pid,hitcount"));
+    assert!(matches("keys=pid+prio", "keys=pid+prio:vals=hitcount"));
+    assert!(!matches("keys=pid+prio", "keys=pid+target_cpu"));
+    assert!(!matches("keys=-(pid)", "keys=pid"));
+    assert!(matches("keys=1+2", "keys=3"));
     // C takes these for the same.
+    assert!(!matches("keys=pid+prio", "keys=pid-prio"));
+    assert!(!matches("keys=pid+1", "keys=pid+2"));
     assert!(!matches("keys=pid.buckets=2", "keys=pid.buckets=3"));
     assert!(!matches("keys=1", "keys=2"));
     // The same key in another event, as with named triggers: name, type, size, sign decide.

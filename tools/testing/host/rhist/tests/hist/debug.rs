@@ -193,3 +193,30 @@ fn values_and_keys() {
         .concat()
     );
 }
+
+#[test]
+fn expressions() {
+    // Expression, type, signedness, function.
+    for (key, type_, signed, function) in [
+        ("u8+s16", "u8", 0, "plus"),
+        ("s16-u8", "s16", 1, "minus"),
+        ("s64*2", "s64", 1, "mult"),
+        ("3*u8", "u64", 0, "mult"),
+        ("-(s8)", "s8", 1, "uminus"),
+        ("u64/s8", "u64", 0, "div"),
+        ("u64/16", "u64", 0, "div_power2"),
+        ("u64/10", "u64", 0, "div_mult_shift"),
+        ("u64/1048577", "u64", 0, "div_not_power2"),
+        ("s16.log2+1", "s16", 0, "plus"),
+        ("common_cpu-1", "unsigned int", 0, "minus"),
+    ] {
+        let hist = hist(&zoo(), &format!("keys={key}"));
+        let file = hist_debug_file(&[(&hist, "x")]);
+        let (_, block) = file.split_once("HIST_FIELD_FL_KEY\n").unwrap();
+        let expected = format!(
+            "      type: {type_}\n      size: 8\n      is_signed: {signed}\n      \
+             function: hist_field_{function}()\n"
+        );
+        assert_eq!(block, expected, "{key}");
+    }
+}

@@ -88,4 +88,58 @@ proptest! {
         prop_assert_eq!(entries(&hist), expected(&model, false, shown));
         prop_assert_eq!((hist.hits(), hist.drops()), (keys.len() as u64 - drops, drops));
     }
+
+    /// Sums of products, from left to right, against the same done with 128 bits.
+    #[test]
+    fn expressions(
+        operands in prop::collection::vec((0usize..4, 0u8..4), 1..=4),
+        numbers: [u32; 4],
+        negate: bool,
+    ) {
+        let names = ["u32", "s32", "u64", "5"];
+        let [u32, s32, a, b] = numbers;
+        let u64 = u64::from(a) << 32 | u64::from(b);
+        let values = [u64::from(u32), s32 as i32 as u64, u64, 5];
+        let mut text = String::new();
+        let mut terms: Vec<(bool, u64)> = Vec::new();
+        for (n, &(operand, operator)) in operands.iter().enumerate() {
+            let value = values[operand];
+            if n > 0 {
+                text.push(['+', '-', '*', '/'][operator as usize]);
+            }
+            match (n, operator) {
+                (0, _) | (_, 0) => terms.push((false, value)),
+                (_, 1) => terms.push((true, value)),
+                (_, 2) => {
+                    let last = &mut terms.last_mut().unwrap().1;
+                    *last = last.wrapping_mul(value);
+                }
+                _ => {
+                    let last = &mut terms.last_mut().unwrap().1;
+                    *last = last.checked_div(value).unwrap_or(u64::MAX);
+                }
+            }
+            text += names[operand];
+        }
+        let mut result = 0i128;
+        for (minus, value) in terms {
+            result += i128::from(value) * if minus { -1 } else { 1 };
+        }
+        // Three operators at most, and only constants are folded.
+        if negate && operands.len() < 4 {
+            text = format!("-({text})");
+            result = -result;
+        }
+        // A minus inside the parentheses would be the root.
+        prop_assume!(!text.starts_with("-(") || text.matches('-').count() == 1);
+        let hist = hist(&zoo(), &format!("keys={text}"));
+        Bytes::new(ZOO_END)
+            .put(18, &u32.to_ne_bytes())
+            .put(14, &s32.to_ne_bytes())
+            .put(30, &u64.to_ne_bytes())
+            .hit(&hist);
+        let entries = entries(&hist);
+        let key = entries[0].split(" } ").next().unwrap().rsplit(' ').next().unwrap();
+        prop_assert_eq!(key, (result as u64).to_string());
+    }
 }

@@ -204,6 +204,8 @@ fn lines_are_commands() {
         "keys=pid.buckets=5:vals=prio.percent,pid.graph:nohitcount",
         "keys=pid.hex:sort=pid.descending",
         "keys=pid.sym,prio.sym-offset:sort=prio",
+        "keys=pid+prio*2-1,-(pid):vals=pid.hex/target_cpu.buckets=3:sort=hitcount",
+        "keys=pid.usecs-prio.usecs,cpu+1:sort=cpu+1",
         "keys=common_pid.execname:vals=common_pid.execname:sort=common_pid",
     ] {
         let added = hist(&sched_waking(), params);
@@ -264,6 +266,34 @@ fn numbers_as_keys_and_values() {
     assert_eq!(
         shown("keys=0x10:vals=3", &[1, 2]),
         ["{ :         16 } hitcount:          2  :          6"]
+    );
+}
+
+#[test]
+fn expressions() {
+    assert_eq!(
+        shown("keys=pid-prio*2,prio/7/target_cpu,-(pid)", &[10]),
+        [
+            "{ pid-prio*2: 18446744073709551386, prio/7/target_cpu:          5, \
+          -(pid): 18446744073709551606 } hitcount:          1"
+        ]
+    );
+    // Divided by zero.
+    assert_eq!(
+        shown("keys=prio/pid", &[0]),
+        ["{ prio/pid: 18446744073709551615 } hitcount:          1"]
+    );
+    // As values they are summed up, and sorted by, and not shown.
+    assert_eq!(
+        shown(
+            "keys=pid:vals=pid*2,prio:sort=pid*2.descending",
+            &[1, 2, 3, 3]
+        ),
+        [
+            "{ pid:          3 } hitcount:          2  prio:        240",
+            "{ pid:          2 } hitcount:          1  prio:        120",
+            "{ pid:          1 } hitcount:          1  prio:        120",
+        ]
     );
 }
 

@@ -293,3 +293,20 @@ fn by_two_keys() {
     let keys: Vec<u8> = entries(&hist).into_iter().map(key).collect();
     assert_eq!(keys, [4, 6, 2, 1, 5, 3]);
 }
+
+/// By the sign of the first operand, as numbers of 64 bits.
+#[test]
+fn by_expressions() {
+    assert_eq!(
+        pids("keys=pid-10:sort=pid-10", &[9, 10, 11]),
+        [9, 10, 11].map(|n: u64| { n.wrapping_sub(10).to_string() })
+    );
+    let unsigned = |pid: u64| pid.wrapping_sub(10).to_string();
+    assert_eq!(
+        pids(
+            "keys=common_flags-10+pid:sort=common_flags-10+pid",
+            &[9, 10, 11]
+        ),
+        [10, 11, 9].map(unsigned)
+    );
+}
