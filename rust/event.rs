@@ -82,8 +82,8 @@ impl Event {
         let file = kernel::error::from_err_ptr(unsafe {
             bindings::trace_get_event_file(
                 core::ptr::null(),
-                name.system.as_ptr().cast(),
-                name.event.as_ptr().cast(),
+                name.system.as_char_ptr(),
+                name.event.as_char_ptr(),
             )
         })?;
         NonNull::new(file).map(Self).ok_or(EINVAL)
@@ -106,8 +106,8 @@ impl Event {
             while link != head {
                 let field = &*kernel::container_of!(link, bindings::ftrace_event_field, link);
                 visit(Field {
-                    name: CStr::from_ptr(field.name.cast()),
-                    type_: CStr::from_ptr(field.type_.cast()),
+                    name: CStr::from_char_ptr(field.name),
+                    type_: CStr::from_char_ptr(field.type_),
                     offset: field.offset as u32,
                     size: field.size as u32,
                     signed: field.is_signed() != 0,

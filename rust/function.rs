@@ -4,11 +4,12 @@
 
 use super::bindings;
 use core::ffi::CStr;
+use kernel::prelude::*;
 
 /// The address of the function `name`, if it is one that could be probed. Task context, may sleep.
 pub(crate) fn address(name: &CStr) -> Option<usize> {
     // SAFETY: `name` ends in a NUL.
-    match unsafe { bindings::rhist_function_address(name.as_ptr().cast()) } {
+    match unsafe { bindings::rhist_function_address(name.as_char_ptr()) } {
         0 => None,
         address => Some(address),
     }

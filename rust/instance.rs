@@ -32,7 +32,7 @@ impl Instance {
         // The second name restricts the events that it has files for to those of this module.
         // SAFETY: Both names end in a NUL.
         let tr = unsafe {
-            bindings::trace_array_get_by_name(c"rhist".as_ptr().cast(), c"rhist".as_ptr().cast())
+            bindings::trace_array_get_by_name(c"rhist".as_char_ptr(), c"rhist".as_char_ptr())
         };
         let instance = Self(NonNull::new(tr).ok_or(ENOMEM)?);
         // SAFETY: The instance is referenced.

@@ -42,7 +42,7 @@ impl Dentry {
     pub(super) fn name(&self) -> &CStr {
         // SAFETY: There is no rename in tracefs, so the name stays as it is while the dentry is
         // referenced; it ends in a NUL.
-        unsafe { CStr::from_ptr(name_of(self.as_ptr()).cast()) }
+        unsafe { CStr::from_char_ptr(name_of(self.as_ptr())) }
     }
 
     /// A name in this directory of the kernel. Locks the directory shared.
@@ -60,7 +60,7 @@ impl Dentry {
     /// The name of the directory that it is in.
     pub(super) fn parent_name(&self) -> &CStr {
         // SAFETY: As above; a dentry holds a reference on its parent, which never changes here.
-        unsafe { CStr::from_ptr(name_of((*self.as_ptr()).d_parent).cast()) }
+        unsafe { CStr::from_char_ptr(name_of((*self.as_ptr()).d_parent)) }
     }
 }
 

@@ -170,13 +170,13 @@ impl<T: Overlay> Mirror<T> {
         )?;
 
         // SAFETY: `name` ends in a NUL.
-        let root = unsafe { bindings::rhist_tracefs_root(name.as_ptr().cast()) };
+        let root = unsafe { bindings::rhist_tracefs_root(name.as_char_ptr()) };
         // SAFETY: The root comes with a reference.
         let root = unsafe { Dentry::from_returned(root) }.map_err(|_| EEXIST)?;
         let inode = mirror.find_or_create(root.clone(), Kind::Dir(Dir::Root))?;
         // SAFETY: Both are referenced; the new directory takes a reference of its own.
         let top = from_err_ptr(unsafe {
-            bindings::rhist_create_dir(root.as_ptr(), name.as_ptr().cast(), inode.as_ptr())
+            bindings::rhist_create_dir(root.as_ptr(), name.as_char_ptr(), inode.as_ptr())
         })?;
         mirror.top.set(top);
         Ok(mirror)
