@@ -2,24 +2,42 @@
 
 //! Sets of CPUs: `CPUS{…}`, and the bitmaps in records.
 
+use core::iter;
+
 use kernel::prelude::*;
 
 use super::ctype::is_space;
 
 const WORD_BITS: usize = usize::BITS as usize;
 
+/// As many CPUs as a word has bits, the first lowest.
+#[derive(Clone, Copy, Default)]
+struct Word {
+    /// Those in the set.
+    set: usize,
+    /// Those that the machine can have.
+    all: usize,
+}
+
 /// A set of CPUs, of those that the machine can have.
 pub(super) struct CpuSet {
-    /// Bit by bit, the first CPU lowest; as many words as the CPUs need.
-    words: KVec<usize>,
+    words: KVec<Word>,
     /// How many CPUs the machine can have (`nr_cpu_ids`).
     cpus: usize,
 }
 
 impl CpuSet {
     fn empty(cpus: usize) -> Result<Self> {
-        let words = KVec::from_elem(0, cpus.div_ceil(WORD_BITS), GFP_KERNEL)?;
-        Ok(Self { words, cpus })
+        let words = KVec::from_elem(Word::default(), cpus.div_ceil(WORD_BITS), GFP_KERNEL)?;
+        let mut set = Self { words, cpus };
+        set.add(0, cpus);
+        for word in &mut set.words {
+            *word = Word {
+                set: 0,
+                all: word.set,
+            };
+        }
+        Ok(set)
     }
 
     /// All CPUs. Fails with `ENOMEM`.
@@ -61,14 +79,14 @@ impl CpuSet {
     fn add(&mut self, first: usize, count: usize) {
         for cpu in first..first + count {
             if let Some(word) = self.words.get_mut(cpu / WORD_BITS) {
-                *word |= 1 << (cpu % WORD_BITS);
+                word.set |= 1 << (cpu % WORD_BITS);
             }
         }
     }
 
     /// The only CPU, if there is one and no other.
     pub(super) fn single(&self) -> Option<usize> {
-        let weight: u32 = self.words.iter().map(|word| word.count_ones()).sum();
+        let weight: u32 = self.words.iter().map(|word| word.set.count_ones()).sum();
         let mut cpus = 0..self.cpus;
         cpus.find(|&cpu| weight == 1 && self.contains(cpu))
     }
@@ -76,30 +94,29 @@ impl CpuSet {
     /// Whether `cpu` is one of the set.
     pub(super) fn contains(&self, cpu: usize) -> bool {
         let word = self.words.get(cpu / WORD_BITS).copied();
-        word.is_some_and(|word| word >> (cpu % WORD_BITS) & 1 != 0)
+        word.is_some_and(|word| word.set >> (cpu % WORD_BITS) & 1 != 0)
     }
 
-    /// The words of this set, each with the one of `bitmap`, an array of words that is as long as
-    /// the machine's sets are; what it lacks is empty.
-    fn zip<'a>(&'a self, bitmap: &'a [u8]) -> impl Iterator<Item = (usize, usize)> + 'a {
-        self.words.iter().enumerate().map(|(index, &word)| {
-            let bytes = bitmap.get(index * size_of::<usize>()..);
-            let other = bytes.and_then(|b| b.first_chunk());
-            let other = other.map_or(0, |chunk| usize::from_ne_bytes(*chunk));
-            // Of the last word only some bits stand for CPUs.
-            let unused = WORD_BITS - (self.cpus - index * WORD_BITS).min(WORD_BITS);
-            (word, other & (usize::MAX >> unused))
-        })
+    /// The words of this set, each with that of `bitmap`, an array of words; what it lacks is empty.
+    fn zip<'a>(&'a self, bitmap: &'a [u8]) -> impl Iterator<Item = (&'a Word, usize)> + 'a {
+        let words = bitmap.chunks_exact(size_of::<usize>());
+        let words = words.map(|bytes| {
+            let bytes = bytes.first_chunk();
+            bytes.map_or(0, |bytes| usize::from_ne_bytes(*bytes))
+        });
+        iter::zip(&self.words, Iterator::chain(words, iter::repeat(0)))
     }
 
-    /// Whether the set of a record is this one.
+    /// Whether the set in a record is this one. Bits that stand for no CPU do not count.
     pub(super) fn equals(&self, bitmap: &[u8]) -> bool {
-        self.zip(bitmap).all(|(word, other)| word == other)
+        let mut words = self.zip(bitmap);
+        words.all(|(word, other)| word.set == other & word.all)
     }
 
-    /// Whether the set of a record and this one have a CPU in common.
+    /// Whether the set in a record and this one have a CPU in common.
     pub(super) fn intersects(&self, bitmap: &[u8]) -> bool {
-        self.zip(bitmap).any(|(word, other)| word & other != 0)
+        let mut words = self.zip(bitmap);
+        words.any(|(word, other)| word.set & other != 0)
     }
 }
 

@@ -79,90 +79,61 @@ fn contains(string: &[u8], part: &[u8]) -> bool {
 /// meant literally. A bracket that is not closed is literal (`lib/glob.c`).
 ///
 /// Takes no more steps than the product of both lengths.
-fn glob(pattern: &[u8], string: &[u8]) -> bool {
-    // Both are read beyond their ends, as if they had their NUL.
-    let byte = |bytes: &[u8], at: usize| bytes.get(at).copied().unwrap_or(0);
-    let (mut p, mut s) = (0, 0);
-    // What follows the latest `*`, and where in the string to try it next.
+fn glob(mut pattern: &[u8], mut string: &[u8]) -> bool {
+    // What follows the latest `*`, and the string from where it was tried last.
     let mut retry = None;
     loop {
-        let c = byte(string, s);
-        let ends = s >= string.len();
-        let matches = match byte(pattern, p) {
-            b'*' => {
-                p += 1;
-                if p >= pattern.len() {
-                    return true;
-                }
-                retry = Some((p, s));
+        let fitting = match (pattern, string) {
+            ([] | [b'\\'], []) | ([b'*'], _) => return true,
+            ([b'*', after @ ..], _) => {
+                retry = Some((after, string));
+                pattern = after;
                 continue;
             }
-            b'?' | b'[' if ends => return false,
-            b'?' => {
-                p += 1;
-                true
-            }
-            b'[' => match class(pattern.get(p + 1..).unwrap_or_default(), c) {
-                Some((len, matches)) => {
-                    p += 1 + len;
-                    matches
-                }
-                None => {
-                    p += 1;
-                    c == b'['
-                }
-            },
-            literal => {
-                let literal = match literal {
-                    b'\\' => {
-                        p += 1;
-                        byte(pattern, p)
-                    }
-                    literal => literal,
-                };
-                if ends && p >= pattern.len() {
-                    return true;
-                }
-                p += 1;
-                c == literal
-            }
+            (_, []) => return false,
+            (_, [byte, rest @ ..]) => first(pattern, *byte).map(|after| (after, rest)),
         };
-        if matches {
-            s += 1;
-            continue;
-        }
-        match &mut retry {
-            Some((after, from)) if !ends => {
-                *from += 1;
-                (p, s) = (*after, *from);
+        (pattern, string) = match (fitting, retry) {
+            (Some(after), _) => after,
+            (None, Some((after, [_, rest @ ..]))) => {
+                retry = Some((after, rest));
+                (after, rest)
             }
             _ => return false,
-        }
+        };
     }
 }
 
-/// Looks `c` up in the class that `pattern` starts with, after its `[`. Gives its length with its
-/// `]` and whether `c` is one of it, or nothing if it is not closed.
-fn class(pattern: &[u8], c: u8) -> Option<(usize, bool)> {
-    let invert = pattern.first() == Some(&b'!');
-    let mut at = usize::from(invert);
+/// What follows the first element of a pattern, if that fits `byte`.
+fn first(pattern: &[u8], byte: u8) -> Option<&[u8]> {
+    let (fits, after) = match pattern {
+        [] | [b'\\'] => return None,
+        [b'?', after @ ..] => (true, after),
+        [b'[', after @ ..] => class(after, byte).unwrap_or((byte == b'[', after)),
+        [b'\\', literal, after @ ..] | [literal, after @ ..] => (byte == *literal, after),
+    };
+    fits.then_some(after)
+}
+
+/// Whether `byte` is one of the class that `pattern` starts with, after its `[`, and what follows
+/// its `]`. Nothing if it is not closed.
+fn class(pattern: &[u8], byte: u8) -> Option<(bool, &[u8])> {
+    let (invert, mut pattern) = match pattern {
+        [b'!', rest @ ..] => (true, rest),
+        _ => (false, pattern),
+    };
     let mut found = false;
     loop {
-        let first = *pattern.get(at)?;
-        at += 1;
-        let last = match pattern.get(at..)? {
-            [b'-', b']', ..] => first,
-            [b'-', last, ..] => {
-                at += 2;
-                *last
-            }
-            [b'-'] => return None,
-            _ => first,
+        let (first, last, rest) = match pattern {
+            [first, b'-', last, rest @ ..] if *last != b']' => (first, last, rest),
+            [] | [_, b'-'] => return None,
+            [only, rest @ ..] => (only, only, rest),
         };
-        found |= (first..=last).contains(&c);
-        if *pattern.get(at)? == b']' {
-            return Some((at + 1, found != invert));
+        found |= (first..=last).contains(&&byte);
+        if let [b']', rest @ ..] = rest {
+            return Some((found != invert, rest));
         }
+        pattern = rest;
     }
 }
 

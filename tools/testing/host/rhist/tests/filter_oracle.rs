@@ -189,7 +189,7 @@ fn setting() -> String {
     let mut lines = format!("n {}\n", scene::CPUS);
     for fields in [scene::FIELDS, scene::GENERIC, scene::COMMON] {
         for &(_, name, offset, size, signed, filter) in fields {
-            let (signed, filter) = (signed as u32, filter as u32);
+            let (signed, filter) = (u32::from(signed), filter as u32);
             writeln!(lines, "e {name} {offset} {size} {signed} {filter}").unwrap();
         }
     }

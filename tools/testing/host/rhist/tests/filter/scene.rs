@@ -187,8 +187,9 @@ impl Scene {
     /// Sets the field `name`, of any size up to 8, to a number.
     pub(crate) fn number(mut self, name: &str, number: u64) -> Self {
         let &(_, _, at, size, ..) = Self::field(name);
+        // Of a big-endian number the last bytes would be the right ones.
+        const { assert!(cfg!(target_endian = "little")) };
         let bytes = number.to_le_bytes();
-        assert!(cfg!(target_endian = "little"));
         self.record[at as usize..][..size as usize].copy_from_slice(&bytes[..size as usize]);
         self
     }
@@ -271,7 +272,7 @@ pub(crate) fn scenes() -> Vec<Scene> {
     ];
     let numbers = [1, 3, 5, 42, 64, 69, 70, 127, 128, 255, 256, 32767, 32768];
     let large = [
-        u32::MAX as u64,
+        u64::from(u32::MAX),
         1 << 31,
         1 << 32,
         (1 << 32) + 3,
