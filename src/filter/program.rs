@@ -6,14 +6,12 @@ use kernel::prelude::*;
 
 use super::predicate::Predicate;
 
-/// One predicate and where to go on.
+/// One predicate and where to go on: always to a later step. There are two more steps than those of
+/// the program: the first stands for true, the second for false.
 struct Step {
     predicate: Predicate,
-    /// What the predicate has to be for a jump; else the next step follows.
-    jump_if: bool,
-    /// The step to jump to, always a later one. There are two more than those of the program: the
-    /// first stands for true, the second for false.
-    target: usize,
+    if_true: usize,
+    if_false: usize,
 }
 
 /// A compiled filter.
@@ -27,8 +25,10 @@ impl Program {
     pub(super) fn run(&self, mut holds: impl FnMut(&Predicate) -> bool) -> bool {
         let mut at = 0;
         while let Some(step) = self.steps.get(at) {
-            let jump = holds(&step.predicate) == step.jump_if;
-            at = if jump { step.target } else { at + 1 };
+            at = match holds(&step.predicate) {
+                true => step.if_true,
+                false => step.if_false,
+            };
         }
         at == self.steps.len()
     }
@@ -39,7 +39,7 @@ struct Draft {
     predicate: Predicate,
     /// Whether an odd number of `!` is before it.
     invert: bool,
-    /// As [`Step::jump_if`], before the inversion.
+    /// What the predicate has to be, before the inversion, for a jump; else the next step follows.
     jump_if: bool,
     link: Link,
 }
@@ -50,7 +50,7 @@ enum Link {
     /// To whatever decides it: the operators before it are not complete. With the predicate that
     /// the latest one of them follows, if there is one left.
     Open(Option<usize>),
-    /// Behind a later predicate, and there already with a result.
+    /// To where the result of a later predicate is looked at, with its own in place of that.
     Behind(usize),
 }
 
@@ -116,10 +116,15 @@ impl Drafts {
             if target <= at {
                 return Err(EINVAL);
             }
+            let (jump, next) = (target + 1, at + 1);
+            let (if_true, if_false) = match draft.jump_if != draft.invert {
+                true => (jump, next),
+                false => (next, jump),
+            };
             let step = Step {
                 predicate: draft.predicate,
-                jump_if: draft.jump_if != draft.invert,
-                target: target + 1,
+                if_true,
+                if_false,
             };
             steps.push(step, GFP_KERNEL)?;
         }
