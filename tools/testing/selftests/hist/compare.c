@@ -236,7 +236,10 @@ static const struct comparison {
 	/* names, expressions, filters */
 	{ "syscalls/sys_enter_getpgid", "hist:name=rhist_compared:keys=pid", ties },
 	{ "syscalls/sys_enter_getpgid", "hist:keys=pid:pause", ties },
-	{ "syscalls/sys_enter_getpgid", "hist:keys=pid/100:vals=pid*2", ties },
+	{ "syscalls/sys_enter_getpgid", "hist:keys=pid/128:vals=pid*2", ties },
+	{ "syscalls/sys_enter_getpgid", "hist:keys=pid+common_pid-common_pid,-(pid):sort=hitcount", ties },
+	{ "syscalls/sys_enter_getpgid", "hist:keys=pid:vals=pid*pid,pid-16/4", ties },
+	{ "kprobes/rhist_c", "hist:keys=s8+1:vals=s16-u8", numbers },
 	{ "syscalls/sys_enter_getpgid", "hist:keys=pid-common_pid:sort=hitcount", ties },
 	{ "syscalls/sys_enter_getpgid", "hist:keys=pid if pid < 3000 && pid > 100", ties },
 	{ "syscalls/sys_enter_getpgid", "hist:keys=pid if pid & 1 || comm == \"nobody\"", ties },
