@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/time.h>
+#include <sys/uio.h>
 
 #include "tracing.h"
 
@@ -16,6 +17,13 @@ static void ties(void)
 	for (unsigned int i = 0; i < 700; i++)
 		for (unsigned int n = 0; n <= i % 3; n++)
 			syscall(SYS_getpgid, (unsigned long)i * 2654435761u % 10007);
+}
+
+static void many(void)
+{
+	for (unsigned long i = 0; i < 6000; i++)
+		for (unsigned long n = 0; n <= i % 2; n++)
+			syscall(SYS_getpgid, i * 2654435761u % 1000003 % 5003);
 }
 
 /* Both ends of every width. */
@@ -147,6 +155,8 @@ static const struct comparison {
 	{ "syscalls/sys_enter_getpgid", "hist:keys=pid:sort=pid", ties },
 	{ "syscalls/sys_enter_getpgid", "hist:keys=pid:sort=pid.descending", ties },
 	{ "syscalls/sys_enter_getpgid", "hist:keys=pid:sort=hitcount.descending", ties },
+	{ "syscalls/sys_enter_getpgid", "hist:keys=pid:size=8192", many },
+	{ "syscalls/sys_enter_getpgid", "hist:keys=pid:size=8192:sort=pid.descending", many },
 	{ "syscalls/sys_enter_getpgid", "hist:keys=pid", numbers },
 	{ "syscalls/sys_enter_getpgid", "hist:keys=pid:sort=pid", numbers },
 	{ "kprobes/rhist_c", "hist:keys=u8", numbers },
@@ -345,6 +355,94 @@ static void compare(const struct comparison *with)
 	free(our_hist);
 }
 
+/* Adds to a text. */
+__attribute__((format(printf, 2, 3)))
+static void add(char *text, const char *format, ...)
+{
+	size_t used = strlen(text);
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text + used, 65536 - used, format, args);
+	va_end(args);
+}
+
+/* Adds what a system call has returned. */
+#define ADD(text, call) do { \
+	long result = (call); \
+	add(text, "%s: %ld %s\n", #call, result, result < 0 ? errno_name(errno) : ""); \
+} while (0)
+
+/* What reading in all manners gives: sizes, offsets, errors and the bytes. */
+static char *manners(const char *dir)
+{
+	char *said = calloc(1, 65536), buffer[4096], *volatile nowhere = (char *)8;
+	const char *event = "events/syscalls/sys_enter_getpgid";
+	static const char *const files[] = { "hist", "trigger" };
+
+	if (append(pathf("%s/%s/trigger", dir, event), "hist:keys=pid:size=128"))
+		return said;
+	for (unsigned long i = 0; i < 20; i++)
+		syscall(SYS_getpgid, i % 6);
+	for (unsigned int f = 0; f < 2; f++) {
+		int fd = open(pathf("%s/%s/%s", dir, event, files[f]), O_RDONLY);
+		int other = open(pathf("%s/%s/%s", dir, event, files[f]), O_RDONLY);
+		ssize_t got;
+
+		/* piece by piece */
+		while ((got = read(fd, buffer, 7)) > 0)
+			add(said, "%.*s", (int)got, buffer);
+		add(said, "\nend %zd, at %ld\n", got, (long)lseek(fd, 0, SEEK_CUR));
+		/* somewhere else, and behind the end */
+		got = pread(fd, buffer, 30, 20);
+		add(said, "%zd %.*s\n", got, (int)(got > 0 ? got : 0), buffer);
+		ADD(said, pread(fd, buffer, 30, 100000));
+		ADD(said, lseek(fd, -5, SEEK_SET));
+		ADD(said, lseek(fd, 0, SEEK_END));
+		ADD(said, lseek(fd, 10, SEEK_SET));
+		got = read(fd, buffer, 20);
+		add(said, "%zd %.*s\n", got, (int)(got > 0 ? got : 0), buffer);
+		/* from the start it is made anew */
+		syscall(SYS_getpgid, 99);
+		ADD(said, lseek(fd, 0, SEEK_SET));
+		while ((got = read(fd, buffer, sizeof(buffer))) > 0)
+			add(said, "%.*s", (int)got, buffer);
+		/* another descriptor has its own place */
+		got = read(other, buffer, 11);
+		add(said, "%zd %.*s\n", got, (int)(got > 0 ? got : 0), buffer);
+		ADD(said, read(other, nowhere, 11));
+		ADD(said, write(fd, "x", 1));
+		close(fd);
+		close(other);
+	}
+	/* several pieces of one writev are several commands */
+	int fd = open(pathf("%s/%s/trigger", dir, event), O_RDWR | O_APPEND);
+	struct iovec pieces[] = { { "!hist:keys=pid", 14 }, { "hist:keys=common_pid", 20 } };
+
+	ADD(said, writev(fd, pieces, 2));
+	ADD(said, lseek(fd, 0, SEEK_CUR));
+	ADD(said, read(fd, buffer, sizeof(buffer)));
+	close(fd);
+	fd = open(pathf("%s/%s/trigger", dir, event), O_RDONLY);
+	buffer[0] = 0;
+	if (read(fd, buffer, 19) == 19)
+		add(said, "%.19s\n", buffer);
+	close(fd);
+	truncate_file(pathf("%s/%s/trigger", dir, event));
+	return said;
+}
+
+static void reading(void)
+{
+	char *c = manners(kernel_dir()), *ours = manners(tracing_dir());
+
+	ok(*c && !strcmp(c, ours), "reading and writing in all manners");
+	if (strcmp(c, ours))
+		note_difference(c, ours);
+	free(c);
+	free(ours);
+}
+
 static void remove_events(void)
 {
 	truncate_file(pathf("%s/events/kprobes/rhist_c/trigger", kernel_dir()));
@@ -391,6 +489,7 @@ int main(void)
 		if (strings)
 			truncate_file(pathf("%s/events/task/task_rename/trigger", kernel_dir()));
 	}
+	reading();
 	remove_events();
 	finish();
 }

@@ -113,6 +113,42 @@ static void count(const char *name, unsigned long keys, bool shared, unsigned lo
 	truncate_file(trigger);
 }
 
+/* What a CPU has counted stays when it goes. */
+static void hotplug(void)
+{
+	const char *hist = pathf("%s/events/" EVENT "/hist", tracing_dir());
+	const char *trigger = pathf("%s/events/" EVENT "/trigger", tracing_dir());
+	int last = sysconf(_SC_NPROCESSORS_CONF) - 1;
+	char online[64];
+	struct totals t;
+
+	snprintf(online, sizeof(online), "/sys/devices/system/cpu/cpu%d/online", last);
+	if (last < 1 || access(online, W_OK)) {
+		skip("no CPU can go offline", "counts of a CPU that goes");
+		return;
+	}
+	if (append(trigger, "hist:keys=pid:size=128"))
+		die("a trigger");
+	pin(last);
+	for (int i = 0; i < 1000; i++)
+		syscall(SYS_getpgid, i % 10);
+	pin(0);
+	ok(!put_len(online, 0, "0", 1), "CPU %d goes offline", last);
+	ok(read_totals(hist, &t) && t.hits == 1000 && t.sum == 1000 && t.entries == 10, "its 1000 hits stay");
+	for (int i = 0; i < 1000; i++)
+		syscall(SYS_getpgid, i % 10);
+	ok(!append(trigger, "hist:keys=common_pid:size=128"), "a trigger is made meanwhile");
+	ok(!put_len(online, 0, "1", 1), "CPU %d comes back", last);
+	pin(last);
+	for (int i = 0; i < 1000; i++)
+		syscall(SYS_getpgid, i % 10);
+	pin(0);
+	ok(read_totals(hist, &t) && t.hits == 3000, "and goes on counting: %llu hits", t.hits);
+	ok(!append(trigger, "!hist:keys=pid") && read_totals(hist, &t) && t.hits == 1000 && t.sum == 1000 && t.entries == 1,
+	   "in the new one too");
+	truncate_file(trigger);
+}
+
 int main(void)
 {
 	unsigned long n = long_run() ? 200000 : 20000;
@@ -126,6 +162,8 @@ int main(void)
 	count("more keys than size", 1000, true, n, 128, false);
 	count("more keys than size, read meanwhile", 1000, false, n, 128, true);
 	count("one key more than size", 129, true, n, 128, false);
+	count("many keys, a big map", 10000, false, 10000, 65536, false);
+	hotplug();
 	/* The race for the last places, again and again. */
 	for (int i = 0; i < (long_run() ? 200 : 10); i++)
 		count(pathf("race for the last places %d", i), 200, true, 200, 128, false);
