@@ -28,9 +28,10 @@ fn each_allocation_fails_once() {
 #[test]
 #[should_panic(expected = "leak after failure of allocation 1")]
 fn a_leak_is_found() {
+    let mut left = None;
     fault::each(
         || {
-            core::mem::forget(KVec::from_elem(0u8, 8, GFP_KERNEL)?);
+            left = Some(KVec::from_elem(0u8, 8, GFP_KERNEL)?);
             KBox::new(0u8, GFP_KERNEL)
         },
         |_| (),

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The map against a plain one, in all shapes, interrupted at every point, and in a crowd.
+//! The map against a plain one, in all shapes, and interrupted at every point.
 
 use std::collections::HashMap;
 use std::collections::HashSet;
 use std::rc::Rc;
-use std::sync::Arc;
-use std::sync::Barrier;
 
 use kernel::error::code::EINVAL;
 use kernel::error::code::ENOMEM;
@@ -215,7 +213,7 @@ fn numbers_spread() {
         ("negative", |n| n.wrapping_neg()),
     ];
     for (kind, number) in kinds {
-        for seed in 0..rounds(200) {
+        for seed in 0..200 {
             let hash = Hash::new(seed);
             let mut slots = vec![false; 1 << BITS];
             let mut probes = 0;
@@ -236,7 +234,7 @@ fn numbers_spread() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 128, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     /// The same operations on a plain map give the same.
     #[test]
@@ -392,95 +390,4 @@ fn losers_keep_their_elements() {
         assert!(nest(&map, &[number, number], &[4]));
     }
     assert_complete(&map, 2 * places, places as usize);
-}
-
-/// Numbers that look random (xorshift).
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, n: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) % n
-    }
-}
-
-/// `cpus` CPUs, all at once, each fire `events` events with some of `keys` keys, interrupted now and
-/// then. Asserts that nothing is lost.
-fn crowd(shape: Shape, events: u64, keys: u64, seed: u64) {
-    let map = Arc::new(Map::new(shape).unwrap());
-    let barrier = Barrier::new(shape.cpus);
-    let cpu = |cpu: usize| {
-        let mut random = Random((seed << 8) + cpu as u64 + 1);
-        let (mut fired, mut seen) = (0, HashSet::new());
-        barrier.wait();
-        for _ in 0..events {
-            let number = random.below(keys);
-            seen.insert(number);
-            fired += 1;
-            if random.below(4) > 0 {
-                hit(&map, cpu, &key(number));
-                continue;
-            }
-            let other = random.below(keys);
-            let handler = {
-                let map = map.clone();
-                move || _ = hit(&map, cpu, &key(other))
-            };
-            let point = random.below(14) as usize;
-            if interrupt::at(point, handler, || hit(&map, cpu, &key(number))).1 {
-                seen.insert(other);
-                fired += 1;
-            }
-        }
-        (fired, seen)
-    };
-    let (fired, seen) = std::thread::scope(|scope| {
-        let cpu = &cpu;
-        let cpus: Vec<_> = (0..shape.cpus)
-            .map(|number| scope.spawn(move || cpu(number)))
-            .collect();
-        cpus.into_iter().fold((0, HashSet::new()), |mut all, cpu| {
-            let (fired, seen) = cpu.join().unwrap();
-            all.1.extend(seen);
-            (all.0 + fired, all.1)
-        })
-    });
-    assert_complete(&map, fired, seen.len());
-}
-
-/// `n`, or the percentage of it that slow tools are given in `RHIST_TEST_ROUNDS`.
-fn rounds(n: u64) -> u64 {
-    match std::env::var("RHIST_TEST_ROUNDS") {
-        Ok(percent) => (n * percent.parse::<u64>().unwrap() / 100).max(1),
-        Err(_) => n,
-    }
-}
-
-const CROWD: Shape = Shape { cpus: 4, ..SHAPE };
-
-#[test]
-fn crowd_on_few_keys() {
-    crowd(CROWD, rounds(50_000), 3, 1);
-}
-
-#[test]
-fn crowd_on_many_keys() {
-    crowd(CROWD, rounds(50_000), 128, 2);
-}
-
-#[test]
-fn crowd_on_too_many_keys() {
-    crowd(CROWD, rounds(50_000), 1000, 3);
-}
-
-/// Again and again the moment when the last place goes.
-#[test]
-fn crowd_on_a_full_map() {
-    for round in 0..rounds(3000) {
-        let bits = (round % 4) as u32;
-        let keys = 1 + round % (2 << bits);
-        crowd(Shape { bits, ..CROWD }, 8, keys, round);
-    }
 }

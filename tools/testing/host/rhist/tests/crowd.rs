@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The map in a crowd: several CPUs at once, each interrupted now and then, while one reads.
+//!
+//! Has no test harness, because that of the standard library looks like a data race to
+//! ThreadSanitizer, unless the library is instrumented as well.
+
+use std::collections::HashSet;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering;
+use std::sync::Arc;
+use std::sync::Barrier;
+
+use kernel::interrupt;
+use rhist::map::Map;
+use rhist::map::Shape;
+
+const SHAPE: Shape = Shape {
+    bits: 7,
+    key_size: 16,
+    sums: 1,
+    cpus: 4,
+    seed: 1,
+};
+
+/// One event on `cpu`.
+fn hit(map: &Map, cpu: usize, number: u64) {
+    if let Some(elt) = map.insert(cpu, &key(number)) {
+        elt.add(cpu, 0, 1);
+    }
+}
+
+fn key(number: u64) -> [u8; 16] {
+    (u128::from(number) << 64 | u128::from(number)).to_ne_bytes()
+}
+
+/// What a reader finds at any time: whole keys of which none is there twice.
+fn read(map: &Map) {
+    let mut keys = HashSet::new();
+    for elt in map.elts() {
+        assert_eq!(elt.key()[..8], elt.key()[8..], "half a key");
+        assert!(keys.insert(elt.key()), "a key is there twice");
+    }
+    assert!(keys.len() <= map.capacity());
+}
+
+/// Numbers that look random (xorshift).
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, n: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) % n
+    }
+}
+
+/// All CPUs, at once, fire `events` events each with some of `keys` keys. Asserts that nothing is
+/// lost.
+fn crowd(shape: Shape, events: u64, keys: u64, seed: u64) {
+    let map = Arc::new(Map::new(shape).unwrap());
+    let barrier = Barrier::new(shape.cpus + 1);
+    let cpu = |cpu: usize| {
+        let mut random = Random((seed << 8) + cpu as u64 + 1);
+        let (mut fired, mut seen) = (0, HashSet::new());
+        barrier.wait();
+        for _ in 0..events {
+            let number = random.below(keys);
+            seen.insert(number);
+            fired += 1;
+            if random.below(4) > 0 {
+                hit(&map, cpu, number);
+                continue;
+            }
+            let other = random.below(keys);
+            let handler = {
+                let map = map.clone();
+                move || hit(&map, cpu, other)
+            };
+            let point = random.below(14) as usize;
+            if interrupt::at(point, handler, || hit(&map, cpu, number)).1 {
+                seen.insert(other);
+                fired += 1;
+            }
+        }
+        (fired, seen)
+    };
+    let done = AtomicBool::new(false);
+    let (fired, seen) = std::thread::scope(|scope| {
+        let cpu = &cpu;
+        let cpus: Vec<_> = (0..shape.cpus)
+            .map(|number| scope.spawn(move || cpu(number)))
+            .collect();
+        let reader = scope.spawn(|| {
+            barrier.wait();
+            while !done.load(Ordering::Relaxed) {
+                read(&map);
+            }
+        });
+        let all = cpus.into_iter().fold((0, HashSet::new()), |mut all, cpu| {
+            let (fired, seen) = cpu.join().unwrap();
+            all.1.extend(seen);
+            (all.0 + fired, all.1)
+        });
+        done.store(true, Ordering::Relaxed);
+        reader.join().unwrap();
+        all
+    });
+    read(&map);
+    assert_eq!(map.hits() + map.drops(), fired);
+    assert_eq!(map.elts().count(), seen.len().min(map.capacity()));
+    assert_eq!(map.len(), map.elts().count());
+    if seen.len() <= map.capacity() {
+        assert_eq!(map.drops(), 0);
+    }
+}
+
+/// `n`, or the percentage of it that slow tools ask for in `RHIST_TEST_ROUNDS`.
+fn rounds(n: u64) -> u64 {
+    match std::env::var("RHIST_TEST_ROUNDS") {
+        Ok(percent) => (n * percent.parse::<u64>().unwrap() / 100).max(1),
+        Err(_) => n,
+    }
+}
+
+fn few_keys() {
+    crowd(SHAPE, rounds(50_000), 3, 1);
+}
+
+fn many_keys() {
+    crowd(SHAPE, rounds(50_000), 128, 2);
+}
+
+fn too_many_keys() {
+    crowd(SHAPE, rounds(50_000), 1000, 3);
+}
+
+/// Again and again the moment when the last place goes.
+fn full_map() {
+    for round in 0..rounds(3000) {
+        let bits = (round % 4) as u32;
+        let keys = 1 + round % (2 << bits);
+        crowd(Shape { bits, ..SHAPE }, 8, keys, round);
+    }
+}
+
+fn main() {
+    let tests: [(&str, fn()); 4] = [
+        ("few_keys", few_keys),
+        ("many_keys", many_keys),
+        ("too_many_keys", too_many_keys),
+        ("full_map", full_map),
+    ];
+    let mut failed = 0;
+    for (name, test) in tests {
+        let ok = std::panic::catch_unwind(test).is_ok();
+        println!("test {name} ... {}", if ok { "ok" } else { "FAILED" });
+        failed += usize::from(!ok);
+    }
+    let verdict = if failed == 0 { "ok" } else { "FAILED" };
+    let passed = tests.len() - failed;
+    println!("test result: {verdict}. {passed} passed; {failed} failed; 0 ignored; 0 measured; 0 filtered out");
+    std::process::exit(i32::from(failed > 0));
+}
