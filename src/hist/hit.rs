@@ -2,7 +2,9 @@
 
 //! Counting an event.
 
+use super::program::Program;
 use super::Histogram;
+use super::Plan;
 use crate::hook::record::Comm;
 use crate::hook::record::Record;
 
@@ -24,34 +26,40 @@ impl Histogram {
     /// nor waits.
     #[inline]
     pub fn hit(&self, hit: &Hit<'_>) {
-        let program = &self.plan.program;
+        self.hit_as(&self.plan, hit);
+    }
+
+    /// The same for a hit of an event whose record may be laid out differently: that of `plan`,
+    /// which [matches](Plan::matches) the histogram's own.
+    #[inline]
+    pub fn hit_as(&self, plan: &Plan, hit: &Hit<'_>) {
+        let program = &plan.program;
         if let Some(number) = program.number {
-            return self.count(hit, &program.read(number, hit).to_ne_bytes());
+            return self.count(program, hit, &program.read(number, hit).to_ne_bytes());
         }
         // Most keys are far smaller than the largest possible, whose zeroing would cost more than
         // all the rest.
         match program.key_size {
-            0..=16 => self.hit_in_buffer::<16>(hit),
-            17..=64 => self.hit_in_buffer::<64>(hit),
-            65..=256 => self.hit_in_buffer::<256>(hit),
-            _ => self.hit_in_buffer::<{ super::limits::KEY_SIZE as usize }>(hit),
+            0..=16 => self.hit_in_buffer::<16>(program, hit),
+            17..=64 => self.hit_in_buffer::<64>(program, hit),
+            65..=256 => self.hit_in_buffer::<256>(program, hit),
+            _ => self.hit_in_buffer::<{ super::limits::KEY_SIZE as usize }>(program, hit),
         }
     }
 
-    fn hit_in_buffer<const N: usize>(&self, hit: &Hit<'_>) {
+    fn hit_in_buffer<const N: usize>(&self, program: &Program, hit: &Hit<'_>) {
         let mut buffer = [0; N];
-        if let Some(key) = buffer.get_mut(..self.plan.program.key_size) {
-            self.plan.program.put_key(key, hit);
-            self.count(hit, key);
+        if let Some(key) = buffer.get_mut(..program.key_size) {
+            program.put_key(key, hit);
+            self.count(program, hit, key);
         }
     }
 
     #[inline]
-    fn count(&self, hit: &Hit<'_>, key: &[u8]) {
+    fn count(&self, program: &Program, hit: &Hit<'_>, key: &[u8]) {
         let Some(entry) = self.map.insert(hit.cpu, key) else {
             return;
         };
-        let program = &self.plan.program;
         if let (Some(comms), Some(pid)) = (&self.comms, program.pid) {
             comms.note(entry.index(), program.read(pid, hit), hit.comm);
         }

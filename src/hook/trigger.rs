@@ -49,6 +49,9 @@ impl HistData {
 /// A trigger of an event (`event_trigger_data`).
 pub(crate) struct HistTrigger {
     pub(crate) data: Arc<HistData>,
+    /// What is read of the records of this event. Those of another event with a trigger of the same
+    /// name may have the same fields in other places.
+    plan: Arc<Plan>,
     filter: Option<Condition>,
     paused: Atomic<bool>,
 }
@@ -73,9 +76,15 @@ impl Memory for Nofault {
 }
 
 impl HistTrigger {
-    pub(crate) fn new(data: Arc<HistData>, filter: Option<Condition>, paused: bool) -> Self {
+    pub(crate) fn new(
+        data: Arc<HistData>,
+        plan: Arc<Plan>,
+        filter: Option<Condition>,
+        paused: bool,
+    ) -> Self {
         Self {
             data,
+            plan,
             filter,
             paused: Atomic::new(paused),
         }
@@ -97,7 +106,7 @@ impl HistTrigger {
             }
         }
         // SAFETY: By the contract.
-        unsafe { self.data.histogram.read() }.hit(hit);
+        unsafe { self.data.histogram.read() }.hit_as(&self.plan, hit);
     }
 
     pub(crate) fn paused(&self) -> bool {
@@ -127,6 +136,6 @@ impl HistTrigger {
             Some(named) => Arc::ptr_eq(&self.data, named),
             None => self.data.name().is_none(),
         };
-        who && self.filter() == filter && self.data.histogram().plan().matches(plan)
+        who && self.filter() == filter && self.plan.matches(plan)
     }
 }

@@ -108,18 +108,17 @@ impl Tree {
                 return Err(Error::new(ErrorText::TriggerEnoentClear, 0).into());
             }
             None => {
+                let plan = Arc::new(plan, GFP_KERNEL)?;
                 let data = match named {
                     Some(data) => data,
                     None => {
-                        let plan = Arc::new(plan, GFP_KERNEL)?;
-                        let histogram = Histogram::from_plan(plan, text::random(), cpu::count())?;
+                        let (seed, cpus) = (text::random(), cpu::count());
+                        let histogram = Histogram::from_plan(plan.clone(), seed, cpus)?;
                         HistData::new(histogram, name.map(copy).transpose()?)?
                     }
                 };
-                hooks.add(
-                    event,
-                    HistTrigger::new(data, filter, trigger.pause.is_some()),
-                )?;
+                let paused = trigger.pause.is_some();
+                hooks.add(event, HistTrigger::new(data, plan, filter, paused))?;
             }
         }
         Ok(())

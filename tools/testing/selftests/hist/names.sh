@@ -73,4 +73,18 @@ ok "$([ "$(cat "$work/lines")" -gt 150 ]; echo $?)" "the kernel's own triggers p
 same "$work/rhist" "rhist plays it to the byte" <"$work/kernel"
 is "$(grep -c 'name=rhist_n.*\[paused\]' "$work/rhist")" 2 "a trigger of a name is paused alone"
 
+# The same field in another place of another event's record: C reads it where the first event has it.
+cd "$TRACING" || exit 1
+printf '%s\n' 'p:rhist_a do_nanosleep x=\5:u32 y=\6:u32' >>kprobe_events
+printf '%s\n' 'p:rhist_b do_nanosleep y=\6:u32 x=\5:u32' >>kprobe_events
+io write events/kprobes/rhist_a/trigger a "hist:name=rhist_k:keys=x" >/dev/null
+io write events/kprobes/rhist_b/trigger a "hist:name=rhist_k:keys=x" >/dev/null
+sleep 0.01
+is "$(grep -c '^{ x:          5 }' events/kprobes/rhist_b/hist) $(grep -c '^{ x' events/kprobes/rhist_b/hist)" "1 1" \
+	"events with one name may have the key in different places"
+: >events/kprobes/rhist_a/trigger
+: >events/kprobes/rhist_b/trigger
+echo '-:rhist_a' >>kprobe_events
+echo '-:rhist_b' >>kprobe_events
+
 finish
