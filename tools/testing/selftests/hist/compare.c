@@ -5,6 +5,8 @@
  */
 #define _GNU_SOURCE
 #include <signal.h>
+#include <linux/user_events.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/time.h>
 #include <sys/uio.h>
@@ -146,6 +148,43 @@ static void alarms(void)
 			note("setitimer: %s", strerror(errno));
 }
 
+static int user_events = -1;
+static __u32 user_index, user_enabled;
+
+/* An event of this program, with a string that is found relative to the field that says where. */
+static void make_user_event(void)
+{
+	struct user_reg reg = {
+		.size = sizeof(reg), .enable_bit = 0, .enable_size = sizeof(user_enabled),
+		.enable_addr = (__u64)(unsigned long)&user_enabled,
+		.name_args = (__u64)(unsigned long)"rhist_c __rel_loc char[] s;u32 n",
+	};
+
+	user_events = open(pathf("%s/user_events_data", kernel_dir()), O_RDWR | O_CLOEXEC);
+	if (user_events < 0 || ioctl(user_events, DIAG_IOCSREG, &reg)) {
+		if (user_events >= 0)
+			note("user_events: %s", strerror(errno));
+		user_events = -1;
+	}
+	user_index = reg.write_index;
+}
+
+static void relative(void)
+{
+	struct { __u32 index, s, n; char text[64]; } record = { .index = user_index };
+
+	for (unsigned int i = 0; i < 60; i++) {
+		int len = snprintf(record.text, sizeof(record.text), "%.*s-%u", (int)(i % 23), "abcdefghijklmnopqrstuvwxyz",
+				   i * 7 % 20) + 1;
+
+		/* behind n, which is 4 bytes */
+		record.s = (__u32)len << 16 | 4;
+		record.n = i % 9;
+		if (write(user_events, &record, 12 + len) < 0)
+			note("user_events: %s", strerror(errno));
+	}
+}
+
 static const struct comparison {
 	const char *event, *trigger;
 	void (*fire)(void);
@@ -206,6 +245,10 @@ static const struct comparison {
 	{ "synthetic/rhist_cs", "hist:keys=s", names },
 	{ "synthetic/rhist_cs", "hist:keys=s:sort=s.descending", names },
 	{ "synthetic/rhist_cs", "hist:keys=p", names },
+	{ "user_events/rhist_c", "hist:keys=s", relative },
+	{ "user_events/rhist_c", "hist:keys=s:sort=s.descending", relative },
+	{ "user_events/rhist_c", "hist:keys=n:sort=n", relative },
+	{ "user_events/rhist_c", "hist:keys=n,s:vals=n", relative },
 	{ "timer/itimer_expire", "hist:keys=pid", alarms },
 	/* several keys */
 	{ "syscalls/sys_enter_getpgid", "hist:keys=pid,common_comm", ties },
@@ -472,11 +515,16 @@ int main(void)
 	make("kprobe_events", "r:rhist_cr __x64_sys_getpgid ret=$retval:s64");
 	make("synthetic_events", "rhist_c u64 a; s16 h; u8 c; char d[]");
 	make("synthetic_events", "rhist_cs char s[16]; pid_t p");
+	make_user_event();
 	pin(0);
 	for (unsigned int i = 0; i < sizeof(comparisons) / sizeof(*comparisons); i++) {
 		const char *event = comparisons[i].event;
 		bool numbers = !strcmp(event, "synthetic/rhist_c"), strings = !strcmp(event, "synthetic/rhist_cs");
 
+		if (user_events < 0 && !strncmp(event, "user_events/", 12)) {
+			skip("no user_events", "%s on %s", comparisons[i].trigger, event);
+			continue;
+		}
 		if (numbers)
 			make("events/kprobes/rhist_c/trigger", "hist:keys=common_pid:va=u64,vh=s16,vc=u8:"
 			     "onmatch(kprobes.rhist_c).trace(rhist_c,$va,$vh,$vc,comm)");
