@@ -157,7 +157,7 @@ static int act(const char *dir, const char *step)
 	if (sscanf(step, "%15s %n", event, &at) != 1 || !at)
 		return -EPROTO;
 	snprintf(text, sizeof(text), "%s", step + at);
-	return append(file(dir, event, "trigger"), text);
+	return append(file(dir, event, "trigger"), sized(text));
 }
 
 /* What triggers and histograms say, of all events. */

@@ -51,6 +51,14 @@ __maybe static bool long_run(void)
 	return set && *set;
 }
 
+/* A kernel with sanitizers, which takes seconds to make one of C's maps of the usual size. */
+__maybe static bool slow_kernel(void)
+{
+	const char *set = getenv("SLOW");
+
+	return set && *set;
+}
+
 /* One of a few buffers, so that a call can hold several paths. */
 __attribute__((format(printf, 1, 2)))
 __maybe static const char *pathf(const char *format, ...)
@@ -141,6 +149,17 @@ __maybe static int truncate_file(const char *path)
 		return -errno;
 	close(fd);
 	return 0;
+}
+
+/* A trigger as it is, or with a small map on a slow kernel. */
+__maybe static const char *sized(const char *trigger)
+{
+	const char *filter = strstr(trigger, " if ");
+	int len = filter ? filter - trigger : (int)strlen(trigger);
+
+	if (!slow_kernel() || !strstr(trigger, "keys=") || strstr(trigger, "size="))
+		return trigger;
+	return pathf("%.*s:size=128%s", len, trigger, filter ? filter : "");
 }
 
 /* What a hist file says; of the first histogram in it. */
