@@ -18,6 +18,9 @@
 #include <string.h>
 #include <strings.h>
 
+/* Otherwise a prototype that names it first would declare one of its own. */
+struct regex;
+
 typedef uint8_t u8;
 typedef uint16_t u16;
 typedef uint32_t u32;
