@@ -46,6 +46,7 @@ struct inode *rhist_new_inode(struct inode *like, umode_t mode,
 void *rhist_inode_private(struct inode *inode);
 const struct file_operations *rhist_inode_fop(struct inode *inode);
 bool rhist_inode_only_ours(struct inode *inode);
+void rhist_inode_close(struct inode *inode, struct inode *bad);
 void rhist_inode_revoke(struct inode *inode);
 struct dentry *rhist_create_dir(struct dentry *parent, const char *name, struct inode *inode);
 void rhist_remove_dir(struct dentry *dir);

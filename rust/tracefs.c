@@ -109,6 +109,19 @@ bool rhist_inode_only_ours(struct inode *inode)
 }
 
 /**
+ * rhist_inode_close - let nobody open an inode any more
+ * @inode: one of ours
+ * @bad: an inode that was revoked
+ *
+ * Takes no lock. The operations of a revoked inode are the kernel's own and
+ * answer EIO, while opening with ours would have to pin a module that goes.
+ */
+void rhist_inode_close(struct inode *inode, struct inode *bad)
+{
+	WRITE_ONCE(inode->i_fop, bad->i_fop);
+}
+
+/**
  * rhist_inode_revoke - make an inode useless for whoever still holds it
  * @inode: one of ours
  *

@@ -126,11 +126,14 @@ pub(crate) struct Mirror<T: Overlay> {
     file_fops: bindings::file_operations,
     #[pin]
     nodes: Mutex<Nodes<T>>,
+    /// A revoked inode, from which the others get the kernel's operations for such; null until
+    /// [`Mirror::new`] has made it.
+    bad: Cell<*mut bindings::inode>,
     /// The directory; null until [`Mirror::new`] has made it.
     top: Cell<*mut bindings::dentry>,
 }
 
-// SAFETY: `top` is written before and after the time that it is shared; the operations are
+// SAFETY: `top` and `bad` are written before the mirror is shared; the operations are
 // constant; the rest is `Send` and `Sync`.
 unsafe impl<T: Overlay> Send for Mirror<T> {}
 // SAFETY: As above.
@@ -164,6 +167,7 @@ impl<T: Overlay> Mirror<T> {
                     len: 0,
                     sweep_at: SWEEP_MIN,
                 }),
+                bad: Cell::new(ptr::null_mut()),
                 top: Cell::new(ptr::null_mut()),
             }),
             GFP_KERNEL,
@@ -173,6 +177,22 @@ impl<T: Overlay> Mirror<T> {
         let root = unsafe { bindings::rhist_tracefs_root(name.as_char_ptr()) };
         // SAFETY: The root comes with a reference.
         let root = unsafe { Dentry::from_returned(root) }.map_err(|_| EEXIST)?;
+        // SAFETY: The root is referenced. The new inode is ours alone, and nothing is looked up
+        // through it.
+        let bad = unsafe {
+            let fops = &raw const mirror.file_fops;
+            let private = ptr::null_mut();
+            Inode::from_returned(bindings::rhist_new_inode(
+                root.inode(),
+                0,
+                ptr::null(),
+                fops,
+                private,
+            ))?
+        };
+        // SAFETY: As above; no lock is held.
+        unsafe { bindings::rhist_inode_revoke(bad.as_ptr()) };
+        mirror.bad.set(bad.into_raw());
         let inode = mirror.find_or_create(root.clone(), Kind::Dir(Dir::Root))?;
         // SAFETY: Both are referenced; the new directory takes a reference of its own.
         let top = from_err_ptr(unsafe {
@@ -296,7 +316,14 @@ impl<T: Overlay> PinnedDrop for Mirror<T> {
             nodes.dead = true;
             core::mem::replace(&mut nodes.tree, RBTree::new())
         };
-        for inode in tree.values().filter_map(|node| node.inode.as_ref()) {
+        let inodes = || tree.values().filter_map(|node| node.inode.as_ref());
+        // First without waiting for any lock: an open that finds our operations now cannot pin the
+        // module, of which the VFS warns.
+        for inode in inodes() {
+            // SAFETY: The node holds a reference; `bad` was made before the first node.
+            unsafe { bindings::rhist_inode_close(inode.as_ptr(), self.bad.get()) };
+        }
+        for inode in inodes() {
             // SAFETY: The node holds a reference; no lock is held.
             unsafe { bindings::rhist_inode_revoke(inode.as_ptr()) };
         }
@@ -312,6 +339,10 @@ impl<T: Overlay> PinnedDrop for Mirror<T> {
             bindings::synchronize_rcu_tasks();
         }
         drop(tree);
+        if !self.bad.get().is_null() {
+            // SAFETY: The reference is ours to give back.
+            unsafe { bindings::iput(self.bad.get()) };
+        }
     }
 }
 
