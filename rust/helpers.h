@@ -39,6 +39,10 @@ bool rhist_read_user(void *to, unsigned long from, size_t size);
 void rhist_record_no_names(struct trace_array *tr);
 
 /* tracefs.c */
+struct module *rhist_gate(void);
+void rhist_gate_wait(void);
+bool rhist_enter(void);
+void rhist_leave(void);
 struct dentry *rhist_tracefs_root(const char *name);
 struct inode *rhist_new_inode(struct inode *like, umode_t mode,
 			      const struct inode_operations *iop,

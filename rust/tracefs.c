@@ -12,14 +12,69 @@
  */
 #include <linux/cred.h>
 #include <linux/dcache.h>
+#include <linux/delay.h>
 #include <linux/err.h>
 #include <linux/fs.h>
 #include <linux/fsnotify.h>
+#include <linux/module.h>
 #include <linux/mount.h>
 #include <linux/namei.h>
+#include <linux/rcupdate.h>
 #include <linux/tracefs.h>
 
 #include "helpers.h"
+
+/*
+ * The owner of the operations of our inodes.
+ *
+ * The VFS pins the owner before it calls open(), and warns if that fails, as it
+ * does for a module that rmmod has begun to remove but that has not had the
+ * time to take its files away. So the owner is not the module but this, which
+ * can always be pinned: of a struct module, the kernel looks at nothing but
+ * what is set here when it takes and gives back a reference. open() of ours
+ * then pins the module itself, or fails as if the file were not there.
+ *
+ * The count is 1 plus the files that are open, or being opened, with
+ * operations of ours. Those being opened include tasks that sleep in a security
+ * module or wait for a listener of fanotify.
+ */
+static struct module gate = {
+	.name = KBUILD_MODNAME,
+	.state = MODULE_STATE_LIVE,
+	.refcnt = ATOMIC_INIT(1),
+};
+
+struct module *rhist_gate(void)
+{
+	return &gate;
+}
+
+/**
+ * rhist_gate_wait - wait until nobody is on the way in
+ *
+ * To be called while the module is going, after rhist_inode_close() of every
+ * inode. Afterwards none of the operations of ours is running, nor is any that
+ * opened files have: no file is open.
+ */
+void rhist_gate_wait(void)
+{
+	/* Between reading i_fop and pinning its owner nobody sleeps. */
+	synchronize_rcu_tasks();
+	while (atomic_read(&gate.refcnt) > 1)
+		fsleep(1000);
+}
+
+/* open() of ours: pins the module; false if it is going away. */
+bool rhist_enter(void)
+{
+	return try_module_get(THIS_MODULE);
+}
+
+/* release() of ours, whose caller still holds the gate; or open() that fails. */
+void rhist_leave(void)
+{
+	module_put(THIS_MODULE);
+}
 
 /**
  * rhist_tracefs_root - the root directory of tracefs
@@ -114,7 +169,7 @@ bool rhist_inode_only_ours(struct inode *inode)
  * @bad: an inode that was revoked
  *
  * Takes no lock. The operations of a revoked inode are the kernel's own and
- * answer EIO, while opening with ours would have to pin a module that goes.
+ * answer EIO.
  */
 void rhist_inode_close(struct inode *inode, struct inode *bad)
 {

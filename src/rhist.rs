@@ -34,10 +34,10 @@ struct Rhist {
 }
 
 impl kernel::Module for Rhist {
-    fn init(module: &'static ThisModule) -> Result<Self> {
+    fn init(_module: &'static ThisModule) -> Result<Self> {
         let tree = Tree::new(Registry::new(Instance::new()?)?)?;
         Ok(Self {
-            _mirror: Mirror::new(module, c"rhist", tree)?,
+            _mirror: Mirror::new(c"rhist", tree)?,
         })
     }
 }

@@ -3,9 +3,11 @@
 //! What the VFS does with directories of a mirror.
 //!
 //! All functions are called in task context: those of the inode with the directory locked, those
-//! of the file with the directory open, which pins the module.
+//! of the file with the directory open, which pins the module, or being opened.
 
 use super::dentry::name_of;
+use super::gate;
+use super::gate::Entry;
 use super::mirror::node_of;
 use super::mirror::Kind;
 use super::mirror::Node;
@@ -28,11 +30,9 @@ pub(super) fn inode_operations<T: Overlay>() -> bindings::inode_operations {
     }
 }
 
-pub(super) fn file_operations<T: Overlay>(
-    owner: *mut bindings::module,
-) -> bindings::file_operations {
+pub(super) fn file_operations<T: Overlay>() -> bindings::file_operations {
     bindings::file_operations {
-        owner,
+        owner: gate::owner(),
         open: Some(open::<T>),
         iterate_shared: Some(iterate::<T>),
         llseek: Some(llseek),
@@ -124,14 +124,16 @@ unsafe extern "C" fn open<T: Overlay>(
     inode: *mut bindings::inode,
     file: *mut bindings::file,
 ) -> ffi::c_int {
-    // SAFETY: The file is being opened, and keeps the inode.
-    let node = unsafe { node_of::<T>(inode) };
-    // SAFETY: `file` has its path; the node holds the kernel's directory.
-    let real = unsafe { bindings::rhist_open_dir(file, node.real.as_ptr()) };
     from_result(|| {
+        let entry = Entry::new()?;
+        // SAFETY: The file is being opened, and keeps the inode.
+        let node = unsafe { node_of::<T>(inode) };
+        // SAFETY: `file` has its path; the node holds the kernel's directory.
+        let real = unsafe { bindings::rhist_open_dir(file, node.real.as_ptr()) };
         let real = from_err_ptr(real)?;
         // SAFETY: The file is ours while it is opened. `release` gives the reference back.
         unsafe { (*file).private_data = real.cast() };
+        entry.keep();
         Ok(0)
     })
 }
@@ -143,6 +145,8 @@ unsafe extern "C" fn release(
     _inode: *mut bindings::inode,
     file: *mut bindings::file,
 ) -> ffi::c_int {
+    // SAFETY: `open` kept it.
+    let _entry = unsafe { Entry::of_file() };
     // SAFETY: Put there by `open`.
     unsafe { bindings::fput(real_dir(file)) };
     0

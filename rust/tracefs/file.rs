@@ -2,8 +2,11 @@
 
 //! What the VFS does with files of a mirror.
 //!
-//! All functions are called in task context with the file open, which pins the module.
+//! All functions are called in task context with the file open, which pins the module, or being
+//! opened.
 
+use super::gate;
+use super::gate::Entry;
 use super::mirror::node_of;
 use super::mirror::Kind;
 use super::mirror::Node;
@@ -18,11 +21,9 @@ use kernel::uaccess::UserPtr;
 use kernel::uaccess::UserSlice;
 
 /// The operations of files of the overlay.
-pub(super) fn file_operations<T: Overlay>(
-    owner: *mut bindings::module,
-) -> bindings::file_operations {
+pub(super) fn file_operations<T: Overlay>() -> bindings::file_operations {
     bindings::file_operations {
-        owner,
+        owner: gate::owner(),
         open: Some(open::<T>),
         read: Some(read::<T>),
         write: Some(write::<T>),
@@ -32,28 +33,75 @@ pub(super) fn file_operations<T: Overlay>(
     }
 }
 
-/// Opens a file with the kernel's operations.
+/// The operations of a file of the kernel that has `real`, for the beginning of a [`Node`] of kind
+/// [`Kind::Kernel`].
+pub(super) fn kernel_operations<T: Overlay>(
+    real: bindings::file_operations,
+) -> bindings::file_operations {
+    bindings::file_operations {
+        owner: gate::owner(),
+        open: Some(open_kernel::<T>),
+        release: Some(release_kernel::<T>),
+        ..real
+    }
+}
+
+/// The node of a file that has the kernel's operations, and these.
 ///
 /// # Safety
 ///
-/// For `file_operations` in a [`Node`] of kind [`Kind::Kernel`] only.
-pub(super) unsafe extern "C" fn open_kernel<T: Overlay>(
+/// `file` must be open, or being opened, with [`kernel_operations`].
+unsafe fn kernel_file<'a, T: Overlay>(
+    file: *mut bindings::file,
+) -> (&'a Node<T>, &'a bindings::file_operations) {
+    // SAFETY: The operations of the file are those in the node, at its very beginning. The inode
+    // of the node's dentry is a file of the kernel.
+    unsafe {
+        let node = &*(*file).f_op.cast::<Node<T>>();
+        (node, &*bindings::rhist_inode_fop(node.real.inode()))
+    }
+}
+
+/// # Safety
+///
+/// For [`kernel_operations`] only.
+unsafe extern "C" fn open_kernel<T: Overlay>(
     inode: *mut bindings::inode,
     file: *mut bindings::file,
 ) -> ffi::c_int {
-    // SAFETY: The operations of the file are those in the node, at its very beginning.
-    let node = unsafe { &*(*file).f_op.cast::<Node<T>>() };
-    // The kernel removed the file, and what it works on may be gone, while somebody held ours.
-    // SAFETY: The node holds the dentry.
-    if unsafe { bindings::rhist_unhashed(node.real.as_ptr()) } {
-        return ENODEV.to_errno();
-    }
-    // SAFETY: The inode of the dentry is a file of the kernel. Its `open` is given an inode that
-    // differs in nothing that it looks at.
-    unsafe {
-        let real = bindings::rhist_inode_fop(node.real.inode());
-        (*real).open.map_or(0, |open| open(inode, file))
-    }
+    from_result(|| {
+        let entry = Entry::new()?;
+        // SAFETY: By the contract.
+        let (node, real) = unsafe { kernel_file::<T>(file) };
+        // The kernel removed the file, and what it works on may be gone, while somebody held ours.
+        // SAFETY: The node holds the dentry.
+        if unsafe { bindings::rhist_unhashed(node.real.as_ptr()) } {
+            return Err(ENODEV);
+        }
+        if let Some(open) = real.open {
+            // SAFETY: The kernel's `open` is given an inode that differs in nothing that it looks
+            // at.
+            to_result(unsafe { open(inode, file) })?;
+        }
+        entry.keep();
+        Ok(0)
+    })
+}
+
+/// # Safety
+///
+/// For [`kernel_operations`] only.
+unsafe extern "C" fn release_kernel<T: Overlay>(
+    inode: *mut bindings::inode,
+    file: *mut bindings::file,
+) -> ffi::c_int {
+    // SAFETY: `open_kernel` kept it.
+    let _entry = unsafe { Entry::of_file() };
+    // SAFETY: By the contract.
+    let (_, real) = unsafe { kernel_file::<T>(file) };
+    // SAFETY: As in `open_kernel`.
+    real.release
+        .map_or(0, |release| unsafe { release(inode, file) })
 }
 
 /// An open file of the overlay: the text that is being read.
@@ -95,6 +143,7 @@ unsafe extern "C" fn open<T: Overlay>(
     file: *mut bindings::file,
 ) -> ffi::c_int {
     from_result(|| {
+        let entry = Entry::new()?;
         // SAFETY: No requirements.
         to_result(unsafe { bindings::rhist_locked_down() })?;
         // SAFETY: The file is being opened.
@@ -112,6 +161,7 @@ unsafe extern "C" fn open<T: Overlay>(
         let open = KBox::into_raw(unsafe { Pin::into_inner_unchecked(open) });
         // SAFETY: The file is ours while it is opened.
         unsafe { (*file).private_data = open.cast() };
+        entry.keep();
         Ok(0)
     })
 }
@@ -123,6 +173,8 @@ unsafe extern "C" fn release<T: Overlay>(
     _inode: *mut bindings::inode,
     file: *mut bindings::file,
 ) -> ffi::c_int {
+    // SAFETY: `open` kept it.
+    let _entry = unsafe { Entry::of_file() };
     // SAFETY: `open` put a box there, and this is the end of the file.
     drop(unsafe { KBox::from_raw((*file).private_data.cast::<OpenFile<T>>()) });
     0

@@ -6,6 +6,7 @@ use super::dentry::Dentry;
 use super::dentry::Inode;
 use super::dir;
 use super::file;
+use super::gate;
 use super::Dir;
 use super::EventName;
 use super::Overlay;
@@ -38,8 +39,8 @@ pub(super) enum Kind {
 /// before its inode is out of everybody's reach, or has been revoked and a grace period is over.
 #[repr(C)]
 pub(super) struct Node<T: Overlay> {
-    /// The operations of a file of the kernel, with this module as the owner. First, so that
-    /// `file->f_op` leads here.
+    /// The operations of a file of the kernel, if it is one. First, so that `file->f_op` leads
+    /// here.
     fops: bindings::file_operations,
     mirror: *const Mirror<T>,
     pub(super) kind: Kind,
@@ -120,7 +121,6 @@ impl<T: Overlay> Nodes<T> {
 pub(crate) struct Mirror<T: Overlay> {
     pub(super) overlay: T,
     name: &'static CStr,
-    module: *mut bindings::module,
     dir_iops: bindings::inode_operations,
     dir_fops: bindings::file_operations,
     file_fops: bindings::file_operations,
@@ -145,22 +145,16 @@ impl<T: Overlay> Mirror<T> {
     /// # Errors
     ///
     /// `EPERM` if the kernel is locked down, `EEXIST` if the name is taken, `ENOMEM`.
-    pub(crate) fn new(
-        module: &'static ThisModule,
-        name: &'static CStr,
-        overlay: T,
-    ) -> Result<Pin<KBox<Self>>> {
+    pub(crate) fn new(name: &'static CStr, overlay: T) -> Result<Pin<KBox<Self>>> {
         // SAFETY: No requirements.
         to_result(unsafe { bindings::rhist_locked_down() })?;
-        let owner = module.as_ptr().cast();
         let mirror = KBox::pin_init(
             pin_init!(Self {
                 overlay,
                 name,
-                module: owner,
                 dir_iops: dir::inode_operations::<T>(),
-                dir_fops: dir::file_operations::<T>(owner),
-                file_fops: file::file_operations::<T>(owner),
+                dir_fops: dir::file_operations::<T>(),
+                file_fops: file::file_operations::<T>(),
                 nodes <- kernel::new_mutex!(Nodes {
                     dead: false,
                     tree: RBTree::new(),
@@ -254,11 +248,7 @@ impl<T: Overlay> Mirror<T> {
                 // SAFETY: As above; operations are valid as long as the file can be opened.
                 let real_fops = unsafe { *fops };
                 if real_fops.owner.is_null() {
-                    node.fops = bindings::file_operations {
-                        owner: self.module,
-                        open: Some(file::open_kernel::<T>),
-                        ..real_fops
-                    };
+                    node.fops = file::kernel_operations::<T>(real_fops);
                     (0, ptr::null(), &raw const node.fops, ptr::null_mut())
                 } else {
                     // Another module's file: opening it has to pin that module.
@@ -317,12 +307,12 @@ impl<T: Overlay> PinnedDrop for Mirror<T> {
             core::mem::replace(&mut nodes.tree, RBTree::new())
         };
         let inodes = || tree.values().filter_map(|node| node.inode.as_ref());
-        // First without waiting for any lock: an open that finds our operations now cannot pin the
-        // module, of which the VFS warns.
+        // Files first: those which are being opened hold no lock of their inode.
         for inode in inodes() {
             // SAFETY: The node holds a reference; `bad` was made before the first node.
             unsafe { bindings::rhist_inode_close(inode.as_ptr(), self.bad.get()) };
         }
+        gate::wait();
         for inode in inodes() {
             // SAFETY: The node holds a reference; no lock is held.
             unsafe { bindings::rhist_inode_revoke(inode.as_ptr()) };
@@ -331,8 +321,9 @@ impl<T: Overlay> PinnedDrop for Mirror<T> {
             // SAFETY: Made by `rhist_create_dir`, and its inode was the first of the nodes.
             unsafe { bindings::rhist_remove_dir(self.top.get()) };
         }
-        // What reads `i_op` and `i_fop` without a lock does so without sleeping: in a walk under
-        // RCU, or between two statements of a task, which RCU-tasks waits for.
+        // What reads `i_op` without a lock does so without sleeping: in a walk under RCU, or
+        // between two statements of a task, which RCU-tasks waits for. Nor does anybody sleep
+        // who has just given back the gate, and may still report that.
         // SAFETY: Task context without locks.
         unsafe {
             bindings::synchronize_rcu();

@@ -26,6 +26,7 @@
 mod dentry;
 mod dir;
 mod file;
+mod gate;
 mod mirror;
 
 use core::ffi::CStr;
