@@ -34,7 +34,7 @@ struct Callback {
     _pinned: PhantomPinned,
 }
 
-/// An event's probe connected to a file of ours.
+/// An event's probe connected to a file of ours, until it is [disconnected](Source::disconnect).
 pub(crate) struct EventFile {
     callback: Pin<KBox<Callback>>,
     instance: Arc<Instance>,
@@ -47,9 +47,13 @@ unsafe impl Send for EventFile {}
 unsafe impl Sync for EventFile {}
 
 impl EventFile {
-    /// Connects the probe of `event`, which the caller keeps referenced until the result is
-    /// dropped.
-    pub(super) fn attach(
+    /// Connects the probe of `event`.
+    ///
+    /// # Safety
+    ///
+    /// The caller disconnects the result, and waits for the hits, before it drops it or gives back
+    /// its reference on the event.
+    pub(super) unsafe fn attach(
         instance: Arc<Instance>,
         event: &Event,
         sinks: Arc<Sinks>,
@@ -93,27 +97,19 @@ impl EventFile {
             trigger.list.prev = &raw mut file.triggers;
             Pin::new_unchecked(KBox::from_raw(raw))
         };
-        // From here on dropping it disconnects, so it is boxed before it is connected.
-        let source = KBox::new_uninit(GFP_KERNEL)?;
-        connect(&instance, &callback, true)?;
-        Ok(source.write(Self { callback, instance }))
+        // Boxed before it is connected: nothing can fail afterwards.
+        let source = KBox::new(Self { callback, instance }, GFP_KERNEL)?;
+        connect(&source.instance, &source.callback, true)?;
+        Ok(source)
     }
 }
 
-impl Source for EventFile {}
-
-impl Drop for EventFile {
-    fn drop(&mut self) {
+impl Source for EventFile {
+    fn disconnect(&mut self) {
         while connect(&self.instance, &self.callback, false) == Err(EBUSY) {
             // Somebody plays with `enable` of rhist:sync. There is no other way but the next try:
             // the probe must not outlive us.
             kernel::time::delay::fsleep(kernel::time::Delta::from_millis(10));
-        }
-        // Probes run under tracepoint_srcu or RCU-tasks-trace; kprobes with preemption off.
-        // SAFETY: Task context, no locks that a probe could wait for.
-        unsafe {
-            bindings::rhist_tracepoint_synchronize_unregister();
-            bindings::synchronize_rcu();
         }
     }
 }

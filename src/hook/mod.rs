@@ -17,11 +17,13 @@ pub mod record;
 pub(crate) mod registry;
 pub(crate) mod trigger;
 
+use crate::ftrace::bindings;
 use crate::ftrace::cpu;
 use crate::ftrace::event::Event;
 use crate::ftrace::instance::Instance;
 use crate::hist::Hit;
 use core::ptr;
+use event_file::EventFile;
 use kernel::prelude::*;
 use kernel::sync::Arc;
 use published::Published;
@@ -30,8 +32,20 @@ use record::Record;
 use trigger::HistTrigger;
 
 /// Something that calls [`Sinks::hit`] for each hit of an event, from its creation until it is
-/// dropped. After the drop no call is running.
-pub(crate) trait Source: Send + Sync {}
+/// disconnected. What is running then ends before [`wait_for_hits`] does: only then may it be
+/// dropped, and the reference on its event be given back.
+pub(crate) trait Source: Send + Sync {
+    /// Has no more calls begin. Takes `event_mutex`.
+    fn disconnect(&mut self);
+}
+
+/// Waits until all hits have returned of the sources that were disconnected before.
+fn wait_for_hits() {
+    // Probes run under tracepoint_srcu or RCU-tasks-trace; kprobes with preemption off.
+    // SAFETY: Task context, no locks that a probe could wait for.
+    unsafe { bindings::rhist_tracepoint_synchronize_unregister() };
+    cpu::synchronize_hits();
+}
 
 /// The triggers of an event, in the order in which they were added.
 pub(crate) type Triggers = KVec<Arc<HistTrigger>>;
@@ -66,8 +80,8 @@ impl Sinks {
 ///
 /// Exists while the event has triggers. Changed by one task at a time.
 pub(crate) struct Hook {
-    // First, so that it is gone when the rest goes.
-    _source: KBox<dyn Source>,
+    source: KBox<dyn Source>,
+    connected: bool,
     sinks: Arc<Sinks>,
     event: Event,
 }
@@ -79,12 +93,25 @@ impl Hook {
         list.push(Arc::new(first, GFP_KERNEL)?, GFP_KERNEL)?;
         let list = Published::new(Arc::new(list, GFP_KERNEL)?);
         let sinks = Arc::new(Sinks(list), GFP_KERNEL)?;
-        let source = event_file::EventFile::attach(instance.clone(), &event, sinks.clone())?;
+        // SAFETY: A hook disconnects its source, and gives up its event afterwards.
+        let source = unsafe { EventFile::attach(instance.clone(), &event, sinks.clone()) }?;
         Ok(Self {
-            _source: source,
+            source,
+            connected: true,
             sinks,
             event,
         })
+    }
+
+    /// Ends the hits of `hooks`, waiting once for all of them.
+    fn disconnect(hooks: &mut [Self]) {
+        for hook in hooks.iter_mut().filter(|hook| hook.connected) {
+            hook.source.disconnect();
+        }
+        wait_for_hits();
+        for hook in hooks {
+            hook.connected = false;
+        }
     }
 
     /// Is this the hook of `event`?
@@ -121,5 +148,13 @@ impl Hook {
             list.push(trigger.clone(), GFP_KERNEL)?;
         }
         Ok(list)
+    }
+}
+
+impl Drop for Hook {
+    fn drop(&mut self) {
+        if self.connected {
+            Self::disconnect(core::slice::from_mut(self));
+        }
     }
 }

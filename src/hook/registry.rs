@@ -20,7 +20,7 @@ use kernel::sync::Arc;
 use kernel::sync::Mutex;
 
 /// All hooks. Dropping it unhooks every event.
-#[pin_data]
+#[pin_data(PinnedDrop)]
 pub(crate) struct Registry {
     #[pin]
     hooks: Mutex<KVec<Hook>>,
@@ -45,6 +45,14 @@ impl Registry {
             hooks: self.hooks.lock(),
             instance: &self.instance,
         }
+    }
+}
+
+#[pinned_drop]
+impl PinnedDrop for Registry {
+    fn drop(self: Pin<&mut Self>) {
+        // Here, since the hooks would each wait on their own.
+        Hook::disconnect(&mut self.hooks.lock());
     }
 }
 
@@ -100,8 +108,6 @@ impl Hooks<'_> {
 
     /// Removes all triggers of an event. Cannot fail.
     pub(crate) fn remove_all(&mut self, event: &Event) {
-        if let Some(hook) = self.position(event).and_then(|i| self.hooks.remove(i).ok()) {
-            drop(hook);
-        }
+        drop(self.position(event).map(|index| self.hooks.remove(index)));
     }
 }
