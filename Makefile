@@ -6,12 +6,15 @@ KERNEL ?= stock
 lab := scripts/lab
 rust = $(shell find rust src tools/testing/host -name target -prune -o -name '*.rs' -print)
 
-.PHONY: all demo test test-host test-debug fmt clippy clean help
+# What is built, in a folder of its own.
+module = $(CURDIR)
+
+.PHONY: all events demo test test-host test-debug fmt clippy clean help
 
 ifdef KDIR
 
 out := $(CURDIR)/build/kdir
-kbuild = $(MAKE) -C $(KDIR) M=$(CURDIR) MO=$@ $(if $(RHIST_BTF),RHIST_BTF=$(RHIST_BTF))
+kbuild = $(MAKE) -C $(KDIR) M=$(module) MO=$@ $(if $(RHIST_BTF),RHIST_BTF=$(RHIST_BTF))
 ready = @test -e $(KDIR)/rust/libkernel.rmeta || { \
 	echo "rhist: $(KDIR) has no Rust metadata: see Documentation/building.rst" >&2; exit 1; }
 
@@ -21,16 +24,20 @@ out := $(CURDIR)/build/$(KERNEL)
 # The lab's tools, whatever this machine has; and no job server of a make outside of it.
 kbuild = unset MAKEFLAGS MFLAGS MAKELEVEL; kdir=$$($(lab) path kdir $(KERNEL)) && \
 	$(lab) chroot -- make -j$$(nproc) $(if $(V),V=$(V)) -C $$kdir $$($(lab) path tools $(KERNEL)) \
-	M=$(CURDIR) MO=$@ RHIST_BTF=$$($(lab) path btf $(KERNEL))
+	M=$(module) MO=$@ RHIST_BTF=$$($(lab) path btf $(KERNEL))
 ready = @$(lab) $(KERNEL)
 
 endif
 
 all: $(out)
 
-.PHONY: $(out) $(CURDIR)/build/clippy
+events: $(out)/events
 
-$(out):
+.PHONY: $(out) $(out)/events $(CURDIR)/build/clippy
+
+$(out)/events: module = $(CURDIR)/tools/testing/events
+
+$(out) $(out)/events:
 	$(ready)
 	@mkdir -p $@
 	@$(kbuild) modules
@@ -70,6 +77,7 @@ help:
 	@echo 'make               build/stock/rhist.ko, for the newest Debian kernel with Rust'
 	@echo 'make KERNEL=debug  build/debug/rhist.ko, for the debug kernel of the lab'
 	@echo 'make KDIR=FOLDER   build/kdir/rhist.ko, for that kernel, with the tools of this machine'
+	@echo 'make events        build/stock/events/rhist_events.ko, the events that tests fire; KERNEL=, KDIR= too'
 	@echo 'make demo          a histogram, made in a guest with the Debian kernel'
 	@echo 'make test          all tests that need no debug kernel'
 	@echo 'make test-host     rustfmt, clippy and the tests that need no guest'

@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * rhist_events: trace events with fields of every kind, fired in every context, for tests that know what has
+ * to come of them. A line written to /dev/rhist_events is obeyed when the write returns:
+ *
+ *	EVENT CONTEXT CPU FIRST COUNT KEYS
+ *
+ * COUNT times the EVENT (numbers, strings, arrays, stacks) is fired on that CPU, the i-th with the fields that
+ * values.h makes of FIRST + i % KEYS. The CONTEXT is task (then CPU has to be the one that the writer is bound
+ * to), softirq, hardirq or nmi; the last three interrupt whatever runs on that CPU, a few events at a time,
+ * and can be fired at one CPU together.
+ *
+ * Reading gives four numbers: how many of those interruptions (and equal pieces of what tasks fire) began
+ * while none, one, two or three others were at work on the same CPU.
+ */
+
+#include <linux/cpu.h>
+#include <linux/delay.h>
+#include <linux/interrupt.h>
+#include <linux/irq_work.h>
+#include <linux/jiffies.h>
+#include <linux/miscdevice.h>
+#include <linux/module.h>
+#include <linux/mutex.h>
+#include <linux/percpu.h>
+#include <linux/sched/signal.h>
+#include <linux/smp.h>
+#ifdef CONFIG_X86_LOCAL_APIC
+#include <asm/apic.h>
+#include <asm/nmi.h>
+#endif
+
+#define CREATE_TRACE_POINTS
+#include "rhist_events.h"
+
+/* Events fired by one interruption: several, so that the next one can interrupt them. */
+#define PIECE 16
+
+const char *const rhist_names[4] = { "zero", "one", "two", "three" };
+
+enum context { TASK, SOFTIRQ, HARDIRQ, NMI, CONTEXTS };
+
+static const char *const contexts[CONTEXTS] = { "task", "softirq", "hardirq", "nmi" };
+
+static void numbers(u64 k)
+{
+	trace_numbers(k);
+}
+
+static void strings(u64 k)
+{
+	char text[RHIST_TEXT + 1];
+	size_t length = rhist_text(k, text);
+
+	trace_strings(k, text, length);
+}
+
+static void arrays(u64 k)
+{
+	trace_arrays(k);
+}
+
+static void stacks(u64 k)
+{
+	trace_stacks(k);
+}
+
+static const struct event {
+	const char *name;
+	void (*fire)(u64 k);
+} events[] = {
+	{ "numbers", numbers },
+	{ "strings", strings },
+	{ "arrays", arrays },
+	{ "stacks", stacks },
+};
+
+/* What is fired in one context on one CPU. */
+struct post {
+	struct mutex lock;		/* one order at a time */
+	enum context context;
+	const struct event *event;
+	u64 first, fired, count, keys;
+	bool pending;			/* an interruption has been asked for and is not over */
+	bool misplaced;			/* it was not in the context that it should be in */
+	struct tasklet_struct tasklet;
+	struct irq_work irq_work;
+};
+
+static DEFINE_PER_CPU(struct post[CONTEXTS], posts);
+static DEFINE_PER_CPU(unsigned int, depth);
+static atomic_long_t begun[CONTEXTS];
+
+static bool in_context(enum context context)
+{
+	switch (context) {
+	case TASK:
+		return in_task();
+	case SOFTIRQ:
+		return in_serving_softirq() && !in_hardirq() && !in_nmi();
+	case HARDIRQ:
+		return in_hardirq() && !in_nmi();
+	default:
+		return in_nmi();
+	}
+}
+
+/* Fires the next piece of an order. On its CPU, with preemption off. */
+static void fire_piece(struct post *post)
+{
+	unsigned int below = this_cpu_inc_return(depth) - 1;
+	u64 end = min(post->fired + PIECE, post->count);
+
+	atomic_long_inc(&begun[min(below, CONTEXTS - 1u)]);
+	if (in_context(post->context)) {
+		for (; post->fired < end; post->fired++)
+			post->event->fire(post->first + post->fired % post->keys);
+	} else {
+		post->misplaced = true;
+	}
+	this_cpu_dec(depth);
+	smp_store_release(&post->pending, false);
+}
+
+static void fire_in_softirq(struct tasklet_struct *tasklet)
+{
+	fire_piece(container_of(tasklet, struct post, tasklet));
+}
+
+static void fire_in_hardirq(struct irq_work *work)
+{
+	fire_piece(container_of(work, struct post, irq_work));
+}
+
+/* Interrupts off, but possibly in no interrupt: on the caller's own CPU, and on one that is idle. */
+static void interrupt(void *info)
+{
+	struct post *post = info;
+
+	if (post->context == SOFTIRQ)
+		tasklet_schedule(&post->tasklet);
+	else
+		irq_work_queue(&post->irq_work);
+}
+
+#ifdef CONFIG_X86_LOCAL_APIC
+
+static int fire_in_nmi(unsigned int type, struct pt_regs *regs)
+{
+	struct post *post = this_cpu_ptr(&posts[NMI]);
+
+	if (!smp_load_acquire(&post->pending))
+		return NMI_DONE;
+	fire_piece(post);
+	return NMI_HANDLED;
+}
+
+static int send_nmi(int cpu)
+{
+	if (!boot_cpu_has(X86_FEATURE_APIC))
+		return -EOPNOTSUPP;
+	apic->send_IPI(cpu, NMI_VECTOR);
+	return 0;
+}
+
+static int prepare_nmi(void)
+{
+	return register_nmi_handler(NMI_LOCAL, fire_in_nmi, 0, "rhist_events");
+}
+
+static void unprepare_nmi(void)
+{
+	unregister_nmi_handler(NMI_LOCAL, "rhist_events");
+}
+
+#else
+
+static int send_nmi(int cpu)
+{
+	return -EOPNOTSUPP;
+}
+
+static int prepare_nmi(void)
+{
+	return 0;
+}
+
+static void unprepare_nmi(void)
+{
+}
+
+#endif
+
+/* Has one piece fired on a CPU that stays online. */
+static int fire_at(struct post *post, int cpu)
+{
+	unsigned long end = jiffies + 10 * HZ;
+	int error = 0;
+
+	smp_store_release(&post->pending, true);
+	switch (post->context) {
+	case TASK:
+		preempt_disable();
+		if (smp_processor_id() == cpu)
+			fire_piece(post);
+		else
+			error = -EXDEV;
+		preempt_enable();
+		break;
+	case NMI:
+		error = send_nmi(cpu);
+		break;
+	default:
+		/* A tasklet of this CPU runs as soon as it may. */
+		local_bh_disable();
+		error = smp_call_function_single(cpu, interrupt, post, true);
+		local_bh_enable();
+	}
+	while (!error && smp_load_acquire(&post->pending)) {
+		if (time_after(jiffies, end))
+			return -ETIMEDOUT;
+		usleep_range(10, 50);
+	}
+	return error ?: post->misplaced ? -EIO : 0;
+}
+
+static int fire(enum context context, const struct event *event, int cpu, u64 first, u64 count, u64 keys)
+{
+	struct post *post = per_cpu_ptr(&posts[context], cpu);
+	int error = 0;
+
+	cpus_read_lock();
+	mutex_lock(&post->lock);
+	post->event = event;
+	post->first = first;
+	post->count = count;
+	post->keys = keys;
+	post->fired = 0;
+	post->misplaced = false;
+	if (!cpu_online(cpu))
+		error = -ENXIO;
+	while (!error && post->fired < count) {
+		error = fire_at(post, cpu);
+		if (!error && fatal_signal_pending(current))
+			error = -EINTR;
+		cond_resched();
+	}
+	mutex_unlock(&post->lock);
+	cpus_read_unlock();
+	return error;
+}
+
+static ssize_t rhist_events_write(struct file *file, const char __user *from, size_t len, loff_t *pos)
+{
+	char line[128], event_name[16], context_name[16];
+	const struct event *event = NULL;
+	unsigned long long first, count, keys;
+	int context, error;
+	unsigned int cpu;
+
+	if (len >= sizeof(line))
+		return -E2BIG;
+	if (copy_from_user(line, from, len))
+		return -EFAULT;
+	line[len] = 0;
+	if (sscanf(line, "%15s %15s %u %llu %llu %llu", event_name, context_name, &cpu, &first, &count, &keys) != 6)
+		return -EINVAL;
+	for (int i = 0; i < ARRAY_SIZE(events); i++)
+		if (!strcmp(event_name, events[i].name))
+			event = &events[i];
+	context = match_string(contexts, CONTEXTS, context_name);
+	if (!event || context < 0 || !keys || cpu >= nr_cpu_ids || !cpu_possible(cpu))
+		return -EINVAL;
+	error = fire(context, event, cpu, first, count, keys);
+	return error ?: len;
+}
+
+static ssize_t rhist_events_read(struct file *file, char __user *to, size_t len, loff_t *pos)
+{
+	char line[100];
+	int size = scnprintf(line, sizeof(line), "%ld %ld %ld %ld\n", atomic_long_read(&begun[0]),
+			     atomic_long_read(&begun[1]), atomic_long_read(&begun[2]), atomic_long_read(&begun[3]));
+
+	return simple_read_from_buffer(to, len, pos, line, size);
+}
+
+static const struct file_operations rhist_events_fops = {
+	.owner = THIS_MODULE,
+	.write = rhist_events_write,
+	.read = rhist_events_read,
+};
+
+static struct miscdevice rhist_events_device = {
+	.minor = MISC_DYNAMIC_MINOR,
+	.name = "rhist_events",
+	.fops = &rhist_events_fops,
+	.mode = 0600,
+};
+
+static int __init rhist_events_init(void)
+{
+	int cpu, error;
+
+	for_each_possible_cpu(cpu)
+		for (enum context context = 0; context < CONTEXTS; context++) {
+			struct post *post = per_cpu_ptr(&posts[context], cpu);
+
+			mutex_init(&post->lock);
+			post->context = context;
+			tasklet_setup(&post->tasklet, fire_in_softirq);
+			init_irq_work(&post->irq_work, fire_in_hardirq);
+		}
+	error = prepare_nmi();
+	if (error)
+		return error;
+	error = misc_register(&rhist_events_device);
+	if (error)
+		unprepare_nmi();
+	return error;
+}
+
+static void __exit rhist_events_exit(void)
+{
+	int cpu;
+
+	misc_deregister(&rhist_events_device);
+	unprepare_nmi();
+	/* What a write has given up waiting for. */
+	for_each_possible_cpu(cpu)
+		for (enum context context = 0; context < CONTEXTS; context++) {
+			struct post *post = per_cpu_ptr(&posts[context], cpu);
+
+			irq_work_sync(&post->irq_work);
+			tasklet_kill(&post->tasklet);
+		}
+}
+
+module_init(rhist_events_init);
+module_exit(rhist_events_exit);
+
+MODULE_DESCRIPTION("Trace events with fields of every kind, fired in every context");
+MODULE_LICENSE("GPL");

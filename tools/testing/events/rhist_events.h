@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#undef TRACE_SYSTEM
+#define TRACE_SYSTEM rhist_events
+
+#if !defined(RHIST_EVENTS_H) || defined(TRACE_HEADER_MULTI_READ)
+#define RHIST_EVENTS_H
+
+#include <linux/cpumask.h>
+#include <linux/minmax.h>
+#include <linux/trace_events.h>
+#include <linux/tracepoint.h>
+
+#include "values.h"
+
+#ifndef RHIST_EVENTS_TYPES
+#define RHIST_EVENTS_TYPES
+
+enum rhist_colour { RHIST_RED, RHIST_GREEN, RHIST_BLUE };
+
+struct rhist_pair {
+	u32 left, right;
+};
+
+struct rhist_wide {
+	u64 number[3];
+};
+
+extern const char *const rhist_names[4];
+
+/* The bits of number k that a field of this type has room for. */
+#define rhist_bits(type, k) ((type)(rhist_number(k) >> (64 - 8 * sizeof(type))))
+
+#endif
+
+TRACE_DEFINE_ENUM(RHIST_RED);
+TRACE_DEFINE_ENUM(RHIST_GREEN);
+TRACE_DEFINE_ENUM(RHIST_BLUE);
+
+/* What is a number to a histogram. */
+TRACE_EVENT(numbers,
+
+	TP_PROTO(u64 k),
+
+	TP_ARGS(k),
+
+	TP_STRUCT__entry(
+		__field(u8, u8)
+		__field(s8, s8)
+		__field(u16, u16)
+		__field(s16, s16)
+		__field(u32, u32)
+		__field(s32, s32)
+		__field(u64, u64)
+		__field(s64, s64)
+		__field(bool, flag)
+		__field(char, letter)
+		__field(enum rhist_colour, colour)
+		__field(void *, pointer)
+		__field(const char *, name)
+	),
+
+	TP_fast_assign(
+		__entry->u8 = rhist_bits(u8, k);
+		__entry->s8 = rhist_bits(s8, k);
+		__entry->u16 = rhist_bits(u16, k);
+		__entry->s16 = rhist_bits(s16, k);
+		__entry->u32 = rhist_bits(u32, k);
+		__entry->s32 = rhist_bits(s32, k);
+		__entry->u64 = rhist_bits(u64, k);
+		__entry->s64 = rhist_bits(s64, k);
+		__entry->flag = k % 2;
+		__entry->letter = 'a' + k % 26;
+		__entry->colour = k % 3;
+		__entry->pointer = (void *)(unsigned long)rhist_number(k);
+		__entry->name = rhist_names[k % 4];
+	),
+
+	TP_printk("%u %d %u %d %u %d %llu %lld %d %c %s 0x%lx 0x%lx", __entry->u8, __entry->s8, __entry->u16,
+		  __entry->s16, __entry->u32, __entry->s32, __entry->u64, __entry->s64, __entry->flag,
+		  __entry->letter,
+		  __print_symbolic(__entry->colour, { RHIST_RED, "red" }, { RHIST_GREEN, "green" },
+				   { RHIST_BLUE, "blue" }),
+		  (unsigned long)__entry->pointer, (unsigned long)__entry->name)
+);
+
+/*
+ * What is text. full and bytes have no NUL when the text is long, raw never has one, and behind that of dirty
+ * there are other bytes each time.
+ */
+TRACE_EVENT(strings,
+
+	TP_PROTO(u64 k, const char *text, size_t length),
+
+	TP_ARGS(k, text, length),
+
+	TP_STRUCT__entry(
+		__array(char, fixed, 16)
+		__array(char, full, 8)
+		__array(char, dirty, 16)
+		__array(unsigned char, bytes, 12)
+		__string(dynamic, text)
+		__string_len(counted, text, min_t(size_t, length, 8))
+		__dynamic_array(unsigned char, raw, length)
+		__rel_string(relative, text)
+	),
+
+	TP_fast_assign(
+		memset(__entry->fixed, 0, sizeof(__entry->fixed));
+		memcpy(__entry->fixed, text, min_t(size_t, length, sizeof(__entry->fixed) - 1));
+		memset(__entry->full, 0, sizeof(__entry->full));
+		memcpy(__entry->full, text, min_t(size_t, length, sizeof(__entry->full)));
+		memset(__entry->dirty, k, sizeof(__entry->dirty));
+		memcpy(__entry->dirty, text, min_t(size_t, length, 3));
+		__entry->dirty[min_t(size_t, length, 3)] = 0;
+		memset(__entry->bytes, 0, sizeof(__entry->bytes));
+		memcpy(__entry->bytes, text, min_t(size_t, length, sizeof(__entry->bytes)));
+		__assign_str(dynamic);
+		__assign_str(counted);
+		memcpy(__get_dynamic_array(raw), text, length);
+		__assign_rel_str(relative);
+	),
+
+	TP_printk("%s %.8s %s %.12s %s %s %d %s", __entry->fixed, __entry->full, __entry->dirty, __entry->bytes,
+		  __get_str(dynamic), __get_str(counted), __get_dynamic_array_len(raw), __get_rel_str(relative))
+);
+
+/* What is neither. Some of it has the size of a number. */
+TRACE_EVENT(arrays,
+
+	TP_PROTO(u64 k),
+
+	TP_ARGS(k),
+
+	TP_STRUCT__entry(
+		__array(unsigned long, args, 6)
+		__array(u32, words, 4)
+		__array(u8, three, 3)
+		__array(s8, four, 4)
+		__array(u8, eight, 8)
+		__field_struct(struct rhist_pair, pair)
+		__field_struct(struct rhist_wide, wide)
+		__dynamic_array(u32, list, k % 4)
+		__bitmask(bits, 64)
+		__cpumask(cpus)
+		__rel_cpumask(others)
+	),
+
+	TP_fast_assign(
+		unsigned long number = rhist_number(k);
+		size_t i;
+
+		for (i = 0; i < ARRAY_SIZE(__entry->args); i++)
+			__entry->args[i] = rhist_number(k + i);
+		for (i = 0; i < ARRAY_SIZE(__entry->words); i++)
+			__entry->words[i] = rhist_bits(u32, k + i);
+		memset(__entry->three, k, sizeof(__entry->three));
+		memset(__entry->four, k, sizeof(__entry->four));
+		memset(__entry->eight, k, sizeof(__entry->eight));
+		__entry->pair.left = k;
+		__entry->pair.right = ~k;
+		memset(&__entry->wide, k, sizeof(__entry->wide));
+		for (i = 0; i < k % 4; i++)
+			((u32 *)__get_dynamic_array(list))[i] = k;
+		__assign_bitmask(bits, &number, 64);
+		__assign_cpumask(cpus, cpumask_bits(cpumask_of(k % nr_cpu_ids)));
+		__assign_rel_cpumask(others, cpumask_bits(cpumask_of((k + 1) % nr_cpu_ids)));
+	),
+
+	TP_printk("%s %s %s %s %s", __print_array(__entry->args, 6, sizeof(unsigned long)),
+		  __print_array(__get_dynamic_array(list), __get_dynamic_array_len(list) / 4, 4),
+		  __get_bitmask(bits), __get_cpumask(cpus), __get_rel_cpumask(others))
+);
+
+/*
+ * A stack, as synthetic events have them: the field says where in the record the frames are, and the first
+ * number there how many.
+ */
+TRACE_EVENT(stacks,
+
+	TP_PROTO(u64 k),
+
+	TP_ARGS(k),
+
+	TP_STRUCT__entry(
+		__field(u64, k)
+		__field_ext(u32, stack, FILTER_STACKTRACE)
+		__dynamic_array(unsigned long, frames, rhist_depth(k) + 1)
+	),
+
+	TP_fast_assign(
+		unsigned long *frames = __get_dynamic_array(frames);
+		size_t i;
+
+		__entry->k = k;
+		__entry->stack = __entry->__data_loc_frames;
+		frames[0] = rhist_depth(k);
+		for (i = 0; i < rhist_depth(k); i++)
+			frames[1 + i] = (unsigned long)&rhist_names + i;
+	),
+
+	TP_printk("%llu %zu", __entry->k, rhist_depth(__entry->k))
+);
+
+#endif
+
+#undef TRACE_INCLUDE_PATH
+#define TRACE_INCLUDE_PATH .
+#undef TRACE_INCLUDE_FILE
+#define TRACE_INCLUDE_FILE rhist_events
+#include <trace/define_trace.h>
