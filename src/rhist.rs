@@ -13,6 +13,7 @@ pub mod hook;
 pub mod map;
 mod tree;
 pub mod trigger;
+pub mod user_events;
 
 use crate::ftrace::instance::Instance;
 use crate::ftrace::tracefs::Mirror;

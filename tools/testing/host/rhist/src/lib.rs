@@ -27,3 +27,12 @@ pub mod map;
 #[cfg(not(loom))]
 #[path = "../../../../../src/trigger/mod.rs"]
 pub mod trigger;
+#[cfg(not(loom))]
+#[path = "../../../../../src/user_events"]
+pub mod user_events {
+    //! Events of programs: what of it is pure.
+
+    pub mod description;
+    pub mod field;
+    mod payload;
+}

@@ -1,0 +1,378 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The fields of a user event.
+
+use super::payload::Locator;
+use kernel::prelude::*;
+
+/// Bytes before the first field of a record: what every trace event begins with
+/// (`struct trace_entry`).
+pub const HEADER: u32 = 8;
+
+/// Bytes that the fields of one event may have together. A record has to fit the buffers of ftrace
+/// or perf, which take less.
+pub const MAX_SIZE: u32 = 64 << 10;
+
+/// Elements of an array at most.
+const MAX_ARRAY: u32 = 1024;
+
+/// White space as the kernel's `isspace()` has it: Latin-1, so with the no-break space.
+pub(super) fn is_space(byte: u8) -> bool {
+    matches!(byte, b'\t'..=b'\r' | b' ' | 0xa0)
+}
+
+/// One field. Type and name end in a NUL and have no other.
+#[derive(Debug)]
+pub struct Field {
+    type_: KVec<u8>,
+    name: KVec<u8>,
+    /// Bytes from the beginning of the record.
+    pub offset: u32,
+    /// Bytes; 4 for what only says where in the record something is.
+    pub size: u32,
+}
+
+impl Field {
+    /// The type as it was written.
+    pub fn type_(&self) -> &CStr {
+        c_str(&self.type_)
+    }
+
+    /// The name.
+    pub fn name(&self) -> &CStr {
+        c_str(&self.name)
+    }
+
+    /// Is it shown as a number with a sign? Whatever does not begin with `u` is.
+    pub fn is_signed(&self) -> bool {
+        self.type_.first() != Some(&b'u')
+    }
+
+    fn is_struct(&self) -> bool {
+        self.type_.starts_with(b"struct ")
+    }
+
+    /// What has to hold for the payload, if the field says where something is.
+    fn locator(&self) -> Option<Locator> {
+        let relative = match () {
+            () if self.type_.starts_with(b"__data_loc ") => false,
+            () if self.type_.starts_with(b"__rel_loc ") => true,
+            () => return None,
+        };
+        Some(Locator {
+            offset: self.offset,
+            relative,
+            string: contains(&self.type_, b"char"),
+        })
+    }
+
+    /// Appends the field as its declaration has it: `type name`, with the size if it is a struct.
+    fn declare(&self, out: &mut KVec<u8>) -> Result {
+        out.extend_from_slice(self.type_().to_bytes(), GFP_KERNEL)?;
+        out.push(b' ', GFP_KERNEL)?;
+        out.extend_from_slice(self.name().to_bytes(), GFP_KERNEL)?;
+        if self.is_struct() {
+            out.push(b' ', GFP_KERNEL)?;
+            push_decimal(out, self.size)?;
+        }
+        Ok(())
+    }
+
+    /// How `print fmt` prints the value.
+    fn conversion(&self) -> &'static [u8] {
+        match self.type_().to_bytes() {
+            b"s64" => b"%lld",
+            b"s32" | b"int" | b"s16" | b"short" | b"s8" | b"char" => b"%d",
+            b"u32" | b"unsigned int" | b"u16" | b"unsigned short" | b"u8" | b"unsigned char" => {
+                b"%u"
+            }
+            other if contains(other, b"char[") => b"%s",
+            _ => b"%llu",
+        }
+    }
+
+    /// Reads `type name`, or `struct type name size`. `None` if there is nothing but white space.
+    fn parse(text: &[u8], offset: u32) -> Result<Option<Self>> {
+        let start = text.iter().position(|&byte| !is_space(byte));
+        let Some(text) = start.map(|start| &text[start..]) else {
+            return Ok(None);
+        };
+        // Types with a blank in them, which ends only at the next one.
+        let prefix = [
+            &b"unsigned "[..],
+            b"struct ",
+            b"__data_loc unsigned ",
+            b"__data_loc ",
+            b"__rel_loc unsigned ",
+            b"__rel_loc ",
+        ];
+        let prefix = prefix.iter().find(|prefix| text.starts_with(prefix));
+        let prefix = prefix.map_or(0, |prefix| prefix.len());
+        let blank = text[prefix..].iter().position(|&byte| byte == b' ');
+        let end = prefix + blank.ok_or(EINVAL)?;
+        let (type_, rest) = (&text[..end], &text[end + 1..]);
+
+        let mut words = rest.split(|&byte| byte == b' ');
+        let (name, size) = (words.next().unwrap_or_default(), words.next());
+        // The kernel takes a field without a name, which nobody could read.
+        if name.is_empty() || words.next().is_some() {
+            return Err(EINVAL);
+        }
+        let size = match size {
+            Some(size) if type_.starts_with(b"struct ") => decimal(size)?,
+            Some(_) => return Err(EINVAL),
+            None => size_of_type(type_)?,
+        };
+        if size == 0 || size > MAX_SIZE {
+            return Err(EINVAL);
+        }
+        Ok(Some(Self {
+            type_: terminated(type_)?,
+            name: terminated(name)?,
+            offset,
+            size,
+        }))
+    }
+}
+
+/// The fields of an event in the order of their declaration, packed one behind the other.
+#[derive(Debug)]
+pub struct Fields {
+    fields: KVec<Field>,
+    locators: KVec<Locator>,
+}
+
+impl Fields {
+    /// Reads the fields, which `;` separates.
+    ///
+    /// # Errors
+    ///
+    /// `EINVAL` for what is no field, `ENOMEM`.
+    pub fn parse(text: &[u8]) -> Result<Self> {
+        let mut fields = KVec::new();
+        let mut locators = KVec::new();
+        let mut offset = HEADER;
+        for text in text.split(|&byte| byte == b';') {
+            let Some(field) = Field::parse(text, offset)? else {
+                continue;
+            };
+            offset += field.size;
+            if offset > HEADER + MAX_SIZE {
+                return Err(EINVAL);
+            }
+            if let Some(locator) = field.locator() {
+                locators.push(locator, GFP_KERNEL)?;
+            }
+            fields.push(field, GFP_KERNEL)?;
+        }
+        Ok(Self { fields, locators })
+    }
+
+    /// Each field.
+    pub fn iter(&self) -> impl Iterator<Item = &Field> {
+        self.fields.iter()
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.fields.len()
+    }
+
+    /// Are there none?
+    pub fn is_empty(&self) -> bool {
+        self.fields.is_empty()
+    }
+
+    /// Bytes that a payload has at least.
+    pub fn min_size(&self) -> usize {
+        let end = |field: &Field| field.offset + field.size;
+        self.fields
+            .last()
+            .map_or(HEADER, end)
+            .saturating_sub(HEADER) as usize
+    }
+
+    /// Does every field of a payload of at least [`Fields::min_size`] bytes that says where
+    /// something is say so truly?
+    pub fn accept(&self, payload: &[u8]) -> bool {
+        self.locators.iter().all(|locator| locator.accepts(payload))
+    }
+
+    /// Does `text` declare the same fields? White space between words, and whether there is some
+    /// behind a `;`, does not matter, but whether there is some before it does.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`.
+    pub fn matches(&self, text: &[u8]) -> Result<bool> {
+        let mut words = Words(text);
+        let (mut said, mut ours) = (KVec::new(), KVec::new());
+        for field in &self.fields {
+            said.clear();
+            let mut ends = false;
+            for word in words.by_ref() {
+                if !said.is_empty() {
+                    said.push(b' ', GFP_KERNEL)?;
+                }
+                said.extend_from_slice(word, GFP_KERNEL)?;
+                ends = word.ends_with(b";");
+                if ends {
+                    break;
+                }
+            }
+            ours.clear();
+            field.declare(&mut ours)?;
+            if ends {
+                ours.push(b';', GFP_KERNEL)?;
+            }
+            if said[..] != ours[..] {
+                return Ok(false);
+            }
+        }
+        Ok(words.next().is_none())
+    }
+
+    /// Appends the declarations, separated by `; `.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`.
+    pub fn declare(&self, out: &mut KVec<u8>) -> Result {
+        for (index, field) in self.fields.iter().enumerate() {
+            if index > 0 {
+                out.extend_from_slice(b"; ", GFP_KERNEL)?;
+            }
+            field.declare(out)?;
+        }
+        Ok(())
+    }
+
+    /// The `print fmt` of the event, with a NUL at its end.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`.
+    pub fn print_fmt(&self) -> Result<KVec<u8>> {
+        let mut out = KVec::new();
+        out.push(b'"', GFP_KERNEL)?;
+        for (index, field) in self.fields.iter().enumerate() {
+            if index > 0 {
+                out.push(b' ', GFP_KERNEL)?;
+            }
+            for piece in [field.name().to_bytes(), b"=", field.conversion()] {
+                out.extend_from_slice(piece, GFP_KERNEL)?;
+            }
+        }
+        out.push(b'"', GFP_KERNEL)?;
+        for field in &self.fields {
+            let (before, after): (&[u8], &[u8]) = match field.locator() {
+                Some(locator) if locator.string && locator.relative => (b"__get_rel_str(", b")"),
+                Some(locator) if locator.string => (b"__get_str(", b")"),
+                _ => (b"REC->", b""),
+            };
+            for piece in [&b", "[..], before, field.name().to_bytes(), after] {
+                out.extend_from_slice(piece, GFP_KERNEL)?;
+            }
+        }
+        out.push(0, GFP_KERNEL)?;
+        Ok(out)
+    }
+}
+
+/// Words between white space; a `;` also ends one.
+struct Words<'a>(&'a [u8]);
+
+impl<'a> Iterator for Words<'a> {
+    type Item = &'a [u8];
+
+    fn next(&mut self) -> Option<&'a [u8]> {
+        let start = self.0.iter().position(|&byte| !is_space(byte))?;
+        let text = &self.0[start..];
+        let end = text
+            .iter()
+            .enumerate()
+            .find_map(|(index, &byte)| match byte {
+                b';' => Some(index + 1),
+                _ if is_space(byte) => Some(index),
+                _ => None,
+            });
+        let (word, rest) = text.split_at(end.unwrap_or(text.len()));
+        self.0 = rest;
+        Some(word)
+    }
+}
+
+/// Bytes of a type without a size of its own. `long` has none: programs and the kernel may differ
+/// in it.
+fn size_of_type(type_: &[u8]) -> Result<u32> {
+    Ok(match type_ {
+        b"s64" | b"u64" => 8,
+        b"s32" | b"u32" | b"int" | b"unsigned int" => 4,
+        b"s16" | b"u16" | b"short" | b"unsigned short" => 2,
+        b"s8" | b"u8" | b"char" | b"unsigned char" => 1,
+        _ if type_.starts_with(b"__data_loc ") || type_.starts_with(b"__rel_loc ") => 4,
+        _ => {
+            let array = type_.strip_prefix(b"unsigned ").unwrap_or(type_);
+            array_size(array.strip_prefix(b"char[").ok_or(EINVAL)?)?
+        }
+    })
+}
+
+/// The number before a `]`. What follows that is ignored, as the kernel does, but all of it
+/// together has less than 8 bytes.
+fn array_size(text: &[u8]) -> Result<u32> {
+    let end = text.iter().position(|&byte| byte == b']');
+    match end {
+        Some(end) if text.len() < 8 => {
+            let size = crate::trigger::number(&text[..end])?;
+            let size = u32::try_from(size).map_err(|_| EINVAL)?;
+            (size <= MAX_ARRAY).then_some(size).ok_or(EINVAL)
+        }
+        _ => Err(EINVAL),
+    }
+}
+
+/// A decimal number as `kstrtou32()` reads it.
+fn decimal(text: &[u8]) -> Result<u32> {
+    let text = text.strip_suffix(b"\n").unwrap_or(text);
+    let text = text.strip_prefix(b"+").unwrap_or(text);
+    if text.is_empty() {
+        return Err(EINVAL);
+    }
+    text.iter().try_fold(0u32, |value, &byte| {
+        let digit = char::from(byte).to_digit(10).ok_or(EINVAL)?;
+        let value = value
+            .checked_mul(10)
+            .and_then(|value| value.checked_add(digit));
+        value.ok_or(EINVAL)
+    })
+}
+
+fn contains(text: &[u8], piece: &[u8]) -> bool {
+    text.windows(piece.len()).any(|window| window == piece)
+}
+
+fn terminated(text: &[u8]) -> Result<KVec<u8>> {
+    let mut copy = KVec::with_capacity(text.len() + 1, GFP_KERNEL)?;
+    copy.extend_from_slice(text, GFP_KERNEL)?;
+    copy.push(0, GFP_KERNEL)?;
+    Ok(copy)
+}
+
+fn c_str(text: &[u8]) -> &CStr {
+    CStr::from_bytes_until_nul(text).unwrap_or_default()
+}
+
+fn push_decimal(out: &mut KVec<u8>, mut number: u32) -> Result {
+    let mut digits = [0; 10];
+    let mut start = digits.len();
+    loop {
+        start -= 1;
+        digits[start] = b'0' + (number % 10) as u8;
+        number /= 10;
+        if number == 0 {
+            break;
+        }
+    }
+    Ok(out.extend_from_slice(&digits[start..], GFP_KERNEL)?)
+}
