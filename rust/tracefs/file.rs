@@ -99,9 +99,11 @@ unsafe extern "C" fn release_kernel<T: Overlay>(
     let _entry = unsafe { Entry::of_file() };
     // SAFETY: By the contract.
     let (_, real) = unsafe { kernel_file::<T>(file) };
-    // SAFETY: As in `open_kernel`.
-    real.release
-        .map_or(0, |release| unsafe { release(inode, file) })
+    match real.release {
+        // SAFETY: As in `open_kernel`.
+        Some(release) => unsafe { release(inode, file) },
+        None => 0,
+    }
 }
 
 /// An open file of the overlay: the text that is being read.
