@@ -11,7 +11,10 @@
 #include <linux/rcupdate.h>
 #include <linux/ring_buffer.h>
 #include <linux/sched/clock.h>
+#include <linux/stacktrace.h>
+#include <linux/timekeeping.h>
 #include <linux/trace.h>
+#include <linux/trace_clock.h>
 #include <linux/trace_events.h>
 #include <linux/tracefs.h>
 

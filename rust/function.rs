@@ -6,12 +6,25 @@ use super::bindings;
 use core::ffi::CStr;
 use kernel::prelude::*;
 
-/// The address of the function `name`, if it is one that could be probed. Task context, may sleep.
+/// The addresses of the functions `names`, 0 for those that are not known. Task context, sleeps.
+///
+/// # Errors
+///
+/// `ENOMEM`.
+pub(crate) fn addresses<const N: usize>(names: &[&CStr; N]) -> Result<[usize; N]> {
+    let pointers = names.map(|name| name.as_char_ptr());
+    let mut addresses = [0; N];
+    // SAFETY: The names end in a NUL; there are as many addresses as names.
+    let done =
+        unsafe { bindings::rhist_function_addresses(pointers.as_ptr(), addresses.as_mut_ptr(), N) };
+    done.then_some(addresses).ok_or(ENOMEM)
+}
+
+/// The address of the function `name`. Task context, sleeps.
 pub(crate) fn address(name: &CStr) -> Option<usize> {
-    // SAFETY: `name` ends in a NUL.
-    match unsafe { bindings::rhist_function_address(name.as_char_ptr()) } {
-        0 => None,
-        address => Some(address),
+    match addresses(&[name]) {
+        Ok([0]) | Err(_) => None,
+        Ok([address]) => Some(address),
     }
 }
 

@@ -12,7 +12,12 @@
 #include <linux/smp.h>
 #include <linux/trace_events.h>
 #include <linux/tracepoint.h>
+#include <linux/slab.h>
 #include <linux/uaccess.h>
+#ifdef CONFIG_X86
+#include <asm/msr.h>
+#include <asm/tsc.h>
+#endif
 
 #include "helpers.h"
 #include "layouts_generated.h"
@@ -33,6 +38,44 @@ const char *rhist_current_comm(void)
 {
 	static_assert(TASK_COMM_LEN == 16);
 	return current->comm;
+}
+
+/*
+ * The function that the probes of a tracepoint are called by if it has more
+ * than one; 0 for events that are not fired by a tracepoint of their own.
+ */
+unsigned long rhist_event_iterator(struct trace_event_call *call)
+{
+	if (!(call->flags & TRACE_EVENT_FL_TRACEPOINT) || call->class->reg != trace_event_reg)
+		return 0;
+	return (unsigned long)call->tp->iterator;
+}
+
+/* The time stamp counter, for the trace clock x86-tsc; any context, NMI included. */
+u64 rhist_tsc(void)
+{
+#ifdef CONFIG_X86
+	return rdtsc_ordered();
+#else
+	return 0;
+#endif
+}
+
+/*
+ * The name of a system call as its events have it, or NULL; the number is the
+ * kernel's own, not that of another ABI.
+ */
+const char *rhist_syscall_name(u64 number)
+{
+#define __SYSCALL(nr, name) [nr] = #name,
+#define __SYSCALL_NORETURN(nr, name) __SYSCALL(nr, name)
+	static const char *const names[] = {
+#include <asm/syscalls_64.h>
+	};
+#undef __SYSCALL_NORETURN
+#undef __SYSCALL
+
+	return number < ARRAY_SIZE(names) ? names[number] : NULL;
 }
 
 struct list_head *rhist_event_fields(struct trace_event_call *call)
@@ -102,20 +145,35 @@ bool rhist_function(unsigned long address, unsigned long *start, unsigned long *
 }
 
 /*
- * The address of a function, or 0. There is no exported look-up of names, but
- * a probe that is never switched on has to be told where it would sit. Task
- * context, may sleep.
+ * The addresses of functions, 0 for those that are not known. There is no
+ * exported look-up of names, but a probe that is never switched on has to be
+ * told where it would sit, also where none may sit. False without memory. Task
+ * context, sleeps, once for all of them.
  */
-unsigned long rhist_function_address(const char *name)
+bool rhist_function_addresses(const char *const *names, unsigned long *addresses, size_t n)
 {
-	struct kprobe probe = { .symbol_name = name, .flags = KPROBE_FLAG_DISABLED };
-	unsigned long address;
+	struct kprobe *probes = kcalloc(n, sizeof(*probes), GFP_KERNEL);
+	struct kprobe **registered = kcalloc(n, sizeof(*registered), GFP_KERNEL);
+	int n_registered = 0;
+	bool done = false;
+	size_t i;
 
-	if (register_kprobe(&probe))
-		return 0;
-	address = (unsigned long)probe.addr;
-	unregister_kprobe(&probe);
-	return address;
+	if (!probes || !registered)
+		goto out;
+	for (i = 0; i < n; i++) {
+		probes[i].symbol_name = names[i];
+		probes[i].flags = KPROBE_FLAG_DISABLED;
+		if (!register_kprobe(&probes[i]))
+			registered[n_registered++] = &probes[i];
+		addresses[i] = (unsigned long)probes[i].addr;
+	}
+	if (n_registered)
+		unregister_kprobes(registered, n_registered);
+	done = true;
+out:
+	kfree(registered);
+	kfree(probes);
+	return done;
 }
 
 /* Any context, NMI included, and any address: false if not all of it can be read. */

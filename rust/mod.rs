@@ -6,10 +6,12 @@
 //! it holds; what is not said otherwise is for task context and may sleep.
 
 pub(crate) mod bindings;
+pub(crate) mod clock;
 pub(crate) mod cpu;
 pub(crate) mod event;
 pub(crate) mod function;
 pub(crate) mod instance;
 pub(crate) mod memory;
+pub(crate) mod stack;
 pub(crate) mod text;
 pub(crate) mod tracefs;

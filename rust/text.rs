@@ -3,6 +3,8 @@
 //! Small things that end up in text for users.
 
 use super::bindings;
+use core::ffi::CStr;
+use kernel::prelude::*;
 
 /// What the kernel printed into `N` bytes.
 pub(crate) struct Printed<const N: usize> {
@@ -39,6 +41,15 @@ pub(crate) fn symbol(address: u64, offset: bool) -> Printed<{ bindings::RHIST_SY
         )
     };
     Printed { text, len }
+}
+
+/// The name of the system call `number`, if there is one (`sys_…`).
+pub(crate) fn syscall(number: u64) -> Option<&'static CStr> {
+    // SAFETY: No requirements; what is not null is a string that stays.
+    unsafe {
+        let name = bindings::rhist_syscall_name(number);
+        (!name.is_null()).then(|| CStr::from_char_ptr(name))
+    }
 }
 
 /// The local trace clock in nanoseconds, as the kernel's own `error_log` has it.

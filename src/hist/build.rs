@@ -16,6 +16,7 @@ use super::field::HistField;
 use super::limits;
 use super::program;
 use super::program::Program;
+use super::Clock;
 use super::Plan;
 use super::SortKey;
 use crate::trigger::Error;
@@ -49,8 +50,15 @@ pub(super) fn plan(event: &EventDesc, trigger: &Trigger) -> Result<Plan, Error> 
     if let Some(refusal) = builder.refusal {
         return Err(refusal);
     }
+    let clock = trigger.clock.map_or(Some(Clock::Global), |clock| {
+        Clock::new(trigger.bytes(clock))
+    });
+    // What is wrong with the clock is told when nothing else is.
+    let clock = clock.unwrap_or(Clock::Global);
+    let timed = builder.fields.iter().any(|field| field.is_time(false));
     Ok(Plan {
-        program: Program::compile(&builder.fields, builder.n_vals)?,
+        clock: timed.then_some(clock),
+        program: Program::compile(&builder.fields, builder.n_vals, clock)?,
         fields: builder.fields,
         n_vals: builder.n_vals,
         sort,
@@ -86,7 +94,7 @@ struct Checked {
     field: Option<HistField>,
     /// Bytes it takes as a key.
     size: u32,
-    /// Whether C forbids it as an operand.
+    /// Whether it can be no operand. C forbids strings, and takes stacks for some number.
     string: bool,
 }
 
@@ -104,7 +112,7 @@ impl From<HistField> for Checked {
     fn from(field: HistField) -> Self {
         Self {
             size: field.size,
-            string: field.function.is_string(),
+            string: field.function.is_string() || field.function.is_stack(),
             field: Some(field),
         }
     }
@@ -207,10 +215,7 @@ impl Builder<'_> {
                 self.refuse(Unsupported::References, reference.text);
                 Ok(Checked::refused(8))
             }
-            Expr::Stacktrace { text } => {
-                self.refuse(Unsupported::Stacktrace, *text);
-                Ok(Checked::refused(limits::STACK))
-            }
+            Expr::Stacktrace { .. } => Ok(HistField::stack().into()),
             Expr::Negation { operand, .. } => {
                 let operand = self.operand(operand)?;
                 match operand.field {
@@ -263,60 +268,36 @@ impl Builder<'_> {
             return Err(trigger.error(ErrorText::FieldNotFound, field.name));
         };
         let modifier = field.modifier.map(|modifier| modifier.kind);
-        let stored_stack =
-            matches!(&named, Named::Recorded(f) if f.filter == FilterType::Stacktrace);
-        if modifier == Some(ModifierKind::Stacktrace) && !stored_stack {
+        let mut hist_field = match named {
+            Named::Hitcount => HistField::hitcount(),
+            Named::Cpu(alias) => HistField::cpu(alias),
+            Named::Comm(alias) => HistField::comm(alias),
+            Named::Timestamp => HistField::timestamp(),
+            Named::Stacktrace => HistField::stack(),
+            Named::Recorded(recorded) => {
+                HistField::recorded(recorded).ok_or(Error::silent(ENOMEM))?
+            }
+        };
+        let function = hist_field.function;
+        if modifier == Some(ModifierKind::Stacktrace) && function != Function::StoredStack {
             return Err(trigger.error(ErrorText::BadFieldModifier, field.atom));
         }
-        let stack = stored_stack || matches!(named, Named::Stacktrace);
-        let checked = match named {
-            Named::Hitcount => HistField::hitcount().into(),
-            Named::Cpu(alias) => HistField::cpu(alias).into(),
-            Named::Comm(alias) => HistField::comm(alias).into(),
-            Named::Timestamp => {
-                self.refuse(Unsupported::Timestamp, field.text);
-                Checked::refused(8)
-            }
-            Named::Stacktrace => {
-                self.refuse(Unsupported::Stacktrace, field.text);
-                Checked::refused(limits::STACK)
-            }
-            Named::Recorded(_) if stored_stack => {
-                self.refuse(Unsupported::Stacktrace, field.text);
-                // Without the modifier C takes it for a string, in its size only.
-                Checked::refused(match modifier {
-                    Some(ModifierKind::Stacktrace) => limits::STACK,
-                    _ => limits::STRING,
-                })
-            }
-            Named::Recorded(recorded) => match HistField::recorded(recorded) {
-                Some(field) => field.into(),
-                None => return Err(Error::silent(ENOMEM)),
-            },
-        };
-        if is_misplaced(modifier, stack, place) {
+        if is_misplaced(modifier, function.is_stack(), place) {
             let error = ErrorText::BadFieldModifier;
             return Err(trigger.error(error, Expr::Field(*field).remnant()));
         }
-        let Some(modifier) = field.modifier else {
-            return Ok(checked);
-        };
-        if let Some(what) = unsupported(modifier.kind) {
-            self.refuse(what, modifier.text);
-        }
         // C computes with the addresses of strings.
-        if checked.string && matches!(modifier.kind, ModifierKind::Log2 | ModifierKind::Buckets(_))
-        {
-            return Err(trigger.error(ErrorText::BadFieldModifier, modifier.text));
+        if let (true, Some(modifier)) = (function.is_string(), field.modifier) {
+            if matches!(modifier.kind, ModifierKind::Log2 | ModifierKind::Buckets(_)) {
+                return Err(trigger.error(ErrorText::BadFieldModifier, modifier.text));
+            }
         }
-        let with_modifier = |mut field: HistField| {
-            field.modifier = Some(modifier.kind);
-            field
+        // A stored stack is one, whether the trigger says so or not.
+        hist_field.modifier = match function {
+            Function::StoredStack => modifier.or(Some(ModifierKind::Stacktrace)),
+            _ => modifier,
         };
-        Ok(Checked {
-            field: checked.field.map(with_modifier),
-            ..checked
-        })
+        Ok(hist_field.into())
     }
 
     /// What `name` stands for.
@@ -363,22 +344,5 @@ fn is_misplaced(modifier: Option<ModifierKind>, stack: bool, place: Place) -> bo
         }
         Place::Variable => matches!(modifier, Some(Buckets(_) | Log2 | Graph | Percent)),
         Place::Key | Place::Operand => false,
-    }
-}
-
-/// What `modifier` is called if it is not there yet.
-fn unsupported(modifier: ModifierKind) -> Option<Unsupported> {
-    match modifier {
-        ModifierKind::Syscall => Some(Unsupported::Syscall),
-        ModifierKind::Stacktrace => Some(Unsupported::Stacktrace),
-        ModifierKind::Hex
-        | ModifierKind::Sym
-        | ModifierKind::SymOffset
-        | ModifierKind::Execname
-        | ModifierKind::Log2
-        | ModifierKind::Buckets(_)
-        | ModifierKind::Usecs
-        | ModifierKind::Percent
-        | ModifierKind::Graph => None,
     }
 }

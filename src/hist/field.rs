@@ -35,6 +35,12 @@ pub enum Function {
         /// Whether it is signed.
         signed: bool,
     },
+    /// The time.
+    Timestamp,
+    /// The stack of the traced function.
+    Stack,
+    /// A stack in the record.
+    StoredStack,
     /// The negative of the operand.
     Negative,
     /// What the two operands make.
@@ -79,6 +85,9 @@ impl Function {
             Self::Counter => "counter",
             Self::Const(_) => "const",
             Self::Cpu => "cpu",
+            Self::Timestamp => "timestamp",
+            Self::Stack => "nop",
+            Self::StoredStack => "stack",
             Self::Comm => "comm",
             Self::String => "string",
             Self::DynString => "dynstring",
@@ -94,6 +103,11 @@ impl Function {
                 (Width::Eight, false) => "u64",
             },
         }
+    }
+
+    /// Whether it yields return addresses and not a number.
+    pub fn is_stack(self) -> bool {
+        matches!(self, Self::Stack | Self::StoredStack)
     }
 
     /// Whether it yields characters and not a number.
@@ -194,10 +208,21 @@ impl HistField {
         Self::plain(Function::Comm, limits::STRING, event_field)
     }
 
+    /// The time.
+    pub fn timestamp() -> Self {
+        Self::plain(Function::Timestamp, 8, None)
+    }
+
+    /// The stack of the traced function.
+    pub fn stack() -> Self {
+        Self::plain(Function::Stack, limits::STACK, None)
+    }
+
     /// A field of the record. `None` if it is of a kind that C has no function for.
     pub fn recorded(field: EventField) -> Option<Self> {
         let (function, size) = match field.filter {
-            FilterType::TraceFn | FilterType::Stacktrace => return None,
+            FilterType::TraceFn => return None,
+            FilterType::Stacktrace => (Function::StoredStack, limits::STACK),
             FilterType::StaticString => (Function::String, field.size),
             FilterType::DynString => (Function::DynString, limits::STRING),
             FilterType::RelDynString => (Function::RelDynString, limits::STRING),
@@ -272,7 +297,7 @@ impl HistField {
     /// What is done with its content before it is stored. Nothing is done with the hitcount.
     pub fn scale(&self) -> Scale {
         match self.modifier {
-            _ if self.function == Function::Counter => Scale::One,
+            _ if self.function == Function::Counter || self.function.is_stack() => Scale::One,
             Some(ModifierKind::Log2) => Scale::Log2,
             Some(ModifierKind::Buckets(width)) => Scale::Bucket(width as u64),
             _ => Scale::One,
@@ -286,6 +311,8 @@ impl HistField {
             (None, Function::Cpu) => b"common_cpu",
             (None, Function::Comm) => b"common_comm",
             (None, Function::Counter) => b"hitcount",
+            (None, Function::Timestamp) => b"common_timestamp",
+            (None, Function::Stack) => b"common_stacktrace",
             (None, _) => self.text.as_bytes(),
         }
     }
@@ -302,7 +329,8 @@ impl HistField {
     /// Its type as `hist_debug` shows it.
     pub fn type_(&self) -> &[u8] {
         match (self.function, &self.event_field) {
-            (Function::Counter | Function::Const(_), _) => b"u64",
+            (Function::Counter | Function::Const(_) | Function::Timestamp, _) => b"u64",
+            (Function::Stack | Function::StoredStack, _) => b"unsigned long[]",
             (Function::Cpu, _) => b"unsigned int",
             (Function::Comm, _) => b"char[]",
             (_, Some(field)) => &field.type_,
@@ -317,6 +345,13 @@ impl HistField {
             (Scale::One, _) => self.operands.first().is_some_and(Self::signed),
             _ => false,
         }
+    }
+
+    /// Whether it is the time, or is computed with it, and is so in microseconds if `usecs`.
+    pub fn is_time(&self, usecs: bool) -> bool {
+        let usecs_fit = !usecs || self.modifier == Some(ModifierKind::Usecs);
+        (self.function == Function::Timestamp && usecs_fit)
+            || self.operands.iter().any(|operand| operand.is_time(usecs))
     }
 
     /// Whether C takes it for a time in microseconds.
@@ -350,6 +385,7 @@ impl HistField {
             None => Compare::Nothing,
         };
         match (&self.event_field, self.function) {
+            (_, Function::Stack | Function::StoredStack) => Compare::Nothing,
             (None, _) | (_, Function::Cpu) => number(self.size, self.signed()),
             (Some(field), _) if field.filter.is_string() => Compare::Text,
             (Some(field), _) => number(field.size, field.signed),

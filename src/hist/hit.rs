@@ -2,11 +2,23 @@
 
 //! Counting an event.
 
+use super::limits::STACK_DEPTH;
 use super::program::Program;
+use super::Clock;
 use super::Histogram;
 use super::Plan;
 use crate::hook::record::Comm;
 use crate::hook::record::Record;
+
+/// What can be asked about a hit while it happens. Any context.
+pub trait Moment {
+    /// The time on `clock`, the same for all who ask during one hit.
+    fn time(&self, clock: Clock) -> u64;
+
+    /// Writes the return addresses of the stack to `to`, the one into the traced function first.
+    /// Returns how many there are.
+    fn stack(&self, to: &mut [u64; STACK_DEPTH]) -> usize;
+}
 
 /// An event that happened, seen from where it happened.
 pub struct Hit<'a> {
@@ -16,6 +28,8 @@ pub struct Hit<'a> {
     pub cpu: usize,
     /// The name of the task it happened in.
     pub comm: Comm<'a>,
+    /// What takes time to find out.
+    pub moment: &'a dyn Moment,
 }
 
 impl Histogram {

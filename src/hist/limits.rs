@@ -7,8 +7,11 @@
 /// Bytes that a string key takes at most, NUL included (`MAX_FILTER_STR_VAL`).
 pub const STRING: u32 = 256;
 
-/// Bytes of a stored stack: 31 return addresses (`HIST_STACKTRACE_SIZE`).
-pub const STACK: u32 = 31 * 8;
+/// Return addresses of a stored stack (`HIST_STACKTRACE_DEPTH`).
+pub const STACK_DEPTH: usize = 31;
+
+/// Bytes of a stored stack (`HIST_STACKTRACE_SIZE`).
+pub const STACK: u32 = STACK_DEPTH as u32 * 8;
 
 /// Bytes of all keys together, each padded (`HIST_KEY_SIZE_MAX`).
 pub const KEY_SIZE: u32 = STRING + STACK;

@@ -7,6 +7,7 @@
 //! from, and the program compiled from them, which is all that a hit looks at.
 
 mod build;
+mod clock;
 mod comms;
 pub mod debug;
 pub mod event;
@@ -26,12 +27,14 @@ use crate::map::Shape;
 use crate::trigger;
 use crate::trigger::Trigger;
 
+pub use clock::Clock;
 use comms::Comms;
 pub use event::EventDesc;
 pub use event::EventField;
 pub use event::FilterType;
 use field::HistField;
 pub use hit::Hit;
+pub use hit::Moment;
 use program::Program;
 pub use render::Names;
 pub use render::View;
@@ -55,6 +58,8 @@ pub struct Plan {
     /// log2 of the number of entries.
     bits: u32,
     nohitcount: bool,
+    /// Where its times come from, if it has any.
+    clock: Option<Clock>,
     program: Program,
 }
 
@@ -66,6 +71,20 @@ impl Plan {
     /// Those of C, in C's order; then what C accepts and this does not do yet; `ENOMEM`.
     pub fn new(event: &EventDesc, trigger: &Trigger) -> Result<Self, trigger::Error> {
         build::plan(event, trigger)
+    }
+
+    /// Looks at the clock that `trigger`, which this is the plan of, names: C does that last.
+    ///
+    /// # Errors
+    ///
+    /// There is no such clock.
+    pub fn check_clock(&self, trigger: &Trigger) -> Result<(), trigger::Error> {
+        match trigger.clock {
+            Some(clock) if self.clock.is_some() && Clock::new(trigger.bytes(clock)).is_none() => {
+                Err(trigger.error(trigger::ErrorText::SetClockFail, clock))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// The values, the hitcount first.

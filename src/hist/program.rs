@@ -12,17 +12,23 @@ use super::field::HistField;
 use super::field::Scale;
 use super::field::Width;
 use super::hit::Hit;
+use super::limits::STACK_DEPTH;
 use super::text::until_nul;
+use super::Clock;
 use crate::hook::record::COMM_LEN;
 use crate::trigger::ModifierKind;
 use crate::trigger::Operator;
 use crate::trigger::OPERATORS_MAX;
+
+const NS_PER_US: u64 = 1000;
 
 /// A number to be had from a hit.
 #[derive(Clone, Copy)]
 pub(super) enum Number {
     Constant(u64),
     Cpu,
+    Time(Clock),
+    TimeInUsecs(Clock),
     S8(u32),
     U8(u32),
     S16(u32),
@@ -52,6 +58,8 @@ impl Number {
         match self {
             Self::Constant(number) => number,
             Self::Cpu => hit.cpu as u64,
+            Self::Time(clock) => hit.moment.time(clock),
+            Self::TimeInUsecs(clock) => hit.moment.time(clock) / NS_PER_US,
             Self::S8(offset) => hit.record.u8(offset) as i8 as u64,
             Self::U8(offset) => hit.record.u8(offset).into(),
             Self::S16(offset) => hit.record.u16(offset) as i16 as u64,
@@ -128,6 +136,8 @@ enum Content {
     DataLoc(u32),
     RelLoc(u32),
     Comm,
+    Stack,
+    StoredStack(u32),
 }
 
 /// One key and its place in the bytes that the map compares.
@@ -163,9 +173,28 @@ impl Part {
                 comm = hit.comm.read();
                 until_nul(&comm)
             }
+            Content::Stack => return put_stack(place, hit),
+            Content::StoredStack(offset) => {
+                let entries = hit.record.stack(offset, STACK_DEPTH);
+                place[..entries.len()].copy_from_slice(entries);
+                return;
+            }
         };
         let len = min(string.len(), place.len() - 1);
         place[..len].copy_from_slice(&string[..len]);
+    }
+}
+
+/// Writes the stack of the traced function to `place`, which is zero before.
+#[inline(never)]
+fn put_stack(place: &mut [u8], hit: &Hit<'_>) {
+    let mut entries = [0; STACK_DEPTH];
+    let len = hit.moment.stack(&mut entries);
+    for (bytes, entry) in place
+        .chunks_exact_mut(8)
+        .zip(&entries[..len.min(STACK_DEPTH)])
+    {
+        bytes.copy_from_slice(&entry.to_ne_bytes());
     }
 }
 
@@ -186,12 +215,17 @@ pub(super) struct Program {
 impl Program {
     /// Compiles the values, of which the first is the hitcount, and the keys of a histogram. Fails
     /// with `ENOMEM`, and with `EINVAL` for a value that is no number.
-    pub(super) fn compile(fields: &[HistField], n_vals: usize) -> Result<Self> {
+    pub(super) fn compile(fields: &[HistField], n_vals: usize, clock: Clock) -> Result<Self> {
         let (vals, keys) = fields.split_at(n_vals);
+        // One time in microseconds makes all of them so.
+        let time = match fields.iter().any(|field| field.is_time(true)) && clock.in_ns() {
+            true => Number::TimeInUsecs(clock),
+            false => Number::Time(clock),
+        };
         let mut code = KVec::new();
         let mut values = KVec::with_capacity(vals.len(), GFP_KERNEL)?;
         for field in vals.iter().skip(1) {
-            let Content::Number(value) = content(field, &mut code)? else {
+            let Content::Number(value) = content(field, time, &mut code)? else {
                 return Err(EINVAL);
             };
             values.push(value, GFP_KERNEL)?;
@@ -200,7 +234,7 @@ impl Program {
         let mut at = 0;
         let mut pid = None;
         for field in keys {
-            let content = content(field, &mut code)?;
+            let content = content(field, time, &mut code)?;
             if let (Content::Number(number), Some(ModifierKind::Execname)) =
                 (content, field.modifier)
             {
@@ -257,7 +291,7 @@ impl Program {
 }
 
 /// What a field is made of. Its code, if it needs any, is appended to `code`.
-fn content(field: &HistField, code: &mut KVec<Step>) -> Result<Content> {
+fn content(field: &HistField, time: Number, code: &mut KVec<Step>) -> Result<Content> {
     let event_field = field.event_field.as_ref();
     let (offset, len) = event_field.map_or((0, 0), |f| (f.offset, f.size));
     Ok(match field.function {
@@ -265,14 +299,16 @@ fn content(field: &HistField, code: &mut KVec<Step>) -> Result<Content> {
         Function::String => Content::Array { offset, len },
         Function::DynString => Content::DataLoc(offset),
         Function::RelDynString => Content::RelLoc(offset),
-        _ => Content::Number(match number(field) {
+        Function::Stack => Content::Stack,
+        Function::StoredStack => Content::StoredStack(offset),
+        _ => Content::Number(match number(field, time) {
             Some(number) => {
                 let scale = field.scale();
                 Value::Simple { number, scale }
             }
             None => {
                 let start = code.len();
-                translate(field, code)?;
+                translate(field, time, code)?;
                 let end = code.len();
                 let reads = |step: &&Step| matches!(step, Step::Read(..));
                 if code[start..end].iter().filter(reads).count() > DEPTH {
@@ -285,12 +321,13 @@ fn content(field: &HistField, code: &mut KVec<Step>) -> Result<Content> {
 }
 
 /// The number that a field is, unless it is computed.
-fn number(field: &HistField) -> Option<Number> {
+fn number(field: &HistField, time: Number) -> Option<Number> {
     let offset = field.event_field.as_ref().map_or(0, |f| f.offset);
     Some(match field.function {
         Function::Counter => Number::Constant(1),
         Function::Const(number) => Number::Constant(number),
         Function::Cpu => Number::Cpu,
+        Function::Timestamp => time,
         Function::Number { size, signed } => Number::recorded(size, signed, offset),
         _ => return None,
     })
@@ -298,14 +335,14 @@ fn number(field: &HistField) -> Option<Number> {
 
 /// Appends the steps that compute `field`. Fails with `ENOMEM`, and with `EINVAL` for an operand
 /// that is no number.
-fn translate(field: &HistField, code: &mut KVec<Step>) -> Result {
+fn translate(field: &HistField, time: Number, code: &mut KVec<Step>) -> Result {
     for operand in &field.operands {
-        translate(operand, code)?;
+        translate(operand, time, code)?;
     }
     let step = match field.function {
         Function::Negative => Step::Negate,
         Function::Binary(operator) => Step::Apply(operator),
-        _ => Step::Read(number(field).ok_or(EINVAL)?, field.scale()),
+        _ => Step::Read(number(field, time).ok_or(EINVAL)?, field.scale()),
     };
     Ok(code.push(step, GFP_KERNEL)?)
 }

@@ -11,6 +11,7 @@ use super::field::Compare;
 use super::field::Function;
 use super::field::HistField;
 use super::field::Width;
+use super::limits;
 use super::sort::heapsort;
 use super::text::until_nul;
 use super::Histogram;
@@ -26,6 +27,9 @@ pub trait Names {
     /// Appends the name of what is at `address` (`%ps`), followed by where in it that is if
     /// `offset` is true (`%pS`). Fails with `ENOMEM`.
     fn symbol(&self, out: &mut Text, address: u64, offset: bool) -> Result;
+
+    /// The name of the system call `number`.
+    fn syscall(&self, number: u64) -> Option<&[u8]>;
 }
 
 /// A histogram as it is attached to an event.
@@ -104,6 +108,9 @@ pub fn trigger_line(out: &mut Text, view: &View<'_>) -> Result {
         Ok(())
     })?;
     out.format(format_args!(":size={}", 1u32 << plan.bits))?;
+    if let Some(clock) = plan.clock {
+        out.format(format_args!(":clock={}", clock.name()))?;
+    }
     if plan.nohitcount {
         out.bytes(b":nohitcount")?;
     }
@@ -313,6 +320,7 @@ fn number(bytes: &[u8]) -> u64 {
 /// Appends an entry's key: `{ name: content, … }`.
 fn show_key(out: &mut Text, plan: &Plan, key: &[u8], comm: &[u8], names: &dyn Names) -> Result {
     out.bytes(b"{ ")?;
+    let stack = plan.keys().iter().any(|field| field.function.is_stack());
     let keys = plan.keys().iter().zip(plan.program.parts());
     listed(out, b", ", keys, |out, (field, part)| {
         out.bytes(field.name())?;
@@ -338,6 +346,15 @@ fn show_key(out: &mut Text, plan: &Plan, key: &[u8], comm: &[u8], names: &dyn Na
                 let last = number.wrapping_add(width as u64 - 1);
                 out.format(format_args!(": ~ {number}-{last}"))
             }
+            Some(ModifierKind::Syscall) => {
+                out.bytes(b": ")?;
+                let name = names.syscall(number).unwrap_or(b"unknown_syscall");
+                out.padded(30, |out| out.bytes(name))?;
+                out.format(format_args!("[{number:>3}]"))
+            }
+            _ if field.function.is_stack() => {
+                show_stack(out, field, &content[..limits::STACK as usize], names)
+            }
             _ if field.function.is_string() => {
                 out.bytes(b": ")?;
                 out.padded(50, |out| out.bytes(until_nul(content)))
@@ -345,7 +362,26 @@ fn show_key(out: &mut Text, plan: &Plan, key: &[u8], comm: &[u8], names: &dyn Na
             _ => out.format(format_args!(": {number:>10}")),
         }
     })?;
-    out.bytes(b" }")
+    // Behind the newline of a stack.
+    out.bytes(if stack { b"}" } else { b" }" })
+}
+
+/// Appends a stack, of which the name is there.
+fn show_stack(out: &mut Text, field: &HistField, stack: &[u8], names: &dyn Names) -> Result {
+    out.bytes(match field.function {
+        Function::Stack => b":\n",
+        _ => b".stacktrace",
+    })?;
+    for entry in stack
+        .chunks_exact(8)
+        .map(number)
+        .take_while(|&entry| entry != 0)
+    {
+        out.bytes(b"         ")?;
+        names.symbol(out, entry, true)?;
+        out.bytes(b"\n")?;
+    }
+    Ok(())
 }
 
 /// What all entries together have in one of their sums.

@@ -15,13 +15,19 @@ pub(crate) mod event_file;
 pub(crate) mod published;
 pub mod record;
 pub(crate) mod registry;
+pub(crate) mod stack;
 pub(crate) mod trigger;
 
 use crate::ftrace::bindings;
+use crate::ftrace::clock;
 use crate::ftrace::cpu;
 use crate::ftrace::event::Event;
 use crate::ftrace::instance::Instance;
+use crate::hist::limits::STACK_DEPTH;
+use crate::hist::Clock;
 use crate::hist::Hit;
+use crate::hist::Moment;
+use core::cell::Cell;
 use core::ptr;
 use event_file::EventFile;
 use kernel::prelude::*;
@@ -29,6 +35,7 @@ use kernel::sync::Arc;
 use published::Published;
 use record::Comm;
 use record::Record;
+use stack::Handlers;
 use trigger::HistTrigger;
 
 /// Something that calls [`Sinks::hit`] for each hit of an event, from its creation until it is
@@ -51,7 +58,34 @@ fn wait_for_hits() {
 pub(crate) type Triggers = KVec<Arc<HistTrigger>>;
 
 /// Where the hits of an event go.
-pub(crate) struct Sinks(Published<Triggers>);
+pub(crate) struct Sinks {
+    triggers: Published<Triggers>,
+    handlers: Arc<Handlers>,
+}
+
+/// What is asked about a running hit.
+struct Now<'a> {
+    /// The last time that was asked for.
+    time: Cell<Option<(Clock, u64)>>,
+    handlers: &'a Handlers,
+}
+
+impl Moment for Now<'_> {
+    fn time(&self, clock: Clock) -> u64 {
+        match self.time.get() {
+            Some((asked, time)) if asked == clock => time,
+            _ => {
+                let time = clock::read(clock);
+                self.time.set(Some((clock, time)));
+                time
+            }
+        }
+    }
+
+    fn stack(&self, to: &mut [u64; STACK_DEPTH]) -> usize {
+        self.handlers.stack(to)
+    }
+}
 
 impl Sinks {
     /// Gives a record to the triggers. Any context.
@@ -67,9 +101,13 @@ impl Sinks {
             record,
             cpu: cpu::current(),
             comm,
+            moment: &Now {
+                time: Cell::new(None),
+                handlers: &self.handlers,
+            },
         };
         // SAFETY: By the contract.
-        for trigger in unsafe { self.0.read() } {
+        for trigger in unsafe { self.triggers.read() } {
             // SAFETY: By the contract.
             unsafe { trigger.hit(&hit) };
         }
@@ -88,11 +126,22 @@ pub(crate) struct Hook {
 
 impl Hook {
     /// Hooks an event for one trigger.
-    pub(crate) fn new(instance: &Arc<Instance>, event: Event, first: HistTrigger) -> Result<Self> {
+    ///
+    /// `shared` are the handlers of events that have none of their own.
+    pub(crate) fn new(
+        instance: &Arc<Instance>,
+        shared: &Arc<Handlers>,
+        event: Event,
+        first: HistTrigger,
+    ) -> Result<Self> {
         let mut list = Triggers::new();
         list.push(Arc::new(first, GFP_KERNEL)?, GFP_KERNEL)?;
-        let list = Published::new(Arc::new(list, GFP_KERNEL)?);
-        let sinks = Arc::new(Sinks(list), GFP_KERNEL)?;
+        let triggers = Published::new(Arc::new(list, GFP_KERNEL)?);
+        let handlers = match Handlers::of(&event)? {
+            Some(handlers) => Arc::new(handlers, GFP_KERNEL)?,
+            None => shared.clone(),
+        };
+        let sinks = Arc::new(Sinks { triggers, handlers }, GFP_KERNEL)?;
         // SAFETY: A hook disconnects its source, and gives up its event afterwards.
         let source = unsafe { EventFile::attach(instance.clone(), &event, sinks.clone()) }?;
         Ok(Self {
@@ -121,14 +170,14 @@ impl Hook {
 
     /// The triggers, in the order in which they were added.
     pub(crate) fn triggers(&self) -> Arc<Triggers> {
-        self.sinks.0.get()
+        self.sinks.triggers.get()
     }
 
     /// Adds a trigger. It misses no hit that begins after this returned.
     pub(crate) fn add(&self, trigger: HistTrigger) -> Result {
         let mut list = self.copy(1)?;
         list.push(Arc::new(trigger, GFP_KERNEL)?, GFP_KERNEL)?;
-        self.sinks.0.replace(Arc::new(list, GFP_KERNEL)?);
+        self.sinks.triggers.replace(Arc::new(list, GFP_KERNEL)?);
         Ok(())
     }
 
@@ -136,7 +185,7 @@ impl Hook {
     pub(crate) fn remove(&self, index: usize) -> Result {
         let mut list = self.copy(0)?;
         list.remove(index).map_err(|_| EINVAL)?;
-        self.sinks.0.replace(Arc::new(list, GFP_KERNEL)?);
+        self.sinks.triggers.replace(Arc::new(list, GFP_KERNEL)?);
         Ok(())
     }
 

@@ -85,6 +85,16 @@ impl<'a> Record<'a> {
         self.bytes((word & 0xffff) as usize, (word >> 16) as usize)
     }
 
+    /// Returns the bytes of up to `depth` return addresses of the stack in the `__data_loc` field at
+    /// `offset`: a 64-bit number of addresses, and those.
+    #[inline]
+    pub fn stack(&self, offset: u32, depth: usize) -> &'a [u8] {
+        let at = self.u32(offset) & 0xffff;
+        let count = self.u64(at).min(depth as u64) as usize;
+        let bytes = self.bytes(at as usize + size_of::<u64>(), count * size_of::<u64>());
+        &bytes[..bytes.len() / size_of::<u64>() * size_of::<u64>()]
+    }
+
     /// Returns the bytes of the `__rel_loc` field at `offset`: as [`Record::data_loc`], counted
     /// from the end of the field's word.
     #[inline]

@@ -8,6 +8,7 @@
 //! one of the module: inside it event_mutex is taken and grace periods are waited for. Nothing
 //! that the kernel calls with event_mutex held takes it.
 
+use super::stack::Handlers;
 use super::trigger::HistData;
 use super::trigger::HistTrigger;
 use super::Hook;
@@ -25,15 +26,18 @@ pub(crate) struct Registry {
     #[pin]
     hooks: Mutex<KVec<Hook>>,
     instance: Arc<Instance>,
+    handlers: Arc<Handlers>,
 }
 
 impl Registry {
     pub(crate) fn new(instance: Instance) -> Result<Pin<KBox<Self>>> {
         let instance = Arc::new(instance, GFP_KERNEL)?;
+        let handlers = Arc::new(Handlers::shared()?, GFP_KERNEL)?;
         KBox::pin_init(
             pin_init!(Self {
                 hooks <- kernel::new_mutex!(KVec::new()),
                 instance,
+                handlers,
             }),
             GFP_KERNEL,
         )
@@ -44,6 +48,7 @@ impl Registry {
         Hooks {
             hooks: self.hooks.lock(),
             instance: &self.instance,
+            handlers: &self.handlers,
         }
     }
 }
@@ -60,6 +65,7 @@ impl PinnedDrop for Registry {
 pub(crate) struct Hooks<'a> {
     hooks: MutexGuard<'a, KVec<Hook>>,
     instance: &'a Arc<Instance>,
+    handlers: &'a Arc<Handlers>,
 }
 
 impl Hooks<'_> {
@@ -90,7 +96,7 @@ impl Hooks<'_> {
             return self.hooks[index].add(trigger);
         }
         self.hooks.reserve(1, GFP_KERNEL)?;
-        let hook = Hook::new(self.instance, event, trigger)?;
+        let hook = Hook::new(self.instance, self.handlers, event, trigger)?;
         self.hooks.push_within_capacity(hook).map_err(|_| ENOMEM)
     }
 

@@ -117,6 +117,10 @@ impl Names for KernelNames {
     fn symbol(&self, out: &mut Text, address: u64, offset: bool) -> Result {
         out.bytes(text::symbol(address, offset).as_bytes())
     }
+
+    fn syscall(&self, number: u64) -> Option<&[u8]> {
+        text::syscall(number).map(CStr::to_bytes)
+    }
 }
 
 impl Overlay for Tree {

@@ -108,6 +108,7 @@ impl Tree {
                 return Err(Error::new(ErrorText::TriggerEnoentClear, 0).into());
             }
             None => {
+                plan.check_clock(&trigger)?;
                 let plan = Arc::new(plan, GFP_KERNEL)?;
                 let data = match named {
                     Some(data) => data,

@@ -176,7 +176,4 @@ unsupported! {
     Variables = "variables ('name=expression')",
     References = "references to variables ('$name')",
     Actions = "actions ('onmatch', 'onmax', 'onchange')",
-    Stacktrace = "stack traces",
-    Timestamp = "'common_timestamp'",
-    Syscall = "modifier '.syscall'",
 }

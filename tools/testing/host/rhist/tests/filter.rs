@@ -21,6 +21,7 @@ use rhist::hook::record;
 use rhist::hook::record::Record;
 use scene::filter;
 use scene::parse;
+use scene::NoMoment;
 use scene::Scene;
 use scene::KERNEL_BASE;
 use scene::USER_BASE;
@@ -605,6 +606,7 @@ fn no_more_than_1024_bytes_are_read() {
             record: Record::new(&scene.record),
             cpu: 0,
             comm: record::Comm::new(&scene.comm),
+            moment: &NoMoment,
         };
         assert!(filter.matches(&hit, &memory));
         assert_eq!(memory.0.get(), 1024);

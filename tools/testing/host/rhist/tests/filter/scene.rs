@@ -8,10 +8,13 @@ use rhist::filter::Filter;
 use rhist::filter::FilterError;
 use rhist::filter::Memory;
 use rhist::filter::Symbols;
+use rhist::hist::limits::STACK_DEPTH;
+use rhist::hist::Clock;
 use rhist::hist::EventDesc;
 use rhist::hist::EventField;
 use rhist::hist::FilterType;
 use rhist::hist::Hit;
+use rhist::hist::Moment;
 use rhist::hook::record;
 use rhist::hook::record::Record;
 use FilterType::*;
@@ -228,8 +231,22 @@ impl Scene {
             record: Record::new(&self.record),
             cpu: self.cpu,
             comm: record::Comm::new(&self.comm),
+            moment: &NoMoment,
         };
         filter.matches(&hit, &Kernel)
+    }
+}
+
+/// Filters ask nothing of the moment.
+pub(crate) struct NoMoment;
+
+impl Moment for NoMoment {
+    fn time(&self, _: Clock) -> u64 {
+        unreachable!()
+    }
+
+    fn stack(&self, _: &mut [u64; STACK_DEPTH]) -> usize {
+        unreachable!()
     }
 }
 

@@ -5,8 +5,10 @@
 use kernel::error::code::*;
 use kernel::error::Error as Errno;
 use rhist::hist::EventDesc;
+use rhist::hist::Plan;
 use rhist::trigger::ErrorText;
 use rhist::trigger::ErrorText::*;
+use rhist::trigger::Trigger;
 use rhist::trigger::Unsupported;
 
 use super::events::*;
@@ -128,6 +130,13 @@ fn modifiers() {
                 "common_stacktrace",
             ),
             ("keys=u8:vals=stack", BadFieldModifier, "stack"),
+            // C computes with something.
+            ("keys=stack+1", InvalidStrOperand, "stack+1"),
+            (
+                "keys=1-common_stacktrace",
+                InvalidStrOperand,
+                "common_stacktrace",
+            ),
             // C takes these two, and computes with addresses.
             ("keys=even.log2", BadFieldModifier, "log2"),
             ("keys=dyn.buckets=9", BadFieldModifier, "buckets=9"),
@@ -244,35 +253,58 @@ fn not_supported_yet() {
         ("keys=u8:vals=dyn.hex", Values, "dyn.hex"),
         ("keys=u8:x=u16", Variables, "x=u16"),
         ("keys=$x", References, "$x"),
-        ("keys=stacktrace", Stacktrace, "stacktrace"),
-        ("keys=common_stacktrace", Stacktrace, "common_stacktrace"),
-        ("keys=stack", Stacktrace, "stack"),
-        ("keys=stack.stacktrace", Stacktrace, "stack.stacktrace"),
-        ("keys=common_timestamp", Timestamp, "common_timestamp"),
-        (
-            "keys=common_timestamp.usecs",
-            Timestamp,
-            "common_timestamp.usecs",
-        ),
-        ("keys=u8.syscall", Syscall, "syscall"),
         (
             "keys=u8:onmatch(sched.sched_waking).trace(ev,u8)",
             Actions,
             "onmatch",
         ),
         // The first of several, in the order in which things are looked at.
-        ("keys=u8.syscall:clear:vals=dyn if u8", Values, "dyn if u8"),
+        ("keys=$x:clear:vals=dyn if u8", Values, "dyn if u8"),
         // A sort key may be one of the things that are refused.
-        (
-            "keys=common_stacktrace:sort=common_stacktrace",
-            Stacktrace,
-            "common_stacktrace",
-        ),
+        ("keys=$x:sort=x", References, "$x"),
     ] {
         let (text, found, errno) = error(&zoo(), params);
         assert_eq!((text, errno), (Some(Unsupported(what)), EINVAL), "{params}");
         assert!(found.starts_with(at), "{params}: {found}");
     }
+}
+
+#[test]
+fn clocks() {
+    let event = zoo();
+    let plan = |params: &str| {
+        let trigger = Trigger::parse(params.as_bytes()).unwrap();
+        Plan::new(&event, &trigger).unwrap().check_clock(&trigger)
+    };
+    for clock in [
+        "local", "global", "counter", "uptime", "perf", "mono", "mono_raw", "boot", "tai",
+    ] {
+        let params = format!("keys=common_timestamp:clock= {clock} ");
+        assert_eq!(plan(&params), Ok(()), "{clock}");
+    }
+    assert_eq!(plan("keys=common_timestamp"), Ok(()));
+    // Only who asks for the time needs a clock.
+    assert_eq!(plan("keys=u8:clock=nosuch"), Ok(()));
+    for params in [
+        "keys=common_timestamp:clock=nosuch",
+        "keys=u8:vals=common_timestamp-1:clock=nosuch",
+    ] {
+        let error = plan(params).unwrap_err();
+        let caret = "hist:".len() + params.find("nosuch").unwrap();
+        assert_eq!(
+            (error.text, error.caret, error.errno),
+            (Some(SetClockFail), caret, EINVAL)
+        );
+    }
+    // Times in different units cannot be computed with.
+    check(
+        &event,
+        &[(
+            "keys=common_timestamp.usecs-common_timestamp",
+            TimestampMismatch,
+            "",
+        )],
+    );
 }
 
 #[test]
@@ -291,6 +323,15 @@ fn duplicates() {
     assert!(matches("keys=cpu", "keys=common_cpu"));
     assert!(matches("keys=COMM", "keys=common_comm"));
     assert!(matches("keys=pid:sort=pid", "keys=pid:sort=pid.ascending"));
+    assert!(matches("keys=stacktrace", "keys=common_stacktrace"));
+    assert!(matches(
+        "keys=common_timestamp",
+        "keys=common_timestamp:clock=mono"
+    ));
+    assert!(!matches(
+        "keys=common_timestamp",
+        "keys=common_timestamp.usecs"
+    ));
     assert!(!matches("keys=pid", "keys=prio"));
     assert!(!matches("keys=pid", "keys=common_pid"));
     assert!(!matches("keys=comm", "keys=common_comm"));

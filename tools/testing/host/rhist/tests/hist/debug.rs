@@ -71,6 +71,9 @@ fn several() {
 fn keys() {
     // Name, whether it is a field of the event, type, size, signedness, function.
     for (name, is_field, type_, size, signed, function) in [
+        ("common_timestamp", false, "u64", 8, 0, "timestamp"),
+        ("common_stacktrace", false, "unsigned long[]", 248, 0, "nop"),
+        ("stack", true, "unsigned long[]", 248, 0, "stack"),
         ("s8", true, "s8", 8, 1, "s8"),
         ("u8", true, "u8", 8, 0, "u8"),
         ("s16", true, "s16", 8, 1, "s16"),

@@ -2,12 +2,15 @@
 
 //! Events and records to test with, and the way from a trigger's text to a histogram.
 
+use rhist::hist::limits::STACK_DEPTH;
 use rhist::hist::render;
+use rhist::hist::Clock;
 use rhist::hist::EventDesc;
 use rhist::hist::EventField;
 use rhist::hist::FilterType;
 use rhist::hist::Histogram;
 use rhist::hist::Hit;
+use rhist::hist::Moment;
 use rhist::hist::Names;
 use rhist::hist::Text;
 use rhist::hist::View;
@@ -147,12 +150,36 @@ impl Bytes {
             record: Record::new(&self.0),
             cpu,
             comm: Comm::new(comm),
+            moment: &Then,
         });
     }
 
     /// Lets `hist` count the record.
     pub(crate) fn hit(&self, hist: &Histogram) {
         self.hit_in(hist, 1, b"task\0***********");
+    }
+}
+
+/// The time of all hits, in the clock's unit.
+pub(crate) const TIME: u64 = 123_456_789;
+
+/// The stack of all hits.
+pub(crate) const STACK: [u64; 3] = [0x1010, 0x2020, 0x3030];
+
+/// When and where all hits happen.
+struct Then;
+
+impl Moment for Then {
+    fn time(&self, clock: Clock) -> u64 {
+        match clock {
+            Clock::Counter => 5,
+            _ => TIME,
+        }
+    }
+
+    fn stack(&self, to: &mut [u64; STACK_DEPTH]) -> usize {
+        to[..STACK.len()].copy_from_slice(&STACK);
+        STACK.len()
     }
 }
 
@@ -175,6 +202,12 @@ impl Names for Functions {
             out.format(format_args!("+{:#x}/0x1000", address & 0xfff))?;
         }
         Ok(())
+    }
+
+    fn syscall(&self, number: u64) -> Option<&[u8]> {
+        [&b"sys_read"[..], b"sys_write"]
+            .get(number as usize)
+            .copied()
     }
 }
 

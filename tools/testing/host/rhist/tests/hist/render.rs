@@ -464,3 +464,131 @@ fn compound_keys() {
     };
     assert_eq!(entries(&hist), [entry(255), entry(1)]);
 }
+
+#[test]
+fn stacks() {
+    let event = zoo();
+    let shown = |params: &str, record: &Bytes| {
+        let hist = hist(&event, params);
+        record.hit(&hist);
+        let file = hist_file(&hist);
+        let (_, entries) = file.split_once("#\n\n").unwrap();
+        entries.split_once("\nTotals").unwrap().0.to_string()
+    };
+    let stored = |entries: &[u64], count: u64| {
+        let mut bytes = count.to_ne_bytes().to_vec();
+        bytes.extend(entries.iter().flat_map(|entry| entry.to_ne_bytes()));
+        Bytes::new(ZOO_END).put(9, &[7]).data_loc(87, &bytes)
+    };
+    let none = stored(&[], 0);
+    assert_eq!(
+        shown("keys=common_stacktrace", &none),
+        "{ common_stacktrace:\n         function_1+0x10/0x1000\n         function_2+0x20/0x1000\n\
+         \x20        function_3+0x30/0x1000\n} hitcount:          1\n"
+    );
+    assert_eq!(
+        shown("keys=u8,stacktrace,s8:vals=u8", &none),
+        "{ u8:          7, common_stacktrace:\n         function_1+0x10/0x1000\n\
+         \x20        function_2+0x20/0x1000\n         function_3+0x30/0x1000\n, \
+         s8: 18446744073709551598} hitcount:          1  u8:          7\n"
+    );
+    for key in ["stack", "stack.stacktrace"] {
+        assert_eq!(
+            shown(&format!("keys={key}"), &stored(&[0x5005, 0x6006], 2)),
+            "{ stack.stacktrace         function_5+0x5/0x1000\n         function_6+0x6/0x1000\n\
+             } hitcount:          1\n"
+        );
+    }
+    assert_eq!(
+        shown("keys=stack", &none),
+        "{ stack.stacktrace} hitcount:          1\n"
+    );
+    // More than can be kept, and more than there is.
+    let long = shown("keys=stack", &stored(&[0x1001; 40], 40));
+    assert_eq!(long.matches("function_1+0x1/0x1000\n").count(), 31);
+    for count in [3, 30, 1 << 40, u64::MAX] {
+        let short = shown("keys=stack", &stored(&[0x1001; 2], count));
+        assert_eq!(
+            short.matches("function_1+0x1/0x1000\n").count(),
+            2,
+            "{count}"
+        );
+    }
+    let nowhere = Bytes::new(ZOO_END).put(87, &0xffff_ffffu32.to_ne_bytes());
+    assert_eq!(
+        shown("keys=stack", &nowhere),
+        "{ stack.stacktrace} hitcount:          1\n"
+    );
+    // What is done with one of them is done with its first address.
+    assert_eq!(
+        shown("keys=common_stacktrace.hex", &none),
+        "{ common_stacktrace: 1010} hitcount:          1\n"
+    );
+}
+
+#[test]
+fn system_calls() {
+    let hist = hist(&zoo(), "keys=u8.syscall:sort=u8");
+    for number in [1, 0, 1, 200] {
+        Bytes::new(ZOO_END).put(9, &[number]).hit(&hist);
+    }
+    assert_eq!(
+        entries(&hist),
+        [
+            "{ u8: sys_read                      [  0] } hitcount:          1",
+            "{ u8: sys_write                     [  1] } hitcount:          2",
+            "{ u8: unknown_syscall               [200] } hitcount:          1",
+        ]
+    );
+}
+
+#[test]
+fn times() {
+    for (params, shown) in [
+        ("keys=common_timestamp", "{ common_timestamp:  123456789 }"),
+        (
+            "keys=common_timestamp.usecs",
+            "{ common_timestamp:     123456 }",
+        ),
+        ("keys=common_timestamp.hex", "{ common_timestamp: 75bcd15 }"),
+        ("keys=common_timestamp.log2", "{ common_timestamp: ~ 2^27 }"),
+        (
+            "keys=common_timestamp.buckets=1000",
+            "{ common_timestamp: ~ 123456000-123456999 }",
+        ),
+        (
+            "keys=common_timestamp-456789",
+            "{ common_timestamp-456789:  123000000 }",
+        ),
+        // One in microseconds makes all so, of those clocks that count time.
+        (
+            "keys=common_timestamp,common_timestamp.usecs",
+            "{ common_timestamp:     123456, common_timestamp:     123456 }",
+        ),
+        (
+            "keys=common_timestamp.usecs:clock=counter",
+            "{ common_timestamp:          5 }",
+        ),
+    ] {
+        let hist = hist(&zoo(), params);
+        Bytes::new(ZOO_END).hit(&hist);
+        assert_eq!(
+            entries(&hist),
+            [format!("{shown} hitcount:          1")],
+            "{params}"
+        );
+    }
+    for (params, shown) in [
+        ("keys=common_timestamp", ":clock=global"),
+        (
+            "keys=u8:vals=common_timestamp.usecs:clock=mono:nohitcount",
+            ":clock=mono:nohitcount",
+        ),
+        ("keys=u8:clock=mono", ""),
+    ] {
+        let hist = hist(&zoo(), params);
+        let line = text(|out| rhist::hist::render::trigger_line(out, &view(&hist)));
+        let (_, rest) = line.split_once(":size=2048").unwrap();
+        assert_eq!(rest, format!("{shown} [active]\n"));
+    }
+}

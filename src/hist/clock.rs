@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Where `common_timestamp` comes from.
+
+/// A trace clock (`trace_clocks[]` of kernel/trace/trace.c, `ARCH_TRACE_CLOCKS`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Clock {
+    /// Nanoseconds, per CPU.
+    Local,
+    /// Nanoseconds, the same on all CPUs.
+    Global,
+    /// How often it was read.
+    Counter,
+    /// Jiffies since boot.
+    Uptime,
+    /// Nanoseconds, as perf has them.
+    Perf,
+    /// Nanoseconds since boot, without suspension.
+    Mono,
+    /// The same, never adjusted.
+    MonoRaw,
+    /// Nanoseconds since boot.
+    Boot,
+    /// Nanoseconds of atomic time.
+    Tai,
+    /// Cycles.
+    #[cfg(CONFIG_X86_64)]
+    Tsc,
+}
+
+impl Clock {
+    /// All clocks.
+    const ALL: &'static [Self] = &[
+        Self::Local,
+        Self::Global,
+        Self::Counter,
+        Self::Uptime,
+        Self::Perf,
+        Self::Mono,
+        Self::MonoRaw,
+        Self::Boot,
+        Self::Tai,
+        #[cfg(CONFIG_X86_64)]
+        Self::Tsc,
+    ];
+
+    /// The clock called `name`.
+    pub fn new(name: &[u8]) -> Option<Self> {
+        let mut clocks = Self::ALL.iter().copied();
+        clocks.find(|clock| clock.name().as_bytes() == name)
+    }
+
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Local => "local",
+            Self::Global => "global",
+            Self::Counter => "counter",
+            Self::Uptime => "uptime",
+            Self::Perf => "perf",
+            Self::Mono => "mono",
+            Self::MonoRaw => "mono_raw",
+            Self::Boot => "boot",
+            Self::Tai => "tai",
+            #[cfg(CONFIG_X86_64)]
+            Self::Tsc => "x86-tsc",
+        }
+    }
+
+    /// Whether it counts nanoseconds: only those are shown as microseconds on demand.
+    pub const fn in_ns(self) -> bool {
+        match self {
+            Self::Counter | Self::Uptime => false,
+            #[cfg(CONFIG_X86_64)]
+            Self::Tsc => false,
+            _ => true,
+        }
+    }
+}
