@@ -1,0 +1,109 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# The kernel's own tests of triggers and filters, as they stand in its source, with the directory
+# under test as their tracing directory: in a mount namespace where it lies over the kernel's.
+#
+# RHIST_KERNEL_SOURCE   the source of the kernel that is running
+
+[ "$OWN_NAMESPACE" ] || OWN_NAMESPACE=1 exec unshare -m "$0"
+
+# In memory: the test of kmem_cache_free looks for its most frequent caller among the kernel's built-in
+# functions, and a root file system from a module (9p) would be that caller. So ls has to be there, too.
+export TMPDIR=/dev/shm
+. "$(dirname "$0")/lib.sh"
+mkdir "$work/bin"
+cp "$(command -v busybox)" "$work/bin/ls" && PATH=$work/bin:$PATH
+
+# What has to fail so far, and why. Whatever is not named here has to pass. The tests of
+# test.d/trigger/inter-event are not run: they are about variables and actions.
+cat >"$work/missing" <<'END'
+trigger-eventonoff			other commands
+trigger-filter				other commands
+trigger-hist-expressions		variables
+trigger-hist-mod			.syscall
+trigger-hist-poll			poll
+trigger-snapshot			other commands
+trigger-stacktrace			other commands
+trigger-trace-marker-hist		ftrace:print
+trigger-trace-marker-snapshot		ftrace:print
+trigger-trace-marker-synthetic		variables
+trigger-trace-marker-synthetic-kernel	variables
+trigger-traceonoff			other commands
+END
+
+upstream=$RHIST_KERNEL_SOURCE/tools/testing/selftests/ftrace
+if [ ! -e "$upstream/ftracetest" ]; then
+	skip "ftracetest" "RHIST_KERNEL_SOURCE is no source of a kernel"
+	finish
+fi
+
+# A copy, since the tests want a program of theirs beside them, and write there.
+ftrace=$work/ftrace
+mkdir -p "$ftrace/test.d"
+cp "$upstream/ftracetest" "$ftrace/"
+for part in functions trigger filter; do
+	cp -r "$upstream/test.d/$part" "$ftrace/test.d/"
+done
+cc -o "$ftrace/poll" "$upstream/poll.c" || exit 1
+
+mount --bind "$TRACING" "$KERNEL" || exit 1
+
+# result NUMBER PASSED WHAT: a point for what ftracetest says of a test in WHAT
+result()
+{
+	log=$(echo "$logs/$1"-*)
+	name=${log##*/"$1"-}
+	name=${name%.tc-log.*}
+	title=$name passed=$2
+	lacks=$(sed -n "s/^$name		*//p" "$work/missing")
+	case $3 in
+	# C answers in other instances so far
+	*"(instance)"*) title="$name in an instance" lacks= ;;
+	esac
+	case $3 in
+	# for ftracetest that is no failure
+	*"# SKIP"*) passed=1 ;;
+	esac
+	[ "$TRACING" != "$KERNEL" ] || lacks=
+	if [ "$lacks" ]; then
+		[ "$passed" != 0 ]
+		ok $? "$title fails for want of: $lacks"
+	elif [ "$passed" != 0 ] && [ "$tries" -gt 1 ] && tail -n 9 "$log" | grep -q '^poll exits too soon'; then
+		# poll() returned while the process was still on its way out, and its shell waits for it
+		# only if it has died by then. Under load either may come first.
+		echo "# $title: once more, the process had not been reaped yet"
+		echo "$ftrace"/test.d/*/"$name.tc" >>"$work/again"
+	else
+		ok "$passed" "$title" || tail -n 20 "$log" | cut -c 1-200 | sed 's/^/# /'
+	fi
+}
+
+# ftracetest TEST...
+ftracetest()
+{
+	logs=$(mktemp -d "$work/logs.XXX")
+	sh "$ftrace/ftracetest" -K -k -l "$logs" "$@" 2>&1 </dev/null |
+	while IFS= read -r line; do
+		case $line in
+		"ok "*) passed=0 line=${line#ok } ;;
+		"not ok "*) passed=1 line=${line#not ok } ;;
+		1..*) echo "${line#1..}" >"$work/planned"; continue ;;
+		*) echo "# $line"; continue ;;
+		esac
+		number=${line%%[!0-9]*}
+		result "$number" "$passed" "${line#"$number"}"
+		echo "$number" >"$work/done"
+	done
+	is "$(cat "$work/done")" "$(cat "$work/planned")" "ftracetest has run to its end"
+}
+
+tries=3
+set -- "$ftrace"/test.d/filter/*.tc "$ftrace"/test.d/trigger/*.tc
+while [ $# -gt 0 ]; do
+	: >"$work/again"
+	ftracetest "$@"
+	set -- $(sort -u "$work/again")
+	tries=$((tries - 1))
+done
+finish
