@@ -59,10 +59,14 @@ struct dentry *rhist_create_dir(struct dentry *parent, const char *name, struct 
 void rhist_remove_dir(struct dentry *dir);
 struct dentry *rhist_lookup(struct dentry *dir, const char *name, unsigned int len);
 struct file *rhist_open_dir(struct file *mirror, struct dentry *real);
+struct file *rhist_open_beside(struct file *file, struct dentry *real, unsigned int flags);
+ssize_t rhist_read_seq(struct file *file, void *to, size_t len, loff_t *pos);
+ssize_t rhist_write(struct file *file, const char __user *from, size_t len);
 int rhist_mkdir(struct mnt_idmap *idmap, struct dentry *dir, const char *name,
 		unsigned int len, umode_t mode);
 int rhist_rmdir(struct dentry *dir, const char *name, unsigned int len);
-bool rhist_unhashed(struct dentry *dentry);
+bool rhist_removed(struct dentry *dentry);
+bool rhist_forget(struct dentry *dentry);
 struct dentry *rhist_dget(struct dentry *dentry);
 
 /* event_mutex.c */

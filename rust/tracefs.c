@@ -20,7 +20,9 @@
 #include <linux/mount.h>
 #include <linux/namei.h>
 #include <linux/rcupdate.h>
+#include <linux/seq_file.h>
 #include <linux/tracefs.h>
+#include <linux/uio.h>
 
 #include "helpers.h"
 
@@ -244,6 +246,59 @@ struct file *rhist_open_dir(struct file *mirror, struct dentry *real)
 	return dentry_open(&path, O_RDONLY | O_DIRECTORY, current_cred());
 }
 
+/**
+ * rhist_open_beside - open a file of the kernel beside one that is open
+ * @file: open, or being opened; gives mount, access mode and credentials
+ * @real: the file to be opened
+ * @flags: O_TRUNC, or 0
+ *
+ * Permissions are not looked at: @file has been opened.
+ *
+ * Return: the file, or an ERR_PTR.
+ */
+struct file *rhist_open_beside(struct file *file, struct dentry *real, unsigned int flags)
+{
+	struct path path = { .mnt = file->f_path.mnt, .dentry = real };
+
+	return dentry_open(&path, (file->f_flags & O_ACCMODE) | O_LARGEFILE | flags, file->f_cred);
+}
+
+/**
+ * rhist_read_seq - read a sequence file into memory of the kernel
+ * @file: an open file
+ * @to: where to
+ * @len: bytes there
+ * @pos: position, moved on; 0 begins anew
+ *
+ * Return: bytes read, 0 at the end, or an errno; -EINVAL for other files.
+ */
+ssize_t rhist_read_seq(struct file *file, void *to, size_t len, loff_t *pos)
+{
+	struct kvec vec = { .iov_base = to, .iov_len = len };
+	struct iov_iter iter;
+	struct kiocb iocb;
+	ssize_t done;
+
+	if (!(file->f_mode & FMODE_READ) || file->f_op->read != seq_read)
+		return -EINVAL;
+	init_sync_kiocb(&iocb, file);
+	iocb.ki_pos = *pos;
+	iov_iter_kvec(&iter, ITER_DEST, &vec, 1, len);
+	done = seq_read_iter(&iocb, &iter);
+	*pos = iocb.ki_pos;
+	return done;
+}
+
+/* write(2) to a file of the kernel, from memory of the user. */
+ssize_t rhist_write(struct file *file, const char __user *from, size_t len)
+{
+	loff_t pos = 0;
+
+	if (!(file->f_mode & FMODE_WRITE) || !file->f_op->write)
+		return -EINVAL;
+	return file->f_op->write(file, from, len, &pos);
+}
+
 /* mkdir(2) in a directory of the kernel, where it allows that (instances/). */
 int rhist_mkdir(struct mnt_idmap *idmap, struct dentry *dir, const char *name,
 		unsigned int len, umode_t mode)
@@ -270,10 +325,29 @@ int rhist_rmdir(struct dentry *dir, const char *name, unsigned int len)
 	return err;
 }
 
-/* Has the kernel taken the object out of its tree? */
-bool rhist_unhashed(struct dentry *dentry)
+/*
+ * Has the kernel taken the object out of its tree? What is below events/ leaves
+ * the dentry cache when it is next looked up; until then only a look-up finds
+ * out that it is gone.
+ */
+bool rhist_removed(struct dentry *dentry)
 {
-	return d_unhashed(dentry);
+	const struct dentry_operations *ops = dentry->d_op;
+
+	if (IS_ROOT(dentry))
+		return false;
+	return d_unhashed(dentry) ||
+	       (ops && ops->d_revalidate &&
+		!ops->d_revalidate(d_inode(dentry->d_parent), &dentry->d_name, dentry, 0));
+}
+
+/* Have a name looked up anew the next time; false if it would be anyway. */
+bool rhist_forget(struct dentry *dentry)
+{
+	if (d_unhashed(dentry))
+		return false;
+	d_drop(dentry);
+	return true;
 }
 
 struct dentry *rhist_dget(struct dentry *dentry)

@@ -57,6 +57,12 @@ impl Dentry {
         }
     }
 
+    /// Has the kernel removed what it stands for?
+    pub(super) fn removed(&self) -> bool {
+        // SAFETY: The dentry is referenced.
+        unsafe { bindings::rhist_removed(self.as_ptr()) }
+    }
+
     /// The name of the directory that it is in.
     pub(super) fn parent_name(&self) -> &CStr {
         // SAFETY: As above; a dentry holds a reference on its parent, which never changes here.

@@ -8,6 +8,8 @@
 use super::dentry::name_of;
 use super::gate;
 use super::gate::Entry;
+use super::mirror::dentry_of;
+use super::mirror::forget;
 use super::mirror::node_of;
 use super::mirror::Kind;
 use super::mirror::Node;
@@ -73,6 +75,10 @@ unsafe extern "C" fn lookup<T: Overlay>(
     let Kind::Dir(kind) = node.kind else {
         return ENOTDIR.to_ptr();
     };
+    if node.real.removed() {
+        // SAFETY: A dentry holds its parent.
+        return unsafe { forget::<T>((*dentry).d_parent, ENOENT) }.to_ptr();
+    }
     let inode = match node.mirror().lookup(node, kind, name) {
         Ok(inode) => inode.into_raw(),
         Err(err) if err == ENOENT => ptr::null_mut(),
@@ -128,6 +134,10 @@ unsafe extern "C" fn open<T: Overlay>(
         let entry = Entry::new()?;
         // SAFETY: The file is being opened, and keeps the inode.
         let node = unsafe { node_of::<T>(inode) };
+        if node.real.removed() {
+            // SAFETY: The file is being opened, by its path.
+            return Err(unsafe { forget::<T>(dentry_of(file), ENOENT) });
+        }
         // SAFETY: `file` has its path; the node holds the kernel's directory.
         let real = unsafe { bindings::rhist_open_dir(file, node.real.as_ptr()) };
         let real = from_err_ptr(real)?;

@@ -7,18 +7,21 @@
 
 use super::gate;
 use super::gate::Entry;
+use super::mirror::dentry_of;
+use super::mirror::forget;
 use super::mirror::node_of;
 use super::mirror::Kind;
 use super::mirror::Node;
+use super::KernelFile;
+use super::Opened;
 use super::Overlay;
+use super::Written;
 use crate::ftrace::bindings;
 use kernel::error::from_result;
 use kernel::error::to_result;
 use kernel::ffi;
 use kernel::prelude::*;
 use kernel::sync::Mutex;
-use kernel::uaccess::UserPtr;
-use kernel::uaccess::UserSlice;
 
 /// The operations of files of the overlay.
 pub(super) fn file_operations<T: Overlay>() -> bindings::file_operations {
@@ -74,9 +77,9 @@ unsafe extern "C" fn open_kernel<T: Overlay>(
         // SAFETY: By the contract.
         let (node, real) = unsafe { kernel_file::<T>(file) };
         // The kernel removed the file, and what it works on may be gone, while somebody held ours.
-        // SAFETY: The node holds the dentry.
-        if unsafe { bindings::rhist_unhashed(node.real.as_ptr()) } {
-            return Err(ENODEV);
+        if node.real.removed() {
+            // SAFETY: The file is being opened, by its path.
+            return Err(unsafe { forget::<T>(dentry_of(file), ENODEV) });
         }
         if let Some(open) = real.open {
             // SAFETY: The kernel's `open` is given an inode that differs in nothing that it looks
@@ -106,12 +109,14 @@ unsafe extern "C" fn release_kernel<T: Overlay>(
     }
 }
 
-/// An open file of the overlay: the text that is being read.
+/// An open file of the overlay.
 #[pin_data]
 struct OpenFile<T: Overlay> {
-    /// Made by a read at the beginning of the file.
+    /// The text that is being read, made by a read at the beginning of the file.
     #[pin]
     text: Mutex<Option<T::Text>>,
+    /// The kernel's file in whose place it is, if there is one.
+    kernel: Option<KernelFile>,
 }
 
 /// # Safety
@@ -122,19 +127,30 @@ unsafe fn open_file<'a, T: Overlay>(file: *mut bindings::file) -> &'a OpenFile<T
     unsafe { &*(*file).private_data.cast() }
 }
 
-/// The node, the index of the file and the overlay of an open file.
+/// The overlay, and what it wants to know of a file of it; `ENODEV` if the kernel has removed what
+/// the file is about.
 ///
 /// # Safety
 ///
-/// `inode` must be that of a file of the overlay that is open.
-unsafe fn overlay_of<'a, T: Overlay>(inode: *mut bindings::inode) -> (&'a T, usize, &'a Node<T>) {
+/// `file` must be one of the overlay that is open, or being opened.
+unsafe fn opened<'a, T: Overlay>(
+    file: *mut bindings::file,
+    kernel: Option<&'a KernelFile>,
+) -> Result<(&'a T, Opened<'a>)> {
     // SAFETY: By the contract.
-    let node = unsafe { node_of::<T>(inode) };
-    let file = match node.kind {
-        Kind::Ours(_, file) => file,
-        _ => 0,
+    let node = unsafe { node_of::<T>((*file).f_inode) };
+    let Kind::Ours(_, index) = node.kind else {
+        return Err(EINVAL);
     };
-    (&node.mirror().overlay, file, node)
+    if node.real.removed() {
+        return Err(ENODEV);
+    }
+    let opened = Opened {
+        file: index,
+        event: node.event(),
+        kernel,
+    };
+    Ok((&node.mirror().overlay, opened))
 }
 
 /// # Safety
@@ -148,17 +164,31 @@ unsafe extern "C" fn open<T: Overlay>(
         let entry = Entry::new()?;
         // SAFETY: No requirements.
         to_result(unsafe { bindings::rhist_locked_down() })?;
-        // SAFETY: The file is being opened.
-        let (overlay, index, node) = unsafe { overlay_of::<T>(inode) };
+        // SAFETY: The file is being opened, and keeps the inode.
+        let node = unsafe { node_of::<T>(inode) };
+        if node.real.removed() {
+            // SAFETY: As above.
+            return Err(unsafe { forget::<T>(dentry_of(file), ENODEV) });
+        }
+        let kernel = match node.behind() {
+            // SAFETY: The file is being opened; what it is in the place of is in the same tracefs.
+            Ok(real) => Some(unsafe { KernelFile::open(file, &real) }?),
+            Err(err) if err == ENOENT => None,
+            Err(err) => return Err(err),
+        };
+        // SAFETY: As above.
+        let (overlay, opened) = unsafe { opened::<T>(file, kernel.as_ref()) }?;
         // SAFETY: As above.
         let (mode, flags) = unsafe { ((*file).f_mode, (*file).f_flags) };
         let write = mode & bindings::RHIST_FMODE_WRITE != 0;
+        overlay.open(&opened, write && flags & bindings::O_TRUNC != 0)?;
         let open = KBox::pin_init(
-            pin_init!(OpenFile::<T> { text <- kernel::new_mutex!(None) }),
+            pin_init!(OpenFile::<T> {
+                text <- kernel::new_mutex!(None),
+                kernel,
+            }),
             GFP_KERNEL,
         )?;
-        let truncate = write && flags & bindings::O_TRUNC != 0;
-        overlay.open(index, node.event(), truncate)?;
         // SAFETY: Nothing moves it out of the box until `release`.
         let open = KBox::into_raw(unsafe { Pin::into_inner_unchecked(open) });
         // SAFETY: The file is ours while it is opened.
@@ -193,13 +223,13 @@ unsafe extern "C" fn read<T: Overlay>(
 ) -> isize {
     let read = || -> Result<isize> {
         // SAFETY: The file is open, and `pos` is valid.
-        let (overlay, index, node) = unsafe { overlay_of::<T>((*file).f_inode) };
-        // SAFETY: As above.
         let (open, at) = unsafe { (open_file::<T>(file), *pos) };
         let mut text = open.text.lock();
         if at == 0 || text.is_none() {
             *text = None;
-            *text = Some(overlay.read(index, node.event())?);
+            // SAFETY: As above.
+            let (overlay, opened) = unsafe { opened::<T>(file, open.kernel.as_ref()) }?;
+            *text = Some(overlay.read(&opened)?);
         }
         let bytes: &[u8] = text.as_ref().map_or(&[], AsRef::as_ref);
         // SAFETY: `bytes` is valid for its length; the rest is what the VFS gave.
@@ -229,10 +259,12 @@ unsafe extern "C" fn write<T: Overlay>(
     if count == 0 {
         return 0;
     }
-    // SAFETY: The file is open.
-    let (overlay, index, node) = unsafe { overlay_of::<T>((*file).f_inode) };
-    let mut data = UserSlice::new(UserPtr::from_ptr(buf.cast_mut().cast()), count).reader();
-    match overlay.write(index, node.event(), &mut data) {
+    let write = || -> Result {
+        // SAFETY: The file is open.
+        let (overlay, opened) = unsafe { opened::<T>(file, open_file::<T>(file).kernel.as_ref()) }?;
+        overlay.write(&opened, &Written::new(buf, count))
+    };
+    match write() {
         Ok(()) => {
             // SAFETY: `pos` is valid.
             unsafe { *pos = (*pos).wrapping_add(count as i64) };

@@ -68,6 +68,17 @@ impl<T: Overlay> Node<T> {
             _ => None,
         }
     }
+
+    /// The kernel's file in whose place a file of ours is; `ENOENT` if there is none.
+    pub(super) fn behind(&self) -> Result<Dentry> {
+        match self.kind {
+            Kind::Ours(dir, file) => {
+                let ours = T::files(dir).get(file).ok_or(ENOENT)?;
+                self.real.lookup(ours.name.to_bytes())
+            }
+            _ => Err(ENOENT),
+        }
+    }
 }
 
 /// Identifies an object: the kernel's dentry behind it and what it is of that.
@@ -347,4 +358,42 @@ pub(super) unsafe fn node_of<'a, T: Overlay>(inode: *mut bindings::inode) -> &'a
     // SAFETY: `i_private` of such inodes is the node, which is not let go of while the inode is in
     // somebody's hands.
     unsafe { &*bindings::rhist_inode_private(inode).cast::<Node<T>>() }
+}
+
+/// Forgets the name `dentry` of ours, whose object the kernel has removed, and those of directories
+/// above it that went with it: a new object may have the name. Somebody who has the old one open
+/// keeps it in the dentry cache otherwise.
+///
+/// Returns what a look-up or `open` has to end with: `ESTALE`, which has the VFS begin again, or
+/// `gone` if the names had been forgotten already, so that it is the old object that is meant.
+///
+/// # Safety
+///
+/// `dentry` must be referenced, and in a mirror of `T`.
+pub(super) unsafe fn forget<T: Overlay>(dentry: *mut bindings::dentry, gone: Error) -> Error {
+    let mut here = dentry;
+    let mut err = gone;
+    loop {
+        // SAFETY: By the contract; a dentry holds its parent, which never changes in tracefs. The
+        // directories above are ours, up to the top one, which stands for the root of tracefs.
+        unsafe {
+            if bindings::rhist_forget(here) {
+                err = ESTALE;
+            }
+            here = (*here).d_parent;
+            if !node_of::<T>((*here).d_inode).real.removed() {
+                return err;
+            }
+        }
+    }
+}
+
+/// The name that a file was opened by.
+///
+/// # Safety
+///
+/// `file` must be open, or being opened.
+pub(super) unsafe fn dentry_of(file: *mut bindings::file) -> *mut bindings::dentry {
+    // SAFETY: By the contract; both names of the union are the same path.
+    unsafe { (*file).__bindgen_anon_1.f_path.dentry }
 }

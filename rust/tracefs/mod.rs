@@ -27,12 +27,14 @@ mod dentry;
 mod dir;
 mod file;
 mod gate;
+mod kernel_file;
 mod mirror;
 
 use core::ffi::CStr;
 use kernel::prelude::*;
-use kernel::uaccess::UserSliceReader;
 
+pub(crate) use kernel_file::KernelFile;
+pub(crate) use kernel_file::Written;
 pub(crate) use mirror::Mirror;
 
 /// The directories of a tracing directory that differ in what is in them.
@@ -78,10 +80,21 @@ pub(crate) struct OverlayFile {
     pub(crate) only_over: bool,
 }
 
+/// A file of ours that somebody has open, or is opening.
+#[derive(Clone, Copy)]
+pub(crate) struct Opened<'a> {
+    /// Its index in [`Overlay::files`] of the directory it is in.
+    pub(crate) file: usize,
+    /// `None` outside of [`Dir::Event`].
+    pub(crate) event: Option<EventName<'a>>,
+    /// The kernel's file in whose place it is, if there is one.
+    pub(crate) kernel: Option<&'a KernelFile>,
+}
+
 /// Files of ours in a mirrored tracing directory.
 ///
-/// Every function is called in task context without locks and may sleep. A `file` is the index in
-/// [`Overlay::files`] of the directory it is in; `event` is `None` outside of [`Dir::Event`].
+/// Every function is called in task context without locks and may sleep, and not any more when the
+/// kernel has removed the directory that the file is in: that fails with `ENODEV`.
 pub(crate) trait Overlay: Send + Sync + 'static {
     /// What a file is read as.
     type Text: AsRef<[u8]> + Send + Unpin;
@@ -90,16 +103,12 @@ pub(crate) trait Overlay: Send + Sync + 'static {
     fn files(dir: Dir) -> &'static [OverlayFile];
 
     /// The file is being opened, to be emptied first if `truncate`; an error is that of `open(2)`.
-    fn open(&self, file: usize, event: Option<EventName<'_>>, truncate: bool) -> Result;
+    /// The kernel's file is already open, and not emptied.
+    fn open(&self, file: &Opened<'_>, truncate: bool) -> Result;
 
     /// The whole text of the file as it is now.
-    fn read(&self, file: usize, event: Option<EventName<'_>>) -> Result<Self::Text>;
+    fn read(&self, file: &Opened<'_>) -> Result<Self::Text>;
 
     /// One `write(2)` of at least one byte.
-    fn write(
-        &self,
-        file: usize,
-        event: Option<EventName<'_>>,
-        data: &mut UserSliceReader,
-    ) -> Result;
+    fn write(&self, file: &Opened<'_>, data: &Written) -> Result;
 }

@@ -56,19 +56,25 @@ pub fn hist_file<'a>(out: &mut Text, views: impl Iterator<Item = View<'a>>) -> R
     Ok(())
 }
 
-/// The `trigger` file of an event without triggers: the commands of the kernel, in its order. Those
-/// that are not there yet are refused with a text of their own.
+/// The `trigger` file of an event without triggers: the commands of the kernel, in its order.
 const IDLE: &[u8] = b"# Available triggers:\n\
     # traceon traceoff snapshot stacktrace enable_event disable_event enable_hist disable_hist hist\n";
 
-/// Appends the `trigger` file of an event with the histograms `views`. Fails with `ENOMEM`.
-pub fn trigger_file<'a>(out: &mut Text, views: impl Iterator<Item = View<'a>>) -> Result {
-    let mut any = false;
+/// Appends the `trigger` file of an event with the lines `others` of other triggers, which C puts
+/// before those of histograms, and the histograms `views`. Fails with `ENOMEM`.
+pub fn trigger_file<'a>(
+    out: &mut Text,
+    others: impl Iterator<Item = &'a [u8]>,
+    views: impl Iterator<Item = View<'a>>,
+) -> Result {
+    let before = out.as_bytes().len();
+    for other in others {
+        out.bytes(other)?;
+    }
     for view in views {
-        any = true;
         trigger_line(out, &view)?;
     }
-    if !any {
+    if out.as_bytes().len() == before {
         out.bytes(IDLE)?;
     }
     Ok(())

@@ -9,8 +9,11 @@ use crate::ftrace::event::Event;
 use crate::ftrace::text;
 use crate::ftrace::tracefs::Dir;
 use crate::ftrace::tracefs::EventName;
+use crate::ftrace::tracefs::KernelFile;
+use crate::ftrace::tracefs::Opened;
 use crate::ftrace::tracefs::Overlay;
 use crate::ftrace::tracefs::OverlayFile;
+use crate::ftrace::tracefs::Written;
 use crate::hist::debug;
 use crate::hist::render;
 use crate::hist::Histogram;
@@ -19,11 +22,11 @@ use crate::hist::Text;
 use crate::hist::View;
 use crate::hook::registry::Registry;
 use crate::hook::trigger::HistTrigger;
-use crate::trigger::error_log::ErrorLog;
+use crate::trigger::ErrorLog;
+use crate::trigger::KernelTriggers;
 use kernel::prelude::*;
 use kernel::sync::Arc;
 use kernel::sync::Mutex;
-use kernel::uaccess::UserSliceReader;
 
 /// What the files show and change.
 pub(crate) struct Tree {
@@ -86,8 +89,8 @@ enum File<'a> {
 }
 
 impl<'a> File<'a> {
-    fn new(index: usize, event: Option<EventName<'a>>) -> Result<Self> {
-        match (event, index) {
+    fn new(file: &Opened<'a>) -> Result<Self> {
+        match (file.event, file.file) {
             (None, 0) => Ok(File::ErrorLog),
             (Some(event), 0) => Ok(File::Trigger(event)),
             (Some(event), 1) => Ok(File::Hist(event)),
@@ -151,9 +154,8 @@ impl Overlay for Tree {
         }
     }
 
-    fn open(&self, file: usize, event: Option<EventName<'_>>, truncate: bool) -> Result {
-        let file = File::new(file, event)?;
-        match file {
+    fn open(&self, file: &Opened<'_>, truncate: bool) -> Result {
+        match File::new(file)? {
             File::ErrorLog => {
                 if truncate {
                     self.error_log.lock().clear();
@@ -170,13 +172,15 @@ impl Overlay for Tree {
         Ok(())
     }
 
-    fn read(&self, file: usize, event: Option<EventName<'_>>) -> Result<Text> {
+    fn read(&self, file: &Opened<'_>) -> Result<Text> {
         let mut out = Text::new();
-        match File::new(file, event)? {
+        match File::new(file)? {
             File::ErrorLog => self.error_log.lock().render(out.as_mut())?,
             File::Trigger(name) => {
+                let kernel = file.kernel.map(KernelFile::read).transpose()?;
+                let others = KernelTriggers::new(kernel.as_deref().unwrap_or_default());
                 let triggers = self.triggers(name)?;
-                render::trigger_file(&mut out, triggers.iter().map(Shown::view))?;
+                render::trigger_file(&mut out, others, triggers.iter().map(Shown::view))?;
             }
             File::Hist(name) => {
                 let triggers = self.triggers(name)?;
@@ -198,16 +202,11 @@ impl Overlay for Tree {
         Ok(out)
     }
 
-    fn write(
-        &self,
-        file: usize,
-        event: Option<EventName<'_>>,
-        data: &mut UserSliceReader,
-    ) -> Result {
-        match File::new(file, event)? {
+    fn write(&self, file: &Opened<'_>, data: &Written) -> Result {
+        match File::new(file)? {
             // As the kernel's: what is written does not matter, truncation empties it.
             File::ErrorLog => Ok(()),
-            File::Trigger(name) => self.write_trigger(name, data),
+            File::Trigger(name) => self.write_trigger(name, file.kernel, data),
             File::Hist(_) | File::HistDebug(_) => Err(EINVAL),
         }
     }

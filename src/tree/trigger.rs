@@ -14,6 +14,8 @@ use crate::ftrace::event::Event;
 use crate::ftrace::function;
 use crate::ftrace::text;
 use crate::ftrace::tracefs::EventName;
+use crate::ftrace::tracefs::KernelFile;
+use crate::ftrace::tracefs::Written;
 use crate::hist::EventDesc;
 use crate::hist::EventField;
 use crate::hist::FilterType;
@@ -32,7 +34,6 @@ use kernel::page::PAGE_SIZE;
 use kernel::prelude::*;
 use kernel::str::CString;
 use kernel::sync::Arc;
-use kernel::uaccess::UserSliceReader;
 
 impl Tree {
     /// One write to the `trigger` file of an event: one command.
@@ -40,16 +41,23 @@ impl Tree {
     /// # Errors
     ///
     /// `EINVAL` for a text of a page or more, `EFAULT`, `ENODEV` if the event is gone; else what
-    /// the command itself ends with, which is then in the error log unless C keeps quiet about it.
-    pub(super) fn write_trigger(&self, name: EventName<'_>, data: &mut UserSliceReader) -> Result {
+    /// the command itself ends with, which is then in the error log unless C keeps quiet about it,
+    /// or what the kernel says to a command of its own.
+    pub(super) fn write_trigger(
+        &self,
+        name: EventName<'_>,
+        kernel: Option<&KernelFile>,
+        data: &Written,
+    ) -> Result {
         if data.len() >= PAGE_SIZE {
             return Err(EINVAL);
         }
-        let mut written = KVec::from_elem(0, data.len(), GFP_KERNEL)?;
-        data.read_slice(&mut written)?;
-        let event = find(name)?;
-
+        let written = data.read()?;
         let command = Command::parse(&written);
+        if !command.is_ours() {
+            return kernel.ok_or(EINVAL)?.write(data);
+        }
+        let event = find(name)?;
         self.run(name, event, &command)
             .map_err(|failure| self.log(name, &command, failure))
     }

@@ -46,20 +46,21 @@ impl<'a> Command<'a> {
         }
     }
 
+    /// Does it concern histograms? The other commands, known or not, are the kernel's.
+    pub fn is_ours(&self) -> bool {
+        is_ours(self.name)
+    }
+
     /// The parameters, if this is a `hist` command.
     ///
     /// # Errors
     ///
-    /// `EINVAL`: silently for a name that no command has and for missing parameters, as in C; with
-    /// an entry for the error log if C knows the command.
+    /// `EINVAL`: silently for missing parameters, as in C; with an entry for the error log if C
+    /// knows the command.
     pub fn hist(&self) -> Result<&'a [u8], Error> {
         match self.name {
             b"hist" => self.params.ok_or(Error::silent(EINVAL)),
-            b"traceon" | b"traceoff" | b"snapshot" | b"stacktrace" | b"enable_event"
-            | b"disable_event" | b"enable_hist" | b"disable_hist" => {
-                Err(Error::new(ErrorText::Unsupported(Unsupported::Command), 0))
-            }
-            _ => Err(Error::silent(EINVAL)),
+            _ => Err(Error::new(ErrorText::Unsupported(Unsupported::Command), 0)),
         }
     }
 
@@ -74,4 +75,9 @@ impl<'a> Command<'a> {
         }
         Ok(text)
     }
+}
+
+/// Is `name` that of a command that concerns histograms?
+pub(super) fn is_ours(name: &[u8]) -> bool {
+    matches!(name, b"hist" | b"enable_hist" | b"disable_hist")
 }

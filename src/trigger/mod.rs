@@ -19,6 +19,7 @@
 mod command;
 mod error;
 pub mod error_log;
+mod listing;
 mod number;
 mod parser;
 mod text;
@@ -29,6 +30,7 @@ pub use error::Error;
 pub use error::ErrorText;
 pub use error::Unsupported;
 pub use error_log::ErrorLog;
+pub use listing::KernelTriggers;
 pub use number::number;
 pub use text::Span;
 pub use tree::Act;

@@ -133,7 +133,7 @@ static const struct text {
 	T(SAME, "traceonn"), T(SAME, "snapshots"),
 	T(LATER, "traceoff if pid == 123456"), T(LATER, "snapshot:1 if pid == 123456"), T(LATER, "stacktrace:1 if pid == 123456"),
 	T(LATER, "enable_event:sched:sched_waking if pid == 123456"), T(LATER, "enable_hist:sched:sched_waking if pid == 123456"),
-	T(EITHER, "traceon:x"), T(EITHER, "enable_event"), T(EITHER, "enable_event:x:y"), T(EITHER, "disable_hist:sched"),
+	T(SAME, "traceon:x"), T(SAME, "enable_event"), T(SAME, "enable_event:x:y"), T(EITHER, "disable_hist:sched"),
 	ON("ftrace/print", LATER, "hist:keys=ip"),
 	/* the one that exists */
 	T(SAME, "hist:keys=common_comm:size=256"), T(SAME, "hist:keys=common_comm"), T(SAME, "hist keys=common_comm"),

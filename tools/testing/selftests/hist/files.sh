@@ -170,7 +170,10 @@ comes_and_goes()
 	is "$(io read 8)" ENODEV "$1: reading the open hist says ENODEV"
 	is "$(ls -A /proc/self/fd/9/ 2>/dev/null)" "" "$1: the open directory is empty"
 	yes "$1: can be made again" sh -c "$2"
-	is "$(io write "$dir/trigger" w hist:keys=common_pid)" OK "$1: and takes a histogram, while the old is open"
+	is "$(cat "$dir/id")" "$(cat "$KERNEL/$dir/id")" "$1: which is the new one, while the old is open"
+	is "$(io write "$dir/trigger" w hist:keys=common_pid)" OK "$1: and takes a histogram"
+	is "$(io read 7) $(io writefd 7 hist:keys=common_pid) $(io read 8)" "ENODEV ENODEV ENODEV" \
+		"$1: of which the old files know nothing"
 	exec 7<&- 8<&- 9<&-
 	is "$(tail -n 1 "$dir/trigger")" "hist:keys=common_pid:vals=hitcount:sort=hitcount:size=2048 [active]" \
 		"$1: and has it when that is closed"

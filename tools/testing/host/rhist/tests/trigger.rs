@@ -89,36 +89,58 @@ fn command() {
 #[test]
 fn command_name() {
     let error = |written: &[u8]| Command::parse(written).hist().unwrap_err();
-    for unknown in [
-        &b""[..],
-        b"!",
-        b"histo:keys=pid",
-        b"HIST:keys=pid",
-        b"!!hist:keys=pid",
-    ] {
-        assert_eq!(error(unknown), Error::silent(EINVAL));
-    }
     assert_eq!(error(b"hist"), Error::silent(EINVAL));
     assert_eq!(error(b"!hist:"), Error::silent(EINVAL));
-    for name in [
-        "traceon",
-        "traceoff",
-        "snapshot",
-        "stacktrace",
-        "enable_event",
-        "disable_event",
-        "enable_hist",
-        "disable_hist",
-    ] {
+    for name in ["enable_hist", "disable_hist"] {
         for written in [
             name.into(),
             format!("!{name}:5"),
             format!("{name} if pid == 1"),
         ] {
+            assert!(Command::parse(written.as_bytes()).is_ours());
             let unsupported = ErrorText::Unsupported(Unsupported::Command);
             assert_eq!(error(written.as_bytes()), Error::new(unsupported, 0));
         }
     }
+    assert!(Command::parse(b"hist").is_ours());
+    assert!(Command::parse(b" !hist:\0").is_ours());
+    for kernels in [
+        "",
+        "!",
+        "histo:keys=pid",
+        "HIST:keys=pid",
+        "!!hist:keys=pid",
+        "traceon",
+        "!traceoff:5",
+        "snapshot if pid == 1",
+        "stacktrace",
+        "enable_event:a:b",
+        "disable_event hist",
+    ] {
+        assert!(!Command::parse(kernels.as_bytes()).is_ours(), "{kernels}");
+    }
+}
+
+#[test]
+fn listing() {
+    let listed = |text: &'static str| -> Vec<&str> {
+        let triggers = KernelTriggers::new(text.as_bytes());
+        triggers.map(|t| std::str::from_utf8(t).unwrap()).collect()
+    };
+    assert!(listed("").is_empty());
+    assert!(listed("# Available triggers:\n# traceon traceoff\n").is_empty());
+    assert!(listed("hist:keys=pid [active]\n").is_empty());
+    assert_eq!(
+        listed(
+            "snapshot:unlimited if a == 1 ||\nb == 2\nenable_hist:a:b:unlimited if c ==\n3\n\
+             traceoff:count=3\nhist:keys=pid if x ==\n1 [active]\nhist:keys=a [paused]\nsome:x"
+        ),
+        [
+            "snapshot:unlimited if a == 1 ||\nb == 2\n",
+            "traceoff:count=3\n",
+            "some:x"
+        ]
+    );
 }
 
 #[test]

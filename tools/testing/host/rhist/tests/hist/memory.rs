@@ -66,6 +66,12 @@ fn showing() {
         allocations
     };
     assert!(whole(&|out| render::hist_file(out, views())) > 20);
-    assert!(whole(&|out| render::trigger_file(out, views())) > 1);
+    assert!(
+        whole(&|out| render::trigger_file(
+            out,
+            [&b"traceoff:unlimited\n"[..]].into_iter(),
+            views()
+        )) > 1
+    );
     assert!(whole(&|out| debug::hist_debug_file(out, views().map(|v| (v, &b"p"[..])))) > 1);
 }

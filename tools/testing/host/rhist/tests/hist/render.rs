@@ -107,14 +107,23 @@ fn long_strings_are_not_cut() {
 fn trigger_file() {
     let event = sched_waking();
     assert_eq!(
-        text(|out| render::trigger_file(out, [].into_iter())),
+        text(|out| render::trigger_file(out, [].into_iter(), [].into_iter())),
         "# Available triggers:\n# traceon traceoff snapshot stacktrace enable_event disable_event \
          enable_hist disable_hist hist\n"
     );
     let (a, b) = (hist(&event, "keys=pid"), hist(&event, "keys=prio"));
+    let other = &b"traceoff:unlimited\n"[..];
     assert_eq!(
-        text(|out| render::trigger_file(out, [view(&a), view(&b)].into_iter())),
-        "hist:keys=pid:vals=hitcount:sort=hitcount:size=2048 [active]\n\
+        text(|out| render::trigger_file(out, [other].into_iter(), [].into_iter())),
+        "traceoff:unlimited\n"
+    );
+    assert_eq!(
+        text(|out| {
+            let views = [view(&a), view(&b)];
+            render::trigger_file(out, [other].into_iter(), views.into_iter())
+        }),
+        "traceoff:unlimited\n\
+         hist:keys=pid:vals=hitcount:sort=hitcount:size=2048 [active]\n\
          hist:keys=prio:vals=hitcount:sort=hitcount:size=2048 [active]\n"
     );
 }

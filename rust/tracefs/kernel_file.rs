@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Files of the kernel that one of ours stands in the place of.
+
+use super::dentry::Dentry;
+use crate::ftrace::bindings;
+use core::ptr::NonNull;
+use kernel::error::from_err_ptr;
+use kernel::ffi;
+use kernel::prelude::*;
+use kernel::uaccess::UserPtr;
+use kernel::uaccess::UserSlice;
+
+/// Bytes that are asked for at once.
+const CHUNK: usize = 4096;
+
+/// Bytes in user memory that somebody writes to a file.
+pub(crate) struct Written {
+    start: *const ffi::c_char,
+    len: usize,
+}
+
+impl Written {
+    pub(super) fn new(start: *const ffi::c_char, len: usize) -> Self {
+        Self { start, len }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// A copy. They can be others the next time.
+    pub(crate) fn read(&self) -> Result<KVec<u8>> {
+        let start = UserPtr::from_ptr(self.start.cast_mut().cast());
+        let mut copy = KVec::new();
+        UserSlice::new(start, self.len).read_all(&mut copy, GFP_KERNEL)?;
+        Ok(copy)
+    }
+}
+
+/// A file of the kernel, open for what ours was opened for, by the same user.
+///
+/// Task context, no locks but those of ours: the kernel's operations take `event_mutex` and more.
+pub(crate) struct KernelFile(NonNull<bindings::file>);
+
+impl KernelFile {
+    /// Opens `real` beside `ours`, without emptying it.
+    ///
+    /// # Safety
+    ///
+    /// `ours` must be open, or being opened, and `real` a file of the same file system.
+    pub(super) unsafe fn open(ours: *mut bindings::file, real: &Dentry) -> Result<Self> {
+        // SAFETY: By the contract.
+        let file = from_err_ptr(unsafe { bindings::rhist_open_beside(ours, real.as_ptr(), 0) })?;
+        NonNull::new(file).map(Self).ok_or(ENOMEM)
+    }
+
+    /// The whole text, as it is now.
+    ///
+    /// # Errors
+    ///
+    /// What the kernel's `read` fails with; `EINVAL` if it is not open for reading, or no file
+    /// that is read as a sequence.
+    pub(crate) fn read(&self) -> Result<KVVec<u8>> {
+        let mut text = KVVec::new();
+        let mut pos = 0;
+        loop {
+            let len = text.len();
+            text.resize(len + CHUNK, 0, GFP_KERNEL)?;
+            // SAFETY: The file is open; there are `CHUNK` bytes at the end of the text. Nobody else
+            // moves the position, which is our own.
+            let done = unsafe {
+                let to = text.as_mut_ptr().add(len).cast();
+                bindings::rhist_read_seq(self.0.as_ptr(), to, CHUNK, &mut pos)
+            };
+            text.truncate(len + usize::try_from(done).unwrap_or(0));
+            match done {
+                0 => return Ok(text),
+                ..0 => return Err(Error::from_errno(done as ffi::c_int)),
+                _ => (),
+            }
+        }
+    }
+
+    /// Gives the kernel what somebody writes, all of it or nothing.
+    ///
+    /// The kernel reads user memory for itself, which may not be what [`Written::read`] has seen:
+    /// whoever changes it meanwhile could have written to the kernel's file in the first place.
+    ///
+    /// # Errors
+    ///
+    /// What the kernel's `write` fails with; `EINVAL` if it is not open for writing.
+    pub(crate) fn write(&self, data: &Written) -> Result {
+        // SAFETY: The file is open. What `data` points to is checked by who reads it.
+        let done = unsafe { bindings::rhist_write(self.0.as_ptr(), data.start, data.len) };
+        match usize::try_from(done) {
+            Ok(done) if done == data.len => Ok(()),
+            Ok(_) => Err(EIO),
+            Err(_) => Err(Error::from_errno(done as ffi::c_int)),
+        }
+    }
+}
+
+impl Drop for KernelFile {
+    fn drop(&mut self) {
+        // SAFETY: The reference is ours to give back.
+        unsafe { bindings::fput(self.0.as_ptr()) }
+    }
+}
+
+// SAFETY: References on files may be given back by any task.
+unsafe impl Send for KernelFile {}
+// SAFETY: Reading and writing lock for themselves, as the kernel's operations do.
+unsafe impl Sync for KernelFile {}

@@ -1,0 +1,109 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# The commands of a trigger file that make no histogram are the kernel's: whatever is done with them, and
+# with histograms beside them, rhist answers, lists and does what the kernel's own file does.
+
+. "$(dirname "$0")/lib.sh"
+
+ONE=events/syscalls/sys_enter_getpgid
+TWO=events/syscalls/sys_enter_getsid
+MARKER=events/ftrace/print
+
+# step EVENT COMMAND: what the write says, and what the file lists then
+step()
+{
+	echo "$2: $(io write "$1/trigger" a "$2")"
+	cat "$1/trigger"
+}
+
+scene()
+{
+	: >error_log
+	echo 0 >$TWO/enable
+	for command in traceoff traceon:0 snapshot:1 "stacktrace if pid == 5" "traceon:3 if pid > 1 && pid < 3" \
+		disable_event:syscalls:sys_enter_getsid "enable_event:syscalls:sys_enter_getsid:2 if pid==1"; do
+		step $ONE "$command"
+		step $ONE "$command"
+		step $ONE "!$command"
+		step $ONE "!$command"
+	done
+	# wrong in all ways
+	for command in traceonn snapshots traceon:x traceon:3x "traceoff if" "traceoff if nosuch == 1" "traceoff x" \
+		enable_event enable_event: enable_event:syscalls enable_event:syscalls:nosuch enable_event:ftrace:print \
+		"snapshot if pid ==" "!enable_event:nosuch:nosuch" "!traceon if nosuch" "stacktrace:1 if (pid == 1" \
+		"traceoff:1:2"; do
+		step $ONE "$command"
+	done
+	step $ONE "!traceoff"
+	# the order of all of them, with histograms among them
+	step $ONE "hist:keys=pid"
+	step $ONE "traceoff:1 if pid == 123456"
+	step $ONE "hist:keys=common_comm if pid == 1"
+	step $ONE "snapshot if pid == 123456"
+	step $ONE "stacktrace:7 if pid == 123456 ||
+hist:keys"
+	step $ONE "stacktrace:7 if pid == 123456 ||
+pid == 123457"
+	step $ONE "enable_event:syscalls:sys_enter_getsid if pid == 77"
+	step $ONE "disable_event:syscalls:sys_exit_getsid:5 if pid == 78"
+	cat $TWO/enable $ONE/enable
+	step $ONE "!hist:keys=pid"
+	step $ONE "!traceon"
+	step $ONE "!hist:keys=common_comm if pid == 1"
+	step $ONE "hist:keys=pid"
+	# what they do
+	fire getpgid 77 78:10
+	cat $TWO/enable $ONE/trigger
+	: >$ONE/trigger
+	cat $ONE/trigger
+	step $ONE "hist:keys=pid"
+	step $ONE "traceoff:2"
+	fire getpgid 1:3
+	cat tracing_on $ONE/trigger
+	echo 1 >tracing_on
+	fire getpgid 1:3
+	echo 1 >tracing_on
+	fire getpgid 1:3
+	cat tracing_on
+	entries $ONE/hist
+	: >$ONE/trigger
+	for command in stacktrace disable_event:syscalls:sys_exit_getsid enable_event:syscalls:sys_enter_getsid snapshot \
+		traceoff; do
+		step $ONE "!$command"
+	done
+	# the marker's event has no other files that say anything
+	step $MARKER "traceoff:4"
+	echo "rhist was here" >trace_marker
+	cat tracing_on $MARKER/trigger
+	step $MARKER "!traceoff"
+	echo 1 >tracing_on
+	: >trace
+	: >error_log
+}
+
+was=$(cat "$KERNEL/tracing_on")
+(cd "$KERNEL" && scene) >"$work/kernel" 2>&1
+(cd "$TRACING" && scene) >"$work/rhist" 2>&1
+grep -c : "$work/kernel" >"$work/lines"
+ok "$([ "$(cat "$work/lines")" -gt 150 ]; echo $?)" "the kernel's own triggers play the scene"
+same "$work/rhist" "rhist plays it to the byte" <"$work/kernel"
+
+cd "$TRACING" || exit 1
+if [ "$TRACING" = "$KERNEL" ]; then
+	skip "triggers of the kernel's own file" "this is not rhist"
+else
+	echo 'hist:keys=pid' >>"$KERNEL/$ONE/trigger"
+	is "$(head -n 1 $ONE/trigger)" "# Available triggers:" "a histogram of the kernel's own is not listed"
+	echo 'traceoff:1 if pid == 5' >>"$KERNEL/$ONE/trigger"
+	is "$(cat $ONE/trigger)" "traceoff:count=1 if pid == 5" "but what is neither's is"
+	echo 'hist:keys=common_pid' >>$ONE/trigger
+	: >$ONE/trigger
+	is "$(cat "$KERNEL/$ONE/trigger")" "traceoff:count=1 if pid == 5
+hist:keys=pid:vals=hitcount:sort=hitcount:size=2048 [active]" "truncation does nothing to the kernel's own"
+	echo '!traceoff' >>$ONE/trigger
+	: >"$KERNEL/$ONE/trigger"
+fi
+is "$(tail -n 1 $ONE/trigger)" "# $commands" "nothing is left"
+echo "$was" >tracing_on
+finish
