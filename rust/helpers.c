@@ -9,10 +9,10 @@
 #include <linux/ring_buffer.h>
 #include <linux/sched.h>
 #include <linux/security.h>
+#include <linux/slab.h>
 #include <linux/smp.h>
 #include <linux/trace_events.h>
 #include <linux/tracepoint.h>
-#include <linux/slab.h>
 #include <linux/uaccess.h>
 #ifdef CONFIG_X86
 #include <asm/msr.h>
@@ -62,8 +62,8 @@ u64 rhist_tsc(void)
 }
 
 /*
- * The name of a system call as its events have it, or NULL; the number is the
- * kernel's own, not that of another ABI.
+ * The name of a system call, or NULL; the number is the kernel's own, not that
+ * of another ABI. The kernel need not be configured to have it.
  */
 const char *rhist_syscall_name(u64 number)
 {

@@ -24,7 +24,9 @@ use crate::hook::registry::Registry;
 use crate::hook::trigger::HistTrigger;
 use crate::trigger::ErrorLog;
 use crate::trigger::KernelTriggers;
+use core::str;
 use kernel::prelude::*;
+use kernel::str::CString;
 use kernel::sync::Arc;
 use kernel::sync::Mutex;
 
@@ -122,7 +124,18 @@ impl Names for KernelNames {
     }
 
     fn syscall(&self, number: u64) -> Option<&[u8]> {
-        text::syscall(number).map(CStr::to_bytes)
+        let name = text::syscall(number)?.to_bytes();
+        // Those that this kernel has have events.
+        let event = CString::try_from_fmt(fmt!(
+            "sys_enter_{}",
+            str::from_utf8(name.strip_prefix(b"sys_")?).ok()?
+        ));
+        Event::find(EventName {
+            system: c"syscalls",
+            event: &event.ok()?,
+        })
+        .ok()?;
+        Some(name)
     }
 }
 
