@@ -5,10 +5,13 @@
  *
  *	EVENT CONTEXT CPU FIRST COUNT KEYS
  *
- * COUNT times the EVENT (numbers, strings, arrays, stacks) is fired on that CPU, the i-th with the fields that
+ * COUNT times the EVENT (numbers, strings, arrays, stacks, nested) is fired on that CPU, the i-th with the fields that
  * values.h makes of FIRST + i % KEYS. The CONTEXT is task (then CPU has to be the one that the writer is bound
  * to), softirq, hardirq or nmi; the last three interrupt whatever runs on that CPU, a few events at a time,
  * and can be fired at one CPU together.
+ *
+ * The event nested is for tasks. While its record is made, a softirq fires it, while that makes its record, a
+ * hard interrupt, and then an NMI: four times in all.
  *
  * Reading gives four numbers: how many of those interruptions (and equal pieces of what tasks fire) began
  * while none, one, two or three others were at work on the same CPU.
@@ -23,6 +26,7 @@
 #include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/percpu.h>
+#include <linux/sched/clock.h>
 #include <linux/sched/signal.h>
 #include <linux/smp.h>
 #ifdef CONFIG_X86_LOCAL_APIC
@@ -33,8 +37,8 @@
 #define CREATE_TRACE_POINTS
 #include "rhist_events.h"
 
-/* Events fired by one interruption: several, so that the next one can interrupt them. */
-#define PIECE 16
+/* Events fired by one interruption: so many that there is time for the next one to interrupt them. */
+#define PIECE 128
 
 const char *const rhist_names[4] = { "zero", "one", "two", "three" };
 
@@ -65,6 +69,104 @@ static void stacks(u64 k)
 	trace_stacks(k);
 }
 
+static bool in_context(enum context context)
+{
+	switch (context) {
+	case TASK:
+		return in_task();
+	case SOFTIRQ:
+		return in_serving_softirq() && !in_hardirq() && !in_nmi();
+	case HARDIRQ:
+		return in_hardirq() && !in_nmi();
+	default:
+		return in_nmi();
+	}
+}
+
+/* An address in a function, for stacks. */
+unsigned long rhist_frame(u64 k)
+{
+	static void (*const functions[])(u64 k) = { numbers, strings, arrays, stacks };
+
+	return (unsigned long)functions[k % ARRAY_SIZE(functions)] + k % 5;
+}
+
+/* One event, in each context while the one before it makes its record. On one CPU, with preemption off. */
+struct nest {
+	u64 k;
+	bool armed[CONTEXTS];		/* the first probe that makes a record lets itself be interrupted */
+	bool done[CONTEXTS];
+	bool nmi;			/* one has been sent */
+	bool failed;
+	struct tasklet_struct tasklet;
+	struct irq_work irq_work;
+};
+
+static DEFINE_PER_CPU(struct nest, nests);
+
+static void fire_nested(enum context context)
+{
+	struct nest *nest = this_cpu_ptr(&nests);
+
+	nest->armed[context] = true;
+	if (!in_context(context))
+		nest->failed = true;
+	trace_nested(nest->k, context);
+	smp_store_release(&nest->done[context], true);
+}
+
+static void nested(u64 k)
+{
+	this_cpu_write(nests.k, k);
+	fire_nested(TASK);
+}
+
+static void nested_in_softirq(struct tasklet_struct *tasklet)
+{
+	fire_nested(SOFTIRQ);
+}
+
+static void nested_in_hardirq(struct irq_work *work)
+{
+	fire_nested(HARDIRQ);
+}
+
+static int send_nmi(int cpu);
+
+/* Called while a record of the event nested is made. */
+void rhist_nest(unsigned int context)
+{
+	struct nest *nest = this_cpu_ptr(&nests);
+	enum context next = context + 1;
+	u64 end = local_clock() + NSEC_PER_SEC;
+
+	if (!nest->armed[context])
+		return;
+	nest->armed[context] = false;
+	if (next == CONTEXTS)
+		return;
+	smp_store_release(&nest->done[next], false);
+	switch (next) {
+	case SOFTIRQ:
+		local_bh_disable();
+		tasklet_schedule(&nest->tasklet);
+		local_bh_enable();
+		break;
+	case HARDIRQ:
+		irq_work_queue(&nest->irq_work);
+		break;
+	default:
+		smp_store_release(&nest->nmi, true);
+		if (send_nmi(smp_processor_id()))
+			nest->failed = true;
+	}
+	while (!nest->failed && !smp_load_acquire(&nest->done[next])) {
+		cpu_relax();
+		if (local_clock() > end)
+			nest->failed = true;
+	}
+}
+
 static const struct event {
 	const char *name;
 	void (*fire)(u64 k);
@@ -73,6 +175,7 @@ static const struct event {
 	{ "strings", strings },
 	{ "arrays", arrays },
 	{ "stacks", stacks },
+	{ "nested", nested },
 };
 
 /* What is fired in one context on one CPU. */
@@ -91,20 +194,6 @@ static DEFINE_PER_CPU(struct post[CONTEXTS], posts);
 static DEFINE_PER_CPU(unsigned int, depth);
 static atomic_long_t begun[CONTEXTS];
 
-static bool in_context(enum context context)
-{
-	switch (context) {
-	case TASK:
-		return in_task();
-	case SOFTIRQ:
-		return in_serving_softirq() && !in_hardirq() && !in_nmi();
-	case HARDIRQ:
-		return in_hardirq() && !in_nmi();
-	default:
-		return in_nmi();
-	}
-}
-
 /* Fires the next piece of an order. On its CPU, with preemption off. */
 static void fire_piece(struct post *post)
 {
@@ -118,6 +207,8 @@ static void fire_piece(struct post *post)
 	} else {
 		post->misplaced = true;
 	}
+	if (post->event->fire == nested && this_cpu_xchg(nests.failed, false))
+		post->misplaced = true;
 	this_cpu_dec(depth);
 	smp_store_release(&post->pending, false);
 }
@@ -148,11 +239,19 @@ static void interrupt(void *info)
 static int fire_in_nmi(unsigned int type, struct pt_regs *regs)
 {
 	struct post *post = this_cpu_ptr(&posts[NMI]);
+	struct nest *nest = this_cpu_ptr(&nests);
+	int handled = NMI_DONE;
 
-	if (!smp_load_acquire(&post->pending))
-		return NMI_DONE;
-	fire_piece(post);
-	return NMI_HANDLED;
+	if (smp_load_acquire(&nest->nmi)) {
+		nest->nmi = false;
+		fire_nested(NMI);
+		handled++;
+	}
+	if (smp_load_acquire(&post->pending)) {
+		fire_piece(post);
+		handled++;
+	}
+	return handled;
 }
 
 static int send_nmi(int cpu)
@@ -269,7 +368,8 @@ static ssize_t rhist_events_write(struct file *file, const char __user *from, si
 		if (!strcmp(event_name, events[i].name))
 			event = &events[i];
 	context = match_string(contexts, CONTEXTS, context_name);
-	if (!event || context < 0 || !keys || cpu >= nr_cpu_ids || !cpu_possible(cpu))
+	if (!event || context < 0 || !keys || cpu >= nr_cpu_ids || !cpu_possible(cpu) ||
+	    (event->fire == nested && context != TASK))
 		return -EINVAL;
 	error = fire(context, event, cpu, first, count, keys);
 	return error ?: len;
@@ -301,7 +401,11 @@ static int __init rhist_events_init(void)
 {
 	int cpu, error;
 
-	for_each_possible_cpu(cpu)
+	for_each_possible_cpu(cpu) {
+		struct nest *nest = per_cpu_ptr(&nests, cpu);
+
+		tasklet_setup(&nest->tasklet, nested_in_softirq);
+		init_irq_work(&nest->irq_work, nested_in_hardirq);
 		for (enum context context = 0; context < CONTEXTS; context++) {
 			struct post *post = per_cpu_ptr(&posts[context], cpu);
 
@@ -310,6 +414,7 @@ static int __init rhist_events_init(void)
 			tasklet_setup(&post->tasklet, fire_in_softirq);
 			init_irq_work(&post->irq_work, fire_in_hardirq);
 		}
+	}
 	error = prepare_nmi();
 	if (error)
 		return error;
@@ -326,13 +431,18 @@ static void __exit rhist_events_exit(void)
 	misc_deregister(&rhist_events_device);
 	unprepare_nmi();
 	/* What a write has given up waiting for. */
-	for_each_possible_cpu(cpu)
+	for_each_possible_cpu(cpu) {
+		struct nest *nest = per_cpu_ptr(&nests, cpu);
+
+		irq_work_sync(&nest->irq_work);
+		tasklet_kill(&nest->tasklet);
 		for (enum context context = 0; context < CONTEXTS; context++) {
 			struct post *post = per_cpu_ptr(&posts[context], cpu);
 
 			irq_work_sync(&post->irq_work);
 			tasklet_kill(&post->tasklet);
 		}
+	}
 }
 
 module_init(rhist_events_init);

@@ -26,6 +26,8 @@ struct rhist_wide {
 };
 
 extern const char *const rhist_names[4];
+unsigned long rhist_frame(u64 k);
+void rhist_nest(unsigned int context);
 
 /* The bits of number k that a field of this type has room for. */
 #define rhist_bits(type, k) ((type)(rhist_number(k) >> (64 - 8 * sizeof(type))))
@@ -195,10 +197,31 @@ TRACE_EVENT(stacks,
 		__entry->stack = __entry->__data_loc_frames;
 		frames[0] = rhist_depth(k);
 		for (i = 0; i < rhist_depth(k); i++)
-			frames[1 + i] = (unsigned long)&rhist_names + i;
+			frames[1 + i] = rhist_frame(k + i);
 	),
 
 	TP_printk("%llu %zu", __entry->k, rhist_depth(__entry->k))
+);
+
+/* One that is interrupted while its record is made. */
+TRACE_EVENT(nested,
+
+	TP_PROTO(u64 k, unsigned int context),
+
+	TP_ARGS(k, context),
+
+	TP_STRUCT__entry(
+		__field(u64, k)
+		__field(u8, context)
+	),
+
+	TP_fast_assign(
+		__entry->k = k;
+		rhist_nest(context);
+		__entry->context = context;
+	),
+
+	TP_printk("%llu %u", __entry->k, __entry->context)
 );
 
 #endif

@@ -1,0 +1,664 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Events whose fields are known to the bit, fired in known numbers from tasks, softirqs, hard interrupts and
+ * NMIs: the histogram is the table that is computed here, and it is C's.
+ */
+#define _GNU_SOURCE
+#include <pthread.h>
+
+#include "../../events/values.h"
+#include "tracing.h"
+
+#define SYSTEM "rhist_events"
+#define KEYS 96		/* different fields of the events fired: fewer than the smallest map has entries */
+
+static const char *const contexts[] = { "task", "softirq", "hardirq", "nmi" };
+
+static int cpus;
+
+/* Fires; 0 or a negative errno. */
+static int fire(const char *event, const char *context, int cpu, unsigned long first, unsigned long count,
+		unsigned long keys)
+{
+	if (!strcmp(context, "task"))
+		pin(cpu);
+	return append("/dev/" SYSTEM, pathf("%s %s %d %lu %lu %lu", event, context, cpu, first, count, keys));
+}
+
+static const char *file(const char *dir, const char *event, const char *name)
+{
+	return pathf("%s/events/" SYSTEM "/%s/%s", dir, event, name);
+}
+
+/* --- what the fields hold */
+
+#define NUMBER(name, type) \
+	static uint64_t name(uint64_t k) { return (type)(rhist_number(k) >> (64 - 8 * sizeof(type))); }
+NUMBER(u8, uint8_t)
+NUMBER(s8, int8_t)
+NUMBER(u16, uint16_t)
+NUMBER(s16, int16_t)
+NUMBER(u32, uint32_t)
+NUMBER(s32, int32_t)
+NUMBER(u64, uint64_t)
+NUMBER(s64, int64_t)
+static uint64_t flag(uint64_t k) { return k % 2; }
+static uint64_t letter(uint64_t k) { return 'a' + k % 26; }
+static uint64_t colour(uint64_t k) { return k % 3; }
+/* Arrays and structures with the size of a number are one. */
+static uint64_t four(uint64_t k) { return (int8_t)k * 0x01010101; }
+static uint64_t eight(uint64_t k) { return (uint8_t)k * 0x0101010101010101; }
+static uint64_t pair(uint64_t k) { return (uint32_t)k | (uint64_t)~(uint32_t)k << 32; }
+
+#define KEY 256		/* bytes of a string as a key, the NUL included */
+
+static void cut_to(uint64_t k, char key[KEY], size_t most)
+{
+	char text[RHIST_TEXT + 1];
+	size_t length = rhist_text(k, text);
+
+	memcpy(key, text, length < most ? length : most);
+}
+
+static void fixed(uint64_t k, char key[KEY]) { cut_to(k, key, 15); }
+/* A key has its NUL, even where that takes the place of a character. */
+static void full(uint64_t k, char key[KEY]) { cut_to(k, key, 7); }
+static void bytes(uint64_t k, char key[KEY]) { cut_to(k, key, 12); }
+static void counted(uint64_t k, char key[KEY]) { cut_to(k, key, 8); }
+static void dynamic(uint64_t k, char key[KEY]) { cut_to(k, key, 255); }
+/* What follows the NUL is part of the key. */
+static void dirty(uint64_t k, char key[KEY])
+{
+	char text[RHIST_TEXT + 1];
+	size_t length = rhist_text(k, text);
+
+	memset(key, (int)k, 15);
+	cut_to(k, key, 3);
+	key[length < 3 ? length : 3] = 0;
+}
+
+static const struct field {
+	const char *event, *name;
+	int width;				/* bytes of a number; negative if it is signed */
+	uint64_t (*number)(uint64_t k);		/* what the field holds: this, */
+	void (*text)(uint64_t k, char key[KEY]);	/* or this, or only C knows */
+} fields[] = {
+	{ "numbers", "u8", 1, u8, NULL },
+	{ "numbers", "s8", -1, s8, NULL },
+	{ "numbers", "u16", 2, u16, NULL },
+	{ "numbers", "s16", -2, s16, NULL },
+	{ "numbers", "u32", 4, u32, NULL },
+	{ "numbers", "s32", -4, s32, NULL },
+	{ "numbers", "u64", 8, u64, NULL },
+	{ "numbers", "s64", -8, s64, NULL },
+	{ "numbers", "flag", 1, flag, NULL },
+	{ "numbers", "letter", 1, letter, NULL },
+	{ "numbers", "colour", 4, colour, NULL },
+	{ "numbers", "pointer", 8, u64, NULL },
+	{ "numbers", "name", 8, NULL, NULL },
+	{ "strings", "fixed", 0, NULL, fixed },
+	{ "strings", "full", 0, NULL, full },
+	{ "strings", "dirty", 0, NULL, dirty },
+	{ "strings", "bytes", 0, NULL, bytes },
+	{ "strings", "dynamic", 0, NULL, dynamic },
+	{ "strings", "counted", 0, NULL, counted },
+	{ "strings", "raw", 0, NULL, dynamic },
+	{ "strings", "relative", 0, NULL, dynamic },
+	{ "arrays", "four", -4, four, NULL },
+	{ "arrays", "eight", 8, eight, NULL },
+	{ "arrays", "pair", 8, pair, NULL },
+	{ "arrays", "list", 4, NULL, NULL },
+	{ "arrays", "bits", 4, NULL, NULL },
+	{ "arrays", "cpus", 4, NULL, NULL },
+	{ "arrays", "others", 4, NULL, NULL },
+};
+
+/* --- the expected table */
+
+struct entry {
+	char key[KEY];
+	uint64_t number, hits, sum;
+	bool found;
+};
+
+struct table {
+	const struct field *key, *value;	/* it is sorted by the value if there is one */
+	bool descending;
+	struct entry entries[KEYS];
+	unsigned int used;
+	uint64_t hits;
+};
+
+static void count(struct table *table, uint64_t k)
+{
+	struct entry new = { .hits = 0 }, *e;
+
+	if (table->key->number)
+		new.number = table->key->number(k);
+	else
+		table->key->text(k, new.key);
+	for (e = table->entries; e < table->entries + table->used; e++)
+		if (e->number == new.number && !memcmp(e->key, new.key, KEY))
+			break;
+	if (e == table->entries + table->used) {
+		*e = new;
+		table->used++;
+	}
+	e->hits++;
+	table->hits++;
+	if (table->value)
+		e->sum += table->value->number(k);
+}
+
+/* Whether a may stand before b. */
+static bool ordered(const struct table *table, const struct entry *a, const struct entry *b)
+{
+	if (table->descending) {
+		const struct entry *swap = a;
+
+		a = b;
+		b = swap;
+	}
+	if (table->value)
+		return a->sum <= b->sum;
+	if (!table->key->number)
+		return strcmp(a->key, b->key) <= 0;
+	return table->key->width < 0 ? (int64_t)a->number <= (int64_t)b->number : a->number <= b->number;
+}
+
+/* Whether the line is that of the entry. */
+static bool is_line(const struct table *table, const struct entry *e, const char *line, size_t len)
+{
+	char key[KEY + 100], value[100] = "", expected[KEY + 300];
+
+	if (table->key->number)
+		snprintf(key, sizeof(key), "%10llu", (unsigned long long)e->number);
+	else
+		snprintf(key, sizeof(key), "%-50s", e->key);
+	if (table->value)
+		snprintf(value, sizeof(value), "  %s: %10llu", table->value->name, (unsigned long long)e->sum);
+	snprintf(expected, sizeof(expected), "{ %s: %s } hitcount: %10llu%s", table->key->name, key,
+		 (unsigned long long)e->hits, value);
+	return strlen(expected) == len && !memcmp(line, expected, len);
+}
+
+/* Whether a histogram's text has the lines of the table, each once, in a right order, and its totals. */
+static bool is_table(struct table *table, const char *text)
+{
+	const struct entry *last = NULL;
+	unsigned int lines = 0;
+	struct totals t;
+
+	for (unsigned int i = 0; i < table->used; i++)
+		table->entries[i].found = false;
+	for (const char *line = text; *line && strncmp(line, "Totals:", 7); line += strcspn(line, "\n") + 1) {
+		size_t len = strcspn(line, "\n");
+		struct entry *e = table->entries;
+
+		if (!line[len])
+			return false;
+		if (strncmp(line, "{ ", 2))
+			continue;
+		/* of entries that look the same each is found once */
+		while (e < table->entries + table->used && (e->found || !is_line(table, e, line, len)))
+			e++;
+		if (e == table->entries + table->used || (last && !ordered(table, last, e))) {
+			note("%s: %.*s", last ? "not expected here" : "not expected", (int)len, line);
+			return false;
+		}
+		e->found = true;
+		last = e;
+		lines++;
+	}
+	if (!parse_totals(text, &t) || t.hits != table->hits || t.entries != table->used || t.dropped) {
+		note("expected %llu hits, %u entries, no drops", (unsigned long long)table->hits, table->used);
+		return false;
+	}
+	return lines == table->used;
+}
+
+/* --- the same triggers on C's event and on ours */
+
+enum answer { ACCEPTED, REFUSED, LATER, WRONG };
+
+/* Writes a trigger to both. WRONG: they do not answer the same. */
+static enum answer attach(const char *event, const char *trigger)
+{
+	struct log_entry c, ours;
+	enum answer answer;
+	int c_error, error;
+
+	truncate_file(pathf("%s/error_log", kernel_dir()));
+	c_error = append(file(kernel_dir(), event, "trigger"), trigger);
+	read_log(kernel_dir(), &c);
+	if (testing_c())
+		return c_error ? REFUSED : ACCEPTED;
+	truncate_file(pathf("%s/error_log", tracing_dir()));
+	error = append(file(tracing_dir(), event, "trigger"), trigger);
+	read_log(tracing_dir(), &ours);
+	if (error == -EINVAL && !strncmp(ours.text, "Not supported by rhist yet", 26)) {
+		answer = LATER;
+	} else if (error == c_error && c.count == ours.count && c.caret == ours.caret &&
+		   !strcmp(c.location, ours.location) && !strcmp(c.text, ours.text) &&
+		   !strcmp(c.command ?: "", ours.command ?: "")) {
+		answer = error ? REFUSED : ACCEPTED;
+	} else {
+		note("%s on %s", trigger, event);
+		note("C:    %s, %s at %d: %s", errno_name(c_error), c.text, c.caret, c.command ?: "");
+		note("ours: %s, %s at %d: %s", errno_name(error), ours.text, ours.caret, ours.command ?: "");
+		answer = WRONG;
+	}
+	free_log(&c);
+	free_log(&ours);
+	return answer;
+}
+
+static void detach(const char *event)
+{
+	truncate_file(file(kernel_dir(), event, "trigger"));
+	if (!testing_c())
+		truncate_file(file(tracing_dir(), event, "trigger"));
+}
+
+/* The texts of both, C's without what is known to differ. False, with remarks, if they are not the same. */
+static bool same_as_c(const char *event, const char *name)
+{
+	char *c = slurp(file(kernel_dir(), event, name)), *ours = slurp(file(tracing_dir(), event, name));
+	bool same;
+
+	if (c && !testing_c())
+		without_differences(c);
+	same = c && ours && *c && !strcmp(c, ours);
+	if (!same)
+		note_difference(c ?: "(unreadable)", ours ?: "(unreadable)");
+	free(c);
+	free(ours);
+	return same;
+}
+
+#define TABLES 4
+
+/*
+ * Attaches a trigger for each table to both, fires in all contexts, and looks at both after each. For an event
+ * with tables that cannot be computed here C is the measure alone.
+ */
+static void check(const char *event, const char *what, char triggers[TABLES][200], struct table *tables)
+{
+	unsigned int attached = 0;
+
+	for (; attached < TABLES && *triggers[attached]; attached++) {
+		enum answer answer = attach(event, triggers[attached]);
+
+		if (answer == ACCEPTED)
+			continue;
+		if (answer == LATER)
+			skip("not supported yet", "%s", triggers[attached]);
+		else
+			ok(false, "%s is %s", triggers[attached], answer == REFUSED ? "refused" : "answered as in C");
+		detach(event);
+		return;
+	}
+	for (unsigned int context = 0; context < 4; context++) {
+		unsigned int first = context * 5;
+		char *text, *at;
+		int error;
+
+		/* every CPU gets its turn, and every context other numbers */
+		error = fire(event, contexts[context], context % cpus, first, 2 * (KEYS - 20), KEYS - 20);
+		if (error) {
+			ok(false, "%s from %s: %s", what, contexts[context], errno_name(error));
+			continue;
+		}
+		ok(same_as_c(event, "hist"), "%s from %s: C's text", what, contexts[context]);
+		if (!tables)
+			continue;
+		/* the histogram attached first is the last, if not the first */
+		text = slurp(file(tracing_dir(), event, "hist"));
+		for (unsigned int i = 0; i < attached; i++) {
+			for (unsigned int n = 0; n < 2 * (KEYS - 20); n++)
+				count(&tables[i], first + n % (KEYS - 20));
+			at = text ? strstr(text, pathf("# trigger info: %s", triggers[i])) : NULL;
+			ok(at && is_table(&tables[i], at), "%s from %s: the table of %s", what, contexts[context],
+			   triggers[i]);
+		}
+		free(text);
+	}
+	detach(event);
+}
+
+/* Each field as a key, as a value and to sort by, up and down. */
+static void check_field(const struct field *field)
+{
+	static const struct field by_letter = { "numbers", "letter", 1, letter, NULL };
+	static struct table tables[TABLES];
+	char triggers[TABLES][200] = { "" };
+
+	memset(tables, 0, sizeof(tables));
+	/* as their lines begin */
+	for (unsigned int i = 0; i < TABLES; i++) {
+		const char *down = i % 2 ? ".descending" : "";
+
+		tables[i].descending = i % 2;
+		if (i < 2) {
+			tables[i].key = field;
+			snprintf(triggers[i], sizeof(triggers[i]), "hist:keys=%s:vals=hitcount:sort=%s%s:size=128",
+				 field->name, field->name, down);
+		} else if (!strcmp(field->event, "numbers") && strcmp(field->name, "letter")) {
+			tables[i].key = &by_letter;
+			tables[i].value = field;
+			snprintf(triggers[i], sizeof(triggers[i]), "hist:keys=letter:vals=hitcount,%s:sort=%s%s:size=128",
+				 field->name, field->name, down);
+		}
+	}
+	check(field->event, field->name, triggers, field->number || field->text ? tables : NULL);
+}
+
+/* What C alone can tell. */
+static const struct { const char *event, *trigger; } others[] = {
+	{ "numbers", "hist:keys=s8,u16,letter:sort=s8,letter.descending" },
+	{ "numbers", "hist:keys=pointer.hex,flag:vals=s64,s32" },
+	{ "numbers", "hist:keys=name.sym-offset" },
+	{ "numbers", "hist:keys=u32.log2:vals=u64.hex" },
+	{ "numbers", "hist:keys=s16.buckets=100:vals=colour.percent" },
+	{ "numbers", "hist:keys=s16+u8:vals=s64-u64,u32*letter" },
+	{ "numbers", "hist:keys=letter if name ~ \"t*\"" },
+	{ "numbers", "hist:keys=letter if s8 < 0 && u64 > 0x8000000000000000 || !(s16 >= -5)" },
+	{ "numbers", "hist:keys=colour if pointer & 0xff00 && flag == 1" },
+	{ "numbers", "hist:keys=s32 if s64 <= -1 || colour == 2" },
+	{ "strings", "hist:keys=fixed,relative" },
+	{ "strings", "hist:keys=full,counted:sort=counted.descending,full" },
+	{ "strings", "hist:keys=dynamic if relative ~ \"1*\" || counted == \"22222222\"" },
+	{ "strings", "hist:keys=raw if bytes != \"777777777777\" && dynamic ~ \"*7\"" },
+	{ "strings", "hist:keys=fixed if full ~ \"4*\"" },
+	{ "arrays", "hist:keys=four,eight:vals=pair" },
+	{ "arrays", "hist:keys=four if cpus & CPUS{0}" },
+	{ "arrays", "hist:keys=eight if cpus == CPUS{1} || four > 30" },
+	{ "stacks", "hist:keys=k" },
+	{ "stacks", "hist:keys=stack.stacktrace" },
+	{ "stacks", "hist:keys=stack.stacktrace,k:sort=k" },
+};
+
+/* What is no key, no value or nothing to compute with. */
+static const struct { const char *event, *field; } unfit[] = {
+	{ "arrays", "args" }, { "arrays", "words" }, { "arrays", "three" }, { "arrays", "wide" },
+	{ "stacks", "args" }, { "strings", "k" },
+};
+
+static void refusals(void)
+{
+	static const char *const forms[] = {
+		"hist:keys=%s", "hist:keys=%s.hex", "hist:keys=%s.log2", "hist:keys=common_pid,%s", "hist:keys=-%s",
+		"hist:keys=common_pid:vals=%s", "hist:keys=common_pid:vals=hitcount,%s", "hist:keys=common_pid:vals=%s+1",
+		"hist:keys=common_pid:sort=%s", "hist:keys=common_pid if %s == 1", "hist:keys=common_pid if %s ~ \"x\"",
+		"hist:keys=common_pid if %s & CPUS{0}",
+	};
+
+	for (unsigned int i = 0; i < sizeof(unfit) / sizeof(*unfit); i++)
+		for (unsigned int f = 0; f < sizeof(forms) / sizeof(*forms); f++) {
+			char *trigger;
+			enum answer answer;
+
+			if (asprintf(&trigger, forms[f], unfit[i].field) < 0)
+				abort();
+			answer = attach(unfit[i].event, trigger);
+			if (answer == LATER)
+				skip("not supported yet", "%s on %s", trigger, unfit[i].event);
+			else
+				ok(answer != WRONG, "%s on %s is %s", trigger, unfit[i].event,
+				   answer == REFUSED ? "refused" : "taken as in C");
+			detach(unfit[i].event);
+			free(trigger);
+		}
+}
+
+/* --- all at once */
+
+/* Each record is made while the one of a lower context is: their hits nest, on every CPU. */
+static void nest(void)
+{
+	unsigned long each = long_run() ? 5000 : 500;
+	char *text, expected[1000], *at;
+	int error = 0;
+
+	ok(!append(file(tracing_dir(), "nested", "trigger"), "hist:keys=context:vals=k:sort=context:size=128"),
+	   "a trigger on the event that is interrupted");
+	for (int cpu = 0; cpu < cpus && !error; cpu++)
+		error = fire("nested", "task", cpu, 1, each, 10);
+	ok(!error, "%lu events in each context, one in the other: %s", each * cpus, errno_name(error));
+	at = expected;
+	for (unsigned int context = 0; context < 4; context++)
+		at += sprintf(at, "{ context: %10u } hitcount: %10lu  k: %10lu\n", context, each * cpus,
+			      each / 10 * 55 * cpus);
+	sprintf(at, "\nTotals:\n    Hits: %lu\n    Entries: 4\n    Dropped: 0\n", 4 * each * cpus);
+	text = slurp(file(tracing_dir(), "nested", "hist"));
+	at = text ? strchr(text, '{') : NULL;
+	if (!ok(at && !strcmp(at, expected), "the hits of all of them"))
+		note("%s", text ?: "unreadable");
+	free(text);
+	truncate_file(file(tracing_dir(), "nested", "trigger"));
+}
+
+struct volley {
+	const char *context;
+	int cpu;
+	unsigned long first, count, keys;
+	int error;
+};
+
+static pthread_barrier_t start;
+
+static void *fire_volley(void *arg)
+{
+	struct volley *v = arg;
+
+	/* not from the CPU that is to be interrupted */
+	pin(strcmp(v->context, "task") ? (v->cpu + 1) % cpus : v->cpu);
+	pthread_barrier_wait(&start);
+	v->error = fire("numbers", v->context, v->cpu, v->first, v->count, v->keys);
+	return NULL;
+}
+
+static volatile bool stop_reading;
+static unsigned long reads, bad_reads;
+
+static void *read_on(void *most)
+{
+	struct totals t;
+
+	while (!stop_reading) {
+		if (!read_totals(file(tracing_dir(), "numbers", "hist"), &t) || t.lines != t.entries ||
+		    t.sum > *(unsigned long *)most)
+			bad_reads++;
+		reads++;
+		sched_yield();
+	}
+	return NULL;
+}
+
+static unsigned long interruptions;
+
+/* How many times firing began with others at work on the same CPU. */
+static bool nested(unsigned long begun[4])
+{
+	char *text = slurp("/dev/" SYSTEM);
+	bool read = text && sscanf(text, "%lu %lu %lu %lu", &begun[0], &begun[1], &begun[2], &begun[3]) == 4;
+
+	free(text);
+	return read;
+}
+
+/*
+ * At every CPU, from every context, count events with as many different keys. shared: the same ones for all.
+ */
+static void storm(const char *name, unsigned long keys, bool shared, unsigned long per_volley)
+{
+	unsigned int volleys = 4 * cpus;
+	unsigned long begun[4] = { 0 }, before[4] = { 0 }, fired = per_volley * volleys;
+	unsigned long distinct = shared ? keys : keys * volleys;
+	pthread_t thread[volleys], reader;
+	struct volley volley[volleys];
+	struct totals t;
+	bool sound = true;
+
+	if (append(file(tracing_dir(), "numbers", "trigger"), "hist:keys=u64:size=128")) {
+		ok(false, "%s: a trigger", name);
+		return;
+	}
+	sound = nested(before);
+	pthread_barrier_init(&start, NULL, volleys);
+	for (unsigned int i = 0; i < volleys; i++) {
+		volley[i] = (struct volley){ contexts[i % 4], i / 4, shared ? 1000 : 1000 * (i + 1), per_volley, keys, 0 };
+		pthread_create(&thread[i], NULL, fire_volley, &volley[i]);
+	}
+	stop_reading = false;
+	reads = bad_reads = 0;
+	pthread_create(&reader, NULL, read_on, &fired);
+	for (unsigned int i = 0; i < volleys; i++) {
+		pthread_join(thread[i], NULL);
+		if (volley[i].error) {
+			note("%s at CPU %d: %s", volley[i].context, volley[i].cpu, errno_name(volley[i].error));
+			sound = false;
+		}
+	}
+	stop_reading = true;
+	pthread_join(reader, NULL);
+	ok(sound && nested(begun), "%s: %lu events at %d CPUs from all contexts", name, fired, cpus);
+	ok(reads && !bad_reads, "%s: %lu of %lu reads meanwhile were sound", name, reads - bad_reads, reads);
+	for (unsigned int i = 0; i < 4; i++)
+		begun[i] -= before[i];
+	note("%s: began upon none %lu, one %lu, two %lu, three %lu", name, begun[0], begun[1], begun[2], begun[3]);
+	interruptions += begun[1] + begun[2] + begun[3];
+	if (!read_totals(file(tracing_dir(), "numbers", "hist"), &t)) {
+		ok(false, "%s: the histogram can be read", name);
+	} else {
+		ok(t.hits == t.sum && t.hits + t.dropped == fired, "%s: %llu hits and %llu drops are %lu events", name,
+		   t.hits, t.dropped, fired);
+		ok(t.entries == (distinct < 128 ? distinct : 128) && t.lines == t.entries, "%s: %llu entries", name,
+		   t.entries);
+		if (distinct <= 128)
+			ok(!t.dropped, "%s: none dropped while there is room", name);
+		else
+			ok(t.dropped, "%s: the map is full", name);
+	}
+	if (distinct <= 128 && per_volley % keys == 0) {
+		unsigned long each = fired / distinct, wrong = 0;
+		char *text = slurp(file(tracing_dir(), "numbers", "hist"));
+
+		for (char *p = text; p && (p = strstr(p, " hitcount: ")); ) {
+			p += strlen(" hitcount: ");
+			wrong += strtoul(p, NULL, 10) != each;
+		}
+		ok(text && !wrong, "%s: each key %lu times", name, each);
+		free(text);
+	}
+	truncate_file(file(tracing_dir(), "numbers", "trigger"));
+}
+
+/* --- coming and going */
+
+static int load(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC), error = 0;
+
+	if (fd < 0 || syscall(SYS_finit_module, fd, "", 0))
+		error = -errno;
+	if (fd >= 0)
+		close(fd);
+	return error;
+}
+
+/* Waits for those who are just leaving. */
+static int unload(bool patient)
+{
+	for (int i = 0; i < 50; i++) {
+		if (!syscall(SYS_delete_module, SYSTEM, O_NONBLOCK))
+			return 0;
+		if (!patient || errno != EAGAIN)
+			break;
+		sleep_ms(100);
+	}
+	return -errno;
+}
+
+static bool there(const char *dir)
+{
+	return !access(pathf("%s/events/" SYSTEM, dir), F_OK);
+}
+
+/* A trigger keeps the module of its event; without one the module goes, whatever files are open. */
+static void life(const char *path)
+{
+	char trigger[PATH_MAX];
+	int open_trigger, open_hist;
+	char byte;
+
+	snprintf(trigger, sizeof(trigger), "%s", file(tracing_dir(), "numbers", "trigger"));
+	ok(!append(trigger, "hist:keys=s8:size=128"), "a trigger on an event of a module");
+	ok(unload(false) == -EAGAIN && there(tracing_dir()), "the module is in use");
+	ok(!append(trigger, "hist:keys=u8:size=128") && !append(trigger, "!hist:keys=s8") && unload(false) == -EAGAIN,
+	   "as long as there is one");
+	ok(!append(trigger, "!hist:keys=u8") && !unload(true), "it can be unloaded without");
+	ok(!there(tracing_dir()) && !there(kernel_dir()), "its events leave the tree");
+	ok(append(trigger, "hist:keys=s8") == -ENOENT, "there is nothing to write to");
+	ok(!load(path) && there(tracing_dir()), "they come back with it");
+	ok(!append(trigger, "hist:keys=s8:size=128") && !fire("numbers", "nmi", 0, 0, 10, 1), "and count again");
+	truncate_file(trigger);
+
+	open_trigger = open(trigger, O_RDWR | O_APPEND | O_CLOEXEC);
+	open_hist = open(file(tracing_dir(), "numbers", "hist"), O_RDONLY | O_CLOEXEC);
+	ok(open_trigger >= 0 && open_hist >= 0 && !unload(true), "it goes while files of its events are open");
+	ok(read(open_hist, &byte, 1) <= 0 && write(open_trigger, "hist:keys=s8", 12) < 0,
+	   "what was open is good for nothing");
+	ok(!load(path) && !append(trigger, "hist:keys=s8:size=128") && !append(trigger, "!hist:keys=s8"),
+	   "it comes back while they still are");
+	close(open_trigger);
+	close(open_hist);
+	for (int i = 0; i < (long_run() ? 200 : 5); i++)
+		if (append(trigger, "hist:keys=u64:size=128") || fire("numbers", "nmi", i % cpus, 0, 100, 10) ||
+		    append(trigger, "!hist:keys=u64") || unload(true) || there(tracing_dir()) || load(path)) {
+			ok(false, "round %d of loading, counting and unloading", i);
+			break;
+		}
+}
+
+int main(void)
+{
+	const char *path = getenv("RHIST_EVENTS");
+	unsigned long n = long_run() ? 40000 : 4000;
+	int error;
+
+	cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	unload(true);
+	if (!path || access(path, R_OK)) {
+		skip("no module: make events", "events with fields of every kind");
+		finish();
+	}
+	error = load(path);
+	if (error)
+		die("%s: %s", path, errno_name(error));
+	for (unsigned int i = 0; i < sizeof(fields) / sizeof(*fields); i++)
+		check_field(&fields[i]);
+	for (unsigned int i = 0; i < sizeof(others) / sizeof(*others); i++) {
+		char triggers[TABLES][200] = { "" };
+
+		snprintf(triggers[0], sizeof(triggers[0]), "%s", sized(others[i].trigger));
+		check(others[i].event, others[i].trigger, triggers, NULL);
+	}
+	refusals();
+	nest();
+	storm("a few keys for all", 4, true, n);
+	storm("100 keys for all", 100, true, n);
+	storm("keys of their own", 128 / (4 * cpus) ?: 1, false, n);
+	storm("more keys than size", 1000, true, n);
+	storm("a full map", 500, false, n);
+	if (cpus > 1)
+		ok(interruptions, "%lu pieces of storms interrupted others", interruptions);
+	else
+		skip("one CPU", "pieces of storms interrupt others");
+	if (testing_c())
+		skip("C lets the module go, and warns", "a trigger keeps the module of its event");
+	else
+		life(path);
+	unload(true);
+	finish();
+}
