@@ -7,6 +7,7 @@
 #include <linux/kallsyms.h>
 #include <linux/mount.h>
 #include <linux/namei.h>
+#include <linux/poll.h>
 #include <linux/random.h>
 #include <linux/rcupdate.h>
 #include <linux/ring_buffer.h>
@@ -25,4 +26,8 @@
 static const int RHIST_RING_BUFFER_ALL_CPUS = RING_BUFFER_ALL_CPUS;
 static const unsigned int RHIST_FMODE_WRITE = (__force unsigned int)FMODE_WRITE;
 static const unsigned int RHIST_FMODE_READ = (__force unsigned int)FMODE_READ;
+static const unsigned int RHIST_EPOLLIN = (__force unsigned int)EPOLLIN;
+static const unsigned int RHIST_EPOLLRDNORM = (__force unsigned int)EPOLLRDNORM;
+static const unsigned int RHIST_EPOLLPRI = (__force unsigned int)EPOLLPRI;
+static const unsigned int RHIST_EPOLLERR = (__force unsigned int)EPOLLERR;
 static const size_t RHIST_SYMBOL_LEN = KSYM_SYMBOL_LEN;

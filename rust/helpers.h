@@ -7,7 +7,9 @@
 #ifndef RHIST_HELPERS_H
 #define RHIST_HELPERS_H
 
+#include <linux/irq_work.h>
 #include <linux/types.h>
+#include <linux/wait.h>
 
 struct dentry;
 struct file;
@@ -16,6 +18,7 @@ struct inode;
 struct inode_operations;
 struct list_head;
 struct mnt_idmap;
+struct poll_table_struct;
 struct ring_buffer_event;
 struct trace_array;
 struct trace_event_call;
@@ -68,6 +71,19 @@ int rhist_rmdir(struct dentry *dir, const char *name, unsigned int len);
 bool rhist_removed(struct dentry *dentry);
 bool rhist_forget(struct dentry *dentry);
 struct dentry *rhist_dget(struct dentry *dentry);
+
+/* poll.c */
+struct rhist_poll_queue {
+	wait_queue_head_t waiting;
+	struct irq_work wake;
+};
+
+void rhist_poll_queue_init(struct rhist_poll_queue *queue);
+void rhist_poll_queue_end(struct rhist_poll_queue *queue);
+void rhist_poll_wait(struct file *file, struct rhist_poll_queue *queue,
+		     struct poll_table_struct *table);
+void rhist_poll_wake(struct rhist_poll_queue *queue);
+bool rhist_poll_error(struct file *file, struct poll_table_struct *table);
 
 /* event_mutex.c */
 int rhist_with_event_mutex(struct trace_array *tr, int (*fn)(void *), void *arg);

@@ -12,6 +12,7 @@ pub(crate) mod event;
 pub(crate) mod function;
 pub(crate) mod instance;
 pub(crate) mod memory;
+pub(crate) mod poll;
 pub(crate) mod stack;
 pub(crate) mod text;
 pub(crate) mod tracefs;

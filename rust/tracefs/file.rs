@@ -17,19 +17,23 @@ use super::Opened;
 use super::Overlay;
 use super::Written;
 use crate::ftrace::bindings;
+use crate::ftrace::poll;
+use crate::ftrace::poll::Mask;
+use crate::ftrace::poll::PollTable;
 use kernel::error::from_result;
 use kernel::error::to_result;
 use kernel::ffi;
 use kernel::prelude::*;
 use kernel::sync::Mutex;
 
-/// The operations of files of the overlay.
-pub(super) fn file_operations<T: Overlay>() -> bindings::file_operations {
+/// The operations of files of the overlay: those that can be polled, or the others.
+pub(super) fn file_operations<T: Overlay>(polls: bool) -> bindings::file_operations {
     bindings::file_operations {
         owner: gate::owner(),
         open: Some(open::<T>),
         read: Some(read::<T>),
         write: Some(write::<T>),
+        poll: polls.then_some(poll::<T>),
         llseek: Some(llseek),
         release: Some(release::<T>),
         ..Default::default()
@@ -112,6 +116,7 @@ unsafe extern "C" fn release_kernel<T: Overlay>(
 /// An open file of the overlay.
 #[pin_data]
 struct OpenFile<T: Overlay> {
+    open: T::Open,
     /// The text that is being read, made by a read at the beginning of the file.
     #[pin]
     text: Mutex<Option<T::Text>>,
@@ -181,9 +186,10 @@ unsafe extern "C" fn open<T: Overlay>(
         // SAFETY: As above.
         let (mode, flags) = unsafe { ((*file).f_mode, (*file).f_flags) };
         let write = mode & bindings::RHIST_FMODE_WRITE != 0;
-        overlay.open(&opened, write && flags & bindings::O_TRUNC != 0)?;
+        let open = overlay.open(&opened, write && flags & bindings::O_TRUNC != 0)?;
         let open = KBox::pin_init(
             pin_init!(OpenFile::<T> {
+                open,
                 text <- kernel::new_mutex!(None),
                 kernel,
             }),
@@ -229,7 +235,7 @@ unsafe extern "C" fn read<T: Overlay>(
             *text = None;
             // SAFETY: As above.
             let (overlay, opened) = unsafe { opened::<T>(file, open.kernel.as_ref()) }?;
-            *text = Some(overlay.read(&opened)?);
+            *text = Some(overlay.read(&opened, &open.open)?);
         }
         let bytes: &[u8] = text.as_ref().map_or(&[], AsRef::as_ref);
         // SAFETY: `bytes` is valid for its length; the rest is what the VFS gave.
@@ -272,6 +278,29 @@ unsafe extern "C" fn write<T: Overlay>(
         }
         Err(err) => err.to_errno() as isize,
     }
+}
+
+/// # Safety
+///
+/// For files opened by [`open`] only.
+unsafe extern "C" fn poll<T: Overlay>(
+    file: *mut bindings::file,
+    table: *mut bindings::poll_table_struct,
+) -> Mask {
+    let poll = || -> Result<Mask> {
+        // SAFETY: The file is open, and both are what the VFS gave.
+        let (open, table) = unsafe { (open_file::<T>(file), PollTable::new(file, table)) };
+        let kernel = open.kernel.as_ref();
+        // Nobody but the kernel knows when what a file is about goes, and it tells only those who
+        // poll its own file.
+        if kernel.is_some_and(|kernel| kernel.poll_error(&table)) {
+            return Ok(poll::ERR);
+        }
+        // SAFETY: As above.
+        let (overlay, opened) = unsafe { opened::<T>(file, kernel) }?;
+        overlay.poll(&opened, &open.open, &table)
+    };
+    poll().unwrap_or(poll::ERR)
 }
 
 /// As a sequence file if it can be read; otherwise there is only one position.

@@ -4,6 +4,7 @@
 
 use super::dentry::Dentry;
 use crate::ftrace::bindings;
+use crate::ftrace::poll::PollTable;
 use core::ptr::NonNull;
 use kernel::error::from_err_ptr;
 use kernel::ffi;
@@ -98,6 +99,12 @@ impl KernelFile {
             Ok(_) => Err(EIO),
             Err(_) => Err(Error::from_errno(done as ffi::c_int)),
         }
+    }
+
+    /// Has it an error to tell? If not, the caller of `poll()` waits for that too.
+    pub(super) fn poll_error(&self, table: &PollTable<'_>) -> bool {
+        // SAFETY: The file is open as long as ours, and the table is for this call.
+        unsafe { bindings::rhist_poll_error(self.0.as_ptr(), table.as_ptr()) }
     }
 }
 

@@ -135,6 +135,7 @@ pub(crate) struct Mirror<T: Overlay> {
     dir_iops: bindings::inode_operations,
     dir_fops: bindings::file_operations,
     file_fops: bindings::file_operations,
+    polled_fops: bindings::file_operations,
     #[pin]
     nodes: Mutex<Nodes<T>>,
     /// A revoked inode, from which the others get the kernel's operations for such; null until
@@ -165,7 +166,8 @@ impl<T: Overlay> Mirror<T> {
                 name,
                 dir_iops: dir::inode_operations::<T>(),
                 dir_fops: dir::file_operations::<T>(),
-                file_fops: file::file_operations::<T>(),
+                file_fops: file::file_operations::<T>(false),
+                polled_fops: file::file_operations::<T>(true),
                 nodes <- kernel::new_mutex!(Nodes {
                     dead: false,
                     tree: RBTree::new(),
@@ -249,9 +251,13 @@ impl<T: Overlay> Mirror<T> {
         let (mode, iops, fops, private) = match kind {
             Kind::Dir(_) => (0, &raw const self.dir_iops, &raw const self.dir_fops, this),
             Kind::Ours(dir, file) => {
-                let mode = T::files(dir).get(file).ok_or(ENOENT)?.mode;
-                let mode = bindings::S_IFREG as u16 | mode;
-                (mode, ptr::null(), &raw const self.file_fops, this)
+                let file = T::files(dir).get(file).ok_or(ENOENT)?;
+                let mode = bindings::S_IFREG as u16 | file.mode;
+                let fops = match file.polls {
+                    true => &raw const self.polled_fops,
+                    false => &raw const self.file_fops,
+                };
+                (mode, ptr::null(), fops, this)
             }
             Kind::Kernel => {
                 // SAFETY: `like` is the inode of a file of the kernel, which has operations.

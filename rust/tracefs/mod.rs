@@ -30,6 +30,8 @@ mod gate;
 mod kernel_file;
 mod mirror;
 
+use super::poll::Mask;
+use super::poll::PollTable;
 use core::ffi::CStr;
 use kernel::prelude::*;
 
@@ -78,6 +80,8 @@ pub(crate) struct OverlayFile {
     pub(crate) mode: u16,
     /// It exists only where the kernel has a file of this name.
     pub(crate) only_over: bool,
+    /// It can be polled. Others are always ready, and refused by epoll.
+    pub(crate) polls: bool,
 }
 
 /// A file of ours that somebody has open, or is opening.
@@ -99,16 +103,24 @@ pub(crate) trait Overlay: Send + Sync + 'static {
     /// What a file is read as.
     type Text: AsRef<[u8]> + Send + Unpin;
 
+    /// What is remembered while a file is open.
+    type Open: Send + Sync;
+
     /// The files of a directory of kind `dir`.
     fn files(dir: Dir) -> &'static [OverlayFile];
 
     /// The file is being opened, to be emptied first if `truncate`; an error is that of `open(2)`.
     /// The kernel's file is already open, and not emptied.
-    fn open(&self, file: &Opened<'_>, truncate: bool) -> Result;
+    fn open(&self, file: &Opened<'_>, truncate: bool) -> Result<Self::Open>;
 
     /// The whole text of the file as it is now.
-    fn read(&self, file: &Opened<'_>) -> Result<Self::Text>;
+    fn read(&self, file: &Opened<'_>, open: &Self::Open) -> Result<Self::Text>;
 
     /// One `write(2)` of at least one byte.
     fn write(&self, file: &Opened<'_>, data: &Written) -> Result;
+
+    /// What the file is ready for. Has the caller wait for a change of that, by `table`, before it
+    /// looks. An error is [`poll::ERR`](super::poll::ERR), which the mirror adds by itself when the
+    /// kernel's file of this name has it.
+    fn poll(&self, file: &Opened<'_>, open: &Self::Open, table: &PollTable<'_>) -> Result<Mask>;
 }

@@ -12,6 +12,7 @@
 //! it frees what they might see, so nothing is counted and nothing locked on the way of a hit.
 
 pub(crate) mod event_file;
+pub(crate) mod poll;
 pub(crate) mod published;
 pub mod record;
 pub(crate) mod registry;
@@ -32,6 +33,7 @@ use core::ptr;
 use event_file::EventFile;
 use kernel::prelude::*;
 use kernel::sync::Arc;
+use poll::Pollers;
 use published::Published;
 use record::Comm;
 use record::Record;
@@ -61,6 +63,9 @@ pub(crate) type Triggers = KVec<Arc<HistTrigger>>;
 pub(crate) struct Sinks {
     triggers: Published<Triggers>,
     handlers: Arc<Handlers>,
+    pollers: Arc<Pollers>,
+    /// Where those wait who poll this event.
+    place: usize,
 }
 
 /// What is asked about a running hit.
@@ -107,10 +112,36 @@ impl Sinks {
             },
         };
         // SAFETY: By the contract.
-        for trigger in unsafe { self.triggers.read() } {
+        let triggers = unsafe { self.triggers.read() };
+        let mut counted = false;
+        for trigger in triggers {
             // SAFETY: By the contract.
-            unsafe { trigger.hit(&hit) };
+            counted |= unsafe { trigger.hit(&hit) };
         }
+        if counted && self.pollers.any() {
+            // A histogram with a name belongs to other events too.
+            let shared = triggers.iter().any(|trigger| trigger.data.name().is_some());
+            self.pollers.notify((!shared).then_some(self.place));
+        }
+    }
+}
+
+/// What all hooks use.
+pub(crate) struct Shared {
+    instance: Arc<Instance>,
+    /// For events that have none of their own.
+    handlers: Arc<Handlers>,
+    /// Those who wait for hits.
+    pub(crate) pollers: Arc<Pollers>,
+}
+
+impl Shared {
+    fn new(instance: Instance) -> Result<Self> {
+        Ok(Self {
+            instance: Arc::new(instance, GFP_KERNEL)?,
+            handlers: Arc::new(Handlers::shared()?, GFP_KERNEL)?,
+            pollers: Pollers::new()?,
+        })
     }
 }
 
@@ -126,24 +157,21 @@ pub(crate) struct Hook {
 
 impl Hook {
     /// Hooks an event for one trigger.
-    ///
-    /// `shared` are the handlers of events that have none of their own.
-    pub(crate) fn new(
-        instance: &Arc<Instance>,
-        shared: &Arc<Handlers>,
-        event: Event,
-        first: HistTrigger,
-    ) -> Result<Self> {
+    pub(crate) fn new(shared: &Shared, event: Event, first: HistTrigger) -> Result<Self> {
         let mut list = Triggers::new();
         list.push(Arc::new(first, GFP_KERNEL)?, GFP_KERNEL)?;
-        let triggers = Published::new(Arc::new(list, GFP_KERNEL)?);
-        let handlers = match Handlers::of(&event)? {
-            Some(handlers) => Arc::new(handlers, GFP_KERNEL)?,
-            None => shared.clone(),
+        let sinks = Sinks {
+            triggers: Published::new(Arc::new(list, GFP_KERNEL)?),
+            handlers: match Handlers::of(&event)? {
+                Some(handlers) => Arc::new(handlers, GFP_KERNEL)?,
+                None => shared.handlers.clone(),
+            },
+            pollers: shared.pollers.clone(),
+            place: Pollers::place_of(&event),
         };
-        let sinks = Arc::new(Sinks { triggers, handlers }, GFP_KERNEL)?;
+        let sinks = Arc::new(sinks, GFP_KERNEL)?;
         // SAFETY: A hook disconnects its source, and gives up its event afterwards.
-        let source = unsafe { EventFile::attach(instance.clone(), &event, sinks.clone()) }?;
+        let source = unsafe { EventFile::attach(shared.instance.clone(), &event, sinks.clone()) }?;
         Ok(Self {
             source,
             connected: true,

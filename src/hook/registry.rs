@@ -8,10 +8,10 @@
 //! one of the module: inside it event_mutex is taken and grace periods are waited for. Nothing
 //! that the kernel calls with event_mutex held takes it.
 
-use super::stack::Handlers;
 use super::trigger::HistData;
 use super::trigger::HistTrigger;
 use super::Hook;
+use super::Shared;
 use super::Triggers;
 use crate::ftrace::event::Event;
 use crate::ftrace::instance::Instance;
@@ -25,19 +25,16 @@ use kernel::sync::Mutex;
 pub(crate) struct Registry {
     #[pin]
     hooks: Mutex<KVec<Hook>>,
-    instance: Arc<Instance>,
-    handlers: Arc<Handlers>,
+    pub(crate) shared: Shared,
 }
 
 impl Registry {
     pub(crate) fn new(instance: Instance) -> Result<Pin<KBox<Self>>> {
-        let instance = Arc::new(instance, GFP_KERNEL)?;
-        let handlers = Arc::new(Handlers::shared()?, GFP_KERNEL)?;
+        let shared = Shared::new(instance)?;
         KBox::pin_init(
             pin_init!(Self {
                 hooks <- kernel::new_mutex!(KVec::new()),
-                instance,
-                handlers,
+                shared,
             }),
             GFP_KERNEL,
         )
@@ -47,8 +44,7 @@ impl Registry {
     pub(crate) fn lock(&self) -> Hooks<'_> {
         Hooks {
             hooks: self.hooks.lock(),
-            instance: &self.instance,
-            handlers: &self.handlers,
+            shared: &self.shared,
         }
     }
 }
@@ -64,8 +60,7 @@ impl PinnedDrop for Registry {
 /// The registry, locked.
 pub(crate) struct Hooks<'a> {
     hooks: MutexGuard<'a, KVec<Hook>>,
-    instance: &'a Arc<Instance>,
-    handlers: &'a Arc<Handlers>,
+    shared: &'a Shared,
 }
 
 impl Hooks<'_> {
@@ -96,7 +91,7 @@ impl Hooks<'_> {
             return self.hooks[index].add(trigger);
         }
         self.hooks.reserve(1, GFP_KERNEL)?;
-        let hook = Hook::new(self.instance, self.handlers, event, trigger)?;
+        let hook = Hook::new(self.shared, event, trigger)?;
         self.hooks.push_within_capacity(hook).map_err(|_| ENOMEM)
     }
 

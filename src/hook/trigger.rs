@@ -90,23 +90,25 @@ impl HistTrigger {
         }
     }
 
-    /// Counts a hit, unless it is paused or the filter does not let it pass. Any context.
+    /// Counts a hit, unless it is paused or the filter does not let it pass: then it returns false.
+    /// Any context.
     ///
     /// # Safety
     ///
     /// Preemption must be off.
     #[inline]
-    pub(super) unsafe fn hit(&self, hit: &Hit<'_>) {
+    pub(super) unsafe fn hit(&self, hit: &Hit<'_>) -> bool {
         if self.paused.load(Relaxed) {
-            return;
+            return false;
         }
         if let Some(condition) = &self.filter {
             if !condition.filter.matches(hit, &Nofault) {
-                return;
+                return false;
             }
         }
         // SAFETY: By the contract.
         unsafe { self.data.histogram.read() }.hit_as(&self.plan, hit);
+        true
     }
 
     pub(crate) fn paused(&self) -> bool {

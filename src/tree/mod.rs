@@ -6,6 +6,9 @@
 mod trigger;
 
 use crate::ftrace::event::Event;
+use crate::ftrace::poll;
+use crate::ftrace::poll::Mask;
+use crate::ftrace::poll::PollTable;
 use crate::ftrace::text;
 use crate::ftrace::tracefs::Dir;
 use crate::ftrace::tracefs::EventName;
@@ -20,6 +23,7 @@ use crate::hist::Histogram;
 use crate::hist::Names;
 use crate::hist::Text;
 use crate::hist::View;
+use crate::hook::poll::Poller;
 use crate::hook::registry::Registry;
 use crate::hook::trigger::HistTrigger;
 use crate::trigger::ErrorLog;
@@ -27,6 +31,8 @@ use crate::trigger::KernelTriggers;
 use core::str;
 use kernel::prelude::*;
 use kernel::str::CString;
+use kernel::sync::atomic::Atomic;
+use kernel::sync::atomic::Relaxed;
 use kernel::sync::Arc;
 use kernel::sync::Mutex;
 
@@ -60,6 +66,42 @@ impl Tree {
             shown.push(Shown { trigger, histogram }, GFP_KERNEL)?;
         }
         Ok(shown)
+    }
+
+    /// Hits counted in the histograms of an event so far.
+    fn hits(&self, event: Option<Event>) -> u64 {
+        let triggers = event.and_then(|event| self.registry.lock().triggers(&event));
+        let triggers = triggers.iter().flat_map(|triggers| triggers.iter());
+        triggers.fold(0, |hits, trigger| {
+            hits.wrapping_add(trigger.data.histogram().hits())
+        })
+    }
+}
+
+/// What an open `hist` file remembers for those who poll it: hits of the event's histograms.
+pub(crate) struct HistFile {
+    poller: Poller,
+    /// As the text was made that was read last.
+    last_read: Atomic<u64>,
+    /// As somebody was told of them last, by a text or by `POLLPRI`.
+    last_told: Atomic<u64>,
+}
+
+impl HistFile {
+    fn read(&self, hits: u64) {
+        self.last_read.store(hits, Relaxed);
+        self.last_told.store(hits, Relaxed);
+    }
+
+    fn mask(&self, hits: u64) -> Mask {
+        let mut mask = 0;
+        if self.last_read.load(Relaxed) != hits {
+            mask |= poll::IN;
+        }
+        if self.last_told.xchg(hits, Relaxed) != hits {
+            mask |= poll::PRI;
+        }
+        mask
     }
 }
 
@@ -141,6 +183,7 @@ impl Names for KernelNames {
 
 impl Overlay for Tree {
     type Text = Text;
+    type Open = Option<HistFile>;
 
     // `File::new` knows the files by their places here.
     fn files(dir: Dir) -> &'static [OverlayFile] {
@@ -149,8 +192,13 @@ impl Overlay for Tree {
                 name,
                 mode,
                 only_over,
+                polls: false,
             }
         }
+        const HIST: OverlayFile = OverlayFile {
+            polls: true,
+            ..file(c"hist", 0o440, false)
+        };
         match dir {
             Dir::Root => const { &[file(c"error_log", 0o640, false)] },
             Dir::Event => {
@@ -158,7 +206,7 @@ impl Overlay for Tree {
                     &[
                         // Most events of the tracer itself have none.
                         file(c"trigger", 0o640, true),
-                        file(c"hist", 0o440, false),
+                        HIST,
                         file(c"hist_debug", 0o440, false),
                     ]
                 }
@@ -167,7 +215,7 @@ impl Overlay for Tree {
         }
     }
 
-    fn open(&self, file: &Opened<'_>, truncate: bool) -> Result {
+    fn open(&self, file: &Opened<'_>, truncate: bool) -> Result<Self::Open> {
         match File::new(file)? {
             File::ErrorLog => {
                 if truncate {
@@ -180,12 +228,20 @@ impl Overlay for Tree {
                     self.registry.lock().remove_all(&event);
                 }
             }
-            File::Hist(name) | File::HistDebug(name) => drop(find(name)?),
+            File::Hist(name) => {
+                let event = find(name)?;
+                return Ok(Some(HistFile {
+                    poller: Poller::new(self.registry.shared.pollers.clone(), event.as_ref()),
+                    last_read: Atomic::new(0),
+                    last_told: Atomic::new(self.hits(event)),
+                }));
+            }
+            File::HistDebug(name) => drop(find(name)?),
         }
-        Ok(())
+        Ok(None)
     }
 
-    fn read(&self, file: &Opened<'_>) -> Result<Text> {
+    fn read(&self, file: &Opened<'_>, open: &Self::Open) -> Result<Text> {
         let mut out = Text::new();
         match File::new(file)? {
             File::ErrorLog => self.error_log.lock().render(out.as_mut())?,
@@ -196,8 +252,14 @@ impl Overlay for Tree {
                 render::trigger_file(&mut out, others, triggers.iter().map(Shown::view))?;
             }
             File::Hist(name) => {
+                // Before the text is made: what it has in addition is reported once more, but
+                // what it lacks is not missed.
+                let hits = self.hits(find(name)?);
                 let triggers = self.triggers(name)?;
                 render::hist_file(&mut out, triggers.iter().map(Shown::view))?;
+                if let Some(open) = open {
+                    open.read(hits);
+                }
             }
             File::HistDebug(name) => {
                 let triggers = self.triggers(name)?;
@@ -221,6 +283,16 @@ impl Overlay for Tree {
             File::ErrorLog => Ok(()),
             File::Trigger(name) => self.write_trigger(name, file.kernel, data),
             File::Hist(_) | File::HistDebug(_) => Err(EINVAL),
+        }
+    }
+
+    fn poll(&self, file: &Opened<'_>, open: &Self::Open, table: &PollTable<'_>) -> Result<Mask> {
+        match (File::new(file)?, open) {
+            (File::Hist(name), Some(open)) => {
+                open.poller.look_again(table);
+                Ok(open.mask(self.hits(find(name)?)))
+            }
+            _ => Err(EINVAL),
         }
     }
 }
