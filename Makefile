@@ -9,7 +9,7 @@ rust = $(shell find rust src tools/testing/host -name target -prune -o -name '*.
 # What is built, in a folder of its own.
 module = $(CURDIR)
 
-.PHONY: all events demo test test-host test-debug fmt clippy clean help
+.PHONY: all events demo test test-host test-debug test-kcsan fmt clippy clean help
 
 ifdef KDIR
 
@@ -69,19 +69,23 @@ test-host:
 test-debug:
 	@scripts/test debug
 
+test-kcsan:
+	@scripts/test kcsan
+
 # Only what was built here: the lab stays.
 clean:
 	rm -rf build tools/testing/host/target
 
 help:
 	@echo 'make               build/stock/rhist.ko, for the newest Debian kernel with Rust'
-	@echo 'make KERNEL=debug  build/debug/rhist.ko, for the debug kernel of the lab'
+	@echo 'make KERNEL=debug  build/debug/rhist.ko, for the debug kernel of the lab; or KERNEL=kcsan'
 	@echo 'make KDIR=FOLDER   build/kdir/rhist.ko, for that kernel, with the tools of this machine'
 	@echo 'make events        build/stock/events/rhist_events.ko, the events that tests fire; KERNEL=, KDIR= too'
 	@echo 'make demo          a histogram, made in a guest with the Debian kernel'
 	@echo 'make test          all tests that need no debug kernel'
 	@echo 'make test-host     rustfmt, clippy and the tests that need no guest'
 	@echo 'make test-debug    the tests in a guest with the debug kernel, the long ones too'
+	@echo 'make test-kcsan    hits, readers and changes at once, in a guest that reports data races'
 	@echo 'make fmt           formats the Rust code'
 	@echo 'make clippy        what clippy says with the lints of the kernel'
 	@echo 'make clean         removes what was built here, nothing of the lab'

@@ -27,7 +27,6 @@ FAULTS = [
     "WARNING: suspicious RCU usage",
     "WARNING: inconsistent lock state",
     "BUG: KASAN: slab-use-after-free in f+0x1/0x2",
-    "BUG: KCSAN: data-race in f / g",
     "UBSAN: array-index-out-of-bounds in kernel/x.c:1:2",
     "BUG: sleeping function called from invalid context at mm/x.c:1",
     "BUG: scheduling while atomic: sh/152/0x00000002",
@@ -44,6 +43,20 @@ FAULTS = [
     "sysfs: cannot create duplicate filename '/x'",
     "rust_kernel: panicked at src/map/mod.rs:1:2:",
 ]
+
+RACE = """==================================================================
+BUG: KCSAN: data-race in f / g
+
+write to 0xffff888104a2c800 of 8 bytes by task 152 on cpu 0:
+ {}+0x1/0x2{}
+ h+0x1/0x2
+
+read to 0xffff888104a2c800 of 8 bytes by interrupt on cpu 1:
+ g+0x1/0x2
+
+Reported by Kernel Concurrency Sanitizer on:
+CPU: 1 UID: 0 PID: 153 Comm: sh
+=================================================================="""
 
 HARMLESS = [
     "rhist: loading out-of-tree module taints kernel.",
@@ -86,6 +99,21 @@ class Reports(unittest.TestCase):
     def test_fault_after_harmless(self):
         found = vm.reports(log(HARMLESS[-2], "BUG: KASAN: double-free in f+0x1/0x2"))
         self.assertEqual([report[0] for report in found], ["BUG: KASAN: double-free in f+0x1/0x2"])
+
+    def test_races(self):
+        ours = RACE.format("f", " [rhist]")
+        self.assertEqual([report[0] for report in vm.reports(log(ours))], ["BUG: KCSAN: data-race in f / g"])
+        # A module that was unloaded meanwhile has no names left.
+        self.assertEqual(len(vm.reports(log(ours.replace("f+0x1/0x2 [rhist]", "0xffffffffc0201000")))), 1)
+        self.assertEqual(vm.races_elsewhere(log(ours)), [])
+
+    def test_races_elsewhere(self):
+        race = RACE.format("f", "")
+        self.assertEqual(vm.reports(log(race, race)), [])
+        self.assertEqual(vm.races_elsewhere(log(race, race)), ["BUG: KCSAN: data-race in f / g"])
+        # What follows one is judged on its own.
+        self.assertEqual(len(vm.reports(log(race, RACE.format("f", " [rhist]")))), 1)
+        self.assertEqual(len(vm.reports(log(race, "BUG: KASAN: double-free in f+0x1/0x2 [rhist]"))), 1)
 
     def test_without_time_or_with_caller(self):
         self.assertEqual(len(vm.reports("BUG: x\n")), 1)
