@@ -9,7 +9,7 @@ rust = $(shell find rust src tools/testing/host -name target -prune -o -name '*.
 # What is built, in a folder of its own.
 module = $(CURDIR)
 
-.PHONY: all events demo test test-host test-debug test-kcsan fmt clippy clean help
+.PHONY: all events demo test test-long test-host test-debug test-kcsan fuzz fmt clippy clean help
 
 ifdef KDIR
 
@@ -63,6 +63,9 @@ demo:
 test:
 	@scripts/test
 
+test-long:
+	@scripts/test long
+
 test-host:
 	@scripts/test host
 
@@ -71,6 +74,9 @@ test-debug:
 
 test-kcsan:
 	@scripts/test kcsan
+
+fuzz:
+	@scripts/test fuzz
 
 # Only what was built here: the lab stays.
 clean:
@@ -83,9 +89,11 @@ help:
 	@echo 'make events        build/stock/events/rhist_events.ko, the events that tests fire; KERNEL=, KDIR= too'
 	@echo 'make demo          a histogram, made in a guest with the Debian kernel'
 	@echo 'make test          all tests that need no debug kernel'
+	@echo 'make test-long     these, the long ones too, and fuzzing'
 	@echo 'make test-host     rustfmt, clippy and the tests that need no guest'
 	@echo 'make test-debug    the tests in a guest with the debug kernel, the long ones too'
 	@echo 'make test-kcsan    hits, readers and changes at once, in a guest that reports data races'
+	@echo 'make fuzz          triggers and filters made up for FUZZ_TIME seconds each, by default 60'
 	@echo 'make fmt           formats the Rust code'
 	@echo 'make clippy        what clippy says with the lints of the kernel'
 	@echo 'make clean         removes what was built here, nothing of the lab'

@@ -437,7 +437,8 @@ fn show_vals(out: &mut Text, plan: &Plan, sums: &[u64], wholes: &[Whole]) -> Res
 /// The longest bar of `.graph`.
 const BAR: &[u8; 20] = b"####################";
 
-/// How many hundredths of a percent of `whole` the `part` is, if that can be said.
+/// How many hundredths of a percent of `whole` the `part` is, if that can be said. It may be more than
+/// all of it when the sum of all has wrapped. `u32::MAX` is how C says that it cannot be said.
 fn hundredths(part: u64, whole: u64) -> Option<u32> {
     let quotient = if part < u64::MAX / 10000 {
         (part * 10000).checked_div(whole)
@@ -446,6 +447,6 @@ fn hundredths(part: u64, whole: u64) -> Option<u32> {
     };
     match quotient {
         None if part == 0 => Some(0),
-        quotient => quotient?.try_into().ok(),
+        quotient => quotient?.try_into().ok().filter(|&part| part != u32::MAX),
     }
 }

@@ -4,31 +4,18 @@
 
 #![cfg(not(loom))]
 
+#[path = "filter/exercise.rs"]
+mod exercise;
 #[path = "filter/scene.rs"]
 mod scene;
 #[path = "filter/strategy.rs"]
 mod strategy;
 
-use kernel::error::code::*;
+use exercise::exercise;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
 use scene::Scene;
-
-/// Takes a filter through everything there is.
-fn exercise(text: &[u8]) {
-    match scene::parse(text) {
-        Ok(filter) => {
-            for scene in scene::scenes() {
-                scene.matches(&filter);
-            }
-        }
-        Err(error) => {
-            assert!(error.caret <= text.len() + 2, "{error:?}");
-            assert_ne!(error.errno, ENOMEM);
-        }
-    }
-}
 
 /// A filter and the records it is for, each said in another way.
 #[derive(Clone, Debug)]

@@ -5,6 +5,8 @@
 use kernel::fault;
 use kernel::prelude::KVVec;
 use kernel::prelude::ENOMEM;
+use proptest::collection::vec;
+use proptest::prelude::*;
 use rhist::trigger::ErrorLog;
 use rhist::trigger::ErrorText;
 use rhist::trigger::Trigger;
@@ -81,6 +83,32 @@ fn eight_entries() {
             .map(|i| format!("[{i:5}.000000] x: error: T\n  Command: {i}\n            ^\n"))
             .collect();
         assert_eq!(render(&log), expected);
+    }
+}
+
+proptest! {
+    /// Whatever is pushed, and whenever it is cleared: the last eight, each as it would be alone.
+    #[test]
+    fn ring(pushed in vec(prop::option::weighted(0.9, (any::<u64>(), "[a-z:]{0,130}", "[ -~]{0,20}")), 0..40)) {
+        let mut log = ErrorLog::new();
+        let mut model: Vec<String> = Vec::new();
+        for entry in pushed {
+            match entry {
+                Some((time, place, command)) => {
+                    let mut alone = ErrorLog::new();
+                    for log in [&mut log, &mut alone] {
+                        log.push(time, place.as_bytes(), command.as_bytes(), "T", command.len()).unwrap();
+                    }
+                    model.push(render(&alone));
+                }
+                None => {
+                    log.clear();
+                    model.clear();
+                }
+            }
+            let last = model.len().saturating_sub(8);
+            prop_assert_eq!(render(&log), model[last..].concat());
+        }
     }
 }
 

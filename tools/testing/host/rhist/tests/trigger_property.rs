@@ -2,6 +2,8 @@
 
 //! Whatever is written: no panic, no loss on the way through the printer, no memory left behind.
 
+#[path = "trigger/exercise.rs"]
+mod exercise;
 #[path = "trigger/print.rs"]
 mod print;
 #[path = "trigger/shape.rs"]
@@ -11,6 +13,7 @@ mod strategy;
 #[path = "trigger/walk.rs"]
 mod walk;
 
+use exercise::exercise;
 use kernel::fault;
 use kernel::prelude::KVec;
 use kernel::prelude::ENOMEM;
@@ -18,47 +21,9 @@ use print::print;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use rhist::trigger::*;
-use shape::shape;
 use strategy::pieces;
 use strategy::sums;
 use strategy::triggers;
-use walk::walk;
-
-fn printed(trigger: &Trigger) -> Vec<u8> {
-    let mut out = KVec::new();
-    print(trigger, &mut out).unwrap();
-    out.to_vec()
-}
-
-/// Checks that a tree and the tree of its print are the same.
-fn survives_print(trigger: &Trigger) {
-    let print = printed(trigger);
-    let show = String::from_utf8_lossy(&print).into_owned();
-    match Trigger::parse(&print) {
-        Ok(again) => {
-            assert_eq!(shape(trigger), shape(&again), "{show}");
-            assert_eq!(print, printed(&again), "{show}");
-        }
-        Err(error) => panic!("{show}: {error:?}"),
-    }
-}
-
-/// Takes a command through everything there is.
-fn exercise(written: &[u8]) {
-    let command = Command::parse(written);
-    let text = command.text().unwrap();
-    let Ok(params) = command.hist() else { return };
-    let (log, result) = walk(params);
-    for error in &log {
-        assert!(error.caret <= text.len());
-        assert!(error.text.is_some());
-    }
-    assert!(!matches!(&result, Err(error) if error.errno == ENOMEM));
-    if let Ok(trigger) = Trigger::parse(params) {
-        assert_eq!(trigger.command(), &text[..]);
-        survives_print(&trigger);
-    }
-}
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 8192, failure_persistence: None, ..ProptestConfig::default() })]

@@ -2,6 +2,8 @@
 
 //! Events and records to test with, and the way from a trigger's text to a histogram.
 
+#![allow(dead_code, reason = "each test uses some of it")]
+
 use rhist::hist::limits::STACK_DEPTH;
 use rhist::hist::render;
 use rhist::hist::Clock;
@@ -102,8 +104,12 @@ pub(crate) const ZOO_END: usize = 147;
 
 /// Builds the histogram of `params`, the text after `hist:`.
 pub(crate) fn build(event: &EventDesc, params: &str) -> Result<Histogram, Error> {
-    let trigger = Trigger::parse(params.as_bytes())?;
-    Histogram::build(event, &trigger, 0x0123_4567_89ab_cdef, CPUS)
+    attach(event, &Trigger::parse(params.as_bytes())?)
+}
+
+/// Builds the histogram of a trigger.
+pub(crate) fn attach(event: &EventDesc, trigger: &Trigger) -> Result<Histogram, Error> {
+    Histogram::build(event, trigger, 0x0123_4567_89ab_cdef, CPUS)
 }
 
 /// Builds a histogram that must be accepted.

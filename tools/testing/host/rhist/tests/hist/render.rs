@@ -451,6 +451,33 @@ fn percent_and_graph() {
     );
 }
 
+/// A total that has wrapped around, to less than one of its parts: what C shows for a part of 32 bits
+/// of hundredths, and an error where it would show the low 32 bits of more.
+#[test]
+fn percent_of_a_wrapped_total() {
+    let shown = |part: u64, total: u64| {
+        let hist = hist(&zoo(), "keys=u8:vals=u64.percent,u64.graph:sort=u8");
+        for (key, value) in [(1, part), (2, total.wrapping_sub(part))] {
+            let record = Bytes::new(ZOO_END).put(9, &[key]);
+            record.put(30, &value.to_ne_bytes()).hit(&hist);
+        }
+        let entry = entries(&hist).swap_remove(0);
+        let (_, percent) = entry.split_once("u64 (%):").unwrap();
+        percent.split("  u64: ").next().unwrap().to_owned()
+    };
+    let most = u64::from(u32::MAX);
+    assert_eq!(shown(most - 1, 10000), " 42949672.94");
+    assert_eq!(shown(most, 10000), "[ERROR]");
+    assert_eq!(shown(most + 1, 10000), "[ERROR]");
+    // From here on the total loses its last four digits first.
+    let large = u64::MAX / 10000;
+    assert_eq!(shown(large - 1, large), "  99.99");
+    assert_eq!(shown(large, large), " 100.00");
+    assert_eq!(shown(large, 9999), "[ERROR]");
+    assert_eq!(shown(0, 5), "   0.00");
+    assert_eq!(shown(0, 0), "   0.00");
+}
+
 /// Where the fields of a compound key are, and that strings do not run into one another.
 #[test]
 fn compound_keys() {

@@ -2,6 +2,12 @@
 
 //! The order of entries.
 
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+use std::process::Command;
+use std::process::Stdio;
+
 use proptest::prelude::*;
 use rhist::hist::sort::heapsort;
 
@@ -109,6 +115,64 @@ fn moves_of_the_kernel_with_many() {
     for (n, below, seed, expected) in cases {
         let order = order(&numbers(n, below, seed));
         assert_eq!(digest(&order), expected, "{n} {below} {seed}");
+    }
+}
+
+/// The kernel's own lib/sort.c as the judge, if `RHIST_KERNEL_SOURCE` says where it is.
+#[test]
+fn moves_of_lib_sort() {
+    let Some(source) = std::env::var_os("RHIST_KERNEL_SOURCE") else {
+        return;
+    };
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("sort_oracle");
+    fs::create_dir_all(&folder).unwrap();
+    let code = fs::read_to_string(Path::new(&source).join("lib/sort.c")).unwrap();
+    let code: String = code
+        .lines()
+        .filter(|line| !line.starts_with("#include"))
+        .map(|line| format!("{line}\n"))
+        .collect();
+    fs::write(folder.join("sort.h"), code).unwrap();
+    let program = folder.join("oracle");
+    let compiler = Command::new("cc")
+        .args(["-std=gnu11", "-w", "-O1", "-fsanitize=address,undefined"])
+        .arg("-I")
+        .arg(&folder)
+        .arg("-o")
+        .arg(&program)
+        .arg(concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/tests/hist/sort_oracle.c"
+        ))
+        .status()
+        .expect("no C compiler");
+    assert!(compiler.success());
+
+    // All small sizes, then larger ones; few numbers that differ, then many.
+    let cases: Vec<Vec<u32>> = (0..200)
+        .chain([255, 256, 257, 1000, 2047, 2048, 5001])
+        .flat_map(|n| [1, 2, 3, 10, 1 << 20].map(|below| numbers(n, below, 31 * n + below)))
+        .collect();
+    let joined = |numbers: &Vec<u32>| {
+        let numbers: Vec<_> = numbers.iter().map(u32::to_string).collect();
+        numbers.join(" ") + "\n"
+    };
+    let lines: String = cases.iter().map(joined).collect();
+    let mut oracle = Command::new(program)
+        .env("ASAN_OPTIONS", "detect_leaks=0")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = oracle.stdin.take().unwrap();
+    let writer = std::thread::spawn(move || stdin.write_all(lines.as_bytes()));
+    let output = oracle.wait_with_output().unwrap();
+    writer.join().unwrap().unwrap();
+    assert!(output.status.success());
+    let sorted = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(sorted.lines().count(), cases.len());
+    for (numbers, sorted) in cases.iter().zip(sorted.lines()) {
+        assert_eq!(joined(&order(numbers)).trim_end(), sorted, "{numbers:?}");
     }
 }
 

@@ -5,6 +5,7 @@
 use proptest::prelude::*;
 
 use super::events::*;
+use super::exercise::exercise;
 
 /// Pieces of triggers, which make sense often enough.
 fn piece() -> impl Strategy<Value = &'static str> {
@@ -101,16 +102,7 @@ fn keys() -> impl Strategy<Value = String> {
 proptest! {
     #[test]
     fn anything(pieces in prop::collection::vec(piece(), 0..12)) {
-        let params = format!("keys={}", pieces.concat());
-        match build(&zoo(), &params) {
-            Ok(hist) => {
-                Bytes::new(ZOO_END).data_loc(67, b"x\0").rel_loc(71, b"y\0").hit(&hist);
-                // A stack takes several lines.
-                let lines = entries(&hist);
-                prop_assert_eq!(lines.iter().filter(|line| line.starts_with("{ ")).count(), 1);
-            }
-            Err(error) => prop_assert!(error.caret <= "hist:".len() + params.len()),
-        }
+        exercise(format!("hist:keys={}", pieces.concat()).as_bytes());
     }
 
     #[test]

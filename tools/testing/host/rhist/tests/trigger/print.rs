@@ -137,11 +137,18 @@ impl Printer<'_> {
                 self.put(b",")?;
                 self.list(&trigger.vals, b",", Self::expr)
             }
-            Attribute::Vars => self.list(&trigger.vars, b",", |printer, var| {
-                printer.span(var.name)?;
-                printer.put(b"=")?;
-                printer.expr(&var.expr)
-            }),
+            Attribute::Vars => {
+                self.list(&trigger.vars, b",", |printer, var| {
+                    printer.span(var.name)?;
+                    printer.put(b"=")?;
+                    printer.expr(&var.expr)
+                })?;
+                match trigger.vars.items() {
+                    // What makes the token one of assignments is behind the first, bad one.
+                    [] => self.put(b",x=1"),
+                    _ => Ok(()),
+                }
+            }
             Attribute::Sort => {
                 self.put(b"sort=")?;
                 self.list(&trigger.sort, b",", |printer, key| match key.order {
@@ -188,7 +195,13 @@ impl Printer<'_> {
                 self.span(reference.name)
             }
             Expr::Negation { operand, .. } => {
-                self.put(b"-(")?;
+                // C skips whatever stands in the place of the parenthesis. If that is the dot before
+                // `sym-offset`, it has to stay one.
+                let dot = self
+                    .trigger
+                    .bytes(operand.text())
+                    .starts_with(b"symXoffset");
+                self.put(if dot { b"-." } else { b"-(" })?;
                 self.expr(operand)?;
                 self.put(b")")
             }

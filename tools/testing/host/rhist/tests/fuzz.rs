@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The corpus of the fuzzer, without the fuzzer: what it once found stays found.
+
+#![cfg(not(loom))]
+
+#[path = "hist/events.rs"]
+mod events;
+#[path = "filter/exercise.rs"]
+mod filter;
+#[path = "hist/exercise.rs"]
+mod hist;
+#[path = "trigger/print.rs"]
+mod print;
+#[path = "filter/scene.rs"]
+mod scene;
+#[path = "trigger/shape.rs"]
+mod shape;
+#[path = "trigger/exercise.rs"]
+mod trigger;
+#[path = "trigger/walk.rs"]
+mod walk;
+
+use std::path::Path;
+
+/// Hands each file of the corpus `name` to `exercise`; the output of a failed test tells which.
+fn replay(name: &str, exercise: impl Fn(&[u8])) {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../fuzz/corpus")
+        .join(name);
+    let mut files: Vec<_> = std::fs::read_dir(&corpus)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    files.sort();
+    assert!(files.len() >= 10, "{}: {files:?}", corpus.display());
+    for file in files {
+        println!("{}", file.display());
+        exercise(&std::fs::read(file).unwrap());
+    }
+}
+
+#[test]
+fn triggers() {
+    replay("trigger", |input| {
+        trigger::exercise(input);
+        hist::exercise(input);
+    });
+}
+
+#[test]
+fn filters() {
+    replay("filter", filter::exercise);
+}

@@ -1,0 +1,583 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Whole triggers on random records, against the simplest that could be right: every key of every
+//! record is made anew, with numbers of 128 bits, and looked up in a sorted map.
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::select;
+use proptest::sample::Index;
+use rhist::hist::sort::heapsort;
+
+use super::events::*;
+
+/// Numbers of [`zoo`]: name, offset, bytes, whether signed.
+const NUMBERS: [(&str, usize, usize, bool); 10] = [
+    ("common_pid", 4, 4, true),
+    ("s8", 8, 1, true),
+    ("u8", 9, 1, false),
+    ("s16", 10, 2, true),
+    ("u16", 12, 2, false),
+    ("s32", 14, 4, true),
+    ("u32", 18, 4, false),
+    ("s64", 22, 8, true),
+    ("u64", 30, 8, false),
+    ("mask", 83, 4, false),
+];
+
+/// A string is one of these, cut where its field ends.
+const STRINGS: [&[u8]; 6] = [
+    b"",
+    b"a\0",
+    b"ab\0",
+    b"a\0x",
+    b"abcdefghijklmnopq",
+    &[b'z'; 300],
+];
+
+/// What a hit is made of.
+#[derive(Clone, Debug)]
+struct Event {
+    numbers: [u64; NUMBERS.len()],
+    odd: &'static [u8],
+    even: &'static [u8],
+    dynamic: &'static [u8],
+    relative: &'static [u8],
+    comm: &'static [u8],
+    cpu: usize,
+}
+
+fn cut(string: &[u8], len: usize) -> Vec<u8> {
+    let mut bytes = string[..string.len().min(len)].to_vec();
+    bytes.resize(len, 0);
+    bytes
+}
+
+impl Event {
+    fn hit(&self, hist: &rhist::hist::Histogram) {
+        let mut record = Bytes::new(ZOO_END);
+        for ((_, offset, size, _), number) in NUMBERS.into_iter().zip(self.numbers) {
+            const { assert!(cfg!(target_endian = "little")) };
+            record = record.put(offset, &number.to_le_bytes()[..size]);
+        }
+        record = record
+            .put(38, &cut(self.odd, 13))
+            .put(51, &cut(self.even, 16));
+        record = record.data_loc(67, self.dynamic).rel_loc(71, self.relative);
+        let comm = cut(self.comm, 16).try_into().unwrap();
+        record.hit_in(hist, self.cpu, &comm);
+    }
+
+    /// Number `n` as it is meant.
+    fn number(&self, n: usize) -> i128 {
+        let (_, _, size, signed) = NUMBERS[n];
+        let values = 1i128 << (8 * size);
+        let number = i128::from(self.numbers[n]) % values;
+        match signed && number >= values / 2 {
+            true => number - values,
+            false => number,
+        }
+    }
+}
+
+fn any_event() -> impl Strategy<Value = Event> {
+    let number = select(
+        &[
+            0,
+            1,
+            2,
+            5,
+            127,
+            128,
+            255,
+            256,
+            0x7fff,
+            0x8000,
+            0x7fff_ffff,
+            0x8000_0000,
+            0xffff_ffff,
+            i64::MAX as u64,
+            1 << 63,
+            u64::MAX / 10000,
+            u64::MAX - 1,
+            u64::MAX,
+        ][..],
+    );
+    let string = || select(&STRINGS[..]);
+    (
+        prop::array::uniform(number),
+        (string(), string(), string(), string(), string()),
+        0..CPUS,
+    )
+        .prop_map(
+            |(numbers, (odd, even, dynamic, relative, comm), cpu)| Event {
+                numbers,
+                odd,
+                even,
+                dynamic,
+                relative,
+                comm,
+                cpu,
+            },
+        )
+}
+
+/// A sum of products of [`NUMBERS`], the last of which may be a constant instead, or its negative.
+#[derive(Clone, Debug)]
+struct Sum {
+    first: usize,
+    rest: Vec<(char, usize)>,
+    constant: Option<(char, u8)>,
+    negative: bool,
+}
+
+impl Sum {
+    fn text(&self) -> String {
+        let mut text = NUMBERS[self.first].0.to_owned();
+        for &(operator, n) in &self.rest {
+            text += &format!("{operator}{}", NUMBERS[n].0);
+        }
+        if let Some((operator, constant)) = self.constant {
+            text += &format!("{operator}{constant}");
+        }
+        match self.negative {
+            true => format!("-({text})"),
+            false => text,
+        }
+    }
+
+    fn value(&self, event: &Event) -> u64 {
+        let number = |n: usize| event.number(n) as u64;
+        let rest = self.rest.iter().map(|&(operator, n)| (operator, number(n)));
+        let constant = self
+            .constant
+            .map(|(operator, number)| (operator, number.into()));
+        let mut terms = vec![('+', number(self.first))];
+        for (operator, number) in rest.chain(constant) {
+            let last = &mut terms.last_mut().unwrap().1;
+            match operator {
+                '*' => *last = last.wrapping_mul(number),
+                '/' => *last = last.checked_div(number).unwrap_or(u64::MAX),
+                _ => terms.push((operator, number)),
+            }
+        }
+        let sum: i128 = terms
+            .iter()
+            .map(|&(sign, term)| match sign {
+                '-' => -i128::from(term),
+                _ => i128::from(term),
+            })
+            .sum();
+        (if self.negative { -sum } else { sum }) as u64
+    }
+}
+
+fn any_sum() -> impl Strategy<Value = Sum> {
+    let operator = || select(&['+', '-', '*', '/'][..]);
+    let operand = || 0..NUMBERS.len();
+    let constant = prop::option::of((operator(), 1u8..10));
+    (
+        operand(),
+        vec((operator(), operand()), 0..3),
+        constant,
+        prop::bool::weighted(0.2),
+    )
+        .prop_filter("is a field", |(_, rest, constant, negative)| {
+            !rest.is_empty() || constant.is_some() || *negative
+        })
+        .prop_map(|(first, mut rest, constant, negative)| {
+            if negative {
+                // At most three operators, and no minus in the parentheses: it would be the root.
+                rest.truncate(1);
+                rest.iter_mut().for_each(|it| it.0 = '*');
+            }
+            let constant = constant.filter(|it| !negative || it.0 != '-');
+            Sum {
+                first,
+                rest,
+                constant,
+                negative,
+            }
+        })
+}
+
+/// A key.
+#[derive(Clone, Debug)]
+enum Key {
+    Number(usize, Shape),
+    Sum(Sum),
+    Cpu,
+    Odd,
+    Even,
+    Dynamic,
+    Relative,
+    Comm,
+}
+
+/// What is made of a number.
+#[derive(Clone, Copy, Debug)]
+enum Shape {
+    Plain,
+    Hex,
+    Log2,
+    Buckets(u64),
+}
+
+impl Key {
+    fn name(&self) -> String {
+        match self {
+            Key::Number(n, _) => NUMBERS[*n].0.into(),
+            Key::Sum(sum) => sum.text(),
+            Key::Cpu => "common_cpu".into(),
+            Key::Odd => "odd".into(),
+            Key::Even => "even".into(),
+            Key::Dynamic => "dyn".into(),
+            Key::Relative => "rel".into(),
+            Key::Comm => "common_comm".into(),
+        }
+    }
+
+    fn text(&self) -> String {
+        self.name()
+            + &match self {
+                Key::Number(_, Shape::Hex) => ".hex".into(),
+                Key::Number(_, Shape::Log2) => ".log2".into(),
+                Key::Number(_, Shape::Buckets(width)) => format!(".buckets={width}"),
+                _ => String::new(),
+            }
+    }
+
+    /// Whether two of the kind are more than a key may have.
+    fn is_long(&self) -> bool {
+        matches!(self, Key::Dynamic | Key::Relative | Key::Comm)
+    }
+
+    fn number(&self, event: &Event) -> Option<u64> {
+        Some(match self {
+            Key::Number(n, shape) => {
+                let number = event.number(*n) as u64;
+                match shape {
+                    Shape::Plain | Shape::Hex => number,
+                    Shape::Log2 => (0..64).find(|e| 1 << e >= number).unwrap_or(64),
+                    Shape::Buckets(width) => number / width * width,
+                }
+            }
+            Key::Sum(sum) => sum.value(event),
+            Key::Cpu => event.cpu as u64,
+            _ => return None,
+        })
+    }
+
+    /// What tells entries apart.
+    fn bytes(&self, event: &Event) -> Vec<u8> {
+        let last_is_nul = |string: &[u8], len: usize| [cut(string, len - 1), vec![0]].concat();
+        match self {
+            Key::Odd => last_is_nul(&cut(event.odd, 13), 16),
+            Key::Even => last_is_nul(event.even, 16),
+            Key::Dynamic => last_is_nul(event.dynamic, 256),
+            Key::Relative => last_is_nul(event.relative, 256),
+            Key::Comm => last_is_nul(until_nul(&cut(event.comm, 16)), 16),
+            _ => self.number(event).unwrap().to_ne_bytes().to_vec(),
+        }
+    }
+
+    fn shown(&self, event: &Event) -> String {
+        let name = self.name();
+        match (self.number(event), self) {
+            (Some(number), Key::Number(_, Shape::Hex)) => format!("{name}: {number:x}"),
+            (Some(number), Key::Number(_, Shape::Log2)) => format!("{name}: ~ 2^{number:<2}"),
+            (Some(number), Key::Number(_, Shape::Buckets(width))) => {
+                format!("{name}: ~ {number}-{}", number.wrapping_add(width - 1))
+            }
+            (Some(number), _) => format!("{name}: {number:>10}"),
+            (None, _) => {
+                let bytes = self.bytes(event);
+                format!(
+                    "{name}: {:<50}",
+                    std::str::from_utf8(until_nul(&bytes)).unwrap()
+                )
+            }
+        }
+    }
+
+    fn compare(&self, a: &Event, b: &Event) -> Ordering {
+        let signed = |n: usize| NUMBERS[n].3;
+        let as_field = |number: u64, n: usize| {
+            let mut field = a.clone();
+            field.numbers[n] = number;
+            field.number(n)
+        };
+        match (self, self.number(a), self.number(b)) {
+            (Key::Comm, ..) => Ordering::Equal,
+            (Key::Number(n, _), Some(a), Some(b)) => as_field(a, *n).cmp(&as_field(b, *n)),
+            (Key::Sum(sum), Some(a), Some(b)) if signed(sum.first) => (a as i64).cmp(&(b as i64)),
+            (_, Some(a), Some(b)) => a.cmp(&b),
+            _ => until_nul(&self.bytes(a)).cmp(until_nul(&self.bytes(b))),
+        }
+    }
+}
+
+fn until_nul(bytes: &[u8]) -> &[u8] {
+    bytes.split(|&byte| byte == 0).next().unwrap()
+}
+
+fn any_key() -> impl Strategy<Value = Key> {
+    let shape = prop_oneof![
+        2 => Just(Shape::Plain),
+        1 => Just(Shape::Hex),
+        1 => Just(Shape::Log2),
+        1 => select(&[1, 3, 10, 1 << 40][..]).prop_map(Shape::Buckets),
+    ];
+    prop_oneof![
+        4 => (0..NUMBERS.len(), shape).prop_map(|(n, shape)| Key::Number(n, shape)),
+        2 => any_sum().prop_map(Key::Sum),
+        2 => select(&[Key::Cpu, Key::Odd, Key::Even, Key::Dynamic, Key::Relative, Key::Comm][..]),
+    ]
+}
+
+/// A value.
+#[derive(Clone, Debug)]
+enum Value {
+    Number(usize, &'static str),
+    Sum(Sum),
+}
+
+impl Value {
+    fn name(&self) -> String {
+        match self {
+            Value::Number(n, _) => NUMBERS[*n].0.into(),
+            Value::Sum(sum) => sum.text(),
+        }
+    }
+
+    fn text(&self) -> String {
+        self.name()
+            + match self {
+                Value::Number(_, modifier) => modifier,
+                Value::Sum(_) => "",
+            }
+    }
+
+    fn of(&self, event: &Event) -> u64 {
+        match self {
+            Value::Number(n, _) => event.number(*n) as u64,
+            Value::Sum(sum) => sum.value(event),
+        }
+    }
+
+    /// What an entry shows for it. C sums expressions up, and does not show them.
+    fn shown(&self, sum: u64, all: &[u64]) -> String {
+        let name = self.name();
+        let total = all.iter().fold(0u64, |total, sum| total.wrapping_add(*sum));
+        match self {
+            Value::Sum(_) => String::new(),
+            Value::Number(_, ".hex") => format!("  {name}: {sum:>10x}"),
+            Value::Number(_, ".percent") => match hundredths(sum, total) {
+                Some(part) => format!("  {name} (%): {:>3}.{:02}", part / 100, part % 100),
+                None => format!("  {name} (%):[ERROR]"),
+            },
+            Value::Number(_, ".graph") => {
+                let most = all.iter().max().unwrap();
+                match hundredths(sum, *most) {
+                    Some(part) => {
+                        format!("  {name}: {:<20}", "#".repeat(part as usize * 20 / 10000))
+                    }
+                    None => format!("  {name}: {:>20}", "[ERROR]"),
+                }
+            }
+            Value::Number(..) => format!("  {name}: {sum:>10}"),
+        }
+    }
+}
+
+/// C's percentage: exact for parts that can be multiplied by 10000, otherwise of the total without
+/// its last four digits; an error if it is more than 32 bits hold, all of them set included.
+fn hundredths(part: u64, whole: u64) -> Option<u32> {
+    let (part, whole) = match part {
+        0 => return Some(0),
+        _ if part < u64::MAX / 10000 => (part * 10000, whole),
+        _ => (part, whole / 10000),
+    };
+    let hundredths = part.checked_div(whole)?;
+    u32::try_from(hundredths).ok().filter(|&it| it < u32::MAX)
+}
+
+fn any_value() -> impl Strategy<Value = Value> {
+    let modifier = select(&["", ".hex", ".percent", ".graph"][..]);
+    prop_oneof![
+        3 => (0..NUMBERS.len(), modifier).prop_map(|(n, modifier)| Value::Number(n, modifier)),
+        1 => any_sum().prop_map(Value::Sum),
+    ]
+}
+
+/// What entries are sorted by.
+#[derive(Clone, Copy, Debug)]
+enum By {
+    Sum(usize),
+    Key(usize),
+}
+
+/// A trigger.
+#[derive(Clone, Debug)]
+struct Whole {
+    keys: Vec<Key>,
+    vals: Vec<Value>,
+    /// What is said of sorting: names of values and keys, and whether the largest come first.
+    sort: Vec<(Index, bool)>,
+    nohitcount: bool,
+}
+
+/// An entry: an event that was counted in it, and the sums, the hitcount first.
+type Entry<'a> = (&'a Event, Vec<u64>);
+
+impl Whole {
+    /// The names that can be sorted by.
+    fn names(&self) -> Vec<String> {
+        let vals = self.vals.iter().map(Value::name);
+        let keys = self.keys.iter().map(Key::name);
+        ["hitcount".to_owned()]
+            .into_iter()
+            .chain(vals)
+            .chain(keys)
+            .collect()
+    }
+
+    fn sort(&self) -> Vec<(String, By, bool)> {
+        let names = self.names();
+        let by = |&(index, descending): &(Index, bool)| {
+            let name = names[index.index(names.len())].clone();
+            // The first that is called so.
+            let at = names.iter().position(|it| *it == name).unwrap();
+            let by = match at.checked_sub(1 + self.vals.len()) {
+                Some(key) => By::Key(key),
+                None => By::Sum(at),
+            };
+            (name, by, descending)
+        };
+        self.sort.iter().map(by).collect()
+    }
+
+    fn params(&self) -> String {
+        let keys: Vec<_> = self.keys.iter().map(Key::text).collect();
+        let mut params = format!("keys={}:size=128", keys.join(","));
+        if !self.vals.is_empty() {
+            let vals: Vec<_> = self.vals.iter().map(Value::text).collect();
+            params += &format!(":vals={}", vals.join(","));
+            if self.nohitcount {
+                params += ":nohitcount";
+            }
+        }
+        let order = |descending| if descending { ".descending" } else { "" };
+        let sort: Vec<_> = self
+            .sort()
+            .into_iter()
+            .map(|(name, _, down)| name + order(down))
+            .collect();
+        if !sort.is_empty() {
+            params += &format!(":sort={}", sort.join(","));
+        }
+        params
+    }
+
+    fn entries(&self, events: &[&Event]) -> Vec<String> {
+        let mut map: BTreeMap<Vec<u8>, Entry<'_>> = BTreeMap::new();
+        for event in events {
+            let key = self
+                .keys
+                .iter()
+                .map(|key| key.bytes(event))
+                .collect::<Vec<_>>()
+                .concat();
+            let (_, sums) = map
+                .entry(key)
+                .or_insert((event, vec![0; 1 + self.vals.len()]));
+            sums[0] += 1;
+            for (sum, value) in sums[1..].iter_mut().zip(&self.vals) {
+                *sum = sum.wrapping_add(value.of(event));
+            }
+        }
+        let mut entries: Vec<_> = map.into_values().collect();
+        let mut by: Vec<_> = self
+            .sort()
+            .into_iter()
+            .map(|(_, by, down)| (by, down))
+            .collect();
+        if by.is_empty() {
+            by.push((By::Sum(0), false));
+        }
+        let compare = |(by, descending): (By, bool), a: &Entry<'_>, b: &Entry<'_>| {
+            let order = match by {
+                By::Sum(n) => a.1[n].cmp(&b.1[n]),
+                By::Key(n) => self.keys[n].compare(a.0, b.0),
+            };
+            if descending {
+                order.reverse()
+            } else {
+                order
+            }
+        };
+        heapsort(&mut entries, |a, b| compare(by[0], a, b));
+        if let Some(&second) = by.get(1) {
+            for run in entries.chunk_by_mut(|a, b| compare(by[0], a, b).is_eq()) {
+                heapsort(run, |a, b| compare(second, a, b));
+            }
+        }
+        let show = |(event, sums): &Entry<'_>| {
+            let keys: Vec<_> = self.keys.iter().map(|key| key.shown(event)).collect();
+            let mut shown = format!("{{ {} }}", keys.join(", "));
+            if !self.nohitcount || self.vals.is_empty() {
+                shown += &format!(" hitcount: {:>10}", sums[0]);
+            }
+            for (n, value) in self.vals.iter().enumerate() {
+                let all: Vec<_> = entries.iter().map(|(_, sums)| sums[n + 1]).collect();
+                shown += &value.shown(sums[n + 1], &all);
+            }
+            shown
+        };
+        entries.iter().map(show).collect()
+    }
+}
+
+fn any_whole() -> impl Strategy<Value = Whole> {
+    let keys = vec(any_key(), 1..=3).prop_filter("too long", |keys| {
+        keys.iter().filter(|key| key.is_long()).count() <= 1
+    });
+    let sort = vec(any::<(Index, bool)>(), 0..=2);
+    (keys, vec(any_value(), 0..=2), sort, any::<bool>()).prop_map(
+        |(keys, vals, sort, nohitcount)| Whole {
+            keys,
+            vals,
+            sort,
+            nohitcount,
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]
+
+    #[test]
+    fn whole_triggers(
+        whole in any_whole(),
+        events in vec(any_event(), 1..8),
+        hits in vec(any::<Index>(), 0..30),
+    ) {
+        let params = whole.params();
+        let hist = hist(&zoo(), &params);
+        let hits: Vec<_> = hits.iter().map(|hit| hit.get(&events)).collect();
+        for event in &hits {
+            event.hit(&hist);
+        }
+        prop_assert_eq!(entries(&hist), whole.entries(&hits), "{}", params);
+        let shown = line(&hist);
+        let again = super::events::hist(
+            &zoo(),
+            shown.strip_prefix("hist:").unwrap().strip_suffix(" [active]\n").unwrap(),
+        );
+        prop_assert!(hist.matches(&again) && again.matches(&hist));
+        prop_assert_eq!(line(&again), shown);
+    }
+}
