@@ -27,6 +27,7 @@ use crate::trigger::ModifierKind;
 use crate::trigger::Operator;
 use crate::trigger::Order;
 use crate::trigger::Place;
+use crate::trigger::Reference;
 use crate::trigger::Span;
 use crate::trigger::Trigger;
 use crate::trigger::Unsupported;
@@ -88,36 +89,6 @@ enum Named {
     Recorded(EventField),
 }
 
-/// What is known of an expression that has been looked at.
-struct Checked {
-    /// The field it makes, `None` if it is of a kind that is refused.
-    field: Option<HistField>,
-    /// Bytes it takes as a key.
-    size: u32,
-    /// Whether it can be no operand. C forbids strings, and takes stacks for some number.
-    string: bool,
-}
-
-impl Checked {
-    fn refused(size: u32) -> Self {
-        Self {
-            field: None,
-            size,
-            string: false,
-        }
-    }
-}
-
-impl From<HistField> for Checked {
-    fn from(field: HistField) -> Self {
-        Self {
-            size: field.size,
-            string: field.function.is_string() || field.function.is_stack(),
-            field: Some(field),
-        }
-    }
-}
-
 impl Builder<'_> {
     fn refuse(&mut self, what: Unsupported, construct: Span) {
         let refusal = self.trigger.unsupported(what, construct);
@@ -137,9 +108,7 @@ impl Builder<'_> {
         self.fields.push(HistField::hitcount(), GFP_KERNEL)?;
         for expr in self.trigger.vals.iter() {
             let expr = expr?;
-            let Some(field) = self.expr(expr, Place::Value)?.field else {
-                continue;
-            };
+            let field = self.expr(expr, Place::Value)?;
             // C adds up the addresses of strings.
             if field.function.is_string() {
                 self.refuse(Unsupported::Values, expr.text());
@@ -168,9 +137,7 @@ impl Builder<'_> {
             if self.key_size > limits::KEY_SIZE {
                 return Err(Error::silent(EINVAL));
             }
-            if let Some(field) = key.field {
-                self.fields.push(field.into_key(offset), GFP_KERNEL)?;
-            }
+            self.fields.push(key.into_key(offset), GFP_KERNEL)?;
         }
         Ok(())
     }
@@ -184,12 +151,9 @@ impl Builder<'_> {
                 b"hitcount" => Some(0),
                 _ => (1..self.fields.len()).find(|&i| self.fields[i].name() == name),
             };
-            // Where fields were refused the name may be one of theirs.
-            if found.is_none() && self.refusal.is_none() {
-                return Err(self.trigger.error(ErrorText::InvalidSortField, key.name));
-            }
+            let unknown = || self.trigger.error(ErrorText::InvalidSortField, key.name);
             let key = SortKey {
-                field: found.unwrap_or(0),
+                field: found.ok_or_else(unknown)?,
                 descending: key.order? == Order::Descending,
             };
             sort.push(key, GFP_KERNEL)?;
@@ -206,22 +170,21 @@ impl Builder<'_> {
 
     /// Looks at a key, a value, what a variable holds, or an operand of one of these
     /// (`parse_expr()`).
-    fn expr(&mut self, expr: &Expr, place: Place) -> Result<Checked, Error> {
+    fn expr(&mut self, expr: &Expr, place: Place) -> Result<HistField, Error> {
         match expr {
             Expr::Bad { error, .. } => Err(*error),
-            Expr::Field(field) => self.field(field, place),
-            Expr::Literal { value, .. } => Ok(HistField::literal(*value).into()),
-            Expr::Reference(reference) => {
-                self.refuse(Unsupported::References, reference.text);
-                Ok(Checked::refused(8))
-            }
-            Expr::Stacktrace { .. } => Ok(HistField::stack().into()),
-            Expr::Negation { operand, .. } => {
-                let operand = self.operand(operand)?;
-                match operand.field {
-                    Some(field) => computed(HistField::negative(field)?),
-                    None => Ok(Checked::refused(operand.size)),
+            Expr::Field(field) => self.field(field, place, expr.remnant()),
+            Expr::Literal { value, .. } => Ok(HistField::literal(*value)),
+            Expr::Reference(reference) => match self.definition(reference) {
+                Some(text) => {
+                    let field = self.trigger.field(text, place)?;
+                    self.field(&field, place, expr.remnant())
                 }
+                None => Err(self.not_found(reference, place)),
+            },
+            Expr::Stacktrace { .. } => Ok(HistField::stack()),
+            Expr::Negation { operand, .. } => {
+                computed(HistField::negative(self.operand(operand)?)?)
             }
             Expr::Binary {
                 operator,
@@ -232,14 +195,39 @@ impl Builder<'_> {
         }
     }
 
-    fn binary(&mut self, left: &Expr, operator: Operator, right: &Expr) -> Result<Checked, Error> {
+    /// The text that a reference to a variable of this same trigger stands for
+    /// (`local_field_var_ref()`).
+    fn definition(&self, reference: &Reference) -> Option<Span> {
+        let trigger = self.trigger;
+        let here = reference.qualifier.is_none_or(|event| {
+            trigger.bytes(event.system) == self.event.system()
+                && trigger.bytes(event.event) == self.event.name()
+        });
+        match here {
+            true => trigger.substitute(trigger.bytes(reference.name)),
+            false => None,
+        }
+    }
+
+    /// There is no such variable. Then C takes its name for one of a field, and reports that too.
+    fn not_found(&self, reference: &Reference, place: Place) -> Error {
+        let trigger = self.trigger;
+        let error = match trigger.field(reference.atom, place) {
+            Ok(field) => trigger.error(ErrorText::FieldNotFound, field.name),
+            Err(error) => error,
+        };
+        error.after(trigger.error(ErrorText::VarNotFound, reference.name))
+    }
+
+    fn binary(
+        &mut self,
+        left: &Expr,
+        operator: Operator,
+        right: &Expr,
+    ) -> Result<HistField, Error> {
         let culprit = right.remnant();
         let left = self.operand(left)?;
         let right = self.operand(right)?;
-        let size = left.size;
-        let (Some(left), Some(right)) = (left.field, right.field) else {
-            return Ok(Checked::refused(size));
-        };
         if left.is_usecs() != right.is_usecs() {
             return Err(Error::new(ErrorText::TimestampMismatch, 0));
         }
@@ -247,22 +235,24 @@ impl Builder<'_> {
             return Err(self.trigger.error(ErrorText::DivisionByZero, culprit));
         }
         if let (Function::Const(left), Function::Const(right)) = (left.function, right.function) {
-            return Ok(HistField::literal(program::apply(operator, left, right)).into());
+            return Ok(HistField::literal(program::apply(operator, left, right)));
         }
         computed(HistField::binary(left, operator, right)?)
     }
 
-    fn operand(&mut self, expr: &Expr) -> Result<Checked, Error> {
+    /// C forbids strings as operands, and takes stacks for some number.
+    fn operand(&mut self, expr: &Expr) -> Result<HistField, Error> {
         let operand = self.expr(expr, Place::Operand)?;
-        if operand.string {
+        if operand.function.is_string() || operand.function.is_stack() {
             let text = ErrorText::InvalidStrOperand;
             return Err(self.trigger.error(text, expr.remnant()));
         }
         Ok(operand)
     }
 
-    /// Looks at a field (`parse_field()`, `create_hist_field()`).
-    fn field(&mut self, field: &Field, place: Place) -> Result<Checked, Error> {
+    /// Looks at a field (`parse_field()`, `create_hist_field()`). `culprit` is to blame if it has no
+    /// business in `place`.
+    fn field(&mut self, field: &Field, place: Place, culprit: Span) -> Result<HistField, Error> {
         let trigger = self.trigger;
         let Some(named) = self.named(trigger.bytes(field.name))? else {
             return Err(trigger.error(ErrorText::FieldNotFound, field.name));
@@ -283,8 +273,7 @@ impl Builder<'_> {
             return Err(trigger.error(ErrorText::BadFieldModifier, field.atom));
         }
         if is_misplaced(modifier, function.is_stack(), place) {
-            let error = ErrorText::BadFieldModifier;
-            return Err(trigger.error(error, Expr::Field(*field).remnant()));
+            return Err(trigger.error(ErrorText::BadFieldModifier, culprit));
         }
         // C computes with the addresses of strings.
         if let (true, Some(modifier)) = (function.is_string(), field.modifier) {
@@ -297,7 +286,7 @@ impl Builder<'_> {
             Function::StoredStack => modifier.or(Some(ModifierKind::Stacktrace)),
             _ => modifier,
         };
-        Ok(hist_field.into())
+        Ok(hist_field)
     }
 
     /// What `name` stands for.
@@ -323,9 +312,9 @@ impl Builder<'_> {
 }
 
 /// Checks the length of what is computed: C writes it to a string of its own.
-fn computed(field: HistField) -> Result<Checked, Error> {
+fn computed(field: HistField) -> Result<HistField, Error> {
     match field.name().len() < limits::STRING as usize {
-        true => Ok(field.into()),
+        true => Ok(field),
         false => Err(Error::silent(E2BIG)),
     }
 }

@@ -75,11 +75,16 @@ impl Tree {
             0,
         ))?;
         let desc = describe(name, &event)?;
-        let plan = Plan::new(&desc, &trigger)?;
+        // Any mistake is told before what is only not there yet.
+        let plan = match Plan::new(&desc, &trigger) {
+            Err(error) if !error.is_refusal() => return Err(error.into()),
+            plan => plan,
+        };
         let filter = match trigger.filter {
             Some(filter) => Some(condition(trigger.bytes(filter.text), &desc)?),
             None => None,
         };
+        let plan = plan?;
         let name = trigger.name.map(|span| trigger.bytes(span));
 
         let mut hooks = self.registry.lock();
@@ -147,9 +152,10 @@ impl Tree {
         // Without memory for the entry the errno still reaches the user.
         match failure {
             Failure::Command(error) => {
-                if let Some(text) = error.text {
+                let last = error.text.map(|text| (text, error.caret));
+                for (text, caret) in [error.before, last].into_iter().flatten() {
                     let _ = location(name).and_then(|location| {
-                        push(&location, &command.text()?, text.as_str(), error.caret)
+                        push(&location, &command.text()?, text.as_str(), caret)
                     });
                 }
                 error.errno
@@ -189,10 +195,11 @@ fn location(name: EventName<'_>) -> Result<KVec<u8>> {
     Ok(location)
 }
 
-/// The events that handlers name have to exist.
+/// The events that handlers name have to exist. C looks for each before it looks at the action.
 fn look_up_events(trigger: &Trigger) -> Result<(), Error> {
     for action in trigger.actions.iter() {
-        if let Handler::OnMatch { system, event } = action?.handler {
+        let action = action?;
+        if let Handler::OnMatch { system, event } = action.handler {
             let (system_name, event_name) = (
                 c_string(trigger.bytes(system))?,
                 c_string(trigger.bytes(event))?,
@@ -203,6 +210,7 @@ fn look_up_events(trigger: &Trigger) -> Result<(), Error> {
             };
             Event::find(name).map_err(|_| trigger.error(ErrorText::InvalidSubsysEvent, event))?;
         }
+        action.act.as_ref().map_err(|&error| error)?;
     }
     Ok(())
 }

@@ -17,6 +17,8 @@ pub struct Error {
     pub caret: usize,
     /// What the write fails with.
     pub errno: kernel::error::Error,
+    /// What is logged before it, with its caret.
+    pub before: Option<(ErrorText, usize)>,
 }
 
 impl Error {
@@ -26,6 +28,7 @@ impl Error {
             text: None,
             caret: 0,
             errno,
+            before: None,
         }
     }
 
@@ -35,7 +38,21 @@ impl Error {
             text: Some(text),
             caret,
             errno: text.errno(),
+            before: None,
         }
+    }
+
+    /// The same, which is logged after another one.
+    pub fn after(self, before: Self) -> Self {
+        Self {
+            before: before.text.map(|text| (text, before.caret)),
+            ..self
+        }
+    }
+
+    /// Is it no mistake, but something that rhist does not do yet?
+    pub fn is_refusal(&self) -> bool {
+        matches!(self.text, Some(ErrorText::Unsupported(_)))
     }
 }
 
@@ -174,6 +191,5 @@ unsupported! {
     TracerEvents = "events of the tracer itself (system 'ftrace')",
     Values = "strings as values",
     Variables = "variables ('name=expression')",
-    References = "references to variables ('$name')",
     Actions = "actions ('onmatch', 'onmax', 'onchange')",
 }

@@ -252,21 +252,70 @@ fn not_supported_yet() {
         ("keys=u8:vals=common_comm", Values, "common_comm"),
         ("keys=u8:vals=dyn.hex", Values, "dyn.hex"),
         ("keys=u8:x=u16", Variables, "x=u16"),
-        ("keys=$x", References, "$x"),
+        ("keys=$x:x=u16", Variables, "x=u16"),
         (
             "keys=u8:onmatch(sched.sched_waking).trace(ev,u8)",
             Actions,
             "onmatch",
         ),
         // The first of several, in the order in which things are looked at.
-        ("keys=$x:clear:vals=dyn if u8", Values, "dyn if u8"),
-        // A sort key may be one of the things that are refused.
-        ("keys=$x:sort=x", References, "$x"),
+        ("keys=u8:x=u8:clear:vals=dyn if u8", Values, "dyn if u8"),
     ] {
         let (text, found, errno) = error(&zoo(), params);
         assert_eq!((text, errno), (Some(Unsupported(what)), EINVAL), "{params}");
         assert!(found.starts_with(at), "{params}: {found}");
     }
+}
+
+#[test]
+fn references() {
+    let event = zoo();
+    for (params, variable, text, culprit) in [
+        ("keys=$x", "x", FieldNotFound, "$x"),
+        ("keys=u8:vals=$x:sort=nosuch", "x", FieldNotFound, "$x"),
+        ("keys=u8:y=$x.hex", "x.hex", FieldNotFound, "$x"),
+        (
+            "keys=u8:y=$x.nosuch",
+            "x.nosuch",
+            BadFieldModifier,
+            "nosuch",
+        ),
+        ("keys=u8+zoo.animals.$x", "x", FieldNotFound, "$x"),
+        // A sum is nothing that could stand in another place.
+        ("keys=u8:vals=$x:x=u8+u16", "x", FieldNotFound, "$x"),
+        // Nor is what another event calls so.
+        ("keys=u8:vals=a.b.$x:x=u16", "x", FieldNotFound, "$x"),
+    ] {
+        let caret = |what| "hist:".len() + params.find(what).unwrap();
+        let trigger = Trigger::parse(params.as_bytes()).unwrap();
+        let error = Plan::new(&event, &trigger).err().unwrap();
+        assert_eq!(
+            error.before,
+            Some((VarNotFound, caret(variable))),
+            "{params}"
+        );
+        let found = (error.text, error.caret, error.errno);
+        assert_eq!(found, (Some(text), caret(culprit), EINVAL), "{params}");
+    }
+    // What is defined in the same trigger is put in its place, and then looked at.
+    check(
+        &event,
+        &[
+            ("keys=u8:y=$x:x=nosuch", FieldNotFound, "nosuch"),
+            ("keys=u8:vals=$x:x=5", FieldNotFound, "5"),
+            (
+                "keys=u8:vals=$x:x=u16.log2",
+                BadFieldModifier,
+                "$x:x=u16.log2",
+            ),
+            (
+                "keys=u8+$x:x=common_comm",
+                InvalidStrOperand,
+                "$x:x=common_comm",
+            ),
+            ("keys=u8:x=u16:sort=x", InvalidSortField, "x=u16:sort=x"),
+        ],
+    );
 }
 
 #[test]
