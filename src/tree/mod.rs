@@ -166,7 +166,8 @@ impl Names for KernelNames {
     }
 
     fn syscall(&self, number: u64) -> Option<&[u8]> {
-        let name = text::syscall(number)?.to_bytes();
+        // C has room for 32 bits of it only.
+        let name = text::syscall(u64::from(number as u32))?.to_bytes();
         // Those that this kernel has have events.
         let event = CString::try_from_fmt(fmt!(
             "sys_enter_{}",
