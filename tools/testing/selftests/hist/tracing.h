@@ -259,22 +259,23 @@ __maybe static char *cut(char *from, char *to)
 	return from;
 }
 
-/*
- * C's text of a trigger's line, or one that holds such lines, without what is known to differ: C prints
- * the name of a CPU field twice, and modifiers behind sort= which it does not take itself.
- */
-__maybe static void without_differences(char *text)
+/* Lines of triggers as C prints them, or a text that holds some, with the name of a CPU field once only. */
+__maybe static void name_cpu_once(char *text)
 {
 	static const char *const doubled[] = { "common_cpucommon_cpu", "common_cpucpu", "common_cpuCPU" };
-	char *at;
 
-	for (at = text; at && (at = strstr(at, "common_cpu")); at += strlen("common_cpu"))
+	for (char *at = text; at && (at = strstr(at, "common_cpu")); at += strlen("common_cpu"))
 		for (unsigned int i = 0; i < 3; i++)
 			if (!strncmp(at, doubled[i], strlen(doubled[i]))) {
 				cut(at + strlen("common_cpu"), at + strlen(doubled[i]));
 				break;
 			}
-	for (at = text; at && (at = strstr(at, ":sort=")); ) {
+}
+
+/* The same without the modifiers behind sort=, which C does not take itself. */
+__maybe static void sort_by_names(char *text)
+{
+	for (char *at = text; at && (at = strstr(at, ":sort=")); ) {
 		at += strlen(":sort=");
 		while (*at && !strchr(": \n", *at)) {
 			char *name_end = at + strcspn(at, ".,: \n"), *end = at + strcspn(at, ",: \n");
@@ -287,6 +288,13 @@ __maybe static void without_differences(char *text)
 			at += *at == ',';
 		}
 	}
+}
+
+/* C's text of a trigger's line, or one that holds such lines, without what is known to differ. */
+__maybe static void without_differences(char *text)
+{
+	name_cpu_once(text);
+	sort_by_names(text);
 }
 
 /* The first line in which two texts differ. */
