@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What is known to differ between the kernel's hist triggers and ours: all of it, with the reasons. */
+#ifndef DIFFERENCES_H
+#define DIFFERENCES_H
+
+#include "grammar.h"
+
+#define UNSUPPORTED "Not supported by rhist yet: "
+
+/* How one side took a command, and what its files say then. */
+struct answer {
+	int error;			/* 0, or a negative errno */
+	char *log;			/* the entries that it made, without the times */
+	char *lines, *hist, *debug;	/* the files of the events; NULL: not read, or not there */
+};
+
+/* Both answers to a command, and the commands that led there. */
+struct question {
+	const char *event;
+	const struct text *text;	/* the command */
+	const char *said;		/* all commands so far, one a line, without their NULs */
+	struct answer c, ours;
+};
+
+static bool logged(const struct answer *answer, const char *text)
+{
+	return answer->log && strstr(answer->log, text);
+}
+
+static bool refused_as(const struct answer *answer, const char *text)
+{
+	return answer->error && logged(answer, text);
+}
+
+/* The text before the filter. */
+static const char *before_filter(const char *said)
+{
+	static char copy[sizeof(struct text)];
+	char *filter;
+
+	snprintf(copy, sizeof(copy), "%s", said);
+	for (filter = copy; (filter = strstr(filter, "if")); filter += 2)
+		if (filter > copy && isspace((unsigned char)filter[-1]) && isspace((unsigned char)filter[2])) {
+			*filter = 0;
+			break;
+		}
+	return copy;
+}
+
+/* Is there a digit behind one of these words? */
+static bool number_behind(const char *text, const char *word)
+{
+	while ((text = strstr(text, word))) {
+		text += strlen(word);
+		if (isdigit((unsigned char)*text))
+			return true;
+	}
+	return false;
+}
+
+static bool bad_size(const char *said)
+{
+	for (said = before_filter(said); (said = strstr(said, "size=")); ) {
+		unsigned long long size = strtoull(said += strlen("size="), NULL, 0);
+
+		if (!size || size > 1ull << 63)
+			return true;
+	}
+	return false;
+}
+
+static bool nameless(const char *said)
+{
+	return strstr(said, "hitcount.log2") || strstr(said, "hitcount.bucket") || strcasestr(said, "stacktrace.log2") ||
+	       strcasestr(said, "stacktrace.bucket");
+}
+
+static bool compared_more(const struct question *q)
+{
+	const char *before = before_filter(q->said);
+
+	/* what is another trigger to us is the same to C */
+	return (refused_as(&q->c, "already exists") || !q->c.error) && (!q->ours.error || refused_as(&q->ours, "nonexistent") || refused_as(&q->ours, "doesn't match existing named")) &&
+	       (strstr(before, ".bucket") || strpbrk(before, "+-*/") || number_behind(before, "=") || number_behind(before, ","));
+}
+
+static bool other_names(const struct question *q)
+{
+	return (!q->c.error || refused_as(&q->c, "nonexistent")) && (!q->ours.error || refused_as(&q->ours, "already exists")) &&
+	       (strstr(q->said, "cpu") || strstr(q->said, "CPU") || strcasestr(q->said, "comm"));
+}
+
+static bool string_computed(const struct question *q)
+{
+	const char *before = before_filter(q->said);
+
+	return refused_as(&q->ours, "Invalid field modifier") && (strstr(before, ".log2") || strstr(before, ".bucket"));
+}
+
+static bool seventeen(const struct question *q)
+{
+	return refused_as(&q->ours, "Too many variables defined");
+}
+
+static bool constant_quotient(const struct question *q)
+{
+	return number_behind(before_filter(q->said), "/");
+}
+
+static bool cut_definition(const struct question *q)
+{
+	return refused_as(&q->ours, "Couldn't find variable") && strpbrk(before_filter(q->said), "+-*/");
+}
+
+static bool of_tracer(const struct question *q)
+{
+	return refused_as(&q->ours, "Invalid subsystem or event name") && strstr(q->said, "onmatch(ftrace.");
+}
+
+/* The times and stacks may be others, but not how many they are. */
+static bool same_hits(const struct question *q)
+{
+	struct totals c, ours;
+
+	return parse_totals(q->c.hist, &c) && parse_totals(q->ours.hist, &ours) && c.hits == ours.hits;
+}
+
+static bool times(const struct question *q)
+{
+	return strstr(before_filter(q->said), "common_timestamp") && same_hits(q);
+}
+
+static bool has_stack(const struct question *q)
+{
+	const char *before = before_filter(q->said);
+
+	return strcasestr(before, "stack") || strstr(before, "frames");
+}
+
+static bool stacks(const struct question *q)
+{
+	return has_stack(q) && same_hits(q);
+}
+
+static bool stack_operand(const struct question *q)
+{
+	return refused_as(&q->ours, "String type can not be an operand") && has_stack(q);
+}
+
+/* Widths of 2^63 and more as they are. */
+static void unsigned_widths(char *text)
+{
+	while ((text = strstr(text, ".buckets=-"))) {
+		char width[24], *end, *rest;
+
+		text += strlen(".buckets=");
+		snprintf(width, sizeof(width), "%llu", (unsigned long long)strtoll(text, &end, 10));
+		rest = strdup(end);
+		strcpy(text, width);
+		strcat(text, rest);
+		free(rest);
+	}
+}
+
+static bool end_of_string(const struct question *q)
+{
+	return strchr(q->said, '~') && strstr(q->said, " if");
+}
+
+static bool wrapped_group(const struct question *q)
+{
+	const char *cpus = strstr(q->said, "CPUS{");
+
+	return cpus && strchr(cpus, '/');
+}
+
+/*
+ * Each heading is one of Documentation/differences.rst. A difference is one of
+ *   adjust    that can be taken out of C's texts
+ *   answers   that explains why one of the two takes a command and the other does not
+ *   shows     that explains why the histograms differ
+ *   lines     that explains why lines of triggers differ
+ *   unasked   that is a fault of C which the kernel reports: rhist only is asked
+ */
+static struct difference {
+	const char *heading, *reason;
+	void (*adjust)(char *text);
+	bool (*answers)(const struct question *q);
+	bool (*shows)(const struct question *q);
+	bool (*lines)(const struct question *q);
+	bool (*unasked)(const char *said);
+	unsigned int met;
+} differences[] = {
+	{ "common_cpu in the trigger line", "C prints the name of a CPU field twice", .adjust = name_cpu_once },
+	{ "sort= in the trigger line", "C prints modifiers that it does not take back", .adjust = sort_by_names },
+	{ "Other names of common_cpu and common_comm", "the line that they are printed as does not find them in C",
+	  .answers = other_names },
+	{ "Bucket widths, constants and operators", "C does not look at them when it compares triggers", .answers = compared_more },
+	{ "Division by a constant", "C rounds up", .shows = constant_quotient, .lines = constant_quotient },
+	{ "hitcount.log2 and hitcount.buckets=N as keys", "C has no name for them, and warns", .unasked = nameless },
+	{ "Strings where numbers are computed with", "C computes with their addresses", .answers = string_computed },
+	{ "Strings in filters", "C looks at what is behind their end", .shows = end_of_string },
+	{ "CPUS{first-last:used/group} in filters", "C begins at CPU 0 again", .shows = wrapped_group },
+	{ "More than 16 variables in one token", "C ignores the surplus", .answers = seventeen },
+	{ "x=a+b,y=$x", "C has cut the text of x by then", .answers = cut_definition },
+	{ "Bucket widths of 2^63 and more", "C prints them as negative numbers", .adjust = unsigned_widths },
+	{ "common_timestamp", "it is the time when the trigger runs", .shows = times },
+	{ "Stacks", "C leaves out five frames whatever they are", .shows = stacks, .lines = has_stack, .answers = stack_operand },
+	{ "What is not there yet", "events of the tracer itself are not looked up", .answers = of_tracer },
+	{ "size=0 and size= of more than 2^63", "C shifts by 64 bits, which UBSAN reports", .unasked = bad_size },
+};
+
+#define DIFFERENCES (sizeof(differences) / sizeof(*differences))
+
+/*
+ * What C checks only when all else was right, variables and actions included: its sentence, and how that begins which
+ * rhist refuses before.
+ */
+static const struct later {
+	const char *c, *ours;
+} laters[] = {
+	{ "Variable already defined", "variables" },
+	{ "Can't clear or continue a nonexistent hist trigger", "" },
+	{ "Can't have more than one save() action per hist", "actions" },
+	{ "Couldn't find synthetic event", "actions" },
+	{ "Param type doesn't match synthetic event field type", "actions" },
+	{ "Param count doesn't match synthetic event field count", "actions" },
+	{ "Couldn't parse field variable", "actions" },
+	{ "Couldn't create or find variable", "actions" },
+	{ "For onmax(x) or onchange(x), x must be a variable", "actions" },
+	{ "Couldn't find onmax or onchange variable", "actions" },
+	{ "Couldn't create field variable", "actions" },
+	{ "Couldn't find param", "actions" },
+	{ "Couldn't set trace_clock", "variables" },
+	{ "Named hist trigger doesn't match", "variables" },
+};
+
+/* Refused by rhist as something that it does not know yet, and taken by C as far as that can be told. */
+static bool not_there_yet(const struct question *q)
+{
+	const char *ours = q->ours.log ? strstr(q->ours.log, UNSUPPORTED) : NULL;
+
+	if (!ours || q->ours.error != -EINVAL)
+		return false;
+	if (!q->c.error)
+		return true;
+	for (unsigned int i = 0; i < sizeof(laters) / sizeof(*laters); i++)
+		if (!strncmp(ours + strlen(UNSUPPORTED), laters[i].ours, strlen(laters[i].ours)) && logged(&q->c, laters[i].c))
+			return true;
+	return false;
+}
+
+#endif
