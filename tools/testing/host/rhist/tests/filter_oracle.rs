@@ -3,38 +3,27 @@
 //! The kernel's own filters as the judge: what it logs and returns for a filter is what is logged
 //! and returned here, and both hold for the same hits.
 //!
-//! `RHIST_KERNEL_SOURCE` says where the kernel's source is; without it there is no judge. The
-//! pieces that filters are made of are taken out of it and compiled with `filter/oracle.c`, which
-//! stands in for the kernel around them.
+//! The pieces that filters are made of are taken out of the kernel's source and compiled with
+//! `filter/oracle.c`.
 
 #![cfg(not(loom))]
 
 #[path = "filter/errors.rs"]
 mod errors;
+mod oracle;
 #[path = "filter/scene.rs"]
 mod scene;
 #[path = "filter/strategy.rs"]
 mod strategy;
 
+use oracle::between;
+use oracle::kernel_file;
+use oracle::Oracle;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 use std::fmt::Write as _;
-use std::fs;
-use std::io::Write as _;
-use std::path::Path;
-use std::path::PathBuf;
-use std::process;
-use std::process::Stdio;
-
-fn between<'a>(source: &'a str, start: &str, end: &str) -> &'a str {
-    let start = source.find(start).unwrap_or_else(|| panic!("no {start}"));
-    let length = source[start..]
-        .find(end)
-        .unwrap_or_else(|| panic!("no {end}"));
-    &source[start..start + length]
-}
 
 /// Where C is not followed: it is made to do what it means.
 const CORRECTIONS: &[(&str, &str)] = &[
@@ -67,25 +56,19 @@ fn corrected(pieces: &[&str]) -> String {
     text
 }
 
-fn build(source: &Path) -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("filter_oracle");
-    fs::create_dir_all(&folder).unwrap();
-    let read = |path: &str| fs::read_to_string(source.join(path)).unwrap();
-    let (filter, header) = (
-        read("kernel/trace/trace_events_filter.c"),
-        read("kernel/trace/trace.h"),
-    );
-    let (glob, list) = (read("lib/glob.c"), read("lib/bitmap-str.c"));
-    let (ctype, numbers) = (read("lib/ctype.c"), read("lib/kstrtox.c"));
+/// `None` if the kernel's source is not there.
+fn build() -> Option<Oracle> {
+    let filter = kernel_file("kernel/trace/trace_events_filter.c")?;
+    let header = kernel_file("kernel/trace/trace.h")?;
+    let glob = kernel_file("lib/glob.c")?;
+    let list = kernel_file("lib/bitmap-str.c")?;
+    let ctype = kernel_file("lib/ctype.c")?;
+    let numbers = kernel_file("lib/kstrtox.c")?;
+    let macros = kernel_file("include/linux/ctype.h")?;
     for (wrong, _) in CORRECTIONS {
         let found = [&filter, &list].iter().any(|text| text.contains(wrong));
         assert!(found, "C is not what it was: {wrong}");
     }
-    let write = |name: &str, pieces: &[&str]| {
-        fs::write(folder.join(name), corrected(pieces)).unwrap();
-    };
-
-    let macros = read("include/linux/ctype.h");
     let library = [
         between(&macros, "#define _U", "#if __has_builtin"),
         "#define isdigit(c) ((c) >= '0' && (c) <= '9')\n",
@@ -126,7 +109,6 @@ fn build(source: &Path) -> PathBuf {
             .unwrap()
             .1,
     ];
-    write("library.h", &library);
 
     let types = [
         between(
@@ -136,7 +118,6 @@ fn build(source: &Path) -> PathBuf {
         ),
         between(&header, "struct event_filter {", "struct event_subsystem"),
     ];
-    write("types.h", &types);
 
     let pieces = [
         between(
@@ -155,29 +136,14 @@ fn build(source: &Path) -> PathBuf {
             "static inline void event_set_filtered_flag",
         ),
     ];
-    write("filter.h", &pieces);
-
-    let program = folder.join("oracle");
-    let compiler = process::Command::new("cc")
-        .args([
-            "-std=gnu11",
-            "-funsigned-char",
-            "-w",
-            "-O1",
-            "-fsanitize=address,undefined",
-        ])
-        .arg("-I")
-        .arg(&folder)
-        .arg("-o")
-        .arg(&program)
-        .arg(concat!(
-            env!("CARGO_MANIFEST_DIR"),
-            "/tests/filter/oracle.c"
-        ))
-        .status()
-        .expect("no C compiler");
-    assert!(compiler.success());
-    program
+    Some(Oracle::new(
+        "filter/oracle.c",
+        &[
+            ("library.h", corrected(&library)),
+            ("types.h", corrected(&types)),
+            ("filter.h", corrected(&pieces)),
+        ],
+    ))
 }
 
 fn hex(bytes: &[u8]) -> String {
@@ -255,7 +221,7 @@ fn filters() -> Vec<Vec<u8>> {
 
 #[test]
 fn judges_as_the_kernel_does() {
-    let Some(source) = std::env::var_os("RHIST_KERNEL_SOURCE") else {
+    let Some(oracle) = build() else {
         return;
     };
     let filters = filters();
@@ -264,20 +230,7 @@ fn judges_as_the_kernel_does() {
         writeln!(input, "f {}", hex(filter)).unwrap();
     }
 
-    let mut oracle = process::Command::new(build(Path::new(&source)))
-        .env("ASAN_OPTIONS", "detect_leaks=0")
-        .env("UBSAN_OPTIONS", "halt_on_error=1")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut stdin = oracle.stdin.take().unwrap();
-    let writer = std::thread::spawn(move || stdin.write_all(input.as_bytes()));
-    let output = oracle.wait_with_output().unwrap();
-    writer.join().unwrap().unwrap();
-
-    let said = String::from_utf8(output.stdout).unwrap();
-    let said: Vec<_> = said.lines().collect();
+    let said = oracle.ask(input);
     let scenes = scene::scenes();
     let (mut accepted, mut held) = (0, 0);
     for (filter, said) in filters.iter().zip(&said) {
@@ -289,7 +242,6 @@ fn judges_as_the_kernel_does() {
             held += usize::from(holds.contains('0') && holds.contains('1'));
         }
     }
-    assert!(output.status.success());
     assert_eq!(said.len(), filters.len());
     // It has been judged what it is there for: filters that tell hits apart.
     assert!(accepted > filters.len() / 4, "{accepted}");

@@ -3,28 +3,24 @@
 //! The kernel's own parser as the judge: what it logs and returns for a command is what is logged
 //! and returned here.
 //!
-//! `RHIST_KERNEL_SOURCE` says where the kernel's source is; without it there is no judge. Its
-//! functions are taken out of `kernel/trace/trace_events_hist.c` and compiled with
-//! `trigger/oracle.c`, which stands in for the kernel around them and has the event of
-//! `trigger/walk.rs`.
+//! The functions are taken out of `kernel/trace/trace_events_hist.c` and compiled with
+//! `trigger/oracle.c`, which has the event of `trigger/walk.rs`.
 
+mod oracle;
 #[path = "trigger/strategy.rs"]
 mod strategy;
 #[path = "trigger/walk.rs"]
 mod walk;
 
+use oracle::between;
+use oracle::kernel_file;
+use oracle::Oracle;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 use rhist::trigger::Command;
 use std::fmt::Write as _;
-use std::fs;
-use std::io::Write as _;
-use std::path::Path;
-use std::path::PathBuf;
-use std::process;
-use std::process::Stdio;
 use strategy::pieces;
 use strategy::sums;
 use strategy::triggers;
@@ -106,14 +102,6 @@ fn function<'a>(source: &'a str, name: &str) -> &'a str {
     }
 }
 
-fn between<'a>(source: &'a str, start: &str, end: &str) -> &'a str {
-    let start = source.find(start).unwrap_or_else(|| panic!("no {start}"));
-    let length = source[start..]
-        .find(end)
-        .unwrap_or_else(|| panic!("no {end}"));
-    &source[start..start + length]
-}
-
 /// Where C is not followed: it is made to do what it means.
 fn corrected(name: &str, text: &str) -> String {
     let (wrong, right) = match name {
@@ -130,12 +118,10 @@ fn corrected(name: &str, text: &str) -> String {
     text.replace(wrong, right)
 }
 
-fn build(source: &Path) -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("trigger_oracle");
-    fs::create_dir_all(&folder).unwrap();
-    let read = |path: &str| fs::read_to_string(source.join(path)).unwrap();
-    let hist = read("kernel/trace/trace_events_hist.c");
-    let numbers = read("lib/kstrtox.c");
+/// `None` if the kernel's source is not there.
+fn build() -> Option<Oracle> {
+    let hist = kernel_file("kernel/trace/trace_events_hist.c")?;
+    let numbers = kernel_file("lib/kstrtox.c")?;
 
     let types = [
         between(&hist, "#define ERRORS", "struct hist_field;"),
@@ -146,7 +132,6 @@ fn build(source: &Path) -> PathBuf {
         ),
         between(&hist, "#define for_each_hist_field", "struct track_data {"),
     ];
-    fs::write(folder.join("types.h"), types.concat()).unwrap();
 
     let mut functions = String::new();
     for name in [
@@ -160,7 +145,6 @@ fn build(source: &Path) -> PathBuf {
     for name in FUNCTIONS {
         writeln!(functions, "{}", corrected(name, function(&hist, name))).unwrap();
     }
-    fs::write(folder.join("functions.h"), functions).unwrap();
 
     let parse = function(&hist, "event_hist_trigger_parse");
     let split = between(
@@ -168,29 +152,14 @@ fn build(source: &Path) -> PathBuf {
         "if (event_trigger_empty_param",
         "attrs = parse_hist_trigger_attrs",
     );
-    fs::write(folder.join("split.h"), split).unwrap();
-
-    let program = folder.join("oracle");
-    let compiler = process::Command::new("cc")
-        .args([
-            "-std=gnu11",
-            "-funsigned-char",
-            "-w",
-            "-O1",
-            "-fsanitize=address,undefined",
-        ])
-        .arg("-I")
-        .arg(&folder)
-        .arg("-o")
-        .arg(&program)
-        .arg(concat!(
-            env!("CARGO_MANIFEST_DIR"),
-            "/tests/trigger/oracle.c"
-        ))
-        .status()
-        .expect("no C compiler");
-    assert!(compiler.success());
-    program
+    Some(Oracle::new(
+        "trigger/oracle.c",
+        &[
+            ("types.h", types.concat()),
+            ("functions.h", functions),
+            ("split.h", split.to_owned()),
+        ],
+    ))
 }
 
 /// What is logged and returned here, as the oracle writes it.
@@ -247,7 +216,7 @@ fn commands() -> Vec<Vec<u8>> {
 
 #[test]
 fn says_what_the_kernel_says() {
-    let Some(source) = std::env::var_os("RHIST_KERNEL_SOURCE") else {
+    let Some(oracle) = build() else {
         return;
     };
     let commands = commands();
@@ -256,20 +225,7 @@ fn says_what_the_kernel_says() {
         .map(|command| command.iter().map(|byte| format!("{byte:02x}")).collect())
         .collect();
 
-    let mut oracle = process::Command::new(build(Path::new(&source)))
-        .env("ASAN_OPTIONS", "detect_leaks=0")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut stdin = oracle.stdin.take().unwrap();
-    let writer = std::thread::spawn(move || stdin.write_all((lines.join("\n") + "\n").as_bytes()));
-    let output = oracle.wait_with_output().unwrap();
-    writer.join().unwrap().unwrap();
-    assert!(output.status.success());
-
-    let said = String::from_utf8(output.stdout).unwrap();
-    let said: Vec<_> = said.lines().collect();
+    let said = oracle.ask(lines.join("\n") + "\n");
     assert_eq!(said.len(), commands.len());
     for (command, said) in commands.iter().zip(said) {
         let text = String::from_utf8_lossy(command);

@@ -13,6 +13,8 @@ mod hit;
 mod memory;
 mod model;
 mod naive;
+#[path = "../oracle/mod.rs"]
+mod oracle;
 mod record;
 mod render;
 mod sort;

@@ -2,16 +2,12 @@
 
 //! The order of entries.
 
-use std::fs;
-use std::io::Write;
-use std::path::Path;
-use std::process::Command;
-use std::process::Stdio;
-
 use proptest::prelude::*;
 use rhist::hist::sort::heapsort;
 
 use super::events::*;
+use super::oracle::kernel_file;
+use super::oracle::Oracle;
 
 /// Numbers that look random, the same ones each time.
 fn numbers(n: u32, below: u32, seed: u32) -> Vec<u32> {
@@ -118,35 +114,18 @@ fn moves_of_the_kernel_with_many() {
     }
 }
 
-/// The kernel's own lib/sort.c as the judge, if `RHIST_KERNEL_SOURCE` says where it is.
+/// The kernel's own lib/sort.c as the judge.
 #[test]
 fn moves_of_lib_sort() {
-    let Some(source) = std::env::var_os("RHIST_KERNEL_SOURCE") else {
+    let Some(code) = kernel_file("lib/sort.c") else {
         return;
     };
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("sort_oracle");
-    fs::create_dir_all(&folder).unwrap();
-    let code = fs::read_to_string(Path::new(&source).join("lib/sort.c")).unwrap();
     let code: String = code
         .lines()
         .filter(|line| !line.starts_with("#include"))
         .map(|line| format!("{line}\n"))
         .collect();
-    fs::write(folder.join("sort.h"), code).unwrap();
-    let program = folder.join("oracle");
-    let compiler = Command::new("cc")
-        .args(["-std=gnu11", "-w", "-O1", "-fsanitize=address,undefined"])
-        .arg("-I")
-        .arg(&folder)
-        .arg("-o")
-        .arg(&program)
-        .arg(concat!(
-            env!("CARGO_MANIFEST_DIR"),
-            "/tests/hist/sort_oracle.c"
-        ))
-        .status()
-        .expect("no C compiler");
-    assert!(compiler.success());
+    let oracle = Oracle::new("hist/sort_oracle.c", &[("sort.h", code)]);
 
     // All small sizes, then larger ones; few numbers that differ, then many.
     let cases: Vec<Vec<u32>> = (0..200)
@@ -158,20 +137,9 @@ fn moves_of_lib_sort() {
         numbers.join(" ") + "\n"
     };
     let lines: String = cases.iter().map(joined).collect();
-    let mut oracle = Command::new(program)
-        .env("ASAN_OPTIONS", "detect_leaks=0")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut stdin = oracle.stdin.take().unwrap();
-    let writer = std::thread::spawn(move || stdin.write_all(lines.as_bytes()));
-    let output = oracle.wait_with_output().unwrap();
-    writer.join().unwrap().unwrap();
-    assert!(output.status.success());
-    let sorted = String::from_utf8(output.stdout).unwrap();
-    assert_eq!(sorted.lines().count(), cases.len());
-    for (numbers, sorted) in cases.iter().zip(sorted.lines()) {
+    let sorted = oracle.ask(lines);
+    assert_eq!(sorted.len(), cases.len());
+    for (numbers, sorted) in cases.iter().zip(sorted) {
         assert_eq!(joined(&order(numbers)).trim_end(), sorted, "{numbers:?}");
     }
 }

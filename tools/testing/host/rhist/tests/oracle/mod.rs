@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The kernel's own functions as the judge: pieces of its source, compiled for this machine with a
+//! program that stands in for the kernel around them.
+
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+use std::path::PathBuf;
+use std::process::Command;
+use std::process::Stdio;
+
+/// A file of the kernel's source, if `RHIST_KERNEL_SOURCE` says where that is. Without it there is
+/// no judge.
+pub(crate) fn kernel_file(path: &str) -> Option<String> {
+    let source = std::env::var_os("RHIST_KERNEL_SOURCE")?;
+    Some(fs::read_to_string(Path::new(&source).join(path)).unwrap())
+}
+
+/// What stands in `source` from `start` on, up to the first `end` after it.
+#[allow(dead_code, reason = "not each judge is cut out of files")]
+pub(crate) fn between<'a>(source: &'a str, start: &str, end: &str) -> &'a str {
+    let start = source.find(start).unwrap_or_else(|| panic!("no {start}"));
+    let length = source[start..]
+        .find(end)
+        .unwrap_or_else(|| panic!("no {end}"));
+    &source[start..start + length]
+}
+
+/// A program that reads questions and writes a line for each.
+pub(crate) struct Oracle(PathBuf);
+
+impl Oracle {
+    /// Compiles `program`, a file below `tests/`, with `pieces`, each a file that it includes.
+    pub(crate) fn new(program: &str, pieces: &[(&str, String)]) -> Self {
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(program.replace('/', "_"));
+        fs::create_dir_all(&folder).unwrap();
+        for (name, text) in pieces {
+            fs::write(folder.join(name), text).unwrap();
+        }
+        let oracle = folder.join("oracle");
+        let compiler = Command::new("cc")
+            .args(["-std=gnu11", "-funsigned-char", "-w", "-O1"])
+            .arg("-fsanitize=address,undefined")
+            .arg("-I")
+            .arg(&folder)
+            .arg("-o")
+            .arg(&oracle)
+            .arg(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests")).join(program))
+            .status()
+            .expect("no C compiler");
+        assert!(compiler.success());
+        Self(oracle)
+    }
+
+    /// What it says to `questions`, in lines.
+    pub(crate) fn ask(&self, questions: String) -> Vec<String> {
+        let mut oracle = Command::new(&self.0)
+            .env("ASAN_OPTIONS", "detect_leaks=0")
+            .env("UBSAN_OPTIONS", "halt_on_error=1")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut stdin = oracle.stdin.take().unwrap();
+        let writer = std::thread::spawn(move || stdin.write_all(questions.as_bytes()));
+        let output = oracle.wait_with_output().unwrap();
+        let said = String::from_utf8(output.stdout).unwrap();
+        let last = said.lines().last();
+        assert!(output.status.success(), "its last words: {last:?}");
+        writer.join().unwrap().unwrap();
+        said.lines().map(str::to_owned).collect()
+    }
+}
