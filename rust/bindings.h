@@ -14,10 +14,14 @@
 #include <linux/sched/clock.h>
 #include <linux/stacktrace.h>
 #include <linux/timekeeping.h>
+#include <linux/slab.h>
+#include <linux/string.h>
 #include <linux/trace.h>
 #include <linux/trace_clock.h>
 #include <linux/trace_events.h>
 #include <linux/tracefs.h>
+#include <linux/uio.h>
+#include <linux/workqueue.h>
 
 #include "helpers.h"
 #include "layouts_generated.h"

@@ -4,6 +4,7 @@
  * Unless a comment says otherwise they may be called where the thing that they
  * wrap may be.
  */
+#include <linux/capability.h>
 #include <linux/kallsyms.h>
 #include <linux/kprobes.h>
 #include <linux/ring_buffer.h>
@@ -18,6 +19,7 @@
 #include <asm/msr.h>
 #include <asm/tsc.h>
 #endif
+#include <linux/workqueue.h>
 
 #include "helpers.h"
 #include "layouts_generated.h"
@@ -200,4 +202,22 @@ void rhist_record_no_names(struct trace_array *tr)
 	u64 names = BIT_ULL(TRACE_ITER_RECORD_CMD_BIT) | BIT_ULL(TRACE_ITER_RECORD_TGID_BIT);
 
 	WRITE_ONCE(*flags, READ_ONCE(*flags) & ~names);
+}
+
+/* A queue for work that may wait long; no more at once than the system lets anybody. */
+struct workqueue_struct *rhist_alloc_workqueue(void)
+{
+	return alloc_workqueue("rhist", WQ_UNBOUND, 0);
+}
+
+/* May the running task watch the whole system? */
+bool rhist_perfmon_capable(void)
+{
+	return perfmon_capable();
+}
+
+/* Is it memory that a program could have? */
+bool rhist_access_ok(unsigned long addr, size_t size)
+{
+	return access_ok((const void __user *)addr, size);
 }

@@ -17,12 +17,14 @@ struct file_operations;
 struct inode;
 struct inode_operations;
 struct list_head;
+struct mm_struct;
 struct mnt_idmap;
 struct poll_table_struct;
 struct ring_buffer_event;
 struct trace_array;
 struct trace_event_call;
 struct trace_event_file;
+struct workqueue_struct;
 
 /* helpers.c */
 unsigned int rhist_cpu(void);
@@ -43,6 +45,9 @@ const char *rhist_syscall_name(u64 number);
 bool rhist_read_kernel(void *to, const void *from, size_t size);
 bool rhist_read_user(void *to, unsigned long from, size_t size);
 void rhist_record_no_names(struct trace_array *tr);
+struct workqueue_struct *rhist_alloc_workqueue(void);
+bool rhist_perfmon_capable(void);
+bool rhist_access_ok(unsigned long addr, size_t size);
 
 /* tracefs.c */
 struct module *rhist_gate(void);
@@ -59,6 +64,7 @@ bool rhist_inode_only_ours(struct inode *inode);
 void rhist_inode_close(struct inode *inode, struct inode *bad);
 void rhist_inode_revoke(struct inode *inode);
 struct dentry *rhist_create_dir(struct dentry *parent, const char *name, struct inode *inode);
+struct dentry *rhist_create_file(struct dentry *parent, const char *name, struct inode *inode);
 void rhist_remove_dir(struct dentry *dir);
 struct dentry *rhist_lookup(struct dentry *dir, const char *name, unsigned int len);
 struct file *rhist_open_dir(struct file *mirror, struct dentry *real);
@@ -87,5 +93,37 @@ bool rhist_poll_error(struct file *file, struct poll_table_struct *table);
 
 /* event_mutex.c */
 int rhist_with_event_mutex(struct trace_array *tr, int (*fn)(void *), void *arg);
+
+/* user_event.c */
+struct rhist_user_event;
+typedef void (*rhist_user_event_changed_t)(const void *owner, unsigned int files,
+					   unsigned int perf);
+struct rhist_user_event *rhist_user_event_new(const char *system, char *name, char *print_fmt,
+					      rhist_user_event_changed_t changed);
+int rhist_user_event_field(struct rhist_user_event *event, const char *type, const char *name,
+			   unsigned int offset, unsigned int size, bool is_signed);
+void rhist_user_event_free(struct rhist_user_event *event);
+int rhist_user_event_add(struct rhist_user_event *event, const void *owner);
+int rhist_user_event_remove(struct rhist_user_event *event);
+size_t rhist_user_event_limit(struct rhist_user_event *event);
+bool rhist_user_event_write(struct rhist_user_event *event, const void *payload, size_t size);
+
+/* user_mm.c */
+struct rhist_mm;
+struct rhist_mm_watcher {
+	const void *owner;
+	void (*exited)(const void *owner);
+	void (*forked)(const void *owner, struct mm_struct *parent);
+};
+struct rhist_mm *rhist_mm_get(void);
+void rhist_mm_put(struct rhist_mm *memory);
+struct mm_struct *rhist_current_mm(void);
+struct mm_struct *rhist_mm_of(const struct rhist_mm *memory);
+bool rhist_mm_alive(const struct rhist_mm *memory);
+int rhist_mm_write_bit(struct rhist_mm *memory, unsigned long addr, unsigned int bit,
+		       unsigned int size, bool on);
+int rhist_mm_fault_in(struct rhist_mm *memory, unsigned long addr);
+int rhist_mm_watch(const struct rhist_mm_watcher *with);
+void rhist_mm_unwatch(void);
 
 #endif

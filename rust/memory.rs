@@ -3,6 +3,9 @@
 //! Memory behind pointers that nobody vouches for.
 
 use super::bindings;
+use core::ffi::CStr;
+use kernel::error::from_err_ptr;
+use kernel::prelude::*;
 
 /// Fills `to` from the kernel's memory at `address`, or returns false
 /// (`copy_from_kernel_nofault()`). Any context, NMI included.
@@ -16,4 +19,28 @@ pub(crate) fn read_kernel(to: &mut [u8], address: usize) -> bool {
 pub(crate) fn read_user(to: &mut [u8], address: usize) -> bool {
     // SAFETY: `to` is valid for its length; `address` may be anything.
     unsafe { bindings::rhist_read_user(to.as_mut_ptr().cast(), address, to.len()) }
+}
+
+/// Is it memory that a program could have?
+pub(crate) fn is_user(address: usize, size: usize) -> bool {
+    // SAFETY: No requirements.
+    unsafe { bindings::rhist_access_ok(address, size) }
+}
+
+/// The text of the running task at `address`, which a NUL ends. Task context.
+///
+/// # Errors
+///
+/// `EFAULT`, `EINVAL` if it is longer than `max` bytes with its NUL, `ENOMEM`.
+pub(crate) fn user_string(address: usize, max: isize) -> Result<KVec<u8>> {
+    let mut copy = KVec::new();
+    // SAFETY: `address` may be anything.
+    let text = from_err_ptr(unsafe { bindings::strndup_user(address as *const _, max) })?;
+    // SAFETY: The text ends in a NUL.
+    let bytes = unsafe { CStr::from_char_ptr(text) }.to_bytes();
+    let copied = copy.extend_from_slice(bytes, GFP_KERNEL);
+    // SAFETY: It was allocated for us, and is not used any more.
+    unsafe { bindings::kfree(text.cast()) };
+    copied?;
+    Ok(copy)
 }

@@ -216,6 +216,27 @@ struct dentry *rhist_create_dir(struct dentry *parent, const char *name, struct 
 }
 
 /**
+ * rhist_create_file - enter a file of ours in a directory of the kernel
+ * @parent: where
+ * @name: its name
+ * @inode: its inode; the file takes a reference of its own
+ *
+ * Return: the file, which stays until simple_recursive_removal(), or an ERR_PTR.
+ */
+struct dentry *rhist_create_file(struct dentry *parent, const char *name, struct inode *inode)
+{
+	struct dentry *file = simple_start_creating(parent, name);
+
+	if (IS_ERR(file))
+		return file;
+	ihold(inode);
+	d_make_persistent(file, inode);
+	fsnotify_create(d_inode(parent), file);
+	simple_done_creating(file);
+	return file;
+}
+
+/**
  * rhist_remove_dir - undo rhist_create_dir()
  * @dir: the directory; its inode has been revoked
  *

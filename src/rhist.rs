@@ -19,7 +19,9 @@ use crate::ftrace::instance::Instance;
 use crate::ftrace::tracefs::Mirror;
 use crate::hook::registry::Registry;
 use crate::tree::Tree;
+use crate::user_events::Service;
 use kernel::prelude::*;
+use kernel::sync::Arc;
 
 module! {
     type: Rhist,
@@ -29,16 +31,20 @@ module! {
     license: "GPL",
 }
 
-/// Dropping it takes the files away, then the hooks, then the instance.
+/// Dropping it takes the files away, then the hooks, then what user events left, then the instance.
 struct Rhist {
     _mirror: Pin<KBox<Mirror<Tree>>>,
+    _user_events: Service,
 }
 
 impl kernel::Module for Rhist {
     fn init(_module: &'static ThisModule) -> Result<Self> {
-        let tree = Tree::new(Registry::new(Instance::new()?)?)?;
+        let instance = Arc::new(Instance::new()?, GFP_KERNEL)?;
+        let user_events = Service::new(instance.clone())?;
+        let tree = Tree::new(Registry::new(instance)?, user_events.events().clone())?;
         Ok(Self {
             _mirror: Mirror::new(c"rhist", tree)?,
+            _user_events: user_events,
         })
     }
 }

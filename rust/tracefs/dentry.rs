@@ -115,6 +115,21 @@ impl Inode {
         self.0.as_ptr()
     }
 
+    /// A revoked inode, whose operations are the kernel's for such. `like` is any inode of the
+    /// file system.
+    pub(super) fn revoked(like: *mut bindings::inode) -> Result<Self> {
+        let none = core::ptr::null();
+        // SAFETY: The caller has a reference on `like`. The new inode is ours alone, and nothing
+        // is looked up or opened through it before it is revoked.
+        unsafe {
+            let inode =
+                bindings::rhist_new_inode(like, 0, none, core::ptr::null(), core::ptr::null_mut());
+            let inode = Self::from_returned(inode)?;
+            bindings::rhist_inode_revoke(inode.as_ptr());
+            Ok(inode)
+        }
+    }
+
     /// A pointer with a reference of its own, for a dentry to keep.
     pub(super) fn into_raw(self) -> *mut bindings::inode {
         let raw = self.as_ptr();

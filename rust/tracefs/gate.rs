@@ -21,11 +21,11 @@ pub(super) fn wait() {
 }
 
 /// A reference on the module.
-pub(super) struct Entry(());
+pub(crate) struct Entry(());
 
 impl Entry {
     /// Pins the module. Fails with `ENODEV` if it is going.
-    pub(super) fn new() -> Result<Self> {
+    pub(crate) fn new() -> Result<Self> {
         // SAFETY: No requirements.
         match unsafe { bindings::rhist_enter() } {
             true => Ok(Self(())),

@@ -74,7 +74,12 @@ impl<T: Overlay> Node<T> {
         match self.kind {
             Kind::Ours(dir, file) => {
                 let ours = T::files(dir).get(file).ok_or(ENOENT)?;
-                self.real.lookup(ours.name.to_bytes())
+                let behind = self.real.lookup(ours.name.to_bytes())?;
+                // One that is in the kernel's directory as well is not in its own place.
+                let own = self.inode.as_ref().map(Inode::as_ptr);
+                (own != Some(behind.inode()))
+                    .then_some(behind)
+                    .ok_or(ENOENT)
             }
             _ => Err(ENOENT),
         }
@@ -143,9 +148,14 @@ pub(crate) struct Mirror<T: Overlay> {
     bad: Cell<*mut bindings::inode>,
     /// The directory; null until [`Mirror::new`] has made it.
     top: Cell<*mut bindings::dentry>,
+    /// The files beside it; null where there is none.
+    beside: [Cell<*mut bindings::dentry>; MAX_BESIDE],
 }
 
-// SAFETY: `top` and `bad` are written before the mirror is shared; the operations are
+/// Files of ours in the kernel's directory at most.
+const MAX_BESIDE: usize = 2;
+
+// SAFETY: `top`, `beside` and `bad` are written before the mirror is shared; the operations are
 // constant; the rest is `Send` and `Sync`.
 unsafe impl<T: Overlay> Send for Mirror<T> {}
 // SAFETY: As above.
@@ -176,6 +186,7 @@ impl<T: Overlay> Mirror<T> {
                 }),
                 bad: Cell::new(ptr::null_mut()),
                 top: Cell::new(ptr::null_mut()),
+                beside: [const { Cell::new(ptr::null_mut()) }; MAX_BESIDE],
             }),
             GFP_KERNEL,
         )?;
@@ -184,28 +195,23 @@ impl<T: Overlay> Mirror<T> {
         let root = unsafe { bindings::rhist_tracefs_root(name.as_char_ptr()) };
         // SAFETY: The root comes with a reference.
         let root = unsafe { Dentry::from_returned(root) }.map_err(|_| EEXIST)?;
-        // SAFETY: The root is referenced. The new inode is ours alone, and nothing is looked up
-        // through it.
-        let bad = unsafe {
-            let fops = &raw const mirror.file_fops;
-            let private = ptr::null_mut();
-            Inode::from_returned(bindings::rhist_new_inode(
-                root.inode(),
-                0,
-                ptr::null(),
-                fops,
-                private,
-            ))?
-        };
-        // SAFETY: As above; no lock is held.
-        unsafe { bindings::rhist_inode_revoke(bad.as_ptr()) };
-        mirror.bad.set(bad.into_raw());
+        mirror.bad.set(Inode::revoked(root.inode())?.into_raw());
         let inode = mirror.find_or_create(root.clone(), Kind::Dir(Dir::Root))?;
         // SAFETY: Both are referenced; the new directory takes a reference of its own.
         let top = from_err_ptr(unsafe {
             bindings::rhist_create_dir(root.as_ptr(), name.as_char_ptr(), inode.as_ptr())
         })?;
         mirror.top.set(top);
+        let files = T::files(Dir::Root).iter().enumerate();
+        let beside =
+            files.filter(|(_, file)| file.in_kernels && root.lookup(file.name.to_bytes()).is_err());
+        for ((index, file), slot) in beside.zip(&mirror.beside) {
+            let inode = mirror.find_or_create(root.clone(), Kind::Ours(Dir::Root, index))?;
+            // SAFETY: As above.
+            slot.set(from_err_ptr(unsafe {
+                bindings::rhist_create_file(root.as_ptr(), file.name.as_char_ptr(), inode.as_ptr())
+            })?);
+        }
         Ok(mirror)
     }
 
@@ -251,13 +257,14 @@ impl<T: Overlay> Mirror<T> {
         let (mode, iops, fops, private) = match kind {
             Kind::Dir(_) => (0, &raw const self.dir_iops, &raw const self.dir_fops, this),
             Kind::Ours(dir, file) => {
-                let file = T::files(dir).get(file).ok_or(ENOENT)?;
-                let mode = bindings::S_IFREG as u16 | file.mode;
-                let fops = match file.polls {
-                    true => &raw const self.polled_fops,
-                    false => &raw const self.file_fops,
+                let ours = T::files(dir).get(file).ok_or(ENOENT)?;
+                let mode = bindings::S_IFREG as u16 | ours.mode;
+                let (fops, private) = match self.overlay.special(dir, file) {
+                    Some(special) => (special.fops(), special.private()),
+                    None if ours.polls => (&raw const self.polled_fops, this),
+                    None => (&raw const self.file_fops, this),
                 };
-                (mode, ptr::null(), fops, this)
+                (mode, ptr::null(), fops, private)
             }
             Kind::Kernel => {
                 // SAFETY: `like` is the inode of a file of the kernel, which has operations.
@@ -274,8 +281,8 @@ impl<T: Overlay> Mirror<T> {
             }
         };
         // SAFETY: `like` is valid while the node holds its dentry. The operations and `private`
-        // are in the mirror, which is pinned, or in the node, which is boxed; both outlive the use
-        // of the inode, as the documentation of `Node` says.
+        // are in the mirror, which is pinned, or in the node, which is boxed, or belong to the
+        // overlay; all outlive the use of the inode, as the documentation of `Node` says.
         let inode = unsafe {
             Inode::from_returned(bindings::rhist_new_inode(like, mode, iops, fops, private))?
         };
@@ -333,6 +340,10 @@ impl<T: Overlay> PinnedDrop for Mirror<T> {
         for inode in inodes() {
             // SAFETY: The node holds a reference; no lock is held.
             unsafe { bindings::rhist_inode_revoke(inode.as_ptr()) };
+        }
+        for file in self.beside.iter().filter(|file| !file.get().is_null()) {
+            // SAFETY: Made by `rhist_create_file`, and its inode is one of the nodes.
+            unsafe { bindings::simple_recursive_removal(file.get(), None) };
         }
         if !self.top.get().is_null() {
             // SAFETY: Made by `rhist_create_dir`, and its inode was the first of the nodes.

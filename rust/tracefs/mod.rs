@@ -29,15 +29,19 @@ mod file;
 mod gate;
 mod kernel_file;
 mod mirror;
+mod special;
 
 use super::poll::Mask;
 use super::poll::PollTable;
 use core::ffi::CStr;
 use kernel::prelude::*;
 
+pub(crate) use gate::Entry;
 pub(crate) use kernel_file::KernelFile;
 pub(crate) use kernel_file::Written;
 pub(crate) use mirror::Mirror;
+pub(crate) use special::Operations;
+pub(crate) use special::Special;
 
 /// The directories of a tracing directory that differ in what is in them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -82,6 +86,9 @@ pub(crate) struct OverlayFile {
     pub(crate) only_over: bool,
     /// It can be polled. Others are always ready, and refused by epoll.
     pub(crate) polls: bool,
+    /// It is in the kernel's tracing directory as well, unless that has a file of this name. For
+    /// files in [`Dir::Root`].
+    pub(crate) in_kernels: bool,
 }
 
 /// A file of ours that somebody has open, or is opening.
@@ -108,6 +115,9 @@ pub(crate) trait Overlay: Send + Sync + 'static {
 
     /// The files of a directory of kind `dir`.
     fn files(dir: Dir) -> &'static [OverlayFile];
+
+    /// The operations of a file that has its own; the functions below are not called for it.
+    fn special(&self, dir: Dir, file: usize) -> Option<&Operations>;
 
     /// The file is being opened, to be emptied first if `truncate`; an error is that of `open(2)`.
     /// The kernel's file is already open, and not emptied.

@@ -136,9 +136,9 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    fn new(instance: Instance) -> Result<Self> {
+    fn new(instance: Arc<Instance>) -> Result<Self> {
         Ok(Self {
-            instance: Arc::new(instance, GFP_KERNEL)?,
+            instance,
             handlers: Arc::new(Handlers::shared()?, GFP_KERNEL)?,
             pollers: Pollers::new()?,
         })

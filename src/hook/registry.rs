@@ -29,7 +29,7 @@ pub(crate) struct Registry {
 }
 
 impl Registry {
-    pub(crate) fn new(instance: Instance) -> Result<Pin<KBox<Self>>> {
+    pub(crate) fn new(instance: Arc<Instance>) -> Result<Pin<KBox<Self>>> {
         let shared = Shared::new(instance)?;
         KBox::pin_init(
             pin_init!(Self {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The files under `rhist/` that are ours: `trigger`, `hist` and `hist_debug` of each event, and
-//! `error_log`.
+//! The files under `rhist/` that are ours: `trigger`, `hist` and `hist_debug` of each event,
+//! `error_log`, and those of user events.
 
 mod trigger;
 
@@ -14,6 +14,7 @@ use crate::ftrace::tracefs::Dir;
 use crate::ftrace::tracefs::EventName;
 use crate::ftrace::tracefs::KernelFile;
 use crate::ftrace::tracefs::Opened;
+use crate::ftrace::tracefs::Operations;
 use crate::ftrace::tracefs::Overlay;
 use crate::ftrace::tracefs::OverlayFile;
 use crate::ftrace::tracefs::Written;
@@ -28,6 +29,8 @@ use crate::hook::registry::Registry;
 use crate::hook::trigger::HistTrigger;
 use crate::trigger::ErrorLog;
 use crate::trigger::KernelTriggers;
+use crate::user_events::DataFile;
+use crate::user_events::UserEvents;
 use core::str;
 use kernel::prelude::*;
 use kernel::str::CString;
@@ -41,14 +44,19 @@ pub(crate) struct Tree {
     registry: Pin<KBox<Registry>>,
     /// Taken last, and for a moment only.
     error_log: Pin<KBox<Mutex<ErrorLog>>>,
+    user_events: Arc<UserEvents>,
+    user_events_data: Pin<KBox<Operations>>,
 }
 
 impl Tree {
-    pub(crate) fn new(registry: Pin<KBox<Registry>>) -> Result<Self> {
+    pub(crate) fn new(registry: Pin<KBox<Registry>>, user_events: Arc<UserEvents>) -> Result<Self> {
         let error_log = KBox::pin_init(kernel::new_mutex!(ErrorLog::new()), GFP_KERNEL)?;
+        let data = DataFile::new(user_events.clone())?;
         Ok(Self {
             registry,
             error_log,
+            user_events,
+            user_events_data: Operations::new(data)?,
         })
     }
 
@@ -127,6 +135,7 @@ impl Shown {
 #[derive(Clone, Copy)]
 enum File<'a> {
     ErrorLog,
+    UserEventsStatus,
     Trigger(EventName<'a>),
     Hist(EventName<'a>),
     HistDebug(EventName<'a>),
@@ -136,6 +145,7 @@ impl<'a> File<'a> {
     fn new(file: &Opened<'a>) -> Result<Self> {
         match (file.event, file.file) {
             (None, 0) => Ok(File::ErrorLog),
+            (None, 1) => Ok(File::UserEventsStatus),
             (Some(event), 0) => Ok(File::Trigger(event)),
             (Some(event), 1) => Ok(File::Hist(event)),
             (Some(event), 2) => Ok(File::HistDebug(event)),
@@ -194,6 +204,13 @@ impl Overlay for Tree {
                 mode,
                 only_over,
                 polls: false,
+                in_kernels: false,
+            }
+        }
+        const fn of_programs(name: &'static CStr, mode: u16) -> OverlayFile {
+            OverlayFile {
+                in_kernels: true,
+                ..file(name, mode, false)
             }
         }
         const HIST: OverlayFile = OverlayFile {
@@ -201,7 +218,15 @@ impl Overlay for Tree {
             ..file(c"hist", 0o440, false)
         };
         match dir {
-            Dir::Root => const { &[file(c"error_log", 0o640, false)] },
+            Dir::Root => {
+                const {
+                    &[
+                        file(c"error_log", 0o640, false),
+                        of_programs(c"user_events_status", 0o440),
+                        of_programs(c"user_events_data", 0o640),
+                    ]
+                }
+            }
             Dir::Event => {
                 const {
                     &[
@@ -214,6 +239,10 @@ impl Overlay for Tree {
             }
             _ => &[],
         }
+    }
+
+    fn special(&self, dir: Dir, file: usize) -> Option<&Operations> {
+        (dir == Dir::Root && file == 2).then_some(&self.user_events_data)
     }
 
     fn open(&self, file: &Opened<'_>, truncate: bool) -> Result<Self::Open> {
@@ -229,6 +258,7 @@ impl Overlay for Tree {
                     self.registry.lock().remove_all(&event);
                 }
             }
+            File::UserEventsStatus => (),
             File::Hist(name) => {
                 let event = find(name)?;
                 return Ok(Some(HistFile {
@@ -246,6 +276,7 @@ impl Overlay for Tree {
         let mut out = Text::new();
         match File::new(file)? {
             File::ErrorLog => self.error_log.lock().render(out.as_mut())?,
+            File::UserEventsStatus => out = self.user_events.status()?,
             File::Trigger(name) => {
                 let kernel = file.kernel.map(KernelFile::read).transpose()?;
                 let others = KernelTriggers::new(kernel.as_deref().unwrap_or_default());
@@ -283,7 +314,7 @@ impl Overlay for Tree {
             // As the kernel's: what is written does not matter, truncation empties it.
             File::ErrorLog => Ok(()),
             File::Trigger(name) => self.write_trigger(name, file.kernel, data),
-            File::Hist(_) | File::HistDebug(_) => Err(EINVAL),
+            File::UserEventsStatus | File::Hist(_) | File::HistDebug(_) => Err(EINVAL),
         }
     }
 

@@ -55,7 +55,8 @@ altered() { # altered SED-EXPRESSION...
 		enum trace_iterator_bits { TRACE_ITER_RECORD_CMD_BIT = 16, TRACE_ITER_RECORD_TGID_BIT };
 		struct trace_buffer; struct ring_buffer_event; struct event_filter; struct seq_file;
 		struct event_command; struct trace_event_file; struct event_trigger_data;
-		struct trace_array { u64 trace_flags; };
+		struct array_buffer { struct trace_buffer *buffer; };
+		struct trace_array { u64 trace_flags; struct array_buffer array_buffer; };
 		struct trace_array a; enum trace_iterator_bits b;
 		$({
 			sed -n '/^struct event_trigger_data {/,/^static_assert/p' "$work/layouts.h" |

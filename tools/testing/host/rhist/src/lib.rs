@@ -32,6 +32,7 @@ pub mod trigger;
 pub mod user_events {
     //! Events of programs: what of it is pure.
 
+    pub mod abi;
     pub mod description;
     pub mod field;
     mod payload;

@@ -8,6 +8,8 @@ use kernel::error::code::*;
 use kernel::error::Error;
 use kernel::fault;
 use kernel::prelude::KVec;
+use rhist::user_events::abi::Register;
+use rhist::user_events::abi::Unregister;
 use rhist::user_events::description::Description;
 use rhist::user_events::field::Fields;
 
@@ -331,4 +333,66 @@ fn no_memory() {
     }
     drop(fields);
     assert_eq!(fault::live(), live);
+}
+
+#[test]
+fn registrations() {
+    let bytes = |bit: u8, size: u8, flags: u16, addr: u64| {
+        let mut bytes = [0xff; Register::SIZE];
+        bytes[4..6].copy_from_slice(&[bit, size]);
+        bytes[6..8].copy_from_slice(&flags.to_ne_bytes());
+        bytes[8..16].copy_from_slice(&addr.to_ne_bytes());
+        bytes[16..24].copy_from_slice(&0x1234_5678_9abcu64.to_ne_bytes());
+        bytes
+    };
+    let parse = |bit, size, flags, addr| Register::parse(&bytes(bit, size, flags, addr));
+    let expected = Register {
+        bit: 63,
+        size: 8,
+        persistent: false,
+        multi: true,
+        addr: 0x1000,
+        description: 0x1234_5678_9abc,
+    };
+    assert_eq!(parse(63, 8, 2, 0x1000), Ok(expected));
+    assert!(parse(31, 4, 1, 0x1004).is_ok_and(|register| register.persistent && !register.multi));
+    for size in 0..=u8::MAX {
+        assert_eq!(
+            parse(0, size, 0, 0).is_ok(),
+            matches!(size, 4 | 8),
+            "{size}"
+        );
+    }
+    for (bit, size, flags, addr) in [
+        (32, 4, 0, 0),
+        (255, 4, 0, 0),
+        (64, 8, 0, 0),
+        (0, 4, 4, 0),
+        (0, 4, 0x8000, 0),
+        (0, 4, 0, 2),
+        (0, 8, 0, 4),
+    ] {
+        assert_eq!(
+            parse(bit, size, flags, addr),
+            Err(EINVAL),
+            "{bit} {size} {flags} {addr}"
+        );
+    }
+}
+
+#[test]
+fn unregistrations() {
+    let mut bytes = [0; Unregister::SIZE];
+    bytes[4] = 17;
+    bytes[8..].copy_from_slice(&0x7fff_0000_1234u64.to_ne_bytes());
+    let expected = Unregister {
+        bit: 17,
+        addr: 0x7fff_0000_1234,
+    };
+    assert_eq!(Unregister::parse(&bytes), Ok(expected));
+    for reserved in 5..8 {
+        let mut bytes = bytes;
+        bytes[reserved] = 1;
+        assert_eq!(Unregister::parse(&bytes), Err(EINVAL));
+    }
 }

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Files of ours that are more than a text that is read and commands that are written.
+//!
+//! All functions of an open file are called in task context; the file pins the module.
+
+use super::gate;
+use super::gate::Entry;
+use crate::ftrace::bindings;
+use kernel::error::from_result;
+use kernel::ffi;
+use kernel::iov::IovIterSource;
+use kernel::prelude::*;
+use kernel::sync::Arc;
+
+/// What such a file does. Every function may sleep.
+#[vtable]
+pub(crate) trait Special: Send + Sync + Sized + 'static {
+    /// What an open file has of its own.
+    type File: Send + Sync;
+
+    /// It is being opened.
+    fn open(self: &Arc<Self>) -> Result<Self::File>;
+
+    /// One `write(2)` or `writev(2)`, at position 0. Returns the bytes written.
+    fn write(_file: &Self::File, _source: &mut IovIterSource<'_>) -> Result<usize> {
+        build_error!(kernel::error::VTABLE_DEFAULT_ERROR)
+    }
+
+    /// One `ioctl(2)` of a program with words of the size of ours.
+    fn ioctl(_file: &Self::File, _command: u32, _arg: usize) -> Result {
+        build_error!(kernel::error::VTABLE_DEFAULT_ERROR)
+    }
+}
+
+/// What the kernel has to know of a special file: its operations, and what they work on. Stays
+/// where it is, and longer than all inodes that have them.
+pub(crate) struct Operations {
+    fops: bindings::file_operations,
+    special: *const ffi::c_void,
+    drop: unsafe fn(*const ffi::c_void),
+}
+
+// SAFETY: `special` is an `Arc` of what is `Send` and `Sync`.
+unsafe impl Send for Operations {}
+// SAFETY: As above.
+unsafe impl Sync for Operations {}
+
+impl Operations {
+    pub(crate) fn new<S: Special>(special: Arc<S>) -> Result<Pin<KBox<Self>>> {
+        /// # Safety
+        ///
+        /// `special` must come from an `Arc` that nobody uses afterwards.
+        unsafe fn drop_special<S>(special: *const ffi::c_void) {
+            // SAFETY: By the contract.
+            drop(unsafe { Arc::<S>::from_raw(special.cast()) });
+        }
+
+        let operations = KBox::new(
+            Self {
+                fops: bindings::file_operations {
+                    owner: gate::owner(),
+                    open: Some(open::<S>),
+                    write_iter: S::HAS_WRITE.then_some(write_iter::<S>),
+                    unlocked_ioctl: S::HAS_IOCTL.then_some(ioctl::<S>),
+                    release: Some(release::<S>),
+                    ..Default::default()
+                },
+                special: special.into_raw().cast(),
+                drop: drop_special::<S>,
+            },
+            GFP_KERNEL,
+        )?;
+        Ok(KBox::into_pin(operations))
+    }
+
+    pub(super) fn fops(&self) -> *const bindings::file_operations {
+        &raw const self.fops
+    }
+
+    /// The `i_private` of an inode that has these operations.
+    pub(super) fn private(&self) -> *mut ffi::c_void {
+        self.special.cast_mut()
+    }
+}
+
+impl Drop for Operations {
+    fn drop(&mut self) {
+        // SAFETY: `new` made it of an `Arc`, and no file is open that used it.
+        unsafe { (self.drop)(self.special) }
+    }
+}
+
+/// # Safety
+///
+/// `file` must have been opened by [`open`].
+unsafe fn open_file<'a, S: Special>(file: *mut bindings::file) -> &'a S::File {
+    // SAFETY: By the contract; it is there until `release`.
+    unsafe { &*(*file).private_data.cast() }
+}
+
+/// # Safety
+///
+/// For [`Operations`] only.
+unsafe extern "C" fn open<S: Special>(
+    inode: *mut bindings::inode,
+    file: *mut bindings::file,
+) -> ffi::c_int {
+    from_result(|| {
+        let entry = Entry::new()?;
+        // SAFETY: The file is being opened. `i_private` is an `Arc`, which is only borrowed.
+        let special = core::mem::ManuallyDrop::new(unsafe {
+            Arc::<S>::from_raw(bindings::rhist_inode_private(inode).cast())
+        });
+        let open = KBox::into_raw(KBox::new(special.open()?, GFP_KERNEL_ACCOUNT)?);
+        // SAFETY: The file is ours while it is opened.
+        unsafe { (*file).private_data = open.cast() };
+        entry.keep();
+        Ok(0)
+    })
+}
+
+/// # Safety
+///
+/// For files opened by [`open`] only.
+unsafe extern "C" fn release<S: Special>(
+    _inode: *mut bindings::inode,
+    file: *mut bindings::file,
+) -> ffi::c_int {
+    // SAFETY: `open` kept it.
+    let _entry = unsafe { Entry::of_file() };
+    // SAFETY: `open` put a box there, and this is the end of the file.
+    drop(unsafe { KBox::from_raw((*file).private_data.cast::<S::File>()) });
+    0
+}
+
+/// # Safety
+///
+/// For files opened by [`open`] only.
+unsafe extern "C" fn write_iter<S: Special>(
+    iocb: *mut bindings::kiocb,
+    iter: *mut bindings::iov_iter,
+) -> isize {
+    // SAFETY: The VFS gives both, with an open file.
+    let (open, pos) = unsafe { (open_file::<S>((*iocb).ki_filp), (*iocb).ki_pos) };
+    // There is no place in such a file but its beginning.
+    if pos != 0 {
+        return EFAULT.to_errno() as isize;
+    }
+    // SAFETY: The iterator is a source while the operation runs. The type is the same one, from
+    // another run of bindgen.
+    let source = unsafe { IovIterSource::from_raw(iter.cast()) };
+    match S::write(open, source) {
+        Ok(written) => written as isize,
+        Err(err) => err.to_errno() as isize,
+    }
+}
+
+/// # Safety
+///
+/// For files opened by [`open`] only.
+unsafe extern "C" fn ioctl<S: Special>(
+    file: *mut bindings::file,
+    command: ffi::c_uint,
+    arg: ffi::c_ulong,
+) -> ffi::c_long {
+    // SAFETY: The file is open.
+    let open = unsafe { open_file::<S>(file) };
+    match S::ioctl(open, command, arg) {
+        Ok(()) => 0,
+        Err(err) => err.to_errno() as ffi::c_long,
+    }
+}

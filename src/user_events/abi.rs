@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What programs pass to the ioctls: `include/uapi/linux/user_events.h`.
+
+use kernel::prelude::*;
+
+/// `struct user_reg` of the current kind: what a program wants to write, and be told of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Register {
+    /// The bit of the value at `addr` that says whether anybody listens.
+    pub bit: u8,
+    /// Bytes of that value: 4 or 8.
+    pub size: u8,
+    /// The event stays when nobody has it any more.
+    pub persistent: bool,
+    /// Events of one name with different fields stand beside each other.
+    pub multi: bool,
+    /// Where the value is; a multiple of its size.
+    pub addr: u64,
+    /// Where the description is.
+    pub description: u64,
+}
+
+impl Register {
+    /// Bytes of the structure.
+    pub const SIZE: usize = 28;
+    /// Where in the structure the index for writing goes: a `u32`.
+    pub const WRITE_INDEX: usize = 24;
+
+    /// Reads the structure.
+    ///
+    /// # Errors
+    ///
+    /// `EINVAL` for a flag that does not exist, a value that is neither of 4 bytes nor of 8 (those
+    /// only where a word has as many), an address that is not aligned to it, or a bit that it has
+    /// not.
+    pub fn parse(bytes: &[u8; Self::SIZE]) -> Result<Self> {
+        let [_, _, _, _, bit, size, flags_0, flags_1, rest @ ..] = bytes;
+        let flags = u16::from_ne_bytes([*flags_0, *flags_1]);
+        let (addr, rest) = rest.split_first_chunk().ok_or(EINVAL)?;
+        let (description, _) = rest.split_first_chunk().ok_or(EINVAL)?;
+        let (persistent, multi) = (1, 2);
+        let register = Self {
+            bit: *bit,
+            size: *size,
+            persistent: flags & persistent != 0,
+            multi: flags & multi != 0,
+            addr: u64::from_ne_bytes(*addr),
+            description: u64::from_ne_bytes(*description),
+        };
+        let (misaligned, last_bit) = match register.size {
+            4 => (register.addr & 3 != 0, 31),
+            8 if size_of::<usize>() >= 8 => (register.addr & 7 != 0, 63),
+            _ => return Err(EINVAL),
+        };
+        if flags & !(persistent | multi) != 0 || misaligned || register.bit > last_bit {
+            return Err(EINVAL);
+        }
+        Ok(register)
+    }
+}
+
+/// `struct user_unreg`: a place that nothing more is to be written to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unregister {
+    /// The bit of the value.
+    pub bit: u8,
+    /// Where the value is.
+    pub addr: u64,
+}
+
+impl Unregister {
+    /// Bytes of the structure.
+    pub const SIZE: usize = 16;
+
+    /// Reads the structure.
+    ///
+    /// # Errors
+    ///
+    /// `EINVAL` if what is reserved is not zero.
+    pub fn parse(bytes: &[u8; Self::SIZE]) -> Result<Self> {
+        match bytes {
+            [_, _, _, _, bit, 0, 0, 0, addr @ ..] => Ok(Self {
+                bit: *bit,
+                addr: u64::from_ne_bytes(*addr),
+            }),
+            _ => Err(EINVAL),
+        }
+    }
+}

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The file `user_events_data`, where programs register events and write them.
+
+use super::abi::Register;
+use super::abi::Unregister;
+use super::description::Description;
+use super::registry::Registry;
+use super::registry::UserEvents;
+use super::table::Table;
+use crate::ftrace::memory;
+use crate::ftrace::tracefs::Special;
+use crate::ftrace::user_mm::Place;
+use core::mem::MaybeUninit;
+use kernel::ioctl::_IOW;
+use kernel::ioctl::_IOWR;
+use kernel::iov::IovIterSource;
+use kernel::page::PAGE_SIZE;
+use kernel::prelude::*;
+use kernel::sync::Arc;
+use kernel::uaccess::UserPtr;
+use kernel::uaccess::UserSlice;
+
+// The size in the numbers is that of a pointer to what is passed.
+const DIAG_IOCSREG: u32 = _IOWR::<usize>(b'*' as u32, 0);
+const DIAG_IOCSDEL: u32 = _IOW::<usize>(b'*' as u32, 1);
+const DIAG_IOCSUNREG: u32 = _IOW::<usize>(b'*' as u32, 2);
+
+/// Bytes of a description at most, with the NUL at its end.
+const MAX_DESCRIPTION: isize = 512;
+
+/// Bytes of a payload at most. A record has to fit a buffer, of which no kind takes as much.
+const MAX_PAYLOAD: usize = 64 << 10;
+/// Payloads up to this are copied to the stack.
+const SMALL: usize = 256;
+/// Payloads up to this fit every buffer: of all kinds, the smallest one is a page.
+const ALWAYS_FITS: usize = 2048;
+
+/// The file; each open one has its own indices.
+pub(crate) struct DataFile {
+    events: Arc<UserEvents>,
+}
+
+impl DataFile {
+    pub(crate) fn new(events: Arc<UserEvents>) -> Result<Arc<Self>> {
+        Ok(Arc::new(Self { events }, GFP_KERNEL)?)
+    }
+}
+
+/// An open file.
+pub(crate) struct OpenData {
+    events: Arc<UserEvents>,
+    table: Table,
+}
+
+#[vtable]
+impl Special for DataFile {
+    type File = OpenData;
+
+    fn open(self: &Arc<Self>) -> Result<OpenData> {
+        Ok(OpenData {
+            events: self.events.clone(),
+            table: Table::new(),
+        })
+    }
+
+    fn write(file: &OpenData, source: &mut IovIterSource<'_>) -> Result<usize> {
+        file.write(source)
+    }
+
+    fn ioctl(file: &OpenData, command: u32, arg: usize) -> Result {
+        match command {
+            DIAG_IOCSREG | DIAG_IOCSDEL | DIAG_IOCSUNREG => (),
+            _ => return Err(ENOTTY),
+        }
+        let mut registry = file.events.registry.lock();
+        match command {
+            DIAG_IOCSREG => file.register(&mut registry, arg),
+            DIAG_IOCSDEL => {
+                let name = memory::user_string(arg, MAX_DESCRIPTION)?;
+                registry.delete(&file.events, &name)
+            }
+            _ => file.unregister(arg),
+        }
+    }
+}
+
+impl OpenData {
+    fn register(&self, registry: &mut Registry, arg: usize) -> Result {
+        let register = Register::parse(&read_struct(arg)?)?;
+        let place = Place {
+            addr: register.addr.try_into().map_err(|_| EFAULT)?,
+            bit: register.bit,
+            size: register.size,
+        };
+        if !memory::is_user(place.addr, place.size.into()) {
+            return Err(EFAULT);
+        }
+        if self.events.enablers.has(place.addr, place.bit) {
+            return Err(EADDRINUSE);
+        }
+        let text = register.description.try_into().map_err(|_| EFAULT)?;
+        let text = memory::user_string(text, MAX_DESCRIPTION)?;
+        let description = Description::parse(&text)?;
+        let (persistent, multi) = (register.persistent, register.multi);
+        let event = registry.find_or_create(&self.events, description, persistent, multi)?;
+        let index = self.table.add(&event)?;
+        self.events.enablers.add(place, event)?;
+        // A program that cannot be told the index has no use for it.
+        let at = UserPtr::from_addr(arg.wrapping_add(Register::WRITE_INDEX));
+        let _ = UserSlice::new(at, size_of::<u32>()).writer().write(&index);
+        Ok(())
+    }
+
+    fn unregister(&self, arg: usize) -> Result {
+        let unregister = Unregister::parse(&read_struct(arg)?)?;
+        let addr = unregister.addr.try_into().map_err(|_| ENOENT)?;
+        self.events.enablers.remove(addr, unregister.bit)
+    }
+
+    /// An index and a payload.
+    ///
+    /// # Errors
+    ///
+    /// `EFAULT` without a whole index, `EINVAL` for a negative one, `ENOENT` for one that this
+    /// file has not given; then `EINVAL` for a payload that is too short, `EBADF` if nobody
+    /// listens, `E2BIG` for a payload that is too long for one who does, and `EFAULT` if it cannot
+    /// be read or says of something that it is where it is not.
+    fn write(&self, source: &mut IovIterSource<'_>) -> Result<usize> {
+        let total = source.len();
+        let mut index = [0; size_of::<i32>()];
+        if source.copy_from_iter(&mut index) != index.len() {
+            return Err(EFAULT);
+        }
+        let index = usize::try_from(i32::from_ne_bytes(index)).map_err(|_| EINVAL)?;
+        let event = self.table.get(index).ok_or(ENOENT)?;
+        let len = source.len();
+        if len < event.event().fields().min_size() {
+            return Err(EINVAL);
+        }
+        if !event.state().is_enabled() {
+            return Err(EBADF);
+        }
+        if len > ALWAYS_FITS && (len > MAX_PAYLOAD || len > event.event().limit()) {
+            return Err(E2BIG);
+        }
+        let mut small = [const { MaybeUninit::uninit() }; SMALL];
+        let mut large = KVec::new();
+        let payload: &[u8] = match small.get_mut(..len) {
+            Some(small) => source.copy_from_iter_raw(small),
+            None => {
+                source.copy_from_iter_vec(&mut large, GFP_KERNEL)?;
+                &large
+            }
+        };
+        if payload.len() != len || !event.event().fields().accept(payload) {
+            return Err(EFAULT);
+        }
+        event.event().write(payload);
+        Ok(total)
+    }
+}
+
+/// A structure that begins with its own size, and may be longer than we know of if what we do not
+/// know of is zero.
+fn read_struct<const SIZE: usize>(arg: usize) -> Result<[u8; SIZE]> {
+    let read = |at: usize, out: &mut [u8]| {
+        let at = UserPtr::from_addr(arg.wrapping_add(at));
+        UserSlice::new(at, out.len()).reader().read_slice(out)
+    };
+    let mut size = [0; size_of::<u32>()];
+    read(0, &mut size)?;
+    let size = u32::from_ne_bytes(size) as usize;
+    if size > PAGE_SIZE {
+        return Err(E2BIG);
+    }
+    if size < SIZE {
+        return Err(EINVAL);
+    }
+    let mut at = SIZE;
+    while at < size {
+        let mut rest = [0; 64];
+        let len = rest.len().min(size - at);
+        let rest = rest.get_mut(..len).ok_or(EINVAL)?;
+        read(at, rest)?;
+        if rest.iter().any(|&byte| byte != 0) {
+            return Err(E2BIG);
+        }
+        at += len;
+    }
+    let mut bytes = [0; SIZE];
+    read(0, &mut bytes)?;
+    Ok(bytes)
+}

@@ -1,0 +1,379 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The events, and how long they stay.
+
+use super::description::Description;
+use super::enabler::Enablers;
+use crate::ftrace::instance::Instance;
+use crate::ftrace::queue::Queue;
+use crate::ftrace::tracefs::Entry;
+use crate::ftrace::user_event;
+use crate::ftrace::user_event::Listener;
+use crate::ftrace::user_mm::MemoryId;
+use crate::ftrace::user_mm::Watch;
+use crate::ftrace::user_mm::Watcher;
+use crate::hist::Text;
+use kernel::prelude::*;
+use kernel::sync::atomic::Acquire;
+use kernel::sync::atomic::Atomic;
+use kernel::sync::atomic::Full;
+use kernel::sync::atomic::Relaxed;
+use kernel::sync::atomic::Release;
+use kernel::sync::Arc;
+use kernel::sync::Mutex;
+use kernel::time::delay::fsleep;
+use kernel::time::Delta;
+use kernel::workqueue::impl_has_work;
+use kernel::workqueue::new_work;
+use kernel::workqueue::Work;
+use kernel::workqueue::WorkItem;
+
+/// Events at most, as many as the kernel's own user events allow by default.
+const MAX_EVENTS: usize = 32768;
+
+/// What an event of a program is for us.
+pub(super) struct State {
+    /// The name that it was registered with.
+    name: KVec<u8>,
+    multi: bool,
+    persistent: bool,
+    /// Files that have it in their table, and places in memory that are told of it.
+    uses: Atomic<u32>,
+    /// Who listens: [`FTRACE`], [`PERF`]. Written with event_mutex held.
+    status: Atomic<u32>,
+    events: Arc<UserEvents>,
+    /// The module cannot be unloaded while there is an event.
+    _module: Entry,
+}
+
+/// A trace instance listens.
+const FTRACE: u32 = 1;
+/// perf listens.
+const PERF: u32 = 2;
+
+pub(super) type Event = user_event::UserEvent<State>;
+
+impl State {
+    /// Does anybody listen?
+    pub(super) fn is_enabled(&self) -> bool {
+        self.status.load(Acquire) != 0
+    }
+
+    fn in_use(&self) -> bool {
+        self.uses.load(Acquire) != 0 || self.is_enabled()
+    }
+
+    /// What has it and to whom it belongs.
+    pub(super) fn events(&self) -> &Arc<UserEvents> {
+        &self.events
+    }
+}
+
+impl Listener for State {
+    fn changed(event: &Arc<Event>, instances: u32, perf: u32) {
+        let state = event.listener();
+        let was_enabled = state.is_enabled();
+        let of_perf = if perf > 0 { PERF } else { 0 };
+        let of_ftrace = if instances > 0 { FTRACE } else { 0 };
+        state.status.store(of_perf | of_ftrace, Release);
+        if state.is_enabled() != was_enabled {
+            state.events.enablers.update(event);
+        }
+        if !state.in_use() && !state.persistent {
+            state.events.clean_up();
+        }
+    }
+}
+
+/// Somebody has a use for an event, which stays therefore.
+pub(super) struct Use(Arc<Event>);
+
+impl Use {
+    fn new(event: &Arc<Event>) -> Self {
+        event.listener().uses.add(1, Relaxed);
+        Self(event.clone())
+    }
+
+    pub(super) fn event(&self) -> &Arc<Event> {
+        &self.0
+    }
+
+    pub(super) fn state(&self) -> &State {
+        self.0.listener()
+    }
+}
+
+impl Clone for Use {
+    fn clone(&self) -> Self {
+        Self::new(&self.0)
+    }
+}
+
+impl Drop for Use {
+    fn drop(&mut self) {
+        let state = self.state();
+        if state.uses.fetch_sub(1, Full) == 1 && !state.persistent {
+            state.events.clean_up();
+        }
+    }
+}
+
+/// All events. Whoever takes the lock has no other of ours.
+pub(super) struct Registry {
+    events: KVVec<Arc<Event>>,
+    /// What the next event that may have others of its name beside it is told from them by.
+    next_id: u64,
+}
+
+impl Registry {
+    /// Finds the event of a description, or makes it.
+    ///
+    /// # Errors
+    ///
+    /// `EPERM` for an event that is to stay, if the caller may not trace the whole system;
+    /// `EADDRINUSE` if there is one of this name with other fields; `EINVAL` for fields that are
+    /// none; `EMFILE` if there are too many events; `ENODEV` if the kernel has no number left for
+    /// one; `ENOMEM`.
+    pub(super) fn find_or_create(
+        &mut self,
+        events: &Arc<UserEvents>,
+        description: Description<'_>,
+        persistent: bool,
+        multi: bool,
+    ) -> Result<Use> {
+        if persistent && !user_event::may_keep() {
+            return Err(EPERM);
+        }
+        for event in &self.events {
+            let state = event.listener();
+            if state.multi != multi || state.name[..] != *description.name {
+                continue;
+            }
+            if event.fields().matches(description.fields)? {
+                return Ok(Use::new(event));
+            }
+            if !multi {
+                return Err(EADDRINUSE);
+            }
+        }
+        self.create(events, description, persistent, multi)
+    }
+
+    fn create(
+        &mut self,
+        events: &Arc<UserEvents>,
+        description: Description<'_>,
+        persistent: bool,
+        multi: bool,
+    ) -> Result<Use> {
+        let mut name = Text::new();
+        name.bytes(description.name)?;
+        let mut system = c"user_events";
+        if multi {
+            name.format(format_args!(".{:x}", self.next_id))?;
+            self.next_id += 1;
+            system = c"user_events_multi";
+        }
+        name.bytes(b"\0")?;
+        let fields = description.parse_fields()?;
+        if self.events.len() >= MAX_EVENTS {
+            return Err(EMFILE);
+        }
+        self.events.reserve(1, GFP_KERNEL_ACCOUNT)?;
+        let state = State {
+            name: copy(description.name)?,
+            multi,
+            persistent,
+            uses: Atomic::new(0),
+            status: Atomic::new(0),
+            events: events.clone(),
+            _module: Entry::new()?,
+        };
+        let event = Event::new(system, copy(name.as_bytes())?, fields, state)?;
+        event.publish(&events.instance)?;
+        let used = Use::new(&event);
+        let _ = self.events.push_within_capacity(event);
+        Ok(used)
+    }
+
+    /// Deletes the events that were registered with a name.
+    ///
+    /// # Errors
+    ///
+    /// `ENOENT` if there is none, `EBUSY` if one is in use, `EPERM` if one is to stay and the
+    /// caller may not trace the whole system. Those before it are deleted.
+    pub(super) fn delete(&mut self, events: &UserEvents, name: &[u8]) -> Result {
+        let mut deleted = Err(ENOENT);
+        let mut at = 0;
+        while let Some(event) = self.events.get(at) {
+            let state = event.listener();
+            if state.name[..] != *name {
+                at += 1;
+                continue;
+            }
+            if state.in_use() {
+                return Err(EBUSY);
+            }
+            if state.persistent && !user_event::may_keep() {
+                return Err(EPERM);
+            }
+            event.withdraw(&events.instance)?;
+            let _ = self.events.remove(at);
+            deleted = Ok(());
+        }
+        deleted
+    }
+
+    /// Deletes the events that nobody has a use for. False if one of them has to be tried again,
+    /// since somebody has a reference on it without listening.
+    fn delete_unused(&mut self, events: &UserEvents) -> bool {
+        let mut done = true;
+        let mut at = 0;
+        while let Some(event) = self.events.get(at) {
+            let state = event.listener();
+            if state.persistent || state.in_use() {
+                at += 1;
+            } else if event.withdraw(&events.instance).is_ok() {
+                let _ = self.events.remove(at);
+            } else {
+                // If somebody listens again, the end of that is another occasion.
+                done &= state.in_use();
+                at += 1;
+            }
+        }
+        done
+    }
+
+    /// The text of `user_events_status`: each event with who listens, and how many there are.
+    fn status(&self) -> Result<Text> {
+        let mut out = Text::new();
+        let mut busy = 0;
+        for event in &self.events {
+            out.bytes(event.name())?;
+            let status = event.listener().status.load(Relaxed);
+            if status != 0 {
+                out.bytes(b" # Used by")?;
+                for (listener, name) in [(FTRACE, b" ftrace" as &[u8]), (PERF, b" perf")] {
+                    if status & listener != 0 {
+                        out.bytes(name)?;
+                    }
+                }
+                busy += 1;
+            }
+            out.bytes(b"\n")?;
+        }
+        let active = self.events.len();
+        out.format(format_args!("\nActive: {active}\nBusy: {busy}\n"))?;
+        Ok(out)
+    }
+}
+
+/// User events.
+#[pin_data]
+pub(crate) struct UserEvents {
+    pub(super) instance: Arc<Instance>,
+    pub(super) queue: Queue,
+    /// Held throughout each request of a program.
+    #[pin]
+    pub(super) registry: Mutex<Registry>,
+    #[pin]
+    pub(super) enablers: Enablers,
+    /// Removes what nobody has a use for.
+    #[pin]
+    cleaning: Work<UserEvents>,
+}
+
+impl_has_work! {
+    impl HasWork<Self> for UserEvents { self.cleaning }
+}
+
+impl UserEvents {
+    fn new(instance: Arc<Instance>) -> Result<Arc<Self>> {
+        let registry = Registry {
+            events: KVVec::new(),
+            next_id: 0,
+        };
+        Arc::pin_init(
+            pin_init!(Self {
+                instance,
+                queue: Queue::new()?,
+                registry <- kernel::new_mutex!(registry),
+                enablers <- Enablers::new(),
+                cleaning <- new_work!("rhist::UserEvents::cleaning"),
+            }? Error),
+            GFP_KERNEL,
+        )
+    }
+
+    /// Has removed soon what nobody has a use for: events, and places in memory that is gone. Does
+    /// not sleep.
+    fn clean_up(self: &Arc<Self>) {
+        // If it is already to be done, all the better.
+        let _ = self.queue.get().enqueue(self.clone());
+    }
+
+    /// The text of `user_events_status`.
+    pub(crate) fn status(&self) -> Result<Text> {
+        self.registry.lock().status()
+    }
+}
+
+/// Between two attempts to remove an event that somebody has a reference on.
+const RETRY: Delta = Delta::from_millis(20);
+
+impl WorkItem for UserEvents {
+    type Pointer = Arc<Self>;
+
+    fn run(this: Arc<Self>) {
+        this.enablers.remove_gone();
+        // Each such event keeps the module, so nobody waits for this to end.
+        while !this.registry.lock().delete_unused(&this) {
+            fsleep(RETRY);
+        }
+    }
+}
+
+impl Watcher for UserEvents {
+    fn exited(self: &Arc<Self>) {
+        self.clean_up();
+    }
+
+    fn forked(self: &Arc<Self>, parent: MemoryId) {
+        // Without memory for it the child is not told of events, as with the kernel's own.
+        let _ = self.enablers.copy(parent);
+    }
+}
+
+/// User events from the loading of the module to its unloading.
+pub(crate) struct Service {
+    // Told of processes until all memory was put, and only then is the queue drained.
+    watch: Option<Watch<UserEvents>>,
+    events: Arc<UserEvents>,
+}
+
+impl Service {
+    pub(crate) fn new(instance: Arc<Instance>) -> Result<Self> {
+        let events = UserEvents::new(instance)?;
+        Ok(Self {
+            watch: Some(Watch::new(events.clone())?),
+            events,
+        })
+    }
+
+    pub(crate) fn events(&self) -> &Arc<UserEvents> {
+        &self.events
+    }
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        self.watch = None;
+        self.events.queue.drain();
+    }
+}
+
+fn copy(bytes: &[u8]) -> Result<KVec<u8>> {
+    let mut copy = KVec::new();
+    copy.extend_from_slice(bytes, GFP_KERNEL_ACCOUNT)?;
+    Ok(copy)
+}

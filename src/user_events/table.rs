@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The events that were registered through one open file, by the index that they are written with.
+//!
+//! Programs write from many threads, so looking an event up takes no lock. The table only grows: in
+//! chunks that stay where they are, each twice as long as the one before.
+
+use super::registry::Use;
+use kernel::prelude::*;
+use kernel::sync::Arc;
+use kernel::sync::SetOnce;
+
+/// Events in the first chunk.
+const FIRST: usize = 8;
+/// Chunks: enough for twice as many events as there can be.
+const CHUNKS: usize = 13;
+
+/// The table.
+pub(super) struct Table {
+    chunks: [SetOnce<KVec<SetOnce<Use>>>; CHUNKS],
+}
+
+impl Table {
+    pub(super) fn new() -> Self {
+        Self {
+            chunks: [const { SetOnce::new() }; CHUNKS],
+        }
+    }
+
+    /// The chunk of an index, how long it is, and the place in it.
+    fn place(index: usize) -> (usize, usize, usize) {
+        let chunk = (index / FIRST + 1).ilog2() as usize;
+        (chunk, FIRST << chunk, index - FIRST * ((1 << chunk) - 1))
+    }
+
+    /// The event of an index.
+    pub(super) fn get(&self, index: usize) -> Option<&Use> {
+        let (chunk, _, at) = Self::place(index);
+        self.chunks.get(chunk)?.as_ref()?.get(at)?.as_ref()
+    }
+
+    /// The index of an event, which is added if it is not there. Nobody else adds any meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`, `EMFILE`.
+    pub(super) fn add(&self, event: &Use) -> Result<u32> {
+        let mut index = 0;
+        while let Some(other) = self.get(index) {
+            if Arc::ptr_eq(other.event(), event.event()) {
+                return Ok(index as u32);
+            }
+            index += 1;
+        }
+        let (chunk, len, at) = Self::place(index);
+        let chunk = self.chunks.get(chunk).ok_or(EMFILE)?;
+        if chunk.as_ref().is_none() {
+            let mut slots = KVec::with_capacity(len, GFP_KERNEL_ACCOUNT)?;
+            for _ in 0..len {
+                slots.push(SetOnce::new(), GFP_KERNEL_ACCOUNT)?;
+            }
+            chunk.populate(slots);
+        }
+        let slot = chunk
+            .as_ref()
+            .and_then(|slots| slots.get(at))
+            .ok_or(EMFILE)?;
+        slot.populate(event.clone());
+        Ok(index as u32)
+    }
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What a program does that has user events. */
+#ifndef CLIENT_H
+#define CLIENT_H
+
+#include <linux/perf_event.h>
+#include <linux/user_events.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/uio.h>
+
+#include "tracing.h"
+
+__maybe static const char *data_path(void)
+{
+	return pathf("%s/user_events_data", tracing_dir());
+}
+
+__maybe static int open_data(void)
+{
+	int fd = open(data_path(), O_RDWR | O_CLOEXEC);
+
+	if (fd < 0)
+		die("%s opens: %s", data_path(), strerror(errno));
+	return fd;
+}
+
+/* 0, with the index, or a negative errno. */
+__maybe static int reg_flags(int fd, const char *what, volatile void *at, int size, int bit, int flags,
+			     int *index)
+{
+	struct user_reg reg = {
+		.size = sizeof(reg), .enable_bit = bit, .enable_size = size, .flags = flags,
+		.enable_addr = (uintptr_t)at, .name_args = (uintptr_t)what, .write_index = -1,
+	};
+
+	if (ioctl(fd, DIAG_IOCSREG, &reg))
+		return -errno;
+	if (index)
+		*index = reg.write_index;
+	return 0;
+}
+
+__maybe static int reg(int fd, const char *what, volatile void *at, int *index)
+{
+	return reg_flags(fd, what, at, 4, 0, 0, index);
+}
+
+__maybe static int unreg(int fd, volatile void *at, int bit)
+{
+	struct user_unreg unreg = {
+		.size = sizeof(unreg), .disable_bit = bit, .disable_addr = (uintptr_t)at,
+	};
+
+	return ioctl(fd, DIAG_IOCSUNREG, &unreg) ? -errno : 0;
+}
+
+__maybe static int del(int fd, const char *name)
+{
+	return ioctl(fd, DIAG_IOCSDEL, name) ? -errno : 0;
+}
+
+/* Bytes written, or a negative errno. */
+__maybe static int emit(int fd, int index, const void *payload, size_t len)
+{
+	struct iovec io[2] = {
+		{ .iov_base = &index, .iov_len = sizeof(index) },
+		{ .iov_base = (void *)payload, .iov_len = len },
+	};
+	int done = writev(fd, io, len ? 2 : 1);
+
+	return done < 0 ? -errno : done;
+}
+
+/* A file of an event, in the kernel's own directory. */
+__maybe static const char *event_file(const char *event, const char *file)
+{
+	return pathf("%s/events/user_events/%s/%s", kernel_dir(), event, file);
+}
+
+__maybe static int enable(const char *event, bool on)
+{
+	return append(event_file(event, "enable"), on ? "1" : "0");
+}
+
+__maybe static bool exists(const char *event)
+{
+	return !access(event_file(event, "id"), F_OK);
+}
+
+/* Waits for something that happens soon, but not at once. */
+#define within_seconds(seconds, condition) ({			\
+	double end = now() + (seconds);				\
+	bool met;						\
+	while (!(met = (condition)) && now() < end)		\
+		sleep_ms(5);					\
+	met;							\
+})
+
+/* A perf event on all records of an event of this process, or a negative errno. */
+__maybe static int perf_open(const char *event)
+{
+	char *id = slurp(event_file(event, "id"));
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_TRACEPOINT, .size = sizeof(attr), .sample_type = PERF_SAMPLE_RAW,
+		.sample_period = 1, .wakeup_events = 1,
+	};
+	int fd;
+
+	if (!id)
+		return -errno;
+	attr.config = atoi(id);
+	free(id);
+	fd = syscall(__NR_perf_event_open, &attr, 0, -1, -1, 0);
+	return fd < 0 ? -errno : fd;
+}
+
+#endif

@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: GPL-2.0
+// Events of programs are trace events like any other, as long as somebody has a use for them.
+#define _GNU_SOURCE
+#include "client.h"
+
+static unsigned int bits[8];
+
+/* Does the file have the text in it? */
+static bool has(const char *path, const char *text)
+{
+	char *all = slurp(path);
+	bool found = all && strstr(all, text);
+
+	if (!found)
+		note("%s: %s", path, all ? all : strerror(errno));
+	free(all);
+	return found;
+}
+
+static const char *trace_file(const char *name)
+{
+	return pathf("%s/%s", kernel_dir(), name);
+}
+
+static void texts(int fd)
+{
+	static const char what[] = "ev_all u8 c;s16 h;u32 w;u64 x;char[8] s;__rel_loc char[] r;"
+				   "__data_loc char[] d;__rel_loc u8[] a;struct my_type m 3;char p";
+	struct {
+		unsigned char c; short h; unsigned int w; unsigned long long x; char s[8];
+		unsigned int r, d, a; char m[3]; char p; char text[12];
+	} __attribute__((packed)) e = {
+		.c = 7, .h = -2, .w = 0xfffffffe, .x = 5, .s = "static",
+		.m = "abc", .p = 'Z', .text = "rel\0d\xc3ta\0\1\2\3",
+	};
+	int index;
+
+	/* From behind the field, and from the beginning of the record. */
+	e.r = DYN_LOC(offsetof(typeof(e), text) - offsetof(typeof(e), r) - 4, 4);
+	e.d = DYN_LOC(8 + offsetof(typeof(e), text) + 4, 5);
+	e.a = DYN_LOC(offsetof(typeof(e), text) + 9 - offsetof(typeof(e), a) - 4, 3);
+	ok(!reg(fd, what, &bits[0], &index), "an event with fields of all kinds");
+	ok(has(event_file("ev_all", "format"),
+	       "\tfield:u8 c;\toffset:8;\tsize:1;\tsigned:0;\n"
+	       "\tfield:s16 h;\toffset:9;\tsize:2;\tsigned:1;\n"
+	       "\tfield:u32 w;\toffset:11;\tsize:4;\tsigned:0;\n"
+	       "\tfield:u64 x;\toffset:15;\tsize:8;\tsigned:0;\n"
+	       "\tfield:char s[];\toffset:23;\tsize:8;\tsigned:1;\n"
+	       "\tfield:__rel_loc char r[];\toffset:31;\tsize:4;\tsigned:1;\n"
+	       "\tfield:__data_loc char[] d;\toffset:35;\tsize:4;\tsigned:1;\n"
+	       "\tfield:__rel_loc u8 a[];\toffset:39;\tsize:4;\tsigned:1;\n"
+	       "\tfield:struct my_type m;\toffset:43;\tsize:3;\tsigned:1;\n"
+	       "\tfield:char p;\toffset:46;\tsize:1;\tsigned:1;\n"
+	       "\nprint fmt: \"c=%u h=%d w=%u x=%llu s=%s r=%s d=%s a=%llu m=%llu p=%d\", "
+	       "REC->c, REC->h, REC->w, REC->x, REC->s, __get_rel_str(r), __get_str(d), REC->a, "
+	       "REC->m, REC->p\n"), "its format");
+	truncate_file(trace_file("trace"));
+	ok(!enable("ev_all", true) && bits[0] == 1, "it is enabled, and the bit says so");
+	ok(emit(fd, index, &e, sizeof(e)) == 4 + sizeof(e), "it is written");
+	ok(has(trace_file("trace"),
+	       ": ev_all: c=(7) h=0xfffe (65534) w=0xfffffffe (-2) x=0x5 (5) s=static "
+	       "r=rel d=d.ta. (64:c3:74:61:00) a=01,02,03 m=<INVALID-SIZE> p='Z'(90)\n"),
+	   "its text in trace");
+	e.r += 1;
+	ok(emit(fd, index, &e, sizeof(e)) == -EFAULT, "a string that does not end in a NUL");
+	ok(!enable("ev_all", false) && bits[0] == 0, "it is disabled, and the bit says so");
+	ok(!unreg(fd, &bits[0], 0), "it is unregistered");
+}
+
+/* What "key=N" and "hitcount: M" in a hist file say of key @key, or -1. */
+static long hist_count(const char *path, int key)
+{
+	char *text = slurp(path), *at = text ? strstr(text, pathf("{ key: %10d } hitcount:", key)) : NULL;
+	long count = at ? strtol(strstr(at, "hitcount:") + 9, NULL, 10) : -1;
+
+	if (!at)
+		note("%s: %s", path, text ? text : strerror(errno));
+	free(text);
+	return count;
+}
+
+static void listeners(int fd)
+{
+	static const char *const hists[] = { "hist:keys=key", "!hist:keys=key" };
+	char *instance = strdup(pathf("%s/instances/ev", kernel_dir()));
+	unsigned int key = 3;
+	int index, perf, i;
+
+	ok(!reg(fd, "ev_key u32 key", &bits[1], &index), "an event with a key");
+	ok(!append(event_file("ev_key", "trigger"), hists[0]) && bits[1] == 1,
+	   "a hist trigger of the kernel enables it");
+	emit(fd, index, &key, 4);
+	ok(!append(pathf("%s/events/user_events/ev_key/trigger", tracing_dir()), hists[0]),
+	   "and one of rhist");
+	for (i = 0; i < 4; i++)
+		emit(fd, index, &key, 4);
+	ok(hist_count(event_file("ev_key", "hist"), 3) == 5, "the kernel counted 5");
+	ok(hist_count(pathf("%s/events/user_events/ev_key/hist", tracing_dir()), 3) == 4, "rhist counted 4");
+	ok(has(pathf("%s/user_events_status", tracing_dir()), "ev_key # Used by ftrace\n"),
+	   "user_events_status says who listens");
+	append(event_file("ev_key", "trigger"), hists[1]);
+	ok(bits[1] == 1, "one of two is not all");
+	append(pathf("%s/events/user_events/ev_key/trigger", tracing_dir()), hists[1]);
+	ok(bits[1] == 0, "both are");
+
+	perf = perf_open("ev_key");
+	ok(perf >= 0 && bits[1] == 1, "perf enables it");
+	ok(has(pathf("%s/user_events_status", tracing_dir()), "ev_key # Used by perf\n"), "and is told of");
+	close(perf);
+	ok(bits[1] == 0, "and disables it");
+
+	mkdir(instance, 0700);
+	append(pathf("%s/events/user_events/ev_key/filter", instance), "key > 5");
+	append(pathf("%s/events/user_events/ev_key/enable", instance), "1");
+	ok(bits[1] == 1, "another trace instance enables it");
+	emit(fd, index, &key, 4);
+	key = 6;
+	emit(fd, index, &key, 4);
+	ok(has(pathf("%s/trace", instance), ": ev_key: key=0x6 (6)\n"), "which gets what it filters for");
+	key = 3;
+	ok(!strstr(slurp(pathf("%s/trace", instance)), "key=0x3"), "and nothing else");
+	ok(!rmdir(instance) && bits[1] == 0, "its end disables it");
+	free(instance);
+	ok(!unreg(fd, &bits[1], 0), "it is unregistered");
+}
+
+static void sizes(int fd)
+{
+	static char big[70000];
+	int index, perf;
+
+	memset(big, 1, sizeof(big));
+	ok(!reg(fd, "ev_size u8 first", &bits[2], &index), "an event that may be long");
+	truncate_file(trace_file("trace"));
+	enable("ev_size", true);
+	ok(emit(fd, index, big, 2000) == 2004, "2000 bytes");
+	ok(emit(fd, index, big, 4000) == 4004, "4000 bytes");
+	ok(emit(fd, index, big, 5000) == -E2BIG, "5000 bytes are too many for ftrace");
+	ok(emit(fd, index, big, 70000) == -E2BIG, "70000 bytes for anybody");
+	enable("ev_size", false);
+	perf = perf_open("ev_size");
+	ok(emit(fd, index, big, 8184) == 8188, "8184 bytes for perf");
+	ok(emit(fd, index, big, 8185) == -E2BIG, "8185 bytes are too many for it");
+	close(perf);
+	ok(!unreg(fd, &bits[2], 0), "it is unregistered");
+}
+
+static void many_indices(int fd)
+{
+	unsigned int wrong = 0, i;
+	int index;
+
+	for (i = 0; i < 200; i++) {
+		int err = reg_flags(fd, pathf("ev_many%u u32 a", i), &bits[4 + i / 32 % 2], 4, i % 32, 0,
+				    &index);
+
+		if (i >= 64)
+			err = err == -EADDRINUSE ? 0 : -1;
+		else if (index != (int)i + 3)
+			err = -1;
+		wrong += !!err;
+	}
+	ok(!wrong, "indices count on, with a bit each");
+	enable("ev_many63", true);
+	ok(bits[5] == 1u << 31 && !bits[4], "the last one is enabled alone");
+	index = 4;
+	ok(emit(fd, 66, &index, 4) == 8 && emit(fd, 65, &index, 4) == -EBADF, "and written by its index");
+	enable("ev_many63", false);
+	for (i = 0; i < 64; i++)
+		wrong += !!unreg(fd, &bits[4 + i / 32], i % 32);
+	ok(!wrong, "all are unregistered");
+}
+
+static void lives(void)
+{
+	int fd = open_data(), other = open_data(), index, file;
+
+	ok(!reg(fd, "ev_life u32 a", &bits[6], NULL) && exists("ev_life"), "an event lives");
+	close(fd);
+	ok(!within_seconds(0.3, !exists("ev_life")), "as long as it has a bit");
+	ok(del(other, "ev_life") == -EBUSY, "and is not deleted so far");
+	enable("ev_life", true);
+	ok(bits[6] == 1 && !unreg(other, &bits[6], 0) && !bits[6], "the bit is given back, by any file");
+	ok(!within_seconds(0.3, !exists("ev_life")) && del(other, "ev_life") == -EBUSY,
+	   "it lives as long as somebody listens");
+	enable("ev_life", false);
+	ok(within_seconds(5, !exists("ev_life")), "then it goes by itself");
+
+	fd = open_data();
+	reg(fd, "ev_life u32 a", &bits[6], NULL);
+	unreg(fd, &bits[6], 0);
+	ok(!within_seconds(0.3, !exists("ev_life")), "it lives as long as a file has its index");
+	ok(!append(pathf("%s/events/user_events/ev_life/trigger", tracing_dir()), "hist:keys=a"),
+	   "a histogram of it");
+	close(fd);
+	ok(!within_seconds(0.3, !exists("ev_life")), "keeps it");
+	append(pathf("%s/events/user_events/ev_life/trigger", tracing_dir()), "!hist:keys=a");
+	ok(within_seconds(5, !exists("ev_life")), "until that goes");
+
+	fd = open_data();
+	ok(!reg_flags(fd, "ev_stay u32 a", &bits[6], 4, 0, USER_EVENT_REG_PERSIST, &index), "one that stays");
+	unreg(fd, &bits[6], 0);
+	close(fd);
+	close(other);
+	ok(!within_seconds(0.3, !exists("ev_stay")), "stays");
+	if (testing_c())
+		skip("C is no module", "and keeps the module");
+	else
+		ok(syscall(SYS_delete_module, "rhist", O_NONBLOCK) && errno == EWOULDBLOCK,
+		   "and keeps the module");
+	other = open_data();
+	file = open(event_file("ev_stay", "enable"), O_RDONLY);
+	ok(!del(other, "ev_stay") && !exists("ev_stay"), "until it is deleted");
+	ok(file < 0 || !close(file), "with a file of it open");
+	ok(del(other, "ev_stay") == -ENOENT, "once");
+	close(other);
+}
+
+static void formats(void)
+{
+	unsigned int at[3];
+	int fd = open_data(), index[3];
+	char *name;
+
+	ok(!reg_flags(fd, "ev_multi u32 a", &at[0], 4, 0, USER_EVENT_REG_MULTI_FORMAT, &index[0]) &&
+	   !reg_flags(fd, "ev_multi u32 b", &at[1], 4, 0, USER_EVENT_REG_MULTI_FORMAT, &index[1]) &&
+	   !reg_flags(fd, "ev_multi u32 a;", &at[2], 4, 0, USER_EVENT_REG_MULTI_FORMAT, &index[2]),
+	   "three of one name with two formats");
+	ok(index[0] == index[2] && index[0] != index[1], "are two events");
+	ok(reg(fd, "ev_multi u32 c", &bits[7], NULL) == 0, "beside one that has but one format");
+	name = slurp(pathf("%s/user_events_status", tracing_dir()));
+	ok(name && strstr(name, "ev_multi.") && strstr(name, "\nActive: 3\nBusy: 0\n"),
+	   "user_events_status has them by their own names");
+	free(name);
+	unreg(fd, &at[0], 0);
+	unreg(fd, &at[1], 0);
+	unreg(fd, &at[2], 0);
+	unreg(fd, &bits[7], 0);
+	close(fd);
+}
+
+/* A user who is let to the file, and to nothing else. */
+static void nobody(void)
+{
+	int fd = open_data(), status;
+	pid_t pid;
+
+	pid = fork();
+	if (!pid) {
+		if (setgid(65534) || setuid(65534))
+			_exit(1);
+		if (reg(fd, "ev_user u32 a", &bits[6], NULL))
+			_exit(2);
+		if (reg_flags(fd, "ev_user_stays", &bits[6], 4, 1, USER_EVENT_REG_PERSIST, NULL) != -EPERM)
+			_exit(3);
+		_exit(0);
+	}
+	ok(waitpid(pid, &status, 0) == pid && WIFEXITED(status) && !WEXITSTATUS(status),
+	   "without capabilities, events can be registered, but not to stay");
+	if (WEXITSTATUS(status))
+		note("step %d", WEXITSTATUS(status));
+	ok(exists("ev_user"), "and have their directory");
+	close(fd);
+	ok(within_seconds(5, !exists("ev_user")), "until the end");
+}
+
+int main(void)
+{
+	int fd = open_data();
+
+	texts(fd);
+	listeners(fd);
+	sizes(fd);
+	many_indices(fd);
+	close(fd);
+	ok(within_seconds(5, strstr(slurp(pathf("%s/user_events_status", tracing_dir())), "\nActive: 0\n")),
+	   "with the file go the events");
+	lives();
+	formats();
+	ok(within_seconds(5, strstr(slurp(pathf("%s/user_events_status", tracing_dir())), "\nActive: 0\n")),
+	   "nothing is left");
+	nobody();
+	finish();
+}

@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: GPL-2.0
+// The bit is in the memory of a program, whatever that does to its memory.
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <signal.h>
+
+#include "client.h"
+
+static const char event[] = "pr_event";
+static volatile unsigned int bit;
+static long page;
+static int data;
+
+/* Runs a function in a child; whether it returned true. */
+static bool in_child(bool (*what)(void))
+{
+	pid_t pid = fork();
+	int status;
+
+	if (!pid)
+		_exit(what() ? 0 : 1);
+	return waitpid(pid, &status, 0) == pid && WIFEXITED(status) && !WEXITSTATUS(status);
+}
+
+static bool follows(void)
+{
+	bool fine = true;
+
+	for (int i = 0; i < 4 && fine; i++) {
+		enable(event, i % 2 == 0);
+		fine = within_seconds(2, bit == (i % 2 == 0));
+	}
+	return fine;
+}
+
+static bool unregisters(void)
+{
+	return !unreg(data, &bit, 0) && unreg(data, &bit, 0) == -ENOENT && !enable(event, true) && !bit;
+}
+
+static bool grandchild_follows(void)
+{
+	return in_child(follows);
+}
+
+static void forks(void)
+{
+	ok(in_child(follows), "a child has a bit of its own that follows");
+	ok(in_child(grandchild_follows), "and so has its child");
+	enable(event, false);
+	ok(in_child(unregisters) && bit, "a child gives back its own bit alone");
+	enable(event, false);
+}
+
+/* The parent has gone before the child looks for the first time. */
+static void orphan(void)
+{
+	int pipes[2], i, orphans = 20;
+	unsigned int fine = 0;
+	char answer;
+
+	if (pipe(pipes))
+		die("pipe");
+	for (i = 0; i < orphans; i++) {
+		pid_t pid = fork();
+
+		if (!pid) {
+			if (fork())
+				_exit(0);
+			answer = within_seconds(120, bit) ? 'y' : 'n';
+			_exit(write(pipes[1], &answer, 1) != 1);
+		}
+		waitpid(pid, NULL, 0);
+	}
+	sleep_ms(50);
+	enable(event, true);
+	for (i = 0; i < orphans; i++)
+		fine += read(pipes[0], &answer, 1) == 1 && answer == 'y';
+	ok(fine == (unsigned int)orphans, "daemons whose parents are gone: %u of %d", fine, orphans);
+	enable(event, false);
+	close(pipes[0]);
+	close(pipes[1]);
+}
+
+/* Enabled while processes are made: each sees the end of it. */
+static void *toggle(void *stop)
+{
+	for (int i = 0; !*(volatile bool *)stop; i++)
+		enable(event, i % 2);
+	enable(event, true);
+	return NULL;
+}
+
+static bool sees_end(void)
+{
+	return within_seconds(20, bit);
+}
+
+static void fork_storm(void)
+{
+	pid_t pids[150];
+	unsigned int fine = 0, count = slow_kernel() ? 40 : 150;
+	volatile bool stop = false;
+	pthread_t thread;
+	int status;
+
+	pthread_create(&thread, NULL, toggle, (void *)&stop);
+	for (unsigned int i = 0; i < count; i++) {
+		pids[i] = fork();
+		if (!pids[i]) {
+			sleep_ms(i % 7);
+			/* Many see it disabled first. Wait for what does not change any more. */
+			sleep_ms(700);
+			_exit(sees_end() ? 0 : 1);
+		}
+	}
+	stop = true;
+	pthread_join(thread, NULL);
+	for (unsigned int i = 0; i < count; i++)
+		fine += waitpid(pids[i], &status, 0) == pids[i] && !status;
+	ok(fine == count, "enabled while it forks: %u of %u children know", fine, count);
+	enable(event, false);
+}
+
+static bool exec_forgets(void)
+{
+	static volatile unsigned int own;
+	int fd = open_data();
+
+	if (reg(fd, "pr_exec", &own, NULL))
+		return false;
+	execl("/bin/true", "true", NULL);
+	return false;
+}
+
+static bool exit_forgets(void)
+{
+	static volatile unsigned int own;
+
+	return !reg(data, "pr_exit", &own, NULL);
+}
+
+static void ends(void)
+{
+	int fd;
+
+	ok(in_child(exec_forgets) && within_seconds(5, !exists("pr_exec")), "exec() gives all back");
+	ok(in_child(exit_forgets), "a child registers with the file of its parent, and exits");
+	ok(exists("pr_exit"), "the event stays with the file");
+	fd = open_data();
+	ok(within_seconds(5, del(fd, "pr_exit") == -EBUSY), "which is busy");
+	close(fd);
+}
+
+static bool clone_shares(void)
+{
+	return enable(event, true) == 0 && bit == 1;
+}
+
+static int clone_run(void *arg)
+{
+	(void)arg;
+	_exit(clone_shares() ? 0 : 1);
+}
+
+static void clones(void)
+{
+	char *stack = malloc(1 << 16);
+	int pid = clone(clone_run, stack + (1 << 16), CLONE_VM | SIGCHLD, NULL), status;
+
+	ok(waitpid(pid, &status, 0) == pid && !status && bit == 1, "a clone has the same memory, and bit");
+	enable(event, false);
+	pid = vfork();
+	if (!pid)
+		_exit(0);
+	ok(waitpid(pid, &status, 0) == pid && !enable(event, true) && bit, "after vfork() it still follows");
+	enable(event, false);
+}
+
+static volatile unsigned int *new_page(int prot, int flags, int fd)
+{
+	volatile unsigned int *at = mmap(NULL, page, prot, flags, fd, 0);
+
+	if (at == MAP_FAILED)
+		die("mmap: %s", strerror(errno));
+	return at;
+}
+
+static void pages(void)
+{
+	volatile unsigned int *at = new_page(PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+	char name[] = "/tmp/rhist-XXXXXX";
+	int file = mkstemp(name), copy = 7;
+
+	ok(!reg(data, "pr_event", at, NULL), "a page that nobody touched");
+	madvise((void *)at, page, MADV_DONTNEED);
+	enable(event, true);
+	ok(within_seconds(2, *at == 1), "a page that is not there comes");
+	mprotect((void *)at, page, PROT_READ);
+	enable(event, false);
+	sleep_ms(100);
+	mprotect((void *)at, page, PROT_READ | PROT_WRITE);
+	ok(*at == 1, "a page that must not be written to is not");
+	enable(event, true);
+	enable(event, false);
+	ok(*at == 0, "until it may be");
+	munmap((void *)at, page);
+	ok(!enable(event, true) && bit, "one that is gone disturbs nobody");
+	ok(unreg(data, at, 0) == -EFAULT && unreg(data, at, 0) == -ENOENT, "and is given back all the same");
+	enable(event, false);
+
+	if (ftruncate(file, page))
+		die("ftruncate");
+	at = new_page(PROT_READ | PROT_WRITE, MAP_SHARED, file);
+	ok(!reg(data, "pr_event", at, NULL) && !enable(event, true) && within_seconds(2, *at == 1) &&
+	   pread(file, &copy, 4, 0) == 4 && copy == 1, "a page of a file, which has the bit too");
+	enable(event, false);
+	ok(within_seconds(2, *at == 0) && !unreg(data, at, 0), "and back");
+	munmap((void *)at, page);
+	/* A private page of a file that was never written to is the file's own. */
+	at = new_page(PROT_READ | PROT_WRITE, MAP_PRIVATE, file);
+	copy = 0;
+	ok(!reg(data, "pr_event", at, NULL) && !enable(event, true) && within_seconds(2, *at == 1) &&
+	   pread(file, &copy, 4, 0) == 4 && copy == 0, "a private page of a file, which is not changed");
+	enable(event, false);
+	unreg(data, at, 0);
+	munmap((void *)at, page);
+	close(file);
+	unlink(name);
+}
+
+static void words(void)
+{
+	static union {
+		unsigned int half[2];
+		unsigned long long whole;
+	} w __attribute__((aligned(8)));
+	unsigned int size, i, wrong = 0;
+
+	for (size = 4; size <= 8; size += 4)
+		for (i = 0; i < size * 8; i++) {
+			unsigned int *at = size == 4 ? &w.half[1] : &w.half[0];
+			unsigned long long all = 0x5555aaaa33330f0full, one = 1ull << (i + (size == 4) * 32);
+
+			w.whole = all;
+			wrong += !!reg_flags(data, "pr_event", at, size, i, 0, NULL);
+			wrong += w.whole != (all & ~one);
+			enable(event, true);
+			wrong += w.whole != (all | one);
+			wrong += !!unreg(data, at, i);
+			wrong += w.whole != (all & ~one);
+			enable(event, false);
+		}
+	ok(!wrong, "every bit of values of 4 and 8 bytes, and no other");
+}
+
+/* A process that takes its memory away all the time. */
+static void hostile(void)
+{
+	unsigned int done = 0, changes = long_run() ? 2000 : 20;
+	double end = now() + 300;
+	pid_t pid = fork();
+
+	if (!pid) {
+		volatile unsigned int *at = new_page(PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+
+		if (reg(data, "pr_event", at, NULL))
+			_exit(1);
+		for (unsigned int i = 0;; i++) {
+			switch (i % 5) {
+			case 0: munmap((void *)at, page); break;
+			case 1: mprotect((void *)at, page, PROT_READ); break;
+			case 2: madvise((void *)at, page, MADV_DONTNEED); break;
+			case 3: if (!vfork()) _exit(0); break;
+			}
+			mmap((void *)at, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+		}
+	}
+	while (done < changes && now() < end) {
+		enable(event, true);
+		enable(event, false);
+		done += 2;
+	}
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	ok(done == changes && !enable(event, true) && bit, "a process that unmaps all the time: %u changes", done);
+	enable(event, false);
+}
+
+/* Everything at once, by several processes. */
+static void storm(void)
+{
+	double end = now() + (long_run() ? 300 : 5);
+	unsigned int i, count = 4, bad = 0;
+	pid_t pids[4], toggler;
+	int status;
+
+	for (i = 0; i < count; i++) {
+		pids[i] = fork();
+		if (pids[i])
+			continue;
+		while (now() < end) {
+			volatile unsigned int own = 0;
+			int fd = open_data(), index, value = 1, done;
+
+			if (reg(fd, pathf("pr_storm%d u32 a", rand() % 3), &own, &index))
+				_exit(1);
+			done = emit(fd, index, &value, 4);
+			if (done != 8 && done != -EBADF)
+				_exit(2);
+			if (!fork()) {
+				if (rand() % 2)
+					execl("/bin/true", "true", NULL);
+				_exit(0);
+			}
+			if (rand() % 2)
+				close(fd);
+			else
+				fcntl(fd, F_SETFD, 0);
+			if (unreg(data, &own, 0))
+				_exit(3);
+			close(fd);
+			while (waitpid(-1, NULL, 0) > 0)
+				;
+		}
+		_exit(0);
+	}
+	toggler = fork();
+	if (!toggler) {
+		for (i = 0; now() < end; i++) {
+			int fd = open_data();
+
+			/* May fail, since the events come and go. */
+			enable(pathf("pr_storm%d", i / 2 % 3), i % 2 == 0);
+			del(fd, pathf("pr_storm%d", i / 2 % 3));
+			close(fd);
+		}
+		for (i = 0; i < 3; i++)
+			enable(pathf("pr_storm%d", i), false);
+		_exit(0);
+	}
+	for (i = 0; i < count; i++)
+		if (waitpid(pids[i], &status, 0) != pids[i] || status) {
+			note("process %u: %x", i, status);
+			bad++;
+		}
+	waitpid(toggler, NULL, 0);
+	ok(!bad, "registered, written, forked, executed, deleted and toggled at once");
+	ok(within_seconds(10, !exists("pr_storm0") && !exists("pr_storm1") && !exists("pr_storm2")),
+	   "and nothing is left of it");
+}
+
+int main(void)
+{
+	page = sysconf(_SC_PAGESIZE);
+	data = open_data();
+	if (!ok(!reg(data, "pr_event", &bit, NULL), "an event"))
+		finish();
+	forks();
+	orphan();
+	fork_storm();
+	ends();
+	clones();
+	pages();
+	words();
+	hostile();
+	storm();
+	unreg(data, &bit, 0);
+	close(data);
+	ok(within_seconds(5, !exists(event)), "in the end it is gone");
+	finish();
+}
