@@ -17,6 +17,7 @@ pub(crate) mod published;
 pub mod record;
 pub(crate) mod registry;
 pub(crate) mod stack;
+pub(crate) mod switch;
 pub(crate) mod trigger;
 
 use crate::ftrace::bindings;
@@ -38,6 +39,8 @@ use published::Published;
 use record::Comm;
 use record::Record;
 use stack::Handlers;
+use switch::Settings;
+use switch::Switch;
 use trigger::HistTrigger;
 
 /// Something that calls [`Sinks::hit`] for each hit of an event, from its creation until it is
@@ -59,9 +62,13 @@ fn wait_for_hits() {
 /// The triggers of an event, in the order in which they were added.
 pub(crate) type Triggers = KVec<Arc<HistTrigger>>;
 
-/// Where the hits of an event go.
+/// The switches of an event, the newest first.
+pub(crate) type Switches = KVec<Arc<Switch>>;
+
+/// Where the hits of an event go: first to the switches, then to the triggers.
 pub(crate) struct Sinks {
-    triggers: Published<Triggers>,
+    switches: Published<Switches>,
+    triggers: Arc<Published<Triggers>>,
     handlers: Arc<Handlers>,
     pollers: Arc<Pollers>,
     /// Where those wait who poll this event.
@@ -112,7 +119,11 @@ impl Sinks {
             },
         };
         // SAFETY: By the contract.
-        let triggers = unsafe { self.triggers.read() };
+        let (switches, triggers) = unsafe { (self.switches.read(), self.triggers.read()) };
+        for switch in switches {
+            // SAFETY: By the contract.
+            unsafe { switch.hit(&hit) };
+        }
         let mut counted = false;
         for trigger in triggers {
             // SAFETY: By the contract.
@@ -133,6 +144,9 @@ pub(crate) struct Shared {
     handlers: Arc<Handlers>,
     /// Those who wait for hits.
     pub(crate) pollers: Arc<Pollers>,
+    /// What there is in their place where there are none.
+    no_switches: Arc<Switches>,
+    no_triggers: Arc<Triggers>,
 }
 
 impl Shared {
@@ -141,27 +155,30 @@ impl Shared {
             instance,
             handlers: Arc::new(Handlers::shared()?, GFP_KERNEL)?,
             pollers: Pollers::new()?,
+            no_switches: Arc::new(Switches::new(), GFP_KERNEL)?,
+            no_triggers: Arc::new(Triggers::new(), GFP_KERNEL)?,
         })
     }
 }
 
 /// An event that is counted.
 ///
-/// Exists while the event has triggers. Changed by one task at a time.
+/// Exists while the event has triggers or switches, or is meant by a switch. Changed by one task at
+/// a time.
 pub(crate) struct Hook {
-    source: KBox<dyn Source>,
-    connected: bool,
+    /// `None` while nobody needs to know of hits.
+    source: Option<KBox<dyn Source>>,
     sinks: Arc<Sinks>,
     event: Event,
 }
 
 impl Hook {
-    /// Hooks an event for one trigger.
-    pub(crate) fn new(shared: &Shared, event: Event, first: HistTrigger) -> Result<Self> {
-        let mut list = Triggers::new();
-        list.push(Arc::new(first, GFP_KERNEL)?, GFP_KERNEL)?;
+    /// A hook without triggers.
+    fn new(shared: &Shared, event: Event) -> Result<Self> {
+        let triggers = Published::new(shared.no_triggers.clone());
         let sinks = Sinks {
-            triggers: Published::new(Arc::new(list, GFP_KERNEL)?),
+            switches: Published::new(shared.no_switches.clone()),
+            triggers: Arc::new(triggers, GFP_KERNEL)?,
             handlers: match Handlers::of(&event)? {
                 Some(handlers) => Arc::new(handlers, GFP_KERNEL)?,
                 None => shared.handlers.clone(),
@@ -169,26 +186,41 @@ impl Hook {
             pollers: shared.pollers.clone(),
             place: Pollers::place_of(&event),
         };
-        let sinks = Arc::new(sinks, GFP_KERNEL)?;
-        // SAFETY: A hook disconnects its source, and gives up its event afterwards.
-        let source = unsafe { EventFile::attach(shared.instance.clone(), &event, sinks.clone()) }?;
         Ok(Self {
-            source,
-            connected: true,
-            sinks,
+            source: None,
+            sinks: Arc::new(sinks, GFP_KERNEL)?,
             event,
         })
     }
 
+    /// Begins to learn of hits, if it does not yet.
+    fn connect(&mut self, shared: &Shared) -> Result {
+        if self.source.is_none() {
+            let (instance, sinks) = (shared.instance.clone(), self.sinks.clone());
+            // SAFETY: A hook disconnects its source, and gives up its event afterwards.
+            self.source = Some(unsafe { EventFile::attach(instance, &self.event, sinks) }?);
+        }
+        Ok(())
+    }
+
     /// Ends the hits of `hooks`, waiting once for all of them.
     fn disconnect(hooks: &mut [Self]) {
-        for hook in hooks.iter_mut().filter(|hook| hook.connected) {
-            hook.source.disconnect();
+        let mut any = false;
+        for source in hooks.iter_mut().filter_map(|hook| hook.source.as_mut()) {
+            source.disconnect();
+            any = true;
         }
-        wait_for_hits();
+        if any {
+            wait_for_hits();
+        }
         for hook in hooks {
-            hook.connected = false;
+            hook.source = None;
         }
+    }
+
+    /// Has it neither triggers nor switches?
+    fn is_idle(&self) -> bool {
+        self.triggers().is_empty() && self.switches().is_empty()
     }
 
     /// Is this the hook of `event`?
@@ -199,6 +231,46 @@ impl Hook {
     /// The triggers, in the order in which they were added.
     pub(crate) fn triggers(&self) -> Arc<Triggers> {
         self.sinks.triggers.get()
+    }
+
+    /// The switches, the newest first.
+    fn switches(&self) -> Arc<Switches> {
+        self.sinks.switches.get()
+    }
+
+    /// Adds a switch for the histograms of `target`, which it may be itself.
+    fn add_switch(&self, settings: Settings, target: Arc<Published<Triggers>>) -> Result {
+        let switches = self.switches();
+        let mut list = Switches::with_capacity(switches.len() + 1, GFP_KERNEL)?;
+        list.push(
+            Arc::new(Switch::new(settings, target), GFP_KERNEL)?,
+            GFP_KERNEL,
+        )?;
+        for switch in switches.iter() {
+            list.push(switch.clone(), GFP_KERNEL)?;
+        }
+        self.sinks.switches.replace(Arc::new(list, GFP_KERNEL)?);
+        Ok(())
+    }
+
+    /// Removes the switch for `target`, if it has one.
+    fn remove_switch(&self, target: &Arc<Published<Triggers>>) -> Result {
+        let mut list = Switches::new();
+        for switch in self
+            .switches()
+            .iter()
+            .filter(|switch| !switch.means(target))
+        {
+            list.push(switch.clone(), GFP_KERNEL)?;
+        }
+        self.sinks.switches.replace(Arc::new(list, GFP_KERNEL)?);
+        Ok(())
+    }
+
+    /// Removes all. Cannot fail.
+    fn clear(&self, shared: &Shared) {
+        self.sinks.switches.replace(shared.no_switches.clone());
+        self.sinks.triggers.replace(shared.no_triggers.clone());
     }
 
     /// Adds a trigger. It misses no hit that begins after this returned.
@@ -230,8 +302,6 @@ impl Hook {
 
 impl Drop for Hook {
     fn drop(&mut self) {
-        if self.connected {
-            Self::disconnect(core::slice::from_mut(self));
-        }
+        Self::disconnect(core::slice::from_mut(self));
     }
 }

@@ -8,10 +8,12 @@
 //! one of the module: inside it event_mutex is taken and grace periods are waited for. Nothing
 //! that the kernel calls with event_mutex held takes it.
 
+use super::switch::Settings;
 use super::trigger::HistData;
 use super::trigger::HistTrigger;
 use super::Hook;
 use super::Shared;
+use super::Switches;
 use super::Triggers;
 use crate::ftrace::event::Event;
 use crate::ftrace::instance::Instance;
@@ -85,14 +87,56 @@ impl Hooks<'_> {
         })
     }
 
+    /// The switches of an event, the newest first; `None` if it has none.
+    pub(crate) fn switches(&self, event: &Event) -> Option<Arc<Switches>> {
+        self.position(event)
+            .map(|index| self.hooks[index].switches())
+    }
+
+    /// The place of the hook of an event, which is made if there is none.
+    fn hook(&mut self, event: Event) -> Result<usize> {
+        if let Some(index) = self.position(&event) {
+            return Ok(index);
+        }
+        self.hooks
+            .push(Hook::new(self.shared, event)?, GFP_KERNEL)?;
+        Ok(self.hooks.len() - 1)
+    }
+
     /// Adds a trigger to an event.
     pub(crate) fn add(&mut self, event: Event, trigger: HistTrigger) -> Result {
-        if let Some(index) = self.position(&event) {
-            return self.hooks[index].add(trigger);
+        let hook = self.hook(event)?;
+        let hook = &mut self.hooks[hook];
+        let done = hook.connect(self.shared).and_then(|()| hook.add(trigger));
+        self.tidy();
+        done
+    }
+
+    /// Adds a switch to an event, for the histograms of `target`. Fails with `EEXIST` if it has one
+    /// for that.
+    pub(crate) fn add_switch(&mut self, event: Event, target: Event, settings: Settings) -> Result {
+        let target = self.hook(target)?;
+        let target = self.hooks[target].sinks.triggers.clone();
+        let done = self.hook(event).and_then(|hook| {
+            let hook = &mut self.hooks[hook];
+            if hook.switches().iter().any(|switch| switch.means(&target)) {
+                return Err(EEXIST);
+            }
+            hook.connect(self.shared)?;
+            hook.add_switch(settings, target)
+        });
+        self.tidy();
+        done
+    }
+
+    /// Removes the switch of an event for the histograms of `target`, if there is one.
+    pub(crate) fn remove_switch(&mut self, event: &Event, target: &Event) -> Result {
+        if let (Some(hook), Some(target)) = (self.position(event), self.position(target)) {
+            let target = self.hooks[target].sinks.triggers.clone();
+            self.hooks[hook].remove_switch(&target)?;
+            self.tidy();
         }
-        self.hooks.reserve(1, GFP_KERNEL)?;
-        let hook = Hook::new(self.shared, event, trigger)?;
-        self.hooks.push_within_capacity(hook).map_err(|_| ENOMEM)
+        Ok(())
     }
 
     /// Removes the trigger at `index` of those of an event.
@@ -100,15 +144,46 @@ impl Hooks<'_> {
         let Some(hook) = self.position(event) else {
             return Err(EINVAL);
         };
-        match self.hooks[hook].triggers().len() {
-            0 | 1 => self.remove_all(event),
-            _ => self.hooks[hook].remove(index)?,
+        let hook = &self.hooks[hook];
+        match (hook.triggers().len(), hook.switches().len()) {
+            (0 | 1, 0) => self.remove_all(event),
+            _ => hook.remove(index)?,
         }
         Ok(())
     }
 
-    /// Removes all triggers of an event. Cannot fail.
+    /// Removes all triggers and switches of an event. Cannot fail.
     pub(crate) fn remove_all(&mut self, event: &Event) {
-        drop(self.position(event).map(|index| self.hooks.remove(index)));
+        let Some(index) = self.position(event) else {
+            return;
+        };
+        if self.is_meant(index) {
+            self.hooks[index].clear(self.shared);
+        } else {
+            drop(self.hooks.remove(index));
+        }
+        self.tidy();
+    }
+
+    /// Does a switch of another event mean the histograms of this hook?
+    fn is_meant(&self, index: usize) -> bool {
+        let triggers = &self.hooks[index].sinks.triggers;
+        self.hooks.iter().enumerate().any(|(other, hook)| {
+            other != index && hook.switches().iter().any(|switch| switch.means(triggers))
+        })
+    }
+
+    /// Disconnects what needs no hits, and drops what nobody needs.
+    fn tidy(&mut self) {
+        for index in (0..self.hooks.len()).rev() {
+            if !self.hooks[index].is_idle() {
+                continue;
+            }
+            if self.is_meant(index) {
+                Hook::disconnect(&mut self.hooks[index..=index]);
+            } else {
+                drop(self.hooks.remove(index));
+            }
+        }
     }
 }

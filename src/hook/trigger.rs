@@ -63,7 +63,7 @@ pub(crate) struct Condition {
 }
 
 /// What a filter reads behind pointers in a record.
-struct Nofault;
+pub(super) struct Nofault;
 
 impl Memory for Nofault {
     fn read_kernel(&self, to: &mut [u8], address: usize) -> bool {

@@ -76,6 +76,16 @@ impl Tree {
         Ok(shown)
     }
 
+    /// The lines of the switches of an event. Fails as [`Tree::triggers`].
+    fn switches(&self, name: EventName<'_>) -> Result<KVec<KVec<u8>>> {
+        let mut lines = KVec::new();
+        let switches = find(name)?.and_then(|event| self.registry.lock().switches(&event));
+        for switch in switches.iter().flat_map(|switches| switches.iter()) {
+            lines.push(switch.line()?, GFP_KERNEL)?;
+        }
+        Ok(lines)
+    }
+
     /// Hits counted in the histograms of an event so far.
     fn hits(&self, event: Option<Event>) -> u64 {
         let triggers = event.and_then(|event| self.registry.lock().triggers(&event));
@@ -280,8 +290,11 @@ impl Overlay for Tree {
             File::Trigger(name) => {
                 let kernel = file.kernel.map(KernelFile::read).transpose()?;
                 let others = KernelTriggers::new(kernel.as_deref().unwrap_or_default());
+                let switches = self.switches(name)?;
+                let switches = switches.iter().map(|line| &line[..]);
                 let triggers = self.triggers(name)?;
-                render::trigger_file(&mut out, others, triggers.iter().map(Shown::view))?;
+                let views = triggers.iter().map(Shown::view);
+                render::trigger_file(&mut out, Iterator::chain(switches, others), views)?;
             }
             File::Hist(name) => {
                 // Before the text is made: what it has in addition is reported once more, but

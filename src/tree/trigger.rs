@@ -21,9 +21,11 @@ use crate::hist::EventField;
 use crate::hist::FilterType;
 use crate::hist::Histogram;
 use crate::hist::Plan;
+use crate::hook::switch::Settings;
 use crate::hook::trigger::Condition;
 use crate::hook::trigger::HistData;
 use crate::hook::trigger::HistTrigger;
+use crate::trigger::switch::Switch;
 use crate::trigger::Command;
 use crate::trigger::Error;
 use crate::trigger::ErrorText;
@@ -58,11 +60,45 @@ impl Tree {
             return kernel.ok_or(EINVAL)?.write(data);
         }
         let event = find(name)?;
-        self.run(name, event, &command)
-            .map_err(|failure| self.log(name, &command, failure))
+        let done = match command.name {
+            b"hist" => self.run_hist(name, event, &command),
+            _ => self.run_switch(name, event, &command),
+        };
+        done.map_err(|failure| self.log(name, &command, failure))
     }
 
-    fn run(
+    /// `enable_hist` and `disable_hist`.
+    fn run_switch(
+        &self,
+        name: EventName<'_>,
+        event: Option<Event>,
+        command: &Command<'_>,
+    ) -> Result<(), Failure> {
+        let switch = Switch::parse(command)?;
+        let target = Event::find(EventName {
+            system: &c_string(switch.system)?,
+            event: &c_string(switch.event)?,
+        })?;
+        let event = event.ok_or(Error::new(
+            ErrorText::Unsupported(Unsupported::TracerEvents),
+            0,
+        ))?;
+        if command.remove {
+            return Ok(self.registry.lock().remove_switch(&event, &target)?);
+        }
+        let settings = Settings {
+            enable: switch.enable,
+            target: copy(switch.target)?,
+            count: switch.count()?,
+            filter: match switch.filter()? {
+                Some(text) => Some(condition(text, &describe(name, &event)?)?),
+                None => None,
+            },
+        };
+        Ok(self.registry.lock().add_switch(event, target, settings)?)
+    }
+
+    fn run_hist(
         &self,
         name: EventName<'_>,
         event: Option<Event>,

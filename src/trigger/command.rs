@@ -5,8 +5,6 @@
 use super::text::is_space;
 use super::text::strip;
 use super::Error;
-use super::ErrorText;
-use super::Unsupported;
 use kernel::alloc::AllocError;
 use kernel::prelude::*;
 
@@ -51,17 +49,9 @@ impl<'a> Command<'a> {
         is_ours(self.name)
     }
 
-    /// The parameters, if this is a `hist` command.
-    ///
-    /// # Errors
-    ///
-    /// `EINVAL`: silently for missing parameters, as in C; with an entry for the error log if C
-    /// knows the command.
+    /// The parameters of a `hist` command. Fails silently with `EINVAL` if there are none.
     pub fn hist(&self) -> Result<&'a [u8], Error> {
-        match self.name {
-            b"hist" => self.params.ok_or(Error::silent(EINVAL)),
-            _ => Err(Error::new(ErrorText::Unsupported(Unsupported::Command), 0)),
-        }
+        self.params.ok_or(Error::silent(EINVAL))
     }
 
     /// The COMMAND of the error log: name, colon and parameters as written, filter included.

@@ -187,7 +187,6 @@ macro_rules! unsupported {
 }
 
 unsupported! {
-    Command = "trigger commands 'enable_hist' and 'disable_hist'",
     TracerEvents = "events of the tracer itself (system 'ftrace')",
     Values = "strings as values",
     Variables = "variables ('name=expression')",

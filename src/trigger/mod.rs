@@ -22,6 +22,7 @@ pub mod error_log;
 mod listing;
 mod number;
 mod parser;
+pub mod switch;
 mod text;
 mod tree;
 

@@ -132,8 +132,8 @@ static const struct text {
 	/* other commands */
 	T(SAME, "traceonn"), T(SAME, "snapshots"),
 	T(LATER, "traceoff if pid == 123456"), T(LATER, "snapshot:1 if pid == 123456"), T(LATER, "stacktrace:1 if pid == 123456"),
-	T(LATER, "enable_event:sched:sched_waking if pid == 123456"), T(LATER, "enable_hist:sched:sched_waking if pid == 123456"),
-	T(SAME, "traceon:x"), T(SAME, "enable_event"), T(SAME, "enable_event:x:y"), T(EITHER, "disable_hist:sched"),
+	T(LATER, "enable_event:sched:sched_waking if pid == 123456"),
+	T(SAME, "traceon:x"), T(SAME, "enable_event"), T(SAME, "enable_event:x:y"), T(SAME, "disable_hist:sched"),
 	ON("ftrace/print", LATER, "hist:keys=ip"),
 	/* the one that exists */
 	T(SAME, "hist:keys=common_comm:size=256"), T(SAME, "hist:keys=common_comm"), T(SAME, "hist keys=common_comm"),

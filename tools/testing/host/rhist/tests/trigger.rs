@@ -91,16 +91,8 @@ fn command_name() {
     let error = |written: &[u8]| Command::parse(written).hist().unwrap_err();
     assert_eq!(error(b"hist"), Error::silent(EINVAL));
     assert_eq!(error(b"!hist:"), Error::silent(EINVAL));
-    for name in ["enable_hist", "disable_hist"] {
-        for written in [
-            name.into(),
-            format!("!{name}:5"),
-            format!("{name} if pid == 1"),
-        ] {
-            assert!(Command::parse(written.as_bytes()).is_ours());
-            let unsupported = ErrorText::Unsupported(Unsupported::Command);
-            assert_eq!(error(written.as_bytes()), Error::new(unsupported, 0));
-        }
+    for ours in ["enable_hist", "!disable_hist:5", "enable_hist if pid == 1"] {
+        assert!(Command::parse(ours.as_bytes()).is_ours(), "{ours}");
     }
     assert!(Command::parse(b"hist").is_ours());
     assert!(Command::parse(b" !hist:\0").is_ours());
@@ -118,6 +110,54 @@ fn command_name() {
         "disable_event hist",
     ] {
         assert!(!Command::parse(kernels.as_bytes()).is_ours(), "{kernels}");
+    }
+}
+
+#[test]
+fn switches() {
+    let switch = |written: &'static str| switch::Switch::parse(&Command::parse(written.as_bytes()));
+    let parsed = |written| switch(written).expect(written);
+
+    let plain = parsed("enable_hist:sys:event");
+    assert!(plain.enable);
+    assert_eq!((plain.system, plain.event), (&b"sys"[..], &b"event"[..]));
+    assert_eq!(plain.target, b"sys:event");
+    assert_eq!(plain.count(), Ok(switch::UNLIMITED));
+    assert_eq!(plain.filter(), Ok(None));
+
+    let full = parsed("!disable_hist sys:event:0x10:x\t if\ta == 1 ");
+    assert!(!full.enable);
+    assert_eq!(full.target, b"sys:event");
+    assert_eq!(full.count(), Ok(16));
+    assert_eq!(full.filter(), Ok(Some(&b"a == 1"[..])));
+    assert_eq!(parsed("enable_hist::").target, b":");
+    assert_eq!(
+        parsed("enable_hist:a:b if  c").filter(),
+        Ok(Some(&b" c"[..]))
+    );
+
+    for bad in [
+        "enable_hist",
+        "enable_hist:",
+        "enable_hist:sys",
+        "enable_hist:sys if a:b",
+    ] {
+        assert_eq!(switch(bad), Err(Error::silent(EINVAL)), "{bad}");
+    }
+    for (bad, errno) in [
+        ("enable_hist:a:b:", EINVAL),
+        ("enable_hist:a:b:-1", EINVAL),
+        ("enable_hist:a:b:1x", EINVAL),
+        ("enable_hist:a:b:18446744073709551616", ERANGE),
+    ] {
+        assert_eq!(parsed(bad).count(), Err(Error::silent(errno)), "{bad}");
+    }
+    for bad in [
+        "enable_hist:a:b if",
+        "enable_hist:a:b c == 1",
+        "enable_hist:a:b iff c",
+    ] {
+        assert_eq!(parsed(bad).filter(), Err(Error::silent(EINVAL)), "{bad}");
     }
 }
 

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A trigger that pauses the histograms of an event, or lets them go on.
+
+use super::published::Published;
+use super::trigger::Condition;
+use super::trigger::Nofault;
+use super::Triggers;
+use crate::hist::Hit;
+use crate::trigger::switch::UNLIMITED;
+use kernel::prelude::*;
+use kernel::str::CString;
+use kernel::sync::atomic::Atomic;
+use kernel::sync::atomic::Relaxed;
+use kernel::sync::Arc;
+
+/// What a switch is to be.
+pub(crate) struct Settings {
+    pub(crate) enable: bool,
+    /// The event with the histograms, as `SYSTEM:EVENT`.
+    pub(crate) target: KVec<u8>,
+    /// How often it works, or [`UNLIMITED`].
+    pub(crate) count: u64,
+    pub(crate) filter: Option<Condition>,
+}
+
+/// `enable_hist` or `disable_hist`, as it is attached to an event.
+pub(crate) struct Switch {
+    settings: Settings,
+    /// How often it still works, or [`UNLIMITED`].
+    left: Atomic<u64>,
+    /// Those of the other event, or of this one. That event keeps its hook as long as it is meant.
+    triggers: Arc<Published<Triggers>>,
+}
+
+impl Switch {
+    pub(super) fn new(settings: Settings, triggers: Arc<Published<Triggers>>) -> Self {
+        Self {
+            left: Atomic::new(settings.count),
+            settings,
+            triggers,
+        }
+    }
+
+    /// Does it mean the event with these triggers?
+    pub(super) fn means(&self, triggers: &Arc<Published<Triggers>>) -> bool {
+        Arc::ptr_eq(&self.triggers, triggers)
+    }
+
+    /// Works, unless it has done so often enough or the filter does not let the hit pass. Any
+    /// context.
+    ///
+    /// # Safety
+    ///
+    /// Preemption must be off.
+    #[inline]
+    pub(super) unsafe fn hit(&self, hit: &Hit<'_>) {
+        if let Some(condition) = &self.settings.filter {
+            if !condition.filter.matches(hit, &Nofault) {
+                return;
+            }
+        }
+        // Whoever is disturbed here was so by another hit that made the number smaller.
+        loop {
+            match self.left.load(Relaxed) {
+                0 => return,
+                UNLIMITED => break,
+                left if self.left.cmpxchg(left, left - 1, Relaxed).is_ok() => break,
+                _ => (),
+            }
+        }
+        // SAFETY: By the contract.
+        for trigger in unsafe { self.triggers.read() } {
+            // Mostly there is nothing to change, and no cache line to be taken from other CPUs.
+            if trigger.paused() == self.settings.enable {
+                trigger.pause(!self.settings.enable);
+            }
+        }
+    }
+
+    /// Its line in the `trigger` file, as C prints it.
+    pub(crate) fn line(&self) -> Result<KVec<u8>> {
+        let name = match self.settings.enable {
+            true => "enable_hist",
+            false => "disable_hist",
+        };
+        let mut line = KVec::new();
+        let mut append = |bytes: &[u8]| line.extend_from_slice(bytes, GFP_KERNEL);
+        append(name.as_bytes())?;
+        append(b":")?;
+        append(&self.settings.target)?;
+        match self.left.load(Relaxed) {
+            UNLIMITED => append(b":unlimited")?,
+            // C has a signed number here.
+            left => append(CString::try_from_fmt(fmt!(":count={}", left as i64))?.to_bytes())?,
+        }
+        if let Some(filter) = &self.settings.filter {
+            append(b" if ")?;
+            append(&filter.text)?;
+        }
+        append(b"\n")?;
+        Ok(line)
+    }
+}
