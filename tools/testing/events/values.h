@@ -44,10 +44,14 @@ static inline size_t rhist_text(uint64_t k, char text[RHIST_TEXT + 1])
 
 #define RHIST_DEPTH 16	/* frames of the deepest stack: C has room for no more */
 
+#define RHIST_DEEP 1000	/* from here on stacks are deeper, up to 200 frames: more than C checks for */
+
 /* How many frames stack k has. */
 static inline size_t rhist_depth(uint64_t k)
 {
-	return k % (RHIST_DEPTH + 1);
+	if (k < RHIST_DEEP)
+		return k % (RHIST_DEPTH + 1);
+	return (k - RHIST_DEEP) % 201;
 }
 
 #endif

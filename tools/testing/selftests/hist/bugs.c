@@ -1,0 +1,815 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What went wrong in C's implementation, or still does, must not happen here: one point for each bug, with
+ * its number if it has one. What needs variables or actions to happen is refused, and leaves nothing behind.
+ */
+#define _GNU_SOURCE
+#include <poll.h>
+#include <pthread.h>
+#include <sys/mman.h>
+
+#include "../../events/values.h"
+#include "tracing.h"
+
+#define GETPGID "syscalls/sys_enter_getpgid"
+#define GETSID "syscalls/sys_enter_getsid"
+#define RMDIR "syscalls/sys_enter_rmdir"
+#define MODULE "rhist_events"
+
+static const char *file_of(const char *event, const char *name)
+{
+	return pathf("%s/events/%s/%s", tracing_dir(), event, name);
+}
+
+static int command(const char *event, const char *text)
+{
+	return append(file_of(event, "trigger"), text);
+}
+
+static void reset(const char *event)
+{
+	truncate_file(file_of(event, "trigger"));
+}
+
+/* One text of all that an event has. */
+static char *all_of(const char *event)
+{
+	char *trigger = slurp(file_of(event, "trigger")), *hist = slurp(file_of(event, "hist")), *both = NULL;
+
+	if (!trigger || !hist || asprintf(&both, "%s\n%s", trigger, hist) < 0)
+		both = NULL;
+	free(trigger);
+	free(hist);
+	return both;
+}
+
+/* Refused with that errno, twice, and with an entry in the log unless C has none; the event stays as it is. */
+static bool refused(const char *event, const char *text, int error, const char *entry)
+{
+	char *before = all_of(event), *after;
+	struct log_entry e;
+	bool right = true;
+
+	for (int i = 0; i < 2; i++) {
+		int got;
+
+		truncate_file(pathf("%s/error_log", tracing_dir()));
+		got = command(event, text);
+		read_log(tracing_dir(), &e);
+		if (got != error || (entry && strcmp(e.text, entry))) {
+			note("%s: %s, %s", text, errno_name(got), e.text);
+			right = false;
+		}
+		free_log(&e);
+		if (!got)
+			command(event, pathf("!%s", text));
+	}
+	after = all_of(event);
+	if (!before || !after || strcmp(before, after)) {
+		note("%s: left something behind", text);
+		right = false;
+	}
+	free(before);
+	free(after);
+	return right;
+}
+
+/* --- rain of system calls */
+
+struct rain {
+	pthread_t thread;
+	int cpu;
+	unsigned long first, keys, limit;	/* argument of call i: first + i % keys; limit 0: until stop */
+	unsigned long fired;
+};
+
+static volatile bool stop;
+static pthread_barrier_t together;
+
+static void *rain(void *arg)
+{
+	struct rain *r = arg;
+
+	pin(r->cpu);
+	pthread_barrier_wait(&together);
+	for (r->fired = 0; r->limit ? r->fired < r->limit : !stop; r->fired++)
+		syscall(SYS_getpgid, r->first + r->fired % r->keys);
+	return NULL;
+}
+
+#define CPUS 8
+
+/* Rain from every CPU, of the same keys. Returns how many CPUs there are. */
+static int begin(struct rain rains[CPUS], unsigned long keys, unsigned long limit)
+{
+	int cpus = sysconf(_SC_NPROCESSORS_ONLN);
+
+	cpus = cpus < CPUS ? cpus : CPUS;
+	stop = false;
+	pthread_barrier_init(&together, NULL, cpus);
+	for (int i = 0; i < cpus; i++) {
+		rains[i] = (struct rain){ .cpu = i, .first = 1, .keys = keys, .limit = limit };
+		pthread_create(&rains[i].thread, NULL, rain, &rains[i]);
+	}
+	return cpus;
+}
+
+static unsigned long end(struct rain rains[CPUS], int cpus)
+{
+	unsigned long fired = 0;
+
+	stop = true;
+	for (int i = 0; i < cpus; i++) {
+		pthread_join(rains[i].thread, NULL);
+		fired += rains[i].fired;
+	}
+	return fired;
+}
+
+/* Whether a key from 1 to most stands in a histogram twice, or something else does. */
+static bool duplicates(const char *hist, const char *field, unsigned long most)
+{
+	char *seen = calloc(most + 1, 1), entry[64];
+	const char *p = hist;
+	bool found = false;
+
+	snprintf(entry, sizeof(entry), "{ %s:", field);
+	while ((p = strstr(p, entry))) {
+		unsigned long key = strtoul(p += strlen(entry), NULL, 10);
+
+		if (!key || key > most || seen[key]++)
+			found = true;
+	}
+	free(seen);
+	return found;
+}
+
+/* --- the map */
+
+/* Two CPUs insert the same keys while the histogram is read. */
+static bool visible_before_its_key(void)
+{
+	int rounds = long_run() ? 300 : 30;
+	bool right = true;
+
+	for (int i = 0; i < rounds && right; i++) {
+		struct rain rains[CPUS];
+		struct totals t = { 0 };
+		unsigned long fired;
+		char *text;
+		int cpus;
+
+		reset(GETPGID);
+		right = !command(GETPGID, "hist:keys=pid:size=1024");
+		cpus = begin(rains, 500, 1500);
+		for (int j = 0; j < 5 && right; j++) {
+			text = slurp(file_of(GETPGID, "hist"));
+			right = text && !duplicates(text, "pid", 500);
+			free(text);
+		}
+		fired = end(rains, cpus);
+		text = slurp(file_of(GETPGID, "hist"));
+		right = right && text && parse_totals(text, &t) && !duplicates(text, "pid", 500) && t.entries == 500 &&
+			t.hits == fired && t.sum == fired && !t.dropped;
+		if (!right)
+			note("round %d: %lu fired, %llu hits, %llu entries, %llu dropped", i, fired, t.hits, t.entries,
+			     t.dropped);
+		free(text);
+	}
+	reset(GETPGID);
+	return right;
+}
+
+/* More keys than entries, from every CPU: the last entry is neither lost nor given twice. */
+static bool slot_given_back(void)
+{
+	bool right = true;
+
+	for (int i = 0; i < 20 && right; i++) {
+		struct rain rains[CPUS];
+		struct totals t = { 0 };
+		unsigned long fired;
+		char *text;
+
+		reset(GETPGID);
+		right = !command(GETPGID, "hist:keys=pid:size=128");
+		fired = end(rains, begin(rains, 400, 2000));
+		text = slurp(file_of(GETPGID, "hist"));
+		right = right && text && parse_totals(text, &t) && !duplicates(text, "pid", 400) && t.entries == 128 &&
+			t.lines == 128 && t.sum == t.hits && t.hits + t.dropped == fired;
+		if (!right)
+			note("%lu fired, %llu hits, %llu entries, %llu dropped", fired, t.hits, t.entries, t.dropped);
+		free(text);
+	}
+	reset(GETPGID);
+	return right;
+}
+
+struct order {
+	pthread_t thread;
+	const char *context;
+	int cpu, error;
+};
+
+#define ORDERED 4000UL	/* hits of one order */
+
+static void *obey(void *arg)
+{
+	struct order *o = arg;
+
+	pin(o->cpu);
+	o->error = append("/dev/" MODULE, pathf("numbers %s %d 100 %lu 1000", o->context, o->cpu, ORDERED));
+	return NULL;
+}
+
+/* Task, softirq, interrupt and NMI of one CPU insert the same keys, one interrupting the other. */
+static bool interrupted_insertion(void)
+{
+	struct order orders[] = { { .context = "task" }, { .context = "softirq" }, { .context = "hardirq" },
+				  { .context = "nmi" } };
+	const char *event = MODULE "/numbers";
+	struct totals t = { 0 };
+	bool right = !command(event, "hist:keys=u64:size=2048");
+
+	for (int i = 0; i < 4; i++)
+		pthread_create(&orders[i].thread, NULL, obey, &orders[i]);
+	for (int i = 0; i < 4; i++) {
+		pthread_join(orders[i].thread, NULL);
+		if (orders[i].error)
+			note("%s: %s", orders[i].context, errno_name(orders[i].error));
+		right = right && !orders[i].error;
+	}
+	right = read_totals(file_of(event, "hist"), &t) && right && t.hits == 4 * ORDERED && t.sum == t.hits &&
+		t.entries == 1000 && t.lines == 1000 && !t.dropped;
+	if (!right)
+		note("%llu hits, %llu entries, %llu dropped", t.hits, t.entries, t.dropped);
+	reset(event);
+	return right;
+}
+
+/* A record with more frames than a key has room for: what fits is the key, and nothing else is touched. */
+static bool deep_stack(void)
+{
+	const char *event = MODULE "/stacks";
+	unsigned int frames = 0;
+	struct totals t = { 0 };
+	char *text;
+	bool right = !command(event, "hist:keys=stack.stacktrace:vals=k:size=128");
+
+	pin(0);
+	/* 32 to 131 frames, which begin in twenty ways */
+	right = right && !append("/dev/" MODULE, pathf("stacks task 0 %d 100 100", RHIST_DEEP + 32));
+	text = slurp(file_of(event, "hist"));
+	for (char *p = text; p && (p = strstr(p, "[" MODULE "]\n")); p++)
+		frames++;
+	right = right && text && parse_totals(text, &t) && t.entries == 20 && t.hits == 100 && frames == 20 * 31;
+	if (!right)
+		note("%llu entries, %llu hits, %u frames", t.entries, t.hits, frames);
+	free(text);
+	reset(event);
+	return right;
+}
+
+/* Hits go on while it is cleared, and none of before is left after. */
+static bool cleared_under_hits(void)
+{
+	struct rain rains[CPUS];
+	bool right = !command(GETPGID, "hist:keys=pid:size=512");
+	struct totals t = { 0 };
+	unsigned long fired;
+	int cpus = begin(rains, 300, 0);
+
+	for (int i = 0; i < 100 && right; i++) {
+		char *text;
+
+		right = !command(GETPGID, "hist:keys=pid:clear");
+		text = slurp(file_of(GETPGID, "hist"));
+		right = right && text && parse_totals(text, &t) && !duplicates(text, "pid", 300) && t.sum == t.hits &&
+			t.lines == t.entries && !t.dropped;
+		free(text);
+	}
+	fired = end(rains, cpus);
+	if (!right || t.hits > fired)
+		note("%lu fired, %llu hits, %llu dropped", fired, t.hits, t.dropped);
+	right = right && t.hits <= fired && !command(GETPGID, "hist:keys=pid:clear");
+	for (int i = 0; i < 1000; i++)
+		syscall(SYS_getpgid, 1 + i % 300);
+	right = read_totals(file_of(GETPGID, "hist"), &t) && right && t.hits == 1000 && t.entries == 300;
+	reset(GETPGID);
+	return right;
+}
+
+/* What is sorted, and what percentages are of, does not move meanwhile. */
+static bool moving_sums(void)
+{
+	struct rain rains[CPUS];
+	bool right = !command(GETPGID, "hist:keys=pid:vals=hitcount.percent:sort=hitcount:size=512");
+	int cpus = begin(rains, 97, 0), reads;
+
+	for (reads = 0; reads < 200 && right; reads++) {
+		unsigned long long last = 0, sum;
+		char *text = slurp(file_of(GETPGID, "hist")), *p = text;
+		double percent;
+		struct totals t;
+
+		right = text && parse_totals(text, &t);
+		while (right && (p = strstr(p, "{ pid:"))) {
+			right = sscanf(p, "{ pid: %*u } hitcount: %llu hitcount (%%): %lf", &sum, &percent) == 2 &&
+				sum >= last && percent > 100.0 * sum / t.hits - 0.02 &&
+				percent < 100.0 * sum / t.hits + 0.02;
+			if (!right)
+				note("after %llu of %llu: %.80s", last, t.hits, p);
+			last = sum;
+			p++;
+		}
+		free(text);
+	}
+	end(rains, cpus);
+	reset(GETPGID);
+	return right;
+}
+
+/* --- creation that fails */
+
+/* Objects in the caches of kmalloc(), and KiB of vmalloc() and of memory per CPU. */
+struct memory {
+	unsigned long objects[512];
+	unsigned int caches;
+	unsigned long vmalloc, percpu;
+};
+
+static void look_at_memory(struct memory *m)
+{
+	char *slabs = slurp("/proc/slabinfo"), *info = slurp("/proc/meminfo"), *p;
+
+	memset(m, 0, sizeof(*m));
+	for (p = slabs; p && (p = strstr(p, "\nkmalloc-")) && m->caches < 512; p++)
+		sscanf(p, "\n%*s %lu", &m->objects[m->caches++]);
+	if (info && (p = strstr(info, "VmallocUsed:")))
+		sscanf(p, "VmallocUsed: %lu", &m->vmalloc);
+	if (info && (p = strstr(info, "Percpu:")))
+		sscanf(p, "Percpu: %lu", &m->percpu);
+	free(slabs);
+	free(info);
+}
+
+#define TIMES 2000
+
+/* One object lost each time would show, whatever its size. */
+static bool memory_is_kept(const struct memory *before)
+{
+	struct memory now;
+	bool right;
+
+	/* what waits for RCU */
+	sleep_ms(500);
+	look_at_memory(&now);
+	right = now.caches && now.caches == before->caches && now.vmalloc < before->vmalloc + TIMES &&
+		now.percpu < before->percpu + TIMES;
+	for (unsigned int i = 0; i < now.caches; i++)
+		if (now.objects[i] > before->objects[i] + TIMES * 3 / 4) {
+			note("kmalloc cache %u: %lu objects, then %lu", i, before->objects[i], now.objects[i]);
+			right = false;
+		}
+	if (!right)
+		note("vmalloc %lu KiB, then %lu; per CPU %lu KiB, then %lu", before->vmalloc, now.vmalloc,
+		     before->percpu, now.percpu);
+	return right;
+}
+
+/* Each of the texts fails, again and again, and memory is as before. */
+static bool fails_for_ever(const char *const texts[], unsigned int n)
+{
+	int fd = open(file_of(GETPGID, "trigger"), O_WRONLY | O_APPEND | O_CLOEXEC);
+	struct memory before;
+	bool right = true;
+
+	/* the first time makes what the following ones find */
+	for (int i = -100; i < TIMES && right; i++) {
+		if (i == 0)
+			look_at_memory(&before);
+		for (unsigned int j = 0; j < n && right; j++) {
+			right = write(fd, texts[j], strlen(texts[j])) < 0;
+			if (!right)
+				note("%s: taken", texts[j]);
+		}
+	}
+	close(fd);
+	return right && memory_is_kept(&before);
+}
+
+static bool creation_leaks(void)
+{
+	static const char *const texts[] = {
+		"hist:keys=pid:sort=nosuch:size=128",
+		"hist:keys=pid,common_comm,common_stacktrace:vals=pid.hex,common_cpu.nosuch",
+		"hist:keys=pid:size=128 if nosuch == 1",
+		"hist:keys=pid:size=128 if pid == 1 &&",
+		"hist:keys=pid/0",
+		"hist:keys=pid+1+2+3+4+5",
+		"hist:keys=common_pid:size=128",	/* exists */
+		"hist:name=taken:keys=pid,common_cpu:size=128",	/* does not match the one of that name */
+		"hist:keys=nosuch",
+	};
+	bool right = !command(GETPGID, "hist:keys=common_pid:size=128") &&
+		     !command(GETPGID, "hist:name=taken:keys=pid:size=128") &&
+		     fails_for_ever(texts, sizeof(texts) / sizeof(*texts));
+
+	reset(GETPGID);
+	return right;
+}
+
+/* What is made of the text of a reference that cannot be resolved is freed once. */
+static bool reference_freed_twice(void)
+{
+	static const char *const texts[] = {
+		"hist:keys=pid:x=$nosuch",
+		"hist:keys=pid:x=sched.sched_waking.$nosuch",
+		"hist:keys=pid:vals=$nosuch",
+		"hist:keys=pid:x=1:y=$x-$nosuch",
+	};
+
+	return fails_for_ever(texts, sizeof(texts) / sizeof(*texts));
+}
+
+/* The name of a histogram that was not made is nobody's. */
+static bool name_left_behind(void)
+{
+	bool right = true;
+
+	for (int i = 0; i < 2; i++) {
+		/* the action is refused, and once it is taken, its variable is not there */
+		right = right && command(GETPGID, "hist:name=bad:keys=common_pid:onmax(bogus).save(common_pid)") == -EINVAL;
+		right = right && command(GETPGID, "hist:name=bad:keys=pid if nosuch == 1") == -EINVAL;
+		right = right && command(GETPGID, "hist:name=bad:keys=pid:sort=nosuch") == -EINVAL;
+		/* with other keys than before: a histogram of that name would not match */
+		right = right && !command(GETPGID, "hist:name=bad:keys=common_pid");
+		right = right && !command(GETSID, "hist:name=bad:keys=common_pid");
+		syscall(SYS_getsid, 0);
+		syscall(SYS_getpgid, 0);
+		right = right && !command(GETPGID, "!hist:name=bad:keys=common_pid");
+		right = right && !command(GETSID, "!hist:name=bad:keys=common_pid");
+		right = right && !command(GETPGID, "hist:name=bad:keys=pid");
+		reset(GETPGID);
+	}
+	return right;
+}
+
+static bool modifiers_of_values(void)
+{
+	static const char *const values[] = {
+		"hitcount.buckets=8", "hitcount.log2", "hitcount.sym", "hitcount.sym-offset", "hitcount.execname",
+		"hitcount.syscall", "hitcount.stacktrace", "pid.buckets=8", "pid.log2", "pid.sym", "pid.sym-offset",
+		"pid.execname", "pid.syscall", "pid.stacktrace",
+	};
+	bool right = true;
+
+	command(GETPGID, "hist:keys=pid:size=128");
+	syscall(SYS_getpgid, 1);
+	for (unsigned int i = 0; i < sizeof(values) / sizeof(*values); i++)
+		right = refused(GETPGID, pathf("hist:keys=common_pid:vals=%s", values[i]), -EINVAL,
+				"Invalid field modifier") && right;
+	reset(GETPGID);
+	return right;
+}
+
+/* Bits of a size that are none. */
+static bool sizes(void)
+{
+	static const char *const wrong[] = { "0", "64", "131073", "9223372036854775809", "18446744073709551615" };
+	bool right = true;
+
+	for (unsigned int i = 0; i < sizeof(wrong) / sizeof(*wrong); i++)
+		right = refused(GETPGID, pathf("hist:keys=pid:size=%s", wrong[i]), -EINVAL, NULL) && right;
+	right = refused(GETPGID, "hist:keys=pid:size=18446744073709551616", -ERANGE, NULL) && right;
+	return right;
+}
+
+/* One name, and keys of other sizes: each hit would read beyond the other's key. */
+static bool key_sizes(void)
+{
+	static const char text[] = "hist:name=sizes:keys=arg:size=128";
+	bool right;
+
+	append(pathf("%s/kprobe_events", kernel_dir()), "p:rhist_bn __x64_sys_getpgid arg=+112(%di):u64");
+	append(pathf("%s/kprobe_events", kernel_dir()), "p:rhist_bs __x64_sys_getpgid arg=\\\"text\":string");
+	right = !command("kprobes/rhist_bn", text) &&
+		refused("kprobes/rhist_bs", text, -EINVAL,
+			"Named hist trigger doesn't match existing named trigger (includes variables)");
+	syscall(SYS_getpgid, 1);
+	reset("kprobes/rhist_bn");
+	reset("kprobes/rhist_bs");
+	right = !append(pathf("%s/kprobe_events", kernel_dir()), "-:rhist_bn") && right;
+	right = !append(pathf("%s/kprobe_events", kernel_dir()), "-:rhist_bs") && right;
+	return right;
+}
+
+/* --- what the text says */
+
+/* The printed line of a trigger, fed back with a !, removes it. */
+static bool fed_back(const char *text)
+{
+	char *line, *hist = NULL;
+	int error = command(GETPGID, text);
+	bool right = false;
+
+	line = slurp(file_of(GETPGID, "trigger"));
+	if (!error && line) {
+		line[strcspn(line, "[\n")] = 0;
+		right = !command(GETPGID, pathf("!%s", line));
+		hist = slurp(file_of(GETPGID, "hist"));
+		right = right && hist && !*hist;
+	}
+	if (!right)
+		note("%s: %s; %s", text, errno_name(error), line ? line : "");
+	free(line);
+	free(hist);
+	reset(GETPGID);
+	return right;
+}
+
+static bool cpu_twice(void)
+{
+	char *line;
+	bool right = fed_back("hist:keys=common_cpu,pid:vals=common_cpu");
+
+	command(GETPGID, "hist:keys=common_cpu");
+	line = slurp(file_of(GETPGID, "trigger"));
+	right = right && line && !strncmp(line, "hist:keys=common_cpu:", 21);
+	free(line);
+	reset(GETPGID);
+	return right;
+}
+
+static bool widths(void)
+{
+	char *text;
+	bool right = !command(GETPGID, "hist:keys=pid.buckets=10") && !command(GETPGID, "hist:keys=pid.buckets=20") &&
+		     command(GETPGID, "hist:keys=pid.buckets=10") == -EEXIST && !command(GETPGID, "hist:keys=pid+1") &&
+		     !command(GETPGID, "hist:keys=pid-1") && !command(GETPGID, "hist:keys=pid+2") &&
+		     !command(GETPGID, "!hist:keys=pid.buckets=10") && !command(GETPGID, "!hist:keys=pid+1");
+
+	text = slurp(file_of(GETPGID, "trigger"));
+	right = right && text && strstr(text, "keys=pid.buckets=20:") && strstr(text, "keys=pid-1:") &&
+		strstr(text, "keys=pid+2:") && !strstr(text, "buckets=10:") && !strstr(text, "pid+1:");
+	if (!right)
+		note("%s", text ? text : "");
+	free(text);
+	reset(GETPGID);
+	return right;
+}
+
+static bool division(void)
+{
+	bool right = true;
+
+	for (unsigned int by = 1; by <= 1000 && right; by = by * 3 + 1) {
+		unsigned long quotient, hits, lines = 0;
+		char *text, *p;
+
+		right = !command(GETPGID, pathf("hist:keys=pid/%u:size=512", by));
+		for (int i = 0; i < 300; i++)
+			syscall(SYS_getpgid, i);
+		p = text = slurp(file_of(GETPGID, "hist"));
+		while (right && (p = strstr(p, "{ pid/"))) {
+			/* as many as there are numbers below 300 with this quotient */
+			const unsigned long last = 300 - 1;
+			unsigned long most;
+
+			right = sscanf(p, "{ pid/%*u: %lu } hitcount: %lu", &quotient, &hits) == 2;
+			most = quotient == last / by ? last % by + 1 : by;
+			right = right && quotient <= last / by && hits == most;
+			if (!right)
+				note("by %u: %.60s", by, p);
+			lines++;
+			p++;
+		}
+		right = right && lines == (300 - 1) / by + 1;
+		free(text);
+		reset(GETPGID);
+	}
+	return right;
+}
+
+/* --- pointers of user space */
+
+static bool user_pointers(void)
+{
+	long page = sysconf(_SC_PAGESIZE);
+	char *map = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *end = map + page;
+	const char *const bad[] = {
+		NULL, (char *)1, (char *)-1, (char *)0x8000000000000000, (char *)0xffffffffffffff00, map,
+		memcpy(end - 3, "rhi", 3),	/* goes on where nothing is mapped */
+	};
+	const char *const texts[] = {
+		"hist:keys=common_pid:size=128 if pathname.ustring ~ \"rhist*\"",
+		"hist:keys=common_type:size=128 if pathname ~ \"rhist*\"",
+	};
+	bool right = true;
+	struct totals t = { 0 };
+
+	munmap(end, page);
+	for (int i = 0; i < 2; i++) {
+		right = !command(RMDIR, texts[i]) && right;
+		for (unsigned int j = 0; j < sizeof(bad) / sizeof(*bad); j++)
+			syscall(SYS_rmdir, bad[j]);
+		syscall(SYS_rmdir, "rhist no such directory");
+		/* a pointer of user space is no pointer of the kernel's */
+		right = read_totals(file_of(RMDIR, "hist"), &t) && t.hits == !i && right;
+		if (!right)
+			note("%s: %llu hits", texts[i], t.hits);
+		reset(RMDIR);
+	}
+	/* as a key it is a number */
+	right = !command(RMDIR, "hist:keys=pathname.hex:size=128") && right;
+	for (unsigned int j = 0; j < sizeof(bad) / sizeof(*bad); j++)
+		syscall(SYS_rmdir, bad[j]);
+	right = read_totals(file_of(RMDIR, "hist"), &t) && t.entries == sizeof(bad) / sizeof(*bad) && right;
+	reset(RMDIR);
+	munmap(map, page);
+	return right;
+}
+
+/* --- coming and going */
+
+/* Triggers are made and removed as fast as it goes, under hits from every CPU. */
+static bool freed_too_early(void)
+{
+	int times = long_run() ? 2000 : 60;
+	struct rain rains[CPUS];
+	int cpus = begin(rains, 64, 0);
+	bool right = true;
+
+	for (int i = 0; i < times && right; i++) {
+		right = !command(GETPGID, "hist:keys=pid,common_comm:vals=pid:size=128 if pid > 3");
+		if (i % 3 == 0)
+			right = !command(GETPGID, "hist:name=early:keys=pid:size=128") && right;
+		if (i % 2)
+			right = !command(GETPGID, "!hist:keys=pid,common_comm:vals=pid if pid > 3") && right;
+		reset(GETPGID);
+	}
+	end(rains, cpus);
+	return right;
+}
+
+/* An event is deleted while its files are open: the reader gets an error or all of the text, and no poll() sleeps. */
+static bool reader_outlives_event(void)
+{
+	bool right = true;
+
+	for (int i = 0; i < 20 && right; i++) {
+		static char text[65536];
+		struct pollfd p = { .events = POLLIN };
+		ssize_t got;
+		int trigger;
+
+		append(pathf("%s/kprobe_events", kernel_dir()), "p:rhist_b __x64_sys_getpgid pid=+112(%di):u64");
+		right = !command("kprobes/rhist_b", "hist:keys=pid:size=128");
+		syscall(SYS_getpgid, 1);
+		p.fd = open(file_of("kprobes/rhist_b", "hist"), O_RDONLY | O_CLOEXEC);
+		trigger = open(file_of("kprobes/rhist_b", "trigger"), O_RDWR | O_APPEND | O_CLOEXEC);
+		if (i % 2)
+			got = read(p.fd, text, 10);
+		right = right && p.fd >= 0 && trigger >= 0;
+		right = !command("kprobes/rhist_b", "!hist:keys=pid") && right;
+		right = !append(pathf("%s/kprobe_events", kernel_dir()), "-:rhist_b") && right;
+		right = poll(&p, 1, 5000) == 1 && right;
+		got = read(p.fd, text, sizeof(text) - 1);
+		right = (got >= 0 || errno == ENODEV) && right;
+		got = read(trigger, text, sizeof(text) - 1);
+		right = (got >= 0 || errno == ENODEV) && right;
+		right = write(trigger, "hist:keys=pid", 13) < 0 && errno == ENODEV && right;
+		close(trigger);
+		close(p.fd);
+		right = access(file_of("kprobes/rhist_b", "hist"), F_OK) && right;
+	}
+	return right;
+}
+
+/* The module whose events have triggers is to go, under hits. */
+static int load(void)
+{
+	int fd = open(getenv("RHIST_EVENTS"), O_RDONLY | O_CLOEXEC), error = 0;
+
+	if (fd < 0 || syscall(SYS_finit_module, fd, "", 0))
+		error = -errno;
+	close(fd);
+	return error;
+}
+
+static int unload(void)
+{
+	for (int i = 0; ; i++) {
+		if (!syscall(SYS_delete_module, MODULE, O_NONBLOCK))
+			return 0;
+		if (i == 50)
+			return -errno;
+		sleep_ms(100);
+	}
+}
+
+static bool module_goes(void)
+{
+	bool right = true;
+
+	for (int i = 0; i < 10 && right; i++) {
+		struct order o = { .context = "task", .cpu = 1 % sysconf(_SC_NPROCESSORS_ONLN) };
+		struct totals t = { 0 };
+		int error;
+
+		right = !command(MODULE "/numbers", "hist:keys=u8:size=512") &&
+			!command(MODULE "/strings", "hist:keys=fixed:size=128");
+		pthread_create(&o.thread, NULL, obey, &o);
+		error = syscall(SYS_delete_module, MODULE, O_NONBLOCK) ? -errno : 0;
+		pthread_join(o.thread, NULL);
+		if (error) {
+			/* it is kept, and so are its hits */
+			right = right && error == -EWOULDBLOCK && !o.error &&
+				read_totals(file_of(MODULE "/numbers", "hist"), &t) && t.hits == ORDERED;
+			reset(MODULE "/numbers");
+			reset(MODULE "/strings");
+			error = unload();
+		}
+		right = right && !error && access(file_of(MODULE "/numbers", "trigger"), F_OK) && !load();
+		if (!right)
+			note("%s, %llu hits", errno_name(error), t.hits);
+	}
+	return right;
+}
+
+/* --- what needs variables or actions */
+
+static bool too_many_parameters(void)
+{
+	static char text[2048] = "hist:keys=pid:onmatch(sched.sched_waking).trace(rhist_b";
+
+	for (int i = 0; i < 65; i++)
+		strcat(text, ",common_pid");
+	strcat(text, ")");
+	return refused(GETPGID, text, -EINVAL, NULL);
+}
+
+static bool referenced_variable(void)
+{
+	return refused(GETPGID, "hist:keys=pid:rhist_b=common_timestamp", -EINVAL, NULL) &&
+	       refused(GETSID, "hist:keys=pid:d=common_timestamp-$rhist_b:onmatch(syscalls.sys_enter_getpgid).save(pid)",
+		       -EINVAL, NULL);
+}
+
+static const struct bug {
+	const char *name;
+	bool (*absent)(void);
+	bool needs_module;
+} bugs[] = {
+	{ "CVE-2024-26645 element visible before its key", visible_before_its_key, false },
+	{ "CVE-2025-21899 name of a histogram that was not made", name_left_behind, false },
+	{ "CVE-2023-53093 values with modifiers that cannot be printed", modifiers_of_values, false },
+	{ "CVE-2022-48768, CVE-2022-49648 memory lost when a creation fails", creation_leaks, false },
+	{ "CVE-2022-49410 double free for a reference that fails (references are refused)", reference_freed_twice, false },
+	{ "CVE-2022-50553 more parameters than their array (actions are refused)", too_many_parameters, false },
+	{ "CVE-2023-53560 referenced variable removed (variables are refused)", referenced_variable, false },
+	{ "CVE-2022-50255 string behind a pointer of user space", user_pointers, false },
+	{ "CVE-2026-68177 module of the event goes", module_goes, true },
+	{ "79097812153b trigger freed while hits use it", freed_too_early, false },
+	{ "trace-v7.0-2 reader and poller outlive the event", reader_outlives_event, false },
+	{ "interrupt or NMI meets a slot that is claimed and empty, fifth context", interrupted_insertion, true },
+	{ "full map: a slot given back while another CPU looks for it", slot_given_back, false },
+	{ "stack in a record deeper than a key", deep_stack, true },
+	{ "sort and percentages of moving sums", moving_sums, false },
+	{ "clear races with hits", cleared_under_hits, false },
+	{ "common_cpucommon_cpu", cpu_twice, false },
+	{ "bucket widths, operators and constants are not compared", widths, false },
+	{ "keys of two sizes under one name", key_sizes, false },
+	{ "division rounds up", division, false },
+	{ "size=0 shifts by 64", sizes, false },
+};
+
+int main(void)
+{
+	const char *module = getenv("RHIST_EVENTS");
+	bool loaded = module && !access(module, R_OK) && !load();
+
+	reset(GETPGID);
+	reset(GETSID);
+	reset(RMDIR);
+	for (unsigned int i = 0; i < sizeof(bugs) / sizeof(*bugs); i++) {
+		const struct bug *bug = &bugs[i];
+		double began = now();
+
+		if (bug->needs_module && !loaded) {
+			skip("the module with the events is not there: make events", "%s", bug->name);
+			continue;
+		}
+		if (testing_c() && bug->absent == deep_stack) {
+			skip("C would overwrite memory", "%s", bug->name);
+			continue;
+		}
+		ok(bug->absent(), "%s", bug->name);
+		if (now() - began > 10)
+			note("%.0f s", now() - began);
+	}
+	if (loaded)
+		ok(!unload(), "nothing holds the module of the events");
+	finish();
+}
