@@ -7,8 +7,8 @@ use super::command;
 /// The triggers in a listing of the kernel, each with the newline at its end, those excepted whose
 /// commands are ours: they were put in through a file of the kernel and concern its histograms.
 ///
-/// A filter may hold newlines, so a trigger may take several lines; only the first begins with the
-/// name of a command.
+/// Names and filters may hold newlines, so a trigger may take several lines; only the first begins with
+/// the name of a command, and a histogram ends with whether it is paused.
 pub struct KernelTriggers<'a>(&'a [u8]);
 
 impl<'a> KernelTriggers<'a> {
@@ -27,12 +27,16 @@ impl<'a> Iterator for KernelTriggers<'a> {
     fn next(&mut self) -> Option<&'a [u8]> {
         loop {
             let name = command_of(self.0);
+            let hist = name == Some(b"hist");
             let mut end = 0;
             for line in self.0.split_inclusive(|&byte| byte == b'\n') {
-                if end > 0 && command_of(line).is_some() {
+                if !hist && end > 0 && command_of(line).is_some() {
                     break;
                 }
                 end += line.len();
+                if hist && (line.ends_with(b" [active]\n") || line.ends_with(b" [paused]\n")) {
+                    break;
+                }
             }
             let (trigger, rest) = self.0.split_at(end);
             self.0 = rest;

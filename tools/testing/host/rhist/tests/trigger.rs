@@ -171,6 +171,10 @@ fn listing() {
     assert!(listed("# Available triggers:\n# traceon traceoff\n").is_empty());
     assert!(listed("hist:keys=pid [active]\n").is_empty());
     assert_eq!(
+        listed("hist:name=a\nb:keys=pid [active]\ntraceon:unlimited\nhist:name=\nc:x [paused]\n"),
+        ["traceon:unlimited\n"]
+    );
+    assert_eq!(
         listed(
             "snapshot:unlimited if a == 1 ||\nb == 2\nenable_hist:a:b:unlimited if c ==\n3\n\
              traceoff:count=3\nhist:keys=pid if x ==\n1 [active]\nhist:keys=a [paused]\nsome:x"
