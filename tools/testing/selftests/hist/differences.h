@@ -18,7 +18,8 @@ struct answer {
 struct question {
 	const char *event;
 	const struct text *text;	/* the command */
-	const char *said;		/* all commands so far, one a line, without their NULs */
+	const char *said;		/* all commands so far, one a line, up to the first NUL of each */
+	const char *before;		/* the same without the filters */
 	struct answer c, ours;
 };
 
@@ -32,22 +33,16 @@ static bool refused_as(const struct answer *answer, const char *text)
 	return answer->error && logged(answer, text);
 }
 
-/* The text before the filter. */
-static const char *before_filter(const char *said)
+/* Where the filter of a command begins, or its end. */
+static const char *filter_of(const char *text)
 {
-	static char copy[sizeof(struct text)];
-	char *filter;
-
-	snprintf(copy, sizeof(copy), "%s", said);
-	for (filter = copy; (filter = strstr(filter, "if")); filter += 2)
-		if (filter > copy && isspace((unsigned char)filter[-1]) && isspace((unsigned char)filter[2])) {
-			*filter = 0;
-			break;
-		}
-	return copy;
+	for (const char *filter = text; (filter = strstr(filter, "if")); filter += 2)
+		if (filter > text && isspace((unsigned char)filter[-1]) && isspace((unsigned char)filter[2]))
+			return filter;
+	return text + strlen(text);
 }
 
-/* Is there a digit behind one of these words? */
+/* Is there a digit behind this word? */
 static bool number_behind(const char *text, const char *word)
 {
 	while ((text = strstr(text, word))) {
@@ -60,7 +55,7 @@ static bool number_behind(const char *text, const char *word)
 
 static bool bad_size(const char *said)
 {
-	for (said = before_filter(said); (said = strstr(said, "size=")); ) {
+	while ((said = strstr(said, "size="))) {
 		unsigned long long size = strtoull(said += strlen("size="), NULL, 0);
 
 		if (!size || size > 1ull << 63)
@@ -75,13 +70,22 @@ static bool nameless(const char *said)
 	       strcasestr(said, "stacktrace.bucket");
 }
 
+/* A width, an operator, or a constant as a key or a value. */
+static bool not_compared_in_c(const char *before)
+{
+	static const char *const words[] = { "keys=", "key=", "vals=", "values=", "val=", "," };
+
+	for (unsigned int i = 0; i < sizeof(words) / sizeof(*words); i++)
+		if (number_behind(before, words[i]))
+			return true;
+	return strstr(before, ".bucket") || strpbrk(before, "+-*/");
+}
+
 static bool compared_more(const struct question *q)
 {
-	const char *before = before_filter(q->said);
-
 	/* what is another trigger to us is the same to C */
-	return (refused_as(&q->c, "already exists") || !q->c.error) && (!q->ours.error || refused_as(&q->ours, "nonexistent") || refused_as(&q->ours, "doesn't match existing named")) &&
-	       (strstr(before, ".bucket") || strpbrk(before, "+-*/") || number_behind(before, "=") || number_behind(before, ","));
+	return (refused_as(&q->c, "already exists") || !q->c.error) && not_compared_in_c(q->before) &&
+	       (!q->ours.error || refused_as(&q->ours, "nonexistent") || refused_as(&q->ours, "doesn't match existing named"));
 }
 
 static bool other_names(const struct question *q)
@@ -92,9 +96,7 @@ static bool other_names(const struct question *q)
 
 static bool string_computed(const struct question *q)
 {
-	const char *before = before_filter(q->said);
-
-	return refused_as(&q->ours, "Invalid field modifier") && (strstr(before, ".log2") || strstr(before, ".bucket"));
+	return refused_as(&q->ours, "Invalid field modifier") && (strstr(q->before, ".log2") || strstr(q->before, ".bucket"));
 }
 
 static bool seventeen(const struct question *q)
@@ -104,12 +106,12 @@ static bool seventeen(const struct question *q)
 
 static bool constant_quotient(const struct question *q)
 {
-	return number_behind(before_filter(q->said), "/");
+	return number_behind(q->before, "/");
 }
 
 static bool cut_definition(const struct question *q)
 {
-	return refused_as(&q->ours, "Couldn't find variable") && strpbrk(before_filter(q->said), "+-*/");
+	return refused_as(&q->ours, "Couldn't find variable") && strpbrk(q->before, "+-*/");
 }
 
 static bool of_tracer(const struct question *q)
@@ -127,14 +129,12 @@ static bool same_hits(const struct question *q)
 
 static bool times(const struct question *q)
 {
-	return strstr(before_filter(q->said), "common_timestamp") && same_hits(q);
+	return strstr(q->before, "common_timestamp") && same_hits(q);
 }
 
 static bool has_stack(const struct question *q)
 {
-	const char *before = before_filter(q->said);
-
-	return strcasestr(before, "stack") || strstr(before, "frames");
+	return strcasestr(q->before, "stack") || strstr(q->before, "frames");
 }
 
 static bool stacks(const struct question *q)
@@ -188,7 +188,7 @@ static struct difference {
 	bool (*answers)(const struct question *q);
 	bool (*shows)(const struct question *q);
 	bool (*lines)(const struct question *q);
-	bool (*unasked)(const char *said);
+	bool (*unasked)(const char *before);
 	unsigned int met;
 } differences[] = {
 	{ "common_cpu in the trigger line", "C prints the name of a CPU field twice", .adjust = name_cpu_once },

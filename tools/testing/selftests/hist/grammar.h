@@ -98,11 +98,12 @@ static const char *number(bool wild)
 	return wild && percent(30) ? PICK(bad) : PICK(good);
 }
 
+/* common_flags and common_preempt_count are asked for in a row only: they may change between C's record and ours. */
 static const char *pseudo_field(void)
 {
 	static const char *const names[] = {
-		"common_pid", "common_pid", "common_cpu", "cpu", "CPU", "common_comm", "comm", "COMM", "common_type",
-		"common_flags", "common_preempt_count", "hitcount", "common_timestamp", "common_stacktrace", "stacktrace",
+		"common_pid", "common_pid", "common_cpu", "cpu", "CPU", "common_comm", "comm", "COMM", "common_type", "hitcount",
+		 "common_timestamp", "common_stacktrace", "stacktrace",
 		"STACKTRACE",
 	};
 
