@@ -96,10 +96,25 @@ int rhist_with_event_mutex(struct trace_array *tr, int (*fn)(void *), void *arg)
 
 /* user_event.c */
 struct rhist_user_event;
-typedef void (*rhist_user_event_changed_t)(const void *owner, unsigned int files,
-					   unsigned int perf);
+/* What the owner of an event is told and asked; all but create() with event_mutex held. */
+struct rhist_user_event_ops {
+	/* A "u:" command, without that: 0 or a negative errno. @owner is that of all events. */
+	int (*create)(const void *owner, const char *description);
+	/* There are others who listen. */
+	void (*changed)(const void *owner, unsigned int files, unsigned int perf);
+	/* May the event go, by a command or otherwise? 0, and it is not used any more; or why not. */
+	int (*retire)(const void *owner, bool by_command);
+	/* Does anybody use it without listening? */
+	bool (*busy)(const void *owner);
+	/* It went by a command, and @owner is not asked any more. */
+	void (*removed)(const void *owner);
+	/* Is it meant by this? @system may be NULL. */
+	bool (*matches)(const void *owner, const char *system, const char *event, int argc,
+			const char **argv);
+};
 struct rhist_user_event *rhist_user_event_new(const char *system, char *name, char *print_fmt,
-					      rhist_user_event_changed_t changed);
+					      const char *declaration,
+					      const struct rhist_user_event_ops *ops);
 int rhist_user_event_field(struct rhist_user_event *event, const char *type, const char *name,
 			   unsigned int offset, unsigned int size, bool is_signed);
 void rhist_user_event_free(struct rhist_user_event *event);
@@ -107,6 +122,9 @@ int rhist_user_event_add(struct rhist_user_event *event, const void *owner);
 int rhist_user_event_remove(struct rhist_user_event *event);
 size_t rhist_user_event_limit(struct rhist_user_event *event);
 bool rhist_user_event_write(struct rhist_user_event *event, const void *payload, size_t size);
+int rhist_dynamic_events_enter(struct trace_array *tr, const struct rhist_user_event_ops *ops,
+			       const void *owner);
+void rhist_dynamic_events_leave(struct trace_array *tr);
 
 /* user_mm.c */
 struct rhist_mm;

@@ -8,10 +8,14 @@
  * trace instance by its struct trace_event_file, perf as a whole.
  */
 #include <linux/ctype.h>
+#include <linux/delay.h>
+#include <linux/module.h>
 #include <linux/perf_event.h>
 #include <linux/ring_buffer.h>
+#include <linux/seq_file.h>
 #include <linux/slab.h>
 #include <linux/srcu.h>
+#include <linux/string.h>
 #include <linux/trace_events.h>
 #include <linux/trace_seq.h>
 #include <linux/tracepoint.h>
@@ -24,7 +28,9 @@ struct rhist_user_event {
 	struct trace_event_call call;
 	struct trace_event_class class;
 	struct tracepoint tracepoint;
-	rhist_user_event_changed_t changed;
+	struct dyn_event dynamic;
+	const char *declaration;
+	const struct rhist_user_event_ops *ops;
 	const void *owner;
 	/* Written under event_mutex: whether it is registered, and listeners. */
 	bool visible;
@@ -68,6 +74,9 @@ static void to_perf(struct rhist_user_event *event, const void *payload, size_t 
 	perf_trace_buf_submit(entry, size, context, event->call.event.type, 1, regs, head, NULL);
 }
 
+static struct dyn_event_operations dynamic_ops;
+static struct dyn_event anchor = { .list = LIST_HEAD_INIT(anchor.list), .ops = &dynamic_ops };
+
 /* class->reg: somebody begins or stops to listen. event_mutex is held. */
 static int user_event_reg(struct trace_event_call *call, enum trace_reg type, void *data)
 {
@@ -99,7 +108,7 @@ static int user_event_reg(struct trace_event_call *call, enum trace_reg type, vo
 		/* Each perf event that is opened, closed, and scheduled. */
 		return 0;
 	}
-	event->changed(event->owner, event->files, event->perf);
+	event->ops->changed(event->owner, event->files, event->perf);
 	return 0;
 }
 
@@ -233,14 +242,16 @@ static struct trace_event_fields no_more_fields[] = { {} };
  * @system: its system
  * @name: its name
  * @print_fmt: its print format
- * @changed: called with event_mutex held after the number of listeners changed
+ * @declaration: name and fields, as in dynamic_events
+ * @ops: what is told and asked of it
  *
- * The strings stay as long as the event.
+ * The strings and @ops stay as long as the event.
  *
  * Return: the event, or NULL without memory.
  */
 struct rhist_user_event *rhist_user_event_new(const char *system, char *name, char *print_fmt,
-					      rhist_user_event_changed_t changed)
+					      const char *declaration,
+					      const struct rhist_user_event_ops *ops)
 {
 	struct rhist_user_event *event = kzalloc(sizeof(*event), GFP_KERNEL_ACCOUNT);
 
@@ -259,7 +270,10 @@ struct rhist_user_event *rhist_user_event_new(const char *system, char *name, ch
 	event->call.print_fmt = print_fmt;
 	/* Dynamic: its users are counted, and it belongs to no module. */
 	event->call.flags = TRACE_EVENT_FL_TRACEPOINT | TRACE_EVENT_FL_DYNAMIC;
-	event->changed = changed;
+	INIT_LIST_HEAD(&event->dynamic.list);
+	event->dynamic.ops = &dynamic_ops;
+	event->declaration = declaration;
+	event->ops = ops;
 	return event;
 }
 
@@ -281,8 +295,8 @@ void rhist_user_event_free(struct rhist_user_event *event)
 }
 
 /*
- * Make an event visible. @owner is what changed() gets, and stays as long as it
- * is. Called with event_mutex held.
+ * Make an event visible. @owner is what its operations get, and stays as long
+ * as it is. Called with event_mutex held.
  */
 int rhist_user_event_add(struct rhist_user_event *event, const void *owner)
 {
@@ -294,30 +308,49 @@ int rhist_user_event_add(struct rhist_user_event *event, const void *owner)
 	if (!register_trace_event(&event->call.event))
 		return -ENODEV;
 	err = trace_add_event_call(&event->call);
-	if (err)
+	if (err) {
 		unregister_trace_event(&event->call.event);
-	else
-		event->visible = true;
-	return err;
+		return err;
+	}
+	event->visible = true;
+	/* In front of the anchor: in the order of their creation. */
+	if (!list_empty(&anchor.list))
+		list_add_tail(&event->dynamic.list, &anchor.list);
+	return 0;
 }
 
-/*
- * Make an event invisible, or fail with -EBUSY if anybody listens or has a
- * reference on it. Called with event_mutex held.
- */
-int rhist_user_event_remove(struct rhist_user_event *event)
+static bool is_busy(struct rhist_user_event *event)
+{
+	return event->files || event->perf || atomic_read(&event->call.refcnt);
+}
+
+static int remove_event(struct rhist_user_event *event, bool by_command)
 {
 	int err;
 
 	if (!event->visible)
 		return -ENOENT;
-	if (event->files || event->perf || atomic_read(&event->call.refcnt))
+	if (is_busy(event))
 		return -EBUSY;
-	/* Frees the fields as well. */
+	err = event->ops->retire(event->owner, by_command);
+	if (err)
+		return err;
+	/* Frees the fields as well. Does not fail: nobody listens. */
 	err = trace_remove_event_call(&event->call);
-	if (!err)
-		event->visible = false;
-	return err;
+	if (WARN_ON_ONCE(err))
+		return err;
+	event->visible = false;
+	list_del_init(&event->dynamic.list);
+	return 0;
+}
+
+/*
+ * Make an event invisible, or fail with -EBUSY if anybody listens, uses it, or
+ * has a reference on it. Called with event_mutex held.
+ */
+int rhist_user_event_remove(struct rhist_user_event *event)
+{
+	return remove_event(event, false);
 }
 
 /*
@@ -368,4 +401,158 @@ bool rhist_user_event_write(struct rhist_user_event *event, const void *payload,
 	for (; func->func; func++)
 		((user_probe_t)func->func)(event, payload, size, func->data);
 	return true;
+}
+
+/*
+ * dynamic_events.
+ *
+ * The kernel keeps a list of the kinds of such events, under a mutex that
+ * nobody else gets at, and a list of the events, under event_mutex. Neither list
+ * can be had, but a synthetic event is in both, and those can be made. So one is
+ * made for a moment, and what is ours is put behind it: the kind, and an event
+ * that is none and stays, as the place for ours to come and go.
+ *
+ * What reads the list of kinds goes from each to the next one only, so nobody is
+ * disturbed by one that comes or goes; it is freed when the mutex has been taken
+ * by somebody else.
+ *
+ * Locks: the kernel's mutex of the kinds -> those of create().
+ */
+static const struct rhist_user_event_ops *commands;
+static const void *commands_owner;
+
+static struct rhist_user_event *of_dynamic(struct dyn_event *dynamic)
+{
+	return dynamic == &anchor ? NULL : container_of(dynamic, struct rhist_user_event, dynamic);
+}
+
+static int dynamic_create(const char *command)
+{
+	int err;
+
+	if (!str_has_prefix(command, "u:") || !try_module_get(THIS_MODULE))
+		return -ECANCELED;
+	err = commands->create(commands_owner, skip_spaces(command + strlen("u:")));
+	/* The module stays as long as the kernel's mutex is held. */
+	module_put(THIS_MODULE);
+	return err;
+}
+
+static int dynamic_show(struct seq_file *m, struct dyn_event *dynamic)
+{
+	struct rhist_user_event *event = of_dynamic(dynamic);
+
+	if (event)
+		seq_printf(m, "u:%s\n", event->declaration);
+	return 0;
+}
+
+static bool dynamic_is_busy(struct dyn_event *dynamic)
+{
+	struct rhist_user_event *event = of_dynamic(dynamic);
+
+	return event && (is_busy(event) || event->ops->busy(event->owner));
+}
+
+static int dynamic_free(struct dyn_event *dynamic)
+{
+	struct rhist_user_event *event = of_dynamic(dynamic);
+	int err = event ? remove_event(event, true) : 0;
+
+	if (event && !err)
+		event->ops->removed(event->owner);
+	return err;
+}
+
+static bool dynamic_match(const char *system, const char *name, int argc, const char **argv,
+			  struct dyn_event *dynamic)
+{
+	struct rhist_user_event *event = of_dynamic(dynamic);
+
+	return event && event->ops->matches(event->owner, system, name, argc, argv);
+}
+
+static struct dyn_event_operations dynamic_ops = {
+	.create = dynamic_create,
+	.show = dynamic_show,
+	.is_busy = dynamic_is_busy,
+	.free = dynamic_free,
+	.match = dynamic_match,
+};
+
+static int anchor_add(void *arg)
+{
+	struct dyn_event *synthetic = arg;
+
+	list_add(&anchor.list, &synthetic->list);
+	return 0;
+}
+
+static int anchor_remove(void *arg)
+{
+	list_del_init(&anchor.list);
+	return 0;
+}
+
+/**
+ * rhist_dynamic_events_enter - take "u:" commands of dynamic_events
+ * @tr: for rhist_with_event_mutex()
+ * @ops: whose create() is called
+ * @owner: for that
+ *
+ * Return: 0, which it also is where the kernel has such commands; or a negative
+ * error.
+ */
+int rhist_dynamic_events_enter(struct trace_array *tr, const struct rhist_user_event_ops *ops,
+			       const void *owner)
+{
+	static const char name[] = "rhist_anchor";
+	struct synth_field_desc field = { .type = "u8", .name = "none" };
+	struct trace_event_file *file;
+	struct dyn_event *synthetic;
+	struct list_head *kind;
+	int err;
+
+	if (IS_ENABLED(CONFIG_USER_EVENTS))
+		return 0;
+	err = synth_event_create(name, &field, 1, NULL);
+	if (err)
+		return err;
+	file = trace_get_event_file(NULL, "synthetic", name);
+	if (IS_ERR(file)) {
+		synth_event_delete(name);
+		return PTR_ERR(file);
+	}
+	synthetic = file->event_call->data + SYNTH_EVENT__DEVENT;
+	err = rhist_with_event_mutex(tr, anchor_add, synthetic);
+	if (!err) {
+		commands = ops;
+		commands_owner = owner;
+		kind = &synthetic->ops->list;
+		dynamic_ops.list.prev = kind;
+		dynamic_ops.list.next = kind->next;
+		kind->next->prev = &dynamic_ops.list;
+		/* Pairs with the dependency of whoever goes through the list. */
+		smp_store_release(&kind->next, &dynamic_ops.list);
+	}
+	trace_put_event_file(file);
+	synth_event_delete(name);
+	return err;
+}
+
+/* Undo it. There is no event any more. */
+void rhist_dynamic_events_leave(struct trace_array *tr)
+{
+	struct dynevent_cmd barrier;
+	char nothing[] = "x";
+
+	if (list_empty(&anchor.list))
+		return;
+	dynamic_ops.list.next->prev = dynamic_ops.list.prev;
+	WRITE_ONCE(dynamic_ops.list.prev->next, dynamic_ops.list.next);
+	/* No command for a kprobe, which takes the mutex to find that out. */
+	kprobe_event_cmd_init(&barrier, nothing, sizeof(nothing));
+	dynevent_create(&barrier);
+	while (rhist_with_event_mutex(tr, anchor_remove, NULL))
+		fsleep(10000);
 }

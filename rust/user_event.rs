@@ -6,19 +6,42 @@ use super::bindings;
 use super::instance::Instance;
 use crate::user_events::field::Fields;
 use core::ffi::CStr;
+use core::marker::PhantomData;
+use core::mem::ManuallyDrop;
 use core::ptr::NonNull;
 use kernel::error::to_result;
 use kernel::ffi;
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
-/// Is told who listens to an event.
-pub(crate) trait Listener: Send + Sync + 'static {
-    /// The number of listeners is another: trace instances, and whether perf is one. Called with
-    /// event_mutex held.
-    fn changed(event: &Arc<UserEvent<Self>>, instances: u32, perf: u32)
-    where
-        Self: Sized;
+/// Is told and asked of an event, with event_mutex held.
+pub(crate) trait Listener: Send + Sync + Sized + 'static {
+    /// The number of listeners is another: trace instances, and whether perf is one.
+    fn changed(event: &Arc<UserEvent<Self>>, instances: u32, perf: u32);
+
+    /// The event is about to go. Nobody uses it afterwards, if this does not fail.
+    fn retire(&self, by_command: bool) -> Result;
+
+    /// Does anybody use it without listening?
+    fn is_busy(&self) -> bool;
+
+    /// It went by a command of `dynamic_events`.
+    fn removed(event: &Arc<UserEvent<Self>>);
+
+    /// Is it meant by such a command? `declaration` is that of fields.
+    fn matches(
+        &self,
+        system: Option<&[u8]>,
+        name: &[u8],
+        fields: &Fields,
+        declaration: &[u8],
+    ) -> bool;
+}
+
+/// Carries out commands of `dynamic_events`.
+pub(crate) trait Commands: Send + Sync + Sized + 'static {
+    /// `u:` and a description. The kernel's lock of such commands is held.
+    fn create(self: &Arc<Self>, description: &[u8]) -> Result;
 }
 
 /// The event as C has it.
@@ -39,6 +62,7 @@ pub(crate) struct UserEvent<L> {
     name: KVec<u8>,
     fields: Fields,
     _print_fmt: KVec<u8>,
+    _declaration: KVec<u8>,
     listener: L,
 }
 
@@ -49,27 +73,121 @@ unsafe impl<L: Sync> Sync for UserEvent<L> {}
 
 /// # Safety
 ///
-/// `owner` must be what [`UserEvent::publish`] gave to C.
+/// `owner` must be what [`UserEvent::publish`] gave to C, of an event that is visible, so that it
+/// has a reference to itself; that one is only borrowed.
+unsafe fn visible<L>(owner: *const ffi::c_void) -> ManuallyDrop<Arc<UserEvent<L>>> {
+    // SAFETY: By the contract.
+    ManuallyDrop::new(unsafe { Arc::from_raw(owner.cast()) })
+}
+
+/// # Safety
+///
+/// For `rhist_user_event_ops` of a [`UserEvent`], as all of these.
 unsafe extern "C" fn changed<L: Listener>(
     owner: *const ffi::c_void,
     files: ffi::c_uint,
     perf: ffi::c_uint,
 ) {
-    // SAFETY: By the contract; the event is visible, so it has a reference to itself, which is
-    // only borrowed here.
-    let event = core::mem::ManuallyDrop::new(unsafe { Arc::from_raw(owner.cast()) });
+    // SAFETY: By the contract.
+    let event = unsafe { visible(owner) };
     L::changed(&event, files, perf);
 }
 
+/// # Safety
+///
+/// As above.
+unsafe extern "C" fn retire<L: Listener>(
+    owner: *const ffi::c_void,
+    by_command: bool,
+) -> ffi::c_int {
+    // SAFETY: By the contract.
+    let event = unsafe { visible::<L>(owner) };
+    event
+        .listener
+        .retire(by_command)
+        .map_or_else(Error::to_errno, |()| 0)
+}
+
+/// # Safety
+///
+/// As above.
+unsafe extern "C" fn busy<L: Listener>(owner: *const ffi::c_void) -> bool {
+    // SAFETY: By the contract.
+    unsafe { visible::<L>(owner) }.listener.is_busy()
+}
+
+/// # Safety
+///
+/// As above, and the event is not visible any more.
+unsafe extern "C" fn removed<L: Listener>(owner: *const ffi::c_void) {
+    // SAFETY: This is the reference of the event to itself, which it does not need any more.
+    L::removed(&unsafe { Arc::from_raw(owner.cast()) });
+}
+
+/// # Safety
+///
+/// As above; the strings end in a NUL, but `system` may be null, and `argv` has `argc` of them.
+unsafe extern "C" fn matches<L: Listener>(
+    owner: *const ffi::c_void,
+    system: *const ffi::c_char,
+    name: *const ffi::c_char,
+    argc: ffi::c_int,
+    argv: *mut *const ffi::c_char,
+) -> bool {
+    // SAFETY: By the contract.
+    let event = unsafe { visible::<L>(owner) };
+    // SAFETY: As above.
+    let text = |text| unsafe { CStr::from_char_ptr(text) }.to_bytes();
+    let system = (!system.is_null()).then(|| text(system));
+    let mut declaration = KVec::new();
+    for index in 0..argc as usize {
+        // SAFETY: As above.
+        let word = text(unsafe { *argv.add(index) });
+        let added = declaration.extend_from_slice(word, GFP_KERNEL);
+        if added
+            .and_then(|()| declaration.push(b' ', GFP_KERNEL))
+            .is_err()
+        {
+            return false;
+        }
+    }
+    event
+        .listener
+        .matches(system, text(name), &event.fields, &declaration)
+}
+
+/// What C is given for each kind of event.
+struct Operations<L>(PhantomData<L>);
+
+impl<L: Listener> Operations<L> {
+    const OPS: &'static bindings::rhist_user_event_ops = &bindings::rhist_user_event_ops {
+        create: None,
+        changed: Some(changed::<L>),
+        retire: Some(retire::<L>),
+        busy: Some(busy::<L>),
+        removed: Some(removed::<L>),
+        matches: Some(matches::<L>),
+    };
+}
+
 impl<L: Listener> UserEvent<L> {
-    /// Makes an event that nobody sees yet. `name` ends in a NUL and has no other.
+    /// Makes an event that nobody sees yet. `name` ends in a NUL; neither it nor
+    /// `registered`, the one that it has in `dynamic_events`, has another one.
     pub(crate) fn new(
         system: &'static CStr,
         mut name: KVec<u8>,
+        registered: &[u8],
         fields: Fields,
         listener: L,
     ) -> Result<Arc<Self>> {
         let mut print_fmt = fields.print_fmt()?;
+        let mut declaration = KVec::new();
+        declaration.extend_from_slice(registered, GFP_KERNEL_ACCOUNT)?;
+        if !fields.is_empty() {
+            declaration.push(b' ', GFP_KERNEL_ACCOUNT)?;
+        }
+        fields.declare(&mut declaration)?;
+        declaration.push(0, GFP_KERNEL_ACCOUNT)?;
         // SAFETY: All strings end in a NUL and live as long as the event: their memory stays where
         // it is when they are moved into it.
         let raw = NonNull::new(unsafe {
@@ -77,7 +195,8 @@ impl<L: Listener> UserEvent<L> {
                 system.as_char_ptr(),
                 name.as_mut_ptr().cast(),
                 print_fmt.as_mut_ptr().cast(),
-                Some(changed::<L>),
+                declaration.as_ptr().cast(),
+                Operations::<L>::OPS,
             )
         });
         let raw = Raw(raw.ok_or(ENOMEM)?);
@@ -99,6 +218,7 @@ impl<L: Listener> UserEvent<L> {
             name,
             fields,
             _print_fmt: print_fmt,
+            _declaration: declaration,
             listener,
         };
         Ok(Arc::new(event, GFP_KERNEL_ACCOUNT)?)
@@ -123,7 +243,8 @@ impl<L: Listener> UserEvent<L> {
     ///
     /// # Errors
     ///
-    /// `EBUSY` if anybody listens to it or has a reference on it.
+    /// `EBUSY` if anybody listens to it, uses it, or has a reference on it; `ENOENT` if it is not
+    /// visible any more.
     pub(crate) fn withdraw(self: &Arc<Self>, instance: &Instance) -> Result {
         instance.with_event_mutex(|| {
             // SAFETY: event_mutex is held.
@@ -170,4 +291,62 @@ impl<L> UserEvent<L> {
 pub(crate) fn may_keep() -> bool {
     // SAFETY: No requirements.
     unsafe { bindings::rhist_perfmon_capable() }
+}
+
+/// Commands of `dynamic_events` that are carried out until this is dropped. There is one.
+pub(crate) struct DynamicEvents<C> {
+    _commands: Arc<C>,
+    _ops: KBox<bindings::rhist_user_event_ops>,
+    instance: Arc<Instance>,
+}
+
+/// # Safety
+///
+/// `owner` must be the commands of a [`DynamicEvents`], and the text end in a NUL.
+unsafe extern "C" fn create<C: Commands>(
+    owner: *const ffi::c_void,
+    description: *const ffi::c_char,
+) -> ffi::c_int {
+    // SAFETY: By the contract; the reference is only borrowed.
+    let commands = ManuallyDrop::new(unsafe { Arc::<C>::from_raw(owner.cast()) });
+    // SAFETY: By the contract.
+    let description = unsafe { CStr::from_char_ptr(description) }.to_bytes();
+    commands
+        .create(description)
+        .map_or_else(Error::to_errno, |()| 0)
+}
+
+impl<C: Commands> DynamicEvents<C> {
+    /// Begins to carry out commands. Takes event_mutex.
+    ///
+    /// # Errors
+    ///
+    /// `EBUSY` if there is an event `synthetic:rhist_anchor`, `ENOMEM`.
+    pub(crate) fn new(instance: Arc<Instance>, commands: Arc<C>) -> Result<Self> {
+        let ops = KBox::new(
+            bindings::rhist_user_event_ops {
+                create: Some(create::<C>),
+                ..Default::default()
+            },
+            GFP_KERNEL,
+        )?;
+        // SAFETY: Both stay until `drop`.
+        to_result(unsafe {
+            let owner = Arc::as_ptr(&commands).cast();
+            bindings::rhist_dynamic_events_enter(instance.as_ptr(), &*ops, owner)
+        })?;
+        Ok(Self {
+            _commands: commands,
+            _ops: ops,
+            instance,
+        })
+    }
+}
+
+impl<C> Drop for DynamicEvents<C> {
+    /// To be dropped when the module goes, after all events.
+    fn drop(&mut self) {
+        // SAFETY: Entered by `new`. Each event keeps the module.
+        unsafe { bindings::rhist_dynamic_events_leave(self.instance.as_ptr()) }
+    }
 }

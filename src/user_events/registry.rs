@@ -4,10 +4,13 @@
 
 use super::description::Description;
 use super::enabler::Enablers;
+use super::field::Fields;
 use crate::ftrace::instance::Instance;
 use crate::ftrace::queue::Queue;
 use crate::ftrace::tracefs::Entry;
 use crate::ftrace::user_event;
+use crate::ftrace::user_event::Commands;
+use crate::ftrace::user_event::DynamicEvents;
 use crate::ftrace::user_event::Listener;
 use crate::ftrace::user_mm::MemoryId;
 use crate::ftrace::user_mm::Watch;
@@ -37,7 +40,8 @@ pub(super) struct State {
     name: KVec<u8>,
     multi: bool,
     persistent: bool,
-    /// Files that have it in their table, and places in memory that are told of it.
+    /// Files that have it in their table, and places in memory that are told of it; or
+    /// [`RETIRED`].
     uses: Atomic<u32>,
     /// Who listens: [`FTRACE`], [`PERF`]. Written with event_mutex held.
     status: Atomic<u32>,
@@ -51,6 +55,9 @@ const FTRACE: u32 = 1;
 /// perf listens.
 const PERF: u32 = 2;
 
+/// Instead of uses: the event goes, or has gone.
+const RETIRED: u32 = u32::MAX;
+
 pub(super) type Event = user_event::UserEvent<State>;
 
 impl State {
@@ -60,7 +67,11 @@ impl State {
     }
 
     fn in_use(&self) -> bool {
-        self.uses.load(Acquire) != 0 || self.is_enabled()
+        self.is_busy() || self.is_enabled()
+    }
+
+    fn is_retired(&self) -> bool {
+        self.uses.load(Acquire) == RETIRED
     }
 
     /// What has it and to whom it belongs.
@@ -83,15 +94,54 @@ impl Listener for State {
             state.events.clean_up();
         }
     }
+
+    fn retire(&self, by_command: bool) -> Result {
+        if self.is_busy() {
+            return Err(EBUSY);
+        }
+        if by_command && self.persistent && !user_event::may_keep() {
+            return Err(EPERM);
+        }
+        self.uses.cmpxchg(0, RETIRED, Full).map_err(|_| EBUSY)?;
+        Ok(())
+    }
+
+    fn is_busy(&self) -> bool {
+        self.uses.load(Acquire) != 0
+    }
+
+    fn removed(event: &Arc<Event>) {
+        event.listener().events.clean_up();
+    }
+
+    fn matches(
+        &self,
+        system: Option<&[u8]>,
+        name: &[u8],
+        fields: &Fields,
+        declaration: &[u8],
+    ) -> bool {
+        self.name[..] == *name
+            && matches!(system, None | Some(b"user_events" | b"user_events_multi"))
+            && fields.matches(declaration).unwrap_or(false)
+    }
 }
 
 /// Somebody has a use for an event, which stays therefore.
 pub(super) struct Use(Arc<Event>);
 
 impl Use {
-    fn new(event: &Arc<Event>) -> Self {
-        event.listener().uses.add(1, Relaxed);
-        Self(event.clone())
+    /// `None` if the event goes, or has gone.
+    fn new(event: &Arc<Event>) -> Option<Self> {
+        let uses = &event.listener().uses;
+        let mut seen = uses.load(Relaxed);
+        while seen != RETIRED {
+            match uses.cmpxchg(seen, seen + 1, Full) {
+                Ok(_) => return Some(Self(event.clone())),
+                Err(now) => seen = now,
+            }
+        }
+        None
     }
 
     pub(super) fn event(&self) -> &Arc<Event> {
@@ -105,7 +155,9 @@ impl Use {
 
 impl Clone for Use {
     fn clone(&self) -> Self {
-        Self::new(&self.0)
+        // There is one already, so the event does not go.
+        self.state().uses.add(1, Relaxed);
+        Self(self.0.clone())
     }
 }
 
@@ -149,11 +201,11 @@ impl Registry {
             if state.multi != multi || state.name[..] != *description.name {
                 continue;
             }
-            if event.fields().matches(description.fields)? {
-                return Ok(Use::new(event));
-            }
-            if !multi {
-                return Err(EADDRINUSE);
+            let same = event.fields().matches(description.fields)?;
+            match Use::new(event) {
+                Some(used) if same => return Ok(used),
+                Some(_) if !multi => return Err(EADDRINUSE),
+                _ => (),
             }
         }
         self.create(events, description, persistent, multi)
@@ -184,14 +236,15 @@ impl Registry {
             name: copy(description.name)?,
             multi,
             persistent,
-            uses: Atomic::new(0),
+            uses: Atomic::new(1),
             status: Atomic::new(0),
             events: events.clone(),
             _module: Entry::new()?,
         };
-        let event = Event::new(system, copy(name.as_bytes())?, fields, state)?;
+        let name = copy(name.as_bytes())?;
+        let event = Event::new(system, name, description.name, fields, state)?;
+        let used = Use(event.clone());
         event.publish(&events.instance)?;
-        let used = Use::new(&event);
         let _ = self.events.push_within_capacity(event);
         Ok(used)
     }
@@ -207,7 +260,7 @@ impl Registry {
         let mut at = 0;
         while let Some(event) = self.events.get(at) {
             let state = event.listener();
-            if state.name[..] != *name {
+            if state.name[..] != *name || state.is_retired() {
                 at += 1;
                 continue;
             }
@@ -224,14 +277,16 @@ impl Registry {
         deleted
     }
 
-    /// Deletes the events that nobody has a use for. False if one of them has to be tried again,
+    /// Deletes the events that nobody has a use for, and forgets those that have gone. False if one of them has to be tried again,
     /// since somebody has a reference on it without listening.
     fn delete_unused(&mut self, events: &UserEvents) -> bool {
         let mut done = true;
         let mut at = 0;
         while let Some(event) = self.events.get(at) {
             let state = event.listener();
-            if state.persistent || state.in_use() {
+            if state.is_retired() {
+                let _ = self.events.remove(at);
+            } else if state.persistent || state.in_use() {
                 at += 1;
             } else if event.withdraw(&events.instance).is_ok() {
                 let _ = self.events.remove(at);
@@ -247,8 +302,13 @@ impl Registry {
     /// The text of `user_events_status`: each event with who listens, and how many there are.
     fn status(&self) -> Result<Text> {
         let mut out = Text::new();
-        let mut busy = 0;
-        for event in &self.events {
+        let (mut active, mut busy) = (0, 0);
+        for event in self
+            .events
+            .iter()
+            .filter(|event| !event.listener().is_retired())
+        {
+            active += 1;
             out.bytes(event.name())?;
             let status = event.listener().status.load(Relaxed);
             if status != 0 {
@@ -262,7 +322,6 @@ impl Registry {
             }
             out.bytes(b"\n")?;
         }
-        let active = self.events.len();
         out.format(format_args!("\nActive: {active}\nBusy: {busy}\n"))?;
         Ok(out)
     }
@@ -333,6 +392,15 @@ impl WorkItem for UserEvents {
     }
 }
 
+impl Commands for UserEvents {
+    fn create(self: &Arc<Self>, description: &[u8]) -> Result {
+        let description = Description::parse(description)?;
+        let mut registry = self.registry.lock();
+        registry.find_or_create(self, description, true, false)?;
+        Ok(())
+    }
+}
+
 impl Watcher for UserEvents {
     fn exited(self: &Arc<Self>) {
         self.clean_up();
@@ -348,14 +416,21 @@ impl Watcher for UserEvents {
 pub(crate) struct Service {
     // Told of processes until all memory was put, and only then is the queue drained.
     watch: Option<Watch<UserEvents>>,
+    commands: Option<DynamicEvents<UserEvents>>,
     events: Arc<UserEvents>,
 }
 
 impl Service {
     pub(crate) fn new(instance: Arc<Instance>) -> Result<Self> {
-        let events = UserEvents::new(instance)?;
+        let events = UserEvents::new(instance.clone())?;
+        let watch = Watch::new(events.clone())?;
+        let commands = DynamicEvents::new(instance, events.clone());
+        if commands.is_err() {
+            pr_warn!("dynamic_events does not take u: commands\n");
+        }
         Ok(Self {
-            watch: Some(Watch::new(events.clone())?),
+            watch: Some(watch),
+            commands: commands.ok(),
             events,
         })
     }
@@ -367,6 +442,7 @@ impl Service {
 
 impl Drop for Service {
     fn drop(&mut self) {
+        self.commands = None;
         self.watch = None;
         self.events.queue.drain();
     }

@@ -62,7 +62,8 @@ altered() { # altered SED-EXPRESSION...
 			sed -n '/^struct event_trigger_data {/,/^static_assert/p' "$work/layouts.h" |
 				grep -v '^static_assert'
 			echo "struct event_trigger_data c; struct event_command d;"
-			echo "struct ftrace_event_field e;"
+			echo "struct ftrace_event_field e; struct dyn_event f; struct dyn_event_operations g;"
+			echo "struct synth_event { struct dyn_event devent; } h;"
 		} | sed "${args[@]}")"
 }
 

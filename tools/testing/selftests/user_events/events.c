@@ -264,8 +264,51 @@ static void nobody(void)
 	ok(within_seconds(5, !exists("ev_user")), "until the end");
 }
 
+/* One command to dynamic_events: 0 or a negative errno. */
+static int command(const char *text)
+{
+	return append(trace_file("dynamic_events"), text);
+}
+
+static void commands(void)
+{
+	int fd, index;
+
+	ok(!command("u:ev_dyn u32 a;struct x b 20\n") && exists("ev_dyn"), "u: makes an event");
+	ok(has(trace_file("dynamic_events"), "u:ev_dyn u32 a; struct x b 20\n"), "which is listed");
+	ok(has(pathf("%s/user_events_status", tracing_dir()), "ev_dyn\n"), "here, too");
+	ok(command("u:ev_dyn u32 b") == -EADDRINUSE, "not with other fields");
+	ok(!command("u:ev_dyn u32 a; struct x b 20"), "but once more with the same");
+	ok(command("u: ") == -EINVAL && command("u:ev_bad long a") == -EINVAL && command("u:a/b") == -EINVAL,
+	   "what is no event is refused");
+	ok(command("-:ev_dyn") == -ENOENT && command("-:ev_dyn u32 a") == -ENOENT &&
+	   command("-:kprobes/ev_dyn u32 a; struct x b 20") == -ENOENT, "its end takes its fields and system");
+	fd = open_data();
+	ok(!reg(fd, "ev_dyn u32 a; struct x b 20", &bits[6], &index), "a program has it");
+	ok(command("-:ev_dyn u32 a; struct x b 20") == -EBUSY, "so it stays");
+	ok(!unreg(fd, &bits[6], 0) && !close(fd), "until the program has done");
+	ok(!within_seconds(0.3, !exists("ev_dyn")), "and longer");
+	enable("ev_dyn", true);
+	ok(command("-:ev_dyn u32 a; struct x b 20") == -EBUSY, "or somebody listens");
+	enable("ev_dyn", false);
+	ok(!command("-:user_events/ev_dyn u32 a; struct x b 20") && !exists("ev_dyn"), "then it goes");
+	ok(command("-:ev_dyn u32 a; struct x b 20") == -ENOENT, "once");
+	ok(!command("u:ev_dyn") && !command("!u:ev_dyn") && !exists("ev_dyn"), "! is another way");
+	fd = open_data();
+	ok(!command("u:ev_dyn") && !del(fd, "ev_dyn") && !exists("ev_dyn"), "the ioctl one more");
+	ok(!reg(fd, "ev_auto u32 a", &bits[6], &index) &&
+	   has(trace_file("dynamic_events"), "u:ev_auto u32 a\n"), "one of a program is listed as well");
+	ok(!command("s:ev_synth u32 a") && !command("u:ev_dyn u8 c"), "among others");
+	unreg(fd, &bits[6], 0);
+	close(fd);
+	within_seconds(5, !exists("ev_auto"));
+	ok(!truncate_file(trace_file("dynamic_events")) && !exists("ev_dyn"), "which all go when it is emptied");
+	ok(command("z:ev_dyn") == -EINVAL, "other commands are as they were");
+}
+
 int main(void)
 {
+	struct stat ours, kernels;
 	int fd = open_data();
 
 	texts(fd);
@@ -280,5 +323,11 @@ int main(void)
 	ok(within_seconds(5, strstr(slurp(pathf("%s/user_events_status", tracing_dir())), "\nActive: 0\n")),
 	   "nothing is left");
 	nobody();
+	/* Ours in both places, unless the kernel has one. */
+	if (stat(data_path(), &ours) || stat(pathf("%s/user_events_data", kernel_dir()), &kernels) ||
+	    ours.st_ino != kernels.st_ino)
+		skip("the kernel has them", "commands of dynamic_events");
+	else
+		commands();
 	finish();
 }
