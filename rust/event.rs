@@ -6,15 +6,47 @@
 
 use super::bindings;
 use super::tracefs::EventName;
+use super::tracefs::TracingDir;
 use core::ffi::CStr;
 use core::ptr::NonNull;
 use kernel::prelude::*;
 
-/// A reference on a trace event.
+/// A trace event in one of the tracing directories, with a reference on the event.
 ///
 /// The event stays: its module cannot be unloaded, and deleting a dynamic event fails with
-/// `EBUSY`.
-pub(crate) struct Event(NonNull<bindings::trace_event_file>);
+/// `EBUSY`. The instance does not.
+pub(crate) struct Event {
+    /// Of the top instance, whichever the directory is: that of another instance would keep that
+    /// from being removed. Events exist in all of them.
+    file: File,
+    dir: TracingDir,
+}
+
+/// A reference on the file of an event.
+struct File(NonNull<bindings::trace_event_file>);
+
+impl File {
+    /// The file of an event in the top instance.
+    fn get(system: &CStr, event: &CStr) -> Result<Self> {
+        // SAFETY: Both names end in a NUL; a null instance is the top one.
+        let file = kernel::error::from_err_ptr(unsafe {
+            bindings::trace_get_event_file(
+                core::ptr::null(),
+                system.as_char_ptr(),
+                event.as_char_ptr(),
+            )
+        })?;
+        NonNull::new(file).map(Self).ok_or(EINVAL)
+    }
+}
+
+impl Drop for File {
+    /// Takes `event_mutex`.
+    fn drop(&mut self) {
+        // SAFETY: The reference is ours to give back.
+        unsafe { bindings::trace_put_event_file(self.0.as_ptr()) }
+    }
+}
 
 // SAFETY: The reference may be given back by any task, and what is read never changes.
 unsafe impl Send for Event {}
@@ -78,21 +110,26 @@ impl Event {
     /// `EINVAL` if there is no such event, or it is one that cannot be enabled (`ftrace:*`);
     /// `EBUSY` if it is going away.
     pub(crate) fn find(name: EventName<'_>) -> Result<Self> {
-        // SAFETY: Both names end in a NUL; a null instance is the top one.
-        let file = kernel::error::from_err_ptr(unsafe {
-            bindings::trace_get_event_file(
-                core::ptr::null(),
-                name.system.as_char_ptr(),
-                name.event.as_char_ptr(),
-            )
-        })?;
-        NonNull::new(file).map(Self).ok_or(EINVAL)
+        Ok(Self {
+            file: File::get(name.system, name.event)?,
+            dir: name.dir.clone(),
+        })
+    }
+
+    /// Is there an event of this name that can be enabled? Takes `event_mutex`.
+    pub(crate) fn exists(system: &CStr, event: &CStr) -> bool {
+        File::get(system, event).is_ok()
+    }
+
+    /// The tracing directory.
+    pub(crate) fn dir(&self) -> &TracingDir {
+        &self.dir
     }
 
     /// The event itself, which is one and the same for every instance.
     pub(crate) fn call(&self) -> *mut bindings::trace_event_call {
         // SAFETY: The file is referenced, and its event never changes.
-        unsafe { (*self.0.as_ptr()).event_call }
+        unsafe { (*self.file.0.as_ptr()).event_call }
     }
 
     /// Calls `visit` for each field of the record, in the order of their definition, until it
@@ -117,13 +154,5 @@ impl Event {
             }
         }
         Ok(())
-    }
-}
-
-impl Drop for Event {
-    /// Takes `event_mutex`.
-    fn drop(&mut self) {
-        // SAFETY: The reference is ours to give back.
-        unsafe { bindings::trace_put_event_file(self.0.as_ptr()) }
     }
 }

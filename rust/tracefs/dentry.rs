@@ -63,6 +63,15 @@ impl Dentry {
         unsafe { bindings::rhist_removed(self.as_ptr()) }
     }
 
+    /// The directory that it is in.
+    pub(super) fn parent(&self) -> Self {
+        // SAFETY: A dentry holds a reference on its parent, which never changes in tracefs.
+        unsafe {
+            let parent = bindings::rhist_dget((*self.as_ptr()).d_parent);
+            Self(NonNull::new_unchecked(parent))
+        }
+    }
+
     /// The name of the directory that it is in.
     pub(super) fn parent_name(&self) -> &CStr {
         // SAFETY: As above; a dentry holds a reference on its parent, which never changes here.

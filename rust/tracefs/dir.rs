@@ -118,7 +118,13 @@ unsafe extern "C" fn rmdir<T: Overlay>(
     // SAFETY: The VFS has the directory locked.
     let (node, name) = unsafe { (node_of::<T>(dir), lookup_name(dentry)) };
     // SAFETY: The node holds the kernel's directory.
-    unsafe { bindings::rhist_rmdir(node.real.as_ptr(), name.as_ptr().cast(), name.len() as u32) }
+    let err = unsafe {
+        bindings::rhist_rmdir(node.real.as_ptr(), name.as_ptr().cast(), name.len() as u32)
+    };
+    if err == 0 {
+        node.mirror().overlay.instance_removed();
+    }
+    err
 }
 
 /// Opens the kernel's directory beside ours.

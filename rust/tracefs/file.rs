@@ -152,6 +152,7 @@ unsafe fn opened<'a, T: Overlay>(
     }
     let opened = Opened {
         file: index,
+        dir: node.tracing().ok_or(EINVAL)?,
         event: node.event(),
         kernel,
     };

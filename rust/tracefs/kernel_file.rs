@@ -3,6 +3,7 @@
 //! Files of the kernel that one of ours stands in the place of.
 
 use super::dentry::Dentry;
+use super::mirror::dentry_of;
 use crate::ftrace::bindings;
 use crate::ftrace::poll::PollTable;
 use core::ptr::NonNull;
@@ -105,6 +106,22 @@ impl KernelFile {
     pub(super) fn poll_error(&self, table: &PollTable<'_>) -> bool {
         // SAFETY: The file is open as long as ours, and the table is for this call.
         unsafe { bindings::rhist_poll_error(self.0.as_ptr(), table.as_ptr()) }
+    }
+
+    /// Has the kernel do what it does when the file is opened to be emptied.
+    ///
+    /// # Errors
+    ///
+    /// What the kernel's `open` fails with.
+    pub(crate) fn truncate(&self) -> Result {
+        // SAFETY: The file is open, and its own path is one of the same file system.
+        let again = from_err_ptr(unsafe {
+            let real = dentry_of(self.0.as_ptr());
+            bindings::rhist_open_beside(self.0.as_ptr(), real, bindings::O_TRUNC)
+        })?;
+        // SAFETY: The reference is ours to give back.
+        unsafe { bindings::fput(again) };
+        Ok(())
     }
 }
 

@@ -10,6 +10,7 @@ use super::gate;
 use super::Dir;
 use super::EventName;
 use super::Overlay;
+use super::TracingDir;
 use crate::ftrace::bindings;
 use core::cell::Cell;
 use core::ffi::CStr;
@@ -45,6 +46,8 @@ pub(super) struct Node<T: Overlay> {
     mirror: *const Mirror<T>,
     pub(super) kind: Kind,
     pub(super) real: Dentry,
+    /// The tracing directory that a file of ours is in or below.
+    tracing: Option<TracingDir>,
     /// `None` only until [`Mirror::find_or_create`] has made it.
     inode: Option<Inode>,
 }
@@ -58,10 +61,16 @@ impl<T: Overlay> Node<T> {
         unsafe { &*self.mirror }
     }
 
+    /// The tracing directory that a file of ours is in or below.
+    pub(super) fn tracing(&self) -> Option<&TracingDir> {
+        self.tracing.as_ref()
+    }
+
     /// The event in whose directory a file of ours is.
     pub(super) fn event(&self) -> Option<EventName<'_>> {
         match self.kind {
             Kind::Ours(Dir::Event, _) => Some(EventName {
+                dir: self.tracing()?,
                 system: self.real.parent_name(),
                 event: self.real.name(),
             }),
@@ -243,12 +252,19 @@ impl<T: Overlay> Mirror<T> {
     /// A new node and a reference on its inode.
     fn create(&self, real: Dentry, kind: Kind) -> Result<(KBox<Node<T>>, Inode)> {
         let like = real.inode();
+        let tracing = match kind {
+            // `events/<system>/<event>`
+            Kind::Ours(Dir::Event, _) => Some(real.parent().parent().parent()),
+            Kind::Ours(..) => Some(real.clone()),
+            _ => None,
+        };
         let mut node = KBox::new(
             Node {
                 fops: Default::default(),
                 mirror: self,
                 kind,
                 real,
+                tracing: tracing.map(TracingDir),
                 inode: None,
             },
             GFP_KERNEL,

@@ -34,6 +34,7 @@ mod special;
 use super::poll::Mask;
 use super::poll::PollTable;
 use core::ffi::CStr;
+use dentry::Dentry;
 use kernel::prelude::*;
 
 pub(crate) use gate::Entry;
@@ -48,6 +49,10 @@ pub(crate) use special::Special;
 pub(crate) enum Dir {
     /// The tracing directory itself.
     Root,
+    /// `instances/`
+    Instances,
+    /// `instances/<instance>/`, a tracing directory of its own.
+    Instance,
     /// `events/`
     Events,
     /// `events/<system>/`
@@ -62,7 +67,9 @@ impl Dir {
     /// What the directory `name` in this one is.
     fn child(self, name: &[u8]) -> Self {
         match self {
-            Dir::Root if name == b"events" => Dir::Events,
+            Dir::Root | Dir::Instance if name == b"events" => Dir::Events,
+            Dir::Root if name == b"instances" => Dir::Instances,
+            Dir::Instances => Dir::Instance,
             Dir::Events => Dir::System,
             Dir::System => Dir::Event,
             _ => Dir::Other,
@@ -70,9 +77,30 @@ impl Dir {
     }
 }
 
+/// A tracing directory: the top one or that of an instance.
+///
+/// It does not keep an instance from being removed. One that is made anew by the same name has
+/// another directory.
+#[derive(Clone)]
+pub(crate) struct TracingDir(Dentry);
+
+impl TracingDir {
+    /// Has the instance been removed?
+    pub(crate) fn removed(&self) -> bool {
+        self.0.removed()
+    }
+}
+
+impl PartialEq for TracingDir {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.as_ptr() == other.0.as_ptr()
+    }
+}
+
 /// The event in whose directory a file is.
 #[derive(Clone, Copy)]
 pub(crate) struct EventName<'a> {
+    pub(crate) dir: &'a TracingDir,
     pub(crate) system: &'a CStr,
     pub(crate) event: &'a CStr,
 }
@@ -96,6 +124,8 @@ pub(crate) struct OverlayFile {
 pub(crate) struct Opened<'a> {
     /// Its index in [`Overlay::files`] of the directory it is in.
     pub(crate) file: usize,
+    /// The tracing directory that it is in or below.
+    pub(crate) dir: &'a TracingDir,
     /// `None` outside of [`Dir::Event`].
     pub(crate) event: Option<EventName<'a>>,
     /// The kernel's file in whose place it is, if there is one.
@@ -104,8 +134,9 @@ pub(crate) struct Opened<'a> {
 
 /// Files of ours in a mirrored tracing directory.
 ///
-/// Every function is called in task context without locks and may sleep, and not any more when the
-/// kernel has removed the directory that the file is in: that fails with `ENODEV`.
+/// Every function is called in task context and may sleep, without locks unless it says otherwise.
+/// Those of a file are not called any more when the kernel has removed the directory that the file
+/// is in: that fails with `ENODEV`.
 pub(crate) trait Overlay: Send + Sync + 'static {
     /// What a file is read as.
     type Text: AsRef<[u8]> + Send + Unpin;
@@ -133,4 +164,8 @@ pub(crate) trait Overlay: Send + Sync + 'static {
     /// looks. An error is [`poll::ERR`](super::poll::ERR), which the mirror adds by itself when the
     /// kernel's file of this name has it.
     fn poll(&self, file: &Opened<'_>, open: &Self::Open, table: &PollTable<'_>) -> Result<Mask>;
+
+    /// `rmdir(2)` below the mirror has had the kernel remove an instance. One that is removed in
+    /// the kernel's own directory goes unnoticed. Directories of the mirror are locked.
+    fn instance_removed(&self);
 }

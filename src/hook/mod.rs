@@ -25,6 +25,7 @@ use crate::ftrace::clock;
 use crate::ftrace::cpu;
 use crate::ftrace::event::Event;
 use crate::ftrace::instance::Instance;
+use crate::ftrace::tracefs::TracingDir;
 use crate::hist::limits::STACK_DEPTH;
 use crate::hist::Clock;
 use crate::hist::Hit;
@@ -161,7 +162,8 @@ impl Shared {
     }
 }
 
-/// An event that is counted.
+/// An event that is counted, for all tracing directories: the kernel keeps one file of each system
+/// call's event for an instance, so that one of ours has to do for all of them.
 ///
 /// Exists while the event has triggers or switches, or is meant by a switch. Changed by one task at
 /// a time.
@@ -223,7 +225,7 @@ impl Hook {
         self.triggers().is_empty() && self.switches().is_empty()
     }
 
-    /// Is this the hook of `event`?
+    /// Is this the hook of `event`, in whichever tracing directory?
     pub(crate) fn is_of(&self, event: &Event) -> bool {
         ptr::eq(self.event.call(), event.call())
     }
@@ -253,38 +255,21 @@ impl Hook {
         Ok(())
     }
 
-    /// Removes the switch for `target`, if it has one.
-    fn remove_switch(&self, target: &Arc<Published<Triggers>>) -> Result {
-        let mut list = Switches::new();
-        for switch in self
-            .switches()
-            .iter()
-            .filter(|switch| !switch.means(target))
-        {
-            list.push(switch.clone(), GFP_KERNEL)?;
-        }
-        self.sinks.switches.replace(Arc::new(list, GFP_KERNEL)?);
-        Ok(())
+    /// Removes the triggers that are not to be kept. No hit reaches them any more when this
+    /// returned. Fails with `ENOMEM` if some are kept, and has then removed none.
+    fn retain(&self, shared: &Shared, keep: impl Fn(&HistTrigger) -> bool) -> Result {
+        retain(&self.sinks.triggers, &shared.no_triggers, keep)
     }
 
-    /// Removes all. Cannot fail.
-    fn clear(&self, shared: &Shared) {
-        self.sinks.switches.replace(shared.no_switches.clone());
-        self.sinks.triggers.replace(shared.no_triggers.clone());
+    /// As [`Hook::retain`], for switches.
+    fn retain_switches(&self, shared: &Shared, keep: impl Fn(&Switch) -> bool) -> Result {
+        retain(&self.sinks.switches, &shared.no_switches, keep)
     }
 
     /// Adds a trigger. It misses no hit that begins after this returned.
     pub(crate) fn add(&self, trigger: HistTrigger) -> Result {
         let mut list = self.copy(1)?;
         list.push(Arc::new(trigger, GFP_KERNEL)?, GFP_KERNEL)?;
-        self.sinks.triggers.replace(Arc::new(list, GFP_KERNEL)?);
-        Ok(())
-    }
-
-    /// Removes the trigger at `index`. No hit reaches it any more when this returned.
-    pub(crate) fn remove(&self, index: usize) -> Result {
-        let mut list = self.copy(0)?;
-        list.remove(index).map_err(|_| EINVAL)?;
         self.sinks.triggers.replace(Arc::new(list, GFP_KERNEL)?);
         Ok(())
     }
@@ -297,6 +282,44 @@ impl Hook {
             list.push(trigger.clone(), GFP_KERNEL)?;
         }
         Ok(list)
+    }
+}
+
+/// Replaces a list by what is to be kept of it.
+fn retain<T: Send + Sync>(
+    list: &Published<KVec<Arc<T>>>,
+    none: &Arc<KVec<Arc<T>>>,
+    keep: impl Fn(&T) -> bool,
+) -> Result {
+    let old = list.get();
+    let kept = old.iter().filter(|item| keep(item)).count();
+    if kept == 0 && !old.is_empty() {
+        list.replace(none.clone());
+    } else if kept < old.len() {
+        let mut new = KVec::with_capacity(kept, GFP_KERNEL)?;
+        for item in old.iter().filter(|item| keep(item)) {
+            new.push(item.clone(), GFP_KERNEL)?;
+        }
+        list.replace(Arc::new(new, GFP_KERNEL)?);
+    }
+    Ok(())
+}
+
+/// Something that an event has in one tracing directory.
+pub(crate) trait Placed {
+    fn dir(&self) -> &TracingDir;
+}
+
+/// What an event has in one tracing directory, of a list for all of them.
+pub(crate) struct InDir<T: Placed> {
+    all: Arc<KVec<Arc<T>>>,
+    dir: TracingDir,
+}
+
+impl<T: Placed> InDir<T> {
+    /// They, in the order of the list.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<T>> {
+        self.all.iter().filter(|item| *item.dir() == self.dir)
     }
 }
 

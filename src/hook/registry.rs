@@ -4,19 +4,23 @@
 //!
 //! # Locks
 //!
-//! The lock of the registry is taken in task context with no other lock held, and is the outermost
-//! one of the module: inside it event_mutex is taken and grace periods are waited for. Nothing
-//! that the kernel calls with event_mutex held takes it.
+//! The lock of the registry is taken in task context with no other lock held but, when an instance
+//! is removed, those of its directories, and is the outermost one of the module: inside it
+//! event_mutex is taken and grace periods are waited for. Nothing that the kernel calls with
+//! event_mutex held takes it.
 
 use super::switch::Settings;
+use super::switch::Switch;
 use super::trigger::HistData;
 use super::trigger::HistTrigger;
 use super::Hook;
+use super::InDir;
+use super::Placed;
 use super::Shared;
-use super::Switches;
-use super::Triggers;
 use crate::ftrace::event::Event;
 use crate::ftrace::instance::Instance;
+use crate::ftrace::tracefs::TracingDir;
+use core::ptr;
 use kernel::prelude::*;
 use kernel::sync::lock::mutex::MutexGuard;
 use kernel::sync::Arc;
@@ -42,12 +46,16 @@ impl Registry {
         )
     }
 
-    /// Locks it, for reading and changing what an event has.
+    /// Locks it, for reading and changing what an event has. What instances had that were removed
+    /// goes first: there is no other moment at which one would hear of it.
     pub(crate) fn lock(&self) -> Hooks<'_> {
-        Hooks {
+        let mut hooks = Hooks {
             hooks: self.hooks.lock(),
             shared: &self.shared,
-        }
+        };
+        // Without memory the next time will do.
+        let _ = hooks.retain(|_, dir| !dir.removed());
+        hooks
     }
 }
 
@@ -71,9 +79,12 @@ impl Hooks<'_> {
     }
 
     /// The triggers of an event, in the order in which they were added; `None` if it has none.
-    pub(crate) fn triggers(&self, event: &Event) -> Option<Arc<Triggers>> {
-        self.position(event)
-            .map(|index| self.hooks[index].triggers())
+    pub(crate) fn triggers(&self, event: &Event) -> Option<InDir<HistTrigger>> {
+        let hook = &self.hooks[self.position(event)?];
+        Some(InDir {
+            all: hook.triggers(),
+            dir: event.dir().clone(),
+        })
     }
 
     /// What the triggers with this name share, on whatever event they are.
@@ -88,9 +99,12 @@ impl Hooks<'_> {
     }
 
     /// The switches of an event, the newest first; `None` if it has none.
-    pub(crate) fn switches(&self, event: &Event) -> Option<Arc<Switches>> {
-        self.position(event)
-            .map(|index| self.hooks[index].switches())
+    pub(crate) fn switches(&self, event: &Event) -> Option<InDir<Switch>> {
+        let hook = &self.hooks[self.position(event)?];
+        Some(InDir {
+            all: hook.switches(),
+            dir: event.dir().clone(),
+        })
     }
 
     /// The place of the hook of an event, which is made if there is none.
@@ -119,7 +133,11 @@ impl Hooks<'_> {
         let target = self.hooks[target].sinks.triggers.clone();
         let done = self.hook(event).and_then(|hook| {
             let hook = &mut self.hooks[hook];
-            if hook.switches().iter().any(|switch| switch.means(&target)) {
+            let switches = hook.switches();
+            if switches
+                .iter()
+                .any(|other| other.is(&settings.dir, &target))
+            {
                 return Err(EEXIST);
             }
             hook.connect(self.shared)?;
@@ -133,36 +151,39 @@ impl Hooks<'_> {
     pub(crate) fn remove_switch(&mut self, event: &Event, target: &Event) -> Result {
         if let (Some(hook), Some(target)) = (self.position(event), self.position(target)) {
             let target = self.hooks[target].sinks.triggers.clone();
-            self.hooks[hook].remove_switch(&target)?;
+            let is_meant = |switch: &Switch| switch.is(event.dir(), &target);
+            self.hooks[hook].retain_switches(self.shared, |switch| !is_meant(switch))?;
             self.tidy();
         }
         Ok(())
     }
 
-    /// Removes the trigger at `index` of those of an event.
-    pub(crate) fn remove(&mut self, event: &Event, index: usize) -> Result {
-        let Some(hook) = self.position(event) else {
-            return Err(EINVAL);
-        };
-        let hook = &self.hooks[hook];
-        match (hook.triggers().len(), hook.switches().len()) {
-            (0 | 1, 0) => self.remove_all(event),
-            _ => hook.remove(index)?,
+    /// Removes one of the triggers of an event. Fails with `ENOMEM`.
+    pub(crate) fn remove(&mut self, event: &Event, trigger: &HistTrigger) -> Result {
+        if let Some(index) = self.position(event) {
+            self.hooks[index].retain(self.shared, |other| !ptr::eq(other, trigger))?;
+            self.tidy();
         }
         Ok(())
     }
 
-    /// Removes all triggers and switches of an event. Cannot fail.
-    pub(crate) fn remove_all(&mut self, event: &Event) {
-        let Some(index) = self.position(event) else {
-            return;
-        };
-        if self.is_meant(index) {
-            self.hooks[index].clear(self.shared);
-        } else {
-            drop(self.hooks.remove(index));
+    /// Removes all triggers and switches of an event. Fails with `ENOMEM` only if the same event has
+    /// some in another instance.
+    pub(crate) fn remove_all(&mut self, event: &Event) -> Result {
+        self.retain(|hook, dir| !hook.is_of(event) || dir != event.dir())
+    }
+
+    /// Removes the triggers and switches of those hooks and tracing directories that are not to be
+    /// kept.
+    fn retain(&mut self, keep: impl Fn(&Hook, &TracingDir) -> bool) -> Result {
+        let mut done = Ok(());
+        for hook in self.hooks.iter() {
+            let triggers = hook.retain(self.shared, |trigger| keep(hook, &trigger.dir));
+            let switches = hook.retain_switches(self.shared, |switch| keep(hook, switch.dir()));
+            done = done.and(triggers).and(switches);
         }
         self.tidy();
+        done
     }
 
     /// Does a switch of another event mean the histograms of this hook?

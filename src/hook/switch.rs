@@ -5,7 +5,9 @@
 use super::published::Published;
 use super::trigger::Condition;
 use super::trigger::Nofault;
+use super::Placed;
 use super::Triggers;
+use crate::ftrace::tracefs::TracingDir;
 use crate::hist::Hit;
 use crate::trigger::switch::UNLIMITED;
 use kernel::prelude::*;
@@ -16,6 +18,8 @@ use kernel::sync::Arc;
 
 /// What a switch is to be.
 pub(crate) struct Settings {
+    /// Where the event is whose switch it is, and that with the histograms.
+    pub(crate) dir: TracingDir,
     pub(crate) enable: bool,
     /// The event with the histograms, as `SYSTEM:EVENT`.
     pub(crate) target: KVec<u8>,
@@ -33,6 +37,12 @@ pub(crate) struct Switch {
     triggers: Arc<Published<Triggers>>,
 }
 
+impl Placed for Switch {
+    fn dir(&self) -> &TracingDir {
+        &self.settings.dir
+    }
+}
+
 impl Switch {
     pub(super) fn new(settings: Settings, triggers: Arc<Published<Triggers>>) -> Self {
         Self {
@@ -42,9 +52,14 @@ impl Switch {
         }
     }
 
-    /// Does it mean the event with these triggers?
+    /// Does it mean the event with these triggers, in some tracing directory?
     pub(super) fn means(&self, triggers: &Arc<Published<Triggers>>) -> bool {
         Arc::ptr_eq(&self.triggers, triggers)
+    }
+
+    /// Is it the switch in `dir` for the event with these triggers?
+    pub(super) fn is(&self, dir: &TracingDir, triggers: &Arc<Published<Triggers>>) -> bool {
+        self.settings.dir == *dir && self.means(triggers)
     }
 
     /// Works, unless it has done so often enough or the filter does not let the hit pass. Any
@@ -72,7 +87,7 @@ impl Switch {
         // SAFETY: By the contract.
         for trigger in unsafe { self.triggers.read() } {
             // Mostly there is nothing to change, and no cache line to be taken from other CPUs.
-            if trigger.paused() == self.settings.enable {
+            if trigger.dir == self.settings.dir && trigger.paused() == self.settings.enable {
                 trigger.pause(!self.settings.enable);
             }
         }

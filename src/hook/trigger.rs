@@ -3,9 +3,11 @@
 //! A hist trigger as it is attached to an event.
 
 use super::published::Published;
+use super::Placed;
 use crate::filter::Filter;
 use crate::filter::Memory;
 use crate::ftrace::memory;
+use crate::ftrace::tracefs::TracingDir;
 use crate::hist::Histogram;
 use crate::hist::Hit;
 use crate::hist::Plan;
@@ -48,6 +50,8 @@ impl HistData {
 
 /// A trigger of an event (`event_trigger_data`).
 pub(crate) struct HistTrigger {
+    /// Where the event is whose trigger it is.
+    pub(crate) dir: TracingDir,
     pub(crate) data: Arc<HistData>,
     /// What is read of the records of this event. Those of another event with a trigger of the same
     /// name may have the same fields in other places.
@@ -75,14 +79,22 @@ impl Memory for Nofault {
     }
 }
 
+impl Placed for HistTrigger {
+    fn dir(&self) -> &TracingDir {
+        &self.dir
+    }
+}
+
 impl HistTrigger {
     pub(crate) fn new(
+        dir: TracingDir,
         data: Arc<HistData>,
         plan: Arc<Plan>,
         filter: Option<Condition>,
         paused: bool,
     ) -> Self {
         Self {
+            dir,
             data,
             plan,
             filter,

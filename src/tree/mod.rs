@@ -17,6 +17,7 @@ use crate::ftrace::tracefs::Opened;
 use crate::ftrace::tracefs::Operations;
 use crate::ftrace::tracefs::Overlay;
 use crate::ftrace::tracefs::OverlayFile;
+use crate::ftrace::tracefs::TracingDir;
 use crate::ftrace::tracefs::Written;
 use crate::hist::debug;
 use crate::hist::render;
@@ -42,22 +43,36 @@ use kernel::sync::Mutex;
 /// What the files show and change.
 pub(crate) struct Tree {
     registry: Pin<KBox<Registry>>,
-    /// Taken last, and for a moment only.
-    error_log: Pin<KBox<Mutex<ErrorLog>>>,
+    error_logs: Pin<KBox<Mutex<ErrorLogs>>>,
     user_events: Arc<UserEvents>,
     user_events_data: Pin<KBox<Operations>>,
 }
 
 impl Tree {
     pub(crate) fn new(registry: Pin<KBox<Registry>>, user_events: Arc<UserEvents>) -> Result<Self> {
-        let error_log = KBox::pin_init(kernel::new_mutex!(ErrorLog::new()), GFP_KERNEL)?;
+        let error_logs = KBox::pin_init(kernel::new_mutex!(ErrorLogs::new()), GFP_KERNEL)?;
         let data = DataFile::new(user_events.clone())?;
         Ok(Self {
             registry,
-            error_log,
+            error_logs,
             user_events,
             user_events_data: Operations::new(data)?,
         })
+    }
+
+    /// Calls `f` with the error log of a tracing directory. Fails with `ENOMEM` if it has none yet.
+    fn with_error_log<R>(&self, dir: &TracingDir, f: impl FnOnce(&mut ErrorLog) -> R) -> Result<R> {
+        let mut logs = self.error_logs.lock();
+        logs.retain(|(dir, _)| !dir.removed());
+        let index = match logs.iter().position(|(of, _)| of == dir) {
+            Some(index) => index,
+            None => {
+                let log = KBox::new(ErrorLog::new(), GFP_KERNEL)?;
+                logs.push((dir.clone(), log), GFP_KERNEL)?;
+                logs.len() - 1
+            }
+        };
+        Ok(f(&mut logs[index].1))
     }
 
     /// The triggers of an event, with their histograms as they are now.
@@ -123,6 +138,9 @@ impl HistFile {
     }
 }
 
+/// The error logs of the tracing directories that had errors. Locked last, and for a moment only.
+type ErrorLogs = KVec<(TracingDir, KBox<ErrorLog>)>;
+
 /// A trigger and its histogram, to be shown without any lock.
 struct Shown {
     trigger: Arc<HistTrigger>,
@@ -144,7 +162,7 @@ impl Shown {
 /// A file of ours.
 #[derive(Clone, Copy)]
 enum File<'a> {
-    ErrorLog,
+    ErrorLog(&'a TracingDir),
     UserEventsStatus,
     Trigger(EventName<'a>),
     Hist(EventName<'a>),
@@ -154,7 +172,7 @@ enum File<'a> {
 impl<'a> File<'a> {
     fn new(file: &Opened<'a>) -> Result<Self> {
         match (file.event, file.file) {
-            (None, 0) => Ok(File::ErrorLog),
+            (None, 0) => Ok(File::ErrorLog(file.dir)),
             (None, 1) => Ok(File::UserEventsStatus),
             (Some(event), 0) => Ok(File::Trigger(event)),
             (Some(event), 1) => Ok(File::Hist(event)),
@@ -193,12 +211,7 @@ impl Names for KernelNames {
             "sys_enter_{}",
             str::from_utf8(name.strip_prefix(b"sys_")?).ok()?
         ));
-        Event::find(EventName {
-            system: c"syscalls",
-            event: &event.ok()?,
-        })
-        .ok()?;
-        Some(name)
+        Event::exists(c"syscalls", &event.ok()?).then_some(name)
     }
 }
 
@@ -231,12 +244,14 @@ impl Overlay for Tree {
             Dir::Root => {
                 const {
                     &[
-                        file(c"error_log", 0o640, false),
+                        file(c"error_log", 0o640, true),
                         of_programs(c"user_events_status", 0o440),
                         of_programs(c"user_events_data", 0o640),
                     ]
                 }
             }
+            // Instances of an earlier boot have none.
+            Dir::Instance => const { &[file(c"error_log", 0o640, true)] },
             Dir::Event => {
                 const {
                     &[
@@ -257,15 +272,16 @@ impl Overlay for Tree {
 
     fn open(&self, file: &Opened<'_>, truncate: bool) -> Result<Self::Open> {
         match File::new(file)? {
-            File::ErrorLog => {
+            File::ErrorLog(dir) => {
                 if truncate {
-                    self.error_log.lock().clear();
+                    file.kernel.map(KernelFile::truncate).transpose()?;
+                    self.with_error_log(dir, ErrorLog::clear)?;
                 }
             }
             File::Trigger(name) => {
                 let event = find(name)?;
                 if let (true, Some(event)) = (truncate, event) {
-                    self.registry.lock().remove_all(&event);
+                    self.registry.lock().remove_all(&event)?;
                 }
             }
             File::UserEventsStatus => (),
@@ -285,8 +301,12 @@ impl Overlay for Tree {
     fn read(&self, file: &Opened<'_>, open: &Self::Open) -> Result<Text> {
         let mut out = Text::new();
         match File::new(file)? {
-            File::ErrorLog => self.error_log.lock().render(out.as_mut())?,
             File::UserEventsStatus => out = self.user_events.status()?,
+            File::ErrorLog(dir) => {
+                let kernel = file.kernel.map(KernelFile::read).transpose()?;
+                let kernel = kernel.as_deref().unwrap_or_default();
+                self.with_error_log(dir, |log| log.render(kernel, out.as_mut()))??;
+            }
             File::Trigger(name) => {
                 let kernel = file.kernel.map(KernelFile::read).transpose()?;
                 let others = KernelTriggers::new(kernel.as_deref().unwrap_or_default());
@@ -325,7 +345,7 @@ impl Overlay for Tree {
     fn write(&self, file: &Opened<'_>, data: &Written) -> Result {
         match File::new(file)? {
             // As the kernel's: what is written does not matter, truncation empties it.
-            File::ErrorLog => Ok(()),
+            File::ErrorLog(_) => Ok(()),
             File::Trigger(name) => self.write_trigger(name, file.kernel, data),
             File::UserEventsStatus | File::Hist(_) | File::HistDebug(_) => Err(EINVAL),
         }
@@ -339,5 +359,9 @@ impl Overlay for Tree {
             }
             _ => Err(EINVAL),
         }
+    }
+
+    fn instance_removed(&self) {
+        drop(self.registry.lock());
     }
 }

@@ -76,6 +76,7 @@ impl Tree {
     ) -> Result<(), Failure> {
         let switch = Switch::parse(command)?;
         let target = Event::find(EventName {
+            dir: name.dir,
             system: &c_string(switch.system)?,
             event: &c_string(switch.event)?,
         })?;
@@ -87,6 +88,7 @@ impl Tree {
             return Ok(self.registry.lock().remove_switch(&event, &target)?);
         }
         let settings = Settings {
+            dir: name.dir.clone(),
             enable: switch.enable,
             target: copy(switch.target)?,
             count: switch.count()?,
@@ -129,12 +131,12 @@ impl Tree {
         let same = triggers.as_ref().and_then(|triggers| {
             let mut triggers = triggers.iter();
             let filter = filter.as_ref().map(|condition| &condition.text[..]);
-            triggers.position(|trigger| trigger.is_meant(&plan, filter, named.as_ref()))
+            triggers.find(|trigger| trigger.is_meant(&plan, filter, named.as_ref()))
         });
         if command.remove {
             // As in C, there is no harm in removing what is not there.
             return match same {
-                Some(index) => Ok(hooks.remove(&event, index)?),
+                Some(same) => Ok(hooks.remove(&event, same)?),
                 None => Ok(()),
             };
         }
@@ -145,7 +147,6 @@ impl Tree {
         }
         // The first trigger of a name is not compared with those that have none.
         let same = same.filter(|_| name.is_none() || named.is_some());
-        let same = same.and_then(|index| triggers.as_ref()?.get(index));
         match same {
             Some(same) if trigger.pause.is_some() => same.pause(true),
             Some(same) if trigger.cont.is_some() => same.pause(false),
@@ -168,7 +169,8 @@ impl Tree {
                     }
                 };
                 let paused = trigger.pause.is_some();
-                hooks.add(event, HistTrigger::new(data, plan, filter, paused))?;
+                let dir = event.dir().clone();
+                hooks.add(event, HistTrigger::new(dir, data, plan, filter, paused))?;
             }
         }
         Ok(())
@@ -182,8 +184,10 @@ impl Tree {
         failure: Failure,
     ) -> kernel::error::Error {
         let push = |location: &[u8], command: &[u8], text, caret| {
-            let mut log = self.error_log.lock();
-            log.push(text::local_clock_ns(), location, command, text, caret)
+            let time = text::local_clock_ns();
+            self.with_error_log(name.dir, |log| {
+                log.push(time, location, command, text, caret)
+            })?
         };
         // Without memory for the entry the errno still reaches the user.
         match failure {
@@ -240,11 +244,9 @@ fn look_up_events(trigger: &Trigger) -> Result<(), Error> {
                 c_string(trigger.bytes(system))?,
                 c_string(trigger.bytes(event))?,
             );
-            let name = EventName {
-                system: &system_name,
-                event: &event_name,
-            };
-            Event::find(name).map_err(|_| trigger.error(ErrorText::InvalidSubsysEvent, event))?;
+            if !Event::exists(&system_name, &event_name) {
+                return Err(trigger.error(ErrorText::InvalidSubsysEvent, event));
+            }
         }
         action.act.as_ref().map_err(|&error| error)?;
     }

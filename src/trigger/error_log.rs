@@ -33,6 +33,79 @@ struct Entry {
     caret: usize,
 }
 
+impl Entry {
+    fn render(&self, out: &mut KVVec<u8>) -> Result {
+        let (seconds, rest) = (self.time / NSEC_PER_SEC, self.time % NSEC_PER_SEC);
+        let microseconds = rest / NSEC_PER_USEC;
+        write!(Sink(out), "[{seconds:5}.{microseconds:06}] ").map_err(|fmt::Error| ENOMEM)?;
+        for bytes in [
+            &self.location,
+            self.text.as_bytes(),
+            b"\n",
+            BEFORE_COMMAND,
+            &self.command,
+            b"\n",
+        ] {
+            out.extend_from_slice(bytes, GFP_KERNEL)?;
+        }
+        out.extend_with(BEFORE_COMMAND.len() + self.caret, b' ', GFP_KERNEL)?;
+        Ok(out.extend_from_slice(b"^\n", GFP_KERNEL)?)
+    }
+}
+
+/// An entry of the kernel's log.
+#[derive(Clone, Copy)]
+struct KernelEntry<'a> {
+    /// When it was made, in microseconds of the local clock.
+    time: u64,
+    /// All lines of it.
+    text: &'a [u8],
+}
+
+/// The entries in the text of a log of the kernel.
+///
+/// A command may hold newlines, so an entry may take more than three lines: it goes on to a line
+/// with a caret, behind which is nothing or a line that begins an entry.
+struct KernelEntries<'a>(&'a [u8]);
+
+impl<'a> Iterator for KernelEntries<'a> {
+    type Item = KernelEntry<'a>;
+
+    fn next(&mut self) -> Option<KernelEntry<'a>> {
+        let time = time_of(self.0)?;
+        let mut end = 0;
+        for line in self.0.split_inclusive(|&byte| byte == b'\n') {
+            end += line.len();
+            let rest = &self.0[end..];
+            if is_caret(line) && (rest.is_empty() || time_of(rest).is_some()) {
+                break;
+            }
+        }
+        let (text, rest) = self.0.split_at(end);
+        self.0 = rest;
+        Some(KernelEntry { time, text })
+    }
+}
+
+/// The time that an entry begins with, in microseconds.
+fn time_of(text: &[u8]) -> Option<u64> {
+    let end = text.iter().position(|&byte| byte == b']')?;
+    let time = text.get(..end)?.strip_prefix(b"[")?;
+    let mut parts = core::str::from_utf8(time).ok()?.trim_start().split('.');
+    let (seconds, microseconds) = (parts.next()?, parts.next()?);
+    let seconds: u64 = seconds.parse().ok()?;
+    let microseconds: u64 = microseconds.parse().ok()?;
+    seconds
+        .checked_mul(NSEC_PER_SEC / NSEC_PER_USEC)?
+        .checked_add(microseconds)
+}
+
+/// Is it the line under a command?
+fn is_caret(line: &[u8]) -> bool {
+    let blanks = line.iter().take_while(|&&byte| byte == b' ').count();
+    blanks >= BEFORE_COMMAND.len() && line.get(blanks..) == Some(b"^\n")
+}
+
 /// The latest entries.
 pub struct ErrorLog {
     /// Oldest first, the free ones before it.
@@ -84,30 +157,46 @@ impl ErrorLog {
         Ok(())
     }
 
-    /// Appends the entries to `out`, oldest first.
+    /// Appends the latest eight entries to `out`, oldest first, of those in here and those in
+    /// `kernel`, the text of a log of the kernel.
     ///
     /// # Errors
     ///
     /// `ENOMEM`.
-    pub fn render(&self, out: &mut KVVec<u8>) -> Result {
-        for entry in self.entries.iter().flatten() {
-            let (seconds, rest) = (entry.time / NSEC_PER_SEC, entry.time % NSEC_PER_SEC);
-            let microseconds = rest / NSEC_PER_USEC;
-            write!(Sink(out), "[{seconds:5}.{microseconds:06}] ").map_err(|fmt::Error| ENOMEM)?;
-            for bytes in [
-                &entry.location,
-                entry.text.as_bytes(),
-                b"\n",
-                BEFORE_COMMAND,
-                &entry.command,
-                b"\n",
-            ] {
-                out.extend_from_slice(bytes, GFP_KERNEL)?;
-            }
-            out.extend_with(BEFORE_COMMAND.len() + entry.caret, b' ', GFP_KERNEL)?;
-            out.extend_from_slice(b"^\n", GFP_KERNEL)?;
+    pub fn render(&self, kernel: &[u8], out: &mut KVVec<u8>) -> Result {
+        let mut theirs = KVec::new();
+        for entry in KernelEntries(kernel) {
+            theirs.push(entry, GFP_KERNEL)?;
         }
-        Ok(())
+        let mut surplus =
+            (theirs.len() + self.entries.iter().flatten().count()).saturating_sub(ENTRIES);
+        let mut theirs = theirs.iter().peekable();
+        let mut ours = self.entries.iter().flatten().peekable();
+        loop {
+            let from_kernel = match (theirs.peek(), ours.peek()) {
+                (Some(theirs), Some(ours)) => theirs.time <= ours.time / NSEC_PER_USEC,
+                (theirs, ours) => {
+                    if theirs.is_none() && ours.is_none() {
+                        return Ok(());
+                    }
+                    theirs.is_some()
+                }
+            };
+            let (theirs, ours) = match from_kernel {
+                true => (theirs.next(), None),
+                false => (None, ours.next()),
+            };
+            if surplus > 0 {
+                surplus -= 1;
+                continue;
+            }
+            if let Some(entry) = theirs {
+                out.extend_from_slice(entry.text, GFP_KERNEL)?;
+            }
+            if let Some(entry) = ours {
+                entry.render(out)?;
+            }
+        }
     }
 
     /// Forgets all entries.

@@ -36,6 +36,13 @@ scene()
 		step $ONE "$command"
 	done
 	step $ONE "!traceoff"
+	# from the kernel, from us, and from a file that is the kernel's in both
+	step $ONE "hist:keys=nosuch"
+	io write synthetic_events a "rhist_nosuch x"
+	step $ONE "snapshot if nosuch > 1"
+	sed 's/^\[[^]]*\]/[]/' error_log
+	: >error_log
+	cat error_log
 	# the order of all of them, with histograms among them
 	step $ONE "hist:keys=pid"
 	step $ONE "traceoff:1 if pid == 123456"

@@ -18,18 +18,12 @@ cp "$(command -v busybox)" "$work/bin/ls" && PATH=$work/bin:$PATH
 # What has to fail so far, and why. Whatever is not named here has to pass. The tests of
 # test.d/trigger/inter-event are not run: they are about variables and actions.
 cat >"$work/missing" <<'END'
-trigger-eventonoff			other commands
-trigger-filter				other commands
 trigger-hist-expressions		variables
-trigger-hist-mod			.syscall
 trigger-hist-poll			poll
-trigger-snapshot			other commands
-trigger-stacktrace			other commands
 trigger-trace-marker-hist		ftrace:print
 trigger-trace-marker-snapshot		ftrace:print
 trigger-trace-marker-synthetic		variables
 trigger-trace-marker-synthetic-kernel	variables
-trigger-traceonoff			other commands
 END
 
 upstream=$RHIST_KERNEL_SOURCE/tools/testing/selftests/ftrace

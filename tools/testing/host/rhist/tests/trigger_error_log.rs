@@ -12,9 +12,74 @@ use rhist::trigger::ErrorText;
 use rhist::trigger::Trigger;
 
 fn render(log: &ErrorLog) -> String {
+    merge(log, "")
+}
+
+/// The log together with one of the kernel.
+fn merge(log: &ErrorLog, kernel: &str) -> String {
     let mut out = KVVec::new();
-    log.render(&mut out).unwrap();
+    log.render(kernel.as_bytes(), &mut out).unwrap();
     String::from_utf8(out.to_vec()).unwrap()
+}
+
+/// An entry as it is shown, made so many microseconds after the beginning.
+fn entry(time: u64, command: &str) -> String {
+    let (seconds, rest) = (time / 1_000_000, time % 1_000_000);
+    format!("[{seconds:5}.{rest:06}] x: error: T\n  Command: {command}\n            ^\n")
+}
+
+#[test]
+fn with_the_kernels() {
+    let kernel = |times: &[u64]| -> String { times.iter().map(|&t| entry(t, "kernel")).collect() };
+    let mut log = ErrorLog::new();
+    assert_eq!(merge(&log, &kernel(&[5, 7])), kernel(&[5, 7]));
+    for time in [6_999, 7_999, 2_000_000_000] {
+        log.push(time, b"x", b"ours", "T", 1).unwrap();
+    }
+    let ours = |time| entry(time, "ours");
+    assert_eq!(
+        merge(&log, &kernel(&[5, 7, 3_000_000])),
+        kernel(&[5])
+            + &ours(6)
+            + &kernel(&[7])
+            + &ours(7)
+            + &ours(2_000_000)
+            + &kernel(&[3_000_000])
+    );
+    // the latest eight
+    let times = [1, 2, 3, 8, 9, 10, 11, 12];
+    assert_eq!(
+        merge(&log, &kernel(&times)),
+        ours(6) + &ours(7) + &kernel(&times[3..]) + &ours(2_000_000)
+    );
+    for time in 0..8 {
+        log.push(4_000_000_000 + time * 1000, b"x", b"ours", "T", 1)
+            .unwrap();
+    }
+    assert_eq!(merge(&log, &kernel(&times)), render(&log));
+
+    // commands of several lines, some of which look like others
+    let mut log = ErrorLog::new();
+    log.push(2_000, b"x", b"ours", "T", 1).unwrap();
+    let odd = entry(1, "two\n           ^\nlines\n[    9.000000] no end");
+    let odd = odd + &entry(3, "[    4.000000] x\n\n");
+    let (first, last) = odd.split_at(odd.find("[    0.000003]").unwrap());
+    assert_eq!(merge(&log, &odd), first.to_owned() + &ours(2) + last);
+    // what is no entry is not shown
+    for bad in [
+        "x",
+        "[",
+        "[]",
+        "[1]",
+        "[x.y] z",
+        "[99999999999999999999.1] x\n",
+    ] {
+        assert_eq!(merge(&log, bad), ours(2));
+    }
+    assert_eq!(
+        merge(&log, "[    0.000001] cut"),
+        "[    0.000001] cut".to_owned() + &ours(2)
+    );
 }
 
 #[test]
@@ -138,7 +203,7 @@ fn no_memory() {
     let (length, _) = fault::each(
         || {
             let mut out = KVVec::new();
-            log.render(&mut out).map(|()| out.len())
+            log.render(b"", &mut out).map(|()| out.len())
         },
         |result| assert_eq!(result, Err(ENOMEM)),
     );

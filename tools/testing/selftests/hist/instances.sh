@@ -1,0 +1,143 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# Instances: each has histograms, triggers and an error_log of its own, and takes them along when it
+# is removed.
+
+. "$(dirname "$0")/lib.sh"
+
+ONE=events/syscalls/sys_enter_getpgid
+TWO=events/syscalls/sys_enter_getsid
+X=instances/rhist_x
+Y=instances/rhist_y
+
+# step DIR EVENT COMMAND: what the write says
+step() { echo "$1 $3: $(io write "$1/$2/trigger" a "$3")"; }
+
+show() { for dir in . $X $Y; do echo "$dir"; cat "$dir/$1/trigger" "$dir/$1/hist"; done; }
+
+scene()
+{
+	mkdir $X $Y
+	: >error_log
+	for dir in $X . $Y; do
+		step $dir $ONE "hist:keys=pid"
+		step $dir $ONE "hist:keys=pid"
+	done
+	step $X $ONE "traceoff:3 if pid == 123456"
+	fire getpgid 1:3 2
+	show $ONE
+	step $X $ONE "hist:keys=pid:pause"
+	step $Y $ONE "hist:keys=pid:clear"
+	fire getpgid 3
+	show $ONE
+	step . $ONE "!hist:keys=pid"
+	step $Y $TWO "!hist:keys=pid"
+	show $ONE
+	# a name is one in all instances
+	step $X $TWO "hist:name=rhist_i:keys=pid"
+	step . $TWO "hist:name=rhist_i:keys=common_pid"
+	step . $TWO "hist:name=rhist_i:keys=pid"
+	step $X $TWO "hist:name=rhist_i:keys=pid"
+	fire getsid 1:2
+	show $TWO
+	# Before its instance goes: C's next access to what is shared is to memory that was freed.
+	step . $TWO "!hist:name=rhist_i:keys=pid"
+	step $X $TWO "!hist:name=rhist_i:keys=pid"
+	show $TWO
+	# in the same instance only
+	step $Y $TWO "disable_hist:syscalls:sys_enter_getpgid"
+	step $Y $TWO "disable_hist:syscalls:sys_enter_getpgid"
+	step . $ONE "hist:keys=pid"
+	fire getsid 1
+	fire getpgid 1
+	show $ONE
+	show $TWO
+	step . $TWO "!disable_hist:syscalls:sys_enter_getpgid"
+	show $TWO
+	step . $ONE "!hist:keys=pid"
+	# errors
+	step $X $ONE "hist:keys=nosuch"
+	step $Y $ONE "traceoff if nosuch == 1"
+	step . $ONE "hist:keys=pid.nosuch"
+	for dir in . $X $Y; do sed "s|^\[[^]]*\]|$dir|" $dir/error_log; done
+	: >$X/error_log
+	for dir in . $X $Y; do sed "s|^\[[^]]*\]|$dir|" $dir/error_log; done
+	: >$X/$ONE/trigger
+	show $ONE
+	# what goes with an instance
+	step $X $ONE "hist:keys=common_comm"
+	exec 7<$X/$ONE/hist
+	rmdir $X 2>/dev/null && echo "removed while hist is open"
+	exec 7<&- 7<$X/$ONE/trigger
+	step $X $ONE "hist:keys=pid"
+	rmdir $X || echo "not removed"
+	echo "open trigger: $(io read 7)"
+	exec 7<&-
+	[ ! -e $X ] || echo "still there"
+	mkdir $X
+	cat $X/error_log
+	fire getpgid 1:3
+	fire getsid 1:3
+	show $ONE
+	show $TWO
+	rmdir $X $Y
+	: >$ONE/trigger
+	: >$TWO/trigger
+	: >error_log
+}
+
+(cd "$KERNEL" && scene) >"$work/kernel" 2>&1
+(cd "$TRACING" && scene) >"$work/rhist" 2>&1
+grep -c : "$work/kernel" >"$work/lines"
+ok "$([ "$(cat "$work/lines")" -gt 100 ]; echo $?)" "the kernel's own triggers play the scene"
+same "$work/rhist" "rhist plays it to the byte" <"$work/kernel"
+
+cd "$TRACING" || exit 1
+echo 'p:rhist_p do_nanosleep' >>kprobe_events
+mkdir $X
+for by in "$TRACING" "$KERNEL"; do
+	is "$(io write $X/events/kprobes/rhist_p/trigger a hist:keys=common_pid)" OK "a histogram in an instance"
+	is "$(io write kprobe_events a -:rhist_p)" EBUSY "keeps its event"
+	yes "but not the instance, by way of $by" rmdir "$by/$X"
+	yes "which can be made anew" mkdir "$by/$X"
+	is "$(cat $X/events/kprobes/rhist_p/hist)" "" "without its histogram"
+done
+is "$(io write kprobe_events a -:rhist_p)" OK "which keeps nothing any more"
+if [ "$TRACING" = "$KERNEL" ]; then
+	skip "triggers of one name in several instances" "C crashes"
+else
+	io write $X/$TWO/trigger a hist:name=rhist_i:keys=pid >/dev/null
+	io write $TWO/trigger a hist:name=rhist_i:keys=pid >/dev/null
+	fire getsid 1:3
+	rmdir $X
+	mkdir $X
+	fire getsid 1:3
+	is "$(total Hits $TWO/hist) $(cat $X/$TWO/hist)" "9 " "what triggers of one name share outlives an instance"
+	: >$TWO/trigger
+fi
+# somebody stands in it
+(cd $X/$ONE && rmdir "$TRACING/$X" && mkdir "$TRACING/$X" && io write "$TRACING/$X/$ONE/trigger" a hist:keys=pid &&
+	cat trigger) >"$work/inside" 2>&1
+is "$(sed 's/^.*trigger/trigger/' "$work/inside")" "OK
+trigger: No such file or directory" "who stands in a removed one sees nothing of the new one"
+is "$(cat $X/$ONE/trigger)" "hist:keys=pid:vals=hitcount:sort=hitcount:size=2048 [active]" "which has its own"
+rmdir $X
+
+# An instance comes and goes while it rains.
+storm()
+{
+	while [ -e "$work/rain" ]; do fire getpgid 1:100; done
+}
+: >"$work/rain"
+storm &
+for _ in 1 2 3 4 5 6 7 8 9 10; do
+	mkdir $X
+	io write $X/$ONE/trigger a hist:keys=pid
+	cat $X/$ONE/hist >/dev/null
+	rmdir $X || echo "not removed"
+done | sort | uniq -c | tr -s ' ' >"$work/storm"
+rm "$work/rain"
+wait
+is "$(cat "$work/storm")" " 10 OK" "instances with histograms come and go while events rain"
+finish
