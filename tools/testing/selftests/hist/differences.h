@@ -147,6 +147,11 @@ static bool stack_operand(const struct question *q)
 	return refused_as(&q->ours, "String type can not be an operand") && has_stack(q);
 }
 
+static bool many_percent(const struct question *q)
+{
+	return (strstr(q->before, ".percent") || strstr(q->before, ".graph")) && strstr(q->ours.hist, "[ERROR]");
+}
+
 /* Widths of 2^63 and more as they are. */
 static void unsigned_widths(char *text)
 {
@@ -202,6 +207,7 @@ static struct difference {
 	{ "Strings in filters", "C looks at what is behind their end", .shows = end_of_string },
 	{ "CPUS{first-last:used/group} in filters", "C begins at CPU 0 again", .shows = wrapped_group },
 	{ "More than 16 variables in one token", "C ignores the surplus", .answers = seventeen },
+	{ "Percentages of 2^32 hundredths and more", "C shows the low 32 bits of them", .shows = many_percent },
 	{ "x=a+b,y=$x", "C has cut the text of x by then", .answers = cut_definition },
 	{ "Bucket widths of 2^63 and more", "C prints them as negative numbers", .adjust = unsigned_widths },
 	{ "common_timestamp", "it is the time when the trigger runs", .shows = times },

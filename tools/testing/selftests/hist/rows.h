@@ -409,6 +409,8 @@ static const struct row {
 	ROW("2.3", made_numbers, OK, "hist:keys=u8:vals=s8.percent,s16.graph:nohitcount:size=128"),
 	ROW("2.3", made_numbers, OK, "hist:keys=u8:vals=s64.hex,s64:sort=s64:size=128"),
 	ROW("2.3", made_numbers, OK, "hist:keys=u8:vals=hitcount.percent,hitcount.graph:nohitcount:size=128"),
+	ROW("2.3", pids, OK, "hist:keys=pid:vals=pid.percent,pid.graph:size=128"),
+	ROW("2.3", pids, OK, "hist:keys=pid:vals=hitcount,hitcount:nohitcount:size=128"),
 	ROW("2.3", pids, OK, "hist:keys=pid:vals=5,pid*2:size=128"),
 	ROW("2.3", pids, "Expecting numeric literal", "hist:keys=pid:vals=0.percent:size=128"),
 	/* expressions */
