@@ -394,11 +394,12 @@ static enum verdict run_once(const struct script *script, const char *says)
 			verdict = failed(script, i, &q, "C says something else than the row");
 		if (q.c.error != q.ours.error || strcmp(q.c.log ?: "", q.ours.log ?: "")) {
 			if (not_there_yet(&q))
-				verdict = LATER;
+				found = LATER;
 			else if (explained(&q, ANSWERS))
-				verdict = DIFFERENT;
+				found = DIFFERENT;
 			else
-				verdict = failed(script, i, &q, "the answers differ");
+				found = failed(script, i, &q, "the answers differ");
+			verdict = found > verdict ? found : verdict;
 			/* the two sides are not in the same state any more */
 			break;
 		}
