@@ -167,8 +167,8 @@ impl Hooks<'_> {
         Ok(())
     }
 
-    /// Removes all triggers and switches of an event. Fails with `ENOMEM` only if the same event has
-    /// some in another instance.
+    /// Removes all triggers and switches of an event. Fails with `ENOMEM` only if the same event
+    /// has some in another instance.
     pub(crate) fn remove_all(&mut self, event: &Event) -> Result {
         self.retain(|hook, dir| !hook.is_of(event) || dir != event.dir())
     }
