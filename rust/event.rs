@@ -23,7 +23,11 @@ pub(crate) struct Event {
 }
 
 /// A reference on the file of an event.
-struct File(NonNull<bindings::trace_event_file>);
+struct File {
+    file: NonNull<bindings::trace_event_file>,
+    /// It is that of `ftrace:print`, which the kernel always has and counts no references on.
+    marker: bool,
+}
 
 impl File {
     /// The file of an event in the top instance.
@@ -36,15 +40,31 @@ impl File {
                 event.as_char_ptr(),
             )
         })?;
-        NonNull::new(file).map(Self).ok_or(EINVAL)
+        let file = NonNull::new(file).ok_or(EINVAL)?;
+        Ok(Self {
+            file,
+            marker: false,
+        })
+    }
+
+    /// That of `ftrace:print` in the top instance.
+    fn marker() -> Result<Self> {
+        // An event that there always is, our own.
+        let any = Self::get(c"rhist", c"sync")?;
+        // SAFETY: The file is referenced, and belongs to the top instance.
+        let file = unsafe { bindings::rhist_marker_file((*any.file.as_ptr()).tr) };
+        let file = NonNull::new(file).ok_or(ENODEV)?;
+        Ok(Self { file, marker: true })
     }
 }
 
 impl Drop for File {
     /// Takes `event_mutex`.
     fn drop(&mut self) {
-        // SAFETY: The reference is ours to give back.
-        unsafe { bindings::trace_put_event_file(self.0.as_ptr()) }
+        if !self.marker {
+            // SAFETY: The reference is ours to give back.
+            unsafe { bindings::trace_put_event_file(self.file.as_ptr()) }
+        }
     }
 }
 
@@ -116,6 +136,29 @@ impl Event {
         })
     }
 
+    /// The event `ftrace:print`, of what is written to `trace_marker` of the top instance, whose
+    /// directory `dir` has to be. Takes `event_mutex`.
+    ///
+    /// # Errors
+    ///
+    /// `ENODEV` if the kernel has no such event.
+    pub(crate) fn marker(dir: &TracingDir) -> Result<Self> {
+        Ok(Self {
+            file: File::marker()?,
+            dir: dir.clone(),
+        })
+    }
+
+    /// Is it [`Event::marker`]?
+    pub(crate) fn is_marker(&self) -> bool {
+        self.file.marker
+    }
+
+    /// Its file in the top instance.
+    pub(crate) fn file(&self) -> *mut bindings::trace_event_file {
+        self.file.file.as_ptr()
+    }
+
     /// Is there an event of this name that can be enabled? Takes `event_mutex`.
     pub(crate) fn exists(system: &CStr, event: &CStr) -> bool {
         File::get(system, event).is_ok()
@@ -129,7 +172,7 @@ impl Event {
     /// The event itself, which is one and the same for every instance.
     pub(crate) fn call(&self) -> *mut bindings::trace_event_call {
         // SAFETY: The file is referenced, and its event never changes.
-        unsafe { (*self.file.0.as_ptr()).event_call }
+        unsafe { (*self.file()).event_call }
     }
 
     /// Calls `visit` for each field of the record, in the order of their definition, until it

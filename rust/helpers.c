@@ -7,6 +7,7 @@
 #include <linux/capability.h>
 #include <linux/kallsyms.h>
 #include <linux/kprobes.h>
+#include <linux/rculist.h>
 #include <linux/ring_buffer.h>
 #include <linux/sched.h>
 #include <linux/security.h>
@@ -104,6 +105,21 @@ size_t rhist_record_len(struct ring_buffer_event *event)
 int rhist_event_reg(struct trace_event_call *call, struct trace_event_file *file, bool on)
 {
 	return call->class->reg(call, on ? TRACE_REG_REGISTER : TRACE_REG_UNREGISTER, file);
+}
+
+/* The file of ftrace:print in an instance, which never changes; NULL if it has none. */
+struct trace_event_file *rhist_marker_file(struct trace_array *tr)
+{
+	return *(struct trace_event_file **)((void *)tr + TRACE_ARRAY__TRACE_MARKER_FILE);
+}
+
+/* Task context; event_mutex held. */
+void rhist_trigger_list(struct trace_event_file *file, struct event_trigger_data *data, bool on)
+{
+	if (on)
+		list_add_tail_rcu(&data->list, &file->triggers);
+	else
+		list_del_rcu(&data->list);
 }
 
 /* Task context, sleeps. */

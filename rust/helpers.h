@@ -12,6 +12,7 @@
 #include <linux/wait.h>
 
 struct dentry;
+struct event_trigger_data;
 struct file;
 struct file_operations;
 struct inode;
@@ -33,6 +34,8 @@ const char *rhist_current_comm(void);
 struct list_head *rhist_event_fields(struct trace_event_call *call);
 size_t rhist_record_len(struct ring_buffer_event *event);
 int rhist_event_reg(struct trace_event_call *call, struct trace_event_file *file, bool on);
+struct trace_event_file *rhist_marker_file(struct trace_array *tr);
+void rhist_trigger_list(struct trace_event_file *file, struct event_trigger_data *data, bool on);
 void rhist_tracepoint_synchronize_unregister(void);
 int rhist_locked_down(void);
 size_t rhist_hash_pointer(char *buf, size_t size, const void *pointer);

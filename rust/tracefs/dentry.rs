@@ -38,6 +38,12 @@ impl Dentry {
         u32::from(unsafe { (*self.inode()).i_mode })
     }
 
+    /// Is it the root of its file system?
+    pub(super) fn is_root(&self) -> bool {
+        // SAFETY: The dentry is referenced, and its parent never changes in tracefs.
+        unsafe { (*self.as_ptr()).d_parent == self.as_ptr() }
+    }
+
     /// The name; those of tracefs never change.
     pub(super) fn name(&self) -> &CStr {
         // SAFETY: There is no rename in tracefs, so the name stays as it is while the dentry is

@@ -85,6 +85,11 @@ impl Dir {
 pub(crate) struct TracingDir(Dentry);
 
 impl TracingDir {
+    /// Is it that of the top instance?
+    pub(crate) fn is_top(&self) -> bool {
+        self.0.is_root()
+    }
+
     /// Has the instance been removed?
     pub(crate) fn removed(&self) -> bool {
         self.0.removed()

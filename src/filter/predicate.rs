@@ -374,6 +374,10 @@ impl Reader<'_> {
         let at = self.field.offset;
         Ok(match self.field.filter {
             FilterType::Comm => Predicate::Comm(pattern),
+            // An array of no size is at the end, and goes as far as the record (`ftrace:print`).
+            FilterType::StaticString if self.field.size == 0 => {
+                Predicate::Array(at, u32::MAX, pattern)
+            }
             FilterType::StaticString => Predicate::Array(at, self.field.size, pattern),
             FilterType::DynString => Predicate::DataLoc(at, pattern),
             FilterType::RelDynString => Predicate::RelLoc(at, pattern),

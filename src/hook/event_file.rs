@@ -17,7 +17,6 @@ use super::Source;
 use crate::ftrace::bindings;
 use crate::ftrace::event::Event;
 use crate::ftrace::instance::Instance;
-use crate::hook::record::Record;
 use core::marker::PhantomPinned;
 use core::ptr;
 use kernel::error::to_result;
@@ -137,13 +136,8 @@ unsafe extern "C" fn hit(
     record: *mut ffi::c_void,
     event: *mut bindings::ring_buffer_event,
 ) {
-    if record.is_null() || event.is_null() {
-        return;
-    }
     // SAFETY: `data` is in a callback, which is there as long as the probe may run.
     let sinks = unsafe { &(*kernel::container_of!(data, Callback, trigger)).sinks };
-    // SAFETY: The record is ours alone until it is given back.
-    let record = unsafe { Record::from_raw(record.cast(), bindings::rhist_record_len(event)) };
-    // SAFETY: As this function's documentation says.
-    unsafe { sinks.hit(record) };
+    // SAFETY: The kernel called with this record.
+    unsafe { sinks.called(record, event) };
 }

@@ -12,6 +12,7 @@
 //! it frees what they might see, so nothing is counted and nothing locked on the way of a hit.
 
 pub(crate) mod event_file;
+mod marker;
 pub(crate) mod poll;
 pub(crate) mod published;
 pub mod record;
@@ -33,8 +34,10 @@ use crate::hist::Moment;
 use core::cell::Cell;
 use core::ptr;
 use event_file::EventFile;
+use kernel::ffi;
 use kernel::prelude::*;
 use kernel::sync::Arc;
+use marker::Marker;
 use poll::Pollers;
 use published::Published;
 use record::Comm;
@@ -101,6 +104,22 @@ impl Moment for Now<'_> {
 }
 
 impl Sinks {
+    /// The kernel called a trigger of ours with what it had reserved. Any context.
+    ///
+    /// # Safety
+    ///
+    /// Preemption must be off, and the record, if there is one, be complete and not yet given back.
+    #[inline]
+    unsafe fn called(&self, record: *mut ffi::c_void, event: *mut bindings::ring_buffer_event) {
+        if record.is_null() || event.is_null() {
+            return;
+        }
+        // SAFETY: The record is ours alone until it is given back.
+        let record = unsafe { Record::from_raw(record.cast(), bindings::rhist_record_len(event)) };
+        // SAFETY: By the contract.
+        unsafe { self.hit(record) };
+    }
+
     /// Gives a record to the triggers. Any context.
     ///
     /// # Safety
@@ -200,7 +219,12 @@ impl Hook {
         if self.source.is_none() {
             let (instance, sinks) = (shared.instance.clone(), self.sinks.clone());
             // SAFETY: A hook disconnects its source, and gives up its event afterwards.
-            self.source = Some(unsafe { EventFile::attach(instance, &self.event, sinks) }?);
+            self.source = Some(unsafe {
+                match self.event.is_marker() {
+                    true => Marker::attach(instance, &self.event, sinks),
+                    false => EventFile::attach(instance, &self.event, sinks),
+                }
+            }?);
         }
         Ok(())
     }

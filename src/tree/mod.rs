@@ -182,12 +182,16 @@ impl<'a> File<'a> {
     }
 }
 
-/// Finds an event; `None` for those of the tracer itself, which exist but cannot be hooked.
+/// Finds an event; `None` for those of the tracer itself, which exist but cannot be hooked. One of
+/// them can: `ftrace:print` of the top instance.
 ///
 /// # Errors
 ///
 /// `ENODEV` if it is gone.
 fn find(name: EventName<'_>) -> Result<Option<Event>> {
+    if (name.system, name.event) == (c"ftrace", c"print") && name.dir.is_top() {
+        return Event::marker(name.dir).map(Some);
+    }
     match Event::find(name) {
         Ok(event) => Ok(Some(event)),
         Err(_) if name.system == c"ftrace" => Ok(None),

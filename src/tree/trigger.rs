@@ -81,7 +81,7 @@ impl Tree {
             event: &c_string(switch.event)?,
         })?;
         let event = event.ok_or(Error::new(
-            ErrorText::Unsupported(Unsupported::TracerEvents),
+            ErrorText::Unsupported(Unsupported::InstanceMarker),
             0,
         ))?;
         if command.remove {
@@ -109,7 +109,7 @@ impl Tree {
         let trigger = Trigger::parse(command.hist()?)?;
         look_up_events(&trigger)?;
         let event = event.ok_or(Error::new(
-            ErrorText::Unsupported(Unsupported::TracerEvents),
+            ErrorText::Unsupported(Unsupported::InstanceMarker),
             0,
         ))?;
         let desc = describe(name, &event)?;

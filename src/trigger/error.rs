@@ -187,7 +187,7 @@ macro_rules! unsupported {
 }
 
 unsupported! {
-    TracerEvents = "events of the tracer itself (system 'ftrace')",
+    InstanceMarker = "'ftrace:print' in instances",
     Values = "strings as values",
     Variables = "variables ('name=expression')",
     Actions = "actions ('onmatch', 'onmax', 'onchange')",

@@ -134,7 +134,7 @@ static const struct text {
 	T(LATER, "traceoff if pid == 123456"), T(LATER, "snapshot:1 if pid == 123456"), T(LATER, "stacktrace:1 if pid == 123456"),
 	T(LATER, "enable_event:sched:sched_waking if pid == 123456"),
 	T(SAME, "traceon:x"), T(SAME, "enable_event"), T(SAME, "enable_event:x:y"), T(SAME, "disable_hist:sched"),
-	ON("ftrace/print", LATER, "hist:keys=ip"),
+	ON("ftrace/print", SAME, "hist:keys=buf"), ON("ftrace/print", SAME, "hist:keys=ip:vals=buf"),
 	/* the one that exists */
 	T(SAME, "hist:keys=common_comm:size=256"), T(SAME, "hist:keys=common_comm"), T(SAME, "hist keys=common_comm"),
 	T(SAME, "hist:keys=common_comm:vals=hitcount:sort=hitcount"), T(SAME, "hist:keys=common_comm:size=256 "),

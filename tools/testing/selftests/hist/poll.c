@@ -406,6 +406,11 @@ static void show_backtraces(void)
 	free(levels);
 }
 
+static void mark(void)
+{
+	append(pathf("%s/trace_marker", dir), "rhist");
+}
+
 /* Somebody else is woken. */
 static void wake(void)
 {
@@ -436,6 +441,7 @@ static void contexts(void)
 		{ "sched/sched_waking", "under a lock of the scheduler", nap },
 		{ "sched/sched_switch", "in the scheduler", nap },
 		{ "irq_vectors/irq_work_entry", "of waking itself", wake },
+		{ "ftrace/print", "by a mark", mark },
 		{ "nmi/nmi_handler", "in an NMI", show_backtraces },
 	};
 

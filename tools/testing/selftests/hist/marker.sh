@@ -1,0 +1,92 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# Histograms of what is written to trace_marker: rhist answers, shows and logs what C does, and the
+# kernel's own files do not show that anybody else listens.
+
+. "$(dirname "$0")/lib.sh"
+
+PRINT=events/ftrace/print
+
+step() { echo "$1: $(io write $PRINT/trigger a "$1")"; }
+
+show() { cat $PRINT/trigger $PRINT/hist; }
+
+mark() { for text; do printf '%s' "$text" >trace_marker; done; }
+
+scene()
+{
+	: >error_log
+	show
+	step "hist:keys=common_comm"
+	step 'hist:keys=ip.sym:vals=common_type if buf == "start"'
+	step 'hist:keys=ip.sym,common_comm:sort=common_comm if buf ~ "*art*" && buf != "start"'
+	step 'hist:keys=buf'
+	step 'hist:keys=ip:vals=buf'
+	step 'hist:keys=ip if buf == 1'
+	step 'hist:keys=ip if nosuch == 1'
+	step 'hist:keys=common_comm'
+	mark start start stop restart "$(printf 'start\n')x" art "
+start"
+	echo start >trace_marker
+	show
+	step 'hist:keys=common_comm:pause'
+	mark start
+	step '!hist:keys=ip.sym:vals=common_type if buf == "start"'
+	step 'disable_hist:syscalls:sys_enter_getpgid:5 if buf == "off"'
+	step 'enable_hist:ftrace:print'
+	io write events/syscalls/sys_enter_getpgid/trigger a hist:keys=pid
+	mark on off
+	fire getpgid 1
+	cat events/syscalls/sys_enter_getpgid/hist
+	show
+	# Nothing is recorded, so nothing happens.
+	echo 0 >tracing_on
+	step 'hist:keys=common_comm:cont'
+	mark start
+	echo 1 >tracing_on
+	show
+	step 'hist:keys=common_comm:clear'
+	mark $(seq 1000)
+	show
+	sed 's/^\[[^]]*\]/[]/' error_log
+	: >$PRINT/trigger
+	: >events/syscalls/sys_enter_getpgid/trigger
+	: >error_log
+	mark start
+	show
+}
+
+(cd "$KERNEL" && scene) >"$work/kernel" 2>&1
+(cd "$TRACING" && scene) >"$work/rhist" 2>&1
+is "$(grep -c 'hitcount: *1000$' "$work/kernel")" 1 "the kernel's own triggers play the scene"
+same "$work/rhist" "rhist plays it to the byte" <"$work/kernel"
+
+cd "$TRACING" || exit 1
+listed() { cat "$KERNEL/$PRINT/trigger" "$KERNEL/show_event_triggers"; }
+before=$(listed)
+io write $PRINT/trigger a hist:keys=common_comm >/dev/null
+if [ "$TRACING" != "$KERNEL" ]; then
+	is "$(listed)" "$before" "the kernel's own files do not show that somebody listens"
+	io write "$KERNEL/$PRINT/trigger" a hist:keys=common_comm >/dev/null
+	mark one two
+	is "$(total Hits $PRINT/hist) $(total Hits "$KERNEL/$PRINT/hist")" "2 2" "both count at once"
+	: >"$KERNEL/$PRINT/trigger"
+	mark three
+	is "$(total Hits $PRINT/hist) $(cat "$KERNEL/$PRINT/hist")" "3 " "and the one without the other"
+fi
+mkdir "$KERNEL/instances/rhist_m"
+echo other >"$KERNEL/instances/rhist_m/trace_marker"
+rmdir "$KERNEL/instances/rhist_m"
+mark here
+is "$(total Hits $PRINT/hist)" "$([ "$TRACING" = "$KERNEL" ] && echo 1 || echo 4)" "marks of other instances do not count"
+: >$PRINT/trigger
+
+io write $PRINT/trigger a hist:keys=common_stacktrace >/dev/null
+mark here
+is "$(grep -c '^ *\(write_marker_to_buffer\|tracing_mark_write\)+' $PRINT/hist)" "$(grep -c mark $PRINT/hist)" \
+	"the stack has what writes the mark"
+is "$(sed -n '/^{ common_stacktrace/ { n; s/^ *\([a-z_]*\)+.*/\1/p }' $PRINT/hist | grep -c mark)" 1 "and begins there"
+: >$PRINT/trigger
+
+finish
