@@ -319,9 +319,14 @@ int rhist_user_event_add(struct rhist_user_event *event, const void *owner)
 	return 0;
 }
 
-static bool is_busy(struct rhist_user_event *event)
+/*
+ * Does anybody listen to it or have a reference on it? The answer holds with
+ * event_mutex held.
+ */
+bool rhist_user_event_busy(struct rhist_user_event *event)
 {
-	return event->files || event->perf || atomic_read(&event->call.refcnt);
+	return READ_ONCE(event->files) || READ_ONCE(event->perf) ||
+	       atomic_read(&event->call.refcnt);
 }
 
 static int remove_event(struct rhist_user_event *event, bool by_command)
@@ -330,7 +335,7 @@ static int remove_event(struct rhist_user_event *event, bool by_command)
 
 	if (!event->visible)
 		return -ENOENT;
-	if (is_busy(event))
+	if (rhist_user_event_busy(event))
 		return -EBUSY;
 	err = event->ops->retire(event->owner, by_command);
 	if (err)
@@ -451,7 +456,7 @@ static bool dynamic_is_busy(struct dyn_event *dynamic)
 {
 	struct rhist_user_event *event = of_dynamic(dynamic);
 
-	return event && (is_busy(event) || event->ops->busy(event->owner));
+	return event && (rhist_user_event_busy(event) || event->ops->busy(event->owner));
 }
 
 static int dynamic_free(struct dyn_event *dynamic)

@@ -246,6 +246,11 @@ impl<L: Listener> UserEvent<L> {
     /// `EBUSY` if anybody listens to it, uses it, or has a reference on it; `ENOENT` if it is not
     /// visible any more.
     pub(crate) fn withdraw(self: &Arc<Self>, instance: &Instance) -> Result {
+        // Whoever waits for that asks often, and should not disturb all who trace each time.
+        // SAFETY: The event is valid.
+        if unsafe { bindings::rhist_user_event_busy(self.raw.0.as_ptr()) } {
+            return Err(EBUSY);
+        }
         instance.with_event_mutex(|| {
             // SAFETY: event_mutex is held.
             to_result(unsafe { bindings::rhist_user_event_remove(self.raw.0.as_ptr()) })

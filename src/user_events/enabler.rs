@@ -67,7 +67,7 @@ impl Enabler {
     fn write_soon(self: &Arc<Self>) {
         if self.write() == Err(EFAULT) {
             // If that is already to be done, it will see what we have seen.
-            let queue = self.event.state().events().queue.get();
+            let queue = self.event.state().events().writing.get();
             let _ = queue.enqueue(self.clone());
         }
     }
@@ -116,12 +116,12 @@ impl Enablers {
         tree.get(&(MemoryId::current(), addr, bit)).is_some()
     }
 
-    /// Has a bit of the running program written from now on. It does not have it yet, and no other
-    /// request of it is under way.
+    /// Has a bit of the running program written from now on. To be called without locks, since the
+    /// program may keep its page away as long as it likes.
     ///
     /// # Errors
     ///
-    /// `ENOMEM`, also if there is no page there that may be written to, as the kernel's own user
+    /// `EADDRINUSE` if the program has it written already. `ENOMEM`, also if there is no page there that may be written to, as the kernel's own user
     /// events have it.
     pub(super) fn add(&self, place: Place, event: Use) -> Result {
         let memory = Arc::new(Memory::current()?, GFP_KERNEL_ACCOUNT)?;
@@ -130,6 +130,9 @@ impl Enablers {
         for _ in 0..ATTEMPTS {
             {
                 let mut tree = self.tree.lock();
+                if tree.get(&enabler.key()).is_some() {
+                    return Err(EADDRINUSE);
+                }
                 if enabler.write().is_ok() {
                     tree.insert(node);
                     return Ok(());
@@ -170,7 +173,7 @@ impl Enablers {
 
     /// The running task has a copy of the memory `parent`: has the bits in it written as well.
     pub(super) fn copy(&self, parent: MemoryId) -> Result {
-        let mut originals = KVec::new();
+        let mut originals = KVVec::new();
         {
             let mut tree = self.tree.lock();
             let mut cursor = tree.cursor_lower_bound_mut(&(parent, 0, 0));

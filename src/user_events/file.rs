@@ -5,7 +5,6 @@
 use super::abi::Register;
 use super::abi::Unregister;
 use super::description::Description;
-use super::registry::Registry;
 use super::registry::UserEvents;
 use super::table::Table;
 use crate::ftrace::memory;
@@ -70,23 +69,21 @@ impl Special for DataFile {
 
     fn ioctl(file: &OpenData, command: u32, arg: usize) -> Result {
         match command {
-            DIAG_IOCSREG | DIAG_IOCSDEL | DIAG_IOCSUNREG => (),
-            _ => return Err(ENOTTY),
-        }
-        let mut registry = file.events.registry.lock();
-        match command {
-            DIAG_IOCSREG => file.register(&mut registry, arg),
+            DIAG_IOCSREG => file.register(arg),
             DIAG_IOCSDEL => {
                 let name = memory::user_string(arg, MAX_DESCRIPTION)?;
-                registry.delete(&file.events, &name)
+                file.events.registry.lock().delete(&file.events, &name)
             }
-            _ => file.unregister(arg),
+            DIAG_IOCSUNREG => file.unregister(arg),
+            _ => Err(ENOTTY),
         }
     }
 }
 
+// The memory of the program is read, and written to, without the lock of the registry: a program may
+// make that take as long as it likes.
 impl OpenData {
-    fn register(&self, registry: &mut Registry, arg: usize) -> Result {
+    fn register(&self, arg: usize) -> Result {
         let register = Register::parse(&read_struct(arg)?)?;
         let place = Place {
             addr: register.addr.try_into().map_err(|_| EFAULT)?,
@@ -103,8 +100,10 @@ impl OpenData {
         let text = memory::user_string(text, MAX_DESCRIPTION)?;
         let description = Description::parse(&text)?;
         let (persistent, multi) = (register.persistent, register.multi);
+        let mut registry = self.events.registry.lock();
         let event = registry.find_or_create(&self.events, description, persistent, multi)?;
         let index = self.table.add(&event)?;
+        drop(registry);
         self.events.enablers.add(place, event)?;
         // A program that cannot be told the index has no use for it.
         let at = UserPtr::from_addr(arg.wrapping_add(Register::WRITE_INDEX));

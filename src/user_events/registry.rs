@@ -331,8 +331,10 @@ impl Registry {
 #[pin_data]
 pub(crate) struct UserEvents {
     pub(super) instance: Arc<Instance>,
-    pub(super) queue: Queue,
-    /// Held throughout each request of a program.
+    /// For pages that programs may keep away as long as they like.
+    pub(super) writing: Queue,
+    /// For [`UserEvents::clean_up`], which has to wait for nobody.
+    cleaning_queue: Queue,
     #[pin]
     pub(super) registry: Mutex<Registry>,
     #[pin]
@@ -355,7 +357,8 @@ impl UserEvents {
         Arc::pin_init(
             pin_init!(Self {
                 instance,
-                queue: Queue::new()?,
+                writing: Queue::new()?,
+                cleaning_queue: Queue::new()?,
                 registry <- kernel::new_mutex!(registry),
                 enablers <- Enablers::new(),
                 cleaning <- new_work!("rhist::UserEvents::cleaning"),
@@ -368,7 +371,7 @@ impl UserEvents {
     /// not sleep.
     fn clean_up(self: &Arc<Self>) {
         // If it is already to be done, all the better.
-        let _ = self.queue.get().enqueue(self.clone());
+        let _ = self.cleaning_queue.get().enqueue(self.clone());
     }
 
     /// The text of `user_events_status`.
@@ -444,7 +447,9 @@ impl Drop for Service {
     fn drop(&mut self) {
         self.commands = None;
         self.watch = None;
-        self.events.queue.drain();
+        // What was written is cleaned up after.
+        self.events.writing.drain();
+        self.events.cleaning_queue.drain();
     }
 }
 
