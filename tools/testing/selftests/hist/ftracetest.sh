@@ -4,9 +4,11 @@
 # The kernel's own tests of triggers and filters, as they stand in its source, with the directory
 # under test as their tracing directory: in a mount namespace where it lies over the kernel's.
 #
+# ftracetest.sh [NAME...]: all of them, or these
+#
 # RHIST_KERNEL_SOURCE   the source of the kernel that is running
 
-[ "$OWN_NAMESPACE" ] || OWN_NAMESPACE=1 exec unshare -m "$0"
+[ "$OWN_NAMESPACE" ] || OWN_NAMESPACE=1 exec unshare -m "$0" "$@"
 
 # In memory: the test of kmem_cache_free looks for its most frequent caller among the kernel's built-in
 # functions, and a root file system from a module (9p) would be that caller. So ls has to be there, too.
@@ -89,8 +91,13 @@ ftracetest()
 	is "$(cat "$work/done")" "$(cat "$work/planned")" "ftracetest has run to its end"
 }
 
+wanted=
+for name; do
+	wanted="$wanted $(echo "$ftrace"/test.d/*/"$name.tc")"
+done
+set -- $wanted
+[ $# -gt 0 ] || set -- "$ftrace"/test.d/filter/*.tc "$ftrace"/test.d/trigger/*.tc
 tries=3
-set -- "$ftrace"/test.d/filter/*.tc "$ftrace"/test.d/trigger/*.tc
 while [ $# -gt 0 ]; do
 	: >"$work/again"
 	ftracetest "$@"
