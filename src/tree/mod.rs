@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
 //! The files under `rhist/` that are ours: `trigger`, `hist` and `hist_debug` of each event,
-//! `error_log`, and those of user events.
+//! `error_log`, `hist_stats`, and those of user events.
 
 mod trigger;
 
@@ -44,6 +44,7 @@ use kernel::sync::Mutex;
 pub(crate) struct Tree {
     registry: Pin<KBox<Registry>>,
     error_logs: Pin<KBox<Mutex<ErrorLogs>>>,
+    stats: Stats,
     user_events: Arc<UserEvents>,
     user_events_data: Pin<KBox<Operations>>,
 }
@@ -55,6 +56,10 @@ impl Tree {
         Ok(Self {
             registry,
             error_logs,
+            stats: Stats {
+                commands: Atomic::new(0),
+                reads: Atomic::new(0),
+            },
             user_events,
             user_events_data: Operations::new(data)?,
         })
@@ -111,6 +116,14 @@ impl Tree {
     }
 }
 
+/// What `hist_stats` says since the module was loaded: that it was rhist that answered.
+struct Stats {
+    /// `hist` commands written, those to remove one left out.
+    commands: Atomic<u64>,
+    /// Texts made of a `hist` file.
+    reads: Atomic<u64>,
+}
+
 /// What an open `hist` file remembers for those who poll it: hits of the event's histograms.
 pub(crate) struct HistFile {
     poller: Poller,
@@ -164,6 +177,7 @@ impl Shown {
 enum File<'a> {
     ErrorLog(&'a TracingDir),
     UserEventsStatus,
+    HistStats,
     Trigger(EventName<'a>),
     Hist(EventName<'a>),
     HistDebug(EventName<'a>),
@@ -174,6 +188,7 @@ impl<'a> File<'a> {
         match (file.event, file.file) {
             (None, 0) => Ok(File::ErrorLog(file.dir)),
             (None, 1) => Ok(File::UserEventsStatus),
+            (None, 3) => Ok(File::HistStats),
             (Some(event), 0) => Ok(File::Trigger(event)),
             (Some(event), 1) => Ok(File::Hist(event)),
             (Some(event), 2) => Ok(File::HistDebug(event)),
@@ -251,6 +266,7 @@ impl Overlay for Tree {
                         file(c"error_log", 0o640, true),
                         of_programs(c"user_events_status", 0o440),
                         of_programs(c"user_events_data", 0o640),
+                        file(c"hist_stats", 0o440, false),
                     ]
                 }
             }
@@ -288,7 +304,7 @@ impl Overlay for Tree {
                     self.registry.lock().remove_all(&event)?;
                 }
             }
-            File::UserEventsStatus => (),
+            File::UserEventsStatus | File::HistStats => (),
             File::Hist(name) => {
                 let event = find(name)?;
                 return Ok(Some(HistFile {
@@ -311,6 +327,11 @@ impl Overlay for Tree {
                 let kernel = kernel.as_deref().unwrap_or_default();
                 self.with_error_log(dir, |log| log.render(kernel, out.as_mut()))??;
             }
+            File::HistStats => {
+                let commands = self.stats.commands.load(Relaxed);
+                let reads = self.stats.reads.load(Relaxed);
+                out.format(format_args!("commands: {commands}\nreads: {reads}\n"))?;
+            }
             File::Trigger(name) => {
                 let kernel = file.kernel.map(KernelFile::read).transpose()?;
                 let others = KernelTriggers::new(kernel.as_deref().unwrap_or_default());
@@ -326,6 +347,7 @@ impl Overlay for Tree {
                 let hits = self.hits(find(name)?);
                 let triggers = self.triggers(name)?;
                 render::hist_file(&mut out, triggers.iter().map(Shown::view))?;
+                self.stats.reads.add(1, Relaxed);
                 if let Some(open) = open {
                     open.read(hits);
                 }
@@ -351,7 +373,9 @@ impl Overlay for Tree {
             // As the kernel's: what is written does not matter, truncation empties it.
             File::ErrorLog(_) => Ok(()),
             File::Trigger(name) => self.write_trigger(name, file.kernel, data),
-            File::UserEventsStatus | File::Hist(_) | File::HistDebug(_) => Err(EINVAL),
+            File::UserEventsStatus | File::HistStats | File::Hist(_) | File::HistDebug(_) => {
+                Err(EINVAL)
+            }
         }
     }
 

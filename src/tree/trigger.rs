@@ -35,6 +35,7 @@ use crate::trigger::Unsupported;
 use kernel::page::PAGE_SIZE;
 use kernel::prelude::*;
 use kernel::str::CString;
+use kernel::sync::atomic::Relaxed;
 use kernel::sync::Arc;
 
 impl Tree {
@@ -106,6 +107,9 @@ impl Tree {
         event: Option<Event>,
         command: &Command<'_>,
     ) -> Result<(), Failure> {
+        if !command.remove {
+            self.stats.commands.add(1, Relaxed);
+        }
         let trigger = Trigger::parse(command.hist()?)?;
         look_up_events(&trigger)?;
         let event = event.ok_or(Error::new(

@@ -43,6 +43,9 @@ cc -o "$ftrace/poll" "$upstream/poll.c" || exit 1
 
 mount --bind "$TRACING" "$KERNEL" || exit 1
 
+# How often rhist took a hist command or showed a histogram: two numbers in hist_stats.
+asked() { awk '{ n += $2 } END { print n + 0 }' "$KERNEL/hist_stats" 2>/dev/null; }
+
 # result NUMBER PASSED WHAT: a point for what ftracetest says of a test in WHAT
 result()
 {
@@ -58,7 +61,15 @@ result()
 	# for ftracetest that is no failure
 	*"# SKIP"*) passed=1 ;;
 	esac
-	[ "$TRACING" != "$KERNEL" ] || lacks=
+	before=$(cat "$work/asked")
+	asked >"$work/asked"
+	if [ "$TRACING" = "$KERNEL" ]; then
+		lacks=
+	elif grep -q 'hist:' "$ftrace"/test.d/*/"$name.tc" &&
+	     [ "$(cat "$work/asked")" = "$before" ]; then
+		echo "# $name: rhist was not asked"
+		passed=1 lacks=
+	fi
 	if [ "$lacks" ]; then
 		[ "$passed" != 0 ]
 		ok $? "$title fails for want of: $lacks"
@@ -97,6 +108,7 @@ for name; do
 done
 set -- $wanted
 [ $# -gt 0 ] || set -- "$ftrace"/test.d/filter/*.tc "$ftrace"/test.d/trigger/*.tc
+asked >"$work/asked"
 tries=3
 while [ $# -gt 0 ]; do
 	: >"$work/again"
