@@ -91,7 +91,7 @@ help:
 	@echo 'make test          all tests that need no debug kernel'
 	@echo 'make test-long     these, the long ones too, and fuzzing'
 	@echo 'make test-host     rustfmt, clippy and the tests that need no guest'
-	@echo 'make test-debug    the tests in a guest with the debug kernel, the long ones too'
+	@echo 'make test-debug    the tests in a guest with the debug kernel, and 200 times unloading'
 	@echo 'make test-kcsan    hits, readers and changes at once, in a guest that reports data races'
 	@echo 'make fuzz          triggers and filters made up for FUZZ_TIME seconds each, by default 60'
 	@echo 'make fmt           formats the Rust code'
