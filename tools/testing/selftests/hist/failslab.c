@@ -76,6 +76,13 @@ static const struct target targets[] = {
 	{ "syscalls/sys_enter_getpgid", "hist:keys=pid:size=65536", NULL },
 	{ "kprobes/rhist_n", "hist:keys=pid:size=128", "hist:keys=common_cpu:size=128" },
 	{ "sched/sched_waking", "hist:keys=comm:size=128", NULL },
+	/* a filter, an expression, a stack, times; then names of tasks, and a name to be shared */
+	{ "syscalls/sys_enter_getpgid",
+	  "hist:keys=common_stacktrace,pid.log2:vals=pid,common_timestamp-5:sort=pid.descending,hitcount:size=128"
+	  " if pid < 100 && common_pid != 0",
+	  "hist:name=rhist_n:keys=pid*2+1,common_pid.execname:size=128" },
+	/* what the kernel's own file would take, and what ours does */
+	{ "syscalls/sys_enter_getpgid", "hist:keys=pid:size=128", "disable_hist:sched:sched_waking:5 if pid == 3" },
 	{ "synthetic/rhist_n", "hist:keys=a:size=128", NULL },
 };
 
