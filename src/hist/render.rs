@@ -191,8 +191,13 @@ impl<'a> Snapshot<'a> {
             }
             self.entries.push(entry, GFP_KERNEL)?;
             self.sums.push(hitcount, GFP_KERNEL)?;
-            for sum in 1..self.hist.plan.n_vals {
-                self.sums.push(entry.sum(sum), GFP_KERNEL)?;
+            for (sum, field) in self.hist.plan.vals().iter().enumerate().skip(1) {
+                // The hitcount once more has moved on meanwhile.
+                let sum = match field.function {
+                    Function::Counter => hitcount,
+                    _ => entry.sum(sum),
+                };
+                self.sums.push(sum, GFP_KERNEL)?;
             }
         }
         Ok(())
