@@ -13,6 +13,8 @@ use core::ptr::NonNull;
 use kernel::error::to_result;
 use kernel::ffi;
 use kernel::prelude::*;
+use kernel::time::delay::fsleep;
+use kernel::time::Delta;
 
 /// Bytes of ring buffer per CPU. A record lives from its reservation to its being discarded, a
 /// few at once if contexts nest, and fits a page.
@@ -94,6 +96,21 @@ impl Instance {
                 core::ptr::from_mut(&mut f).cast(),
             )
         })
+    }
+
+    /// As [`Instance::with_event_mutex`], for what must not be left undone: tries until `f` has been
+    /// called, once.
+    pub(crate) fn insist_with_event_mutex(&self, f: impl FnOnce() -> Result) {
+        let mut f = Some(f);
+        loop {
+            // What `f` ends with is not to be mended by doing it again.
+            let _ = self.with_event_mutex(|| f.take().map_or(Ok(()), |f| f()));
+            if f.is_none() {
+                return;
+            }
+            // Somebody plays with `enable` of rhist:sync. There is no other way but the next try.
+            fsleep(Delta::from_millis(10));
+        }
     }
 }
 

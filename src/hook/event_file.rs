@@ -98,30 +98,35 @@ impl EventFile {
         };
         // Boxed before it is connected: nothing can fail afterwards.
         let source = KBox::new(Self { callback, instance }, GFP_KERNEL)?;
-        connect(&source.instance, &source.callback, true)?;
+        source.instance.with_event_mutex(|| {
+            // SAFETY: event_mutex is held.
+            unsafe { reg(&source.callback, true) }
+        })?;
         Ok(source)
     }
 }
 
 impl Source for EventFile {
     fn disconnect(&mut self) {
-        while connect(&self.instance, &self.callback, false) == Err(EBUSY) {
-            // Somebody plays with `enable` of rhist:sync. There is no other way but the next try:
-            // the probe must not outlive us.
-            kernel::time::delay::fsleep(kernel::time::Delta::from_millis(10));
-        }
+        // The probe must not outlive us.
+        self.instance.insist_with_event_mutex(|| {
+            // SAFETY: event_mutex is held.
+            unsafe { reg(&self.callback, false) }
+        });
     }
 }
 
 /// Connects the probe of the event to our file, or disconnects it.
-fn connect(instance: &Instance, callback: &Callback, on: bool) -> Result {
+///
+/// # Safety
+///
+/// event_mutex must be held.
+unsafe fn reg(callback: &Callback, on: bool) -> Result {
     let file = ptr::from_ref(&callback.file).cast_mut();
-    instance.with_event_mutex(|| {
-        // SAFETY: event_mutex is held, as kprobe events demand. The file is complete, and pinned
-        // until the probe is disconnected and no longer running. The kernel writes to it only
-        // where it uses atomic operations on its counters.
-        to_result(unsafe { bindings::rhist_event_reg(callback.file.event_call, file, on) })
-    })
+    // SAFETY: event_mutex is held, as kprobe events demand. The file is complete, and pinned until
+    // the probe is disconnected and no longer running. The kernel writes to it only where it uses
+    // atomic operations on its counters.
+    to_result(unsafe { bindings::rhist_event_reg(callback.file.event_call, file, on) })
 }
 
 /// A hit. Called by the kernel between reserving a record and giving it back: in any context, NMI

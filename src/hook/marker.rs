@@ -94,28 +94,33 @@ impl Marker {
             },
             GFP_KERNEL,
         )?;
-        source.put(true)?;
+        source.instance.with_event_mutex(|| {
+            // SAFETY: event_mutex is held.
+            unsafe { source.put(true) }
+        })?;
         Ok(source)
     }
 
     /// Puts the trigger on the list, or takes it off.
-    fn put(&self, on: bool) -> Result {
+    ///
+    /// # Safety
+    ///
+    /// event_mutex must be held.
+    unsafe fn put(&self, on: bool) -> Result {
         let trigger = ptr::from_ref(&self.callback.trigger).cast_mut();
-        self.instance.with_event_mutex(|| {
-            // SAFETY: event_mutex is held; the trigger is complete, and pinned until it has been
-            // off the list for a grace period.
-            unsafe { bindings::rhist_trigger_list(self.file, trigger, on) };
-            Ok(())
-        })
+        // SAFETY: event_mutex is held; the trigger is complete, and pinned until it has been off
+        // the list for a grace period.
+        unsafe { bindings::rhist_trigger_list(self.file, trigger, on) };
+        Ok(())
     }
 }
 
 impl Source for Marker {
     fn disconnect(&mut self) {
-        while self.put(false) == Err(EBUSY) {
-            // As in `EventFile`.
-            kernel::time::delay::fsleep(kernel::time::Delta::from_millis(10));
-        }
+        self.instance.insist_with_event_mutex(|| {
+            // SAFETY: event_mutex is held.
+            unsafe { self.put(false) }
+        });
     }
 }
 
