@@ -187,15 +187,14 @@ unsafe extern "C" fn open<T: Overlay>(
         // SAFETY: As above.
         let (mode, flags) = unsafe { ((*file).f_mode, (*file).f_flags) };
         let write = mode & bindings::RHIST_FMODE_WRITE != 0;
+        // Emptying it cannot be undone, so nothing may fail after that.
+        let memory = KBox::new_uninit(GFP_KERNEL)?;
         let open = overlay.open(&opened, write && flags & bindings::O_TRUNC != 0)?;
-        let open = KBox::pin_init(
-            pin_init!(OpenFile::<T> {
-                open,
-                text <- kernel::new_mutex!(None),
-                kernel,
-            }),
-            GFP_KERNEL,
-        )?;
+        let open = memory.write_pin_init(pin_init!(OpenFile::<T> {
+            open,
+            text <- kernel::new_mutex!(None),
+            kernel,
+        }))?;
         // SAFETY: Nothing moves it out of the box until `release`.
         let open = KBox::into_raw(unsafe { Pin::into_inner_unchecked(open) });
         // SAFETY: The file is ours while it is opened.
