@@ -357,7 +357,7 @@ bool rhist_removed(struct dentry *dentry)
 
 	if (IS_ROOT(dentry))
 		return false;
-	return d_unhashed(dentry) ||
+	return data_race(d_unhashed(dentry)) ||
 	       (ops && ops->d_revalidate &&
 		!ops->d_revalidate(d_inode(dentry->d_parent), &dentry->d_name, dentry, 0));
 }
@@ -365,7 +365,7 @@ bool rhist_removed(struct dentry *dentry)
 /* Have a name looked up anew the next time; false if it would be anyway. */
 bool rhist_forget(struct dentry *dentry)
 {
-	if (d_unhashed(dentry))
+	if (data_race(d_unhashed(dentry)))
 		return false;
 	d_drop(dentry);
 	return true;

@@ -88,21 +88,21 @@ static int user_event_reg(struct trace_event_call *call, enum trace_reg type, vo
 		err = tracepoint_probe_register(call->tp, to_ftrace, data);
 		if (err)
 			return err;
-		event->files++;
+		WRITE_ONCE(event->files, event->files + 1);
 		break;
 	case TRACE_REG_UNREGISTER:
 		tracepoint_probe_unregister(call->tp, to_ftrace, data);
-		event->files--;
+		WRITE_ONCE(event->files, event->files - 1);
 		break;
 	case TRACE_REG_PERF_REGISTER:
 		err = tracepoint_probe_register(call->tp, to_perf, data);
 		if (err)
 			return err;
-		event->perf++;
+		WRITE_ONCE(event->perf, event->perf + 1);
 		break;
 	case TRACE_REG_PERF_UNREGISTER:
 		tracepoint_probe_unregister(call->tp, to_perf, data);
-		event->perf--;
+		WRITE_ONCE(event->perf, event->perf - 1);
 		break;
 	default:
 		/* Each perf event that is opened, closed, and scheduled. */

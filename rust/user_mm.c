@@ -191,7 +191,7 @@ static void probe_newtask(void *data, struct task_struct *child, u64 clone_flags
 	struct mm_struct *parent = current->mm;
 	struct fork *fork;
 
-	if (!parent || !child->mm || child->mm == parent || !mm_has_notifiers(parent))
+	if (!parent || !child->mm || child->mm == parent || !data_race(mm_has_notifiers(parent)))
 		return;
 	/* Without memory for this the child starts with no bits, as one of the kernel would. */
 	fork = kmalloc(sizeof(*fork), GFP_NOWAIT | __GFP_ACCOUNT);
