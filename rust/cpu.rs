@@ -3,6 +3,7 @@
 //! CPUs, and the task that runs on this one.
 
 use super::bindings;
+use crate::hist::limits::COMM_LEN;
 
 /// The number of the CPU that runs this.
 ///
@@ -19,13 +20,13 @@ pub(crate) fn count() -> usize {
     unsafe { bindings::rhist_nr_cpu_ids() as usize }
 }
 
-/// The name of the running task (`current->comm`); any context, NMI included.
-///
-/// Valid while the task runs what calls this.
-#[inline]
-pub(crate) fn current_comm() -> *const [u8; 16] {
-    // SAFETY: No requirements.
-    unsafe { bindings::rhist_current_comm().cast() }
+/// The name of the running task (`current->comm`); any context, NMI included. While another task
+/// renames it that may be a mix of both names, and may lack a NUL.
+pub(crate) fn current_comm() -> [u8; COMM_LEN] {
+    let mut comm = [0; COMM_LEN];
+    // SAFETY: There is room for a name.
+    unsafe { bindings::rhist_current_comm(comm.as_mut_ptr().cast()) };
+    comm
 }
 
 /// Waits until every hit that was running has returned: all run with preemption off.

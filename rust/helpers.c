@@ -36,11 +36,15 @@ unsigned int rhist_nr_cpu_ids(void)
 	return nr_cpu_ids;
 }
 
-/* TASK_COMM_LEN bytes with a NUL among them; any context, NMI included. */
-const char *rhist_current_comm(void)
+/*
+ * TASK_COMM_LEN bytes; any context, NMI included. A task may be renamed by
+ * another one, or be interrupted while it renames itself, which takes no lock
+ * that could be taken here: whatever is there meanwhile will do.
+ */
+void rhist_current_comm(char *to)
 {
 	static_assert(TASK_COMM_LEN == 16);
-	return current->comm;
+	data_race(memcpy(to, current->comm, TASK_COMM_LEN));
 }
 
 /*

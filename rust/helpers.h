@@ -30,7 +30,7 @@ struct workqueue_struct;
 /* helpers.c */
 unsigned int rhist_cpu(void);
 unsigned int rhist_nr_cpu_ids(void);
-const char *rhist_current_comm(void);
+void rhist_current_comm(char *to);
 struct list_head *rhist_event_fields(struct trace_event_call *call);
 size_t rhist_record_len(struct ring_buffer_event *event);
 int rhist_event_reg(struct trace_event_call *call, struct trace_event_file *file, bool on);

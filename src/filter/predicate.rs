@@ -118,7 +118,7 @@ impl Predicate {
             }
             Self::DataLoc(at, pattern) => pattern.matches(record.data_loc(*at)),
             Self::RelLoc(at, pattern) => pattern.matches(record.rel_loc(*at)),
-            Self::Comm(pattern) => pattern.matches(&hit.comm.read()),
+            Self::Comm(pattern) => pattern.matches(&hit.moment.comm()),
             Self::Kernel(at, pattern) => pointed(pattern, pointer(hit, *at), |to, address| {
                 memory.read_kernel(to, address)
             }),

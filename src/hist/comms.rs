@@ -8,9 +8,9 @@ use kernel::sync::atomic::Atomic;
 use kernel::sync::atomic::Relaxed;
 use kernel::sync::atomic::Release;
 
+use super::limits::COMM_LEN;
 use super::text::until_nul;
-use crate::hook::record::Comm;
-use crate::hook::record::COMM_LEN;
+use super::Moment;
 
 /// What the task with process id 0 is called.
 const IDLE: &[u8; COMM_LEN] = b"<idle>\0\0\0\0\0\0\0\0\0\0";
@@ -36,10 +36,10 @@ impl Comms {
         Ok(Self { words })
     }
 
-    /// Notes the name of the task with process id `pid`, which runs, for element `index`, unless it
-    /// has one. Any context.
+    /// Notes the name of the task with process id `pid`, which runs at `moment`, for element `index`,
+    /// unless it has one. Any context.
     #[inline]
-    pub(super) fn note(&self, index: usize, pid: u64, comm: Comm<'_>) {
+    pub(super) fn note(&self, index: usize, pid: u64, moment: &dyn Moment) {
         let Some([first, last]) = self.words.get(index) else {
             return;
         };
@@ -50,7 +50,7 @@ impl Comms {
         let name = if pid == 0 {
             IDLE
         } else {
-            read = comm.read();
+            read = moment.comm();
             &read
         };
         // What follows the NUL is not part of the name.

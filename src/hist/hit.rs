@@ -2,12 +2,12 @@
 
 //! Counting an event.
 
+use super::limits::COMM_LEN;
 use super::limits::STACK_DEPTH;
 use super::program::Program;
 use super::Clock;
 use super::Histogram;
 use super::Plan;
-use crate::hook::record::Comm;
 use crate::hook::record::Record;
 
 /// What can be asked about a hit while it happens. Any context.
@@ -18,6 +18,10 @@ pub trait Moment {
     /// Writes the return addresses of the stack to `to`, the one into the traced function first.
     /// Returns how many there are.
     fn stack(&self, to: &mut [u64; STACK_DEPTH]) -> usize;
+
+    /// The name of the task that runs. While another task renames it that may be a mix of both
+    /// names, and may lack a NUL.
+    fn comm(&self) -> [u8; COMM_LEN];
 }
 
 /// An event that happened, seen from where it happened.
@@ -26,8 +30,6 @@ pub struct Hit<'a> {
     pub record: Record<'a>,
     /// The CPU it happened on, which this runs on.
     pub cpu: usize,
-    /// The name of the task it happened in.
-    pub comm: Comm<'a>,
     /// What takes time to find out.
     pub moment: &'a dyn Moment,
 }
@@ -75,7 +77,7 @@ impl Histogram {
             return;
         };
         if let (Some(comms), Some(pid)) = (&self.comms, program.pid) {
-            comms.note(entry.index(), program.read(pid, hit), hit.comm);
+            comms.note(entry.index(), program.read(pid, hit), hit.moment);
         }
         entry.add(hit.cpu, 0, 1);
         for (sum, &value) in (1..).zip(&program.values) {

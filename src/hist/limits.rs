@@ -7,6 +7,9 @@
 /// Bytes that a string key takes at most, NUL included (`MAX_FILTER_STR_VAL`).
 pub const STRING: u32 = 256;
 
+/// Bytes of a task's name with its NUL (`TASK_COMM_LEN`).
+pub const COMM_LEN: usize = 16;
+
 /// Return addresses of a stored stack (`HIST_STACKTRACE_DEPTH`).
 pub const STACK_DEPTH: usize = 31;
 

@@ -12,10 +12,10 @@ use super::field::HistField;
 use super::field::Scale;
 use super::field::Width;
 use super::hit::Hit;
+use super::limits::COMM_LEN;
 use super::limits::STACK_DEPTH;
 use super::text::until_nul;
 use super::Clock;
-use crate::hook::record::COMM_LEN;
 use crate::trigger::ModifierKind;
 use crate::trigger::Operator;
 use crate::trigger::OPERATORS_MAX;
@@ -170,7 +170,7 @@ impl Part {
             Content::DataLoc(offset) => hit.record.data_loc(offset),
             Content::RelLoc(offset) => hit.record.rel_loc(offset),
             Content::Comm => {
-                comm = hit.comm.read();
+                comm = hit.moment.comm();
                 until_nul(&comm)
             }
             Content::Stack => return put_stack(place, hit),

@@ -12,13 +12,13 @@ use super::field::Function;
 use super::field::HistField;
 use super::field::Width;
 use super::limits;
+use super::limits::COMM_LEN;
 use super::sort::heapsort;
 use super::text::until_nul;
 use super::Histogram;
 use super::Plan;
 use super::SortKey;
 use super::Text;
-use crate::hook::record::COMM_LEN;
 use crate::map::Elt;
 use crate::trigger::ModifierKind;
 

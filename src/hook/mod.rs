@@ -27,6 +27,7 @@ use crate::ftrace::cpu;
 use crate::ftrace::event::Event;
 use crate::ftrace::instance::Instance;
 use crate::ftrace::tracefs::TracingDir;
+use crate::hist::limits::COMM_LEN;
 use crate::hist::limits::STACK_DEPTH;
 use crate::hist::Clock;
 use crate::hist::Hit;
@@ -40,7 +41,6 @@ use kernel::sync::Arc;
 use marker::Marker;
 use poll::Pollers;
 use published::Published;
-use record::Comm;
 use record::Record;
 use stack::Handlers;
 use switch::Settings;
@@ -101,6 +101,10 @@ impl Moment for Now<'_> {
     fn stack(&self, to: &mut [u64; STACK_DEPTH]) -> usize {
         self.handlers.stack(to)
     }
+
+    fn comm(&self) -> [u8; COMM_LEN] {
+        cpu::current_comm()
+    }
 }
 
 impl Sinks {
@@ -127,12 +131,9 @@ impl Sinks {
     /// Preemption must be off.
     #[inline]
     unsafe fn hit(&self, record: Record<'_>) {
-        // SAFETY: `comm` of the running task is valid as long as it runs this.
-        let comm = unsafe { Comm::from_raw(cpu::current_comm()) };
         let hit = Hit {
             record,
             cpu: cpu::current(),
-            comm,
             moment: &Now {
                 time: Cell::new(None),
                 handlers: &self.handlers,

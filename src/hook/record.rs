@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What a hit may read: the bytes of the event's record and the name of the running task.
+//! What a hit may read: the bytes of the event's record.
 //!
-//! Both are handed over by whoever was called for the event. Everything read from them is checked
+//! They are handed over by whoever was called for the event. Everything read from them is checked
 //! against their length here, so the code that evaluates a hit needs no `unsafe`, and a record
 //! whose dynamic fields point outside it can yield nothing but an empty string.
 
-use core::marker::PhantomData;
 use core::slice;
-
-/// Length of a task's name with its NUL (`TASK_COMM_LEN`).
-pub const COMM_LEN: usize = 16;
 
 /// One event record as it lies in the ring buffer or on a probe's stack: the common header, the
 /// fields at fixed offsets, then the bytes of the dynamic fields.
@@ -105,44 +101,5 @@ impl<'a> Record<'a> {
             base.saturating_add((word & 0xffff) as usize),
             (word >> 16) as usize,
         )
-    }
-}
-
-/// The name of the task that runs, read only when a histogram asks for it: most do not, and the
-/// read costs a cache line.
-#[derive(Clone, Copy)]
-pub struct Comm<'a> {
-    at: *const [u8; COMM_LEN],
-    task: PhantomData<&'a ()>,
-}
-
-impl<'a> Comm<'a> {
-    /// Refers to the name at `at`.
-    ///
-    /// # Safety
-    ///
-    /// `at` stays readable for `'a`. Other CPUs may write to it at any time.
-    pub unsafe fn from_raw(at: *const [u8; COMM_LEN]) -> Self {
-        Self {
-            at,
-            task: PhantomData,
-        }
-    }
-
-    /// Refers to `name`.
-    pub fn new(name: &'a [u8; COMM_LEN]) -> Self {
-        Self {
-            at: name,
-            task: PhantomData,
-        }
-    }
-
-    /// Copies the name. While another task renames this one the copy may mix both names, and may
-    /// lack a NUL.
-    #[inline]
-    pub fn read(&self) -> [u8; COMM_LEN] {
-        // SAFETY: `at` is readable for `'a`; any bytes are valid, and the read is volatile because
-        // others may write meanwhile.
-        unsafe { self.at.read_volatile() }
     }
 }

@@ -17,11 +17,9 @@ use rhist::filter::FilterErrorText;
 use rhist::filter::FilterErrorText::*;
 use rhist::filter::Memory;
 use rhist::hist::Hit;
-use rhist::hook::record;
 use rhist::hook::record::Record;
 use scene::filter;
 use scene::parse;
-use scene::NoMoment;
 use scene::Scene;
 use scene::KERNEL_BASE;
 use scene::USER_BASE;
@@ -605,8 +603,7 @@ fn no_more_than_1024_bytes_are_read() {
         let hit = Hit {
             record: Record::new(&scene.record),
             cpu: 0,
-            comm: record::Comm::new(&scene.comm),
-            moment: &NoMoment,
+            moment: &scene,
         };
         assert!(filter.matches(&hit, &memory));
         assert_eq!(memory.0.get(), 1024);

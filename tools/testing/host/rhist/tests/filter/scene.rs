@@ -15,7 +15,6 @@ use rhist::hist::EventField;
 use rhist::hist::FilterType;
 use rhist::hist::Hit;
 use rhist::hist::Moment;
-use rhist::hook::record;
 use rhist::hook::record::Record;
 use FilterType::*;
 
@@ -230,23 +229,24 @@ impl Scene {
         let hit = Hit {
             record: Record::new(&self.record),
             cpu: self.cpu,
-            comm: record::Comm::new(&self.comm),
-            moment: &NoMoment,
+            moment: self,
         };
         filter.matches(&hit, &Kernel)
     }
 }
 
-/// Filters ask nothing of the moment.
-pub(crate) struct NoMoment;
-
-impl Moment for NoMoment {
+/// Filters ask for nothing but the name.
+impl Moment for Scene {
     fn time(&self, _: Clock) -> u64 {
         unreachable!()
     }
 
     fn stack(&self, _: &mut [u64; STACK_DEPTH]) -> usize {
         unreachable!()
+    }
+
+    fn comm(&self) -> [u8; 16] {
+        self.comm
     }
 }
 

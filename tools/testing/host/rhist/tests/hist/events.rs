@@ -16,7 +16,6 @@ use rhist::hist::Moment;
 use rhist::hist::Names;
 use rhist::hist::Text;
 use rhist::hist::View;
-use rhist::hook::record::Comm;
 use rhist::hook::record::Record;
 use rhist::trigger::Error;
 use rhist::trigger::Trigger;
@@ -155,8 +154,7 @@ impl Bytes {
         hist.hit(&Hit {
             record: Record::new(&self.0),
             cpu,
-            comm: Comm::new(comm),
-            moment: &Then,
+            moment: &Then(comm),
         });
     }
 
@@ -172,10 +170,10 @@ pub(crate) const TIME: u64 = 123_456_789;
 /// The stack of all hits.
 pub(crate) const STACK: [u64; 3] = [0x1010, 0x2020, 0x3030];
 
-/// When and where all hits happen.
-struct Then;
+/// When and where all hits happen, and in a task of what name.
+struct Then<'a>(&'a [u8; 16]);
 
-impl Moment for Then {
+impl Moment for Then<'_> {
     fn time(&self, clock: Clock) -> u64 {
         match clock {
             Clock::Counter => 5,
@@ -186,6 +184,10 @@ impl Moment for Then {
     fn stack(&self, to: &mut [u64; STACK_DEPTH]) -> usize {
         to[..STACK.len()].copy_from_slice(&STACK);
         STACK.len()
+    }
+
+    fn comm(&self) -> [u8; 16] {
+        *self.0
     }
 }
 

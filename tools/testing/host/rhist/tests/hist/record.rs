@@ -2,7 +2,6 @@
 
 //! Reading records: every width, and what lies beyond the end.
 
-use rhist::hook::record::Comm;
 use rhist::hook::record::Record;
 
 #[test]
@@ -64,8 +63,4 @@ fn raw_parts() {
     // SAFETY: The bytes of an array that outlives the record and is not written to.
     let record = unsafe { Record::from_raw(bytes.as_ptr(), 2) };
     assert_eq!((record.u8(1), record.u8(2)), (8, 0));
-    let name = *b"0123456789abcdef";
-    // SAFETY: As above.
-    let comm = unsafe { Comm::from_raw(&name) };
-    assert_eq!(comm.read(), name);
 }
