@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What perf records of an event: the samples of all processors, as `perf record -a` reads them.
+
+use std::fs;
+use std::io;
+use std::mem::size_of;
+use std::os::fd::AsRawFd;
+use std::os::fd::FromRawFd;
+use std::os::fd::OwnedFd;
+use std::ptr::NonNull;
+use std::slice;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering;
+
+/// `struct perf_event_attr` of `linux/perf_event.h`, in its first version.
+#[repr(C)]
+struct Attr {
+    type_: u32,
+    size: u32,
+    config: u64,
+    sample_period: u64,
+    sample_type: u64,
+    read_format: u64,
+    flags: u64,
+    wakeup_events: u32,
+    bp_type: u32,
+    config1: u64,
+}
+
+const PERF_TYPE_TRACEPOINT: u32 = 2;
+const PERF_SAMPLE_RAW: u64 = 1 << 10;
+const PERF_RECORD_LOST: u32 = 2;
+const PERF_RECORD_SAMPLE: u32 = 9;
+
+/// Where `data_head` and `data_tail` are in the first page: a `u64` each.
+const HEAD: usize = 1024;
+const TAIL: usize = 1032;
+
+const PAGE: usize = 4096;
+/// Pages of data of one processor: a power of two.
+const PAGES: usize = 64;
+
+/// What one processor recorded.
+struct Ring {
+    pages: NonNull<u8>,
+    _fd: OwnedFd,
+}
+
+impl Ring {
+    fn open(id: u64, cpu: i32) -> io::Result<Self> {
+        let attr = Attr {
+            type_: PERF_TYPE_TRACEPOINT,
+            size: size_of::<Attr>() as u32,
+            config: id,
+            sample_period: 1,
+            sample_type: PERF_SAMPLE_RAW,
+            read_format: 0,
+            flags: 0,
+            wakeup_events: 1,
+            bp_type: 0,
+            config1: 0,
+        };
+        let (all, none) = (-1, -1);
+        // SAFETY: The attributes are valid; the kernel writes no more than their size.
+        let fd = unsafe { libc::syscall(libc::SYS_perf_event_open, &attr, all, cpu, none, 0) };
+        if fd < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: It has just been opened, and nobody else has it.
+        let fd = unsafe { OwnedFd::from_raw_fd(fd as i32) };
+        // SAFETY: New memory.
+        let pages = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                (1 + PAGES) * PAGE,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_SHARED,
+                fd.as_raw_fd(),
+                0,
+            )
+        };
+        if pages == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let pages = NonNull::new(pages.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
+        Ok(Self { pages, _fd: fd })
+    }
+
+    fn counter(&self, at: usize) -> &AtomicU64 {
+        // SAFETY: Aligned, in the first page, and written by the kernel as a whole.
+        unsafe { &*self.pages.as_ptr().add(at).cast() }
+    }
+
+    /// Takes out the raw data of each sample.
+    fn drain(&self, out: &mut Vec<Vec<u8>>) {
+        let head = self.counter(HEAD).load(Ordering::Acquire) as usize;
+        let mut tail = self.counter(TAIL).load(Ordering::Relaxed) as usize;
+        // SAFETY: The kernel does not write between tail and head, which is all that is read.
+        let data = unsafe { slice::from_raw_parts(self.pages.as_ptr().add(PAGE), PAGES * PAGE) };
+        let bytes = |from: usize, len: usize| -> Vec<u8> {
+            (from..from + len).map(|at| data[at % data.len()]).collect()
+        };
+        while tail < head {
+            let header = bytes(tail, 8);
+            let kind = u32::from_ne_bytes(header[..4].try_into().unwrap());
+            let size = u16::from_ne_bytes(header[6..].try_into().unwrap()) as usize;
+            assert_ne!(kind, PERF_RECORD_LOST, "perf lost records");
+            if kind == PERF_RECORD_SAMPLE {
+                let len = u32::from_ne_bytes(bytes(tail + 8, 4).try_into().unwrap());
+                out.push(bytes(tail + 12, len as usize));
+            }
+            tail += size;
+        }
+        self.counter(TAIL).store(tail as u64, Ordering::Release);
+    }
+}
+
+impl Drop for Ring {
+    fn drop(&mut self) {
+        // SAFETY: Mapped by `open`, and no reference to it is left.
+        unsafe { libc::munmap(self.pages.as_ptr().cast(), (1 + PAGES) * PAGE) };
+    }
+}
+
+/// A recording of one event, of all processes. perf listens as long as it is there.
+pub struct Recording(Vec<Ring>);
+
+impl Recording {
+    /// Begins to record an event by its folder in `events/user_events`.
+    pub fn begin(event: &str) -> io::Result<Self> {
+        let id = fs::read_to_string(super::event_file(event, "id"))?;
+        let id = id.trim().parse().map_err(io::Error::other)?;
+        // SAFETY: No requirements.
+        let cpus = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) };
+        let rings: io::Result<_> = (0..cpus as i32).map(|cpu| Ring::open(id, cpu)).collect();
+        Ok(Self(rings?))
+    }
+
+    /// The records since the last time: of each processor in their order.
+    pub fn records(&self) -> Vec<Vec<u8>> {
+        let mut out = Vec::new();
+        for ring in &self.0 {
+            ring.drain(&mut out);
+        }
+        out
+    }
+}
