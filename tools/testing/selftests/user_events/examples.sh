@@ -1,0 +1,46 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# The examples of tools/user_events do what Documentation/user_events.rst says of them.
+
+. "$(dirname "$0")/../hist/lib.sh"
+
+event=events/user_events/request
+cd "$KERNEL" || exit 1
+
+for program in request-c request-rs; do
+	: >trace
+	$program 30 >"$work/said" 2>&1 &
+	until_there $event/id
+	yes "$program: its event is there" [ -e $event/id ]
+	yes "$program: a histogram of it" sh -c "echo 'hist:keys=path,status:sort=path' >>$TRACING/$event/trigger"
+	echo 1 >$event/enable
+	sleep 1
+	echo 0 >$event/enable
+	sed -n 's/^.*: request: //p' trace >"$work/lines"
+	sed -n '/^{/ s/hitcount: *[0-9]*/N/p' "$TRACING/$event/hist" >"$work/entries"
+	hits=$(total Hits "$TRACING/$event/hist")
+	echo '!hist:keys=path,status:sort=path' >>"$TRACING/$event/trigger"
+	wait $!
+	read -r told of count <"$work/said"
+
+	lines=$(wc -l <"$work/lines")
+	yes "$program: lines in trace" [ "$lines" -ge 3 ]
+	is "$(sed -E 's/^id=0x[0-9a-f]+ \([0-9]+\) //' "$work/lines" | sort -u)" \
+		"status=0x194 (404) path=/missing
+status=0xc8 (200) path=/
+status=0xc8 (200) path=/about" "$program: which say what it wrote"
+	is "$(sed -E 's/^id=0x[0-9a-f]+ \(([0-9]+)\) .*/\1/' "$work/lines")" \
+		"$(seq "$(sed -nE '1s/.*\(([0-9]+)\) status.*/\1/p' "$work/lines")" 1 \
+			"$(sed -nE '$s/.*\(([0-9]+)\) status.*/\1/p' "$work/lines")")" "$program: of each request"
+	is "$(sed -E 's/ +/ /g; s/ ,/,/' "$work/entries")" \
+		"{ path: /, status: 200 } N
+{ path: /about, status: 200 } N
+{ path: /missing, status: 404 } N" "$program: the histogram has the same"
+	# One more may have been written before the histogram went.
+	yes "$program: it told of those, and of no others" \
+		[ "$lines" -le "$hits" -a "$hits" -le "$told" -a "$told" -le $((hits + 1)) -a "$of $count" = "of 30" ]
+	for _ in 1 2 3 4 5 6 7 8 9 10; do [ ! -e $event ] || sleep 0.2; done
+	no "$program: with the program goes the event" [ -e $event ]
+done
+finish
