@@ -9,7 +9,7 @@ rust = $(shell find rust src tools/testing/host -name target -prune -o -name '*.
 # What is built, in a folder of its own.
 module = $(CURDIR)
 
-.PHONY: all events demo test test-long test-host test-debug test-kcsan fuzz fmt clippy clean help
+.PHONY: all events stale_int3 demo test test-long test-host test-debug test-kcsan fuzz fmt clippy clean help
 
 ifdef KDIR
 
@@ -33,11 +33,14 @@ all: $(out)
 
 events: $(out)/events
 
-.PHONY: $(out) $(out)/events $(CURDIR)/build/clippy
+stale_int3: $(out)/stale_int3
+
+.PHONY: $(out) $(out)/events $(out)/stale_int3 $(CURDIR)/build/clippy
 
 $(out)/events: module = $(CURDIR)/tools/testing/events
+$(out)/stale_int3: module = $(CURDIR)/tools/testing/lab/stale_int3
 
-$(out) $(out)/events:
+$(out) $(out)/events $(out)/stale_int3:
 	$(ready)
 	@mkdir -p $@
 	@$(kbuild) modules
