@@ -269,9 +269,9 @@ struct file *rhist_open_dir(struct file *mirror, struct dentry *real)
 
 /**
  * rhist_open_beside - open a file of the kernel beside one that is open
- * @file: open, or being opened; gives mount, access mode and credentials
+ * @file: open, or being opened; gives mount and credentials
  * @real: the file to be opened
- * @flags: O_TRUNC, or 0
+ * @flags: the access mode, and O_TRUNC or not
  *
  * Permissions are not looked at: @file has been opened.
  *
@@ -281,7 +281,7 @@ struct file *rhist_open_beside(struct file *file, struct dentry *real, unsigned 
 {
 	struct path path = { .mnt = file->f_path.mnt, .dentry = real };
 
-	return dentry_open(&path, (file->f_flags & O_ACCMODE) | O_LARGEFILE | flags, file->f_cred);
+	return dentry_open(&path, flags | O_LARGEFILE, file->f_cred);
 }
 
 /**

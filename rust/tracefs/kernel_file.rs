@@ -53,8 +53,28 @@ impl KernelFile {
     /// `ours` must be open, or being opened, and `real` a file of the same file system.
     pub(super) unsafe fn open(ours: *mut bindings::file, real: &Dentry) -> Result<Self> {
         // SAFETY: By the contract.
-        let file = from_err_ptr(unsafe { bindings::rhist_open_beside(ours, real.as_ptr(), 0) })?;
-        NonNull::new(file).map(Self).ok_or(ENOMEM)
+        unsafe { Self::open_beside(ours, real.as_ptr(), (*ours).f_flags & bindings::O_ACCMODE) }
+    }
+
+    /// Opens `real` for what `flags` say.
+    ///
+    /// # Safety
+    ///
+    /// As for [`KernelFile::open`].
+    unsafe fn open_beside(
+        file: *mut bindings::file,
+        real: *mut bindings::dentry,
+        flags: u32,
+    ) -> Result<Self> {
+        // SAFETY: By the contract.
+        let opened = from_err_ptr(unsafe { bindings::rhist_open_beside(file, real, flags) })?;
+        NonNull::new(opened).map(Self).ok_or(ENOMEM)
+    }
+
+    /// Opens the same file once more.
+    fn again(&self, flags: u32) -> Result<Self> {
+        // SAFETY: The file is open, and its own path is one of the same file system.
+        unsafe { Self::open_beside(self.0.as_ptr(), dentry_of(self.0.as_ptr()), flags) }
     }
 
     /// The whole text, as it is now.
@@ -82,6 +102,12 @@ impl KernelFile {
                 _ => (),
             }
         }
+    }
+
+    /// As [`KernelFile::read`], also if it is open for writing only. What is read is not for whoever
+    /// opened it.
+    pub(crate) fn look(&self) -> Result<KVVec<u8>> {
+        self.again(bindings::O_RDONLY)?.read()
     }
 
     /// Gives the kernel what somebody writes, all of it or nothing.
@@ -114,14 +140,7 @@ impl KernelFile {
     ///
     /// What the kernel's `open` fails with.
     pub(crate) fn truncate(&self) -> Result {
-        // SAFETY: The file is open, and its own path is one of the same file system.
-        let again = from_err_ptr(unsafe {
-            let real = dentry_of(self.0.as_ptr());
-            bindings::rhist_open_beside(self.0.as_ptr(), real, bindings::O_TRUNC)
-        })?;
-        // SAFETY: The reference is ours to give back.
-        unsafe { bindings::fput(again) };
-        Ok(())
+        self.again(bindings::O_WRONLY | bindings::O_TRUNC).map(drop)
     }
 }
 

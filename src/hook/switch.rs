@@ -26,6 +26,8 @@ pub(crate) struct Settings {
     /// How often it works, or [`UNLIMITED`].
     pub(crate) count: u64,
     pub(crate) filter: Option<Condition>,
+    /// Triggers of the kernel that its event has already.
+    pub(crate) older: usize,
 }
 
 /// `enable_hist` or `disable_hist`, as it is attached to an event.
@@ -33,6 +35,9 @@ pub(crate) struct Switch {
     settings: Settings,
     /// How often it still works, or [`UNLIMITED`].
     left: Atomic<u64>,
+    /// Triggers of the kernel that its event had before, as far as they are still there: it is listed
+    /// above them.
+    older: Atomic<usize>,
     /// Those of the other event, or of this one. That event keeps its hook as long as it is meant.
     triggers: Arc<Published<Triggers>>,
 }
@@ -47,6 +52,7 @@ impl Switch {
     pub(super) fn new(settings: Settings, triggers: Arc<Published<Triggers>>) -> Self {
         Self {
             left: Atomic::new(settings.count),
+            older: Atomic::new(settings.older),
             settings,
             triggers,
         }
@@ -90,6 +96,19 @@ impl Switch {
             if trigger.dir == self.settings.dir && trigger.paused() == self.settings.enable {
                 trigger.pause(!self.settings.enable);
             }
+        }
+    }
+
+    /// How many of the kernel's triggers are older than it.
+    pub(crate) fn older(&self) -> usize {
+        self.older.load(Relaxed)
+    }
+
+    /// One of the kernel's triggers is gone, which had `older` ones below it.
+    pub(crate) fn forget_older(&self, older: usize) {
+        let now = self.older();
+        if now > older {
+            self.older.store(now - 1, Relaxed);
         }
     }
 

@@ -28,6 +28,7 @@ use crate::hist::View;
 use crate::hook::poll::Poller;
 use crate::hook::registry::Registry;
 use crate::hook::trigger::HistTrigger;
+use crate::trigger::by_time;
 use crate::trigger::ErrorLog;
 use crate::trigger::KernelTriggers;
 use crate::user_events::DataFile;
@@ -96,12 +97,13 @@ impl Tree {
         Ok(shown)
     }
 
-    /// The lines of the switches of an event. Fails as [`Tree::triggers`].
-    fn switches(&self, name: EventName<'_>) -> Result<KVec<KVec<u8>>> {
+    /// The lines of the switches of an event, each with the number of the kernel's triggers that it
+    /// is listed above. Fails as [`Tree::triggers`].
+    fn switches(&self, name: EventName<'_>) -> Result<KVec<(usize, KVec<u8>)>> {
         let mut lines = KVec::new();
         let switches = find(name)?.and_then(|event| self.registry.lock().switches(&event));
         for switch in switches.iter().flat_map(|switches| switches.iter()) {
-            lines.push(switch.line()?, GFP_KERNEL)?;
+            lines.push((switch.older(), switch.line()?), GFP_KERNEL)?;
         }
         Ok(lines)
     }
@@ -334,12 +336,12 @@ impl Overlay for Tree {
             }
             File::Trigger(name) => {
                 let kernel = file.kernel.map(KernelFile::read).transpose()?;
-                let others = KernelTriggers::new(kernel.as_deref().unwrap_or_default());
+                let theirs = KernelTriggers::all(kernel.as_deref().unwrap_or_default())?;
                 let switches = self.switches(name)?;
-                let switches = switches.iter().map(|line| &line[..]);
+                let switches = switches.iter().map(|(older, line)| (*older, &line[..]));
                 let triggers = self.triggers(name)?;
                 let views = triggers.iter().map(Shown::view);
-                render::trigger_file(&mut out, Iterator::chain(switches, others), views)?;
+                render::trigger_file(&mut out, by_time(switches, &theirs), views)?;
             }
             File::Hist(name) => {
                 // Before the text is made: what it has in addition is reported once more, but

@@ -25,11 +25,13 @@ use crate::hook::switch::Settings;
 use crate::hook::trigger::Condition;
 use crate::hook::trigger::HistData;
 use crate::hook::trigger::HistTrigger;
+use crate::trigger::same_oldest;
 use crate::trigger::switch::Switch;
 use crate::trigger::Command;
 use crate::trigger::Error;
 use crate::trigger::ErrorText;
 use crate::trigger::Handler;
+use crate::trigger::KernelTriggers;
 use crate::trigger::Trigger;
 use crate::trigger::Unsupported;
 use kernel::page::PAGE_SIZE;
@@ -57,15 +59,48 @@ impl Tree {
         }
         let written = data.read()?;
         let command = Command::parse(&written);
-        if !command.is_ours() {
-            return kernel.ok_or(EINVAL)?.write(data);
-        }
+        let kernel = kernel.ok_or(EINVAL)?;
         let event = find(name)?;
+        if !command.is_ours() {
+            return self.hand_on(event, kernel, &command, data);
+        }
         let done = match command.name {
             b"hist" => self.run_hist(name, event, &command),
-            _ => self.run_switch(name, event, &command),
+            _ => self.run_switch(name, event, kernel, &command),
         };
         done.map_err(|failure| self.log(name, &command, failure))
+    }
+
+    /// A command of the kernel's own.
+    fn hand_on(
+        &self,
+        event: Option<Event>,
+        kernel: &KernelFile,
+        command: &Command<'_>,
+        data: &Written,
+    ) -> Result {
+        let switches = match event {
+            Some(event) if command.remove => self.registry.lock().switches(&event),
+            _ => None,
+        };
+        let Some(switches) = switches.filter(|switches| switches.iter().next().is_some()) else {
+            return kernel.write(data);
+        };
+        // What is listed below a switch is known by its number, which gets smaller.
+        let before = kernel.look()?;
+        let before = KernelTriggers::all(&before)?;
+        kernel.write(data)?;
+        // It is done: without memory nothing but the order is wrong.
+        let _ = kernel.look().and_then(|after| {
+            let after = KernelTriggers::all(&after)?;
+            if before.len() > after.len() {
+                let older = same_oldest(&before, &after);
+                let switches = switches.iter();
+                switches.for_each(|switch| switch.forget_older(older));
+            }
+            Ok(())
+        });
+        Ok(())
     }
 
     /// `enable_hist` and `disable_hist`.
@@ -73,6 +108,7 @@ impl Tree {
         &self,
         name: EventName<'_>,
         event: Option<Event>,
+        kernel: &KernelFile,
         command: &Command<'_>,
     ) -> Result<(), Failure> {
         let switch = Switch::parse(command)?;
@@ -97,6 +133,7 @@ impl Tree {
                 Some(text) => Some(condition(text, &describe(name, &event)?)?),
                 None => None,
             },
+            older: KernelTriggers::new(&kernel.look()?).count(),
         };
         Ok(self.registry.lock().add_switch(event, target, settings)?)
     }

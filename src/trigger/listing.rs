@@ -3,9 +3,14 @@
 //! What a `trigger` file of the kernel lists.
 
 use super::command;
+use core::iter;
+use core::iter::zip;
+use kernel::prelude::*;
 
 /// The triggers in a listing of the kernel, each with the newline at its end, those excepted whose
 /// commands are ours: they were put in through a file of the kernel and concern its histograms.
+///
+/// The newest comes first.
 ///
 /// Names and filters may hold newlines, so a trigger may take several lines; only the first begins with
 /// the name of a command, and a histogram ends with whether it is paused.
@@ -18,6 +23,15 @@ impl<'a> KernelTriggers<'a> {
             Some(b'#') => Self(&[]),
             _ => Self(listing),
         }
+    }
+
+    /// All of them. Fails with `ENOMEM`.
+    pub fn all(listing: &'a [u8]) -> Result<KVec<&'a [u8]>> {
+        let mut all = KVec::new();
+        for trigger in Self::new(listing) {
+            all.push(trigger, GFP_KERNEL)?;
+        }
+        Ok(all)
     }
 }
 
@@ -47,6 +61,30 @@ impl<'a> Iterator for KernelTriggers<'a> {
             }
         }
     }
+}
+
+/// Lists others among the triggers of the kernel, all with the newest first: each of `ours` has the number
+/// of those in `theirs` that are older.
+pub fn by_time<'a>(
+    ours: impl Iterator<Item = (usize, &'a [u8])>,
+    mut theirs: &'a [&'a [u8]],
+) -> impl Iterator<Item = &'a [u8]> {
+    let mut ours = ours.peekable();
+    iter::from_fn(move || {
+        if let Some((_, line)) = ours.next_if(|&(older, _)| older >= theirs.len()) {
+            return Some(line);
+        }
+        let (newest, older) = theirs.split_first()?;
+        theirs = older;
+        Some(*newest)
+    })
+}
+
+/// How many of the oldest triggers are the same in two listings: what is gone was newer.
+pub fn same_oldest(before: &[&[u8]], after: &[&[u8]]) -> usize {
+    zip(before.iter().rev(), after.iter().rev())
+        .take_while(|(before, after)| before == after)
+        .count()
 }
 
 /// The name of the command that a line begins with.

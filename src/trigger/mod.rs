@@ -31,6 +31,8 @@ pub use error::Error;
 pub use error::ErrorText;
 pub use error::Unsupported;
 pub use error_log::ErrorLog;
+pub use listing::by_time;
+pub use listing::same_oldest;
 pub use listing::KernelTriggers;
 pub use number::number;
 pub use text::Span;

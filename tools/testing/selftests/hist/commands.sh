@@ -55,6 +55,22 @@ pid == 123457"
 	step $ONE "enable_event:syscalls:sys_enter_getsid if pid == 77"
 	step $ONE "disable_event:syscalls:sys_exit_getsid:5 if pid == 78"
 	cat $TWO/enable $ONE/enable
+	# and with what means histograms, while older and newer ones go
+	step $ONE "enable_hist:syscalls:sys_enter_getsid"
+	step $ONE "!stacktrace"
+	step $ONE "stacktrace"
+	step $ONE "disable_hist:syscalls:sys_exit_getsid:5 if pid == 79"
+	step $ONE "disable_hist:syscalls:sys_exit_getsid:5 if pid == 80"
+	step $ONE "!traceon"
+	step $ONE "!traceon"
+	step $ONE "traceon if pid == 123456"
+	step $ONE "!enable_event:syscalls:sys_enter_getsid"
+	step $ONE "!enable_hist:syscalls:sys_enter_getsid"
+	step $ONE "enable_event:syscalls:sys_enter_getsid if pid == 77"
+	step $ONE "enable_hist:syscalls:sys_enter_getsid"
+	step $ONE "!stacktrace"
+	step $ONE "!disable_hist:syscalls:sys_exit_getsid"
+	step $ONE "!enable_hist:syscalls:sys_enter_getsid"
 	step $ONE "!hist:keys=pid"
 	step $ONE "!traceon"
 	step $ONE "!hist:keys=common_comm if pid == 1"
@@ -108,7 +124,13 @@ else
 	: >$ONE/trigger
 	is "$(cat "$KERNEL/$ONE/trigger")" "traceoff:count=1 if pid == 5
 hist:keys=pid:vals=hitcount:sort=hitcount:size=2048 [active]" "truncation does nothing to the kernel's own"
-	echo '!traceoff' >>$ONE/trigger
+	echo 'enable_hist:syscalls:sys_enter_getsid' >>$ONE/trigger
+	echo '!traceoff' >>"$KERNEL/$ONE/trigger"
+	echo 'snapshot if pid == 5' >>$ONE/trigger
+	is "$(cat $ONE/trigger)" "enable_hist:syscalls:sys_enter_getsid:unlimited
+snapshot:unlimited if pid == 5" "what is removed there unseen leaves its place to newer ones"
+	echo '!snapshot' >>$ONE/trigger
+	: >$ONE/trigger
 	: >"$KERNEL/$ONE/trigger"
 fi
 is "$(tail -n 1 $ONE/trigger)" "# $commands" "nothing is left"

@@ -188,6 +188,45 @@ fn listing() {
 }
 
 #[test]
+fn listing_by_time() {
+    let listed = |ours: &[(usize, &'static str)], theirs: &[&'static str]| -> Vec<String> {
+        let theirs: Vec<_> = theirs.iter().map(|line| line.as_bytes()).collect();
+        let ours = ours.iter().map(|(older, line)| (*older, line.as_bytes()));
+        let lines = by_time(ours, &theirs);
+        lines
+            .map(|line| String::from_utf8_lossy(line).into())
+            .collect()
+    };
+    let theirs = ["c", "b", "a"];
+    assert!(listed(&[], &[]).is_empty());
+    assert_eq!(listed(&[], &theirs), theirs);
+    assert_eq!(listed(&[(0, "2"), (0, "1")], &[]), ["2", "1"]);
+    assert_eq!(
+        listed(&[(3, "5"), (2, "4"), (2, "3"), (0, "2"), (0, "1")], &theirs),
+        ["5", "c", "4", "3", "b", "a", "2", "1"]
+    );
+    // Some went unnoticed.
+    assert_eq!(
+        listed(&[(7, "2"), (1, "1")], &theirs),
+        ["2", "c", "b", "1", "a"]
+    );
+}
+
+#[test]
+fn what_is_gone_of_a_listing() {
+    let same = |before: [&str; 3], after: &[&str]| {
+        let after: Vec<_> = after.iter().map(|line| line.as_bytes()).collect();
+        same_oldest(&before.map(str::as_bytes), &after)
+    };
+    let before = ["c", "b", "a"];
+    assert_eq!(same(before, &["b", "a"]), 2);
+    assert_eq!(same(before, &["c", "a"]), 1);
+    assert_eq!(same(before, &["c", "b"]), 0);
+    assert_eq!(same(before, &[]), 0);
+    assert_eq!(same(before, &before), 3);
+}
+
+#[test]
 fn command_text() {
     let text = |written: &[u8]| Command::parse(written).text().unwrap().to_vec();
     assert_eq!(
