@@ -31,6 +31,9 @@ use kernel::workqueue::new_work;
 use kernel::workqueue::Work;
 use kernel::workqueue::WorkItem;
 
+/// Bytes of the name of a folder at most (`NAME_MAX`).
+const MAX_NAME: usize = 255;
+
 /// Events at most, as many as the kernel's own user events allow by default.
 const MAX_EVENTS: usize = 32768;
 
@@ -184,7 +187,7 @@ impl Registry {
     ///
     /// `EPERM` for an event that is to stay, if the caller may not trace the whole system;
     /// `EADDRINUSE` if there is one of this name with other fields; `EINVAL` for fields that are
-    /// none; `EMFILE` if there are too many events; `ENODEV` if the kernel has no number left for
+    /// none, or a name that is too long for a folder; `EMFILE` if there are too many events; `ENODEV` if the kernel has no number left for
     /// one; `ENOMEM`.
     pub(super) fn find_or_create(
         &mut self,
@@ -225,6 +228,10 @@ impl Registry {
             name.format(format_args!(".{:x}", self.next_id))?;
             self.next_id += 1;
             system = c"user_events_multi";
+        }
+        // The kernel's own user events have folders that cannot be opened.
+        if name.as_bytes().len() > MAX_NAME {
+            return Err(EINVAL);
         }
         name.bytes(b"\0")?;
         let fields = description.parse_fields()?;

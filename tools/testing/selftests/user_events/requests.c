@@ -94,6 +94,15 @@ static void names(void)
 	memset(text, 'n', sizeof(text));
 	text[512] = 0;
 	is_error(reg(fd, text, bits, NULL), -EINVAL, "a description of 513 bytes");
+	text[256] = 0;
+	is_error(reg(fd, text, bits, NULL), -EINVAL, "a name of 256 bytes, which no folder can have");
+	text[255] = 0;
+	is_error(reg_flags(fd, text, bits, 4, 0, USER_EVENT_REG_MULTI_FORMAT, NULL), -EINVAL,
+		 "one of 255, and a number behind it");
+	is_error(reg(fd, text, bits, NULL), 0, "one of 255 alone");
+	ok(exists(text), "which is a folder");
+	is_error(unreg(fd, bits, 0), 0, "and away with it");
+	memset(text, 'n', sizeof(text));
 	memcpy(text, "rq_long ", 8);
 	memset(text + 8, ';', sizeof(text) - 8);
 	text[511] = 0;
