@@ -4,7 +4,7 @@
 
 KERNEL ?= stock
 lab := scripts/lab
-rust = $(shell find rust src tools/testing/host -name target -prune -o -name '*.rs' -print)
+rust = $(shell find rust src tools -name target -prune -o -name '*.rs' -print)
 
 # What is built, in a folder of its own.
 module = $(CURDIR)
