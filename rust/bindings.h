@@ -5,6 +5,7 @@
 #include <linux/file.h>
 #include <linux/fs.h>
 #include <linux/kallsyms.h>
+#include <linux/miscdevice.h>
 #include <linux/mount.h>
 #include <linux/namei.h>
 #include <linux/poll.h>
@@ -16,6 +17,7 @@
 #include <linux/timekeeping.h>
 #include <linux/slab.h>
 #include <linux/string.h>
+#include <linux/sysctl.h>
 #include <linux/trace.h>
 #include <linux/trace_clock.h>
 #include <linux/trace_events.h>
@@ -34,4 +36,5 @@ static const unsigned int RHIST_EPOLLIN = (__force unsigned int)EPOLLIN;
 static const unsigned int RHIST_EPOLLRDNORM = (__force unsigned int)EPOLLRDNORM;
 static const unsigned int RHIST_EPOLLPRI = (__force unsigned int)EPOLLPRI;
 static const unsigned int RHIST_EPOLLERR = (__force unsigned int)EPOLLERR;
+static const int RHIST_MISC_DYNAMIC_MINOR = MISC_DYNAMIC_MINOR;
 static const size_t RHIST_SYMBOL_LEN = KSYM_SYMBOL_LEN;

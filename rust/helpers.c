@@ -4,7 +4,9 @@
  * Unless a comment says otherwise they may be called where the thing that they
  * wrap may be.
  */
+#include <linux/bitops.h>
 #include <linux/capability.h>
+#include <linux/highmem.h>
 #include <linux/kallsyms.h>
 #include <linux/kprobes.h>
 #include <linux/rculist.h>
@@ -240,4 +242,16 @@ bool rhist_perfmon_capable(void)
 bool rhist_access_ok(unsigned long addr, size_t size)
 {
 	return access_ok((const void __user *)addr, size);
+}
+
+/* Set or clear the bit 1 << bit % 8 of byte bit / 8 of a page. Any context. */
+void rhist_set_page_bit(struct page *page, unsigned int bit, bool on)
+{
+	void *at = kmap_local_page(page);
+
+	if (on)
+		set_bit_le(bit, at);
+	else
+		clear_bit_le(bit, at);
+	kunmap_local(at);
 }

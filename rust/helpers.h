@@ -20,6 +20,7 @@ struct inode_operations;
 struct list_head;
 struct mm_struct;
 struct mnt_idmap;
+struct page;
 struct poll_table_struct;
 struct ring_buffer_event;
 struct trace_array;
@@ -51,6 +52,7 @@ void rhist_record_no_names(struct trace_array *tr);
 struct workqueue_struct *rhist_alloc_workqueue(void);
 bool rhist_perfmon_capable(void);
 bool rhist_access_ok(unsigned long addr, size_t size);
+void rhist_set_page_bit(struct page *page, unsigned int bit, bool on);
 
 /* tracefs.c */
 struct module *rhist_gate(void);
@@ -61,6 +63,7 @@ struct dentry *rhist_tracefs_root(const char *name);
 struct inode *rhist_new_inode(struct inode *like, umode_t mode,
 			      const struct inode_operations *iop,
 			      const struct file_operations *fop, void *private);
+void rhist_inode_own(struct inode *inode, uid_t uid, gid_t gid);
 void *rhist_inode_private(struct inode *inode);
 const struct file_operations *rhist_inode_fop(struct inode *inode);
 bool rhist_inode_only_ours(struct inode *inode);

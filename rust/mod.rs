@@ -8,13 +8,16 @@
 pub(crate) mod bindings;
 pub(crate) mod clock;
 pub(crate) mod cpu;
+pub(crate) mod device;
 pub(crate) mod event;
 pub(crate) mod function;
 pub(crate) mod instance;
 pub(crate) mod memory;
 pub(crate) mod poll;
 pub(crate) mod queue;
+pub(crate) mod shared_page;
 pub(crate) mod stack;
+pub(crate) mod sysctl;
 pub(crate) mod text;
 pub(crate) mod tracefs;
 pub(crate) mod user_event;

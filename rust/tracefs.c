@@ -148,6 +148,18 @@ struct inode *rhist_new_inode(struct inode *like, umode_t mode,
 	return inode;
 }
 
+/* Give an inode that nobody else has yet an owner and a group; -1 leaves what it has. */
+void rhist_inode_own(struct inode *inode, uid_t uid, gid_t gid)
+{
+	kuid_t kuid = make_kuid(&init_user_ns, uid);
+	kgid_t kgid = make_kgid(&init_user_ns, gid);
+
+	if (uid_valid(kuid))
+		inode->i_uid = kuid;
+	if (gid_valid(kgid))
+		inode->i_gid = kgid;
+}
+
 void *rhist_inode_private(struct inode *inode)
 {
 	return inode->i_private;

@@ -66,6 +66,9 @@ static void to_perf(struct rhist_user_event *event, const void *payload, size_t 
 	if (hlist_empty(head))
 		return;
 	size += sizeof(*entry);
+	/* The kernel would warn. */
+	if (size > PERF_MAX_TRACE_SIZE)
+		return;
 	entry = perf_trace_buf_alloc(ALIGN(size, sizeof(u64)), &regs, &context);
 	if (!entry)
 		return;
@@ -359,8 +362,8 @@ int rhist_user_event_remove(struct rhist_user_event *event)
 }
 
 /*
- * The largest payload that all who listen can take, in bytes. They may be
- * others when the payload is written; those lose it then.
+ * The largest payload that all who listen can take, in bytes. Who cannot, or
+ * begins to listen meanwhile and cannot, loses what is longer.
  */
 size_t rhist_user_event_limit(struct rhist_user_event *event)
 {
@@ -388,7 +391,7 @@ size_t rhist_user_event_limit(struct rhist_user_event *event)
  * rhist_user_event_write - give a payload to all who listen
  * @event: a visible event
  * @payload: the fields
- * @size: of them, in bytes; at most rhist_user_event_limit()
+ * @size: of them, in bytes: see rhist_user_event_limit()
  *
  * Context: task.
  *

@@ -15,11 +15,15 @@ mod tree;
 pub mod trigger;
 pub mod user_events;
 
+use crate::ftrace::device::Device;
 use crate::ftrace::instance::Instance;
 use crate::ftrace::tracefs::Mirror;
+use crate::ftrace::tracefs::Operations;
 use crate::hook::registry::Registry;
 use crate::tree::Tree;
+use crate::user_events::DataFile;
 use crate::user_events::Service;
+use crate::user_events::Settings;
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
@@ -29,10 +33,38 @@ module! {
     authors: ["The rhist authors"],
     description: "Histograms of trace events",
     license: "GPL",
+    params: {
+        user_events_data_mode: u16 {
+            default: 0o640,
+            description: "Permission bits of user_events_data and /dev/user_events",
+        },
+        user_events_status_mode: u16 {
+            default: 0o440,
+            description: "Permission bits of user_events_status",
+        },
+        user_events_uid: u32 {
+            default: u32::MAX,
+            description: "Owner of both files (default: that of the tracing directory)",
+        },
+        user_events_gid: u32 {
+            default: u32::MAX,
+            description: "Group of both files (default: that of the tracing directory)",
+        },
+        user_events_lossy: bool {
+            default: false,
+            description: "Payloads that are too long are lost, as in the kernel, without an error",
+        },
+        user_events_status_bits: bool {
+            default: true,
+            description: "user_events_status tells the bit of each event, as the original one did",
+        },
+    },
 }
 
-/// Dropping it takes the files away, then the hooks, then what user events left, then the instance.
+/// Dropping it takes the device and the files away, then the hooks, then what user events left,
+/// then the instance.
 struct Rhist {
+    _device: Device,
     _mirror: Pin<KBox<Mirror<Tree>>>,
     _user_events: Service,
 }
@@ -40,10 +72,15 @@ struct Rhist {
 impl kernel::Module for Rhist {
     fn init(_module: &'static ThisModule) -> Result<Self> {
         let instance = Arc::new(Instance::new()?, GFP_KERNEL)?;
-        let user_events = Service::new(instance.clone())?;
-        let tree = Tree::new(Registry::new(instance)?, user_events.events().clone())?;
+        let settings = Settings::new()?;
+        let user_events = Service::new(instance.clone(), settings)?;
+        let data = Operations::new(DataFile::new(user_events.events().clone())?)?;
+        let registry = Registry::new(instance)?;
+        let tree = Tree::new(registry, user_events.events().clone(), data.clone())?;
+        let mirror = Mirror::new(c"rhist", tree)?;
         Ok(Self {
-            _mirror: Mirror::new(c"rhist", tree)?,
+            _device: Device::new(c"user_events", settings.data.mode, data)?,
+            _mirror: mirror,
             _user_events: user_events,
         })
     }

@@ -23,6 +23,7 @@ use crate::ftrace::poll::PollTable;
 use kernel::error::from_result;
 use kernel::error::to_result;
 use kernel::ffi;
+use kernel::mm::virt::VmaNew;
 use kernel::prelude::*;
 use kernel::sync::Mutex;
 
@@ -34,6 +35,7 @@ pub(super) fn file_operations<T: Overlay>(polls: bool) -> bindings::file_operati
         read: Some(read::<T>),
         write: Some(write::<T>),
         poll: polls.then_some(poll::<T>),
+        mmap: Some(mmap::<T>),
         llseek: Some(llseek),
         release: Some(release::<T>),
         ..Default::default()
@@ -301,6 +303,23 @@ unsafe extern "C" fn poll<T: Overlay>(
         overlay.poll(&opened, &open.open, &table)
     };
     poll().unwrap_or(poll::ERR)
+}
+
+/// # Safety
+///
+/// For files opened by [`open`] only.
+unsafe extern "C" fn mmap<T: Overlay>(
+    file: *mut bindings::file,
+    vma: *mut bindings::vm_area_struct,
+) -> ffi::c_int {
+    from_result(|| {
+        // SAFETY: The file is open; the VFS gives a new area, locked. The type is the same one, from
+        // another run of bindgen.
+        let (open, vma) = unsafe { (open_file::<T>(file), VmaNew::from_raw(vma.cast())) };
+        // SAFETY: As above.
+        let (overlay, opened) = unsafe { opened::<T>(file, open.kernel.as_ref()) }?;
+        overlay.map(&opened, vma).map(|()| 0)
+    })
 }
 
 /// As a sequence file if it can be read; otherwise there is only one position.

@@ -14,8 +14,8 @@ pub(super) fn owner() -> *mut bindings::module {
 }
 
 /// Waits until no operation of ours runs and no file is open, while the module is going. To be
-/// called in task context, when no inode leads to operations of ours any more.
-pub(super) fn wait() {
+/// called in task context, when nothing leads to the operations any more that are waited for.
+pub(in crate::ftrace) fn wait() {
     // SAFETY: Task context without locks.
     unsafe { bindings::rhist_gate_wait() }
 }

@@ -270,13 +270,16 @@ impl<T: Overlay> Mirror<T> {
             GFP_KERNEL,
         )?;
         let this: *mut ffi::c_void = ptr::from_mut(&mut *node).cast();
+        let mut access = None;
         let (mode, iops, fops, private) = match kind {
             Kind::Dir(_) => (0, &raw const self.dir_iops, &raw const self.dir_fops, this),
             Kind::Ours(dir, file) => {
                 let ours = T::files(dir).get(file).ok_or(ENOENT)?;
-                let mode = bindings::S_IFREG as u16 | ours.mode;
+                access = self.overlay.access(dir, file);
+                let mode = access.map_or(ours.mode, |access| access.mode);
+                let mode = bindings::S_IFREG as u16 | mode;
                 let (fops, private) = match self.overlay.special(dir, file) {
-                    Some(special) => (special.fops(), special.private()),
+                    Some(special) => (special.fops(), ptr::null_mut()),
                     None if ours.polls => (&raw const self.polled_fops, this),
                     None => (&raw const self.file_fops, this),
                 };
@@ -302,6 +305,10 @@ impl<T: Overlay> Mirror<T> {
         let inode = unsafe {
             Inode::from_returned(bindings::rhist_new_inode(like, mode, iops, fops, private))?
         };
+        if let Some(access) = access {
+            // SAFETY: The inode is valid, and nobody else has it yet.
+            unsafe { bindings::rhist_inode_own(inode.as_ptr(), access.uid, access.gid) };
+        }
         node.inode = Some(inode.clone());
         Ok((node, inode))
     }

@@ -35,8 +35,10 @@ use super::poll::Mask;
 use super::poll::PollTable;
 use core::ffi::CStr;
 use dentry::Dentry;
+use kernel::mm::virt::VmaNew;
 use kernel::prelude::*;
 
+pub(super) use gate::wait as wait_for_open_files;
 pub(crate) use gate::Entry;
 pub(crate) use kernel_file::KernelFile;
 pub(crate) use kernel_file::Written;
@@ -113,7 +115,7 @@ pub(crate) struct EventName<'a> {
 /// A file of ours.
 pub(crate) struct OverlayFile {
     pub(crate) name: &'static CStr,
-    /// Permission bits.
+    /// Permission bits, unless [`Overlay::access`] says otherwise.
     pub(crate) mode: u16,
     /// It exists only where the kernel has a file of this name.
     pub(crate) only_over: bool,
@@ -122,6 +124,17 @@ pub(crate) struct OverlayFile {
     /// It is in the kernel's tracing directory as well, unless that has a file of this name. For
     /// files in [`Dir::Root`].
     pub(crate) in_kernels: bool,
+}
+
+/// Who may open a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Access {
+    /// Permission bits.
+    pub(crate) mode: u16,
+    /// The number of the owner; `u32::MAX` stands for that of the directory.
+    pub(crate) uid: u32,
+    /// That of the group, likewise.
+    pub(crate) gid: u32,
 }
 
 /// A file of ours that somebody has open, or is opening.
@@ -152,6 +165,9 @@ pub(crate) trait Overlay: Send + Sync + 'static {
     /// The files of a directory of kind `dir`.
     fn files(dir: Dir) -> &'static [OverlayFile];
 
+    /// Who may open a file, which is one of [`Overlay::files`].
+    fn access(&self, dir: Dir, file: usize) -> Option<Access>;
+
     /// The operations of a file that has its own; the functions below are not called for it.
     fn special(&self, dir: Dir, file: usize) -> Option<&Operations>;
 
@@ -169,6 +185,10 @@ pub(crate) trait Overlay: Send + Sync + 'static {
     /// looks. An error is [`poll::ERR`](super::poll::ERR), which the mirror adds by itself when the
     /// kernel's file of this name has it.
     fn poll(&self, file: &Opened<'_>, open: &Self::Open, table: &PollTable<'_>) -> Result<Mask>;
+
+    /// One `mmap(2)`, with mmap_lock held; `ENODEV` for a file that cannot be mapped. The mapping
+    /// keeps the file open.
+    fn map(&self, file: &Opened<'_>, vma: &VmaNew) -> Result;
 
     /// `rmdir(2)` below the mirror has had the kernel remove an instance. One that is removed in
     /// the kernel's own directory goes unnoticed. Directories of the mirror are locked.

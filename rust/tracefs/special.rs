@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Files of ours that are more than a text that is read and commands that are written.
+//! Files of ours, in tracefs or devices, that are more than a text that is read and commands that
+//! are written.
 //!
 //! All functions of an open file are called in task context; the file pins the module.
 
 use super::gate;
 use super::gate::Entry;
 use crate::ftrace::bindings;
+use core::ptr;
 use kernel::error::from_result;
 use kernel::ffi;
 use kernel::iov::IovIterSource;
+use kernel::mm::virt::VmaNew;
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
@@ -31,11 +34,18 @@ pub(crate) trait Special: Send + Sync + Sized + 'static {
     fn ioctl(_file: &Self::File, _command: u32, _arg: usize) -> Result {
         build_error!(kernel::error::VTABLE_DEFAULT_ERROR)
     }
+
+    /// One `mmap(2)`, with mmap_lock held. The mapping keeps the file open.
+    fn mmap(_file: &Self::File, _vma: &VmaNew) -> Result {
+        build_error!(kernel::error::VTABLE_DEFAULT_ERROR)
+    }
 }
 
 /// What the kernel has to know of a special file: its operations, and what they work on. Stays
-/// where it is, and longer than all inodes that have them.
+/// where it is, and longer than all inodes and devices that have them.
+#[repr(C)]
 pub(crate) struct Operations {
+    /// First, so that `file->f_op` leads here.
     fops: bindings::file_operations,
     special: *const ffi::c_void,
     drop: unsafe fn(*const ffi::c_void),
@@ -47,7 +57,7 @@ unsafe impl Send for Operations {}
 unsafe impl Sync for Operations {}
 
 impl Operations {
-    pub(crate) fn new<S: Special>(special: Arc<S>) -> Result<Pin<KBox<Self>>> {
+    pub(crate) fn new<S: Special>(special: Arc<S>) -> Result<Arc<Self>> {
         /// # Safety
         ///
         /// `special` must come from an `Arc` that nobody uses afterwards.
@@ -56,13 +66,14 @@ impl Operations {
             drop(unsafe { Arc::<S>::from_raw(special.cast()) });
         }
 
-        let operations = KBox::new(
+        let operations = Arc::new(
             Self {
                 fops: bindings::file_operations {
                     owner: gate::owner(),
                     open: Some(open::<S>),
                     write_iter: S::HAS_WRITE.then_some(write_iter::<S>),
                     unlocked_ioctl: S::HAS_IOCTL.then_some(ioctl::<S>),
+                    mmap: S::HAS_MMAP.then_some(mmap::<S>),
                     release: Some(release::<S>),
                     ..Default::default()
                 },
@@ -71,16 +82,11 @@ impl Operations {
             },
             GFP_KERNEL,
         )?;
-        Ok(KBox::into_pin(operations))
+        Ok(operations)
     }
 
-    pub(super) fn fops(&self) -> *const bindings::file_operations {
-        &raw const self.fops
-    }
-
-    /// The `i_private` of an inode that has these operations.
-    pub(super) fn private(&self) -> *mut ffi::c_void {
-        self.special.cast_mut()
+    pub(in crate::ftrace) fn fops(&self) -> *const bindings::file_operations {
+        ptr::from_ref(self).cast()
     }
 }
 
@@ -103,14 +109,15 @@ unsafe fn open_file<'a, S: Special>(file: *mut bindings::file) -> &'a S::File {
 ///
 /// For [`Operations`] only.
 unsafe extern "C" fn open<S: Special>(
-    inode: *mut bindings::inode,
+    _inode: *mut bindings::inode,
     file: *mut bindings::file,
 ) -> ffi::c_int {
     from_result(|| {
         let entry = Entry::new()?;
-        // SAFETY: The file is being opened. `i_private` is an `Arc`, which is only borrowed.
+        // SAFETY: The operations of the file are the beginning of an `Operations` for `S`, whose
+        // `Arc` is only borrowed.
         let special = core::mem::ManuallyDrop::new(unsafe {
-            Arc::<S>::from_raw(bindings::rhist_inode_private(inode).cast())
+            Arc::<S>::from_raw((*(*file).f_op.cast::<Operations>()).special.cast())
         });
         let open = KBox::into_raw(KBox::new(special.open()?, GFP_KERNEL_ACCOUNT)?);
         // SAFETY: The file is ours while it is opened.
@@ -170,4 +177,17 @@ unsafe extern "C" fn ioctl<S: Special>(
         Ok(()) => 0,
         Err(err) => err.to_errno() as ffi::c_long,
     }
+}
+
+/// # Safety
+///
+/// For files opened by [`open`] only.
+unsafe extern "C" fn mmap<S: Special>(
+    file: *mut bindings::file,
+    vma: *mut bindings::vm_area_struct,
+) -> ffi::c_int {
+    // SAFETY: The file is open; the VFS gives a new area, locked. The type is the same one, from
+    // another run of bindgen.
+    let (open, vma) = unsafe { (open_file::<S>(file), VmaNew::from_raw(vma.cast())) };
+    from_result(|| S::mmap(open, vma).map(|()| 0))
 }

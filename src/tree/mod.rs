@@ -10,6 +10,7 @@ use crate::ftrace::poll;
 use crate::ftrace::poll::Mask;
 use crate::ftrace::poll::PollTable;
 use crate::ftrace::text;
+use crate::ftrace::tracefs::Access;
 use crate::ftrace::tracefs::Dir;
 use crate::ftrace::tracefs::EventName;
 use crate::ftrace::tracefs::KernelFile;
@@ -31,9 +32,9 @@ use crate::hook::trigger::HistTrigger;
 use crate::trigger::by_time;
 use crate::trigger::ErrorLog;
 use crate::trigger::KernelTriggers;
-use crate::user_events::DataFile;
 use crate::user_events::UserEvents;
 use core::str;
+use kernel::mm::virt::VmaNew;
 use kernel::prelude::*;
 use kernel::str::CString;
 use kernel::sync::atomic::Atomic;
@@ -47,13 +48,16 @@ pub(crate) struct Tree {
     error_logs: Pin<KBox<Mutex<ErrorLogs>>>,
     stats: Stats,
     user_events: Arc<UserEvents>,
-    user_events_data: Pin<KBox<Operations>>,
+    user_events_data: Arc<Operations>,
 }
 
 impl Tree {
-    pub(crate) fn new(registry: Pin<KBox<Registry>>, user_events: Arc<UserEvents>) -> Result<Self> {
+    pub(crate) fn new(
+        registry: Pin<KBox<Registry>>,
+        user_events: Arc<UserEvents>,
+        user_events_data: Arc<Operations>,
+    ) -> Result<Self> {
         let error_logs = KBox::pin_init(kernel::new_mutex!(ErrorLogs::new()), GFP_KERNEL)?;
-        let data = DataFile::new(user_events.clone())?;
         Ok(Self {
             registry,
             error_logs,
@@ -62,7 +66,7 @@ impl Tree {
                 reads: Atomic::new(0),
             },
             user_events,
-            user_events_data: Operations::new(data)?,
+            user_events_data,
         })
     }
 
@@ -251,10 +255,11 @@ impl Overlay for Tree {
                 in_kernels: false,
             }
         }
-        const fn of_programs(name: &'static CStr, mode: u16) -> OverlayFile {
+        // Settings say who may open them.
+        const fn of_programs(name: &'static CStr) -> OverlayFile {
             OverlayFile {
                 in_kernels: true,
-                ..file(name, mode, false)
+                ..file(name, 0, false)
             }
         }
         const HIST: OverlayFile = OverlayFile {
@@ -266,8 +271,8 @@ impl Overlay for Tree {
                 const {
                     &[
                         file(c"error_log", 0o640, true),
-                        of_programs(c"user_events_status", 0o440),
-                        of_programs(c"user_events_data", 0o640),
+                        of_programs(c"user_events_status"),
+                        of_programs(c"user_events_data"),
                         file(c"hist_stats", 0o440, false),
                     ]
                 }
@@ -285,6 +290,14 @@ impl Overlay for Tree {
                 }
             }
             _ => &[],
+        }
+    }
+
+    fn access(&self, dir: Dir, file: usize) -> Option<Access> {
+        match (dir, file) {
+            (Dir::Root, 1) => Some(self.user_events.settings.status),
+            (Dir::Root, 2) => Some(self.user_events.settings.data),
+            _ => None,
         }
     }
 
@@ -388,6 +401,13 @@ impl Overlay for Tree {
                 Ok(open.mask(self.hits(find(name)?)))
             }
             _ => Err(EINVAL),
+        }
+    }
+
+    fn map(&self, file: &Opened<'_>, vma: &VmaNew) -> Result {
+        match File::new(file)? {
+            File::UserEventsStatus => self.user_events.map(vma),
+            _ => Err(ENODEV),
         }
     }
 

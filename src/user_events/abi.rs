@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
 //! What programs pass to the ioctls: `include/uapi/linux/user_events.h`.
+//!
+//! A request to register begins with its size, which says what kind of program it is: the original
+//! interface has a bit in a page that all programs share, and the current one a bit wherever the
+//! program wants it.
 
 use kernel::prelude::*;
 
@@ -57,6 +61,29 @@ impl Register {
             return Err(EINVAL);
         }
         Ok(register)
+    }
+}
+
+/// `struct user_reg_original`: what a program of the original interface wants to write, and be told
+/// of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RegisterOriginal {
+    /// Where the description is.
+    pub description: u64,
+}
+
+impl RegisterOriginal {
+    /// Bytes of the structure. One that is longer is of the current kind, or of none.
+    pub const SIZE: usize = 20;
+    /// Where in the structure the bit of the page goes, and the index for writing: a `u32` each.
+    pub const RESULTS: usize = 12;
+
+    /// Reads the structure.
+    pub fn parse(bytes: &[u8; Self::SIZE]) -> Self {
+        let [_, _, _, _, d0, d1, d2, d3, d4, d5, d6, d7, ..] = *bytes;
+        Self {
+            description: u64::from_ne_bytes([d0, d1, d2, d3, d4, d5, d6, d7]),
+        }
     }
 }
 

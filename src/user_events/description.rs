@@ -27,10 +27,22 @@ impl<'a> Description<'a> {
     /// empty, `.` or `..`, or has a slash, white space or a control character in it. The kernel's
     /// own user events take such names, and get directories that cannot be reached.
     pub fn parse(text: &'a [u8]) -> Result<Self> {
-        let (name, fields) = match text.iter().position(|&byte| byte == b' ') {
-            Some(blank) => (&text[..blank], &text[blank + 1..]),
-            None => (text, &[][..]),
-        };
+        let (name, fields) = split(text);
+        Self::new(name, fields)
+    }
+
+    /// As [`Description::parse`], but flags are ignored, as the original interface does.
+    ///
+    /// # Errors
+    ///
+    /// `EINVAL` for a name that could not be that of a directory.
+    pub fn parse_original(text: &'a [u8]) -> Result<Self> {
+        let (name, fields) = split(text);
+        let flags = name.iter().position(|&byte| byte == b':');
+        Self::new(&name[..flags.unwrap_or(name.len())], fields)
+    }
+
+    fn new(name: &'a [u8], fields: &'a [u8]) -> Result<Self> {
         let unfit = |&byte: &u8| matches!(byte, 0..=b' ' | b':' | b'/' | 0x7f);
         if matches!(name, b"" | b"." | b"..") || name.iter().any(unfit) {
             return Err(EINVAL);
@@ -45,5 +57,13 @@ impl<'a> Description<'a> {
     /// Those of [`Fields::parse`].
     pub fn parse_fields(&self) -> Result<Fields> {
         Fields::parse(self.fields)
+    }
+}
+
+/// The name with its flags, and what is behind the blank that ends it.
+fn split(text: &[u8]) -> (&[u8], &[u8]) {
+    match text.iter().position(|&byte| byte == b' ') {
+        Some(blank) => (&text[..blank], &text[blank + 1..]),
+        None => (text, &[]),
     }
 }

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The file `user_events_data`, where programs register events and write them.
+//! The file `user_events_data`, where programs register events and write them, and the device that
+//! is the same.
 
 use super::abi::Register;
+use super::abi::RegisterOriginal;
 use super::abi::Unregister;
 use super::description::Description;
+use super::registry::Keep;
 use super::registry::UserEvents;
 use super::table::Table;
 use crate::ftrace::memory;
@@ -14,6 +17,7 @@ use core::mem::MaybeUninit;
 use kernel::ioctl::_IOW;
 use kernel::ioctl::_IOWR;
 use kernel::iov::IovIterSource;
+use kernel::mm::virt::VmaNew;
 use kernel::page::PAGE_SIZE;
 use kernel::prelude::*;
 use kernel::sync::Arc;
@@ -78,13 +82,21 @@ impl Special for DataFile {
             _ => Err(ENOTTY),
         }
     }
+
+    fn mmap(file: &OpenData, vma: &VmaNew) -> Result {
+        file.events.map(vma)
+    }
 }
 
-// The memory of the program is read, and written to, without the lock of the registry: a program may
-// make that take as long as it likes.
+// The memory of the program is read, and written to, without the lock of the registry: a program
+// may make that take as long as it likes.
 impl OpenData {
     fn register(&self, arg: usize) -> Result {
-        let register = Register::parse(&read_struct(arg)?)?;
+        let size = read_size(arg)?;
+        if size == RegisterOriginal::SIZE {
+            return self.register_original(arg);
+        }
+        let register = Register::parse(&read_struct(arg, size)?)?;
         let place = Place {
             addr: register.addr.try_into().map_err(|_| EFAULT)?,
             bit: register.bit,
@@ -96,13 +108,15 @@ impl OpenData {
         if self.events.enablers.has(place.addr, place.bit) {
             return Err(EADDRINUSE);
         }
-        let text = register.description.try_into().map_err(|_| EFAULT)?;
-        let text = memory::user_string(text, MAX_DESCRIPTION)?;
+        let text = user_description(register.description)?;
         let description = Description::parse(&text)?;
-        let (persistent, multi) = (register.persistent, register.multi);
+        let keep = match register.persistent {
+            true => Keep::Privileged,
+            false => Keep::No,
+        };
         let mut registry = self.events.registry.lock();
-        let event = registry.find_or_create(&self.events, description, persistent, multi)?;
-        let index = self.table.add(&event)?;
+        let event = registry.find_or_create(&self.events, description, keep, register.multi)?;
+        let index = self.table.add(&event, false)?;
         drop(registry);
         self.events.enablers.add(place, event)?;
         // A program that cannot be told the index has no use for it.
@@ -111,8 +125,26 @@ impl OpenData {
         Ok(())
     }
 
+    fn register_original(&self, arg: usize) -> Result {
+        let size = RegisterOriginal::SIZE;
+        let register = RegisterOriginal::parse(&read_struct(arg, size)?);
+        let text = user_description(register.description)?;
+        let description = Description::parse_original(&text)?;
+        let mut registry = self.events.registry.lock();
+        let (event, bit) = registry.find_or_create_original(&self.events, description)?;
+        let index = self.table.add(&event, true)?;
+        drop(registry);
+        // As above.
+        let at = UserPtr::from_addr(arg.wrapping_add(RegisterOriginal::RESULTS));
+        let results = [bit, index];
+        let _ = UserSlice::new(at, size_of_val(&results))
+            .writer()
+            .write(&results);
+        Ok(())
+    }
+
     fn unregister(&self, arg: usize) -> Result {
-        let unregister = Unregister::parse(&read_struct(arg)?)?;
+        let unregister = Unregister::parse(&read_struct(arg, read_size(arg)?)?)?;
         let addr = unregister.addr.try_into().map_err(|_| ENOENT)?;
         self.events.enablers.remove(addr, unregister.bit)
     }
@@ -123,8 +155,9 @@ impl OpenData {
     ///
     /// `EFAULT` without a whole index, `EINVAL` for a negative one, `ENOENT` for one that this
     /// file has not given; then `EINVAL` for a payload that is too short, `EBADF` if nobody
-    /// listens, `E2BIG` for a payload that is too long for one who does, and `EFAULT` if it cannot
-    /// be read or says of something that it is where it is not.
+    /// listens, which is no error in the original interface; `E2BIG` for a payload that is too long
+    /// for one who does, unless the settings have it lost; and `EFAULT` if it cannot be read or
+    /// says of something that it is where it is not.
     fn write(&self, source: &mut IovIterSource<'_>) -> Result<usize> {
         let total = source.len();
         let mut index = [0; size_of::<i32>()];
@@ -132,16 +165,26 @@ impl OpenData {
             return Err(EFAULT);
         }
         let index = usize::try_from(i32::from_ne_bytes(index)).map_err(|_| EINVAL)?;
-        let event = self.table.get(index).ok_or(ENOENT)?;
+        let entry = self.table.get(index).ok_or(ENOENT)?;
+        let event = &entry.event;
         let len = source.len();
         if len < event.event().fields().min_size() {
             return Err(EINVAL);
         }
         if !event.state().is_enabled() {
-            return Err(EBADF);
+            return if entry.original {
+                Ok(total)
+            } else {
+                Err(EBADF)
+            };
         }
         if len > ALWAYS_FITS && (len > MAX_PAYLOAD || len > event.event().limit()) {
-            return Err(E2BIG);
+            match self.events.settings.lossy {
+                false => return Err(E2BIG),
+                true if len > MAX_PAYLOAD => return Ok(total),
+                // Those who can take it get it.
+                true => (),
+            }
         }
         let mut small = [const { MaybeUninit::uninit() }; SMALL];
         let mut large = KVec::new();
@@ -160,19 +203,31 @@ impl OpenData {
     }
 }
 
-/// A structure that begins with its own size, and may be longer than we know of if what we do not
-/// know of is zero.
-fn read_struct<const SIZE: usize>(arg: usize) -> Result<[u8; SIZE]> {
-    let read = |at: usize, out: &mut [u8]| {
-        let at = UserPtr::from_addr(arg.wrapping_add(at));
-        UserSlice::new(at, out.len()).reader().read_slice(out)
-    };
+/// The text that a request points to.
+fn user_description(at: u64) -> Result<KVec<u8>> {
+    memory::user_string(at.try_into().map_err(|_| EFAULT)?, MAX_DESCRIPTION)
+}
+
+/// Fills `out` from the memory of the running task.
+fn read_user(addr: usize, out: &mut [u8]) -> Result {
+    let at = UserPtr::from_addr(addr);
+    UserSlice::new(at, out.len()).reader().read_slice(out)
+}
+
+/// The size that a structure begins with.
+fn read_size(arg: usize) -> Result<usize> {
     let mut size = [0; size_of::<u32>()];
-    read(0, &mut size)?;
+    read_user(arg, &mut size)?;
     let size = u32::from_ne_bytes(size) as usize;
     if size > PAGE_SIZE {
         return Err(E2BIG);
     }
+    Ok(size)
+}
+
+/// A structure of a size that it says itself. It may be longer than we know of if what we do not
+/// know of is zero.
+fn read_struct<const SIZE: usize>(arg: usize, size: usize) -> Result<[u8; SIZE]> {
     if size < SIZE {
         return Err(EINVAL);
     }
@@ -181,13 +236,13 @@ fn read_struct<const SIZE: usize>(arg: usize) -> Result<[u8; SIZE]> {
         let mut rest = [0; 64];
         let len = rest.len().min(size - at);
         let rest = rest.get_mut(..len).ok_or(EINVAL)?;
-        read(at, rest)?;
+        read_user(arg.wrapping_add(at), rest)?;
         if rest.iter().any(|&byte| byte != 0) {
             return Err(E2BIG);
         }
         at += len;
     }
     let mut bytes = [0; SIZE];
-    read(0, &mut bytes)?;
+    read_user(arg, &mut bytes)?;
     Ok(bytes)
 }

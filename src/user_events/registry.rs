@@ -5,8 +5,12 @@
 use super::description::Description;
 use super::enabler::Enablers;
 use super::field::Fields;
+use super::settings::Settings;
+use super::status_page::StatusBit;
+use super::status_page::StatusPage;
 use crate::ftrace::instance::Instance;
 use crate::ftrace::queue::Queue;
+use crate::ftrace::sysctl::Sysctl;
 use crate::ftrace::tracefs::Entry;
 use crate::ftrace::user_event;
 use crate::ftrace::user_event::Commands;
@@ -16,6 +20,7 @@ use crate::ftrace::user_mm::MemoryId;
 use crate::ftrace::user_mm::Watch;
 use crate::ftrace::user_mm::Watcher;
 use crate::hist::Text;
+use kernel::mm::virt::VmaNew;
 use kernel::prelude::*;
 use kernel::sync::atomic::Acquire;
 use kernel::sync::atomic::Atomic;
@@ -24,6 +29,7 @@ use kernel::sync::atomic::Relaxed;
 use kernel::sync::atomic::Release;
 use kernel::sync::Arc;
 use kernel::sync::Mutex;
+use kernel::sync::SetOnce;
 use kernel::time::delay::fsleep;
 use kernel::time::Delta;
 use kernel::workqueue::impl_has_work;
@@ -34,15 +40,28 @@ use kernel::workqueue::WorkItem;
 /// Bytes of the name of a folder at most (`NAME_MAX`).
 const MAX_NAME: usize = 255;
 
-/// Events at most, as many as the kernel's own user events allow by default.
-const MAX_EVENTS: usize = 32768;
+/// Events at most unless it is set otherwise, as many as with the kernel's own user events.
+const MAX_EVENTS: u32 = 32768;
+
+/// Until when an event stays that nobody has a use for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Keep {
+    /// It goes at once.
+    No,
+    /// Until somebody deletes it, whoever that is: an event of the original interface.
+    Original,
+    /// Until somebody deletes it who may trace the whole system, as who made it may.
+    Privileged,
+}
 
 /// What an event of a program is for us.
 pub(super) struct State {
     /// The name that it was registered with.
     name: KVec<u8>,
     multi: bool,
-    persistent: bool,
+    keep: Keep,
+    /// In the page that programs map. Without one only if there was none left.
+    status_bit: SetOnce<StatusBit>,
     /// Files that have it in their table, and places in memory that are told of it; or
     /// [`RETIRED`].
     uses: Atomic<u32>,
@@ -73,6 +92,16 @@ impl State {
         self.is_busy() || self.is_enabled()
     }
 
+    /// May the running task delete it?
+    fn may_delete(&self) -> bool {
+        self.keep != Keep::Privileged || user_event::may_keep()
+    }
+
+    /// Its bit in the page that programs map, if it has one.
+    pub(super) fn status_bit(&self) -> Option<u32> {
+        Some(self.status_bit.as_ref()?.number())
+    }
+
     fn is_retired(&self) -> bool {
         self.uses.load(Acquire) == RETIRED
     }
@@ -91,9 +120,10 @@ impl Listener for State {
         let of_ftrace = if instances > 0 { FTRACE } else { 0 };
         state.status.store(of_perf | of_ftrace, Release);
         if state.is_enabled() != was_enabled {
+            state.events.status_page.update(state);
             state.events.enablers.update(event);
         }
-        if !state.in_use() && !state.persistent {
+        if !state.in_use() && state.keep == Keep::No {
             state.events.clean_up();
         }
     }
@@ -102,7 +132,7 @@ impl Listener for State {
         if self.is_busy() {
             return Err(EBUSY);
         }
-        if by_command && self.persistent && !user_event::may_keep() {
+        if by_command && !self.may_delete() {
             return Err(EPERM);
         }
         self.uses.cmpxchg(0, RETIRED, Full).map_err(|_| EBUSY)?;
@@ -167,7 +197,7 @@ impl Clone for Use {
 impl Drop for Use {
     fn drop(&mut self) {
         let state = self.state();
-        if state.uses.fetch_sub(1, Full) == 1 && !state.persistent {
+        if state.uses.fetch_sub(1, Full) == 1 && state.keep == Keep::No {
             state.events.clean_up();
         }
     }
@@ -181,22 +211,23 @@ pub(super) struct Registry {
 }
 
 impl Registry {
-    /// Finds the event of a description, or makes it.
+    /// Finds the event of a description, or makes it. How long it stays, and whether others of its
+    /// name may stand beside it, is as it was first said.
     ///
     /// # Errors
     ///
-    /// `EPERM` for an event that is to stay, if the caller may not trace the whole system;
+    /// `EPERM` for [`Keep::Privileged`], if the caller may not trace the whole system;
     /// `EADDRINUSE` if there is one of this name with other fields; `EINVAL` for fields that are
-    /// none, or a name that is too long for a folder; `EMFILE` if there are too many events; `ENODEV` if the kernel has no number left for
-    /// one; `ENOMEM`.
+    /// none, or a name that is too long for a folder; `EMFILE` if there are too many events;
+    /// `ENODEV` if the kernel has no number left for one; `ENOMEM`.
     pub(super) fn find_or_create(
         &mut self,
         events: &Arc<UserEvents>,
         description: Description<'_>,
-        persistent: bool,
+        keep: Keep,
         multi: bool,
     ) -> Result<Use> {
-        if persistent && !user_event::may_keep() {
+        if keep == Keep::Privileged && !user_event::may_keep() {
             return Err(EPERM);
         }
         for event in &self.events {
@@ -211,14 +242,38 @@ impl Registry {
                 _ => (),
             }
         }
-        self.create(events, description, persistent, multi)
+        self.create(events, description, keep, multi)
+    }
+
+    /// Finds the event of a description of the original interface, or makes it; and its bit in the
+    /// page.
+    ///
+    /// # Errors
+    ///
+    /// As [`Registry::find_or_create`]; `EMFILE` also if there is no bit left.
+    pub(super) fn find_or_create_original(
+        &mut self,
+        events: &Arc<UserEvents>,
+        description: Description<'_>,
+    ) -> Result<(Use, u32)> {
+        let event = self.find_or_create(events, description, Keep::Original, false)?;
+        let state = event.state();
+        if state.status_bit().is_none() {
+            // Nobody else gives it one meanwhile.
+            state
+                .status_bit
+                .populate(StatusBit::take(events).ok_or(EMFILE)?);
+            events.status_page.update(state);
+        }
+        let bit = state.status_bit().ok_or(EMFILE)?;
+        Ok((event, bit))
     }
 
     fn create(
         &mut self,
         events: &Arc<UserEvents>,
         description: Description<'_>,
-        persistent: bool,
+        keep: Keep,
         multi: bool,
     ) -> Result<Use> {
         let mut name = Text::new();
@@ -235,14 +290,21 @@ impl Registry {
         }
         name.bytes(b"\0")?;
         let fields = description.parse_fields()?;
-        if self.events.len() >= MAX_EVENTS {
+        if self.events.len() >= events.max() {
             return Err(EMFILE);
+        }
+        let status_bit = SetOnce::new();
+        match StatusBit::take(events) {
+            Some(bit) => drop(status_bit.populate(bit)),
+            None if keep == Keep::Original => return Err(EMFILE),
+            None => (),
         }
         self.events.reserve(1, GFP_KERNEL_ACCOUNT)?;
         let state = State {
             name: copy(description.name)?,
             multi,
-            persistent,
+            keep,
+            status_bit,
             uses: Atomic::new(1),
             status: Atomic::new(0),
             events: events.clone(),
@@ -274,7 +336,7 @@ impl Registry {
             if state.in_use() {
                 return Err(EBUSY);
             }
-            if state.persistent && !user_event::may_keep() {
+            if !state.may_delete() {
                 return Err(EPERM);
             }
             event.withdraw(&events.instance)?;
@@ -284,8 +346,8 @@ impl Registry {
         deleted
     }
 
-    /// Deletes the events that nobody has a use for, and forgets those that have gone. False if one of them has to be tried again,
-    /// since somebody has a reference on it without listening.
+    /// Deletes the events that nobody has a use for, and forgets those that have gone. False if one
+    /// of them has to be tried again, since somebody has a reference on it without listening.
     fn delete_unused(&mut self, events: &UserEvents) -> bool {
         let mut done = true;
         let mut at = 0;
@@ -293,7 +355,7 @@ impl Registry {
             let state = event.listener();
             if state.is_retired() {
                 let _ = self.events.remove(at);
-            } else if state.persistent || state.in_use() {
+            } else if state.keep != Keep::No || state.in_use() {
                 at += 1;
             } else if event.withdraw(&events.instance).is_ok() {
                 let _ = self.events.remove(at);
@@ -307,7 +369,8 @@ impl Registry {
     }
 
     /// The text of `user_events_status`: each event with who listens, and how many there are.
-    fn status(&self) -> Result<Text> {
+    /// `with_bits` is how programs of the original interface know it.
+    fn status(&self, with_bits: bool) -> Result<Text> {
         let mut out = Text::new();
         let (mut active, mut busy) = (0, 0);
         for event in self
@@ -316,6 +379,10 @@ impl Registry {
             .filter(|event| !event.listener().is_retired())
         {
             active += 1;
+            if with_bits {
+                let bit = event.listener().status_bit().unwrap_or(0);
+                out.format(format_args!("{bit}:"))?;
+            }
             out.bytes(event.name())?;
             let status = event.listener().status.load(Relaxed);
             if status != 0 {
@@ -330,6 +397,9 @@ impl Registry {
             out.bytes(b"\n")?;
         }
         out.format(format_args!("\nActive: {active}\nBusy: {busy}\n"))?;
+        if with_bits {
+            out.format(format_args!("Max: {}\n", StatusPage::BITS))?;
+        }
         Ok(out)
     }
 }
@@ -346,6 +416,11 @@ pub(crate) struct UserEvents {
     pub(super) registry: Mutex<Registry>,
     #[pin]
     pub(super) enablers: Enablers,
+    #[pin]
+    pub(super) status_page: StatusPage,
+    pub(crate) settings: Settings,
+    /// `kernel.user_events_max`, unless the kernel has its own.
+    max: Option<Sysctl>,
     /// Removes what nobody has a use for.
     #[pin]
     cleaning: Work<UserEvents>,
@@ -356,7 +431,7 @@ impl_has_work! {
 }
 
 impl UserEvents {
-    fn new(instance: Arc<Instance>) -> Result<Arc<Self>> {
+    fn new(instance: Arc<Instance>, settings: Settings) -> Result<Arc<Self>> {
         let registry = Registry {
             events: KVVec::new(),
             next_id: 0,
@@ -368,6 +443,12 @@ impl UserEvents {
                 cleaning_queue: Queue::new()?,
                 registry <- kernel::new_mutex!(registry),
                 enablers <- Enablers::new(),
+                status_page <- StatusPage::new()?,
+                settings,
+                max: match cfg!(CONFIG_USER_EVENTS) {
+                    true => None,
+                    false => Some(Sysctl::new(c"user_events_max", MAX_EVENTS)?),
+                },
                 cleaning <- new_work!("rhist::UserEvents::cleaning"),
             }? Error),
             GFP_KERNEL,
@@ -381,9 +462,23 @@ impl UserEvents {
         let _ = self.cleaning_queue.get().enqueue(self.clone());
     }
 
+    /// How many events there can be.
+    fn max(&self) -> usize {
+        self.max.as_ref().map_or(MAX_EVENTS, Sysctl::value) as usize
+    }
+
     /// The text of `user_events_status`.
     pub(crate) fn status(&self) -> Result<Text> {
-        self.registry.lock().status()
+        self.registry.lock().status(self.settings.status_bits)
+    }
+
+    /// Maps the page with the bits of events into a program. Called with mmap_lock held.
+    ///
+    /// # Errors
+    ///
+    /// `EINVAL` if not exactly a page is to be mapped, `EPERM` if it is to be written to.
+    pub(crate) fn map(&self, vma: &VmaNew) -> Result {
+        self.status_page.map(vma)
     }
 }
 
@@ -406,7 +501,7 @@ impl Commands for UserEvents {
     fn create(self: &Arc<Self>, description: &[u8]) -> Result {
         let description = Description::parse(description)?;
         let mut registry = self.registry.lock();
-        registry.find_or_create(self, description, true, false)?;
+        registry.find_or_create(self, description, Keep::Privileged, false)?;
         Ok(())
     }
 }
@@ -431,8 +526,8 @@ pub(crate) struct Service {
 }
 
 impl Service {
-    pub(crate) fn new(instance: Arc<Instance>) -> Result<Self> {
-        let events = UserEvents::new(instance.clone())?;
+    pub(crate) fn new(instance: Arc<Instance>, settings: Settings) -> Result<Self> {
+        let events = UserEvents::new(instance.clone(), settings)?;
         let watch = Watch::new(events.clone())?;
         let commands = DynamicEvents::new(instance, events.clone());
         if commands.is_err() {

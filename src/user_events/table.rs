@@ -12,12 +12,19 @@ use kernel::sync::SetOnce;
 
 /// Events in the first chunk.
 const FIRST: usize = 8;
-/// Chunks: enough for twice as many events as there can be.
-const CHUNKS: usize = 13;
+/// Chunks: enough for as many events as the kernel has numbers for, by both interfaces.
+const CHUNKS: usize = 14;
+
+/// An event as a file has it.
+pub(super) struct Entry {
+    pub(super) event: Use,
+    /// It was registered by the original interface, where writing what nobody listens to succeeds.
+    pub(super) original: bool,
+}
 
 /// The table.
 pub(super) struct Table {
-    chunks: [SetOnce<KVec<SetOnce<Use>>>; CHUNKS],
+    chunks: [SetOnce<KVec<SetOnce<Entry>>>; CHUNKS],
 }
 
 impl Table {
@@ -33,21 +40,22 @@ impl Table {
         (chunk, FIRST << chunk, index - FIRST * ((1 << chunk) - 1))
     }
 
-    /// The event of an index.
-    pub(super) fn get(&self, index: usize) -> Option<&Use> {
+    /// The entry of an index.
+    pub(super) fn get(&self, index: usize) -> Option<&Entry> {
         let (chunk, _, at) = Self::place(index);
         self.chunks.get(chunk)?.as_ref()?.get(at)?.as_ref()
     }
 
-    /// The index of an event, which is added if it is not there. Nobody else adds any meanwhile.
+    /// The index of an event by one of the interfaces, which is added if it is not there. Nobody
+    /// else adds any meanwhile.
     ///
     /// # Errors
     ///
     /// `ENOMEM`, `EMFILE`.
-    pub(super) fn add(&self, event: &Use) -> Result<u32> {
+    pub(super) fn add(&self, event: &Use, original: bool) -> Result<u32> {
         let mut index = 0;
         while let Some(other) = self.get(index) {
-            if Arc::ptr_eq(other.event(), event.event()) {
+            if Arc::ptr_eq(other.event.event(), event.event()) && other.original == original {
                 return Ok(index as u32);
             }
             index += 1;
@@ -65,7 +73,10 @@ impl Table {
             .as_ref()
             .and_then(|slots| slots.get(at))
             .ok_or(EMFILE)?;
-        slot.populate(event.clone());
+        slot.populate(Entry {
+            event: event.clone(),
+            original,
+        });
         Ok(index as u32)
     }
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note */
 /*
  * Events that programs describe and write: what is passed to the ioctls of
- * user_events_data. See Documentation/user_events.rst.
+ * user_events_data and /dev/user_events. See Documentation/user_events.rst.
  */
 #ifndef _UAPI_LINUX_USER_EVENTS_H
 #define _UAPI_LINUX_USER_EVENTS_H
@@ -46,6 +46,23 @@ struct user_reg {
 	__u32	write_index;
 } __attribute__((__packed__));
 
+/*
+ * The structure that DIAG_IOCSREG had at first, and takes as well: its size says
+ * which one it is. Bit b of the page that user_events_status is mapped as, the
+ * bit 1 << b % 8 of byte b / 8, says whether anybody listens. Such an event stays
+ * until it is deleted.
+ */
+struct user_reg_original {
+	/* In: bytes of this structure. */
+	__u32	size;
+	/* In: pointer to the description. */
+	__u64	name_args;
+	/* Out: the bit, never 0. */
+	__u32	status_bit;
+	/* Out: what a write of the event begins with. */
+	__u32	write_index;
+} __attribute__((__packed__));
+
 /* Have a bit cleared, and not written any more. */
 struct user_unreg {
 	/* In: bytes of this structure. */
@@ -62,6 +79,7 @@ struct user_unreg {
 
 #define DIAG_IOC_MAGIC	'*'
 
+/* Or a struct user_reg_original. */
 #define DIAG_IOCSREG	_IOWR(DIAG_IOC_MAGIC, 0, struct user_reg *)
 /* Delete an event by its name: nobody may have it. */
 #define DIAG_IOCSDEL	_IOW(DIAG_IOC_MAGIC, 1, char *)

@@ -46,6 +46,18 @@ __maybe static int reg(int fd, const char *what, volatile void *at, int *index)
 	return reg_flags(fd, what, at, 4, 0, 0, index);
 }
 
+/* By the original interface: 0, with the bit of the page and the index, or a negative errno. */
+__maybe static int reg_original(int fd, const char *what, int *status_bit, int *index)
+{
+	struct user_reg_original reg = { .size = sizeof(reg), .name_args = (uintptr_t)what };
+
+	if (ioctl(fd, DIAG_IOCSREG, &reg))
+		return -errno;
+	*status_bit = reg.status_bit;
+	*index = reg.write_index;
+	return 0;
+}
+
 __maybe static int unreg(int fd, volatile void *at, int bit)
 {
 	struct user_unreg unreg = {

@@ -9,6 +9,7 @@ use kernel::error::Error;
 use kernel::fault;
 use kernel::prelude::KVec;
 use rhist::user_events::abi::Register;
+use rhist::user_events::abi::RegisterOriginal;
 use rhist::user_events::abi::Unregister;
 use rhist::user_events::description::Description;
 use rhist::user_events::field::Fields;
@@ -62,6 +63,24 @@ fn names() {
         "a: u32 b",
         ":a",
     ] {
+        assert_eq!(parse(text), Err(EINVAL), "{text:?}");
+    }
+}
+
+#[test]
+fn names_of_the_original_interface() {
+    let parse = |text: &'static str| Description::parse_original(text.as_bytes());
+    for (text, name, fields) in [
+        ("a", "a", ""),
+        ("a u32 b", "a", "u32 b"),
+        ("a:", "a", ""),
+        ("a:b:c u32 d:e", "a", "u32 d:e"),
+        ("a u32 b:c", "a", "u32 b:c"),
+    ] {
+        let expected = Ok((name.as_bytes(), fields.as_bytes()));
+        assert_eq!(parse(text).map(|d| (d.name, d.fields)), expected, "{text}");
+    }
+    for text in ["", ":", ":a", " u32 a", ".:a", "..", "a/b:c", "a\tb:c"] {
         assert_eq!(parse(text), Err(EINVAL), "{text:?}");
     }
 }
@@ -395,4 +414,17 @@ fn unregistrations() {
         bytes[reserved] = 1;
         assert_eq!(Unregister::parse(&bytes), Err(EINVAL));
     }
+}
+
+#[test]
+fn requests_of_the_original_interface() {
+    let mut bytes = [0xff; RegisterOriginal::SIZE];
+    bytes[..4].copy_from_slice(&20u32.to_ne_bytes());
+    bytes[4..12].copy_from_slice(&0x1234_5678_9abcu64.to_ne_bytes());
+    let description = 0x1234_5678_9abc;
+    assert_eq!(
+        RegisterOriginal::parse(&bytes),
+        RegisterOriginal { description }
+    );
+    assert_eq!(RegisterOriginal::RESULTS + 8, RegisterOriginal::SIZE);
 }

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The page that programs of the original interface map: a bit for each event that says whether
+//! anybody listens.
+
+use super::registry::State;
+use super::registry::UserEvents;
+use crate::ftrace::shared_page::SharedPage;
+use kernel::bitmap::BitmapVec;
+use kernel::mm::virt::VmaNew;
+use kernel::prelude::*;
+use kernel::sync::Arc;
+use kernel::sync::Mutex;
+
+/// The page, and which of its bits are given to events.
+#[pin_data]
+pub(super) struct StatusPage {
+    page: SharedPage,
+    /// Taken last, and by whoever writes to the page.
+    #[pin]
+    given: Mutex<BitmapVec>,
+}
+
+impl StatusPage {
+    /// Bits in the page. The first one is nobody's and stays clear, so that programs can use it as
+    /// that of an event that they could not register.
+    pub(super) const BITS: u32 = SharedPage::BITS;
+
+    pub(super) fn new() -> Result<impl PinInit<Self>> {
+        let page = SharedPage::new()?;
+        let mut given = BitmapVec::new(Self::BITS as usize, GFP_KERNEL)?;
+        given.set_bit(0);
+        Ok(pin_init!(Self { page, given <- kernel::new_mutex!(given) }))
+    }
+
+    /// Maps it into a program. Fails as [`SharedPage::map`].
+    pub(super) fn map(&self, vma: &VmaNew) -> Result {
+        self.page.map(vma)
+    }
+
+    /// Somebody listens to an event, or nobody does, or it was given its bit: writes that bit.
+    pub(super) fn update(&self, event: &State) {
+        // Whoever comes last sees what both have changed.
+        let _given = self.given.lock();
+        if let Some(bit) = event.status_bit() {
+            self.page.set(bit, event.is_enabled());
+        }
+    }
+}
+
+/// A bit that is given to an event, which gives it back with nobody listening.
+pub(super) struct StatusBit {
+    number: u32,
+    events: Arc<UserEvents>,
+}
+
+impl StatusBit {
+    /// The lowest one that is free; `None` if there is none.
+    pub(super) fn take(events: &Arc<UserEvents>) -> Option<Self> {
+        let mut given = events.status_page.given.lock();
+        let number = given.next_zero_bit(0)?;
+        given.set_bit(number);
+        Some(Self {
+            number: number as u32,
+            events: events.clone(),
+        })
+    }
+
+    pub(super) fn number(&self) -> u32 {
+        self.number
+    }
+}
+
+impl Drop for StatusBit {
+    fn drop(&mut self) {
+        let mut given = self.events.status_page.given.lock();
+        given.clear_bit(self.number as usize);
+    }
+}
