@@ -448,8 +448,11 @@ static bool nothing_is_left(void)
 	for (i = 0; i < 2; i++)
 		append(pathf("%s/events/%s/enable", kernel_dir(), systems[i]), "0");
 	while ((line = strsep(&rest, "\n")) && *line) {
-		char *end = strstr(line, " # Used by");
+		char *end = strchr(line, ':');
 
+		/* No name has a colon: before it is the bit. */
+		line = end ? end + 1 : line;
+		end = strstr(line, " # Used by");
 		if (end)
 			*end = 0;
 		for (i = 0; end && i < 2; i++)
