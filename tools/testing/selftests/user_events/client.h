@@ -3,6 +3,7 @@
 #ifndef CLIENT_H
 #define CLIENT_H
 
+#include <grp.h>
 #include <linux/perf_event.h>
 #include <linux/user_events.h>
 #include <sys/ioctl.h>
@@ -98,6 +99,22 @@ __maybe static int enable(const char *event, bool on)
 __maybe static bool exists(const char *event)
 {
 	return !access(event_file(event, "id"), F_OK);
+}
+
+/* The group that user_events_data is opened to, as an administrator would do it; or to nobody again. */
+enum { SOME_GROUP = 4711 };
+__maybe static void open_to_group(bool open)
+{
+	if (chmod(kernel_dir(), open ? 0711 : 0700) || chmod(tracing_dir(), open ? 0711 : 0700) ||
+	    chown(data_path(), 0, open ? SOME_GROUP : 0) || chmod(data_path(), open ? 0660 : 0640))
+		die("%s is opened to a group: %s", data_path(), strerror(errno));
+}
+
+/* Becomes a user who is in that group, and may do nothing else. */
+__maybe static void become_user(uid_t uid)
+{
+	if (setgroups(0, NULL) || setgid(SOME_GROUP) || setuid(uid))
+		_exit(99);
 }
 
 /* Waits for something that happens soon, but not at once. */

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 // fuzz [--seconds N] [--seed N]
 //
-// Requests and writes made up at random, most of them nearly right, by four processes at once that
-// take their memory away, fork and exit, while events are enabled and disabled. Each answer has to be
+// Requests and writes made up at random, most of them nearly right, by four processes at once, one of
+// them without privileges, that take their memory away, fork and exit, while events are enabled and
+// disabled. Each answer has to be
 // one of those that are documented; memory that was never given to the module stays as it was; and in
 // the end nothing is left. What the kernel reports fails the run.
 #define _GNU_SOURCE
@@ -20,6 +21,8 @@
 static unsigned long long seed, state;
 static double seconds, end;
 static long page;
+/* A user who may open user_events_data and do nothing else. */
+static bool unprivileged;
 
 /* What one process has. */
 static int files[FILES], perf[2];
@@ -193,9 +196,12 @@ static void request(int fd)
 	reg.flags = one_in(15) ? below(65536) : below(4);
 	reg.enable_addr = (uintptr_t)place(size, reg.enable_bit);
 	reg.name_args = (uintptr_t)text_somewhere(description());
-	if (reg.size == 20)
-		/* The original structure, which has the text here. */
-		reg.enable_addr = reg.name_args;
+	if (one_in(6)) {
+		struct user_reg_original *original = (void *)&reg;
+
+		original->name_args = reg.name_args;
+		original->size = struct_size(sizeof(*original));
+	}
 	expect("register", ioctl(fd, DIAG_IOCSREG, struct_somewhere(&reg, sizeof(reg))) ? -errno : 0,
 	       EFAULT, E2BIG, EINVAL, EADDRINUSE, EPERM, EMFILE, ENODEV, ENOMEM);
 }
@@ -337,7 +343,7 @@ static void read_some(void)
 	};
 	int fd = open(any(paths), O_RDONLY | O_CLOEXEC);
 
-	if (read(fd, text, sizeof(text)) < 0)
+	if (read(fd, text, sizeof(text)) < 0 && !unprivileged)
 		unexpected("to read", -errno);
 	close(fd);
 }
@@ -349,6 +355,8 @@ static void command(void)
 
 	/* Others are commands for others. */
 	if (strchr(text, '\n'))
+		return;
+	if (unprivileged)
 		return;
 	expect("command", append(pathf("%s/dynamic_events", kernel_dir()), text),
 	       EINVAL, ENOENT, EBUSY, EADDRINUSE, EPERM, EMFILE, ENODEV, ENOMEM, E2BIG);
@@ -393,10 +401,12 @@ static void child(void)
 			_exit(1);
 }
 
-static void reopen(int *fd)
+/* The file, or the device that is the same to programs. */
+static int reopened(void)
 {
-	close(*fd);
-	*fd = open_data();
+	int fd = one_in(4) ? open("/dev/user_events", O_RDWR | O_CLOEXEC) : -1;
+
+	return fd < 0 ? open_data() : fd;
 }
 
 static void step(void)
@@ -408,13 +418,17 @@ static void step(void)
 	case 25 ... 39: give_back(*fd); break;
 	case 40 ... 44: delete(*fd); break;
 	case 45 ... 46: other_ioctl(*fd); break;
-	case 47 ... 79: write_some(*fd); break;
-	case 80 ... 87: listen(); break;
+	case 47 ... 83: write_some(*fd); break;
+	case 84 ... 87: listen(); break;
 	case 88 ... 89: read_some(); break;
 	case 90 ... 91: command(); break;
 	case 92 ... 95: move_memory(); break;
 	case 96: child(); break;
-	default: if (one_in(4)) reopen(fd);
+	default:
+		if (!one_in(4))
+			break;
+		close(*fd);
+		*fd = reopened();
 	}
 }
 
@@ -423,6 +437,9 @@ static void work(unsigned int worker)
 	unsigned int i;
 
 	state = (seed + worker * 0x9e3779b97f4a7c15ull) | 1;
+	unprivileged = worker == 0;
+	if (unprivileged)
+		become_user(1001);
 	for (i = 0; i < FILES; i++)
 		files[i] = open_data();
 	perf[0] = perf[1] = -1;
@@ -501,6 +518,7 @@ int main(int argc, char **argv)
 		words[i] = pattern;
 	append(pathf("%s/buffer_size_kb", kernel_dir()), "64");
 
+	open_to_group(true);
 	end = now() + seconds;
 	for (i = 0; i < WORKERS; i++)
 		if (!(pids[i] = fork()))
@@ -512,6 +530,7 @@ int main(int argc, char **argv)
 		if (!fine)
 			note("status %x", status);
 	}
+	open_to_group(false);
 	truncate_file(pathf("%s/trace", kernel_dir()));
 	if (!ok(within_seconds(60, nothing_is_left()), "and nothing is left"))
 		note("%s", slurp(pathf("%s/user_events_status", tracing_dir())));
