@@ -147,9 +147,15 @@ impl Builder<'_> {
         for key in self.trigger.sort.iter() {
             let key = key?;
             let name = self.trigger.bytes(key.name);
+            // The trigger's line has but one name for a field with several, so that it means the same
+            // when it is written: the first of that name.
+            let called = |name, of: fn(&HistField) -> &[u8]| {
+                (1..self.fields.len()).find(|&i| of(&self.fields[i]) == name)
+            };
             let found = match name {
                 b"hitcount" => Some(0),
-                _ => (1..self.fields.len()).find(|&i| self.fields[i].name() == name),
+                _ => called(name, HistField::name)
+                    .and_then(|i| called(self.fields[i].command_name(), HistField::command_name)),
             };
             let unknown = || self.trigger.error(ErrorText::InvalidSortField, key.name);
             let key = SortKey {

@@ -381,6 +381,11 @@ fn duplicates() {
         "keys=common_timestamp",
         "keys=common_timestamp.usecs"
     ));
+    // Both are called common_cpu in the line: it is sorted by the first.
+    assert!(matches(
+        "keys=common_cpu.buckets=16,cpu:sort=cpu",
+        "keys=common_cpu.buckets=16,common_cpu:sort=common_cpu"
+    ));
     assert!(!matches("keys=pid", "keys=prio"));
     assert!(!matches("keys=pid", "keys=common_pid"));
     assert!(!matches("keys=comm", "keys=common_comm"));
