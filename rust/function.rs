@@ -35,3 +35,10 @@ pub(crate) fn around(address: usize) -> Option<(usize, usize)> {
     let known = unsafe { bindings::rhist_function(address, &mut start, &mut size) };
     known.then_some((start, size))
 }
+
+/// Whether the name of the function around `address` begins with `prefix`. Any context; takes about
+/// as long as a hit.
+pub(crate) fn begins(address: usize, prefix: &CStr) -> bool {
+    // SAFETY: `prefix` ends in a NUL; `address` may be anything.
+    unsafe { bindings::rhist_function_begins(address, prefix.as_char_ptr()) }
+}

@@ -168,6 +168,15 @@ bool rhist_function(unsigned long address, unsigned long *start, unsigned long *
 	return true;
 }
 
+/* Whether the name of the function that has @address in it begins with @prefix. Any context. */
+bool rhist_function_begins(unsigned long address, const char *prefix)
+{
+	char name[KSYM_SYMBOL_LEN];
+
+	sprint_symbol_no_offset(name, address);
+	return strstarts(name, prefix);
+}
+
 /*
  * The addresses of functions, 0 for those that are not known. There is no
  * exported look-up of names, but a probe that is never switched on has to be

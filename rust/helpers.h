@@ -42,6 +42,7 @@ int rhist_locked_down(void);
 size_t rhist_hash_pointer(char *buf, size_t size, const void *pointer);
 size_t rhist_symbol(char *buf, size_t size, const void *address, bool offset);
 bool rhist_function(unsigned long address, unsigned long *start, unsigned long *size);
+bool rhist_function_begins(unsigned long address, const char *prefix);
 bool rhist_function_addresses(const char *const *names, unsigned long *addresses, size_t n);
 unsigned long rhist_event_iterator(struct trace_event_call *call);
 u64 rhist_tsc(void);

@@ -5,33 +5,44 @@
 //! Between that function and us are functions of the kernel whose number depends on the kind of the
 //! event, on who else traces it, and on what the compiler inlined. Those next to the traced function
 //! are known by their addresses. They are left out, as far as they follow one another without a gap,
-//! with everything before them.
+//! with everything before them; and so is what a tracepoint keeps its call in, where the compiler
+//! made a function of its own of that (`__do_trace_*()`, `include/linux/tracepoint.h`).
 
 use crate::ftrace::event::Event;
 use crate::ftrace::function;
 use crate::ftrace::stack;
 use crate::hist::limits::STACK_DEPTH;
+use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use kernel::prelude::*;
 
 /// Entries that are looked through for the beginning.
 const BEFORE: usize = 24;
+
+/// What stands between a function next to traced ones and the traced one.
+#[derive(Clone, Copy, PartialEq)]
+enum Between {
+    Nothing,
+    /// An entry without a name.
+    Trampoline,
+    /// The place of a tracepoint: a function of its own or part of the traced one.
+    Tracepoint,
+}
 
 /// A function next to traced ones.
 #[derive(Clone, Copy)]
 struct Handler {
     start: usize,
     end: usize,
-    /// Entries without a name between it and the next function: trampolines.
-    trampolines: usize,
+    between: Between,
 }
 
 impl Handler {
-    fn new(address: usize, trampolines: usize) -> Option<Self> {
+    fn new(address: usize, between: Between) -> Option<Self> {
         let (start, size) = function::around(address)?;
         Some(Self {
             start,
             end: start + size,
-            trampolines,
+            between,
         })
     }
 
@@ -42,36 +53,62 @@ impl Handler {
 }
 
 /// The functions next to traced ones, for events that are not fired by a tracepoint of their own,
-/// and how many trampolines follow them: system calls, kprobes, function probes, uprobes.
-const HANDLERS: [(&CStr, usize); 23] = [
-    (c"ftrace_syscall_enter", 0),
-    (c"ftrace_syscall_exit", 0),
-    (c"__traceiter_sys_enter", 0),
-    (c"__traceiter_sys_exit", 0),
-    (c"kprobe_dispatcher", 0),
-    (c"aggr_pre_handler", 0),
-    (c"kprobe_ftrace_handler", 1),
-    (c"kprobe_int3_handler", 0),
-    (c"do_int3", 0),
-    (c"exc_int3", 0),
-    (c"asm_exc_int3", 0),
-    (c"opt_pre_handler", 0),
-    (c"optimized_callback", 1),
-    (c"kretprobe_dispatcher", 0),
-    (c"kretprobe_rethook_handler", 0),
-    (c"rethook_trampoline_handler", 0),
-    (c"arch_rethook_trampoline_callback", 0),
-    (c"arch_rethook_trampoline", 0),
-    (c"fentry_dispatcher", 0),
-    (c"fprobe_ftrace_entry", 1),
-    (c"uprobe_dispatcher", 0),
-    (c"uretprobe_dispatcher", 0),
-    (c"handler_chain", 0),
+/// and what follows them: system calls, kprobes, function probes, uprobes.
+const HANDLERS: [(&CStr, Between); 23] = [
+    (c"ftrace_syscall_enter", Between::Tracepoint),
+    (c"ftrace_syscall_exit", Between::Tracepoint),
+    (c"__traceiter_sys_enter", Between::Tracepoint),
+    (c"__traceiter_sys_exit", Between::Tracepoint),
+    (c"kprobe_dispatcher", Between::Nothing),
+    (c"aggr_pre_handler", Between::Nothing),
+    (c"kprobe_ftrace_handler", Between::Trampoline),
+    (c"kprobe_int3_handler", Between::Nothing),
+    (c"do_int3", Between::Nothing),
+    (c"exc_int3", Between::Nothing),
+    (c"asm_exc_int3", Between::Nothing),
+    (c"opt_pre_handler", Between::Nothing),
+    (c"optimized_callback", Between::Trampoline),
+    (c"kretprobe_dispatcher", Between::Nothing),
+    (c"kretprobe_rethook_handler", Between::Nothing),
+    (c"rethook_trampoline_handler", Between::Nothing),
+    (c"arch_rethook_trampoline_callback", Between::Nothing),
+    (c"arch_rethook_trampoline", Between::Nothing),
+    (c"fentry_dispatcher", Between::Nothing),
+    (c"fprobe_ftrace_entry", Between::Trampoline),
+    (c"uprobe_dispatcher", Between::Nothing),
+    (c"uretprobe_dispatcher", Between::Nothing),
+    (c"handler_chain", Between::Nothing),
 ];
+
+/// Which entries are the places of tracepoints: names are only looked up for the first hit of each.
+struct Tracepoints([AtomicUsize; 64]);
+
+impl Tracepoints {
+    const fn new() -> Self {
+        Self([const { AtomicUsize::new(0) }; 64])
+    }
+
+    /// Whether `entry` returns to a function that is the place of a tracepoint. Any context.
+    fn contain(&self, entry: usize) -> bool {
+        // Kernel addresses have their upper bits in common: the answer takes the place of one.
+        let (key, slots) = (entry << 1, self.0.len());
+        let Some(slot) = self.0.get((entry ^ entry >> 6) % slots) else {
+            return false;
+        };
+        let known = slot.load(Relaxed);
+        if known & !1 == key {
+            return known & 1 != 0;
+        }
+        let contained = function::begins(entry.wrapping_sub(1), c"__do_trace_");
+        slot.store(key | usize::from(contained), Relaxed);
+        contained
+    }
+}
 
 /// The functions between us and what an event traces.
 pub(crate) struct Handlers {
     next_to_traced: KVec<Handler>,
+    tracepoints: Tracepoints,
     /// What calls any trigger: where the stack begins for want of something better.
     caller: Option<Handler>,
 }
@@ -81,15 +118,16 @@ impl Handlers {
     pub(crate) fn shared() -> Result<Self> {
         let addresses = function::addresses(&HANDLERS.map(|(name, _)| name))?;
         let mut handlers = KVec::with_capacity(HANDLERS.len(), GFP_KERNEL)?;
-        for (address, (_, trampolines)) in addresses.into_iter().zip(HANDLERS) {
-            if let Some(handler) = Handler::new(address, trampolines) {
+        for (address, (_, between)) in addresses.into_iter().zip(HANDLERS) {
+            if let Some(handler) = Handler::new(address, between) {
                 handlers.push(handler, GFP_KERNEL)?;
             }
         }
         let caller = function::address(c"event_triggers_call");
         Ok(Self {
             next_to_traced: handlers,
-            caller: caller.and_then(|address| Handler::new(address, 0)),
+            tracepoints: Tracepoints::new(),
+            caller: caller.and_then(|address| Handler::new(address, Between::Nothing)),
         })
     }
 
@@ -100,12 +138,13 @@ impl Handlers {
         };
         let mut handlers = KVec::with_capacity(addresses.len(), GFP_KERNEL)?;
         for address in addresses {
-            if let Some(handler) = Handler::new(address, 0) {
+            if let Some(handler) = Handler::new(address, Between::Tracepoint) {
                 handlers.push(handler, GFP_KERNEL)?;
             }
         }
         Ok(Some(Self {
             next_to_traced: handlers,
+            tracepoints: Tracepoints::new(),
             caller: None,
         }))
     }
@@ -118,10 +157,14 @@ impl Handlers {
             let caller = |&entry: &usize| self.caller.is_some_and(|caller| caller.made(entry));
             return entries.iter().position(caller).map_or(0, |at| at + 1);
         };
+        let mut between = Between::Nothing;
         while let Some(handler) = entries.get(begin).copied().and_then(handler) {
-            begin += 1 + handler.trampolines;
+            between = handler.between;
+            begin += 1 + usize::from(between == Between::Trampoline);
         }
+        let helper = |&entry: &usize| self.tracepoints.contain(entry);
         begin
+            + usize::from(between == Between::Tracepoint && entries.get(begin).is_some_and(helper))
     }
 
     /// Writes the return addresses of the running hit to `to`, the one into the traced function
