@@ -5,7 +5,9 @@
 //! C header: `include/linux/trace_events.h`.
 
 use super::bindings;
+use super::instance::KeptInstance;
 use super::tracefs::EventName;
+use super::tracefs::KernelFile;
 use super::tracefs::TracingDir;
 use core::ffi::CStr;
 use core::ptr::NonNull;
@@ -14,20 +16,21 @@ use kernel::prelude::*;
 /// A trace event in one of the tracing directories, with a reference on the event.
 ///
 /// The event stays: its module cannot be unloaded, and deleting a dynamic event fails with
-/// `EBUSY`. The instance does not.
+/// `EBUSY`. The instance does not, unless it is [asked for](Event::keep_marker).
 pub(crate) struct Event {
+    call: NonNull<bindings::trace_event_call>,
+    /// What keeps it; `None` for `ftrace:print`, which the kernel always has.
+    ///
     /// Of the top instance, whichever the directory is: that of another instance would keep that
     /// from being removed. Events exist in all of them.
-    file: File,
+    file: Option<File>,
     dir: TracingDir,
+    /// See [`Event::keep_marker`].
+    instance: Option<KeptInstance>,
 }
 
 /// A reference on the file of an event.
-struct File {
-    file: NonNull<bindings::trace_event_file>,
-    /// It is that of `ftrace:print`, which the kernel always has and counts no references on.
-    marker: bool,
-}
+struct File(NonNull<bindings::trace_event_file>);
 
 impl File {
     /// The file of an event in the top instance.
@@ -40,31 +43,15 @@ impl File {
                 event.as_char_ptr(),
             )
         })?;
-        let file = NonNull::new(file).ok_or(EINVAL)?;
-        Ok(Self {
-            file,
-            marker: false,
-        })
-    }
-
-    /// That of `ftrace:print` in the top instance.
-    fn marker() -> Result<Self> {
-        // An event that there always is, our own.
-        let any = Self::get(c"rhist", c"sync")?;
-        // SAFETY: The file is referenced, and belongs to the top instance.
-        let file = unsafe { bindings::rhist_marker_file((*any.file.as_ptr()).tr) };
-        let file = NonNull::new(file).ok_or(ENODEV)?;
-        Ok(Self { file, marker: true })
+        NonNull::new(file).map(Self).ok_or(EINVAL)
     }
 }
 
 impl Drop for File {
     /// Takes `event_mutex`.
     fn drop(&mut self) {
-        if !self.marker {
-            // SAFETY: The reference is ours to give back.
-            unsafe { bindings::trace_put_event_file(self.file.as_ptr()) }
-        }
+        // SAFETY: The reference is ours to give back.
+        unsafe { bindings::trace_put_event_file(self.0.as_ptr()) }
     }
 }
 
@@ -130,33 +117,52 @@ impl Event {
     /// `EINVAL` if there is no such event, or it is one that cannot be enabled (`ftrace:*`);
     /// `EBUSY` if it is going away.
     pub(crate) fn find(name: EventName<'_>) -> Result<Self> {
+        let file = File::get(name.system, name.event)?;
+        // SAFETY: The file is referenced, and its event never changes.
+        let call = NonNull::new(unsafe { (*file.0.as_ptr()).event_call }).ok_or(EINVAL)?;
         Ok(Self {
-            file: File::get(name.system, name.event)?,
+            call,
+            file: Some(file),
             dir: name.dir.clone(),
+            instance: None,
         })
     }
 
-    /// The event `ftrace:print`, of what is written to `trace_marker` of the top instance, whose
-    /// directory `dir` has to be. Takes `event_mutex`.
+    /// The event `ftrace:print`, of what is written to `trace_marker` of a tracing directory. Takes
+    /// `event_mutex`.
     ///
     /// # Errors
     ///
     /// `ENODEV` if the kernel has no such event.
     pub(crate) fn marker(dir: &TracingDir) -> Result<Self> {
+        // An event that there always is, our own.
+        let any = File::get(c"rhist", c"sync")?;
+        // SAFETY: The file is referenced, and belongs to the top instance, which stays, and so does
+        // its file of the marker.
+        let call = unsafe {
+            let file = bindings::rhist_marker_file((*any.0.as_ptr()).tr);
+            NonNull::new(file).map(|file| (*file.as_ptr()).event_call)
+        };
         Ok(Self {
-            file: File::marker()?,
+            call: call.and_then(NonNull::new).ok_or(ENODEV)?,
+            file: None,
             dir: dir.clone(),
+            instance: None,
         })
+    }
+
+    /// Keeps the instance from being removed, if it is the marker of one: each has one of its own.
+    /// `beside` is any file of the kernel that is open. Fails as [`KeptInstance::new`].
+    pub(crate) fn keep_marker(&mut self, beside: &KernelFile) -> Result {
+        if self.is_marker() && !self.dir.is_top() {
+            self.instance = Some(KeptInstance::new(&self.dir, beside)?);
+        }
+        Ok(())
     }
 
     /// Is it [`Event::marker`]?
     pub(crate) fn is_marker(&self) -> bool {
-        self.file.marker
-    }
-
-    /// Its file in the top instance.
-    pub(crate) fn file(&self) -> *mut bindings::trace_event_file {
-        self.file.file.as_ptr()
+        self.file.is_none()
     }
 
     /// Is there an event of this name that can be enabled? Takes `event_mutex`.
@@ -171,8 +177,7 @@ impl Event {
 
     /// The event itself, which is one and the same for every instance.
     pub(crate) fn call(&self) -> *mut bindings::trace_event_call {
-        // SAFETY: The file is referenced, and its event never changes.
-        unsafe { (*self.file()).event_call }
+        self.call.as_ptr()
     }
 
     /// Calls `visit` for each field of the record, in the order of their definition, until it

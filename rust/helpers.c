@@ -113,19 +113,22 @@ int rhist_event_reg(struct trace_event_call *call, struct trace_event_file *file
 	return call->class->reg(call, on ? TRACE_REG_REGISTER : TRACE_REG_UNREGISTER, file);
 }
 
-/* The file of ftrace:print in an instance, which never changes; NULL if it has none. */
+/* The file of ftrace:print in an instance, which stays as long as that; NULL if it has none. */
 struct trace_event_file *rhist_marker_file(struct trace_array *tr)
 {
 	return *(struct trace_event_file **)((void *)tr + TRACE_ARRAY__TRACE_MARKER_FILE);
 }
 
 /* Task context; event_mutex held. */
-void rhist_trigger_list(struct trace_event_file *file, struct event_trigger_data *data, bool on)
+void rhist_trigger_list(struct trace_event_file *file, struct event_trigger_data *data)
 {
-	if (on)
-		list_add_tail_rcu(&data->list, &file->triggers);
-	else
-		list_del_rcu(&data->list);
+	list_add_tail_rcu(&data->list, &file->triggers);
+}
+
+/* Task context; event_mutex held. Who found it there before may still call it. */
+void rhist_trigger_unlist(struct event_trigger_data *data)
+{
+	list_del_rcu(&data->list);
 }
 
 /* Task context, sleeps. */

@@ -9,6 +9,8 @@
 //! C headers: `include/linux/trace.h`, `include/linux/ring_buffer.h`.
 
 use super::bindings;
+use super::tracefs::KernelFile;
+use super::tracefs::TracingDir;
 use core::ptr::NonNull;
 use kernel::error::to_result;
 use kernel::ffi;
@@ -126,5 +128,38 @@ impl Drop for Instance {
             // A file of it is open. It is a plain instance from now on.
             pr_warn!("instances/rhist is in use and stays; rmdir removes it\n");
         }
+    }
+}
+
+/// A reference on an instance of others: it cannot be removed (`EBUSY`).
+pub(crate) struct KeptInstance(NonNull<bindings::trace_array>);
+
+// SAFETY: The reference may be given back by any task, and nothing is read through it.
+unsafe impl Send for KeptInstance {}
+// SAFETY: As above.
+unsafe impl Sync for KeptInstance {}
+
+impl KeptInstance {
+    /// Keeps the instance of a tracing directory, which is not the top one. `beside` is any file that is
+    /// open. Takes `event_mutex`.
+    ///
+    /// # Errors
+    ///
+    /// `ENOENT` or `ENODEV` if it is gone, or has no marker; `ENOMEM`.
+    pub(crate) fn new(dir: &TracingDir, beside: &KernelFile) -> Result<Self> {
+        // Without a file of it that is open it might be gone, and be made anew by its name.
+        let _open = beside.other(dir, &[c"trace_marker"], bindings::O_WRONLY)?;
+        // SAFETY: The name ends in a NUL.
+        let array = unsafe {
+            bindings::trace_array_get_by_name(dir.name().as_char_ptr(), core::ptr::null())
+        };
+        NonNull::new(array).map(Self).ok_or(ENODEV)
+    }
+}
+
+impl Drop for KeptInstance {
+    fn drop(&mut self) {
+        // SAFETY: The reference is ours to give back.
+        unsafe { bindings::trace_array_put(self.0.as_ptr()) }
     }
 }

@@ -4,8 +4,10 @@
 
 use super::dentry::Dentry;
 use super::mirror::dentry_of;
+use super::TracingDir;
 use crate::ftrace::bindings;
 use crate::ftrace::poll::PollTable;
+use core::ffi::CStr;
 use core::ptr::NonNull;
 use kernel::error::from_err_ptr;
 use kernel::ffi;
@@ -75,6 +77,16 @@ impl KernelFile {
     fn again(&self, flags: u32) -> Result<Self> {
         // SAFETY: The file is open, and its own path is one of the same file system.
         unsafe { Self::open_beside(self.0.as_ptr(), dentry_of(self.0.as_ptr()), flags) }
+    }
+
+    /// Opens another file, by its path in a tracing directory. Permissions are not looked at.
+    pub(crate) fn other(&self, dir: &TracingDir, path: &[&CStr], flags: u32) -> Result<Self> {
+        let mut real = dir.0.clone();
+        for name in path {
+            real = real.lookup(name.to_bytes())?;
+        }
+        // SAFETY: This file is open, and a tracing directory is in the same file system.
+        unsafe { Self::open_beside(self.0.as_ptr(), real.as_ptr(), flags) }
     }
 
     /// The whole text, as it is now.

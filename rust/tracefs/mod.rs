@@ -31,9 +31,11 @@ mod kernel_file;
 mod mirror;
 mod special;
 
+use super::bindings;
 use super::poll::Mask;
 use super::poll::PollTable;
 use core::ffi::CStr;
+use core::ptr::NonNull;
 use dentry::Dentry;
 use kernel::mm::virt::VmaNew;
 use kernel::prelude::*;
@@ -92,9 +94,35 @@ impl TracingDir {
         self.0.is_root()
     }
 
+    /// The name, which is that of the instance.
+    pub(crate) fn name(&self) -> &CStr {
+        self.0.name()
+    }
+
     /// Has the instance been removed?
     pub(crate) fn removed(&self) -> bool {
         self.0.removed()
+    }
+
+    /// The instance itself.
+    ///
+    /// # Errors
+    ///
+    /// `ENODEV` if it has been removed, or only shows what an earlier boot has left.
+    ///
+    /// # Safety
+    ///
+    /// event_mutex must be held as long as the result is used: an instance is removed with it held,
+    /// its files before itself.
+    pub(crate) unsafe fn array(&self) -> Result<NonNull<bindings::trace_array>> {
+        // Any file of it that is there as long as the instance would do.
+        let file = self.0.lookup(b"trace_marker").map_err(|_| ENODEV)?;
+        if self.removed() {
+            return Err(ENODEV);
+        }
+        // SAFETY: The file is referenced.
+        let array = unsafe { bindings::rhist_inode_private(file.inode()) };
+        NonNull::new(array.cast()).ok_or(ENODEV)
     }
 }
 

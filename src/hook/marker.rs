@@ -2,9 +2,12 @@
 
 //! The source that serves `ftrace:print`: what programs write to `trace_marker`.
 //!
-//! That event has no probe. Whoever writes calls the triggers of its `trace_event_file` in the top
+//! That event has no probe. Whoever writes calls the triggers of its `trace_event_file` in the
 //! instance, if there are any, between reserving the record and giving it back. So a trigger of
 //! ours goes on that list, under event_mutex as all that is done to it.
+//!
+//! While it is there, the instance must not go: the kernel would take it for one that has switched the
+//! event on, and undo that. What does so is not exported.
 //!
 //! An export of the ring buffer (`register_ftrace_export()`) would share no list, but it is called
 //! for the marks of every instance, without being told which, and when the text has got its newline
@@ -18,10 +21,11 @@
 use super::Sinks;
 use super::Source;
 use crate::ftrace::bindings;
-use crate::ftrace::event::Event;
 use crate::ftrace::instance::Instance;
+use crate::ftrace::tracefs::TracingDir;
 use core::marker::PhantomPinned;
 use core::ptr;
+use core::ptr::NonNull;
 use kernel::ffi;
 use kernel::prelude::*;
 use kernel::sync::Arc;
@@ -39,25 +43,25 @@ struct Callback {
 /// A trigger of ours on the list of the event, until it is [disconnected](Source::disconnect).
 pub(super) struct Marker {
     callback: Pin<KBox<Callback>>,
-    file: *mut bindings::trace_event_file,
     instance: Arc<Instance>,
 }
 
 // SAFETY: The list is changed under event_mutex; of our own, only `sinks` is used while the trigger
-// is on it, and it is `Sync`. The file is the kernel's, and stays.
+// is on it, and it is `Sync`.
 unsafe impl Send for Marker {}
 // SAFETY: As above.
 unsafe impl Sync for Marker {}
 
 impl Marker {
-    /// Puts a trigger on the list of `event`, which must be that of the marker.
+    /// Puts a trigger on the list of the marker in a tracing directory. Fails with `ENODEV` if the
+    /// instance is gone, and with `ENOMEM`.
     ///
     /// # Safety
     ///
     /// The caller disconnects the result, and waits for the hits, before it drops it.
     pub(super) unsafe fn attach(
         instance: Arc<Instance>,
-        event: &Event,
+        dir: &TracingDir,
         sinks: Arc<Sinks>,
     ) -> Result<KBox<dyn Source>> {
         let callback = KBox::new(
@@ -84,42 +88,32 @@ impl Marker {
             (*raw).trigger.private_data = (&raw mut (*raw).nobody).cast();
             Pin::new_unchecked(KBox::from_raw(raw))
         };
-        let file = event.file();
         // Boxed before it is put there: nothing can fail afterwards.
-        let source = KBox::new(
-            Self {
-                callback,
-                file,
-                instance,
-            },
-            GFP_KERNEL,
-        )?;
+        let source = KBox::new(Self { callback, instance }, GFP_KERNEL)?;
         source.instance.with_event_mutex(|| {
-            // SAFETY: event_mutex is held.
-            unsafe { source.put(true) }
+            // SAFETY: event_mutex is held. The trigger is complete, and pinned until it has been off
+            // the list for a grace period.
+            unsafe {
+                let file = bindings::rhist_marker_file(dir.array()?.as_ptr());
+                let file = NonNull::new(file).ok_or(ENODEV)?;
+                bindings::rhist_trigger_list(file.as_ptr(), source.trigger());
+            }
+            Ok(())
         })?;
         Ok(source)
     }
 
-    /// Puts the trigger on the list, or takes it off.
-    ///
-    /// # Safety
-    ///
-    /// event_mutex must be held.
-    unsafe fn put(&self, on: bool) -> Result {
-        let trigger = ptr::from_ref(&self.callback.trigger).cast_mut();
-        // SAFETY: event_mutex is held; the trigger is complete, and pinned until it has been off
-        // the list for a grace period.
-        unsafe { bindings::rhist_trigger_list(self.file, trigger, on) };
-        Ok(())
+    fn trigger(&self) -> *mut bindings::event_trigger_data {
+        ptr::from_ref(&self.callback.trigger).cast_mut()
     }
 }
 
 impl Source for Marker {
     fn disconnect(&mut self) {
         self.instance.insist_with_event_mutex(|| {
-            // SAFETY: event_mutex is held.
-            unsafe { self.put(false) }
+            // SAFETY: event_mutex is held, and the trigger is on the list.
+            unsafe { bindings::rhist_trigger_unlist(self.trigger()) };
+            Ok(())
         });
     }
 }

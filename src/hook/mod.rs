@@ -182,8 +182,9 @@ impl Shared {
     }
 }
 
-/// An event that is counted, for all tracing directories: the kernel keeps one file of each system
-/// call's event for an instance, so that one of ours has to do for all of them.
+/// An event that is counted, for all tracing directories, unless it is the marker of one: the kernel
+/// keeps one file of each system call's event for an instance, so that one of ours has to do for all
+/// of them.
 ///
 /// Exists while the event has triggers or switches, or is meant by a switch. Changed by one task at
 /// a time.
@@ -222,7 +223,7 @@ impl Hook {
             // SAFETY: A hook disconnects its source, and gives up its event afterwards.
             self.source = Some(unsafe {
                 match self.event.is_marker() {
-                    true => Marker::attach(instance, &self.event, sinks),
+                    true => Marker::attach(instance, self.event.dir(), sinks),
                     false => EventFile::attach(instance, &self.event, sinks),
                 }
             }?);
@@ -250,9 +251,10 @@ impl Hook {
         self.triggers().is_empty() && self.switches().is_empty()
     }
 
-    /// Is this the hook of `event`, in whichever tracing directory?
+    /// Is this the hook of `event`, in whichever tracing directory? Each has a marker of its own.
     pub(crate) fn is_of(&self, event: &Event) -> bool {
         ptr::eq(self.event.call(), event.call())
+            && (!event.is_marker() || self.event.dir() == event.dir())
     }
 
     /// The triggers, in the order in which they were added.

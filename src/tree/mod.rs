@@ -204,13 +204,13 @@ impl<'a> File<'a> {
 }
 
 /// Finds an event; `None` for those of the tracer itself, which exist but cannot be hooked. One of
-/// them can: `ftrace:print` of the top instance.
+/// them can: `ftrace:print`.
 ///
 /// # Errors
 ///
 /// `ENODEV` if it is gone.
 fn find(name: EventName<'_>) -> Result<Option<Event>> {
-    if (name.system, name.event) == (c"ftrace", c"print") && name.dir.is_top() {
+    if (name.system, name.event) == (c"ftrace", c"print") {
         return Event::marker(name.dir).map(Some);
     }
     match Event::find(name) {

@@ -33,7 +33,6 @@ use crate::trigger::ErrorText;
 use crate::trigger::Handler;
 use crate::trigger::KernelTriggers;
 use crate::trigger::Trigger;
-use crate::trigger::Unsupported;
 use kernel::page::PAGE_SIZE;
 use kernel::prelude::*;
 use kernel::str::CString;
@@ -65,7 +64,7 @@ impl Tree {
             return self.hand_on(event, kernel, &command, data);
         }
         let done = match command.name {
-            b"hist" => self.run_hist(name, event, &command),
+            b"hist" => self.run_hist(name, event, kernel, &command),
             _ => self.run_switch(name, event, kernel, &command),
         };
         done.map_err(|failure| self.log(name, &command, failure))
@@ -117,13 +116,11 @@ impl Tree {
             system: &c_string(switch.system)?,
             event: &c_string(switch.event)?,
         })?;
-        let event = event.ok_or(Error::new(
-            ErrorText::Unsupported(Unsupported::InstanceMarker),
-            0,
-        ))?;
+        let mut event = event.ok_or(ENODEV)?;
         if command.remove {
             return Ok(self.registry.lock().remove_switch(&event, &target)?);
         }
+        event.keep_marker(kernel)?;
         let settings = Settings {
             dir: name.dir.clone(),
             enable: switch.enable,
@@ -142,6 +139,7 @@ impl Tree {
         &self,
         name: EventName<'_>,
         event: Option<Event>,
+        kernel: &KernelFile,
         command: &Command<'_>,
     ) -> Result<(), Failure> {
         if !command.remove {
@@ -149,10 +147,7 @@ impl Tree {
         }
         let trigger = Trigger::parse(command.hist()?)?;
         look_up_events(&trigger)?;
-        let event = event.ok_or(Error::new(
-            ErrorText::Unsupported(Unsupported::InstanceMarker),
-            0,
-        ))?;
+        let mut event = event.ok_or(ENODEV)?;
         let desc = describe(name, &event)?;
         // Any mistake is told before what is only not there yet.
         let plan = match Plan::new(&desc, &trigger) {
@@ -165,6 +160,7 @@ impl Tree {
         };
         let plan = plan?;
         let name = trigger.name.map(|span| trigger.bytes(span));
+        event.keep_marker(kernel)?;
 
         let mut hooks = self.registry.lock();
         let named = name.and_then(|name| hooks.named(name));

@@ -187,7 +187,6 @@ macro_rules! unsupported {
 }
 
 unsupported! {
-    InstanceMarker = "'ftrace:print' in instances",
     Values = "strings as values",
     Variables = "variables ('name=expression')",
     Actions = "actions ('onmatch', 'onmax', 'onchange')",

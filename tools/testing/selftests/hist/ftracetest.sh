@@ -21,7 +21,6 @@ cp "$(command -v busybox)" "$work/bin/ls" && PATH=$work/bin:$PATH
 # test.d/trigger/inter-event are not run: they are about variables and actions.
 cat >"$work/missing" <<'END'
 trigger-hist-expressions		variables
-trigger-trace-marker-hist in an instance	ftrace:print in instances
 trigger-trace-marker-synthetic		variables
 trigger-trace-marker-synthetic-kernel	variables
 END

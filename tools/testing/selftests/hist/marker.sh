@@ -7,6 +7,7 @@
 . "$(dirname "$0")/lib.sh"
 
 PRINT=events/ftrace/print
+M=instances/rhist_m
 
 step() { echo "$1: $(io write $PRINT/trigger a "$1")"; }
 
@@ -57,10 +58,13 @@ start"
 	show
 }
 
-(cd "$KERNEL" && scene) >"$work/kernel" 2>&1
-(cd "$TRACING" && scene) >"$work/rhist" 2>&1
-is "$(grep -c 'hitcount: *1000$' "$work/kernel")" 1 "the kernel's own triggers play the scene"
-same "$work/rhist" "rhist plays it to the byte" <"$work/kernel"
+for where in . $M; do
+	[ $where = . ] || mkdir "$KERNEL/$where"
+	(cd "$KERNEL/$where" && scene) >"$work/kernel" 2>&1
+	(cd "$TRACING/$where" && scene) >"$work/rhist" 2>&1
+	is "$(grep -c 'hitcount: *1000$' "$work/kernel")" 1 "the kernel's own triggers play the scene in $where"
+	same "$work/rhist" "rhist plays it to the byte" <"$work/kernel"
+done
 
 cd "$TRACING" || exit 1
 listed() { cat "$KERNEL/$PRINT/trigger" "$KERNEL/show_event_triggers"; }
@@ -75,12 +79,44 @@ if [ "$TRACING" != "$KERNEL" ]; then
 	mark three
 	is "$(total Hits $PRINT/hist) $(cat "$KERNEL/$PRINT/hist")" "3 " "and the one without the other"
 fi
-mkdir "$KERNEL/instances/rhist_m"
-echo other >"$KERNEL/instances/rhist_m/trace_marker"
-rmdir "$KERNEL/instances/rhist_m"
+echo other >$M/trace_marker
 mark here
 is "$(total Hits $PRINT/hist)" "$([ "$TRACING" = "$KERNEL" ] && echo 1 || echo 4)" "marks of other instances do not count"
+is "$(cat $M/$PRINT/hist)" "" "nor have those a histogram"
+is "$(io write $M/$PRINT/trigger a hist:keys=common_comm)" OK "unless they get one"
+echo other >$M/trace_marker
+is "$(total Hits $M/$PRINT/hist)" 1 "which counts their own marks"
 : >$PRINT/trigger
+is "$(total Hits $M/$PRINT/hist)" 1 "and stays without the first"
+
+if [ "$TRACING" = "$KERNEL" ]; then
+	yes "an instance may go with its histogram" rmdir $M
+	mkdir $M
+else
+	for by in "$TRACING" "$KERNEL"; do
+		is "$(rmdir "$by/$M" 2>&1 | grep -c 'busy$')" 1 "an instance stays as long as its marks are counted"
+	done
+	: >$M/$PRINT/trigger
+fi
+
+# Who writes marks while histograms and the instance come and go.
+storm()
+{
+	while [ -e "$work/rain" ]; do echo mark >$M/trace_marker; done 2>/dev/null
+}
+: >"$work/rain"
+storm &
+for _ in 1 2 3 4 5 6 7 8 9 10; do
+	until rmdir $M 2>/dev/null; do :; done
+	mkdir $M
+	io write $M/$PRINT/trigger a hist:keys=common_comm
+	cat $M/$PRINT/hist >/dev/null
+	: >$M/$PRINT/trigger
+done | sort | uniq -c | tr -s ' ' >"$work/storm"
+rm "$work/rain"
+wait
+is "$(cat "$work/storm")" " 10 OK" "instances with histograms of marks come and go"
+yes "nothing keeps the last one" rmdir $M
 
 io write $PRINT/trigger a hist:keys=common_stacktrace >/dev/null
 mark here
