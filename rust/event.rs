@@ -11,6 +11,7 @@ use super::tracefs::KernelFile;
 use super::tracefs::TracingDir;
 use core::ffi::CStr;
 use core::ptr::NonNull;
+use kernel::ffi;
 use kernel::prelude::*;
 
 /// A trace event in one of the tracing directories, with a reference on the event.
@@ -203,4 +204,52 @@ impl Event {
         }
         Ok(())
     }
+}
+
+/// An event as the kernel lists it.
+pub(crate) struct Listed<'a> {
+    pub(crate) call: *mut bindings::trace_event_call,
+    pub(crate) system: &'a CStr,
+    pub(crate) event: &'a CStr,
+    /// It can be enabled, which those of the tracer itself (`ftrace:*`) cannot.
+    pub(crate) enables: bool,
+    /// Somebody has put triggers on it through the kernel's own files.
+    pub(crate) triggered: bool,
+}
+
+/// Calls `visit` for each event of a tracing directory, in the order of the kernel's
+/// `available_events`, until it fails.
+///
+/// # Errors
+///
+/// `ENODEV` if the instance is gone, and those of `visit`.
+///
+/// # Safety
+///
+/// event_mutex must be held.
+pub(crate) unsafe fn for_each(
+    dir: &TracingDir,
+    mut visit: impl FnMut(Listed<'_>) -> Result,
+) -> Result {
+    // SAFETY: event_mutex is held: the instance stays, and so do the list, the files on it, and their
+    // events.
+    unsafe {
+        let head = bindings::rhist_events(dir.array()?.as_ptr());
+        let mut link = (*head).next;
+        while link != head {
+            let file = &*kernel::container_of!(link, bindings::trace_event_file, list);
+            let call = file.event_call;
+            let class = &*(*call).class;
+            let ignored = (*call).flags & bindings::TRACE_EVENT_FL_IGNORE_ENABLE as ffi::c_int != 0;
+            visit(Listed {
+                call,
+                system: CStr::from_char_ptr(class.system),
+                event: CStr::from_char_ptr(bindings::rhist_event_name(call)),
+                enables: class.reg.is_some() && !ignored,
+                triggered: !core::ptr::eq(file.triggers.next, &raw const file.triggers),
+            })?;
+            link = (*link).next;
+        }
+    }
+    Ok(())
 }

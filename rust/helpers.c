@@ -113,6 +113,17 @@ int rhist_event_reg(struct trace_event_call *call, struct trace_event_file *file
 	return call->class->reg(call, on ? TRACE_REG_REGISTER : TRACE_REG_UNREGISTER, file);
 }
 
+/* The files of all events in an instance; event_mutex held. */
+struct list_head *rhist_events(struct trace_array *tr)
+{
+	return (void *)tr + TRACE_ARRAY__EVENTS;
+}
+
+const char *rhist_event_name(struct trace_event_call *call)
+{
+	return trace_event_name(call);
+}
+
 /* The file of ftrace:print in an instance, which stays as long as that; NULL if it has none. */
 struct trace_event_file *rhist_marker_file(struct trace_array *tr)
 {

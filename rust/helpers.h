@@ -35,6 +35,8 @@ void rhist_current_comm(char *to);
 struct list_head *rhist_event_fields(struct trace_event_call *call);
 size_t rhist_record_len(struct ring_buffer_event *event);
 int rhist_event_reg(struct trace_event_call *call, struct trace_event_file *file, bool on);
+struct list_head *rhist_events(struct trace_array *tr);
+const char *rhist_event_name(struct trace_event_call *call);
 struct trace_event_file *rhist_marker_file(struct trace_array *tr);
 void rhist_trigger_list(struct trace_event_file *file, struct event_trigger_data *data);
 void rhist_trigger_unlist(struct event_trigger_data *data);

@@ -57,25 +57,35 @@ pub fn hist_file<'a>(out: &mut Text, views: impl Iterator<Item = View<'a>>) -> R
 }
 
 /// The `trigger` file of an event without triggers: the commands of the kernel, in its order.
-const IDLE: &[u8] = b"# Available triggers:\n\
+pub const NO_TRIGGERS: &[u8] = b"# Available triggers:\n\
     # traceon traceoff snapshot stacktrace enable_event disable_event enable_hist disable_hist hist\n";
 
-/// Appends the `trigger` file of an event with the lines `others` of other triggers, which C puts
-/// before those of histograms, and the histograms `views`. Fails with `ENOMEM`.
-pub fn trigger_file<'a>(
+/// Appends what stands before each trigger in `show_event_triggers`: the name of the event in a column of
+/// its own. Fails with `ENOMEM`.
+pub fn event_column(out: &mut Text, system: &[u8], event: &[u8]) -> Result {
+    out.padded(31, |out| {
+        out.bytes(system)?;
+        out.bytes(b":")?;
+        out.bytes(event)
+    })?;
+    out.bytes(b" ")
+}
+
+/// Appends the triggers of an event, each behind `column`: the lines `others` of other triggers, which C
+/// puts before those of histograms, and the histograms `views`. Fails with `ENOMEM`.
+pub fn triggers<'a>(
     out: &mut Text,
+    column: &[u8],
     others: impl Iterator<Item = &'a [u8]>,
     views: impl Iterator<Item = View<'a>>,
 ) -> Result {
-    let before = out.as_bytes().len();
     for other in others {
+        out.bytes(column)?;
         out.bytes(other)?;
     }
     for view in views {
+        out.bytes(column)?;
         trigger_line(out, &view)?;
-    }
-    if out.as_bytes().len() == before {
-        out.bytes(IDLE)?;
     }
     Ok(())
 }

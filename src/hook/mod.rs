@@ -251,10 +251,14 @@ impl Hook {
         self.triggers().is_empty() && self.switches().is_empty()
     }
 
+    /// Is it, in some tracing directory, the hook of the event with this address?
+    fn is_called(&self, call: *const bindings::trace_event_call) -> bool {
+        ptr::eq(self.event.call(), call)
+    }
+
     /// Is this the hook of `event`, in whichever tracing directory? Each has a marker of its own.
     pub(crate) fn is_of(&self, event: &Event) -> bool {
-        ptr::eq(self.event.call(), event.call())
-            && (!event.is_marker() || self.event.dir() == event.dir())
+        self.is_called(event.call()) && (!event.is_marker() || self.event.dir() == event.dir())
     }
 
     /// The triggers, in the order in which they were added.

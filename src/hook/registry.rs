@@ -17,11 +17,13 @@ use super::Hook;
 use super::InDir;
 use super::Placed;
 use super::Shared;
+use crate::ftrace::event;
 use crate::ftrace::event::Event;
 use crate::ftrace::instance::Instance;
 use crate::ftrace::tracefs::TracingDir;
 use core::ptr;
 use kernel::prelude::*;
+use kernel::str::CString;
 use kernel::sync::lock::mutex::MutexGuard;
 use kernel::sync::Arc;
 use kernel::sync::Mutex;
@@ -105,6 +107,28 @@ impl Hooks<'_> {
             all: hook.switches(),
             dir: event.dir().clone(),
         })
+    }
+
+    /// The events of a tracing directory that may have triggers, whoever's they are, as system and name,
+    /// in the order of the kernel. Those of the tracer itself are left out, as in C. Fails with `ENODEV`
+    /// if the instance is gone, and with `ENOMEM`.
+    pub(crate) fn triggered(&self, dir: &TracingDir) -> Result<KVec<[CString; 2]>> {
+        let mut names = KVec::new();
+        self.shared.instance.with_event_mutex(|| {
+            // SAFETY: event_mutex is held.
+            unsafe {
+                event::for_each(dir, |event| {
+                    let ours = || self.hooks.iter().any(|hook| hook.is_called(event.call));
+                    if event.enables && (event.triggered || ours()) {
+                        let name = [event.system, event.event].map(CString::try_from);
+                        let [system, event] = name;
+                        names.push([system?, event?], GFP_KERNEL)?;
+                    }
+                    Ok(())
+                })
+            }
+        })?;
+        Ok(names)
     }
 
     /// The place of the hook of an event, which is made if there is none.

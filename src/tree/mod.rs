@@ -5,6 +5,7 @@
 
 mod trigger;
 
+use crate::ftrace::bindings;
 use crate::ftrace::event::Event;
 use crate::ftrace::poll;
 use crate::ftrace::poll::Mask;
@@ -112,6 +113,38 @@ impl Tree {
         Ok(lines)
     }
 
+    /// Appends the triggers of an event, each behind `column`: those of the kernel in `listing`, and
+    /// ours. Fails as [`Tree::triggers`].
+    fn list(&self, out: &mut Text, column: &[u8], name: EventName<'_>, listing: &[u8]) -> Result {
+        let theirs = KernelTriggers::all(listing)?;
+        let switches = self.switches(name)?;
+        let switches = switches.iter().map(|(older, line)| (*older, &line[..]));
+        let triggers = self.triggers(name)?;
+        let views = triggers.iter().map(Shown::view);
+        render::triggers(out, column, by_time(switches, &theirs), views)
+    }
+
+    /// Appends the triggers of all events of a tracing directory. `beside` is any file of the kernel that
+    /// is open.
+    fn list_all(&self, out: &mut Text, dir: &TracingDir, beside: &KernelFile) -> Result {
+        let names = self.registry.lock().triggered(dir)?;
+        for [system, event] in &names {
+            let name = EventName { dir, system, event };
+            let path = [c"events", system, event, c"trigger"];
+            let mut column = Text::new();
+            render::event_column(&mut column, system.to_bytes(), event.to_bytes())?;
+            let listed = beside
+                .other(dir, &path, bindings::O_RDONLY)
+                .and_then(|kernel| self.list(out, column.as_bytes(), name, &kernel.read()?));
+            match listed {
+                // The event is gone meanwhile.
+                Err(error) if error == ENOENT || error == ENODEV => (),
+                listed => listed?,
+            }
+        }
+        Ok(())
+    }
+
     /// Hits counted in the histograms of an event so far.
     fn hits(&self, event: Option<Event>) -> u64 {
         let triggers = event.and_then(|event| self.registry.lock().triggers(&event));
@@ -182,6 +215,7 @@ impl Shown {
 #[derive(Clone, Copy)]
 enum File<'a> {
     ErrorLog(&'a TracingDir),
+    ShowEventTriggers(&'a TracingDir),
     UserEventsStatus,
     HistStats,
     Trigger(EventName<'a>),
@@ -193,8 +227,9 @@ impl<'a> File<'a> {
     fn new(file: &Opened<'a>) -> Result<Self> {
         match (file.event, file.file) {
             (None, 0) => Ok(File::ErrorLog(file.dir)),
-            (None, 1) => Ok(File::UserEventsStatus),
-            (None, 3) => Ok(File::HistStats),
+            (None, 1) => Ok(File::ShowEventTriggers(file.dir)),
+            (None, 2) => Ok(File::UserEventsStatus),
+            (None, 4) => Ok(File::HistStats),
             (Some(event), 0) => Ok(File::Trigger(event)),
             (Some(event), 1) => Ok(File::Hist(event)),
             (Some(event), 2) => Ok(File::HistDebug(event)),
@@ -271,6 +306,7 @@ impl Overlay for Tree {
                 const {
                     &[
                         file(c"error_log", 0o640, true),
+                        file(c"show_event_triggers", 0o440, true),
                         of_programs(c"user_events_status"),
                         of_programs(c"user_events_data"),
                         file(c"hist_stats", 0o440, false),
@@ -278,7 +314,14 @@ impl Overlay for Tree {
                 }
             }
             // Instances of an earlier boot have none.
-            Dir::Instance => const { &[file(c"error_log", 0o640, true)] },
+            Dir::Instance => {
+                const {
+                    &[
+                        file(c"error_log", 0o640, true),
+                        file(c"show_event_triggers", 0o440, true),
+                    ]
+                }
+            }
             Dir::Event => {
                 const {
                     &[
@@ -302,7 +345,7 @@ impl Overlay for Tree {
     }
 
     fn special(&self, dir: Dir, file: usize) -> Option<&Operations> {
-        (dir == Dir::Root && file == 2).then_some(&self.user_events_data)
+        (dir == Dir::Root && file == 3).then_some(&self.user_events_data)
     }
 
     fn open(&self, file: &Opened<'_>, truncate: bool) -> Result<Self::Open> {
@@ -319,7 +362,7 @@ impl Overlay for Tree {
                     self.registry.lock().remove_all(&event)?;
                 }
             }
-            File::UserEventsStatus | File::HistStats => (),
+            File::ShowEventTriggers(_) | File::UserEventsStatus | File::HistStats => (),
             File::Hist(name) => {
                 let event = find(name)?;
                 return Ok(Some(HistFile {
@@ -342,6 +385,9 @@ impl Overlay for Tree {
                 let kernel = kernel.as_deref().unwrap_or_default();
                 self.with_error_log(dir, |log| log.render(kernel, out.as_mut()))??;
             }
+            File::ShowEventTriggers(dir) => {
+                self.list_all(&mut out, dir, file.kernel.ok_or(EINVAL)?)?
+            }
             File::HistStats => {
                 let commands = self.stats.commands.load(Relaxed);
                 let reads = self.stats.reads.load(Relaxed);
@@ -349,12 +395,10 @@ impl Overlay for Tree {
             }
             File::Trigger(name) => {
                 let kernel = file.kernel.map(KernelFile::read).transpose()?;
-                let theirs = KernelTriggers::all(kernel.as_deref().unwrap_or_default())?;
-                let switches = self.switches(name)?;
-                let switches = switches.iter().map(|(older, line)| (*older, &line[..]));
-                let triggers = self.triggers(name)?;
-                let views = triggers.iter().map(Shown::view);
-                render::trigger_file(&mut out, by_time(switches, &theirs), views)?;
+                self.list(&mut out, b"", name, kernel.as_deref().unwrap_or_default())?;
+                if out.as_bytes().is_empty() {
+                    out.bytes(render::NO_TRIGGERS)?;
+                }
             }
             File::Hist(name) => {
                 // Before the text is made: what it has in addition is reported once more, but
@@ -388,9 +432,11 @@ impl Overlay for Tree {
             // As the kernel's: what is written does not matter, truncation empties it.
             File::ErrorLog(_) => Ok(()),
             File::Trigger(name) => self.write_trigger(name, file.kernel, data),
-            File::UserEventsStatus | File::HistStats | File::Hist(_) | File::HistDebug(_) => {
-                Err(EINVAL)
-            }
+            File::ShowEventTriggers(_)
+            | File::UserEventsStatus
+            | File::HistStats
+            | File::Hist(_)
+            | File::HistDebug(_) => Err(EINVAL),
         }
     }
 

@@ -14,7 +14,13 @@ Y=instances/rhist_y
 # step DIR EVENT COMMAND: what the write says
 step() { echo "$1 $3: $(io write "$1/$2/trigger" a "$3")"; }
 
-show() { for dir in . $X $Y; do echo "$dir"; cat "$dir/$1/trigger" "$dir/$1/hist"; done; }
+show()
+{
+	for dir in . $X $Y; do
+		echo "$dir"
+		cat "$dir/$1/trigger" "$dir/$1/hist" "$dir/show_event_triggers"
+	done
+}
 
 scene()
 {

@@ -67,8 +67,9 @@ fn showing() {
     };
     assert!(whole(&|out| render::hist_file(out, views())) > 20);
     assert!(
-        whole(&|out| render::trigger_file(
+        whole(&|out| render::triggers(
             out,
+            b"",
             [&b"traceoff:unlimited\n"[..]].into_iter(),
             views()
         )) > 1

@@ -104,28 +104,36 @@ fn long_strings_are_not_cut() {
 }
 
 #[test]
-fn trigger_file() {
+fn triggers() {
     let event = sched_waking();
-    assert_eq!(
-        text(|out| render::trigger_file(out, [].into_iter(), [].into_iter())),
-        "# Available triggers:\n# traceon traceoff snapshot stacktrace enable_event disable_event \
-         enable_hist disable_hist hist\n"
-    );
     let (a, b) = (hist(&event, "keys=pid"), hist(&event, "keys=prio"));
     let other = &b"traceoff:unlimited\n"[..];
     assert_eq!(
-        text(|out| render::trigger_file(out, [other].into_iter(), [].into_iter())),
+        text(|out| render::triggers(out, b"", [other].into_iter(), [].into_iter())),
         "traceoff:unlimited\n"
     );
     assert_eq!(
         text(|out| {
             let views = [view(&a), view(&b)];
-            render::trigger_file(out, [other].into_iter(), views.into_iter())
+            render::triggers(out, b"a:b ", [other].into_iter(), views.into_iter())
         }),
-        "traceoff:unlimited\n\
-         hist:keys=pid:vals=hitcount:sort=hitcount:size=2048 [active]\n\
-         hist:keys=prio:vals=hitcount:sort=hitcount:size=2048 [active]\n"
+        "a:b traceoff:unlimited\n\
+         a:b hist:keys=pid:vals=hitcount:sort=hitcount:size=2048 [active]\n\
+         a:b hist:keys=prio:vals=hitcount:sort=hitcount:size=2048 [active]\n"
     );
+}
+
+#[test]
+fn event_columns() {
+    let column = |system: &str, event: &str| {
+        text(|out| render::event_column(out, system.as_bytes(), event.as_bytes()))
+    };
+    assert_eq!(column("a", "b"), format!("a:b{}", " ".repeat(29)));
+    let name = "b".repeat(28);
+    assert_eq!(column("a", &name), format!("a:{name}  "));
+    for name in ["b".repeat(29), "b".repeat(30), "b".repeat(31)] {
+        assert_eq!(column("a", &name), format!("a:{name} "));
+    }
 }
 
 #[test]
