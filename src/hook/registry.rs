@@ -48,6 +48,22 @@ impl Registry {
         )
     }
 
+    /// Has a tracing directory an event of this system and name, be it one of the tracer itself? Fails
+    /// with `ENODEV` if the instance is gone.
+    pub(crate) fn knows(&self, dir: &TracingDir, names: [&[u8]; 2]) -> Result<bool> {
+        let mut known = false;
+        self.shared.instance.with_event_mutex(|| {
+            // SAFETY: event_mutex is held.
+            unsafe {
+                event::for_each(dir, |event| {
+                    known |= names == [event.system, event.event].map(CStr::to_bytes);
+                    Ok(())
+                })
+            }
+        })?;
+        Ok(known)
+    }
+
     /// Locks it, for reading and changing what an event has. What instances had that were removed
     /// goes first: there is no other moment at which one would hear of it.
     pub(crate) fn lock(&self) -> Hooks<'_> {

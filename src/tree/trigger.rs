@@ -15,6 +15,7 @@ use crate::ftrace::function;
 use crate::ftrace::text;
 use crate::ftrace::tracefs::EventName;
 use crate::ftrace::tracefs::KernelFile;
+use crate::ftrace::tracefs::TracingDir;
 use crate::ftrace::tracefs::Written;
 use crate::hist::EventDesc;
 use crate::hist::EventField;
@@ -146,7 +147,7 @@ impl Tree {
             self.stats.commands.add(1, Relaxed);
         }
         let trigger = Trigger::parse(command.hist()?)?;
-        look_up_events(&trigger)?;
+        self.look_up_events(name.dir, &trigger)?;
         let mut event = event.ok_or(ENODEV)?;
         let desc = describe(name, &event)?;
         // Any mistake is told before what is only not there yet.
@@ -213,6 +214,21 @@ impl Tree {
         Ok(())
     }
 
+    /// The events that handlers name have to exist. C looks for each before it looks at the action.
+    fn look_up_events(&self, dir: &TracingDir, trigger: &Trigger) -> Result<(), Error> {
+        for action in trigger.actions.iter() {
+            let action = action?;
+            if let Handler::OnMatch { system, event } = action.handler {
+                let names = [system, event].map(|name| trigger.bytes(name));
+                if !self.registry.knows(dir, names)? {
+                    return Err(trigger.error(ErrorText::InvalidSubsysEvent, event));
+                }
+            }
+            action.act.as_ref().map_err(|&error| error)?;
+        }
+        Ok(())
+    }
+
     /// Puts a failure in the log, if it is one that has a text, and gives what `write(2)` returns.
     fn log(
         &self,
@@ -270,24 +286,6 @@ fn location(name: EventName<'_>) -> Result<KVec<u8>> {
         location.extend_from_slice(piece, GFP_KERNEL)?;
     }
     Ok(location)
-}
-
-/// The events that handlers name have to exist. C looks for each before it looks at the action.
-fn look_up_events(trigger: &Trigger) -> Result<(), Error> {
-    for action in trigger.actions.iter() {
-        let action = action?;
-        if let Handler::OnMatch { system, event } = action.handler {
-            let (system_name, event_name) = (
-                c_string(trigger.bytes(system))?,
-                c_string(trigger.bytes(event))?,
-            );
-            if !Event::exists(&system_name, &event_name) {
-                return Err(trigger.error(ErrorText::InvalidSubsysEvent, event));
-            }
-        }
-        action.act.as_ref().map_err(|&error| error)?;
-    }
-    Ok(())
 }
 
 fn c_string(bytes: &[u8]) -> Result<CString> {

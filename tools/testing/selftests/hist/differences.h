@@ -114,11 +114,6 @@ static bool cut_definition(const struct question *q)
 	return refused_as(&q->ours, "Couldn't find variable") && strpbrk(q->before, "+-*/");
 }
 
-static bool of_tracer(const struct question *q)
-{
-	return refused_as(&q->ours, "Invalid subsystem or event name") && strstr(q->said, "onmatch(ftrace.");
-}
-
 /* The times and stacks may be others, but not how many they are. */
 static bool same_hits(const struct question *q)
 {
@@ -212,7 +207,6 @@ static struct difference {
 	{ "Bucket widths of 2^63 and more", "C prints them as negative numbers", .adjust = unsigned_widths },
 	{ "common_timestamp", "it is the time when the trigger runs", .shows = times },
 	{ "Stacks", "C leaves out five frames whatever they are", .shows = stacks, .lines = has_stack, .answers = stack_operand },
-	{ "What is not there yet", "events of the tracer itself are not looked up", .answers = of_tracer },
 	{ "size=0 and size= of more than 2^63", "C shifts by 64 bits, which UBSAN reports", .unasked = bad_size },
 };
 

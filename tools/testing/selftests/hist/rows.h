@@ -477,6 +477,8 @@ static const struct row {
 	ROW("9.2", pids, "No closing paren", "hist:keys=pid:onmax($x).snapshot("),
 	ROW("9.2", pids, "Invalid subsystem or event", "hist:keys=pid:onmatch(sched.nosuch).trace(yy,pid)"),
 	ROW("9.2", pids, "No action found", "hist:keys=pid:onmatch(sched.sched_switch)"),
+	ROW("9.2", pids, "No action found", "hist:keys=pid:onmatch(ftrace.print)"),
+	ROW("9.2", pids, "Invalid subsystem or event", "hist:keys=pid:onmatch(ftrace.nosuch).trace(yy,pid)"),
 	ROW("9.2", pids, "Handler doesn't support", "hist:keys=pid:onmatch(sched.sched_switch).save(pid)"),
 	ROW("9.2", pids, "Handler doesn't support", "hist:keys=pid:onmatch(sched.sched_switch).snapshot()"),
 	ROW("9.2", pids, "Invalid action param", "hist:keys=pid:onmax($x).save()"),
