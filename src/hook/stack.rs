@@ -175,7 +175,9 @@ impl Handlers {
         let len = stack::save(&mut entries);
         let entries = entries.get(..len).unwrap_or_default();
         let before = entries.get(..BEFORE.min(len)).unwrap_or_default();
-        let entries = entries.get(self.begin(before)..).unwrap_or_default();
+        // The kernel cannot look behind the trampoline of an optimized kprobe: that is all there is.
+        let begin = self.begin(before).min(len.saturating_sub(1));
+        let entries = entries.get(begin..).unwrap_or_default();
         for (to, &entry) in to.iter_mut().zip(entries) {
             *to = entry as u64;
         }

@@ -129,6 +129,8 @@ static void stack_of(const struct kind *kind, bool with_c)
 
 static void stacks(void)
 {
+	/* Behind the trampoline of an optimized kprobe the kernel sees no stack. */
+	append("/proc/sys/debug/kprobes-optimization", "0");
 	for (unsigned int i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
 		const struct kind *kind = &kinds[i];
 
