@@ -108,7 +108,7 @@ impl TracingDir {
     ///
     /// # Errors
     ///
-    /// `ENODEV` if it has been removed, or only shows what an earlier boot has left.
+    /// `ENODEV` if it has been removed, or only shows what an earlier boot has left; `ENOMEM`.
     ///
     /// # Safety
     ///
@@ -116,7 +116,10 @@ impl TracingDir {
     /// its files before itself.
     pub(crate) unsafe fn array(&self) -> Result<NonNull<bindings::trace_array>> {
         // Any file of it that is there as long as the instance would do.
-        let file = self.0.lookup(b"trace_marker").map_err(|_| ENODEV)?;
+        let file = match self.0.lookup(b"trace_marker") {
+            Err(error) if error == ENOENT => Err(ENODEV),
+            file => file,
+        }?;
         if self.removed() {
             return Err(ENODEV);
         }

@@ -84,6 +84,7 @@ static const struct target targets[] = {
 	/* what the kernel's own file would take, and what ours does */
 	{ "syscalls/sys_enter_getpgid", "hist:keys=pid:size=128", "disable_hist:sched:sched_waking:5 if pid == 3" },
 	{ "synthetic/rhist_n", "hist:keys=a:size=128", NULL },
+	{ "ftrace/print", "hist:keys=common_comm:size=128", NULL },
 };
 
 static char *text_of(const char *event, const char *file)
@@ -318,6 +319,9 @@ int main(void)
 			read_file(pathf("%s/events/%s/hist", tracing_dir(), t->event));
 			if (!access(pathf("%s/events/%s/hist_debug", tracing_dir(), t->event), F_OK))
 				read_file(pathf("%s/events/%s/hist_debug", tracing_dir(), t->event));
+			read_file(pathf("%s/show_event_triggers", tracing_dir()));
+			if (!access(pathf("%s/hist_stats", tracing_dir()), F_OK))
+				read_file(pathf("%s/hist_stats", tracing_dir()));
 			truncate_file(pathf("%s/error_log", tracing_dir()));
 			refuse();
 			read_file(pathf("%s/error_log", tracing_dir()));
