@@ -115,8 +115,9 @@ impl OpenData {
             false => Keep::No,
         };
         let mut registry = self.events.registry.lock();
+        self.table.reserve()?;
         let event = registry.find_or_create(&self.events, description, keep, register.multi)?;
-        let index = self.table.add(&event, false)?;
+        let index = self.table.add(&event, false);
         drop(registry);
         self.events.enablers.add(place, event)?;
         // A program that cannot be told the index has no use for it.
@@ -131,8 +132,10 @@ impl OpenData {
         let text = user_description(register.description)?;
         let description = Description::parse_original(&text)?;
         let mut registry = self.events.registry.lock();
+        // First, so that no event stays that nobody was told of.
+        self.table.reserve()?;
         let (event, bit) = registry.find_or_create_original(&self.events, description)?;
-        let index = self.table.add(&event, true)?;
+        let index = self.table.add(&event, true);
         drop(registry);
         // As above.
         let at = UserPtr::from_addr(arg.wrapping_add(RegisterOriginal::RESULTS));

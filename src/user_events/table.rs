@@ -7,6 +7,8 @@
 
 use super::registry::Use;
 use kernel::prelude::*;
+use kernel::sync::atomic::Atomic;
+use kernel::sync::atomic::Relaxed;
 use kernel::sync::Arc;
 use kernel::sync::SetOnce;
 
@@ -24,13 +26,16 @@ pub(super) struct Entry {
 
 /// The table.
 pub(super) struct Table {
-    chunks: [SetOnce<KVec<SetOnce<Entry>>>; CHUNKS],
+    chunks: [SetOnce<KVVec<SetOnce<Entry>>>; CHUNKS],
+    /// Entries; for those who add.
+    len: Atomic<usize>,
 }
 
 impl Table {
     pub(super) fn new() -> Self {
         Self {
             chunks: [const { SetOnce::new() }; CHUNKS],
+            len: Atomic::new(0),
         }
     }
 
@@ -40,43 +45,49 @@ impl Table {
         (chunk, FIRST << chunk, index - FIRST * ((1 << chunk) - 1))
     }
 
-    /// The entry of an index.
-    pub(super) fn get(&self, index: usize) -> Option<&Entry> {
+    fn slot(&self, index: usize) -> Option<&SetOnce<Entry>> {
         let (chunk, _, at) = Self::place(index);
-        self.chunks.get(chunk)?.as_ref()?.get(at)?.as_ref()
+        self.chunks.get(chunk)?.as_ref()?.get(at)
     }
 
-    /// The index of an event by one of the interfaces, which is added if it is not there. Nobody
-    /// else adds any meanwhile.
+    /// The entry of an index.
+    pub(super) fn get(&self, index: usize) -> Option<&Entry> {
+        self.slot(index)?.as_ref()
+    }
+
+    /// Makes room for one more, so that [`Table::add`] does not fail. Nobody else adds any meanwhile.
     ///
     /// # Errors
     ///
     /// `ENOMEM`, `EMFILE`.
-    pub(super) fn add(&self, event: &Use, original: bool) -> Result<u32> {
-        let mut index = 0;
-        while let Some(other) = self.get(index) {
-            if Arc::ptr_eq(other.event.event(), event.event()) && other.original == original {
-                return Ok(index as u32);
-            }
-            index += 1;
-        }
-        let (chunk, len, at) = Self::place(index);
+    pub(super) fn reserve(&self) -> Result {
+        let (chunk, len, _) = Self::place(self.len.load(Relaxed));
         let chunk = self.chunks.get(chunk).ok_or(EMFILE)?;
         if chunk.as_ref().is_none() {
-            let mut slots = KVec::with_capacity(len, GFP_KERNEL_ACCOUNT)?;
+            let mut slots = KVVec::with_capacity(len, GFP_KERNEL_ACCOUNT)?;
             for _ in 0..len {
                 slots.push(SetOnce::new(), GFP_KERNEL_ACCOUNT)?;
             }
             chunk.populate(slots);
         }
-        let slot = chunk
-            .as_ref()
-            .and_then(|slots| slots.get(at))
-            .ok_or(EMFILE)?;
-        slot.populate(Entry {
-            event: event.clone(),
-            original,
-        });
-        Ok(index as u32)
+        Ok(())
+    }
+
+    /// The index of an event by one of the interfaces, which is added if it is not there. There has
+    /// to be room, and nobody else adds any meanwhile.
+    pub(super) fn add(&self, event: &Use, original: bool) -> u32 {
+        let len = self.len.load(Relaxed);
+        let same = |entry: &Entry| {
+            Arc::ptr_eq(entry.event.event(), event.event()) && entry.original == original
+        };
+        let found = (0..len).find(|&index| self.get(index).is_some_and(same));
+        if let (None, Some(slot)) = (found, self.slot(len)) {
+            slot.populate(Entry {
+                event: event.clone(),
+                original,
+            });
+            self.len.store(len + 1, Relaxed);
+        }
+        found.unwrap_or(len) as u32
     }
 }

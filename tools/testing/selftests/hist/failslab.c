@@ -5,67 +5,8 @@
  */
 #define _GNU_SOURCE
 #include <dirent.h>
-#include <sys/mount.h>
 
-#include "tracing.h"
-
-#define MOST 20000	/* allocations of one operation; more means that it never succeeds */
-
-static int nth = -1;
-
-/*
- * What an operation may say when something failed. Where copies to and from user space can be made to fail
- * they are counted with the allocations.
- */
-static bool excused(int error)
-{
-	return error == -ENOMEM || error == -ENFILE || error == -EFAULT;
-}
-
-/* The n-th allocation of this thread from now on fails; 0: none. */
-static void fail(int n)
-{
-	char text[16];
-	int len = snprintf(text, sizeof(text), "%d", n);
-
-	if (pwrite(nth, text, len, 0) != len)
-		die("fail-nth: %s", strerror(errno));
-}
-
-/* Whether the allocation came and failed. If not, it may be a copy of this function that fails instead. */
-static bool failed(void)
-{
-	char text[16] = "";
-	bool has = pread(nth, text, sizeof(text) - 1, 0) > 0 && atoi(text) == 0;
-
-	while (pwrite(nth, "0", 1, 0) != 1)
-		if (errno != EFAULT)
-			die("fail-nth: %s", strerror(errno));
-	return has;
-}
-
-static void set(const char *file, const char *text)
-{
-	put_len(pathf("/sys/kernel/debug/%s", file), 0, text, strlen(text));
-}
-
-static bool prepare(void)
-{
-	static const char *const kinds[] = { "failslab", "fail_page_alloc" };
-
-	mount("debugfs", "/sys/kernel/debug", "debugfs", 0, NULL);
-	nth = open("/proc/thread-self/fail-nth", O_RDWR | O_CLOEXEC);
-	if (nth < 0 || access("/sys/kernel/debug/failslab", F_OK))
-		return false;
-	for (int i = 0; i < 2; i++) {
-		/* allocations that may wait are the ones that count here */
-		set(pathf("%s/ignore-gfp-wait", kinds[i]), "N");
-		set(pathf("%s/ignore-gfp-highmem", kinds[i]), "N");
-		set(pathf("%s/min-order", kinds[i]), "0");
-		set(pathf("%s/verbose", kinds[i]), "0");
-	}
-	return true;
-}
+#include "fail_nth.h"
 
 struct target {
 	const char *event, *text, *second;
