@@ -337,9 +337,9 @@ impl Overlay for Tree {
     }
 
     fn access(&self, dir: Dir, file: usize) -> Option<Access> {
-        match (dir, file) {
-            (Dir::Root, 1) => Some(self.user_events.settings.status),
-            (Dir::Root, 2) => Some(self.user_events.settings.data),
+        match Self::files(dir).get(file)?.name.to_bytes() {
+            b"user_events_status" => Some(self.user_events.settings.status),
+            b"user_events_data" => Some(self.user_events.settings.data),
             _ => None,
         }
     }
