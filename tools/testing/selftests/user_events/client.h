@@ -117,6 +117,14 @@ __maybe static void become_user(uid_t uid)
 		_exit(99);
 }
 
+/* A point that is otherwise with C, see Documentation/differences.rst; nothing of it is done then. */
+#define ours(passed, name) do {					\
+	if (testing_c())					\
+		skip("otherwise with C", name);			\
+	else							\
+		ok(passed, name);				\
+} while (0)
+
 /* Waits for something that happens soon, but not at once. */
 #define within_seconds(seconds, condition) ({			\
 	double end = now() + (seconds);				\

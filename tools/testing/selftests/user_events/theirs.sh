@@ -1,0 +1,16 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# What the tests expect is what the kernel's own user events do, where it has some.
+
+. "$(dirname "$0")/../hist/lib.sh"
+
+if [ "$KERNEL/user_events_data" -ef "$TRACING/user_events_data" ]; then
+	skip "the tests with C" "the kernel has none of its own"
+	finish
+fi
+for test in requests events processes; do
+	TRACING=$KERNEL timeout -k 5 900 "$OUT/$test" >"$work/tap" 2>&1 </dev/null
+	yes "$test with C" [ $? = 0 ] || sed '/^ok /d; s/^/# /' "$work/tap" | head -40
+done
+finish
