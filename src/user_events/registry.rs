@@ -295,7 +295,9 @@ impl Registry {
         }
         let status_bit = SetOnce::new();
         match StatusBit::take(events) {
-            Some(bit) => drop(status_bit.populate(bit)),
+            Some(bit) => {
+                status_bit.populate(bit);
+            }
             None if keep == Keep::Original => return Err(EMFILE),
             None => (),
         }
