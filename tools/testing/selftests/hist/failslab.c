@@ -5,6 +5,7 @@
  */
 #define _GNU_SOURCE
 #include <dirent.h>
+#include <poll.h>
 
 #include "fail_nth.h"
 
@@ -26,6 +27,8 @@ static const struct target targets[] = {
 	{ "syscalls/sys_enter_getpgid", "hist:keys=pid:size=128", "disable_hist:sched:sched_waking:5 if pid == 3" },
 	{ "synthetic/rhist_n", "hist:keys=a:size=128", NULL },
 	{ "ftrace/print", "hist:keys=common_comm:size=128", NULL },
+	{ "../instances/rhist_n/events/ftrace/print", "hist:keys=common_comm:size=128", NULL },
+	{ "../instances/rhist_n/events/sched/sched_waking", "hist:keys=common_cpu:size=128", NULL },
 };
 
 static char *text_of(const char *event, const char *file)
@@ -231,6 +234,35 @@ static void look_up(const char *path, int expected)
 	ok(!wrong && n > 1, "%s: %s or ENOMEM, whichever of %d allocations fails", path, errno_name(expected), n - 1);
 }
 
+/* What a hist file answers to poll(), or -errno where it cannot be opened or asked. */
+static int asked(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC), answer;
+	struct pollfd p = { .fd = fd, .events = POLLIN | POLLPRI };
+
+	if (fd < 0)
+		return -errno;
+	answer = poll(&p, 1, 0) < 0 ? -errno : p.revents;
+	close(fd);
+	return answer;
+}
+
+static void ask(const char *path)
+{
+	int answer = asked(path), n, now, wrong = 0;
+	bool fired = true;
+
+	for (n = 1; n < MOST && fired; n++) {
+		fail(n);
+		now = asked(path);
+		fired = failed();
+		if (now != answer && !(fired && excused(now)) && !wrong++)
+			note("allocation %d: %d, not %d", n, now, answer);
+	}
+	ok(answer >= 0 && !wrong && n > 1, "%s: polled, whichever of %d allocations fails",
+	   path + strlen(tracing_dir()) + 1, n - 1);
+}
+
 static bool counts(const struct target *t)
 {
 	struct totals totals;
@@ -247,6 +279,7 @@ int main(void)
 	}
 	append(pathf("%s/kprobe_events", kernel_dir()), "p:rhist_n __x64_sys_getpgid pid=+112(%di):u64");
 	append(pathf("%s/synthetic_events", kernel_dir()), "rhist_n u64 a");
+	mkdir(pathf("%s/instances/rhist_n", tracing_dir()), 0755);
 	for (unsigned int i = 0; i < sizeof(targets) / sizeof(*targets); i++) {
 		const struct target *t = &targets[i];
 
@@ -263,6 +296,7 @@ int main(void)
 			read_file(pathf("%s/show_event_triggers", tracing_dir()));
 			if (!access(pathf("%s/hist_stats", tracing_dir()), F_OK))
 				read_file(pathf("%s/hist_stats", tracing_dir()));
+			ask(pathf("%s/events/%s/hist", tracing_dir(), t->event));
 			truncate_file(pathf("%s/error_log", tracing_dir()));
 			refuse();
 			read_file(pathf("%s/error_log", tracing_dir()));
@@ -285,6 +319,7 @@ int main(void)
 	read_directory(pathf("%s/events", tracing_dir()));
 	read_directory(pathf("%s/events/sched", tracing_dir()));
 	read_directory(pathf("%s/events/sched/sched_switch", tracing_dir()));
+	ok(!rmdir(pathf("%s/instances/rhist_n", tracing_dir())), "the instance is held by nothing");
 	ok(!append(pathf("%s/kprobe_events", kernel_dir()), "-:rhist_n"), "the kprobe event is held by nothing");
 	ok(!append(pathf("%s/synthetic_events", kernel_dir()), "!rhist_n"), "nor is the synthetic event");
 	finish();
