@@ -260,6 +260,42 @@ static void detach(const char *event)
 		truncate_file(file(tracing_dir(), event, "trigger"));
 }
 
+static size_t line_length(const char *text)
+{
+	size_t length = strcspn(text, "\n");
+
+	return text[length] ? length + 1 : length;
+}
+
+/*
+ * Whether two hist files are the same. Where the compiler made a function of a tracepoint's call, C's stacks
+ * begin there, one before the traced function, and may end one earlier therefore.
+ */
+static bool same_text(const char *c, const char *ours)
+{
+	static const char frame[] = "         ", helper[] = "         __do_trace_";
+	bool late = false;
+
+	while (*c && *ours) {
+		size_t of_c = line_length(c), of_ours = line_length(ours);
+
+		if (!strncmp(c, helper, strlen(helper))) {
+			late = true;
+			c += of_c;
+		} else if (of_c == of_ours && !strncmp(c, ours, of_c)) {
+			late &= *c != '}';
+			c += of_c;
+			ours += of_ours;
+		} else if (late && *c == '}' && !strncmp(ours, frame, strlen(frame))) {
+			late = false;
+			ours += of_ours;
+		} else {
+			return false;
+		}
+	}
+	return !*c && !*ours;
+}
+
 /* The texts of both, C's without what is known to differ. False, with remarks, if they are not the same. */
 static bool same_as_c(const char *event, const char *name)
 {
@@ -268,7 +304,7 @@ static bool same_as_c(const char *event, const char *name)
 
 	if (c && !testing_c())
 		without_differences(c);
-	same = c && ours && *c && !strcmp(c, ours);
+	same = c && ours && *c && same_text(c, ours);
 	if (!same)
 		note_difference(c ?: "(unreadable)", ours ?: "(unreadable)");
 	free(c);
