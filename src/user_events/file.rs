@@ -190,11 +190,14 @@ impl OpenData {
             }
         }
         let mut small = [const { MaybeUninit::uninit() }; SMALL];
-        let mut large = KVec::new();
+        // Not even made for small ones, since to drop an empty vector calls the allocator.
+        let large;
         let payload: &[u8] = match small.get_mut(..len) {
             Some(small) => source.copy_from_iter_raw(small),
             None => {
-                source.copy_from_iter_vec(&mut large, GFP_KERNEL)?;
+                let mut bytes = KVec::new();
+                source.copy_from_iter_vec(&mut bytes, GFP_KERNEL)?;
+                large = bytes;
                 &large
             }
         };

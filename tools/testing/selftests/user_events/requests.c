@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 // What a request is refused for, and in which order.
 #define _GNU_SOURCE
+#include <linux/aio_abi.h>
+
 #include "client.h"
 
 static int fd;
@@ -186,6 +188,25 @@ static void deleting(void)
 	close(other);
 }
 
+/* What an asynchronous write comes to. */
+static int aio(const void *bytes, size_t len, long long position)
+{
+	struct iocb request = {
+		.aio_lio_opcode = IOCB_CMD_PWRITE, .aio_fildes = fd, .aio_buf = (uintptr_t)bytes, .aio_nbytes = len,
+		.aio_offset = position,
+	}, *requests[] = { &request };
+	aio_context_t context = 0;
+	struct io_event event = { .res = -EIO };
+
+	if (syscall(SYS_io_setup, 1, &context))
+		return -errno;
+	if (syscall(SYS_io_submit, context, 1, requests) != 1 ||
+	    syscall(SYS_io_getevents, context, 1, 1, &event, NULL) != 1)
+		event.res = -errno;
+	syscall(SYS_io_destroy, context);
+	return event.res;
+}
+
 static void writing(void)
 {
 	struct { int index; unsigned int a, b; } e = { 0, 1, 2 };
@@ -204,6 +225,8 @@ static void writing(void)
 	is_error(emit(fd, 0, unmapped, 8), -EFAULT, "a payload that is not there");
 	is_error(pwrite(fd, &e, 12, 4) < 0 ? -errno : 0, -EFAULT, "another position");
 	ok(pwrite(fd, &e, 12, 0) == 12, "position 0");
+	ok(aio(&e, 12, 0) == 12, "an asynchronous write");
+	is_error(aio(&e, 11, 0), -EINVAL, "one that is too short");
 	is_error(lseek(fd, 4, SEEK_SET) < 0 ? -errno : 0, -ESPIPE, "to seek");
 	is_error(read(fd, &e, 4) < 0 ? -errno : 0, -EINVAL, "to read");
 	enable("rq_one", false);
