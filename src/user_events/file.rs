@@ -34,8 +34,8 @@ const MAX_DESCRIPTION: isize = 512;
 
 /// Bytes of a payload at most. A record has to fit a buffer, of which no kind takes as much.
 const MAX_PAYLOAD: usize = 64 << 10;
-/// Payloads up to this are copied to the stack.
-const SMALL: usize = 256;
+/// Payloads up to this are copied to the stack, whose 16 KiB a system call has hardly begun to use.
+const SMALL: usize = 1024;
 /// Payloads up to this fit every buffer: of all kinds, the smallest one is a page.
 const ALWAYS_FITS: usize = 2048;
 
