@@ -60,7 +60,6 @@ static const struct comparison {
 	{ "syscalls/sys_enter_getpgid", "hist:keys=comm:sort=comm", comms },
 	{ "syscalls/sys_enter_getpgid", "hist:keys=COMM", comms },
 	{ "syscalls/sys_enter_getpgid", "hist:keys=common_type", ties },
-	{ "syscalls/sys_enter_getpgid", "hist:keys=common_flags", ties },
 	{ "synthetic/rhist_c", "hist:keys=a:sort=a", numbers },
 	{ "synthetic/rhist_c", "hist:keys=h:sort=h", numbers },
 	{ "synthetic/rhist_c", "hist:keys=c", numbers },
