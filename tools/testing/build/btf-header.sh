@@ -56,7 +56,7 @@ altered() { # altered SED-EXPRESSION...
 		struct trace_buffer; struct ring_buffer_event; struct event_filter; struct seq_file;
 		struct event_command; struct trace_event_file; struct event_trigger_data;
 		struct array_buffer { struct trace_buffer *buffer; };
-		struct trace_array { u64 trace_flags; struct array_buffer array_buffer;
+		struct trace_array { u64 trace_flags; struct array_buffer array_buffer; struct list_head events;
 			struct trace_event_file *trace_marker_file; };
 		enum { EVENT_TRIGGER_FL_PROBE = 1 } p;
 		struct trace_array a; enum trace_iterator_bits b;
