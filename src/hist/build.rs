@@ -129,12 +129,19 @@ impl Builder<'_> {
     }
 
     fn keys(&mut self) -> Result<(), Error> {
+        // What C's keys have more: a stack in the record is a string there, unless it is said to be one.
+        let mut more = 0;
         for expr in self.trigger.keys.iter() {
             let expr = expr?;
             let key = self.expr(expr, Place::Key)?;
             let offset = self.key_size;
             self.key_size += key.size.next_multiple_of(limits::KEY_ALIGN);
-            if self.key_size > limits::KEY_SIZE {
+            if let (Expr::Field(field), Function::StoredStack) = (expr, key.function) {
+                if field.modifier.is_none() {
+                    more += limits::STRING - key.size;
+                }
+            }
+            if self.key_size + more > limits::KEY_SIZE {
                 return Err(Error::silent(EINVAL));
             }
             self.fields.push(key.into_key(offset), GFP_KERNEL)?;
