@@ -207,8 +207,8 @@ static void matching(void)
 
 		first = reg(fd, pathf("ub_match%u %s", i, of[i].first), &word, NULL);
 		second = reg(fd, pathf("ub_match%u %s", i, of[i].second), &other_word, NULL);
-		/* The same words as a command, which the kernel takes apart. Where it has its own it has others. */
-		if (!testing_c() && exists(pathf("ub_match%u", i)) && listed(pathf("ub_match%u\n", i)))
+		/* The same words as a command, which the kernel takes apart. Where it has its own they are for those. */
+		if (!testing_c() && !kernel_has_own() && exists(pathf("ub_match%u", i)) && listed(pathf("ub_match%u\n", i)))
 			command = append(pathf("%s/dynamic_events", kernel_dir()),
 					 pathf("u:ub_match%u %s", i, of[i].second));
 		if (!ok(!first && second == expected && command == expected, "\"%s\" and \"%s\" are %s",

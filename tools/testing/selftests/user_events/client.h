@@ -17,6 +17,15 @@ __maybe static const char *data_path(void)
 	return pathf("%s/user_events_data", tracing_dir());
 }
 
+/* Whether the kernel has user events, too: then its own are in its tracing directory, in place of ours. */
+__maybe static bool kernel_has_own(void)
+{
+	struct stat ours, kernels;
+
+	return !testing_c() && !stat(data_path(), &ours) &&
+	       !stat(pathf("%s/user_events_data", kernel_dir()), &kernels) && ours.st_ino != kernels.st_ino;
+}
+
 __maybe static int open_data(void)
 {
 	int fd = open(data_path(), O_RDWR | O_CLOEXEC);

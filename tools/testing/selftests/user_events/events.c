@@ -311,7 +311,6 @@ static void commands(void)
 
 int main(void)
 {
-	struct stat ours, kernels;
 	int fd = open_data();
 
 	texts(fd);
@@ -326,9 +325,7 @@ int main(void)
 	ok(within_seconds(5, strstr(slurp(pathf("%s/user_events_status", tracing_dir())), "\nActive: 0\n")),
 	   "nothing is left");
 	nobody();
-	/* Ours in both places, unless the kernel has one. */
-	if (stat(data_path(), &ours) || stat(pathf("%s/user_events_data", kernel_dir()), &kernels) ||
-	    ours.st_ino != kernels.st_ino)
+	if (kernel_has_own())
 		skip("the kernel has them", "commands of dynamic_events");
 	else
 		commands();

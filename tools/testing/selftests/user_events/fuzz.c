@@ -356,7 +356,7 @@ static void command(void)
 	/* Others are commands for others. */
 	if (strchr(text, '\n'))
 		return;
-	if (unprivileged)
+	if (unprivileged || kernel_has_own())
 		return;
 	expect("command", append(pathf("%s/dynamic_events", kernel_dir()), text),
 	       EINVAL, ENOENT, EBUSY, EADDRINUSE, EPERM, EMFILE, ENODEV, ENOMEM, E2BIG);

@@ -150,7 +150,6 @@ static void most(bool kernels)
 
 int main(void)
 {
-	struct stat ours, theirs;
 	bool kernels;
 
 	if (testing_c() || !getenv("RHIST_KO") || access(getenv("RHIST_KO"), R_OK)) {
@@ -159,8 +158,7 @@ int main(void)
 	}
 	if (reload(""))
 		die("the module comes without parameters");
-	kernels = stat(data_path(), &ours) || stat(pathf("%s/user_events_data", kernel_dir()), &theirs) ||
-		  ours.st_ino != theirs.st_ino;
+	kernels = kernel_has_own();
 	access_rights(kernels);
 	status_text();
 	lossy();
