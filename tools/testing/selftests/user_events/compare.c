@@ -110,11 +110,13 @@ static void settle(void)
 				exists(name(OURS, i)) ? "is there" : "is gone");
 }
 
-/* What a file of an event says behind its name and number. */
+/* What a file of an event says behind its name and number; of C without the lengths of arrays, which it never sets. */
 static char *format_of(int side, unsigned int event)
 {
 	char *text = slurp(event_file(name(side, event), "format")), *at = text ? strstr(text, "\nformat:") : NULL;
 
+	for (char *len = text; side == C && len && (len = strchr(len, '[')); )
+		len = cut(len + 1, len + 1 + strspn(len + 1, "-0123456789"));
 	return at ? cut(text, at) : text;
 }
 
