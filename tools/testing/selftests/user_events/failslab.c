@@ -318,6 +318,7 @@ static void forks(void)
 int main(void)
 {
 	static char before[4096], after[4096];
+	char *names = strdup(pathf("%s/events/oom/mark_victim/enable", kernel_dir()));
 	int fd;
 
 	if (!prepare()) {
@@ -325,6 +326,12 @@ int main(void)
 		finish();
 	}
 	page = sysconf(_SC_PAGESIZE);
+	/*
+	 * The first event that is enabled begins to record the names of tasks. If there is no memory for that, the
+	 * kernel goes on without, and warns when the last one is disabled. So one stays enabled, which never fires.
+	 */
+	if (append(names, "1"))
+		die("%s: %s", names, strerror(errno));
 	fd = open("/dev/user_events", O_RDONLY | O_CLOEXEC);
 	map = mmap(NULL, page, PROT_READ, MAP_SHARED, fd, 0);
 	if (fd < 0 || map == MAP_FAILED)
@@ -338,5 +345,6 @@ int main(void)
 	forks();
 	ok(within_seconds(20, (status(after), !strcmp(before, after))), "nothing is left");
 	munmap((void *)map, page);
+	append(names, "0");
 	finish();
 }
