@@ -9,6 +9,7 @@ use super::Clock;
 use super::Histogram;
 use super::Plan;
 use crate::hook::record::Record;
+use crate::map::Elt;
 
 /// What can be asked about a hit while it happens. Any context.
 pub trait Moment {
@@ -51,7 +52,8 @@ impl Histogram {
     pub fn hit_as(&self, plan: &Plan, hit: &Hit<'_>) {
         let program = &plan.program;
         if let Some(number) = program.number {
-            return self.count(program, hit, &program.read(number, hit).to_ne_bytes());
+            let entry = self.map.insert_word(hit.cpu, program.read(number, hit));
+            return self.count(program, hit, entry);
         }
         // Most keys are far smaller than the largest possible, whose zeroing would cost more than
         // all the rest.
@@ -67,21 +69,19 @@ impl Histogram {
         let mut buffer = [0; N];
         if let Some(key) = buffer.get_mut(..program.key_size) {
             program.put_key(key, hit);
-            self.count(program, hit, key);
+            self.count(program, hit, self.map.insert(hit.cpu, key));
         }
     }
 
     #[inline]
-    fn count(&self, program: &Program, hit: &Hit<'_>, key: &[u8]) {
-        let Some(entry) = self.map.insert(hit.cpu, key) else {
+    fn count(&self, program: &Program, hit: &Hit<'_>, entry: Option<Elt<'_>>) {
+        let Some(entry) = entry else {
             return;
         };
         if let (Some(comms), Some(pid)) = (&self.comms, program.pid) {
             comms.note(entry.index(), program.read(pid, hit), hit.moment);
         }
-        entry.add(hit.cpu, 0, 1);
-        for (sum, &value) in (1..).zip(&program.values) {
-            entry.add(hit.cpu, sum, program.read(value, hit));
-        }
+        let values = program.values.iter();
+        entry.count(hit.cpu, values.map(|&value| program.read(value, hit)));
     }
 }

@@ -53,7 +53,7 @@ impl Number {
     }
 
     /// The number, its sign extended to 64 bits if it has one.
-    #[inline]
+    #[inline(always)]
     pub(super) fn read(self, hit: &Hit<'_>) -> u64 {
         match self {
             Self::Constant(number) => number,

@@ -18,6 +18,7 @@ use crate::ftrace::cpu;
 use crate::ftrace::event::Event;
 use crate::ftrace::poll::PollQueue;
 use crate::ftrace::poll::PollTable;
+use crate::map::load::Load;
 use kernel::prelude::*;
 use kernel::sync::atomic::Atomic;
 use kernel::sync::atomic::Full;
@@ -68,7 +69,7 @@ impl Pollers {
     /// are to see.
     #[inline]
     pub(super) fn any(&self) -> bool {
-        self.watchers.load(Relaxed) != 0
+        self.watchers.relaxed() != 0
     }
 
     /// Wakes those who wait at a place, or at all places, for what was counted before. Any context,

@@ -3,6 +3,7 @@
 //! A value that hits read and that tasks replace.
 
 use crate::ftrace::cpu;
+use crate::map::load::Load;
 use kernel::sync::atomic::Acquire;
 use kernel::sync::atomic::Atomic;
 use kernel::sync::atomic::Full;
@@ -32,7 +33,7 @@ impl<T: Send + Sync> Published<T> {
     pub(super) unsafe fn read(&self) -> &T {
         // SAFETY: A replaced value is kept for a grace period, which does not end before
         // preemption is on again.
-        unsafe { &*self.value.load(Acquire) }
+        unsafe { &*self.value.acquire() }
     }
 
     /// The value, to keep. Task context.

@@ -11,6 +11,7 @@ use crate::ftrace::tracefs::TracingDir;
 use crate::hist::Histogram;
 use crate::hist::Hit;
 use crate::hist::Plan;
+use crate::map::load::Load;
 use kernel::prelude::*;
 use kernel::sync::atomic::Atomic;
 use kernel::sync::atomic::Relaxed;
@@ -110,7 +111,7 @@ impl HistTrigger {
     /// Preemption must be off.
     #[inline]
     pub(super) unsafe fn hit(&self, hit: &Hit<'_>) -> bool {
-        if self.paused.load(Relaxed) {
+        if self.paused.relaxed() {
             return false;
         }
         if let Some(condition) = &self.filter {

@@ -2,11 +2,50 @@
 
 //! The keys of the elements.
 
+use core::iter;
 use kernel::prelude::*;
 use kernel::sync::atomic::Atomic;
 use kernel::sync::atomic::Relaxed;
 
 use super::zeroed;
+
+/// A key to look for.
+pub(super) trait Key: Copy {
+    /// Its bytes: a multiple of 8.
+    fn size(self) -> usize;
+
+    /// Its words.
+    fn words(self) -> impl Iterator<Item = u64>;
+}
+
+impl Key for &[u8] {
+    #[inline]
+    fn size(self) -> usize {
+        self.len()
+    }
+
+    #[inline]
+    fn words(self) -> impl Iterator<Item = u64> {
+        self.chunks_exact(8).map(|chunk| {
+            let mut word = [0; 8];
+            word.copy_from_slice(chunk);
+            u64::from_ne_bytes(word)
+        })
+    }
+}
+
+/// A single word.
+impl Key for u64 {
+    #[inline]
+    fn size(self) -> usize {
+        size_of::<u64>()
+    }
+
+    #[inline]
+    fn words(self) -> impl Iterator<Item = u64> {
+        iter::once(self)
+    }
+}
 
 /// The keys of all elements, one behind the other.
 ///
@@ -33,7 +72,7 @@ impl Keys {
     /// Bytes of one key.
     #[inline]
     pub(super) fn size(&self) -> usize {
-        self.width * 8
+        self.width.wrapping_mul(8)
     }
 
     /// Bytes of all keys.
@@ -44,8 +83,9 @@ impl Keys {
     /// The words of the key of element `index`.
     #[inline]
     fn atomics(&self, index: u32) -> &[Atomic<u64>] {
-        let start = index as usize * self.width;
-        &self.words[start..start + self.width]
+        // There was memory for all of them.
+        let start = (index as usize).wrapping_mul(self.width);
+        &self.words[start..start.wrapping_add(self.width)]
     }
 
     /// The key of element `index`.
@@ -68,29 +108,19 @@ impl Keys {
     ///
     /// The caller has found the element through an acquiring load of a slot.
     #[inline]
-    pub(super) unsafe fn is(&self, index: u32, key: &[u8]) -> bool {
-        let mut both = self.atomics(index).iter().zip(words(key));
+    pub(super) unsafe fn is(&self, index: u32, key: impl Key) -> bool {
+        let mut both = self.atomics(index).iter().zip(key.words());
         // SAFETY: All stores happened before the caller's load of the slot, and there will be no
         // more.
         both.all(|(word, part)| unsafe { settled(word) } == part)
     }
 
     /// Makes `key` the key of element `index`, which the caller owns.
-    pub(super) fn set(&self, index: u32, key: &[u8]) {
-        for (word, part) in self.atomics(index).iter().zip(words(key)) {
+    pub(super) fn set(&self, index: u32, key: impl Key) {
+        for (word, part) in self.atomics(index).iter().zip(key.words()) {
             word.store(part, Relaxed);
         }
     }
-}
-
-/// The words of a key.
-#[inline]
-pub(super) fn words(key: &[u8]) -> impl Iterator<Item = u64> + '_ {
-    key.chunks_exact(8).map(|chunk| {
-        let mut word = [0; 8];
-        word.copy_from_slice(chunk);
-        u64::from_ne_bytes(word)
-    })
 }
 
 /// Reads a word without the cost of an atomic, which in the kernel is a call.

@@ -38,6 +38,7 @@
 
 mod hash;
 mod keys;
+pub(crate) mod load;
 mod pool;
 mod sums;
 mod table;
@@ -48,7 +49,9 @@ use kernel::sync::atomic::Atomic;
 use kernel::sync::atomic::Release;
 
 pub use hash::Hash;
+use keys::Key;
 use keys::Keys;
+use load::Load;
 use pool::Pool;
 use sums::Sums;
 use table::State;
@@ -127,6 +130,17 @@ impl Map {
     /// returned it adds 1 to the first sum, and so hits and drops add up to the calls.
     #[inline]
     pub fn insert(&self, cpu: usize, key: &[u8]) -> Option<Elt<'_>> {
+        self.insert_key(cpu, key)
+    }
+
+    /// The same for a key of one word, whose bytes it has.
+    #[inline]
+    pub fn insert_word(&self, cpu: usize, key: u64) -> Option<Elt<'_>> {
+        self.insert_key(cpu, key)
+    }
+
+    #[inline]
+    fn insert_key(&self, cpu: usize, key: impl Key) -> Option<Elt<'_>> {
         let elt = self.find(key, |slot, hash| self.fill(slot, cpu, hash, key));
         if elt.is_none() {
             self.sums.drop(cpu);
@@ -145,15 +159,15 @@ impl Map {
     #[inline]
     fn find(
         &self,
-        key: &[u8],
+        key: impl Key,
         empty: impl Fn(&Atomic<u64>, u32) -> Option<Word>,
     ) -> Option<Elt<'_>> {
-        if key.len() != self.keys.size() {
+        if key.size() != self.keys.size() {
             return None;
         }
-        let hash = self.hash.of(keys::words(key));
+        let hash = self.hash.of(key.words());
         for slot in self.table.path(hash) {
-            let word = match Word::from_raw(slot.load(Acquire)) {
+            let word = match Word::from_raw(slot.acquire()) {
                 Some(word) => word,
                 None => empty(slot, hash)?,
             };
@@ -169,7 +183,8 @@ impl Map {
     /// Puts `key` into `slot`, which was seen empty. Returns what is in the slot now: this key, or
     /// what somebody else has put there. `None`: it is empty and stays so, all places are taken.
     #[cold]
-    fn fill(&self, slot: &Atomic<u64>, cpu: usize, hash: u32, key: &[u8]) -> Option<Word> {
+    #[inline(never)]
+    fn fill(&self, slot: &Atomic<u64>, cpu: usize, hash: u32, key: impl Key) -> Option<Word> {
         if self.pool.places() >= self.pool.capacity() {
             // All entries are in their slots by now. If the key is one of them it is in this one.
             return Word::from_raw(slot.load(Acquire));
@@ -271,6 +286,18 @@ impl<'a> Elt<'a> {
     #[inline]
     pub fn add(self, cpu: usize, sum: usize, value: u64) {
         self.map.sums.add(cpu, self.index, sum, value);
+    }
+
+    /// Adds 1 to the first sum and `values` to those that follow it, as [`Elt::add`].
+    #[inline]
+    pub fn count(self, cpu: usize, values: impl Iterator<Item = u64>) {
+        let Some((hitcount, others)) = self.map.sums.of(cpu, self.index).split_first() else {
+            return;
+        };
+        sums::add(hitcount, 1);
+        for (sum, value) in others.iter().zip(values) {
+            sums::add(sum, value);
+        }
     }
 
     /// The sum with number `sum`.

@@ -45,6 +45,13 @@ impl Sums {
         self.cpus.iter().map(sums).sum()
     }
 
+    /// The sums of element `index` on a CPU.
+    #[inline]
+    pub(super) fn of(&self, cpu: usize, index: u32) -> &[Atomic<u64>] {
+        let start = self.position(index, 0);
+        &self.cpus[cpu].sums[start..start.wrapping_add(self.width)]
+    }
+
     /// Adds `value` to sum `sum` of element `index`, wrapping.
     #[inline]
     pub(super) fn add(&self, cpu: usize, index: u32, sum: usize, value: u64) {
@@ -72,14 +79,15 @@ impl Sums {
     #[inline]
     fn position(&self, index: u32, sum: usize) -> usize {
         debug_assert!(sum < self.width);
-        index as usize * self.width + sum
+        // There was memory for all of them.
+        (index as usize).wrapping_mul(self.width).wrapping_add(sum)
     }
 }
 
 /// Adds to a counter to which only this CPU adds, in any context.
 #[cfg(CONFIG_X86_64)]
 #[inline(always)]
-fn add(counter: &Atomic<u64>, value: u64) {
+pub(super) fn add(counter: &Atomic<u64>, value: u64) {
     // SAFETY: The counter is valid and aligned memory. It is only accessed by this function and by
     // atomic loads. One instruction cannot be interrupted halfway, so no context on this CPU loses
     // an addition; other CPUs, against which it would need the lock prefix, only read, and they
@@ -97,6 +105,6 @@ fn add(counter: &Atomic<u64>, value: u64) {
 /// Adds to a counter to which only this CPU adds, in any context.
 #[cfg(not(CONFIG_X86_64))]
 #[inline(always)]
-fn add(counter: &Atomic<u64>, value: u64) {
+pub(super) fn add(counter: &Atomic<u64>, value: u64) {
     counter.add(value, Relaxed);
 }

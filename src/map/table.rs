@@ -91,6 +91,7 @@ impl Table {
     pub(super) fn path(&self, hash: u32) -> impl Iterator<Item = &Atomic<u64>> {
         let slots = &self.slots[..];
         let home = hash.wrapping_shr(self.shift) as usize;
-        (home..home + slots.len()).map(move |i| &slots[i & (slots.len() - 1)])
+        let mask = slots.len().wrapping_sub(1);
+        (home..home.wrapping_add(slots.len())).map(move |i| &slots[i & mask])
     }
 }
