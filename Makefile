@@ -6,6 +6,9 @@ KERNEL ?= stock
 lab := scripts/lab
 rust = $(shell find rust src tools -name target -prune -o -name '*.rs' -print)
 
+# Of which headers of events, if not of all.
+headers = $(if $(RHIST_EVENT_HEADERS),RHIST_EVENT_HEADERS='$(RHIST_EVENT_HEADERS)')
+
 # What is built, in a folder of its own.
 module = $(CURDIR)
 
@@ -14,7 +17,7 @@ module = $(CURDIR)
 ifdef KDIR
 
 out := $(CURDIR)/build/kdir
-kbuild = $(MAKE) -C $(KDIR) M=$(module) MO=$@ $(if $(RHIST_BTF),RHIST_BTF=$(RHIST_BTF))
+kbuild = $(MAKE) -C $(KDIR) M=$(module) MO=$@ $(if $(RHIST_BTF),RHIST_BTF=$(RHIST_BTF)) $(headers)
 ready = @test -e $(KDIR)/rust/libkernel.rmeta || { \
 	echo "rhist: $(KDIR) has no Rust metadata: see Documentation/building.rst" >&2; exit 1; }
 
@@ -24,7 +27,7 @@ out := $(CURDIR)/build/$(KERNEL)
 # The lab's tools, whatever this machine has; and no job server of a make outside of it.
 kbuild = unset MAKEFLAGS MFLAGS MAKELEVEL; kdir=$$($(lab) path kdir $(KERNEL)) && \
 	$(lab) chroot -- make -j$$(nproc) $(if $(V),V=$(V)) -C $$kdir $$($(lab) path tools $(KERNEL)) \
-	M=$(module) MO=$@ RHIST_BTF=$$($(lab) path btf $(KERNEL))
+	M=$(module) MO=$@ RHIST_BTF=$$($(lab) path btf $(KERNEL)) $(headers)
 ready = @$(lab) $(KERNEL)
 
 endif
@@ -45,12 +48,12 @@ $(out) $(out)/events $(out)/stale_int3:
 	@mkdir -p $@
 	@$(kbuild) modules
 
-# What was compiled before would not be looked at again. Clippy only warns.
+# What was compiled before would not be looked at again. Clippy only warns, and only of Rust.
 $(CURDIR)/build/clippy:
 	$(ready)
 	@mkdir -p $@
 	@rm -f $@/src/rhist.o
-	@{ $(kbuild) CLIPPY=1 modules; } >$@/log 2>&1 && ! grep -qE '^(warning|error)' $@/log || { \
+	@{ $(kbuild) CLIPPY=1 RHIST_EVENT_HEADERS=sched modules; } >$@/log 2>&1 && ! grep -qE '^(warning|error)' $@/log || { \
 		grep -A12 -E '^(warning|error)|^make.*\*\*\*' $@/log | head -n 60; \
 		echo "All of it: $@/log"; exit 1; } >&2
 

@@ -181,6 +181,15 @@ impl Event {
         self.call.as_ptr()
     }
 
+    /// Its system and its name.
+    pub(crate) fn names(&self) -> [&CStr; 2] {
+        // SAFETY: The event is referenced; both stay as long as it does, and end in a NUL.
+        unsafe {
+            let system = (*(*self.call()).class).system;
+            [system, bindings::rhist_event_name(self.call())].map(|name| CStr::from_char_ptr(name))
+        }
+    }
+
     /// Calls `visit` for each field of the record, in the order of their definition, until it
     /// fails. The common fields at the beginning are not among them.
     pub(crate) fn for_each_field(&self, mut visit: impl FnMut(Field<'_>) -> Result) -> Result {

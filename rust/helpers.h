@@ -101,6 +101,19 @@ void rhist_poll_wait(struct file *file, struct rhist_poll_queue *queue,
 void rhist_poll_wake(struct rhist_poll_queue *queue);
 bool rhist_poll_error(struct file *file, struct poll_table_struct *table);
 
+/* probe.c */
+/* What a probe is registered with. */
+struct rhist_probed {
+	/* Of the records, in their common field. */
+	unsigned short type;
+};
+int rhist_probes_init(void);
+void rhist_probes_exit(void);
+void rhist_syscall_probes(unsigned long probes[2]);
+void *rhist_probe_find(struct trace_event_call *call);
+int rhist_probe_connect(struct trace_event_call *call, void *probe, struct rhist_probed *probed);
+void rhist_probe_disconnect(struct trace_event_call *call, void *probe, struct rhist_probed *probed);
+
 /* event_mutex.c */
 int rhist_with_event_mutex(struct trace_array *tr, int (*fn)(void *), void *arg);
 

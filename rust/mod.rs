@@ -14,6 +14,7 @@ pub(crate) mod function;
 pub(crate) mod instance;
 pub(crate) mod memory;
 pub(crate) mod poll;
+pub(crate) mod probe;
 pub(crate) mod queue;
 pub(crate) mod shared_page;
 pub(crate) mod stack;

@@ -34,6 +34,10 @@ module! {
     description: "Histograms of trace events",
     license: "GPL",
     params: {
+        probes: bool {
+            default: true,
+            description: "Count the events of the kernel with probes made for them, where there are some",
+        },
         user_events_data_mode: u16 {
             default: 0o640,
             description: "Permission bits of user_events_data and /dev/user_events",
@@ -75,7 +79,9 @@ impl kernel::Module for Rhist {
         let settings = Settings::new()?;
         let user_events = Service::new(instance.clone(), settings)?;
         let data = Operations::new(DataFile::new(user_events.events().clone())?)?;
-        let registry = Registry::new(instance)?;
+        let probes = module_parameters::probes.value();
+        // SAFETY: There is one module.
+        let registry = unsafe { Registry::new(instance, probes) }?;
         let tree = Tree::new(registry, user_events.events().clone(), data.clone())?;
         let mirror = Mirror::new(c"rhist", tree)?;
         Ok(Self {

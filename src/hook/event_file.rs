@@ -114,6 +114,10 @@ impl Source for EventFile {
             unsafe { reg(&self.callback, false) }
         });
     }
+
+    fn name(&self) -> &'static str {
+        "event_file"
+    }
 }
 
 /// Connects the probe of the event to our file, or disconnects it.

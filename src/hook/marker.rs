@@ -116,6 +116,10 @@ impl Source for Marker {
             Ok(())
         });
     }
+
+    fn name(&self) -> &'static str {
+        "marker"
+    }
 }
 
 /// A hit. Called by the kernel between reserving a record and giving it back: in task context, with

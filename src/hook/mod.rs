@@ -14,6 +14,7 @@
 pub(crate) mod event_file;
 mod marker;
 pub(crate) mod poll;
+mod probe;
 pub(crate) mod published;
 pub mod record;
 pub(crate) mod registry;
@@ -26,6 +27,8 @@ use crate::ftrace::clock;
 use crate::ftrace::cpu;
 use crate::ftrace::event::Event;
 use crate::ftrace::instance::Instance;
+use crate::ftrace::probe::find;
+use crate::ftrace::probe::Records;
 use crate::ftrace::tracefs::TracingDir;
 use crate::hist::limits::COMM_LEN;
 use crate::hist::limits::STACK_DEPTH;
@@ -37,9 +40,12 @@ use core::ptr;
 use event_file::EventFile;
 use kernel::ffi;
 use kernel::prelude::*;
+use kernel::sync::atomic::Atomic;
+use kernel::sync::atomic::Relaxed;
 use kernel::sync::Arc;
 use marker::Marker;
 use poll::Pollers;
+use probe::Probe;
 use published::Published;
 use record::Record;
 use stack::Handlers;
@@ -53,6 +59,9 @@ use trigger::HistTrigger;
 pub(crate) trait Source: Send + Sync {
     /// Has no more calls begin. Takes `event_mutex`.
     fn disconnect(&mut self);
+
+    /// What `hist_stats` calls it.
+    fn name(&self) -> &'static str;
 }
 
 /// Waits until all hits have returned of the sources that were disconnected before.
@@ -77,6 +86,8 @@ pub(crate) struct Sinks {
     pollers: Arc<Pollers>,
     /// Where those wait who poll this event.
     place: usize,
+    /// Hits that the source could make no record of.
+    lost: Atomic<u64>,
 }
 
 /// What is asked about a running hit.
@@ -121,19 +132,25 @@ impl Sinks {
         // SAFETY: The record is ours alone until it is given back.
         let record = unsafe { Record::from_raw(record.cast(), bindings::rhist_record_len(event)) };
         // SAFETY: By the contract.
-        unsafe { self.hit(record) };
+        unsafe { self.hit(cpu::current(), record) };
+    }
+
+    /// There was a hit, but no record of it. Any context.
+    #[cold]
+    fn lost(&self) {
+        self.lost.add(1, Relaxed);
     }
 
     /// Gives a record to the triggers. Any context.
     ///
     /// # Safety
     ///
-    /// Preemption must be off.
+    /// Preemption must be off; `cpu` is where this runs.
     #[inline]
-    unsafe fn hit(&self, record: Record<'_>) {
+    unsafe fn hit(&self, cpu: usize, record: Record<'_>) {
         let hit = Hit {
             record,
-            cpu: cpu::current(),
+            cpu,
             moment: &Now {
                 time: Cell::new(None),
                 handlers: &self.handlers,
@@ -168,11 +185,22 @@ pub(crate) struct Shared {
     /// What there is in their place where there are none.
     no_switches: Arc<Switches>,
     no_triggers: Arc<Triggers>,
+    /// For probes of ours; `None` if there are to be none.
+    records: Option<Records>,
 }
 
 impl Shared {
-    fn new(instance: Arc<Instance>) -> Result<Self> {
+    /// # Safety
+    ///
+    /// There must be no other.
+    unsafe fn new(instance: Arc<Instance>, probes: bool) -> Result<Self> {
+        let records = match probes {
+            // SAFETY: By the contract. Hooks do not outlive it.
+            true => Some(unsafe { Records::new() }?),
+            false => None,
+        };
         Ok(Self {
+            records,
             instance,
             handlers: Arc::new(Handlers::shared()?, GFP_KERNEL)?,
             pollers: Pollers::new()?,
@@ -208,6 +236,7 @@ impl Hook {
             },
             pollers: shared.pollers.clone(),
             place: Pollers::place_of(&event),
+            lost: Atomic::new(0),
         };
         Ok(Self {
             source: None,
@@ -220,11 +249,15 @@ impl Hook {
     fn connect(&mut self, shared: &Shared) -> Result {
         if self.source.is_none() {
             let (instance, sinks) = (shared.instance.clone(), self.sinks.clone());
+            let probe = shared.records.as_ref().and_then(|_| find(&self.event));
             // SAFETY: A hook disconnects its source, and gives up its event afterwards.
             self.source = Some(unsafe {
-                match self.event.is_marker() {
-                    true => Marker::attach(instance, self.event.dir(), sinks),
-                    false => EventFile::attach(instance, &self.event, sinks),
+                match probe {
+                    _ if self.event.is_marker() => {
+                        Marker::attach(instance, self.event.dir(), sinks)
+                    }
+                    Some(probe) => Probe::attach(&self.event, probe, sinks),
+                    None => EventFile::attach(instance, &self.event, sinks),
                 }
             }?);
         }
@@ -249,6 +282,14 @@ impl Hook {
     /// Has it neither triggers nor switches?
     fn is_idle(&self) -> bool {
         self.triggers().is_empty() && self.switches().is_empty()
+    }
+
+    /// The system and the name of the event, what tells of its hits, and how many of them were lost
+    /// there; `None` while nobody needs to know of them.
+    fn source(&self) -> Option<([&CStr; 2], &'static str, u64)> {
+        let source = self.source.as_ref()?;
+        let lost = self.sinks.lost.load(Relaxed);
+        Some((self.event.names(), source.name(), lost))
     }
 
     /// Is it, in some tracing directory, the hook of the event with this address?

@@ -37,8 +37,14 @@ pub(crate) struct Registry {
 }
 
 impl Registry {
-    pub(crate) fn new(instance: Arc<Instance>) -> Result<Pin<KBox<Self>>> {
-        let shared = Shared::new(instance)?;
+    /// Makes it, with probes of ours for the events that have them, or without.
+    ///
+    /// # Safety
+    ///
+    /// There must be no other.
+    pub(crate) unsafe fn new(instance: Arc<Instance>, probes: bool) -> Result<Pin<KBox<Self>>> {
+        // SAFETY: By the contract.
+        let shared = unsafe { Shared::new(instance, probes) }?;
         KBox::pin_init(
             pin_init!(Self {
                 hooks <- kernel::new_mutex!(KVec::new()),
@@ -155,6 +161,16 @@ impl Hooks<'_> {
         self.hooks
             .push(Hook::new(self.shared, event)?, GFP_KERNEL)?;
         Ok(self.hooks.len() - 1)
+    }
+
+    /// Calls `f` for each event whose hits are counted: with its system and name, what tells of them
+    /// and how many it could not tell of.
+    pub(crate) fn for_each_source(
+        &self,
+        mut f: impl FnMut([&CStr; 2], &str, u64) -> Result,
+    ) -> Result {
+        let mut sources = self.hooks.iter().filter_map(Hook::source);
+        sources.try_for_each(|(names, source, lost)| f(names, source, lost))
     }
 
     /// Adds a trigger to an event.

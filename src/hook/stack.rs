@@ -123,6 +123,11 @@ impl Handlers {
                 handlers.push(handler, GFP_KERNEL)?;
             }
         }
+        for address in stack::syscall_handlers() {
+            if let Some(handler) = Handler::new(address, Between::Tracepoint) {
+                handlers.push(handler, GFP_KERNEL)?;
+            }
+        }
         let caller = function::address(c"event_triggers_call");
         Ok(Self {
             next_to_traced: handlers,

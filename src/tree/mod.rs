@@ -392,6 +392,13 @@ impl Overlay for Tree {
                 let commands = self.stats.commands.load(Relaxed);
                 let reads = self.stats.reads.load(Relaxed);
                 out.format(format_args!("commands: {commands}\nreads: {reads}\n"))?;
+                self.registry
+                    .lock()
+                    .for_each_source(|names, source, lost| {
+                        let [system, event] = names.map(CStr::to_bytes);
+                        render::event_column(&mut out, system, event)?;
+                        out.format(format_args!("{source}, {lost} lost\n"))
+                    })?;
             }
             File::Trigger(name) => {
                 let kernel = file.kernel.map(KernelFile::read).transpose()?;

@@ -43,7 +43,7 @@ cc -o "$ftrace/poll" "$upstream/poll.c" || exit 1
 mount --bind "$TRACING" "$KERNEL" || exit 1
 
 # How often rhist took a hist command or showed a histogram: two numbers in hist_stats.
-asked() { awk '{ n += $2 } END { print n + 0 }' "$KERNEL/hist_stats" 2>/dev/null; }
+asked() { awk '/^(commands|reads):/ { n += $2 } END { print n + 0 }' "$KERNEL/hist_stats" 2>/dev/null; }
 
 # result NUMBER PASSED WHAT: a point for what ftracetest says of a test in WHAT
 result()

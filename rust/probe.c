@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Connecting the probes of rust/probe to the tracepoints of events.
+ */
+#include <linux/percpu.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+#include <linux/tracepoint.h>
+
+#include "helpers.h"
+#include "probe/probe.h"
+
+struct rhist_records __percpu *rhist_records;
+DEFINE_PER_CPU(unsigned char, rhist_hit_contexts);
+
+#define RHIST_EVENTS(header) \
+	void rhist_events_##header(void (*visit)(const struct rhist_probe *probe, void *arg), void *arg);
+#include "event_headers_generated.h"
+#undef RHIST_EVENTS
+
+/* Calls @visit for each event that has a probe of ours. Task context. */
+static void for_each_probe(void (*visit)(const struct rhist_probe *probe, void *arg), void *arg)
+{
+#define RHIST_EVENTS(header) rhist_events_##header(visit, arg);
+#include "event_headers_generated.h"
+#undef RHIST_EVENTS
+}
+
+/* Task context, sleeps. Nothing may be connected before, nor when it is undone. */
+int rhist_probes_init(void)
+{
+	rhist_records = alloc_percpu(struct rhist_records);
+	return rhist_records ? 0 : -ENOMEM;
+}
+
+void rhist_probes_exit(void)
+{
+	free_percpu(rhist_records);
+}
+
+struct search {
+	const struct trace_event_call *call;
+	const struct rhist_probe *found;
+};
+
+/* Do all fields of the records have the same places, sizes and types? */
+static bool same_fields(const struct trace_event_fields *ours, const struct trace_event_fields *theirs)
+{
+	for (; ours->type && theirs->type; ours++, theirs++) {
+		if (strcmp(ours->type, theirs->type) || strcmp(ours->name, theirs->name) ||
+		    ours->size != theirs->size || ours->align != theirs->align ||
+		    ours->is_signed != theirs->is_signed)
+			return false;
+	}
+	return ours->type == theirs->type;
+}
+
+static void look_at(const struct rhist_probe *probe, void *arg)
+{
+	struct search *search = arg;
+	const struct trace_event_class *class = search->call->class;
+
+	if (!strcmp(probe->name, search->call->tp->name) && !strcmp(probe->system, class->system) &&
+	    same_fields(probe->fields, class->fields_array))
+		search->found = probe;
+}
+
+/*
+ * The probe for the records of @call, or NULL: it is none of the static events whose definition
+ * could be compiled here, or not the one that this module was compiled with. Task context; the
+ * event is referenced.
+ */
+void *rhist_probe_find(struct trace_event_call *call)
+{
+	struct search search = { .call = call };
+
+	if (!(call->flags & TRACE_EVENT_FL_TRACEPOINT))
+		return rhist_syscall_find(call);
+	if (call->class->reg != trace_event_reg)
+		return NULL;
+	for_each_probe(look_at, &search);
+	return search.found ? search.found->probe : NULL;
+}
+
+/* Has @probe called with @probed for each hit of @call, or no more. Task context, sleeps. */
+int rhist_probe_connect(struct trace_event_call *call, void *probe, struct rhist_probed *probed)
+{
+	if (!(call->flags & TRACE_EVENT_FL_TRACEPOINT))
+		return rhist_syscall_connect(call, probe, probed);
+	return tracepoint_probe_register(call->tp, probe, probed);
+}
+
+void rhist_probe_disconnect(struct trace_event_call *call, void *probe, struct rhist_probed *probed)
+{
+	if (!(call->flags & TRACE_EVENT_FL_TRACEPOINT))
+		rhist_syscall_disconnect(call, probe);
+	else
+		tracepoint_probe_unregister(call->tp, probe, probed);
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The probes for the events of one header of the kernel, RHIST_EVENTS, but for the classes NAME with
+ * RHIST_WITHOUT_NAME. Compiled for each header by itself, since few of them expect any other beside
+ * them: see scripts/probe-cc.
+ */
+#include <linux/module.h>
+#include <linux/tracepoint.h>
+
+/* What some of the headers need and do not include, and most do not need. */
+#ifdef RHIST_INCLUDE_MORE
+#include <linux/ip.h>
+#include <linux/ipv6.h>
+#include <linux/mm.h>
+#include <linux/mm_inline.h>
+#include <linux/pagemap.h>
+#include <net/ipv6.h>
+#endif
+
+#include "probe.h"
+
+/* Calls @visit for each event. Task context. */
+void RHIST_VISIT(void (*visit)(const struct rhist_probe *probe, void *arg), void *arg);
+
+/* Read to its end, a header with events includes trace/define_trace.h: ours, beside this file. */
+#define CREATE_TRACE_POINTS
+#ifndef RHIST_WITHOUT_ALL
+#include RHIST_EVENTS
+#endif
+
+#ifdef CREATE_TRACE_POINTS
+void RHIST_VISIT(void (*visit)(const struct rhist_probe *probe, void *arg), void *arg)
+{
+}
+#endif

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Probes of our own for the events of system calls: one on each of the tracepoints that all of them
+ * have in common, with a table of those that are wanted. Calls whose events have data of the program
+ * in their records are not served here: reading that may sleep, and is the kernel's own affair.
+ */
+#include <linux/ftrace.h>
+#include <linux/module.h>
+#include <linux/string.h>
+#include <linux/tracepoint.h>
+#include <trace/syscall.h>
+#include <asm/syscall.h>
+
+#include "probe.h"
+
+#ifdef CONFIG_FTRACE_SYSCALLS
+
+/* The records; private to kernel/trace/trace.h. The format of such an event is one of its files. */
+struct enter {
+	struct trace_entry ent;
+	int nr;
+	unsigned long args[6];
+};
+
+struct leave {
+	struct trace_entry ent;
+	int nr;
+	long ret;
+};
+
+/* What a system call's event is registered with; changed by one task at a time. */
+static struct rhist_probed *entered[NR_syscalls], *left[NR_syscalls];
+static unsigned int n_entered, n_left;
+
+static __always_inline const struct rhist_probed *wanted(struct rhist_probed **table,
+							 struct pt_regs *regs, int *nr)
+{
+#ifdef ARCH_TRACE_IGNORE_COMPAT_SYSCALLS
+	if (unlikely(arch_trace_is_compat_syscall(regs)))
+		return NULL;
+#endif
+	*nr = syscall_get_nr(current, regs);
+	return *nr < 0 || *nr >= NR_syscalls ? NULL : READ_ONCE(table[*nr]);
+}
+
+static notrace void rhist_sys_enter(void *unused, struct pt_regs *regs, long id)
+{
+	const struct rhist_probed *probed;
+	unsigned char context;
+	struct enter *entry;
+	int nr;
+
+	guard(preempt_notrace)();
+	probed = wanted(entered, regs, &nr);
+	if (!probed)
+		return;
+	entry = rhist_record_begin(probed, sizeof(*entry), &context);
+	if (!entry)
+		return;
+	rhist_record_common(&entry->ent, probed->type);
+	entry->nr = nr;
+	syscall_get_arguments(current, regs, entry->args);
+	rhist_record_end(probed, entry, sizeof(*entry), context);
+}
+
+static notrace void rhist_sys_exit(void *unused, struct pt_regs *regs, long ret)
+{
+	const struct rhist_probed *probed;
+	unsigned char context;
+	struct leave *entry;
+	int nr;
+
+	guard(preempt_notrace)();
+	probed = wanted(left, regs, &nr);
+	if (!probed)
+		return;
+	entry = rhist_record_begin(probed, sizeof(*entry), &context);
+	if (!entry)
+		return;
+	rhist_record_common(&entry->ent, probed->type);
+	entry->nr = nr;
+	entry->ret = syscall_get_return_value(current, regs);
+	rhist_record_end(probed, entry, sizeof(*entry), context);
+}
+
+/* The probe for a system call's event, or NULL. Task context. */
+void *rhist_syscall_find(struct trace_event_call *call)
+{
+	const struct syscall_metadata *meta = call->data;
+
+	/* Other events may call themselves so, but not without a flag that says what they are. */
+	if (call->flags & ~TRACE_EVENT_FL_CAP_ANY || strcmp(call->class->system, "syscalls") ||
+	    meta->syscall_nr < 0 || meta->syscall_nr >= NR_syscalls)
+		return NULL;
+	if (meta->exit_event == call)
+		return rhist_sys_exit;
+	return meta->enter_event == call && !meta->user_mask ? rhist_sys_enter : NULL;
+}
+
+struct search {
+	const char *name;
+	struct tracepoint *found;
+};
+
+static void look_at(struct tracepoint *tp, void *arg)
+{
+	struct search *search = arg;
+
+	if (!strcmp(tp->name, search->name))
+		search->found = tp;
+}
+
+static struct tracepoint *tracepoint(const char *name)
+{
+	struct search search = { .name = name };
+
+	for_each_kernel_tracepoint(look_at, &search);
+	return search.found;
+}
+
+int rhist_syscall_connect(struct trace_event_call *call, void *probe, struct rhist_probed *probed)
+{
+	const struct syscall_metadata *meta = call->data;
+	bool enter = probe == rhist_sys_enter;
+	struct tracepoint *tp = tracepoint(enter ? "sys_enter" : "sys_exit");
+	unsigned int *n = enter ? &n_entered : &n_left;
+	int err = tp ? 0 : -ENODEV;
+
+	if (!err && !*n)
+		err = tracepoint_probe_register(tp, probe, NULL);
+	if (err)
+		return err;
+	++*n;
+	WRITE_ONCE((enter ? entered : left)[meta->syscall_nr], probed);
+	return 0;
+}
+
+void rhist_syscall_disconnect(struct trace_event_call *call, void *probe)
+{
+	const struct syscall_metadata *meta = call->data;
+	bool enter = probe == rhist_sys_enter;
+	unsigned int *n = enter ? &n_entered : &n_left;
+
+	WRITE_ONCE((enter ? entered : left)[meta->syscall_nr], NULL);
+	if (!--*n)
+		tracepoint_probe_unregister(tracepoint(enter ? "sys_enter" : "sys_exit"), probe, NULL);
+}
+
+/* The functions that the tracepoints of all system calls call. */
+void rhist_syscall_probes(unsigned long probes[2])
+{
+	probes[0] = (unsigned long)rhist_sys_enter;
+	probes[1] = (unsigned long)rhist_sys_exit;
+}
+
+#else
+
+void *rhist_syscall_find(struct trace_event_call *call)
+{
+	return NULL;
+}
+
+int rhist_syscall_connect(struct trace_event_call *call, void *probe, struct rhist_probed *probed)
+{
+	return -ENODEV;
+}
+
+void rhist_syscall_disconnect(struct trace_event_call *call, void *probe)
+{
+}
+
+void rhist_syscall_probes(unsigned long probes[2])
+{
+	probes[0] = probes[1] = 0;
+}
+
+#endif

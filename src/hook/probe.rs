@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The source that serves static events at the least cost: a probe of ours on the event's own
+//! tracepoint.
+//!
+//! Such probes are made from the definitions of the kernel's events when the module is compiled
+//! (`rust/probe/`). They make the record as the kernel's own probe does, but in memory of the
+//! processor: nothing is reserved in a ring buffer, and given back. A hit that interrupts another one
+//! has memory of its own, one for each context. Within one context there is one hit at a time: what it
+//! brings forth itself while it is counted is lost, and counted as such.
+
+use super::Sinks;
+use super::Source;
+use crate::ftrace::bindings;
+use crate::ftrace::event::Event;
+use crate::hook::record::Record;
+use core::marker::PhantomPinned;
+use core::ptr::NonNull;
+use kernel::error::to_result;
+use kernel::ffi;
+use kernel::prelude::*;
+use kernel::sync::Arc;
+
+/// What the probe is registered with.
+struct Callback {
+    probed: bindings::rhist_probed,
+    sinks: Arc<Sinks>,
+    _pinned: PhantomPinned,
+}
+
+/// A probe of ours on the tracepoint of an event, until it is [disconnected](Source::disconnect).
+pub(super) struct Probe {
+    callback: Pin<KBox<Callback>>,
+    call: NonNull<bindings::trace_event_call>,
+    probe: NonNull<ffi::c_void>,
+}
+
+// SAFETY: The kernel's functions that get the pointers lock for themselves; of our own, only `sinks`
+// is used while the probe is connected, and it is `Sync`.
+unsafe impl Send for Probe {}
+// SAFETY: As above.
+unsafe impl Sync for Probe {}
+
+impl Probe {
+    /// Connects `probe`, which was [found](crate::ftrace::probe::find) for `event`. Fails with `ENOMEM`.
+    ///
+    /// # Safety
+    ///
+    /// The caller disconnects the result, and waits for the hits, before it drops it or gives back
+    /// its reference on the event.
+    pub(super) unsafe fn attach(
+        event: &Event,
+        probe: NonNull<ffi::c_void>,
+        sinks: Arc<Sinks>,
+    ) -> Result<KBox<dyn Source>> {
+        let call = NonNull::new(event.call()).ok_or(EINVAL)?;
+        let callback = KBox::pin(
+            Callback {
+                probed: bindings::rhist_probed {
+                    // SAFETY: The event is referenced, and keeps its number.
+                    type_: unsafe { (*event.call()).event.type_ } as u16,
+                },
+                sinks,
+                _pinned: PhantomPinned,
+            },
+            GFP_KERNEL,
+        )?;
+        // Boxed before it is connected: nothing can fail afterwards.
+        let source = KBox::new(
+            Self {
+                callback,
+                call,
+                probe,
+            },
+            GFP_KERNEL,
+        )?;
+        // SAFETY: The probe is that of the event. What it is registered with is complete, and pinned
+        // until it is disconnected and no longer running.
+        to_result(unsafe {
+            bindings::rhist_probe_connect(call.as_ptr(), probe.as_ptr(), source.probed())
+        })?;
+        Ok(source)
+    }
+
+    fn probed(&self) -> *mut bindings::rhist_probed {
+        (&raw const self.callback.probed).cast_mut()
+    }
+}
+
+impl Source for Probe {
+    fn disconnect(&mut self) {
+        // SAFETY: It is connected, and the event is still referenced.
+        unsafe {
+            bindings::rhist_probe_disconnect(self.call.as_ptr(), self.probe.as_ptr(), self.probed())
+        };
+    }
+
+    fn name(&self) -> &'static str {
+        "probe"
+    }
+}
+
+/// The sinks of what a probe is registered with.
+///
+/// # Safety
+///
+/// For the `rhist_probed` in a [`Callback`] only, while its probe runs.
+#[inline]
+unsafe fn sinks<'a>(probed: *const bindings::rhist_probed) -> &'a Sinks {
+    // SAFETY: `probed` is in a callback, which is there as long as the probe may run.
+    unsafe { &(*kernel::container_of!(probed.cast_mut(), Callback, probed)).sinks }
+}
+
+/// A hit. Called by a probe that has made a record: in any context, NMI included, with preemption
+/// off.
+///
+/// # Safety
+///
+/// For the `rhist_probed` in a [`Callback`], a record of `size` bytes, and the CPU that this runs on.
+#[no_mangle]
+unsafe extern "C" fn rhist_probe_hit(
+    probed: *const bindings::rhist_probed,
+    record: *const ffi::c_void,
+    size: usize,
+    cpu: u32,
+) {
+    // SAFETY: By the contract. The record is ours alone until this returns.
+    unsafe { sinks(probed).hit(cpu as usize, Record::from_raw(record.cast(), size)) };
+}
+
+/// A hit without a record. Called as [`rhist_probe_hit`].
+///
+/// # Safety
+///
+/// For the `rhist_probed` in a [`Callback`].
+#[no_mangle]
+#[cold]
+unsafe extern "C" fn rhist_probe_lost(probed: *const bindings::rhist_probed) {
+    // SAFETY: By the contract.
+    unsafe { sinks(probed) }.lost();
+}
