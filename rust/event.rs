@@ -5,14 +5,17 @@
 //! C header: `include/linux/trace_events.h`.
 
 use super::bindings;
+use super::instance::Instance;
 use super::instance::KeptInstance;
 use super::tracefs::EventName;
 use super::tracefs::KernelFile;
 use super::tracefs::TracingDir;
 use core::ffi::CStr;
 use core::ptr::NonNull;
+use kernel::error::to_result;
 use kernel::ffi;
 use kernel::prelude::*;
+use kernel::sync::Arc;
 
 /// A trace event in one of the tracing directories, with a reference on the event.
 ///
@@ -24,10 +27,16 @@ pub(crate) struct Event {
     ///
     /// Of the top instance, whichever the directory is: that of another instance would keep that
     /// from being removed. Events exist in all of them.
-    file: Option<File>,
+    keeper: Option<Keeper>,
     dir: TracingDir,
     /// See [`Event::keep_marker`].
     instance: Option<KeptInstance>,
+}
+
+/// What keeps an event.
+enum Keeper {
+    File(File),
+    Listener(Listener),
 }
 
 /// A reference on the file of an event.
@@ -56,7 +65,72 @@ impl Drop for File {
     }
 }
 
-// SAFETY: The reference may be given back by any task, and what is read never changes.
+/// One who listens to an event, and is told nothing.
+///
+/// The kernel's own user events need that: nothing else keeps one of them, references do not
+/// (`user_event_put()`, `destroy_user_event()`).
+struct Listener {
+    file: NonNull<bindings::trace_event_file>,
+    instance: Arc<Instance>,
+}
+
+impl Listener {
+    /// Listens to an event. Takes `event_mutex`.
+    fn new(name: &EventName<'_>, instance: Arc<Instance>) -> Result<Self> {
+        // A probe does nothing with it, whether it asks for the one or for the other: soft-disabled,
+        // and not enabled.
+        let file = bindings::trace_event_file {
+            tr: instance.as_ptr(),
+            flags: bindings::EVENT_FILE_FL_SOFT_DISABLED as usize,
+            ..Default::default()
+        };
+        let file = KBox::into_raw(KBox::new(file, GFP_KERNEL)?);
+        let listens = instance.with_event_mutex(|| {
+            let mut call = core::ptr::null_mut();
+            // SAFETY: event_mutex is held, so the events stay. The file is complete, and stays until
+            // `drop`; nobody else knows of it before it is registered.
+            unsafe {
+                for_each(name.dir, |event| {
+                    if event.enables && (event.system, event.event) == (name.system, name.event) {
+                        call = event.call;
+                    }
+                    Ok(())
+                })?;
+                if call.is_null() {
+                    return Err(EINVAL);
+                }
+                (*file).event_call = call;
+                to_result(bindings::rhist_event_reg(call, file, true))
+            }
+        });
+        if let Err(err) = listens {
+            // SAFETY: Made above, and not registered.
+            drop(unsafe { KBox::from_raw(file) });
+            return Err(err);
+        }
+        let file = NonNull::new(file).ok_or(EINVAL)?;
+        Ok(Self { file, instance })
+    }
+}
+
+impl Drop for Listener {
+    /// Takes `event_mutex`, and waits for the probes that run.
+    fn drop(&mut self) {
+        let file = self.file.as_ptr();
+        self.instance.insist_with_event_mutex(|| {
+            // SAFETY: event_mutex is held, and the event stays until then. It is registered.
+            to_result(unsafe { bindings::rhist_event_reg((*file).event_call, file, false) })
+        });
+        // SAFETY: Task context, no locks that a probe could wait for. After it nobody has the file,
+        // which was boxed.
+        unsafe {
+            bindings::rhist_tracepoint_synchronize_unregister();
+            drop(KBox::from_raw(file));
+        }
+    }
+}
+
+// SAFETY: What keeps it may be given back by any task, and what is read never changes.
 unsafe impl Send for Event {}
 // SAFETY: As above.
 unsafe impl Sync for Event {}
@@ -117,13 +191,22 @@ impl Event {
     ///
     /// `EINVAL` if there is no such event, or it is one that cannot be enabled (`ftrace:*`);
     /// `EBUSY` if it is going away.
-    pub(crate) fn find(name: EventName<'_>) -> Result<Self> {
-        let file = File::get(name.system, name.event)?;
-        // SAFETY: The file is referenced, and its event never changes.
-        let call = NonNull::new(unsafe { (*file.0.as_ptr()).event_call }).ok_or(EINVAL)?;
+    pub(crate) fn find(name: EventName<'_>, instance: &Arc<Instance>) -> Result<Self> {
+        let of_user = name.system == c"user_events" || name.system == c"user_events_multi";
+        let keeper = if cfg!(CONFIG_USER_EVENTS) && of_user {
+            Keeper::Listener(Listener::new(&name, instance.clone())?)
+        } else {
+            Keeper::File(File::get(name.system, name.event)?)
+        };
+        let file = match &keeper {
+            Keeper::File(file) => file.0,
+            Keeper::Listener(listener) => listener.file,
+        };
+        // SAFETY: It stays as long as the keeper, and its event never changes.
+        let call = NonNull::new(unsafe { (*file.as_ptr()).event_call }).ok_or(EINVAL)?;
         Ok(Self {
             call,
-            file: Some(file),
+            keeper: Some(keeper),
             dir: name.dir.clone(),
             instance: None,
         })
@@ -146,7 +229,7 @@ impl Event {
         };
         Ok(Self {
             call: call.and_then(NonNull::new).ok_or(ENODEV)?,
-            file: None,
+            keeper: None,
             dir: dir.clone(),
             instance: None,
         })
@@ -163,7 +246,7 @@ impl Event {
 
     /// Is it [`Event::marker`]?
     pub(crate) fn is_marker(&self) -> bool {
-        self.file.is_none()
+        self.keeper.is_none()
     }
 
     /// Is there an event of this name that can be enabled? Takes `event_mutex`.

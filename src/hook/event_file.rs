@@ -8,8 +8,8 @@
 //! it, since the file is soft-disabled for ever. No list or flag is shared with the kernel's
 //! files.
 //!
-//! What the kernel reads of these structures on that way: of the file `flags`, `event_call`, `tr`
-//! and `triggers`; of the trigger data `paused`, `filter`, `flags`, `cmd_ops` and `list`; of the
+//! What the kernel reads of these structures on that way: of the file `flags` (also whether it is
+//! enabled, in its user events), `event_call`, `tr` and `triggers`; of the trigger data `paused`, `filter`, `flags`, `cmd_ops` and `list`; of the
 //! command `flags` and `trigger` (`kernel/trace/trace_events_trigger.c`, `kernel/trace/trace.h`).
 
 use super::Sinks;
@@ -57,7 +57,8 @@ impl EventFile {
         event: &Event,
         sinks: Arc<Sinks>,
     ) -> Result<KBox<dyn Source>> {
-        let flags = bindings::EVENT_FILE_FL_SOFT_DISABLED
+        let flags = bindings::EVENT_FILE_FL_ENABLED
+            | bindings::EVENT_FILE_FL_SOFT_DISABLED
             | bindings::EVENT_FILE_FL_TRIGGER_MODE
             | bindings::EVENT_FILE_FL_TRIGGER_COND;
         let callback = KBox::new(

@@ -20,6 +20,7 @@ use super::Shared;
 use crate::ftrace::event;
 use crate::ftrace::event::Event;
 use crate::ftrace::instance::Instance;
+use crate::ftrace::tracefs::EventName;
 use crate::ftrace::tracefs::TracingDir;
 use core::ptr;
 use kernel::prelude::*;
@@ -52,6 +53,11 @@ impl Registry {
             }),
             GFP_KERNEL,
         )
+    }
+
+    /// Finds an event: see [`Event::find`].
+    pub(crate) fn find(&self, name: EventName<'_>) -> Result<Event> {
+        Event::find(name, &self.shared.instance)
     }
 
     /// Has a tracing directory an event of this system and name, be it one of the tracer itself? Fails

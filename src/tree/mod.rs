@@ -86,6 +86,23 @@ impl Tree {
         Ok(f(&mut logs[index].1))
     }
 
+    /// Finds an event; `None` for those of the tracer itself, which exist but cannot be hooked. One of
+    /// them can: `ftrace:print`.
+    ///
+    /// # Errors
+    ///
+    /// `ENODEV` if it is gone.
+    fn find(&self, name: EventName<'_>) -> Result<Option<Event>> {
+        if (name.system, name.event) == (c"ftrace", c"print") {
+            return Event::marker(name.dir).map(Some);
+        }
+        match self.registry.find(name) {
+            Ok(event) => Ok(Some(event)),
+            Err(_) if name.system == c"ftrace" => Ok(None),
+            Err(_) => Err(ENODEV),
+        }
+    }
+
     /// The triggers of an event, with their histograms as they are now.
     ///
     /// # Errors
@@ -93,7 +110,9 @@ impl Tree {
     /// `ENODEV` if the event is gone, `ENOMEM`.
     fn triggers(&self, name: EventName<'_>) -> Result<KVec<Shown>> {
         let mut shown = KVec::new();
-        let triggers = find(name)?.and_then(|event| self.registry.lock().triggers(&event));
+        let triggers = self
+            .find(name)?
+            .and_then(|event| self.registry.lock().triggers(&event));
         for trigger in triggers.iter().flat_map(|triggers| triggers.iter()) {
             let trigger = trigger.clone();
             let histogram = trigger.data.histogram();
@@ -106,7 +125,9 @@ impl Tree {
     /// is listed above. Fails as [`Tree::triggers`].
     fn switches(&self, name: EventName<'_>) -> Result<KVec<(usize, KVec<u8>)>> {
         let mut lines = KVec::new();
-        let switches = find(name)?.and_then(|event| self.registry.lock().switches(&event));
+        let switches = self
+            .find(name)?
+            .and_then(|event| self.registry.lock().switches(&event));
         for switch in switches.iter().flat_map(|switches| switches.iter()) {
             lines.push((switch.older(), switch.line()?), GFP_KERNEL)?;
         }
@@ -238,23 +259,6 @@ impl<'a> File<'a> {
     }
 }
 
-/// Finds an event; `None` for those of the tracer itself, which exist but cannot be hooked. One of
-/// them can: `ftrace:print`.
-///
-/// # Errors
-///
-/// `ENODEV` if it is gone.
-fn find(name: EventName<'_>) -> Result<Option<Event>> {
-    if (name.system, name.event) == (c"ftrace", c"print") {
-        return Event::marker(name.dir).map(Some);
-    }
-    match Event::find(name) {
-        Ok(event) => Ok(Some(event)),
-        Err(_) if name.system == c"ftrace" => Ok(None),
-        Err(_) => Err(ENODEV),
-    }
-}
-
 /// The names that the running kernel knows.
 struct KernelNames;
 
@@ -357,21 +361,21 @@ impl Overlay for Tree {
                 }
             }
             File::Trigger(name) => {
-                let event = find(name)?;
+                let event = self.find(name)?;
                 if let (true, Some(event)) = (truncate, event) {
                     self.registry.lock().remove_all(&event)?;
                 }
             }
             File::ShowEventTriggers(_) | File::UserEventsStatus | File::HistStats => (),
             File::Hist(name) => {
-                let event = find(name)?;
+                let event = self.find(name)?;
                 return Ok(Some(HistFile {
                     poller: Poller::new(self.registry.shared.pollers.clone(), event.as_ref()),
                     last_read: Atomic::new(0),
                     last_told: Atomic::new(self.hits(event)),
                 }));
             }
-            File::HistDebug(name) => drop(find(name)?),
+            File::HistDebug(name) => drop(self.find(name)?),
         }
         Ok(None)
     }
@@ -410,7 +414,7 @@ impl Overlay for Tree {
             File::Hist(name) => {
                 // Before the text is made: what it has in addition is reported once more, but
                 // what it lacks is not missed.
-                let hits = self.hits(find(name)?);
+                let hits = self.hits(self.find(name)?);
                 let triggers = self.triggers(name)?;
                 render::hist_file(&mut out, triggers.iter().map(Shown::view))?;
                 self.stats.reads.add(1, Relaxed);
@@ -451,7 +455,7 @@ impl Overlay for Tree {
         match (File::new(file)?, open) {
             (File::Hist(name), Some(open)) => {
                 open.poller.look_again(table);
-                Ok(open.mask(self.hits(find(name)?)))
+                Ok(open.mask(self.hits(self.find(name)?)))
             }
             _ => Err(EINVAL),
         }

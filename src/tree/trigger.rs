@@ -2,7 +2,6 @@
 
 //! Commands written to a `trigger` file.
 
-use super::find;
 use super::Tree;
 use crate::filter;
 use crate::filter::Filter;
@@ -60,7 +59,7 @@ impl Tree {
         let written = data.read()?;
         let command = Command::parse(&written);
         let kernel = kernel.ok_or(EINVAL)?;
-        let event = find(name)?;
+        let event = self.find(name)?;
         if !command.is_ours() {
             return self.hand_on(event, kernel, &command, data);
         }
@@ -112,7 +111,7 @@ impl Tree {
         command: &Command<'_>,
     ) -> Result<(), Failure> {
         let switch = Switch::parse(command)?;
-        let target = Event::find(EventName {
+        let target = self.registry.find(EventName {
             dir: name.dir,
             system: &c_string(switch.system)?,
             event: &c_string(switch.event)?,
