@@ -58,6 +58,16 @@ Reported by Kernel Concurrency Sanitizer on:
 CPU: 1 UID: 0 PID: 153 Comm: sh
 =================================================================="""
 
+LEAK = """unreferenced object 0xffff888104a2c800 (size 8):
+  comm "errors", pid 477, jiffies 4294999009
+  hex dump (first 8 bytes):
+    70 69 64 00 80 88 ff ff                          pid.....
+  backtrace (crc 9d423b16):
+    kstrdup+0x3a/0xa0
+    {}+0x96c/0x3d40{}
+    vfs_write+0x1e4/0x990"""
+LEAKS = "kmemleak: 2 new suspected memory leaks (see /sys/kernel/debug/kmemleak)"
+
 HARMLESS = [
     "rhist: loading out-of-tree module taints kernel.",
     "rhist: module verification failed: signature and/or required key missing - tainting kernel",
@@ -105,15 +115,27 @@ class Reports(unittest.TestCase):
         self.assertEqual([report[0] for report in vm.reports(log(ours))], ["BUG: KCSAN: data-race in f / g"])
         # A module that was unloaded meanwhile has no names left.
         self.assertEqual(len(vm.reports(log(ours.replace("f+0x1/0x2 [rhist]", "0xffffffffc0201000")))), 1)
-        self.assertEqual(vm.races_elsewhere(log(ours)), [])
+        self.assertEqual(vm.faults_elsewhere(log(ours)), [])
 
     def test_races_elsewhere(self):
         race = RACE.format("f", "")
         self.assertEqual(vm.reports(log(race, race)), [])
-        self.assertEqual(vm.races_elsewhere(log(race, race)), ["BUG: KCSAN: data-race in f / g"])
+        self.assertEqual(vm.faults_elsewhere(log(race, race)), ["BUG: KCSAN: data-race in f / g"])
         # What follows one is judged on its own.
         self.assertEqual(len(vm.reports(log(race, RACE.format("f", " [rhist]")))), 1)
         self.assertEqual(len(vm.reports(log(race, "BUG: KASAN: double-free in f+0x1/0x2 [rhist]"))), 1)
+
+    def test_leaks(self):
+        known = LEAK.format("event_hist_trigger_parse", "")
+        self.assertEqual(vm.reports(log(LEAKS, known, known)), [])
+        self.assertEqual(vm.faults_elsewhere(log(LEAKS, known, known)), ["unreferenced object (size 8):"])
+        for other in (
+            LEAK.format("event_trigger_write", ""),
+            LEAK.format("event_hist_trigger_parse", " [rhist]"),
+            known.replace("vfs_write+0x1e4/0x990", "0xffffffffc0201000"),
+        ):
+            with self.subTest(other):
+                self.assertEqual([report[0] for report in vm.reports(log(LEAKS, known, other))], [other.split("\n")[0]])
 
     def test_without_time_or_with_caller(self):
         self.assertEqual(len(vm.reports("BUG: x\n")), 1)
