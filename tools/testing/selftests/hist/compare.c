@@ -126,7 +126,7 @@ static const struct comparison {
 	{ "syscalls/sys_enter_getpgid", "hist:keys=pid if !(pid > 300 || pid == 5) && common_pid > 1", ties },
 	{ "kprobes/rhist_c", "hist:keys=s8 if s8 < 0 || u16 & 0x8000", numbers },
 	{ "kprobes/rhist_c", "hist:keys=u64 if s64 <= -1 && u64 >= 0x8000000000000001", numbers },
-	{ "syscalls/sys_enter_getpgid", "hist:keys=cpu if cpu == 0 || CPU & CPUS{1-2}", cpus },
+	{ "syscalls/sys_enter_getpgid", "hist:keys=cpu if cpu == 0 || CPU & CPUS{1}", cpus },
 };
 
 static void same_text(char *c, char *ours, const char *what, const struct comparison *with)

@@ -163,7 +163,7 @@ static void faults(void)
 	range.range.start = (uintptr_t)at;
 	range.range.len = page;
 	reg(fd, "ub_fault u32 a", at, NULL);
-	madvise((void *)at, page, MADV_DONTNEED);
+	map_anew(at, page);
 	if (uffd < 0 || ioctl(uffd, UFFDIO_API, &api) || ioctl(uffd, UFFDIO_REGISTER, &range)) {
 		skip("no userfaultfd", "a page that the program keeps away");
 	} else {

@@ -143,6 +143,13 @@ __maybe static void become_user(uid_t uid)
 	met;							\
 })
 
+/* A page that is not there yet, in place of the one that is. Not every kernel has madvise(). */
+__maybe static void map_anew(volatile void *at, long page)
+{
+	if (mmap((void *)at, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != at)
+		die("mmap: %s", strerror(errno));
+}
+
 /* A perf event on all records of an event of this process, or a negative errno. */
 __maybe static int perf_open(const char *event)
 {

@@ -196,7 +196,7 @@ static void pages(void)
 	int file = mkstemp(name), copy = 7;
 
 	ok(!reg(data, "pr_event", at, NULL), "a page that nobody touched");
-	madvise((void *)at, page, MADV_DONTNEED);
+	map_anew(at, page);
 	enable(event, true);
 	ok(within_seconds(2, *at == 1), "a page that is not there comes");
 	mprotect((void *)at, page, PROT_READ);
@@ -276,7 +276,7 @@ static void hostile(void)
 			case 2: madvise((void *)at, page, MADV_DONTNEED); break;
 			case 3: if (!vfork()) _exit(0); break;
 			}
-			mmap((void *)at, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+			map_anew(at, page);
 		}
 	}
 	while (done < changes && now() < end) {
