@@ -12,7 +12,7 @@ headers = $(if $(RHIST_EVENT_HEADERS),RHIST_EVENT_HEADERS='$(RHIST_EVENT_HEADERS
 # What is built, in a folder of its own.
 module = $(CURDIR)
 
-.PHONY: all events stale_int3 demo test test-long test-host test-debug test-kcsan fuzz fmt clippy clean help
+.PHONY: all events stale_int3 bench-events bench demo test test-long test-host test-debug test-kcsan fuzz fmt clippy clean help
 
 ifdef KDIR
 
@@ -38,12 +38,15 @@ events: $(out)/events
 
 stale_int3: $(out)/stale_int3
 
-.PHONY: $(out) $(out)/events $(out)/stale_int3 $(CURDIR)/build/clippy
+bench-events: $(out)/bench
+
+.PHONY: $(out) $(out)/events $(out)/stale_int3 $(out)/bench $(CURDIR)/build/clippy
 
 $(out)/events: module = $(CURDIR)/tools/testing/events
 $(out)/stale_int3: module = $(CURDIR)/tools/testing/lab/stale_int3
+$(out)/bench: module = $(CURDIR)/tools/bench
 
-$(out) $(out)/events $(out)/stale_int3:
+$(out) $(out)/events $(out)/stale_int3 $(out)/bench:
 	$(ready)
 	@mkdir -p $@
 	@$(kbuild) modules
@@ -65,6 +68,9 @@ fmt:
 
 demo:
 	@scripts/demo
+
+bench:
+	@scripts/bench $(BENCH)
 
 test:
 	@scripts/test
@@ -90,10 +96,12 @@ clean:
 
 help:
 	@echo 'make               build/stock/rhist.ko, for the newest Debian kernel with Rust'
-	@echo 'make KERNEL=debug  build/debug/rhist.ko, for the debug kernel of the lab; or KERNEL=kcsan'
+	@echo 'make KERNEL=debug  build/debug/rhist.ko, for the debug kernel of the lab; or KERNEL=kcsan, um'
 	@echo 'make KDIR=FOLDER   build/kdir/rhist.ko, for that kernel, with the tools of this machine'
 	@echo 'make events        build/stock/events/rhist_events.ko, the events that tests fire; KERNEL=, KDIR= too'
 	@echo 'make demo          a histogram, made in a guest with the Debian kernel'
+	@echo 'make bench         what events cost in C and in rhist, on user-mode Linux and in QEMU: about 12 minutes,'
+	@echo '                   and 10 to make the kernels for it; BENCH=um, icount, smp or write runs one part'
 	@echo 'make test          all tests that need no debug kernel'
 	@echo 'make test-long     these, the long ones too, and fuzzing'
 	@echo 'make test-host     rustfmt, clippy and the tests that need no guest'

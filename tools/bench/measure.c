@@ -1,0 +1,382 @@
+// SPDX-License-Identifier: GPL-2.0
+// Measures histograms of the kernel and of rhist side by side. It does what the lines of /cases say, and
+// prints a line of numbers for each round of each:
+//
+//   event NAME|EVENT|CPUS|KEYS|SHARED|COUNT|SYSTEM/EVENT|TRIGGER   ns: not listened to; an empty probe; C; rhist;
+//                                                                  and what tells rhist of its hits
+//   nobody NAME|EVENT|CPUS|KEYS|SHARED|COUNT                       ns: before rhist is loaded, and after
+//   create NAME|SYSTEM/EVENT|TRIGGER                               ns: of a write to trigger, C and rhist
+//   read NAME|EVENT|CPUS|KEYS|SHARED|COUNT|SYSTEM/EVENT|TRIGGER    ns: of reading hist, C and rhist
+//   memory NAME|HISTOGRAMS|SYSTEM/EVENT|TRIGGER                    bytes that are less free for each, C and rhist
+//   module NAME                                                    bytes of text and data of rhist; one line
+//
+// Under QEMU's -icount a nanosecond is an instruction.
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <glob.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define PARAMETERS "/sys/module/rhist_bench/parameters/"
+
+enum side { C, RHIST, SIDES };
+
+static const char *const tracing[SIDES] = { "/sys/kernel/tracing", "/sys/kernel/tracing/rhist" };
+
+static int rounds = 5;
+static char *case_name;
+
+static void die(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	printf("failed: %s: ", case_name ?: "begin");
+	vprintf(format, args);
+	printf(": %s\n", strerror(errno));
+	va_end(args);
+	exit(1);
+}
+
+static const char *pathf(const char *format, ...)
+{
+	static char path[4][300];
+	static int next;
+	char *to = path[next++ % 4];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(to, sizeof(path[0]), format, args);
+	va_end(args);
+	return to;
+}
+
+static double nanoseconds(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1e9 + t.tv_nsec;
+}
+
+static int write_file(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_APPEND);
+	ssize_t n;
+
+	if (fd < 0)
+		die("%s", path);
+	n = write(fd, text, strlen(text));
+	close(fd);
+	return n == (ssize_t)strlen(text) ? 0 : -1;
+}
+
+static void load(const char *module)
+{
+	int fd = open(module, O_RDONLY);
+
+	if (fd < 0 || syscall(SYS_finit_module, fd, "", 0))
+		die("%s", module);
+	close(fd);
+}
+
+// The time that an event takes, and how many there were.
+static double fire(const char *order, unsigned long long *fired)
+{
+	unsigned long long ps;
+	FILE *file;
+
+	if (write_file(PARAMETERS "fire", order))
+		die("fire %s", order);
+	file = fopen(PARAMETERS "fire", "r");
+	if (!file || fscanf(file, "%llu %llu", fired, &ps) != 2)
+		die("what was fired");
+	fclose(file);
+	return ps / 1e3;
+}
+
+static void probe(const char *event)
+{
+	if (write_file(PARAMETERS "probe", event))
+		die("probe %s", event);
+}
+
+static void attach(enum side side, const char *event, const char *trigger)
+{
+	if (write_file(pathf("%s/events/%s/trigger", tracing[side], event), trigger))
+		die("%s of %s in %s", trigger, event, tracing[side]);
+}
+
+static void detach(enum side side, const char *event, const char *trigger)
+{
+	attach(side, event, pathf("!%s", trigger));
+}
+
+// Reads all of hist. Returns how many hits it shows, and how many were lost.
+static unsigned long long read_hist(enum side side, const char *event, unsigned long long *dropped)
+{
+	static char buffer[1 << 16];
+	char end[200] = "", *totals;
+	unsigned long long hits;
+	size_t kept = 0;
+	ssize_t n;
+	int fd = open(pathf("%s/events/%s/hist", tracing[side], event), O_RDONLY);
+
+	while ((n = read(fd, buffer, sizeof(buffer))) > 0) {
+		size_t more = n < 100 ? n : 100;
+
+		if (kept > 90) {
+			memmove(end, end + kept - 90, 90);
+			kept = 90;
+		}
+		memcpy(end + kept, buffer + n - more, more);
+		kept += more;
+		end[kept] = 0;
+	}
+	close(fd);
+	totals = strstr(end, "Hits: ");
+	if (n || !totals || sscanf(totals, "Hits: %llu Entries: %*u Dropped: %llu", &hits, dropped) != 2)
+		die("hist of %s in %s ends with %s", event, tracing[side], end);
+	return hits;
+}
+
+static char source[20];
+
+// What hist_stats says of an event: "SYSTEM:EVENT  SOURCE, N lost", of which none may be.
+static void read_source(const char *event)
+{
+	const char *slash = strchr(event, '/');
+	unsigned long long lost = 1;
+	char line[200], name[100];
+	FILE *file = fopen("/sys/kernel/tracing/rhist/hist_stats", "r");
+
+	snprintf(name, sizeof(name), "%.*s:%s", (int)(slash - event), event, slash + 1);
+	source[0] = 0;
+	while (file && fgets(line, sizeof(line), file))
+		if (!strncmp(line, name, strlen(name)) && line[strlen(name)] == ' ')
+			sscanf(line + strlen(name), " %19[^,], %llu", source, &lost);
+	if (!file || !source[0] || lost)
+		die("hist_stats says of %s: %s, %llu lost", event, source, lost);
+	fclose(file);
+}
+
+static double measure_hist(enum side side, const char *order, const char *event, const char *trigger, bool check)
+{
+	unsigned long long fired, hits, dropped;
+	double ns;
+
+	attach(side, event, trigger);
+	ns = fire(order, &fired);
+	if (check && !strstr(trigger, " if ")) {
+		hits = read_hist(side, event, &dropped);
+		if (hits < fired || dropped)
+			die("%llu of %llu events hit in %s, %llu dropped", hits, fired, tracing[side], dropped);
+	}
+	if (side == RHIST)
+		read_source(event);
+	detach(side, event, trigger);
+	return ns;
+}
+
+static char *words[8];
+
+static void measure_event(void)
+{
+	unsigned long long fired;
+	char order[100];
+
+	snprintf(order, sizeof(order), "%s %s %s %s %s", words[1], words[2], words[3], words[4], words[5]);
+	for (int round = 0; round < rounds; round++) {
+		double off = fire(order, &fired), floor, ns[SIDES];
+
+		probe(words[1]);
+		floor = fire(order, &fired);
+		probe("none");
+		for (int i = 0; i < SIDES; i++) {
+			// Neither is always the first.
+			enum side side = (i + round) % SIDES;
+
+			ns[side] = measure_hist(side, order, words[6], words[7], !round);
+		}
+		printf("%s|%.3f|%.3f|%.3f|%.3f|%s\n", case_name, off, floor, ns[C], ns[RHIST], source);
+	}
+}
+
+static void measure_nobody(const char *when)
+{
+	unsigned long long fired;
+	char order[100];
+
+	snprintf(order, sizeof(order), "%s %s %s %s %s", words[1], words[2], words[3], words[4], words[5]);
+	for (int round = 0; round < rounds; round++)
+		printf("%s|%s|%.3f\n", case_name, when, fire(order, &fired));
+}
+
+static void measure_create(void)
+{
+	for (int round = 0; round < rounds; round++) {
+		double ns[SIDES];
+
+		for (int i = 0; i < SIDES; i++) {
+			enum side side = (i + round) % SIDES;
+			double began = nanoseconds();
+
+			attach(side, words[1], words[2]);
+			ns[side] = nanoseconds() - began;
+			detach(side, words[1], words[2]);
+		}
+		printf("%s|%.0f|%.0f\n", case_name, ns[C], ns[RHIST]);
+	}
+}
+
+static void measure_read(void)
+{
+	char order[100];
+
+	snprintf(order, sizeof(order), "%s %s %s %s %s", words[1], words[2], words[3], words[4], words[5]);
+	for (int round = 0; round < rounds; round++) {
+		double ns[SIDES];
+
+		for (int i = 0; i < SIDES; i++) {
+			enum side side = (i + round) % SIDES;
+			unsigned long long fired, dropped;
+			double began;
+
+			attach(side, words[6], words[7]);
+			fire(order, &fired);
+			began = nanoseconds();
+			if (read_hist(side, words[6], &dropped) != fired || dropped)
+				die("hits are missing in %s", tracing[side]);
+			ns[side] = nanoseconds() - began;
+			detach(side, words[6], words[7]);
+		}
+		printf("%s|%.0f|%.0f\n", case_name, ns[C], ns[RHIST]);
+	}
+}
+
+// Pages that nobody has, in bytes: those on the lists of the processors included, which MemFree leaves out.
+static double free_memory(void)
+{
+	unsigned long pages = 0, n;
+	char line[200];
+	glob_t slabs;
+	FILE *file;
+
+	// What was detached is freed later, and slabs keep pages without objects.
+	sleep(1);
+	if (!glob("/sys/kernel/slab/*/shrink", 0, NULL, &slabs)) {
+		for (size_t i = 0; i < slabs.gl_pathc; i++)
+			write_file(slabs.gl_pathv[i], "1");
+		globfree(&slabs);
+	}
+	file = fopen("/proc/zoneinfo", "r");
+	while (file && fgets(line, sizeof(line), file))
+		if (sscanf(line, " nr_free_pages %lu", &n) == 1 || sscanf(line, " count: %lu", &n) == 1)
+			pages += n;
+	if (!pages)
+		die("/proc/zoneinfo");
+	fclose(file);
+	return pages * (double)sysconf(_SC_PAGESIZE);
+}
+
+// Histograms that differ in a filter only.
+static void measure_memory(void)
+{
+	int count = atoi(words[1]);
+
+	for (int round = 0; round < rounds; round++) {
+		double bytes[SIDES];
+
+		for (int i = 0; i < SIDES; i++) {
+			enum side side = (i + round) % SIDES;
+			double before;
+
+			// What the first histogram of an event makes, and keeps, is not counted.
+			attach(side, words[2], pathf("%s if common_pid == 1", words[3]));
+			before = free_memory();
+			for (int j = 0; j < count; j++)
+				attach(side, words[2], pathf("%s if common_pid == %d", words[3], 2 + j));
+			bytes[side] = (before - free_memory()) / count;
+			for (int j = -1; j < count; j++)
+				detach(side, words[2], pathf("%s if common_pid == %d", words[3], 2 + j));
+		}
+		printf("%s|%.0f|%.0f\n", case_name, bytes[C], bytes[RHIST]);
+	}
+}
+
+static void measure_module(void)
+{
+	unsigned long bytes = 0;
+	char line[300];
+	FILE *file = fopen("/proc/modules", "r");
+
+	while (file && fgets(line, sizeof(line), file) && sscanf(line, "rhist %lu", &bytes) != 1)
+		;
+	if (!bytes)
+		die("/proc/modules");
+	fclose(file);
+	printf("%s|%lu\n", case_name, bytes);
+}
+
+static void each_case(bool rhist)
+{
+	char line[600];
+	FILE *cases = fopen("/cases", "r");
+
+	if (!cases)
+		die("/cases");
+	while (fgets(line, sizeof(line), cases)) {
+		char *rest = line, *kind = strsep(&rest, " ");
+		int n = 0;
+
+		if (!strcmp(kind, "rounds")) {
+			rounds = atoi(rest);
+			continue;
+		}
+		rest[strcspn(rest, "\n")] = 0;
+		while (rest && n < 8)
+			words[n++] = strsep(&rest, "|");
+		case_name = words[0];
+		if (!strcmp(kind, "nobody"))
+			measure_nobody(rhist ? "after" : "before");
+		else if (!rhist)
+			continue;
+		else if (!strcmp(kind, "event"))
+			measure_event();
+		else if (!strcmp(kind, "create"))
+			measure_create();
+		else if (!strcmp(kind, "read"))
+			measure_read();
+		else if (!strcmp(kind, "memory"))
+			measure_memory();
+		else if (!strcmp(kind, "module"))
+			measure_module();
+		else
+			die("no such kind: %s", kind);
+		fflush(stdout);
+	}
+	fclose(cases);
+	case_name = NULL;
+}
+
+int main(void)
+{
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	// The emulator's workaround is there if several processors are.
+	if (!access("/stale_int3.ko", F_OK))
+		load("/stale_int3.ko");
+	load("/rhist_bench.ko");
+	// Until a while after boot the kernel's clocks are slow ones: the time stamp counter is being checked.
+	sleep(5);
+	each_case(false);
+	load("/rhist.ko");
+	each_case(true);
+	return 0;
+}

@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * rhist_bench: fires trace events in a tight loop, and says what one takes.
+ *
+ * Orders are written to /sys/module/rhist_bench/parameters:
+ *
+ *	fire	EVENT CPUS KEYS SHARED COUNT
+ *	probe	EVENT, or none
+ *
+ * fire has each of the first CPUS processors fire COUNT of the EVENT, with KEYS different keys one after the
+ * other, which all processors have in common if SHARED is 1. All keys were fired before, untimed. Reading it
+ * gives what was fired in all, timed or not, and what an event took, the mean of the processors: picoseconds.
+ * The COUNT is fired in pieces, and that of the median time counts: not those in which a processor did
+ * something else, which for one that is emulated can also be to wait for a real one.
+ *
+ * probe connects a probe to the event that counts and does nothing else, which is the least that any probe
+ * costs, or disconnects it.
+ *
+ * With one CPU the writer fires, so that a stack trace is that of a system call; otherwise a thread for each.
+ */
+
+#include <linux/completion.h>
+#include <linux/interrupt.h>
+#include <linux/kthread.h>
+#include <linux/ktime.h>
+#include <linux/module.h>
+#include <linux/moduleparam.h>
+#include <linux/percpu.h>
+#include <linux/ptrace.h>
+#include <linux/rcupdate_trace.h>
+#include <linux/sched.h>
+#include <linux/sort.h>
+#include <linux/srcu.h>
+#include <linux/tracepoint.h>
+#include <linux/vmalloc.h>
+#include <trace/events/kmem.h>
+#include <trace/events/power.h>
+
+#define CREATE_TRACE_POINTS
+#include "rhist_bench.h"
+
+#define CPUS 64
+#define NAMES 16		/* different tasks, devices, call sites */
+#define WARM 4096		/* events before the timed ones, at least */
+#define PIECES 63
+
+static struct task_struct *tasks[NAMES];
+static struct irqaction devices[NAMES];
+static char device_names[NAMES][16];
+static struct pt_regs regs;
+
+/* What the kernel does not export: found by name. */
+static struct tracepoint *sched_waking, *sched_switch, *irq_handler_entry, *sys_enter;
+
+/* Fires a tracepoint as code without static calls does. PROTO and the arguments are those of the event. */
+#define call(tp, proto, ...)							\
+	do {									\
+		if (static_key_enabled(&(tp)->key)) {				\
+			guard(srcu_fast_notrace)(&tracepoint_srcu);		\
+			((int (*)(void *, proto))(tp)->iterator)(NULL, __VA_ARGS__); \
+		}								\
+	} while (0)
+
+#define TYPES(...) __VA_ARGS__
+
+struct worker {
+	const struct event *event;
+	unsigned int cpu;
+	u32 first, keys;
+	u64 count, ps;
+	u64 pieces[PIECES];
+	struct completion done;
+};
+
+/*
+ * One loop for each event: k goes on to keys - 1 and from 0 again and again, and key is made from it, so that
+ * neighbouring keys do not follow each other.
+ */
+#define EVENT(name, fire)							\
+	static noinline u32 fire_##name(u32 first, u32 keys, u32 k, u64 count)	\
+	{									\
+		for (u64 i = 0; i < count; i++) {				\
+			u32 key __maybe_unused = (first + k) * 0x9e3779b1u;	\
+										\
+			fire;							\
+			OPTIMIZER_HIDE_VAR(k);					\
+			if (++k == keys)					\
+				k = 0;						\
+		}								\
+		return k;							\
+	}
+
+EVENT(frequency, trace_cpu_frequency(key, i))
+EVENT(number, trace_number(key, i, 3))
+EVENT(kmalloc, trace_kmalloc((unsigned long)schedule + 16 * (k % NAMES), NULL, 100, 128, GFP_KERNEL, NUMA_NO_NODE))
+EVENT(waking, call(sched_waking, struct task_struct *, tasks[k % NAMES]))
+EVENT(switch, call(sched_switch, TYPES(bool, struct task_struct *, struct task_struct *, unsigned int),
+		   false, current, tasks[k % NAMES], 0))
+EVENT(irq, call(irq_handler_entry, TYPES(int, struct irqaction *), k, &devices[k % NAMES]))
+
+/* Its probes may fault, and so another lock keeps them. */
+static void call_sys_enter(long id)
+{
+	if (static_key_enabled(&sys_enter->key)) {
+		guard(rcu_tasks_trace)();
+		((int (*)(void *, struct pt_regs *, long))sys_enter->iterator)(NULL, &regs, id);
+	}
+}
+EVENT(syscall, call_sys_enter(k))
+
+static struct tracepoint *const cpu_frequency = &__tracepoint_cpu_frequency;
+static struct tracepoint *const number = &__tracepoint_number;
+static struct tracepoint *const kmalloc_tracepoint = &__tracepoint_kmalloc;
+
+static const struct event {
+	const char *name;
+	u32 (*fire)(u32 first, u32 keys, u32 k, u64 count);
+	struct tracepoint *const *tracepoint;
+} events[] = {
+	{ "frequency", fire_frequency, &cpu_frequency },
+	{ "number", fire_number, &number },
+	{ "kmalloc", fire_kmalloc, &kmalloc_tracepoint },
+	{ "waking", fire_waking, &sched_waking },
+	{ "switch", fire_switch, &sched_switch },
+	{ "irq", fire_irq, &irq_handler_entry },
+	{ "syscall", fire_syscall, &sys_enter },
+};
+
+static const struct event *find_event(const char *name)
+{
+	for (int i = 0; i < ARRAY_SIZE(events); i++)
+		if (!strcmp(events[i].name, name))
+			return &events[i];
+	return NULL;
+}
+
+static struct worker workers[CPUS];
+static unsigned int nr_workers;
+static atomic_t ready;
+static u64 fired, ps;
+
+static int compare(const void *a, const void *b)
+{
+	return cmp_int(*(const u64 *)a, *(const u64 *)b);
+}
+
+static void work(struct worker *w)
+{
+	u64 size = w->count / PIECES;
+	u32 k = w->event->fire(w->first, w->keys, 0, max(w->keys, WARM));
+
+	atomic_inc(&ready);
+	while (atomic_read(&ready) < nr_workers)
+		cpu_relax();
+	for (int i = 0; i < PIECES; i++) {
+		u64 began = ktime_get_ns();
+
+		k = w->event->fire(w->first, w->keys, k, size);
+		w->pieces[i] = ktime_get_ns() - began;
+	}
+	sort(w->pieces, PIECES, sizeof(w->pieces[0]), compare, NULL);
+	w->ps = div64_u64(1000 * w->pieces[PIECES / 2], size);
+}
+
+static int work_thread(void *data)
+{
+	struct worker *w = data;
+
+	work(w);
+	complete(&w->done);
+	return 0;
+}
+
+static int start_threads(void)
+{
+	struct task_struct *threads[CPUS];
+	unsigned int cpu;
+
+	for (cpu = 0; cpu < nr_workers; cpu++) {
+		init_completion(&workers[cpu].done);
+		threads[cpu] = kthread_create(work_thread, &workers[cpu], "rhist_bench/%u", cpu);
+		if (IS_ERR(threads[cpu])) {
+			int error = PTR_ERR(threads[cpu]);
+
+			while (cpu--)
+				kthread_stop(threads[cpu]);
+			return error;
+		}
+		kthread_bind(threads[cpu], cpu);
+	}
+	for (cpu = 0; cpu < nr_workers; cpu++)
+		wake_up_process(threads[cpu]);
+	for (cpu = 0; cpu < nr_workers; cpu++)
+		wait_for_completion(&workers[cpu].done);
+	return 0;
+}
+
+/* One order at a time: the lock of parameters is held. */
+static int set_fire(const char *line, const struct kernel_param *kp)
+{
+	const struct event *event;
+	unsigned int cpus, shared;
+	unsigned long long count;
+	char name[16];
+	int error = 0;
+	u32 keys;
+
+	if (sscanf(line, "%15s %u %u %u %llu", name, &cpus, &keys, &shared, &count) != 5)
+		return -EINVAL;
+	event = find_event(name);
+	if (!event || !cpus || cpus > min(CPUS, num_online_cpus()) || !keys || count < PIECES)
+		return -EINVAL;
+	nr_workers = cpus;
+	atomic_set(&ready, 0);
+	for (unsigned int cpu = 0; cpu < cpus; cpu++) {
+		workers[cpu].event = event;
+		workers[cpu].first = shared ? 0 : cpu * keys;
+		workers[cpu].keys = keys;
+		workers[cpu].count = count;
+	}
+	if (cpus == 1)
+		work(&workers[0]);
+	else
+		error = start_threads();
+	if (error)
+		return error;
+	ps = 0;
+	for (unsigned int cpu = 0; cpu < cpus; cpu++)
+		ps += workers[cpu].ps;
+	ps /= cpus;
+	fired = cpus * (count / PIECES * PIECES + max(keys, WARM));
+	return 0;
+}
+
+static int get_fire(char *buffer, const struct kernel_param *kp)
+{
+	return sysfs_emit(buffer, "%llu %llu\n", fired, ps);
+}
+
+static const struct kernel_param_ops fire_ops = { .set = set_fire, .get = get_fire };
+module_param_cb(fire, &fire_ops, NULL, 0600);
+
+static DEFINE_PER_CPU(u64, counter);
+static const struct event *probed;
+
+/* Called with more than it takes, and does not look at. Counts may get lost: nobody looks at them, either. */
+static void count_one(void *data)
+{
+	raw_cpu_inc(counter);
+}
+
+static int set_probe(const char *line, const struct kernel_param *kp)
+{
+	const struct event *event;
+	char name[16];
+	int error;
+
+	if (probed) {
+		tracepoint_probe_unregister(*probed->tracepoint, count_one, NULL);
+		tracepoint_synchronize_unregister();
+		probed = NULL;
+	}
+	if (sscanf(line, "%15s", name) != 1)
+		return -EINVAL;
+	if (!strcmp(name, "none"))
+		return 0;
+	event = find_event(name);
+	if (!event)
+		return -EINVAL;
+	error = tracepoint_probe_register(*event->tracepoint, count_one, NULL);
+	if (!error)
+		probed = event;
+	return error;
+}
+
+static const struct kernel_param_ops probe_ops = { .set = set_probe };
+module_param_cb(probe, &probe_ops, NULL, 0200);
+
+static void find_tracepoint(struct tracepoint *tp, void *data)
+{
+	if (!strcmp(tp->name, "sched_waking"))
+		sched_waking = tp;
+	else if (!strcmp(tp->name, "sched_switch"))
+		sched_switch = tp;
+	else if (!strcmp(tp->name, "irq_handler_entry"))
+		irq_handler_entry = tp;
+	else if (!strcmp(tp->name, "sys_enter"))
+		sys_enter = tp;
+}
+
+static void free_tasks(void)
+{
+	for (int i = 0; i < NAMES; i++)
+		vfree(tasks[i]);
+}
+
+static int __init rhist_bench_init(void)
+{
+	for_each_kernel_tracepoint(find_tracepoint, NULL);
+	if (!sched_waking || !sched_switch || !irq_handler_entry || !sys_enter)
+		return -ENOENT;
+	for (int i = 0; i < NAMES; i++) {
+		/* No tasks, but what the events read of one. */
+		tasks[i] = vzalloc(sizeof(struct task_struct));
+		if (!tasks[i]) {
+			free_tasks();
+			return -ENOMEM;
+		}
+		scnprintf(tasks[i]->comm, TASK_COMM_LEN, "some-worker/%d", i);
+		tasks[i]->pid = 1000 + i;
+		tasks[i]->prio = 120;
+		scnprintf(device_names[i], sizeof(device_names[i]), "device-%d", i);
+		devices[i].name = device_names[i];
+	}
+	return 0;
+}
+
+static void __exit rhist_bench_exit(void)
+{
+	if (probed)
+		tracepoint_probe_unregister(*probed->tracepoint, count_one, NULL);
+	tracepoint_synchronize_unregister();
+	free_tasks();
+}
+
+module_init(rhist_bench_init);
+module_exit(rhist_bench_exit);
+MODULE_DESCRIPTION("Fires trace events in a loop and takes the time");
+MODULE_LICENSE("GPL");
