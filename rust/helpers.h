@@ -106,6 +106,8 @@ bool rhist_poll_error(struct file *file, struct poll_table_struct *table);
 struct rhist_probed {
 	/* Of the records, in their common field. */
 	unsigned short type;
+	/* Somebody reads the common fields that tell of the context. */
+	bool context;
 };
 int rhist_probes_init(void);
 void rhist_probes_exit(void);

@@ -13,6 +13,38 @@
 struct rhist_records __percpu *rhist_records;
 DEFINE_PER_CPU(unsigned char, rhist_hit_contexts);
 
+/*
+ * As of a record that the kernel's probe makes: see tracing_gen_ctx_dec(). The probe that calls has
+ * added one to the count of what it was where the event is.
+ */
+void rhist_record_context(struct trace_entry *entry)
+{
+	unsigned int count = preempt_count();
+	unsigned char flags = 0;
+
+	if (irqs_disabled())
+		flags |= TRACE_FLAG_IRQS_OFF;
+	if (count & NMI_MASK)
+		flags |= TRACE_FLAG_NMI;
+	if (count & HARDIRQ_MASK)
+		flags |= TRACE_FLAG_HARDIRQ;
+	if (in_serving_softirq())
+		flags |= TRACE_FLAG_SOFTIRQ;
+	if (softirq_count() >> (SOFTIRQ_SHIFT + 1))
+		flags |= TRACE_FLAG_BH_OFF;
+	if (tif_need_resched())
+		flags |= TRACE_FLAG_NEED_RESCHED;
+	if (test_preempt_need_resched())
+		flags |= TRACE_FLAG_PREEMPT_RESCHED;
+	if (IS_ENABLED(CONFIG_ARCH_HAS_PREEMPT_LAZY) && tif_test_bit(TIF_NEED_RESCHED_LAZY))
+		flags |= TRACE_FLAG_NEED_RESCHED_LAZY;
+	entry->flags = flags;
+	entry->preempt_count = min(count & 0xff, 0xfU) - IS_ENABLED(CONFIG_PREEMPTION);
+#ifdef CONFIG_SMP
+	entry->preempt_count |= min(current->migration_disabled + 0U, 0xfU) << 4;
+#endif
+}
+
 #define RHIST_EVENTS(header) \
 	void rhist_events_##header(void (*visit)(const struct rhist_probe *probe, void *arg), void *arg);
 #include "event_headers_generated.h"

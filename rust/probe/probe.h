@@ -62,9 +62,11 @@ void rhist_syscall_disconnect(struct trace_event_call *call, void *probe);
 static __always_inline void *rhist_record_begin(const struct rhist_probed *probed, size_t size,
 						unsigned char *context)
 {
-	unsigned char level = interrupt_context_level();
 	unsigned char contexts = __this_cpu_read(rhist_hit_contexts);
+	unsigned int level = 0;
 
+	if (unlikely(preempt_count() & (NMI_MASK | HARDIRQ_MASK | SOFTIRQ_OFFSET)))
+		level = interrupt_context_level();
 	*context = 1 << level;
 	if (unlikely(contexts & *context || size > RHIST_RECORD_SIZE)) {
 		rhist_probe_lost(probed);
@@ -73,7 +75,7 @@ static __always_inline void *rhist_record_begin(const struct rhist_probed *probe
 	/* Who interrupts puts it back as it was. */
 	__this_cpu_write(rhist_hit_contexts, contexts | *context);
 	barrier();
-	return this_cpu_ptr(rhist_records)->record[level];
+	return (char *)this_cpu_ptr(rhist_records) + level * RHIST_RECORD_SIZE;
 }
 
 /* Counts it, and gives the memory back. */
@@ -85,38 +87,16 @@ static __always_inline void rhist_record_end(const struct rhist_probed *probed, 
 	__this_cpu_write(rhist_hit_contexts, __this_cpu_read(rhist_hit_contexts) & ~context);
 }
 
-/* The common fields, as of a record that the kernel's probe makes (tracing_gen_ctx_dec()). */
-static __always_inline void rhist_record_common(struct trace_entry *entry, unsigned short type)
-{
-	unsigned int count = preempt_count();
-	unsigned char flags = 0;
+/* probe.c: the common fields that tell of the context. Any context. */
+void rhist_record_context(struct trace_entry *entry);
 
-	if (irqs_disabled())
-		flags |= TRACE_FLAG_IRQS_OFF;
-	if (count & NMI_MASK)
-		flags |= TRACE_FLAG_NMI;
-	if (count & HARDIRQ_MASK)
-		flags |= TRACE_FLAG_HARDIRQ;
-	if (in_serving_softirq())
-		flags |= TRACE_FLAG_SOFTIRQ;
-	if (softirq_count() >> (SOFTIRQ_SHIFT + 1))
-		flags |= TRACE_FLAG_BH_OFF;
-	if (tif_need_resched())
-		flags |= TRACE_FLAG_NEED_RESCHED;
-	if (test_preempt_need_resched())
-		flags |= TRACE_FLAG_PREEMPT_RESCHED;
-	if (IS_ENABLED(CONFIG_ARCH_HAS_PREEMPT_LAZY) && tif_test_bit(TIF_NEED_RESCHED_LAZY))
-		flags |= TRACE_FLAG_NEED_RESCHED_LAZY;
-	entry->type = type;
-	entry->flags = flags;
-#ifdef CONFIG_SMP
-	entry->preempt_count = min(current->migration_disabled + 0U, 0xfU) << 4;
-#else
-	entry->preempt_count = 0;
-#endif
-	/* The probe has added one to what it was where the event is. */
-	entry->preempt_count |= min(count & 0xff, 0xfU) - IS_ENABLED(CONFIG_PREEMPTION);
+static __always_inline void rhist_record_common(const struct rhist_probed *probed,
+						struct trace_entry *entry)
+{
+	entry->type = probed->type;
 	entry->pid = current->pid;
+	if (unlikely(READ_ONCE(probed->context)))
+		rhist_record_context(entry);
 }
 
 #endif

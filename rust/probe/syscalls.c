@@ -57,7 +57,7 @@ static notrace void rhist_sys_enter(void *unused, struct pt_regs *regs, long id)
 	entry = rhist_record_begin(probed, sizeof(*entry), &context);
 	if (!entry)
 		return;
-	rhist_record_common(&entry->ent, probed->type);
+	rhist_record_common(probed, &entry->ent);
 	entry->nr = nr;
 	syscall_get_arguments(current, regs, entry->args);
 	rhist_record_end(probed, entry, sizeof(*entry), context);
@@ -77,7 +77,7 @@ static notrace void rhist_sys_exit(void *unused, struct pt_regs *regs, long ret)
 	entry = rhist_record_begin(probed, sizeof(*entry), &context);
 	if (!entry)
 		return;
-	rhist_record_common(&entry->ent, probed->type);
+	rhist_record_common(probed, &entry->ent);
 	entry->nr = nr;
 	entry->ret = syscall_get_return_value(current, regs);
 	rhist_record_end(probed, entry, sizeof(*entry), context);

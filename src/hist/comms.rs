@@ -8,9 +8,11 @@ use kernel::sync::atomic::Atomic;
 use kernel::sync::atomic::Relaxed;
 use kernel::sync::atomic::Release;
 
+use super::hit::Hit;
 use super::limits::COMM_LEN;
+use super::program::Program;
+use super::program::Value;
 use super::text::until_nul;
-use super::Moment;
 
 /// What the task with process id 0 is called.
 const IDLE: &[u8; COMM_LEN] = b"<idle>\0\0\0\0\0\0\0\0\0\0";
@@ -36,10 +38,10 @@ impl Comms {
         Ok(Self { words })
     }
 
-    /// Notes the name of the task with process id `pid`, which runs at `moment`, for element `index`,
-    /// unless it has one. Any context.
-    #[inline]
-    pub(super) fn note(&self, index: usize, pid: u64, moment: &dyn Moment) {
+    /// Notes the name of the task that runs at `hit`, whose process id `program` reads as `pid`, for
+    /// element `index`, unless it has one. Any context.
+    #[inline(never)]
+    pub(super) fn note(&self, index: usize, program: &Program, pid: Value, hit: &Hit<'_>) {
         let Some([first, last]) = self.words.get(index) else {
             return;
         };
@@ -47,10 +49,10 @@ impl Comms {
             return;
         }
         let read;
-        let name = if pid == 0 {
+        let name = if program.read(pid, hit) == 0 {
             IDLE
         } else {
-            read = moment.comm();
+            read = hit.moment.comm();
             &read
         };
         // What follows the NUL is not part of the name.

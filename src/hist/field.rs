@@ -188,6 +188,14 @@ pub struct HistField {
 }
 
 impl HistField {
+    /// Whether it has to do with what records tell of the context of a hit, behind their number
+    /// (`struct trace_entry`).
+    pub fn reads_context(&self) -> bool {
+        let of_context = |field: &EventField| field.size != 0 && (2..4).contains(&field.offset);
+        self.event_field.as_ref().is_some_and(of_context)
+            || self.operands.iter().any(Self::reads_context)
+    }
+
     /// The number of hits of an entry.
     pub fn hitcount() -> Self {
         Self::plain(Function::Counter, 8, None)

@@ -46,6 +46,19 @@ impl Histogram {
         self.hit_as(&self.plan, hit);
     }
 
+    /// Counts a hit of which there is this record, on CPU `cpu`, if that is all that `plan` needs: else
+    /// returns false, and has done nothing. Any context, with preemption disabled.
+    #[inline(always)]
+    pub fn hit_plainly(&self, plan: &Plan, record: Record<'_>, cpu: usize) -> bool {
+        let Some(plain) = &plan.program.plain else {
+            return false;
+        };
+        if let Some(entry) = self.map.insert_word(cpu, plain.key(record)) {
+            entry.count(cpu, plain.values(record));
+        }
+        true
+    }
+
     /// The same for a hit of an event whose record may be laid out differently: that of `plan`,
     /// which [matches](Plan::matches) the histogram's own.
     #[inline]
@@ -55,6 +68,11 @@ impl Histogram {
             let entry = self.map.insert_word(hit.cpu, program.read(number, hit));
             return self.count(program, hit, entry);
         }
+        self.hit_with_key(program, hit);
+    }
+
+    #[inline(never)]
+    fn hit_with_key(&self, program: &Program, hit: &Hit<'_>) {
         // Most keys are far smaller than the largest possible, whose zeroing would cost more than
         // all the rest.
         match program.key_size {
@@ -73,13 +91,13 @@ impl Histogram {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn count(&self, program: &Program, hit: &Hit<'_>, entry: Option<Elt<'_>>) {
         let Some(entry) = entry else {
             return;
         };
         if let (Some(comms), Some(pid)) = (&self.comms, program.pid) {
-            comms.note(entry.index(), program.read(pid, hit), hit.moment);
+            comms.note(entry.index(), program, pid, hit);
         }
         let values = program.values.iter();
         entry.count(hit.cpu, values.map(|&value| program.read(value, hit)));

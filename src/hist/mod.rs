@@ -97,6 +97,11 @@ impl Plan {
         &self.fields[self.n_vals..]
     }
 
+    /// Whether it has to do with `common_flags` or `common_preempt_count`.
+    pub fn reads_context(&self) -> bool {
+        self.fields.iter().any(HistField::reads_context)
+    }
+
     /// Whether a trigger with this plan is, as far as the plan goes, the one with `other`
     /// (`hist_trigger_match()`): fields and sort keys. Size and `nohitcount` do not count. Names and
     /// filters are for the caller to compare.

@@ -16,6 +16,7 @@ use super::limits::COMM_LEN;
 use super::limits::STACK_DEPTH;
 use super::text::until_nul;
 use super::Clock;
+use crate::hook::record::Record;
 use crate::trigger::ModifierKind;
 use crate::trigger::Operator;
 use crate::trigger::OPERATORS_MAX;
@@ -53,20 +54,44 @@ impl Number {
     }
 
     /// The number, its sign extended to 64 bits if it has one.
-    #[inline(always)]
+    #[inline]
     pub(super) fn read(self, hit: &Hit<'_>) -> u64 {
         match self {
             Self::Constant(number) => number,
             Self::Cpu => hit.cpu as u64,
             Self::Time(clock) => hit.moment.time(clock),
             Self::TimeInUsecs(clock) => hit.moment.time(clock) / NS_PER_US,
-            Self::S8(offset) => hit.record.u8(offset) as i8 as u64,
-            Self::U8(offset) => hit.record.u8(offset).into(),
-            Self::S16(offset) => hit.record.u16(offset) as i16 as u64,
-            Self::U16(offset) => hit.record.u16(offset).into(),
-            Self::S32(offset) => hit.record.u32(offset) as i32 as u64,
-            Self::U32(offset) => hit.record.u32(offset).into(),
-            Self::U64(offset) => hit.record.u64(offset),
+            recorded => recorded.read_record(hit.record),
+        }
+    }
+
+    /// Whether it is in the record.
+    fn is_recorded(self) -> bool {
+        !matches!(
+            self,
+            Self::Constant(_) | Self::Cpu | Self::Time(_) | Self::TimeInUsecs(_)
+        )
+    }
+
+    /// The number, if it is in the record.
+    #[inline(always)]
+    fn read_record(&self, record: Record<'_>) -> u64 {
+        match *self {
+            Self::U32(offset) => record.u32(offset).into(),
+            Self::S32(offset) => record.u32(offset) as i32 as u64,
+            Self::U64(offset) => record.u64(offset),
+            _ => self.read_small(record),
+        }
+    }
+
+    #[inline(never)]
+    fn read_small(&self, record: Record<'_>) -> u64 {
+        match *self {
+            Self::S8(offset) => record.u8(offset) as i8 as u64,
+            Self::U8(offset) => record.u8(offset).into(),
+            Self::S16(offset) => record.u16(offset) as i16 as u64,
+            Self::U16(offset) => record.u16(offset).into(),
+            _ => 0,
         }
     }
 }
@@ -198,6 +223,54 @@ fn put_stack(place: &mut [u8], hit: &Hit<'_>) {
     }
 }
 
+/// A program with one number for a key, and numbers as values, all of them in the record as they are:
+/// that of most triggers.
+pub(super) struct Plain {
+    key: Number,
+    values: KVec<Number>,
+}
+
+impl Plain {
+    /// The program with this key and these values, if it is such a one. Fails with `ENOMEM`.
+    fn new(key: Option<Value>, values: &[Value], pid: Option<Value>) -> Result<Option<Self>> {
+        let recorded = |value: &Value| match *value {
+            Value::Simple {
+                number,
+                scale: Scale::One,
+            } => number.is_recorded().then_some(number),
+            _ => None,
+        };
+        let (Some(key), None) = (key.as_ref().and_then(recorded), pid) else {
+            return Ok(None);
+        };
+        let mut numbers = KVec::with_capacity(values.len(), GFP_KERNEL)?;
+        for value in values {
+            let Some(number) = recorded(value) else {
+                return Ok(None);
+            };
+            numbers.push(number, GFP_KERNEL)?;
+        }
+        Ok(Some(Self {
+            key,
+            values: numbers,
+        }))
+    }
+
+    /// The key.
+    #[inline(always)]
+    pub(super) fn key(&self, record: Record<'_>) -> u64 {
+        self.key.read_record(record)
+    }
+
+    /// What the sums grow by, as [`Program::values`].
+    #[inline(always)]
+    pub(super) fn values<'a>(&'a self, record: Record<'a>) -> impl Iterator<Item = u64> + 'a {
+        self.values
+            .iter()
+            .map(move |number| number.read_record(record))
+    }
+}
+
 /// How an event becomes a key and what is added to the key's sums.
 pub(super) struct Program {
     parts: KVec<Part>,
@@ -207,6 +280,8 @@ pub(super) struct Program {
     pub(super) number: Option<Value>,
     /// What the sums grow by; the hitcount's, which grow by 1, is not among them.
     pub(super) values: KVec<Value>,
+    /// The program again, if it needs nothing but numbers of the record.
+    pub(super) plain: Option<Plain>,
     /// The process id, if the name of its task is to be noted.
     pub(super) pid: Option<Value>,
     code: KVec<Step>,
@@ -256,6 +331,7 @@ impl Program {
             _ => None,
         };
         Ok(Self {
+            plain: Plain::new(number, &values, pid)?,
             parts,
             key_size: at,
             number,

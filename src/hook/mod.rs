@@ -60,6 +60,10 @@ pub(crate) trait Source: Send + Sync {
     /// Has no more calls begin. Takes `event_mutex`.
     fn disconnect(&mut self);
 
+    /// Has each record tell of the context of its hit, in `common_flags` and `common_preempt_count`:
+    /// there are sources that leave that out unless it is asked for. Task context, may sleep.
+    fn want_context(&self) {}
+
     /// What `hist_stats` calls it.
     fn name(&self) -> &'static str;
 }
@@ -148,6 +152,34 @@ impl Sinks {
     /// Preemption must be off; `cpu` is where this runs.
     #[inline]
     unsafe fn hit(&self, cpu: usize, record: Record<'_>) {
+        // SAFETY: By the contract.
+        let (switches, triggers) = unsafe { (self.switches.read(), self.triggers.read()) };
+        let plain = match &triggers[..] {
+            // SAFETY: By the contract.
+            [trigger] if switches.is_empty() => unsafe { trigger.hit_plainly(record, cpu) },
+            _ => false,
+        };
+        if !plain {
+            // SAFETY: By the contract.
+            unsafe { self.hit_all(cpu, record, switches, triggers) };
+        } else if self.pollers.any() {
+            self.notify(triggers);
+        }
+    }
+
+    /// The same, whatever there is to do.
+    ///
+    /// # Safety
+    ///
+    /// Preemption must be off; `cpu` is where this runs.
+    #[inline(never)]
+    unsafe fn hit_all(
+        &self,
+        cpu: usize,
+        record: Record<'_>,
+        switches: &Switches,
+        triggers: &Triggers,
+    ) {
         let hit = Hit {
             record,
             cpu,
@@ -156,8 +188,6 @@ impl Sinks {
                 handlers: &self.handlers,
             },
         };
-        // SAFETY: By the contract.
-        let (switches, triggers) = unsafe { (self.switches.read(), self.triggers.read()) };
         for switch in switches {
             // SAFETY: By the contract.
             unsafe { switch.hit(&hit) };
@@ -168,10 +198,16 @@ impl Sinks {
             counted |= unsafe { trigger.hit(&hit) };
         }
         if counted && self.pollers.any() {
-            // A histogram with a name belongs to other events too.
-            let shared = triggers.iter().any(|trigger| trigger.data.name().is_some());
-            self.pollers.notify((!shared).then_some(self.place));
+            self.notify(triggers);
         }
+    }
+
+    /// Wakes those who poll a histogram that has just counted.
+    #[cold]
+    fn notify(&self, triggers: &Triggers) {
+        // A histogram with a name belongs to other events too.
+        let shared = triggers.iter().any(|trigger| trigger.data.name().is_some());
+        self.pollers.notify((!shared).then_some(self.place));
     }
 }
 
@@ -323,6 +359,7 @@ impl Hook {
         for switch in switches.iter() {
             list.push(switch.clone(), GFP_KERNEL)?;
         }
+        self.want_context(list[0].reads_context());
         self.sinks.switches.replace(Arc::new(list, GFP_KERNEL)?);
         Ok(())
     }
@@ -340,10 +377,18 @@ impl Hook {
 
     /// Adds a trigger. It misses no hit that begins after this returned.
     pub(crate) fn add(&self, trigger: HistTrigger) -> Result {
+        self.want_context(trigger.reads_context());
         let mut list = self.copy(1)?;
         list.push(Arc::new(trigger, GFP_KERNEL)?, GFP_KERNEL)?;
         self.sinks.triggers.replace(Arc::new(list, GFP_KERNEL)?);
         Ok(())
+    }
+
+    /// Somebody new reads what records tell of the context, if `wanted`.
+    fn want_context(&self, wanted: bool) {
+        if let (true, Some(source)) = (wanted, &self.source) {
+            source.want_context();
+        }
     }
 
     /// A copy of the list with room for some more.

@@ -12,6 +12,7 @@
 use super::Sinks;
 use super::Source;
 use crate::ftrace::bindings;
+use crate::ftrace::cpu;
 use crate::ftrace::event::Event;
 use crate::hook::record::Record;
 use core::marker::PhantomPinned;
@@ -59,6 +60,7 @@ impl Probe {
                 probed: bindings::rhist_probed {
                     // SAFETY: The event is referenced, and keeps its number.
                     type_: unsafe { (*event.call()).event.type_ } as u16,
+                    context: false,
                 },
                 sinks,
                 _pinned: PhantomPinned,
@@ -93,6 +95,12 @@ impl Source for Probe {
         unsafe {
             bindings::rhist_probe_disconnect(self.call.as_ptr(), self.probe.as_ptr(), self.probed())
         };
+    }
+
+    fn want_context(&self) {
+        // SAFETY: It is read at any time, and written here only: `true`.
+        unsafe { (&raw mut (*self.probed()).context).write_volatile(true) };
+        cpu::synchronize_hits();
     }
 
     fn name(&self) -> &'static str {

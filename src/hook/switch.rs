@@ -68,6 +68,12 @@ impl Switch {
         self.settings.dir == *dir && self.means(triggers)
     }
 
+    /// Does it look at what records tell of the context?
+    pub(super) fn reads_context(&self) -> bool {
+        let filter = self.settings.filter.as_ref();
+        filter.is_some_and(Condition::reads_context)
+    }
+
     /// Works, unless it has done so often enough or the filter does not let the hit pass. Any
     /// context.
     ///

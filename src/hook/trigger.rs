@@ -3,6 +3,7 @@
 //! A hist trigger as it is attached to an event.
 
 use super::published::Published;
+use super::record::Record;
 use super::Placed;
 use crate::filter::Filter;
 use crate::filter::Memory;
@@ -67,6 +68,15 @@ pub(crate) struct Condition {
     pub(crate) text: KVec<u8>,
 }
 
+impl Condition {
+    /// May it look at `common_flags` or `common_preempt_count`?
+    pub(super) fn reads_context(&self) -> bool {
+        let names: [&[u8]; 2] = [b"common_flags", b"common_preempt_count"];
+        let named = |name: &&[u8]| self.text.windows(name.len()).any(|part| part == *name);
+        names.iter().any(named)
+    }
+}
+
 /// What a filter reads behind pointers in a record.
 pub(super) struct Nofault;
 
@@ -122,6 +132,28 @@ impl HistTrigger {
         // SAFETY: By the contract.
         unsafe { self.data.histogram.read() }.hit_as(&self.plan, hit);
         true
+    }
+
+    /// Does it look at what records tell of the context of a hit?
+    pub(super) fn reads_context(&self) -> bool {
+        let filter = self.filter.as_ref();
+        self.plan.reads_context() || filter.is_some_and(Condition::reads_context)
+    }
+
+    /// As [`HistTrigger::hit`], if nothing has to be known of the hit but its record, and nobody has a
+    /// say in whether it counts: else does nothing.
+    ///
+    /// # Safety
+    ///
+    /// Preemption must be off.
+    #[inline(always)]
+    pub(super) unsafe fn hit_plainly(&self, record: Record<'_>, cpu: usize) -> bool {
+        if self.filter.is_some() || self.paused.relaxed() {
+            return false;
+        }
+        // SAFETY: By the contract.
+        let histogram = unsafe { self.data.histogram.read() };
+        histogram.hit_plainly(&self.plan, record, cpu)
     }
 
     pub(crate) fn paused(&self) -> bool {

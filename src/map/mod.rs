@@ -134,12 +134,12 @@ impl Map {
     }
 
     /// The same for a key of one word, whose bytes it has.
-    #[inline]
+    #[inline(always)]
     pub fn insert_word(&self, cpu: usize, key: u64) -> Option<Elt<'_>> {
         self.insert_key(cpu, key)
     }
 
-    #[inline]
+    #[inline(always)]
     fn insert_key(&self, cpu: usize, key: impl Key) -> Option<Elt<'_>> {
         let elt = self.find(key, |slot, hash| self.fill(slot, cpu, hash, key));
         if elt.is_none() {
@@ -156,7 +156,7 @@ impl Map {
 
     /// Finds the element of `key`. At the first empty slot on the way it asks `empty` for the
     /// contents; if there is none, the key is not in the map.
-    #[inline]
+    #[inline(always)]
     fn find(
         &self,
         key: impl Key,
@@ -166,18 +166,44 @@ impl Map {
             return None;
         }
         let hash = self.hash.of(key.words());
+        // Most keys are in the first place that they may be in.
+        match Word::from_raw(self.table.home(hash).acquire()) {
+            Some(word) if self.is(word, hash, key) => self.found(word),
+            _ => self.find_on_path(key, hash, empty),
+        }
+    }
+
+    #[inline(never)]
+    fn find_on_path(
+        &self,
+        key: impl Key,
+        hash: u32,
+        empty: impl Fn(&Atomic<u64>, u32) -> Option<Word>,
+    ) -> Option<Elt<'_>> {
         for slot in self.table.path(hash) {
             let word = match Word::from_raw(slot.acquire()) {
                 Some(word) => word,
                 None => empty(slot, hash)?,
             };
-            // SAFETY: The word comes from an acquiring load of the slot; or it is what `empty` put
-            // there, whose key it wrote itself.
-            if word.hash() == hash && unsafe { self.keys.is(word.index(), key) } {
-                return (word.state() != State::Excess).then_some(self.elt(word));
+            if self.is(word, hash, key) {
+                return self.found(word);
             }
         }
         None
+    }
+
+    /// Whether `word` is that of `key`, which has this hash. It comes from an acquiring load of a slot;
+    /// or from whoever put it there, and wrote its key.
+    #[inline(always)]
+    fn is(&self, word: Word, hash: u32, key: impl Key) -> bool {
+        // SAFETY: By what is said of `word`.
+        word.hash() == hash && unsafe { self.keys.is(word.index(), key) }
+    }
+
+    /// The element that was looked for, unless its hits are drops.
+    #[inline(always)]
+    fn found(&self, word: Word) -> Option<Elt<'_>> {
+        (word.state() != State::Excess).then_some(self.elt(word))
     }
 
     /// Puts `key` into `slot`, which was seen empty. Returns what is in the slot now: this key, or
@@ -289,7 +315,7 @@ impl<'a> Elt<'a> {
     }
 
     /// Adds 1 to the first sum and `values` to those that follow it, as [`Elt::add`].
-    #[inline]
+    #[inline(always)]
     pub fn count(self, cpu: usize, values: impl Iterator<Item = u64>) {
         let Some((hitcount, others)) = self.map.sums.of(cpu, self.index).split_first() else {
             return;

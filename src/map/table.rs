@@ -86,6 +86,13 @@ impl Table {
         &self.slots
     }
 
+    /// The first slot that a key with this hash tries.
+    #[inline]
+    pub(super) fn home(&self, hash: u32) -> &Atomic<u64> {
+        let slots = &self.slots[..];
+        &slots[hash.wrapping_shr(self.shift) as usize & slots.len().wrapping_sub(1)]
+    }
+
     /// All slots, once each, in the order in which a key with this hash tries them.
     #[inline]
     pub(super) fn path(&self, hash: u32) -> impl Iterator<Item = &Atomic<u64>> {

@@ -148,7 +148,7 @@
 		entry = rhist_record_begin(__probed, __size, &__context);			\
 		if (!entry)									\
 			return;									\
-		rhist_record_common(&entry->ent, __probed->type);				\
+		rhist_record_common(__probed, &entry->ent);					\
 		tstruct										\
 		{ assign; }									\
 		rhist_record_end(__probed, entry, __size, __context);				\
