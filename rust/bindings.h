@@ -12,7 +12,6 @@
 #include <linux/random.h>
 #include <linux/rcupdate.h>
 #include <linux/ring_buffer.h>
-#include <linux/sched/clock.h>
 #include <linux/stacktrace.h>
 #include <linux/timekeeping.h>
 #include <linux/slab.h>

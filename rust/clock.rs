@@ -26,7 +26,7 @@ pub(crate) fn read(clock: Clock) -> u64 {
             Clock::MonoRaw => bindings::ktime_get_raw_fast_ns(),
             Clock::Boot => bindings::ktime_get_boot_fast_ns(),
             Clock::Tai => bindings::ktime_get_tai_fast_ns(),
-            #[cfg(CONFIG_X86_64)]
+            #[cfg(CONFIG_X86)]
             Clock::Tsc => bindings::rhist_tsc(),
         }
     }

@@ -10,8 +10,10 @@
 #include <linux/kallsyms.h>
 #include <linux/kprobes.h>
 #include <linux/rculist.h>
+#include <linux/rcupdate.h>
 #include <linux/ring_buffer.h>
 #include <linux/sched.h>
+#include <linux/sched/clock.h>
 #include <linux/security.h>
 #include <linux/slab.h>
 #include <linux/smp.h>
@@ -68,6 +70,18 @@ u64 rhist_tsc(void)
 #else
 	return 0;
 #endif
+}
+
+/* An inline function where the time stamp counter cannot become unstable. Any context. */
+u64 rhist_local_clock(void)
+{
+	return local_clock();
+}
+
+/* A macro where tasks are preempted only where they say so. Sleeps. */
+void rhist_synchronize_rcu_tasks(void)
+{
+	synchronize_rcu_tasks();
 }
 
 /*

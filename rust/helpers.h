@@ -49,6 +49,8 @@ bool rhist_function_begins(unsigned long address, const char *prefix);
 bool rhist_function_addresses(const char *const *names, unsigned long *addresses, size_t n);
 unsigned long rhist_event_iterator(struct trace_event_call *call);
 u64 rhist_tsc(void);
+u64 rhist_local_clock(void);
+void rhist_synchronize_rcu_tasks(void);
 const char *rhist_syscall_name(u64 number);
 bool rhist_read_kernel(void *to, const void *from, size_t size);
 bool rhist_read_user(void *to, unsigned long from, size_t size);

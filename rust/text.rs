@@ -55,7 +55,7 @@ pub(crate) fn syscall(number: u64) -> Option<&'static CStr> {
 /// The local trace clock in nanoseconds, as the kernel's own `error_log` has it.
 pub(crate) fn local_clock_ns() -> u64 {
     // SAFETY: No requirements.
-    unsafe { bindings::local_clock() }
+    unsafe { bindings::rhist_local_clock() }
 }
 
 /// 64 random bits.

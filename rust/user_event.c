@@ -56,6 +56,7 @@ static void to_ftrace(struct rhist_user_event *event, const void *payload, size_
 	trace_event_buffer_commit(&buffer);
 }
 
+#ifdef CONFIG_PERF_EVENTS
 static void to_perf(struct rhist_user_event *event, const void *payload, size_t size, void *data)
 {
 	struct hlist_head *head = this_cpu_ptr(event->call.perf_events);
@@ -76,6 +77,7 @@ static void to_perf(struct rhist_user_event *event, const void *payload, size_t 
 	memcpy(entry + 1, payload, size - sizeof(*entry));
 	perf_trace_buf_submit(entry, size, context, event->call.event.type, 1, regs, head, NULL);
 }
+#endif
 
 static struct dyn_event_operations dynamic_ops;
 static struct dyn_event anchor = { .list = LIST_HEAD_INIT(anchor.list), .ops = &dynamic_ops };
@@ -97,6 +99,7 @@ static int user_event_reg(struct trace_event_call *call, enum trace_reg type, vo
 		tracepoint_probe_unregister(call->tp, to_ftrace, data);
 		WRITE_ONCE(event->files, event->files - 1);
 		break;
+#ifdef CONFIG_PERF_EVENTS
 	case TRACE_REG_PERF_REGISTER:
 		err = tracepoint_probe_register(call->tp, to_perf, data);
 		if (err)
@@ -107,6 +110,7 @@ static int user_event_reg(struct trace_event_call *call, enum trace_reg type, vo
 		tracepoint_probe_unregister(call->tp, to_perf, data);
 		WRITE_ONCE(event->perf, event->perf - 1);
 		break;
+#endif
 	default:
 		/* Each perf event that is opened, closed, and scheduled. */
 		return 0;
@@ -264,7 +268,9 @@ struct rhist_user_event *rhist_user_event_new(const char *system, char *name, ch
 	event->class.system = system;
 	event->class.fields_array = no_more_fields;
 	event->class.probe = to_ftrace;
+#ifdef CONFIG_PERF_EVENTS
 	event->class.perf_probe = to_perf;
+#endif
 	event->class.reg = user_event_reg;
 	event->tracepoint.name = name;
 	event->call.class = &event->class;
@@ -521,7 +527,8 @@ int rhist_dynamic_events_enter(struct trace_array *tr, const struct rhist_user_e
 	struct list_head *kind;
 	int err;
 
-	if (IS_ENABLED(CONFIG_USER_EVENTS))
+	/* Without kprobe events there is nothing to wait with in leave(): no commands then. */
+	if (IS_ENABLED(CONFIG_USER_EVENTS) || !IS_ENABLED(CONFIG_KPROBE_EVENTS))
 		return 0;
 	err = synth_event_create(name, &field, 1, NULL);
 	if (err)
@@ -554,7 +561,7 @@ void rhist_dynamic_events_leave(struct trace_array *tr)
 	struct dynevent_cmd barrier;
 	char nothing[] = "x";
 
-	if (list_empty(&anchor.list))
+	if (!IS_ENABLED(CONFIG_KPROBE_EVENTS) || list_empty(&anchor.list))
 		return;
 	dynamic_ops.list.next->prev = dynamic_ops.list.prev;
 	WRITE_ONCE(dynamic_ops.list.prev->next, dynamic_ops.list.next);

@@ -378,7 +378,7 @@ impl<T: Overlay> PinnedDrop for Mirror<T> {
         // SAFETY: Task context without locks.
         unsafe {
             bindings::synchronize_rcu();
-            bindings::synchronize_rcu_tasks();
+            bindings::rhist_synchronize_rcu_tasks();
         }
         drop(tree);
         if !self.bad.get().is_null() {

@@ -24,7 +24,7 @@ pub enum Clock {
     /// Nanoseconds of atomic time.
     Tai,
     /// Cycles.
-    #[cfg(CONFIG_X86_64)]
+    #[cfg(CONFIG_X86)]
     Tsc,
 }
 
@@ -40,7 +40,7 @@ impl Clock {
         Self::MonoRaw,
         Self::Boot,
         Self::Tai,
-        #[cfg(CONFIG_X86_64)]
+        #[cfg(CONFIG_X86)]
         Self::Tsc,
     ];
 
@@ -62,7 +62,7 @@ impl Clock {
             Self::MonoRaw => "mono_raw",
             Self::Boot => "boot",
             Self::Tai => "tai",
-            #[cfg(CONFIG_X86_64)]
+            #[cfg(CONFIG_X86)]
             Self::Tsc => "x86-tsc",
         }
     }
@@ -71,7 +71,7 @@ impl Clock {
     pub const fn in_ns(self) -> bool {
         match self {
             Self::Counter | Self::Uptime => false,
-            #[cfg(CONFIG_X86_64)]
+            #[cfg(CONFIG_X86)]
             Self::Tsc => false,
             _ => true,
         }
