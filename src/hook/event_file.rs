@@ -9,8 +9,9 @@
 //! files.
 //!
 //! What the kernel reads of these structures on that way: of the file `flags` (also whether it is
-//! enabled, in its user events), `event_call`, `tr` and `triggers`; of the trigger data `paused`, `filter`, `flags`, `cmd_ops` and `list`; of the
-//! command `flags` and `trigger` (`kernel/trace/trace_events_trigger.c`, `kernel/trace/trace.h`).
+//! enabled, in its user events), `event_call`, `tr` and `triggers`; of the trigger data `paused`,
+//! `filter`, `flags`, `cmd_ops` and `list`; of the command `flags` and `trigger`
+//! (`kernel/trace/trace_events_trigger.c`, `kernel/trace/trace.h`).
 
 use super::Sinks;
 use super::Source;
