@@ -1,0 +1,69 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# The same events through every source: the module is loaded without probes of its own, then with them, and each time
+# counts what C counts. Under load nothing is lost.
+
+. "$(dirname "$0")/lib.sh"
+
+# source_of EVENT: what tells of its hits, and how many it could not tell of
+source_of()
+{
+	sed -n "s/^$(echo "$1" | tr / :) *//p" "$TRACING/hist_stats"
+}
+
+load()
+{
+	rmmod rhist && insmod "$RHIST_KO" "$@"
+}
+
+# sources NAME SOURCE-OF-STATIC-EVENTS
+sources()
+{
+	echo 'p:rhist_p do_sys_openat2' >>"$KERNEL/kprobe_events"
+	while read -r source event; do
+		[ "$source" != static ] || source=$2
+		echo 'hist:keys=common_pid' >"$TRACING/events/$event/trigger"
+		is "$(source_of "$event")" "$source, 0 lost" "$1: the source of $event"
+		: >"$TRACING/events/$event/trigger"
+		is "$(source_of "$event")" "" "$1: $event has none any more"
+	done <<-END
+	static sched/sched_waking
+	static kmem/kmalloc
+	static syscalls/sys_enter_getpgid
+	static syscalls/sys_exit_getpgid
+	static raw_syscalls/sys_enter
+	event_file syscalls/sys_enter_openat
+	event_file kprobes/rhist_p
+	marker ftrace/print
+	END
+	echo '-:rhist_p' >>"$KERNEL/kprobe_events"
+}
+
+busy='sched/sched_switch irq/softirq_entry timer/hrtimer_expire_entry raw_syscalls/sys_enter kmem/kmalloc'
+
+# Hits that interrupt each other have records of their own.
+load_on_all()
+{
+	for event in $busy; do
+		echo 'hist:keys=common_stacktrace:size=4096' >"$TRACING/events/$event/trigger"
+	done
+	for i in 1 2 3 4; do
+		timeout 3 sh -c 'while :; do read -r x; done </proc/version; while :; do cat /proc/stat; done' >/dev/null &
+	done
+	wait
+	for event in $busy; do
+		is "$(source_of $event)" "probe, 0 lost" "$event loses nothing under load"
+		yes "$event was counted" grep -q '^    Hits: [1-9]' "$TRACING/events/$event/hist"
+		: >"$TRACING/events/$event/trigger"
+	done
+}
+
+yes "loaded without probes" load probes=0
+sources "without probes" event_file
+yes "without probes it counts what C counts" "$OUT/compare"
+yes "loaded with probes" load
+sources "with probes" probe
+yes "with probes it counts what C counts" "$OUT/compare"
+load_on_all
+finish
