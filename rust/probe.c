@@ -58,9 +58,11 @@ static void for_each_probe(void (*visit)(const struct rhist_probe *probe, void *
 #undef RHIST_EVENTS
 }
 
-/* Task context, sleeps. Nothing may be connected before, nor when it is undone. */
+/* Task context, sleeps; one task at a time. Nothing may be connected before, nor when it is undone. */
 int rhist_probes_init(void)
 {
+	if (rhist_records)
+		return -EBUSY;
 	rhist_records = alloc_percpu(struct rhist_records);
 	return rhist_records ? 0 : -ENOMEM;
 }
@@ -68,6 +70,7 @@ int rhist_probes_init(void)
 void rhist_probes_exit(void)
 {
 	free_percpu(rhist_records);
+	rhist_records = NULL;
 }
 
 struct search {

@@ -9,18 +9,15 @@ use kernel::error::to_result;
 use kernel::ffi;
 use kernel::prelude::*;
 
-/// The memory that probes make their records in: 16 KiB for each possible CPU. There is one of it at
-/// a time.
+/// The memory that probes make their records in: 16 KiB for each possible CPU. Whoever connects one
+/// keeps it.
 pub(crate) struct Records(());
 
 impl Records {
-    /// Allocates it. Task context, sleeps. Fails with `ENOMEM`.
-    ///
-    /// # Safety
-    ///
-    /// There must be no other. Probes may be connected as long as the result lives.
-    pub(crate) unsafe fn new() -> Result<Self> {
-        // SAFETY: By the contract.
+    /// Allocates it. Task context, sleeps. To be called by one task at a time. Fails with `ENOMEM`, and
+    /// with `EBUSY` if it is there already.
+    pub(crate) fn new() -> Result<Self> {
+        // SAFETY: It looks whether it is there, and nothing is connected as long as it is not.
         to_result(unsafe { bindings::rhist_probes_init() })?;
         Ok(Self(()))
     }
@@ -28,7 +25,7 @@ impl Records {
 
 impl Drop for Records {
     fn drop(&mut self) {
-        // SAFETY: By the contract of `new`, no probe is connected.
+        // SAFETY: Nobody keeps it, so no probe is connected.
         unsafe { bindings::rhist_probes_exit() }
     }
 }

@@ -10,6 +10,7 @@ use super::probe;
 
 /// Fills `entries` with return addresses, the caller's own first. Returns how many there are. Any
 /// context, NMI included.
+#[inline(always)]
 pub(crate) fn save(entries: &mut [usize]) -> usize {
     let len = entries.len() as u32;
     // SAFETY: `entries` is valid for its length.

@@ -79,9 +79,7 @@ impl kernel::Module for Rhist {
         let settings = Settings::new()?;
         let user_events = Service::new(instance.clone(), settings)?;
         let data = Operations::new(DataFile::new(user_events.events().clone())?)?;
-        let probes = module_parameters::probes.value();
-        // SAFETY: There is one module.
-        let registry = unsafe { Registry::new(instance, probes) }?;
+        let registry = Registry::new(instance, module_parameters::probes.value())?;
         let tree = Tree::new(registry, user_events.events().clone(), data.clone())?;
         let mirror = Mirror::new(c"rhist", tree)?;
         Ok(Self {

@@ -83,6 +83,7 @@ impl Histogram {
         }
     }
 
+    #[inline(always)]
     fn hit_in_buffer<const N: usize>(&self, program: &Program, hit: &Hit<'_>) {
         let mut buffer = [0; N];
         if let Some(key) = buffer.get_mut(..program.key_size) {

@@ -211,7 +211,7 @@ impl Part {
 }
 
 /// Writes the stack of the traced function to `place`, which is zero before.
-#[inline(never)]
+#[inline(always)]
 fn put_stack(place: &mut [u8], hit: &Hit<'_>) {
     let mut entries = [0; STACK_DEPTH];
     let len = hit.moment.stack(&mut entries);

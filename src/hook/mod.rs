@@ -222,17 +222,13 @@ pub(crate) struct Shared {
     no_switches: Arc<Switches>,
     no_triggers: Arc<Triggers>,
     /// For probes of ours; `None` if there are to be none.
-    records: Option<Records>,
+    records: Option<Arc<Records>>,
 }
 
 impl Shared {
-    /// # Safety
-    ///
-    /// There must be no other.
-    unsafe fn new(instance: Arc<Instance>, probes: bool) -> Result<Self> {
+    fn new(instance: Arc<Instance>, probes: bool) -> Result<Self> {
         let records = match probes {
-            // SAFETY: By the contract. Hooks do not outlive it.
-            true => Some(unsafe { Records::new() }?),
+            true => Some(Arc::new(Records::new()?, GFP_KERNEL)?),
             false => None,
         };
         Ok(Self {
@@ -285,14 +281,15 @@ impl Hook {
     fn connect(&mut self, shared: &Shared) -> Result {
         if self.source.is_none() {
             let (instance, sinks) = (shared.instance.clone(), self.sinks.clone());
-            let probe = shared.records.as_ref().and_then(|_| find(&self.event));
+            let records = shared.records.clone();
+            let probe = records.and_then(|records| Some((find(&self.event)?, records)));
             // SAFETY: A hook disconnects its source, and gives up its event afterwards.
             self.source = Some(unsafe {
                 match probe {
                     _ if self.event.is_marker() => {
                         Marker::attach(instance, self.event.dir(), sinks)
                     }
-                    Some(probe) => Probe::attach(&self.event, probe, sinks),
+                    Some((probe, records)) => Probe::attach(&self.event, probe, records, sinks),
                     None => EventFile::attach(instance, &self.event, sinks),
                 }
             }?);

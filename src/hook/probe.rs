@@ -14,6 +14,7 @@ use super::Source;
 use crate::ftrace::bindings;
 use crate::ftrace::cpu;
 use crate::ftrace::event::Event;
+use crate::ftrace::probe::Records;
 use crate::hook::record::Record;
 use core::marker::PhantomPinned;
 use core::ptr::NonNull;
@@ -34,6 +35,8 @@ pub(super) struct Probe {
     callback: Pin<KBox<Callback>>,
     call: NonNull<bindings::trace_event_call>,
     probe: NonNull<ffi::c_void>,
+    /// What it makes its records in.
+    _records: Arc<Records>,
 }
 
 // SAFETY: The kernel's functions that get the pointers lock for themselves; of our own, only `sinks`
@@ -52,6 +55,7 @@ impl Probe {
     pub(super) unsafe fn attach(
         event: &Event,
         probe: NonNull<ffi::c_void>,
+        records: Arc<Records>,
         sinks: Arc<Sinks>,
     ) -> Result<KBox<dyn Source>> {
         let call = NonNull::new(event.call()).ok_or(EINVAL)?;
@@ -73,6 +77,7 @@ impl Probe {
                 callback,
                 call,
                 probe,
+                _records: records,
             },
             GFP_KERNEL,
         )?;

@@ -38,14 +38,10 @@ pub(crate) struct Registry {
 }
 
 impl Registry {
-    /// Makes it, with probes of ours for the events that have them, or without.
-    ///
-    /// # Safety
-    ///
-    /// There must be no other.
-    pub(crate) unsafe fn new(instance: Arc<Instance>, probes: bool) -> Result<Pin<KBox<Self>>> {
-        // SAFETY: By the contract.
-        let shared = unsafe { Shared::new(instance, probes) }?;
+    /// Makes it, with probes of ours for the events that have them, or without. Fails with `ENOMEM`, and
+    /// with `EBUSY` if there is another one with probes.
+    pub(crate) fn new(instance: Arc<Instance>, probes: bool) -> Result<Pin<KBox<Self>>> {
+        let shared = Shared::new(instance, probes)?;
         KBox::pin_init(
             pin_init!(Self {
                 hooks <- kernel::new_mutex!(KVec::new()),

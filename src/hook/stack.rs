@@ -174,7 +174,9 @@ impl Handlers {
 
     /// Writes the return addresses of the running hit to `to`, the one into the traced function
     /// first. Returns how many there are. Any context.
-    #[inline(never)]
+    ///
+    /// In line, as all that leads here may be: each function on the way is one more to unwind.
+    #[inline(always)]
     pub(super) fn stack(&self, to: &mut [u64; STACK_DEPTH]) -> usize {
         let mut entries = [0; BEFORE + STACK_DEPTH];
         let len = stack::save(&mut entries);
