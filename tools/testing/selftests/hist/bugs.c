@@ -355,12 +355,17 @@ static void look_at_memory(struct memory *m)
 
 #define TIMES 2000
 
-/* One object lost each time would show, whatever its size. */
+/*
+ * One object lost each time would show, whatever its size. Not where freed memory is kept by KASAN: there
+ * kmemleak tells, in the end, and of a single one.
+ */
 static bool memory_is_kept(const struct memory *before)
 {
 	struct memory now;
 	bool right;
 
+	if (slow_kernel())
+		return true;
 	/* what waits for RCU */
 	sleep_ms(500);
 	look_at_memory(&now);
@@ -385,7 +390,7 @@ static bool fails_for_ever(const char *const texts[], unsigned int n)
 	bool right = true;
 
 	/* the first time makes what the following ones find */
-	for (int i = -100; i < TIMES && right; i++) {
+	for (int i = -100; i < (slow_kernel() ? 0 : TIMES) && right; i++) {
 		if (i == 0)
 			look_at_memory(&before);
 		for (unsigned int j = 0; j < n && right; j++) {
