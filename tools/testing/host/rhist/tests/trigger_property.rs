@@ -111,6 +111,12 @@ proptest! {
     }
 }
 
+/// What has been found here, and was the printer's.
+#[test]
+fn found() {
+    exercise(b"hist:keys=-.sym-offset.percentonchange($x)");
+}
+
 /// Commands as long as a write may be, of what the grammar likes least.
 #[test]
 fn hostile() {

@@ -202,7 +202,13 @@ impl Printer<'_> {
                     .bytes(operand.text())
                     .starts_with(b"symXoffset");
                 self.put(if dot { b"-." } else { b"-(" })?;
+                let start = self.out.len();
                 self.expr(operand)?;
+                // There has to be a parenthesis somewhere: it may have been behind a modifier, of which
+                // only the beginning counts.
+                if dot && !self.out[start..].contains(&b'(') {
+                    self.put(b"(")?;
+                }
                 self.put(b")")
             }
             Expr::Binary {
