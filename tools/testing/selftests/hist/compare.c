@@ -72,12 +72,15 @@ static const struct comparison {
 	{ "user_events/rhist_c", "hist:keys=n:sort=n", relative },
 	{ "user_events/rhist_c", "hist:keys=n,s:vals=n", relative },
 	{ "timer/itimer_expire", "hist:keys=pid", alarms },
-	/* what records tell of the context of a hit */
-	{ "syscalls/sys_enter_getpgid", "hist:keys=common_flags,common_preempt_count", ties },
-	{ "syscalls/sys_exit_getpgid", "hist:keys=common_preempt_count:vals=common_flags", ties },
-	{ "task/task_rename", "hist:keys=common_preempt_count,common_flags:vals=common_pid", names },
-	{ "timer/itimer_expire", "hist:keys=common_flags,common_preempt_count", alarms },
-	{ "syscalls/sys_enter_getpgid", "hist:keys=pid if common_flags == 0 && common_preempt_count == 0", ties },
+	/*
+	 * what records tell of the context of a hit, but for whether to reschedule: a tick may come between
+	 * the two that count
+	 */
+	{ "syscalls/sys_enter_getpgid", "hist:keys=common_preempt_count if !(common_flags & 0x19)", ties },
+	{ "syscalls/sys_exit_getpgid", "hist:keys=common_preempt_count:vals=common_pid if !(common_flags & 0x19)", ties },
+	{ "task/task_rename", "hist:keys=common_preempt_count:vals=common_pid if !(common_flags & 0x19)", names },
+	{ "timer/itimer_expire", "hist:keys=common_preempt_count if common_flags & 0x8", alarms },
+	{ "syscalls/sys_enter_getpgid", "hist:keys=pid if !(common_flags & 0x19) && common_preempt_count == 0", ties },
 	/* several keys */
 	{ "syscalls/sys_enter_getpgid", "hist:keys=pid,common_comm", ties },
 	{ "syscalls/sys_enter_getpgid", "hist:keys=common_comm,pid,common_cpu", ties },
