@@ -15,24 +15,25 @@
 
 #ifdef CONFIG_FTRACE_SYSCALLS
 
-/* The records; private to kernel/trace/trace.h. The format of such an event is one of its files. */
-struct enter {
+/* A record; private to kernel/trace/trace.h. The format of such an event is one of its files. */
+struct record {
 	struct trace_entry ent;
 	int nr;
+	/* Six of a call that begins; of one that ends, what it returns. */
 	unsigned long args[6];
 };
 
-struct leave {
-	struct trace_entry ent;
-	int nr;
-	long ret;
+/* The events of all calls that begin, or end; changed by one task at a time. */
+struct side {
+	const char *tracepoint;
+	unsigned int n;
+	/* What a system call's event is registered with. */
+	struct rhist_probed *probed[NR_syscalls];
 };
 
-/* What a system call's event is registered with; changed by one task at a time. */
-static struct rhist_probed *entered[NR_syscalls], *left[NR_syscalls];
-static unsigned int n_entered, n_left;
+static struct side enter = { .tracepoint = "sys_enter" }, leave = { .tracepoint = "sys_exit" };
 
-static __always_inline const struct rhist_probed *wanted(struct rhist_probed **table,
+static __always_inline const struct rhist_probed *wanted(const struct side *side,
 							 struct pt_regs *regs, int *nr)
 {
 #ifdef ARCH_TRACE_IGNORE_COMPAT_SYSCALLS
@@ -40,47 +41,46 @@ static __always_inline const struct rhist_probed *wanted(struct rhist_probed **t
 		return NULL;
 #endif
 	*nr = syscall_get_nr(current, regs);
-	return *nr < 0 || *nr >= NR_syscalls ? NULL : READ_ONCE(table[*nr]);
+	return *nr < 0 || *nr >= NR_syscalls ? NULL : READ_ONCE(side->probed[*nr]);
+}
+
+static __always_inline void hit(const struct side *side, struct pt_regs *regs, bool entered)
+{
+	const size_t size = entered ? sizeof(struct record) : offsetof(struct record, args[1]);
+	const struct rhist_probed *probed;
+	unsigned char context;
+	struct record *record;
+	int nr;
+
+	guard(preempt_notrace)();
+	probed = wanted(side, regs, &nr);
+	if (!probed)
+		return;
+	record = rhist_record_begin(probed, size, &context);
+	if (!record)
+		return;
+	rhist_record_common(probed, &record->ent);
+	record->nr = nr;
+	if (entered)
+		syscall_get_arguments(current, regs, record->args);
+	else
+		record->args[0] = syscall_get_return_value(current, regs);
+	rhist_record_end(probed, record, size, context);
 }
 
 static notrace void rhist_sys_enter(void *unused, struct pt_regs *regs, long id)
 {
-	const struct rhist_probed *probed;
-	unsigned char context;
-	struct enter *entry;
-	int nr;
-
-	guard(preempt_notrace)();
-	probed = wanted(entered, regs, &nr);
-	if (!probed)
-		return;
-	entry = rhist_record_begin(probed, sizeof(*entry), &context);
-	if (!entry)
-		return;
-	rhist_record_common(probed, &entry->ent);
-	entry->nr = nr;
-	syscall_get_arguments(current, regs, entry->args);
-	rhist_record_end(probed, entry, sizeof(*entry), context);
+	hit(&enter, regs, true);
 }
 
 static notrace void rhist_sys_exit(void *unused, struct pt_regs *regs, long ret)
 {
-	const struct rhist_probed *probed;
-	unsigned char context;
-	struct leave *entry;
-	int nr;
+	hit(&leave, regs, false);
+}
 
-	guard(preempt_notrace)();
-	probed = wanted(left, regs, &nr);
-	if (!probed)
-		return;
-	entry = rhist_record_begin(probed, sizeof(*entry), &context);
-	if (!entry)
-		return;
-	rhist_record_common(probed, &entry->ent);
-	entry->nr = nr;
-	entry->ret = syscall_get_return_value(current, regs);
-	rhist_record_end(probed, entry, sizeof(*entry), context);
+static struct side *side_of(const void *probe)
+{
+	return probe == rhist_sys_enter ? &enter : &leave;
 }
 
 /* The probe for a system call's event, or NULL. Task context. */
@@ -121,29 +121,27 @@ static struct tracepoint *tracepoint(const char *name)
 int rhist_syscall_connect(struct trace_event_call *call, void *probe, struct rhist_probed *probed)
 {
 	const struct syscall_metadata *meta = call->data;
-	bool enter = probe == rhist_sys_enter;
-	struct tracepoint *tp = tracepoint(enter ? "sys_enter" : "sys_exit");
-	unsigned int *n = enter ? &n_entered : &n_left;
+	struct side *side = side_of(probe);
+	struct tracepoint *tp = tracepoint(side->tracepoint);
 	int err = tp ? 0 : -ENODEV;
 
-	if (!err && !*n)
+	if (!err && !side->n)
 		err = tracepoint_probe_register(tp, probe, NULL);
 	if (err)
 		return err;
-	++*n;
-	WRITE_ONCE((enter ? entered : left)[meta->syscall_nr], probed);
+	side->n++;
+	WRITE_ONCE(side->probed[meta->syscall_nr], probed);
 	return 0;
 }
 
 void rhist_syscall_disconnect(struct trace_event_call *call, void *probe)
 {
 	const struct syscall_metadata *meta = call->data;
-	bool enter = probe == rhist_sys_enter;
-	unsigned int *n = enter ? &n_entered : &n_left;
+	struct side *side = side_of(probe);
 
-	WRITE_ONCE((enter ? entered : left)[meta->syscall_nr], NULL);
-	if (!--*n)
-		tracepoint_probe_unregister(tracepoint(enter ? "sys_enter" : "sys_exit"), probe, NULL);
+	WRITE_ONCE(side->probed[meta->syscall_nr], NULL);
+	if (!--side->n)
+		tracepoint_probe_unregister(tracepoint(side->tracepoint), probe, NULL);
 }
 
 /* The functions that the tracepoints of all system calls call. */

@@ -46,6 +46,18 @@ impl Histogram {
         self.hit_as(&self.plan, hit);
     }
 
+    /// The same for a hit of an event whose record may be laid out differently: that of `plan`,
+    /// which [matches](Plan::matches) the histogram's own.
+    #[inline]
+    pub fn hit_as(&self, plan: &Plan, hit: &Hit<'_>) {
+        let program = &plan.program;
+        if let Some(number) = program.number {
+            let entry = self.map.insert_word(hit.cpu, program.read(number, hit));
+            return self.count(program, hit, entry);
+        }
+        self.hit_with_key(program, hit);
+    }
+
     /// Counts a hit of which there is this record, on CPU `cpu`, if that is all that `plan` needs: else
     /// returns false, and has done nothing. Any context, with preemption disabled.
     #[inline(always)]
@@ -57,18 +69,6 @@ impl Histogram {
             entry.count(cpu, plain.values(record));
         }
         true
-    }
-
-    /// The same for a hit of an event whose record may be laid out differently: that of `plan`,
-    /// which [matches](Plan::matches) the histogram's own.
-    #[inline]
-    pub fn hit_as(&self, plan: &Plan, hit: &Hit<'_>) {
-        let program = &plan.program;
-        if let Some(number) = program.number {
-            let entry = self.map.insert_word(hit.cpu, program.read(number, hit));
-            return self.count(program, hit, entry);
-        }
-        self.hit_with_key(program, hit);
     }
 
     #[inline(never)]

@@ -105,6 +105,17 @@ impl Tracepoints {
     }
 }
 
+/// The functions at addresses, as far as they are known. Fails with `ENOMEM`.
+fn all(addresses: impl IntoIterator<Item = (usize, Between)>) -> Result<KVec<Handler>> {
+    let mut handlers = KVec::new();
+    for (address, between) in addresses {
+        if let Some(handler) = Handler::new(address, between) {
+            handlers.push(handler, GFP_KERNEL)?;
+        }
+    }
+    Ok(handlers)
+}
+
 /// The functions between us and what an event traces.
 pub(crate) struct Handlers {
     next_to_traced: KVec<Handler>,
@@ -117,17 +128,9 @@ impl Handlers {
     /// Those that all events share which no tracepoint of their own fires. Sleeps.
     pub(crate) fn shared() -> Result<Self> {
         let addresses = function::addresses(&HANDLERS.map(|(name, _)| name))?;
-        let mut handlers = KVec::with_capacity(HANDLERS.len(), GFP_KERNEL)?;
-        for (address, (_, between)) in addresses.into_iter().zip(HANDLERS) {
-            if let Some(handler) = Handler::new(address, between) {
-                handlers.push(handler, GFP_KERNEL)?;
-            }
-        }
-        for address in stack::syscall_handlers() {
-            if let Some(handler) = Handler::new(address, Between::Tracepoint) {
-                handlers.push(handler, GFP_KERNEL)?;
-            }
-        }
+        let theirs = addresses.into_iter().zip(HANDLERS.map(|(_, b)| b));
+        let ours = stack::syscall_handlers().map(|address| (address, Between::Tracepoint));
+        let handlers = all(Iterator::chain(theirs, ours))?;
         let caller = function::address(c"event_triggers_call");
         Ok(Self {
             next_to_traced: handlers,
@@ -141,12 +144,7 @@ impl Handlers {
         let Some(addresses) = stack::handlers(event) else {
             return Ok(None);
         };
-        let mut handlers = KVec::with_capacity(addresses.len(), GFP_KERNEL)?;
-        for address in addresses {
-            if let Some(handler) = Handler::new(address, Between::Tracepoint) {
-                handlers.push(handler, GFP_KERNEL)?;
-            }
-        }
+        let handlers = all(addresses.map(|address| (address, Between::Tracepoint)))?;
         Ok(Some(Self {
             next_to_traced: handlers,
             tracepoints: Tracepoints::new(),
