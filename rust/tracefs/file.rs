@@ -146,14 +146,14 @@ unsafe fn opened<'a, T: Overlay>(
 ) -> Result<(&'a T, Opened<'a>)> {
     // SAFETY: By the contract.
     let node = unsafe { node_of::<T>((*file).f_inode) };
-    let Kind::Ours(_, index) = node.kind else {
+    let Kind::Ours(dir, index) = node.kind else {
         return Err(EINVAL);
     };
     if node.real.removed() {
         return Err(ENODEV);
     }
     let opened = Opened {
-        file: index,
+        name: T::files(dir).get(index).ok_or(EINVAL)?.name,
         dir: node.tracing().ok_or(EINVAL)?,
         event: node.event(),
         kernel,

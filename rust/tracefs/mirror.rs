@@ -275,10 +275,10 @@ impl<T: Overlay> Mirror<T> {
             Kind::Dir(_) => (0, &raw const self.dir_iops, &raw const self.dir_fops, this),
             Kind::Ours(dir, file) => {
                 let ours = T::files(dir).get(file).ok_or(ENOENT)?;
-                access = self.overlay.access(dir, file);
+                access = self.overlay.access(dir, ours.name);
                 let mode = access.map_or(ours.mode, |access| access.mode);
                 let mode = bindings::S_IFREG as u16 | mode;
-                let (fops, private) = match self.overlay.special(dir, file) {
+                let (fops, private) = match self.overlay.special(dir, ours.name) {
                     Some(special) => (special.fops(), ptr::null_mut()),
                     None if ours.polls => (&raw const self.polled_fops, this),
                     None => (&raw const self.file_fops, this),

@@ -146,7 +146,7 @@ pub(crate) struct EventName<'a> {
 /// A file of ours.
 pub(crate) struct OverlayFile {
     pub(crate) name: &'static CStr,
-    /// Permission bits, unless [`Overlay::access`] says otherwise.
+    /// Permission bits, unless [`Overlay::access`] says which.
     pub(crate) mode: u16,
     /// It exists only where the kernel has a file of this name.
     pub(crate) only_over: bool,
@@ -171,8 +171,8 @@ pub(crate) struct Access {
 /// A file of ours that somebody has open, or is opening.
 #[derive(Clone, Copy)]
 pub(crate) struct Opened<'a> {
-    /// Its index in [`Overlay::files`] of the directory it is in.
-    pub(crate) file: usize,
+    /// Its name, as [`Overlay::files`] has it.
+    pub(crate) name: &'static CStr,
     /// The tracing directory that it is in or below.
     pub(crate) dir: &'a TracingDir,
     /// `None` outside of [`Dir::Event`].
@@ -196,11 +196,11 @@ pub(crate) trait Overlay: Send + Sync + 'static {
     /// The files of a directory of kind `dir`.
     fn files(dir: Dir) -> &'static [OverlayFile];
 
-    /// Who may open a file, which is one of [`Overlay::files`].
-    fn access(&self, dir: Dir, file: usize) -> Option<Access>;
+    /// Who may open a file; `None` if its mode alone says that.
+    fn access(&self, dir: Dir, name: &CStr) -> Option<Access>;
 
     /// The operations of a file that has its own; the functions below are not called for it.
-    fn special(&self, dir: Dir, file: usize) -> Option<&Operations>;
+    fn special(&self, dir: Dir, name: &CStr) -> Option<&Operations>;
 
     /// The file is being opened, to be emptied first if `truncate`; an error is that of `open(2)`.
     /// The kernel's file is already open, and not emptied.

@@ -246,14 +246,14 @@ enum File<'a> {
 
 impl<'a> File<'a> {
     fn new(file: &Opened<'a>) -> Result<Self> {
-        match (file.event, file.file) {
-            (None, 0) => Ok(File::ErrorLog(file.dir)),
-            (None, 1) => Ok(File::ShowEventTriggers(file.dir)),
-            (None, 2) => Ok(File::UserEventsStatus),
-            (None, 4) => Ok(File::HistStats),
-            (Some(event), 0) => Ok(File::Trigger(event)),
-            (Some(event), 1) => Ok(File::Hist(event)),
-            (Some(event), 2) => Ok(File::HistDebug(event)),
+        match (file.event, file.name.to_bytes()) {
+            (None, b"error_log") => Ok(File::ErrorLog(file.dir)),
+            (None, b"show_event_triggers") => Ok(File::ShowEventTriggers(file.dir)),
+            (None, b"user_events_status") => Ok(File::UserEventsStatus),
+            (None, b"hist_stats") => Ok(File::HistStats),
+            (Some(event), b"trigger") => Ok(File::Trigger(event)),
+            (Some(event), b"hist") => Ok(File::Hist(event)),
+            (Some(event), b"hist_debug") => Ok(File::HistDebug(event)),
             _ => Err(ENOENT),
         }
     }
@@ -283,7 +283,6 @@ impl Overlay for Tree {
     type Text = Text;
     type Open = Option<HistFile>;
 
-    // `File::new` knows the files by their places here.
     fn files(dir: Dir) -> &'static [OverlayFile] {
         const fn file(name: &'static CStr, mode: u16, only_over: bool) -> OverlayFile {
             OverlayFile {
@@ -340,16 +339,16 @@ impl Overlay for Tree {
         }
     }
 
-    fn access(&self, dir: Dir, file: usize) -> Option<Access> {
-        match Self::files(dir).get(file)?.name.to_bytes() {
-            b"user_events_status" => Some(self.user_events.settings.status),
-            b"user_events_data" => Some(self.user_events.settings.data),
+    fn access(&self, dir: Dir, name: &CStr) -> Option<Access> {
+        match (dir, name.to_bytes()) {
+            (Dir::Root, b"user_events_status") => Some(self.user_events.settings.status),
+            (Dir::Root, b"user_events_data") => Some(self.user_events.settings.data),
             _ => None,
         }
     }
 
-    fn special(&self, dir: Dir, file: usize) -> Option<&Operations> {
-        (dir == Dir::Root && file == 3).then_some(&self.user_events_data)
+    fn special(&self, dir: Dir, name: &CStr) -> Option<&Operations> {
+        (dir == Dir::Root && name == c"user_events_data").then_some(&self.user_events_data)
     }
 
     fn open(&self, file: &Opened<'_>, truncate: bool) -> Result<Self::Open> {
