@@ -232,6 +232,78 @@ static void pages(void)
 	unlink(name);
 }
 
+/* Is a place in a page of 2 MiB? */
+static bool in_huge_page(const volatile void *at)
+{
+	FILE *maps = fopen("/proc/self/smaps", "r");
+	bool here = false, huge = false;
+	unsigned long from, to, kib;
+	char line[512];
+
+	while (maps && fgets(line, sizeof(line), maps)) {
+		if (sscanf(line, "%lx-%lx ", &from, &to) == 2)
+			here = from <= (unsigned long)at && (unsigned long)at < to;
+		else if (here && (sscanf(line, "AnonHugePages: %lu", &kib) == 1 ||
+				  sscanf(line, "KernelPageSize: %lu", &kib) == 1))
+			huge |= kib >= 2048;
+	}
+	if (maps)
+		fclose(maps);
+	return huge;
+}
+
+static volatile unsigned int *in_huge;
+
+static bool huge_follows(void)
+{
+	return !enable(event, true) && within_seconds(2, *in_huge == 1) &&
+	       !enable(event, false) && within_seconds(2, *in_huge == 0);
+}
+
+/* A bit in the middle of 2 MiB, in a child after fork() as well, and nothing beside it. */
+static void one_huge_page(const char *kind, volatile unsigned int *at)
+{
+	in_huge = at;
+	at[-1] = at[1] = 0x55;
+	ok(in_huge_page(at), "%s", kind);
+	ok(!reg(data, "pr_event", at, NULL) && huge_follows(), "%s: a bit in it follows", kind);
+	ok(in_child(huge_follows), "%s: so does that of a child", kind);
+	ok(huge_follows() && at[-1] == 0x55 && at[1] == 0x55, "%s: and still, and nothing beside it changes", kind);
+	ok(!unreg(data, at, 0), "%s: given back", kind);
+}
+
+static void huge_pages(void)
+{
+	enum { HUGE = 2 << 20, AT = 5 * 4096 + 12 };
+	static const char transparent[] = "a transparent huge page", hugetlb[] = "a page of hugetlbfs";
+	char *area = mmap(NULL, 2 * HUGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), *at;
+	char *reserved = slurp("/proc/sys/vm/nr_hugepages");
+
+	at = (char *)(((unsigned long)area + HUGE - 1) & ~(HUGE - 1ul));
+	if (madvise(at, HUGE, MADV_HUGEPAGE)) {
+		skip("this kernel has none", "%s", transparent);
+	} else {
+		/* Read only, so that it is at first the one that is zero and that all share. */
+		(void)*(volatile char *)at;
+		one_huge_page(transparent, (void *)(at + AT));
+	}
+	munmap(area, 2 * HUGE);
+
+	if (!reserved) {
+		skip("this kernel has none", "%s", hugetlb);
+		return;
+	}
+	/* One is for the child, which gets a copy. */
+	append("/proc/sys/vm/nr_hugepages", "2");
+	at = mmap(NULL, HUGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1, 0);
+	if (at == MAP_FAILED)
+		die("%s: %s", hugetlb, strerror(errno));
+	one_huge_page(hugetlb, (void *)(at + AT));
+	munmap(at, HUGE);
+	append("/proc/sys/vm/nr_hugepages", reserved);
+	free(reserved);
+}
+
 static void words(void)
 {
 	static union {
@@ -414,6 +486,7 @@ int main(void)
 	ends();
 	clones();
 	pages();
+	huge_pages();
 	words();
 	hostile();
 	/* And has everybody wait. */
