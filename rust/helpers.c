@@ -20,6 +20,7 @@
 #include <linux/trace_events.h>
 #include <linux/tracepoint.h>
 #include <linux/uaccess.h>
+#include <linux/uio.h>
 #ifdef CONFIG_X86
 #include <asm/msr.h>
 #include <asm/tsc.h>
@@ -279,6 +280,20 @@ bool rhist_perfmon_capable(void)
 bool rhist_access_ok(unsigned long addr, size_t size)
 {
 	return access_ok((const void __user *)addr, size);
+}
+
+/*
+ * Take a number from the beginning of @source; false if it cannot be read. For what write(2) wrote
+ * that is a single load, unlike copy_from_iter(). May sleep.
+ */
+bool rhist_read_number(struct iov_iter *source, int *number)
+{
+	if (!iter_is_ubuf(source) || iov_iter_count(source) < sizeof(*number))
+		return copy_from_iter_full(number, sizeof(*number), source);
+	if (get_user(*number, (int __user *)(source->ubuf + source->iov_offset)))
+		return false;
+	iov_iter_advance(source, sizeof(*number));
+	return true;
 }
 
 /* Set or clear the bit 1 << bit % 8 of byte bit / 8 of a page. Any context. */

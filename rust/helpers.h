@@ -17,6 +17,7 @@ struct file;
 struct file_operations;
 struct inode;
 struct inode_operations;
+struct iov_iter;
 struct list_head;
 struct mm_struct;
 struct mnt_idmap;
@@ -58,6 +59,7 @@ void rhist_record_no_names(struct trace_array *tr);
 struct workqueue_struct *rhist_alloc_workqueue(void);
 bool rhist_perfmon_capable(void);
 bool rhist_access_ok(unsigned long addr, size_t size);
+bool rhist_read_number(struct iov_iter *source, int *number);
 void rhist_set_page_bit(struct page *page, unsigned int bit, bool on);
 
 /* tracefs.c */
@@ -139,6 +141,10 @@ struct rhist_user_event_ops {
 	bool (*matches)(const void *owner, const char *system, const char *event, int argc,
 			const char **argv);
 };
+
+/* Do the @fields of an event say that a payload is right? Any context. */
+typedef bool (*rhist_accept_t)(const void *fields, const void *payload, size_t size);
+
 struct rhist_user_event *rhist_user_event_new(const char *system, char *name, char *print_fmt,
 					      const char *declaration,
 					      const struct rhist_user_event_ops *ops);
@@ -149,7 +155,9 @@ int rhist_user_event_add(struct rhist_user_event *event, const void *owner);
 bool rhist_user_event_busy(struct rhist_user_event *event);
 int rhist_user_event_remove(struct rhist_user_event *event);
 size_t rhist_user_event_limit(struct rhist_user_event *event);
-bool rhist_user_event_write(struct rhist_user_event *event, const void *payload, size_t size);
+void rhist_user_event_write(struct rhist_user_event *event, const void *payload, size_t size);
+bool rhist_user_event_write_direct(struct rhist_user_event *event, struct iov_iter *source,
+				   rhist_accept_t accept, const void *fields);
 int rhist_dynamic_events_enter(struct trace_array *tr, const struct rhist_user_event_ops *ops,
 			       const void *owner);
 void rhist_dynamic_events_leave(struct trace_array *tr);

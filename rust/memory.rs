@@ -5,6 +5,7 @@
 use super::bindings;
 use core::ffi::CStr;
 use kernel::error::from_err_ptr;
+use kernel::iov::IovIterSource;
 use kernel::prelude::*;
 
 /// Fills `to` from the kernel's memory at `address`, or returns false
@@ -25,6 +26,14 @@ pub(crate) fn read_user(to: &mut [u8], address: usize) -> bool {
 pub(crate) fn is_user(address: usize, size: usize) -> bool {
     // SAFETY: No requirements.
     unsafe { bindings::rhist_access_ok(address, size) }
+}
+
+/// Takes a number from the beginning of what was written, if it can be read. Task context.
+pub(crate) fn read_number(source: &mut IovIterSource<'_>) -> Option<i32> {
+    let mut number = 0;
+    // SAFETY: The source is one while we have it. The type is the same one, from another run of
+    // bindgen.
+    unsafe { bindings::rhist_read_number(source.as_raw().cast(), &mut number) }.then_some(number)
 }
 
 /// The text of the running task at `address`, which a NUL ends. Task context.

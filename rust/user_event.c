@@ -19,6 +19,8 @@
 #include <linux/trace_events.h>
 #include <linux/trace_seq.h>
 #include <linux/tracepoint.h>
+#include <linux/uaccess.h>
+#include <linux/uio.h>
 #include <linux/unaligned.h>
 
 #include "helpers.h"
@@ -37,11 +39,46 @@ struct rhist_user_event {
 	unsigned int files, perf;
 };
 
-typedef void (*user_probe_t)(struct rhist_user_event *event, const void *payload, size_t size,
-			     void *data);
+/* What is written. */
+struct payload {
+	size_t size;
+	/* Bytes that were copied and checked; or NULL, and where they are, and what checks them. */
+	const void *bytes;
+	struct iov_iter *source;
+	rhist_accept_t accept;
+	const void *fields;
+	/* From there, into a record that stays. */
+	bool written;
+};
 
-static void to_ftrace(struct rhist_user_event *event, const void *payload, size_t size, void *data)
+typedef void (*user_probe_t)(struct rhist_user_event *event, struct payload *payload, void *data);
+
+/*
+ * Fill a record that was reserved; false if it has to be discarded. Preemption is off, so that what
+ * is not in memory cannot be had now.
+ */
+static bool fill(struct payload *payload, void *record)
 {
+	size_t copied;
+
+	if (payload->bytes) {
+		memcpy(record, payload->bytes, payload->size);
+		return true;
+	}
+	pagefault_disable();
+	/* The record is as long as it has to be: nothing for copy_from_iter() to find out. */
+	copied = _copy_from_iter(record, payload->size, payload->source);
+	pagefault_enable();
+	payload->written = copied == payload->size &&
+			   (!payload->accept ||
+			    payload->accept(payload->fields, record, payload->size));
+	return payload->written;
+}
+
+static void to_ftrace(struct rhist_user_event *event, struct payload *payload, void *data)
+{
+	/* Commits to it are discarded. */
+	static struct trace_event_file nowhere = { .flags = EVENT_FILE_FL_SOFT_DISABLED };
 	struct trace_event_file *file = data;
 	struct trace_event_buffer buffer;
 	struct trace_entry *entry;
@@ -49,32 +86,34 @@ static void to_ftrace(struct rhist_user_event *event, const void *payload, size_
 	if (trace_trigger_soft_disabled(file))
 		return;
 	/* Fails while recording is off, among others. */
-	entry = trace_event_buffer_reserve(&buffer, file, sizeof(*entry) + size);
+	entry = trace_event_buffer_reserve(&buffer, file, sizeof(*entry) + payload->size);
 	if (!entry)
 		return;
-	memcpy(entry + 1, payload, size);
+	if (!fill(payload, entry + 1))
+		buffer.trace_file = &nowhere;
 	trace_event_buffer_commit(&buffer);
 }
 
 #ifdef CONFIG_PERF_EVENTS
-static void to_perf(struct rhist_user_event *event, const void *payload, size_t size, void *data)
+static void to_perf(struct rhist_user_event *event, struct payload *payload, void *data)
 {
+	/* What is submitted for it is dropped, as it has to be: a context was taken. */
+	static struct hlist_head nobody;
 	struct hlist_head *head = this_cpu_ptr(event->call.perf_events);
+	size_t size = sizeof(struct trace_entry) + payload->size;
 	struct trace_entry *entry;
 	struct pt_regs *regs;
 	int context;
 
-	if (hlist_empty(head))
-		return;
-	size += sizeof(*entry);
-	/* The kernel would warn. */
-	if (size > PERF_MAX_TRACE_SIZE)
+	/* For what is too long the kernel would warn. */
+	if (hlist_empty(head) || size > PERF_MAX_TRACE_SIZE)
 		return;
 	entry = perf_trace_buf_alloc(ALIGN(size, sizeof(u64)), &regs, &context);
 	if (!entry)
 		return;
 	perf_fetch_caller_regs(regs);
-	memcpy(entry + 1, payload, size - sizeof(*entry));
+	if (!fill(payload, entry + 1))
+		head = &nobody;
 	perf_trace_buf_submit(entry, size, context, event->call.event.type, 1, regs, head, NULL);
 }
 #endif
@@ -396,25 +435,52 @@ size_t rhist_user_event_limit(struct rhist_user_event *event)
 /**
  * rhist_user_event_write - give a payload to all who listen
  * @event: a visible event
- * @payload: the fields
- * @size: of them, in bytes: see rhist_user_event_limit()
+ * @bytes: the payload
+ * @size: of it, in bytes: see rhist_user_event_limit()
  *
  * Context: task.
- *
- * Return: whether there was anybody.
  */
-bool rhist_user_event_write(struct rhist_user_event *event, const void *payload, size_t size)
+void rhist_user_event_write(struct rhist_user_event *event, const void *bytes, size_t size)
 {
+	struct payload payload = { .bytes = bytes, .size = size };
 	struct tracepoint_func *func;
 
 	guard(srcu_fast_notrace)(&tracepoint_srcu);
 	guard(preempt_notrace)();
 	func = rcu_dereference_raw(event->tracepoint.funcs);
-	if (!func)
-		return false;
-	for (; func->func; func++)
-		((user_probe_t)func->func)(event, payload, size, func->data);
-	return true;
+	for (; func && func->func; func++)
+		((user_probe_t)func->func)(event, &payload, func->data);
+}
+
+/**
+ * rhist_user_event_write_direct - copy a payload into the record of the one who listens
+ * @event: a visible event
+ * @source: has the payload, and nothing else
+ * @accept: says whether the payload is right; or NULL, if it is anyway
+ * @fields: for that
+ *
+ * Context: task.
+ *
+ * Return: whether it was written. If not, @source is as it was: not exactly one listens, or takes
+ * it, or the payload is not all in memory, or not right.
+ */
+bool rhist_user_event_write_direct(struct rhist_user_event *event, struct iov_iter *source,
+				   rhist_accept_t accept, const void *fields)
+{
+	struct payload payload = {
+		.size = iov_iter_count(source), .source = source,
+		.accept = accept, .fields = fields,
+	};
+	struct tracepoint_func *func;
+
+	guard(srcu_fast_notrace)(&tracepoint_srcu);
+	guard(preempt_notrace)();
+	func = rcu_dereference_raw(event->tracepoint.funcs);
+	if (func && func->func && !func[1].func)
+		((user_probe_t)func->func)(event, &payload, func->data);
+	if (!payload.written)
+		iov_iter_revert(source, payload.size - iov_iter_count(source));
+	return payload.written;
 }
 
 /*

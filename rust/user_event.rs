@@ -8,9 +8,12 @@ use crate::user_events::field::Fields;
 use core::ffi::CStr;
 use core::marker::PhantomData;
 use core::mem::ManuallyDrop;
+use core::ptr;
 use core::ptr::NonNull;
+use core::slice;
 use kernel::error::to_result;
 use kernel::ffi;
+use kernel::iov::IovIterSource;
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
@@ -283,13 +286,42 @@ impl<L> UserEvent<L> {
         unsafe { bindings::rhist_user_event_limit(self.raw.0.as_ptr()) }
     }
 
-    /// Gives a payload to everybody who listens; false if nobody does. Task context; does not
-    /// sleep.
-    pub(crate) fn write(&self, payload: &[u8]) -> bool {
+    /// Gives a payload to everybody who listens. Task context; does not sleep.
+    pub(crate) fn write(&self, payload: &[u8]) {
         let (at, len) = (payload.as_ptr(), payload.len());
         // SAFETY: The payload is valid for its length.
         unsafe { bindings::rhist_user_event_write(self.raw.0.as_ptr(), at.cast(), len) }
     }
+
+    /// Copies a payload right into the record of the one who listens. False, and nothing was done,
+    /// if there is not exactly one, if it does not take the payload, or if that is not all in
+    /// memory, or not right. Task context; does not sleep.
+    #[inline]
+    pub(crate) fn write_direct(&self, source: &mut IovIterSource<'_>) -> bool {
+        let accept: bindings::rhist_accept_t = match self.fields.accept_all() {
+            true => None,
+            false => Some(accept),
+        };
+        let fields = ptr::from_ref(&self.fields).cast();
+        // SAFETY: The source is one while we have it. The type is the same one, from another run
+        // of bindgen. The fields are what `accept` takes.
+        unsafe {
+            let source = source.as_raw().cast();
+            bindings::rhist_user_event_write_direct(self.raw.0.as_ptr(), source, accept, fields)
+        }
+    }
+}
+
+/// # Safety
+///
+/// `fields` must be [`Fields`], and the payload be valid for its size.
+unsafe extern "C" fn accept(
+    fields: *const ffi::c_void,
+    payload: *const ffi::c_void,
+    size: usize,
+) -> bool {
+    // SAFETY: By the contract.
+    unsafe { (*fields.cast::<Fields>()).accept(slice::from_raw_parts(payload.cast(), size)) }
 }
 
 /// May the running task make events that stay? Those who may trace the whole system may.

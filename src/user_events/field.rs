@@ -140,6 +140,8 @@ impl Field {
 pub struct Fields {
     fields: KVec<Field>,
     locators: KVec<Locator>,
+    /// Bytes of all fields together.
+    size: u32,
 }
 
 impl Fields {
@@ -165,7 +167,11 @@ impl Fields {
             }
             fields.push(field, GFP_KERNEL)?;
         }
-        Ok(Self { fields, locators })
+        Ok(Self {
+            fields,
+            locators,
+            size: offset - HEADER,
+        })
     }
 
     /// Each field.
@@ -185,11 +191,12 @@ impl Fields {
 
     /// Bytes that a payload has at least.
     pub fn min_size(&self) -> usize {
-        let end = |field: &Field| field.offset + field.size;
-        self.fields
-            .last()
-            .map_or(HEADER, end)
-            .saturating_sub(HEADER) as usize
+        self.size as usize
+    }
+
+    /// Is any payload of at least [`Fields::min_size`] bytes right?
+    pub fn accept_all(&self) -> bool {
+        self.locators.is_empty()
     }
 
     /// Does every field of a payload of at least [`Fields::min_size`] bytes that says where

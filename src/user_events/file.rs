@@ -8,6 +8,7 @@ use super::abi::RegisterOriginal;
 use super::abi::Unregister;
 use super::description::Description;
 use super::registry::Keep;
+use super::registry::Use;
 use super::registry::UserEvents;
 use super::table::Table;
 use crate::ftrace::memory;
@@ -67,6 +68,7 @@ impl Special for DataFile {
         })
     }
 
+    #[inline]
     fn write(file: &OpenData, source: &mut IovIterSource<'_>) -> Result<usize> {
         file.write(source)
     }
@@ -161,13 +163,11 @@ impl OpenData {
     /// listens, which is no error in the original interface; `E2BIG` for a payload that is too long
     /// for one who does, unless the settings have it lost; and `EFAULT` if it cannot be read or
     /// says of something that it is where it is not.
+    #[inline]
     fn write(&self, source: &mut IovIterSource<'_>) -> Result<usize> {
         let total = source.len();
-        let mut index = [0; size_of::<i32>()];
-        if source.copy_from_iter(&mut index) != index.len() {
-            return Err(EFAULT);
-        }
-        let index = usize::try_from(i32::from_ne_bytes(index)).map_err(|_| EINVAL)?;
+        let index = memory::read_number(source).ok_or(EFAULT)?;
+        let index = usize::try_from(index).map_err(|_| EINVAL)?;
         let entry = self.table.get(index).ok_or(ENOENT)?;
         let event = &entry.event;
         let len = source.len();
@@ -189,24 +189,40 @@ impl OpenData {
                 true => (),
             }
         }
-        let mut small = [const { MaybeUninit::uninit() }; SMALL];
-        // Not even made for small ones, since to drop an empty vector calls the allocator.
-        let large;
-        let payload: &[u8] = match small.get_mut(..len) {
-            Some(small) => source.copy_from_iter_raw(small),
-            None => {
-                let mut bytes = KVec::new();
-                source.copy_from_iter_vec(&mut bytes, GFP_KERNEL)?;
-                large = bytes;
-                &large
-            }
-        };
-        if payload.len() != len || !event.event().fields().accept(payload) {
-            return Err(EFAULT);
+        if !event.event().write_direct(source) {
+            // Where several listen, all have to get the same.
+            write_copy(event, source)?;
         }
-        event.event().write(payload);
         Ok(total)
     }
+}
+
+/// Copies a payload, and gives it to all who listen, or to nobody. Has a large frame, which no
+/// other write needs.
+///
+/// # Errors
+///
+/// `EFAULT` if it cannot be read or says of something that it is where it is not; `ENOMEM`.
+#[inline(never)]
+fn write_copy(event: &Use, source: &mut IovIterSource<'_>) -> Result {
+    let len = source.len();
+    let mut small = [const { MaybeUninit::uninit() }; SMALL];
+    // Not even made for small ones, since to drop an empty vector calls the allocator.
+    let large;
+    let payload: &[u8] = match small.get_mut(..len) {
+        Some(small) => source.copy_from_iter_raw(small),
+        None => {
+            let mut bytes = KVec::new();
+            source.copy_from_iter_vec(&mut bytes, GFP_KERNEL)?;
+            large = bytes;
+            &large
+        }
+    };
+    if payload.len() != len || !event.event().fields().accept(payload) {
+        return Err(EFAULT);
+    }
+    event.event().write(payload);
+    Ok(())
 }
 
 /// The text that a request points to.

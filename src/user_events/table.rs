@@ -40,17 +40,22 @@ impl Table {
     }
 
     /// The chunk of an index, how long it is, and the place in it.
+    #[inline]
     fn place(index: usize) -> (usize, usize, usize) {
         let chunk = (index / FIRST + 1).ilog2() as usize;
-        (chunk, FIRST << chunk, index - FIRST * ((1 << chunk) - 1))
+        let len = FIRST << chunk;
+        // Those before it have len - FIRST entries together.
+        (chunk, len, index + FIRST - len)
     }
 
+    #[inline]
     fn slot(&self, index: usize) -> Option<&SetOnce<Entry>> {
         let (chunk, _, at) = Self::place(index);
         self.chunks.get(chunk)?.as_ref()?.get(at)
     }
 
     /// The entry of an index.
+    #[inline]
     pub(super) fn get(&self, index: usize) -> Option<&Entry> {
         self.slot(index)?.as_ref()
     }
