@@ -120,6 +120,13 @@ void *rhist_probe_find(struct trace_event_call *call);
 int rhist_probe_connect(struct trace_event_call *call, void *probe, struct rhist_probed *probed);
 void rhist_probe_disconnect(struct trace_event_call *call, void *probe, struct rhist_probed *probed);
 
+/* perf.c */
+struct rhist_perf;
+struct rhist_perf *rhist_perf_connect(struct trace_event_call *call, void *owner);
+void rhist_perf_disconnect(struct rhist_perf *perf);
+void rhist_perf_free(struct rhist_perf *perf);
+unsigned long rhist_perf_probe(struct trace_event_call *call);
+
 /* event_mutex.c */
 int rhist_with_event_mutex(struct trace_array *tr, int (*fn)(void *), void *arg);
 

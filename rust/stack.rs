@@ -25,17 +25,22 @@ pub(crate) fn syscall_handlers() -> [usize; 2] {
     probes
 }
 
-/// The functions that a tracepoint calls for `event`: the kernel's probe, or ours if there is one (else
-/// 0), and, if it may have called that, the one that calls all probes of the tracepoint. `None` if no
-/// tracepoint of its own fires it.
-pub(crate) fn handlers(event: &Event) -> Option<[usize; 3]> {
+/// The functions that a tracepoint calls for `event`: the kernel's probe, that for perf, and ours (0 for
+/// what there is not), and, if it may have called that, the one that calls all probes of the
+/// tracepoint. `None` if no tracepoint of its own fires it.
+pub(crate) fn handlers(event: &Event) -> Option<[usize; 4]> {
     let ours = probe::find(event).map_or(0, |probe| probe.as_ptr() as usize);
     // SAFETY: The event is referenced, its class never changes, and a tracepoint stays as long as
     // its event.
     unsafe {
         match bindings::rhist_event_iterator(event.call()) {
             0 => None,
-            iterator => Some([(*(*event.call()).class).probe as usize, ours, iterator]),
+            iterator => Some([
+                (*(*event.call()).class).probe as usize,
+                bindings::rhist_perf_probe(event.call()),
+                ours,
+                iterator,
+            ]),
         }
     }
 }

@@ -5,13 +5,14 @@
  *
  *	EVENT CONTEXT CPU FIRST COUNT KEYS
  *
- * COUNT times the EVENT (numbers, strings, arrays, stacks, nested) is fired on that CPU, the i-th with the fields that
- * values.h makes of FIRST + i % KEYS. The CONTEXT is task (then CPU has to be the one that the writer is bound
+ * COUNT times the EVENT (numbers, strings, arrays, stacks, nested, outer) is fired on that CPU, the i-th with the fields
+ * that values.h makes of FIRST + i % KEYS. The CONTEXT is task (then CPU has to be the one that the writer is bound
  * to), softirq, hardirq or nmi; the last three interrupt whatever runs on that CPU, a few events at a time,
  * and can be fired at one CPU together.
  *
  * The event nested is for tasks. While its record is made, a softirq fires it, while that makes its record, a
- * hard interrupt, and then an NMI: four times in all.
+ * hard interrupt, and then an NMI: four times in all. The event outer fires nested, once, while its record is
+ * made.
  *
  * Reading gives four numbers: how many of those interruptions (and equal pieces of what tasks fire) began
  * while none, one, two or three others were at work on the same CPU.
@@ -121,6 +122,11 @@ static void nested(u64 k)
 	fire_nested(TASK);
 }
 
+static void outer(u64 k)
+{
+	trace_outer(k);
+}
+
 static void nested_in_softirq(struct tasklet_struct *tasklet)
 {
 	fire_nested(SOFTIRQ);
@@ -176,6 +182,7 @@ static const struct event {
 	{ "arrays", arrays },
 	{ "stacks", stacks },
 	{ "nested", nested },
+	{ "outer", outer },
 };
 
 /* What is fired in one context on one CPU. */

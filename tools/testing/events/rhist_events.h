@@ -224,6 +224,25 @@ TRACE_EVENT(nested,
 	TP_printk("%llu %u", __entry->k, __entry->context)
 );
 
+/* One that brings forth another one while its record is made. */
+TRACE_EVENT(outer,
+
+	TP_PROTO(u64 k),
+
+	TP_ARGS(k),
+
+	TP_STRUCT__entry(
+		__field(u64, k)
+	),
+
+	TP_fast_assign(
+		__entry->k = k;
+		trace_nested(k, 0);
+	),
+
+	TP_printk("%llu", __entry->k)
+);
+
 #endif
 
 #undef TRACE_INCLUDE_PATH

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# The same events through every source: the module is loaded without probes of its own, then with them, and each time
-# counts what C counts. Under load nothing is lost.
+# The same events through every source: the module is loaded without probes, with those for perf, and with its own, and
+# each time counts what C counts. Under load nothing is lost.
 
 . "$(dirname "$0")/lib.sh"
 
@@ -17,12 +17,15 @@ load()
 	rmmod rhist && insmod "$RHIST_KO" "$@"
 }
 
-# sources NAME SOURCE-OF-STATIC-EVENTS
+# sources NAME STATIC SYSCALL: what static events and system calls have as source
 sources()
 {
 	echo 'p:rhist_p do_sys_openat2' >>"$KERNEL/kprobe_events"
 	while read -r source event; do
-		[ "$source" != static ] || source=$2
+		case $source in
+		static) source=$2 ;;
+		syscall) source=$3 ;;
+		esac
 		echo 'hist:keys=common_pid' >"$TRACING/events/$event/trigger"
 		is "$(source_of "$event")" "$source, 0 lost" "$1: the source of $event"
 		: >"$TRACING/events/$event/trigger"
@@ -30,8 +33,8 @@ sources()
 	done <<-END
 	static sched/sched_waking
 	static kmem/kmalloc
-	static syscalls/sys_enter_getpgid
-	static syscalls/sys_exit_getpgid
+	syscall syscalls/sys_enter_getpgid
+	syscall syscalls/sys_exit_getpgid
 	static raw_syscalls/sys_enter
 	event_file syscalls/sys_enter_openat
 	event_file kprobes/rhist_p
@@ -42,7 +45,7 @@ sources()
 
 busy='sched/sched_switch irq/softirq_entry timer/hrtimer_expire_entry raw_syscalls/sys_enter kmem/kmalloc'
 
-# Hits that interrupt each other have records of their own.
+# load_on_all SOURCE: hits that interrupt each other have records of their own.
 load_on_all()
 {
 	for event in $busy; do
@@ -53,17 +56,23 @@ load_on_all()
 	done
 	wait
 	for event in $busy; do
-		is "$(source_of $event)" "probe, 0 lost" "$event loses nothing under load"
-		yes "$event was counted" grep -q '^    Hits: [1-9]' "$TRACING/events/$event/hist"
+		is "$(source_of $event)" "$1, 0 lost" "$1: $event loses nothing under load"
+		yes "$1: $event was counted" grep -q '^    Hits: [1-9]' "$TRACING/events/$event/hist"
 		: >"$TRACING/events/$event/trigger"
 	done
 }
 
-yes "loaded without probes" load probes=0
-sources "without probes" event_file
-yes "without probes it counts what C counts" "$OUT/compare"
-yes "loaded with probes" load
-sources "with probes" probe
-yes "with probes it counts what C counts" "$OUT/compare"
-load_on_all
+while read -r level name static syscall; do
+	yes "loaded with probes=$level" load probes=$level
+	sources "$name" "$static" "$syscall"
+	yes "$name: it counts what C counts" "$OUT/compare"
+	# Otherwise the test of that name has events of a module counted by perf's probe.
+	[ "$level$SLOW" != 0 ] || yes "$name: and events of a module" "$OUT/source"
+	load_on_all "$static"
+done <<-END
+0 none event_file event_file
+1 perf perf event_file
+2 all probe probe
+END
+yes "loaded as it was" load
 finish

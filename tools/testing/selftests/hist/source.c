@@ -488,6 +488,41 @@ static void nest(void)
 	truncate_file(file(tracing_dir(), "nested", "trigger"));
 }
 
+/* Hits of an event that hist_stats says were lost. */
+static unsigned long long lost_of(const char *event)
+{
+	char *stats = testing_c() ? NULL : slurp(pathf("%s/hist_stats", tracing_dir()));
+	char *line = stats ? strstr(stats, pathf("rhist_events:%s ", event)) : NULL, *comma;
+	unsigned long long lost = 0;
+
+	comma = line ? strchr(line, ',') : NULL;
+	if (comma && sscanf(comma, ", %llu lost", &lost) != 1)
+		lost = 0;
+	free(stats);
+	return lost;
+}
+
+/* An event that another one fires while its record is made, in the same context. */
+static void brings_forth(void)
+{
+	struct totals outer = {}, nested = {};
+	unsigned long long lost;
+	int error;
+
+	ok(!append(file(tracing_dir(), "outer", "trigger"), "hist:keys=common_pid") &&
+	   !append(file(tracing_dir(), "nested", "trigger"), "hist:keys=common_pid"),
+	   "triggers on an event and on what it brings forth");
+	error = fire("outer", "task", 0, 1, 100, 1);
+	read_totals(file(tracing_dir(), "outer", "hist"), &outer);
+	read_totals(file(tracing_dir(), "nested", "hist"), &nested);
+	lost = lost_of("nested");
+	ok(!error && outer.hits == 100 && nested.hits + lost == 100,
+	   "%llu hits, which bring forth %llu and %llu that are lost and counted", (unsigned long long)outer.hits,
+	   (unsigned long long)nested.hits, lost);
+	truncate_file(file(tracing_dir(), "outer", "trigger"));
+	truncate_file(file(tracing_dir(), "nested", "trigger"));
+}
+
 /* Every hit has its time, whatever it interrupts. */
 static void times(void)
 {
@@ -726,6 +761,7 @@ int main(void)
 	}
 	refusals();
 	nest();
+	brings_forth();
 	times();
 	storm("a few keys for all", 4, true, n);
 	storm("100 keys for all", 100, true, n);
