@@ -12,7 +12,7 @@ headers = $(if $(RHIST_EVENT_HEADERS),RHIST_EVENT_HEADERS='$(RHIST_EVENT_HEADERS
 # What is built, in a folder of its own.
 module = $(CURDIR)
 
-.PHONY: all events stale_int3 bench-events bench demo test test-long test-host test-debug test-kcsan fuzz fmt clippy clean help
+.PHONY: all events stale_int3 bench-events bench bench-host demo test test-long test-host test-debug test-kcsan fuzz fmt clippy clean help
 
 ifdef KDIR
 
@@ -72,6 +72,9 @@ demo:
 bench:
 	@scripts/bench $(BENCH)
 
+bench-host:
+	@scripts/test bench
+
 test:
 	@scripts/test
 
@@ -102,6 +105,7 @@ help:
 	@echo 'make demo          a histogram, made in a guest with the Debian kernel'
 	@echo 'make bench         what events cost in C and in rhist, on user-mode Linux and in QEMU: about 12 minutes,'
 	@echo '                   and 10 to make the kernels for it; BENCH=um, icount, smp or write runs one part'
+	@echo 'make bench-host    what map, program and filter take on this machine, on one and two threads'
 	@echo 'make test          all tests that need no debug kernel'
 	@echo 'make test-long     these, the long ones too, and fuzzing'
 	@echo 'make test-host     rustfmt, clippy and the tests that need no guest'

@@ -45,6 +45,9 @@ pub fn at<T>(n: usize, handler: impl FnOnce() + 'static, f: impl FnOnce() -> T) 
 /// Called before each atomic operation.
 #[inline]
 pub(crate) fn point() {
+    if cfg!(feature = "uninterrupted") {
+        return;
+    }
     // Loom tries only orders of operations that depend on each other, and keeps the last access
     // to each atomic to find out. So it forgets a load when another one follows, and never tries a
     // later store of the other thread before it. One atomic that all operations write makes it try
