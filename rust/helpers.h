@@ -92,6 +92,26 @@ bool rhist_removed(struct dentry *dentry);
 bool rhist_forget(struct dentry *dentry);
 struct dentry *rhist_dget(struct dentry *dentry);
 
+/* stack.c */
+/* Where a function is that has not returned yet. */
+struct rhist_frame {
+	unsigned long ip, sp, bp;
+};
+
+/* In line: the frame of the function that this is in. */
+static __always_inline void rhist_frame_here(struct rhist_frame *frame)
+{
+#if defined(CONFIG_UNWINDER_ORC) || defined(CONFIG_UNWINDER_FRAME_POINTER)
+	asm volatile("lea (%%rip), %0\n\t"
+		     "mov %%rsp, %1\n\t"
+		     "mov %%rbp, %2"
+		     : "=r" (frame->ip), "=r" (frame->sp), "=r" (frame->bp));
+#endif
+}
+
+unsigned int rhist_stack_save(const struct rhist_frame *frame, unsigned long *entries,
+			      unsigned int n);
+
 /* poll.c */
 struct rhist_poll_queue {
 	wait_queue_head_t waiting;

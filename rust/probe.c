@@ -45,6 +45,24 @@ void rhist_record_context(struct trace_entry *entry)
 #endif
 }
 
+/*
+ * Counts a hit with a record on the stack, unless one of this context is not done. Any context, with
+ * preemption off.
+ */
+notrace void rhist_probe_hit_alone(const struct rhist_probed *probed, const void *record, size_t size,
+				   const struct rhist_frame *frame)
+{
+	unsigned char context;
+	unsigned int level;
+
+	if (rhist_hit_begin(&level, &context)) {
+		rhist_probe_hit(probed, record, size, raw_smp_processor_id(), frame);
+		rhist_hit_end(context);
+	} else {
+		rhist_probe_lost(probed);
+	}
+}
+
 #define RHIST_EVENTS(header) \
 	void rhist_events_##header(void (*visit)(const struct rhist_probe *probe, void *arg), void *arg);
 #include "event_headers_generated.h"

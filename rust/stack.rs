@@ -2,19 +2,43 @@
 
 //! The kernel's stack of the running task.
 //!
-//! C header: `include/linux/stacktrace.h`.
+//! C headers: `include/linux/stacktrace.h`, `arch/x86/include/asm/unwind.h`.
 
 use super::bindings;
 use super::event::Event;
 use super::probe;
 
-/// Fills `entries` with return addresses, the caller's own first. Returns how many there are. Any
-/// context, NMI included.
-#[inline(always)]
-pub(crate) fn save(entries: &mut [usize]) -> usize {
+/// Can a stack begin at a function that has been left behind?
+pub(crate) const CAN_BEGIN: bool = cfg!(any(CONFIG_UNWINDER_ORC, CONFIG_UNWINDER_FRAME_POINTER));
+
+/// Where a function is that has not returned as long as this lives.
+#[derive(Clone, Copy)]
+pub(crate) struct Frame<'a>(&'a bindings::rhist_frame);
+
+impl Frame<'_> {
+    /// # Safety
+    ///
+    /// `frame` is filled by `rhist_frame_here()`, in a function that does not return before the end of the
+    /// lifetime.
+    #[inline(always)]
+    pub(crate) unsafe fn from_raw(frame: *const bindings::rhist_frame) -> Self {
+        // SAFETY: By the contract.
+        Self(unsafe { &*frame })
+    }
+}
+
+/// Fills `entries` with return addresses, if there is room for any. Those of the function at `frame` come
+/// first, beginning with one in it, as far as the kernel can begin there; else those of functions of ours.
+/// Returns how many there are. Any context, NMI included.
+pub(crate) fn save(frame: Option<Frame<'_>>, entries: &mut [usize]) -> usize {
+    let frame = frame.map_or(core::ptr::null(), |frame| core::ptr::from_ref(frame.0));
     let len = entries.len() as u32;
-    // SAFETY: `entries` is valid for its length.
-    unsafe { bindings::stack_trace_save(entries.as_mut_ptr(), len, 0) as usize }
+    if len == 0 {
+        return 0;
+    }
+    // SAFETY: `entries` is valid for its length, which is not 0, and the frame is that of a function that
+    // has not returned.
+    unsafe { bindings::rhist_stack_save(frame, entries.as_mut_ptr(), len) as usize }
 }
 
 /// Our own functions that the tracepoints of all system calls call.

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Probes of our own for the events of include/trace/events: each makes the record of a hit as the
- * kernel's probe of the event does, but in memory of this processor instead of a ring buffer, and
- * calls rhist_probe_hit() with it.
+ * kernel's probe of the event does, but on the stack, or in memory of this processor, instead of a
+ * ring buffer. Then the hit is counted, by rhist_probe_hit_plainly() if that is enough.
  */
 #ifndef RHIST_PROBE_H
 #define RHIST_PROBE_H
@@ -18,6 +18,12 @@
 
 /* Bytes of the longest record; an event that is recorded has to fit a page of the ring buffer. */
 #define RHIST_RECORD_SIZE 4096
+
+/* Bytes that a record may have on the stack. */
+#define RHIST_SHORT_MAX 128
+
+/* What a record of this size takes on the stack: nothing if that is too much, or some of it is dynamic. */
+#define RHIST_SHORT_SIZE(size, dynamic) (!(dynamic) && (size) <= RHIST_SHORT_MAX ? (size) : 0)
 
 /* Task, softirq, hard irq, NMI. */
 #define RHIST_CONTEXTS 4
@@ -48,55 +54,92 @@ extern struct rhist_records __percpu *rhist_records;
 DECLARE_PER_CPU(unsigned char, rhist_hit_contexts);
 
 /* In Rust; any context, with preemption off. */
+/*
+ * Counts it, if that is done by reading numbers of 32 or 64 bits from the record, which brings nothing else
+ * forth: of the common fields, common_pid is one.
+ */
+bool rhist_probe_hit_plainly(const struct rhist_probed *probed, const void *record, size_t size,
+			     unsigned int cpu);
+/* Counts it, whatever that takes. @frame is that of the probe. One hit at a time in each context. */
 void rhist_probe_hit(const struct rhist_probed *probed, const void *record, size_t size,
-		     unsigned int cpu);
-/* A hit whose record could not be made: it is too long, or one of this context is not done. */
+		     unsigned int cpu, const struct rhist_frame *frame);
+/* A hit that cannot be counted: it is too long, or one of this context is not done. */
 void rhist_probe_lost(const struct rhist_probed *probed);
+
+/* probe.c */
+void rhist_record_context(struct trace_entry *entry);
+void rhist_probe_hit_alone(const struct rhist_probed *probed, const void *record, size_t size,
+			   const struct rhist_frame *frame);
 
 /* syscalls.c */
 void *rhist_syscall_find(struct trace_event_call *call);
 int rhist_syscall_connect(struct trace_event_call *call, void *probe, struct rhist_probed *probed);
 void rhist_syscall_disconnect(struct trace_event_call *call, void *probe);
 
-/* The record of a hit in this context, or NULL. Preemption is off. */
-static __always_inline void *rhist_record_begin(const struct rhist_probed *probed, size_t size,
-						unsigned char *context)
+/*
+ * Begins a hit, or returns false if one of this context is not done: what a hit brings forth itself
+ * would go on without end. Sets @level and @context, which is its bit. Preemption is off.
+ */
+static __always_inline bool rhist_hit_begin(unsigned int *level, unsigned char *context)
 {
 	unsigned char contexts = __this_cpu_read(rhist_hit_contexts);
-	unsigned int level = 0;
 
+	*level = 0;
 	if (unlikely(preempt_count() & (NMI_MASK | HARDIRQ_MASK | SOFTIRQ_OFFSET)))
-		level = interrupt_context_level();
-	*context = 1 << level;
-	if (unlikely(contexts & *context || size > RHIST_RECORD_SIZE)) {
-		rhist_probe_lost(probed);
-		return NULL;
-	}
+		*level = interrupt_context_level();
+	*context = 1 << *level;
+	if (unlikely(contexts & *context))
+		return false;
 	/* Who interrupts puts it back as it was. */
 	__this_cpu_write(rhist_hit_contexts, contexts | *context);
 	barrier();
-	return (char *)this_cpu_ptr(rhist_records) + level * RHIST_RECORD_SIZE;
+	return true;
 }
 
-/* Counts it, and gives the memory back. */
-static __always_inline void rhist_record_end(const struct rhist_probed *probed, const void *record,
-					     size_t size, unsigned char context)
+static __always_inline void rhist_hit_end(unsigned char context)
 {
-	rhist_probe_hit(probed, record, size, raw_smp_processor_id());
 	barrier();
 	__this_cpu_write(rhist_hit_contexts, __this_cpu_read(rhist_hit_contexts) & ~context);
 }
 
-/* probe.c: the common fields that tell of the context. Any context. */
-void rhist_record_context(struct trace_entry *entry);
+/* Begins a hit, and returns memory for its record, or NULL. Preemption is off. */
+static __always_inline void *rhist_record_begin(const struct rhist_probed *probed, size_t size,
+						unsigned char *context)
+{
+	unsigned int level;
 
+	if (unlikely(size > RHIST_RECORD_SIZE || !rhist_hit_begin(&level, context))) {
+		rhist_probe_lost(probed);
+		return NULL;
+	}
+	return (char *)this_cpu_ptr(rhist_records) + level * RHIST_RECORD_SIZE;
+}
+
+/* All common fields but common_pid. */
 static __always_inline void rhist_record_common(const struct rhist_probed *probed,
 						struct trace_entry *entry)
 {
 	entry->type = probed->type;
-	entry->pid = current->pid;
 	if (unlikely(READ_ONCE(probed->context)))
 		rhist_record_context(entry);
+}
+
+/* Counts a hit. Its record is on the stack if it has no @context: then it has not begun. */
+static __always_inline void rhist_record_end(const struct rhist_probed *probed, void *record,
+					     size_t size, unsigned char context)
+{
+	struct rhist_frame frame __uninitialized;
+
+	if (!likely(rhist_probe_hit_plainly(probed, record, size, raw_smp_processor_id()))) {
+		rhist_frame_here(&frame);
+		rhist_record_common(probed, record);
+		if (context)
+			rhist_probe_hit(probed, record, size, raw_smp_processor_id(), &frame);
+		else
+			rhist_probe_hit_alone(probed, record, size, &frame);
+	}
+	if (context)
+		rhist_hit_end(context);
 }
 
 #endif

@@ -48,24 +48,21 @@ static __always_inline void hit(const struct side *side, struct pt_regs *regs, b
 {
 	const size_t size = entered ? sizeof(struct record) : offsetof(struct record, args[1]);
 	const struct rhist_probed *probed;
-	unsigned char context;
-	struct record *record;
+	struct record record __uninitialized;
 	int nr;
 
 	guard(preempt_notrace)();
 	probed = wanted(side, regs, &nr);
 	if (!probed)
 		return;
-	record = rhist_record_begin(probed, size, &context);
-	if (!record)
-		return;
-	rhist_record_common(probed, &record->ent);
-	record->nr = nr;
+	memset(&record, 0, size);
+	record.ent.pid = current->pid;
+	record.nr = nr;
 	if (entered)
-		syscall_get_arguments(current, regs, record->args);
+		syscall_get_arguments(current, regs, record.args);
 	else
-		record->args[0] = syscall_get_return_value(current, regs);
-	rhist_record_end(probed, record, size, context);
+		record.args[0] = syscall_get_return_value(current, regs);
+	rhist_record_end(probed, &record, size, 0);
 }
 
 static notrace void rhist_sys_enter(void *unused, struct pt_regs *regs, long id)

@@ -4,6 +4,7 @@
 
 use super::limits::COMM_LEN;
 use super::limits::STACK_DEPTH;
+use super::program::Plain;
 use super::program::Program;
 use super::Clock;
 use super::Histogram;
@@ -65,6 +66,17 @@ impl Histogram {
         let Some(plain) = &plan.program.plain else {
             return false;
         };
+        match self.map.lookup_word(plain.key(record)) {
+            Some(entry) => entry.count(cpu, plain.values(record)),
+            None => return self.hit_elsewhere(plain, record, cpu),
+        }
+        true
+    }
+
+    /// As [`Histogram::hit_plainly`], if that did not find the key at once. It is left for this, and not
+    /// come back to.
+    #[inline(never)]
+    fn hit_elsewhere(&self, plain: &Plain, record: Record<'_>, cpu: usize) -> bool {
         if let Some(entry) = self.map.insert_word(cpu, plain.key(record)) {
             entry.count(cpu, plain.values(record));
         }

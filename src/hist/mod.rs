@@ -102,6 +102,11 @@ impl Plan {
         self.fields.iter().any(HistField::reads_context)
     }
 
+    /// Whether nothing has to be known of a hit but numbers of its record.
+    pub fn is_plain(&self) -> bool {
+        self.program.plain.is_some()
+    }
+
     /// Whether a trigger with this plan is, as far as the plan goes, the one with `other`
     /// (`hist_trigger_match()`): fields and sort keys. Size and `nohitcount` do not count. Names and
     /// filters are for the caller to compare.

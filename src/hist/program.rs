@@ -61,37 +61,13 @@ impl Number {
             Self::Cpu => hit.cpu as u64,
             Self::Time(clock) => hit.moment.time(clock),
             Self::TimeInUsecs(clock) => hit.moment.time(clock) / NS_PER_US,
-            recorded => recorded.read_record(hit.record),
-        }
-    }
-
-    /// Whether it is in the record.
-    fn is_recorded(self) -> bool {
-        !matches!(
-            self,
-            Self::Constant(_) | Self::Cpu | Self::Time(_) | Self::TimeInUsecs(_)
-        )
-    }
-
-    /// The number, if it is in the record.
-    #[inline(always)]
-    fn read_record(&self, record: Record<'_>) -> u64 {
-        match *self {
-            Self::U32(offset) => record.u32(offset).into(),
-            Self::S32(offset) => record.u32(offset) as i32 as u64,
-            Self::U64(offset) => record.u64(offset),
-            _ => self.read_small(record),
-        }
-    }
-
-    #[inline(never)]
-    fn read_small(&self, record: Record<'_>) -> u64 {
-        match *self {
-            Self::S8(offset) => record.u8(offset) as i8 as u64,
-            Self::U8(offset) => record.u8(offset).into(),
-            Self::S16(offset) => record.u16(offset) as i16 as u64,
-            Self::U16(offset) => record.u16(offset).into(),
-            _ => 0,
+            Self::S8(offset) => hit.record.u8(offset) as i8 as u64,
+            Self::U8(offset) => hit.record.u8(offset).into(),
+            Self::S16(offset) => hit.record.u16(offset) as i16 as u64,
+            Self::U16(offset) => hit.record.u16(offset).into(),
+            Self::S32(offset) => hit.record.u32(offset) as i32 as u64,
+            Self::U32(offset) => hit.record.u32(offset).into(),
+            Self::U64(offset) => hit.record.u64(offset),
         }
     }
 }
@@ -223,29 +199,58 @@ fn put_stack(place: &mut [u8], hit: &Hit<'_>) {
     }
 }
 
+/// A number that is in the record as it is, of a size that most have.
+#[derive(Clone, Copy)]
+enum Recorded {
+    U32(u32),
+    S32(u32),
+    U64(u32),
+}
+
+impl Recorded {
+    /// That of `value`, if it is one.
+    fn new(value: &Value) -> Option<Self> {
+        match *value {
+            Value::Simple {
+                number,
+                scale: Scale::One,
+            } => match number {
+                Number::U32(offset) => Some(Self::U32(offset)),
+                Number::S32(offset) => Some(Self::S32(offset)),
+                Number::U64(offset) => Some(Self::U64(offset)),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// As [`Number::read`].
+    #[inline(always)]
+    fn read(self, record: Record<'_>) -> u64 {
+        match self {
+            Self::U32(offset) => record.u32(offset).into(),
+            Self::S32(offset) => record.u32(offset) as i32 as u64,
+            Self::U64(offset) => record.u64(offset),
+        }
+    }
+}
+
 /// A program with one number for a key, and numbers as values, all of them in the record as they are:
 /// that of most triggers.
 pub(super) struct Plain {
-    key: Number,
-    values: KVec<Number>,
+    key: Recorded,
+    values: KVec<Recorded>,
 }
 
 impl Plain {
     /// The program with this key and these values, if it is such a one. Fails with `ENOMEM`.
     fn new(key: Option<Value>, values: &[Value], pid: Option<Value>) -> Result<Option<Self>> {
-        let recorded = |value: &Value| match *value {
-            Value::Simple {
-                number,
-                scale: Scale::One,
-            } => number.is_recorded().then_some(number),
-            _ => None,
-        };
-        let (Some(key), None) = (key.as_ref().and_then(recorded), pid) else {
+        let (Some(key), None) = (key.as_ref().and_then(Recorded::new), pid) else {
             return Ok(None);
         };
         let mut numbers = KVec::with_capacity(values.len(), GFP_KERNEL)?;
         for value in values {
-            let Some(number) = recorded(value) else {
+            let Some(number) = Recorded::new(value) else {
                 return Ok(None);
             };
             numbers.push(number, GFP_KERNEL)?;
@@ -259,15 +264,13 @@ impl Plain {
     /// The key.
     #[inline(always)]
     pub(super) fn key(&self, record: Record<'_>) -> u64 {
-        self.key.read_record(record)
+        self.key.read(record)
     }
 
     /// What the sums grow by, as [`Program::values`].
     #[inline(always)]
     pub(super) fn values<'a>(&'a self, record: Record<'a>) -> impl Iterator<Item = u64> + 'a {
-        self.values
-            .iter()
-            .map(move |number| number.read_record(record))
+        self.values.iter().map(move |number| number.read(record))
     }
 }
 

@@ -30,12 +30,14 @@ use crate::ftrace::event::Event;
 use crate::ftrace::instance::Instance;
 use crate::ftrace::probe::find;
 use crate::ftrace::probe::Records;
+use crate::ftrace::stack::Frame;
 use crate::ftrace::tracefs::TracingDir;
 use crate::hist::limits::COMM_LEN;
 use crate::hist::limits::STACK_DEPTH;
 use crate::hist::Clock;
 use crate::hist::Hit;
 use crate::hist::Moment;
+use crate::map::load::Load;
 use core::cell::Cell;
 use core::ptr;
 use event_file::EventFile;
@@ -43,6 +45,7 @@ use kernel::ffi;
 use kernel::prelude::*;
 use kernel::sync::atomic::Atomic;
 use kernel::sync::atomic::Relaxed;
+use kernel::sync::atomic::Release;
 use kernel::sync::Arc;
 use marker::Marker;
 use perf::Perf;
@@ -86,6 +89,9 @@ pub(crate) type Switches = KVec<Arc<Switch>>;
 
 /// Where the hits of an event go: first to the switches, then to the triggers.
 pub(crate) struct Sinks {
+    /// The only trigger, if there are no switches, and nothing has to be known of a hit but numbers of its
+    /// record. It is on the list of triggers; whoever takes it from there changes this before.
+    plain: Atomic<*mut HistTrigger>,
     switches: Published<Switches>,
     triggers: Arc<Published<Triggers>>,
     handlers: Arc<Handlers>,
@@ -101,6 +107,8 @@ struct Now<'a> {
     /// The last time that was asked for.
     time: Cell<Option<(Clock, u64)>>,
     handlers: &'a Handlers,
+    /// That of the probe, if it is one of ours.
+    frame: Option<Frame<'a>>,
 }
 
 impl Moment for Now<'_> {
@@ -116,7 +124,7 @@ impl Moment for Now<'_> {
     }
 
     fn stack(&self, to: &mut [u64; STACK_DEPTH]) -> usize {
-        self.handlers.stack(to)
+        self.handlers.stack(self.frame, to)
     }
 
     fn comm(&self) -> [u8; COMM_LEN] {
@@ -135,10 +143,26 @@ impl Sinks {
         if record.is_null() || event.is_null() {
             return;
         }
+        let cpu = cpu::current();
         // SAFETY: The record is ours alone until it is given back.
         let record = unsafe { Record::from_raw(record.cast(), bindings::rhist_record_len(event)) };
         // SAFETY: By the contract.
-        unsafe { self.hit(cpu::current(), record) };
+        unsafe { self.recorded(cpu, record) };
+    }
+
+    /// There was a hit, and this is its record, wherever it was made. Any context.
+    ///
+    /// # Safety
+    ///
+    /// Preemption must be off; `cpu` is where this runs.
+    #[inline(always)]
+    unsafe fn recorded(&self, cpu: usize, record: Record<'_>) {
+        // SAFETY: By the contract.
+        unsafe {
+            if !self.hit_plainly(cpu, record) {
+                self.hit(cpu, record, None);
+            }
+        }
     }
 
     /// There was a hit, but no record of it. Any context.
@@ -147,47 +171,39 @@ impl Sinks {
         self.lost.add(1, Relaxed);
     }
 
-    /// Gives a record to the triggers. Any context.
+    /// Counts a hit of which there is this record, if that takes no more than reading its numbers: else
+    /// returns false, and has done nothing. Any context.
     ///
     /// # Safety
     ///
     /// Preemption must be off; `cpu` is where this runs.
-    #[inline]
-    unsafe fn hit(&self, cpu: usize, record: Record<'_>) {
-        // SAFETY: By the contract.
-        let (switches, triggers) = unsafe { (self.switches.read(), self.triggers.read()) };
-        let plain = match &triggers[..] {
-            // SAFETY: By the contract.
-            [trigger] if switches.is_empty() => unsafe { trigger.hit_plainly(record, cpu) },
-            _ => false,
+    #[inline(always)]
+    unsafe fn hit_plainly(&self, cpu: usize, record: Record<'_>) -> bool {
+        // SAFETY: A trigger that is taken from here is kept for a grace period, as it is on the list, and
+        // that does not end before preemption is on again.
+        let Some(trigger) = (unsafe { self.plain.acquire().as_ref() }) else {
+            return false;
         };
-        if !plain {
-            // SAFETY: By the contract.
-            unsafe { self.hit_all(cpu, record, switches, triggers) };
-        } else if self.pollers.any() {
-            self.notify(triggers);
-        }
+        // SAFETY: By the contract.
+        !self.pollers.any() && unsafe { trigger.hit_plainly(record, cpu) }
     }
 
-    /// The same, whatever there is to do.
+    /// Gives a record to the triggers, whatever there is to do. `frame` is that of the probe, if it is one
+    /// of ours. Any context.
     ///
     /// # Safety
     ///
     /// Preemption must be off; `cpu` is where this runs.
-    #[inline(never)]
-    unsafe fn hit_all(
-        &self,
-        cpu: usize,
-        record: Record<'_>,
-        switches: &Switches,
-        triggers: &Triggers,
-    ) {
+    unsafe fn hit(&self, cpu: usize, record: Record<'_>, frame: Option<Frame<'_>>) {
+        // SAFETY: By the contract.
+        let (switches, triggers) = unsafe { (self.switches.read(), self.triggers.read()) };
         let hit = Hit {
             record,
             cpu,
             moment: &Now {
                 time: Cell::new(None),
                 handlers: &self.handlers,
+                frame,
             },
         };
         for switch in switches {
@@ -266,6 +282,7 @@ impl Hook {
     fn new(shared: &Shared, event: Event) -> Result<Self> {
         let triggers = Published::new(shared.no_triggers.clone());
         let sinks = Sinks {
+            plain: Atomic::new(ptr::null_mut()),
             switches: Published::new(shared.no_switches.clone()),
             triggers: Arc::new(triggers, GFP_KERNEL)?,
             handlers: match Handlers::of(&event)? {
@@ -367,19 +384,35 @@ impl Hook {
             list.push(switch.clone(), GFP_KERNEL)?;
         }
         self.want_context(list[0].reads_context());
-        self.sinks.switches.replace(Arc::new(list, GFP_KERNEL)?);
-        Ok(())
+        let list = Arc::new(list, GFP_KERNEL)?;
+        self.change(|sinks| {
+            sinks.switches.replace(list);
+            Ok(())
+        })
+    }
+
+    /// Changes the triggers or the switches.
+    fn change(&self, change: impl FnOnce(&Sinks) -> Result) -> Result {
+        let sinks = &self.sinks;
+        sinks.plain.store(ptr::null_mut(), Relaxed);
+        let done = change(sinks);
+        if let [trigger] = &self.triggers()[..] {
+            if self.switches().is_empty() && trigger.is_plain() {
+                sinks.plain.store(Arc::as_ptr(trigger).cast_mut(), Release);
+            }
+        }
+        done
     }
 
     /// Removes the triggers that are not to be kept. No hit reaches them any more when this
     /// returned. Fails with `ENOMEM` if some are kept, and has then removed none.
     fn retain(&self, shared: &Shared, keep: impl Fn(&HistTrigger) -> bool) -> Result {
-        retain(&self.sinks.triggers, &shared.no_triggers, keep)
+        self.change(|sinks| retain(&sinks.triggers, &shared.no_triggers, keep))
     }
 
     /// As [`Hook::retain`], for switches.
     fn retain_switches(&self, shared: &Shared, keep: impl Fn(&Switch) -> bool) -> Result {
-        retain(&self.sinks.switches, &shared.no_switches, keep)
+        self.change(|sinks| retain(&sinks.switches, &shared.no_switches, keep))
     }
 
     /// Adds a trigger. It misses no hit that begins after this returned.
@@ -387,8 +420,11 @@ impl Hook {
         self.want_context(trigger.reads_context());
         let mut list = self.copy(1)?;
         list.push(Arc::new(trigger, GFP_KERNEL)?, GFP_KERNEL)?;
-        self.sinks.triggers.replace(Arc::new(list, GFP_KERNEL)?);
-        Ok(())
+        let list = Arc::new(list, GFP_KERNEL)?;
+        self.change(|sinks| {
+            sinks.triggers.replace(list);
+            Ok(())
+        })
     }
 
     /// Somebody new reads what records tell of the context, if `wanted`.

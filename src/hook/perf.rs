@@ -95,7 +95,7 @@ unsafe extern "C" fn rhist_perf_hit(
     // until this returns.
     unsafe {
         let record = Record::from_raw(record.cast(), size as usize);
-        (*sinks.cast::<Sinks>()).hit(cpu as usize, record);
+        (*sinks.cast::<Sinks>()).recorded(cpu as usize, record);
     }
 }
 

@@ -4,10 +4,11 @@
 //! tracepoint.
 //!
 //! Such probes are made from the definitions of the kernel's events when the module is compiled
-//! (`rust/probe/`). They make the record as the kernel's own probe does, but in memory of the
-//! processor: nothing is reserved in a ring buffer, and given back. A hit that interrupts another one
-//! has memory of its own, one for each context. Within one context there is one hit at a time: what it
-//! brings forth itself while it is counted is lost, and counted as such.
+//! (`rust/probe/`). They make the record as the kernel's own probe does, but on the stack, or, if it is
+//! long or of no known length, in memory of the processor: nothing is reserved in a ring buffer, and
+//! given back. A hit that interrupts another one has memory of its own, one for each context. Within one
+//! context there is one such hit at a time, and one that takes more than reading numbers: what it brings
+//! forth itself while it is counted is lost, and counted as such.
 
 use super::Sinks;
 use super::Source;
@@ -15,6 +16,7 @@ use crate::ftrace::bindings;
 use crate::ftrace::cpu;
 use crate::ftrace::event::Event;
 use crate::ftrace::probe::Records;
+use crate::ftrace::stack::Frame;
 use crate::hook::record::Record;
 use core::marker::PhantomPinned;
 use core::ptr::NonNull;
@@ -124,24 +126,45 @@ unsafe fn sinks<'a>(probed: *const bindings::rhist_probed) -> &'a Sinks {
     unsafe { &(*kernel::container_of!(probed.cast_mut(), Callback, probed)).sinks }
 }
 
-/// A hit. Called by a probe that has made a record: in any context, NMI included, with preemption
-/// off.
+/// A hit. Called by a probe that has made a record: in any context, NMI included, with preemption off.
+/// Counts it if that is soon done, else returns false.
 ///
 /// # Safety
 ///
 /// For the `rhist_probed` in a [`Callback`], a record of `size` bytes, and the CPU that this runs on.
+#[no_mangle]
+unsafe extern "C" fn rhist_probe_hit_plainly(
+    probed: *const bindings::rhist_probed,
+    record: *const ffi::c_void,
+    size: usize,
+    cpu: u32,
+) -> bool {
+    // SAFETY: By the contract. The record is ours alone until this returns.
+    unsafe { sinks(probed).hit_plainly(cpu as usize, Record::from_raw(record.cast(), size)) }
+}
+
+/// A hit that was not counted plainly. Called as that, and within one context for one hit at a time.
+///
+/// # Safety
+///
+/// For the `rhist_probed` in a [`Callback`], a record of `size` bytes, the CPU that this runs on, and the
+/// frame of the probe.
 #[no_mangle]
 unsafe extern "C" fn rhist_probe_hit(
     probed: *const bindings::rhist_probed,
     record: *const ffi::c_void,
     size: usize,
     cpu: u32,
+    frame: *const bindings::rhist_frame,
 ) {
     // SAFETY: By the contract. The record is ours alone until this returns.
-    unsafe { sinks(probed).hit(cpu as usize, Record::from_raw(record.cast(), size)) };
+    unsafe {
+        let record = Record::from_raw(record.cast(), size);
+        sinks(probed).hit(cpu as usize, record, Some(Frame::from_raw(frame)));
+    }
 }
 
-/// A hit without a record. Called as [`rhist_probe_hit`].
+/// A hit without a record. Called as [`rhist_probe_hit_plainly`].
 ///
 /// # Safety
 ///

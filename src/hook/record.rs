@@ -35,7 +35,8 @@ impl<'a> Record<'a> {
     /// Returns the `N` bytes at `offset`, zeros if the record ends before.
     #[inline]
     fn array<const N: usize>(&self, offset: u32) -> [u8; N] {
-        let bytes = self.0.get(offset as usize..);
+        let start = offset as usize;
+        let bytes = self.0.get(start..start.saturating_add(N));
         match bytes.and_then(|b| b.first_chunk()) {
             Some(chunk) => *chunk,
             None => [0; N],

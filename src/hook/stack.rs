@@ -11,12 +11,17 @@
 use crate::ftrace::event::Event;
 use crate::ftrace::function;
 use crate::ftrace::stack;
+use crate::ftrace::stack::Frame;
 use crate::hist::limits::STACK_DEPTH;
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use kernel::prelude::*;
 
 /// Entries that are looked through for the beginning.
 const BEFORE: usize = 24;
+
+/// The same for a stack that begins with a probe of ours: that, what calls all probes of a tracepoint,
+/// and what a tracepoint keeps its call in.
+const BEFORE_KNOWN: usize = 4;
 
 /// What stands between a function next to traced ones and the traced one.
 #[derive(Clone, Copy, PartialEq)]
@@ -173,13 +178,16 @@ impl Handlers {
     /// Writes the return addresses of the running hit to `to`, the one into the traced function
     /// first. Returns how many there are. Any context.
     ///
-    /// In line, as all that leads here may be: each function on the way is one more to unwind.
-    #[inline(always)]
-    pub(super) fn stack(&self, to: &mut [u64; STACK_DEPTH]) -> usize {
+    /// `frame` is that of the probe, if it is one of ours.
+    pub(super) fn stack(&self, frame: Option<Frame<'_>>, to: &mut [u64; STACK_DEPTH]) -> usize {
         let mut entries = [0; BEFORE + STACK_DEPTH];
-        let len = stack::save(&mut entries);
+        let before = match frame {
+            Some(_) if stack::CAN_BEGIN => BEFORE_KNOWN,
+            _ => BEFORE,
+        };
+        let len = stack::save(frame, &mut entries[..before + STACK_DEPTH]);
         let entries = entries.get(..len).unwrap_or_default();
-        let before = entries.get(..BEFORE.min(len)).unwrap_or_default();
+        let before = entries.get(..before.min(len)).unwrap_or_default();
         // The kernel cannot look behind the trampoline of an optimized kprobe: that is all there is.
         let begin = self.begin(before).min(len.saturating_sub(1));
         let entries = entries.get(begin..).unwrap_or_default();

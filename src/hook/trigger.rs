@@ -140,15 +140,19 @@ impl HistTrigger {
         self.plan.reads_context() || filter.is_some_and(Condition::reads_context)
     }
 
-    /// As [`HistTrigger::hit`], if nothing has to be known of the hit but its record, and nobody has a
-    /// say in whether it counts: else does nothing.
+    /// Does it need nothing but numbers of the record?
+    pub(super) fn is_plain(&self) -> bool {
+        self.filter.is_none() && self.plan.is_plain()
+    }
+
+    /// As [`HistTrigger::hit`], if it [is plain](HistTrigger::is_plain).
     ///
     /// # Safety
     ///
     /// Preemption must be off.
     #[inline(always)]
     pub(super) unsafe fn hit_plainly(&self, record: Record<'_>, cpu: usize) -> bool {
-        if self.filter.is_some() || self.paused.relaxed() {
+        if self.paused.relaxed() {
             return false;
         }
         // SAFETY: By the contract.

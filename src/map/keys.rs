@@ -3,7 +3,6 @@
 //! The keys of the elements.
 
 use core::iter;
-use core::ops::Range;
 use kernel::prelude::*;
 use kernel::sync::atomic::Atomic;
 use kernel::sync::atomic::Relaxed;
@@ -17,13 +16,6 @@ pub(super) trait Key: Copy {
 
     /// Its words.
     fn words(self) -> impl Iterator<Item = u64>;
-
-    /// Where the words of element `index` are among those of all elements, of which each has `width`.
-    fn place(index: u32, width: usize) -> Range<usize> {
-        // There was memory for all of them.
-        let start = (index as usize).wrapping_mul(width);
-        start..start.wrapping_add(width)
-    }
 }
 
 impl Key for &[u8] {
@@ -52,12 +44,6 @@ impl Key for u64 {
     #[inline]
     fn words(self) -> impl Iterator<Item = u64> {
         iter::once(self)
-    }
-
-    #[inline]
-    fn place(index: u32, _width: usize) -> Range<usize> {
-        let start = index as usize;
-        start..start.wrapping_add(1)
     }
 }
 
@@ -97,7 +83,9 @@ impl Keys {
     /// The words of the key of element `index`.
     #[inline]
     fn atomics(&self, index: u32) -> &[Atomic<u64>] {
-        &self.words[<&[u8]>::place(index, self.width)]
+        // There was memory for all of them.
+        let start = (index as usize).wrapping_mul(self.width);
+        &self.words[start..start.wrapping_add(self.width)]
     }
 
     /// The key of element `index`.
@@ -121,11 +109,22 @@ impl Keys {
     /// The caller has found the element through an acquiring load of a slot.
     #[inline]
     pub(super) unsafe fn is<K: Key>(&self, index: u32, key: K) -> bool {
-        let words = &self.words[K::place(index, self.width)];
-        let mut both = words.iter().zip(key.words());
+        let mut both = self.atomics(index).iter().zip(key.words());
         // SAFETY: All stores happened before the caller's load of the slot, and there will be no
         // more.
         both.all(|(word, part)| unsafe { settled(word) } == part)
+    }
+
+    /// The same for a key of one word.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Keys::is`].
+    #[inline(always)]
+    pub(super) unsafe fn is_word(&self, index: u32, key: u64) -> bool {
+        debug_assert!(self.width == 1);
+        // SAFETY: By the contract.
+        unsafe { settled(&self.words[index as usize]) == key }
     }
 
     /// Makes `key` the key of element `index`, which the caller owns.

@@ -43,6 +43,8 @@ mod pool;
 mod sums;
 mod table;
 
+use core::iter;
+
 use kernel::prelude::*;
 use kernel::sync::atomic::Acquire;
 use kernel::sync::atomic::Atomic;
@@ -148,6 +150,16 @@ impl Map {
         elt
     }
 
+    /// Finds the element of a key of one word, if its hits count and it is in the first place that it may
+    /// be in, as most are. In any context.
+    #[inline(always)]
+    pub fn lookup_word(&self, key: u64) -> Option<Elt<'_>> {
+        let hash = self.hash.of(iter::once(key));
+        let word = Word::that_counts(self.table.home(hash).acquire())?;
+        // SAFETY: The word comes from an acquiring load of a slot.
+        unsafe { self.keys.is_word(word.index(), key) }.then_some(self.elt(word))
+    }
+
     /// Finds the element of `key`. In any context. Counts nothing.
     #[inline]
     pub fn lookup(&self, key: &[u8]) -> Option<Elt<'_>> {
@@ -203,7 +215,7 @@ impl Map {
     /// The element that was looked for, unless its hits are drops.
     #[inline(always)]
     fn found(&self, word: Word) -> Option<Elt<'_>> {
-        (word.state() != State::Excess).then_some(self.elt(word))
+        Word::that_counts(word.raw()).map(|word| self.elt(word))
     }
 
     /// Puts `key` into `slot`, which was seen empty. Returns what is in the slot now: this key, or
@@ -317,12 +329,11 @@ impl<'a> Elt<'a> {
     /// Adds 1 to the first sum and `values` to those that follow it, as [`Elt::add`].
     #[inline(always)]
     pub fn count(self, cpu: usize, values: impl Iterator<Item = u64>) {
-        let Some((hitcount, others)) = self.map.sums.of(cpu, self.index).split_first() else {
-            return;
-        };
-        sums::add(hitcount, 1);
-        for (sum, value) in others.iter().zip(values) {
-            sums::add(sum, value);
+        let (sums, mut at) = self.map.sums.of(cpu, self.index);
+        sums::add(&sums[at], 1);
+        for value in values {
+            at = at.wrapping_add(1);
+            sums::add(&sums[at], value);
         }
     }
 

@@ -45,11 +45,10 @@ impl Sums {
         self.cpus.iter().map(sums).sum()
     }
 
-    /// The sums of element `index` on a CPU.
-    #[inline]
-    pub(super) fn of(&self, cpu: usize, index: u32) -> &[Atomic<u64>] {
-        let start = self.position(index, 0);
-        &self.cpus[cpu].sums[start..start.wrapping_add(self.width)]
+    /// The sums of all elements on a CPU, and where those of element `index` begin.
+    #[inline(always)]
+    pub(super) fn of(&self, cpu: usize, index: u32) -> (&[Atomic<u64>], usize) {
+        (&self.cpus[cpu].sums, self.position(index, 0))
     }
 
     /// Adds `value` to sum `sum` of element `index`, wrapping.

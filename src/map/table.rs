@@ -10,13 +10,16 @@ use super::zeroed;
 /// What became of the element in a slot.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
-    /// It has the slot. Whether it has a place among the entries is being decided.
-    New = 1,
-    /// It is an entry.
-    Entry = 2,
     /// It came when all places were taken. Its hits are drops.
-    Excess = 3,
+    Excess = 1,
+    /// It has the slot. Whether it has a place among the entries is being decided.
+    New = 2,
+    /// It is an entry.
+    Entry = 3,
 }
+
+/// The bit of a word that says that hits of its element count: not in an empty slot.
+const COUNTS: u64 = 2;
 
 /// The contents of a slot: the upper half is the hash of the key, then the index of the element in
 /// 30 bits, then its state. An empty slot is 0.
@@ -34,6 +37,15 @@ impl Word {
         match raw {
             EMPTY => None,
             raw => Some(Self(raw)),
+        }
+    }
+
+    /// The same, if hits of its element count.
+    #[inline(always)]
+    pub(super) const fn that_counts(raw: u64) -> Option<Self> {
+        match raw & COUNTS {
+            0 => None,
+            _ => Some(Self(raw)),
         }
     }
 
@@ -55,9 +67,9 @@ impl Word {
     #[inline]
     pub(super) const fn state(self) -> State {
         match self.0 & 3 {
-            2 => State::Entry,
-            3 => State::Excess,
-            _ => State::New,
+            1 => State::Excess,
+            2 => State::New,
+            _ => State::Entry,
         }
     }
 }
@@ -89,8 +101,7 @@ impl Table {
     /// The first slot that a key with this hash tries.
     #[inline]
     pub(super) fn home(&self, hash: u32) -> &Atomic<u64> {
-        let slots = &self.slots[..];
-        &slots[hash.wrapping_shr(self.shift) as usize & slots.len().wrapping_sub(1)]
+        &self.slots[hash.wrapping_shr(self.shift) as usize]
     }
 
     /// All slots, once each, in the order in which a key with this hash tries them.

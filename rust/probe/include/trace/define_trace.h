@@ -95,8 +95,13 @@
 	};
 #include RHIST_EVENTS
 
-/* Where its dynamic fields are. */
+/*
+ * Where its dynamic fields are. Those of text count as such: what is behind the end of a text is part of
+ * a key, as in C, so it has to be as there what an earlier record has left, and not what is on the stack.
+ */
 #include <trace/stages/stage2_data_offsets.h>
+#undef __array
+#define __array(type, item, len) char item[sizeof(type) == 1];
 #undef RHIST_CLASS_0
 #define RHIST_CLASS_0(name, proto, args, tstruct, assign)					\
 	struct trace_event_data_offsets_##name {						\
@@ -127,7 +132,10 @@
 	}
 #include RHIST_EVENTS
 
-/* How it is filled. */
+/*
+ * How it is filled. The kernel's own probe has no canary behind a record either; one on the stack is
+ * none that a caller or a program could make longer.
+ */
 #include <trace/stages/stage6_event_callback.h>
 #undef __perf_count
 #define __perf_count(count) (count)
@@ -135,20 +143,25 @@
 #define __perf_task(task) (task)
 #undef RHIST_CLASS_0
 #define RHIST_CLASS_0(name, proto, args, tstruct, assign)					\
-	static notrace void rhist_probe_##name(void *__data, proto)				\
+	static notrace __no_stack_protector void rhist_probe_##name(void *__data, proto)	\
 	{											\
 		const struct rhist_probed *__probed = __data;					\
 		struct trace_event_data_offsets_##name __maybe_unused __data_offsets;		\
 		struct trace_event_raw_##name *entry;						\
-		unsigned char __context;							\
+		char __short[RHIST_SHORT_SIZE(sizeof(*entry), sizeof(__data_offsets))]		\
+			__aligned(8) __uninitialized;						\
+		unsigned char __context = 0;							\
 		size_t __size;									\
 												\
 		guard(preempt_notrace)();							\
 		__size = sizeof(*entry) + rhist_dynamic_size_##name(&__data_offsets, args);	\
-		entry = rhist_record_begin(__probed, __size, &__context);			\
+		if (sizeof(__short))								\
+			entry = memset(__short, 0, sizeof(__short));				\
+		else										\
+			entry = rhist_record_begin(__probed, __size, &__context);		\
 		if (!entry)									\
 			return;									\
-		rhist_record_common(__probed, &entry->ent);					\
+		entry->ent.pid = current->pid;							\
 		tstruct										\
 		{ assign; }									\
 		rhist_record_end(__probed, entry, __size, __context);				\

@@ -213,7 +213,7 @@ fn numbers_spread() {
         ("negative", |n| n.wrapping_neg()),
     ];
     for (kind, number) in kinds {
-        for seed in 0..200 {
+        for seed in 0..1000 {
             let hash = Hash::new(seed);
             let mut slots = vec![false; 1 << BITS];
             let mut probes = 0;
