@@ -87,18 +87,18 @@ impl Histogram {
     fn hit_with_key(&self, program: &Program, hit: &Hit<'_>) {
         // Most keys are far smaller than the largest possible, whose zeroing would cost more than
         // all the rest.
-        match program.key_size {
-            0..=16 => self.hit_in_buffer::<16>(program, hit),
-            17..=64 => self.hit_in_buffer::<64>(program, hit),
-            65..=256 => self.hit_in_buffer::<256>(program, hit),
-            _ => self.hit_in_buffer::<{ super::limits::KEY_SIZE as usize }>(program, hit),
+        match program.key_used(hit) {
+            used @ 0..=16 => self.hit_in_buffer::<16>(program, hit, used),
+            used @ 17..=64 => self.hit_in_buffer::<64>(program, hit, used),
+            used @ 65..=256 => self.hit_in_buffer::<256>(program, hit, used),
+            used => self.hit_in_buffer::<{ super::limits::KEY_SIZE as usize }>(program, hit, used),
         }
     }
 
     #[inline(always)]
-    fn hit_in_buffer<const N: usize>(&self, program: &Program, hit: &Hit<'_>) {
+    fn hit_in_buffer<const N: usize>(&self, program: &Program, hit: &Hit<'_>, used: usize) {
         let mut buffer = [0; N];
-        if let Some(key) = buffer.get_mut(..program.key_size) {
+        if let Some(key) = buffer.get_mut(..used) {
             program.put_key(key, hit);
             self.count(program, hit, self.map.insert(hit.cpu, key));
         }

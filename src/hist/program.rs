@@ -152,13 +152,27 @@ pub(super) struct Part {
 }
 
 impl Part {
-    /// Writes the key into its place, which is zero before.
+    /// How many bytes of its place are not zero at the end, if that does not take more to find out than
+    /// to look at the record; a multiple of 8, and not 0.
+    #[inline]
+    fn used(&self, hit: &Hit<'_>) -> usize {
+        let len = match self.content {
+            Content::DataLoc(offset) => hit.record.data_loc(offset).len(),
+            Content::RelLoc(offset) => hit.record.rel_loc(offset).len(),
+            Content::StoredStack(offset) => hit.record.stack(offset, STACK_DEPTH).len(),
+            _ => return self.len,
+        };
+        len.next_multiple_of(8).clamp(8, self.len)
+    }
+
+    /// Writes the key into its place, which is zero before, and may lack what is [not
+    /// used](Part::used).
     ///
     /// A string is copied as long as the record says it is, with whatever follows its NUL; its last
     /// byte stays zero (`add_to_key()`).
     #[inline]
     fn put(&self, key: &mut [u8], program: &Program, hit: &Hit<'_>) {
-        let Some(place) = key.get_mut(self.at..self.at + self.len) else {
+        let Some(place) = key.get_mut(self.at..min(self.at + self.len, key.len())) else {
             return;
         };
         let comm;
@@ -181,7 +195,7 @@ impl Part {
                 return;
             }
         };
-        let len = min(string.len(), place.len() - 1);
+        let len = min(string.len(), min(self.len - 1, place.len()));
         place[..len].copy_from_slice(&string[..len]);
     }
 }
@@ -360,7 +374,14 @@ impl Program {
         &self.parts
     }
 
-    /// Makes the key of a hit in `key`, which has [`Program::key_size`] bytes, all zero.
+    /// How many bytes of a hit's key are not zero at its end, as far as the record says.
+    #[inline]
+    pub(super) fn key_used(&self, hit: &Hit<'_>) -> usize {
+        let last = self.parts.last();
+        last.map_or(0, |part| part.at + part.used(hit))
+    }
+
+    /// Makes the key of a hit in `key`, which has [`Program::key_used`] bytes, all zero.
     #[inline]
     pub(super) fn put_key(&self, key: &mut [u8], hit: &Hit<'_>) {
         for part in &self.parts {

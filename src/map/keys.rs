@@ -9,24 +9,46 @@ use kernel::sync::atomic::Relaxed;
 
 use super::zeroed;
 
-/// A key to look for.
+/// A key to look for. It ends at the last word that is not zero, but has one.
 pub(super) trait Key: Copy {
-    /// Its bytes: a multiple of 8.
-    fn size(self) -> usize;
+    /// How many words it has.
+    fn len(self) -> u32;
 
     /// Its words.
     fn words(self) -> impl Iterator<Item = u64>;
 }
 
-impl Key for &[u8] {
+/// A key's bytes.
+#[derive(Clone, Copy)]
+pub(super) struct Bytes<'a>(pub(super) &'a [u8]);
+
+impl<'a> Bytes<'a> {
+    /// The key with these bytes, and zeros where it has more: `None` if they are not whole words, or
+    /// more than `size`.
     #[inline]
-    fn size(self) -> usize {
-        self.len()
+    pub(super) fn new(mut bytes: &'a [u8], size: usize) -> Option<Self> {
+        if bytes.is_empty() || bytes.len() % 8 != 0 || bytes.len() > size {
+            return None;
+        }
+        while let Some((rest, last)) = bytes.split_last_chunk() {
+            if rest.is_empty() || u64::from_ne_bytes(*last) != 0 {
+                break;
+            }
+            bytes = rest;
+        }
+        Some(Self(bytes))
+    }
+}
+
+impl Key for Bytes<'_> {
+    #[inline]
+    fn len(self) -> u32 {
+        (self.0.len() / 8) as u32
     }
 
     #[inline]
     fn words(self) -> impl Iterator<Item = u64> {
-        self.chunks_exact(8).map(|chunk| {
+        self.0.chunks_exact(8).map(|chunk| {
             let mut word = [0; 8];
             word.copy_from_slice(chunk);
             u64::from_ne_bytes(word)
@@ -37,8 +59,8 @@ impl Key for &[u8] {
 /// A single word.
 impl Key for u64 {
     #[inline]
-    fn size(self) -> usize {
-        size_of::<u64>()
+    fn len(self) -> u32 {
+        1
     }
 
     #[inline]
@@ -102,7 +124,7 @@ impl Keys {
         unsafe { core::slice::from_raw_parts(words.as_ptr().cast::<u8>(), size_of_val(words)) }
     }
 
-    /// Whether `key` is the key of element `index`.
+    /// Whether `key` is the key of element `index`, which has as many words.
     ///
     /// # Safety
     ///
@@ -129,7 +151,9 @@ impl Keys {
 
     /// Makes `key` the key of element `index`, which the caller owns.
     pub(super) fn set(&self, index: u32, key: impl Key) {
-        for (word, part) in self.atomics(index).iter().zip(key.words()) {
+        // The element may have been offered before, with another key.
+        let parts = Iterator::chain(key.words(), iter::repeat(0));
+        for (word, part) in self.atomics(index).iter().zip(parts) {
             word.store(part, Relaxed);
         }
     }

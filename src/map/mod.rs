@@ -51,6 +51,7 @@ use kernel::sync::atomic::Atomic;
 use kernel::sync::atomic::Release;
 
 pub use hash::Hash;
+use keys::Bytes;
 use keys::Key;
 use keys::Keys;
 use load::Load;
@@ -113,6 +114,9 @@ impl Map {
             return Err(EINVAL);
         }
         let pool = Pool::new(1 << shape.bits, shape.cpus)?;
+        if pool.size() > Word::INDEX_END {
+            return Err(EINVAL);
+        }
         let elements = pool.size() as usize;
         // Twice the entries, and an empty slot even if all elements are in the table.
         let bits = (shape.bits + 1).max((elements + 1).next_power_of_two().ilog2());
@@ -125,14 +129,17 @@ impl Map {
         })
     }
 
-    /// Finds the element of `key`, or makes it. `None`: there is no place for another key, or
-    /// `key` has a wrong size; counted as a drop.
+    /// Finds the element of `key`, or makes it. Words that `key` lacks at its end are zero. `None`:
+    /// there is no place for another key, or `key` has a wrong size; counted as a drop.
     ///
     /// In any context, NMI included. The caller runs on CPU `cpu` and stays there. For each element
     /// returned it adds 1 to the first sum, and so hits and drops add up to the calls.
     #[inline]
     pub fn insert(&self, cpu: usize, key: &[u8]) -> Option<Elt<'_>> {
-        self.insert_key(cpu, key)
+        match Bytes::new(key, self.keys.size()) {
+            Some(key) => self.insert_key(cpu, key),
+            None => self.dropped(cpu),
+        }
     }
 
     /// The same for a key of one word, whose bytes it has.
@@ -144,10 +151,13 @@ impl Map {
     #[inline(always)]
     fn insert_key(&self, cpu: usize, key: impl Key) -> Option<Elt<'_>> {
         let elt = self.find(key, |slot, hash| self.fill(slot, cpu, hash, key));
-        if elt.is_none() {
-            self.sums.drop(cpu);
-        }
-        elt
+        elt.or_else(|| self.dropped(cpu))
+    }
+
+    #[cold]
+    fn dropped(&self, cpu: usize) -> Option<Elt<'_>> {
+        self.sums.drop(cpu);
+        None
     }
 
     /// Finds the element of a key of one word, if its hits count and it is in the first place that it may
@@ -160,10 +170,10 @@ impl Map {
         unsafe { self.keys.is_word(word.index(), key) }.then_some(self.elt(word))
     }
 
-    /// Finds the element of `key`. In any context. Counts nothing.
+    /// Finds the element of `key`, as [`Map::insert`]. In any context. Counts nothing.
     #[inline]
     pub fn lookup(&self, key: &[u8]) -> Option<Elt<'_>> {
-        self.find(key, |_, _| None)
+        self.find(Bytes::new(key, self.keys.size())?, |_, _| None)
     }
 
     /// Finds the element of `key`. At the first empty slot on the way it asks `empty` for the
@@ -174,9 +184,6 @@ impl Map {
         key: impl Key,
         empty: impl Fn(&Atomic<u64>, u32) -> Option<Word>,
     ) -> Option<Elt<'_>> {
-        if key.size() != self.keys.size() {
-            return None;
-        }
         let hash = self.hash.of(key.words());
         // Most keys are in the first place that they may be in.
         match Word::from_raw(self.table.home(hash).acquire()) {
@@ -208,8 +215,9 @@ impl Map {
     /// or from whoever put it there, and wrote its key.
     #[inline(always)]
     fn is(&self, word: Word, hash: u32, key: impl Key) -> bool {
+        let alike = word.hash() == hash && word.len() == key.len();
         // SAFETY: By what is said of `word`.
-        word.hash() == hash && unsafe { self.keys.is(word.index(), key) }
+        alike && unsafe { self.keys.is(word.index(), key) }
     }
 
     /// The element that was looked for, unless its hits are drops.
@@ -230,7 +238,7 @@ impl Map {
         let mut word = None;
         self.pool.offer(cpu, |index| {
             self.keys.set(index, key);
-            let new = Word::new(hash, index, State::New);
+            let new = Word::new(hash, key.len(), index, State::New);
             if slot.cmpxchg(EMPTY, new.raw(), Release).is_err() {
                 return false;
             }
@@ -239,7 +247,7 @@ impl Map {
             } else {
                 State::Excess
             };
-            let decided = Word::new(hash, index, state);
+            let decided = Word::new(hash, key.len(), index, state);
             // Nobody else writes to a full slot. Release: who reads this reads the key as well.
             slot.store(decided.raw(), Release);
             word = Some(decided);
@@ -351,7 +359,7 @@ impl<'a> Elt<'a> {
     /// Whether `key` is its key.
     pub fn is(self, key: &[u8]) -> bool {
         // SAFETY: `index` was found by an acquiring load.
-        key.len() == self.map.keys.size() && unsafe { self.map.keys.is(self.index, key) }
+        key.len() == self.map.keys.size() && unsafe { self.map.keys.is(self.index, Bytes(key)) }
     }
 
     /// The key.

@@ -22,14 +22,18 @@ pub(super) enum State {
 const COUNTS: u64 = 2;
 
 /// The contents of a slot: the upper half is the hash of the key, then the index of the element in
-/// 30 bits, then its state. An empty slot is 0.
+/// 24 bits, the words of the key that are not zeros at its end in 6, and its state. An empty slot is 0.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Word(u64);
 
 impl Word {
-    pub(super) const fn new(hash: u32, index: u32, state: State) -> Self {
-        Self((hash as u64) << 32 | (index as u64) << 2 | state as u64)
+    /// `index` is less than [`Word::INDEX_END`], `len` is 63 at most.
+    pub(super) const fn new(hash: u32, len: u32, index: u32, state: State) -> Self {
+        Self((hash as u64) << 32 | (index as u64) << 8 | (len as u64) << 2 | state as u64)
     }
+
+    /// One more than the highest index of an element.
+    pub(super) const INDEX_END: u32 = 1 << 24;
 
     /// The word as it lies in a slot, unless that is empty.
     #[inline]
@@ -61,7 +65,13 @@ impl Word {
 
     #[inline]
     pub(super) const fn index(self) -> u32 {
-        self.0 as u32 >> 2
+        self.0 as u32 >> 8
+    }
+
+    /// How many words of the key are not zeros at its end.
+    #[inline]
+    pub(super) const fn len(self) -> u32 {
+        self.0 as u32 >> 2 & 0x3f
     }
 
     #[inline]

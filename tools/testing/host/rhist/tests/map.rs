@@ -155,13 +155,45 @@ fn keys_of_another_size_are_dropped() {
         ..SHAPE
     })
     .unwrap();
-    for size in [0, 7, 8, 15, 17, 24] {
+    for size in [0, 7, 9, 15, 17, 24] {
         assert!(map.insert(0, &vec![0; size]).is_none());
         assert!(map.lookup(&vec![0; size]).is_none());
     }
     assert!(hit(&map, 0, &[0; 16]));
     assert!(!map.lookup(&[0; 16]).unwrap().is(&[0; 8]));
     assert_eq!((map.hits(), map.drops(), map.len()), (1, 6, 1));
+}
+
+/// Zeros at the end of a key may be left out, and are in it all the same; those before are not left out.
+#[test]
+fn zeros_at_the_end() {
+    let map = Map::new(Shape {
+        key_size: 32,
+        ..SHAPE
+    })
+    .unwrap();
+    let whole = |words: [u64; 4]| words.map(u64::to_ne_bytes).concat();
+    let keys = [
+        [0, 0, 0, 0],
+        [1, 0, 0, 0],
+        [0, 1, 0, 0],
+        [1, 0, 2, 0],
+        [1, 0, 0, 3],
+        [1, 0, 2, 3],
+    ];
+    for round in 0..2 {
+        for key in keys {
+            let key = whole(key);
+            let last = key.iter().rposition(|&byte| byte != 0).unwrap_or(0);
+            let short = &key[..(last + 1).next_multiple_of(8)];
+            let elt = map.insert(0, if round == 0 { short } else { &key });
+            elt.unwrap().add(0, 0, 1);
+            let elt = map.lookup(short).unwrap();
+            assert_eq!((elt.key(), elt.sum(0)), (&key[..], round + 1));
+            assert_eq!(map.lookup(&key).unwrap().index(), elt.index());
+        }
+    }
+    assert_eq!(map.len(), keys.len());
 }
 
 /// Keys whose whole hash is the same are still different keys, also around the end of the table.
