@@ -105,6 +105,13 @@ __maybe static int enable(const char *event, bool on)
 	return append(event_file(event, "enable"), on ? "1" : "0");
 }
 
+/* A format without the lengths of arrays, which C's user events never set. */
+__maybe static void without_lengths(char *format)
+{
+	while ((format = strchr(format, '[')))
+		format = cut(format + 1, format + 1 + strspn(format + 1, "-0123456789"));
+}
+
 __maybe static bool exists(const char *event)
 {
 	return !access(event_file(event, "id"), F_OK);

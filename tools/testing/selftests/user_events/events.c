@@ -9,8 +9,11 @@ static unsigned int bits[8];
 static bool has(const char *path, const char *text)
 {
 	char *all = slurp(path);
-	bool found = all && strstr(all, text);
+	bool found;
 
+	if (testing_c() && all && strstr(path, "/format"))
+		without_lengths(all);
+	found = all && strstr(all, text);
 	if (!found)
 		note("%s: %s", path, all ? all : strerror(errno));
 	free(all);
