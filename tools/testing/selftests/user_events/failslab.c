@@ -123,6 +123,14 @@ static int attach(void) { return enable("uf_event", true); }
 static int detach(void) { return enable("uf_event", false); }
 static int attach_perf(void) { return fd_or_error(syscall(__NR_perf_event_open, &attr, 0, -1, -1, 0)); }
 
+/* Both have to get the same bytes, so a write copies them first. */
+static void two_listeners(void)
+{
+	for_perf();
+	if (attach_perf() || enable("uf_event", true) || bits[1] != 1)
+		die("two listeners");
+}
+
 static int register_persistent(void)
 {
 	return reg_flags(data, "uf_stays" FIELDS, &bits[0], 4, 0, USER_EVENT_REG_PERSIST, NULL);
@@ -179,7 +187,8 @@ static const struct operation {
 	{ "disabling an event", a_listener, detach, an_event_no_more, true },
 	{ "attaching perf", for_perf, attach_perf, an_event_no_more, true },
 	{ "writing 100 bytes", a_listener, write_small, an_event_no_more, false },
-	{ "writing 4000 bytes", a_listener, write_large, an_event_no_more, true },
+	{ "writing 4000 bytes", a_listener, write_large, an_event_no_more, false },
+	{ "writing 4000 bytes to two", two_listeners, write_large, an_event_no_more, true },
 	{ "mapping the page", open_both, map_page, unmap_page, true },
 };
 
@@ -234,7 +243,7 @@ static void records(void)
 	bool fired = true;
 	char *text, *at;
 
-	a_listener();
+	two_listeners();
 	truncate_file(pathf("%s/trace", kernel_dir()));
 	for (n = 1; n < MOST && fired; n++) {
 		fail(n);
