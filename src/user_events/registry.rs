@@ -320,19 +320,20 @@ impl Registry {
         Ok(used)
     }
 
-    /// Deletes the events that were registered with a name.
+    /// Deletes the events that were registered with a name, the newest first.
     ///
     /// # Errors
     ///
     /// `ENOENT` if there is none, `EBUSY` if one is in use, `EPERM` if one is to stay and the
-    /// caller may not trace the whole system. Those before it are deleted.
+    /// caller may not trace the whole system. Those that are newer are deleted.
     pub(super) fn delete(&mut self, events: &UserEvents, name: &[u8]) -> Result {
         let mut deleted = Err(ENOENT);
-        let mut at = 0;
-        while let Some(event) = self.events.get(at) {
+        for at in (0..self.events.len()).rev() {
+            let Some(event) = self.events.get(at) else {
+                break;
+            };
             let state = event.listener();
             if state.name[..] != *name || state.is_retired() {
-                at += 1;
                 continue;
             }
             if state.in_use() {

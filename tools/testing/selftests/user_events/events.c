@@ -245,6 +245,38 @@ static void formats(void)
 	close(fd);
 }
 
+/* Lines of user_events_status that begin with a name. */
+static unsigned int listed(const char *name)
+{
+	char *text = slurp(pathf("%s/user_events_status", tracing_dir()));
+	unsigned int count = 0;
+
+	for (char *at = text; at && (at = strstr(at, name)); at++)
+		count++;
+	free(text);
+	return count;
+}
+
+/* One name, three formats that stay, of which the second one is in use. */
+static void deleted_formats(void)
+{
+	const int flags = USER_EVENT_REG_MULTI_FORMAT | USER_EVENT_REG_PERSIST;
+	int fd = open_data(), other = open_data();
+	unsigned int at[3];
+
+	ok(!reg_flags(other, "ev_many u32 a", &at[0], 4, 0, flags, NULL) &&
+	   !reg_flags(fd, "ev_many u32 b", &at[1], 4, 0, flags, NULL) &&
+	   !reg_flags(other, "ev_many u32 c", &at[2], 4, 0, flags, NULL) &&
+	   !unreg(other, &at[0], 0) && !unreg(other, &at[2], 0) && !close(other) && listed("ev_many.") == 3,
+	   "three formats that stay");
+	ok(del(fd, "ev_many") == -EBUSY && listed("ev_many.") == 2, "the newer one is deleted if one is in use");
+	unreg(fd, &at[1], 0);
+	close(fd);
+	other = open_data();
+	ok(!del(other, "ev_many") && !listed("ev_many."), "and all, if none is");
+	close(other);
+}
+
 /* A user who is let to the file, and to nothing else. */
 static void nobody(void)
 {
@@ -325,6 +357,7 @@ int main(void)
 	   "with the file go the events");
 	lives();
 	formats();
+	deleted_formats();
 	ok(within_seconds(5, strstr(slurp(pathf("%s/user_events_status", tracing_dir())), "\nActive: 0\n")),
 	   "nothing is left");
 	nobody();
