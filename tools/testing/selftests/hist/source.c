@@ -279,13 +279,13 @@ static bool same_text(const char *c, const char *ours)
 	while (*c && *ours) {
 		size_t of_c = line_length(c), of_ours = line_length(ours);
 
-		if (!strncmp(c, helper, strlen(helper))) {
-			late = true;
-			c += of_c;
-		} else if (of_c == of_ours && !strncmp(c, ours, of_c)) {
+		if (of_c == of_ours && !strncmp(c, ours, of_c)) {
 			late &= *c != '}';
 			c += of_c;
 			ours += of_ours;
+		} else if (!strncmp(c, helper, strlen(helper))) {
+			late = true;
+			c += of_c;
 		} else if (late && *c == '}' && !strncmp(ours, frame, strlen(frame))) {
 			late = false;
 			ours += of_ours;
