@@ -34,7 +34,6 @@ struct rhist_perf_cpu {
 
 struct rhist_perf {
 	struct trace_event_call call;
-	struct tracepoint *tracepoint;
 	/* Of the event, in its records. */
 	u16 type;
 	void *owner;
@@ -115,7 +114,6 @@ struct rhist_perf *rhist_perf_connect(struct trace_event_call *call, void *owner
 	perf = kzalloc(sizeof(*perf), GFP_KERNEL);
 	if (!perf)
 		return ERR_PTR(err);
-	perf->tracepoint = call->tp;
 	perf->type = call->event.type;
 	perf->owner = owner;
 	perf->cpus = alloc_percpu(struct rhist_perf_cpu);
@@ -140,13 +138,13 @@ struct rhist_perf *rhist_perf_connect(struct trace_event_call *call, void *owner
 	err = PTR_ERR_OR_ZERO(perf->memory);
 	if (err)
 		goto no_memory;
-	err = tracepoint_probe_register_prio(perf->tracepoint, before, perf, TRACEPOINT_DEFAULT_PRIO + 1);
+	err = tracepoint_probe_register_prio(perf->call.tp, before, perf, TRACEPOINT_DEFAULT_PRIO + 1);
 	if (err)
 		goto no_before;
-	err = tracepoint_probe_register(perf->tracepoint, call->class->perf_probe, &perf->call);
+	err = tracepoint_probe_register(perf->call.tp, call->class->perf_probe, &perf->call);
 	if (!err)
 		return perf;
-	tracepoint_probe_unregister(perf->tracepoint, before, perf);
+	tracepoint_probe_unregister(perf->call.tp, before, perf);
 	tracepoint_synchronize_unregister();
 no_before:
 	perf_event_release_kernel(perf->memory);
@@ -160,8 +158,8 @@ no_cpus:
 /* No more calls begin. Task context, sleeps. */
 void rhist_perf_disconnect(struct rhist_perf *perf)
 {
-	tracepoint_probe_unregister(perf->tracepoint, perf->call.class->perf_probe, &perf->call);
-	tracepoint_probe_unregister(perf->tracepoint, before, perf);
+	tracepoint_probe_unregister(perf->call.tp, perf->call.class->perf_probe, &perf->call);
+	tracepoint_probe_unregister(perf->call.tp, before, perf);
 }
 
 /* After the last call has ended. Task context, sleeps. */
