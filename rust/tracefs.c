@@ -171,10 +171,15 @@ const struct file_operations *rhist_inode_fop(struct inode *inode)
 	return inode->i_fop;
 }
 
-/* Is the caller's reference the only one left? */
+/* Is the caller's reference the only one left? Takes i_lock. */
 bool rhist_inode_only_ours(struct inode *inode)
 {
-	return icount_read(inode) == 1;
+	bool only;
+
+	spin_lock(&inode->i_lock);
+	only = icount_read(inode) == 1;
+	spin_unlock(&inode->i_lock);
+	return only;
 }
 
 /**
