@@ -2,7 +2,7 @@
 /*
  * Probes of our own for the events of include/trace/events: each makes the record of a hit as the
  * kernel's probe of the event does, but on the stack, or in memory of this processor, instead of a
- * ring buffer. Then the hit is counted, by rhist_probe_hit_plainly() if that is enough.
+ * ring buffer. Then the hit is counted, by rhist_probe_hit_quietly() if that is enough.
  */
 #ifndef RHIST_PROBE_H
 #define RHIST_PROBE_H
@@ -55,10 +55,10 @@ DECLARE_PER_CPU(unsigned char, rhist_hit_contexts);
 
 /* In Rust; any context, with preemption off. */
 /*
- * Counts it, if that is done by reading numbers of 32 or 64 bits from the record, which brings nothing else
- * forth: of the common fields, common_pid is one.
+ * Counts it, if that cannot bring forth other hits, and of the common fields looks at common_pid only: else
+ * returns false.
  */
-bool rhist_probe_hit_plainly(const struct rhist_probed *probed, const void *record, size_t size,
+bool rhist_probe_hit_quietly(const struct rhist_probed *probed, const void *record, size_t size,
 			     unsigned int cpu);
 /* Counts it, whatever that takes. @frame is that of the probe. One hit at a time in each context. */
 void rhist_probe_hit(const struct rhist_probed *probed, const void *record, size_t size,
@@ -130,7 +130,7 @@ static __always_inline void rhist_record_end(const struct rhist_probed *probed, 
 {
 	struct rhist_frame frame __uninitialized;
 
-	if (!likely(rhist_probe_hit_plainly(probed, record, size, raw_smp_processor_id()))) {
+	if (!likely(rhist_probe_hit_quietly(probed, record, size, raw_smp_processor_id()))) {
 		rhist_frame_here(&frame);
 		rhist_record_common(probed, record);
 		if (context)

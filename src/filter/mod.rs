@@ -27,6 +27,8 @@ mod predicate;
 mod program;
 mod value;
 
+use core::ops::Range;
+
 use kernel::prelude::*;
 
 use crate::hist::event::EventDesc;
@@ -90,6 +92,17 @@ impl Filter {
     ) -> Result<Self, FilterError> {
         let program = parser::parse(text, event, cpus, symbols)?;
         Ok(Self { program })
+    }
+
+    /// Whether it looks at what is at these offsets of records.
+    pub fn reads(&self, offsets: Range<u32>) -> bool {
+        let mut places = self.program.predicates().filter_map(|p| p.place().0);
+        places.any(|at| offsets.contains(&at))
+    }
+
+    /// Whether it follows no pointer in a record.
+    pub fn is_quiet(&self) -> bool {
+        self.program.predicates().all(|p| p.place().1)
     }
 
     /// Whether `hit` is one of those that the filter is for.

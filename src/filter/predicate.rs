@@ -128,6 +128,29 @@ impl Predicate {
         }
     }
 
+    /// Where in the record it reads, unless that is nowhere; and whether that is all it takes: it does not
+    /// follow a pointer.
+    pub(super) fn place(&self) -> (Option<u32>, bool) {
+        match self {
+            Self::Constant(_) | Self::Cpu(_) | Self::CpuMember(_) | Self::Comm(_) => (None, true),
+            Self::Range8(at, _)
+            | Self::Range16(at, _)
+            | Self::Range32(at, _)
+            | Self::Range64(at, _)
+            | Self::Bits8(at, _)
+            | Self::Bits16(at, _)
+            | Self::Bits32(at, _)
+            | Self::Bits64(at, _)
+            | Self::Member(at, _, _)
+            | Self::CpusEqual(at, _, _)
+            | Self::CpusIntersect(at, _)
+            | Self::Array(at, _, _)
+            | Self::DataLoc(at, _)
+            | Self::RelLoc(at, _) => (Some(*at), true),
+            Self::Kernel(at, _) | Self::User(at, _) => (Some(*at), false),
+        }
+    }
+
     /// What compares the number at `offset`, of the size that `field` has.
     fn range(field: &EventField, range: impl FnOnce(Width) -> Option<Range<u64>>) -> Self {
         let at = field.offset;

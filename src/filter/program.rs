@@ -20,6 +20,11 @@ pub(super) struct Program {
 }
 
 impl Program {
+    /// Its predicates.
+    pub(super) fn predicates(&self) -> impl Iterator<Item = &Predicate> {
+        self.steps.iter().map(|step| &step.predicate)
+    }
+
     /// Runs the program, with `holds` to evaluate a predicate.
     #[inline]
     pub(super) fn run(&self, mut holds: impl FnMut(&Predicate) -> bool) -> bool {

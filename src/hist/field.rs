@@ -2,6 +2,8 @@
 
 //! The fields of a histogram: what each value and key is, and what it is called.
 
+use core::ops::Range;
+
 use kernel::prelude::*;
 
 use super::event::EventField;
@@ -188,12 +190,14 @@ pub struct HistField {
 }
 
 impl HistField {
-    /// Whether it has to do with what records tell of the context of a hit, behind their number
-    /// (`struct trace_entry`).
-    pub fn reads_context(&self) -> bool {
-        let of_context = |field: &EventField| field.size != 0 && (2..4).contains(&field.offset);
-        self.event_field.as_ref().is_some_and(of_context)
-            || self.operands.iter().any(Self::reads_context)
+    /// Whether it has to do with what is at these offsets of records.
+    pub fn reads(&self, offsets: Range<u32>) -> bool {
+        let there = |field: &EventField| field.size != 0 && offsets.contains(&field.offset);
+        self.event_field.as_ref().is_some_and(there)
+            || self
+                .operands
+                .iter()
+                .any(|field| field.reads(offsets.clone()))
     }
 
     /// The number of hits of an entry.

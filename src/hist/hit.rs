@@ -4,12 +4,13 @@
 
 use super::limits::COMM_LEN;
 use super::limits::STACK_DEPTH;
-use super::program::Plain;
 use super::program::Program;
 use super::Clock;
 use super::Histogram;
 use super::Plan;
 use crate::hook::record::Record;
+use crate::hook::words::Within;
+use crate::hook::words::Words;
 use crate::map::Elt;
 
 /// What can be asked about a hit while it happens. Any context.
@@ -36,6 +37,18 @@ pub struct Hit<'a> {
     pub moment: &'a dyn Moment,
 }
 
+impl<'a> Hit<'a> {
+    /// One with this record, on CPU `cpu`, which this runs on.
+    #[inline(always)]
+    pub fn new(record: Record<'a>, cpu: usize, moment: &'a dyn Moment) -> Self {
+        Self {
+            record,
+            cpu,
+            moment,
+        }
+    }
+}
+
 impl Histogram {
     /// Counts `hit`: finds or makes the entry of its key and adds to the entry's sums. If there is
     /// no room for a new entry the hit is counted as dropped.
@@ -52,6 +65,9 @@ impl Histogram {
     #[inline]
     pub fn hit_as(&self, plan: &Plan, hit: &Hit<'_>) {
         let program = &plan.program;
+        if self.hit_words(plan, hit.record, hit.cpu) {
+            return;
+        }
         if let Some(number) = program.number {
             let entry = self.map.insert_word(hit.cpu, program.read(number, hit));
             return self.count(program, hit, entry);
@@ -59,26 +75,32 @@ impl Histogram {
         self.hit_with_key(program, hit);
     }
 
-    /// Counts a hit of which there is this record, on CPU `cpu`, if that is all that `plan` needs: else
-    /// returns false, and has done nothing. Any context, with preemption disabled.
+    /// Counts a hit of which there is this record, on CPU `cpu`, if words of it are all that `plan` needs:
+    /// else returns false, and has done nothing. Any context, with preemption disabled.
     #[inline(always)]
-    pub fn hit_plainly(&self, plan: &Plan, record: Record<'_>, cpu: usize) -> bool {
-        let Some(plain) = &plan.program.plain else {
+    pub fn hit_words(&self, plan: &Plan, record: Record<'_>, cpu: usize) -> bool {
+        let Some(words) = plan.program.words.within(record) else {
             return false;
         };
-        match self.map.lookup_word(plain.key(record)) {
-            Some(entry) => entry.count(cpu, plain.values(record)),
-            None => return self.hit_elsewhere(plain, record, cpu),
+        match words.number().and_then(|key| self.map.lookup_word(key)) {
+            Some(entry) => words.count(entry, cpu),
+            None => return self.hit_elsewhere(words, cpu),
         }
         true
     }
 
-    /// As [`Histogram::hit_plainly`], if that did not find the key at once. It is left for this, and not
-    /// come back to.
+    /// As [`Histogram::hit_words`], if that did not find the key at once, or it has more than one word. It
+    /// is left for this, and not come back to.
     #[inline(never)]
-    fn hit_elsewhere(&self, plain: &Plain, record: Record<'_>, cpu: usize) -> bool {
-        if let Some(entry) = self.map.insert_word(cpu, plain.key(record)) {
-            entry.count(cpu, plain.values(record));
+    fn hit_elsewhere(&self, words: Within<'_>, cpu: usize) -> bool {
+        let entry = match words.number() {
+            Some(key) => self.map.insert_word(cpu, key),
+            None => self
+                .map
+                .insert_words(cpu, words.key(&mut [0; Words::KEY_MAX])),
+        };
+        if let Some(entry) = entry {
+            words.count(entry, cpu);
         }
         true
     }
@@ -112,7 +134,6 @@ impl Histogram {
         if let (Some(comms), Some(pid)) = (&self.comms, program.pid) {
             comms.note(entry.index(), program, pid, hit);
         }
-        let values = program.values.iter();
-        entry.count(hit.cpu, values.map(|&value| program.read(value, hit)));
+        entry.count(hit.cpu, &program.values, |&value| program.read(value, hit));
     }
 }

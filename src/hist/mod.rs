@@ -19,6 +19,8 @@ pub mod render;
 pub mod sort;
 pub mod text;
 
+use core::ops::Range;
+
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
@@ -97,14 +99,14 @@ impl Plan {
         &self.fields[self.n_vals..]
     }
 
-    /// Whether it has to do with `common_flags` or `common_preempt_count`.
-    pub fn reads_context(&self) -> bool {
-        self.fields.iter().any(HistField::reads_context)
+    /// Whether it has to do with what is at these offsets of records.
+    pub fn reads(&self, offsets: Range<u32>) -> bool {
+        self.fields.iter().any(|field| field.reads(offsets.clone()))
     }
 
-    /// Whether nothing has to be known of a hit but numbers of its record.
-    pub fn is_plain(&self) -> bool {
-        self.program.plain.is_some()
+    /// Whether nothing of a hit has to be found out that might bring forth other hits.
+    pub fn is_quiet(&self) -> bool {
+        self.program.is_quiet()
     }
 
     /// Whether a trigger with this plan is, as far as the plan goes, the one with `other`

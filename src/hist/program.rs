@@ -16,7 +16,9 @@ use super::limits::COMM_LEN;
 use super::limits::STACK_DEPTH;
 use super::text::until_nul;
 use super::Clock;
-use crate::hook::record::Record;
+use crate::hook::words::Kind;
+use crate::hook::words::Word;
+use crate::hook::words::Words;
 use crate::trigger::ModifierKind;
 use crate::trigger::Operator;
 use crate::trigger::OPERATORS_MAX;
@@ -51,6 +53,11 @@ impl Number {
             (Width::Four, false) => Self::U32(offset),
             (Width::Eight, _) => Self::U64(offset),
         }
+    }
+
+    /// Whether it is read without a call that might bring forth hits.
+    fn is_quiet(self) -> bool {
+        !matches!(self, Self::Time(_) | Self::TimeInUsecs(_))
     }
 
     /// The number, its sign extended to 64 bits if it has one.
@@ -213,79 +220,62 @@ fn put_stack(place: &mut [u8], hit: &Hit<'_>) {
     }
 }
 
-/// A number that is in the record as it is, of a size that most have.
-#[derive(Clone, Copy)]
-enum Recorded {
-    U32(u32),
-    S32(u32),
-    U64(u32),
+/// The word that `value` is, if it is in the record as it is.
+fn word(value: Value) -> Option<Word> {
+    let Value::Simple {
+        number,
+        scale: Scale::One,
+    } = value
+    else {
+        return None;
+    };
+    Some(match number {
+        Number::U32(at) => Word::U32(at),
+        Number::S32(at) => Word::Other(Kind::S32, at),
+        Number::U64(at) => Word::Other(Kind::U64, at),
+        Number::U16(at) => Word::Other(Kind::U16, at),
+        Number::S16(at) => Word::Other(Kind::S16, at),
+        Number::U8(at) => Word::Other(Kind::U8, at),
+        Number::S8(at) => Word::Other(Kind::S8, at),
+        _ => return None,
+    })
 }
 
-impl Recorded {
-    /// That of `value`, if it is one.
-    fn new(value: &Value) -> Option<Self> {
-        match *value {
-            Value::Simple {
-                number,
-                scale: Scale::One,
-            } => match number {
-                Number::U32(offset) => Some(Self::U32(offset)),
-                Number::S32(offset) => Some(Self::S32(offset)),
-                Number::U64(offset) => Some(Self::U64(offset)),
-                _ => None,
-            },
-            _ => None,
+/// Appends the words that `part` is to those of a key; `false` if it is something else.
+fn add_words(part: &Part, key: &mut KVec<Word>) -> Result<bool> {
+    match part.content {
+        Content::Number(value) => match word(value) {
+            Some(word) => key.push(word, GFP_KERNEL)?,
+            None => return Ok(false),
+        },
+        // Of characters the last one is taken for a NUL, as [`Part::put`] does it.
+        Content::Array { offset, len } if len as usize == part.len && len >= 8 && len % 8 == 0 => {
+            for at in (offset..offset + len - 8).step_by(8) {
+                key.push(Word::Other(Kind::U64, at), GFP_KERNEL)?;
+            }
+            key.push(Word::Other(Kind::Text, offset + len - 8), GFP_KERNEL)?;
+        }
+        _ => return Ok(false),
+    }
+    Ok(true)
+}
+
+/// What `parts` and `values` are, if that is words of the record and nothing else. Fails with `ENOMEM`.
+fn words(parts: &[Part], values: &[Value]) -> Result<Option<Words>> {
+    let mut key = KVec::new();
+    for part in parts {
+        if !add_words(part, &mut key)? {
+            return Ok(None);
         }
     }
-
-    /// As [`Number::read`].
-    #[inline(always)]
-    fn read(self, record: Record<'_>) -> u64 {
-        match self {
-            Self::U32(offset) => record.u32(offset).into(),
-            Self::S32(offset) => record.u32(offset) as i32 as u64,
-            Self::U64(offset) => record.u64(offset),
-        }
-    }
-}
-
-/// A program with one number for a key, and numbers as values, all of them in the record as they are:
-/// that of most triggers.
-pub(super) struct Plain {
-    key: Recorded,
-    values: KVec<Recorded>,
-}
-
-impl Plain {
-    /// The program with this key and these values, if it is such a one. Fails with `ENOMEM`.
-    fn new(key: Option<Value>, values: &[Value], pid: Option<Value>) -> Result<Option<Self>> {
-        let (Some(key), None) = (key.as_ref().and_then(Recorded::new), pid) else {
+    let mut sums = KVec::with_capacity(values.len(), GFP_KERNEL)?;
+    for &value in values {
+        let Some(word) = word(value) else {
             return Ok(None);
         };
-        let mut numbers = KVec::with_capacity(values.len(), GFP_KERNEL)?;
-        for value in values {
-            let Some(number) = Recorded::new(value) else {
-                return Ok(None);
-            };
-            numbers.push(number, GFP_KERNEL)?;
-        }
-        Ok(Some(Self {
-            key,
-            values: numbers,
-        }))
+        sums.push(word, GFP_KERNEL)?;
     }
-
-    /// The key.
-    #[inline(always)]
-    pub(super) fn key(&self, record: Record<'_>) -> u64 {
-        self.key.read(record)
-    }
-
-    /// What the sums grow by, as [`Program::values`].
-    #[inline(always)]
-    pub(super) fn values<'a>(&'a self, record: Record<'a>) -> impl Iterator<Item = u64> + 'a {
-        self.values.iter().map(move |number| number.read(record))
-    }
+    Ok(Words::new(&key, sums))
 }
 
 /// How an event becomes a key and what is added to the key's sums.
@@ -297,8 +287,8 @@ pub(super) struct Program {
     pub(super) number: Option<Value>,
     /// What the sums grow by; the hitcount's, which grow by 1, is not among them.
     pub(super) values: KVec<Value>,
-    /// The program again, if it needs nothing but numbers of the record.
-    pub(super) plain: Option<Plain>,
+    /// The program again, if words of the record are all that it needs.
+    pub(super) words: Words,
     /// The process id, if the name of its task is to be noted.
     pub(super) pid: Option<Value>,
     code: KVec<Step>,
@@ -348,7 +338,11 @@ impl Program {
             _ => None,
         };
         Ok(Self {
-            plain: Plain::new(number, &values, pid)?,
+            words: match pid {
+                Some(_) => None,
+                None => words(&parts, &values)?,
+            }
+            .unwrap_or(Words::none()),
             parts,
             key_size: at,
             number,
@@ -367,6 +361,25 @@ impl Program {
                 compute(self.code.get(start..end).unwrap_or_default(), hit)
             }
         }
+    }
+
+    /// Whether nothing of a hit has to be found out that might bring forth other hits: the time, or the stack.
+    pub(super) fn is_quiet(&self) -> bool {
+        let numbers = |value: &Value| match *value {
+            Value::Simple { number, .. } => number.is_quiet(),
+            // All of the code is looked at.
+            Value::Computed { .. } => true,
+        };
+        let step = |step: &Step| match *step {
+            Step::Read(number, _) => number.is_quiet(),
+            Step::Negate | Step::Apply(_) => true,
+        };
+        let part = |part: &Part| match part.content {
+            Content::Number(value) => numbers(&value),
+            Content::Stack => false,
+            _ => true,
+        };
+        self.parts.iter().all(part) && self.values.iter().all(numbers) && self.code.iter().all(step)
     }
 
     /// The keys' places in the map's key, in the order of the keys.

@@ -22,6 +22,7 @@ pub(crate) mod registry;
 pub(crate) mod stack;
 pub(crate) mod switch;
 pub(crate) mod trigger;
+pub mod words;
 
 use crate::ftrace::bindings;
 use crate::ftrace::clock;
@@ -89,9 +90,9 @@ pub(crate) type Switches = KVec<Arc<Switch>>;
 
 /// Where the hits of an event go: first to the switches, then to the triggers.
 pub(crate) struct Sinks {
-    /// The only trigger, if there are no switches, and nothing has to be known of a hit but numbers of its
-    /// record. It is on the list of triggers; whoever takes it from there changes this before.
-    plain: Atomic<*mut HistTrigger>,
+    /// The only trigger, if there are no switches, and it [is quiet](HistTrigger::is_quiet). It is on the
+    /// list of triggers; whoever takes it from there changes this before.
+    quiet: Atomic<*mut HistTrigger>,
     switches: Published<Switches>,
     triggers: Arc<Published<Triggers>>,
     handlers: Arc<Handlers>,
@@ -159,7 +160,7 @@ impl Sinks {
     unsafe fn recorded(&self, cpu: usize, record: Record<'_>) {
         // SAFETY: By the contract.
         unsafe {
-            if !self.hit_plainly(cpu, record) {
+            if !self.hit_quietly(cpu, record) {
                 self.hit(cpu, record, None);
             }
         }
@@ -171,21 +172,36 @@ impl Sinks {
         self.lost.add(1, Relaxed);
     }
 
-    /// Counts a hit of which there is this record, if that takes no more than reading its numbers: else
-    /// returns false, and has done nothing. Any context.
+    /// Counts a hit of which there is this record, if that cannot bring forth other hits and looks at nothing
+    /// that the record [begins](record::HEAD) with: else returns false, and has done nothing. Any context.
     ///
     /// # Safety
     ///
     /// Preemption must be off; `cpu` is where this runs.
     #[inline(always)]
-    unsafe fn hit_plainly(&self, cpu: usize, record: Record<'_>) -> bool {
+    unsafe fn hit_quietly(&self, cpu: usize, record: Record<'_>) -> bool {
         // SAFETY: A trigger that is taken from here is kept for a grace period, as it is on the list, and
         // that does not end before preemption is on again.
-        let Some(trigger) = (unsafe { self.plain.acquire().as_ref() }) else {
+        let Some(trigger) = (unsafe { self.quiet.acquire().as_ref() }) else {
             return false;
         };
+        if self.pollers.any() {
+            return false;
+        }
         // SAFETY: By the contract.
-        !self.pollers.any() && unsafe { trigger.hit_plainly(record, cpu) }
+        unsafe { trigger.hit_words(record, cpu) || self.hit_one(trigger, cpu, record) }
+    }
+
+    /// Gives a record to a quiet trigger. It is left for this, and not come back to. Any context.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Sinks::hit_quietly`].
+    #[inline(never)]
+    unsafe fn hit_one(&self, trigger: &HistTrigger, cpu: usize, record: Record<'_>) -> bool {
+        // SAFETY: By the contract.
+        unsafe { trigger.hit(&Hit::new(record, cpu, &self.now(None))) };
+        true
     }
 
     /// Gives a record to the triggers, whatever there is to do. `frame` is that of the probe, if it is one
@@ -197,15 +213,8 @@ impl Sinks {
     unsafe fn hit(&self, cpu: usize, record: Record<'_>, frame: Option<Frame<'_>>) {
         // SAFETY: By the contract.
         let (switches, triggers) = unsafe { (self.switches.read(), self.triggers.read()) };
-        let hit = Hit {
-            record,
-            cpu,
-            moment: &Now {
-                time: Cell::new(None),
-                handlers: &self.handlers,
-                frame,
-            },
-        };
+        let now = self.now(frame);
+        let hit = Hit::new(record, cpu, &now);
         for switch in switches {
             // SAFETY: By the contract.
             unsafe { switch.hit(&hit) };
@@ -217,6 +226,14 @@ impl Sinks {
         }
         if counted && self.pollers.any() {
             self.notify(triggers);
+        }
+    }
+
+    fn now<'a>(&'a self, frame: Option<Frame<'a>>) -> Now<'a> {
+        Now {
+            time: Cell::new(None),
+            handlers: &self.handlers,
+            frame,
         }
     }
 
@@ -282,7 +299,7 @@ impl Hook {
     fn new(shared: &Shared, event: Event) -> Result<Self> {
         let triggers = Published::new(shared.no_triggers.clone());
         let sinks = Sinks {
-            plain: Atomic::new(ptr::null_mut()),
+            quiet: Atomic::new(ptr::null_mut()),
             switches: Published::new(shared.no_switches.clone()),
             triggers: Arc::new(triggers, GFP_KERNEL)?,
             handlers: match Handlers::of(&event)? {
@@ -394,11 +411,11 @@ impl Hook {
     /// Changes the triggers or the switches.
     fn change(&self, change: impl FnOnce(&Sinks) -> Result) -> Result {
         let sinks = &self.sinks;
-        sinks.plain.store(ptr::null_mut(), Relaxed);
+        sinks.quiet.store(ptr::null_mut(), Relaxed);
         let done = change(sinks);
         if let [trigger] = &self.triggers()[..] {
-            if self.switches().is_empty() && trigger.is_plain() {
-                sinks.plain.store(Arc::as_ptr(trigger).cast_mut(), Release);
+            if self.switches().is_empty() && trigger.is_quiet() {
+                sinks.quiet.store(Arc::as_ptr(trigger).cast_mut(), Release);
             }
         }
         done

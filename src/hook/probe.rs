@@ -127,23 +127,23 @@ unsafe fn sinks<'a>(probed: *const bindings::rhist_probed) -> &'a Sinks {
 }
 
 /// A hit. Called by a probe that has made a record: in any context, NMI included, with preemption off.
-/// Counts it if that is soon done, else returns false.
+/// Counts it if that brings nothing forth, else returns false.
 ///
 /// # Safety
 ///
 /// For the `rhist_probed` in a [`Callback`], a record of `size` bytes, and the CPU that this runs on.
 #[no_mangle]
-unsafe extern "C" fn rhist_probe_hit_plainly(
+unsafe extern "C" fn rhist_probe_hit_quietly(
     probed: *const bindings::rhist_probed,
     record: *const ffi::c_void,
     size: usize,
     cpu: u32,
 ) -> bool {
     // SAFETY: By the contract. The record is ours alone until this returns.
-    unsafe { sinks(probed).hit_plainly(cpu as usize, Record::from_raw(record.cast(), size)) }
+    unsafe { sinks(probed).hit_quietly(cpu as usize, Record::from_raw(record.cast(), size)) }
 }
 
-/// A hit that was not counted plainly. Called as that, and within one context for one hit at a time.
+/// A hit that was not counted quietly. Called as that, and within one context for one hit at a time.
 ///
 /// # Safety
 ///
@@ -164,7 +164,7 @@ unsafe extern "C" fn rhist_probe_hit(
     }
 }
 
-/// A hit without a record. Called as [`rhist_probe_hit_plainly`].
+/// A hit without a record. Called as [`rhist_probe_hit_quietly`].
 ///
 /// # Safety
 ///

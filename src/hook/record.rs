@@ -6,7 +6,14 @@
 //! against their length here, so the code that evaluates a hit needs no `unsafe`, and a record
 //! whose dynamic fields point outside it can yield nothing but an empty string.
 
+use core::ops::Range;
 use core::slice;
+
+/// Where all records tell of the context of their hit: `flags` and `preempt_count` of `struct trace_entry`.
+pub const CONTEXT: Range<u32> = 2..4;
+
+/// The same, and the number of their event before it.
+pub const HEAD: Range<u32> = 0..4;
 
 /// One event record as it lies in the ring buffer or on a probe's stack: the common header, the
 /// fields at fixed offsets, then the bytes of the dynamic fields.
@@ -30,6 +37,12 @@ impl<'a> Record<'a> {
     /// Describes `bytes` as a record.
     pub fn new(bytes: &'a [u8]) -> Self {
         Self(bytes)
+    }
+
+    /// Returns all bytes.
+    #[inline(always)]
+    pub fn as_bytes(&self) -> &'a [u8] {
+        self.0
     }
 
     /// Returns the `N` bytes at `offset`, zeros if the record ends before.

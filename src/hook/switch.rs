@@ -3,6 +3,7 @@
 //! A trigger that pauses the histograms of an event, or lets them go on.
 
 use super::published::Published;
+use super::record;
 use super::trigger::Condition;
 use super::trigger::Nofault;
 use super::Placed;
@@ -71,7 +72,7 @@ impl Switch {
     /// Does it look at what records tell of the context?
     pub(super) fn reads_context(&self) -> bool {
         let filter = self.settings.filter.as_ref();
-        filter.is_some_and(Condition::reads_context)
+        filter.is_some_and(|condition| condition.filter.reads(record::CONTEXT))
     }
 
     /// Works, unless it has done so often enough or the filter does not let the hit pass. Any

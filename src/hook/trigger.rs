@@ -3,6 +3,7 @@
 //! A hist trigger as it is attached to an event.
 
 use super::published::Published;
+use super::record;
 use super::record::Record;
 use super::Placed;
 use crate::filter::Filter;
@@ -13,6 +14,7 @@ use crate::hist::Histogram;
 use crate::hist::Hit;
 use crate::hist::Plan;
 use crate::map::load::Load;
+use core::ops::Range;
 use kernel::prelude::*;
 use kernel::sync::atomic::Atomic;
 use kernel::sync::atomic::Relaxed;
@@ -60,21 +62,14 @@ pub(crate) struct HistTrigger {
     plan: Arc<Plan>,
     filter: Option<Condition>,
     paused: Atomic<bool>,
+    /// Is every hit to be counted: is it not paused, and has no filter?
+    open: Atomic<bool>,
 }
 
 /// A filter, and the text it was made from: it is shown, and compared, as it was written.
 pub(crate) struct Condition {
     pub(crate) filter: Filter,
     pub(crate) text: KVec<u8>,
-}
-
-impl Condition {
-    /// May it look at `common_flags` or `common_preempt_count`?
-    pub(super) fn reads_context(&self) -> bool {
-        let names: [&[u8]; 2] = [b"common_flags", b"common_preempt_count"];
-        let named = |name: &&[u8]| self.text.windows(name.len()).any(|part| part == *name);
-        names.iter().any(named)
-    }
 }
 
 /// What a filter reads behind pointers in a record.
@@ -108,6 +103,7 @@ impl HistTrigger {
             dir,
             data,
             plan,
+            open: Atomic::new(!paused && filter.is_none()),
             filter,
             paused: Atomic::new(paused),
         }
@@ -134,30 +130,41 @@ impl HistTrigger {
         true
     }
 
+    /// Does it look at what is at these offsets of records?
+    fn reads(&self, offsets: Range<u32>) -> bool {
+        let filter = self.filter.as_ref();
+        let filters = filter.is_some_and(|condition| condition.filter.reads(offsets.clone()));
+        filters || self.plan.reads(offsets)
+    }
+
     /// Does it look at what records tell of the context of a hit?
     pub(super) fn reads_context(&self) -> bool {
+        self.reads(record::CONTEXT)
+    }
+
+    /// Is all that it needs of a hit had without a call that might bring forth other hits, and without what
+    /// records begin with?
+    pub(super) fn is_quiet(&self) -> bool {
         let filter = self.filter.as_ref();
-        self.plan.reads_context() || filter.is_some_and(Condition::reads_context)
+        filter.is_none_or(|condition| condition.filter.is_quiet())
+            && self.plan.is_quiet()
+            && !self.reads(record::HEAD)
     }
 
-    /// Does it need nothing but numbers of the record?
-    pub(super) fn is_plain(&self) -> bool {
-        self.filter.is_none() && self.plan.is_plain()
-    }
-
-    /// As [`HistTrigger::hit`], if it [is plain](HistTrigger::is_plain).
+    /// As [`HistTrigger::hit`], if words of the record are all that it takes: else returns false, and has
+    /// done nothing.
     ///
     /// # Safety
     ///
     /// Preemption must be off.
     #[inline(always)]
-    pub(super) unsafe fn hit_plainly(&self, record: Record<'_>, cpu: usize) -> bool {
-        if self.paused.relaxed() {
+    pub(super) unsafe fn hit_words(&self, record: Record<'_>, cpu: usize) -> bool {
+        if !self.open.relaxed() {
             return false;
         }
         // SAFETY: By the contract.
         let histogram = unsafe { self.data.histogram.read() };
-        histogram.hit_plainly(&self.plan, record, cpu)
+        histogram.hit_words(&self.plan, record, cpu)
     }
 
     pub(crate) fn paused(&self) -> bool {
@@ -167,6 +174,7 @@ impl HistTrigger {
     /// Pauses it or lets it go on. A hit that is running may still be counted.
     pub(crate) fn pause(&self, paused: bool) {
         self.paused.store(paused, Relaxed);
+        self.open.store(!paused && self.filter.is_none(), Relaxed);
     }
 
     /// The text of the filter.

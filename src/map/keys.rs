@@ -56,6 +56,40 @@ impl Key for Bytes<'_> {
     }
 }
 
+/// The words of a key.
+#[derive(Clone, Copy)]
+pub(super) struct Words<'a>(&'a [u64]);
+
+impl<'a> Words<'a> {
+    /// The key with these words, and zeros where it has more: `None` if there are none, or more than
+    /// `width`.
+    #[inline]
+    pub(super) fn new(mut words: &'a [u64], width: usize) -> Option<Self> {
+        if words.is_empty() || words.len() > width {
+            return None;
+        }
+        while let [rest @ .., 0] = words {
+            if rest.is_empty() {
+                break;
+            }
+            words = rest;
+        }
+        Some(Self(words))
+    }
+}
+
+impl Key for Words<'_> {
+    #[inline]
+    fn len(self) -> u32 {
+        self.0.len() as u32
+    }
+
+    #[inline]
+    fn words(self) -> impl Iterator<Item = u64> {
+        self.0.iter().copied()
+    }
+}
+
 /// A single word.
 impl Key for u64 {
     #[inline]
@@ -77,7 +111,7 @@ impl Key for u64 {
 pub(super) struct Keys {
     words: KVVec<Atomic<u64>>,
     /// Words of one key.
-    width: usize,
+    pub(super) width: usize,
 }
 
 impl Keys {
@@ -137,16 +171,16 @@ impl Keys {
         both.all(|(word, part)| unsafe { settled(word) } == part)
     }
 
-    /// The same for a key of one word.
+    /// The same for a key of one word, where all have one.
     ///
     /// # Safety
     ///
     /// As for [`Keys::is`].
     #[inline(always)]
     pub(super) unsafe fn is_word(&self, index: u32, key: u64) -> bool {
-        debug_assert!(self.width == 1);
-        // SAFETY: By the contract.
-        unsafe { settled(&self.words[index as usize]) == key }
+        debug_assert!(self.width == 1 && (index as usize) < self.words.len());
+        // SAFETY: By the contract. There is at least one word for each element.
+        unsafe { settled(self.words.get_unchecked(index as usize)) == key }
     }
 
     /// Makes `key` the key of element `index`, which the caller owns.

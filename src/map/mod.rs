@@ -54,6 +54,7 @@ pub use hash::Hash;
 use keys::Bytes;
 use keys::Key;
 use keys::Keys;
+use keys::Words;
 use load::Load;
 use pool::Pool;
 use sums::Sums;
@@ -146,6 +147,15 @@ impl Map {
     #[inline(always)]
     pub fn insert_word(&self, cpu: usize, key: u64) -> Option<Elt<'_>> {
         self.insert_key(cpu, key)
+    }
+
+    /// The same for a key of these words.
+    #[inline(always)]
+    pub fn insert_words(&self, cpu: usize, key: &[u64]) -> Option<Elt<'_>> {
+        match Words::new(key, self.keys.width) {
+            Some(key) => self.insert_key(cpu, key),
+            None => self.dropped(cpu),
+        }
     }
 
     #[inline(always)]
@@ -334,14 +344,18 @@ impl<'a> Elt<'a> {
         self.map.sums.add(cpu, self.index, sum, value);
     }
 
-    /// Adds 1 to the first sum and `values` to those that follow it, as [`Elt::add`].
+    /// Adds 1 to the first sum, and to those that follow it what `read` makes of `values`, of which there
+    /// are not more, as [`Elt::add`].
     #[inline(always)]
-    pub fn count(self, cpu: usize, values: impl Iterator<Item = u64>) {
-        let (sums, mut at) = self.map.sums.of(cpu, self.index);
-        sums::add(&sums[at], 1);
-        for value in values {
-            at = at.wrapping_add(1);
-            sums::add(&sums[at], value);
+    pub fn count<V>(self, cpu: usize, values: &[V], read: impl Fn(&V) -> u64) {
+        // SAFETY: It is an element of the map.
+        let sums = unsafe { self.map.sums.of(cpu, self.index) };
+        if values.len() < sums.len() {
+            sums::add(&sums[0], 1);
+            for (number, value) in (1..).zip(values) {
+                // SAFETY: There are more sums than values.
+                sums::add(unsafe { sums.get_unchecked(number) }, read(value));
+            }
         }
     }
 

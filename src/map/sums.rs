@@ -45,10 +45,18 @@ impl Sums {
         self.cpus.iter().map(sums).sum()
     }
 
-    /// The sums of all elements on a CPU, and where those of element `index` begin.
+    /// The sums of element `index` on a CPU.
+    ///
+    /// # Safety
+    ///
+    /// There is such an element.
     #[inline(always)]
-    pub(super) fn of(&self, cpu: usize, index: u32) -> (&[Atomic<u64>], usize) {
-        (&self.cpus[cpu].sums, self.position(index, 0))
+    pub(super) unsafe fn of(&self, cpu: usize, index: u32) -> &[Atomic<u64>] {
+        let start = self.position(index, 0);
+        let sums = start..start.wrapping_add(self.width);
+        debug_assert!(sums.end <= self.cpus[cpu].sums.len());
+        // SAFETY: Each CPU has `width` sums for each element.
+        unsafe { self.cpus[cpu].sums.get_unchecked(sums) }
     }
 
     /// Adds `value` to sum `sum` of element `index`, wrapping.

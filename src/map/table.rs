@@ -111,7 +111,11 @@ impl Table {
     /// The first slot that a key with this hash tries.
     #[inline]
     pub(super) fn home(&self, hash: u32) -> &Atomic<u64> {
-        &self.slots[hash.wrapping_shr(self.shift) as usize]
+        let home = hash.wrapping_shr(self.shift) as usize;
+        debug_assert!(home < self.slots.len());
+        // SAFETY: There are 2^(32 - `shift`) slots, and no number of 32 bits without the lower `shift` of
+        // them is larger.
+        unsafe { self.slots.get_unchecked(home) }
     }
 
     /// All slots, once each, in the order in which a key with this hash tries them.

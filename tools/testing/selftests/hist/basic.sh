@@ -398,6 +398,10 @@ histogram common_pid 2048 3 1 0 <<EOF | same hist "common_pid"
 EOF
 debug_block common_pid common_pid int 8 1 s32 | debug . "common_pid: hist_debug"
 : >trigger
+echo "hist:keys=common_pid if common_type == $(cat id)" >trigger
+fire getpgid 1:3
+is "$(total Hits hist)" 3 "a filter on common_type"
+: >trigger
 for key in common_flags common_preempt_count; do
 	echo hist:keys=$key >trigger
 	fire getpgid 1:3

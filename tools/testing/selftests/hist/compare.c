@@ -78,6 +78,7 @@ static const struct comparison {
 	 */
 	{ "syscalls/sys_enter_getpgid", "hist:keys=common_preempt_count if !(common_flags & 0x19)", ties },
 	{ "syscalls/sys_exit_getpgid", "hist:keys=common_preempt_count:vals=common_pid if !(common_flags & 0x19)", ties },
+	{ "task/task_rename", "hist:keys=newcomm,pid:vals=oom_score_adj if oom_score_adj >= 0", names },
 	{ "task/task_rename", "hist:keys=common_preempt_count:vals=common_pid if !(common_flags & 0x19)", names },
 	{ "timer/itimer_expire", "hist:keys=common_preempt_count if common_flags & 0x8", alarms },
 	{ "syscalls/sys_enter_getpgid", "hist:keys=pid if !(common_flags & 0x19) && common_preempt_count == 0", ties },

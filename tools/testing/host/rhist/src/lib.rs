@@ -21,6 +21,7 @@ pub mod hook {
     //! Being called for each hit: what of it is pure.
 
     pub mod record;
+    pub mod words;
 }
 #[path = "../../../../../src/map/mod.rs"]
 pub mod map;
