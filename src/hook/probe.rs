@@ -7,8 +7,8 @@
 //! (`rust/probe/`). They make the record as the kernel's own probe does, but on the stack, or, if it is
 //! long or of no known length, in memory of the processor: nothing is reserved in a ring buffer, and
 //! given back. A hit that interrupts another one has memory of its own, one for each context. Within one
-//! context there is one such hit at a time, and one that takes more than reading numbers: what it brings
-//! forth itself while it is counted is lost, and counted as such.
+//! context there is one such hit at a time, and one that may bring forth others: what it does bring forth
+//! while it is counted is lost, and counted as such.
 
 use super::Sinks;
 use super::Source;
