@@ -351,10 +351,12 @@ impl<'a> Elt<'a> {
         // SAFETY: It is an element of the map.
         let sums = unsafe { self.map.sums.of(cpu, self.index) };
         if values.len() < sums.len() {
-            sums::add(&sums[0], 1);
-            for (number, value) in (1..).zip(values) {
-                // SAFETY: There are more sums than values.
-                sums::add(unsafe { sums.get_unchecked(number) }, read(value));
+            // SAFETY: There are more sums than values.
+            unsafe {
+                sums::add(sums, 0, 1);
+                for (number, value) in (1..).zip(values) {
+                    sums::add(sums, number, read(value));
+                }
             }
         }
     }

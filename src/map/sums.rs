@@ -2,6 +2,8 @@
 
 //! Sums and drops, counted per CPU and added up when they are read.
 
+use core::slice;
+
 use kernel::prelude::*;
 use kernel::sync::atomic::Atomic;
 use kernel::sync::atomic::Relaxed;
@@ -62,7 +64,9 @@ impl Sums {
     /// Adds `value` to sum `sum` of element `index`, wrapping.
     #[inline]
     pub(super) fn add(&self, cpu: usize, index: u32, sum: usize, value: u64) {
-        add(&self.cpus[cpu].sums[self.position(index, sum)], value);
+        let sums = &self.cpus[cpu].sums[self.position(index, sum)..];
+        // SAFETY: There is the one that it begins with, if not more.
+        unsafe { add(sums, 0, value) };
     }
 
     /// Sum `sum` of element `index` over all CPUs, wrapping.
@@ -74,7 +78,8 @@ impl Sums {
 
     /// Counts a drop.
     pub(super) fn drop(&self, cpu: usize) {
-        add(&self.cpus[cpu].drops, 1);
+        // SAFETY: There is one.
+        unsafe { add(slice::from_ref(&self.cpus[cpu].drops), 0, 1) };
     }
 
     /// The drops of all CPUs.
@@ -91,27 +96,39 @@ impl Sums {
     }
 }
 
-/// Adds to a counter to which only this CPU adds, in any context.
+/// Adds to one of the counters to which only this CPU adds, in any context.
+///
+/// # Safety
+///
+/// There are more than `number` of them.
 #[cfg(CONFIG_X86_64)]
 #[inline(always)]
-pub(super) fn add(counter: &Atomic<u64>, value: u64) {
+pub(super) unsafe fn add(counters: &[Atomic<u64>], number: usize, value: u64) {
+    debug_assert!(number < counters.len());
     // SAFETY: The counter is valid and aligned memory. It is only accessed by this function and by
     // atomic loads. One instruction cannot be interrupted halfway, so no context on this CPU loses
     // an addition; other CPUs, against which it would need the lock prefix, only read, and they
     // read all 8 bytes at once.
     unsafe {
         core::arch::asm!(
-            "add qword ptr [{counter}], {value}",
-            counter = in(reg) counter.as_ptr(),
+            "add qword ptr [{counters} + 8 * {number}], {value}",
+            counters = in(reg) counters.as_ptr(),
+            number = in(reg) number,
             value = in(reg) value,
             options(nostack),
         );
     }
 }
 
-/// Adds to a counter to which only this CPU adds, in any context.
+/// Adds to one of the counters to which only this CPU adds, in any context.
+///
+/// # Safety
+///
+/// There are more than `number` of them.
 #[cfg(not(CONFIG_X86_64))]
 #[inline(always)]
-pub(super) fn add(counter: &Atomic<u64>, value: u64) {
-    counter.add(value, Relaxed);
+pub(super) unsafe fn add(counters: &[Atomic<u64>], number: usize, value: u64) {
+    debug_assert!(number < counters.len());
+    // SAFETY: By the contract.
+    unsafe { counters.get_unchecked(number) }.add(value, Relaxed);
 }

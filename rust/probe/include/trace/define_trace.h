@@ -149,14 +149,14 @@
 		struct trace_event_data_offsets_##name __maybe_unused __data_offsets;		\
 		struct trace_event_raw_##name *entry;						\
 		char __short[RHIST_SHORT_SIZE(sizeof(*entry), sizeof(__data_offsets))]		\
-			__aligned(8) __uninitialized;						\
+			__aligned(8) = {};							\
 		unsigned char __context = 0;							\
 		size_t __size;									\
 												\
 		guard(preempt_notrace)();							\
 		__size = sizeof(*entry) + rhist_dynamic_size_##name(&__data_offsets, args);	\
 		if (sizeof(__short))								\
-			entry = memset(__short, 0, sizeof(__short));				\
+			entry = (void *)__short;						\
 		else										\
 			entry = rhist_record_begin(__probed, __size, &__context);		\
 		if (!entry)									\
