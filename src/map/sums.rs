@@ -64,9 +64,9 @@ impl Sums {
     /// Adds `value` to sum `sum` of element `index`, wrapping.
     #[inline]
     pub(super) fn add(&self, cpu: usize, index: u32, sum: usize, value: u64) {
-        let sums = &self.cpus[cpu].sums[self.position(index, sum)..];
-        // SAFETY: There is the one that it begins with, if not more.
-        unsafe { add(sums, 0, value) };
+        let sum = &self.cpus[cpu].sums[self.position(index, sum)];
+        // SAFETY: There is one.
+        unsafe { add(slice::from_ref(sum), 0, value) };
     }
 
     /// Sum `sum` of element `index` over all CPUs, wrapping.
