@@ -72,7 +72,10 @@ fn map(c: &mut Criterion) {
     measure(c, "map, 24 bytes", |cpu, number| {
         let mut key = [0; 24];
         key[..8].copy_from_slice(&black_box(number % KEYS).to_ne_bytes());
-        bytes.insert(cpu, &key).unwrap().count(cpu, &[], |&value| value);
+        bytes
+            .insert(cpu, &key)
+            .unwrap()
+            .count(cpu, &[], |&value| value);
     });
 }
 
