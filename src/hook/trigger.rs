@@ -61,9 +61,19 @@ pub(crate) struct HistTrigger {
     /// name may have the same fields in other places.
     plan: Arc<Plan>,
     filter: Option<Condition>,
-    paused: Atomic<bool>,
-    /// Is every hit to be counted: is it not paused, and has no filter?
-    open: Atomic<bool>,
+    /// Why a hit may not be counted: [`PAUSED`] and [`FILTERED`], so that a hit asks once for both.
+    bars: Atomic<u32>,
+}
+
+/// It is paused.
+const PAUSED: u32 = 1;
+
+/// It has a filter.
+const FILTERED: u32 = 2;
+
+/// The bars of a trigger.
+fn bars(paused: bool, filter: &Option<Condition>) -> u32 {
+    u32::from(paused) * PAUSED | u32::from(filter.is_some()) * FILTERED
 }
 
 /// A filter, and the text it was made from: it is shown, and compared, as it was written.
@@ -103,9 +113,8 @@ impl HistTrigger {
             dir,
             data,
             plan,
-            open: Atomic::new(!paused && filter.is_none()),
+            bars: Atomic::new(bars(paused, &filter)),
             filter,
-            paused: Atomic::new(paused),
         }
     }
 
@@ -117,7 +126,7 @@ impl HistTrigger {
     /// Preemption must be off.
     #[inline]
     pub(super) unsafe fn hit(&self, hit: &Hit<'_>) -> bool {
-        if self.paused.relaxed() {
+        if self.bars.relaxed() & PAUSED != 0 {
             return false;
         }
         if let Some(condition) = &self.filter {
@@ -159,7 +168,7 @@ impl HistTrigger {
     /// Preemption must be off.
     #[inline(always)]
     pub(super) unsafe fn hit_words(&self, record: Record<'_>, cpu: usize) -> bool {
-        if !self.open.relaxed() {
+        if self.bars.relaxed() != 0 {
             return false;
         }
         // SAFETY: By the contract.
@@ -168,13 +177,12 @@ impl HistTrigger {
     }
 
     pub(crate) fn paused(&self) -> bool {
-        self.paused.load(Relaxed)
+        self.bars.load(Relaxed) & PAUSED != 0
     }
 
     /// Pauses it or lets it go on. A hit that is running may still be counted.
     pub(crate) fn pause(&self, paused: bool) {
-        self.paused.store(paused, Relaxed);
-        self.open.store(!paused && self.filter.is_none(), Relaxed);
+        self.bars.store(bars(paused, &self.filter), Relaxed);
     }
 
     /// The text of the filter.
