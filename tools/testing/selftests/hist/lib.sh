@@ -112,13 +112,22 @@ entries() { sed -n '/^{/p' "$1"; }
 # total WHICH FILE: Hits, Entries or Dropped of the first histogram
 total() { sed -n "s/^    $1: //p" "$2" | head -n 1; }
 
-
-# until_there PATH: waits up to two seconds
+# until_there PATH: waits up to ten seconds
 until_there()
 {
-	for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
-		[ ! -e "$1" ] || return 0
+	until_left=100
+	while [ ! -e "$1" ]; do
+		[ $((until_left -= 1)) -ge 0 ] || return 1
 		sleep 0.1
 	done
-	return 1
+}
+
+# until_gone PATH: as long
+until_gone()
+{
+	until_left=100
+	while [ -e "$1" ]; do
+		[ $((until_left -= 1)) -ge 0 ] || return 1
+		sleep 0.1
+	done
 }
