@@ -10,6 +10,7 @@ use super::ctype::is_space;
 use super::parser::Scope;
 use super::parser::Text;
 use super::pattern::Pattern;
+use super::value::Number;
 use super::value::Range;
 use super::value::Width;
 use super::FilterError;
@@ -58,18 +59,13 @@ const OPS: [(&[u8], Op); 8] = [
 pub(super) enum Predicate {
     /// The same for all hits.
     Constant(bool),
-    Range8(u32, Range<u8>),
-    Range16(u32, Range<u16>),
-    Range32(u32, Range<u32>),
-    Range64(u32, Range<u64>),
-    /// Any of these bits is set.
-    Bits8(u32, u8),
-    Bits16(u32, u16),
-    Bits32(u32, u32),
-    Bits64(u32, u64),
+    /// The number is in a range.
+    Range(Number, Range),
+    /// Any of these bits of the number is set.
+    Bits(Number, u64),
     /// The number is a CPU of a set.
-    Member(u32, Width, CpuSet),
-    Cpu(Range<u32>),
+    Member(Number, CpuSet),
+    Cpu(Range),
     CpuMember(CpuSet),
     /// A set of CPUs in the record: is it this one?
     CpusEqual(u32, CpuSet, bool),
@@ -86,30 +82,25 @@ pub(super) enum Predicate {
 
 impl Predicate {
     /// Evaluates the predicate.
-    #[inline]
+    #[inline(always)]
     pub(super) fn holds(&self, hit: &Hit<'_>, memory: &impl Memory) -> bool {
-        let record = &hit.record;
+        match self {
+            // What most filters ask, so that they need not go through the others.
+            Self::Range(number, range) => range.contains(number.read(hit.record)),
+            _ => self.another_holds(hit, memory),
+        }
+    }
+
+    #[inline(never)]
+    fn another_holds(&self, hit: &Hit<'_>, memory: &impl Memory) -> bool {
+        let record = hit.record;
         match self {
             Self::Constant(result) => *result,
-            Self::Range8(at, range) => range.contains(record.u8(*at)),
-            Self::Range16(at, range) => range.contains(record.u16(*at)),
-            Self::Range32(at, range) => range.contains(record.u32(*at)),
-            Self::Range64(at, range) => range.contains(record.u64(*at)),
-            Self::Bits8(at, bits) => record.u8(*at) & bits != 0,
-            Self::Bits16(at, bits) => record.u16(*at) & bits != 0,
-            Self::Bits32(at, bits) => record.u32(*at) & bits != 0,
-            Self::Bits64(at, bits) => record.u64(*at) & bits != 0,
-            Self::Member(at, width, cpus) => {
-                // A CPU's number has 32 bits, of a wider one the upper half is not looked at.
-                let cpu = match width {
-                    Width::One => record.u8(*at).into(),
-                    Width::Two => record.u16(*at).into(),
-                    Width::Four => record.u32(*at),
-                    Width::Eight => record.u64(*at) as u32,
-                };
-                cpus.contains(cpu as usize)
-            }
-            Self::Cpu(range) => range.contains(hit.cpu as u32),
+            Self::Range(number, range) => range.contains(number.read(record)),
+            Self::Bits(number, bits) => number.read(record) & bits != 0,
+            // A CPU's number has 32 bits, of a wider one the upper half is not looked at.
+            Self::Member(number, cpus) => cpus.contains(number.read(record) as u32 as usize),
+            Self::Cpu(range) => range.contains(hit.cpu as u64),
             Self::CpuMember(cpus) => cpus.contains(hit.cpu),
             Self::CpusEqual(at, cpus, equal) => cpus.equals(record.data_loc(*at)) == *equal,
             Self::CpusIntersect(at, cpus) => cpus.intersects(record.data_loc(*at)),
@@ -133,16 +124,10 @@ impl Predicate {
     pub(super) fn place(&self) -> (Option<u32>, bool) {
         match self {
             Self::Constant(_) | Self::Cpu(_) | Self::CpuMember(_) | Self::Comm(_) => (None, true),
-            Self::Range8(at, _)
-            | Self::Range16(at, _)
-            | Self::Range32(at, _)
-            | Self::Range64(at, _)
-            | Self::Bits8(at, _)
-            | Self::Bits16(at, _)
-            | Self::Bits32(at, _)
-            | Self::Bits64(at, _)
-            | Self::Member(at, _, _)
-            | Self::CpusEqual(at, _, _)
+            Self::Range(number, _) | Self::Bits(number, _) | Self::Member(number, _) => {
+                (Some(number.at), true)
+            }
+            Self::CpusEqual(at, _, _)
             | Self::CpusIntersect(at, _)
             | Self::Array(at, _, _)
             | Self::DataLoc(at, _)
@@ -151,40 +136,19 @@ impl Predicate {
         }
     }
 
-    /// What compares the number at `offset`, of the size that `field` has.
-    fn range(field: &EventField, range: impl FnOnce(Width) -> Option<Range<u64>>) -> Self {
-        let at = field.offset;
-        // Other sizes are not numbers, and no comparison of them is true.
-        let Some(width) = Width::of(field.size) else {
-            return Self::Constant(false);
-        };
-        let Some(range) = range(width) else {
-            return Self::Constant(false);
-        };
-        match width {
-            Width::One => Self::Range8(at, range.into()),
-            Width::Two => Self::Range16(at, range.into()),
-            Width::Four => Self::Range32(at, range.into()),
-            Width::Eight => Self::Range64(at, range),
-        }
+    /// What compares the number that `field` has with a range for its width.
+    fn range(field: &EventField, range: impl FnOnce(Width) -> Option<Range>) -> Self {
+        Self::number(field, |number| {
+            Some(Self::Range(number, range(number.width)?))
+        })
     }
 
-    fn bits(field: &EventField, bits: u64) -> Self {
-        let at = field.offset;
-        match Width::of(field.size) {
-            Some(Width::One) => Self::Bits8(at, bits as u8),
-            Some(Width::Two) => Self::Bits16(at, bits as u16),
-            Some(Width::Four) => Self::Bits32(at, bits as u32),
-            Some(Width::Eight) => Self::Bits64(at, bits),
-            None => Self::Constant(false),
-        }
-    }
-
-    fn member(field: &EventField, cpus: CpuSet) -> Self {
-        match Width::of(field.size) {
-            Some(width) => Self::Member(field.offset, width, cpus),
-            None => Self::Constant(false),
-        }
+    /// What is asked of the number that `field` has. Other sizes are not numbers, and nothing that is asked
+    /// of them is true.
+    fn number(field: &EventField, ask: impl FnOnce(Number) -> Option<Self>) -> Self {
+        Number::of(field)
+            .and_then(ask)
+            .unwrap_or(Self::Constant(false))
     }
 }
 
@@ -314,11 +278,13 @@ impl Reader<'_> {
         };
         let function = self.scope.symbols.function(address);
         let (start, len) = function.ok_or(self.error(NoFunction))?;
-        let inside = Range::between(start as u64, start.wrapping_add(len) as u64);
+        let end = start.wrapping_add(len);
+        let inside = Width::of(self.field.size)
+            .and_then(|width| Range::between(start as u64, end as u64, width));
         Ok(match (self.op, inside) {
             (Op::Equal, inside) => Predicate::range(&self.field, |_| inside),
             (_, None) => Predicate::Constant(true),
-            (_, Some(inside)) => Predicate::range(&self.field, |width| inside.others(width)),
+            (_, Some(inside)) => Predicate::range(&self.field, |_| inside.others()),
         })
     }
 
@@ -364,10 +330,10 @@ impl Reader<'_> {
         }
         Ok(match (self.op, kind) {
             (Op::And, FilterType::Cpu) => Predicate::CpuMember(cpus),
-            (Op::And, _) => Predicate::member(&self.field, cpus),
+            (Op::And, _) => self.member(cpus),
             // A CPU is never the same as a set of several, and what is no CPU is not different.
             (Op::NotEqual, FilterType::Cpu) => Predicate::Constant(true),
-            (Op::NotEqual, _) => Predicate::member(&self.field, CpuSet::all(self.scope.cpus)?),
+            (Op::NotEqual, _) => self.member(CpuSet::all(self.scope.cpus)?),
             _ => Predicate::Constant(false),
         })
     }
@@ -429,14 +395,19 @@ impl Reader<'_> {
         Ok(self.compare(self.op, value, signed))
     }
 
+    /// Whether the field, a number, is a CPU of a set.
+    fn member(&self, cpus: CpuSet) -> Predicate {
+        Predicate::number(&self.field, |number| Some(Predicate::Member(number, cpus)))
+    }
+
     /// Compares the field, a number or the CPU.
     fn compare(&self, op: Op, value: u64, signed: bool) -> Predicate {
         match (self.field.filter, op) {
             (FilterType::Cpu, op) => match Range::new(op, value, Width::Four, true) {
-                Some(range) => Predicate::Cpu(range.into()),
+                Some(range) => Predicate::Cpu(range),
                 None => Predicate::Constant(false),
             },
-            (_, Op::And) => Predicate::bits(&self.field, value),
+            (_, Op::And) => Predicate::number(&self.field, |n| Some(Predicate::Bits(n, value))),
             (_, op) => Predicate::range(&self.field, |width| Range::new(op, value, width, signed)),
         }
     }

@@ -3,6 +3,8 @@
 //! What numbers are compared with.
 
 use super::predicate::Op;
+use crate::hist::event::EventField;
+use crate::hook::record::Record;
 
 /// Bytes of a number in a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,17 +38,45 @@ impl Width {
     }
 }
 
-/// Numbers from `first` on: `span` more than that one, and on from zero after the largest.
+/// A number in a record.
+#[derive(Clone, Copy)]
+pub(super) struct Number {
+    pub(super) at: u32,
+    pub(super) width: Width,
+}
+
+impl Number {
+    /// What `field` has, if that can be a number.
+    pub(super) fn of(field: &EventField) -> Option<Self> {
+        let (at, width) = (field.offset, Width::of(field.size)?);
+        Some(Self { at, width })
+    }
+
+    /// Reads it; its sign is one of its bits.
+    #[inline(always)]
+    pub(super) fn read(self, record: Record<'_>) -> u64 {
+        match self.width {
+            Width::One => record.u8(self.at).into(),
+            Width::Two => record.u16(self.at).into(),
+            Width::Four => record.u32(self.at).into(),
+            Width::Eight => record.u64(self.at),
+        }
+    }
+}
+
+/// Numbers of a width from `first` on: `span` more than that one, and on from zero after the largest.
 ///
 /// What a comparison is true for is always such a range, for signed numbers too: their sign bit
 /// makes them large. So one subtraction and one comparison do for all operators.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Range<T> {
-    first: T,
-    span: T,
+pub(super) struct Range {
+    first: u64,
+    span: u64,
+    /// The largest of the numbers.
+    mask: u64,
 }
 
-impl Range<u64> {
+impl Range {
     /// The numbers of `width` for which `op value` is true; `None` if there are none. Of the value,
     /// only as many bits count as the numbers have.
     pub(super) fn new(op: Op, value: u64, width: Width, signed: bool) -> Option<Self> {
@@ -68,56 +98,34 @@ impl Range<u64> {
             Op::And | Op::Glob => return None,
         };
         Some(Self {
-            first: first & mask,
+            first,
             span: last.wrapping_sub(first) & mask,
+            mask,
         })
     }
 
     /// The numbers of `width` from `start` up to, but without, `end`; `None` if there are none.
-    pub(super) fn between(start: u64, end: u64) -> Option<Self> {
+    pub(super) fn between(start: u64, end: u64, width: Width) -> Option<Self> {
         let span = end.checked_sub(start)?.checked_sub(1)?;
-        Some(Self { first: start, span })
-    }
-
-    /// The numbers of `width` that are not in the range; `None` if there are none.
-    pub(super) fn others(self, width: Width) -> Option<Self> {
-        let mask = width.max();
-        let span = (mask - self.span).checked_sub(1)?;
         Some(Self {
-            first: self.first.wrapping_add(self.span).wrapping_add(1) & mask,
+            first: start,
             span,
+            mask: width.max(),
         })
     }
-}
 
-macro_rules! contains {
-    ($($number:ty)*) => {
-        $(
-            impl Range<$number> {
-                /// Whether `number` is one of them.
-                #[inline]
-                pub(super) fn contains(self, number: $number) -> bool {
-                    number.wrapping_sub(self.first) <= self.span
-                }
-            }
+    /// Those of the width that are not in the range; `None` if there are none.
+    pub(super) fn others(self) -> Option<Self> {
+        Some(Self {
+            first: self.first.wrapping_add(self.span).wrapping_add(1),
+            span: (self.mask - self.span).checked_sub(1)?,
+            mask: self.mask,
+        })
+    }
 
-            impl From<Range<u64>> for Range<$number> {
-                fn from(range: Range<u64>) -> Self {
-                    Self {
-                        first: range.first as $number,
-                        span: range.span as $number,
-                    }
-                }
-            }
-        )*
-    };
-}
-contains!(u8 u16 u32);
-
-impl Range<u64> {
     /// Whether `number` is one of them.
-    #[inline]
+    #[inline(always)]
     pub(super) fn contains(self, number: u64) -> bool {
-        number.wrapping_sub(self.first) <= self.span
+        number.wrapping_sub(self.first) & self.mask <= self.span
     }
 }
