@@ -337,15 +337,8 @@ impl Map {
 }
 
 impl<'a> Elt<'a> {
-    /// Adds `value` to the sum with number `sum`, wrapping. In any context. The caller runs on CPU
-    /// `cpu` and stays there.
-    #[inline]
-    pub fn add(self, cpu: usize, sum: usize, value: u64) {
-        self.map.sums.add(cpu, self.index, sum, value);
-    }
-
     /// Adds 1 to the first sum, and to those that follow it what `read` makes of `values`, of which there
-    /// are not more, as [`Elt::add`].
+    /// are not more; wrapping. In any context. The caller runs on CPU `cpu` and stays there.
     #[inline(always)]
     pub fn count<V>(self, cpu: usize, values: &[V], read: impl Fn(&V) -> u64) {
         // SAFETY: It is an element of the map.

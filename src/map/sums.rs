@@ -61,14 +61,6 @@ impl Sums {
         unsafe { self.cpus[cpu].sums.get_unchecked(sums) }
     }
 
-    /// Adds `value` to sum `sum` of element `index`, wrapping.
-    #[inline]
-    pub(super) fn add(&self, cpu: usize, index: u32, sum: usize, value: u64) {
-        let sum = &self.cpus[cpu].sums[self.position(index, sum)];
-        // SAFETY: There is one.
-        unsafe { add(slice::from_ref(sum), 0, value) };
-    }
-
     /// Sum `sum` of element `index` over all CPUs, wrapping.
     pub(super) fn sum(&self, index: u32, sum: usize) -> u64 {
         let position = self.position(index, sum);

@@ -26,7 +26,7 @@ const SHAPE: Shape = Shape {
 /// One event on `cpu`.
 fn hit(map: &Map, cpu: usize, number: u64) {
     if let Some(elt) = map.insert(cpu, &key(number)) {
-        elt.add(cpu, 0, 1);
+        elt.count(cpu, &[], |&value: &u64| value);
     }
 }
 

@@ -10,6 +10,7 @@ use std::sync::atomic::Ordering;
 use kernel::interrupt;
 use loom::sync::Arc;
 use loom::thread;
+use rhist::map::Elt;
 use rhist::map::Map;
 use rhist::map::Shape;
 
@@ -54,10 +55,15 @@ impl Outcomes {
     }
 }
 
+/// One event that found `elt`.
+fn count(elt: Elt<'_>, cpu: usize) {
+    elt.count(cpu, &[], |&value: &u64| value);
+}
+
 /// One event: `key` on `cpu`.
 fn hit(map: &Map, cpu: usize, key: u64) {
     if let Some(elt) = map.insert(cpu, &key.to_ne_bytes()) {
-        elt.add(cpu, 0, 1);
+        count(elt, cpu);
     }
 }
 
@@ -116,7 +122,7 @@ fn insert_insert_of_different_keys() {
             .zip(keys)
             .map(|(cpu, key)| {
                 let map = map.clone();
-                thread::spawn(move || map.insert(cpu, &key).unwrap().add(cpu, 0, 1))
+                thread::spawn(move || count(map.insert(cpu, &key).unwrap(), cpu))
             })
             .collect();
         threads.into_iter().for_each(|t| t.join().unwrap());
@@ -137,14 +143,14 @@ fn insert_lookup() {
         let key = [3u8; 16];
         let inserter = {
             let map = map.clone();
-            thread::spawn(move || map.insert(0, &key).unwrap().add(0, 0, 1))
+            thread::spawn(move || count(map.insert(0, &key).unwrap(), 0))
         };
         // Memory of elements starts as zeros: a key of zeros must not be found in it.
         assert!(map.lookup(&[0; 16]).is_none());
         let found = map.lookup(&key);
         seen.note(found.is_some());
         if found.is_some() {
-            map.insert(1, &key).unwrap().add(1, 0, 1);
+            count(map.insert(1, &key).unwrap(), 1);
         }
         let fired = 1 + u64::from(found.is_some());
         inserter.join().unwrap();

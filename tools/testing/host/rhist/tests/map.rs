@@ -28,10 +28,15 @@ const LEVELS: usize = 4;
 
 /// One event: `key` on `cpu`. Whether it found a place.
 fn hit(map: &Map, cpu: usize, key: &[u8]) -> bool {
+    hit_with(map, cpu, key, &[])
+}
+
+/// The same, with values.
+fn hit_with(map: &Map, cpu: usize, key: &[u8], values: &[u64]) -> bool {
     let elt = map.insert(cpu, key);
     if let Some(elt) = elt {
         assert_eq!(elt.key(), key);
-        elt.add(cpu, 0, 1);
+        elt.count(cpu, values, |&value| value);
     }
     elt.is_some()
 }
@@ -140,12 +145,12 @@ fn exactly_as_many_keys_as_places_fit() {
 fn sums_wrap() {
     let map = Map::new(Shape { sums: 2, ..SHAPE }).unwrap();
     let elt = map.insert(0, &key(1)).unwrap();
-    elt.add(0, 1, u64::MAX);
-    elt.add(1, 1, 3);
-    assert_eq!((elt.sum(0), elt.sum(1)), (0, 2));
-    elt.add(0, 1, 1 << 63);
-    elt.add(0, 1, 1 << 63);
-    assert_eq!(elt.sum(1), 2);
+    elt.count(0, &[u64::MAX], |&value| value);
+    elt.count(1, &[3], |&value| value);
+    assert_eq!((elt.sum(0), elt.sum(1)), (2, 2));
+    elt.count(0, &[1 << 63], |&value| value);
+    elt.count(0, &[1 << 63], |&value| value);
+    assert_eq!((elt.sum(0), elt.sum(1)), (4, 2));
 }
 
 #[test]
@@ -187,7 +192,7 @@ fn zeros_at_the_end() {
             let last = key.iter().rposition(|&byte| byte != 0).unwrap_or(0);
             let short = &key[..(last + 1).next_multiple_of(8)];
             let elt = map.insert(0, if round == 0 { short } else { &key });
-            elt.unwrap().add(0, 0, 1);
+            elt.unwrap().count(0, &[], |&value: &u64| value);
             let elt = map.lookup(short).unwrap();
             assert_eq!((elt.key(), elt.sum(0)), (&key[..], round + 1));
             assert_eq!(map.lookup(&key).unwrap().index(), elt.index());
@@ -288,13 +293,11 @@ proptest! {
             key[word * 8..][..8].copy_from_slice(&number.to_be_bytes());
             prop_assert_eq!(map.lookup(&key).is_some(), plain.contains_key(&key));
             let fits = plain.contains_key(&key) || plain.len() < map.capacity();
-            prop_assert_eq!(hit(&map, cpu, &key), fits);
+            let values: Vec<u64> = (1..sums).map(|i| value.rotate_left(i as u32)).collect();
+            prop_assert_eq!(hit_with(&map, cpu, &key, &values), fits);
             if fits {
                 let sum = plain.entry(key.clone()).or_insert(vec![0; sums]);
-                sum[0] += 1;
-                for (i, sum) in sum.iter_mut().enumerate().skip(1) {
-                    let value = value.rotate_left(i as u32);
-                    map.lookup(&key).unwrap().add(cpu, i, value);
+                for (sum, &value) in sum.iter_mut().zip(std::iter::once(&1).chain(&values)) {
                     *sum = sum.wrapping_add(value);
                 }
             } else {
