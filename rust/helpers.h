@@ -93,6 +93,13 @@ bool rhist_forget(struct dentry *dentry);
 struct dentry *rhist_dget(struct dentry *dentry);
 
 /* stack.c */
+/* How a stack is had that begins at a function left behind, if it can be. */
+#if defined(CONFIG_UNWINDER_ORC) || defined(CONFIG_UNWINDER_FRAME_POINTER)
+#define RHIST_STACK_UNWINDER
+#elif defined(CONFIG_UML_X86) && defined(CONFIG_FRAME_POINTER)
+#define RHIST_STACK_FRAMES
+#endif
+
 /* Where a function is that has not returned yet. */
 struct rhist_frame {
 	unsigned long ip, sp, bp;
@@ -101,7 +108,7 @@ struct rhist_frame {
 /* In line: the frame of the function that this is in. */
 static __always_inline void rhist_frame_here(struct rhist_frame *frame)
 {
-#if defined(CONFIG_UNWINDER_ORC) || defined(CONFIG_UNWINDER_FRAME_POINTER)
+#if defined(RHIST_STACK_UNWINDER) || defined(RHIST_STACK_FRAMES)
 	asm volatile("lea (%%rip), %0\n\t"
 		     "mov %%rsp, %1\n\t"
 		     "mov %%rbp, %2"

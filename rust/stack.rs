@@ -2,14 +2,19 @@
 
 //! The kernel's stack of the running task.
 //!
-//! C headers: `include/linux/stacktrace.h`, `arch/x86/include/asm/unwind.h`.
+//! C headers: `include/linux/stacktrace.h`, `arch/x86/include/asm/unwind.h`,
+//! `arch/um/include/asm/stacktrace.h`.
 
 use super::bindings;
 use super::event::Event;
 use super::probe;
 
 /// Can a stack begin at a function that has been left behind?
-pub(crate) const CAN_BEGIN: bool = cfg!(any(CONFIG_UNWINDER_ORC, CONFIG_UNWINDER_FRAME_POINTER));
+pub(crate) const CAN_BEGIN: bool = cfg!(any(
+    CONFIG_UNWINDER_ORC,
+    CONFIG_UNWINDER_FRAME_POINTER,
+    all(CONFIG_UML_X86, CONFIG_FRAME_POINTER)
+));
 
 /// Where a function is that has not returned as long as this lives.
 #[derive(Clone, Copy)]
