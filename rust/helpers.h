@@ -139,6 +139,10 @@ struct rhist_probed {
 	unsigned short type;
 	/* Somebody reads the common fields that tell of the context. */
 	bool context;
+	/* Where there is the trigger that may count hits by rhist_probe_hit_quietly(), or NULL. */
+	void *const *quiet;
+	/* How many files are polled: who is to be woken is not looked up quietly. */
+	const unsigned int *watchers;
 };
 int rhist_probes_init(void);
 void rhist_probes_exit(void);

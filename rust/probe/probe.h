@@ -55,11 +55,11 @@ DECLARE_PER_CPU(unsigned char, rhist_hit_contexts);
 
 /* In Rust; any context, with preemption off. */
 /*
- * Counts it, if that cannot bring forth other hits, and of the common fields looks at common_pid only: else
- * returns false.
+ * Counts it for @trigger, which rhist_quiet() gave: that cannot bring forth other hits, and of the common
+ * fields looks at common_pid only.
  */
-bool rhist_probe_hit_quietly(const struct rhist_probed *probed, const void *record, size_t size,
-			     unsigned int cpu);
+void rhist_probe_hit_quietly(const struct rhist_probed *probed, const void *trigger,
+			     const void *record, size_t size, unsigned int cpu);
 /* Counts it, whatever that takes. @frame is that of the probe. One hit at a time in each context. */
 void rhist_probe_hit(const struct rhist_probed *probed, const void *record, size_t size,
 		     unsigned int cpu, const struct rhist_frame *frame);
@@ -124,13 +124,24 @@ static __always_inline void rhist_record_common(const struct rhist_probed *probe
 		rhist_record_context(entry);
 }
 
+/* The trigger that a hit may be counted for quietly, or NULL. It is kept while preemption is off. */
+static __always_inline const void *rhist_quiet(const struct rhist_probed *probed)
+{
+	const void *trigger = smp_load_acquire(probed->quiet);
+
+	return likely(!READ_ONCE(*probed->watchers)) ? trigger : NULL;
+}
+
 /* Counts a hit. Its record is on the stack if it has no @context: then it has not begun. */
 static __always_inline void rhist_record_end(const struct rhist_probed *probed, void *record,
 					     size_t size, unsigned char context)
 {
+	const void *quiet = rhist_quiet(probed);
 	struct rhist_frame frame __uninitialized;
 
-	if (!likely(rhist_probe_hit_quietly(probed, record, size, raw_smp_processor_id()))) {
+	if (likely(quiet)) {
+		rhist_probe_hit_quietly(probed, quiet, record, size, raw_smp_processor_id());
+	} else {
 		rhist_frame_here(&frame);
 		rhist_record_common(probed, record);
 		if (context)

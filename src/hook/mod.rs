@@ -160,8 +160,9 @@ impl Sinks {
     unsafe fn recorded(&self, cpu: usize, record: Record<'_>) {
         // SAFETY: By the contract.
         unsafe {
-            if !self.hit_quietly(cpu, record) {
-                self.hit(cpu, record, None);
+            match self.quiet() {
+                Some(trigger) => self.hit_quietly(trigger, cpu, record),
+                None => self.hit(cpu, record, None),
             }
         }
     }
@@ -172,24 +173,34 @@ impl Sinks {
         self.lost.add(1, Relaxed);
     }
 
-    /// Counts a hit of which there is this record, if that cannot bring forth other hits and looks at nothing
-    /// that the record [begins](record::HEAD) with: else returns false, and has done nothing. Any context.
+    /// The trigger that is all there is to a hit, if it cannot bring forth other hits and looks at nothing
+    /// that the record [begins](record::HEAD) with: as `rhist_quiet()` in `rust/probe/probe.h`. Any context.
+    ///
+    /// # Safety
+    ///
+    /// Preemption must be off as long as the trigger is used.
+    #[inline(always)]
+    unsafe fn quiet(&self) -> Option<&HistTrigger> {
+        // SAFETY: A trigger that is taken from here is kept for a grace period, as it is on the list, and
+        // that does not end before preemption is on again.
+        let trigger = unsafe { self.quiet.acquire().as_ref() };
+        trigger.filter(|_| !self.pollers.any())
+    }
+
+    /// Counts a hit of which there is this record, for a trigger that [is quiet](Sinks::quiet). Any
+    /// context.
     ///
     /// # Safety
     ///
     /// Preemption must be off; `cpu` is where this runs.
     #[inline(always)]
-    unsafe fn hit_quietly(&self, cpu: usize, record: Record<'_>) -> bool {
-        // SAFETY: A trigger that is taken from here is kept for a grace period, as it is on the list, and
-        // that does not end before preemption is on again.
-        let Some(trigger) = (unsafe { self.quiet.acquire().as_ref() }) else {
-            return false;
-        };
-        if self.pollers.any() {
-            return false;
-        }
+    unsafe fn hit_quietly(&self, trigger: &HistTrigger, cpu: usize, record: Record<'_>) {
         // SAFETY: By the contract.
-        unsafe { trigger.hit_words(record, cpu) || self.hit_one(trigger, cpu, record) }
+        unsafe {
+            if !trigger.hit_words(record, cpu) {
+                self.hit_one(trigger, cpu, record);
+            }
+        }
     }
 
     /// Gives a record to a quiet trigger. It is left for this, and not come back to. Any context.
@@ -198,10 +209,9 @@ impl Sinks {
     ///
     /// As for [`Sinks::hit_quietly`].
     #[inline(never)]
-    unsafe fn hit_one(&self, trigger: &HistTrigger, cpu: usize, record: Record<'_>) -> bool {
+    unsafe fn hit_one(&self, trigger: &HistTrigger, cpu: usize, record: Record<'_>) {
         // SAFETY: By the contract.
         unsafe { trigger.hit(&Hit::new(record, cpu, &self.now(None))) };
-        true
     }
 
     /// Gives a record to the triggers, whatever there is to do. `frame` is that of the probe, if it is one

@@ -72,6 +72,11 @@ impl Pollers {
         self.watchers.relaxed() != 0
     }
 
+    /// Where the number of open files is that are watched, as [`Pollers::any`] asks for it.
+    pub(super) fn watchers(&self) -> *const u32 {
+        self.watchers.as_ptr()
+    }
+
     /// Wakes those who wait at a place, or at all places, for what was counted before. Any context,
     /// after [`Pollers::any`].
     #[cold]

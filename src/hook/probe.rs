@@ -67,6 +67,8 @@ impl Probe {
                     // SAFETY: The event is referenced, and keeps its number.
                     type_: unsafe { (*event.call()).event.type_ } as u16,
                     context: false,
+                    quiet: sinks.quiet.as_ptr().cast(),
+                    watchers: sinks.pollers.watchers(),
                 },
                 sinks,
                 _pinned: PhantomPinned,
@@ -126,24 +128,30 @@ unsafe fn sinks<'a>(probed: *const bindings::rhist_probed) -> &'a Sinks {
     unsafe { &(*kernel::container_of!(probed.cast_mut(), Callback, probed)).sinks }
 }
 
-/// A hit. Called by a probe that has made a record: in any context, NMI included, with preemption off.
-/// Counts it if that brings nothing forth, else returns false.
+/// A hit that is all that a trigger needs. Called by a probe that has made a record: in any context, NMI
+/// included, with preemption off.
 ///
 /// # Safety
 ///
-/// For the `rhist_probed` in a [`Callback`], a record of `size` bytes, and the CPU that this runs on.
+/// For the `rhist_probed` in a [`Callback`], what was at its `quiet` since preemption was switched off, a
+/// record of `size` bytes, and the CPU that this runs on.
 #[no_mangle]
 unsafe extern "C" fn rhist_probe_hit_quietly(
     probed: *const bindings::rhist_probed,
+    trigger: *const ffi::c_void,
     record: *const ffi::c_void,
     size: usize,
     cpu: u32,
-) -> bool {
-    // SAFETY: By the contract. The record is ours alone until this returns.
-    unsafe { sinks(probed).hit_quietly(cpu as usize, Record::from_raw(record.cast(), size)) }
+) {
+    // SAFETY: By the contract. The trigger is kept until preemption is on again, and the record is ours
+    // alone until this returns.
+    unsafe {
+        let (trigger, record) = (&*trigger.cast(), Record::from_raw(record.cast(), size));
+        sinks(probed).hit_quietly(trigger, cpu as usize, record);
+    }
 }
 
-/// A hit that was not counted quietly. Called as that, and within one context for one hit at a time.
+/// Any other hit. Called as that, and within one context for one hit at a time.
 ///
 /// # Safety
 ///
