@@ -153,7 +153,8 @@ void rhist_probe_disconnect(struct trace_event_call *call, void *probe, struct r
 
 /* perf.c */
 struct rhist_perf;
-struct rhist_perf *rhist_perf_connect(struct trace_event_call *call, void *owner);
+struct rhist_perf *rhist_perf_connect(struct trace_event_call *call,
+				      const struct rhist_probed *probed);
 void rhist_perf_disconnect(struct rhist_perf *perf);
 void rhist_perf_free(struct rhist_perf *perf);
 unsigned long rhist_perf_probe(struct trace_event_call *call);

@@ -19,10 +19,7 @@
 #include <linux/tracepoint.h>
 
 #include "helpers.h"
-
-/* src/hook/perf.rs */
-void rhist_perf_hit(const void *owner, const void *record, u32 size, u32 cpu);
-void rhist_perf_lost(const void *owner);
+#include "probe/probe.h"
 
 /* With CFI, a function that is called must have the arguments of the tracepoint. */
 #if defined(CONFIG_PERF_EVENTS) && !defined(CONFIG_CFI)
@@ -34,9 +31,7 @@ struct rhist_perf_cpu {
 
 struct rhist_perf {
 	struct trace_event_call call;
-	/* Of the event, in its records. */
-	u16 type;
-	void *owner;
+	const struct rhist_probed *probed;
 	struct rhist_perf_cpu __percpu *cpus;
 	/* While perf has any event, it has memory for records. */
 	struct perf_event *memory;
@@ -48,14 +43,21 @@ struct rhist_perf {
  */
 static void hit(struct perf_event *listener, struct perf_sample_data *data, struct pt_regs *regs)
 {
-	struct rhist_perf *perf = listener->overflow_handler_context;
+	const struct rhist_probed *probed = listener->overflow_handler_context;
 	struct trace_entry *entry = data->raw->frag.data;
-	unsigned short type = entry->type;
+	const size_t size = data->raw->frag.size;
+	const void *quiet = rhist_quiet(probed);
+	unsigned short type;
 
-	entry->type = perf->type;
+	if (likely(quiet)) {
+		rhist_probe_hit_quietly(probed, quiet, entry, size, raw_smp_processor_id());
+		return;
+	}
+	type = entry->type;
+	entry->type = probed->type;
 	/* As tracing_gen_ctx_dec(): the probe itself switched preemption off once. */
 	entry->preempt_count -= IS_ENABLED(CONFIG_PREEMPTION);
-	rhist_perf_hit(perf->owner, entry, data->raw->frag.size, smp_processor_id());
+	rhist_probe_hit(probed, entry, size, raw_smp_processor_id(), NULL);
 	entry->type = type;
 }
 
@@ -68,7 +70,7 @@ static notrace void before(void *data)
 	struct rhist_perf *perf = data;
 
 	if (unlikely(current->perf_recursion[interrupt_context_level()]))
-		rhist_perf_lost(perf->owner);
+		rhist_probe_lost(perf->probed);
 }
 
 /* A perf event that counts what happens hardly ever, and is not even enabled. */
@@ -99,12 +101,13 @@ unsigned long rhist_perf_probe(struct trace_event_call *call)
 }
 
 /*
- * Has rhist_perf_hit() called with @owner for each hit of @call. Task context, sleeps; the event is
- * referenced.
+ * Has each hit of @call counted, as by a probe of ours that is registered with @probed. Task context,
+ * sleeps; the event is referenced.
  *
  * Return: NULL if the event has no such probe, or an error.
  */
-struct rhist_perf *rhist_perf_connect(struct trace_event_call *call, void *owner)
+struct rhist_perf *rhist_perf_connect(struct trace_event_call *call,
+				      const struct rhist_probed *probed)
 {
 	struct rhist_perf *perf;
 	int err = -ENOMEM, cpu;
@@ -114,8 +117,7 @@ struct rhist_perf *rhist_perf_connect(struct trace_event_call *call, void *owner
 	perf = kzalloc(sizeof(*perf), GFP_KERNEL);
 	if (!perf)
 		return ERR_PTR(err);
-	perf->type = call->event.type;
-	perf->owner = owner;
+	perf->probed = probed;
 	perf->cpus = alloc_percpu(struct rhist_perf_cpu);
 	if (!perf->cpus)
 		goto no_cpus;
@@ -127,7 +129,7 @@ struct rhist_perf *rhist_perf_connect(struct trace_event_call *call, void *owner
 		here->listener.attr.sample_period = 1;
 		here->listener.attr.sample_type = PERF_SAMPLE_RAW | PERF_SAMPLE_PERIOD;
 		here->listener.overflow_handler = hit;
-		here->listener.overflow_handler_context = perf;
+		here->listener.overflow_handler_context = (void *)probed;
 		hlist_add_head(&here->listener.hlist_entry, &here->listeners);
 	}
 	perf->call.class = call->class;
@@ -177,7 +179,8 @@ unsigned long rhist_perf_probe(struct trace_event_call *call)
 	return 0;
 }
 
-struct rhist_perf *rhist_perf_connect(struct trace_event_call *call, void *owner)
+struct rhist_perf *rhist_perf_connect(struct trace_event_call *call,
+				      const struct rhist_probed *probed)
 {
 	return NULL;
 }

@@ -23,12 +23,12 @@ pub(crate) struct Frame<'a>(&'a bindings::rhist_frame);
 impl Frame<'_> {
     /// # Safety
     ///
-    /// `frame` is filled by `rhist_frame_here()`, in a function that does not return before the end of the
-    /// lifetime.
+    /// `frame` is null, or filled by `rhist_frame_here()`, in a function that does not return before the end
+    /// of the lifetime.
     #[inline(always)]
-    pub(crate) unsafe fn from_raw(frame: *const bindings::rhist_frame) -> Self {
+    pub(crate) unsafe fn from_raw(frame: *const bindings::rhist_frame) -> Option<Self> {
         // SAFETY: By the contract.
-        Self(unsafe { &*frame })
+        unsafe { frame.as_ref() }.map(Self)
     }
 }
 

@@ -339,7 +339,7 @@ impl Hook {
                     _ if self.event.is_marker() => {
                         Marker::attach(instance, self.event.dir(), sinks)?
                     }
-                    Some((probe, records)) => Probe::attach(&self.event, probe, records, sinks)?,
+                    Some((probe, records)) => Probe::attach(&self.event, probe, records, &sinks)?,
                     None => match shared.perf {
                         true => Perf::attach(&self.event, &sinks)?,
                         false => None,

@@ -7,22 +7,21 @@
 //! what a record in a ring buffer costs. What a hit brings forth itself, in the same context while perf
 //! makes a record, is lost, and counted as such.
 
+use super::probe::Callback;
 use super::Sinks;
 use super::Source;
 use crate::ftrace::bindings;
 use crate::ftrace::event::Event;
-use crate::hook::record::Record;
 use core::ptr::NonNull;
 use kernel::error::from_err_ptr;
-use kernel::ffi;
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
 /// The probe for perf of an event, until it is [disconnected](Source::disconnect).
 pub(super) struct Perf {
     raw: NonNull<bindings::rhist_perf>,
-    /// What it is registered with.
-    _sinks: Arc<Sinks>,
+    /// What it leads to.
+    _callback: Pin<KBox<Callback>>,
 }
 
 // SAFETY: The kernel's functions that get the pointer lock for themselves.
@@ -43,9 +42,10 @@ impl Perf {
         sinks: &Arc<Sinks>,
     ) -> Result<Option<KBox<dyn Source>>> {
         let memory = KBox::<Self>::new_uninit(GFP_KERNEL)?;
-        let owner = Arc::as_ptr(sinks).cast_mut().cast();
-        // SAFETY: The event is referenced. The sinks are kept until nobody is called with them.
-        let raw = match from_err_ptr(unsafe { bindings::rhist_perf_connect(event.call(), owner) }) {
+        let callback = Callback::new(event, sinks)?;
+        // SAFETY: The event is referenced. The callback is kept until nobody is called with it.
+        let raw = unsafe { bindings::rhist_perf_connect(event.call(), callback.probed()) };
+        let raw = match from_err_ptr(raw) {
             Err(err) if err == ENOMEM => return Err(err),
             Err(_) => None,
             Ok(raw) => NonNull::new(raw),
@@ -55,7 +55,7 @@ impl Perf {
         };
         Ok(Some(memory.write(Self {
             raw,
-            _sinks: sinks.clone(),
+            _callback: callback,
         })))
     }
 }
@@ -76,37 +76,4 @@ impl Drop for Perf {
         // SAFETY: It was disconnected, and no hit is running any more.
         unsafe { bindings::rhist_perf_free(self.raw.as_ptr()) };
     }
-}
-
-/// A hit. Called by the kernel's probe, which has made a record: in any context, NMI included, with
-/// preemption and interrupts off.
-///
-/// # Safety
-///
-/// For the sinks of a [`Perf`], a record of `size` bytes, and the CPU that this runs on.
-#[no_mangle]
-unsafe extern "C" fn rhist_perf_hit(
-    sinks: *const ffi::c_void,
-    record: *const ffi::c_void,
-    size: u32,
-    cpu: u32,
-) {
-    // SAFETY: By the contract; they are there as long as the probe may run. The record is ours alone
-    // until this returns.
-    unsafe {
-        let record = Record::from_raw(record.cast(), size as usize);
-        (*sinks.cast::<Sinks>()).recorded(cpu as usize, record);
-    }
-}
-
-/// A hit without a record. Called with preemption on or off.
-///
-/// # Safety
-///
-/// For the sinks of a [`Perf`].
-#[no_mangle]
-#[cold]
-unsafe extern "C" fn rhist_perf_lost(sinks: *const ffi::c_void) {
-    // SAFETY: As above.
-    unsafe { (*sinks.cast::<Sinks>()).lost() };
 }

@@ -25,11 +25,34 @@ use kernel::ffi;
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
-/// What the probe is registered with.
-struct Callback {
+/// What a probe of ours is registered with, and what perf's leads to.
+pub(super) struct Callback {
     probed: bindings::rhist_probed,
     sinks: Arc<Sinks>,
     _pinned: PhantomPinned,
+}
+
+impl Callback {
+    /// For hits of `event` that go to `sinks`. Fails with `ENOMEM`.
+    pub(super) fn new(event: &Event, sinks: &Arc<Sinks>) -> Result<Pin<KBox<Self>>> {
+        let callback = Self {
+            probed: bindings::rhist_probed {
+                // SAFETY: The event is referenced, and keeps its number.
+                type_: unsafe { (*event.call()).event.type_ } as u16,
+                context: false,
+                quiet: sinks.quiet.as_ptr().cast(),
+                watchers: sinks.pollers.watchers(),
+            },
+            sinks: sinks.clone(),
+            _pinned: PhantomPinned,
+        };
+        Ok(KBox::pin(callback, GFP_KERNEL)?)
+    }
+
+    /// Where C has it.
+    pub(super) fn probed(&self) -> *mut bindings::rhist_probed {
+        (&raw const self.probed).cast_mut()
+    }
 }
 
 /// A probe of ours on the tracepoint of an event, until it is [disconnected](Source::disconnect).
@@ -58,27 +81,13 @@ impl Probe {
         event: &Event,
         probe: NonNull<ffi::c_void>,
         records: Arc<Records>,
-        sinks: Arc<Sinks>,
+        sinks: &Arc<Sinks>,
     ) -> Result<KBox<dyn Source>> {
         let call = NonNull::new(event.call()).ok_or(EINVAL)?;
-        let callback = KBox::pin(
-            Callback {
-                probed: bindings::rhist_probed {
-                    // SAFETY: The event is referenced, and keeps its number.
-                    type_: unsafe { (*event.call()).event.type_ } as u16,
-                    context: false,
-                    quiet: sinks.quiet.as_ptr().cast(),
-                    watchers: sinks.pollers.watchers(),
-                },
-                sinks,
-                _pinned: PhantomPinned,
-            },
-            GFP_KERNEL,
-        )?;
         // Boxed before it is connected: nothing can fail afterwards.
         let source = KBox::new(
             Self {
-                callback,
+                callback: Callback::new(event, sinks)?,
                 call,
                 probe,
                 _records: records,
@@ -88,13 +97,9 @@ impl Probe {
         // SAFETY: The probe is that of the event. What it is registered with is complete, and pinned
         // until it is disconnected and no longer running.
         to_result(unsafe {
-            bindings::rhist_probe_connect(call.as_ptr(), probe.as_ptr(), source.probed())
+            bindings::rhist_probe_connect(call.as_ptr(), probe.as_ptr(), source.callback.probed())
         })?;
         Ok(source)
-    }
-
-    fn probed(&self) -> *mut bindings::rhist_probed {
-        (&raw const self.callback.probed).cast_mut()
     }
 }
 
@@ -102,13 +107,14 @@ impl Source for Probe {
     fn disconnect(&mut self) {
         // SAFETY: It is connected, and the event is still referenced.
         unsafe {
-            bindings::rhist_probe_disconnect(self.call.as_ptr(), self.probe.as_ptr(), self.probed())
+            let probed = self.callback.probed();
+            bindings::rhist_probe_disconnect(self.call.as_ptr(), self.probe.as_ptr(), probed)
         };
     }
 
     fn want_context(&self) {
         // SAFETY: It is read at any time, and written here only: `true`.
-        unsafe { (&raw mut (*self.probed()).context).write_volatile(true) };
+        unsafe { (&raw mut (*self.callback.probed()).context).write_volatile(true) };
         cpu::synchronize_hits();
     }
 
@@ -156,7 +162,7 @@ unsafe extern "C" fn rhist_probe_hit_quietly(
 /// # Safety
 ///
 /// For the `rhist_probed` in a [`Callback`], a record of `size` bytes, the CPU that this runs on, and the
-/// frame of the probe.
+/// frame of the probe, or null.
 #[no_mangle]
 unsafe extern "C" fn rhist_probe_hit(
     probed: *const bindings::rhist_probed,
@@ -168,7 +174,7 @@ unsafe extern "C" fn rhist_probe_hit(
     // SAFETY: By the contract. The record is ours alone until this returns.
     unsafe {
         let record = Record::from_raw(record.cast(), size);
-        sinks(probed).hit(cpu as usize, record, Some(Frame::from_raw(frame)));
+        sinks(probed).hit(cpu as usize, record, Frame::from_raw(frame));
     }
 }
 
