@@ -176,7 +176,8 @@ static double measure_hist(enum side side, const char *order, const char *event,
 	ns = fire(order, &fired);
 	if (check && !strstr(trigger, " if ")) {
 		hits = read_hist(side, event, &dropped);
-		if (hits < fired || dropped)
+		// C drops a hit, rarely, of a key that two CPUs bring for the first time at once.
+		if (hits + dropped < fired || (dropped && side == RHIST))
 			die("%llu of %llu events hit in %s, %llu dropped", hits, fired, tracing[side], dropped);
 	}
 	if (side == RHIST)
