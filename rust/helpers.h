@@ -85,6 +85,7 @@ struct file *rhist_open_dir(struct file *mirror, struct dentry *real);
 struct file *rhist_open_beside(struct file *file, struct dentry *real, unsigned int flags);
 ssize_t rhist_read_seq(struct file *file, void *to, size_t len, loff_t *pos);
 ssize_t rhist_write(struct file *file, const char __user *from, size_t len);
+ssize_t rhist_write_text(struct file *file, const char *text, size_t len);
 int rhist_mkdir(struct mnt_idmap *idmap, struct dentry *dir, const char *name,
 		unsigned int len, umode_t mode);
 int rhist_rmdir(struct dentry *dir, const char *name, unsigned int len);
@@ -159,7 +160,7 @@ void rhist_perf_disconnect(struct rhist_perf *perf);
 void rhist_perf_free(struct rhist_perf *perf);
 unsigned long rhist_perf_probe(struct trace_event_call *call);
 
-/* event_mutex.c */
+/* own_events.c */
 int rhist_with_event_mutex(struct trace_array *tr, int (*fn)(void *), void *arg);
 
 /* user_event.c */

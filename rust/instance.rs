@@ -15,6 +15,8 @@ use core::ptr::NonNull;
 use kernel::error::to_result;
 use kernel::ffi;
 use kernel::prelude::*;
+use kernel::sync::atomic::Atomic;
+use kernel::sync::atomic::Relaxed;
 use kernel::time::delay::fsleep;
 use kernel::time::Delta;
 
@@ -23,7 +25,11 @@ use kernel::time::Delta;
 const BUFFER_SIZE: usize = 32 << 10;
 
 /// The instance, with a reference.
-pub(crate) struct Instance(NonNull<bindings::trace_array>);
+pub(crate) struct Instance {
+    raw: NonNull<bindings::trace_array>,
+    /// Has rhist:never a trigger?
+    spares_ring_buffer: Atomic<bool>,
+}
 
 // SAFETY: The functions that take it lock for themselves.
 unsafe impl Send for Instance {}
@@ -38,7 +44,10 @@ impl Instance {
         let tr = unsafe {
             bindings::trace_array_get_by_name(c"rhist".as_char_ptr(), c"rhist".as_char_ptr())
         };
-        let instance = Self(NonNull::new(tr).ok_or(ENOMEM)?);
+        let instance = Self {
+            raw: NonNull::new(tr).ok_or(ENOMEM)?,
+            spares_ring_buffer: Atomic::new(false),
+        };
         // SAFETY: The instance is referenced.
         unsafe { bindings::rhist_record_no_names(instance.as_ptr()) };
         instance.shrink();
@@ -46,7 +55,32 @@ impl Instance {
     }
 
     pub(crate) fn as_ptr(&self) -> *mut bindings::trace_array {
-        self.0.as_ptr()
+        self.raw.as_ptr()
+    }
+
+    /// Has the kernel make records that are thrown away in a page for each CPU, if it does not yet, where
+    /// that costs less than in the ring buffer: by a trigger of rhist:never, which goes with the instance.
+    /// `beside` is any file that is open. Takes `event_mutex`.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`KernelFile::write_text`], and of opening a file. All works without it too.
+    pub(crate) fn spare_ring_buffer(&self, beside: &KernelFile) -> Result {
+        if self.spares_ring_buffer.load(Relaxed) {
+            return Ok(());
+        }
+        let path = [
+            c"instances",
+            c"rhist",
+            c"events",
+            c"rhist",
+            c"never",
+            c"trigger",
+        ];
+        let trigger = beside.other(&beside.top(), &path, bindings::O_WRONLY)?;
+        trigger.write_text(b"traceoff")?;
+        self.spares_ring_buffer.store(true, Relaxed);
+        Ok(())
     }
 
     /// Makes the ring buffer as small as it needs to be. The instance works without that too, so

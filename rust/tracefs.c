@@ -16,13 +16,17 @@
 #include <linux/err.h>
 #include <linux/fs.h>
 #include <linux/fsnotify.h>
+#include <linux/mm.h>
+#include <linux/mman.h>
 #include <linux/module.h>
 #include <linux/mount.h>
 #include <linux/namei.h>
 #include <linux/rcupdate.h>
 #include <linux/seq_file.h>
 #include <linux/tracefs.h>
+#include <linux/uaccess.h>
 #include <linux/uio.h>
+#include <linux/user_namespace.h>
 
 #include "helpers.h"
 
@@ -335,6 +339,30 @@ ssize_t rhist_write(struct file *file, const char __user *from, size_t len)
 	if (!(file->f_mode & FMODE_WRITE) || !file->f_op->write)
 		return -EINVAL;
 	return file->f_op->write(file, from, len, &pos);
+}
+
+/*
+ * The same, of a text of ours. Files of tracefs read memory of a program only, so the running task is lent a
+ * page with it. Its other threads can write there meanwhile: -EPERM if they may not do all there is to do.
+ */
+ssize_t rhist_write_text(struct file *file, const char *text, size_t len)
+{
+	unsigned long page;
+	ssize_t done;
+
+	if (!ns_capable_noaudit(&init_user_ns, CAP_SYS_ADMIN))
+		return -EPERM;
+	if (!current->mm || len > PAGE_SIZE)
+		return -EINVAL;
+	page = vm_mmap(NULL, 0, PAGE_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, 0);
+	if (IS_ERR_VALUE(page))
+		return page;
+	if (copy_to_user((void __user *)page, text, len))
+		done = -EFAULT;
+	else
+		done = rhist_write(file, (const char __user *)page, len);
+	vm_munmap(page, PAGE_SIZE);
+	return done;
 }
 
 /* mkdir(2) in a directory of the kernel, where it allows that (instances/). */

@@ -23,6 +23,16 @@ impl Dentry {
         NonNull::new(dentry).map(Self).ok_or(ENOMEM)
     }
 
+    /// One more reference on a dentry.
+    ///
+    /// # Safety
+    ///
+    /// `dentry` must be referenced.
+    pub(super) unsafe fn of(dentry: *mut bindings::dentry) -> Self {
+        // SAFETY: By the contract; what is given back is the dentry.
+        Self(unsafe { NonNull::new_unchecked(bindings::rhist_dget(dentry)) })
+    }
+
     pub(super) fn as_ptr(&self) -> *mut bindings::dentry {
         self.0.as_ptr()
     }
@@ -72,10 +82,7 @@ impl Dentry {
     /// The directory that it is in.
     pub(super) fn parent(&self) -> Self {
         // SAFETY: A dentry holds a reference on its parent, which never changes in tracefs.
-        unsafe {
-            let parent = bindings::rhist_dget((*self.as_ptr()).d_parent);
-            Self(NonNull::new_unchecked(parent))
-        }
+        unsafe { Self::of((*self.as_ptr()).d_parent) }
     }
 
     /// The name of the directory that it is in.

@@ -89,6 +89,16 @@ impl KernelFile {
         unsafe { Self::open_beside(self.0.as_ptr(), real.as_ptr(), flags) }
     }
 
+    /// The top tracing directory.
+    pub(crate) fn top(&self) -> TracingDir {
+        // SAFETY: The file is open, and keeps its dentry.
+        let mut dir = unsafe { Dentry::of(dentry_of(self.0.as_ptr())) };
+        while !dir.is_root() {
+            dir = dir.parent();
+        }
+        TracingDir(dir)
+    }
+
     /// The whole text, as it is now.
     ///
     /// # Errors
@@ -133,11 +143,21 @@ impl KernelFile {
     pub(crate) fn write(&self, data: &Written) -> Result {
         // SAFETY: The file is open. What `data` points to is checked by who reads it.
         let done = unsafe { bindings::rhist_write(self.0.as_ptr(), data.start, data.len) };
-        match usize::try_from(done) {
-            Ok(done) if done == data.len => Ok(()),
-            Ok(_) => Err(EIO),
-            Err(_) => Err(Error::from_errno(done as ffi::c_int)),
-        }
+        written(done, data.len)
+    }
+
+    /// Writes a text of ours. Takes `mmap_lock`.
+    ///
+    /// # Errors
+    ///
+    /// As for [`KernelFile::write`]; `EPERM` without `CAP_SYS_ADMIN`; `ENOMEM` if the running task can have no
+    /// memory for it.
+    pub(crate) fn write_text(&self, text: &[u8]) -> Result {
+        // SAFETY: The file is open, and `text` is valid for its length.
+        let done = unsafe {
+            bindings::rhist_write_text(self.0.as_ptr(), text.as_ptr().cast(), text.len())
+        };
+        written(done, text.len())
     }
 
     /// Has it an error to tell? If not, the caller of `poll()` waits for that too.
@@ -153,6 +173,15 @@ impl KernelFile {
     /// What the kernel's `open` fails with.
     pub(crate) fn truncate(&self) -> Result {
         self.again(bindings::O_WRONLY | bindings::O_TRUNC).map(drop)
+    }
+}
+
+/// What became of a write of `len` bytes: `EIO` if it was not all of them.
+fn written(done: isize, len: usize) -> Result {
+    match usize::try_from(done) {
+        Ok(done) if done == len => Ok(()),
+        Ok(_) => Err(EIO),
+        Err(_) => Err(Error::from_errno(done as ffi::c_int)),
     }
 }
 

@@ -6,7 +6,8 @@
 //! the kernel has listed. Ours belongs to the instance `rhist` and has one trigger on its list, so
 //! the probe makes a record in the instance's ring buffer, calls the trigger with it, and discards
 //! it, since the file is soft-disabled for ever. No list or flag is shared with the kernel's
-//! files.
+//! files. Mostly the record is not in the ring buffer, but in a
+//! [page for such records](Instance::spare_ring_buffer).
 //!
 //! What the kernel reads of these structures on that way: of the file `flags` (also whether it is
 //! enabled, in its user events), `event_call`, `tr` and `triggers`; of the trigger data `paused`,
@@ -18,6 +19,7 @@ use super::Source;
 use crate::ftrace::bindings;
 use crate::ftrace::event::Event;
 use crate::ftrace::instance::Instance;
+use crate::ftrace::tracefs::KernelFile;
 use core::marker::PhantomPinned;
 use core::ptr;
 use kernel::error::to_result;
@@ -47,7 +49,7 @@ unsafe impl Send for EventFile {}
 unsafe impl Sync for EventFile {}
 
 impl EventFile {
-    /// Connects the probe of `event`.
+    /// Connects the probe of `event`. `beside` is any file of the kernel's tracing that is open.
     ///
     /// # Safety
     ///
@@ -57,7 +59,10 @@ impl EventFile {
         instance: Arc<Instance>,
         event: &Event,
         sinks: Arc<Sinks>,
+        beside: &KernelFile,
     ) -> Result<KBox<dyn Source>> {
+        // Records take longer to make without that, and are the same.
+        let _ = instance.spare_ring_buffer(beside);
         let flags = bindings::EVENT_FILE_FL_ENABLED
             | bindings::EVENT_FILE_FL_SOFT_DISABLED
             | bindings::EVENT_FILE_FL_TRIGGER_MODE

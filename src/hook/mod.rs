@@ -32,6 +32,7 @@ use crate::ftrace::instance::Instance;
 use crate::ftrace::probe::find;
 use crate::ftrace::probe::Records;
 use crate::ftrace::stack::Frame;
+use crate::ftrace::tracefs::KernelFile;
 use crate::ftrace::tracefs::TracingDir;
 use crate::hist::limits::COMM_LEN;
 use crate::hist::limits::STACK_DEPTH;
@@ -327,8 +328,8 @@ impl Hook {
         })
     }
 
-    /// Begins to learn of hits, if it does not yet.
-    fn connect(&mut self, shared: &Shared) -> Result {
+    /// Begins to learn of hits, if it does not yet. `beside` is any file of the kernel's tracing that is open.
+    fn connect(&mut self, shared: &Shared, beside: &KernelFile) -> Result {
         if self.source.is_none() {
             let (instance, sinks) = (shared.instance.clone(), self.sinks.clone());
             let records = shared.records.clone();
@@ -344,7 +345,10 @@ impl Hook {
                         true => Perf::attach(&self.event, &sinks)?,
                         false => None,
                     }
-                    .map_or_else(|| EventFile::attach(instance, &self.event, sinks), Ok)?,
+                    .map_or_else(
+                        || EventFile::attach(instance, &self.event, sinks, beside),
+                        Ok,
+                    )?,
                 }
             });
         }

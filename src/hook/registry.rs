@@ -21,6 +21,7 @@ use crate::ftrace::event;
 use crate::ftrace::event::Event;
 use crate::ftrace::instance::Instance;
 use crate::ftrace::tracefs::EventName;
+use crate::ftrace::tracefs::KernelFile;
 use crate::ftrace::tracefs::TracingDir;
 use core::ptr;
 use kernel::prelude::*;
@@ -175,18 +176,30 @@ impl Hooks<'_> {
         sources.try_for_each(|(names, source, lost)| f(names, source, lost))
     }
 
-    /// Adds a trigger to an event.
-    pub(crate) fn add(&mut self, event: Event, trigger: HistTrigger) -> Result {
+    /// Adds a trigger to an event. `beside` is any file of the kernel's tracing that is open.
+    pub(crate) fn add(
+        &mut self,
+        event: Event,
+        trigger: HistTrigger,
+        beside: &KernelFile,
+    ) -> Result {
         let hook = self.hook(event)?;
         let hook = &mut self.hooks[hook];
-        let done = hook.connect(self.shared).and_then(|()| hook.add(trigger));
+        let connected = hook.connect(self.shared, beside);
+        let done = connected.and_then(|()| hook.add(trigger));
         self.tidy();
         done
     }
 
     /// Adds a switch to an event, for the histograms of `target`. Fails with `EEXIST` if it has one
-    /// for that.
-    pub(crate) fn add_switch(&mut self, event: Event, target: Event, settings: Settings) -> Result {
+    /// for that. `beside` is any file of the kernel's tracing that is open.
+    pub(crate) fn add_switch(
+        &mut self,
+        event: Event,
+        target: Event,
+        settings: Settings,
+        beside: &KernelFile,
+    ) -> Result {
         let target = self.hook(target)?;
         let target = self.hooks[target].sinks.triggers.clone();
         let done = self.hook(event).and_then(|hook| {
@@ -198,7 +211,7 @@ impl Hooks<'_> {
             {
                 return Err(EEXIST);
             }
-            hook.connect(self.shared)?;
+            hook.connect(self.shared, beside)?;
             hook.add_switch(settings, target)
         });
         self.tidy();

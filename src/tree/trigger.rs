@@ -132,7 +132,8 @@ impl Tree {
             },
             older: KernelTriggers::new(&kernel.look()?).count(),
         };
-        Ok(self.registry.lock().add_switch(event, target, settings)?)
+        let mut hooks = self.registry.lock();
+        Ok(hooks.add_switch(event, target, settings, kernel)?)
     }
 
     fn run_hist(
@@ -207,7 +208,8 @@ impl Tree {
                 };
                 let paused = trigger.pause.is_some();
                 let dir = event.dir().clone();
-                hooks.add(event, HistTrigger::new(dir, data, plan, filter, paused))?;
+                let trigger = HistTrigger::new(dir, data, plan, filter, paused);
+                hooks.add(event, trigger, kernel)?;
             }
         }
         Ok(())

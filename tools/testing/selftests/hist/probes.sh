@@ -41,6 +41,8 @@ sources()
 	marker ftrace/print
 	END
 	echo '-:rhist_p' >>"$KERNEL/kprobe_events"
+	is "$(grep -v ^# "$KERNEL/instances/rhist/events/rhist/never/trigger")" "traceoff:unlimited" \
+		"$1: the ring buffer is spared"
 }
 
 busy='sched/sched_switch irq/softirq_entry timer/hrtimer_expire_entry raw_syscalls/sys_enter kmem/kmalloc'

@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Running code with event_mutex held.
+ * The events of the module itself. Nobody fires them; they are there for what the kernel does about them.
  *
- * event_mutex is not exported, but the lists that a kprobe, uprobe or event
- * probe keeps of its users may be changed only under it. Switching an event on
- * through trace_array_set_clr_event(), which is exported, calls the event's
- * class->reg() with event_mutex held. So the module has one event,
- * rhist:sync, that nothing ever fires: its reg() runs what is pending here.
+ * rhist:sync is for running code with event_mutex held. That is not exported,
+ * but the lists that a kprobe, uprobe or event probe keeps of its users may be
+ * changed only under it. Switching an event on through
+ * trace_array_set_clr_event(), which is exported, calls the event's
+ * class->reg() with event_mutex held. That of this one runs what is pending
+ * here. Locks: sync_lock -> event_mutex -> whatever the function takes.
  *
- * Locks: sync_lock -> event_mutex -> whatever the function takes.
+ * rhist:never is for a trigger. While any event has one, the kernel keeps a
+ * page for each processor to make records in that are likely to be thrown
+ * away, as are those that we look at: that costs far less than to reserve and
+ * discard them in a ring buffer. What switches it on is not exported
+ * (trace_buffered_event_enable()); src/hook/event_file.rs writes the trigger.
  */
 #include <linux/mutex.h>
 #include <linux/sched.h>
@@ -27,43 +32,52 @@ static struct {
 	int ret;
 } pending;
 
-static int sync_reg(struct trace_event_call *call, enum trace_reg type, void *data)
+static struct trace_event_call sync_call;
+
+static int reg(struct trace_event_call *call, enum trace_reg type, void *data)
 {
 	/* Anybody may switch the event on: only the task that asked is served. */
-	if (type == TRACE_REG_REGISTER && READ_ONCE(pending.task) == current) {
+	if (call == &sync_call && type == TRACE_REG_REGISTER && READ_ONCE(pending.task) == current) {
 		WRITE_ONCE(pending.task, NULL);
 		pending.ret = pending.fn(pending.arg);
 	}
 	return 0;
 }
 
-static enum print_line_t sync_print(struct trace_iterator *iter, int flags,
-				    struct trace_event *event)
+static enum print_line_t print(struct trace_iterator *iter, int flags, struct trace_event *event)
 {
 	return TRACE_TYPE_HANDLED;
 }
 
-static struct trace_event_functions sync_funcs = { .trace = sync_print };
-static struct trace_event_fields sync_fields[] = { {} };
+static struct trace_event_functions funcs = { .trace = print };
+static struct trace_event_fields no_fields[] = { {} };
 
-static struct trace_event_class sync_class = {
+static struct trace_event_class class = {
 	.system = "rhist",
-	.fields_array = sync_fields,
-	.fields = LIST_HEAD_INIT(sync_class.fields),
+	.fields_array = no_fields,
+	.fields = LIST_HEAD_INIT(class.fields),
 	.raw_init = trace_event_raw_init,
-	.reg = sync_reg,
+	.reg = reg,
 };
 
 static struct trace_event_call sync_call = {
-	.class = &sync_class,
+	.class = &class,
 	.name = "sync",
-	.event.funcs = &sync_funcs,
+	.event.funcs = &funcs,
+	.print_fmt = "\"\"",
+};
+
+static struct trace_event_call never_call = {
+	.class = &class,
+	.name = "never",
+	.event.funcs = &funcs,
 	.print_fmt = "\"\"",
 };
 
 /* The section that the kernel reads a module's events from. */
-static struct trace_event_call *sync_calls[] __used __section("_ftrace_events") = {
+static struct trace_event_call *calls[] __used __section("_ftrace_events") = {
 	&sync_call,
+	&never_call,
 };
 
 /**
