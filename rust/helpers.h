@@ -152,14 +152,6 @@ void *rhist_probe_find(struct trace_event_call *call);
 int rhist_probe_connect(struct trace_event_call *call, void *probe, struct rhist_probed *probed);
 void rhist_probe_disconnect(struct trace_event_call *call, void *probe, struct rhist_probed *probed);
 
-/* perf.c */
-struct rhist_perf;
-struct rhist_perf *rhist_perf_connect(struct trace_event_call *call,
-				      const struct rhist_probed *probed);
-void rhist_perf_disconnect(struct rhist_perf *perf);
-void rhist_perf_free(struct rhist_perf *perf);
-unsigned long rhist_perf_probe(struct trace_event_call *call);
-
 /* own_events.c */
 int rhist_with_event_mutex(struct trace_array *tr, int (*fn)(void *), void *arg);
 

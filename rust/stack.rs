@@ -23,12 +23,12 @@ pub(crate) struct Frame<'a>(&'a bindings::rhist_frame);
 impl Frame<'_> {
     /// # Safety
     ///
-    /// `frame` is null, or filled by `rhist_frame_here()`, in a function that does not return before the end
-    /// of the lifetime.
+    /// `frame` is filled by `rhist_frame_here()`, in a function that does not return before the end of the
+    /// lifetime.
     #[inline(always)]
-    pub(crate) unsafe fn from_raw(frame: *const bindings::rhist_frame) -> Option<Self> {
+    pub(crate) unsafe fn from_raw(frame: *const bindings::rhist_frame) -> Self {
         // SAFETY: By the contract.
-        unsafe { frame.as_ref() }.map(Self)
+        Self(unsafe { &*frame })
     }
 }
 
@@ -54,22 +54,17 @@ pub(crate) fn syscall_handlers() -> [usize; 2] {
     probes
 }
 
-/// The functions that a tracepoint calls for `event`: the kernel's probe, that for perf, and ours (0 for
-/// what there is not), and, if it may have called that, the one that calls all probes of the
-/// tracepoint. `None` if no tracepoint of its own fires it.
-pub(crate) fn handlers(event: &Event) -> Option<[usize; 4]> {
+/// The functions that a tracepoint calls for `event`: the kernel's probe, ours (0 if there is none), and, if
+/// it may have called those, the one that calls all probes of the tracepoint. `None` if no tracepoint of its
+/// own fires it.
+pub(crate) fn handlers(event: &Event) -> Option<[usize; 3]> {
     let ours = probe::find(event).map_or(0, |probe| probe.as_ptr() as usize);
     // SAFETY: The event is referenced, its class never changes, and a tracepoint stays as long as
     // its event.
     unsafe {
         match bindings::rhist_event_iterator(event.call()) {
             0 => None,
-            iterator => Some([
-                (*(*event.call()).class).probe as usize,
-                bindings::rhist_perf_probe(event.call()),
-                ours,
-                iterator,
-            ]),
+            iterator => Some([(*(*event.call()).class).probe as usize, ours, iterator]),
         }
     }
 }

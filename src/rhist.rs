@@ -34,9 +34,9 @@ module! {
     description: "Histograms of trace events",
     license: "GPL",
     params: {
-        probes: u8 {
-            default: 2,
-            description: "What tells of hits, where there is one: 2: rhist's probe or perf's, 1: perf's, 0: neither",
+        probes: bool {
+            default: true,
+            description: "Events have probes of rhist's, as far as there are some",
         },
         user_events_data_mode: u16 {
             default: 0o640,

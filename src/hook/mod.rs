@@ -13,7 +13,6 @@
 
 pub(crate) mod event_file;
 mod marker;
-mod perf;
 pub(crate) mod poll;
 mod probe;
 pub(crate) mod published;
@@ -50,7 +49,6 @@ use kernel::sync::atomic::Relaxed;
 use kernel::sync::atomic::Release;
 use kernel::sync::Arc;
 use marker::Marker;
-use perf::Perf;
 use poll::Pollers;
 use probe::Probe;
 use published::Published;
@@ -269,20 +267,16 @@ pub(crate) struct Shared {
     no_triggers: Arc<Triggers>,
     /// For probes of ours; `None` if there are to be none.
     records: Option<Arc<Records>>,
-    /// Are probes for perf to be used?
-    perf: bool,
 }
 
 impl Shared {
-    /// `probes` as the parameter of the module has it.
-    fn new(instance: Arc<Instance>, probes: u8) -> Result<Self> {
+    fn new(instance: Arc<Instance>, probes: bool) -> Result<Self> {
         let records = match probes {
-            2.. => Some(Arc::new(Records::new()?, GFP_KERNEL)?),
-            _ => None,
+            true => Some(Arc::new(Records::new()?, GFP_KERNEL)?),
+            false => None,
         };
         Ok(Self {
             records,
-            perf: probes > 0,
             instance,
             handlers: Arc::new(Handlers::shared()?, GFP_KERNEL)?,
             pollers: Pollers::new()?,
@@ -340,15 +334,8 @@ impl Hook {
                     _ if self.event.is_marker() => {
                         Marker::attach(instance, self.event.dir(), sinks)?
                     }
-                    Some((probe, records)) => Probe::attach(&self.event, probe, records, &sinks)?,
-                    None => match shared.perf {
-                        true => Perf::attach(&self.event, &sinks)?,
-                        false => None,
-                    }
-                    .map_or_else(
-                        || EventFile::attach(instance, &self.event, sinks, beside),
-                        Ok,
-                    )?,
+                    Some((probe, records)) => Probe::attach(&self.event, probe, records, sinks)?,
+                    None => EventFile::attach(instance, &self.event, sinks, beside)?,
                 }
             });
         }

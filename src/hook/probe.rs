@@ -25,8 +25,8 @@ use kernel::ffi;
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
-/// What a probe of ours is registered with, and what perf's leads to.
-pub(super) struct Callback {
+/// What the probe is registered with.
+struct Callback {
     probed: bindings::rhist_probed,
     sinks: Arc<Sinks>,
     _pinned: PhantomPinned,
@@ -34,7 +34,7 @@ pub(super) struct Callback {
 
 impl Callback {
     /// For hits of `event` that go to `sinks`. Fails with `ENOMEM`.
-    pub(super) fn new(event: &Event, sinks: &Arc<Sinks>) -> Result<Pin<KBox<Self>>> {
+    fn new(event: &Event, sinks: Arc<Sinks>) -> Result<Pin<KBox<Self>>> {
         let callback = Self {
             probed: bindings::rhist_probed {
                 // SAFETY: The event is referenced, and keeps its number.
@@ -43,14 +43,14 @@ impl Callback {
                 quiet: sinks.quiet.as_ptr().cast(),
                 watchers: sinks.pollers.watchers(),
             },
-            sinks: sinks.clone(),
+            sinks,
             _pinned: PhantomPinned,
         };
         Ok(KBox::pin(callback, GFP_KERNEL)?)
     }
 
     /// Where C has it.
-    pub(super) fn probed(&self) -> *mut bindings::rhist_probed {
+    fn probed(&self) -> *mut bindings::rhist_probed {
         (&raw const self.probed).cast_mut()
     }
 }
@@ -81,7 +81,7 @@ impl Probe {
         event: &Event,
         probe: NonNull<ffi::c_void>,
         records: Arc<Records>,
-        sinks: &Arc<Sinks>,
+        sinks: Arc<Sinks>,
     ) -> Result<KBox<dyn Source>> {
         let call = NonNull::new(event.call()).ok_or(EINVAL)?;
         // Boxed before it is connected: nothing can fail afterwards.
@@ -162,7 +162,7 @@ unsafe extern "C" fn rhist_probe_hit_quietly(
 /// # Safety
 ///
 /// For the `rhist_probed` in a [`Callback`], a record of `size` bytes, the CPU that this runs on, and the
-/// frame of the probe, or null.
+/// frame of the probe.
 #[no_mangle]
 unsafe extern "C" fn rhist_probe_hit(
     probed: *const bindings::rhist_probed,
@@ -174,7 +174,7 @@ unsafe extern "C" fn rhist_probe_hit(
     // SAFETY: By the contract. The record is ours alone until this returns.
     unsafe {
         let record = Record::from_raw(record.cast(), size);
-        sinks(probed).hit(cpu as usize, record, Frame::from_raw(frame));
+        sinks(probed).hit(cpu as usize, record, Some(Frame::from_raw(frame)));
     }
 }
 

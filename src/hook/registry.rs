@@ -41,7 +41,7 @@ pub(crate) struct Registry {
 impl Registry {
     /// Makes it, with probes of ours for the events that have them, or without. Fails with `ENOMEM`, and
     /// with `EBUSY` if there is another one with probes.
-    pub(crate) fn new(instance: Arc<Instance>, probes: u8) -> Result<Pin<KBox<Self>>> {
+    pub(crate) fn new(instance: Arc<Instance>, probes: bool) -> Result<Pin<KBox<Self>>> {
         let shared = Shared::new(instance, probes)?;
         KBox::pin_init(
             pin_init!(Self {
