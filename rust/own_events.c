@@ -13,7 +13,8 @@
  * page for each processor to make records in that are likely to be thrown
  * away, as are those that we look at: that costs far less than to reserve and
  * discard them in a ring buffer. What switches it on is not exported
- * (trace_buffered_event_enable()); src/hook/event_file.rs writes the trigger.
+ * (trace_buffered_event_enable()); Instance::spare_ring_buffer() in
+ * rust/instance.rs writes the trigger.
  */
 #include <linux/mutex.h>
 #include <linux/sched.h>

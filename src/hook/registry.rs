@@ -6,8 +6,8 @@
 //!
 //! The lock of the registry is taken in task context with no other lock held but, when an instance
 //! is removed, those of its directories, and is the outermost one of the module: inside it
-//! event_mutex is taken and grace periods are waited for. Nothing that the kernel calls with
-//! event_mutex held takes it.
+//! event_mutex is taken, and mmap_lock of the running task, and grace periods are waited for. Nothing
+//! that the kernel calls with either held takes it.
 
 use super::switch::Settings;
 use super::switch::Switch;
