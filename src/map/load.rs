@@ -59,7 +59,6 @@ macro_rules! load {
 
 #[cfg(MODULE)]
 load! {
-    [] bool, AtomicBool;
     [] u32, AtomicU32;
     [] u64, AtomicU64;
     [T] *mut T, AtomicPtr;

@@ -456,7 +456,7 @@ EOF
 
 if modprobe null_blk nr_devices=1 zoned=1 gb=1 zone_size=64 2>/dev/null; then
 	yes "an event of a module takes a histogram" sh -c 'echo hist:keys=zone_no >nullb/nullb_zone_op/trigger'
-	until_there /dev/nullb0
+	soon [ -e /dev/nullb0 ]
 	blkzone open -o 0 -c 1 /dev/nullb0
 	blkzone close -o 0 -c 1 /dev/nullb0
 	blkzone finish -o 131072 -c 1 /dev/nullb0

@@ -112,22 +112,12 @@ entries() { sed -n '/^{/p' "$1"; }
 # total WHICH FILE: Hits, Entries or Dropped of the first histogram
 total() { sed -n "s/^    $1: //p" "$2" | head -n 1; }
 
-# until_there PATH: waits up to ten seconds
-until_there()
+# soon COMMAND...: waits up to ten seconds until the command succeeds
+soon()
 {
-	until_left=100
-	while [ ! -e "$1" ]; do
-		[ $((until_left -= 1)) -ge 0 ] || return 1
-		sleep 0.1
-	done
-}
-
-# until_gone PATH: as long
-until_gone()
-{
-	until_left=100
-	while [ -e "$1" ]; do
-		[ $((until_left -= 1)) -ge 0 ] || return 1
+	soon_left=100
+	until "$@"; do
+		[ $((soon_left -= 1)) -ge 0 ] || return 1
 		sleep 0.1
 	done
 }

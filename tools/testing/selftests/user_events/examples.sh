@@ -11,7 +11,7 @@ cd "$KERNEL" || exit 1
 for program in request-c request-rs; do
 	: >trace
 	$program 30 >"$work/said" 2>&1 &
-	until_there $event/id
+	soon [ -e $event/id ]
 	yes "$program: its event is there" [ -e $event/id ]
 	yes "$program: a histogram of it" sh -c "echo 'hist:keys=path,status:sort=path' >>$TRACING/$event/trigger"
 	echo 1 >$event/enable
@@ -41,6 +41,6 @@ status=0xc8 (200) path=/about" "$program: which say what it wrote"
 		[ "$lines" -le "$hits" -a "$hits" = "$told" -a "$of $count" = "of 30" ]
 	yes "$program: the event stays for its histogram" [ -e $event ]
 	echo '!hist:keys=path,status:sort=path' >>"$TRACING/$event/trigger"
-	yes "$program: and goes with it" until_gone $event
+	yes "$program: and goes with it" soon [ ! -e $event ]
 done
 finish
