@@ -115,6 +115,7 @@ proptest! {
 #[test]
 fn found() {
     exercise(b"hist:keys=-.sym-offset.percentonchange($x)");
+    exercise(b"hist:keys=snapshot()  if\n if vals=-(trace(,y=");
 }
 
 /// Commands as long as a write may be, of what the grammar likes least.

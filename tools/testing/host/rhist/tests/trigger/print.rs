@@ -69,7 +69,8 @@ pub(crate) fn print(trigger: &Trigger, out: &mut KVec<u8>) -> Result {
         printer.attribute(attribute)?;
     }
     if let Some(filter) = trigger.filter {
-        printer.put(b" if ")?;
+        // What is before it may end with a word "if", which followed by a blank would begin the filter.
+        printer.put(b"\n if ")?;
         printer.span(filter.text)?;
     }
     Ok(())
