@@ -23,6 +23,10 @@ clean()
 }
 clean 2>/dev/null
 
+# pad NUMBER, wide TEXT: as they are shown
+pad() { printf '%10s' "$1"; }
+wide() { printf '%-50s' "$1"; }
+
 # histogram KEYS SIZE HITS ENTRIES DROPPED: the text of a histogram whose entries stdin gives
 histogram()
 {
@@ -84,6 +88,8 @@ debug()
 	sed 's/^hist_data: [0-9a-f]\{8,16\}$/hist_data: ADDRESS/' "$1/hist_debug" >"$work/debug"
 	same "$work/debug" "$2"
 }
+
+if ! rest_only; then
 
 # --- a life of a histogram
 
@@ -233,10 +239,14 @@ accepted 'hist:keys=pid:size=128:size=256' pid 256
 accepted 'hist:keys=a.b.pid' pid 2048
 cd ../..
 
+fi
+
 # --- widths and signs, through a probe that reads one argument in all of them
 
-echo 'p:rhist_b __x64_sys_getpgid u8=+112(%di):u8 s8=+112(%di):s8 u16=+112(%di):u16 s16=+112(%di):s16 u32=+112(%di):u32 s32=+112(%di):s32 u64=+112(%di):u64 s64=+112(%di):s64' >>"$KERNEL/kprobe_events"
-if [ ! -d kprobes/rhist_b ]; then
+! have_probes || echo 'p:rhist_b __x64_sys_getpgid u8=+112(%di):u8 s8=+112(%di):s8 u16=+112(%di):u16 s16=+112(%di):s16 u32=+112(%di):u32 s32=+112(%di):s32 u64=+112(%di):u64 s64=+112(%di):s64' >>"$KERNEL/kprobe_events"
+if ! have_probes; then
+	skip "all widths and signs" "no kprobes"
+elif [ ! -d kprobes/rhist_b ]; then
 	ok 1 "a kprobe event"
 else
 	cd kprobes/rhist_b
@@ -359,6 +369,8 @@ EOF
 debug_block oom_score_adj oom_score_adj short 8 1 s16 | debug oom/oom_score_adj_update "its hist_debug"
 : >oom/oom_score_adj_update/trigger
 
+if ! rest_only; then
+
 # --- fields that every event has
 
 cd syscalls/sys_enter_getpgid || exit 1
@@ -379,10 +391,9 @@ common()
 	yes "$key: removed by its line" sh -c 'echo "!$(sed "s/ \[.*//" trigger)" >>trigger; test -z "$(cat hist)"'
 	: >trigger
 }
-pad() { printf '%10s' "$1"; }
-wide() { printf '%-50s' "$1"; }
 last=$(($(nproc) - 1))
-common common_type common_type "$(pad "$(cat id)")" fire getpgid 1:3
+id=$(sed -n 's/^ID: //p' format)
+common common_type common_type "$(pad "$id")" fire getpgid 1:3
 common common_cpu common_cpu "$(pad $last)" fire -c $last getpgid 1:3
 common cpu common_cpu "$(pad $last)" fire -c $last getpgid 1:3
 common CPU common_cpu "$(pad 0)" fire -c 0 getpgid 1:3
@@ -398,7 +409,7 @@ histogram common_pid 2048 3 1 0 <<EOF | same hist "common_pid"
 EOF
 debug_block common_pid common_pid int 8 1 s32 | debug . "common_pid: hist_debug"
 : >trigger
-echo "hist:keys=common_pid if common_type == $(cat id)" >trigger
+echo "hist:keys=common_pid if common_type == $id" >trigger
 fire getpgid 1:3
 is "$(total Hits hist)" 3 "a filter on common_type"
 : >trigger
@@ -414,6 +425,8 @@ if have_debug; then
 	: >trigger
 fi
 cd ../..
+
+fi
 
 # --- kinds of events
 
@@ -444,15 +457,19 @@ if [ -d kprobes/rhist_b ]; then
 	: >"$kernel_events/kprobes/rhist_b/trigger"
 fi
 
-cp "$OUT/fire" "$work/fire"
-echo "p:rhist_bu $work/fire:$("$work/fire" offset) n=%di:u64" >>"$KERNEL/uprobe_events"
-yes "a uprobe takes a histogram" sh -c 'echo hist:keys=n >uprobes/rhist_bu/trigger'
-"$work/fire" mark 5:3 6:4
-histogram n 2048 7 2 0 <<'EOF' | same uprobes/rhist_bu/hist "a uprobe"
-{ n:          5 } hitcount:          3
-{ n:          6 } hitcount:          4
-EOF
-: >uprobes/rhist_bu/trigger
+if [ -e "$KERNEL/uprobe_events" ]; then
+	cp "$OUT/fire" "$work/fire"
+	echo "p:rhist_bu $work/fire:$("$work/fire" offset) n=%di:u64" >>"$KERNEL/uprobe_events"
+	yes "a uprobe takes a histogram" sh -c 'echo hist:keys=n >uprobes/rhist_bu/trigger'
+	"$work/fire" mark 5:3 6:4
+	histogram n 2048 7 2 0 <<-'EOF' | same uprobes/rhist_bu/hist "a uprobe"
+	{ n:          5 } hitcount:          3
+	{ n:          6 } hitcount:          4
+	EOF
+	: >uprobes/rhist_bu/trigger
+else
+	skip "a uprobe" "no uprobes"
+fi
 
 if modprobe null_blk nr_devices=1 zoned=1 gb=1 zone_size=64 2>/dev/null; then
 	yes "an event of a module takes a histogram" sh -c 'echo hist:keys=zone_no >nullb/nullb_zone_op/trigger'

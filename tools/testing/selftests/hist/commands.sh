@@ -76,7 +76,7 @@ pid == 123457"
 	step $ONE "!hist:keys=common_comm if pid == 1"
 	step $ONE "hist:keys=pid"
 	# of all events, in the kernel's order
-	for event in syscalls/sys_enter_sched_get_priority_max sched/sched_waking kprobes/rhist_p; do
+	for event in syscalls/sys_enter_sched_get_priority_max sched/sched_waking $probe; do
 		step events/$event "hist:keys=common_pid if common_pid == 123456 ||
 common_pid == 123457"
 		step events/$event "hist:keys=common_comm"
@@ -88,7 +88,7 @@ common_pid == 123457"
 	step $MARKER "hist:keys=common_pid"
 	cat show_event_triggers
 	io write show_event_triggers a traceon
-	for event in syscalls/sys_enter_sched_get_priority_max sched/sched_waking kprobes/rhist_p ftrace/print; do
+	for event in syscalls/sys_enter_sched_get_priority_max sched/sched_waking $probe ftrace/print; do
 		step events/$event "!snapshot"
 		: >events/$event/trigger
 	done
@@ -125,7 +125,11 @@ common_pid == 123457"
 }
 
 was=$(cat "$KERNEL/tracing_on")
-echo 'p:rhist_p do_nanosleep' >>"$KERNEL/kprobe_events"
+probe=
+if have_probes; then
+	probe=kprobes/rhist_p
+	echo 'p:rhist_p do_nanosleep' >>"$KERNEL/kprobe_events"
+fi
 (cd "$KERNEL" && scene) >"$work/kernel" 2>&1
 (cd "$TRACING" && scene) >"$work/rhist" 2>&1
 grep -c : "$work/kernel" >"$work/lines"
@@ -153,14 +157,18 @@ snapshot:unlimited if pid == 5" "what is removed there unseen leaves its place t
 	: >$ONE/trigger
 	: >"$KERNEL/$ONE/trigger"
 fi
-# An event probe has something on the event that it is made of, which is no trigger that anybody could see.
-echo 'e:rhist_e syscalls/sys_enter_getpgid' >>dynamic_events
-echo 1 >events/eprobes/rhist_e/enable
-is "$(tr -d " " <"$KERNEL/show_event_triggers")" "syscalls:sys_enter_getpgid" "C shows half a line for an event probe"
-[ "$TRACING" = "$KERNEL" ] || is "$(cat show_event_triggers)" "" "rhist does not"
-echo 0 >events/eprobes/rhist_e/enable
-echo '-:rhist_e' >>dynamic_events
-echo '-:rhist_p' >>kprobe_events
+if have_probes; then
+	# An event probe has something on the event that it is made of, which is no trigger that anybody could see.
+	echo 'e:rhist_e syscalls/sys_enter_getpgid' >>dynamic_events
+	echo 1 >events/eprobes/rhist_e/enable
+	is "$(tr -d " " <"$KERNEL/show_event_triggers")" "syscalls:sys_enter_getpgid" "C shows half a line for an event probe"
+	[ "$TRACING" = "$KERNEL" ] || is "$(cat show_event_triggers)" "" "rhist does not"
+	echo 0 >events/eprobes/rhist_e/enable
+	echo '-:rhist_e' >>dynamic_events
+	echo '-:rhist_p' >>kprobe_events
+else
+	skip "C shows half a line for an event probe" "no event probes"
+fi
 is "$(tail -n 1 $ONE/trigger)" "# $commands" "nothing is left"
 echo "$was" >tracing_on
 finish

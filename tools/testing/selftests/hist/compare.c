@@ -317,6 +317,14 @@ int main(void)
 		const char *event = comparisons[i].event;
 		bool numbers = !strcmp(event, "synthetic/rhist_c"), strings = !strcmp(event, "synthetic/rhist_cs");
 
+		if (!have_probes() && (numbers || !strncmp(event, "kprobes/", 8))) {
+			skip("no kprobes", "%s on %s", comparisons[i].trigger, event);
+			continue;
+		}
+		if (strstr(comparisons[i].trigger, "CPUS{") && sysconf(_SC_NPROCESSORS_CONF) < 2) {
+			skip("one processor", "%s on %s", comparisons[i].trigger, event);
+			continue;
+		}
 		if (user_events < 0 && !strncmp(event, "user_events/", 12)) {
 			skip("no user_events", "%s on %s", comparisons[i].trigger, event);
 			continue;

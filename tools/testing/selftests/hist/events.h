@@ -209,11 +209,13 @@ __maybe static void remove_events(void)
 __maybe static void make_events(void)
 {
 	remove_events();
-	make("kprobe_events", "p:rhist_c __x64_sys_getpgid u8=+112(%di):u8 s8=+112(%di):s8 u16=+112(%di):u16 "
-	     "s16=+112(%di):s16 u32=+112(%di):u32 s32=+112(%di):s32 u64=+112(%di):u64 s64=+112(%di):s64 "
-	     "x=+112(%di):x32 bits=+112(%di):b5@3/32 char=+112(%di):char array=+112(%di):u8[4] comm=$comm");
-	make("kprobe_events", "p:rhist_cp __x64_sys_rmdir path=+0(+112(%di)):ustring");
-	make("kprobe_events", "r:rhist_cr __x64_sys_getpgid ret=$retval:s64");
+	if (have_probes()) {
+		make("kprobe_events", "p:rhist_c __x64_sys_getpgid u8=+112(%di):u8 s8=+112(%di):s8 u16=+112(%di):u16 "
+		     "s16=+112(%di):s16 u32=+112(%di):u32 s32=+112(%di):s32 u64=+112(%di):u64 s64=+112(%di):s64 "
+		     "x=+112(%di):x32 bits=+112(%di):b5@3/32 char=+112(%di):char array=+112(%di):u8[4] comm=$comm");
+		make("kprobe_events", "p:rhist_cp __x64_sys_rmdir path=+0(+112(%di)):ustring");
+		make("kprobe_events", "r:rhist_cr __x64_sys_getpgid ret=$retval:s64");
+	}
 	make("synthetic_events", "rhist_c u64 a; s16 h; u8 c; char d[]");
 	make("synthetic_events", "rhist_cs char s[16]; pid_t p");
 	make_user_event();

@@ -27,8 +27,10 @@ is "$(top "$KERNEL" | while read -r f; do [ -e "$f" ] || echo "$f"; done)" "" \
 	"every file of the kernel's directory can be looked up"
 is "$(top "$KERNEL" | while read -r f; do top . | grep -qx "$f" || echo "$f"; done)" "" \
 	"every file of the kernel's directory is listed"
-for f in README trace trace_pipe trace_marker tracing_on set_event synthetic_events dynamic_events kprobe_events \
-	uprobe_events snapshot error_log available_events trace_clock; do
+probe_files=
+! have_probes || probe_files="kprobe_events uprobe_events"
+for f in README trace trace_pipe trace_marker tracing_on set_event synthetic_events dynamic_events $probe_files \
+	snapshot error_log available_events trace_clock; do
 	[ -f $f ] || echo $f
 done >"$work/missing"
 is "$(cat "$work/missing")" "" "files of the top directory are files"
@@ -172,7 +174,7 @@ comes_and_goes()
 	is "$(io read 8)" ENODEV "$1: reading the open hist says ENODEV"
 	is "$(ls -A /proc/self/fd/9/ 2>/dev/null)" "" "$1: the open directory is empty"
 	yes "$1: can be made again" sh -c "$2"
-	is "$(cat "$dir/id")" "$(cat "$KERNEL/$dir/id")" "$1: which is the new one, while the old is open"
+	is "$(sed -n /^ID/p "$dir/format")" "$(sed -n /^ID/p "$KERNEL/$dir/format")" "$1: which is the new one, while the old is open"
 	is "$(io write "$dir/trigger" w hist:keys=common_pid)" OK "$1: and takes a histogram"
 	is "$(io read 7) $(io writefd 7 hist:keys=common_pid) $(io read 8)" "ENODEV ENODEV ENODEV" \
 		"$1: of which the old files know nothing"
@@ -185,7 +187,11 @@ comes_and_goes()
 }
 
 # Out of the way: a kprobe event keeps its system's directory.
-comes_and_goes kprobes/rhist_f "echo 'p:rhist_f __x64_sys_getsid' >>kprobe_events" "echo '-:rhist_f' >>kprobe_events"
+if have_probes; then
+	comes_and_goes kprobes/rhist_f "echo 'p:rhist_f __x64_sys_getsid' >>kprobe_events" "echo '-:rhist_f' >>kprobe_events"
+else
+	skip "kprobes/rhist_f" "no kprobes"
+fi
 comes_and_goes synthetic/rhist_f "echo 'rhist_f u64 a; char s[16]' >>synthetic_events" \
 	"echo '!rhist_f' >>synthetic_events"
 

@@ -106,6 +106,12 @@ commands="traceon traceoff snapshot stacktrace enable_event disable_event enable
 # have_debug: the directory under test offers hist_debug
 have_debug() { [ -e "$TRACING/events/sched/sched_switch/hist_debug" ]; }
 
+# have_probes: this kernel can put probes at functions and events, which user-mode Linux cannot
+have_probes() { [ -e "$KERNEL/kprobe_events" ]; }
+
+# rest_only: what user-mode Linux can do as well is left out
+rest_only() { [ "$RHIST_REST" ] && have_probes; }
+
 # entries FILE: the lines between the description of a histogram and its totals
 entries() { sed -n '/^{/p' "$1"; }
 

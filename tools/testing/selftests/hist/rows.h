@@ -103,18 +103,29 @@ static const struct source made_stacks = {
 	{ LIST("k"), LIST("comm"), LIST("stack", "frames", "stack.stacktrace") }, fire_stacks,
 };
 
-/* Those of the module come last. */
-static const struct source *const generated_sources[] = {
+static const struct source *const all_sources[] = {
 	&pids, &pids, &widths, &returns, &tasks, &dirs,
 	&made_numbers, &made_numbers, &made_strings, &made_strings, &made_arrays, &made_stacks,
 };
 
-#define OWN_SOURCES 6
-
-/* How many of them there are. */
-static unsigned int sources_there(void)
+/* An event that this kernel can have. */
+static bool is_there(const struct source *source)
 {
-	return event_source < 0 ? OWN_SOURCES : sizeof(generated_sources) / sizeof(*generated_sources);
+	if (!strncmp(source->event, "rhist_events/", 13))
+		return event_source >= 0;
+	return strncmp(source->event, "kprobes/", 8) || have_probes();
+}
+
+/* Those that are there. */
+static const struct source *generated_sources[sizeof(all_sources) / sizeof(*all_sources)];
+static unsigned int sources_there;
+
+/* To be called when the events are made. */
+static void find_sources(void)
+{
+	for (unsigned int i = 0; i < sizeof(all_sources) / sizeof(*all_sources); i++)
+		if (is_there(all_sources[i]))
+			generated_sources[sources_there++] = all_sources[i];
 }
 
 /* Loads the module, which the runner knows where to find. */

@@ -59,6 +59,30 @@ __maybe static bool slow_kernel(void)
 	return set && *set;
 }
 
+/* This kernel can put probes at functions and events, which user-mode Linux cannot. */
+__maybe static bool have_probes(void)
+{
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/kprobe_events", kernel_dir());
+	return !access(path, F_OK);
+}
+
+/* What user-mode Linux can do as well is left out. */
+__maybe static bool rest_only(void)
+{
+	return getenv("RHIST_REST") && have_probes();
+}
+
+/*
+ * User-mode Linux, which has one processor, neither probes nor perf, and in which strnlen_user() takes what it
+ * cannot read for a negative length.
+ */
+__maybe static bool user_mode_linux(void)
+{
+	return !access("/proc/exitcode", F_OK);
+}
+
 /* One of a few buffers, so that a call can hold several paths. */
 __attribute__((format(printf, 1, 2)))
 __maybe static const char *pathf(const char *format, ...)

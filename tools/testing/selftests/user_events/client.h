@@ -114,7 +114,7 @@ __maybe static void without_lengths(char *format)
 
 __maybe static bool exists(const char *event)
 {
-	return !access(event_file(event, "id"), F_OK);
+	return !access(event_file(event, "format"), F_OK);
 }
 
 /* The group that user_events_data is opened to, as an administrator would do it; or to nobody again. */
@@ -155,6 +155,12 @@ __maybe static void map_anew(volatile void *at, long page)
 {
 	if (mmap((void *)at, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != at)
 		die("mmap: %s", strerror(errno));
+}
+
+/* User-mode Linux has no perf, nor ids of events. */
+__maybe static bool have_perf(void)
+{
+	return !access("/proc/sys/kernel/perf_event_paranoid", F_OK);
 }
 
 /* A perf event on all records of an event of this process, or a negative errno. */

@@ -11,8 +11,8 @@ cd "$KERNEL" || exit 1
 for program in request-c request-rs; do
 	: >trace
 	$program 30 >"$work/said" 2>&1 &
-	soon [ -e $event/id ]
-	yes "$program: its event is there" [ -e $event/id ]
+	soon [ -e $event/format ]
+	yes "$program: its event is there" [ -e $event/format ]
 	yes "$program: a histogram of it" sh -c "echo 'hist:keys=path,status:sort=path' >>$TRACING/$event/trigger"
 	echo 1 >$event/enable
 	sleep 1

@@ -197,6 +197,14 @@ static const struct listener *const sets[][4] = {
 
 static const struct listener *const *set;
 
+static bool can_listen(const struct listener *const *all)
+{
+	for (int i = 0; i < 4 && all[i]; i++)
+		if (all[i] == &of_all_records && !have_perf())
+			return false;
+	return true;
+}
+
 /* Has each of them got so many since this was last asked? */
 static bool all_have(long expected)
 {
@@ -315,6 +323,10 @@ static void listeners(void)
 {
 	for (size_t i = 0; i < sizeof(sets) / sizeof(*sets); i++) {
 		set = sets[i];
+		if (!can_listen(set)) {
+			skip("no perf", "%s", set[0]->name);
+			continue;
+		}
 		for (int j = 0; j < 4 && set[j]; j++) {
 			note("%s%s", j ? "and " : "", set[j]->name);
 			set[j]->on();
