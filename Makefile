@@ -6,13 +6,16 @@ KERNEL ?= stock
 lab := scripts/lab
 rust = $(shell find rust src tools -name target -prune -o -name '*.rs' -print)
 
-# Of which headers of events, if not of all.
+# Of which headers of events, if not of all. User-mode Linux is for tests and benchmarks, which fire these.
+ifneq ($(filter um umdebug,$(KERNEL)),)
+RHIST_EVENT_HEADERS ?= irq kmem oom power sched signal task timer
+endif
 headers = $(if $(RHIST_EVENT_HEADERS),RHIST_EVENT_HEADERS='$(RHIST_EVENT_HEADERS)')
 
 # What is built, in a folder of its own.
 module = $(CURDIR)
 
-.PHONY: all events stale_int3 bench-events bench bench-host demo test test-long test-host test-debug test-kcsan fuzz fmt clippy clean help
+.PHONY: all events stale_int3 bench-events bench bench-host demo test test-fast test-long test-host test-debug test-kcsan fuzz fmt clippy clean help
 
 ifdef KDIR
 
@@ -78,6 +81,9 @@ bench-host:
 test:
 	@scripts/test
 
+test-fast:
+	@scripts/test fast
+
 test-long:
 	@scripts/test long
 
@@ -99,18 +105,21 @@ clean:
 
 help:
 	@echo 'make               build/stock/rhist.ko, for the newest Debian kernel with Rust'
-	@echo 'make KERNEL=debug  build/debug/rhist.ko, for the debug kernel of the lab; or KERNEL=kcsan, um'
+	@echo 'make KERNEL=debug  build/debug/rhist.ko, for the debug kernel of the lab; or KERNEL=kcsan, um, umdebug'
 	@echo 'make KDIR=FOLDER   build/kdir/rhist.ko, for that kernel, with the tools of this machine'
 	@echo 'make events        build/stock/events/rhist_events.ko, the events that tests fire; KERNEL=, KDIR= too'
 	@echo 'make demo          a histogram, made in a guest with the Debian kernel'
 	@echo 'make bench         what events cost in C and in rhist, on user-mode Linux and in QEMU: about 12 minutes,'
 	@echo '                   and 10 to make the kernels for it; BENCH=um, icount, smp or write runs one part'
 	@echo 'make bench-host    what map, program and filter take on this machine, on one and two threads'
-	@echo 'make test          all tests that need no debug kernel'
-	@echo 'make test-long     these, the long ones too, and fuzzing'
+	@echo 'make test          all tests that need no debug kernel: 15 minutes, once the lab is there'
+	@echo 'make test-fast     format, lints, the pure parts, some guest tests: 1 minute'
+	@echo 'make test-long     all, the long ones too, and fuzzing'
 	@echo 'make test-host     rustfmt, clippy and the tests that need no guest'
-	@echo 'make test-debug    the tests in a guest with the debug kernel, and 200 times unloading'
-	@echo 'make test-kcsan    hits, readers and changes at once, in a guest that reports data races'
+	@echo 'make test-debug    the guest tests on kernels that look for memory errors, leaks, wrong locking; ended,'
+	@echo '                   it goes on where it was'
+	@echo 'make test-kcsan    hits, readers and changes at once, in guests that report data races; likewise'
+	@echo 'scripts/test       one suite, one test, one piece: see --help'
 	@echo 'make fuzz          triggers and filters made up for FUZZ_TIME seconds each, by default 60'
 	@echo 'make fmt           formats the Rust code'
 	@echo 'make clippy        what clippy says with the lints of the kernel'
