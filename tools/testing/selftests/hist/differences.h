@@ -142,6 +142,18 @@ static bool stack_operand(const struct question *q)
 	return refused_as(&q->ours, "String type can not be an operand") && has_stack(q);
 }
 
+/* A stack of the record is longer in C without .stacktrace: another key. */
+static bool same_stack(const struct question *q)
+{
+	return (!q->c.error || refused_as(&q->c, "nonexistent")) && (!q->ours.error || refused_as(&q->ours, "already exists")) &&
+	       has_stack(q);
+}
+
+static bool stack_taken(const struct question *q)
+{
+	return stack_operand(q) || same_stack(q);
+}
+
 static bool many_percent(const struct question *q)
 {
 	return (strstr(q->before, ".percent") || strstr(q->before, ".graph")) && strstr(q->ours.hist, "[ERROR]");
@@ -206,7 +218,7 @@ static struct difference {
 	{ "x=a+b,y=$x", "C has cut the text of x by then", .answers = cut_definition },
 	{ "Bucket widths of 2^63 and more", "C prints them as negative numbers", .adjust = unsigned_widths },
 	{ "common_timestamp", "it is the time when the trigger runs", .shows = times },
-	{ "Stacks", "C leaves out five frames whatever they are", .shows = stacks, .lines = has_stack, .answers = stack_operand },
+	{ "Stacks", "C leaves out five frames whatever they are", .shows = stacks, .lines = has_stack, .answers = stack_taken },
 	{ "size=0 and size= of more than 2^63", "C shifts by 64 bits, which UBSAN reports", .unasked = bad_size },
 };
 

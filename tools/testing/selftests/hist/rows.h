@@ -283,6 +283,7 @@ static const struct row {
 	ROW("1.4", made_arrays, OK, "hist:keys=cpus:size=128"),
 	ROW("1.4", made_stacks, OK, "hist:keys=stack.stacktrace:size=128"),
 	ROW("1.4", made_stacks, OK, "hist:keys=k,stack.stacktrace:size=128"),
+	ROW("1.4", made_stacks, OK, "hist:keys=stack,k:size=128"),
 	/* without .stacktrace C counts a string of 256 bytes, which is too long beside another one */
 	ROW("1.4", made_stacks, OK, "hist:keys=comm,stack.stacktrace:size=128"),
 	ROW("1.4", made_stacks, SILENT, "hist:keys=comm,stack:size=128"),
