@@ -90,7 +90,9 @@ result()
 # ftracetest TEST...
 ftracetest()
 {
-	logs=$(mktemp -d "$work/logs.XXX")
+	logs=$(mktemp -d "$work/logs.XXX") || exit 1
+	echo none >"$work/done"
+	echo all >"$work/planned"
 	# Once, where user-mode Linux does it in instances, too.
 	! rest_only || sed -i 's/^# flags: instance/# flags:/' "$ftrace"/test.d/*/*.tc
 	sh "$ftrace/ftracetest" -K -k -l "$logs" "$@" 2>&1 </dev/null |
