@@ -66,6 +66,15 @@ LEAK = """unreferenced object 0xffff888104a2c800 (size 8):
     kstrdup+0x3a/0xa0
     {}+0x96c/0x3d40{}
     vfs_write+0x1e4/0x990"""
+# On user-mode Linux, when a call of the host's fails.
+ASLEEP = """BUG: sleeping function called from invalid context at include/linux/sched/mm.h:322
+in_atomic(): 1, irqs_disabled(): 1, non_block: 0, pid: 51, name: stty
+Call Trace:
+ [<60191012>] __might_sleep+0x72/0xd0
+ [<601005c3>] uml_kmalloc+0x13/0x20
+ [<6011137c>] __wrap_malloc+0x2c/0x70
+ [<600fff6c>] ? um_request_irq+0x43c/0x6b0{}
+ [<6010ac6c>] ? line_setup_irq+0x7c/0x130"""
 LEAKS = "kmemleak: 2 new suspected memory leaks (see /sys/kernel/debug/kmemleak)"
 
 HARMLESS = [
@@ -136,6 +145,17 @@ class Reports(unittest.TestCase):
         ):
             with self.subTest(other):
                 self.assertEqual([report[0] for report in vm.reports(log(LEAKS, known, other))], [other.split("\n")[0]])
+
+    def test_user_mode_linux(self):
+        name, begin = "Linux version 7.3.4-umdebug (root@vm)", "Run /bin/sh as init process"
+        own = ASLEEP.format("")
+        self.assertEqual(vm.reports(log(name, "WARNING: bad unlock balance detected!", begin, own)), [])
+        self.assertEqual(len(vm.faults_elsewhere(log(name, "WARNING: bad unlock balance detected!", begin, own))), 2)
+        for fault in ("WARNING: bad unlock balance detected!", ASLEEP.format(" [rhist]"), own.replace("__wrap_malloc", "f")):
+            with self.subTest(fault):
+                self.assertEqual(len(vm.reports(log(name, begin, fault))), 1)
+        # Another kernel has no faults of its own before that.
+        self.assertEqual(len(vm.reports(log("Linux version 7.3.4-debug", "WARNING: possible recursive locking detected", begin))), 1)
 
     def test_without_time_or_with_caller(self):
         self.assertEqual(len(vm.reports("BUG: x\n")), 1)
