@@ -602,11 +602,13 @@ static void run_scripts(uint64_t seed, uint64_t first, uint64_t texts)
  */
 static void hold_events(bool on)
 {
-	static char *before;
+	static char *expedited;
 
+	/* a kernel with one processor has none */
 	if (on)
-		before = slurp("/sys/kernel/rcu_expedited");
-	append("/sys/kernel/rcu_expedited", on ? "1" : before);
+		expedited = slurp("/sys/kernel/rcu_expedited");
+	if (expedited)
+		append("/sys/kernel/rcu_expedited", on ? "1" : expedited);
 	/* and the pages that discarded records are made in are there */
 	append(pathf("%s/events/oom/mark_victim/trigger", kernel_dir()), on ? "traceon" : "!traceon");
 	for (unsigned int instance = 0; instance < 2; instance++) {
