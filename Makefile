@@ -112,7 +112,7 @@ help:
 	@echo 'make bench         what events cost in C and in rhist, on user-mode Linux and in QEMU: about 12 minutes,'
 	@echo '                   and 10 to make the kernels for it; BENCH=um, icount, smp or write runs one part'
 	@echo 'make bench-host    what map, program and filter take on this machine, on one and two threads'
-	@echo 'make test          all tests that need no debug kernel: 15 minutes, once the lab is there'
+	@echo 'make test          all tests that need no debug kernel: 10 minutes, once the lab is there'
 	@echo 'make test-fast     format, lints, the pure parts, some guest tests: 1 minute'
 	@echo 'make test-long     all, the long ones too, and fuzzing'
 	@echo 'make test-host     rustfmt, clippy and the tests that need no guest'

@@ -7,7 +7,7 @@ KERNEL=${KERNEL:-/sys/kernel/tracing}
 TRACING=${TRACING:-$KERNEL/rhist}
 here=$(cd "$(dirname "$0")" && pwd)
 OUT=${OUT:-$here/../../../../build/selftests/hist}
-PATH=$OUT:$PATH:/usr/sbin:/sbin
+PATH=$PATH:/usr/sbin:/sbin:$OUT
 export LC_ALL=C
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
