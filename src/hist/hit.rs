@@ -9,6 +9,7 @@ use super::Clock;
 use super::Histogram;
 use super::Plan;
 use crate::hook::record::Record;
+use crate::hook::words::Shape;
 use crate::hook::words::Within;
 use crate::hook::words::Words;
 use crate::map::Elt;
@@ -83,26 +84,49 @@ impl Histogram {
             return false;
         };
         match words.number().and_then(|key| self.map.lookup_word(key)) {
-            Some(entry) => words.count(entry, cpu),
-            None => return self.hit_elsewhere(words, cpu),
+            Some(entry) => count_words(words, cpu, Some(entry)),
+            None => self.hit_elsewhere(words, cpu),
         }
-        true
     }
 
-    /// As [`Histogram::hit_words`], if that did not find the key at once, or it has more than one word. It
-    /// is left for this, and not come back to.
+    /// As [`Histogram::hit_words`], if that did not find the key at once, or the key is not one word as it
+    /// stands in the record. Each shape has a function of its own, so that none pays for the registers and the
+    /// stack that another needs.
     #[inline(never)]
     fn hit_elsewhere(&self, words: Within<'_>, cpu: usize) -> bool {
-        let entry = match words.number() {
-            Some(key) => self.map.insert_word(cpu, key),
-            None => self
-                .map
-                .insert_words(cpu, words.key(&mut [0; Words::KEY_MAX])),
-        };
-        if let Some(entry) = entry {
-            words.count(entry, cpu);
+        if words.shape() == Shape::Plain {
+            return self.hit_plain(words, cpu);
         }
-        true
+        if words.shape() == Shape::Scaled {
+            return self.hit_scaled(words, cpu);
+        }
+        self.hit_single(words, cpu)
+    }
+
+    #[inline(never)]
+    fn hit_single(&self, words: Within<'_>, cpu: usize) -> bool {
+        let key = words.number().unwrap_or_default();
+        count_words(words, cpu, self.map.insert_word(cpu, key))
+    }
+
+    #[inline(never)]
+    fn hit_plain(&self, words: Within<'_>, cpu: usize) -> bool {
+        let entry = match *words.key(&mut [0; Words::KEY_MAX]) {
+            [a, b] => self.map.insert_array(cpu, [a, b]),
+            [a, b, c] => self.map.insert_array(cpu, [a, b, c]),
+            ref key => self.map.insert_words(cpu, key),
+        };
+        count_words(words, cpu, entry)
+    }
+
+    #[inline(never)]
+    fn hit_scaled(&self, words: Within<'_>, cpu: usize) -> bool {
+        let entry = match *words.scaled_key(&mut [0; Words::KEY_MAX]) {
+            [key] => self.map.insert_word(cpu, key),
+            [a, b] => self.map.insert_array(cpu, [a, b]),
+            ref key => self.map.insert_words(cpu, key),
+        };
+        count_words(words, cpu, entry)
     }
 
     #[inline(never)]
@@ -136,4 +160,12 @@ impl Histogram {
         }
         entry.count(hit.cpu, &program.values, |&value| program.read(value, hit));
     }
+}
+
+#[inline(always)]
+fn count_words(words: Within<'_>, cpu: usize, entry: Option<Elt<'_>>) -> bool {
+    if let Some(entry) = entry {
+        words.count(entry, cpu);
+    }
+    true
 }

@@ -9,7 +9,6 @@ use kernel::prelude::*;
 
 use super::field::Function;
 use super::field::HistField;
-use super::field::Scale;
 use super::field::Width;
 use super::hit::Hit;
 use super::limits::COMM_LEN;
@@ -17,6 +16,7 @@ use super::limits::STACK_DEPTH;
 use super::text::until_nul;
 use super::Clock;
 use crate::hook::words::Kind;
+use crate::hook::words::Scale;
 use crate::hook::words::Word;
 use crate::hook::words::Words;
 use crate::trigger::ModifierKind;
@@ -220,16 +220,12 @@ fn put_stack(place: &mut [u8], hit: &Hit<'_>) {
     }
 }
 
-/// The word that `value` is, if it is in the record as it is.
-fn word(value: Value) -> Option<Word> {
-    let Value::Simple {
-        number,
-        scale: Scale::One,
-    } = value
-    else {
+/// The word that `value` is made from, if that is one of the record, and what is done with it.
+fn word(value: Value) -> Option<(Word, Scale)> {
+    let Value::Simple { number, scale } = value else {
         return None;
     };
-    Some(match number {
+    let word = match number {
         Number::U32(at) => Word::U32(at),
         Number::S32(at) => Word::Other(Kind::S32, at),
         Number::U64(at) => Word::Other(Kind::U64, at),
@@ -238,11 +234,12 @@ fn word(value: Value) -> Option<Word> {
         Number::U8(at) => Word::Other(Kind::U8, at),
         Number::S8(at) => Word::Other(Kind::S8, at),
         _ => return None,
-    })
+    };
+    Some((word, scale))
 }
 
 /// Appends the words that `part` is to those of a key; `false` if it is something else.
-fn add_words(part: &Part, key: &mut KVec<Word>) -> Result<bool> {
+fn add_words(part: &Part, key: &mut KVec<(Word, Scale)>) -> Result<bool> {
     match part.content {
         Content::Number(value) => match word(value) {
             Some(word) => key.push(word, GFP_KERNEL)?,
@@ -251,9 +248,10 @@ fn add_words(part: &Part, key: &mut KVec<Word>) -> Result<bool> {
         // Of characters the last one is taken for a NUL, as [`Part::put`] does it.
         Content::Array { offset, len } if len as usize == part.len && len >= 8 && len % 8 == 0 => {
             for at in (offset..offset + len - 8).step_by(8) {
-                key.push(Word::Other(Kind::U64, at), GFP_KERNEL)?;
+                key.push((Word::Other(Kind::U64, at), Scale::One), GFP_KERNEL)?;
             }
-            key.push(Word::Other(Kind::Text, offset + len - 8), GFP_KERNEL)?;
+            let last = Word::Other(Kind::Text, offset + len - 8);
+            key.push((last, Scale::One), GFP_KERNEL)?;
         }
         _ => return Ok(false),
     }
@@ -270,7 +268,7 @@ fn words(parts: &[Part], values: &[Value]) -> Result<Option<Words>> {
     }
     let mut sums = KVec::with_capacity(values.len(), GFP_KERNEL)?;
     for &value in values {
-        let Some(word) = word(value) else {
+        let Some((word, Scale::One)) = word(value) else {
             return Ok(None);
         };
         sums.push(word, GFP_KERNEL)?;

@@ -103,6 +103,19 @@ impl Key for u64 {
     }
 }
 
+/// Words of which the last one is not zero.
+impl<const N: usize> Key for [u64; N] {
+    #[inline]
+    fn len(self) -> u32 {
+        N as u32
+    }
+
+    #[inline]
+    fn words(self) -> impl Iterator<Item = u64> {
+        self.into_iter()
+    }
+}
+
 /// The keys of all elements, one behind the other.
 ///
 /// A key is written by the one context that owns the element, before it publishes the element, and

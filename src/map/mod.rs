@@ -158,6 +158,16 @@ impl Map {
         }
     }
 
+    /// The same for a key of `N` words: its loops are written out, which takes some 20 instructions less.
+    #[inline(always)]
+    pub fn insert_array<const N: usize>(&self, cpu: usize, key: [u64; N]) -> Option<Elt<'_>> {
+        let whole = key.last().is_some_and(|&last| last != 0) && N <= self.keys.width;
+        match whole {
+            true => self.insert_key(cpu, key),
+            false => self.insert_words(cpu, &key),
+        }
+    }
+
     #[inline(always)]
     fn insert_key(&self, cpu: usize, key: impl Key) -> Option<Elt<'_>> {
         let elt = self.find(key, |slot, hash| self.fill(slot, cpu, hash, key));
