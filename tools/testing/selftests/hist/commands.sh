@@ -17,6 +17,9 @@ step()
 	cat "$1/trigger"
 }
 
+# A clock may go by hundredths of a second, as user-mode Linux's does: what happens in one has no order.
+tick() { sleep 0.03; }
+
 scene()
 {
 	: >error_log
@@ -36,9 +39,12 @@ scene()
 		step $ONE "$command"
 	done
 	step $ONE "!traceoff"
-	# from the kernel, from us, and from a file that is the kernel's in both
+	# from the kernel, from us, and from a file that is the kernel's in both: in the order of their times
+	tick
 	step $ONE "hist:keys=nosuch"
+	tick
 	io write synthetic_events a "rhist_nosuch x"
+	tick
 	step $ONE "snapshot if nosuch > 1"
 	sed 's/^\[[^]]*\]/[]/' error_log
 	: >error_log
