@@ -10,7 +10,6 @@ use super::event::EventField;
 use super::event::FilterType;
 use super::limits;
 use super::Text;
-use crate::hook::words::Scale;
 use crate::trigger::ModifierKind;
 use crate::trigger::Operator;
 
@@ -119,6 +118,32 @@ impl Function {
             self,
             Self::Comm | Self::String | Self::DynString | Self::RelDynString
         )
+    }
+}
+
+/// What is done with a number before it is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scale {
+    /// Nothing.
+    One,
+    /// Its logarithm to the base 2 is taken, rounded up; that of 0 is 0.
+    Log2,
+    /// It is rounded down to a multiple of this, which is not 0.
+    Bucket(u64),
+}
+
+impl Scale {
+    /// Does it.
+    #[inline]
+    pub fn apply(self, number: u64) -> u64 {
+        match self {
+            Self::One => number,
+            Self::Log2 => match number {
+                0 | 1 => 0,
+                _ => u64::from((number - 1).ilog2() + 1),
+            },
+            Self::Bucket(width) => number - number.checked_rem(width).unwrap_or(0),
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use super::Clock;
 use super::Histogram;
 use super::Plan;
 use crate::hook::record::Record;
-use crate::hook::words::Shape;
+use crate::hook::words::KeyForm;
 use crate::hook::words::Within;
 use crate::hook::words::Words;
 use crate::map::Elt;
@@ -84,49 +84,56 @@ impl Histogram {
             return false;
         };
         match words.number().and_then(|key| self.map.lookup_word(key)) {
-            Some(entry) => count_words(words, cpu, Some(entry)),
-            None => self.hit_elsewhere(words, cpu),
+            Some(entry) => words.count(entry, cpu),
+            None => return self.hit_elsewhere(words, cpu),
         }
+        true
     }
 
-    /// As [`Histogram::hit_words`], if that did not find the key at once, or the key is not one word as it
-    /// stands in the record. Each shape has a function of its own, so that none pays for the registers and the
-    /// stack that another needs.
+    /// The slow path of [`Histogram::hit_words`]: its key is not in the first slot, or not a single word.
+    /// Always returns true, which leaves its caller nothing to do afterwards.
+    ///
+    /// Each form has a function of its own: none saves registers, or clears stack, that only another needs.
     #[inline(never)]
     fn hit_elsewhere(&self, words: Within<'_>, cpu: usize) -> bool {
-        if words.shape() == Shape::Plain {
-            return self.hit_plain(words, cpu);
+        match words.form() {
+            KeyForm::Single => self.hit_single(words, cpu),
+            KeyForm::Plain => self.hit_plain(words, cpu),
+            KeyForm::Scaled => self.hit_scaled(words, cpu),
         }
-        if words.shape() == Shape::Scaled {
-            return self.hit_scaled(words, cpu);
-        }
-        self.hit_single(words, cpu)
+        true
     }
 
     #[inline(never)]
-    fn hit_single(&self, words: Within<'_>, cpu: usize) -> bool {
+    fn hit_single(&self, words: Within<'_>, cpu: usize) {
         let key = words.number().unwrap_or_default();
-        count_words(words, cpu, self.map.insert_word(cpu, key))
+        if let Some(entry) = self.map.insert_word(cpu, key) {
+            words.count(entry, cpu);
+        }
     }
 
     #[inline(never)]
-    fn hit_plain(&self, words: Within<'_>, cpu: usize) -> bool {
+    fn hit_plain(&self, words: Within<'_>, cpu: usize) {
         let entry = match *words.key(&mut [0; Words::KEY_MAX]) {
             [a, b] => self.map.insert_array(cpu, [a, b]),
             [a, b, c] => self.map.insert_array(cpu, [a, b, c]),
             ref key => self.map.insert_words(cpu, key),
         };
-        count_words(words, cpu, entry)
+        if let Some(entry) = entry {
+            words.count(entry, cpu);
+        }
     }
 
     #[inline(never)]
-    fn hit_scaled(&self, words: Within<'_>, cpu: usize) -> bool {
+    fn hit_scaled(&self, words: Within<'_>, cpu: usize) {
         let entry = match *words.scaled_key(&mut [0; Words::KEY_MAX]) {
             [key] => self.map.insert_word(cpu, key),
             [a, b] => self.map.insert_array(cpu, [a, b]),
             ref key => self.map.insert_words(cpu, key),
         };
-        count_words(words, cpu, entry)
+        if let Some(entry) = entry {
+            words.count(entry, cpu);
+        }
     }
 
     #[inline(never)]
@@ -160,12 +167,4 @@ impl Histogram {
         }
         entry.count(hit.cpu, &program.values, |&value| program.read(value, hit));
     }
-}
-
-#[inline(always)]
-fn count_words(words: Within<'_>, cpu: usize, entry: Option<Elt<'_>>) -> bool {
-    if let Some(entry) = entry {
-        words.count(entry, cpu);
-    }
-    true
 }

@@ -9,6 +9,7 @@ use kernel::prelude::*;
 
 use super::field::Function;
 use super::field::HistField;
+use super::field::Scale;
 use super::field::Width;
 use super::hit::Hit;
 use super::limits::COMM_LEN;
@@ -16,7 +17,6 @@ use super::limits::STACK_DEPTH;
 use super::text::until_nul;
 use super::Clock;
 use crate::hook::words::Kind;
-use crate::hook::words::Scale;
 use crate::hook::words::Word;
 use crate::hook::words::Words;
 use crate::trigger::ModifierKind;
@@ -220,7 +220,7 @@ fn put_stack(place: &mut [u8], hit: &Hit<'_>) {
     }
 }
 
-/// The word that `value` is made from, if that is one of the record, and what is done with it.
+/// The word of the record that `value` is made from, if there is one, and how it is scaled.
 fn word(value: Value) -> Option<(Word, Scale)> {
     let Value::Simple { number, scale } = value else {
         return None;

@@ -5,8 +5,8 @@
 //! Whether a record is long enough is asked once for all of them, not for each.
 
 use super::record::Record;
+use crate::hist::field::Scale;
 use crate::map::Elt;
-use core::array::from_fn;
 use core::marker::PhantomData;
 use kernel::prelude::*;
 
@@ -39,32 +39,6 @@ pub enum Kind {
     S8,
     /// Eight characters, of which the last one is taken for a NUL.
     Text,
-}
-
-/// What is done with a number before it is stored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scale {
-    /// Nothing.
-    One,
-    /// Its logarithm to the base 2 is taken, rounded up; that of 0 is 0.
-    Log2,
-    /// It is rounded down to a multiple of this, which is not 0.
-    Bucket(u64),
-}
-
-impl Scale {
-    /// Does it.
-    #[inline]
-    pub fn apply(self, number: u64) -> u64 {
-        match self {
-            Self::One => number,
-            Self::Log2 => match number {
-                0 | 1 => 0,
-                _ => u64::from((number - 1).ilog2() + 1),
-            },
-            Self::Bucket(width) => number - number.checked_rem(width).unwrap_or(0),
-        }
-    }
 }
 
 /// The bytes of a word that are characters, if the last one is none.
@@ -121,23 +95,21 @@ unsafe fn at_offset<T: Copy>(start: *const u8, offset: u32) -> T {
     unsafe { start.add(offset as usize).cast::<T>().read_unaligned() }
 }
 
-/// How a key is made from its words: the ways that the code of a hit is written out for.
+/// How a key is made from its words. Each form has a function of its own in the hit path.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Shape {
-    /// It is one word, as it stands in the record.
+pub enum KeyForm {
+    /// One word of the record.
     Single,
-    /// It is words as they stand in the record.
+    /// Several words of the record.
     Plain,
-    /// With some of them something is done.
+    /// Words of the record, some of which are scaled first.
     Scaled,
 }
 
 /// The words of a key, and those that its sums grow by.
 pub struct Words {
-    shape: Shape,
-    key: [Word; Self::KEY_MAX],
-    /// What is done with each of them.
-    scales: [Scale; Self::KEY_MAX],
+    form: KeyForm,
+    key: [(Word, Scale); Self::KEY_MAX],
     /// How many words the key has, at least 1.
     key_len: usize,
     values: KVec<Word>,
@@ -152,9 +124,8 @@ impl Words {
     /// Those of a key that is something else: no record has them.
     pub const fn none() -> Self {
         Self {
-            shape: Shape::Single,
-            key: [Word::U32(0); Self::KEY_MAX],
-            scales: [Scale::One; Self::KEY_MAX],
+            form: KeyForm::Single,
+            key: [(Word::U32(0), Scale::One); Self::KEY_MAX],
             key_len: 1,
             values: KVec::new(),
             end: usize::MAX,
@@ -163,22 +134,18 @@ impl Words {
 
     /// `None`: so many words are no key.
     pub fn new(key: &[(Word, Scale)], values: KVec<Word>) -> Option<Self> {
-        if key.is_empty() || key.len() > Self::KEY_MAX {
-            return None;
-        }
-        let part = |i: usize| key.get(i).copied().unwrap_or((Word::U32(0), Scale::One));
-        let scaled = key.iter().any(|&(_, scale)| scale != Scale::One);
-        let shape = match key.len() {
-            _ if scaled => Shape::Scaled,
-            1 => Shape::Single,
-            _ => Shape::Plain,
+        let mut all = [*key.first()?; Self::KEY_MAX];
+        all.get_mut(..key.len())?.copy_from_slice(key);
+        let form = match *key {
+            _ if key.iter().any(|&(_, scale)| scale != Scale::One) => KeyForm::Scaled,
+            [_] => KeyForm::Single,
+            _ => KeyForm::Plain,
         };
         let words = Iterator::chain(key.iter().map(|(word, _)| word), &values);
         Some(Self {
-            shape,
+            form,
             end: words.map(|word| word.end()).max()?,
-            key: from_fn(|i| part(i).0),
-            scales: from_fn(|i| part(i).1),
+            key: all,
             key_len: key.len(),
             values,
         })
@@ -211,33 +178,33 @@ impl Within<'_> {
         unsafe { word.read(self.start) }
     }
 
-    /// The key, if it is one word as it stands in the record.
+    /// The key, if it is [`KeyForm::Single`].
     #[inline(always)]
     pub fn number(self) -> Option<u64> {
-        (self.words.shape == Shape::Single).then(|| self.read(&self.words.key[0]))
+        (self.words.form == KeyForm::Single).then(|| self.read(&self.words.key[0].0))
     }
 
     /// How the key is made.
     #[inline(always)]
-    pub fn shape(self) -> Shape {
-        self.words.shape
+    pub fn form(self) -> KeyForm {
+        self.words.form
     }
 
-    /// The words of the key, put into `to`, if they are as they stand in the record.
+    /// The words of the key, put into `to`, without scaling them.
     #[inline(always)]
     pub fn key(self, to: &mut [u64; Words::KEY_MAX]) -> &[u64] {
         let key = self.words.key.iter().take(self.words.key_len);
-        for (to, word) in to.iter_mut().zip(key) {
+        for (to, (word, _)) in to.iter_mut().zip(key) {
             *to = self.read(word);
         }
         to.get(..self.words.key_len).unwrap_or_default()
     }
 
-    /// The words of any key, put into `to`.
+    /// The words of the key, scaled and put into `to`.
     #[inline(always)]
     pub fn scaled_key(self, to: &mut [u64; Words::KEY_MAX]) -> &[u64] {
-        let scales = self.words.scales.iter().take(self.words.key_len);
-        for ((to, word), scale) in to.iter_mut().zip(&self.words.key).zip(scales) {
+        let key = self.words.key.iter().take(self.words.key_len);
+        for (to, (word, scale)) in to.iter_mut().zip(key) {
             *to = scale.apply(self.read(word));
         }
         to.get(..self.words.key_len).unwrap_or_default()

@@ -158,7 +158,7 @@ impl Map {
         }
     }
 
-    /// The same for a key of `N` words: its loops are written out, which takes some 20 instructions less.
+    /// The same for a key of `N` words. The compiler unrolls its loops, which saves some 20 instructions a hit.
     #[inline(always)]
     pub fn insert_array<const N: usize>(&self, cpu: usize, key: [u64; N]) -> Option<Elt<'_>> {
         let whole = key.last().is_some_and(|&last| last != 0) && N <= self.keys.width;
