@@ -163,6 +163,25 @@ class Reports(unittest.TestCase):
         self.assertEqual(len(vm.reports("<4>[    1.000000] WARNING: x\n")), 1)
 
 
+class Emulator(unittest.TestCase):
+    STALL = "rcu: INFO: rcu_preempt detected stalls on CPUs/tasks:"
+    TIMER = "rcu: \tPossible timer handling issue on cpu=2 timer-softirq=129"
+    BEGUN = "virtme-ng-init: starting script"
+
+    def test_a_processor_without_a_timer(self):
+        self.assertEqual(
+            vm.emulator_fault(log(self.STALL, self.TIMER, self.BEGUN)), "Possible timer handling issue on cpu=2")
+
+    def test_an_assertion(self):
+        said = "qemu-system-x86_64: ../x.c:1: f: Assertion `x' failed."
+        self.assertEqual(vm.emulator_fault(f"SeaBIOS\n{said}\n"), said)
+
+    def test_not_its_fault(self):
+        for lines in ([self.BEGUN, self.STALL, self.TIMER], [self.STALL, self.BEGUN], ["BUG: x", self.BEGUN], []):
+            with self.subTest(lines):
+                self.assertIsNone(vm.emulator_fault(log(*lines)))
+
+
 class Arguments(unittest.TestCase):
     def test_command_is_kept(self):
         options, command = vm.parse(["--cpus", "3", "--", "sh", "-c", "x -- y"])
