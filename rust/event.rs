@@ -5,6 +5,15 @@
 //! C header: `include/linux/trace_events.h`.
 
 use super::bindings;
+pub(crate) use super::bindings::FILTER_COMM;
+pub(crate) use super::bindings::FILTER_CPU;
+pub(crate) use super::bindings::FILTER_CPUMASK;
+pub(crate) use super::bindings::FILTER_DYN_STRING;
+pub(crate) use super::bindings::FILTER_PTR_STRING;
+pub(crate) use super::bindings::FILTER_RDYN_STRING;
+pub(crate) use super::bindings::FILTER_STACKTRACE;
+pub(crate) use super::bindings::FILTER_STATIC_STRING;
+pub(crate) use super::bindings::FILTER_TRACE_FN;
 use super::instance::Instance;
 use super::instance::KeptInstance;
 use super::tracefs::EventName;

@@ -4,7 +4,6 @@
 
 use super::bindings;
 use super::instance::Instance;
-use crate::user_events::field::Fields;
 use core::ffi::CStr;
 use core::marker::PhantomData;
 use core::mem::ManuallyDrop;
@@ -32,13 +31,36 @@ pub(crate) trait Listener: Send + Sync + Sized + 'static {
     fn removed(event: &Arc<UserEvent<Self>>);
 
     /// Is it meant by such a command? `declaration` is that of fields.
-    fn matches(
-        &self,
-        system: Option<&[u8]>,
-        name: &[u8],
-        fields: &Fields,
-        declaration: &[u8],
-    ) -> bool;
+    fn matches(&self, system: Option<&[u8]>, name: &[u8], declaration: &[u8]) -> bool;
+
+    /// The fields of the event.
+    fn fields(&self) -> impl Iterator<Item = Field<'_>>;
+
+    /// Is any payload of the right size right? Called by a writer, without event_mutex.
+    fn accepts_all(&self) -> bool;
+
+    /// Is this payload right? Called as that.
+    fn accepts(&self, payload: &[u8]) -> bool;
+}
+
+/// A field of an event.
+pub(crate) struct Field<'a> {
+    pub(crate) type_: &'a CStr,
+    pub(crate) name: &'a CStr,
+    /// Bytes from the beginning of the record.
+    pub(crate) offset: u32,
+    /// Bytes.
+    pub(crate) size: u32,
+    pub(crate) signed: bool,
+}
+
+/// What C is told of an event. Each text ends in a NUL, and has no other.
+pub(crate) struct Declaration {
+    pub(crate) system: &'static CStr,
+    pub(crate) name: KVec<u8>,
+    pub(crate) print_fmt: KVec<u8>,
+    /// As it is listed in `dynamic_events`.
+    pub(crate) line: KVec<u8>,
 }
 
 /// Carries out commands of `dynamic_events`.
@@ -62,10 +84,9 @@ impl Drop for Raw {
 pub(crate) struct UserEvent<L> {
     // First, since it points to the rest.
     raw: Raw,
-    name: KVec<u8>,
-    fields: Fields,
-    _print_fmt: KVec<u8>,
-    _declaration: KVec<u8>,
+    declaration: Declaration,
+    /// The types and names of its fields.
+    _texts: KVec<KVec<u8>>,
     listener: L,
 }
 
@@ -154,9 +175,7 @@ unsafe extern "C" fn matches<L: Listener>(
             return false;
         }
     }
-    event
-        .listener
-        .matches(system, text(name), &event.fields, &declaration)
+    event.listener.matches(system, text(name), &declaration)
 }
 
 /// What C is given for each kind of event.
@@ -174,54 +193,41 @@ impl<L: Listener> Operations<L> {
 }
 
 impl<L: Listener> UserEvent<L> {
-    /// Makes an event that nobody sees yet. `name` ends in a NUL; neither it nor
-    /// `registered`, the one that it has in `dynamic_events`, has another one.
-    pub(crate) fn new(
-        system: &'static CStr,
-        mut name: KVec<u8>,
-        registered: &[u8],
-        fields: Fields,
-        listener: L,
-    ) -> Result<Arc<Self>> {
-        let mut print_fmt = fields.print_fmt()?;
-        let mut declaration = KVec::new();
-        declaration.extend_from_slice(registered, GFP_KERNEL_ACCOUNT)?;
-        if !fields.is_empty() {
-            declaration.push(b' ', GFP_KERNEL_ACCOUNT)?;
-        }
-        fields.declare(&mut declaration)?;
-        declaration.push(0, GFP_KERNEL_ACCOUNT)?;
-        // SAFETY: All strings end in a NUL and live as long as the event: their memory stays where
-        // it is when they are moved into it.
+    /// Makes an event that nobody sees yet. Fails with `ENOMEM`.
+    pub(crate) fn new(mut declaration: Declaration, listener: L) -> Result<Arc<Self>> {
+        // SAFETY: All texts end in a NUL and live as long as the event: their memory stays where it is
+        // when they are moved into it.
         let raw = NonNull::new(unsafe {
             bindings::rhist_user_event_new(
-                system.as_char_ptr(),
-                name.as_mut_ptr().cast(),
-                print_fmt.as_mut_ptr().cast(),
-                declaration.as_ptr().cast(),
+                declaration.system.as_char_ptr(),
+                declaration.name.as_mut_ptr().cast(),
+                declaration.print_fmt.as_mut_ptr().cast(),
+                declaration.line.as_ptr().cast(),
                 Operations::<L>::OPS,
             )
         });
         let raw = Raw(raw.ok_or(ENOMEM)?);
-        for field in fields.iter() {
+        let mut texts = KVec::new();
+        for field in listener.fields() {
+            let (type_, name) = (copy(field.type_)?, copy(field.name)?);
             // SAFETY: As above.
             to_result(unsafe {
                 bindings::rhist_user_event_field(
                     raw.0.as_ptr(),
-                    field.type_().as_char_ptr(),
-                    field.name().as_char_ptr(),
+                    type_.as_ptr().cast(),
+                    name.as_ptr().cast(),
                     field.offset,
                     field.size,
-                    field.is_signed(),
+                    field.signed,
                 )
             })?;
+            texts.push(type_, GFP_KERNEL_ACCOUNT)?;
+            texts.push(name, GFP_KERNEL_ACCOUNT)?;
         }
         let event = Self {
             raw,
-            name,
-            fields,
-            _print_fmt: print_fmt,
-            _declaration: declaration,
+            declaration,
+            _texts: texts,
             listener,
         };
         Ok(Arc::new(event, GFP_KERNEL_ACCOUNT)?)
@@ -264,15 +270,11 @@ impl<L: Listener> UserEvent<L> {
     }
 }
 
-impl<L> UserEvent<L> {
+impl<L: Listener> UserEvent<L> {
     /// The name that everybody sees.
     pub(crate) fn name(&self) -> &[u8] {
-        self.name.strip_suffix(b"\0").unwrap_or_default()
-    }
-
-    /// The fields.
-    pub(crate) fn fields(&self) -> &Fields {
-        &self.fields
+        let name = &self.declaration.name;
+        name.strip_suffix(b"\0").unwrap_or_default()
     }
 
     /// Who is told of listeners.
@@ -298,30 +300,37 @@ impl<L> UserEvent<L> {
     /// memory, or not right. Task context; does not sleep.
     #[inline]
     pub(crate) fn write_direct(&self, source: &mut IovIterSource<'_>) -> bool {
-        let accept: bindings::rhist_accept_t = match self.fields.accept_all() {
+        let accept: bindings::rhist_accept_t = match self.listener.accepts_all() {
             true => None,
-            false => Some(accept),
+            false => Some(accept::<L>),
         };
-        let fields = ptr::from_ref(&self.fields).cast();
+        let listener = ptr::from_ref(&self.listener).cast();
         // SAFETY: The source is one while we have it. The type is the same one, from another run
-        // of bindgen. The fields are what `accept` takes.
+        // of bindgen. The listener is what `accept` takes.
         unsafe {
             let source = source.as_raw().cast();
-            bindings::rhist_user_event_write_direct(self.raw.0.as_ptr(), source, accept, fields)
+            bindings::rhist_user_event_write_direct(self.raw.0.as_ptr(), source, accept, listener)
         }
     }
 }
 
+/// Copies a text with its NUL.
+fn copy(text: &CStr) -> Result<KVec<u8>> {
+    let mut copy = KVec::new();
+    copy.extend_from_slice(text.to_bytes_with_nul(), GFP_KERNEL_ACCOUNT)?;
+    Ok(copy)
+}
+
 /// # Safety
 ///
-/// `fields` must be [`Fields`], and the payload be valid for its size.
-unsafe extern "C" fn accept(
-    fields: *const ffi::c_void,
+/// `listener` must be an `L`, and the payload be valid for its size.
+unsafe extern "C" fn accept<L: Listener>(
+    listener: *const ffi::c_void,
     payload: *const ffi::c_void,
     size: usize,
 ) -> bool {
     // SAFETY: By the contract.
-    unsafe { (*fields.cast::<Fields>()).accept(slice::from_raw_parts(payload.cast(), size)) }
+    unsafe { (*listener.cast::<L>()).accepts(slice::from_raw_parts(payload.cast(), size)) }
 }
 
 /// May the running task make events that stay? Those who may trace the whole system may.

@@ -5,12 +5,14 @@
 //! A tracing directory of its own, `/sys/kernel/tracing/rhist`, with hist triggers that are
 //! evaluated here. See `Documentation/`.
 
+pub mod event;
 pub mod filter;
 #[path = "../rust/mod.rs"]
 mod ftrace;
 pub mod hist;
 pub mod hook;
 pub mod map;
+pub mod text;
 mod tree;
 pub mod trigger;
 pub mod user_events;

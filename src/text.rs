@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The text of a file, made in one go before any of it is read.
+//! Bytes that are text: what files show, and names of events and their fields.
 
 use core::fmt;
 
 use kernel::prelude::*;
 
-/// A growing byte buffer. Names and strings of events are bytes and go in as they are.
+/// The text of a file, made in one go before any of it is read. Names and strings of events are bytes
+/// and go in as they are.
 #[derive(Debug)]
 pub struct Text(KVVec<u8>);
 
@@ -69,4 +70,11 @@ impl fmt::Write for Text {
 pub fn until_nul(bytes: &[u8]) -> &[u8] {
     let end = bytes.iter().position(|&b| b == 0);
     &bytes[..end.unwrap_or(bytes.len())]
+}
+
+/// Copies `bytes`. Fails with `ENOMEM`.
+pub fn copy(bytes: &[u8]) -> Result<KVec<u8>> {
+    let mut copy = KVec::with_capacity(bytes.len(), GFP_KERNEL)?;
+    copy.extend_from_slice(bytes, GFP_KERNEL)?;
+    Ok(copy)
 }

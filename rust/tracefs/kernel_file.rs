@@ -79,8 +79,18 @@ impl KernelFile {
         unsafe { Self::open_beside(self.0.as_ptr(), dentry_of(self.0.as_ptr()), flags) }
     }
 
+    /// Opens another file for reading, as [`KernelFile::other`].
+    pub(crate) fn other_for_reading(&self, dir: &TracingDir, path: &[&CStr]) -> Result<Self> {
+        self.other(dir, path, bindings::O_RDONLY)
+    }
+
     /// Opens another file, by its path in a tracing directory. Permissions are not looked at.
-    pub(crate) fn other(&self, dir: &TracingDir, path: &[&CStr], flags: u32) -> Result<Self> {
+    pub(in crate::ftrace) fn other(
+        &self,
+        dir: &TracingDir,
+        path: &[&CStr],
+        flags: u32,
+    ) -> Result<Self> {
         let mut real = dir.0.clone();
         for name in path {
             real = real.lookup(name.to_bytes())?;

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What is known of an event when a histogram is built on it: its fields.
+//! The description of an event: its fields (`struct ftrace_event_field`).
 
 use kernel::prelude::*;
+
+use crate::text::copy;
 
 /// What a field holds, as far as that is not said by its size (`FILTER_*` of
 /// include/linux/trace_events.h).
@@ -168,11 +170,4 @@ impl EventDesc {
         }
         listed(true).map(EventField::try_clone).transpose()
     }
-}
-
-/// Copies `bytes`. Fails with `ENOMEM`.
-pub(crate) fn copy(bytes: &[u8]) -> Result<KVec<u8>> {
-    let mut copy = KVec::with_capacity(bytes.len(), GFP_KERNEL)?;
-    copy.extend_from_slice(bytes, GFP_KERNEL)?;
-    Ok(copy)
 }

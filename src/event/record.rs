@@ -1,48 +1,32 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What a hit may read: the bytes of the event's record.
+//! The record of a hit: the bytes that a histogram and a filter may read.
 //!
-//! They are handed over by whoever was called for the event. Everything read from them is checked
-//! against their length here, so the code that evaluates a hit needs no `unsafe`, and a record
-//! whose dynamic fields point outside it can yield nothing but an empty string.
+//! Every access is checked against the length of the record here, so the code that evaluates a hit
+//! needs no `unsafe`, and a record whose dynamic fields point outside it can yield nothing but an
+//! empty string.
 
 use core::ops::Range;
-use core::slice;
 
-/// Where all records tell of the context of their hit: `flags` and `preempt_count` of `struct trace_entry`.
+use super::number::Numbers;
+use super::Number;
+use super::NumberType;
+
+/// Where `common_flags` and `common_preempt_count` are in every record (`struct trace_entry`).
 pub const CONTEXT: Range<u32> = 2..4;
 
-/// The same, and the number of their event before it.
+/// The same, and `common_type` before them.
 pub const HEAD: Range<u32> = 0..4;
 
 /// One event record as it lies in the ring buffer or on a probe's stack: the common header, the
 /// fields at fixed offsets, then the bytes of the dynamic fields.
-///
-/// Numbers have the CPU's byte order and need not be aligned.
 #[derive(Clone, Copy)]
 pub struct Record<'a>(&'a [u8]);
 
 impl<'a> Record<'a> {
-    /// Describes the `len` bytes at `start` as a record.
-    ///
-    /// # Safety
-    ///
-    /// The `len` bytes at `start` are initialised, lie in one allocation, and nobody writes to
-    /// them for `'a`. (A record belongs to the CPU that reserved it until it is committed.)
-    pub unsafe fn from_raw(start: *const u8, len: usize) -> Self {
-        // SAFETY: the caller promises `len` readable bytes that stay unchanged for `'a`.
-        Self(unsafe { slice::from_raw_parts(start, len) })
-    }
-
     /// Describes `bytes` as a record.
     pub fn new(bytes: &'a [u8]) -> Self {
         Self(bytes)
-    }
-
-    /// Returns all bytes.
-    #[inline(always)]
-    pub fn as_bytes(&self) -> &'a [u8] {
-        self.0
     }
 
     /// Returns the `N` bytes at `offset`, zeros if the record ends before.
@@ -56,28 +40,20 @@ impl<'a> Record<'a> {
         }
     }
 
-    /// Reads the 8-bit number at `offset`.
-    #[inline]
-    pub fn u8(&self, offset: u32) -> u8 {
-        u8::from_ne_bytes(self.array(offset))
+    /// Returns all bytes.
+    #[inline(always)]
+    pub fn as_bytes(&self) -> &'a [u8] {
+        self.0
     }
 
-    /// Reads the 16-bit number at `offset`.
-    #[inline]
-    pub fn u16(&self, offset: u32) -> u16 {
-        u16::from_ne_bytes(self.array(offset))
-    }
-
-    /// Reads the 32-bit number at `offset`.
-    #[inline]
-    pub fn u32(&self, offset: u32) -> u32 {
-        u32::from_ne_bytes(self.array(offset))
-    }
-
-    /// Reads the 64-bit number at `offset`.
-    #[inline]
-    pub fn u64(&self, offset: u32) -> u64 {
-        u64::from_ne_bytes(self.array(offset))
+    /// Reads a number, if it is of one of the commonest types. For callers that are inlined.
+    #[inline(always)]
+    pub fn common_number(&self, number: Number) -> Option<u64> {
+        match number.type_() {
+            NumberType::U32 => Some(self.u32(number.offset()).into()),
+            NumberType::U64 => Some(self.u64(number.offset())),
+            _ => None,
+        }
     }
 
     /// Returns up to `len` bytes from `offset` on: fewer, possibly none, where the record ends.
@@ -115,5 +91,28 @@ impl<'a> Record<'a> {
             base.saturating_add((word & 0xffff) as usize),
             (word >> 16) as usize,
         )
+    }
+}
+
+/// A number is 0 if the record ends before it does.
+impl Numbers for Record<'_> {
+    #[inline]
+    fn u8(&self, offset: u32) -> u8 {
+        u8::from_ne_bytes(self.array(offset))
+    }
+
+    #[inline]
+    fn u16(&self, offset: u32) -> u16 {
+        u16::from_ne_bytes(self.array(offset))
+    }
+
+    #[inline]
+    fn u32(&self, offset: u32) -> u32 {
+        u32::from_ne_bytes(self.array(offset))
+    }
+
+    #[inline]
+    fn u64(&self, offset: u32) -> u64 {
+        u64::from_ne_bytes(self.array(offset))
     }
 }

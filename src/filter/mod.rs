@@ -25,14 +25,14 @@ mod parser;
 mod pattern;
 mod predicate;
 mod program;
-mod value;
+mod range;
 
 use core::ops::Range;
 
 use kernel::prelude::*;
 
-use crate::hist::event::EventDesc;
-use crate::hist::Hit;
+use crate::event::EventDesc;
+use crate::event::Hit;
 
 pub use error::FilterError;
 pub use error::FilterErrorText;
@@ -100,8 +100,8 @@ impl Filter {
         places.any(|at| offsets.contains(&at))
     }
 
-    /// Whether it follows no pointer in a record.
-    pub fn is_quiet(&self) -> bool {
+    /// Whether a hit needs nothing that other events may be traced in: it follows no pointer in a record.
+    pub fn is_leaf(&self) -> bool {
         self.program.predicates().all(|p| p.place().1)
     }
 

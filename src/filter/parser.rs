@@ -13,8 +13,8 @@ use super::program::Program;
 use super::FilterError;
 use super::FilterErrorText::*;
 use super::Symbols;
-use crate::hist::event::EventDesc;
-use crate::hist::text::until_nul;
+use crate::event::EventDesc;
+use crate::text::until_nul;
 
 /// The text of a filter, read beyond its end as if it had its NUL.
 #[derive(Clone, Copy)]

@@ -4,7 +4,7 @@
 
 use kernel::prelude::*;
 
-use crate::hist::text::until_nul;
+use crate::text::until_nul;
 
 /// Where in a string a pattern has to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,18 +10,19 @@ use super::ctype::is_space;
 use super::parser::Scope;
 use super::parser::Text;
 use super::pattern::Pattern;
-use super::value::Number;
-use super::value::Range;
-use super::value::Width;
+use super::range::Range;
 use super::FilterError;
 use super::FilterErrorText;
 use super::FilterErrorText::*;
 use super::Memory;
 use super::POINTED_MAX;
 use super::STRING_MAX;
-use crate::hist::event::EventField;
-use crate::hist::event::FilterType;
-use crate::hist::Hit;
+use crate::event::number::Numbers;
+use crate::event::EventField;
+use crate::event::FilterType;
+use crate::event::Hit;
+use crate::event::Number;
+use crate::event::NumberType;
 use crate::trigger::number;
 
 /// Most characters of a number.
@@ -84,11 +85,13 @@ impl Predicate {
     /// Evaluates the predicate.
     #[inline(always)]
     pub(super) fn holds(&self, hit: &Hit<'_>, memory: &impl Memory) -> bool {
-        match self {
-            // What most filters ask, so that they need not go through the others.
-            Self::Range(number, range) => range.contains(number.read(hit.record)),
-            _ => self.another_holds(hit, memory),
+        // What most filters ask, so that they need not go through the others.
+        if let Self::Range(number, range) = self {
+            if let Some(number) = hit.record.common_number(*number) {
+                return range.contains(number);
+            }
         }
+        self.another_holds(hit, memory)
     }
 
     #[inline(never)]
@@ -96,10 +99,10 @@ impl Predicate {
         let record = hit.record;
         match self {
             Self::Constant(result) => *result,
-            Self::Range(number, range) => range.contains(number.read(record)),
-            Self::Bits(number, bits) => number.read(record) & bits != 0,
+            Self::Range(number, range) => range.contains(number.read(&record)),
+            Self::Bits(number, bits) => number.read(&record) & bits != 0,
             // A CPU's number has 32 bits, of a wider one the upper half is not looked at.
-            Self::Member(number, cpus) => cpus.contains(number.read(record) as u32 as usize),
+            Self::Member(number, cpus) => cpus.contains(number.read(&record) as u32 as usize),
             Self::Cpu(range) => range.contains(hit.cpu as u64),
             Self::CpuMember(cpus) => cpus.contains(hit.cpu),
             Self::CpusEqual(at, cpus, equal) => cpus.equals(record.data_loc(*at)) == *equal,
@@ -109,7 +112,7 @@ impl Predicate {
             }
             Self::DataLoc(at, pattern) => pattern.matches(record.data_loc(*at)),
             Self::RelLoc(at, pattern) => pattern.matches(record.rel_loc(*at)),
-            Self::Comm(pattern) => pattern.matches(&hit.moment.comm()),
+            Self::Comm(pattern) => pattern.matches(&hit.context.comm()),
             Self::Kernel(at, pattern) => pointed(pattern, pointer(hit, *at), |to, address| {
                 memory.read_kernel(to, address)
             }),
@@ -125,7 +128,7 @@ impl Predicate {
         match self {
             Self::Constant(_) | Self::Cpu(_) | Self::CpuMember(_) | Self::Comm(_) => (None, true),
             Self::Range(number, _) | Self::Bits(number, _) | Self::Member(number, _) => {
-                (Some(number.at), true)
+                (Some(number.offset()), true)
             }
             Self::CpusEqual(at, _, _)
             | Self::CpusIntersect(at, _)
@@ -136,17 +139,16 @@ impl Predicate {
         }
     }
 
-    /// What compares the number that `field` has with a range for its width.
-    fn range(field: &EventField, range: impl FnOnce(Width) -> Option<Range>) -> Self {
-        Self::number(field, |number| {
-            Some(Self::Range(number, range(number.width)?))
-        })
+    /// Asks whether the number that `field` has is in `range`. It is not if there is no range.
+    fn range(field: &EventField, range: Option<Range>) -> Self {
+        Self::number(field, |number| Some(Self::Range(number, range?)))
     }
 
-    /// What is asked of the number that `field` has. Other sizes are not numbers, and nothing that is asked
-    /// of them is true.
+    /// Asks something of the number that `field` has, whose sign is one of its bits here. Other sizes are
+    /// not numbers, and nothing that is asked of them is true.
     fn number(field: &EventField, ask: impl FnOnce(Number) -> Option<Self>) -> Self {
-        Number::of(field)
+        NumberType::new(field.size, false)
+            .map(|type_| Number::new(type_, field.offset))
             .and_then(ask)
             .unwrap_or(Self::Constant(false))
     }
@@ -279,12 +281,12 @@ impl Reader<'_> {
         let function = self.scope.symbols.function(address);
         let (start, len) = function.ok_or(self.error(NoFunction))?;
         let end = start.wrapping_add(len);
-        let inside = Width::of(self.field.size)
-            .and_then(|width| Range::between(start as u64, end as u64, width));
+        let inside = NumberType::new(self.field.size, false)
+            .and_then(|type_| Range::between(start as u64, end as u64, type_));
         Ok(match (self.op, inside) {
-            (Op::Equal, inside) => Predicate::range(&self.field, |_| inside),
+            (Op::Equal, inside) => Predicate::range(&self.field, inside),
             (_, None) => Predicate::Constant(true),
-            (_, Some(inside)) => Predicate::range(&self.field, |_| inside.others()),
+            (_, Some(inside)) => Predicate::range(&self.field, inside.others()),
         })
     }
 
@@ -403,12 +405,16 @@ impl Reader<'_> {
     /// Compares the field, a number or the CPU.
     fn compare(&self, op: Op, value: u64, signed: bool) -> Predicate {
         match (self.field.filter, op) {
-            (FilterType::Cpu, op) => match Range::new(op, value, Width::Four, true) {
+            (FilterType::Cpu, op) => match Range::new(op, value, NumberType::S32) {
                 Some(range) => Predicate::Cpu(range),
                 None => Predicate::Constant(false),
             },
             (_, Op::And) => Predicate::number(&self.field, |n| Some(Predicate::Bits(n, value))),
-            (_, op) => Predicate::range(&self.field, |width| Range::new(op, value, width, signed)),
+            (_, op) => {
+                let type_ = NumberType::new(self.field.size, signed);
+                let range = type_.and_then(|type_| Range::new(op, value, type_));
+                Predicate::range(&self.field, range)
+            }
         }
     }
 }

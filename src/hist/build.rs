@@ -8,17 +8,17 @@
 
 use kernel::prelude::*;
 
-use super::event::EventDesc;
-use super::event::EventField;
-use super::event::FilterType;
 use super::field::Function;
 use super::field::HistField;
 use super::limits;
 use super::program;
 use super::program::Program;
-use super::Clock;
 use super::Plan;
 use super::SortKey;
+use crate::event::Clock;
+use crate::event::EventDesc;
+use crate::event::EventField;
+use crate::event::FilterType;
 use crate::trigger::Error;
 use crate::trigger::ErrorText;
 use crate::trigger::Expr;

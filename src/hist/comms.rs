@@ -8,11 +8,11 @@ use kernel::sync::atomic::Atomic;
 use kernel::sync::atomic::Relaxed;
 use kernel::sync::atomic::Release;
 
-use super::hit::Hit;
-use super::limits::COMM_LEN;
 use super::program::Program;
 use super::program::Value;
-use super::text::until_nul;
+use crate::event::hit::COMM_LEN;
+use crate::event::Hit;
+use crate::text::until_nul;
 
 /// What the task with process id 0 is called.
 const IDLE: &[u8; COMM_LEN] = b"<idle>\0\0\0\0\0\0\0\0\0\0";
@@ -52,7 +52,7 @@ impl Comms {
         let name = if program.read(pid, hit) == 0 {
             IDLE
         } else {
-            read = hit.moment.comm();
+            read = hit.context.comm();
             &read
         };
         // What follows the NUL is not part of the name.

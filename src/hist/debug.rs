@@ -8,8 +8,8 @@ use super::field::Function;
 use super::field::HistField;
 use super::field::Role;
 use super::render;
-use super::Text;
 use super::View;
+use crate::text::Text;
 
 /// Appends the `hist_debug` file of an event with the histograms `views`, each with what stands for
 /// its address (`%p`). Fails with `ENOMEM`.

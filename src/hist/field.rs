@@ -6,10 +6,12 @@ use core::ops::Range;
 
 use kernel::prelude::*;
 
-use super::event::EventField;
-use super::event::FilterType;
 use super::limits;
-use super::Text;
+use crate::event::EventField;
+use crate::event::FilterType;
+use crate::event::NumberType;
+use crate::event::Scale;
+use crate::text::Text;
 use crate::trigger::ModifierKind;
 use crate::trigger::Operator;
 
@@ -31,12 +33,7 @@ pub enum Function {
     /// The characters that a `__rel_loc` field refers to.
     RelDynString,
     /// A number in the record.
-    Number {
-        /// Its width in bytes.
-        size: Width,
-        /// Whether it is signed.
-        signed: bool,
-    },
+    Number(NumberType),
     /// The time.
     Timestamp,
     /// The stack of the traced function.
@@ -47,32 +44,6 @@ pub enum Function {
     Negative,
     /// What the two operands make.
     Binary(Operator),
-}
-
-/// The widths of numbers that can be used: C takes no others.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Width {
-    /// 8 bits.
-    One,
-    /// 16 bits.
-    Two,
-    /// 32 bits.
-    Four,
-    /// 64 bits.
-    Eight,
-}
-
-impl Width {
-    /// Returns the width of `size` bytes, if there is such a number.
-    pub fn new(size: u32) -> Option<Self> {
-        Some(match size {
-            1 => Self::One,
-            2 => Self::Two,
-            4 => Self::Four,
-            8 => Self::Eight,
-            _ => return None,
-        })
-    }
 }
 
 impl Function {
@@ -94,16 +65,7 @@ impl Function {
             Self::String => "string",
             Self::DynString => "dynstring",
             Self::RelDynString => "reldynstring",
-            Self::Number { size, signed } => match (size, signed) {
-                (Width::One, true) => "s8",
-                (Width::One, false) => "u8",
-                (Width::Two, true) => "s16",
-                (Width::Two, false) => "u16",
-                (Width::Four, true) => "s32",
-                (Width::Four, false) => "u32",
-                (Width::Eight, true) => "s64",
-                (Width::Eight, false) => "u64",
-            },
+            Self::Number(type_) => type_.name(),
         }
     }
 
@@ -118,32 +80,6 @@ impl Function {
             self,
             Self::Comm | Self::String | Self::DynString | Self::RelDynString
         )
-    }
-}
-
-/// What is done with a number before it is stored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scale {
-    /// Nothing.
-    One,
-    /// Its logarithm to the base 2 is taken, rounded up; that of 0 is 0.
-    Log2,
-    /// It is rounded down to a multiple of this, which is not 0.
-    Bucket(u64),
-}
-
-impl Scale {
-    /// Does it.
-    #[inline]
-    pub fn apply(self, number: u64) -> u64 {
-        match self {
-            Self::One => number,
-            Self::Log2 => match number {
-                0 | 1 => 0,
-                _ => u64::from((number - 1).ilog2() + 1),
-            },
-            Self::Bucket(width) => number - number.checked_rem(width).unwrap_or(0),
-        }
     }
 }
 
@@ -163,8 +99,8 @@ pub enum Compare {
     Nothing,
     /// As strings.
     Text,
-    /// As numbers, the low bytes of the 64 stored.
-    Number(Width, bool),
+    /// As numbers of this type, which are in the low bits of the 64 stored.
+    Number(NumberType),
 }
 
 /// One field of a histogram (`struct hist_field`).
@@ -239,9 +175,8 @@ impl HistField {
             FilterType::DynString => (Function::DynString, limits::STRING),
             FilterType::RelDynString => (Function::RelDynString, limits::STRING),
             _ => {
-                let size = Width::new(field.size)?;
-                let signed = field.signed;
-                (Function::Number { size, signed }, field.size)
+                let type_ = NumberType::new(field.size, field.signed)?;
+                (Function::Number(type_), field.size)
             }
         };
         Some(Self::plain(function, size, Some(field)))
@@ -353,7 +288,7 @@ impl HistField {
     /// Whether its content is a signed number.
     pub fn signed(&self) -> bool {
         match (self.scale(), self.function) {
-            (Scale::One, Function::Number { signed, .. }) => signed,
+            (Scale::One, Function::Number(type_)) => type_.is_signed(),
             (Scale::One, _) => self.operands.first().is_some_and(Self::signed),
             _ => false,
         }
@@ -392,8 +327,8 @@ impl HistField {
 
     /// How entries are compared by this key (`create_tracing_map_fields()`).
     pub fn compare(&self) -> Compare {
-        let number = |size, signed| match Width::new(size) {
-            Some(width) => Compare::Number(width, signed),
+        let number = |size, signed| match NumberType::new(size, signed) {
+            Some(type_) => Compare::Number(type_),
             None => Compare::Nothing,
         };
         match (&self.event_field, self.function) {

@@ -4,14 +4,10 @@
 //! (trace_events_hist.c), not of this one: nothing else depends on their being small. The numbers
 //! of keys, values and so on that a trigger may have are limits of its language, and are there.
 
+use crate::event::hit::STACK_DEPTH;
+
 /// Bytes that a string key takes at most, NUL included (`MAX_FILTER_STR_VAL`).
 pub const STRING: u32 = 256;
-
-/// Bytes of a task's name with its NUL (`TASK_COMM_LEN`).
-pub const COMM_LEN: usize = 16;
-
-/// Return addresses of a stored stack (`HIST_STACKTRACE_DEPTH`).
-pub const STACK_DEPTH: usize = 31;
 
 /// Bytes of a stored stack (`HIST_STACKTRACE_SIZE`).
 pub const STACK: u32 = STACK_DEPTH as u32 * 8;

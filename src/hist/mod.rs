@@ -7,40 +7,32 @@
 //! from, and the program compiled from them, which is all that a hit looks at.
 
 mod build;
-mod clock;
 mod comms;
 pub mod debug;
-pub mod event;
 pub mod field;
 mod hit;
 pub mod limits;
 mod program;
 pub mod render;
 pub mod sort;
-pub mod text;
 
 use core::ops::Range;
 
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
+use crate::event::Clock;
+use crate::event::EventDesc;
 use crate::map::Map;
 use crate::map::Shape;
 use crate::trigger;
 use crate::trigger::Trigger;
 
-pub use clock::Clock;
 use comms::Comms;
-pub use event::EventDesc;
-pub use event::EventField;
-pub use event::FilterType;
 use field::HistField;
-pub use hit::Hit;
-pub use hit::Moment;
 use program::Program;
 pub use render::Names;
 pub use render::View;
-pub use text::Text;
 
 /// What the entries are sorted by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,9 +96,9 @@ impl Plan {
         self.fields.iter().any(|field| field.reads(offsets.clone()))
     }
 
-    /// Whether nothing of a hit has to be found out that might bring forth other hits.
-    pub fn is_quiet(&self) -> bool {
-        self.program.is_quiet()
+    /// Whether a hit needs nothing that other events may be traced in.
+    pub fn is_leaf(&self) -> bool {
+        self.program.is_leaf()
     }
 
     /// Whether a trigger with this plan is, as far as the plan goes, the one with `other`

@@ -9,72 +9,47 @@ use kernel::prelude::*;
 
 use super::field::Function;
 use super::field::HistField;
-use super::field::Scale;
-use super::field::Width;
-use super::hit::Hit;
-use super::limits::COMM_LEN;
-use super::limits::STACK_DEPTH;
-use super::text::until_nul;
-use super::Clock;
-use crate::hook::words::Kind;
-use crate::hook::words::Word;
-use crate::hook::words::Words;
+use crate::event::hit::COMM_LEN;
+use crate::event::hit::STACK_DEPTH;
+use crate::event::Clock;
+use crate::event::Hit;
+use crate::event::Number;
+use crate::event::NumberType;
+use crate::event::Scale;
+use crate::map::KeyWord;
+use crate::map::RecordFields;
+use crate::text::until_nul;
 use crate::trigger::ModifierKind;
 use crate::trigger::Operator;
 use crate::trigger::OPERATORS_MAX;
 
 const NS_PER_US: u64 = 1000;
 
-/// A number to be had from a hit.
+/// Where a number of a hit comes from.
 #[derive(Clone, Copy)]
-pub(super) enum Number {
+pub(super) enum Operand {
     Constant(u64),
     Cpu,
     Time(Clock),
     TimeInUsecs(Clock),
-    S8(u32),
-    U8(u32),
-    S16(u32),
-    U16(u32),
-    S32(u32),
-    U32(u32),
-    U64(u32),
+    Recorded(Number),
 }
 
-impl Number {
-    /// The number at `offset` of the record.
-    fn recorded(width: Width, signed: bool, offset: u32) -> Self {
-        match (width, signed) {
-            (Width::One, true) => Self::S8(offset),
-            (Width::One, false) => Self::U8(offset),
-            (Width::Two, true) => Self::S16(offset),
-            (Width::Two, false) => Self::U16(offset),
-            (Width::Four, true) => Self::S32(offset),
-            (Width::Four, false) => Self::U32(offset),
-            (Width::Eight, _) => Self::U64(offset),
-        }
-    }
-
-    /// Whether it is read without a call that might bring forth hits.
-    fn is_quiet(self) -> bool {
+impl Operand {
+    /// Whether it is read without a call that other events may be traced in.
+    fn is_leaf(self) -> bool {
         !matches!(self, Self::Time(_) | Self::TimeInUsecs(_))
     }
 
     /// The number, its sign extended to 64 bits if it has one.
     #[inline]
-    pub(super) fn read(self, hit: &Hit<'_>) -> u64 {
-        match self {
+    pub(super) fn read(&self, hit: &Hit<'_>) -> u64 {
+        match *self {
             Self::Constant(number) => number,
             Self::Cpu => hit.cpu as u64,
-            Self::Time(clock) => hit.moment.time(clock),
-            Self::TimeInUsecs(clock) => hit.moment.time(clock) / NS_PER_US,
-            Self::S8(offset) => hit.record.u8(offset) as i8 as u64,
-            Self::U8(offset) => hit.record.u8(offset).into(),
-            Self::S16(offset) => hit.record.u16(offset) as i16 as u64,
-            Self::U16(offset) => hit.record.u16(offset).into(),
-            Self::S32(offset) => hit.record.u32(offset) as i32 as u64,
-            Self::U32(offset) => hit.record.u32(offset).into(),
-            Self::U64(offset) => hit.record.u64(offset),
+            Self::Time(clock) => hit.context.time(clock),
+            Self::TimeInUsecs(clock) => hit.context.time(clock) / NS_PER_US,
+            Self::Recorded(ref number) => number.read(&hit.record),
         }
     }
 }
@@ -83,7 +58,7 @@ impl Number {
 #[derive(Clone, Copy)]
 pub(super) enum Value {
     /// One that is had directly.
-    Simple { number: Number, scale: Scale },
+    Simple { operand: Operand, scale: Scale },
     /// What a piece of the code leaves.
     Computed { start: usize, end: usize },
 }
@@ -91,7 +66,7 @@ pub(super) enum Value {
 /// A step of computing a number: operands first.
 #[derive(Clone, Copy)]
 enum Step {
-    Read(Number, Scale),
+    Read(Operand, Scale),
     Negate,
     Apply(Operator),
 }
@@ -192,7 +167,7 @@ impl Part {
             Content::DataLoc(offset) => hit.record.data_loc(offset),
             Content::RelLoc(offset) => hit.record.rel_loc(offset),
             Content::Comm => {
-                comm = hit.moment.comm();
+                comm = hit.context.comm();
                 until_nul(&comm)
             }
             Content::Stack => return put_stack(place, hit),
@@ -211,7 +186,7 @@ impl Part {
 #[inline(always)]
 fn put_stack(place: &mut [u8], hit: &Hit<'_>) {
     let mut entries = [0; STACK_DEPTH];
-    let len = hit.moment.stack(&mut entries);
+    let len = hit.context.stack(&mut entries);
     for (bytes, entry) in place
         .chunks_exact_mut(8)
         .zip(&entries[..len.min(STACK_DEPTH)])
@@ -220,46 +195,39 @@ fn put_stack(place: &mut [u8], hit: &Hit<'_>) {
     }
 }
 
-/// The word of the record that `value` is made from, if there is one, and how it is scaled.
-fn word(value: Value) -> Option<(Word, Scale)> {
-    let Value::Simple { number, scale } = value else {
-        return None;
-    };
-    let word = match number {
-        Number::U32(at) => Word::U32(at),
-        Number::S32(at) => Word::Other(Kind::S32, at),
-        Number::U64(at) => Word::Other(Kind::U64, at),
-        Number::U16(at) => Word::Other(Kind::U16, at),
-        Number::S16(at) => Word::Other(Kind::S16, at),
-        Number::U8(at) => Word::Other(Kind::U8, at),
-        Number::S8(at) => Word::Other(Kind::S8, at),
-        _ => return None,
-    };
-    Some((word, scale))
+/// The number of the record that `value` is made from, if it is one, and how it is scaled.
+fn recorded(value: Value) -> Option<(Number, Scale)> {
+    match value {
+        Value::Simple {
+            operand: Operand::Recorded(number),
+            scale,
+        } => Some((number, scale)),
+        _ => None,
+    }
 }
 
 /// Appends the words that `part` is to those of a key; `false` if it is something else.
-fn add_words(part: &Part, key: &mut KVec<(Word, Scale)>) -> Result<bool> {
+fn add_words(part: &Part, key: &mut KVec<(KeyWord, Scale)>) -> Result<bool> {
     match part.content {
-        Content::Number(value) => match word(value) {
-            Some(word) => key.push(word, GFP_KERNEL)?,
+        Content::Number(value) => match recorded(value) {
+            Some((number, scale)) => key.push((KeyWord::number(number), scale), GFP_KERNEL)?,
             None => return Ok(false),
         },
         // Of characters the last one is taken for a NUL, as [`Part::put`] does it.
         Content::Array { offset, len } if len as usize == part.len && len >= 8 && len % 8 == 0 => {
             for at in (offset..offset + len - 8).step_by(8) {
-                key.push((Word::Other(Kind::U64, at), Scale::One), GFP_KERNEL)?;
+                let word = KeyWord::number(Number::new(NumberType::U64, at));
+                key.push((word, Scale::One), GFP_KERNEL)?;
             }
-            let last = Word::Other(Kind::Text, offset + len - 8);
-            key.push((last, Scale::One), GFP_KERNEL)?;
+            key.push((KeyWord::tail(offset + len - 8), Scale::One), GFP_KERNEL)?;
         }
         _ => return Ok(false),
     }
     Ok(true)
 }
 
-/// What `parts` and `values` are, if that is words of the record and nothing else. Fails with `ENOMEM`.
-fn words(parts: &[Part], values: &[Value]) -> Result<Option<Words>> {
+/// The fields that `parts` and `values` are, if they are all plain fields of the record. Fails with `ENOMEM`.
+fn plain_fields(parts: &[Part], values: &[Value]) -> Result<Option<RecordFields>> {
     let mut key = KVec::new();
     for part in parts {
         if !add_words(part, &mut key)? {
@@ -268,12 +236,12 @@ fn words(parts: &[Part], values: &[Value]) -> Result<Option<Words>> {
     }
     let mut sums = KVec::with_capacity(values.len(), GFP_KERNEL)?;
     for &value in values {
-        let Some((word, Scale::One)) = word(value) else {
+        let Some((number, Scale::One)) = recorded(value) else {
             return Ok(None);
         };
-        sums.push(word, GFP_KERNEL)?;
+        sums.push(number, GFP_KERNEL)?;
     }
-    Ok(Words::new(&key, sums))
+    Ok(RecordFields::new(&key, sums))
 }
 
 /// How an event becomes a key and what is added to the key's sums.
@@ -285,8 +253,8 @@ pub(super) struct Program {
     pub(super) number: Option<Value>,
     /// What the sums grow by; the hitcount's, which grow by 1, is not among them.
     pub(super) values: KVec<Value>,
-    /// The program again, if words of the record are all that it needs.
-    pub(super) words: Words,
+    /// The same for the fast path, if plain fields of the record are all that it needs.
+    pub(super) fields: RecordFields,
     /// The process id, if the name of its task is to be noted.
     pub(super) pid: Option<Value>,
     code: KVec<Step>,
@@ -299,8 +267,8 @@ impl Program {
         let (vals, keys) = fields.split_at(n_vals);
         // One time in microseconds makes all of them so.
         let time = match fields.iter().any(|field| field.is_time(true)) && clock.in_ns() {
-            true => Number::TimeInUsecs(clock),
-            false => Number::Time(clock),
+            true => Operand::TimeInUsecs(clock),
+            false => Operand::Time(clock),
         };
         let mut code = KVec::new();
         let mut values = KVec::with_capacity(vals.len(), GFP_KERNEL)?;
@@ -336,11 +304,11 @@ impl Program {
             _ => None,
         };
         Ok(Self {
-            words: match pid {
+            fields: match pid {
                 Some(_) => None,
-                None => words(&parts, &values)?,
+                None => plain_fields(&parts, &values)?,
             }
-            .unwrap_or(Words::none()),
+            .unwrap_or(RecordFields::none()),
             parts,
             key_size: at,
             number,
@@ -354,22 +322,22 @@ impl Program {
     #[inline]
     pub(super) fn read(&self, value: Value, hit: &Hit<'_>) -> u64 {
         match value {
-            Value::Simple { number, scale } => scale.apply(number.read(hit)),
+            Value::Simple { ref operand, scale } => scale.apply(operand.read(hit)),
             Value::Computed { start, end } => {
                 compute(self.code.get(start..end).unwrap_or_default(), hit)
             }
         }
     }
 
-    /// Whether nothing of a hit has to be found out that might bring forth other hits: the time, or the stack.
-    pub(super) fn is_quiet(&self) -> bool {
+    /// Whether a hit needs nothing that other events may be traced in: the time, or the stack.
+    pub(super) fn is_leaf(&self) -> bool {
         let numbers = |value: &Value| match *value {
-            Value::Simple { number, .. } => number.is_quiet(),
+            Value::Simple { operand, .. } => operand.is_leaf(),
             // All of the code is looked at.
             Value::Computed { .. } => true,
         };
         let step = |step: &Step| match *step {
-            Step::Read(number, _) => number.is_quiet(),
+            Step::Read(operand, _) => operand.is_leaf(),
             Step::Negate | Step::Apply(_) => true,
         };
         let part = |part: &Part| match part.content {
@@ -402,7 +370,7 @@ impl Program {
 }
 
 /// What a field is made of. Its code, if it needs any, is appended to `code`.
-fn content(field: &HistField, time: Number, code: &mut KVec<Step>) -> Result<Content> {
+fn content(field: &HistField, time: Operand, code: &mut KVec<Step>) -> Result<Content> {
     let event_field = field.event_field.as_ref();
     let (offset, len) = event_field.map_or((0, 0), |f| (f.offset, f.size));
     Ok(match field.function {
@@ -412,10 +380,10 @@ fn content(field: &HistField, time: Number, code: &mut KVec<Step>) -> Result<Con
         Function::RelDynString => Content::RelLoc(offset),
         Function::Stack => Content::Stack,
         Function::StoredStack => Content::StoredStack(offset),
-        _ => Content::Number(match number(field, time) {
-            Some(number) => {
+        _ => Content::Number(match operand(field, time) {
+            Some(operand) => {
                 let scale = field.scale();
-                Value::Simple { number, scale }
+                Value::Simple { operand, scale }
             }
             None => {
                 let start = code.len();
@@ -432,28 +400,28 @@ fn content(field: &HistField, time: Number, code: &mut KVec<Step>) -> Result<Con
 }
 
 /// The number that a field is, unless it is computed.
-fn number(field: &HistField, time: Number) -> Option<Number> {
+fn operand(field: &HistField, time: Operand) -> Option<Operand> {
     let offset = field.event_field.as_ref().map_or(0, |f| f.offset);
     Some(match field.function {
-        Function::Counter => Number::Constant(1),
-        Function::Const(number) => Number::Constant(number),
-        Function::Cpu => Number::Cpu,
+        Function::Counter => Operand::Constant(1),
+        Function::Const(number) => Operand::Constant(number),
+        Function::Cpu => Operand::Cpu,
         Function::Timestamp => time,
-        Function::Number { size, signed } => Number::recorded(size, signed, offset),
+        Function::Number(type_) => Operand::Recorded(Number::new(type_, offset)),
         _ => return None,
     })
 }
 
 /// Appends the steps that compute `field`. Fails with `ENOMEM`, and with `EINVAL` for an operand
 /// that is no number.
-fn translate(field: &HistField, time: Number, code: &mut KVec<Step>) -> Result {
+fn translate(field: &HistField, time: Operand, code: &mut KVec<Step>) -> Result {
     for operand in &field.operands {
         translate(operand, time, code)?;
     }
     let step = match field.function {
         Function::Negative => Step::Negate,
         Function::Binary(operator) => Step::Apply(operator),
-        _ => Step::Read(number(field, time).ok_or(EINVAL)?, field.scale()),
+        _ => Step::Read(operand(field, time).ok_or(EINVAL)?, field.scale()),
     };
     Ok(code.push(step, GFP_KERNEL)?)
 }

@@ -10,16 +10,15 @@ use kernel::prelude::*;
 use super::field::Compare;
 use super::field::Function;
 use super::field::HistField;
-use super::field::Width;
 use super::limits;
-use super::limits::COMM_LEN;
 use super::sort::heapsort;
-use super::text::until_nul;
 use super::Histogram;
 use super::Plan;
 use super::SortKey;
-use super::Text;
+use crate::event::hit::COMM_LEN;
 use crate::map::Elt;
+use crate::text::until_nul;
+use crate::text::Text;
 use crate::trigger::ModifierKind;
 
 /// What only the kernel knows.
@@ -315,19 +314,7 @@ fn compare_keys(by: Compare, a: &[u8], b: &[u8]) -> Ordering {
     match by {
         Compare::Nothing => Ordering::Equal,
         Compare::Text => until_nul(a).cmp(until_nul(b)),
-        Compare::Number(width, signed) => {
-            let (a, b) = (number(a), number(b));
-            match (width, signed) {
-                (Width::One, true) => (a as i8).cmp(&(b as i8)),
-                (Width::One, false) => (a as u8).cmp(&(b as u8)),
-                (Width::Two, true) => (a as i16).cmp(&(b as i16)),
-                (Width::Two, false) => (a as u16).cmp(&(b as u16)),
-                (Width::Four, true) => (a as i32).cmp(&(b as i32)),
-                (Width::Four, false) => (a as u32).cmp(&(b as u32)),
-                (Width::Eight, true) => (a as i64).cmp(&(b as i64)),
-                (Width::Eight, false) => a.cmp(&b),
-            }
-        }
+        Compare::Number(type_) => type_.compare(number(a), number(b)),
     }
 }
 

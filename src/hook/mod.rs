@@ -16,13 +16,17 @@ mod marker;
 pub(crate) mod poll;
 mod probe;
 pub(crate) mod published;
-pub mod record;
 pub(crate) mod registry;
 pub(crate) mod stack;
 pub(crate) mod switch;
 pub(crate) mod trigger;
-pub mod words;
 
+use crate::event::hit::COMM_LEN;
+use crate::event::hit::STACK_DEPTH;
+use crate::event::Clock;
+use crate::event::Context;
+use crate::event::Hit;
+use crate::event::Record;
 use crate::ftrace::bindings;
 use crate::ftrace::clock;
 use crate::ftrace::cpu;
@@ -33,14 +37,10 @@ use crate::ftrace::probe::Records;
 use crate::ftrace::stack::Frame;
 use crate::ftrace::tracefs::KernelFile;
 use crate::ftrace::tracefs::TracingDir;
-use crate::hist::limits::COMM_LEN;
-use crate::hist::limits::STACK_DEPTH;
-use crate::hist::Clock;
-use crate::hist::Hit;
-use crate::hist::Moment;
 use crate::map::load::Load;
 use core::cell::Cell;
 use core::ptr;
+use core::slice;
 use event_file::EventFile;
 use kernel::ffi;
 use kernel::prelude::*;
@@ -52,7 +52,6 @@ use marker::Marker;
 use poll::Pollers;
 use probe::Probe;
 use published::Published;
-use record::Record;
 use stack::Handlers;
 use switch::Settings;
 use switch::Switch;
@@ -73,6 +72,18 @@ pub(crate) trait Source: Send + Sync {
     fn name(&self) -> &'static str;
 }
 
+/// The `len` bytes at `start` as a record.
+///
+/// # Safety
+///
+/// They are initialised, lie in one allocation, and nobody writes to them for `'a`. (A record belongs to
+/// the CPU that reserved it until it is committed.)
+#[inline(always)]
+unsafe fn record_from_raw<'a>(start: *const u8, len: usize) -> Record<'a> {
+    // SAFETY: The caller promises `len` readable bytes that stay unchanged for `'a`.
+    Record::new(unsafe { slice::from_raw_parts(start, len) })
+}
+
 /// Waits until all hits have returned of the sources that were disconnected before.
 fn wait_for_hits() {
     // Probes run under tracepoint_srcu or RCU-tasks-trace; kprobes with preemption off.
@@ -89,7 +100,7 @@ pub(crate) type Switches = KVec<Arc<Switch>>;
 
 /// Where the hits of an event go: first to the switches, then to the triggers.
 pub(crate) struct Sinks {
-    /// The only trigger, if there are no switches, and it [is quiet](HistTrigger::is_quiet). It is on the
+    /// The only trigger, if there are no switches, and it [is quiet](HistTrigger::is_leaf). It is on the
     /// list of triggers; whoever takes it from there changes this before.
     quiet: Atomic<*mut HistTrigger>,
     switches: Published<Switches>,
@@ -102,21 +113,21 @@ pub(crate) struct Sinks {
     lost: Atomic<u64>,
 }
 
-/// What is asked about a running hit.
-struct Now<'a> {
-    /// The last time that was asked for.
+/// The context of the current hit.
+struct HitContext<'a> {
+    /// The last time that was asked for, so that all who ask get the same.
     time: Cell<Option<(Clock, u64)>>,
     handlers: &'a Handlers,
     /// That of the probe, if it is one of ours.
     frame: Option<Frame<'a>>,
 }
 
-impl Moment for Now<'_> {
+impl Context for HitContext<'_> {
     fn time(&self, clock: Clock) -> u64 {
         match self.time.get() {
             Some((asked, time)) if asked == clock => time,
             _ => {
-                let time = clock::read(clock);
+                let time = read_clock(clock);
                 self.time.set(Some((clock, time)));
                 time
             }
@@ -129,6 +140,23 @@ impl Moment for Now<'_> {
 
     fn comm(&self) -> [u8; COMM_LEN] {
         cpu::current_comm()
+    }
+}
+
+/// The time that `clock` shows, in its own unit. Any context.
+fn read_clock(clock: Clock) -> u64 {
+    match clock {
+        Clock::Local => clock::local(),
+        Clock::Global => clock::global(),
+        Clock::Counter => clock::counter(),
+        Clock::Uptime => clock::uptime(),
+        Clock::Perf => clock::perf(),
+        Clock::Mono => clock::mono(),
+        Clock::MonoRaw => clock::mono_raw(),
+        Clock::Boot => clock::boot(),
+        Clock::Tai => clock::tai(),
+        #[cfg(CONFIG_X86)]
+        Clock::Tsc => clock::tsc(),
     }
 }
 
@@ -145,7 +173,7 @@ impl Sinks {
         }
         let cpu = cpu::current();
         // SAFETY: The record is ours alone until it is given back.
-        let record = unsafe { Record::from_raw(record.cast(), bindings::rhist_record_len(event)) };
+        let record = unsafe { record_from_raw(record.cast(), bindings::rhist_record_len(event)) };
         // SAFETY: By the contract.
         unsafe { self.recorded(cpu, record) };
     }
@@ -196,13 +224,14 @@ impl Sinks {
     unsafe fn hit_quietly(&self, trigger: &HistTrigger, cpu: usize, record: Record<'_>) {
         // SAFETY: By the contract.
         unsafe {
-            if !trigger.hit_words(record, cpu) {
+            if !trigger.hit_fast(record, cpu) {
                 self.hit_one(trigger, cpu, record);
             }
         }
     }
 
-    /// Gives a record to a quiet trigger. It is left for this, and not come back to. Any context.
+    /// Gives a record to a leaf trigger. Out of line and called last, so that the fast path saves no registers.
+    /// Any context.
     ///
     /// # Safety
     ///
@@ -210,7 +239,7 @@ impl Sinks {
     #[inline(never)]
     unsafe fn hit_one(&self, trigger: &HistTrigger, cpu: usize, record: Record<'_>) {
         // SAFETY: By the contract.
-        unsafe { trigger.hit(&Hit::new(record, cpu, &self.now(None))) };
+        unsafe { trigger.hit(&Hit::new(record, cpu, &self.context(None))) };
     }
 
     /// Gives a record to the triggers, whatever there is to do. `frame` is that of the probe, if it is one
@@ -222,8 +251,8 @@ impl Sinks {
     unsafe fn hit(&self, cpu: usize, record: Record<'_>, frame: Option<Frame<'_>>) {
         // SAFETY: By the contract.
         let (switches, triggers) = unsafe { (self.switches.read(), self.triggers.read()) };
-        let now = self.now(frame);
-        let hit = Hit::new(record, cpu, &now);
+        let context = self.context(frame);
+        let hit = Hit::new(record, cpu, &context);
         for switch in switches {
             // SAFETY: By the contract.
             unsafe { switch.hit(&hit) };
@@ -238,8 +267,8 @@ impl Sinks {
         }
     }
 
-    fn now<'a>(&'a self, frame: Option<Frame<'a>>) -> Now<'a> {
-        Now {
+    fn context<'a>(&'a self, frame: Option<Frame<'a>>) -> HitContext<'a> {
+        HitContext {
             time: Cell::new(None),
             handlers: &self.handlers,
             frame,
@@ -415,7 +444,7 @@ impl Hook {
         sinks.quiet.store(ptr::null_mut(), Relaxed);
         let done = change(sinks);
         if let [trigger] = &self.triggers()[..] {
-            if self.switches().is_empty() && trigger.is_quiet() {
+            if self.switches().is_empty() && trigger.is_leaf() {
                 sinks.quiet.store(Arc::as_ptr(trigger).cast_mut(), Release);
             }
         }

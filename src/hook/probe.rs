@@ -10,6 +10,7 @@
 //! context there is one such hit at a time, and one that may bring forth others: what it does bring forth
 //! while it is counted is lost, and counted as such.
 
+use super::record_from_raw;
 use super::Sinks;
 use super::Source;
 use crate::ftrace::bindings;
@@ -17,7 +18,6 @@ use crate::ftrace::cpu;
 use crate::ftrace::event::Event;
 use crate::ftrace::probe::Records;
 use crate::ftrace::stack::Frame;
-use crate::hook::record::Record;
 use core::marker::PhantomPinned;
 use core::ptr::NonNull;
 use kernel::error::to_result;
@@ -152,7 +152,7 @@ unsafe extern "C" fn rhist_probe_hit_quietly(
     // SAFETY: By the contract. The trigger is kept until preemption is on again, and the record is ours
     // alone until this returns.
     unsafe {
-        let (trigger, record) = (&*trigger.cast(), Record::from_raw(record.cast(), size));
+        let (trigger, record) = (&*trigger.cast(), record_from_raw(record.cast(), size));
         sinks(probed).hit_quietly(trigger, cpu as usize, record);
     }
 }
@@ -173,7 +173,7 @@ unsafe extern "C" fn rhist_probe_hit(
 ) {
     // SAFETY: By the contract. The record is ours alone until this returns.
     unsafe {
-        let record = Record::from_raw(record.cast(), size);
+        let record = record_from_raw(record.cast(), size);
         sinks(probed).hit(cpu as usize, record, Some(Frame::from_raw(frame)));
     }
 }

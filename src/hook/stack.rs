@@ -8,11 +8,11 @@
 //! with everything before them; and so is what a tracepoint keeps its call in, where the compiler
 //! made a function of its own of that (`__do_trace_*()`, `include/linux/tracepoint.h`).
 
+use crate::event::hit::STACK_DEPTH;
 use crate::ftrace::event::Event;
 use crate::ftrace::function;
 use crate::ftrace::stack;
 use crate::ftrace::stack::Frame;
-use crate::hist::limits::STACK_DEPTH;
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use kernel::prelude::*;
 

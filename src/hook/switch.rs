@@ -3,13 +3,13 @@
 //! A trigger that pauses the histograms of an event, or lets them go on.
 
 use super::published::Published;
-use super::record;
 use super::trigger::Condition;
 use super::trigger::Nofault;
 use super::Placed;
 use super::Triggers;
+use crate::event::record;
+use crate::event::Hit;
 use crate::ftrace::tracefs::TracingDir;
-use crate::hist::Hit;
 use crate::trigger::switch::UNLIMITED;
 use kernel::prelude::*;
 use kernel::str::CString;

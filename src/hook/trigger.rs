@@ -3,15 +3,15 @@
 //! A hist trigger as it is attached to an event.
 
 use super::published::Published;
-use super::record;
-use super::record::Record;
 use super::Placed;
+use crate::event::record;
+use crate::event::Hit;
+use crate::event::Record;
 use crate::filter::Filter;
 use crate::filter::Memory;
 use crate::ftrace::memory;
 use crate::ftrace::tracefs::TracingDir;
 use crate::hist::Histogram;
-use crate::hist::Hit;
 use crate::hist::Plan;
 use crate::map::load::Load;
 use core::ops::Range;
@@ -61,8 +61,8 @@ pub(crate) struct HistTrigger {
     /// name may have the same fields in other places.
     plan: Arc<Plan>,
     filter: Option<Condition>,
-    /// Why a hit may not be counted: [`PAUSED`] and [`FILTERED`], so that a hit asks once for both.
-    bars: Atomic<u32>,
+    /// [`PAUSED`] and [`FILTERED`]: flags that keep a hit off the fast path. One load tests both.
+    flags: Atomic<u32>,
 }
 
 /// It is paused.
@@ -71,8 +71,8 @@ const PAUSED: u32 = 1;
 /// It has a filter.
 const FILTERED: u32 = 2;
 
-/// The bars of a trigger.
-fn bars(paused: bool, filter: &Option<Condition>) -> u32 {
+/// The flags of a trigger.
+fn flags(paused: bool, filter: &Option<Condition>) -> u32 {
     u32::from(paused) * PAUSED | u32::from(filter.is_some()) * FILTERED
 }
 
@@ -113,7 +113,7 @@ impl HistTrigger {
             dir,
             data,
             plan,
-            bars: Atomic::new(bars(paused, &filter)),
+            flags: Atomic::new(flags(paused, &filter)),
             filter,
         }
     }
@@ -126,7 +126,7 @@ impl HistTrigger {
     /// Preemption must be off.
     #[inline]
     pub(super) unsafe fn hit(&self, hit: &Hit<'_>) -> bool {
-        if self.bars.relaxed() & PAUSED != 0 {
+        if self.flags.relaxed() & PAUSED != 0 {
             return false;
         }
         if let Some(condition) = &self.filter {
@@ -151,38 +151,37 @@ impl HistTrigger {
         self.reads(record::CONTEXT)
     }
 
-    /// Is all that it needs of a hit had without a call that might bring forth other hits, and without what
-    /// records begin with?
-    pub(super) fn is_quiet(&self) -> bool {
+    /// Whether a hit needs nothing that other events may be traced in, and not what records begin with.
+    pub(super) fn is_leaf(&self) -> bool {
         let filter = self.filter.as_ref();
-        filter.is_none_or(|condition| condition.filter.is_quiet())
-            && self.plan.is_quiet()
+        filter.is_none_or(|condition| condition.filter.is_leaf())
+            && self.plan.is_leaf()
             && !self.reads(record::HEAD)
     }
 
-    /// As [`HistTrigger::hit`], if words of the record are all that it takes: else returns false, and has
-    /// done nothing.
+    /// Fast path: as [`HistTrigger::hit`], if there is no filter and the histogram only reads plain fields of
+    /// the record. Else returns false, and has done nothing.
     ///
     /// # Safety
     ///
     /// Preemption must be off.
     #[inline(always)]
-    pub(super) unsafe fn hit_words(&self, record: Record<'_>, cpu: usize) -> bool {
-        if self.bars.relaxed() != 0 {
+    pub(super) unsafe fn hit_fast(&self, record: Record<'_>, cpu: usize) -> bool {
+        if self.flags.relaxed() != 0 {
             return false;
         }
         // SAFETY: By the contract.
         let histogram = unsafe { self.data.histogram.read() };
-        histogram.hit_words(&self.plan, record, cpu)
+        histogram.hit_fast(&self.plan, record, cpu)
     }
 
     pub(crate) fn paused(&self) -> bool {
-        self.bars.load(Relaxed) & PAUSED != 0
+        self.flags.load(Relaxed) & PAUSED != 0
     }
 
     /// Pauses it or lets it go on. A hit that is running may still be counted.
     pub(crate) fn pause(&self, paused: bool) {
-        self.bars.store(bars(paused, &self.filter), Relaxed);
+        self.flags.store(flags(paused, &self.filter), Relaxed);
     }
 
     /// The text of the filter.

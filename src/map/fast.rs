@@ -1,218 +1,290 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Words at fixed places of a record: what most triggers count by.
+//! The fast path: hits whose key and values are plain fields of the record.
 //!
-//! Whether a record is long enough is asked once for all of them, not for each.
+//! Most triggers count by a few numbers, or by short arrays of characters. Such a key is a few words
+//! that need not be put into a buffer first. Whether a record is long enough is asked once for all of
+//! them. The form of a key is known when the histogram is built; each form has a function of its own,
+//! so that none saves registers, or clears stack, that only another one needs.
 
-use super::record::Record;
-use crate::hist::field::Scale;
-use crate::map::Elt;
 use core::marker::PhantomData;
+
 use kernel::prelude::*;
 
-/// A word, with the offset of what it is made from.
-///
-/// That of the commonest kind is known from the others by one comparison, of a byte of its own.
+use super::Elt;
+use super::Map;
+use crate::event::number::Numbers;
+use crate::event::Number;
+use crate::event::NumberType;
+use crate::event::Record;
+use crate::event::Scale;
+
+/// A word of a key: a number of the record, and the bits of it that count.
 #[derive(Clone, Copy)]
-#[repr(u8)]
-pub enum Word {
-    /// A number of 32 bits without a sign.
-    U32(u32),
-    /// Anything else.
-    Other(Kind, u32),
+pub struct KeyWord {
+    number: Number,
+    mask: u64,
 }
 
-/// What a word is made from that is no [`Word::U32`].
-#[derive(Clone, Copy)]
-pub enum Kind {
-    /// A number of 32 bits with a sign.
-    S32,
-    /// A number of 64 bits, with a sign or without.
-    U64,
-    /// A number of 16 bits without a sign.
-    U16,
-    /// One with a sign.
-    S16,
-    /// A number of 8 bits without a sign.
-    U8,
-    /// One with a sign.
-    S8,
-    /// Eight characters, of which the last one is taken for a NUL.
-    Text,
-}
-
-/// The bytes of a word that are characters, if the last one is none.
-const CHARACTERS: u64 = u64::from_ne_bytes([!0, !0, !0, !0, !0, !0, !0, 0]);
-
-impl Word {
-    /// Where what it is made from ends.
-    fn end(self) -> usize {
-        let (at, len) = match self {
-            Self::U32(at) => (at, 4),
-            Self::Other(kind, at) => match kind {
-                Kind::S32 => (at, 4),
-                Kind::U64 | Kind::Text => (at, 8),
-                Kind::U16 | Kind::S16 => (at, 2),
-                Kind::U8 | Kind::S8 => (at, 1),
-            },
-        };
-        at as usize + len
+impl KeyWord {
+    /// A number.
+    pub const fn number(number: Number) -> Self {
+        Self { number, mask: !0 }
     }
 
-    /// Makes the word, with its sign extended if it has one.
-    ///
-    /// # Safety
-    ///
-    /// At `start` there is a record that goes as far as its [end](Word::end).
-    #[inline(always)]
-    unsafe fn read(&self, start: *const u8) -> u64 {
-        // SAFETY: By the contract.
-        unsafe {
-            match *self {
-                Self::U32(at) => at_offset::<u32>(start, at).into(),
-                Self::Other(kind, at) => match kind {
-                    Kind::S32 => at_offset::<i32>(start, at) as u64,
-                    Kind::U64 => at_offset(start, at),
-                    Kind::U16 => at_offset::<u16>(start, at).into(),
-                    Kind::S16 => at_offset::<i16>(start, at) as u64,
-                    Kind::U8 => at_offset::<u8>(start, at).into(),
-                    Kind::S8 => at_offset::<i8>(start, at) as u64,
-                    Kind::Text => at_offset::<u64>(start, at) & CHARACTERS,
-                },
-            }
+    /// The last eight characters of an array, which are at this offset. The last one is taken for a NUL.
+    pub const fn tail(offset: u32) -> Self {
+        Self {
+            number: Number::new(NumberType::U64, offset),
+            mask: u64::from_ne_bytes([!0, !0, !0, !0, !0, !0, !0, 0]),
         }
     }
+
+    #[inline(always)]
+    fn read(&self, from: &impl Numbers) -> u64 {
+        self.number.read(from) & self.mask
+    }
 }
 
-/// The number at `offset` from `start`.
-///
-/// # Safety
-///
-/// It has to be there.
-#[inline(always)]
-unsafe fn at_offset<T: Copy>(start: *const u8, offset: u32) -> T {
-    // SAFETY: By the contract; `T` is one of the integers, which may have any bits.
-    unsafe { start.add(offset as usize).cast::<T>().read_unaligned() }
-}
-
-/// How a key is made from its words. Each form has a function of its own in the hit path.
+/// How a key is made.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum KeyForm {
-    /// One word of the record.
+enum KeyForm {
+    /// It is one number.
     Single,
-    /// Several words of the record.
+    /// Several words.
     Plain,
-    /// Words of the record, some of which are scaled first.
+    /// Words, some of which are scaled first.
     Scaled,
 }
 
-/// The words of a key, and those that its sums grow by.
-pub struct Words {
+/// The fields of a record that make a key, and those that its sums grow by.
+///
+/// # Invariants
+///
+/// No field reaches beyond `end`.
+pub struct RecordFields {
     form: KeyForm,
-    key: [(Word, Scale); Self::KEY_MAX],
-    /// How many words the key has, at least 1.
+    /// The key, if it is one number.
+    single: Number,
+    key: [(KeyWord, Scale); Self::KEY_MAX],
+    /// Words of the key, at least 1.
     key_len: usize,
-    values: KVec<Word>,
-    /// What a record has to have so that all are in it, in bytes.
+    values: KVec<Number>,
+    /// Bytes that a record has to have.
     end: usize,
 }
 
-impl Words {
+impl RecordFields {
     /// Most words of a key.
     pub const KEY_MAX: usize = 4;
 
-    /// Those of a key that is something else: no record has them.
+    /// For keys and values that are something else: no record has them.
     pub const fn none() -> Self {
+        let single = Number::new(NumberType::U32, 0);
+        // INVARIANT: No field of a record reaches as far.
         Self {
             form: KeyForm::Single,
-            key: [(Word::U32(0), Scale::One); Self::KEY_MAX],
+            single,
+            key: [(KeyWord::number(single), Scale::One); Self::KEY_MAX],
             key_len: 1,
             values: KVec::new(),
             end: usize::MAX,
         }
     }
 
-    /// `None`: so many words are no key.
-    pub fn new(key: &[(Word, Scale)], values: KVec<Word>) -> Option<Self> {
-        let mut all = [*key.first()?; Self::KEY_MAX];
-        all.get_mut(..key.len())?.copy_from_slice(key);
-        let form = match *key {
+    /// The words of a key, and what the sums grow by; the hitcount's, which grow by 1, is not among
+    /// them. `None`: these words are no key.
+    pub fn new(key: &[(KeyWord, Scale)], values: KVec<Number>) -> Option<Self> {
+        let mut fields = Self::none();
+        fields.key.get_mut(..key.len())?.copy_from_slice(key);
+        fields.key_len = key.len();
+        fields.form = match *key {
             _ if key.iter().any(|&(_, scale)| scale != Scale::One) => KeyForm::Scaled,
-            [_] => KeyForm::Single,
+            [(word, _)] if word.mask == !0 => {
+                fields.single = word.number;
+                KeyForm::Single
+            }
             _ => KeyForm::Plain,
         };
-        let words = Iterator::chain(key.iter().map(|(word, _)| word), &values);
-        Some(Self {
-            form,
-            end: words.map(|word| word.end()).max()?,
-            key: all,
-            key_len: key.len(),
-            values,
-        })
+        // INVARIANT: No field ends behind the last one.
+        fields.end = Iterator::chain(
+            key.iter().map(|(word, _)| word.number.end()),
+            values.iter().map(|value| value.end()),
+        )
+        .max()?;
+        fields.values = values;
+        (!key.is_empty()).then_some(fields)
     }
 
-    /// They, in `record`; `None` if it is too short for one of them.
+    /// The fields as they are in `record`; `None` if it is too short for one of them.
     #[inline(always)]
-    pub fn within<'a>(&'a self, record: Record<'a>) -> Option<Within<'a>> {
+    fn of<'a>(&'a self, record: Record<'a>) -> Option<Fields<'a>> {
         let bytes = record.as_bytes();
-        (bytes.len() >= self.end).then_some(Within {
-            words: self,
+        // INVARIANT: The record has `end` bytes.
+        (bytes.len() >= self.end).then_some(Fields {
+            fields: self,
             start: bytes.as_ptr(),
             _record: PhantomData,
         })
     }
 }
 
-/// The words of a record, which has all of them.
+/// The fields of one record.
+///
+/// # Invariants
+///
+/// At `start` are as many bytes as the end of the fields says, which nobody writes to for `'a`.
 #[derive(Clone, Copy)]
-pub struct Within<'a> {
-    words: &'a Words,
+struct Fields<'a> {
+    fields: &'a RecordFields,
     start: *const u8,
     _record: PhantomData<Record<'a>>,
 }
 
-impl Within<'_> {
-    #[inline(always)]
-    fn read(self, word: &Word) -> u64 {
-        // SAFETY: `word` is one of `words`, and the record goes as far as the last of them.
-        unsafe { word.read(self.start) }
-    }
-
+impl Fields<'_> {
     /// The key, if it is [`KeyForm::Single`].
     #[inline(always)]
-    pub fn number(self) -> Option<u64> {
-        (self.words.form == KeyForm::Single).then(|| self.read(&self.words.key[0].0))
+    fn single(self) -> u64 {
+        // SAFETY: It is one of the fields.
+        self.fields.single.read(&unsafe { self.unchecked() })
     }
 
-    /// How the key is made.
+    /// The key, put into `to`, without scaling its words.
     #[inline(always)]
-    pub fn form(self) -> KeyForm {
-        self.words.form
-    }
-
-    /// The words of the key, put into `to`, without scaling them.
-    #[inline(always)]
-    pub fn key(self, to: &mut [u64; Words::KEY_MAX]) -> &[u64] {
-        let key = self.words.key.iter().take(self.words.key_len);
+    fn plain(self, to: &mut [u64; RecordFields::KEY_MAX]) -> &[u64] {
+        let key = self.fields.key.iter().take(self.fields.key_len);
         for (to, (word, _)) in to.iter_mut().zip(key) {
-            *to = self.read(word);
+            // SAFETY: It is one of the fields.
+            *to = word.read(&unsafe { self.unchecked() });
         }
-        to.get(..self.words.key_len).unwrap_or_default()
+        to.get(..self.fields.key_len).unwrap_or_default()
     }
 
-    /// The words of the key, scaled and put into `to`.
+    /// The key, put into `to`.
     #[inline(always)]
-    pub fn scaled_key(self, to: &mut [u64; Words::KEY_MAX]) -> &[u64] {
-        let key = self.words.key.iter().take(self.words.key_len);
+    fn scaled(self, to: &mut [u64; RecordFields::KEY_MAX]) -> &[u64] {
+        let key = self.fields.key.iter().take(self.fields.key_len);
         for (to, (word, scale)) in to.iter_mut().zip(key) {
-            *to = scale.apply(self.read(word));
+            // SAFETY: It is one of the fields.
+            *to = scale.apply(word.read(&unsafe { self.unchecked() }));
         }
-        to.get(..self.words.key_len).unwrap_or_default()
+        to.get(..self.fields.key_len).unwrap_or_default()
     }
 
-    /// Counts a hit for `entry`, on CPU `cpu`: see [`Elt::count`].
+    /// Adds the hit to the sums of its element.
     #[inline(always)]
-    pub fn count(self, entry: Elt<'_>, cpu: usize) {
-        entry.count(cpu, &self.words.values, |word| self.read(word));
+    fn count(self, elt: Elt<'_>, cpu: usize) {
+        elt.count(cpu, &self.fields.values, |value| {
+            // SAFETY: It is one of the fields.
+            value.read(&unsafe { self.unchecked() })
+        });
+    }
+
+    /// The bytes of the record.
+    ///
+    /// # Safety
+    ///
+    /// Nothing but the fields is read from them.
+    #[inline(always)]
+    unsafe fn unchecked(self) -> Unchecked {
+        Unchecked(self.start)
+    }
+}
+
+/// The bytes of a record, where no field is read that it has not.
+struct Unchecked(*const u8);
+
+impl Unchecked {
+    #[inline(always)]
+    fn read<T: Copy>(&self, offset: u32) -> T {
+        // SAFETY: [`Fields::unchecked`] was promised that only fields are read, and by the invariants of
+        // its type these are there. `T` is one of the integers, which may have any bits.
+        unsafe { self.0.add(offset as usize).cast::<T>().read_unaligned() }
+    }
+}
+
+impl Numbers for Unchecked {
+    #[inline(always)]
+    fn u8(&self, offset: u32) -> u8 {
+        self.read(offset)
+    }
+
+    #[inline(always)]
+    fn u16(&self, offset: u32) -> u16 {
+        self.read(offset)
+    }
+
+    #[inline(always)]
+    fn u32(&self, offset: u32) -> u32 {
+        self.read(offset)
+    }
+
+    #[inline(always)]
+    fn u64(&self, offset: u32) -> u64 {
+        self.read(offset)
+    }
+}
+
+impl Map {
+    /// Counts a hit whose key and values are these fields of `record`. Returns false, and has done
+    /// nothing, if the record is too short for them.
+    ///
+    /// In any context, NMI included. The caller runs on CPU `cpu` and stays there.
+    #[inline(always)]
+    pub fn count_record(&self, fields: &RecordFields, record: Record<'_>, cpu: usize) -> bool {
+        let Some(fields) = fields.of(record) else {
+            return false;
+        };
+        if fields.fields.form == KeyForm::Single {
+            if let Some(elt) = self.lookup_word(fields.single()) {
+                fields.count(elt, cpu);
+                return true;
+            }
+        }
+        self.count_elsewhere(fields, cpu)
+    }
+
+    /// The key is not in the first slot that it may be in, or not one number.
+    ///
+    /// Always returns true, which leaves its caller nothing to do afterwards.
+    #[inline(never)]
+    fn count_elsewhere(&self, fields: Fields<'_>, cpu: usize) -> bool {
+        match fields.fields.form {
+            KeyForm::Single => self.count_single(fields, cpu),
+            KeyForm::Plain => self.count_plain(fields, cpu),
+            KeyForm::Scaled => self.count_scaled(fields, cpu),
+        }
+        true
+    }
+
+    #[inline(never)]
+    fn count_single(&self, fields: Fields<'_>, cpu: usize) {
+        if let Some(elt) = self.insert_word(cpu, fields.single()) {
+            fields.count(elt, cpu);
+        }
+    }
+
+    #[inline(never)]
+    fn count_plain(&self, fields: Fields<'_>, cpu: usize) {
+        let elt = match *fields.plain(&mut [0; RecordFields::KEY_MAX]) {
+            [a, b] => self.insert_array(cpu, [a, b]),
+            [a, b, c] => self.insert_array(cpu, [a, b, c]),
+            ref key => self.insert_words(cpu, key),
+        };
+        if let Some(elt) = elt {
+            fields.count(elt, cpu);
+        }
+    }
+
+    #[inline(never)]
+    fn count_scaled(&self, fields: Fields<'_>, cpu: usize) {
+        let elt = match *fields.scaled(&mut [0; RecordFields::KEY_MAX]) {
+            [key] => self.insert_word(cpu, key),
+            [a, b] => self.insert_array(cpu, [a, b]),
+            ref key => self.insert_words(cpu, key),
+        };
+        if let Some(elt) = elt {
+            fields.count(elt, cpu);
+        }
     }
 }

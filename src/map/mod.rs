@@ -36,6 +36,7 @@
 //! compare-and-swap orders nothing, so the slot is loaded again. Sums are counters: they are
 //! exact once the writers are done, and at any time no addition is lost or torn.
 
+mod fast;
 mod hash;
 mod keys;
 pub(crate) mod load;
@@ -50,6 +51,8 @@ use kernel::sync::atomic::Acquire;
 use kernel::sync::atomic::Atomic;
 use kernel::sync::atomic::Release;
 
+pub use fast::KeyWord;
+pub use fast::RecordFields;
 pub use hash::Hash;
 use keys::Bytes;
 use keys::Key;

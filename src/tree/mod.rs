@@ -5,7 +5,6 @@
 
 mod trigger;
 
-use crate::ftrace::bindings;
 use crate::ftrace::event::Event;
 use crate::ftrace::poll;
 use crate::ftrace::poll::Mask;
@@ -25,11 +24,11 @@ use crate::hist::debug;
 use crate::hist::render;
 use crate::hist::Histogram;
 use crate::hist::Names;
-use crate::hist::Text;
 use crate::hist::View;
 use crate::hook::poll::Poller;
 use crate::hook::registry::Registry;
 use crate::hook::trigger::HistTrigger;
+use crate::text::Text;
 use crate::trigger::by_time;
 use crate::trigger::ErrorLog;
 use crate::trigger::KernelTriggers;
@@ -155,7 +154,7 @@ impl Tree {
             let mut column = Text::new();
             render::event_column(&mut column, system.to_bytes(), event.to_bytes())?;
             let listed = beside
-                .other(dir, &path, bindings::O_RDONLY)
+                .other_for_reading(dir, &path)
                 .and_then(|kernel| self.list(out, column.as_bytes(), name, &kernel.read()?));
             match listed {
                 // The event is gone meanwhile.

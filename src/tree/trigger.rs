@@ -3,10 +3,12 @@
 //! Commands written to a `trigger` file.
 
 use super::Tree;
+use crate::event::EventDesc;
+use crate::event::EventField;
+use crate::event::FilterType;
 use crate::filter;
 use crate::filter::Filter;
 use crate::filter::FilterError;
-use crate::ftrace::bindings;
 use crate::ftrace::cpu;
 use crate::ftrace::event;
 use crate::ftrace::event::Event;
@@ -16,15 +18,13 @@ use crate::ftrace::tracefs::EventName;
 use crate::ftrace::tracefs::KernelFile;
 use crate::ftrace::tracefs::TracingDir;
 use crate::ftrace::tracefs::Written;
-use crate::hist::EventDesc;
-use crate::hist::EventField;
-use crate::hist::FilterType;
 use crate::hist::Histogram;
 use crate::hist::Plan;
 use crate::hook::switch::Settings;
 use crate::hook::trigger::Condition;
 use crate::hook::trigger::HistData;
 use crate::hook::trigger::HistTrigger;
+use crate::text::copy;
 use crate::trigger::same_oldest;
 use crate::trigger::switch::Switch;
 use crate::trigger::Command;
@@ -317,12 +317,6 @@ impl filter::Symbols for KernelFunctions {
     }
 }
 
-fn copy(bytes: &[u8]) -> Result<KVec<u8>> {
-    let mut copy = KVec::new();
-    copy.extend_from_slice(bytes, GFP_KERNEL)?;
-    Ok(copy)
-}
-
 /// An event as a histogram sees it.
 fn describe(name: EventName<'_>, event: &Event) -> Result<EventDesc> {
     let mut desc = EventDesc::new(name.system.to_bytes(), name.event.to_bytes())?;
@@ -341,15 +335,15 @@ fn describe_field(field: &event::Field<'_>, common: bool) -> Result<EventField> 
         field.size,
         field.signed,
         match field.filter_type {
-            bindings::FILTER_STATIC_STRING => FilterType::StaticString,
-            bindings::FILTER_DYN_STRING => FilterType::DynString,
-            bindings::FILTER_RDYN_STRING => FilterType::RelDynString,
-            bindings::FILTER_PTR_STRING => FilterType::PtrString,
-            bindings::FILTER_TRACE_FN => FilterType::TraceFn,
-            bindings::FILTER_CPUMASK => FilterType::CpuMask,
-            bindings::FILTER_COMM => FilterType::Comm,
-            bindings::FILTER_CPU => FilterType::Cpu,
-            bindings::FILTER_STACKTRACE => FilterType::Stacktrace,
+            event::FILTER_STATIC_STRING => FilterType::StaticString,
+            event::FILTER_DYN_STRING => FilterType::DynString,
+            event::FILTER_RDYN_STRING => FilterType::RelDynString,
+            event::FILTER_PTR_STRING => FilterType::PtrString,
+            event::FILTER_TRACE_FN => FilterType::TraceFn,
+            event::FILTER_CPUMASK => FilterType::CpuMask,
+            event::FILTER_COMM => FilterType::Comm,
+            event::FILTER_CPU => FilterType::Cpu,
+            event::FILTER_STACKTRACE => FilterType::Stacktrace,
             _ => FilterType::Other,
         },
         common,

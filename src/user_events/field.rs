@@ -239,6 +239,22 @@ impl Fields {
         Ok(words.next().is_none())
     }
 
+    /// The line of an event called `name` with these fields in `dynamic_events`, with a NUL at its end.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`.
+    pub fn line(&self, name: &[u8]) -> Result<KVec<u8>> {
+        let mut out = KVec::new();
+        out.extend_from_slice(name, GFP_KERNEL)?;
+        if !self.is_empty() {
+            out.push(b' ', GFP_KERNEL)?;
+        }
+        self.declare(&mut out)?;
+        out.push(0, GFP_KERNEL)?;
+        Ok(out)
+    }
+
     /// Appends the declarations, separated by `; `.
     ///
     /// # Errors

@@ -14,12 +14,14 @@ use crate::ftrace::sysctl::Sysctl;
 use crate::ftrace::tracefs::Entry;
 use crate::ftrace::user_event;
 use crate::ftrace::user_event::Commands;
+use crate::ftrace::user_event::Declaration;
 use crate::ftrace::user_event::DynamicEvents;
+use crate::ftrace::user_event::Field;
 use crate::ftrace::user_event::Listener;
 use crate::ftrace::user_mm::MemoryId;
 use crate::ftrace::user_mm::Watch;
 use crate::ftrace::user_mm::Watcher;
-use crate::hist::Text;
+use crate::text::Text;
 use kernel::mm::virt::VmaNew;
 use kernel::prelude::*;
 use kernel::sync::atomic::Acquire;
@@ -58,6 +60,7 @@ pub(super) enum Keep {
 pub(super) struct State {
     /// The name that it was registered with.
     name: KVec<u8>,
+    fields: Fields,
     multi: bool,
     keep: Keep,
     /// In the page that programs map. Without one only if there was none left.
@@ -106,6 +109,11 @@ impl State {
         self.uses.load(Acquire) == RETIRED
     }
 
+    /// Its fields.
+    pub(super) fn fields(&self) -> &Fields {
+        &self.fields
+    }
+
     /// What has it and to whom it belongs.
     pub(super) fn events(&self) -> &Arc<UserEvents> {
         &self.events
@@ -147,16 +155,28 @@ impl Listener for State {
         event.listener().events.clean_up();
     }
 
-    fn matches(
-        &self,
-        system: Option<&[u8]>,
-        name: &[u8],
-        fields: &Fields,
-        declaration: &[u8],
-    ) -> bool {
+    fn matches(&self, system: Option<&[u8]>, name: &[u8], declaration: &[u8]) -> bool {
         self.name[..] == *name
             && matches!(system, None | Some(b"user_events" | b"user_events_multi"))
-            && fields.matches(declaration).unwrap_or(false)
+            && self.fields.matches(declaration).unwrap_or(false)
+    }
+
+    fn fields(&self) -> impl Iterator<Item = Field<'_>> {
+        self.fields.iter().map(|field| Field {
+            type_: field.type_(),
+            name: field.name(),
+            offset: field.offset,
+            size: field.size,
+            signed: field.is_signed(),
+        })
+    }
+
+    fn accepts_all(&self) -> bool {
+        self.fields.accept_all()
+    }
+
+    fn accepts(&self, payload: &[u8]) -> bool {
+        self.fields.accept(payload)
     }
 }
 
@@ -235,7 +255,7 @@ impl Registry {
             if state.multi != multi || state.name[..] != *description.name {
                 continue;
             }
-            let same = event.fields().matches(description.fields)?;
+            let same = state.fields.matches(description.fields)?;
             match Use::new(event) {
                 Some(used) if same => return Ok(used),
                 Some(_) if !multi => return Err(EADDRINUSE),
@@ -290,6 +310,12 @@ impl Registry {
         }
         name.bytes(b"\0")?;
         let fields = description.parse_fields()?;
+        let declaration = Declaration {
+            system,
+            name: copy(name.as_bytes())?,
+            print_fmt: fields.print_fmt()?,
+            line: fields.line(description.name)?,
+        };
         if self.events.len() >= events.max() {
             return Err(EMFILE);
         }
@@ -304,6 +330,7 @@ impl Registry {
         self.events.reserve(1, GFP_KERNEL_ACCOUNT)?;
         let state = State {
             name: copy(description.name)?,
+            fields,
             multi,
             keep,
             status_bit,
@@ -312,8 +339,7 @@ impl Registry {
             events: events.clone(),
             _module: Entry::new()?,
         };
-        let name = copy(name.as_bytes())?;
-        let event = Event::new(system, name, description.name, fields, state)?;
+        let event = Event::new(declaration, state)?;
         let used = Use(event.clone());
         event.publish(&events.instance)?;
         let _ = self.events.push_within_capacity(event);

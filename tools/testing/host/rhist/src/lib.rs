@@ -9,22 +9,18 @@
 #[cfg(test)]
 extern crate std;
 
+#[path = "../../../../../src/event/mod.rs"]
+pub mod event;
 #[cfg(not(loom))]
 #[path = "../../../../../src/filter/mod.rs"]
 pub mod filter;
 #[cfg(not(loom))]
 #[path = "../../../../../src/hist/mod.rs"]
 pub mod hist;
-#[cfg(not(loom))]
-#[path = "../../../../../src/hook"]
-pub mod hook {
-    //! Being called for each hit: what of it is pure.
-
-    pub mod record;
-    pub mod words;
-}
 #[path = "../../../../../src/map/mod.rs"]
 pub mod map;
+#[path = "../../../../../src/text.rs"]
+pub mod text;
 #[cfg(not(loom))]
 #[path = "../../../../../src/trigger/mod.rs"]
 pub mod trigger;

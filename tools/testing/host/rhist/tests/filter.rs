@@ -11,13 +11,13 @@ mod scene;
 
 use kernel::error::code::*;
 use kernel::fault;
+use rhist::event::Hit;
+use rhist::event::Record;
 use rhist::filter::Filter;
 use rhist::filter::FilterError;
 use rhist::filter::FilterErrorText;
 use rhist::filter::FilterErrorText::*;
 use rhist::filter::Memory;
-use rhist::hist::Hit;
-use rhist::hook::record::Record;
 use scene::filter;
 use scene::parse;
 use scene::Scene;
@@ -603,7 +603,7 @@ fn no_more_than_1024_bytes_are_read() {
         let hit = Hit {
             record: Record::new(&scene.record),
             cpu: 0,
-            moment: &scene,
+            context: &scene,
         };
         assert!(filter.matches(&hit, &memory));
         assert_eq!(memory.0.get(), 1024);

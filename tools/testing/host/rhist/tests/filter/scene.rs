@@ -4,18 +4,18 @@
 
 #![allow(dead_code, reason = "each test uses some of it")]
 
+use rhist::event::hit::STACK_DEPTH;
+use rhist::event::Clock;
+use rhist::event::Context;
+use rhist::event::EventDesc;
+use rhist::event::EventField;
+use rhist::event::FilterType;
+use rhist::event::Hit;
+use rhist::event::Record;
 use rhist::filter::Filter;
 use rhist::filter::FilterError;
 use rhist::filter::Memory;
 use rhist::filter::Symbols;
-use rhist::hist::limits::STACK_DEPTH;
-use rhist::hist::Clock;
-use rhist::hist::EventDesc;
-use rhist::hist::EventField;
-use rhist::hist::FilterType;
-use rhist::hist::Hit;
-use rhist::hist::Moment;
-use rhist::hook::record::Record;
 use FilterType::*;
 
 /// More than a word has bits, and not a multiple of them.
@@ -229,14 +229,14 @@ impl Scene {
         let hit = Hit {
             record: Record::new(&self.record),
             cpu: self.cpu,
-            moment: self,
+            context: self,
         };
         filter.matches(&hit, &Kernel)
     }
 }
 
 /// Filters ask for nothing but the name.
-impl Moment for Scene {
+impl Context for Scene {
     fn time(&self, _: Clock) -> u64 {
         unreachable!()
     }

@@ -4,7 +4,7 @@
 
 use kernel::error::code::*;
 use kernel::error::Error as Errno;
-use rhist::hist::EventDesc;
+use rhist::event::EventDesc;
 use rhist::hist::Plan;
 use rhist::trigger::ErrorText;
 use rhist::trigger::ErrorText::*;
@@ -70,7 +70,7 @@ fn generic_fields_have_no_bytes() {
     let event = event(
         "x",
         "y",
-        &[("u32", "cpu", 8, 4, false, rhist::hist::FilterType::Other)],
+        &[("u32", "cpu", 8, 4, false, rhist::event::FilterType::Other)],
     );
     let hist = hist(&event, "keys=cpu");
     Bytes(vec![0; 12]).put(8, &9u32.to_ne_bytes()).hit(&hist);
@@ -211,9 +211,9 @@ fn operands() {
         "x",
         "y",
         &[
-            ("u8", &name, 8, 1, false, rhist::hist::FilterType::Other),
-            ("u8", "one", 9, 1, false, rhist::hist::FilterType::Other),
-            ("u8", "four", 9, 1, false, rhist::hist::FilterType::Other),
+            ("u8", &name, 8, 1, false, rhist::event::FilterType::Other),
+            ("u8", "one", 9, 1, false, rhist::event::FilterType::Other),
+            ("u8", "four", 9, 1, false, rhist::event::FilterType::Other),
         ],
     );
     hist(&event, &format!("keys={name}+{name}"));
@@ -417,7 +417,7 @@ fn duplicates() {
     assert!(!matches("keys=1", "keys=2"));
     // The same key in another event, as with named triggers: name, type, size, sign decide.
     let like = |type_, size, signed| {
-        use rhist::hist::FilterType::Other;
+        use rhist::event::FilterType::Other;
         let other = super::events::event("a", "b", &[(type_, "pid", 40, size, signed, Other)]);
         hist(&event, "keys=pid").matches(&hist(&other, "keys=pid"))
     };

@@ -115,7 +115,7 @@ fn keys() {
 /// The example of the kernel's Documentation/trace/histogram-design.rst, with what it lacks.
 #[test]
 fn values_and_keys() {
-    use rhist::hist::FilterType::Other;
+    use rhist::event::FilterType::Other;
     let event = event(
         "kmem",
         "kmalloc",

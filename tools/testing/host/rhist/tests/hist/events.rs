@@ -4,19 +4,19 @@
 
 #![allow(dead_code, reason = "each test uses some of it")]
 
-use rhist::hist::limits::STACK_DEPTH;
+use rhist::event::hit::STACK_DEPTH;
+use rhist::event::Clock;
+use rhist::event::Context;
+use rhist::event::EventDesc;
+use rhist::event::EventField;
+use rhist::event::FilterType;
+use rhist::event::Hit;
+use rhist::event::Record;
 use rhist::hist::render;
-use rhist::hist::Clock;
-use rhist::hist::EventDesc;
-use rhist::hist::EventField;
-use rhist::hist::FilterType;
 use rhist::hist::Histogram;
-use rhist::hist::Hit;
-use rhist::hist::Moment;
 use rhist::hist::Names;
-use rhist::hist::Text;
 use rhist::hist::View;
-use rhist::hook::record::Record;
+use rhist::text::Text;
 use rhist::trigger::Error;
 use rhist::trigger::Trigger;
 
@@ -154,7 +154,7 @@ impl Bytes {
         hist.hit(&Hit {
             record: Record::new(&self.0),
             cpu,
-            moment: &Then(comm),
+            context: &Then(comm),
         });
     }
 
@@ -173,7 +173,7 @@ pub(crate) const STACK: [u64; 3] = [0x1010, 0x2020, 0x3030];
 /// When and where all hits happen, and in a task of what name.
 struct Then<'a>(&'a [u8; 16]);
 
-impl Moment for Then<'_> {
+impl Context for Then<'_> {
     fn time(&self, clock: Clock) -> u64 {
         match clock {
             Clock::Counter => 5,

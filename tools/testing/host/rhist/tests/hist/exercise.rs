@@ -6,8 +6,8 @@
 use rhist::hist::debug;
 use rhist::hist::render;
 use rhist::hist::Histogram;
-use rhist::hist::Text;
 use rhist::hist::View;
+use rhist::text::Text;
 use rhist::trigger::Command;
 use rhist::trigger::Error;
 use rhist::trigger::Trigger;

@@ -6,7 +6,7 @@ use kernel::error::code::ENOMEM;
 use kernel::fault;
 use rhist::hist::debug;
 use rhist::hist::render;
-use rhist::hist::Text;
+use rhist::text::Text;
 use rhist::trigger::Error;
 
 use super::events::*;
@@ -33,9 +33,9 @@ fn building() {
 
 #[test]
 fn describing_an_event() {
-    use rhist::hist::EventDesc;
-    use rhist::hist::EventField;
-    use rhist::hist::FilterType;
+    use rhist::event::EventDesc;
+    use rhist::event::EventField;
+    use rhist::event::FilterType;
     let describe = || {
         let mut event = EventDesc::new(b"system", b"name")?;
         let field = EventField::new(b"field", b"u32", 8, 4, false, FilterType::Other, false)?;

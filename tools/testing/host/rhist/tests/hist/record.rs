@@ -2,7 +2,8 @@
 
 //! Reading records: every width, and what lies beyond the end.
 
-use rhist::hook::record::Record;
+use rhist::event::number::Numbers;
+use rhist::event::Record;
 
 #[test]
 fn numbers_need_not_be_aligned() {
@@ -55,12 +56,4 @@ fn dynamic_fields() {
     assert_eq!(Record::new(&bytes).rel_loc(4), b"");
     assert_eq!(Record::new(&bytes).data_loc(11), b"");
     assert_eq!(Record::new(&bytes).rel_loc(u32::MAX), b"");
-}
-
-#[test]
-fn raw_parts() {
-    let bytes = [7u8, 8, 9];
-    // SAFETY: The bytes of an array that outlives the record and is not written to.
-    let record = unsafe { Record::from_raw(bytes.as_ptr(), 2) };
-    assert_eq!((record.u8(1), record.u8(2)), (8, 0));
 }

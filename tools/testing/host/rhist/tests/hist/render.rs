@@ -84,7 +84,7 @@ fn hist_file_without_entries() {
 fn strings_that_are_no_text() {
     let hist = hist(&sched_waking(), "keys=comm");
     waking(b"\xff\x01\n", 1).hit(&hist);
-    let mut out = rhist::hist::Text::new();
+    let mut out = rhist::text::Text::new();
     render::hist_file(&mut out, [view(&hist)].into_iter()).unwrap();
     let mut entry = b"{ comm: \xff\x01\n".to_vec();
     entry.resize(8 + 50, b' ');

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What a trace event and one hit of it are: the description of its fields, its record, and the
+//! context of a hit.
+//!
+//! Everything else is built on this folder, and it on nothing but the `kernel` crate.
+
+pub mod clock;
+pub mod field;
+pub mod hit;
+pub mod number;
+pub mod record;
+
+pub use clock::Clock;
+pub use field::EventDesc;
+pub use field::EventField;
+pub use field::FilterType;
+pub use hit::Context;
+pub use hit::Hit;
+pub use number::Number;
+pub use number::NumberType;
+pub use number::Scale;
+pub use record::Record;

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Numbers in records: their types, where they are, and how they are scaled.
+
+use core::cmp::Ordering;
+
+/// The types of numbers that a field can have, the commonest first: that saves instructions where a type
+/// is looked at during a hit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum NumberType {
+    U64,
+    S64,
+    S32,
+    U32,
+    U16,
+    S16,
+    U8,
+    S8,
+}
+
+impl NumberType {
+    /// The type with `size` bytes, if there is one.
+    pub fn new(size: u32, signed: bool) -> Option<Self> {
+        Some(match (size, signed) {
+            (1, false) => Self::U8,
+            (1, true) => Self::S8,
+            (2, false) => Self::U16,
+            (2, true) => Self::S16,
+            (4, false) => Self::U32,
+            (4, true) => Self::S32,
+            (8, false) => Self::U64,
+            (8, true) => Self::S64,
+            _ => return None,
+        })
+    }
+
+    /// Its name in the kernel.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::U8 => "u8",
+            Self::S8 => "s8",
+            Self::U16 => "u16",
+            Self::S16 => "s16",
+            Self::U32 => "u32",
+            Self::S32 => "s32",
+            Self::U64 => "u64",
+            Self::S64 => "s64",
+        }
+    }
+
+    /// Its bytes.
+    pub fn size(self) -> usize {
+        match self {
+            Self::U8 | Self::S8 => 1,
+            Self::U16 | Self::S16 => 2,
+            Self::U32 | Self::S32 => 4,
+            Self::U64 | Self::S64 => 8,
+        }
+    }
+
+    /// Whether it has a sign.
+    pub fn is_signed(self) -> bool {
+        matches!(self, Self::S8 | Self::S16 | Self::S32 | Self::S64)
+    }
+
+    /// The largest number that its bits make if none of them is a sign.
+    pub fn mask(self) -> u64 {
+        match self {
+            Self::U8 | Self::S8 => u8::MAX.into(),
+            Self::U16 | Self::S16 => u16::MAX.into(),
+            Self::U32 | Self::S32 => u32::MAX.into(),
+            Self::U64 | Self::S64 => u64::MAX,
+        }
+    }
+
+    /// Compares two numbers of the type by the bits that it has.
+    pub fn compare(self, a: u64, b: u64) -> Ordering {
+        match self {
+            Self::U8 => (a as u8).cmp(&(b as u8)),
+            Self::S8 => (a as i8).cmp(&(b as i8)),
+            Self::U16 => (a as u16).cmp(&(b as u16)),
+            Self::S16 => (a as i16).cmp(&(b as i16)),
+            Self::U32 => (a as u32).cmp(&(b as u32)),
+            Self::S32 => (a as i32).cmp(&(b as i32)),
+            Self::U64 => a.cmp(&b),
+            Self::S64 => (a as i64).cmp(&(b as i64)),
+        }
+    }
+}
+
+/// A number at a fixed offset of a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Number {
+    offset: u32,
+    /// Most numbers are `u32`. Asked first, this saves them the search for their type.
+    is_u32: bool,
+    type_: NumberType,
+}
+
+impl Number {
+    /// The number of this type `offset` bytes into the record.
+    pub const fn new(type_: NumberType, offset: u32) -> Self {
+        Self {
+            offset,
+            is_u32: matches!(type_, NumberType::U32),
+            type_,
+        }
+    }
+
+    /// Where it is.
+    pub fn offset(self) -> u32 {
+        self.offset
+    }
+
+    /// Its type.
+    pub fn type_(self) -> NumberType {
+        self.type_
+    }
+
+    /// Where it ends, in bytes from the beginning of the record.
+    pub fn end(self) -> usize {
+        self.offset as usize + self.type_.size()
+    }
+
+    /// Reads it, its sign extended to 64 bits if it has one.
+    #[inline(always)]
+    pub fn read(&self, from: &impl Numbers) -> u64 {
+        let at = self.offset;
+        if self.is_u32 {
+            return from.u32(at).into();
+        }
+        match self.type_ {
+            NumberType::U8 => from.u8(at).into(),
+            NumberType::S8 => from.u8(at) as i8 as u64,
+            NumberType::U16 => from.u16(at).into(),
+            NumberType::S16 => from.u16(at) as i16 as u64,
+            NumberType::U32 => from.u32(at).into(),
+            NumberType::S32 => from.u32(at) as i32 as u64,
+            NumberType::U64 | NumberType::S64 => from.u64(at),
+        }
+    }
+}
+
+/// Bytes that numbers are read from. They have the CPU's byte order and need not be aligned.
+pub trait Numbers {
+    /// Reads the 8-bit number at `offset`.
+    fn u8(&self, offset: u32) -> u8;
+
+    /// Reads the 16-bit number at `offset`.
+    fn u16(&self, offset: u32) -> u16;
+
+    /// Reads the 32-bit number at `offset`.
+    fn u32(&self, offset: u32) -> u32;
+
+    /// Reads the 64-bit number at `offset`.
+    fn u64(&self, offset: u32) -> u64;
+}
+
+/// What is done with a number before it is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scale {
+    /// Nothing.
+    One,
+    /// Its logarithm to the base 2 is taken, rounded up; that of 0 is 0.
+    Log2,
+    /// It is rounded down to a multiple of this, which is not 0.
+    Bucket(u64),
+}
+
+impl Scale {
+    /// Applies the scale to a number.
+    #[inline]
+    pub fn apply(self, number: u64) -> u64 {
+        match self {
+            Self::One => number,
+            Self::Log2 => match number {
+                0 | 1 => 0,
+                _ => u64::from((number - 1).ilog2() + 1),
+            },
+            Self::Bucket(width) => number - number.checked_rem(width).unwrap_or(0),
+        }
+    }
+}
