@@ -5,6 +5,7 @@
 //! A tracing directory of its own, `/sys/kernel/tracing/rhist`, with hist triggers that are
 //! evaluated here. See `Documentation/`.
 
+mod engine;
 pub mod event;
 pub mod filter;
 #[path = "../rust/mod.rs"]
@@ -17,11 +18,11 @@ mod tree;
 pub mod trigger;
 pub mod user_events;
 
+use crate::engine::Engine;
 use crate::ftrace::device::Device;
 use crate::ftrace::instance::Instance;
 use crate::ftrace::tracefs::Mirror;
 use crate::ftrace::tracefs::Operations;
-use crate::hook::registry::Registry;
 use crate::tree::Tree;
 use crate::user_events::DataFile;
 use crate::user_events::Service;
@@ -81,8 +82,8 @@ impl kernel::Module for Rhist {
         let settings = Settings::new()?;
         let user_events = Service::new(instance.clone(), settings)?;
         let data = Operations::new(DataFile::new(user_events.events().clone())?)?;
-        let registry = Registry::new(instance, module_parameters::probes.value())?;
-        let tree = Tree::new(registry, user_events.events().clone(), data.clone())?;
+        let engine = Engine::new(instance, module_parameters::probes.value())?;
+        let tree = Tree::new(engine, user_events.events().clone(), data.clone())?;
         let mirror = Mirror::new(c"rhist", tree)?;
         Ok(Self {
             _device: Device::new(c"user_events", settings.data.mode, data)?,

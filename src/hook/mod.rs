@@ -16,7 +16,6 @@ mod marker;
 pub(crate) mod poll;
 mod probe;
 pub(crate) mod published;
-pub(crate) mod registry;
 pub(crate) mod stack;
 pub(crate) mod switch;
 pub(crate) mod trigger;
@@ -286,7 +285,7 @@ impl Sinks {
 
 /// What all hooks use.
 pub(crate) struct Shared {
-    instance: Arc<Instance>,
+    pub(crate) instance: Arc<Instance>,
     /// For events that have none of their own.
     handlers: Arc<Handlers>,
     /// Those who wait for hits.
@@ -299,7 +298,8 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    fn new(instance: Arc<Instance>, probes: bool) -> Result<Self> {
+    /// Fails with `ENOMEM`, and with `EBUSY` if `probes` are there already.
+    pub(crate) fn new(instance: Arc<Instance>, probes: bool) -> Result<Self> {
         let records = match probes {
             true => Some(Arc::new(Records::new()?, GFP_KERNEL)?),
             false => None,
@@ -330,7 +330,7 @@ pub(crate) struct Hook {
 
 impl Hook {
     /// A hook without triggers.
-    fn new(shared: &Shared, event: Event) -> Result<Self> {
+    pub(crate) fn new(shared: &Shared, event: Event) -> Result<Self> {
         let triggers = Published::new(shared.no_triggers.clone());
         let sinks = Sinks {
             quiet: Atomic::new(ptr::null_mut()),
@@ -352,7 +352,7 @@ impl Hook {
     }
 
     /// Begins to learn of hits, if it does not yet. `beside` is any file of the kernel's tracing that is open.
-    fn connect(&mut self, shared: &Shared, beside: &KernelFile) -> Result {
+    pub(crate) fn connect(&mut self, shared: &Shared, beside: &KernelFile) -> Result {
         if self.source.is_none() {
             let (instance, sinks) = (shared.instance.clone(), self.sinks.clone());
             let records = shared.records.clone();
@@ -372,7 +372,7 @@ impl Hook {
     }
 
     /// Ends the hits of `hooks`, waiting once for all of them.
-    fn disconnect(hooks: &mut [Self]) {
+    pub(crate) fn disconnect(hooks: &mut [Self]) {
         let mut any = false;
         for source in hooks.iter_mut().filter_map(|hook| hook.source.as_mut()) {
             source.disconnect();
@@ -387,20 +387,20 @@ impl Hook {
     }
 
     /// Has it neither triggers nor switches?
-    fn is_idle(&self) -> bool {
+    pub(crate) fn is_idle(&self) -> bool {
         self.triggers().is_empty() && self.switches().is_empty()
     }
 
     /// The system and the name of the event, what tells of its hits, and how many of them were lost
     /// there; `None` while nobody needs to know of them.
-    fn source(&self) -> Option<([&CStr; 2], &'static str, u64)> {
+    pub(crate) fn source(&self) -> Option<([&CStr; 2], &'static str, u64)> {
         let source = self.source.as_ref()?;
         let lost = self.sinks.lost.load(Relaxed);
         Some((self.event.names(), source.name(), lost))
     }
 
     /// Is it, in some tracing directory, the hook of the event with this address?
-    fn is_called(&self, call: *const bindings::trace_event_call) -> bool {
+    pub(crate) fn is_called(&self, call: *const bindings::trace_event_call) -> bool {
         ptr::eq(self.event.call(), call)
     }
 
@@ -414,13 +414,22 @@ impl Hook {
         self.sinks.triggers.get()
     }
 
+    /// The triggers as they are published: a switch of another event means them by this.
+    pub(crate) fn published(&self) -> &Arc<Published<Triggers>> {
+        &self.sinks.triggers
+    }
+
     /// The switches, the newest first.
-    fn switches(&self) -> Arc<Switches> {
+    pub(crate) fn switches(&self) -> Arc<Switches> {
         self.sinks.switches.get()
     }
 
     /// Adds a switch for the histograms of `target`, which it may be itself.
-    fn add_switch(&self, settings: Settings, target: Arc<Published<Triggers>>) -> Result {
+    pub(crate) fn add_switch(
+        &self,
+        settings: Settings,
+        target: Arc<Published<Triggers>>,
+    ) -> Result {
         let switches = self.switches();
         let mut list = Switches::with_capacity(switches.len() + 1, GFP_KERNEL)?;
         list.push(
@@ -438,7 +447,7 @@ impl Hook {
         })
     }
 
-    /// Changes the triggers or the switches.
+    /// Changes the triggers or the switches. Hits are off the fast path meanwhile.
     fn change(&self, change: impl FnOnce(&Sinks) -> Result) -> Result {
         let sinks = &self.sinks;
         sinks.quiet.store(ptr::null_mut(), Relaxed);
@@ -453,12 +462,16 @@ impl Hook {
 
     /// Removes the triggers that are not to be kept. No hit reaches them any more when this
     /// returned. Fails with `ENOMEM` if some are kept, and has then removed none.
-    fn retain(&self, shared: &Shared, keep: impl Fn(&HistTrigger) -> bool) -> Result {
+    pub(crate) fn retain(&self, shared: &Shared, keep: impl Fn(&HistTrigger) -> bool) -> Result {
         self.change(|sinks| retain(&sinks.triggers, &shared.no_triggers, keep))
     }
 
     /// As [`Hook::retain`], for switches.
-    fn retain_switches(&self, shared: &Shared, keep: impl Fn(&Switch) -> bool) -> Result {
+    pub(crate) fn retain_switches(
+        &self,
+        shared: &Shared,
+        keep: impl Fn(&Switch) -> bool,
+    ) -> Result {
         self.change(|sinks| retain(&sinks.switches, &shared.no_switches, keep))
     }
 
@@ -519,8 +532,8 @@ pub(crate) trait Placed {
 
 /// What an event has in one tracing directory, of a list for all of them.
 pub(crate) struct InDir<T: Placed> {
-    all: Arc<KVec<Arc<T>>>,
-    dir: TracingDir,
+    pub(crate) all: Arc<KVec<Arc<T>>>,
+    pub(crate) dir: TracingDir,
 }
 
 impl<T: Placed> InDir<T> {

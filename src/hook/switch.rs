@@ -60,12 +60,12 @@ impl Switch {
     }
 
     /// Does it mean the event with these triggers, in some tracing directory?
-    pub(super) fn means(&self, triggers: &Arc<Published<Triggers>>) -> bool {
+    pub(crate) fn means(&self, triggers: &Arc<Published<Triggers>>) -> bool {
         Arc::ptr_eq(&self.triggers, triggers)
     }
 
     /// Is it the switch in `dir` for the event with these triggers?
-    pub(super) fn is(&self, dir: &TracingDir, triggers: &Arc<Published<Triggers>>) -> bool {
+    pub(crate) fn is(&self, dir: &TracingDir, triggers: &Arc<Published<Triggers>>) -> bool {
         self.settings.dir == *dir && self.means(triggers)
     }
 

@@ -3,8 +3,10 @@
 //! The files under `rhist/` that are ours: `trigger`, `hist` and `hist_debug` of each event,
 //! `error_log`, `hist_stats`, and those of user events.
 
-mod trigger;
-
+use crate::engine::Attached;
+use crate::engine::Engine;
+use crate::engine::Failure;
+use crate::filter;
 use crate::ftrace::event::Event;
 use crate::ftrace::poll;
 use crate::ftrace::poll::Mask;
@@ -22,19 +24,18 @@ use crate::ftrace::tracefs::TracingDir;
 use crate::ftrace::tracefs::Written;
 use crate::hist::debug;
 use crate::hist::render;
-use crate::hist::Histogram;
 use crate::hist::Names;
 use crate::hist::View;
 use crate::hook::poll::Poller;
-use crate::hook::registry::Registry;
-use crate::hook::trigger::HistTrigger;
 use crate::text::Text;
 use crate::trigger::by_time;
+use crate::trigger::Command;
 use crate::trigger::ErrorLog;
 use crate::trigger::KernelTriggers;
 use crate::user_events::UserEvents;
 use core::str;
 use kernel::mm::virt::VmaNew;
+use kernel::page::PAGE_SIZE;
 use kernel::prelude::*;
 use kernel::str::CString;
 use kernel::sync::atomic::Atomic;
@@ -44,27 +45,25 @@ use kernel::sync::Mutex;
 
 /// What the files show and change.
 pub(crate) struct Tree {
-    registry: Pin<KBox<Registry>>,
+    engine: Engine,
     error_logs: Pin<KBox<Mutex<ErrorLogs>>>,
-    stats: Stats,
+    /// Texts made of a `hist` file.
+    reads: Atomic<u64>,
     user_events: Arc<UserEvents>,
     user_events_data: Arc<Operations>,
 }
 
 impl Tree {
     pub(crate) fn new(
-        registry: Pin<KBox<Registry>>,
+        engine: Engine,
         user_events: Arc<UserEvents>,
         user_events_data: Arc<Operations>,
     ) -> Result<Self> {
         let error_logs = KBox::pin_init(kernel::new_mutex!(ErrorLogs::new()), GFP_KERNEL)?;
         Ok(Self {
-            registry,
+            engine,
             error_logs,
-            stats: Stats {
-                commands: Atomic::new(0),
-                reads: Atomic::new(0),
-            },
+            reads: Atomic::new(0),
             user_events,
             user_events_data,
         })
@@ -85,69 +84,21 @@ impl Tree {
         Ok(f(&mut logs[index].1))
     }
 
-    /// Finds an event; `None` for those of the tracer itself, which exist but cannot be hooked. One of
-    /// them can: `ftrace:print`.
-    ///
-    /// # Errors
-    ///
-    /// `ENODEV` if it is gone.
-    fn find(&self, name: EventName<'_>) -> Result<Option<Event>> {
-        if (name.system, name.event) == (c"ftrace", c"print") {
-            return Event::marker(name.dir).map(Some);
-        }
-        match self.registry.find(name) {
-            Ok(event) => Ok(Some(event)),
-            Err(_) if name.system == c"ftrace" => Ok(None),
-            Err(_) => Err(ENODEV),
-        }
-    }
-
-    /// The triggers of an event, with their histograms as they are now.
-    ///
-    /// # Errors
-    ///
-    /// `ENODEV` if the event is gone, `ENOMEM`.
-    fn triggers(&self, name: EventName<'_>) -> Result<KVec<Shown>> {
-        let mut shown = KVec::new();
-        let triggers = self
-            .find(name)?
-            .and_then(|event| self.registry.lock().triggers(&event));
-        for trigger in triggers.iter().flat_map(|triggers| triggers.iter()) {
-            let trigger = trigger.clone();
-            let histogram = trigger.data.histogram();
-            shown.push(Shown { trigger, histogram }, GFP_KERNEL)?;
-        }
-        Ok(shown)
-    }
-
-    /// The lines of the switches of an event, each with the number of the kernel's triggers that it
-    /// is listed above. Fails as [`Tree::triggers`].
-    fn switches(&self, name: EventName<'_>) -> Result<KVec<(usize, KVec<u8>)>> {
-        let mut lines = KVec::new();
-        let switches = self
-            .find(name)?
-            .and_then(|event| self.registry.lock().switches(&event));
-        for switch in switches.iter().flat_map(|switches| switches.iter()) {
-            lines.push((switch.older(), switch.line()?), GFP_KERNEL)?;
-        }
-        Ok(lines)
-    }
-
     /// Appends the triggers of an event, each behind `column`: those of the kernel in `listing`, and
     /// ours. Fails as [`Tree::triggers`].
     fn list(&self, out: &mut Text, column: &[u8], name: EventName<'_>, listing: &[u8]) -> Result {
         let theirs = KernelTriggers::all(listing)?;
-        let switches = self.switches(name)?;
+        let switches = self.engine.switches(name)?;
         let switches = switches.iter().map(|(older, line)| (*older, &line[..]));
-        let triggers = self.triggers(name)?;
-        let views = triggers.iter().map(Shown::view);
+        let triggers = self.engine.triggers(name)?;
+        let views = triggers.iter().map(view);
         render::triggers(out, column, by_time(switches, &theirs), views)
     }
 
     /// Appends the triggers of all events of a tracing directory. `beside` is any file of the kernel that
     /// is open.
     fn list_all(&self, out: &mut Text, dir: &TracingDir, beside: &KernelFile) -> Result {
-        let names = self.registry.lock().triggered(dir)?;
+        let names = self.engine.triggered(dir)?;
         for [system, event] in &names {
             let name = EventName { dir, system, event };
             let path = [c"events", system, event, c"trigger"];
@@ -165,22 +116,72 @@ impl Tree {
         Ok(())
     }
 
-    /// Hits counted in the histograms of an event so far.
-    fn hits(&self, event: Option<Event>) -> u64 {
-        let triggers = event.and_then(|event| self.registry.lock().triggers(&event));
-        let triggers = triggers.iter().flat_map(|triggers| triggers.iter());
-        triggers.fold(0, |hits, trigger| {
-            hits.wrapping_add(trigger.data.histogram().hits())
-        })
+    /// One write to the `trigger` file of an event: one command.
+    ///
+    /// # Errors
+    ///
+    /// `EINVAL` for a text of a page or more, `EFAULT`; else those of [`Engine::execute`], which are then
+    /// in the error log unless C keeps quiet about them.
+    fn write_trigger(
+        &self,
+        name: EventName<'_>,
+        kernel: Option<&KernelFile>,
+        data: &Written,
+    ) -> Result {
+        if data.len() >= PAGE_SIZE {
+            return Err(EINVAL);
+        }
+        let written = data.read()?;
+        let command = Command::parse(&written);
+        self.engine
+            .execute(name, kernel.ok_or(EINVAL)?, &command, data)
+            .map_err(|failure| self.log(name, &command, failure))
+    }
+
+    /// Puts a failure in the log, if it is one that has a text, and gives what `write(2)` returns.
+    fn log(
+        &self,
+        name: EventName<'_>,
+        command: &Command<'_>,
+        failure: Failure,
+    ) -> kernel::error::Error {
+        let push = |location: &[u8], command: &[u8], text, caret| {
+            let time = text::local_clock_ns();
+            self.with_error_log(name.dir, |log| {
+                log.push(time, location, command, text, caret)
+            })?
+        };
+        // Without memory for the entry the errno still reaches the user.
+        match failure {
+            Failure::Command(error) => {
+                let last = error.text.map(|text| (text, error.caret));
+                for (text, caret) in [error.before, last].into_iter().flatten() {
+                    let _ = location(name).and_then(|location| {
+                        push(&location, &command.text()?, text.as_str(), caret)
+                    });
+                }
+                error.errno
+            }
+            Failure::Filter(error, filter) => {
+                let _ = push(filter::LOCATION, &filter, error.text.as_str(), error.caret);
+                error.errno
+            }
+        }
     }
 }
 
-/// What `hist_stats` says since the module was loaded: that it was rhist that answered.
-struct Stats {
-    /// `hist` commands written, those to remove one left out.
-    commands: Atomic<u64>,
-    /// Texts made of a `hist` file.
-    reads: Atomic<u64>,
+/// Where an error of a command was made, as the error log has it.
+fn location(name: EventName<'_>) -> Result<KVec<u8>> {
+    let mut location = KVec::new();
+    for piece in [
+        &b"hist:"[..],
+        name.system.to_bytes(),
+        b":",
+        name.event.to_bytes(),
+    ] {
+        location.extend_from_slice(piece, GFP_KERNEL)?;
+    }
+    Ok(location)
 }
 
 /// What an open `hist` file remembers for those who poll it: hits of the event's histograms.
@@ -213,21 +214,14 @@ impl HistFile {
 /// The error logs of the tracing directories that had errors. Locked last, and for a moment only.
 type ErrorLogs = KVec<(TracingDir, KBox<ErrorLog>)>;
 
-/// A trigger and its histogram, to be shown without any lock.
-struct Shown {
-    trigger: Arc<HistTrigger>,
-    histogram: Arc<Histogram>,
-}
-
-impl Shown {
-    fn view(&self) -> View<'_> {
-        View {
-            hist: &self.histogram,
-            names: &KernelNames,
-            name: self.trigger.data.name(),
-            filter: self.trigger.filter(),
-            paused: self.trigger.paused(),
-        }
+/// What is shown of a trigger.
+fn view(attached: &Attached) -> View<'_> {
+    View {
+        hist: &attached.histogram,
+        names: &KernelNames,
+        name: attached.trigger.data.name(),
+        filter: attached.trigger.filter(),
+        paused: attached.trigger.paused(),
     }
 }
 
@@ -359,21 +353,21 @@ impl Overlay for Tree {
                 }
             }
             File::Trigger(name) => {
-                let event = self.find(name)?;
+                let event = self.engine.find(name)?;
                 if let (true, Some(event)) = (truncate, event) {
-                    self.registry.lock().remove_all(&event)?;
+                    self.engine.remove_all(&event)?;
                 }
             }
             File::ShowEventTriggers(_) | File::UserEventsStatus | File::HistStats => (),
             File::Hist(name) => {
-                let event = self.find(name)?;
+                let event = self.engine.find(name)?;
                 return Ok(Some(HistFile {
-                    poller: Poller::new(self.registry.shared.pollers.clone(), event.as_ref()),
+                    poller: self.engine.poller(event.as_ref()),
                     last_read: Atomic::new(0),
-                    last_told: Atomic::new(self.hits(event)),
+                    last_told: Atomic::new(self.engine.hits(event.as_ref())),
                 }));
             }
-            File::HistDebug(name) => drop(self.find(name)?),
+            File::HistDebug(name) => drop(self.engine.find(name)?),
         }
         Ok(None)
     }
@@ -391,16 +385,14 @@ impl Overlay for Tree {
                 self.list_all(&mut out, dir, file.kernel.ok_or(EINVAL)?)?
             }
             File::HistStats => {
-                let commands = self.stats.commands.load(Relaxed);
-                let reads = self.stats.reads.load(Relaxed);
+                let commands = self.engine.commands();
+                let reads = self.reads.load(Relaxed);
                 out.format(format_args!("commands: {commands}\nreads: {reads}\n"))?;
-                self.registry
-                    .lock()
-                    .for_each_source(|names, source, lost| {
-                        let [system, event] = names.map(CStr::to_bytes);
-                        render::event_column(&mut out, system, event)?;
-                        out.format(format_args!("{source}, {lost} lost\n"))
-                    })?;
+                self.engine.for_each_source(|names, source, lost| {
+                    let [system, event] = names.map(CStr::to_bytes);
+                    render::event_column(&mut out, system, event)?;
+                    out.format(format_args!("{source}, {lost} lost\n"))
+                })?;
             }
             File::Trigger(name) => {
                 let kernel = file.kernel.map(KernelFile::read).transpose()?;
@@ -412,16 +404,16 @@ impl Overlay for Tree {
             File::Hist(name) => {
                 // Before the text is made: what it has in addition is reported once more, but
                 // what it lacks is not missed.
-                let hits = self.hits(self.find(name)?);
-                let triggers = self.triggers(name)?;
-                render::hist_file(&mut out, triggers.iter().map(Shown::view))?;
-                self.stats.reads.add(1, Relaxed);
+                let hits = self.engine.hits(self.engine.find(name)?.as_ref());
+                let triggers = self.engine.triggers(name)?;
+                render::hist_file(&mut out, triggers.iter().map(view))?;
+                self.reads.add(1, Relaxed);
                 if let Some(open) = open {
                     open.read(hits);
                 }
             }
             File::HistDebug(name) => {
-                let triggers = self.triggers(name)?;
+                let triggers = self.engine.triggers(name)?;
                 let mut pointers = KVec::new();
                 for shown in &triggers {
                     pointers.push(text::hash_pointer(&*shown.trigger.data), GFP_KERNEL)?;
@@ -429,7 +421,7 @@ impl Overlay for Tree {
                 let views = triggers.iter().zip(&pointers);
                 debug::hist_debug_file(
                     &mut out,
-                    views.map(|(shown, pointer)| (shown.view(), pointer.as_bytes())),
+                    views.map(|(shown, pointer)| (view(shown), pointer.as_bytes())),
                 )?;
             }
         }
@@ -453,7 +445,7 @@ impl Overlay for Tree {
         match (File::new(file)?, open) {
             (File::Hist(name), Some(open)) => {
                 open.poller.look_again(table);
-                Ok(open.mask(self.hits(self.find(name)?)))
+                Ok(open.mask(self.engine.hits(self.engine.find(name)?.as_ref())))
             }
             _ => Err(EINVAL),
         }
@@ -467,6 +459,6 @@ impl Overlay for Tree {
     }
 
     fn instance_removed(&self) {
-        drop(self.registry.lock());
+        self.engine.instance_removed();
     }
 }

@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Commands written to a `trigger` file.
+//! Carrying out the commands of `trigger` files.
 
-use super::Tree;
+use super::describe;
+use super::Engine;
 use crate::event::EventDesc;
-use crate::event::EventField;
-use crate::event::FilterType;
 use crate::filter;
 use crate::filter::Filter;
 use crate::filter::FilterError;
 use crate::ftrace::cpu;
-use crate::ftrace::event;
 use crate::ftrace::event::Event;
 use crate::ftrace::function;
 use crate::ftrace::text;
@@ -33,41 +31,32 @@ use crate::trigger::ErrorText;
 use crate::trigger::Handler;
 use crate::trigger::KernelTriggers;
 use crate::trigger::Trigger;
-use kernel::page::PAGE_SIZE;
 use kernel::prelude::*;
 use kernel::str::CString;
 use kernel::sync::atomic::Relaxed;
 use kernel::sync::Arc;
 
-impl Tree {
-    /// One write to the `trigger` file of an event: one command.
+impl Engine {
+    /// Carries out a command of an event. `kernel` is the kernel's own `trigger` file of the event, `data`
+    /// what was written: that goes there if the command is none of ours.
     ///
     /// # Errors
     ///
-    /// `EINVAL` for a text of a page or more, `EFAULT`, `ENODEV` if the event is gone; else what
-    /// the command itself ends with, which is then in the error log unless C keeps quiet about it,
-    /// or what the kernel says to a command of its own.
-    pub(super) fn write_trigger(
+    /// `ENODEV` if the event is gone; else what the command itself ends with, or what the kernel says to
+    /// a command of its own.
+    pub(crate) fn execute(
         &self,
         name: EventName<'_>,
-        kernel: Option<&KernelFile>,
+        kernel: &KernelFile,
+        command: &Command<'_>,
         data: &Written,
-    ) -> Result {
-        if data.len() >= PAGE_SIZE {
-            return Err(EINVAL);
-        }
-        let written = data.read()?;
-        let command = Command::parse(&written);
-        let kernel = kernel.ok_or(EINVAL)?;
+    ) -> Result<(), Failure> {
         let event = self.find(name)?;
-        if !command.is_ours() {
-            return self.hand_on(event, kernel, &command, data);
+        match command.name {
+            _ if !command.is_ours() => Ok(self.hand_on(event, kernel, command, data)?),
+            b"hist" => self.run_hist(name, event, kernel, command),
+            _ => self.run_switch(name, event, kernel, command),
         }
-        let done = match command.name {
-            b"hist" => self.run_hist(name, event, kernel, &command),
-            _ => self.run_switch(name, event, kernel, &command),
-        };
-        done.map_err(|failure| self.log(name, &command, failure))
     }
 
     /// A command of the kernel's own.
@@ -144,7 +133,7 @@ impl Tree {
         command: &Command<'_>,
     ) -> Result<(), Failure> {
         if !command.remove {
-            self.stats.commands.add(1, Relaxed);
+            self.commands.add(1, Relaxed);
         }
         let trigger = Trigger::parse(command.hist()?)?;
         self.look_up_events(name.dir, &trigger)?;
@@ -229,43 +218,13 @@ impl Tree {
         }
         Ok(())
     }
-
-    /// Puts a failure in the log, if it is one that has a text, and gives what `write(2)` returns.
-    fn log(
-        &self,
-        name: EventName<'_>,
-        command: &Command<'_>,
-        failure: Failure,
-    ) -> kernel::error::Error {
-        let push = |location: &[u8], command: &[u8], text, caret| {
-            let time = text::local_clock_ns();
-            self.with_error_log(name.dir, |log| {
-                log.push(time, location, command, text, caret)
-            })?
-        };
-        // Without memory for the entry the errno still reaches the user.
-        match failure {
-            Failure::Command(error) => {
-                let last = error.text.map(|text| (text, error.caret));
-                for (text, caret) in [error.before, last].into_iter().flatten() {
-                    let _ = location(name).and_then(|location| {
-                        push(&location, &command.text()?, text.as_str(), caret)
-                    });
-                }
-                error.errno
-            }
-            Failure::Filter(error, filter) => {
-                let _ = push(filter::LOCATION, &filter, error.text.as_str(), error.caret);
-                error.errno
-            }
-        }
-    }
 }
 
 /// Why a command was not carried out.
-enum Failure {
+pub(crate) enum Failure {
+    /// The command is wrong, or could not be carried out.
     Command(Error),
-    /// The filter is wrong; with its text.
+    /// Its filter is wrong; with its text.
     Filter(FilterError, KVec<u8>),
 }
 
@@ -273,20 +232,6 @@ impl<E: Into<Error>> From<E> for Failure {
     fn from(error: E) -> Self {
         Self::Command(error.into())
     }
-}
-
-/// Where an error of a command was made, as the error log has it.
-fn location(name: EventName<'_>) -> Result<KVec<u8>> {
-    let mut location = KVec::new();
-    for piece in [
-        &b"hist:"[..],
-        name.system.to_bytes(),
-        b":",
-        name.event.to_bytes(),
-    ] {
-        location.extend_from_slice(piece, GFP_KERNEL)?;
-    }
-    Ok(location)
 }
 
 fn c_string(bytes: &[u8]) -> Result<CString> {
@@ -315,37 +260,4 @@ impl filter::Symbols for KernelFunctions {
     fn function(&self, address: usize) -> Option<(usize, usize)> {
         function::around(address)
     }
-}
-
-/// An event as a histogram sees it.
-fn describe(name: EventName<'_>, event: &Event) -> Result<EventDesc> {
-    let mut desc = EventDesc::new(name.system.to_bytes(), name.event.to_bytes())?;
-    event.for_each_field(|field| desc.add(describe_field(&field, false)?))?;
-    for field in &event::COMMON_FIELDS {
-        desc.add(describe_field(field, true)?)?;
-    }
-    Ok(desc)
-}
-
-fn describe_field(field: &event::Field<'_>, common: bool) -> Result<EventField> {
-    EventField::new(
-        field.name.to_bytes(),
-        field.type_.to_bytes(),
-        field.offset,
-        field.size,
-        field.signed,
-        match field.filter_type {
-            event::FILTER_STATIC_STRING => FilterType::StaticString,
-            event::FILTER_DYN_STRING => FilterType::DynString,
-            event::FILTER_RDYN_STRING => FilterType::RelDynString,
-            event::FILTER_PTR_STRING => FilterType::PtrString,
-            event::FILTER_TRACE_FN => FilterType::TraceFn,
-            event::FILTER_CPUMASK => FilterType::CpuMask,
-            event::FILTER_COMM => FilterType::Comm,
-            event::FILTER_CPU => FilterType::Cpu,
-            event::FILTER_STACKTRACE => FilterType::Stacktrace,
-            _ => FilterType::Other,
-        },
-        common,
-    )
 }

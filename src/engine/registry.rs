@@ -9,20 +9,20 @@
 //! event_mutex is taken, and mmap_lock of the running task, and grace periods are waited for. Nothing
 //! that the kernel calls with either held takes it.
 
-use super::switch::Settings;
-use super::switch::Switch;
-use super::trigger::HistData;
-use super::trigger::HistTrigger;
-use super::Hook;
-use super::InDir;
-use super::Placed;
-use super::Shared;
 use crate::ftrace::event;
 use crate::ftrace::event::Event;
 use crate::ftrace::instance::Instance;
 use crate::ftrace::tracefs::EventName;
 use crate::ftrace::tracefs::KernelFile;
 use crate::ftrace::tracefs::TracingDir;
+use crate::hook::switch::Settings;
+use crate::hook::switch::Switch;
+use crate::hook::trigger::HistData;
+use crate::hook::trigger::HistTrigger;
+use crate::hook::Hook;
+use crate::hook::InDir;
+use crate::hook::Placed;
+use crate::hook::Shared;
 use core::ptr;
 use kernel::prelude::*;
 use kernel::str::CString;
@@ -201,7 +201,7 @@ impl Hooks<'_> {
         beside: &KernelFile,
     ) -> Result {
         let target = self.hook(target)?;
-        let target = self.hooks[target].sinks.triggers.clone();
+        let target = self.hooks[target].published().clone();
         let done = self.hook(event).and_then(|hook| {
             let hook = &mut self.hooks[hook];
             let switches = hook.switches();
@@ -221,7 +221,7 @@ impl Hooks<'_> {
     /// Removes the switch of an event for the histograms of `target`, if there is one.
     pub(crate) fn remove_switch(&mut self, event: &Event, target: &Event) -> Result {
         if let (Some(hook), Some(target)) = (self.position(event), self.position(target)) {
-            let target = self.hooks[target].sinks.triggers.clone();
+            let target = self.hooks[target].published().clone();
             let is_meant = |switch: &Switch| switch.is(event.dir(), &target);
             self.hooks[hook].retain_switches(self.shared, |switch| !is_meant(switch))?;
             self.tidy();
@@ -259,7 +259,7 @@ impl Hooks<'_> {
 
     /// Does a switch of another event mean the histograms of this hook?
     fn is_meant(&self, index: usize) -> bool {
-        let triggers = &self.hooks[index].sinks.triggers;
+        let triggers = self.hooks[index].published();
         self.hooks.iter().enumerate().any(|(other, hook)| {
             other != index && hook.switches().iter().any(|switch| switch.means(triggers))
         })

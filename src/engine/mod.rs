@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Commands carried out: which event, which histogram, attached or not at all.
+//!
+//! The engine owns the histograms of all events, with their names, and tells those who show them what
+//! there is. Where a command was written, and where its error goes, is not its affair.
+
+mod command;
+mod registry;
+
+use crate::event::EventDesc;
+use crate::event::EventField;
+use crate::event::FilterType;
+use crate::ftrace::event;
+use crate::ftrace::event::Event;
+use crate::ftrace::instance::Instance;
+use crate::ftrace::tracefs::EventName;
+use crate::ftrace::tracefs::TracingDir;
+use crate::hist::Histogram;
+use crate::hook::poll::Poller;
+use crate::hook::trigger::HistTrigger;
+pub(crate) use command::Failure;
+use kernel::prelude::*;
+use kernel::str::CString;
+use kernel::sync::atomic::Atomic;
+use kernel::sync::atomic::Relaxed;
+use kernel::sync::Arc;
+use registry::Registry;
+
+/// The histograms of all events.
+pub(crate) struct Engine {
+    registry: Pin<KBox<Registry>>,
+    /// `hist` commands carried out, those to remove one left out.
+    commands: Atomic<u64>,
+}
+
+/// A trigger, and its histogram as it was when somebody looked: to be shown without any lock.
+pub(crate) struct Attached {
+    pub(crate) trigger: Arc<HistTrigger>,
+    pub(crate) histogram: Arc<Histogram>,
+}
+
+impl Engine {
+    /// An engine without histograms. With `probes`, events have probes of ours as far as there are some.
+    /// Fails with `ENOMEM`, and with `EBUSY` if there is another engine with probes.
+    pub(crate) fn new(instance: Arc<Instance>, probes: bool) -> Result<Self> {
+        Ok(Self {
+            registry: Registry::new(instance, probes)?,
+            commands: Atomic::new(0),
+        })
+    }
+
+    /// Finds an event; `None` for those of the tracer itself, which exist but cannot be hooked. One of
+    /// them can: `ftrace:print`.
+    ///
+    /// # Errors
+    ///
+    /// `ENODEV` if it is gone.
+    pub(crate) fn find(&self, name: EventName<'_>) -> Result<Option<Event>> {
+        if (name.system, name.event) == (c"ftrace", c"print") {
+            return Event::marker(name.dir).map(Some);
+        }
+        match self.registry.find(name) {
+            Ok(event) => Ok(Some(event)),
+            Err(_) if name.system == c"ftrace" => Ok(None),
+            Err(_) => Err(ENODEV),
+        }
+    }
+
+    /// The triggers of an event, with their histograms as they are now.
+    ///
+    /// # Errors
+    ///
+    /// `ENODEV` if the event is gone, `ENOMEM`.
+    pub(crate) fn triggers(&self, name: EventName<'_>) -> Result<KVec<Attached>> {
+        let mut attached = KVec::new();
+        let triggers = self
+            .find(name)?
+            .and_then(|event| self.registry.lock().triggers(&event));
+        for trigger in triggers.iter().flat_map(|triggers| triggers.iter()) {
+            let trigger = trigger.clone();
+            let histogram = trigger.data.histogram();
+            attached.push(Attached { trigger, histogram }, GFP_KERNEL)?;
+        }
+        Ok(attached)
+    }
+
+    /// The lines of the switches of an event, each with the number of the kernel's triggers that it
+    /// is listed above. Fails as [`Engine::triggers`].
+    pub(crate) fn switches(&self, name: EventName<'_>) -> Result<KVec<(usize, KVec<u8>)>> {
+        let mut lines = KVec::new();
+        let switches = self
+            .find(name)?
+            .and_then(|event| self.registry.lock().switches(&event));
+        for switch in switches.iter().flat_map(|switches| switches.iter()) {
+            lines.push((switch.older(), switch.line()?), GFP_KERNEL)?;
+        }
+        Ok(lines)
+    }
+
+    /// Removes all triggers and switches of an event. Fails with `ENOMEM` only if the same event
+    /// has some in another instance.
+    pub(crate) fn remove_all(&self, event: &Event) -> Result {
+        self.registry.lock().remove_all(event)
+    }
+
+    /// The events of a tracing directory that may have triggers, whoever's they are, as system and name,
+    /// in the order of the kernel. Those of the tracer itself are left out, as in C. Fails with `ENODEV`
+    /// if the instance is gone, and with `ENOMEM`.
+    pub(crate) fn triggered(&self, dir: &TracingDir) -> Result<KVec<[CString; 2]>> {
+        self.registry.lock().triggered(dir)
+    }
+
+    /// Calls `f` for each event whose hits are counted: with its system and name, what tells of them
+    /// and how many it could not tell of.
+    pub(crate) fn for_each_source(&self, f: impl FnMut([&CStr; 2], &str, u64) -> Result) -> Result {
+        self.registry.lock().for_each_source(f)
+    }
+
+    /// Hits counted in the histograms of an event so far.
+    pub(crate) fn hits(&self, event: Option<&Event>) -> u64 {
+        let triggers = event.and_then(|event| self.registry.lock().triggers(event));
+        let triggers = triggers.iter().flat_map(|triggers| triggers.iter());
+        triggers.fold(0, |hits, trigger| {
+            hits.wrapping_add(trigger.data.histogram().hits())
+        })
+    }
+
+    /// For an open file that may be polled for hits of an event.
+    pub(crate) fn poller(&self, event: Option<&Event>) -> Poller {
+        Poller::new(self.registry.shared.pollers.clone(), event)
+    }
+
+    /// `hist` commands carried out so far, those to remove one left out.
+    pub(crate) fn commands(&self) -> u64 {
+        self.commands.load(Relaxed)
+    }
+
+    /// An instance is removed: what its events have goes.
+    pub(crate) fn instance_removed(&self) {
+        drop(self.registry.lock());
+    }
+}
+
+/// An event as a histogram sees it.
+fn describe(name: EventName<'_>, event: &Event) -> Result<EventDesc> {
+    let mut desc = EventDesc::new(name.system.to_bytes(), name.event.to_bytes())?;
+    event.for_each_field(|field| desc.add(describe_field(&field, false)?))?;
+    for field in &event::COMMON_FIELDS {
+        desc.add(describe_field(field, true)?)?;
+    }
+    Ok(desc)
+}
+
+fn describe_field(field: &event::Field<'_>, common: bool) -> Result<EventField> {
+    EventField::new(
+        field.name.to_bytes(),
+        field.type_.to_bytes(),
+        field.offset,
+        field.size,
+        field.signed,
+        match field.filter_type {
+            event::FILTER_STATIC_STRING => FilterType::StaticString,
+            event::FILTER_DYN_STRING => FilterType::DynString,
+            event::FILTER_RDYN_STRING => FilterType::RelDynString,
+            event::FILTER_PTR_STRING => FilterType::PtrString,
+            event::FILTER_TRACE_FN => FilterType::TraceFn,
+            event::FILTER_CPUMASK => FilterType::CpuMask,
+            event::FILTER_COMM => FilterType::Comm,
+            event::FILTER_CPU => FilterType::Cpu,
+            event::FILTER_STACKTRACE => FilterType::Stacktrace,
+            _ => FilterType::Other,
+        },
+        common,
+    )
+}
