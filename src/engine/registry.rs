@@ -74,14 +74,16 @@ impl Registry {
     }
 
     /// Locks it, for reading and changing what an event has. What instances had that were removed
-    /// goes first: there is no other moment at which one would hear of it.
+    /// goes first: there is no other moment at which one would hear of it. All else stays as it is.
     pub(crate) fn lock(&self) -> Hooks<'_> {
         let mut hooks = Hooks {
             hooks: self.hooks.lock(),
             shared: &self.shared,
         };
-        // Without memory the next time will do.
-        let _ = hooks.retain(|_, dir| !dir.removed());
+        if hooks.hooks.iter().any(Hook::is_orphaned) {
+            // Without memory the next time will do.
+            let _ = hooks.retain(|_, dir| !dir.removed());
+        }
         hooks
     }
 }

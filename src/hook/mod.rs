@@ -460,10 +460,19 @@ impl Hook {
         done
     }
 
+    /// Is something of it in a tracing directory that was removed?
+    pub(crate) fn is_orphaned(&self) -> bool {
+        self.triggers().iter().any(|trigger| trigger.dir.removed())
+            || self.switches().iter().any(|switch| switch.dir().removed())
+    }
+
     /// Removes the triggers that are not to be kept. No hit reaches them any more when this
     /// returned. Fails with `ENOMEM` if some are kept, and has then removed none.
     pub(crate) fn retain(&self, shared: &Shared, keep: impl Fn(&HistTrigger) -> bool) -> Result {
-        self.change(|sinks| retain(&sinks.triggers, &shared.no_triggers, keep))
+        match self.triggers().iter().all(|trigger| keep(trigger)) {
+            true => Ok(()),
+            false => self.change(|sinks| retain(&sinks.triggers, &shared.no_triggers, keep)),
+        }
     }
 
     /// As [`Hook::retain`], for switches.
@@ -472,7 +481,10 @@ impl Hook {
         shared: &Shared,
         keep: impl Fn(&Switch) -> bool,
     ) -> Result {
-        self.change(|sinks| retain(&sinks.switches, &shared.no_switches, keep))
+        match self.switches().iter().all(|switch| keep(switch)) {
+            true => Ok(()),
+            false => self.change(|sinks| retain(&sinks.switches, &shared.no_switches, keep)),
+        }
     }
 
     /// Adds a trigger. It misses no hit that begins after this returned.
@@ -505,7 +517,7 @@ impl Hook {
     }
 }
 
-/// Replaces a list by what is to be kept of it.
+/// Replaces a list by what is to be kept of it, which is not all.
 fn retain<T: Send + Sync>(
     list: &Published<KVec<Arc<T>>>,
     none: &Arc<KVec<Arc<T>>>,
@@ -513,9 +525,9 @@ fn retain<T: Send + Sync>(
 ) -> Result {
     let old = list.get();
     let kept = old.iter().filter(|item| keep(item)).count();
-    if kept == 0 && !old.is_empty() {
+    if kept == 0 {
         list.replace(none.clone());
-    } else if kept < old.len() {
+    } else {
         let mut new = KVec::with_capacity(kept, GFP_KERNEL)?;
         for item in old.iter().filter(|item| keep(item)) {
             new.push(item.clone(), GFP_KERNEL)?;

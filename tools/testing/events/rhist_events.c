@@ -23,6 +23,7 @@
 #include <linux/interrupt.h>
 #include <linux/irq_work.h>
 #include <linux/jiffies.h>
+#include <linux/kprobes.h>
 #include <linux/miscdevice.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
@@ -404,6 +405,59 @@ static struct miscdevice rhist_events_device = {
 	.mode = 0600,
 };
 
+#ifdef CONFIG_KPROBES
+/*
+ * The parameter "calls" counts the calls of a function, any one that a kprobe can be on: kprobe events take none of
+ * those that ftrace does not know. Written: the name of the function, or nothing. Read: the calls since then.
+ */
+static DEFINE_MUTEX(calls_lock);
+static char calls_of[64];
+static atomic_long_t calls;
+
+static int called(struct kprobe *p, struct pt_regs *regs)
+{
+	atomic_long_inc(&calls);
+	return 0;
+}
+
+static struct kprobe calls_probe;
+
+static int calls_set(const char *value, const struct kernel_param *param)
+{
+	int error = 0;
+
+	guard(mutex)(&calls_lock);
+	if (calls_of[0])
+		unregister_kprobe(&calls_probe);
+	strscpy(calls_of, value);
+	strim(calls_of);
+	atomic_long_set(&calls, 0);
+	if (calls_of[0]) {
+		calls_probe = (struct kprobe){ .symbol_name = calls_of, .pre_handler = called };
+		error = register_kprobe(&calls_probe);
+		if (error)
+			calls_of[0] = '\0';
+	}
+	return error;
+}
+
+static int calls_get(char *buffer, const struct kernel_param *param)
+{
+	return sysfs_emit(buffer, "%ld\n", atomic_long_read(&calls));
+}
+
+static const struct kernel_param_ops calls_ops = {
+	.set = calls_set,
+	.get = calls_get,
+};
+module_param_cb(calls, &calls_ops, NULL, 0600);
+
+#else
+
+static void calls_set(const char *value, const struct kernel_param *param) {}
+
+#endif
+
 static int __init rhist_events_init(void)
 {
 	int cpu, error;
@@ -435,6 +489,7 @@ static void __exit rhist_events_exit(void)
 {
 	int cpu;
 
+	calls_set("", NULL);
 	misc_deregister(&rhist_events_device);
 	unprepare_nmi();
 	/* What a write has given up waiting for. */

@@ -66,6 +66,49 @@ load_on_all()
 	done
 }
 
+# slow_hits COMMAND...: how many hits of sys_enter_getpgid leave the fast path while another processor fires them
+slow_hits()
+{
+	calls=/sys/module/rhist_events/parameters/calls
+	fire -c 1 getpgid 1:100000000 &
+	echo rhist_probe_hit >$calls
+	"$@" >/dev/null
+	cat $calls
+	echo >$calls
+	kill $!
+	wait $!
+}
+
+read_often()
+{
+	i=0
+	while [ $i -lt 300 ]; do
+		read -r x <"$1"
+		i=$((i + 1))
+	done
+}
+
+# What is only looked at goes on as it was: nobody but who changes the triggers of an event takes its hits off the
+# fast path.
+undisturbed()
+{
+	event=$TRACING/events/syscalls/sys_enter_getpgid
+	other=$TRACING/events/sched/sched_waking
+	echo 'hist:keys=pid' >"$other/trigger"
+	yes "the events are there" insmod "$RHIST_EVENTS"
+	echo 'hist:keys=pid' >"$event/trigger"
+	is "$(slow_hits sleep 0.2)" 0 "a key that is a number: no hit is slow"
+	is "$(slow_hits read_often "$event/hist")" 0 "nor one while its histogram is read"
+	is "$(slow_hits read_often "$other/hist")" 0 "nor one while that of another event is"
+	is "$(slow_hits read_often "$event/trigger")" 0 "nor one while its triggers are listed"
+	: >"$event/trigger"
+	echo 'hist:keys=common_timestamp' >"$event/trigger"
+	is "$([ "$(slow_hits sleep 0.2)" -gt 0 ]; echo $?)" 0 "with the time as the key all are"
+	: >"$event/trigger"
+	: >"$other/trigger"
+	rmmod rhist_events
+}
+
 while read -r probes name static; do
 	yes "loaded with probes=$probes" load probes=$probes
 	sources "$name" "$static"
@@ -76,4 +119,5 @@ done <<-END
 1 all probe
 END
 yes "loaded as it was" load
+undisturbed
 finish
