@@ -135,12 +135,12 @@ impl Engine {
         if !command.remove {
             self.commands.add(1, Relaxed);
         }
-        let trigger = Trigger::parse(command.hist()?)?;
+        let trigger = parse(command)?;
         self.look_up_events(name.dir, &trigger)?;
         let mut event = event.ok_or(ENODEV)?;
         let desc = describe(name, &event)?;
         // Any mistake is told before what is only not there yet.
-        let plan = match Plan::new(&desc, &trigger) {
+        let plan = match plan(&desc, &trigger) {
             Err(error) if !error.is_refusal() => return Err(error.into()),
             plan => plan,
         };
@@ -186,14 +186,9 @@ impl Engine {
             }
             None => {
                 plan.check_clock(&trigger)?;
-                let plan = Arc::new(plan, GFP_KERNEL)?;
                 let data = match named {
                     Some(data) => data,
-                    None => {
-                        let (seed, cpus) = (text::random(), cpu::count());
-                        let histogram = Histogram::from_plan(plan.clone(), seed, cpus)?;
-                        HistData::new(histogram, name.map(copy).transpose()?)?
-                    }
+                    None => hist_data(&plan, name)?,
                 };
                 let paused = trigger.pause.is_some();
                 let dir = event.dir().clone();
@@ -218,6 +213,29 @@ impl Engine {
         }
         Ok(())
     }
+}
+
+// A stack of the kernel has 16 KiB, of which a command may use a part only, and its fields are looked at
+// recursively. So what is large is on the stack no longer than it takes to make it, in functions of their own.
+
+/// The syntax tree of a command.
+#[inline(never)]
+fn parse(command: &Command<'_>) -> Result<KBox<Trigger>, Error> {
+    Ok(KBox::new(Trigger::parse(command.hist()?)?, GFP_KERNEL)?)
+}
+
+/// What it asks for on an event.
+#[inline(never)]
+fn plan(desc: &EventDesc, trigger: &Trigger) -> Result<Arc<Plan>, Error> {
+    Ok(Arc::new(Plan::new(desc, trigger)?, GFP_KERNEL)?)
+}
+
+/// An empty histogram for that.
+#[inline(never)]
+fn hist_data(plan: &Arc<Plan>, name: Option<&[u8]>) -> Result<Arc<HistData>> {
+    let (seed, cpus) = (text::random(), cpu::count());
+    let histogram = Histogram::from_plan(plan.clone(), seed, cpus)?;
+    HistData::new(histogram, name.map(copy).transpose()?)
 }
 
 /// Why a command was not carried out.

@@ -189,16 +189,11 @@ impl Builder<'_> {
             Expr::Field(field) => self.field(field, place, expr.remnant()),
             Expr::Literal { value, .. } => Ok(HistField::literal(*value)),
             Expr::Reference(reference) => match self.definition(reference) {
-                Some(text) => {
-                    let field = self.trigger.field(text, place)?;
-                    self.field(&field, place, expr.remnant())
-                }
+                Some(text) => self.field_of_text(text, place, expr.remnant()),
                 None => Err(self.not_found(reference, place)),
             },
             Expr::Stacktrace { .. } => Ok(HistField::stack()),
-            Expr::Negation { operand, .. } => {
-                computed(HistField::negative(self.operand(operand)?)?)
-            }
+            Expr::Negation { operand, .. } => self.negative(operand),
             Expr::Binary {
                 operator,
                 left,
@@ -208,8 +203,12 @@ impl Builder<'_> {
         }
     }
 
+    // Operands are looked at recursively. What one of them takes on the stack is in functions of their own, so that
+    // not each level has it.
+
     /// The text that a reference to a variable of this same trigger stands for
     /// (`local_field_var_ref()`).
+    #[inline(never)]
     fn definition(&self, reference: &Reference) -> Option<Span> {
         let trigger = self.trigger;
         let here = reference.qualifier.is_none_or(|event| {
@@ -223,6 +222,7 @@ impl Builder<'_> {
     }
 
     /// There is no such variable. Then C takes its name for one of a field, and reports that too.
+    #[inline(never)]
     fn not_found(&self, reference: &Reference, place: Place) -> Error {
         let trigger = self.trigger;
         let error = match trigger.field(reference.atom, place) {
@@ -232,6 +232,23 @@ impl Builder<'_> {
         error.after(trigger.error(ErrorText::VarNotFound, reference.name))
     }
 
+    #[inline(never)]
+    fn field_of_text(
+        &mut self,
+        text: Span,
+        place: Place,
+        culprit: Span,
+    ) -> Result<HistField, Error> {
+        let field = self.trigger.field(text, place)?;
+        self.field(&field, place, culprit)
+    }
+
+    #[inline(never)]
+    fn negative(&mut self, operand: &Expr) -> Result<HistField, Error> {
+        computed(HistField::negative(self.operand(operand)?)?)
+    }
+
+    #[inline(never)]
     fn binary(
         &mut self,
         left: &Expr,
@@ -265,6 +282,7 @@ impl Builder<'_> {
 
     /// Looks at a field (`parse_field()`, `create_hist_field()`). `culprit` is to blame if it has no
     /// business in `place`.
+    #[inline(never)]
     fn field(&mut self, field: &Field, place: Place, culprit: Span) -> Result<HistField, Error> {
         let trigger = self.trigger;
         let Some(named) = self.named(trigger.bytes(field.name))? else {
