@@ -187,8 +187,7 @@ impl Hooks<'_> {
     ) -> Result {
         let hook = self.hook(event)?;
         let hook = &mut self.hooks[hook];
-        let connected = hook.connect(self.shared, beside);
-        let done = connected.and_then(|()| hook.add(trigger));
+        let done = hook.add(self.shared, trigger, beside);
         self.tidy();
         done
     }
@@ -213,8 +212,7 @@ impl Hooks<'_> {
             {
                 return Err(EEXIST);
             }
-            hook.connect(self.shared, beside)?;
-            hook.add_switch(settings, target)
+            hook.add_switch(self.shared, settings, target, beside)
         });
         self.tidy();
         done

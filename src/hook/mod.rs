@@ -351,8 +351,9 @@ impl Hook {
         })
     }
 
-    /// Begins to learn of hits, if it does not yet. `beside` is any file of the kernel's tracing that is open.
-    pub(crate) fn connect(&mut self, shared: &Shared, beside: &KernelFile) -> Result {
+    /// Begins to learn of hits, if it does not yet, with their context in the record if `context`. `beside` is
+    /// any file of the kernel's tracing that is open.
+    fn connect(&mut self, shared: &Shared, beside: &KernelFile, context: bool) -> Result {
         if self.source.is_none() {
             let (instance, sinks) = (shared.instance.clone(), self.sinks.clone());
             let records = shared.records.clone();
@@ -363,7 +364,9 @@ impl Hook {
                     _ if self.event.is_marker() => {
                         Marker::attach(instance, self.event.dir(), sinks)?
                     }
-                    Some((probe, records)) => Probe::attach(&self.event, probe, records, sinks)?,
+                    Some((probe, records)) => {
+                        Probe::attach(&self.event, probe, records, sinks, context)?
+                    }
                     None => EventFile::attach(instance, &self.event, sinks, beside)?,
                 }
             });
@@ -425,10 +428,13 @@ impl Hook {
     }
 
     /// Adds a switch for the histograms of `target`, which it may be itself.
+    /// `beside` is as for [`Hook::add`].
     pub(crate) fn add_switch(
-        &self,
+        &mut self,
+        shared: &Shared,
         settings: Settings,
         target: Arc<Published<Triggers>>,
+        beside: &KernelFile,
     ) -> Result {
         let switches = self.switches();
         let mut list = Switches::with_capacity(switches.len() + 1, GFP_KERNEL)?;
@@ -439,12 +445,40 @@ impl Hook {
         for switch in switches.iter() {
             list.push(switch.clone(), GFP_KERNEL)?;
         }
-        self.want_context(list[0].reads_context());
+        let context = list[0].reads_context();
         let list = Arc::new(list, GFP_KERNEL)?;
-        self.change(|sinks| {
-            sinks.switches.replace(list);
-            Ok(())
+        self.publish(shared, beside, context, |sinks| {
+            sinks.switches.replace(list)
         })
+    }
+
+    /// Publishes triggers or switches with one more, and then sees to it that there are hits. In this order:
+    /// a program may be told by the connection that its event is enabled, and what it writes then has to be
+    /// counted. With `context`, the new one reads that in records.
+    fn publish(
+        &mut self,
+        shared: &Shared,
+        beside: &KernelFile,
+        context: bool,
+        replace: impl FnOnce(&Sinks),
+    ) -> Result {
+        if let (true, Some(source)) = (context, &self.source) {
+            source.want_context();
+        }
+        self.change(|sinks| {
+            replace(sinks);
+            Ok(())
+        })?;
+        let connected = self.connect(shared, beside, context);
+        if connected.is_err() {
+            // There was no source, so there was nothing but this one.
+            self.change(|sinks| {
+                sinks.triggers.replace(shared.no_triggers.clone());
+                sinks.switches.replace(shared.no_switches.clone());
+                Ok(())
+            })?;
+        }
+        connected
     }
 
     /// Changes the triggers or the switches. Hits are off the fast path meanwhile.
@@ -487,23 +521,21 @@ impl Hook {
         }
     }
 
-    /// Adds a trigger. It misses no hit that begins after this returned.
-    pub(crate) fn add(&self, trigger: HistTrigger) -> Result {
-        self.want_context(trigger.reads_context());
+    /// Adds a trigger. It misses no hit that begins after this returned. `beside` is any file of the kernel's
+    /// tracing that is open.
+    pub(crate) fn add(
+        &mut self,
+        shared: &Shared,
+        trigger: HistTrigger,
+        beside: &KernelFile,
+    ) -> Result {
+        let context = trigger.reads_context();
         let mut list = self.copy(1)?;
         list.push(Arc::new(trigger, GFP_KERNEL)?, GFP_KERNEL)?;
         let list = Arc::new(list, GFP_KERNEL)?;
-        self.change(|sinks| {
-            sinks.triggers.replace(list);
-            Ok(())
+        self.publish(shared, beside, context, |sinks| {
+            sinks.triggers.replace(list)
         })
-    }
-
-    /// Somebody new reads what records tell of the context, if `wanted`.
-    fn want_context(&self, wanted: bool) {
-        if let (true, Some(source)) = (wanted, &self.source) {
-            source.want_context();
-        }
     }
 
     /// A copy of the list with room for some more.

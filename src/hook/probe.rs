@@ -34,12 +34,12 @@ struct Callback {
 
 impl Callback {
     /// For hits of `event` that go to `sinks`. Fails with `ENOMEM`.
-    fn new(event: &Event, sinks: Arc<Sinks>) -> Result<Pin<KBox<Self>>> {
+    fn new(event: &Event, sinks: Arc<Sinks>, context: bool) -> Result<Pin<KBox<Self>>> {
         let callback = Self {
             probed: bindings::rhist_probed {
                 // SAFETY: The event is referenced, and keeps its number.
                 type_: unsafe { (*event.call()).event.type_ } as u16,
-                context: false,
+                context,
                 quiet: sinks.quiet.as_ptr().cast(),
                 watchers: sinks.pollers.watchers(),
             },
@@ -71,7 +71,8 @@ unsafe impl Send for Probe {}
 unsafe impl Sync for Probe {}
 
 impl Probe {
-    /// Connects `probe`, which was [found](crate::ftrace::probe::find) for `event`. Fails with `ENOMEM`.
+    /// Connects `probe`, which was [found](crate::ftrace::probe::find) for `event`, with the context of hits in
+    /// its records if `context`. Fails with `ENOMEM`.
     ///
     /// # Safety
     ///
@@ -82,12 +83,13 @@ impl Probe {
         probe: NonNull<ffi::c_void>,
         records: Arc<Records>,
         sinks: Arc<Sinks>,
+        context: bool,
     ) -> Result<KBox<dyn Source>> {
         let call = NonNull::new(event.call()).ok_or(EINVAL)?;
         // Boxed before it is connected: nothing can fail afterwards.
         let source = KBox::new(
             Self {
-                callback: Callback::new(event, sinks)?,
+                callback: Callback::new(event, sinks, context)?,
                 call,
                 probe,
                 _records: records,

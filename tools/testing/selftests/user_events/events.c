@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 // Events of programs are trace events like any other, as long as somebody has a use for them.
 #define _GNU_SOURCE
+#include <pthread.h>
+
 #include "client.h"
 
 static unsigned int bits[8];
@@ -230,6 +232,53 @@ static void lives(void)
 	close(other);
 }
 
+static volatile unsigned int told, written;
+static int first_fd, first_index;
+#define ROUNDS 100u
+
+/* Writes once each time somebody begins to listen, as soon as that is seen. */
+static void *write_first(void *unused)
+{
+	unsigned int key = 1, round = 0;
+
+	while (round < ROUNDS) {
+		while (!told)
+			;
+		if (emit(first_fd, first_index, &key, 4) == 8)
+			written++;
+		round++;
+		while (told)
+			;
+	}
+	return unused;
+}
+
+/* A program is told of a histogram when that counts, not before. */
+static void first_writes(void)
+{
+	const char *dir = pathf("%s/events/user_events/ev_first", tracing_dir());
+	char *trigger = strdup(pathf("%s/trigger", dir)), *hist = strdup(pathf("%s/hist", dir));
+	unsigned int round, lost = 0;
+	struct totals totals;
+	pthread_t thread;
+
+	first_fd = open_data();
+	if (reg(first_fd, "ev_first u32 key", &told, &first_index) || pthread_create(&thread, NULL, write_first, NULL))
+		die("ev_first");
+	for (round = 1; round <= ROUNDS; round++) {
+		if (append(trigger, "hist:keys=key:size=128") || !within_seconds(10, written == round))
+			die("round %d: %d written", round, written);
+		lost += !read_totals(hist, &totals) || totals.hits != 1;
+		append(trigger, "!hist:keys=key:size=128");
+	}
+	pthread_join(thread, NULL);
+	ok(!lost, "the first write after the bit is set is counted: %u of %u were not", lost, ROUNDS);
+	unreg(first_fd, &told, 0);
+	close(first_fd);
+	free(trigger);
+	free(hist);
+}
+
 static void formats(void)
 {
 	unsigned int at[3];
@@ -372,6 +421,7 @@ int main(void)
 	ok(within_seconds(5, strstr(slurp(pathf("%s/user_events_status", tracing_dir())), "\nActive: 0\n")),
 	   "with the file go the events");
 	lives();
+	first_writes();
 	formats();
 	deleted_formats();
 	ok(within_seconds(5, strstr(slurp(pathf("%s/user_events_status", tracing_dir())), "\nActive: 0\n")),
