@@ -234,14 +234,15 @@ static void lives(void)
 
 static volatile unsigned int told, written;
 static int first_fd, first_index;
-#define ROUNDS 100u
+/* With one processor the thread is seldom on it at the right time, and in the way of others. */
+static unsigned int rounds;
 
 /* Writes once each time somebody begins to listen, as soon as that is seen. */
 static void *write_first(void *unused)
 {
 	unsigned int key = 1, round = 0;
 
-	while (round < ROUNDS) {
+	while (round < rounds) {
 		while (!told)
 			;
 		if (emit(first_fd, first_index, &key, 4) == 8)
@@ -262,19 +263,21 @@ static void first_writes(void)
 	struct totals totals;
 	pthread_t thread;
 
+	rounds = sysconf(_SC_NPROCESSORS_ONLN) > 1 ? 100 : 5;
 	first_fd = open_data();
 	if (reg(first_fd, "ev_first u32 key", &told, &first_index) || pthread_create(&thread, NULL, write_first, NULL))
 		die("ev_first");
-	for (round = 1; round <= ROUNDS; round++) {
+	for (round = 1; round <= rounds; round++) {
 		if (append(trigger, "hist:keys=key:size=128") || !within_seconds(10, written == round))
 			die("round %d: %d written", round, written);
 		lost += !read_totals(hist, &totals) || totals.hits != 1;
 		append(trigger, "!hist:keys=key:size=128");
 	}
 	pthread_join(thread, NULL);
-	ok(!lost, "the first write after the bit is set is counted: %u of %u were not", lost, ROUNDS);
+	ok(!lost, "the first write after the bit is set is counted: %u of %u were not", lost, rounds);
 	unreg(first_fd, &told, 0);
 	close(first_fd);
+	ok(within_seconds(5, !exists("ev_first")), "the event goes with its last use");
 	free(trigger);
 	free(hist);
 }
