@@ -245,10 +245,10 @@ impl Event {
     }
 
     /// Keeps the instance from being removed, if it is the marker of one: each has one of its own.
-    /// `beside` is any file of the kernel that is open. Fails as [`KeptInstance::new`].
-    pub(crate) fn keep_marker(&mut self, beside: &KernelFile) -> Result {
+    /// `open_file` is any open file of tracefs. Fails as [`KeptInstance::new`].
+    pub(crate) fn keep_marker(&mut self, open_file: &KernelFile) -> Result {
         if self.is_marker() && !self.dir.is_top() {
-            self.instance = Some(KeptInstance::new(&self.dir, beside)?);
+            self.instance = Some(KeptInstance::new(&self.dir, open_file)?);
         }
         Ok(())
     }

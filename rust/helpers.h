@@ -94,7 +94,7 @@ bool rhist_forget(struct dentry *dentry);
 struct dentry *rhist_dget(struct dentry *dentry);
 
 /* stack.c */
-/* How a stack is had that begins at a function left behind, if it can be. */
+/* Where to begin a stack: at a function further up, if that can be found. */
 #if defined(CONFIG_UNWINDER_ORC) || defined(CONFIG_UNWINDER_FRAME_POINTER)
 #define RHIST_STACK_UNWINDER
 #elif defined(CONFIG_UML_X86) && defined(CONFIG_FRAME_POINTER)
@@ -138,11 +138,11 @@ bool rhist_poll_error(struct file *file, struct poll_table_struct *table);
 struct rhist_probed {
 	/* Of the records, in their common field. */
 	unsigned short type;
-	/* Somebody reads the common fields that tell of the context. */
+	/* A trigger reads common_flags or common_preempt_count. */
 	bool context;
-	/* Where there is the trigger that may count hits by rhist_probe_hit_quietly(), or NULL. */
-	void *const *quiet;
-	/* How many files are polled: who is to be woken is not looked up quietly. */
+	/* Points to the trigger of the fast path, or to NULL. */
+	void *const *leaf;
+	/* How many files are polled: those are woken on the slow path. */
 	const unsigned int *watchers;
 };
 int rhist_probes_init(void);

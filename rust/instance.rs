@@ -60,12 +60,12 @@ impl Instance {
 
     /// Has the kernel make records that are thrown away in a page for each CPU, if it does not yet, where
     /// that costs less than in the ring buffer: by a trigger of rhist:never, which goes with the instance.
-    /// `beside` is any file that is open. Takes `event_mutex`.
+    /// `open_file` is any open file of tracefs. Takes `event_mutex`.
     ///
     /// # Errors
     ///
     /// Those of [`KernelFile::write_text`], and of opening a file. All works without it too.
-    pub(crate) fn spare_ring_buffer(&self, beside: &KernelFile) -> Result {
+    pub(crate) fn spare_ring_buffer(&self, open_file: &KernelFile) -> Result {
         if self.spares_ring_buffer.load(Relaxed) {
             return Ok(());
         }
@@ -77,7 +77,7 @@ impl Instance {
             c"never",
             c"trigger",
         ];
-        let trigger = beside.other(&beside.top(), &path, bindings::O_WRONLY)?;
+        let trigger = open_file.other(&open_file.top(), &path, bindings::O_WRONLY)?;
         trigger.write_text(b"traceoff")?;
         self.spares_ring_buffer.store(true, Relaxed);
         Ok(())
@@ -116,7 +116,7 @@ impl Instance {
         ///
         /// `arg` must be an `Option<F>`.
         unsafe extern "C" fn call<F: FnOnce() -> Result>(arg: *mut ffi::c_void) -> ffi::c_int {
-            // SAFETY: By the contract.
+            // SAFETY: `arg` is what was given with this function, below: an `Option<F>` that nobody else has meanwhile.
             let f = unsafe { &mut *arg.cast::<Option<F>>() }.take();
             f.map_or(Err(EBUSY), |f| f())
                 .map_or_else(Error::to_errno, |()| 0)
@@ -174,15 +174,15 @@ unsafe impl Send for KeptInstance {}
 unsafe impl Sync for KeptInstance {}
 
 impl KeptInstance {
-    /// Keeps the instance of a tracing directory, which is not the top one. `beside` is any file that is
-    /// open. Takes `event_mutex`.
+    /// Keeps the instance of a tracing directory, which is not the top one. `open_file` is any open
+    /// file of tracefs. Takes `event_mutex`.
     ///
     /// # Errors
     ///
     /// `ENOENT` or `ENODEV` if it is gone, or has no marker; `ENOMEM`.
-    pub(crate) fn new(dir: &TracingDir, beside: &KernelFile) -> Result<Self> {
+    pub(crate) fn new(dir: &TracingDir, open_file: &KernelFile) -> Result<Self> {
         // Without a file of it that is open it might be gone, and be made anew by its name.
-        let _open = beside.other(dir, &[c"trace_marker"], bindings::O_WRONLY)?;
+        let _open = open_file.other(dir, &[c"trace_marker"], bindings::O_WRONLY)?;
         // SAFETY: The name ends in a NUL.
         let array = unsafe {
             bindings::trace_array_get_by_name(dir.name().as_char_ptr(), core::ptr::null())

@@ -27,7 +27,7 @@ impl Frame<'_> {
     /// lifetime.
     #[inline(always)]
     pub(crate) unsafe fn from_raw(frame: *const bindings::rhist_frame) -> Self {
-        // SAFETY: By the contract.
+        // SAFETY: The frame is valid for `'a`.
         Self(unsafe { &*frame })
     }
 }

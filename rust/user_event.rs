@@ -100,7 +100,7 @@ unsafe impl<L: Sync> Sync for UserEvent<L> {}
 /// `owner` must be what [`UserEvent::publish`] gave to C, of an event that is visible, so that it
 /// has a reference to itself; that one is only borrowed.
 unsafe fn visible<L>(owner: *const ffi::c_void) -> ManuallyDrop<Arc<UserEvent<L>>> {
-    // SAFETY: By the contract.
+    // SAFETY: A visible event has a reference to itself, which stays where it is: this one is never dropped.
     ManuallyDrop::new(unsafe { Arc::from_raw(owner.cast()) })
 }
 
@@ -112,7 +112,7 @@ unsafe extern "C" fn changed<L: Listener>(
     files: ffi::c_uint,
     perf: ffi::c_uint,
 ) {
-    // SAFETY: By the contract.
+    // SAFETY: C calls with the owner of a visible event.
     let event = unsafe { visible(owner) };
     L::changed(&event, files, perf);
 }
@@ -124,7 +124,7 @@ unsafe extern "C" fn retire<L: Listener>(
     owner: *const ffi::c_void,
     by_command: bool,
 ) -> ffi::c_int {
-    // SAFETY: By the contract.
+    // SAFETY: C calls with the owner of a visible event.
     let event = unsafe { visible::<L>(owner) };
     event
         .listener
@@ -136,7 +136,7 @@ unsafe extern "C" fn retire<L: Listener>(
 ///
 /// As above.
 unsafe extern "C" fn busy<L: Listener>(owner: *const ffi::c_void) -> bool {
-    // SAFETY: By the contract.
+    // SAFETY: C calls with the owner of a visible event.
     unsafe { visible::<L>(owner) }.listener.is_busy()
 }
 
@@ -158,9 +158,9 @@ unsafe extern "C" fn matches<L: Listener>(
     argc: ffi::c_int,
     argv: *mut *const ffi::c_char,
 ) -> bool {
-    // SAFETY: By the contract.
+    // SAFETY: C calls with the owner of a visible event.
     let event = unsafe { visible::<L>(owner) };
-    // SAFETY: As above.
+    // SAFETY: Each text ends in a NUL.
     let text = |text| unsafe { CStr::from_char_ptr(text) }.to_bytes();
     let system = (!system.is_null()).then(|| text(system));
     let mut declaration = KVec::new();
@@ -329,7 +329,7 @@ unsafe extern "C" fn accept<L: Listener>(
     payload: *const ffi::c_void,
     size: usize,
 ) -> bool {
-    // SAFETY: By the contract.
+    // SAFETY: The listener is an `L`, and the payload has `size` bytes.
     unsafe { (*listener.cast::<L>()).accepts(slice::from_raw_parts(payload.cast(), size)) }
 }
 
@@ -353,9 +353,9 @@ unsafe extern "C" fn create<C: Commands>(
     owner: *const ffi::c_void,
     description: *const ffi::c_char,
 ) -> ffi::c_int {
-    // SAFETY: By the contract; the reference is only borrowed.
+    // SAFETY: `owner` is that of a [`DynamicEvents`], which has a reference; this one is never dropped.
     let commands = ManuallyDrop::new(unsafe { Arc::<C>::from_raw(owner.cast()) });
-    // SAFETY: By the contract.
+    // SAFETY: C gives a text that ends in a NUL.
     let description = unsafe { CStr::from_char_ptr(description) }.to_bytes();
     commands
         .create(description)

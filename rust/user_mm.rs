@@ -109,7 +109,7 @@ pub(crate) struct Watch<W: Watcher>(#[expect(dead_code)] Arc<W>);
 ///
 /// `owner` must be the watcher of a [`Watch`]. The reference is only borrowed.
 unsafe fn borrowed<W: Watcher>(owner: *const ffi::c_void) -> core::mem::ManuallyDrop<Arc<W>> {
-    // SAFETY: By the contract.
+    // SAFETY: `owner` came from `Arc::into_raw`, and its reference stays where it is: this one is never dropped.
     core::mem::ManuallyDrop::new(unsafe { Arc::from_raw(owner.cast()) })
 }
 
@@ -117,7 +117,7 @@ unsafe fn borrowed<W: Watcher>(owner: *const ffi::c_void) -> core::mem::Manually
 ///
 /// For [`Watch`] only.
 unsafe extern "C" fn exited<W: Watcher>(owner: *const ffi::c_void) {
-    // SAFETY: By the contract.
+    // SAFETY: C calls with the owner that it was given, which has a reference until C is told to forget it.
     unsafe { borrowed::<W>(owner) }.exited();
 }
 
@@ -128,7 +128,7 @@ unsafe extern "C" fn forked<W: Watcher>(
     owner: *const ffi::c_void,
     parent: *mut bindings::mm_struct,
 ) {
-    // SAFETY: By the contract.
+    // SAFETY: As in `exited`.
     unsafe { borrowed::<W>(owner) }.forked(MemoryId(parent as usize));
 }
 

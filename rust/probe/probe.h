@@ -2,7 +2,7 @@
 /*
  * Probes of our own for the events of include/trace/events: each makes the record of a hit as the
  * kernel's probe of the event does, but on the stack, or in memory of this processor, instead of a
- * ring buffer. Then the hit is counted, by rhist_probe_hit_quietly() if that is enough.
+ * ring buffer. Then the hit is counted, by rhist_probe_hit_leaf() if that is enough.
  */
 #ifndef RHIST_PROBE_H
 #define RHIST_PROBE_H
@@ -55,10 +55,10 @@ DECLARE_PER_CPU(unsigned char, rhist_hit_contexts);
 
 /* In Rust; any context, with preemption off. */
 /*
- * Counts it for @trigger, which rhist_quiet() gave: that cannot bring forth other hits, and of the common
- * fields looks at common_pid only.
+ * Fast path: counts it for @trigger, which rhist_leaf() gave. In that, no hits can nest, and of the common
+ * fields it reads common_pid only.
  */
-void rhist_probe_hit_quietly(const struct rhist_probed *probed, const void *trigger,
+void rhist_probe_hit_leaf(const struct rhist_probed *probed, const void *trigger,
 			     const void *record, size_t size, unsigned int cpu);
 /* Counts it, whatever that takes. @frame is that of the probe. One hit at a time in each context. */
 void rhist_probe_hit(const struct rhist_probed *probed, const void *record, size_t size,
@@ -77,8 +77,8 @@ int rhist_syscall_connect(struct trace_event_call *call, void *probe, struct rhi
 void rhist_syscall_disconnect(struct trace_event_call *call, void *probe);
 
 /*
- * Begins a hit, or returns false if one of this context is not done: what a hit brings forth itself
- * would go on without end. Sets @level and @context, which is its bit. Preemption is off.
+ * Begins a hit, or returns false if one of this context is not done: hits that nest in others would go on
+ * without end. Sets @level and @context, which is its bit. Preemption is off.
  */
 static __always_inline bool rhist_hit_begin(unsigned int *level, unsigned char *context)
 {
@@ -124,10 +124,10 @@ static __always_inline void rhist_record_common(const struct rhist_probed *probe
 		rhist_record_context(entry);
 }
 
-/* The trigger that a hit may be counted for quietly, or NULL. It is kept while preemption is off. */
-static __always_inline const void *rhist_quiet(const struct rhist_probed *probed)
+/* The trigger of the fast path, or NULL. It is kept while preemption is off. */
+static __always_inline const void *rhist_leaf(const struct rhist_probed *probed)
 {
-	const void *trigger = smp_load_acquire(probed->quiet);
+	const void *trigger = smp_load_acquire(probed->leaf);
 
 	return likely(!READ_ONCE(*probed->watchers)) ? trigger : NULL;
 }
@@ -136,11 +136,11 @@ static __always_inline const void *rhist_quiet(const struct rhist_probed *probed
 static __always_inline void rhist_record_end(const struct rhist_probed *probed, void *record,
 					     size_t size, unsigned char context)
 {
-	const void *quiet = rhist_quiet(probed);
+	const void *leaf = rhist_leaf(probed);
 	struct rhist_frame frame __uninitialized;
 
-	if (likely(quiet)) {
-		rhist_probe_hit_quietly(probed, quiet, record, size, raw_smp_processor_id());
+	if (likely(leaf)) {
+		rhist_probe_hit_leaf(probed, leaf, record, size, raw_smp_processor_id());
 	} else {
 		rhist_frame_here(&frame);
 		rhist_record_common(probed, record);

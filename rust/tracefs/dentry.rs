@@ -29,7 +29,7 @@ impl Dentry {
     ///
     /// `dentry` must be referenced.
     pub(super) unsafe fn of(dentry: *mut bindings::dentry) -> Self {
-        // SAFETY: By the contract; what is given back is the dentry.
+        // SAFETY: The dentry is valid, and `rhist_dget` returns it, so it is not null.
         Self(unsafe { NonNull::new_unchecked(bindings::rhist_dget(dentry)) })
     }
 
@@ -96,7 +96,7 @@ impl Dentry {
 ///
 /// `dentry` must be referenced.
 pub(super) unsafe fn name_of(dentry: *mut bindings::dentry) -> *const ffi::c_uchar {
-    // SAFETY: By the contract; the fields of both names of the union are laid out alike.
+    // SAFETY: The dentry is valid; the fields of both names of the union are laid out alike.
     unsafe { (*dentry).__bindgen_anon_1.d_name.name }
 }
 

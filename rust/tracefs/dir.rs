@@ -50,7 +50,7 @@ pub(super) fn file_operations<T: Overlay>() -> bindings::file_operations {
 ///
 /// The directory of `dentry` must be locked while the result is used.
 unsafe fn lookup_name<'a>(dentry: *mut bindings::dentry) -> &'a [u8] {
-    // SAFETY: By the contract the name is stable; it has `len` bytes.
+    // SAFETY: The caller keeps the name from changing; it has `len` bytes.
     unsafe {
         let len = (*dentry)
             .__bindgen_anon_1
@@ -172,7 +172,7 @@ unsafe extern "C" fn release(
 ///
 /// `file` must have been opened by [`open`].
 unsafe fn real_dir(file: *mut bindings::file) -> *mut bindings::file {
-    // SAFETY: By the contract.
+    // SAFETY: `file` is open, and a directory of ours.
     unsafe { (*file).private_data.cast() }
 }
 
@@ -230,7 +230,7 @@ unsafe extern "C" fn filter_entry<T: Overlay>(
     ino: u64,
     kind: ffi::c_uint,
 ) -> bool {
-    // SAFETY: By the contract, and nobody else has it while the directory is read.
+    // SAFETY: The context is that of a `Filter`, which nobody else has while the directory is read.
     let filter = unsafe { &mut *ctx.cast::<Filter<'_, T>>() };
     // SAFETY: The name has `len` bytes.
     let bytes = unsafe { core::slice::from_raw_parts(name.cast::<u8>(), len as usize) };

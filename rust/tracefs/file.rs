@@ -80,7 +80,7 @@ unsafe extern "C" fn open_kernel<T: Overlay>(
 ) -> ffi::c_int {
     from_result(|| {
         let entry = Entry::new()?;
-        // SAFETY: By the contract.
+        // SAFETY: `file` is being opened, and is one of the kernel's.
         let (node, real) = unsafe { kernel_file::<T>(file) };
         // The kernel removed the file, and what it works on may be gone, while somebody held ours.
         if node.real.removed() {
@@ -106,7 +106,7 @@ unsafe extern "C" fn release_kernel<T: Overlay>(
 ) -> ffi::c_int {
     // SAFETY: `open_kernel` kept it.
     let _entry = unsafe { Entry::of_file() };
-    // SAFETY: By the contract.
+    // SAFETY: `file` is open, and is one of the kernel's.
     let (_, real) = unsafe { kernel_file::<T>(file) };
     match real.release {
         // SAFETY: As in `open_kernel`.
@@ -130,7 +130,7 @@ struct OpenFile<T: Overlay> {
 ///
 /// `file` must have been opened by [`open`].
 unsafe fn open_file<'a, T: Overlay>(file: *mut bindings::file) -> &'a OpenFile<T> {
-    // SAFETY: By the contract; it is there until `release`.
+    // SAFETY: `open` has put it there, and it stays until `release`.
     unsafe { &*(*file).private_data.cast() }
 }
 
@@ -144,7 +144,7 @@ unsafe fn opened<'a, T: Overlay>(
     file: *mut bindings::file,
     kernel: Option<&'a KernelFile>,
 ) -> Result<(&'a T, Opened<'a>)> {
-    // SAFETY: By the contract.
+    // SAFETY: `file` is open, and its inode is ours.
     let node = unsafe { node_of::<T>((*file).f_inode) };
     let Kind::Ours(dir, index) = node.kind else {
         return Err(EINVAL);

@@ -54,7 +54,7 @@ impl KernelFile {
     ///
     /// `ours` must be open, or being opened, and `real` a file of the same file system.
     pub(super) unsafe fn open(ours: *mut bindings::file, real: &Dentry) -> Result<Self> {
-        // SAFETY: By the contract.
+        // SAFETY: `ours` is being opened, and `real` is in the kernel's own tracefs, as what ours shows.
         unsafe { Self::open_beside(ours, real.as_ptr(), (*ours).f_flags & bindings::O_ACCMODE) }
     }
 
@@ -68,7 +68,7 @@ impl KernelFile {
         real: *mut bindings::dentry,
         flags: u32,
     ) -> Result<Self> {
-        // SAFETY: By the contract.
+        // SAFETY: `file` is valid, and `real` a dentry of the same file system.
         let opened = from_err_ptr(unsafe { bindings::rhist_open_beside(file, real, flags) })?;
         NonNull::new(opened).map(Self).ok_or(ENOMEM)
     }

@@ -414,7 +414,7 @@ pub(super) unsafe fn forget<T: Overlay>(dentry: *mut bindings::dentry, gone: Err
     let mut here = dentry;
     let mut err = gone;
     loop {
-        // SAFETY: By the contract; a dentry holds its parent, which never changes in tracefs. The
+        // SAFETY: The caller has a reference on the dentry, and that on its parent, which never changes in tracefs. The
         // directories above are ours, up to the top one, which stands for the root of tracefs.
         unsafe {
             if bindings::rhist_forget(here) {
@@ -434,6 +434,6 @@ pub(super) unsafe fn forget<T: Overlay>(dentry: *mut bindings::dentry, gone: Err
 ///
 /// `file` must be open, or being opened.
 pub(super) unsafe fn dentry_of(file: *mut bindings::file) -> *mut bindings::dentry {
-    // SAFETY: By the contract; both names of the union are the same path.
+    // SAFETY: The file is valid; both names of the union are the same path.
     unsafe { (*file).__bindgen_anon_1.f_path.dentry }
 }

@@ -62,7 +62,7 @@ impl Operations {
         ///
         /// `special` must come from an `Arc` that nobody uses afterwards.
         unsafe fn drop_special<S>(special: *const ffi::c_void) {
-            // SAFETY: By the contract.
+            // SAFETY: `special` came from `Arc::into_raw`, and this is the end of that reference.
             drop(unsafe { Arc::<S>::from_raw(special.cast()) });
         }
 
@@ -101,7 +101,7 @@ impl Drop for Operations {
 ///
 /// `file` must have been opened by [`open`].
 unsafe fn open_file<'a, S: Special>(file: *mut bindings::file) -> &'a S::File {
-    // SAFETY: By the contract; it is there until `release`.
+    // SAFETY: `open` has put it there, and it stays until `release`.
     unsafe { &*(*file).private_data.cast() }
 }
 

@@ -18,7 +18,7 @@ use crate::ftrace::tracefs::TracingDir;
 use crate::ftrace::tracefs::Written;
 use crate::hist::Histogram;
 use crate::hist::Plan;
-use crate::hook::switch::Settings;
+use crate::hook::switch::SwitchSettings;
 use crate::hook::trigger::Condition;
 use crate::hook::trigger::HistData;
 use crate::hook::trigger::HistTrigger;
@@ -110,7 +110,7 @@ impl Engine {
             return Ok(self.registry.lock().remove_switch(&event, &target)?);
         }
         event.keep_marker(kernel)?;
-        let settings = Settings {
+        let settings = SwitchSettings {
             dir: name.dir.clone(),
             enable: switch.enable,
             target: copy(switch.target)?,
@@ -158,7 +158,7 @@ impl Engine {
         let same = triggers.as_ref().and_then(|triggers| {
             let mut triggers = triggers.iter();
             let filter = filter.as_ref().map(|condition| &condition.text[..]);
-            triggers.find(|trigger| trigger.is_meant(&plan, filter, named.as_ref()))
+            triggers.find(|trigger| trigger.matches(&plan, filter, named.as_ref()))
         });
         if command.remove {
             // As in C, there is no harm in removing what is not there.

@@ -111,8 +111,8 @@ impl Engine {
         self.registry.lock().triggered(dir)
     }
 
-    /// Calls `f` for each event whose hits are counted: with its system and name, what tells of them
-    /// and how many it could not tell of.
+    /// Calls `f` for each event with a source: with its system and name, the name of the source, and the hits
+    /// lost there.
     pub(crate) fn for_each_source(&self, f: impl FnMut([&CStr; 2], &str, u64) -> Result) -> Result {
         self.registry.lock().for_each_source(f)
     }
@@ -126,7 +126,7 @@ impl Engine {
         })
     }
 
-    /// For an open file that may be polled for hits of an event.
+    /// Makes what an open file needs to be polled for hits of an event.
     pub(crate) fn poller(&self, event: Option<&Event>) -> Poller {
         Poller::new(self.registry.shared.pollers.clone(), event)
     }
@@ -136,7 +136,7 @@ impl Engine {
         self.commands.load(Relaxed)
     }
 
-    /// An instance is removed: what its events have goes.
+    /// Removes what the events of removed instances have.
     pub(crate) fn instance_removed(&self) {
         drop(self.registry.lock());
     }

@@ -15,8 +15,8 @@ use crate::ftrace::instance::Instance;
 use crate::ftrace::tracefs::EventName;
 use crate::ftrace::tracefs::KernelFile;
 use crate::ftrace::tracefs::TracingDir;
-use crate::hook::switch::Settings;
 use crate::hook::switch::Switch;
+use crate::hook::switch::SwitchSettings;
 use crate::hook::trigger::HistData;
 use crate::hook::trigger::HistTrigger;
 use crate::hook::Hook;
@@ -168,8 +168,8 @@ impl Hooks<'_> {
         Ok(self.hooks.len() - 1)
     }
 
-    /// Calls `f` for each event whose hits are counted: with its system and name, what tells of them
-    /// and how many it could not tell of.
+    /// Calls `f` for each event with a source: with its system and name, the name of the source, and the hits
+    /// lost there.
     pub(crate) fn for_each_source(
         &self,
         mut f: impl FnMut([&CStr; 2], &str, u64) -> Result,
@@ -178,28 +178,28 @@ impl Hooks<'_> {
         sources.try_for_each(|(names, source, lost)| f(names, source, lost))
     }
 
-    /// Adds a trigger to an event. `beside` is any file of the kernel's tracing that is open.
+    /// Adds a trigger to an event. `open_file` is any open file of tracefs.
     pub(crate) fn add(
         &mut self,
         event: Event,
         trigger: HistTrigger,
-        beside: &KernelFile,
+        open_file: &KernelFile,
     ) -> Result {
         let hook = self.hook(event)?;
         let hook = &mut self.hooks[hook];
-        let done = hook.add(self.shared, trigger, beside);
+        let done = hook.add(self.shared, trigger, open_file);
         self.tidy();
         done
     }
 
     /// Adds a switch to an event, for the histograms of `target`. Fails with `EEXIST` if it has one
-    /// for that. `beside` is any file of the kernel's tracing that is open.
+    /// for that. `open_file` is any open file of tracefs.
     pub(crate) fn add_switch(
         &mut self,
         event: Event,
         target: Event,
-        settings: Settings,
-        beside: &KernelFile,
+        settings: SwitchSettings,
+        open_file: &KernelFile,
     ) -> Result {
         let target = self.hook(target)?;
         let target = self.hooks[target].published().clone();
@@ -212,7 +212,7 @@ impl Hooks<'_> {
             {
                 return Err(EEXIST);
             }
-            hook.add_switch(self.shared, settings, target, beside)
+            hook.add_switch(self.shared, settings, target, open_file)
         });
         self.tidy();
         done
@@ -222,8 +222,8 @@ impl Hooks<'_> {
     pub(crate) fn remove_switch(&mut self, event: &Event, target: &Event) -> Result {
         if let (Some(hook), Some(target)) = (self.position(event), self.position(target)) {
             let target = self.hooks[target].published().clone();
-            let is_meant = |switch: &Switch| switch.is(event.dir(), &target);
-            self.hooks[hook].retain_switches(self.shared, |switch| !is_meant(switch))?;
+            let is_target = |switch: &Switch| switch.is(event.dir(), &target);
+            self.hooks[hook].retain_switches(self.shared, |switch| !is_target(switch))?;
             self.tidy();
         }
         Ok(())
@@ -258,10 +258,14 @@ impl Hooks<'_> {
     }
 
     /// Does a switch of another event mean the histograms of this hook?
-    fn is_meant(&self, index: usize) -> bool {
+    fn is_targeted(&self, index: usize) -> bool {
         let triggers = self.hooks[index].published();
         self.hooks.iter().enumerate().any(|(other, hook)| {
-            other != index && hook.switches().iter().any(|switch| switch.means(triggers))
+            other != index
+                && hook
+                    .switches()
+                    .iter()
+                    .any(|switch| switch.targets(triggers))
         })
     }
 
@@ -271,7 +275,7 @@ impl Hooks<'_> {
             if !self.hooks[index].is_idle() {
                 continue;
             }
-            if self.is_meant(index) {
+            if self.is_targeted(index) {
                 Hook::disconnect(&mut self.hooks[index..=index]);
             } else {
                 drop(self.hooks.remove(index));

@@ -100,7 +100,7 @@ impl Filter {
         places.any(|at| offsets.contains(&at))
     }
 
-    /// Whether a hit needs nothing that other events may be traced in: it follows no pointer in a record.
+    /// Whether hits cannot nest: it follows no pointer in a record, and calls nothing else that can be traced.
     pub fn is_leaf(&self) -> bool {
         self.program.predicates().all(|p| p.place().1)
     }

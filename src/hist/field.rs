@@ -15,7 +15,7 @@ use crate::text::Text;
 use crate::trigger::ModifierKind;
 use crate::trigger::Operator;
 
-/// How a field's content is had at a hit. Named after the functions of C that `hist_debug` shows.
+/// What a field fetches from a hit. Named after the functions of C, which `hist_debug` shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Function {
     /// 1.
@@ -108,7 +108,7 @@ pub enum Compare {
 pub struct HistField {
     /// What it is in its histogram.
     pub role: Role,
-    /// How its content is had, before [`HistField::scale`].
+    /// What it fetches, before [`HistField::scale`].
     pub function: Function,
     /// What is done with it or how it is shown.
     pub modifier: Option<ModifierKind>,

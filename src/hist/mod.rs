@@ -96,7 +96,7 @@ impl Plan {
         self.fields.iter().any(|field| field.reads(offsets.clone()))
     }
 
-    /// Whether a hit needs nothing that other events may be traced in.
+    /// Whether hits cannot nest: nothing that it calls can be traced.
     pub fn is_leaf(&self) -> bool {
         self.program.is_leaf()
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What a hit executes: where each number and string is had from and where in the key it goes, all
-//! decided when the histogram is built.
+//! What a hit executes: where each number and string is fetched from, and where in the key it goes. All of
+//! that is decided when the histogram is built.
 
 use core::cmp::min;
 
@@ -36,7 +36,7 @@ pub(super) enum Operand {
 }
 
 impl Operand {
-    /// Whether it is read without a call that other events may be traced in.
+    /// Whether hits cannot nest: reading it calls nothing that can be traced.
     fn is_leaf(self) -> bool {
         !matches!(self, Self::Time(_) | Self::TimeInUsecs(_))
     }
@@ -57,9 +57,9 @@ impl Operand {
 /// A number as it is stored.
 #[derive(Clone, Copy)]
 pub(super) enum Value {
-    /// One that is had directly.
+    /// A single number.
     Simple { operand: Operand, scale: Scale },
-    /// What a piece of the code leaves.
+    /// The result of a piece of the code.
     Computed { start: usize, end: usize },
 }
 
@@ -329,7 +329,7 @@ impl Program {
         }
     }
 
-    /// Whether a hit needs nothing that other events may be traced in: the time, or the stack.
+    /// Whether hits cannot nest: nothing that it calls, for the time or the stack, can be traced.
     pub(super) fn is_leaf(&self) -> bool {
         let numbers = |value: &Value| match *value {
             Value::Simple { operand, .. } => operand.is_leaf(),

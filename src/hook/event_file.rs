@@ -14,7 +14,7 @@
 //! `filter`, `flags`, `cmd_ops` and `list`; of the command `flags` and `trigger`
 //! (`kernel/trace/trace_events_trigger.c`, `kernel/trace/trace.h`).
 
-use super::Sinks;
+use super::Dispatch;
 use super::Source;
 use crate::ftrace::bindings;
 use crate::ftrace::event::Event;
@@ -32,7 +32,7 @@ struct Callback {
     file: bindings::trace_event_file,
     trigger: bindings::event_trigger_data,
     command: bindings::event_command,
-    sinks: Arc<Sinks>,
+    dispatch: Arc<Dispatch>,
     _pinned: PhantomPinned,
 }
 
@@ -43,13 +43,13 @@ pub(crate) struct EventFile {
 }
 
 // SAFETY: The kernel's functions that get the structures lock for themselves; of our own, only
-// `sinks` is used while the probe is connected, and it is `Sync`.
+// `dispatch` is used while the probe is connected, and it is `Sync`.
 unsafe impl Send for EventFile {}
 // SAFETY: As above.
 unsafe impl Sync for EventFile {}
 
 impl EventFile {
-    /// Connects the probe of `event`. `beside` is any file of the kernel's tracing that is open.
+    /// Connects the probe of `event`. `open_file` is any open file of tracefs.
     ///
     /// # Safety
     ///
@@ -58,11 +58,11 @@ impl EventFile {
     pub(super) unsafe fn attach(
         instance: Arc<Instance>,
         event: &Event,
-        sinks: Arc<Sinks>,
-        beside: &KernelFile,
+        dispatch: Arc<Dispatch>,
+        open_file: &KernelFile,
     ) -> Result<KBox<dyn Source>> {
         // Records take longer to make without that, and are the same.
-        let _ = instance.spare_ring_buffer(beside);
+        let _ = instance.spare_ring_buffer(open_file);
         let flags = bindings::EVENT_FILE_FL_ENABLED
             | bindings::EVENT_FILE_FL_SOFT_DISABLED
             | bindings::EVENT_FILE_FL_TRIGGER_MODE
@@ -80,7 +80,7 @@ impl EventFile {
                     trigger: Some(hit),
                     ..Default::default()
                 },
-                sinks,
+                dispatch,
                 _pinned: PhantomPinned,
             },
             GFP_KERNEL,
@@ -153,7 +153,7 @@ unsafe extern "C" fn hit(
     event: *mut bindings::ring_buffer_event,
 ) {
     // SAFETY: `data` is in a callback, which is there as long as the probe may run.
-    let sinks = unsafe { &(*kernel::container_of!(data, Callback, trigger)).sinks };
+    let dispatch = unsafe { &(*kernel::container_of!(data, Callback, trigger)).dispatch };
     // SAFETY: The kernel called with this record.
-    unsafe { sinks.called(record, event) };
+    unsafe { dispatch.called(record, event) };
 }

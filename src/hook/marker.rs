@@ -18,7 +18,7 @@
 //! (`kernel/trace/trace_events_trigger.c`), except that an event probe is looked for by the first
 //! word behind `private_data` (`kernel/trace/trace_eprobe.c`); there are none on this event.
 
-use super::Sinks;
+use super::Dispatch;
 use super::Source;
 use crate::ftrace::bindings;
 use crate::ftrace::instance::Instance;
@@ -36,7 +36,7 @@ struct Callback {
     command: bindings::event_command,
     /// No event probe.
     nobody: *mut ffi::c_void,
-    sinks: Arc<Sinks>,
+    dispatch: Arc<Dispatch>,
     _pinned: PhantomPinned,
 }
 
@@ -46,7 +46,7 @@ pub(super) struct Marker {
     instance: Arc<Instance>,
 }
 
-// SAFETY: The list is changed under event_mutex; of our own, only `sinks` is used while the trigger
+// SAFETY: The list is changed under event_mutex; of our own, only `dispatch` is used while the trigger
 // is on it, and it is `Sync`.
 unsafe impl Send for Marker {}
 // SAFETY: As above.
@@ -62,7 +62,7 @@ impl Marker {
     pub(super) unsafe fn attach(
         instance: Arc<Instance>,
         dir: &TracingDir,
-        sinks: Arc<Sinks>,
+        dispatch: Arc<Dispatch>,
     ) -> Result<KBox<dyn Source>> {
         let callback = KBox::new(
             Callback {
@@ -76,7 +76,7 @@ impl Marker {
                     ..Default::default()
                 },
                 nobody: ptr::null_mut(),
-                sinks,
+                dispatch,
                 _pinned: PhantomPinned,
             },
             GFP_KERNEL,
@@ -136,9 +136,9 @@ unsafe extern "C" fn hit(
 ) {
     // SAFETY: `data` is in a callback, which is there as long as it is on the list and whoever
     // found it there has preemption off.
-    let sinks = unsafe { &(*kernel::container_of!(data, Callback, trigger)).sinks };
+    let dispatch = unsafe { &(*kernel::container_of!(data, Callback, trigger)).dispatch };
     // SAFETY: The kernel called with this record.
-    unsafe { sinks.called(record, event) };
+    unsafe { dispatch.called(record, event) };
 }
 
 /// Prints nothing: the line is in our own `trigger` file.

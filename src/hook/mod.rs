@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Being called for each hit of an event.
+//! The callbacks for each hit of an event.
 //!
-//! A [`Hook`] is an event with the triggers that count it. A [`Source`] calls the hook's
-//! [`Sinks`] for each hit; where it gets the record from is its own affair.
+//! A [`Hook`] is an event with its triggers. A [`Source`] passes each hit, with its record, to the
+//! [`Dispatch`] of the hook, which passes it to the triggers.
 //!
 //! # Contexts
 //!
 //! A hit may come in any context, NMI included, always with preemption off. It reads the list of
-//! triggers through one pointer. Whoever replaces the list waits for the hits that run before
-//! it frees what they might see, so nothing is counted and nothing locked on the way of a hit.
+//! triggers through one pointer. Whoever replaces the list waits for a grace period before freeing
+//! the old one, so a hit takes no lock and no reference.
 
 pub(crate) mod event_file;
 mod marker;
@@ -52,22 +52,23 @@ use poll::Pollers;
 use probe::Probe;
 use published::Published;
 use stack::Handlers;
-use switch::Settings;
 use switch::Switch;
+use switch::SwitchSettings;
 use trigger::HistTrigger;
 
-/// Something that calls [`Sinks::hit`] for each hit of an event, from its creation until it is
-/// disconnected. What is running then ends before [`wait_for_hits`] does: only then may it be
+/// Passes each hit of an event to a [`Dispatch`], from its creation until it is disconnected.
+///
+/// Hits that run while it is disconnected end before [`wait_for_hits`] returns. Only then may it be
 /// dropped, and the reference on its event be given back.
 pub(crate) trait Source: Send + Sync {
-    /// Has no more calls begin. Takes `event_mutex`.
+    /// Stops new hits from being passed on. Takes `event_mutex`.
     fn disconnect(&mut self);
 
-    /// Has each record tell of the context of its hit, in `common_flags` and `common_preempt_count`:
-    /// there are sources that leave that out unless it is asked for. Task context, may sleep.
+    /// Asks the source to fill in `common_flags` and `common_preempt_count` of its records. Task context,
+    /// may sleep.
     fn want_context(&self) {}
 
-    /// What `hist_stats` calls it.
+    /// Its name in `hist_stats`.
     fn name(&self) -> &'static str;
 }
 
@@ -83,7 +84,7 @@ unsafe fn record_from_raw<'a>(start: *const u8, len: usize) -> Record<'a> {
     Record::new(unsafe { slice::from_raw_parts(start, len) })
 }
 
-/// Waits until all hits have returned of the sources that were disconnected before.
+/// Waits for the hits of all sources that were disconnected before to return.
 fn wait_for_hits() {
     // Probes run under tracepoint_srcu or RCU-tasks-trace; kprobes with preemption off.
     // SAFETY: Task context, no locks that a probe could wait for.
@@ -97,27 +98,28 @@ pub(crate) type Triggers = KVec<Arc<HistTrigger>>;
 /// The switches of an event, the newest first.
 pub(crate) type Switches = KVec<Arc<Switch>>;
 
-/// Where the hits of an event go: first to the switches, then to the triggers.
-pub(crate) struct Sinks {
-    /// The only trigger, if there are no switches, and it [is quiet](HistTrigger::is_leaf). It is on the
-    /// list of triggers; whoever takes it from there changes this before.
-    quiet: Atomic<*mut HistTrigger>,
+/// Passes the hits of an event to its switches, then to its triggers.
+pub(crate) struct Dispatch {
+    /// The trigger of the event, if it is the only one, is a [leaf](HistTrigger::is_leaf), and there are no
+    /// switches: then this pointer is all that the fast path reads. It is on the list of triggers, too;
+    /// whoever takes it from there clears this before.
+    leaf: Atomic<*mut HistTrigger>,
     switches: Published<Switches>,
     triggers: Arc<Published<Triggers>>,
     handlers: Arc<Handlers>,
     pollers: Arc<Pollers>,
-    /// Where those wait who poll this event.
-    place: usize,
-    /// Hits that the source could make no record of.
+    /// The queue of those who poll this event.
+    poll_index: usize,
+    /// Hits that the source could not make a record of.
     lost: Atomic<u64>,
 }
 
 /// The context of the current hit.
 struct HitContext<'a> {
-    /// The last time that was asked for, so that all who ask get the same.
+    /// The clock that was read last, and what it said: the same for all triggers.
     time: Cell<Option<(Clock, u64)>>,
     handlers: &'a Handlers,
-    /// That of the probe, if it is one of ours.
+    /// Frame of the probe, if that is one of ours.
     frame: Option<Frame<'a>>,
 }
 
@@ -159,106 +161,105 @@ fn read_clock(clock: Clock) -> u64 {
     }
 }
 
-impl Sinks {
-    /// The kernel called a trigger of ours with what it had reserved. Any context.
+impl Dispatch {
+    /// Counts a hit whose record the kernel has reserved in a ring buffer. Any context.
     ///
     /// # Safety
     ///
-    /// Preemption must be off, and the record, if there is one, be complete and not yet given back.
+    /// Preemption must be off, and the record, if there is one, be complete and not yet committed.
     #[inline]
     unsafe fn called(&self, record: *mut ffi::c_void, event: *mut bindings::ring_buffer_event) {
         if record.is_null() || event.is_null() {
             return;
         }
         let cpu = cpu::current();
-        // SAFETY: The record is ours alone until it is given back.
+        // SAFETY: The record is ours alone until it is committed or discarded.
         let record = unsafe { record_from_raw(record.cast(), bindings::rhist_record_len(event)) };
-        // SAFETY: By the contract.
+        // SAFETY: The caller has preemption off, and this is the current CPU.
         unsafe { self.recorded(cpu, record) };
     }
 
-    /// There was a hit, and this is its record, wherever it was made. Any context.
+    /// Counts a hit with this record, wherever that was made. Any context.
     ///
     /// # Safety
     ///
     /// Preemption must be off; `cpu` is where this runs.
     #[inline(always)]
     unsafe fn recorded(&self, cpu: usize, record: Record<'_>) {
-        // SAFETY: By the contract.
+        // SAFETY: The caller has preemption off, and says which CPU this is.
         unsafe {
-            match self.quiet() {
-                Some(trigger) => self.hit_quietly(trigger, cpu, record),
+            match self.leaf() {
+                Some(trigger) => self.hit_leaf(trigger, cpu, record),
                 None => self.hit(cpu, record, None),
             }
         }
     }
 
-    /// There was a hit, but no record of it. Any context.
+    /// Counts a hit without a record as lost. Any context.
     #[cold]
     fn lost(&self) {
         self.lost.add(1, Relaxed);
     }
 
-    /// The trigger that is all there is to a hit, if it cannot bring forth other hits and looks at nothing
-    /// that the record [begins](record::HEAD) with: as `rhist_quiet()` in `rust/probe/probe.h`. Any context.
+    /// The trigger of the fast path, unless somebody polls: as `rhist_leaf()` in `rust/probe/probe.h`. Any
+    /// context.
     ///
     /// # Safety
     ///
     /// Preemption must be off as long as the trigger is used.
     #[inline(always)]
-    unsafe fn quiet(&self) -> Option<&HistTrigger> {
-        // SAFETY: A trigger that is taken from here is kept for a grace period, as it is on the list, and
-        // that does not end before preemption is on again.
-        let trigger = unsafe { self.quiet.acquire().as_ref() };
+    unsafe fn leaf(&self) -> Option<&HistTrigger> {
+        // SAFETY: A trigger that was removed is kept for a grace period, which does not end before preemption
+        // is on again.
+        let trigger = unsafe { self.leaf.acquire().as_ref() };
         trigger.filter(|_| !self.pollers.any())
     }
 
-    /// Counts a hit of which there is this record, for a trigger that [is quiet](Sinks::quiet). Any
-    /// context.
+    /// Fast path: counts a hit for the only trigger, which [`Dispatch::leaf`] gave. Any context.
     ///
     /// # Safety
     ///
     /// Preemption must be off; `cpu` is where this runs.
     #[inline(always)]
-    unsafe fn hit_quietly(&self, trigger: &HistTrigger, cpu: usize, record: Record<'_>) {
-        // SAFETY: By the contract.
+    unsafe fn hit_leaf(&self, trigger: &HistTrigger, cpu: usize, record: Record<'_>) {
+        // SAFETY: The caller has preemption off, and says which CPU this is.
         unsafe {
             if !trigger.hit_fast(record, cpu) {
-                self.hit_one(trigger, cpu, record);
+                self.hit_leaf_slow(trigger, cpu, record);
             }
         }
     }
 
-    /// Gives a record to a leaf trigger. Out of line and called last, so that the fast path saves no registers.
-    /// Any context.
+    /// Counts a hit for a leaf trigger that needs more than plain fields. Out of line and called last, so that
+    /// the fast path saves no registers. Any context.
     ///
     /// # Safety
     ///
-    /// As for [`Sinks::hit_quietly`].
+    /// As for [`Dispatch::hit_leaf`].
     #[inline(never)]
-    unsafe fn hit_one(&self, trigger: &HistTrigger, cpu: usize, record: Record<'_>) {
-        // SAFETY: By the contract.
+    unsafe fn hit_leaf_slow(&self, trigger: &HistTrigger, cpu: usize, record: Record<'_>) {
+        // SAFETY: The caller has preemption off.
         unsafe { trigger.hit(&Hit::new(record, cpu, &self.context(None))) };
     }
 
-    /// Gives a record to the triggers, whatever there is to do. `frame` is that of the probe, if it is one
-    /// of ours. Any context.
+    /// Slow path: passes a hit to all switches and triggers, and wakes who polls. `frame` is that of the probe,
+    /// if that is one of ours. Any context.
     ///
     /// # Safety
     ///
     /// Preemption must be off; `cpu` is where this runs.
     unsafe fn hit(&self, cpu: usize, record: Record<'_>, frame: Option<Frame<'_>>) {
-        // SAFETY: By the contract.
+        // SAFETY: The caller has preemption off while these are used.
         let (switches, triggers) = unsafe { (self.switches.read(), self.triggers.read()) };
         let context = self.context(frame);
         let hit = Hit::new(record, cpu, &context);
         for switch in switches {
-            // SAFETY: By the contract.
+            // SAFETY: The caller has preemption off.
             unsafe { switch.hit(&hit) };
         }
         let mut counted = false;
         for trigger in triggers {
-            // SAFETY: By the contract.
+            // SAFETY: The caller has preemption off.
             counted |= unsafe { trigger.hit(&hit) };
         }
         if counted && self.pollers.any() {
@@ -274,26 +275,26 @@ impl Sinks {
         }
     }
 
-    /// Wakes those who poll a histogram that has just counted.
+    /// Wakes those who poll a histogram of the event.
     #[cold]
     fn notify(&self, triggers: &Triggers) {
-        // A histogram with a name belongs to other events too.
+        // A histogram with a name is shown for other events too.
         let shared = triggers.iter().any(|trigger| trigger.data.name().is_some());
-        self.pollers.notify((!shared).then_some(self.place));
+        self.pollers.notify((!shared).then_some(self.poll_index));
     }
 }
 
-/// What all hooks use.
+/// What all hooks share.
 pub(crate) struct Shared {
     pub(crate) instance: Arc<Instance>,
-    /// For events that have none of their own.
+    /// For events without a tracepoint of their own.
     handlers: Arc<Handlers>,
     /// Those who wait for hits.
     pub(crate) pollers: Arc<Pollers>,
-    /// What there is in their place where there are none.
+    /// The empty lists, which can be published without allocating memory.
     no_switches: Arc<Switches>,
     no_triggers: Arc<Triggers>,
-    /// For probes of ours; `None` if there are to be none.
+    /// Memory for the records of our probes; `None` if the module was loaded without them.
     records: Option<Arc<Records>>,
 }
 
@@ -315,16 +316,14 @@ impl Shared {
     }
 }
 
-/// An event that is counted, for all tracing directories, unless it is the marker of one: the kernel
-/// keeps one file of each system call's event for an instance, so that one of ours has to do for all
-/// of them.
+/// An event with triggers or switches, or one that a switch targets.
 ///
-/// Exists while the event has triggers or switches, or is meant by a switch. Changed by one task at
-/// a time.
+/// There is one for all tracing directories, since the kernel can connect the event of a system call
+/// only once for our instance; but one per directory for the marker. Changed by one task at a time.
 pub(crate) struct Hook {
-    /// `None` while nobody needs to know of hits.
+    /// `None` while there is neither trigger nor switch.
     source: Option<KBox<dyn Source>>,
-    sinks: Arc<Sinks>,
+    dispatch: Arc<Dispatch>,
     event: Event,
 }
 
@@ -332,8 +331,8 @@ impl Hook {
     /// A hook without triggers.
     pub(crate) fn new(shared: &Shared, event: Event) -> Result<Self> {
         let triggers = Published::new(shared.no_triggers.clone());
-        let sinks = Sinks {
-            quiet: Atomic::new(ptr::null_mut()),
+        let dispatch = Dispatch {
+            leaf: Atomic::new(ptr::null_mut()),
             switches: Published::new(shared.no_switches.clone()),
             triggers: Arc::new(triggers, GFP_KERNEL)?,
             handlers: match Handlers::of(&event)? {
@@ -341,40 +340,40 @@ impl Hook {
                 None => shared.handlers.clone(),
             },
             pollers: shared.pollers.clone(),
-            place: Pollers::place_of(&event),
+            poll_index: Pollers::index_of(&event),
             lost: Atomic::new(0),
         };
         Ok(Self {
             source: None,
-            sinks: Arc::new(sinks, GFP_KERNEL)?,
+            dispatch: Arc::new(dispatch, GFP_KERNEL)?,
             event,
         })
     }
 
-    /// Begins to learn of hits, if it does not yet, with their context in the record if `context`. `beside` is
-    /// any file of the kernel's tracing that is open.
-    fn connect(&mut self, shared: &Shared, beside: &KernelFile, context: bool) -> Result {
+    /// Connects a source, if there is none, which fills in the context of hits if `context`. `open_file` is any
+    /// open file of tracefs.
+    fn connect(&mut self, shared: &Shared, open_file: &KernelFile, context: bool) -> Result {
         if self.source.is_none() {
-            let (instance, sinks) = (shared.instance.clone(), self.sinks.clone());
+            let (instance, dispatch) = (shared.instance.clone(), self.dispatch.clone());
             let records = shared.records.clone();
             let probe = records.and_then(|records| Some((find(&self.event)?, records)));
             // SAFETY: A hook disconnects its source, and gives up its event afterwards.
             self.source = Some(unsafe {
                 match probe {
                     _ if self.event.is_marker() => {
-                        Marker::attach(instance, self.event.dir(), sinks)?
+                        Marker::attach(instance, self.event.dir(), dispatch)?
                     }
                     Some((probe, records)) => {
-                        Probe::attach(&self.event, probe, records, sinks, context)?
+                        Probe::attach(&self.event, probe, records, dispatch, context)?
                     }
-                    None => EventFile::attach(instance, &self.event, sinks, beside)?,
+                    None => EventFile::attach(instance, &self.event, dispatch, open_file)?,
                 }
             });
         }
         Ok(())
     }
 
-    /// Ends the hits of `hooks`, waiting once for all of them.
+    /// Disconnects `hooks`, with one grace period for all of them.
     pub(crate) fn disconnect(hooks: &mut [Self]) {
         let mut any = false;
         for source in hooks.iter_mut().filter_map(|hook| hook.source.as_mut()) {
@@ -389,52 +388,52 @@ impl Hook {
         }
     }
 
-    /// Has it neither triggers nor switches?
+    /// Whether it has neither triggers nor switches.
     pub(crate) fn is_idle(&self) -> bool {
         self.triggers().is_empty() && self.switches().is_empty()
     }
 
-    /// The system and the name of the event, what tells of its hits, and how many of them were lost
-    /// there; `None` while nobody needs to know of them.
+    /// System and name of the event, the name of its source, and the hits lost there; `None` without a
+    /// source.
     pub(crate) fn source(&self) -> Option<([&CStr; 2], &'static str, u64)> {
         let source = self.source.as_ref()?;
-        let lost = self.sinks.lost.load(Relaxed);
+        let lost = self.dispatch.lost.load(Relaxed);
         Some((self.event.names(), source.name(), lost))
     }
 
-    /// Is it, in some tracing directory, the hook of the event with this address?
+    /// Whether it is the hook of the event at this address, in some tracing directory.
     pub(crate) fn is_called(&self, call: *const bindings::trace_event_call) -> bool {
         ptr::eq(self.event.call(), call)
     }
 
-    /// Is this the hook of `event`, in whichever tracing directory? Each has a marker of its own.
+    /// Whether it is the hook of `event`, in any tracing directory; but each has a marker of its own.
     pub(crate) fn is_of(&self, event: &Event) -> bool {
         self.is_called(event.call()) && (!event.is_marker() || self.event.dir() == event.dir())
     }
 
     /// The triggers, in the order in which they were added.
     pub(crate) fn triggers(&self) -> Arc<Triggers> {
-        self.sinks.triggers.get()
+        self.dispatch.triggers.get()
     }
 
-    /// The triggers as they are published: a switch of another event means them by this.
+    /// The triggers as they are published: what a switch of another event targets.
     pub(crate) fn published(&self) -> &Arc<Published<Triggers>> {
-        &self.sinks.triggers
+        &self.dispatch.triggers
     }
 
     /// The switches, the newest first.
     pub(crate) fn switches(&self) -> Arc<Switches> {
-        self.sinks.switches.get()
+        self.dispatch.switches.get()
     }
 
     /// Adds a switch for the histograms of `target`, which it may be itself.
-    /// `beside` is as for [`Hook::add`].
+    /// `open_file` is any open file of tracefs.
     pub(crate) fn add_switch(
         &mut self,
         shared: &Shared,
-        settings: Settings,
+        settings: SwitchSettings,
         target: Arc<Published<Triggers>>,
-        beside: &KernelFile,
+        open_file: &KernelFile,
     ) -> Result {
         let switches = self.switches();
         let mut list = Switches::with_capacity(switches.len() + 1, GFP_KERNEL)?;
@@ -447,65 +446,67 @@ impl Hook {
         }
         let context = list[0].reads_context();
         let list = Arc::new(list, GFP_KERNEL)?;
-        self.publish(shared, beside, context, |sinks| {
-            sinks.switches.replace(list)
+        self.publish(shared, open_file, context, |dispatch| {
+            dispatch.switches.replace(list)
         })
     }
 
-    /// Publishes triggers or switches with one more, and then sees to it that there are hits. In this order:
-    /// a program may be told by the connection that its event is enabled, and what it writes then has to be
-    /// counted. With `context`, the new one reads that in records.
+    /// Publishes triggers or switches with one more, then connects the source: in this order, since the
+    /// connection may tell a program that its event is enabled, and what it writes from then on is to be
+    /// counted. With `context`, the new one reads the context of hits.
     fn publish(
         &mut self,
         shared: &Shared,
-        beside: &KernelFile,
+        open_file: &KernelFile,
         context: bool,
-        replace: impl FnOnce(&Sinks),
+        replace: impl FnOnce(&Dispatch),
     ) -> Result {
         if let (true, Some(source)) = (context, &self.source) {
             source.want_context();
         }
-        self.change(|sinks| {
-            replace(sinks);
+        self.change(|dispatch| {
+            replace(dispatch);
             Ok(())
         })?;
-        let connected = self.connect(shared, beside, context);
+        let connected = self.connect(shared, open_file, context);
         if connected.is_err() {
             // There was no source, so there was nothing but this one.
-            self.change(|sinks| {
-                sinks.triggers.replace(shared.no_triggers.clone());
-                sinks.switches.replace(shared.no_switches.clone());
+            self.change(|dispatch| {
+                dispatch.triggers.replace(shared.no_triggers.clone());
+                dispatch.switches.replace(shared.no_switches.clone());
                 Ok(())
             })?;
         }
         connected
     }
 
-    /// Changes the triggers or the switches. Hits are off the fast path meanwhile.
-    fn change(&self, change: impl FnOnce(&Sinks) -> Result) -> Result {
-        let sinks = &self.sinks;
-        sinks.quiet.store(ptr::null_mut(), Relaxed);
-        let done = change(sinks);
+    /// Changes the triggers or the switches. Hits take the slow path meanwhile.
+    fn change(&self, change: impl FnOnce(&Dispatch) -> Result) -> Result {
+        let dispatch = &self.dispatch;
+        dispatch.leaf.store(ptr::null_mut(), Relaxed);
+        let done = change(dispatch);
         if let [trigger] = &self.triggers()[..] {
             if self.switches().is_empty() && trigger.is_leaf() {
-                sinks.quiet.store(Arc::as_ptr(trigger).cast_mut(), Release);
+                dispatch
+                    .leaf
+                    .store(Arc::as_ptr(trigger).cast_mut(), Release);
             }
         }
         done
     }
 
-    /// Is something of it in a tracing directory that was removed?
+    /// Whether a trigger or switch of it is in a tracing directory that was removed.
     pub(crate) fn is_orphaned(&self) -> bool {
         self.triggers().iter().any(|trigger| trigger.dir.removed())
             || self.switches().iter().any(|switch| switch.dir().removed())
     }
 
-    /// Removes the triggers that are not to be kept. No hit reaches them any more when this
-    /// returned. Fails with `ENOMEM` if some are kept, and has then removed none.
+    /// Removes the triggers that are not to be kept, and waits for the hits that may use them. Fails with
+    /// `ENOMEM`, which it cannot if none is kept, and has then removed none.
     pub(crate) fn retain(&self, shared: &Shared, keep: impl Fn(&HistTrigger) -> bool) -> Result {
         match self.triggers().iter().all(|trigger| keep(trigger)) {
             true => Ok(()),
-            false => self.change(|sinks| retain(&sinks.triggers, &shared.no_triggers, keep)),
+            false => self.change(|dispatch| retain(&dispatch.triggers, &shared.no_triggers, keep)),
         }
     }
 
@@ -517,28 +518,28 @@ impl Hook {
     ) -> Result {
         match self.switches().iter().all(|switch| keep(switch)) {
             true => Ok(()),
-            false => self.change(|sinks| retain(&sinks.switches, &shared.no_switches, keep)),
+            false => self.change(|dispatch| retain(&dispatch.switches, &shared.no_switches, keep)),
         }
     }
 
-    /// Adds a trigger. It misses no hit that begins after this returned. `beside` is any file of the kernel's
-    /// tracing that is open.
+    /// Adds a trigger. It misses no hit that begins after this returned. `open_file` is any open file of
+    /// tracefs.
     pub(crate) fn add(
         &mut self,
         shared: &Shared,
         trigger: HistTrigger,
-        beside: &KernelFile,
+        open_file: &KernelFile,
     ) -> Result {
         let context = trigger.reads_context();
         let mut list = self.copy(1)?;
         list.push(Arc::new(trigger, GFP_KERNEL)?, GFP_KERNEL)?;
         let list = Arc::new(list, GFP_KERNEL)?;
-        self.publish(shared, beside, context, |sinks| {
-            sinks.triggers.replace(list)
+        self.publish(shared, open_file, context, |dispatch| {
+            dispatch.triggers.replace(list)
         })
     }
 
-    /// A copy of the list with room for some more.
+    /// A copy of the triggers with room for some more.
     fn copy(&self, more: usize) -> Result<Triggers> {
         let triggers = self.triggers();
         let mut list = Triggers::with_capacity(triggers.len() + more, GFP_KERNEL)?;
@@ -549,7 +550,7 @@ impl Hook {
     }
 }
 
-/// Replaces a list by what is to be kept of it, which is not all.
+/// Publishes the part of a list that is to be kept, which is not all of it.
 fn retain<T: Send + Sync>(
     list: &Published<KVec<Arc<T>>>,
     none: &Arc<KVec<Arc<T>>>,
@@ -569,19 +570,19 @@ fn retain<T: Send + Sync>(
     Ok(())
 }
 
-/// Something that an event has in one tracing directory.
+/// A trigger or a switch: an event has it in one tracing directory.
 pub(crate) trait Placed {
     fn dir(&self) -> &TracingDir;
 }
 
-/// What an event has in one tracing directory, of a list for all of them.
+/// The triggers or switches that an event has in one tracing directory.
 pub(crate) struct InDir<T: Placed> {
     pub(crate) all: Arc<KVec<Arc<T>>>,
     pub(crate) dir: TracingDir,
 }
 
 impl<T: Placed> InDir<T> {
-    /// They, in the order of the list.
+    /// Each of them, in the order of the list.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<T>> {
         self.all.iter().filter(|item| *item.dir() == self.dir)
     }

@@ -11,8 +11,8 @@
 //!
 //! As long as somebody watches anything, hits are ordered by a full barrier, as in C. They wake
 //! once; whoever wants to be woken again has to look again first, as all users of `poll()` do. So
-//! one that cannot keep up is not woken for each hit, and an event that waking itself brings forth
-//! (`irq_vectors:irq_work_entry`) does not go round for ever.
+//! one that cannot keep up is not woken for each hit, and an event that waking itself fires
+//! (`irq_vectors:irq_work_entry`) does not go on for ever.
 
 use crate::ftrace::cpu;
 use crate::ftrace::event::Event;
@@ -27,64 +27,64 @@ use kernel::sync::barrier::smp_mb;
 use kernel::sync::Arc;
 use kernel::sync::SetOnce;
 
-/// log2 of the number of queues.
+/// log2 of the number of wait queues.
 const BITS: u32 = 4;
 
-/// All who poll.
+/// The wait queues of all who poll `hist` files.
 ///
 /// A poller may wait before its event has a hook and after, so the queues belong to no hook. Each
-/// event has one of a few: sharing costs a look in vain.
+/// event has one of a few: who shares one is woken in vain now and then.
 pub(crate) struct Pollers {
-    /// Open files that are watched.
+    /// How many open files are polled.
     watchers: Atomic<u32>,
-    places: KVec<Place>,
+    waiters: KVec<Waiters>,
 }
 
-struct Place {
-    /// Somebody looked, and nobody was woken since.
+struct Waiters {
+    /// Somebody has looked at a histogram, and was not woken since.
     armed: Atomic<bool>,
     queue: Pin<KBox<PollQueue>>,
 }
 
 impl Pollers {
     pub(crate) fn new() -> Result<Arc<Self>> {
-        let mut places = KVec::with_capacity(1 << BITS, GFP_KERNEL)?;
+        let mut waiters = KVec::with_capacity(1 << BITS, GFP_KERNEL)?;
         for _ in 0..1 << BITS {
             let queue = KBox::pin_init(PollQueue::new(), GFP_KERNEL)?;
             let armed = Atomic::new(false);
-            places.push(Place { armed, queue }, GFP_KERNEL)?;
+            waiters.push(Waiters { armed, queue }, GFP_KERNEL)?;
         }
         let watchers = Atomic::new(0);
-        Ok(Arc::new(Self { watchers, places }, GFP_KERNEL)?)
+        Ok(Arc::new(Self { watchers, waiters }, GFP_KERNEL)?)
     }
 
-    /// The place of an event.
-    pub(crate) fn place_of(event: &Event) -> usize {
+    /// The queue of an event.
+    pub(crate) fn index_of(event: &Event) -> usize {
         // Events of one file lie behind each other, so their addresses differ in a few bits.
         let address = event.call() as usize as u64;
         (address.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - BITS)) as usize
     }
 
-    /// Does anybody poll anything? Any context, with preemption off since before what the pollers
-    /// are to see.
+    /// Whether anybody polls anything. Any context, with preemption off since before what the pollers are to
+    /// see.
     #[inline]
     pub(super) fn any(&self) -> bool {
         self.watchers.relaxed() != 0
     }
 
-    /// Where the number of open files is that are watched, as [`Pollers::any`] asks for it.
+    /// The address of what [`Pollers::any`] reads, for our probes.
     pub(super) fn watchers(&self) -> *const u32 {
         self.watchers.as_ptr()
     }
 
-    /// Wakes those who wait at a place, or at all places, for what was counted before. Any context,
-    /// after [`Pollers::any`].
+    /// Wakes those who wait at one queue, or at all, for what was counted before. Any context, after
+    /// [`Pollers::any`].
     #[cold]
-    pub(super) fn notify(&self, place: Option<usize>) {
+    pub(super) fn notify(&self, queue_index: Option<usize>) {
         // Pairs with the one in `look_again`.
         smp_mb(Full);
-        for (index, here) in self.places.iter().enumerate() {
-            if place.is_none_or(|place| place == index)
+        for (index, here) in self.waiters.iter().enumerate() {
+            if queue_index.is_none_or(|queue_index| queue_index == index)
                 && here.armed.load(Relaxed)
                 && here.armed.xchg(false, Full)
             {
@@ -94,7 +94,7 @@ impl Pollers {
     }
 }
 
-/// An open file that is polled: hits know of it.
+/// One of the open files that [`Pollers::any`] tells hits of.
 struct Watching(Arc<Pollers>);
 
 impl Watching {
@@ -115,8 +115,8 @@ impl Drop for Watching {
 /// An open file of an event that may be polled.
 pub(crate) struct Poller {
     pollers: Arc<Pollers>,
-    /// Where it waits; `None` if the event can have no hits.
-    place: Option<usize>,
+    /// Its queue; `None` if the event can have no hits.
+    queue_index: Option<usize>,
     watching: SetOnce<Watching>,
 }
 
@@ -124,23 +124,26 @@ impl Poller {
     pub(crate) fn new(pollers: Arc<Pollers>, event: Option<&Event>) -> Self {
         Self {
             pollers,
-            place: event.map(Pollers::place_of),
+            queue_index: event.map(Pollers::index_of),
             watching: SetOnce::new(),
         }
     }
 
-    /// Has the caller of `poll()` woken by the next hit that what it looks at afterwards lacks. The
-    /// first time takes a grace period. Task context, may sleep.
+    /// Queues the caller of `poll()`, so that it is woken by the next hit that it does not see when it looks at
+    /// the histogram afterwards. The first call takes a grace period. Task context, may sleep.
     pub(crate) fn look_again(&self, table: &PollTable<'_>) {
-        let Some(place) = self.place.and_then(|place| self.pollers.places.get(place)) else {
+        let Some(queue_index) = self
+            .queue_index
+            .and_then(|queue_index| self.pollers.waiters.get(queue_index))
+        else {
             return;
         };
         if self.watching.as_ref().is_none() {
             // If another thread is faster, this one is counted twice until it has waited, too.
             self.watching.populate(Watching::new(self.pollers.clone()));
         }
-        place.queue.wait(table);
-        place.armed.store(true, Relaxed);
+        queue_index.queue.wait(table);
+        queue_index.armed.store(true, Relaxed);
         // Pairs with the one in `notify`: either the hit sees that it has to wake, or what it
         // counted is seen.
         smp_mb(Full);

@@ -5,13 +5,12 @@
 //!
 //! Such probes are made from the definitions of the kernel's events when the module is compiled
 //! (`rust/probe/`). They make the record as the kernel's own probe does, but on the stack, or, if it is
-//! long or of no known length, in memory of the processor: nothing is reserved in a ring buffer, and
-//! given back. A hit that interrupts another one has memory of its own, one for each context. Within one
-//! context there is one such hit at a time, and one that may bring forth others: what it does bring forth
-//! while it is counted is lost, and counted as such.
+//! long or of no known length, in memory per CPU: nothing is reserved in a ring buffer and discarded. A
+//! hit that interrupts another one has memory of its own, one for each context. On the slow path, one hit
+//! at a time is counted in each context: those that nest in it are dropped, and counted as lost.
 
 use super::record_from_raw;
-use super::Sinks;
+use super::Dispatch;
 use super::Source;
 use crate::ftrace::bindings;
 use crate::ftrace::cpu;
@@ -28,22 +27,22 @@ use kernel::sync::Arc;
 /// What the probe is registered with.
 struct Callback {
     probed: bindings::rhist_probed,
-    sinks: Arc<Sinks>,
+    dispatch: Arc<Dispatch>,
     _pinned: PhantomPinned,
 }
 
 impl Callback {
-    /// For hits of `event` that go to `sinks`. Fails with `ENOMEM`.
-    fn new(event: &Event, sinks: Arc<Sinks>, context: bool) -> Result<Pin<KBox<Self>>> {
+    /// For hits of `event` that go to `dispatch`. Fails with `ENOMEM`.
+    fn new(event: &Event, dispatch: Arc<Dispatch>, context: bool) -> Result<Pin<KBox<Self>>> {
         let callback = Self {
             probed: bindings::rhist_probed {
                 // SAFETY: The event is referenced, and keeps its number.
                 type_: unsafe { (*event.call()).event.type_ } as u16,
                 context,
-                quiet: sinks.quiet.as_ptr().cast(),
-                watchers: sinks.pollers.watchers(),
+                leaf: dispatch.leaf.as_ptr().cast(),
+                watchers: dispatch.pollers.watchers(),
             },
-            sinks,
+            dispatch,
             _pinned: PhantomPinned,
         };
         Ok(KBox::pin(callback, GFP_KERNEL)?)
@@ -64,7 +63,7 @@ pub(super) struct Probe {
     _records: Arc<Records>,
 }
 
-// SAFETY: The kernel's functions that get the pointers lock for themselves; of our own, only `sinks`
+// SAFETY: The kernel's functions that get the pointers lock for themselves; of our own, only `dispatch`
 // is used while the probe is connected, and it is `Sync`.
 unsafe impl Send for Probe {}
 // SAFETY: As above.
@@ -82,14 +81,14 @@ impl Probe {
         event: &Event,
         probe: NonNull<ffi::c_void>,
         records: Arc<Records>,
-        sinks: Arc<Sinks>,
+        dispatch: Arc<Dispatch>,
         context: bool,
     ) -> Result<KBox<dyn Source>> {
         let call = NonNull::new(event.call()).ok_or(EINVAL)?;
         // Boxed before it is connected: nothing can fail afterwards.
         let source = KBox::new(
             Self {
-                callback: Callback::new(event, sinks, context)?,
+                callback: Callback::new(event, dispatch, context)?,
                 call,
                 probe,
                 _records: records,
@@ -125,15 +124,15 @@ impl Source for Probe {
     }
 }
 
-/// The sinks of what a probe is registered with.
+/// The dispatch of what a probe is registered with.
 ///
 /// # Safety
 ///
 /// For the `rhist_probed` in a [`Callback`] only, while its probe runs.
 #[inline]
-unsafe fn sinks<'a>(probed: *const bindings::rhist_probed) -> &'a Sinks {
+unsafe fn dispatch<'a>(probed: *const bindings::rhist_probed) -> &'a Dispatch {
     // SAFETY: `probed` is in a callback, which is there as long as the probe may run.
-    unsafe { &(*kernel::container_of!(probed.cast_mut(), Callback, probed)).sinks }
+    unsafe { &(*kernel::container_of!(probed.cast_mut(), Callback, probed)).dispatch }
 }
 
 /// A hit that is all that a trigger needs. Called by a probe that has made a record: in any context, NMI
@@ -141,21 +140,21 @@ unsafe fn sinks<'a>(probed: *const bindings::rhist_probed) -> &'a Sinks {
 ///
 /// # Safety
 ///
-/// For the `rhist_probed` in a [`Callback`], what was at its `quiet` since preemption was switched off, a
+/// For the `rhist_probed` in a [`Callback`], what was at its `leaf` since preemption was switched off, a
 /// record of `size` bytes, and the CPU that this runs on.
 #[no_mangle]
-unsafe extern "C" fn rhist_probe_hit_quietly(
+unsafe extern "C" fn rhist_probe_hit_leaf(
     probed: *const bindings::rhist_probed,
     trigger: *const ffi::c_void,
     record: *const ffi::c_void,
     size: usize,
     cpu: u32,
 ) {
-    // SAFETY: By the contract. The trigger is kept until preemption is on again, and the record is ours
-    // alone until this returns.
+    // SAFETY: The trigger is kept until preemption is on again, `record` has `size` bytes that are ours alone
+    // until this returns, and `cpu` is the current one.
     unsafe {
         let (trigger, record) = (&*trigger.cast(), record_from_raw(record.cast(), size));
-        sinks(probed).hit_quietly(trigger, cpu as usize, record);
+        dispatch(probed).hit_leaf(trigger, cpu as usize, record);
     }
 }
 
@@ -173,14 +172,15 @@ unsafe extern "C" fn rhist_probe_hit(
     cpu: u32,
     frame: *const bindings::rhist_frame,
 ) {
-    // SAFETY: By the contract. The record is ours alone until this returns.
+    // SAFETY: `record` has `size` bytes that are ours alone until this returns, `cpu` is the current one, and
+    // the frame is that of the caller, which waits for this.
     unsafe {
         let record = record_from_raw(record.cast(), size);
-        sinks(probed).hit(cpu as usize, record, Some(Frame::from_raw(frame)));
+        dispatch(probed).hit(cpu as usize, record, Some(Frame::from_raw(frame)));
     }
 }
 
-/// A hit without a record. Called as [`rhist_probe_hit_quietly`].
+/// A hit without a record. Called as [`rhist_probe_hit_leaf`].
 ///
 /// # Safety
 ///
@@ -188,6 +188,6 @@ unsafe extern "C" fn rhist_probe_hit(
 #[no_mangle]
 #[cold]
 unsafe extern "C" fn rhist_probe_lost(probed: *const bindings::rhist_probed) {
-    // SAFETY: By the contract.
-    unsafe { sinks(probed) }.lost();
+    // SAFETY: `probed` is in a callback, whose probe runs.
+    unsafe { dispatch(probed) }.lost();
 }

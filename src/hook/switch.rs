@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A trigger that pauses the histograms of an event, or lets them go on.
+//! The triggers `enable_hist` and `disable_hist`, which resume or pause the histograms of an event.
 
 use super::published::Published;
 use super::trigger::Condition;
@@ -17,29 +17,28 @@ use kernel::sync::atomic::Atomic;
 use kernel::sync::atomic::Relaxed;
 use kernel::sync::Arc;
 
-/// What a switch is to be.
-pub(crate) struct Settings {
-    /// Where the event is whose switch it is, and that with the histograms.
+/// What is known of a switch when it is made.
+pub(crate) struct SwitchSettings {
+    /// The tracing directory of its event, and of the one with the histograms.
     pub(crate) dir: TracingDir,
     pub(crate) enable: bool,
     /// The event with the histograms, as `SYSTEM:EVENT`.
     pub(crate) target: KVec<u8>,
-    /// How often it works, or [`UNLIMITED`].
+    /// How often it fires, or [`UNLIMITED`].
     pub(crate) count: u64,
     pub(crate) filter: Option<Condition>,
-    /// Triggers of the kernel that its event has already.
+    /// How many triggers of the kernel's own its event has already.
     pub(crate) older: usize,
 }
 
-/// `enable_hist` or `disable_hist`, as it is attached to an event.
+/// An attached `enable_hist` or `disable_hist`.
 pub(crate) struct Switch {
-    settings: Settings,
-    /// How often it still works, or [`UNLIMITED`].
+    settings: SwitchSettings,
+    /// How often it still fires, or [`UNLIMITED`].
     left: Atomic<u64>,
-    /// Triggers of the kernel that its event had before, as far as they are still there: it is listed
-    /// above them.
+    /// How many triggers of the kernel's own are older: it is listed above them.
     older: Atomic<usize>,
-    /// Those of the other event, or of this one. That event keeps its hook as long as it is meant.
+    /// The triggers of the event that it targets, which keeps its hook meanwhile.
     triggers: Arc<Published<Triggers>>,
 }
 
@@ -50,7 +49,7 @@ impl Placed for Switch {
 }
 
 impl Switch {
-    pub(super) fn new(settings: Settings, triggers: Arc<Published<Triggers>>) -> Self {
+    pub(super) fn new(settings: SwitchSettings, triggers: Arc<Published<Triggers>>) -> Self {
         Self {
             left: Atomic::new(settings.count),
             older: Atomic::new(settings.older),
@@ -59,24 +58,23 @@ impl Switch {
         }
     }
 
-    /// Does it mean the event with these triggers, in some tracing directory?
-    pub(crate) fn means(&self, triggers: &Arc<Published<Triggers>>) -> bool {
+    /// Whether it targets the event with these triggers, in some tracing directory.
+    pub(crate) fn targets(&self, triggers: &Arc<Published<Triggers>>) -> bool {
         Arc::ptr_eq(&self.triggers, triggers)
     }
 
-    /// Is it the switch in `dir` for the event with these triggers?
+    /// Whether it is the switch in `dir` that targets the event with these triggers.
     pub(crate) fn is(&self, dir: &TracingDir, triggers: &Arc<Published<Triggers>>) -> bool {
-        self.settings.dir == *dir && self.means(triggers)
+        self.settings.dir == *dir && self.targets(triggers)
     }
 
-    /// Does it look at what records tell of the context?
+    /// Whether its filter reads `common_flags` or `common_preempt_count`.
     pub(super) fn reads_context(&self) -> bool {
         let filter = self.settings.filter.as_ref();
         filter.is_some_and(|condition| condition.filter.reads(record::CONTEXT))
     }
 
-    /// Works, unless it has done so often enough or the filter does not let the hit pass. Any
-    /// context.
+    /// Fires, unless its count is used up or its filter rejects the hit. Any context.
     ///
     /// # Safety
     ///
@@ -97,21 +95,21 @@ impl Switch {
                 _ => (),
             }
         }
-        // SAFETY: By the contract.
+        // SAFETY: The caller has preemption off.
         for trigger in unsafe { self.triggers.read() } {
-            // Mostly there is nothing to change, and no cache line to be taken from other CPUs.
+            // Mostly there is nothing to change: then no cache line is taken from other CPUs.
             if trigger.dir == self.settings.dir && trigger.paused() == self.settings.enable {
                 trigger.pause(!self.settings.enable);
             }
         }
     }
 
-    /// How many of the kernel's triggers are older than it.
+    /// How many triggers of the kernel's own are older.
     pub(crate) fn older(&self) -> usize {
         self.older.load(Relaxed)
     }
 
-    /// One of the kernel's triggers is gone, which had `older` ones below it.
+    /// One of the kernel's own triggers was removed, which had `older` ones below it.
     pub(crate) fn forget_older(&self, older: usize) {
         let now = self.older();
         if now > older {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A hist trigger as it is attached to an event.
+//! An attached hist trigger.
 
 use super::published::Published;
 use super::Placed;
@@ -20,8 +20,7 @@ use kernel::sync::atomic::Atomic;
 use kernel::sync::atomic::Relaxed;
 use kernel::sync::Arc;
 
-/// What the triggers of one name share, and a trigger without a name has for itself: the
-/// histogram (`hist_trigger_data`).
+/// A histogram and its name (`hist_trigger_data`). Triggers of one name share it.
 pub(crate) struct HistData {
     histogram: Published<Histogram>,
     /// The text `name=…`, if it has one.
@@ -34,7 +33,7 @@ impl HistData {
         Ok(Arc::new(Self { histogram, name }, GFP_KERNEL)?)
     }
 
-    /// The histogram as it is now. It goes on counting unless it is cleared.
+    /// The current histogram. Hits go on being counted in it until it is cleared.
     pub(crate) fn histogram(&self) -> Arc<Histogram> {
         self.histogram.get()
     }
@@ -43,8 +42,8 @@ impl HistData {
         self.name.as_deref()
     }
 
-    /// Begins anew for all triggers that share it. Who reads the histogram meanwhile has the old
-    /// one, whole. Fails with `ENOMEM`, and is then as it was.
+    /// Replaces the histogram by an empty one, for all triggers that share it. Who reads it meanwhile has all
+    /// of the old one. Fails with `ENOMEM`, and has then changed nothing.
     pub(crate) fn clear(&self, seed: u64, cpus: usize) -> Result {
         let empty = Histogram::from_plan(self.histogram().shared_plan(), seed, cpus)?;
         self.histogram.replace(Arc::new(empty, GFP_KERNEL)?);
@@ -54,21 +53,21 @@ impl HistData {
 
 /// A trigger of an event (`event_trigger_data`).
 pub(crate) struct HistTrigger {
-    /// Where the event is whose trigger it is.
+    /// The tracing directory that it was written in.
     pub(crate) dir: TracingDir,
     pub(crate) data: Arc<HistData>,
-    /// What is read of the records of this event. Those of another event with a trigger of the same
-    /// name may have the same fields in other places.
+    /// What a hit of this event executes. The records of another event with a trigger of the same name may
+    /// have the same fields at other offsets.
     plan: Arc<Plan>,
     filter: Option<Condition>,
     /// [`PAUSED`] and [`FILTERED`]: flags that keep a hit off the fast path. One load tests both.
     flags: Atomic<u32>,
 }
 
-/// It is paused.
+/// The trigger is paused.
 const PAUSED: u32 = 1;
 
-/// It has a filter.
+/// The trigger has a filter.
 const FILTERED: u32 = 2;
 
 /// The flags of a trigger.
@@ -76,13 +75,13 @@ fn flags(paused: bool, filter: &Option<Condition>) -> u32 {
     u32::from(paused) * PAUSED | u32::from(filter.is_some()) * FILTERED
 }
 
-/// A filter, and the text it was made from: it is shown, and compared, as it was written.
+/// A filter and its text, by which it is shown and compared.
 pub(crate) struct Condition {
     pub(crate) filter: Filter,
     pub(crate) text: KVec<u8>,
 }
 
-/// What a filter reads behind pointers in a record.
+/// Reads strings behind pointers in a record.
 pub(super) struct Nofault;
 
 impl Memory for Nofault {
@@ -118,8 +117,8 @@ impl HistTrigger {
         }
     }
 
-    /// Counts a hit, unless it is paused or the filter does not let it pass: then it returns false.
-    /// Any context.
+    /// Counts a hit. Returns false if it did not: the trigger is paused, or the filter rejects the hit. Any
+    /// context.
     ///
     /// # Safety
     ///
@@ -134,24 +133,25 @@ impl HistTrigger {
                 return false;
             }
         }
-        // SAFETY: By the contract.
+        // SAFETY: The caller has preemption off.
         unsafe { self.data.histogram.read() }.hit_as(&self.plan, hit);
         true
     }
 
-    /// Does it look at what is at these offsets of records?
+    /// Whether it reads fields at these offsets of records.
     fn reads(&self, offsets: Range<u32>) -> bool {
         let filter = self.filter.as_ref();
         let filters = filter.is_some_and(|condition| condition.filter.reads(offsets.clone()));
         filters || self.plan.reads(offsets)
     }
 
-    /// Does it look at what records tell of the context of a hit?
+    /// Whether it reads `common_flags` or `common_preempt_count`.
     pub(super) fn reads_context(&self) -> bool {
         self.reads(record::CONTEXT)
     }
 
-    /// Whether a hit needs nothing that other events may be traced in, and not what records begin with.
+    /// Whether hits cannot nest: nothing that it calls can be traced. Nor does it read what every record
+    /// [begins](record::HEAD) with, which probes of ours fill in only if it is read.
     pub(super) fn is_leaf(&self) -> bool {
         let filter = self.filter.as_ref();
         filter.is_none_or(|condition| condition.filter.is_leaf())
@@ -170,7 +170,7 @@ impl HistTrigger {
         if self.flags.relaxed() != 0 {
             return false;
         }
-        // SAFETY: By the contract.
+        // SAFETY: The caller has preemption off.
         let histogram = unsafe { self.data.histogram.read() };
         histogram.hit_fast(&self.plan, record, cpu)
     }
@@ -179,7 +179,7 @@ impl HistTrigger {
         self.flags.load(Relaxed) & PAUSED != 0
     }
 
-    /// Pauses it or lets it go on. A hit that is running may still be counted.
+    /// Pauses or resumes it. A hit that is running may still be counted.
     pub(crate) fn pause(&self, paused: bool) {
         self.flags.store(flags(paused, &self.filter), Relaxed);
     }
@@ -189,10 +189,10 @@ impl HistTrigger {
         self.filter.as_ref().map(|condition| &condition.text[..])
     }
 
-    /// Is this the trigger that a command with `plan` and `filter` means? `named` is the data of the name in
-    /// the command, if there is such a name: then only triggers that share it are meant, and
+    /// Whether it is the trigger that a command with `plan` and `filter` is for. `named` is the data of the name
+    /// in the command, if there is such a name: then only triggers that share it are, and
     /// otherwise only those without a name (`hist_trigger_match()`).
-    pub(crate) fn is_meant(
+    pub(crate) fn matches(
         &self,
         plan: &Plan,
         filter: Option<&[u8]>,

@@ -20,9 +20,9 @@ pub(super) trait Key: Copy {
 
 /// A key's bytes.
 #[derive(Clone, Copy)]
-pub(super) struct Bytes<'a>(pub(super) &'a [u8]);
+pub(super) struct ByteKey<'a>(pub(super) &'a [u8]);
 
-impl<'a> Bytes<'a> {
+impl<'a> ByteKey<'a> {
     /// The key with these bytes, and zeros where it has more: `None` if they are not whole words, or
     /// more than `size`.
     #[inline]
@@ -40,7 +40,7 @@ impl<'a> Bytes<'a> {
     }
 }
 
-impl Key for Bytes<'_> {
+impl Key for ByteKey<'_> {
     #[inline]
     fn len(self) -> u32 {
         (self.0.len() / 8) as u32
@@ -58,9 +58,9 @@ impl Key for Bytes<'_> {
 
 /// The words of a key.
 #[derive(Clone, Copy)]
-pub(super) struct Words<'a>(&'a [u64]);
+pub(super) struct WordKey<'a>(&'a [u64]);
 
-impl<'a> Words<'a> {
+impl<'a> WordKey<'a> {
     /// The key with these words, and zeros where it has more: `None` if there are none, or more than
     /// `width`.
     #[inline]
@@ -78,7 +78,7 @@ impl<'a> Words<'a> {
     }
 }
 
-impl Key for Words<'_> {
+impl Key for WordKey<'_> {
     #[inline]
     fn len(self) -> u32 {
         self.0.len() as u32
@@ -103,7 +103,7 @@ impl Key for u64 {
     }
 }
 
-/// Words of which the last one is not zero.
+/// WordKey of which the last one is not zero.
 impl<const N: usize> Key for [u64; N] {
     #[inline]
     fn len(self) -> u32 {
@@ -123,7 +123,7 @@ impl<const N: usize> Key for [u64; N] {
 /// whole key, and memory that does not change.
 pub(super) struct Keys {
     words: KVVec<Atomic<u64>>,
-    /// Words of one key.
+    /// WordKey of one key.
     pub(super) width: usize,
 }
 
@@ -138,13 +138,13 @@ impl Keys {
         })
     }
 
-    /// Bytes of one key.
+    /// ByteKey of one key.
     #[inline]
     pub(super) fn size(&self) -> usize {
         self.width.wrapping_mul(8)
     }
 
-    /// Bytes of all keys.
+    /// ByteKey of all keys.
     pub(super) fn size_bytes(&self) -> usize {
         size_of_val(&self.words[..])
     }
@@ -192,7 +192,8 @@ impl Keys {
     #[inline(always)]
     pub(super) unsafe fn is_word(&self, index: u32, key: u64) -> bool {
         debug_assert!(self.width == 1 && (index as usize) < self.words.len());
-        // SAFETY: By the contract. There is at least one word for each element.
+        // SAFETY: The caller has found the element through an acquiring load, so its key does not change; and there is
+        // at least one word for each element.
         unsafe { settled(self.words.get_unchecked(index as usize)) == key }
     }
 

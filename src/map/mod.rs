@@ -54,16 +54,16 @@ use kernel::sync::atomic::Release;
 pub use fast::KeyWord;
 pub use fast::RecordFields;
 pub use hash::Hash;
-use keys::Bytes;
+use keys::ByteKey;
 use keys::Key;
 use keys::Keys;
-use keys::Words;
+use keys::WordKey;
 use load::Load;
 use pool::Pool;
 use sums::Sums;
-use table::State;
+use table::Slot;
+use table::SlotState;
 use table::Table;
-use table::Word;
 use table::EMPTY;
 
 /// The measures of a map.
@@ -71,7 +71,7 @@ use table::EMPTY;
 pub struct Shape {
     /// log2 of the number of entries, at most [`Shape::BITS_MAX`].
     pub bits: u32,
-    /// Bytes of a key: a multiple of 8 from 8 to [`Shape::KEY_SIZE_MAX`].
+    /// ByteKey of a key: a multiple of 8 from 8 to [`Shape::KEY_SIZE_MAX`].
     pub key_size: usize,
     /// Sums of an entry, at least 1. The first one is the hitcount.
     pub sums: usize,
@@ -118,7 +118,7 @@ impl Map {
             return Err(EINVAL);
         }
         let pool = Pool::new(1 << shape.bits, shape.cpus)?;
-        if pool.size() > Word::INDEX_END {
+        if pool.size() > Slot::INDEX_END {
             return Err(EINVAL);
         }
         let elements = pool.size() as usize;
@@ -133,14 +133,14 @@ impl Map {
         })
     }
 
-    /// Finds the element of `key`, or makes it. Words that `key` lacks at its end are zero. `None`:
+    /// Finds the element of `key`, or makes it. WordKey that `key` lacks at its end are zero. `None`:
     /// there is no place for another key, or `key` has a wrong size; counted as a drop.
     ///
     /// In any context, NMI included. The caller runs on CPU `cpu` and stays there. For each element
     /// returned it adds 1 to the first sum, and so hits and drops add up to the calls.
     #[inline]
     pub fn insert(&self, cpu: usize, key: &[u8]) -> Option<Elt<'_>> {
-        match Bytes::new(key, self.keys.size()) {
+        match ByteKey::new(key, self.keys.size()) {
             Some(key) => self.insert_key(cpu, key),
             None => self.dropped(cpu),
         }
@@ -155,7 +155,7 @@ impl Map {
     /// The same for a key of these words.
     #[inline(always)]
     pub fn insert_words(&self, cpu: usize, key: &[u64]) -> Option<Elt<'_>> {
-        match Words::new(key, self.keys.width) {
+        match WordKey::new(key, self.keys.width) {
             Some(key) => self.insert_key(cpu, key),
             None => self.dropped(cpu),
         }
@@ -188,7 +188,7 @@ impl Map {
     #[inline(always)]
     pub fn lookup_word(&self, key: u64) -> Option<Elt<'_>> {
         let hash = self.hash.of(iter::once(key));
-        let word = Word::that_counts(self.table.home(hash).acquire())?;
+        let word = Slot::that_counts(self.table.home(hash).acquire())?;
         // SAFETY: The word comes from an acquiring load of a slot.
         unsafe { self.keys.is_word(word.index(), key) }.then_some(self.elt(word))
     }
@@ -196,7 +196,7 @@ impl Map {
     /// Finds the element of `key`, as [`Map::insert`]. In any context. Counts nothing.
     #[inline]
     pub fn lookup(&self, key: &[u8]) -> Option<Elt<'_>> {
-        self.find(Bytes::new(key, self.keys.size())?, |_, _| None)
+        self.find(ByteKey::new(key, self.keys.size())?, |_, _| None)
     }
 
     /// Finds the element of `key`. At the first empty slot on the way it asks `empty` for the
@@ -205,11 +205,11 @@ impl Map {
     fn find(
         &self,
         key: impl Key,
-        empty: impl Fn(&Atomic<u64>, u32) -> Option<Word>,
+        empty: impl Fn(&Atomic<u64>, u32) -> Option<Slot>,
     ) -> Option<Elt<'_>> {
         let hash = self.hash.of(key.words());
         // Most keys are in the first place that they may be in.
-        match Word::from_raw(self.table.home(hash).acquire()) {
+        match Slot::from_raw(self.table.home(hash).acquire()) {
             Some(word) if self.is(word, hash, key) => self.found(word),
             _ => self.find_on_path(key, hash, empty),
         }
@@ -220,10 +220,10 @@ impl Map {
         &self,
         key: impl Key,
         hash: u32,
-        empty: impl Fn(&Atomic<u64>, u32) -> Option<Word>,
+        empty: impl Fn(&Atomic<u64>, u32) -> Option<Slot>,
     ) -> Option<Elt<'_>> {
         for slot in self.table.path(hash) {
-            let word = match Word::from_raw(slot.acquire()) {
+            let word = match Slot::from_raw(slot.acquire()) {
                 Some(word) => word,
                 None => empty(slot, hash)?,
             };
@@ -237,7 +237,7 @@ impl Map {
     /// Whether `word` is that of `key`, which has this hash. It comes from an acquiring load of a slot;
     /// or from whoever put it there, and wrote its key.
     #[inline(always)]
-    fn is(&self, word: Word, hash: u32, key: impl Key) -> bool {
+    fn is(&self, word: Slot, hash: u32, key: impl Key) -> bool {
         let alike = word.hash() == hash && word.len() == key.len();
         // SAFETY: By what is said of `word`.
         alike && unsafe { self.keys.is(word.index(), key) }
@@ -245,56 +245,56 @@ impl Map {
 
     /// The element that was looked for, unless its hits are drops.
     #[inline(always)]
-    fn found(&self, word: Word) -> Option<Elt<'_>> {
-        Word::that_counts(word.raw()).map(|word| self.elt(word))
+    fn found(&self, word: Slot) -> Option<Elt<'_>> {
+        Slot::that_counts(word.raw()).map(|word| self.elt(word))
     }
 
     /// Puts `key` into `slot`, which was seen empty. Returns what is in the slot now: this key, or
     /// what somebody else has put there. `None`: it is empty and stays so, all places are taken.
     #[cold]
     #[inline(never)]
-    fn fill(&self, slot: &Atomic<u64>, cpu: usize, hash: u32, key: impl Key) -> Option<Word> {
+    fn fill(&self, slot: &Atomic<u64>, cpu: usize, hash: u32, key: impl Key) -> Option<Slot> {
         if self.pool.places() >= self.pool.capacity() {
             // All entries are in their slots by now. If the key is one of them it is in this one.
-            return Word::from_raw(slot.load(Acquire));
+            return Slot::from_raw(slot.load(Acquire));
         }
         let mut word = None;
         self.pool.offer(cpu, |index| {
             self.keys.set(index, key);
-            let new = Word::new(hash, key.len(), index, State::New);
+            let new = Slot::new(hash, key.len(), index, SlotState::New);
             if slot.cmpxchg(EMPTY, new.raw(), Release).is_err() {
                 return false;
             }
             let state = if self.pool.place() {
-                State::Entry
+                SlotState::Entry
             } else {
-                State::Excess
+                SlotState::Excess
             };
-            let decided = Word::new(hash, key.len(), index, state);
+            let decided = Slot::new(hash, key.len(), index, state);
             // Nobody else writes to a full slot. Release: who reads this reads the key as well.
             slot.store(decided.raw(), Release);
             word = Some(decided);
             true
         })?;
-        word.or_else(|| Word::from_raw(slot.load(Acquire)))
+        word.or_else(|| Slot::from_raw(slot.load(Acquire)))
     }
 
     /// The entries, each once, in the order of their slots. Elements that become entries meanwhile
     /// may be missing.
     pub fn elts(&self) -> impl Iterator<Item = Elt<'_>> {
-        self.in_state(State::Entry)
+        self.in_state(SlotState::Entry)
     }
 
-    fn in_state(&self, state: State) -> impl Iterator<Item = Elt<'_>> {
+    fn in_state(&self, state: SlotState) -> impl Iterator<Item = Elt<'_>> {
         let words = self.table.slots().iter();
         words
-            .filter_map(|slot| Word::from_raw(slot.load(Acquire)))
+            .filter_map(|slot| Slot::from_raw(slot.load(Acquire)))
             .filter(move |word| word.state() == state)
             .map(|word| self.elt(word))
     }
 
     #[inline]
-    fn elt(&self, word: Word) -> Elt<'_> {
+    fn elt(&self, word: Slot) -> Elt<'_> {
         Elt {
             map: self,
             index: word.index(),
@@ -332,14 +332,14 @@ impl Map {
     pub fn drops(&self) -> u64 {
         let mut drops = self.sums.drops();
         if self.pool.places() > self.pool.capacity() {
-            for elt in self.in_state(State::Excess) {
+            for elt in self.in_state(SlotState::Excess) {
                 drops = drops.wrapping_add(elt.sum(0));
             }
         }
         drops
     }
 
-    /// Bytes of memory.
+    /// ByteKey of memory.
     pub fn size_bytes(&self) -> usize {
         size_of::<Self>()
             + size_of_val(self.table.slots())
@@ -381,7 +381,7 @@ impl<'a> Elt<'a> {
     /// Whether `key` is its key.
     pub fn is(self, key: &[u8]) -> bool {
         // SAFETY: `index` was found by an acquiring load.
-        key.len() == self.map.keys.size() && unsafe { self.map.keys.is(self.index, Bytes(key)) }
+        key.len() == self.map.keys.size() && unsafe { self.map.keys.is(self.index, ByteKey(key)) }
     }
 
     /// The key.

@@ -121,6 +121,6 @@ pub(super) unsafe fn add(counters: &[Atomic<u64>], number: usize, value: u64) {
 #[inline(always)]
 pub(super) unsafe fn add(counters: &[Atomic<u64>], number: usize, value: u64) {
     debug_assert!(number < counters.len());
-    // SAFETY: By the contract.
+    // SAFETY: The caller says that there are more than `number`.
     unsafe { counters.get_unchecked(number) }.add(value, Relaxed);
 }

@@ -9,7 +9,7 @@ use super::zeroed;
 
 /// What became of the element in a slot.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum State {
+pub(super) enum SlotState {
     /// It came when all places were taken. Its hits are drops.
     Excess = 1,
     /// It has the slot. Whether it has a place among the entries is being decided.
@@ -24,11 +24,11 @@ const COUNTS: u64 = 2;
 /// The contents of a slot: the upper half is the hash of the key, then the index of the element in
 /// 24 bits, the words of the key that are not zeros at its end in 6, and its state. An empty slot is 0.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) struct Word(u64);
+pub(super) struct Slot(u64);
 
-impl Word {
-    /// `index` is less than [`Word::INDEX_END`], `len` is 63 at most.
-    pub(super) const fn new(hash: u32, len: u32, index: u32, state: State) -> Self {
+impl Slot {
+    /// `index` is less than [`Slot::INDEX_END`], `len` is 63 at most.
+    pub(super) const fn new(hash: u32, len: u32, index: u32, state: SlotState) -> Self {
         Self((hash as u64) << 32 | (index as u64) << 8 | (len as u64) << 2 | state as u64)
     }
 
@@ -75,11 +75,11 @@ impl Word {
     }
 
     #[inline]
-    pub(super) const fn state(self) -> State {
+    pub(super) const fn state(self) -> SlotState {
         match self.0 & 3 {
-            1 => State::Excess,
-            2 => State::New,
-            _ => State::Entry,
+            1 => SlotState::Excess,
+            2 => SlotState::New,
+            _ => SlotState::Entry,
         }
     }
 }

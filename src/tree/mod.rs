@@ -95,16 +95,15 @@ impl Tree {
         render::triggers(out, column, by_time(switches, &theirs), views)
     }
 
-    /// Appends the triggers of all events of a tracing directory. `beside` is any file of the kernel that
-    /// is open.
-    fn list_all(&self, out: &mut Text, dir: &TracingDir, beside: &KernelFile) -> Result {
+    /// Appends the triggers of all events of a tracing directory. `open_file` is any open file of tracefs.
+    fn list_all(&self, out: &mut Text, dir: &TracingDir, open_file: &KernelFile) -> Result {
         let names = self.engine.triggered(dir)?;
         for [system, event] in &names {
             let name = EventName { dir, system, event };
             let path = [c"events", system, event, c"trigger"];
             let mut column = Text::new();
             render::event_column(&mut column, system.to_bytes(), event.to_bytes())?;
-            let listed = beside
+            let listed = open_file
                 .other_for_reading(dir, &path)
                 .and_then(|kernel| self.list(out, column.as_bytes(), name, &kernel.read()?));
             match listed {
@@ -190,13 +189,13 @@ pub(crate) struct HistFile {
     /// As the text was made that was read last.
     last_read: Atomic<u64>,
     /// As somebody was told of them last, by a text or by `POLLPRI`.
-    last_told: Atomic<u64>,
+    last_reported: Atomic<u64>,
 }
 
 impl HistFile {
     fn read(&self, hits: u64) {
         self.last_read.store(hits, Relaxed);
-        self.last_told.store(hits, Relaxed);
+        self.last_reported.store(hits, Relaxed);
     }
 
     fn mask(&self, hits: u64) -> Mask {
@@ -204,7 +203,7 @@ impl HistFile {
         if self.last_read.load(Relaxed) != hits {
             mask |= poll::IN;
         }
-        if self.last_told.xchg(hits, Relaxed) != hits {
+        if self.last_reported.xchg(hits, Relaxed) != hits {
             mask |= poll::PRI;
         }
         mask
@@ -364,7 +363,7 @@ impl Overlay for Tree {
                 return Ok(Some(HistFile {
                     poller: self.engine.poller(event.as_ref()),
                     last_read: Atomic::new(0),
-                    last_told: Atomic::new(self.engine.hits(event.as_ref())),
+                    last_reported: Atomic::new(self.engine.hits(event.as_ref())),
                 }));
             }
             File::HistDebug(name) => drop(self.engine.find(name)?),

@@ -7,7 +7,7 @@
 
 use super::number::number;
 use super::text::find;
-use super::text::Text;
+use super::text::SourceText;
 use super::tree::*;
 use super::Error;
 use super::ErrorText;
@@ -26,7 +26,7 @@ use kernel::alloc::AllocError;
 use kernel::prelude::{KBox, KVec, EINVAL, ERANGE, GFP_KERNEL};
 
 pub(super) fn parse(params: &[u8]) -> Result<Trigger, Error> {
-    let mut text = Text::new(params)?;
+    let mut text = SourceText::new(params)?;
     let (attributes, filter) = split_filter(&text)?;
     text.hide_sym_offset(attributes);
     let tokens = Tokens::split(&text, attributes)?;
@@ -63,7 +63,7 @@ pub(super) fn parse(params: &[u8]) -> Result<Trigger, Error> {
 }
 
 /// Finds the ` if ` that separates the attributes from the filter.
-fn split_filter(text: &Text) -> Result<(Span, Option<Filter>), Error> {
+fn split_filter(text: &SourceText) -> Result<(Span, Option<Filter>), Error> {
     const IF: &[u8] = b"if";
     let is_blank = |byte: Option<&u8>| matches!(byte, Some(b' ' | b'\t'));
     let params = text.params();
@@ -114,7 +114,7 @@ struct Tokens {
 }
 
 impl Tokens {
-    fn split(text: &Text, attributes: Span) -> Result<Self, Error> {
+    fn split(text: &SourceText, attributes: Span) -> Result<Self, Error> {
         let mut tokens = Self::default();
         let mut rest = Some(attributes);
         while let Some(token) = text.next(&mut rest, b':') {
@@ -135,7 +135,7 @@ impl Tokens {
     }
 
     /// Takes a token with a `=`.
-    fn assign(&mut self, text: &Text, token: Span) -> Result<(), Error> {
+    fn assign(&mut self, text: &SourceText, token: Span) -> Result<(), Error> {
         let bytes = text.bytes(token);
         let after = |prefixes: &[&str]| {
             prefixes
@@ -167,13 +167,13 @@ impl Tokens {
     }
 
     /// Takes a token without a `=`.
-    fn word(&mut self, text: &Text, token: Span) -> Result<(), Error> {
+    fn word(&mut self, text: &SourceText, token: Span) -> Result<(), Error> {
         match text.bytes(token) {
             b"nohitcount" | b"NOHC" => self.nohitcount = Some(token),
             b"pause" => self.pause = Some(token),
             b"cont" | b"continue" => self.cont = Some(token),
             b"clear" => self.clear = Some(token),
-            bytes if self.actions.len() < ACTIONS_MAX && Word::of(bytes).is_some() => {
+            bytes if self.actions.len() < ACTIONS_MAX && HandlerWord::of(bytes).is_some() => {
                 self.actions.push(token, GFP_KERNEL)?;
             }
             _ => return Err(Error::silent(EINVAL)),
@@ -190,7 +190,11 @@ fn map_bits(text: &[u8]) -> Result<u32, Error> {
     }
 }
 
-fn vals(text: &Text, given: Option<Span>, nohitcount: bool) -> Result<List<Expr>, AllocError> {
+fn vals(
+    text: &SourceText,
+    given: Option<Span>,
+    nohitcount: bool,
+) -> Result<List<Expr>, AllocError> {
     let mut vals = List::new(given);
     let mut hitcount = false;
     let mut rest = given;
@@ -218,7 +222,10 @@ fn vals(text: &Text, given: Option<Span>, nohitcount: bool) -> Result<List<Expr>
 /// The variables, and the error C reports before it looks at the values.
 ///
 /// Of one token C takes the first sixteen and forgets about the others. Here they are too many.
-fn vars(text: &Text, tokens: &[Span]) -> Result<(List<Assignment>, Option<Error>), AllocError> {
+fn vars(
+    text: &SourceText,
+    tokens: &[Span],
+) -> Result<(List<Assignment>, Option<Error>), AllocError> {
     let mut vars = List::new(tokens.last().copied());
     for &token in tokens {
         let mut rest = Some(token);
@@ -247,7 +254,7 @@ fn vars(text: &Text, tokens: &[Span]) -> Result<(List<Assignment>, Option<Error>
     Ok((vars, None))
 }
 
-fn keys(text: &Text, given: Span) -> Result<List<Expr>, AllocError> {
+fn keys(text: &SourceText, given: Span) -> Result<List<Expr>, AllocError> {
     let mut keys = List::new(Some(given));
     let mut rest = Some(given);
     for _ in 0..KEYS_MAX {
@@ -266,7 +273,7 @@ fn keys(text: &Text, given: Span) -> Result<List<Expr>, AllocError> {
     Ok(keys)
 }
 
-fn sort(text: &Text, given: Option<Span>) -> Result<List<SortKey>, AllocError> {
+fn sort(text: &SourceText, given: Option<Span>) -> Result<List<SortKey>, AllocError> {
     let mut sort = List::new(given);
     let mut rest = given;
     for left in (0..SORT_KEYS_MAX).rev() {
@@ -302,7 +309,7 @@ fn sort(text: &Text, given: Option<Span>) -> Result<List<SortKey>, AllocError> {
     Ok(sort)
 }
 
-fn expr(text: &Text, piece: Span, place: Place) -> Result<Expr, AllocError> {
+fn expr(text: &SourceText, piece: Span, place: Place) -> Result<Expr, AllocError> {
     subexpr(text, piece, place, &mut 0)
 }
 
@@ -334,7 +341,7 @@ impl Root {
 /// Parses an expression. The count of operators so far bounds the recursion: with more than
 /// [`OPERATORS_MAX`] there are no operands any more.
 fn subexpr(
-    text: &Text,
+    text: &SourceText,
     piece: Span,
     place: Place,
     operators: &mut usize,
@@ -389,7 +396,7 @@ fn subexpr(
 }
 
 /// What has no operators, or what C does not look for operators in.
-fn atom(text: &Text, piece: Span, place: Place) -> Result<Expr, AllocError> {
+fn atom(text: &SourceText, piece: Span, place: Place) -> Result<Expr, AllocError> {
     let bytes = text.bytes(piece);
     if bytes.first().is_some_and(u8::is_ascii_digit) {
         return Ok(match number(bytes) {
@@ -418,7 +425,7 @@ fn atom(text: &Text, piece: Span, place: Place) -> Result<Expr, AllocError> {
 }
 
 /// Takes `system.event.` off a name. `None`: there is one dot.
-fn qualified(text: &Text, name: Span) -> Option<(Option<Qualifier>, Span)> {
+fn qualified(text: &SourceText, name: Span) -> Option<(Option<Qualifier>, Span)> {
     let mut rest = Some(name);
     let system = text.next(&mut rest, b'.')?;
     if rest.is_none() {
@@ -430,7 +437,7 @@ fn qualified(text: &Text, name: Span) -> Option<(Option<Qualifier>, Span)> {
 
 /// Reads `name[.modifier]`.
 pub(super) fn field(
-    text: &Text,
+    text: &SourceText,
     whole: Span,
     qualifier: Option<Qualifier>,
     atom: Span,
@@ -457,7 +464,7 @@ pub(super) fn field(
 
 /// Which modifier it is, or the culprit if it is none.
 fn modifier_kind(
-    text: &Text,
+    text: &SourceText,
     name: Span,
     modifier: Span,
     place: Place,
@@ -491,13 +498,13 @@ fn modifier_kind(
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Word {
+enum HandlerWord {
     Match,
     Max,
     Change,
 }
 
-impl Word {
+impl HandlerWord {
     /// The handler that a token starts with, and the length of its word and parenthesis.
     fn of(bytes: &[u8]) -> Option<(Self, usize)> {
         [
@@ -512,7 +519,7 @@ impl Word {
 }
 
 /// The actions up to the first bad one.
-fn actions(text: &Text, tokens: &[Span]) -> Result<List<Action>, AllocError> {
+fn actions(text: &SourceText, tokens: &[Span]) -> Result<List<Action>, AllocError> {
     let mut actions = List::new(tokens.last().copied());
     for &token in tokens {
         match action(text, token)? {
@@ -532,18 +539,18 @@ fn actions(text: &Text, tokens: &[Span]) -> Result<List<Action>, AllocError> {
     Ok(actions)
 }
 
-fn action(text: &Text, token: Span) -> Result<Result<Action, Error>, AllocError> {
-    let Some((word, length)) = Word::of(text.bytes(token)) else {
+fn action(text: &SourceText, token: Span) -> Result<Result<Action, Error>, AllocError> {
+    let Some((word, length)) = HandlerWord::of(text.bytes(token)) else {
         return Ok(Err(Error::silent(EINVAL)));
     };
     let mut rest = Some(token.skip(length));
     let inside = text.next(&mut rest, b')').unwrap_or(token);
     let handler = match (word, rest) {
-        (Word::Match, None) => {
+        (HandlerWord::Match, None) => {
             return Ok(Err(text.error(ErrorText::NoClosingParen, inside)));
         }
         (_, None) => return Ok(Err(Error::silent(EINVAL))),
-        (Word::Match, Some(_)) => {
+        (HandlerWord::Match, Some(_)) => {
             let mut event = Some(inside);
             let system = text.next(&mut event, b'.').unwrap_or(inside);
             match event {
@@ -551,19 +558,19 @@ fn action(text: &Text, token: Span) -> Result<Result<Action, Error>, AllocError>
                 None => return Ok(Err(text.error(ErrorText::SubsysNotFound, system))),
             }
         }
-        (Word::Max, Some(_)) => Handler::OnMax { var: inside },
-        (Word::Change, Some(_)) => Handler::OnChange { var: inside },
+        (HandlerWord::Max, Some(_)) => Handler::OnMax { var: inside },
+        (HandlerWord::Change, Some(_)) => Handler::OnChange { var: inside },
     };
     Ok(Ok(Action {
         text: token,
         handler,
-        act: act(text, rest, word == Word::Match)?,
+        act: act(text, rest, word == HandlerWord::Match)?,
     }))
 }
 
 /// Parses what follows the parenthesis of a handler.
 fn act(
-    text: &Text,
+    text: &SourceText,
     mut rest: Option<Span>,
     on_match: bool,
 ) -> Result<Result<Act, Error>, AllocError> {
@@ -613,7 +620,7 @@ enum Form {
 /// The event of the long form of trace, and the parameters.
 type Params = (Option<Span>, KVec<Param>);
 
-fn params(text: &Text, list: Span, form: Form) -> Result<Result<Params, Error>, AllocError> {
+fn params(text: &SourceText, list: Span, form: Form) -> Result<Result<Params, Error>, AllocError> {
     let mut event = None;
     let mut params = KVec::new();
     let mut rest = Some(list);
@@ -637,7 +644,7 @@ fn params(text: &Text, list: Span, form: Form) -> Result<Result<Params, Error>, 
     Ok(Ok((event, params)))
 }
 
-fn param(text: &Text, piece: Span, form: Form) -> Result<Param, AllocError> {
+fn param(text: &SourceText, piece: Span, form: Form) -> Result<Param, AllocError> {
     let (qualifier, rest) = match form {
         Form::Save => (Ok(None), piece),
         Form::Trace | Form::Event => match qualified(text, piece) {

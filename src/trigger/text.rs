@@ -72,7 +72,7 @@ pub(super) fn find(bytes: &[u8], needle: &[u8]) -> Option<usize> {
 }
 
 /// The text of a hist trigger: as written, and as its grammar sees it.
-pub(super) struct Text {
+pub(super) struct SourceText {
     /// `hist:` and the parameters, as written. Carets count from its start.
     command: KVec<u8>,
     /// The same with each `.sym-offset` as `.symXoffset`, so that every `-` is an operator.
@@ -84,7 +84,7 @@ pub(super) const PREFIX: &[u8] = b"hist:";
 
 const SYM_OFFSET: &[u8] = b".sym-offset";
 
-impl Text {
+impl SourceText {
     pub(super) fn new(params: &[u8]) -> Result<Self, AllocError> {
         let mut command = KVec::with_capacity(PREFIX.len() + params.len(), GFP_KERNEL)?;
         command.extend_from_slice(PREFIX, GFP_KERNEL)?;

@@ -2,7 +2,7 @@
 
 //! The syntax tree of a hist trigger.
 
-use super::text::Text;
+use super::text::SourceText;
 use super::Error;
 use super::ErrorText;
 use super::Span;
@@ -13,7 +13,7 @@ use kernel::prelude::*;
 ///
 /// It owns its text; [`Span`]s of the tree are pieces of it.
 pub struct Trigger {
-    pub(super) text: Text,
+    pub(super) text: SourceText,
     /// Handlers with their actions, in order. At most [`ACTIONS_MAX`](super::ACTIONS_MAX).
     ///
     /// The walk starts here: this list also ends in the error of a malformed assignment list,
