@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Carrying out the commands of `trigger` files.
+//! Carries out the commands of `trigger` files.
 
 use super::describe;
 use super::Engine;
@@ -59,7 +59,7 @@ impl Engine {
         }
     }
 
-    /// A command of the kernel's own.
+    /// Passes a command to the kernel's own file.
     fn hand_on(
         &self,
         event: Option<Event>,
@@ -91,7 +91,7 @@ impl Engine {
         Ok(())
     }
 
-    /// `enable_hist` and `disable_hist`.
+    /// Carries out `enable_hist` and `disable_hist`.
     fn run_switch(
         &self,
         name: EventName<'_>,
@@ -125,6 +125,7 @@ impl Engine {
         Ok(hooks.add_switch(event, target, settings, kernel)?)
     }
 
+    /// Carries out `hist`.
     fn run_hist(
         &self,
         name: EventName<'_>,
@@ -199,7 +200,7 @@ impl Engine {
         Ok(())
     }
 
-    /// The events that handlers name have to exist. C looks for each before it looks at the action.
+    /// Checks that the events of handlers exist: C looks up each of them before it looks at the action.
     fn look_up_events(&self, dir: &TracingDir, trigger: &Trigger) -> Result<(), Error> {
         for action in trigger.actions.iter() {
             let action = action?;
@@ -238,7 +239,7 @@ fn hist_data(plan: &Arc<Plan>, name: Option<&[u8]>) -> Result<Arc<HistData>> {
     HistData::new(histogram, name.map(copy).transpose()?)
 }
 
-/// Why a command was not carried out.
+/// Why a command failed.
 pub(crate) enum Failure {
     /// The command is wrong, or could not be carried out.
     Command(Error),

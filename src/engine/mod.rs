@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Commands carried out: which event, which histogram, attached or not at all.
+//! Carries out commands: looks up the event and the histogram, and attaches a trigger or fails as a whole.
 //!
-//! The engine owns the histograms of all events, with their names, and tells those who show them what
-//! there is. Where a command was written, and where its error goes, is not its affair.
+//! The engine owns the histograms of all events, and their names. It knows nothing of files: the tree
+//! passes it commands, logs its errors, and shows what it has.
 
 mod command;
 mod registry;
@@ -34,7 +34,7 @@ pub(crate) struct Engine {
     commands: Atomic<u64>,
 }
 
-/// A trigger, and its histogram as it was when somebody looked: to be shown without any lock.
+/// A trigger and its current histogram, referenced, so that they can be shown without any lock.
 pub(crate) struct Attached {
     pub(crate) trigger: Arc<HistTrigger>,
     pub(crate) histogram: Arc<Histogram>,
@@ -50,8 +50,8 @@ impl Engine {
         })
     }
 
-    /// Finds an event; `None` for those of the tracer itself, which exist but cannot be hooked. One of
-    /// them can: `ftrace:print`.
+    /// Looks up an event. `None` for those of the tracer itself, which exist but cannot be hooked; but
+    /// `ftrace:print` can.
     ///
     /// # Errors
     ///

@@ -57,8 +57,8 @@ impl Registry {
         Event::find(name, &self.shared.instance)
     }
 
-    /// Has a tracing directory an event of this system and name, be it one of the tracer itself? Fails
-    /// with `ENODEV` if the instance is gone.
+    /// Whether a tracing directory has an event of this system and name, which may be one of the tracer
+    /// itself. Fails with `ENODEV` if the instance is gone.
     pub(crate) fn knows(&self, dir: &TracingDir, names: [&[u8]; 2]) -> Result<bool> {
         let mut known = false;
         self.shared.instance.with_event_mutex(|| {
@@ -116,7 +116,7 @@ impl Hooks<'_> {
         })
     }
 
-    /// What the triggers with this name share, on whatever event they are.
+    /// The histogram with this name, of whatever events.
     pub(crate) fn named(&self, name: &[u8]) -> Option<Arc<HistData>> {
         self.hooks.iter().find_map(|hook| {
             let triggers = hook.triggers();
@@ -158,7 +158,7 @@ impl Hooks<'_> {
         Ok(names)
     }
 
-    /// The place of the hook of an event, which is made if there is none.
+    /// The index of the hook of an event, which is created if there is none.
     fn hook(&mut self, event: Event) -> Result<usize> {
         if let Some(index) = self.position(&event) {
             return Ok(index);
@@ -257,7 +257,7 @@ impl Hooks<'_> {
         done
     }
 
-    /// Does a switch of another event mean the histograms of this hook?
+    /// Whether a switch of another event targets the triggers of this hook.
     fn is_targeted(&self, index: usize) -> bool {
         let triggers = self.hooks[index].published();
         self.hooks.iter().enumerate().any(|(other, hook)| {
@@ -269,7 +269,7 @@ impl Hooks<'_> {
         })
     }
 
-    /// Disconnects what needs no hits, and drops what nobody needs.
+    /// Disconnects hooks without triggers and switches, and drops those that no switch targets.
     fn tidy(&mut self) {
         for index in (0..self.hooks.len()).rev() {
             if !self.hooks[index].is_idle() {

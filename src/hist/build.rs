@@ -2,9 +2,9 @@
 
 //! From a trigger's syntax tree to the plan of a histogram.
 //!
-//! Things are looked at in C's order (`create_hist_data()`), because of several mistakes only the
-//! first is reported. What C has and this has not is refused only when the whole trigger has been
-//! looked at, so that a mistake is called a mistake also in a trigger that would be refused.
+//! Everything is checked in C's order (`create_hist_data()`), because only the first of several mistakes is
+//! reported. What C supports and this does not yet is refused at the end, so that a mistake in such a
+//! trigger is still reported as one.
 
 use kernel::prelude::*;
 
@@ -71,15 +71,15 @@ pub(super) fn plan(event: &EventDesc, trigger: &Trigger) -> Result<Plan, Error> 
 struct Builder<'a> {
     event: &'a EventDesc,
     trigger: &'a Trigger,
-    /// The first thing met that C has and this has not.
+    /// The first unsupported construct.
     refusal: Option<Error>,
     fields: KVec<HistField>,
     n_vals: usize,
-    /// C's bytes of the keys so far.
+    /// Bytes that the keys so far take in C.
     key_size: u32,
 }
 
-/// What the name of a field stands for (`parse_field()`).
+/// What the name of a field refers to (`parse_field()`).
 enum Named {
     Timestamp,
     Stacktrace,
@@ -181,8 +181,7 @@ impl Builder<'_> {
         Ok(sort)
     }
 
-    /// Looks at a key, a value, what a variable holds, or an operand of one of these
-    /// (`parse_expr()`).
+    /// Resolves a key, a value, the definition of a variable, or an operand of one of these (`parse_expr()`).
     fn expr(&mut self, expr: &Expr, place: Place) -> Result<HistField, Error> {
         match expr {
             Expr::Bad { error, .. } => Err(*error),
@@ -206,8 +205,7 @@ impl Builder<'_> {
     // Operands are looked at recursively. What one of them takes on the stack is in functions of their own, so that
     // not each level has it.
 
-    /// The text that a reference to a variable of this same trigger stands for
-    /// (`local_field_var_ref()`).
+    /// The definition of a variable of the same trigger (`local_field_var_ref()`).
     #[inline(never)]
     fn definition(&self, reference: &Reference) -> Option<Span> {
         let trigger = self.trigger;
@@ -221,7 +219,8 @@ impl Builder<'_> {
         }
     }
 
-    /// There is no such variable. Then C takes its name for one of a field, and reports that too.
+    /// The error for a variable that does not exist. C looks for a field of that name next, and reports that,
+    /// too.
     #[inline(never)]
     fn not_found(&self, reference: &Reference, place: Place) -> Error {
         let trigger = self.trigger;
@@ -270,7 +269,7 @@ impl Builder<'_> {
         computed(HistField::binary(left, operator, right)?)
     }
 
-    /// C forbids strings as operands, and takes stacks for some number.
+    /// Resolves an operand. C forbids strings, and computes with the address of a stack.
     fn operand(&mut self, expr: &Expr) -> Result<HistField, Error> {
         let operand = self.expr(expr, Place::Operand)?;
         if operand.function.is_string() || operand.function.is_stack() {
@@ -280,8 +279,8 @@ impl Builder<'_> {
         Ok(operand)
     }
 
-    /// Looks at a field (`parse_field()`, `create_hist_field()`). `culprit` is to blame if it has no
-    /// business in `place`.
+    /// Resolves a field (`parse_field()`, `create_hist_field()`). `culprit` is where the caret goes if it is not
+    /// allowed in `place`.
     #[inline(never)]
     fn field(&mut self, field: &Field, place: Place, culprit: Span) -> Result<HistField, Error> {
         let trigger = self.trigger;
@@ -320,7 +319,7 @@ impl Builder<'_> {
         Ok(hist_field)
     }
 
-    /// What `name` stands for.
+    /// Looks up `name`.
     fn named(&self, name: &[u8]) -> Result<Option<Named>> {
         Ok(Some(match name {
             b"common_timestamp" => Named::Timestamp,
@@ -342,7 +341,7 @@ impl Builder<'_> {
     }
 }
 
-/// Checks the length of what is computed: C writes it to a string of its own.
+/// Checks the length of an expression: C writes it to a string of fixed size.
 fn computed(field: HistField) -> Result<HistField, Error> {
     match field.name().len() < limits::STRING as usize {
         true => Ok(field),
@@ -350,8 +349,8 @@ fn computed(field: HistField) -> Result<HistField, Error> {
     }
 }
 
-/// Whether a field with `modifier`, or one that holds a `stack`, has no business in `place`
-/// (`__create_val_field()`; the parser knows the rest).
+/// Whether a field with `modifier`, or one that holds a `stack`, is not allowed in `place`
+/// (`__create_val_field()`; the parser checks the rest).
 fn is_misplaced(modifier: Option<ModifierKind>, stack: bool, place: Place) -> bool {
     use ModifierKind::*;
     match place {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The names of the tasks that the entries of a histogram belong to (`.execname`).
+//! The comms that are shown for the process ids in keys (`.execname`).
 
 use kernel::prelude::*;
 use kernel::sync::atomic::Acquire;
@@ -14,22 +14,21 @@ use crate::event::hit::COMM_LEN;
 use crate::event::Hit;
 use crate::text::until_nul;
 
-/// What the task with process id 0 is called.
+/// The comm of the task with process id 0.
 const IDLE: &[u8; COMM_LEN] = b"<idle>\0\0\0\0\0\0\0\0\0\0";
 
-/// The name that each entry's task had when the entry was made.
+/// The comm that each entry's task had when the entry was inserted.
 ///
-/// The process id is part of the key, so an entry is counted for by one task alone. It is on one
-/// CPU at a time, and what interrupts it there writes the same name; so do the idle tasks, which
-/// share an id.
+/// The process id is part of the key, so all hits of an entry are of one task. That is on one CPU at a
+/// time, and what interrupts it there writes the same comm; so do the idle tasks, which share an id.
 pub(super) struct Comms {
-    /// Two words for each element of the map. The last byte of a name is a NUL: here it says that
-    /// there is a name.
+    /// Two words for each element of the map. The last byte of a comm is a NUL: here it is 1 once the comm is
+    /// stored.
     words: KVVec<[Atomic<u64>; 2]>,
 }
 
 impl Comms {
-    /// No names yet, room for those of `elements`. Fails with `ENOMEM`.
+    /// Room for the comms of `elements`. Fails with `ENOMEM`.
     pub(super) fn new(elements: usize) -> Result<Self> {
         let mut words = KVVec::with_capacity(elements, GFP_KERNEL)?;
         for _ in 0..elements {
@@ -38,8 +37,8 @@ impl Comms {
         Ok(Self { words })
     }
 
-    /// Notes the name of the task that runs at `hit`, whose process id `program` reads as `pid`, for
-    /// element `index`, unless it has one. Any context.
+    /// Stores the current comm for element `index`, unless there is one. `program` reads the process id as
+    /// `pid`. Any context.
     #[inline(never)]
     pub(super) fn note(&self, index: usize, program: &Program, pid: Value, hit: &Hit<'_>) {
         let Some([first, last]) = self.words.get(index) else {
@@ -66,7 +65,7 @@ impl Comms {
         last.store((both >> 64) as u64, Release);
     }
 
-    /// The name noted for element `index`; an empty one if there is none.
+    /// The comm stored for element `index`; an empty one if there is none.
     pub(super) fn get(&self, index: usize) -> [u8; COMM_LEN] {
         let Some([first, last]) = self.words.get(index) else {
             return [0; COMM_LEN];

@@ -42,7 +42,7 @@ pub enum Function {
     StoredStack,
     /// The negative of the operand.
     Negative,
-    /// What the two operands make.
+    /// The result of an operator on the two operands.
     Binary(Operator),
 }
 
@@ -83,12 +83,12 @@ impl Function {
     }
 }
 
-/// What a field is in its histogram.
+/// The use of a field in its histogram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// Summed up per entry.
     Value,
-    /// Part of what tells entries apart.
+    /// Part of the key.
     Key,
 }
 
@@ -106,15 +106,15 @@ pub enum Compare {
 /// One field of a histogram (`struct hist_field`).
 #[derive(Debug)]
 pub struct HistField {
-    /// What it is in its histogram.
+    /// Its use in the histogram.
     pub role: Role,
     /// What it fetches, before [`HistField::scale`].
     pub function: Function,
-    /// What is done with it or how it is shown.
+    /// How it is scaled or shown.
     pub modifier: Option<ModifierKind>,
-    /// What is computed with.
+    /// The operands, if it is computed.
     pub operands: KVec<HistField>,
-    /// What is computed, as it is written in a trigger.
+    /// The expression, as it is written in a trigger.
     text: Text,
     /// The event's field, unless the content comes from elsewhere. The other names of
     /// `common_cpu` and `common_comm` are fields too, without a place in the record.
@@ -126,7 +126,7 @@ pub struct HistField {
 }
 
 impl HistField {
-    /// Whether it has to do with what is at these offsets of records.
+    /// Whether it reads a field at these offsets of records.
     pub fn reads(&self, offsets: Range<u32>) -> bool {
         let there = |field: &EventField| field.size != 0 && offsets.contains(&field.offset);
         self.event_field.as_ref().is_some_and(there)
@@ -193,7 +193,7 @@ impl HistField {
         Ok(Self::computed(Function::Negative, operands, text))
     }
 
-    /// What `operator` makes of `left` and `right`. Fails with `ENOMEM`.
+    /// The result of `operator` on `left` and `right`. Fails with `ENOMEM`.
     pub fn binary(left: Self, operator: Operator, right: Self) -> Result<Self> {
         let mut text = Text::new();
         left.show(&mut text)?;
@@ -241,7 +241,7 @@ impl HistField {
         self
     }
 
-    /// What is done with its content before it is stored. Nothing is done with the hitcount.
+    /// How it is scaled before it is stored. The hitcount never is.
     pub fn scale(&self) -> Scale {
         match self.modifier {
             _ if self.function == Function::Counter || self.function.is_stack() => Scale::One,

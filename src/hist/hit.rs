@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Counting an event.
+//! Counting a hit.
 
 use super::limits;
 use super::program::Program;

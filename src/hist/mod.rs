@@ -3,8 +3,8 @@
 //! Histograms of events: built from a trigger, counted into by hits, shown as text.
 //!
 //! A [`Histogram`] is its [`Plan`] (what the trigger asks for, resolved against the event) and the
-//! map with the entries. The plan holds both the fields, which everything that is shown is made
-//! from, and the program compiled from them, which is all that a hit looks at.
+//! map with the entries. The plan has the fields, from which everything is shown, and the program compiled
+//! from them, which is all that a hit reads.
 
 mod build;
 mod comms;
@@ -34,7 +34,7 @@ use program::Program;
 pub use render::Names;
 pub use render::View;
 
-/// What the entries are sorted by.
+/// A field that entries are sorted by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SortKey {
     /// Index among the values and keys, in the order of the histogram's fields; 0 is the hitcount.
@@ -43,7 +43,7 @@ pub struct SortKey {
     pub descending: bool,
 }
 
-/// What a trigger asks for.
+/// What a trigger asks for, resolved against an event.
 pub struct Plan {
     /// Values, the hitcount first, then keys.
     fields: KVec<HistField>,
@@ -52,7 +52,7 @@ pub struct Plan {
     /// log2 of the number of entries.
     bits: u32,
     nohitcount: bool,
-    /// Where its times come from, if it has any.
+    /// The clock, if a field is a time.
     clock: Option<Clock>,
     program: Program,
 }
@@ -67,7 +67,7 @@ impl Plan {
         build::plan(event, trigger)
     }
 
-    /// Looks at the clock that `trigger`, which this is the plan of, names: C does that last.
+    /// Checks the clock that `trigger`, which this is the plan of, names: C does that last.
     ///
     /// # Errors
     ///
@@ -91,7 +91,7 @@ impl Plan {
         &self.fields[self.n_vals..]
     }
 
-    /// Whether it has to do with what is at these offsets of records.
+    /// Whether it reads a field at these offsets of records.
     pub fn reads(&self, offsets: Range<u32>) -> bool {
         self.fields.iter().any(|field| field.reads(offsets.clone()))
     }
@@ -126,7 +126,7 @@ pub struct Histogram {
 
 impl Histogram {
     /// Builds the histogram that `trigger` asks for on `event`, for `cpus` CPUs. `seed` is a random
-    /// number that keeps the places of keys in the map from being guessed. May sleep.
+    /// number that keeps the slots of keys in the map from being guessed. May sleep.
     ///
     /// # Errors
     ///

@@ -71,10 +71,10 @@ enum Step {
     Apply(Operator),
 }
 
-/// The most operands that wait for their operator.
+/// The most operands that are on the stack of an expression.
 const DEPTH: usize = OPERATORS_MAX + 1;
 
-/// What `operator` makes of two numbers. Divided by zero they are all ones.
+/// The result of `operator` on two numbers. A division by zero yields all ones.
 #[inline]
 pub(super) fn apply(operator: Operator, left: u64, right: u64) -> u64 {
     match operator {
@@ -85,9 +85,9 @@ pub(super) fn apply(operator: Operator, left: u64, right: u64) -> u64 {
     }
 }
 
-/// Computes what `code` says.
+/// Evaluates an expression.
 fn compute(code: &[Step], hit: &Hit<'_>) -> u64 {
-    // The operands that wait, the last one in `number`.
+    // The operands so far; the last one is in `number`.
     let mut waiting = [0; DEPTH];
     let mut depth = 0;
     let mut number = 0;
@@ -123,7 +123,7 @@ enum Content {
     StoredStack(u32),
 }
 
-/// One key and its place in the bytes that the map compares.
+/// One key field, and where it goes in the key of the map.
 #[derive(Clone, Copy)]
 pub(super) struct Part {
     content: Content,
@@ -244,7 +244,7 @@ fn plain_fields(parts: &[Part], values: &[Value]) -> Result<Option<RecordFields>
     Ok(RecordFields::new(&key, sums))
 }
 
-/// How an event becomes a key and what is added to the key's sums.
+/// What a hit executes: how its key is made, and what is added to the sums.
 pub(super) struct Program {
     parts: KVec<Part>,
     /// Bytes of a key in the map. Less than C's where C's are never used: a task's name takes 16.
@@ -255,7 +255,7 @@ pub(super) struct Program {
     pub(super) values: KVec<Value>,
     /// The same for the fast path, if plain fields of the record are all that it needs.
     pub(super) fields: RecordFields,
-    /// The process id, if the name of its task is to be noted.
+    /// The process id, if its comm is to be stored.
     pub(super) pid: Option<Value>,
     code: KVec<Step>,
 }

@@ -43,11 +43,11 @@ use kernel::sync::atomic::Relaxed;
 use kernel::sync::Arc;
 use kernel::sync::Mutex;
 
-/// What the files show and change.
+/// The state behind the files.
 pub(crate) struct Tree {
     engine: Engine,
     error_logs: Pin<KBox<Mutex<ErrorLogs>>>,
-    /// Texts made of a `hist` file.
+    /// How often a `hist` file was rendered.
     reads: Atomic<u64>,
     user_events: Arc<UserEvents>,
     user_events_data: Arc<Operations>,
@@ -137,7 +137,7 @@ impl Tree {
             .map_err(|failure| self.log(name, &command, failure))
     }
 
-    /// Puts a failure in the log, if it is one that has a text, and gives what `write(2)` returns.
+    /// Logs a failure, unless C is silent about it. Returns the errno for `write(2)`.
     fn log(
         &self,
         name: EventName<'_>,
@@ -169,7 +169,7 @@ impl Tree {
     }
 }
 
-/// Where an error of a command was made, as the error log has it.
+/// The location of an error of a command, as the error log shows it.
 fn location(name: EventName<'_>) -> Result<KVec<u8>> {
     let mut location = KVec::new();
     for piece in [
@@ -183,12 +183,12 @@ fn location(name: EventName<'_>) -> Result<KVec<u8>> {
     Ok(location)
 }
 
-/// What an open `hist` file remembers for those who poll it: hits of the event's histograms.
+/// What an open `hist` file remembers for `poll()`: the hits of the event's histograms at two moments.
 pub(crate) struct HistFile {
     poller: Poller,
-    /// As the text was made that was read last.
+    /// When it was last read.
     last_read: Atomic<u64>,
-    /// As somebody was told of them last, by a text or by `POLLPRI`.
+    /// When it was last read, or `POLLPRI` was reported.
     last_reported: Atomic<u64>,
 }
 
