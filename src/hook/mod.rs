@@ -447,28 +447,29 @@ impl Hook {
         let context = list[0].reads_context();
         let list = Arc::new(list, GFP_KERNEL)?;
         self.publish(shared, open_file, context, |dispatch| {
-            dispatch.switches.replace(list)
+            dispatch.switches.swap(list)
         })
     }
 
     /// Publishes triggers or switches with one more, then connects the source: in this order, since the
     /// connection may tell a program that its event is enabled, and what it writes from then on is to be
-    /// counted. With `context`, the new one reads the context of hits.
-    fn publish(
+    /// counted. With `context`, the new one reads the context of hits. `swap` returns the old list: to
+    /// drop it waits for a grace period, which is too long for a program that is told already.
+    fn publish<T>(
         &mut self,
         shared: &Shared,
         open_file: &KernelFile,
         context: bool,
-        replace: impl FnOnce(&Dispatch),
+        swap: impl FnOnce(&Dispatch) -> T,
     ) -> Result {
         if let (true, Some(source)) = (context, &self.source) {
             source.want_context();
         }
-        self.change(|dispatch| {
-            replace(dispatch);
-            Ok(())
-        })?;
+        self.dispatch.leaf.store(ptr::null_mut(), Relaxed);
+        let old = swap(&self.dispatch);
+        self.choose_leaf();
         let connected = self.connect(shared, open_file, context);
+        drop(old);
         if connected.is_err() {
             // There was no source, so there was nothing but this one.
             self.change(|dispatch| {
@@ -482,17 +483,20 @@ impl Hook {
 
     /// Changes the triggers or the switches. Hits take the slow path meanwhile.
     fn change(&self, change: impl FnOnce(&Dispatch) -> Result) -> Result {
-        let dispatch = &self.dispatch;
-        dispatch.leaf.store(ptr::null_mut(), Relaxed);
-        let done = change(dispatch);
+        self.dispatch.leaf.store(ptr::null_mut(), Relaxed);
+        let done = change(&self.dispatch);
+        self.choose_leaf();
+        done
+    }
+
+    /// Puts the only trigger on the fast path, if it is a leaf.
+    fn choose_leaf(&self) {
         if let [trigger] = &self.triggers()[..] {
             if self.switches().is_empty() && trigger.is_leaf() {
-                dispatch
-                    .leaf
-                    .store(Arc::as_ptr(trigger).cast_mut(), Release);
+                let leaf = Arc::as_ptr(trigger).cast_mut();
+                self.dispatch.leaf.store(leaf, Release);
             }
         }
-        done
     }
 
     /// Whether a trigger or switch of it is in a tracing directory that was removed.
@@ -535,7 +539,7 @@ impl Hook {
         list.push(Arc::new(trigger, GFP_KERNEL)?, GFP_KERNEL)?;
         let list = Arc::new(list, GFP_KERNEL)?;
         self.publish(shared, open_file, context, |dispatch| {
-            dispatch.triggers.replace(list)
+            dispatch.triggers.swap(list)
         })
     }
 

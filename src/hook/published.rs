@@ -46,10 +46,24 @@ impl<T: Send + Sync> Published<T> {
 
     /// Replaces the value, and waits until no hit uses the old one. Task context.
     pub(crate) fn replace(&self, value: Arc<T>) {
+        drop(self.swap(value));
+    }
+
+    /// Replaces the value. To drop the result waits until no hit uses the old one. Task context.
+    pub(super) fn swap(&self, value: Arc<T>) -> Retired<T> {
         let old = self.value.xchg(Arc::into_raw(value).cast_mut(), Full);
+        // SAFETY: It came from `Arc::into_raw`, and that reference is returned.
+        Retired(unsafe { Arc::from_raw(old) })
+    }
+}
+
+/// A value that was replaced. Hits may still use it until this is dropped.
+pub(super) struct Retired<T>(#[expect(dead_code)] Arc<T>);
+
+impl<T> Drop for Retired<T> {
+    fn drop(&mut self) {
+        // The reference is given back after this.
         cpu::synchronize_hits();
-        // SAFETY: It came from `Arc::into_raw`, and this is the end of that reference.
-        drop(unsafe { Arc::from_raw(old) });
     }
 }
 
