@@ -64,8 +64,6 @@ enum KeyForm {
 /// No field reaches beyond `end`.
 pub struct RecordFields {
     form: KeyForm,
-    /// The key, if it is one number.
-    single: Number,
     key: [(KeyWord, Scale); Self::KEY_MAX],
     /// Words of the key, at least 1.
     key_len: usize,
@@ -80,12 +78,11 @@ impl RecordFields {
 
     /// For keys and values that are something else: no record has them.
     pub const fn none() -> Self {
-        let single = Number::new(NumberType::U32, 0);
+        let word = KeyWord::number(Number::new(NumberType::U32, 0));
         // INVARIANT: No field of a record reaches as far.
         Self {
             form: KeyForm::Single,
-            single,
-            key: [(KeyWord::number(single), Scale::One); Self::KEY_MAX],
+            key: [(word, Scale::One); Self::KEY_MAX],
             key_len: 1,
             values: KVec::new(),
             end: usize::MAX,
@@ -100,10 +97,7 @@ impl RecordFields {
         fields.key_len = key.len();
         fields.form = match *key {
             _ if key.iter().any(|&(_, scale)| scale != Scale::One) => KeyForm::Scaled,
-            [(word, _)] if word.mask == !0 => {
-                fields.single = word.number;
-                KeyForm::Single
-            }
+            [(word, _)] if word.mask == !0 => KeyForm::Single,
             _ => KeyForm::Plain,
         };
         // INVARIANT: No field ends behind the last one.
@@ -145,8 +139,9 @@ impl Fields<'_> {
     /// The key, if it is [`KeyForm::Single`].
     #[inline(always)]
     fn single(self) -> u64 {
+        let (word, _) = &self.fields.key[0];
         // SAFETY: It is one of the fields.
-        self.fields.single.read(&unsafe { self.unchecked() })
+        word.number.read(&unsafe { self.unchecked() })
     }
 
     /// The key, put into `to`, without scaling its words.

@@ -103,7 +103,7 @@ impl Key for u64 {
     }
 }
 
-/// WordKey of which the last one is not zero.
+/// Words of which the last one is not zero.
 impl<const N: usize> Key for [u64; N] {
     #[inline]
     fn len(self) -> u32 {
@@ -123,7 +123,7 @@ impl<const N: usize> Key for [u64; N] {
 /// whole key, and memory that does not change.
 pub(super) struct Keys {
     words: KVVec<Atomic<u64>>,
-    /// WordKey of one key.
+    /// Words of one key.
     pub(super) width: usize,
 }
 
@@ -138,13 +138,13 @@ impl Keys {
         })
     }
 
-    /// ByteKey of one key.
+    /// Bytes of one key.
     #[inline]
     pub(super) fn size(&self) -> usize {
         self.width.wrapping_mul(8)
     }
 
-    /// ByteKey of all keys.
+    /// Bytes of all keys.
     pub(super) fn size_bytes(&self) -> usize {
         size_of_val(&self.words[..])
     }

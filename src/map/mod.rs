@@ -71,7 +71,7 @@ use table::EMPTY;
 pub struct Shape {
     /// log2 of the number of entries, at most [`Shape::BITS_MAX`].
     pub bits: u32,
-    /// ByteKey of a key: a multiple of 8 from 8 to [`Shape::KEY_SIZE_MAX`].
+    /// Bytes of a key: a multiple of 8 from 8 to [`Shape::KEY_SIZE_MAX`].
     pub key_size: usize,
     /// Sums of an entry, at least 1. The first one is the hitcount.
     pub sums: usize,
@@ -133,7 +133,7 @@ impl Map {
         })
     }
 
-    /// Finds the element of `key`, or makes it. WordKey that `key` lacks at its end are zero. `None`:
+    /// Finds the element of `key`, or makes it. Words that `key` lacks at its end are zero. `None`:
     /// there is no place for another key, or `key` has a wrong size; counted as a drop.
     ///
     /// In any context, NMI included. The caller runs on CPU `cpu` and stays there. For each element
@@ -339,7 +339,7 @@ impl Map {
         drops
     }
 
-    /// ByteKey of memory.
+    /// Bytes of memory.
     pub fn size_bytes(&self) -> usize {
         size_of::<Self>()
             + size_of_val(self.table.slots())
