@@ -99,7 +99,7 @@ impl Listener {
             // SAFETY: event_mutex is held, so the events stay. The file is complete, and stays until
             // `drop`; nobody else knows of it before it is registered.
             unsafe {
-                for_each(name.dir, |event| {
+                for_each_locked(name.dir, |event| {
                     if event.enables && (event.system, event.event) == (name.system, name.event) {
                         call = event.call;
                     }
@@ -318,6 +318,20 @@ pub(crate) struct Listed<'a> {
     pub(crate) triggered: bool,
 }
 
+/// Calls `visit` for each event of a tracing directory, in the order of the kernel. Takes `event_mutex`.
+///
+/// # Errors
+///
+/// `ENODEV` if the instance of the directory is gone, and those of `visit`, after which no more are visited.
+pub(crate) fn for_each(
+    instance: &Instance,
+    dir: &TracingDir,
+    visit: impl FnMut(Listed<'_>) -> Result,
+) -> Result {
+    // SAFETY: event_mutex is held.
+    instance.with_event_mutex(|| unsafe { for_each_locked(dir, visit) })
+}
+
 /// Calls `visit` for each event of a tracing directory, in the order of the kernel's
 /// `available_events`, until it fails.
 ///
@@ -328,10 +342,7 @@ pub(crate) struct Listed<'a> {
 /// # Safety
 ///
 /// event_mutex must be held.
-pub(crate) unsafe fn for_each(
-    dir: &TracingDir,
-    mut visit: impl FnMut(Listed<'_>) -> Result,
-) -> Result {
+unsafe fn for_each_locked(dir: &TracingDir, mut visit: impl FnMut(Listed<'_>) -> Result) -> Result {
     // SAFETY: event_mutex is held: the instance stays, and so do the list, the files on it, and their
     // events.
     unsafe {

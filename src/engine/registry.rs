@@ -61,14 +61,9 @@ impl Registry {
     /// itself. Fails with `ENODEV` if the instance is gone.
     pub(crate) fn knows(&self, dir: &TracingDir, names: [&[u8]; 2]) -> Result<bool> {
         let mut known = false;
-        self.shared.instance.with_event_mutex(|| {
-            // SAFETY: event_mutex is held.
-            unsafe {
-                event::for_each(dir, |event| {
-                    known |= names == [event.system, event.event].map(CStr::to_bytes);
-                    Ok(())
-                })
-            }
+        event::for_each(&self.shared.instance, dir, |event| {
+            known |= names == [event.system, event.event].map(CStr::to_bytes);
+            Ok(())
         })?;
         Ok(known)
     }
@@ -141,19 +136,13 @@ impl Hooks<'_> {
     /// if the instance is gone, and with `ENOMEM`.
     pub(crate) fn triggered(&self, dir: &TracingDir) -> Result<KVec<[CString; 2]>> {
         let mut names = KVec::new();
-        self.shared.instance.with_event_mutex(|| {
-            // SAFETY: event_mutex is held.
-            unsafe {
-                event::for_each(dir, |event| {
-                    let ours = || self.hooks.iter().any(|hook| hook.is_called(event.call));
-                    if event.enables && (event.triggered || ours()) {
-                        let name = [event.system, event.event].map(CString::try_from);
-                        let [system, event] = name;
-                        names.push([system?, event?], GFP_KERNEL)?;
-                    }
-                    Ok(())
-                })
+        event::for_each(&self.shared.instance, dir, |event| {
+            let ours = || self.hooks.iter().any(|hook| hook.is_called(event.call));
+            if event.enables && (event.triggered || ours()) {
+                let [system, event] = [event.system, event.event].map(CString::try_from);
+                names.push([system?, event?], GFP_KERNEL)?;
             }
+            Ok(())
         })?;
         Ok(names)
     }

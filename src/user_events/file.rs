@@ -171,7 +171,7 @@ impl OpenData {
         let entry = self.table.get(index).ok_or(ENOENT)?;
         let event = &entry.event;
         let len = source.len();
-        if len < event.event().listener().fields().min_size() {
+        if len < event.state().fields().min_size() {
             return Err(EINVAL);
         }
         if !event.state().is_enabled() {
@@ -218,7 +218,7 @@ fn write_copy(event: &Use, source: &mut IovIterSource<'_>) -> Result {
             &large
         }
     };
-    if payload.len() != len || !event.event().listener().fields().accept(payload) {
+    if payload.len() != len || !event.state().fields().accept(payload) {
         return Err(EFAULT);
     }
     event.event().write(payload);
