@@ -45,7 +45,42 @@ pub(crate) struct Event {
 /// What keeps an event.
 enum Keeper {
     File(File),
+    UserEvent(UserEvent),
     Listener(Listener),
+}
+
+impl Keeper {
+    /// Keeps an event of the kernel. Takes `event_mutex`.
+    fn new(name: &EventName<'_>, instance: &Arc<Instance>) -> Result<Self> {
+        let of_user = name.system == c"user_events" || name.system == c"user_events_multi";
+        if !(cfg!(CONFIG_USER_EVENTS) && of_user) {
+            return Ok(Self::File(File::get(name.system, name.event)?));
+        }
+        let listener = Unregistered::new(instance)?;
+        let mut keeper = None;
+        instance.with_event_mutex(|| {
+            // SAFETY: event_mutex is held, so the event stays until it is kept.
+            unsafe {
+                let call = find_locked(name)?;
+                keeper = Some(match UserEvent::get(call) {
+                    Some(event) => Self::UserEvent(event),
+                    None => Self::Listener(listener.register(call, instance)?),
+                });
+            }
+            Ok(())
+        })?;
+        keeper.ok_or(EINVAL)
+    }
+
+    fn call(&self) -> *mut bindings::trace_event_call {
+        let file = match self {
+            Self::File(file) => file.0,
+            Self::UserEvent(event) => return event.0,
+            Self::Listener(listener) => listener.file,
+        };
+        // SAFETY: The file stays, and its event never changes.
+        unsafe { (*file.as_ptr()).event_call }
+    }
 }
 
 /// A reference on the file of an event.
@@ -74,18 +109,42 @@ impl Drop for File {
     }
 }
 
+/// A reference on a user event of ours.
+struct UserEvent(*mut bindings::trace_event_call);
+
+impl UserEvent {
+    /// Takes a reference, if the event is one of ours.
+    ///
+    /// # Safety
+    ///
+    /// `call` must be a registered event, and `event_mutex` held.
+    unsafe fn get(call: *mut bindings::trace_event_call) -> Option<Self> {
+        // SAFETY: By the caller.
+        unsafe { bindings::rhist_user_event_get(call) }.then_some(Self(call))
+    }
+}
+
+impl Drop for UserEvent {
+    fn drop(&mut self) {
+        // SAFETY: The reference is ours to give back.
+        unsafe { bindings::rhist_user_event_put(self.0) }
+    }
+}
+
 /// One who listens to an event, and is told nothing.
 ///
 /// The kernel's own user events need that: nothing else keeps one of them, references do not
-/// (`user_event_put()`, `destroy_user_event()`).
+/// (`user_event_put()`, `destroy_user_event()`). Their programs see it as they see every other.
 struct Listener {
     file: NonNull<bindings::trace_event_file>,
     instance: Arc<Instance>,
 }
 
-impl Listener {
-    /// Listens to an event. Takes `event_mutex`.
-    fn new(name: &EventName<'_>, instance: Arc<Instance>) -> Result<Self> {
+/// A [`Listener`] to be.
+struct Unregistered(KBox<bindings::trace_event_file>);
+
+impl Unregistered {
+    fn new(instance: &Instance) -> Result<Self> {
         // A probe does nothing with it, whether it asks for the one or for the other: soft-disabled,
         // and not enabled.
         let file = bindings::trace_event_file {
@@ -93,32 +152,32 @@ impl Listener {
             flags: bindings::EVENT_FILE_FL_SOFT_DISABLED as usize,
             ..Default::default()
         };
-        let file = KBox::into_raw(KBox::new(file, GFP_KERNEL)?);
-        let listens = instance.with_event_mutex(|| {
-            let mut call = core::ptr::null_mut();
-            // SAFETY: event_mutex is held, so the events stay. The file is complete, and stays until
-            // `drop`; nobody else knows of it before it is registered.
-            unsafe {
-                for_each_locked(name.dir, |event| {
-                    if event.enables && (event.system, event.event) == (name.system, name.event) {
-                        call = event.call;
-                    }
-                    Ok(())
-                })?;
-                if call.is_null() {
-                    return Err(EINVAL);
-                }
-                (*file).event_call = call;
-                to_result(bindings::rhist_event_reg(call, file, true))
-            }
-        });
+        Ok(Self(KBox::new(file, GFP_KERNEL)?))
+    }
+
+    /// Listens to an event.
+    ///
+    /// # Safety
+    ///
+    /// `call` must be a registered event, and `event_mutex` held.
+    unsafe fn register(
+        mut self,
+        call: *mut bindings::trace_event_call,
+        instance: &Arc<Instance>,
+    ) -> Result<Listener> {
+        self.0.event_call = call;
+        let file = KBox::into_raw(self.0);
+        // SAFETY: The event by the caller. The file is complete, and stays until `drop`.
+        let listens = to_result(unsafe { bindings::rhist_event_reg(call, file, true) });
         if let Err(err) = listens {
-            // SAFETY: Made above, and not registered.
+            // SAFETY: Boxed above, and not registered.
             drop(unsafe { KBox::from_raw(file) });
             return Err(err);
         }
-        let file = NonNull::new(file).ok_or(EINVAL)?;
-        Ok(Self { file, instance })
+        Ok(Listener {
+            file: NonNull::new(file).ok_or(EINVAL)?,
+            instance: instance.clone(),
+        })
     }
 }
 
@@ -201,18 +260,8 @@ impl Event {
     /// `EINVAL` if there is no such event, or it is one that cannot be enabled (`ftrace:*`);
     /// `EBUSY` if it is going away.
     pub(crate) fn find(name: EventName<'_>, instance: &Arc<Instance>) -> Result<Self> {
-        let of_user = name.system == c"user_events" || name.system == c"user_events_multi";
-        let keeper = if cfg!(CONFIG_USER_EVENTS) && of_user {
-            Keeper::Listener(Listener::new(&name, instance.clone())?)
-        } else {
-            Keeper::File(File::get(name.system, name.event)?)
-        };
-        let file = match &keeper {
-            Keeper::File(file) => file.0,
-            Keeper::Listener(listener) => listener.file,
-        };
-        // SAFETY: It stays as long as the keeper, and its event never changes.
-        let call = NonNull::new(unsafe { (*file.as_ptr()).event_call }).ok_or(EINVAL)?;
+        let keeper = Keeper::new(&name, instance)?;
+        let call = NonNull::new(keeper.call()).ok_or(EINVAL)?;
         Ok(Self {
             call,
             keeper: Some(keeper),
@@ -330,6 +379,26 @@ pub(crate) fn for_each(
 ) -> Result {
     // SAFETY: event_mutex is held.
     instance.with_event_mutex(|| unsafe { for_each_locked(dir, visit) })
+}
+
+/// The event of a name. Fails with `EINVAL` if there is none that can be enabled.
+///
+/// # Safety
+///
+/// event_mutex must be held.
+unsafe fn find_locked(name: &EventName<'_>) -> Result<*mut bindings::trace_event_call> {
+    let mut call = None;
+    // SAFETY: By the caller.
+    unsafe {
+        for_each_locked(name.dir, |event| {
+            let is_it = event.enables && (event.system, event.event) == (name.system, name.event);
+            if is_it && call.is_none() {
+                call = Some(event.call);
+            }
+            Ok(())
+        })?;
+    }
+    call.ok_or(EINVAL)
 }
 
 /// Calls `visit` for each event of a tracing directory, in the order of the kernel's

@@ -185,6 +185,8 @@ int rhist_user_event_field(struct rhist_user_event *event, const char *type, con
 void rhist_user_event_free(struct rhist_user_event *event);
 int rhist_user_event_add(struct rhist_user_event *event, const void *owner);
 bool rhist_user_event_busy(struct rhist_user_event *event);
+bool rhist_user_event_get(struct trace_event_call *call);
+void rhist_user_event_put(struct trace_event_call *call);
 int rhist_user_event_remove(struct rhist_user_event *event);
 size_t rhist_user_event_limit(struct rhist_user_event *event);
 void rhist_user_event_write(struct rhist_user_event *event, const void *payload, size_t size);

@@ -377,6 +377,25 @@ bool rhist_user_event_busy(struct rhist_user_event *event)
 	       atomic_read(&event->call.refcnt);
 }
 
+/*
+ * Take a reference on an event, if it is one of ours; it cannot be removed then. Called with
+ * event_mutex held, @call being registered.
+ */
+bool rhist_user_event_get(struct trace_event_call *call)
+{
+	bool ours = call->class->reg == user_event_reg;
+
+	if (ours)
+		atomic_inc(&call->refcnt);
+	return ours;
+}
+
+/* Give it back. */
+void rhist_user_event_put(struct trace_event_call *call)
+{
+	atomic_dec(&call->refcnt);
+}
+
 static int remove_event(struct rhist_user_event *event, bool by_command)
 {
 	int err;

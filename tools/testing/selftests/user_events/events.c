@@ -263,12 +263,6 @@ static void first_writes(void)
 	struct totals totals;
 	pthread_t thread;
 
-	/* See Listener in rust/event.rs. */
-	if (kernel_has_own()) {
-		skip("while a trigger is attached, a listener keeps the event where the kernel has user events",
-		     "the first write after the bit is set is counted");
-		return;
-	}
 	rounds = sysconf(_SC_NPROCESSORS_ONLN) > 1 ? 100 : 5;
 	first_fd = open_data();
 	if (reg(first_fd, "ev_first u32 key", &told, &first_index) || pthread_create(&thread, NULL, write_first, NULL))
