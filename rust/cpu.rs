@@ -3,9 +3,38 @@
 //! CPUs, and the task that runs on this one.
 
 use super::bindings;
+use core::marker::PhantomData;
 
 /// Bytes of a task's name with its NUL (`TASK_COMM_LEN`, which `rust/helpers.c` compares with it).
 pub(crate) const COMM_LEN: usize = 16;
+
+/// Preemption is off for `'a`: this goes on on the same CPU, and nothing that a grace period has to pass
+/// before is freed.
+///
+/// Callbacks of the kernel make one, and pass it on.
+#[derive(Clone, Copy)]
+pub(crate) struct PreemptOff<'a> {
+    cpu: usize,
+    /// Neither to be kept nor to be sent.
+    _here: PhantomData<(&'a (), *mut ())>,
+}
+
+impl PreemptOff<'_> {
+    /// # Safety
+    ///
+    /// Preemption is off for the whole lifetime, and `cpu` runs this.
+    #[inline(always)]
+    pub(crate) unsafe fn assume_on(cpu: usize) -> Self {
+        let _here = PhantomData;
+        Self { cpu, _here }
+    }
+
+    /// The number of the CPU.
+    #[inline(always)]
+    pub(crate) fn cpu(self) -> usize {
+        self.cpu
+    }
+}
 
 /// The number of the CPU that runs this.
 ///

@@ -317,8 +317,13 @@ impl Event {
         &self.dir
     }
 
+    /// Which event it is, in every instance the same.
+    pub(crate) fn id(&self) -> EventId {
+        EventId(self.call())
+    }
+
     /// The event itself, which is one and the same for every instance.
-    pub(crate) fn call(&self) -> *mut bindings::trace_event_call {
+    pub(super) fn call(&self) -> *mut bindings::trace_event_call {
         self.call.as_ptr()
     }
 
@@ -356,9 +361,20 @@ impl Event {
     }
 }
 
+/// Which event it is, as long as that exists.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) struct EventId(*mut bindings::trace_event_call);
+
+impl EventId {
+    /// A number that no other event has meanwhile.
+    pub(crate) fn number(self) -> u64 {
+        self.0 as usize as u64
+    }
+}
+
 /// An event as the kernel lists it.
 pub(crate) struct Listed<'a> {
-    pub(crate) call: *mut bindings::trace_event_call,
+    pub(crate) id: EventId,
     pub(crate) system: &'a CStr,
     pub(crate) event: &'a CStr,
     /// It can be enabled, which those of the tracer itself (`ftrace:*`) cannot.
@@ -393,7 +409,7 @@ unsafe fn find_locked(name: &EventName<'_>) -> Result<*mut bindings::trace_event
         for_each_locked(name.dir, |event| {
             let is_it = event.enables && (event.system, event.event) == (name.system, name.event);
             if is_it && call.is_none() {
-                call = Some(event.call);
+                call = Some(event.id.0);
             }
             Ok(())
         })?;
@@ -423,7 +439,7 @@ unsafe fn for_each_locked(dir: &TracingDir, mut visit: impl FnMut(Listed<'_>) ->
             let class = &*(*call).class;
             let ignored = (*call).flags & bindings::TRACE_EVENT_FL_IGNORE_ENABLE as ffi::c_int != 0;
             visit(Listed {
-                call,
+                id: EventId(call),
                 system: CStr::from_char_ptr(class.system),
                 event: CStr::from_char_ptr(bindings::rhist_event_name(call)),
                 enables: class.reg.is_some() && !ignored,

@@ -5,7 +5,7 @@
 //! Nothing else in the module calls C. Each wrapper says in which context it may be used and what
 //! it holds; what is not said otherwise is for task context and may sleep.
 
-pub(crate) mod bindings;
+mod bindings;
 pub(crate) mod clock;
 pub(crate) mod cpu;
 pub(crate) mod device;
@@ -14,9 +14,9 @@ pub(crate) mod function;
 pub(crate) mod instance;
 pub(crate) mod memory;
 pub(crate) mod poll;
-pub(crate) mod probe;
 pub(crate) mod queue;
 pub(crate) mod shared_page;
+pub(crate) mod source;
 pub(crate) mod stack;
 pub(crate) mod sysctl;
 pub(crate) mod text;

@@ -7,7 +7,7 @@
 
 use super::bindings;
 use super::event::Event;
-use super::probe;
+use super::source::probe;
 
 /// Can a stack begin at a function that has been left behind?
 pub(crate) const CAN_BEGIN: bool = cfg!(any(

@@ -137,7 +137,7 @@ impl Hooks<'_> {
     pub(crate) fn triggered(&self, dir: &TracingDir) -> Result<KVec<[CString; 2]>> {
         let mut names = KVec::new();
         event::for_each(&self.shared.instance, dir, |event| {
-            let ours = || self.hooks.iter().any(|hook| hook.is_called(event.call));
+            let ours = || self.hooks.iter().any(|hook| hook.id() == event.id);
             if event.enables && (event.triggered || ours()) {
                 let [system, event] = [event.system, event.event].map(CString::try_from);
                 names.push([system?, event?], GFP_KERNEL)?;

@@ -3,7 +3,7 @@
 //! The callbacks for each hit of an event.
 //!
 //! A [`Hook`] is an event with its triggers. A [`Source`] passes each hit, with its record, to the
-//! [`Dispatch`] of the hook, which passes it to the triggers.
+//! [`Dispatch`] of the hook, which is its [`Receiver`] and passes it to the triggers.
 //!
 //! # Contexts
 //!
@@ -11,10 +11,7 @@
 //! triggers through one pointer. Whoever replaces the list waits for a grace period before freeing
 //! the old one, so a hit takes no lock and no reference.
 
-pub(crate) mod event_file;
-mod marker;
 pub(crate) mod poll;
-mod probe;
 pub(crate) mod published;
 pub(crate) mod stack;
 pub(crate) mod switch;
@@ -26,71 +23,38 @@ use crate::event::Clock;
 use crate::event::Context;
 use crate::event::Hit;
 use crate::event::Record;
-use crate::ftrace::bindings;
 use crate::ftrace::clock;
 use crate::ftrace::cpu;
+use crate::ftrace::cpu::PreemptOff;
 use crate::ftrace::event::Event;
+use crate::ftrace::event::EventId;
 use crate::ftrace::instance::Instance;
-use crate::ftrace::probe::find;
-use crate::ftrace::probe::Records;
+use crate::ftrace::source;
+use crate::ftrace::source::event_file::EventFile;
+use crate::ftrace::source::marker::Marker;
+use crate::ftrace::source::probe::find;
+use crate::ftrace::source::probe::probe_entry_points;
+use crate::ftrace::source::probe::Probe;
+use crate::ftrace::source::probe::Records;
+use crate::ftrace::source::Receiver;
+use crate::ftrace::source::Source;
 use crate::ftrace::stack::Frame;
 use crate::ftrace::tracefs::KernelFile;
 use crate::ftrace::tracefs::TracingDir;
 use crate::map::load::Load;
 use core::cell::Cell;
 use core::ptr;
-use core::slice;
-use event_file::EventFile;
-use kernel::ffi;
 use kernel::prelude::*;
 use kernel::sync::atomic::Atomic;
 use kernel::sync::atomic::Relaxed;
 use kernel::sync::atomic::Release;
 use kernel::sync::Arc;
-use marker::Marker;
 use poll::Pollers;
-use probe::Probe;
 use published::Published;
 use stack::Handlers;
 use switch::Switch;
 use switch::SwitchSettings;
 use trigger::HistTrigger;
-
-/// Passes each hit of an event to a [`Dispatch`], from its creation until it is disconnected.
-///
-/// Hits that run while it is disconnected end before [`wait_for_hits`] returns. Only then may it be
-/// dropped, and the reference on its event be given back.
-pub(crate) trait Source: Send + Sync {
-    /// Stops new hits from being passed on. Takes `event_mutex`.
-    fn disconnect(&mut self);
-
-    /// Asks the source to fill in `common_flags` and `common_preempt_count` of its records. Task context,
-    /// may sleep.
-    fn want_context(&self) {}
-
-    /// Its name in `hist_stats`.
-    fn name(&self) -> &'static str;
-}
-
-/// The `len` bytes at `start` as a record.
-///
-/// # Safety
-///
-/// They are initialised, lie in one allocation, and nobody writes to them for `'a`. (A record belongs to
-/// the CPU that reserved it until it is committed.)
-#[inline(always)]
-unsafe fn record_from_raw<'a>(start: *const u8, len: usize) -> Record<'a> {
-    // SAFETY: The caller promises `len` readable bytes that stay unchanged for `'a`.
-    Record::new(unsafe { slice::from_raw_parts(start, len) })
-}
-
-/// Waits for the hits of all sources that were disconnected before to return.
-fn wait_for_hits() {
-    // Probes run under tracepoint_srcu or RCU-tasks-trace; kprobes with preemption off.
-    // SAFETY: Task context, no locks that a probe could wait for.
-    unsafe { bindings::rhist_tracepoint_synchronize_unregister() };
-    cpu::synchronize_hits();
-}
 
 /// The triggers of an event, in the order in which they were added.
 pub(crate) type Triggers = KVec<Arc<HistTrigger>>;
@@ -162,105 +126,36 @@ fn read_clock(clock: Clock) -> u64 {
 }
 
 impl Dispatch {
-    /// Counts a hit whose record the kernel has reserved in a ring buffer. Any context.
-    ///
-    /// # Safety
-    ///
-    /// Preemption must be off, and the record, if there is one, be complete and not yet committed.
-    #[inline]
-    unsafe fn called(&self, record: *mut ffi::c_void, event: *mut bindings::ring_buffer_event) {
-        if record.is_null() || event.is_null() {
-            return;
-        }
-        let cpu = cpu::current();
-        // SAFETY: The record is ours alone until it is committed or discarded.
-        let record = unsafe { record_from_raw(record.cast(), bindings::rhist_record_len(event)) };
-        // SAFETY: The caller has preemption off, and this is the current CPU.
-        unsafe { self.recorded(cpu, record) };
-    }
-
-    /// Counts a hit with this record, wherever that was made. Any context.
-    ///
-    /// # Safety
-    ///
-    /// Preemption must be off; `cpu` is where this runs.
-    #[inline(always)]
-    unsafe fn recorded(&self, cpu: usize, record: Record<'_>) {
-        // SAFETY: The caller has preemption off, and says which CPU this is.
-        unsafe {
-            match self.leaf() {
-                Some(trigger) => self.hit_leaf(trigger, cpu, record),
-                None => self.hit(cpu, record, None),
-            }
-        }
-    }
-
-    /// Counts a hit without a record as lost. Any context.
-    #[cold]
-    fn lost(&self) {
-        self.lost.add(1, Relaxed);
-    }
-
     /// The trigger of the fast path, unless somebody polls: as `rhist_leaf()` in `rust/probe/probe.h`. Any
     /// context.
-    ///
-    /// # Safety
-    ///
-    /// Preemption must be off as long as the trigger is used.
     #[inline(always)]
-    unsafe fn leaf(&self) -> Option<&HistTrigger> {
+    fn leaf_now<'a>(&'a self, _preempt: PreemptOff<'a>) -> Option<&'a HistTrigger> {
         // SAFETY: A trigger that was removed is kept for a grace period, which does not end before preemption
         // is on again.
         let trigger = unsafe { self.leaf.acquire().as_ref() };
         trigger.filter(|_| !self.pollers.any())
     }
 
-    /// Fast path: counts a hit for the only trigger, which [`Dispatch::leaf`] gave. Any context.
-    ///
-    /// # Safety
-    ///
-    /// Preemption must be off; `cpu` is where this runs.
-    #[inline(always)]
-    unsafe fn hit_leaf(&self, trigger: &HistTrigger, cpu: usize, record: Record<'_>) {
-        // SAFETY: The caller has preemption off, and says which CPU this is.
-        unsafe {
-            if !trigger.hit_fast(record, cpu) {
-                self.hit_leaf_slow(trigger, cpu, record);
-            }
-        }
-    }
-
     /// Counts a hit for a leaf trigger that needs more than plain fields. Out of line and called last, so that
     /// the fast path saves no registers. Any context.
-    ///
-    /// # Safety
-    ///
-    /// As for [`Dispatch::hit_leaf`].
     #[inline(never)]
-    unsafe fn hit_leaf_slow(&self, trigger: &HistTrigger, cpu: usize, record: Record<'_>) {
-        // SAFETY: The caller has preemption off.
-        unsafe { trigger.hit(&Hit::new(record, cpu, &self.context(None))) };
+    fn hit_leaf_slow(&self, trigger: &HistTrigger, preempt: PreemptOff<'_>, record: Record<'_>) {
+        let context = self.context(None);
+        trigger.hit(preempt, &Hit::new(record, preempt.cpu(), &context));
     }
 
     /// Slow path: passes a hit to all switches and triggers, and wakes who polls. `frame` is that of the probe,
     /// if that is one of ours. Any context.
-    ///
-    /// # Safety
-    ///
-    /// Preemption must be off; `cpu` is where this runs.
-    unsafe fn hit(&self, cpu: usize, record: Record<'_>, frame: Option<Frame<'_>>) {
-        // SAFETY: The caller has preemption off while these are used.
-        let (switches, triggers) = unsafe { (self.switches.read(), self.triggers.read()) };
+    fn hit_all(&self, preempt: PreemptOff<'_>, record: Record<'_>, frame: Option<Frame<'_>>) {
+        let triggers = self.triggers.read(preempt);
         let context = self.context(frame);
-        let hit = Hit::new(record, cpu, &context);
-        for switch in switches {
-            // SAFETY: The caller has preemption off.
-            unsafe { switch.hit(&hit) };
+        let hit = Hit::new(record, preempt.cpu(), &context);
+        for switch in self.switches.read(preempt) {
+            switch.hit(preempt, &hit);
         }
         let mut counted = false;
         for trigger in triggers {
-            // SAFETY: The caller has preemption off.
-            counted |= unsafe { trigger.hit(&hit) };
+            counted |= trigger.hit(preempt, &hit);
         }
         if counted && self.pollers.any() {
             self.notify(triggers);
@@ -283,6 +178,48 @@ impl Dispatch {
         self.pollers.notify((!shared).then_some(self.poll_index));
     }
 }
+
+// SAFETY: The leaf is on the list of triggers: it is cleared before a list without it is published, and the
+// old list is kept for a grace period.
+unsafe impl Receiver for Dispatch {
+    type Leaf = HistTrigger;
+
+    fn leaf(&self) -> &Atomic<*mut HistTrigger> {
+        &self.leaf
+    }
+
+    fn watchers(&self) -> &Atomic<u32> {
+        self.pollers.watchers()
+    }
+
+    #[inline(always)]
+    fn hit(&self, preempt: PreemptOff<'_>, record: &[u8]) {
+        match self.leaf_now(preempt) {
+            Some(trigger) => self.hit_leaf(trigger, preempt, record),
+            None => self.hit_all(preempt, Record::new(record), None),
+        }
+    }
+
+    #[inline(always)]
+    fn hit_leaf(&self, trigger: &HistTrigger, preempt: PreemptOff<'_>, record: &[u8]) {
+        let record = Record::new(record);
+        if !trigger.hit_fast(preempt, record) {
+            self.hit_leaf_slow(trigger, preempt, record);
+        }
+    }
+
+    #[inline(always)]
+    fn hit_slow(&self, preempt: PreemptOff<'_>, record: &[u8], frame: Frame<'_>) {
+        self.hit_all(preempt, Record::new(record), Some(frame));
+    }
+
+    #[cold]
+    fn lost(&self) {
+        self.lost.add(1, Relaxed);
+    }
+}
+
+probe_entry_points!(Dispatch);
 
 /// What all hooks share.
 pub(crate) struct Shared {
@@ -357,7 +294,8 @@ impl Hook {
             let (instance, dispatch) = (shared.instance.clone(), self.dispatch.clone());
             let records = shared.records.clone();
             let probe = records.and_then(|records| Some((find(&self.event)?, records)));
-            // SAFETY: A hook disconnects its source, and gives up its event afterwards.
+            // SAFETY: A hook disconnects its source, and gives up its event afterwards. All probes have the
+            // dispatch of a hook, as `probe_entry_points!` was told.
             self.source = Some(unsafe {
                 match probe {
                     _ if self.event.is_marker() => {
@@ -381,7 +319,7 @@ impl Hook {
             any = true;
         }
         if any {
-            wait_for_hits();
+            source::synchronize();
         }
         for hook in hooks {
             hook.source = None;
@@ -401,14 +339,14 @@ impl Hook {
         Some((self.event.names(), source.name(), lost))
     }
 
-    /// Whether it is the hook of the event at this address, in some tracing directory.
-    pub(crate) fn is_called(&self, call: *const bindings::trace_event_call) -> bool {
-        ptr::eq(self.event.call(), call)
+    /// Which event it is the hook of, in some tracing directory.
+    pub(crate) fn id(&self) -> EventId {
+        self.event.id()
     }
 
     /// Whether it is the hook of `event`, in any tracing directory; but each has a marker of its own.
     pub(crate) fn is_of(&self, event: &Event) -> bool {
-        self.is_called(event.call()) && (!event.is_marker() || self.event.dir() == event.dir())
+        self.id() == event.id() && (!event.is_marker() || self.event.dir() == event.dir())
     }
 
     /// The triggers, in the order in which they were added.

@@ -61,8 +61,7 @@ impl Pollers {
     /// The queue of an event.
     pub(crate) fn index_of(event: &Event) -> usize {
         // Events of one file lie behind each other, so their addresses differ in a few bits.
-        let address = event.call() as usize as u64;
-        (address.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - BITS)) as usize
+        (event.id().number().wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - BITS)) as usize
     }
 
     /// Whether anybody polls anything. Any context, with preemption off since before what the pollers are to
@@ -72,9 +71,9 @@ impl Pollers {
         self.watchers.relaxed() != 0
     }
 
-    /// The address of what [`Pollers::any`] reads, for our probes.
-    pub(super) fn watchers(&self) -> *const u32 {
-        self.watchers.as_ptr()
+    /// What [`Pollers::any`] reads, for our probes.
+    pub(super) fn watchers(&self) -> &Atomic<u32> {
+        &self.watchers
     }
 
     /// Wakes those who wait at one queue, or at all, for what was counted before. Any context, after

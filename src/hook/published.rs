@@ -3,6 +3,7 @@
 //! A value that hits read and that tasks replace.
 
 use crate::ftrace::cpu;
+use crate::ftrace::cpu::PreemptOff;
 use crate::map::load::Load;
 use kernel::sync::atomic::Acquire;
 use kernel::sync::atomic::Atomic;
@@ -25,12 +26,8 @@ impl<T: Send + Sync> Published<T> {
     }
 
     /// The value, for a hit. Any context.
-    ///
-    /// # Safety
-    ///
-    /// Preemption must be off for as long as the result is used.
     #[inline]
-    pub(super) unsafe fn read(&self) -> &T {
+    pub(super) fn read<'a>(&'a self, _preempt: PreemptOff<'a>) -> &'a T {
         // SAFETY: A replaced value is kept for a grace period, which does not end before
         // preemption is on again.
         unsafe { &*self.value.acquire() }

@@ -9,6 +9,7 @@ use super::Placed;
 use super::Triggers;
 use crate::event::record;
 use crate::event::Hit;
+use crate::ftrace::cpu::PreemptOff;
 use crate::ftrace::tracefs::TracingDir;
 use crate::trigger::switch::UNLIMITED;
 use kernel::prelude::*;
@@ -75,12 +76,8 @@ impl Switch {
     }
 
     /// Fires, unless its count is used up or its filter rejects the hit. Any context.
-    ///
-    /// # Safety
-    ///
-    /// Preemption must be off.
     #[inline]
-    pub(super) unsafe fn hit(&self, hit: &Hit<'_>) {
+    pub(super) fn hit(&self, preempt: PreemptOff<'_>, hit: &Hit<'_>) {
         if let Some(condition) = &self.settings.filter {
             if !condition.filter.matches(hit, &Nofault) {
                 return;
@@ -95,8 +92,7 @@ impl Switch {
                 _ => (),
             }
         }
-        // SAFETY: The caller has preemption off.
-        for trigger in unsafe { self.triggers.read() } {
+        for trigger in self.triggers.read(preempt) {
             // Mostly there is nothing to change: then no cache line is taken from other CPUs.
             if trigger.dir == self.settings.dir && trigger.paused() == self.settings.enable {
                 trigger.pause(!self.settings.enable);

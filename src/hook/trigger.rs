@@ -9,6 +9,7 @@ use crate::event::Hit;
 use crate::event::Record;
 use crate::filter::Filter;
 use crate::filter::Memory;
+use crate::ftrace::cpu::PreemptOff;
 use crate::ftrace::memory;
 use crate::ftrace::tracefs::TracingDir;
 use crate::hist::Histogram;
@@ -119,12 +120,8 @@ impl HistTrigger {
 
     /// Counts a hit. Returns false if it did not: the trigger is paused, or the filter rejects the hit. Any
     /// context.
-    ///
-    /// # Safety
-    ///
-    /// Preemption must be off.
     #[inline]
-    pub(super) unsafe fn hit(&self, hit: &Hit<'_>) -> bool {
+    pub(super) fn hit(&self, preempt: PreemptOff<'_>, hit: &Hit<'_>) -> bool {
         if self.flags.relaxed() & PAUSED != 0 {
             return false;
         }
@@ -133,8 +130,8 @@ impl HistTrigger {
                 return false;
             }
         }
-        // SAFETY: The caller has preemption off.
-        unsafe { self.data.histogram.read() }.hit_as(&self.plan, hit);
+        let histogram = self.data.histogram.read(preempt);
+        histogram.hit_as(&self.plan, hit);
         true
     }
 
@@ -161,18 +158,13 @@ impl HistTrigger {
 
     /// Fast path: as [`HistTrigger::hit`], if there is no filter and the histogram only reads plain fields of
     /// the record. Else returns false, and has done nothing.
-    ///
-    /// # Safety
-    ///
-    /// Preemption must be off.
     #[inline(always)]
-    pub(super) unsafe fn hit_fast(&self, record: Record<'_>, cpu: usize) -> bool {
+    pub(super) fn hit_fast(&self, preempt: PreemptOff<'_>, record: Record<'_>) -> bool {
         if self.flags.relaxed() != 0 {
             return false;
         }
-        // SAFETY: The caller has preemption off.
-        let histogram = unsafe { self.data.histogram.read() };
-        histogram.hit_fast(&self.plan, record, cpu)
+        let histogram = self.data.histogram.read(preempt);
+        histogram.hit_fast(&self.plan, record, preempt.cpu())
     }
 
     pub(crate) fn paused(&self) -> bool {

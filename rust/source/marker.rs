@@ -18,76 +18,78 @@
 //! (`kernel/trace/trace_events_trigger.c`), except that an event probe is looked for by the first
 //! word behind `private_data` (`kernel/trace/trace_eprobe.c`); there are none on this event.
 
-use super::Dispatch;
+use super::reserved;
+use super::Receiver;
 use super::Source;
 use crate::ftrace::bindings;
 use crate::ftrace::instance::Instance;
 use crate::ftrace::tracefs::TracingDir;
-use core::marker::PhantomPinned;
 use core::ptr;
 use core::ptr::NonNull;
 use kernel::ffi;
 use kernel::prelude::*;
 use kernel::sync::Arc;
+use kernel::types::Opaque;
 
-/// What the kernel calls us through. Pinned: it is on a list, and points at itself.
-struct Callback {
-    trigger: bindings::event_trigger_data,
+/// What the kernel calls us through.
+struct Callback<R> {
+    /// On the kernel's list, and pointing at the rest.
+    trigger: Opaque<bindings::event_trigger_data>,
+    /// The kernel only reads these.
     command: bindings::event_command,
-    /// No event probe.
-    nobody: *mut ffi::c_void,
-    dispatch: Arc<Dispatch>,
-    _pinned: PhantomPinned,
+    nobody: NoEventProbe,
+    receiver: Arc<R>,
 }
 
+/// Where the kernel looks for an event probe.
+struct NoEventProbe(#[expect(dead_code)] *mut ffi::c_void);
+
 /// A trigger of ours on the list of the event, until it is [disconnected](Source::disconnect).
-pub(super) struct Marker {
-    callback: Pin<KBox<Callback>>,
+pub(crate) struct Marker<R> {
+    callback: Pin<KBox<Callback<R>>>,
     instance: Arc<Instance>,
 }
 
-// SAFETY: The list is changed under event_mutex; of our own, only `dispatch` is used while the trigger
+// SAFETY: The list is changed under event_mutex; of our own, only `receiver` is used while the trigger
 // is on it, and it is `Sync`.
-unsafe impl Send for Marker {}
+unsafe impl<R: Receiver> Send for Marker<R> {}
 // SAFETY: As above.
-unsafe impl Sync for Marker {}
+unsafe impl<R: Receiver> Sync for Marker<R> {}
 
-impl Marker {
+impl<R: Receiver> Marker<R> {
     /// Puts a trigger on the list of the marker in a tracing directory. Fails with `ENODEV` if the
     /// instance is gone, and with `ENOMEM`.
     ///
     /// # Safety
     ///
     /// The caller disconnects the result, and waits for the hits, before it drops it.
-    pub(super) unsafe fn attach(
+    pub(crate) unsafe fn attach(
         instance: Arc<Instance>,
         dir: &TracingDir,
-        dispatch: Arc<Dispatch>,
+        receiver: Arc<R>,
     ) -> Result<KBox<dyn Source>> {
-        let callback = KBox::new(
+        let callback = KBox::pin(
             Callback {
-                trigger: bindings::event_trigger_data {
+                trigger: Opaque::new(bindings::event_trigger_data {
                     flags: bindings::EVENT_TRIGGER_FL_PROBE as ffi::c_int,
                     ..Default::default()
-                },
+                }),
                 command: bindings::event_command {
-                    trigger: Some(hit),
+                    trigger: Some(hit::<R>),
                     print: Some(print),
                     ..Default::default()
                 },
-                nobody: ptr::null_mut(),
-                dispatch,
-                _pinned: PhantomPinned,
+                nobody: NoEventProbe(ptr::null_mut()),
+                receiver,
             },
             GFP_KERNEL,
         )?;
-        let raw = KBox::into_raw(callback);
-        // SAFETY: Just boxed; nobody else has it. It stays where it is, since it gets pinned.
-        let callback = unsafe {
-            (*raw).trigger.cmd_ops = &raw mut (*raw).command;
-            (*raw).trigger.private_data = (&raw mut (*raw).nobody).cast();
-            Pin::new_unchecked(KBox::from_raw(raw))
-        };
+        let trigger = callback.trigger.get();
+        // SAFETY: Nobody else has it yet, and what it points at stays where it is.
+        unsafe {
+            (*trigger).cmd_ops = ptr::from_ref(&callback.command).cast_mut();
+            (*trigger).private_data = ptr::from_ref(&callback.nobody).cast_mut().cast();
+        }
         // Boxed before it is put there: nothing can fail afterwards.
         let source = KBox::new(Self { callback, instance }, GFP_KERNEL)?;
         source.instance.with_event_mutex(|| {
@@ -96,23 +98,19 @@ impl Marker {
             unsafe {
                 let file = bindings::rhist_marker_file(dir.array()?.as_ptr());
                 let file = NonNull::new(file).ok_or(ENODEV)?;
-                bindings::rhist_trigger_list(file.as_ptr(), source.trigger());
+                bindings::rhist_trigger_list(file.as_ptr(), source.callback.trigger.get());
             }
             Ok(())
         })?;
         Ok(source)
     }
-
-    fn trigger(&self) -> *mut bindings::event_trigger_data {
-        ptr::from_ref(&self.callback.trigger).cast_mut()
-    }
 }
 
-impl Source for Marker {
+impl<R: Receiver> Source for Marker<R> {
     fn disconnect(&mut self) {
         self.instance.insist_with_event_mutex(|| {
             // SAFETY: event_mutex is held, and the trigger is on the list.
-            unsafe { bindings::rhist_trigger_unlist(self.trigger()) };
+            unsafe { bindings::rhist_trigger_unlist(self.callback.trigger.get()) };
             Ok(())
         });
     }
@@ -128,17 +126,19 @@ impl Source for Marker {
 /// # Safety
 ///
 /// For the `event_command` in a [`Callback`] only.
-unsafe extern "C" fn hit(
+unsafe extern "C" fn hit<R: Receiver>(
     data: *mut bindings::event_trigger_data,
     _buffer: *mut bindings::trace_buffer,
     record: *mut ffi::c_void,
     event: *mut bindings::ring_buffer_event,
 ) {
-    // SAFETY: `data` is in a callback, which is there as long as it is on the list and whoever
-    // found it there has preemption off.
-    let dispatch = unsafe { &(*kernel::container_of!(data, Callback, trigger)).dispatch };
-    // SAFETY: The kernel called with this record.
-    unsafe { dispatch.called(record, event) };
+    // SAFETY: `data` is in a callback, which is there as long as it is on the list and whoever found it
+    // there has preemption off. The kernel called with this record.
+    unsafe {
+        let data = Opaque::cast_from(data).cast_mut();
+        let callback = &*kernel::container_of!(data, Callback<R>, trigger);
+        reserved(&*callback.receiver, record, event);
+    }
 }
 
 /// Prints nothing: the line is in our own `trigger` file.

@@ -14,51 +14,53 @@
 //! `filter`, `flags`, `cmd_ops` and `list`; of the command `flags` and `trigger`
 //! (`kernel/trace/trace_events_trigger.c`, `kernel/trace/trace.h`).
 
-use super::Dispatch;
+use super::reserved;
+use super::Receiver;
 use super::Source;
 use crate::ftrace::bindings;
 use crate::ftrace::event::Event;
 use crate::ftrace::instance::Instance;
 use crate::ftrace::tracefs::KernelFile;
-use core::marker::PhantomPinned;
 use core::ptr;
 use kernel::error::to_result;
 use kernel::ffi;
 use kernel::prelude::*;
 use kernel::sync::Arc;
+use kernel::types::Opaque;
 
-/// The structures that the kernel calls us through. They point at each other: pinned.
-struct Callback {
-    file: bindings::trace_event_file,
-    trigger: bindings::event_trigger_data,
+/// The structures that the kernel calls us through. They point at each other.
+struct Callback<R> {
+    file: Opaque<bindings::trace_event_file>,
+    trigger: Opaque<bindings::event_trigger_data>,
+    /// The kernel only reads it.
     command: bindings::event_command,
-    dispatch: Arc<Dispatch>,
-    _pinned: PhantomPinned,
+    receiver: Arc<R>,
 }
 
 /// An event's probe connected to a file of ours, until it is [disconnected](Source::disconnect).
-pub(crate) struct EventFile {
-    callback: Pin<KBox<Callback>>,
+pub(crate) struct EventFile<R> {
+    callback: Pin<KBox<Callback<R>>>,
+    event: *mut bindings::trace_event_call,
     instance: Arc<Instance>,
 }
 
 // SAFETY: The kernel's functions that get the structures lock for themselves; of our own, only
-// `dispatch` is used while the probe is connected, and it is `Sync`.
-unsafe impl Send for EventFile {}
+// `receiver` is used while the probe is connected, and it is `Sync`.
+unsafe impl<R: Receiver> Send for EventFile<R> {}
 // SAFETY: As above.
-unsafe impl Sync for EventFile {}
+unsafe impl<R: Receiver> Sync for EventFile<R> {}
 
-impl EventFile {
+impl<R: Receiver> EventFile<R> {
     /// Connects the probe of `event`. `open_file` is any open file of tracefs.
     ///
     /// # Safety
     ///
     /// The caller disconnects the result, and waits for the hits, before it drops it or gives back
     /// its reference on the event.
-    pub(super) unsafe fn attach(
+    pub(crate) unsafe fn attach(
         instance: Arc<Instance>,
         event: &Event,
-        dispatch: Arc<Dispatch>,
+        receiver: Arc<R>,
         open_file: &KernelFile,
     ) -> Result<KBox<dyn Source>> {
         // Records take longer to make without that, and are the same.
@@ -67,58 +69,75 @@ impl EventFile {
             | bindings::EVENT_FILE_FL_SOFT_DISABLED
             | bindings::EVENT_FILE_FL_TRIGGER_MODE
             | bindings::EVENT_FILE_FL_TRIGGER_COND;
-        let callback = KBox::new(
+        let callback = KBox::pin(
             Callback {
-                file: bindings::trace_event_file {
+                file: Opaque::new(bindings::trace_event_file {
                     event_call: event.call(),
                     tr: instance.as_ptr(),
                     flags: flags as usize,
                     ..Default::default()
-                },
-                trigger: Default::default(),
+                }),
+                trigger: Opaque::new(bindings::event_trigger_data::default()),
                 command: bindings::event_command {
-                    trigger: Some(hit),
+                    trigger: Some(hit::<R>),
                     ..Default::default()
                 },
-                dispatch,
-                _pinned: PhantomPinned,
+                receiver,
             },
             GFP_KERNEL,
         )?;
-        let raw = KBox::into_raw(callback);
-        // SAFETY: Just boxed; nobody else has it. It stays where it is, since it gets pinned.
-        let callback = unsafe {
-            let Callback {
-                file,
-                trigger,
-                command,
-                ..
-            } = &mut *raw;
-            trigger.cmd_ops = command;
-            file.list.next = &raw mut file.list;
-            file.list.prev = &raw mut file.list;
-            file.triggers.next = &raw mut trigger.list;
-            file.triggers.prev = &raw mut trigger.list;
-            trigger.list.next = &raw mut file.triggers;
-            trigger.list.prev = &raw mut file.triggers;
-            Pin::new_unchecked(KBox::from_raw(raw))
-        };
+        let (file, trigger) = (callback.file.get(), callback.trigger.get());
+        // SAFETY: Nobody else has them yet, and they stay where they are.
+        unsafe {
+            (*trigger).cmd_ops = ptr::from_ref(&callback.command).cast_mut();
+            let [files, file, trigger] = [
+                &raw mut (*file).list,
+                &raw mut (*file).triggers,
+                &raw mut (*trigger).list,
+            ];
+            (*files).next = files;
+            (*files).prev = files;
+            (*file).next = trigger;
+            (*file).prev = trigger;
+            (*trigger).next = file;
+            (*trigger).prev = file;
+        }
         // Boxed before it is connected: nothing can fail afterwards.
-        let source = KBox::new(Self { callback, instance }, GFP_KERNEL)?;
+        let event = event.call();
+        let source = KBox::new(
+            Self {
+                callback,
+                event,
+                instance,
+            },
+            GFP_KERNEL,
+        )?;
         source.instance.with_event_mutex(|| {
             // SAFETY: event_mutex is held.
-            unsafe { reg(&source.callback, true) }
+            unsafe { source.reg(true) }
         })?;
         Ok(source)
     }
+
+    /// Connects the probe of the event to our file, or disconnects it.
+    ///
+    /// # Safety
+    ///
+    /// event_mutex must be held.
+    unsafe fn reg(&self, on: bool) -> Result {
+        let file = self.callback.file.get();
+        // SAFETY: event_mutex is held, as kprobe events demand. The file is complete, and pinned until
+        // the probe is disconnected and no longer running; the event is referenced until then.
+        to_result(unsafe { bindings::rhist_event_reg(self.event, file, on) })
+    }
 }
 
-impl Source for EventFile {
+impl<R: Receiver> Source for EventFile<R> {
     fn disconnect(&mut self) {
         // The probe must not outlive us.
         self.instance.insist_with_event_mutex(|| {
             // SAFETY: event_mutex is held.
-            unsafe { reg(&self.callback, false) }
+            unsafe { self.reg(false) }
         });
     }
 
@@ -127,33 +146,23 @@ impl Source for EventFile {
     }
 }
 
-/// Connects the probe of the event to our file, or disconnects it.
-///
-/// # Safety
-///
-/// event_mutex must be held.
-unsafe fn reg(callback: &Callback, on: bool) -> Result {
-    let file = ptr::from_ref(&callback.file).cast_mut();
-    // SAFETY: event_mutex is held, as kprobe events demand. The file is complete, and pinned until
-    // the probe is disconnected and no longer running. The kernel writes to it only where it uses
-    // atomic operations on its counters.
-    to_result(unsafe { bindings::rhist_event_reg(callback.file.event_call, file, on) })
-}
-
 /// A hit. Called by the kernel between reserving a record and giving it back: in any context, NMI
 /// included, with preemption off.
 ///
 /// # Safety
 ///
 /// For the `event_command` in a [`Callback`] only.
-unsafe extern "C" fn hit(
+unsafe extern "C" fn hit<R: Receiver>(
     data: *mut bindings::event_trigger_data,
     _buffer: *mut bindings::trace_buffer,
     record: *mut ffi::c_void,
     event: *mut bindings::ring_buffer_event,
 ) {
-    // SAFETY: `data` is in a callback, which is there as long as the probe may run.
-    let dispatch = unsafe { &(*kernel::container_of!(data, Callback, trigger)).dispatch };
-    // SAFETY: The kernel called with this record.
-    unsafe { dispatch.called(record, event) };
+    // SAFETY: `data` is in a callback, which is there as long as the probe may run, and the kernel called
+    // with this record.
+    unsafe {
+        let data = Opaque::cast_from(data).cast_mut();
+        let callback = &*kernel::container_of!(data, Callback<R>, trigger);
+        reserved(&*callback.receiver, record, event);
+    }
 }
