@@ -35,8 +35,9 @@ pub(crate) struct SwitchSettings {
 /// An attached `enable_hist` or `disable_hist`.
 pub(crate) struct Switch {
     settings: SwitchSettings,
-    /// How often it still fires, or [`UNLIMITED`].
-    left: Atomic<u64>,
+    /// How often it has fired, if that is counted: hits that find it used up at the same time may each add
+    /// one to it.
+    fired: Atomic<u64>,
     /// How many triggers of the kernel's own are older: it is listed above them.
     older: Atomic<usize>,
     /// The triggers of the event that it targets, which keeps its hook meanwhile.
@@ -52,7 +53,7 @@ impl Placed for Switch {
 impl Switch {
     pub(super) fn new(settings: SwitchSettings, triggers: Arc<Published<Triggers>>) -> Self {
         Self {
-            left: Atomic::new(settings.count),
+            fired: Atomic::new(0),
             older: Atomic::new(settings.older),
             settings,
             triggers,
@@ -83,13 +84,11 @@ impl Switch {
                 return;
             }
         }
-        // Whoever is disturbed here was so by another hit that made the number smaller.
-        loop {
-            match self.left.load(Relaxed) {
-                0 => return,
-                UNLIMITED => break,
-                left if self.left.cmpxchg(left, left - 1, Relaxed).is_ok() => break,
-                _ => (),
+        if self.settings.count != UNLIMITED {
+            // The load keeps the number from growing for ever.
+            let count = self.settings.count;
+            if self.fired.load(Relaxed) >= count || self.fired.fetch_add(1, Relaxed) >= count {
+                return;
             }
         }
         for trigger in self.triggers.read(preempt) {
@@ -97,6 +96,14 @@ impl Switch {
             if trigger.dir == self.settings.dir && trigger.paused() == self.settings.enable {
                 trigger.pause(!self.settings.enable);
             }
+        }
+    }
+
+    /// How often it still fires, or [`UNLIMITED`].
+    fn left(&self) -> u64 {
+        match self.settings.count {
+            UNLIMITED => UNLIMITED,
+            count => count.saturating_sub(self.fired.load(Relaxed)),
         }
     }
 
@@ -124,7 +131,7 @@ impl Switch {
         append(name.as_bytes())?;
         append(b":")?;
         append(&self.settings.target)?;
-        match self.left.load(Relaxed) {
+        match self.left() {
             UNLIMITED => append(b":unlimited")?,
             // C has a signed number here.
             left => append(CString::try_from_fmt(fmt!(":count={}", left as i64))?.to_bytes())?,
