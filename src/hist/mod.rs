@@ -14,6 +14,8 @@ mod hit;
 pub mod limits;
 mod program;
 pub mod render;
+mod row;
+mod snapshot;
 pub mod sort;
 
 use core::ops::Range;

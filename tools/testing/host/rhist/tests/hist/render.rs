@@ -566,7 +566,7 @@ fn stacks() {
     // What is done with one of them is done with its first address.
     assert_eq!(
         shown("keys=common_stacktrace.hex", &none),
-        "{ common_stacktrace: 1010} hitcount:          1\n"
+        "{ common_stacktrace: 1010 } hitcount:          1\n"
     );
 }
 

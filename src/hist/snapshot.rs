@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The entries of a histogram as they were when they were read, and in the order to show them in.
+
+use core::cmp::Ordering;
+
+use kernel::prelude::*;
+
+use super::field::Compare;
+use super::field::Function;
+use super::row::Row;
+use super::sort::heapsort;
+use super::Histogram;
+use super::SortKey;
+use crate::event::hit::COMM_LEN;
+use crate::map::Elt;
+use crate::text::until_nul;
+
+/// The entries of a histogram with their sums as they were when each was read, once. Hits go on
+/// being counted meanwhile; what is sorted and shown does not change with them.
+pub(super) struct Snapshot<'a> {
+    hist: &'a Histogram,
+    entries: KVVec<Elt<'a>>,
+    /// The sums of the first entry, then those of the second, and so on.
+    sums: KVVec<u64>,
+    /// Indices of entries, in the order to show them in.
+    order: KVVec<u32>,
+    /// What all entries together have in each sum.
+    wholes: KVec<Whole>,
+    drops: u64,
+}
+
+impl<'a> Snapshot<'a> {
+    /// Reads and sorts the entries. Fails with `ENOMEM`.
+    pub(super) fn take(hist: &'a Histogram) -> Result<Self> {
+        let mut snapshot = Self {
+            hist,
+            entries: KVVec::new(),
+            sums: KVVec::new(),
+            order: KVVec::new(),
+            wholes: KVec::new(),
+            drops: hist.drops(),
+        };
+        snapshot.read()?;
+        snapshot.add_up()?;
+        snapshot.sort()?;
+        Ok(snapshot)
+    }
+
+    fn read(&mut self) -> Result {
+        for entry in self.hist.map.elts() {
+            let hitcount = entry.sum(0);
+            // The first hit of an entry without one is just being counted.
+            if hitcount == 0 {
+                continue;
+            }
+            self.entries.push(entry, GFP_KERNEL)?;
+            self.sums.push(hitcount, GFP_KERNEL)?;
+            for (sum, field) in self.hist.plan.vals().iter().enumerate().skip(1) {
+                // The hitcount once more has moved on meanwhile.
+                let sum = match field.function {
+                    Function::Counter => hitcount,
+                    _ => entry.sum(sum),
+                };
+                self.sums.push(sum, GFP_KERNEL)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn add_up(&mut self) -> Result {
+        let n_vals = self.hist.plan.n_vals;
+        self.wholes = KVec::from_elem(Whole { total: 0, max: 0 }, n_vals, GFP_KERNEL)?;
+        for sums in self.sums.chunks_exact(n_vals) {
+            for (whole, &sum) in self.wholes.iter_mut().zip(sums) {
+                whole.total = whole.total.wrapping_add(sum);
+                whole.max = whole.max.max(sum);
+            }
+        }
+        Ok(())
+    }
+
+    /// The entries, in order.
+    pub(super) fn rows(&self) -> impl Iterator<Item = Row<'_>> {
+        self.order.iter().map(|&entry| Row {
+            plan: &self.hist.plan,
+            key: self.key(entry),
+            comm: self.comm(entry),
+            sums: self.sums(entry),
+            wholes: &self.wholes,
+        })
+    }
+
+    /// Hits that are in the entries.
+    pub(super) fn hits(&self) -> u64 {
+        self.wholes[0].total
+    }
+
+    /// Hits that there was no room for.
+    pub(super) fn drops(&self) -> u64 {
+        self.drops
+    }
+
+    fn key(&self, entry: u32) -> &'a [u8] {
+        self.entries[entry as usize].key()
+    }
+
+    /// The name of the entry's task, if it is noted.
+    fn comm(&self, entry: u32) -> [u8; COMM_LEN] {
+        let index = self.entries[entry as usize].index();
+        let comms = self.hist.comms.as_ref();
+        comms.map_or([0; COMM_LEN], |comms| comms.get(index))
+    }
+
+    fn sums(&self, entry: u32) -> &[u64] {
+        let n_vals = self.hist.plan.n_vals;
+        &self.sums[entry as usize * n_vals..][..n_vals]
+    }
+
+    /// Sorts by key bytes first, which makes the final order depend on the entries alone, then as
+    /// the trigger says: see [`super::sort`].
+    fn sort(&mut self) -> Result {
+        let mut order = KVVec::with_capacity(self.entries.len(), GFP_KERNEL)?;
+        for entry in (0..).take(self.entries.len()) {
+            order.push(entry, GFP_KERNEL)?;
+        }
+        heapsort(&mut order, |&a, &b| self.key(a).cmp(self.key(b)));
+        self.sort_by(&mut order, &self.hist.plan.sort);
+        self.order = order;
+        Ok(())
+    }
+
+    /// Sorts by the first of `keys`, then those that it finds equal by the rest.
+    fn sort_by(&self, mut order: &mut [u32], keys: &[SortKey]) {
+        let Some((key, rest)) = keys.split_first() else {
+            return;
+        };
+        heapsort(order, |&a, &b| self.compare(key, a, b));
+        if rest.is_empty() {
+            return;
+        }
+        while let Some(&first) = order.first() {
+            let equal = |&entry: &u32| self.compare(key, first, entry).is_eq();
+            let n = order.iter().take_while(|entry| equal(entry)).count();
+            let (run, others) = order.split_at_mut(n.max(1));
+            self.sort_by(run, rest);
+            order = others;
+        }
+    }
+
+    fn compare(&self, key: &SortKey, a: u32, b: u32) -> Ordering {
+        let plan = &self.hist.plan;
+        let order = match key.field.checked_sub(plan.n_vals) {
+            None => self.sums(a)[key.field].cmp(&self.sums(b)[key.field]),
+            Some(n) => {
+                let at = plan.program.parts()[n].at;
+                compare_keys(
+                    plan.keys()[n].compare(),
+                    &self.key(a)[at..],
+                    &self.key(b)[at..],
+                )
+            }
+        };
+        match key.descending {
+            true => order.reverse(),
+            false => order,
+        }
+    }
+}
+
+/// Compares what `a` and `b` start with.
+fn compare_keys(by: Compare, a: &[u8], b: &[u8]) -> Ordering {
+    match by {
+        Compare::Nothing => Ordering::Equal,
+        Compare::Text => until_nul(a).cmp(until_nul(b)),
+        Compare::Number(type_) => type_.compare(number(a), number(b)),
+    }
+}
+
+/// The number that `bytes`, part of a key, start with.
+pub(super) fn number(bytes: &[u8]) -> u64 {
+    bytes
+        .first_chunk()
+        .map_or(0, |chunk| u64::from_ne_bytes(*chunk))
+}
+
+/// What all entries together have in one of their sums.
+#[derive(Clone, Copy)]
+pub(super) struct Whole {
+    pub(super) total: u64,
+    pub(super) max: u64,
+}
