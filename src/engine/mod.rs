@@ -55,13 +55,14 @@ impl Engine {
     ///
     /// # Errors
     ///
-    /// `ENODEV` if it is gone.
+    /// `ENODEV` if it is gone, `ENOMEM`.
     pub(crate) fn find(&self, name: EventName<'_>) -> Result<Option<Event>> {
         if (name.system, name.event) == (c"ftrace", c"print") {
             return Event::marker(name.dir).map(Some);
         }
         match self.registry.find(name) {
             Ok(event) => Ok(Some(event)),
+            Err(ENOMEM) => Err(ENOMEM),
             Err(_) if name.system == c"ftrace" => Ok(None),
             Err(_) => Err(ENODEV),
         }
