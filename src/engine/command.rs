@@ -153,51 +153,59 @@ impl Engine {
         let name = trigger.name.map(|span| trigger.bytes(span));
         event.keep_marker(kernel)?;
 
-        let mut hooks = self.registry.lock();
-        let named = name.and_then(|name| hooks.named(name));
-        let triggers = hooks.triggers(&event);
-        let same = triggers.as_ref().and_then(|triggers| {
-            let mut triggers = triggers.iter();
-            let filter = filter.as_ref().map(|condition| &condition.text[..]);
-            triggers.find(|trigger| trigger.matches(&plan, filter, named.as_ref()))
-        });
-        if command.remove {
-            // As in C, there is no harm in removing what is not there.
-            return match same {
-                Some(same) => Ok(hooks.remove(&event, same)?),
-                None => Ok(()),
-            };
-        }
-        if let (Some(span), Some(named)) = (trigger.name, &named) {
-            if !named.histogram().plan().matches(&plan) {
-                return Err(trigger.error(ErrorText::NamedMismatch, span).into());
+        let mut new = None;
+        loop {
+            let mut hooks = self.registry.lock();
+            let named = name.and_then(|name| hooks.named(name));
+            let triggers = hooks.triggers(&event);
+            let same = triggers.as_ref().and_then(|triggers| {
+                let mut triggers = triggers.iter();
+                let filter = filter.as_ref().map(|condition| &condition.text[..]);
+                triggers.find(|trigger| trigger.matches(&plan, filter, named.as_ref()))
+            });
+            if command.remove {
+                // As in C, there is no harm in removing what is not there.
+                return match same {
+                    Some(same) => Ok(hooks.remove(&event, same)?),
+                    None => Ok(()),
+                };
             }
-        }
-        // The first trigger of a name is not compared with those that have none.
-        let same = same.filter(|_| name.is_none() || named.is_some());
-        match same {
-            Some(same) if trigger.pause.is_some() => same.pause(true),
-            Some(same) if trigger.cont.is_some() => same.pause(false),
-            Some(same) if trigger.clear.is_some() => {
-                same.data.clear(text::random(), cpu::count())?
+            if let (Some(span), Some(named)) = (trigger.name, &named) {
+                if !named.histogram().plan().matches(&plan) {
+                    return Err(trigger.error(ErrorText::NamedMismatch, span).into());
+                }
             }
-            Some(_) => return Err(Error::new(ErrorText::TriggerEexist, 0).into()),
-            None if trigger.cont.is_some() || trigger.clear.is_some() => {
+            // The first trigger of a name is not compared with those that have none.
+            let same = same.filter(|_| name.is_none() || named.is_some());
+            if let Some(same) = same {
+                if trigger.pause.is_some() {
+                    same.pause(true);
+                } else if trigger.cont.is_some() {
+                    same.pause(false);
+                } else if trigger.clear.is_some() {
+                    // Takes memory and a grace period, which nobody else has to wait for.
+                    drop(hooks);
+                    same.data.clear(text::random(), cpu::count())?;
+                } else {
+                    return Err(Error::new(ErrorText::TriggerEexist, 0).into());
+                }
+                return Ok(());
+            }
+            if trigger.cont.is_some() || trigger.clear.is_some() {
                 return Err(Error::new(ErrorText::TriggerEnoentClear, 0).into());
             }
-            None => {
-                plan.check_clock(&trigger)?;
-                let data = match named {
-                    Some(data) => data,
-                    None => hist_data(&plan, name)?,
-                };
-                let paused = trigger.pause.is_some();
-                let dir = event.dir().clone();
-                let trigger = HistTrigger::new(dir, data, plan, filter, paused);
-                hooks.add(event, trigger, kernel)?;
-            }
+            plan.check_clock(&trigger)?;
+            let Some(data) = named.or_else(|| new.take()) else {
+                // Large, so it is made without the lock. What was looked up may be another afterwards.
+                drop(hooks);
+                new = Some(hist_data(&plan, name)?);
+                continue;
+            };
+            let paused = trigger.pause.is_some();
+            let dir = event.dir().clone();
+            let trigger = HistTrigger::new(dir, data, plan, filter, paused);
+            return Ok(hooks.add(event, trigger, kernel)?);
         }
-        Ok(())
     }
 
     /// Checks that the events of handlers exist: C looks up each of them before it looks at the action.
