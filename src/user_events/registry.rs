@@ -450,6 +450,8 @@ pub(crate) struct UserEvents {
     pub(crate) settings: Settings,
     /// `kernel.user_events_max`, unless the kernel has its own.
     max: Option<Sysctl>,
+    /// Memory of programs has gone, and its bits are to be forgotten.
+    memory_gone: Atomic<bool>,
     /// Removes what nobody has a use for.
     #[pin]
     cleaning: Work<UserEvents>,
@@ -478,6 +480,7 @@ impl UserEvents {
                     true => None,
                     false => Some(Sysctl::new(c"user_events_max", MAX_EVENTS)?),
                 },
+                memory_gone: Atomic::new(false),
                 cleaning <- new_work!("rhist::UserEvents::cleaning"),
             }? Error),
             GFP_KERNEL,
@@ -511,17 +514,26 @@ impl UserEvents {
     }
 }
 
-/// Between two attempts to remove an event that somebody has a reference on.
-const RETRY: Delta = Delta::from_millis(20);
+/// How long to wait before an event is tried again that somebody has a reference on: of the end of that
+/// nobody tells. The first time, and at most.
+const RETRY: [Delta; 2] = [Delta::from_millis(20), Delta::from_millis(320)];
 
 impl WorkItem for UserEvents {
     type Pointer = Arc<Self>;
 
     fn run(this: Arc<Self>) {
-        this.enablers.remove_gone();
-        // Each such event keeps the module, so nobody waits for this to end.
-        while !this.registry.lock().delete_unused(&this) {
-            fsleep(RETRY);
+        let [mut delay, longest] = RETRY;
+        loop {
+            // Each time: as long as this runs, it does not begin anew.
+            if this.memory_gone.xchg(false, Full) {
+                this.enablers.remove_gone();
+            }
+            if this.registry.lock().delete_unused(&this) {
+                break;
+            }
+            // The event keeps the module, so nobody waits for this to end.
+            fsleep(delay);
+            delay = longest.min(delay + delay);
         }
     }
 }
@@ -537,6 +549,7 @@ impl Commands for UserEvents {
 
 impl Watcher for UserEvents {
     fn exited(self: &Arc<Self>) {
+        self.memory_gone.store(true, Release);
         self.clean_up();
     }
 

@@ -154,6 +154,44 @@ static void ends(void)
 	close(fd);
 }
 
+static bool registers(const char *what)
+{
+	static volatile unsigned int own;
+	int fd = open_data();
+
+	/* And exits with the file open and the bit registered. */
+	return !reg(fd, what, &own, NULL);
+}
+
+static bool one_registers(void)
+{
+	return registers("pr_one");
+}
+
+/* It is referred to as long as its program lives, and longer. */
+static bool referred_registers(void)
+{
+	return registers("pr_referred") &&
+	       !append(pathf("%s/events/sched/sched_process_exec/trigger", tracing_dir()),
+		       "enable_hist:user_events:pr_referred");
+}
+
+/* What refers to an event keeps it, and nothing else. */
+static void referred(void)
+{
+	if (testing_c()) {
+		skip("references do not keep the kernel's own", "what a reference keeps");
+		return;
+	}
+	ok(in_child(referred_registers), "a trigger refers to an event whose program exits");
+	sleep_ms(200);
+	ok(exists("pr_referred"), "the event stays");
+	ok(in_child(one_registers) && within_seconds(5, !exists("pr_one")), "that of another program that exits does not");
+	ok(!append(pathf("%s/events/sched/sched_process_exec/trigger", tracing_dir()),
+		   "!enable_hist:user_events:pr_referred") && within_seconds(5, !exists("pr_referred")),
+	   "and it goes with the trigger");
+}
+
 static bool clone_shares(void)
 {
 	return enable(event, true) == 0 && within_seconds(5, bit == 1);
@@ -485,6 +523,7 @@ int main(void)
 	if (!testing_c())
 		fork_storm();
 	ends();
+	referred();
 	clones();
 	pages();
 	huge_pages();
