@@ -70,10 +70,14 @@ void rhist_gate_wait(void)
 		fsleep(1000);
 }
 
-/* open() of ours: pins the module; false if it is going away. */
+/*
+ * open() of ours, and whatever else leads in: pins the module. False if it is
+ * going away; or if its init has not succeeded yet, since then nobody would wait
+ * for those who are in if it fails.
+ */
 bool rhist_enter(void)
 {
-	return try_module_get(THIS_MODULE);
+	return READ_ONCE(THIS_MODULE->state) == MODULE_STATE_LIVE && try_module_get(THIS_MODULE);
 }
 
 /* release() of ours, whose caller still holds the gate; or open() that fails. */

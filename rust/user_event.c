@@ -529,11 +529,11 @@ static int dynamic_create(const char *command)
 {
 	int err;
 
-	if (!str_has_prefix(command, "u:") || !try_module_get(THIS_MODULE))
+	if (!str_has_prefix(command, "u:") || !rhist_enter())
 		return -ECANCELED;
 	err = commands->create(commands_owner, skip_spaces(command + strlen("u:")));
 	/* The module stays as long as the kernel's mutex is held. */
-	module_put(THIS_MODULE);
+	rhist_leave();
 	return err;
 }
 

@@ -182,7 +182,7 @@ static void forked(struct callback_head *work)
 	mmput_async(fork->parent);
 	kfree(fork);
 	/* What is left of this function is waited for by rhist_mm_unwatch(). */
-	module_put(THIS_MODULE);
+	rhist_leave();
 }
 
 /* In the parent, at each fork. Must not sleep. */
@@ -197,7 +197,7 @@ static void probe_newtask(void *data, struct task_struct *child, u64 clone_flags
 	fork = kmalloc(sizeof(*fork), GFP_NOWAIT | __GFP_ACCOUNT);
 	if (!fork)
 		return;
-	if (!try_module_get(THIS_MODULE)) {
+	if (!rhist_enter()) {
 		kfree(fork);
 		return;
 	}
@@ -207,7 +207,7 @@ static void probe_newtask(void *data, struct task_struct *child, u64 clone_flags
 	if (task_work_add(child, &fork->work, TWA_RESUME)) {
 		mmput_async(parent);
 		kfree(fork);
-		module_put(THIS_MODULE);
+		rhist_leave();
 	}
 }
 

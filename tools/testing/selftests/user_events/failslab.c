@@ -329,6 +329,87 @@ static void forks(void)
 	an_event_no_more();
 }
 
+/* Between who loads the module and who tries to get in meanwhile. */
+static volatile struct {
+	bool try, tries, end;
+	unsigned int entered;
+} *door;
+
+static void tries_to_enter(void)
+{
+	int fd;
+
+	while (!door->end) {
+		door->tries = door->try;
+		if (!door->tries || door->entered)
+			continue;
+		fd = open(data_path(), O_RDWR | O_CLOEXEC);
+		if (fd < 0)
+			continue;
+		door->entered += !reg(fd, "uf_early", &bits[2], NULL);
+		/* A module that fails to load would wait for this. */
+		within_seconds(1, !door->try);
+		unreg(fd, &bits[2], 0);
+		close(fd);
+	}
+	_exit(0);
+}
+
+/* Loads the module with the n-th allocation failing, while somebody tries to get in. */
+static int load(int n, bool *fired, int *left)
+{
+	int fd = open(getenv("RHIST_KO"), O_RDONLY | O_CLOEXEC), error = 0;
+	char text[16] = "";
+
+	if (!within_seconds(10, !syscall(SYS_delete_module, "rhist", O_NONBLOCK) || errno == ENOENT))
+		die("the module goes: %s", strerror(errno));
+	door->entered = 0;
+	door->try = true;
+	within_seconds(10, door->tries);
+	fail(n);
+	if (syscall(SYS_finit_module, fd, "", 0))
+		error = -errno;
+	*left = pread(nth, text, sizeof(text) - 1, 0) > 0 ? atoi(text) : 0;
+	*fired = failed();
+	if (!error)
+		within_seconds(10, door->entered);
+	door->try = false;
+	within_seconds(10, !door->tries);
+	close(fd);
+	return error;
+}
+
+/* A module that fails to load leaves nobody in it: the last allocations of all are when its files are there. */
+static void loads(void)
+{
+	int n, left, tried, failures = 0, early = 0;
+	bool fired;
+	pid_t pid;
+
+	if (sysconf(_SC_NPROCESSORS_ONLN) < 2) {
+		skip("one processor", "nobody gets into a module that fails to load");
+		return;
+	}
+	/* A page that is not to be had is told at length in the kernel's log, with a trace. */
+	set("fail_page_alloc/ignore-gfp-wait", "Y");
+	door = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	pid = fork();
+	if (!pid)
+		tries_to_enter();
+	ok(!load(MOST, &fired, &left) && !fired && door->entered, "who tries to get in while the module is loaded does");
+	/* Without many of them the module is loaded all the same. */
+	for (n = MOST - left, tried = 0; failures < 4 && tried < 40; n -= 2, tried++) {
+		if (!load(n, &fired, &left))
+			continue;
+		failures++;
+		early += door->entered;
+	}
+	ok(failures && !early, "but nobody while it fails: %u of %u", early, failures);
+	ok(!load(MOST, &fired, &left), "it is loaded when nothing fails");
+	door->end = true;
+	waitpid(pid, NULL, 0);
+}
+
 int main(void)
 {
 	static char before[4096], after[4096];
@@ -367,5 +448,6 @@ int main(void)
 	ok(within_seconds(20, (status(after), !strcmp(before, after))), "nothing is left");
 	munmap((void *)map, page);
 	append(names, "0");
+	loads();
 	finish();
 }
