@@ -13,6 +13,7 @@ mod ftrace;
 pub mod hist;
 pub mod hook;
 pub mod map;
+mod mirror;
 pub mod text;
 mod tree;
 pub mod trigger;
@@ -21,8 +22,8 @@ pub mod user_events;
 use crate::engine::Engine;
 use crate::ftrace::device::Device;
 use crate::ftrace::instance::Instance;
-use crate::ftrace::tracefs::Mirror;
 use crate::ftrace::tracefs::Operations;
+use crate::mirror::Mirror;
 use crate::tree::Tree;
 use crate::user_events::DataFile;
 use crate::user_events::Service;
@@ -72,7 +73,7 @@ module! {
 /// then the instance.
 struct Rhist {
     _device: Device,
-    _mirror: Pin<KBox<Mirror<Tree>>>,
+    _mirror: Mirror<Tree>,
     _user_events: Service,
 }
 

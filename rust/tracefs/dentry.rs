@@ -10,9 +10,23 @@ use kernel::ffi;
 use kernel::prelude::*;
 
 /// A reference on a dentry.
-pub(super) struct Dentry(NonNull<bindings::dentry>);
+pub(crate) struct Dentry(NonNull<bindings::dentry>);
+
+/// What a dentry stands for.
+pub(crate) enum DentryKind {
+    Dir,
+    File,
+}
 
 impl Dentry {
+    /// The root directory of tracefs, in which `name` has to be free. `EEXIST` if it is not, the kernel is
+    /// locked down, or there is no memory: tracefs does not say which.
+    pub(crate) fn root(name: &CStr) -> Result<Self> {
+        // SAFETY: `name` ends in a NUL; the root comes with a reference.
+        unsafe { Self::from_returned(bindings::rhist_tracefs_root(name.as_char_ptr())) }
+            .map_err(|_| EEXIST)
+    }
+
     /// Takes over the reference that a function of the kernel returned.
     ///
     /// # Safety
@@ -43,26 +57,31 @@ impl Dentry {
         unsafe { (*self.as_ptr()).d_inode }
     }
 
-    pub(super) fn mode(&self) -> u32 {
+    /// What is there; `None` for what is neither a directory nor a file.
+    pub(crate) fn kind(&self) -> Option<DentryKind> {
         // SAFETY: The inode of a referenced positive dentry is valid; its type never changes.
-        u32::from(unsafe { (*self.inode()).i_mode })
+        match u32::from(unsafe { (*self.inode()).i_mode }) & bindings::S_IFMT {
+            bindings::S_IFDIR => Some(DentryKind::Dir),
+            bindings::S_IFREG => Some(DentryKind::File),
+            _ => None,
+        }
     }
 
     /// Is it the root of its file system?
-    pub(super) fn is_root(&self) -> bool {
+    pub(crate) fn is_root(&self) -> bool {
         // SAFETY: The dentry is referenced, and its parent never changes in tracefs.
         unsafe { (*self.as_ptr()).d_parent == self.as_ptr() }
     }
 
     /// The name; those of tracefs never change.
-    pub(super) fn name(&self) -> &CStr {
+    pub(crate) fn name(&self) -> &CStr {
         // SAFETY: There is no rename in tracefs, so the name stays as it is while the dentry is
         // referenced; it ends in a NUL.
         unsafe { CStr::from_char_ptr(name_of(self.as_ptr())) }
     }
 
     /// A name in this directory of the kernel. Locks the directory shared.
-    pub(super) fn lookup(&self, name: &[u8]) -> Result<Self> {
+    pub(crate) fn lookup(&self, name: &[u8]) -> Result<Self> {
         // SAFETY: The directory is referenced; the name is copied where it is kept.
         unsafe {
             Self::from_returned(bindings::rhist_lookup(
@@ -74,19 +93,19 @@ impl Dentry {
     }
 
     /// Has the kernel removed what it stands for?
-    pub(super) fn removed(&self) -> bool {
+    pub(crate) fn removed(&self) -> bool {
         // SAFETY: The dentry is referenced.
         unsafe { bindings::rhist_removed(self.as_ptr()) }
     }
 
     /// The directory that it is in.
-    pub(super) fn parent(&self) -> Self {
+    pub(crate) fn parent(&self) -> Self {
         // SAFETY: A dentry holds a reference on its parent, which never changes in tracefs.
         unsafe { Self::of((*self.as_ptr()).d_parent) }
     }
 
     /// The name of the directory that it is in.
-    pub(super) fn parent_name(&self) -> &CStr {
+    pub(crate) fn parent_name(&self) -> &CStr {
         // SAFETY: As above; a dentry holds a reference on its parent, which never changes here.
         unsafe { CStr::from_char_ptr(name_of((*self.as_ptr()).d_parent)) }
     }
@@ -121,7 +140,7 @@ unsafe impl Send for Dentry {}
 unsafe impl Sync for Dentry {}
 
 /// A reference on an inode.
-pub(super) struct Inode(NonNull<bindings::inode>);
+pub(crate) struct Inode(NonNull<bindings::inode>);
 
 impl Inode {
     /// Takes over the reference that a function of the kernel returned, or fails with `ENOMEM`.
@@ -152,6 +171,12 @@ impl Inode {
         }
     }
 
+    /// Whether this reference is the only one left. Takes i_lock.
+    pub(super) fn is_only_ours(&self) -> bool {
+        // SAFETY: The reference is valid.
+        unsafe { bindings::rhist_inode_only_ours(self.as_ptr()) }
+    }
+
     /// A pointer with a reference of its own, for a dentry to keep.
     pub(super) fn into_raw(self) -> *mut bindings::inode {
         let raw = self.as_ptr();
@@ -179,3 +204,47 @@ impl Drop for Inode {
 unsafe impl Send for Inode {}
 // SAFETY: Nothing is read through a shared reference.
 unsafe impl Sync for Inode {}
+
+/// A name of ours in a directory of the kernel, until this is dropped.
+pub(crate) enum Entered {
+    Dir(NonNull<bindings::dentry>),
+    File(NonNull<bindings::dentry>),
+}
+
+impl Entered {
+    /// Enters a directory of ours. Fails with `EEXIST` if the name is taken, and with `ENOMEM`.
+    pub(crate) fn dir(parent: &Dentry, name: &CStr, inode: &Inode) -> Result<Self> {
+        // SAFETY: Both are referenced; the new directory takes a reference of its own.
+        let dir = from_err_ptr(unsafe {
+            bindings::rhist_create_dir(parent.as_ptr(), name.as_char_ptr(), inode.as_ptr())
+        })?;
+        NonNull::new(dir).map(Self::Dir).ok_or(ENOMEM)
+    }
+
+    /// Enters a file of ours. Fails as [`Entered::dir`].
+    pub(crate) fn file(parent: &Dentry, name: &CStr, inode: &Inode) -> Result<Self> {
+        // SAFETY: As for a directory.
+        let file = from_err_ptr(unsafe {
+            bindings::rhist_create_file(parent.as_ptr(), name.as_char_ptr(), inode.as_ptr())
+        })?;
+        NonNull::new(file).map(Self::File).ok_or(ENOMEM)
+    }
+}
+
+impl Drop for Entered {
+    /// A directory's inode has been revoked, by [`Objects::close`](super::Objects::close).
+    fn drop(&mut self) {
+        // SAFETY: Made by `rhist_create_dir` or `rhist_create_file`, and stays until then.
+        unsafe {
+            match self {
+                Self::Dir(dir) => bindings::rhist_remove_dir(dir.as_ptr()),
+                Self::File(file) => bindings::simple_recursive_removal(file.as_ptr(), None),
+            }
+        }
+    }
+}
+
+// SAFETY: Any task may remove it.
+unsafe impl Send for Entered {}
+// SAFETY: Nothing is done through a shared reference.
+unsafe impl Sync for Entered {}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What the VFS does with directories of a mirror.
+//! What the VFS does with directories of ours.
 //!
 //! All functions are called in task context: those of the inode with the directory locked, those
 //! of the file with the directory open, which pins the module, or being opened.
@@ -8,14 +8,13 @@
 use super::dentry::name_of;
 use super::gate;
 use super::gate::Entry;
-use super::mirror::dentry_of;
-use super::mirror::forget;
-use super::mirror::node_of;
-use super::mirror::Kind;
-use super::mirror::Node;
-use super::Dir;
-use super::Overlay;
+use super::object::dentry_of;
+use super::object::forget;
+use super::object::object_of;
+use super::object::Node;
+use super::object::Object;
 use crate::ftrace::bindings;
+use core::ffi::CStr;
 use core::ptr;
 use kernel::error::from_err_ptr;
 use kernel::error::from_result;
@@ -23,20 +22,20 @@ use kernel::error::to_result;
 use kernel::ffi;
 use kernel::prelude::*;
 
-pub(super) fn inode_operations<T: Overlay>() -> bindings::inode_operations {
+pub(super) fn inode_operations<N: Node>() -> bindings::inode_operations {
     bindings::inode_operations {
-        lookup: Some(lookup::<T>),
-        mkdir: Some(mkdir::<T>),
-        rmdir: Some(rmdir::<T>),
+        lookup: Some(lookup::<N>),
+        mkdir: Some(mkdir::<N>),
+        rmdir: Some(rmdir::<N>),
         ..Default::default()
     }
 }
 
-pub(super) fn file_operations<T: Overlay>() -> bindings::file_operations {
+pub(super) fn file_operations<N: Node>() -> bindings::file_operations {
     bindings::file_operations {
         owner: gate::owner(),
-        open: Some(open::<T>),
-        iterate_shared: Some(iterate::<T>),
+        open: Some(open::<N>),
+        iterate_shared: Some(iterate::<N>),
         llseek: Some(llseek),
         read: Some(bindings::generic_read_dir),
         release: Some(release),
@@ -64,22 +63,19 @@ unsafe fn lookup_name<'a>(dentry: *mut bindings::dentry) -> &'a [u8] {
 
 /// # Safety
 ///
-/// For `inode_operations` of directories of a mirror only.
-unsafe extern "C" fn lookup<T: Overlay>(
+/// For `inode_operations` of directories of ours only.
+unsafe extern "C" fn lookup<N: Node>(
     dir: *mut bindings::inode,
     dentry: *mut bindings::dentry,
     _flags: ffi::c_uint,
 ) -> *mut bindings::dentry {
     // SAFETY: The VFS has the directory locked.
-    let (node, name) = unsafe { (node_of::<T>(dir), lookup_name(dentry)) };
-    let Kind::Dir(kind) = node.kind else {
-        return ENOTDIR.to_ptr();
-    };
-    if node.real.removed() {
+    let (object, name) = unsafe { (object_of::<N>(dir), lookup_name(dentry)) };
+    if object.real.removed() {
         // SAFETY: A dentry holds its parent.
-        return unsafe { forget::<T>((*dentry).d_parent, ENOENT) }.to_ptr();
+        return unsafe { forget::<N>((*dentry).d_parent, ENOENT) }.to_ptr();
     }
-    let inode = match node.mirror().lookup(node, kind, name) {
+    let inode = match object.node.lookup(&object.real, name) {
         Ok(inode) => inode.into_raw(),
         Err(err) if err == ENOENT => ptr::null_mut(),
         Err(err) => return err.to_ptr(),
@@ -90,19 +86,19 @@ unsafe extern "C" fn lookup<T: Overlay>(
 
 /// # Safety
 ///
-/// For `inode_operations` of directories of a mirror only.
-unsafe extern "C" fn mkdir<T: Overlay>(
+/// For `inode_operations` of directories of ours only.
+unsafe extern "C" fn mkdir<N: Node>(
     idmap: *mut bindings::mnt_idmap,
     dir: *mut bindings::inode,
     dentry: *mut bindings::dentry,
     mode: bindings::umode_t,
 ) -> *mut bindings::dentry {
     // SAFETY: The VFS has the directory locked.
-    let (node, name) = unsafe { (node_of::<T>(dir), lookup_name(dentry)) };
-    // SAFETY: The node holds the kernel's directory; the name is copied where it is kept.
+    let (object, name) = unsafe { (object_of::<N>(dir), lookup_name(dentry)) };
+    // SAFETY: The object holds the kernel's directory; the name is copied where it is kept.
     let err = unsafe {
         let len = name.len() as u32;
-        bindings::rhist_mkdir(idmap, node.real.as_ptr(), name.as_ptr().cast(), len, mode)
+        bindings::rhist_mkdir(idmap, object.real.as_ptr(), name.as_ptr().cast(), len, mode)
     };
     // As in tracefs itself, the dentry stays negative and the directory is found by a look-up.
     to_result(err).map_or_else(Error::to_ptr, |()| ptr::null_mut())
@@ -110,19 +106,23 @@ unsafe extern "C" fn mkdir<T: Overlay>(
 
 /// # Safety
 ///
-/// For `inode_operations` of directories of a mirror only.
-unsafe extern "C" fn rmdir<T: Overlay>(
+/// For `inode_operations` of directories of ours only.
+unsafe extern "C" fn rmdir<N: Node>(
     dir: *mut bindings::inode,
     dentry: *mut bindings::dentry,
 ) -> ffi::c_int {
     // SAFETY: The VFS has the directory locked.
-    let (node, name) = unsafe { (node_of::<T>(dir), lookup_name(dentry)) };
-    // SAFETY: The node holds the kernel's directory.
+    let (object, name) = unsafe { (object_of::<N>(dir), lookup_name(dentry)) };
+    // SAFETY: The object holds the kernel's directory.
     let err = unsafe {
-        bindings::rhist_rmdir(node.real.as_ptr(), name.as_ptr().cast(), name.len() as u32)
+        bindings::rhist_rmdir(
+            object.real.as_ptr(),
+            name.as_ptr().cast(),
+            name.len() as u32,
+        )
     };
     if err == 0 {
-        node.mirror().overlay.instance_removed();
+        object.node.removed();
     }
     err
 }
@@ -131,21 +131,21 @@ unsafe extern "C" fn rmdir<T: Overlay>(
 ///
 /// # Safety
 ///
-/// For `file_operations` of directories of a mirror only.
-unsafe extern "C" fn open<T: Overlay>(
+/// For `file_operations` of directories of ours only.
+unsafe extern "C" fn open<N: Node>(
     inode: *mut bindings::inode,
     file: *mut bindings::file,
 ) -> ffi::c_int {
     from_result(|| {
         let entry = Entry::new()?;
         // SAFETY: The file is being opened, and keeps the inode.
-        let node = unsafe { node_of::<T>(inode) };
-        if node.real.removed() {
+        let object = unsafe { object_of::<N>(inode) };
+        if object.real.removed() {
             // SAFETY: The file is being opened, by its path.
-            return Err(unsafe { forget::<T>(dentry_of(file), ENOENT) });
+            return Err(unsafe { forget::<N>(dentry_of(file), ENOENT) });
         }
-        // SAFETY: `file` has its path; the node holds the kernel's directory.
-        let real = unsafe { bindings::rhist_open_dir(file, node.real.as_ptr()) };
+        // SAFETY: `file` has its path; the object holds the kernel's directory.
+        let real = unsafe { bindings::rhist_open_dir(file, object.real.as_ptr()) };
         let real = from_err_ptr(real)?;
         // SAFETY: The file is ours while it is opened. `release` gives the reference back.
         unsafe { (*file).private_data = real.cast() };
@@ -210,19 +210,18 @@ unsafe extern "C" fn llseek(
 
 /// Passes on what the kernel's directory has, except what is hidden.
 #[repr(C)]
-struct Filter<'a, T: Overlay> {
+struct Filter<'a, N: Node> {
     /// First, so that the pointer to it leads here.
     ctx: bindings::dir_context,
     caller: *mut bindings::dir_context,
-    node: &'a Node<T>,
-    dir: Dir,
+    object: &'a Object<N>,
     full: bool,
 }
 
 /// # Safety
 ///
 /// `ctx` must be that of a [`Filter`].
-unsafe extern "C" fn filter_entry<T: Overlay>(
+unsafe extern "C" fn filter_entry<N: Node>(
     ctx: *mut bindings::dir_context,
     name: *const ffi::c_char,
     len: ffi::c_int,
@@ -231,10 +230,10 @@ unsafe extern "C" fn filter_entry<T: Overlay>(
     kind: ffi::c_uint,
 ) -> bool {
     // SAFETY: The context is that of a `Filter`, which nobody else has while the directory is read.
-    let filter = unsafe { &mut *ctx.cast::<Filter<'_, T>>() };
+    let filter = unsafe { &mut *ctx.cast::<Filter<'_, N>>() };
     // SAFETY: The name has `len` bytes.
     let bytes = unsafe { core::slice::from_raw_parts(name.cast::<u8>(), len as usize) };
-    if filter.node.mirror().hides(filter.dir, bytes) {
+    if filter.object.node.hides(bytes) {
         return true;
     }
     // SAFETY: The caller's context is valid while it reads the directory.
@@ -269,27 +268,23 @@ unsafe fn emit(
 /// # Safety
 ///
 /// For files opened by [`open`] only.
-unsafe extern "C" fn iterate<T: Overlay>(
+unsafe extern "C" fn iterate<N: Node>(
     file: *mut bindings::file,
     ctx: *mut bindings::dir_context,
 ) -> ffi::c_int {
     // SAFETY: The directory is open and locked.
-    let node = unsafe { node_of::<T>((*file).f_inode) };
-    let Kind::Dir(dir) = node.kind else {
-        return ENOTDIR.to_errno();
-    };
+    let object = unsafe { object_of::<N>((*file).f_inode) };
     // SAFETY: The context is valid, and nobody else uses it meanwhile.
     let mut pos = unsafe { (*ctx).pos };
     if pos < OURS {
         let mut filter = Filter {
             ctx: bindings::dir_context {
-                actor: Some(filter_entry::<T>),
+                actor: Some(filter_entry::<N>),
                 // SAFETY: As above.
                 ..unsafe { *ctx }
             },
             caller: ctx,
-            node,
-            dir,
+            object,
             full: false,
         };
         // SAFETY: The kernel's directory is open; the filter lives as long as the call.
@@ -303,16 +298,17 @@ unsafe extern "C" fn iterate<T: Overlay>(
         }
         pos = OURS;
     }
-    for (index, ours) in T::files(dir).iter().enumerate() {
+    for (index, name) in object.node.names(&object.real).enumerate() {
         if (index as i64) < pos - OURS {
             continue;
         }
-        let name = ours.name.to_bytes();
-        let exists = !ours.only_over || node.real.lookup(name).is_ok();
-        let len = name.len() as ffi::c_int;
-        // SAFETY: The context is valid. An inode that nobody looked up yet has no number; tracefs
-        // numbers none with 1.
-        if exists && !unsafe { emit(ctx, name.as_ptr().cast(), len, pos, 1, bindings::DT_REG) } {
+        let taken = name.map(CStr::to_bytes).is_none_or(|name| {
+            let len = name.len() as ffi::c_int;
+            // SAFETY: The context is valid. An inode that nobody looked up yet has no number; tracefs
+            // numbers none with 1.
+            unsafe { emit(ctx, name.as_ptr().cast(), len, pos, 1, bindings::DT_REG) }
+        });
+        if !taken {
             break;
         }
         pos += 1;

@@ -1,20 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What the VFS does with files of a mirror.
+//! What the VFS does with files of ours.
 //!
 //! All functions are called in task context with the file open, which pins the module, or being
 //! opened.
 
 use super::gate;
 use super::gate::Entry;
-use super::mirror::dentry_of;
-use super::mirror::forget;
-use super::mirror::node_of;
-use super::mirror::Kind;
-use super::mirror::Node;
+use super::object::dentry_of;
+use super::object::forget;
+use super::object::object_of;
+use super::object::Node;
+use super::object::Object;
 use super::KernelFile;
-use super::Opened;
-use super::Overlay;
 use super::Written;
 use crate::ftrace::bindings;
 use crate::ftrace::poll;
@@ -27,65 +25,64 @@ use kernel::mm::virt::VmaNew;
 use kernel::prelude::*;
 use kernel::sync::Mutex;
 
-/// The operations of files of the overlay: those that can be polled, or the others.
-pub(super) fn file_operations<T: Overlay>(polls: bool) -> bindings::file_operations {
+/// The operations of files of ours: those that can be polled, or the others.
+pub(super) fn file_operations<N: Node>(polls: bool) -> bindings::file_operations {
     bindings::file_operations {
         owner: gate::owner(),
-        open: Some(open::<T>),
-        read: Some(read::<T>),
-        write: Some(write::<T>),
-        poll: polls.then_some(poll::<T>),
-        mmap: Some(mmap::<T>),
+        open: Some(open::<N>),
+        read: Some(read::<N>),
+        write: Some(write::<N>),
+        poll: polls.then_some(poll::<N>),
+        mmap: Some(mmap::<N>),
         llseek: Some(llseek),
-        release: Some(release::<T>),
+        release: Some(release::<N>),
         ..Default::default()
     }
 }
 
-/// The operations of a file of the kernel that has `real`, for the beginning of a [`Node`] of kind
-/// [`Kind::Kernel`].
-pub(super) fn kernel_operations<T: Overlay>(
+/// The operations of a file of the kernel that has `real`, for the beginning of its [`Object`].
+pub(super) fn kernel_operations<N: Node>(
     real: bindings::file_operations,
 ) -> bindings::file_operations {
     bindings::file_operations {
         owner: gate::owner(),
-        open: Some(open_kernel::<T>),
-        release: Some(release_kernel::<T>),
+        open: Some(open_kernel::<N>),
+        release: Some(release_kernel::<N>),
         ..real
     }
 }
 
-/// The node of a file that has the kernel's operations, and these.
+/// The object of a file that has the kernel's operations, and these.
 ///
 /// # Safety
 ///
 /// `file` must be open, or being opened, with [`kernel_operations`].
-unsafe fn kernel_file<'a, T: Overlay>(
+unsafe fn kernel_file<'a, N: Node>(
     file: *mut bindings::file,
-) -> (&'a Node<T>, &'a bindings::file_operations) {
-    // SAFETY: The operations of the file are those in the node, at its very beginning. The inode
-    // of the node's dentry is a file of the kernel.
+) -> (&'a Object<N>, &'a bindings::file_operations) {
+    // SAFETY: The operations of the file are those in the object, at its very beginning. The inode
+    // of the object's dentry is a file of the kernel.
     unsafe {
-        let node = &*(*file).f_op.cast::<Node<T>>();
-        (node, &*bindings::rhist_inode_fop(node.real.inode()))
+        let object = &*(*file).f_op.cast::<Object<N>>();
+        (object, &*bindings::rhist_inode_fop(object.real.inode()))
     }
 }
 
 /// # Safety
 ///
 /// For [`kernel_operations`] only.
-unsafe extern "C" fn open_kernel<T: Overlay>(
+unsafe extern "C" fn open_kernel<N: Node>(
     inode: *mut bindings::inode,
     file: *mut bindings::file,
 ) -> ffi::c_int {
     from_result(|| {
         let entry = Entry::new()?;
         // SAFETY: `file` is being opened, and is one of the kernel's.
-        let (node, real) = unsafe { kernel_file::<T>(file) };
+        let (object, real) = unsafe { kernel_file::<N>(file) };
         // The kernel removed the file, and what it works on may be gone, while somebody held ours.
-        if node.real.removed() {
+        if object.real.removed() {
             // SAFETY: The file is being opened, by its path.
-            return Err(unsafe { forget::<T>(dentry_of(file), ENODEV) });
+            return Err(unsafe { forget::<N>(dentry_of(file), ENODEV) });
         }
         if let Some(open) = real.open {
             // SAFETY: The kernel's `open` is given an inode that differs in nothing that it looks
@@ -100,14 +97,14 @@ unsafe extern "C" fn open_kernel<T: Overlay>(
 /// # Safety
 ///
 /// For [`kernel_operations`] only.
-unsafe extern "C" fn release_kernel<T: Overlay>(
+unsafe extern "C" fn release_kernel<N: Node>(
     inode: *mut bindings::inode,
     file: *mut bindings::file,
 ) -> ffi::c_int {
     // SAFETY: `open_kernel` kept it.
     let _entry = unsafe { Entry::of_file() };
     // SAFETY: `file` is open, and is one of the kernel's.
-    let (_, real) = unsafe { kernel_file::<T>(file) };
+    let (_, real) = unsafe { kernel_file::<N>(file) };
     match real.release {
         // SAFETY: As in `open_kernel`.
         Some(release) => unsafe { release(inode, file) },
@@ -115,13 +112,13 @@ unsafe extern "C" fn release_kernel<T: Overlay>(
     }
 }
 
-/// An open file of the overlay.
+/// An open file of ours.
 #[pin_data]
-struct OpenFile<T: Overlay> {
-    open: T::Open,
+struct OpenFile<N: Node> {
+    open: N::Open,
     /// The text that is being read, made by a read at the beginning of the file.
     #[pin]
-    text: Mutex<Option<T::Text>>,
+    text: Mutex<Option<N::Text>>,
     /// The kernel's file in whose place it is, if there is one.
     kernel: Option<KernelFile>,
 }
@@ -129,42 +126,26 @@ struct OpenFile<T: Overlay> {
 /// # Safety
 ///
 /// `file` must have been opened by [`open`].
-unsafe fn open_file<'a, T: Overlay>(file: *mut bindings::file) -> &'a OpenFile<T> {
+unsafe fn open_file<'a, N: Node>(file: *mut bindings::file) -> &'a OpenFile<N> {
     // SAFETY: `open` has put it there, and it stays until `release`.
     unsafe { &*(*file).private_data.cast() }
 }
 
-/// The overlay, and what it wants to know of a file of it; `ENODEV` if the kernel has removed what
-/// the file is about.
+/// The object of a file of ours; `ENODEV` if the kernel has removed what the file is about.
 ///
 /// # Safety
 ///
-/// `file` must be one of the overlay that is open, or being opened.
-unsafe fn opened<'a, T: Overlay>(
-    file: *mut bindings::file,
-    kernel: Option<&'a KernelFile>,
-) -> Result<(&'a T, Opened<'a>)> {
+/// `file` must be one of ours that is open, or being opened.
+unsafe fn present<'a, N: Node>(file: *mut bindings::file) -> Result<&'a Object<N>> {
     // SAFETY: `file` is open, and its inode is ours.
-    let node = unsafe { node_of::<T>((*file).f_inode) };
-    let Kind::Ours(dir, index) = node.kind else {
-        return Err(EINVAL);
-    };
-    if node.real.removed() {
-        return Err(ENODEV);
-    }
-    let opened = Opened {
-        name: T::files(dir).get(index).ok_or(EINVAL)?.name,
-        dir: node.tracing().ok_or(EINVAL)?,
-        event: node.event(),
-        kernel,
-    };
-    Ok((&node.mirror().overlay, opened))
+    let object = unsafe { object_of::<N>((*file).f_inode) };
+    (!object.real.removed()).then_some(object).ok_or(ENODEV)
 }
 
 /// # Safety
 ///
-/// For `file_operations` of files of the overlay only.
-unsafe extern "C" fn open<T: Overlay>(
+/// For `file_operations` of files of ours only.
+unsafe extern "C" fn open<N: Node>(
     inode: *mut bindings::inode,
     file: *mut bindings::file,
 ) -> ffi::c_int {
@@ -173,26 +154,25 @@ unsafe extern "C" fn open<T: Overlay>(
         // SAFETY: No requirements.
         to_result(unsafe { bindings::rhist_locked_down() })?;
         // SAFETY: The file is being opened, and keeps the inode.
-        let node = unsafe { node_of::<T>(inode) };
-        if node.real.removed() {
+        let object = unsafe { object_of::<N>(inode) };
+        if object.real.removed() {
             // SAFETY: As above.
-            return Err(unsafe { forget::<T>(dentry_of(file), ENODEV) });
+            return Err(unsafe { forget::<N>(dentry_of(file), ENODEV) });
         }
-        let kernel = match node.behind() {
+        let kernel = match object.behind() {
             // SAFETY: The file is being opened; what it is in the place of is in the same tracefs.
             Ok(real) => Some(unsafe { KernelFile::open(file, &real) }?),
             Err(err) if err == ENOENT => None,
             Err(err) => return Err(err),
         };
         // SAFETY: As above.
-        let (overlay, opened) = unsafe { opened::<T>(file, kernel.as_ref()) }?;
-        // SAFETY: As above.
         let (mode, flags) = unsafe { ((*file).f_mode, (*file).f_flags) };
         let write = mode & bindings::RHIST_FMODE_WRITE != 0;
         // Emptying it cannot be undone, so nothing may fail after that.
         let memory = KBox::new_uninit(GFP_KERNEL)?;
-        let open = overlay.open(&opened, write && flags & bindings::O_TRUNC != 0)?;
-        let open = memory.write_pin_init(pin_init!(OpenFile::<T> {
+        let truncate = write && flags & bindings::O_TRUNC != 0;
+        let open = object.node.open(&object.real, kernel.as_ref(), truncate)?;
+        let open = memory.write_pin_init(pin_init!(OpenFile::<N> {
             open,
             text <- kernel::new_mutex!(None),
             kernel,
@@ -209,21 +189,21 @@ unsafe extern "C" fn open<T: Overlay>(
 /// # Safety
 ///
 /// For files opened by [`open`] only.
-unsafe extern "C" fn release<T: Overlay>(
+unsafe extern "C" fn release<N: Node>(
     _inode: *mut bindings::inode,
     file: *mut bindings::file,
 ) -> ffi::c_int {
     // SAFETY: `open` kept it.
     let _entry = unsafe { Entry::of_file() };
     // SAFETY: `open` put a box there, and this is the end of the file.
-    drop(unsafe { KBox::from_raw((*file).private_data.cast::<OpenFile<T>>()) });
+    drop(unsafe { KBox::from_raw((*file).private_data.cast::<OpenFile<N>>()) });
     0
 }
 
 /// # Safety
 ///
 /// For files opened by [`open`] only.
-unsafe extern "C" fn read<T: Overlay>(
+unsafe extern "C" fn read<N: Node>(
     file: *mut bindings::file,
     buf: *mut ffi::c_char,
     count: usize,
@@ -231,13 +211,14 @@ unsafe extern "C" fn read<T: Overlay>(
 ) -> isize {
     let read = || -> Result<isize> {
         // SAFETY: The file is open, and `pos` is valid.
-        let (open, at) = unsafe { (open_file::<T>(file), *pos) };
+        let (open, at) = unsafe { (open_file::<N>(file), *pos) };
         let mut text = open.text.lock();
         if at == 0 || text.is_none() {
             *text = None;
             // SAFETY: As above.
-            let (overlay, opened) = unsafe { opened::<T>(file, open.kernel.as_ref()) }?;
-            *text = Some(overlay.read(&opened, &open.open)?);
+            let object = unsafe { present::<N>(file) }?;
+            let kernel = open.kernel.as_ref();
+            *text = Some(object.node.read(&object.real, kernel, &open.open)?);
         }
         let bytes: &[u8] = text.as_ref().map_or(&[], AsRef::as_ref);
         // SAFETY: `bytes` is valid for its length; the rest is what the VFS gave.
@@ -258,7 +239,7 @@ unsafe extern "C" fn read<T: Overlay>(
 /// # Safety
 ///
 /// For files opened by [`open`] only.
-unsafe extern "C" fn write<T: Overlay>(
+unsafe extern "C" fn write<N: Node>(
     file: *mut bindings::file,
     buf: *const ffi::c_char,
     count: usize,
@@ -269,8 +250,9 @@ unsafe extern "C" fn write<T: Overlay>(
     }
     let write = || -> Result {
         // SAFETY: The file is open.
-        let (overlay, opened) = unsafe { opened::<T>(file, open_file::<T>(file).kernel.as_ref()) }?;
-        overlay.write(&opened, &Written::new(buf, count))
+        let (object, open) = unsafe { (present::<N>(file)?, open_file::<N>(file)) };
+        let data = Written::new(buf, count);
+        object.node.write(&object.real, open.kernel.as_ref(), &data)
     };
     match write() {
         Ok(()) => {
@@ -285,13 +267,13 @@ unsafe extern "C" fn write<T: Overlay>(
 /// # Safety
 ///
 /// For files opened by [`open`] only.
-unsafe extern "C" fn poll<T: Overlay>(
+unsafe extern "C" fn poll<N: Node>(
     file: *mut bindings::file,
     table: *mut bindings::poll_table_struct,
 ) -> Mask {
     let poll = || -> Result<Mask> {
         // SAFETY: The file is open, and both are what the VFS gave.
-        let (open, table) = unsafe { (open_file::<T>(file), PollTable::new(file, table)) };
+        let (open, table) = unsafe { (open_file::<N>(file), PollTable::new(file, table)) };
         let kernel = open.kernel.as_ref();
         // Nobody but the kernel knows when what a file is about goes, and it tells only those who
         // poll its own file.
@@ -299,8 +281,8 @@ unsafe extern "C" fn poll<T: Overlay>(
             return Ok(poll::ERR);
         }
         // SAFETY: As above.
-        let (overlay, opened) = unsafe { opened::<T>(file, kernel) }?;
-        overlay.poll(&opened, &open.open, &table)
+        let object = unsafe { present::<N>(file) }?;
+        object.node.poll(&object.real, kernel, &open.open, &table)
     };
     poll().unwrap_or(poll::ERR)
 }
@@ -308,17 +290,20 @@ unsafe extern "C" fn poll<T: Overlay>(
 /// # Safety
 ///
 /// For files opened by [`open`] only.
-unsafe extern "C" fn mmap<T: Overlay>(
+unsafe extern "C" fn mmap<N: Node>(
     file: *mut bindings::file,
     vma: *mut bindings::vm_area_struct,
 ) -> ffi::c_int {
     from_result(|| {
         // SAFETY: The file is open; the VFS gives a new area, locked. The type is the same one, from
         // another run of bindgen.
-        let (open, vma) = unsafe { (open_file::<T>(file), VmaNew::from_raw(vma.cast())) };
+        let (open, vma) = unsafe { (open_file::<N>(file), VmaNew::from_raw(vma.cast())) };
         // SAFETY: As above.
-        let (overlay, opened) = unsafe { opened::<T>(file, open.kernel.as_ref()) }?;
-        overlay.map(&opened, vma).map(|()| 0)
+        let object = unsafe { present::<N>(file) }?;
+        object
+            .node
+            .map(&object.real, open.kernel.as_ref(), vma)
+            .map(|()| 0)
     })
 }
 

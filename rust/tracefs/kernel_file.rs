@@ -3,7 +3,7 @@
 //! Files of the kernel that one of ours stands in the place of.
 
 use super::dentry::Dentry;
-use super::mirror::dentry_of;
+use super::object::dentry_of;
 use super::TracingDir;
 use crate::ftrace::bindings;
 use crate::ftrace::poll::PollTable;

@@ -13,13 +13,9 @@ use crate::ftrace::poll::Mask;
 use crate::ftrace::poll::PollTable;
 use crate::ftrace::text;
 use crate::ftrace::tracefs::Access;
-use crate::ftrace::tracefs::Dir;
 use crate::ftrace::tracefs::EventName;
 use crate::ftrace::tracefs::KernelFile;
-use crate::ftrace::tracefs::Opened;
 use crate::ftrace::tracefs::Operations;
-use crate::ftrace::tracefs::Overlay;
-use crate::ftrace::tracefs::OverlayFile;
 use crate::ftrace::tracefs::TracingDir;
 use crate::ftrace::tracefs::Written;
 use crate::hist::debug;
@@ -27,6 +23,10 @@ use crate::hist::render;
 use crate::hist::Names;
 use crate::hist::View;
 use crate::hook::poll::Poller;
+use crate::mirror::Dir;
+use crate::mirror::Opened;
+use crate::mirror::Overlay;
+use crate::mirror::OverlayFile;
 use crate::text::Text;
 use crate::trigger::by_time;
 use crate::trigger::Command;
@@ -339,7 +339,7 @@ impl Overlay for Tree {
         }
     }
 
-    fn special(&self, dir: Dir, name: &CStr) -> Option<&Operations> {
+    fn special(&self, dir: Dir, name: &CStr) -> Option<&Arc<Operations>> {
         (dir == Dir::Root && name == c"user_events_data").then_some(&self.user_events_data)
     }
 

@@ -1,0 +1,404 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Directories and files of ours in tracefs, each beside one of the kernel's, and when they go.
+//!
+//! # Lifetime
+//!
+//! An [`Object`] holds a reference on its inode and on the kernel's dentry beside it. Objects are kept
+//! in a tree until nobody but the tree holds the inode, and are the means to make every inode useless
+//! when the module goes: a current directory, an `O_PATH` descriptor or an inotify watch does not pin
+//! the module. An open file or directory does, those with the kernel's operations included.
+//!
+//! # Locks
+//!
+//! `i_rwsem` of our directory, then `i_rwsem` of the kernel's directory beside it; then, with the
+//! latter released again, the tree of objects.
+//!
+//! C headers: `include/linux/fs.h`, `include/linux/dcache.h`, `include/linux/tracefs.h`.
+
+use super::dentry::Dentry;
+use super::dentry::Entered;
+use super::dentry::Inode;
+use super::dir;
+use super::file;
+use super::gate;
+use super::Access;
+use super::KernelFile;
+use super::Operations;
+use super::Written;
+use crate::ftrace::bindings;
+use crate::ftrace::poll::Mask;
+use crate::ftrace::poll::PollTable;
+use core::ffi::CStr;
+use core::ptr;
+use kernel::ffi;
+use kernel::mm::virt::VmaNew;
+use kernel::prelude::*;
+use kernel::rbtree::RBTree;
+use kernel::rbtree::RBTreeNodeReservation;
+use kernel::sync::Arc;
+use kernel::sync::Mutex;
+
+/// What an object is for.
+///
+/// Every function is called in task context and may sleep, without locks unless it says otherwise.
+/// `real` is what the kernel has beside the object: its directory for a directory of ours, the
+/// directory that a file of ours is in, or the file that is shown. They are not called any more when
+/// the kernel has removed that.
+pub(crate) trait Node: Send + Sync + Sized + 'static {
+    /// What objects beside one and the same of the kernel are told from each other by.
+    type Key: Copy + Ord + Send + Unpin;
+
+    /// What a file is read as.
+    type Text: AsRef<[u8]> + Send + Unpin;
+
+    /// What is remembered while a file is open.
+    type Open: Send + Sync;
+
+    /// What has a name in a directory; `ENOENT` if nothing has. Directories of ours are locked.
+    fn lookup(&self, real: &Dentry, name: &[u8]) -> Result<Inode>;
+
+    /// Whether a name in the kernel's directory is not to be seen in a directory of ours.
+    fn hides(&self, name: &[u8]) -> bool;
+
+    /// The names in a directory that the kernel's has not; `None` in the place of one that is not there
+    /// just now.
+    fn names(&self, real: &Dentry) -> impl Iterator<Item = Option<&'static CStr>>;
+
+    /// `rmdir(2)` in a directory has had the kernel remove one of its own. Directories of ours are
+    /// locked.
+    fn removed(&self);
+
+    /// The name of a file of ours. If the kernel has a file of that name, ours is in its place.
+    fn name(&self) -> &CStr;
+
+    /// A file of ours is being opened, to be emptied first if `truncate`; an error is that of
+    /// `open(2)`. The kernel's file is already open, and not emptied.
+    fn open(
+        &self,
+        real: &Dentry,
+        kernel: Option<&KernelFile>,
+        truncate: bool,
+    ) -> Result<Self::Open>;
+
+    /// The whole text of a file as it is now.
+    fn read(
+        &self,
+        real: &Dentry,
+        kernel: Option<&KernelFile>,
+        open: &Self::Open,
+    ) -> Result<Self::Text>;
+
+    /// One `write(2)` of at least one byte.
+    fn write(&self, real: &Dentry, kernel: Option<&KernelFile>, data: &Written) -> Result;
+
+    /// What a file is ready for. Has the caller wait for a change of that, by `table`, before it looks.
+    /// An error is [`poll::ERR`](crate::ftrace::poll::ERR), which comes by itself when the kernel's file
+    /// has it.
+    fn poll(
+        &self,
+        real: &Dentry,
+        kernel: Option<&KernelFile>,
+        open: &Self::Open,
+        table: &PollTable<'_>,
+    ) -> Result<Mask>;
+
+    /// One `mmap(2)`, with mmap_lock held; `ENODEV` for a file that cannot be mapped. The mapping keeps
+    /// the file open.
+    fn map(&self, real: &Dentry, kernel: Option<&KernelFile>, vma: &VmaNew) -> Result;
+}
+
+/// What an object is for the VFS.
+pub(crate) enum Type {
+    /// A directory beside one of the kernel's.
+    Dir,
+    /// A file of the kernel, with its operations and its data.
+    Kernel,
+    /// A file of ours, which can be polled or not. One that cannot is always ready, and refused by epoll.
+    File { access: Access, polls: bool },
+    /// A file with operations of its own.
+    Special {
+        access: Access,
+        operations: Arc<Operations>,
+    },
+}
+
+/// A directory or file of ours that somebody looked up.
+///
+/// It is at one address from [`Objects::find_or_create`] until the tree lets it go, which is not before
+/// its inode is out of everybody's reach, or has been revoked and a grace period is over.
+#[repr(C)]
+pub(super) struct Object<N: Node> {
+    /// The operations of a file of the kernel, if it is one. First, so that `file->f_op` leads here.
+    fops: bindings::file_operations,
+    pub(super) real: Dentry,
+    pub(super) node: N,
+    /// Those of a special file, which has them as long as it is there.
+    _operations: Option<Arc<Operations>>,
+    /// `None` only until [`Objects::find_or_create`] has made it.
+    inode: Option<Inode>,
+}
+
+impl<N: Node> Object<N> {
+    /// The kernel's file in whose place a file of ours is; `ENOENT` if there is none.
+    pub(super) fn behind(&self) -> Result<Dentry> {
+        let behind = self.real.lookup(self.node.name().to_bytes())?;
+        // One that is in the kernel's directory as well is not in its own place.
+        let own = self.inode.as_ref().map(Inode::as_ptr);
+        (own != Some(behind.inode()))
+            .then_some(behind)
+            .ok_or(ENOENT)
+    }
+}
+
+/// Identifies an object: the kernel's dentry beside it, and the key of the node.
+type Key<N> = (usize, <N as Node>::Key);
+
+struct Tree<N: Node> {
+    /// The module is going: nothing is looked up any more.
+    dead: bool,
+    objects: RBTree<Key<N>, KBox<Object<N>>>,
+    len: usize,
+    /// The length at which the tree is next searched for what nobody uses.
+    sweep_at: usize,
+}
+
+/// Objects that are kept before the first search for unused ones: about 1 KiB each.
+const SWEEP_MIN: usize = 512;
+
+impl<N: Node> Tree<N> {
+    /// Takes out what nobody uses. The caller drops it without the lock.
+    ///
+    /// An inode gets its references under the lock of the tree, or from somebody who has one. So if the
+    /// tree has the only one, it stays so.
+    fn sweep(&mut self) -> KVec<KBox<Object<N>>> {
+        let mut unused = KVec::new();
+        let mut cursor = self.objects.cursor_front_mut();
+        while let Some(here) = cursor {
+            let inode = here.current().1.inode.as_ref();
+            // Without memory for the list the rest has to wait for the next time.
+            if inode.is_some_and(Inode::is_only_ours) && unused.reserve(1, GFP_KERNEL).is_ok() {
+                let (next, object) = here.remove_current();
+                let _ = unused.push_within_capacity(object.to_key_value().1);
+                cursor = next;
+            } else {
+                cursor = here.move_next();
+            }
+        }
+        self.len -= unused.len();
+        self.sweep_at = core::cmp::max(SWEEP_MIN, 2 * self.len);
+        unused
+    }
+}
+
+/// All objects. To be [closed](Objects::close) before it is dropped.
+#[pin_data]
+pub(crate) struct Objects<N: Node> {
+    dir_iops: bindings::inode_operations,
+    dir_fops: bindings::file_operations,
+    file_fops: bindings::file_operations,
+    polled_fops: bindings::file_operations,
+    #[pin]
+    tree: Mutex<Tree<N>>,
+    /// A revoked inode, from which the others get the kernel's operations for such.
+    bad: Inode,
+}
+
+// SAFETY: The operations are constant, and the rest is `Send`.
+unsafe impl<N: Node> Send for Objects<N> {}
+// SAFETY: As above; the tree is locked, and the inode only compared with.
+unsafe impl<N: Node> Sync for Objects<N> {}
+
+impl<N: Node> Objects<N> {
+    /// For the file system of `root`. Fails with `ENOMEM`.
+    pub(crate) fn new(root: &Dentry) -> Result<impl PinInit<Self>> {
+        let bad = Inode::revoked(root.inode())?;
+        Ok(pin_init!(Self {
+            dir_iops: dir::inode_operations::<N>(),
+            dir_fops: dir::file_operations::<N>(),
+            file_fops: file::file_operations::<N>(false),
+            polled_fops: file::file_operations::<N>(true),
+            tree <- kernel::new_mutex!(Tree {
+                dead: false,
+                objects: RBTree::new(),
+                len: 0,
+                sweep_at: SWEEP_MIN,
+            }),
+            bad,
+        }))
+    }
+
+    /// The inode of the object with this key beside the kernel's `real`. If there is none, `new` makes it;
+    /// it is called with the tree locked.
+    pub(crate) fn find_or_create(
+        &self,
+        real: Dentry,
+        key: N::Key,
+        new: impl FnOnce(&Dentry) -> Result<(N, Type)>,
+    ) -> Result<Inode> {
+        let key = (real.as_ptr() as usize, key);
+        let reservation = RBTreeNodeReservation::new(GFP_KERNEL)?;
+        // Declared before the lock is taken, so dropped after it was released.
+        let _unused;
+        let mut tree = self.tree.lock();
+
+        if tree.dead {
+            return Err(ENOENT);
+        }
+        if let Some(inode) = tree
+            .objects
+            .get(&key)
+            .and_then(|object| object.inode.clone())
+        {
+            return Ok(inode);
+        }
+        let (node, type_) = new(&real)?;
+        let (object, inode) = self.create(real, node, type_)?;
+        tree.objects.insert(reservation.into_node(key, object));
+        tree.len += 1;
+        _unused = if tree.len >= tree.sweep_at {
+            tree.sweep()
+        } else {
+            KVec::new()
+        };
+        Ok(inode)
+    }
+
+    /// A new object and a reference on its inode.
+    fn create(&self, real: Dentry, node: N, type_: Type) -> Result<(KBox<Object<N>>, Inode)> {
+        let like = real.inode();
+        let mut object = KBox::new(
+            Object {
+                fops: Default::default(),
+                real,
+                node,
+                _operations: None,
+                inode: None,
+            },
+            GFP_KERNEL,
+        )?;
+        let this: *mut ffi::c_void = ptr::from_mut(&mut *object).cast();
+        let mut iops = ptr::null();
+        let (access, fops, private) = match type_ {
+            Type::Dir => {
+                iops = &raw const self.dir_iops;
+                (None, &raw const self.dir_fops, this)
+            }
+            Type::File { access, polls } => match polls {
+                true => (Some(access), &raw const self.polled_fops, this),
+                false => (Some(access), &raw const self.file_fops, this),
+            },
+            Type::Special { access, operations } => {
+                let fops = operations.fops();
+                object._operations = Some(operations);
+                (Some(access), fops, ptr::null_mut())
+            }
+            Type::Kernel => {
+                // SAFETY: `like` is the inode of a file of the kernel, which has operations.
+                let fops = unsafe { bindings::rhist_inode_fop(like) };
+                // SAFETY: As above; operations are valid as long as the file can be opened.
+                let real_fops = unsafe { *fops };
+                if real_fops.owner.is_null() {
+                    object.fops = file::kernel_operations::<N>(real_fops);
+                    (None, &raw const object.fops, ptr::null_mut())
+                } else {
+                    // Another module's file: opening it has to pin that module.
+                    (None, fops, ptr::null_mut())
+                }
+            }
+        };
+        let mode = access.map_or(0, |access| bindings::S_IFREG as u16 | access.mode);
+        // SAFETY: `like` is valid while the object holds its dentry. The operations and `private` are in
+        // `self`, which is pinned, or in the object, which is boxed, or kept by that; all outlive the use
+        // of the inode, as the documentation of `Object` says.
+        let inode = unsafe {
+            Inode::from_returned(bindings::rhist_new_inode(like, mode, iops, fops, private))?
+        };
+        if let Some(access) = access {
+            // SAFETY: The inode is valid, and nobody else has it yet.
+            unsafe { bindings::rhist_inode_own(inode.as_ptr(), access.uid, access.gid) };
+        }
+        object.inode = Some(inode.clone());
+        Ok((object, inode))
+    }
+
+    /// Makes all inodes useless, removes the names that were entered, and drops the objects. To be called
+    /// when the module goes, and no file of ours is open, since each pins it. Sleeps.
+    pub(crate) fn close(&self, entered: KVec<Entered>) {
+        let objects = {
+            let mut tree = self.tree.lock();
+            tree.dead = true;
+            core::mem::replace(&mut tree.objects, RBTree::new())
+        };
+        let inodes = || objects.values().filter_map(|object| object.inode.as_ref());
+        // Files first: those which are being opened hold no lock of their inode.
+        for inode in inodes() {
+            // SAFETY: The object holds a reference; `bad` is a revoked inode.
+            unsafe { bindings::rhist_inode_close(inode.as_ptr(), self.bad.as_ptr()) };
+        }
+        gate::wait();
+        for inode in inodes() {
+            // SAFETY: The object holds a reference; no lock is held.
+            unsafe { bindings::rhist_inode_revoke(inode.as_ptr()) };
+        }
+        drop(entered);
+        // What reads `i_op` without a lock does so without sleeping: in a walk under RCU, or
+        // between two statements of a task, which RCU-tasks waits for. Nor does anybody sleep
+        // who has just given back the gate, and may still report that.
+        // SAFETY: Task context without locks.
+        unsafe {
+            bindings::synchronize_rcu();
+            bindings::rhist_synchronize_rcu_tasks();
+        }
+    }
+}
+
+/// The object of an inode of ours that is a directory, or a file that is not the kernel's nor special.
+///
+/// # Safety
+///
+/// `inode` must be such an inode, in the hands of the caller while the result is used: locked, or with
+/// an open file.
+pub(super) unsafe fn object_of<'a, N: Node>(inode: *mut bindings::inode) -> &'a Object<N> {
+    // SAFETY: `i_private` of such inodes is the object, which is not let go of while the inode is in
+    // somebody's hands.
+    unsafe { &*bindings::rhist_inode_private(inode).cast::<Object<N>>() }
+}
+
+/// Forgets the name `dentry` of ours, whose object the kernel has removed, and those of directories
+/// above it that went with it: a new object may have the name. Somebody who has the old one open
+/// keeps it in the dentry cache otherwise.
+///
+/// Returns what a look-up or `open` has to end with: `ESTALE`, which has the VFS begin again, or
+/// `gone` if the names had been forgotten already, so that it is the old object that is meant.
+///
+/// # Safety
+///
+/// `dentry` must be referenced, and that of an object with a node `N`.
+pub(super) unsafe fn forget<N: Node>(dentry: *mut bindings::dentry, gone: Error) -> Error {
+    let mut here = dentry;
+    let mut err = gone;
+    loop {
+        // SAFETY: The caller has a reference on the dentry, and that on its parent, which never changes in tracefs. The
+        // directories above are ours, up to the top one, which stands for the root of tracefs.
+        unsafe {
+            if bindings::rhist_forget(here) {
+                err = ESTALE;
+            }
+            here = (*here).d_parent;
+            if !object_of::<N>((*here).d_inode).real.removed() {
+                return err;
+            }
+        }
+    }
+}
+
+/// The name that a file was opened by.
+///
+/// # Safety
+///
+/// `file` must be open, or being opened.
+pub(super) unsafe fn dentry_of(file: *mut bindings::file) -> *mut bindings::dentry {
+    // SAFETY: The file is valid; both names of the union are the same path.
+    unsafe { (*file).__bindgen_anon_1.f_path.dentry }
+}

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What a directory of tracefs is.
+
+/// The directories of a tracing directory that differ in what is in them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Dir {
+    /// The tracing directory itself.
+    Root,
+    /// `instances/`
+    Instances,
+    /// `instances/<instance>/`, a tracing directory of its own.
+    Instance,
+    /// `events/`
+    Events,
+    /// `events/<system>/`
+    System,
+    /// `events/<system>/<event>/`
+    Event,
+    /// Any other.
+    Other,
+}
+
+impl Dir {
+    /// What the directory `name` in this one is.
+    pub(super) fn child(self, name: &[u8]) -> Self {
+        match self {
+            Dir::Root | Dir::Instance if name == b"events" => Dir::Events,
+            Dir::Root if name == b"instances" => Dir::Instances,
+            Dir::Instances => Dir::Instance,
+            Dir::Events => Dir::System,
+            Dir::System => Dir::Event,
+            _ => Dir::Other,
+        }
+    }
+}

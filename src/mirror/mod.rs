@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A mirror of the tracing directory with files of ours in it.
+//!
+//! [`Mirror`] makes one directory in the root of tracefs. Whatever is looked up below it is looked
+//! up in the kernel's own tracing directory at that moment, so events appear and vanish with the
+//! kernel's. A directory becomes a directory of ours, which mirrors it in turn; a file becomes a
+//! file of ours with the kernel's operations and the kernel's data. Files that an [`Overlay`]
+//! names are put beside them, or in the place of the kernel's file of that name.
+
+mod dir;
+mod overlay;
+
+use crate::ftrace::poll::Mask;
+use crate::ftrace::poll::PollTable;
+use crate::ftrace::tracefs;
+use crate::ftrace::tracefs::Access;
+use crate::ftrace::tracefs::Dentry;
+use crate::ftrace::tracefs::DentryKind;
+use crate::ftrace::tracefs::Entered;
+use crate::ftrace::tracefs::EventName;
+use crate::ftrace::tracefs::Inode;
+use crate::ftrace::tracefs::KernelFile;
+use crate::ftrace::tracefs::Objects;
+use crate::ftrace::tracefs::TracingDir;
+use crate::ftrace::tracefs::Type;
+use crate::ftrace::tracefs::Written;
+pub(crate) use dir::Dir;
+use kernel::mm::virt::VmaNew;
+use kernel::prelude::*;
+use kernel::sync::Arc;
+pub(crate) use overlay::Opened;
+pub(crate) use overlay::Overlay;
+pub(crate) use overlay::OverlayFile;
+
+/// The directory in tracefs with everything below it.
+///
+/// Dropping it removes the directory. No file of it is open then, since each pins the module.
+pub(crate) struct Mirror<T: Overlay> {
+    shared: Arc<Shared<T>>,
+    /// The directory, and the files beside it.
+    entered: KVec<Entered>,
+}
+
+/// What all objects of a mirror share.
+#[pin_data]
+struct Shared<T: Overlay> {
+    overlay: T,
+    name: &'static CStr,
+    #[pin]
+    objects: Objects<Node<T>>,
+}
+
+/// What an object of the mirror is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Kind {
+    /// A directory.
+    Dir(Dir),
+    /// A file of the kernel.
+    Kernel,
+    /// A file of ours, by its index in [`Overlay::files`].
+    Ours(Dir, usize),
+}
+
+/// An object of the mirror that somebody looked up.
+struct Node<T: Overlay> {
+    shared: Arc<Shared<T>>,
+    kind: Kind,
+    /// The tracing directory that a file of ours is in or below.
+    tracing: Option<TracingDir>,
+}
+
+impl<T: Overlay> Mirror<T> {
+    /// Makes the directory `name` in the root of tracefs.
+    ///
+    /// # Errors
+    ///
+    /// `EPERM` if the kernel is locked down, `EEXIST` if the name is taken, `ENOMEM`.
+    pub(crate) fn new(name: &'static CStr, overlay: T) -> Result<Self> {
+        tracefs::check_lockdown()?;
+        let root = Dentry::root(name)?;
+        let objects = Objects::new(&root)?;
+        let shared = Arc::pin_init(
+            pin_init!(Shared {
+                overlay,
+                name,
+                objects <- objects,
+            }),
+            GFP_KERNEL,
+        )?;
+        let mut mirror = Self {
+            shared,
+            entered: KVec::new(),
+        };
+        let top = Shared::find_or_create(&mirror.shared, root.clone(), Kind::Dir(Dir::Root))?;
+        mirror.entered.reserve(1, GFP_KERNEL)?;
+        let top = Entered::dir(&root, name, &top)?;
+        mirror.entered.push(top, GFP_KERNEL)?;
+        for (index, file) in T::files(Dir::Root).iter().enumerate() {
+            if file.in_kernels && root.lookup(file.name.to_bytes()).is_err() {
+                let kind = Kind::Ours(Dir::Root, index);
+                let inode = Shared::find_or_create(&mirror.shared, root.clone(), kind)?;
+                mirror.entered.reserve(1, GFP_KERNEL)?;
+                let file = Entered::file(&root, file.name, &inode)?;
+                mirror.entered.push(file, GFP_KERNEL)?;
+            }
+        }
+        Ok(mirror)
+    }
+}
+
+impl<T: Overlay> Drop for Mirror<T> {
+    fn drop(&mut self) {
+        let entered = core::mem::replace(&mut self.entered, KVec::new());
+        self.shared.objects.close(entered);
+    }
+}
+
+impl<T: Overlay> Shared<T> {
+    /// The inode for `kind` beside the kernel's `real`.
+    fn find_or_create(this: &Arc<Self>, real: Dentry, kind: Kind) -> Result<Inode> {
+        this.objects.find_or_create(real, kind, |real| {
+            let tracing = match kind {
+                // `events/<system>/<event>`
+                Kind::Ours(Dir::Event, _) => Some(real.parent().parent().parent()),
+                Kind::Ours(..) => Some(real.clone()),
+                _ => None,
+            };
+            let node = Node {
+                shared: this.clone(),
+                kind,
+                tracing: tracing.map(TracingDir::new),
+            };
+            Ok((node, this.type_of(kind)?))
+        })
+    }
+
+    fn type_of(&self, kind: Kind) -> Result<Type> {
+        let (dir, index) = match kind {
+            Kind::Dir(_) => return Ok(Type::Dir),
+            Kind::Kernel => return Ok(Type::Kernel),
+            Kind::Ours(dir, index) => (dir, index),
+        };
+        let file = T::files(dir).get(index).ok_or(ENOENT)?;
+        let access = self.overlay.access(dir, file.name).unwrap_or(Access {
+            mode: file.mode,
+            uid: Access::SAME,
+            gid: Access::SAME,
+        });
+        Ok(match self.overlay.special(dir, file.name) {
+            Some(operations) => Type::Special {
+                access,
+                operations: operations.clone(),
+            },
+            None => Type::File {
+                access,
+                polls: file.polls,
+            },
+        })
+    }
+
+    /// Is `name` in the kernel's directory not to be shown?
+    fn hides(&self, dir: Dir, name: &[u8]) -> bool {
+        // A mirror inside the mirror would have no end.
+        (dir == Dir::Root && name == self.name.to_bytes())
+            || T::files(dir)
+                .iter()
+                .any(|file| file.name.to_bytes() == name)
+    }
+}
+
+impl<T: Overlay> Node<T> {
+    /// The directory that this is, or has this file of ours in it.
+    fn dir(&self) -> Dir {
+        match self.kind {
+            Kind::Dir(dir) | Kind::Ours(dir, _) => dir,
+            Kind::Kernel => Dir::Other,
+        }
+    }
+
+    /// What the overlay has to know of a file of its own. `real` is the directory that it is in.
+    fn opened<'a>(
+        &'a self,
+        real: &'a Dentry,
+        kernel: Option<&'a KernelFile>,
+    ) -> Result<Opened<'a>> {
+        let (Kind::Ours(dir, index), Some(tracing)) = (self.kind, &self.tracing) else {
+            return Err(EINVAL);
+        };
+        Ok(Opened {
+            name: T::files(dir).get(index).ok_or(EINVAL)?.name,
+            dir: tracing,
+            event: (dir == Dir::Event).then(|| EventName {
+                dir: tracing,
+                system: real.parent_name(),
+                event: real.name(),
+            }),
+            kernel,
+        })
+    }
+}
+
+impl<T: Overlay> tracefs::Node for Node<T> {
+    type Key = Kind;
+    type Text = T::Text;
+    type Open = T::Open;
+
+    fn lookup(&self, real: &Dentry, name: &[u8]) -> Result<Inode> {
+        let dir = self.dir();
+        let mut files = T::files(dir).iter();
+        if let Some(index) = files.position(|file| file.name.to_bytes() == name) {
+            if T::files(dir)[index].only_over {
+                real.lookup(name)?;
+            }
+            return Shared::find_or_create(&self.shared, real.clone(), Kind::Ours(dir, index));
+        }
+        if self.shared.hides(dir, name) {
+            return Err(ENOENT);
+        }
+        let real = real.lookup(name)?;
+        let kind = match real.kind().ok_or(ENOENT)? {
+            DentryKind::Dir => Kind::Dir(dir.child(name)),
+            DentryKind::File => Kind::Kernel,
+        };
+        Shared::find_or_create(&self.shared, real, kind)
+    }
+
+    fn hides(&self, name: &[u8]) -> bool {
+        self.shared.hides(self.dir(), name)
+    }
+
+    fn names(&self, real: &Dentry) -> impl Iterator<Item = Option<&'static CStr>> {
+        T::files(self.dir()).iter().map(|file| {
+            let is_there = !file.only_over || real.lookup(file.name.to_bytes()).is_ok();
+            is_there.then_some(file.name)
+        })
+    }
+
+    fn removed(&self) {
+        self.shared.overlay.instance_removed();
+    }
+
+    fn name(&self) -> &CStr {
+        match self.kind {
+            Kind::Ours(dir, index) => T::files(dir).get(index).map_or(c"", |file| file.name),
+            _ => c"",
+        }
+    }
+
+    fn open(&self, real: &Dentry, kernel: Option<&KernelFile>, truncate: bool) -> Result<T::Open> {
+        let overlay = &self.shared.overlay;
+        overlay.open(&self.opened(real, kernel)?, truncate)
+    }
+
+    fn read(&self, real: &Dentry, kernel: Option<&KernelFile>, open: &T::Open) -> Result<T::Text> {
+        let overlay = &self.shared.overlay;
+        overlay.read(&self.opened(real, kernel)?, open)
+    }
+
+    fn write(&self, real: &Dentry, kernel: Option<&KernelFile>, data: &Written) -> Result {
+        let overlay = &self.shared.overlay;
+        overlay.write(&self.opened(real, kernel)?, data)
+    }
+
+    fn poll(
+        &self,
+        real: &Dentry,
+        kernel: Option<&KernelFile>,
+        open: &T::Open,
+        table: &PollTable<'_>,
+    ) -> Result<Mask> {
+        let overlay = &self.shared.overlay;
+        overlay.poll(&self.opened(real, kernel)?, open, table)
+    }
+
+    fn map(&self, real: &Dentry, kernel: Option<&KernelFile>, vma: &VmaNew) -> Result {
+        let overlay = &self.shared.overlay;
+        overlay.map(&self.opened(real, kernel)?, vma)
+    }
+}
