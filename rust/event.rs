@@ -119,7 +119,7 @@ impl UserEvent {
     ///
     /// `call` must be a registered event, and `event_mutex` held.
     unsafe fn get(call: *mut bindings::trace_event_call) -> Option<Self> {
-        // SAFETY: By the caller.
+        // SAFETY: The event is registered, and stays so while event_mutex is held.
         unsafe { bindings::rhist_user_event_get(call) }.then_some(Self(call))
     }
 }
@@ -404,7 +404,7 @@ pub(crate) fn for_each(
 /// event_mutex must be held.
 unsafe fn find_locked(name: &EventName<'_>) -> Result<*mut bindings::trace_event_call> {
     let mut call = None;
-    // SAFETY: By the caller.
+    // SAFETY: event_mutex is held.
     unsafe {
         for_each_locked(name.dir, |event| {
             let is_it = event.enables && (event.system, event.event) == (name.system, name.event);
