@@ -108,18 +108,17 @@ struct list_head *rhist_event_fields(struct trace_event_call *call)
 }
 
 /*
- * Bytes that may be read of a record that was just reserved; any context, NMI
- * included. The length of an event on the per-CPU page for events that will
- * probably be discarded comes out four bytes short if it is a long one (its
- * array[0] is the length of the record alone, see
- * trace_event_buffer_lock_reserve()), and the two kinds cannot be told apart.
- * So long events get four more: in a real ring buffer those are still in the
- * buffer, and only a dynamic field that claims to reach there would have them
- * read.
+ * Bytes of a record that was just reserved; any context, NMI included. One that
+ * will probably be discarded is at the beginning of a page of its own, and its
+ * array[0] is the length of the record alone, not that of the event as in a ring
+ * buffer: see trace_event_buffer_lock_reserve(). In a ring buffer a page begins
+ * with its header, unless the buffer has been given pages of several.
  */
 size_t rhist_record_len(struct ring_buffer_event *event)
 {
-	return ring_buffer_event_length(event) + (event->type_len ? 0 : sizeof(event->array[0]));
+	if (!event->type_len && !offset_in_page(event))
+		return event->array[0];
+	return ring_buffer_event_length(event);
 }
 
 /* Task context, may sleep; event_mutex held (kprobe events edit lists under it). */

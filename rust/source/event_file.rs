@@ -163,6 +163,8 @@ unsafe extern "C" fn hit<R: Receiver>(
     unsafe {
         let data = Opaque::cast_from(data).cast_mut();
         let callback = &*kernel::container_of!(data, Callback<R>, trigger);
-        reserved(&*callback.receiver, record, event);
+        reserved(&*callback.receiver, record, event, |event| {
+            bindings::rhist_record_len(event)
+        });
     }
 }

@@ -137,7 +137,10 @@ unsafe extern "C" fn hit<R: Receiver>(
     unsafe {
         let data = Opaque::cast_from(data).cast_mut();
         let callback = &*kernel::container_of!(data, Callback<R>, trigger);
-        reserved(&*callback.receiver, record, event);
+        // Always in a ring buffer, whose pages may be larger ones than those of memory.
+        reserved(&*callback.receiver, record, event, |event| {
+            bindings::ring_buffer_event_length(event) as usize
+        });
     }
 }
 

@@ -70,17 +70,18 @@ pub(crate) fn synchronize() {
     cpu::synchronize_hits();
 }
 
-/// A hit for whose record the kernel has reserved room in a ring buffer: without it there is nothing to
-/// count.
+/// A hit for whose record the kernel has reserved room. Without a record there is nothing to count.
 ///
 /// # Safety
 ///
-/// Preemption is off, and the record, if there is one, complete and not yet committed.
+/// Preemption is off, and the record, if there is one, complete and not yet committed. `len` says how
+/// many bytes it has.
 #[inline(always)]
 unsafe fn reserved<R: Receiver>(
     receiver: &R,
     record: *const ffi::c_void,
     event: *mut bindings::ring_buffer_event,
+    len: unsafe fn(*mut bindings::ring_buffer_event) -> usize,
 ) {
     if record.is_null() || event.is_null() {
         return;
@@ -88,7 +89,7 @@ unsafe fn reserved<R: Receiver>(
     // SAFETY: The caller has preemption off. A record belongs to the CPU that reserved it until it is
     // committed or discarded.
     unsafe {
-        let record = slice::from_raw_parts(record.cast(), bindings::rhist_record_len(event));
+        let record = slice::from_raw_parts(record.cast(), len(event));
         receiver.hit(PreemptOff::assume_on(cpu::current()), record);
     }
 }

@@ -5,8 +5,8 @@
  *
  *	EVENT CONTEXT CPU FIRST COUNT KEYS
  *
- * COUNT times the EVENT (numbers, strings, arrays, stacks, nested, outer) is fired on that CPU, the i-th with the fields
- * that values.h makes of FIRST + i % KEYS. The CONTEXT is task (then CPU has to be the one that the writer is bound
+ * COUNT times the EVENT (numbers, strings, arrays, stacks, nested, outer, beyond) is fired on that CPU, the i-th with
+ * the fields that values.h makes of FIRST + i % KEYS. The CONTEXT is task (then CPU has to be the one that the writer is bound
  * to), softirq, hardirq or nmi; the last three interrupt whatever runs on that CPU, a few events at a time,
  * and can be fired at one CPU together.
  *
@@ -69,6 +69,11 @@ static void arrays(u64 k)
 static void stacks(u64 k)
 {
 	trace_stacks(k);
+}
+
+static void beyond(u64 k)
+{
+	trace_beyond(k);
 }
 
 static bool in_context(enum context context)
@@ -184,6 +189,7 @@ static const struct event {
 	{ "stacks", stacks },
 	{ "nested", nested },
 	{ "outer", outer },
+	{ "beyond", beyond },
 };
 
 /* What is fired in one context on one CPU. */

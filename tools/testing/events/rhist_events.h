@@ -243,6 +243,31 @@ TRACE_EVENT(outer,
 	TP_printk("%llu", __entry->k)
 );
 
+/* One whose text, if it is the short one, claims to go on for four bytes behind the end of the record. */
+TRACE_EVENT(beyond,
+
+	TP_PROTO(u64 k),
+
+	TP_ARGS(k),
+
+	TP_STRUCT__entry(
+		__field(u64, k)
+		__dynamic_array(char, text, k % 2 ? 12 : 60)
+		/* Otherwise four bytes that nobody writes to would be behind the text. */
+		__field(u32, more)
+	),
+
+	TP_fast_assign(
+		__entry->k = k;
+		memset(__get_dynamic_array(text), k % 2 ? 'x' : 'y', k % 2 ? 12 : 60);
+		__entry->more = 0;
+		if (k % 2)
+			__entry->__data_loc_text += 4 << 16;
+	),
+
+	TP_printk("%llu", __entry->k)
+);
+
 #endif
 
 #undef TRACE_INCLUDE_PATH
