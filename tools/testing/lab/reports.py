@@ -10,6 +10,7 @@ from pathlib import Path
 
 sys.dont_write_bytecode = True
 PATH = Path(__file__).resolve().parents[3] / "scripts" / "vm"
+sys.path.insert(0, str(PATH.parent))
 LOADER = importlib.machinery.SourceFileLoader("vm", str(PATH))
 vm = importlib.util.module_from_spec(importlib.util.spec_from_loader("vm", LOADER))
 LOADER.exec_module(vm)

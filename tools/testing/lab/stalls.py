@@ -10,6 +10,7 @@ from pathlib import Path
 
 sys.dont_write_bytecode = True
 path = Path(__file__).resolve().parents[3] / "scripts" / "bench"
+sys.path.insert(0, str(path.parent))
 loader = SourceFileLoader("bench", str(path))
 bench = module_from_spec(spec_from_loader("bench", loader))
 loader.exec_module(bench)

@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What scripts run: the lab, and processes that are sessions of their own."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+LAB = Path(__file__).resolve().parent / "lab"
+
+
+def lab(*arguments):
+    """What scripts/lab prints. If it fails, which it says why, so does the caller."""
+    done = subprocess.run([LAB, *arguments], stdout=subprocess.PIPE, text=True, check=False)
+    if done.returncode:
+        sys.exit(done.returncode)
+    return done.stdout.strip()
+
+
+def end(process, patience=3):
+    """Ends a process that leads a session, with all that it has started: asks, waits so many seconds, and kills."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        try:
+            os.killpg(process.pid, number)
+        except ProcessLookupError:
+            break
+        try:
+            process.wait(patience)
+        except subprocess.TimeoutExpired:
+            continue
+        time.sleep(0.2)
