@@ -37,8 +37,12 @@ status=0xc8 (200) path=/about" "$program: which say what it wrote"
 		"{ path: /, status: 200 } N
 { path: /about, status: 200 } N
 { path: /missing, status: 404 } N" "$program: the histogram has the same"
+	# Where the kernel has user events, it is those that the programs find: such an event is kept by one who
+	# listens, some moments before the histogram counts.
+	early=0
+	[ user_events_data -ef "$TRACING/user_events_data" ] || early=2
 	yes "$program: it told of those, and of no others" \
-		[ "$lines" -le "$hits" -a "$hits" = "$told" -a "$of $count" = "of 30" ]
+		[ "$lines" -le "$hits" -a "$hits" -le "$told" -a "$told" -le $((hits + early)) -a "$of $count" = "of 30" ]
 	yes "$program: the event stays for its histogram" [ -e $event ]
 	echo '!hist:keys=path,status:sort=path' >>"$TRACING/$event/trigger"
 	yes "$program: and goes with it" soon [ ! -e $event ]
