@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Character devices with operations of ours: `/dev/<name>`.
+//! Character devices: `/dev/<name>`.
 
 use super::bindings;
 use super::tracefs::wait_for_open_files;
@@ -11,7 +11,7 @@ use kernel::error::to_result;
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
-/// A device, until this is dropped. An open one keeps the module.
+/// A device, removed when this is dropped. An open one pins the module.
 pub(crate) struct Device {
     misc: Pin<KBox<UnsafeCell<bindings::miscdevice>>>,
     _operations: Arc<Operations>,

@@ -109,11 +109,11 @@ impl Drop for File {
     }
 }
 
-/// A reference on a user event of ours.
+/// A reference on a user event of rhist.
 struct UserEvent(*mut bindings::trace_event_call);
 
 impl UserEvent {
-    /// Takes a reference, if the event is one of ours.
+    /// Takes a reference, if it is a user event of rhist.
     ///
     /// # Safety
     ///
@@ -131,22 +131,21 @@ impl Drop for UserEvent {
     }
 }
 
-/// One who listens to an event, and is told nothing.
+/// A probe on an event that does nothing.
 ///
-/// The kernel's own user events need that: nothing else keeps one of them, references do not
-/// (`user_event_put()`, `destroy_user_event()`). Their programs see it as they see every other.
+/// It keeps the kernel's own user events, which go although they are referenced, but not while they are
+/// enabled (`user_event_put()`, `destroy_user_event()`). Their programs see the event enabled meanwhile.
 struct Listener {
     file: NonNull<bindings::trace_event_file>,
     instance: Arc<Instance>,
 }
 
-/// A [`Listener`] to be.
+/// A [`Listener`] that is not registered yet.
 struct Unregistered(KBox<bindings::trace_event_file>);
 
 impl Unregistered {
     fn new(instance: &Instance) -> Result<Self> {
-        // A probe does nothing with it, whether it asks for the one or for the other: soft-disabled,
-        // and not enabled.
+        // Soft-disabled, and not enabled: whichever of both a probe looks at, it does nothing.
         let file = bindings::trace_event_file {
             tr: instance.as_ptr(),
             flags: bindings::EVENT_FILE_FL_SOFT_DISABLED as usize,
@@ -155,7 +154,7 @@ impl Unregistered {
         Ok(Self(KBox::new(file, GFP_KERNEL)?))
     }
 
-    /// Listens to an event.
+    /// Registers it.
     ///
     /// # Safety
     ///
@@ -379,7 +378,7 @@ pub(crate) struct Listed<'a> {
     pub(crate) event: &'a CStr,
     /// It can be enabled, which those of the tracer itself (`ftrace:*`) cannot.
     pub(crate) enables: bool,
-    /// Somebody has put triggers on it through the kernel's own files.
+    /// It has triggers of the kernel.
     pub(crate) triggered: bool,
 }
 

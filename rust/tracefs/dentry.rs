@@ -205,14 +205,14 @@ unsafe impl Send for Inode {}
 // SAFETY: Nothing is read through a shared reference.
 unsafe impl Sync for Inode {}
 
-/// A name of ours in a directory of the kernel, until this is dropped.
+/// A name that rhist has entered in a directory of the kernel, removed when this is dropped.
 pub(crate) enum Entered {
     Dir(NonNull<bindings::dentry>),
     File(NonNull<bindings::dentry>),
 }
 
 impl Entered {
-    /// Enters a directory of ours. Fails with `EEXIST` if the name is taken, and with `ENOMEM`.
+    /// Enters a directory. Fails with `EEXIST` if the name is taken, and with `ENOMEM`.
     pub(crate) fn dir(parent: &Dentry, name: &CStr, inode: &Inode) -> Result<Self> {
         // SAFETY: Both are referenced; the new directory takes a reference of its own.
         let dir = from_err_ptr(unsafe {
@@ -221,7 +221,7 @@ impl Entered {
         NonNull::new(dir).map(Self::Dir).ok_or(ENOMEM)
     }
 
-    /// Enters a file of ours. Fails as [`Entered::dir`].
+    /// Enters a file. Fails as [`Entered::dir`].
     pub(crate) fn file(parent: &Dentry, name: &CStr, inode: &Inode) -> Result<Self> {
         // SAFETY: As for a directory.
         let file = from_err_ptr(unsafe {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What the VFS does with directories of ours.
+//! The callbacks of the VFS for rhist's directories.
 //!
 //! All functions are called in task context: those of the inode with the directory locked, those
 //! of the file with the directory open, which pins the module, or being opened.
@@ -63,7 +63,7 @@ unsafe fn lookup_name<'a>(dentry: *mut bindings::dentry) -> &'a [u8] {
 
 /// # Safety
 ///
-/// For `inode_operations` of directories of ours only.
+/// For `inode_operations` of rhist's directories only.
 unsafe extern "C" fn lookup<N: Node>(
     dir: *mut bindings::inode,
     dentry: *mut bindings::dentry,
@@ -86,7 +86,7 @@ unsafe extern "C" fn lookup<N: Node>(
 
 /// # Safety
 ///
-/// For `inode_operations` of directories of ours only.
+/// For `inode_operations` of rhist's directories only.
 unsafe extern "C" fn mkdir<N: Node>(
     idmap: *mut bindings::mnt_idmap,
     dir: *mut bindings::inode,
@@ -106,7 +106,7 @@ unsafe extern "C" fn mkdir<N: Node>(
 
 /// # Safety
 ///
-/// For `inode_operations` of directories of ours only.
+/// For `inode_operations` of rhist's directories only.
 unsafe extern "C" fn rmdir<N: Node>(
     dir: *mut bindings::inode,
     dentry: *mut bindings::dentry,
@@ -127,11 +127,11 @@ unsafe extern "C" fn rmdir<N: Node>(
     err
 }
 
-/// Opens the kernel's directory beside ours.
+/// Opens the kernel's directory, too.
 ///
 /// # Safety
 ///
-/// For `file_operations` of directories of ours only.
+/// For `file_operations` of rhist's directories only.
 unsafe extern "C" fn open<N: Node>(
     inode: *mut bindings::inode,
     file: *mut bindings::file,
@@ -172,11 +172,11 @@ unsafe extern "C" fn release(
 ///
 /// `file` must have been opened by [`open`].
 unsafe fn real_dir(file: *mut bindings::file) -> *mut bindings::file {
-    // SAFETY: `file` is open, and a directory of ours.
+    // SAFETY: `file` is open, and a directory of rhist.
     unsafe { (*file).private_data.cast() }
 }
 
-/// The position of the first entry of ours; those of the kernel's directories are small numbers.
+/// The position of rhist's first entry; those of the kernel's directories are small numbers.
 const OURS: i64 = 1 << 40;
 
 /// # Safety
@@ -263,7 +263,7 @@ unsafe fn emit(
     }
 }
 
-/// The kernel's entries first, then those of ours.
+/// The kernel's entries first, then rhist's.
 ///
 /// # Safety
 ///

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What the VFS does with files of ours.
+//! The callbacks of the VFS for rhist's files.
 //!
 //! All functions are called in task context with the file open, which pins the module, or being
 //! opened.
@@ -25,7 +25,7 @@ use kernel::mm::virt::VmaNew;
 use kernel::prelude::*;
 use kernel::sync::Mutex;
 
-/// The operations of files of ours: those that can be polled, or the others.
+/// The operations of rhist's files: of those that can be polled, or of the others.
 pub(super) fn file_operations<N: Node>(polls: bool) -> bindings::file_operations {
     bindings::file_operations {
         owner: gate::owner(),
@@ -79,7 +79,7 @@ unsafe extern "C" fn open_kernel<N: Node>(
         let entry = Entry::new()?;
         // SAFETY: `file` is being opened, and is one of the kernel's.
         let (object, real) = unsafe { kernel_file::<N>(file) };
-        // The kernel removed the file, and what it works on may be gone, while somebody held ours.
+        // The kernel has removed the file, whose data may be gone, while this one was kept.
         if object.real.removed() {
             // SAFETY: The file is being opened, by its path.
             return Err(unsafe { forget::<N>(dentry_of(file), ENODEV) });
@@ -112,7 +112,7 @@ unsafe extern "C" fn release_kernel<N: Node>(
     }
 }
 
-/// An open file of ours.
+/// An open file of rhist.
 #[pin_data]
 struct OpenFile<N: Node> {
     open: N::Open,
@@ -131,11 +131,11 @@ unsafe fn open_file<'a, N: Node>(file: *mut bindings::file) -> &'a OpenFile<N> {
     unsafe { &*(*file).private_data.cast() }
 }
 
-/// The object of a file of ours; `ENODEV` if the kernel has removed what the file is about.
+/// The object of a file of rhist; `ENODEV` if the kernel has removed the directory that it is in.
 ///
 /// # Safety
 ///
-/// `file` must be one of ours that is open, or being opened.
+/// `file` must be a file of rhist that is open, or being opened.
 unsafe fn present<'a, N: Node>(file: *mut bindings::file) -> Result<&'a Object<N>> {
     // SAFETY: `file` is open, and its inode is ours.
     let object = unsafe { object_of::<N>((*file).f_inode) };
@@ -144,7 +144,7 @@ unsafe fn present<'a, N: Node>(file: *mut bindings::file) -> Result<&'a Object<N
 
 /// # Safety
 ///
-/// For `file_operations` of files of ours only.
+/// For `file_operations` of rhist's files only.
 unsafe extern "C" fn open<N: Node>(
     inode: *mut bindings::inode,
     file: *mut bindings::file,
@@ -275,8 +275,7 @@ unsafe extern "C" fn poll<N: Node>(
         // SAFETY: The file is open, and both are what the VFS gave.
         let (open, table) = unsafe { (open_file::<N>(file), PollTable::new(file, table)) };
         let kernel = open.kernel.as_ref();
-        // Nobody but the kernel knows when what a file is about goes, and it tells only those who
-        // poll its own file.
+        // When an event goes, the kernel wakes only those who poll its own file.
         if kernel.is_some_and(|kernel| kernel.poll_error(&table)) {
             return Ok(poll::ERR);
         }

@@ -2,19 +2,19 @@
 
 //! Pinning the module while a file is open.
 //!
-//! See `gate` in `rust/tracefs.c`: whoever calls `open` of ours has pinned the gate, not the module.
+//! See `gate` in `rust/tracefs.c`: the VFS pins the gate, not the module, before it calls `open`.
 
 use crate::ftrace::bindings;
 use kernel::prelude::*;
 
-/// The owner for operations of inodes of ours.
+/// The owner of file operations of rhist.
 pub(super) fn owner() -> *mut bindings::module {
     // SAFETY: No requirements.
     unsafe { bindings::rhist_gate() }
 }
 
-/// Waits until no operation of ours runs and no file is open, while the module is going. To be
-/// called in task context, when nothing leads to the operations any more that are waited for.
+/// Waits, while the module goes, until no file operation of rhist runs and no file is open. Called in task
+/// context, after the operations became unreachable.
 pub(in crate::ftrace) fn wait() {
     // SAFETY: Task context without locks.
     unsafe { bindings::rhist_gate_wait() }
@@ -33,12 +33,12 @@ impl Entry {
         }
     }
 
-    /// Leaves the reference to the file that was opened.
+    /// Hands the reference over to the file that was opened.
     pub(super) fn keep(self) {
         core::mem::forget(self);
     }
 
-    /// The reference that an open file has, to be given back.
+    /// Takes the reference back from an open file.
     ///
     /// # Safety
     ///

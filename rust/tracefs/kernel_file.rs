@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Files of the kernel that one of ours stands in the place of.
+//! Files of the kernel whose place files of rhist take.
 
 use super::dentry::Dentry;
 use super::object::dentry_of;
@@ -18,7 +18,7 @@ use kernel::uaccess::UserSlice;
 /// Bytes that are asked for at once.
 const CHUNK: usize = 4096;
 
-/// Bytes in user memory that somebody writes to a file.
+/// The buffer of a `write(2)`, in user memory.
 pub(crate) struct Written {
     start: *const ffi::c_char,
     len: usize,
@@ -33,7 +33,7 @@ impl Written {
         self.len
     }
 
-    /// A copy. They can be others the next time.
+    /// Copies it. The program may change it before the next time.
     pub(crate) fn read(&self) -> Result<KVec<u8>> {
         let start = UserPtr::from_ptr(self.start.cast_mut().cast());
         let mut copy = KVec::new();
@@ -42,9 +42,9 @@ impl Written {
     }
 }
 
-/// A file of the kernel, open for what ours was opened for, by the same user.
+/// A file of the kernel, opened with the access mode and the credentials of a file of rhist.
 ///
-/// Task context, no locks but those of ours: the kernel's operations take `event_mutex` and more.
+/// Task context, with no lock of the kernel's held: its operations take `event_mutex` and more.
 pub(crate) struct KernelFile(NonNull<bindings::file>);
 
 impl KernelFile {
@@ -136,16 +136,16 @@ impl KernelFile {
         }
     }
 
-    /// As [`KernelFile::read`], also if it is open for writing only. What is read is not for whoever
+    /// As [`KernelFile::read`], also if it is open for writing only: the text is not for the program that
     /// opened it.
     pub(crate) fn look(&self) -> Result<KVVec<u8>> {
         self.again(bindings::O_RDONLY)?.read()
     }
 
-    /// Gives the kernel what somebody writes, all of it or nothing.
+    /// Writes the buffer of a program to it, all or nothing.
     ///
-    /// The kernel reads user memory for itself, which may not be what [`Written::read`] has seen:
-    /// whoever changes it meanwhile could have written to the kernel's file in the first place.
+    /// The kernel copies the buffer itself. A program that changed it after [`Written::read`] could as well
+    /// have written to the kernel's file in the first place.
     ///
     /// # Errors
     ///
@@ -156,7 +156,7 @@ impl KernelFile {
         written(done, data.len)
     }
 
-    /// Writes a text of ours. Takes `mmap_lock`.
+    /// Writes a text. Takes `mmap_lock`.
     ///
     /// # Errors
     ///
@@ -170,13 +170,13 @@ impl KernelFile {
         written(done, text.len())
     }
 
-    /// Has it an error to tell? If not, the caller of `poll()` waits for that too.
+    /// Whether `poll(2)` of it returns an error. If not, the caller waits for one, too.
     pub(super) fn poll_error(&self, table: &PollTable<'_>) -> bool {
         // SAFETY: The file is open as long as ours, and the table is for this call.
         unsafe { bindings::rhist_poll_error(self.0.as_ptr(), table.as_ptr()) }
     }
 
-    /// Has the kernel do what it does when the file is opened to be emptied.
+    /// Empties the file, by opening it once more with `O_TRUNC`.
     ///
     /// # Errors
     ///

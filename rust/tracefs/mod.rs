@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Directories and files of ours in tracefs.
+//! rhist's directories and files in tracefs.
 //!
-//! An [`Object`](object::Object) of ours is beside one of the kernel's: a directory, a file with the
-//! kernel's operations, or a file of ours. What it is for says its [`Node`]; what the VFS wants of it is
-//! done here.
+//! An [`Object`](object::Object) is for a dentry of the kernel: a directory that mirrors the kernel's, a
+//! file with the kernel's operations, or a file of rhist. The callbacks of the VFS are here; what an
+//! object shows and does is up to its [`Node`].
 
 mod dentry;
 mod dir;
@@ -34,7 +34,7 @@ pub(crate) use object::Type;
 pub(crate) use special::Operations;
 pub(crate) use special::Special;
 
-/// Whether the kernel lets anybody use tracefs. Fails with `EPERM` if it is locked down.
+/// Fails with `EPERM` if the kernel is locked down (`LOCKDOWN_TRACEFS`).
 pub(crate) fn check_lockdown() -> Result {
     // SAFETY: No requirements.
     to_result(unsafe { bindings::rhist_locked_down() })
@@ -53,7 +53,7 @@ impl TracingDir {
         Self(dir)
     }
 
-    /// Is it that of the top instance?
+    /// Whether it is that of the top instance.
     pub(crate) fn is_top(&self) -> bool {
         self.0.is_root()
     }
@@ -63,7 +63,7 @@ impl TracingDir {
         self.0.name()
     }
 
-    /// Has the instance been removed?
+    /// Whether the instance has been removed.
     pub(crate) fn removed(&self) -> bool {
         self.0.removed()
     }
@@ -72,7 +72,7 @@ impl TracingDir {
     ///
     /// # Errors
     ///
-    /// `ENODEV` if it has been removed, or only shows what an earlier boot has left; `ENOMEM`.
+    /// `ENODEV` if it has been removed, or only has the buffer of an earlier boot; `ENOMEM`.
     ///
     /// # Safety
     ///

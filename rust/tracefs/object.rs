@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Directories and files of ours in tracefs, each beside one of the kernel's, and when they go.
+//! rhist's directories and files in tracefs, each for one of the kernel's, and their lifetime.
 //!
 //! # Lifetime
 //!
-//! An [`Object`] holds a reference on its inode and on the kernel's dentry beside it. Objects are kept
-//! in a tree until nobody but the tree holds the inode, and are the means to make every inode useless
-//! when the module goes: a current directory, an `O_PATH` descriptor or an inotify watch does not pin
-//! the module. An open file or directory does, those with the kernel's operations included.
+//! An [`Object`] holds a reference on its inode and on the kernel's dentry that it is for. A tree keeps
+//! it until the tree has the last reference on the inode. When the module goes, every inode in the tree is
+//! revoked: an open file or directory pins the module, but a current directory, an `O_PATH` descriptor or
+//! an inotify watch does not.
 //!
 //! # Locks
 //!
-//! `i_rwsem` of our directory, then `i_rwsem` of the kernel's directory beside it; then, with the
-//! latter released again, the tree of objects.
+//! `i_rwsem` of rhist's directory, then `i_rwsem` of the kernel's directory that it is for; then, with
+//! the latter released again, the tree.
 //!
 //! C headers: `include/linux/fs.h`, `include/linux/dcache.h`, `include/linux/tracefs.h`.
 
@@ -42,11 +42,11 @@ use kernel::sync::Mutex;
 /// What an object is for.
 ///
 /// Every function is called in task context and may sleep, without locks unless it says otherwise.
-/// `real` is what the kernel has beside the object: its directory for a directory of ours, the
-/// directory that a file of ours is in, or the file that is shown. They are not called any more when
-/// the kernel has removed that.
+/// `real` is the kernel's dentry that the object is for: the directory that a directory mirrors, the
+/// directory that a file of rhist is in, or the kernel's file. When the kernel has removed that, no
+/// function is called any more.
 pub(crate) trait Node: Send + Sync + Sized + 'static {
-    /// What objects beside one and the same of the kernel are told from each other by.
+    /// Identifies an object among those for the same dentry of the kernel.
     type Key: Copy + Ord + Send + Unpin;
 
     /// What a file is read as.
@@ -55,25 +55,23 @@ pub(crate) trait Node: Send + Sync + Sized + 'static {
     /// What is remembered while a file is open.
     type Open: Send + Sync;
 
-    /// What has a name in a directory; `ENOENT` if nothing has. Directories of ours are locked.
+    /// Looks a name up in a directory; `ENOENT` if there is none. rhist's directory is locked.
     fn lookup(&self, real: &Dentry, name: &[u8]) -> Result<Inode>;
 
-    /// Whether a name in the kernel's directory is not to be seen in a directory of ours.
+    /// Whether a name of the kernel's directory is left out of this one.
     fn hides(&self, name: &[u8]) -> bool;
 
-    /// The names in a directory that the kernel's has not; `None` in the place of one that is not there
-    /// just now.
+    /// The names in a directory that are rhist's; `None` in the place of one that does not exist now.
     fn names(&self, real: &Dentry) -> impl Iterator<Item = Option<&'static CStr>>;
 
-    /// `rmdir(2)` in a directory has had the kernel remove one of its own. Directories of ours are
-    /// locked.
+    /// `rmdir(2)` in this directory has removed one of the kernel's. rhist's directories are locked.
     fn removed(&self);
 
-    /// The name of a file of ours. If the kernel has a file of that name, ours is in its place.
+    /// The name of a file of rhist, which takes the place of the kernel's file of that name, if there is one.
     fn name(&self) -> &CStr;
 
-    /// A file of ours is being opened, to be emptied first if `truncate`; an error is that of
-    /// `open(2)`. The kernel's file is already open, and not emptied.
+    /// Opens a file, and empties it if `truncate`; an error is that of `open(2)`. The kernel's file is open
+    /// already, and not emptied.
     fn open(
         &self,
         real: &Dentry,
@@ -81,7 +79,7 @@ pub(crate) trait Node: Send + Sync + Sized + 'static {
         truncate: bool,
     ) -> Result<Self::Open>;
 
-    /// The whole text of a file as it is now.
+    /// The whole text of a file, as it is now.
     fn read(
         &self,
         real: &Dentry,
@@ -92,9 +90,9 @@ pub(crate) trait Node: Send + Sync + Sized + 'static {
     /// One `write(2)` of at least one byte.
     fn write(&self, real: &Dentry, kernel: Option<&KernelFile>, data: &Written) -> Result;
 
-    /// What a file is ready for. Has the caller wait for a change of that, by `table`, before it looks.
-    /// An error is [`poll::ERR`](crate::ftrace::poll::ERR), which comes by itself when the kernel's file
-    /// has it.
+    /// Queues the caller of `poll(2)` in `table`, then returns what the file is ready for. An error is
+    /// [`poll::ERR`](crate::ftrace::poll::ERR), which is also returned, without a call, when the kernel's
+    /// file has it.
     fn poll(
         &self,
         real: &Dentry,
@@ -108,42 +106,42 @@ pub(crate) trait Node: Send + Sync + Sized + 'static {
     fn map(&self, real: &Dentry, kernel: Option<&KernelFile>, vma: &VmaNew) -> Result;
 }
 
-/// What an object is for the VFS.
+/// The kind of an object.
 pub(crate) enum Type {
-    /// A directory beside one of the kernel's.
+    /// A directory, for one of the kernel's.
     Dir,
-    /// A file of the kernel, with its operations and its data.
+    /// A file of the kernel, with the kernel's operations and data.
     Kernel,
-    /// A file of ours, which can be polled or not. One that cannot is always ready, and refused by epoll.
+    /// A file of rhist. One without `polls` is always ready, and refused by epoll.
     File { access: Access, polls: bool },
-    /// A file with operations of its own.
+    /// A file of rhist with operations of its own.
     Special {
         access: Access,
         operations: Arc<Operations>,
     },
 }
 
-/// A directory or file of ours that somebody looked up.
+/// A directory or file of rhist that was looked up.
 ///
-/// It is at one address from [`Objects::find_or_create`] until the tree lets it go, which is not before
-/// its inode is out of everybody's reach, or has been revoked and a grace period is over.
+/// It is pinned in memory until it is removed from the tree: when the tree has the last reference on its
+/// inode, or a grace period after the inode was revoked.
 #[repr(C)]
 pub(super) struct Object<N: Node> {
-    /// The operations of a file of the kernel, if it is one. First, so that `file->f_op` leads here.
+    /// The operations of [`Type::Kernel`]. First, so that `file->f_op` points to the object.
     fops: bindings::file_operations,
     pub(super) real: Dentry,
     pub(super) node: N,
-    /// Those of a special file, which has them as long as it is there.
+    /// Keeps the operations of [`Type::Special`].
     _operations: Option<Arc<Operations>>,
     /// `None` only until [`Objects::find_or_create`] has made it.
     inode: Option<Inode>,
 }
 
 impl<N: Node> Object<N> {
-    /// The kernel's file in whose place a file of ours is; `ENOENT` if there is none.
+    /// The kernel's file whose place a file of rhist takes; `ENOENT` if there is none.
     pub(super) fn behind(&self) -> Result<Dentry> {
         let behind = self.real.lookup(self.node.name().to_bytes())?;
-        // One that is in the kernel's directory as well is not in its own place.
+        // A file that is in the kernel's directory as well does not take its own place.
         let own = self.inode.as_ref().map(Inode::as_ptr);
         (own != Some(behind.inode()))
             .then_some(behind)
@@ -151,26 +149,26 @@ impl<N: Node> Object<N> {
     }
 }
 
-/// Identifies an object: the kernel's dentry beside it, and the key of the node.
+/// Identifies an object: the address of the kernel's dentry, and the key of the node.
 type Key<N> = (usize, <N as Node>::Key);
 
 struct Tree<N: Node> {
-    /// The module is going: nothing is looked up any more.
+    /// The module goes: lookups fail.
     dead: bool,
     objects: RBTree<Key<N>, KBox<Object<N>>>,
     len: usize,
-    /// The length at which the tree is next searched for what nobody uses.
+    /// The length at which the tree is searched for unused objects the next time.
     sweep_at: usize,
 }
 
-/// Objects that are kept before the first search for unused ones: about 1 KiB each.
+/// Objects in the tree before the first search for unused ones. Each takes about 1 KiB.
 const SWEEP_MIN: usize = 512;
 
 impl<N: Node> Tree<N> {
-    /// Takes out what nobody uses. The caller drops it without the lock.
+    /// Removes unused objects, and returns them to be dropped without the lock.
     ///
-    /// An inode gets its references under the lock of the tree, or from somebody who has one. So if the
-    /// tree has the only one, it stays so.
+    /// A reference on an inode is taken with the tree locked, or by who has one already. So once the tree has
+    /// the last one, it keeps that.
     fn sweep(&mut self) -> KVec<KBox<Object<N>>> {
         let mut unused = KVec::new();
         let mut cursor = self.objects.cursor_front_mut();
@@ -228,8 +226,8 @@ impl<N: Node> Objects<N> {
         }))
     }
 
-    /// The inode of the object with this key beside the kernel's `real`. If there is none, `new` makes it;
-    /// it is called with the tree locked.
+    /// The inode of the object with this key for the kernel's `real`. If there is none, `new` says what to
+    /// make; it is called with the tree locked.
     pub(crate) fn find_or_create(
         &self,
         real: Dentry,
@@ -322,8 +320,8 @@ impl<N: Node> Objects<N> {
         Ok((object, inode))
     }
 
-    /// Makes all inodes useless, removes the names that were entered, and drops the objects. To be called
-    /// when the module goes, and no file of ours is open, since each pins it. Sleeps.
+    /// Revokes all inodes, removes the names that were entered, and drops the objects. Called when the module
+    /// goes: no file of rhist is open then, since each pins it. Sleeps.
     pub(crate) fn close(&self, entered: KVec<Entered>) {
         let objects = {
             let mut tree = self.tree.lock();
@@ -353,24 +351,24 @@ impl<N: Node> Objects<N> {
     }
 }
 
-/// The object of an inode of ours that is a directory, or a file that is not the kernel's nor special.
+/// The object of an inode that is a directory ([`Type::Dir`]) or a file ([`Type::File`]) of rhist.
 ///
 /// # Safety
 ///
 /// `inode` must be such an inode, in the hands of the caller while the result is used: locked, or with
 /// an open file.
 pub(super) unsafe fn object_of<'a, N: Node>(inode: *mut bindings::inode) -> &'a Object<N> {
-    // SAFETY: `i_private` of such inodes is the object, which is not let go of while the inode is in
-    // somebody's hands.
+    // SAFETY: `i_private` of such inodes is the object, which is not removed from the tree while the caller
+    // keeps the inode.
     unsafe { &*bindings::rhist_inode_private(inode).cast::<Object<N>>() }
 }
 
-/// Forgets the name `dentry` of ours, whose object the kernel has removed, and those of directories
-/// above it that went with it: a new object may have the name. Somebody who has the old one open
-/// keeps it in the dentry cache otherwise.
+/// Drops rhist's `dentry` from the dentry cache after the kernel has removed what it is for, and so the
+/// directories above it that were removed too: a new object may have the name. While the old one is open,
+/// it would stay in the cache otherwise.
 ///
 /// Returns what a look-up or `open` has to end with: `ESTALE`, which has the VFS begin again, or
-/// `gone` if the names had been forgotten already, so that it is the old object that is meant.
+/// `gone` if it was dropped already, so that the caller has the old object.
 ///
 /// # Safety
 ///

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Files of ours, in tracefs or devices, that are more than a text that is read and commands that
-//! are written.
+//! Files, in tracefs or as devices, with `write_iter`, `ioctl` and `mmap` of their own.
 //!
 //! All functions of an open file are called in task context; the file pins the module.
 
@@ -16,13 +15,13 @@ use kernel::mm::virt::VmaNew;
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
-/// What such a file does. Every function may sleep.
+/// The operations of such a file. Each may sleep.
 #[vtable]
 pub(crate) trait Special: Send + Sync + Sized + 'static {
-    /// What an open file has of its own.
+    /// The state of an open file.
     type File: Send + Sync;
 
-    /// It is being opened.
+    /// Opens the file.
     fn open(self: &Arc<Self>) -> Result<Self::File>;
 
     /// One `write(2)` or `writev(2)`, at position 0. Returns the bytes written.
@@ -30,7 +29,7 @@ pub(crate) trait Special: Send + Sync + Sized + 'static {
         build_error!(kernel::error::VTABLE_DEFAULT_ERROR)
     }
 
-    /// One `ioctl(2)` of a program with words of the size of ours.
+    /// One `ioctl(2)` of a 64-bit program.
     fn ioctl(_file: &Self::File, _command: u32, _arg: usize) -> Result {
         build_error!(kernel::error::VTABLE_DEFAULT_ERROR)
     }
@@ -41,8 +40,8 @@ pub(crate) trait Special: Send + Sync + Sized + 'static {
     }
 }
 
-/// What the kernel has to know of a special file: its operations, and what they work on. Stays
-/// where it is, and longer than all inodes and devices that have them.
+/// The file operations of a special file, and the data that they work on. It is pinned, and outlives all
+/// inodes and devices that use it.
 #[repr(C)]
 pub(crate) struct Operations {
     /// First, so that `file->f_op` leads here.
