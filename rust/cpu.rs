@@ -8,10 +8,9 @@ use core::marker::PhantomData;
 /// Bytes of a task's name with its NUL (`TASK_COMM_LEN`, which `rust/helpers.c` compares with it).
 pub(crate) const COMM_LEN: usize = 16;
 
-/// Preemption is off for `'a`: this goes on on the same CPU, and nothing that a grace period has to pass
-/// before is freed.
+/// Proof that preemption is off for `'a`: the code stays on this CPU, and no grace period of RCU ends.
 ///
-/// Callbacks of the kernel make one, and pass it on.
+/// Each callback of a hit makes one, and passes it on.
 #[derive(Clone, Copy)]
 pub(crate) struct PreemptOff<'a> {
     cpu: usize,

@@ -166,7 +166,8 @@ impl Unregistered {
     ) -> Result<Listener> {
         self.0.event_call = call;
         let file = KBox::into_raw(self.0);
-        // SAFETY: The event by the caller. The file is complete, and stays until `drop`.
+        // SAFETY: The event is registered, and event_mutex is held. The file is complete, and stays until
+        // `drop`.
         let listens = to_result(unsafe { bindings::rhist_event_reg(call, file, true) });
         if let Err(err) = listens {
             // SAFETY: Boxed above, and not registered.

@@ -111,8 +111,9 @@ struct list_head *rhist_event_fields(struct trace_event_call *call)
  * Bytes of a record that was just reserved; any context, NMI included. One that
  * will probably be discarded is at the beginning of a page of its own, and its
  * array[0] is the length of the record alone, not that of the event as in a ring
- * buffer: see trace_event_buffer_lock_reserve(). In a ring buffer a page begins
- * with its header, unless the buffer has been given pages of several.
+ * buffer: see trace_event_buffer_lock_reserve(). In a ring buffer no event is at
+ * the beginning of a page, which is the header of a sub-buffer, unless sub-buffers
+ * have been made larger than a page.
  */
 size_t rhist_record_len(struct ring_buffer_event *event)
 {

@@ -2,8 +2,8 @@
 
 //! What makes the kernel call us for each hit of an event.
 //!
-//! There are three ways, each with a file here. Their callbacks are where a hit enters Rust: they say
-//! that preemption is off, what the record is, and give both to a [`Receiver`].
+//! There are three kinds of sources, each with a file here. A hit enters Rust in their callbacks, which
+//! pass the record to a [`Receiver`], with a [`PreemptOff`].
 
 pub(crate) mod event_file;
 pub(crate) mod marker;

@@ -159,7 +159,7 @@ macro_rules! probe_entry_points {
             size: usize,
             cpu: u32,
         ) {
-            // SAFETY: A probe calls this as it has to.
+            // SAFETY: The probes in C pass what is required here: see `rust/probe/probe.h`.
             unsafe {
                 $crate::ftrace::source::probe::hit_leaf::<$receiver>(
                     probed, leaf, record, size, cpu,
@@ -180,7 +180,7 @@ macro_rules! probe_entry_points {
             cpu: u32,
             frame: *const $crate::ftrace::source::probe::ProbeFrame,
         ) {
-            // SAFETY: A probe calls this as it has to.
+            // SAFETY: The probes in C pass what is required here: see `rust/probe/probe.h`.
             unsafe {
                 $crate::ftrace::source::probe::hit::<$receiver>(probed, record, size, cpu, frame)
             }
@@ -196,7 +196,7 @@ macro_rules! probe_entry_points {
         unsafe extern "C" fn rhist_probe_lost(
             probed: *const $crate::ftrace::source::probe::Probed,
         ) {
-            // SAFETY: A probe calls this as it has to.
+            // SAFETY: The probes in C pass what is required here: see `rust/probe/probe.h`.
             unsafe { $crate::ftrace::source::probe::lost::<$receiver>(probed) }
         }
     };
