@@ -157,24 +157,24 @@ int rhist_with_event_mutex(struct trace_array *tr, int (*fn)(void *), void *arg)
 
 /* user_event.c */
 struct rhist_user_event;
-/* What the owner of an event is told and asked; all but create() with event_mutex held. */
+/* Callbacks of the owner of an event; all but create() with event_mutex held. */
 struct rhist_user_event_ops {
 	/* A "u:" command, without that: 0 or a negative errno. @owner is that of all events. */
 	int (*create)(const void *owner, const char *description);
-	/* There are others who listen. */
+	/* It was enabled or disabled: in how many instances it is enabled now, and how often by perf. */
 	void (*changed)(const void *owner, unsigned int files, unsigned int perf);
-	/* May the event go, by a command or otherwise? 0, and it is not used any more; or why not. */
+	/* It is about to be removed, by a command or not: 0, and it is not used any more, or an errno. */
 	int (*retire)(const void *owner, bool by_command);
-	/* Does anybody use it without listening? */
+	/* Whether it is in use although it is not enabled. */
 	bool (*busy)(const void *owner);
-	/* It went by a command, and @owner is not asked any more. */
+	/* It was removed by a command; the last call for @owner. */
 	void (*removed)(const void *owner);
-	/* Is it meant by this? @system may be NULL. */
+	/* Whether a command is for this event. @system may be NULL. */
 	bool (*matches)(const void *owner, const char *system, const char *event, int argc,
 			const char **argv);
 };
 
-/* Do the @fields of an event say that a payload is right? Any context. */
+/* Whether a payload is valid for the @fields of an event. Any context. */
 typedef bool (*rhist_accept_t)(const void *fields, const void *payload, size_t size);
 
 struct rhist_user_event *rhist_user_event_new(const char *system, char *name, char *print_fmt,

@@ -2,10 +2,10 @@
 /*
  * A trace event whose records come from user space.
  *
- * The kernel registers a struct trace_event_call that is given to it with
- * event_mutex held, and makes the files of the event. Whoever listens is put on
- * the list of a tracepoint that nothing but rhist_user_event_write() fires: a
- * trace instance by its struct trace_event_file, perf as a whole.
+ * trace_add_event_call() registers the struct trace_event_call, and makes the
+ * files of the event. When it is enabled, a probe is registered with a tracepoint
+ * that only rhist_user_event_write() fires: for each trace instance with its
+ * struct trace_event_file, for perf once.
  */
 #include <linux/ctype.h>
 #include <linux/delay.h>
@@ -34,28 +34,28 @@ struct rhist_user_event {
 	const char *declaration;
 	const struct rhist_user_event_ops *ops;
 	const void *owner;
-	/* Written under event_mutex: whether it is registered, and listeners. */
+	/* Written under event_mutex: whether it is registered, and how often it is enabled. */
 	bool visible;
 	unsigned int files, perf;
 };
 
-/* What is written. */
+/* A payload to be written. */
 struct payload {
 	size_t size;
-	/* Bytes that were copied and checked; or NULL, and where they are, and what checks them. */
+	/* Bytes that were copied and checked; or NULL, and the source of them, and the check. */
 	const void *bytes;
 	struct iov_iter *source;
 	rhist_accept_t accept;
 	const void *fields;
-	/* From there, into a record that stays. */
+	/* It was copied from @source into a record that is kept. */
 	bool written;
 };
 
 typedef void (*user_probe_t)(struct rhist_user_event *event, struct payload *payload, void *data);
 
 /*
- * Fill a record that was reserved; false if it has to be discarded. Preemption is off, so that what
- * is not in memory cannot be had now.
+ * Fill a record that was reserved; false if it has to be discarded. Preemption is off, so no page
+ * can be faulted in.
  */
 static bool fill(struct payload *payload, void *record)
 {
@@ -121,7 +121,7 @@ static void to_perf(struct rhist_user_event *event, struct payload *payload, voi
 static struct dyn_event_operations dynamic_ops;
 static struct dyn_event anchor = { .list = LIST_HEAD_INIT(anchor.list), .ops = &dynamic_ops };
 
-/* class->reg: somebody begins or stops to listen. event_mutex is held. */
+/* class->reg: the event is enabled or disabled. event_mutex is held. */
 static int user_event_reg(struct trace_event_call *call, enum trace_reg type, void *data)
 {
 	struct rhist_user_event *event = container_of(call, struct rhist_user_event, call);
@@ -284,12 +284,12 @@ static struct trace_event_functions user_event_funcs = { .trace = print_record }
 static struct trace_event_fields no_more_fields[] = { {} };
 
 /**
- * rhist_user_event_new - make an event that nobody sees yet
+ * rhist_user_event_new - make an event that is not registered yet
  * @system: its system
  * @name: its name
  * @print_fmt: its print format
  * @declaration: name and fields, as in dynamic_events
- * @ops: what is told and asked of it
+ * @ops: its callbacks
  *
  * The strings and @ops stay as long as the event.
  *
@@ -343,8 +343,8 @@ void rhist_user_event_free(struct rhist_user_event *event)
 }
 
 /*
- * Make an event visible. @owner is what its operations get, and stays as long
- * as it is. Called with event_mutex held.
+ * Register an event. @owner is for its callbacks, and stays as long as the
+ * event is registered. Called with event_mutex held.
  */
 int rhist_user_event_add(struct rhist_user_event *event, const void *owner)
 {
@@ -368,8 +368,7 @@ int rhist_user_event_add(struct rhist_user_event *event, const void *owner)
 }
 
 /*
- * Does anybody listen to it or have a reference on it? The answer holds with
- * event_mutex held.
+ * Whether it is enabled or referenced; stable with event_mutex held.
  */
 bool rhist_user_event_busy(struct rhist_user_event *event)
 {
@@ -407,7 +406,7 @@ static int remove_event(struct rhist_user_event *event, bool by_command)
 	err = event->ops->retire(event->owner, by_command);
 	if (err)
 		return err;
-	/* Frees the fields as well. Does not fail: nobody listens. */
+	/* Frees the fields as well. Does not fail: it is not enabled. */
 	err = trace_remove_event_call(&event->call);
 	if (WARN_ON_ONCE(err))
 		return err;
@@ -417,8 +416,8 @@ static int remove_event(struct rhist_user_event *event, bool by_command)
 }
 
 /*
- * Make an event invisible, or fail with -EBUSY if anybody listens, uses it, or
- * has a reference on it. Called with event_mutex held.
+ * Unregister an event, or fail with -EBUSY if it is enabled, in use, or
+ * referenced. Called with event_mutex held.
  */
 int rhist_user_event_remove(struct rhist_user_event *event)
 {
@@ -426,8 +425,8 @@ int rhist_user_event_remove(struct rhist_user_event *event)
 }
 
 /*
- * The largest payload that all who listen can take, in bytes. Who cannot, or
- * begins to listen meanwhile and cannot, loses what is longer.
+ * The largest payload, in bytes, that fits all buffers it is enabled for. A
+ * buffer that is too small, also one that comes later, loses what is longer.
  */
 size_t rhist_user_event_limit(struct rhist_user_event *event)
 {
@@ -452,7 +451,7 @@ size_t rhist_user_event_limit(struct rhist_user_event *event)
 }
 
 /**
- * rhist_user_event_write - give a payload to all who listen
+ * rhist_user_event_write - write a payload to all buffers the event is enabled for
  * @event: a visible event
  * @bytes: the payload
  * @size: of it, in bytes: see rhist_user_event_limit()
@@ -472,16 +471,16 @@ void rhist_user_event_write(struct rhist_user_event *event, const void *bytes, s
 }
 
 /**
- * rhist_user_event_write_direct - copy a payload into the record of the one who listens
+ * rhist_user_event_write_direct - copy a payload into the only buffer the event is enabled for
  * @event: a visible event
  * @source: has the payload, and nothing else
- * @accept: says whether the payload is right; or NULL, if it is anyway
+ * @accept: checks the payload; NULL if each one is valid
  * @fields: for that
  *
  * Context: task.
  *
- * Return: whether it was written. If not, @source is as it was: not exactly one listens, or takes
- * it, or the payload is not all in memory, or not right.
+ * Return: whether it was written. If not, @source is as it was: the event is not enabled exactly
+ * once, or the payload does not fit, is not all in memory, or is not valid.
  */
 bool rhist_user_event_write_direct(struct rhist_user_event *event, struct iov_iter *source,
 				   rhist_accept_t accept, const void *fields)

@@ -16,30 +16,33 @@ use kernel::iov::IovIterSource;
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
-/// Is told and asked of an event, with event_mutex held.
-pub(crate) trait Listener: Send + Sync + Sized + 'static {
-    /// The number of listeners is another: trace instances, and whether perf is one.
+/// The state that an event has for its owner, and what that does for the event: `rhist_user_event_ops`.
+/// Called with event_mutex held unless it says otherwise.
+pub(crate) trait UserEventOps: Send + Sync + Sized + 'static {
+    /// The event was enabled or disabled somewhere: in how many trace instances it is enabled now, and by how
+    /// many users of perf.
     fn changed(event: &Arc<UserEvent<Self>>, instances: u32, perf: u32);
 
-    /// The event is about to go. Nobody uses it afterwards, if this does not fail.
+    /// The event is about to be removed, by a command of `dynamic_events` or not. Unless this fails, it is
+    /// not used any more.
     fn retire(&self, by_command: bool) -> Result;
 
-    /// Does anybody use it without listening?
+    /// Whether the event is in use although it is not enabled.
     fn is_busy(&self) -> bool;
 
-    /// It went by a command of `dynamic_events`.
+    /// The event was removed by a command of `dynamic_events`.
     fn removed(event: &Arc<UserEvent<Self>>);
 
-    /// Is it meant by such a command? `declaration` is that of fields.
+    /// Whether such a command is for this event. `declaration` is its text after the name.
     fn matches(&self, system: Option<&[u8]>, name: &[u8], declaration: &[u8]) -> bool;
 
     /// The fields of the event.
     fn fields(&self) -> impl Iterator<Item = Field<'_>>;
 
-    /// Is any payload of the right size right? Called by a writer, without event_mutex.
+    /// Whether each payload that is long enough is valid. Called by a writer, without event_mutex.
     fn accepts_all(&self) -> bool;
 
-    /// Is this payload right? Called as that.
+    /// Whether a payload is valid. Called as [`UserEventOps::accepts_all`].
     fn accepts(&self, payload: &[u8]) -> bool;
 }
 
@@ -54,7 +57,7 @@ pub(crate) struct Field<'a> {
     pub(crate) signed: bool,
 }
 
-/// What C is told of an event. Each text ends in a NUL, and has no other.
+/// The texts of an event for C. Each ends in a NUL, and has no other.
 pub(crate) struct Declaration {
     pub(crate) system: &'static CStr,
     pub(crate) name: KVec<u8>,
@@ -69,7 +72,7 @@ pub(crate) trait Commands: Send + Sync + Sized + 'static {
     fn create(self: &Arc<Self>, description: &[u8]) -> Result;
 }
 
-/// The event as C has it.
+/// The event for C.
 struct Raw(NonNull<bindings::rhist_user_event>);
 
 impl Drop for Raw {
@@ -80,26 +83,26 @@ impl Drop for Raw {
     }
 }
 
-/// A trace event, and what is told of it.
-pub(crate) struct UserEvent<L> {
+/// A trace event whose records programs write.
+pub(crate) struct UserEvent<S> {
     // First, since it points to the rest.
     raw: Raw,
     declaration: Declaration,
     /// The types and names of its fields.
     _texts: KVec<KVec<u8>>,
-    listener: L,
+    state: S,
 }
 
 // SAFETY: The functions that take `raw` lock for themselves; the rest does not change.
-unsafe impl<L: Send> Send for UserEvent<L> {}
+unsafe impl<S: Send> Send for UserEvent<S> {}
 // SAFETY: As above.
-unsafe impl<L: Sync> Sync for UserEvent<L> {}
+unsafe impl<S: Sync> Sync for UserEvent<S> {}
 
 /// # Safety
 ///
 /// `owner` must be what [`UserEvent::publish`] gave to C, of an event that is visible, so that it
 /// has a reference to itself; that one is only borrowed.
-unsafe fn visible<L>(owner: *const ffi::c_void) -> ManuallyDrop<Arc<UserEvent<L>>> {
+unsafe fn visible<S>(owner: *const ffi::c_void) -> ManuallyDrop<Arc<UserEvent<S>>> {
     // SAFETY: A visible event has a reference to itself, which stays where it is: this one is never dropped.
     ManuallyDrop::new(unsafe { Arc::from_raw(owner.cast()) })
 }
@@ -107,27 +110,27 @@ unsafe fn visible<L>(owner: *const ffi::c_void) -> ManuallyDrop<Arc<UserEvent<L>
 /// # Safety
 ///
 /// For `rhist_user_event_ops` of a [`UserEvent`], as all of these.
-unsafe extern "C" fn changed<L: Listener>(
+unsafe extern "C" fn changed<S: UserEventOps>(
     owner: *const ffi::c_void,
     files: ffi::c_uint,
     perf: ffi::c_uint,
 ) {
     // SAFETY: C calls with the owner of a visible event.
     let event = unsafe { visible(owner) };
-    L::changed(&event, files, perf);
+    S::changed(&event, files, perf);
 }
 
 /// # Safety
 ///
 /// As above.
-unsafe extern "C" fn retire<L: Listener>(
+unsafe extern "C" fn retire<S: UserEventOps>(
     owner: *const ffi::c_void,
     by_command: bool,
 ) -> ffi::c_int {
     // SAFETY: C calls with the owner of a visible event.
-    let event = unsafe { visible::<L>(owner) };
+    let event = unsafe { visible::<S>(owner) };
     event
-        .listener
+        .state
         .retire(by_command)
         .map_or_else(Error::to_errno, |()| 0)
 }
@@ -135,23 +138,23 @@ unsafe extern "C" fn retire<L: Listener>(
 /// # Safety
 ///
 /// As above.
-unsafe extern "C" fn busy<L: Listener>(owner: *const ffi::c_void) -> bool {
+unsafe extern "C" fn busy<S: UserEventOps>(owner: *const ffi::c_void) -> bool {
     // SAFETY: C calls with the owner of a visible event.
-    unsafe { visible::<L>(owner) }.listener.is_busy()
+    unsafe { visible::<S>(owner) }.state.is_busy()
 }
 
 /// # Safety
 ///
 /// As above, and the event is not visible any more.
-unsafe extern "C" fn removed<L: Listener>(owner: *const ffi::c_void) {
+unsafe extern "C" fn removed<S: UserEventOps>(owner: *const ffi::c_void) {
     // SAFETY: This is the reference of the event to itself, which it does not need any more.
-    L::removed(&unsafe { Arc::from_raw(owner.cast()) });
+    S::removed(&unsafe { Arc::from_raw(owner.cast()) });
 }
 
 /// # Safety
 ///
 /// As above; the strings end in a NUL, but `system` may be null, and `argv` has `argc` of them.
-unsafe extern "C" fn matches<L: Listener>(
+unsafe extern "C" fn matches<S: UserEventOps>(
     owner: *const ffi::c_void,
     system: *const ffi::c_char,
     name: *const ffi::c_char,
@@ -159,7 +162,7 @@ unsafe extern "C" fn matches<L: Listener>(
     argv: *mut *const ffi::c_char,
 ) -> bool {
     // SAFETY: C calls with the owner of a visible event.
-    let event = unsafe { visible::<L>(owner) };
+    let event = unsafe { visible::<S>(owner) };
     // SAFETY: Each text ends in a NUL.
     let text = |text| unsafe { CStr::from_char_ptr(text) }.to_bytes();
     let system = (!system.is_null()).then(|| text(system));
@@ -175,26 +178,26 @@ unsafe extern "C" fn matches<L: Listener>(
             return false;
         }
     }
-    event.listener.matches(system, text(name), &declaration)
+    event.state.matches(system, text(name), &declaration)
 }
 
 /// What C is given for each kind of event.
-struct Operations<L>(PhantomData<L>);
+struct Operations<S>(PhantomData<S>);
 
-impl<L: Listener> Operations<L> {
+impl<S: UserEventOps> Operations<S> {
     const OPS: &'static bindings::rhist_user_event_ops = &bindings::rhist_user_event_ops {
         create: None,
-        changed: Some(changed::<L>),
-        retire: Some(retire::<L>),
-        busy: Some(busy::<L>),
-        removed: Some(removed::<L>),
-        matches: Some(matches::<L>),
+        changed: Some(changed::<S>),
+        retire: Some(retire::<S>),
+        busy: Some(busy::<S>),
+        removed: Some(removed::<S>),
+        matches: Some(matches::<S>),
     };
 }
 
-impl<L: Listener> UserEvent<L> {
-    /// Makes an event that nobody sees yet. Fails with `ENOMEM`.
-    pub(crate) fn new(mut declaration: Declaration, listener: L) -> Result<Arc<Self>> {
+impl<S: UserEventOps> UserEvent<S> {
+    /// Makes an event that is not registered yet. Fails with `ENOMEM`.
+    pub(crate) fn new(mut declaration: Declaration, state: S) -> Result<Arc<Self>> {
         // SAFETY: All texts end in a NUL and live as long as the event: their memory stays where it is
         // when they are moved into it.
         let raw = NonNull::new(unsafe {
@@ -203,12 +206,12 @@ impl<L: Listener> UserEvent<L> {
                 declaration.name.as_mut_ptr().cast(),
                 declaration.print_fmt.as_mut_ptr().cast(),
                 declaration.line.as_ptr().cast(),
-                Operations::<L>::OPS,
+                Operations::<S>::OPS,
             )
         });
         let raw = Raw(raw.ok_or(ENOMEM)?);
         let mut texts = KVec::new();
-        for field in listener.fields() {
+        for field in state.fields() {
             let (type_, name) = (copy(field.type_)?, copy(field.name)?);
             // SAFETY: As above.
             to_result(unsafe {
@@ -228,7 +231,7 @@ impl<L: Listener> UserEvent<L> {
             raw,
             declaration,
             _texts: texts,
-            listener,
+            state,
         };
         Ok(Arc::new(event, GFP_KERNEL_ACCOUNT)?)
     }
@@ -252,10 +255,9 @@ impl<L: Listener> UserEvent<L> {
     ///
     /// # Errors
     ///
-    /// `EBUSY` if anybody listens to it, uses it, or has a reference on it; `ENOENT` if it is not
-    /// visible any more.
+    /// `EBUSY` if it is enabled, in use, or referenced; `ENOENT` if it is not visible any more.
     pub(crate) fn withdraw(self: &Arc<Self>, instance: &Instance) -> Result {
-        // Whoever waits for that asks often, and should not disturb all who trace each time.
+        // Who waits for it tries often, and should not take event_mutex each time.
         // SAFETY: The event is valid.
         if unsafe { bindings::rhist_user_event_busy(self.raw.0.as_ptr()) } {
             return Err(EBUSY);
@@ -270,46 +272,46 @@ impl<L: Listener> UserEvent<L> {
     }
 }
 
-impl<L: Listener> UserEvent<L> {
-    /// The name that everybody sees.
+impl<S: UserEventOps> UserEvent<S> {
+    /// The name of the trace event.
     pub(crate) fn name(&self) -> &[u8] {
         let name = &self.declaration.name;
         name.strip_suffix(b"\0").unwrap_or_default()
     }
 
-    /// Who is told of listeners.
-    pub(crate) fn listener(&self) -> &L {
-        &self.listener
+    /// The state.
+    pub(crate) fn state(&self) -> &S {
+        &self.state
     }
 
-    /// Bytes of payload that everybody who listens can take.
+    /// The longest payload, in bytes, that fits the buffers of all who have the event enabled.
     pub(crate) fn limit(&self) -> usize {
         // SAFETY: The event is valid.
         unsafe { bindings::rhist_user_event_limit(self.raw.0.as_ptr()) }
     }
 
-    /// Gives a payload to everybody who listens. Task context; does not sleep.
+    /// Writes a payload to all who have the event enabled. Task context; does not sleep.
     pub(crate) fn write(&self, payload: &[u8]) {
         let (at, len) = (payload.as_ptr(), payload.len());
         // SAFETY: The payload is valid for its length.
         unsafe { bindings::rhist_user_event_write(self.raw.0.as_ptr(), at.cast(), len) }
     }
 
-    /// Copies a payload right into the record of the one who listens. False, and nothing was done,
-    /// if there is not exactly one, if it does not take the payload, or if that is not all in
-    /// memory, or not right. Task context; does not sleep.
+    /// Copies a payload from the program straight into a record. False, and nothing was done, if the event is
+    /// not enabled exactly once, if the buffer does not take the payload, or if the payload is not all in
+    /// memory or not valid. Task context; does not sleep.
     #[inline]
     pub(crate) fn write_direct(&self, source: &mut IovIterSource<'_>) -> bool {
-        let accept: bindings::rhist_accept_t = match self.listener.accepts_all() {
+        let accept: bindings::rhist_accept_t = match self.state.accepts_all() {
             true => None,
-            false => Some(accept::<L>),
+            false => Some(accept::<S>),
         };
-        let listener = ptr::from_ref(&self.listener).cast();
+        let state = ptr::from_ref(&self.state).cast();
         // SAFETY: The source is one while we have it. The type is the same one, from another run
-        // of bindgen. The listener is what `accept` takes.
+        // of bindgen. The state is what `accept` takes.
         unsafe {
             let source = source.as_raw().cast();
-            bindings::rhist_user_event_write_direct(self.raw.0.as_ptr(), source, accept, listener)
+            bindings::rhist_user_event_write_direct(self.raw.0.as_ptr(), source, accept, state)
         }
     }
 }
@@ -323,17 +325,17 @@ fn copy(text: &CStr) -> Result<KVec<u8>> {
 
 /// # Safety
 ///
-/// `listener` must be an `L`, and the payload be valid for its size.
-unsafe extern "C" fn accept<L: Listener>(
-    listener: *const ffi::c_void,
+/// `state` must be an `S`, and the payload be valid for its size.
+unsafe extern "C" fn accept<S: UserEventOps>(
+    state: *const ffi::c_void,
     payload: *const ffi::c_void,
     size: usize,
 ) -> bool {
-    // SAFETY: The listener is an `L`, and the payload has `size` bytes.
-    unsafe { (*listener.cast::<L>()).accepts(slice::from_raw_parts(payload.cast(), size)) }
+    // SAFETY: The state is an `S`, and the payload has `size` bytes.
+    unsafe { (*state.cast::<S>()).accepts(slice::from_raw_parts(payload.cast(), size)) }
 }
 
-/// May the running task make events that stay? Those who may trace the whole system may.
+/// Whether the running task may make events that stay: if it may trace the whole system.
 pub(crate) fn may_keep() -> bool {
     // SAFETY: No requirements.
     unsafe { bindings::rhist_perfmon_capable() }

@@ -11,7 +11,7 @@ use kernel::prelude::*;
 /// `struct user_reg` of the current kind: what a program wants to write, and be told of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Register {
-    /// The bit of the value at `addr` that says whether anybody listens.
+    /// The bit of the value at `addr` that is set while the event is enabled.
     pub bit: u8,
     /// Bytes of that value: 4 or 8.
     pub size: u8,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Bits in the memory of programs that say whether anybody listens to an event.
+//! Bits in the memory of programs that are set while an event is enabled (`struct user_event_enabler`).
 
 use super::registry::Event;
 use super::registry::Use;
@@ -17,20 +17,20 @@ use kernel::workqueue::new_work;
 use kernel::workqueue::Work;
 use kernel::workqueue::WorkItem;
 
-/// How often a page is tried to be written to, and then to be had. A hostile process takes it away
-/// again each time.
+/// How often a bit is written, each time after its page was faulted in. A hostile process can take the
+/// page away again each time.
 const ATTEMPTS: usize = 10;
 
-/// Identifies a bit: whose memory, the address of the value, and the bit of it.
+/// Identifies a bit: the memory, the address of the value in it, and the number of the bit.
 type Key = (MemoryId, usize, u8);
 
-/// A bit that is to say whether anybody listens to an event.
+/// A bit that is set while an event is enabled.
 #[pin_data]
 pub(super) struct Enabler {
     memory: Arc<Memory>,
     place: Place,
     event: Use,
-    /// Writes the bit once its page is there.
+    /// Faults the page in and writes the bit.
     #[pin]
     writing: Work<Enabler>,
 }
@@ -56,17 +56,17 @@ impl Enabler {
         (self.memory.id(), self.place.addr, self.place.bit)
     }
 
-    /// Writes the bit as it is to be now. To be called with the enablers locked.
+    /// Writes the bit as the event is now. Called with the enablers locked.
     fn write(&self) -> Result {
         self.memory
             .write_bit(self.place, self.event.state().is_enabled())
     }
 
-    /// Writes the bit now or, if its page is not there, soon. To be called with the enablers
+    /// Writes the bit now, or from a work item if its page is not present. Called with the enablers
     /// locked.
     fn write_soon(self: &Arc<Self>) {
         if self.write() == Err(EFAULT) {
-            // If that is already to be done, it will see what we have seen.
+            // If the work is pending already, it will see the event as it is now.
             let queue = self.event.state().events().writing.get();
             let _ = queue.enqueue(self.clone());
         }
@@ -81,8 +81,8 @@ impl WorkItem for Enabler {
         for _ in 0..ATTEMPTS {
             match this.memory.fault_in(this.place.addr) {
                 Ok(()) => (),
-                // Gone, or not to be had: the program unmapped it or made it read-only. The next
-                // change tries again.
+                // The program has gone, has unmapped the page, or has made it read-only. The next change
+                // tries again.
                 Err(_) => return,
             }
             let tree = enablers.tree.lock();
@@ -100,7 +100,7 @@ impl WorkItem for Enabler {
 /// All bits of all programs.
 #[pin_data]
 pub(super) struct Enablers {
-    /// Taken with event_mutex held by whoever tells that the listeners of an event are others.
+    /// Also taken with event_mutex held, when an event is enabled or disabled.
     #[pin]
     tree: Mutex<RBTree<Key, Arc<Enabler>>>,
 }
@@ -110,19 +110,19 @@ impl Enablers {
         pin_init!(Self { tree <- kernel::new_mutex!(RBTree::new()) })
     }
 
-    /// Does the running program have that bit written already?
+    /// Whether the running program has registered that bit.
     pub(super) fn has(&self, addr: usize, bit: u8) -> bool {
         let tree = self.tree.lock();
         tree.get(&(MemoryId::current(), addr, bit)).is_some()
     }
 
-    /// Has a bit of the running program written from now on. To be called without locks, since the
-    /// program may keep its page away as long as it likes.
+    /// Adds a bit of the running program. Called without locks, since the program may keep its page away
+    /// for as long as it likes.
     ///
     /// # Errors
     ///
-    /// `EADDRINUSE` if the program has it written already. `ENOMEM`, also if there is no page there that may be written to, as the kernel's own user
-    /// events have it.
+    /// `EADDRINUSE` if the program has registered it already; `ENOMEM`, also for a page that cannot be written
+    /// to, as in C.
     pub(super) fn add(&self, place: Place, event: Use) -> Result {
         let memory = Arc::new(Memory::current()?, GFP_KERNEL_ACCOUNT)?;
         let enabler = Enabler::new(memory, place, event)?;
@@ -145,11 +145,11 @@ impl Enablers {
         Err(ENOMEM)
     }
 
-    /// Has a bit of the running program not written any more, and clears it.
+    /// Removes a bit of the running program, and clears it.
     ///
     /// # Errors
     ///
-    /// `ENOENT` if it was not, `EFAULT` if it cannot be cleared.
+    /// `ENOENT` if it is not registered, `EFAULT` if it cannot be cleared.
     pub(super) fn remove(&self, addr: usize, bit: u8) -> Result {
         let key = (MemoryId::current(), addr, bit);
         let enabler = self.tree.lock().remove(&key).ok_or(ENOENT)?;
@@ -162,7 +162,7 @@ impl Enablers {
         Err(EFAULT)
     }
 
-    /// The listeners of an event are others: writes its bits. Called with event_mutex held.
+    /// Writes the bits of an event that was enabled or disabled. Called with event_mutex held.
     pub(super) fn update(&self, event: &Arc<Event>) {
         for enabler in self.tree.lock().values() {
             if Arc::ptr_eq(enabler.event.event(), event) {
@@ -171,7 +171,7 @@ impl Enablers {
         }
     }
 
-    /// The running task has a copy of the memory `parent`: has the bits in it written as well.
+    /// Adds the bits of `parent` for the running task, whose memory is a copy of that.
     pub(super) fn copy(&self, parent: MemoryId) -> Result {
         let mut originals = KVVec::new();
         {
@@ -200,7 +200,7 @@ impl Enablers {
         Ok(())
     }
 
-    /// Forgets the bits in memory that no process has any more.
+    /// Removes the bits in memory that no process has any more.
     pub(super) fn remove_gone(&self) {
         let mut tree = self.tree.lock();
         let mut gone: RBTree<Key, Arc<Enabler>> = RBTree::new();

@@ -190,15 +190,15 @@ impl OpenData {
             }
         }
         if !event.event().write_direct(source) {
-            // Where several listen, all have to get the same.
+            // If it is enabled more than once, all have to get the same bytes.
             write_copy(event, source)?;
         }
         Ok(total)
     }
 }
 
-/// Copies a payload, and gives it to all who listen, or to nobody. Has a large frame, which no
-/// other write needs.
+/// Copies a payload, then writes it to all who have the event enabled, or to none. Out of line, since its
+/// frame is large.
 ///
 /// # Errors
 ///

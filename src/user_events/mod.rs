@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Events that programs describe, and write when somebody listens.
+//! Trace events that programs describe, and write while they are enabled.
 //!
-//! A program opens `user_events_data` ([`file`]) and registers an event there: what it is like
-//! ([`description`]), and a bit in its memory that is to say whether anybody listens ([`enabler`]).
-//! By the original interface it is told a bit in a page that it maps instead ([`status_page`]).
-//! The event is a trace event of the kernel from then on, for as long as somebody has a use for it
+//! A program opens `user_events_data` ([`file`]) and registers an event: a description of it
+//! ([`description`]), and a bit in the memory of the program that is set while the event is enabled
+//! ([`enabler`]). In the original interface that is a bit in a page which the program maps
+//! ([`status_page`]). From then on it is a trace event of the kernel, until nobody uses it any more
 //! ([`registry`]).
 //!
 //! # Locks
 //!
 //! [`registry::Registry`], then event_mutex, then [`enabler::Enablers`], then mmap_lock of any
-//! process. Whoever listens to an event calls us with event_mutex held, so nothing there takes the
-//! registry: what is left to do is done by work of a queue. [`status_page::StatusPage`] is taken
-//! inside of the first two, with nothing inside.
+//! process. The callbacks of an event that is enabled or disabled have event_mutex held, so none of
+//! them takes the registry: what needs that is left to a work item. [`status_page::StatusPage`] nests
+//! inside the first two, and nothing nests inside it.
 
 pub mod abi;
 pub mod description;

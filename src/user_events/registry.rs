@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The events, and how long they stay.
+//! The user events, and when they go.
 
 use super::description::Description;
 use super::enabler::Enablers;
@@ -17,7 +17,7 @@ use crate::ftrace::user_event::Commands;
 use crate::ftrace::user_event::Declaration;
 use crate::ftrace::user_event::DynamicEvents;
 use crate::ftrace::user_event::Field;
-use crate::ftrace::user_event::Listener;
+use crate::ftrace::user_event::UserEventOps;
 use crate::ftrace::user_mm::MemoryId;
 use crate::ftrace::user_mm::Watch;
 use crate::ftrace::user_mm::Watcher;
@@ -45,48 +45,47 @@ const MAX_NAME: usize = 255;
 /// Events at most unless it is set otherwise, as many as with the kernel's own user events.
 const MAX_EVENTS: u32 = 32768;
 
-/// Until when an event stays that nobody has a use for.
+/// Whether an event stays when it is neither used nor enabled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Keep {
-    /// It goes at once.
+    /// It is removed.
     No,
-    /// Until somebody deletes it, whoever that is: an event of the original interface.
+    /// It stays until anybody deletes it: an event of the original interface.
     Original,
-    /// Until somebody deletes it who may trace the whole system, as who made it may.
+    /// It stays until it is deleted by somebody who may trace the whole system (`USER_EVENT_REG_PERSIST`).
     Privileged,
 }
 
-/// What an event of a program is for us.
+/// The state of a user event (`struct user_event`).
 pub(super) struct State {
     /// The name that it was registered with.
     name: KVec<u8>,
     fields: Fields,
     multi: bool,
     keep: Keep,
-    /// In the page that programs map. Without one only if there was none left.
+    /// Its bit in the status page, unless none was left.
     status_bit: SetOnce<StatusBit>,
-    /// Files that have it in their table, and places in memory that are told of it; or
-    /// [`RETIRED`].
+    /// How many open files have it in their table, plus how many enablers it has; or [`RETIRED`].
     uses: Atomic<u32>,
-    /// Who listens: [`FTRACE`], [`PERF`]. Written with event_mutex held.
+    /// Where it is enabled: [`FTRACE`], [`PERF`]. Written with event_mutex held.
     status: Atomic<u32>,
     events: Arc<UserEvents>,
     /// The module cannot be unloaded while there is an event.
     _module: Entry,
 }
 
-/// A trace instance listens.
+/// It is enabled in a trace instance.
 const FTRACE: u32 = 1;
-/// perf listens.
+/// It is enabled by perf.
 const PERF: u32 = 2;
 
-/// Instead of uses: the event goes, or has gone.
+/// In place of the number of uses: the event is being removed, or has been.
 const RETIRED: u32 = u32::MAX;
 
 pub(super) type Event = user_event::UserEvent<State>;
 
 impl State {
-    /// Does anybody listen?
+    /// Whether it is enabled.
     pub(super) fn is_enabled(&self) -> bool {
         self.status.load(Acquire) != 0
     }
@@ -95,12 +94,12 @@ impl State {
         self.is_busy() || self.is_enabled()
     }
 
-    /// May the running task delete it?
+    /// Whether the running task may delete it.
     fn may_delete(&self) -> bool {
         self.keep != Keep::Privileged || user_event::may_keep()
     }
 
-    /// Its bit in the page that programs map, if it has one.
+    /// Its bit in the status page, if it has one.
     pub(super) fn status_bit(&self) -> Option<u32> {
         Some(self.status_bit.as_ref()?.number())
     }
@@ -114,15 +113,15 @@ impl State {
         &self.fields
     }
 
-    /// What has it and to whom it belongs.
+    /// All user events, of which it is one.
     pub(super) fn events(&self) -> &Arc<UserEvents> {
         &self.events
     }
 }
 
-impl Listener for State {
+impl UserEventOps for State {
     fn changed(event: &Arc<Event>, instances: u32, perf: u32) {
-        let state = event.listener();
+        let state = event.state();
         let was_enabled = state.is_enabled();
         let of_perf = if perf > 0 { PERF } else { 0 };
         let of_ftrace = if instances > 0 { FTRACE } else { 0 };
@@ -152,7 +151,7 @@ impl Listener for State {
     }
 
     fn removed(event: &Arc<Event>) {
-        event.listener().events.clean_up();
+        event.state().events.clean_up();
     }
 
     fn matches(&self, system: Option<&[u8]>, name: &[u8], declaration: &[u8]) -> bool {
@@ -180,13 +179,13 @@ impl Listener for State {
     }
 }
 
-/// Somebody has a use for an event, which stays therefore.
+/// A use of an event, which keeps it.
 pub(super) struct Use(Arc<Event>);
 
 impl Use {
-    /// `None` if the event goes, or has gone.
+    /// `None` if the event is being removed, or has been.
     fn new(event: &Arc<Event>) -> Option<Self> {
-        let uses = &event.listener().uses;
+        let uses = &event.state().uses;
         let mut seen = uses.load(Relaxed);
         while seen != RETIRED {
             match uses.cmpxchg(seen, seen + 1, Full) {
@@ -202,13 +201,13 @@ impl Use {
     }
 
     pub(super) fn state(&self) -> &State {
-        self.0.listener()
+        self.0.state()
     }
 }
 
 impl Clone for Use {
     fn clone(&self) -> Self {
-        // There is one already, so the event does not go.
+        // There is one already, so the event stays.
         self.state().uses.add(1, Relaxed);
         Self(self.0.clone())
     }
@@ -223,16 +222,15 @@ impl Drop for Use {
     }
 }
 
-/// All events. Whoever takes the lock has no other of ours.
+/// All events. Its lock is taken with no other lock of ours held.
 pub(super) struct Registry {
     events: KVVec<Arc<Event>>,
-    /// What the next event that may have others of its name beside it is told from them by.
+    /// The suffix of the next event that is registered with `USER_EVENT_REG_MULTI_FORMAT`.
     next_id: u64,
 }
 
 impl Registry {
-    /// Finds the event of a description, or makes it. How long it stays, and whether others of its
-    /// name may stand beside it, is as it was first said.
+    /// Finds the event of a description, or makes it. `keep` and `multi` are those of the first registration.
     ///
     /// # Errors
     ///
@@ -251,7 +249,7 @@ impl Registry {
             return Err(EPERM);
         }
         for event in &self.events {
-            let state = event.listener();
+            let state = event.state();
             if state.multi != multi || state.name[..] != *description.name {
                 continue;
             }
@@ -265,8 +263,8 @@ impl Registry {
         self.create(events, description, keep, multi)
     }
 
-    /// Finds the event of a description of the original interface, or makes it; and its bit in the
-    /// page.
+    /// Finds the event of a description of the original interface, or makes it. Returns also its bit in the
+    /// status page.
     ///
     /// # Errors
     ///
@@ -279,7 +277,7 @@ impl Registry {
         let event = self.find_or_create(events, description, Keep::Original, false)?;
         let state = event.state();
         if state.status_bit().is_none() {
-            // Nobody else gives it one meanwhile.
+            // Only done with the registry locked.
             state
                 .status_bit
                 .populate(StatusBit::take(events).ok_or(EMFILE)?);
@@ -304,7 +302,7 @@ impl Registry {
             self.next_id += 1;
             system = c"user_events_multi";
         }
-        // The kernel's own user events have folders that cannot be opened.
+        // C makes directories for such events that cannot be opened.
         if name.as_bytes().len() > MAX_NAME {
             return Err(EINVAL);
         }
@@ -358,7 +356,7 @@ impl Registry {
             let Some(event) = self.events.get(at) else {
                 break;
             };
-            let state = event.listener();
+            let state = event.state();
             if state.name[..] != *name || state.is_retired() {
                 continue;
             }
@@ -375,13 +373,13 @@ impl Registry {
         deleted
     }
 
-    /// Deletes the events that nobody has a use for, and forgets those that have gone. False if one
-    /// of them has to be tried again, since somebody has a reference on it without listening.
+    /// Removes the events that are neither used nor enabled, and drops those that were deleted. False if one
+    /// of them has to be tried again, because it is referenced.
     fn delete_unused(&mut self, events: &UserEvents) -> bool {
         let mut done = true;
         let mut at = 0;
         while let Some(event) = self.events.get(at) {
-            let state = event.listener();
+            let state = event.state();
             if state.is_retired() {
                 let _ = self.events.remove(at);
             } else if state.keep != Keep::No || state.in_use() {
@@ -389,7 +387,7 @@ impl Registry {
             } else if event.withdraw(&events.instance).is_ok() {
                 let _ = self.events.remove(at);
             } else {
-                // If somebody listens again, the end of that is another occasion.
+                // If it has been enabled again, it is tried when it is disabled.
                 done &= state.in_use();
                 at += 1;
             }
@@ -397,23 +395,23 @@ impl Registry {
         done
     }
 
-    /// The text of `user_events_status`: each event with who listens, and how many there are.
-    /// `with_bits` is how programs of the original interface know it.
+    /// The text of `user_events_status`: each event with where it is enabled, and how many there are; with
+    /// their bits in the status page, as in the original interface, if `with_bits`.
     fn status(&self, with_bits: bool) -> Result<Text> {
         let mut out = Text::new();
         let (mut active, mut busy) = (0, 0);
         for event in self
             .events
             .iter()
-            .filter(|event| !event.listener().is_retired())
+            .filter(|event| !event.state().is_retired())
         {
             active += 1;
             if with_bits {
-                let bit = event.listener().status_bit().unwrap_or(0);
+                let bit = event.state().status_bit().unwrap_or(0);
                 out.format(format_args!("{bit}:"))?;
             }
             out.bytes(event.name())?;
-            let status = event.listener().status.load(Relaxed);
+            let status = event.state().status.load(Relaxed);
             if status != 0 {
                 out.bytes(b" # Used by")?;
                 for (listener, name) in [(FTRACE, b" ftrace" as &[u8]), (PERF, b" perf")] {
@@ -437,9 +435,9 @@ impl Registry {
 #[pin_data]
 pub(crate) struct UserEvents {
     pub(super) instance: Arc<Instance>,
-    /// For pages that programs may keep away as long as they like.
+    /// For [`Enablers`], whose work programs can make wait for as long as they like.
     pub(super) writing: Queue,
-    /// For [`UserEvents::clean_up`], which has to wait for nobody.
+    /// For [`UserEvents::clean_up`], which waits for no program.
     cleaning_queue: Queue,
     #[pin]
     pub(super) registry: Mutex<Registry>,
@@ -450,9 +448,9 @@ pub(crate) struct UserEvents {
     pub(crate) settings: Settings,
     /// `kernel.user_events_max`, unless the kernel has its own.
     max: Option<Sysctl>,
-    /// Memory of programs has gone, and its bits are to be forgotten.
+    /// A program has left memory that may have had bits, which are to be removed.
     memory_gone: Atomic<bool>,
-    /// Removes what nobody has a use for.
+    /// Removes unused events, and bits in memory that is gone.
     #[pin]
     cleaning: Work<UserEvents>,
 }
@@ -487,14 +485,13 @@ impl UserEvents {
         )
     }
 
-    /// Has removed soon what nobody has a use for: events, and places in memory that is gone. Does
-    /// not sleep.
+    /// Schedules the removal of unused events, and of bits in memory that is gone. Does not sleep.
     fn clean_up(self: &Arc<Self>) {
-        // If it is already to be done, all the better.
+        // It may be pending already.
         let _ = self.cleaning_queue.get().enqueue(self.clone());
     }
 
-    /// How many events there can be.
+    /// How many events there can be at once.
     fn max(&self) -> usize {
         self.max.as_ref().map_or(MAX_EVENTS, Sysctl::value) as usize
     }
@@ -514,8 +511,8 @@ impl UserEvents {
     }
 }
 
-/// How long to wait before an event is tried again that somebody has a reference on: of the end of that
-/// nobody tells. The first time, and at most.
+/// How long to wait before the removal of a referenced event is tried again, the first time and at most.
+/// There is no notification when a reference is given up.
 const RETRY: [Delta; 2] = [Delta::from_millis(20), Delta::from_millis(320)];
 
 impl WorkItem for UserEvents {
@@ -524,14 +521,14 @@ impl WorkItem for UserEvents {
     fn run(this: Arc<Self>) {
         let [mut delay, longest] = RETRY;
         loop {
-            // Each time: as long as this runs, it does not begin anew.
+            // In the loop: the work item does not run again before this returns.
             if this.memory_gone.xchg(false, Full) {
                 this.enablers.remove_gone();
             }
             if this.registry.lock().delete_unused(&this) {
                 break;
             }
-            // The event keeps the module, so nobody waits for this to end.
+            // The event pins the module, so nobody waits for this to return.
             fsleep(delay);
             delay = longest.min(delay + delay);
         }

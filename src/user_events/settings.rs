@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What the parameters of the module say of user events.
+//! The module parameters of user events.
 
 use crate::ftrace::tracefs::Access;
 use kernel::prelude::*;
 
-/// What can be chosen when the module is loaded.
+/// The settings, fixed when the module is loaded.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Settings {
     /// Who may open `user_events_data`, and `/dev/user_events` as far as that has permission bits.
     pub(crate) data: Access,
     /// Who may open `user_events_status`.
     pub(crate) status: Access,
-    /// A payload that is longer than one who listens can take is lost there without an error.
+    /// A payload that does not fit a buffer is lost for that buffer, and `write(2)` does not fail.
     pub(super) lossy: bool,
-    /// `user_events_status` has the bits of the page in it.
+    /// `user_events_status` shows each event's bit in the status page.
     pub(super) status_bits: bool,
 }
 
 impl Settings {
-    /// What the parameters say.
+    /// Reads the parameters.
     ///
     /// # Errors
     ///

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The page that programs of the original interface map: a bit for each event that says whether
-//! anybody listens.
+//! The page that programs of the original interface map: a bit for each event, set while it is
+//! enabled.
 
 use super::registry::State;
 use super::registry::UserEvents;
@@ -12,18 +12,18 @@ use kernel::prelude::*;
 use kernel::sync::Arc;
 use kernel::sync::Mutex;
 
-/// The page, and which of its bits are given to events.
+/// The page, and which of its bits are in use.
 #[pin_data]
 pub(super) struct StatusPage {
     page: SharedPage,
-    /// Taken last, and by whoever writes to the page.
+    /// Which bits are in use. Taken last, also to write to the page.
     #[pin]
     given: Mutex<BitmapVec>,
 }
 
 impl StatusPage {
-    /// Bits in the page. The first one is nobody's and stays clear, so that programs can use it as
-    /// that of an event that they could not register.
+    /// Bits in the page. The first one belongs to no event and stays clear: programs can test it for an
+    /// event that they failed to register.
     pub(super) const BITS: u32 = SharedPage::BITS;
 
     pub(super) fn new() -> Result<impl PinInit<Self>> {
@@ -38,9 +38,9 @@ impl StatusPage {
         self.page.map(vma)
     }
 
-    /// Somebody listens to an event, or nobody does, or it was given its bit: writes that bit.
+    /// Writes the bit of an event that was enabled, disabled, or given its bit.
     pub(super) fn update(&self, event: &State) {
-        // Whoever comes last sees what both have changed.
+        // Of two that run at once, the later one writes the state that both have left.
         let _given = self.given.lock();
         if let Some(bit) = event.status_bit() {
             self.page.set(bit, event.is_enabled());
@@ -48,14 +48,14 @@ impl StatusPage {
     }
 }
 
-/// A bit that is given to an event, which gives it back with nobody listening.
+/// The bit of an event. It is given back while the event is disabled, so it is clear then.
 pub(super) struct StatusBit {
     number: u32,
     events: Arc<UserEvents>,
 }
 
 impl StatusBit {
-    /// The lowest one that is free; `None` if there is none.
+    /// Takes the lowest bit that is free; `None` if there is none.
     pub(super) fn take(events: &Arc<UserEvents>) -> Option<Self> {
         let mut given = events.status_page.given.lock();
         let number = given.next_zero_bit(0)?;

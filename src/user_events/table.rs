@@ -17,17 +17,17 @@ const FIRST: usize = 8;
 /// Chunks: enough for as many events as the kernel has numbers for, by both interfaces.
 const CHUNKS: usize = 14;
 
-/// An event as a file has it.
+/// An event that was registered through the file.
 pub(super) struct Entry {
     pub(super) event: Use,
-    /// It was registered by the original interface, where writing what nobody listens to succeeds.
+    /// It was registered by the original interface, where writing a disabled event succeeds.
     pub(super) original: bool,
 }
 
 /// The table.
 pub(super) struct Table {
     chunks: [SetOnce<KVVec<SetOnce<Entry>>>; CHUNKS],
-    /// Entries; for those who add.
+    /// Number of entries, for those who add one.
     len: Atomic<usize>,
 }
 
@@ -39,7 +39,7 @@ impl Table {
         }
     }
 
-    /// The chunk of an index, how long it is, and the place in it.
+    /// The chunk that an index is in, the length of that, and the index in it.
     #[inline]
     fn place(index: usize) -> (usize, usize, usize) {
         let chunk = (index / FIRST + 1).ilog2() as usize;
@@ -60,7 +60,7 @@ impl Table {
         self.slot(index)?.as_ref()
     }
 
-    /// Makes room for one more, so that [`Table::add`] does not fail. Nobody else adds any meanwhile.
+    /// Makes room for one more entry, so that [`Table::add`] does not fail. One task at a time adds.
     ///
     /// # Errors
     ///
@@ -78,8 +78,8 @@ impl Table {
         Ok(())
     }
 
-    /// The index of an event by one of the interfaces, which is added if it is not there. There has
-    /// to be room, and nobody else adds any meanwhile.
+    /// The index of an event in one of the interfaces. If it has none, the event is added: there has to be
+    /// room, and one task at a time adds.
     pub(super) fn add(&self, event: &Use, original: bool) -> u32 {
         let len = self.len.load(Relaxed);
         let same = |entry: &Entry| {
