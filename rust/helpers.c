@@ -18,6 +18,7 @@
 #include <linux/slab.h>
 #include <linux/smp.h>
 #include <linux/trace_events.h>
+#include <linux/topology.h>
 #include <linux/tracepoint.h>
 #include <linux/uaccess.h>
 #include <linux/uio.h>
@@ -39,6 +40,14 @@ unsigned int rhist_cpu(void)
 unsigned int rhist_nr_cpu_ids(void)
 {
 	return nr_cpu_ids;
+}
+
+/* The node with the memory nearest to a CPU, or NUMA_NO_NODE. */
+int rhist_cpu_to_node(unsigned int cpu)
+{
+	int node = cpu_possible(cpu) ? cpu_to_mem(cpu) : NUMA_NO_NODE;
+
+	return node != NUMA_NO_NODE && node_online(node) ? node : NUMA_NO_NODE;
 }
 
 /*

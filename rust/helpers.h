@@ -32,6 +32,7 @@ struct workqueue_struct;
 /* helpers.c */
 unsigned int rhist_cpu(void);
 unsigned int rhist_nr_cpu_ids(void);
+int rhist_cpu_to_node(unsigned int cpu);
 void rhist_current_comm(char *to);
 struct list_head *rhist_event_fields(struct trace_event_call *call);
 size_t rhist_record_len(struct ring_buffer_event *event);
@@ -106,14 +107,15 @@ struct rhist_frame {
 	unsigned long ip, sp, bp;
 };
 
-/* In line: the frame of the function that this is in. */
-static __always_inline void rhist_frame_here(struct rhist_frame *frame)
+/* In line: the frame of the function that has called the one that this is in. */
+static __always_inline void rhist_frame_of_caller(struct rhist_frame *frame)
 {
 #if defined(RHIST_STACK_UNWINDER) || defined(RHIST_STACK_FRAMES)
-	asm volatile("lea (%%rip), %0\n\t"
-		     "mov %%rsp, %1\n\t"
-		     "mov %%rbp, %2"
-		     : "=r" (frame->ip), "=r" (frame->sp), "=r" (frame->bp));
+	const unsigned long *here = __builtin_frame_address(0);
+
+	frame->bp = here[0];
+	frame->ip = here[1];
+	frame->sp = (unsigned long)&here[2];
 #endif
 }
 
@@ -140,11 +142,8 @@ struct rhist_probed {
 	unsigned short type;
 	/* A trigger reads common_flags or common_preempt_count. */
 	bool context;
-	/* Points to the trigger of the fast path, or to NULL. */
-	void *const *leaf;
-	/* How many files are polled: those are woken on the slow path. */
-	const unsigned int *watchers;
 };
+void rhist_probe_hit_slow(const struct rhist_probed *probed, void *record, size_t size);
 int rhist_probes_init(void);
 void rhist_probes_exit(void);
 void rhist_syscall_probes(unsigned long probes[2]);

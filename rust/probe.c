@@ -17,7 +17,7 @@ DEFINE_PER_CPU(unsigned char, rhist_hit_contexts);
  * As of a record that the kernel's probe makes: see tracing_gen_ctx_dec(). The probe that calls has
  * added one to the count of what it was where the event is.
  */
-void rhist_record_context(struct trace_entry *entry)
+static void record_context(struct trace_entry *entry)
 {
 	unsigned int count = preempt_count();
 	unsigned char flags = 0;
@@ -46,21 +46,29 @@ void rhist_record_context(struct trace_entry *entry)
 }
 
 /*
- * Counts a hit with a record on the stack, unless one of this context is not done. Any context, with
- * preemption off.
+ * Slow path of a hit: fills in the common fields of its record, all but common_pid, and passes it on. If the
+ * record is not in the memory of this processor, then the hit begins here, unless another one of this context
+ * is not done. Any context, with preemption off.
  */
-notrace void rhist_probe_hit_alone(const struct rhist_probed *probed, const void *record, size_t size,
-				   const struct rhist_frame *frame)
+notrace void rhist_probe_hit_slow(const struct rhist_probed *probed, void *record, size_t size)
 {
+	bool begins = record - (void *)this_cpu_ptr(rhist_records) >= sizeof(*rhist_records);
+	struct trace_entry *entry = record;
+	struct rhist_frame frame __uninitialized;
 	unsigned char context;
 	unsigned int level;
 
-	if (rhist_hit_begin(&level, &context)) {
-		rhist_probe_hit(probed, record, size, raw_smp_processor_id(), frame);
-		rhist_hit_end(context);
-	} else {
+	rhist_frame_of_caller(&frame);
+	if (begins && !rhist_hit_begin(&level, &context)) {
 		rhist_probe_lost(probed);
+		return;
 	}
+	entry->type = probed->type;
+	if (READ_ONCE(probed->context))
+		record_context(entry);
+	rhist_probe_hit_all(probed, record, size, raw_smp_processor_id(), &frame);
+	if (begins)
+		rhist_hit_end(context);
 }
 
 #define RHIST_EVENTS(header) \

@@ -29,7 +29,7 @@ unsigned int rhist_stack_save(const struct rhist_frame *frame, unsigned long *en
 	unsigned int len = 1;
 
 	if (!frame) {
-		rhist_frame_here(&here);
+		rhist_frame_of_caller(&here);
 		frame = &here;
 	}
 	entries[0] = frame->ip;

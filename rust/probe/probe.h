@@ -2,7 +2,7 @@
 /*
  * Probes of our own for the events of include/trace/events: each makes the record of a hit as the
  * kernel's probe of the event does, but on the stack, or in memory of this processor, instead of a
- * ring buffer. Then the hit is counted, by rhist_probe_hit_leaf() if that is enough.
+ * ring buffer, and passes it to rhist_probe_hit().
  */
 #ifndef RHIST_PROBE_H
 #define RHIST_PROBE_H
@@ -55,21 +55,15 @@ DECLARE_PER_CPU(unsigned char, rhist_hit_contexts);
 
 /* In Rust; any context, with preemption off. */
 /*
- * Fast path: counts it for @trigger, which rhist_leaf() gave. In that, no hits can nest, and of the common
- * fields it reads common_pid only.
+ * Counts a hit: on the fast path, which reads no common fields but common_pid and in which no hits can nest,
+ * or by a call of rhist_probe_hit_slow().
  */
-void rhist_probe_hit_leaf(const struct rhist_probed *probed, const void *trigger,
-			     const void *record, size_t size, unsigned int cpu);
-/* Counts it, whatever that takes. @frame is that of the probe. One hit at a time in each context. */
-void rhist_probe_hit(const struct rhist_probed *probed, const void *record, size_t size,
-		     unsigned int cpu, const struct rhist_frame *frame);
-/* A hit that cannot be counted: it is too long, or one of this context is not done. */
+void rhist_probe_hit(const struct rhist_probed *probed, void *record, size_t size, unsigned int cpu);
+/* Passes a hit with a complete record to all triggers; one at a time in each context. */
+void rhist_probe_hit_all(const struct rhist_probed *probed, const void *record, size_t size,
+			 unsigned int cpu, const struct rhist_frame *frame);
+/* Counts a hit as lost: its record is too long, or another hit of this context is not done. */
 void rhist_probe_lost(const struct rhist_probed *probed);
-
-/* probe.c */
-void rhist_record_context(struct trace_entry *entry);
-void rhist_probe_hit_alone(const struct rhist_probed *probed, const void *record, size_t size,
-			   const struct rhist_frame *frame);
 
 /* syscalls.c */
 void *rhist_syscall_find(struct trace_event_call *call);
@@ -115,40 +109,11 @@ static __always_inline void *rhist_record_begin(const struct rhist_probed *probe
 	return (char *)this_cpu_ptr(rhist_records) + level * RHIST_RECORD_SIZE;
 }
 
-/* All common fields but common_pid. */
-static __always_inline void rhist_record_common(const struct rhist_probed *probed,
-						struct trace_entry *entry)
-{
-	entry->type = probed->type;
-	if (unlikely(READ_ONCE(probed->context)))
-		rhist_record_context(entry);
-}
-
-/* The trigger of the fast path, or NULL. It is kept while preemption is off. */
-static __always_inline const void *rhist_leaf(const struct rhist_probed *probed)
-{
-	const void *trigger = smp_load_acquire(probed->leaf);
-
-	return likely(!READ_ONCE(*probed->watchers)) ? trigger : NULL;
-}
-
 /* Counts a hit. Its record is on the stack if it has no @context: then it has not begun. */
 static __always_inline void rhist_record_end(const struct rhist_probed *probed, void *record,
 					     size_t size, unsigned char context)
 {
-	const void *leaf = rhist_leaf(probed);
-	struct rhist_frame frame __uninitialized;
-
-	if (likely(leaf)) {
-		rhist_probe_hit_leaf(probed, leaf, record, size, raw_smp_processor_id());
-	} else {
-		rhist_frame_here(&frame);
-		rhist_record_common(probed, record);
-		if (context)
-			rhist_probe_hit(probed, record, size, raw_smp_processor_id(), &frame);
-		else
-			rhist_probe_hit_alone(probed, record, size, &frame);
-	}
+	rhist_probe_hit(probed, record, size, raw_smp_processor_id());
 	if (context)
 		rhist_hit_end(context);
 }

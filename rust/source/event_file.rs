@@ -9,37 +9,31 @@
 //! files. Mostly the record is not in the ring buffer, but in a
 //! [page for such records](Instance::spare_ring_buffer).
 //!
-//! What the kernel reads of these structures on that way: of the file `flags` (also whether it is
-//! enabled, in its user events), `event_call`, `tr` and `triggers`; of the trigger data `paused`,
-//! `filter`, `flags`, `cmd_ops` and `list`; of the command `flags` and `trigger`
-//! (`kernel/trace/trace_events_trigger.c`, `kernel/trace/trace.h`).
+//! What the kernel reads of the file on that way: `flags` (also whether it is enabled, in its user
+//! events), `event_call`, `tr` and `triggers` (`kernel/trace/trace_events_trigger.c`,
+//! `kernel/trace/trace.h`).
 
-use super::reserved;
+use super::trigger::Trigger;
 use super::Receiver;
 use super::Source;
 use crate::ftrace::bindings;
 use crate::ftrace::event::Event;
 use crate::ftrace::instance::Instance;
 use crate::ftrace::tracefs::KernelFile;
-use core::ptr;
 use kernel::error::to_result;
-use kernel::ffi;
 use kernel::prelude::*;
 use kernel::sync::Arc;
 use kernel::types::Opaque;
 
-/// The structures that the kernel calls us through. They point at each other.
-struct Callback<R> {
-    file: Opaque<bindings::trace_event_file>,
-    trigger: Opaque<bindings::event_trigger_data>,
-    /// The kernel only reads it.
-    command: bindings::event_command,
-    receiver: Arc<R>,
-}
-
 /// An event's probe connected to a file of ours, until it is [disconnected](Source::disconnect).
+///
+/// # Invariants
+///
+/// `trigger` is the only one on the list of `file`.
 pub(crate) struct EventFile<R> {
-    callback: Pin<KBox<Callback<R>>>,
+    file: Pin<KBox<Opaque<bindings::trace_event_file>>>,
+    #[expect(dead_code)]
+    trigger: Pin<KBox<Trigger<R>>>,
     event: *mut bindings::trace_event_call,
     instance: Arc<Instance>,
 }
@@ -69,31 +63,20 @@ impl<R: Receiver> EventFile<R> {
             | bindings::EVENT_FILE_FL_SOFT_DISABLED
             | bindings::EVENT_FILE_FL_TRIGGER_MODE
             | bindings::EVENT_FILE_FL_TRIGGER_COND;
-        let callback = KBox::pin(
-            Callback {
-                file: Opaque::new(bindings::trace_event_file {
-                    event_call: event.call(),
-                    tr: instance.as_ptr(),
-                    flags: flags as usize,
-                    ..Default::default()
-                }),
-                trigger: Opaque::new(bindings::event_trigger_data::default()),
-                command: bindings::event_command {
-                    trigger: Some(hit::<R>),
-                    ..Default::default()
-                },
-                receiver,
-            },
-            GFP_KERNEL,
-        )?;
-        let (file, trigger) = (callback.file.get(), callback.trigger.get());
-        // SAFETY: Nobody else has them yet, and they stay where they are.
+        let file = bindings::trace_event_file {
+            event_call: event.call(),
+            tr: instance.as_ptr(),
+            flags: flags as usize,
+            ..Default::default()
+        };
+        let file = KBox::pin(Opaque::new(file), GFP_KERNEL)?;
+        let trigger = Trigger::new::<true>(0, receiver)?;
+        // SAFETY: Nobody else has them yet, and they are pinned.
         unsafe {
-            (*trigger).cmd_ops = ptr::from_ref(&callback.command).cast_mut();
             let [files, file, trigger] = [
-                &raw mut (*file).list,
-                &raw mut (*file).triggers,
-                &raw mut (*trigger).list,
+                &raw mut (*file.get()).list,
+                &raw mut (*file.get()).triggers,
+                &raw mut (*trigger.data()).list,
             ];
             (*files).next = files;
             (*files).prev = files;
@@ -104,9 +87,11 @@ impl<R: Receiver> EventFile<R> {
         }
         // Boxed before it is connected: nothing can fail afterwards.
         let event = event.call();
+        // INVARIANT: The trigger was put on its list, and nobody puts another one there.
         let source = KBox::new(
             Self {
-                callback,
+                file,
+                trigger,
                 event,
                 instance,
             },
@@ -125,7 +110,7 @@ impl<R: Receiver> EventFile<R> {
     ///
     /// event_mutex must be held.
     unsafe fn reg(&self, on: bool) -> Result {
-        let file = self.callback.file.get();
+        let file = self.file.get();
         // SAFETY: event_mutex is held, as kprobe events demand. The file is complete, and pinned until
         // the probe is disconnected and no longer running; the event is referenced until then.
         to_result(unsafe { bindings::rhist_event_reg(self.event, file, on) })
@@ -143,28 +128,5 @@ impl<R: Receiver> Source for EventFile<R> {
 
     fn name(&self) -> &'static str {
         "event_file"
-    }
-}
-
-/// A hit. Called by the kernel between reserving a record and giving it back: in any context, NMI
-/// included, with preemption off.
-///
-/// # Safety
-///
-/// For the `event_command` in a [`Callback`] only.
-unsafe extern "C" fn hit<R: Receiver>(
-    data: *mut bindings::event_trigger_data,
-    _buffer: *mut bindings::trace_buffer,
-    record: *mut ffi::c_void,
-    event: *mut bindings::ring_buffer_event,
-) {
-    // SAFETY: `data` is in a callback, which is there as long as the probe may run, and the kernel called
-    // with this record.
-    unsafe {
-        let data = Opaque::cast_from(data).cast_mut();
-        let callback = &*kernel::container_of!(data, Callback<R>, trigger);
-        reserved(&*callback.receiver, record, event, |event| {
-            bindings::rhist_record_len(event)
-        });
     }
 }

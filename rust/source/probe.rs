@@ -95,8 +95,6 @@ impl<R: Receiver> Probe<R> {
             // SAFETY: The event is referenced, and keeps its number.
             type_: unsafe { (*call).event.type_ } as u16,
             context,
-            leaf: receiver.leaf().as_ptr().cast(),
-            watchers: receiver.watchers().as_ptr(),
         };
         let callback = Callback {
             probed: Opaque::new(probed),
@@ -146,27 +144,6 @@ impl<R: Receiver> Source for Probe<R> {
 /// hits: a call through a pointer would cost more than all the rest.
 macro_rules! probe_entry_points {
     ($receiver:ty) => {
-        /// See [`hit_leaf`]($crate::ftrace::source::probe::hit_leaf).
-        ///
-        /// # Safety
-        ///
-        /// As that.
-        #[no_mangle]
-        unsafe extern "C" fn rhist_probe_hit_leaf(
-            probed: *const $crate::ftrace::source::probe::Probed,
-            leaf: *const ::kernel::ffi::c_void,
-            record: *const ::kernel::ffi::c_void,
-            size: usize,
-            cpu: u32,
-        ) {
-            // SAFETY: The probes in C pass what is required here: see `rust/probe/probe.h`.
-            unsafe {
-                $crate::ftrace::source::probe::hit_leaf::<$receiver>(
-                    probed, leaf, record, size, cpu,
-                )
-            }
-        }
-
         /// See [`hit`]($crate::ftrace::source::probe::hit).
         ///
         /// # Safety
@@ -175,14 +152,32 @@ macro_rules! probe_entry_points {
         #[no_mangle]
         unsafe extern "C" fn rhist_probe_hit(
             probed: *const $crate::ftrace::source::probe::Probed,
+            record: *mut ::kernel::ffi::c_void,
+            size: usize,
+            cpu: u32,
+        ) {
+            // SAFETY: The probes in C pass what is required here: see `rust/probe/probe.h`.
+            unsafe { $crate::ftrace::source::probe::hit::<$receiver>(probed, record, size, cpu) }
+        }
+
+        /// See [`hit_all`]($crate::ftrace::source::probe::hit_all).
+        ///
+        /// # Safety
+        ///
+        /// As that.
+        #[no_mangle]
+        unsafe extern "C" fn rhist_probe_hit_all(
+            probed: *const $crate::ftrace::source::probe::Probed,
             record: *const ::kernel::ffi::c_void,
             size: usize,
             cpu: u32,
             frame: *const $crate::ftrace::source::probe::ProbeFrame,
         ) {
-            // SAFETY: The probes in C pass what is required here: see `rust/probe/probe.h`.
+            // SAFETY: `rhist_probe_hit_slow()` passes what is required here: see `rust/probe.c`.
             unsafe {
-                $crate::ftrace::source::probe::hit::<$receiver>(probed, record, size, cpu, frame)
+                $crate::ftrace::source::probe::hit_all::<$receiver>(
+                    probed, record, size, cpu, frame,
+                )
             }
         }
 
@@ -217,54 +212,59 @@ unsafe fn receiver<'a, R: Receiver>(probed: *const bindings::rhist_probed) -> &'
     }
 }
 
-/// A hit that is all that a leaf needs. Called by a probe that has made a record: in any context, NMI
-/// included, with preemption off.
+/// A hit. Called by a probe that has made a record: in any context, NMI included, with preemption off.
 ///
 /// # Safety
 ///
-/// For the `rhist_probed` in a [`Callback`], what was its leaf since preemption was switched off, a
-/// record of `size` bytes, and the CPU that this runs on.
+/// For the `rhist_probed` in a [`Callback`], a record of `size` bytes that nobody else has, and the CPU that
+/// this runs on. If the record is in [`Records`], no other hit of this context is being counted.
 #[inline(always)]
-pub(crate) unsafe fn hit_leaf<R: Receiver>(
+pub(crate) unsafe fn hit<R: Receiver>(
     probed: *const bindings::rhist_probed,
-    leaf: *const ffi::c_void,
-    record: *const ffi::c_void,
+    record: *mut ffi::c_void,
     size: usize,
     cpu: u32,
 ) {
-    // SAFETY: The leaf is kept until preemption is on again, `record` has `size` bytes that are ours alone
-    // until this returns, and `cpu` is the current one.
-    unsafe {
-        let (leaf, record) = (&*leaf.cast(), slice::from_raw_parts(record.cast(), size));
-        let preempt = PreemptOff::assume_on(cpu as usize);
-        receiver::<R>(probed).hit_leaf(leaf, preempt, record);
+    // SAFETY: By the caller, `probed` is in a callback, and `cpu` is the current one.
+    let (receiver, preempt) =
+        unsafe { (receiver::<R>(probed), PreemptOff::assume_on(cpu as usize)) };
+    match receiver.leaf(preempt) {
+        Some(leaf) => {
+            // SAFETY: The record has `size` bytes, to which nobody writes before this returns.
+            let record = unsafe { slice::from_raw_parts(record.cast(), size) };
+            receiver.hit_leaf(leaf, preempt, record);
+        }
+        // SAFETY: The caller has called this as it would that.
+        None => unsafe { bindings::rhist_probe_hit_slow(probed, record, size) },
     }
 }
 
-/// Any other hit. Called as that, and within one context for one hit at a time.
+/// The slow path of a hit, as [`hit`] with a complete record; for one hit at a time within one context.
 ///
 /// # Safety
 ///
-/// For the `rhist_probed` in a [`Callback`], a record of `size` bytes, the CPU that this runs on, and the
-/// frame of the probe.
+/// For the `rhist_probed` in a [`Callback`], a record of `size` bytes to which nobody writes, the CPU that this
+/// runs on, and the frame that the stack of the hit begins in.
 #[inline(always)]
-pub(crate) unsafe fn hit<R: Receiver>(
+pub(crate) unsafe fn hit_all<R: Receiver>(
     probed: *const bindings::rhist_probed,
     record: *const ffi::c_void,
     size: usize,
     cpu: u32,
     frame: *const bindings::rhist_frame,
 ) {
-    // SAFETY: `record` has `size` bytes that are ours alone until this returns, `cpu` is the current one, and
-    // the frame is that of the caller, which waits for this.
-    unsafe {
-        let record = slice::from_raw_parts(record.cast(), size);
+    // SAFETY: By the caller, `probed` is in a callback, `cpu` is the current one, and the frame is that of a
+    // function that waits for this one.
+    let (receiver, preempt, frame) = unsafe {
         let preempt = PreemptOff::assume_on(cpu as usize);
-        receiver::<R>(probed).hit_slow(preempt, record, Frame::from_raw(frame));
-    }
+        (receiver::<R>(probed), preempt, Frame::from_raw(frame))
+    };
+    // SAFETY: The record has `size` bytes, to which nobody writes before this returns.
+    let record = unsafe { slice::from_raw_parts(record.cast(), size) };
+    receiver.hit_all(preempt, record, Some(frame));
 }
 
-/// A hit without a record. Called as [`hit_leaf`].
+/// A hit without a record. Called as [`hit`].
 ///
 /// # Safety
 ///

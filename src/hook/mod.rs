@@ -126,40 +126,12 @@ fn read_clock(clock: Clock) -> u64 {
 }
 
 impl Dispatch {
-    /// The trigger of the fast path, unless somebody polls: as `rhist_leaf()` in `rust/probe/probe.h`. Any
-    /// context.
-    #[inline(always)]
-    fn leaf_now<'a>(&'a self, _preempt: PreemptOff<'a>) -> Option<&'a HistTrigger> {
-        // SAFETY: A trigger that was removed is kept for a grace period, which does not end before preemption
-        // is on again.
-        let trigger = unsafe { self.leaf.acquire().as_ref() };
-        trigger.filter(|_| !self.pollers.any())
-    }
-
     /// Counts a hit for a leaf trigger that needs more than plain fields. Out of line and called last, so that
     /// the fast path saves no registers. Any context.
     #[inline(never)]
     fn hit_leaf_slow(&self, trigger: &HistTrigger, preempt: PreemptOff<'_>, record: Record<'_>) {
         let context = self.context(None);
         trigger.hit(preempt, &Hit::new(record, preempt.cpu(), &context));
-    }
-
-    /// Slow path: passes a hit to all switches and triggers, and wakes who polls. `frame` is that of the probe,
-    /// if that is one of ours. Any context.
-    fn hit_all(&self, preempt: PreemptOff<'_>, record: Record<'_>, frame: Option<Frame<'_>>) {
-        let triggers = self.triggers.read(preempt);
-        let context = self.context(frame);
-        let hit = Hit::new(record, preempt.cpu(), &context);
-        for switch in self.switches.read(preempt) {
-            switch.hit(preempt, &hit);
-        }
-        let mut counted = false;
-        for trigger in triggers {
-            counted |= trigger.hit(preempt, &hit);
-        }
-        if counted && self.pollers.any() {
-            self.notify(triggers);
-        }
     }
 
     fn context<'a>(&'a self, frame: Option<Frame<'a>>) -> HitContext<'a> {
@@ -179,25 +151,16 @@ impl Dispatch {
     }
 }
 
-// SAFETY: The leaf is on the list of triggers: it is cleared before a list without it is published, and the
-// old list is kept for a grace period.
-unsafe impl Receiver for Dispatch {
+impl Receiver for Dispatch {
     type Leaf = HistTrigger;
 
-    fn leaf(&self) -> &Atomic<*mut HistTrigger> {
-        &self.leaf
-    }
-
-    fn watchers(&self) -> &Atomic<u32> {
-        self.pollers.watchers()
-    }
-
+    /// The only trigger, unless somebody polls.
     #[inline(always)]
-    fn hit(&self, preempt: PreemptOff<'_>, record: &[u8]) {
-        match self.leaf_now(preempt) {
-            Some(trigger) => self.hit_leaf(trigger, preempt, record),
-            None => self.hit_all(preempt, Record::new(record), None),
-        }
+    fn leaf<'a>(&'a self, _preempt: PreemptOff<'a>) -> Option<&'a HistTrigger> {
+        // SAFETY: The leaf is on the list of triggers: it is cleared before a list without it is published, and
+        // the old list is kept for a grace period, which does not end before preemption is on again.
+        let trigger = unsafe { self.leaf.acquire().as_ref() };
+        trigger.filter(|_| !self.pollers.any())
     }
 
     #[inline(always)]
@@ -208,9 +171,21 @@ unsafe impl Receiver for Dispatch {
         }
     }
 
-    #[inline(always)]
-    fn hit_slow(&self, preempt: PreemptOff<'_>, record: &[u8], frame: Frame<'_>) {
-        self.hit_all(preempt, Record::new(record), Some(frame));
+    /// Passes a hit to all switches and triggers, and wakes those who poll.
+    fn hit_all(&self, preempt: PreemptOff<'_>, record: &[u8], frame: Option<Frame<'_>>) {
+        let triggers = self.triggers.read(preempt);
+        let context = self.context(frame);
+        let hit = Hit::new(Record::new(record), preempt.cpu(), &context);
+        for switch in self.switches.read(preempt) {
+            switch.hit(preempt, &hit);
+        }
+        let mut counted = false;
+        for trigger in triggers {
+            counted |= trigger.hit(preempt, &hit);
+        }
+        if counted && self.pollers.any() {
+            self.notify(triggers);
+        }
     }
 
     #[cold]

@@ -71,11 +71,6 @@ impl Pollers {
         self.watchers.relaxed() != 0
     }
 
-    /// What [`Pollers::any`] reads, for our probes.
-    pub(super) fn watchers(&self) -> &Atomic<u32> {
-        &self.watchers
-    }
-
     /// Wakes those who wait at one queue, or at all, for what was counted before. Any context, after
     /// [`Pollers::any`].
     #[cold]

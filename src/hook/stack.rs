@@ -19,9 +19,9 @@ use kernel::prelude::*;
 /// Entries that are looked through for the beginning.
 const BEFORE: usize = 24;
 
-/// The same for a stack that begins with a probe of ours: that, what calls all probes of a tracepoint,
-/// and what a tracepoint keeps its call in.
-const BEFORE_KNOWN: usize = 4;
+/// The same for a stack that begins with what calls `rhist_probe_hit_slow()`: that may be `rhist_probe_hit()`;
+/// then come a probe of ours, what calls all probes of a tracepoint, and what a tracepoint keeps its call in.
+const BEFORE_KNOWN: usize = 5;
 
 /// What stands between a function next to traced ones and the traced one.
 #[derive(Clone, Copy, PartialEq)]

@@ -71,7 +71,7 @@ slow_hits()
 {
 	calls=/sys/module/rhist_events/parameters/calls
 	fire -c 1 getpgid 1:100000000 &
-	echo rhist_probe_hit >$calls
+	echo rhist_probe_hit_all >$calls
 	"$@" >/dev/null
 	cat $calls
 	echo >$calls
