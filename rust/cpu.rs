@@ -4,6 +4,7 @@
 
 use super::bindings;
 use core::marker::PhantomData;
+use kernel::alloc::NumaNode;
 
 /// Bytes of a task's name with its NUL (`TASK_COMM_LEN`, which `rust/helpers.c` compares with it).
 pub(crate) const COMM_LEN: usize = 16;
@@ -48,6 +49,13 @@ pub(crate) fn current() -> usize {
 pub(crate) fn count() -> usize {
     // SAFETY: No requirements.
     unsafe { bindings::rhist_nr_cpu_ids() as usize }
+}
+
+/// The node whose memory is near a CPU, which may be one that is not there yet.
+pub(crate) fn node(cpu: usize) -> NumaNode {
+    // SAFETY: No requirements.
+    let node = unsafe { bindings::rhist_cpu_to_node(cpu as u32) };
+    NumaNode::new(node).unwrap_or(NumaNode::NO_NODE)
 }
 
 /// The name of the running task (`current->comm`); any context, NMI included. While another task

@@ -22,6 +22,7 @@ use crate::hook::switch::SwitchSettings;
 use crate::hook::trigger::Condition;
 use crate::hook::trigger::HistData;
 use crate::hook::trigger::HistTrigger;
+use crate::map::Cpus;
 use crate::text::copy;
 use crate::trigger::same_oldest;
 use crate::trigger::switch::Switch;
@@ -185,7 +186,7 @@ impl Engine {
                 } else if trigger.clear.is_some() {
                     // Takes memory and a grace period, which nobody else has to wait for.
                     drop(hooks);
-                    same.data.clear(text::random(), cpu::count())?;
+                    same.data.clear(text::random(), cpus())?;
                 } else {
                     return Err(Error::new(ErrorText::TriggerEexist, 0).into());
                 }
@@ -242,9 +243,16 @@ fn plan(desc: &EventDesc, trigger: &Trigger) -> Result<Arc<Plan>, Error> {
 /// An empty histogram for that.
 #[inline(never)]
 fn hist_data(plan: &Arc<Plan>, name: Option<&[u8]>) -> Result<Arc<HistData>> {
-    let (seed, cpus) = (text::random(), cpu::count());
-    let histogram = Histogram::from_plan(plan.clone(), seed, cpus)?;
+    let histogram = Histogram::from_plan(plan.clone(), text::random(), cpus())?;
     HistData::new(histogram, name.map(copy).transpose()?)
+}
+
+/// The CPUs that hits come on.
+fn cpus() -> Cpus {
+    Cpus {
+        count: cpu::count(),
+        node: cpu::node,
+    }
 }
 
 /// Why a command failed.

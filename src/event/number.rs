@@ -74,6 +74,20 @@ impl NumberType {
         }
     }
 
+    /// Reads a number of the type `offset` bytes into `from`, its sign extended to 64 bits if it has one.
+    #[inline(always)]
+    pub fn read(self, offset: u32, from: &impl Numbers) -> u64 {
+        match self {
+            Self::U8 => from.u8(offset).into(),
+            Self::S8 => from.u8(offset) as i8 as u64,
+            Self::U16 => from.u16(offset).into(),
+            Self::S16 => from.u16(offset) as i16 as u64,
+            Self::U32 => from.u32(offset).into(),
+            Self::S32 => from.u32(offset) as i32 as u64,
+            Self::U64 | Self::S64 => from.u64(offset),
+        }
+    }
+
     /// Compares two numbers of the type by the bits that it has.
     pub fn compare(self, a: u64, b: u64) -> Ordering {
         match self {
@@ -126,18 +140,9 @@ impl Number {
     /// Reads it, its sign extended to 64 bits if it has one.
     #[inline(always)]
     pub fn read(&self, from: &impl Numbers) -> u64 {
-        let at = self.offset;
-        if self.is_u32 {
-            return from.u32(at).into();
-        }
-        match self.type_ {
-            NumberType::U8 => from.u8(at).into(),
-            NumberType::S8 => from.u8(at) as i8 as u64,
-            NumberType::U16 => from.u16(at).into(),
-            NumberType::S16 => from.u16(at) as i16 as u64,
-            NumberType::U32 => from.u32(at).into(),
-            NumberType::S32 => from.u32(at) as i32 as u64,
-            NumberType::U64 | NumberType::S64 => from.u64(at),
+        match self.is_u32 {
+            true => NumberType::U32.read(self.offset, from),
+            false => self.type_.read(self.offset, from),
         }
     }
 }

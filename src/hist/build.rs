@@ -106,6 +106,8 @@ impl Builder<'_> {
 
     fn vals(&mut self) -> Result<(), Error> {
         self.fields.push(HistField::hitcount(), GFP_KERNEL)?;
+        // The first column is that of the hitcount, by whatever name.
+        let mut columns = 1;
         for expr in self.trigger.vals.iter() {
             let expr = expr?;
             let field = self.expr(expr, Place::Value)?;
@@ -113,7 +115,12 @@ impl Builder<'_> {
             if field.function.is_string() {
                 self.refuse(Unsupported::Values, expr.text());
             }
-            self.fields.push(field, GFP_KERNEL)?;
+            let column = match field.function {
+                Function::Counter => 0,
+                _ => columns,
+            };
+            columns = columns.max(column + 1);
+            self.fields.push(field.into_value(column), GFP_KERNEL)?;
         }
         self.n_vals = self.fields.len();
         Ok(())

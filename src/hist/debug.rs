@@ -43,8 +43,8 @@ pub fn hist_debug_file<'a>(
 fn show_field(out: &mut Text, n: usize, field: &HistField) -> Result {
     let kind = match (field.role, field.function) {
         (Role::Key, _) => "HIST_FIELD_FL_KEY",
-        (Role::Value, Function::Counter) => "VAL: HIST_FIELD_FL_HITCOUNT",
-        (Role::Value, _) => "VAL: normal u64 value",
+        (Role::Value { .. }, Function::Counter) => "VAL: HIST_FIELD_FL_HITCOUNT",
+        (Role::Value { .. }, _) => "VAL: normal u64 value",
     };
     out.format(format_args!(
         "\n    hist_data->fields[{n}]:\n      flags:\n        {kind}\n"

@@ -86,8 +86,11 @@ impl Function {
 /// The use of a field in its histogram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// Summed up per entry.
-    Value,
+    /// Shown from this column of the entries.
+    Value {
+        /// Its number.
+        column: usize,
+    },
     /// Part of the key.
     Key,
 }
@@ -222,7 +225,7 @@ impl HistField {
 
     fn plain(function: Function, size: u32, event_field: Option<EventField>) -> Self {
         Self {
-            role: Role::Value,
+            role: Role::Value { column: 0 },
             function,
             modifier: None,
             operands: KVec::new(),
@@ -230,6 +233,20 @@ impl HistField {
             event_field,
             size,
             offset: 0,
+        }
+    }
+
+    /// Makes it a value that is shown from `column`.
+    pub fn into_value(mut self, column: usize) -> Self {
+        self.role = Role::Value { column };
+        self
+    }
+
+    /// The column that it is shown from, if it is a value.
+    pub fn column(&self) -> Option<usize> {
+        match self.role {
+            Role::Value { column } => Some(column),
+            Role::Key => None,
         }
     }
 

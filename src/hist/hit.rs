@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Counting a hit.
+//! What a hit does to a histogram, in this order: its key is read; the map finds the element of the key, or
+//! inserts it; side data of the element is stored; its columns are updated.
 
+use super::comm;
 use super::limits;
+use super::program::KeyShape;
 use super::program::Program;
 use super::Histogram;
 use super::Plan;
@@ -11,41 +14,41 @@ use crate::event::Record;
 use crate::map::Elt;
 
 impl Histogram {
-    /// Counts `hit`: finds or makes the entry of its key and adds to the entry's sums. If there is
-    /// no room for a new entry the hit is counted as dropped.
+    /// Counts `hit`. If there is no room for a new element, that is counted as a drop.
+    ///
+    /// `plan` is that of the event's trigger: it [matches](Plan::matches) the histogram's own, but the records
+    /// of the event may be laid out differently.
     ///
     /// May be called in any context, NMI included, with preemption disabled. It neither allocates
     /// nor waits.
     #[inline]
-    pub fn hit(&self, hit: &Hit<'_>) {
-        self.hit_as(&self.plan, hit);
-    }
-
-    /// The same for a hit of an event whose record may be laid out differently: that of `plan`,
-    /// which [matches](Plan::matches) the histogram's own.
-    #[inline]
-    pub fn hit_as(&self, plan: &Plan, hit: &Hit<'_>) {
+    pub fn hit(&self, plan: &Plan, hit: &Hit<'_>) {
         let program = &plan.program;
-        if self.hit_fast(plan, hit.record, hit.cpu) {
-            return;
+        match program.shape {
+            KeyShape::Record if self.hit_fast(plan, hit.record, hit.cpu) => (),
+            KeyShape::Number => self.hit_with_number(program, hit),
+            _ => self.hit_with_buffer(program, hit),
         }
-        if let Some(number) = program.number {
-            let entry = self.map.insert_word(hit.cpu, program.read(number, hit));
-            return self.count(program, hit, entry);
-        }
-        self.hit_with_key(program, hit);
     }
 
     /// Fast path: counts a hit for a histogram that only reads plain fields of the record. Returns false,
-    /// and has done nothing, if `plan` needs more than that. Any context, with preemption disabled. The
-    /// hit is on CPU `cpu`, which this runs on.
+    /// and has done nothing, if `plan` needs more than that, or the record is too short. Any context, with
+    /// preemption disabled. The hit is on CPU `cpu`, which this runs on.
     #[inline(always)]
     pub fn hit_fast(&self, plan: &Plan, record: Record<'_>, cpu: usize) -> bool {
         self.map.count_record(&plan.program.fields, record, cpu)
     }
 
+    /// Counts a hit whose key is a number.
     #[inline(never)]
-    fn hit_with_key(&self, program: &Program, hit: &Hit<'_>) {
+    fn hit_with_number(&self, program: &Program, hit: &Hit<'_>) {
+        let key = program.read(program.number, hit);
+        self.count(program, hit, self.map.insert_word(hit.cpu, key));
+    }
+
+    /// Counts a hit whose key is put into a buffer.
+    #[inline(never)]
+    fn hit_with_buffer(&self, program: &Program, hit: &Hit<'_>) {
         // Most keys are far smaller than the largest possible, whose zeroing would cost more than
         // all the rest.
         match program.key_used(hit) {
@@ -65,14 +68,15 @@ impl Histogram {
         }
     }
 
+    /// All that follows the insertion. Without an element, the hit was counted as a drop.
     #[inline(always)]
-    fn count(&self, program: &Program, hit: &Hit<'_>, entry: Option<Elt<'_>>) {
-        let Some(entry) = entry else {
+    fn count(&self, program: &Program, hit: &Hit<'_>, elt: Option<Elt<'_>>) {
+        let Some(elt) = elt else {
             return;
         };
-        if let (Some(comms), Some(pid)) = (&self.comms, program.pid) {
-            comms.note(entry.index(), program, pid, hit);
+        if let Some(pid) = program.pid {
+            comm::store(elt.side(), program, pid, hit);
         }
-        entry.count(hit.cpu, &program.values, |&value| program.read(value, hit));
+        elt.update(hit.cpu, &program.values, |&value| program.read(value, hit));
     }
 }

@@ -7,7 +7,7 @@
 //! from them, which is all that a hit reads.
 
 mod build;
-mod comms;
+mod comm;
 pub mod debug;
 pub mod field;
 mod hit;
@@ -25,12 +25,12 @@ use kernel::sync::Arc;
 
 use crate::event::Clock;
 use crate::event::EventDesc;
+use crate::map::Cpus;
 use crate::map::Map;
 use crate::map::Shape;
 use crate::trigger;
 use crate::trigger::Trigger;
 
-use comms::Comms;
 use field::HistField;
 use program::Program;
 pub use render::Names;
@@ -119,15 +119,15 @@ impl Plan {
 }
 
 /// A histogram of an event.
+#[repr(C)]
 pub struct Histogram {
-    plan: Arc<Plan>,
+    /// Comes first, so that a hit has its address and needs no register for another.
     map: Map,
-    /// The names of the entries' tasks, if they are shown.
-    comms: Option<Comms>,
+    plan: Arc<Plan>,
 }
 
 impl Histogram {
-    /// Builds the histogram that `trigger` asks for on `event`, for `cpus` CPUs. `seed` is a random
+    /// Builds the histogram that `trigger` asks for on `event`, for hits on `cpus`. `seed` is a random
     /// number that keeps the slots of keys in the map from being guessed. May sleep.
     ///
     /// # Errors
@@ -137,26 +137,23 @@ impl Histogram {
         event: &EventDesc,
         trigger: &Trigger,
         seed: u64,
-        cpus: usize,
+        cpus: Cpus,
     ) -> Result<Self, trigger::Error> {
         let plan = Arc::new(Plan::new(event, trigger)?, GFP_KERNEL)?;
         Ok(Self::from_plan(plan, seed, cpus)?)
     }
 
     /// Makes an empty histogram with `plan`. May sleep. Fails with `ENOMEM`.
-    pub fn from_plan(plan: Arc<Plan>, seed: u64, cpus: usize) -> Result<Self> {
+    pub fn from_plan(plan: Arc<Plan>, seed: u64, cpus: Cpus) -> Result<Self> {
         let map = Map::new(Shape {
             bits: plan.bits,
             key_size: plan.program.key_size,
-            sums: plan.n_vals,
+            columns: &plan.program.columns,
+            side: plan.program.side(),
             cpus,
             seed,
         })?;
-        let comms = match plan.program.pid {
-            Some(_) => Some(Comms::new(map.elements())?),
-            None => None,
-        };
-        Ok(Self { plan, map, comms })
+        Ok(Self { plan, map })
     }
 
     /// What its trigger asks for.
@@ -186,6 +183,6 @@ impl Histogram {
 
     /// Bytes of memory that the entries take.
     pub fn size_bytes(&self) -> usize {
-        self.map.size_bytes() + self.comms.as_ref().map_or(0, Comms::size_bytes)
+        self.map.size_bytes()
     }
 }

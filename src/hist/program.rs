@@ -7,6 +7,7 @@ use core::cmp::min;
 
 use kernel::prelude::*;
 
+use super::comm;
 use super::field::Function;
 use super::field::HistField;
 use crate::event::hit::COMM_LEN;
@@ -16,6 +17,7 @@ use crate::event::Hit;
 use crate::event::Number;
 use crate::event::NumberType;
 use crate::event::Scale;
+use crate::map::Column;
 use crate::map::KeyWord;
 use crate::map::RecordFields;
 use crate::text::until_nul;
@@ -61,6 +63,13 @@ pub(super) enum Value {
     Simple { operand: Operand, scale: Scale },
     /// The result of a piece of the code.
     Computed { start: usize, end: usize },
+}
+
+impl Value {
+    const ONE: Self = Self::Simple {
+        operand: Operand::Constant(1),
+        scale: Scale::One,
+    };
 }
 
 /// A step of computing a number: operands first.
@@ -244,18 +253,31 @@ fn plain_fields(parts: &[Part], values: &[Value]) -> Result<Option<RecordFields>
     Ok(RecordFields::new(&key, sums))
 }
 
-/// What a hit executes: how its key is made, and what is added to the sums.
+/// How the key of a hit is made.
+#[derive(Clone, Copy)]
+pub(super) enum KeyShape {
+    /// It is read from plain fields of the record, as all values are: [`Program::fields`].
+    Record,
+    /// It is one number: [`Program::number`].
+    Number,
+    /// Its parts are put into a buffer.
+    Parts,
+}
+
+/// What a hit executes: how its key is made, and what its element is updated with.
 pub(super) struct Program {
+    pub(super) shape: KeyShape,
+    /// For the fast path: the fields of a [`KeyShape::Record`]; else none.
+    pub(super) fields: RecordFields,
+    /// The key, if it is a number; else any.
+    pub(super) number: Value,
     parts: KVec<Part>,
     /// Bytes of a key in the map. Less than C's where C's are never used: a task's name takes 16.
     pub(super) key_size: usize,
-    /// The only key, if that is a number: it needs no buffer.
-    pub(super) number: Option<Value>,
-    /// What the sums grow by; the hitcount's, which grow by 1, is not among them.
+    /// The columns of an element: the count of hits, and one for each of the values.
+    pub(super) columns: KVec<Column>,
     pub(super) values: KVec<Value>,
-    /// The same for the fast path, if plain fields of the record are all that it needs.
-    pub(super) fields: RecordFields,
-    /// The process id, if its comm is to be stored.
+    /// The process id, if its comm is stored as side data.
     pub(super) pid: Option<Value>,
     code: KVec<Step>,
 }
@@ -271,11 +293,18 @@ impl Program {
             false => Operand::Time(clock),
         };
         let mut code = KVec::new();
+        let mut columns = KVec::with_capacity(vals.len(), GFP_KERNEL)?;
         let mut values = KVec::with_capacity(vals.len(), GFP_KERNEL)?;
-        for field in vals.iter().skip(1) {
+        columns.push(Column::Hits, GFP_KERNEL)?;
+        for field in vals {
+            // Several may be shown from one column.
+            if field.column() != Some(columns.len()) {
+                continue;
+            }
             let Content::Number(value) = content(field, time, &mut code)? else {
                 return Err(EINVAL);
             };
+            columns.push(Column::Sum, GFP_KERNEL)?;
             values.push(value, GFP_KERNEL)?;
         }
         let mut parts = KVec::with_capacity(keys.len(), GFP_KERNEL)?;
@@ -296,6 +325,10 @@ impl Program {
             parts.push(Part { content, at, len }, GFP_KERNEL)?;
             at += len;
         }
+        let fields = match pid {
+            Some(_) => None,
+            None => plain_fields(&parts, &values)?,
+        };
         let number = match parts[..] {
             [Part {
                 content: Content::Number(number),
@@ -304,14 +337,16 @@ impl Program {
             _ => None,
         };
         Ok(Self {
-            fields: match pid {
-                Some(_) => None,
-                None => plain_fields(&parts, &values)?,
-            }
-            .unwrap_or(RecordFields::none()),
+            shape: match (&fields, number) {
+                (Some(_), _) => KeyShape::Record,
+                (None, Some(_)) => KeyShape::Number,
+                (None, None) => KeyShape::Parts,
+            },
+            fields: fields.unwrap_or(RecordFields::none()),
+            number: number.unwrap_or(Value::ONE),
             parts,
             key_size: at,
-            number,
+            columns,
             values,
             pid,
             code,
@@ -326,6 +361,14 @@ impl Program {
             Value::Computed { start, end } => {
                 compute(self.code.get(start..end).unwrap_or_default(), hit)
             }
+        }
+    }
+
+    /// Words of side data of an element.
+    pub(super) fn side(&self) -> usize {
+        match self.pid {
+            Some(_) => comm::WORDS,
+            None => 0,
         }
     }
 

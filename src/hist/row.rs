@@ -16,7 +16,7 @@ pub(super) struct Row<'a> {
     pub(super) plan: &'a Plan,
     pub(super) key: &'a [u8],
     pub(super) comm: [u8; COMM_LEN],
-    pub(super) sums: &'a [u64],
+    pub(super) columns: &'a [u64],
     pub(super) wholes: &'a [Whole],
 }
 
@@ -111,11 +111,15 @@ impl<'a> Row<'a> {
 
     /// The values that are shown, with their cells.
     pub(super) fn values(&self) -> impl Iterator<Item = (&'a HistField, ValueCell)> + '_ {
-        let vals = self.plan.vals().iter().zip(self.sums).zip(self.wholes);
+        let vals = self.plan.vals().iter();
         vals.skip(usize::from(self.plan.nohitcount))
             // C sums expressions up, sorts by them, and does not show them.
-            .filter(|((field, _), _)| field.operands.is_empty())
-            .map(|((field, &sum), whole)| (field, value_cell(field, sum, whole)))
+            .filter(|field| field.operands.is_empty())
+            .filter_map(|field| {
+                let column = field.column()?;
+                let cell = value_cell(field, self.columns[column], &self.wholes[column]);
+                Some((field, cell))
+            })
     }
 }
 

@@ -6,8 +6,8 @@ use core::cmp::Ordering;
 
 use kernel::prelude::*;
 
+use super::comm;
 use super::field::Compare;
-use super::field::Function;
 use super::row::Row;
 use super::sort::heapsort;
 use super::Histogram;
@@ -16,16 +16,16 @@ use crate::event::hit::COMM_LEN;
 use crate::map::Elt;
 use crate::text::until_nul;
 
-/// The entries of a histogram with their sums as they were when each was read, once. Hits go on
+/// The entries of a histogram with their columns as they were when each was read, once. Hits go on
 /// being counted meanwhile; what is sorted and shown does not change with them.
 pub(super) struct Snapshot<'a> {
     hist: &'a Histogram,
     entries: KVVec<Elt<'a>>,
-    /// The sums of the first entry, then those of the second, and so on.
-    sums: KVVec<u64>,
+    /// The columns of the first entry, then those of the second, and so on.
+    columns: KVVec<u64>,
     /// Indices of entries, in the order to show them in.
     order: KVVec<u32>,
-    /// What all entries together have in each sum.
+    /// What all entries together have in each column.
     wholes: KVec<Whole>,
     drops: u64,
 }
@@ -36,7 +36,7 @@ impl<'a> Snapshot<'a> {
         let mut snapshot = Self {
             hist,
             entries: KVVec::new(),
-            sums: KVVec::new(),
+            columns: KVVec::new(),
             order: KVVec::new(),
             wholes: KVec::new(),
             drops: hist.drops(),
@@ -49,35 +49,35 @@ impl<'a> Snapshot<'a> {
 
     fn read(&mut self) -> Result {
         for entry in self.hist.map.elts() {
-            let hitcount = entry.sum(0);
+            let hitcount = entry.column(0);
             // The first hit of an entry without one is just being counted.
             if hitcount == 0 {
                 continue;
             }
             self.entries.push(entry, GFP_KERNEL)?;
-            self.sums.push(hitcount, GFP_KERNEL)?;
-            for (sum, field) in self.hist.plan.vals().iter().enumerate().skip(1) {
-                // The hitcount once more has moved on meanwhile.
-                let sum = match field.function {
-                    Function::Counter => hitcount,
-                    _ => entry.sum(sum),
-                };
-                self.sums.push(sum, GFP_KERNEL)?;
+            self.columns.push(hitcount, GFP_KERNEL)?;
+            for number in 1..self.n_columns() {
+                self.columns.push(entry.column(number), GFP_KERNEL)?;
             }
         }
         Ok(())
     }
 
     fn add_up(&mut self) -> Result {
-        let n_vals = self.hist.plan.n_vals;
-        self.wholes = KVec::from_elem(Whole { total: 0, max: 0 }, n_vals, GFP_KERNEL)?;
-        for sums in self.sums.chunks_exact(n_vals) {
-            for (whole, &sum) in self.wholes.iter_mut().zip(sums) {
-                whole.total = whole.total.wrapping_add(sum);
-                whole.max = whole.max.max(sum);
+        let n = self.n_columns();
+        self.wholes = KVec::from_elem(Whole { total: 0, max: 0 }, n, GFP_KERNEL)?;
+        for columns in self.columns.chunks_exact(n) {
+            for (whole, &column) in self.wholes.iter_mut().zip(columns) {
+                whole.total = whole.total.wrapping_add(column);
+                whole.max = whole.max.max(column);
             }
         }
         Ok(())
+    }
+
+    /// Columns of an entry.
+    fn n_columns(&self) -> usize {
+        self.hist.plan.program.columns.len()
     }
 
     /// The entries, in order.
@@ -86,7 +86,7 @@ impl<'a> Snapshot<'a> {
             plan: &self.hist.plan,
             key: self.key(entry),
             comm: self.comm(entry),
-            sums: self.sums(entry),
+            columns: self.columns(entry),
             wholes: &self.wholes,
         })
     }
@@ -105,16 +105,14 @@ impl<'a> Snapshot<'a> {
         self.entries[entry as usize].key()
     }
 
-    /// The name of the entry's task, if it is noted.
+    /// The name of the entry's task, if that is stored.
     fn comm(&self, entry: u32) -> [u8; COMM_LEN] {
-        let index = self.entries[entry as usize].index();
-        let comms = self.hist.comms.as_ref();
-        comms.map_or([0; COMM_LEN], |comms| comms.get(index))
+        comm::load(self.entries[entry as usize].side())
     }
 
-    fn sums(&self, entry: u32) -> &[u64] {
-        let n_vals = self.hist.plan.n_vals;
-        &self.sums[entry as usize * n_vals..][..n_vals]
+    fn columns(&self, entry: u32) -> &[u64] {
+        let n = self.n_columns();
+        &self.columns[entry as usize * n..][..n]
     }
 
     /// Sorts by key bytes first, which makes the final order depend on the entries alone, then as
@@ -150,9 +148,10 @@ impl<'a> Snapshot<'a> {
 
     fn compare(&self, key: &SortKey, a: u32, b: u32) -> Ordering {
         let plan = &self.hist.plan;
-        let order = match key.field.checked_sub(plan.n_vals) {
-            None => self.sums(a)[key.field].cmp(&self.sums(b)[key.field]),
-            Some(n) => {
+        let order = match plan.fields[key.field].column() {
+            Some(column) => self.columns(a)[column].cmp(&self.columns(b)[column]),
+            None => {
+                let n = key.field - plan.n_vals;
                 let at = plan.program.parts()[n].at;
                 compare_keys(
                     plan.keys()[n].compare(),
@@ -184,7 +183,7 @@ pub(super) fn number(bytes: &[u8]) -> u64 {
         .map_or(0, |chunk| u64::from_ne_bytes(*chunk))
 }
 
-/// What all entries together have in one of their sums.
+/// What all entries together have in one of their columns.
 #[derive(Clone, Copy)]
 pub(super) struct Whole {
     pub(super) total: u64,

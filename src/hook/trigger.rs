@@ -15,6 +15,7 @@ use crate::ftrace::tracefs::TracingDir;
 use crate::hist::Histogram;
 use crate::hist::Plan;
 use crate::map::load::Load;
+use crate::map::Cpus;
 use core::ops::Range;
 use kernel::prelude::*;
 use kernel::sync::atomic::Atomic;
@@ -45,7 +46,7 @@ impl HistData {
 
     /// Replaces the histogram by an empty one, for all triggers that share it. Who reads it meanwhile has all
     /// of the old one. Fails with `ENOMEM`, and has then changed nothing.
-    pub(crate) fn clear(&self, seed: u64, cpus: usize) -> Result {
+    pub(crate) fn clear(&self, seed: u64, cpus: Cpus) -> Result {
         let empty = Histogram::from_plan(self.histogram().shared_plan(), seed, cpus)?;
         self.histogram.replace(Arc::new(empty, GFP_KERNEL)?);
         Ok(())
@@ -131,7 +132,7 @@ impl HistTrigger {
             }
         }
         let histogram = self.data.histogram.read(preempt);
-        histogram.hit_as(&self.plan, hit);
+        histogram.hit(&self.plan, hit);
         true
     }
 

@@ -40,6 +40,11 @@ impl KeyWord {
         }
     }
 
+    /// Whether it is a whole number of this type.
+    fn is_u32(&self) -> bool {
+        self.number.type_() == NumberType::U32 && self.mask == !0
+    }
+
     #[inline(always)]
     fn read(&self, from: &impl Numbers) -> u64 {
         self.number.read(from) & self.mask
@@ -57,13 +62,16 @@ enum KeyForm {
     Scaled,
 }
 
-/// The fields of a record that make a key, and those that its sums grow by.
+/// The fields of a record that make a key, and those that are added to its sums: for maps with no other columns
+/// but the count of hits.
 ///
 /// # Invariants
 ///
 /// No field reaches beyond `end`.
 pub struct RecordFields {
     form: KeyForm,
+    /// Most keys are one `u32`. Asked first, this saves them the search for their form.
+    is_u32: bool,
     key: [(KeyWord, Scale); Self::KEY_MAX],
     /// Words of the key, at least 1.
     key_len: usize,
@@ -82,6 +90,7 @@ impl RecordFields {
         // INVARIANT: No field of a record reaches as far.
         Self {
             form: KeyForm::Single,
+            is_u32: true,
             key: [(word, Scale::One); Self::KEY_MAX],
             key_len: 1,
             values: KVec::new(),
@@ -89,8 +98,7 @@ impl RecordFields {
         }
     }
 
-    /// The words of a key, and what the sums grow by; the hitcount's, which grow by 1, is not among
-    /// them. `None`: these words are no key.
+    /// The words of a key, and what is added to the sums. `None`: these words are no key.
     pub fn new(key: &[(KeyWord, Scale)], values: KVec<Number>) -> Option<Self> {
         let mut fields = Self::none();
         fields.key.get_mut(..key.len())?.copy_from_slice(key);
@@ -100,6 +108,7 @@ impl RecordFields {
             [(word, _)] if word.mask == !0 => KeyForm::Single,
             _ => KeyForm::Plain,
         };
+        fields.is_u32 = matches!(*key, [(word, Scale::One)] if word.is_u32());
         // INVARIANT: No field ends behind the last one.
         fields.end = Iterator::chain(
             key.iter().map(|(word, _)| word.number.end()),
@@ -144,6 +153,14 @@ impl Fields<'_> {
         word.number.read(&unsafe { self.unchecked() })
     }
 
+    /// The same, if it is a `u32`.
+    #[inline(always)]
+    fn single_u32(self) -> u64 {
+        let (word, _) = &self.fields.key[0];
+        // SAFETY: It is one of the fields.
+        NumberType::U32.read(word.number.offset(), &unsafe { self.unchecked() })
+    }
+
     /// The key, put into `to`, without scaling its words.
     #[inline(always)]
     fn plain(self, to: &mut [u64; RecordFields::KEY_MAX]) -> &[u64] {
@@ -166,10 +183,10 @@ impl Fields<'_> {
         to.get(..self.fields.key_len).unwrap_or_default()
     }
 
-    /// Adds the hit to the sums of its element.
+    /// Updates the columns of its element.
     #[inline(always)]
     fn count(self, elt: Elt<'_>, cpu: usize) {
-        elt.count(cpu, &self.fields.values, |value| {
+        elt.update_sums(cpu, &self.fields.values, |value| {
             // SAFETY: It is one of the fields.
             value.read(&unsafe { self.unchecked() })
         });
@@ -230,13 +247,18 @@ impl Map {
         let Some(fields) = fields.of(record) else {
             return false;
         };
-        if fields.fields.form == KeyForm::Single {
-            if let Some(elt) = self.lookup_word(fields.single()) {
+        let key = match fields.fields.form {
+            _ if fields.fields.is_u32 => fields.single_u32(),
+            KeyForm::Single => fields.single(),
+            KeyForm::Plain | KeyForm::Scaled => return self.count_elsewhere(fields, cpu),
+        };
+        match self.lookup_word(key) {
+            Some(elt) => {
                 fields.count(elt, cpu);
-                return true;
+                true
             }
+            None => self.count_elsewhere(fields, cpu),
         }
-        self.count_elsewhere(fields, cpu)
     }
 
     /// The key is not in the first slot that it may be in, or not one number.

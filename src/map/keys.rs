@@ -3,11 +3,13 @@
 //! The keys of the elements.
 
 use core::iter;
+use kernel::alloc::NumaNode;
 use kernel::prelude::*;
 use kernel::sync::atomic::Atomic;
 use kernel::sync::atomic::Relaxed;
 
-use super::zeroed;
+use super::chunks::zeroed;
+use super::chunks::Chunks;
 
 /// A key to look for. It ends at the last word that is not zero, but has one.
 pub(super) trait Key: Copy {
@@ -116,45 +118,40 @@ impl<const N: usize> Key for [u64; N] {
     }
 }
 
-/// The keys of all elements, one behind the other.
+/// The keys of all elements.
 ///
 /// A key is written by the one context that owns the element, before it publishes the element, and
 /// never afterwards. Whoever has found the element through an acquiring load of its slot reads the
 /// whole key, and memory that does not change.
 pub(super) struct Keys {
-    words: KVVec<Atomic<u64>>,
-    /// Words of one key.
-    pub(super) width: usize,
+    words: Chunks<Atomic<u64>>,
 }
 
 impl Keys {
     /// Room for the keys of `elements` elements of `size` bytes each, a multiple of 8. Fails with
     /// `ENOMEM`.
     pub(super) fn new(elements: usize, size: usize) -> Result<Self> {
-        let width = size / 8;
+        let zeros = |n| zeroed(n, NumaNode::NO_NODE);
         Ok(Self {
-            words: zeroed(elements.checked_mul(width).ok_or(ENOMEM)?)?,
-            width,
+            words: Chunks::new(elements, size / 8, zeros)?,
         })
+    }
+
+    /// Words of one key.
+    #[inline]
+    pub(super) fn width(&self) -> usize {
+        self.words.width()
     }
 
     /// Bytes of one key.
     #[inline]
     pub(super) fn size(&self) -> usize {
-        self.width.wrapping_mul(8)
+        self.width().wrapping_mul(8)
     }
 
     /// Bytes of all keys.
     pub(super) fn size_bytes(&self) -> usize {
-        size_of_val(&self.words[..])
-    }
-
-    /// The words of the key of element `index`.
-    #[inline]
-    fn atomics(&self, index: u32) -> &[Atomic<u64>] {
-        // There was memory for all of them.
-        let start = (index as usize).wrapping_mul(self.width);
-        &self.words[start..start.wrapping_add(self.width)]
+        self.words.size_bytes()
     }
 
     /// The key of element `index`.
@@ -164,7 +161,8 @@ impl Keys {
     /// The caller has found the element through an acquiring load of a slot.
     #[cfg(not(loom))]
     pub(super) unsafe fn get(&self, index: u32) -> &[u8] {
-        let words = self.atomics(index);
+        // SAFETY: There is such an element, since it was found.
+        let words = unsafe { self.words.of(index) };
         // SAFETY: All stores to the key happened before the element got into its slot, so before
         // the caller's load that found it there, and there will be no more as long as `self` is
         // borrowed. `Atomic<u64>` has the representation of `u64`, which has no padding.
@@ -178,7 +176,8 @@ impl Keys {
     /// The caller has found the element through an acquiring load of a slot.
     #[inline]
     pub(super) unsafe fn is<K: Key>(&self, index: u32, key: K) -> bool {
-        let mut both = self.atomics(index).iter().zip(key.words());
+        // SAFETY: There is such an element, since it was found.
+        let mut both = unsafe { self.words.of(index) }.iter().zip(key.words());
         // SAFETY: All stores happened before the caller's load of the slot, and there will be no
         // more.
         both.all(|(word, part)| unsafe { settled(word) } == part)
@@ -191,17 +190,21 @@ impl Keys {
     /// As for [`Keys::is`].
     #[inline(always)]
     pub(super) unsafe fn is_word(&self, index: u32, key: u64) -> bool {
-        debug_assert!(self.width == 1 && (index as usize) < self.words.len());
-        // SAFETY: The caller has found the element through an acquiring load, so its key does not change; and there is
-        // at least one word for each element.
-        unsafe { settled(self.words.get_unchecked(index as usize)) == key }
+        // SAFETY: The caller has found the element through an acquiring load, so it exists and its key does not
+        // change; and keys have one word.
+        unsafe { settled(self.words.only(index)) == key }
     }
 
     /// Makes `key` the key of element `index`, which the caller owns.
-    pub(super) fn set(&self, index: u32, key: impl Key) {
+    ///
+    /// # Safety
+    ///
+    /// There is such an element.
+    pub(super) unsafe fn set(&self, index: u32, key: impl Key) {
         // The element may have been offered before, with another key.
         let parts = Iterator::chain(key.words(), iter::repeat(0));
-        for (word, part) in self.atomics(index).iter().zip(parts) {
+        // SAFETY: By the caller.
+        for (word, part) in unsafe { self.words.of(index) }.iter().zip(parts) {
             word.store(part, Relaxed);
         }
     }

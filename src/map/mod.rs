@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The tracing map: from keys to sums, filled by events in any context.
+//! The tracing map: from keys to what is kept of their hits, filled by events in any context.
 //!
 //! Open addressing with twice as many slots as entries, linear probing. Everything is allocated
 //! when the map is made; nothing is freed or moved before it is dropped.
+//!
+//! # What an element has
+//!
+//! Its key; *columns*, which each CPU updates for itself and which are folded when they are read; and
+//! *side data*, words of the user's that all CPUs share. All is found by the index of the element, and
+//! stored in chunks.
 //!
 //! # How a key gets in
 //!
@@ -33,24 +39,31 @@
 //! # Memory ordering
 //!
 //! The key is written before the slot (release); it is read after the slot (acquire). A failed
-//! compare-and-swap orders nothing, so the slot is loaded again. Sums are counters: they are
-//! exact once the writers are done, and at any time no addition is lost or torn.
+//! compare-and-swap orders nothing, so the slot is loaded again. Columns are exact once the writers
+//! are done, and at any time no update is lost or torn. The order of side data is up to its user.
 
+mod chunks;
+mod columns;
 mod fast;
 mod hash;
 mod keys;
 pub(crate) mod load;
 mod pool;
-mod sums;
 mod table;
 
 use core::iter;
 
+use kernel::alloc::NumaNode;
 use kernel::prelude::*;
 use kernel::sync::atomic::Acquire;
 use kernel::sync::atomic::Atomic;
 use kernel::sync::atomic::Release;
 
+use chunks::zeroed;
+use chunks::Chunks;
+pub use columns::Column;
+use columns::Columns;
+pub use columns::Cpus;
 pub use fast::KeyWord;
 pub use fast::RecordFields;
 pub use hash::Hash;
@@ -60,7 +73,6 @@ use keys::Keys;
 use keys::WordKey;
 use load::Load;
 use pool::Pool;
-use sums::Sums;
 use table::Slot;
 use table::SlotState;
 use table::Table;
@@ -68,56 +80,62 @@ use table::EMPTY;
 
 /// The measures of a map.
 #[derive(Clone, Copy)]
-pub struct Shape {
+pub struct Shape<'a> {
     /// log2 of the number of entries, at most [`Shape::BITS_MAX`].
     pub bits: u32,
     /// Bytes of a key: a multiple of 8 from 8 to [`Shape::KEY_SIZE_MAX`].
     pub key_size: usize,
-    /// Sums of an entry, at least 1. The first one is the hitcount.
-    pub sums: usize,
-    /// Number of CPUs, including those that may come: `nr_cpu_ids`.
-    pub cpus: usize,
+    /// The columns of an element, of which the first is [`Column::Hits`].
+    pub columns: &'a [Column],
+    /// Words of side data of an element.
+    pub side: usize,
+    /// The CPUs that hits come on.
+    pub cpus: Cpus,
     /// A random number, so that nobody can make up keys that collide.
     pub seed: u64,
 }
 
-impl Shape {
+impl Shape<'_> {
     /// log2 of the most entries a map can have (`TRACING_MAP_BITS_MAX`).
     pub const BITS_MAX: u32 = 17;
     /// Most bytes of a key (`HIST_KEY_SIZE_MAX`).
     pub const KEY_SIZE_MAX: usize = 504;
 }
 
-/// A map from keys to sums.
+/// A map from keys to columns and side data.
 pub struct Map {
     hash: Hash,
     table: Table,
     keys: Keys,
-    sums: Sums,
+    columns: Columns,
+    side: Chunks<Atomic<u64>>,
     pool: Pool,
 }
 
-/// An element of a map: a key and its sums.
+/// An element of a map: a key and what is kept of its hits.
+///
+/// # Invariants
+///
+/// `index` is that of an element in a slot of `map`, found there by an acquiring load.
 #[derive(Clone, Copy)]
 pub struct Elt<'a> {
     map: &'a Map,
-    /// The element in a slot of `map`, found there by an acquiring load.
     index: u32,
 }
 
 impl Map {
     /// Makes an empty map. Sleeps. Fails with `EINVAL` for a shape out of range and with `ENOMEM`.
-    pub fn new(shape: Shape) -> Result<Self> {
+    pub fn new(shape: Shape<'_>) -> Result<Self> {
         if shape.bits > Shape::BITS_MAX
             || shape.key_size == 0
             || shape.key_size > Shape::KEY_SIZE_MAX
             || shape.key_size % 8 != 0
-            || shape.sums == 0
-            || shape.cpus == 0
+            || shape.columns.first() != Some(&Column::Hits)
+            || shape.cpus.count == 0
         {
             return Err(EINVAL);
         }
-        let pool = Pool::new(1 << shape.bits, shape.cpus)?;
+        let pool = Pool::new(1 << shape.bits, shape.cpus.count)?;
         if pool.size() > Slot::INDEX_END {
             return Err(EINVAL);
         }
@@ -128,7 +146,8 @@ impl Map {
             hash: Hash::new(shape.seed),
             table: Table::new(bits)?,
             keys: Keys::new(elements, shape.key_size)?,
-            sums: Sums::new(elements, shape.sums, shape.cpus)?,
+            columns: Columns::new(elements, shape.columns, shape.cpus)?,
+            side: Chunks::new(elements, shape.side, |n| zeroed(n, NumaNode::NO_NODE))?,
             pool,
         })
     }
@@ -137,7 +156,7 @@ impl Map {
     /// there is no place for another key, or `key` has a wrong size; counted as a drop.
     ///
     /// In any context, NMI included. The caller runs on CPU `cpu` and stays there. For each element
-    /// returned it adds 1 to the first sum, and so hits and drops add up to the calls.
+    /// returned it [updates](Elt::update) the columns, and so hits and drops add up to the calls.
     #[inline]
     pub fn insert(&self, cpu: usize, key: &[u8]) -> Option<Elt<'_>> {
         match ByteKey::new(key, self.keys.size()) {
@@ -155,7 +174,7 @@ impl Map {
     /// The same for a key of these words.
     #[inline(always)]
     pub fn insert_words(&self, cpu: usize, key: &[u64]) -> Option<Elt<'_>> {
-        match WordKey::new(key, self.keys.width) {
+        match WordKey::new(key, self.keys.width()) {
             Some(key) => self.insert_key(cpu, key),
             None => self.dropped(cpu),
         }
@@ -164,7 +183,7 @@ impl Map {
     /// The same for a key of `N` words. The compiler unrolls its loops, which saves some 20 instructions a hit.
     #[inline(always)]
     pub fn insert_array<const N: usize>(&self, cpu: usize, key: [u64; N]) -> Option<Elt<'_>> {
-        let whole = key.last().is_some_and(|&last| last != 0) && N <= self.keys.width;
+        let whole = key.last().is_some_and(|&last| last != 0) && N <= self.keys.width();
         match whole {
             true => self.insert_key(cpu, key),
             false => self.insert_words(cpu, &key),
@@ -179,7 +198,7 @@ impl Map {
 
     #[cold]
     fn dropped(&self, cpu: usize) -> Option<Elt<'_>> {
-        self.sums.drop(cpu);
+        self.columns.drop(cpu);
         None
     }
 
@@ -260,7 +279,8 @@ impl Map {
         }
         let mut word = None;
         self.pool.offer(cpu, |index| {
-            self.keys.set(index, key);
+            // SAFETY: The pool has no index that is no element's.
+            unsafe { self.keys.set(index, key) };
             let new = Slot::new(hash, key.len(), index, SlotState::New);
             if slot.cmpxchg(EMPTY, new.raw(), Release).is_err() {
                 return false;
@@ -293,8 +313,10 @@ impl Map {
             .map(|word| self.elt(word))
     }
 
+    /// The element in a slot that has `word`, by an acquiring load.
     #[inline]
     fn elt(&self, word: Slot) -> Elt<'_> {
+        // INVARIANT: By the caller.
         Elt {
             map: self,
             index: word.index(),
@@ -316,24 +338,19 @@ impl Map {
         self.pool.capacity() as usize
     }
 
-    /// Number of elements. [`Elt::index`] is less.
-    pub fn elements(&self) -> usize {
-        self.pool.size() as usize
-    }
-
     /// The calls of [`Map::insert`] that returned an entry: the sum of the hitcounts, so that both
     /// agree by construction and no hit has to count twice. Takes time: visits all entries.
     pub fn hits(&self) -> u64 {
         self.elts()
-            .fold(0, |hits, elt| hits.wrapping_add(elt.sum(0)))
+            .fold(0, |hits, elt| hits.wrapping_add(elt.column(0)))
     }
 
     /// The calls of [`Map::insert`] that did not.
     pub fn drops(&self) -> u64 {
-        let mut drops = self.sums.drops();
+        let mut drops = self.columns.drops();
         if self.pool.places() > self.pool.capacity() {
             for elt in self.in_state(SlotState::Excess) {
-                drops = drops.wrapping_add(elt.sum(0));
+                drops = drops.wrapping_add(elt.column(0));
             }
         }
         drops
@@ -344,59 +361,51 @@ impl Map {
         size_of::<Self>()
             + size_of_val(self.table.slots())
             + self.keys.size_bytes()
-            + self.sums.size_bytes()
+            + self.columns.size_bytes()
+            + self.side.size_bytes()
             + self.pool.size_bytes()
     }
 }
 
 impl<'a> Elt<'a> {
-    /// Adds 1 to the first sum, and to those that follow it what `read` makes of `values`, of which there
-    /// are not more; wrapping. In any context. The caller runs on CPU `cpu` and stays there.
+    /// Updates the columns for a hit: the count of hits, and those that follow it with what `read` makes of
+    /// `values`, one for each. In any context. The caller runs on CPU `cpu` and stays there.
     #[inline(always)]
-    pub fn count<V>(self, cpu: usize, values: &[V], read: impl Fn(&V) -> u64) {
-        // SAFETY: It is an element of the map.
-        let sums = unsafe { self.map.sums.of(cpu, self.index) };
-        if values.len() < sums.len() {
-            // SAFETY: There are more sums than values.
-            unsafe {
-                sums::add(sums, 0, 1);
-                for (number, value) in (1..).zip(values) {
-                    sums::add(sums, number, read(value));
-                }
-            }
-        }
+    pub fn update<V>(self, cpu: usize, values: &[V], read: impl Fn(&V) -> u64) {
+        // SAFETY: By the invariants there is such an element.
+        unsafe { self.map.columns.update(cpu, self.index, values, read) }
     }
 
-    /// The sum with number `sum`.
-    pub fn sum(self, sum: usize) -> u64 {
-        self.map.sums.sum(self.index, sum)
+    /// The same where all columns but the first are [sums](Column::Sum).
+    #[inline(always)]
+    fn update_sums<V>(self, cpu: usize, values: &[V], read: impl Fn(&V) -> u64) {
+        // SAFETY: By the invariants there is such an element.
+        unsafe { self.map.columns.update_sums(cpu, self.index, values, read) }
     }
 
-    /// Its number, which no other element of the map has.
+    /// Column `number`, folded.
+    pub fn column(self, number: usize) -> u64 {
+        // SAFETY: By the invariants there is such an element.
+        unsafe { self.map.columns.fold(self.index, number) }
+    }
+
+    /// The side data, all zero when the element is new.
     #[inline]
-    pub fn index(self) -> usize {
-        self.index as usize
+    pub fn side(self) -> &'a [Atomic<u64>] {
+        // SAFETY: By the invariants there is such an element.
+        unsafe { self.map.side.of(self.index) }
     }
 
     /// Whether `key` is its key.
     pub fn is(self, key: &[u8]) -> bool {
-        // SAFETY: `index` was found by an acquiring load.
+        // SAFETY: By the invariants it was found by an acquiring load.
         key.len() == self.map.keys.size() && unsafe { self.map.keys.is(self.index, ByteKey(key)) }
     }
 
     /// The key.
     #[cfg(not(loom))]
     pub fn key(self) -> &'a [u8] {
-        // SAFETY: `index` was found by an acquiring load.
+        // SAFETY: By the invariants it was found by an acquiring load.
         unsafe { self.map.keys.get(self.index) }
     }
-}
-
-/// `n` zeros.
-fn zeroed(n: usize) -> Result<KVVec<Atomic<u64>>> {
-    let mut zeros = KVVec::with_capacity(n, GFP_KERNEL)?;
-    for _ in 0..n {
-        zeros.push_within_capacity(Atomic::new(0))?;
-    }
-    Ok(zeros)
 }

@@ -2,10 +2,11 @@
 
 //! The slots of the hash table.
 
+use kernel::alloc::NumaNode;
 use kernel::prelude::*;
 use kernel::sync::atomic::Atomic;
 
-use super::zeroed;
+use super::chunks::zeroed;
 
 /// What became of the element in a slot.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -98,7 +99,7 @@ impl Table {
     /// A table with 2^`bits` slots, where `bits` is 1 to 31. Fails with `ENOMEM`.
     pub(super) fn new(bits: u32) -> Result<Self> {
         Ok(Self {
-            slots: zeroed(1 << bits)?,
+            slots: zeroed(1 << bits, NumaNode::NO_NODE)?,
             shift: 32 - bits,
         })
     }

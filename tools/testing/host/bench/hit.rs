@@ -18,6 +18,8 @@ use criterion::criterion_group;
 use criterion::criterion_main;
 use criterion::Criterion;
 use rhist::filter::Filter;
+use rhist::map::Column;
+use rhist::map::Cpus;
 use rhist::map::Map;
 use rhist::map::Shape;
 
@@ -59,14 +61,15 @@ fn map(c: &mut Criterion) {
     let shape = |key_size| Shape {
         bits: 11,
         key_size,
-        sums: 1,
-        cpus: 2,
+        columns: &[Column::Hits],
+        side: 0,
+        cpus: Cpus::uniform(2),
         seed: 1,
     };
     let words = Map::new(shape(8)).unwrap();
     measure(c, "map, a word", |cpu, number| {
         let elt = words.insert_word(cpu, black_box(number % KEYS) as u64);
-        elt.unwrap().count(cpu, &[], |&value| value);
+        elt.unwrap().update(cpu, &[], |&value| value);
     });
     let bytes = Map::new(shape(24)).unwrap();
     measure(c, "map, 24 bytes", |cpu, number| {
@@ -75,7 +78,7 @@ fn map(c: &mut Criterion) {
         bytes
             .insert(cpu, &key)
             .unwrap()
-            .count(cpu, &[], |&value| value);
+            .update(cpu, &[], |&value| value);
     });
 }
 

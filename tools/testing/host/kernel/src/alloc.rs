@@ -69,6 +69,15 @@ pub mod flags {
     pub const __GFP_NOWARN: Flags = Flags(32);
 }
 
+/// A node of a machine whose memory is not the same for all processors.
+#[derive(Clone, Copy, PartialEq)]
+pub struct NumaNode(i32);
+
+impl NumaNode {
+    /// Any.
+    pub const NO_NODE: NumaNode = NumaNode(-1);
+}
+
 /// Where memory comes from.
 pub trait Allocator {
     /// Bytes of the largest allocation.

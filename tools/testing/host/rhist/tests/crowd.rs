@@ -12,21 +12,29 @@ use std::sync::Arc;
 use std::sync::Barrier;
 
 use kernel::interrupt;
+use rhist::map::Column;
+use rhist::map::Cpus;
 use rhist::map::Map;
 use rhist::map::Shape;
 
-const SHAPE: Shape = Shape {
-    bits: 7,
-    key_size: 16,
-    sums: 1,
-    cpus: 4,
-    seed: 1,
-};
+/// Number of CPUs.
+const CPUS: usize = 4;
+
+fn shape() -> Shape<'static> {
+    Shape {
+        bits: 7,
+        key_size: 16,
+        columns: &[Column::Hits],
+        side: 0,
+        cpus: Cpus::uniform(CPUS),
+        seed: 1,
+    }
+}
 
 /// One event on `cpu`.
 fn hit(map: &Map, cpu: usize, number: u64) {
     if let Some(elt) = map.insert(cpu, &key(number)) {
-        elt.count(cpu, &[], |&value: &u64| value);
+        elt.update(cpu, &[], |&value: &u64| value);
     }
 }
 
@@ -58,9 +66,9 @@ impl Random {
 
 /// All CPUs, at once, fire `events` events each with some of `keys` keys. Asserts that nothing is
 /// lost.
-fn crowd(shape: Shape, events: u64, keys: u64, seed: u64) {
+fn crowd(shape: Shape<'_>, events: u64, keys: u64, seed: u64) {
     let map = Arc::new(Map::new(shape).unwrap());
-    let barrier = Barrier::new(shape.cpus + 1);
+    let barrier = Barrier::new(CPUS + 1);
     let cpu = |cpu: usize| {
         let mut random = Random((seed << 8) + cpu as u64 + 1);
         let (mut fired, mut seen) = (0, HashSet::new());
@@ -89,7 +97,7 @@ fn crowd(shape: Shape, events: u64, keys: u64, seed: u64) {
     let done = AtomicBool::new(false);
     let (fired, seen) = std::thread::scope(|scope| {
         let cpu = &cpu;
-        let cpus: Vec<_> = (0..shape.cpus)
+        let cpus: Vec<_> = (0..CPUS)
             .map(|number| scope.spawn(move || cpu(number)))
             .collect();
         let reader = scope.spawn(|| {
@@ -125,15 +133,15 @@ fn rounds(n: u64) -> u64 {
 }
 
 fn few_keys() {
-    crowd(SHAPE, rounds(50_000), 3, 1);
+    crowd(shape(), rounds(50_000), 3, 1);
 }
 
 fn many_keys() {
-    crowd(SHAPE, rounds(50_000), 128, 2);
+    crowd(shape(), rounds(50_000), 128, 2);
 }
 
 fn too_many_keys() {
-    crowd(SHAPE, rounds(50_000), 1000, 3);
+    crowd(shape(), rounds(50_000), 1000, 3);
 }
 
 /// Again and again the moment when the last place goes.
@@ -141,7 +149,7 @@ fn full_map() {
     for round in 0..rounds(3000) {
         let bits = (round % 4) as u32;
         let keys = 1 + round % (2 << bits);
-        crowd(Shape { bits, ..SHAPE }, 8, keys, round);
+        crowd(Shape { bits, ..shape() }, 8, keys, round);
     }
 }
 

@@ -10,6 +10,8 @@ use std::sync::atomic::Ordering;
 use kernel::interrupt;
 use loom::sync::Arc;
 use loom::thread;
+use rhist::map::Column;
+use rhist::map::Cpus;
 use rhist::map::Elt;
 use rhist::map::Map;
 use rhist::map::Shape;
@@ -26,8 +28,9 @@ fn map(bits: u32, key_size: usize) -> Arc<Map> {
     let shape = Shape {
         bits,
         key_size,
-        sums: 1,
-        cpus: 3,
+        columns: &[Column::Hits],
+        side: 0,
+        cpus: Cpus::uniform(3),
         seed: 1,
     };
     Arc::new(Map::new(shape).unwrap())
@@ -57,7 +60,7 @@ impl Outcomes {
 
 /// One event that found `elt`.
 fn count(elt: Elt<'_>, cpu: usize) {
-    elt.count(cpu, &[], |&value: &u64| value);
+    elt.update(cpu, &[], |&value: &u64| value);
 }
 
 /// One event: `key` on `cpu`.
@@ -99,7 +102,7 @@ fn insert_insert_of_the_same_key() {
         let map = map(0, 8);
         run(&map, &[&[7], &[7]]);
         assert_complete(&map, 2, 1);
-        assert_eq!(map.lookup(&7u64.to_ne_bytes()).unwrap().sum(0), 2);
+        assert_eq!(map.lookup(&7u64.to_ne_bytes()).unwrap().column(0), 2);
     });
 }
 
@@ -128,7 +131,7 @@ fn insert_insert_of_different_keys() {
         threads.into_iter().for_each(|t| t.join().unwrap());
         assert_complete(&map, 2, 2);
         for key in keys {
-            assert_eq!(map.lookup(&key).unwrap().sum(0), 1);
+            assert_eq!(map.lookup(&key).unwrap().column(0), 1);
         }
     });
 }

@@ -4,24 +4,40 @@
 
 use std::collections::HashMap;
 use std::collections::HashSet;
+use std::ptr;
 use std::rc::Rc;
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering;
 
+use kernel::alloc::NumaNode;
 use kernel::error::code::EINVAL;
 use kernel::error::code::ENOMEM;
 use kernel::fault;
 use kernel::interrupt;
+use kernel::sync::atomic::Relaxed;
 use proptest::prelude::*;
+use rhist::map::Column;
+use rhist::map::Cpus;
 use rhist::map::Hash;
 use rhist::map::Map;
 use rhist::map::Shape;
 
-const SHAPE: Shape = Shape {
-    bits: 7,
-    key_size: 8,
-    sums: 1,
-    cpus: 2,
-    seed: 1,
-};
+/// Number of CPUs, if a test needs no other.
+const CPUS: usize = 2;
+
+/// The count of hits and two sums.
+const COLUMNS: &[Column] = &[Column::Hits, Column::Sum, Column::Sum];
+
+fn shape() -> Shape<'static> {
+    Shape {
+        bits: 7,
+        key_size: 8,
+        columns: &COLUMNS[..1],
+        side: 0,
+        cpus: Cpus::uniform(CPUS),
+        seed: 1,
+    }
+}
 
 /// Contexts that can be nested on a CPU.
 const LEVELS: usize = 4;
@@ -36,7 +52,7 @@ fn hit_with(map: &Map, cpu: usize, key: &[u8], values: &[u64]) -> bool {
     let elt = map.insert(cpu, key);
     if let Some(elt) = elt {
         assert_eq!(elt.key(), key);
-        elt.count(cpu, values, |&value| value);
+        elt.update(cpu, values, |&value| value);
     }
     elt.is_some()
 }
@@ -69,46 +85,58 @@ fn assert_complete(map: &Map, fired: u64, distinct: usize) {
 #[test]
 fn shapes_out_of_range_are_refused() {
     let wrong = [
-        Shape { bits: 18, ..SHAPE },
+        Shape {
+            bits: 18,
+            ..shape()
+        },
         Shape {
             key_size: 0,
-            ..SHAPE
+            ..shape()
         },
         Shape {
             key_size: 12,
-            ..SHAPE
+            ..shape()
         },
         Shape {
             key_size: 512,
-            ..SHAPE
+            ..shape()
         },
-        Shape { sums: 0, ..SHAPE },
-        Shape { cpus: 0, ..SHAPE },
+        Shape {
+            columns: &[],
+            ..shape()
+        },
+        Shape {
+            columns: &COLUMNS[1..],
+            ..shape()
+        },
+        Shape {
+            cpus: Cpus::uniform(0),
+            ..shape()
+        },
     ];
     for shape in wrong {
         assert_eq!(Map::new(shape).err(), Some(EINVAL));
     }
-    for (sums, cpus) in [(usize::MAX, 1), (1, usize::MAX), (usize::MAX / 8, 1)] {
-        assert_eq!(
-            Map::new(Shape {
-                sums,
-                cpus,
-                ..SHAPE
-            })
-            .err(),
-            Some(ENOMEM)
-        );
+    for (side, cpus) in [(usize::MAX, 1), (1, usize::MAX), (usize::MAX / 8, 1)] {
+        let cpus = Cpus::uniform(cpus);
+        let shape = Shape {
+            side,
+            cpus,
+            ..shape()
+        };
+        assert_eq!(Map::new(shape).err(), Some(ENOMEM));
     }
 }
 
 #[test]
 fn every_allocation_may_fail() {
     let (map, allocations) = fault::each(
-        || Map::new(SHAPE),
+        || Map::new(shape()),
         |map| assert_eq!(map.err(), Some(ENOMEM)),
     );
-    // Slots, keys, sums of each CPU, and two arrays of what there is per CPU.
-    assert_eq!(allocations, 4 + SHAPE.cpus);
+    // Slots; keys; what the columns are; those of each CPU; side data, of which there is none; and two arrays
+    // of what there is per CPU. Chunks are one each, and two arrays of them.
+    assert_eq!(allocations, 1 + 3 + 1 + 3 * CPUS + 2 + 2);
     drop(map);
     assert_eq!(fault::live(), 0);
 }
@@ -116,18 +144,21 @@ fn every_allocation_may_fail() {
 /// An allocation is neither repeated nor forgotten in the account.
 #[test]
 fn size_is_that_of_the_arrays() {
-    let small = Map::new(SHAPE).unwrap().size_bytes();
-    let elements = (1 << SHAPE.bits) + LEVELS * SHAPE.cpus;
-    let arrays = (2 << SHAPE.bits) * 8 + elements * 8 + SHAPE.cpus * elements * 8;
+    let small = Map::new(shape()).unwrap().size_bytes();
+    let elements = (1 << shape().bits) + LEVELS * CPUS;
+    let arrays = (2 << shape().bits) * 8 + elements * 8 + CPUS * elements * 8;
     assert!((arrays..arrays + 1024).contains(&small), "{small} {arrays}");
-    let wide = Map::new(Shape { sums: 3, ..SHAPE }).unwrap().size_bytes();
-    assert_eq!(wide - small, 2 * SHAPE.cpus * elements * 8);
+    let columns = COLUMNS;
+    let wide = Map::new(Shape { columns, ..shape() }).unwrap();
+    assert_eq!(wide.size_bytes() - small, 2 * CPUS * elements * 8);
+    let side = Map::new(Shape { side: 2, ..shape() }).unwrap();
+    assert_eq!(side.size_bytes() - small, 2 * elements * 8);
 }
 
 #[test]
 fn exactly_as_many_keys_as_places_fit() {
     for bits in (0..=12).chain([17]) {
-        let map = Map::new(Shape { bits, ..SHAPE }).unwrap();
+        let map = Map::new(Shape { bits, ..shape() }).unwrap();
         let places = 1 << bits;
         assert_eq!((map.capacity(), map.is_empty()), (places as usize, true));
         for number in 0..places {
@@ -143,21 +174,67 @@ fn exactly_as_many_keys_as_places_fit() {
 
 #[test]
 fn sums_wrap() {
-    let map = Map::new(Shape { sums: 2, ..SHAPE }).unwrap();
+    let columns = &COLUMNS[..2];
+    let map = Map::new(Shape { columns, ..shape() }).unwrap();
     let elt = map.insert(0, &key(1)).unwrap();
-    elt.count(0, &[u64::MAX], |&value| value);
-    elt.count(1, &[3], |&value| value);
-    assert_eq!((elt.sum(0), elt.sum(1)), (2, 2));
-    elt.count(0, &[1 << 63], |&value| value);
-    elt.count(0, &[1 << 63], |&value| value);
-    assert_eq!((elt.sum(0), elt.sum(1)), (4, 2));
+    elt.update(0, &[u64::MAX], |&value| value);
+    elt.update(1, &[3], |&value| value);
+    assert_eq!((elt.column(0), elt.column(1)), (2, 2));
+    elt.update(0, &[1 << 63], |&value| value);
+    elt.update(0, &[1 << 63], |&value| value);
+    assert_eq!((elt.column(0), elt.column(1)), (4, 2));
+}
+
+/// Side data is zero at first, an element's own, and the same on all CPUs; in the last chunk as in the first.
+#[test]
+fn side_data_belongs_to_its_element() {
+    let (bits, side) = (12, 3);
+    let map = Map::new(Shape {
+        bits,
+        side,
+        ..shape()
+    })
+    .unwrap();
+    let elts: Vec<_> = (0..1 << bits)
+        .map(|n| map.insert(0, &key(n)).unwrap())
+        .collect();
+    for (elt, n) in elts.iter().zip(1..) {
+        assert_eq!(elt.side().len(), side);
+        for word in elt.side() {
+            assert_eq!(word.load(Relaxed), 0);
+            word.store(n, Relaxed);
+        }
+    }
+    for n in 0..1 << bits {
+        let elt = map.insert(1, &key(n)).unwrap();
+        assert!(elt.side().iter().all(|word| word.load(Relaxed) == n + 1));
+    }
+    assert!(Map::new(shape())
+        .unwrap()
+        .insert(0, &key(1))
+        .unwrap()
+        .side()
+        .is_empty());
+}
+
+/// Each CPU's columns are asked for on its node.
+#[test]
+fn memory_is_asked_for_near_its_cpu() {
+    static ASKED: [AtomicU32; 3] = [const { AtomicU32::new(0) }; 3];
+    let node = |cpu: usize| {
+        ASKED[cpu].fetch_add(1, Ordering::Relaxed);
+        NumaNode::NO_NODE
+    };
+    let cpus = Cpus { count: 3, node };
+    let _map = Map::new(Shape { cpus, ..shape() }).unwrap();
+    assert!(ASKED.iter().all(|asked| asked.load(Ordering::Relaxed) == 1));
 }
 
 #[test]
 fn keys_of_another_size_are_dropped() {
     let map = Map::new(Shape {
         key_size: 16,
-        ..SHAPE
+        ..shape()
     })
     .unwrap();
     for size in [0, 7, 9, 15, 17, 24] {
@@ -174,7 +251,7 @@ fn keys_of_another_size_are_dropped() {
 fn zeros_at_the_end() {
     let map = Map::new(Shape {
         key_size: 32,
-        ..SHAPE
+        ..shape()
     })
     .unwrap();
     let whole = |words: [u64; 4]| words.map(u64::to_ne_bytes).concat();
@@ -192,10 +269,10 @@ fn zeros_at_the_end() {
             let last = key.iter().rposition(|&byte| byte != 0).unwrap_or(0);
             let short = &key[..(last + 1).next_multiple_of(8)];
             let elt = map.insert(0, if round == 0 { short } else { &key });
-            elt.unwrap().count(0, &[], |&value: &u64| value);
+            elt.unwrap().update(0, &[], |&value: &u64| value);
             let elt = map.lookup(short).unwrap();
-            assert_eq!((elt.key(), elt.sum(0)), (&key[..], round + 1));
-            assert_eq!(map.lookup(&key).unwrap().index(), elt.index());
+            assert_eq!((elt.key(), elt.column(0)), (&key[..], round + 1));
+            assert!(ptr::eq(map.lookup(&key).unwrap().key(), elt.key()));
         }
     }
     assert_eq!(map.len(), keys.len());
@@ -204,7 +281,7 @@ fn zeros_at_the_end() {
 /// Keys whose whole hash is the same are still different keys, also around the end of the table.
 #[test]
 fn collisions() {
-    let hash = Hash::new(SHAPE.seed);
+    let hash = Hash::new(shape().seed);
     let mut numbers: Vec<(u32, u64)> = (0..400_000)
         .map(|number| (hash.of([number].into_iter()), number))
         .collect();
@@ -222,11 +299,11 @@ fn collisions() {
     // All at home in the last slot.
     let last: Vec<u64> = numbers.iter().rev().map(|n| n.1).take(100).collect();
     for keys in [same, last] {
-        let map = Map::new(SHAPE).unwrap();
+        let map = Map::new(shape()).unwrap();
         for round in 1..=2 {
             for &number in &keys {
                 assert!(hit(&map, 0, &key(number)));
-                assert_eq!(map.lookup(&key(number)).unwrap().sum(0), round);
+                assert_eq!(map.lookup(&key(number)).unwrap().column(0), round);
             }
         }
         assert_complete(&map, 2 * keys.len() as u64, keys.len());
@@ -282,7 +359,8 @@ proptest! {
         seed: u64,
         events in prop::collection::vec((0usize..3, 0u64..80, any::<u64>()), 0..400),
     ) {
-        let shape = Shape { bits, key_size: words * 8, sums, cpus: 3, seed };
+        let (columns, cpus) = (&COLUMNS[..sums], Cpus::uniform(3));
+        let shape = Shape { bits, key_size: words * 8, columns, side: 0, cpus, seed };
         let map = Map::new(shape).unwrap();
         let mut plain: HashMap<Vec<u8>, Vec<u64>> = HashMap::new();
         let mut drops = 0;
@@ -308,7 +386,7 @@ proptest! {
         prop_assert_eq!(map.drops(), drops);
         let entries: HashMap<Vec<u8>, Vec<u64>> = map
             .elts()
-            .map(|elt| (elt.key().to_vec(), (0..sums).map(|i| elt.sum(i)).collect()))
+            .map(|elt| (elt.key().to_vec(), (0..sums).map(|i| elt.column(i)).collect()))
             .collect();
         prop_assert_eq!(entries, plain);
     }
@@ -358,7 +436,7 @@ fn at_all_points(depth: usize, f: &dyn Fn(&[usize]) -> bool) -> usize {
 fn interrupted(bits: u32, keys: &[u64]) -> usize {
     let distinct = keys.iter().collect::<HashSet<_>>().len();
     at_all_points(keys.len() - 1, &|points| {
-        let map = Rc::new(Map::new(Shape { bits, ..SHAPE }).unwrap());
+        let map = Rc::new(Map::new(Shape { bits, ..shape() }).unwrap());
         let came = nest(&map, keys, points);
         let fired = map.hits() + map.drops();
         if came {
@@ -402,7 +480,7 @@ fn interrupted_at_all_levels() {
 /// A fifth context finds what is there; what is not is dropped and counted. Nothing else suffers.
 #[test]
 fn nested_too_deep() {
-    let map = Rc::new(Map::new(SHAPE).unwrap());
+    let map = Rc::new(Map::new(shape()).unwrap());
     // Between going up a level and publishing.
     let points = [6; LEVELS];
     assert!(nest(&map, &[1, 2, 3, 4, 5], &points));
@@ -410,16 +488,16 @@ fn nested_too_deep() {
     assert!(map.lookup(&key(5)).is_none());
     assert!(nest(&map, &[6, 7, 8, 9, 1], &points));
     assert_eq!((map.hits(), map.drops()), (9, 1));
-    for number in 0..SHAPE.cpus as u64 * 100 {
+    for number in 0..CPUS as u64 * 100 {
         hit(&map, 0, &key(number));
     }
-    assert_complete(&map, 10 + SHAPE.cpus as u64 * 100, 200);
+    assert_complete(&map, 10 + CPUS as u64 * 100, 200);
 }
 
 /// Whoever loses a race uses its element for the next key: elements do not run out.
 #[test]
 fn losers_keep_their_elements() {
-    let map = Rc::new(Map::new(SHAPE).unwrap());
+    let map = Rc::new(Map::new(shape()).unwrap());
     let places = map.capacity() as u64;
     for number in 0..places {
         assert!(nest(&map, &[number, number], &[4]));

@@ -16,6 +16,7 @@ use rhist::hist::render;
 use rhist::hist::Histogram;
 use rhist::hist::Names;
 use rhist::hist::View;
+use rhist::map::Cpus;
 use rhist::text::Text;
 use rhist::trigger::Error;
 use rhist::trigger::Trigger;
@@ -108,7 +109,7 @@ pub(crate) fn build(event: &EventDesc, params: &str) -> Result<Histogram, Error>
 
 /// Builds the histogram of a trigger.
 pub(crate) fn attach(event: &EventDesc, trigger: &Trigger) -> Result<Histogram, Error> {
-    Histogram::build(event, trigger, 0x0123_4567_89ab_cdef, CPUS)
+    Histogram::build(event, trigger, 0x0123_4567_89ab_cdef, Cpus::uniform(CPUS))
 }
 
 /// Builds a histogram that must be accepted.
@@ -151,11 +152,12 @@ impl Bytes {
 
     /// Lets `hist` count the record, on CPU `cpu` and in a task called `comm`.
     pub(crate) fn hit_in(&self, hist: &Histogram, cpu: usize, comm: &[u8; 16]) {
-        hist.hit(&Hit {
+        let hit = Hit {
             record: Record::new(&self.0),
             cpu,
             context: &Then(comm),
-        });
+        };
+        hist.hit(hist.plan(), &hit);
     }
 
     /// Lets `hist` count the record.
