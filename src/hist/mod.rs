@@ -149,6 +149,7 @@ impl Histogram {
             bits: plan.bits,
             key_size: plan.program.key_size,
             columns: &plan.program.columns,
+            vars: 0,
             side: plan.program.side(),
             cpus,
             seed,

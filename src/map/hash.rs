@@ -37,8 +37,9 @@ impl Hash {
     }
 }
 
-/// The `n`-th number of a sequence that depends on `seed` (the generator SplitMix64).
-fn scramble(seed: u64, n: u64) -> u64 {
+/// The `n`-th number of a sequence that depends on `seed` (the generator SplitMix64). Numbers 1 to 3 choose the
+/// hash function.
+pub(super) fn scramble(seed: u64, n: u64) -> u64 {
     let mut z = seed.wrapping_add(n.wrapping_mul(0x9e37_79b9_7f4a_7c15));
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

@@ -7,9 +7,9 @@
 //!
 //! # What an element has
 //!
-//! Its key; *columns*, which each CPU updates for itself and which are folded when they are read; and
-//! *side data*, words of the user's that all CPUs share. All is found by the index of the element, and
-//! stored in chunks.
+//! Its key; *columns*, which each CPU updates for itself and which are folded when they are read;
+//! *variables*, each set or not and shared by all CPUs; and *side data*, words of the user's that all CPUs
+//! share. All is found by the index of the element, and stored in chunks.
 //!
 //! # How a key gets in
 //!
@@ -42,6 +42,7 @@
 //! compare-and-swap orders nothing, so the slot is loaded again. Columns are exact once the writers
 //! are done, and at any time no update is lost or torn. The order of side data is up to its user.
 
+mod cell;
 mod chunks;
 mod columns;
 mod fast;
@@ -59,6 +60,8 @@ use kernel::sync::atomic::Acquire;
 use kernel::sync::atomic::Atomic;
 use kernel::sync::atomic::Release;
 
+pub use cell::VarCell;
+pub use cell::VarMask;
 use chunks::zeroed;
 use chunks::Chunks;
 pub use columns::Column;
@@ -87,6 +90,8 @@ pub struct Shape<'a> {
     pub key_size: usize,
     /// The columns of an element, of which the first is [`Column::Hits`].
     pub columns: &'a [Column],
+    /// Variables of an element.
+    pub vars: usize,
     /// Words of side data of an element.
     pub side: usize,
     /// The CPUs that hits come on.
@@ -102,12 +107,14 @@ impl Shape<'_> {
     pub const KEY_SIZE_MAX: usize = 504;
 }
 
-/// A map from keys to columns and side data.
+/// A map from keys to columns, variables and side data.
 pub struct Map {
     hash: Hash,
     table: Table,
     keys: Keys,
     columns: Columns,
+    vars: Chunks<VarCell>,
+    mask: VarMask,
     side: Chunks<Atomic<u64>>,
     pool: Pool,
 }
@@ -147,6 +154,8 @@ impl Map {
             table: Table::new(bits)?,
             keys: Keys::new(elements, shape.key_size)?,
             columns: Columns::new(elements, shape.columns, shape.cpus)?,
+            vars: Chunks::new(elements, shape.vars, cell::unset)?,
+            mask: VarMask::new(hash::scramble(shape.seed, 4)),
             side: Chunks::new(elements, shape.side, |n| zeroed(n, NumaNode::NO_NODE))?,
             pool,
         })
@@ -362,6 +371,7 @@ impl Map {
             + size_of_val(self.table.slots())
             + self.keys.size_bytes()
             + self.columns.size_bytes()
+            + self.vars.size_bytes()
             + self.side.size_bytes()
             + self.pool.size_bytes()
     }
@@ -387,6 +397,33 @@ impl<'a> Elt<'a> {
     pub fn column(self, number: usize) -> u64 {
         // SAFETY: By the invariants there is such an element.
         unsafe { self.map.columns.fold(self.index, number) }
+    }
+
+    /// Sets variable `number`. False: it cannot hold this value, and is not set now; see [`VarCell::set`]. In any
+    /// context.
+    #[must_use]
+    #[inline]
+    pub fn set_var(self, number: usize, value: u64) -> bool {
+        let var = self.vars().get(number);
+        var.is_some_and(|var| var.set(self.map.mask, value))
+    }
+
+    /// The value of variable `number`, if it is set. In any context.
+    #[inline]
+    pub fn var(self, number: usize) -> Option<u64> {
+        self.vars().get(number)?.get(self.map.mask)
+    }
+
+    /// As [`Elt::var`], and unsets it. Each value that was set is returned once at most. In any context.
+    #[inline]
+    pub fn take_var(self, number: usize) -> Option<u64> {
+        self.vars().get(number)?.take(self.map.mask)
+    }
+
+    #[inline]
+    fn vars(self) -> &'a [VarCell] {
+        // SAFETY: By the invariants there is such an element.
+        unsafe { self.map.vars.of(self.index) }
     }
 
     /// The side data, all zero when the element is new.

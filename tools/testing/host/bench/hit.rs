@@ -62,6 +62,7 @@ fn map(c: &mut Criterion) {
         bits: 11,
         key_size,
         columns: &[Column::Hits],
+        vars: 0,
         side: 0,
         cpus: Cpus::uniform(2),
         seed: 1,

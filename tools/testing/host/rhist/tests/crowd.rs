@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The map in a crowd: several CPUs at once, each interrupted now and then, while one reads.
+//! The map in a crowd: several CPUs at once, each interrupted now and then, while one reads. And
+//! its variables: several CPUs that set one and take from it.
 //!
 //! Has no test harness, because that of the standard library looks like a data race to
 //! ThreadSanitizer, unless the library is instrumented as well.
@@ -10,12 +11,15 @@ use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering;
 use std::sync::Arc;
 use std::sync::Barrier;
+use std::sync::Mutex;
 
 use kernel::interrupt;
 use rhist::map::Column;
 use rhist::map::Cpus;
 use rhist::map::Map;
 use rhist::map::Shape;
+use rhist::map::VarCell;
+use rhist::map::VarMask;
 
 /// Number of CPUs.
 const CPUS: usize = 4;
@@ -25,6 +29,7 @@ fn shape() -> Shape<'static> {
         bits: 7,
         key_size: 16,
         columns: &[Column::Hits],
+        vars: 0,
         side: 0,
         cpus: Cpus::uniform(CPUS),
         seed: 1,
@@ -153,12 +158,129 @@ fn full_map() {
     }
 }
 
+fn mask() -> VarMask {
+    VarMask::new(0x5bd1_e995_9d1b_54a5)
+}
+
+/// The `n`-th value that `cpu` sets. Both halves depend on both, so that one without the other is
+/// seen.
+fn value(cpu: u64, n: u64) -> u64 {
+    let half = cpu << 24 | n;
+    half << 32 | half
+}
+
+/// Who set `value`, and as which one.
+fn setter(value: u64) -> (u64, u64) {
+    let half = value & 0xffff_ffff;
+    assert_eq!(value >> 32, half, "half a value");
+    (half >> 24, half & 0xff_ffff)
+}
+
+/// Asserts that no value was taken twice by all of `takers` together, and that each of them got what
+/// one CPU set in that order. How many there are.
+fn assert_taken_once(takers: &[Vec<u64>]) -> u64 {
+    let mut all = HashSet::new();
+    for taken in takers {
+        let mut last = [None; 4];
+        for &value in taken {
+            let (cpu, n) = setter(value);
+            assert!(
+                last[cpu as usize] < Some(n),
+                "an older value after a newer one"
+            );
+            last[cpu as usize] = Some(n);
+            assert!(all.insert(value), "taken twice");
+        }
+    }
+    all.len() as u64
+}
+
+/// All CPUs set one variable and take from it. What is neither taken nor left was overwritten.
+fn variable_overwritten() {
+    let sets = rounds(100_000);
+    let cell = VarCell::new();
+    let barrier = Barrier::new(4);
+    let cpu = |cpu: u64| {
+        let mut random = Random(cpu + 1);
+        let (mut taken, mut set) = (Vec::new(), 0);
+        barrier.wait();
+        while set < sets {
+            match random.below(4) {
+                0 | 1 => {
+                    assert!(cell.set(mask(), value(cpu, set)));
+                    set += 1;
+                }
+                2 => taken.extend(cell.take(mask())),
+                _ => {
+                    cell.get(mask()).map(setter);
+                }
+            }
+        }
+        taken
+    };
+    let mut takers = std::thread::scope(|scope| {
+        let cpu = &cpu;
+        let cpus = [0, 1, 2, 3].map(|number| scope.spawn(move || cpu(number)));
+        cpus.map(|cpu| cpu.join().unwrap()).to_vec()
+    });
+    takers.push(cell.get(mask()).into_iter().collect());
+    let found = assert_taken_once(&takers);
+    assert!(found > 0 && found <= 4 * sets);
+    for (cpu, n) in takers.into_iter().flatten().map(setter) {
+        assert!(cpu < 4 && n < sets, "nobody set it");
+    }
+}
+
+/// Two CPUs set a variable, but only while it is unset, and two take. So none is overwritten, and all are taken.
+fn variable_handed_over() {
+    let sets = rounds(20_000);
+    let cell = VarCell::new();
+    let setters = Mutex::new(());
+    let done = AtomicBool::new(false);
+    let set = |cpu: u64| {
+        for n in 0..sets {
+            loop {
+                let _alone = setters.lock().unwrap();
+                if cell.get(mask()).is_none() {
+                    assert!(cell.set(mask(), value(cpu, n)));
+                    break;
+                }
+                std::thread::yield_now();
+            }
+        }
+    };
+    let take = || {
+        let mut taken = Vec::new();
+        while !done.load(Ordering::Relaxed) {
+            match cell.take(mask()) {
+                Some(value) => taken.push(value),
+                None => std::thread::yield_now(),
+            }
+        }
+        taken
+    };
+    let mut takers = std::thread::scope(|scope| {
+        let (set, take) = (&set, &take);
+        let setters = [0, 1].map(|cpu| scope.spawn(move || set(cpu)));
+        let takers = [0, 1].map(|_| scope.spawn(take));
+        let setters = setters.map(|setter| setter.join());
+        // The takers end even if a setter has failed.
+        done.store(true, Ordering::Relaxed);
+        setters.into_iter().for_each(|setter| setter.unwrap());
+        takers.map(|taker| taker.join().unwrap()).to_vec()
+    });
+    takers.push(cell.get(mask()).into_iter().collect());
+    assert_eq!(assert_taken_once(&takers), 2 * sets);
+}
+
 fn main() {
-    let tests: [(&str, fn()); 4] = [
+    let tests: [(&str, fn()); 6] = [
         ("few_keys", few_keys),
         ("many_keys", many_keys),
         ("too_many_keys", too_many_keys),
         ("full_map", full_map),
+        ("variable_overwritten", variable_overwritten),
+        ("variable_handed_over", variable_handed_over),
     ];
     let mut failed = 0;
     for (name, test) in tests {

@@ -8,6 +8,8 @@ use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering;
 
 use kernel::interrupt;
+use kernel::sync::atomic::Atomic;
+use kernel::sync::atomic::Relaxed;
 use loom::sync::Arc;
 use loom::thread;
 use rhist::map::Column;
@@ -15,6 +17,8 @@ use rhist::map::Cpus;
 use rhist::map::Elt;
 use rhist::map::Map;
 use rhist::map::Shape;
+use rhist::map::VarCell;
+use rhist::map::VarMask;
 
 /// Explores what `f` can do. `preemptions`: most involuntary switches in one execution, unless
 /// `LOOM_MAX_PREEMPTIONS` says otherwise.
@@ -29,6 +33,7 @@ fn map(bits: u32, key_size: usize) -> Arc<Map> {
         bits,
         key_size,
         columns: &[Column::Hits],
+        vars: 0,
         side: 0,
         cpus: Cpus::uniform(3),
         seed: 1,
@@ -275,4 +280,227 @@ fn interrupted_by_another_key() {
 fn interrupted_on_a_full_table() {
     interrupted(0, 7, 8, 7);
     interrupted(0, 7, 7, 8);
+}
+
+/// A variable, and what else its setter writes before.
+struct Variable {
+    cell: VarCell,
+    mask: VarMask,
+    before: Atomic<u64>,
+}
+
+impl Variable {
+    fn new() -> Arc<Self> {
+        Arc::new(Self {
+            cell: VarCell::new(),
+            mask: VarMask::new(0x5bd1_e995_9d1b_54a5),
+            before: Atomic::new(0),
+        })
+    }
+
+    fn set(&self, value: u64) {
+        assert!(self.cell.set(self.mask, value));
+    }
+
+    fn get(&self) -> Option<u64> {
+        self.cell.get(self.mask)
+    }
+
+    fn take(&self) -> Option<u64> {
+        self.cell.take(self.mask)
+    }
+
+    /// Sets it to `value`, and before, once, what a reader sees with it.
+    fn set_both(&self, value: u64) {
+        self.before.store(value, Relaxed);
+        self.set(value);
+    }
+
+    /// Asserts that what was read is what [`Variable::set_both`] set, and that what was written before is seen.
+    fn assert_both(&self, read: Option<u64>, value: u64) {
+        if let Some(read) = read {
+            assert_eq!(read, value);
+            assert_eq!(self.before.load(Relaxed), value);
+        }
+    }
+}
+
+/// Value and flag belong together; and what is set stays set.
+#[test]
+fn variable_set_get() {
+    let outcomes = Outcomes::new();
+    let seen = outcomes.clone();
+    model(3, move || {
+        let variable = Variable::new();
+        let setter = {
+            let variable = variable.clone();
+            thread::spawn(move || variable.set_both(7))
+        };
+        let first = variable.get();
+        variable.assert_both(first, 7);
+        let second = variable.get();
+        variable.assert_both(second, 7);
+        assert!(second.is_some() || first.is_none());
+        seen.note(first.is_some());
+        setter.join().unwrap();
+        assert_eq!(variable.get(), Some(7));
+    });
+    outcomes.assert_both();
+}
+
+/// Readers see one value or the other, and none that is put together of both.
+#[test]
+fn variable_set_again_get() {
+    let outcomes = Outcomes::new();
+    let seen = outcomes.clone();
+    model(3, move || {
+        let variable = Variable::new();
+        variable.set(0);
+        let setter = {
+            let variable = variable.clone();
+            thread::spawn(move || variable.set(u64::MAX))
+        };
+        let read = variable.get();
+        assert!(read == Some(0) || read == Some(u64::MAX), "{read:?}");
+        seen.note(read == Some(0));
+        setter.join().unwrap();
+        assert_eq!(variable.get(), Some(u64::MAX));
+    });
+    outcomes.assert_both();
+}
+
+/// A reader beside a taker sees the value or none.
+#[test]
+fn variable_take_get() {
+    let outcomes = Outcomes::new();
+    let seen = outcomes.clone();
+    model(3, move || {
+        let variable = Variable::new();
+        variable.set_both(7);
+        let taker = {
+            let variable = variable.clone();
+            thread::spawn(move || assert_eq!(variable.take(), Some(7)))
+        };
+        let read = variable.get();
+        variable.assert_both(read, 7);
+        seen.note(read.is_some());
+        taker.join().unwrap();
+        assert_eq!(variable.get(), None);
+    });
+    outcomes.assert_both();
+}
+
+/// Of two that take what is set, one gets it.
+#[test]
+fn variable_take_take() {
+    let outcomes = Outcomes::new();
+    let seen = outcomes.clone();
+    model(3, move || {
+        let variable = Variable::new();
+        variable.set(7);
+        let taker = {
+            let variable = variable.clone();
+            thread::spawn(move || variable.take())
+        };
+        let mine = variable.take();
+        let theirs = taker.join().unwrap();
+        seen.note(mine.is_some());
+        assert_eq!(mine.or(theirs), Some(7));
+        assert!(mine.is_none() || theirs.is_none(), "taken twice");
+        assert_eq!(variable.get(), None);
+    });
+    outcomes.assert_both();
+}
+
+/// One set and two that take: one of them gets it, or it is still set.
+#[test]
+fn variable_set_take_take() {
+    let outcomes = Outcomes::new();
+    let seen = outcomes.clone();
+    model(2, move || {
+        let variable = Variable::new();
+        let take = |variable: &Variable| {
+            let taken = variable.take();
+            variable.assert_both(taken, 7);
+            taken
+        };
+        let setter = {
+            let variable = variable.clone();
+            thread::spawn(move || variable.set_both(7))
+        };
+        let taker = {
+            let variable = variable.clone();
+            thread::spawn(move || take(&variable))
+        };
+        let mine = take(&variable);
+        let theirs = taker.join().unwrap();
+        setter.join().unwrap();
+        let left = variable.get();
+        let all = [mine, theirs, left];
+        assert_eq!(
+            all.into_iter().flatten().collect::<Vec<_>>(),
+            [7],
+            "{all:?}"
+        );
+        seen.note(left.is_some());
+    });
+    outcomes.assert_both();
+}
+
+/// Two sets and a take: one after the other, in some order, and each order happens.
+#[test]
+fn variable_set_set_take() {
+    // What is taken, and what is set afterwards.
+    const ORDERS: [(Option<u64>, Option<u64>); 6] = [
+        (None, Some(1)),
+        (None, Some(2)),
+        (Some(1), None),
+        (Some(2), None),
+        (Some(1), Some(2)),
+        (Some(2), Some(1)),
+    ];
+    let seen = std::sync::Arc::new(ORDERS.map(|_| AtomicBool::new(false)));
+    let orders = seen.clone();
+    model(3, move || {
+        let variable = Variable::new();
+        let setters = [1, 2].map(|value| {
+            let variable = variable.clone();
+            thread::spawn(move || variable.set(value))
+        });
+        let taken = variable.take();
+        setters.into_iter().for_each(|t| t.join().unwrap());
+        let outcome = (taken, variable.get());
+        match ORDERS.iter().position(|&order| order == outcome) {
+            Some(order) => orders[order].store(true, Ordering::Relaxed),
+            None => panic!("{outcome:?}"),
+        }
+        assert_eq!(variable.take(), outcome.1);
+        assert_eq!(variable.get(), None);
+    });
+    assert!(seen.iter().all(|order| order.load(Ordering::Relaxed)));
+}
+
+/// Two that set and then take: no value is taken twice, and the one that was set last is taken.
+#[test]
+fn variable_set_set_take_take() {
+    let outcomes = Outcomes::new();
+    let seen = outcomes.clone();
+    model(2, move || {
+        let variable = Variable::new();
+        let [first, second] = [1, 2].map(|value| {
+            let variable = variable.clone();
+            thread::spawn(move || {
+                variable.set(value);
+                variable.take()
+            })
+        });
+        let taken = [first.join().unwrap(), second.join().unwrap()];
+        let left = variable.get();
+        assert_eq!(left, None);
+        let mut values: Vec<_> = taken.into_iter().flatten().collect();
+        values.sort_unstable();
+        assert!(matches!(values[..], [1] | [2] | [1, 2]), "{taken:?}");
+        seen.note(values.len() == 2);
+    });
+    outcomes.assert_both();
 }

@@ -33,6 +33,7 @@ fn shape() -> Shape<'static> {
         bits: 7,
         key_size: 8,
         columns: &COLUMNS[..1],
+        vars: 0,
         side: 0,
         cpus: Cpus::uniform(CPUS),
         seed: 1,
@@ -134,9 +135,9 @@ fn every_allocation_may_fail() {
         || Map::new(shape()),
         |map| assert_eq!(map.err(), Some(ENOMEM)),
     );
-    // Slots; keys; what the columns are; those of each CPU; side data, of which there is none; and two arrays
+    // Slots; keys; what the columns are; those of each CPU; variables and side data, of which there are none; and two arrays
     // of what there is per CPU. Chunks are one each, and two arrays of them.
-    assert_eq!(allocations, 1 + 3 + 1 + 3 * CPUS + 2 + 2);
+    assert_eq!(allocations, 1 + 3 + 1 + 3 * CPUS + 2 + 2 + 2);
     drop(map);
     assert_eq!(fault::live(), 0);
 }
@@ -151,8 +152,14 @@ fn size_is_that_of_the_arrays() {
     let columns = COLUMNS;
     let wide = Map::new(Shape { columns, ..shape() }).unwrap();
     assert_eq!(wide.size_bytes() - small, 2 * CPUS * elements * 8);
-    let side = Map::new(Shape { side: 2, ..shape() }).unwrap();
-    assert_eq!(side.size_bytes() - small, 2 * elements * 8);
+    for (vars, side) in [(2, 0), (0, 2)] {
+        let map = Map::new(Shape {
+            vars,
+            side,
+            ..shape()
+        });
+        assert_eq!(map.unwrap().size_bytes() - small, 2 * elements * 8);
+    }
 }
 
 #[test]
@@ -215,6 +222,30 @@ fn side_data_belongs_to_its_element() {
         .unwrap()
         .side()
         .is_empty());
+}
+
+/// Variables are not set at first, an element's own, and the same on all CPUs; in the last chunk as in the first.
+#[test]
+fn variables_belong_to_their_element() {
+    let (bits, vars) = (12, 2);
+    let map = Map::new(Shape {
+        bits,
+        vars,
+        ..shape()
+    })
+    .unwrap();
+    for n in 0..1 << bits {
+        let elt = map.insert(0, &key(n)).unwrap();
+        assert_eq!([elt.var(0), elt.var(1)], [None; 2]);
+        assert!(elt.set_var(1, n));
+    }
+    for n in 0..1 << bits {
+        let elt = map.insert(1, &key(n)).unwrap();
+        assert_eq!([elt.var(0), elt.var(1)], [None, Some(n)]);
+        assert_eq!([elt.take_var(1), elt.take_var(1)], [Some(n), None]);
+        // There is no third one.
+        assert!(!elt.set_var(2, n) && elt.var(2).is_none() && elt.take_var(2).is_none());
+    }
 }
 
 /// Each CPU's columns are asked for on its node.
@@ -360,7 +391,7 @@ proptest! {
         events in prop::collection::vec((0usize..3, 0u64..80, any::<u64>()), 0..400),
     ) {
         let (columns, cpus) = (&COLUMNS[..sums], Cpus::uniform(3));
-        let shape = Shape { bits, key_size: words * 8, columns, side: 0, cpus, seed };
+        let shape = Shape { bits, key_size: words * 8, columns, vars: 0, side: 0, cpus, seed };
         let map = Map::new(shape).unwrap();
         let mut plain: HashMap<Vec<u8>, Vec<u64>> = HashMap::new();
         let mut drops = 0;

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Variables of elements (`vars` and `var_set` of `tracing_map_elt`).
+//!
+//! Hits on any CPU set a variable, and hits of other events read it. C keeps the value in one word
+//! and whether it is set in another. So a reader can see one without the other, and two read-once
+//! references can get the same value. Here both are in one word, and each operation is one access
+//! to it that counts.
+//!
+//! # Representation
+//!
+//! A variable has a 64-bit value or none, which is one state more than a word has. The word is the
+//! value XOR a random number, the [`VarMask`] of the map; 0: not set. So one value cannot be held,
+//! the mask itself. Setting it leaves the variable unset, and [`VarCell::set`] says so. No user
+//! learns the mask, so nobody can choose that value, and by accident it comes once in 2^64 sets: at
+//! a thousand million sets a second, once in 584 years.
+//!
+//! Value and flag in two words would need a 128-bit compare-and-swap. Not all CPUs have one, not
+//! even all x86-64 CPUs; and it has to be retried if other CPUs interfere. With a bound on the
+//! retries it gives up much more often than once in 2^64.
+//!
+//! # Bound
+//!
+//! [`VarCell::set`] is one store, [`VarCell::get`] one load, [`VarCell::take`] at most a load and
+//! an exchange. None of them retries or waits, whatever other contexts do. (Where the architecture
+//! has no instruction that exchanges, the kernel's `xchg()` repeats a load and a conditional store,
+//! as all its atomic operations do there.)
+//!
+//! # Memory ordering
+//!
+//! All accesses are to one word. There is one order of all writes to it that all CPUs agree on,
+//! whatever the ordering of the accesses. The exchange of a take comes right after the write whose
+//! word it returns, with no other write between, and puts 0 in its place. So a set is followed by
+//! one take that returns its value, or by a set that overwrites it, or by neither, and then it is
+//! still set. A take whose load finds 0 comes before all sets that this load does not see yet.
+//!
+//! A set is a release, a get or take that finds a value is an acquire: what the setter stored before,
+//! such as other variables or a string in the side data, is seen with the value. A take releases
+//! nothing, since nobody learns anything from an unset variable.
+
+use kernel::prelude::*;
+use kernel::sync::atomic::Acquire;
+use kernel::sync::atomic::Atomic;
+
+use super::load::Load;
+
+/// A variable of an element: a value and whether it is set. Shared by all CPUs.
+///
+/// All operations can be called in any context, NMI included, and on all CPUs at once. All operations
+/// on one variable get the same mask.
+pub struct VarCell {
+    /// The value XOR the mask; 0: not set.
+    word: Atomic<u64>,
+}
+
+/// The mask of all variables of a map. It is a secret: see the module's documentation.
+#[derive(Clone, Copy)]
+pub struct VarMask(u64);
+
+impl VarMask {
+    /// Makes `random` the mask. It is the value that cannot be held, so a small number will not do.
+    #[inline]
+    pub fn new(random: u64) -> Self {
+        Self(random)
+    }
+}
+
+/// `n` variables that are not set. Fails with `ENOMEM`.
+pub(super) fn unset(n: usize) -> Result<KVVec<VarCell>> {
+    let mut vars = KVVec::with_capacity(n, GFP_KERNEL)?;
+    for _ in 0..n {
+        vars.push_within_capacity(VarCell::new())?;
+    }
+    Ok(vars)
+}
+
+impl VarCell {
+    /// A variable that is not set.
+    #[expect(clippy::new_without_default)]
+    #[inline]
+    pub fn new() -> Self {
+        Self {
+            word: Atomic::new(0),
+        }
+    }
+
+    /// Sets it to `value`. False: `value` is the mask, and it is not set now; the caller counts that.
+    #[must_use]
+    #[inline(always)]
+    pub fn set(&self, mask: VarMask, value: u64) -> bool {
+        let word = value ^ mask.0;
+        self.store(word);
+        word != 0
+    }
+
+    /// The value, if it is set.
+    #[inline(always)]
+    pub fn get(&self, mask: VarMask) -> Option<u64> {
+        match self.word.acquire() {
+            0 => None,
+            word => Some(word ^ mask.0),
+        }
+    }
+
+    /// The value, if it is set, and unsets it: for a read-once reference. What was set once is
+    /// returned once.
+    #[inline]
+    pub fn take(&self, mask: VarMask) -> Option<u64> {
+        // Most variables that are taken are not set. A load leaves the cache line with other CPUs.
+        if self.word.acquire() == 0 {
+            return None;
+        }
+        // Somebody else may have taken it meanwhile, or set it to something newer.
+        match self.word.xchg(0, Acquire) {
+            0 => None,
+            word => Some(word ^ mask.0),
+        }
+    }
+
+    #[cfg(not(any(MODULE, loom)))]
+    #[inline]
+    fn store(&self, word: u64) {
+        self.word.store(word, kernel::sync::atomic::Release);
+    }
+
+    /// The same for loom, which lets a store come between the load and the store of an exchange
+    /// (<https://github.com/tokio-rs/loom/issues/254>). It does not do that to another exchange.
+    #[cfg(loom)]
+    fn store(&self, word: u64) {
+        self.word.xchg(word, kernel::sync::atomic::Release);
+    }
+
+    /// The same without a call, as in [`load`](super::load).
+    #[cfg(MODULE)]
+    #[inline(always)]
+    fn store(&self, word: u64) {
+        use core::sync::atomic::AtomicU64;
+        use core::sync::atomic::Ordering;
+        // SAFETY: The pointer is that of `self.word`: it is valid and aligned as long as the
+        // reference is used. All accesses to it are atomic ones: this store, which is one
+        // instruction on the 64-bit CPUs that there are modules for, loads of that kind, and the
+        // kernel's xchg(), which loses no such store. What it orders is what smp_store_release() orders.
+        unsafe { AtomicU64::from_ptr(self.word.as_ptr()) }.store(word, Ordering::Release);
+    }
+}
