@@ -24,12 +24,12 @@ use crate::hook::trigger::HistData;
 use crate::hook::trigger::HistTrigger;
 use crate::map::Cpus;
 use crate::text::copy;
-use crate::trigger::same_oldest;
-use crate::trigger::switch::Switch;
+use crate::trigger::count_same_oldest;
+use crate::trigger::enable::EnableCommand;
+use crate::trigger::ActionHandler;
 use crate::trigger::Command;
 use crate::trigger::Error;
 use crate::trigger::ErrorText;
-use crate::trigger::Handler;
 use crate::trigger::KernelTriggers;
 use crate::trigger::Trigger;
 use kernel::prelude::*;
@@ -83,7 +83,7 @@ impl Engine {
         let _ = kernel.look().and_then(|after| {
             let after = KernelTriggers::all(&after)?;
             if before.len() > after.len() {
-                let older = same_oldest(&before, &after);
+                let older = count_same_oldest(&before, &after);
                 let switches = switches.iter();
                 switches.for_each(|switch| switch.forget_older(older));
             }
@@ -100,7 +100,7 @@ impl Engine {
         kernel: &KernelFile,
         command: &Command<'_>,
     ) -> Result<(), Failure> {
-        let switch = Switch::parse(command)?;
+        let switch = EnableCommand::parse(command)?;
         let target = self.registry.find(EventName {
             dir: name.dir,
             system: &c_string(switch.system)?,
@@ -213,7 +213,7 @@ impl Engine {
     fn look_up_events(&self, dir: &TracingDir, trigger: &Trigger) -> Result<(), Error> {
         for action in trigger.actions.iter() {
             let action = action?;
-            if let Handler::OnMatch { system, event } = action.handler {
+            if let ActionHandler::OnMatch { system, event } = action.handler {
                 let names = [system, event].map(|name| trigger.bytes(name));
                 if !self.registry.knows(dir, names)? {
                     return Err(trigger.error(ErrorText::InvalidSubsysEvent, event));

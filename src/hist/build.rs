@@ -22,15 +22,15 @@ use crate::event::FilterType;
 use crate::trigger::Error;
 use crate::trigger::ErrorText;
 use crate::trigger::Expr;
-use crate::trigger::Field;
+use crate::trigger::FieldRef;
 use crate::trigger::ModifierKind;
 use crate::trigger::Operator;
 use crate::trigger::Order;
 use crate::trigger::Place;
-use crate::trigger::Reference;
 use crate::trigger::Span;
 use crate::trigger::Trigger;
 use crate::trigger::Unsupported;
+use crate::trigger::VarRef;
 use crate::trigger::MAP_BITS_DEFAULT;
 
 /// See [`Plan::new`].
@@ -214,7 +214,7 @@ impl Builder<'_> {
 
     /// The definition of a variable of the same trigger (`local_field_var_ref()`).
     #[inline(never)]
-    fn definition(&self, reference: &Reference) -> Option<Span> {
+    fn definition(&self, reference: &VarRef) -> Option<Span> {
         let trigger = self.trigger;
         let here = reference.qualifier.is_none_or(|event| {
             trigger.bytes(event.system) == self.event.system()
@@ -229,7 +229,7 @@ impl Builder<'_> {
     /// The error for a variable that does not exist. C looks for a field of that name next, and reports that,
     /// too.
     #[inline(never)]
-    fn not_found(&self, reference: &Reference, place: Place) -> Error {
+    fn not_found(&self, reference: &VarRef, place: Place) -> Error {
         let trigger = self.trigger;
         let error = match trigger.field(reference.atom, place) {
             Ok(field) => trigger.error(ErrorText::FieldNotFound, field.name),
@@ -289,7 +289,7 @@ impl Builder<'_> {
     /// Resolves a field (`parse_field()`, `create_hist_field()`). `culprit` is where the caret goes if it is not
     /// allowed in `place`.
     #[inline(never)]
-    fn field(&mut self, field: &Field, place: Place, culprit: Span) -> Result<HistField, Error> {
+    fn field(&mut self, field: &FieldRef, place: Place, culprit: Span) -> Result<HistField, Error> {
         let trigger = self.trigger;
         let Some(named) = self.named(trigger.bytes(field.name))? else {
             return Err(trigger.error(ErrorText::FieldNotFound, field.name));

@@ -11,7 +11,7 @@ use crate::event::record;
 use crate::event::Hit;
 use crate::ftrace::cpu::PreemptOff;
 use crate::ftrace::tracefs::TracingDir;
-use crate::trigger::switch::UNLIMITED;
+use crate::trigger::enable::UNLIMITED;
 use kernel::prelude::*;
 use kernel::str::CString;
 use kernel::sync::atomic::Atomic;

@@ -28,7 +28,7 @@ use crate::mirror::Opened;
 use crate::mirror::Overlay;
 use crate::mirror::OverlayFile;
 use crate::text::Text;
-use crate::trigger::by_time;
+use crate::trigger::merge_by_age;
 use crate::trigger::Command;
 use crate::trigger::ErrorLog;
 use crate::trigger::KernelTriggers;
@@ -92,7 +92,7 @@ impl Tree {
         let switches = switches.iter().map(|(older, line)| (*older, &line[..]));
         let triggers = self.engine.triggers(name)?;
         let views = triggers.iter().map(view);
-        render::triggers(out, column, by_time(switches, &theirs), views)
+        render::triggers(out, column, merge_by_age(switches, &theirs), views)
     }
 
     /// Appends the triggers of all events of a tracing directory. `open_file` is any open file of tracefs.

@@ -22,7 +22,7 @@ const NSEC_PER_SEC: u64 = 1_000_000_000;
 const NSEC_PER_USEC: u64 = 1_000;
 
 /// One mistake.
-struct Entry {
+struct LogEntry {
     /// When it was made, in nanoseconds of the local clock.
     time: u64,
     /// Where it was made, with [`AFTER_LOCATION`], cut.
@@ -33,11 +33,11 @@ struct Entry {
     caret: usize,
 }
 
-impl Entry {
+impl LogEntry {
     fn render(&self, out: &mut KVVec<u8>) -> Result {
         let (seconds, rest) = (self.time / NSEC_PER_SEC, self.time % NSEC_PER_SEC);
         let microseconds = rest / NSEC_PER_USEC;
-        write!(Sink(out), "[{seconds:5}.{microseconds:06}] ").map_err(|fmt::Error| ENOMEM)?;
+        write!(FmtSink(out), "[{seconds:5}.{microseconds:06}] ").map_err(|fmt::Error| ENOMEM)?;
         for bytes in [
             &self.location,
             self.text.as_bytes(),
@@ -55,7 +55,7 @@ impl Entry {
 
 /// An entry of the kernel's log.
 #[derive(Clone, Copy)]
-struct KernelEntry<'a> {
+struct KernelLogEntry<'a> {
     /// When it was made, in microseconds of the local clock.
     time: u64,
     /// All lines of it.
@@ -66,12 +66,12 @@ struct KernelEntry<'a> {
 ///
 /// A command may hold newlines, so an entry may take more than three lines: it goes on to a line
 /// with a caret, behind which is nothing or a line that begins an entry.
-struct KernelEntries<'a>(&'a [u8]);
+struct KernelLogEntries<'a>(&'a [u8]);
 
-impl<'a> Iterator for KernelEntries<'a> {
-    type Item = KernelEntry<'a>;
+impl<'a> Iterator for KernelLogEntries<'a> {
+    type Item = KernelLogEntry<'a>;
 
-    fn next(&mut self) -> Option<KernelEntry<'a>> {
+    fn next(&mut self) -> Option<KernelLogEntry<'a>> {
         let time = time_of(self.0)?;
         let mut end = 0;
         for line in self.0.split_inclusive(|&byte| byte == b'\n') {
@@ -83,7 +83,7 @@ impl<'a> Iterator for KernelEntries<'a> {
         }
         let (text, rest) = self.0.split_at(end);
         self.0 = rest;
-        Some(KernelEntry { time, text })
+        Some(KernelLogEntry { time, text })
     }
 }
 
@@ -109,7 +109,7 @@ fn is_caret(line: &[u8]) -> bool {
 /// The latest entries.
 pub struct ErrorLog {
     /// Oldest first, the free ones before it.
-    entries: [Option<Entry>; ENTRIES],
+    entries: [Option<LogEntry>; ENTRIES],
 }
 
 impl ErrorLog {
@@ -146,7 +146,7 @@ impl ErrorLog {
 
         self.entries.rotate_left(1);
         if let Some(last) = self.entries.last_mut() {
-            *last = Some(Entry {
+            *last = Some(LogEntry {
                 time,
                 location: place,
                 command: copy,
@@ -165,7 +165,7 @@ impl ErrorLog {
     /// `ENOMEM`.
     pub fn render(&self, kernel: &[u8], out: &mut KVVec<u8>) -> Result {
         let mut theirs = KVec::new();
-        for entry in KernelEntries(kernel) {
+        for entry in KernelLogEntries(kernel) {
             theirs.push(entry, GFP_KERNEL)?;
         }
         let mut surplus =
@@ -212,9 +212,9 @@ impl Default for ErrorLog {
 }
 
 /// What numbers are formatted into.
-struct Sink<'a>(&'a mut KVVec<u8>);
+struct FmtSink<'a>(&'a mut KVVec<u8>);
 
-impl fmt::Write for Sink<'_> {
+impl fmt::Write for FmtSink<'_> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         let grown = self.0.extend_from_slice(text.as_bytes(), GFP_KERNEL);
         grown.map_err(|_| fmt::Error)

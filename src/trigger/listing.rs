@@ -65,7 +65,7 @@ impl<'a> Iterator for KernelTriggers<'a> {
 
 /// Lists others among the triggers of the kernel, all with the newest first: each of `ours` has the number
 /// of those in `theirs` that are older.
-pub fn by_time<'a>(
+pub fn merge_by_age<'a>(
     ours: impl Iterator<Item = (usize, &'a [u8])>,
     mut theirs: &'a [&'a [u8]],
 ) -> impl Iterator<Item = &'a [u8]> {
@@ -81,7 +81,7 @@ pub fn by_time<'a>(
 }
 
 /// How many of the oldest triggers are the same in two listings: what is gone was newer.
-pub fn same_oldest(before: &[&[u8]], after: &[&[u8]]) -> usize {
+pub fn count_same_oldest(before: &[&[u8]], after: &[&[u8]]) -> usize {
     zip(before.iter().rev(), after.iter().rev())
         .take_while(|(before, after)| before == after)
         .count()

@@ -11,18 +11,18 @@
 //! events and fields, so a mistake of syntax may have to wait for an earlier look-up to succeed.
 //! Mistakes which no look-up can precede are returned by [`Trigger::parse`]. The others stay in the
 //! tree, where the walk in the order above meets them: an [`Expr::Bad`] leaf, the last item of a
-//! [`List`], or a field that is a `Result`.
+//! [`ParsedList`], or a field that is a `Result`.
 //!
 //! Source of the grammar, of the order and of the errors: `kernel/trace/trace_events_hist.c` and
 //! `kernel/trace/trace_events_trigger.c` of Linux 7.3.
 
 mod command;
+pub mod enable;
 mod error;
 pub mod error_log;
 mod listing;
 mod number;
 mod parser;
-pub mod switch;
 mod text;
 mod tree;
 
@@ -31,30 +31,30 @@ pub use error::Error;
 pub use error::ErrorText;
 pub use error::Unsupported;
 pub use error_log::ErrorLog;
-pub use listing::by_time;
-pub use listing::same_oldest;
+pub use listing::count_same_oldest;
+pub use listing::merge_by_age;
 pub use listing::KernelTriggers;
 pub use number::number;
 pub use text::Span;
 pub use tree::Act;
 pub use tree::Action;
+pub use tree::ActionHandler;
 pub use tree::Assignment;
 pub use tree::Expr;
-pub use tree::Field;
-pub use tree::Filter;
-pub use tree::Handler;
-pub use tree::List;
+pub use tree::FieldRef;
+pub use tree::FilterClause;
+pub use tree::MapSize;
 pub use tree::Modifier;
 pub use tree::ModifierKind;
 pub use tree::Operator;
 pub use tree::Order;
 pub use tree::Param;
+pub use tree::ParsedList;
 pub use tree::Place;
 pub use tree::Qualifier;
-pub use tree::Reference;
-pub use tree::Size;
-pub use tree::SortKey;
+pub use tree::SortField;
 pub use tree::Trigger;
+pub use tree::VarRef;
 
 /// Most keys of a histogram (`TRACING_MAP_KEYS_MAX`).
 pub const KEYS_MAX: usize = 3;

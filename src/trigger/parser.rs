@@ -38,7 +38,7 @@ pub(super) fn parse(params: &[u8]) -> Result<Trigger, Error> {
         .items
         .last()
         .and_then(|action| action.act.as_ref().err().copied());
-    let looks_up = |action: &Action| matches!(action.handler, Handler::OnMatch { .. });
+    let looks_up = |action: &Action| matches!(action.handler, ActionHandler::OnMatch { .. });
     if let (Some(error), false) = (bad_act.or(mistake), actions.items.iter().any(looks_up)) {
         return Err(error);
     }
@@ -63,7 +63,7 @@ pub(super) fn parse(params: &[u8]) -> Result<Trigger, Error> {
 }
 
 /// Finds the ` if ` that separates the attributes from the filter.
-fn split_filter(text: &SourceText) -> Result<(Span, Option<Filter>), Error> {
+fn split_filter(text: &SourceText) -> Result<(Span, Option<FilterClause>), Error> {
     const IF: &[u8] = b"if";
     let is_blank = |byte: Option<&u8>| matches!(byte, Some(b' ' | b'\t'));
     let params = text.params();
@@ -84,7 +84,7 @@ fn split_filter(text: &SourceText) -> Result<(Span, Option<Filter>), Error> {
                 let clause = text.strip(params.skip(at));
                 return Ok((
                     text.strip(params.first(before)),
-                    Some(Filter {
+                    Some(FilterClause {
                         clause,
                         text: clause.skip(IF.len() + 1),
                     }),
@@ -102,7 +102,7 @@ struct Tokens {
     keys: Span,
     vals: Option<Span>,
     sort: Option<Span>,
-    size: Option<Size>,
+    size: Option<MapSize>,
     name: Option<Span>,
     clock: Option<Span>,
     nohitcount: Option<Span>,
@@ -154,7 +154,7 @@ impl Tokens {
         } else if let Some(clock) = after(&["clock="]) {
             self.clock = Some(text.strip(clock));
         } else if let Some(size) = after(&["size="]) {
-            self.size = Some(Size {
+            self.size = Some(MapSize {
                 text: size,
                 bits: map_bits(text.bytes(size))?,
             });
@@ -173,7 +173,7 @@ impl Tokens {
             b"pause" => self.pause = Some(token),
             b"cont" | b"continue" => self.cont = Some(token),
             b"clear" => self.clear = Some(token),
-            bytes if self.actions.len() < ACTIONS_MAX && HandlerWord::of(bytes).is_some() => {
+            bytes if self.actions.len() < ACTIONS_MAX && HandlerName::of(bytes).is_some() => {
                 self.actions.push(token, GFP_KERNEL)?;
             }
             _ => return Err(Error::silent(EINVAL)),
@@ -194,8 +194,8 @@ fn vals(
     text: &SourceText,
     given: Option<Span>,
     nohitcount: bool,
-) -> Result<List<Expr>, AllocError> {
-    let mut vals = List::new(given);
+) -> Result<ParsedList<Expr>, AllocError> {
+    let mut vals = ParsedList::new(given);
     let mut hitcount = false;
     let mut rest = given;
     for _ in 0..VALS_MAX {
@@ -225,8 +225,8 @@ fn vals(
 fn vars(
     text: &SourceText,
     tokens: &[Span],
-) -> Result<(List<Assignment>, Option<Error>), AllocError> {
-    let mut vars = List::new(tokens.last().copied());
+) -> Result<(ParsedList<Assignment>, Option<Error>), AllocError> {
+    let mut vars = ParsedList::new(tokens.last().copied());
     for &token in tokens {
         let mut rest = Some(token);
         while let Some(assignment) = text.next(&mut rest, b',') {
@@ -254,8 +254,8 @@ fn vars(
     Ok((vars, None))
 }
 
-fn keys(text: &SourceText, given: Span) -> Result<List<Expr>, AllocError> {
-    let mut keys = List::new(Some(given));
+fn keys(text: &SourceText, given: Span) -> Result<ParsedList<Expr>, AllocError> {
+    let mut keys = ParsedList::new(Some(given));
     let mut rest = Some(given);
     for _ in 0..KEYS_MAX {
         let Some(key) = text.next(&mut rest, b',') else {
@@ -273,8 +273,8 @@ fn keys(text: &SourceText, given: Span) -> Result<List<Expr>, AllocError> {
     Ok(keys)
 }
 
-fn sort(text: &SourceText, given: Option<Span>) -> Result<List<SortKey>, AllocError> {
-    let mut sort = List::new(given);
+fn sort(text: &SourceText, given: Option<Span>) -> Result<ParsedList<SortField>, AllocError> {
+    let mut sort = ParsedList::new(given);
     let mut rest = given;
     for left in (0..SORT_KEYS_MAX).rev() {
         let before = rest;
@@ -295,7 +295,7 @@ fn sort(text: &SourceText, given: Option<Span>) -> Result<List<SortKey>, AllocEr
                 Some((_, b"descending")) => Ok(Order::Descending),
                 Some((order, _)) => Err(text.error(ErrorText::InvalidSortModifier, order)),
             };
-            let key = SortKey {
+            let key = SortField {
                 text: piece,
                 name,
                 order,
@@ -411,7 +411,7 @@ fn atom(text: &SourceText, piece: Span, place: Place) -> Result<Expr, AllocError
     let (qualifier, rest) = qualified(text, piece).unwrap_or((None, piece));
     let bytes = text.bytes(rest);
     if bytes.starts_with(b"$") && bytes.len() >= 2 {
-        return Ok(Expr::Reference(Reference {
+        return Ok(Expr::Reference(VarRef {
             text: piece,
             qualifier,
             atom: rest,
@@ -442,7 +442,7 @@ pub(super) fn field(
     qualifier: Option<Qualifier>,
     atom: Span,
     place: Place,
-) -> Result<Field, Error> {
+) -> Result<FieldRef, Error> {
     let mut modifier = Some(atom);
     let name = text.next(&mut modifier, b'.').unwrap_or(atom);
     let modifier = match modifier {
@@ -453,7 +453,7 @@ pub(super) fn field(
         }),
         None => None,
     };
-    Ok(Field {
+    Ok(FieldRef {
         text: whole,
         qualifier,
         atom,
@@ -498,13 +498,13 @@ fn modifier_kind(
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum HandlerWord {
+enum HandlerName {
     Match,
     Max,
     Change,
 }
 
-impl HandlerWord {
+impl HandlerName {
     /// The handler that a token starts with, and the length of its word and parenthesis.
     fn of(bytes: &[u8]) -> Option<(Self, usize)> {
         [
@@ -519,8 +519,8 @@ impl HandlerWord {
 }
 
 /// The actions up to the first bad one.
-fn actions(text: &SourceText, tokens: &[Span]) -> Result<List<Action>, AllocError> {
-    let mut actions = List::new(tokens.last().copied());
+fn actions(text: &SourceText, tokens: &[Span]) -> Result<ParsedList<Action>, AllocError> {
+    let mut actions = ParsedList::new(tokens.last().copied());
     for &token in tokens {
         match action(text, token)? {
             Ok(action) => {
@@ -540,31 +540,31 @@ fn actions(text: &SourceText, tokens: &[Span]) -> Result<List<Action>, AllocErro
 }
 
 fn action(text: &SourceText, token: Span) -> Result<Result<Action, Error>, AllocError> {
-    let Some((word, length)) = HandlerWord::of(text.bytes(token)) else {
+    let Some((word, length)) = HandlerName::of(text.bytes(token)) else {
         return Ok(Err(Error::silent(EINVAL)));
     };
     let mut rest = Some(token.skip(length));
     let inside = text.next(&mut rest, b')').unwrap_or(token);
     let handler = match (word, rest) {
-        (HandlerWord::Match, None) => {
+        (HandlerName::Match, None) => {
             return Ok(Err(text.error(ErrorText::NoClosingParen, inside)));
         }
         (_, None) => return Ok(Err(Error::silent(EINVAL))),
-        (HandlerWord::Match, Some(_)) => {
+        (HandlerName::Match, Some(_)) => {
             let mut event = Some(inside);
             let system = text.next(&mut event, b'.').unwrap_or(inside);
             match event {
-                Some(event) => Handler::OnMatch { system, event },
+                Some(event) => ActionHandler::OnMatch { system, event },
                 None => return Ok(Err(text.error(ErrorText::SubsysNotFound, system))),
             }
         }
-        (HandlerWord::Max, Some(_)) => Handler::OnMax { var: inside },
-        (HandlerWord::Change, Some(_)) => Handler::OnChange { var: inside },
+        (HandlerName::Max, Some(_)) => ActionHandler::OnMax { var: inside },
+        (HandlerName::Change, Some(_)) => ActionHandler::OnChange { var: inside },
     };
     Ok(Ok(Action {
         text: token,
         handler,
-        act: act(text, rest, word == HandlerWord::Match)?,
+        act: act(text, rest, word == HandlerName::Match)?,
     }))
 }
 
@@ -583,7 +583,7 @@ fn act(
     let word = text.bytes(name);
 
     Ok(if word.starts_with(b"save") {
-        match params(text, inside, Form::Save)? {
+        match params(text, inside, ParamForm::Save)? {
             Ok(_) if on_match => Err(mismatch()),
             Ok((_, params)) => Ok(Act::Save { name, params }),
             Err(error) => Err(error),
@@ -598,9 +598,9 @@ fn act(
         }
     } else {
         let form = if word.starts_with(b"trace") {
-            Form::Trace
+            ParamForm::Trace
         } else {
-            Form::Event
+            ParamForm::Event
         };
         params(text, inside, form)?.map(|(event, params)| Act::Trace {
             name,
@@ -611,7 +611,7 @@ fn act(
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Form {
+enum ParamForm {
     Save,
     Trace,
     Event,
@@ -620,7 +620,11 @@ enum Form {
 /// The event of the long form of trace, and the parameters.
 type Params = (Option<Span>, KVec<Param>);
 
-fn params(text: &SourceText, list: Span, form: Form) -> Result<Result<Params, Error>, AllocError> {
+fn params(
+    text: &SourceText,
+    list: Span,
+    form: ParamForm,
+) -> Result<Result<Params, Error>, AllocError> {
     let mut event = None;
     let mut params = KVec::new();
     let mut rest = Some(list);
@@ -635,7 +639,7 @@ fn params(text: &SourceText, list: Span, form: Form) -> Result<Result<Params, Er
         if text.bytes(piece).len() < 2 {
             return Ok(Err(text.error(ErrorText::InvalidParam, piece)));
         }
-        if form == Form::Trace && event.is_none() {
+        if form == ParamForm::Trace && event.is_none() {
             event = Some(piece);
             continue;
         }
@@ -644,10 +648,10 @@ fn params(text: &SourceText, list: Span, form: Form) -> Result<Result<Params, Er
     Ok(Ok((event, params)))
 }
 
-fn param(text: &SourceText, piece: Span, form: Form) -> Result<Param, AllocError> {
+fn param(text: &SourceText, piece: Span, form: ParamForm) -> Result<Param, AllocError> {
     let (qualifier, rest) = match form {
-        Form::Save => (Ok(None), piece),
-        Form::Trace | Form::Event => match qualified(text, piece) {
+        ParamForm::Save => (Ok(None), piece),
+        ParamForm::Trace | ParamForm::Event => match qualified(text, piece) {
             Some((qualifier, rest)) => (Ok(qualifier), rest),
             None => (Err(Error::silent(EINVAL)), piece),
         },

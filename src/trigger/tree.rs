@@ -18,17 +18,17 @@ pub struct Trigger {
     ///
     /// The walk starts here: this list also ends in the error of a malformed assignment list,
     /// which C reports after it has looked up the events of `onmatch()`.
-    pub actions: List<Action>,
+    pub actions: ParsedList<Action>,
     /// Values, without the first bare `hitcount`, which is there anyway.
-    pub vals: List<Expr>,
+    pub vals: ParsedList<Expr>,
     /// Variables, in order of definition.
-    pub vars: List<Assignment>,
+    pub vars: ParsedList<Assignment>,
     /// Keys. At least one.
-    pub keys: List<Expr>,
+    pub keys: ParsedList<Expr>,
     /// Sort keys. None: by hitcount, ascending.
-    pub sort: List<SortKey>,
+    pub sort: ParsedList<SortField>,
     /// Size of the map, if it is given.
-    pub size: Option<Size>,
+    pub size: Option<MapSize>,
     /// The whole token `name=…`, which is what C keeps and prints.
     pub name: Option<Span>,
     /// Name of the clock, without white space at its ends. `None`: [`Trigger::CLOCK_DEFAULT`].
@@ -42,7 +42,7 @@ pub struct Trigger {
     /// The word `clear`.
     pub clear: Option<Span>,
     /// The filter.
-    pub filter: Option<Filter>,
+    pub filter: Option<FilterClause>,
 }
 
 impl Trigger {
@@ -96,7 +96,7 @@ impl Trigger {
     /// # Errors
     ///
     /// `EINVAL` for a modifier that does not exist or has no business in this place.
-    pub fn field(&self, piece: Span, place: Place) -> Result<Field, Error> {
+    pub fn field(&self, piece: Span, place: Place) -> Result<FieldRef, Error> {
         super::parser::field(&self.text, piece, None, piece, place)
     }
 
@@ -121,7 +121,7 @@ impl Trigger {
 }
 
 /// Items in the order in which they are to be looked at, the last of which may be an error.
-pub struct List<T> {
+pub struct ParsedList<T> {
     /// The list as typed, without what introduces it; of actions and of assignments, which may be
     /// many tokens, the last one. `None`: not given.
     pub text: Option<Span>,
@@ -131,7 +131,7 @@ pub struct List<T> {
     pub rest: Option<Span>,
 }
 
-impl<T> List<T> {
+impl<T> ParsedList<T> {
     pub(super) fn new(text: Option<Span>) -> Self {
         Self {
             text,
@@ -172,9 +172,9 @@ pub enum Expr {
         value: u64,
     },
     /// A field of the event, or one that every event has.
-    Field(Field),
+    Field(FieldRef),
     /// A variable.
-    Reference(Reference),
+    Reference(VarRef),
     /// The key that is just the word `stacktrace`: the kernel stack, whatever fields there are.
     Stacktrace {
         /// The word.
@@ -229,11 +229,11 @@ impl Expr {
     /// `sched`, of `-(a+b)` is `-(a`.
     pub fn remnant(&self) -> Span {
         match self {
-            Self::Field(Field {
+            Self::Field(FieldRef {
                 qualifier: Some(qualifier),
                 ..
             })
-            | Self::Reference(Reference {
+            | Self::Reference(VarRef {
                 qualifier: Some(qualifier),
                 ..
             }) => qualifier.system,
@@ -249,7 +249,7 @@ impl Expr {
 
 /// A field: `[system.event.]name[.modifier]`.
 #[derive(Clone, Copy, Debug)]
-pub struct Field {
+pub struct FieldRef {
     /// All of it as typed.
     pub text: Span,
     /// C ignores it: `x.y.prev_pid` is the field `prev_pid` of the event at hand.
@@ -332,7 +332,7 @@ pub enum Place {
 
 /// A reference to a variable: `[system.event.]$name`.
 #[derive(Clone, Copy, Debug)]
-pub struct Reference {
+pub struct VarRef {
     /// All of it as typed.
     pub text: Span,
     /// The event whose variable it is.
@@ -378,7 +378,7 @@ pub struct Assignment {
 
 /// One field of `sort=`.
 #[derive(Clone, Copy, Debug)]
-pub struct SortKey {
+pub struct SortField {
     /// All of it as typed.
     pub text: Span,
     /// `hitcount`, or the display name of a value or a key; the culprit if there is none. Never empty.
@@ -398,7 +398,7 @@ pub enum Order {
 
 /// Size of the map.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Size {
+pub struct MapSize {
     /// The number as typed.
     pub text: Span,
     /// The map has 2^bits entries, at least as many as asked for:
@@ -408,7 +408,7 @@ pub struct Size {
 
 /// The filter, `if` and all.
 #[derive(Clone, Copy, Debug)]
-pub struct Filter {
+pub struct FilterClause {
     /// From `if` to the end.
     pub clause: Span,
     /// What follows `if` and one blank: what is stored, compared and printed.
@@ -420,14 +420,14 @@ pub struct Action {
     /// The token as typed.
     pub text: Span,
     /// When something is done.
-    pub handler: Handler,
+    pub handler: ActionHandler,
     /// What is done. C looks at it after it has looked up the event of the handler.
     pub act: Result<Act, Error>,
 }
 
 /// When an action takes place.
 #[derive(Clone, Copy, Debug)]
-pub enum Handler {
+pub enum ActionHandler {
     /// `onmatch(system.event)`
     OnMatch {
         /// System of the event.

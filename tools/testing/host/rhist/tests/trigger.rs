@@ -115,14 +115,15 @@ fn command_name() {
 
 #[test]
 fn switches() {
-    let switch = |written: &'static str| switch::Switch::parse(&Command::parse(written.as_bytes()));
+    let switch =
+        |written: &'static str| enable::EnableCommand::parse(&Command::parse(written.as_bytes()));
     let parsed = |written| switch(written).expect(written);
 
     let plain = parsed("enable_hist:sys:event");
     assert!(plain.enable);
     assert_eq!((plain.system, plain.event), (&b"sys"[..], &b"event"[..]));
     assert_eq!(plain.target, b"sys:event");
-    assert_eq!(plain.count(), Ok(switch::UNLIMITED));
+    assert_eq!(plain.count(), Ok(enable::UNLIMITED));
     assert_eq!(plain.filter(), Ok(None));
 
     let full = parsed("!disable_hist sys:event:0x10:x\t if\ta == 1 ");
@@ -192,7 +193,7 @@ fn listing_by_time() {
     let listed = |ours: &[(usize, &'static str)], theirs: &[&'static str]| -> Vec<String> {
         let theirs: Vec<_> = theirs.iter().map(|line| line.as_bytes()).collect();
         let ours = ours.iter().map(|(older, line)| (*older, line.as_bytes()));
-        let lines = by_time(ours, &theirs);
+        let lines = merge_by_age(ours, &theirs);
         lines
             .map(|line| String::from_utf8_lossy(line).into())
             .collect()
@@ -216,7 +217,7 @@ fn listing_by_time() {
 fn what_is_gone_of_a_listing() {
     let same = |before: [&str; 3], after: &[&str]| {
         let after: Vec<_> = after.iter().map(|line| line.as_bytes()).collect();
-        same_oldest(&before.map(str::as_bytes), &after)
+        count_same_oldest(&before.map(str::as_bytes), &after)
     };
     let before = ["c", "b", "a"];
     assert_eq!(same(before, &["b", "a"]), 2);
@@ -246,7 +247,7 @@ fn attributes() {
          :size=100:size=0x81:name=a:name=foo bar:clock=a:clock= mono\t\
          :nohitcount:pause:cont:clear if x > 1",
     );
-    let texts = |exprs: &List<Expr>| -> Vec<String> {
+    let texts = |exprs: &ParsedList<Expr>| -> Vec<String> {
         let items = exprs.items().iter();
         items
             .map(|expr| text(&trigger, expr.text()).into())
@@ -880,11 +881,11 @@ fn actions() {
     let actions: Vec<_> = (trigger.actions.items().iter())
         .map(|action| {
             let handler = match action.handler {
-                Handler::OnMatch { system, event } => {
+                ActionHandler::OnMatch { system, event } => {
                     format!("match {}|{}", show(system), show(event))
                 }
-                Handler::OnMax { var } => format!("max {}", show(var)),
-                Handler::OnChange { var } => format!("change {}", show(var)),
+                ActionHandler::OnMax { var } => format!("max {}", show(var)),
+                ActionHandler::OnChange { var } => format!("change {}", show(var)),
             };
             let (act, params) = match action.act.as_ref().unwrap() {
                 Act::Save { name, params } => (format!("save {}", show(*name)), &params[..]),
@@ -1116,7 +1117,7 @@ fn first_error(trigger: &Trigger) -> Option<Error> {
         Err(error) => Some(*error),
     };
     let exprs =
-        |exprs: &List<Expr>| (exprs.iter()).find_map(|expr| expr.map_or_else(Some, in_expr));
+        |exprs: &ParsedList<Expr>| (exprs.iter()).find_map(|expr| expr.map_or_else(Some, in_expr));
     (trigger.actions.iter())
         .find_map(|action| action.map_or_else(Some, act))
         .or_else(|| exprs(&trigger.vals))

@@ -103,7 +103,7 @@ impl Printer<'_> {
     /// go on.
     fn list<T>(
         &mut self,
-        list: &List<T>,
+        list: &ParsedList<T>,
         separator: &[u8],
         item: impl Fn(&mut Self, &T) -> Result,
     ) -> Result {
@@ -259,17 +259,17 @@ impl Printer<'_> {
             Err(_) => return self.span(action.text),
         };
         match action.handler {
-            Handler::OnMatch { system, event } => {
+            ActionHandler::OnMatch { system, event } => {
                 self.put(b"onmatch(")?;
                 self.span(system)?;
                 self.put(b".")?;
                 self.span(event)?;
             }
-            Handler::OnMax { var } => {
+            ActionHandler::OnMax { var } => {
                 self.put(b"onmax(")?;
                 self.span(var)?;
             }
-            Handler::OnChange { var } => {
+            ActionHandler::OnChange { var } => {
                 self.put(b"onchange(")?;
                 self.span(var)?;
             }

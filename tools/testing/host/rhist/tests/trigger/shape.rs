@@ -38,7 +38,7 @@ fn plain(error: Error) -> (Option<ErrorText>, kernel::error::Error) {
     (error.text, error.errno)
 }
 
-fn list<'a, T, U: std::fmt::Debug>(list: &'a List<T>, item: impl Fn(&'a T) -> U) -> String {
+fn list<'a, T, U: std::fmt::Debug>(list: &'a ParsedList<T>, item: impl Fn(&'a T) -> U) -> String {
     let items: Vec<_> = list.items().iter().map(item).collect();
     format!("{items:?} {:?}", list.error().map(plain))
 }
@@ -46,9 +46,9 @@ fn list<'a, T, U: std::fmt::Debug>(list: &'a List<T>, item: impl Fn(&'a T) -> U)
 fn action(trigger: &Trigger, action: &Action) -> String {
     let show = |piece: Span| trigger.bytes(piece).to_vec();
     let handler = match action.handler {
-        Handler::OnMatch { system, event } => ("match", show(system), show(event)),
-        Handler::OnMax { var } => ("max", show(var), Vec::new()),
-        Handler::OnChange { var } => ("change", show(var), Vec::new()),
+        ActionHandler::OnMatch { system, event } => ("match", show(system), show(event)),
+        ActionHandler::OnMax { var } => ("max", show(var), Vec::new()),
+        ActionHandler::OnChange { var } => ("change", show(var), Vec::new()),
     };
     let params = |params: &[Param]| -> Vec<_> {
         (params.iter())

@@ -82,7 +82,7 @@ impl Walk<'_> {
         let trigger = self.trigger;
         for action in trigger.actions.iter() {
             let action = action?;
-            if let Handler::OnMatch { system, event } = action.handler {
+            if let ActionHandler::OnMatch { system, event } = action.handler {
                 if (trigger.bytes(system), trigger.bytes(event)) != OTHER_EVENT {
                     return Err(trigger.error(ErrorText::InvalidSubsysEvent, event));
                 }
@@ -258,7 +258,7 @@ impl Walk<'_> {
         }
     }
 
-    fn field(&mut self, field: Field) -> Result<Node, Error> {
+    fn field(&mut self, field: FieldRef) -> Result<Node, Error> {
         let trigger = self.trigger;
         let name = trigger.bytes(field.name);
         let Some(&(_, class, size)) = FIELDS.iter().find(|(known, ..)| known.as_bytes() == name)

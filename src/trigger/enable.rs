@@ -11,7 +11,7 @@ use kernel::error::code::*;
 /// The parameters `SYSTEM:EVENT[:N] [if FILTER]`, each piece looked at as late as C does
 /// (`event_enable_trigger_parse()`). All errors are silent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Switch<'a> {
+pub struct EnableCommand<'a> {
     /// `enable_hist`.
     pub enable: bool,
     /// The event whose histograms are meant, as `SYSTEM:EVENT`.
@@ -27,7 +27,7 @@ pub struct Switch<'a> {
 /// The count of a switch that always works.
 pub const UNLIMITED: u64 = u64::MAX;
 
-impl<'a> Switch<'a> {
+impl<'a> EnableCommand<'a> {
     /// Takes the parameters of `command` apart. Fails with `EINVAL` if no event is named.
     pub fn parse(command: &Command<'a>) -> Result<Self, Error> {
         let invalid = Error::silent(EINVAL);
