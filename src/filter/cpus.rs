@@ -12,7 +12,7 @@ const WORD_BITS: usize = usize::BITS as usize;
 
 /// As many CPUs as a word has bits, the first lowest.
 #[derive(Clone, Copy, Default)]
-struct Word {
+struct CpuWord {
     /// Those in the set.
     set: usize,
     /// Those that the machine can have.
@@ -21,18 +21,18 @@ struct Word {
 
 /// A set of CPUs, of those that the machine can have.
 pub(super) struct CpuSet {
-    words: KVec<Word>,
+    words: KVec<CpuWord>,
     /// How many CPUs the machine can have (`nr_cpu_ids`).
     cpus: usize,
 }
 
 impl CpuSet {
     fn empty(cpus: usize) -> Result<Self> {
-        let words = KVec::from_elem(Word::default(), cpus.div_ceil(WORD_BITS), GFP_KERNEL)?;
+        let words = KVec::from_elem(CpuWord::default(), cpus.div_ceil(WORD_BITS), GFP_KERNEL)?;
         let mut set = Self { words, cpus };
         set.add(0, cpus);
         for word in &mut set.words {
-            *word = Word {
+            *word = CpuWord {
                 set: 0,
                 all: word.set,
             };
@@ -56,7 +56,7 @@ impl CpuSet {
     /// `EINVAL` for another text and for CPUs that there are not, `ENOMEM`.
     pub(super) fn parse(list: &[u8], cpus: usize) -> Result<Self> {
         let mut set = Self::empty(cpus)?;
-        let mut list = List {
+        let mut list = CpuListParser {
             rest: list,
             last: u32::try_from(cpus)?.checked_sub(1).ok_or(EINVAL)?,
         };
@@ -98,7 +98,7 @@ impl CpuSet {
     }
 
     /// The words of this set, each with that of `bitmap`, an array of words; what it lacks is empty.
-    fn zip<'a>(&'a self, bitmap: &'a [u8]) -> impl Iterator<Item = (&'a Word, usize)> + 'a {
+    fn zip<'a>(&'a self, bitmap: &'a [u8]) -> impl Iterator<Item = (&'a CpuWord, usize)> + 'a {
         let words = bitmap.chunks_exact(size_of::<usize>());
         let words = words.map(|bytes| {
             let bytes = bytes.first_chunk();
@@ -131,12 +131,12 @@ struct Region {
 }
 
 /// What is left of a list.
-struct List<'a> {
+struct CpuListParser<'a> {
     rest: &'a [u8],
     last: u32,
 }
 
-impl List<'_> {
+impl CpuListParser<'_> {
     fn peek(&self) -> u8 {
         self.rest.first().copied().unwrap_or(0)
     }

@@ -38,7 +38,7 @@ pub use error::FilterError;
 pub use error::FilterErrorText;
 pub use error::LOCATION;
 pub use predicate::BLOCK;
-use program::Program;
+use program::FilterProgram;
 
 /// Most bytes of a quoted string and its NUL (`MAX_FILTER_STR_VAL`).
 pub const STRING_MAX: usize = 256;
@@ -74,7 +74,7 @@ pub trait Memory {
 
 /// A filter of an event.
 pub struct Filter {
-    program: Program,
+    program: FilterProgram,
 }
 
 impl Filter {
@@ -96,13 +96,13 @@ impl Filter {
 
     /// Whether it looks at what is at these offsets of records.
     pub fn reads(&self, offsets: Range<u32>) -> bool {
-        let mut places = self.program.predicates().filter_map(|p| p.place().0);
+        let mut places = self.program.predicates().filter_map(|p| p.access().0);
         places.any(|at| offsets.contains(&at))
     }
 
     /// Whether hits cannot nest: it follows no pointer in a record, and calls nothing else that can be traced.
     pub fn is_leaf(&self) -> bool {
-        self.program.predicates().all(|p| p.place().1)
+        self.program.predicates().all(|p| p.access().1)
     }
 
     /// Whether `hit` is one of those that the filter is for.

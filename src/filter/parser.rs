@@ -8,8 +8,8 @@ use kernel::prelude::*;
 
 use super::ctype::is_space;
 use super::predicate::Predicate;
-use super::program::Drafts;
-use super::program::Program;
+use super::program::FilterProgram;
+use super::program::ProgramBuilder;
 use super::FilterError;
 use super::FilterErrorText::*;
 use super::Symbols;
@@ -18,9 +18,9 @@ use crate::text::until_nul;
 
 /// The text of a filter, read beyond its end as if it had its NUL.
 #[derive(Clone, Copy)]
-pub(super) struct Text<'a>(&'a [u8]);
+pub(super) struct FilterText<'a>(&'a [u8]);
 
-impl<'a> Text<'a> {
+impl<'a> FilterText<'a> {
     pub(super) fn at(self, index: usize) -> u8 {
         self.0.get(index).copied().unwrap_or(0)
     }
@@ -52,8 +52,8 @@ pub(super) fn parse(
     event: &EventDesc,
     cpus: usize,
     symbols: &dyn Symbols,
-) -> Result<Program, FilterError> {
-    let text = Text(until_nul(text));
+) -> Result<FilterProgram, FilterError> {
+    let text = FilterText(until_nul(text));
     let scope = Scope {
         event,
         cpus,
@@ -74,7 +74,7 @@ struct Counts {
 }
 
 /// Counts parentheses and predicates (`calc_stack()`).
-fn count(text: Text<'_>) -> Result<Counts, FilterError> {
+fn count(text: FilterText<'_>) -> Result<Counts, FilterError> {
     let mut counts = Counts {
         depth: 1,
         predicates: 0,
@@ -129,7 +129,7 @@ fn count(text: Text<'_>) -> Result<Counts, FilterError> {
 }
 
 /// The last parenthesis that is not closed, as seen from the end.
-fn unclosed(text: Text<'_>) -> usize {
+fn unclosed(text: FilterText<'_>) -> usize {
     let mut closed = 0usize;
     let mut quote = None;
     for (index, &byte) in text.0.iter().enumerate().skip(1).rev() {
@@ -172,10 +172,14 @@ impl Level {
 }
 
 /// Reads predicates and operators (`predicate_parse()`).
-fn compile(text: Text<'_>, counts: &Counts, scope: &Scope<'_>) -> Result<Program, FilterError> {
+fn compile(
+    text: FilterText<'_>,
+    counts: &Counts,
+    scope: &Scope<'_>,
+) -> Result<FilterProgram, FilterError> {
     let mut outer = KVec::with_capacity(counts.depth, GFP_KERNEL)?;
     let mut level = Level::new(false);
-    let mut drafts = Drafts::with_capacity(counts.predicates)?;
+    let mut builder = ProgramBuilder::with_capacity(counts.predicates)?;
     let mut invert = false;
     let mut at = 0;
     'text: loop {
@@ -184,7 +188,7 @@ fn compile(text: Text<'_>, counts: &Counts, scope: &Scope<'_>) -> Result<Program
         match text.at(start) {
             0 => {
                 // Only what follows a predicate can complete an expression.
-                let error = if drafts.len() == 0 {
+                let error = if builder.len() == 0 {
                     NoFilter
                 } else {
                     InvalidFilter
@@ -206,12 +210,12 @@ fn compile(text: Text<'_>, counts: &Counts, scope: &Scope<'_>) -> Result<Program
             }
             _ => {}
         }
-        if drafts.len() >= counts.predicates {
+        if builder.len() >= counts.predicates {
             return Err(FilterError::new(TooManyPreds, start).with(EPERM));
         }
         let predicate;
         (predicate, at) = Predicate::parse(text, start, scope)?;
-        drafts.push(predicate, invert)?;
+        builder.push(predicate, invert)?;
 
         loop {
             let operator = at;
@@ -225,7 +229,7 @@ fn compile(text: Text<'_>, counts: &Counts, scope: &Scope<'_>) -> Result<Program
             }
             invert = level.invert;
             if level.and {
-                drafts.decide(invert)?;
+                builder.decide(invert)?;
                 level.and = false;
             }
             if byte == b'&' {
@@ -233,7 +237,7 @@ fn compile(text: Text<'_>, counts: &Counts, scope: &Scope<'_>) -> Result<Program
                 break;
             }
             if level.or {
-                drafts.decide(!invert)?;
+                builder.decide(!invert)?;
                 level.or = false;
             }
             if byte == b'|' {
@@ -248,5 +252,5 @@ fn compile(text: Text<'_>, counts: &Counts, scope: &Scope<'_>) -> Result<Program
             }
         }
     }
-    Ok(drafts.finish()?)
+    Ok(builder.finish()?)
 }

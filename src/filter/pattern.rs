@@ -8,17 +8,17 @@ use crate::text::until_nul;
 
 /// Where in a string a pattern has to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    Whole,
-    Start,
+enum MatchType {
+    Full,
+    Front,
     End,
-    Anywhere,
+    Middle,
     Glob,
 }
 
 /// A string, or a set of strings.
 pub(super) struct Pattern {
-    kind: Kind,
+    type_: MatchType,
     /// Whether it is for the strings that it does not describe.
     invert: bool,
     text: KVec<u8>,
@@ -27,7 +27,7 @@ pub(super) struct Pattern {
 impl Pattern {
     /// The pattern that `text` is after `==`. Fails with `ENOMEM`.
     pub(super) fn literal(text: &[u8], invert: bool) -> Result<Self> {
-        Self::new(Kind::Whole, invert, text)
+        Self::new(MatchType::Full, invert, text)
     }
 
     /// The pattern that `text` is after `~`. Fails with `ENOMEM`.
@@ -39,33 +39,37 @@ impl Pattern {
             _ => (false, text),
         };
         let plain = |text: &[u8]| !text.iter().any(|byte| b"*[?\\".contains(byte));
-        let (kind, text) = match text {
-            [b'0'..=b'9', ..] => (Kind::Whole, text),
-            [b'*', text @ .., b'*'] if plain(text) => (Kind::Anywhere, text),
-            [b'*', text @ ..] if plain(text) => (Kind::End, text),
-            [text @ .., b'*'] if plain(text) => (Kind::Start, text),
-            text if plain(text) => (Kind::Whole, text),
-            text => (Kind::Glob, text),
+        let (type_, text) = match text {
+            [b'0'..=b'9', ..] => (MatchType::Full, text),
+            [b'*', text @ .., b'*'] if plain(text) => (MatchType::Middle, text),
+            [b'*', text @ ..] if plain(text) => (MatchType::End, text),
+            [text @ .., b'*'] if plain(text) => (MatchType::Front, text),
+            text if plain(text) => (MatchType::Full, text),
+            text => (MatchType::Glob, text),
         };
-        Self::new(kind, invert, text)
+        Self::new(type_, invert, text)
     }
 
-    fn new(kind: Kind, invert: bool, bytes: &[u8]) -> Result<Self> {
+    fn new(type_: MatchType, invert: bool, bytes: &[u8]) -> Result<Self> {
         let mut text = KVec::with_capacity(bytes.len(), GFP_KERNEL)?;
         text.extend_from_slice(bytes, GFP_KERNEL)?;
-        Ok(Self { kind, invert, text })
+        Ok(Self {
+            type_,
+            invert,
+            text,
+        })
     }
 
     /// Whether it is a pattern for the string in `bytes`, which ends at the first NUL if there is
     /// one.
     pub(super) fn matches(&self, bytes: &[u8]) -> bool {
         let string = until_nul(bytes);
-        let matches = match self.kind {
-            Kind::Whole => *string == self.text[..],
-            Kind::Start => string.starts_with(&self.text),
-            Kind::End => string.ends_with(&self.text),
-            Kind::Anywhere => contains(string, &self.text),
-            Kind::Glob => glob(&self.text, string),
+        let matches = match self.type_ {
+            MatchType::Full => *string == self.text[..],
+            MatchType::Front => string.starts_with(&self.text),
+            MatchType::End => string.ends_with(&self.text),
+            MatchType::Middle => contains(string, &self.text),
+            MatchType::Glob => glob(&self.text, string),
         };
         matches != self.invert
     }
@@ -142,33 +146,33 @@ mod tests {
     use super::*;
 
     #[test]
-    fn kinds() {
-        for (text, kind, rest, invert) in [
-            ("", Kind::Whole, "", false),
-            ("a", Kind::Whole, "a", false),
-            ("!a", Kind::Whole, "a", true),
-            ("!", Kind::Whole, "", true),
-            ("!!a", Kind::Whole, "!a", true),
-            ("a*", Kind::Start, "a", false),
-            ("*a", Kind::End, "a", false),
-            ("!*a", Kind::End, "a", true),
-            ("*a*", Kind::Anywhere, "a", false),
-            ("*", Kind::End, "", false),
-            ("**", Kind::Anywhere, "", false),
-            ("***", Kind::Glob, "***", false),
-            ("a*b", Kind::Glob, "a*b", false),
-            ("*a*b", Kind::Glob, "*a*b", false),
-            ("*a*b*", Kind::Glob, "*a*b*", false),
-            ("a?", Kind::Glob, "a?", false),
-            ("[a", Kind::Glob, "[a", false),
-            ("a]", Kind::Whole, "a]", false),
-            ("\\", Kind::Glob, "\\", false),
-            ("1*", Kind::Whole, "1*", false),
-            ("!1*", Kind::Whole, "1*", true),
-            ("*1*", Kind::Anywhere, "1", false),
+    fn match_types() {
+        for (text, type_, rest, invert) in [
+            ("", MatchType::Full, "", false),
+            ("a", MatchType::Full, "a", false),
+            ("!a", MatchType::Full, "a", true),
+            ("!", MatchType::Full, "", true),
+            ("!!a", MatchType::Full, "!a", true),
+            ("a*", MatchType::Front, "a", false),
+            ("*a", MatchType::End, "a", false),
+            ("!*a", MatchType::End, "a", true),
+            ("*a*", MatchType::Middle, "a", false),
+            ("*", MatchType::End, "", false),
+            ("**", MatchType::Middle, "", false),
+            ("***", MatchType::Glob, "***", false),
+            ("a*b", MatchType::Glob, "a*b", false),
+            ("*a*b", MatchType::Glob, "*a*b", false),
+            ("*a*b*", MatchType::Glob, "*a*b*", false),
+            ("a?", MatchType::Glob, "a?", false),
+            ("[a", MatchType::Glob, "[a", false),
+            ("a]", MatchType::Full, "a]", false),
+            ("\\", MatchType::Glob, "\\", false),
+            ("1*", MatchType::Full, "1*", false),
+            ("!1*", MatchType::Full, "1*", true),
+            ("*1*", MatchType::Middle, "1", false),
         ] {
             let pattern = Pattern::wildcards(text.as_bytes()).unwrap();
-            assert_eq!(pattern.kind, kind, "{text}");
+            assert_eq!(pattern.type_, type_, "{text}");
             assert_eq!(pattern.text, rest.as_bytes(), "{text}");
             assert_eq!(pattern.invert, invert, "{text}");
         }

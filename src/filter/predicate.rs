@@ -7,10 +7,10 @@ use kernel::prelude::*;
 use super::cpus::CpuSet;
 use super::ctype::is_alnum;
 use super::ctype::is_space;
+use super::parser::FilterText;
 use super::parser::Scope;
-use super::parser::Text;
 use super::pattern::Pattern;
-use super::range::Range;
+use super::range::NumberRange;
 use super::FilterError;
 use super::FilterErrorText;
 use super::FilterErrorText::*;
@@ -61,12 +61,12 @@ pub(super) enum Predicate {
     /// The same for all hits.
     Constant(bool),
     /// The number is in a range.
-    Range(Number, Range),
+    Range(Number, NumberRange),
     /// Any of these bits of the number is set.
     Bits(Number, u64),
     /// The number is a CPU of a set.
     Member(Number, CpuSet),
-    Cpu(Range),
+    Cpu(NumberRange),
     CpuMember(CpuSet),
     /// A set of CPUs in the record: is it this one?
     CpusEqual(u32, CpuSet, bool),
@@ -124,7 +124,7 @@ impl Predicate {
 
     /// Where in the record it reads, unless that is nowhere; and whether that is all it takes: it does not
     /// follow a pointer.
-    pub(super) fn place(&self) -> (Option<u32>, bool) {
+    pub(super) fn access(&self) -> (Option<u32>, bool) {
         match self {
             Self::Constant(_) | Self::Cpu(_) | Self::CpuMember(_) | Self::Comm(_) => (None, true),
             Self::Range(number, _) | Self::Bits(number, _) | Self::Member(number, _) => {
@@ -140,7 +140,7 @@ impl Predicate {
     }
 
     /// Asks whether the number that `field` has is in `range`. It is not if there is no range.
-    fn range(field: &EventField, range: Option<Range>) -> Self {
+    fn range(field: &EventField, range: Option<NumberRange>) -> Self {
         Self::number(field, |number| Some(Self::Range(number, range?)))
     }
 
@@ -186,8 +186,8 @@ fn pointed(pattern: &Pattern, mut address: usize, read: impl Fn(&mut [u8], usize
 }
 
 /// A predicate while it is read.
-struct Reader<'a> {
-    text: Text<'a>,
+struct PredicateParser<'a> {
+    text: FilterText<'a>,
     scope: &'a Scope<'a>,
     field: EventField,
     op: Op,
@@ -198,7 +198,7 @@ struct Reader<'a> {
 impl Predicate {
     /// Reads the predicate at `start` of the text. Gives it with where it ends (`parse_pred()`).
     pub(super) fn parse(
-        text: Text<'_>,
+        text: FilterText<'_>,
         start: usize,
         scope: &Scope<'_>,
     ) -> Result<(Self, usize), FilterError> {
@@ -223,21 +223,21 @@ impl Predicate {
         let Some((sign, op)) = ops.find(|(sign, _)| text.from(at).starts_with(sign)) else {
             return Err(error(InvalidOp, at));
         };
-        let mut reader = Reader {
+        let mut parser = PredicateParser {
             text,
             scope,
             field,
             op: *op,
             at: text.skip(at + sign.len(), is_space),
         };
-        let predicate = match text.from(reader.at) {
-            _ if function => reader.function()?,
-            [b'C', b'P', b'U', b'S', ..] => reader.cpus()?,
-            [b'\'' | b'"', ..] => reader.string(ustring)?,
-            [b'0'..=b'9' | b'-', ..] => reader.number()?,
-            _ => return Err(reader.error(InvalidValue)),
+        let predicate = match text.from(parser.at) {
+            _ if function => parser.function()?,
+            [b'C', b'P', b'U', b'S', ..] => parser.cpus()?,
+            [b'\'' | b'"', ..] => parser.string(ustring)?,
+            [b'0'..=b'9' | b'-', ..] => parser.number()?,
+            _ => return Err(parser.error(InvalidValue)),
         };
-        Ok((predicate, reader.at))
+        Ok((predicate, parser.at))
     }
 }
 
@@ -246,7 +246,7 @@ fn error(text: FilterErrorText, at: usize) -> FilterError {
     FilterError::new(text, at + 1)
 }
 
-impl Reader<'_> {
+impl PredicateParser<'_> {
     fn error(&self, text: FilterErrorText) -> FilterError {
         error(text, self.at)
     }
@@ -282,7 +282,7 @@ impl Reader<'_> {
         let (start, len) = function.ok_or(self.error(NoFunction))?;
         let end = start.wrapping_add(len);
         let inside = NumberType::new(self.field.size, false)
-            .and_then(|type_| Range::between(start as u64, end as u64, type_));
+            .and_then(|type_| NumberRange::between(start as u64, end as u64, type_));
         Ok(match (self.op, inside) {
             (Op::Equal, inside) => Predicate::range(&self.field, inside),
             (_, None) => Predicate::Constant(true),
@@ -405,14 +405,14 @@ impl Reader<'_> {
     /// Compares the field, a number or the CPU.
     fn compare(&self, op: Op, value: u64, signed: bool) -> Predicate {
         match (self.field.filter, op) {
-            (FilterType::Cpu, op) => match Range::new(op, value, NumberType::S32) {
+            (FilterType::Cpu, op) => match NumberRange::new(op, value, NumberType::S32) {
                 Some(range) => Predicate::Cpu(range),
                 None => Predicate::Constant(false),
             },
             (_, Op::And) => Predicate::number(&self.field, |n| Some(Predicate::Bits(n, value))),
             (_, op) => {
                 let type_ = NumberType::new(self.field.size, signed);
-                let range = type_.and_then(|type_| Range::new(op, value, type_));
+                let range = type_.and_then(|type_| NumberRange::new(op, value, type_));
                 Predicate::range(&self.field, range)
             }
         }

@@ -6,57 +6,57 @@ use kernel::prelude::*;
 
 use super::predicate::Predicate;
 
-/// One predicate and where to go on: always to a later step. There are two more steps than those of
+/// One predicate and where to go on: always to a later step. There are two more entries than those of
 /// the program: the first stands for true, the second for false.
-struct Step {
+struct ProgEntry {
     predicate: Predicate,
     if_true: usize,
     if_false: usize,
 }
 
 /// A compiled filter.
-pub(super) struct Program {
-    steps: KVec<Step>,
+pub(super) struct FilterProgram {
+    entries: KVec<ProgEntry>,
 }
 
-impl Program {
+impl FilterProgram {
     /// Its predicates.
     pub(super) fn predicates(&self) -> impl Iterator<Item = &Predicate> {
-        self.steps.iter().map(|step| &step.predicate)
+        self.entries.iter().map(|entry| &entry.predicate)
     }
 
     /// Runs the program, with `holds` to evaluate a predicate.
     #[inline]
     pub(super) fn run(&self, mut holds: impl FnMut(&Predicate) -> bool) -> bool {
         let mut at = 0;
-        while let Some(step) = self.steps.get(at) {
-            at = match holds(&step.predicate) {
-                true => step.if_true,
-                false => step.if_false,
+        while let Some(entry) = self.entries.get(at) {
+            at = match holds(&entry.predicate) {
+                true => entry.if_true,
+                false => entry.if_false,
             };
         }
-        at == self.steps.len()
+        at == self.entries.len()
     }
 }
 
 /// A predicate whose way is not yet known.
-struct Draft {
+struct DraftEntry {
     predicate: Predicate,
     /// Whether an odd number of `!` is before it.
     invert: bool,
     /// What the predicate has to be, before the inversion, for a jump; else the next step follows.
     jump_if: bool,
-    link: Link,
+    branch: Branch,
 }
 
 /// Where a draft leads.
 #[derive(Clone, Copy)]
-enum Link {
+enum Branch {
     /// To whatever decides it: the operators before it are not complete. With the predicate that
     /// the latest one of them follows, if there is one left.
-    Open(Option<usize>),
+    Pending(Option<usize>),
     /// To where the result of a later predicate is looked at, with its own in place of that.
-    Behind(usize),
+    After(usize),
 }
 
 /// Predicates while they are read.
@@ -64,9 +64,9 @@ enum Link {
 /// For each operator that is complete, the predicate before it gets its way: behind the last
 /// predicate of the operator's right side (`update_preds()`). Which predicates still wait is
 /// chained through their links, the latest first.
-pub(super) struct Drafts(KVec<Draft>);
+pub(super) struct ProgramBuilder(KVec<DraftEntry>);
 
-impl Drafts {
+impl ProgramBuilder {
     pub(super) fn with_capacity(capacity: usize) -> Result<Self> {
         Ok(Self(KVec::with_capacity(capacity, GFP_KERNEL)?))
     }
@@ -76,11 +76,11 @@ impl Drafts {
     }
 
     pub(super) fn push(&mut self, predicate: Predicate, invert: bool) -> Result {
-        let draft = Draft {
+        let draft = DraftEntry {
             predicate,
             invert,
             jump_if: false,
-            link: Link::Open(self.len().checked_sub(1)),
+            branch: Branch::Pending(self.len().checked_sub(1)),
         };
         Ok(self.0.push(draft, GFP_KERNEL)?)
     }
@@ -89,33 +89,33 @@ impl Drafts {
     /// the last one: with the result `jump_if`, the left one decides.
     pub(super) fn decide(&mut self, jump_if: bool) -> Result {
         let last = self.len().checked_sub(1).ok_or(EINVAL)?;
-        let Some(Link::Open(Some(left))) = self.0.get(last).map(|draft| draft.link) else {
+        let Some(Branch::Pending(Some(left))) = self.0.get(last).map(|draft| draft.branch) else {
             return Err(EINVAL);
         };
         let draft = self.0.get_mut(left).ok_or(EINVAL)?;
-        let waiting = draft.link;
+        let waiting = draft.branch;
         draft.jump_if = jump_if;
-        draft.link = Link::Behind(last);
-        self.0.get_mut(last).ok_or(EINVAL)?.link = waiting;
+        draft.branch = Branch::After(last);
+        self.0.get_mut(last).ok_or(EINVAL)?.branch = waiting;
         Ok(())
     }
 
     /// Makes the program, with jumps to jumps made one.
-    pub(super) fn finish(mut self) -> Result<Program> {
+    pub(super) fn finish(mut self) -> Result<FilterProgram> {
         let last = self.len().checked_sub(1).ok_or(EINVAL)?;
         let draft = self.0.get_mut(last).ok_or(EINVAL)?;
         draft.jump_if = false;
-        draft.link = Link::Behind(last + 1);
+        draft.branch = Branch::After(last + 1);
         for at in (0..last).rev() {
             let (jump_if, target) = self.way(at)?;
             let (then_if, then) = self.way(target)?;
             if jump_if == then_if {
-                self.0.get_mut(at).ok_or(EINVAL)?.link = Link::Behind(then);
+                self.0.get_mut(at).ok_or(EINVAL)?.branch = Branch::After(then);
             }
         }
-        let mut steps = KVec::with_capacity(self.len(), GFP_KERNEL)?;
+        let mut entries = KVec::with_capacity(self.len(), GFP_KERNEL)?;
         for (at, draft) in self.0.into_iter().enumerate() {
-            let Link::Behind(target) = draft.link else {
+            let Branch::After(target) = draft.branch else {
                 return Err(EINVAL);
             };
             if target <= at {
@@ -126,21 +126,21 @@ impl Drafts {
                 true => (jump, next),
                 false => (next, jump),
             };
-            let step = Step {
+            let entry = ProgEntry {
                 predicate: draft.predicate,
                 if_true,
                 if_false,
             };
-            steps.push(step, GFP_KERNEL)?;
+            entries.push(entry, GFP_KERNEL)?;
         }
-        Ok(Program { steps })
+        Ok(FilterProgram { entries })
     }
 
     fn way(&self, at: usize) -> Result<(bool, usize)> {
         match self.0.get(at) {
-            Some(&Draft {
+            Some(&DraftEntry {
                 jump_if,
-                link: Link::Behind(target),
+                branch: Branch::After(target),
                 ..
             }) => Ok((jump_if, target)),
             _ => Err(EINVAL),

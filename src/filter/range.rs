@@ -10,14 +10,14 @@ use crate::event::NumberType;
 /// What a comparison is true for is always such a range, for signed numbers too: their sign bit
 /// makes them large. So one subtraction and one comparison do for all operators.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Range {
+pub(super) struct NumberRange {
     first: u64,
     span: u64,
     /// The largest of the numbers.
     mask: u64,
 }
 
-impl Range {
+impl NumberRange {
     /// The numbers of `type_` for which `op value` is true; `None` if there are none. Of the value,
     /// only as many bits count as the numbers have.
     pub(super) fn new(op: Op, value: u64, type_: NumberType) -> Option<Self> {
