@@ -4,7 +4,7 @@
 
 use super::bindings;
 use super::tracefs::wait_for_open_files;
-use super::tracefs::Operations;
+use super::tracefs::SpecialFops;
 use core::cell::UnsafeCell;
 use core::ffi::CStr;
 use kernel::error::to_result;
@@ -14,7 +14,7 @@ use kernel::sync::Arc;
 /// A device, removed when this is dropped. An open one pins the module.
 pub(crate) struct Device {
     misc: Pin<KBox<UnsafeCell<bindings::miscdevice>>>,
-    _operations: Arc<Operations>,
+    _operations: Arc<SpecialFops>,
 }
 
 // SAFETY: The kernel locks what it changes of a registered device, which nobody else looks into.
@@ -28,7 +28,11 @@ impl Device {
     /// # Errors
     ///
     /// `EEXIST` if there is one of this name, `EBUSY` if there is no number left, `ENOMEM`.
-    pub(crate) fn new(name: &'static CStr, mode: u16, operations: Arc<Operations>) -> Result<Self> {
+    pub(crate) fn new(
+        name: &'static CStr,
+        mode: u16,
+        operations: Arc<SpecialFops>,
+    ) -> Result<Self> {
         let misc = KBox::pin(
             UnsafeCell::new(bindings::miscdevice {
                 minor: bindings::RHIST_MISC_DYNAMIC_MINOR,

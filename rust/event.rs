@@ -36,47 +36,47 @@ pub(crate) struct Event {
     ///
     /// Of the top instance, whichever the directory is: that of another instance would keep that
     /// from being removed. Events exist in all of them.
-    keeper: Option<Keeper>,
+    pin: Option<EventPin>,
     dir: TracingDir,
     /// See [`Event::keep_marker`].
     instance: Option<KeptInstance>,
 }
 
 /// What keeps an event.
-enum Keeper {
-    File(File),
-    UserEvent(UserEvent),
-    Listener(Listener),
+enum EventPin {
+    File(EventFileRef),
+    UserEvent(UserEventRef),
+    Probe(NopProbe),
 }
 
-impl Keeper {
+impl EventPin {
     /// Keeps an event of the kernel. Takes `event_mutex`.
     fn new(name: &EventName<'_>, instance: &Arc<Instance>) -> Result<Self> {
         let of_user = name.system == c"user_events" || name.system == c"user_events_multi";
         if !(cfg!(CONFIG_USER_EVENTS) && of_user) {
-            return Ok(Self::File(File::get(name.system, name.event)?));
+            return Ok(Self::File(EventFileRef::get(name.system, name.event)?));
         }
-        let listener = Unregistered::new(instance)?;
-        let mut keeper = None;
+        let probe = UnregisteredNopProbe::new(instance)?;
+        let mut pin = None;
         instance.with_event_mutex(|| {
             // SAFETY: event_mutex is held, so the event stays until it is kept.
             unsafe {
                 let call = find_locked(name)?;
-                keeper = Some(match UserEvent::get(call) {
+                pin = Some(match UserEventRef::get(call) {
                     Some(event) => Self::UserEvent(event),
-                    None => Self::Listener(listener.register(call, instance)?),
+                    None => Self::Probe(probe.register(call, instance)?),
                 });
             }
             Ok(())
         })?;
-        keeper.ok_or(EINVAL)
+        pin.ok_or(EINVAL)
     }
 
     fn call(&self) -> *mut bindings::trace_event_call {
         let file = match self {
             Self::File(file) => file.0,
             Self::UserEvent(event) => return event.0,
-            Self::Listener(listener) => listener.file,
+            Self::Probe(probe) => probe.file,
         };
         // SAFETY: The file stays, and its event never changes.
         unsafe { (*file.as_ptr()).event_call }
@@ -84,9 +84,9 @@ impl Keeper {
 }
 
 /// A reference on the file of an event.
-struct File(NonNull<bindings::trace_event_file>);
+struct EventFileRef(NonNull<bindings::trace_event_file>);
 
-impl File {
+impl EventFileRef {
     /// The file of an event in the top instance.
     fn get(system: &CStr, event: &CStr) -> Result<Self> {
         // SAFETY: Both names end in a NUL; a null instance is the top one.
@@ -101,7 +101,7 @@ impl File {
     }
 }
 
-impl Drop for File {
+impl Drop for EventFileRef {
     /// Takes `event_mutex`.
     fn drop(&mut self) {
         // SAFETY: The reference is ours to give back.
@@ -110,9 +110,9 @@ impl Drop for File {
 }
 
 /// A reference on a user event of rhist.
-struct UserEvent(*mut bindings::trace_event_call);
+struct UserEventRef(*mut bindings::trace_event_call);
 
-impl UserEvent {
+impl UserEventRef {
     /// Takes a reference, if it is a user event of rhist.
     ///
     /// # Safety
@@ -124,7 +124,7 @@ impl UserEvent {
     }
 }
 
-impl Drop for UserEvent {
+impl Drop for UserEventRef {
     fn drop(&mut self) {
         // SAFETY: The reference is ours to give back.
         unsafe { bindings::rhist_user_event_put(self.0) }
@@ -135,15 +135,15 @@ impl Drop for UserEvent {
 ///
 /// It keeps the kernel's own user events, which go although they are referenced, but not while they are
 /// enabled (`user_event_put()`, `destroy_user_event()`). Their programs see the event enabled meanwhile.
-struct Listener {
+struct NopProbe {
     file: NonNull<bindings::trace_event_file>,
     instance: Arc<Instance>,
 }
 
-/// A [`Listener`] that is not registered yet.
-struct Unregistered(KBox<bindings::trace_event_file>);
+/// A [`NopProbe`] that is not registered yet.
+struct UnregisteredNopProbe(KBox<bindings::trace_event_file>);
 
-impl Unregistered {
+impl UnregisteredNopProbe {
     fn new(instance: &Instance) -> Result<Self> {
         // Soft-disabled, and not enabled: whichever of both a probe looks at, it does nothing.
         let file = bindings::trace_event_file {
@@ -163,7 +163,7 @@ impl Unregistered {
         mut self,
         call: *mut bindings::trace_event_call,
         instance: &Arc<Instance>,
-    ) -> Result<Listener> {
+    ) -> Result<NopProbe> {
         self.0.event_call = call;
         let file = KBox::into_raw(self.0);
         // SAFETY: The event is registered, and event_mutex is held. The file is complete, and stays until
@@ -174,14 +174,14 @@ impl Unregistered {
             drop(unsafe { KBox::from_raw(file) });
             return Err(err);
         }
-        Ok(Listener {
+        Ok(NopProbe {
             file: NonNull::new(file).ok_or(EINVAL)?,
             instance: instance.clone(),
         })
     }
 }
 
-impl Drop for Listener {
+impl Drop for NopProbe {
     /// Takes `event_mutex`, and waits for the probes that run.
     fn drop(&mut self) {
         let file = self.file.as_ptr();
@@ -204,7 +204,7 @@ unsafe impl Send for Event {}
 unsafe impl Sync for Event {}
 
 /// A field of an event's record, as the kernel describes it.
-pub(crate) struct Field<'a> {
+pub(crate) struct KernelField<'a> {
     pub(crate) name: &'a CStr,
     pub(crate) type_: &'a CStr,
     /// Bytes from the beginning of the record.
@@ -218,7 +218,7 @@ pub(crate) struct Field<'a> {
 
 /// The fields that begin the record of every event. The kernel's own list of them is not exported
 /// (`trace_define_common_fields()`, `struct trace_entry`).
-pub(crate) const COMMON_FIELDS: [Field<'static>; 4] = [
+pub(crate) const COMMON_FIELDS: [KernelField<'static>; 4] = [
     common(c"common_type", c"unsigned short", 0, 2, false),
     common(c"common_flags", c"unsigned char", 2, 1, false),
     common(c"common_preempt_count", c"unsigned char", 3, 1, false),
@@ -241,8 +241,8 @@ const fn common(
     offset: u32,
     size: u32,
     signed: bool,
-) -> Field<'static> {
-    Field {
+) -> KernelField<'static> {
+    KernelField {
         name,
         type_,
         offset,
@@ -260,11 +260,11 @@ impl Event {
     /// `EINVAL` if there is no such event, or it is one that cannot be enabled (`ftrace:*`);
     /// `EBUSY` if it is going away.
     pub(crate) fn find(name: EventName<'_>, instance: &Arc<Instance>) -> Result<Self> {
-        let keeper = Keeper::new(&name, instance)?;
-        let call = NonNull::new(keeper.call()).ok_or(EINVAL)?;
+        let pin = EventPin::new(&name, instance)?;
+        let call = NonNull::new(pin.call()).ok_or(EINVAL)?;
         Ok(Self {
             call,
-            keeper: Some(keeper),
+            pin: Some(pin),
             dir: name.dir.clone(),
             instance: None,
         })
@@ -278,7 +278,7 @@ impl Event {
     /// `ENODEV` if the kernel has no such event.
     pub(crate) fn marker(dir: &TracingDir) -> Result<Self> {
         // An event that there always is, our own.
-        let any = File::get(c"rhist", c"sync")?;
+        let any = EventFileRef::get(c"rhist", c"sync")?;
         // SAFETY: The file is referenced, and belongs to the top instance, which stays, and so does
         // its file of the marker.
         let call = unsafe {
@@ -287,7 +287,7 @@ impl Event {
         };
         Ok(Self {
             call: call.and_then(NonNull::new).ok_or(ENODEV)?,
-            keeper: None,
+            pin: None,
             dir: dir.clone(),
             instance: None,
         })
@@ -304,12 +304,12 @@ impl Event {
 
     /// Is it [`Event::marker`]?
     pub(crate) fn is_marker(&self) -> bool {
-        self.keeper.is_none()
+        self.pin.is_none()
     }
 
     /// Is there an event of this name that can be enabled? Takes `event_mutex`.
     pub(crate) fn exists(system: &CStr, event: &CStr) -> bool {
-        File::get(system, event).is_ok()
+        EventFileRef::get(system, event).is_ok()
     }
 
     /// The tracing directory.
@@ -338,7 +338,10 @@ impl Event {
 
     /// Calls `visit` for each field of the record, in the order of their definition, until it
     /// fails. The common fields at the beginning are not among them.
-    pub(crate) fn for_each_field(&self, mut visit: impl FnMut(Field<'_>) -> Result) -> Result {
+    pub(crate) fn for_each_field(
+        &self,
+        mut visit: impl FnMut(KernelField<'_>) -> Result,
+    ) -> Result {
         // SAFETY: The event is referenced. The list is complete before an event can be found, and
         // stays until the event goes. The kernel puts each new field at its head.
         unsafe {
@@ -346,7 +349,7 @@ impl Event {
             let mut link = (*head).prev;
             while link != head {
                 let field = &*kernel::container_of!(link, bindings::ftrace_event_field, link);
-                visit(Field {
+                visit(KernelField {
                     name: CStr::from_char_ptr(field.name),
                     type_: CStr::from_char_ptr(field.type_),
                     offset: field.offset as u32,
@@ -373,7 +376,7 @@ impl EventId {
 }
 
 /// An event as the kernel lists it.
-pub(crate) struct Listed<'a> {
+pub(crate) struct ListedEvent<'a> {
     pub(crate) id: EventId,
     pub(crate) system: &'a CStr,
     pub(crate) event: &'a CStr,
@@ -391,7 +394,7 @@ pub(crate) struct Listed<'a> {
 pub(crate) fn for_each(
     instance: &Instance,
     dir: &TracingDir,
-    visit: impl FnMut(Listed<'_>) -> Result,
+    visit: impl FnMut(ListedEvent<'_>) -> Result,
 ) -> Result {
     // SAFETY: event_mutex is held.
     instance.with_event_mutex(|| unsafe { for_each_locked(dir, visit) })
@@ -427,7 +430,10 @@ unsafe fn find_locked(name: &EventName<'_>) -> Result<*mut bindings::trace_event
 /// # Safety
 ///
 /// event_mutex must be held.
-unsafe fn for_each_locked(dir: &TracingDir, mut visit: impl FnMut(Listed<'_>) -> Result) -> Result {
+unsafe fn for_each_locked(
+    dir: &TracingDir,
+    mut visit: impl FnMut(ListedEvent<'_>) -> Result,
+) -> Result {
     // SAFETY: event_mutex is held: the instance stays, and so do the list, the files on it, and their
     // events.
     unsafe {
@@ -438,7 +444,7 @@ unsafe fn for_each_locked(dir: &TracingDir, mut visit: impl FnMut(Listed<'_>) ->
             let call = file.event_call;
             let class = &*(*call).class;
             let ignored = (*call).flags & bindings::TRACE_EVENT_FL_IGNORE_ENABLE as ffi::c_int != 0;
-            visit(Listed {
+            visit(ListedEvent {
                 id: EventId(call),
                 system: CStr::from_char_ptr(class.system),
                 event: CStr::from_char_ptr(bindings::rhist_event_name(call)),

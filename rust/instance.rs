@@ -77,7 +77,7 @@ impl Instance {
             c"never",
             c"trigger",
         ];
-        let trigger = open_file.other(&open_file.top(), &path, bindings::O_WRONLY)?;
+        let trigger = open_file.open_other(&open_file.top(), &path, bindings::O_WRONLY)?;
         trigger.write_text(b"traceoff")?;
         self.spares_ring_buffer.store(true, Relaxed);
         Ok(())
@@ -182,7 +182,7 @@ impl KeptInstance {
     /// `ENOENT` or `ENODEV` if it is gone, or has no marker; `ENOMEM`.
     pub(crate) fn new(dir: &TracingDir, open_file: &KernelFile) -> Result<Self> {
         // Without a file of it that is open it might be gone, and be made anew by its name.
-        let _open = open_file.other(dir, &[c"trace_marker"], bindings::O_WRONLY)?;
+        let _open = open_file.open_other(dir, &[c"trace_marker"], bindings::O_WRONLY)?;
         // SAFETY: The name ends in a NUL.
         let array = unsafe {
             bindings::trace_array_get_by_name(dir.name().as_char_ptr(), core::ptr::null())

@@ -10,7 +10,7 @@ use kernel::sync::atomic::Atomic;
 use kernel::sync::atomic::Relaxed;
 
 /// What the kernel works on.
-struct Entry {
+struct SysctlEntry {
     table: bindings::ctl_table,
     value: Atomic<u32>,
 }
@@ -19,7 +19,7 @@ struct Entry {
 /// dropped.
 pub(crate) struct Sysctl {
     header: NonNull<bindings::ctl_table_header>,
-    entry: Pin<KBox<Entry>>,
+    entry: Pin<KBox<SysctlEntry>>,
 }
 
 // SAFETY: The table does not change, and the kernel locks what the header is of.
@@ -35,7 +35,7 @@ impl Sysctl {
     /// `ENOMEM`, also if there is one of this name.
     pub(crate) fn new(name: &'static CStr, value: u32) -> Result<Self> {
         let mut entry = KBox::new(
-            Entry {
+            SysctlEntry {
                 table: bindings::ctl_table {
                     procname: name.as_char_ptr(),
                     maxlen: size_of::<u32>() as i32,

@@ -37,7 +37,7 @@ pub(crate) trait UserEventOps: Send + Sync + Sized + 'static {
     fn matches(&self, system: Option<&[u8]>, name: &[u8], declaration: &[u8]) -> bool;
 
     /// The fields of the event.
-    fn fields(&self) -> impl Iterator<Item = Field<'_>>;
+    fn fields(&self) -> impl Iterator<Item = FieldDef<'_>>;
 
     /// Whether each payload that is long enough is valid. Called by a writer, without event_mutex.
     fn accepts_all(&self) -> bool;
@@ -47,7 +47,7 @@ pub(crate) trait UserEventOps: Send + Sync + Sized + 'static {
 }
 
 /// A field of an event.
-pub(crate) struct Field<'a> {
+pub(crate) struct FieldDef<'a> {
     pub(crate) type_: &'a CStr,
     pub(crate) name: &'a CStr,
     /// Bytes from the beginning of the record.
@@ -67,15 +67,15 @@ pub(crate) struct Declaration {
 }
 
 /// Carries out commands of `dynamic_events`.
-pub(crate) trait Commands: Send + Sync + Sized + 'static {
+pub(crate) trait DynEventOps: Send + Sync + Sized + 'static {
     /// `u:` and a description. The kernel's lock of such commands is held.
     fn create(self: &Arc<Self>, description: &[u8]) -> Result;
 }
 
 /// The event for C.
-struct Raw(NonNull<bindings::rhist_user_event>);
+struct RawUserEvent(NonNull<bindings::rhist_user_event>);
 
-impl Drop for Raw {
+impl Drop for RawUserEvent {
     fn drop(&mut self) {
         // SAFETY: Made by `rhist_user_event_new`, and not visible: a visible event has a
         // reference to what owns this.
@@ -86,7 +86,7 @@ impl Drop for Raw {
 /// A trace event whose records programs write.
 pub(crate) struct UserEvent<S> {
     // First, since it points to the rest.
-    raw: Raw,
+    raw: RawUserEvent,
     declaration: Declaration,
     /// The types and names of its fields.
     _texts: KVec<KVec<u8>>,
@@ -182,9 +182,9 @@ unsafe extern "C" fn matches<S: UserEventOps>(
 }
 
 /// What C is given for each kind of event.
-struct Operations<S>(PhantomData<S>);
+struct OpsTable<S>(PhantomData<S>);
 
-impl<S: UserEventOps> Operations<S> {
+impl<S: UserEventOps> OpsTable<S> {
     const OPS: &'static bindings::rhist_user_event_ops = &bindings::rhist_user_event_ops {
         create: None,
         changed: Some(changed::<S>),
@@ -206,10 +206,10 @@ impl<S: UserEventOps> UserEvent<S> {
                 declaration.name.as_mut_ptr().cast(),
                 declaration.print_fmt.as_mut_ptr().cast(),
                 declaration.line.as_ptr().cast(),
-                Operations::<S>::OPS,
+                OpsTable::<S>::OPS,
             )
         });
-        let raw = Raw(raw.ok_or(ENOMEM)?);
+        let raw = RawUserEvent(raw.ok_or(ENOMEM)?);
         let mut texts = KVec::new();
         for field in state.fields() {
             let (type_, name) = (copy(field.type_)?, copy(field.name)?);
@@ -351,7 +351,7 @@ pub(crate) struct DynamicEvents<C> {
 /// # Safety
 ///
 /// `owner` must be the commands of a [`DynamicEvents`], and the text end in a NUL.
-unsafe extern "C" fn create<C: Commands>(
+unsafe extern "C" fn create<C: DynEventOps>(
     owner: *const ffi::c_void,
     description: *const ffi::c_char,
 ) -> ffi::c_int {
@@ -364,7 +364,7 @@ unsafe extern "C" fn create<C: Commands>(
         .map_or_else(Error::to_errno, |()| 0)
 }
 
-impl<C: Commands> DynamicEvents<C> {
+impl<C: DynEventOps> DynamicEvents<C> {
     /// Begins to carry out commands. Takes event_mutex.
     ///
     /// # Errors

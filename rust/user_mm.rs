@@ -10,11 +10,11 @@ use kernel::ffi;
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
-/// What memory is told from other memory by, for as long as somebody has a [`Memory`] of it.
+/// What memory is told from other memory by, for as long as somebody has a [`UserMm`] of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct MemoryId(usize);
+pub(crate) struct MmId(usize);
 
-impl MemoryId {
+impl MmId {
     /// That of the running task.
     pub(crate) fn current() -> Self {
         // SAFETY: Task context.
@@ -24,7 +24,7 @@ impl MemoryId {
 
 /// A bit of a value in the memory of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct UserBit {
     /// The address, aligned to the size.
     pub(crate) addr: usize,
     /// The bit of the value.
@@ -34,14 +34,14 @@ pub(crate) struct Place {
 }
 
 /// A reference on the memory of a process, which does not keep the memory from going.
-pub(crate) struct Memory(NonNull<bindings::rhist_mm>);
+pub(crate) struct UserMm(NonNull<bindings::rhist_mm>);
 
 // SAFETY: All functions that take it lock for themselves, and any task may give it back.
-unsafe impl Send for Memory {}
+unsafe impl Send for UserMm {}
 // SAFETY: As above.
-unsafe impl Sync for Memory {}
+unsafe impl Sync for UserMm {}
 
-impl Memory {
+impl UserMm {
     /// The memory of the running task. Takes its mmap_lock.
     pub(crate) fn current() -> Result<Self> {
         // SAFETY: Task context; the caller has no mmap_lock.
@@ -49,9 +49,9 @@ impl Memory {
         NonNull::new(memory).map(Self).ok_or(ENOMEM)
     }
 
-    pub(crate) fn id(&self) -> MemoryId {
+    pub(crate) fn id(&self) -> MmId {
         // SAFETY: The reference is valid.
-        MemoryId(unsafe { bindings::rhist_mm_of(self.0.as_ptr()) } as usize)
+        MmId(unsafe { bindings::rhist_mm_of(self.0.as_ptr()) } as usize)
     }
 
     /// Is there still a process that has it?
@@ -65,7 +65,7 @@ impl Memory {
     /// # Errors
     ///
     /// `EFAULT` if it is not, `ENOENT` if the memory is gone.
-    pub(crate) fn write_bit(&self, place: Place, on: bool) -> Result {
+    pub(crate) fn write_bit(&self, place: UserBit, on: bool) -> Result {
         let (bit, size) = (place.bit.into(), place.size.into());
         // SAFETY: The reference is valid; any address will do.
         to_result(unsafe {
@@ -85,7 +85,7 @@ impl Memory {
     }
 }
 
-impl Drop for Memory {
+impl Drop for UserMm {
     fn drop(&mut self) {
         // SAFETY: The reference is ours to give back.
         unsafe { bindings::rhist_mm_put(self.0.as_ptr()) }
@@ -94,12 +94,12 @@ impl Drop for Memory {
 
 /// Is told of processes.
 pub(crate) trait Watcher: Send + Sync + 'static {
-    /// Memory that somebody has a [`Memory`] of lost its last process. Must not sleep.
+    /// Memory that somebody has a [`UserMm`] of lost its last process. Must not sleep.
     fn exited(self: &Arc<Self>);
 
-    /// The running task has a copy of memory that there may be a [`Memory`] of. Called before it
+    /// The running task has a copy of memory that there may be a [`UserMm`] of. Called before it
     /// is in user space for the first time; the other memory is kept until this returns.
-    fn forked(self: &Arc<Self>, parent: MemoryId);
+    fn forked(self: &Arc<Self>, parent: MmId);
 }
 
 /// A watcher that is told of processes until this is dropped. There is one.
@@ -129,11 +129,11 @@ unsafe extern "C" fn forked<W: Watcher>(
     parent: *mut bindings::mm_struct,
 ) {
     // SAFETY: As in `exited`.
-    unsafe { borrowed::<W>(owner) }.forked(MemoryId(parent as usize));
+    unsafe { borrowed::<W>(owner) }.forked(MmId(parent as usize));
 }
 
 impl<W: Watcher> Watch<W> {
-    /// Begins to tell `watcher`. No other `Watch` exists, and no [`Memory`].
+    /// Begins to tell `watcher`. No other `Watch` exists, and no [`UserMm`].
     ///
     /// # Errors
     ///
@@ -151,7 +151,7 @@ impl<W: Watcher> Watch<W> {
 }
 
 impl<W: Watcher> Drop for Watch<W> {
-    /// To be dropped when the module goes, after each [`Memory`]. Sleeps.
+    /// To be dropped when the module goes, after each [`UserMm`]. Sleeps.
     fn drop(&mut self) {
         // SAFETY: Registered by `new`. A fork that is under way keeps the module.
         unsafe { bindings::rhist_mm_unwatch() }

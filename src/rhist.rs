@@ -22,7 +22,7 @@ pub mod user_events;
 use crate::engine::Engine;
 use crate::ftrace::device::Device;
 use crate::ftrace::instance::Instance;
-use crate::ftrace::tracefs::Operations;
+use crate::ftrace::tracefs::SpecialFops;
 use crate::mirror::Mirror;
 use crate::tree::Tree;
 use crate::user_events::DataFile;
@@ -82,7 +82,7 @@ impl kernel::Module for Rhist {
         let instance = Arc::new(Instance::new()?, GFP_KERNEL)?;
         let settings = Settings::new()?;
         let user_events = Service::new(instance.clone(), settings)?;
-        let data = Operations::new(DataFile::new(user_events.events().clone())?)?;
+        let data = SpecialFops::new(DataFile::new(user_events.events().clone())?)?;
         let engine = Engine::new(instance, module_parameters::probes.value())?;
         let tree = Tree::new(engine, user_events.events().clone(), data.clone())?;
         let mirror = Mirror::new(c"rhist", tree)?;

@@ -206,12 +206,12 @@ unsafe impl Send for Inode {}
 unsafe impl Sync for Inode {}
 
 /// A name that rhist has entered in a directory of the kernel, removed when this is dropped.
-pub(crate) enum Entered {
+pub(crate) enum CreatedDentry {
     Dir(NonNull<bindings::dentry>),
     File(NonNull<bindings::dentry>),
 }
 
-impl Entered {
+impl CreatedDentry {
     /// Enters a directory. Fails with `EEXIST` if the name is taken, and with `ENOMEM`.
     pub(crate) fn dir(parent: &Dentry, name: &CStr, inode: &Inode) -> Result<Self> {
         // SAFETY: Both are referenced; the new directory takes a reference of its own.
@@ -221,7 +221,7 @@ impl Entered {
         NonNull::new(dir).map(Self::Dir).ok_or(ENOMEM)
     }
 
-    /// Enters a file. Fails as [`Entered::dir`].
+    /// Enters a file. Fails as [`CreatedDentry::dir`].
     pub(crate) fn file(parent: &Dentry, name: &CStr, inode: &Inode) -> Result<Self> {
         // SAFETY: As for a directory.
         let file = from_err_ptr(unsafe {
@@ -231,7 +231,7 @@ impl Entered {
     }
 }
 
-impl Drop for Entered {
+impl Drop for CreatedDentry {
     /// A directory's inode has been revoked, by [`Objects::close`](super::Objects::close).
     fn drop(&mut self) {
         // SAFETY: Made by `rhist_create_dir` or `rhist_create_file`, and stays until then.
@@ -245,6 +245,6 @@ impl Drop for Entered {
 }
 
 // SAFETY: Any task may remove it.
-unsafe impl Send for Entered {}
+unsafe impl Send for CreatedDentry {}
 // SAFETY: Nothing is done through a shared reference.
-unsafe impl Sync for Entered {}
+unsafe impl Sync for CreatedDentry {}

@@ -7,11 +7,11 @@
 
 use super::dentry::name_of;
 use super::gate;
-use super::gate::Entry;
+use super::gate::ModulePin;
 use super::object::dentry_of;
 use super::object::forget;
 use super::object::object_of;
-use super::object::Node;
+use super::object::NodeOps;
 use super::object::Object;
 use crate::ftrace::bindings;
 use core::ffi::CStr;
@@ -22,7 +22,7 @@ use kernel::error::to_result;
 use kernel::ffi;
 use kernel::prelude::*;
 
-pub(super) fn inode_operations<N: Node>() -> bindings::inode_operations {
+pub(super) fn inode_operations<N: NodeOps>() -> bindings::inode_operations {
     bindings::inode_operations {
         lookup: Some(lookup::<N>),
         mkdir: Some(mkdir::<N>),
@@ -31,7 +31,7 @@ pub(super) fn inode_operations<N: Node>() -> bindings::inode_operations {
     }
 }
 
-pub(super) fn file_operations<N: Node>() -> bindings::file_operations {
+pub(super) fn file_operations<N: NodeOps>() -> bindings::file_operations {
     bindings::file_operations {
         owner: gate::owner(),
         open: Some(open::<N>),
@@ -64,7 +64,7 @@ unsafe fn lookup_name<'a>(dentry: *mut bindings::dentry) -> &'a [u8] {
 /// # Safety
 ///
 /// For `inode_operations` of rhist's directories only.
-unsafe extern "C" fn lookup<N: Node>(
+unsafe extern "C" fn lookup<N: NodeOps>(
     dir: *mut bindings::inode,
     dentry: *mut bindings::dentry,
     _flags: ffi::c_uint,
@@ -87,7 +87,7 @@ unsafe extern "C" fn lookup<N: Node>(
 /// # Safety
 ///
 /// For `inode_operations` of rhist's directories only.
-unsafe extern "C" fn mkdir<N: Node>(
+unsafe extern "C" fn mkdir<N: NodeOps>(
     idmap: *mut bindings::mnt_idmap,
     dir: *mut bindings::inode,
     dentry: *mut bindings::dentry,
@@ -107,7 +107,7 @@ unsafe extern "C" fn mkdir<N: Node>(
 /// # Safety
 ///
 /// For `inode_operations` of rhist's directories only.
-unsafe extern "C" fn rmdir<N: Node>(
+unsafe extern "C" fn rmdir<N: NodeOps>(
     dir: *mut bindings::inode,
     dentry: *mut bindings::dentry,
 ) -> ffi::c_int {
@@ -122,7 +122,7 @@ unsafe extern "C" fn rmdir<N: Node>(
         )
     };
     if err == 0 {
-        object.node.removed();
+        object.node.child_removed();
     }
     err
 }
@@ -132,12 +132,12 @@ unsafe extern "C" fn rmdir<N: Node>(
 /// # Safety
 ///
 /// For `file_operations` of rhist's directories only.
-unsafe extern "C" fn open<N: Node>(
+unsafe extern "C" fn open<N: NodeOps>(
     inode: *mut bindings::inode,
     file: *mut bindings::file,
 ) -> ffi::c_int {
     from_result(|| {
-        let entry = Entry::new()?;
+        let pin = ModulePin::new()?;
         // SAFETY: The file is being opened, and keeps the inode.
         let object = unsafe { object_of::<N>(inode) };
         if object.real.removed() {
@@ -149,7 +149,7 @@ unsafe extern "C" fn open<N: Node>(
         let real = from_err_ptr(real)?;
         // SAFETY: The file is ours while it is opened. `release` gives the reference back.
         unsafe { (*file).private_data = real.cast() };
-        entry.keep();
+        pin.keep();
         Ok(0)
     })
 }
@@ -162,7 +162,7 @@ unsafe extern "C" fn release(
     file: *mut bindings::file,
 ) -> ffi::c_int {
     // SAFETY: `open` kept it.
-    let _entry = unsafe { Entry::of_file() };
+    let _pin = unsafe { ModulePin::from_file() };
     // SAFETY: Put there by `open`.
     unsafe { bindings::fput(real_dir(file)) };
     0
@@ -210,7 +210,7 @@ unsafe extern "C" fn llseek(
 
 /// Passes on what the kernel's directory has, except what is hidden.
 #[repr(C)]
-struct Filter<'a, N: Node> {
+struct ReaddirContext<'a, N: NodeOps> {
     /// First, so that the pointer to it leads here.
     ctx: bindings::dir_context,
     caller: *mut bindings::dir_context,
@@ -220,8 +220,8 @@ struct Filter<'a, N: Node> {
 
 /// # Safety
 ///
-/// `ctx` must be that of a [`Filter`].
-unsafe extern "C" fn filter_entry<N: Node>(
+/// `ctx` must be that of a [`ReaddirContext`].
+unsafe extern "C" fn filter_entry<N: NodeOps>(
     ctx: *mut bindings::dir_context,
     name: *const ffi::c_char,
     len: ffi::c_int,
@@ -229,8 +229,8 @@ unsafe extern "C" fn filter_entry<N: Node>(
     ino: u64,
     kind: ffi::c_uint,
 ) -> bool {
-    // SAFETY: The context is that of a `Filter`, which nobody else has while the directory is read.
-    let filter = unsafe { &mut *ctx.cast::<Filter<'_, N>>() };
+    // SAFETY: The context is that of a `ReaddirContext`, which nobody else has while the directory is read.
+    let filter = unsafe { &mut *ctx.cast::<ReaddirContext<'_, N>>() };
     // SAFETY: The name has `len` bytes.
     let bytes = unsafe { core::slice::from_raw_parts(name.cast::<u8>(), len as usize) };
     if filter.object.node.hides(bytes) {
@@ -268,7 +268,7 @@ unsafe fn emit(
 /// # Safety
 ///
 /// For files opened by [`open`] only.
-unsafe extern "C" fn iterate<N: Node>(
+unsafe extern "C" fn iterate<N: NodeOps>(
     file: *mut bindings::file,
     ctx: *mut bindings::dir_context,
 ) -> ffi::c_int {
@@ -277,7 +277,7 @@ unsafe extern "C" fn iterate<N: Node>(
     // SAFETY: The context is valid, and nobody else uses it meanwhile.
     let mut pos = unsafe { (*ctx).pos };
     if pos < OURS {
-        let mut filter = Filter {
+        let mut filter = ReaddirContext {
             ctx: bindings::dir_context {
                 actor: Some(filter_entry::<N>),
                 // SAFETY: As above.

@@ -6,14 +6,14 @@
 //! opened.
 
 use super::gate;
-use super::gate::Entry;
+use super::gate::ModulePin;
 use super::object::dentry_of;
 use super::object::forget;
 use super::object::object_of;
-use super::object::Node;
+use super::object::NodeOps;
 use super::object::Object;
 use super::KernelFile;
-use super::Written;
+use super::UserBuffer;
 use crate::ftrace::bindings;
 use crate::ftrace::poll;
 use crate::ftrace::poll::Mask;
@@ -26,7 +26,7 @@ use kernel::prelude::*;
 use kernel::sync::Mutex;
 
 /// The operations of rhist's files: of those that can be polled, or of the others.
-pub(super) fn file_operations<N: Node>(polls: bool) -> bindings::file_operations {
+pub(super) fn file_operations<N: NodeOps>(polls: bool) -> bindings::file_operations {
     bindings::file_operations {
         owner: gate::owner(),
         open: Some(open::<N>),
@@ -41,7 +41,7 @@ pub(super) fn file_operations<N: Node>(polls: bool) -> bindings::file_operations
 }
 
 /// The operations of a file of the kernel that has `real`, for the beginning of its [`Object`].
-pub(super) fn kernel_operations<N: Node>(
+pub(super) fn kernel_operations<N: NodeOps>(
     real: bindings::file_operations,
 ) -> bindings::file_operations {
     bindings::file_operations {
@@ -57,7 +57,7 @@ pub(super) fn kernel_operations<N: Node>(
 /// # Safety
 ///
 /// `file` must be open, or being opened, with [`kernel_operations`].
-unsafe fn kernel_file<'a, N: Node>(
+unsafe fn kernel_file<'a, N: NodeOps>(
     file: *mut bindings::file,
 ) -> (&'a Object<N>, &'a bindings::file_operations) {
     // SAFETY: The operations of the file are those in the object, at its very beginning. The inode
@@ -71,12 +71,12 @@ unsafe fn kernel_file<'a, N: Node>(
 /// # Safety
 ///
 /// For [`kernel_operations`] only.
-unsafe extern "C" fn open_kernel<N: Node>(
+unsafe extern "C" fn open_kernel<N: NodeOps>(
     inode: *mut bindings::inode,
     file: *mut bindings::file,
 ) -> ffi::c_int {
     from_result(|| {
-        let entry = Entry::new()?;
+        let pin = ModulePin::new()?;
         // SAFETY: `file` is being opened, and is one of the kernel's.
         let (object, real) = unsafe { kernel_file::<N>(file) };
         // The kernel has removed the file, whose data may be gone, while this one was kept.
@@ -89,7 +89,7 @@ unsafe extern "C" fn open_kernel<N: Node>(
             // at.
             to_result(unsafe { open(inode, file) })?;
         }
-        entry.keep();
+        pin.keep();
         Ok(0)
     })
 }
@@ -97,12 +97,12 @@ unsafe extern "C" fn open_kernel<N: Node>(
 /// # Safety
 ///
 /// For [`kernel_operations`] only.
-unsafe extern "C" fn release_kernel<N: Node>(
+unsafe extern "C" fn release_kernel<N: NodeOps>(
     inode: *mut bindings::inode,
     file: *mut bindings::file,
 ) -> ffi::c_int {
     // SAFETY: `open_kernel` kept it.
-    let _entry = unsafe { Entry::of_file() };
+    let _pin = unsafe { ModulePin::from_file() };
     // SAFETY: `file` is open, and is one of the kernel's.
     let (_, real) = unsafe { kernel_file::<N>(file) };
     match real.release {
@@ -114,11 +114,11 @@ unsafe extern "C" fn release_kernel<N: Node>(
 
 /// An open file of rhist.
 #[pin_data]
-struct OpenFile<N: Node> {
-    open: N::Open,
+struct OpenFile<N: NodeOps> {
+    open: N::OpenState,
     /// The text that is being read, made by a read at the beginning of the file.
     #[pin]
-    text: Mutex<Option<N::Text>>,
+    text: Mutex<Option<N::ReadBuf>>,
     /// The kernel's file in whose place it is, if there is one.
     kernel: Option<KernelFile>,
 }
@@ -126,7 +126,7 @@ struct OpenFile<N: Node> {
 /// # Safety
 ///
 /// `file` must have been opened by [`open`].
-unsafe fn open_file<'a, N: Node>(file: *mut bindings::file) -> &'a OpenFile<N> {
+unsafe fn open_file<'a, N: NodeOps>(file: *mut bindings::file) -> &'a OpenFile<N> {
     // SAFETY: `open` has put it there, and it stays until `release`.
     unsafe { &*(*file).private_data.cast() }
 }
@@ -136,7 +136,7 @@ unsafe fn open_file<'a, N: Node>(file: *mut bindings::file) -> &'a OpenFile<N> {
 /// # Safety
 ///
 /// `file` must be a file of rhist that is open, or being opened.
-unsafe fn present<'a, N: Node>(file: *mut bindings::file) -> Result<&'a Object<N>> {
+unsafe fn present<'a, N: NodeOps>(file: *mut bindings::file) -> Result<&'a Object<N>> {
     // SAFETY: `file` is open, and its inode is ours.
     let object = unsafe { object_of::<N>((*file).f_inode) };
     (!object.real.removed()).then_some(object).ok_or(ENODEV)
@@ -145,12 +145,12 @@ unsafe fn present<'a, N: Node>(file: *mut bindings::file) -> Result<&'a Object<N
 /// # Safety
 ///
 /// For `file_operations` of rhist's files only.
-unsafe extern "C" fn open<N: Node>(
+unsafe extern "C" fn open<N: NodeOps>(
     inode: *mut bindings::inode,
     file: *mut bindings::file,
 ) -> ffi::c_int {
     from_result(|| {
-        let entry = Entry::new()?;
+        let pin = ModulePin::new()?;
         // SAFETY: No requirements.
         to_result(unsafe { bindings::rhist_locked_down() })?;
         // SAFETY: The file is being opened, and keeps the inode.
@@ -181,7 +181,7 @@ unsafe extern "C" fn open<N: Node>(
         let open = KBox::into_raw(unsafe { Pin::into_inner_unchecked(open) });
         // SAFETY: The file is ours while it is opened.
         unsafe { (*file).private_data = open.cast() };
-        entry.keep();
+        pin.keep();
         Ok(0)
     })
 }
@@ -189,12 +189,12 @@ unsafe extern "C" fn open<N: Node>(
 /// # Safety
 ///
 /// For files opened by [`open`] only.
-unsafe extern "C" fn release<N: Node>(
+unsafe extern "C" fn release<N: NodeOps>(
     _inode: *mut bindings::inode,
     file: *mut bindings::file,
 ) -> ffi::c_int {
     // SAFETY: `open` kept it.
-    let _entry = unsafe { Entry::of_file() };
+    let _pin = unsafe { ModulePin::from_file() };
     // SAFETY: `open` put a box there, and this is the end of the file.
     drop(unsafe { KBox::from_raw((*file).private_data.cast::<OpenFile<N>>()) });
     0
@@ -203,7 +203,7 @@ unsafe extern "C" fn release<N: Node>(
 /// # Safety
 ///
 /// For files opened by [`open`] only.
-unsafe extern "C" fn read<N: Node>(
+unsafe extern "C" fn read<N: NodeOps>(
     file: *mut bindings::file,
     buf: *mut ffi::c_char,
     count: usize,
@@ -239,7 +239,7 @@ unsafe extern "C" fn read<N: Node>(
 /// # Safety
 ///
 /// For files opened by [`open`] only.
-unsafe extern "C" fn write<N: Node>(
+unsafe extern "C" fn write<N: NodeOps>(
     file: *mut bindings::file,
     buf: *const ffi::c_char,
     count: usize,
@@ -251,7 +251,7 @@ unsafe extern "C" fn write<N: Node>(
     let write = || -> Result {
         // SAFETY: The file is open.
         let (object, open) = unsafe { (present::<N>(file)?, open_file::<N>(file)) };
-        let data = Written::new(buf, count);
+        let data = UserBuffer::new(buf, count);
         object.node.write(&object.real, open.kernel.as_ref(), &data)
     };
     match write() {
@@ -267,7 +267,7 @@ unsafe extern "C" fn write<N: Node>(
 /// # Safety
 ///
 /// For files opened by [`open`] only.
-unsafe extern "C" fn poll<N: Node>(
+unsafe extern "C" fn poll<N: NodeOps>(
     file: *mut bindings::file,
     table: *mut bindings::poll_table_struct,
 ) -> Mask {
@@ -289,7 +289,7 @@ unsafe extern "C" fn poll<N: Node>(
 /// # Safety
 ///
 /// For files opened by [`open`] only.
-unsafe extern "C" fn mmap<N: Node>(
+unsafe extern "C" fn mmap<N: NodeOps>(
     file: *mut bindings::file,
     vma: *mut bindings::vm_area_struct,
 ) -> ffi::c_int {

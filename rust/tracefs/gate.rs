@@ -21,9 +21,9 @@ pub(in crate::ftrace) fn wait() {
 }
 
 /// A reference on the module.
-pub(crate) struct Entry(());
+pub(crate) struct ModulePin(());
 
-impl Entry {
+impl ModulePin {
     /// Pins the module. Fails with `ENODEV` if it is going.
     pub(crate) fn new() -> Result<Self> {
         // SAFETY: No requirements.
@@ -42,13 +42,13 @@ impl Entry {
     ///
     /// # Safety
     ///
-    /// For `release` only, of a file whose `open` has called [`Entry::keep`].
-    pub(super) unsafe fn of_file() -> Self {
+    /// For `release` only, of a file whose `open` has called [`ModulePin::keep`].
+    pub(super) unsafe fn from_file() -> Self {
         Self(())
     }
 }
 
-impl Drop for Entry {
+impl Drop for ModulePin {
     fn drop(&mut self) {
         // SAFETY: The reference is ours to give back. The code that runs stays: `open` and
         // `release` are called with the gate held, which the module waits for when it goes.

@@ -19,12 +19,12 @@ use kernel::uaccess::UserSlice;
 const CHUNK: usize = 4096;
 
 /// The buffer of a `write(2)`, in user memory.
-pub(crate) struct Written {
+pub(crate) struct UserBuffer {
     start: *const ffi::c_char,
     len: usize,
 }
 
-impl Written {
+impl UserBuffer {
     pub(super) fn new(start: *const ffi::c_char, len: usize) -> Self {
         Self { start, len }
     }
@@ -74,18 +74,18 @@ impl KernelFile {
     }
 
     /// Opens the same file once more.
-    fn again(&self, flags: u32) -> Result<Self> {
+    fn reopen(&self, flags: u32) -> Result<Self> {
         // SAFETY: The file is open, and its own path is one of the same file system.
         unsafe { Self::open_beside(self.0.as_ptr(), dentry_of(self.0.as_ptr()), flags) }
     }
 
     /// Opens another file for reading, as [`KernelFile::other`].
-    pub(crate) fn other_for_reading(&self, dir: &TracingDir, path: &[&CStr]) -> Result<Self> {
-        self.other(dir, path, bindings::O_RDONLY)
+    pub(crate) fn open_other_for_reading(&self, dir: &TracingDir, path: &[&CStr]) -> Result<Self> {
+        self.open_other(dir, path, bindings::O_RDONLY)
     }
 
     /// Opens another file, by its path in a tracing directory. Permissions are not looked at.
-    pub(in crate::ftrace) fn other(
+    pub(in crate::ftrace) fn open_other(
         &self,
         dir: &TracingDir,
         path: &[&CStr],
@@ -138,19 +138,19 @@ impl KernelFile {
 
     /// As [`KernelFile::read`], also if it is open for writing only: the text is not for the program that
     /// opened it.
-    pub(crate) fn look(&self) -> Result<KVVec<u8>> {
-        self.again(bindings::O_RDONLY)?.read()
+    pub(crate) fn reopen_and_read(&self) -> Result<KVVec<u8>> {
+        self.reopen(bindings::O_RDONLY)?.read()
     }
 
     /// Writes the buffer of a program to it, all or nothing.
     ///
-    /// The kernel copies the buffer itself. A program that changed it after [`Written::read`] could as well
+    /// The kernel copies the buffer itself. A program that changed it after [`UserBuffer::read`] could as well
     /// have written to the kernel's file in the first place.
     ///
     /// # Errors
     ///
     /// What the kernel's `write` fails with; `EINVAL` if it is not open for writing.
-    pub(crate) fn write(&self, data: &Written) -> Result {
+    pub(crate) fn write(&self, data: &UserBuffer) -> Result {
         // SAFETY: The file is open. What `data` points to is checked by who reads it.
         let done = unsafe { bindings::rhist_write(self.0.as_ptr(), data.start, data.len) };
         written(done, data.len)
@@ -182,7 +182,8 @@ impl KernelFile {
     ///
     /// What the kernel's `open` fails with.
     pub(crate) fn truncate(&self) -> Result {
-        self.again(bindings::O_WRONLY | bindings::O_TRUNC).map(drop)
+        self.reopen(bindings::O_WRONLY | bindings::O_TRUNC)
+            .map(drop)
     }
 }
 

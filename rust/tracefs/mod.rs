@@ -4,7 +4,7 @@
 //!
 //! An [`Object`](object::Object) is for a dentry of the kernel: a directory that mirrors the kernel's, a
 //! file with the kernel's operations, or a file of rhist. The callbacks of the VFS are here; what an
-//! object shows and does is up to its [`Node`].
+//! object shows and does is up to its [`NodeOps`].
 
 mod dentry;
 mod dir;
@@ -20,19 +20,19 @@ use core::ptr::NonNull;
 use kernel::error::to_result;
 use kernel::prelude::*;
 
+pub(crate) use dentry::CreatedDentry;
 pub(crate) use dentry::Dentry;
 pub(crate) use dentry::DentryKind;
-pub(crate) use dentry::Entered;
 pub(crate) use dentry::Inode;
 pub(super) use gate::wait as wait_for_open_files;
-pub(crate) use gate::Entry;
+pub(crate) use gate::ModulePin;
 pub(crate) use kernel_file::KernelFile;
-pub(crate) use kernel_file::Written;
-pub(crate) use object::Node;
+pub(crate) use kernel_file::UserBuffer;
+pub(crate) use object::NodeOps;
+pub(crate) use object::ObjectType;
 pub(crate) use object::Objects;
-pub(crate) use object::Type;
-pub(crate) use special::Operations;
 pub(crate) use special::Special;
+pub(crate) use special::SpecialFops;
 
 /// Fails with `EPERM` if the kernel is locked down (`LOCKDOWN_TRACEFS`).
 pub(crate) fn check_lockdown() -> Result {

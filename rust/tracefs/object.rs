@@ -16,16 +16,16 @@
 //!
 //! C headers: `include/linux/fs.h`, `include/linux/dcache.h`, `include/linux/tracefs.h`.
 
+use super::dentry::CreatedDentry;
 use super::dentry::Dentry;
-use super::dentry::Entered;
 use super::dentry::Inode;
 use super::dir;
 use super::file;
 use super::gate;
 use super::Access;
 use super::KernelFile;
-use super::Operations;
-use super::Written;
+use super::SpecialFops;
+use super::UserBuffer;
 use crate::ftrace::bindings;
 use crate::ftrace::poll::Mask;
 use crate::ftrace::poll::PollTable;
@@ -45,15 +45,15 @@ use kernel::sync::Mutex;
 /// `real` is the kernel's dentry that the object is for: the directory that a directory mirrors, the
 /// directory that a file of rhist is in, or the kernel's file. When the kernel has removed that, no
 /// function is called any more.
-pub(crate) trait Node: Send + Sync + Sized + 'static {
+pub(crate) trait NodeOps: Send + Sync + Sized + 'static {
     /// Identifies an object among those for the same dentry of the kernel.
-    type Key: Copy + Ord + Send + Unpin;
+    type Id: Copy + Ord + Send + Unpin;
 
     /// What a file is read as.
-    type Text: AsRef<[u8]> + Send + Unpin;
+    type ReadBuf: AsRef<[u8]> + Send + Unpin;
 
     /// What is remembered while a file is open.
-    type Open: Send + Sync;
+    type OpenState: Send + Sync;
 
     /// Looks a name up in a directory; `ENOENT` if there is none. rhist's directory is locked.
     fn lookup(&self, real: &Dentry, name: &[u8]) -> Result<Inode>;
@@ -65,7 +65,7 @@ pub(crate) trait Node: Send + Sync + Sized + 'static {
     fn names(&self, real: &Dentry) -> impl Iterator<Item = Option<&'static CStr>>;
 
     /// `rmdir(2)` in this directory has removed one of the kernel's. rhist's directories are locked.
-    fn removed(&self);
+    fn child_removed(&self);
 
     /// The name of a file of rhist, which takes the place of the kernel's file of that name, if there is one.
     fn name(&self) -> &CStr;
@@ -77,18 +77,18 @@ pub(crate) trait Node: Send + Sync + Sized + 'static {
         real: &Dentry,
         kernel: Option<&KernelFile>,
         truncate: bool,
-    ) -> Result<Self::Open>;
+    ) -> Result<Self::OpenState>;
 
     /// The whole text of a file, as it is now.
     fn read(
         &self,
         real: &Dentry,
         kernel: Option<&KernelFile>,
-        open: &Self::Open,
-    ) -> Result<Self::Text>;
+        open: &Self::OpenState,
+    ) -> Result<Self::ReadBuf>;
 
     /// One `write(2)` of at least one byte.
-    fn write(&self, real: &Dentry, kernel: Option<&KernelFile>, data: &Written) -> Result;
+    fn write(&self, real: &Dentry, kernel: Option<&KernelFile>, data: &UserBuffer) -> Result;
 
     /// Queues the caller of `poll(2)` in `table`, then returns what the file is ready for. An error is
     /// [`poll::ERR`](crate::ftrace::poll::ERR), which is also returned, without a call, when the kernel's
@@ -97,7 +97,7 @@ pub(crate) trait Node: Send + Sync + Sized + 'static {
         &self,
         real: &Dentry,
         kernel: Option<&KernelFile>,
-        open: &Self::Open,
+        open: &Self::OpenState,
         table: &PollTable<'_>,
     ) -> Result<Mask>;
 
@@ -107,7 +107,7 @@ pub(crate) trait Node: Send + Sync + Sized + 'static {
 }
 
 /// The kind of an object.
-pub(crate) enum Type {
+pub(crate) enum ObjectType {
     /// A directory, for one of the kernel's.
     Dir,
     /// A file of the kernel, with the kernel's operations and data.
@@ -117,7 +117,7 @@ pub(crate) enum Type {
     /// A file of rhist with operations of its own.
     Special {
         access: Access,
-        operations: Arc<Operations>,
+        operations: Arc<SpecialFops>,
     },
 }
 
@@ -126,18 +126,18 @@ pub(crate) enum Type {
 /// It is pinned in memory until it is removed from the tree: when the tree has the last reference on its
 /// inode, or a grace period after the inode was revoked.
 #[repr(C)]
-pub(super) struct Object<N: Node> {
-    /// The operations of [`Type::Kernel`]. First, so that `file->f_op` points to the object.
+pub(super) struct Object<N: NodeOps> {
+    /// The operations of [`ObjectType::Kernel`]. First, so that `file->f_op` points to the object.
     fops: bindings::file_operations,
     pub(super) real: Dentry,
     pub(super) node: N,
-    /// Keeps the operations of [`Type::Special`].
-    _operations: Option<Arc<Operations>>,
+    /// Keeps the operations of [`ObjectType::Special`].
+    _operations: Option<Arc<SpecialFops>>,
     /// `None` only until [`Objects::find_or_create`] has made it.
     inode: Option<Inode>,
 }
 
-impl<N: Node> Object<N> {
+impl<N: NodeOps> Object<N> {
     /// The kernel's file whose place a file of rhist takes; `ENOENT` if there is none.
     pub(super) fn behind(&self) -> Result<Dentry> {
         let behind = self.real.lookup(self.node.name().to_bytes())?;
@@ -150,12 +150,12 @@ impl<N: Node> Object<N> {
 }
 
 /// Identifies an object: the address of the kernel's dentry, and the key of the node.
-type Key<N> = (usize, <N as Node>::Key);
+type ObjectId<N> = (usize, <N as NodeOps>::Id);
 
-struct Tree<N: Node> {
+struct ObjectTree<N: NodeOps> {
     /// The module goes: lookups fail.
     dead: bool,
-    objects: RBTree<Key<N>, KBox<Object<N>>>,
+    objects: RBTree<ObjectId<N>, KBox<Object<N>>>,
     len: usize,
     /// The length at which the tree is searched for unused objects the next time.
     sweep_at: usize,
@@ -164,7 +164,7 @@ struct Tree<N: Node> {
 /// Objects in the tree before the first search for unused ones. Each takes about 1 KiB.
 const SWEEP_MIN: usize = 512;
 
-impl<N: Node> Tree<N> {
+impl<N: NodeOps> ObjectTree<N> {
     /// Removes unused objects, and returns them to be dropped without the lock.
     ///
     /// A reference on an inode is taken with the tree locked, or by who has one already. So once the tree has
@@ -191,23 +191,23 @@ impl<N: Node> Tree<N> {
 
 /// All objects. To be [closed](Objects::close) before it is dropped.
 #[pin_data]
-pub(crate) struct Objects<N: Node> {
+pub(crate) struct Objects<N: NodeOps> {
     dir_iops: bindings::inode_operations,
     dir_fops: bindings::file_operations,
     file_fops: bindings::file_operations,
     polled_fops: bindings::file_operations,
     #[pin]
-    tree: Mutex<Tree<N>>,
+    tree: Mutex<ObjectTree<N>>,
     /// A revoked inode, from which the others get the kernel's operations for such.
     bad: Inode,
 }
 
 // SAFETY: The operations are constant, and the rest is `Send`.
-unsafe impl<N: Node> Send for Objects<N> {}
+unsafe impl<N: NodeOps> Send for Objects<N> {}
 // SAFETY: As above; the tree is locked, and the inode only compared with.
-unsafe impl<N: Node> Sync for Objects<N> {}
+unsafe impl<N: NodeOps> Sync for Objects<N> {}
 
-impl<N: Node> Objects<N> {
+impl<N: NodeOps> Objects<N> {
     /// For the file system of `root`. Fails with `ENOMEM`.
     pub(crate) fn new(root: &Dentry) -> Result<impl PinInit<Self>> {
         let bad = Inode::revoked(root.inode())?;
@@ -216,7 +216,7 @@ impl<N: Node> Objects<N> {
             dir_fops: dir::file_operations::<N>(),
             file_fops: file::file_operations::<N>(false),
             polled_fops: file::file_operations::<N>(true),
-            tree <- kernel::new_mutex!(Tree {
+            tree <- kernel::new_mutex!(ObjectTree {
                 dead: false,
                 objects: RBTree::new(),
                 len: 0,
@@ -231,8 +231,8 @@ impl<N: Node> Objects<N> {
     pub(crate) fn find_or_create(
         &self,
         real: Dentry,
-        key: N::Key,
-        new: impl FnOnce(&Dentry) -> Result<(N, Type)>,
+        key: N::Id,
+        new: impl FnOnce(&Dentry) -> Result<(N, ObjectType)>,
     ) -> Result<Inode> {
         let key = (real.as_ptr() as usize, key);
         let reservation = RBTreeNodeReservation::new(GFP_KERNEL)?;
@@ -263,7 +263,7 @@ impl<N: Node> Objects<N> {
     }
 
     /// A new object and a reference on its inode.
-    fn create(&self, real: Dentry, node: N, type_: Type) -> Result<(KBox<Object<N>>, Inode)> {
+    fn create(&self, real: Dentry, node: N, type_: ObjectType) -> Result<(KBox<Object<N>>, Inode)> {
         let like = real.inode();
         let mut object = KBox::new(
             Object {
@@ -278,20 +278,20 @@ impl<N: Node> Objects<N> {
         let this: *mut ffi::c_void = ptr::from_mut(&mut *object).cast();
         let mut iops = ptr::null();
         let (access, fops, private) = match type_ {
-            Type::Dir => {
+            ObjectType::Dir => {
                 iops = &raw const self.dir_iops;
                 (None, &raw const self.dir_fops, this)
             }
-            Type::File { access, polls } => match polls {
+            ObjectType::File { access, polls } => match polls {
                 true => (Some(access), &raw const self.polled_fops, this),
                 false => (Some(access), &raw const self.file_fops, this),
             },
-            Type::Special { access, operations } => {
+            ObjectType::Special { access, operations } => {
                 let fops = operations.fops();
                 object._operations = Some(operations);
                 (Some(access), fops, ptr::null_mut())
             }
-            Type::Kernel => {
+            ObjectType::Kernel => {
                 // SAFETY: `like` is the inode of a file of the kernel, which has operations.
                 let fops = unsafe { bindings::rhist_inode_fop(like) };
                 // SAFETY: As above; operations are valid as long as the file can be opened.
@@ -322,7 +322,7 @@ impl<N: Node> Objects<N> {
 
     /// Revokes all inodes, removes the names that were entered, and drops the objects. Called when the module
     /// goes: no file of rhist is open then, since each pins it. Sleeps.
-    pub(crate) fn close(&self, entered: KVec<Entered>) {
+    pub(crate) fn close(&self, entered: KVec<CreatedDentry>) {
         let objects = {
             let mut tree = self.tree.lock();
             tree.dead = true;
@@ -351,13 +351,13 @@ impl<N: Node> Objects<N> {
     }
 }
 
-/// The object of an inode that is a directory ([`Type::Dir`]) or a file ([`Type::File`]) of rhist.
+/// The object of an inode that is a directory ([`ObjectType::Dir`]) or a file ([`ObjectType::File`]) of rhist.
 ///
 /// # Safety
 ///
 /// `inode` must be such an inode, in the hands of the caller while the result is used: locked, or with
 /// an open file.
-pub(super) unsafe fn object_of<'a, N: Node>(inode: *mut bindings::inode) -> &'a Object<N> {
+pub(super) unsafe fn object_of<'a, N: NodeOps>(inode: *mut bindings::inode) -> &'a Object<N> {
     // SAFETY: `i_private` of such inodes is the object, which is not removed from the tree while the caller
     // keeps the inode.
     unsafe { &*bindings::rhist_inode_private(inode).cast::<Object<N>>() }
@@ -373,7 +373,7 @@ pub(super) unsafe fn object_of<'a, N: Node>(inode: *mut bindings::inode) -> &'a 
 /// # Safety
 ///
 /// `dentry` must be referenced, and that of an object with a node `N`.
-pub(super) unsafe fn forget<N: Node>(dentry: *mut bindings::dentry, gone: Error) -> Error {
+pub(super) unsafe fn forget<N: NodeOps>(dentry: *mut bindings::dentry, gone: Error) -> Error {
     let mut here = dentry;
     let mut err = gone;
     loop {

@@ -5,7 +5,7 @@
 //! All functions of an open file are called in task context; the file pins the module.
 
 use super::gate;
-use super::gate::Entry;
+use super::gate::ModulePin;
 use crate::ftrace::bindings;
 use core::ptr;
 use kernel::error::from_result;
@@ -19,23 +19,23 @@ use kernel::sync::Arc;
 #[vtable]
 pub(crate) trait Special: Send + Sync + Sized + 'static {
     /// The state of an open file.
-    type File: Send + Sync;
+    type OpenState: Send + Sync;
 
     /// Opens the file.
-    fn open(self: &Arc<Self>) -> Result<Self::File>;
+    fn open(self: &Arc<Self>) -> Result<Self::OpenState>;
 
     /// One `write(2)` or `writev(2)`, at position 0. Returns the bytes written.
-    fn write(_file: &Self::File, _source: &mut IovIterSource<'_>) -> Result<usize> {
+    fn write(_file: &Self::OpenState, _source: &mut IovIterSource<'_>) -> Result<usize> {
         build_error!(kernel::error::VTABLE_DEFAULT_ERROR)
     }
 
     /// One `ioctl(2)` of a 64-bit program.
-    fn ioctl(_file: &Self::File, _command: u32, _arg: usize) -> Result {
+    fn ioctl(_file: &Self::OpenState, _command: u32, _arg: usize) -> Result {
         build_error!(kernel::error::VTABLE_DEFAULT_ERROR)
     }
 
     /// One `mmap(2)`, with mmap_lock held. The mapping keeps the file open.
-    fn mmap(_file: &Self::File, _vma: &VmaNew) -> Result {
+    fn mmap(_file: &Self::OpenState, _vma: &VmaNew) -> Result {
         build_error!(kernel::error::VTABLE_DEFAULT_ERROR)
     }
 }
@@ -43,7 +43,7 @@ pub(crate) trait Special: Send + Sync + Sized + 'static {
 /// The file operations of a special file, and the data that they work on. It is pinned, and outlives all
 /// inodes and devices that use it.
 #[repr(C)]
-pub(crate) struct Operations {
+pub(crate) struct SpecialFops {
     /// First, so that `file->f_op` leads here.
     fops: bindings::file_operations,
     special: *const ffi::c_void,
@@ -51,11 +51,11 @@ pub(crate) struct Operations {
 }
 
 // SAFETY: `special` is an `Arc` of what is `Send` and `Sync`.
-unsafe impl Send for Operations {}
+unsafe impl Send for SpecialFops {}
 // SAFETY: As above.
-unsafe impl Sync for Operations {}
+unsafe impl Sync for SpecialFops {}
 
-impl Operations {
+impl SpecialFops {
     pub(crate) fn new<S: Special>(special: Arc<S>) -> Result<Arc<Self>> {
         /// # Safety
         ///
@@ -89,7 +89,7 @@ impl Operations {
     }
 }
 
-impl Drop for Operations {
+impl Drop for SpecialFops {
     fn drop(&mut self) {
         // SAFETY: `new` made it of an `Arc`, and no file is open that used it.
         unsafe { (self.drop)(self.special) }
@@ -99,29 +99,29 @@ impl Drop for Operations {
 /// # Safety
 ///
 /// `file` must have been opened by [`open`].
-unsafe fn open_file<'a, S: Special>(file: *mut bindings::file) -> &'a S::File {
+unsafe fn open_file<'a, S: Special>(file: *mut bindings::file) -> &'a S::OpenState {
     // SAFETY: `open` has put it there, and it stays until `release`.
     unsafe { &*(*file).private_data.cast() }
 }
 
 /// # Safety
 ///
-/// For [`Operations`] only.
+/// For [`SpecialFops`] only.
 unsafe extern "C" fn open<S: Special>(
     _inode: *mut bindings::inode,
     file: *mut bindings::file,
 ) -> ffi::c_int {
     from_result(|| {
-        let entry = Entry::new()?;
-        // SAFETY: The operations of the file are the beginning of an `Operations` for `S`, whose
+        let pin = ModulePin::new()?;
+        // SAFETY: The operations of the file are the beginning of an `SpecialFops` for `S`, whose
         // `Arc` is only borrowed.
         let special = core::mem::ManuallyDrop::new(unsafe {
-            Arc::<S>::from_raw((*(*file).f_op.cast::<Operations>()).special.cast())
+            Arc::<S>::from_raw((*(*file).f_op.cast::<SpecialFops>()).special.cast())
         });
         let open = KBox::into_raw(KBox::new(special.open()?, GFP_KERNEL_ACCOUNT)?);
         // SAFETY: The file is ours while it is opened.
         unsafe { (*file).private_data = open.cast() };
-        entry.keep();
+        pin.keep();
         Ok(0)
     })
 }
@@ -134,9 +134,9 @@ unsafe extern "C" fn release<S: Special>(
     file: *mut bindings::file,
 ) -> ffi::c_int {
     // SAFETY: `open` kept it.
-    let _entry = unsafe { Entry::of_file() };
+    let _pin = unsafe { ModulePin::from_file() };
     // SAFETY: `open` put a box there, and this is the end of the file.
-    drop(unsafe { KBox::from_raw((*file).private_data.cast::<S::File>()) });
+    drop(unsafe { KBox::from_raw((*file).private_data.cast::<S::OpenState>()) });
     0
 }
 

@@ -15,7 +15,7 @@ use crate::ftrace::text;
 use crate::ftrace::tracefs::EventName;
 use crate::ftrace::tracefs::KernelFile;
 use crate::ftrace::tracefs::TracingDir;
-use crate::ftrace::tracefs::Written;
+use crate::ftrace::tracefs::UserBuffer;
 use crate::hist::Histogram;
 use crate::hist::Plan;
 use crate::hook::switch::SwitchSettings;
@@ -50,7 +50,7 @@ impl Engine {
         name: EventName<'_>,
         kernel: &KernelFile,
         command: &Command<'_>,
-        data: &Written,
+        data: &UserBuffer,
     ) -> Result<(), Failure> {
         let event = self.find(name)?;
         match command.name {
@@ -66,7 +66,7 @@ impl Engine {
         event: Option<Event>,
         kernel: &KernelFile,
         command: &Command<'_>,
-        data: &Written,
+        data: &UserBuffer,
     ) -> Result {
         let switches = match event {
             Some(event) if command.remove => self.registry.lock().switches(&event),
@@ -76,11 +76,11 @@ impl Engine {
             return kernel.write(data);
         };
         // What is listed below a switch is known by its number, which gets smaller.
-        let before = kernel.look()?;
+        let before = kernel.reopen_and_read()?;
         let before = KernelTriggers::all(&before)?;
         kernel.write(data)?;
         // It is done: without memory nothing but the order is wrong.
-        let _ = kernel.look().and_then(|after| {
+        let _ = kernel.reopen_and_read().and_then(|after| {
             let after = KernelTriggers::all(&after)?;
             if before.len() > after.len() {
                 let older = count_same_oldest(&before, &after);
@@ -120,7 +120,7 @@ impl Engine {
                 Some(text) => Some(condition(text, &describe(name, &event)?)?),
                 None => None,
             },
-            older: KernelTriggers::new(&kernel.look()?).count(),
+            older: KernelTriggers::new(&kernel.reopen_and_read()?).count(),
         };
         let mut hooks = self.registry.lock();
         Ok(hooks.add_switch(event, target, settings, kernel)?)

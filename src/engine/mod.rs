@@ -153,7 +153,7 @@ fn describe(name: EventName<'_>, event: &Event) -> Result<EventDesc> {
     Ok(desc)
 }
 
-fn describe_field(field: &event::Field<'_>, common: bool) -> Result<EventField> {
+fn describe_field(field: &event::KernelField<'_>, common: bool) -> Result<EventField> {
     EventField::new(
         field.name.to_bytes(),
         field.type_.to_bytes(),

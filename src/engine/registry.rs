@@ -70,8 +70,8 @@ impl Registry {
 
     /// Locks it, for reading and changing what an event has. What instances had that were removed
     /// goes first: there is no other moment at which one would hear of it. All else stays as it is.
-    pub(crate) fn lock(&self) -> Hooks<'_> {
-        let mut hooks = Hooks {
+    pub(crate) fn lock(&self) -> RegistryGuard<'_> {
+        let mut hooks = RegistryGuard {
             hooks: self.hooks.lock(),
             shared: &self.shared,
         };
@@ -92,12 +92,12 @@ impl PinnedDrop for Registry {
 }
 
 /// The registry, locked.
-pub(crate) struct Hooks<'a> {
+pub(crate) struct RegistryGuard<'a> {
     hooks: MutexGuard<'a, KVec<Hook>>,
     shared: &'a Shared,
 }
 
-impl Hooks<'_> {
+impl RegistryGuard<'_> {
     fn position(&self, event: &Event) -> Option<usize> {
         self.hooks.iter().position(|hook| hook.is_of(event))
     }

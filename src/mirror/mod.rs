@@ -15,16 +15,16 @@ use crate::ftrace::poll::Mask;
 use crate::ftrace::poll::PollTable;
 use crate::ftrace::tracefs;
 use crate::ftrace::tracefs::Access;
+use crate::ftrace::tracefs::CreatedDentry;
 use crate::ftrace::tracefs::Dentry;
 use crate::ftrace::tracefs::DentryKind;
-use crate::ftrace::tracefs::Entered;
 use crate::ftrace::tracefs::EventName;
 use crate::ftrace::tracefs::Inode;
 use crate::ftrace::tracefs::KernelFile;
+use crate::ftrace::tracefs::ObjectType;
 use crate::ftrace::tracefs::Objects;
 use crate::ftrace::tracefs::TracingDir;
-use crate::ftrace::tracefs::Type;
-use crate::ftrace::tracefs::Written;
+use crate::ftrace::tracefs::UserBuffer;
 pub(crate) use dir::Dir;
 use kernel::mm::virt::VmaNew;
 use kernel::prelude::*;
@@ -37,14 +37,14 @@ pub(crate) use overlay::OverlayFile;
 ///
 /// Dropping it removes the directory. No file of it is open then, since each pins the module.
 pub(crate) struct Mirror<T: Overlay> {
-    shared: Arc<Shared<T>>,
+    shared: Arc<MirrorShared<T>>,
     /// The directory, and the files beside it.
-    entered: KVec<Entered>,
+    entered: KVec<CreatedDentry>,
 }
 
 /// What all objects of a mirror share.
 #[pin_data]
-struct Shared<T: Overlay> {
+struct MirrorShared<T: Overlay> {
     overlay: T,
     name: &'static CStr,
     #[pin]
@@ -53,7 +53,7 @@ struct Shared<T: Overlay> {
 
 /// What an object of the mirror is.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Kind {
+enum NodeKind {
     /// A directory.
     Dir(Dir),
     /// A file of the kernel.
@@ -64,8 +64,8 @@ enum Kind {
 
 /// An object of the mirror that somebody looked up.
 struct Node<T: Overlay> {
-    shared: Arc<Shared<T>>,
-    kind: Kind,
+    shared: Arc<MirrorShared<T>>,
+    kind: NodeKind,
     /// The tracing directory that a file of ours is in or below.
     tracing: Option<TracingDir>,
 }
@@ -81,7 +81,7 @@ impl<T: Overlay> Mirror<T> {
         let root = Dentry::root(name)?;
         let objects = Objects::new(&root)?;
         let shared = Arc::pin_init(
-            pin_init!(Shared {
+            pin_init!(MirrorShared {
                 overlay,
                 name,
                 objects <- objects,
@@ -92,16 +92,17 @@ impl<T: Overlay> Mirror<T> {
             shared,
             entered: KVec::new(),
         };
-        let top = Shared::find_or_create(&mirror.shared, root.clone(), Kind::Dir(Dir::Root))?;
+        let top =
+            MirrorShared::find_or_create(&mirror.shared, root.clone(), NodeKind::Dir(Dir::Root))?;
         mirror.entered.reserve(1, GFP_KERNEL)?;
-        let top = Entered::dir(&root, name, &top)?;
+        let top = CreatedDentry::dir(&root, name, &top)?;
         mirror.entered.push(top, GFP_KERNEL)?;
         for (index, file) in T::files(Dir::Root).iter().enumerate() {
             if file.in_kernels && root.lookup(file.name.to_bytes()).is_err() {
-                let kind = Kind::Ours(Dir::Root, index);
-                let inode = Shared::find_or_create(&mirror.shared, root.clone(), kind)?;
+                let kind = NodeKind::Ours(Dir::Root, index);
+                let inode = MirrorShared::find_or_create(&mirror.shared, root.clone(), kind)?;
                 mirror.entered.reserve(1, GFP_KERNEL)?;
-                let file = Entered::file(&root, file.name, &inode)?;
+                let file = CreatedDentry::file(&root, file.name, &inode)?;
                 mirror.entered.push(file, GFP_KERNEL)?;
             }
         }
@@ -116,14 +117,14 @@ impl<T: Overlay> Drop for Mirror<T> {
     }
 }
 
-impl<T: Overlay> Shared<T> {
+impl<T: Overlay> MirrorShared<T> {
     /// The inode for `kind` beside the kernel's `real`.
-    fn find_or_create(this: &Arc<Self>, real: Dentry, kind: Kind) -> Result<Inode> {
+    fn find_or_create(this: &Arc<Self>, real: Dentry, kind: NodeKind) -> Result<Inode> {
         this.objects.find_or_create(real, kind, |real| {
             let tracing = match kind {
                 // `events/<system>/<event>`
-                Kind::Ours(Dir::Event, _) => Some(real.parent().parent().parent()),
-                Kind::Ours(..) => Some(real.clone()),
+                NodeKind::Ours(Dir::Event, _) => Some(real.parent().parent().parent()),
+                NodeKind::Ours(..) => Some(real.clone()),
                 _ => None,
             };
             let node = Node {
@@ -135,11 +136,11 @@ impl<T: Overlay> Shared<T> {
         })
     }
 
-    fn type_of(&self, kind: Kind) -> Result<Type> {
+    fn type_of(&self, kind: NodeKind) -> Result<ObjectType> {
         let (dir, index) = match kind {
-            Kind::Dir(_) => return Ok(Type::Dir),
-            Kind::Kernel => return Ok(Type::Kernel),
-            Kind::Ours(dir, index) => (dir, index),
+            NodeKind::Dir(_) => return Ok(ObjectType::Dir),
+            NodeKind::Kernel => return Ok(ObjectType::Kernel),
+            NodeKind::Ours(dir, index) => (dir, index),
         };
         let file = T::files(dir).get(index).ok_or(ENOENT)?;
         let access = self.overlay.access(dir, file.name).unwrap_or(Access {
@@ -148,11 +149,11 @@ impl<T: Overlay> Shared<T> {
             gid: Access::SAME,
         });
         Ok(match self.overlay.special(dir, file.name) {
-            Some(operations) => Type::Special {
+            Some(operations) => ObjectType::Special {
                 access,
                 operations: operations.clone(),
             },
-            None => Type::File {
+            None => ObjectType::File {
                 access,
                 polls: file.polls,
             },
@@ -173,8 +174,8 @@ impl<T: Overlay> Node<T> {
     /// The directory that this is, or has this file of ours in it.
     fn dir(&self) -> Dir {
         match self.kind {
-            Kind::Dir(dir) | Kind::Ours(dir, _) => dir,
-            Kind::Kernel => Dir::Other,
+            NodeKind::Dir(dir) | NodeKind::Ours(dir, _) => dir,
+            NodeKind::Kernel => Dir::Other,
         }
     }
 
@@ -184,7 +185,7 @@ impl<T: Overlay> Node<T> {
         real: &'a Dentry,
         kernel: Option<&'a KernelFile>,
     ) -> Result<Opened<'a>> {
-        let (Kind::Ours(dir, index), Some(tracing)) = (self.kind, &self.tracing) else {
+        let (NodeKind::Ours(dir, index), Some(tracing)) = (self.kind, &self.tracing) else {
             return Err(EINVAL);
         };
         Ok(Opened {
@@ -200,10 +201,10 @@ impl<T: Overlay> Node<T> {
     }
 }
 
-impl<T: Overlay> tracefs::Node for Node<T> {
-    type Key = Kind;
-    type Text = T::Text;
-    type Open = T::Open;
+impl<T: Overlay> tracefs::NodeOps for Node<T> {
+    type Id = NodeKind;
+    type ReadBuf = T::ReadBuf;
+    type OpenState = T::OpenState;
 
     fn lookup(&self, real: &Dentry, name: &[u8]) -> Result<Inode> {
         let dir = self.dir();
@@ -212,17 +213,21 @@ impl<T: Overlay> tracefs::Node for Node<T> {
             if T::files(dir)[index].only_over {
                 real.lookup(name)?;
             }
-            return Shared::find_or_create(&self.shared, real.clone(), Kind::Ours(dir, index));
+            return MirrorShared::find_or_create(
+                &self.shared,
+                real.clone(),
+                NodeKind::Ours(dir, index),
+            );
         }
         if self.shared.hides(dir, name) {
             return Err(ENOENT);
         }
         let real = real.lookup(name)?;
         let kind = match real.kind().ok_or(ENOENT)? {
-            DentryKind::Dir => Kind::Dir(dir.child(name)),
-            DentryKind::File => Kind::Kernel,
+            DentryKind::Dir => NodeKind::Dir(dir.child(name)),
+            DentryKind::File => NodeKind::Kernel,
         };
-        Shared::find_or_create(&self.shared, real, kind)
+        MirrorShared::find_or_create(&self.shared, real, kind)
     }
 
     fn hides(&self, name: &[u8]) -> bool {
@@ -236,28 +241,38 @@ impl<T: Overlay> tracefs::Node for Node<T> {
         })
     }
 
-    fn removed(&self) {
+    fn child_removed(&self) {
         self.shared.overlay.instance_removed();
     }
 
     fn name(&self) -> &CStr {
         match self.kind {
-            Kind::Ours(dir, index) => T::files(dir).get(index).map_or(c"", |file| file.name),
+            NodeKind::Ours(dir, index) => T::files(dir).get(index).map_or(c"", |file| file.name),
             _ => c"",
         }
     }
 
-    fn open(&self, real: &Dentry, kernel: Option<&KernelFile>, truncate: bool) -> Result<T::Open> {
+    fn open(
+        &self,
+        real: &Dentry,
+        kernel: Option<&KernelFile>,
+        truncate: bool,
+    ) -> Result<T::OpenState> {
         let overlay = &self.shared.overlay;
         overlay.open(&self.opened(real, kernel)?, truncate)
     }
 
-    fn read(&self, real: &Dentry, kernel: Option<&KernelFile>, open: &T::Open) -> Result<T::Text> {
+    fn read(
+        &self,
+        real: &Dentry,
+        kernel: Option<&KernelFile>,
+        open: &T::OpenState,
+    ) -> Result<T::ReadBuf> {
         let overlay = &self.shared.overlay;
         overlay.read(&self.opened(real, kernel)?, open)
     }
 
-    fn write(&self, real: &Dentry, kernel: Option<&KernelFile>, data: &Written) -> Result {
+    fn write(&self, real: &Dentry, kernel: Option<&KernelFile>, data: &UserBuffer) -> Result {
         let overlay = &self.shared.overlay;
         overlay.write(&self.opened(real, kernel)?, data)
     }
@@ -266,7 +281,7 @@ impl<T: Overlay> tracefs::Node for Node<T> {
         &self,
         real: &Dentry,
         kernel: Option<&KernelFile>,
-        open: &T::Open,
+        open: &T::OpenState,
         table: &PollTable<'_>,
     ) -> Result<Mask> {
         let overlay = &self.shared.overlay;

@@ -8,9 +8,9 @@ use crate::ftrace::poll::PollTable;
 use crate::ftrace::tracefs::Access;
 use crate::ftrace::tracefs::EventName;
 use crate::ftrace::tracefs::KernelFile;
-use crate::ftrace::tracefs::Operations;
+use crate::ftrace::tracefs::SpecialFops;
 use crate::ftrace::tracefs::TracingDir;
-use crate::ftrace::tracefs::Written;
+use crate::ftrace::tracefs::UserBuffer;
 use kernel::mm::virt::VmaNew;
 use kernel::prelude::*;
 use kernel::sync::Arc;
@@ -49,10 +49,10 @@ pub(crate) struct Opened<'a> {
 /// is in: that fails with `ENODEV`.
 pub(crate) trait Overlay: Send + Sync + 'static {
     /// What a file is read as.
-    type Text: AsRef<[u8]> + Send + Unpin;
+    type ReadBuf: AsRef<[u8]> + Send + Unpin;
 
     /// What is remembered while a file is open.
-    type Open: Send + Sync;
+    type OpenState: Send + Sync;
 
     /// The files of a directory of kind `dir`.
     fn files(dir: Dir) -> &'static [OverlayFile];
@@ -61,22 +61,27 @@ pub(crate) trait Overlay: Send + Sync + 'static {
     fn access(&self, dir: Dir, name: &CStr) -> Option<Access>;
 
     /// The operations of a file that has its own; the functions below are not called for it.
-    fn special(&self, dir: Dir, name: &CStr) -> Option<&Arc<Operations>>;
+    fn special(&self, dir: Dir, name: &CStr) -> Option<&Arc<SpecialFops>>;
 
     /// The file is being opened, to be emptied first if `truncate`; an error is that of `open(2)`.
     /// The kernel's file is already open, and not emptied.
-    fn open(&self, file: &Opened<'_>, truncate: bool) -> Result<Self::Open>;
+    fn open(&self, file: &Opened<'_>, truncate: bool) -> Result<Self::OpenState>;
 
     /// The whole text of the file as it is now.
-    fn read(&self, file: &Opened<'_>, open: &Self::Open) -> Result<Self::Text>;
+    fn read(&self, file: &Opened<'_>, open: &Self::OpenState) -> Result<Self::ReadBuf>;
 
     /// One `write(2)` of at least one byte.
-    fn write(&self, file: &Opened<'_>, data: &Written) -> Result;
+    fn write(&self, file: &Opened<'_>, data: &UserBuffer) -> Result;
 
     /// What the file is ready for. Has the caller wait for a change of that, by `table`, before it
     /// looks. An error is [`poll::ERR`](crate::ftrace::poll::ERR), which the mirror adds by
     /// itself when the kernel's file of this name has it.
-    fn poll(&self, file: &Opened<'_>, open: &Self::Open, table: &PollTable<'_>) -> Result<Mask>;
+    fn poll(
+        &self,
+        file: &Opened<'_>,
+        open: &Self::OpenState,
+        table: &PollTable<'_>,
+    ) -> Result<Mask>;
 
     /// One `mmap(2)`, with mmap_lock held; `ENODEV` for a file that cannot be mapped. The mapping
     /// keeps the file open.

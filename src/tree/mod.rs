@@ -15,9 +15,9 @@ use crate::ftrace::text;
 use crate::ftrace::tracefs::Access;
 use crate::ftrace::tracefs::EventName;
 use crate::ftrace::tracefs::KernelFile;
-use crate::ftrace::tracefs::Operations;
+use crate::ftrace::tracefs::SpecialFops;
 use crate::ftrace::tracefs::TracingDir;
-use crate::ftrace::tracefs::Written;
+use crate::ftrace::tracefs::UserBuffer;
 use crate::hist::debug;
 use crate::hist::render;
 use crate::hist::Names;
@@ -50,14 +50,14 @@ pub(crate) struct Tree {
     /// How often a `hist` file was rendered.
     reads: Atomic<u64>,
     user_events: Arc<UserEvents>,
-    user_events_data: Arc<Operations>,
+    user_events_data: Arc<SpecialFops>,
 }
 
 impl Tree {
     pub(crate) fn new(
         engine: Engine,
         user_events: Arc<UserEvents>,
-        user_events_data: Arc<Operations>,
+        user_events_data: Arc<SpecialFops>,
     ) -> Result<Self> {
         let error_logs = KBox::pin_init(kernel::new_mutex!(ErrorLogs::new()), GFP_KERNEL)?;
         Ok(Self {
@@ -104,7 +104,7 @@ impl Tree {
             let mut column = Text::new();
             render::event_column(&mut column, system.to_bytes(), event.to_bytes())?;
             let listed = open_file
-                .other_for_reading(dir, &path)
+                .open_other_for_reading(dir, &path)
                 .and_then(|kernel| self.list(out, column.as_bytes(), name, &kernel.read()?));
             match listed {
                 // The event is gone meanwhile.
@@ -125,7 +125,7 @@ impl Tree {
         &self,
         name: EventName<'_>,
         kernel: Option<&KernelFile>,
-        data: &Written,
+        data: &UserBuffer,
     ) -> Result {
         if data.len() >= PAGE_SIZE {
             return Err(EINVAL);
@@ -184,7 +184,7 @@ fn location(name: EventName<'_>) -> Result<KVec<u8>> {
 }
 
 /// What an open `hist` file remembers for `poll()`: the hits of the event's histograms at two moments.
-pub(crate) struct HistFile {
+pub(crate) struct HistPollState {
     poller: Poller,
     /// When it was last read.
     last_read: Atomic<u64>,
@@ -192,7 +192,7 @@ pub(crate) struct HistFile {
     last_reported: Atomic<u64>,
 }
 
-impl HistFile {
+impl HistPollState {
     fn read(&self, hits: u64) {
         self.last_read.store(hits, Relaxed);
         self.last_reported.store(hits, Relaxed);
@@ -226,7 +226,7 @@ fn view(attached: &Attached) -> View<'_> {
 
 /// A file of ours.
 #[derive(Clone, Copy)]
-enum File<'a> {
+enum OwnFile<'a> {
     ErrorLog(&'a TracingDir),
     ShowEventTriggers(&'a TracingDir),
     UserEventsStatus,
@@ -236,16 +236,16 @@ enum File<'a> {
     HistDebug(EventName<'a>),
 }
 
-impl<'a> File<'a> {
+impl<'a> OwnFile<'a> {
     fn new(file: &Opened<'a>) -> Result<Self> {
         match (file.event, file.name.to_bytes()) {
-            (None, b"error_log") => Ok(File::ErrorLog(file.dir)),
-            (None, b"show_event_triggers") => Ok(File::ShowEventTriggers(file.dir)),
-            (None, b"user_events_status") => Ok(File::UserEventsStatus),
-            (None, b"hist_stats") => Ok(File::HistStats),
-            (Some(event), b"trigger") => Ok(File::Trigger(event)),
-            (Some(event), b"hist") => Ok(File::Hist(event)),
-            (Some(event), b"hist_debug") => Ok(File::HistDebug(event)),
+            (None, b"error_log") => Ok(OwnFile::ErrorLog(file.dir)),
+            (None, b"show_event_triggers") => Ok(OwnFile::ShowEventTriggers(file.dir)),
+            (None, b"user_events_status") => Ok(OwnFile::UserEventsStatus),
+            (None, b"hist_stats") => Ok(OwnFile::HistStats),
+            (Some(event), b"trigger") => Ok(OwnFile::Trigger(event)),
+            (Some(event), b"hist") => Ok(OwnFile::Hist(event)),
+            (Some(event), b"hist_debug") => Ok(OwnFile::HistDebug(event)),
             _ => Err(ENOENT),
         }
     }
@@ -272,8 +272,8 @@ impl Names for KernelNames {
 }
 
 impl Overlay for Tree {
-    type Text = Text;
-    type Open = Option<HistFile>;
+    type ReadBuf = Text;
+    type OpenState = Option<HistPollState>;
 
     fn files(dir: Dir) -> &'static [OverlayFile] {
         const fn file(name: &'static CStr, mode: u16, only_over: bool) -> OverlayFile {
@@ -339,51 +339,51 @@ impl Overlay for Tree {
         }
     }
 
-    fn special(&self, dir: Dir, name: &CStr) -> Option<&Arc<Operations>> {
+    fn special(&self, dir: Dir, name: &CStr) -> Option<&Arc<SpecialFops>> {
         (dir == Dir::Root && name == c"user_events_data").then_some(&self.user_events_data)
     }
 
-    fn open(&self, file: &Opened<'_>, truncate: bool) -> Result<Self::Open> {
-        match File::new(file)? {
-            File::ErrorLog(dir) => {
+    fn open(&self, file: &Opened<'_>, truncate: bool) -> Result<Self::OpenState> {
+        match OwnFile::new(file)? {
+            OwnFile::ErrorLog(dir) => {
                 if truncate {
                     file.kernel.map(KernelFile::truncate).transpose()?;
                     self.with_error_log(dir, ErrorLog::clear)?;
                 }
             }
-            File::Trigger(name) => {
+            OwnFile::Trigger(name) => {
                 let event = self.engine.find(name)?;
                 if let (true, Some(event)) = (truncate, event) {
                     self.engine.remove_all(&event)?;
                 }
             }
-            File::ShowEventTriggers(_) | File::UserEventsStatus | File::HistStats => (),
-            File::Hist(name) => {
+            OwnFile::ShowEventTriggers(_) | OwnFile::UserEventsStatus | OwnFile::HistStats => (),
+            OwnFile::Hist(name) => {
                 let event = self.engine.find(name)?;
-                return Ok(Some(HistFile {
+                return Ok(Some(HistPollState {
                     poller: self.engine.poller(event.as_ref()),
                     last_read: Atomic::new(0),
                     last_reported: Atomic::new(self.engine.hits(event.as_ref())),
                 }));
             }
-            File::HistDebug(name) => drop(self.engine.find(name)?),
+            OwnFile::HistDebug(name) => drop(self.engine.find(name)?),
         }
         Ok(None)
     }
 
-    fn read(&self, file: &Opened<'_>, open: &Self::Open) -> Result<Text> {
+    fn read(&self, file: &Opened<'_>, open: &Self::OpenState) -> Result<Text> {
         let mut out = Text::new();
-        match File::new(file)? {
-            File::UserEventsStatus => out = self.user_events.status()?,
-            File::ErrorLog(dir) => {
+        match OwnFile::new(file)? {
+            OwnFile::UserEventsStatus => out = self.user_events.status()?,
+            OwnFile::ErrorLog(dir) => {
                 let kernel = file.kernel.map(KernelFile::read).transpose()?;
                 let kernel = kernel.as_deref().unwrap_or_default();
                 self.with_error_log(dir, |log| log.render(kernel, out.as_mut()))??;
             }
-            File::ShowEventTriggers(dir) => {
+            OwnFile::ShowEventTriggers(dir) => {
                 self.list_all(&mut out, dir, file.kernel.ok_or(EINVAL)?)?
             }
-            File::HistStats => {
+            OwnFile::HistStats => {
                 let commands = self.engine.commands();
                 let reads = self.reads.load(Relaxed);
                 out.format(format_args!("commands: {commands}\nreads: {reads}\n"))?;
@@ -393,14 +393,14 @@ impl Overlay for Tree {
                     out.format(format_args!("{source}, {lost} lost\n"))
                 })?;
             }
-            File::Trigger(name) => {
+            OwnFile::Trigger(name) => {
                 let kernel = file.kernel.map(KernelFile::read).transpose()?;
                 self.list(&mut out, b"", name, kernel.as_deref().unwrap_or_default())?;
                 if out.as_bytes().is_empty() {
                     out.bytes(render::NO_TRIGGERS)?;
                 }
             }
-            File::Hist(name) => {
+            OwnFile::Hist(name) => {
                 // Before the text is made: what it has in addition is reported once more, but
                 // what it lacks is not missed.
                 let hits = self.engine.hits(self.engine.find(name)?.as_ref());
@@ -411,7 +411,7 @@ impl Overlay for Tree {
                     open.read(hits);
                 }
             }
-            File::HistDebug(name) => {
+            OwnFile::HistDebug(name) => {
                 let triggers = self.engine.triggers(name)?;
                 let mut pointers = KVec::new();
                 for shown in &triggers {
@@ -427,22 +427,27 @@ impl Overlay for Tree {
         Ok(out)
     }
 
-    fn write(&self, file: &Opened<'_>, data: &Written) -> Result {
-        match File::new(file)? {
+    fn write(&self, file: &Opened<'_>, data: &UserBuffer) -> Result {
+        match OwnFile::new(file)? {
             // As the kernel's: what is written does not matter, truncation empties it.
-            File::ErrorLog(_) => Ok(()),
-            File::Trigger(name) => self.write_trigger(name, file.kernel, data),
-            File::ShowEventTriggers(_)
-            | File::UserEventsStatus
-            | File::HistStats
-            | File::Hist(_)
-            | File::HistDebug(_) => Err(EINVAL),
+            OwnFile::ErrorLog(_) => Ok(()),
+            OwnFile::Trigger(name) => self.write_trigger(name, file.kernel, data),
+            OwnFile::ShowEventTriggers(_)
+            | OwnFile::UserEventsStatus
+            | OwnFile::HistStats
+            | OwnFile::Hist(_)
+            | OwnFile::HistDebug(_) => Err(EINVAL),
         }
     }
 
-    fn poll(&self, file: &Opened<'_>, open: &Self::Open, table: &PollTable<'_>) -> Result<Mask> {
-        match (File::new(file)?, open) {
-            (File::Hist(name), Some(open)) => {
+    fn poll(
+        &self,
+        file: &Opened<'_>,
+        open: &Self::OpenState,
+        table: &PollTable<'_>,
+    ) -> Result<Mask> {
+        match (OwnFile::new(file)?, open) {
+            (OwnFile::Hist(name), Some(open)) => {
                 open.poller.look_again(table);
                 Ok(open.mask(self.engine.hits(self.engine.find(name)?.as_ref())))
             }
@@ -451,8 +456,8 @@ impl Overlay for Tree {
     }
 
     fn map(&self, file: &Opened<'_>, vma: &VmaNew) -> Result {
-        match File::new(file)? {
-            File::UserEventsStatus => self.user_events.map(vma),
+        match OwnFile::new(file)? {
+            OwnFile::UserEventsStatus => self.user_events.map(vma),
             _ => Err(ENODEV),
         }
     }

@@ -10,7 +10,7 @@ use kernel::prelude::*;
 
 /// `struct user_reg` of the current kind: what a program wants to write, and be told of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Register {
+pub struct UserReg {
     /// The bit of the value at `addr` that is set while the event is enabled.
     pub bit: u8,
     /// Bytes of that value: 4 or 8.
@@ -25,7 +25,7 @@ pub struct Register {
     pub description: u64,
 }
 
-impl Register {
+impl UserReg {
     /// Bytes of the structure.
     pub const SIZE: usize = 28;
     /// Where in the structure the index for writing goes: a `u32`.
@@ -67,12 +67,12 @@ impl Register {
 /// `struct user_reg_original`: what a program of the original interface wants to write, and be told
 /// of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RegisterOriginal {
+pub struct UserRegOriginal {
     /// Where the description is.
     pub description: u64,
 }
 
-impl RegisterOriginal {
+impl UserRegOriginal {
     /// Bytes of the structure. One that is longer is of the current kind, or of none.
     pub const SIZE: usize = 20;
     /// Where in the structure the bit of the page goes, and the index for writing: a `u32` each.
@@ -89,14 +89,14 @@ impl RegisterOriginal {
 
 /// `struct user_unreg`: a place that nothing more is to be written to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Unregister {
+pub struct UserUnreg {
     /// The bit of the value.
     pub bit: u8,
     /// Where the value is.
     pub addr: u64,
 }
 
-impl Unregister {
+impl UserUnreg {
     /// Bytes of the structure.
     pub const SIZE: usize = 16;
 

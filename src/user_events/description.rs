@@ -5,7 +5,7 @@
 //! The rules are those of the kernel's own user events (`kernel/trace/trace_events_user.c`); what
 //! differs from them is said at the item.
 
-use super::field::Fields;
+use super::field::UserFields;
 use kernel::prelude::*;
 
 /// The name and the fields of an event, as they were written.
@@ -54,9 +54,9 @@ impl<'a> Description<'a> {
     ///
     /// # Errors
     ///
-    /// Those of [`Fields::parse`].
-    pub fn parse_fields(&self) -> Result<Fields> {
-        Fields::parse(self.fields)
+    /// Those of [`UserFields::parse`].
+    pub fn parse_fields(&self) -> Result<UserFields> {
+        UserFields::parse(self.fields)
     }
 }
 

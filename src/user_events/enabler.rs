@@ -2,11 +2,11 @@
 
 //! Bits in the memory of programs that are set while an event is enabled (`struct user_event_enabler`).
 
-use super::registry::Event;
-use super::registry::Use;
-use crate::ftrace::user_mm::Memory;
-use crate::ftrace::user_mm::MemoryId;
-use crate::ftrace::user_mm::Place;
+use super::registry::EventUse;
+use super::registry::UserEvent;
+use crate::ftrace::user_mm::MmId;
+use crate::ftrace::user_mm::UserBit;
+use crate::ftrace::user_mm::UserMm;
 use kernel::prelude::*;
 use kernel::rbtree::RBTree;
 use kernel::rbtree::RBTreeNode;
@@ -22,14 +22,14 @@ use kernel::workqueue::WorkItem;
 const ATTEMPTS: usize = 10;
 
 /// Identifies a bit: the memory, the address of the value in it, and the number of the bit.
-type Key = (MemoryId, usize, u8);
+type EnablerKey = (MmId, usize, u8);
 
 /// A bit that is set while an event is enabled.
 #[pin_data]
 pub(super) struct Enabler {
-    memory: Arc<Memory>,
-    place: Place,
-    event: Use,
+    memory: Arc<UserMm>,
+    place: UserBit,
+    event: EventUse,
     /// Faults the page in and writes the bit.
     #[pin]
     writing: Work<Enabler>,
@@ -40,7 +40,7 @@ impl_has_work! {
 }
 
 impl Enabler {
-    fn new(memory: Arc<Memory>, place: Place, event: Use) -> Result<Arc<Self>> {
+    fn new(memory: Arc<UserMm>, place: UserBit, event: EventUse) -> Result<Arc<Self>> {
         Arc::pin_init(
             pin_init!(Self {
                 memory,
@@ -52,7 +52,7 @@ impl Enabler {
         )
     }
 
-    fn key(&self) -> Key {
+    fn key(&self) -> EnablerKey {
         (self.memory.id(), self.place.addr, self.place.bit)
     }
 
@@ -102,7 +102,7 @@ impl WorkItem for Enabler {
 pub(super) struct Enablers {
     /// Also taken with event_mutex held, when an event is enabled or disabled.
     #[pin]
-    tree: Mutex<RBTree<Key, Arc<Enabler>>>,
+    tree: Mutex<RBTree<EnablerKey, Arc<Enabler>>>,
 }
 
 impl Enablers {
@@ -113,7 +113,7 @@ impl Enablers {
     /// Whether the running program has registered that bit.
     pub(super) fn has(&self, addr: usize, bit: u8) -> bool {
         let tree = self.tree.lock();
-        tree.get(&(MemoryId::current(), addr, bit)).is_some()
+        tree.get(&(MmId::current(), addr, bit)).is_some()
     }
 
     /// Adds a bit of the running program. Called without locks, since the program may keep its page away
@@ -123,8 +123,8 @@ impl Enablers {
     ///
     /// `EADDRINUSE` if the program has registered it already; `ENOMEM`, also for a page that cannot be written
     /// to, as in C.
-    pub(super) fn add(&self, place: Place, event: Use) -> Result {
-        let memory = Arc::new(Memory::current()?, GFP_KERNEL_ACCOUNT)?;
+    pub(super) fn add(&self, place: UserBit, event: EventUse) -> Result {
+        let memory = Arc::new(UserMm::current()?, GFP_KERNEL_ACCOUNT)?;
         let enabler = Enabler::new(memory, place, event)?;
         let node = RBTreeNode::new(enabler.key(), enabler.clone(), GFP_KERNEL_ACCOUNT)?;
         for _ in 0..ATTEMPTS {
@@ -151,7 +151,7 @@ impl Enablers {
     ///
     /// `ENOENT` if it is not registered, `EFAULT` if it cannot be cleared.
     pub(super) fn remove(&self, addr: usize, bit: u8) -> Result {
-        let key = (MemoryId::current(), addr, bit);
+        let key = (MmId::current(), addr, bit);
         let enabler = self.tree.lock().remove(&key).ok_or(ENOENT)?;
         for _ in 0..ATTEMPTS {
             if enabler.memory.write_bit(enabler.place, false).is_ok() {
@@ -163,7 +163,7 @@ impl Enablers {
     }
 
     /// Writes the bits of an event that was enabled or disabled. Called with event_mutex held.
-    pub(super) fn update(&self, event: &Arc<Event>) {
+    pub(super) fn update(&self, event: &Arc<UserEvent>) {
         for enabler in self.tree.lock().values() {
             if Arc::ptr_eq(enabler.event.event(), event) {
                 enabler.write_soon();
@@ -172,7 +172,7 @@ impl Enablers {
     }
 
     /// Adds the bits of `parent` for the running task, whose memory is a copy of that.
-    pub(super) fn copy(&self, parent: MemoryId) -> Result {
+    pub(super) fn copy(&self, parent: MmId) -> Result {
         let mut originals = KVVec::new();
         {
             let mut tree = self.tree.lock();
@@ -189,7 +189,7 @@ impl Enablers {
         if originals.is_empty() {
             return Ok(());
         }
-        let memory = Arc::new(Memory::current()?, GFP_KERNEL_ACCOUNT)?;
+        let memory = Arc::new(UserMm::current()?, GFP_KERNEL_ACCOUNT)?;
         for original in &originals {
             let enabler = Enabler::new(memory.clone(), original.place, original.event.clone())?;
             let node = RBTreeNode::new(enabler.key(), enabler.clone(), GFP_KERNEL_ACCOUNT)?;
@@ -203,7 +203,7 @@ impl Enablers {
     /// Removes the bits in memory that no process has any more.
     pub(super) fn remove_gone(&self) {
         let mut tree = self.tree.lock();
-        let mut gone: RBTree<Key, Arc<Enabler>> = RBTree::new();
+        let mut gone: RBTree<EnablerKey, Arc<Enabler>> = RBTree::new();
         let mut cursor = tree.cursor_front_mut();
         while let Some(here) = cursor {
             cursor = if here.current().1.memory.is_alive() {

@@ -23,7 +23,7 @@ pub(super) fn is_space(byte: u8) -> bool {
 
 /// One field. Type and name end in a NUL and have no other.
 #[derive(Debug)]
-pub struct Field {
+pub struct UserField {
     type_: KVec<u8>,
     name: KVec<u8>,
     /// Bytes from the beginning of the record.
@@ -32,7 +32,7 @@ pub struct Field {
     pub size: u32,
 }
 
-impl Field {
+impl UserField {
     /// The type as it was written.
     pub fn type_(&self) -> &CStr {
         c_str(&self.type_)
@@ -137,14 +137,14 @@ impl Field {
 
 /// The fields of an event in the order of their declaration, packed one behind the other.
 #[derive(Debug)]
-pub struct Fields {
-    fields: KVec<Field>,
+pub struct UserFields {
+    fields: KVec<UserField>,
     locators: KVec<Locator>,
     /// Bytes of all fields together.
     size: u32,
 }
 
-impl Fields {
+impl UserFields {
     /// Reads the fields, which `;` separates.
     ///
     /// # Errors
@@ -155,7 +155,7 @@ impl Fields {
         let mut locators = KVec::new();
         let mut offset = HEADER;
         for text in text.split(|&byte| byte == b';') {
-            let Some(field) = Field::parse(text, offset)? else {
+            let Some(field) = UserField::parse(text, offset)? else {
                 continue;
             };
             offset += field.size;
@@ -175,7 +175,7 @@ impl Fields {
     }
 
     /// Each field.
-    pub fn iter(&self) -> impl Iterator<Item = &Field> {
+    pub fn iter(&self) -> impl Iterator<Item = &UserField> {
         self.fields.iter()
     }
 
@@ -194,12 +194,12 @@ impl Fields {
         self.size as usize
     }
 
-    /// Is any payload of at least [`Fields::min_size`] bytes right?
+    /// Is any payload of at least [`UserFields::min_size`] bytes right?
     pub fn accept_all(&self) -> bool {
         self.locators.is_empty()
     }
 
-    /// Does every field of a payload of at least [`Fields::min_size`] bytes that says where
+    /// Does every field of a payload of at least [`UserFields::min_size`] bytes that says where
     /// something is say so truly?
     pub fn accept(&self, payload: &[u8]) -> bool {
         self.locators.iter().all(|locator| locator.accepts(payload))
@@ -212,7 +212,7 @@ impl Fields {
     ///
     /// `ENOMEM`.
     pub fn matches(&self, text: &[u8]) -> Result<bool> {
-        let mut words = Words(text);
+        let mut words = DeclTokens(text);
         let (mut said, mut ours) = (KVec::new(), KVec::new());
         for field in &self.fields {
             said.clear();
@@ -303,9 +303,9 @@ impl Fields {
 }
 
 /// Words between white space; a `;` also ends one.
-struct Words<'a>(&'a [u8]);
+struct DeclTokens<'a>(&'a [u8]);
 
-impl<'a> Iterator for Words<'a> {
+impl<'a> Iterator for DeclTokens<'a> {
     type Item = &'a [u8];
 
     fn next(&mut self) -> Option<&'a [u8]> {

@@ -3,17 +3,17 @@
 //! The file `user_events_data`, where programs register events and write them, and the device that
 //! is the same.
 
-use super::abi::Register;
-use super::abi::RegisterOriginal;
-use super::abi::Unregister;
+use super::abi::UserReg;
+use super::abi::UserRegOriginal;
+use super::abi::UserUnreg;
 use super::description::Description;
+use super::registry::EventUse;
 use super::registry::Keep;
-use super::registry::Use;
 use super::registry::UserEvents;
-use super::table::Table;
+use super::table::IndexTable;
 use crate::ftrace::memory;
 use crate::ftrace::tracefs::Special;
-use crate::ftrace::user_mm::Place;
+use crate::ftrace::user_mm::UserBit;
 use core::mem::MaybeUninit;
 use kernel::ioctl::_IOW;
 use kernel::ioctl::_IOWR;
@@ -52,28 +52,28 @@ impl DataFile {
 }
 
 /// An open file.
-pub(crate) struct OpenData {
+pub(crate) struct OpenDataFile {
     events: Arc<UserEvents>,
-    table: Table,
+    table: IndexTable,
 }
 
 #[vtable]
 impl Special for DataFile {
-    type File = OpenData;
+    type OpenState = OpenDataFile;
 
-    fn open(self: &Arc<Self>) -> Result<OpenData> {
-        Ok(OpenData {
+    fn open(self: &Arc<Self>) -> Result<OpenDataFile> {
+        Ok(OpenDataFile {
             events: self.events.clone(),
-            table: Table::new(),
+            table: IndexTable::new(),
         })
     }
 
     #[inline]
-    fn write(file: &OpenData, source: &mut IovIterSource<'_>) -> Result<usize> {
+    fn write(file: &OpenDataFile, source: &mut IovIterSource<'_>) -> Result<usize> {
         file.write(source)
     }
 
-    fn ioctl(file: &OpenData, command: u32, arg: usize) -> Result {
+    fn ioctl(file: &OpenDataFile, command: u32, arg: usize) -> Result {
         match command {
             DIAG_IOCSREG => file.register(arg),
             DIAG_IOCSDEL => {
@@ -85,21 +85,21 @@ impl Special for DataFile {
         }
     }
 
-    fn mmap(file: &OpenData, vma: &VmaNew) -> Result {
+    fn mmap(file: &OpenDataFile, vma: &VmaNew) -> Result {
         file.events.map(vma)
     }
 }
 
 // The memory of the program is read, and written to, without the lock of the registry: a program
 // may make that take as long as it likes.
-impl OpenData {
+impl OpenDataFile {
     fn register(&self, arg: usize) -> Result {
         let size = read_size(arg)?;
-        if size == RegisterOriginal::SIZE {
+        if size == UserRegOriginal::SIZE {
             return self.register_original(arg);
         }
-        let register = Register::parse(&read_struct(arg, size)?)?;
-        let place = Place {
+        let register = UserReg::parse(&read_struct(arg, size)?)?;
+        let place = UserBit {
             addr: register.addr.try_into().map_err(|_| EFAULT)?,
             bit: register.bit,
             size: register.size,
@@ -123,14 +123,14 @@ impl OpenData {
         drop(registry);
         self.events.enablers.add(place, event)?;
         // A program that cannot be told the index has no use for it.
-        let at = UserPtr::from_addr(arg.wrapping_add(Register::WRITE_INDEX));
+        let at = UserPtr::from_addr(arg.wrapping_add(UserReg::WRITE_INDEX));
         let _ = UserSlice::new(at, size_of::<u32>()).writer().write(&index);
         Ok(())
     }
 
     fn register_original(&self, arg: usize) -> Result {
-        let size = RegisterOriginal::SIZE;
-        let register = RegisterOriginal::parse(&read_struct(arg, size)?);
+        let size = UserRegOriginal::SIZE;
+        let register = UserRegOriginal::parse(&read_struct(arg, size)?);
         let text = user_description(register.description)?;
         let description = Description::parse_original(&text)?;
         let mut registry = self.events.registry.lock();
@@ -140,7 +140,7 @@ impl OpenData {
         let index = self.table.add(&event, true);
         drop(registry);
         // As above.
-        let at = UserPtr::from_addr(arg.wrapping_add(RegisterOriginal::RESULTS));
+        let at = UserPtr::from_addr(arg.wrapping_add(UserRegOriginal::RESULTS));
         let results = [bit, index];
         let _ = UserSlice::new(at, size_of_val(&results))
             .writer()
@@ -149,7 +149,7 @@ impl OpenData {
     }
 
     fn unregister(&self, arg: usize) -> Result {
-        let unregister = Unregister::parse(&read_struct(arg, read_size(arg)?)?)?;
+        let unregister = UserUnreg::parse(&read_struct(arg, read_size(arg)?)?)?;
         let addr = unregister.addr.try_into().map_err(|_| ENOENT)?;
         self.events.enablers.remove(addr, unregister.bit)
     }
@@ -204,7 +204,7 @@ impl OpenData {
 ///
 /// `EFAULT` if it cannot be read or says of something that it is where it is not; `ENOMEM`.
 #[inline(never)]
-fn write_copy(event: &Use, source: &mut IovIterSource<'_>) -> Result {
+fn write_copy(event: &EventUse, source: &mut IovIterSource<'_>) -> Result {
     let len = source.len();
     let mut small = [const { MaybeUninit::uninit() }; SMALL];
     // Not even made for small ones, since to drop an empty vector calls the allocator.

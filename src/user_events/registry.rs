@@ -4,21 +4,21 @@
 
 use super::description::Description;
 use super::enabler::Enablers;
-use super::field::Fields;
+use super::field::UserFields;
 use super::settings::Settings;
 use super::status_page::StatusBit;
 use super::status_page::StatusPage;
 use crate::ftrace::instance::Instance;
 use crate::ftrace::queue::Queue;
 use crate::ftrace::sysctl::Sysctl;
-use crate::ftrace::tracefs::Entry;
+use crate::ftrace::tracefs::ModulePin;
 use crate::ftrace::user_event;
-use crate::ftrace::user_event::Commands;
 use crate::ftrace::user_event::Declaration;
+use crate::ftrace::user_event::DynEventOps;
 use crate::ftrace::user_event::DynamicEvents;
-use crate::ftrace::user_event::Field;
+use crate::ftrace::user_event::FieldDef;
 use crate::ftrace::user_event::UserEventOps;
-use crate::ftrace::user_mm::MemoryId;
+use crate::ftrace::user_mm::MmId;
 use crate::ftrace::user_mm::Watch;
 use crate::ftrace::user_mm::Watcher;
 use crate::text::Text;
@@ -57,10 +57,10 @@ pub(super) enum Keep {
 }
 
 /// The state of a user event (`struct user_event`).
-pub(super) struct State {
+pub(super) struct UserEventState {
     /// The name that it was registered with.
     name: KVec<u8>,
-    fields: Fields,
+    fields: UserFields,
     multi: bool,
     keep: Keep,
     /// Its bit in the status page, unless none was left.
@@ -71,7 +71,7 @@ pub(super) struct State {
     status: Atomic<u32>,
     events: Arc<UserEvents>,
     /// The module cannot be unloaded while there is an event.
-    _module: Entry,
+    _module: ModulePin,
 }
 
 /// It is enabled in a trace instance.
@@ -82,9 +82,9 @@ const PERF: u32 = 2;
 /// In place of the number of uses: the event is being removed, or has been.
 const RETIRED: u32 = u32::MAX;
 
-pub(super) type Event = user_event::UserEvent<State>;
+pub(super) type UserEvent = user_event::UserEvent<UserEventState>;
 
-impl State {
+impl UserEventState {
     /// Whether it is enabled.
     pub(super) fn is_enabled(&self) -> bool {
         self.status.load(Acquire) != 0
@@ -109,7 +109,7 @@ impl State {
     }
 
     /// Its fields.
-    pub(super) fn fields(&self) -> &Fields {
+    pub(super) fn fields(&self) -> &UserFields {
         &self.fields
     }
 
@@ -119,8 +119,8 @@ impl State {
     }
 }
 
-impl UserEventOps for State {
-    fn changed(event: &Arc<Event>, instances: u32, perf: u32) {
+impl UserEventOps for UserEventState {
+    fn changed(event: &Arc<UserEvent>, instances: u32, perf: u32) {
         let state = event.state();
         let was_enabled = state.is_enabled();
         let of_perf = if perf > 0 { PERF } else { 0 };
@@ -150,7 +150,7 @@ impl UserEventOps for State {
         self.uses.load(Acquire) != 0
     }
 
-    fn removed(event: &Arc<Event>) {
+    fn removed(event: &Arc<UserEvent>) {
         event.state().events.clean_up();
     }
 
@@ -160,8 +160,8 @@ impl UserEventOps for State {
             && self.fields.matches(declaration).unwrap_or(false)
     }
 
-    fn fields(&self) -> impl Iterator<Item = Field<'_>> {
-        self.fields.iter().map(|field| Field {
+    fn fields(&self) -> impl Iterator<Item = FieldDef<'_>> {
+        self.fields.iter().map(|field| FieldDef {
             type_: field.type_(),
             name: field.name(),
             offset: field.offset,
@@ -180,11 +180,11 @@ impl UserEventOps for State {
 }
 
 /// A use of an event, which keeps it.
-pub(super) struct Use(Arc<Event>);
+pub(super) struct EventUse(Arc<UserEvent>);
 
-impl Use {
+impl EventUse {
     /// `None` if the event is being removed, or has been.
-    fn new(event: &Arc<Event>) -> Option<Self> {
+    fn new(event: &Arc<UserEvent>) -> Option<Self> {
         let uses = &event.state().uses;
         let mut seen = uses.load(Relaxed);
         while seen != RETIRED {
@@ -196,16 +196,16 @@ impl Use {
         None
     }
 
-    pub(super) fn event(&self) -> &Arc<Event> {
+    pub(super) fn event(&self) -> &Arc<UserEvent> {
         &self.0
     }
 
-    pub(super) fn state(&self) -> &State {
+    pub(super) fn state(&self) -> &UserEventState {
         self.0.state()
     }
 }
 
-impl Clone for Use {
+impl Clone for EventUse {
     fn clone(&self) -> Self {
         // There is one already, so the event stays.
         self.state().uses.add(1, Relaxed);
@@ -213,7 +213,7 @@ impl Clone for Use {
     }
 }
 
-impl Drop for Use {
+impl Drop for EventUse {
     fn drop(&mut self) {
         let state = self.state();
         if state.uses.fetch_sub(1, Full) == 1 && state.keep == Keep::No {
@@ -223,13 +223,13 @@ impl Drop for Use {
 }
 
 /// All events. Its lock is taken with no other lock of ours held.
-pub(super) struct Registry {
-    events: KVVec<Arc<Event>>,
+pub(super) struct UserEventRegistry {
+    events: KVVec<Arc<UserEvent>>,
     /// The suffix of the next event that is registered with `USER_EVENT_REG_MULTI_FORMAT`.
     next_id: u64,
 }
 
-impl Registry {
+impl UserEventRegistry {
     /// Finds the event of a description, or makes it. `keep` and `multi` are those of the first registration.
     ///
     /// # Errors
@@ -244,7 +244,7 @@ impl Registry {
         description: Description<'_>,
         keep: Keep,
         multi: bool,
-    ) -> Result<Use> {
+    ) -> Result<EventUse> {
         if keep == Keep::Privileged && !user_event::may_keep() {
             return Err(EPERM);
         }
@@ -254,7 +254,7 @@ impl Registry {
                 continue;
             }
             let same = state.fields.matches(description.fields)?;
-            match Use::new(event) {
+            match EventUse::new(event) {
                 Some(used) if same => return Ok(used),
                 Some(_) if !multi => return Err(EADDRINUSE),
                 _ => (),
@@ -268,12 +268,12 @@ impl Registry {
     ///
     /// # Errors
     ///
-    /// As [`Registry::find_or_create`]; `EMFILE` also if there is no bit left.
+    /// As [`UserEventRegistry::find_or_create`]; `EMFILE` also if there is no bit left.
     pub(super) fn find_or_create_original(
         &mut self,
         events: &Arc<UserEvents>,
         description: Description<'_>,
-    ) -> Result<(Use, u32)> {
+    ) -> Result<(EventUse, u32)> {
         let event = self.find_or_create(events, description, Keep::Original, false)?;
         let state = event.state();
         if state.status_bit().is_none() {
@@ -293,7 +293,7 @@ impl Registry {
         description: Description<'_>,
         keep: Keep,
         multi: bool,
-    ) -> Result<Use> {
+    ) -> Result<EventUse> {
         let mut name = Text::new();
         name.bytes(description.name)?;
         let mut system = c"user_events";
@@ -326,7 +326,7 @@ impl Registry {
             None => (),
         }
         self.events.reserve(1, GFP_KERNEL_ACCOUNT)?;
-        let state = State {
+        let state = UserEventState {
             name: copy(description.name)?,
             fields,
             multi,
@@ -335,10 +335,10 @@ impl Registry {
             uses: Atomic::new(1),
             status: Atomic::new(0),
             events: events.clone(),
-            _module: Entry::new()?,
+            _module: ModulePin::new()?,
         };
-        let event = Event::new(declaration, state)?;
-        let used = Use(event.clone());
+        let event = UserEvent::new(declaration, state)?;
+        let used = EventUse(event.clone());
         event.publish(&events.instance)?;
         let _ = self.events.push_within_capacity(event);
         Ok(used)
@@ -440,7 +440,7 @@ pub(crate) struct UserEvents {
     /// For [`UserEvents::clean_up`], which waits for no program.
     cleaning_queue: Queue,
     #[pin]
-    pub(super) registry: Mutex<Registry>,
+    pub(super) registry: Mutex<UserEventRegistry>,
     #[pin]
     pub(super) enablers: Enablers,
     #[pin]
@@ -461,7 +461,7 @@ impl_has_work! {
 
 impl UserEvents {
     fn new(instance: Arc<Instance>, settings: Settings) -> Result<Arc<Self>> {
-        let registry = Registry {
+        let registry = UserEventRegistry {
             events: KVVec::new(),
             next_id: 0,
         };
@@ -535,7 +535,7 @@ impl WorkItem for UserEvents {
     }
 }
 
-impl Commands for UserEvents {
+impl DynEventOps for UserEvents {
     fn create(self: &Arc<Self>, description: &[u8]) -> Result {
         let description = Description::parse(description)?;
         let mut registry = self.registry.lock();
@@ -550,7 +550,7 @@ impl Watcher for UserEvents {
         self.clean_up();
     }
 
-    fn forked(self: &Arc<Self>, parent: MemoryId) {
+    fn forked(self: &Arc<Self>, parent: MmId) {
         // Without memory for it the child is not told of events, as with the kernel's own.
         let _ = self.enablers.copy(parent);
     }

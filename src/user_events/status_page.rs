@@ -3,7 +3,7 @@
 //! The page that programs of the original interface map: a bit for each event, set while it is
 //! enabled.
 
-use super::registry::State;
+use super::registry::UserEventState;
 use super::registry::UserEvents;
 use crate::ftrace::shared_page::SharedPage;
 use kernel::bitmap::BitmapVec;
@@ -39,7 +39,7 @@ impl StatusPage {
     }
 
     /// Writes the bit of an event that was enabled, disabled, or given its bit.
-    pub(super) fn update(&self, event: &State) {
+    pub(super) fn update(&self, event: &UserEventState) {
         // Of two that run at once, the later one writes the state that both have left.
         let _given = self.given.lock();
         if let Some(bit) = event.status_bit() {

@@ -5,7 +5,7 @@
 //! Programs write from many threads, so looking an event up takes no lock. The table only grows: in
 //! chunks that stay where they are, each twice as long as the one before.
 
-use super::registry::Use;
+use super::registry::EventUse;
 use kernel::prelude::*;
 use kernel::sync::atomic::Atomic;
 use kernel::sync::atomic::Relaxed;
@@ -18,20 +18,20 @@ const FIRST: usize = 8;
 const CHUNKS: usize = 14;
 
 /// An event that was registered through the file.
-pub(super) struct Entry {
-    pub(super) event: Use,
+pub(super) struct IndexEntry {
+    pub(super) event: EventUse,
     /// It was registered by the original interface, where writing a disabled event succeeds.
     pub(super) original: bool,
 }
 
 /// The table.
-pub(super) struct Table {
-    chunks: [SetOnce<KVVec<SetOnce<Entry>>>; CHUNKS],
+pub(super) struct IndexTable {
+    chunks: [SetOnce<KVVec<SetOnce<IndexEntry>>>; CHUNKS],
     /// Number of entries, for those who add one.
     len: Atomic<usize>,
 }
 
-impl Table {
+impl IndexTable {
     pub(super) fn new() -> Self {
         Self {
             chunks: [const { SetOnce::new() }; CHUNKS],
@@ -49,18 +49,18 @@ impl Table {
     }
 
     #[inline]
-    fn slot(&self, index: usize) -> Option<&SetOnce<Entry>> {
+    fn slot(&self, index: usize) -> Option<&SetOnce<IndexEntry>> {
         let (chunk, _, at) = Self::place(index);
         self.chunks.get(chunk)?.as_ref()?.get(at)
     }
 
     /// The entry of an index.
     #[inline]
-    pub(super) fn get(&self, index: usize) -> Option<&Entry> {
+    pub(super) fn get(&self, index: usize) -> Option<&IndexEntry> {
         self.slot(index)?.as_ref()
     }
 
-    /// Makes room for one more entry, so that [`Table::add`] does not fail. One task at a time adds.
+    /// Makes room for one more entry, so that [`IndexTable::add`] does not fail. One task at a time adds.
     ///
     /// # Errors
     ///
@@ -80,14 +80,14 @@ impl Table {
 
     /// The index of an event in one of the interfaces. If it has none, the event is added: there has to be
     /// room, and one task at a time adds.
-    pub(super) fn add(&self, event: &Use, original: bool) -> u32 {
+    pub(super) fn add(&self, event: &EventUse, original: bool) -> u32 {
         let len = self.len.load(Relaxed);
-        let same = |entry: &Entry| {
+        let same = |entry: &IndexEntry| {
             Arc::ptr_eq(entry.event.event(), event.event()) && entry.original == original
         };
         let found = (0..len).find(|&index| self.get(index).is_some_and(same));
         if let (None, Some(slot)) = (found, self.slot(len)) {
-            slot.populate(Entry {
+            slot.populate(IndexEntry {
                 event: event.clone(),
                 original,
             });

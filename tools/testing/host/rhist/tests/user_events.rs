@@ -8,17 +8,17 @@ use kernel::error::code::*;
 use kernel::error::Error;
 use kernel::fault;
 use kernel::prelude::KVec;
-use rhist::user_events::abi::Register;
-use rhist::user_events::abi::RegisterOriginal;
-use rhist::user_events::abi::Unregister;
+use rhist::user_events::abi::UserReg;
+use rhist::user_events::abi::UserRegOriginal;
+use rhist::user_events::abi::UserUnreg;
 use rhist::user_events::description::Description;
-use rhist::user_events::field::Fields;
+use rhist::user_events::field::UserFields;
 
-fn fields(text: &str) -> Fields {
-    Fields::parse(text.as_bytes()).unwrap_or_else(|error| panic!("{text}: {error:?}"))
+fn fields(text: &str) -> UserFields {
+    UserFields::parse(text.as_bytes()).unwrap_or_else(|error| panic!("{text}: {error:?}"))
 }
 
-fn declared(fields: &Fields) -> String {
+fn declared(fields: &UserFields) -> String {
     let mut out = KVec::new();
     fields.declare(&mut out).unwrap();
     String::from_utf8(out.to_vec()).unwrap()
@@ -202,7 +202,11 @@ fn bad_fields() {
         "u32 a;long b",
         "u32 a,u32 b",
     ] {
-        assert_eq!(Fields::parse(text.as_bytes()).err(), Some(EINVAL), "{text}");
+        assert_eq!(
+            UserFields::parse(text.as_bytes()).err(),
+            Some(EINVAL),
+            "{text}"
+        );
     }
     for text in ["struct a b 65536", "struct a b +4", "struct a b 65535;u8 c"] {
         fields(text);
@@ -336,11 +340,11 @@ fn no_memory() {
     let text = b"u32 a;struct x b 20;__rel_loc char[] c";
     let live = fault::live();
     let fail = |result: Result<(), Error>| assert_eq!(result, Err(ENOMEM));
-    let parse = || Fields::parse(text).map(drop);
+    let parse = || UserFields::parse(text).map(drop);
     let (result, allocations) = fault::each(parse, fail);
     assert_eq!(result, Ok(()));
     assert!(allocations >= 8, "{allocations}");
-    let fields = Fields::parse(text).unwrap();
+    let fields = UserFields::parse(text).unwrap();
     for work in [
         &(|| fields.matches(text).map(|same| assert!(same))) as &dyn Fn() -> Result<(), Error>,
         &|| fields.print_fmt().map(drop),
@@ -357,15 +361,15 @@ fn no_memory() {
 #[test]
 fn registrations() {
     let bytes = |bit: u8, size: u8, flags: u16, addr: u64| {
-        let mut bytes = [0xff; Register::SIZE];
+        let mut bytes = [0xff; UserReg::SIZE];
         bytes[4..6].copy_from_slice(&[bit, size]);
         bytes[6..8].copy_from_slice(&flags.to_ne_bytes());
         bytes[8..16].copy_from_slice(&addr.to_ne_bytes());
         bytes[16..24].copy_from_slice(&0x1234_5678_9abcu64.to_ne_bytes());
         bytes
     };
-    let parse = |bit, size, flags, addr| Register::parse(&bytes(bit, size, flags, addr));
-    let expected = Register {
+    let parse = |bit, size, flags, addr| UserReg::parse(&bytes(bit, size, flags, addr));
+    let expected = UserReg {
         bit: 63,
         size: 8,
         persistent: false,
@@ -401,30 +405,30 @@ fn registrations() {
 
 #[test]
 fn unregistrations() {
-    let mut bytes = [0; Unregister::SIZE];
+    let mut bytes = [0; UserUnreg::SIZE];
     bytes[4] = 17;
     bytes[8..].copy_from_slice(&0x7fff_0000_1234u64.to_ne_bytes());
-    let expected = Unregister {
+    let expected = UserUnreg {
         bit: 17,
         addr: 0x7fff_0000_1234,
     };
-    assert_eq!(Unregister::parse(&bytes), Ok(expected));
+    assert_eq!(UserUnreg::parse(&bytes), Ok(expected));
     for reserved in 5..8 {
         let mut bytes = bytes;
         bytes[reserved] = 1;
-        assert_eq!(Unregister::parse(&bytes), Err(EINVAL));
+        assert_eq!(UserUnreg::parse(&bytes), Err(EINVAL));
     }
 }
 
 #[test]
 fn requests_of_the_original_interface() {
-    let mut bytes = [0xff; RegisterOriginal::SIZE];
+    let mut bytes = [0xff; UserRegOriginal::SIZE];
     bytes[..4].copy_from_slice(&20u32.to_ne_bytes());
     bytes[4..12].copy_from_slice(&0x1234_5678_9abcu64.to_ne_bytes());
     let description = 0x1234_5678_9abc;
     assert_eq!(
-        RegisterOriginal::parse(&bytes),
-        RegisterOriginal { description }
+        UserRegOriginal::parse(&bytes),
+        UserRegOriginal { description }
     );
-    assert_eq!(RegisterOriginal::RESULTS + 8, RegisterOriginal::SIZE);
+    assert_eq!(UserRegOriginal::RESULTS + 8, UserRegOriginal::SIZE);
 }

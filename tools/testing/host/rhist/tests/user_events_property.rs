@@ -9,14 +9,14 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
 use rhist::user_events::description::Description;
-use rhist::user_events::field::Fields;
+use rhist::user_events::field::UserFields;
 
 /// Takes a text through everything there is.
 fn exercise(text: &[u8], payload: &[u8]) {
     if let Ok(description) = Description::parse(text) {
         assert!(!description.name.is_empty());
     }
-    let Ok(fields) = Fields::parse(text) else {
+    let Ok(fields) = UserFields::parse(text) else {
         return;
     };
     let mut at = 8;
@@ -32,8 +32,8 @@ fn exercise(text: &[u8], payload: &[u8]) {
 
     let mut declared = KVec::new();
     fields.declare(&mut declared).unwrap();
-    let again = Fields::parse(&declared).unwrap();
-    let sizes = |fields: &Fields| fields.iter().map(|field| field.size).collect::<Vec<_>>();
+    let again = UserFields::parse(&declared).unwrap();
+    let sizes = |fields: &UserFields| fields.iter().map(|field| field.size).collect::<Vec<_>>();
     assert_eq!(sizes(&fields), sizes(&again));
     assert_eq!(
         fields.print_fmt().unwrap()[..],
@@ -111,7 +111,7 @@ proptest! {
     #[test]
     fn any_declaration(text in declarations(), payload in vec(0u8..24, 0..64)) {
         exercise(text.as_bytes(), &payload);
-        let fields = Fields::parse(text.as_bytes()).unwrap();
+        let fields = UserFields::parse(text.as_bytes()).unwrap();
         let matches = |text: &str| fields.matches(text.as_bytes()).unwrap();
         prop_assert!(matches(&text));
         prop_assert!(matches(&text.replace(';', ";  ").replace(' ', "\t ")));
@@ -128,7 +128,7 @@ proptest! {
     #[test]
     fn any_string(offset in 0u32..24, len in 0u32..24, tail in vec(0u8..2, 0..16), relative: bool) {
         let kind = if relative { "__rel_loc" } else { "__data_loc" };
-        let fields = Fields::parse(format!("{kind} char[] s").as_bytes()).unwrap();
+        let fields = UserFields::parse(format!("{kind} char[] s").as_bytes()).unwrap();
         let payload = [&(len << 16 | offset).to_ne_bytes()[..], &tail].concat();
         let record = [&[1; 8][..], &payload].concat();
         let end = (if relative { 12 } else { 0 } + offset + len) as usize;
