@@ -11,7 +11,7 @@ use kernel::prelude::*;
 /// A command as the `trigger` file takes it: `[!]name[(':'|' '|'\t') params]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Command<'a> {
-    /// It starts with `!`: the trigger is to be removed.
+    /// The command starts with `!`: remove the trigger.
     pub remove: bool,
     /// The name, without `!`. It may be empty.
     pub name: &'a [u8],
@@ -20,8 +20,8 @@ pub struct Command<'a> {
 }
 
 impl<'a> Command<'a> {
-    /// Takes apart what was written. There is nothing in it that could fail: the text ends at the
-    /// first NUL, white space at both ends does not count.
+    /// Splits a write into name and parameters. Never fails: the text ends at the first NUL, and
+    /// white space at both ends is ignored.
     pub fn parse(written: &'a [u8]) -> Self {
         let text = written.split(|&byte| byte == 0).next().unwrap_or(&[]);
         let mut pieces = strip(text).splitn(2, |byte| matches!(byte, b':' | b' ' | b'\t'));
@@ -44,12 +44,13 @@ impl<'a> Command<'a> {
         }
     }
 
-    /// Does it concern histograms? The other commands, known or not, are the kernel's.
+    /// Whether rhist carries the command out. All others, known or not, are passed to the kernel.
     pub fn is_ours(&self) -> bool {
         is_ours(self.name)
     }
 
-    /// The parameters of a `hist` command. Fails silently with `EINVAL` if there are none.
+    /// The parameters of a `hist` command. Fails with `EINVAL`, which is not logged, if there are
+    /// none.
     pub fn hist(&self) -> Result<&'a [u8], Error> {
         self.params.ok_or(Error::silent(EINVAL))
     }
@@ -67,7 +68,7 @@ impl<'a> Command<'a> {
     }
 }
 
-/// Is `name` that of a command that concerns histograms?
+/// Whether rhist carries out the command `name`.
 pub(super) fn is_ours(name: &[u8]) -> bool {
     matches!(name, b"hist" | b"enable_hist" | b"disable_hist")
 }

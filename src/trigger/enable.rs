@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `enable_hist` and `disable_hist`: one event lets the histograms of another go on, or pauses them.
+//! The commands `enable_hist` and `disable_hist`: a hit of one event resumes or pauses the
+//! histograms of another.
 
 use super::number;
 use super::text::is_space;
@@ -8,13 +9,13 @@ use super::Command;
 use super::Error;
 use kernel::error::code::*;
 
-/// The parameters `SYSTEM:EVENT[:N] [if FILTER]`, each piece looked at as late as C does
-/// (`event_enable_trigger_parse()`). All errors are silent.
+/// A parsed command, with parameters `SYSTEM:EVENT[:N] [if FILTER]`. Count and filter are checked
+/// when they are asked for, as late as in C (`event_enable_trigger_parse()`). No error is logged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EnableCommand<'a> {
-    /// `enable_hist`.
+    /// The command is `enable_hist`.
     pub enable: bool,
-    /// The event whose histograms are meant, as `SYSTEM:EVENT`.
+    /// The event whose histograms are resumed or paused, as `SYSTEM:EVENT`.
     pub target: &'a [u8],
     /// The system of that event.
     pub system: &'a [u8],
@@ -24,11 +25,11 @@ pub struct EnableCommand<'a> {
     filter: Option<&'a [u8]>,
 }
 
-/// The count of a switch that always works.
+/// The count if none is given: no limit.
 pub const UNLIMITED: u64 = u64::MAX;
 
 impl<'a> EnableCommand<'a> {
-    /// Takes the parameters of `command` apart. Fails with `EINVAL` if no event is named.
+    /// Parses the parameters of `command`. Fails with `EINVAL` if they name no event.
     pub fn parse(command: &Command<'a>) -> Result<Self, Error> {
         let invalid = Error::silent(EINVAL);
         let params = command.params.ok_or(invalid)?;
@@ -44,13 +45,13 @@ impl<'a> EnableCommand<'a> {
             target: &param[..system.len() + 1 + event.len()],
             system,
             event,
-            // What follows a further colon does not count.
+            // What follows a further colon is ignored.
             count: count.map(|count| split(count, |byte| byte == b':').0),
             filter,
         })
     }
 
-    /// How often it works. Fails with `EINVAL` or `ERANGE` for what is no number.
+    /// How many hits it acts on. Fails with `EINVAL` or `ERANGE` if the count is not a number.
     pub fn count(&self) -> Result<u64, Error> {
         match self.count {
             Some(count) => number(count).map_err(Error::silent),
@@ -70,7 +71,8 @@ impl<'a> EnableCommand<'a> {
     }
 }
 
-/// What stands before the first byte that `is_separator`, and what behind it, if there is one.
+/// Splits `text` at the first byte that `is_separator`; the second part is `None` if there is no
+/// such byte.
 fn split(text: &[u8], is_separator: impl Fn(u8) -> bool) -> (&[u8], Option<&[u8]>) {
     match text.iter().position(|&byte| is_separator(byte)) {
         Some(at) => (&text[..at], text.get(at + 1..)),

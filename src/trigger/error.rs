@@ -1,28 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What is wrong with a trigger, where, and what the writer of it gets.
+//! Errors of triggers: text and caret for `error_log`, and errno for `write(2)`.
 
 use kernel::alloc::AllocError;
 use kernel::error::code::*;
 
 /// Why a trigger is refused.
 ///
-/// It needs nothing else to be reported: `caret` already is the position in the COMMAND of the
-/// error log.
+/// Complete for the error log: `caret` already is a position in its COMMAND.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Error {
-    /// Sentence for the error log. `None`: nothing is logged, the writer only gets the errno.
+    /// Text for the error log. `None`: nothing is logged, `write(2)` only returns the errno.
     pub text: Option<ErrorText>,
     /// Bytes before the caret, from the start of the COMMAND (`hist:` included).
     pub caret: usize,
-    /// What the write fails with.
+    /// What `write(2)` returns.
     pub errno: kernel::error::Error,
-    /// What is logged before it, with its caret.
+    /// Another error, with its caret, that is logged before this one.
     pub before: Option<(ErrorText, usize)>,
 }
 
 impl Error {
-    /// An error that leaves no trace but its errno.
+    /// Makes an error that is not logged.
     pub const fn silent(errno: kernel::error::Error) -> Self {
         Self {
             text: None,
@@ -32,7 +31,7 @@ impl Error {
         }
     }
 
-    /// An error that is logged, with the errno that belongs to its text.
+    /// Makes an error that is logged, with the errno that belongs to its text.
     pub fn new(text: ErrorText, caret: usize) -> Self {
         Self {
             text: Some(text),
@@ -42,7 +41,7 @@ impl Error {
         }
     }
 
-    /// The same, which is logged after another one.
+    /// Adds an error that is logged before this one.
     pub fn after(self, before: Self) -> Self {
         Self {
             before: before.text.map(|text| (text, before.caret)),
@@ -50,7 +49,7 @@ impl Error {
         }
     }
 
-    /// Is it no mistake, but something that rhist does not do yet?
+    /// Whether the trigger is correct, but not supported by rhist yet.
     pub fn is_refusal(&self) -> bool {
         matches!(self.text, Some(ErrorText::Unsupported(_)))
     }
@@ -74,14 +73,15 @@ impl From<Error> for kernel::error::Error {
     }
 }
 
-/// Declares [`ErrorText`]: each name with the sentence users, tests and tools know it by.
+/// Declares [`ErrorText`]: each name with its text in the error log.
 macro_rules! error_texts {
     ($($name:ident = $text:literal,)*) => {
-        /// The errors of hist triggers: the sentences are the kernel's, letter by letter.
+        /// The errors of hist triggers, with exactly the kernel's texts (`ERRORS` in
+        /// `trace_events_hist.c`).
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum ErrorText {
             $(#[doc = $text] $name,)*
-            /// Correct in C, and not there yet in rhist.
+            /// Supported by C, but not by rhist yet.
             Unsupported(Unsupported),
         }
 
@@ -89,7 +89,7 @@ macro_rules! error_texts {
             /// All errors that C has too, in C's order.
             pub const ALL: &'static [ErrorText] = &[$(ErrorText::$name,)*];
 
-            /// The sentence.
+            /// The text in the error log.
             pub const fn as_str(self) -> &'static str {
                 match self {
                     $(ErrorText::$name => $text,)*
@@ -152,7 +152,7 @@ error_texts! {
 }
 
 impl ErrorText {
-    /// The errno C returns together with this sentence, where it is always the same one.
+    /// The errno that C returns with this text.
     pub fn errno(self) -> kernel::error::Error {
         match self {
             Self::TriggerEexist | Self::TooManySaveActions => EEXIST,
@@ -163,20 +163,20 @@ impl ErrorText {
     }
 }
 
-/// Declares [`Unsupported`]: each construct with the word users know it by.
+/// Declares [`Unsupported`]: each construct with its name in the error log.
 macro_rules! unsupported {
     ($($name:ident = $what:literal,)*) => {
-        /// What the grammar has and rhist does not do yet.
+        /// Constructs of the grammar that rhist does not support yet.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Unsupported {
             $(#[doc = $what] $name,)*
         }
 
         impl Unsupported {
-            /// All constructs that are refused with a sentence of their own.
+            /// All of them.
             pub const ALL: &'static [Unsupported] = &[$(Unsupported::$name,)*];
 
-            /// The sentence.
+            /// The text in the error log.
             pub const fn as_str(self) -> &'static str {
                 match self {
                     $(Unsupported::$name => concat!("Not supported by rhist yet: ", $what),)*

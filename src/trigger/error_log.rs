@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What the `error_log` file shows: the latest mistakes, each with a caret under it.
+//! The `error_log` file: the latest errors, each with a caret under its command.
 //!
 //! Source: `tracing_log_err()` and `tracing_err_log_seq_show()` in `kernel/trace/trace.c`.
 
@@ -11,7 +11,7 @@ use kernel::prelude::*;
 /// Entries that are kept (`TRACING_LOG_ERRS_MAX`).
 const ENTRIES: usize = 8;
 
-/// Bytes of a location that are kept, what is put after it included (`TRACING_LOG_LOC_MAX`).
+/// Bytes of a location that are kept, with [`AFTER_LOCATION`] (`TRACING_LOG_LOC_MAX`).
 const LOCATION_MAX: usize = 127;
 
 const AFTER_LOCATION: &[u8] = b": error: ";
@@ -21,11 +21,11 @@ const BEFORE_COMMAND: &[u8] = b"  Command: ";
 const NSEC_PER_SEC: u64 = 1_000_000_000;
 const NSEC_PER_USEC: u64 = 1_000;
 
-/// One mistake.
+/// One error.
 struct LogEntry {
-    /// When it was made, in nanoseconds of the local clock.
+    /// When the error was logged, in nanoseconds of the local clock.
     time: u64,
-    /// Where it was made, with [`AFTER_LOCATION`], cut.
+    /// Where the error comes from, followed by [`AFTER_LOCATION`], cut to [`LOCATION_MAX`].
     location: KVec<u8>,
     command: KVec<u8>,
     text: &'static str,
@@ -53,19 +53,19 @@ impl LogEntry {
     }
 }
 
-/// An entry of the kernel's log.
+/// An entry of the kernel's `error_log`.
 #[derive(Clone, Copy)]
 struct KernelLogEntry<'a> {
-    /// When it was made, in microseconds of the local clock.
+    /// When the error was logged, in microseconds of the local clock.
     time: u64,
     /// All lines of it.
     text: &'a [u8],
 }
 
-/// The entries in the text of a log of the kernel.
+/// Iterates over the entries in the text of a kernel `error_log`.
 ///
-/// A command may hold newlines, so an entry may take more than three lines: it goes on to a line
-/// with a caret, behind which is nothing or a line that begins an entry.
+/// A command may hold newlines, so an entry may take more than three lines. It ends with a caret
+/// line that is followed by the end of the text or by the first line of another entry.
 struct KernelLogEntries<'a>(&'a [u8]);
 
 impl<'a> Iterator for KernelLogEntries<'a> {
@@ -87,7 +87,7 @@ impl<'a> Iterator for KernelLogEntries<'a> {
     }
 }
 
-/// The time that an entry begins with, in microseconds.
+/// Parses the time at the beginning of an entry, in microseconds.
 fn time_of(text: &[u8]) -> Option<u64> {
     let end = text.iter().position(|&byte| byte == b']')?;
     let time = text.get(..end)?.strip_prefix(b"[")?;
@@ -100,15 +100,15 @@ fn time_of(text: &[u8]) -> Option<u64> {
         .checked_add(microseconds)
 }
 
-/// Is it the line under a command?
+/// Whether it is a line with a caret under a command.
 fn is_caret(line: &[u8]) -> bool {
     let blanks = line.iter().take_while(|&&byte| byte == b' ').count();
     blanks >= BEFORE_COMMAND.len() && line.get(blanks..) == Some(b"^\n")
 }
 
-/// The latest entries.
+/// The error log of a tracing directory: its latest entries.
 pub struct ErrorLog {
-    /// Oldest first, the free ones before it.
+    /// Oldest first, after the free slots.
     entries: [Option<LogEntry>; ENTRIES],
 }
 
@@ -120,7 +120,7 @@ impl ErrorLog {
         }
     }
 
-    /// Adds an entry, in place of the oldest if there are eight already.
+    /// Adds an entry; replaces the oldest one if the log is full.
     ///
     /// `time` is in nanoseconds of the local clock. `location` is `hist:<system>:<event>` for hist
     /// triggers. `command` is copied as it is. `caret` is the index of the byte of the command that
@@ -128,7 +128,7 @@ impl ErrorLog {
     ///
     /// # Errors
     ///
-    /// `ENOMEM`, and the log is as it was.
+    /// `ENOMEM`; the log is unchanged then.
     pub fn push(
         &mut self,
         time: u64,
@@ -157,8 +157,8 @@ impl ErrorLog {
         Ok(())
     }
 
-    /// Appends the latest eight entries to `out`, oldest first, of those in here and those in
-    /// `kernel`, the text of a log of the kernel.
+    /// Appends the latest eight entries to `out`, oldest first: those of this log merged with those
+    /// of `kernel`, the text of the kernel's `error_log`.
     ///
     /// # Errors
     ///
@@ -199,7 +199,7 @@ impl ErrorLog {
         }
     }
 
-    /// Forgets all entries.
+    /// Removes all entries.
     pub fn clear(&mut self) {
         *self = Self::new();
     }
@@ -211,7 +211,7 @@ impl Default for ErrorLog {
     }
 }
 
-/// What numbers are formatted into.
+/// Adapter for `write!`.
 struct FmtSink<'a>(&'a mut KVVec<u8>);
 
 impl fmt::Write for FmtSink<'_> {

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What a `trigger` file of the kernel lists.
+//! Parses what the kernel's `trigger` file shows.
 
 use super::command;
 use core::iter;
 use core::iter::zip;
 use kernel::prelude::*;
 
-/// The triggers in a listing of the kernel, each with the newline at its end, those excepted whose
-/// commands are ours: they were put in through a file of the kernel and concern its histograms.
+/// Iterates over the triggers in a listing of the kernel, each with its newline. Skips `hist`,
+/// `enable_hist` and `disable_hist` triggers, which were written to the kernel's own file.
 ///
 /// The newest comes first.
 ///
-/// Names and filters may hold newlines, so a trigger may take several lines; only the first begins with
-/// the name of a command, and a histogram ends with whether it is paused.
+/// Names and filters may hold newlines, so a trigger may take several lines. Only the first one begins
+/// with the name of a command; that of a histogram ends with `[active]` or `[paused]`.
 pub struct KernelTriggers<'a>(&'a [u8]);
 
 impl<'a> KernelTriggers<'a> {
-    /// The triggers in `listing`; none if that says which commands there are.
+    /// The triggers in `listing`; none if it is the list of available triggers.
     pub fn new(listing: &'a [u8]) -> Self {
         match listing.first() {
             Some(b'#') => Self(&[]),
@@ -25,7 +25,7 @@ impl<'a> KernelTriggers<'a> {
         }
     }
 
-    /// All of them. Fails with `ENOMEM`.
+    /// Collects all triggers. Fails with `ENOMEM`.
     pub fn all(listing: &'a [u8]) -> Result<KVec<&'a [u8]>> {
         let mut all = KVec::new();
         for trigger in Self::new(listing) {
@@ -63,8 +63,8 @@ impl<'a> Iterator for KernelTriggers<'a> {
     }
 }
 
-/// Lists others among the triggers of the kernel, all with the newest first: each of `ours` has the number
-/// of those in `theirs` that are older.
+/// Merges two lists of triggers, newest first. Each of `ours` comes with the number of triggers in
+/// `theirs`, the kernel's, that are older.
 pub fn merge_by_age<'a>(
     ours: impl Iterator<Item = (usize, &'a [u8])>,
     mut theirs: &'a [&'a [u8]],
@@ -80,14 +80,15 @@ pub fn merge_by_age<'a>(
     })
 }
 
-/// How many of the oldest triggers are the same in two listings: what is gone was newer.
+/// Counts how many of the oldest triggers are the same before and after one was removed, which was
+/// newer than these.
 pub fn count_same_oldest(before: &[&[u8]], after: &[&[u8]]) -> usize {
     zip(before.iter().rev(), after.iter().rev())
         .take_while(|(before, after)| before == after)
         .count()
 }
 
-/// The name of the command that a line begins with.
+/// The name of the command at the beginning of a line.
 fn command_of(line: &[u8]) -> Option<&[u8]> {
     let name = line.get(..line.iter().position(|&byte| byte == b':')?)?;
     let letters = |byte: &u8| matches!(byte, b'a'..=b'z' | b'_');

@@ -2,16 +2,16 @@
 
 //! The language of the `trigger` files: from text to a syntax tree with positions.
 //!
-//! Everything here depends on the text alone. What depends on the event (does the field exist, is
-//! it a string, is the variable known) is decided by whoever builds from the tree.
+//! The parser depends on the text alone. What depends on the event (whether the field exists,
+//! whether it is a string, whether the variable is known) is checked in `src/hist/build.rs`.
 //!
-//! Users see the order in which the C implementation looks at things, because of several mistakes
-//! in one command only the first is reported. It is: tokens, syntax of the actions, assignments,
-//! values, variables, keys, sort keys, filter, meaning of the actions. Some of these steps look up
-//! events and fields, so a mistake of syntax may have to wait for an earlier look-up to succeed.
-//! Mistakes which no look-up can precede are returned by [`Trigger::parse`]. The others stay in the
-//! tree, where the walk in the order above meets them: an [`Expr::Bad`] leaf, the last item of a
-//! [`ParsedList`], or a field that is a `Result`.
+//! Of several errors in a command only the first one is reported, so the order of the checks is
+//! visible to users. It is that of C: tokens, syntax of the actions, assignments, values,
+//! variables, keys, sort keys, filter, meaning of the actions. Some of these steps look up events
+//! and fields, so a syntax error may come after a failed lookup. Syntax errors that no lookup can
+//! precede are returned by [`Trigger::parse`]. The others stay in the tree and are reported when it
+//! is checked in that order: an [`Expr::Bad`] leaf, the last item of a [`ParsedList`], or a field
+//! that is a `Result`.
 //!
 //! Source of the grammar, of the order and of the errors: `kernel/trace/trace_events_hist.c` and
 //! `kernel/trace/trace_events_trigger.c` of Linux 7.3.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! From text to tree.
+//! Parses the parameters of a `hist` command.
 //!
-//! The functions have two kinds of failure: `Err` ends the parse, an [`Error`] inside the result
-//! becomes part of the tree.
+//! The functions fail in two ways: `Err` ends the parse; an [`Error`] inside the result is stored
+//! in the tree, to be reported when the tree is checked.
 
 use super::number::number;
 use super::text::find;
@@ -62,7 +62,7 @@ pub(super) fn parse(params: &[u8]) -> Result<Trigger, Error> {
     })
 }
 
-/// Finds the ` if ` that separates the attributes from the filter.
+/// Splits the parameters at the ` if ` between attributes and filter.
 fn split_filter(text: &SourceText) -> Result<(Span, Option<FilterClause>), Error> {
     const IF: &[u8] = b"if";
     let is_blank = |byte: Option<&u8>| matches!(byte, Some(b' ' | b'\t'));
@@ -76,7 +76,8 @@ fn split_filter(text: &SourceText) -> Result<(Span, Option<FilterClause>), Error
             return Err(Error::silent(EINVAL));
         };
         if is_blank(bytes.get(before)) {
-            // Before it is known to be the word `if`, C insists on there being a filter.
+            // C requires a filter here even if it is not the word `if`, but one that begins with
+            // it.
             if at + IF.len() + 1 >= bytes.len() {
                 return Err(Error::silent(EINVAL));
             }
@@ -96,7 +97,7 @@ fn split_filter(text: &SourceText) -> Result<(Span, Option<FilterClause>), Error
     Ok((params, None))
 }
 
-/// The attributes, sorted by kind. Of those that stand there several times the last one counts.
+/// The attributes by kind. If one is given several times, the last one counts.
 #[derive(Default)]
 struct Tokens {
     keys: Span,
@@ -127,14 +128,14 @@ impl Tokens {
                 None => tokens.word(text, token)?,
             }
         }
-        // A list that is given is never empty.
+        // No `keys=` was given: an empty one has failed above.
         if tokens.keys.is_empty() {
             return Err(Error::silent(EINVAL));
         }
         Ok(tokens)
     }
 
-    /// Takes a token with a `=`.
+    /// Stores a token with a `=`.
     fn assign(&mut self, text: &SourceText, token: Span) -> Result<(), Error> {
         let bytes = text.bytes(token);
         let after = |prefixes: &[&str]| {
@@ -166,7 +167,7 @@ impl Tokens {
         Ok(())
     }
 
-    /// Takes a token without a `=`.
+    /// Stores a token without a `=`.
     fn word(&mut self, text: &SourceText, token: Span) -> Result<(), Error> {
         match text.bytes(token) {
             b"nohitcount" | b"NOHC" => self.nohitcount = Some(token),
@@ -219,9 +220,10 @@ fn vals(
     Ok(vals)
 }
 
-/// The variables, and the error C reports before it looks at the values.
+/// Parses the variables. Returns also the error that C reports before it checks the values.
 ///
-/// Of one token C takes the first sixteen and forgets about the others. Here they are too many.
+/// Of more than 16 variables in one token, C silently ignores those after the 16th. Here that is an
+/// error.
 fn vars(
     text: &SourceText,
     tokens: &[Span],
@@ -313,15 +315,15 @@ fn expr(text: &SourceText, piece: Span, place: Place) -> Result<Expr, AllocError
     subexpr(text, piece, place, &mut 0)
 }
 
-/// Where an expression is split first.
+/// The operator of an expression that is applied last: the root of its tree.
 enum Root {
     Negation,
     Binary(Operator, usize),
 }
 
 impl Root {
-    /// The last `+` or `-`, or else the last `*` or `/`, so that the tree is the usual one. But if
-    /// the last `-` is the first byte, it is a unary minus over everything.
+    /// Finds the last `+` or `-`, or else the last `*` or `/`, for the usual precedence. If the
+    /// last `-` is the first byte, it is a unary minus of the whole expression.
     fn find(bytes: &[u8]) -> Option<Self> {
         if bytes.iter().rposition(|&byte| byte == b'-') == Some(0) {
             return Some(Self::Negation);
@@ -338,8 +340,8 @@ impl Root {
     }
 }
 
-/// Parses an expression. The count of operators so far bounds the recursion: with more than
-/// [`OPERATORS_MAX`] there are no operands any more.
+/// Parses an expression. `operators` counts those seen so far and limits the recursion: it ends
+/// when there are more than [`OPERATORS_MAX`].
 fn subexpr(
     text: &SourceText,
     piece: Span,
@@ -359,7 +361,8 @@ fn subexpr(
             if *operators > OPERATORS_MAX {
                 return too_many();
             }
-            // Any parenthesis will do for C, which skips the byte after the minus whatever it is.
+            // As in C: a parenthesis anywhere is enough, and the byte after the minus is skipped
+            // unchecked.
             if !text.bytes(piece.skip(1)).contains(&b'(') {
                 return bad(Error::silent(EINVAL));
             }
@@ -395,7 +398,8 @@ fn subexpr(
     }
 }
 
-/// What has no operators, or what C does not look for operators in.
+/// Parses an operand, in which no operators are looked for: a number, a field or a variable
+/// reference.
 fn atom(text: &SourceText, piece: Span, place: Place) -> Result<Expr, AllocError> {
     let bytes = text.bytes(piece);
     if bytes.first().is_some_and(u8::is_ascii_digit) {
@@ -424,7 +428,7 @@ fn atom(text: &SourceText, piece: Span, place: Place) -> Result<Expr, AllocError
     })
 }
 
-/// Takes `system.event.` off a name. `None`: there is one dot.
+/// Splits `system.event.` off a name. `None` if there is only one dot.
 fn qualified(text: &SourceText, name: Span) -> Option<(Option<Qualifier>, Span)> {
     let mut rest = Some(name);
     let system = text.next(&mut rest, b'.')?;
@@ -435,7 +439,7 @@ fn qualified(text: &SourceText, name: Span) -> Option<(Option<Qualifier>, Span)>
     Some((Some(Qualifier { system, event }), rest?))
 }
 
-/// Reads `name[.modifier]`.
+/// Parses `name[.modifier]`.
 pub(super) fn field(
     text: &SourceText,
     whole: Span,
@@ -462,7 +466,7 @@ pub(super) fn field(
     })
 }
 
-/// Which modifier it is, or the culprit if it is none.
+/// Parses a modifier. Fails with the text for the caret.
 fn modifier_kind(
     text: &SourceText,
     name: Span,
@@ -505,7 +509,7 @@ enum HandlerName {
 }
 
 impl HandlerName {
-    /// The handler that a token starts with, and the length of its word and parenthesis.
+    /// The handler that a token starts with, and the length of its name and parenthesis.
     fn of(bytes: &[u8]) -> Option<(Self, usize)> {
         [
             ("onmatch(", Self::Match),
@@ -518,7 +522,7 @@ impl HandlerName {
     }
 }
 
-/// The actions up to the first bad one.
+/// Parses the actions up to the first invalid one.
 fn actions(text: &SourceText, tokens: &[Span]) -> Result<ParsedList<Action>, AllocError> {
     let mut actions = ParsedList::new(tokens.last().copied());
     for &token in tokens {
@@ -617,7 +621,7 @@ enum ParamForm {
     Event,
 }
 
-/// The event of the long form of trace, and the parameters.
+/// The synthetic event in `trace(event,params)`, and the parameters.
 type Params = (Option<Span>, KVec<Param>);
 
 fn params(

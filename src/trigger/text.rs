@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Bytes of a command, and places in them.
+//! The text of a trigger, and positions in it.
 
 use super::Error;
 use super::ErrorText;
 use kernel::alloc::AllocError;
 use kernel::prelude::*;
 
-/// A piece of a trigger's text: bytes `start..end` of the COMMAND.
+/// A part of a trigger's text: bytes `start..end` of the COMMAND.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Span {
     /// First byte.
@@ -39,12 +39,12 @@ impl Span {
     }
 }
 
-/// White space as the kernel's `isspace()` has it: Latin-1, so with the no-break space.
+/// `isspace()` of the kernel: Latin-1, so the no-break space is one too.
 pub(super) fn is_space(byte: u8) -> bool {
     matches!(byte, b'\t'..=b'\r' | b' ' | 0xa0)
 }
 
-/// Without white space at both ends.
+/// Strips white space from both ends (`strim()`).
 pub(super) fn strip(mut bytes: &[u8]) -> &[u8] {
     while let Some((&first, rest)) = bytes.split_first() {
         if !is_space(first) {
@@ -71,15 +71,16 @@ pub(super) fn find(bytes: &[u8], needle: &[u8]) -> Option<usize> {
         .position(|window| window == needle)
 }
 
-/// The text of a hist trigger: as written, and as its grammar sees it.
+/// The text of a hist trigger: as written, and as the parser reads it.
 pub(super) struct SourceText {
     /// `hist:` and the parameters, as written. Carets count from its start.
     command: KVec<u8>,
-    /// The same with each `.sym-offset` as `.symXoffset`, so that every `-` is an operator.
+    /// The same with each `.sym-offset` replaced by `.symXoffset`, so that every `-` is an
+    /// operator, as in C.
     syntax: KVec<u8>,
 }
 
-/// What the COMMAND of the error log starts with, whatever stood between name and parameters.
+/// Begins the COMMAND of the error log, whatever separated name and parameters.
 pub(super) const PREFIX: &[u8] = b"hist:";
 
 const SYM_OFFSET: &[u8] = b".sym-offset";
@@ -94,7 +95,7 @@ impl SourceText {
         Ok(Self { command, syntax })
     }
 
-    /// Makes the minus of each `.sym-offset` of a piece a letter.
+    /// Replaces the minus of each `.sym-offset` in a part of the text.
     pub(super) fn hide_sym_offset(&mut self, piece: Span) {
         let Some(mut rest) = self.syntax.get_mut(piece.start..piece.end) else {
             return;
@@ -130,8 +131,8 @@ impl SourceText {
         self.command.get(piece.start..piece.end).unwrap_or(&[])
     }
 
-    /// Takes the piece up to the next `separator` off `rest` (`strsep()`): `None` when nothing is
-    /// left, an empty piece between two separators and after a trailing one.
+    /// Splits the text before the next `separator` off `rest` (`strsep()`): `None` when nothing is
+    /// left, an empty part between two separators and after a trailing one.
     pub(super) fn next(&self, rest: &mut Option<Span>, separator: u8) -> Option<Span> {
         let piece = (*rest)?;
         match self.bytes(piece).iter().position(|&byte| byte == separator) {
@@ -152,8 +153,8 @@ impl SourceText {
         piece.skip(leading).first(strip(bytes).len())
     }
 
-    /// Where the caret for a culprit goes: under its first occurrence in the COMMAND, which need
-    /// not be the place that is wrong, and under the first byte if it does not occur.
+    /// Position of the caret for a text: its first occurrence in the COMMAND, as in C, which need
+    /// not be where the error is; 0 if it does not occur.
     pub(super) fn caret(&self, culprit: &[u8]) -> usize {
         find(&self.command, culprit).unwrap_or(0)
     }

@@ -9,17 +9,17 @@ use super::Span;
 use super::Unsupported;
 use kernel::prelude::*;
 
-/// A hist trigger, taken apart: `keys=…[:vals=…][:sort=…]…[ if filter]`.
+/// A parsed hist trigger: `keys=…[:vals=…][:sort=…]…[ if filter]`.
 ///
-/// It owns its text; [`Span`]s of the tree are pieces of it.
+/// It owns its text; the [`Span`]s in the tree refer to it.
 pub struct Trigger {
     pub(super) text: SourceText,
     /// Handlers with their actions, in order. At most [`ACTIONS_MAX`](super::ACTIONS_MAX).
     ///
-    /// The walk starts here: this list also ends in the error of a malformed assignment list,
-    /// which C reports after it has looked up the events of `onmatch()`.
+    /// Checked first. The list also ends with the error of a malformed assignment, which C reports
+    /// after it has looked up the events of `onmatch()`.
     pub actions: ParsedList<Action>,
-    /// Values, without the first bare `hitcount`, which is there anyway.
+    /// Values, without the first plain `hitcount`, which every histogram has.
     pub vals: ParsedList<Expr>,
     /// Variables, in order of definition.
     pub vars: ParsedList<Assignment>,
@@ -29,7 +29,7 @@ pub struct Trigger {
     pub sort: ParsedList<SortField>,
     /// Size of the map, if it is given.
     pub size: Option<MapSize>,
-    /// The whole token `name=…`, which is what C keeps and prints.
+    /// The whole token `name=…`, which C stores and prints.
     pub name: Option<Span>,
     /// Name of the clock, without white space at its ends. `None`: [`Trigger::CLOCK_DEFAULT`].
     pub clock: Option<Span>,
@@ -53,7 +53,7 @@ impl Trigger {
     ///
     /// # Errors
     ///
-    /// Mistakes that C reports before it looks anything up; `ENOMEM`. Others stay in the tree.
+    /// Errors that C reports before any lookup; `ENOMEM`. Other errors stay in the tree.
     pub fn parse(params: &[u8]) -> Result<Self, Error> {
         super::parser::parse(params)
     }
@@ -63,49 +63,49 @@ impl Trigger {
         self.text.command()
     }
 
-    /// A piece of the text as the grammar sees it: as typed, but for the `-` of `.sym-offset`, which
-    /// is an `X`.
+    /// A part of the text as the parser reads it: as written, except that `.sym-offset` is
+    /// `.symXoffset`.
     pub fn bytes(&self, piece: Span) -> &[u8] {
         self.text.bytes(piece)
     }
 
-    /// A piece of the text as typed.
+    /// A part of the text as written.
     pub fn typed(&self, piece: Span) -> &[u8] {
         self.text.typed(piece)
     }
 
-    /// An error whose culprit is a piece of the text. Its caret is under the first occurrence of
-    /// these bytes, as C has it.
+    /// An error with the caret under the first occurrence of a part of the text, as in C.
     pub fn error(&self, text: ErrorText, culprit: Span) -> Error {
         self.text.error(text, culprit)
     }
 
-    /// An error whose culprit is not a piece of this text, for example the default clock.
+    /// An error with the caret under the first occurrence of `culprit`, which need not be in the
+    /// text (the default clock is not).
     pub fn error_at(&self, text: ErrorText, culprit: &[u8]) -> Error {
         Error::new(text, self.text.caret(culprit))
     }
 
-    /// The refusal of a construct that rhist does not do yet. Its caret is under the construct.
+    /// The error for a construct that rhist does not support yet. Its caret is under the construct.
     pub fn unsupported(&self, what: Unsupported, construct: Span) -> Error {
         Error::new(ErrorText::Unsupported(what), construct.start)
     }
 
-    /// A piece of the text as a field of the event, `name[.modifier]`, with no regard to operators,
-    /// qualifiers and `$`: how C reads the definition it puts in place of a `$name`.
+    /// Parses a part of the text as a field of the event, `name[.modifier]`, ignoring operators,
+    /// qualifiers and `$`: as C parses the definition that it substitutes for a `$name`.
     ///
     /// # Errors
     ///
-    /// `EINVAL` for a modifier that does not exist or has no business in this place.
+    /// `EINVAL` for a modifier that does not exist or is not allowed in `place`.
     pub fn field(&self, piece: Span, place: Place) -> Result<FieldRef, Error> {
         super::parser::field(&self.text, piece, None, piece, place)
     }
 
-    /// The text that stands for `$name` when `name` is defined in this same trigger: that of the
-    /// first definition that is neither an expression nor a reference itself. To be read with
+    /// The text that is substituted for `$name` if `name` is defined in the same trigger: its first
+    /// definition that is neither an expression nor a reference. To be parsed with
     /// [`Trigger::field`].
     ///
-    /// C looks at what it has left of the definition: in `x=a+b,y=$x` it takes `y` for `a`, because
-    /// it has cut `a+b` by then. This looks at the definition.
+    /// C uses what is left of the definition after parsing: in `x=a+b,y=$x`, `y` is `a`, because
+    /// `a+b` was cut at the operator. Here the definition is intact.
     pub fn substitute(&self, name: &[u8]) -> Option<Span> {
         self.vars
             .items()
@@ -120,14 +120,14 @@ impl Trigger {
     }
 }
 
-/// Items in the order in which they are to be looked at, the last of which may be an error.
+/// A list of items in the order in which they are checked. It may end with an error.
 pub struct ParsedList<T> {
-    /// The list as typed, without what introduces it; of actions and of assignments, which may be
-    /// many tokens, the last one. `None`: not given.
+    /// The list as written, without its keyword. Actions and assignments may be many tokens: the
+    /// last one. `None` if it is not given.
     pub text: Option<Span>,
     pub(super) items: KVec<T>,
     pub(super) error: Option<Error>,
-    /// What is left because of the error.
+    /// What follows the error, and was not parsed.
     pub rest: Option<Span>,
 }
 
@@ -146,7 +146,7 @@ impl<T> ParsedList<T> {
         self.rest = rest;
     }
 
-    /// The items, and after them the error that keeps the list from going on, if there is one.
+    /// The items, then the error, if the list ends with one.
     pub fn iter(&self) -> impl Iterator<Item = Result<&T, Error>> + '_ {
         Iterator::chain(self.items.iter().map(Ok), self.error.map(Err))
     }
@@ -166,16 +166,16 @@ impl<T> ParsedList<T> {
 pub enum Expr {
     /// A number.
     Literal {
-        /// As typed: decimal, `0x…` or `0…`.
+        /// As written: decimal, `0x…` or `0…`.
         text: Span,
         /// The number.
         value: u64,
     },
-    /// A field of the event, or one that every event has.
+    /// A field of the event, or a common field.
     Field(FieldRef),
     /// A variable.
     Reference(VarRef),
-    /// The key that is just the word `stacktrace`: the kernel stack, whatever fields there are.
+    /// The key `stacktrace`: the kernel stack, even if the event has a field of that name.
     Stacktrace {
         /// The word.
         text: Span,
@@ -184,32 +184,32 @@ pub enum Expr {
     Negation {
         /// From the minus to the last parenthesis.
         text: Span,
-        /// What stands in the parentheses.
+        /// What is in the parentheses.
         operand: KBox<Expr>,
     },
     /// `left operator right`.
     Binary {
         /// Both operands and what is between them.
         text: Span,
-        /// What is done with the operands.
+        /// The operator.
         operator: Operator,
-        /// The operand that C looks at first.
+        /// Checked first.
         left: KBox<Expr>,
-        /// The operand that C looks at if nothing is wrong with the left one.
+        /// Checked after the left operand.
         right: KBox<Expr>,
     },
-    /// Not an expression: the error that is to be reported when the walk gets here.
+    /// Not a valid expression: the error is reported when it is checked.
     Bad {
-        /// What is no expression.
+        /// The invalid text.
         text: Span,
-        /// Why it is not one.
+        /// Why it is invalid.
         error: Error,
     },
 }
 
 impl Expr {
-    /// The whole expression as typed: the culprit of errors that are found before its operands are
-    /// looked at.
+    /// The whole expression as written, where the caret goes for errors that are found before its
+    /// operands are checked.
     pub fn text(&self) -> Span {
         match self {
             Self::Field(field) => field.text,
@@ -222,11 +222,11 @@ impl Expr {
         }
     }
 
-    /// The culprit of errors that are found after the operands have been looked at.
+    /// The text for the caret of errors that are found after the operands were checked.
     ///
-    /// C cuts the text in place while it goes: at operators, at the closing parenthesis, after the
-    /// system of a qualified name. What is left of `a+b` is `a`, of `sched.sched_waking.$ts` is
-    /// `sched`, of `-(a+b)` is `-(a`.
+    /// C cuts the text in place while it parses: at operators, at the closing parenthesis, after
+    /// the system of a qualified name. Of `a+b` it reports `a`, of `sched.sched_waking.$ts` it
+    /// reports `sched`, and of `-(a+b)` it reports `-(a`.
     pub fn remnant(&self) -> Span {
         match self {
             Self::Field(FieldRef {
@@ -247,25 +247,25 @@ impl Expr {
     }
 }
 
-/// A field: `[system.event.]name[.modifier]`.
+/// A reference to a field as written: `[system.event.]name[.modifier]`.
 #[derive(Clone, Copy, Debug)]
 pub struct FieldRef {
-    /// All of it as typed.
+    /// All of it as written.
     pub text: Span,
-    /// C ignores it: `x.y.prev_pid` is the field `prev_pid` of the event at hand.
+    /// C ignores it: `x.y.prev_pid` is the field `prev_pid` of the trigger's own event.
     pub qualifier: Option<Qualifier>,
-    /// `name[.modifier]`: the culprit if `.stacktrace` does not fit the field.
+    /// `name[.modifier]`, where the caret goes if `.stacktrace` is not allowed for the field.
     pub atom: Span,
-    /// Name of the field, possibly empty: the culprit if it does not exist.
+    /// The name, possibly empty, where the caret goes if there is no such field.
     pub name: Span,
     /// What follows the first dot after the name.
     pub modifier: Option<Modifier>,
 }
 
-/// What is to be done with a field.
+/// The modifier of a field.
 #[derive(Clone, Copy, Debug)]
 pub struct Modifier {
-    /// As typed, without the dot.
+    /// As written, without the dot.
     pub text: Span,
     /// Which one it is.
     pub kind: ModifierKind,
@@ -280,7 +280,7 @@ pub enum ModifierKind {
     Sym,
     /// `.sym-offset`
     SymOffset,
-    /// `.execname`, which stands after `common_pid` only.
+    /// `.execname`, for `common_pid` only.
     Execname,
     /// `.syscall`
     Syscall,
@@ -292,14 +292,14 @@ pub enum ModifierKind {
     Buckets(usize),
     /// `.usecs`
     Usecs,
-    /// `.percent` and whatever starts with it. Never in a [`Place::Key`] or [`Place::Variable`].
+    /// `.percent`, also with a suffix, as in C. Never in a [`Place::Key`] or [`Place::Variable`].
     Percent,
-    /// `.graph` and whatever starts with it. Never in a [`Place::Key`] or [`Place::Variable`].
+    /// `.graph`, also with a suffix, as in C. Never in a [`Place::Key`] or [`Place::Variable`].
     Graph,
 }
 
 impl ModifierKind {
-    /// The word for it, without the width of buckets.
+    /// The name of the modifier, without the width of buckets.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Hex => "hex",
@@ -317,7 +317,7 @@ impl ModifierKind {
     }
 }
 
-/// Where an expression stands.
+/// Where in a trigger an expression is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// A key.
@@ -333,18 +333,18 @@ pub enum Place {
 /// A reference to a variable: `[system.event.]$name`.
 #[derive(Clone, Copy, Debug)]
 pub struct VarRef {
-    /// All of it as typed.
+    /// All of it as written.
     pub text: Span,
     /// The event whose variable it is.
     pub qualifier: Option<Qualifier>,
-    /// `$name`. If there is no such variable, C reports that and then tries this as a field:
+    /// `$name`. If there is no such variable, C reports that and then parses this as a field: see
     /// [`Trigger::field`].
     pub atom: Span,
-    /// The name of the variable, never empty: the culprit if it does not exist.
+    /// The name of the variable, never empty, where the caret goes if there is no such variable.
     pub name: Span,
 }
 
-/// The event that a name belongs to.
+/// The event in a qualified name.
 #[derive(Clone, Copy, Debug)]
 pub struct Qualifier {
     /// Its system.
@@ -353,7 +353,7 @@ pub struct Qualifier {
     pub event: Span,
 }
 
-/// The operators with two operands.
+/// Binary operators.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operator {
     /// `+`
@@ -366,78 +366,79 @@ pub enum Operator {
     Over,
 }
 
-/// A variable and what it holds: `name=expr`.
+/// The definition of a variable: `name=expr`.
 pub struct Assignment {
-    /// All of it as typed.
+    /// All of it as written.
     pub text: Span,
-    /// The name, possibly empty: the culprit if the event already has such a variable.
+    /// The name, possibly empty, where the caret goes if the event already has such a variable.
     pub name: Span,
-    /// What it holds.
+    /// The value.
     pub expr: Expr,
 }
 
 /// One field of `sort=`.
 #[derive(Clone, Copy, Debug)]
 pub struct SortField {
-    /// All of it as typed.
+    /// All of it as written.
     pub text: Span,
-    /// `hitcount`, or the display name of a value or a key; the culprit if there is none. Never empty.
+    /// `hitcount`, or the display name of a value or a key. Never empty. The caret goes here if there
+    /// is no such field.
     pub name: Span,
-    /// Which end is first. C looks at it after it has found what the name means.
+    /// The order. Checked after the name was found.
     pub order: Result<Order, Error>,
 }
 
-/// Which end of a sorted list is first.
+/// Sort order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// The smallest, also if nothing is said.
+    /// The default.
     Ascending,
     /// The biggest.
     Descending,
 }
 
-/// Size of the map.
+/// `size=`: the size of the map.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct MapSize {
-    /// The number as typed.
+    /// The number as written.
     pub text: Span,
-    /// The map has 2^bits entries, at least as many as asked for:
+    /// The map has 2^bits entries, the size rounded up:
     /// [`MAP_BITS_MIN`](super::MAP_BITS_MIN)..=[`MAP_BITS_MAX`](super::MAP_BITS_MAX).
     pub bits: u32,
 }
 
-/// The filter, `if` and all.
+/// The filter as written.
 #[derive(Clone, Copy, Debug)]
 pub struct FilterClause {
     /// From `if` to the end.
     pub clause: Span,
-    /// What follows `if` and one blank: what is stored, compared and printed.
+    /// What follows `if` and one blank. This is stored, compared and printed.
     pub text: Span,
 }
 
-/// A handler and what it does: `handler.act`.
+/// An action and its handler: `handler.act`.
 pub struct Action {
-    /// The token as typed.
+    /// The token as written.
     pub text: Span,
-    /// When something is done.
+    /// When the action is done.
     pub handler: ActionHandler,
-    /// What is done. C looks at it after it has looked up the event of the handler.
+    /// What is done. Checked after the event of the handler was looked up.
     pub act: Result<Act, Error>,
 }
 
-/// When an action takes place.
+/// When an action is done (`enum handler_id`).
 #[derive(Clone, Copy, Debug)]
 pub enum ActionHandler {
     /// `onmatch(system.event)`
     OnMatch {
         /// System of the event.
         system: Span,
-        /// Name of the event: the culprit if it does not exist.
+        /// Name of the event, where the caret goes if there is no such event.
         event: Span,
     },
     /// `onmax(variable)`
     OnMax {
-        /// What stands in the parentheses, `$` and all. Nothing is known of it yet: it may be empty.
+        /// The text in the parentheses, with its `$`. Not checked yet, may be empty.
         var: Span,
     },
     /// `onchange(variable)`
@@ -447,41 +448,41 @@ pub enum ActionHandler {
     },
 }
 
-/// What an action does.
+/// What an action does (`enum action_id`).
 pub enum Act {
     /// `save(params)`
     Save {
-        /// The word, which starts with `save`.
+        /// The name, which starts with `save`.
         name: Span,
-        /// Fields that are kept. At least one.
+        /// Fields to save. At least one.
         params: KVec<Param>,
     },
     /// `snapshot()`
     Snapshot {
-        /// The word, which starts with `snapshot`.
+        /// The name, which starts with `snapshot`.
         name: Span,
     },
     /// `trace(event,params)` or `event(params)`
     Trace {
-        /// The word: the synthetic event itself, or one that starts with `trace`.
+        /// The name: that of the synthetic event, or one that starts with `trace`.
         name: Span,
-        /// The synthetic event: the culprit if it does not exist, or has other fields.
+        /// The synthetic event, where the caret goes if it does not exist or has other fields.
         event: Span,
-        /// What it is given. May be none in the long form.
+        /// The parameters. With `trace` there may be none.
         params: KVec<Param>,
     },
 }
 
 /// A parameter of an action.
 pub struct Param {
-    /// All of it as typed, without white space at its ends; at least two bytes.
+    /// All of it as written, without white space at its ends; at least two bytes.
     pub text: Span,
-    /// The event it belongs to. Always `None` for `save`, which reads the text as one field.
-    /// The error is that of a name with one dot, met when the action is created.
+    /// The event of the field or variable. Always `None` for `save`, which parses the text as one
+    /// field. The error is for a name with one dot, reported when the action is created.
     pub qualifier: Result<Option<Qualifier>, Error>,
     /// The text after the qualifier. For `trace` it is a variable if it starts with `$`, even if
-    /// nothing follows, and a field otherwise.
+    /// that is all, and a field otherwise.
     pub rest: Span,
-    /// [`Param::rest`] read as a field, a reference or a number; never an expression.
+    /// [`Param::rest`] parsed as a field, a reference or a number; never an expression.
     pub atom: Expr,
 }
