@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Bytes that are text: what files show, and names of events and their fields.
+//! Text as bytes: the contents of files, and names of events and fields.
 
 use core::fmt;
 
 use kernel::prelude::*;
 
-/// The text of a file, made in one go before any of it is read. Names and strings of events are bytes
-/// and go in as they are.
+/// The text buffer of a file, filled completely before it is read. Names and strings of events need
+/// not be UTF-8 and are copied as they are.
 #[derive(Debug)]
 pub struct Text(KVVec<u8>);
 

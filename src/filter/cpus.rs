@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Sets of CPUs: `CPUS{…}`, and the bitmaps in records.
+//! CPU masks: `CPUS{…}` in a filter, and bitmaps in records.
 
 use core::iter;
 
@@ -10,19 +10,19 @@ use super::ctype::is_space;
 
 const WORD_BITS: usize = usize::BITS as usize;
 
-/// As many CPUs as a word has bits, the first lowest.
+/// One word of a CPU mask; bit 0 is the lowest CPU.
 #[derive(Clone, Copy, Default)]
 struct CpuWord {
-    /// Those in the set.
+    /// CPUs in the mask.
     set: usize,
-    /// Those that the machine can have.
+    /// CPUs below `nr_cpu_ids`.
     all: usize,
 }
 
-/// A set of CPUs, of those that the machine can have.
+/// A CPU mask (`struct cpumask`).
 pub(super) struct CpuSet {
     words: KVec<CpuWord>,
-    /// How many CPUs the machine can have (`nr_cpu_ids`).
+    /// `nr_cpu_ids`.
     cpus: usize,
 }
 
@@ -40,7 +40,7 @@ impl CpuSet {
         Ok(set)
     }
 
-    /// All CPUs. Fails with `ENOMEM`.
+    /// A mask of all CPUs. Fails with `ENOMEM`.
     pub(super) fn all(cpus: usize) -> Result<Self> {
         let mut set = Self::empty(cpus)?;
         set.add(0, cpus);
@@ -53,7 +53,7 @@ impl CpuSet {
     ///
     /// # Errors
     ///
-    /// `EINVAL` for another text and for CPUs that there are not, `ENOMEM`.
+    /// `EINVAL` for invalid text and for CPUs from `nr_cpu_ids` on, `ENOMEM`.
     pub(super) fn parse(list: &[u8], cpus: usize) -> Result<Self> {
         let mut set = Self::empty(cpus)?;
         let mut list = CpuListParser {
@@ -84,20 +84,20 @@ impl CpuSet {
         }
     }
 
-    /// The only CPU, if there is one and no other.
+    /// The CPU, if the mask has exactly one.
     pub(super) fn single(&self) -> Option<usize> {
         let weight: u32 = self.words.iter().map(|word| word.set.count_ones()).sum();
         let mut cpus = 0..self.cpus;
         cpus.find(|&cpu| weight == 1 && self.contains(cpu))
     }
 
-    /// Whether `cpu` is one of the set.
+    /// Whether `cpu` is in the mask (`cpumask_test_cpu()`).
     pub(super) fn contains(&self, cpu: usize) -> bool {
         let word = self.words.get(cpu / WORD_BITS).copied();
         word.is_some_and(|word| word.set >> (cpu % WORD_BITS) & 1 != 0)
     }
 
-    /// The words of this set, each with that of `bitmap`, an array of words; what it lacks is empty.
+    /// Pairs the words of the mask with those of `bitmap`, an array of words. Missing words are 0.
     fn zip<'a>(&'a self, bitmap: &'a [u8]) -> impl Iterator<Item = (&'a CpuWord, usize)> + 'a {
         let words = bitmap.chunks_exact(size_of::<usize>());
         let words = words.map(|bytes| {
@@ -107,30 +107,32 @@ impl CpuSet {
         iter::zip(&self.words, Iterator::chain(words, iter::repeat(0)))
     }
 
-    /// Whether the set in a record is this one. Bits that stand for no CPU do not count.
+    /// Whether the mask in a record equals this one (`cpumask_equal()`). Bits from `nr_cpu_ids` on
+    /// are ignored.
     pub(super) fn equals(&self, bitmap: &[u8]) -> bool {
         let mut words = self.zip(bitmap);
         words.all(|(word, other)| word.set == other & word.all)
     }
 
-    /// Whether the set in a record and this one have a CPU in common.
+    /// Whether the mask in a record has a CPU in common with this one (`cpumask_intersects()`).
     pub(super) fn intersects(&self, bitmap: &[u8]) -> bool {
         let mut words = self.zip(bitmap);
         words.any(|(word, other)| word.set & other != 0)
     }
 }
 
-/// One element of a list: the first `used` of each `group` CPUs from `start` to `end`.
+/// One region of a list (`struct region`): the first `used` of each `group` CPUs from `start` to
+/// `end`.
 struct Region {
     start: u32,
     end: u32,
     used: u32,
     group: u32,
-    /// Whether the list ends behind it.
+    /// The region is the last one.
     ends_list: bool,
 }
 
-/// What is left of a list.
+/// Parses a CPU list.
 struct CpuListParser<'a> {
     rest: &'a [u8],
     last: u32,
@@ -165,7 +167,7 @@ impl CpuListParser<'_> {
         self.at_separator() || self.at_end_of_list()
     }
 
-    /// Goes to the next region, if there is one.
+    /// Skips separators. Returns whether there is another region.
     fn find_region(&mut self) -> bool {
         while self.at_separator() {
             self.skip(1);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Kinds of characters as the kernel has them: Latin-1 (`lib/ctype.c`).
+//! Character classes of the kernel: Latin-1 (`lib/ctype.c`).
 
-/// `isspace()`: with the no-break space.
+/// `isspace()`, which includes the no-break space.
 pub(super) fn is_space(byte: u8) -> bool {
     matches!(byte, b'\t'..=b'\r' | b' ' | 0xa0)
 }
 
-/// `isalnum()`: with the letters of Latin-1, so without its signs of multiplication and division.
+/// `isalnum()`, which includes the letters of Latin-1.
 pub(super) fn is_alnum(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || (byte >= 0xc0 && byte != 0xd7 && byte != 0xf7)
 }

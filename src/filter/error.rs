@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What is wrong with a filter, where, and what the writer of it gets.
+//! Errors of filters: text and caret for `error_log`, and errno for `write(2)`.
 
 use kernel::alloc::AllocError;
 use kernel::error::code::*;
 use kernel::error::Error;
 
-/// Where the error log says that a filter's errors come from.
+/// The location of filter errors in the error log.
 pub const LOCATION: &[u8] = b"event filter parse error";
 
 /// Why a filter is refused.
 ///
-/// Every refusal is logged, with [`LOCATION`] and the text of the filter as COMMAND
+/// Every error is logged, with [`LOCATION`] and the text of the filter as COMMAND
 /// (`append_filter_err()`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FilterError {
-    /// Sentence for the error log.
+    /// Text for the error log.
     pub text: FilterErrorText,
     /// Bytes before the caret, from the start of the filter's text. It may be beyond its end, by two
     /// bytes at most.
     pub caret: usize,
-    /// What the write fails with.
+    /// What `write(2)` returns.
     pub errno: Error,
 }
 
@@ -33,13 +33,13 @@ impl FilterError {
         }
     }
 
-    /// The same with another errno.
+    /// Replaces the errno.
     pub(super) fn with(self, errno: Error) -> Self {
         Self { errno, ..self }
     }
 }
 
-/// An error that C has no sentence for.
+/// An error that C has no text for.
 impl From<Error> for FilterError {
     fn from(errno: Error) -> Self {
         Self::new(FilterErrorText::Errno, 0).with(errno)
@@ -58,10 +58,11 @@ impl From<FilterError> for Error {
     }
 }
 
-/// Declares [`FilterErrorText`]: each name with the sentence users, tests and tools know it by.
+/// Declares [`FilterErrorText`]: each name with its text in the error log.
 macro_rules! error_texts {
     ($($name:ident = $text:literal,)*) => {
-        /// The errors of filters: the sentences are the kernel's, letter by letter.
+        /// The errors of filters, with exactly the kernel's texts (`ERRORS` in
+        /// `trace_events_filter.c`).
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum FilterErrorText {
             $(#[doc = $text] $name,)*
@@ -71,7 +72,7 @@ macro_rules! error_texts {
             /// All errors, in C's order.
             pub const ALL: &'static [FilterErrorText] = &[$(FilterErrorText::$name,)*];
 
-            /// The sentence.
+            /// The text in the error log.
             pub const fn as_str(self) -> &'static str {
                 match self {
                     $(FilterErrorText::$name => $text,)*
@@ -81,8 +82,8 @@ macro_rules! error_texts {
     };
 }
 
-// What C has beyond these is not for triggers: filters of a whole subsystem, and of function trace
-// events, which have no triggers.
+// C's other errors cannot happen for triggers: they are for filters of a whole subsystem and of
+// function trace events.
 error_texts! {
     InvalidOp = "Invalid operator",
     TooManyOpen = "Too many '('",

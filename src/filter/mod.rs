@@ -2,21 +2,22 @@
 
 //! Event filters: what follows `if` in a trigger.
 //!
-//! A filter is compiled when the trigger is written: for each predicate what to read and what to
-//! compare it with, and where to go on if it is true and if it is false. A hit only ever goes
-//! forward through the predicates, so it needs no stack and takes no more steps than there are
-//! predicates.
+//! A filter is compiled when the trigger is written: each predicate has what to read, what to
+//! compare it with, and the predicate to go on with if it is true and if it is false. A hit only
+//! goes forward through the predicates, so it needs no stack, and its time is bounded by their
+//! number.
 //!
-//! The language and its errors are those of `kernel/trace/trace_events_filter.c` of Linux 7.3. It
-//! is not followed in these:
+//! The language and its errors are those of `kernel/trace/trace_events_filter.c` of Linux 7.3. The
+//! differences are:
 //!
-//! * A string ends at its first NUL, for all patterns. C takes `*x` at the end of the whole field,
-//!   so that it never fits a shorter string in an array of characters or the name of the task, and
-//!   looks for `*x*` behind the NUL too.
-//! * A dynamic string of length 0 is empty. C then reads on until some NUL.
+//! * A string ends at its first NUL, for all patterns. C matches `*x` at the end of the whole
+//!   field, so never for a shorter string in an array of characters or for the name of the task,
+//!   and matches `*x*` behind the NUL too.
+//! * A dynamic string of length 0 is empty. C reads on up to a NUL.
 //! * Strings behind pointers are copied to the stack. C has one buffer per CPU for them, which an
 //!   NMI may overwrite.
-//! * In `CPUS{first-last:used/group}` a group larger than the range is no reason to begin at CPU 0.
+//! * In `CPUS{first-last:used/group}` a group larger than the range still begins at `first`. In C
+//!   it begins at CPU 0.
 
 mod cpus;
 mod ctype;
@@ -40,46 +41,43 @@ pub use error::LOCATION;
 pub use predicate::BLOCK;
 use program::FilterProgram;
 
-/// Most bytes of a quoted string and its NUL (`MAX_FILTER_STR_VAL`).
+/// Maximum size of a quoted string with its NUL (`MAX_FILTER_STR_VAL`).
 pub const STRING_MAX: usize = 256;
 
-/// Most bytes of a string behind a pointer and its NUL: what follows them is not looked at
+/// Maximum size of a string behind a pointer, with its NUL; the rest is ignored
 /// (`USTRING_BUF_SIZE`).
 pub const POINTED_MAX: usize = 1024;
 
-/// What a filter has to know of the running kernel when it is compiled.
+/// Symbol lookup in the running kernel, for the compilation of a filter.
 pub trait Symbols {
-    /// The address of the function called `name`, which may be empty or anything else. Called in
-    /// task context; may sleep.
+    /// Address of the function `name`, which may be any bytes. Called in task context; may sleep.
     fn address(&self, name: &[u8]) -> Option<usize>;
 
-    /// Where the function around `address` starts, and how many bytes it has. Called in task
-    /// context; may sleep.
+    /// Start and size of the function that contains `address`. Called in task context; may sleep.
     fn function(&self, address: usize) -> Option<(usize, usize)>;
 }
 
-/// How strings behind pointers are read.
+/// Reads strings behind pointers without faulting.
 ///
-/// Called in any context, NMI included, with preemption off, with any address. The bytes that are
-/// asked for at a time never cross a multiple of [`BLOCK`].
+/// Called in any context, NMI included, with preemption off, for any address. No read crosses a
+/// multiple of [`BLOCK`].
 pub trait Memory {
-    /// Fills `to` from the kernel's memory at `address`: completely and true, or false
+    /// Fills `to` from kernel memory at `address`. False if not all of it can be read
     /// (`copy_from_kernel_nofault()`).
     fn read_kernel(&self, to: &mut [u8], address: usize) -> bool;
 
-    /// Fills `to` from the memory of the running task at `address`: completely and true, or false
+    /// Fills `to` from memory of the running task at `address`. False if not all of it can be read
     /// (`copy_from_user_nofault()`).
     fn read_user(&self, to: &mut [u8], address: usize) -> bool;
 }
 
-/// A filter of an event.
+/// A compiled filter of an event (`struct event_filter`).
 pub struct Filter {
     program: FilterProgram,
 }
 
 impl Filter {
-    /// Compiles `text`, which ends at its first NUL if there is one, for `event`, on a machine that
-    /// can have `cpus` CPUs (`nr_cpu_ids`). May sleep.
+    /// Compiles `text`, up to its first NUL, for `event`. `cpus` is `nr_cpu_ids`. May sleep.
     ///
     /// # Errors
     ///
@@ -94,7 +92,7 @@ impl Filter {
         Ok(Self { program })
     }
 
-    /// Whether it looks at what is at these offsets of records.
+    /// Whether a predicate reads a field at one of these offsets of the record.
     pub fn reads(&self, offsets: Range<u32>) -> bool {
         let mut places = self.program.predicates().filter_map(|p| p.access().0);
         places.any(|at| offsets.contains(&at))
@@ -105,10 +103,10 @@ impl Filter {
         self.program.predicates().all(|p| p.access().1)
     }
 
-    /// Whether `hit` is one of those that the filter is for.
+    /// Evaluates the filter for a hit.
     ///
-    /// May be called in any context, NMI included, with preemption disabled. It neither allocates
-    /// nor waits. `memory` is used for strings behind pointers only.
+    /// Any context, NMI included, with preemption disabled. Neither allocates nor waits. `memory`
+    /// is only used for strings behind pointers.
     #[inline]
     pub fn matches(&self, hit: &Hit<'_>, memory: &impl Memory) -> bool {
         self.program.run(|predicate| predicate.holds(hit, memory))

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! From a filter's text to its program.
+//! Compiles the text of a filter to its program.
 //!
-//! As in C there are two passes over the text, and what the first has counted limits the second.
+//! As in C there are two passes over the text: the first one counts, and its counts limit the
+//! second.
 
 use kernel::prelude::*;
 
@@ -16,7 +17,7 @@ use super::Symbols;
 use crate::event::EventDesc;
 use crate::text::until_nul;
 
-/// The text of a filter, read beyond its end as if it had its NUL.
+/// The text of a filter. Reading beyond its end gives NUL.
 #[derive(Clone, Copy)]
 pub(super) struct FilterText<'a>(&'a [u8]);
 
@@ -33,14 +34,14 @@ impl<'a> FilterText<'a> {
         self.0.get(start..end).unwrap_or_default()
     }
 
-    /// The first index from `start` on that has none of the bytes that `skip` is true for.
+    /// The first index from `start` on whose byte is not to be skipped.
     pub(super) fn skip(self, start: usize, skip: impl Fn(u8) -> bool) -> usize {
         let bytes = self.from(start).iter();
         start + bytes.take_while(|&&byte| skip(byte)).count()
     }
 }
 
-/// What a predicate is resolved against.
+/// What the names in a predicate are looked up in.
 pub(super) struct Scope<'a> {
     pub(super) event: &'a EventDesc,
     pub(super) cpus: usize,
@@ -66,9 +67,9 @@ pub(super) fn parse(
     compile(text, &counts, &scope)
 }
 
-/// What the first pass finds.
+/// Result of the first pass.
 struct Counts {
-    /// How deep the parentheses go, 1 if there are none.
+    /// Nesting depth of the parentheses, 1 if there are none.
     depth: usize,
     predicates: usize,
 }
@@ -128,7 +129,7 @@ fn count(text: FilterText<'_>) -> Result<Counts, FilterError> {
     Ok(counts)
 }
 
-/// The last parenthesis that is not closed, as seen from the end.
+/// Position of the last parenthesis that is not closed, searched from the end.
 fn unclosed(text: FilterText<'_>) -> usize {
     let mut closed = 0usize;
     let mut quote = None;
@@ -150,14 +151,14 @@ fn unclosed(text: FilterText<'_>) -> usize {
     0
 }
 
-/// What is open between a parenthesis and the one that closes it.
+/// The incomplete operators inside a pair of parentheses.
 #[derive(Clone, Copy)]
 struct Level {
-    /// Whether an odd number of `!` is before the parenthesis.
+    /// An odd number of `!` precedes the parenthesis.
     invert: bool,
-    /// Whether an `&&` waits for its right side.
+    /// An `&&` has no right operand yet.
     and: bool,
-    /// Whether an `||` waits for its right side.
+    /// An `||` has no right operand yet.
     or: bool,
 }
 
@@ -171,7 +172,7 @@ impl Level {
     }
 }
 
-/// Reads predicates and operators (`predicate_parse()`).
+/// Second pass: compiles predicates and operators (`predicate_parse()`).
 fn compile(
     text: FilterText<'_>,
     counts: &Counts,

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What strings are compared with.
+//! Patterns that strings are matched with.
 
 use kernel::prelude::*;
 
 use crate::text::until_nul;
 
-/// Where in a string a pattern has to be.
+/// How a pattern is matched (`enum regex_type`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum MatchType {
     Full,
@@ -16,23 +16,23 @@ enum MatchType {
     Glob,
 }
 
-/// A string, or a set of strings.
+/// A pattern of a string comparison (`struct regex`).
 pub(super) struct Pattern {
     type_: MatchType,
-    /// Whether it is for the strings that it does not describe.
+    /// The comparison is true for strings that do not match.
     invert: bool,
     text: KVec<u8>,
 }
 
 impl Pattern {
-    /// The pattern that `text` is after `==`. Fails with `ENOMEM`.
+    /// The pattern for `==` and, with `invert`, `!=`: `text` as it is. Fails with `ENOMEM`.
     pub(super) fn literal(text: &[u8], invert: bool) -> Result<Self> {
         Self::new(MatchType::Full, invert, text)
     }
 
-    /// The pattern that `text` is after `~`. Fails with `ENOMEM`.
+    /// The pattern for `~`: `text` may have wildcards. Fails with `ENOMEM`.
     ///
-    /// As `filter_parse_regex()`: what starts with a digit has no wildcards.
+    /// As in `filter_parse_regex()`, a pattern that starts with a digit has no wildcards.
     pub(super) fn wildcards(text: &[u8]) -> Result<Self> {
         let (invert, text) = match text {
             [b'!', text @ ..] => (true, text),
@@ -60,8 +60,7 @@ impl Pattern {
         })
     }
 
-    /// Whether it is a pattern for the string in `bytes`, which ends at the first NUL if there is
-    /// one.
+    /// Whether the comparison is true for the string in `bytes`, which ends at the first NUL.
     pub(super) fn matches(&self, bytes: &[u8]) -> bool {
         let string = until_nul(bytes);
         let matches = match self.type_ {
@@ -79,12 +78,12 @@ fn contains(string: &[u8], part: &[u8]) -> bool {
     part.is_empty() || string.windows(part.len()).any(|window| window == part)
 }
 
-/// Whether the pattern describes the whole string: `*`, `?`, `[a-z]`, `[!a-z]`, `\` before what is
-/// meant literally. A bracket that is not closed is literal (`lib/glob.c`).
+/// Matches the whole string with a pattern of `*`, `?`, `[a-z]`, `[!a-z]`, and `\` before a literal
+/// character. A bracket that is not closed is literal (`lib/glob.c`).
 ///
-/// Takes no more steps than the product of both lengths.
+/// The number of steps is bounded by the product of both lengths.
 fn glob(mut pattern: &[u8], mut string: &[u8]) -> bool {
-    // What follows the latest `*`, and the string from where it was tried last.
+    // The pattern after the last `*`, and the part of the string that it was last tried on.
     let mut retry = None;
     loop {
         let fitting = match (pattern, string) {
@@ -108,7 +107,7 @@ fn glob(mut pattern: &[u8], mut string: &[u8]) -> bool {
     }
 }
 
-/// What follows the first element of a pattern, if that fits `byte`.
+/// Matches the first element of a pattern with `byte`. Returns the rest of the pattern.
 fn first(pattern: &[u8], byte: u8) -> Option<&[u8]> {
     let (fits, after) = match pattern {
         [] | [b'\\'] => return None,
@@ -119,8 +118,8 @@ fn first(pattern: &[u8], byte: u8) -> Option<&[u8]> {
     fits.then_some(after)
 }
 
-/// Whether `byte` is one of the class that `pattern` starts with, after its `[`, and what follows
-/// its `]`. Nothing if it is not closed.
+/// Matches `byte` with a character class; `pattern` begins after its `[`. Returns also what follows
+/// its `]`. `None` if the class is not closed.
 fn class(pattern: &[u8], byte: u8) -> Option<(bool, &[u8])> {
     let (invert, mut pattern) = match pattern {
         [b'!', rest @ ..] => (true, rest),

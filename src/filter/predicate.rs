@@ -25,10 +25,11 @@ use crate::event::Number;
 use crate::event::NumberType;
 use crate::trigger::number;
 
-/// Most characters of a number.
+/// Maximum length of a number.
 const NUMBER_MAX: usize = 23;
 
-/// Bytes that are readable together or not at all, whatever the architecture: memory tags go by 16.
+/// Aligned blocks of this size are readable as a whole or not at all, on every architecture: memory
+/// tags have a granule of 16 bytes.
 pub const BLOCK: usize = 16;
 
 /// An operator.
@@ -44,7 +45,7 @@ pub(super) enum Op {
     And,
 }
 
-/// The operators, no one after one that it starts with.
+/// The operators. One that is a prefix of another comes after it.
 const OPS: [(&[u8], Op); 8] = [
     (b"~", Op::Glob),
     (b"!=", Op::NotEqual),
@@ -56,7 +57,8 @@ const OPS: [(&[u8], Op); 8] = [
     (b"&", Op::And),
 ];
 
-/// What is read from a hit and what it is compared with.
+/// A compiled predicate: what to read from a hit and what to compare it with (`struct
+/// filter_pred`). The `u32`s are offsets in the record.
 pub(super) enum Predicate {
     /// The same for all hits.
     Constant(bool),
@@ -64,11 +66,11 @@ pub(super) enum Predicate {
     Range(Number, NumberRange),
     /// Any of these bits of the number is set.
     Bits(Number, u64),
-    /// The number is a CPU of a set.
+    /// The number is a CPU in the mask.
     Member(Number, CpuSet),
     Cpu(NumberRange),
     CpuMember(CpuSet),
-    /// A set of CPUs in the record: is it this one?
+    /// The mask in the record equals this one, or does not.
     CpusEqual(u32, CpuSet, bool),
     CpusIntersect(u32, CpuSet),
     Array(u32, u32, Pattern),
@@ -85,7 +87,7 @@ impl Predicate {
     /// Evaluates the predicate.
     #[inline(always)]
     pub(super) fn holds(&self, hit: &Hit<'_>, memory: &impl Memory) -> bool {
-        // What most filters ask, so that they need not go through the others.
+        // Fast path for the most common predicate.
         if let Self::Range(number, range) = self {
             if let Some(number) = hit.record.common_number(*number) {
                 return range.contains(number);
@@ -101,7 +103,7 @@ impl Predicate {
             Self::Constant(result) => *result,
             Self::Range(number, range) => range.contains(number.read(&record)),
             Self::Bits(number, bits) => number.read(&record) & bits != 0,
-            // A CPU's number has 32 bits, of a wider one the upper half is not looked at.
+            // CPU numbers have 32 bits; the upper half of a wider field is ignored.
             Self::Member(number, cpus) => cpus.contains(number.read(&record) as u32 as usize),
             Self::Cpu(range) => range.contains(hit.cpu as u64),
             Self::CpuMember(cpus) => cpus.contains(hit.cpu),
@@ -122,8 +124,8 @@ impl Predicate {
         }
     }
 
-    /// Where in the record it reads, unless that is nowhere; and whether that is all it takes: it does not
-    /// follow a pointer.
+    /// The offset in the record that it reads, if any; and whether it reads nothing else: false if it
+    /// follows a pointer.
     pub(super) fn access(&self) -> (Option<u32>, bool) {
         match self {
             Self::Constant(_) | Self::Cpu(_) | Self::CpuMember(_) | Self::Comm(_) => (None, true),
@@ -139,13 +141,13 @@ impl Predicate {
         }
     }
 
-    /// Asks whether the number that `field` has is in `range`. It is not if there is no range.
+    /// A predicate that is true if the number in `field` is in `range`. False without a range.
     fn range(field: &EventField, range: Option<NumberRange>) -> Self {
         Self::number(field, |number| Some(Self::Range(number, range?)))
     }
 
-    /// Asks something of the number that `field` has, whose sign is one of its bits here. Other sizes are
-    /// not numbers, and nothing that is asked of them is true.
+    /// Makes a predicate for the number in `field`, read as unsigned. If `field` has no size of a number,
+    /// the predicate is always false.
     fn number(field: &EventField, ask: impl FnOnce(Number) -> Option<Self>) -> Self {
         NumberType::new(field.size, false)
             .map(|type_| Number::new(type_, field.offset))
@@ -161,9 +163,9 @@ fn pointer(hit: &Hit<'_>, at: u32) -> usize {
     }
 }
 
-/// Compares a string behind a pointer, as far as [`POINTED_MAX`]. False for any pattern if the
+/// Compares a string behind a pointer, up to [`POINTED_MAX`] bytes. False for any pattern if the
 /// string cannot be read.
-// Not inlined for the sake of the other predicates, which need no such frame.
+// Not inlined, so that the other predicates do not get its large stack frame.
 #[inline(never)]
 fn pointed(pattern: &Pattern, mut address: usize, read: impl Fn(&mut [u8], usize) -> bool) -> bool {
     let mut string = [0; POINTED_MAX];
@@ -185,18 +187,18 @@ fn pointed(pattern: &Pattern, mut address: usize, read: impl Fn(&mut [u8], usize
     pattern.matches(&string[..POINTED_MAX - 1])
 }
 
-/// A predicate while it is read.
+/// Parses a predicate.
 struct PredicateParser<'a> {
     text: FilterText<'a>,
     scope: &'a Scope<'a>,
     field: EventField,
     op: Op,
-    /// How far the text has been read.
+    /// Position in the text.
     at: usize,
 }
 
 impl Predicate {
-    /// Reads the predicate at `start` of the text. Gives it with where it ends (`parse_pred()`).
+    /// Parses the predicate at `start`. Returns it with its end (`parse_pred()`).
     pub(super) fn parse(
         text: FilterText<'_>,
         start: usize,
@@ -241,7 +243,7 @@ impl Predicate {
     }
 }
 
-/// The error at `at` of the text. The caret is one to the right of it, as C puts it.
+/// An error at `at`. As in C, the caret is one to the right.
 fn error(text: FilterErrorText, at: usize) -> FilterError {
     FilterError::new(text, at + 1)
 }
@@ -251,7 +253,7 @@ impl PredicateParser<'_> {
         error(text, self.at)
     }
 
-    /// Reads letters and digits, as few as a number has.
+    /// Reads letters and digits, at most [`NUMBER_MAX`].
     fn digits(&mut self, start: usize) -> Result<&[u8], FilterError> {
         self.at = self.text.skip(self.at, is_alnum);
         if self.at - start > NUMBER_MAX {
@@ -322,7 +324,7 @@ impl PredicateParser<'_> {
                 op => Predicate::CpusEqual(self.field.offset, cpus, op == Op::Equal),
             });
         }
-        // A set of one is like a number.
+        // A mask of one CPU is compared like a number.
         if let Some(cpu) = cpus.single() {
             let op = match self.op {
                 Op::And => Op::Equal,
@@ -333,7 +335,7 @@ impl PredicateParser<'_> {
         Ok(match (self.op, kind) {
             (Op::And, FilterType::Cpu) => Predicate::CpuMember(cpus),
             (Op::And, _) => self.member(cpus),
-            // A CPU is never the same as a set of several, and what is no CPU is not different.
+            // A CPU never equals a mask of several. `!=` is true for any valid CPU.
             (Op::NotEqual, FilterType::Cpu) => Predicate::Constant(true),
             (Op::NotEqual, _) => self.member(CpuSet::all(self.scope.cpus)?),
             _ => Predicate::Constant(false),
@@ -365,7 +367,8 @@ impl PredicateParser<'_> {
         let at = self.field.offset;
         Ok(match self.field.filter {
             FilterType::Comm => Predicate::Comm(pattern),
-            // An array of no size is at the end, and goes as far as the record (`ftrace:print`).
+            // An array of size 0 is the last field and extends to the end of the record
+            // (`ftrace:print`).
             FilterType::StaticString if self.field.size == 0 => {
                 Predicate::Array(at, u32::MAX, pattern)
             }
@@ -397,7 +400,7 @@ impl PredicateParser<'_> {
         Ok(self.compare(self.op, value, signed))
     }
 
-    /// Whether the field, a number, is a CPU of a set.
+    /// Tests whether the field, a number, is a CPU in the mask.
     fn member(&self, cpus: CpuSet) -> Predicate {
         Predicate::number(&self.field, |number| Some(Predicate::Member(number, cpus)))
     }
@@ -419,7 +422,7 @@ impl PredicateParser<'_> {
     }
 }
 
-/// Reads a number with a sign (`kstrtoll()`).
+/// Parses a signed number (`kstrtoll()`).
 fn signed_number(digits: &[u8]) -> Option<u64> {
     match digits {
         [b'-', digits @ ..] => number(digits)

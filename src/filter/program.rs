@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Predicates in the order in which they are looked at, and the ways between them.
+//! The program of a filter: predicates in order of evaluation, and the branches between them.
 
 use kernel::prelude::*;
 
 use super::predicate::Predicate;
 
-/// One predicate and where to go on: always to a later step. There are two more entries than those of
-/// the program: the first stands for true, the second for false.
+/// One predicate and the entry to go on with, which is always a later one (`struct prog_entry`). The
+/// index after the last entry stands for true, the one after that for false.
 struct ProgEntry {
     predicate: Predicate,
     if_true: usize,
@@ -39,31 +39,32 @@ impl FilterProgram {
     }
 }
 
-/// A predicate whose way is not yet known.
+/// A predicate whose branches are not known yet.
 struct DraftEntry {
     predicate: Predicate,
-    /// Whether an odd number of `!` is before it.
+    /// An odd number of `!` precedes the predicate.
     invert: bool,
-    /// What the predicate has to be, before the inversion, for a jump; else the next step follows.
+    /// The result, before the inversion, with which the branch is taken. With the other one, the
+    /// next entry follows (`when_to_branch`).
     jump_if: bool,
     branch: Branch,
 }
 
-/// Where a draft leads.
+/// Where a draft branches to.
 #[derive(Clone, Copy)]
 enum Branch {
-    /// To whatever decides it: the operators before it are not complete. With the predicate that
-    /// the latest one of them follows, if there is one left.
+    /// Not known yet, because the operator after the predicate is incomplete. Holds the previous
+    /// predicate of this kind, if there is one.
     Pending(Option<usize>),
-    /// To where the result of a later predicate is looked at, with its own in place of that.
+    /// To where the program goes on after a later predicate.
     After(usize),
 }
 
-/// Predicates while they are read.
+/// Builds a program while predicates are parsed.
 ///
-/// For each operator that is complete, the predicate before it gets its way: behind the last
-/// predicate of the operator's right side (`update_preds()`). Which predicates still wait is
-/// chained through their links, the latest first.
+/// When an operator is complete, the predicate before it gets its branch: behind the last predicate
+/// of the operator's right side (`update_preds()`). Predicates without a branch are chained through
+/// [`Branch::Pending`], the latest first.
 pub(super) struct ProgramBuilder(KVec<DraftEntry>);
 
 impl ProgramBuilder {
@@ -85,8 +86,8 @@ impl ProgramBuilder {
         Ok(self.0.push(draft, GFP_KERNEL)?)
     }
 
-    /// Completes an operator at whose left the latest waiting predicate stands and at whose right
-    /// the last one: with the result `jump_if`, the left one decides.
+    /// Completes an operator whose left operand is the latest pending predicate and whose right
+    /// operand is the last one. If the left one is `jump_if`, the right one is skipped.
     pub(super) fn decide(&mut self, jump_if: bool) -> Result {
         let last = self.len().checked_sub(1).ok_or(EINVAL)?;
         let Some(Branch::Pending(Some(left))) = self.0.get(last).map(|draft| draft.branch) else {
@@ -100,7 +101,7 @@ impl ProgramBuilder {
         Ok(())
     }
 
-    /// Makes the program, with jumps to jumps made one.
+    /// Makes the program. A branch to a branch is replaced by one.
     pub(super) fn finish(mut self) -> Result<FilterProgram> {
         let last = self.len().checked_sub(1).ok_or(EINVAL)?;
         let draft = self.0.get_mut(last).ok_or(EINVAL)?;

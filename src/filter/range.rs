@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Ranges of numbers: what comparisons come down to.
+//! Ranges of numbers, which all comparisons are compiled to.
 
 use super::predicate::Op;
 use crate::event::NumberType;
 
-/// Numbers of a type from `first` on: `span` more than that one, and on from zero after the largest.
+/// A range of numbers of a type: `first` and the `span` numbers after it, with wraparound from the
+/// largest to 0.
 ///
-/// What a comparison is true for is always such a range, for signed numbers too: their sign bit
-/// makes them large. So one subtraction and one comparison do for all operators.
+/// The numbers for which a comparison is true always form such a range, also for signed numbers,
+/// which are taken as unsigned. So every operator is one subtraction and one comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct NumberRange {
     first: u64,
@@ -18,8 +19,8 @@ pub(super) struct NumberRange {
 }
 
 impl NumberRange {
-    /// The numbers of `type_` for which `op value` is true; `None` if there are none. Of the value,
-    /// only as many bits count as the numbers have.
+    /// The numbers of `type_` for which `op value` is true; `None` if there are none. The value is
+    /// cut to the width of the type.
     pub(super) fn new(op: Op, value: u64, type_: NumberType) -> Option<Self> {
         let mask = type_.mask();
         let value = value & mask;
@@ -45,7 +46,7 @@ impl NumberRange {
         })
     }
 
-    /// The numbers of `type_` from `start` up to, but without, `end`; `None` if there are none.
+    /// The numbers of `type_` in `start..end`; `None` if there are none.
     pub(super) fn between(start: u64, end: u64, type_: NumberType) -> Option<Self> {
         let span = end.checked_sub(start)?.checked_sub(1)?;
         Some(Self {
@@ -55,7 +56,7 @@ impl NumberRange {
         })
     }
 
-    /// Those of the type that are not in the range; `None` if there are none.
+    /// The complement: the numbers of the type that are not in the range; `None` if there are none.
     pub(super) fn others(self) -> Option<Self> {
         Some(Self {
             first: self.first.wrapping_add(self.span).wrapping_add(1),
@@ -64,7 +65,7 @@ impl NumberRange {
         })
     }
 
-    /// Whether `number` is one of them.
+    /// Whether `number` is in the range.
     #[inline(always)]
     pub(super) fn contains(self, number: u64) -> bool {
         number.wrapping_sub(self.first) & self.mask <= self.span
