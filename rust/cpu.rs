@@ -15,7 +15,7 @@ pub(crate) const COMM_LEN: usize = 16;
 #[derive(Clone, Copy)]
 pub(crate) struct PreemptOff<'a> {
     cpu: usize,
-    /// Neither to be kept nor to be sent.
+    /// Bound to `'a`, and neither `Send` nor `Sync`.
     _here: PhantomData<(&'a (), *mut ())>,
 }
 

@@ -42,7 +42,7 @@ pub(crate) struct Event {
     instance: Option<KeptInstance>,
 }
 
-/// What keeps an event.
+/// Pins an event.
 enum EventPin {
     File(EventFileRef),
     UserEvent(UserEventRef),

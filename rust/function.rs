@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Functions of the kernel and their places.
+//! Lookup of kernel functions by name and by address.
 
 use super::bindings;
 use core::ffi::CStr;

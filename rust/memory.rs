@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Memory behind pointers that nobody vouches for.
+//! Access to memory behind unchecked pointers.
 
 use super::bindings;
 use core::ffi::CStr;
@@ -22,7 +22,7 @@ pub(crate) fn read_user(to: &mut [u8], address: usize) -> bool {
     unsafe { bindings::rhist_read_user(to.as_mut_ptr().cast(), address, to.len()) }
 }
 
-/// Is it memory that a program could have?
+/// Whether the range is in user space (`access_ok()`).
 pub(crate) fn is_user(address: usize, size: usize) -> bool {
     // SAFETY: No requirements.
     unsafe { bindings::rhist_access_ok(address, size) }

@@ -9,7 +9,7 @@ use kernel::prelude::*;
 use kernel::sync::atomic::Atomic;
 use kernel::sync::atomic::Relaxed;
 
-/// What the kernel works on.
+/// The table entry and its value, pinned while registered.
 struct SysctlEntry {
     table: bindings::ctl_table,
     value: Atomic<u32>,
@@ -28,7 +28,7 @@ unsafe impl Send for Sysctl {}
 unsafe impl Sync for Sysctl {}
 
 impl Sysctl {
-    /// Makes it, with the value that it has at first.
+    /// Registers the sysctl with an initial value.
     ///
     /// # Errors
     ///
@@ -58,7 +58,7 @@ impl Sysctl {
         })
     }
 
-    /// What was set last.
+    /// The current value.
     pub(crate) fn value(&self) -> u32 {
         self.entry.value.load(Relaxed)
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Small things that end up in text for users.
+//! Symbols, hashed pointers, times and random numbers for text that users see.
 
 use super::bindings;
 use core::ffi::CStr;

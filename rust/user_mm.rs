@@ -10,7 +10,7 @@ use kernel::ffi;
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
-/// What memory is told from other memory by, for as long as somebody has a [`UserMm`] of it.
+/// Identifies an mm. Not reused as long as there is a [`UserMm`] of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct MmId(usize);
 
@@ -33,7 +33,7 @@ pub(crate) struct UserBit {
     pub(crate) size: u8,
 }
 
-/// A reference on the memory of a process, which does not keep the memory from going.
+/// A reference on a `struct mm_struct` (`mm_count`). It does not keep the address space.
 pub(crate) struct UserMm(NonNull<bindings::rhist_mm>);
 
 // SAFETY: All functions that take it lock for themselves, and any task may give it back.
@@ -54,7 +54,7 @@ impl UserMm {
         MmId(unsafe { bindings::rhist_mm_of(self.0.as_ptr()) } as usize)
     }
 
-    /// Is there still a process that has it?
+    /// Whether a process still uses it (`mm_users`).
     pub(crate) fn is_alive(&self) -> bool {
         // SAFETY: The reference is valid.
         unsafe { bindings::rhist_mm_alive(self.0.as_ptr()) }
@@ -92,7 +92,7 @@ impl Drop for UserMm {
     }
 }
 
-/// Is told of processes.
+/// Callbacks for exit and fork of processes.
 pub(crate) trait Watcher: Send + Sync + 'static {
     /// Memory that somebody has a [`UserMm`] of lost its last process. Must not sleep.
     fn exited(self: &Arc<Self>);
@@ -102,7 +102,7 @@ pub(crate) trait Watcher: Send + Sync + 'static {
     fn forked(self: &Arc<Self>, parent: MmId);
 }
 
-/// A watcher that is told of processes until this is dropped. There is one.
+/// Registration of a [`Watcher`], until this is dropped. There is only one.
 pub(crate) struct Watch<W: Watcher>(#[expect(dead_code)] Arc<W>);
 
 /// # Safety
@@ -133,7 +133,7 @@ unsafe extern "C" fn forked<W: Watcher>(
 }
 
 impl<W: Watcher> Watch<W> {
-    /// Begins to tell `watcher`. No other `Watch` exists, and no [`UserMm`].
+    /// Registers `watcher`. No other `Watch` may exist, and no [`UserMm`].
     ///
     /// # Errors
     ///

@@ -39,7 +39,7 @@ use kernel::rbtree::RBTreeNodeReservation;
 use kernel::sync::Arc;
 use kernel::sync::Mutex;
 
-/// What an object is for.
+/// Callbacks of an object, implemented by `src/mirror/`.
 ///
 /// Every function is called in task context and may sleep, without locks unless it says otherwise.
 /// `real` is the kernel's dentry that the object is for: the directory that a directory mirrors, the
@@ -49,10 +49,10 @@ pub(crate) trait NodeOps: Send + Sync + Sized + 'static {
     /// Identifies an object among those for the same dentry of the kernel.
     type Id: Copy + Ord + Send + Unpin;
 
-    /// What a file is read as.
+    /// The buffer with the contents of a file, kept while it is read.
     type ReadBuf: AsRef<[u8]> + Send + Unpin;
 
-    /// What is remembered while a file is open.
+    /// State of an open file.
     type OpenState: Send + Sync;
 
     /// Looks a name up in a directory; `ENOENT` if there is none. rhist's directory is locked.
@@ -64,7 +64,7 @@ pub(crate) trait NodeOps: Send + Sync + Sized + 'static {
     /// The names in a directory that are rhist's; `None` in the place of one that does not exist now.
     fn names(&self, real: &Dentry) -> impl Iterator<Item = Option<&'static CStr>>;
 
-    /// `rmdir(2)` in this directory has removed one of the kernel's. rhist's directories are locked.
+    /// Notifies of a subdirectory that `rmdir(2)` has removed. rhist's directories are locked.
     fn child_removed(&self);
 
     /// The name of a file of rhist, which takes the place of the kernel's file of that name, if there is one.

@@ -38,13 +38,13 @@ use kernel::sync::atomic::Relaxed;
 use kernel::sync::Arc;
 
 impl Engine {
-    /// Carries out a command of an event. `kernel` is the kernel's own `trigger` file of the event, `data`
-    /// what was written: that goes there if the command is none of ours.
+    /// Carries out a command that was written to the `trigger` file of an event. `kernel` is the kernel's
+    /// own `trigger` file, to which `data`, the user's buffer, is passed if rhist does not implement the
+    /// command.
     ///
     /// # Errors
     ///
-    /// `ENODEV` if the event is gone; else what the command itself ends with, or what the kernel says to
-    /// a command of its own.
+    /// `ENODEV` if the event is gone; the errors of the command; or those of the kernel's `write`.
     pub(crate) fn execute(
         &self,
         name: EventName<'_>,
@@ -75,11 +75,12 @@ impl Engine {
         let Some(switches) = switches.filter(|switches| switches.iter().next().is_some()) else {
             return kernel.write(data);
         };
-        // What is listed below a switch is known by its number, which gets smaller.
+        // The position of a switch in the list is stored as the number of older kernel triggers,
+        // which decreases if one of them was removed.
         let before = kernel.reopen_and_read()?;
         let before = KernelTriggers::all(&before)?;
         kernel.write(data)?;
-        // It is done: without memory nothing but the order is wrong.
+        // The command has succeeded. Without memory only the order of the list is wrong.
         let _ = kernel.reopen_and_read().and_then(|after| {
             let after = KernelTriggers::all(&after)?;
             if before.len() > after.len() {
@@ -141,7 +142,7 @@ impl Engine {
         self.look_up_events(name.dir, &trigger)?;
         let mut event = event.ok_or(ENODEV)?;
         let desc = describe(name, &event)?;
-        // Any mistake is told before what is only not there yet.
+        // Errors are reported before a construct that is only unsupported.
         let plan = match plan(&desc, &trigger) {
             Err(error) if !error.is_refusal() => return Err(error.into()),
             plan => plan,
@@ -165,7 +166,7 @@ impl Engine {
                 triggers.find(|trigger| trigger.matches(&plan, filter, named.as_ref()))
             });
             if command.remove {
-                // As in C, there is no harm in removing what is not there.
+                // As in C, removing a trigger that does not exist is no error.
                 return match same {
                     Some(same) => Ok(hooks.remove(&event, same)?),
                     None => Ok(()),
@@ -176,7 +177,7 @@ impl Engine {
                     return Err(trigger.error(ErrorText::NamedMismatch, span).into());
                 }
             }
-            // The first trigger of a name is not compared with those that have none.
+            // The first trigger of a name may equal one without a name.
             let same = same.filter(|_| name.is_none() || named.is_some());
             if let Some(same) = same {
                 if trigger.pause.is_some() {
@@ -184,7 +185,7 @@ impl Engine {
                 } else if trigger.cont.is_some() {
                     same.pause(false);
                 } else if trigger.clear.is_some() {
-                    // Takes memory and a grace period, which nobody else has to wait for.
+                    // Unlocked, because it allocates and waits for a grace period.
                     drop(hooks);
                     same.data.clear(text::random(), cpus())?;
                 } else {
@@ -197,7 +198,8 @@ impl Engine {
             }
             plan.check_clock(&trigger)?;
             let Some(data) = named.or_else(|| new.take()) else {
-                // Large, so it is made without the lock. What was looked up may be another afterwards.
+                // Allocated without the lock, because it is large. The lookups above are repeated
+                // then.
                 drop(hooks);
                 new = Some(hist_data(&plan, name)?);
                 continue;
@@ -209,7 +211,7 @@ impl Engine {
         }
     }
 
-    /// Checks that the events of handlers exist: C looks up each of them before it looks at the action.
+    /// Checks that the events of handlers exist. C looks up each of them before it checks the action.
     fn look_up_events(&self, dir: &TracingDir, trigger: &Trigger) -> Result<(), Error> {
         for action in trigger.actions.iter() {
             let action = action?;
@@ -225,22 +227,22 @@ impl Engine {
     }
 }
 
-// A stack of the kernel has 16 KiB, of which a command may use a part only, and its fields are looked at
-// recursively. So what is large is on the stack no longer than it takes to make it, in functions of their own.
+// The kernel stack has 16 KiB, and fields are checked recursively. So large objects are built in functions
+// that are not inlined, and are on the stack only until they are moved to the heap.
 
-/// The syntax tree of a command.
+/// Parses the parameters of a command.
 #[inline(never)]
 fn parse(command: &Command<'_>) -> Result<KBox<Trigger>, Error> {
     Ok(KBox::new(Trigger::parse(command.hist()?)?, GFP_KERNEL)?)
 }
 
-/// What it asks for on an event.
+/// Builds the plan of a trigger for an event.
 #[inline(never)]
 fn plan(desc: &EventDesc, trigger: &Trigger) -> Result<Arc<Plan>, Error> {
     Ok(Arc::new(Plan::new(desc, trigger)?, GFP_KERNEL)?)
 }
 
-/// An empty histogram for that.
+/// Allocates an empty histogram.
 #[inline(never)]
 fn hist_data(plan: &Arc<Plan>, name: Option<&[u8]>) -> Result<Arc<HistData>> {
     let histogram = Histogram::from_plan(plan.clone(), text::random(), cpus())?;
@@ -257,9 +259,9 @@ fn cpus() -> Cpus {
 
 /// Why a command failed.
 pub(crate) enum Failure {
-    /// The command is wrong, or could not be carried out.
+    /// The command is invalid, or could not be carried out.
     Command(Error),
-    /// Its filter is wrong; with its text.
+    /// The filter is invalid. With its text, for the error log.
     Filter(FilterError, KVec<u8>),
 }
 
@@ -275,7 +277,7 @@ fn c_string(bytes: &[u8]) -> Result<CString> {
     CString::try_from(CStr::from_bytes_until_nul(&copy).map_err(|_| EINVAL)?).map_err(|_| ENOMEM)
 }
 
-/// The filter of a command, compiled.
+/// Compiles the filter of a command.
 fn condition(text: &[u8], desc: &EventDesc) -> Result<Condition, Failure> {
     let text = copy(text)?;
     match Filter::parse(&text, desc, cpu::count(), &KernelFunctions) {
@@ -284,7 +286,7 @@ fn condition(text: &[u8], desc: &EventDesc) -> Result<Condition, Failure> {
     }
 }
 
-/// The functions of the running kernel.
+/// Function lookup in the running kernel.
 struct KernelFunctions;
 
 impl filter::Symbols for KernelFunctions {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Carries out commands: looks up the event and the histogram, and attaches a trigger or fails as a whole.
+//! Carries out commands: looks up the event and the histogram, and attaches the trigger. A command that
+//! fails changes nothing.
 //!
-//! The engine owns the histograms of all events, and their names. It knows nothing of files: the tree
-//! passes it commands, logs its errors, and shows what it has.
+//! The engine owns the histograms of all events, and their names. `src/tree/` implements the files:
+//! it passes commands to the engine, logs the errors, and shows the histograms.
 
 mod command;
 mod registry;
@@ -30,7 +31,7 @@ use registry::Registry;
 /// The histograms of all events.
 pub(crate) struct Engine {
     registry: Pin<KBox<Registry>>,
-    /// `hist` commands carried out, those to remove one left out.
+    /// Number of `hist` commands, without those that remove a trigger.
     commands: Atomic<u64>,
 }
 
@@ -41,8 +42,8 @@ pub(crate) struct Attached {
 }
 
 impl Engine {
-    /// An engine without histograms. With `probes`, events have probes of ours as far as there are some.
-    /// Fails with `ENOMEM`, and with `EBUSY` if there is another engine with probes.
+    /// Creates an engine without histograms. With `probes`, events use rhist's own probes where there
+    /// are any. Fails with `ENOMEM`, and with `EBUSY` if there is another engine with probes.
     pub(crate) fn new(instance: Arc<Instance>, probes: bool) -> Result<Self> {
         Ok(Self {
             registry: Registry::new(instance, probes)?,
@@ -50,8 +51,7 @@ impl Engine {
         })
     }
 
-    /// Looks up an event. `None` for those of the tracer itself, which exist but cannot be hooked; but
-    /// `ftrace:print` can.
+    /// Looks up an event. `None` for `ftrace:*` events, which cannot be hooked, except `ftrace:print`.
     ///
     /// # Errors
     ///
@@ -86,8 +86,8 @@ impl Engine {
         Ok(attached)
     }
 
-    /// The lines of the switches of an event, each with the number of the kernel's triggers that it
-    /// is listed above. Fails as [`Engine::triggers`].
+    /// The trigger lines of the switches of an event, each with the number of kernel triggers that
+    /// are older. Fails as [`Engine::triggers`].
     pub(crate) fn switches(&self, name: EventName<'_>) -> Result<KVec<(usize, KVec<u8>)>> {
         let mut lines = KVec::new();
         let switches = self
@@ -105,9 +105,9 @@ impl Engine {
         self.registry.lock().remove_all(event)
     }
 
-    /// The events of a tracing directory that may have triggers, whoever's they are, as system and name,
-    /// in the order of the kernel. Those of the tracer itself are left out, as in C. Fails with `ENODEV`
-    /// if the instance is gone, and with `ENOMEM`.
+    /// System and name of the events in a tracing directory that may have triggers, the kernel's or
+    /// rhist's, in the kernel's order. As in C, without `ftrace:*` events. Fails with `ENODEV` if the
+    /// instance is gone, and with `ENOMEM`.
     pub(crate) fn triggered(&self, dir: &TracingDir) -> Result<KVec<[CString; 2]>> {
         self.registry.lock().triggered(dir)
     }
@@ -127,7 +127,7 @@ impl Engine {
         })
     }
 
-    /// Makes what an open file needs to be polled for hits of an event.
+    /// Creates the state that an open file needs to poll for hits of an event.
     pub(crate) fn poller(&self, event: Option<&Event>) -> Poller {
         Poller::new(self.registry.shared.pollers.clone(), event)
     }
@@ -137,13 +137,13 @@ impl Engine {
         self.commands.load(Relaxed)
     }
 
-    /// Removes what the events of removed instances have.
+    /// Removes the triggers and switches of removed instances.
     pub(crate) fn instance_removed(&self) {
         drop(self.registry.lock());
     }
 }
 
-/// An event as a histogram sees it.
+/// Describes an event and its fields for `src/hist/` and `src/filter/`.
 fn describe(name: EventName<'_>, event: &Event) -> Result<EventDesc> {
     let mut desc = EventDesc::new(name.system.to_bytes(), name.event.to_bytes())?;
     event.for_each_field(|field| desc.add(describe_field(&field, false)?))?;

@@ -39,8 +39,8 @@ pub(crate) struct Registry {
 }
 
 impl Registry {
-    /// Makes it, with probes of ours for the events that have them, or without. Fails with `ENOMEM`, and
-    /// with `EBUSY` if there is another one with probes.
+    /// Creates the registry, with or without rhist's own probes. Fails with `ENOMEM`, and with `EBUSY`
+    /// if there is another one with probes.
     pub(crate) fn new(instance: Arc<Instance>, probes: bool) -> Result<Pin<KBox<Self>>> {
         let shared = Shared::new(instance, probes)?;
         KBox::pin_init(
@@ -68,15 +68,15 @@ impl Registry {
         Ok(known)
     }
 
-    /// Locks it, for reading and changing what an event has. What instances had that were removed
-    /// goes first: there is no other moment at which one would hear of it. All else stays as it is.
+    /// Locks the registry. Before that returns, triggers and switches of removed instances are
+    /// dropped, because the kernel does not notify of the removal of an instance.
     pub(crate) fn lock(&self) -> RegistryGuard<'_> {
         let mut hooks = RegistryGuard {
             hooks: self.hooks.lock(),
             shared: &self.shared,
         };
         if hooks.hooks.iter().any(Hook::is_orphaned) {
-            // Without memory the next time will do.
+            // Without memory, the next call tries again.
             let _ = hooks.retain(|_, dir| !dir.removed());
         }
         hooks
@@ -86,7 +86,7 @@ impl Registry {
 #[pinned_drop]
 impl PinnedDrop for Registry {
     fn drop(self: Pin<&mut Self>) {
-        // Here, since the hooks would each wait on their own.
+        // Disconnects all hooks together: each one on its own would wait for a grace period.
         Hook::disconnect(&mut self.hooks.lock());
     }
 }
@@ -131,9 +131,9 @@ impl RegistryGuard<'_> {
         })
     }
 
-    /// The events of a tracing directory that may have triggers, whoever's they are, as system and name,
-    /// in the order of the kernel. Those of the tracer itself are left out, as in C. Fails with `ENODEV`
-    /// if the instance is gone, and with `ENOMEM`.
+    /// System and name of the events in a tracing directory that may have triggers, the kernel's or
+    /// rhist's, in the kernel's order. As in C, without `ftrace:*` events. Fails with `ENODEV` if the
+    /// instance is gone, and with `ENOMEM`.
     pub(crate) fn triggered(&self, dir: &TracingDir) -> Result<KVec<[CString; 2]>> {
         let mut names = KVec::new();
         event::for_each(&self.shared.instance, dir, |event| {
@@ -233,8 +233,7 @@ impl RegistryGuard<'_> {
         self.retain(|hook, dir| !hook.is_of(event) || dir != event.dir())
     }
 
-    /// Removes the triggers and switches of those hooks and tracing directories that are not to be
-    /// kept.
+    /// Removes the triggers and switches for whose hook and tracing directory `keep` is false.
     fn retain(&mut self, keep: impl Fn(&Hook, &TracingDir) -> bool) -> Result {
         let mut done = Ok(());
         for hook in self.hooks.iter() {

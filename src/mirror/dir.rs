@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What a directory of tracefs is.
+//! Kinds of directories in tracefs.
 
-/// The directories of a tracing directory that differ in what is in them.
+/// The kinds of directories that the mirror distinguishes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Dir {
     /// The tracing directory itself.
@@ -22,7 +22,7 @@ pub(crate) enum Dir {
 }
 
 impl Dir {
-    /// What the directory `name` in this one is.
+    /// The kind of the subdirectory `name`.
     pub(super) fn child(self, name: &[u8]) -> Self {
         match self {
             Dir::Root | Dir::Instance if name == b"events" => Dir::Events,

@@ -42,7 +42,7 @@ pub(crate) struct Mirror<T: Overlay> {
     entered: KVec<CreatedDentry>,
 }
 
-/// What all objects of a mirror share.
+/// State shared by all objects of a mirror.
 #[pin_data]
 struct MirrorShared<T: Overlay> {
     overlay: T,
@@ -51,7 +51,7 @@ struct MirrorShared<T: Overlay> {
     objects: Objects<Node<T>>,
 }
 
-/// What an object of the mirror is.
+/// The kind of an object of the mirror; identifies it among those for the same dentry.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum NodeKind {
     /// A directory.
@@ -160,9 +160,9 @@ impl<T: Overlay> MirrorShared<T> {
         })
     }
 
-    /// Is `name` in the kernel's directory not to be shown?
+    /// Whether `name` of the kernel's directory is hidden in the mirror.
     fn hides(&self, dir: Dir, name: &[u8]) -> bool {
-        // A mirror inside the mirror would have no end.
+        // The mirror in itself would recurse without end.
         (dir == Dir::Root && name == self.name.to_bytes())
             || T::files(dir)
                 .iter()
@@ -171,7 +171,7 @@ impl<T: Overlay> MirrorShared<T> {
 }
 
 impl<T: Overlay> Node<T> {
-    /// The directory that this is, or has this file of ours in it.
+    /// The kind of this directory, or of the directory that a file of rhist is in.
     fn dir(&self) -> Dir {
         match self.kind {
             NodeKind::Dir(dir) | NodeKind::Ours(dir, _) => dir,
@@ -179,7 +179,7 @@ impl<T: Overlay> Node<T> {
         }
     }
 
-    /// What the overlay has to know of a file of its own. `real` is the directory that it is in.
+    /// Describes an open file of rhist to the overlay. `real` is the directory that it is in.
     fn opened<'a>(
         &'a self,
         real: &'a Dentry,

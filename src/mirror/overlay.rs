@@ -20,9 +20,9 @@ pub(crate) struct OverlayFile {
     pub(crate) name: &'static CStr,
     /// Permission bits, unless [`Overlay::access`] says which.
     pub(crate) mode: u16,
-    /// It exists only where the kernel has a file of this name.
+    /// The file exists only where the kernel has a file of this name.
     pub(crate) only_over: bool,
-    /// It can be polled. Others are always ready, and refused by epoll.
+    /// The file has `poll()`. Without it a file is always ready, and epoll refuses it.
     pub(crate) polls: bool,
     /// It is in the kernel's tracing directory as well, unless that has a file of this name. For
     /// files in [`Dir::Root`].
@@ -48,10 +48,10 @@ pub(crate) struct Opened<'a> {
 /// Those of a file are not called any more when the kernel has removed the directory that the file
 /// is in: that fails with `ENODEV`.
 pub(crate) trait Overlay: Send + Sync + 'static {
-    /// What a file is read as.
+    /// The buffer with the contents of a file.
     type ReadBuf: AsRef<[u8]> + Send + Unpin;
 
-    /// What is remembered while a file is open.
+    /// State of an open file.
     type OpenState: Send + Sync;
 
     /// The files of a directory of kind `dir`.
@@ -63,8 +63,8 @@ pub(crate) trait Overlay: Send + Sync + 'static {
     /// The operations of a file that has its own; the functions below are not called for it.
     fn special(&self, dir: Dir, name: &CStr) -> Option<&Arc<SpecialFops>>;
 
-    /// The file is being opened, to be emptied first if `truncate`; an error is that of `open(2)`.
-    /// The kernel's file is already open, and not emptied.
+    /// Opens a file, and empties it if `truncate`. An error is returned by `open(2)`. The kernel's
+    /// file is already open, and not emptied.
     fn open(&self, file: &Opened<'_>, truncate: bool) -> Result<Self::OpenState>;
 
     /// The whole text of the file as it is now.

@@ -213,7 +213,7 @@ impl HistPollState {
 /// The error logs of the tracing directories that had errors. Locked last, and for a moment only.
 type ErrorLogs = KVec<(TracingDir, KBox<ErrorLog>)>;
 
-/// What is shown of a trigger.
+/// The view of a trigger for `src/hist/`.
 fn view(attached: &Attached) -> View<'_> {
     View {
         hist: &attached.histogram,
@@ -251,7 +251,7 @@ impl<'a> OwnFile<'a> {
     }
 }
 
-/// The names that the running kernel knows.
+/// Names of symbols and system calls of the running kernel.
 struct KernelNames;
 
 impl Names for KernelNames {
@@ -401,8 +401,8 @@ impl Overlay for Tree {
                 }
             }
             OwnFile::Hist(name) => {
-                // Before the text is made: what it has in addition is reported once more, but
-                // what it lacks is not missed.
+                // Read before the text is made: a hit in between is reported twice rather than
+                // missed.
                 let hits = self.engine.hits(self.engine.find(name)?.as_ref());
                 let triggers = self.engine.triggers(name)?;
                 render::hist_file(&mut out, triggers.iter().map(view))?;
@@ -429,7 +429,7 @@ impl Overlay for Tree {
 
     fn write(&self, file: &Opened<'_>, data: &UserBuffer) -> Result {
         match OwnFile::new(file)? {
-            // As the kernel's: what is written does not matter, truncation empties it.
+            // As the kernel's: writes are ignored, and truncation empties it.
             OwnFile::ErrorLog(_) => Ok(()),
             OwnFile::Trigger(name) => self.write_trigger(name, file.kernel, data),
             OwnFile::ShowEventTriggers(_)

@@ -87,7 +87,7 @@ impl UserRegOriginal {
     }
 }
 
-/// `struct user_unreg`: a place that nothing more is to be written to.
+/// `struct user_unreg`: a bit to unregister.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UserUnreg {
     /// The bit of the value.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The user events, and when they go.
+//! The user events and their lifetime.
 
 use super::description::Description;
 use super::enabler::Enablers;
@@ -179,7 +179,7 @@ impl UserEventOps for UserEventState {
     }
 }
 
-/// A use of an event, which keeps it.
+/// Counts as a use of an event, which is not removed meanwhile.
 pub(super) struct EventUse(Arc<UserEvent>);
 
 impl EventUse {

@@ -24,10 +24,10 @@ pub(super) struct IndexEntry {
     pub(super) original: bool,
 }
 
-/// The table.
+/// Maps write indices to events.
 pub(super) struct IndexTable {
     chunks: [SetOnce<KVVec<SetOnce<IndexEntry>>>; CHUNKS],
-    /// Number of entries, for those who add one.
+    /// Number of entries. Only used to add one.
     len: Atomic<usize>,
 }
 
@@ -39,7 +39,7 @@ impl IndexTable {
         }
     }
 
-    /// The chunk that an index is in, the length of that, and the index in it.
+    /// Splits an index into chunk, length of the chunk, and index in the chunk.
     #[inline]
     fn place(index: usize) -> (usize, usize, usize) {
         let chunk = (index / FIRST + 1).ilog2() as usize;
