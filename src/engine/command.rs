@@ -3,6 +3,7 @@
 //! Carries out the commands of `trigger` files.
 
 use super::describe;
+use super::registry::Registry;
 use super::Engine;
 use crate::event::EventDesc;
 use crate::filter;
@@ -18,6 +19,7 @@ use crate::ftrace::tracefs::TracingDir;
 use crate::ftrace::tracefs::UserBuffer;
 use crate::hist::Histogram;
 use crate::hist::Plan;
+use crate::hist::Scope;
 use crate::hook::switch::SwitchSettings;
 use crate::hook::trigger::Condition;
 use crate::hook::trigger::HistData;
@@ -26,7 +28,6 @@ use crate::map::Cpus;
 use crate::text::copy;
 use crate::trigger::count_same_oldest;
 use crate::trigger::enable::EnableCommand;
-use crate::trigger::ActionHandler;
 use crate::trigger::Command;
 use crate::trigger::Error;
 use crate::trigger::ErrorText;
@@ -139,16 +140,19 @@ impl Engine {
             self.commands.add(1, Relaxed);
         }
         let trigger = parse(command)?;
-        self.look_up_events(name.dir, &trigger)?;
         let mut event = event.ok_or(ENODEV)?;
-        let desc = describe(name, &event)?;
+        let scope = EventScope {
+            event: describe(name, &event)?,
+            registry: &self.registry,
+            dir: name.dir,
+        };
         // Errors are reported before a construct that is only unsupported.
-        let plan = match plan(&desc, &trigger) {
+        let plan = match plan(&scope, &trigger) {
             Err(error) if !error.is_refusal() => return Err(error.into()),
             plan => plan,
         };
         let filter = match trigger.filter {
-            Some(filter) => Some(condition(trigger.bytes(filter.text), &desc)?),
+            Some(filter) => Some(condition(trigger.bytes(filter.text), &scope.event)?),
             None => None,
         };
         let plan = plan?;
@@ -210,20 +214,22 @@ impl Engine {
             return Ok(hooks.add(event, trigger, kernel)?);
         }
     }
+}
 
-    /// Checks that the events of handlers exist. C looks up each of them before it checks the action.
-    fn look_up_events(&self, dir: &TracingDir, trigger: &Trigger) -> Result<(), Error> {
-        for action in trigger.actions.iter() {
-            let action = action?;
-            if let ActionHandler::OnMatch { system, event } = action.handler {
-                let names = [system, event].map(|name| trigger.bytes(name));
-                if !self.registry.knows(dir, names)? {
-                    return Err(trigger.error(ErrorText::InvalidSubsysEvent, event));
-                }
-            }
-            action.act.as_ref().map_err(|&error| error)?;
-        }
-        Ok(())
+/// Where the names in a trigger of an event are looked up.
+struct EventScope<'a> {
+    event: EventDesc,
+    registry: &'a Registry,
+    dir: &'a TracingDir,
+}
+
+impl Scope for EventScope<'_> {
+    fn event(&self) -> &EventDesc {
+        &self.event
+    }
+
+    fn has_event(&self, system: &[u8], name: &[u8]) -> Result<bool> {
+        self.registry.knows(self.dir, [system, name])
     }
 }
 
@@ -238,8 +244,8 @@ fn parse(command: &Command<'_>) -> Result<KBox<Trigger>, Error> {
 
 /// Builds the plan of a trigger for an event.
 #[inline(never)]
-fn plan(desc: &EventDesc, trigger: &Trigger) -> Result<Arc<Plan>, Error> {
-    Ok(Arc::new(Plan::new(desc, trigger)?, GFP_KERNEL)?)
+fn plan(scope: &EventScope<'_>, trigger: &Trigger) -> Result<Arc<Plan>, Error> {
+    Ok(Arc::new(Plan::new(scope, trigger)?, GFP_KERNEL)?)
 }
 
 /// Allocates an empty histogram.

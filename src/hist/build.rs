@@ -14,11 +14,12 @@ use super::limits;
 use super::program;
 use super::program::Program;
 use super::Plan;
+use super::Scope;
 use super::SortKey;
 use crate::event::Clock;
-use crate::event::EventDesc;
 use crate::event::EventField;
 use crate::event::FilterType;
+use crate::trigger::ActionHandler;
 use crate::trigger::Error;
 use crate::trigger::ErrorText;
 use crate::trigger::Expr;
@@ -34,9 +35,9 @@ use crate::trigger::VarRef;
 use crate::trigger::MAP_BITS_DEFAULT;
 
 /// See [`Plan::new`].
-pub(super) fn plan(event: &EventDesc, trigger: &Trigger) -> Result<Plan, Error> {
+pub(super) fn plan(scope: &dyn Scope, trigger: &Trigger) -> Result<Plan, Error> {
     let mut builder = Builder {
-        event,
+        scope,
         trigger,
         refusal: None,
         fields: KVec::new(),
@@ -69,7 +70,7 @@ pub(super) fn plan(event: &EventDesc, trigger: &Trigger) -> Result<Plan, Error> 
 }
 
 struct Builder<'a> {
-    event: &'a EventDesc,
+    scope: &'a dyn Scope,
     trigger: &'a Trigger,
     /// The first unsupported construct.
     refusal: Option<Error>,
@@ -98,6 +99,13 @@ impl Builder<'_> {
     fn actions(&mut self) -> Result<(), Error> {
         for action in self.trigger.actions.iter() {
             let action = action?;
+            // Before the action is looked at, in C as well.
+            if let ActionHandler::OnMatch { system, event } = action.handler {
+                let [system, name] = [system, event].map(|name| self.trigger.bytes(name));
+                if !self.scope.has_event(system, name)? {
+                    return Err(self.trigger.error(ErrorText::InvalidSubsysEvent, event));
+                }
+            }
             action.act.as_ref().map_err(|&error| error)?;
             self.refuse(Unsupported::Actions, action.text);
         }
@@ -217,8 +225,8 @@ impl Builder<'_> {
     fn definition(&self, reference: &VarRef) -> Option<Span> {
         let trigger = self.trigger;
         let here = reference.qualifier.is_none_or(|event| {
-            trigger.bytes(event.system) == self.event.system()
-                && trigger.bytes(event.event) == self.event.name()
+            trigger.bytes(event.system) == self.scope.event().system()
+                && trigger.bytes(event.event) == self.scope.event().name()
         });
         match here {
             true => trigger.substitute(trigger.bytes(reference.name)),
@@ -334,7 +342,7 @@ impl Builder<'_> {
             b"common_cpu" => Named::Cpu(None),
             b"common_comm" => Named::Comm(None),
             b"hitcount" => Named::Hitcount,
-            _ => match self.event.find(name)? {
+            _ => match self.scope.event().find(name)? {
                 Some(field) if field.size > 0 => Named::Recorded(field),
                 Some(field) => match field.filter {
                     FilterType::Cpu => Named::Cpu(Some(field)),

@@ -15,6 +15,7 @@ pub mod limits;
 mod program;
 pub mod render;
 mod row;
+mod scope;
 mod snapshot;
 pub mod sort;
 
@@ -24,7 +25,6 @@ use kernel::prelude::*;
 use kernel::sync::Arc;
 
 use crate::event::Clock;
-use crate::event::EventDesc;
 use crate::map::Cpus;
 use crate::map::Map;
 use crate::map::Shape;
@@ -35,6 +35,7 @@ use field::HistField;
 use program::Program;
 pub use render::Names;
 pub use render::View;
+pub use scope::Scope;
 
 /// A field that entries are sorted by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,7 +46,7 @@ pub struct SortKey {
     pub descending: bool,
 }
 
-/// What a trigger asks for, resolved against an event.
+/// What a trigger asks for, resolved in its scope.
 pub struct Plan {
     /// Values, the hitcount first, then keys.
     fields: KVec<HistField>,
@@ -60,13 +61,14 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Resolves `trigger` on `event`.
+    /// Resolves the names of `trigger` in `scope`.
     ///
     /// # Errors
     ///
-    /// Those of C, in C's order; then what C accepts and this does not do yet; `ENOMEM`.
-    pub fn new(event: &EventDesc, trigger: &Trigger) -> Result<Self, trigger::Error> {
-        build::plan(event, trigger)
+    /// Those of C, in C's order; then what C accepts and this does not do yet; `ENOMEM`, and what else `scope`
+    /// fails with.
+    pub fn new(scope: &dyn Scope, trigger: &Trigger) -> Result<Self, trigger::Error> {
+        build::plan(scope, trigger)
     }
 
     /// Checks the clock that `trigger`, which this is the plan of, names: C does that last.
@@ -127,23 +129,8 @@ pub struct Histogram {
 }
 
 impl Histogram {
-    /// Builds the histogram that `trigger` asks for on `event`, for hits on `cpus`. `seed` is a random
-    /// number that keeps the slots of keys in the map from being guessed. May sleep.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Plan::new`].
-    pub fn build(
-        event: &EventDesc,
-        trigger: &Trigger,
-        seed: u64,
-        cpus: Cpus,
-    ) -> Result<Self, trigger::Error> {
-        let plan = Arc::new(Plan::new(event, trigger)?, GFP_KERNEL)?;
-        Ok(Self::from_plan(plan, seed, cpus)?)
-    }
-
-    /// Makes an empty histogram with `plan`. May sleep. Fails with `ENOMEM`.
+    /// Makes an empty histogram with `plan`, for hits on `cpus`. `seed` is a random number that keeps the slots of
+    /// keys in the map from being guessed. May sleep. Fails with `ENOMEM`.
     pub fn from_plan(plan: Arc<Plan>, seed: u64, cpus: Cpus) -> Result<Self> {
         let map = Map::new(Shape {
             bits: plan.bits,

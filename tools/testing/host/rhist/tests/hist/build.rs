@@ -254,7 +254,7 @@ fn not_supported_yet() {
         ("keys=u8:x=u16", Variables, "x=u16"),
         ("keys=$x:x=u16", Variables, "x=u16"),
         (
-            "keys=u8:onmatch(sched.sched_waking).trace(ev,u8)",
+            "keys=u8:onmatch(sched.sched_switch).trace(ev,u8)",
             Actions,
             "onmatch",
         ),
@@ -288,7 +288,7 @@ fn references() {
     ] {
         let caret = |what| "hist:".len() + params.find(what).unwrap();
         let trigger = Trigger::parse(params.as_bytes()).unwrap();
-        let error = Plan::new(&event, &trigger).err().unwrap();
+        let error = Plan::new(&Only(&event), &trigger).err().unwrap();
         assert_eq!(
             error.before,
             Some((VarNotFound, caret(variable))),
@@ -318,12 +318,44 @@ fn references() {
     );
 }
 
+/// An event that a handler names is looked up before its action is, and both before the fields.
+#[test]
+fn events_of_handlers() {
+    check(
+        &zoo(),
+        &[
+            (
+                "keys=nofield:onmatch(sched.nosuch).trace()",
+                InvalidSubsysEvent,
+                "nosuch).trace()",
+            ),
+            (
+                "keys=nofield:onmatch(nosuch.sched_switch).trace()",
+                InvalidSubsysEvent,
+                "sched_switch).trace()",
+            ),
+            (
+                "keys=nofield:onmatch(sched.sched_switch).trace()",
+                InvalidParam,
+                "",
+            ),
+            (
+                "keys=nofield:onmatch(sched.sched_switch).trace(ev,u8)",
+                FieldNotFound,
+                "nofield:onmatch(sched.sched_switch).trace(ev,u8)",
+            ),
+        ],
+    );
+}
+
 #[test]
 fn clocks() {
     let event = zoo();
     let plan = |params: &str| {
         let trigger = Trigger::parse(params.as_bytes()).unwrap();
-        Plan::new(&event, &trigger).unwrap().check_clock(&trigger)
+        Plan::new(&Only(&event), &trigger)
+            .unwrap()
+            .check_clock(&trigger)
     };
     for clock in [
         "local", "global", "counter", "uptime", "perf", "mono", "mono_raw", "boot", "tai",

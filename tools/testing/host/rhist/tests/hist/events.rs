@@ -4,6 +4,8 @@
 
 #![allow(dead_code, reason = "each test uses some of it")]
 
+use kernel::alloc::flags::GFP_KERNEL;
+use kernel::sync::Arc;
 use rhist::event::hit::STACK_DEPTH;
 use rhist::event::Clock;
 use rhist::event::Context;
@@ -15,6 +17,8 @@ use rhist::event::Record;
 use rhist::hist::render;
 use rhist::hist::Histogram;
 use rhist::hist::Names;
+use rhist::hist::Plan;
+use rhist::hist::Scope;
 use rhist::hist::View;
 use rhist::map::Cpus;
 use rhist::text::Text;
@@ -109,7 +113,25 @@ pub(crate) fn build(event: &EventDesc, params: &str) -> Result<Histogram, Error>
 
 /// Builds the histogram of a trigger.
 pub(crate) fn attach(event: &EventDesc, trigger: &Trigger) -> Result<Histogram, Error> {
-    Histogram::build(event, trigger, 0x0123_4567_89ab_cdef, Cpus::uniform(CPUS))
+    let plan = Arc::new(Plan::new(&Only(event), trigger)?, GFP_KERNEL)?;
+    Ok(Histogram::from_plan(
+        plan,
+        0x0123_4567_89ab_cdef,
+        Cpus::uniform(CPUS),
+    )?)
+}
+
+/// A tracing directory with this event, and `sched:sched_switch`.
+pub(crate) struct Only<'a>(pub(crate) &'a EventDesc);
+
+impl Scope for Only<'_> {
+    fn event(&self) -> &EventDesc {
+        self.0
+    }
+
+    fn has_event(&self, system: &[u8], name: &[u8]) -> kernel::error::Result<bool> {
+        Ok((system, name) == (b"sched", b"sched_switch"))
+    }
 }
 
 /// Builds a histogram that must be accepted.
