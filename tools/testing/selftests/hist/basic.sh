@@ -12,7 +12,8 @@ clean()
 {
 	for e in syscalls/sys_enter_getpgid syscalls/sys_enter_rmdir syscalls/sys_exit_getpgid task/task_rename \
 		oom/oom_score_adj_update sched/sched_process_exec raw_syscalls/sys_enter irq/softirq_entry \
-		timer/itimer_expire kprobes/rhist_b synthetic/rhist_b uprobes/rhist_bu nullb/nullb_zone_op; do
+		timer/itimer_expire sched/sched_waking kprobes/rhist_b synthetic/rhist_b uprobes/rhist_bu \
+		nullb/nullb_zone_op; do
 		[ ! -e $e/trigger ] || : >$e/trigger
 		[ ! -e "$kernel_events/$e/trigger" ] || : >"$kernel_events/$e/trigger"
 	done
@@ -501,6 +502,22 @@ cat irq/softirq_entry/hist >"$work/softirq"
 : >irq/softirq_entry/trigger
 yes "events in soft interrupts are counted" test "$(total Hits "$work/softirq")" -gt 0
 is "$(entries "$work/softirq" | grep -cv '^{ vec:          [0-9] } hitcount: *[1-9][0-9]*$')" 0 "by numbers there are"
+
+# node_free NODE: kB of memory that are free on a node
+node_free() { awk '/ MemFree:/ { print $4 }' "/sys/devices/system/node/node$1/meminfo"; }
+
+# The columns of 131072 entries take 3 MiB for each processor. All of it is allocated by the first one, for
+# memory that nobody asked for on another node would be its own.
+if [ "$(cat /sys/devices/system/node/online 2>/dev/null)" = 0-1 ] && grep -q "" /sys/devices/system/node/node1/cpulist; then
+	here=$(node_free 0) there=$(node_free 1)
+	taskset -c 0 sh -c 'echo hist:keys=pid:vals=prio,target_cpu:size=131072 >sched/sched_waking/trigger'
+	here=$((here - $(node_free 0))) there=$((there - $(node_free 1)))
+	: >sched/sched_waking/trigger
+	yes "columns are in memory of their processors' nodes ($here kB and $there kB)" \
+		[ $here -gt 4096 -a $there -gt 4096 ]
+else
+	skip "columns are in memory of their processors' nodes" "one node"
+fi
 
 cd /
 clean 2>/dev/null
