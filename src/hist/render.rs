@@ -163,16 +163,15 @@ fn listed<T>(
 /// Appends the entries of a histogram, and what they are together.
 fn show(out: &mut Text, hist: &Histogram, names: &dyn Names) -> Result {
     let snapshot = Snapshot::take(hist)?;
-    let mut entries = 0;
     for row in snapshot.rows() {
         show_keys(out, &row, names)?;
         show_values(out, &row)?;
         out.bytes(b"\n")?;
-        entries += 1;
     }
     out.format(format_args!(
-        "\nTotals:\n    Hits: {}\n    Entries: {entries}\n    Dropped: {}\n",
+        "\nTotals:\n    Hits: {}\n    Entries: {}\n    Dropped: {}\n",
         snapshot.hits(),
+        snapshot.len(),
         snapshot.drops()
     ))
 }

@@ -91,6 +91,11 @@ impl<'a> Snapshot<'a> {
         })
     }
 
+    /// How many entries there are.
+    pub(super) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
     /// Hits that are in the entries.
     pub(super) fn hits(&self) -> u64 {
         self.wholes[0].total
