@@ -9,9 +9,13 @@ use kernel::alloc::NumaNode;
 /// Bytes of a task's name with its NUL (`TASK_COMM_LEN`, which `rust/helpers.c` compares with it).
 pub(crate) const COMM_LEN: usize = 16;
 
-/// Proof that preemption is off for `'a`: the code stays on this CPU, and no grace period of RCU ends.
+/// Proof that preemption is off for `'a`: the code stays on one CPU, and no RCU grace period ends.
 ///
-/// Each callback of a hit makes one, and passes it on.
+/// Each callback of a hit creates one and passes it on.
+///
+/// # Invariants
+///
+/// Preemption is off for `'a`, and `cpu` is the current CPU.
 #[derive(Clone, Copy)]
 pub(crate) struct PreemptOff<'a> {
     cpu: usize,

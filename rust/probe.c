@@ -14,8 +14,8 @@ struct rhist_records __percpu *rhist_records;
 DEFINE_PER_CPU(unsigned char, rhist_hit_contexts);
 
 /*
- * As of a record that the kernel's probe makes: see tracing_gen_ctx_dec(). The probe that calls has
- * added one to the count of what it was where the event is.
+ * Fills in common_flags and common_preempt_count as tracing_gen_ctx_dec() does. The probe has added one to the
+ * preemption count of the traced function.
  */
 static void record_context(struct trace_entry *entry)
 {
@@ -47,8 +47,8 @@ static void record_context(struct trace_entry *entry)
 
 /*
  * Slow path of a hit: fills in the common fields of its record, all but common_pid, and passes it on. If the
- * record is not in the memory of this processor, then the hit begins here, unless another one of this context
- * is not done. Any context, with preemption off.
+ * record is not in the memory of this CPU, the hit begins here, unless another one is in progress in this
+ * context. Any context, with preemption off.
  */
 notrace void rhist_probe_hit_slow(const struct rhist_probed *probed, void *record, size_t size)
 {
@@ -76,7 +76,7 @@ notrace void rhist_probe_hit_slow(const struct rhist_probed *probed, void *recor
 #include "event_headers_generated.h"
 #undef RHIST_EVENTS
 
-/* Calls @visit for each event that has a probe of ours. Task context. */
+/* Calls @visit for each of rhist's probes. Task context. */
 static void for_each_probe(void (*visit)(const struct rhist_probe *probe, void *arg), void *arg)
 {
 #define RHIST_EVENTS(header) rhist_events_##header(visit, arg);
@@ -84,7 +84,10 @@ static void for_each_probe(void (*visit)(const struct rhist_probe *probe, void *
 #undef RHIST_EVENTS
 }
 
-/* Task context, sleeps; one task at a time. Nothing may be connected before, nor when it is undone. */
+/*
+ * Allocates memory for records. Task context, may sleep, not concurrently. No probe may be connected before this,
+ * or after rhist_probes_exit().
+ */
 int rhist_probes_init(void)
 {
 	if (rhist_records)
@@ -104,7 +107,7 @@ struct search {
 	const struct rhist_probe *found;
 };
 
-/* Do all fields of the records have the same places, sizes and types? */
+/* Whether all fields of the records have the same types, sizes and places. */
 static bool same_fields(const struct trace_event_fields *ours, const struct trace_event_fields *theirs)
 {
 	for (; ours->type && theirs->type; ours++, theirs++) {
@@ -127,9 +130,8 @@ static void look_at(const struct rhist_probe *probe, void *arg)
 }
 
 /*
- * The probe for the records of @call, or NULL: it is none of the static events whose definition
- * could be compiled here, or not the one that this module was compiled with. Task context; the
- * event is referenced.
+ * Finds the probe for @call. NULL if it is no static event, if its definition could not be compiled, or if its
+ * fields are not those that this module was compiled with. Task context; the event is referenced.
  */
 void *rhist_probe_find(struct trace_event_call *call)
 {
@@ -143,7 +145,7 @@ void *rhist_probe_find(struct trace_event_call *call)
 	return search.found ? search.found->probe : NULL;
 }
 
-/* Has @probe called with @probed for each hit of @call, or no more. Task context, sleeps. */
+/* Registers @probe with @probed as its private data for @call. Task context, may sleep. */
 int rhist_probe_connect(struct trace_event_call *call, void *probe, struct rhist_probed *probed)
 {
 	if (!(call->flags & TRACE_EVENT_FL_TRACEPOINT))

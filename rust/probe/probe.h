@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Probes of our own for the events of include/trace/events: each makes the record of a hit as the
- * kernel's probe of the event does, but on the stack, or in memory of this processor, instead of a
- * ring buffer, and passes it to rhist_probe_hit().
+ * rhist's probes for the events of include/trace/events. A probe makes the record of a hit as the kernel's
+ * probe of the event does, but on the stack or in memory of this CPU instead of a ring buffer, and passes
+ * it to rhist_probe_hit().
  */
 #ifndef RHIST_PROBE_H
 #define RHIST_PROBE_H
@@ -16,28 +16,28 @@
 
 #include "../helpers.h"
 
-/* Bytes of the longest record; an event that is recorded has to fit a page of the ring buffer. */
+/* Bytes of the longest record. In C it has to fit into a page of the ring buffer. */
 #define RHIST_RECORD_SIZE 4096
 
 /* Bytes that a record may have on the stack. */
 #define RHIST_SHORT_MAX 128
 
-/* What a record of this size takes on the stack: nothing if that is too much, or some of it is dynamic. */
+/* Bytes of a record on the stack: 0 if it is too long for that, or has dynamic fields. */
 #define RHIST_SHORT_SIZE(size, dynamic) (!(dynamic) && (size) <= RHIST_SHORT_MAX ? (size) : 0)
 
 /* Task, softirq, hard irq, NMI. */
 #define RHIST_CONTEXTS 4
 
-/* One record for each context of a processor. */
+/* Records of a CPU, one for each context. */
 struct rhist_records {
 	char record[RHIST_CONTEXTS][RHIST_RECORD_SIZE] __aligned(8);
 };
 
-/* What is known of an event. */
+/* The probe of an event. */
 struct rhist_probe {
 	const char *system;
 	const char *name;
-	/* As that of the event's class: ends with one that has no type. */
+	/* As fields_array of the event's class: the last one has no type. */
 	const struct trace_event_fields *fields;
 	void *probe;
 };
@@ -50,19 +50,19 @@ struct rhist_probes {
 };
 
 extern struct rhist_records __percpu *rhist_records;
-/* A bit for each context with a hit that is not done. */
+/* A bit for each context in which a hit is in progress. */
 DECLARE_PER_CPU(unsigned char, rhist_hit_contexts);
 
 /* In Rust; any context, with preemption off. */
 /*
- * Counts a hit: on the fast path, which reads no common fields but common_pid and in which no hits can nest,
- * or by a call of rhist_probe_hit_slow().
+ * Counts a hit: on the fast path, in which no hits can nest and of the common fields only common_pid is read,
+ * or by calling rhist_probe_hit_slow().
  */
 void rhist_probe_hit(const struct rhist_probed *probed, void *record, size_t size, unsigned int cpu);
-/* Passes a hit with a complete record to all triggers; one at a time in each context. */
+/* Slow path: passes a hit with a complete record to all triggers; one at a time in each context. */
 void rhist_probe_hit_all(const struct rhist_probed *probed, const void *record, size_t size,
 			 unsigned int cpu, const struct rhist_frame *frame);
-/* Counts a hit as lost: its record is too long, or another hit of this context is not done. */
+/* Counts a hit as lost: its record is too long, or another hit is in progress in this context. */
 void rhist_probe_lost(const struct rhist_probed *probed);
 
 /* syscalls.c */
@@ -71,8 +71,8 @@ int rhist_syscall_connect(struct trace_event_call *call, void *probe, struct rhi
 void rhist_syscall_disconnect(struct trace_event_call *call, void *probe);
 
 /*
- * Begins a hit, or returns false if one of this context is not done: hits that nest in others would go on
- * without end. Sets @level and @context, which is its bit. Preemption is off.
+ * Begins a hit, or returns false if another one is in progress in this context: hits that nest in their own
+ * kind would never end. Sets @level and @context, which is its bit. Preemption is off.
  */
 static __always_inline bool rhist_hit_begin(unsigned int *level, unsigned char *context)
 {
@@ -84,7 +84,7 @@ static __always_inline bool rhist_hit_begin(unsigned int *level, unsigned char *
 	*context = 1 << *level;
 	if (unlikely(contexts & *context))
 		return false;
-	/* Who interrupts puts it back as it was. */
+	/* A hit that interrupts restores it. */
 	__this_cpu_write(rhist_hit_contexts, contexts | *context);
 	barrier();
 	return true;
@@ -96,7 +96,7 @@ static __always_inline void rhist_hit_end(unsigned char context)
 	__this_cpu_write(rhist_hit_contexts, __this_cpu_read(rhist_hit_contexts) & ~context);
 }
 
-/* Begins a hit, and returns memory for its record, or NULL. Preemption is off. */
+/* Begins a hit and returns memory for its record, or counts it as lost and returns NULL. Preemption is off. */
 static __always_inline void *rhist_record_begin(const struct rhist_probed *probed, size_t size,
 						unsigned char *context)
 {
@@ -109,7 +109,7 @@ static __always_inline void *rhist_record_begin(const struct rhist_probed *probe
 	return (char *)this_cpu_ptr(rhist_records) + level * RHIST_RECORD_SIZE;
 }
 
-/* Counts a hit. Its record is on the stack if it has no @context: then it has not begun. */
+/* Counts a hit. @context is 0 if its record is on the stack: then it has not begun. */
 static __always_inline void rhist_record_end(const struct rhist_probed *probed, void *record,
 					     size_t size, unsigned char context)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Probes of our own for the events of system calls: one on each of the tracepoints that all of them
- * have in common, with a table of those that are wanted. Calls whose events have data of the program
- * in their records are not served here: reading that may sleep, and is the kernel's own affair.
+ * rhist's probes for the events of system calls: one on each of the tracepoints that all calls share, with a
+ * table of the calls that have a hook. Events with data of the program in their records have no probe here:
+ * reading that may sleep.
  */
 #include <linux/ftrace.h>
 #include <linux/module.h>
@@ -15,7 +15,7 @@
 
 #ifdef CONFIG_FTRACE_SYSCALLS
 
-/* A record; private to kernel/trace/trace.h. The format of such an event is one of its files. */
+/* The record (kernel/trace/trace.h, which modules cannot include; see the format file of such an event). */
 struct record {
 	struct trace_entry ent;
 	int nr;
@@ -23,11 +23,11 @@ struct record {
 	unsigned long args[6];
 };
 
-/* The events of all calls that begin, or end; changed by one task at a time. */
+/* The events of entry to, or exit from, all system calls. Changed by one task at a time. */
 struct side {
 	const char *tracepoint;
 	unsigned int n;
-	/* What a system call's event is registered with. */
+	/* Private data of the event of each system call; NULL without a hook. */
 	struct rhist_probed *probed[NR_syscalls];
 };
 
@@ -85,7 +85,7 @@ void *rhist_syscall_find(struct trace_event_call *call)
 {
 	const struct syscall_metadata *meta = call->data;
 
-	/* Other events may call themselves so, but not without a flag that says what they are. */
+	/* Another event may be in this system, too, but it has a flag. */
 	if (call->flags & ~TRACE_EVENT_FL_CAP_ANY || strcmp(call->class->system, "syscalls") ||
 	    meta->syscall_nr < 0 || meta->syscall_nr >= NR_syscalls)
 		return NULL;
@@ -141,7 +141,7 @@ void rhist_syscall_disconnect(struct trace_event_call *call, void *probe)
 		tracepoint_probe_unregister(tracepoint(side->tracepoint), probe, NULL);
 }
 
-/* The functions that the tracepoints of all system calls call. */
+/* The probes on the tracepoints of all system calls. */
 void rhist_syscall_probes(unsigned long probes[2])
 {
 	probes[0] = (unsigned long)rhist_sys_enter;

@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The source that serves every event: the event's own probe, with a `trace_event_file` of ours.
+//! The source for every event: the event's own probe, with a `trace_event_file` of rhist.
 //!
-//! `class->reg` connects the probe of an event to any `trace_event_file`, not only to those that
-//! the kernel has listed. Ours belongs to the instance `rhist` and has one trigger on its list, so
-//! the probe makes a record in the instance's ring buffer, calls the trigger with it, and discards
-//! it, since the file is soft-disabled for ever. No list or flag is shared with the kernel's
-//! files. Mostly the record is not in the ring buffer, but in a
-//! [page for such records](Instance::spare_ring_buffer).
+//! `class->reg` connects the probe of an event to any `trace_event_file`, not only to those on the kernel's
+//! lists. The file of rhist belongs to the instance `rhist` and has one trigger on its list. So the probe
+//! makes a record in the ring buffer of that instance, calls the trigger with it, and discards it, since
+//! the file is always soft-disabled. No list or flag is shared with the kernel's files. Mostly the record is
+//! not in the ring buffer, but in a [page for such records](Instance::spare_ring_buffer).
 //!
 //! What the kernel reads of the file on that way: `flags` (also whether it is enabled, in its user
 //! events), `event_call`, `tr` and `triggers` (`kernel/trace/trace_events_trigger.c`,
 //! `kernel/trace/trace.h`).
 
-use super::trigger::Trigger;
+use super::trigger::EventTrigger;
 use super::Receiver;
 use super::Source;
 use crate::ftrace::bindings;
@@ -25,7 +24,7 @@ use kernel::prelude::*;
 use kernel::sync::Arc;
 use kernel::types::Opaque;
 
-/// An event's probe connected to a file of ours, until it is [disconnected](Source::disconnect).
+/// An event's probe connected to a file of rhist, until it is [disconnected](Source::disconnect).
 ///
 /// # Invariants
 ///
@@ -33,13 +32,13 @@ use kernel::types::Opaque;
 pub(crate) struct EventFile<R> {
     file: Pin<KBox<Opaque<bindings::trace_event_file>>>,
     #[expect(dead_code)]
-    trigger: Pin<KBox<Trigger<R>>>,
+    trigger: Pin<KBox<EventTrigger<R>>>,
     event: *mut bindings::trace_event_call,
     instance: Arc<Instance>,
 }
 
-// SAFETY: The kernel's functions that get the structures lock for themselves; of our own, only
-// `receiver` is used while the probe is connected, and it is `Sync`.
+// SAFETY: The kernel's functions that get the file and the event do their own locking. Hits only use the receiver
+// of the trigger, which is `Sync`.
 unsafe impl<R: Receiver> Send for EventFile<R> {}
 // SAFETY: As above.
 unsafe impl<R: Receiver> Sync for EventFile<R> {}
@@ -49,15 +48,15 @@ impl<R: Receiver> EventFile<R> {
     ///
     /// # Safety
     ///
-    /// The caller disconnects the result, and waits for the hits, before it drops it or gives back
-    /// its reference on the event.
+    /// The caller disconnects the result, and waits for the hits, before it drops it or puts its reference to
+    /// the event.
     pub(crate) unsafe fn attach(
         instance: Arc<Instance>,
         event: &Event,
         receiver: Arc<R>,
         open_file: &KernelFile,
     ) -> Result<KBox<dyn Source>> {
-        // Records take longer to make without that, and are the same.
+        // Without that, records take longer to make, and are the same.
         let _ = instance.spare_ring_buffer(open_file);
         let flags = bindings::EVENT_FILE_FL_ENABLED
             | bindings::EVENT_FILE_FL_SOFT_DISABLED
@@ -70,8 +69,8 @@ impl<R: Receiver> EventFile<R> {
             ..Default::default()
         };
         let file = KBox::pin(Opaque::new(file), GFP_KERNEL)?;
-        let trigger = Trigger::new::<true>(0, receiver)?;
-        // SAFETY: Nobody else has them yet, and they are pinned.
+        let trigger = EventTrigger::new::<true>(0, receiver)?;
+        // SAFETY: The kernel does not have them yet, and they are pinned.
         unsafe {
             let [files, file, trigger] = [
                 &raw mut (*file.get()).list,
@@ -85,9 +84,9 @@ impl<R: Receiver> EventFile<R> {
             (*trigger).next = file;
             (*trigger).prev = file;
         }
-        // Boxed before it is connected: nothing can fail afterwards.
+        // Allocated before it is connected, so that nothing can fail afterwards.
         let event = event.call();
-        // INVARIANT: The trigger was put on its list, and nobody puts another one there.
+        // INVARIANT: The trigger was put on the list, which no other code has.
         let source = KBox::new(
             Self {
                 file,
@@ -104,22 +103,22 @@ impl<R: Receiver> EventFile<R> {
         Ok(source)
     }
 
-    /// Connects the probe of the event to our file, or disconnects it.
+    /// Connects the probe of the event to the file, or disconnects it.
     ///
     /// # Safety
     ///
     /// event_mutex must be held.
     unsafe fn reg(&self, on: bool) -> Result {
         let file = self.file.get();
-        // SAFETY: event_mutex is held, as kprobe events demand. The file is complete, and pinned until
-        // the probe is disconnected and no longer running; the event is referenced until then.
+        // SAFETY: event_mutex is held by the caller, as kprobe events require. The file is complete and pinned, and
+        // the event referenced, until the probe is disconnected and its hits have ended: see `attach()`.
         to_result(unsafe { bindings::rhist_event_reg(self.event, file, on) })
     }
 }
 
 impl<R: Receiver> Source for EventFile<R> {
     fn disconnect(&mut self) {
-        // The probe must not outlive us.
+        // The probe must not outlive the module.
         self.instance.insist_with_event_mutex(|| {
             // SAFETY: event_mutex is held.
             unsafe { self.reg(false) }

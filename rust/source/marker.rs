@@ -1,24 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The source that serves `ftrace:print`: what programs write to `trace_marker`.
+//! The source for `ftrace:print`: what programs write to `trace_marker`.
 //!
-//! That event has no probe. Whoever writes calls the triggers of its `trace_event_file` in the
-//! instance, if there are any, between reserving the record and giving it back. So a trigger of
-//! ours goes on that list, under event_mutex as all that is done to it.
+//! That event has no probe. A write calls the triggers of its `trace_event_file` in the instance, if there are
+//! any, after reserving the record and before committing it. So a trigger of rhist is put on that list, under
+//! event_mutex, as the kernel changes it.
 //!
-//! While it is there, the instance must not go: the kernel would take it for one that has switched the
-//! event on, and undo that. What does so is not exported.
+//! While it is there, the instance must not be removed: the kernel would assume that the trigger has enabled the
+//! event, and disable it. The function that would undo that is not exported.
 //!
-//! An export of the ring buffer (`register_ftrace_export()`) would share no list, but it is called
-//! for the marks of every instance, without being told which, and when the text has got its newline
-//! already: `buf == "start"` would not hold.
+//! An export of the ring buffer (`register_ftrace_export()`) would share no list. But it is called for the
+//! marks of all instances, without saying of which, and after a newline was appended to the text: `buf ==
+//! "start"` would not match.
 //!
-//! The kernel takes our trigger for one of an event probe, of which it neither prints the line nor
-//! counts it among those that the user made. What else it reads of it, it also reads of others'
-//! (`kernel/trace/trace_events_trigger.c`), except that an event probe is looked for by the first
-//! word behind `private_data` (`kernel/trace/trace_eprobe.c`); there are none on this event.
+//! To the kernel, the trigger is one of an event probe: it neither prints its line, nor counts it among those
+//! that the user made. Event probes are found by the first word behind `private_data`
+//! (`kernel/trace/trace_eprobe.c`); this event has none.
 
-use super::trigger::Trigger;
+use super::trigger::EventTrigger;
 use super::Receiver;
 use super::Source;
 use crate::ftrace::bindings;
@@ -28,14 +27,13 @@ use core::ptr::NonNull;
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
-/// A trigger of ours on the list of the event, until it is [disconnected](Source::disconnect).
+/// A trigger of rhist on the list of the event, until it is [disconnected](Source::disconnect).
 pub(crate) struct Marker<R> {
-    trigger: Pin<KBox<Trigger<R>>>,
+    trigger: Pin<KBox<EventTrigger<R>>>,
     instance: Arc<Instance>,
 }
 
-// SAFETY: The list is changed under event_mutex; of our own, only `receiver` is used while the trigger
-// is on it, and it is `Sync`.
+// SAFETY: The list is changed under event_mutex. Hits only use the receiver of the trigger, which is `Sync`.
 unsafe impl<R: Receiver> Send for Marker<R> {}
 // SAFETY: As above.
 unsafe impl<R: Receiver> Sync for Marker<R> {}
@@ -52,8 +50,9 @@ impl<R: Receiver> Marker<R> {
         dir: &TracingDir,
         receiver: Arc<R>,
     ) -> Result<KBox<dyn Source>> {
-        let trigger = Trigger::new::<false>(bindings::EVENT_TRIGGER_FL_PROBE as u32, receiver)?;
-        // Boxed before it is put there: nothing can fail afterwards.
+        let trigger =
+            EventTrigger::new::<false>(bindings::EVENT_TRIGGER_FL_PROBE as u32, receiver)?;
+        // Allocated before the trigger is put on the list, so that nothing can fail afterwards.
         let source = KBox::new(Self { trigger, instance }, GFP_KERNEL)?;
         source.instance.with_event_mutex(|| {
             // SAFETY: event_mutex is held. The trigger is complete, and pinned until it has been off

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What makes the kernel call us for each hit of an event.
+//! Sources: what makes the kernel call rhist for each hit of an event.
 //!
-//! There are three kinds of sources, each with a file here. A hit enters Rust in their callbacks, which
-//! pass the record to a [`Receiver`], with a [`PreemptOff`].
+//! There are three kinds, each with a file here. A hit enters Rust in their callbacks, which pass the record
+//! to a [`Receiver`], with a [`PreemptOff`].
 
 pub(crate) mod event_file;
 pub(crate) mod marker;
@@ -17,8 +17,8 @@ use super::stack::Frame;
 
 /// Passes each hit of an event to a [`Receiver`], from its creation until it is disconnected.
 ///
-/// Hits that run while it is disconnected end before [`synchronize`] returns. Only then may it be
-/// dropped, and the reference on its event be given back.
+/// Hits in progress when it is disconnected end before [`synchronize`] returns. Only then may it be
+/// dropped, and the reference to its event be put.
 pub(crate) trait Source: Send + Sync {
     /// Stops new hits from being passed on. Takes `event_mutex`.
     fn disconnect(&mut self);
@@ -32,21 +32,21 @@ pub(crate) trait Source: Send + Sync {
 }
 
 /// Receives the hits of an event: in any context, NMI included, so that it neither sleeps nor takes a
-/// lock. Nobody writes to the record of a hit meanwhile.
+/// lock. The record of a hit does not change meanwhile.
 pub(crate) trait Receiver: Send + Sync + Sized + 'static {
     /// What counts hits on the fast path.
     type Leaf;
 
-    /// The leaf for a hit; `None` if it has to take the slow path.
+    /// The leaf; `None` if a hit has to take the slow path.
     fn leaf<'a>(&'a self, preempt: PreemptOff<'a>) -> Option<&'a Self::Leaf>;
 
     /// Fast path. No hits can nest in it, and of the common fields of the record it reads `common_pid` only.
     fn hit_leaf(&self, leaf: &Self::Leaf, preempt: PreemptOff<'_>, record: &[u8]);
 
-    /// Slow path. `frame` is where the stack of the hit begins, if that is known.
+    /// Slow path, for a complete record. `frame` is that of the probe, if it is rhist's.
     fn hit_all(&self, preempt: PreemptOff<'_>, record: &[u8], frame: Option<Frame<'_>>);
 
-    /// Counts a hit that no record could be made of.
+    /// Counts a hit that is lost, since there was no memory for its record.
     fn lost(&self);
 }
 

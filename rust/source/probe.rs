@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The source that serves static events at the least cost: a probe of ours on the event's own
-//! tracepoint.
+//! The source for static events, and the cheapest: rhist's own probe on the tracepoint of the event.
 //!
-//! Such probes are made from the definitions of the kernel's events when the module is compiled
-//! (`rust/probe/`). They make the record as the kernel's own probe does, but on the stack, or, if it is
-//! long or of no known length, in memory per CPU: nothing is reserved in a ring buffer and discarded. A
-//! hit that interrupts another one has memory of its own, one for each context. On the slow path, one hit
-//! at a time is counted in each context: those that nest in it are dropped, and counted as lost.
+//! These probes are compiled from the kernel's definitions of the events (`rust/probe/`). They make the record as
+//! the kernel's own probe does, but on the stack, or, if it is long or of variable length, in memory per CPU:
+//! nothing is reserved in a ring buffer and discarded. That memory has room for one record per context, so
+//! a hit can interrupt another one. On the slow path, one hit at a time is counted in each context: hits that
+//! nest in it are counted as lost.
 
 use super::Receiver;
 use super::Source;
@@ -26,15 +25,14 @@ use kernel::prelude::*;
 use kernel::sync::Arc;
 use kernel::types::Opaque;
 
-/// The memory that probes make their records in: 16 KiB for each possible CPU. Whoever connects one
-/// keeps it.
+/// Memory for the records of probes: 16 KiB for each possible CPU. A connected probe has a reference to it.
 pub(crate) struct Records(());
 
 impl Records {
-    /// Allocates it. Task context, sleeps. To be called by one task at a time. Fails with `ENOMEM`, and
-    /// with `EBUSY` if it is there already.
+    /// Allocates it. Task context, may sleep, not to be called concurrently. Fails with `ENOMEM`, and with `EBUSY`
+    /// if it exists already.
     pub(crate) fn new() -> Result<Self> {
-        // SAFETY: It looks whether it is there, and nothing is connected as long as it is not.
+        // SAFETY: It fails if the memory exists; if not, no probe is connected.
         to_result(unsafe { bindings::rhist_probes_init() })?;
         Ok(Self(()))
     }
@@ -42,47 +40,46 @@ impl Records {
 
 impl Drop for Records {
     fn drop(&mut self) {
-        // SAFETY: Nobody keeps it, so no probe is connected.
+        // SAFETY: Each connected probe has a reference, so none is connected.
         unsafe { bindings::rhist_probes_exit() }
     }
 }
 
-/// The probe of ours for an event, if there is one.
+/// Finds rhist's probe for an event, if it has one.
 pub(crate) fn find(event: &Event) -> Option<NonNull<ffi::c_void>> {
     // SAFETY: The event is referenced.
     NonNull::new(unsafe { bindings::rhist_probe_find(event.call()) })
 }
 
-/// What a probe is registered with.
+/// What a probe is registered with: its private data.
 struct Callback<R> {
     probed: Opaque<bindings::rhist_probed>,
     receiver: Arc<R>,
 }
 
-/// A probe of ours on the tracepoint of an event, until it is [disconnected](Source::disconnect).
+/// A probe of rhist on the tracepoint of an event, until it is [disconnected](Source::disconnect).
 pub(crate) struct Probe<R> {
     callback: Pin<KBox<Callback<R>>>,
     call: *mut bindings::trace_event_call,
     probe: NonNull<ffi::c_void>,
-    /// What it makes its records in.
+    /// Memory for its records.
     _records: Arc<Records>,
 }
 
-// SAFETY: The kernel's functions that get the pointers lock for themselves; of our own, only `receiver`
-// is used while the probe is connected, and it is `Sync`.
+// SAFETY: The kernel's functions that get the pointers do their own locking. Hits only use the receiver, which is
+// `Sync`, and what `want_context()` writes for them.
 unsafe impl<R: Receiver> Send for Probe<R> {}
 // SAFETY: As above.
 unsafe impl<R: Receiver> Sync for Probe<R> {}
 
 impl<R: Receiver> Probe<R> {
-    /// Connects `probe`, which was [found](find) for `event`, with the context of hits in its records if
-    /// `context`. Fails with `ENOMEM`.
+    /// Connects `probe`, which was [found](find) for `event`. With `context`, it fills in the context of hits.
+    /// Fails with `ENOMEM`.
     ///
     /// # Safety
     ///
-    /// The caller disconnects the result, and waits for the hits, before it drops it or gives back
-    /// its reference on the event. The receivers of all probes are of the type that
-    /// `probe_entry_points!` was given.
+    /// The caller disconnects the result, and waits for the hits, before it drops it or puts its reference to
+    /// the event. `R` is the type in `probe_entry_points!`.
     pub(crate) unsafe fn attach(
         event: &Event,
         probe: NonNull<ffi::c_void>,
@@ -100,7 +97,7 @@ impl<R: Receiver> Probe<R> {
             probed: Opaque::new(probed),
             receiver,
         };
-        // Boxed before it is connected: nothing can fail afterwards.
+        // Allocated before it is connected, so that nothing can fail afterwards.
         let source = KBox::new(
             Self {
                 callback: KBox::pin(callback, GFP_KERNEL)?,
@@ -110,8 +107,8 @@ impl<R: Receiver> Probe<R> {
             },
             GFP_KERNEL,
         )?;
-        // SAFETY: The probe is that of the event. What it is registered with is complete, and pinned
-        // until it is disconnected and no longer running.
+        // SAFETY: The probe is that of the event. Its private data is complete, and pinned until it is
+        // disconnected and its hits have ended.
         to_result(unsafe {
             let probed = source.callback.probed.get();
             bindings::rhist_probe_connect(call, probe.as_ptr(), probed)
@@ -141,7 +138,7 @@ impl<R: Receiver> Source for Probe<R> {
 }
 
 /// Defines the functions that probes call (`rust/probe/probe.h`), for the one type that receives their
-/// hits: a call through a pointer would cost more than all the rest.
+/// hits: an indirect call would cost more than all the rest.
 macro_rules! probe_entry_points {
     ($receiver:ty) => {
         /// See [`hit`]($crate::ftrace::source::probe::hit).
@@ -198,21 +195,21 @@ macro_rules! probe_entry_points {
 }
 pub(crate) use probe_entry_points;
 
-/// The receiver of what a probe is registered with.
+/// Returns the receiver of a probe.
 ///
 /// # Safety
 ///
 /// For the `rhist_probed` in a [`Callback`] only, while its probe runs.
 #[inline(always)]
 unsafe fn receiver<'a, R: Receiver>(probed: *const bindings::rhist_probed) -> &'a R {
-    // SAFETY: `probed` is in a callback, which is there as long as the probe may run.
+    // SAFETY: By the caller `probed` is in a callback, which is pinned as long as the probe may run.
     unsafe {
         let probed = Opaque::cast_from(probed).cast_mut();
         &(*kernel::container_of!(probed, Callback<R>, probed)).receiver
     }
 }
 
-/// A hit. Called by a probe that has made a record: in any context, NMI included, with preemption off.
+/// A hit. A probe calls this with its record: in any context, NMI included, with preemption off.
 ///
 /// # Safety
 ///
@@ -234,12 +231,12 @@ pub(crate) unsafe fn hit<R: Receiver>(
             let record = unsafe { slice::from_raw_parts(record.cast(), size) };
             receiver.hit_leaf(leaf, preempt, record);
         }
-        // SAFETY: The caller has called this as it would that.
+        // SAFETY: It requires what this does.
         None => unsafe { bindings::rhist_probe_hit_slow(probed, record, size) },
     }
 }
 
-/// The slow path of a hit, as [`hit`] with a complete record; for one hit at a time within one context.
+/// The slow path of a hit. Called as [`hit`], with a complete record, for one hit at a time in each context.
 ///
 /// # Safety
 ///
@@ -264,13 +261,13 @@ pub(crate) unsafe fn hit_all<R: Receiver>(
     receiver.hit_all(preempt, record, Some(frame));
 }
 
-/// A hit without a record. Called as [`hit`].
+/// A hit that is lost, since there was no memory for its record. Called as [`hit`].
 ///
 /// # Safety
 ///
 /// For the `rhist_probed` in a [`Callback`].
 #[cold]
 pub(crate) unsafe fn lost<R: Receiver>(probed: *const bindings::rhist_probed) {
-    // SAFETY: `probed` is in a callback, whose probe runs.
+    // SAFETY: By the caller `probed` is in a callback, and its probe runs.
     unsafe { receiver::<R>(probed) }.lost();
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A trigger that the kernel calls for each hit of the `trace_event_file` that has it on its list.
+//! A trigger (`event_trigger_data`) of rhist on the list of a `trace_event_file`. The kernel calls it for each
+//! hit of that file.
 //!
 //! What the kernel reads of these structures: of the trigger data `paused`, `filter`, `flags`, `cmd_ops`,
 //! `list` and `private_data`; of the command `flags`, `trigger` and `print`
@@ -17,23 +18,23 @@ use kernel::prelude::*;
 use kernel::sync::Arc;
 use kernel::types::Opaque;
 
-/// The structures that the kernel calls us through.
+/// A trigger that passes hits to a receiver.
 ///
 /// # Invariants
 ///
-/// `data` points at the others.
-pub(super) struct Trigger<R> {
+/// `data` points to `command` and `no_event_probe`.
+pub(super) struct EventTrigger<R> {
     data: Opaque<bindings::event_trigger_data>,
-    /// The kernel only reads it, and what is behind it.
+    /// This and the rest is only read.
     command: bindings::event_command,
     no_event_probe: NoEventProbe,
     receiver: Arc<R>,
 }
 
-/// Where the kernel looks for an event probe.
+/// Stands for the event probe that the kernel may look for: its first word is not that of one.
 struct NoEventProbe(#[expect(dead_code)] *mut ffi::c_void);
 
-impl<R: Receiver> Trigger<R> {
+impl<R: Receiver> EventTrigger<R> {
     /// Makes a trigger with these `EVENT_TRIGGER_FL_*` that passes hits to `receiver`. With `BUFFERED`, records
     /// may be in the kernel's [page for records that are discarded](super::event_file); else all are in a ring
     /// buffer. Fails with `ENOMEM`.
@@ -60,8 +61,8 @@ impl<R: Receiver> Trigger<R> {
             GFP_KERNEL,
         )?;
         let data = trigger.data();
-        // INVARIANT: Here it is pointed at them.
-        // SAFETY: The kernel has not got it yet, and what it points at is pinned.
+        // INVARIANT: `data` is made to point to them here.
+        // SAFETY: The kernel does not have it yet, and what it points to is pinned.
         unsafe {
             (*data).cmd_ops = ptr::from_ref(&trigger.command).cast_mut();
             (*data).private_data = ptr::from_ref(&trigger.no_event_probe).cast_mut().cast();
@@ -69,38 +70,38 @@ impl<R: Receiver> Trigger<R> {
         Ok(trigger)
     }
 
-    /// What goes on the list of a `trace_event_file`. It has to be off that for a grace period before the
-    /// trigger is dropped.
+    /// The item for the list of a `trace_event_file`. The trigger may be dropped a grace period after that was
+    /// taken off the list.
     pub(super) fn data(&self) -> *mut bindings::event_trigger_data {
         self.data.get()
     }
 }
 
-/// A hit. Called by the kernel between reserving a record and giving it back: in any context, NMI
-/// included, with preemption off.
+/// A hit. The kernel calls this after reserving a record and before discarding or committing it: in any
+/// context, NMI included, with preemption off.
 ///
 /// # Safety
 ///
-/// For the `event_command` in a [`Trigger`] only.
+/// For the `event_command` in a [`EventTrigger`] only.
 unsafe extern "C" fn hit<R: Receiver, const BUFFERED: bool>(
     data: *mut bindings::event_trigger_data,
     _buffer: *mut bindings::trace_buffer,
     record: *mut ffi::c_void,
     event: *mut bindings::ring_buffer_event,
 ) {
-    // The kernel calls some triggers without a record, too.
+    // The kernel also calls triggers without a record.
     if record.is_null() || event.is_null() {
         return;
     }
-    // SAFETY: `data` is in a trigger, which stays until a grace period after it was taken from the list that
-    // the kernel found it on: preemption is off.
+    // SAFETY: `data` is in an `EventTrigger`, which is kept for a grace period after it was taken off the list
+    // on which the kernel found it; and preemption is off.
     let receiver = unsafe {
         let data = Opaque::cast_from(data).cast_mut();
-        &*(*kernel::container_of!(data, Trigger<R>, data)).receiver
+        &*(*kernel::container_of!(data, EventTrigger<R>, data)).receiver
     };
-    // SAFETY: The kernel has reserved `event`, and `record` in it, which belongs to this CPU until it is
-    // committed or discarded. The length is that of the record: where ring buffers have larger pages than
-    // memory, what begins at one of memory's may still be in a ring buffer.
+    // SAFETY: The kernel has reserved `event` with `record` in it, which no other CPU writes to until it is
+    // committed or discarded. `len` is the length of the record. Without `BUFFERED` the event is in a ring
+    // buffer, also where it begins a page of memory: pages of ring buffers may be larger.
     let record = unsafe {
         let len = match BUFFERED {
             true => bindings::rhist_record_len(event),
@@ -116,7 +117,7 @@ unsafe extern "C" fn hit<R: Receiver, const BUFFERED: bool>(
     }
 }
 
-/// Prints nothing: the line is in our own `trigger` file.
+/// Prints nothing: the line of the trigger is in rhist's `trigger` file.
 ///
 /// # Safety
 ///

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Where `common_timestamp` comes from.
+//! The clocks of `common_timestamp`.
 
 /// A trace clock (`trace_clocks[]` of kernel/trace/trace.c, `ARCH_TRACE_CLOCKS`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -9,7 +9,7 @@ pub enum Clock {
     Local,
     /// Nanoseconds, the same on all CPUs.
     Global,
-    /// How often it was read.
+    /// The number of its reads.
     Counter,
     /// Jiffies since boot.
     Uptime,
@@ -17,7 +17,7 @@ pub enum Clock {
     Perf,
     /// Nanoseconds since boot, without suspension.
     Mono,
-    /// The same, never adjusted.
+    /// As `Mono`, but never adjusted.
     MonoRaw,
     /// Nanoseconds since boot.
     Boot,
@@ -67,7 +67,7 @@ impl Clock {
         }
     }
 
-    /// Whether it counts nanoseconds: only those are shown as microseconds on demand.
+    /// Whether it counts nanoseconds: only these are converted to microseconds by `.usecs`.
     pub const fn in_ns(self) -> bool {
         match self {
             Self::Counter | Self::Uptime => false,

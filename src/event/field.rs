@@ -6,11 +6,10 @@ use kernel::prelude::*;
 
 use crate::text::copy;
 
-/// What a field holds, as far as that is not said by its size (`FILTER_*` of
-/// include/linux/trace_events.h).
+/// What a field holds (`FILTER_*` of include/linux/trace_events.h).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FilterType {
-    /// A number, or something that is none of the below.
+    /// A number, or anything else.
     Other,
     /// A character array in the record.
     StaticString,
@@ -100,7 +99,7 @@ impl EventField {
         )
     }
 
-    /// Whether this is, for all that a histogram can tell, the field that `other` is.
+    /// Whether a histogram reads the same from `other`, which may be at another offset.
     pub fn same(&self, other: &Self) -> bool {
         self.name[..] == other.name[..]
             && self.type_[..] == other.type_[..]
@@ -109,7 +108,7 @@ impl EventField {
     }
 }
 
-/// Fields that every event has without bytes in its record: name, type, what they stand for.
+/// Fields that every event has without bytes in its record: name, type, and what they hold.
 const GENERIC: [(&[u8], &[u8], FilterType); 7] = [
     (b"CPU", b"int", FilterType::Cpu),
     (b"cpu", b"int", FilterType::Cpu),

@@ -11,12 +11,12 @@ pub const COMM_LEN: usize = 16;
 /// Return addresses of a stack that is stored (`HIST_STACKTRACE_DEPTH`).
 pub const STACK_DEPTH: usize = 31;
 
-/// Context of the current hit: time, stack and comm, each found out on first use. Any context.
+/// Context of the current hit: time, stack and comm, each determined on first use. Any context.
 pub trait Context {
-    /// The time on `clock`, the same for all who ask during one hit.
+    /// The time on `clock`, the same for all triggers of one hit.
     fn time(&self, clock: Clock) -> u64;
 
-    /// Writes the return addresses of the stack to `to`, the one into the traced function first.
+    /// Writes the return addresses of the stack to `to`, beginning with the one into the traced function.
     /// Returns how many there are.
     fn stack(&self, to: &mut [u64; STACK_DEPTH]) -> usize;
 
@@ -29,14 +29,14 @@ pub trait Context {
 pub struct Hit<'a> {
     /// Its record.
     pub record: Record<'a>,
-    /// The CPU it happened on, which this runs on.
+    /// The current CPU.
     pub cpu: usize,
-    /// What takes time to find out.
+    /// Time, stack and comm.
     pub context: &'a dyn Context,
 }
 
 impl<'a> Hit<'a> {
-    /// A hit with this record, on CPU `cpu`, which this runs on.
+    /// A hit with this record on the current CPU, `cpu`.
     #[inline(always)]
     pub fn new(record: Record<'a>, cpu: usize, context: &'a dyn Context) -> Self {
         Self {

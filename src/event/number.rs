@@ -4,8 +4,8 @@
 
 use core::cmp::Ordering;
 
-/// The types of numbers that a field can have, the commonest first: that saves instructions where a type
-/// is looked at during a hit.
+/// The types of numbers in records. The most common come first, since the type is compared in this order
+/// during a hit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum NumberType {
@@ -64,7 +64,7 @@ impl NumberType {
         matches!(self, Self::S8 | Self::S16 | Self::S32 | Self::S64)
     }
 
-    /// The largest number that its bits make if none of them is a sign.
+    /// A mask of its bits: the largest unsigned number of its size.
     pub fn mask(self) -> u64 {
         match self {
             Self::U8 | Self::S8 => u8::MAX.into(),
@@ -88,7 +88,7 @@ impl NumberType {
         }
     }
 
-    /// Compares two numbers of the type by the bits that it has.
+    /// Compares two numbers by the bits that the type has.
     pub fn compare(self, a: u64, b: u64) -> Ordering {
         match self {
             Self::U8 => (a as u8).cmp(&(b as u8)),
@@ -107,7 +107,7 @@ impl NumberType {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Number {
     offset: u32,
-    /// Most numbers are `u32`. Asked first, this saves them the search for their type.
+    /// Whether it is a `u32`, as most are. Tested before the type.
     is_u32: bool,
     type_: NumberType,
 }
@@ -162,10 +162,10 @@ pub trait Numbers {
     fn u64(&self, offset: u32) -> u64;
 }
 
-/// What is done with a number before it is stored.
+/// How a number is scaled before it is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scale {
-    /// Nothing.
+    /// Not at all.
     One,
     /// Its logarithm to the base 2 is taken, rounded up; that of 0 is 0.
     Log2,

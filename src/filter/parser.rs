@@ -42,7 +42,7 @@ impl<'a> FilterText<'a> {
 }
 
 /// What the names in a predicate are looked up in.
-pub(super) struct Scope<'a> {
+pub(super) struct FilterScope<'a> {
     pub(super) event: &'a EventDesc,
     pub(super) cpus: usize,
     pub(super) symbols: &'a dyn Symbols,
@@ -55,7 +55,7 @@ pub(super) fn parse(
     symbols: &dyn Symbols,
 ) -> Result<FilterProgram, FilterError> {
     let text = FilterText(until_nul(text));
-    let scope = Scope {
+    let scope = FilterScope {
         event,
         cpus,
         symbols,
@@ -176,7 +176,7 @@ impl Level {
 fn compile(
     text: FilterText<'_>,
     counts: &Counts,
-    scope: &Scope<'_>,
+    scope: &FilterScope<'_>,
 ) -> Result<FilterProgram, FilterError> {
     let mut outer = KVec::with_capacity(counts.depth, GFP_KERNEL)?;
     let mut level = Level::new(false);

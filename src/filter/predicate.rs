@@ -7,8 +7,8 @@ use kernel::prelude::*;
 use super::cpus::CpuSet;
 use super::ctype::is_alnum;
 use super::ctype::is_space;
+use super::parser::FilterScope;
 use super::parser::FilterText;
-use super::parser::Scope;
 use super::pattern::Pattern;
 use super::range::NumberRange;
 use super::FilterError;
@@ -190,7 +190,7 @@ fn pointed(pattern: &Pattern, mut address: usize, read: impl Fn(&mut [u8], usize
 /// Parses a predicate.
 struct PredicateParser<'a> {
     text: FilterText<'a>,
-    scope: &'a Scope<'a>,
+    scope: &'a FilterScope<'a>,
     field: EventField,
     op: Op,
     /// Position in the text.
@@ -202,7 +202,7 @@ impl Predicate {
     pub(super) fn parse(
         text: FilterText<'_>,
         start: usize,
-        scope: &Scope<'_>,
+        scope: &FilterScope<'_>,
     ) -> Result<(Self, usize), FilterError> {
         let mut at = text.skip(start, |byte| is_alnum(byte) || byte == b'_');
         if at == start {

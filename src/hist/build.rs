@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! From a trigger's syntax tree to the plan of a histogram.
+//! Makes the plan of a histogram from the syntax tree of a trigger.
 //!
-//! Everything is checked in C's order (`create_hist_data()`), because only the first of several mistakes is
-//! reported. What C supports and this does not yet is refused at the end, so that a mistake in such a
-//! trigger is still reported as one.
+//! Checks are in C's order (`create_hist_data()`), because only the first error is reported. What C supports and
+//! this does not yet is refused last, so that errors in such a trigger are still reported.
 
 use kernel::prelude::*;
 
@@ -55,7 +54,7 @@ pub(super) fn plan(scope: &dyn Scope, trigger: &Trigger) -> Result<Plan, Error> 
     let clock = trigger.clock.map_or(Some(Clock::Global), |clock| {
         Clock::new(trigger.bytes(clock))
     });
-    // What is wrong with the clock is told when nothing else is.
+    // An unknown clock is reported by `Plan::check_clock()`, after all else.
     let clock = clock.unwrap_or(Clock::Global);
     let timed = builder.fields.iter().any(|field| field.is_time(false));
     Ok(Plan {
@@ -76,7 +75,7 @@ struct Builder<'a> {
     refusal: Option<Error>,
     fields: KVec<HistField>,
     n_vals: usize,
-    /// Bytes that the keys so far take in C.
+    /// Bytes of the keys so far, as C lays them out.
     key_size: u32,
 }
 
@@ -119,7 +118,7 @@ impl Builder<'_> {
         for expr in self.trigger.vals.iter() {
             let expr = expr?;
             let field = self.expr(expr, Place::Value)?;
-            // C adds up the addresses of strings.
+            // C sums up the addresses of strings.
             if field.function.is_string() {
                 self.refuse(Unsupported::Values, expr.text());
             }
@@ -144,7 +143,7 @@ impl Builder<'_> {
     }
 
     fn keys(&mut self) -> Result<(), Error> {
-        // What C's keys have more: a stack in the record is a string there, unless it is said to be one.
+        // What C's keys take in addition: a stack in the record is a string there, without `.stacktrace`.
         let mut more = 0;
         for expr in self.trigger.keys.iter() {
             let expr = expr?;
@@ -169,8 +168,8 @@ impl Builder<'_> {
         for key in self.trigger.sort.iter() {
             let key = key?;
             let name = self.trigger.bytes(key.name);
-            // The trigger's line has but one name for a field with several, so that it means the same
-            // when it is written: the first of that name.
+            // The line of the trigger shows one name of a field that has several. It has to mean the same when it
+            // is written: the first field of that name.
             let called = |name, of: fn(&HistField) -> &[u8]| {
                 (1..self.fields.len()).find(|&i| of(&self.fields[i]) == name)
             };
@@ -217,8 +216,8 @@ impl Builder<'_> {
         }
     }
 
-    // Operands are looked at recursively. What one of them takes on the stack is in functions of their own, so that
-    // not each level has it.
+    // Operands are resolved recursively. What needs much of the kernel's stack is in functions that are not inlined,
+    // so that not each level of the recursion has it.
 
     /// The definition of a variable of the same trigger (`local_field_var_ref()`).
     #[inline(never)]
@@ -234,8 +233,7 @@ impl Builder<'_> {
         }
     }
 
-    /// The error for a variable that does not exist. C looks for a field of that name next, and reports that,
-    /// too.
+    /// The errors for a variable that does not exist: C then looks for a field of that name, and reports that, too.
     #[inline(never)]
     fn not_found(&self, reference: &VarRef, place: Place) -> Error {
         let trigger = self.trigger;
@@ -284,7 +282,7 @@ impl Builder<'_> {
         computed(HistField::binary(left, operator, right)?)
     }
 
-    /// Resolves an operand. C forbids strings, and computes with the address of a stack.
+    /// Resolves an operand. Strings are refused as in C; stacks, too, where C computes with their address.
     fn operand(&mut self, expr: &Expr) -> Result<HistField, Error> {
         let operand = self.expr(expr, Place::Operand)?;
         if operand.function.is_string() || operand.function.is_stack() {
@@ -320,13 +318,13 @@ impl Builder<'_> {
         if is_misplaced(modifier, function.is_stack(), place) {
             return Err(trigger.error(ErrorText::BadFieldModifier, culprit));
         }
-        // C computes with the addresses of strings.
+        // C scales the addresses of strings.
         if let (true, Some(modifier)) = (function.is_string(), field.modifier) {
             if matches!(modifier.kind, ModifierKind::Log2 | ModifierKind::Buckets(_)) {
                 return Err(trigger.error(ErrorText::BadFieldModifier, modifier.text));
             }
         }
-        // A stored stack is one, whether the trigger says so or not.
+        // A stack in the record is shown as one even without the modifier.
         hist_field.modifier = match function {
             Function::StoredStack => modifier.or(Some(ModifierKind::Stacktrace)),
             _ => modifier,
@@ -356,7 +354,7 @@ impl Builder<'_> {
     }
 }
 
-/// Checks the length of an expression: C writes it to a string of fixed size.
+/// Checks the length of an expression, for which C has a string of fixed size.
 fn computed(field: HistField) -> Result<HistField, Error> {
     match field.name().len() < limits::STRING as usize {
         true => Ok(field),

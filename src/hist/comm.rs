@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The comm that is shown for the process id in a key (`.execname`): the one that the task had when the entry
-//! was inserted. Side data of its element.
+//! The comm for a process id in the key (`.execname`): that of the task when the entry was inserted, stored as
+//! side data of its element.
 //!
-//! The process id is part of the key, so all hits of an entry are of one task. That is on one CPU at a
-//! time, and what interrupts it there writes the same comm; so do the idle tasks, which share an id.
+//! The process id is part of the key, so all hits of an entry are of one task. That runs on one CPU at a time,
+//! and a context that interrupts it there stores the same comm. The idle tasks share one id and one comm.
 
 use kernel::sync::atomic::Acquire;
 use kernel::sync::atomic::Atomic;
@@ -20,10 +20,11 @@ use crate::text::until_nul;
 /// The comm of the task with process id 0.
 const IDLE: &[u8; COMM_LEN] = b"<idle>\0\0\0\0\0\0\0\0\0\0";
 
-/// Words that a comm takes. Its last byte is a NUL: here it is 1 once the comm is stored.
+/// Words of a comm. Its last byte, which is a NUL, is 1 here once the comm is stored.
 pub(super) const WORDS: usize = COMM_LEN / size_of::<u64>();
 
-/// Stores the current comm in `side`, unless there is one. `program` reads the process id as `pid`. Any context.
+/// Stores the current comm in `side`, unless one is stored. `pid` is how `program` reads the process id. Any
+/// context.
 #[inline(never)]
 pub(super) fn store(side: &[Atomic<u64>], program: &Program, pid: Value, hit: &Hit<'_>) {
     let [first, last] = side else {
@@ -50,7 +51,7 @@ pub(super) fn store(side: &[Atomic<u64>], program: &Program, pid: Value, hit: &H
     last.store((both >> 64) as u64, Release);
 }
 
-/// The comm in `side`; an empty one if there is none.
+/// Loads the comm in `side`; an empty one if none is stored.
 pub(super) fn load(side: &[Atomic<u64>]) -> [u8; COMM_LEN] {
     let [first, last] = side else {
         return [0; COMM_LEN];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The fields of a histogram: what each value and key is, and what it is called.
+//! The fields of a histogram: values and keys, and their names.
 
 use core::ops::Range;
 
@@ -18,9 +18,9 @@ use crate::trigger::Operator;
 /// What a field fetches from a hit. Named after the functions of C, which `hist_debug` shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Function {
-    /// 1.
+    /// The number 1.
     Counter,
-    /// The same number at each hit.
+    /// A number from the trigger.
     Const(u64),
     /// The CPU's number.
     Cpu,
@@ -47,7 +47,8 @@ pub enum Function {
 }
 
 impl Function {
-    /// C's name for it, without `hist_field_`. C divides by constants in ways of their own.
+    /// The name of C's function, without `hist_field_`. For a division by a constant see
+    /// [`HistField::function_name`].
     pub fn name(self) -> &'static str {
         match self {
             Self::Negative => "uminus",
@@ -69,12 +70,12 @@ impl Function {
         }
     }
 
-    /// Whether it yields return addresses and not a number.
+    /// Whether it yields return addresses, not a number.
     pub fn is_stack(self) -> bool {
         matches!(self, Self::Stack | Self::StoredStack)
     }
 
-    /// Whether it yields characters and not a number.
+    /// Whether it yields characters, not a number.
     pub fn is_string(self) -> bool {
         matches!(
             self,
@@ -83,12 +84,12 @@ impl Function {
     }
 }
 
-/// The use of a field in its histogram.
+/// What a field is used for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// Shown from this column of the entries.
+    /// A value, shown from a column of the entries.
     Value {
-        /// Its number.
+        /// Number of the column.
         column: usize,
     },
     /// Part of the key.
@@ -102,14 +103,14 @@ pub enum Compare {
     Nothing,
     /// As strings.
     Text,
-    /// As numbers of this type, which are in the low bits of the 64 stored.
+    /// As numbers of this type, in the low bits of the 64 stored.
     Number(NumberType),
 }
 
 /// One field of a histogram (`struct hist_field`).
 #[derive(Debug)]
 pub struct HistField {
-    /// Its use in the histogram.
+    /// What it is used for.
     pub role: Role,
     /// What it fetches, before [`HistField::scale`].
     pub function: Function,
@@ -119,17 +120,17 @@ pub struct HistField {
     pub operands: KVec<HistField>,
     /// The expression, as it is written in a trigger.
     text: Text,
-    /// The event's field, unless the content comes from elsewhere. The other names of
-    /// `common_cpu` and `common_comm` are fields too, without a place in the record.
+    /// The event's field, if it has one. The aliases of `common_cpu` and `common_comm` are fields, too, without
+    /// bytes in the record.
     pub event_field: Option<EventField>,
     /// Bytes it takes; for keys a multiple of [`limits::KEY_ALIGN`].
     pub size: u32,
-    /// Where it is among the keys.
+    /// Offset of a key in the keys.
     pub offset: u32,
 }
 
 impl HistField {
-    /// Whether it reads a field at these offsets of records.
+    /// Whether it reads a field of the record at these offsets.
     pub fn reads(&self, offsets: Range<u32>) -> bool {
         let there = |field: &EventField| field.size != 0 && offsets.contains(&field.offset);
         self.event_field.as_ref().is_some_and(there)
@@ -144,7 +145,7 @@ impl HistField {
         Self::plain(Function::Counter, 8, None)
     }
 
-    /// A number as it stands in the trigger.
+    /// A number from the trigger.
     pub fn literal(number: u64) -> Self {
         Self::plain(Function::Const(number), 8, None)
     }
@@ -169,7 +170,7 @@ impl HistField {
         Self::plain(Function::Stack, limits::STACK, None)
     }
 
-    /// A field of the record. `None` if it is of a kind that C has no function for.
+    /// A field of the record. `None` if C has no function for its type.
     pub fn recorded(field: EventField) -> Option<Self> {
         let (function, size) = match field.filter {
             FilterType::TraceFn => return None,
@@ -242,7 +243,7 @@ impl HistField {
         self
     }
 
-    /// The column that it is shown from, if it is a value.
+    /// The column of a value; `None` for a key.
     pub fn column(&self) -> Option<usize> {
         match self.role {
             Role::Value { column } => Some(column),
@@ -250,7 +251,7 @@ impl HistField {
         }
     }
 
-    /// Makes it a key that starts `offset` bytes into the keys.
+    /// Makes it a key at `offset` in the keys.
     pub fn into_key(mut self, offset: u32) -> Self {
         self.role = Role::Key;
         self.size = self.size.next_multiple_of(limits::KEY_ALIGN);
@@ -268,7 +269,7 @@ impl HistField {
         }
     }
 
-    /// What it is called in the `hist` file and in `sort=`.
+    /// Its name in the `hist` file and in `sort=`.
     pub fn name(&self) -> &[u8] {
         match (&self.event_field, self.function) {
             (Some(field), _) => &field.name,
@@ -281,7 +282,7 @@ impl HistField {
         }
     }
 
-    /// What it is called in a trigger's line: what gives the same field when written.
+    /// Its name in the line of a trigger.
     pub fn command_name(&self) -> &[u8] {
         match self.function {
             Function::Cpu => b"common_cpu",
@@ -311,7 +312,7 @@ impl HistField {
         }
     }
 
-    /// Whether it is the time, or is computed with it, and is so in microseconds if `usecs`.
+    /// Whether it is the time, or an expression with it; in microseconds if `usecs`.
     pub fn is_time(&self, usecs: bool) -> bool {
         let usecs_fit = !usecs || self.modifier == Some(ModifierKind::Usecs);
         (self.function == Function::Timestamp && usecs_fit)
@@ -356,7 +357,7 @@ impl HistField {
         }
     }
 
-    /// The word of its modifier, without what follows `=`.
+    /// The name of its modifier, without its parameter.
     pub fn modifier_name(&self) -> Option<&'static str> {
         Some(match self.modifier? {
             ModifierKind::Hex => "hex",
@@ -393,9 +394,8 @@ impl HistField {
         Ok(())
     }
 
-    /// Whether a histogram with this field is, as far as this field goes, the one with `other`
-    /// (`hist_trigger_match()`). The names of the CPU and of the task's name are as good as one
-    /// another: a trigger's line has one of them only, and must find its trigger.
+    /// Whether it is the same field as `other` of another trigger (`hist_trigger_match()`). The aliases of the
+    /// CPU and of the comm are the same: the line of a trigger shows one of them only, and has to match.
     pub fn matches(&self, other: &Self) -> bool {
         let fields_match = match (&self.event_field, &other.event_field) {
             _ if matches!(self.function, Function::Cpu | Function::Comm) => true,

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What a hit does to a histogram, in this order: its key is read; the map finds the element of the key, or
-//! inserts it; side data of the element is stored; its columns are updated.
+//! The executor: counts a hit in a histogram.
+//!
+//! In this order: the key is read; the map finds the element of the key, or inserts it; side data of the element
+//! is stored; its columns are updated.
 
 use super::comm;
 use super::limits;
@@ -14,13 +16,12 @@ use crate::event::Record;
 use crate::map::Elt;
 
 impl Histogram {
-    /// Counts `hit`. If there is no room for a new element, that is counted as a drop.
+    /// Counts `hit`. If there is no place for a new entry, that is counted as a drop.
     ///
-    /// `plan` is that of the event's trigger: it [matches](Plan::matches) the histogram's own, but the records
-    /// of the event may be laid out differently.
+    /// `plan` is that of the event's trigger: it [matches](Plan::matches) the histogram's own, but its fields may
+    /// be at other offsets of the record.
     ///
-    /// May be called in any context, NMI included, with preemption disabled. It neither allocates
-    /// nor waits.
+    /// Any context, NMI included, with preemption off. Neither allocates nor waits.
     #[inline]
     pub fn hit(&self, plan: &Plan, hit: &Hit<'_>) {
         let program = &plan.program;
@@ -32,8 +33,8 @@ impl Histogram {
     }
 
     /// Fast path: counts a hit for a histogram that only reads plain fields of the record. Returns false,
-    /// and has done nothing, if `plan` needs more than that, or the record is too short. Any context, with
-    /// preemption disabled. The hit is on CPU `cpu`, which this runs on.
+    /// and has done nothing, if `plan` needs more than that, or the record is too short. Any context, on CPU
+    /// `cpu` with preemption off.
     #[inline(always)]
     pub fn hit_fast(&self, plan: &Plan, record: Record<'_>, cpu: usize) -> bool {
         self.map.count_record(&plan.program.fields, record, cpu)
@@ -46,11 +47,10 @@ impl Histogram {
         self.count(program, hit, self.map.insert_word(hit.cpu, key));
     }
 
-    /// Counts a hit whose key is put into a buffer.
+    /// Counts a hit whose key is assembled in a buffer.
     #[inline(never)]
     fn hit_with_buffer(&self, program: &Program, hit: &Hit<'_>) {
-        // Most keys are far smaller than the largest possible, whose zeroing would cost more than
-        // all the rest.
+        // Most keys are short, and zeroing a buffer for the longest would cost more than all the rest.
         match program.key_used(hit) {
             used @ 0..=16 => self.hit_in_buffer::<16>(program, hit, used),
             used @ 17..=64 => self.hit_in_buffer::<64>(program, hit, used),
@@ -68,7 +68,7 @@ impl Histogram {
         }
     }
 
-    /// All that follows the insertion. Without an element, the hit was counted as a drop.
+    /// Executes all that follows the insertion. Without an element, the hit was counted as a drop.
     #[inline(always)]
     fn count(&self, program: &Program, hit: &Hit<'_>, elt: Option<Elt<'_>>) {
         let Some(elt) = elt else {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Sizes of keys. They are limits of compatibility with the C implementation
-//! (trace_events_hist.c), not of this one: nothing else depends on their being small. The numbers
-//! of keys, values and so on that a trigger may have are limits of its language, and are there.
+//! Sizes of keys: limits of the C implementation (trace_events_hist.c), kept for compatibility. How many keys and
+//! values a trigger may have is checked by its parser.
 
 use crate::event::hit::STACK_DEPTH;
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Histograms of events: built from a trigger, counted into by hits, shown as text.
+//! Histograms of events: built from a trigger, updated by hits, shown as text.
 //!
-//! A [`Histogram`] is its [`Plan`] (what the trigger asks for, resolved against the event) and the
-//! map with the entries. The plan has the fields, from which everything is shown, and the program compiled
-//! from them, which is all that a hit reads.
+//! A [`Histogram`] has a [`Plan`] (the trigger with its names resolved) and a map with the entries. The plan
+//! has the fields, from which everything is shown, and the program compiled from them, which is all that
+//! a hit reads.
 
 mod build;
 mod comm;
@@ -40,7 +40,7 @@ pub use scope::Scope;
 /// A field that entries are sorted by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SortKey {
-    /// Index among the values and keys, in the order of the histogram's fields; 0 is the hitcount.
+    /// Index in the fields of the histogram: values, then keys; 0 is the hitcount.
     pub field: usize,
     /// Whether the largest come first.
     pub descending: bool,
@@ -65,13 +65,13 @@ impl Plan {
     ///
     /// # Errors
     ///
-    /// Those of C, in C's order; then what C accepts and this does not do yet; `ENOMEM`, and what else `scope`
-    /// fails with.
+    /// Those of C, in C's order; then [`trigger::ErrorText::Unsupported`] for what C supports and this does not
+    /// yet; `ENOMEM`; the errors of `scope`.
     pub fn new(scope: &dyn Scope, trigger: &Trigger) -> Result<Self, trigger::Error> {
         build::plan(scope, trigger)
     }
 
-    /// Checks the clock that `trigger`, which this is the plan of, names: C does that last.
+    /// Checks the name of the clock in `trigger`, from which this plan was made. C does that last.
     ///
     /// # Errors
     ///
@@ -95,19 +95,18 @@ impl Plan {
         &self.fields[self.n_vals..]
     }
 
-    /// Whether it reads a field at these offsets of records.
+    /// Whether it reads a field of the record at these offsets.
     pub fn reads(&self, offsets: Range<u32>) -> bool {
         self.fields.iter().any(|field| field.reads(offsets.clone()))
     }
 
-    /// Whether hits cannot nest: nothing that it calls can be traced.
+    /// Whether no hit can nest in one of this plan, since it calls no function that can be traced.
     pub fn is_leaf(&self) -> bool {
         self.program.is_leaf()
     }
 
-    /// Whether a trigger with this plan is, as far as the plan goes, the one with `other`
-    /// (`hist_trigger_match()`): fields and sort keys. Size and `nohitcount` do not count. Names and
-    /// filters are for the caller to compare.
+    /// Whether the fields and sort keys of two triggers are the same (`hist_trigger_match()`). Size and
+    /// `nohitcount` are not compared. The caller compares names and filters.
     pub fn matches(&self, other: &Self) -> bool {
         self.n_vals == other.n_vals
             && self.fields.len() == other.fields.len()
@@ -129,7 +128,7 @@ pub struct Histogram {
 }
 
 impl Histogram {
-    /// Makes an empty histogram with `plan`, for hits on `cpus`. `seed` is a random number that keeps the slots of
+    /// Creates an empty histogram with `plan`, for hits on `cpus`. `seed` is a random number that keeps the slots of
     /// keys in the map from being guessed. May sleep. Fails with `ENOMEM`.
     pub fn from_plan(plan: Arc<Plan>, seed: u64, cpus: Cpus) -> Result<Self> {
         let map = Map::new(Shape {
@@ -144,12 +143,12 @@ impl Histogram {
         Ok(Self { plan, map })
     }
 
-    /// What its trigger asks for.
+    /// Its plan.
     pub fn plan(&self) -> &Plan {
         &self.plan
     }
 
-    /// The same, for another histogram of the same trigger.
+    /// A reference to its plan, for another histogram of the same trigger.
     pub fn shared_plan(&self) -> Arc<Plan> {
         self.plan.clone()
     }
@@ -164,12 +163,12 @@ impl Histogram {
         self.map.hits()
     }
 
-    /// Hits lost so far because the map was full.
+    /// Hits dropped so far because the map was full.
     pub fn drops(&self) -> u64 {
         self.map.drops()
     }
 
-    /// Bytes of memory that the entries take.
+    /// Bytes of memory of the map.
     pub fn size_bytes(&self) -> usize {
         self.map.size_bytes()
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What a hit executes: where each number and string is fetched from, and where in the key it goes. All of
-//! that is decided when the histogram is built.
+//! The program of a histogram: from where a hit fetches each number and string, and where in the key it puts it.
+//! Compiled when the histogram is built.
 
 use core::cmp::min;
 
@@ -27,7 +27,7 @@ use crate::trigger::OPERATORS_MAX;
 
 const NS_PER_US: u64 = 1000;
 
-/// Where a number of a hit comes from.
+/// A number of a hit.
 #[derive(Clone, Copy)]
 pub(super) enum Operand {
     Constant(u64),
@@ -38,12 +38,12 @@ pub(super) enum Operand {
 }
 
 impl Operand {
-    /// Whether hits cannot nest: reading it calls nothing that can be traced.
+    /// Whether reading it calls no function that can be traced.
     fn is_leaf(self) -> bool {
         !matches!(self, Self::Time(_) | Self::TimeInUsecs(_))
     }
 
-    /// The number, its sign extended to 64 bits if it has one.
+    /// Reads it, sign-extended to 64 bits.
     #[inline]
     pub(super) fn read(&self, hit: &Hit<'_>) -> u64 {
         match *self {
@@ -56,12 +56,12 @@ impl Operand {
     }
 }
 
-/// A number as it is stored.
+/// A number that is stored: a part of the key, or what a column is updated with.
 #[derive(Clone, Copy)]
 pub(super) enum Value {
     /// A single number.
     Simple { operand: Operand, scale: Scale },
-    /// The result of a piece of the code.
+    /// The result of the steps from `start` to `end`.
     Computed { start: usize, end: usize },
 }
 
@@ -72,7 +72,7 @@ impl Value {
     };
 }
 
-/// A step of computing a number: operands first.
+/// A step of an expression, in reverse Polish notation.
 #[derive(Clone, Copy)]
 enum Step {
     Read(Operand, Scale),
@@ -80,7 +80,7 @@ enum Step {
     Apply(Operator),
 }
 
-/// The most operands that are on the stack of an expression.
+/// The maximum depth of the stack of an expression.
 const DEPTH: usize = OPERATORS_MAX + 1;
 
 /// The result of `operator` on two numbers. A division by zero yields all ones.
@@ -96,7 +96,7 @@ pub(super) fn apply(operator: Operator, left: u64, right: u64) -> u64 {
 
 /// Evaluates an expression.
 fn compute(code: &[Step], hit: &Hit<'_>) -> u64 {
-    // The operands so far; the last one is in `number`.
+    // The stack; its top is in `number`.
     let mut waiting = [0; DEPTH];
     let mut depth = 0;
     let mut number = 0;
@@ -120,7 +120,7 @@ fn compute(code: &[Step], hit: &Hit<'_>) -> u64 {
     number
 }
 
-/// What one key is made of.
+/// What is put into a part of the key.
 #[derive(Clone, Copy)]
 enum Content {
     Number(Value),
@@ -132,9 +132,9 @@ enum Content {
     StoredStack(u32),
 }
 
-/// One key field, and where it goes in the key of the map.
+/// The part of the map's key that a key field takes.
 #[derive(Clone, Copy)]
-pub(super) struct Part {
+pub(super) struct KeyPart {
     content: Content,
     /// Where it starts, a multiple of 8.
     pub(super) at: usize,
@@ -142,9 +142,8 @@ pub(super) struct Part {
     len: usize,
 }
 
-impl Part {
-    /// How many bytes of its place are not zero at the end, if that does not take more to find out than
-    /// to look at the record; a multiple of 8, and not 0.
+impl KeyPart {
+    /// Its length without zeros at the end, as far as the record says that: a multiple of 8, and not 0.
     #[inline]
     fn used(&self, hit: &Hit<'_>) -> usize {
         let len = match self.content {
@@ -156,11 +155,10 @@ impl Part {
         len.next_multiple_of(8).clamp(8, self.len)
     }
 
-    /// Writes the key into its place, which is zero before, and may lack what is [not
-    /// used](Part::used).
+    /// Writes it to `key`, which is zero there, and may end behind [`KeyPart::used`] bytes.
     ///
-    /// A string is copied as long as the record says it is, with whatever follows its NUL; its last
-    /// byte stays zero (`add_to_key()`).
+    /// A string is copied in the length that the record has for it, with what follows its NUL. The last byte
+    /// stays zero (`add_to_key()`).
     #[inline]
     fn put(&self, key: &mut [u8], program: &Program, hit: &Hit<'_>) {
         let Some(place) = key.get_mut(self.at..min(self.at + self.len, key.len())) else {
@@ -191,7 +189,7 @@ impl Part {
     }
 }
 
-/// Writes the stack of the traced function to `place`, which is zero before.
+/// Writes the stack of the traced function to `place`, which is zero.
 #[inline(always)]
 fn put_stack(place: &mut [u8], hit: &Hit<'_>) {
     let mut entries = [0; STACK_DEPTH];
@@ -204,7 +202,7 @@ fn put_stack(place: &mut [u8], hit: &Hit<'_>) {
     }
 }
 
-/// The number of the record that `value` is made from, if it is one, and how it is scaled.
+/// The number of the record that `value` is, and its scale; `None` if it is something else.
 fn recorded(value: Value) -> Option<(Number, Scale)> {
     match value {
         Value::Simple {
@@ -216,13 +214,13 @@ fn recorded(value: Value) -> Option<(Number, Scale)> {
 }
 
 /// Appends the words that `part` is to those of a key; `false` if it is something else.
-fn add_words(part: &Part, key: &mut KVec<(KeyWord, Scale)>) -> Result<bool> {
+fn add_words(part: &KeyPart, key: &mut KVec<(KeyWord, Scale)>) -> Result<bool> {
     match part.content {
         Content::Number(value) => match recorded(value) {
             Some((number, scale)) => key.push((KeyWord::number(number), scale), GFP_KERNEL)?,
             None => return Ok(false),
         },
-        // Of characters the last one is taken for a NUL, as [`Part::put`] does it.
+        // Of characters the last one is taken for a NUL, as [`KeyPart::put`] does it.
         Content::Array { offset, len } if len as usize == part.len && len >= 8 && len % 8 == 0 => {
             for at in (offset..offset + len - 8).step_by(8) {
                 let word = KeyWord::number(Number::new(NumberType::U64, at));
@@ -235,8 +233,9 @@ fn add_words(part: &Part, key: &mut KVec<(KeyWord, Scale)>) -> Result<bool> {
     Ok(true)
 }
 
-/// The fields that `parts` and `values` are, if they are all plain fields of the record. Fails with `ENOMEM`.
-fn plain_fields(parts: &[Part], values: &[Value]) -> Result<Option<RecordFields>> {
+/// The fields of the record that `parts` and `values` are; `None` if some are something else. Fails with
+/// `ENOMEM`.
+fn plain_fields(parts: &[KeyPart], values: &[Value]) -> Result<Option<RecordFields>> {
     let mut key = KVec::new();
     for part in parts {
         if !add_words(part, &mut key)? {
@@ -253,26 +252,26 @@ fn plain_fields(parts: &[Part], values: &[Value]) -> Result<Option<RecordFields>
     Ok(RecordFields::new(&key, sums))
 }
 
-/// How the key of a hit is made.
+/// How a hit makes its key.
 #[derive(Clone, Copy)]
 pub(super) enum KeyShape {
-    /// It is read from plain fields of the record, as all values are: [`Program::fields`].
+    /// Key and values are plain fields of the record: [`Program::fields`].
     Record,
-    /// It is one number: [`Program::number`].
+    /// The key is one number: [`Program::number`].
     Number,
-    /// Its parts are put into a buffer.
+    /// The parts of the key are put into a buffer.
     Parts,
 }
 
-/// What a hit executes: how its key is made, and what its element is updated with.
+/// What a hit executes: how it makes its key, and what it updates the element with.
 pub(super) struct Program {
     pub(super) shape: KeyShape,
-    /// For the fast path: the fields of a [`KeyShape::Record`]; else none.
+    /// For the fast path: the fields of [`KeyShape::Record`], else none.
     pub(super) fields: RecordFields,
-    /// The key, if it is a number; else any.
+    /// The key of [`KeyShape::Number`], else anything.
     pub(super) number: Value,
-    parts: KVec<Part>,
-    /// Bytes of a key in the map. Less than C's where C's are never used: a task's name takes 16.
+    parts: KVec<KeyPart>,
+    /// Bytes of a key in the map. Fewer than in C for a comm, which takes 16.
     pub(super) key_size: usize,
     /// The columns of an element: the count of hits, and one for each of the values.
     pub(super) columns: KVec<Column>,
@@ -287,7 +286,7 @@ impl Program {
     /// with `ENOMEM`, and with `EINVAL` for a value that is no number.
     pub(super) fn compile(fields: &[HistField], n_vals: usize, clock: Clock) -> Result<Self> {
         let (vals, keys) = fields.split_at(n_vals);
-        // One time in microseconds makes all of them so.
+        // As in C, one `.usecs` applies to all times of the histogram.
         let time = match fields.iter().any(|field| field.is_time(true)) && clock.in_ns() {
             true => Operand::TimeInUsecs(clock),
             false => Operand::Time(clock),
@@ -297,7 +296,7 @@ impl Program {
         let mut values = KVec::with_capacity(vals.len(), GFP_KERNEL)?;
         columns.push(Column::Hits, GFP_KERNEL)?;
         for field in vals {
-            // Several may be shown from one column.
+            // Values may share a column.
             if field.column() != Some(columns.len()) {
                 continue;
             }
@@ -322,7 +321,7 @@ impl Program {
                 Content::Comm => COMM_LEN,
                 _ => field.size as usize,
             };
-            parts.push(Part { content, at, len }, GFP_KERNEL)?;
+            parts.push(KeyPart { content, at, len }, GFP_KERNEL)?;
             at += len;
         }
         let fields = match pid {
@@ -330,7 +329,7 @@ impl Program {
             None => plain_fields(&parts, &values)?,
         };
         let number = match parts[..] {
-            [Part {
+            [KeyPart {
                 content: Content::Number(number),
                 ..
             }] => Some(number),
@@ -353,7 +352,7 @@ impl Program {
         })
     }
 
-    /// The number that `value` is at `hit`.
+    /// Evaluates `value` for `hit`.
     #[inline]
     pub(super) fn read(&self, value: Value, hit: &Hit<'_>) -> u64 {
         match value {
@@ -372,18 +371,18 @@ impl Program {
         }
     }
 
-    /// Whether hits cannot nest: nothing that it calls, for the time or the stack, can be traced.
+    /// Whether it calls no function that can be traced, as those for the time and the stack.
     pub(super) fn is_leaf(&self) -> bool {
         let numbers = |value: &Value| match *value {
             Value::Simple { operand, .. } => operand.is_leaf(),
-            // All of the code is looked at.
+            // All code is tested below.
             Value::Computed { .. } => true,
         };
         let step = |step: &Step| match *step {
             Step::Read(operand, _) => operand.is_leaf(),
             Step::Negate | Step::Apply(_) => true,
         };
-        let part = |part: &Part| match part.content {
+        let part = |part: &KeyPart| match part.content {
             Content::Number(value) => numbers(&value),
             Content::Stack => false,
             _ => true,
@@ -391,19 +390,19 @@ impl Program {
         self.parts.iter().all(part) && self.values.iter().all(numbers) && self.code.iter().all(step)
     }
 
-    /// The keys' places in the map's key, in the order of the keys.
-    pub(super) fn parts(&self) -> &[Part] {
+    /// The parts of the map's key, in the order of the key fields.
+    pub(super) fn parts(&self) -> &[KeyPart] {
         &self.parts
     }
 
-    /// How many bytes of a hit's key are not zero at its end, as far as the record says.
+    /// Bytes of a hit's key without zeros at the end, as far as the record says that.
     #[inline]
     pub(super) fn key_used(&self, hit: &Hit<'_>) -> usize {
         let last = self.parts.last();
         last.map_or(0, |part| part.at + part.used(hit))
     }
 
-    /// Makes the key of a hit in `key`, which has [`Program::key_used`] bytes, all zero.
+    /// Writes the key of a hit to `key`, which has [`Program::key_used`] bytes, all zero.
     #[inline]
     pub(super) fn put_key(&self, key: &mut [u8], hit: &Hit<'_>) {
         for part in &self.parts {
@@ -412,7 +411,7 @@ impl Program {
     }
 }
 
-/// What a field is made of. Its code, if it needs any, is appended to `code`.
+/// What a field puts into the key or adds to a column. Appends to `code` if it is an expression.
 fn content(field: &HistField, time: Operand, code: &mut KVec<Step>) -> Result<Content> {
     let event_field = field.event_field.as_ref();
     let (offset, len) = event_field.map_or((0, 0), |f| (f.offset, f.size));
@@ -442,7 +441,7 @@ fn content(field: &HistField, time: Operand, code: &mut KVec<Step>) -> Result<Co
     })
 }
 
-/// The number that a field is, unless it is computed.
+/// The number that a field is; `None` if it is an expression, or no number.
 fn operand(field: &HistField, time: Operand) -> Option<Operand> {
     let offset = field.event_field.as_ref().map_or(0, |f| f.offset);
     Some(match field.function {

@@ -16,28 +16,28 @@ use super::snapshot::Snapshot;
 use super::Histogram;
 use crate::text::Text;
 
-/// What only the kernel knows.
+/// Names that only the kernel knows.
 pub trait Names {
-    /// Appends the name of what is at `address` (`%ps`), followed by where in it that is if
-    /// `offset` is true (`%pS`). Fails with `ENOMEM`.
+    /// Appends the symbol at `address` (`%ps`), with the offset in it if `offset` (`%pS`). Fails with
+    /// `ENOMEM`.
     fn symbol(&self, out: &mut Text, address: u64, offset: bool) -> Result;
 
     /// The name of the system call `number`.
     fn syscall(&self, number: u64) -> Option<&[u8]>;
 }
 
-/// A histogram as it is attached to an event.
+/// A histogram as it is attached to an event, for printing.
 #[derive(Clone, Copy)]
 pub struct View<'a> {
     /// The histogram.
     pub hist: &'a Histogram,
-    /// Who knows names.
+    /// Looks up names.
     pub names: &'a dyn Names,
     /// The whole token `name=…` of its trigger.
     pub name: Option<&'a [u8]>,
     /// The text of its trigger's filter, without `if`.
     pub filter: Option<&'a [u8]>,
-    /// Whether hits pass it by for now.
+    /// Whether it is paused.
     pub paused: bool,
 }
 
@@ -54,8 +54,7 @@ pub fn hist_file<'a>(out: &mut Text, views: impl Iterator<Item = View<'a>>) -> R
 pub const NO_TRIGGERS: &[u8] = b"# Available triggers:\n\
     # traceon traceoff snapshot stacktrace enable_event disable_event enable_hist disable_hist hist\n";
 
-/// Appends what stands before each trigger in `show_event_triggers`: the name of the event in a column of
-/// its own. Fails with `ENOMEM`.
+/// Appends the first column of `show_event_triggers`: the name of the event. Fails with `ENOMEM`.
 pub fn event_column(out: &mut Text, system: &[u8], event: &[u8]) -> Result {
     out.padded(31, |out| {
         out.bytes(system)?;
@@ -65,8 +64,8 @@ pub fn event_column(out: &mut Text, system: &[u8], event: &[u8]) -> Result {
     out.bytes(b" ")
 }
 
-/// Appends the triggers of an event, each behind `column`: the lines `others` of other triggers, which C
-/// puts before those of histograms, and the histograms `views`. Fails with `ENOMEM`.
+/// Appends the triggers of an event, one per line, each after `column`: as in C first `others`, the lines of other
+/// triggers, then the hist triggers `views`. Fails with `ENOMEM`.
 pub fn triggers<'a>(
     out: &mut Text,
     column: &[u8],
@@ -84,7 +83,7 @@ pub fn triggers<'a>(
     Ok(())
 }
 
-/// Appends what stands above the `n`th histogram of a file. Fails with `ENOMEM`.
+/// Appends the heading of the `n`th histogram of a file. Fails with `ENOMEM`.
 pub(super) fn title(out: &mut Text, view: &View<'_>, n: usize) -> Result {
     if n > 0 {
         out.bytes(b"\n\n")?;
@@ -94,8 +93,8 @@ pub(super) fn title(out: &mut Text, view: &View<'_>, n: usize) -> Result {
     out.bytes(b"#\n\n")
 }
 
-/// Appends the trigger in one line: what has to be written, with `!` before it and without the
-/// bracket at its end, to remove it. Fails with `ENOMEM`.
+/// Appends the trigger as one line. Written with `!` before it and without the bracket at its end, the line
+/// removes the trigger. Fails with `ENOMEM`.
 pub fn trigger_line(out: &mut Text, view: &View<'_>) -> Result {
     let plan = view.hist.plan();
     out.bytes(b"hist:")?;
@@ -144,7 +143,7 @@ fn command_field(out: &mut Text, field: &HistField) -> Result {
     field.show_modifier(out)
 }
 
-/// Appends `items` with `comma` between them.
+/// Appends `items`, separated by `comma`.
 fn listed<T>(
     out: &mut Text,
     comma: &[u8],
@@ -160,7 +159,7 @@ fn listed<T>(
     Ok(())
 }
 
-/// Appends the entries of a histogram, and what they are together.
+/// Appends the entries of a histogram and the totals.
 fn show(out: &mut Text, hist: &Histogram, names: &dyn Names) -> Result {
     let snapshot = Snapshot::take(hist)?;
     for row in snapshot.rows() {
@@ -217,7 +216,7 @@ fn show_keys(out: &mut Text, row: &Row<'_>, names: &dyn Names) -> Result {
     out.bytes(if stack { b"}" } else { b" }" })
 }
 
-/// Appends a stack, of which the name is there.
+/// Appends a stack after its name.
 fn show_stack(out: &mut Text, field: &HistField, stack: Stack<'_>, names: &dyn Names) -> Result {
     out.bytes(match field.function {
         Function::Stack => b":\n",

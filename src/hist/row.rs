@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! An entry of a histogram as cells that say what is in them, and leave it to others how that is shown.
+//! Rows of typed cells, from which printers make text.
 
 use super::field::HistField;
 use super::limits;
@@ -11,7 +11,7 @@ use crate::event::hit::COMM_LEN;
 use crate::text::until_nul;
 use crate::trigger::ModifierKind;
 
-/// An entry.
+/// An entry as a row.
 pub(super) struct Row<'a> {
     pub(super) plan: &'a Plan,
     pub(super) key: &'a [u8],
@@ -20,35 +20,34 @@ pub(super) struct Row<'a> {
     pub(super) wholes: &'a [Whole],
 }
 
-/// What an entry has of one of the keys.
+/// The cell of a key field.
 pub(super) enum KeyCell<'a> {
     Number(u64),
     Hex(u64),
-    /// A process, and the name of one of its tasks when it was first counted.
+    /// A process id and its comm.
     Task {
         pid: u64,
         comm: &'a [u8],
     },
-    /// An address in the kernel, to be shown as the name of what is there, with where in that it is if
-    /// `offset`.
+    /// An address in the kernel, shown as a symbol, with the offset in that if `offset`.
     Symbol {
         address: u64,
         offset: bool,
     },
-    /// The power of two that the number was rounded to.
+    /// The exponent of a power of two.
     Log2(u64),
-    /// The numbers from the first to the last.
+    /// A range of numbers.
     Bucket {
         first: u64,
         last: u64,
     },
     Syscall(u64),
     Stack(Stack<'a>),
-    /// Up to its NUL.
+    /// A string without its NUL.
     Text(&'a [u8]),
 }
 
-/// The stack of a hit.
+/// A stored stack.
 #[derive(Clone, Copy)]
 pub(super) struct Stack<'a>(&'a [u8]);
 
@@ -62,13 +61,13 @@ impl<'a> Stack<'a> {
     }
 }
 
-/// What an entry has of one of the values.
+/// The cell of a value.
 pub(super) enum ValueCell {
     Number(u64),
     Hex(u64),
-    /// Hundredths of a percent of what all entries together have; `None` if that cannot be said.
+    /// Hundredths of a percent of the total of the column; `None` if they cannot be computed.
     Percent(Option<u32>),
-    /// Hundredths of a percent of the largest of all entries; `None` if that cannot be said.
+    /// Hundredths of a percent of the maximum of the column; `None` if they cannot be computed.
     Graph(Option<u32>),
 }
 
@@ -132,8 +131,8 @@ fn value_cell(field: &HistField, sum: u64, whole: &Whole) -> ValueCell {
     }
 }
 
-/// How many hundredths of a percent of `whole` the `part` is, if that can be said. It may be more than
-/// all of it when the sum of all has wrapped. `u32::MAX` is how C says that it cannot be said.
+/// `part` in hundredths of a percent of `whole`: over 10000 if the total has wrapped. `None` if they cannot be
+/// computed, for which C has `u32::MAX`.
 fn hundredths(part: u64, whole: u64) -> Option<u32> {
     let quotient = if part < u64::MAX / 10000 {
         (part * 10000).checked_div(whole)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The entries of a histogram as they were when they were read, and in the order to show them in.
+//! A snapshot of the entries of a histogram, in the order in which they are shown.
 
 use core::cmp::Ordering;
 
@@ -16,16 +16,16 @@ use crate::event::hit::COMM_LEN;
 use crate::map::Elt;
 use crate::text::until_nul;
 
-/// The entries of a histogram with their columns as they were when each was read, once. Hits go on
-/// being counted meanwhile; what is sorted and shown does not change with them.
+/// The entries of a histogram with their columns, each read once. What is sorted and shown does not change with
+/// later hits.
 pub(super) struct Snapshot<'a> {
     hist: &'a Histogram,
     entries: KVVec<Elt<'a>>,
     /// The columns of the first entry, then those of the second, and so on.
     columns: KVVec<u64>,
-    /// Indices of entries, in the order to show them in.
+    /// Indices of entries, in the order in which they are shown.
     order: KVVec<u32>,
-    /// What all entries together have in each column.
+    /// Total and maximum of each column.
     wholes: KVec<Whole>,
     drops: u64,
 }
@@ -50,7 +50,7 @@ impl<'a> Snapshot<'a> {
     fn read(&mut self) -> Result {
         for entry in self.hist.map.elts() {
             let hitcount = entry.column(0);
-            // The first hit of an entry without one is just being counted.
+            // Its first hit has inserted it, and not counted yet.
             if hitcount == 0 {
                 continue;
             }
@@ -96,12 +96,12 @@ impl<'a> Snapshot<'a> {
         self.entries.len()
     }
 
-    /// Hits that are in the entries.
+    /// Hits of all entries.
     pub(super) fn hits(&self) -> u64 {
         self.wholes[0].total
     }
 
-    /// Hits that there was no room for.
+    /// Hits that were dropped.
     pub(super) fn drops(&self) -> u64 {
         self.drops
     }
@@ -110,7 +110,7 @@ impl<'a> Snapshot<'a> {
         self.entries[entry as usize].key()
     }
 
-    /// The name of the entry's task, if that is stored.
+    /// The comm of the entry; an empty one if none is stored.
     fn comm(&self, entry: u32) -> [u8; COMM_LEN] {
         comm::load(self.entries[entry as usize].side())
     }
@@ -120,8 +120,7 @@ impl<'a> Snapshot<'a> {
         &self.columns[entry as usize * n..][..n]
     }
 
-    /// Sorts by key bytes first, which makes the final order depend on the entries alone, then as
-    /// the trigger says: see [`super::sort`].
+    /// Sorts by the bytes of the keys, then by the sort keys of the trigger: see [`super::sort`].
     fn sort(&mut self) -> Result {
         let mut order = KVVec::with_capacity(self.entries.len(), GFP_KERNEL)?;
         for entry in (0..).take(self.entries.len()) {
@@ -133,7 +132,7 @@ impl<'a> Snapshot<'a> {
         Ok(())
     }
 
-    /// Sorts by the first of `keys`, then those that it finds equal by the rest.
+    /// Sorts by the first of `keys`, then entries that are equal by the rest.
     fn sort_by(&self, mut order: &mut [u32], keys: &[SortKey]) {
         let Some((key, rest)) = keys.split_first() else {
             return;
@@ -172,7 +171,7 @@ impl<'a> Snapshot<'a> {
     }
 }
 
-/// Compares what `a` and `b` start with.
+/// Compares the key fields that `a` and `b` start with.
 fn compare_keys(by: Compare, a: &[u8], b: &[u8]) -> Ordering {
     match by {
         Compare::Nothing => Ordering::Equal,
@@ -188,7 +187,7 @@ pub(super) fn number(bytes: &[u8]) -> u64 {
         .map_or(0, |chunk| u64::from_ne_bytes(*chunk))
 }
 
-/// What all entries together have in one of their columns.
+/// Total and maximum of a column over all entries.
 #[derive(Clone, Copy)]
 pub(super) struct Whole {
     pub(super) total: u64,

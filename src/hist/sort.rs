@@ -2,17 +2,15 @@
 
 //! Sorting entries into the order that the C implementation prints them in.
 //!
-//! C sorts by the bytes of the key first, which no two entries share, and then with the kernel's
-//! heapsort (lib/sort.c) by what the user asked for. A heapsort does not keep entries that compare
-//! equal in their order, but from a known order it moves them in a known way: the outcome depends
-//! on nothing but the entries, and is the same here because the moves are.
+//! C sorts by the bytes of the key first, which are different for all entries, and then by the sort keys
+//! of the trigger, with the kernel's heapsort (lib/sort.c). A heapsort is not stable, but deterministic: the
+//! result depends on the entries only. So the same comparisons and exchanges give C's order.
 
 use core::cmp::Ordering;
 
 /// Sorts `items`, making the comparisons and exchanges that lib/sort.c makes.
 ///
-/// The heap has the largest item on top. The two largest are taken off in one round, which saves
-/// sinking a new top only to find the second.
+/// The heap has the largest item on top. Each round takes off the two largest.
 pub fn heapsort<T>(items: &mut [T], mut compare: impl FnMut(&T, &T) -> Ordering) {
     let mut heap = items.len();
     if heap < 2 {
@@ -41,9 +39,8 @@ pub fn heapsort<T>(items: &mut [T], mut compare: impl FnMut(&T, &T) -> Ordering)
     }
 }
 
-/// Moves the item at `top` down to its place in the heap below it: first the path of the larger
-/// children is followed to a leaf, then climbed to where the item belongs, which is near the leaf
-/// more often than not.
+/// Moves the item at `top` down to its place in the heap: follows the larger children to a leaf, then climbs to
+/// where the item belongs, which mostly is near the leaf.
 fn sink<T>(heap: &mut [T], top: usize, compare: &mut impl FnMut(&T, &T) -> Ordering) {
     let mut at = top;
     loop {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The callbacks for each hit of an event.
+//! Events with triggers, and the way of a hit to these.
 //!
-//! A [`Hook`] is an event with its triggers. A [`Source`] passes each hit, with its record, to the
-//! [`Dispatch`] of the hook, which is its [`Receiver`] and passes it to the triggers.
+//! A [`Hook`] is an event with its triggers. Its [`Source`] passes each hit, with the record, to its
+//! [`Dispatch`], which is the [`Receiver`] and passes the hit to the triggers.
 //!
 //! # Contexts
 //!
 //! A hit may come in any context, NMI included, always with preemption off. It reads the list of
-//! triggers through one pointer. Whoever replaces the list waits for a grace period before freeing
-//! the old one, so a hit takes no lock and no reference.
+//! triggers through one pointer. A list that was replaced is freed after a grace period, so a hit takes no
+//! lock and no reference.
 
 pub(crate) mod poll;
 pub(crate) mod published;
@@ -64,33 +64,33 @@ pub(crate) type Switches = KVec<Arc<Switch>>;
 
 /// Passes the hits of an event to its switches, then to its triggers.
 pub(crate) struct Dispatch {
-    /// The trigger of the event, if it is the only one, is a [leaf](HistTrigger::is_leaf), and there are no
-    /// switches: then this pointer is all that the fast path reads. It is on the list of triggers, too;
-    /// whoever takes it from there clears this before.
+    /// The trigger of the fast path, or null: the only trigger of the event, if it is a
+    /// [leaf](HistTrigger::is_leaf) and there are no switches. It is on the list of triggers, too, and cleared
+    /// here before it is removed there.
     leaf: Atomic<*mut HistTrigger>,
     switches: Published<Switches>,
     triggers: Arc<Published<Triggers>>,
     handlers: Arc<Handlers>,
     pollers: Arc<Pollers>,
-    /// The queue of those who poll this event.
+    /// The wait queue of pollers of this event.
     poll_index: usize,
-    /// Hits that the source could not make a record of.
+    /// Hits lost because the source had no memory for a record.
     lost: Atomic<u64>,
 }
 
 /// The context of the current hit.
 struct HitContext<'a> {
-    /// The clock that was read last, and what it said: the same for all triggers.
+    /// The clock that was read last, and its time: the same for all triggers.
     time: Cell<Option<(Clock, u64)>>,
     handlers: &'a Handlers,
-    /// Frame of the probe, if that is one of ours.
+    /// Frame of the probe, if it is rhist's.
     frame: Option<Frame<'a>>,
 }
 
 impl Context for HitContext<'_> {
     fn time(&self, clock: Clock) -> u64 {
         match self.time.get() {
-            Some((asked, time)) if asked == clock => time,
+            Some((last, time)) if last == clock => time,
             _ => {
                 let time = read_clock(clock);
                 self.time.set(Some((clock, time)));
@@ -142,7 +142,7 @@ impl Dispatch {
         }
     }
 
-    /// Wakes those who poll a histogram of the event.
+    /// Wakes the pollers of the event's histograms.
     #[cold]
     fn notify(&self, triggers: &Triggers) {
         // A histogram with a name is shown for other events too.
@@ -154,7 +154,7 @@ impl Dispatch {
 impl Receiver for Dispatch {
     type Leaf = HistTrigger;
 
-    /// The only trigger, unless somebody polls.
+    /// The trigger of the fast path, unless there are pollers.
     #[inline(always)]
     fn leaf<'a>(&'a self, _preempt: PreemptOff<'a>) -> Option<&'a HistTrigger> {
         // SAFETY: The leaf is on the list of triggers: it is cleared before a list without it is published, and
@@ -171,7 +171,7 @@ impl Receiver for Dispatch {
         }
     }
 
-    /// Passes a hit to all switches and triggers, and wakes those who poll.
+    /// Passes a hit to all switches and triggers, and wakes pollers.
     fn hit_all(&self, preempt: PreemptOff<'_>, record: &[u8], frame: Option<Frame<'_>>) {
         let triggers = self.triggers.read(preempt);
         let context = self.context(frame);
@@ -196,22 +196,23 @@ impl Receiver for Dispatch {
 
 probe_entry_points!(Dispatch);
 
-/// What all hooks share.
+/// What hooks share.
 pub(crate) struct Shared {
     pub(crate) instance: Arc<Instance>,
-    /// For events without a tracepoint of their own.
+    /// For events that no tracepoint of their own fires.
     handlers: Arc<Handlers>,
-    /// Those who wait for hits.
+    /// Pollers of `hist` files.
     pub(crate) pollers: Arc<Pollers>,
-    /// The empty lists, which can be published without allocating memory.
+    /// The empty lists, which can be published without an allocation.
     no_switches: Arc<Switches>,
     no_triggers: Arc<Triggers>,
-    /// Memory for the records of our probes; `None` if the module was loaded without them.
+    /// Memory for the records of rhist's probes; `None` with `probes=0`.
     records: Option<Arc<Records>>,
 }
 
 impl Shared {
-    /// Fails with `ENOMEM`, and with `EBUSY` if `probes` are there already.
+    /// Creates it, with rhist's probes if `probes`. Fails with `ENOMEM`, and with `EBUSY` if their memory exists
+    /// already.
     pub(crate) fn new(instance: Arc<Instance>, probes: bool) -> Result<Self> {
         let records = match probes {
             true => Some(Arc::new(Records::new()?, GFP_KERNEL)?),
@@ -230,8 +231,8 @@ impl Shared {
 
 /// An event with triggers or switches, or one that a switch targets.
 ///
-/// There is one for all tracing directories, since the kernel can connect the event of a system call
-/// only once for our instance; but one per directory for the marker. Changed by one task at a time.
+/// One serves all tracing directories, since the kernel can connect the event of a system call only once for the
+/// instance `rhist`; but each directory has its own for the marker. Changed by one task at a time.
 pub(crate) struct Hook {
     /// `None` while there is neither trigger nor switch.
     source: Option<KBox<dyn Source>>,
@@ -240,7 +241,7 @@ pub(crate) struct Hook {
 }
 
 impl Hook {
-    /// A hook without triggers.
+    /// Creates a hook without triggers. Fails with `ENOMEM`.
     pub(crate) fn new(shared: &Shared, event: Event) -> Result<Self> {
         let triggers = Published::new(shared.no_triggers.clone());
         let dispatch = Dispatch {
@@ -262,15 +263,15 @@ impl Hook {
         })
     }
 
-    /// Connects a source, if there is none, which fills in the context of hits if `context`. `open_file` is any
+    /// Connects a source, if there is none. With `context`, it fills in the context of hits. `open_file` is any
     /// open file of tracefs.
     fn connect(&mut self, shared: &Shared, open_file: &KernelFile, context: bool) -> Result {
         if self.source.is_none() {
             let (instance, dispatch) = (shared.instance.clone(), self.dispatch.clone());
             let records = shared.records.clone();
             let probe = records.and_then(|records| Some((find(&self.event)?, records)));
-            // SAFETY: A hook disconnects its source, and gives up its event afterwards. All probes have the
-            // dispatch of a hook, as `probe_entry_points!` was told.
+            // SAFETY: A hook disconnects its source, and waits for the hits, before it drops it and its event
+            // (`Hook::disconnect()`). The receiver is a `Dispatch`, as `probe_entry_points!` has it.
             self.source = Some(unsafe {
                 match probe {
                     _ if self.event.is_marker() => {
@@ -306,7 +307,7 @@ impl Hook {
         self.triggers().is_empty() && self.switches().is_empty()
     }
 
-    /// System and name of the event, the name of its source, and the hits lost there; `None` without a
+    /// System and name of the event, the name of its source, and the hits lost in it; `None` without a
     /// source.
     pub(crate) fn source(&self) -> Option<([&CStr; 2], &'static str, u64)> {
         let source = self.source.as_ref()?;
@@ -314,12 +315,12 @@ impl Hook {
         Some((self.event.names(), source.name(), lost))
     }
 
-    /// Which event it is the hook of, in some tracing directory.
+    /// The event, whatever the tracing directory.
     pub(crate) fn id(&self) -> EventId {
         self.event.id()
     }
 
-    /// Whether it is the hook of `event`, in any tracing directory; but each has a marker of its own.
+    /// Whether it is the hook of `event`. Its tracing directory matters for the marker only.
     pub(crate) fn is_of(&self, event: &Event) -> bool {
         self.id() == event.id() && (!event.is_marker() || self.event.dir() == event.dir())
     }
@@ -329,7 +330,7 @@ impl Hook {
         self.dispatch.triggers.get()
     }
 
-    /// The triggers as they are published: what a switch of another event targets.
+    /// The published list of triggers, for a switch that targets them.
     pub(crate) fn published(&self) -> &Arc<Published<Triggers>> {
         &self.dispatch.triggers
     }
@@ -339,8 +340,8 @@ impl Hook {
         self.dispatch.switches.get()
     }
 
-    /// Adds a switch for the histograms of `target`, which it may be itself.
-    /// `open_file` is any open file of tracefs.
+    /// Adds a switch for the histograms of `target`, which may be those of this hook. `open_file` is any open
+    /// file of tracefs. Fails with `ENOMEM`, and as the source does.
     pub(crate) fn add_switch(
         &mut self,
         shared: &Shared,
@@ -364,10 +365,10 @@ impl Hook {
         })
     }
 
-    /// Publishes triggers or switches with one more, then connects the source: in this order, since the
-    /// connection may tell a program that its event is enabled, and what it writes from then on is to be
-    /// counted. With `context`, the new one reads the context of hits. `swap` returns the old list: to
-    /// drop it waits for a grace period, which is too long for a program that is told already.
+    /// Publishes a list with a new trigger or switch, then connects the source. In this order, since connecting
+    /// a user event may set the enable bit of a program, whose writes have to be counted from then on.
+    /// With `context`, the new one reads the context of hits. `swap` publishes the list and returns the old
+    /// one. Dropping that waits for a grace period, so it is done last.
     fn publish<T>(
         &mut self,
         shared: &Shared,
@@ -384,7 +385,7 @@ impl Hook {
         let connected = self.connect(shared, open_file, context);
         drop(old);
         if connected.is_err() {
-            // There was no source, so there was nothing but this one.
+            // There was no source, so the lists had been empty.
             self.change(|dispatch| {
                 dispatch.triggers.replace(shared.no_triggers.clone());
                 dispatch.switches.replace(shared.no_switches.clone());
@@ -394,7 +395,7 @@ impl Hook {
         connected
     }
 
-    /// Changes the triggers or the switches. Hits take the slow path meanwhile.
+    /// Changes the lists by `change`. Hits take the slow path meanwhile.
     fn change(&self, change: impl FnOnce(&Dispatch) -> Result) -> Result {
         self.dispatch.leaf.store(ptr::null_mut(), Relaxed);
         let done = change(&self.dispatch);
@@ -402,7 +403,7 @@ impl Hook {
         done
     }
 
-    /// Puts the only trigger on the fast path, if it is a leaf.
+    /// Publishes the leaf, if there is one.
     fn choose_leaf(&self) {
         if let [trigger] = &self.triggers()[..] {
             if self.switches().is_empty() && trigger.is_leaf() {
@@ -412,14 +413,14 @@ impl Hook {
         }
     }
 
-    /// Whether a trigger or switch of it is in a tracing directory that was removed.
+    /// Whether the tracing directory of one of its triggers or switches was removed.
     pub(crate) fn is_orphaned(&self) -> bool {
         self.triggers().iter().any(|trigger| trigger.dir.removed())
             || self.switches().iter().any(|switch| switch.dir().removed())
     }
 
-    /// Removes the triggers that are not to be kept, and waits for the hits that may use them. Fails with
-    /// `ENOMEM`, which it cannot if none is kept, and has then removed none.
+    /// Removes the triggers for which `keep` is false, and waits for hits that may use them. Fails with `ENOMEM`,
+    /// but not if all are removed; then none is removed.
     pub(crate) fn retain(&self, shared: &Shared, keep: impl Fn(&HistTrigger) -> bool) -> Result {
         match self.triggers().iter().all(|trigger| keep(trigger)) {
             true => Ok(()),
@@ -439,8 +440,8 @@ impl Hook {
         }
     }
 
-    /// Adds a trigger. It misses no hit that begins after this returned. `open_file` is any open file of
-    /// tracefs.
+    /// Adds a trigger. It counts all hits that begin after this returned. `open_file` is any open file of
+    /// tracefs. Fails with `ENOMEM`, and as the source does.
     pub(crate) fn add(
         &mut self,
         shared: &Shared,
@@ -456,7 +457,7 @@ impl Hook {
         })
     }
 
-    /// A copy of the triggers with room for some more.
+    /// Copies the list of triggers, with room for `more`.
     fn copy(&self, more: usize) -> Result<Triggers> {
         let triggers = self.triggers();
         let mut list = Triggers::with_capacity(triggers.len() + more, GFP_KERNEL)?;
@@ -467,7 +468,7 @@ impl Hook {
     }
 }
 
-/// Publishes the part of a list that is to be kept, which is not all of it.
+/// Publishes the items of a list for which `keep` is true, which are not all of them.
 fn retain<T: Send + Sync>(
     list: &Published<KVec<Arc<T>>>,
     none: &Arc<KVec<Arc<T>>>,
@@ -487,19 +488,20 @@ fn retain<T: Send + Sync>(
     Ok(())
 }
 
-/// A trigger or a switch: an event has it in one tracing directory.
+/// A trigger or a switch, which belongs to one tracing directory.
 pub(crate) trait Placed {
+    /// Its tracing directory.
     fn dir(&self) -> &TracingDir;
 }
 
-/// The triggers or switches that an event has in one tracing directory.
+/// The triggers or switches of an event in one tracing directory.
 pub(crate) struct InDir<T: Placed> {
     pub(crate) all: Arc<KVec<Arc<T>>>,
     pub(crate) dir: TracingDir,
 }
 
 impl<T: Placed> InDir<T> {
-    /// Each of them, in the order of the list.
+    /// Iterates over them in the order of the list.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<T>> {
         self.all.iter().filter(|item| *item.dir() == self.dir)
     }

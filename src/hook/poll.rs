@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Waking those who poll a histogram.
+//! Waking tasks that poll `hist` files.
 //!
-//! A hit must not pay for pollers that are not there, so it looks at one number, which changes only
-//! when somebody begins or ends to watch, and puts no barrier between its counting and that look.
-//! What could go wrong then is that the hit sees no watcher while the watcher sees no hit, each
-//! having missed what the other did last. It does not, since whoever begins to watch waits for a
-//! grace period between raising the number and looking at the histogram: a hit has preemption off,
-//! so one that missed the number began before the grace period, and has ended, and is seen.
+//! Without pollers, a hit only loads one counter, which changes when a file begins or ends to be polled, and
+//! executes no barrier between its counting and that load. A hit that sees no poller must not be missed by
+//! a poller that reads the histogram too early. So a new poller waits for a grace period between incrementing
+//! the counter and reading the histogram: hits have preemption off, so a hit that did not see the counter
+//! has ended by then, and the poller sees what it counted.
 //!
-//! As long as somebody watches anything, hits are ordered by a full barrier, as in C. They wake
-//! once; whoever wants to be woken again has to look again first, as all users of `poll()` do. So
-//! one that cannot keep up is not woken for each hit, and an event that waking itself fires
-//! (`irq_vectors:irq_work_entry`) does not go on for ever.
+//! With pollers, hits execute a full barrier, as in C. They wake a queue once; to be woken again, a poller has
+//! to call `poll()` again, as all users of it do. So a slow poller is not woken for each hit, and an event
+//! that the wakeup itself fires (`irq_vectors:irq_work_entry`) does not loop.
 
 use crate::ftrace::cpu;
 use crate::ftrace::event::Event;
@@ -30,23 +28,24 @@ use kernel::sync::SetOnce;
 /// log2 of the number of wait queues.
 const BITS: u32 = 4;
 
-/// The wait queues of all who poll `hist` files.
+/// The wait queues of `hist` files.
 ///
-/// A poller may wait before its event has a hook and after, so the queues belong to no hook. Each
-/// event has one of a few: who shares one is woken in vain now and then.
+/// A task may poll before its event has a hook and after, so the queues belong to no hook. An event has one of
+/// a few, so a poller may also be woken by another event.
 pub(crate) struct Pollers {
-    /// How many open files are polled.
+    /// Number of open files that are polled.
     watchers: Atomic<u32>,
     waiters: KVec<Waiters>,
 }
 
 struct Waiters {
-    /// Somebody has looked at a histogram, and was not woken since.
+    /// Whether a task waits that was not woken since.
     armed: Atomic<bool>,
     queue: Pin<KBox<PollQueue>>,
 }
 
 impl Pollers {
+    /// Creates the queues. Fails with `ENOMEM`.
     pub(crate) fn new() -> Result<Arc<Self>> {
         let mut waiters = KVec::with_capacity(1 << BITS, GFP_KERNEL)?;
         for _ in 0..1 << BITS {
@@ -58,20 +57,20 @@ impl Pollers {
         Ok(Arc::new(Self { watchers, waiters }, GFP_KERNEL)?)
     }
 
-    /// The queue of an event.
+    /// The index of an event's queue.
     pub(crate) fn index_of(event: &Event) -> usize {
-        // Events of one file lie behind each other, so their addresses differ in a few bits.
+        // Events defined in one file lie side by side: their addresses differ in a few bits.
         (event.id().number().wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - BITS)) as usize
     }
 
-    /// Whether anybody polls anything. Any context, with preemption off since before what the pollers are to
-    /// see.
+    /// Whether any file is polled. Any context, with preemption off since before what the pollers are to see was
+    /// counted.
     #[inline]
     pub(super) fn any(&self) -> bool {
         self.watchers.relaxed() != 0
     }
 
-    /// Wakes those who wait at one queue, or at all, for what was counted before. Any context, after
+    /// Wakes the tasks of one queue, or of all, for what was counted before. Any context, after
     /// [`Pollers::any`].
     #[cold]
     pub(super) fn notify(&self, queue_index: Option<usize>) {
@@ -88,11 +87,11 @@ impl Pollers {
     }
 }
 
-/// One of the open files that [`Pollers::any`] tells hits of.
+/// Counts an open file in [`Pollers::any`].
 struct Watching(Arc<Pollers>);
 
 impl Watching {
-    /// May sleep.
+    /// Begins to count it, and waits for a grace period.
     fn new(pollers: Arc<Pollers>) -> Self {
         pollers.watchers.fetch_add(1, Relaxed);
         cpu::synchronize_hits();
@@ -109,12 +108,13 @@ impl Drop for Watching {
 /// An open file of an event that may be polled.
 pub(crate) struct Poller {
     pollers: Arc<Pollers>,
-    /// Its queue; `None` if the event can have no hits.
+    /// Index of its queue; `None` if the event can have no hits.
     queue_index: Option<usize>,
     watching: SetOnce<Watching>,
 }
 
 impl Poller {
+    /// Creates what an open file of `event` needs to be polled.
     pub(crate) fn new(pollers: Arc<Pollers>, event: Option<&Event>) -> Self {
         Self {
             pollers,
@@ -123,7 +123,7 @@ impl Poller {
         }
     }
 
-    /// Queues the caller of `poll()`, so that it is woken by the next hit that it does not see when it looks at
+    /// Adds the caller of `poll()` to the queue: it is woken by the next hit that it does not see when it reads
     /// the histogram afterwards. The first call takes a grace period. Task context, may sleep.
     pub(crate) fn look_again(&self, table: &PollTable<'_>) {
         let Some(queue_index) = self
@@ -133,7 +133,7 @@ impl Poller {
             return;
         };
         if self.watching.as_ref().is_none() {
-            // If another thread is faster, this one is counted twice until it has waited, too.
+            // If another thread was faster, the file is counted twice until this one has waited, too.
             self.watching.populate(Watching::new(self.pollers.clone()));
         }
         queue_index.queue.wait(table);

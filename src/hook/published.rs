@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A value that hits read and that tasks replace.
+//! A value that hits read and tasks replace (as `rcu_assign_pointer()` does).
 
 use crate::ftrace::cpu;
 use crate::ftrace::cpu::PreemptOff;
@@ -14,11 +14,12 @@ use kernel::sync::ArcBorrow;
 
 /// An [`Arc`] that can be replaced while others use what is in it.
 pub(crate) struct Published<T: Send + Sync> {
-    /// From [`Arc::into_raw`]; the reference is given back a grace period after it was replaced.
+    /// From [`Arc::into_raw`]; the reference is dropped a grace period after it was replaced.
     value: Atomic<*mut T>,
 }
 
 impl<T: Send + Sync> Published<T> {
+    /// Publishes `value`.
     pub(crate) fn new(value: Arc<T>) -> Self {
         Self {
             value: Atomic::new(Arc::into_raw(value).cast_mut()),
@@ -46,10 +47,10 @@ impl<T: Send + Sync> Published<T> {
         drop(self.swap(value));
     }
 
-    /// Replaces the value. To drop the result waits until no hit uses the old one. Task context.
+    /// Replaces the value. Dropping the result waits until no hit uses the old one. Task context.
     pub(super) fn swap(&self, value: Arc<T>) -> Retired<T> {
         let old = self.value.xchg(Arc::into_raw(value).cast_mut(), Full);
-        // SAFETY: It came from `Arc::into_raw`, and that reference is returned.
+        // SAFETY: The pointer came from `Arc::into_raw`, and the exchange has taken over its reference.
         Retired(unsafe { Arc::from_raw(old) })
     }
 }
@@ -59,14 +60,14 @@ pub(super) struct Retired<T>(#[expect(dead_code)] Arc<T>);
 
 impl<T> Drop for Retired<T> {
     fn drop(&mut self) {
-        // The reference is given back after this.
+        // The reference is dropped after this.
         cpu::synchronize_hits();
     }
 }
 
 impl<T: Send + Sync> Drop for Published<T> {
     fn drop(&mut self) {
-        // SAFETY: As in `replace`; nobody else has it any more.
+        // SAFETY: The pointer came from `Arc::into_raw`, and `self`, which has its reference, is going away.
         drop(unsafe { Arc::from_raw(self.value.load(Acquire)) });
     }
 }

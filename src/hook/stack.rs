@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Where the stack of an event begins: at the function that was traced.
+//! Finds the traced function in the stack of a hit.
 //!
-//! Between that function and us are functions of the kernel whose number depends on the kind of the
-//! event, on who else traces it, and on what the compiler inlined. Those next to the traced function
-//! are known by their addresses. They are left out, as far as they follow one another without a gap,
-//! with everything before them; and so is what a tracepoint keeps its call in, where the compiler
-//! made a function of its own of that (`__do_trace_*()`, `include/linux/tracepoint.h`).
+//! Between that function and rhist's callback are functions of the kernel whose number depends on the kind of
+//! the event, on other users of it, and on what the compiler inlined. The addresses of those next to the
+//! traced function are known. They are left out, as far as they follow one another without a gap, with
+//! everything before them. So is `__do_trace_*()` (`include/linux/tracepoint.h`), where the compiler has not
+//! inlined it.
+//!
+//! That function can only be told by its name. It is static, several of one name may exist, and no exported
+//! function finds all of them. So the name of a return address is looked up at the first hit with it, and the
+//! result kept (`kallsyms_lookup()` by `%ps`, which takes no lock and is used in NMIs by printk(), too).
 
 use crate::event::hit::STACK_DEPTH;
 use crate::ftrace::event::Event;
@@ -16,24 +20,24 @@ use crate::ftrace::stack::Frame;
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use kernel::prelude::*;
 
-/// Entries that are looked through for the beginning.
+/// Entries among which the traced function is searched.
 const BEFORE: usize = 24;
 
-/// The same for a stack that begins with what calls `rhist_probe_hit_slow()`: that may be `rhist_probe_hit()`;
-/// then come a probe of ours, what calls all probes of a tracepoint, and what a tracepoint keeps its call in.
+/// The same for a stack that begins with the caller of `rhist_probe_hit_slow()`: perhaps `rhist_probe_hit()`; then
+/// come rhist's probe, the iterator of the tracepoint, and `__do_trace_*()`.
 const BEFORE_KNOWN: usize = 5;
 
-/// What stands between a function next to traced ones and the traced one.
+/// What is between a handler and the traced function.
 #[derive(Clone, Copy, PartialEq)]
 enum Between {
     Nothing,
     /// An entry without a name.
     Trampoline,
-    /// The place of a tracepoint: a function of its own or part of the traced one.
+    /// `__do_trace_*()`, unless it is inlined.
     Tracepoint,
 }
 
-/// A function next to traced ones.
+/// A function of the kernel that is called by, or instead of, traced ones.
 #[derive(Clone, Copy)]
 struct Handler {
     start: usize,
@@ -57,8 +61,8 @@ impl Handler {
     }
 }
 
-/// The functions next to traced ones, for events that are not fired by a tracepoint of their own,
-/// and what follows them: system calls, kprobes, function probes, uprobes.
+/// The handlers of events that no tracepoint of their own fires, and what follows them: system calls, kprobes,
+/// function probes, uprobes.
 const HANDLERS: [(&CStr, Between); 23] = [
     (c"ftrace_syscall_enter", Between::Tracepoint),
     (c"ftrace_syscall_exit", Between::Tracepoint),
@@ -85,7 +89,7 @@ const HANDLERS: [(&CStr, Between); 23] = [
     (c"handler_chain", Between::Nothing),
 ];
 
-/// Which entries are the places of tracepoints: names are only looked up for the first hit of each.
+/// A cache of which return addresses are in `__do_trace_*()`.
 struct Tracepoints([AtomicUsize; 64]);
 
 impl Tracepoints {
@@ -93,9 +97,9 @@ impl Tracepoints {
         Self([const { AtomicUsize::new(0) }; 64])
     }
 
-    /// Whether `entry` returns to a function that is the place of a tracepoint. Any context.
+    /// Whether `entry` returns to a `__do_trace_*()`. Any context.
     fn contain(&self, entry: usize) -> bool {
-        // Kernel addresses have their upper bits in common: the answer takes the place of one.
+        // Addresses of the kernel have their upper bits in common: one of these is replaced by the result.
         let (key, slots) = (entry << 1, self.0.len());
         let Some(slot) = self.0.get((entry ^ entry >> 6) % slots) else {
             return false;
@@ -110,7 +114,7 @@ impl Tracepoints {
     }
 }
 
-/// The functions at addresses, as far as they are known. Fails with `ENOMEM`.
+/// Makes handlers of the functions at `addresses` that are known. Fails with `ENOMEM`.
 fn all(addresses: impl IntoIterator<Item = (usize, Between)>) -> Result<KVec<Handler>> {
     let mut handlers = KVec::new();
     for (address, between) in addresses {
@@ -121,21 +125,21 @@ fn all(addresses: impl IntoIterator<Item = (usize, Between)>) -> Result<KVec<Han
     Ok(handlers)
 }
 
-/// The functions between us and what an event traces.
+/// The functions between rhist's callback and the traced function.
 pub(crate) struct Handlers {
     next_to_traced: KVec<Handler>,
     tracepoints: Tracepoints,
-    /// What calls any trigger: where the stack begins for want of something better.
+    /// `event_triggers_call()`: the stack begins behind it if no handler is found.
     caller: Option<Handler>,
 }
 
 impl Handlers {
-    /// Those that all events share which no tracepoint of their own fires. Sleeps.
+    /// The handlers of all events that no tracepoint of their own fires. May sleep. Fails with `ENOMEM`.
     pub(crate) fn shared() -> Result<Self> {
         let addresses = function::addresses(&HANDLERS.map(|(name, _)| name))?;
-        let theirs = addresses.into_iter().zip(HANDLERS.map(|(_, b)| b));
-        let ours = stack::syscall_handlers().map(|address| (address, Between::Tracepoint));
-        let handlers = all(Iterator::chain(theirs, ours))?;
+        let kernels = addresses.into_iter().zip(HANDLERS.map(|(_, b)| b));
+        let probes = stack::syscall_handlers().map(|address| (address, Between::Tracepoint));
+        let handlers = all(Iterator::chain(kernels, probes))?;
         let caller = function::address(c"event_triggers_call");
         Ok(Self {
             next_to_traced: handlers,
@@ -144,7 +148,7 @@ impl Handlers {
         })
     }
 
-    /// Those of `event`, if a tracepoint of its own fires it.
+    /// The handlers of `event`, if a tracepoint of its own fires it. Fails with `ENOMEM`.
     pub(crate) fn of(event: &Event) -> Result<Option<Self>> {
         let Some(addresses) = stack::handlers(event) else {
             return Ok(None);
@@ -157,7 +161,7 @@ impl Handlers {
         }))
     }
 
-    /// Where in `entries` the stack of the traced function begins.
+    /// The index in `entries` at which the stack of the traced function begins.
     fn begin(&self, entries: &[usize]) -> usize {
         let handler = |entry: usize| self.next_to_traced.iter().find(|h| h.made(entry));
         let first = entries.iter().position(|&entry| handler(entry).is_some());
@@ -175,10 +179,8 @@ impl Handlers {
             + usize::from(between == Between::Tracepoint && entries.get(begin).is_some_and(helper))
     }
 
-    /// Writes the return addresses of the running hit to `to`, the one into the traced function
-    /// first. Returns how many there are. Any context.
-    ///
-    /// `frame` is that of the probe, if it is one of ours.
+    /// Writes the return addresses of the current hit to `to`, beginning with the one into the traced function.
+    /// Returns how many there are. `frame` is that of the probe, if it is rhist's. Any context.
     pub(super) fn stack(&self, frame: Option<Frame<'_>>, to: &mut [u64; STACK_DEPTH]) -> usize {
         let mut entries = [0; BEFORE + STACK_DEPTH];
         let before = match frame {
@@ -188,7 +190,7 @@ impl Handlers {
         let len = stack::save(frame, &mut entries[..before + STACK_DEPTH]);
         let entries = entries.get(..len).unwrap_or_default();
         let before = entries.get(..before.min(len)).unwrap_or_default();
-        // The kernel cannot look behind the trampoline of an optimized kprobe: that is all there is.
+        // The unwinder does not get past the trampoline of an optimized kprobe: then that is shown.
         let begin = self.begin(before).min(len.saturating_sub(1));
         let entries = entries.get(begin..).unwrap_or_default();
         for (to, &entry) in to.iter_mut().zip(entries) {

@@ -18,9 +18,9 @@ use kernel::sync::atomic::Atomic;
 use kernel::sync::atomic::Relaxed;
 use kernel::sync::Arc;
 
-/// What is known of a switch when it is made.
+/// The parameters of a switch.
 pub(crate) struct SwitchSettings {
-    /// The tracing directory of its event, and of the one with the histograms.
+    /// The tracing directory of both events.
     pub(crate) dir: TracingDir,
     pub(crate) enable: bool,
     /// The event with the histograms, as `SYSTEM:EVENT`.
@@ -28,19 +28,18 @@ pub(crate) struct SwitchSettings {
     /// How often it fires, or [`UNLIMITED`].
     pub(crate) count: u64,
     pub(crate) filter: Option<Condition>,
-    /// How many triggers of the kernel's own its event has already.
+    /// Number of the kernel's own triggers on its event.
     pub(crate) older: usize,
 }
 
 /// An attached `enable_hist` or `disable_hist`.
 pub(crate) struct Switch {
     settings: SwitchSettings,
-    /// How often it has fired, if that is counted: hits that find it used up at the same time may each add
-    /// one to it.
+    /// How often it has fired, if it has a count. Concurrent hits may exceed the count by one each.
     fired: Atomic<u64>,
-    /// How many triggers of the kernel's own are older: it is listed above them.
+    /// Number of the kernel's own triggers that are older, and listed below it.
     older: Atomic<usize>,
-    /// The triggers of the event that it targets, which keeps its hook meanwhile.
+    /// The triggers of its target, whose hook is kept as long as the switch exists.
     triggers: Arc<Published<Triggers>>,
 }
 
@@ -92,7 +91,7 @@ impl Switch {
             }
         }
         for trigger in self.triggers.read(preempt) {
-            // Mostly there is nothing to change: then no cache line is taken from other CPUs.
+            // Mostly nothing changes: then the cache line stays shared.
             if trigger.dir == self.settings.dir && trigger.paused() == self.settings.enable {
                 trigger.pause(!self.settings.enable);
             }
@@ -107,12 +106,12 @@ impl Switch {
         }
     }
 
-    /// How many triggers of the kernel's own are older.
+    /// Number of the kernel's own triggers that are older.
     pub(crate) fn older(&self) -> usize {
         self.older.load(Relaxed)
     }
 
-    /// One of the kernel's own triggers was removed, which had `older` ones below it.
+    /// Updates [`Switch::older`] after one of the kernel's own triggers was removed that had `older` below it.
     pub(crate) fn forget_older(&self, older: usize) {
         let now = self.older();
         if now > older {

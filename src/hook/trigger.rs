@@ -22,7 +22,7 @@ use kernel::sync::atomic::Atomic;
 use kernel::sync::atomic::Relaxed;
 use kernel::sync::Arc;
 
-/// A histogram and its name (`hist_trigger_data`). Triggers of one name share it.
+/// A histogram and its name (`hist_trigger_data`), shared by triggers of that name.
 pub(crate) struct HistData {
     histogram: Published<Histogram>,
     /// The text `name=…`, if it has one.
@@ -35,7 +35,7 @@ impl HistData {
         Ok(Arc::new(Self { histogram, name }, GFP_KERNEL)?)
     }
 
-    /// The current histogram. Hits go on being counted in it until it is cleared.
+    /// The current histogram. It is updated by hits until it is cleared.
     pub(crate) fn histogram(&self) -> Arc<Histogram> {
         self.histogram.get()
     }
@@ -44,8 +44,8 @@ impl HistData {
         self.name.as_deref()
     }
 
-    /// Replaces the histogram by an empty one, for all triggers that share it. Who reads it meanwhile has all
-    /// of the old one. Fails with `ENOMEM`, and has then changed nothing.
+    /// Replaces the histogram by an empty one, for all triggers that share it. Readers that have the old one keep
+    /// it. May sleep. Fails with `ENOMEM`, and has then changed nothing.
     pub(crate) fn clear(&self, seed: u64, cpus: Cpus) -> Result {
         let empty = Histogram::from_plan(self.histogram().shared_plan(), seed, cpus)?;
         self.histogram.replace(Arc::new(empty, GFP_KERNEL)?);
@@ -55,11 +55,11 @@ impl HistData {
 
 /// A trigger of an event (`event_trigger_data`).
 pub(crate) struct HistTrigger {
-    /// The tracing directory that it was written in.
+    /// Its tracing directory.
     pub(crate) dir: TracingDir,
     pub(crate) data: Arc<HistData>,
-    /// What a hit of this event executes. The records of another event with a trigger of the same name may
-    /// have the same fields at other offsets.
+    /// What a hit of this event executes. Another event with a trigger of the same name may have the same fields
+    /// at other offsets of its record.
     plan: Arc<Plan>,
     filter: Option<Condition>,
     /// [`PAUSED`] and [`FILTERED`]: flags that keep a hit off the fast path. One load tests both.
@@ -77,13 +77,13 @@ fn flags(paused: bool, filter: &Option<Condition>) -> u32 {
     u32::from(paused) * PAUSED | u32::from(filter.is_some()) * FILTERED
 }
 
-/// A filter and its text, by which it is shown and compared.
+/// A filter and its text, which is shown and compared.
 pub(crate) struct Condition {
     pub(crate) filter: Filter,
     pub(crate) text: KVec<u8>,
 }
 
-/// Reads strings behind pointers in a record.
+/// Reads strings that pointers in a record refer to.
 pub(super) struct Nofault;
 
 impl Memory for Nofault {
@@ -148,8 +148,9 @@ impl HistTrigger {
         self.reads(record::CONTEXT)
     }
 
-    /// Whether hits cannot nest: nothing that it calls can be traced. Nor does it read what every record
-    /// [begins](record::HEAD) with, which probes of ours fill in only if it is read.
+    /// Whether it may be on the fast path: no hit can nest in it, since it calls no function that can be traced,
+    /// and it does not read the [beginning](record::HEAD) of records, which rhist's probes fill in on the slow
+    /// path only.
     pub(super) fn is_leaf(&self) -> bool {
         let filter = self.filter.as_ref();
         filter.is_none_or(|condition| condition.filter.is_leaf())
@@ -158,7 +159,7 @@ impl HistTrigger {
     }
 
     /// Fast path: as [`HistTrigger::hit`], if there is no filter and the histogram only reads plain fields of
-    /// the record. Else returns false, and has done nothing.
+    /// the record. Else returns false, and has done nothing. Any context.
     #[inline(always)]
     pub(super) fn hit_fast(&self, preempt: PreemptOff<'_>, record: Record<'_>) -> bool {
         if self.flags.relaxed() != 0 {
@@ -172,7 +173,7 @@ impl HistTrigger {
         self.flags.load(Relaxed) & PAUSED != 0
     }
 
-    /// Pauses or resumes it. A hit that is running may still be counted.
+    /// Pauses or resumes it. Hits in progress may still be counted.
     pub(crate) fn pause(&self, paused: bool) {
         self.flags.store(flags(paused, &self.filter), Relaxed);
     }
@@ -182,19 +183,18 @@ impl HistTrigger {
         self.filter.as_ref().map(|condition| &condition.text[..])
     }
 
-    /// Whether it is the trigger that a command with `plan` and `filter` is for. `named` is the data of the name
-    /// in the command, if there is such a name: then only triggers that share it are, and
-    /// otherwise only those without a name (`hist_trigger_match()`).
+    /// Whether a command with `plan` and `filter` refers to it (`hist_trigger_match()`). `named` is the data with
+    /// the name in the command: if there is one, the trigger has to share it, else to have no name.
     pub(crate) fn matches(
         &self,
         plan: &Plan,
         filter: Option<&[u8]>,
         named: Option<&Arc<HistData>>,
     ) -> bool {
-        let who = match named {
+        let name_matches = match named {
             Some(named) => Arc::ptr_eq(&self.data, named),
             None => self.data.name().is_none(),
         };
-        who && self.filter() == filter && self.plan.matches(plan)
+        name_matches && self.filter() == filter && self.plan.matches(plan)
     }
 }

@@ -12,7 +12,7 @@
 //! A variable has a 64-bit value or none, which is one state more than a word has. The word is the
 //! value XOR a random number, the [`VarMask`] of the map; 0: not set. So one value cannot be held,
 //! the mask itself. Setting it leaves the variable unset, and [`VarCell::set`] says so. No user
-//! learns the mask, so nobody can choose that value, and by accident it comes once in 2^64 sets: at
+//! learns the mask, so that value cannot be chosen, and by accident it comes once in 2^64 sets: at
 //! a thousand million sets a second, once in 584 years.
 //!
 //! Value and flag in two words would need a 128-bit compare-and-swap. Not all CPUs have one, not
@@ -36,7 +36,7 @@
 //!
 //! A set is a release, a get or take that finds a value is an acquire: what the setter stored before,
 //! such as other variables or a string in the side data, is seen with the value. A take releases
-//! nothing, since nobody learns anything from an unset variable.
+//! nothing, since an unset variable tells a reader nothing.
 
 use kernel::prelude::*;
 use kernel::sync::atomic::Acquire;
@@ -110,7 +110,7 @@ impl VarCell {
         if self.word.acquire() == 0 {
             return None;
         }
-        // Somebody else may have taken it meanwhile, or set it to something newer.
+        // Another CPU may have taken it since, or set it to a newer value.
         match self.word.xchg(0, Acquire) {
             0 => None,
             word => Some(word ^ mask.0),

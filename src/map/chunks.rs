@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Storage of what elements have, by their index.
+//! Storage for the parts of elements, by the index of the element.
 //!
-//! It comes in chunks for [`LEN`] elements each: more elements do not move those that exist, no allocation
-//! grows with the number of elements, and most are small enough for kmalloc(), whose memory takes fewer
-//! entries of the TLB than vmalloc()'s.
+//! It is allocated in chunks for [`LEN`] elements each. More chunks can be added without moving those that exist.
+//! Most are small enough for kmalloc(), whose memory needs fewer TLB entries than that of vmalloc().
 
 use core::slice;
 use kernel::alloc::NumaNode;
@@ -17,7 +16,7 @@ const BITS: u32 = 11;
 /// Elements of a chunk: as many as a histogram has by default.
 const LEN: usize = 1 << BITS;
 
-/// For each element, as many items as for any other.
+/// The same number of items for each element.
 ///
 /// # Invariants
 ///
@@ -31,11 +30,11 @@ pub(super) struct Chunks<T> {
     chunks: KVec<KVVec<T>>,
 }
 
-/// Where a chunk would begin if it had the items of all elements before it, too: so a hit need not compute where
-/// in its chunk an element is. To be used with wrapping arithmetic only.
+/// Where a chunk would begin if it had the items of all elements before it, too. So the index of an element need
+/// not be reduced to one in its chunk. To be used with wrapping arithmetic only.
 struct Start<T>(*const T);
 
-// SAFETY: It is used as a reference to items.
+// SAFETY: It is only used to make shared references to items, which may be sent if `T` is `Sync`.
 unsafe impl<T: Sync> Send for Start<T> {}
 // SAFETY: As above.
 unsafe impl<T: Sync> Sync for Start<T> {}

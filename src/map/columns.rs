@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The columns of a map: numbers that each CPU keeps for itself, and that are folded into one when they are
-//! read.
+//! The columns of a map: numbers that each CPU keeps for itself, folded into one when they are read.
 
 use core::slice;
 
@@ -13,12 +12,12 @@ use kernel::sync::atomic::Relaxed;
 use super::chunks::zeroed;
 use super::chunks::Chunks;
 
-/// What a column makes of the hits of an element. All begin with 0, per CPU.
+/// What a column makes of the hits of an element. The part of each CPU is 0 at first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Column {
-    /// How many hits there were.
+    /// The number of hits.
     Hits,
-    /// The sum of a value of each hit, wrapping.
+    /// The sum of a value over all hits, wrapping.
     Sum,
 }
 
@@ -50,14 +49,14 @@ impl Column {
 /// The CPUs that columns are kept for.
 #[derive(Clone, Copy)]
 pub struct Cpus {
-    /// How many, including those that may come: `nr_cpu_ids`.
+    /// Their number, including those that may come online: `nr_cpu_ids`.
     pub count: usize,
-    /// The node whose memory is near a CPU.
+    /// Returns the NUMA node whose memory is nearest to a CPU.
     pub node: fn(cpu: usize) -> NumaNode,
 }
 
 impl Cpus {
-    /// So many CPUs, all of which are as near to any memory.
+    /// `count` CPUs, without a preference for a node.
     pub fn uniform(count: usize) -> Self {
         Self {
             count,
@@ -69,19 +68,19 @@ impl Cpus {
 /// The columns of all elements, and the drops.
 pub(super) struct Columns {
     columns: KVec<Column>,
-    cpus: KVVec<Cpu>,
+    cpus: KVVec<CpuColumns>,
 }
 
-/// What one CPU keeps, in memory of its own node. Only read by others.
+/// The parts of one CPU, in memory of its node. Other CPUs only read them.
 #[repr(align(64))]
-struct Cpu {
+struct CpuColumns {
     /// One part for each column of an element.
     parts: Chunks<Atomic<u64>>,
     drops: Atomic<u64>,
 }
 
 impl Columns {
-    /// Fails with `ENOMEM`.
+    /// Creates columns that are all 0. Fails with `ENOMEM`.
     pub(super) fn new(elements: usize, columns: &[Column], cpus: Cpus) -> Result<Self> {
         let mut kinds = KVec::with_capacity(columns.len(), GFP_KERNEL)?;
         kinds.extend_from_slice(columns, GFP_KERNEL)?;
@@ -91,7 +90,7 @@ impl Columns {
         };
         for cpu in 0..cpus.count {
             let node = (cpus.node)(cpu);
-            all.cpus.push_within_capacity(Cpu {
+            all.cpus.push_within_capacity(CpuColumns {
                 parts: Chunks::new(elements, columns.len(), |n| zeroed(n, node))?,
                 drops: Atomic::new(0),
             })?;
@@ -101,7 +100,7 @@ impl Columns {
 
     /// Bytes of memory.
     pub(super) fn size_bytes(&self) -> usize {
-        let size = |cpu: &Cpu| size_of_val(cpu) + cpu.parts.size_bytes();
+        let size = |cpu: &CpuColumns| size_of_val(cpu) + cpu.parts.size_bytes();
         self.cpus.iter().map(size).sum()
     }
 
@@ -132,7 +131,7 @@ impl Columns {
         }
     }
 
-    /// The same where all columns are [sums](Column::Sum), but the first.
+    /// As [`Columns::update`], if all columns but the first are [sums](Column::Sum).
     ///
     /// # Safety
     ///
@@ -161,14 +160,14 @@ impl Columns {
         }
     }
 
-    /// Column `number` of element `index`, folded.
+    /// Folds the parts of all CPUs of column `number` of element `index`.
     ///
     /// # Safety
     ///
     /// There is such an element.
     pub(super) unsafe fn fold(&self, index: u32, number: usize) -> u64 {
         // SAFETY: There is such an element.
-        let part = |cpu: &Cpu| unsafe { cpu.parts.of(index) }[number].load(Relaxed);
+        let part = |cpu: &CpuColumns| unsafe { cpu.parts.of(index) }[number].load(Relaxed);
         self.columns[number].fold(self.cpus.iter().map(part))
     }
 
@@ -184,7 +183,7 @@ impl Columns {
     }
 }
 
-/// Adds to one of the counters to which only this CPU adds, in any context.
+/// Adds to a counter of this CPU. Any context.
 ///
 /// # Safety
 ///
@@ -193,10 +192,10 @@ impl Columns {
 #[inline(always)]
 unsafe fn add(counters: &[Atomic<u64>], number: usize, value: u64) {
     debug_assert!(number < counters.len());
-    // SAFETY: The counter is valid and aligned memory. It is only accessed by this function and by
-    // atomic loads. One instruction cannot be interrupted halfway, so no context on this CPU loses
-    // an addition; other CPUs, against which it would need the lock prefix, only read, and they
-    // read all 8 bytes at once.
+    // SAFETY: By the caller the counter is valid and aligned memory. It is only accessed by such an
+    // instruction and by atomic loads. An interrupt comes before or after the instruction, so no context on
+    // this CPU loses an addition. Other CPUs, against which it would need the lock prefix, only load, all 8
+    // bytes at once.
     unsafe {
         core::arch::asm!(
             "add qword ptr [{counters} + 8 * {number}], {value}",
@@ -239,7 +238,7 @@ unsafe fn increment(counters: &[Atomic<u64>], number: usize) {
     unsafe { add(counters, number, 1) };
 }
 
-/// Adds to one of the counters to which only this CPU adds, in any context.
+/// Adds to a counter of this CPU. Any context.
 ///
 /// # Safety
 ///

@@ -2,10 +2,10 @@
 
 //! The fast path: hits whose key and values are plain fields of the record.
 //!
-//! Most triggers count by a few numbers, or by short arrays of characters. Such a key is a few words
-//! that need not be put into a buffer first. Whether a record is long enough is asked once for all of
-//! them. The form of a key is known when the histogram is built; each form has a function of its own,
-//! so that none saves registers, or clears stack, that only another one needs.
+//! Most keys are a few numbers or short arrays of characters: a few words that need no buffer. The length of
+//! the record is checked once for all of them. The form of the key is known when the histogram is built; each
+//! form has a function of its own, so that none saves registers, or clears stack, that only another one
+//! needs.
 
 use core::marker::PhantomData;
 
@@ -19,7 +19,7 @@ use crate::event::NumberType;
 use crate::event::Record;
 use crate::event::Scale;
 
-/// A word of a key: a number of the record, and the bits of it that count.
+/// A word of a key: a number of the record, and a mask for its bits.
 #[derive(Clone, Copy)]
 pub struct KeyWord {
     number: Number,
@@ -32,7 +32,7 @@ impl KeyWord {
         Self { number, mask: !0 }
     }
 
-    /// The last eight characters of an array, which are at this offset. The last one is taken for a NUL.
+    /// The last eight characters of an array, at this offset. The last one counts as a NUL.
     pub const fn tail(offset: u32) -> Self {
         Self {
             number: Number::new(NumberType::U64, offset),
@@ -40,7 +40,7 @@ impl KeyWord {
         }
     }
 
-    /// Whether it is a whole number of this type.
+    /// Whether it is a `u32`, with all its bits.
     fn is_u32(&self) -> bool {
         self.number.type_() == NumberType::U32 && self.mask == !0
     }
@@ -51,7 +51,7 @@ impl KeyWord {
     }
 }
 
-/// How a key is made.
+/// The form of a key.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum KeyForm {
     /// It is one number.
@@ -70,7 +70,7 @@ enum KeyForm {
 /// No field reaches beyond `end`.
 pub struct RecordFields {
     form: KeyForm,
-    /// Most keys are one `u32`. Asked first, this saves them the search for their form.
+    /// Whether the key is one `u32`, as most are. Tested first, before its form and type.
     is_u32: bool,
     key: [(KeyWord, Scale); Self::KEY_MAX],
     /// Words of the key, at least 1.
@@ -84,7 +84,7 @@ impl RecordFields {
     /// Most words of a key.
     pub const KEY_MAX: usize = 4;
 
-    /// For keys and values that are something else: no record has them.
+    /// Fields that no record has, for histograms that read something else.
     pub const fn none() -> Self {
         let word = KeyWord::number(Number::new(NumberType::U32, 0));
         // INVARIANT: No field of a record reaches as far.
@@ -98,7 +98,7 @@ impl RecordFields {
         }
     }
 
-    /// The words of a key, and what is added to the sums. `None`: these words are no key.
+    /// Fields for a key of these words, and sums of `values`. `None`: there are no words, or too many.
     pub fn new(key: &[(KeyWord, Scale)], values: KVec<Number>) -> Option<Self> {
         let mut fields = Self::none();
         fields.key.get_mut(..key.len())?.copy_from_slice(key);
@@ -136,7 +136,7 @@ impl RecordFields {
 ///
 /// # Invariants
 ///
-/// At `start` are as many bytes as the end of the fields says, which nobody writes to for `'a`.
+/// At `start` there are `fields.end` bytes, which do not change for `'a`.
 #[derive(Clone, Copy)]
 struct Fields<'a> {
     fields: &'a RecordFields,
@@ -161,7 +161,7 @@ impl Fields<'_> {
         NumberType::U32.read(word.number.offset(), &unsafe { self.unchecked() })
     }
 
-    /// The key, put into `to`, without scaling its words.
+    /// Reads the key into `to`, if none of its words is scaled.
     #[inline(always)]
     fn plain(self, to: &mut [u64; RecordFields::KEY_MAX]) -> &[u64] {
         let key = self.fields.key.iter().take(self.fields.key_len);
@@ -172,7 +172,7 @@ impl Fields<'_> {
         to.get(..self.fields.key_len).unwrap_or_default()
     }
 
-    /// The key, put into `to`.
+    /// Reads the key into `to`.
     #[inline(always)]
     fn scaled(self, to: &mut [u64; RecordFields::KEY_MAX]) -> &[u64] {
         let key = self.fields.key.iter().take(self.fields.key_len);
@@ -203,14 +203,14 @@ impl Fields<'_> {
     }
 }
 
-/// The bytes of a record, where no field is read that it has not.
+/// The bytes of a record, read without checking its length.
 struct Unchecked(*const u8);
 
 impl Unchecked {
     #[inline(always)]
     fn read<T: Copy>(&self, offset: u32) -> T {
-        // SAFETY: [`Fields::unchecked`] was promised that only fields are read, and by the invariants of
-        // its type these are there. `T` is one of the integers, which may have any bits.
+        // SAFETY: By the caller of [`Fields::unchecked`] this is one of the fields, which the record has by the
+        // invariants of `Fields`. `T` is an integer, for which all bits are valid.
         unsafe { self.0.add(offset as usize).cast::<T>().read_unaligned() }
     }
 }
@@ -239,9 +239,8 @@ impl Numbers for Unchecked {
 
 impl Map {
     /// Counts a hit whose key and values are these fields of `record`. Returns false, and has done
-    /// nothing, if the record is too short for them.
-    ///
-    /// In any context, NMI included. The caller runs on CPU `cpu` and stays there.
+    /// nothing, if the record is too short for them. Any context, NMI included, on CPU `cpu` with preemption
+    /// off.
     #[inline(always)]
     pub fn count_record(&self, fields: &RecordFields, record: Record<'_>, cpu: usize) -> bool {
         let Some(fields) = fields.of(record) else {
@@ -261,9 +260,9 @@ impl Map {
         }
     }
 
-    /// The key is not in the first slot that it may be in, or not one number.
+    /// Counts a hit whose key is not in the first slot of its path, or is not one number.
     ///
-    /// Always returns true, which leaves its caller nothing to do afterwards.
+    /// Returns true, as its caller does, so that the call is a jump.
     #[inline(never)]
     fn count_elsewhere(&self, fields: Fields<'_>, cpu: usize) -> bool {
         match fields.fields.form {

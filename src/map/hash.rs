@@ -4,7 +4,7 @@
 
 /// A hash function chosen by a seed.
 ///
-/// Whoever does not know the seed cannot make up keys that collide more often than others.
+/// Without knowing the seed one cannot make up keys that collide more often than others.
 /// Numbers that differ little, or in their upper bits only (process ids, flags, addresses), spread
 /// like random ones: the product of two words has two, of which the lower one depends on what is below
 /// in the key and the upper one on what is above; both together are multiplied once more, since one

@@ -11,7 +11,7 @@ use kernel::sync::atomic::Relaxed;
 use super::chunks::zeroed;
 use super::chunks::Chunks;
 
-/// A key to look for. It ends at the last word that is not zero, but has one.
+/// A key to find or insert, without the zero words at its end; but the first word is there.
 pub(super) trait Key: Copy {
     /// How many words it has.
     fn len(self) -> u32;
@@ -25,8 +25,8 @@ pub(super) trait Key: Copy {
 pub(super) struct ByteKey<'a>(pub(super) &'a [u8]);
 
 impl<'a> ByteKey<'a> {
-    /// The key with these bytes, and zeros where it has more: `None` if they are not whole words, or
-    /// more than `size`.
+    /// The key of `size` bytes that begins with these, and is zero behind them. `None` if they are not whole
+    /// words, or more than `size`.
     #[inline]
     pub(super) fn new(mut bytes: &'a [u8], size: usize) -> Option<Self> {
         if bytes.is_empty() || bytes.len() % 8 != 0 || bytes.len() > size {
@@ -63,8 +63,8 @@ impl Key for ByteKey<'_> {
 pub(super) struct WordKey<'a>(&'a [u64]);
 
 impl<'a> WordKey<'a> {
-    /// The key with these words, and zeros where it has more: `None` if there are none, or more than
-    /// `width`.
+    /// The key of `width` words that begins with these, and is zero behind them. `None` if there are none, or
+    /// more than `width`.
     #[inline]
     pub(super) fn new(mut words: &'a [u64], width: usize) -> Option<Self> {
         if words.is_empty() || words.len() > width {
@@ -120,9 +120,9 @@ impl<const N: usize> Key for [u64; N] {
 
 /// The keys of all elements.
 ///
-/// A key is written by the one context that owns the element, before it publishes the element, and
-/// never afterwards. Whoever has found the element through an acquiring load of its slot reads the
-/// whole key, and memory that does not change.
+/// A key is written by the context that owns the element before it publishes the element, and never
+/// afterwards. A context that has found the element by an acquiring load of its slot sees the whole
+/// key, which does not change any more.
 pub(super) struct Keys {
     words: Chunks<Atomic<u64>>,
 }
@@ -183,7 +183,7 @@ impl Keys {
         both.all(|(word, part)| unsafe { settled(word) } == part)
     }
 
-    /// The same for a key of one word, where all have one.
+    /// As [`Keys::is`], where keys have one word.
     ///
     /// # Safety
     ///
@@ -201,7 +201,7 @@ impl Keys {
     ///
     /// There is such an element.
     pub(super) unsafe fn set(&self, index: u32, key: impl Key) {
-        // The element may have been offered before, with another key.
+        // The element may be a spare that another key was written to.
         let parts = Iterator::chain(key.words(), iter::repeat(0));
         // SAFETY: By the caller.
         for (word, part) in unsafe { self.words.of(index) }.iter().zip(parts) {
@@ -210,7 +210,7 @@ impl Keys {
     }
 }
 
-/// Reads a word without the cost of an atomic, which in the kernel is a call.
+/// Reads a word that does not change any more. A plain load: the kernel's atomic ones are calls.
 ///
 /// # Safety
 ///
@@ -221,6 +221,6 @@ unsafe fn settled(word: &Atomic<u64>) -> u64 {
     // SAFETY: As above; loom checks it.
     return unsafe { word.unsync_load() };
     #[cfg(not(loom))]
-    // SAFETY: It is valid memory, and nobody writes to it.
+    // SAFETY: It is valid memory, and by the caller there is no store to it.
     return unsafe { word.as_ptr().read() };
 }

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Loads on the way of a hit.
+//! Inline atomic loads for hits.
 //!
-//! Those of the `kernel` crate are calls of C functions; a hit makes a dozen of them, which is a good
-//! part of what it costs. These compile to the same instructions without a call. On the host the
-//! `kernel` crate's are used, which its tests watch.
+//! The loads of the `kernel` crate are calls of C functions, and a hit makes a dozen of them. These compile to
+//! the same instructions without the call. On the host those of the `kernel` crate are used, which loom and
+//! the tests with interrupts know.
 
 use kernel::sync::atomic::Atomic;
 
-/// An atomic that can be loaded from inline. Any context.
+/// An atomic with inline loads. Any context.
 pub(crate) trait Load {
-    /// What is in it.
+    /// The type of its value.
     type Value;
 
     /// As `load(Relaxed)`.

@@ -1,46 +1,45 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The tracing map: from keys to what is kept of their hits, filled by events in any context.
+//! The tracing map: a lock-free hash table from keys to elements, updated by hits in any context.
 //!
-//! Open addressing with twice as many slots as entries, linear probing. Everything is allocated
-//! when the map is made; nothing is freed or moved before it is dropped.
+//! Open addressing with twice as many slots as entries, linear probing. All memory is allocated
+//! when the map is created; nothing is freed or moved before it is dropped.
 //!
-//! # What an element has
+//! # Elements
 //!
-//! Its key; *columns*, which each CPU updates for itself and which are folded when they are read;
-//! *variables*, each set or not and shared by all CPUs; and *side data*, words of the user's that all CPUs
-//! share. All is found by the index of the element, and stored in chunks.
+//! An element has its key; *columns*, which each CPU updates for itself and which are folded when they are
+//! read; *variables*, each with a value or unset, shared by all CPUs; and *side data*, words shared by all
+//! CPUs whose meaning is up to the user of the map. All are stored in chunks, by the index of the element.
 //!
-//! # How a key gets in
+//! # Insertion
 //!
-//! The element (the key, later what else belongs to it) is filled first, while nobody else can see
-//! it. Then one compare-and-swap puts it into the first empty slot on the path of its key. So there
-//! is no slot that is claimed but not yet usable, and nobody ever waits for anybody. All that look
-//! for a key walk the same path, slots are never emptied, and a full slot does not change its key:
-//! a key can be in one slot only.
+//! The key is written to an element first, while no other context can see it. Then one
+//! compare-and-swap publishes the element in the first empty slot on the path of the key. So no slot
+//! is ever claimed but not yet usable, and no context waits for another. All lookups of a key walk
+//! the same path, slots are never emptied, and the key in a full slot does not change: a key can be
+//! in one slot only.
 //!
-//! Whoever has filled a slot asks for a place among the entries. Only owners of a slot ask, each
-//! for a key of its own and once, so the places go to as many different keys as there are places,
-//! whatever the timing. Those that come too late stay in their slots as *excess*: what was counted
-//! on them meanwhile are drops. An excess element needs its CPU to have passed the check for a free
-//! place and not yet heard of the last one going; that happens to each level of nesting on each
-//! CPU once at most.
+//! After publishing an element, its owner takes one of the *places*, of which there are as many as the
+//! map may have entries. So exactly that many different keys become entries, whatever the timing. An
+//! element that gets no place stays in its slot as *excess*, and its hits are drops. That takes a CPU
+//! that found a place free before, and none after its compare-and-swap: at most one element for each
+//! level of nesting on each CPU.
 //!
-//! A key is dropped only if it is not an entry while all places are taken: the slot that was empty
-//! is looked at once more after the last place is known to be gone.
+//! A key is dropped only if it is not an entry when all places are taken: after the last place is
+//! known to be taken, the empty slot is loaded once more.
 //!
 //! # Bound
 //!
 //! [`Map::insert`] visits each slot at most once, tries one compare-and-swap on it if it is empty,
-//! and compares keys if the hash is equal. There is no retry and no wait. There are more slots than
-//! elements, so a path always meets an empty slot; with half the slots full that takes 2.5 probes
+//! and compares keys if the hashes are equal. It neither retries nor waits. There are more slots than
+//! elements, so each path has an empty slot; with half of the slots full, finding it takes 2.5 probes
 //! on average.
 //!
 //! # Memory ordering
 //!
-//! The key is written before the slot (release); it is read after the slot (acquire). A failed
-//! compare-and-swap orders nothing, so the slot is loaded again. Columns are exact once the writers
-//! are done, and at any time no update is lost or torn. The order of side data is up to its user.
+//! The key is written before the slot (release) and read after it (acquire). A failed
+//! compare-and-swap orders nothing, so the slot is loaded again. No update of a column is lost or torn;
+//! once the hits are done, their sum is exact. The order of side data is up to its user.
 
 mod cell;
 mod chunks;
@@ -81,7 +80,7 @@ use table::SlotState;
 use table::Table;
 use table::EMPTY;
 
-/// The measures of a map.
+/// The size of a map and the layout of its elements.
 #[derive(Clone, Copy)]
 pub struct Shape<'a> {
     /// log2 of the number of entries, at most [`Shape::BITS_MAX`].
@@ -96,7 +95,7 @@ pub struct Shape<'a> {
     pub side: usize,
     /// The CPUs that hits come on.
     pub cpus: Cpus,
-    /// A random number, so that nobody can make up keys that collide.
+    /// A random number, so that keys that collide cannot be made up.
     pub seed: u64,
 }
 
@@ -107,7 +106,7 @@ impl Shape<'_> {
     pub const KEY_SIZE_MAX: usize = 504;
 }
 
-/// A map from keys to columns, variables and side data.
+/// A map from keys to elements.
 pub struct Map {
     hash: Hash,
     table: Table,
@@ -119,7 +118,7 @@ pub struct Map {
     pool: Pool,
 }
 
-/// An element of a map: a key and what is kept of its hits.
+/// An element of a map: a key, and what is kept of its hits.
 ///
 /// # Invariants
 ///
@@ -131,7 +130,7 @@ pub struct Elt<'a> {
 }
 
 impl Map {
-    /// Makes an empty map. Sleeps. Fails with `EINVAL` for a shape out of range and with `ENOMEM`.
+    /// Creates an empty map. May sleep. Fails with `EINVAL` for a shape out of range and with `ENOMEM`.
     pub fn new(shape: Shape<'_>) -> Result<Self> {
         if shape.bits > Shape::BITS_MAX
             || shape.key_size == 0
@@ -161,11 +160,11 @@ impl Map {
         })
     }
 
-    /// Finds the element of `key`, or makes it. Words that `key` lacks at its end are zero. `None`:
-    /// there is no place for another key, or `key` has a wrong size; counted as a drop.
+    /// Finds the element of `key`, or inserts it. Words that `key` lacks at its end are zero. `None`:
+    /// no place is left for another key, or `key` has a wrong size; counted as a drop.
     ///
-    /// In any context, NMI included. The caller runs on CPU `cpu` and stays there. For each element
-    /// returned it [updates](Elt::update) the columns, and so hits and drops add up to the calls.
+    /// Any context, NMI included, on CPU `cpu` with preemption off. The caller [updates](Elt::update) the
+    /// columns of the element, so that hits and drops add up to the calls.
     #[inline]
     pub fn insert(&self, cpu: usize, key: &[u8]) -> Option<Elt<'_>> {
         match ByteKey::new(key, self.keys.size()) {
@@ -174,13 +173,13 @@ impl Map {
         }
     }
 
-    /// The same for a key of one word, whose bytes it has.
+    /// As [`Map::insert`], for a key of one word.
     #[inline(always)]
     pub fn insert_word(&self, cpu: usize, key: u64) -> Option<Elt<'_>> {
         self.insert_key(cpu, key)
     }
 
-    /// The same for a key of these words.
+    /// As [`Map::insert`], for a key of these words.
     #[inline(always)]
     pub fn insert_words(&self, cpu: usize, key: &[u64]) -> Option<Elt<'_>> {
         match WordKey::new(key, self.keys.width()) {
@@ -189,7 +188,8 @@ impl Map {
         }
     }
 
-    /// The same for a key of `N` words. The compiler unrolls its loops, which saves some 20 instructions a hit.
+    /// As [`Map::insert`], for a key of `N` words. The compiler unrolls its loops, which saves some 20
+    /// instructions a hit.
     #[inline(always)]
     pub fn insert_array<const N: usize>(&self, cpu: usize, key: [u64; N]) -> Option<Elt<'_>> {
         let whole = key.last().is_some_and(|&last| last != 0) && N <= self.keys.width();
@@ -211,8 +211,8 @@ impl Map {
         None
     }
 
-    /// Finds the element of a key of one word, if its hits count and it is in the first place that it may
-    /// be in, as most are. In any context.
+    /// Finds the element of a key of one word in the first slot of its path, where most are. `None` if it is
+    /// not there, or its hits are drops. Any context.
     #[inline(always)]
     pub fn lookup_word(&self, key: u64) -> Option<Elt<'_>> {
         let hash = self.hash.of(iter::once(key));
@@ -221,14 +221,14 @@ impl Map {
         unsafe { self.keys.is_word(word.index(), key) }.then_some(self.elt(word))
     }
 
-    /// Finds the element of `key`, as [`Map::insert`]. In any context. Counts nothing.
+    /// Finds the element of `key`, if it has one. Any context.
     #[inline]
     pub fn lookup(&self, key: &[u8]) -> Option<Elt<'_>> {
         self.find(ByteKey::new(key, self.keys.size())?, |_, _| None)
     }
 
-    /// Finds the element of `key`. At the first empty slot on the way it asks `empty` for the
-    /// contents; if there is none, the key is not in the map.
+    /// Finds the element of `key`. Calls `empty` for the first empty slot on the path, which returns what the
+    /// slot has now; if that is nothing, the key is not in the map.
     #[inline(always)]
     fn find(
         &self,
@@ -236,7 +236,7 @@ impl Map {
         empty: impl Fn(&Atomic<u64>, u32) -> Option<Slot>,
     ) -> Option<Elt<'_>> {
         let hash = self.hash.of(key.words());
-        // Most keys are in the first place that they may be in.
+        // Most keys are in the first slot of their path.
         match Slot::from_raw(self.table.home(hash).acquire()) {
             Some(word) if self.is(word, hash, key) => self.found(word),
             _ => self.find_on_path(key, hash, empty),
@@ -262,23 +262,23 @@ impl Map {
         None
     }
 
-    /// Whether `word` is that of `key`, which has this hash. It comes from an acquiring load of a slot;
-    /// or from whoever put it there, and wrote its key.
+    /// Whether `word` is that of `key`, which has this hash. `word` was loaded from a slot (acquire), or
+    /// stored there by this context.
     #[inline(always)]
     fn is(&self, word: Slot, hash: u32, key: impl Key) -> bool {
         let alike = word.hash() == hash && word.len() == key.len();
-        // SAFETY: By what is said of `word`.
+        // SAFETY: The element was found by an acquiring load, or this context wrote its key.
         alike && unsafe { self.keys.is(word.index(), key) }
     }
 
-    /// The element that was looked for, unless its hits are drops.
+    /// The element in a slot with `word`, unless its hits are drops.
     #[inline(always)]
     fn found(&self, word: Slot) -> Option<Elt<'_>> {
         Slot::that_counts(word.raw()).map(|word| self.elt(word))
     }
 
-    /// Puts `key` into `slot`, which was seen empty. Returns what is in the slot now: this key, or
-    /// what somebody else has put there. `None`: it is empty and stays so, all places are taken.
+    /// Publishes an element with `key` in `slot`, which was empty. Returns what is in the slot now: this key, or
+    /// what another context has published there. `None`: it is still empty, and all places are taken.
     #[cold]
     #[inline(never)]
     fn fill(&self, slot: &Atomic<u64>, cpu: usize, hash: u32, key: impl Key) -> Option<Slot> {
@@ -300,7 +300,7 @@ impl Map {
                 SlotState::Excess
             };
             let decided = Slot::new(hash, key.len(), index, state);
-            // Nobody else writes to a full slot. Release: who reads this reads the key as well.
+            // No other context writes to a full slot. Release: the key is visible to whoever loads this.
             slot.store(decided.raw(), Release);
             word = Some(decided);
             true
@@ -308,7 +308,7 @@ impl Map {
         word.or_else(|| Slot::from_raw(slot.load(Acquire)))
     }
 
-    /// The entries, each once, in the order of their slots. Elements that become entries meanwhile
+    /// The entries, each once, in the order of their slots. Elements that become entries during the iteration
     /// may be missing.
     pub fn elts(&self) -> impl Iterator<Item = Elt<'_>> {
         self.in_state(SlotState::Entry)
@@ -322,7 +322,7 @@ impl Map {
             .map(|word| self.elt(word))
     }
 
-    /// The element in a slot that has `word`, by an acquiring load.
+    /// The element in a slot that `word` was loaded from (acquire).
     #[inline]
     fn elt(&self, word: Slot) -> Elt<'_> {
         // INVARIANT: By the caller.
@@ -342,19 +342,19 @@ impl Map {
         self.len() == 0
     }
 
-    /// Most entries there can be.
+    /// The maximum number of entries.
     pub fn capacity(&self) -> usize {
         self.pool.capacity() as usize
     }
 
-    /// The calls of [`Map::insert`] that returned an entry: the sum of the hitcounts, so that both
-    /// agree by construction and no hit has to count twice. Takes time: visits all entries.
+    /// Hits of all entries: the calls of [`Map::insert`] that returned one. The sum of their hitcounts, so a hit
+    /// is counted once only. Visits all slots.
     pub fn hits(&self) -> u64 {
         self.elts()
             .fold(0, |hits, elt| hits.wrapping_add(elt.column(0)))
     }
 
-    /// The calls of [`Map::insert`] that did not.
+    /// Hits that were dropped: the calls of [`Map::insert`] that returned no entry.
     pub fn drops(&self) -> u64 {
         let mut drops = self.columns.drops();
         if self.pool.places() > self.pool.capacity() {
@@ -378,28 +378,28 @@ impl Map {
 }
 
 impl<'a> Elt<'a> {
-    /// Updates the columns for a hit: the count of hits, and those that follow it with what `read` makes of
-    /// `values`, one for each. In any context. The caller runs on CPU `cpu` and stays there.
+    /// Updates the columns for a hit: the first counts it, and each of the others is updated with what `read`
+    /// makes of one of `values`. Any context, on CPU `cpu` with preemption off.
     #[inline(always)]
     pub fn update<V>(self, cpu: usize, values: &[V], read: impl Fn(&V) -> u64) {
         // SAFETY: By the invariants there is such an element.
         unsafe { self.map.columns.update(cpu, self.index, values, read) }
     }
 
-    /// The same where all columns but the first are [sums](Column::Sum).
+    /// As [`Elt::update`], if all columns but the first are [sums](Column::Sum).
     #[inline(always)]
     fn update_sums<V>(self, cpu: usize, values: &[V], read: impl Fn(&V) -> u64) {
         // SAFETY: By the invariants there is such an element.
         unsafe { self.map.columns.update_sums(cpu, self.index, values, read) }
     }
 
-    /// Column `number`, folded.
+    /// Folds the parts of all CPUs of column `number`.
     pub fn column(self, number: usize) -> u64 {
         // SAFETY: By the invariants there is such an element.
         unsafe { self.map.columns.fold(self.index, number) }
     }
 
-    /// Sets variable `number`. False: it cannot hold this value, and is not set now; see [`VarCell::set`]. In any
+    /// Sets variable `number`. False: it cannot hold this value, and is now unset; see [`VarCell::set`]. Any
     /// context.
     #[must_use]
     #[inline]
@@ -408,13 +408,13 @@ impl<'a> Elt<'a> {
         var.is_some_and(|var| var.set(self.map.mask, value))
     }
 
-    /// The value of variable `number`, if it is set. In any context.
+    /// The value of variable `number`, if it is set. Any context.
     #[inline]
     pub fn var(self, number: usize) -> Option<u64> {
         self.vars().get(number)?.get(self.map.mask)
     }
 
-    /// As [`Elt::var`], and unsets it. Each value that was set is returned once at most. In any context.
+    /// As [`Elt::var`], and unsets it: each value that was set is returned at most once. Any context.
     #[inline]
     pub fn take_var(self, number: usize) -> Option<u64> {
         self.vars().get(number)?.take(self.map.mask)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Who may use which element, and how many become entries.
+//! Allocation of elements to contexts, and of places to entries.
 
 use kernel::prelude::*;
 use kernel::sync::atomic::Acquire;
@@ -8,41 +8,39 @@ use kernel::sync::atomic::Atomic;
 use kernel::sync::atomic::Relaxed;
 use kernel::sync::atomic::Release;
 
-/// Contexts that can be nested on a CPU: task, softirq, hardirq, NMI.
+/// Contexts that can nest on a CPU: task, softirq, hardirq, NMI.
 pub(super) const LEVELS: usize = 4;
 
 /// The elements that are not published yet, and the places for entries.
 ///
-/// An element is needed to offer a key, because the key must be in place before anybody can see it.
-/// The offer may come to nothing: another CPU was faster with the same key, or with another one in
-/// the same slot. The element then stays with the CPU and the level of nesting that took it, as
-/// the *spare* for its next offer. So each CPU has at most [`LEVELS`] elements that are not
-/// entries, and there are that many more elements than places: whoever finds a place free also
-/// finds an element.
+/// An insertion needs an element before it knows whether it succeeds, since the key has to be written
+/// before the element is published. If another CPU fills the slot first, the element stays with the CPU
+/// and the level of nesting that took it, as the *spare* for the next insertion there. So each CPU has at
+/// most [`LEVELS`] elements that are not published. There are that many more elements than places: where
+/// a place is free, there is an element for it.
 pub(super) struct Pool {
-    /// Places for entries.
+    /// Number of places for entries.
     capacity: u32,
-    /// Places asked for. Grows beyond `capacity` only by those who asked at the moment when the
-    /// last place went.
+    /// Places taken, and elements in excess: those that were published while the last place was taken.
     places: Atomic<u32>,
     /// Number of elements.
     size: u32,
-    /// Elements that were ever taken.
+    /// Elements that were taken by a CPU so far.
     taken: Atomic<u32>,
-    cpus: KVVec<Cpu>,
+    cpus: KVVec<CpuSpares>,
 }
 
-/// The elements which a CPU has at hand. On a line of its own: other CPUs have no business here.
+/// The spare elements of a CPU, on a cache line that no other CPU uses.
 #[repr(align(64))]
-struct Cpu {
-    /// Offers under way on this CPU, each but the last interrupted by the next.
+struct CpuSpares {
+    /// Insertions in progress on this CPU, each interrupted by the next.
     level: Atomic<u32>,
-    /// By level: index of the spare element plus 1; 0: none.
+    /// For each level, the index of its spare element plus 1; 0 if there is none.
     spares: [Atomic<u32>; LEVELS],
 }
 
 impl Pool {
-    /// A pool with `capacity` places. Fails with `ENOMEM`.
+    /// Creates a pool with `capacity` places. Fails with `ENOMEM`.
     pub(super) fn new(capacity: u32, cpus: usize) -> Result<Self> {
         let spares = cpus.checked_mul(LEVELS).ok_or(ENOMEM)?;
         let size = capacity.checked_add(u32::try_from(spares).map_err(|_| ENOMEM)?);
@@ -54,7 +52,7 @@ impl Pool {
             cpus: KVVec::with_capacity(cpus, GFP_KERNEL)?,
         };
         for _ in 0..cpus {
-            pool.cpus.push_within_capacity(Cpu {
+            pool.cpus.push_within_capacity(CpuSpares {
                 level: Atomic::new(0),
                 spares: core::array::from_fn(|_| Atomic::new(0)),
             })?;
@@ -62,45 +60,42 @@ impl Pool {
         Ok(pool)
     }
 
-    /// Number of elements; all indices are below.
+    /// Number of elements. All indices are less.
     pub(super) fn size(&self) -> u32 {
         self.size
     }
 
-    /// Bytes of the bookkeeping per CPU.
+    /// Bytes of memory.
     pub(super) fn size_bytes(&self) -> usize {
         size_of_val(&self.cpus[..])
     }
 
-    /// Places for entries.
+    /// Number of places for entries.
     pub(super) fn capacity(&self) -> u32 {
         self.capacity
     }
 
-    /// Places asked for: the entries, plus the elements in excess.
-    ///
-    /// Acquires: the slots of all that asked for a place before are filled.
+    /// Places taken, and elements in excess. Acquire: all of these are in their slots.
     pub(super) fn places(&self) -> u32 {
         self.places.load(Acquire)
     }
 
-    /// Asks for a place. The caller has filled a slot with an element and asks once for it. False:
-    /// all places were taken.
+    /// Takes a place for an element that the caller has just published. False: all places were taken.
     pub(super) fn place(&self) -> bool {
-        // Release pairs with `places()`. Those who asked in between are read-modify-writes, which
-        // pass on what precedes them.
+        // Release pairs with `places()`. Other additions in between are read-modify-writes, which continue
+        // the release sequence.
         self.places.fetch_add(1, Release) < self.capacity
     }
 
-    /// An element of which the caller is the only owner while `offer` runs. `offer` says whether it
-    /// has published it; if not, it is kept for the next time.
+    /// Calls `offer` with the index of an element that no other context uses. `offer` returns whether it has
+    /// published the element; if not, it is kept as a spare.
     ///
-    /// Returns `None` without running `offer` if there is no element, which means that the calls on
-    /// this CPU are nested more than [`LEVELS`] deep.
+    /// Returns `None` without a call if there is no element: the calls on this CPU are nested more than
+    /// [`LEVELS`] deep.
     ///
-    /// Contexts that interrupt this one run to their end before it continues. So each finds the
-    /// level as it leaves it, and one level has one user at a time. A caller that lies about its
-    /// CPU can lose elements this way, but never share one: it owns what it exchanged for 0.
+    /// A context that interrupts this one runs to its end before this one continues. So it leaves the level
+    /// as it found it, and a level has one user at a time. If `cpu` is another CPU, elements may be lost but
+    /// never shared: a spare is taken by an exchange.
     pub(super) fn offer(&self, cpu: usize, offer: impl FnOnce(u32) -> bool) -> Option<bool> {
         let cpu = &self.cpus[cpu];
         let level = cpu.level.load(Relaxed);
@@ -121,9 +116,9 @@ impl Pool {
         published
     }
 
-    /// An element that was never used.
+    /// Takes an element that was never used.
     fn take(&self) -> Option<u32> {
-        // The first look keeps the counter from running on.
+        // Without this test the counter would wrap around some day.
         if self.taken.load(Relaxed) >= self.size {
             return None;
         }

@@ -8,22 +8,22 @@ use kernel::sync::atomic::Atomic;
 
 use super::chunks::zeroed;
 
-/// What became of the element in a slot.
+/// The state of the element in a slot.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum SlotState {
-    /// It came when all places were taken. Its hits are drops.
+    /// It was published when all places were taken. Its hits are drops.
     Excess = 1,
-    /// It has the slot. Whether it has a place among the entries is being decided.
+    /// It was just published, and its owner is taking a place. Its hits count already.
     New = 2,
     /// It is an entry.
     Entry = 3,
 }
 
-/// The bit of a word that says that hits of its element count: not in an empty slot.
+/// The bit that [`SlotState::New`] and [`SlotState::Entry`] have: hits of the element count.
 const COUNTS: u64 = 2;
 
-/// The contents of a slot: the upper half is the hash of the key, then the index of the element in
-/// 24 bits, the words of the key that are not zeros at its end in 6, and its state. An empty slot is 0.
+/// The contents of a slot that is not empty: from the top the hash of the key (32 bits), the index of the
+/// element (24), the length of the key in words without the zeros at its end (6), and its state (2).
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Slot(u64);
 
@@ -36,7 +36,7 @@ impl Slot {
     /// One more than the highest index of an element.
     pub(super) const INDEX_END: u32 = 1 << 24;
 
-    /// The word as it lies in a slot, unless that is empty.
+    /// The contents of a slot from its word; `None` if it is empty.
     #[inline]
     pub(super) const fn from_raw(raw: u64) -> Option<Self> {
         match raw {
@@ -45,7 +45,7 @@ impl Slot {
         }
     }
 
-    /// The same, if hits of its element count.
+    /// The same; `None` also if hits of the element are drops.
     #[inline(always)]
     pub(super) const fn that_counts(raw: u64) -> Option<Self> {
         match raw & COUNTS {
@@ -69,7 +69,7 @@ impl Slot {
         self.0 as u32 >> 8
     }
 
-    /// How many words of the key are not zeros at its end.
+    /// Words of the key without the zeros at its end.
     #[inline]
     pub(super) const fn len(self) -> u32 {
         self.0 as u32 >> 2 & 0x3f
@@ -85,10 +85,10 @@ impl Slot {
     }
 }
 
-/// An empty slot.
+/// The word of an empty slot.
 pub(super) const EMPTY: u64 = 0;
 
-/// The slots. A slot is filled once and never emptied.
+/// The slots of the hash table. A slot is filled once and never emptied.
 pub(super) struct Table {
     slots: KVVec<Atomic<u64>>,
     /// 32 - log2 of the number of slots.
@@ -104,12 +104,12 @@ impl Table {
         })
     }
 
-    /// All slots in memory order.
+    /// All slots, in the order of their memory.
     pub(super) fn slots(&self) -> &[Atomic<u64>] {
         &self.slots
     }
 
-    /// The first slot that a key with this hash tries.
+    /// The first slot on the path of a key with this hash.
     #[inline]
     pub(super) fn home(&self, hash: u32) -> &Atomic<u64> {
         let home = hash.wrapping_shr(self.shift) as usize;
@@ -119,7 +119,7 @@ impl Table {
         unsafe { self.slots.get_unchecked(home) }
     }
 
-    /// All slots, once each, in the order in which a key with this hash tries them.
+    /// The path of a key with this hash: all slots, each once.
     #[inline]
     pub(super) fn path(&self, hash: u32) -> impl Iterator<Item = &Atomic<u64>> {
         let slots = &self.slots[..];

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What becomes of the events of a header, in place of the kernel's file of this name: the header is
- * read again for each of the stages that the kernel's own probes are made in
- * (include/trace/trace_events.h), but no tracepoint or event is defined.
+ * Takes the place of the kernel's file of this name, which each header with events includes at its end. The
+ * header is read again for each stage of the kernel's own probes (include/trace/trace_events.h), but no
+ * tracepoint or event is defined.
  */
 #ifdef CREATE_TRACE_POINTS
 #undef CREATE_TRACE_POINTS
 
 #define TRACE_HEADER_MULTI_READ
 
-/* What is no event. */
+/* Tracepoints without an event. */
 #undef DECLARE_TRACE
 #define DECLARE_TRACE(name, proto, args)
 #undef DECLARE_TRACE_CONDITION
@@ -31,7 +31,7 @@
 #undef TRACE_EVENT_PERF_PERM
 #define TRACE_EVENT_PERF_PERM(name, expr...)
 
-/* All others are a class and an event of it. */
+/* All other macros define a class and an event of it. */
 #undef TRACE_EVENT
 #define TRACE_EVENT(name, proto, args, tstruct, assign, print)					\
 	DECLARE_EVENT_CLASS(name, PARAMS(proto), PARAMS(args), PARAMS(tstruct),			\
@@ -64,7 +64,7 @@
 #define DEFINE_EVENT_CONDITION(template, name, proto, args, cond)				\
 	DEFINE_EVENT(template, name, PARAMS(proto), PARAMS(args))
 
-/* Those of a class that is left out are nothing. */
+/* Events of a class that is left out are left out. */
 #undef DECLARE_EVENT_CLASS
 #define DECLARE_EVENT_CLASS(name, proto, args, tstruct, assign, print)				\
 	CONCATENATE(RHIST_CLASS_, __is_defined(RHIST_WITHOUT_##name))				\
@@ -78,13 +78,13 @@
 #undef DECLARE_EVENT_SYSCALL_CLASS
 #define DECLARE_EVENT_SYSCALL_CLASS DECLARE_EVENT_CLASS
 
-/* Names of numbers are for those who print. */
+/* Only printing needs the names of numbers. */
 #undef TRACE_DEFINE_ENUM
 #define TRACE_DEFINE_ENUM(a)
 #undef TRACE_DEFINE_SIZEOF
 #define TRACE_DEFINE_SIZEOF(a)
 
-/* The record. */
+/* Stage: the structure of the record. */
 #include <trace/stages/stage1_struct_define.h>
 #undef RHIST_CLASS_0
 #define RHIST_CLASS_0(name, proto, args, tstruct, assign)					\
@@ -96,8 +96,8 @@
 #include RHIST_EVENTS
 
 /*
- * Where its dynamic fields are. Those of text count as such: what is behind the end of a text is part of
- * a key, as in C, so it has to be as there what an earlier record has left, and not what is on the stack.
+ * Stage: the offsets of dynamic fields. Arrays of text count as such: the bytes behind the NUL are part of a key, as
+ * in C, so the record must not be on the stack, but in memory that only earlier records were written to.
  */
 #include <trace/stages/stage2_data_offsets.h>
 #undef __array
@@ -109,14 +109,14 @@
 	};
 #include RHIST_EVENTS
 
-/* What fields it has. */
+/* Stage: the fields of the event. */
 #include <trace/stages/stage4_event_fields.h>
 #undef RHIST_CLASS_0
 #define RHIST_CLASS_0(name, proto, args, tstruct, assign)					\
 	static const struct trace_event_fields rhist_fields_##name[] = { tstruct {} };
 #include RHIST_EVENTS
 
-/* How long it is. */
+/* Stage: the length of the record. */
 #include <trace/stages/stage5_get_offsets.h>
 #undef RHIST_CLASS_0
 #define RHIST_CLASS_0(name, proto, args, tstruct, assign)					\
@@ -133,8 +133,8 @@
 #include RHIST_EVENTS
 
 /*
- * How it is filled. The kernel's own probe has no canary behind a record either; one on the stack is
- * none that a caller or a program could make longer.
+ * Stage: the probe, which fills in the record. Without a stack protector: a record on the stack has a fixed length,
+ * which neither a caller nor a program can exceed.
  */
 #include <trace/stages/stage6_event_callback.h>
 #undef __perf_count
@@ -171,7 +171,7 @@
 #undef RHIST_CLASS_0
 #define RHIST_CLASS_0(name, proto, args, tstruct, assign)
 
-/* Each is called as its tracepoint calls. */
+/* Each probe is called as its tracepoint calls. */
 #undef RHIST_EVENT_0
 #define RHIST_EVENT_0(template, event)								\
 	{											\
