@@ -66,6 +66,16 @@ impl fmt::Write for Text {
     }
 }
 
+/// `isspace()` of the kernel (`lib/ctype.c`): Latin-1, with the no-break space.
+pub fn is_space(byte: u8) -> bool {
+    matches!(byte, b'\t'..=b'\r' | b' ' | 0xa0)
+}
+
+/// `isalnum()` of the kernel (`lib/ctype.c`): with the letters of Latin-1.
+pub fn is_alnum(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || (byte >= 0xc0 && byte != 0xd7 && byte != 0xf7)
+}
+
 /// Returns `bytes` up to its first NUL.
 pub fn until_nul(bytes: &[u8]) -> &[u8] {
     let end = bytes.iter().position(|&b| b == 0);

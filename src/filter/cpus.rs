@@ -6,7 +6,7 @@ use core::iter;
 
 use kernel::prelude::*;
 
-use super::ctype::is_space;
+use crate::text::is_space;
 
 const WORD_BITS: usize = usize::BITS as usize;
 

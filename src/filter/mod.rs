@@ -20,7 +20,6 @@
 //!   it begins at CPU 0.
 
 mod cpus;
-mod ctype;
 mod error;
 mod parser;
 mod pattern;

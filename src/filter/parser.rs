@@ -7,7 +7,6 @@
 
 use kernel::prelude::*;
 
-use super::ctype::is_space;
 use super::predicate::Predicate;
 use super::program::FilterProgram;
 use super::program::ProgramBuilder;
@@ -15,6 +14,7 @@ use super::FilterError;
 use super::FilterErrorText::*;
 use super::Symbols;
 use crate::event::EventDesc;
+use crate::text::is_space;
 use crate::text::until_nul;
 
 /// The text of a filter. Reading beyond its end gives NUL.

@@ -5,8 +5,6 @@
 use kernel::prelude::*;
 
 use super::cpus::CpuSet;
-use super::ctype::is_alnum;
-use super::ctype::is_space;
 use super::parser::FilterScope;
 use super::parser::FilterText;
 use super::pattern::Pattern;
@@ -23,6 +21,8 @@ use crate::event::FilterType;
 use crate::event::Hit;
 use crate::event::Number;
 use crate::event::NumberType;
+use crate::text::is_alnum;
+use crate::text::is_space;
 use crate::trigger::number;
 
 /// Maximum length of a number.

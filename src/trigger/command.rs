@@ -2,9 +2,9 @@
 
 //! One write to a `trigger` file.
 
-use super::text::is_space;
 use super::text::strip;
 use super::Error;
+use crate::text::is_space;
 use kernel::alloc::AllocError;
 use kernel::prelude::*;
 

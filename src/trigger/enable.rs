@@ -4,9 +4,9 @@
 //! histograms of another.
 
 use super::number;
-use super::text::is_space;
 use super::Command;
 use super::Error;
+use crate::text::is_space;
 use kernel::error::code::*;
 
 /// A parsed command, with parameters `SYSTEM:EVENT[:N] [if FILTER]`. Count and filter are checked

@@ -4,6 +4,7 @@
 
 use super::Error;
 use super::ErrorText;
+use crate::text::is_space;
 use kernel::alloc::AllocError;
 use kernel::prelude::*;
 
@@ -37,11 +38,6 @@ impl Span {
     pub fn is_empty(self) -> bool {
         self.start >= self.end
     }
-}
-
-/// `isspace()` of the kernel: Latin-1, so the no-break space is one too.
-pub(super) fn is_space(byte: u8) -> bool {
-    matches!(byte, b'\t'..=b'\r' | b' ' | 0xa0)
 }
 
 /// Strips white space from both ends (`strim()`).

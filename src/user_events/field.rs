@@ -3,6 +3,7 @@
 //! The fields of a user event.
 
 use super::payload::Locator;
+use crate::text::is_space;
 use kernel::prelude::*;
 
 /// Bytes before the first field of a record: what every trace event begins with
@@ -15,11 +16,6 @@ pub const MAX_SIZE: u32 = 64 << 10;
 
 /// Elements of an array at most.
 const MAX_ARRAY: u32 = 1024;
-
-/// White space as the kernel's `isspace()` has it: Latin-1, so with the no-break space.
-pub(super) fn is_space(byte: u8) -> bool {
-    matches!(byte, b'\t'..=b'\r' | b' ' | 0xa0)
-}
 
 /// One field. Type and name end in a NUL and have no other.
 #[derive(Debug)]
