@@ -1,43 +1,42 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What programs pass to the ioctls: `include/uapi/linux/user_events.h`.
+//! Arguments of the ioctls: `include/uapi/linux/user_events.h`.
 //!
-//! A request to register begins with its size, which says what kind of program it is: the original
-//! interface has a bit in a page that all programs share, and the current one a bit wherever the
-//! program wants it.
+//! The first member of a register request is its size, which tells the interfaces apart: the
+//! original one gives the event a bit in a page that all programs share, the current one a bit at
+//! an address that the program chooses.
 
 use kernel::prelude::*;
 
-/// `struct user_reg` of the current kind: what a program wants to write, and be told of.
+/// `struct user_reg` of the current interface: a request to register an event and its enable bit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UserReg {
     /// The bit of the value at `addr` that is set while the event is enabled.
     pub bit: u8,
     /// Bytes of that value: 4 or 8.
     pub size: u8,
-    /// The event stays when nobody has it any more.
+    /// Keep the event when it is unused (`USER_EVENT_REG_PERSIST`).
     pub persistent: bool,
-    /// Events of one name with different fields stand beside each other.
+    /// Allow events with this name and different fields (`USER_EVENT_REG_MULTI_FORMAT`).
     pub multi: bool,
-    /// Where the value is; a multiple of its size.
+    /// User address of the value; a multiple of its size.
     pub addr: u64,
-    /// Where the description is.
+    /// User address of the description.
     pub description: u64,
 }
 
 impl UserReg {
     /// Bytes of the structure.
     pub const SIZE: usize = 28;
-    /// Where in the structure the index for writing goes: a `u32`.
+    /// Offset of the write index in the structure, a `u32` that is returned.
     pub const WRITE_INDEX: usize = 24;
 
-    /// Reads the structure.
+    /// Parses and checks the structure.
     ///
     /// # Errors
     ///
-    /// `EINVAL` for a flag that does not exist, a value that is neither of 4 bytes nor of 8 (those
-    /// only where a word has as many), an address that is not aligned to it, or a bit that it has
-    /// not.
+    /// `EINVAL` for an unknown flag, a value size other than 4 or 8 bytes (8 only on 64-bit), an
+    /// address that is not a multiple of it, or a bit outside the value.
     pub fn parse(bytes: &[u8; Self::SIZE]) -> Result<Self> {
         let [_, _, _, _, bit, size, flags_0, flags_1, rest @ ..] = bytes;
         let flags = u16::from_ne_bytes([*flags_0, *flags_1]);
@@ -64,21 +63,20 @@ impl UserReg {
     }
 }
 
-/// `struct user_reg_original`: what a program of the original interface wants to write, and be told
-/// of.
+/// `struct user_reg` of the original interface: a request to register an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UserRegOriginal {
-    /// Where the description is.
+    /// User address of the description.
     pub description: u64,
 }
 
 impl UserRegOriginal {
-    /// Bytes of the structure. One that is longer is of the current kind, or of none.
+    /// Bytes of the structure. Any other size is taken for the current interface.
     pub const SIZE: usize = 20;
-    /// Where in the structure the bit of the page goes, and the index for writing: a `u32` each.
+    /// Offset of the results in the structure: status bit, then write index, a `u32` each.
     pub const RESULTS: usize = 12;
 
-    /// Reads the structure.
+    /// Parses the structure, in which any value is valid.
     pub fn parse(bytes: &[u8; Self::SIZE]) -> Self {
         let [_, _, _, _, d0, d1, d2, d3, d4, d5, d6, d7, ..] = *bytes;
         Self {
@@ -87,12 +85,12 @@ impl UserRegOriginal {
     }
 }
 
-/// `struct user_unreg`: a bit to unregister.
+/// `struct user_unreg`: a request to unregister an enable bit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UserUnreg {
     /// The bit of the value.
     pub bit: u8,
-    /// Where the value is.
+    /// User address of the value.
     pub addr: u64,
 }
 
@@ -100,11 +98,11 @@ impl UserUnreg {
     /// Bytes of the structure.
     pub const SIZE: usize = 16;
 
-    /// Reads the structure.
+    /// Parses the structure.
     ///
     /// # Errors
     ///
-    /// `EINVAL` if what is reserved is not zero.
+    /// `EINVAL` if a reserved member is not zero.
     pub fn parse(bytes: &[u8; Self::SIZE]) -> Result<Self> {
         match bytes {
             [_, _, _, _, bit, 0, 0, 0, addr @ ..] => Ok(Self {

@@ -1,41 +1,41 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What a program says of an event: `name type field;type field;…`.
+//! Parsing of event descriptions: `name type field;type field;…`.
 //!
-//! The rules are those of the kernel's own user events (`kernel/trace/trace_events_user.c`); what
-//! differs from them is said at the item.
+//! The rules are those of `kernel/trace/trace_events_user.c`; each difference is documented at the
+//! item.
 
 use super::field::UserFields;
 use kernel::prelude::*;
 
-/// The name and the fields of an event, as they were written.
+/// A description split into name and fields, which are not parsed yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Description<'a> {
     /// The registered name.
     pub name: &'a [u8],
-    /// What follows the blank after the name, if there is one.
+    /// The text after the space that ends the name; may be empty.
     pub fields: &'a [u8],
 }
 
 impl<'a> Description<'a> {
-    /// Splits a text without NUL.
+    /// Splits a text without NUL and checks the name.
     ///
     /// # Errors
     ///
-    /// `EINVAL` if there are flags behind the name, of which there are none yet; or if the name
-    /// could not be that of a directory, or not be told from its neighbours in a list: it is
-    /// empty, `.` or `..`, or has a slash, white space or a control character in it. The kernel's
-    /// own user events take such names, and get directories that cannot be reached.
+    /// `EINVAL` if the name is followed by flags (`:`), none of which is defined yet; or if it is
+    /// unfit for a directory or a list: empty, `.`, `..`, or with a slash, white space or a control
+    /// character in it. The kernel's own user events accept such names, and get directories that
+    /// cannot be reached.
     pub fn parse(text: &'a [u8]) -> Result<Self> {
         let (name, fields) = split(text);
         Self::new(name, fields)
     }
 
-    /// As [`Description::parse`], but flags are ignored, as the original interface does.
+    /// As [`Description::parse`], but ignores flags, as the original interface does.
     ///
     /// # Errors
     ///
-    /// `EINVAL` for a name that could not be that of a directory.
+    /// `EINVAL` for an invalid name, as in [`Description::parse`].
     pub fn parse_original(text: &'a [u8]) -> Result<Self> {
         let (name, fields) = split(text);
         let flags = name.iter().position(|&byte| byte == b':');
@@ -50,7 +50,7 @@ impl<'a> Description<'a> {
         Ok(Self { name, fields })
     }
 
-    /// The fields.
+    /// Parses the fields.
     ///
     /// # Errors
     ///
@@ -60,7 +60,7 @@ impl<'a> Description<'a> {
     }
 }
 
-/// The name with its flags, and what is behind the blank that ends it.
+/// Splits a text at the first space: the name with its flags, and the fields.
 fn split(text: &[u8]) -> (&[u8], &[u8]) {
     match text.iter().position(|&byte| byte == b' ') {
         Some(blank) => (&text[..blank], &text[blank + 1..]),

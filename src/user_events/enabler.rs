@@ -17,20 +17,20 @@ use kernel::workqueue::new_work;
 use kernel::workqueue::Work;
 use kernel::workqueue::WorkItem;
 
-/// How often a bit is written, each time after its page was faulted in. A hostile process can take the
-/// page away again each time.
+/// Attempts to fault in the page of a bit and write it. Bounded, because a hostile process can remove the
+/// page again before each write.
 const ATTEMPTS: usize = 10;
 
-/// Identifies a bit: the memory, the address of the value in it, and the number of the bit.
+/// Identifies a bit: the mm, the address of the value, and the bit number.
 type EnablerKey = (MmId, usize, u8);
 
-/// A bit that is set while an event is enabled.
+/// An enable bit that a process has registered: set while the event is enabled.
 #[pin_data]
 pub(super) struct Enabler {
     memory: Arc<UserMm>,
     place: UserBit,
     event: EventUse,
-    /// Faults the page in and writes the bit.
+    /// Work that faults in the page and writes the bit.
     #[pin]
     writing: Work<Enabler>,
 }
@@ -56,17 +56,22 @@ impl Enabler {
         (self.memory.id(), self.place.addr, self.place.bit)
     }
 
-    /// Writes the bit as the event is now. Called with the enablers locked.
+    /// Writes the current state of the event to the bit. Called with [`Enablers::tree`] locked. Takes
+    /// mmap_lock; never faults a page in.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`UserMm::write_bit`].
     fn write(&self) -> Result {
         self.memory
             .write_bit(self.place, self.event.state().is_enabled())
     }
 
-    /// Writes the bit now, or from a work item if its page is not present. Called with the enablers
-    /// locked.
+    /// Writes the bit, or queues work to do so if its page is not present and writable. Called with
+    /// [`Enablers::tree`] locked.
     fn write_soon(self: &Arc<Self>) {
         if self.write() == Err(EFAULT) {
-            // If the work is pending already, it will see the event as it is now.
+            // Fails if the work is pending, which then writes the current state.
             let queue = self.event.state().events().writing.get();
             let _ = queue.enqueue(self.clone());
         }
@@ -81,8 +86,8 @@ impl WorkItem for Enabler {
         for _ in 0..ATTEMPTS {
             match this.memory.fault_in(this.place.addr) {
                 Ok(()) => (),
-                // The program has gone, has unmapped the page, or has made it read-only. The next change
-                // tries again.
+                // The process has exited, unmapped the page or made it read-only. The next change of the
+                // event tries again.
                 Err(_) => return,
             }
             let tree = enablers.tree.lock();
@@ -97,10 +102,10 @@ impl WorkItem for Enabler {
     }
 }
 
-/// All bits of all programs.
+/// The enable bits of all processes.
 #[pin_data]
 pub(super) struct Enablers {
-    /// Also taken with event_mutex held, when an event is enabled or disabled.
+    /// Nests inside event_mutex, which is held when an event is enabled or disabled.
     #[pin]
     tree: Mutex<RBTree<EnablerKey, Arc<Enabler>>>,
 }
@@ -110,19 +115,19 @@ impl Enablers {
         pin_init!(Self { tree <- kernel::new_mutex!(RBTree::new()) })
     }
 
-    /// Whether the running program has registered that bit.
+    /// Whether the running process has registered this bit.
     pub(super) fn has(&self, addr: usize, bit: u8) -> bool {
         let tree = self.tree.lock();
         tree.get(&(MmId::current(), addr, bit)).is_some()
     }
 
-    /// Adds a bit of the running program. Called without locks, since the program may keep its page away
-    /// for as long as it likes.
+    /// Registers a bit of the running process and writes it. Called without locks: faulting in the page may
+    /// take as long as the process likes.
     ///
     /// # Errors
     ///
-    /// `EADDRINUSE` if the program has registered it already; `ENOMEM`, also for a page that cannot be written
-    /// to, as in C.
+    /// `EADDRINUSE` if the process has registered the bit already; `ENOMEM`, which as in C is also returned
+    /// if the page cannot be written to.
     pub(super) fn add(&self, place: UserBit, event: EventUse) -> Result {
         let memory = Arc::new(UserMm::current()?, GFP_KERNEL_ACCOUNT)?;
         let enabler = Enabler::new(memory, place, event)?;
@@ -145,11 +150,13 @@ impl Enablers {
         Err(ENOMEM)
     }
 
-    /// Removes a bit of the running program, and clears it.
+    /// Unregisters a bit of the running process and clears it. Called without locks: faulting in the page
+    /// may take as long as the process likes.
     ///
     /// # Errors
     ///
-    /// `ENOENT` if it is not registered, `EFAULT` if it cannot be cleared.
+    /// `ENOENT` if the bit is not registered; `EFAULT` if it cannot be cleared, or the errors of
+    /// [`UserMm::fault_in`]: it is unregistered then too.
     pub(super) fn remove(&self, addr: usize, bit: u8) -> Result {
         let key = (MmId::current(), addr, bit);
         let enabler = self.tree.lock().remove(&key).ok_or(ENOENT)?;
@@ -162,7 +169,7 @@ impl Enablers {
         Err(EFAULT)
     }
 
-    /// Writes the bits of an event that was enabled or disabled. Called with event_mutex held.
+    /// Updates the bits of an event that was enabled or disabled. Called with event_mutex held.
     pub(super) fn update(&self, event: &Arc<UserEvent>) {
         for enabler in self.tree.lock().values() {
             if Arc::ptr_eq(enabler.event.event(), event) {
@@ -171,7 +178,8 @@ impl Enablers {
         }
     }
 
-    /// Adds the bits of `parent` for the running task, whose memory is a copy of that.
+    /// Registers the bits of `parent` for the running task, a forked child whose mm is a copy of it. Called
+    /// without locks; may sleep. Fails with `ENOMEM`, possibly after some bits were registered.
     pub(super) fn copy(&self, parent: MmId) -> Result {
         let mut originals = KVVec::new();
         {
@@ -200,7 +208,7 @@ impl Enablers {
         Ok(())
     }
 
-    /// Removes the bits in memory that no process has any more.
+    /// Removes the bits in each mm that no process uses any more.
     pub(super) fn remove_gone(&self) {
         let mut tree = self.tree.lock();
         let mut gone: RBTree<EnablerKey, Arc<Enabler>> = RBTree::new();
@@ -214,7 +222,7 @@ impl Enablers {
                 next
             };
         }
-        // Dropped without the lock.
+        // `gone` is dropped without the lock.
         drop(tree);
     }
 }
