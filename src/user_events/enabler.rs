@@ -127,7 +127,7 @@ impl Enablers {
     /// # Errors
     ///
     /// `EADDRINUSE` if the process has registered the bit already; `ENOMEM`, which as in C is also returned
-    /// if the page cannot be written to.
+    /// if the page cannot be written to; `EINTR` if a signal interrupts the first registration of an mm.
     pub(super) fn add(&self, place: UserBit, event: EventUse) -> Result {
         let memory = Arc::new(UserMm::current()?, GFP_KERNEL_ACCOUNT)?;
         let enabler = Enabler::new(memory, place, event)?;
@@ -179,7 +179,11 @@ impl Enablers {
     }
 
     /// Registers the bits of `parent` for the running task, a forked child whose mm is a copy of it. Called
-    /// without locks; may sleep. Fails with `ENOMEM`, possibly after some bits were registered.
+    /// without locks; may sleep.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`, or `EINTR` if a signal is pending: some bits may be registered then.
     pub(super) fn copy(&self, parent: MmId) -> Result {
         let mut originals = KVVec::new();
         {

@@ -1,30 +1,29 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The fields of a user event.
+//! The fields of a user event: parsing, comparing and printing their declarations.
 
 use super::payload::Locator;
 use crate::text::is_space;
 use kernel::prelude::*;
 
-/// Bytes before the first field of a record: what every trace event begins with
-/// (`struct trace_entry`).
+/// Bytes of the header of a record (`struct trace_entry`), which is followed by the fields.
 pub const HEADER: u32 = 8;
 
-/// Bytes that the fields of one event may have together. A record has to fit the buffers of ftrace
-/// or perf, which take less.
+/// Maximum size of all fields of an event together, in bytes. The buffers of ftrace and perf take
+/// less.
 pub const MAX_SIZE: u32 = 64 << 10;
 
-/// Elements of an array at most.
+/// Maximum number of elements of an array.
 const MAX_ARRAY: u32 = 1024;
 
-/// One field. Type and name end in a NUL and have no other.
+/// One field. Type and name are stored with a NUL at the end and contain no other.
 #[derive(Debug)]
 pub struct UserField {
     type_: KVec<u8>,
     name: KVec<u8>,
-    /// Bytes from the beginning of the record.
+    /// Offset in the record, in bytes.
     pub offset: u32,
-    /// Bytes; 4 for what only says where in the record something is.
+    /// Size in bytes; 4 for a dynamic field, whose data is elsewhere in the record.
     pub size: u32,
 }
 
@@ -39,7 +38,7 @@ impl UserField {
         c_str(&self.name)
     }
 
-    /// Is it shown as a number with a sign? Whatever does not begin with `u` is.
+    /// Whether the field is shown as a signed number: its type does not begin with `u`.
     pub fn is_signed(&self) -> bool {
         self.type_.first() != Some(&b'u')
     }
@@ -48,7 +47,7 @@ impl UserField {
         self.type_.starts_with(b"struct ")
     }
 
-    /// What has to hold for the payload, if the field says where something is.
+    /// The check for the payload, if this is a dynamic field (`__data_loc`, `__rel_loc`).
     fn locator(&self) -> Option<Locator> {
         let relative = match () {
             () if self.type_.starts_with(b"__data_loc ") => false,
@@ -62,7 +61,7 @@ impl UserField {
         })
     }
 
-    /// Appends the field as its declaration has it: `type name`, with the size if it is a struct.
+    /// Appends the declaration of the field: `type name`, and the size of a struct.
     fn declare(&self, out: &mut KVec<u8>) -> Result {
         out.extend_from_slice(self.type_().to_bytes(), GFP_KERNEL)?;
         out.push(b' ', GFP_KERNEL)?;
@@ -74,7 +73,7 @@ impl UserField {
         Ok(())
     }
 
-    /// How `print fmt` prints the value.
+    /// The conversion specifier of the field in `print fmt`.
     fn conversion(&self) -> &'static [u8] {
         match self.type_().to_bytes() {
             b"s64" => b"%lld",
@@ -87,13 +86,13 @@ impl UserField {
         }
     }
 
-    /// Reads `type name`, or `struct type name size`. `None` if there is nothing but white space.
+    /// Parses `type name`, or `struct type name size`. `None` for an empty text or only white space.
     fn parse(text: &[u8], offset: u32) -> Result<Option<Self>> {
         let start = text.iter().position(|&byte| !is_space(byte));
         let Some(text) = start.map(|start| &text[start..]) else {
             return Ok(None);
         };
-        // Types with a blank in them, which ends only at the next one.
+        // Prefixes of types that contain a space: the type ends at the first space after the prefix.
         let prefix = [
             &b"unsigned "[..],
             b"struct ",
@@ -110,7 +109,7 @@ impl UserField {
 
         let mut words = rest.split(|&byte| byte == b' ');
         let (name, size) = (words.next().unwrap_or_default(), words.next());
-        // The kernel takes a field without a name, which nobody could read.
+        // The kernel accepts a field without a name, which cannot be read.
         if name.is_empty() || words.next().is_some() {
             return Err(EINVAL);
         }
@@ -131,7 +130,7 @@ impl UserField {
     }
 }
 
-/// The fields of an event in the order of their declaration, packed one behind the other.
+/// The fields of an event in the order of their declaration, packed without padding.
 #[derive(Debug)]
 pub struct UserFields {
     fields: KVec<UserField>,
@@ -141,11 +140,11 @@ pub struct UserFields {
 }
 
 impl UserFields {
-    /// Reads the fields, which `;` separates.
+    /// Parses fields that are separated by `;`.
     ///
     /// # Errors
     ///
-    /// `EINVAL` for what is no field, `ENOMEM`.
+    /// `EINVAL` for an invalid field, or fields that are larger than [`MAX_SIZE`] together; `ENOMEM`.
     pub fn parse(text: &[u8]) -> Result<Self> {
         let mut fields = KVec::new();
         let mut locators = KVec::new();
@@ -170,39 +169,39 @@ impl UserFields {
         })
     }
 
-    /// Each field.
+    /// Iterates over the fields.
     pub fn iter(&self) -> impl Iterator<Item = &UserField> {
         self.fields.iter()
     }
 
-    /// How many there are.
+    /// The number of fields.
     pub fn len(&self) -> usize {
         self.fields.len()
     }
 
-    /// Are there none?
+    /// Whether there are no fields.
     pub fn is_empty(&self) -> bool {
         self.fields.is_empty()
     }
 
-    /// Bytes that a payload has at least.
+    /// The minimum size of a payload, in bytes.
     pub fn min_size(&self) -> usize {
         self.size as usize
     }
 
-    /// Is any payload of at least [`UserFields::min_size`] bytes right?
+    /// Whether every payload of at least [`UserFields::min_size`] bytes is valid.
     pub fn accept_all(&self) -> bool {
         self.locators.is_empty()
     }
 
-    /// Does every field of a payload of at least [`UserFields::min_size`] bytes that says where
-    /// something is say so truly?
+    /// Whether a payload of at least [`UserFields::min_size`] bytes is valid: each dynamic field
+    /// has its data in the payload, which ends in a NUL if it is a string.
     pub fn accept(&self, payload: &[u8]) -> bool {
         self.locators.iter().all(|locator| locator.accepts(payload))
     }
 
-    /// Does `text` declare the same fields? White space between words, and whether there is some
-    /// behind a `;`, does not matter, but whether there is some before it does.
+    /// Whether `text` declares the same fields. The amount of white space between words and any
+    /// white space after a `;` are ignored, but white space before a `;` makes them differ.
     ///
     /// # Errors
     ///
@@ -235,7 +234,7 @@ impl UserFields {
         Ok(words.next().is_none())
     }
 
-    /// The line of an event called `name` with these fields in `dynamic_events`, with a NUL at its end.
+    /// Formats the line for `dynamic_events` of an event called `name`, with a NUL at the end.
     ///
     /// # Errors
     ///
@@ -251,7 +250,7 @@ impl UserFields {
         Ok(out)
     }
 
-    /// Appends the declarations, separated by `; `.
+    /// Appends the declarations of all fields, separated by `; `.
     ///
     /// # Errors
     ///
@@ -266,7 +265,7 @@ impl UserFields {
         Ok(())
     }
 
-    /// The `print fmt` of the event, with a NUL at its end.
+    /// Formats the `print fmt` of the event, with a NUL at the end.
     ///
     /// # Errors
     ///
@@ -298,7 +297,7 @@ impl UserFields {
     }
 }
 
-/// Words between white space; a `;` also ends one.
+/// Iterator over words. A word ends before white space, or after a `;`.
 struct DeclTokens<'a>(&'a [u8]);
 
 impl<'a> Iterator for DeclTokens<'a> {
@@ -321,8 +320,8 @@ impl<'a> Iterator for DeclTokens<'a> {
     }
 }
 
-/// Bytes of a type without a size of its own. `long` has none: programs and the kernel may differ
-/// in it.
+/// The size of a type other than a struct. `long` is not supported: its size may differ between a
+/// program and the kernel.
 fn size_of_type(type_: &[u8]) -> Result<u32> {
     Ok(match type_ {
         b"s64" | b"u64" => 8,
@@ -337,8 +336,8 @@ fn size_of_type(type_: &[u8]) -> Result<u32> {
     })
 }
 
-/// The number before a `]`. What follows that is ignored, as the kernel does, but all of it
-/// together has less than 8 bytes.
+/// Parses the array size before a `]`. As in the kernel, the text after the `]` is ignored, and
+/// the whole text must be shorter than 8 bytes.
 fn array_size(text: &[u8]) -> Result<u32> {
     let end = text.iter().position(|&byte| byte == b']');
     match end {
@@ -351,7 +350,7 @@ fn array_size(text: &[u8]) -> Result<u32> {
     }
 }
 
-/// A decimal number as `kstrtou32()` reads it.
+/// Parses a decimal number as `kstrtou32()` does.
 fn decimal(text: &[u8]) -> Result<u32> {
     let text = text.strip_suffix(b"\n").unwrap_or(text);
     let text = text.strip_prefix(b"+").unwrap_or(text);

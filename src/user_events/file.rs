@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The file `user_events_data`, where programs register events and write them, and the device that
-//! is the same.
+//! The file `user_events_data`, with which programs register and write events, and the equivalent
+//! device `/dev/user_events`.
 
 use super::abi::UserReg;
 use super::abi::UserRegOriginal;
@@ -25,22 +25,22 @@ use kernel::sync::Arc;
 use kernel::uaccess::UserPtr;
 use kernel::uaccess::UserSlice;
 
-// The size in the numbers is that of a pointer to what is passed.
+// The size in the command numbers is that of a pointer to the argument.
 const DIAG_IOCSREG: u32 = _IOWR::<usize>(b'*' as u32, 0);
 const DIAG_IOCSDEL: u32 = _IOW::<usize>(b'*' as u32, 1);
 const DIAG_IOCSUNREG: u32 = _IOW::<usize>(b'*' as u32, 2);
 
-/// Bytes of a description at most, with the NUL at its end.
+/// Maximum size of a description in bytes, including the NUL.
 const MAX_DESCRIPTION: isize = 512;
 
-/// Bytes of a payload at most. A record has to fit a buffer, of which no kind takes as much.
+/// Maximum size of a payload in bytes. No buffer of ftrace or perf takes a record of this size.
 const MAX_PAYLOAD: usize = 64 << 10;
-/// Payloads up to this are copied to the stack, whose 16 KiB a system call has hardly begun to use.
+/// Payloads up to this size are copied to the stack, of which a system call has used little here.
 const SMALL: usize = 1024;
-/// Payloads up to this fit every buffer: of all kinds, the smallest one is a page.
+/// Payloads up to this size fit every buffer: the smallest kind of buffer has one page.
 const ALWAYS_FITS: usize = 2048;
 
-/// The file; each open one has its own indices.
+/// The file. Each open file has its own write indices.
 pub(crate) struct DataFile {
     events: Arc<UserEvents>,
 }
@@ -90,8 +90,8 @@ impl Special for DataFile {
     }
 }
 
-// The memory of the program is read, and written to, without the lock of the registry: a program
-// may make that take as long as it likes.
+// User memory is accessed without the lock of the registry: a page fault may take as long as the
+// program likes.
 impl OpenDataFile {
     fn register(&self, arg: usize) -> Result {
         let size = read_size(arg)?;
@@ -122,7 +122,7 @@ impl OpenDataFile {
         let index = self.table.add(&event, false);
         drop(registry);
         self.events.enablers.add(place, event)?;
-        // A program that cannot be told the index has no use for it.
+        // As in C, a fault is no error: the event is registered, the program only lacks the index.
         let at = UserPtr::from_addr(arg.wrapping_add(UserReg::WRITE_INDEX));
         let _ = UserSlice::new(at, size_of::<u32>()).writer().write(&index);
         Ok(())
@@ -134,12 +134,12 @@ impl OpenDataFile {
         let text = user_description(register.description)?;
         let description = Description::parse_original(&text)?;
         let mut registry = self.events.registry.lock();
-        // First, so that no event stays that nobody was told of.
+        // Before the event is created, which would stay if this failed.
         self.table.reserve()?;
         let (event, bit) = registry.find_or_create_original(&self.events, description)?;
         let index = self.table.add(&event, true);
         drop(registry);
-        // As above.
+        // A fault is no error here either.
         let at = UserPtr::from_addr(arg.wrapping_add(UserRegOriginal::RESULTS));
         let results = [bit, index];
         let _ = UserSlice::new(at, size_of_val(&results))
@@ -154,15 +154,19 @@ impl OpenDataFile {
         self.events.enablers.remove(addr, unregister.bit)
     }
 
-    /// An index and a payload.
+    /// Writes an event: `source` has the write index, then the payload. May sleep.
     ///
     /// # Errors
     ///
-    /// `EFAULT` without a whole index, `EINVAL` for a negative one, `ENOENT` for one that this
-    /// file has not given; then `EINVAL` for a payload that is too short, `EBADF` if nobody
-    /// listens, which is no error in the original interface; `E2BIG` for a payload that is too long
-    /// for one who does, unless the settings have it lost; and `EFAULT` if it cannot be read or
-    /// says of something that it is where it is not.
+    /// In the order of the checks:
+    ///
+    /// - `EFAULT` if the index cannot be read, `EINVAL` if it is negative, `ENOENT` if no event of
+    ///   this file has it;
+    /// - `EINVAL` if the payload is too short;
+    /// - `EBADF` if the event is disabled, which is no error in the original interface;
+    /// - `E2BIG` if the payload is too long for one of the buffers, unless `user_events_lossy` is set;
+    /// - `EFAULT` if the payload cannot be read, or a dynamic field in it is invalid;
+    /// - `ENOMEM`.
     #[inline]
     fn write(&self, source: &mut IovIterSource<'_>) -> Result<usize> {
         let total = source.len();
@@ -185,29 +189,30 @@ impl OpenDataFile {
             match self.events.settings.lossy {
                 false => return Err(E2BIG),
                 true if len > MAX_PAYLOAD => return Ok(total),
-                // Those who can take it get it.
+                // The buffers that are large enough get it.
                 true => (),
             }
         }
         if !event.event().write_direct(source) {
-            // If it is enabled more than once, all have to get the same bytes.
+            // Copied first, so that all buffers get the same bytes if there is more than one.
             write_copy(event, source)?;
         }
         Ok(total)
     }
 }
 
-/// Copies a payload, then writes it to all who have the event enabled, or to none. Out of line, since its
-/// frame is large.
+/// Copies and checks a payload, then writes it to all buffers that the event is enabled for. May sleep. Out
+/// of line, because its stack frame is large.
 ///
 /// # Errors
 ///
-/// `EFAULT` if it cannot be read or says of something that it is where it is not; `ENOMEM`.
+/// `EFAULT` if the payload cannot be read or a dynamic field in it is invalid, `ENOMEM`; nothing is written
+/// then.
 #[inline(never)]
 fn write_copy(event: &EventUse, source: &mut IovIterSource<'_>) -> Result {
     let len = source.len();
     let mut small = [const { MaybeUninit::uninit() }; SMALL];
-    // Not even made for small ones, since to drop an empty vector calls the allocator.
+    // Initialized for large payloads only: even to drop an empty vector calls the allocator.
     let large;
     let payload: &[u8] = match small.get_mut(..len) {
         Some(small) => source.copy_from_iter_raw(small),
@@ -225,7 +230,7 @@ fn write_copy(event: &EventUse, source: &mut IovIterSource<'_>) -> Result {
     Ok(())
 }
 
-/// The text that a request points to.
+/// Copies a description from the memory of the running task.
 fn user_description(at: u64) -> Result<KVec<u8>> {
     memory::user_string(at.try_into().map_err(|_| EFAULT)?, MAX_DESCRIPTION)
 }
@@ -236,7 +241,7 @@ fn read_user(addr: usize, out: &mut [u8]) -> Result {
     UserSlice::new(at, out.len()).reader().read_slice(out)
 }
 
-/// The size that a structure begins with.
+/// Reads the size at the beginning of a structure, at most a page, or else `E2BIG`.
 fn read_size(arg: usize) -> Result<usize> {
     let mut size = [0; size_of::<u32>()];
     read_user(arg, &mut size)?;
@@ -247,8 +252,8 @@ fn read_size(arg: usize) -> Result<usize> {
     Ok(size)
 }
 
-/// A structure of a size that it says itself. It may be longer than we know of if what we do not
-/// know of is zero.
+/// Reads the first `SIZE` bytes of a structure of `size` bytes, like `copy_struct_from_user()`: `E2BIG` if
+/// the rest is not zero. `EINVAL` if the structure is shorter.
 fn read_struct<const SIZE: usize>(arg: usize, size: usize) -> Result<[u8; SIZE]> {
     if size < SIZE {
         return Err(EINVAL);
