@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The user events and their lifetime.
+//! The list of all user events, and when an event is created and removed.
 
 use super::description::Description;
 use super::enabler::Enablers;
@@ -39,53 +39,53 @@ use kernel::workqueue::new_work;
 use kernel::workqueue::Work;
 use kernel::workqueue::WorkItem;
 
-/// Bytes of the name of a folder at most (`NAME_MAX`).
+/// Maximum length of a directory name (`NAME_MAX`).
 const MAX_NAME: usize = 255;
 
-/// Events at most unless it is set otherwise, as many as with the kernel's own user events.
+/// Default maximum number of events; that of the kernel's own user events.
 const MAX_EVENTS: u32 = 32768;
 
-/// Whether an event stays when it is neither used nor enabled.
+/// Whether an event is kept when it is neither used nor enabled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Keep {
-    /// It is removed.
+    /// It is removed then.
     No,
-    /// It stays until anybody deletes it: an event of the original interface.
+    /// It is kept until any user deletes it: an event of the original interface.
     Original,
-    /// It stays until it is deleted by somebody who may trace the whole system (`USER_EVENT_REG_PERSIST`).
+    /// It is kept until a user with `CAP_PERFMON` deletes it (`USER_EVENT_REG_PERSIST`).
     Privileged,
 }
 
 /// The state of a user event (`struct user_event`).
 pub(super) struct UserEventState {
-    /// The name that it was registered with.
+    /// The name that it was registered with, without the suffix of a multi-format event.
     name: KVec<u8>,
     fields: UserFields,
     multi: bool,
     keep: Keep,
-    /// Its bit in the status page, unless none was left.
+    /// Its bit in the status page, unless none was free. Set with the registry locked.
     status_bit: SetOnce<StatusBit>,
-    /// How many open files have it in their table, plus how many enablers it has; or [`RETIRED`].
+    /// The number of [`EventUse`]s: in tables of open files, in enablers and temporary ones; or [`RETIRED`].
     uses: Atomic<u32>,
     /// Where it is enabled: [`FTRACE`], [`PERF`]. Written with event_mutex held.
     status: Atomic<u32>,
     events: Arc<UserEvents>,
-    /// The module cannot be unloaded while there is an event.
+    /// An event pins the module.
     _module: ModulePin,
 }
 
-/// It is enabled in a trace instance.
+/// Flag of [`UserEventState::status`]: enabled in a trace instance.
 const FTRACE: u32 = 1;
-/// It is enabled by perf.
+/// Flag of [`UserEventState::status`]: enabled by perf.
 const PERF: u32 = 2;
 
-/// In place of the number of uses: the event is being removed, or has been.
+/// Value of [`UserEventState::uses`] once the event is being removed.
 const RETIRED: u32 = u32::MAX;
 
 pub(super) type UserEvent = user_event::UserEvent<UserEventState>;
 
 impl UserEventState {
-    /// Whether it is enabled.
+    /// Whether the event is enabled anywhere.
     pub(super) fn is_enabled(&self) -> bool {
         self.status.load(Acquire) != 0
     }
@@ -94,12 +94,12 @@ impl UserEventState {
         self.is_busy() || self.is_enabled()
     }
 
-    /// Whether the running task may delete it.
+    /// Whether the running task may delete the event.
     fn may_delete(&self) -> bool {
         self.keep != Keep::Privileged || user_event::may_keep()
     }
 
-    /// Its bit in the status page, if it has one.
+    /// The number of its bit in the status page, if it has one.
     pub(super) fn status_bit(&self) -> Option<u32> {
         Some(self.status_bit.as_ref()?.number())
     }
@@ -108,12 +108,12 @@ impl UserEventState {
         self.uses.load(Acquire) == RETIRED
     }
 
-    /// Its fields.
+    /// The fields of the event.
     pub(super) fn fields(&self) -> &UserFields {
         &self.fields
     }
 
-    /// All user events, of which it is one.
+    /// The user events that this one belongs to.
     pub(super) fn events(&self) -> &Arc<UserEvents> {
         &self.events
     }
@@ -179,11 +179,11 @@ impl UserEventOps for UserEventState {
     }
 }
 
-/// Counts as a use of an event, which is not removed meanwhile.
+/// A reference that keeps an event registered.
 pub(super) struct EventUse(Arc<UserEvent>);
 
 impl EventUse {
-    /// `None` if the event is being removed, or has been.
+    /// Takes a reference; `None` if the event is retired.
     fn new(event: &Arc<UserEvent>) -> Option<Self> {
         let uses = &event.state().uses;
         let mut seen = uses.load(Relaxed);
@@ -207,7 +207,7 @@ impl EventUse {
 
 impl Clone for EventUse {
     fn clone(&self) -> Self {
-        // There is one already, so the event stays.
+        // `self` keeps the count above zero, so the event is not retired.
         self.state().uses.add(1, Relaxed);
         Self(self.0.clone())
     }
@@ -222,22 +222,24 @@ impl Drop for EventUse {
     }
 }
 
-/// All events. Its lock is taken with no other lock of ours held.
+/// The list of all events. Its mutex is the outermost lock of user events; only the kernel's mutex of
+/// `dynamic_events` may be held.
 pub(super) struct UserEventRegistry {
     events: KVVec<Arc<UserEvent>>,
-    /// The suffix of the next event that is registered with `USER_EVENT_REG_MULTI_FORMAT`.
+    /// The suffix for the name of the next multi-format event (`USER_EVENT_REG_MULTI_FORMAT`).
     next_id: u64,
 }
 
 impl UserEventRegistry {
-    /// Finds the event of a description, or makes it. `keep` and `multi` are those of the first registration.
+    /// Finds the event of a description, or creates it with `keep`. An event that exists keeps the value of
+    /// its first registration. Takes event_mutex.
     ///
     /// # Errors
     ///
-    /// `EPERM` for [`Keep::Privileged`], if the caller may not trace the whole system;
-    /// `EADDRINUSE` if there is one of this name with other fields; `EINVAL` for fields that are
-    /// none, or a name that is too long for a folder; `EMFILE` if there are too many events;
-    /// `ENODEV` if the kernel has no number left for one; `ENOMEM`.
+    /// `EPERM` for [`Keep::Privileged`] without `CAP_PERFMON`; `EADDRINUSE` if an event of this name
+    /// has other fields and `multi` is not set; `EINVAL` for invalid fields, or a name that is too
+    /// long for a directory; `EMFILE` if there are too many events; otherwise those of
+    /// [`user_event::UserEvent::publish`], and `ENOMEM`.
     pub(super) fn find_or_create(
         &mut self,
         events: &Arc<UserEvents>,
@@ -263,12 +265,12 @@ impl UserEventRegistry {
         self.create(events, description, keep, multi)
     }
 
-    /// Finds the event of a description of the original interface, or makes it. Returns also its bit in the
-    /// status page.
+    /// As [`UserEventRegistry::find_or_create`], for the original interface. Also returns the bit of the
+    /// event in the status page.
     ///
     /// # Errors
     ///
-    /// As [`UserEventRegistry::find_or_create`]; `EMFILE` also if there is no bit left.
+    /// As [`UserEventRegistry::find_or_create`], and `EMFILE` if no bit is free.
     pub(super) fn find_or_create_original(
         &mut self,
         events: &Arc<UserEvents>,
@@ -277,7 +279,7 @@ impl UserEventRegistry {
         let event = self.find_or_create(events, description, Keep::Original, false)?;
         let state = event.state();
         if state.status_bit().is_none() {
-            // Only done with the registry locked.
+            // The registry is locked, so no other task populates it.
             state
                 .status_bit
                 .populate(StatusBit::take(events).ok_or(EMFILE)?);
@@ -302,7 +304,7 @@ impl UserEventRegistry {
             self.next_id += 1;
             system = c"user_events_multi";
         }
-        // C makes directories for such events that cannot be opened.
+        // C accepts longer names, and creates directories that cannot be opened.
         if name.as_bytes().len() > MAX_NAME {
             return Err(EINVAL);
         }
@@ -344,12 +346,13 @@ impl UserEventRegistry {
         Ok(used)
     }
 
-    /// Deletes the events that were registered with a name, the newest first.
+    /// Deletes all events that were registered with a name, the newest first. Takes event_mutex.
     ///
     /// # Errors
     ///
-    /// `ENOENT` if there is none, `EBUSY` if one is in use, `EPERM` if one is to stay and the
-    /// caller may not trace the whole system. Those that are newer are deleted.
+    /// `ENOENT` if there is none; `EBUSY` if one is used, enabled or referenced; `EPERM` if one is
+    /// [`Keep::Privileged`] and the caller has no `CAP_PERFMON`. An error stops the deletion: newer
+    /// events are deleted already.
     pub(super) fn delete(&mut self, events: &UserEvents, name: &[u8]) -> Result {
         let mut deleted = Err(ENOENT);
         for at in (0..self.events.len()).rev() {
@@ -373,8 +376,9 @@ impl UserEventRegistry {
         deleted
     }
 
-    /// Removes the events that are neither used nor enabled, and drops those that were deleted. False if one
-    /// of them has to be tried again, because it is referenced.
+    /// Removes [`Keep::No`] events that are neither used nor enabled, and drops events that were deleted
+    /// through `dynamic_events`. Takes event_mutex. Returns false if the caller must try again later, because
+    /// an unused event is still referenced.
     fn delete_unused(&mut self, events: &UserEvents) -> bool {
         let mut done = true;
         let mut at = 0;
@@ -387,7 +391,7 @@ impl UserEventRegistry {
             } else if event.withdraw(&events.instance).is_ok() {
                 let _ = self.events.remove(at);
             } else {
-                // If it has been enabled again, it is tried when it is disabled.
+                // If the event is in use again, the end of that use queues the next clean-up.
                 done &= state.in_use();
                 at += 1;
             }
@@ -395,8 +399,8 @@ impl UserEventRegistry {
         done
     }
 
-    /// The text of `user_events_status`: each event with where it is enabled, and how many there are; with
-    /// their bits in the status page, as in the original interface, if `with_bits`.
+    /// Formats `user_events_status`: each event with where it is enabled, and the numbers of events. With
+    /// `with_bits` also the bits in the status page, as in the original interface.
     fn status(&self, with_bits: bool) -> Result<Text> {
         let mut out = Text::new();
         let (mut active, mut busy) = (0, 0);
@@ -431,13 +435,13 @@ impl UserEventRegistry {
     }
 }
 
-/// User events.
+/// The user events of the module, with what they share.
 #[pin_data]
 pub(crate) struct UserEvents {
     pub(super) instance: Arc<Instance>,
-    /// For [`Enablers`], whose work programs can make wait for as long as they like.
+    /// Queue for the work of [`Enablers`], which a page fault may delay as long as a program likes.
     pub(super) writing: Queue,
-    /// For [`UserEvents::clean_up`], which waits for no program.
+    /// Queue for [`UserEvents::clean_up`], a separate one because its work does not wait for programs.
     cleaning_queue: Queue,
     #[pin]
     pub(super) registry: Mutex<UserEventRegistry>,
@@ -446,11 +450,11 @@ pub(crate) struct UserEvents {
     #[pin]
     pub(super) status_page: StatusPage,
     pub(crate) settings: Settings,
-    /// `kernel.user_events_max`, unless the kernel has its own.
+    /// The sysctl `kernel.user_events_max`, unless the kernel has user events and so its own.
     max: Option<Sysctl>,
-    /// A program has left memory that may have had bits, which are to be removed.
+    /// The last process has left an mm: [`Enablers::remove_gone`] is to be called.
     memory_gone: Atomic<bool>,
-    /// Removes unused events, and bits in memory that is gone.
+    /// Work that removes unused events, and the bits of each mm without processes.
     #[pin]
     cleaning: Work<UserEvents>,
 }
@@ -485,34 +489,34 @@ impl UserEvents {
         )
     }
 
-    /// Schedules the removal of unused events, and of bits in memory that is gone. Does not sleep.
+    /// Queues the work that removes unused events, and the bits of each mm without processes. Does not sleep.
     fn clean_up(self: &Arc<Self>) {
-        // It may be pending already.
+        // Fails if the work is pending already.
         let _ = self.cleaning_queue.get().enqueue(self.clone());
     }
 
-    /// How many events there can be at once.
+    /// The maximum number of events.
     fn max(&self) -> usize {
         self.max.as_ref().map_or(MAX_EVENTS, Sysctl::value) as usize
     }
 
-    /// The text of `user_events_status`.
+    /// Formats `user_events_status`. Locks the registry.
     pub(crate) fn status(&self) -> Result<Text> {
         self.registry.lock().status(self.settings.status_bits)
     }
 
-    /// Maps the page with the bits of events into a program. Called with mmap_lock held.
+    /// Maps the status page into a program. Called with mmap_lock held.
     ///
     /// # Errors
     ///
-    /// `EINVAL` if not exactly a page is to be mapped, `EPERM` if it is to be written to.
+    /// `EINVAL` if the mapping is not exactly one page, `EPERM` if it is writable.
     pub(crate) fn map(&self, vma: &VmaNew) -> Result {
         self.status_page.map(vma)
     }
 }
 
-/// How long to wait before the removal of a referenced event is tried again, the first time and at most.
-/// There is no notification when a reference is given up.
+/// Delay before the removal of a referenced event is tried again: the first one and the longest one.
+/// Polled, since there is no notification when a reference is put.
 const RETRY: [Delta; 2] = [Delta::from_millis(20), Delta::from_millis(320)];
 
 impl WorkItem for UserEvents {
@@ -521,14 +525,14 @@ impl WorkItem for UserEvents {
     fn run(this: Arc<Self>) {
         let [mut delay, longest] = RETRY;
         loop {
-            // In the loop: the work item does not run again before this returns.
+            // Tested in each round, because the work does not run again before this returns.
             if this.memory_gone.xchg(false, Full) {
                 this.enablers.remove_gone();
             }
             if this.registry.lock().delete_unused(&this) {
                 break;
             }
-            // The event pins the module, so nobody waits for this to return.
+            // The remaining event pins the module, so that unloading does not wait for this loop.
             fsleep(delay);
             delay = longest.min(delay + delay);
         }
@@ -551,14 +555,14 @@ impl Watcher for UserEvents {
     }
 
     fn forked(self: &Arc<Self>, parent: MmId) {
-        // Without memory for it the child is not told of events, as with the kernel's own.
+        // On failure the child has no enable bits, as with the kernel's own user events.
         let _ = self.enablers.copy(parent);
     }
 }
 
-/// User events from the loading of the module to its unloading.
+/// Starts user events when the module is loaded, and stops them when it is unloaded.
 pub(crate) struct Service {
-    // Told of processes until all memory was put, and only then is the queue drained.
+    // Dropped before the queues are drained. No enabler is left then: its event would pin the module.
     watch: Option<Watch<UserEvents>>,
     commands: Option<DynamicEvents<UserEvents>>,
     events: Arc<UserEvents>,
@@ -588,7 +592,7 @@ impl Drop for Service {
     fn drop(&mut self) {
         self.commands = None;
         self.watch = None;
-        // What was written is cleaned up after.
+        // In this order: work in `writing` may drop the last use of an event and queue its clean-up.
         self.events.writing.drain();
         self.events.cleaning_queue.drain();
     }
