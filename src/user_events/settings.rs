@@ -5,14 +5,14 @@
 use crate::ftrace::tracefs::Access;
 use kernel::prelude::*;
 
-/// The settings, fixed when the module is loaded.
+/// The settings, read once when the module is loaded.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Settings {
-    /// Who may open `user_events_data`, and `/dev/user_events` as far as that has permission bits.
+    /// Owner and mode of `user_events_data`, of which `/dev/user_events` has the mode only.
     pub(crate) data: Access,
-    /// Who may open `user_events_status`.
+    /// Owner and mode of `user_events_status`.
     pub(crate) status: Access,
-    /// A payload that does not fit a buffer is lost for that buffer, and `write(2)` does not fail.
+    /// A payload that is too long for a buffer is dropped there, and `write(2)` succeeds.
     pub(super) lossy: bool,
     /// `user_events_status` shows each event's bit in the status page.
     pub(super) status_bits: bool,
@@ -23,7 +23,7 @@ impl Settings {
     ///
     /// # Errors
     ///
-    /// `EINVAL` for a mode that has other bits than those of permissions.
+    /// `EINVAL` for a mode with bits other than permission bits.
     pub(crate) fn new() -> Result<Self> {
         use crate::module_parameters::*;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The page that programs of the original interface map: a bit for each event, set while it is
-//! enabled.
+//! The status page, which programs of the original interface map: each event has a bit in it that is
+//! set while the event is enabled.
 
 use super::registry::UserEventState;
 use super::registry::UserEvents;
@@ -12,18 +12,18 @@ use kernel::prelude::*;
 use kernel::sync::Arc;
 use kernel::sync::Mutex;
 
-/// The page, and which of its bits are in use.
+/// The page and the allocation of its bits.
 #[pin_data]
 pub(super) struct StatusPage {
     page: SharedPage,
-    /// Which bits are in use. Taken last, also to write to the page.
+    /// The bits in use. Also taken to write to the page. No lock is taken inside.
     #[pin]
     given: Mutex<BitmapVec>,
 }
 
 impl StatusPage {
-    /// Bits in the page. The first one belongs to no event and stays clear: programs can test it for an
-    /// event that they failed to register.
+    /// The number of bits in the page. Bit 0 belongs to no event and is always clear, so that programs can
+    /// test it for an event that they failed to register.
     pub(super) const BITS: u32 = SharedPage::BITS;
 
     pub(super) fn new() -> Result<impl PinInit<Self>> {
@@ -33,14 +33,14 @@ impl StatusPage {
         Ok(pin_init!(Self { page, given <- kernel::new_mutex!(given) }))
     }
 
-    /// Maps it into a program. Fails as [`SharedPage::map`].
+    /// Maps the page into a program. Called with mmap_lock held. Fails as [`SharedPage::map`].
     pub(super) fn map(&self, vma: &VmaNew) -> Result {
         self.page.map(vma)
     }
 
-    /// Writes the bit of an event that was enabled, disabled, or given its bit.
+    /// Writes the bit of an event, after the event was enabled or disabled or the bit was taken.
     pub(super) fn update(&self, event: &UserEventState) {
-        // Of two that run at once, the later one writes the state that both have left.
+        // The state is read with the lock held, so that the last of concurrent updates writes the current one.
         let _given = self.given.lock();
         if let Some(bit) = event.status_bit() {
             self.page.set(bit, event.is_enabled());
@@ -48,14 +48,14 @@ impl StatusPage {
     }
 }
 
-/// The bit of an event. It is given back while the event is disabled, so it is clear then.
+/// The bit of an event. Dropped only while the event is disabled, so that a free bit is clear.
 pub(super) struct StatusBit {
     number: u32,
     events: Arc<UserEvents>,
 }
 
 impl StatusBit {
-    /// Takes the lowest bit that is free; `None` if there is none.
+    /// Takes the lowest free bit; `None` if there is none.
     pub(super) fn take(events: &Arc<UserEvents>) -> Option<Self> {
         let mut given = events.status_page.given.lock();
         let number = given.next_zero_bit(0)?;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The events that were registered through one open file, by the index that they are written with.
+//! The events that were registered through one open file, by write index.
 //!
-//! Programs write from many threads, so looking an event up takes no lock. The table only grows: in
-//! chunks that stay where they are, each twice as long as the one before.
+//! Programs write from many threads, so lookup takes no lock. The table only grows, by chunks that do
+//! not move, each twice as long as the one before.
 
 use super::registry::EventUse;
 use kernel::prelude::*;
@@ -12,22 +12,22 @@ use kernel::sync::atomic::Relaxed;
 use kernel::sync::Arc;
 use kernel::sync::SetOnce;
 
-/// Events in the first chunk.
+/// Number of entries in the first chunk.
 const FIRST: usize = 8;
-/// Chunks: enough for as many events as the kernel has numbers for, by both interfaces.
+/// Maximum number of chunks: enough for all event types that the kernel can number, in both interfaces.
 const CHUNKS: usize = 14;
 
 /// An event that was registered through the file.
 pub(super) struct IndexEntry {
     pub(super) event: EventUse,
-    /// It was registered by the original interface, where writing a disabled event succeeds.
+    /// Registered by the original interface, in which writing a disabled event succeeds.
     pub(super) original: bool,
 }
 
 /// Maps write indices to events.
 pub(super) struct IndexTable {
     chunks: [SetOnce<KVVec<SetOnce<IndexEntry>>>; CHUNKS],
-    /// Number of entries. Only used to add one.
+    /// Number of entries. Used only to add one; lookup does not read it.
     len: Atomic<usize>,
 }
 
@@ -44,7 +44,7 @@ impl IndexTable {
     fn place(index: usize) -> (usize, usize, usize) {
         let chunk = (index / FIRST + 1).ilog2() as usize;
         let len = FIRST << chunk;
-        // Those before it have len - FIRST entries together.
+        // The chunks before it have len - FIRST entries together.
         (chunk, len, index + FIRST - len)
     }
 
@@ -54,17 +54,17 @@ impl IndexTable {
         self.chunks.get(chunk)?.as_ref()?.get(at)
     }
 
-    /// The entry of an index.
+    /// Looks up the entry of an index. Takes no lock.
     #[inline]
     pub(super) fn get(&self, index: usize) -> Option<&IndexEntry> {
         self.slot(index)?.as_ref()
     }
 
-    /// Makes room for one more entry, so that [`IndexTable::add`] does not fail. One task at a time adds.
+    /// Makes room for one more entry, which [`IndexTable::add`] needs. Called with the registry locked.
     ///
     /// # Errors
     ///
-    /// `ENOMEM`, `EMFILE`.
+    /// `ENOMEM`; `EMFILE` if the table is full.
     pub(super) fn reserve(&self) -> Result {
         let (chunk, len, _) = Self::place(self.len.load(Relaxed));
         let chunk = self.chunks.get(chunk).ok_or(EMFILE)?;
@@ -78,8 +78,8 @@ impl IndexTable {
         Ok(())
     }
 
-    /// The index of an event in one of the interfaces. If it has none, the event is added: there has to be
-    /// room, and one task at a time adds.
+    /// Finds the index of an event in one of the interfaces, or adds the event. Called with the registry
+    /// locked, after [`IndexTable::reserve`].
     pub(super) fn add(&self, event: &EventUse, original: bool) -> u32 {
         let len = self.len.load(Relaxed);
         let same = |entry: &IndexEntry| {
