@@ -16,118 +16,124 @@ use kernel::iov::IovIterSource;
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
-/// The state that an event has for its owner, and what that does for the event: `rhist_user_event_ops`.
-/// Called with event_mutex held unless it says otherwise.
+/// Callbacks of an event, implemented by its state (`rhist_user_event_ops`). Called in task context with
+/// event_mutex held, unless documented otherwise.
 pub(crate) trait UserEventOps: Send + Sync + Sized + 'static {
-    /// The event was enabled or disabled somewhere: in how many trace instances it is enabled now, and by how
-    /// many users of perf.
+    /// Notifies that the event was enabled or disabled: it is now enabled in `instances` trace instances, and
+    /// if `perf` is not zero, by perf.
     fn changed(event: &Arc<UserEvent<Self>>, instances: u32, perf: u32);
 
-    /// The event is about to be removed, by a command of `dynamic_events` or not. Unless this fails, it is
-    /// not used any more.
+    /// Allows or refuses the removal of the event, `by_command` if through `dynamic_events`. After success the
+    /// event is removed, so it must not get new users.
     fn retire(&self, by_command: bool) -> Result;
 
-    /// Whether the event is in use although it is not enabled.
+    /// Whether the event has users other than those that have it enabled.
     fn is_busy(&self) -> bool;
 
-    /// The event was removed by a command of `dynamic_events`.
+    /// Notifies that the event was removed through `dynamic_events`.
     fn removed(event: &Arc<UserEvent<Self>>);
 
-    /// Whether such a command is for this event. `declaration` is its text after the name.
+    /// Whether a delete command of `dynamic_events` is for this event. `declaration` is its text after the
+    /// name.
     fn matches(&self, system: Option<&[u8]>, name: &[u8], declaration: &[u8]) -> bool;
 
-    /// The fields of the event.
+    /// The fields of the event. Called by [`UserEvent::new`], without event_mutex.
     fn fields(&self) -> impl Iterator<Item = FieldDef<'_>>;
 
-    /// Whether each payload that is long enough is valid. Called by a writer, without event_mutex.
+    /// Whether every payload that is long enough is valid. Called by a writer, without event_mutex.
     fn accepts_all(&self) -> bool;
 
-    /// Whether a payload is valid. Called as [`UserEventOps::accepts_all`].
+    /// Whether a payload is valid. Called by a writer, without event_mutex; must not sleep.
     fn accepts(&self, payload: &[u8]) -> bool;
 }
 
-/// A field of an event.
+/// The definition of a field.
 pub(crate) struct FieldDef<'a> {
     pub(crate) type_: &'a CStr,
     pub(crate) name: &'a CStr,
-    /// Bytes from the beginning of the record.
+    /// Offset in the record, in bytes.
     pub(crate) offset: u32,
-    /// Bytes.
+    /// Size in bytes.
     pub(crate) size: u32,
     pub(crate) signed: bool,
 }
 
-/// The texts of an event for C. Each ends in a NUL, and has no other.
+/// The strings of an event for C. Each ends in a NUL and contains no other.
 pub(crate) struct Declaration {
     pub(crate) system: &'static CStr,
     pub(crate) name: KVec<u8>,
     pub(crate) print_fmt: KVec<u8>,
-    /// As it is listed in `dynamic_events`.
+    /// Name and fields, as `dynamic_events` lists them.
     pub(crate) line: KVec<u8>,
 }
 
-/// Carries out commands of `dynamic_events`.
+/// Implements commands of `dynamic_events`.
 pub(crate) trait DynEventOps: Send + Sync + Sized + 'static {
-    /// `u:` and a description. The kernel's lock of such commands is held.
+    /// Creates an event for a command `u:` with this description. Task context, may sleep; called with the
+    /// kernel's dyn_event_ops_mutex held.
     fn create(self: &Arc<Self>, description: &[u8]) -> Result;
 }
 
-/// The event for C.
+/// Owns a `struct rhist_user_event`.
 struct RawUserEvent(NonNull<bindings::rhist_user_event>);
 
 impl Drop for RawUserEvent {
     fn drop(&mut self) {
-        // SAFETY: Made by `rhist_user_event_new`, and not visible: a visible event has a
-        // reference to what owns this.
+        // SAFETY: `rhist_user_event_new` has returned it, and only this frees it. It is not registered: a
+        // registered event holds a reference to the `UserEvent` with `self`.
         unsafe { bindings::rhist_user_event_free(self.0.as_ptr()) }
     }
 }
 
 /// A trace event whose records programs write.
 pub(crate) struct UserEvent<S> {
-    // First, since it points to the rest.
+    // First, to be dropped before the strings that it points to.
     raw: RawUserEvent,
     declaration: Declaration,
-    /// The types and names of its fields.
+    /// Types and names of the fields, which `raw` points to.
     _texts: KVec<KVec<u8>>,
     state: S,
 }
 
-// SAFETY: The functions that take `raw` lock for themselves; the rest does not change.
+// SAFETY: `raw` is not bound to a task or CPU, and owned strings may be sent.
 unsafe impl<S: Send> Send for UserEvent<S> {}
-// SAFETY: As above.
+// SAFETY: `raw` is changed with event_mutex held only, and read by atomic loads and under SRCU otherwise. The
+// strings do not change.
 unsafe impl<S: Sync> Sync for UserEvent<S> {}
 
+/// Borrows the reference that a registered event holds to itself.
+///
 /// # Safety
 ///
-/// `owner` must be what [`UserEvent::publish`] gave to C, of an event that is visible, so that it
-/// has a reference to itself; that one is only borrowed.
+/// `owner` must come from [`UserEvent::publish`] of a `UserEvent<S>`, and the event must stay registered
+/// while the result is used.
 unsafe fn visible<S>(owner: *const ffi::c_void) -> ManuallyDrop<Arc<UserEvent<S>>> {
-    // SAFETY: A visible event has a reference to itself, which stays where it is: this one is never dropped.
+    // SAFETY: `owner` comes from `Arc::as_ptr`, and a registered event holds a reference to itself. This `Arc`
+    // is never dropped, so the count stays as it is.
     ManuallyDrop::new(unsafe { Arc::from_raw(owner.cast()) })
 }
 
 /// # Safety
 ///
-/// For `rhist_user_event_ops` of a [`UserEvent`], as all of these.
+/// Must be called by C for a registered `UserEvent<S>` with its owner, with event_mutex held.
 unsafe extern "C" fn changed<S: UserEventOps>(
     owner: *const ffi::c_void,
     files: ffi::c_uint,
     perf: ffi::c_uint,
 ) {
-    // SAFETY: C calls with the owner of a visible event.
+    // SAFETY: `owner` is that of a registered event, which event_mutex keeps registered.
     let event = unsafe { visible(owner) };
     S::changed(&event, files, perf);
 }
 
 /// # Safety
 ///
-/// As above.
+/// As for [`changed`].
 unsafe extern "C" fn retire<S: UserEventOps>(
     owner: *const ffi::c_void,
     by_command: bool,
 ) -> ffi::c_int {
-    // SAFETY: C calls with the owner of a visible event.
+    // SAFETY: `owner` is that of a registered event, which event_mutex keeps registered.
     let event = unsafe { visible::<S>(owner) };
     event
         .state
@@ -137,23 +143,28 @@ unsafe extern "C" fn retire<S: UserEventOps>(
 
 /// # Safety
 ///
-/// As above.
+/// As for [`changed`].
 unsafe extern "C" fn busy<S: UserEventOps>(owner: *const ffi::c_void) -> bool {
-    // SAFETY: C calls with the owner of a visible event.
+    // SAFETY: `owner` is that of a registered event, which event_mutex keeps registered.
     unsafe { visible::<S>(owner) }.state.is_busy()
 }
 
+/// Puts the reference that a registered event holds to itself.
+///
 /// # Safety
 ///
-/// As above, and the event is not visible any more.
+/// Must be called by C with the owner of a `UserEvent<S>` that it has just unregistered, as the last callback
+/// for it.
 unsafe extern "C" fn removed<S: UserEventOps>(owner: *const ffi::c_void) {
-    // SAFETY: This is the reference of the event to itself, which it does not need any more.
+    // SAFETY: `publish` has forgotten a reference to `owner`. The event is not registered any more, so nothing
+    // else uses or puts that reference.
     S::removed(&unsafe { Arc::from_raw(owner.cast()) });
 }
 
 /// # Safety
 ///
-/// As above; the strings end in a NUL, but `system` may be null, and `argv` has `argc` of them.
+/// As for [`changed`]. `name` and the `argc` elements of `argv` must be strings that end in a NUL, and `system`
+/// either such a string or null.
 unsafe extern "C" fn matches<S: UserEventOps>(
     owner: *const ffi::c_void,
     system: *const ffi::c_char,
@@ -161,14 +172,14 @@ unsafe extern "C" fn matches<S: UserEventOps>(
     argc: ffi::c_int,
     argv: *mut *const ffi::c_char,
 ) -> bool {
-    // SAFETY: C calls with the owner of a visible event.
+    // SAFETY: `owner` is that of a registered event, which event_mutex keeps registered.
     let event = unsafe { visible::<S>(owner) };
-    // SAFETY: Each text ends in a NUL.
+    // SAFETY: Only called for `name`, a `system` that is not null, and elements of `argv`: each ends in a NUL.
     let text = |text| unsafe { CStr::from_char_ptr(text) }.to_bytes();
     let system = (!system.is_null()).then(|| text(system));
     let mut declaration = KVec::new();
     for index in 0..argc as usize {
-        // SAFETY: As above.
+        // SAFETY: `argv` has `argc` elements, and `index` is less.
         let word = text(unsafe { *argv.add(index) });
         let added = declaration.extend_from_slice(word, GFP_KERNEL);
         if added
@@ -181,7 +192,7 @@ unsafe extern "C" fn matches<S: UserEventOps>(
     event.state.matches(system, text(name), &declaration)
 }
 
-/// What C is given for each kind of event.
+/// The callbacks for C, for each type of state.
 struct OpsTable<S>(PhantomData<S>);
 
 impl<S: UserEventOps> OpsTable<S> {
@@ -196,10 +207,10 @@ impl<S: UserEventOps> OpsTable<S> {
 }
 
 impl<S: UserEventOps> UserEvent<S> {
-    /// Makes an event that is not registered yet. Fails with `ENOMEM`.
+    /// Allocates an event, which is not registered yet. May sleep. Fails with `ENOMEM`.
     pub(crate) fn new(mut declaration: Declaration, state: S) -> Result<Arc<Self>> {
-        // SAFETY: All texts end in a NUL and live as long as the event: their memory stays where it is
-        // when they are moved into it.
+        // SAFETY: The strings end in a NUL. They are moved into the event with `raw`, which does not move
+        // their contents, and dropped after it; `OPS` is static.
         let raw = NonNull::new(unsafe {
             bindings::rhist_user_event_new(
                 declaration.system.as_char_ptr(),
@@ -213,7 +224,8 @@ impl<S: UserEventOps> UserEvent<S> {
         let mut texts = KVec::new();
         for field in state.fields() {
             let (type_, name) = (copy(field.type_)?, copy(field.name)?);
-            // SAFETY: As above.
+            // SAFETY: `raw` is not registered yet. Both strings end in a NUL. Like the others they are moved
+            // into the event; if this function fails before, `raw` is freed without reading them.
             to_result(unsafe {
                 bindings::rhist_user_event_field(
                     raw.0.as_ptr(),
@@ -236,70 +248,74 @@ impl<S: UserEventOps> UserEvent<S> {
         Ok(Arc::new(event, GFP_KERNEL_ACCOUNT)?)
     }
 
-    /// Makes the event visible. Takes event_mutex.
+    /// Registers the event, which then holds a reference to itself. Takes event_mutex.
     ///
     /// # Errors
     ///
-    /// `ENODEV` if there is no number left for the type of the event, `EBUSY`, `ENOMEM`.
+    /// `EEXIST` if it is registered already; `ENODEV` if the kernel has no free event type number;
+    /// `EBUSY` if event_mutex could not be taken (see [`Instance::with_event_mutex`]); `ENOMEM`.
     pub(crate) fn publish(self: &Arc<Self>, instance: &Instance) -> Result {
         instance.with_event_mutex(|| {
             let owner = Arc::as_ptr(self).cast();
-            // SAFETY: event_mutex is held. The event gets a reference to itself.
+            // SAFETY: event_mutex is held in this closure. `owner` is valid while the event is registered: the
+            // reference that is forgotten below is put only after the event was unregistered.
             to_result(unsafe { bindings::rhist_user_event_add(self.raw.0.as_ptr(), owner) })?;
             core::mem::forget(self.clone());
             Ok(())
         })
     }
 
-    /// Makes the event invisible. Takes event_mutex.
+    /// Unregisters the event and puts its reference to itself. Takes event_mutex.
     ///
     /// # Errors
     ///
-    /// `EBUSY` if it is enabled, in use, or referenced; `ENOENT` if it is not visible any more.
+    /// `EBUSY` if it is enabled, used or referenced, or event_mutex could not be taken; `ENOENT` if it is
+    /// not registered; those of [`UserEventOps::retire`].
     pub(crate) fn withdraw(self: &Arc<Self>, instance: &Instance) -> Result {
-        // Who waits for it tries often, and should not take event_mutex each time.
-        // SAFETY: The event is valid.
+        // Tested first without event_mutex, because a caller that polls would take it each time.
+        // SAFETY: `self` owns `raw`, whose counts are read atomically.
         if unsafe { bindings::rhist_user_event_busy(self.raw.0.as_ptr()) } {
             return Err(EBUSY);
         }
         instance.with_event_mutex(|| {
-            // SAFETY: event_mutex is held.
+            // SAFETY: event_mutex is held in this closure, and `self` owns `raw`.
             to_result(unsafe { bindings::rhist_user_event_remove(self.raw.0.as_ptr()) })
         })?;
-        // SAFETY: The event was visible and is not any more, so this is its reference to itself.
+        // SAFETY: The event was registered, so `publish` has forgotten a reference. It is unregistered now, so
+        // that C does not use this reference any more, and `removed` is not called for it.
         drop(unsafe { Arc::from_raw(Arc::as_ptr(self)) });
         Ok(())
     }
 }
 
 impl<S: UserEventOps> UserEvent<S> {
-    /// The name of the trace event.
+    /// The name of the trace event, without the NUL.
     pub(crate) fn name(&self) -> &[u8] {
         let name = &self.declaration.name;
         name.strip_suffix(b"\0").unwrap_or_default()
     }
 
-    /// The state.
+    /// The state that was given to [`UserEvent::new`].
     pub(crate) fn state(&self) -> &S {
         &self.state
     }
 
-    /// The longest payload, in bytes, that fits the buffers of all who have the event enabled.
+    /// The size in bytes of the largest payload that fits all buffers for which the event is enabled now.
     pub(crate) fn limit(&self) -> usize {
-        // SAFETY: The event is valid.
+        // SAFETY: `self` owns `raw`. The probes are read under SRCU.
         unsafe { bindings::rhist_user_event_limit(self.raw.0.as_ptr()) }
     }
 
-    /// Writes a payload to all who have the event enabled. Task context; does not sleep.
+    /// Writes a payload to all buffers for which the event is enabled. Task context; does not sleep.
     pub(crate) fn write(&self, payload: &[u8]) {
         let (at, len) = (payload.as_ptr(), payload.len());
-        // SAFETY: The payload is valid for its length.
+        // SAFETY: `self` owns `raw`, and `at` is valid for reads of `len` bytes.
         unsafe { bindings::rhist_user_event_write(self.raw.0.as_ptr(), at.cast(), len) }
     }
 
-    /// Copies a payload from the program straight into a record. False, and nothing was done, if the event is
-    /// not enabled exactly once, if the buffer does not take the payload, or if the payload is not all in
-    /// memory or not valid. Task context; does not sleep.
+    /// Copies a payload from user memory directly into a record. Returns false, with nothing written and
+    /// `source` unchanged, if the event is not enabled exactly once, if the buffer does not take the payload,
+    /// or if the payload is not all in memory or not valid. Task context; does not sleep.
     #[inline]
     pub(crate) fn write_direct(&self, source: &mut IovIterSource<'_>) -> bool {
         let accept: bindings::rhist_accept_t = match self.state.accepts_all() {
@@ -307,8 +323,8 @@ impl<S: UserEventOps> UserEvent<S> {
             false => Some(accept::<S>),
         };
         let state = ptr::from_ref(&self.state).cast();
-        // SAFETY: The source is one while we have it. The type is the same one, from another run
-        // of bindgen. The state is what `accept` takes.
+        // SAFETY: `self` owns `raw`. `source` is borrowed mutably, and the cast is between two bindings of
+        // `struct iov_iter`. `state` points to the `S` that `accept::<S>` expects, and outlives the call.
         unsafe {
             let source = source.as_raw().cast();
             bindings::rhist_user_event_write_direct(self.raw.0.as_ptr(), source, accept, state)
@@ -316,7 +332,7 @@ impl<S: UserEventOps> UserEvent<S> {
     }
 }
 
-/// Copies a text with its NUL.
+/// Copies a string, including the NUL.
 fn copy(text: &CStr) -> Result<KVec<u8>> {
     let mut copy = KVec::new();
     copy.extend_from_slice(text.to_bytes_with_nul(), GFP_KERNEL_ACCOUNT)?;
@@ -325,23 +341,24 @@ fn copy(text: &CStr) -> Result<KVec<u8>> {
 
 /// # Safety
 ///
-/// `state` must be an `S`, and the payload be valid for its size.
+/// `state` must point to an `S`, and `payload` be valid for reads of `size` bytes that do not change.
 unsafe extern "C" fn accept<S: UserEventOps>(
     state: *const ffi::c_void,
     payload: *const ffi::c_void,
     size: usize,
 ) -> bool {
-    // SAFETY: The state is an `S`, and the payload has `size` bytes.
+    // SAFETY: `state` comes from `write_direct`, which passes an `S`. `payload` is the part of a reserved record
+    // after its header, of `size` bytes, and nothing else writes to a reserved record.
     unsafe { (*state.cast::<S>()).accepts(slice::from_raw_parts(payload.cast(), size)) }
 }
 
-/// Whether the running task may make events that stay: if it may trace the whole system.
+/// Whether the running task may register events that are kept when unused (`perfmon_capable()`).
 pub(crate) fn may_keep() -> bool {
-    // SAFETY: No requirements.
+    // SAFETY: Only checks the credentials of the running task.
     unsafe { bindings::rhist_perfmon_capable() }
 }
 
-/// Commands of `dynamic_events` that are carried out until this is dropped. There is one.
+/// Registration for `u:` commands of `dynamic_events`, until this is dropped. There is only one.
 pub(crate) struct DynamicEvents<C> {
     _commands: Arc<C>,
     _ops: KBox<bindings::rhist_user_event_ops>,
@@ -350,14 +367,16 @@ pub(crate) struct DynamicEvents<C> {
 
 /// # Safety
 ///
-/// `owner` must be the commands of a [`DynamicEvents`], and the text end in a NUL.
+/// `owner` must be the pointer that an existing [`DynamicEvents<C>`] has registered, and `description` a
+/// string that ends in a NUL.
 unsafe extern "C" fn create<C: DynEventOps>(
     owner: *const ffi::c_void,
     description: *const ffi::c_char,
 ) -> ffi::c_int {
-    // SAFETY: `owner` is that of a [`DynamicEvents`], which has a reference; this one is never dropped.
+    // SAFETY: The `DynamicEvents` holds a reference to `owner` until it has unregistered. This `Arc` is never
+    // dropped, so the count is left as it is.
     let commands = ManuallyDrop::new(unsafe { Arc::<C>::from_raw(owner.cast()) });
-    // SAFETY: C gives a text that ends in a NUL.
+    // SAFETY: `dynamic_create()` passes the rest of its command, which ends in a NUL.
     let description = unsafe { CStr::from_char_ptr(description) }.to_bytes();
     commands
         .create(description)
@@ -365,11 +384,13 @@ unsafe extern "C" fn create<C: DynEventOps>(
 }
 
 impl<C: DynEventOps> DynamicEvents<C> {
-    /// Begins to carry out commands. Takes event_mutex.
+    /// Registers `commands`. Does nothing if the kernel has user events itself, or no kprobe events. May
+    /// sleep; takes event_mutex. No other [`DynamicEvents`] may exist.
     ///
     /// # Errors
     ///
-    /// `EBUSY` if there is an event `synthetic:rhist_anchor`, `ENOMEM`.
+    /// `EEXIST` if the event `synthetic:rhist_anchor` exists, `EBUSY` if event_mutex could not be taken,
+    /// `ENOMEM`.
     pub(crate) fn new(instance: Arc<Instance>, commands: Arc<C>) -> Result<Self> {
         let ops = KBox::new(
             bindings::rhist_user_event_ops {
@@ -378,7 +399,8 @@ impl<C: DynEventOps> DynamicEvents<C> {
             },
             GFP_KERNEL,
         )?;
-        // SAFETY: Both stay until `drop`.
+        // SAFETY: `ops` and `commands` are moved into the result, and so valid until `drop` unregisters them.
+        // If this fails, C does not keep the pointers.
         to_result(unsafe {
             let owner = Arc::as_ptr(&commands).cast();
             bindings::rhist_dynamic_events_enter(instance.as_ptr(), &*ops, owner)
@@ -392,9 +414,10 @@ impl<C: DynEventOps> DynamicEvents<C> {
 }
 
 impl<C> Drop for DynamicEvents<C> {
-    /// To be dropped when the module goes, after all events.
+    /// Unregisters the commands. Only dropped while the module is unloaded, when no event is left. Sleeps;
+    /// takes dyn_event_ops_mutex and event_mutex.
     fn drop(&mut self) {
-        // SAFETY: Entered by `new`. Each event keeps the module.
+        // SAFETY: `new` has registered them. No event is registered any more, as each pins the module.
         unsafe { bindings::rhist_dynamic_events_leave(self.instance.as_ptr()) }
     }
 }
