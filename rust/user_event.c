@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A trace event whose records come from user space.
+ * Trace events whose records come from user space.
  *
- * trace_add_event_call() registers the struct trace_event_call, and makes the
- * files of the event. When it is enabled, a probe is registered with a tracepoint
- * that only rhist_user_event_write() fires: for each trace instance with its
- * struct trace_event_file, for perf once.
+ * trace_add_event_call() registers the struct trace_event_call of an event and
+ * creates its files. Enabling the event registers a probe with its tracepoint,
+ * once for each trace instance (with the struct trace_event_file as data) and
+ * once for perf. Only rhist_user_event_write() and
+ * rhist_user_event_write_direct() call these probes.
  */
 #include <linux/ctype.h>
 #include <linux/delay.h>
@@ -34,28 +35,28 @@ struct rhist_user_event {
 	const char *declaration;
 	const struct rhist_user_event_ops *ops;
 	const void *owner;
-	/* Written under event_mutex: whether it is registered, and how often it is enabled. */
+	/* Whether it is registered; how often it is enabled. Written with event_mutex held. */
 	bool visible;
 	unsigned int files, perf;
 };
 
-/* A payload to be written. */
+/* A payload to write: bytes that are copied and checked, or their source and a check. */
 struct payload {
 	size_t size;
-	/* Bytes that were copied and checked; or NULL, and the source of them, and the check. */
+	/* NULL if the payload is copied from @source, and checked by @accept. */
 	const void *bytes;
 	struct iov_iter *source;
 	rhist_accept_t accept;
 	const void *fields;
-	/* It was copied from @source into a record that is kept. */
+	/* Set if it was copied from @source into a record that is committed. */
 	bool written;
 };
 
 typedef void (*user_probe_t)(struct rhist_user_event *event, struct payload *payload, void *data);
 
 /*
- * Fill a record that was reserved; false if it has to be discarded. Preemption is off, so no page
- * can be faulted in.
+ * Fill a reserved record. Return false if it must be discarded. Called with preemption disabled, so
+ * no page is faulted in.
  */
 static bool fill(struct payload *payload, void *record)
 {
@@ -66,7 +67,7 @@ static bool fill(struct payload *payload, void *record)
 		return true;
 	}
 	pagefault_disable();
-	/* The record is as long as it has to be: nothing for copy_from_iter() to find out. */
+	/* The record has room for the payload, so the check of copy_from_iter() is not needed. */
 	copied = _copy_from_iter(record, payload->size, payload->source);
 	pagefault_enable();
 	payload->written = copied == payload->size &&
@@ -77,7 +78,7 @@ static bool fill(struct payload *payload, void *record)
 
 static void to_ftrace(struct rhist_user_event *event, struct payload *payload, void *data)
 {
-	/* Commits to it are discarded. */
+	/* A commit to this file discards the record. */
 	static struct trace_event_file nowhere = { .flags = EVENT_FILE_FL_SOFT_DISABLED };
 	struct trace_event_file *file = data;
 	struct trace_event_buffer buffer;
@@ -85,7 +86,7 @@ static void to_ftrace(struct rhist_user_event *event, struct payload *payload, v
 
 	if (trace_trigger_soft_disabled(file))
 		return;
-	/* Fails while recording is off, among others. */
+	/* Fails, for example, while recording is off. */
 	entry = trace_event_buffer_reserve(&buffer, file, sizeof(*entry) + payload->size);
 	if (!entry)
 		return;
@@ -97,7 +98,7 @@ static void to_ftrace(struct rhist_user_event *event, struct payload *payload, v
 #ifdef CONFIG_PERF_EVENTS
 static void to_perf(struct rhist_user_event *event, struct payload *payload, void *data)
 {
-	/* What is submitted for it is dropped, as it has to be: a context was taken. */
+	/* An empty list: submitting to it drops the record and puts the recursion context. */
 	static struct hlist_head nobody;
 	struct hlist_head *head = this_cpu_ptr(event->call.perf_events);
 	size_t size = sizeof(struct trace_entry) + payload->size;
@@ -105,7 +106,7 @@ static void to_perf(struct rhist_user_event *event, struct payload *payload, voi
 	struct pt_regs *regs;
 	int context;
 
-	/* For what is too long the kernel would warn. */
+	/* perf_trace_buf_alloc() warns if the size is too large. */
 	if (hlist_empty(head) || size > PERF_MAX_TRACE_SIZE)
 		return;
 	entry = perf_trace_buf_alloc(ALIGN(size, sizeof(u64)), &regs, &context);
@@ -121,7 +122,7 @@ static void to_perf(struct rhist_user_event *event, struct payload *payload, voi
 static struct dyn_event_operations dynamic_ops;
 static struct dyn_event anchor = { .list = LIST_HEAD_INIT(anchor.list), .ops = &dynamic_ops };
 
-/* class->reg: the event is enabled or disabled. event_mutex is held. */
+/* class->reg(): register or unregister a probe. Called with event_mutex held. */
 static int user_event_reg(struct trace_event_call *call, enum trace_reg type, void *data)
 {
 	struct rhist_user_event *event = container_of(call, struct rhist_user_event, call);
@@ -151,14 +152,14 @@ static int user_event_reg(struct trace_event_call *call, enum trace_reg type, vo
 		break;
 #endif
 	default:
-		/* Each perf event that is opened, closed, and scheduled. */
+		/* TRACE_REG_PERF_OPEN, CLOSE, ADD and DEL of a single perf event. */
 		return 0;
 	}
 	event->ops->changed(event->owner, event->files, event->perf);
 	return 0;
 }
 
-/* The place and length that a dynamic field has of its data; false if those are not there. */
+/* Find the data of a dynamic field. Return false if it is not within the record. */
 static bool locate(struct trace_iterator *iter, struct ftrace_event_field *field, bool relative,
 		   const u8 **data, unsigned int *len)
 {
@@ -259,8 +260,8 @@ static void print_field(struct trace_iterator *iter, struct ftrace_event_field *
 }
 
 /*
- * The text of a record, as print_event_fields() of the kernel makes it, which
- * is not exported. The kernel holds the event registered meanwhile.
+ * Print a record like print_event_fields() of the kernel, which is not exported.
+ * The caller keeps the event registered.
  */
 static enum print_line_t print_record(struct trace_iterator *iter, int flags,
 				      struct trace_event *event)
@@ -279,21 +280,23 @@ static enum print_line_t print_record(struct trace_iterator *iter, int flags,
 	return trace_handle_return(&iter->seq);
 }
 
-/* The kernel puts functions that print nothing where there are none. */
+/* Not const: register_trace_event() replaces NULL members by trace_nop_print(). */
 static struct trace_event_functions user_event_funcs = { .trace = print_record };
 static struct trace_event_fields no_more_fields[] = { {} };
 
 /**
- * rhist_user_event_new - make an event that is not registered yet
+ * rhist_user_event_new - allocate an event, which is not registered yet
  * @system: its system
  * @name: its name
  * @print_fmt: its print format
  * @declaration: name and fields, as in dynamic_events
  * @ops: its callbacks
  *
- * The strings and @ops stay as long as the event.
+ * The strings and @ops must be valid as long as the event.
  *
- * Return: the event, or NULL without memory.
+ * Context: task, may sleep.
+ *
+ * Return: the event, to be freed by rhist_user_event_free(), or NULL without memory.
  */
 struct rhist_user_event *rhist_user_event_new(const char *system, char *name, char *print_fmt,
 					      const char *declaration,
@@ -316,7 +319,7 @@ struct rhist_user_event *rhist_user_event_new(const char *system, char *name, ch
 	event->call.tp = &event->tracepoint;
 	event->call.event.funcs = &user_event_funcs;
 	event->call.print_fmt = print_fmt;
-	/* Dynamic: its users are counted, and it belongs to no module. */
+	/* Dynamic: references are counted in call->refcnt; they do not pin a module. */
 	event->call.flags = TRACE_EVENT_FL_TRACEPOINT | TRACE_EVENT_FL_DYNAMIC;
 	INIT_LIST_HEAD(&event->dynamic.list);
 	event->dynamic.ops = &dynamic_ops;
@@ -325,14 +328,17 @@ struct rhist_user_event *rhist_user_event_new(const char *system, char *name, ch
 	return event;
 }
 
-/* Add a field, the first one first. The strings stay as long as the event. */
+/*
+ * Add a field to an event that is not registered yet, in the order of the record. The strings must
+ * be valid as long as the event. May sleep. Return 0 or -ENOMEM.
+ */
 int rhist_user_event_field(struct rhist_user_event *event, const char *type, const char *name,
 			   unsigned int offset, unsigned int size, bool is_signed)
 {
 	return trace_define_field(&event->call, type, name, offset, size, is_signed, FILTER_OTHER);
 }
 
-/* Free an event that is not visible, or no longer. */
+/* Free an event that is not registered. Does not read its strings. */
 void rhist_user_event_free(struct rhist_user_event *event)
 {
 	struct ftrace_event_field *field, *next;
@@ -343,8 +349,11 @@ void rhist_user_event_free(struct rhist_user_event *event)
 }
 
 /*
- * Register an event. @owner is for its callbacks, and stays as long as the
- * event is registered. Called with event_mutex held.
+ * Register an event. @owner is passed to its callbacks, and must be valid as
+ * long as the event is registered. Called with event_mutex held; may sleep.
+ *
+ * Return: 0, -EEXIST if it is registered, -ENODEV if no event type number is
+ * free, or the error of trace_add_event_call().
  */
 int rhist_user_event_add(struct rhist_user_event *event, const void *owner)
 {
@@ -361,14 +370,15 @@ int rhist_user_event_add(struct rhist_user_event *event, const void *owner)
 		return err;
 	}
 	event->visible = true;
-	/* In front of the anchor: in the order of their creation. */
+	/* Before the anchor, so that the events are listed in the order of their creation. */
 	if (!list_empty(&anchor.list))
 		list_add_tail(&event->dynamic.list, &anchor.list);
 	return 0;
 }
 
 /*
- * Whether it is enabled or referenced; stable with event_mutex held.
+ * Whether an event is enabled or referenced. Any context. An event for which
+ * this is false stays so as long as event_mutex is held.
  */
 bool rhist_user_event_busy(struct rhist_user_event *event)
 {
@@ -377,8 +387,9 @@ bool rhist_user_event_busy(struct rhist_user_event *event)
 }
 
 /*
- * Take a reference on an event, if it is one of ours; it cannot be removed then. Called with
- * event_mutex held, @call being registered.
+ * Take a reference on an event if it is a user event of rhist, which is not removed until
+ * rhist_user_event_put(). Called with event_mutex held and @call registered. Return false for any
+ * other event.
  */
 bool rhist_user_event_get(struct trace_event_call *call)
 {
@@ -389,7 +400,7 @@ bool rhist_user_event_get(struct trace_event_call *call)
 	return ours;
 }
 
-/* Give it back. */
+/* Put a reference of rhist_user_event_get(). Any context. */
 void rhist_user_event_put(struct trace_event_call *call)
 {
 	atomic_dec(&call->refcnt);
@@ -406,7 +417,7 @@ static int remove_event(struct rhist_user_event *event, bool by_command)
 	err = event->ops->retire(event->owner, by_command);
 	if (err)
 		return err;
-	/* Frees the fields as well. Does not fail: it is not enabled. */
+	/* Also frees the fields. Fails only for an enabled event, which this is not. */
 	err = trace_remove_event_call(&event->call);
 	if (WARN_ON_ONCE(err))
 		return err;
@@ -416,8 +427,10 @@ static int remove_event(struct rhist_user_event *event, bool by_command)
 }
 
 /*
- * Unregister an event, or fail with -EBUSY if it is enabled, in use, or
- * referenced. Called with event_mutex held.
+ * Unregister an event. Called with event_mutex held; may sleep.
+ *
+ * Return: 0, -ENOENT if it is not registered, -EBUSY if it is enabled or
+ * referenced, or the error of ops->retire().
  */
 int rhist_user_event_remove(struct rhist_user_event *event)
 {
@@ -425,8 +438,9 @@ int rhist_user_event_remove(struct rhist_user_event *event)
 }
 
 /*
- * The largest payload, in bytes, that fits all buffers it is enabled for. A
- * buffer that is too small, also one that comes later, loses what is longer.
+ * The size in bytes of the largest payload that fits all buffers for which the
+ * event is enabled. Any larger payload is dropped by the buffers that are too
+ * small, as it is by a smaller buffer for which the event is enabled later.
  */
 size_t rhist_user_event_limit(struct rhist_user_event *event)
 {
@@ -451,12 +465,12 @@ size_t rhist_user_event_limit(struct rhist_user_event *event)
 }
 
 /**
- * rhist_user_event_write - write a payload to all buffers the event is enabled for
- * @event: a visible event
+ * rhist_user_event_write - write a payload to all buffers for which the event is enabled
+ * @event: a registered event
  * @bytes: the payload
- * @size: of it, in bytes: see rhist_user_event_limit()
+ * @size: its size in bytes; see rhist_user_event_limit()
  *
- * Context: task.
+ * Context: task; does not sleep.
  */
 void rhist_user_event_write(struct rhist_user_event *event, const void *bytes, size_t size)
 {
@@ -471,16 +485,16 @@ void rhist_user_event_write(struct rhist_user_event *event, const void *bytes, s
 }
 
 /**
- * rhist_user_event_write_direct - copy a payload into the only buffer the event is enabled for
- * @event: a visible event
- * @source: has the payload, and nothing else
- * @accept: checks the payload; NULL if each one is valid
- * @fields: for that
+ * rhist_user_event_write_direct - copy a payload into the only buffer that has the event enabled
+ * @event: a registered event
+ * @source: the payload, and nothing else
+ * @accept: checks the payload; NULL if every payload is valid
+ * @fields: argument for @accept
  *
- * Context: task.
+ * Context: task; does not sleep.
  *
- * Return: whether it was written. If not, @source is as it was: the event is not enabled exactly
- * once, or the payload does not fit, is not all in memory, or is not valid.
+ * Return: true if the payload was written. If not, @source is unchanged: the event is not enabled
+ * exactly once, or the payload does not fit, is not all in memory, or is not valid.
  */
 bool rhist_user_event_write_direct(struct rhist_user_event *event, struct iov_iter *source,
 				   rhist_accept_t accept, const void *fields)
@@ -502,19 +516,21 @@ bool rhist_user_event_write_direct(struct rhist_user_event *event, struct iov_it
 }
 
 /*
- * dynamic_events.
+ * Commands of dynamic_events.
  *
- * The kernel keeps a list of the kinds of such events, under a mutex that
- * nobody else gets at, and a list of the events, under event_mutex. Neither list
- * can be had, but a synthetic event is in both, and those can be made. So one is
- * made for a moment, and what is ours is put behind it: the kind, and an event
- * that is none and stays, as the place for ours to come and go.
+ * The kernel has a list of the types of dynamic events (dyn_event_ops_list, under
+ * dyn_event_ops_mutex) and a list of the events (dyn_event_list, under
+ * event_mutex). Neither these nor that mutex is exported. But a synthetic event
+ * is linked into both lists, by itself and by its type, and creating one is
+ * exported. So one is created and deleted again, and two entries are inserted
+ * after it: dynamic_ops after its type, and after the event an anchor, which
+ * stands for no event and stays linked, as the position of user events.
  *
- * What reads the list of kinds goes from each to the next one only, so nobody is
- * disturbed by one that comes or goes; it is freed when the mutex has been taken
- * by somebody else.
+ * dynamic_ops is inserted and removed without dyn_event_ops_mutex. That is safe,
+ * because the readers of the list follow only the next pointers. After removal
+ * dyn_event_ops_mutex is taken once, so that no reader is left.
  *
- * Locks: the kernel's mutex of the kinds -> those of create().
+ * Locks: dyn_event_ops_mutex -> those of ops->create().
  */
 static const struct rhist_user_event_ops *commands;
 static const void *commands_owner;
@@ -531,7 +547,7 @@ static int dynamic_create(const char *command)
 	if (!str_has_prefix(command, "u:") || !rhist_enter())
 		return -ECANCELED;
 	err = commands->create(commands_owner, skip_spaces(command + strlen("u:")));
-	/* The module stays as long as the kernel's mutex is held. */
+	/* The caller holds dyn_event_ops_mutex, for which rhist_dynamic_events_leave() waits. */
 	rhist_leave();
 	return err;
 }
@@ -593,13 +609,18 @@ static int anchor_remove(void *arg)
 }
 
 /**
- * rhist_dynamic_events_enter - take "u:" commands of dynamic_events
+ * rhist_dynamic_events_enter - register for "u:" commands of dynamic_events
  * @tr: for rhist_with_event_mutex()
- * @ops: whose create() is called
- * @owner: for that
+ * @ops: its create() is called for each command
+ * @owner: argument for create()
  *
- * Return: 0, which it also is where the kernel has such commands; or a negative
- * error.
+ * @ops and @owner must be valid until rhist_dynamic_events_leave().
+ *
+ * Context: task, may sleep; takes event_mutex. Only called while not registered.
+ *
+ * Return: 0, also if nothing was registered because the kernel has user events
+ * itself or no kprobe events; or a negative error, -EEXIST if the synthetic
+ * event rhist_anchor exists.
  */
 int rhist_dynamic_events_enter(struct trace_array *tr, const struct rhist_user_event_ops *ops,
 			       const void *owner)
@@ -611,7 +632,7 @@ int rhist_dynamic_events_enter(struct trace_array *tr, const struct rhist_user_e
 	struct list_head *kind;
 	int err;
 
-	/* Without kprobe events there is nothing to wait with in leave(): no commands then. */
+	/* rhist_dynamic_events_leave() needs a function of kprobe events to wait. */
 	if (IS_ENABLED(CONFIG_USER_EVENTS) || !IS_ENABLED(CONFIG_KPROBE_EVENTS))
 		return 0;
 	err = synth_event_create(name, &field, 1, NULL);
@@ -631,7 +652,7 @@ int rhist_dynamic_events_enter(struct trace_array *tr, const struct rhist_user_e
 		dynamic_ops.list.prev = kind;
 		dynamic_ops.list.next = kind->next;
 		kind->next->prev = &dynamic_ops.list;
-		/* Pairs with the dependency of whoever goes through the list. */
+		/* Pairs with the address dependency in the list walk of create_dyn_event(). */
 		smp_store_release(&kind->next, &dynamic_ops.list);
 	}
 	trace_put_event_file(file);
@@ -639,7 +660,10 @@ int rhist_dynamic_events_enter(struct trace_array *tr, const struct rhist_user_e
 	return err;
 }
 
-/* Undo it. There is no event any more. */
+/*
+ * Undo rhist_dynamic_events_enter(). Called when no user event is registered any more, in task
+ * context; sleeps, and takes dyn_event_ops_mutex and event_mutex.
+ */
 void rhist_dynamic_events_leave(struct trace_array *tr)
 {
 	struct dynevent_cmd barrier;
@@ -649,7 +673,7 @@ void rhist_dynamic_events_leave(struct trace_array *tr)
 		return;
 	dynamic_ops.list.next->prev = dynamic_ops.list.prev;
 	WRITE_ONCE(dynamic_ops.list.prev->next, dynamic_ops.list.next);
-	/* No command for a kprobe, which takes the mutex to find that out. */
+	/* Take and release dyn_event_ops_mutex, by a command that creates no kprobe. */
 	kprobe_event_cmd_init(&barrier, nothing, sizeof(nothing));
 	dynevent_create(&barrier);
 	while (rhist_with_event_mutex(tr, anchor_remove, NULL))

@@ -163,8 +163,8 @@ unsafe extern "C" fn removed<S: UserEventOps>(owner: *const ffi::c_void) {
 
 /// # Safety
 ///
-/// As for [`changed`]. `name` and the `argc` elements of `argv` must be strings that end in a NUL, and `system`
-/// either such a string or null.
+/// As for [`changed`]. `name` and the `argc` elements of `argv` must be strings that end in a NUL, and
+/// `system` such a string or null.
 unsafe extern "C" fn matches<S: UserEventOps>(
     owner: *const ffi::c_void,
     system: *const ffi::c_char,
@@ -347,8 +347,8 @@ unsafe extern "C" fn accept<S: UserEventOps>(
     payload: *const ffi::c_void,
     size: usize,
 ) -> bool {
-    // SAFETY: `state` comes from `write_direct`, which passes an `S`. `payload` is the part of a reserved record
-    // after its header, of `size` bytes, and nothing else writes to a reserved record.
+    // SAFETY: `state` comes from `write_direct`, which passes an `S`. `payload` is the part of a reserved
+    // record after its header, of `size` bytes, and nothing else writes to a reserved record.
     unsafe { (*state.cast::<S>()).accepts(slice::from_raw_parts(payload.cast(), size)) }
 }
 
