@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Bits in the memory of processes, and when such memory comes and goes.
+ * Set bits in the memory of processes, and watch processes exit and fork.
  *
- * A reference on a struct rhist_mm keeps the struct mm_struct, so that it can be
- * told from all others, but not the memory: what needs that takes it for a
- * moment, as long as a process has it. When the last process has left it, by
- * exit() or exec(), a notifier of the memory tells. A fork is told by a
- * tracepoint, but nobody may sleep there: the rest is done by the child itself,
- * before it returns to user space for the first time, with the memory of the
- * parent held until then, since the parent may exit at once.
+ * A reference on a struct rhist_mm pins the struct mm_struct (mm_count), so that
+ * its address is not reused, but not the address space (mm_users): that is
+ * pinned only during an access. An mmu notifier is called when the last process
+ * has left the mm, by exit() or exec(). A probe of the tracepoint task_newtask
+ * is called for a fork. It must not sleep, so it adds task work to the child,
+ * which runs before the child first returns to user space. The parent may exit
+ * at once, so its mm is pinned (mm_users) until then.
  *
  * Locks: those of the caller -> mmap_lock.
  */
@@ -29,7 +29,7 @@ struct rhist_mm {
 	struct mmu_notifier notifier;
 };
 
-/* Set while no notifier and no probe is registered. */
+/* Written only while no notifier and no probe is registered, so read without a lock. */
 static struct rhist_mm_watcher watcher;
 static struct tracepoint *newtask;
 
@@ -45,7 +45,7 @@ static void free_notifier(struct mmu_notifier *notifier)
 	kfree(container_of(notifier, struct rhist_mm, notifier));
 }
 
-/* The last process has left the memory, whose pages are about to go. */
+/* The last process has left the mm, whose pages are about to be freed. */
 static void release(struct mmu_notifier *notifier, struct mm_struct *mm)
 {
 	watcher.exited(watcher.owner);
@@ -58,11 +58,12 @@ static const struct mmu_notifier_ops notifier_ops = {
 };
 
 /**
- * rhist_mm_get - the memory of the running task
+ * rhist_mm_get - take a reference on the mm of the running task
  *
- * Context: task, may sleep, mmap_lock not held.
+ * Context: task with an mm, may sleep, mmap_lock not held.
  *
- * Return: a reference for rhist_mm_put(), or an ERR_PTR.
+ * Return: the reference, to be put by rhist_mm_put(), or an ERR_PTR: -ENOMEM, or
+ * -EINTR if a signal is pending (mm_take_all_locks()).
  */
 struct rhist_mm *rhist_mm_get(void)
 {
@@ -72,41 +73,42 @@ struct rhist_mm *rhist_mm_get(void)
 				  container_of(notifier, struct rhist_mm, notifier);
 }
 
-/* Any task context. */
+/* Put a reference of rhist_mm_get(). Any task context; does not sleep. */
 void rhist_mm_put(struct rhist_mm *memory)
 {
 	mmu_notifier_put(&memory->notifier);
 }
 
-/* What the memory of the running task is told from others by. */
+/* The mm of the running task, to be compared only; NULL if it has none. */
 struct mm_struct *rhist_current_mm(void)
 {
 	return current->mm;
 }
 
+/* The mm of a reference. */
 struct mm_struct *rhist_mm_of(const struct rhist_mm *memory)
 {
 	return memory->notifier.mm;
 }
 
-/* Is there a process that has the memory? */
+/* Whether a process still uses the mm. Any context. */
 bool rhist_mm_alive(const struct rhist_mm *memory)
 {
 	return atomic_read(&memory->notifier.mm->mm_users) > 0;
 }
 
 /**
- * rhist_mm_write_bit - set or clear a bit, if that is possible right now
- * @memory: where
- * @addr: of the value, which is aligned to its size
- * @bit: of the value
- * @size: of the value: 4 or 8 bytes
- * @on: set it
+ * rhist_mm_write_bit - set or clear a bit, if its page is present and writable
+ * @memory: the mm
+ * @addr: address of the value, aligned to its size
+ * @bit: the bit of the value, less than 8 * @size
+ * @size: size of the value: 4 or 8 bytes
+ * @on: whether to set the bit
  *
- * Context: task, sleeps for mmap_lock, but never faults a page in.
+ * Context: task. Sleeps for mmap_lock, but never faults a page in.
  *
- * Return: 0, -ENOENT if no process has the memory any more, or -EFAULT if the
- * page is not there or not writable: see rhist_mm_fault_in().
+ * Return: 0, -ENOENT if no process uses the mm any more, or -EFAULT if the page
+ * is not present or not writable: see rhist_mm_fault_in().
  */
 int rhist_mm_write_bit(struct rhist_mm *memory, unsigned long addr, unsigned int bit,
 		       unsigned int size, bool on)
@@ -116,7 +118,7 @@ int rhist_mm_write_bit(struct rhist_mm *memory, unsigned long addr, unsigned int
 	struct page *page;
 	int err = 0;
 
-	/* Bits are set in whole words, of which a value may be one half. */
+	/* set_bit() works on a long, of which a value of 4 bytes may be the upper half. */
 	if (size < sizeof(long) && (addr == word) == IS_ENABLED(CONFIG_CPU_BIG_ENDIAN))
 		bit += 8 * size;
 	if (!mmget_not_zero(mm))
@@ -126,7 +128,7 @@ int rhist_mm_write_bit(struct rhist_mm *memory, unsigned long addr, unsigned int
 		void *at = kmap_local_page(page);
 		unsigned long *value = at + offset_in_page(word);
 
-		/* Programs change the bits beside it. */
+		/* Atomic, because programs change the other bits. */
 		if (on)
 			set_bit(bit, value);
 		else
@@ -137,20 +139,21 @@ int rhist_mm_write_bit(struct rhist_mm *memory, unsigned long addr, unsigned int
 		err = -EFAULT;
 	}
 	mmap_read_unlock(mm);
-	/* If it was the last reference, the memory does not go here: locks may be held. */
+	/* Asynchronous, because the last mmput() tears the mm down, and locks may be held here. */
 	mmput_async(mm);
 	return err;
 }
 
 /**
- * rhist_mm_fault_in - make a page writable, as if a process wrote to it
- * @memory: where
- * @addr: in the page
+ * rhist_mm_fault_in - fault in a page for writing
+ * @memory: the mm
+ * @addr: an address in the page
  *
- * Context: task without locks. Sleeps as long as the page takes, which may be
+ * Context: task without locks. Sleeps as long as the fault takes, which may be
  * as long as a process likes.
  *
- * Return: 0, -ENOENT if no process has the memory any more, or -EFAULT.
+ * Return: 0, -ENOENT if no process uses the mm any more, or the error of
+ * fixup_user_fault(): -EFAULT, -ENOMEM, or -EINTR for a fatal signal.
  */
 int rhist_mm_fault_in(struct rhist_mm *memory, unsigned long addr)
 {
@@ -167,12 +170,16 @@ int rhist_mm_fault_in(struct rhist_mm *memory, unsigned long addr)
 	return err;
 }
 
+/* Task work of a forked child. */
 struct fork {
 	struct callback_head work;
 	struct mm_struct *parent;
 };
 
-/* In the child, or in the exit of one that never ran: it has no memory then. */
+/*
+ * Task work: call the watcher in the child. A child that exits before it first returns to user
+ * space runs this without an mm.
+ */
 static void forked(struct callback_head *work)
 {
 	struct fork *fork = container_of(work, struct fork, work);
@@ -181,11 +188,11 @@ static void forked(struct callback_head *work)
 		watcher.forked(watcher.owner, fork->parent);
 	mmput_async(fork->parent);
 	kfree(fork);
-	/* What is left of this function is waited for by rhist_mm_unwatch(). */
+	/* rhist_mm_unwatch() waits for the rest of this function. */
 	rhist_leave();
 }
 
-/* In the parent, at each fork. Must not sleep. */
+/* Probe of task_newtask, called in the parent: add task work to the child. Must not sleep. */
 static void probe_newtask(void *data, struct task_struct *child, u64 clone_flags)
 {
 	struct mm_struct *parent = current->mm;
@@ -193,7 +200,7 @@ static void probe_newtask(void *data, struct task_struct *child, u64 clone_flags
 
 	if (!parent || !child->mm || child->mm == parent || !data_race(mm_has_notifiers(parent)))
 		return;
-	/* Without memory for this the child starts with no bits, as one of the kernel would. */
+	/* Without memory the child has no enable bits, as with the kernel's user events. */
 	fork = kmalloc(sizeof(*fork), GFP_NOWAIT | __GFP_ACCOUNT);
 	if (!fork)
 		return;
@@ -218,11 +225,15 @@ static void find_newtask(struct tracepoint *tracepoint, void *data)
 }
 
 /**
- * rhist_mm_watch - begin to be told of processes
- * @with: what is called, in task context without locks: @exited must not
- *	sleep; @forked runs in the child and may
+ * rhist_mm_watch - register callbacks for exit and fork of processes
+ * @with: the callbacks and their owner, copied. They are called in task context
+ *	without locks: @exited must not sleep; @forked runs in the child and may
  *
- * Return: 0 or a negative error.
+ * Context: task, may sleep. Only called while no watcher is registered, and no
+ * reference of rhist_mm_get() exists.
+ *
+ * Return: 0, -ENOENT if there is no tracepoint task_newtask, or the error of
+ * tracepoint_probe_register().
  */
 int rhist_mm_watch(const struct rhist_mm_watcher *with)
 {
@@ -237,14 +248,16 @@ int rhist_mm_watch(const struct rhist_mm_watcher *with)
 /**
  * rhist_mm_unwatch - undo rhist_mm_watch()
  *
- * All memory has been put. Afterwards nothing of this file runs. Context: the
- * exit of the module, which no fork keeps any more.
+ * Called when each reference of rhist_mm_get() was put. When it returns, no
+ * callback or other code of this file runs.
+ *
+ * Context: module exit; sleeps. No task work is pending, as it pins the module.
  */
 void rhist_mm_unwatch(void)
 {
 	tracepoint_probe_unregister(newtask, probe_newtask, NULL);
 	tracepoint_synchronize_unregister();
 	mmu_notifier_synchronize();
-	/* Between giving back the module and leaving forked() nobody sleeps. */
+	/* forked() does not sleep between rhist_leave() and its return. */
 	synchronize_rcu_tasks();
 }

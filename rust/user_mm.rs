@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The memory of processes, and bits in it: see `rust/user_mm.c`.
+//! Sets bits in the memory of processes, and watches processes exit and fork: see `rust/user_mm.c`.
 
 use super::bindings;
 use core::ptr::NonNull;
@@ -15,9 +15,9 @@ use kernel::sync::Arc;
 pub(crate) struct MmId(usize);
 
 impl MmId {
-    /// That of the running task.
+    /// The mm of the running task. Task context.
     pub(crate) fn current() -> Self {
-        // SAFETY: Task context.
+        // SAFETY: Only reads `current->mm`, which may be null.
         Self(unsafe { bindings::rhist_current_mm() } as usize)
     }
 }
@@ -27,7 +27,7 @@ impl MmId {
 pub(crate) struct UserBit {
     /// The address, aligned to the size.
     pub(crate) addr: usize,
-    /// The bit of the value.
+    /// The bit of the value: less than `8 * size`.
     pub(crate) bit: u8,
     /// Bytes of the value: 4 or 8.
     pub(crate) size: u8,
@@ -36,99 +36,116 @@ pub(crate) struct UserBit {
 /// A reference on a `struct mm_struct` (`mm_count`). It does not keep the address space.
 pub(crate) struct UserMm(NonNull<bindings::rhist_mm>);
 
-// SAFETY: All functions that take it lock for themselves, and any task may give it back.
+// SAFETY: The reference is not bound to a task: any task may use it and put it.
 unsafe impl Send for UserMm {}
-// SAFETY: As above.
+// SAFETY: The C functions take the locks that they need, and change nothing of the `struct rhist_mm`.
 unsafe impl Sync for UserMm {}
 
 impl UserMm {
-    /// The memory of the running task. Takes its mmap_lock.
+    /// Takes a reference on the mm of the running task, which must have one. Task context, may sleep; takes
+    /// mmap_lock.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`; `EINTR` if a signal is pending.
     pub(crate) fn current() -> Result<Self> {
-        // SAFETY: Task context; the caller has no mmap_lock.
+        // SAFETY: Called in system calls, and from `Watcher::forked`, which C calls only in a task with an mm;
+        // mmap_lock is not held in either.
         let memory = from_err_ptr(unsafe { bindings::rhist_mm_get() })?;
         NonNull::new(memory).map(Self).ok_or(ENOMEM)
     }
 
+    /// The identity of the mm.
     pub(crate) fn id(&self) -> MmId {
-        // SAFETY: The reference is valid.
+        // SAFETY: `self` holds a reference.
         MmId(unsafe { bindings::rhist_mm_of(self.0.as_ptr()) } as usize)
     }
 
     /// Whether a process still uses it (`mm_users`).
     pub(crate) fn is_alive(&self) -> bool {
-        // SAFETY: The reference is valid.
+        // SAFETY: `self` holds a reference, so the `mm_struct` may be read.
         unsafe { bindings::rhist_mm_alive(self.0.as_ptr()) }
     }
 
-    /// Sets or clears a bit, if that is possible without waiting for the page. Takes mmap_lock.
+    /// Sets or clears a bit, if its page is present and writable. Sleeps for mmap_lock, but never faults the
+    /// page in.
     ///
     /// # Errors
     ///
-    /// `EFAULT` if it is not, `ENOENT` if the memory is gone.
+    /// `EFAULT` if the page is not present or not writable, `ENOENT` if no process uses the mm.
     pub(crate) fn write_bit(&self, place: UserBit, on: bool) -> Result {
         let (bit, size) = (place.bit.into(), place.size.into());
-        // SAFETY: The reference is valid; any address will do.
+        // SAFETY: `self` holds a reference, and C checks the address. `UserReg::parse` has checked that the
+        // bit is in an aligned value of 4 or 8 bytes, and so in the page.
         to_result(unsafe {
             bindings::rhist_mm_write_bit(self.0.as_ptr(), place.addr, bit, size, on)
         })
     }
 
-    /// Makes the page at an address writable. Takes mmap_lock and sleeps, maybe as long as the
-    /// process likes.
+    /// Faults in the page at an address for writing. Takes mmap_lock, and sleeps as long as the fault takes,
+    /// which may be as long as the process likes.
     ///
     /// # Errors
     ///
-    /// `EFAULT` if it cannot be, `ENOENT` if the memory is gone, `ENOMEM`.
+    /// `EFAULT` if the page cannot be made writable, `ENOENT` if no process uses the mm, `EINTR` for a fatal
+    /// signal, `ENOMEM`.
     pub(crate) fn fault_in(&self, addr: usize) -> Result {
-        // SAFETY: The reference is valid; any address will do.
+        // SAFETY: `self` holds a reference, and C checks the address.
         to_result(unsafe { bindings::rhist_mm_fault_in(self.0.as_ptr(), addr) })
     }
 }
 
 impl Drop for UserMm {
     fn drop(&mut self) {
-        // SAFETY: The reference is ours to give back.
+        // SAFETY: `self` holds the reference that `rhist_mm_get` has taken, and puts it only here.
         unsafe { bindings::rhist_mm_put(self.0.as_ptr()) }
     }
 }
 
 /// Callbacks for exit and fork of processes.
 pub(crate) trait Watcher: Send + Sync + 'static {
-    /// Memory that somebody has a [`UserMm`] of lost its last process. Must not sleep.
+    /// Notifies that the last process has left an mm of which there is a [`UserMm`]. Task context; must not
+    /// sleep.
     fn exited(self: &Arc<Self>);
 
-    /// The running task has a copy of memory that there may be a [`UserMm`] of. Called before it
-    /// is in user space for the first time; the other memory is kept until this returns.
+    /// Notifies of a fork: the mm of the running task, the child, is a copy of `parent`, of which there may be
+    /// a [`UserMm`]. Called before the child first returns to user space; may sleep. `parent` is referenced
+    /// (`mm_users`) until this returns.
     fn forked(self: &Arc<Self>, parent: MmId);
 }
 
 /// Registration of a [`Watcher`], until this is dropped. There is only one.
 pub(crate) struct Watch<W: Watcher>(#[expect(dead_code)] Arc<W>);
 
+/// Borrows the reference of a [`Watch`] to its watcher.
+///
 /// # Safety
 ///
-/// `owner` must be the watcher of a [`Watch`]. The reference is only borrowed.
+/// `owner` must be the watcher of a [`Watch<W>`] that is not dropped while the result is used.
 unsafe fn borrowed<W: Watcher>(owner: *const ffi::c_void) -> core::mem::ManuallyDrop<Arc<W>> {
-    // SAFETY: `owner` came from `Arc::into_raw`, and its reference stays where it is: this one is never dropped.
+    // SAFETY: `owner` comes from `Arc::as_ptr`, and the `Watch` holds a reference. This `Arc` is never
+    // dropped, so the count stays as it is.
     core::mem::ManuallyDrop::new(unsafe { Arc::from_raw(owner.cast()) })
 }
 
 /// # Safety
 ///
-/// For [`Watch`] only.
+/// Must be called by C with the owner that a [`Watch<W>`] has registered and not unregistered.
 unsafe extern "C" fn exited<W: Watcher>(owner: *const ffi::c_void) {
-    // SAFETY: C calls with the owner that it was given, which has a reference until C is told to forget it.
+    // SAFETY: `owner` is that of a registered `Watch<W>`. Its `drop` waits for callbacks before it drops the
+    // watcher.
     unsafe { borrowed::<W>(owner) }.exited();
 }
 
 /// # Safety
 ///
-/// For [`Watch`] only.
+/// As for [`exited`].
 unsafe extern "C" fn forked<W: Watcher>(
     owner: *const ffi::c_void,
     parent: *mut bindings::mm_struct,
 ) {
-    // SAFETY: As in `exited`.
+    // SAFETY: `owner` is that of a registered `Watch<W>`. The callback pins the module, which drops the
+    // `Watch` only when it is unloaded.
     unsafe { borrowed::<W>(owner) }.forked(MmId(parent as usize));
 }
 
@@ -137,23 +154,25 @@ impl<W: Watcher> Watch<W> {
     ///
     /// # Errors
     ///
-    /// `ENOENT` if the kernel tells nobody of forks, `ENOMEM`.
+    /// `ENOENT` if the kernel has no tracepoint `task_newtask`, `ENOMEM`.
     pub(crate) fn new(watcher: Arc<W>) -> Result<Self> {
         let with = bindings::rhist_mm_watcher {
             owner: Arc::as_ptr(&watcher).cast(),
             exited: Some(exited::<W>),
             forked: Some(forked::<W>),
         };
-        // SAFETY: The watcher stays until `drop`.
+        // SAFETY: `with` is copied. Its owner is moved into the result, and so valid until `drop` unregisters
+        // it.
         to_result(unsafe { bindings::rhist_mm_watch(&with) })?;
         Ok(Self(watcher))
     }
 }
 
 impl<W: Watcher> Drop for Watch<W> {
-    /// To be dropped when the module goes, after each [`UserMm`]. Sleeps.
+    /// Unregisters the watcher. Only dropped while the module is unloaded, after each [`UserMm`]. Sleeps until
+    /// no callback runs.
     fn drop(&mut self) {
-        // SAFETY: Registered by `new`. A fork that is under way keeps the module.
+        // SAFETY: `new` has registered it. No fork is to be handled any more, as each pins the module.
         unsafe { bindings::rhist_mm_unwatch() }
     }
 }
