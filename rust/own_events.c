@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The events of the module itself. Nobody fires them; they are there for what the kernel does about them.
+ * The trace events of the module itself. They never fire; each one is defined
+ * for a side effect in the kernel.
  *
- * rhist:sync is for running code with event_mutex held. That is not exported,
- * but the lists that a kprobe, uprobe or event probe keeps of its users may be
- * changed only under it. Switching an event on through
+ * rhist:sync is for calling a function with event_mutex held. event_mutex is
+ * not exported, but the lists of users of a kprobe, uprobe or event probe may be
+ * changed only with it held. Enabling an event through
  * trace_array_set_clr_event(), which is exported, calls the event's
- * class->reg() with event_mutex held. That of this one runs what is pending
- * here. Locks: sync_lock -> event_mutex -> whatever the function takes.
+ * class->reg() with event_mutex held, and reg() below calls the pending
+ * function. Locks: sync_lock -> event_mutex -> those of the function.
  *
- * rhist:never is for a trigger. While any event has one, the kernel keeps a
- * page for each processor to make records in that are likely to be thrown
- * away, as are those that we look at: that costs far less than to reserve and
- * discard them in a ring buffer. What switches it on is not exported
- * (trace_buffered_event_enable()); Instance::spare_ring_buffer() in
- * rust/instance.rs writes the trigger.
+ * rhist:never is for a trigger. While any event has a trigger, the kernel keeps
+ * a page per CPU for records that are likely to be discarded, as are those that
+ * rhist reads: that costs far less than to reserve and discard them in a ring
+ * buffer. trace_buffered_event_enable(), which allocates these pages, is not
+ * exported, so Instance::spare_ring_buffer() in rust/instance.rs sets a trigger.
  */
 #include <linux/mutex.h>
 #include <linux/sched.h>
@@ -25,7 +25,10 @@
 
 static DEFINE_MUTEX(sync_lock);
 
-/* Written under sync_lock; read under event_mutex by whoever enables the event. */
+/*
+ * Function to call. Written with sync_lock held. reg() reads it, with event_mutex held, in any
+ * task that enables the event.
+ */
 static struct {
 	struct task_struct *task;
 	int (*fn)(void *arg);
@@ -35,9 +38,10 @@ static struct {
 
 static struct trace_event_call sync_call;
 
+/* class->reg() of both events. Called with event_mutex held. */
 static int reg(struct trace_event_call *call, enum trace_reg type, void *data)
 {
-	/* Anybody may switch the event on: only the task that asked is served. */
+	/* Users may enable the event too: the function is called only in the task that set it. */
 	if (call == &sync_call && type == TRACE_REG_REGISTER && READ_ONCE(pending.task) == current) {
 		WRITE_ONCE(pending.task, NULL);
 		pending.ret = pending.fn(pending.arg);
@@ -75,7 +79,7 @@ static struct trace_event_call never_call = {
 	.print_fmt = "\"\"",
 };
 
-/* The section that the kernel reads a module's events from. */
+/* The section in which the kernel looks for the events of a module. */
 static struct trace_event_call *calls[] __used __section("_ftrace_events") = {
 	&sync_call,
 	&never_call,
@@ -83,15 +87,15 @@ static struct trace_event_call *calls[] __used __section("_ftrace_events") = {
 
 /**
  * rhist_with_event_mutex - call a function with event_mutex held
- * @tr: an instance with the event rhist:sync
+ * @tr: a trace instance with the event rhist:sync
  * @fn: the function; must not take event_mutex itself
  * @arg: its argument
  *
- * Context: task, may sleep; neither event_mutex nor a lock that nests inside
- * it held. Works while the module is going away.
+ * Context: task, may sleep; called without event_mutex and the locks that nest
+ * inside it. Works while the module is being unloaded.
  *
- * Return: what @fn returned, or -EBUSY if somebody else kept the event
- * enabled, or the error of the kernel if @fn was not called at all.
+ * Return: the result of @fn; or if @fn was not called, -EBUSY because a user
+ * kept enabling the event, or the error of trace_array_set_clr_event().
  */
 int rhist_with_event_mutex(struct trace_array *tr, int (*fn)(void *), void *arg)
 {
@@ -101,7 +105,7 @@ int rhist_with_event_mutex(struct trace_array *tr, int (*fn)(void *), void *arg)
 	pending.fn = fn;
 	pending.arg = arg;
 	WRITE_ONCE(pending.task, current);
-	/* reg() is called for a change only, and a user may have enabled it. */
+	/* reg() is called only for a change: disable first, as a user may have enabled it. */
 	while (READ_ONCE(pending.task) && tries--) {
 		trace_array_set_clr_event(tr, "rhist", "sync", false);
 		err = trace_array_set_clr_event(tr, "rhist", "sync", true);

@@ -1,44 +1,46 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A workqueue of the module, so that its work is over when the module goes.
+//! A workqueue of the module's own, so that all work is finished before the module is unloaded.
 
 use super::bindings;
 use core::ptr::NonNull;
 use kernel::prelude::*;
 use kernel::workqueue;
 
-/// The workqueue. Dropping it waits for all work; not to be done from within work.
+/// An unbound workqueue. Dropping it waits for all work and sleeps, so it must not be dropped by work on it.
 pub(crate) struct Queue(NonNull<bindings::workqueue_struct>);
 
-// SAFETY: Any task may use a workqueue.
+// SAFETY: Any task may destroy a workqueue.
 unsafe impl Send for Queue {}
-// SAFETY: As above.
+// SAFETY: The workqueue functions lock the queue themselves, so any task may queue work or drain it.
 unsafe impl Sync for Queue {}
 
 impl Queue {
+    /// Allocates a workqueue. May sleep. Fails with `ENOMEM`.
     pub(crate) fn new() -> Result<Self> {
-        // SAFETY: No requirements.
+        // SAFETY: Takes no arguments, and the result is checked for null.
         let queue = unsafe { bindings::rhist_alloc_workqueue() };
         NonNull::new(queue).map(Self).ok_or(ENOMEM)
     }
 
-    /// The queue to put work into.
+    /// The queue for [`workqueue::Queue::enqueue`].
     pub(crate) fn get(&self) -> &workqueue::Queue {
-        // SAFETY: The queue is valid as long as this is. The type is the same one, from another
-        // run of bindgen.
+        // SAFETY: The queue is valid as long as `self`, which the result borrows. The cast is between two
+        // bindings of `struct workqueue_struct`.
         unsafe { workqueue::Queue::from_raw(self.0.as_ptr().cast()) }
     }
 
-    /// Waits until nothing is in the queue nor running.
+    /// Waits until no work is queued or running. Sleeps. Only work on this queue may queue more work
+    /// meanwhile.
     pub(crate) fn drain(&self) {
-        // SAFETY: The queue is valid.
+        // SAFETY: The queue is valid as long as `self`.
         unsafe { bindings::drain_workqueue(self.0.as_ptr()) }
     }
 }
 
 impl Drop for Queue {
     fn drop(&mut self) {
-        // SAFETY: The queue is ours.
+        // SAFETY: `new` has allocated the queue. `self` is not borrowed, so nothing queues work any more.
         unsafe { bindings::destroy_workqueue(self.0.as_ptr()) }
     }
 }
