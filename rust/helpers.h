@@ -156,24 +156,30 @@ int rhist_with_event_mutex(struct trace_array *tr, int (*fn)(void *), void *arg)
 
 /* user_event.c */
 struct rhist_user_event;
-/* Callbacks of the owner of an event; all but create() with event_mutex held. */
+/*
+ * Callbacks of the owner of an event, in task context; all but create() with event_mutex held.
+ * @owner is that of rhist_user_event_add(), and in create() that of rhist_dynamic_events_enter().
+ */
 struct rhist_user_event_ops {
-	/* A "u:" command, without that: 0 or a negative errno. @owner is that of all events. */
+	/*
+	 * Create an event for a "u:" command, of which @description is the rest. Called with
+	 * dyn_event_ops_mutex held; may sleep. 0 or a negative errno.
+	 */
 	int (*create)(const void *owner, const char *description);
-	/* It was enabled or disabled: in how many instances it is enabled now, and how often by perf. */
+	/* The event was enabled or disabled: now in @files instances, by perf if @perf is not 0. */
 	void (*changed)(const void *owner, unsigned int files, unsigned int perf);
-	/* It is about to be removed, by a command or not: 0, and it is not used any more, or an errno. */
+	/* Allow the removal of the event, and refuse new users then; or return a negative errno. */
 	int (*retire)(const void *owner, bool by_command);
-	/* Whether it is in use although it is not enabled. */
+	/* Whether the event has users other than those that have it enabled. */
 	bool (*busy)(const void *owner);
-	/* It was removed by a command; the last call for @owner. */
+	/* The event was removed by a command of dynamic_events; the last call for @owner. */
 	void (*removed)(const void *owner);
-	/* Whether a command is for this event. @system may be NULL. */
+	/* Whether a delete command is for this event. @system may be NULL; @argv: declaration. */
 	bool (*matches)(const void *owner, const char *system, const char *event, int argc,
 			const char **argv);
 };
 
-/* Whether a payload is valid for the @fields of an event. Any context. */
+/* Whether a payload is valid for the @fields of an event. Called with preemption disabled. */
 typedef bool (*rhist_accept_t)(const void *fields, const void *payload, size_t size);
 
 struct rhist_user_event *rhist_user_event_new(const char *system, char *name, char *print_fmt,
@@ -197,9 +203,12 @@ void rhist_dynamic_events_leave(struct trace_array *tr);
 
 /* user_mm.c */
 struct rhist_mm;
+/* Callbacks for exit and fork of processes, in task context. */
 struct rhist_mm_watcher {
 	const void *owner;
+	/* The last process has left an mm of which there is a struct rhist_mm. Must not sleep. */
 	void (*exited)(const void *owner);
+	/* current->mm is a copy of @parent, whose mm_users is held during the call. May sleep. */
 	void (*forked)(const void *owner, struct mm_struct *parent);
 };
 struct rhist_mm *rhist_mm_get(void);
