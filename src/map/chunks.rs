@@ -83,34 +83,15 @@ impl<T> Chunks<T> {
     /// There is such an element.
     #[inline(always)]
     pub(super) unsafe fn of(&self, index: u32) -> &[T] {
-        // SAFETY: By the caller and the invariants, there are `width` items at this place, for as long as `self`.
-        unsafe { slice::from_raw_parts(self.first(index, self.width), self.width) }
-    }
-
-    /// The only item of element `index`.
-    ///
-    /// # Safety
-    ///
-    /// There is such an element, and the width is 1.
-    #[inline(always)]
-    pub(super) unsafe fn only(&self, index: u32) -> &T {
-        debug_assert!(self.width == 1);
-        // SAFETY: By the caller and the invariants, there is an item at this place, for as long as `self`.
-        unsafe { &*self.first(index, 1) }
-    }
-
-    /// Where the items of element `index` are, of which each element has `width`.
-    ///
-    /// # Safety
-    ///
-    /// There is such an element.
-    #[inline(always)]
-    unsafe fn first(&self, index: u32, width: usize) -> *const T {
         let index = index as usize;
         debug_assert!(index / LEN < self.starts.len());
-        // SAFETY: Each element is in a chunk.
-        let start = unsafe { self.starts.get_unchecked(index / LEN) };
-        start.0.wrapping_add(index.wrapping_mul(width))
+        // SAFETY: By the caller and the invariants, the element is in this chunk, and its `width` items are at this
+        // place, for as long as `self`.
+        unsafe {
+            let start = self.starts.get_unchecked(index / LEN);
+            let first = start.0.wrapping_add(index.wrapping_mul(self.width));
+            slice::from_raw_parts(first, self.width)
+        }
     }
 }
 

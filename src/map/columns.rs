@@ -29,7 +29,7 @@ impl Column {
     /// There are more than `number` parts.
     #[inline(always)]
     unsafe fn update(self, parts: &[Atomic<u64>], number: usize, value: u64) {
-        // SAFETY: As this.
+        // SAFETY: By the caller there are more than `number` parts.
         unsafe {
             match self {
                 Self::Hits => increment(parts, number),
@@ -173,7 +173,7 @@ impl Columns {
 
     /// Counts a drop.
     pub(super) fn drop(&self, cpu: usize) {
-        // SAFETY: There is one.
+        // SAFETY: There is one counter.
         unsafe { increment(slice::from_ref(&self.cpus[cpu].drops), 0) };
     }
 
@@ -187,7 +187,7 @@ impl Columns {
 ///
 /// # Safety
 ///
-/// There are more than `number` of them.
+/// There are more than `number` counters.
 #[cfg(CONFIG_X86_64)]
 #[inline(always)]
 unsafe fn add(counters: &[Atomic<u64>], number: usize, value: u64) {
@@ -234,7 +234,7 @@ unsafe fn increment(counters: &[Atomic<u64>], number: usize) {
 #[cfg(not(CONFIG_X86_64))]
 #[inline(always)]
 unsafe fn increment(counters: &[Atomic<u64>], number: usize) {
-    // SAFETY: As this.
+    // SAFETY: By the caller there are more than `number` counters.
     unsafe { add(counters, number, 1) };
 }
 
@@ -242,11 +242,11 @@ unsafe fn increment(counters: &[Atomic<u64>], number: usize) {
 ///
 /// # Safety
 ///
-/// There are more than `number` of them.
+/// There are more than `number` counters.
 #[cfg(not(CONFIG_X86_64))]
 #[inline(always)]
 unsafe fn add(counters: &[Atomic<u64>], number: usize, value: u64) {
     debug_assert!(number < counters.len());
-    // SAFETY: The caller says that there are more than `number`.
+    // SAFETY: By the caller there are more than `number` counters.
     unsafe { counters.get_unchecked(number) }.add(value, Relaxed);
 }

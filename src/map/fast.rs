@@ -62,8 +62,8 @@ enum KeyForm {
     Scaled,
 }
 
-/// The fields of a record that make a key, and those that are added to its sums: for maps with no other columns
-/// but the count of hits.
+/// The fields of a record that make a key, and those that are added to the sums of its element. For maps whose
+/// columns are the count of hits and sums.
 ///
 /// # Invariants
 ///
@@ -149,7 +149,7 @@ impl Fields<'_> {
     #[inline(always)]
     fn single(self) -> u64 {
         let (word, _) = &self.fields.key[0];
-        // SAFETY: It is one of the fields.
+        // SAFETY: Only the number of a key's word is read.
         word.number.read(&unsafe { self.unchecked() })
     }
 

@@ -183,7 +183,7 @@ impl Keys {
         both.all(|(word, part)| unsafe { settled(word) } == part)
     }
 
-    /// As [`Keys::is`], where keys have one word.
+    /// As [`Keys::is`], where keys have one word; otherwise compares the first word only.
     ///
     /// # Safety
     ///
@@ -191,8 +191,8 @@ impl Keys {
     #[inline(always)]
     pub(super) unsafe fn is_word(&self, index: u32, key: u64) -> bool {
         // SAFETY: The caller has found the element through an acquiring load, so it exists and its key does not
-        // change; and keys have one word.
-        unsafe { settled(self.words.only(index)) == key }
+        // change; and a key has at least one word.
+        unsafe { settled(self.words.of(index).get_unchecked(0)) == key }
     }
 
     /// Makes `key` the key of element `index`, which the caller owns.
