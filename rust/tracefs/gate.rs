@@ -2,38 +2,43 @@
 
 //! Pinning the module while a file is open.
 //!
-//! See `gate` in `rust/tracefs.c`: the VFS pins the gate, not the module, before it calls `open`.
+//! See `gate` in `rust/tracefs.c`: before it calls `open`, the VFS pins the gate and not the module.
 
 use crate::ftrace::bindings;
 use kernel::prelude::*;
 
-/// The owner of file operations of rhist.
+/// Returns the gate, for `owner` of rhist's file operations.
 pub(super) fn owner() -> *mut bindings::module {
-    // SAFETY: No requirements.
+    // SAFETY: The function only returns the address of a static.
     unsafe { bindings::rhist_gate() }
 }
 
-/// Waits, while the module goes, until no file operation of rhist runs and no file is open. Called in task
-/// context, after the operations became unreachable.
+/// Waits, during unload, until no file operation of rhist runs and no file is open. Task context, sleeps; call
+/// without locks that a file operation takes, after the operations became unreachable.
 pub(in crate::ftrace) fn wait() {
-    // SAFETY: Task context without locks.
+    // SAFETY: Callers are in task context and may sleep.
     unsafe { bindings::rhist_gate_wait() }
 }
 
 /// A reference on the module.
+///
+/// # Invariants
+///
+/// Owns one reference on the module, taken by `rhist_enter()`.
 pub(crate) struct ModulePin(());
 
 impl ModulePin {
-    /// Pins the module. Fails with `ENODEV` if it is going.
+    /// Pins the module. Fails with `ENODEV` if it is unloading, or its init has not succeeded yet.
     pub(crate) fn new() -> Result<Self> {
-        // SAFETY: No requirements.
+        // SAFETY: The caller runs code of the module, so `THIS_MODULE` is valid.
         match unsafe { bindings::rhist_enter() } {
+            // INVARIANT: `rhist_enter()` has taken a reference.
             true => Ok(Self(())),
             false => Err(ENODEV),
         }
     }
 
-    /// Hands the reference over to the file that was opened.
+    /// Hands the reference over to the file that is being opened.
     pub(super) fn keep(self) {
         core::mem::forget(self);
     }
@@ -42,16 +47,17 @@ impl ModulePin {
     ///
     /// # Safety
     ///
-    /// For `release` only, of a file whose `open` has called [`ModulePin::keep`].
+    /// Must be called once for each call of [`ModulePin::keep`]: by `release` of the file.
     pub(super) unsafe fn from_file() -> Self {
+        // INVARIANT: Takes over the reference that `keep` has forgotten.
         Self(())
     }
 }
 
 impl Drop for ModulePin {
     fn drop(&mut self) {
-        // SAFETY: The reference is ours to give back. The code that runs stays: `open` and
-        // `release` are called with the gate held, which the module waits for when it goes.
+        // SAFETY: By the type invariant there is a reference to drop. The running code is not freed: the VFS
+        // holds the gate while it calls `open` and `release`, and unload waits for the gate.
         unsafe { bindings::rhist_leave() }
     }
 }

@@ -2,9 +2,9 @@
 
 //! rhist's directories and files in tracefs.
 //!
-//! An [`Object`](object::Object) is for a dentry of the kernel: a directory that mirrors the kernel's, a
-//! file with the kernel's operations, or a file of rhist. The callbacks of the VFS are here; what an
-//! object shows and does is up to its [`NodeOps`].
+//! An [`Object`](object::Object) is a directory that mirrors one of the kernel's, a file with the kernel's
+//! operations, or a file of rhist. The VFS callbacks are here; they call the [`NodeOps`] of the object for its
+//! contents and behavior.
 
 mod dentry;
 mod dir;
@@ -36,29 +36,28 @@ pub(crate) use special::SpecialFops;
 
 /// Fails with `EPERM` if the kernel is locked down (`LOCKDOWN_TRACEFS`).
 pub(crate) fn check_lockdown() -> Result {
-    // SAFETY: No requirements.
+    // SAFETY: The function takes no arguments and may be called in task context.
     to_result(unsafe { bindings::rhist_locked_down() })
 }
 
 /// A tracing directory: the top one or that of an instance.
 ///
-/// It does not keep an instance from being removed. One that is made anew by the same name has
-/// another directory.
+/// It does not pin the instance. A new instance with the name of a removed one has a different directory.
 #[derive(Clone)]
 pub(crate) struct TracingDir(Dentry);
 
 impl TracingDir {
-    /// The tracing directory at a dentry, which has to be that of one.
+    /// Wraps a dentry, which must be that of a tracing directory.
     pub(crate) fn new(dir: Dentry) -> Self {
         Self(dir)
     }
 
-    /// Whether it is that of the top instance.
+    /// Whether this is the directory of the top instance.
     pub(crate) fn is_top(&self) -> bool {
         self.0.is_root()
     }
 
-    /// The name, which is that of the instance.
+    /// The name of the directory, and so of the instance.
     pub(crate) fn name(&self) -> &CStr {
         self.0.name()
     }
@@ -68,18 +67,19 @@ impl TracingDir {
         self.0.removed()
     }
 
-    /// The instance itself.
+    /// Returns the instance. Takes `i_rwsem` of the directory.
     ///
     /// # Errors
     ///
-    /// `ENODEV` if it has been removed, or only has the buffer of an earlier boot; `ENOMEM`.
+    /// `ENODEV` if it has been removed, or has no `trace_marker` because its buffer is from an earlier boot;
+    /// `ENOMEM`.
     ///
     /// # Safety
     ///
-    /// event_mutex must be held as long as the result is used: an instance is removed with it held,
-    /// its files before itself.
+    /// event_mutex must be held as long as the result is used. `instance_rmdir()` removes the files and then
+    /// the instance, both with event_mutex held.
     pub(crate) unsafe fn array(&self) -> Result<NonNull<bindings::trace_array>> {
-        // Any file of it that is there as long as the instance would do.
+        // Any file that lives as long as the instance would do.
         let file = match self.0.lookup(b"trace_marker") {
             Err(error) if error == ENOENT => Err(ENODEV),
             file => file,
@@ -87,7 +87,8 @@ impl TracingDir {
         if self.removed() {
             return Err(ENODEV);
         }
-        // SAFETY: The file is referenced.
+        // SAFETY: `file` holds a reference on the dentry, and thus on the inode. `i_private` of `trace_marker`
+        // is the instance.
         let array = unsafe { bindings::rhist_inode_private(file.inode()) };
         NonNull::new(array.cast()).ok_or(ENODEV)
     }
@@ -99,7 +100,7 @@ impl PartialEq for TracingDir {
     }
 }
 
-/// The event in whose directory a file is.
+/// The event whose directory contains a file.
 #[derive(Clone, Copy)]
 pub(crate) struct EventName<'a> {
     pub(crate) dir: &'a TracingDir,
@@ -107,18 +108,18 @@ pub(crate) struct EventName<'a> {
     pub(crate) event: &'a CStr,
 }
 
-/// Who may open a file.
+/// Permissions and ownership of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Access {
     /// Permission bits.
     pub(crate) mode: u16,
-    /// The number of the owner; [`Access::SAME`] stands for that of the directory.
+    /// User ID of the owner, or [`Access::SAME`].
     pub(crate) uid: u32,
-    /// That of the group, likewise.
+    /// Group ID, or [`Access::SAME`].
     pub(crate) gid: u32,
 }
 
 impl Access {
-    /// As the kernel's directory has it.
+    /// Stands for the ID that the kernel's directory has.
     pub(crate) const SAME: u32 = u32::MAX;
 }
