@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! References on dentries and inodes.
+//! References on dentries and inodes of tracefs.
 
 use crate::ftrace::bindings;
 use core::ffi::CStr;
@@ -10,19 +10,27 @@ use kernel::ffi;
 use kernel::prelude::*;
 
 /// A reference on a dentry.
+///
+/// # Invariants
+///
+/// Owns one reference on a positive dentry of tracefs. Such a dentry does not become negative, and there is
+/// no rename in tracefs: its inode, name and parent are constant.
 pub(crate) struct Dentry(NonNull<bindings::dentry>);
 
-/// What a dentry stands for.
+/// The type of a dentry's inode.
 pub(crate) enum DentryKind {
     Dir,
     File,
 }
 
 impl Dentry {
-    /// The root directory of tracefs, in which `name` has to be free. `EEXIST` if it is not, the kernel is
-    /// locked down, or there is no memory: tracefs does not say which.
+    /// Returns the root directory of tracefs. Creates and removes a file `name` there. May sleep.
+    ///
+    /// Fails with `EEXIST` if the name is taken, the kernel is locked down, or there is no memory: tracefs
+    /// does not say which.
     pub(crate) fn root(name: &CStr) -> Result<Self> {
-        // SAFETY: `name` ends in a NUL; the root comes with a reference.
+        // SAFETY: `name` ends in a NUL. `rhist_tracefs_root` returns null or the root, which is positive,
+        // with a reference.
         unsafe { Self::from_returned(bindings::rhist_tracefs_root(name.as_char_ptr())) }
             .map_err(|_| EEXIST)
     }
@@ -31,18 +39,20 @@ impl Dentry {
     ///
     /// # Safety
     ///
-    /// `dentry` must be null, an `ERR_PTR` or a dentry with a reference for the caller.
+    /// `dentry` must be null, an `ERR_PTR` or a positive dentry of tracefs with a reference for the caller.
     pub(super) unsafe fn from_returned(dentry: *mut bindings::dentry) -> Result<Self> {
         let dentry = from_err_ptr(dentry)?;
+        // INVARIANT: The dentry is positive, and the reference is the caller's.
         NonNull::new(dentry).map(Self).ok_or(ENOMEM)
     }
 
-    /// One more reference on a dentry.
+    /// Takes another reference on a dentry.
     ///
     /// # Safety
     ///
-    /// `dentry` must be referenced.
+    /// `dentry` must be a positive dentry of tracefs that is referenced during the call.
     pub(super) unsafe fn of(dentry: *mut bindings::dentry) -> Self {
+        // INVARIANT: `rhist_dget` takes a reference.
         // SAFETY: The dentry is valid, and `rhist_dget` returns it, so it is not null.
         Self(unsafe { NonNull::new_unchecked(bindings::rhist_dget(dentry)) })
     }
@@ -52,14 +62,14 @@ impl Dentry {
     }
 
     pub(super) fn inode(&self) -> *mut bindings::inode {
-        // SAFETY: A referenced dentry is valid. Those kept here are positive, and a dentry with a
-        // reference does not become negative.
+        // SAFETY: By the type invariant the dentry is valid, and `d_inode` does not change.
         unsafe { (*self.as_ptr()).d_inode }
     }
 
-    /// What is there; `None` for what is neither a directory nor a file.
+    /// Returns the type; `None` if it is neither a directory nor a regular file.
     pub(crate) fn kind(&self) -> Option<DentryKind> {
-        // SAFETY: The inode of a referenced positive dentry is valid; its type never changes.
+        // SAFETY: By the type invariant the dentry is positive, so its inode is valid. The file type in
+        // `i_mode` never changes.
         match u32::from(unsafe { (*self.inode()).i_mode }) & bindings::S_IFMT {
             bindings::S_IFDIR => Some(DentryKind::Dir),
             bindings::S_IFREG => Some(DentryKind::File),
@@ -67,22 +77,27 @@ impl Dentry {
         }
     }
 
-    /// Is it the root of its file system?
+    /// Whether it is the root of its file system.
     pub(crate) fn is_root(&self) -> bool {
-        // SAFETY: The dentry is referenced, and its parent never changes in tracefs.
+        // SAFETY: By the type invariant the dentry is valid, and `d_parent` does not change.
         unsafe { (*self.as_ptr()).d_parent == self.as_ptr() }
     }
 
-    /// The name; those of tracefs never change.
+    /// Returns the name.
     pub(crate) fn name(&self) -> &CStr {
-        // SAFETY: There is no rename in tracefs, so the name stays as it is while the dentry is
-        // referenced; it ends in a NUL.
+        // SAFETY: By the type invariant the dentry is valid and its name constant for the lifetime of `self`.
+        // The name of a dentry ends in a NUL.
         unsafe { CStr::from_char_ptr(name_of(self.as_ptr())) }
     }
 
-    /// A name in this directory of the kernel. Locks the directory shared.
+    /// Looks up `name` in this directory of the kernel. May take `i_rwsem` of the directory shared.
+    ///
+    /// # Errors
+    ///
+    /// `ENOENT`, `ENOMEM`, and those of the directory's lookup.
     pub(crate) fn lookup(&self, name: &[u8]) -> Result<Self> {
-        // SAFETY: The directory is referenced; the name is copied where it is kept.
+        // SAFETY: By the type invariant the directory is valid. `name` is valid for its length, and the
+        // dcache copies it. `rhist_lookup` returns an `ERR_PTR` or a positive dentry with a reference.
         unsafe {
             Self::from_returned(bindings::rhist_lookup(
                 self.as_ptr(),
@@ -92,63 +107,74 @@ impl Dentry {
         }
     }
 
-    /// Has the kernel removed what it stands for?
+    /// Whether the kernel has removed the file or directory.
     pub(crate) fn removed(&self) -> bool {
-        // SAFETY: The dentry is referenced.
+        // SAFETY: By the type invariant the dentry is valid and positive.
         unsafe { bindings::rhist_removed(self.as_ptr()) }
     }
 
-    /// The directory that it is in.
+    /// Returns the directory that it is in.
     pub(crate) fn parent(&self) -> Self {
-        // SAFETY: A dentry holds a reference on its parent, which never changes in tracefs.
+        // SAFETY: By the type invariant the dentry is valid. It holds a reference on its parent, a directory
+        // of tracefs, which does not change.
         unsafe { Self::of((*self.as_ptr()).d_parent) }
     }
 
-    /// The name of the directory that it is in.
+    /// Returns the name of the directory that it is in.
     pub(crate) fn parent_name(&self) -> &CStr {
-        // SAFETY: As above; a dentry holds a reference on its parent, which never changes here.
+        // SAFETY: The dentry holds a reference on its parent, and `self` on the dentry. By the type invariant
+        // neither the parent nor its name changes.
         unsafe { CStr::from_char_ptr(name_of((*self.as_ptr()).d_parent)) }
     }
 }
 
+/// Returns the name of a dentry, which ends in a NUL.
+///
 /// # Safety
 ///
-/// `dentry` must be referenced.
+/// `dentry` must be valid. The result is valid while the dentry is referenced and not renamed.
 pub(super) unsafe fn name_of(dentry: *mut bindings::dentry) -> *const ffi::c_uchar {
-    // SAFETY: The dentry is valid; the fields of both names of the union are laid out alike.
+    // SAFETY: The dentry is valid. Both fields of the union are a `struct qstr`.
     unsafe { (*dentry).__bindgen_anon_1.d_name.name }
 }
 
 impl Clone for Dentry {
     fn clone(&self) -> Self {
-        // SAFETY: A referenced dentry may be referenced once more.
+        // SAFETY: By the type invariant the dentry is referenced, so another reference may be taken.
         unsafe { bindings::rhist_dget(self.as_ptr()) };
+        // INVARIANT: The reference was taken above.
         Self(self.0)
     }
 }
 
 impl Drop for Dentry {
     fn drop(&mut self) {
-        // SAFETY: The reference is ours to give back.
+        // SAFETY: By the type invariant `self` owns a reference, which is not used afterwards.
         unsafe { bindings::dput(self.as_ptr()) }
     }
 }
 
-// SAFETY: References on dentries may be given back by any task.
+// SAFETY: A reference on a dentry may be dropped by any task.
 unsafe impl Send for Dentry {}
-// SAFETY: What is read through a shared reference never changes.
+// SAFETY: The fields read through a shared reference are constant by the type invariant; `rhist_lookup` and
+// `rhist_removed` may be called concurrently.
 unsafe impl Sync for Dentry {}
 
 /// A reference on an inode.
+///
+/// # Invariants
+///
+/// Owns one reference on the inode.
 pub(crate) struct Inode(NonNull<bindings::inode>);
 
 impl Inode {
-    /// Takes over the reference that a function of the kernel returned, or fails with `ENOMEM`.
+    /// Takes over the reference that a function of the kernel returned, or fails with `ENOMEM` if it is null.
     ///
     /// # Safety
     ///
     /// `inode` must be null or an inode with a reference for the caller.
     pub(super) unsafe fn from_returned(inode: *mut bindings::inode) -> Result<Self> {
+        // INVARIANT: The reference is the caller's.
         NonNull::new(inode).map(Self).ok_or(ENOMEM)
     }
 
@@ -156,12 +182,14 @@ impl Inode {
         self.0.as_ptr()
     }
 
-    /// A revoked inode, whose operations are the kernel's for such. `like` is any inode of the
-    /// file system.
+    /// Creates a revoked inode, to get the kernel's operations of bad inodes from. Fails with `ENOMEM`.
+    ///
+    /// The caller must hold a reference on `like`, which may be any inode of the file system.
     pub(super) fn revoked(like: *mut bindings::inode) -> Result<Self> {
         let none = core::ptr::null();
-        // SAFETY: The caller has a reference on `like`. The new inode is ours alone, and nothing
-        // is looked up or opened through it before it is revoked.
+        // SAFETY: The caller holds a reference on `like`. The new inode is not published, so nobody uses it
+        // with null operations before it is revoked. `rhist_new_inode` returns null or an inode with a
+        // reference.
         unsafe {
             let inode =
                 bindings::rhist_new_inode(like, 0, none, core::ptr::null(), core::ptr::null_mut());
@@ -171,13 +199,13 @@ impl Inode {
         }
     }
 
-    /// Whether this reference is the only one left. Takes i_lock.
+    /// Whether this is the last reference on the inode. Takes `i_lock`.
     pub(super) fn is_only_ours(&self) -> bool {
-        // SAFETY: The reference is valid.
+        // SAFETY: By the type invariant the inode is valid.
         unsafe { bindings::rhist_inode_only_ours(self.as_ptr()) }
     }
 
-    /// A pointer with a reference of its own, for a dentry to keep.
+    /// Hands the reference over to the caller, for a dentry to own.
     pub(super) fn into_raw(self) -> *mut bindings::inode {
         let raw = self.as_ptr();
         core::mem::forget(self);
@@ -187,43 +215,54 @@ impl Inode {
 
 impl Clone for Inode {
     fn clone(&self) -> Self {
-        // SAFETY: A referenced inode may be referenced once more.
+        // SAFETY: By the type invariant the inode is referenced, as `ihold` requires.
         unsafe { bindings::ihold(self.as_ptr()) };
+        // INVARIANT: The reference was taken above.
         Self(self.0)
     }
 }
 
 impl Drop for Inode {
     fn drop(&mut self) {
-        // SAFETY: The reference is ours to give back.
+        // SAFETY: By the type invariant `self` owns a reference, which is not used afterwards.
         unsafe { bindings::iput(self.as_ptr()) }
     }
 }
 
-// SAFETY: References on inodes may be given back by any task.
+// SAFETY: A reference on an inode may be dropped by any task.
 unsafe impl Send for Inode {}
-// SAFETY: Nothing is read through a shared reference.
+// SAFETY: A shared reference only allows `ihold` and reading the count with `i_lock` held.
 unsafe impl Sync for Inode {}
 
-/// A name that rhist has entered in a directory of the kernel, removed when this is dropped.
+/// A dentry that rhist has created in a directory of the kernel. Dropping this removes it.
+///
+/// # Invariants
+///
+/// The dentry was created by `rhist_create_dir` or `rhist_create_file` and not removed yet: it is persistent,
+/// so it stays without a reference.
 pub(crate) enum CreatedDentry {
     Dir(NonNull<bindings::dentry>),
     File(NonNull<bindings::dentry>),
 }
 
 impl CreatedDentry {
-    /// Enters a directory. Fails with `EEXIST` if the name is taken, and with `ENOMEM`.
+    /// Creates a directory. Takes `i_rwsem` of `parent`. Fails with `EEXIST` if the name is taken, and with
+    /// `ENOMEM`.
     pub(crate) fn dir(parent: &Dentry, name: &CStr, inode: &Inode) -> Result<Self> {
-        // SAFETY: Both are referenced; the new directory takes a reference of its own.
+        // INVARIANT: The directory was created by `rhist_create_dir`.
+        // SAFETY: `parent` and `inode` hold references, and `name` ends in a NUL. The new dentry takes its
+        // own reference on the inode.
         let dir = from_err_ptr(unsafe {
             bindings::rhist_create_dir(parent.as_ptr(), name.as_char_ptr(), inode.as_ptr())
         })?;
         NonNull::new(dir).map(Self::Dir).ok_or(ENOMEM)
     }
 
-    /// Enters a file. Fails as [`CreatedDentry::dir`].
+    /// Creates a file. Takes `i_rwsem` of `parent`. Fails as [`CreatedDentry::dir`].
     pub(crate) fn file(parent: &Dentry, name: &CStr, inode: &Inode) -> Result<Self> {
-        // SAFETY: As for a directory.
+        // INVARIANT: The file was created by `rhist_create_file`.
+        // SAFETY: `parent` and `inode` hold references, and `name` ends in a NUL. The new dentry takes its
+        // own reference on the inode.
         let file = from_err_ptr(unsafe {
             bindings::rhist_create_file(parent.as_ptr(), name.as_char_ptr(), inode.as_ptr())
         })?;
@@ -232,9 +271,10 @@ impl CreatedDentry {
 }
 
 impl Drop for CreatedDentry {
-    /// A directory's inode has been revoked, by [`Objects::close`](super::Objects::close).
+    /// Removes the dentry. Takes `i_rwsem` of its parent. The inode of a directory must have been revoked by
+    /// [`Objects::close`](super::Objects::close).
     fn drop(&mut self) {
-        // SAFETY: Made by `rhist_create_dir` or `rhist_create_file`, and stays until then.
+        // SAFETY: By the type invariant the dentry was created by the matching function and is still there.
         unsafe {
             match self {
                 Self::Dir(dir) => bindings::rhist_remove_dir(dir.as_ptr()),
@@ -244,7 +284,7 @@ impl Drop for CreatedDentry {
     }
 }
 
-// SAFETY: Any task may remove it.
+// SAFETY: Any task may remove the dentry.
 unsafe impl Send for CreatedDentry {}
-// SAFETY: Nothing is done through a shared reference.
+// SAFETY: There are no methods that take a shared reference.
 unsafe impl Sync for CreatedDentry {}
