@@ -2,8 +2,8 @@
 
 //! The callbacks of the VFS for rhist's directories.
 //!
-//! All functions are called in task context: those of the inode with the directory locked, those
-//! of the file with the directory open, which pins the module, or being opened.
+//! All functions are called in task context: inode operations with `i_rwsem` of the directory held, file
+//! operations on a directory that is open, which pins the module, or is being opened.
 
 use super::dentry::name_of;
 use super::gate;
@@ -43,13 +43,14 @@ pub(super) fn file_operations<N: NodeOps>() -> bindings::file_operations {
     }
 }
 
-/// The name of a dentry that is being looked up or made.
+/// Returns the name of a dentry that is being looked up, created or removed.
 ///
 /// # Safety
 ///
-/// The directory of `dentry` must be locked while the result is used.
+/// `dentry` must be valid, and `i_rwsem` of its directory held while the result is used.
 unsafe fn lookup_name<'a>(dentry: *mut bindings::dentry) -> &'a [u8] {
-    // SAFETY: The caller keeps the name from changing; it has `len` bytes.
+    // SAFETY: `i_rwsem` of the directory keeps the name from changing. A `struct qstr` is valid for `len`
+    // bytes.
     unsafe {
         let len = (*dentry)
             .__bindgen_anon_1
@@ -63,16 +64,16 @@ unsafe fn lookup_name<'a>(dentry: *mut bindings::dentry) -> &'a [u8] {
 
 /// # Safety
 ///
-/// For `inode_operations` of rhist's directories only.
+/// Must be called by the VFS, through [`inode_operations`].
 unsafe extern "C" fn lookup<N: NodeOps>(
     dir: *mut bindings::inode,
     dentry: *mut bindings::dentry,
     _flags: ffi::c_uint,
 ) -> *mut bindings::dentry {
-    // SAFETY: The VFS has the directory locked.
+    // SAFETY: Only rhist's directories have these operations, and the VFS holds `i_rwsem` of `dir`.
     let (object, name) = unsafe { (object_of::<N>(dir), lookup_name(dentry)) };
     if object.real.removed() {
-        // SAFETY: A dentry holds its parent.
+        // SAFETY: `dentry` holds a reference on its parent, which is the dentry of `dir`.
         return unsafe { forget::<N>((*dentry).d_parent, ENOENT) }.to_ptr();
     }
     let inode = match object.node.lookup(&object.real, name) {
@@ -80,40 +81,42 @@ unsafe extern "C" fn lookup<N: NodeOps>(
         Err(err) if err == ENOENT => ptr::null_mut(),
         Err(err) => return err.to_ptr(),
     };
-    // SAFETY: `dentry` is the one to be looked up; the reference on the inode is handed over.
+    // SAFETY: The VFS passes a new dentry to `lookup`. `inode` is null, or comes with a reference that
+    // `d_splice_alias` consumes.
     unsafe { bindings::d_splice_alias(inode, dentry) }
 }
 
 /// # Safety
 ///
-/// For `inode_operations` of rhist's directories only.
+/// Must be called by the VFS, through [`inode_operations`].
 unsafe extern "C" fn mkdir<N: NodeOps>(
     idmap: *mut bindings::mnt_idmap,
     dir: *mut bindings::inode,
     dentry: *mut bindings::dentry,
     mode: bindings::umode_t,
 ) -> *mut bindings::dentry {
-    // SAFETY: The VFS has the directory locked.
+    // SAFETY: Only rhist's directories have these operations, and the VFS holds `i_rwsem` of `dir`.
     let (object, name) = unsafe { (object_of::<N>(dir), lookup_name(dentry)) };
-    // SAFETY: The object holds the kernel's directory; the name is copied where it is kept.
+    // SAFETY: The object holds a reference on the kernel's directory. `name` is valid for its length, and the
+    // dcache copies it. The VFS passes a valid `idmap`.
     let err = unsafe {
         let len = name.len() as u32;
         bindings::rhist_mkdir(idmap, object.real.as_ptr(), name.as_ptr().cast(), len, mode)
     };
-    // As in tracefs itself, the dentry stays negative and the directory is found by a look-up.
+    // As in tracefs itself, the dentry stays negative, and the next lookup finds the directory.
     to_result(err).map_or_else(Error::to_ptr, |()| ptr::null_mut())
 }
 
 /// # Safety
 ///
-/// For `inode_operations` of rhist's directories only.
+/// Must be called by the VFS, through [`inode_operations`].
 unsafe extern "C" fn rmdir<N: NodeOps>(
     dir: *mut bindings::inode,
     dentry: *mut bindings::dentry,
 ) -> ffi::c_int {
-    // SAFETY: The VFS has the directory locked.
+    // SAFETY: Only rhist's directories have these operations, and the VFS holds `i_rwsem` of `dir`.
     let (object, name) = unsafe { (object_of::<N>(dir), lookup_name(dentry)) };
-    // SAFETY: The object holds the kernel's directory.
+    // SAFETY: The object holds a reference on the kernel's directory, and `name` is valid for its length.
     let err = unsafe {
         bindings::rhist_rmdir(
             object.real.as_ptr(),
@@ -127,27 +130,27 @@ unsafe extern "C" fn rmdir<N: NodeOps>(
     err
 }
 
-/// Opens the kernel's directory, too.
+/// Opens the directory, and the kernel's directory that it mirrors.
 ///
 /// # Safety
 ///
-/// For `file_operations` of rhist's directories only.
+/// Must be called by the VFS, through [`file_operations`].
 unsafe extern "C" fn open<N: NodeOps>(
     inode: *mut bindings::inode,
     file: *mut bindings::file,
 ) -> ffi::c_int {
     from_result(|| {
         let pin = ModulePin::new()?;
-        // SAFETY: The file is being opened, and keeps the inode.
+        // SAFETY: Only rhist's directories have these operations, and `file` holds a reference on the inode.
         let object = unsafe { object_of::<N>(inode) };
         if object.real.removed() {
-            // SAFETY: The file is being opened, by its path.
+            // SAFETY: The VFS has set the path of `file`, which holds a reference on the dentry of `inode`.
             return Err(unsafe { forget::<N>(dentry_of(file), ENOENT) });
         }
-        // SAFETY: `file` has its path; the object holds the kernel's directory.
+        // SAFETY: The VFS has set the path of `file`. The object holds a reference on the kernel's directory.
         let real = unsafe { bindings::rhist_open_dir(file, object.real.as_ptr()) };
         let real = from_err_ptr(real)?;
-        // SAFETY: The file is ours while it is opened. `release` gives the reference back.
+        // SAFETY: Nobody else uses `file` before `open` returns. `release` drops the reference.
         unsafe { (*file).private_data = real.cast() };
         pin.keep();
         Ok(0)
@@ -156,39 +159,43 @@ unsafe extern "C" fn open<N: NodeOps>(
 
 /// # Safety
 ///
-/// For files opened by [`open`] only.
+/// Must be called by the VFS, for a file opened by [`open`].
 unsafe extern "C" fn release(
     _inode: *mut bindings::inode,
     file: *mut bindings::file,
 ) -> ffi::c_int {
-    // SAFETY: `open` kept it.
+    // SAFETY: `open` has called `ModulePin::keep`, and the VFS calls `release` once.
     let _pin = unsafe { ModulePin::from_file() };
-    // SAFETY: Put there by `open`.
+    // SAFETY: `open` has put a reference on the kernel's open directory there, which is not used afterwards.
     unsafe { bindings::fput(real_dir(file)) };
     0
 }
 
+/// Returns the kernel's open directory.
+///
 /// # Safety
 ///
 /// `file` must have been opened by [`open`].
 unsafe fn real_dir(file: *mut bindings::file) -> *mut bindings::file {
-    // SAFETY: `file` is open, and a directory of rhist.
+    // SAFETY: `open` has set `private_data`, and `file` is still open.
     unsafe { (*file).private_data.cast() }
 }
 
-/// The position of rhist's first entry; those of the kernel's directories are small numbers.
+/// The position of rhist's first entry. Positions in the kernel's directories are below it.
 const OURS: i64 = 1 << 40;
 
+/// Moves the position: below [`OURS`] as the kernel's directory allows, above it freely. `SEEK_END` fails
+/// with `EINVAL`.
+///
 /// # Safety
 ///
-/// For files opened by [`open`] only.
+/// Must be called by the VFS, for a file opened by [`open`].
 unsafe extern "C" fn llseek(
     file: *mut bindings::file,
     offset: bindings::loff_t,
     whence: ffi::c_int,
 ) -> bindings::loff_t {
-    // SAFETY: `llseek` is called with the position locked; the kernel's directory is open too, and
-    // positions below `OURS` are its own.
+    // SAFETY: The VFS calls `llseek` with `f_pos_lock` held. `open` has opened the kernel's directory.
     unsafe {
         let here = (*file).f_pos;
         let target = match whence as u32 {
@@ -208,19 +215,27 @@ unsafe extern "C" fn llseek(
     }
 }
 
-/// Passes on what the kernel's directory has, except what is hidden.
+/// Passes the entries of the kernel's directory on to the caller's context, except those that are hidden.
+///
+/// # Invariants
+///
+/// `caller` is valid, and used by nobody else, while `ctx` is in use.
 #[repr(C)]
 struct ReaddirContext<'a, N: NodeOps> {
-    /// First, so that the pointer to it leads here.
+    /// First, so that a pointer to it is one to the [`ReaddirContext`].
     ctx: bindings::dir_context,
     caller: *mut bindings::dir_context,
     object: &'a Object<N>,
+    /// The caller's actor has returned false: its buffer is full.
     full: bool,
 }
 
+/// The actor of [`ReaddirContext`].
+///
 /// # Safety
 ///
-/// `ctx` must be that of a [`ReaddirContext`].
+/// `ctx` must point to the field of a [`ReaddirContext`] that nobody else uses during the call, and `name` be
+/// valid for `len` bytes.
 unsafe extern "C" fn filter_entry<N: NodeOps>(
     ctx: *mut bindings::dir_context,
     name: *const ffi::c_char,
@@ -229,24 +244,24 @@ unsafe extern "C" fn filter_entry<N: NodeOps>(
     ino: u64,
     kind: ffi::c_uint,
 ) -> bool {
-    // SAFETY: The context is that of a `ReaddirContext`, which nobody else has while the directory is read.
+    // SAFETY: `ctx` is the first field of a `ReaddirContext` that nobody else uses during the call.
     let filter = unsafe { &mut *ctx.cast::<ReaddirContext<'_, N>>() };
-    // SAFETY: The name has `len` bytes.
+    // SAFETY: `iterate_shared` of the kernel's directory passes a name that is valid for `len` bytes.
     let bytes = unsafe { core::slice::from_raw_parts(name.cast::<u8>(), len as usize) };
     if filter.object.node.hides(bytes) {
         return true;
     }
-    // SAFETY: The caller's context is valid while it reads the directory.
+    // SAFETY: `caller` is valid by the type invariant, and `name` is valid for `len` bytes.
     let taken = unsafe { emit(filter.caller, name, len, pos, ino, kind) };
     filter.full |= !taken;
     taken
 }
 
-/// Gives an entry to who reads a directory; false if there is no more room.
+/// Emits an entry (`dir_emit()`). Returns false if the buffer is full.
 ///
 /// # Safety
 ///
-/// `ctx` must be valid, and `name` have `len` bytes.
+/// `ctx` must be valid and used by nobody else during the call, and `name` be valid for `len` bytes.
 unsafe fn emit(
     ctx: *mut bindings::dir_context,
     name: *const ffi::c_char,
@@ -255,7 +270,7 @@ unsafe fn emit(
     ino: u64,
     kind: ffi::c_uint,
 ) -> bool {
-    // SAFETY: A context has an actor, which is called with the context itself.
+    // SAFETY: `ctx` is valid, and its actor is called with the context itself and a valid name.
     unsafe {
         (*ctx)
             .actor
@@ -263,36 +278,37 @@ unsafe fn emit(
     }
 }
 
-/// The kernel's entries first, then rhist's.
+/// Lists the kernel's entries, then rhist's. Takes `i_rwsem` of the kernel's directory shared.
 ///
 /// # Safety
 ///
-/// For files opened by [`open`] only.
+/// Must be called by the VFS, for a file opened by [`open`].
 unsafe extern "C" fn iterate<N: NodeOps>(
     file: *mut bindings::file,
     ctx: *mut bindings::dir_context,
 ) -> ffi::c_int {
-    // SAFETY: The directory is open and locked.
+    // SAFETY: `file` is an open directory of rhist, which holds a reference on its inode.
     let object = unsafe { object_of::<N>((*file).f_inode) };
-    // SAFETY: The context is valid, and nobody else uses it meanwhile.
+    // SAFETY: The VFS passes a valid context, which nobody else uses during the call.
     let mut pos = unsafe { (*ctx).pos };
     if pos < OURS {
+        // INVARIANT: The VFS passes a valid context, and this function does not use it during `iterate_dir`.
         let mut filter = ReaddirContext {
             ctx: bindings::dir_context {
                 actor: Some(filter_entry::<N>),
-                // SAFETY: As above.
+                // SAFETY: The VFS passes a valid context.
                 ..unsafe { *ctx }
             },
             caller: ctx,
             object,
             full: false,
         };
-        // SAFETY: The kernel's directory is open; the filter lives as long as the call.
+        // SAFETY: `open` has opened the kernel's directory, and `filter` outlives the call.
         let err = unsafe { bindings::iterate_dir(real_dir(file), &mut filter.ctx) };
         pos = filter.ctx.pos;
         // eventfs returns a positive number at the end of a directory.
         if err < 0 || filter.full {
-            // SAFETY: As above.
+            // SAFETY: The VFS passes a valid context, and `filter` does not use it any more.
             unsafe { (*ctx).pos = pos };
             return err.min(0);
         }
@@ -304,8 +320,8 @@ unsafe extern "C" fn iterate<N: NodeOps>(
         }
         let taken = name.map(CStr::to_bytes).is_none_or(|name| {
             let len = name.len() as ffi::c_int;
-            // SAFETY: The context is valid. An inode that nobody looked up yet has no number; tracefs
-            // numbers none with 1.
+            // An inode that was not looked up yet has no number. tracefs does not use 1.
+            // SAFETY: The VFS passes a valid context, and `name` is valid for its length.
             unsafe { emit(ctx, name.as_ptr().cast(), len, pos, 1, bindings::DT_REG) }
         });
         if !taken {
@@ -313,7 +329,7 @@ unsafe extern "C" fn iterate<N: NodeOps>(
         }
         pos += 1;
     }
-    // SAFETY: As above.
+    // SAFETY: The VFS passes a valid context.
     unsafe { (*ctx).pos = pos };
     0
 }
