@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Files of the kernel whose place files of rhist take.
+//! Open files of the kernel, for rhist's files that take their place.
 
 use super::dentry::Dentry;
 use super::object::dentry_of;
@@ -15,7 +15,7 @@ use kernel::prelude::*;
 use kernel::uaccess::UserPtr;
 use kernel::uaccess::UserSlice;
 
-/// Bytes that are asked for at once.
+/// Bytes that are read at once.
 const CHUNK: usize = 4096;
 
 /// The buffer of a `write(2)`, in user memory.
@@ -33,7 +33,7 @@ impl UserBuffer {
         self.len
     }
 
-    /// Copies it. The program may change it before the next time.
+    /// Copies the buffer. The program may change it afterwards, so a second copy may differ.
     pub(crate) fn read(&self) -> Result<KVec<u8>> {
         let start = UserPtr::from_ptr(self.start.cast_mut().cast());
         let mut copy = KVec::new();
@@ -42,49 +42,59 @@ impl UserBuffer {
     }
 }
 
-/// A file of the kernel, opened with the access mode and the credentials of a file of rhist.
+/// A file of the kernel, opened with the mount and the credentials of a file of rhist.
 ///
-/// Task context, with no lock of the kernel's held: its operations take `event_mutex` and more.
+/// Use it in task context and without locks of the kernel: its operations take `event_mutex` and more.
+///
+/// # Invariants
+///
+/// Owns a reference on an open file of tracefs.
 pub(crate) struct KernelFile(NonNull<bindings::file>);
 
 impl KernelFile {
-    /// Opens `real` beside `ours`, without emptying it.
+    /// Opens `real` with the access mode of `ours`, and does not truncate it.
     ///
     /// # Safety
     ///
-    /// `ours` must be open, or being opened, and `real` a file of the same file system.
+    /// `ours` must be open, or being opened, and `real` a file of the same tracefs.
     pub(super) unsafe fn open(ours: *mut bindings::file, real: &Dentry) -> Result<Self> {
-        // SAFETY: `ours` is being opened, and `real` is in the kernel's own tracefs, as what ours shows.
+        // SAFETY: `ours` is open or being opened. `real` holds a reference on a file of the same tracefs.
         unsafe { Self::open_beside(ours, real.as_ptr(), (*ours).f_flags & bindings::O_ACCMODE) }
     }
 
-    /// Opens `real` for what `flags` say.
+    /// Opens `real` with `flags`, on the mount and with the credentials of `file`.
     ///
     /// # Safety
     ///
-    /// As for [`KernelFile::open`].
+    /// `file` must be open, or being opened, and `real` a referenced file of the same tracefs.
     unsafe fn open_beside(
         file: *mut bindings::file,
         real: *mut bindings::dentry,
         flags: u32,
     ) -> Result<Self> {
-        // SAFETY: `file` is valid, and `real` a dentry of the same file system.
+        // SAFETY: `file` has a path and credentials. `real` is referenced, and in the file system of that
+        // path.
         let opened = from_err_ptr(unsafe { bindings::rhist_open_beside(file, real, flags) })?;
+        // INVARIANT: `rhist_open_beside` returns an open file with a reference.
         NonNull::new(opened).map(Self).ok_or(ENOMEM)
     }
 
-    /// Opens the same file once more.
+    /// Opens the same file again.
     fn reopen(&self, flags: u32) -> Result<Self> {
-        // SAFETY: The file is open, and its own path is one of the same file system.
+        // SAFETY: By the type invariant the file is open, and holds a reference on its dentry.
         unsafe { Self::open_beside(self.0.as_ptr(), dentry_of(self.0.as_ptr()), flags) }
     }
 
-    /// Opens another file for reading, as [`KernelFile::other`].
+    /// Opens another file for reading, as [`KernelFile::open_other`].
     pub(crate) fn open_other_for_reading(&self, dir: &TracingDir, path: &[&CStr]) -> Result<Self> {
         self.open_other(dir, path, bindings::O_RDONLY)
     }
 
-    /// Opens another file, by its path in a tracing directory. Permissions are not looked at.
+    /// Opens another file, by its path in a tracing directory. Permissions are not checked.
+    ///
+    /// # Errors
+    ///
+    /// `ENOENT` if there is no such file, `ENOMEM`, and those of the kernel's `open`.
     pub(in crate::ftrace) fn open_other(
         &self,
         dir: &TracingDir,
@@ -95,13 +105,14 @@ impl KernelFile {
         for name in path {
             real = real.lookup(name.to_bytes())?;
         }
-        // SAFETY: This file is open, and a tracing directory is in the same file system.
+        // SAFETY: By the type invariant this file is open. `real` was looked up in a tracing directory, which
+        // is in the same tracefs.
         unsafe { Self::open_beside(self.0.as_ptr(), real.as_ptr(), flags) }
     }
 
-    /// The top tracing directory.
+    /// Returns the top tracing directory.
     pub(crate) fn top(&self) -> TracingDir {
-        // SAFETY: The file is open, and keeps its dentry.
+        // SAFETY: By the type invariant the file is open, and holds a reference on its dentry.
         let mut dir = unsafe { Dentry::of(dentry_of(self.0.as_ptr())) };
         while !dir.is_root() {
             dir = dir.parent();
@@ -109,20 +120,19 @@ impl KernelFile {
         TracingDir(dir)
     }
 
-    /// The whole text, as it is now.
+    /// Reads the whole file from the beginning.
     ///
     /// # Errors
     ///
-    /// What the kernel's `read` fails with; `EINVAL` if it is not open for reading, or no file
-    /// that is read as a sequence.
+    /// Those of the kernel's `read`; `EINVAL` if it is not open for reading, or not a seq_file; `ENOMEM`.
     pub(crate) fn read(&self) -> Result<KVVec<u8>> {
         let mut text = KVVec::new();
         let mut pos = 0;
         loop {
             let len = text.len();
             text.resize(len + CHUNK, 0, GFP_KERNEL)?;
-            // SAFETY: The file is open; there are `CHUNK` bytes at the end of the text. Nobody else
-            // moves the position, which is our own.
+            // SAFETY: By the type invariant the file is open. `text` was resized to `len + CHUNK` bytes.
+            // `pos` is a local variable.
             let done = unsafe {
                 let to = text.as_mut_ptr().add(len).cast();
                 bindings::rhist_read_seq(self.0.as_ptr(), to, CHUNK, &mut pos)
@@ -136,58 +146,58 @@ impl KernelFile {
         }
     }
 
-    /// As [`KernelFile::read`], also if it is open for writing only: the text is not for the program that
-    /// opened it.
+    /// Reads the whole file even if it is open for writing only. The text must not be passed to the program.
+    /// Fails as [`KernelFile::read`].
     pub(crate) fn reopen_and_read(&self) -> Result<KVVec<u8>> {
         self.reopen(bindings::O_RDONLY)?.read()
     }
 
-    /// Writes the buffer of a program to it, all or nothing.
+    /// Writes a program's buffer to the file.
     ///
-    /// The kernel copies the buffer itself. A program that changed it after [`UserBuffer::read`] could as well
-    /// have written to the kernel's file in the first place.
+    /// The kernel copies the buffer itself, and so may see other text than [`UserBuffer::read`]. That is
+    /// harmless: the program may write to the kernel's file anyway.
     ///
     /// # Errors
     ///
-    /// What the kernel's `write` fails with; `EINVAL` if it is not open for writing.
+    /// Those of the kernel's `write`; `EINVAL` if it is not open for writing; `EIO` if only a part was
+    /// written.
     pub(crate) fn write(&self, data: &UserBuffer) -> Result {
-        // SAFETY: The file is open. What `data` points to is checked by who reads it.
+        // SAFETY: By the type invariant the file is open. `write` checks `data.start` as a user pointer.
         let done = unsafe { bindings::rhist_write(self.0.as_ptr(), data.start, data.len) };
         written(done, data.len)
     }
 
-    /// Writes a text. Takes `mmap_lock`.
+    /// Writes a text of up to `PAGE_SIZE` bytes, by way of a page mapped into the running task. Takes
+    /// `mmap_lock`.
     ///
     /// # Errors
     ///
-    /// As for [`KernelFile::write`]; `EPERM` without `CAP_SYS_ADMIN`; `ENOMEM` if the running task can have no
-    /// memory for it.
+    /// As for [`KernelFile::write`]; `EPERM` without `CAP_SYS_ADMIN`; `EINVAL` in a kernel thread, or if the
+    /// text is too long; `ENOMEM` if the page cannot be mapped.
     pub(crate) fn write_text(&self, text: &[u8]) -> Result {
-        // SAFETY: The file is open, and `text` is valid for its length.
+        // SAFETY: By the type invariant the file is open, and `text` is valid for its length.
         let done = unsafe {
             bindings::rhist_write_text(self.0.as_ptr(), text.as_ptr().cast(), text.len())
         };
         written(done, text.len())
     }
 
-    /// Whether `poll(2)` of it returns an error. If not, the caller waits for one, too.
+    /// Whether `poll(2)` of the file reports `EPOLLERR`. Also queues the caller of `poll()` on its wait
+    /// queues.
     pub(super) fn poll_error(&self, table: &PollTable<'_>) -> bool {
-        // SAFETY: The file is open as long as ours, and the table is for this call.
+        // SAFETY: By the type invariant the file is open, and the open file of rhist keeps it so while a task
+        // is queued. `table` is valid during `poll()`.
         unsafe { bindings::rhist_poll_error(self.0.as_ptr(), table.as_ptr()) }
     }
 
-    /// Empties the file, by opening it once more with `O_TRUNC`.
-    ///
-    /// # Errors
-    ///
-    /// What the kernel's `open` fails with.
+    /// Truncates the file, by opening it again with `O_TRUNC`. Fails as the kernel's `open`.
     pub(crate) fn truncate(&self) -> Result {
         self.reopen(bindings::O_WRONLY | bindings::O_TRUNC)
             .map(drop)
     }
 }
 
-/// What became of a write of `len` bytes: `EIO` if it was not all of them.
+/// Converts the result of a write of `len` bytes. Fails with `EIO` if only a part was written.
 fn written(done: isize, len: usize) -> Result {
     match usize::try_from(done) {
         Ok(done) if done == len => Ok(()),
@@ -198,12 +208,13 @@ fn written(done: isize, len: usize) -> Result {
 
 impl Drop for KernelFile {
     fn drop(&mut self) {
-        // SAFETY: The reference is ours to give back.
+        // SAFETY: By the type invariant `self` owns a reference, which is not used afterwards.
         unsafe { bindings::fput(self.0.as_ptr()) }
     }
 }
 
-// SAFETY: References on files may be given back by any task.
+// SAFETY: A reference on a file may be dropped by any task.
 unsafe impl Send for KernelFile {}
-// SAFETY: Reading and writing lock for themselves, as the kernel's operations do.
+// SAFETY: The file operations may be called concurrently: they lock for themselves, and no method uses
+// `f_pos`.
 unsafe impl Sync for KernelFile {}
