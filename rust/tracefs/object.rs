@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! rhist's directories and files in tracefs, each for one of the kernel's, and their lifetime.
+//! Objects: rhist's directories and files in tracefs, each for a dentry of the kernel, and their lifetime.
 //!
 //! # Lifetime
 //!
-//! An [`Object`] holds a reference on its inode and on the kernel's dentry that it is for. A tree keeps
-//! it until the tree has the last reference on the inode. When the module goes, every inode in the tree is
-//! revoked: an open file or directory pins the module, but a current directory, an `O_PATH` descriptor or
-//! an inotify watch does not.
+//! An [`Object`] holds a reference on its inode and on the kernel's dentry that it is for. The tree of
+//! [`Objects`] keeps it as long as there is another reference on the inode. On unload, every inode in the
+//! tree is revoked: an open file or directory pins the module, but a current directory, an `O_PATH`
+//! descriptor or an inotify watch does not.
 //!
 //! # Locks
 //!
-//! `i_rwsem` of rhist's directory, then `i_rwsem` of the kernel's directory that it is for; then, with
-//! the latter released again, the tree.
+//! `i_rwsem` of rhist's directory -> `i_rwsem` of the kernel's directory that it is for.
+//! `i_rwsem` of rhist's directory -> `Objects::tree`.
 //!
 //! C headers: `include/linux/fs.h`, `include/linux/dcache.h`, `include/linux/tracefs.h`.
 
@@ -43,8 +43,8 @@ use kernel::sync::Mutex;
 ///
 /// Every function is called in task context and may sleep, without locks unless it says otherwise.
 /// `real` is the kernel's dentry that the object is for: the directory that a directory mirrors, the
-/// directory that a file of rhist is in, or the kernel's file. When the kernel has removed that, no
-/// function is called any more.
+/// directory that a file of rhist is in, or the kernel's file. The callers check first that the kernel has
+/// not removed it.
 pub(crate) trait NodeOps: Send + Sync + Sized + 'static {
     /// Identifies an object among those for the same dentry of the kernel.
     type Id: Copy + Ord + Send + Unpin;
@@ -55,23 +55,28 @@ pub(crate) trait NodeOps: Send + Sync + Sized + 'static {
     /// State of an open file.
     type OpenState: Send + Sync;
 
-    /// Looks a name up in a directory; `ENOENT` if there is none. rhist's directory is locked.
+    /// Looks up a name in a directory; `ENOENT` if there is none. Called with `i_rwsem` of rhist's directory
+    /// held.
     fn lookup(&self, real: &Dentry, name: &[u8]) -> Result<Inode>;
 
-    /// Whether a name of the kernel's directory is left out of this one.
+    /// Whether `readdir` leaves out this name of the kernel's directory. Called with `i_rwsem` of rhist's
+    /// directory and of the kernel's held shared.
     fn hides(&self, name: &[u8]) -> bool;
 
-    /// The names in a directory that are rhist's; `None` in the place of one that does not exist now.
+    /// Lists rhist's names in a directory, each always at the same index; `None` for one that does not exist
+    /// now. Called with `i_rwsem` of rhist's directory held shared.
     fn names(&self, real: &Dentry) -> impl Iterator<Item = Option<&'static CStr>>;
 
-    /// Notifies of a subdirectory that `rmdir(2)` has removed. rhist's directories are locked.
+    /// Notifies of a subdirectory that `rmdir(2)` has removed. Called with `i_rwsem` of both rhist's
+    /// directory and its subdirectory held.
     fn child_removed(&self);
 
-    /// The name of a file of rhist, which takes the place of the kernel's file of that name, if there is one.
+    /// Returns the name of a file of rhist. It takes the place of the kernel's file of that name, if there is
+    /// one.
     fn name(&self) -> &CStr;
 
-    /// Opens a file, and empties it if `truncate`; an error is that of `open(2)`. The kernel's file is open
-    /// already, and not emptied.
+    /// Opens a file, and truncates it if `truncate` is set. An error is returned by `open(2)`. `kernel` is
+    /// open already, and was not truncated.
     fn open(
         &self,
         real: &Dentry,
@@ -79,7 +84,7 @@ pub(crate) trait NodeOps: Send + Sync + Sized + 'static {
         truncate: bool,
     ) -> Result<Self::OpenState>;
 
-    /// The whole text of a file, as it is now.
+    /// Generates the whole text of a file.
     fn read(
         &self,
         real: &Dentry,
@@ -87,12 +92,11 @@ pub(crate) trait NodeOps: Send + Sync + Sized + 'static {
         open: &Self::OpenState,
     ) -> Result<Self::ReadBuf>;
 
-    /// One `write(2)` of at least one byte.
+    /// Handles one `write(2)` of at least one byte.
     fn write(&self, real: &Dentry, kernel: Option<&KernelFile>, data: &UserBuffer) -> Result;
 
-    /// Queues the caller of `poll(2)` in `table`, then returns what the file is ready for. An error is
-    /// [`poll::ERR`](crate::ftrace::poll::ERR), which is also returned, without a call, when the kernel's
-    /// file has it.
+    /// Queues the caller of `poll(2)` with `table`, then returns what the file is ready for. An error is
+    /// reported as [`poll::ERR`](crate::ftrace::poll::ERR). Not called if `kernel` reports that already.
     fn poll(
         &self,
         real: &Dentry,
@@ -101,20 +105,20 @@ pub(crate) trait NodeOps: Send + Sync + Sized + 'static {
         table: &PollTable<'_>,
     ) -> Result<Mask>;
 
-    /// One `mmap(2)`, with mmap_lock held; `ENODEV` for a file that cannot be mapped. The mapping keeps
-    /// the file open.
+    /// Handles one `mmap(2)`; `ENODEV` for a file that cannot be mapped. Called with mmap_lock held for
+    /// writing. The mapping keeps the file open.
     fn map(&self, real: &Dentry, kernel: Option<&KernelFile>, vma: &VmaNew) -> Result;
 }
 
 /// The kind of an object.
 pub(crate) enum ObjectType {
-    /// A directory, for one of the kernel's.
+    /// A directory that mirrors one of the kernel's.
     Dir,
     /// A file of the kernel, with the kernel's operations and data.
     Kernel,
-    /// A file of rhist. One without `polls` is always ready, and refused by epoll.
+    /// A file of rhist. Without `polls` it is always ready, and `epoll_ctl(2)` fails with `EPERM`.
     File { access: Access, polls: bool },
-    /// A file of rhist with operations of its own.
+    /// A file of rhist with its own file operations.
     Special {
         access: Access,
         operations: Arc<SpecialFops>,
@@ -123,25 +127,31 @@ pub(crate) enum ObjectType {
 
 /// A directory or file of rhist that was looked up.
 ///
-/// It is pinned in memory until it is removed from the tree: when the tree has the last reference on its
-/// inode, or a grace period after the inode was revoked.
+/// # Invariants
+///
+/// - The object does not move, and is dropped only when the tree has the last reference on its inode, or a
+/// grace   period after the inode was revoked. Until then the inode may point to it and to what it owns.
+/// - `i_private` of the inode of an [`ObjectType::Dir`] or [`ObjectType::File`] points to the object.
+/// - `i_fop` of the inode of an [`ObjectType::Kernel`] points to `fops`, or to the operations of another
+/// module.
 #[repr(C)]
 pub(super) struct Object<N: NodeOps> {
     /// The operations of [`ObjectType::Kernel`]. First, so that `file->f_op` points to the object.
     fops: bindings::file_operations,
     pub(super) real: Dentry,
     pub(super) node: N,
-    /// Keeps the operations of [`ObjectType::Special`].
+    /// Keeps the operations of [`ObjectType::Special`] valid.
     _operations: Option<Arc<SpecialFops>>,
-    /// `None` only until [`Objects::find_or_create`] has made it.
+    /// `None` only during [`Objects::create`].
     inode: Option<Inode>,
 }
 
 impl<N: NodeOps> Object<N> {
-    /// The kernel's file whose place a file of rhist takes; `ENOENT` if there is none.
+    /// Looks up the kernel's file whose place a file of rhist takes; `ENOENT` if there is none. May take
+    /// `i_rwsem` of the kernel's directory shared.
     pub(super) fn behind(&self) -> Result<Dentry> {
         let behind = self.real.lookup(self.node.name().to_bytes())?;
-        // A file that is in the kernel's directory as well does not take its own place.
+        // rhist may have created this very file in the kernel's directory (`CreatedDentry`).
         let own = self.inode.as_ref().map(Inode::as_ptr);
         (own != Some(behind.inode()))
             .then_some(behind)
@@ -153,28 +163,28 @@ impl<N: NodeOps> Object<N> {
 type ObjectId<N> = (usize, <N as NodeOps>::Id);
 
 struct ObjectTree<N: NodeOps> {
-    /// The module goes: lookups fail.
+    /// The module is unloading: lookups fail.
     dead: bool,
     objects: RBTree<ObjectId<N>, KBox<Object<N>>>,
     len: usize,
-    /// The length at which the tree is searched for unused objects the next time.
+    /// The next sweep runs when `len` reaches this.
     sweep_at: usize,
 }
 
-/// Objects in the tree before the first search for unused ones. Each takes about 1 KiB.
+/// The smallest number of objects at which the tree is swept. Each takes about 1 KiB.
 const SWEEP_MIN: usize = 512;
 
 impl<N: NodeOps> ObjectTree<N> {
-    /// Removes unused objects, and returns them to be dropped without the lock.
+    /// Removes unused objects, and returns them for the caller to drop after it has released the lock.
     ///
-    /// A reference on an inode is taken with the tree locked, or by who has one already. So once the tree has
-    /// the last one, it keeps that.
+    /// A new reference on an inode needs the tree locked or an existing reference. So if the tree's reference
+    /// is the last one, it remains so while the tree is locked.
     fn sweep(&mut self) -> KVec<KBox<Object<N>>> {
         let mut unused = KVec::new();
         let mut cursor = self.objects.cursor_front_mut();
         while let Some(here) = cursor {
             let inode = here.current().1.inode.as_ref();
-            // Without memory for the list the rest has to wait for the next time.
+            // If the list cannot grow, the next sweep removes the rest.
             if inode.is_some_and(Inode::is_only_ours) && unused.reserve(1, GFP_KERNEL).is_ok() {
                 let (next, object) = here.remove_current();
                 let _ = unused.push_within_capacity(object.to_key_value().1);
@@ -189,7 +199,7 @@ impl<N: NodeOps> ObjectTree<N> {
     }
 }
 
-/// All objects. To be [closed](Objects::close) before it is dropped.
+/// All objects. Must be [closed](Objects::close) before it is dropped.
 #[pin_data]
 pub(crate) struct Objects<N: NodeOps> {
     dir_iops: bindings::inode_operations,
@@ -198,17 +208,18 @@ pub(crate) struct Objects<N: NodeOps> {
     polled_fops: bindings::file_operations,
     #[pin]
     tree: Mutex<ObjectTree<N>>,
-    /// A revoked inode, from which the others get the kernel's operations for such.
+    /// A revoked inode. [`Objects::close`] copies its `i_fop`, which are the kernel's.
     bad: Inode,
 }
 
-// SAFETY: The operations are constant, and the rest is `Send`.
+// SAFETY: The operations are constant: addresses of functions and of a static. What the tree holds is `Send`:
+// `Dentry`, `Inode`, `Arc<SpecialFops>` and the nodes (`NodeOps: Send`).
 unsafe impl<N: NodeOps> Send for Objects<N> {}
-// SAFETY: As above; the tree is locked, and the inode only compared with.
+// SAFETY: The operations are constant, the tree is in a mutex, and `Inode` is `Sync`.
 unsafe impl<N: NodeOps> Sync for Objects<N> {}
 
 impl<N: NodeOps> Objects<N> {
-    /// For the file system of `root`. Fails with `ENOMEM`.
+    /// Creates an empty tree for the file system of `root`. Fails with `ENOMEM`.
     pub(crate) fn new(root: &Dentry) -> Result<impl PinInit<Self>> {
         let bad = Inode::revoked(root.inode())?;
         Ok(pin_init!(Self {
@@ -226,8 +237,12 @@ impl<N: NodeOps> Objects<N> {
         }))
     }
 
-    /// The inode of the object with this key for the kernel's `real`. If there is none, `new` says what to
-    /// make; it is called with the tree locked.
+    /// Returns the inode of the object with this key for the kernel's `real`, and creates it if there is
+    /// none, with the node and type that `new` returns. `new` is called with the tree locked. May sleep.
+    ///
+    /// # Errors
+    ///
+    /// `ENOENT` if the module is unloading, `ENOMEM`, and those of `new`.
     pub(crate) fn find_or_create(
         &self,
         real: Dentry,
@@ -236,7 +251,7 @@ impl<N: NodeOps> Objects<N> {
     ) -> Result<Inode> {
         let key = (real.as_ptr() as usize, key);
         let reservation = RBTreeNodeReservation::new(GFP_KERNEL)?;
-        // Declared before the lock is taken, so dropped after it was released.
+        // Declared before `tree`, so dropped after the lock is released.
         let _unused;
         let mut tree = self.tree.lock();
 
@@ -262,7 +277,7 @@ impl<N: NodeOps> Objects<N> {
         Ok(inode)
     }
 
-    /// A new object and a reference on its inode.
+    /// Creates an object and its inode. Returns the object and a second reference on the inode.
     fn create(&self, real: Dentry, node: N, type_: ObjectType) -> Result<(KBox<Object<N>>, Inode)> {
         let like = real.inode();
         let mut object = KBox::new(
@@ -292,36 +307,38 @@ impl<N: NodeOps> Objects<N> {
                 (Some(access), fops, ptr::null_mut())
             }
             ObjectType::Kernel => {
-                // SAFETY: `like` is the inode of a file of the kernel, which has operations.
+                // SAFETY: `object.real` holds a reference on the dentry, and thus on its inode.
                 let fops = unsafe { bindings::rhist_inode_fop(like) };
-                // SAFETY: As above; operations are valid as long as the file can be opened.
+                // SAFETY: `i_fop` of a regular file is not null, and valid as long as the file can be opened.
                 let real_fops = unsafe { *fops };
                 if real_fops.owner.is_null() {
                     object.fops = file::kernel_operations::<N>(real_fops);
                     (None, &raw const object.fops, ptr::null_mut())
                 } else {
-                    // Another module's file: opening it has to pin that module.
+                    // Another module's file: keep its owner, so that opening it pins that module.
                     (None, fops, ptr::null_mut())
                 }
             }
         };
         let mode = access.map_or(0, |access| bindings::S_IFREG as u16 | access.mode);
-        // SAFETY: `like` is valid while the object holds its dentry. The operations and `private` are in
-        // `self`, which is pinned, or in the object, which is boxed, or kept by that; all outlive the use
-        // of the inode, as the documentation of `Object` says.
+        // INVARIANT: The object is boxed, and `i_private` or `i_fop` point to it according to its type.
+        // SAFETY: `object.real` holds a reference on the dentry of `like`. The operations are in `self`,
+        // which is pinned, in the object, in an `Arc` that it holds, or in another module that is their
+        // owner. By the invariant of `Object` they stay valid until the inode is unused or revoked.
         let inode = unsafe {
             Inode::from_returned(bindings::rhist_new_inode(like, mode, iops, fops, private))?
         };
         if let Some(access) = access {
-            // SAFETY: The inode is valid, and nobody else has it yet.
+            // SAFETY: `inode` holds a reference, and the inode is not published yet.
             unsafe { bindings::rhist_inode_own(inode.as_ptr(), access.uid, access.gid) };
         }
         object.inode = Some(inode.clone());
         Ok((object, inode))
     }
 
-    /// Revokes all inodes, removes the names that were entered, and drops the objects. Called when the module
-    /// goes: no file of rhist is open then, since each pins it. Sleeps.
+    /// Revokes all inodes, removes the dentries in `entered`, and drops the objects. Called during unload,
+    /// when no file of rhist is open, since an open file pins the module. Takes `i_rwsem` of each inode;
+    /// sleeps.
     pub(crate) fn close(&self, entered: KVec<CreatedDentry>) {
         let objects = {
             let mut tree = self.tree.lock();
@@ -329,21 +346,21 @@ impl<N: NodeOps> Objects<N> {
             core::mem::replace(&mut tree.objects, RBTree::new())
         };
         let inodes = || objects.values().filter_map(|object| object.inode.as_ref());
-        // Files first: those which are being opened hold no lock of their inode.
+        // First stop opens: `open` runs without `i_rwsem`, so revoking alone would not wait for it.
         for inode in inodes() {
-            // SAFETY: The object holds a reference; `bad` is a revoked inode.
+            // SAFETY: `inode` and `bad` hold references, and `bad` is revoked.
             unsafe { bindings::rhist_inode_close(inode.as_ptr(), self.bad.as_ptr()) };
         }
         gate::wait();
         for inode in inodes() {
-            // SAFETY: The object holds a reference; no lock is held.
+            // SAFETY: `inode` holds a reference, and no `i_rwsem` is held.
             unsafe { bindings::rhist_inode_revoke(inode.as_ptr()) };
         }
         drop(entered);
-        // What reads `i_op` without a lock does so without sleeping: in a walk under RCU, or
-        // between two statements of a task, which RCU-tasks waits for. Nor does anybody sleep
-        // who has just given back the gate, and may still report that.
-        // SAFETY: Task context without locks.
+        // Lockless readers of `i_op` do not sleep: they are in an RCU path walk, or between two statements of
+        // a task, which RCU-tasks waits for. The same holds for a task in `module_put()` of the gate: after
+        // the decrement it may still read the gate, in the tracepoint.
+        // SAFETY: The caller is in task context, may sleep, and holds no lock that a reader takes.
         unsafe {
             bindings::synchronize_rcu();
             bindings::rhist_synchronize_rcu_tasks();
@@ -351,34 +368,36 @@ impl<N: NodeOps> Objects<N> {
     }
 }
 
-/// The object of an inode that is a directory ([`ObjectType::Dir`]) or a file ([`ObjectType::File`]) of rhist.
+/// Returns the object of a directory ([`ObjectType::Dir`]) or file ([`ObjectType::File`]) of rhist.
 ///
 /// # Safety
 ///
-/// `inode` must be such an inode, in the hands of the caller while the result is used: locked, or with
-/// an open file.
+/// `inode` must be that of such an object with a node `N`, and not revoked. While the result is used, it must
+/// be referenced, and either `i_rwsem` held or a file open, or being opened, by one of rhist's file
+/// operations.
 pub(super) unsafe fn object_of<'a, N: NodeOps>(inode: *mut bindings::inode) -> &'a Object<N> {
-    // SAFETY: `i_private` of such inodes is the object, which is not removed from the tree while the caller
-    // keeps the inode.
+    // SAFETY: By the invariant of `Object`, `i_private` points to the object. It is not dropped: the caller
+    // has a reference besides the tree's, and `Objects::close` waits for `i_rwsem` and for open files.
     unsafe { &*bindings::rhist_inode_private(inode).cast::<Object<N>>() }
 }
 
-/// Drops rhist's `dentry` from the dentry cache after the kernel has removed what it is for, and so the
-/// directories above it that were removed too: a new object may have the name. While the old one is open,
-/// it would stay in the cache otherwise.
+/// Unhashes rhist's `dentry` after the kernel has removed what it is for, and those of its parents that were
+/// removed too. A dentry in use would otherwise stay in the dentry cache, and hide a new object of that name.
 ///
-/// Returns what a look-up or `open` has to end with: `ESTALE`, which has the VFS begin again, or
-/// `gone` if it was dropped already, so that the caller has the old object.
+/// Returns the error for the lookup or `open`: `ESTALE` if a dentry was unhashed, so that the VFS repeats the
+/// path walk, or `gone` if all were already.
 ///
 /// # Safety
 ///
-/// `dentry` must be referenced, and that of an object with a node `N`.
+/// `dentry` must be referenced, and that of an object with a node `N`. The caller must be in a callback of
+/// the VFS for that object, so that `Objects::close` waits for it.
 pub(super) unsafe fn forget<N: NodeOps>(dentry: *mut bindings::dentry, gone: Error) -> Error {
     let mut here = dentry;
     let mut err = gone;
     loop {
-        // SAFETY: The caller has a reference on the dentry, and that on its parent, which never changes in tracefs. The
-        // directories above are ours, up to the top one, which stands for the root of tracefs.
+        // SAFETY: A dentry holds a reference on its parent, which never changes in tracefs. The parents are
+        // rhist's directories, up to the top one, where the loop ends: it is for the root of tracefs, which
+        // is never removed.
         unsafe {
             if bindings::rhist_forget(here) {
                 err = ESTALE;
@@ -391,12 +410,12 @@ pub(super) unsafe fn forget<N: NodeOps>(dentry: *mut bindings::dentry, gone: Err
     }
 }
 
-/// The name that a file was opened by.
+/// Returns the dentry that a file was opened by. The file holds a reference on it.
 ///
 /// # Safety
 ///
 /// `file` must be open, or being opened.
 pub(super) unsafe fn dentry_of(file: *mut bindings::file) -> *mut bindings::dentry {
-    // SAFETY: The file is valid; both names of the union are the same path.
+    // SAFETY: The file is valid. `f_path` and `__f_path` of the union are the same path.
     unsafe { (*file).__bindgen_anon_1.f_path.dentry }
 }
