@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Files, in tracefs or as devices, with `write_iter`, `ioctl` and `mmap` of their own.
+//! Files with their own `write_iter`, `ioctl` and `mmap`, in tracefs or as devices.
 //!
-//! All functions of an open file are called in task context; the file pins the module.
+//! All callbacks are called in task context; an open file pins the module.
 
 use super::gate;
 use super::gate::ModulePin;
@@ -15,7 +15,7 @@ use kernel::mm::virt::VmaNew;
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
-/// The operations of such a file. Each may sleep.
+/// Callbacks of a special file. Each may sleep.
 #[vtable]
 pub(crate) trait Special: Send + Sync + Sized + 'static {
     /// The state of an open file.
@@ -24,47 +24,55 @@ pub(crate) trait Special: Send + Sync + Sized + 'static {
     /// Opens the file.
     fn open(self: &Arc<Self>) -> Result<Self::OpenState>;
 
-    /// One `write(2)` or `writev(2)`, at position 0. Returns the bytes written.
+    /// Handles one `write(2)` or `writev(2)`, at position 0. Returns the number of bytes written.
     fn write(_file: &Self::OpenState, _source: &mut IovIterSource<'_>) -> Result<usize> {
         build_error!(kernel::error::VTABLE_DEFAULT_ERROR)
     }
 
-    /// One `ioctl(2)` of a 64-bit program.
+    /// Handles one `ioctl(2)` of a 64-bit program.
     fn ioctl(_file: &Self::OpenState, _command: u32, _arg: usize) -> Result {
         build_error!(kernel::error::VTABLE_DEFAULT_ERROR)
     }
 
-    /// One `mmap(2)`, with mmap_lock held. The mapping keeps the file open.
+    /// Handles one `mmap(2)`, with mmap_lock held for writing. The mapping keeps the file open.
     fn mmap(_file: &Self::OpenState, _vma: &VmaNew) -> Result {
         build_error!(kernel::error::VTABLE_DEFAULT_ERROR)
     }
 }
 
-/// The file operations of a special file, and the data that they work on. It is pinned, and outlives all
-/// inodes and devices that use it.
+/// The file operations of a special file, and its [`Special`]. It is in an `Arc`, so it does not move; the
+/// one who creates an inode or device with the operations must keep a reference longer than these can be
+/// opened.
+///
+/// # Invariants
+///
+/// `special` comes from `Arc::<S>::into_raw`, and `fops` and `drop` are functions for the same `S`.
 #[repr(C)]
 pub(crate) struct SpecialFops {
-    /// First, so that `file->f_op` leads here.
+    /// First, so that `file->f_op` points to the `SpecialFops`.
     fops: bindings::file_operations,
     special: *const ffi::c_void,
     drop: unsafe fn(*const ffi::c_void),
 }
 
-// SAFETY: `special` is an `Arc` of what is `Send` and `Sync`.
+// SAFETY: By the type invariant `special` is an `Arc<S>`, and `S: Special` implies `Send` and `Sync`. The
+// operations are constant.
 unsafe impl Send for SpecialFops {}
-// SAFETY: As above.
+// SAFETY: As for `Send`: a shared reference only gives shared access to the `S`.
 unsafe impl Sync for SpecialFops {}
 
 impl SpecialFops {
+    /// Creates the operations for `special`. Fails with `ENOMEM`.
     pub(crate) fn new<S: Special>(special: Arc<S>) -> Result<Arc<Self>> {
         /// # Safety
         ///
-        /// `special` must come from an `Arc` that nobody uses afterwards.
+        /// `special` must come from `Arc::<S>::into_raw`, and not be used afterwards.
         unsafe fn drop_special<S>(special: *const ffi::c_void) {
-            // SAFETY: `special` came from `Arc::into_raw`, and this is the end of that reference.
+            // SAFETY: `special` came from `Arc::<S>::into_raw`, and is not used afterwards.
             drop(unsafe { Arc::<S>::from_raw(special.cast()) });
         }
 
+        // INVARIANT: All functions are for `S`, and `special` comes from `Arc::<S>::into_raw`.
         let operations = Arc::new(
             Self {
                 fops: bindings::file_operations {
@@ -84,6 +92,7 @@ impl SpecialFops {
         Ok(operations)
     }
 
+    /// Returns the operations, valid as long as `self`.
     pub(in crate::ftrace) fn fops(&self) -> *const bindings::file_operations {
         ptr::from_ref(self).cast()
     }
@@ -91,35 +100,38 @@ impl SpecialFops {
 
 impl Drop for SpecialFops {
     fn drop(&mut self) {
-        // SAFETY: `new` made it of an `Arc`, and no file is open that used it.
+        // SAFETY: By the type invariant `special` and `drop` are for the same type. `self` is being dropped,
+        // so `special` is not used afterwards.
         unsafe { (self.drop)(self.special) }
     }
 }
 
+/// Returns the state of an open file.
+///
 /// # Safety
 ///
-/// `file` must have been opened by [`open`].
+/// `file` must have been opened by [`open`], and not be released while the result is used.
 unsafe fn open_file<'a, S: Special>(file: *mut bindings::file) -> &'a S::OpenState {
-    // SAFETY: `open` has put it there, and it stays until `release`.
+    // SAFETY: `open` has stored a box of this type in `private_data`, which `release` frees.
     unsafe { &*(*file).private_data.cast() }
 }
 
 /// # Safety
 ///
-/// For [`SpecialFops`] only.
+/// Must be called by the VFS, for a file whose `f_op` is in a [`SpecialFops`] for `S`.
 unsafe extern "C" fn open<S: Special>(
     _inode: *mut bindings::inode,
     file: *mut bindings::file,
 ) -> ffi::c_int {
     from_result(|| {
         let pin = ModulePin::new()?;
-        // SAFETY: The operations of the file are the beginning of an `SpecialFops` for `S`, whose
-        // `Arc` is only borrowed.
+        // SAFETY: `f_op` points to the first field of a `SpecialFops` for `S`, so by its invariant `special`
+        // comes from `Arc::<S>::into_raw`. `ManuallyDrop` leaves the reference there.
         let special = core::mem::ManuallyDrop::new(unsafe {
             Arc::<S>::from_raw((*(*file).f_op.cast::<SpecialFops>()).special.cast())
         });
         let open = KBox::into_raw(KBox::new(special.open()?, GFP_KERNEL_ACCOUNT)?);
-        // SAFETY: The file is ours while it is opened.
+        // SAFETY: Nobody else uses `file` before `open` returns.
         unsafe { (*file).private_data = open.cast() };
         pin.keep();
         Ok(0)
@@ -128,33 +140,33 @@ unsafe extern "C" fn open<S: Special>(
 
 /// # Safety
 ///
-/// For files opened by [`open`] only.
+/// Must be called by the VFS, for a file opened by [`open`].
 unsafe extern "C" fn release<S: Special>(
     _inode: *mut bindings::inode,
     file: *mut bindings::file,
 ) -> ffi::c_int {
-    // SAFETY: `open` kept it.
+    // SAFETY: `open` has called `ModulePin::keep`, and the VFS calls `release` once.
     let _pin = unsafe { ModulePin::from_file() };
-    // SAFETY: `open` put a box there, and this is the end of the file.
+    // SAFETY: `open` has stored the box there, and nothing uses the file after `release`.
     drop(unsafe { KBox::from_raw((*file).private_data.cast::<S::OpenState>()) });
     0
 }
 
 /// # Safety
 ///
-/// For files opened by [`open`] only.
+/// Must be called by the VFS, for a file opened by [`open`].
 unsafe extern "C" fn write_iter<S: Special>(
     iocb: *mut bindings::kiocb,
     iter: *mut bindings::iov_iter,
 ) -> isize {
-    // SAFETY: The VFS gives both, with an open file.
+    // SAFETY: The VFS passes a valid `iocb`, whose file was opened by `open` and stays open during the call.
     let (open, pos) = unsafe { (open_file::<S>((*iocb).ki_filp), (*iocb).ki_pos) };
-    // There is no place in such a file but its beginning.
+    // The file has no other position than 0.
     if pos != 0 {
         return EFAULT.to_errno() as isize;
     }
-    // SAFETY: The iterator is a source while the operation runs. The type is the same one, from
-    // another run of bindgen.
+    // SAFETY: The VFS passes a valid source iterator to `write_iter`, which nobody else uses during the call.
+    // The type is the same one, from another run of bindgen.
     let source = unsafe { IovIterSource::from_raw(iter.cast()) };
     match S::write(open, source) {
         Ok(written) => written as isize,
@@ -164,13 +176,13 @@ unsafe extern "C" fn write_iter<S: Special>(
 
 /// # Safety
 ///
-/// For files opened by [`open`] only.
+/// Must be called by the VFS, for a file opened by [`open`].
 unsafe extern "C" fn ioctl<S: Special>(
     file: *mut bindings::file,
     command: ffi::c_uint,
     arg: ffi::c_ulong,
 ) -> ffi::c_long {
-    // SAFETY: The file is open.
+    // SAFETY: `file` was opened by `open` and stays open during the call.
     let open = unsafe { open_file::<S>(file) };
     match S::ioctl(open, command, arg) {
         Ok(()) => 0,
@@ -180,13 +192,13 @@ unsafe extern "C" fn ioctl<S: Special>(
 
 /// # Safety
 ///
-/// For files opened by [`open`] only.
+/// Must be called by the VFS, for a file opened by [`open`].
 unsafe extern "C" fn mmap<S: Special>(
     file: *mut bindings::file,
     vma: *mut bindings::vm_area_struct,
 ) -> ffi::c_int {
-    // SAFETY: The file is open; the VFS gives a new area, locked. The type is the same one, from
-    // another run of bindgen.
+    // SAFETY: `file` was opened by `open`. The VFS passes a VMA that is being set up, with mmap_lock held for
+    // writing. The type is the same one, from another run of bindgen.
     let (open, vma) = unsafe { (open_file::<S>(file), VmaNew::from_raw(vma.cast())) };
     from_result(|| S::mmap(open, vma).map(|()| 0))
 }
