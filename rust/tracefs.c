@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Inodes and dentries of ours in tracefs.
+ * rhist's inodes and dentries in tracefs.
  *
- * tracefs exports the creation of a file and nothing else, so directories are
- * made with the functions that tracefs uses itself. What it demands of foreign
- * objects: d_fsdata stays NULL (otherwise it is taken for an eventfs object),
- * and the directory operations of tracefs are not used on our inodes (they
- * expect private data behind them).
+ * tracefs exports only the creation of a file, so directories are created with
+ * the functions that tracefs itself uses. Rules for objects that tracefs does
+ * not know: d_fsdata stays NULL (otherwise it is taken for an eventfs object),
+ * and rhist's inodes do not use the directory operations of tracefs (they
+ * expect private data).
  *
- * All of these are called in task context and may sleep.
+ * All functions are called in task context and may sleep.
  */
 #include <linux/cred.h>
 #include <linux/dcache.h>
@@ -31,18 +31,18 @@
 #include "helpers.h"
 
 /*
- * The owner of the operations of our inodes.
+ * The owner of rhist's file operations.
  *
- * The VFS pins the owner before it calls open(), and warns if that fails, as it
- * does for a module that rmmod has begun to remove but that has not had the
- * time to take its files away. So the owner is not the module but this, which
- * can always be pinned: of a struct module, the kernel looks at nothing but
- * what is set here when it takes and gives back a reference. open() of ours
- * then pins the module itself, or fails as if the file were not there.
+ * The VFS pins the owner before it calls open(), and warns if that fails. It
+ * would fail for a module that is unloading and has not removed its files yet.
+ * So the owner is not THIS_MODULE but this gate, which can always be pinned:
+ * try_module_get() and module_put() only use the fields that are set here.
+ * rhist's open() then pins the module itself, or fails as if the file were not
+ * there.
  *
- * The count is 1 plus the files that are open, or being opened, with
- * operations of ours. Those being opened include tasks that sleep in a security
- * module or wait for a listener of fanotify.
+ * The count is 1 plus the files that are open, or being opened, with rhist's
+ * operations. Those being opened include tasks that sleep in a security module
+ * or wait for a fanotify listener.
  */
 static struct module gate = {
 	.name = KBUILD_MODNAME,
@@ -56,31 +56,36 @@ struct module *rhist_gate(void)
 }
 
 /**
- * rhist_gate_wait - wait until nobody is on the way in
+ * rhist_gate_wait - wait for open files
  *
- * To be called while the module is going, after rhist_inode_close() of every
- * inode. Afterwards none of the operations of ours is running, nor is any that
- * opened files have: no file is open.
+ * Waits until no file with rhist's operations is open or being opened. None of
+ * these operations is running then.
+ *
+ * Context: Task, sleeps. During unload, after rhist_inode_close() of every
+ * inode, so that no new open can begin.
  */
 void rhist_gate_wait(void)
 {
-	/* Between reading i_fop and pinning its owner nobody sleeps. */
+	/* A task does not sleep between reading i_fop and pinning its owner. */
 	synchronize_rcu_tasks();
 	while (atomic_read(&gate.refcnt) > 1)
 		fsleep(1000);
 }
 
 /*
- * open() of ours, and whatever else leads in: pins the module. False if it is
- * going away; or if its init has not succeeded yet, since then nobody would wait
- * for those who are in if it fails.
+ * Pins the module, for an open file or another user of its code. Returns false
+ * if the module is unloading, or its init has not succeeded yet: if init fails,
+ * the module is freed without waiting for its reference count.
  */
 bool rhist_enter(void)
 {
 	return READ_ONCE(THIS_MODULE->state) == MODULE_STATE_LIVE && try_module_get(THIS_MODULE);
 }
 
-/* release() of ours, whose caller still holds the gate; or open() that fails. */
+/*
+ * Unpins the module. Something else must keep the code of the caller: release()
+ * and a failing open() run while the VFS holds the gate.
+ */
 void rhist_leave(void)
 {
 	module_put(THIS_MODULE);
@@ -90,11 +95,11 @@ void rhist_leave(void)
  * rhist_tracefs_root - the root directory of tracefs
  * @name: a name that is free in it
  *
- * Mounting tracefs once more to get at its root would change the options that
- * the file system remembers. So a file is created in the root and removed.
+ * Creates a file in the root and removes it. Mounting tracefs again to get at
+ * its root would change the mount options that the file system remembers.
  *
- * Return: the root with a reference, or NULL: the name is taken, or the
- * kernel is locked down, or there is no memory; tracefs does not say which.
+ * Return: the root with a reference, or NULL if the name is taken, the kernel
+ * is locked down, or there is no memory; tracefs does not say which.
  */
 struct dentry *rhist_tracefs_root(const char *name)
 {
@@ -112,15 +117,15 @@ struct dentry *rhist_tracefs_root(const char *name)
 }
 
 /**
- * rhist_new_inode - an inode of ours
- * @like: the kernel's inode that gives owner, group and permissions
- * @mode: type and permissions; 0 stands for those of @like
- * @iop: inode operations, or NULL for those of a plain file
+ * rhist_new_inode - create an inode like one of the kernel's
+ * @like: the kernel's inode, to copy owner and group from
+ * @mode: type and permissions, or 0 to copy those of @like
+ * @iop: inode operations, or NULL for the defaults of new_inode()
  * @fop: file operations
- * @private: i_private, or NULL for what @like has: the kernel's functions find
- *	what they work on there
+ * @private: i_private, or NULL to copy that of @like, where the kernel's file
+ *	operations expect their data
  *
- * Return: the inode with one reference, or NULL without memory.
+ * Return: the inode with one reference, or NULL if there is no memory.
  */
 struct inode *rhist_new_inode(struct inode *like, umode_t mode,
 			      const struct inode_operations *iop,
@@ -142,21 +147,22 @@ struct inode *rhist_new_inode(struct inode *like, umode_t mode,
 	if (S_ISDIR(inode->i_mode)) {
 		set_nlink(inode, 2);
 		/*
-		 * Our directories are locked around the kernel's, so lockdep
-		 * has to see two classes. This key belongs to the file system
-		 * type, which does not use it: it stays valid when the module
-		 * is gone and somebody still stands in one of the directories.
+		 * i_rwsem of rhist's directory is held while i_rwsem of the
+		 * kernel's is taken, so lockdep needs two classes. tracefs does
+		 * not use this key of its file system type. The key stays valid
+		 * after unload, when the directory may still be a task's
+		 * current directory.
 		 */
 		lockdep_set_class(&inode->i_rwsem, &inode->i_sb->s_type->i_mutex_dir_key);
 	} else {
-		/* tracefs keeps the number of the CPU of a per-CPU file here. */
+		/* tracefs stores the CPU of a per-CPU file here. */
 		inode->i_cdev = like->i_cdev;
 		i_size_write(inode, i_size_read(like));
 	}
 	return inode;
 }
 
-/* Give an inode that nobody else has yet an owner and a group; -1 leaves what it has. */
+/* Set owner and group of an inode that is not published yet; -1 leaves them unchanged. */
 void rhist_inode_own(struct inode *inode, uid_t uid, gid_t gid)
 {
 	kuid_t kuid = make_kuid(&init_user_ns, uid);
@@ -173,13 +179,13 @@ void *rhist_inode_private(struct inode *inode)
 	return inode->i_private;
 }
 
-/* The file operations of an inode of the kernel. */
+/* Return the file operations of one of the kernel's inodes. */
 const struct file_operations *rhist_inode_fop(struct inode *inode)
 {
 	return inode->i_fop;
 }
 
-/* Is the caller's reference the only one left? Takes i_lock. */
+/* Whether the caller's reference is the last one. Takes i_lock. */
 bool rhist_inode_only_ours(struct inode *inode)
 {
 	bool only;
@@ -191,12 +197,12 @@ bool rhist_inode_only_ours(struct inode *inode)
 }
 
 /**
- * rhist_inode_close - let nobody open an inode any more
- * @inode: one of ours
- * @bad: an inode that was revoked
+ * rhist_inode_close - make further opens of an inode fail
+ * @inode: one of rhist's inodes
+ * @bad: a revoked inode, whose i_fop is the kernel's: open() fails with -EIO
  *
- * Takes no lock. The operations of a revoked inode are the kernel's own and
- * answer EIO.
+ * Takes no lock. Does not wait for opens that have begun: see
+ * rhist_gate_wait().
  */
 void rhist_inode_close(struct inode *inode, struct inode *bad)
 {
@@ -204,11 +210,12 @@ void rhist_inode_close(struct inode *inode, struct inode *bad)
 }
 
 /**
- * rhist_inode_revoke - make an inode useless for whoever still holds it
- * @inode: one of ours
+ * rhist_inode_revoke - detach an inode from rhist's operations
+ * @inode: one of rhist's inodes
  *
- * Afterwards no operation on it, running ones included, is in our code: the
- * operations that our directories have are called with the inode locked.
+ * The inode may still be in use, for example as a current directory. Takes
+ * i_rwsem, with which the inode operations of rhist's directories are called:
+ * on return none of them is running or can begin.
  */
 void rhist_inode_revoke(struct inode *inode)
 {
@@ -219,12 +226,12 @@ void rhist_inode_revoke(struct inode *inode)
 }
 
 /**
- * rhist_create_dir - enter a directory of ours
- * @parent: where
- * @name: its name
- * @inode: its inode; the directory takes a reference of its own
+ * rhist_create_dir - create a directory of rhist in one of the kernel's
+ * @parent: the kernel's directory; takes its i_rwsem
+ * @name: name of the new directory
+ * @inode: its inode, on which the dentry takes a reference
  *
- * Return: the directory, which stays until rhist_remove_dir(), or an ERR_PTR.
+ * Return: the dentry, which stays until rhist_remove_dir(), or an ERR_PTR.
  */
 struct dentry *rhist_create_dir(struct dentry *parent, const char *name, struct inode *inode)
 {
@@ -241,12 +248,13 @@ struct dentry *rhist_create_dir(struct dentry *parent, const char *name, struct 
 }
 
 /**
- * rhist_create_file - enter a file of ours in a directory of the kernel
- * @parent: where
- * @name: its name
- * @inode: its inode; the file takes a reference of its own
+ * rhist_create_file - create a file of rhist in one of the kernel's directories
+ * @parent: the kernel's directory; takes its i_rwsem
+ * @name: name of the new file
+ * @inode: its inode, on which the dentry takes a reference
  *
- * Return: the file, which stays until simple_recursive_removal(), or an ERR_PTR.
+ * Return: the dentry, which stays until simple_recursive_removal(), or an
+ * ERR_PTR.
  */
 struct dentry *rhist_create_file(struct dentry *parent, const char *name, struct inode *inode)
 {
@@ -262,10 +270,11 @@ struct dentry *rhist_create_file(struct dentry *parent, const char *name, struct
 }
 
 /**
- * rhist_remove_dir - undo rhist_create_dir()
- * @dir: the directory; its inode has been revoked
+ * rhist_remove_dir - remove a directory that rhist_create_dir() has created
+ * @dir: the directory; its inode must have been revoked
  *
- * What is below it came by lookup and leaves when the last user does.
+ * Takes i_rwsem of the parent. The dentries below @dir were created by lookup;
+ * those in use stay until their last reference is dropped.
  */
 void rhist_remove_dir(struct dentry *dir)
 {
@@ -278,13 +287,13 @@ void rhist_remove_dir(struct dentry *dir)
 	d_make_discardable(dir);
 }
 
-/* A name in a directory of the kernel: a reference to it, or an ERR_PTR. */
+/* Look up a name in one of the kernel's directories. Returns a reference or an ERR_PTR. */
 struct dentry *rhist_lookup(struct dentry *dir, const char *name, unsigned int len)
 {
 	return lookup_noperm_positive_unlocked(&QSTR_LEN(name, len), dir);
 }
 
-/* Open a directory of the kernel beside the open file of the one that mirrors it. */
+/* Open @real, one of the kernel's directories, on the mount of @mirror, which mirrors it. */
 struct file *rhist_open_dir(struct file *mirror, struct dentry *real)
 {
 	struct path path = { .mnt = mirror->f_path.mnt, .dentry = real };
@@ -293,14 +302,14 @@ struct file *rhist_open_dir(struct file *mirror, struct dentry *real)
 }
 
 /**
- * rhist_open_beside - open a file of the kernel beside one that is open
- * @file: open, or being opened; gives mount and credentials
- * @real: the file to be opened
+ * rhist_open_beside - open a file like another one that is open
+ * @file: a file that is open, or being opened, to take mount and credentials of
+ * @real: the file to open
  * @flags: the access mode, and O_TRUNC or not
  *
- * Permissions are not looked at: @file has been opened.
+ * Permissions of @real are not checked: those of @file were.
  *
- * Return: the file, or an ERR_PTR.
+ * Return: the open file, or an ERR_PTR.
  */
 struct file *rhist_open_beside(struct file *file, struct dentry *real, unsigned int flags)
 {
@@ -310,13 +319,14 @@ struct file *rhist_open_beside(struct file *file, struct dentry *real, unsigned 
 }
 
 /**
- * rhist_read_seq - read a sequence file into memory of the kernel
+ * rhist_read_seq - read a seq_file into kernel memory
  * @file: an open file
- * @to: where to
- * @len: bytes there
- * @pos: position, moved on; 0 begins anew
+ * @to: buffer
+ * @len: size of @to
+ * @pos: position to read at, advanced; 0 generates the text anew
  *
- * Return: bytes read, 0 at the end, or an errno; -EINVAL for other files.
+ * Return: bytes read, 0 at the end, or a negative errno; -EINVAL if @file is
+ * not a seq_file or not open for reading.
  */
 ssize_t rhist_read_seq(struct file *file, void *to, size_t len, loff_t *pos)
 {
@@ -335,7 +345,7 @@ ssize_t rhist_read_seq(struct file *file, void *to, size_t len, loff_t *pos)
 	return done;
 }
 
-/* write(2) to a file of the kernel, from memory of the user. */
+/* Write user memory to a file at position 0. -EINVAL if it is not open for writing. */
 ssize_t rhist_write(struct file *file, const char __user *from, size_t len)
 {
 	loff_t pos = 0;
@@ -346,8 +356,10 @@ ssize_t rhist_write(struct file *file, const char __user *from, size_t len)
 }
 
 /*
- * The same, of a text of ours. Files of tracefs read memory of a program only, so the running task is lent a
- * page with it. Its other threads can write there meanwhile: -EPERM if they may not do all there is to do.
+ * Write kernel memory of up to PAGE_SIZE bytes to a file. write() of tracefs
+ * files reads user memory, so the text is copied to a page that is mapped into
+ * the running task for this. Other threads of the program can change the page,
+ * and so what is written: -EPERM without CAP_SYS_ADMIN. Takes mmap_lock.
  */
 ssize_t rhist_write_text(struct file *file, const char *text, size_t len)
 {
@@ -369,7 +381,7 @@ ssize_t rhist_write_text(struct file *file, const char *text, size_t len)
 	return done;
 }
 
-/* mkdir(2) in a directory of the kernel, where it allows that (instances/). */
+/* mkdir(2) in one of the kernel's directories, if it allows that (instances/). */
 int rhist_mkdir(struct mnt_idmap *idmap, struct dentry *dir, const char *name,
 		unsigned int len, umode_t mode)
 {
@@ -382,7 +394,7 @@ int rhist_mkdir(struct mnt_idmap *idmap, struct dentry *dir, const char *name,
 	return PTR_ERR_OR_ZERO(made);
 }
 
-/* rmdir(2) in a directory of the kernel. */
+/* rmdir(2) in one of the kernel's directories. */
 int rhist_rmdir(struct dentry *dir, const char *name, unsigned int len)
 {
 	struct dentry *gone = start_removing(&nop_mnt_idmap, dir, &QSTR_LEN(name, len));
@@ -396,9 +408,8 @@ int rhist_rmdir(struct dentry *dir, const char *name, unsigned int len)
 }
 
 /*
- * Has the kernel taken the object out of its tree? What is below events/ leaves
- * the dentry cache when it is next looked up; until then only a look-up finds
- * out that it is gone.
+ * Whether the kernel has removed the file or directory. A dentry below events/
+ * stays hashed until the next lookup, so revalidate it as a lookup does.
  */
 bool rhist_removed(struct dentry *dentry)
 {
@@ -411,7 +422,7 @@ bool rhist_removed(struct dentry *dentry)
 		!ops->d_revalidate(d_inode(dentry->d_parent), &dentry->d_name, dentry, 0));
 }
 
-/* Have a name looked up anew the next time; false if it would be anyway. */
+/* Unhash a dentry, so that its name is looked up anew. False if it was not hashed. */
 bool rhist_forget(struct dentry *dentry)
 {
 	if (data_race(d_unhashed(dentry)))

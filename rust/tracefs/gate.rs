@@ -56,8 +56,8 @@ impl ModulePin {
 
 impl Drop for ModulePin {
     fn drop(&mut self) {
-        // SAFETY: By the type invariant there is a reference to drop. The running code is not freed: the VFS
-        // holds the gate while it calls `open` and `release`, and unload waits for the gate.
+        // SAFETY: By the type invariant there is a reference to drop. In `open` and `release` the VFS holds the
+        // gate, which unload waits for, so the running code stays.
         unsafe { bindings::rhist_leave() }
     }
 }

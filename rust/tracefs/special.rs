@@ -40,9 +40,8 @@ pub(crate) trait Special: Send + Sync + Sized + 'static {
     }
 }
 
-/// The file operations of a special file, and its [`Special`]. It is in an `Arc`, so it does not move; the
-/// one who creates an inode or device with the operations must keep a reference longer than these can be
-/// opened.
+/// The file operations of a special file, and its [`Special`]. It is in an `Arc`, so it does not move. An
+/// inode or device that uses the operations holds a reference for as long as it can be opened.
 ///
 /// # Invariants
 ///
