@@ -28,14 +28,18 @@ use kernel::sync::Arc;
 
 /// A trace event in one of the tracing directories, with a reference on the event.
 ///
-/// The event stays: its module cannot be unloaded, and deleting a dynamic event fails with
-/// `EBUSY`. The instance does not, unless it is [asked for](Event::keep_marker).
+/// It pins the event: its module cannot be unloaded, and deleting a dynamic event fails with
+/// `EBUSY`. It does not pin the instance, except after [`Event::keep_marker`].
+///
+/// # Invariants
+///
+/// `call` is a registered event, and stays so: it is pinned by `pin`, or is built into the kernel.
 pub(crate) struct Event {
     call: NonNull<bindings::trace_event_call>,
-    /// What keeps it; `None` for `ftrace:print`, which the kernel always has.
+    /// Pins the event; `None` for `ftrace:print`, which is built into the kernel.
     ///
-    /// Of the top instance, whichever the directory is: that of another instance would keep that
-    /// from being removed. Events exist in all of them.
+    /// An event exists in every instance. The reference is on its file in the top instance, as one on the
+    /// file in another instance would also pin that instance.
     pin: Option<EventPin>,
     dir: TracingDir,
     /// See [`Event::keep_marker`].
@@ -50,7 +54,7 @@ enum EventPin {
 }
 
 impl EventPin {
-    /// Keeps an event of the kernel. Takes `event_mutex`.
+    /// Pins an event. Takes `event_mutex`. Fails as [`Event::find`].
     fn new(name: &EventName<'_>, instance: &Arc<Instance>) -> Result<Self> {
         let of_user = name.system == c"user_events" || name.system == c"user_events_multi";
         if !(cfg!(CONFIG_USER_EVENTS) && of_user) {
@@ -59,7 +63,7 @@ impl EventPin {
         let probe = UnregisteredNopProbe::new(instance)?;
         let mut pin = None;
         instance.with_event_mutex(|| {
-            // SAFETY: event_mutex is held, so the event stays until it is kept.
+            // SAFETY: event_mutex is held in this closure, so the event stays registered until it is pinned.
             unsafe {
                 let call = find_locked(name)?;
                 pin = Some(match UserEventRef::get(call) {
@@ -78,17 +82,26 @@ impl EventPin {
             Self::UserEvent(event) => return event.0,
             Self::Probe(probe) => probe.file,
         };
-        // SAFETY: The file stays, and its event never changes.
+        // SAFETY: `self` holds a reference on the file or owns it, and its `event_call` never changes.
         unsafe { (*file.as_ptr()).event_call }
     }
 }
 
-/// A reference on the file of an event.
+/// A reference on the file of an event in the top instance, which pins the event.
+///
+/// # Invariants
+///
+/// Owns a reference taken by `trace_get_event_file()`.
 struct EventFileRef(NonNull<bindings::trace_event_file>);
 
 impl EventFileRef {
-    /// The file of an event in the top instance.
+    /// Finds the file of an event in the top instance. Takes `event_mutex`.
+    ///
+    /// # Errors
+    ///
+    /// `EINVAL` if there is no such event, or it cannot be enabled; `EBUSY` if it is being removed.
     fn get(system: &CStr, event: &CStr) -> Result<Self> {
+        // INVARIANT: `trace_get_event_file()` returns a file with a reference.
         // SAFETY: Both names end in a NUL; a null instance is the top one.
         let file = kernel::error::from_err_ptr(unsafe {
             bindings::trace_get_event_file(
@@ -104,12 +117,16 @@ impl EventFileRef {
 impl Drop for EventFileRef {
     /// Takes `event_mutex`.
     fn drop(&mut self) {
-        // SAFETY: The reference is ours to give back.
+        // SAFETY: By the type invariant `self` owns a reference, which is not used afterwards.
         unsafe { bindings::trace_put_event_file(self.0.as_ptr()) }
     }
 }
 
 /// A reference on a user event of rhist.
+///
+/// # Invariants
+///
+/// Owns a reference taken by `rhist_user_event_get()`.
 struct UserEventRef(*mut bindings::trace_event_call);
 
 impl UserEventRef {
@@ -119,22 +136,27 @@ impl UserEventRef {
     ///
     /// `call` must be a registered event, and `event_mutex` held.
     unsafe fn get(call: *mut bindings::trace_event_call) -> Option<Self> {
-        // SAFETY: The event is registered, and stays so while event_mutex is held.
+        // INVARIANT: If it returns true, `rhist_user_event_get()` has taken a reference.
+        // SAFETY: The caller holds event_mutex, so `call` stays registered during the call.
         unsafe { bindings::rhist_user_event_get(call) }.then_some(Self(call))
     }
 }
 
 impl Drop for UserEventRef {
     fn drop(&mut self) {
-        // SAFETY: The reference is ours to give back.
+        // SAFETY: By the type invariant `self` owns a reference, which is not used afterwards.
         unsafe { bindings::rhist_user_event_put(self.0) }
     }
 }
 
-/// A probe on an event that does nothing.
+/// A probe that does nothing, to pin one of the kernel's user events.
 ///
-/// It keeps the kernel's own user events, which go although they are referenced, but not while they are
-/// enabled (`user_event_put()`, `destroy_user_event()`). Their programs see the event enabled meanwhile.
+/// A reference on such an event does not keep it from being removed, but its being enabled does
+/// (`user_event_put()`, `destroy_user_event()`). So its programs see the event enabled meanwhile.
+///
+/// # Invariants
+///
+/// `file` is from a `KBox`, and registered with the event `file->event_call`.
 struct NopProbe {
     file: NonNull<bindings::trace_event_file>,
     instance: Arc<Instance>,
@@ -145,7 +167,7 @@ struct UnregisteredNopProbe(KBox<bindings::trace_event_file>);
 
 impl UnregisteredNopProbe {
     fn new(instance: &Instance) -> Result<Self> {
-        // Soft-disabled, and not enabled: whichever of both a probe looks at, it does nothing.
+        // Soft-disabled and not enabled: some probes test one flag, some the other, and all return.
         let file = bindings::trace_event_file {
             tr: instance.as_ptr(),
             flags: bindings::EVENT_FILE_FL_SOFT_DISABLED as usize,
@@ -154,7 +176,7 @@ impl UnregisteredNopProbe {
         Ok(Self(KBox::new(file, GFP_KERNEL)?))
     }
 
-    /// Registers it.
+    /// Registers the probe. May sleep.
     ///
     /// # Safety
     ///
@@ -166,14 +188,15 @@ impl UnregisteredNopProbe {
     ) -> Result<NopProbe> {
         self.0.event_call = call;
         let file = KBox::into_raw(self.0);
-        // SAFETY: The event is registered, and event_mutex is held. The file is complete, and stays until
-        // `drop`.
+        // SAFETY: `call` is registered, and the caller holds event_mutex. `file` is initialised as far as a
+        // probe reads it, and is freed only after it is unregistered.
         let listens = to_result(unsafe { bindings::rhist_event_reg(call, file, true) });
         if let Err(err) = listens {
-            // SAFETY: Boxed above, and not registered.
+            // SAFETY: `file` is from `KBox::into_raw` above. Registration failed, so nobody else has it.
             drop(unsafe { KBox::from_raw(file) });
             return Err(err);
         }
+        // INVARIANT: `file` is from the box above and was registered.
         Ok(NopProbe {
             file: NonNull::new(file).ok_or(EINVAL)?,
             instance: instance.clone(),
@@ -182,15 +205,16 @@ impl UnregisteredNopProbe {
 }
 
 impl Drop for NopProbe {
-    /// Takes `event_mutex`, and waits for the probes that run.
+    /// Unregisters the probe. Takes `event_mutex`, then waits for running probes. Task context, sleeps.
     fn drop(&mut self) {
         let file = self.file.as_ptr();
         self.instance.insist_with_event_mutex(|| {
-            // SAFETY: event_mutex is held, and the event stays until then. It is registered.
+            // SAFETY: event_mutex is held in this closure. By the type invariant the probe is registered,
+            // which keeps the event.
             to_result(unsafe { bindings::rhist_event_reg((*file).event_call, file, false) })
         });
-        // SAFETY: Task context, no locks that a probe could wait for. After it nobody has the file,
-        // which was boxed.
+        // SAFETY: By the type invariant `file` is from a box. It is unregistered, and after the wait no probe
+        // uses it.
         unsafe {
             bindings::rhist_tracepoint_synchronize_unregister();
             drop(KBox::from_raw(file));
@@ -198,26 +222,27 @@ impl Drop for NopProbe {
     }
 }
 
-// SAFETY: What keeps it may be given back by any task, and what is read never changes.
+// SAFETY: Any task may drop the references, and unregister the probe with event_mutex.
 unsafe impl Send for Event {}
-// SAFETY: As above.
+// SAFETY: Through a shared reference only the event is read: its class, names, fields and tracepoint do not
+// change while it is pinned.
 unsafe impl Sync for Event {}
 
 /// A field of an event's record, as the kernel describes it.
 pub(crate) struct KernelField<'a> {
     pub(crate) name: &'a CStr,
     pub(crate) type_: &'a CStr,
-    /// Bytes from the beginning of the record.
+    /// Offset in the record, in bytes.
     pub(crate) offset: u32,
-    /// Bytes; 4 for a dynamic field, whose place and length are in the record.
+    /// Size in bytes; 4 for a dynamic field, for the offset and length of its data.
     pub(crate) size: u32,
     pub(crate) signed: bool,
     /// One of `FILTER_*`.
     pub(crate) filter_type: u32,
 }
 
-/// The fields that begin the record of every event. The kernel's own list of them is not exported
-/// (`trace_define_common_fields()`, `struct trace_entry`).
+/// The common fields at the beginning of every record (`struct trace_entry`). The kernel's own list of them
+/// (`trace_define_common_fields()`) is not exported.
 pub(crate) const COMMON_FIELDS: [KernelField<'static>; 4] = [
     common(c"common_type", c"unsigned short", 0, 2, false),
     common(c"common_flags", c"unsigned char", 2, 1, false),
@@ -253,12 +278,12 @@ const fn common(
 }
 
 impl Event {
-    /// Finds an event. Takes `event_mutex`.
+    /// Finds an event and pins it. Takes `event_mutex`.
     ///
     /// # Errors
     ///
-    /// `EINVAL` if there is no such event, or it is one that cannot be enabled (`ftrace:*`);
-    /// `EBUSY` if it is going away.
+    /// `EINVAL` if there is no such event, or it cannot be enabled (`ftrace:*`); `EBUSY` if it is being
+    /// removed; `ENOMEM`.
     pub(crate) fn find(name: EventName<'_>, instance: &Arc<Instance>) -> Result<Self> {
         let pin = EventPin::new(&name, instance)?;
         let call = NonNull::new(pin.call()).ok_or(EINVAL)?;
@@ -270,17 +295,17 @@ impl Event {
         })
     }
 
-    /// The event `ftrace:print`, of what is written to `trace_marker` of a tracing directory. Takes
-    /// `event_mutex`.
+    /// Returns the event `ftrace:print`, which is recorded for writes to `trace_marker` of a tracing
+    /// directory. Takes `event_mutex`.
     ///
     /// # Errors
     ///
     /// `ENODEV` if the kernel has no such event.
     pub(crate) fn marker(dir: &TracingDir) -> Result<Self> {
-        // An event that there always is, our own.
+        // Any event leads to the top instance; this one always exists.
         let any = EventFileRef::get(c"rhist", c"sync")?;
-        // SAFETY: The file is referenced, and belongs to the top instance, which stays, and so does
-        // its file of the marker.
+        // SAFETY: `any` holds a reference on a file of the top instance. That instance is never removed, nor
+        // is its `trace_marker_file`.
         let call = unsafe {
             let file = bindings::rhist_marker_file((*any.0.as_ptr()).tr);
             NonNull::new(file).map(|file| (*file.as_ptr()).event_call)
@@ -293,8 +318,9 @@ impl Event {
         })
     }
 
-    /// Keeps the instance from being removed, if it is the marker of one: each has one of its own.
-    /// `open_file` is any open file of tracefs. Fails as [`KeptInstance::new`].
+    /// Pins the instance of a marker, as each instance has its own `trace_marker`. Does nothing for other
+    /// events and for the top instance. `open_file` is any open file of tracefs. Takes `event_mutex`. Fails
+    /// as [`KeptInstance::new`].
     pub(crate) fn keep_marker(&mut self, open_file: &KernelFile) -> Result {
         if self.is_marker() && !self.dir.is_top() {
             self.instance = Some(KeptInstance::new(&self.dir, open_file)?);
@@ -302,48 +328,50 @@ impl Event {
         Ok(())
     }
 
-    /// Is it [`Event::marker`]?
+    /// Whether it is the event of [`Event::marker`].
     pub(crate) fn is_marker(&self) -> bool {
         self.pin.is_none()
     }
 
-    /// Is there an event of this name that can be enabled? Takes `event_mutex`.
+    /// Whether there is an event of this name that can be enabled. Takes `event_mutex`.
     pub(crate) fn exists(system: &CStr, event: &CStr) -> bool {
         EventFileRef::get(system, event).is_ok()
     }
 
-    /// The tracing directory.
+    /// Returns the tracing directory.
     pub(crate) fn dir(&self) -> &TracingDir {
         &self.dir
     }
 
-    /// Which event it is, in every instance the same.
+    /// Returns the identity of the event, which is the same in every instance.
     pub(crate) fn id(&self) -> EventId {
         EventId(self.call())
     }
 
-    /// The event itself, which is one and the same for every instance.
+    /// Returns the kernel's event, which is the same in every instance.
     pub(super) fn call(&self) -> *mut bindings::trace_event_call {
         self.call.as_ptr()
     }
 
-    /// Its system and its name.
+    /// Returns the system and the name.
     pub(crate) fn names(&self) -> [&CStr; 2] {
-        // SAFETY: The event is referenced; both stay as long as it does, and end in a NUL.
+        // SAFETY: By the type invariant the event stays registered, and so do its class and its name. Both
+        // names end in a NUL.
         unsafe {
             let system = (*(*self.call()).class).system;
             [system, bindings::rhist_event_name(self.call())].map(|name| CStr::from_char_ptr(name))
         }
     }
 
-    /// Calls `visit` for each field of the record, in the order of their definition, until it
-    /// fails. The common fields at the beginning are not among them.
+    /// Calls `visit` for each field of the record in the order of definition, without the common fields,
+    /// until it fails.
     pub(crate) fn for_each_field(
         &self,
         mut visit: impl FnMut(KernelField<'_>) -> Result,
     ) -> Result {
-        // SAFETY: The event is referenced. The list is complete before an event can be found, and
-        // stays until the event goes. The kernel puts each new field at its head.
+        // The kernel adds each field at the head of the list, so go backwards.
+        // SAFETY: By the type invariant the event stays registered. Its list of fields is complete before the
+        // event can be found, and does not change until it is removed. The strings end in a NUL.
         unsafe {
             let head = bindings::rhist_event_fields(self.call());
             let mut link = (*head).prev;
@@ -364,50 +392,53 @@ impl Event {
     }
 }
 
-/// Which event it is, as long as that exists.
+/// The identity of an event. Not reused while the event exists.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) struct EventId(*mut bindings::trace_event_call);
 
 impl EventId {
-    /// A number that no other event has meanwhile.
+    /// Returns a number that no other event has as long as this one exists.
     pub(crate) fn number(self) -> u64 {
         self.0 as usize as u64
     }
 }
 
-/// An event as the kernel lists it.
+/// An event in the kernel's list of an instance.
 pub(crate) struct ListedEvent<'a> {
     pub(crate) id: EventId,
     pub(crate) system: &'a CStr,
     pub(crate) event: &'a CStr,
-    /// It can be enabled, which those of the tracer itself (`ftrace:*`) cannot.
+    /// The event can be enabled. Those of the tracer itself (`ftrace:*`) cannot.
     pub(crate) enables: bool,
-    /// It has triggers of the kernel.
+    /// The event has triggers of the kernel in this instance.
     pub(crate) triggered: bool,
 }
 
-/// Calls `visit` for each event of a tracing directory, in the order of the kernel. Takes `event_mutex`.
+/// Calls `visit` with `event_mutex` held for each event of a tracing directory, in the order of the kernel's
+/// `available_events`, until it fails. Task context, sleeps.
 ///
 /// # Errors
 ///
-/// `ENODEV` if the instance of the directory is gone, and those of `visit`, after which no more are visited.
+/// `ENODEV` if the instance of the directory was removed, those of [`Instance::with_event_mutex`], and those
+/// of `visit`.
 pub(crate) fn for_each(
     instance: &Instance,
     dir: &TracingDir,
     visit: impl FnMut(ListedEvent<'_>) -> Result,
 ) -> Result {
-    // SAFETY: event_mutex is held.
+    // SAFETY: `with_event_mutex` calls the closure with event_mutex held.
     instance.with_event_mutex(|| unsafe { for_each_locked(dir, visit) })
 }
 
-/// The event of a name. Fails with `EINVAL` if there is none that can be enabled.
+/// Finds an event by name. Fails with `EINVAL` if there is none that can be enabled, and as
+/// [`for_each_locked`].
 ///
 /// # Safety
 ///
 /// event_mutex must be held.
 unsafe fn find_locked(name: &EventName<'_>) -> Result<*mut bindings::trace_event_call> {
     let mut call = None;
-    // SAFETY: event_mutex is held.
+    // SAFETY: The caller holds event_mutex.
     unsafe {
         for_each_locked(name.dir, |event| {
             let is_it = event.enables && (event.system, event.event) == (name.system, name.event);
@@ -425,7 +456,7 @@ unsafe fn find_locked(name: &EventName<'_>) -> Result<*mut bindings::trace_event
 ///
 /// # Errors
 ///
-/// `ENODEV` if the instance is gone, and those of `visit`.
+/// `ENODEV` if the instance was removed, `ENOMEM`, and those of `visit`.
 ///
 /// # Safety
 ///
@@ -434,8 +465,8 @@ unsafe fn for_each_locked(
     dir: &TracingDir,
     mut visit: impl FnMut(ListedEvent<'_>) -> Result,
 ) -> Result {
-    // SAFETY: event_mutex is held: the instance stays, and so do the list, the files on it, and their
-    // events.
+    // SAFETY: The caller holds event_mutex, under which instances are removed and the list, the files on it
+    // and their events change.
     unsafe {
         let head = bindings::rhist_events(dir.array()?.as_ptr());
         let mut link = (*head).next;
