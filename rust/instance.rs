@@ -2,9 +2,9 @@
 
 //! The trace instance `rhist`.
 //!
-//! The kernel's probe of an event needs a ring buffer to make its record in, also if the record is
-//! thrown away right after we have looked at it. An instance of our own gives one that nobody else
-//! writes to, and keeps our use of an event apart from everybody's: no list is shared.
+//! The kernel's probe of an event reserves a record in a ring buffer, even if rhist reads the record and
+//! then discards it. A separate instance has a ring buffer that nobody else writes to, and its own event
+//! files: enabling an event there does not affect other instances.
 //!
 //! C headers: `include/linux/trace.h`, `include/linux/ring_buffer.h`.
 
@@ -20,35 +20,41 @@ use kernel::sync::atomic::Relaxed;
 use kernel::time::delay::fsleep;
 use kernel::time::Delta;
 
-/// Bytes of ring buffer per CPU. A record lives from its reservation to its being discarded, a
-/// few at once if contexts nest, and fits a page.
+/// Bytes of ring buffer per CPU. A record fits a page and is discarded by the hit that reserved it, so there
+/// are only a few at once, if contexts nest.
 const BUFFER_SIZE: usize = 32 << 10;
 
-/// The instance, with a reference.
+/// A reference on the instance.
+///
+/// # Invariants
+///
+/// Owns a reference taken by `trace_array_get_by_name()`.
 pub(crate) struct Instance {
     raw: NonNull<bindings::trace_array>,
-    /// Has rhist:never a trigger?
+    /// The event rhist:never has a trigger: see [`Instance::spare_ring_buffer`].
     spares_ring_buffer: Atomic<bool>,
 }
 
-// SAFETY: The functions that take it lock for themselves.
+// SAFETY: Any task may use and drop the reference: the functions called with it lock for themselves.
 unsafe impl Send for Instance {}
-// SAFETY: As above.
+// SAFETY: The functions called with it lock for themselves, and `spares_ring_buffer` is atomic.
 unsafe impl Sync for Instance {}
 
 impl Instance {
-    /// Creates the instance, or takes the one of this name that exists. Takes `event_mutex`.
+    /// Creates the instance, or takes the existing one of this name. Takes `event_mutex`. Fails with
+    /// `ENOMEM`, whatever the reason.
     pub(crate) fn new() -> Result<Self> {
-        // The second name restricts the events that it has files for to those of this module.
-        // SAFETY: Both names end in a NUL.
+        // The second argument restricts the instance to events of this system.
+        // SAFETY: Both names end in a NUL. The result is null or an instance with a reference.
         let tr = unsafe {
             bindings::trace_array_get_by_name(c"rhist".as_char_ptr(), c"rhist".as_char_ptr())
         };
+        // INVARIANT: `trace_array_get_by_name()` has taken a reference.
         let instance = Self {
             raw: NonNull::new(tr).ok_or(ENOMEM)?,
             spares_ring_buffer: Atomic::new(false),
         };
-        // SAFETY: The instance is referenced.
+        // SAFETY: `instance` holds a reference.
         unsafe { bindings::rhist_record_no_names(instance.as_ptr()) };
         instance.shrink();
         Ok(instance)
@@ -58,13 +64,15 @@ impl Instance {
         self.raw.as_ptr()
     }
 
-    /// Has the kernel make records that are thrown away in a page for each CPU, if it does not yet, where
-    /// that costs less than in the ring buffer: by a trigger of rhist:never, which goes with the instance.
-    /// `open_file` is any open file of tracefs. Takes `event_mutex`.
+    /// Makes the kernel use its buffer page per CPU for records that will be discarded, which is cheaper than
+    /// the ring buffer (`trace_buffered_event_enable()`). Does so once, by a trigger of rhist:never, which is
+    /// removed with the instance. `open_file` is any open file of tracefs. Takes `event_mutex` and
+    /// `mmap_lock`, one after the other.
     ///
     /// # Errors
     ///
-    /// Those of [`KernelFile::write_text`], and of opening a file. All works without it too.
+    /// Those of [`KernelFile::open_other`] and [`KernelFile::write_text`]. They may be ignored: everything
+    /// works without the pages, only slower.
     pub(crate) fn spare_ring_buffer(&self, open_file: &KernelFile) -> Result {
         if self.spares_ring_buffer.load(Relaxed) {
             return Ok(());
@@ -83,17 +91,17 @@ impl Instance {
         Ok(())
     }
 
-    /// Makes the ring buffer as small as it needs to be. The instance works without that too, so
-    /// a failure is no error.
+    /// Shrinks the ring buffer to [`BUFFER_SIZE`]. On failure only prints a warning, as the instance works
+    /// with a larger buffer too. May sleep.
     fn shrink(&self) {
         let mut file = bindings::trace_event_file {
             tr: self.as_ptr(),
             ..Default::default()
         };
         let mut buffer = core::ptr::null_mut();
-        // A reservation is the way to learn which buffer the instance has.
-        // SAFETY: The instance is referenced; of the file, a reservation reads nothing but the
-        // instance and the flags. The record is discarded at once.
+        // Only a reservation tells which ring buffer the instance has.
+        // SAFETY: `self` holds a reference on the instance. Of `file`, a reservation reads only the instance
+        // and the flags. The record is discarded at once, and the buffer lives as long as the instance.
         unsafe {
             let record = bindings::trace_event_buffer_lock_reserve(&mut buffer, &mut file, 0, 8, 0);
             if !record.is_null() {
@@ -106,25 +114,27 @@ impl Instance {
         }
     }
 
-    /// Calls `f` with `event_mutex` held, which must not be held already.
+    /// Calls `f` with `event_mutex` held. Task context, sleeps; the caller must hold neither `event_mutex`
+    /// nor a lock that nests inside it.
     ///
     /// # Errors
     ///
-    /// That of `f`, or `EBUSY` if somebody kept the event `rhist:sync` of the instance busy.
+    /// That of `f`. If `f` was not called: `EBUSY` if another task enabled the event `rhist:sync` of the
+    /// instance at the same time, or the error of enabling it.
     pub(crate) fn with_event_mutex<F: FnOnce() -> Result>(&self, f: F) -> Result {
         /// # Safety
         ///
-        /// `arg` must be an `Option<F>`.
+        /// `arg` must point to an `Option<F>` that nobody else uses during the call.
         unsafe extern "C" fn call<F: FnOnce() -> Result>(arg: *mut ffi::c_void) -> ffi::c_int {
-            // SAFETY: `arg` is what was given with this function, below: an `Option<F>` that nobody else has meanwhile.
+            // SAFETY: `arg` points to an `Option<F>` that nobody else uses during the call.
             let f = unsafe { &mut *arg.cast::<Option<F>>() }.take();
             f.map_or(Err(EBUSY), |f| f())
                 .map_or_else(Error::to_errno, |()| 0)
         }
 
         let mut f = Some(f);
-        // SAFETY: The instance has the event of this module; `call` is given what it asks for, and
-        // is called before this returns or not at all.
+        // SAFETY: The instance has the event `rhist:sync`. `call::<F>` gets a pointer to `f`, an `Option<F>`,
+        // and is called at most once, before `rhist_with_event_mutex` returns.
         to_result(unsafe {
             bindings::rhist_with_event_mutex(
                 self.as_ptr(),
@@ -134,17 +144,17 @@ impl Instance {
         })
     }
 
-    /// As [`Instance::with_event_mutex`], for what must not be left undone: tries until `f` has been
-    /// called, once.
+    /// Calls `f` with `event_mutex` held, for cleanup that must not fail: repeats
+    /// [`Instance::with_event_mutex`] until `f` was called, once. The error of `f` is ignored.
     pub(crate) fn insist_with_event_mutex(&self, f: impl FnOnce() -> Result) {
         let mut f = Some(f);
         loop {
-            // What `f` ends with is not to be mended by doing it again.
+            // An error of `f` is final: it cannot be called again.
             let _ = self.with_event_mutex(|| f.take().map_or(Ok(()), |f| f()));
             if f.is_none() {
                 return;
             }
-            // Somebody plays with `enable` of rhist:sync. There is no other way but the next try.
+            // A program keeps writing to `enable` of rhist:sync. Try again.
             fsleep(Delta::from_millis(10));
         }
     }
@@ -152,37 +162,42 @@ impl Instance {
 
 impl Drop for Instance {
     fn drop(&mut self) {
-        // SAFETY: The reference is ours to give back. The instance is compared with those that
-        // exist, not looked into, so it may already be gone when it is to be destroyed.
+        // SAFETY: By the type invariant `self` owns a reference. `trace_array_destroy()` compares the pointer
+        // with the existing instances before it uses it, so the instance may have been removed after the put.
         let err = unsafe {
             bindings::trace_array_put(self.as_ptr());
             bindings::trace_array_destroy(self.as_ptr())
         };
         if err != 0 {
-            // A file of it is open. It is a plain instance from now on.
+            // A file of the instance is open. It stays as an ordinary instance.
             pr_warn!("instances/rhist is in use and stays; rmdir removes it\n");
         }
     }
 }
 
-/// A reference on an instance of others: it cannot be removed (`EBUSY`).
+/// A reference on a user's instance. While it exists, removing the instance fails with `EBUSY`.
+///
+/// # Invariants
+///
+/// Owns a reference taken by `trace_array_get_by_name()`.
 pub(crate) struct KeptInstance(NonNull<bindings::trace_array>);
 
-// SAFETY: The reference may be given back by any task, and nothing is read through it.
+// SAFETY: Any task may drop the reference.
 unsafe impl Send for KeptInstance {}
-// SAFETY: As above.
+// SAFETY: There are no methods that take a shared reference.
 unsafe impl Sync for KeptInstance {}
 
 impl KeptInstance {
-    /// Keeps the instance of a tracing directory, which is not the top one. `open_file` is any open
-    /// file of tracefs. Takes `event_mutex`.
+    /// Pins the instance of a tracing directory, which must not be the top one. `open_file` is any open file
+    /// of tracefs. Takes `event_mutex`.
     ///
     /// # Errors
     ///
-    /// `ENOENT` or `ENODEV` if it is gone, or has no marker; `ENOMEM`.
+    /// `ENOENT` or `ENODEV` if the instance was removed, or has no `trace_marker`; `ENOMEM`.
     pub(crate) fn new(dir: &TracingDir, open_file: &KernelFile) -> Result<Self> {
-        // Without a file of it that is open it might be gone, and be made anew by its name.
+        // The open file pins the instance, so that the lookup by name does not find or create another one.
         let _open = open_file.open_other(dir, &[c"trace_marker"], bindings::O_WRONLY)?;
+        // INVARIANT: `trace_array_get_by_name()` takes a reference.
         // SAFETY: The name ends in a NUL.
         let array = unsafe {
             bindings::trace_array_get_by_name(dir.name().as_char_ptr(), core::ptr::null())
@@ -193,7 +208,7 @@ impl KeptInstance {
 
 impl Drop for KeptInstance {
     fn drop(&mut self) {
-        // SAFETY: The reference is ours to give back.
+        // SAFETY: By the type invariant `self` owns a reference, which is not used afterwards.
         unsafe { bindings::trace_array_put(self.0.as_ptr()) }
     }
 }
