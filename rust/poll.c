@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Queues of tasks in poll(2), for those who may not take a lock.
+ * Wait queues for poll(2) that can be woken from any context.
  *
- * A hit may come where the scheduler's locks are held, or in an NMI, so it
- * cannot wake anybody itself: it queues work for an interrupt.
+ * A hit may occur with the scheduler's locks held, or in an NMI, so it cannot
+ * wake tasks itself. It queues an irq_work that does.
  */
 #include <linux/irq_work.h>
 #include <linux/poll.h>
@@ -22,26 +22,32 @@ void rhist_poll_queue_init(struct rhist_poll_queue *queue)
 	init_irq_work(&queue->wake, wake_waiting);
 }
 
-/* Nobody waits any more, nor wakes; may sleep. Afterwards the memory may go. */
+/*
+ * Wait for a wakeup that is still running; may sleep. No task may wait or wake
+ * any more. Afterwards the memory may be freed.
+ */
 void rhist_poll_queue_end(struct rhist_poll_queue *queue)
 {
 	irq_work_sync(&queue->wake);
 }
 
-/* In poll() of @file, which keeps the queue while it is open. */
+/* Queue the caller of poll() of @file. @queue must live as long as @file is open. */
 void rhist_poll_wait(struct file *file, struct rhist_poll_queue *queue,
 		     struct poll_table_struct *table)
 {
 	poll_wait(file, &queue->waiting, table);
 }
 
-/* Any context, NMI included. */
+/* Wake all tasks that wait, from an interrupt. Any context, NMI included. */
 void rhist_poll_wake(struct rhist_poll_queue *queue)
 {
 	irq_work_queue(&queue->wake);
 }
 
-/* Has another file an error to tell? If not, who polls waits for that one too. */
+/*
+ * Whether poll() of another file reports EPOLLERR. Also queues the caller on the
+ * wait queues of that file.
+ */
 bool rhist_poll_error(struct file *file, struct poll_table_struct *table)
 {
 	return vfs_poll(file, table) & EPOLLERR;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Tasks that wait for a file in `poll(2)` and its relatives.
+//! Wait queues for `poll(2)`, `select(2)` and epoll.
 //!
 //! C headers: `include/linux/poll.h`, `include/linux/wait.h`, `include/linux/irq_work.h`.
 
@@ -9,17 +9,21 @@ use core::marker::PhantomData;
 use kernel::prelude::*;
 use kernel::types::Opaque;
 
-/// What a file may be ready for (`EPOLL*`).
+/// Events of `poll(2)` (`EPOLL*`).
 pub(crate) type Mask = u32;
 
-/// There is something new to be read.
+/// The data changed since it was last read.
 pub(crate) const IN: Mask = bindings::RHIST_EPOLLIN | bindings::RHIST_EPOLLRDNORM;
-/// Something happened that does not end until it has been looked at.
+/// The data changed since it was last read or this was last reported.
 pub(crate) const PRI: Mask = bindings::RHIST_EPOLLPRI;
-/// What the file stood for is gone.
+/// What the file was for has been removed.
 pub(crate) const ERR: Mask = bindings::RHIST_EPOLLERR;
 
-/// Where one call of a file's `poll()` has the caller put on queues.
+/// The arguments of one call of a file's `poll()`, to put the caller on wait queues.
+///
+/// # Invariants
+///
+/// `file` and `table` are the arguments of a call of `poll()` that does not return before the end of `'a`.
 pub(crate) struct PollTable<'a> {
     file: *mut bindings::file,
     table: *mut bindings::poll_table_struct,
@@ -29,12 +33,12 @@ pub(crate) struct PollTable<'a> {
 impl PollTable<'_> {
     /// # Safety
     ///
-    /// Both must be what the VFS gave to `poll()`, which must not have returned while the result
-    /// exists.
+    /// Both must be the arguments of a call of `poll()` that does not return while the result exists.
     pub(super) unsafe fn new(
         file: *mut bindings::file,
         table: *mut bindings::poll_table_struct,
     ) -> Self {
+        // INVARIANT: The caller does not return from `poll()` while the result exists.
         Self {
             file,
             table,
@@ -47,47 +51,55 @@ impl PollTable<'_> {
     }
 }
 
-/// Tasks that wait, and what wakes them.
+/// A wait queue for tasks in `poll(2)`, which can be woken from any context.
 ///
-/// Whoever waits has the file open whose `poll()` put him here; it must keep the queue.
+/// A task waits here only while the file is open whose `poll()` has queued it. The file must keep the queue.
+///
+/// # Invariants
+///
+/// `queue` was initialised by `rhist_poll_queue_init()`.
 #[pin_data(PinnedDrop)]
 pub(crate) struct PollQueue {
     #[pin]
     queue: Opaque<bindings::rhist_poll_queue>,
 }
 
-// SAFETY: The queue has a lock of its own; the work may be queued from anywhere.
+// SAFETY: Any task may use and free the queue: the wait queue has its own lock.
 unsafe impl Send for PollQueue {}
-// SAFETY: As above.
+// SAFETY: The wait queue has its own lock, and an irq_work may be queued concurrently from any context.
 unsafe impl Sync for PollQueue {}
 
 impl PollQueue {
+    /// Creates an empty queue.
     pub(crate) fn new() -> impl PinInit<Self> {
+        // INVARIANT: `rhist_poll_queue_init()` initialises the queue.
         pin_init!(Self {
-            // SAFETY: The memory is valid, and pinned from now on.
+            // SAFETY: `ffi_init` passes valid memory, which is pinned from now on.
             queue <- Opaque::ffi_init(|queue| unsafe { bindings::rhist_poll_queue_init(queue) }),
         })
     }
 
-    /// Has the caller of `poll()` wait here too. A full memory barrier follows if it waits at all.
+    /// Queues the caller of `poll()`. If it is going to wait, this ends in a full memory barrier
+    /// (`poll_wait()`): then check the condition.
     pub(crate) fn wait(&self, table: &PollTable<'_>) {
-        // SAFETY: The queue is initialised, and kept by the file; the rest is as `PollTable::new`
-        // demands.
+        // SAFETY: The queue is initialised by the type invariant, and kept by the file. By the invariant of
+        // `PollTable`, `file` and `table` are valid.
         unsafe { bindings::rhist_poll_wait(table.file, self.queue.get(), table.table) }
     }
 
-    /// Wakes all that wait, soon: in an interrupt of its own. Any context, NMI included.
+    /// Wakes all tasks that wait, from an interrupt soon after (`irq_work`). Any context, NMI included.
     pub(crate) fn wake(&self) {
-        // SAFETY: The queue is initialised, and stays until the work has run: `drop` waits.
+        // SAFETY: The queue is initialised by the type invariant, and `drop` waits for the work.
         unsafe { bindings::rhist_poll_wake(self.queue.get()) };
     }
 }
 
 #[pinned_drop]
 impl PinnedDrop for PollQueue {
-    /// Task context, may sleep.
+    /// Waits for a wakeup that is still running. Task context, may sleep.
     fn drop(self: Pin<&mut Self>) {
-        // SAFETY: The queue is initialised; nobody can wake it any more.
+        // SAFETY: The queue is initialised by the type invariant. `self` is the last reference, so nobody can
+        // wake it any more; and no open file keeps it, so no task waits.
         unsafe { bindings::rhist_poll_queue_end(self.queue.get()) };
     }
 }
