@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Kernel interface that exists only as inline functions and macros, and code
- * that has to be C. What each function may be called from is said at its
- * definition.
+ * Wrappers of the kernel's inline functions and macros, and code that must be
+ * C. The definition of each function states its calling context.
  */
 #ifndef RHIST_HELPERS_H
 #define RHIST_HELPERS_H
@@ -95,19 +94,19 @@ bool rhist_forget(struct dentry *dentry);
 struct dentry *rhist_dget(struct dentry *dentry);
 
 /* stack.c */
-/* Where to begin a stack: at a function further up, if that can be found. */
+/* How rhist_stack_save() begins at a given frame; neither is defined if it cannot. */
 #if defined(CONFIG_UNWINDER_ORC) || defined(CONFIG_UNWINDER_FRAME_POINTER)
 #define RHIST_STACK_UNWINDER
 #elif defined(CONFIG_UML_X86) && defined(CONFIG_FRAME_POINTER)
 #define RHIST_STACK_FRAMES
 #endif
 
-/* Where a function is that has not returned yet. */
+/* A stack frame: registers of a function that has not returned yet. */
 struct rhist_frame {
 	unsigned long ip, sp, bp;
 };
 
-/* In line: the frame of the function that has called the one that this is in. */
+/* Get the frame of the caller of the function that this is inlined into. */
 static __always_inline void rhist_frame_of_caller(struct rhist_frame *frame)
 {
 #if defined(RHIST_STACK_UNWINDER) || defined(RHIST_STACK_FRAMES)

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The stack of the running task, from a function on that has been left behind.
+ * Save the stack of the running task, beginning at a given frame.
  *
- * The kernel's stack_trace_save() begins at itself, and what it unwinds takes time: one frame as much
- * as all else that a hit does. Its unwinders for x86 are exported too, and can begin anywhere. That of
- * user-mode Linux is not, and looks at each word of the stack; but there a frame leads to the next.
+ * stack_trace_save() begins at its own frame, and each frame that it unwinds takes as long as the
+ * rest of a hit. The unwinders of x86 are exported and can begin at any frame. User-mode Linux exports
+ * none, and its own scans every word of the stack; with frame pointers they can be followed instead.
  */
 #include <linux/sched.h>
 #include <linux/stacktrace.h>
@@ -18,8 +18,10 @@
 #endif
 
 /*
- * Fills @entries with up to @n addresses: one in the function that @frame is of, if that is known,
- * then those that it and its callers return to. Returns how many there are. Any context, NMI included.
+ * Fill @entries with up to @n addresses: one in the function of @frame, then the return addresses of
+ * that function and its callers. If @frame is NULL or there is no unwinder, begin at a caller of this
+ * function or in the kernel's functions that it calls. @n must not be 0. Returns the number of addresses.
+ * Any context, NMI included.
  */
 unsigned int rhist_stack_save(const struct rhist_frame *frame, unsigned long *entries,
 			      unsigned int n)
@@ -36,7 +38,7 @@ unsigned int rhist_stack_save(const struct rhist_frame *frame, unsigned long *en
 #endif
 #ifdef RHIST_STACK_UNWINDER
 	struct unwind_state state;
-	/* All that an unwinder reads of the registers; the others are those of the functions called since. */
+	/* The unwinders read only these registers of a kernel frame; the others are not known any more. */
 	struct pt_regs regs = {
 		.ip = frame->ip,
 		.sp = frame->sp,
