@@ -8,7 +8,8 @@ use super::bindings;
 use kernel::sync::atomic::Atomic;
 use kernel::sync::atomic::Relaxed;
 
-/// How often it was read. The kernel's own counter is not exported, and no record is compared with ours.
+/// The clock `counter`: returns one more each time. Separate from the kernel's counter, which is not
+/// exported; nothing compares the two.
 pub(crate) fn counter() -> u64 {
     static COUNTER: Atomic<u64> = Atomic::new(0);
     COUNTER.fetch_add(1, Relaxed) + 1
@@ -19,7 +20,7 @@ macro_rules! clocks {
         $(
             $(#[$meta])*
             pub(crate) fn $name() -> u64 {
-                // SAFETY: The clocks are made for being read by tracers: they have no requirements.
+                // SAFETY: The trace clocks take no arguments and may be read in any context, NMI included.
                 unsafe { bindings::$read() }
             }
         )*
@@ -31,19 +32,19 @@ clocks! {
     local = trace_clock_local;
     /// Nanoseconds, the same on all CPUs.
     global = trace_clock_global;
-    /// Jiffies since boot.
+    /// Clock ticks since boot (`USER_HZ` per second).
     uptime = trace_clock_jiffies;
     /// Nanoseconds, as perf has them.
     perf = trace_clock;
-    /// Nanoseconds since boot, without suspension.
+    /// Nanoseconds since boot, without time in suspend (`CLOCK_MONOTONIC`).
     mono = ktime_get_mono_fast_ns;
-    /// The same, never adjusted.
+    /// The same, without NTP adjustment (`CLOCK_MONOTONIC_RAW`).
     mono_raw = ktime_get_raw_fast_ns;
-    /// Nanoseconds since boot.
+    /// Nanoseconds since boot, with time in suspend (`CLOCK_BOOTTIME`).
     boot = ktime_get_boot_fast_ns;
-    /// Nanoseconds of atomic time.
+    /// Nanoseconds of international atomic time (`CLOCK_TAI`).
     tai = ktime_get_tai_fast_ns;
-    /// Cycles.
+    /// Time stamp counter of x86, in cycles.
     #[cfg(CONFIG_X86)]
     tsc = rhist_tsc;
 }

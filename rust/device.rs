@@ -11,23 +11,27 @@ use kernel::error::to_result;
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
-/// A device, removed when this is dropped. An open one pins the module.
+/// A registered misc device, removed when this is dropped. An open file of it pins the module.
+///
+/// # Invariants
+///
+/// `misc` is registered, and its operations are in `_operations`.
 pub(crate) struct Device {
     misc: Pin<KBox<UnsafeCell<bindings::miscdevice>>>,
     _operations: Arc<SpecialFops>,
 }
 
-// SAFETY: The kernel locks what it changes of a registered device, which nobody else looks into.
+// SAFETY: Any task may deregister the device. The kernel changes `misc` with `misc_mtx` held.
 unsafe impl Send for Device {}
-// SAFETY: As above.
+// SAFETY: There are no methods that take a shared reference.
 unsafe impl Sync for Device {}
 
 impl Device {
-    /// Makes the device, with permission bits. Takes the kernel's lock of such devices.
+    /// Registers the device `name` with the permission bits `mode`. Takes `misc_mtx`; sleeps.
     ///
     /// # Errors
     ///
-    /// `EEXIST` if there is one of this name, `EBUSY` if there is no number left, `ENOMEM`.
+    /// `EEXIST` if there is a device of this name, `EBUSY` if there is no minor number left, `ENOMEM`.
     pub(crate) fn new(
         name: &'static CStr,
         mode: u16,
@@ -43,8 +47,10 @@ impl Device {
             }),
             GFP_KERNEL,
         )?;
-        // SAFETY: Both stay until `drop`.
+        // SAFETY: `misc` is pinned. It and the operations stay valid until `drop` has deregistered the
+        // device.
         to_result(unsafe { bindings::misc_register(misc.get()) })?;
+        // INVARIANT: The device was registered with the `fops` of `operations`.
         Ok(Self {
             misc,
             _operations: operations,
@@ -53,11 +59,12 @@ impl Device {
 }
 
 impl Drop for Device {
-    /// To be dropped when the module goes, or has failed to come. Waits for who is on the way in.
+    /// Removes the device, then waits until no file of rhist is open. Drop it only during unload or when init
+    /// fails. Takes `misc_mtx`; sleeps.
     fn drop(&mut self) {
-        // SAFETY: Registered by `new`.
+        // SAFETY: By the type invariant the device is registered.
         unsafe { bindings::misc_deregister(self.misc.get()) };
-        // What was opened has its operations until the very end of its release.
+        // An open file uses `_operations` until the end of its release.
         wait_for_open_files();
     }
 }

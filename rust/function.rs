@@ -6,21 +6,19 @@ use super::bindings;
 use core::ffi::CStr;
 use kernel::prelude::*;
 
-/// The addresses of the functions `names`, 0 for those that are not known. Task context, sleeps.
-///
-/// # Errors
-///
-/// `ENOMEM`.
+/// Looks up the addresses of the functions `names`; 0 for those that are not found. Task context, sleeps.
+/// Fails with `ENOMEM`.
 pub(crate) fn addresses<const N: usize>(names: &[&CStr; N]) -> Result<[usize; N]> {
     let pointers = names.map(|name| name.as_char_ptr());
     let mut addresses = [0; N];
-    // SAFETY: The names end in a NUL; there are as many addresses as names.
+    // SAFETY: `pointers` has `N` strings that end in a NUL, and `addresses` has room for `N` addresses.
     let done =
         unsafe { bindings::rhist_function_addresses(pointers.as_ptr(), addresses.as_mut_ptr(), N) };
     done.then_some(addresses).ok_or(ENOMEM)
 }
 
-/// The address of the function `name`. Task context, sleeps.
+/// Looks up the address of the function `name`; `None` if it is not found or there is no memory. Task
+/// context, sleeps.
 pub(crate) fn address(name: &CStr) -> Option<usize> {
     match addresses(&[name]) {
         Ok([0]) | Err(_) => None,
@@ -28,17 +26,17 @@ pub(crate) fn address(name: &CStr) -> Option<usize> {
     }
 }
 
-/// Where the function around `address` starts, and how many bytes it has. Task context.
+/// Returns start and size in bytes of the function that contains `address`. Task context.
 pub(crate) fn around(address: usize) -> Option<(usize, usize)> {
     let (mut start, mut size) = (0, 0);
-    // SAFETY: Both are written to; `address` may be anything.
+    // SAFETY: `start` and `size` are valid for writes. `address` is looked up, and not accessed.
     let known = unsafe { bindings::rhist_function(address, &mut start, &mut size) };
     known.then_some((start, size))
 }
 
-/// Whether the name of the function around `address` begins with `prefix`. Any context; takes about
+/// Whether the name of the function that contains `address` begins with `prefix`. Any context; takes about
 /// as long as a hit.
 pub(crate) fn begins(address: usize, prefix: &CStr) -> bool {
-    // SAFETY: `prefix` ends in a NUL; `address` may be anything.
+    // SAFETY: `prefix` ends in a NUL. `address` is looked up, and not accessed.
     unsafe { bindings::rhist_function_begins(address, prefix.as_char_ptr()) }
 }

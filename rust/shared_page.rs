@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A page of bits that programs map and read, and only the kernel writes.
+//! A page of bits that the kernel writes and programs map read-only.
 
 use super::bindings;
 use kernel::alloc::flags::__GFP_ZERO;
@@ -9,11 +9,11 @@ use kernel::page::Page;
 use kernel::page::PAGE_SIZE;
 use kernel::prelude::*;
 
-/// The page. A mapping has a reference on it of its own.
+/// The page. Each mapping has its own reference on it.
 pub(crate) struct SharedPage(Page);
 
 impl SharedPage {
-    /// Bits in it.
+    /// Number of bits in the page.
     pub(crate) const BITS: u32 = 8 * PAGE_SIZE as u32;
 
     /// Allocates a page of zeros.
@@ -21,19 +21,20 @@ impl SharedPage {
         Ok(Self(Page::alloc_page(GFP_KERNEL | __GFP_ZERO)?))
     }
 
-    /// Sets or clears a bit: that of the mask `1 << bit % 8` in byte `bit / 8`. Any context.
+    /// Sets or clears a bit: mask `1 << bit % 8` of byte `bit / 8`. Ignores bits beyond [`Self::BITS`]. Any
+    /// context.
     pub(crate) fn set(&self, bit: u32, on: bool) {
         if bit < Self::BITS {
-            // SAFETY: The page is there, and has the bit. It is changed by atomic operations only.
+            // SAFETY: `self` owns the page, and `bit` is in it. All writes to the page are atomic operations.
             unsafe { bindings::rhist_set_page_bit(self.0.as_ptr().cast(), bit, on) }
         }
     }
 
-    /// Maps it into a program, for reading.
+    /// Maps the page read-only. Called in `mmap`, with mmap_lock held for writing.
     ///
     /// # Errors
     ///
-    /// `EINVAL` if not exactly a page is to be mapped, `EPERM` if it is to be written to.
+    /// `EINVAL` if the VMA is not one page long, `EPERM` if it is writable, `ENOMEM`.
     pub(crate) fn map(&self, vma: &VmaNew) -> Result {
         if vma.end() - vma.start() != PAGE_SIZE {
             return Err(EINVAL);

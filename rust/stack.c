@@ -20,8 +20,8 @@
 /*
  * Fill @entries with up to @n addresses: one in the function of @frame, then the return addresses of
  * that function and its callers. If @frame is NULL or there is no unwinder, begin at a caller of this
- * function or in the kernel's functions that it calls. @n must not be 0. Returns the number of addresses.
- * Any context, NMI included.
+ * function or in the kernel's functions that it calls. @n must not be 0. Returns the number of
+ * addresses. Any context, NMI included.
  */
 unsigned int rhist_stack_save(const struct rhist_frame *frame, unsigned long *entries,
 			      unsigned int n)

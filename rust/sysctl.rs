@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Numbers that an administrator sets in `/proc/sys/kernel`.
+//! Numbers in `/proc/sys/kernel`.
 
 use super::bindings;
 use core::ffi::CStr;
@@ -15,16 +15,19 @@ struct SysctlEntry {
     value: Atomic<u32>,
 }
 
-/// A number of 32 bits without a sign, which everybody may read and root may set, until this is
-/// dropped.
+/// A `u32` in `/proc/sys/kernel` with mode 0644, removed when this is dropped.
+///
+/// # Invariants
+///
+/// `header` is the registration of `entry.table`, and `entry.table.data` points to `entry.value`.
 pub(crate) struct Sysctl {
     header: NonNull<bindings::ctl_table_header>,
     entry: Pin<KBox<SysctlEntry>>,
 }
 
-// SAFETY: The table does not change, and the kernel locks what the header is of.
+// SAFETY: Any task may unregister the table, which the kernel locks for.
 unsafe impl Send for Sysctl {}
-// SAFETY: As above; the value is an atomic one.
+// SAFETY: A shared reference only allows reading the value, which is atomic.
 unsafe impl Sync for Sysctl {}
 
 impl Sysctl {
@@ -32,7 +35,7 @@ impl Sysctl {
     ///
     /// # Errors
     ///
-    /// `ENOMEM`, also if there is one of this name.
+    /// `ENOMEM`, also if the name is taken.
     pub(crate) fn new(name: &'static CStr, value: u32) -> Result<Self> {
         let mut entry = KBox::new(
             SysctlEntry {
@@ -48,26 +51,28 @@ impl Sysctl {
             GFP_KERNEL,
         )?;
         entry.table.data = entry.value.as_ptr().cast();
-        // SAFETY: The path is a string; the box with the table and the value stays until `drop`.
+        // SAFETY: The path ends in a NUL. Table and value are in a box, which is freed only after `drop` has
+        // unregistered the table, and `procname` is static.
         let header = unsafe {
             bindings::register_sysctl_sz(c"kernel".as_char_ptr(), &raw const entry.table, 1)
         };
+        // INVARIANT: `data` was set above, and `header` is not null, so the table is registered.
         Ok(Self {
             header: NonNull::new(header).ok_or(ENOMEM)?,
             entry: KBox::into_pin(entry),
         })
     }
 
-    /// The current value.
+    /// Returns the current value.
     pub(crate) fn value(&self) -> u32 {
         self.entry.value.load(Relaxed)
     }
 }
 
 impl Drop for Sysctl {
-    /// Waits for who reads or sets it.
+    /// Removes the sysctl, and waits for tasks that are reading or setting it.
     fn drop(&mut self) {
-        // SAFETY: Registered by `new`.
+        // SAFETY: By the type invariant `header` is a registration, which is not used afterwards.
         unsafe { bindings::unregister_sysctl_table(self.header.as_ptr()) }
     }
 }

@@ -6,7 +6,7 @@ use super::bindings;
 use core::ffi::CStr;
 use kernel::prelude::*;
 
-/// What the kernel printed into `N` bytes.
+/// Text printed by the kernel, in a buffer of `N` bytes.
 pub(crate) struct Printed<const N: usize> {
     text: [u8; N],
     len: usize,
@@ -18,20 +18,20 @@ impl<const N: usize> Printed<N> {
     }
 }
 
-/// Hashes a pointer for users to see (`%p`).
+/// Formats the hash of a pointer, for text that users see (`%p`).
 pub(crate) fn hash_pointer<T>(pointer: *const T) -> Printed<24> {
     let mut text = [0; 24];
-    // SAFETY: `text` is valid for its length; the pointer is only hashed.
+    // SAFETY: `text` is valid for its length. `pointer` is hashed, and not accessed.
     let len = unsafe {
         bindings::rhist_hash_pointer(text.as_mut_ptr().cast(), text.len(), pointer.cast())
     };
     Printed { text, len }
 }
 
-/// The name of what is at `address` (`%ps`), and where in it that is if `offset` is true (`%pS`).
+/// Formats the symbol at `address` (`%ps`), with offset and size if `offset` is true (`%pS`). Task context.
 pub(crate) fn symbol(address: u64, offset: bool) -> Printed<{ bindings::RHIST_SYMBOL_LEN }> {
     let mut text = [0; bindings::RHIST_SYMBOL_LEN];
-    // SAFETY: `text` is valid for its length; the address is only looked up.
+    // SAFETY: `text` is valid for its length. `address` is looked up, and not accessed.
     let len = unsafe {
         bindings::rhist_symbol(
             text.as_mut_ptr().cast(),
@@ -43,23 +43,23 @@ pub(crate) fn symbol(address: u64, offset: bool) -> Printed<{ bindings::RHIST_SY
     Printed { text, len }
 }
 
-/// The name of the system call `number`, if there is one (`sys_…`).
+/// Returns the name of the system call `number` (`sys_…`), if there is one.
 pub(crate) fn syscall(number: u64) -> Option<&'static CStr> {
-    // SAFETY: No requirements; what is not null is a string that stays.
+    // SAFETY: The function accepts any number. It returns null or a static string, which ends in a NUL.
     unsafe {
         let name = bindings::rhist_syscall_name(number);
         (!name.is_null()).then(|| CStr::from_char_ptr(name))
     }
 }
 
-/// The local trace clock in nanoseconds, as the kernel's own `error_log` has it.
+/// Reads `local_clock()` in nanoseconds, as the kernel's `error_log` does. Any context.
 pub(crate) fn local_clock_ns() -> u64 {
-    // SAFETY: No requirements.
+    // SAFETY: The function may be called in any context.
     unsafe { bindings::rhist_local_clock() }
 }
 
-/// 64 random bits.
+/// Returns 64 random bits. Not for NMI context.
 pub(crate) fn random() -> u64 {
-    // SAFETY: No requirements.
+    // SAFETY: The function takes no arguments, and callers are not in NMI context.
     unsafe { bindings::get_random_u64() }
 }
