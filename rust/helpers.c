@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Inline functions and macros of the kernel, as functions that Rust can call.
- * Unless a comment says otherwise they may be called where the thing that they
- * wrap may be.
+ * Wrappers of the kernel's inline functions and macros, which Rust cannot call.
+ * Unless a comment says otherwise, a wrapper may be called in the same contexts
+ * as what it wraps.
  */
 #include <linux/bitops.h>
 #include <linux/capability.h>
@@ -31,7 +31,7 @@
 #include "helpers.h"
 #include "layouts_generated.h"
 
-/* Any context; stable only while preemption is off. */
+/* Return the current CPU. Any context; stable only while preemption is off. */
 unsigned int rhist_cpu(void)
 {
 	return raw_smp_processor_id();
@@ -42,7 +42,7 @@ unsigned int rhist_nr_cpu_ids(void)
 	return nr_cpu_ids;
 }
 
-/* The node with the memory nearest to a CPU, or NUMA_NO_NODE. */
+/* Return the node to allocate memory of a CPU on, or NUMA_NO_NODE. */
 int rhist_cpu_to_node(unsigned int cpu)
 {
 	int node = cpu_possible(cpu) ? cpu_to_mem(cpu) : NUMA_NO_NODE;
@@ -51,9 +51,9 @@ int rhist_cpu_to_node(unsigned int cpu)
 }
 
 /*
- * TASK_COMM_LEN bytes; any context, NMI included. A task may be renamed by
- * another one, or be interrupted while it renames itself, which takes no lock
- * that could be taken here: whatever is there meanwhile will do.
+ * Copy the comm of the running task, TASK_COMM_LEN bytes. Any context, NMI
+ * included. A rename of the task may run at the same time, and its lock cannot
+ * be taken here; a mix of both names is accepted.
  */
 void rhist_current_comm(char *to)
 {
@@ -62,8 +62,8 @@ void rhist_current_comm(char *to)
 }
 
 /*
- * The function that the probes of a tracepoint are called by if it has more
- * than one; 0 for events that are not fired by a tracepoint of their own.
+ * Return the function that calls the probes of an event's tracepoint if there
+ * are several; 0 for events without a tracepoint of their own.
  */
 unsigned long rhist_event_iterator(struct trace_event_call *call)
 {
@@ -72,7 +72,7 @@ unsigned long rhist_event_iterator(struct trace_event_call *call)
 	return (unsigned long)call->tp->iterator;
 }
 
-/* The time stamp counter, for the trace clock x86-tsc; any context, NMI included. */
+/* Read the time stamp counter, for the trace clock x86-tsc. Any context, NMI included. */
 u64 rhist_tsc(void)
 {
 #ifdef CONFIG_X86
@@ -82,21 +82,22 @@ u64 rhist_tsc(void)
 #endif
 }
 
-/* An inline function where the time stamp counter cannot become unstable. Any context. */
+/* local_clock() is inline without CONFIG_HAVE_UNSTABLE_SCHED_CLOCK. Any context. */
 u64 rhist_local_clock(void)
 {
 	return local_clock();
 }
 
-/* A macro where tasks are preempted only where they say so. Sleeps. */
+/* synchronize_rcu_tasks() is a macro without CONFIG_TASKS_RCU. Sleeps. */
 void rhist_synchronize_rcu_tasks(void)
 {
 	synchronize_rcu_tasks();
 }
 
 /*
- * The name of a system call, or NULL; the number is the kernel's own, not that
- * of another ABI. The kernel need not be configured to have it.
+ * Return the name of a system call, or NULL. @number is that of the kernel's
+ * native 64-bit ABI. Includes system calls that the kernel is configured
+ * without.
  */
 const char *rhist_syscall_name(u64 number)
 {
@@ -117,12 +118,14 @@ struct list_head *rhist_event_fields(struct trace_event_call *call)
 }
 
 /*
- * Bytes of a record that was just reserved; any context, NMI included. One that
- * will probably be discarded is at the beginning of a page of its own, and its
- * array[0] is the length of the record alone, not that of the event as in a ring
- * buffer: see trace_event_buffer_lock_reserve(). In a ring buffer no event is at
- * the beginning of a page, which is the header of a sub-buffer, unless sub-buffers
- * have been made larger than a page.
+ * Return the length of a record that was just reserved. Any context, NMI
+ * included.
+ *
+ * trace_event_buffer_lock_reserve() may put a record that will probably be
+ * discarded at the beginning of a per-CPU page. Its array[0] is then the length
+ * of the record, while in a ring buffer it is the length of the event. In a ring
+ * buffer no event is at the beginning of a page, where the header of a
+ * sub-buffer is, unless sub-buffers are larger than a page.
  */
 size_t rhist_record_len(struct ring_buffer_event *event)
 {
@@ -131,13 +134,16 @@ size_t rhist_record_len(struct ring_buffer_event *event)
 	return ring_buffer_event_length(event);
 }
 
-/* Task context, may sleep; event_mutex held (kprobe events edit lists under it). */
+/*
+ * Register or unregister a probe of an event (class->reg()). Task context, may
+ * sleep; event_mutex held, which protects the lists of kprobe events.
+ */
 int rhist_event_reg(struct trace_event_call *call, struct trace_event_file *file, bool on)
 {
 	return call->class->reg(call, on ? TRACE_REG_REGISTER : TRACE_REG_UNREGISTER, file);
 }
 
-/* The files of all events in an instance; event_mutex held. */
+/* Return the list of an instance's event files; event_mutex held. */
 struct list_head *rhist_events(struct trace_array *tr)
 {
 	return (void *)tr + TRACE_ARRAY__EVENTS;
@@ -148,19 +154,22 @@ const char *rhist_event_name(struct trace_event_call *call)
 	return trace_event_name(call);
 }
 
-/* The file of ftrace:print in an instance, which stays as long as that; NULL if it has none. */
+/* Return the file of ftrace:print in an instance, or NULL. It lives as long as the instance. */
 struct trace_event_file *rhist_marker_file(struct trace_array *tr)
 {
 	return *(struct trace_event_file **)((void *)tr + TRACE_ARRAY__TRACE_MARKER_FILE);
 }
 
-/* Task context; event_mutex held. */
+/* Add a trigger to its event file. Task context; event_mutex held. */
 void rhist_trigger_list(struct trace_event_file *file, struct event_trigger_data *data)
 {
 	list_add_tail_rcu(&data->list, &file->triggers);
 }
 
-/* Task context; event_mutex held. Who found it there before may still call it. */
+/*
+ * Remove a trigger from its event file. Task context; event_mutex held. Until a
+ * grace period has passed, running hits may still call it.
+ */
 void rhist_trigger_unlist(struct event_trigger_data *data)
 {
 	list_del_rcu(&data->list);
@@ -177,7 +186,7 @@ int rhist_locked_down(void)
 	return security_locked_down(LOCKDOWN_TRACEFS);
 }
 
-/* The kernel's hashed form of a pointer (%p), for text that users see. */
+/* Format the hash of a pointer (%p), for text that users see. */
 size_t rhist_hash_pointer(char *buf, size_t size, const void *pointer)
 {
 	return scnprintf(buf, size, "%p", pointer);
@@ -190,8 +199,8 @@ size_t rhist_symbol(char *buf, size_t size, const void *address, bool offset)
 }
 
 /*
- * Where the function begins that has @address in it, and how many bytes it has; false if there is
- * none. Task context.
+ * Get start and size in bytes of the function that contains @address; false if
+ * there is none. Task context.
  */
 bool rhist_function(unsigned long address, unsigned long *start, unsigned long *size)
 {
@@ -206,7 +215,7 @@ bool rhist_function(unsigned long address, unsigned long *start, unsigned long *
 	return true;
 }
 
-/* Whether the name of the function that has @address in it begins with @prefix. Any context. */
+/* Whether the name of the function that contains @address begins with @prefix. Any context. */
 bool rhist_function_begins(unsigned long address, const char *prefix)
 {
 	char name[KSYM_SYMBOL_LEN];
@@ -216,10 +225,11 @@ bool rhist_function_begins(unsigned long address, const char *prefix)
 }
 
 /*
- * The addresses of functions, 0 for those that are not known. There is no
- * exported look-up of names, but a probe that is never switched on has to be
- * told where it would sit, also where none may sit. False without memory. Task
- * context, sleeps, once for all of them.
+ * Look up the addresses of functions; 0 for those that are not found. Returns
+ * false if there is no memory. Task context; sleeps once for all of them.
+ *
+ * No lookup by name is exported. But registering a disabled kprobe stores the
+ * address in it, even if kprobes are not allowed there.
  */
 bool rhist_function_addresses(const char *const *names, unsigned long *addresses, size_t n)
 {
@@ -248,8 +258,12 @@ out:
 }
 
 /*
- * Any context, NMI included, and any address: false if not all of it can be read. A string is read in blocks, of which
- * the last one goes beyond its end. User-mode Linux reads them in C, which KASAN would look at.
+ * Copy kernel memory from any address; false if not all of it can be read. Any
+ * context, NMI included.
+ *
+ * Strings are read in blocks, the last of which may go beyond the end of the
+ * string's object. User-mode Linux copies in C, where KASAN would report that,
+ * so it is disabled during the copy.
  */
 bool rhist_read_kernel(void *to, const void *from, size_t size)
 {
@@ -265,17 +279,17 @@ bool rhist_read_kernel(void *to, const void *from, size_t size)
 	return done;
 }
 
+/* Copy user memory of the running task without faulting it in. Any context, NMI included. */
 bool rhist_read_user(void *to, unsigned long from, size_t size)
 {
 	return !copy_from_user_nofault(to, (const void __user *)from, size);
 }
 
 /*
- * While an event of an instance is enabled, the names of tasks are recorded if
- * the instance has that option, by probes in the scheduler. Nobody looks at
- * records of ours, so the option goes: otherwise each hook would have the
- * scheduler's code patched. Task context; nobody else changes the options of
- * the instance yet.
+ * Clear the options record-cmd and record-tgid of rhist's instance. With them,
+ * enabling an event registers probes of scheduler tracepoints, which patches
+ * code, to record names of tasks that nobody reads. Task context, right after
+ * the instance was created, when no one else changes its options.
  */
 void rhist_record_no_names(struct trace_array *tr)
 {
@@ -285,27 +299,27 @@ void rhist_record_no_names(struct trace_array *tr)
 	WRITE_ONCE(*flags, READ_ONCE(*flags) & ~names);
 }
 
-/* A queue for work that may wait long; no more at once than the system lets anybody. */
+/* Allocate a workqueue for work that may block for long, with the default limit of active work. */
 struct workqueue_struct *rhist_alloc_workqueue(void)
 {
 	return alloc_workqueue("rhist", WQ_UNBOUND, 0);
 }
 
-/* May the running task watch the whole system? */
+/* Whether the running task may observe the whole system (CAP_PERFMON or CAP_SYS_ADMIN). */
 bool rhist_perfmon_capable(void)
 {
 	return perfmon_capable();
 }
 
-/* Is it memory that a program could have? */
+/* Whether the range is in user space. */
 bool rhist_access_ok(unsigned long addr, size_t size)
 {
 	return access_ok((const void __user *)addr, size);
 }
 
 /*
- * Take a number from the beginning of @source; false if it cannot be read. For what write(2) wrote
- * that is a single load, unlike copy_from_iter(). May sleep.
+ * Read a number from @source and advance it; false if it cannot be read. May
+ * sleep. The buffer of write(2) takes a single load, unlike copy_from_iter().
  */
 bool rhist_read_number(struct iov_iter *source, int *number)
 {
@@ -317,7 +331,7 @@ bool rhist_read_number(struct iov_iter *source, int *number)
 	return true;
 }
 
-/* Set or clear the bit 1 << bit % 8 of byte bit / 8 of a page. Any context. */
+/* Set or clear a bit of a page: mask 1 << bit % 8 of byte bit / 8. Any context. */
 void rhist_set_page_bit(struct page *page, unsigned int bit, bool on)
 {
 	void *at = kmap_local_page(page);
