@@ -229,7 +229,8 @@ bool rhist_function_begins(unsigned long address, const char *prefix)
  * false if there is no memory. Task context; sleeps once for all of them.
  *
  * No lookup by name is exported. But registering a disabled kprobe stores the
- * address in it, even if kprobes are not allowed there.
+ * address in it, even if kprobes are not allowed there. With IBT that is the
+ * address after the ENDBR instruction.
  */
 bool rhist_function_addresses(const char *const *names, unsigned long *addresses, size_t n)
 {

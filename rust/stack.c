@@ -2,9 +2,9 @@
 /*
  * Save the stack of the running task, beginning at a given frame.
  *
- * stack_trace_save() begins at its own frame, and each frame that it unwinds takes as long as the
- * rest of a hit. The unwinders of x86 are exported and can begin at any frame. User-mode Linux exports
- * none, and its own scans every word of the stack; with frame pointers they can be followed instead.
+ * stack_trace_save() unwinds from its own frame, and each frame takes as long as the rest of a
+ * hit. The unwinders of x86 are exported and can begin at any frame. User-mode Linux exports none,
+ * and its own scans every word of the stack; with frame pointers, following them is enough.
  */
 #include <linux/sched.h>
 #include <linux/stacktrace.h>
@@ -18,10 +18,10 @@
 #endif
 
 /*
- * Fill @entries with up to @n addresses: one in the function of @frame, then the return addresses of
- * that function and its callers. If @frame is NULL or there is no unwinder, begin at a caller of this
- * function or in the kernel's functions that it calls. @n must not be 0. Returns the number of
- * addresses. Any context, NMI included.
+ * Fill @entries with up to @n addresses: one in the function of @frame, then the return addresses
+ * of that function and its callers. If @frame is NULL, begin at the caller of this function. Without
+ * an unwinder, @frame is ignored and the stack begins as stack_trace_save() does. @n must not be 0.
+ * Returns the number of addresses. Any context, NMI included.
  */
 unsigned int rhist_stack_save(const struct rhist_frame *frame, unsigned long *entries,
 			      unsigned int n)

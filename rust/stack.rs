@@ -33,8 +33,8 @@ impl Frame<'_> {
 }
 
 /// Fills `entries` with the stack of the running task: an address in the function at `frame`, then the return
-/// addresses of that function and its callers. Without `frame` or [`CAN_BEGIN`], addresses in functions below
-/// this one, here and in the kernel, come first. Returns the number of addresses. Any context, NMI included.
+/// addresses of that function and its callers. Without `frame` or [`CAN_BEGIN`] the stack begins at this function or
+/// one that it calls. Returns the number of addresses. Any context, NMI included.
 pub(crate) fn save(frame: Option<Frame<'_>>, entries: &mut [usize]) -> usize {
     let frame = frame.map_or(core::ptr::null(), |frame| core::ptr::from_ref(frame.0));
     let len = entries.len() as u32;

@@ -130,10 +130,9 @@ pub(crate) enum ObjectType {
 /// # Invariants
 ///
 /// - The object does not move, and is dropped only when the tree has the last reference on its inode, or a
-/// grace   period after the inode was revoked. Until then the inode may point to it and to what it owns.
+///   grace period after the inode was revoked. Until then the inode may point to it and to what it owns.
 /// - `i_private` of the inode of an [`ObjectType::Dir`] or [`ObjectType::File`] points to the object.
-/// - `i_fop` of the inode of an [`ObjectType::Kernel`] points to `fops`, or to the operations of another
-/// module.
+/// - `i_fop` of the inode of an [`ObjectType::Kernel`] points to `fops`, or to another module's operations.
 #[repr(C)]
 pub(super) struct Object<N: NodeOps> {
     /// The operations of [`ObjectType::Kernel`]. First, so that `file->f_op` points to the object.
