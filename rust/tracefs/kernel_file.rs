@@ -146,8 +146,8 @@ impl KernelFile {
         }
     }
 
-    /// Reads the whole file even if it is open for writing only. The text must not be passed to the program.
-    /// Fails as [`KernelFile::read`].
+    /// Reads the whole file, even if it is open for writing only. The text must not be passed to the program.
+    /// Fails as [`KernelFile::read`], and as the kernel's `open`.
     pub(crate) fn reopen_and_read(&self) -> Result<KVVec<u8>> {
         self.reopen(bindings::O_RDONLY)?.read()
     }

@@ -67,7 +67,7 @@ impl TracingDir {
         self.0.removed()
     }
 
-    /// Returns the instance. Takes `i_rwsem` of the directory.
+    /// Returns the instance. May take `i_rwsem` of the directory shared.
     ///
     /// # Errors
     ///
