@@ -50,8 +50,7 @@ impl<R: Receiver> Marker<R> {
         dir: &TracingDir,
         receiver: Arc<R>,
     ) -> Result<KBox<dyn Source>> {
-        let trigger =
-            EventTrigger::new::<false>(bindings::EVENT_TRIGGER_FL_PROBE as u32, receiver)?;
+        let trigger = EventTrigger::new::<false>(bindings::EVENT_TRIGGER_FL_PROBE, receiver)?;
         // Allocated before the trigger is put on the list, so that nothing can fail afterwards.
         let source = KBox::new(Self { trigger, instance }, GFP_KERNEL)?;
         source.instance.with_event_mutex(|| {

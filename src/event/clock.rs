@@ -11,7 +11,7 @@ pub enum Clock {
     Global,
     /// The number of its reads.
     Counter,
-    /// Jiffies since boot.
+    /// Clock ticks since boot (`USER_HZ`).
     Uptime,
     /// Nanoseconds, as perf has them.
     Perf,
