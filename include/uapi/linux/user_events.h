@@ -48,8 +48,8 @@ struct user_reg {
 
 /*
  * The structure of DIAG_IOCSREG in the original interface, which is accepted too:
- * the size tells the two structures apart. While the event is enabled, bit b of the
- * page that mapping user_events_status gives is set: bit 1 << b % 8 of byte b / 8.
+ * its size identifies it. mmap() of user_events_status gives a page with a bit for
+ * each event, set while the event is enabled: 1 << b % 8 of byte b / 8 for bit b.
  * An event registered this way stays until it is deleted.
  */
 struct user_reg_original {
