@@ -104,6 +104,18 @@ impl Columns {
         self.cpus.iter().map(size).sum()
     }
 
+    /// The parts of element `index` that are those of `cpu`; `None` if there is no such CPU.
+    ///
+    /// # Safety
+    ///
+    /// There is such an element.
+    #[inline(always)]
+    unsafe fn parts(&self, cpu: usize, index: u32) -> Option<&[Atomic<u64>]> {
+        let cpu = self.cpus.get(cpu)?;
+        // SAFETY: By the caller there is such an element.
+        Some(unsafe { cpu.parts.of(index) })
+    }
+
     /// Updates the columns of element `index` for a hit on `cpu`: see [`super::Elt::update`].
     ///
     /// # Safety
@@ -117,11 +129,10 @@ impl Columns {
         values: &[V],
         read: impl Fn(&V) -> u64,
     ) {
-        let Some(cpu) = self.cpus.get(cpu) else {
+        // SAFETY: By the caller there is such an element.
+        let Some(parts) = (unsafe { self.parts(cpu, index) }) else {
             return;
         };
-        // SAFETY: There is such an element.
-        let parts = unsafe { cpu.parts.of(index) };
         let columns = self.columns.iter().skip(1);
         // SAFETY: There is a part for each column, and at least one.
         unsafe { Column::Hits.update(parts, 0, 1) };
@@ -144,11 +155,10 @@ impl Columns {
         values: &[V],
         read: impl Fn(&V) -> u64,
     ) {
-        let Some(cpu) = self.cpus.get(cpu) else {
+        // SAFETY: By the caller there is such an element.
+        let Some(parts) = (unsafe { self.parts(cpu, index) }) else {
             return;
         };
-        // SAFETY: There is such an element.
-        let parts = unsafe { cpu.parts.of(index) };
         if values.len() < parts.len() {
             // SAFETY: There are more parts than values.
             unsafe {
