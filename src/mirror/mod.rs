@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A mirror of the tracing directory with files of ours in it.
+//! A mirror of the tracing directory with files of rhist in it.
 //!
 //! [`Mirror`] makes one directory in the root of tracefs. Whatever is looked up below it is looked
 //! up in the kernel's own tracing directory at that moment, so events appear and vanish with the
-//! kernel's. A directory becomes a directory of ours, which mirrors it in turn; a file becomes a
-//! file of ours with the kernel's operations and the kernel's data. Files that an [`Overlay`]
+//! kernel's. A directory becomes a directory of rhist, which mirrors it in turn; a file becomes a
+//! file of rhist with the kernel's operations and the kernel's data. Files that an [`Overlay`]
 //! names are put beside them, or in the place of the kernel's file of that name.
 
 mod dir;
@@ -58,7 +58,7 @@ enum NodeKind {
     Dir(Dir),
     /// A file of the kernel.
     Kernel,
-    /// A file of ours, by its index in [`Overlay::files`].
+    /// A file of rhist, by its index in [`Overlay::files`].
     Ours(Dir, usize),
 }
 
@@ -66,7 +66,7 @@ enum NodeKind {
 struct Node<T: Overlay> {
     shared: Arc<MirrorShared<T>>,
     kind: NodeKind,
-    /// The tracing directory that a file of ours is in or below.
+    /// The tracing directory that a file of rhist is in or below.
     tracing: Option<TracingDir>,
 }
 

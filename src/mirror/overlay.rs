@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Files of ours in a mirrored tracing directory.
+//! Files of rhist in a mirrored tracing directory.
 
 use super::Dir;
 use crate::ftrace::poll::Mask;
@@ -15,7 +15,7 @@ use kernel::mm::virt::VmaNew;
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
-/// A file of ours.
+/// A file of rhist.
 pub(crate) struct OverlayFile {
     pub(crate) name: &'static CStr,
     /// Permission bits, unless [`Overlay::access`] says which.
@@ -29,7 +29,7 @@ pub(crate) struct OverlayFile {
     pub(crate) in_kernels: bool,
 }
 
-/// A file of ours that somebody has open, or is opening.
+/// A file of rhist that is open, or being opened.
 #[derive(Clone, Copy)]
 pub(crate) struct Opened<'a> {
     /// Its name, as [`Overlay::files`] has it.
@@ -42,7 +42,7 @@ pub(crate) struct Opened<'a> {
     pub(crate) kernel: Option<&'a KernelFile>,
 }
 
-/// Files of ours in a mirrored tracing directory.
+/// Files of rhist in a mirrored tracing directory.
 ///
 /// Every function is called in task context and may sleep, without locks unless it says otherwise.
 /// Those of a file are not called any more when the kernel has removed the directory that the file

@@ -224,7 +224,7 @@ fn view(attached: &Attached) -> View<'_> {
     }
 }
 
-/// A file of ours.
+/// A file of rhist.
 #[derive(Clone, Copy)]
 enum OwnFile<'a> {
     ErrorLog(&'a TracingDir),
