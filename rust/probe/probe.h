@@ -42,13 +42,6 @@ struct rhist_probe {
 	void *probe;
 };
 
-/* The events of one header. */
-struct rhist_probes {
-	const char *header;
-	const struct rhist_probe *probes;
-	size_t n;
-};
-
 extern struct rhist_records __percpu *rhist_records;
 /* A bit for each context in which a hit is in progress. */
 DECLARE_PER_CPU(unsigned char, rhist_hit_contexts);
