@@ -182,15 +182,15 @@ impl Inode {
         self.0.as_ptr()
     }
 
-    /// Creates a revoked inode, to get the kernel's operations of bad inodes from. Fails with `ENOMEM`.
-    ///
-    /// The caller must hold a reference on `like`, which may be any inode of the file system.
-    pub(super) fn revoked(like: *mut bindings::inode) -> Result<Self> {
+    /// Creates a revoked inode in the file system of `like`, to get the kernel's operations of bad inodes from.
+    /// Fails with `ENOMEM`.
+    pub(super) fn revoked(like: &Dentry) -> Result<Self> {
         let none = core::ptr::null();
-        // SAFETY: The caller holds a reference on `like`. The new inode is not published, so nobody uses it
-        // with null operations before it is revoked. `rhist_new_inode` returns null or an inode with a
-        // reference.
+        // SAFETY: `like` holds a reference on its dentry, and thus on its inode. The new inode is not
+        // published, so nobody uses it with null operations before it is revoked. `rhist_new_inode` returns
+        // null or an inode with a reference.
         unsafe {
+            let like = like.inode();
             let inode =
                 bindings::rhist_new_inode(like, 0, none, core::ptr::null(), core::ptr::null_mut());
             let inode = Self::from_returned(inode)?;

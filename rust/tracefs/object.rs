@@ -220,7 +220,7 @@ unsafe impl<N: NodeOps> Sync for Objects<N> {}
 impl<N: NodeOps> Objects<N> {
     /// Creates an empty tree for the file system of `root`. Fails with `ENOMEM`.
     pub(crate) fn new(root: &Dentry) -> Result<impl PinInit<Self>> {
-        let bad = Inode::revoked(root.inode())?;
+        let bad = Inode::revoked(root)?;
         Ok(pin_init!(Self {
             dir_iops: dir::inode_operations::<N>(),
             dir_fops: dir::file_operations::<N>(),
