@@ -279,31 +279,41 @@ impl<N: NodeOps> Objects<N> {
     /// Creates an object and its inode. Returns the object and a second reference on the inode.
     fn create(&self, real: Dentry, node: N, type_: ObjectType) -> Result<(KBox<Object<N>>, Inode)> {
         let like = real.inode();
-        let mut object = KBox::new(
-            Object {
-                fops: Default::default(),
-                real,
-                node,
-                _operations: None,
-                inode: None,
-            },
-            GFP_KERNEL,
-        )?;
-        let this: *mut ffi::c_void = ptr::from_mut(&mut *object).cast();
+        let mut object = Object {
+            fops: Default::default(),
+            real,
+            node,
+            _operations: None,
+            inode: None,
+        };
+        let mut access = None;
         let mut iops = ptr::null();
-        let (access, fops, private) = match type_ {
+        // The operations of the inode, if they are not those of the object, and whether `i_private` is the
+        // object.
+        let (fops, is_private) = match type_ {
             ObjectType::Dir => {
                 iops = &raw const self.dir_iops;
-                (None, &raw const self.dir_fops, this)
+                (Some(&raw const self.dir_fops), true)
             }
-            ObjectType::File { access, polls } => match polls {
-                true => (Some(access), &raw const self.polled_fops, this),
-                false => (Some(access), &raw const self.file_fops, this),
-            },
-            ObjectType::Special { access, operations } => {
+            ObjectType::File {
+                access: given,
+                polls,
+            } => {
+                access = Some(given);
+                let fops = match polls {
+                    true => &raw const self.polled_fops,
+                    false => &raw const self.file_fops,
+                };
+                (Some(fops), true)
+            }
+            ObjectType::Special {
+                access: given,
+                operations,
+            } => {
+                access = Some(given);
                 let fops = operations.fops();
                 object._operations = Some(operations);
-                (Some(access), fops, ptr::null_mut())
+                (Some(fops), false)
             }
             ObjectType::Kernel => {
                 // SAFETY: `object.real` holds a reference on the dentry, and thus on its inode.
@@ -312,21 +322,32 @@ impl<N: NodeOps> Objects<N> {
                 let real_fops = unsafe { *fops };
                 if real_fops.owner.is_null() {
                     object.fops = file::kernel_operations::<N>(real_fops);
-                    (None, &raw const object.fops, ptr::null_mut())
+                    (None, false)
                 } else {
                     // Another module's file: keep its owner, so that opening it pins that module.
-                    (None, fops, ptr::null_mut())
+                    (Some(fops), false)
                 }
             }
         };
         let mode = access.map_or(0, |access| bindings::S_IFREG as u16 | access.mode);
-        // INVARIANT: The object is boxed, and `i_private` or `i_fop` point to it according to its type.
-        // SAFETY: `object.real` holds a reference on the dentry of `like`. The operations are in `self`,
-        // which is pinned, in the object, in an `Arc` that it holds, or in another module that is their
-        // owner. By the invariant of `Object` they stay valid until the inode is unused or revoked.
-        let inode = unsafe {
-            Inode::from_returned(bindings::rhist_new_inode(like, mode, iops, fops, private))?
+        // The inode keeps pointers to the object, so they are made from the pointer that the box is: a mutable
+        // reference to the object would invalidate those made from another one.
+        let this = KBox::into_raw(KBox::new(object, GFP_KERNEL)?);
+        let private = match is_private {
+            true => this.cast::<ffi::c_void>(),
+            false => ptr::null_mut(),
         };
+        // SAFETY: `this` is the object that was just boxed.
+        let fops = fops.unwrap_or(unsafe { &raw const (*this).fops });
+        // INVARIANT: The object is boxed, and `i_private` or `i_fop` point to it according to its type.
+        // SAFETY: The object holds a reference on the dentry of `like`. The operations are in `self`, which is
+        // pinned, in the object, in an `Arc` that it holds, or in another module that is their owner. By the
+        // invariant of `Object` they stay valid until the inode is unused or revoked.
+        let inode = unsafe { bindings::rhist_new_inode(like, mode, iops, fops, private) };
+        // SAFETY: `this` comes from `into_raw`, and `rhist_new_inode` only stores it.
+        let mut object = unsafe { KBox::from_raw(this) };
+        // SAFETY: `rhist_new_inode` returns null or an inode with a reference.
+        let inode = unsafe { Inode::from_returned(inode) }?;
         if let Some(access) = access {
             // SAFETY: `inode` holds a reference, and the inode is not published yet.
             unsafe { bindings::rhist_inode_own(inode.as_ptr(), access.uid, access.gid) };
