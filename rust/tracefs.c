@@ -98,13 +98,17 @@ void rhist_leave(void)
  * Creates a file in the root and removes it. Mounting tracefs again to get at
  * its root would change the mount options that the file system remembers.
  *
+ * Somebody may open the file before it is removed, and keep it open for longer
+ * than the module is loaded. So it has the operations that tracefs itself gives
+ * to a file without any (NULL), which are part of the kernel, and none of
+ * rhist's.
+ *
  * Return: the root with a reference, or NULL if the name is taken, the kernel
  * is locked down, or there is no memory; tracefs does not say which.
  */
 struct dentry *rhist_tracefs_root(const char *name)
 {
-	static const struct file_operations none;
-	struct dentry *file = tracefs_create_file(name, 0, NULL, NULL, &none);
+	struct dentry *file = tracefs_create_file(name, 0, NULL, NULL, NULL);
 	struct dentry *root;
 
 	if (IS_ERR_OR_NULL(file))
