@@ -73,7 +73,8 @@ struct inode *rhist_new_inode(struct inode *like, umode_t mode,
 			      const struct file_operations *fop, void *private);
 void rhist_inode_own(struct inode *inode, uid_t uid, gid_t gid);
 void *rhist_inode_private(struct inode *inode);
-const struct file_operations *rhist_inode_fop(struct inode *inode);
+const struct file_operations *rhist_get_fops(struct dentry *file);
+void rhist_put_fops(const struct file_operations *fops);
 bool rhist_inode_only_ours(struct inode *inode);
 void rhist_inode_close(struct inode *inode, struct inode *bad);
 void rhist_inode_revoke(struct inode *inode);

@@ -183,10 +183,29 @@ void *rhist_inode_private(struct inode *inode)
 	return inode->i_private;
 }
 
-/* Return the file operations of one of the kernel's inodes. */
-const struct file_operations *rhist_inode_fop(struct inode *inode)
+/**
+ * rhist_get_fops - pin the operations of one of the kernel's files
+ * @file: a referenced dentry of the kernel
+ *
+ * The operations, and with them the name of their owner, may be in the memory
+ * of another module, which a reference on the dentry does not pin. But a module
+ * removes its files before its memory is freed, and in between free_module()
+ * waits for RCU. So operations of a file that is found to be still there can be
+ * read until the end of the read-side critical section, and the owner can be
+ * pinned in it.
+ *
+ * Return: the operations, to be released by rhist_put_fops(), or NULL if the
+ * file was removed or its owner is being unloaded.
+ */
+const struct file_operations *rhist_get_fops(struct dentry *file)
 {
-	return inode->i_fop;
+	guard(rcu)();
+	return rhist_removed(file) ? NULL : fops_get(READ_ONCE(d_inode(file)->i_fop));
+}
+
+void rhist_put_fops(const struct file_operations *fops)
+{
+	fops_put(fops);
 }
 
 /* Whether the caller's reference is the last one. Takes i_lock. */
@@ -297,12 +316,25 @@ struct dentry *rhist_lookup(struct dentry *dir, const char *name, unsigned int l
 	return lookup_noperm_positive_unlocked(&QSTR_LEN(name, len), dir);
 }
 
+/* dentry_open(), for what may belong to another module: -ENODEV if it has been removed. */
+static struct file *open_real(struct vfsmount *mnt, struct dentry *real, int flags,
+			      const struct cred *cred)
+{
+	const struct file_operations *fops = rhist_get_fops(real);
+	struct path path = { .mnt = mnt, .dentry = real };
+	struct file *file;
+
+	if (!fops)
+		return ERR_PTR(-ENODEV);
+	file = dentry_open(&path, flags, cred);
+	fops_put(fops);
+	return file;
+}
+
 /* Open @real, one of the kernel's directories, on the mount of @mirror, which mirrors it. */
 struct file *rhist_open_dir(struct file *mirror, struct dentry *real)
 {
-	struct path path = { .mnt = mirror->f_path.mnt, .dentry = real };
-
-	return dentry_open(&path, O_RDONLY | O_DIRECTORY, current_cred());
+	return open_real(mirror->f_path.mnt, real, O_RDONLY | O_DIRECTORY, current_cred());
 }
 
 /**
@@ -317,9 +349,7 @@ struct file *rhist_open_dir(struct file *mirror, struct dentry *real)
  */
 struct file *rhist_open_beside(struct file *file, struct dentry *real, unsigned int flags)
 {
-	struct path path = { .mnt = file->f_path.mnt, .dentry = real };
-
-	return dentry_open(&path, flags | O_LARGEFILE, file->f_cred);
+	return open_real(file->f_path.mnt, real, flags | O_LARGEFILE, file->f_cred);
 }
 
 /**

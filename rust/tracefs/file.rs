@@ -12,12 +12,16 @@ use super::object::forget;
 use super::object::object_of;
 use super::object::NodeOps;
 use super::object::Object;
+use super::Dentry;
 use super::KernelFile;
 use super::UserBuffer;
 use crate::ftrace::bindings;
 use crate::ftrace::poll;
 use crate::ftrace::poll::Mask;
 use crate::ftrace::poll::PollTable;
+use core::ops::Deref;
+use core::ptr;
+use core::ptr::NonNull;
 use kernel::error::from_result;
 use kernel::error::to_result;
 use kernel::ffi;
@@ -40,58 +44,106 @@ pub(super) fn file_operations<N: NodeOps>(polls: bool) -> bindings::file_operati
     }
 }
 
-/// Returns the operations for a file whose kernel file has the operations `real`. They are stored at the
-/// beginning of its [`Object`].
-pub(super) fn kernel_operations<N: NodeOps>(
-    real: bindings::file_operations,
-) -> bindings::file_operations {
-    bindings::file_operations {
-        owner: gate::owner(),
-        open: Some(open_kernel::<N>),
-        release: Some(release_kernel::<N>),
-        ..real
+/// The operations of one of the kernel's files. They may be those of another module.
+///
+/// # Invariants
+///
+/// The operations are valid and constant, and owns a reference on their owner, taken by `rhist_get_fops()`.
+pub(super) struct KernelFops(NonNull<bindings::file_operations>);
+
+impl KernelFops {
+    /// Pins the operations of `real`; `None` if it has been removed, or its owner is being unloaded.
+    pub(super) fn of(real: &Dentry) -> Option<Self> {
+        // INVARIANT: `rhist_get_fops` takes the reference.
+        // SAFETY: `real` holds a reference on the dentry.
+        NonNull::new(unsafe { bindings::rhist_get_fops(real.as_ptr()) }.cast_mut()).map(Self)
+    }
+
+    pub(super) fn as_ptr(&self) -> *const bindings::file_operations {
+        self.0.as_ptr()
+    }
+
+    /// Returns the operations for rhist's file: those of the kernel's, but for opening and closing. They are
+    /// stored at the beginning of its [`Object`].
+    pub(super) fn mirrored<N: NodeOps>(&self) -> bindings::file_operations {
+        bindings::file_operations {
+            owner: gate::owner(),
+            open: Some(open_kernel::<N>),
+            release: Some(release_kernel::<N>),
+            ..**self
+        }
+    }
+
+    /// Hands the reference over to the file that is being opened.
+    fn keep(self) {
+        core::mem::forget(self);
+    }
+
+    /// Takes the reference back from an open file.
+    ///
+    /// # Safety
+    ///
+    /// Must be called once for each call of [`KernelFops::keep`], with what [`KernelFops::as_ptr`] returned.
+    unsafe fn from_file(fops: *const bindings::file_operations) -> Option<Self> {
+        // INVARIANT: Takes over the reference that `keep` has forgotten.
+        NonNull::new(fops.cast_mut()).map(Self)
     }
 }
 
-/// Returns the object of a file with [`kernel_operations`], and the operations of the kernel's file.
+impl Deref for KernelFops {
+    type Target = bindings::file_operations;
+
+    fn deref(&self) -> &bindings::file_operations {
+        // SAFETY: By the type invariant the operations are valid and constant.
+        unsafe { self.0.as_ref() }
+    }
+}
+
+impl Drop for KernelFops {
+    fn drop(&mut self) {
+        // SAFETY: By the type invariant `self` owns a reference, which is not used afterwards.
+        unsafe { bindings::rhist_put_fops(self.as_ptr()) }
+    }
+}
+
+/// Returns the object of a file with operations of [`KernelFops::mirrored`].
 ///
 /// # Safety
 ///
-/// `file` must be open, or being opened, with [`kernel_operations`].
-unsafe fn kernel_file<'a, N: NodeOps>(
-    file: *mut bindings::file,
-) -> (&'a Object<N>, &'a bindings::file_operations) {
+/// `file` must be open, or being opened, with these operations.
+unsafe fn kernel_object<'a, N: NodeOps>(file: *mut bindings::file) -> &'a Object<N> {
     // SAFETY: `f_op` points to `Object::fops`, the first field of the object, which is not dropped while the
-    // file is open. The object holds a reference on the dentry of the kernel's file, whose operations are
-    // valid as long as its inode.
-    unsafe {
-        let object = &*(*file).f_op.cast::<Object<N>>();
-        (object, &*bindings::rhist_inode_fop(object.real.inode()))
-    }
+    // file is open.
+    unsafe { &*(*file).f_op.cast() }
 }
 
 /// # Safety
 ///
-/// Must be called by the VFS, through [`kernel_operations`].
+/// Must be called by the VFS, through [`KernelFops::mirrored`].
 unsafe extern "C" fn open_kernel<N: NodeOps>(
     inode: *mut bindings::inode,
     file: *mut bindings::file,
 ) -> ffi::c_int {
     from_result(|| {
         let pin = ModulePin::new()?;
-        // SAFETY: `file` is being opened with `kernel_operations`.
-        let (object, real) = unsafe { kernel_file::<N>(file) };
+        // SAFETY: `file` is being opened with the mirrored operations.
+        let object = unsafe { kernel_object::<N>(file) };
         // The dentry was still in the cache, but the kernel may have freed what `i_private` points to.
         if object.real.removed() {
             // SAFETY: The VFS has set the path of `file`, which holds a reference on the dentry of the
             // object.
             return Err(unsafe { forget::<N>(dentry_of(file), ENODEV) });
         }
+        // The other operations are those that the object has copied.
+        let real = KernelFops::of(&object.real)
+            .filter(|real| ptr::eq(real.as_ptr(), object.real_fops))
+            .ok_or(ENODEV)?;
         if let Some(open) = real.open {
             // SAFETY: `inode` has the `i_private` and `i_cdev` of the kernel's inode, and the kernel's `open`
-            // uses nothing else of it.
+            // uses nothing else of it. Its owner is pinned.
             to_result(unsafe { open(inode, file) })?;
         }
+        real.keep();
         pin.keep();
         Ok(0)
     })
@@ -99,17 +151,21 @@ unsafe extern "C" fn open_kernel<N: NodeOps>(
 
 /// # Safety
 ///
-/// Must be called by the VFS, through [`kernel_operations`].
+/// Must be called by the VFS, through [`KernelFops::mirrored`].
 unsafe extern "C" fn release_kernel<N: NodeOps>(
     inode: *mut bindings::inode,
     file: *mut bindings::file,
 ) -> ffi::c_int {
     // SAFETY: `open_kernel` has called `ModulePin::keep`, and the VFS calls `release` once.
     let _pin = unsafe { ModulePin::from_file() };
-    // SAFETY: `file` is open with `kernel_operations`.
-    let (_, real) = unsafe { kernel_file::<N>(file) };
-    match real.release {
-        // SAFETY: `open_kernel` has called the kernel's `open` with the same inode and file.
+    // SAFETY: `file` is open with the mirrored operations.
+    let object = unsafe { kernel_object::<N>(file) };
+    // SAFETY: `open_kernel` has called `KernelFops::keep` for these operations, and the VFS calls `release`
+    // once.
+    let real = unsafe { KernelFops::from_file(object.real_fops) };
+    match real.as_ref().and_then(|real| real.release) {
+        // SAFETY: `open_kernel` has called the kernel's `open` with the same inode and file. The owner is
+        // pinned until `real` is dropped.
         Some(release) => unsafe { release(inode, file) },
         None => 0,
     }

@@ -21,6 +21,7 @@ use super::dentry::Dentry;
 use super::dentry::Inode;
 use super::dir;
 use super::file;
+use super::file::KernelFops;
 use super::gate;
 use super::Access;
 use super::KernelFile;
@@ -132,11 +133,14 @@ pub(crate) enum ObjectType {
 /// - The object does not move, and is dropped only when the tree has the last reference on its inode, or a
 ///   grace period after the inode was revoked. Until then the inode may point to it and to what it owns.
 /// - `i_private` of the inode of an [`ObjectType::Dir`] or [`ObjectType::File`] points to the object.
-/// - `i_fop` of the inode of an [`ObjectType::Kernel`] points to `fops`, or to another module's operations.
+/// - `i_fop` of the inode of an [`ObjectType::Kernel`] points to `fops`.
 #[repr(C)]
 pub(super) struct Object<N: NodeOps> {
     /// The operations of [`ObjectType::Kernel`]. First, so that `file->f_op` points to the object.
     fops: bindings::file_operations,
+    /// Those of the kernel's file that `fops` was copied from. Valid while a file is open with `fops`: see
+    /// [`KernelFops`].
+    pub(super) real_fops: *const bindings::file_operations,
     pub(super) real: Dentry,
     pub(super) node: N,
     /// Keeps the operations of [`ObjectType::Special`] valid.
@@ -281,6 +285,7 @@ impl<N: NodeOps> Objects<N> {
         let like = real.inode();
         let mut object = Object {
             fops: Default::default(),
+            real_fops: ptr::null(),
             real,
             node,
             _operations: None,
@@ -316,17 +321,10 @@ impl<N: NodeOps> Objects<N> {
                 (Some(fops), false)
             }
             ObjectType::Kernel => {
-                // SAFETY: `object.real` holds a reference on the dentry, and thus on its inode.
-                let fops = unsafe { bindings::rhist_inode_fop(like) };
-                // SAFETY: `i_fop` of a regular file is not null, and valid as long as the file can be opened.
-                let real_fops = unsafe { *fops };
-                if real_fops.owner.is_null() {
-                    object.fops = file::kernel_operations::<N>(real_fops);
-                    (None, false)
-                } else {
-                    // Another module's file: keep its owner, so that opening it pins that module.
-                    (Some(fops), false)
-                }
+                let real_fops = KernelFops::of(&object.real).ok_or(ENOENT)?;
+                object.fops = real_fops.mirrored::<N>();
+                object.real_fops = real_fops.as_ptr();
+                (None, false)
             }
         };
         let mode = access.map_or(0, |access| bindings::S_IFREG as u16 | access.mode);
@@ -341,8 +339,8 @@ impl<N: NodeOps> Objects<N> {
         let fops = fops.unwrap_or(unsafe { &raw const (*this).fops });
         // INVARIANT: The object is boxed, and `i_private` or `i_fop` point to it according to its type.
         // SAFETY: The object holds a reference on the dentry of `like`. The operations are in `self`, which is
-        // pinned, in the object, in an `Arc` that it holds, or in another module that is their owner. By the
-        // invariant of `Object` they stay valid until the inode is unused or revoked.
+        // pinned, in the object, or in an `Arc` that it holds. By the invariant of `Object` they stay valid until
+        // the inode is unused or revoked.
         let inode = unsafe { bindings::rhist_new_inode(like, mode, iops, fops, private) };
         // SAFETY: `this` comes from `into_raw`, and `rhist_new_inode` only stores it.
         let mut object = unsafe { KBox::from_raw(this) };

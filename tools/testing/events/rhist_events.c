@@ -16,10 +16,14 @@
  *
  * Reading gives four numbers: how many of those interruptions (and equal pieces of what tasks fire) began
  * while none, one, two or three others were at work on the same CPU.
+ *
+ * The same file is in tracefs too, for tests of a file that goes with its module.
  */
 
 #include <linux/cpu.h>
+#include <linux/dcache.h>
 #include <linux/delay.h>
+#include <linux/fs.h>
 #include <linux/interrupt.h>
 #include <linux/irq_work.h>
 #include <linux/jiffies.h>
@@ -31,6 +35,7 @@
 #include <linux/sched/clock.h>
 #include <linux/sched/signal.h>
 #include <linux/smp.h>
+#include <linux/tracefs.h>
 #ifdef CONFIG_X86_LOCAL_APIC
 #include <asm/apic.h>
 #include <asm/nmi.h>
@@ -411,6 +416,8 @@ static struct miscdevice rhist_events_device = {
 	.mode = 0600,
 };
 
+static struct dentry *rhist_events_file;
+
 #ifdef CONFIG_KPROBES
 /*
  * The parameter "calls" counts the calls of a function, any one that a kprobe can be on: kprobe events take none of
@@ -488,6 +495,8 @@ static int __init rhist_events_init(void)
 	error = misc_register(&rhist_events_device);
 	if (error)
 		unprepare_nmi();
+	else
+		rhist_events_file = tracefs_create_file("rhist_events", 0400, NULL, NULL, &rhist_events_fops);
 	return error;
 }
 
@@ -495,6 +504,8 @@ static void __exit rhist_events_exit(void)
 {
 	int cpu;
 
+	if (!IS_ERR_OR_NULL(rhist_events_file))
+		simple_recursive_removal(rhist_events_file, NULL);
 	calls_set("", NULL);
 	misc_deregister(&rhist_events_device);
 	unprepare_nmi();
