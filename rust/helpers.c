@@ -286,20 +286,6 @@ bool rhist_read_user(void *to, unsigned long from, size_t size)
 	return !copy_from_user_nofault(to, (const void __user *)from, size);
 }
 
-/*
- * Clear the options record-cmd and record-tgid of rhist's instance. With them,
- * enabling an event registers probes of scheduler tracepoints, which patches
- * code, to record names of tasks that nobody reads. Task context, right after
- * the instance was created, when no one else changes its options.
- */
-void rhist_record_no_names(struct trace_array *tr)
-{
-	u64 *flags = (void *)tr + TRACE_ARRAY__TRACE_FLAGS;
-	u64 names = BIT_ULL(TRACE_ITER_RECORD_CMD_BIT) | BIT_ULL(TRACE_ITER_RECORD_TGID_BIT);
-
-	WRITE_ONCE(*flags, READ_ONCE(*flags) & ~names);
-}
-
 /* Allocate a workqueue for work that may block for long, with the default limit of active work. */
 struct workqueue_struct *rhist_alloc_workqueue(void)
 {

@@ -55,12 +55,15 @@ void rhist_synchronize_rcu_tasks(void);
 const char *rhist_syscall_name(u64 number);
 bool rhist_read_kernel(void *to, const void *from, size_t size);
 bool rhist_read_user(void *to, unsigned long from, size_t size);
-void rhist_record_no_names(struct trace_array *tr);
 struct workqueue_struct *rhist_alloc_workqueue(void);
 bool rhist_perfmon_capable(void);
 bool rhist_access_ok(unsigned long addr, size_t size);
 bool rhist_read_number(struct iov_iter *source, int *number);
 void rhist_set_page_bit(struct page *page, unsigned int bit, bool on);
+
+/* instance.c */
+struct trace_array *rhist_instance_create(struct dentry **dir);
+int rhist_instance_destroy(struct trace_array *tr, struct dentry *dir);
 
 /* tracefs.c */
 struct module *rhist_gate(void);

@@ -9,9 +9,12 @@
 //! C headers: `include/linux/trace.h`, `include/linux/ring_buffer.h`.
 
 use super::bindings;
+use super::tracefs::Dentry;
 use super::tracefs::KernelFile;
 use super::tracefs::TracingDir;
+use core::ptr;
 use core::ptr::NonNull;
+use kernel::error::from_err_ptr;
 use kernel::error::to_result;
 use kernel::ffi;
 use kernel::prelude::*;
@@ -24,13 +27,14 @@ use kernel::time::Delta;
 /// are only a few at once, if contexts nest.
 const BUFFER_SIZE: usize = 32 << 10;
 
-/// A reference on the instance.
+/// The instance, which is removed when this is dropped.
 ///
 /// # Invariants
 ///
-/// Owns a reference taken by `trace_array_get_by_name()`.
+/// `raw` was returned by `rhist_instance_create()`, with a reference and the directory `dir`.
 pub(crate) struct Instance {
     raw: NonNull<bindings::trace_array>,
+    dir: Dentry,
     /// The event rhist:never has a trigger: see [`Instance::spare_ring_buffer`].
     spares_ring_buffer: Atomic<bool>,
 }
@@ -41,21 +45,26 @@ unsafe impl Send for Instance {}
 unsafe impl Sync for Instance {}
 
 impl Instance {
-    /// Creates the instance, or takes the existing one of this name. Takes `event_mutex`. Fails with
-    /// `ENOMEM`, whatever the reason.
+    /// Creates the instance. Takes `event_mutex`.
+    ///
+    /// # Errors
+    ///
+    /// `EBUSY` if somebody else has made an instance of this name, otherwise `ENOMEM`, whatever the reason.
     pub(crate) fn new() -> Result<Self> {
-        // The second argument restricts the instance to events of this system.
-        // SAFETY: Both names end in a NUL. The result is null or an instance with a reference.
-        let tr = unsafe {
-            bindings::trace_array_get_by_name(c"rhist".as_char_ptr(), c"rhist".as_char_ptr())
-        };
-        // INVARIANT: `trace_array_get_by_name()` has taken a reference.
+        let mut dir = ptr::null_mut();
+        // SAFETY: `dir` is a local variable.
+        let tr = from_err_ptr(unsafe { bindings::rhist_instance_create(&mut dir) }).inspect_err(|&err| {
+            if err == EBUSY {
+                pr_err!("instances/rhist is not rhist's: remove it with rmdir, then load rhist again\n");
+            }
+        })?;
+        // INVARIANT: `rhist_instance_create()` returns an instance with a reference, and its directory.
         let instance = Self {
             raw: NonNull::new(tr).ok_or(ENOMEM)?,
+            // SAFETY: `rhist_instance_create()` has set `dir` to a directory of tracefs, with a reference.
+            dir: unsafe { Dentry::from_returned(dir) }?,
             spares_ring_buffer: Atomic::new(false),
         };
-        // SAFETY: `instance` holds a reference.
-        unsafe { bindings::rhist_record_no_names(instance.as_ptr()) };
         instance.shrink();
         Ok(instance)
     }
@@ -98,7 +107,7 @@ impl Instance {
             tr: self.as_ptr(),
             ..Default::default()
         };
-        let mut buffer = core::ptr::null_mut();
+        let mut buffer = ptr::null_mut();
         // Only a reservation tells which ring buffer the instance has.
         // SAFETY: `self` holds a reference on the instance. Of `file`, a reservation reads only the instance
         // and the flags. The record is discarded at once, and the buffer lives as long as the instance.
@@ -139,7 +148,7 @@ impl Instance {
             bindings::rhist_with_event_mutex(
                 self.as_ptr(),
                 Some(call::<F>),
-                core::ptr::from_mut(&mut f).cast(),
+                ptr::from_mut(&mut f).cast(),
             )
         })
     }
@@ -162,14 +171,9 @@ impl Instance {
 
 impl Drop for Instance {
     fn drop(&mut self) {
-        // SAFETY: By the type invariant `self` owns a reference. `trace_array_destroy()` compares the pointer
-        // with the existing instances before it uses it, so the instance may have been removed after the put.
-        let err = unsafe {
-            bindings::trace_array_put(self.as_ptr());
-            bindings::trace_array_destroy(self.as_ptr())
-        };
+        // SAFETY: By the type invariant the reference is from `rhist_instance_create()`, and not used afterwards.
+        let err = unsafe { bindings::rhist_instance_destroy(self.as_ptr(), self.dir.as_ptr()) };
         if err != 0 {
-            // A file of the instance is open. It stays as an ordinary instance.
             pr_warn!("instances/rhist is in use and stays; rmdir removes it\n");
         }
     }
@@ -200,7 +204,7 @@ impl KeptInstance {
         // INVARIANT: `trace_array_get_by_name()` takes a reference.
         // SAFETY: The name ends in a NUL.
         let array = unsafe {
-            bindings::trace_array_get_by_name(dir.name().as_char_ptr(), core::ptr::null())
+            bindings::trace_array_get_by_name(dir.name().as_char_ptr(), ptr::null())
         };
         NonNull::new(array).map(Self).ok_or(ENODEV)
     }

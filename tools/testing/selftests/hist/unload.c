@@ -7,6 +7,7 @@
 #include <dirent.h>
 #include <pthread.h>
 #include <sys/inotify.h>
+#include <sys/klog.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
 
@@ -428,6 +429,123 @@ static void under_load(int rounds)
 	ok(!load(), "and it can be loaded again");
 }
 
+/* --- the instance */
+
+/* An instance of this name that somebody has made is not touched. */
+static void instance(void)
+{
+	const char *dir = pathf("%s/instances/rhist", kernel_dir());
+	const char *kb = pathf("%s/buffer_size_kb", dir);
+	static char log[1 << 20];
+	char *before, *after;
+	int fd, error;
+
+	ok(rmdir(dir) && errno == EBUSY, "rhist's instance cannot be removed");
+	if (!ok(!unload() && access(dir, F_OK) && errno == ENOENT, "it goes with the module"))
+		return;
+	mkdir(dir, 0700);
+	before = slurp(kb);
+	error = load();
+	ok(error == -EBUSY && !loaded(), "not loaded if somebody has made an instance of this name");
+	ok(klogctl(3, log, sizeof(log) - 1) > 0 && strstr(log, "instances/rhist is not rhist's"), "the log says why");
+	after = slurp(kb);
+	ok(before && after && !strcmp(before, after) && !access(pathf("%s/events/sched", dir), F_OK),
+	   "it is as it was");
+	ok(!rmdir(dir) && !load(), "loaded after it was removed");
+	free(before);
+	free(after);
+
+	/* One of rhist's that stayed is. */
+	fd = open(pathf("%s/trace_pipe", dir), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	ok(fd >= 0 && !unload() && !access(dir, F_OK), "rhist's instance stays while a file of it is open");
+	ok(!load() && rmdir(dir) && errno == EBUSY, "and is used again");
+	close(fd);
+	ok(!unload() && access(dir, F_OK), "and removed then");
+	error = load();
+	fd = error ? -1 : open(pathf("%s/trace_pipe", dir), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	unload();
+	close(fd);
+	ok(fd >= 0 && !rmdir(dir) && !load(), "or by rmdir");
+}
+
+/* --- the file that is in the root of tracefs for an instant */
+
+static void *list(void *unused)
+{
+	(void)unused;
+	while (!stop) {
+		DIR *dir = opendir(kernel_dir());
+
+		while (dir && readdir(dir))
+			;
+		if (dir)
+			closedir(dir);
+	}
+	return NULL;
+}
+
+static int caught[64];
+static unsigned int n_caught;
+static volatile bool loading;
+
+static void *catch(void *name)
+{
+	while (!stop) {
+		int fd = !loading ? -1 : open(name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+		struct stat st;
+
+		if (fd >= 0 && !fstat(fd, &st) && S_ISREG(st.st_mode) && n_caught < 64)
+			caught[n_caught++] = fd;
+		else if (fd >= 0)
+			close(fd);
+	}
+	return NULL;
+}
+
+/*
+ * While the module is loaded, there is a file of the name of its directory for an instant: whoever opens it has nothing
+ * of the module. Listing the directory all the time makes the instant longer.
+ */
+static void instant(int rounds)
+{
+	pthread_t threads[3];
+	int bad = 0, error;
+	char text[8];
+
+	stop = false;
+	unload();
+	pthread_create(&threads[0], NULL, list, NULL);
+	pthread_create(&threads[1], NULL, list, NULL);
+	pthread_create(&threads[2], NULL, catch, (void *)tracing_dir());
+	for (int i = 0; i < rounds; i++) {
+		double until;
+
+		loading = true;
+		error = load();
+		loading = false;
+		if (error)
+			note("loading: %s", errno_name(error));
+		bad += !!error;
+		until = now() + 10;
+		while (unload() == -EAGAIN && now() < until)
+			sleep_ms(1);
+	}
+	stop = true;
+	for (int i = 0; i < 3; i++)
+		pthread_join(threads[i], NULL);
+	stop = false;
+	bad += loaded();
+	if (bad)
+		note("%d times it could not be loaded or unloaded", bad);
+	for (unsigned int i = 0; i < n_caught; i++) {
+		bad += read(caught[i], text, sizeof(text)) != 0;
+		close(caught[i]);
+	}
+	ok(!bad, "the file that shows the root of tracefs was opened %u times", n_caught);
+	if (!loaded() && load())
+		die("loading it again");
+}
+
 int main(void)
 {
 	const char *path = getenv("RHIST_KO");
@@ -448,6 +566,8 @@ int main(void)
 	ok(unload() == -ENOENT, "it cannot go twice");
 	ok(!load() && loaded() && !access(in_tree("events/sched/sched_switch/hist"), F_OK), "and it comes again");
 	ok(load() == -EEXIST, "not twice");
+	instance();
+	instant(long_run() ? 100 : 10);
 	under_load(long_run() ? 200 : 5);
 	finish();
 }

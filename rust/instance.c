@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The trace instance of rhist: what struct trace_array does not show outside of
+ * kernel/trace/.
+ *
+ * All functions are called in task context and may sleep. They take event_mutex
+ * and i_rwsem of the instance's directory, one after the other.
+ */
+#include <linux/bits.h>
+#include <linux/dcache.h>
+#include <linux/err.h>
+#include <linux/fs.h>
+#include <linux/string.h>
+#include <linux/trace.h>
+
+#include "helpers.h"
+#include "layouts_generated.h"
+
+/* The name of the instance, and of the only system whose events it has. */
+static const char name[] = "rhist";
+
+/* With @busy, rmdir(2) of a directory fails with EBUSY. */
+static void set_busy(struct dentry *dir, bool busy)
+{
+	struct inode *inode = d_inode(dir);
+
+	inode_lock(inode);
+	if (busy)
+		inode->i_flags |= S_KERNEL_FILE;
+	else
+		inode->i_flags &= ~S_KERNEL_FILE;
+	inode_unlock(inode);
+}
+
+/**
+ * rhist_instance_create - create the instance
+ * @dir: set to its directory in tracefs, with a reference
+ *
+ * Only a kernel module can make an instance that has the events of one system
+ * only, so by that an instance of rhist is told from one that somebody else has
+ * made. One that is left from an earlier load, because a file of it was open, is
+ * used again.
+ *
+ * The options record-cmd and record-tgid of the instance are cleared. With them,
+ * enabling an event registers probes of scheduler tracepoints, which patches
+ * code, to record names of tasks that nobody reads.
+ *
+ * Return: the instance with a reference, or an ERR_PTR: -EBUSY if somebody else
+ * has made one of that name, otherwise -ENOMEM, whatever the reason.
+ */
+struct trace_array *rhist_instance_create(struct dentry **dir)
+{
+	u64 names = BIT_ULL(TRACE_ITER_RECORD_CMD_BIT) | BIT_ULL(TRACE_ITER_RECORD_TGID_BIT);
+	struct trace_array *tr = trace_array_get_by_name(name, name);
+	const char *systems;
+	u64 *flags;
+
+	if (!tr)
+		return ERR_PTR(-ENOMEM);
+	systems = *(const char **)((void *)tr + TRACE_ARRAY__SYSTEM_NAMES);
+	if (!systems || strcmp(systems, name)) {
+		trace_array_put(tr);
+		return ERR_PTR(-EBUSY);
+	}
+	flags = (void *)tr + TRACE_ARRAY__TRACE_FLAGS;
+	WRITE_ONCE(*flags, READ_ONCE(*flags) & ~names);
+	*dir = dget(*(struct dentry **)((void *)tr + TRACE_ARRAY__DIR));
+	set_busy(*dir, true);
+	return tr;
+}
+
+/**
+ * rhist_instance_destroy - remove the instance
+ * @tr: the instance
+ * @dir: its directory; the caller keeps that reference
+ *
+ * trace_array_destroy() fails while there is a reference, and after the last one
+ * is put, rmdir(2) could free the instance first, and mkdir(2) create another
+ * one at the same address, which would be removed then. So rmdir(2) is refused
+ * since the instance was created. Before that, it failed because of the
+ * reference.
+ *
+ * Return: 0, or -EBUSY if a file of the instance is open. It stays then, until
+ * rmdir(2) removes it.
+ */
+int rhist_instance_destroy(struct trace_array *tr, struct dentry *dir)
+{
+	int err;
+
+	trace_array_put(tr);
+	err = trace_array_destroy(tr);
+	if (err)
+		set_busy(dir, false);
+	return err;
+}
