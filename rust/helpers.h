@@ -64,6 +64,7 @@ void rhist_set_page_bit(struct page *page, unsigned int bit, bool on);
 /* instance.c */
 struct trace_array *rhist_instance_create(struct dentry **dir);
 int rhist_instance_destroy(struct trace_array *tr, struct dentry *dir);
+int rhist_set_trigger(struct dentry *trigger, const char *text);
 
 /* tracefs.c */
 struct module *rhist_gate(void);
@@ -89,7 +90,6 @@ struct file *rhist_open_dir(struct file *mirror, struct dentry *real);
 struct file *rhist_open_beside(struct file *file, struct dentry *real, unsigned int flags);
 ssize_t rhist_read_seq(struct file *file, void *to, size_t len, loff_t *pos);
 ssize_t rhist_write(struct file *file, const char __user *from, size_t len);
-ssize_t rhist_write_text(struct file *file, const char *text, size_t len);
 int rhist_mkdir(struct mnt_idmap *idmap, struct dentry *dir, const char *name,
 		unsigned int len, umode_t mode);
 int rhist_rmdir(struct dentry *dir, const char *name, unsigned int len);

@@ -10,8 +10,12 @@
 #include <linux/dcache.h>
 #include <linux/err.h>
 #include <linux/fs.h>
+#include <linux/mm.h>
+#include <linux/mman.h>
+#include <linux/sched.h>
 #include <linux/string.h>
 #include <linux/trace.h>
+#include <linux/uaccess.h>
 
 #include "helpers.h"
 #include "layouts_generated.h"
@@ -92,4 +96,40 @@ int rhist_instance_destroy(struct trace_array *tr, struct dentry *dir)
 	if (err)
 		set_busy(dir, false);
 	return err;
+}
+
+/**
+ * rhist_set_trigger - write to a trigger file of the kernel
+ * @trigger: the file, below events/
+ * @text: the trigger
+ *
+ * Called in the task that loads the module, without any lock. The write()
+ * operation only takes user memory, so a page is mapped into that task for a
+ * moment. Other threads of the program can change or replace the page. That
+ * harms only the program itself, which may load modules, and so may do anything.
+ *
+ * To open the file takes a mount of tracefs, which is not at hand. But write()
+ * only uses the inode of the file.
+ *
+ * Return: 0; -EINVAL for a kernel thread; or a negative errno.
+ */
+int rhist_set_trigger(struct dentry *trigger, const char *text)
+{
+	struct file file = { .f_inode = d_inode(trigger), .f_mode = FMODE_WRITE };
+	const struct file_operations *fops = d_inode(trigger)->i_fop;
+	ssize_t len = strlen(text), done = -EFAULT;
+	unsigned long page;
+	loff_t pos = 0;
+
+	if (!current->mm || !fops->write || len > PAGE_SIZE)
+		return -EINVAL;
+	page = vm_mmap(NULL, 0, PAGE_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, 0);
+	if (IS_ERR_VALUE(page))
+		return page;
+	if (!copy_to_user((void __user *)page, text, len))
+		done = fops->write(&file, (void __user *)page, len, &pos);
+	vm_munmap(page, PAGE_SIZE);
+	if (done < 0)
+		return done;
+	return done == len ? 0 : -EIO;
 }

@@ -18,8 +18,6 @@ use kernel::error::from_err_ptr;
 use kernel::error::to_result;
 use kernel::ffi;
 use kernel::prelude::*;
-use kernel::sync::atomic::Atomic;
-use kernel::sync::atomic::Relaxed;
 use kernel::time::delay::fsleep;
 use kernel::time::Delta;
 
@@ -35,17 +33,15 @@ const BUFFER_SIZE: usize = 32 << 10;
 pub(crate) struct Instance {
     raw: NonNull<bindings::trace_array>,
     dir: Dentry,
-    /// The event rhist:never has a trigger: see [`Instance::spare_ring_buffer`].
-    spares_ring_buffer: Atomic<bool>,
 }
 
 // SAFETY: Any task may use and drop the reference: the functions called with it lock for themselves.
 unsafe impl Send for Instance {}
-// SAFETY: The functions called with it lock for themselves, and `spares_ring_buffer` is atomic.
+// SAFETY: The functions called with it lock for themselves.
 unsafe impl Sync for Instance {}
 
 impl Instance {
-    /// Creates the instance. Takes `event_mutex`.
+    /// Creates the instance. Takes `event_mutex`. Call in the task that loads the module, without locks.
     ///
     /// # Errors
     ///
@@ -63,9 +59,11 @@ impl Instance {
             raw: NonNull::new(tr).ok_or(ENOMEM)?,
             // SAFETY: `rhist_instance_create()` has set `dir` to a directory of tracefs, with a reference.
             dir: unsafe { Dentry::from_returned(dir) }?,
-            spares_ring_buffer: Atomic::new(false),
         };
         instance.shrink();
+        if let Err(err) = instance.spare_ring_buffer() {
+            pr_warn!("events without a probe of rhist's take longer: no pages for their records: {err:?}\n");
+        }
         Ok(instance)
     }
 
@@ -74,30 +72,22 @@ impl Instance {
     }
 
     /// Makes the kernel use its buffer page per CPU for records that will be discarded, which is cheaper than
-    /// the ring buffer (`trace_buffered_event_enable()`). Does so once, by a trigger of rhist:never, which is
-    /// removed with the instance. `open_file` is any open file of tracefs. Takes `event_mutex` and
-    /// `mmap_lock`, one after the other.
+    /// the ring buffer (`trace_buffered_event_enable()`), by a trigger of rhist:never, which is removed with
+    /// the instance. Call as [`Instance::new`].
     ///
     /// # Errors
     ///
-    /// Those of [`KernelFile::open_other`] and [`KernelFile::write_text`]. They may be ignored: everything
-    /// works without the pages, only slower.
-    pub(crate) fn spare_ring_buffer(&self, open_file: &KernelFile) -> Result {
-        if self.spares_ring_buffer.load(Relaxed) {
-            return Ok(());
+    /// Those of looking up the file, and of `rhist_set_trigger()`. Everything works without the pages, only
+    /// slower.
+    fn spare_ring_buffer(&self) -> Result {
+        let mut trigger = self.dir.clone();
+        for name in [c"events", c"rhist", c"never", c"trigger"] {
+            trigger = trigger.lookup(name.to_bytes())?;
         }
-        let path = [
-            c"instances",
-            c"rhist",
-            c"events",
-            c"rhist",
-            c"never",
-            c"trigger",
-        ];
-        let trigger = open_file.open_other(&open_file.top(), &path, bindings::O_WRONLY)?;
-        trigger.write_text(b"traceoff")?;
-        self.spares_ring_buffer.store(true, Relaxed);
-        Ok(())
+        // SAFETY: `trigger` is a trigger file of the kernel, and the text ends in a NUL.
+        to_result(unsafe {
+            bindings::rhist_set_trigger(trigger.as_ptr(), c"traceoff".as_char_ptr())
+        })
     }
 
     /// Shrinks the ring buffer to [`BUFFER_SIZE`]. On failure only prints a warning, as the instance works
@@ -203,9 +193,8 @@ impl KeptInstance {
         let _open = open_file.open_other(dir, &[c"trace_marker"], bindings::O_WRONLY)?;
         // INVARIANT: `trace_array_get_by_name()` takes a reference.
         // SAFETY: The name ends in a NUL.
-        let array = unsafe {
-            bindings::trace_array_get_by_name(dir.name().as_char_ptr(), ptr::null())
-        };
+        let array =
+            unsafe { bindings::trace_array_get_by_name(dir.name().as_char_ptr(), ptr::null()) };
         NonNull::new(array).map(Self).ok_or(ENODEV)
     }
 }

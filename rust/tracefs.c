@@ -16,8 +16,6 @@
 #include <linux/err.h>
 #include <linux/fs.h>
 #include <linux/fsnotify.h>
-#include <linux/mm.h>
-#include <linux/mman.h>
 #include <linux/module.h>
 #include <linux/mount.h>
 #include <linux/namei.h>
@@ -387,32 +385,6 @@ ssize_t rhist_write(struct file *file, const char __user *from, size_t len)
 	if (!(file->f_mode & FMODE_WRITE) || !file->f_op->write)
 		return -EINVAL;
 	return file->f_op->write(file, from, len, &pos);
-}
-
-/*
- * Write kernel memory of up to PAGE_SIZE bytes to a file. write() of tracefs
- * files reads user memory, so the text is copied to a page that is mapped into
- * the running task for this. Other threads of the program can change the page,
- * and so what is written: -EPERM without CAP_SYS_ADMIN. Takes mmap_lock.
- */
-ssize_t rhist_write_text(struct file *file, const char *text, size_t len)
-{
-	unsigned long page;
-	ssize_t done;
-
-	if (!ns_capable_noaudit(&init_user_ns, CAP_SYS_ADMIN))
-		return -EPERM;
-	if (!current->mm || len > PAGE_SIZE)
-		return -EINVAL;
-	page = vm_mmap(NULL, 0, PAGE_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, 0);
-	if (IS_ERR_VALUE(page))
-		return page;
-	if (copy_to_user((void __user *)page, text, len))
-		done = -EFAULT;
-	else
-		done = rhist_write(file, (const char __user *)page, len);
-	vm_munmap(page, PAGE_SIZE);
-	return done;
 }
 
 /* mkdir(2) in one of the kernel's directories, if it allows that (instances/). */

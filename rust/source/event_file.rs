@@ -6,7 +6,7 @@
 //! lists. The file of rhist belongs to the instance `rhist` and has one trigger on its list. So the probe
 //! makes a record in the ring buffer of that instance, calls the trigger with it, and discards it, since
 //! the file is always soft-disabled. No list or flag is shared with the kernel's files. Mostly the record is
-//! not in the ring buffer, but in a [page for such records](Instance::spare_ring_buffer).
+//! not in the ring buffer, but in a page for such records (`Instance::spare_ring_buffer`).
 //!
 //! What the kernel reads of the file on that way: `flags` (also whether it is enabled, in its user
 //! events), `event_call`, `tr` and `triggers` (`kernel/trace/trace_events_trigger.c`,
@@ -18,7 +18,6 @@ use super::Source;
 use crate::ftrace::bindings;
 use crate::ftrace::event::Event;
 use crate::ftrace::instance::Instance;
-use crate::ftrace::tracefs::KernelFile;
 use kernel::error::to_result;
 use kernel::prelude::*;
 use kernel::sync::Arc;
@@ -44,7 +43,7 @@ unsafe impl<R: Receiver> Send for EventFile<R> {}
 unsafe impl<R: Receiver> Sync for EventFile<R> {}
 
 impl<R: Receiver> EventFile<R> {
-    /// Connects the probe of `event`. `open_file` is any open file of tracefs.
+    /// Connects the probe of `event`.
     ///
     /// # Safety
     ///
@@ -54,10 +53,7 @@ impl<R: Receiver> EventFile<R> {
         instance: Arc<Instance>,
         event: &Event,
         receiver: Arc<R>,
-        open_file: &KernelFile,
     ) -> Result<KBox<dyn Source>> {
-        // Without that, records take longer to make, and are the same.
-        let _ = instance.spare_ring_buffer(open_file);
         let flags = bindings::EVENT_FILE_FL_ENABLED
             | bindings::EVENT_FILE_FL_SOFT_DISABLED
             | bindings::EVENT_FILE_FL_TRIGGER_MODE

@@ -110,16 +110,6 @@ impl KernelFile {
         unsafe { Self::open_beside(self.0.as_ptr(), real.as_ptr(), flags) }
     }
 
-    /// Returns the top tracing directory.
-    pub(crate) fn top(&self) -> TracingDir {
-        // SAFETY: By the type invariant the file is open, and holds a reference on its dentry.
-        let mut dir = unsafe { Dentry::of(dentry_of(self.0.as_ptr())) };
-        while !dir.is_root() {
-            dir = dir.parent();
-        }
-        TracingDir(dir)
-    }
-
     /// Reads the whole file from the beginning.
     ///
     /// # Errors
@@ -165,21 +155,6 @@ impl KernelFile {
         // SAFETY: By the type invariant the file is open. `write` checks `data.start` as a user pointer.
         let done = unsafe { bindings::rhist_write(self.0.as_ptr(), data.start, data.len) };
         written(done, data.len)
-    }
-
-    /// Writes a text of up to `PAGE_SIZE` bytes, by way of a page mapped into the running task. Takes
-    /// `mmap_lock`.
-    ///
-    /// # Errors
-    ///
-    /// As for [`KernelFile::write`]; `EPERM` without `CAP_SYS_ADMIN`; `EINVAL` in a kernel thread, or if the
-    /// text is too long; `ENOMEM` if the page cannot be mapped.
-    pub(crate) fn write_text(&self, text: &[u8]) -> Result {
-        // SAFETY: By the type invariant the file is open, and `text` is valid for its length.
-        let done = unsafe {
-            bindings::rhist_write_text(self.0.as_ptr(), text.as_ptr().cast(), text.len())
-        };
-        written(done, text.len())
     }
 
     /// Whether `poll(2)` of the file reports `EPOLLERR`. Also queues the caller of `poll()` on its wait

@@ -125,7 +125,7 @@ impl Engine {
             older: KernelTriggers::new(&kernel.reopen_and_read()?).count(),
         };
         let mut hooks = self.registry.lock();
-        Ok(hooks.add_switch(event, target, settings, kernel)?)
+        Ok(hooks.add_switch(event, target, settings)?)
     }
 
     /// Carries out `hist`.
@@ -211,7 +211,7 @@ impl Engine {
             let paused = trigger.pause.is_some();
             let dir = event.dir().clone();
             let trigger = HistTrigger::new(dir, data, plan, filter, paused);
-            return Ok(hooks.add(event, trigger, kernel)?);
+            return Ok(hooks.add(event, trigger)?);
         }
     }
 }

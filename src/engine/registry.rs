@@ -13,7 +13,6 @@ use crate::ftrace::event;
 use crate::ftrace::event::Event;
 use crate::ftrace::instance::Instance;
 use crate::ftrace::tracefs::EventName;
-use crate::ftrace::tracefs::KernelFile;
 use crate::ftrace::tracefs::TracingDir;
 use crate::hook::switch::Switch;
 use crate::hook::switch::SwitchSettings;
@@ -167,28 +166,22 @@ impl RegistryGuard<'_> {
         sources.try_for_each(|(names, source, lost)| f(names, source, lost))
     }
 
-    /// Adds a trigger to an event. `open_file` is any open file of tracefs.
-    pub(crate) fn add(
-        &mut self,
-        event: Event,
-        trigger: HistTrigger,
-        open_file: &KernelFile,
-    ) -> Result {
+    /// Adds a trigger to an event.
+    pub(crate) fn add(&mut self, event: Event, trigger: HistTrigger) -> Result {
         let hook = self.hook(event)?;
         let hook = &mut self.hooks[hook];
-        let done = hook.add(self.shared, trigger, open_file);
+        let done = hook.add(self.shared, trigger);
         self.tidy();
         done
     }
 
     /// Adds a switch to an event, for the histograms of `target`. Fails with `EEXIST` if it has one
-    /// for that. `open_file` is any open file of tracefs.
+    /// for that.
     pub(crate) fn add_switch(
         &mut self,
         event: Event,
         target: Event,
         settings: SwitchSettings,
-        open_file: &KernelFile,
     ) -> Result {
         let target = self.hook(target)?;
         let target = self.hooks[target].published().clone();
@@ -201,7 +194,7 @@ impl RegistryGuard<'_> {
             {
                 return Err(EEXIST);
             }
-            hook.add_switch(self.shared, settings, target, open_file)
+            hook.add_switch(self.shared, settings, target)
         });
         self.tidy();
         done

@@ -39,7 +39,6 @@ use crate::ftrace::source::probe::Records;
 use crate::ftrace::source::Receiver;
 use crate::ftrace::source::Source;
 use crate::ftrace::stack::Frame;
-use crate::ftrace::tracefs::KernelFile;
 use crate::ftrace::tracefs::TracingDir;
 use crate::map::load::Load;
 use core::cell::Cell;
@@ -263,9 +262,8 @@ impl Hook {
         })
     }
 
-    /// Connects a source, if there is none. With `context`, it fills in the context of hits. `open_file` is any
-    /// open file of tracefs.
-    fn connect(&mut self, shared: &Shared, open_file: &KernelFile, context: bool) -> Result {
+    /// Connects a source, if there is none. With `context`, it fills in the context of hits.
+    fn connect(&mut self, shared: &Shared, context: bool) -> Result {
         if self.source.is_none() {
             let (instance, dispatch) = (shared.instance.clone(), self.dispatch.clone());
             let records = shared.records.clone();
@@ -280,7 +278,7 @@ impl Hook {
                     Some((probe, records)) => {
                         Probe::attach(&self.event, probe, records, dispatch, context)?
                     }
-                    None => EventFile::attach(instance, &self.event, dispatch, open_file)?,
+                    None => EventFile::attach(instance, &self.event, dispatch)?,
                 }
             });
         }
@@ -340,14 +338,13 @@ impl Hook {
         self.dispatch.switches.get()
     }
 
-    /// Adds a switch for the histograms of `target`, which may be those of this hook. `open_file` is any open
-    /// file of tracefs. Fails with `ENOMEM`, and as the source does.
+    /// Adds a switch for the histograms of `target`, which may be those of this hook. Fails with `ENOMEM`, and
+    /// as the source does.
     pub(crate) fn add_switch(
         &mut self,
         shared: &Shared,
         settings: SwitchSettings,
         target: Arc<Published<Triggers>>,
-        open_file: &KernelFile,
     ) -> Result {
         let switches = self.switches();
         let mut list = Switches::with_capacity(switches.len() + 1, GFP_KERNEL)?;
@@ -360,9 +357,7 @@ impl Hook {
         }
         let context = list[0].reads_context();
         let list = Arc::new(list, GFP_KERNEL)?;
-        self.publish(shared, open_file, context, |dispatch| {
-            dispatch.switches.swap(list)
-        })
+        self.publish(shared, context, |dispatch| dispatch.switches.swap(list))
     }
 
     /// Publishes a list with a new trigger or switch, then connects the source. In this order, since connecting
@@ -372,7 +367,6 @@ impl Hook {
     fn publish<T>(
         &mut self,
         shared: &Shared,
-        open_file: &KernelFile,
         context: bool,
         swap: impl FnOnce(&Dispatch) -> T,
     ) -> Result {
@@ -382,7 +376,7 @@ impl Hook {
         self.dispatch.leaf.store(ptr::null_mut(), Relaxed);
         let old = swap(&self.dispatch);
         self.choose_leaf();
-        let connected = self.connect(shared, open_file, context);
+        let connected = self.connect(shared, context);
         drop(old);
         if connected.is_err() {
             // There was no source, so the lists had been empty.
@@ -440,21 +434,14 @@ impl Hook {
         }
     }
 
-    /// Adds a trigger. It counts all hits that begin after this returned. `open_file` is any open file of
-    /// tracefs. Fails with `ENOMEM`, and as the source does.
-    pub(crate) fn add(
-        &mut self,
-        shared: &Shared,
-        trigger: HistTrigger,
-        open_file: &KernelFile,
-    ) -> Result {
+    /// Adds a trigger. It counts all hits that begin after this returned. Fails with `ENOMEM`, and as the source
+    /// does.
+    pub(crate) fn add(&mut self, shared: &Shared, trigger: HistTrigger) -> Result {
         let context = trigger.reads_context();
         let mut list = self.copy(1)?;
         list.push(Arc::new(trigger, GFP_KERNEL)?, GFP_KERNEL)?;
         let list = Arc::new(list, GFP_KERNEL)?;
-        self.publish(shared, open_file, context, |dispatch| {
-            dispatch.triggers.swap(list)
-        })
+        self.publish(shared, context, |dispatch| dispatch.triggers.swap(list))
     }
 
     /// Copies the list of triggers, with room for `more`.

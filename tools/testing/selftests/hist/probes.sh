@@ -21,11 +21,11 @@ load()
 sources()
 {
 	never=$KERNEL/instances/rhist/events/rhist/never/trigger
+	is "$(grep -v ^# "$never")" "traceoff:unlimited" "$1: records are made without the ring buffer"
 	echo 'p:rhist_p do_sys_openat2' >>"$KERNEL/kprobe_events"
 	yes "$1: a trigger of who has not all capabilities" setpriv --bounding-set -sys_admin \
 		sh -c 'echo hist:keys=common_pid >"$1"' sh "$TRACING/events/kprobes/rhist_p/trigger"
 	is "$(source_of kprobes/rhist_p)" "event_file, 0 lost" "$1: its events are counted"
-	is "$(grep -v ^# "$never")" "" "$1: by way of the ring buffer"
 	: >"$TRACING/events/kprobes/rhist_p/trigger"
 	while read -r source event; do
 		[ $source != static ] || source=$2
@@ -44,7 +44,6 @@ sources()
 	marker ftrace/print
 	END
 	echo '-:rhist_p' >>"$KERNEL/kprobe_events"
-	is "$(grep -v ^# "$never")" "traceoff:unlimited" "$1: otherwise that is spared"
 }
 
 busy='sched/sched_switch irq/softirq_entry timer/hrtimer_expire_entry raw_syscalls/sys_enter kmem/kmalloc'
