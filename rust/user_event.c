@@ -608,6 +608,24 @@ static int anchor_remove(void *arg)
 	return 0;
 }
 
+/* The synthetic event that shows where the lists are. */
+static const char synthetic_name[] = "rhist_anchor";
+
+/* Delete it. It may be in use, by somebody who has just enabled all events. */
+static void delete_synthetic(void)
+{
+	int tries = 50;
+
+	while (synth_event_delete(synthetic_name) == -EBUSY) {
+		if (!tries--) {
+			pr_warn("rhist: synthetic event %s is in use and stays; it can be deleted later\n",
+				synthetic_name);
+			return;
+		}
+		fsleep(10000);
+	}
+}
+
 /**
  * rhist_dynamic_events_enter - register for "u:" commands of dynamic_events
  * @tr: for rhist_with_event_mutex()
@@ -616,39 +634,43 @@ static int anchor_remove(void *arg)
  *
  * @ops and @owner must be valid until rhist_dynamic_events_leave().
  *
- * Context: task, may sleep; takes event_mutex. Only called while not registered.
+ * Context: task, may sleep; takes event_mutex.
  *
  * Return: 0, also if nothing was registered because the kernel has user events
- * itself or no kprobe events; or a negative error, -EEXIST if the synthetic
- * event rhist_anchor exists.
+ * itself or no kprobe events; -EBUSY if there is a registration; or another
+ * negative error.
  */
 int rhist_dynamic_events_enter(struct trace_array *tr, const struct rhist_user_event_ops *ops,
 			       const void *owner)
 {
-	static const char name[] = "rhist_anchor";
 	struct synth_field_desc field = { .type = "u8", .name = "none" };
+	struct trace_event_call *call;
 	struct trace_event_file *file;
-	struct dyn_event *synthetic;
 	struct list_head *kind;
-	int err;
+	int err, created;
 
+	if (cmpxchg(&commands, NULL, ops))
+		return -EBUSY;
+	commands_owner = owner;
 	/* rhist_dynamic_events_leave() needs a function of kprobe events to wait. */
 	if (IS_ENABLED(CONFIG_USER_EVENTS) || !IS_ENABLED(CONFIG_KPROBE_EVENTS))
 		return 0;
-	err = synth_event_create(name, &field, 1, NULL);
+	/* An event of that name shows the same, whoever has made it. */
+	created = synth_event_create(synthetic_name, &field, 1, NULL);
+	err = created;
+	if (err && err != -EEXIST)
+		goto out;
+	file = trace_get_event_file(NULL, "synthetic", synthetic_name);
+	err = PTR_ERR_OR_ZERO(file);
 	if (err)
-		return err;
-	file = trace_get_event_file(NULL, "synthetic", name);
-	if (IS_ERR(file)) {
-		synth_event_delete(name);
-		return PTR_ERR(file);
-	}
-	synthetic = file->event_call->data + SYNTH_EVENT__DEVENT;
-	err = rhist_with_event_mutex(tr, anchor_add, synthetic);
+		goto out_delete;
+	call = file->event_call;
+	/* A probe may have this name, too. */
+	err = call->data + SYNTH_EVENT__CLASS == call->class ? 0 : -EEXIST;
+	if (!err)
+		err = rhist_with_event_mutex(tr, anchor_add, call->data + SYNTH_EVENT__DEVENT);
 	if (!err) {
-		commands = ops;
-		commands_owner = owner;
-		kind = &synthetic->ops->list;
+		kind = &((struct dyn_event *)(call->data + SYNTH_EVENT__DEVENT))->ops->list;
 		dynamic_ops.list.prev = kind;
 		dynamic_ops.list.next = kind->next;
 		kind->next->prev = &dynamic_ops.list;
@@ -656,7 +678,12 @@ int rhist_dynamic_events_enter(struct trace_array *tr, const struct rhist_user_e
 		smp_store_release(&kind->next, &dynamic_ops.list);
 	}
 	trace_put_event_file(file);
-	synth_event_delete(name);
+out_delete:
+	if (!created)
+		delete_synthetic();
+out:
+	if (err)
+		WRITE_ONCE(commands, NULL);
 	return err;
 }
 
@@ -669,13 +696,14 @@ void rhist_dynamic_events_leave(struct trace_array *tr)
 	struct dynevent_cmd barrier;
 	char nothing[] = "x";
 
-	if (!IS_ENABLED(CONFIG_KPROBE_EVENTS) || list_empty(&anchor.list))
-		return;
-	dynamic_ops.list.next->prev = dynamic_ops.list.prev;
-	WRITE_ONCE(dynamic_ops.list.prev->next, dynamic_ops.list.next);
-	/* Take and release dyn_event_ops_mutex, by a command that creates no kprobe. */
-	kprobe_event_cmd_init(&barrier, nothing, sizeof(nothing));
-	dynevent_create(&barrier);
-	while (rhist_with_event_mutex(tr, anchor_remove, NULL))
-		fsleep(10000);
+	if (IS_ENABLED(CONFIG_KPROBE_EVENTS) && !list_empty(&anchor.list)) {
+		dynamic_ops.list.next->prev = dynamic_ops.list.prev;
+		WRITE_ONCE(dynamic_ops.list.prev->next, dynamic_ops.list.next);
+		/* Take and release dyn_event_ops_mutex, by a command that creates no kprobe. */
+		kprobe_event_cmd_init(&barrier, nothing, sizeof(nothing));
+		dynevent_create(&barrier);
+		while (rhist_with_event_mutex(tr, anchor_remove, NULL))
+			fsleep(10000);
+	}
+	WRITE_ONCE(commands, NULL);
 }

@@ -385,12 +385,12 @@ unsafe extern "C" fn create<C: DynEventOps>(
 
 impl<C: DynEventOps> DynamicEvents<C> {
     /// Registers `commands`. Does nothing if the kernel has user events itself, or no kprobe events. May
-    /// sleep; takes event_mutex. No other [`DynamicEvents`] may exist.
+    /// sleep; takes event_mutex.
     ///
     /// # Errors
     ///
-    /// `EEXIST` if the event `synthetic:rhist_anchor` exists, `EBUSY` if event_mutex could not be taken,
-    /// `ENOMEM`.
+    /// `EBUSY` if there is a [`DynamicEvents`] already, or event_mutex could not be taken; `EEXIST` if a
+    /// probe is called `synthetic:rhist_anchor`; `ENOMEM`.
     pub(crate) fn new(instance: Arc<Instance>, commands: Arc<C>) -> Result<Self> {
         let ops = KBox::new(
             bindings::rhist_user_event_ops {

@@ -546,6 +546,51 @@ static void instant(int rounds)
 		die("loading it again");
 }
 
+/* --- the synthetic event that shows where to enter commands of dynamic_events */
+
+static void *enable(void *file)
+{
+	while (!stop) {
+		append(file, "1");
+		append(file, "0");
+	}
+	return NULL;
+}
+
+static void synthetic(int rounds)
+{
+	const char *events = pathf("%s/synthetic_events", kernel_dir());
+	const char *anchor = pathf("%s/events/synthetic/rhist_anchor", kernel_dir());
+	pthread_t enabling;
+	int failed = 0, left = 0;
+
+	unload();
+	append(events, "rhist_anchor u8 none");
+	ok(!load() && !access(anchor, F_OK) &&
+	   !append(pathf("%s/dynamic_events", kernel_dir()), "u:rhist_u u32 a") &&
+	   !append(pathf("%s/dynamic_events", kernel_dir()), "-:user_events/rhist_u"),
+	   "commands are taken if somebody has a synthetic event of its name");
+	unload();
+	append(events, "!rhist_anchor");
+
+	append(events, "rhist_u u64 a");
+	pthread_create(&enabling, NULL, enable, (void *)pathf("%s/events/synthetic/enable", kernel_dir()));
+	for (int i = 0; i < rounds; i++) {
+		failed += !!load();
+		left += !access(anchor, F_OK);
+		unload();
+	}
+	stop = true;
+	pthread_join(enabling, NULL);
+	stop = false;
+	append(pathf("%s/events/synthetic/enable", kernel_dir()), "0");
+	append(events, "!rhist_u");
+	ok(!failed && !left, "it is removed, although somebody enables all");
+	note("%d of %d could not be loaded, %d events left", failed, rounds, left);
+	if (!loaded() && load())
+		die("loading it again");
+}
+
 int main(void)
 {
 	const char *path = getenv("RHIST_KO");
@@ -568,6 +613,7 @@ int main(void)
 	ok(load() == -EEXIST, "not twice");
 	instance();
 	instant(long_run() ? 100 : 10);
+	synthetic(long_run() ? 100 : 10);
 	under_load(long_run() ? 200 : 5);
 	finish();
 }
