@@ -308,9 +308,29 @@ void rhist_remove_dir(struct dentry *dir)
 	d_make_discardable(dir);
 }
 
-/* Look up a name in one of the kernel's directories. Returns a reference or an ERR_PTR. */
+/* Whether the running task has locked the directory exclusively. */
+static bool locked_by_us(struct inode *dir)
+{
+#ifdef CONFIG_PREEMPT_RT
+	return false;
+#else
+	/* Bit 0 of the owner is set for a reader, bit 1 says nothing of the owner. */
+	return (atomic_long_read(&dir->i_rwsem.owner) & ~2L) == (long)current;
+#endif
+}
+
+/*
+ * Look up a name in one of the kernel's directories. Returns a reference or an
+ * ERR_PTR.
+ *
+ * rename(2) locks two directories before it looks up a name in each. If one is
+ * rhist's, and the other one the kernel's that it mirrors, that must not be
+ * locked again: -EXDEV. There is no rename in tracefs anyway.
+ */
 struct dentry *rhist_lookup(struct dentry *dir, const char *name, unsigned int len)
 {
+	if (locked_by_us(d_inode(dir)))
+		return ERR_PTR(-EXDEV);
 	return lookup_noperm_positive_unlocked(&QSTR_LEN(name, len), dir);
 }
 

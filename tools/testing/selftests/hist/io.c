@@ -6,6 +6,7 @@
  *   io write PATH MODE TEXT     one write of TEXT, printf escapes done by the caller
  *   io read FD                  reads from an inherited descriptor: "OK" and the number of bytes
  *   io writefd FD TEXT          writes to an inherited descriptor
+ *   io rename OLD NEW
  */
 #define _GNU_SOURCE
 #include "tracing.h"
@@ -38,6 +39,8 @@ int main(int argc, char **argv)
 		if (fd >= 0)
 			n = write(fd, argv[4], strlen(argv[4]));
 		puts(errno_name(n < 0 ? errno : 0));
+	} else if (argc == 4 && !strcmp(argv[1], "rename")) {
+		puts(errno_name(rename(argv[2], argv[3]) ? errno : 0));
 	} else if (argc == 3 && !strcmp(argv[1], "read")) {
 		n = read(atoi(argv[2]), buffer, sizeof(buffer));
 		if (n < 0)
