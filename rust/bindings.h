@@ -6,6 +6,7 @@
 #include <linux/fs.h>
 #include <linux/kallsyms.h>
 #include <linux/miscdevice.h>
+#include <linux/mm.h>
 #include <linux/mount.h>
 #include <linux/namei.h>
 #include <linux/poll.h>

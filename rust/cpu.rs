@@ -55,6 +55,12 @@ pub(crate) fn count() -> usize {
     unsafe { bindings::rhist_nr_cpu_ids() as usize }
 }
 
+/// One more than the highest number of a CPU that is online now.
+pub(crate) fn online_end() -> usize {
+    // SAFETY: No requirements.
+    unsafe { bindings::rhist_online_end() as usize }
+}
+
 /// The node whose memory is near a CPU, which may be one that is not there yet.
 pub(crate) fn node(cpu: usize) -> NumaNode {
     // SAFETY: No requirements.

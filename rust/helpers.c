@@ -42,6 +42,12 @@ unsigned int rhist_nr_cpu_ids(void)
 	return nr_cpu_ids;
 }
 
+/* Return one more than the highest number of a CPU that is online. Any context. */
+unsigned int rhist_online_end(void)
+{
+	return cpumask_last(cpu_online_mask) + 1;
+}
+
 /* Return the node to allocate memory of a CPU on, or NUMA_NO_NODE. */
 int rhist_cpu_to_node(unsigned int cpu)
 {

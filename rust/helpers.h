@@ -31,6 +31,7 @@ struct workqueue_struct;
 /* helpers.c */
 unsigned int rhist_cpu(void);
 unsigned int rhist_nr_cpu_ids(void);
+unsigned int rhist_online_end(void);
 int rhist_cpu_to_node(unsigned int cpu);
 void rhist_current_comm(char *to);
 struct list_head *rhist_event_fields(struct trace_event_call *call);

@@ -6,6 +6,7 @@ use super::bindings;
 use core::ffi::CStr;
 use kernel::error::from_err_ptr;
 use kernel::iov::IovIterSource;
+use kernel::page::PAGE_SIZE;
 use kernel::prelude::*;
 
 /// Copies kernel memory at `address` to `to` (`copy_from_kernel_nofault()`). Returns false if not all of it
@@ -26,6 +27,15 @@ pub(crate) fn read_user(to: &mut [u8], address: usize) -> bool {
 pub(crate) fn is_user(address: usize, size: usize) -> bool {
     // SAFETY: The function only compares addresses.
     unsafe { bindings::rhist_access_ok(address, size) }
+}
+
+/// Bytes of memory that can be allocated without swapping (`si_mem_available()`), as far as the kernel can say.
+pub(crate) fn available() -> usize {
+    // SAFETY: No requirements.
+    let pages = unsafe { bindings::si_mem_available() };
+    usize::try_from(pages)
+        .unwrap_or(0)
+        .saturating_mul(PAGE_SIZE)
 }
 
 /// Reads a number from `source` and advances it; `None` if it cannot be read. Task context, may sleep.

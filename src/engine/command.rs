@@ -12,6 +12,7 @@ use crate::filter::FilterError;
 use crate::ftrace::cpu;
 use crate::ftrace::event::Event;
 use crate::ftrace::function;
+use crate::ftrace::memory;
 use crate::ftrace::text;
 use crate::ftrace::tracefs::EventName;
 use crate::ftrace::tracefs::KernelFile;
@@ -191,7 +192,7 @@ impl Engine {
                 } else if trigger.clear.is_some() {
                     // Unlocked, because it allocates and waits for a grace period.
                     drop(hooks);
-                    same.data.clear(text::random(), cpus())?;
+                    same.data.clear(|plan| histogram(&trigger, plan))?;
                 } else {
                     return Err(Error::new(ErrorText::TriggerEexist, 0).into());
                 }
@@ -205,7 +206,7 @@ impl Engine {
                 // Allocated without the lock, because it is large. The lookups above are repeated
                 // then.
                 drop(hooks);
-                new = Some(hist_data(&plan, name)?);
+                new = Some(hist_data(&trigger, &plan, name)?);
                 continue;
             };
             let paused = trigger.pause.is_some();
@@ -248,19 +249,31 @@ fn plan(scope: &EventScope<'_>, trigger: &Trigger) -> Result<Arc<Plan>, Error> {
     Ok(Arc::new(Plan::new(scope, trigger)?, GFP_KERNEL)?)
 }
 
-/// Allocates an empty histogram.
+/// Allocates an empty histogram and its name.
 #[inline(never)]
-fn hist_data(plan: &Arc<Plan>, name: Option<&[u8]>) -> Result<Arc<HistData>> {
-    let histogram = Histogram::from_plan(plan.clone(), text::random(), cpus())?;
-    HistData::new(histogram, name.map(copy).transpose()?)
+fn hist_data(
+    trigger: &Trigger,
+    plan: &Arc<Plan>,
+    name: Option<&[u8]>,
+) -> Result<Arc<HistData>, Error> {
+    let histogram = histogram(trigger, plan.clone())?;
+    Ok(HistData::new(histogram, name.map(copy).transpose()?)?)
 }
 
-/// The CPUs that hits come on.
-fn cpus() -> Cpus {
-    Cpus {
+/// Allocates an empty histogram with `plan`, that of `trigger`. It may take half of the memory that is available: an
+/// allocation of all of it would have the kernel end processes.
+fn histogram(trigger: &Trigger, plan: Arc<Plan>) -> Result<Histogram, Error> {
+    let cpus = Cpus {
         count: cpu::count(),
+        own: cpu::online_end(),
         node: cpu::node,
-    }
+    };
+    let room = memory::available() / 2;
+    Histogram::from_plan(plan, text::random(), cpus, room).map_err(|errno| match &trigger.size {
+        Some(size) if errno == ENOMEM => trigger.error(ErrorText::TooLarge, size.text),
+        None if errno == ENOMEM => Error::new(ErrorText::TooLarge, 0),
+        _ => errno.into(),
+    })
 }
 
 /// Why a command failed.

@@ -129,9 +129,10 @@ pub struct Histogram {
 
 impl Histogram {
     /// Creates an empty histogram with `plan`, for hits on `cpus`. `seed` is a random number that keeps the slots of
-    /// keys in the map from being guessed. May sleep. Fails with `ENOMEM`.
-    pub fn from_plan(plan: Arc<Plan>, seed: u64, cpus: Cpus) -> Result<Self> {
-        let map = Map::new(Shape {
+    /// keys in the map from being guessed. May sleep. Fails with `ENOMEM`, also if it would take more than `room`
+    /// bytes.
+    pub fn from_plan(plan: Arc<Plan>, seed: u64, cpus: Cpus, room: usize) -> Result<Self> {
+        let shape = Shape {
             bits: plan.bits,
             key_size: plan.program.key_size,
             columns: &plan.program.columns,
@@ -139,7 +140,11 @@ impl Histogram {
             side: plan.program.side(),
             cpus,
             seed,
-        })?;
+        };
+        if shape.size_bytes().is_none_or(|size| size > room) {
+            return Err(ENOMEM);
+        }
+        let map = Map::new(shape)?;
         Ok(Self { plan, map })
     }
 

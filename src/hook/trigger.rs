@@ -15,8 +15,8 @@ use crate::ftrace::tracefs::TracingDir;
 use crate::hist::Histogram;
 use crate::hist::Plan;
 use crate::map::load::Load;
-use crate::map::Cpus;
 use core::ops::Range;
+use kernel::alloc::AllocError;
 use kernel::prelude::*;
 use kernel::sync::atomic::Atomic;
 use kernel::sync::atomic::Relaxed;
@@ -45,9 +45,13 @@ impl HistData {
     }
 
     /// Replaces the histogram by an empty one, for all triggers that share it. Readers that have the old one keep
-    /// it. May sleep. Fails with `ENOMEM`, and has then changed nothing.
-    pub(crate) fn clear(&self, seed: u64, cpus: Cpus) -> Result {
-        let empty = Histogram::from_plan(self.histogram().shared_plan(), seed, cpus)?;
+    /// it. May sleep. Fails with the error of `empty`, which makes one of the same plan, and has then changed
+    /// nothing.
+    pub(crate) fn clear<E: From<AllocError>>(
+        &self,
+        empty: impl FnOnce(Arc<Plan>) -> Result<Histogram, E>,
+    ) -> Result<(), E> {
+        let empty = empty(self.histogram().shared_plan())?;
         self.histogram.replace(Arc::new(empty, GFP_KERNEL)?);
         Ok(())
     }

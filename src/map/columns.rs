@@ -2,6 +2,7 @@
 
 //! The columns of a map: numbers that each CPU keeps for itself, folded into one when they are read.
 
+use core::iter;
 use core::slice;
 
 use kernel::alloc::NumaNode;
@@ -38,6 +39,14 @@ impl Column {
         }
     }
 
+    /// As [`Column::update`], for a `part` that other CPUs update, too.
+    fn update_shared(self, part: &Atomic<u64>, value: u64) {
+        match self {
+            Self::Hits => part.add(1, Relaxed),
+            Self::Sum => part.add(value, Relaxed),
+        }
+    }
+
     /// Folds the parts of all CPUs.
     fn fold(self, parts: impl Iterator<Item = u64>) -> u64 {
         match self {
@@ -51,27 +60,39 @@ impl Column {
 pub struct Cpus {
     /// Their number, including those that may come online: `nr_cpu_ids`.
     pub count: usize,
+    /// The CPUs below this have columns of their own. The others, which are not online when the map is created,
+    /// share columns: a machine may have many times the CPUs to come that it has.
+    pub own: usize,
     /// Returns the NUMA node whose memory is nearest to a CPU.
     pub node: fn(cpu: usize) -> NumaNode,
 }
 
 impl Cpus {
-    /// `count` CPUs, without a preference for a node.
+    /// `count` CPUs with columns of their own, without a preference for a node.
     pub fn uniform(count: usize) -> Self {
         Self {
             count,
+            own: count,
             node: |_| NumaNode::NO_NODE,
         }
+    }
+
+    /// The number of sets of columns that these CPUs take.
+    pub(super) fn sets(&self) -> usize {
+        self.own + usize::from(self.own < self.count)
     }
 }
 
 /// The columns of all elements, and the drops.
 pub(super) struct Columns {
     columns: KVec<Column>,
+    /// Those of CPUs with columns of their own.
     cpus: KVVec<CpuColumns>,
+    /// Those of all other CPUs, if there are any. Updated by atomic instructions.
+    shared: Option<CpuColumns>,
 }
 
-/// The parts of one CPU, in memory of its node. Other CPUs only read them.
+/// The parts of one CPU, in memory of its node, which other CPUs only read; or those that CPUs share.
 #[repr(align(64))]
 struct CpuColumns {
     /// One part for each column of an element.
@@ -86,25 +107,32 @@ impl Columns {
         kinds.extend_from_slice(columns, GFP_KERNEL)?;
         let mut all = Self {
             columns: kinds,
-            cpus: KVVec::with_capacity(cpus.count, GFP_KERNEL)?,
+            cpus: KVVec::with_capacity(cpus.own, GFP_KERNEL)?,
+            shared: None,
         };
-        for cpu in 0..cpus.count {
-            let node = (cpus.node)(cpu);
-            all.cpus.push_within_capacity(CpuColumns {
-                parts: Chunks::new(elements, columns.len(), |n| zeroed(n, node))?,
-                drops: Atomic::new(0),
-            })?;
+        for cpu in 0..cpus.own {
+            let new = CpuColumns::new(elements, columns.len(), (cpus.node)(cpu))?;
+            all.cpus.push_within_capacity(new)?;
+        }
+        if cpus.own < cpus.count {
+            let new = CpuColumns::new(elements, columns.len(), NumaNode::NO_NODE)?;
+            all.shared = Some(new);
         }
         Ok(all)
+    }
+
+    /// All sets of columns.
+    fn sets(&self) -> impl Iterator<Item = &CpuColumns> {
+        Iterator::chain(self.cpus.iter(), &self.shared)
     }
 
     /// Bytes of memory.
     pub(super) fn size_bytes(&self) -> usize {
         let size = |cpu: &CpuColumns| size_of_val(cpu) + cpu.parts.size_bytes();
-        self.cpus.iter().map(size).sum()
+        self.sets().map(size).sum()
     }
 
-    /// The parts of element `index` that are those of `cpu`; `None` if there is no such CPU.
+    /// The parts of element `index` that are those of `cpu`; `None` if it has none of its own.
     ///
     /// # Safety
     ///
@@ -131,7 +159,8 @@ impl Columns {
     ) {
         // SAFETY: By the caller there is such an element.
         let Some(parts) = (unsafe { self.parts(cpu, index) }) else {
-            return;
+            // SAFETY: As above.
+            return unsafe { self.update_shared(index, values, read) };
         };
         let columns = self.columns.iter().skip(1);
         // SAFETY: There is a part for each column, and at least one.
@@ -157,7 +186,8 @@ impl Columns {
     ) {
         // SAFETY: By the caller there is such an element.
         let Some(parts) = (unsafe { self.parts(cpu, index) }) else {
-            return;
+            // SAFETY: As above.
+            return unsafe { self.update_shared(index, values, read) };
         };
         if values.len() < parts.len() {
             // SAFETY: There are more parts than values.
@@ -170,6 +200,24 @@ impl Columns {
         }
     }
 
+    /// Updates the columns for a hit on a CPU that has none of its own.
+    ///
+    /// # Safety
+    ///
+    /// As [`Columns::update`].
+    #[cold]
+    #[inline(never)]
+    unsafe fn update_shared<V>(&self, index: u32, values: &[V], read: impl Fn(&V) -> u64) {
+        if let Some(shared) = &self.shared {
+            // SAFETY: By the caller there is such an element.
+            let parts = unsafe { shared.parts.of(index) };
+            let values = Iterator::chain(iter::once(1), values.iter().map(read));
+            for ((part, &column), value) in parts.iter().zip(&self.columns).zip(values) {
+                column.update_shared(part, value);
+            }
+        }
+    }
+
     /// Folds the parts of all CPUs of column `number` of element `index`.
     ///
     /// # Safety
@@ -178,18 +226,32 @@ impl Columns {
     pub(super) unsafe fn fold(&self, index: u32, number: usize) -> u64 {
         // SAFETY: There is such an element.
         let part = |cpu: &CpuColumns| unsafe { cpu.parts.of(index) }[number].load(Relaxed);
-        self.columns[number].fold(self.cpus.iter().map(part))
+        self.columns[number].fold(self.sets().map(part))
     }
 
     /// Counts a drop.
     pub(super) fn drop(&self, cpu: usize) {
-        // SAFETY: There is one counter.
-        unsafe { increment(slice::from_ref(&self.cpus[cpu].drops), 0) };
+        match (self.cpus.get(cpu), &self.shared) {
+            // SAFETY: There is one counter.
+            (Some(own), _) => unsafe { increment(slice::from_ref(&own.drops), 0) },
+            (None, Some(shared)) => Column::Hits.update_shared(&shared.drops, 1),
+            (None, None) => (),
+        }
     }
 
     /// The drops of all CPUs.
     pub(super) fn drops(&self) -> u64 {
-        Column::Hits.fold(self.cpus.iter().map(|cpu| cpu.drops.load(Relaxed)))
+        Column::Hits.fold(self.sets().map(|cpu| cpu.drops.load(Relaxed)))
+    }
+}
+
+impl CpuColumns {
+    /// Creates columns that are all 0. Fails with `ENOMEM`.
+    fn new(elements: usize, width: usize, node: NumaNode) -> Result<Self> {
+        Ok(Self {
+            parts: Chunks::new(elements, width, |n| zeroed(n, node))?,
+            drops: Atomic::new(0),
+        })
     }
 }
 

@@ -104,6 +104,16 @@ impl Shape<'_> {
     pub const BITS_MAX: u32 = 17;
     /// Most bytes of a key (`HIST_KEY_SIZE_MAX`).
     pub const KEY_SIZE_MAX: usize = 504;
+
+    /// Bytes of memory that the keys and the columns of a map take, which is nearly all of it. `None`: more than
+    /// there can be.
+    pub fn size_bytes(&self) -> Option<usize> {
+        let parts = self.columns.len().checked_mul(self.cpus.sets())?;
+        let words = parts.checked_add(self.vars)?.checked_add(self.side)?;
+        let element = words.checked_mul(8)?.checked_add(self.key_size)?;
+        let elements = Pool::elements(1 << self.bits, self.cpus.count)?;
+        element.checked_mul(elements as usize)
+    }
 }
 
 /// A map from keys to elements.
@@ -137,7 +147,8 @@ impl Map {
             || shape.key_size > Shape::KEY_SIZE_MAX
             || shape.key_size % 8 != 0
             || shape.columns.first() != Some(&Column::Hits)
-            || shape.cpus.count == 0
+            || shape.cpus.own == 0
+            || shape.cpus.own > shape.cpus.count
         {
             return Err(EINVAL);
         }

@@ -42,12 +42,10 @@ struct CpuSpares {
 impl Pool {
     /// Creates a pool with `capacity` places. Fails with `ENOMEM`.
     pub(super) fn new(capacity: u32, cpus: usize) -> Result<Self> {
-        let spares = cpus.checked_mul(LEVELS).ok_or(ENOMEM)?;
-        let size = capacity.checked_add(u32::try_from(spares).map_err(|_| ENOMEM)?);
         let mut pool = Self {
             capacity,
             places: Atomic::new(0),
-            size: size.ok_or(ENOMEM)?,
+            size: Self::elements(capacity, cpus).ok_or(ENOMEM)?,
             taken: Atomic::new(0),
             cpus: KVVec::with_capacity(cpus, GFP_KERNEL)?,
         };
@@ -58,6 +56,12 @@ impl Pool {
             })?;
         }
         Ok(pool)
+    }
+
+    /// The number of elements that a pool has. `None`: too many.
+    pub(super) fn elements(capacity: u32, cpus: usize) -> Option<u32> {
+        let spares = u32::try_from(cpus.checked_mul(LEVELS)?).ok()?;
+        capacity.checked_add(spares)
     }
 
     /// Number of elements. All indices are less.

@@ -83,6 +83,8 @@ macro_rules! error_texts {
             $(#[doc = $text] $name,)*
             /// Supported by C, but not by rhist yet.
             Unsupported(Unsupported),
+            /// There is too little memory for the entries. C logs nothing then.
+            TooLarge,
         }
 
         impl ErrorText {
@@ -94,6 +96,7 @@ macro_rules! error_texts {
                 match self {
                     $(ErrorText::$name => $text,)*
                     ErrorText::Unsupported(what) => what.as_str(),
+                    ErrorText::TooLarge => "Not enough memory for a histogram of this size",
                 }
             }
         }
@@ -152,12 +155,13 @@ error_texts! {
 }
 
 impl ErrorText {
-    /// The errno that C returns with this text.
+    /// The errno that C returns with this text, or without one.
     pub fn errno(self) -> kernel::error::Error {
         match self {
             Self::TriggerEexist | Self::TooManySaveActions => EEXIST,
             Self::TriggerEnoentClear | Self::NeedNohcVal => ENOENT,
             Self::DivisionByZero => EDOM,
+            Self::TooLarge => ENOMEM,
             _ => EINVAL,
         }
     }

@@ -519,6 +519,74 @@ else
 	skip "columns are in memory of their processors' nodes" "one node"
 fi
 
+# memory_free: kB of memory that are free
+memory_free() { awk '/^MemFree:/ { print $2 }' /proc/meminfo; }
+
+# taken: kB that five histograms of 131072 entries take, whose columns take 15 MiB for each processor
+taken()
+{
+	before=$(memory_free)
+	for event in syscalls/sys_enter_get?id; do
+		echo hist:keys=common_pid:vals=common_pid,common_type:size=131072 >$event/trigger
+	done
+	echo $((before - $(memory_free)))
+	for event in syscalls/sys_enter_get?id; do
+		: >$event/trigger
+	done
+}
+
+# turn 0|1: takes all processors but the first offline, or online
+turn()
+{
+	for processor in /sys/devices/system/cpu/cpu[1-9]*/online; do
+		echo "$1" >"$processor" || return
+	done
+}
+
+fewer="a histogram takes memory for the processors that are online"
+later="processors that come online after it was made are counted"
+processors=$(nproc)
+if [ "$TRACING" = "$KERNEL" ] || [ "$processors" -lt 3 ]; then
+	skip "$fewer" "C, or less than three processors"
+	skip "$later" "C, or less than three processors"
+else
+	all=$(taken)
+	yes "all processors but one can be taken offline" turn 0
+	one=$(taken)
+	yes "$fewer ($all kB, and with one $one kB)" [ $((all - one)) -gt 15360 ]
+	echo hist:keys=pid:vals=pid:size=128 >syscalls/sys_enter_getpgid/trigger
+	turn 1
+	for processor in $(seq 0 $((processors - 1))); do
+		taskset -c "$processor" "$OUT/fire" getpgid 5:1000 "1$processor:1" &
+	done
+	wait
+	for processor in $(seq 0 $((processors - 1))); do
+		echo "{ pid: 1$processor } hitcount: 1 pid: 1$processor"
+	done >"$work/processors"
+	echo "{ pid: 5 } hitcount: ${processors}000 pid: $((processors * 5000))" >>"$work/processors"
+	entries syscalls/sys_enter_getpgid/hist | tr -s ' ' | sort | same "$work/processors" "$later"
+	: >syscalls/sys_enter_getpgid/trigger
+fi
+
+if [ "$TRACING" = "$KERNEL" ]; then
+	skip "histograms that memory has no room for are refused" "C"
+else
+	: >"$TRACING/error_log"
+	made=0
+	for event in syscalls/sys_enter_[a-f]*; do
+		# Not with echo, whose output is closed by a failure.
+		printf %s hist:keys=common_stacktrace:size=131072 2>/dev/null >"$event/trigger" || break
+		made=$((made + 1))
+	done
+	is "$(tail -n 3 "$TRACING/error_log" | sed 's/^\[ *[0-9.]*\] //')" "hist:syscalls:${event##*/}: error: Not enough memory for a histogram of this size
+  Command: hist:keys=common_stacktrace:size=131072
+                                            ^" "histograms that memory has no room for are refused, after $made"
+	yes "and leave memory to others" [ "$(memory_free)" -gt 65536 ]
+	for event in syscalls/sys_enter_[a-f]*; do
+		: >"$event/trigger"
+	done
+fi
+
 cd /
 clean 2>/dev/null
 finish

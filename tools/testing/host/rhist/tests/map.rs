@@ -114,6 +114,13 @@ fn shapes_out_of_range_are_refused() {
             cpus: Cpus::uniform(0),
             ..shape()
         },
+        Shape {
+            cpus: Cpus {
+                own: 3,
+                ..Cpus::uniform(2)
+            },
+            ..shape()
+        },
     ];
     for shape in wrong {
         assert_eq!(Map::new(shape).err(), Some(EINVAL));
@@ -248,6 +255,51 @@ fn variables_belong_to_their_element() {
     }
 }
 
+/// CPUs without columns of their own share a set: nothing is lost, and it takes the memory of one.
+#[test]
+fn some_cpus_share_columns() {
+    const HITS: u64 = 10_000;
+    let new = |own| {
+        let cpus = Cpus {
+            own,
+            ..Cpus::uniform(4)
+        };
+        let columns = COLUMNS;
+        let shape = Shape {
+            columns,
+            cpus,
+            ..shape()
+        };
+        let map = Map::new(shape).unwrap();
+        let rest = map.size_bytes() - shape.size_bytes().unwrap();
+        assert!(rest < 8192, "{rest} bytes beside the elements");
+        map
+    };
+    let map = new(2);
+    std::thread::scope(|scope| {
+        let map = &map;
+        for cpu in 0..4 {
+            scope.spawn(move || {
+                for n in 0..HITS {
+                    assert!(hit_with(map, cpu, &key(n % 100), &[n, 2]));
+                }
+            });
+        }
+    });
+    assert_complete(&map, 4 * HITS, 100);
+    let sum = |column| map.elts().map(|elt| elt.column(column)).sum::<u64>();
+    assert_eq!(sum(1), 4 * (0..HITS).sum::<u64>());
+    assert_eq!(sum(2), 4 * HITS * 2);
+
+    assert!(!hit(&map, 3, &[0; 16]));
+    assert_eq!(map.drops(), 1);
+
+    let set = new(4).size_bytes() - new(3).size_bytes();
+    // The one that is left shares with none.
+    assert!(set < 64, "{set} bytes");
+    assert!(new(4).size_bytes() - new(2).size_bytes() > 128 * COLUMNS.len() * 8);
+}
+
 /// Each CPU's columns are asked for on its node.
 #[test]
 fn memory_is_asked_for_near_its_cpu() {
@@ -256,7 +308,11 @@ fn memory_is_asked_for_near_its_cpu() {
         ASKED[cpu].fetch_add(1, Ordering::Relaxed);
         NumaNode::NO_NODE
     };
-    let cpus = Cpus { count: 3, node };
+    let cpus = Cpus {
+        count: 3,
+        own: 3,
+        node,
+    };
     let _map = Map::new(Shape { cpus, ..shape() }).unwrap();
     assert!(ASKED.iter().all(|asked| asked.load(Ordering::Relaxed) == 1));
 }

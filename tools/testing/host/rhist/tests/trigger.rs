@@ -1037,6 +1037,7 @@ fn error_texts() {
     let own = Unsupported::ALL
         .iter()
         .map(|&what| ErrorText::Unsupported(what).as_str());
+    let own = own.chain([ErrorText::TooLarge.as_str()]);
     let mut texts: Vec<_> = all.chain(own).collect();
     let count = texts.len();
     texts.sort_unstable();

@@ -118,6 +118,7 @@ pub(crate) fn attach(event: &EventDesc, trigger: &Trigger) -> Result<Histogram, 
         plan,
         0x0123_4567_89ab_cdef,
         Cpus::uniform(CPUS),
+        usize::MAX,
     )?)
 }
 
