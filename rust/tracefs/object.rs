@@ -51,7 +51,7 @@ pub(crate) trait NodeOps: Send + Sync + Sized + 'static {
     type Id: Copy + Ord + Send + Unpin;
 
     /// The buffer with the contents of a file, kept while it is read.
-    type ReadBuf: AsRef<[u8]> + Send + Unpin;
+    type ReadBuf: AsRef<[u8]> + Send + Sync;
 
     /// State of an open file.
     type OpenState: Send + Sync;

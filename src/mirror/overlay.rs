@@ -49,7 +49,7 @@ pub(crate) struct Opened<'a> {
 /// is in: that fails with `ENODEV`.
 pub(crate) trait Overlay: Send + Sync + 'static {
     /// The buffer with the contents of a file.
-    type ReadBuf: AsRef<[u8]> + Send + Unpin;
+    type ReadBuf: AsRef<[u8]> + Send + Sync;
 
     /// State of an open file.
     type OpenState: Send + Sync;
