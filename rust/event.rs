@@ -348,6 +348,19 @@ impl Event {
         EventId(self.call())
     }
 
+    /// Whether a hit may wait for user memory of its program before it gets to rhist, and so as long as the
+    /// program likes.
+    pub(crate) fn may_fault(&self) -> bool {
+        // SAFETY: By the type invariant the event stays registered, and so do its class and its tracepoint.
+        unsafe { bindings::rhist_event_may_fault(self.call()) }
+    }
+
+    /// Whether it is part of the kernel, and so is never removed.
+    pub(crate) fn is_built_in(&self) -> bool {
+        // SAFETY: By the type invariant the event stays registered.
+        unsafe { bindings::rhist_event_built_in(self.call()) }
+    }
+
     /// Returns the kernel's event, which is the same in every instance.
     pub(super) fn call(&self) -> *mut bindings::trace_event_call {
         self.call.as_ptr()

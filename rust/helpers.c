@@ -181,10 +181,33 @@ void rhist_trigger_unlist(struct event_trigger_data *data)
 	list_del_rcu(&data->list);
 }
 
-/* Task context, sleeps. */
+/* Task context, sleeps as long as a program likes: see rhist_event_may_fault(). */
 void rhist_tracepoint_synchronize_unregister(void)
 {
 	tracepoint_synchronize_unregister();
+}
+
+/* Wait for the probes of tracepoints that do not read user memory. Task context, sleeps. */
+void rhist_synchronize_tracepoint_srcu(void)
+{
+	synchronize_srcu(&tracepoint_srcu);
+}
+
+/*
+ * Whether a hit of an event may wait for user memory: the kernel reads arguments of system calls and of uprobes
+ * when their event is hit, and the memory may belong to a FUSE server or userfaultfd that never answers. Such hits
+ * run under RCU-tasks-trace.
+ */
+bool rhist_event_may_fault(struct trace_event_call *call)
+{
+	return call->flags & TRACE_EVENT_FL_UPROBE || !strcmp(call->class->system, "syscalls") ||
+	       (call->flags & TRACE_EVENT_FL_TRACEPOINT && tracepoint_is_faultable(call->tp));
+}
+
+/* Whether an event is part of the kernel, so that it is never removed. */
+bool rhist_event_built_in(struct trace_event_call *call)
+{
+	return !(call->flags & TRACE_EVENT_FL_DYNAMIC) && !call->module;
 }
 
 int rhist_locked_down(void)

@@ -47,8 +47,8 @@ impl<R: Receiver> EventFile<R> {
     ///
     /// # Safety
     ///
-    /// The caller disconnects the result, and waits for the hits, before it drops it or puts its reference to
-    /// the event.
+    /// The caller disconnects the result, and waits for the hits, before it drops it or, unless the event is
+    /// built in, puts its reference to the event.
     pub(crate) unsafe fn attach(
         instance: Arc<Instance>,
         event: &Event,

@@ -17,8 +17,9 @@ use super::stack::Frame;
 
 /// Passes each hit of an event to a [`Receiver`], from its creation until it is disconnected.
 ///
-/// Hits in progress when it is disconnected end before [`synchronize`] returns. Only then may it be
-/// dropped, and the reference to its event be put.
+/// Hits in progress when it is disconnected end before [`synchronize`] returns, or [`synchronize_all`] if they
+/// may fault ([`Event::may_fault`](super::event::Event::may_fault)). Only then may it be dropped, and the
+/// reference to its event be put, unless the event is built in.
 pub(crate) trait Source: Send + Sync {
     /// Stops new hits from being passed on. Takes `event_mutex`.
     fn disconnect(&mut self);
@@ -50,9 +51,19 @@ pub(crate) trait Receiver: Send + Sync + Sized + 'static {
     fn lost(&self);
 }
 
-/// Waits for the hits of all sources that were disconnected before to return. Task context, sleeps.
+/// Waits for the hits of sources that were disconnected before to return, except those that may fault. Task
+/// context, sleeps.
 pub(crate) fn synchronize() {
-    // Probes run under tracepoint_srcu or RCU-tasks-trace; kprobes with preemption off.
+    // Probes run under tracepoint_srcu, kprobes with preemption off.
+    // SAFETY: Task context, no locks that a probe could wait for.
+    unsafe { bindings::rhist_synchronize_tracepoint_srcu() };
+    cpu::synchronize_hits();
+}
+
+/// Waits for the hits of all sources that were disconnected before to return. Task context; sleeps as long as a
+/// program likes, so call it without locks.
+pub(crate) fn synchronize_all() {
+    // Those that may fault run under RCU-tasks-trace.
     // SAFETY: Task context, no locks that a probe could wait for.
     unsafe { bindings::rhist_tracepoint_synchronize_unregister() };
     cpu::synchronize_hits();

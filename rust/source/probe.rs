@@ -78,8 +78,8 @@ impl<R: Receiver> Probe<R> {
     ///
     /// # Safety
     ///
-    /// The caller disconnects the result, and waits for the hits, before it drops it or puts its reference to
-    /// the event. `R` is the type in `probe_entry_points!`.
+    /// The caller disconnects the result, and waits for the hits, before it drops it or, unless the event is
+    /// built in, puts its reference to the event. `R` is the type in `probe_entry_points!`.
     pub(crate) unsafe fn attach(
         event: &Event,
         probe: NonNull<ffi::c_void>,

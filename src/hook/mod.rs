@@ -13,6 +13,7 @@
 
 pub(crate) mod poll;
 pub(crate) mod published;
+mod retired;
 pub(crate) mod stack;
 pub(crate) mod switch;
 pub(crate) mod trigger;
@@ -29,6 +30,7 @@ use crate::ftrace::cpu::PreemptOff;
 use crate::ftrace::event::Event;
 use crate::ftrace::event::EventId;
 use crate::ftrace::instance::Instance;
+use crate::ftrace::queue::Queue;
 use crate::ftrace::source;
 use crate::ftrace::source::event_file::EventFile;
 use crate::ftrace::source::marker::Marker;
@@ -207,6 +209,8 @@ pub(crate) struct Shared {
     no_triggers: Arc<Triggers>,
     /// Memory for the records of rhist's probes; `None` with `probes=0`.
     records: Option<Arc<Records>>,
+    /// Drops disconnected sources. Destroyed after all hooks, when the registry is dropped.
+    retired: Arc<Queue>,
 }
 
 impl Shared {
@@ -224,6 +228,7 @@ impl Shared {
             pollers: Pollers::new()?,
             no_switches: Arc::new(Switches::new(), GFP_KERNEL)?,
             no_triggers: Arc::new(Triggers::new(), GFP_KERNEL)?,
+            retired: Arc::new(Queue::new()?, GFP_KERNEL)?,
         })
     }
 }
@@ -237,6 +242,8 @@ pub(crate) struct Hook {
     source: Option<KBox<dyn Source>>,
     dispatch: Arc<Dispatch>,
     event: Event,
+    /// Of [`Shared`].
+    retired: Arc<Queue>,
 }
 
 impl Hook {
@@ -259,6 +266,7 @@ impl Hook {
             source: None,
             dispatch: Arc::new(dispatch, GFP_KERNEL)?,
             event,
+            retired: shared.retired.clone(),
         })
     }
 
@@ -285,18 +293,26 @@ impl Hook {
         Ok(())
     }
 
-    /// Disconnects `hooks`, with one grace period for all of them.
+    /// Disconnects `hooks`, with one grace period for all of them. Hits that may fault are waited for without
+    /// the locks of the caller, if the event is built in.
     pub(crate) fn disconnect(hooks: &mut [Self]) {
-        let mut any = false;
-        for source in hooks.iter_mut().filter_map(|hook| hook.source.as_mut()) {
-            source.disconnect();
-            any = true;
+        let (mut any, mut fault) = (false, false);
+        for hook in hooks.iter_mut() {
+            if let Some(source) = hook.source.as_mut() {
+                source.disconnect();
+                any = true;
+                fault |= hook.event.may_fault() && !hook.event.is_built_in();
+            }
         }
-        if any {
+        if fault {
+            source::synchronize_all();
+        } else if any {
             source::synchronize();
         }
         for hook in hooks {
-            hook.source = None;
+            if let (Some(source), true) = (hook.source.take(), hook.event.may_fault()) {
+                retired::drop_later(&hook.retired, source);
+            }
         }
     }
 

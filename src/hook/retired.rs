@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Sources that were disconnected, and whose last hits may wait for user memory as long as a program likes.
+
+use crate::ftrace::queue::Queue;
+use crate::ftrace::source;
+use crate::ftrace::source::Source;
+use kernel::prelude::*;
+use kernel::sync::Arc;
+use kernel::sync::UniqueArc;
+use kernel::workqueue::impl_has_work;
+use kernel::workqueue::new_work;
+use kernel::workqueue::Work;
+use kernel::workqueue::WorkItem;
+
+/// A source that is dropped by work when its last hit has returned, so that nobody waits for it with a lock held.
+#[pin_data]
+struct Retired {
+    _source: KBox<dyn Source>,
+    #[pin]
+    dropping: Work<Retired>,
+}
+
+impl_has_work! {
+    impl HasWork<Self> for Retired { self.dropping }
+}
+
+impl WorkItem for Retired {
+    type Pointer = Arc<Self>;
+
+    fn run(_this: Arc<Self>) {
+        source::synchronize_all();
+    }
+}
+
+/// Drops a source of a built-in event, which was disconnected, when its last hit has returned. Waits here if
+/// there is no memory to do so later.
+pub(super) fn drop_later(queue: &Queue, source: KBox<dyn Source>) {
+    let Ok(memory) = UniqueArc::new_uninit(GFP_KERNEL) else {
+        source::synchronize_all();
+        return;
+    };
+    let retired: Result<_> = memory.write_pin_init(pin_init!(Retired {
+        _source: source,
+        dropping <- new_work!("rhist::Retired::dropping"),
+    }? Error));
+    if let Ok(retired) = retired {
+        // Does not fail: the work is new.
+        let _ = queue.get().enqueue(Arc::from(retired));
+    }
+}
