@@ -1,0 +1,367 @@
+// SPDX-License-Identifier: GPL-2.0
+// Memory that is never ready, comes and goes, or is changed by others.
+#define _GNU_SOURCE
+#include "fuse.h"
+
+#define EVENT EVIL " u32 a"
+
+/* --- faults that are never answered --- */
+
+/* Where the memory that never comes is, of which each thread takes a page. */
+static char *never;
+static int evil_fd, evil_index;
+static volatile unsigned int evil_bit;
+
+/* Requests and writes, each with another part in memory that never comes. */
+static void waits_for_ever(long which)
+{
+	char *at = never + which * page;
+	volatile unsigned int bit;
+	int fd = open_evil();
+
+	/* Before, since what follows is meant to take for ever. */
+	did();
+	switch (which) {
+	case 0: ioctl(fd, DIAG_IOCSREG, at); break;
+	case 1: ioctl(fd, DIAG_IOCSUNREG, at); break;
+	case 2: ioctl(fd, DIAG_IOCSDEL, at); break;
+	case 3: reg(fd, at, &bit, NULL); break;
+	case 4: reg(fd, EVENT, (void *)at, NULL); break;
+	case 5: reg_original(fd, at, NULL, NULL); break;
+	case 6: ioctl(fd, DIAG_IOCSREG, at - 20); break;
+	case 7: if (write(fd, at, 8) < 0) {} break;
+	default:
+		/* A payload, as soon as the event is enabled. */
+		while (emit(evil_fd, evil_index, at, which % 2 ? 4 : 3000) == -EBADF)
+			sleep_ms(1);
+	}
+}
+
+static void registers_again_and_again(__maybe long none)
+{
+	volatile unsigned int bit;
+	int fd = open_evil();
+
+	for (;;) {
+		if (!reg(fd, EVENT, &bit, NULL))
+			unreg(fd, &bit, 0);
+		did();
+	}
+}
+
+static void all_wait_for_ever(void)
+{
+	evil_fd = open_evil();
+	if (reg(evil_fd, EVENT, &evil_bit, &evil_index))
+		return;
+	start_threads(14, waits_for_ever);
+	threads(1, registers_again_and_again);
+}
+
+static void userfaults_as_arguments(void)
+{
+	never = pages_of(14);
+	keep_away(never, 14, UFFDIO_REGISTER_MODE_MISSING);
+	all_wait_for_ever();
+}
+
+static void fuse_as_arguments(void)
+{
+	start_fuse(FOPEN_KEEP_CACHE);
+	never = mmap(NULL, 14 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE, fuse_file(), 0);
+	all_wait_for_ever();
+}
+
+/* The description can be read, but the index never be written. */
+static void userfault_as_result(void)
+{
+	struct user_reg reg;
+
+	never = pages_of(1);
+	reg = (struct user_reg){ .size = sizeof(reg), .enable_size = 4, .enable_addr = (uintptr_t)&evil_bit,
+				 .name_args = (uintptr_t)EVENT };
+	memcpy(never, &reg, sizeof(reg));
+	keep_away(never, 1, UFFDIO_REGISTER_MODE_WP);
+	evil_fd = open_evil();
+	start_threads(1, registers_again_and_again);
+	did();
+	ioctl(evil_fd, DIAG_IOCSREG, never);
+}
+
+enum { BITS = 48 };
+
+/* Bits in pages that are there, to be replaced. */
+static char *register_bits(void)
+{
+	char *at = pages_of(BITS);
+	int fd = open(data_path(), O_RDWR);
+
+	for (int i = 0; i < BITS; i++)
+		if (reg(fd, EVENT, (void *)(at + i * page), NULL))
+			cannot("a bit was not registered");
+	return at;
+}
+
+/* Each change of the event has the bits written. */
+static void keep_registering(void)
+{
+	did();
+	threads(2, registers_again_and_again);
+}
+
+static void userfaults_under_bits(void)
+{
+	for (int i = 0; i < 4; i++)
+		if (!fork()) {
+			char *at = register_bits();
+
+			madvise(at, BITS * page, MADV_DONTNEED);
+			keep_away(at, BITS, UFFDIO_REGISTER_MODE_MISSING);
+			keep_registering();
+		}
+}
+
+static void protected_pages_under_bits(void)
+{
+	char *at = register_bits();
+
+	keep_away(at, BITS, UFFDIO_REGISTER_MODE_WP);
+	keep_registering();
+}
+
+static void fuse_under_bits(void)
+{
+	start_fuse(FOPEN_KEEP_CACHE);
+	for (int i = 0; i < 4; i++)
+		if (!fork()) {
+			char *at = register_bits();
+
+			mmap(at, BITS * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, fuse_file(), 0);
+			keep_registering();
+		}
+}
+
+/*
+ * mmap() of a file that is read directly waits for its page, which another process reads, while it holds
+ * mmap_lock for writing.
+ */
+static void mmap_lock_is_kept(void)
+{
+	start_fuse(FOPEN_DIRECT_IO | FOPEN_KEEP_CACHE);
+	if (!fork()) {
+		volatile char *at = mmap(NULL, page, PROT_READ, MAP_PRIVATE, fuse_file(), 0);
+
+		return (void)*at;
+	}
+	sleep_ms(100);
+	for (int i = 0; i < 4; i++)
+		if (!fork()) {
+			int file = fuse_file();
+
+			register_bits();
+			start_threads(1, registers_again_and_again);
+			sleep_ms(20 * i);
+			did();
+			mmap(NULL, page, PROT_READ, MAP_PRIVATE, file, 0);
+		}
+}
+
+static void opens_for_ever(long which)
+{
+	did();
+	if (open(never + which * page, O_RDONLY) >= 0)
+		found("a file was opened");
+}
+
+/* Root records a system call, which reads the name of a file from memory that never comes. */
+static void system_call_never_comes(void)
+{
+	if (append(pathf("%s/events/" SYSCALL "/enable", kernel_dir()), "1"))
+		cannot("no events of system calls");
+	become_mallory();
+	never = pages_of(4);
+	keep_away(never, 4, UFFDIO_REGISTER_MODE_MISSING);
+	threads(4, opens_for_ever);
+}
+
+/* An open file that root reads, too. */
+static void reads_for_ever(long which)
+{
+	did();
+	if (pread(shared_fd, never + which * page, page, 0) < 0)
+		found("a shared file cannot be read");
+}
+
+static void shared_file_is_kept(void)
+{
+	never = pages_of(4);
+	keep_away(never, 4, UFFDIO_REGISTER_MODE_MISSING);
+	threads(4, reads_for_ever);
+}
+
+/* --- memory that changes --- */
+
+static char *changing;
+static int file;
+
+static void uses_changing(__maybe long which)
+{
+	int fd = open_evil(), index = 0;
+	volatile unsigned int bit;
+
+	if (reg(fd, EVENT, &bit, &index))
+		return;
+	for (;;) {
+		volatile void *at = changing + below(4) * page + below(8) * 4;
+
+		reg(fd, EVENT, at, NULL);
+		emit(fd, index, (void *)at, 4);
+		emit(fd, index, (void *)at, 3 * page);
+		unreg(fd, at, 0);
+		did();
+	}
+}
+
+static void changes_memory(__maybe long none)
+{
+	for (;;) {
+		char *at = changing + below(4) * page;
+
+		switch (below(7)) {
+		case 0: munmap(at, page); break;
+		case 1: mprotect(at, page, PROT_READ); break;
+		case 2: mprotect(at, page, PROT_NONE); break;
+		case 3: madvise(at, page, MADV_DONTNEED); break;
+		case 4: mmap(at, page, PROT_READ | PROT_WRITE, MAP_FIXED | MAP_SHARED, file, 0); break;
+		case 5: if (mremap(at, page, page, MREMAP_MAYMOVE | MREMAP_FIXED, changing + 5 * page) == at) {} break;
+		default: map_anew(at, page);
+		}
+	}
+}
+
+static void memory_is_unmapped(void)
+{
+	changing = pages_of(8);
+	file = memfd_create("ho", MFD_CLOEXEC);
+	if (ftruncate(file, page)) {}
+	start_threads(2, changes_memory);
+	threads(3, uses_changing);
+}
+
+static void truncates(__maybe long none)
+{
+	for (;;) {
+		if (ftruncate(file, 0) || ftruncate(file, 4 * page)) {}
+		if (below(3) == 0)
+			sleep_ms(1);
+	}
+}
+
+static void file_is_truncated(void)
+{
+	/* Which walks the memory of processes without a lock then, and lockdep reports it. */
+	if (user_mode_linux())
+		cannot("not on user-mode Linux");
+	file = memfd_create("ho", MFD_CLOEXEC);
+	changing = mmap(NULL, 4 * page, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+	start_threads(1, truncates);
+	threads(3, uses_changing);
+}
+
+static void lowers_limits(long of_parent)
+{
+	static const int limits[] = { RLIMIT_AS, RLIMIT_MEMLOCK, RLIMIT_NOFILE, RLIMIT_DATA, RLIMIT_STACK, RLIMIT_FSIZE };
+	pid_t other = of_parent ? getppid() : 0;
+
+	for (;;) {
+		int which = limits[below(sizeof(limits) / sizeof(*limits))];
+		struct rlimit limit;
+
+		prlimit(other, which, NULL, &limit);
+		limit.rlim_cur = below(2) ? limit.rlim_max : (rlim_t)below(20) * page;
+		if (limit.rlim_cur > limit.rlim_max)
+			limit.rlim_cur = limit.rlim_max;
+		prlimit(other, which, &limit, NULL);
+		sleep_ms(below(3));
+	}
+}
+
+static void registers_with_limits(__maybe long none)
+{
+	for (;;) {
+		int fd = open_evil();
+		char *at = pages_of(1 + below(50));
+
+		if (at && !reg(fd, EVENT, at, NULL))
+			unreg(fd, at, 0);
+		if (at)
+			munmap(at, 50 * page);
+		if (fd >= 0)
+			close(fd);
+		did();
+	}
+}
+
+static void limits_change(void)
+{
+	signal(SIGXFSZ, SIG_IGN);
+	if (!fork())
+		threads(1, registers_with_limits);
+	start_threads(1, lowers_limits);
+	if (!fork())
+		lowers_limits(1);
+	threads(2, registers_with_limits);
+}
+
+/* What a process has is written by its parent through /proc, or mapped from user_events_data. */
+static void memory_is_written_through_proc(void)
+{
+	volatile unsigned int *bits = (void *)pages_of(1);
+	int fd = open(data_path(), O_RDWR), memory;
+	const unsigned int *status = mmap(NULL, page, PROT_READ, MAP_SHARED, fd, 0);
+	pid_t pid = fork();
+
+	if (!pid)
+		for (;;) {
+			for (int i = 0; i < 32; i++)
+				reg_flags(fd, EVENT, bits, 4, i, 0, NULL);
+			for (int i = 0; i < 32; i++)
+				unreg(fd, bits, i);
+		}
+	memory = open(pathf("/proc/%d/mem", pid), O_RDWR);
+	if (memory < 0)
+		cannot("/proc/PID/mem does not open");
+	for (;;) {
+		unsigned int number = below(~0u);
+
+		if (pwrite(memory, &number, sizeof(number), (uintptr_t)bits) != sizeof(number))
+			found("own memory cannot be written");
+		if (status != MAP_FAILED && pwrite(memory, &number, 4, (uintptr_t)status) >= 0)
+			found("the status page was written");
+		if (status != MAP_FAILED && !mprotect((void *)status, page, PROT_READ | PROT_WRITE))
+			found("the status page was made writable");
+		did();
+	}
+}
+
+int main(int argc, char **argv)
+{
+	static const struct attack attacks[] = {
+		{ "arguments never come (userfaultfd)", userfaults_as_arguments, false },
+		{ "arguments never come (FUSE)", fuse_as_arguments, true },
+		{ "a result can never be written", userfault_as_result, false },
+		{ "pages of bits never come (userfaultfd)", userfaults_under_bits, false },
+		{ "pages of bits are never writable", protected_pages_under_bits, false },
+		{ "pages of bits never come (FUSE)", fuse_under_bits, true },
+		{ "mmap_lock is kept for ever", mmap_lock_is_kept, true },
+		{ "an argument of a traced system call never comes", system_call_never_comes, true },
+		{ "a reader of a shared file never has memory for it", shared_file_is_kept, false },
+		{ "memory is unmapped, protected and moved", memory_is_unmapped, false },
+		{ "a mapped file is truncated", file_is_truncated, false },
+		{ "limits of memory and files change", limits_change, false },
+		{ "memory is written through /proc", memory_is_written_through_proc, false },
+		{},
+	};
+
+	return run_attacks(attacks, argc, argv);
+}
