@@ -18,6 +18,7 @@
 #include <linux/module.h>
 #include <linux/rcupdate.h>
 #include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/task_work.h>
 #include <linux/tracepoint.h>
@@ -57,18 +58,72 @@ static const struct mmu_notifier_ops notifier_ops = {
 	.release = release,
 };
 
+/*
+ * Lock all VMAs of an mm until its mmap_lock is unlocked, or -EINTR if the task is being
+ * killed. mm_take_all_locks() does the same, but with a mutex held that is one for all
+ * processes, and a page fault in another thread of the process may keep a VMA as long as
+ * the process likes. So do the waiting before.
+ */
+static int lock_vmas(struct mm_struct *mm)
+{
+	VMA_ITERATOR(iterator, mm, 0);
+	struct vm_area_struct *vma;
+	int err = 0;
+
+	for_each_vma(iterator, vma) {
+		err = vma_start_write_killable(vma);
+		if (err)
+			break;
+	}
+	return err;
+}
+
+/*
+ * mmu_notifier_get_locked(), which fails with -EINTR if a signal is pending. That is of no
+ * use here: a program cannot do anything about it, and a child that is traced, or that a
+ * signal reaches before it first returns to user space, would lose its bits. So look away
+ * from signals meanwhile. Blocking them would not do, because stops by a tracer, the
+ * freezer and work of io_uring count as signals too.
+ */
+static struct mmu_notifier *get_notifier(struct mm_struct *mm)
+{
+	bool signal = false, notify = false;
+	struct mmu_notifier *notifier;
+
+	do {
+		signal |= test_and_clear_thread_flag(TIF_SIGPENDING);
+		notify |= test_and_clear_thread_flag(TIF_NOTIFY_SIGNAL);
+		notifier = mmu_notifier_get_locked(&notifier_ops, mm);
+	} while (notifier == ERR_PTR(-EINTR) && !__fatal_signal_pending(current));
+	if (signal)
+		set_thread_flag(TIF_SIGPENDING);
+	if (notify)
+		set_thread_flag(TIF_NOTIFY_SIGNAL);
+	return notifier;
+}
+
 /**
  * rhist_mm_get - take a reference on the mm of the running task
  *
- * Context: task with an mm, may sleep, mmap_lock not held.
+ * Context: task, may sleep, mmap_lock not held. Waits for mmap_lock and page faults of
+ * the process until the task is killed.
  *
- * Return: the reference, to be put by rhist_mm_put(), or an ERR_PTR: -ENOMEM, or
- * -EINTR if a signal is pending (mm_take_all_locks()).
+ * Return: the reference, to be put by rhist_mm_put(), or an ERR_PTR: -ENOMEM, -ESRCH
+ * if the task has no mm, or -EINTR if it is being killed.
  */
 struct rhist_mm *rhist_mm_get(void)
 {
-	struct mmu_notifier *notifier = mmu_notifier_get(&notifier_ops, current->mm);
+	struct mm_struct *mm = current->mm;
+	struct mmu_notifier *notifier;
+	int err;
 
+	if (!mm)
+		return ERR_PTR(-ESRCH);
+	if (mmap_write_lock_killable(mm))
+		return ERR_PTR(-EINTR);
+	err = lock_vmas(mm);
+	notifier = err ? ERR_PTR(err) : get_notifier(mm);
+	mmap_write_unlock(mm);
 	return IS_ERR(notifier) ? ERR_CAST(notifier) :
 				  container_of(notifier, struct rhist_mm, notifier);
 }

@@ -42,15 +42,14 @@ unsafe impl Send for UserMm {}
 unsafe impl Sync for UserMm {}
 
 impl UserMm {
-    /// Takes a reference on the mm of the running task, which must have one. Task context, may sleep; takes
-    /// mmap_lock.
+    /// Takes a reference on the mm of the running task. Task context, without mmap_lock held; waits for that and
+    /// for page faults of the process, until the task is killed.
     ///
     /// # Errors
     ///
-    /// `ENOMEM`; `EINTR` if a signal is pending.
+    /// `ENOMEM`, `ESRCH` if the task has no mm, `EINTR` if it is being killed.
     pub(crate) fn current() -> Result<Self> {
-        // SAFETY: Called in system calls, and from `Watcher::forked`, which C calls only in a task with an mm;
-        // mmap_lock is not held in either.
+        // SAFETY: Takes no arguments. It is called in system calls and by task work, where mmap_lock is not held.
         let memory = from_err_ptr(unsafe { bindings::rhist_mm_get() })?;
         NonNull::new(memory).map(Self).ok_or(ENOMEM)
     }

@@ -127,7 +127,7 @@ impl Enablers {
     /// # Errors
     ///
     /// `EADDRINUSE` if the process has registered the bit already; `ENOMEM`, which as in C is also returned
-    /// if the page cannot be written to; `EINTR` if a signal interrupts the first registration of an mm.
+    /// if the page cannot be written to; `EINTR` if the task is being killed.
     pub(super) fn add(&self, place: UserBit, event: EventUse) -> Result {
         let memory = Arc::new(UserMm::current()?, GFP_KERNEL_ACCOUNT)?;
         let enabler = Enabler::new(memory, place, event)?;
@@ -183,7 +183,7 @@ impl Enablers {
     ///
     /// # Errors
     ///
-    /// `ENOMEM`, or `EINTR` if a signal is pending: some bits may be registered then.
+    /// `ENOMEM`, or `EINTR` if the task is being killed: some bits may be registered then.
     pub(super) fn copy(&self, parent: MmId) -> Result {
         let mut originals = KVVec::new();
         {

@@ -4,6 +4,7 @@
 #include <linux/userfaultfd.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/ptrace.h>
 
 #include "client.h"
 
@@ -121,6 +122,39 @@ static void fork_storm(void)
 	for (unsigned int i = 0; i < count; i++)
 		fine += waitpid(pids[i], &status, 0) == pids[i] && !status;
 	ok(fine == count, "enabled while it forks: %u of %u children know", fine, count);
+	enable(event, false);
+}
+
+static bool child_follows_and_exits(void)
+{
+	return in_child(follows);
+}
+
+/* A child whose tracer stops it, which counts as a signal, before it first returns to user space. */
+static void traced(void)
+{
+	bool fine = false;
+	pid_t pid, first = fork();
+	int status;
+
+	if (!first) {
+		raise(SIGSTOP);
+		_exit(child_follows_and_exits() ? 0 : 1);
+	}
+	if (waitpid(first, &status, WUNTRACED) != first ||
+	    ptrace(PTRACE_SEIZE, first, NULL, PTRACE_O_TRACEFORK | PTRACE_O_EXITKILL) || kill(first, SIGCONT)) {
+		skip("no ptrace()", "a child of a program that is traced");
+		return;
+	}
+	while ((pid = waitpid(-1, &status, __WALL)) > 0) {
+		if (pid == first && !WIFSTOPPED(status)) {
+			fine = !status;
+			break;
+		}
+		if (WIFSTOPPED(status))
+			ptrace(PTRACE_CONT, pid, NULL, 0);
+	}
+	ok(fine, "a child of a program that is traced has a bit");
 	enable(event, false);
 }
 
@@ -522,6 +556,7 @@ int main(void)
 	/* C loses changes while it forks. */
 	if (!testing_c())
 		fork_storm();
+	traced();
 	ends();
 	referred();
 	clones();
