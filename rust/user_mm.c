@@ -32,6 +32,8 @@ struct rhist_mm {
 
 /* Written only while no notifier and no probe is registered, so read without a lock. */
 static struct rhist_mm_watcher watcher;
+/* Bit 0: there is one. */
+static unsigned long watched;
 static struct tracepoint *newtask;
 
 static struct mmu_notifier *alloc_notifier(struct mm_struct *mm)
@@ -284,20 +286,25 @@ static void find_newtask(struct tracepoint *tracepoint, void *data)
  * @with: the callbacks and their owner, copied. They are called in task context
  *	without locks: @exited must not sleep; @forked runs in the child and may
  *
- * Context: task, may sleep. Only called while no watcher is registered, and no
- * reference of rhist_mm_get() exists.
+ * Context: task, may sleep. No reference of rhist_mm_get() exists.
  *
- * Return: 0, -ENOENT if there is no tracepoint task_newtask, or the error of
- * tracepoint_probe_register().
+ * Return: 0, -EBUSY if a watcher is registered, -ENOENT if there is no tracepoint
+ * task_newtask, or the error of tracepoint_probe_register().
  */
 int rhist_mm_watch(const struct rhist_mm_watcher *with)
 {
+	int err = -ENOENT;
+
 	check_trace_callback_type_task_newtask(probe_newtask);
+	if (test_and_set_bit(0, &watched))
+		return -EBUSY;
 	for_each_kernel_tracepoint(find_newtask, NULL);
-	if (!newtask)
-		return -ENOENT;
 	watcher = *with;
-	return tracepoint_probe_register(newtask, probe_newtask, NULL);
+	if (newtask)
+		err = tracepoint_probe_register(newtask, probe_newtask, NULL);
+	if (err)
+		clear_bit(0, &watched);
+	return err;
 }
 
 /**
@@ -315,4 +322,5 @@ void rhist_mm_unwatch(void)
 	mmu_notifier_synchronize();
 	/* forked() does not sleep between rhist_leave() and its return. */
 	synchronize_rcu_tasks();
+	clear_bit(0, &watched);
 }

@@ -23,14 +23,46 @@ impl MmId {
 }
 
 /// A bit of a value in the memory of a process.
+///
+/// # Invariants
+///
+/// The value has 4 bytes, or 8 if that is not more than a `usize`. It is aligned to its size, and has the bit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct UserBit {
-    /// The address, aligned to the size.
-    pub(crate) addr: usize,
-    /// The bit of the value: less than `8 * size`.
-    pub(crate) bit: u8,
-    /// Bytes of the value: 4 or 8.
-    pub(crate) size: u8,
+    addr: usize,
+    bit: u8,
+    size: u8,
+}
+
+impl UserBit {
+    /// The bit `bit` of the value of `size` bytes at `addr`, which may be any address.
+    ///
+    /// # Errors
+    ///
+    /// `EINVAL` for a size that is not one of a value, an address that is not aligned to it, or a bit outside of
+    /// the value.
+    pub(crate) fn new(addr: usize, bit: u8, size: u8) -> Result<Self> {
+        let bytes = usize::from(size);
+        if !matches!(size, 4 | 8)
+            || bytes > size_of::<usize>()
+            || addr % bytes != 0
+            || usize::from(bit) >= 8 * bytes
+        {
+            return Err(EINVAL);
+        }
+        // INVARIANT: Just checked.
+        Ok(Self { addr, bit, size })
+    }
+
+    /// The address of the value.
+    pub(crate) fn addr(self) -> usize {
+        self.addr
+    }
+
+    /// The bit of the value.
+    pub(crate) fn bit(self) -> u8 {
+        self.bit
+    }
 }
 
 /// A reference on a `struct mm_struct` (`mm_count`). It does not keep the address space.
@@ -74,8 +106,8 @@ impl UserMm {
     /// `EFAULT` if the page is not present or not writable, `ENOENT` if no process uses the mm.
     pub(crate) fn write_bit(&self, place: UserBit, on: bool) -> Result {
         let (bit, size) = (place.bit.into(), place.size.into());
-        // SAFETY: `self` holds a reference, and C checks the address. `UserReg::parse` has checked that the
-        // bit is in an aligned value of 4 or 8 bytes, and so in the page.
+        // SAFETY: `self` holds a reference, and C checks the address. By the invariants of `place` the bit is in an
+        // aligned value of 4 or 8 bytes, and so in the page.
         to_result(unsafe {
             bindings::rhist_mm_write_bit(self.0.as_ptr(), place.addr, bit, size, on)
         })
@@ -149,11 +181,11 @@ unsafe extern "C" fn forked<W: Watcher>(
 }
 
 impl<W: Watcher> Watch<W> {
-    /// Registers `watcher`. No other `Watch` may exist, and no [`UserMm`].
+    /// Registers `watcher`. No [`UserMm`] may exist.
     ///
     /// # Errors
     ///
-    /// `ENOENT` if the kernel has no tracepoint `task_newtask`, `ENOMEM`.
+    /// `EBUSY` if there is another `Watch`, `ENOENT` if the kernel has no tracepoint `task_newtask`, `ENOMEM`.
     pub(crate) fn new(watcher: Arc<W>) -> Result<Self> {
         let with = bindings::rhist_mm_watcher {
             owner: Arc::as_ptr(&watcher).cast(),

@@ -53,7 +53,7 @@ impl Enabler {
     }
 
     fn key(&self) -> EnablerKey {
-        (self.memory.id(), self.place.addr, self.place.bit)
+        (self.memory.id(), self.place.addr(), self.place.bit())
     }
 
     /// Writes the current state of the event to the bit. Called with [`Enablers::tree`] locked. Takes
@@ -84,7 +84,7 @@ impl WorkItem for Enabler {
     fn run(this: Arc<Self>) {
         let enablers = &this.event.state().events().enablers;
         for _ in 0..ATTEMPTS {
-            match this.memory.fault_in(this.place.addr) {
+            match this.memory.fault_in(this.place.addr()) {
                 Ok(()) => (),
                 // The process has exited, unmapped the page or made it read-only. The next change of the
                 // event tries again.
@@ -143,7 +143,7 @@ impl Enablers {
                     return Ok(());
                 }
             }
-            if enabler.memory.fault_in(place.addr).is_err() {
+            if enabler.memory.fault_in(place.addr()).is_err() {
                 break;
             }
         }

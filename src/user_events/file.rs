@@ -99,15 +99,12 @@ impl OpenDataFile {
             return self.register_original(arg);
         }
         let register = UserReg::parse(&read_struct(arg, size)?)?;
-        let place = UserBit {
-            addr: register.addr.try_into().map_err(|_| EFAULT)?,
-            bit: register.bit,
-            size: register.size,
-        };
-        if !memory::is_user(place.addr, place.size.into()) {
+        let addr = register.addr.try_into().map_err(|_| EFAULT)?;
+        if !memory::is_user(addr, register.size.into()) {
             return Err(EFAULT);
         }
-        if self.events.enablers.has(place.addr, place.bit) {
+        let place = UserBit::new(addr, register.bit, register.size)?;
+        if self.events.enablers.has(addr, register.bit) {
             return Err(EADDRINUSE);
         }
         let text = user_description(register.description)?;
