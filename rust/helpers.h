@@ -213,8 +213,8 @@ struct rhist_mm;
 /* Callbacks for exit and fork of processes, in task context. */
 struct rhist_mm_watcher {
 	const void *owner;
-	/* The last process has left an mm of which there is a struct rhist_mm. Must not sleep. */
-	void (*exited)(const void *owner);
+	/* The last process has left @mm, of which there is a struct rhist_mm. May sleep. */
+	void (*exited)(const void *owner, struct mm_struct *mm);
 	/* current->mm is a copy of @parent, whose mm_users is held during the call. May sleep. */
 	void (*forked)(const void *owner, struct mm_struct *parent);
 };
@@ -222,7 +222,6 @@ struct rhist_mm *rhist_mm_get(void);
 void rhist_mm_put(struct rhist_mm *memory);
 struct mm_struct *rhist_current_mm(void);
 struct mm_struct *rhist_mm_of(const struct rhist_mm *memory);
-bool rhist_mm_alive(const struct rhist_mm *memory);
 int rhist_mm_write_bit(struct rhist_mm *memory, unsigned long addr, unsigned int bit,
 		       unsigned int size, bool on);
 int rhist_mm_fault_in(struct rhist_mm *memory, unsigned long addr);

@@ -48,10 +48,10 @@ static void free_notifier(struct mmu_notifier *notifier)
 	kfree(container_of(notifier, struct rhist_mm, notifier));
 }
 
-/* The last process has left the mm, whose pages are about to be freed. */
+/* The last process has left the mm, whose pages are about to be freed. May sleep. */
 static void release(struct mmu_notifier *notifier, struct mm_struct *mm)
 {
-	watcher.exited(watcher.owner);
+	watcher.exited(watcher.owner, mm);
 }
 
 static const struct mmu_notifier_ops notifier_ops = {
@@ -146,12 +146,6 @@ struct mm_struct *rhist_current_mm(void)
 struct mm_struct *rhist_mm_of(const struct rhist_mm *memory)
 {
 	return memory->notifier.mm;
-}
-
-/* Whether a process still uses the mm. Any context. */
-bool rhist_mm_alive(const struct rhist_mm *memory)
-{
-	return atomic_read(&memory->notifier.mm->mm_users) > 0;
 }
 
 /**
@@ -284,7 +278,8 @@ static void find_newtask(struct tracepoint *tracepoint, void *data)
 /**
  * rhist_mm_watch - register callbacks for exit and fork of processes
  * @with: the callbacks and their owner, copied. They are called in task context
- *	without locks: @exited must not sleep; @forked runs in the child and may
+ *	without locks and may sleep: @exited in the last task of an mm or of those
+ *	that look at it, @forked in the child
  *
  * Context: task, may sleep. No reference of rhist_mm_get() exists.
  *

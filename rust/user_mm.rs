@@ -15,6 +15,11 @@ use kernel::sync::Arc;
 pub(crate) struct MmId(usize);
 
 impl MmId {
+    /// Not greater than any other.
+    pub(crate) const MIN: Self = Self(0);
+    /// Not less than any other.
+    pub(crate) const MAX: Self = Self(usize::MAX);
+
     /// The mm of the running task. Task context.
     pub(crate) fn current() -> Self {
         // SAFETY: Only reads `current->mm`, which may be null.
@@ -92,12 +97,6 @@ impl UserMm {
         MmId(unsafe { bindings::rhist_mm_of(self.0.as_ptr()) } as usize)
     }
 
-    /// Whether a process still uses it (`mm_users`).
-    pub(crate) fn is_alive(&self) -> bool {
-        // SAFETY: `self` holds a reference, so the `mm_struct` may be read.
-        unsafe { bindings::rhist_mm_alive(self.0.as_ptr()) }
-    }
-
     /// Sets or clears a bit, if its page is present and writable. Sleeps for mmap_lock, but never faults the
     /// page in.
     ///
@@ -135,9 +134,9 @@ impl Drop for UserMm {
 
 /// Callbacks for exit and fork of processes.
 pub(crate) trait Watcher: Send + Sync + 'static {
-    /// Notifies that the last process has left an mm of which there is a [`UserMm`]. Task context; must not
-    /// sleep.
-    fn exited(self: &Arc<Self>);
+    /// Notifies that the last process has left `mm`, of which there is a [`UserMm`]. Task context without locks;
+    /// may sleep, and drop each `UserMm`.
+    fn exited(self: &Arc<Self>, mm: MmId);
 
     /// Notifies of a fork: the mm of the running task, the child, is a copy of `parent`, of which there may be
     /// a [`UserMm`]. Called before the child first returns to user space; may sleep. `parent` is referenced
@@ -162,10 +161,10 @@ unsafe fn borrowed<W: Watcher>(owner: *const ffi::c_void) -> core::mem::Manually
 /// # Safety
 ///
 /// Must be called by C with the owner that a [`Watch<W>`] has registered and not unregistered.
-unsafe extern "C" fn exited<W: Watcher>(owner: *const ffi::c_void) {
+unsafe extern "C" fn exited<W: Watcher>(owner: *const ffi::c_void, mm: *mut bindings::mm_struct) {
     // SAFETY: `owner` is that of a registered `Watch<W>`. Its `drop` waits for callbacks before it drops the
     // watcher.
-    unsafe { borrowed::<W>(owner) }.exited();
+    unsafe { borrowed::<W>(owner) }.exited(MmId(mm as usize));
 }
 
 /// # Safety

@@ -21,8 +21,21 @@ use kernel::workqueue::WorkItem;
 /// page again before each write.
 const ATTEMPTS: usize = 10;
 
+/// Maximum number of enablers that are visited without unlocking [`Enablers::bits`].
+const BATCH: usize = 64;
+
 /// Identifies a bit: the mm, the address of the value, and the bit number.
-type EnablerKey = (MmId, usize, u8);
+type BitKey = (MmId, usize, u8);
+
+/// The keys of an mm: all are between these.
+fn keys_of(mm: MmId) -> [BitKey; 2] {
+    [(mm, 0, 0), (mm, usize::MAX, u8::MAX)]
+}
+
+/// The key after `key`.
+fn after((mm, addr, bit): BitKey) -> BitKey {
+    (mm, addr, bit + 1)
+}
 
 /// An enable bit that a process has registered: set while the event is enabled.
 #[pin_data]
@@ -52,11 +65,11 @@ impl Enabler {
         )
     }
 
-    fn key(&self) -> EnablerKey {
+    fn key(&self) -> BitKey {
         (self.memory.id(), self.place.addr(), self.place.bit())
     }
 
-    /// Writes the current state of the event to the bit. Called with [`Enablers::tree`] locked. Takes
+    /// Writes the current state of the event to the bit. Called with [`Enablers::bits`] locked. Takes
     /// mmap_lock; never faults a page in.
     ///
     /// # Errors
@@ -68,7 +81,7 @@ impl Enabler {
     }
 
     /// Writes the bit, or queues work to do so if its page is not present and writable. Called with
-    /// [`Enablers::tree`] locked.
+    /// [`Enablers::bits`] locked.
     fn write_soon(self: &Arc<Self>) {
         if self.write() == Err(EFAULT) {
             // Fails if the work is pending, which then writes the current state.
@@ -90,35 +103,120 @@ impl WorkItem for Enabler {
                 // event tries again.
                 Err(_) => return,
             }
-            let tree = enablers.tree.lock();
-            let registered = tree.get(&this.key());
-            if !registered.is_some_and(|enabler| Arc::ptr_eq(enabler, &this)) {
-                return;
-            }
-            if this.write() != Err(EFAULT) {
+            let bits = enablers.bits.lock();
+            if !bits.has(&this) || this.write() != Err(EFAULT) {
                 return;
             }
         }
     }
 }
 
+/// An enabler with the nodes to insert it.
+struct NewEnabler {
+    enabler: Arc<Enabler>,
+    by_mm: RBTreeNode<BitKey, Arc<Enabler>>,
+    by_event: RBTreeNode<(EventKey, BitKey), Arc<Enabler>>,
+}
+
+impl NewEnabler {
+    fn new(memory: Arc<UserMm>, place: UserBit, event: EventUse) -> Result<Self> {
+        let enabler = Enabler::new(memory, place, event)?;
+        let (key, event) = (enabler.key(), event_key(enabler.event.event()));
+        Ok(Self {
+            by_mm: RBTreeNode::new(key, enabler.clone(), GFP_KERNEL_ACCOUNT)?,
+            by_event: RBTreeNode::new((event, key), enabler.clone(), GFP_KERNEL_ACCOUNT)?,
+            enabler,
+        })
+    }
+}
+
+/// Identifies an event as long as it has enablers: its address.
+type EventKey = usize;
+
+fn event_key(event: &Arc<UserEvent>) -> EventKey {
+    Arc::as_ptr(event) as usize
+}
+
+/// All enablers, by what they are looked up for.
+struct Bits {
+    by_mm: RBTree<BitKey, Arc<Enabler>>,
+    by_event: RBTree<(EventKey, BitKey), Arc<Enabler>>,
+}
+
+impl Bits {
+    fn first(&self, mm: MmId) -> Option<&Arc<Enabler>> {
+        let cursor = self.by_mm.cursor_lower_bound(&keys_of(mm)[0])?;
+        let key = *cursor.current().0;
+        self.by_mm.get(&key).filter(|_| key.0 == mm)
+    }
+
+    fn has(&self, enabler: &Arc<Enabler>) -> bool {
+        let registered = self.by_mm.get(&enabler.key());
+        registered.is_some_and(|registered| Arc::ptr_eq(registered, enabler))
+    }
+
+    fn insert(&mut self, new: NewEnabler) {
+        self.by_mm.insert(new.by_mm);
+        self.by_event.insert(new.by_event);
+    }
+
+    /// Removes an enabler. The node that is returned has the last reference but those of running work.
+    fn remove(&mut self, key: &BitKey) -> Option<RBTreeNode<BitKey, Arc<Enabler>>> {
+        let event = event_key(self.by_mm.get(key)?.event.event());
+        self.by_event.remove(&(event, *key));
+        self.by_mm.remove_node(key)
+    }
+}
+
+/// Calls `visit` for the enablers with the keys `from` to `to`, until it returns false, but for no more than
+/// [`BATCH`]. Returns the key of the last one, `None` if there was none.
+fn visit<K: Copy + Ord>(
+    tree: &mut RBTree<K, Arc<Enabler>>,
+    from: K,
+    to: K,
+    mut visit: impl FnMut(&Arc<Enabler>) -> bool,
+) -> Option<K> {
+    let mut last = None;
+    let mut cursor = tree.cursor_lower_bound_mut(&from);
+    for _ in 0..BATCH {
+        let Some(here) = cursor else {
+            break;
+        };
+        let (key, enabler) = here.current();
+        if *key > to {
+            break;
+        }
+        last = Some(*key);
+        if !visit(enabler) {
+            break;
+        }
+        cursor = here.move_next();
+    }
+    last
+}
+
 /// The enable bits of all processes.
 #[pin_data]
 pub(super) struct Enablers {
-    /// Nests inside event_mutex, which is held when an event is enabled or disabled.
+    /// Innermost lock of user events. Nests inside event_mutex, which is held when an event is enabled or
+    /// disabled.
     #[pin]
-    tree: Mutex<RBTree<EnablerKey, Arc<Enabler>>>,
+    bits: Mutex<Bits>,
 }
 
 impl Enablers {
     pub(super) fn new() -> impl PinInit<Self> {
-        pin_init!(Self { tree <- kernel::new_mutex!(RBTree::new()) })
+        let bits = Bits {
+            by_mm: RBTree::new(),
+            by_event: RBTree::new(),
+        };
+        pin_init!(Self { bits <- kernel::new_mutex!(bits) })
     }
 
     /// Whether the running process has registered this bit.
     pub(super) fn has(&self, addr: usize, bit: u8) -> bool {
-        let tree = self.tree.lock();
-        tree.get(&(MmId::current(), addr, bit)).is_some()
+        let bits = self.bits.lock();
+        bits.by_mm.get(&(MmId::current(), addr, bit)).is_some()
     }
 
     /// Registers a bit of the running process and writes it. Called without locks: faulting in the page may
@@ -130,16 +228,16 @@ impl Enablers {
     /// if the page cannot be written to; `EINTR` if the task is being killed.
     pub(super) fn add(&self, place: UserBit, event: EventUse) -> Result {
         let memory = Arc::new(UserMm::current()?, GFP_KERNEL_ACCOUNT)?;
-        let enabler = Enabler::new(memory, place, event)?;
-        let node = RBTreeNode::new(enabler.key(), enabler.clone(), GFP_KERNEL_ACCOUNT)?;
+        let new = NewEnabler::new(memory, place, event)?;
+        let enabler = new.enabler.clone();
         for _ in 0..ATTEMPTS {
             {
-                let mut tree = self.tree.lock();
-                if tree.get(&enabler.key()).is_some() {
+                let mut bits = self.bits.lock();
+                if bits.by_mm.get(&enabler.key()).is_some() {
                     return Err(EADDRINUSE);
                 }
                 if enabler.write().is_ok() {
-                    tree.insert(node);
+                    bits.insert(new);
                     return Ok(());
                 }
             }
@@ -159,7 +257,8 @@ impl Enablers {
     /// [`UserMm::fault_in`]: it is unregistered then too.
     pub(super) fn remove(&self, addr: usize, bit: u8) -> Result {
         let key = (MmId::current(), addr, bit);
-        let enabler = self.tree.lock().remove(&key).ok_or(ENOENT)?;
+        let removed = self.bits.lock().remove(&key).ok_or(ENOENT)?;
+        let (_, enabler) = removed.to_key_value();
         for _ in 0..ATTEMPTS {
             if enabler.memory.write_bit(enabler.place, false).is_ok() {
                 return Ok(());
@@ -171,9 +270,18 @@ impl Enablers {
 
     /// Updates the bits of an event that was enabled or disabled. Called with event_mutex held.
     pub(super) fn update(&self, event: &Arc<UserEvent>) {
-        for enabler in self.tree.lock().values() {
-            if Arc::ptr_eq(enabler.event.event(), event) {
+        let event = event_key(event);
+        let mut from = (event, keys_of(MmId::MIN)[0]);
+        let to = (event, keys_of(MmId::MAX)[1]);
+        loop {
+            // Unlocked between batches for others. What they register meanwhile has the new state.
+            let last = visit(&mut self.bits.lock().by_event, from, to, |enabler| {
                 enabler.write_soon();
+                true
+            });
+            match last {
+                Some((_, last)) => from = (event, after(last)),
+                None => break,
             }
         }
     }
@@ -185,48 +293,47 @@ impl Enablers {
     ///
     /// `ENOMEM`, or `EINTR` if the task is being killed: some bits may be registered then.
     pub(super) fn copy(&self, parent: MmId) -> Result {
-        let mut originals = KVVec::new();
-        {
-            let mut tree = self.tree.lock();
-            let mut cursor = tree.cursor_lower_bound_mut(&(parent, 0, 0));
-            while let Some(here) = cursor {
-                let (key, enabler) = here.current();
-                if key.0 != parent {
-                    break;
-                }
-                originals.push(enabler.clone(), GFP_KERNEL_ACCOUNT)?;
-                cursor = here.move_next();
+        let mut child = None;
+        let mut originals = KVec::with_capacity(BATCH, GFP_KERNEL_ACCOUNT)?;
+        let [mut from, to] = keys_of(parent);
+        loop {
+            let last = visit(&mut self.bits.lock().by_mm, from, to, |original| {
+                originals.push_within_capacity(original.clone()).is_ok()
+            });
+            let Some(last) = last else {
+                return Ok(());
+            };
+            from = after(last);
+            for original in originals.drain_all() {
+                let memory = match &child {
+                    Some(memory) => memory,
+                    None => child.insert(Arc::new(UserMm::current()?, GFP_KERNEL_ACCOUNT)?),
+                };
+                let new = NewEnabler::new(memory.clone(), original.place, original.event.clone())?;
+                let enabler = new.enabler.clone();
+                let mut bits = self.bits.lock();
+                bits.insert(new);
+                enabler.write_soon();
             }
         }
-        if originals.is_empty() {
-            return Ok(());
-        }
-        let memory = Arc::new(UserMm::current()?, GFP_KERNEL_ACCOUNT)?;
-        for original in &originals {
-            let enabler = Enabler::new(memory.clone(), original.place, original.event.clone())?;
-            let node = RBTreeNode::new(enabler.key(), enabler.clone(), GFP_KERNEL_ACCOUNT)?;
-            let mut tree = self.tree.lock();
-            tree.insert(node);
-            enabler.write_soon();
-        }
-        Ok(())
     }
 
-    /// Removes the bits in each mm that no process uses any more.
-    pub(super) fn remove_gone(&self) {
-        let mut tree = self.tree.lock();
-        let mut gone: RBTree<EnablerKey, Arc<Enabler>> = RBTree::new();
-        let mut cursor = tree.cursor_front_mut();
-        while let Some(here) = cursor {
-            cursor = if here.current().1.memory.is_alive() {
-                here.move_next()
-            } else {
-                let (next, node) = here.remove_current();
-                gone.insert(node);
-                next
-            };
+    /// Removes the bits of an mm that no process uses any more. Called without locks; sleeps.
+    pub(super) fn remove_all(&self, mm: MmId) {
+        loop {
+            let mut removed: RBTree<BitKey, Arc<Enabler>> = RBTree::new();
+            let mut bits = self.bits.lock();
+            for _ in 0..BATCH {
+                let key = bits.first(mm).map(|first| first.key());
+                if let Some(node) = key.and_then(|key| bits.remove(&key)) {
+                    removed.insert(node);
+                }
+            }
+            // Their uses of events are dropped without the lock.
+            drop(bits);
+            if removed.is_empty() {
+                break;
+            }
         }
-        // `gone` is dropped without the lock.
-        drop(tree);
     }
 }

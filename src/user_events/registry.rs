@@ -452,9 +452,7 @@ pub(crate) struct UserEvents {
     pub(crate) settings: Settings,
     /// The sysctl `kernel.user_events_max`, unless the kernel has user events and so its own.
     max: Option<Sysctl>,
-    /// The last process has left an mm: [`Enablers::remove_gone`] is to be called.
-    memory_gone: Atomic<bool>,
-    /// Work that removes unused events, and the bits of each mm without processes.
+    /// Work that removes unused events.
     #[pin]
     cleaning: Work<UserEvents>,
 }
@@ -482,14 +480,13 @@ impl UserEvents {
                     true => None,
                     false => Some(Sysctl::new(c"user_events_max", MAX_EVENTS)?),
                 },
-                memory_gone: Atomic::new(false),
                 cleaning <- new_work!("rhist::UserEvents::cleaning"),
             }? Error),
             GFP_KERNEL,
         )
     }
 
-    /// Queues the work that removes unused events, and the bits of each mm without processes. Does not sleep.
+    /// Queues the work that removes unused events. Does not sleep.
     fn clean_up(self: &Arc<Self>) {
         // Fails if the work is pending already.
         let _ = self.cleaning_queue.get().enqueue(self.clone());
@@ -524,14 +521,7 @@ impl WorkItem for UserEvents {
 
     fn run(this: Arc<Self>) {
         let [mut delay, longest] = RETRY;
-        loop {
-            // Tested in each round, because the work does not run again before this returns.
-            if this.memory_gone.xchg(false, Full) {
-                this.enablers.remove_gone();
-            }
-            if this.registry.lock().delete_unused(&this) {
-                break;
-            }
+        while !this.registry.lock().delete_unused(&this) {
             // The remaining event pins the module, so that unloading does not wait for this loop.
             fsleep(delay);
             delay = longest.min(delay + delay);
@@ -549,9 +539,8 @@ impl DynEventOps for UserEvents {
 }
 
 impl Watcher for UserEvents {
-    fn exited(self: &Arc<Self>) {
-        self.memory_gone.store(true, Release);
-        self.clean_up();
+    fn exited(self: &Arc<Self>, mm: MmId) {
+        self.enablers.remove_all(mm);
     }
 
     fn forked(self: &Arc<Self>, parent: MmId) {
