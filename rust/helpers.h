@@ -222,9 +222,14 @@ struct rhist_mm *rhist_mm_get(void);
 void rhist_mm_put(struct rhist_mm *memory);
 struct mm_struct *rhist_current_mm(void);
 struct mm_struct *rhist_mm_of(const struct rhist_mm *memory);
-int rhist_mm_write_bit(struct rhist_mm *memory, unsigned long addr, unsigned int bit,
-		       unsigned int size, bool on);
+int rhist_mm_try_write_bit(struct rhist_mm *memory, unsigned long addr, unsigned int bit,
+			   unsigned int size, bool on);
+int rhist_mm_try_fault_in(struct rhist_mm *memory, unsigned long addr);
 int rhist_mm_fault_in(struct rhist_mm *memory, unsigned long addr);
+int rhist_user_pin(unsigned long addr, struct page **page);
+void rhist_user_write_bit(struct page *page, unsigned long addr, unsigned int bit,
+			  unsigned int size, bool on);
+void rhist_user_unpin(struct page *page);
 int rhist_mm_watch(const struct rhist_mm_watcher *with);
 void rhist_mm_unwatch(void);
 

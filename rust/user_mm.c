@@ -10,15 +10,20 @@
  * which runs before the child first returns to user space. The parent may exit
  * at once, so its mm is pinned (mm_users) until then.
  *
- * Locks: those of the caller -> mmap_lock.
+ * Locks: mmap_lock is only waited for without any other lock.
  */
+#include <linux/fs.h>
 #include <linux/highmem.h>
+#include <linux/hugetlb.h>
+#include <linux/magic.h>
 #include <linux/mm.h>
 #include <linux/mmu_notifier.h>
 #include <linux/module.h>
+#include <linux/pagemap.h>
 #include <linux/rcupdate.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
+#include <linux/shmem_fs.h>
 #include <linux/slab.h>
 #include <linux/task_work.h>
 #include <linux/tracepoint.h>
@@ -148,51 +153,124 @@ struct mm_struct *rhist_mm_of(const struct rhist_mm *memory)
 	return memory->notifier.mm;
 }
 
+/*
+ * Set or clear a bit of a value of @size bytes (4 or 8), aligned to that, at the user
+ * address @addr, which is in @page. Any context; the page is pinned.
+ */
+static void write_bit(struct page *page, unsigned long addr, unsigned int bit,
+		      unsigned int size, bool on)
+{
+	unsigned long word = ALIGN_DOWN(addr, sizeof(long));
+	void *at = kmap_local_page(page);
+	unsigned long *value = at + offset_in_page(word);
+
+	/* set_bit() works on a long, of which a value of 4 bytes may be the upper half. */
+	if (size < sizeof(long) && (addr == word) == IS_ENABLED(CONFIG_CPU_BIG_ENDIAN))
+		bit += 8 * size;
+	/* Atomic, because programs change the other bits. */
+	if (on)
+		set_bit(bit, value);
+	else
+		clear_bit(bit, value);
+	kunmap_local(at);
+}
+
 /**
- * rhist_mm_write_bit - set or clear a bit, if its page is present and writable
+ * rhist_mm_try_write_bit - set or clear a bit, if that needs no waiting
  * @memory: the mm
  * @addr: address of the value, aligned to its size
  * @bit: the bit of the value, less than 8 * @size
  * @size: size of the value: 4 or 8 bytes
  * @on: whether to set the bit
  *
- * Context: task. Sleeps for mmap_lock, but never faults a page in.
+ * Context: task; locks may be held. Waits neither for mmap_lock nor for the lock of the
+ * page, as a process can hold both as long as it likes if it maps a file of its own
+ * FUSE server. Faults no page in.
  *
- * Return: 0, -ENOENT if no process uses the mm any more, or -EFAULT if the page
- * is not present or not writable: see rhist_mm_fault_in().
+ * Return: 0; -EAGAIN if one of these locks is taken; -EFAULT if the page is not present
+ * or not writable; or -ENOENT if no process uses the mm any more.
  */
-int rhist_mm_write_bit(struct rhist_mm *memory, unsigned long addr, unsigned int bit,
-		       unsigned int size, bool on)
+int rhist_mm_try_write_bit(struct rhist_mm *memory, unsigned long addr, unsigned int bit,
+			   unsigned int size, bool on)
 {
 	struct mm_struct *mm = memory->notifier.mm;
-	unsigned long word = ALIGN_DOWN(addr, sizeof(long));
+	struct folio *folio;
 	struct page *page;
-	int err = 0;
+	int err = -EAGAIN;
 
-	/* set_bit() works on a long, of which a value of 4 bytes may be the upper half. */
-	if (size < sizeof(long) && (addr == word) == IS_ENABLED(CONFIG_CPU_BIG_ENDIAN))
-		bit += 8 * size;
 	if (!mmget_not_zero(mm))
 		return -ENOENT;
-	mmap_read_lock(mm);
-	if (pin_user_pages_remote(mm, word, 1, FOLL_WRITE | FOLL_NOFAULT, &page, NULL) == 1) {
-		void *at = kmap_local_page(page);
-		unsigned long *value = at + offset_in_page(word);
-
-		/* Atomic, because programs change the other bits. */
-		if (on)
-			set_bit(bit, value);
-		else
-			clear_bit(bit, value);
-		kunmap_local(at);
-		unpin_user_pages_dirty_lock(&page, 1, true);
+	if (!mmap_read_trylock(mm))
+		goto put;
+	if (pin_user_pages_remote(mm, addr, 1, FOLL_WRITE | FOLL_NOFAULT, &page, NULL) == 1) {
+		folio = page_folio(page);
+		if (folio_trylock(folio)) {
+			write_bit(page, addr, bit, size, on);
+			folio_mark_dirty(folio);
+			folio_unlock(folio);
+			err = 0;
+		}
+		unpin_user_page(page);
 	} else {
 		err = -EFAULT;
 	}
 	mmap_read_unlock(mm);
+put:
 	/* Asynchronous, because the last mmput() tears the mm down, and locks may be held here. */
 	mmput_async(mm);
 	return err;
+}
+
+/*
+ * Whether a page fault in a VMA is handled by the kernel alone, or by a file system on a
+ * block device: not one that a process serves (FUSE) or another machine, which may be as
+ * slow as it likes.
+ */
+static bool faults_are_local(struct vm_area_struct *vma)
+{
+	const struct super_block *sb;
+
+	if (!vma->vm_file || vma_is_anonymous(vma) || is_vm_hugetlb_page(vma) ||
+	    shmem_mapping(vma->vm_file->f_mapping))
+		return true;
+	sb = file_inode(vma->vm_file)->i_sb;
+	return sb->s_bdev && sb->s_magic != FUSE_SUPER_MAGIC;
+}
+
+/**
+ * rhist_mm_try_fault_in - fault in a page for writing, without waiting for the process
+ * @memory: the mm
+ * @addr: an address in the page
+ *
+ * Context: task without locks; sleeps.
+ *
+ * Return: 0; -EAGAIN if mmap_lock is taken, or the page does not come at once, be it that
+ * it is being read from a disk, be it that the process has to provide it (userfaultfd);
+ * -EREMOTE if it needs rhist_mm_fault_in(); -ENOENT if no process uses the mm any more;
+ * or -EFAULT or another error if the page cannot be made writable.
+ */
+int rhist_mm_try_fault_in(struct rhist_mm *memory, unsigned long addr)
+{
+	struct mm_struct *mm = memory->notifier.mm;
+	struct vm_area_struct *vma;
+	long done = -EAGAIN;
+
+	if (!mmget_not_zero(mm))
+		return -ENOENT;
+	if (!mmap_read_trylock(mm))
+		goto put;
+	vma = vma_lookup(mm, addr);
+	if (!vma)
+		done = -EFAULT;
+	else if (!faults_are_local(vma))
+		done = -EREMOTE;
+	else
+		done = get_user_pages_remote(mm, addr, 1, FOLL_WRITE | FOLL_NOWAIT, NULL, NULL);
+	mmap_read_unlock(mm);
+put:
+	mmput_async(mm);
+	/* With FOLL_NOWAIT, no page is no error: it would take waiting. */
+	return done == 1 ? 0 : done ?: -EAGAIN;
 }
 
 /**
@@ -200,11 +278,11 @@ int rhist_mm_write_bit(struct rhist_mm *memory, unsigned long addr, unsigned int
  * @memory: the mm
  * @addr: an address in the page
  *
- * Context: task without locks. Sleeps as long as the fault takes, which may be
- * as long as a process likes.
+ * Context: task without locks. Sleeps for mmap_lock and the fault, both of which may
+ * take as long as a process likes.
  *
  * Return: 0, -ENOENT if no process uses the mm any more, or the error of
- * fixup_user_fault(): -EFAULT, -ENOMEM, or -EINTR for a fatal signal.
+ * fixup_user_fault(): -EFAULT or -ENOMEM.
  */
 int rhist_mm_fault_in(struct rhist_mm *memory, unsigned long addr)
 {
@@ -219,6 +297,46 @@ int rhist_mm_fault_in(struct rhist_mm *memory, unsigned long addr)
 	mmap_read_unlock(mm);
 	mmput_async(mm);
 	return err;
+}
+
+/**
+ * rhist_user_pin - pin a page of the running task for writing
+ * @addr: an address in the page
+ * @page: set to the page
+ *
+ * Context: task without locks. Sleeps for mmap_lock and a page fault, until the task is
+ * killed.
+ *
+ * Return: 0, to be followed by rhist_user_unpin(), or a negative errno: -EFAULT if the
+ * page cannot be made writable, or another one of pin_user_pages_fast().
+ */
+int rhist_user_pin(unsigned long addr, struct page **page)
+{
+	int done = current->mm ? pin_user_pages_fast(addr, 1, FOLL_WRITE, page) : -ESRCH;
+
+	return done == 1 ? 0 : done ?: -EFAULT;
+}
+
+/* As rhist_mm_try_write_bit(), in a page that rhist_user_pin() has pinned. Any context. */
+void rhist_user_write_bit(struct page *page, unsigned long addr, unsigned int bit,
+			  unsigned int size, bool on)
+{
+	write_bit(page, addr, bit, size, on);
+}
+
+/*
+ * Undo rhist_user_pin(). Context: task without locks. Sleeps for the lock of the page until
+ * the task is killed, after which nobody needs the page.
+ */
+void rhist_user_unpin(struct page *page)
+{
+	struct folio *folio = page_folio(page);
+
+	if (!folio_lock_killable(folio)) {
+		folio_mark_dirty(folio);
+		folio_unlock(folio);
+	}
+	unpin_user_page(page);
 }
 
 /* Task work of a forked child. */

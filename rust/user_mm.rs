@@ -68,6 +68,51 @@ impl UserBit {
     pub(crate) fn bit(self) -> u8 {
         self.bit
     }
+
+    /// Pins the page of the bit in the memory of the running task. Called without locks: waits for mmap_lock and
+    /// a page fault as long as the process likes, or until the task is killed.
+    ///
+    /// # Errors
+    ///
+    /// `EFAULT` or another one if the page cannot be made writable, `ESRCH` if the task has no memory.
+    pub(crate) fn pin(self) -> Result<PinnedBit> {
+        let mut page = core::ptr::null_mut();
+        // SAFETY: `page` is valid for the call, and C checks the address.
+        to_result(unsafe { bindings::rhist_user_pin(self.addr, &mut page) })?;
+        // INVARIANT: It was pinned, and so is not null.
+        NonNull::new(page)
+            .map(|page| PinnedBit { place: self, page })
+            .ok_or(EFAULT)
+    }
+}
+
+/// A bit in memory that stays where it is. Dropped without locks: waits for the lock of the page, or until the
+/// task is killed.
+///
+/// # Invariants
+///
+/// `page` is the page of `place`, as pinned by `rhist_user_pin()`, whose reference this owns.
+pub(crate) struct PinnedBit {
+    place: UserBit,
+    page: NonNull<bindings::page>,
+}
+
+impl PinnedBit {
+    /// Sets or clears the bit. Any context.
+    pub(crate) fn write(&self, on: bool) {
+        let UserBit { addr, bit, size } = self.place;
+        // SAFETY: By the invariants the page is pinned, and has the whole value with the bit.
+        unsafe {
+            bindings::rhist_user_write_bit(self.page.as_ptr(), addr, bit.into(), size.into(), on);
+        }
+    }
+}
+
+impl Drop for PinnedBit {
+    fn drop(&mut self) {
+        // SAFETY: By the invariants `self` owns the reference, and puts it only here.
+        unsafe { bindings::rhist_user_unpin(self.page.as_ptr()) }
+    }
 }
 
 /// A reference on a `struct mm_struct` (`mm_count`). It does not keep the address space.
@@ -97,31 +142,41 @@ impl UserMm {
         MmId(unsafe { bindings::rhist_mm_of(self.0.as_ptr()) } as usize)
     }
 
-    /// Sets or clears a bit, if its page is present and writable. Sleeps for mmap_lock, but never faults the
-    /// page in.
+    /// Sets or clears a bit, if that needs no waiting. Task context; locks may be held.
     ///
     /// # Errors
     ///
-    /// `EFAULT` if the page is not present or not writable, `ENOENT` if no process uses the mm.
-    pub(crate) fn write_bit(&self, place: UserBit, on: bool) -> Result {
-        let (bit, size) = (place.bit.into(), place.size.into());
+    /// `EAGAIN` if mmap_lock or the lock of the page is taken, `EFAULT` if the page is not present or not
+    /// writable, `ENOENT` if no process uses the mm.
+    pub(crate) fn try_write_bit(&self, place: UserBit, on: bool) -> Result {
+        let UserBit { addr, bit, size } = place;
         // SAFETY: `self` holds a reference, and C checks the address. By the invariants of `place` the bit is in an
         // aligned value of 4 or 8 bytes, and so in the page.
         to_result(unsafe {
-            bindings::rhist_mm_write_bit(self.0.as_ptr(), place.addr, bit, size, on)
+            bindings::rhist_mm_try_write_bit(self.0.as_ptr(), addr, bit.into(), size.into(), on)
         })
     }
 
-    /// Faults in the page at an address for writing. Takes mmap_lock, and sleeps as long as the fault takes,
-    /// which may be as long as the process likes.
+    /// Faults in the page of a bit for writing. Called without locks; sleeps, but does not wait for the process.
     ///
     /// # Errors
     ///
-    /// `EFAULT` if the page cannot be made writable, `ENOENT` if no process uses the mm, `EINTR` for a fatal
-    /// signal, `ENOMEM`.
-    pub(crate) fn fault_in(&self, addr: usize) -> Result {
+    /// `EAGAIN` if mmap_lock is taken, or the page takes time to come; `EREMOTE` if only [`UserMm::fault_in`] can
+    /// do it; `ENOENT` if no process uses the mm; `EFAULT` or another one if the page cannot be made writable.
+    pub(crate) fn try_fault_in(&self, place: UserBit) -> Result {
         // SAFETY: `self` holds a reference, and C checks the address.
-        to_result(unsafe { bindings::rhist_mm_fault_in(self.0.as_ptr(), addr) })
+        to_result(unsafe { bindings::rhist_mm_try_fault_in(self.0.as_ptr(), place.addr) })
+    }
+
+    /// Faults in the page of a bit for writing. Called without locks: waits for mmap_lock and the fault, both as
+    /// long as the process likes.
+    ///
+    /// # Errors
+    ///
+    /// `EFAULT` or another one if the page cannot be made writable, `ENOENT` if no process uses the mm.
+    pub(crate) fn fault_in(&self, place: UserBit) -> Result {
+        // SAFETY: `self` holds a reference, and C checks the address.
+        to_result(unsafe { bindings::rhist_mm_fault_in(self.0.as_ptr(), place.addr) })
     }
 }
 

@@ -1,25 +1,53 @@
 // SPDX-License-Identifier: GPL-2.0
 
 //! Bits in the memory of programs that are set while an event is enabled (`struct user_event_enabler`).
+//!
+//! # Waiting for programs
+//!
+//! A program can hold its mmap_lock, and the lock of a page, as long as it likes, and bring a page as late as it
+//! likes: its memory may be a file of its own FUSE server, for example. [`Enablers::bits`] nests inside
+//! event_mutex, so nothing waits for a program with it held. A bit that cannot be written at once is *late*. Work
+//! of its mm writes it, without locks:
+//!
+//! - [`UserEventMm::writing`] does not wait either, it tries again after a while. So however many programs are
+//!   not ready, there is always a worker for the others.
+//! - [`UserEventMm::waiting`] waits for page faults in files which may be served by a program, as these cannot be
+//!   asked not to wait. It has a queue of its own: if programs keep all workers of that waiting, they delay only
+//!   bits in the memory of such files.
+//!
+//! It is not task work of the program, because the thread that gets it may sleep in a system call for days while
+//! another one looks at the bit.
 
 use super::registry::EventUse;
 use super::registry::UserEvent;
+use super::registry::UserEvents;
+use crate::ftrace::tracefs::ModulePin;
 use crate::ftrace::user_mm::MmId;
 use crate::ftrace::user_mm::UserBit;
 use crate::ftrace::user_mm::UserMm;
 use kernel::prelude::*;
 use kernel::rbtree::RBTree;
 use kernel::rbtree::RBTreeNode;
+use kernel::sync::atomic::Atomic;
+use kernel::sync::atomic::Full;
+use kernel::sync::atomic::Relaxed;
 use kernel::sync::Arc;
 use kernel::sync::Mutex;
+use kernel::time::msecs_to_jiffies;
+use kernel::workqueue::impl_has_delayed_work;
 use kernel::workqueue::impl_has_work;
+use kernel::workqueue::new_delayed_work;
 use kernel::workqueue::new_work;
+use kernel::workqueue::DelayedWork;
 use kernel::workqueue::Work;
 use kernel::workqueue::WorkItem;
 
 /// Attempts to fault in the page of a bit and write it. Bounded, because a hostile process can remove the
 /// page again before each write.
 const ATTEMPTS: usize = 10;
+
+/// Delay in milliseconds before late bits are tried again: the first one and the longest one.
+const RETRY: [u32; 2] = [1, 500];
 
 /// Maximum number of enablers that are visited without unlocking [`Enablers::bits`].
 const BATCH: usize = 64;
@@ -37,76 +65,142 @@ fn after((mm, addr, bit): BitKey) -> BitKey {
     (mm, addr, bit + 1)
 }
 
-/// An enable bit that a process has registered: set while the event is enabled.
+/// An mm with enable bits (`struct user_event_mm`). The bits of an mm share one, unless threads register the first
+/// bits at the same time, which does no harm.
 #[pin_data]
-pub(super) struct Enabler {
-    memory: Arc<UserMm>,
-    place: UserBit,
-    event: EventUse,
-    /// Work that faults in the page and writes the bit.
+pub(super) struct UserEventMm {
+    memory: UserMm,
+    events: Arc<UserEvents>,
+    /// Writes late bits.
     #[pin]
-    writing: Work<Enabler>,
+    writing: DelayedWork<UserEventMm, WRITING>,
+    /// Writes late bits whose page faults may have to be waited for.
+    #[pin]
+    waiting: Work<UserEventMm, WAITING>,
+    /// The next delay of `writing` in milliseconds.
+    delay: Atomic<u32>,
+    /// The work may outlive the bits. Dropped last.
+    _module: ModulePin,
+}
+
+const WRITING: u64 = 0;
+const WAITING: u64 = 1;
+
+impl_has_delayed_work! {
+    impl HasDelayedWork<Self, WRITING> for UserEventMm { self.writing }
 }
 
 impl_has_work! {
-    impl HasWork<Self> for Enabler { self.writing }
+    impl HasWork<Self, WAITING> for UserEventMm { self.waiting }
 }
 
-impl Enabler {
-    fn new(memory: Arc<UserMm>, place: UserBit, event: EventUse) -> Result<Arc<Self>> {
+impl UserEventMm {
+    /// That of the running task, without bits. Called without locks; fails as [`UserMm::current`].
+    fn current(events: &Arc<UserEvents>) -> Result<Arc<Self>> {
+        let module = ModulePin::new()?;
+        let memory = UserMm::current()?;
         Arc::pin_init(
             pin_init!(Self {
                 memory,
-                place,
-                event,
-                writing <- new_work!("rhist::Enabler::writing"),
+                events: events.clone(),
+                writing <- new_delayed_work!("rhist::UserEventMm::writing"),
+                waiting <- new_work!("rhist::UserEventMm::waiting"),
+                delay: Atomic::new(RETRY[0]),
+                _module: module,
             }),
             GFP_KERNEL_ACCOUNT,
         )
     }
 
-    fn key(&self) -> BitKey {
-        (self.memory.id(), self.place.addr(), self.place.bit())
-    }
-
-    /// Writes the current state of the event to the bit. Called with [`Enablers::bits`] locked. Takes
-    /// mmap_lock; never faults a page in.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`UserMm::write_bit`].
-    fn write(&self) -> Result {
-        self.memory
-            .write_bit(self.place, self.event.state().is_enabled())
-    }
-
-    /// Writes the bit, or queues work to do so if its page is not present and writable. Called with
-    /// [`Enablers::bits`] locked.
+    /// Queues the work that writes late bits. Any context.
     fn write_soon(self: &Arc<Self>) {
-        if self.write() == Err(EFAULT) {
-            // Fails if the work is pending, which then writes the current state.
-            let queue = self.event.state().events().writing.get();
-            let _ = queue.enqueue(self.clone());
+        // Fails if the work is pending, which then writes all late bits.
+        let queue = self.events.writing.get();
+        let _ = queue.enqueue::<Arc<Self>, WRITING>(self.clone());
+    }
+
+    /// Queues the same after a delay that gets longer each time.
+    fn write_later(self: &Arc<Self>) {
+        let delay = self.delay.load(Relaxed);
+        self.delay.store(RETRY[1].min(2 * delay), Relaxed);
+        let queue = self.events.writing.get();
+        let _ = queue.enqueue_delayed::<Arc<Self>, WRITING>(self.clone(), msecs_to_jiffies(delay));
+    }
+}
+
+impl WorkItem<WRITING> for UserEventMm {
+    type Pointer = Arc<Self>;
+
+    fn run(this: Arc<Self>) {
+        let enablers = &this.events.enablers;
+        let [mut from, to] = keys_of(this.memory.id());
+        let mut again = false;
+        while let Some(enabler) = enablers.next(&mut from, to, |enabler| &enabler.late) {
+            match enablers.write_late(&enabler, UserMm::try_fault_in) {
+                Err(EAGAIN) => {
+                    enabler.late.store(true, Relaxed);
+                    again = true;
+                }
+                Err(EREMOTE) => {
+                    enabler.waits.store(true, Relaxed);
+                    let queue = this.events.waiting.get();
+                    let _ = queue.enqueue::<Arc<Self>, WAITING>(this.clone());
+                }
+                // On other errors the process has exited, unmapped the page or made it read-only. The next
+                // change of the event tries again.
+                _ => (),
+            }
+        }
+        match again {
+            true => this.write_later(),
+            false => this.delay.store(RETRY[0], Relaxed),
         }
     }
 }
 
-impl WorkItem for Enabler {
+impl WorkItem<WAITING> for UserEventMm {
     type Pointer = Arc<Self>;
 
     fn run(this: Arc<Self>) {
-        let enablers = &this.event.state().events().enablers;
-        for _ in 0..ATTEMPTS {
-            match this.memory.fault_in(this.place.addr()) {
-                Ok(()) => (),
-                // The process has exited, unmapped the page or made it read-only. The next change of the
-                // event tries again.
-                Err(_) => return,
+        let enablers = &this.events.enablers;
+        let [mut from, to] = keys_of(this.memory.id());
+        while let Some(enabler) = enablers.next(&mut from, to, |enabler| &enabler.waits) {
+            if enablers.write_late(&enabler, UserMm::fault_in) == Err(EAGAIN) {
+                enabler.late.store(true, Relaxed);
+                this.write_later();
             }
-            let bits = enablers.bits.lock();
-            if !bits.has(&this) || this.write() != Err(EFAULT) {
-                return;
-            }
+        }
+    }
+}
+
+/// An enable bit that a process has registered: set while the event is enabled.
+pub(super) struct Enabler {
+    mm: Arc<UserEventMm>,
+    place: UserBit,
+    event: EventUse,
+    /// To be written by [`UserEventMm::writing`].
+    late: Atomic<bool>,
+    /// To be written by [`UserEventMm::waiting`].
+    waits: Atomic<bool>,
+}
+
+impl Enabler {
+    fn key(&self) -> BitKey {
+        (self.mm.memory.id(), self.place.addr(), self.place.bit())
+    }
+
+    /// Writes the current state of the event to the bit. Called with [`Enablers::bits`] locked. Fails as
+    /// [`UserMm::try_write_bit`].
+    fn try_write(&self) -> Result {
+        let enabled = self.event.state().is_enabled();
+        self.mm.memory.try_write_bit(self.place, enabled)
+    }
+
+    /// Writes the current state of the event to the bit, or makes it late. Called with [`Enablers::bits`] locked.
+    fn write_or_delay(&self) {
+        if let Err(EFAULT | EAGAIN) = self.try_write() {
+            self.late.store(true, Relaxed);
+            self.mm.write_soon();
         }
     }
 }
@@ -119,9 +213,16 @@ struct NewEnabler {
 }
 
 impl NewEnabler {
-    fn new(memory: Arc<UserMm>, place: UserBit, event: EventUse) -> Result<Self> {
-        let enabler = Enabler::new(memory, place, event)?;
+    fn new(mm: Arc<UserEventMm>, place: UserBit, event: EventUse) -> Result<Self> {
+        let enabler = Enabler {
+            mm,
+            place,
+            event,
+            late: Atomic::new(false),
+            waits: Atomic::new(false),
+        };
         let (key, event) = (enabler.key(), event_key(enabler.event.event()));
+        let enabler = Arc::new(enabler, GFP_KERNEL_ACCOUNT)?;
         Ok(Self {
             by_mm: RBTreeNode::new(key, enabler.clone(), GFP_KERNEL_ACCOUNT)?,
             by_event: RBTreeNode::new((event, key), enabler.clone(), GFP_KERNEL_ACCOUNT)?,
@@ -219,56 +320,57 @@ impl Enablers {
         bits.by_mm.get(&(MmId::current(), addr, bit)).is_some()
     }
 
-    /// Registers a bit of the running process and writes it. Called without locks: faulting in the page may
-    /// take as long as the process likes.
+    /// Registers a bit of the running process and writes it. Called without locks: waits for the process.
     ///
     /// # Errors
     ///
     /// `EADDRINUSE` if the process has registered the bit already; `ENOMEM`, which as in C is also returned
     /// if the page cannot be written to; `EINTR` if the task is being killed.
     pub(super) fn add(&self, place: UserBit, event: EventUse) -> Result {
-        let memory = Arc::new(UserMm::current()?, GFP_KERNEL_ACCOUNT)?;
-        let new = NewEnabler::new(memory, place, event)?;
-        let enabler = new.enabler.clone();
-        for _ in 0..ATTEMPTS {
-            {
-                let mut bits = self.bits.lock();
-                if bits.by_mm.get(&enabler.key()).is_some() {
-                    return Err(EADDRINUSE);
-                }
-                if enabler.write().is_ok() {
-                    bits.insert(new);
-                    return Ok(());
-                }
-            }
-            if enabler.memory.fault_in(place.addr()).is_err() {
-                break;
-            }
+        let known = self
+            .bits
+            .lock()
+            .first(MmId::current())
+            .map(|first| first.mm.clone());
+        let mm = match known {
+            Some(mm) => mm,
+            None => UserEventMm::current(event.state().events())?,
+        };
+        let new = NewEnabler::new(mm, place, event)?;
+        let pinned = place.pin().map_err(|_| ENOMEM)?;
+        // Unlocked before the others are dropped.
+        let mut bits = self.bits.lock();
+        if bits.by_mm.get(&new.enabler.key()).is_some() {
+            return Err(EADDRINUSE);
         }
-        Err(ENOMEM)
+        pinned.write(new.enabler.event.state().is_enabled());
+        bits.insert(new);
+        Ok(())
     }
 
-    /// Unregisters a bit of the running process and clears it. Called without locks: faulting in the page
-    /// may take as long as the process likes.
+    /// Unregisters a bit of the running process and clears it. Called without locks: waits for the process.
     ///
     /// # Errors
     ///
-    /// `ENOENT` if the bit is not registered; `EFAULT` if it cannot be cleared, or the errors of
-    /// [`UserMm::fault_in`]: it is unregistered then too.
+    /// `ENOENT` if the bit is not registered; those of [`UserBit::pin`] if it cannot be cleared: it is unregistered
+    /// then too.
     pub(super) fn remove(&self, addr: usize, bit: u8) -> Result {
         let key = (MmId::current(), addr, bit);
-        let removed = self.bits.lock().remove(&key).ok_or(ENOENT)?;
-        let (_, enabler) = removed.to_key_value();
-        for _ in 0..ATTEMPTS {
-            if enabler.memory.write_bit(enabler.place, false).is_ok() {
-                return Ok(());
+        let place = self.bits.lock().by_mm.get(&key).ok_or(ENOENT)?.place;
+        let pinned = place.pin();
+        let _removed = {
+            let mut bits = self.bits.lock();
+            let removed = bits.remove(&key).ok_or(ENOENT)?;
+            if let Ok(pinned) = &pinned {
+                pinned.write(false);
             }
-            enabler.memory.fault_in(addr)?;
-        }
-        Err(EFAULT)
+            removed
+        };
+        pinned.map(drop)
     }
 
-    /// Updates the bits of an event that was enabled or disabled. Called with event_mutex held.
+    /// Updates the bits of an event that was enabled or disabled. Called with event_mutex held. Does not wait for
+    /// any process.
     pub(super) fn update(&self, event: &Arc<UserEvent>) {
         let event = event_key(event);
         let mut from = (event, keys_of(MmId::MIN)[0]);
@@ -276,7 +378,7 @@ impl Enablers {
         loop {
             // Unlocked between batches for others. What they register meanwhile has the new state.
             let last = visit(&mut self.bits.lock().by_event, from, to, |enabler| {
-                enabler.write_soon();
+                enabler.write_or_delay();
                 true
             });
             match last {
@@ -284,6 +386,53 @@ impl Enablers {
                 None => break,
             }
         }
+    }
+
+    /// Finds the next enabler with a flag from the key `from` to `to`, and clears the flag. Advances `from`.
+    fn next(
+        &self,
+        from: &mut BitKey,
+        to: BitKey,
+        flag: fn(&Enabler) -> &Atomic<bool>,
+    ) -> Option<Arc<Enabler>> {
+        let mut found = None;
+        while found.is_none() {
+            let last = visit(&mut self.bits.lock().by_mm, *from, to, |enabler| {
+                if flag(enabler).xchg(false, Full) {
+                    found = Some(enabler.clone());
+                }
+                found.is_none()
+            });
+            *from = after(last?);
+        }
+        found
+    }
+
+    /// Writes the current state of the event to a late bit, whose page `fault_in` faults in if it is not there.
+    /// Called without locks.
+    ///
+    /// # Errors
+    ///
+    /// Those of `fault_in`, and of [`UserMm::try_write_bit`].
+    fn write_late(
+        &self,
+        enabler: &Arc<Enabler>,
+        fault_in: fn(&UserMm, UserBit) -> Result,
+    ) -> Result {
+        for _ in 0..ATTEMPTS {
+            let written = {
+                let bits = self.bits.lock();
+                if !bits.has(enabler) {
+                    return Ok(());
+                }
+                enabler.try_write()
+            };
+            if written != Err(EFAULT) {
+                return written;
+            }
+            fault_in(&enabler.mm.memory, enabler.place)?;
+        }
+        Err(EFAULT)
     }
 
     /// Registers the bits of `parent` for the running task, a forked child whose mm is a copy of it. Called
@@ -305,15 +454,15 @@ impl Enablers {
             };
             from = after(last);
             for original in originals.drain_all() {
-                let memory = match &child {
-                    Some(memory) => memory,
-                    None => child.insert(Arc::new(UserMm::current()?, GFP_KERNEL_ACCOUNT)?),
+                let mm = match &child {
+                    Some(mm) => mm,
+                    None => child.insert(UserEventMm::current(original.event.state().events())?),
                 };
-                let new = NewEnabler::new(memory.clone(), original.place, original.event.clone())?;
+                let new = NewEnabler::new(mm.clone(), original.place, original.event.clone())?;
                 let enabler = new.enabler.clone();
                 let mut bits = self.bits.lock();
                 bits.insert(new);
-                enabler.write_soon();
+                enabler.write_or_delay();
             }
         }
     }

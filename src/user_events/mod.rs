@@ -9,8 +9,8 @@
 //!
 //! # Locks
 //!
-//! [`registry::UserEventRegistry`], then event_mutex, then [`enabler::Enablers`], then mmap_lock of
-//! any process. The callbacks for enabling and disabling an event run with event_mutex held, so
+//! [`registry::UserEventRegistry`], then event_mutex, then [`enabler::Enablers`]. Memory of programs is
+//! waited for without any of these. The callbacks for enabling and disabling an event run with event_mutex held, so
 //! they cannot lock the registry, and queue work for what needs it. The lock of
 //! [`status_page::StatusPage`] nests inside the first two, and nothing nests inside it.
 

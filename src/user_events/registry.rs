@@ -439,8 +439,10 @@ impl UserEventRegistry {
 #[pin_data]
 pub(crate) struct UserEvents {
     pub(super) instance: Arc<Instance>,
-    /// Queue for the work of [`Enablers`], which a page fault may delay as long as a program likes.
+    /// Queue for work of [`Enablers`] that does not wait for programs.
     pub(super) writing: Queue,
+    /// Queue for work of [`Enablers`] that a page fault may delay as long as a program likes.
+    pub(super) waiting: Queue,
     /// Queue for [`UserEvents::clean_up`], a separate one because its work does not wait for programs.
     cleaning_queue: Queue,
     #[pin]
@@ -471,6 +473,7 @@ impl UserEvents {
             pin_init!(Self {
                 instance,
                 writing: Queue::new()?,
+                waiting: Queue::new()?,
                 cleaning_queue: Queue::new()?,
                 registry <- kernel::new_mutex!(registry),
                 enablers <- Enablers::new(),
@@ -581,8 +584,9 @@ impl Drop for Service {
     fn drop(&mut self) {
         self.commands = None;
         self.watch = None;
-        // In this order: work in `writing` may drop the last use of an event and queue its clean-up.
+        // In this order: work in the first two may have dropped the last use of an event and queued its clean-up.
         self.events.writing.drain();
+        self.events.waiting.drain();
         self.events.cleaning_queue.drain();
     }
 }
