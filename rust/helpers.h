@@ -230,6 +230,7 @@ int rhist_user_pin(unsigned long addr, struct page **page);
 void rhist_user_write_bit(struct page *page, unsigned long addr, unsigned int bit,
 			  unsigned int size, bool on);
 void rhist_user_unpin(struct page *page);
+int rhist_mm_wait_for_forks(void);
 int rhist_mm_watch(const struct rhist_mm_watcher *with);
 void rhist_mm_unwatch(void);
 

@@ -13,6 +13,7 @@
  * Locks: mmap_lock is only waited for without any other lock.
  */
 #include <linux/fs.h>
+#include <linux/hashtable.h>
 #include <linux/highmem.h>
 #include <linux/hugetlb.h>
 #include <linux/magic.h>
@@ -25,8 +26,10 @@
 #include <linux/sched/signal.h>
 #include <linux/shmem_fs.h>
 #include <linux/slab.h>
+#include <linux/spinlock.h>
 #include <linux/task_work.h>
 #include <linux/tracepoint.h>
+#include <linux/wait_bit.h>
 #include <trace/events/task.h>
 
 #include "helpers.h"
@@ -339,11 +342,35 @@ void rhist_user_unpin(struct page *page)
 	unpin_user_page(page);
 }
 
-/* Task work of a forked child. */
+/* A fork whose child has not run its task work yet. */
 struct fork {
 	struct callback_head work;
 	struct mm_struct *parent;
+	/* In @forks. */
+	struct hlist_node node;
+	/* Forks have ascending numbers. */
+	u64 number;
 };
+
+/* All of them, by parent. */
+static DEFINE_HASHTABLE(forks, 8);
+static u64 last_fork;
+/* Protects these two; innermost. */
+static DEFINE_SPINLOCK(forks_lock);
+
+static void end_fork(struct fork *fork)
+{
+	spin_lock(&forks_lock);
+	hash_del(&fork->node);
+	spin_unlock(&forks_lock);
+	/* Orders the removal before the look for waiters. */
+	smp_mb();
+	wake_up_var(fork->parent);
+	mmput_async(fork->parent);
+	kfree(fork);
+	/* rhist_mm_unwatch() waits for the rest of this function and of its caller. */
+	rhist_leave();
+}
 
 /*
  * Task work: call the watcher in the child. A child that exits before it first returns to user
@@ -355,10 +382,7 @@ static void forked(struct callback_head *work)
 
 	if (current->mm)
 		watcher.forked(watcher.owner, fork->parent);
-	mmput_async(fork->parent);
-	kfree(fork);
-	/* rhist_mm_unwatch() waits for the rest of this function. */
-	rhist_leave();
+	end_fork(fork);
 }
 
 /* Probe of task_newtask, called in the parent: add task work to the child. Must not sleep. */
@@ -380,11 +404,46 @@ static void probe_newtask(void *data, struct task_struct *child, u64 clone_flags
 	mmget(parent);
 	fork->parent = parent;
 	init_task_work(&fork->work, forked);
-	if (task_work_add(child, &fork->work, TWA_RESUME)) {
-		mmput_async(parent);
-		kfree(fork);
-		rhist_leave();
-	}
+	spin_lock(&forks_lock);
+	fork->number = ++last_fork;
+	hash_add(forks, &fork->node, (unsigned long)parent);
+	spin_unlock(&forks_lock);
+	if (task_work_add(child, &fork->work, TWA_RESUME))
+		end_fork(fork);
+}
+
+/* Whether a fork of an mm is under way, of those up to a number. */
+static bool fork_under_way(struct mm_struct *parent, u64 number)
+{
+	bool found = false;
+	struct fork *fork;
+
+	spin_lock(&forks_lock);
+	hash_for_each_possible(forks, fork, node, (unsigned long)parent)
+		found |= fork->parent == parent && fork->number <= number;
+	spin_unlock(&forks_lock);
+	return found;
+}
+
+/**
+ * rhist_mm_wait_for_forks - wait for the children that the running process has forked
+ *
+ * Waits until the watcher was called for each that was forked before the call. That is
+ * when the child first runs.
+ *
+ * Context: task without locks, sleeps.
+ *
+ * Return: 0, or -ERESTARTSYS if the task is killed.
+ */
+int rhist_mm_wait_for_forks(void)
+{
+	struct mm_struct *mm = current->mm;
+	u64 number;
+
+	spin_lock(&forks_lock);
+	number = last_fork;
+	spin_unlock(&forks_lock);
+	return wait_var_event_killable(mm, !fork_under_way(mm, number));
 }
 
 static void find_newtask(struct tracepoint *tracepoint, void *data)
@@ -433,7 +492,7 @@ void rhist_mm_unwatch(void)
 	tracepoint_probe_unregister(newtask, probe_newtask, NULL);
 	tracepoint_synchronize_unregister();
 	mmu_notifier_synchronize();
-	/* forked() does not sleep between rhist_leave() and its return. */
+	/* end_fork() and its caller do not sleep after rhist_leave(). */
 	synchronize_rcu_tasks();
 	clear_bit(0, &watched);
 }

@@ -115,6 +115,17 @@ impl Drop for PinnedBit {
     }
 }
 
+/// Waits until each child that the running process has forked before the call has been reported to
+/// [`Watcher::forked`], which is when it first runs. Called without locks.
+///
+/// # Errors
+///
+/// `ERESTARTSYS` if the task is being killed.
+pub(crate) fn wait_for_forks() -> Result {
+    // SAFETY: Takes no arguments; the caller may sleep.
+    to_result(unsafe { bindings::rhist_mm_wait_for_forks() })
+}
+
 /// A reference on a `struct mm_struct` (`mm_count`). It does not keep the address space.
 pub(crate) struct UserMm(NonNull<bindings::rhist_mm>);
 

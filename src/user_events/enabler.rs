@@ -22,6 +22,7 @@ use super::registry::EventUse;
 use super::registry::UserEvent;
 use super::registry::UserEvents;
 use crate::ftrace::tracefs::ModulePin;
+use crate::ftrace::user_mm::wait_for_forks;
 use crate::ftrace::user_mm::MmId;
 use crate::ftrace::user_mm::UserBit;
 use crate::ftrace::user_mm::UserMm;
@@ -325,8 +326,10 @@ impl Enablers {
     /// # Errors
     ///
     /// `EADDRINUSE` if the process has registered the bit already; `ENOMEM`, which as in C is also returned
-    /// if the page cannot be written to; `EINTR` if the task is being killed.
+    /// if the page cannot be written to; `EINTR` or `ERESTARTSYS` if the task is being killed.
     pub(super) fn add(&self, place: UserBit, event: EventUse) -> Result {
+        // Children get the bits that there were at the fork.
+        wait_for_forks()?;
         let known = self
             .bits
             .lock()
@@ -353,8 +356,10 @@ impl Enablers {
     /// # Errors
     ///
     /// `ENOENT` if the bit is not registered; those of [`UserBit::pin`] if it cannot be cleared: it is unregistered
-    /// then too.
+    /// then too; `ERESTARTSYS` if the task is being killed.
     pub(super) fn remove(&self, addr: usize, bit: u8) -> Result {
+        // Children get the bits that there were at the fork.
+        wait_for_forks()?;
         let key = (MmId::current(), addr, bit);
         let place = self.bits.lock().by_mm.get(&key).ok_or(ENOENT)?.place;
         let pinned = place.pin();

@@ -158,6 +158,46 @@ static void traced(void)
 	enable(event, false);
 }
 
+/*
+ * A child has the bits that there were at the fork, whatever its parent does before it first runs: which is
+ * soon, as both have the same processor.
+ */
+static void changes_after_fork(void)
+{
+	static volatile unsigned int before, after;
+	unsigned int fine = 0, count = slow_kernel() ? 40 : 200;
+	cpu_set_t all;
+	char byte;
+
+	sched_getaffinity(0, sizeof(all), &all);
+	pin(0);
+	enable(event, true);
+	for (unsigned int i = 0; i < count; i++) {
+		int done[2], status;
+		pid_t pid;
+
+		before = after = 0;
+		if (pipe(done) || reg(data, event, &before, NULL))
+			die("a bit");
+		pid = fork();
+		if (!pid) {
+			close(done[1]);
+			/* Until the other end is closed. */
+			_exit(read(done[0], &byte, 1) || unreg(data, &before, 0) ||
+			      unreg(data, &after, 0) != -ENOENT || after);
+		}
+		if (unreg(data, &before, 0) || reg(data, event, &after, NULL))
+			die("bits of the parent");
+		close(done[0]);
+		close(done[1]);
+		fine += waitpid(pid, &status, 0) == pid && !status;
+		unreg(data, &after, 0);
+	}
+	sched_setaffinity(0, sizeof(all), &all);
+	ok(fine == count, "%u of %u children have the bits that there were at the fork", fine, count);
+	enable(event, false);
+}
+
 static bool exec_forgets(void)
 {
 	static volatile unsigned int own;
@@ -557,6 +597,7 @@ int main(void)
 	if (!testing_c())
 		fork_storm();
 	traced();
+	changes_after_fork();
 	ends();
 	referred();
 	clones();
