@@ -240,7 +240,8 @@ static void print_field(struct trace_iterator *iter, struct ftrace_event_field *
 	}
 	switch (field->filter_type) {
 	case FILTER_STATIC_STRING:
-		trace_seq_printf(s, "%.*s", field->size, (char *)at);
+		/* The kernel prints it as it is: a newline in it would begin a line of the program's own. */
+		print_string(s, at, strnlen(at, field->size));
 		break;
 	case FILTER_DYN_STRING:
 	case FILTER_RDYN_STRING:

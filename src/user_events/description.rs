@@ -8,6 +8,10 @@
 use super::field::UserFields;
 use kernel::prelude::*;
 
+/// Names that the directory of an event cannot have: no file has the first three, and the others are the control
+/// files of the directory that it is in.
+const RESERVED: [&[u8]; 5] = [b"", b".", b"..", b"enable", b"filter"];
+
 /// A description split into name and fields, which are not parsed yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Description<'a> {
@@ -23,9 +27,10 @@ impl<'a> Description<'a> {
     /// # Errors
     ///
     /// `EINVAL` if the name is followed by flags (`:`), none of which is defined yet; or if it is
-    /// unfit for a directory or a list: empty, `.`, `..`, or with a slash, white space or a control
-    /// character in it. The kernel's own user events accept such names, and get directories that
-    /// cannot be reached.
+    /// unfit for a directory or a list: empty, `.`, `..`, `enable`, `filter`, or with a slash, white
+    /// space, a control character or `#` in it. The kernel's own user events accept such names, and
+    /// get directories that cannot be reached or that hide the control files of their system, and
+    /// lines of `dynamic_events` that are read back as something else: `#` begins a comment there.
     pub fn parse(text: &'a [u8]) -> Result<Self> {
         let (name, fields) = split(text);
         Self::new(name, fields)
@@ -43,8 +48,8 @@ impl<'a> Description<'a> {
     }
 
     fn new(name: &'a [u8], fields: &'a [u8]) -> Result<Self> {
-        let unfit = |&byte: &u8| matches!(byte, 0..=b' ' | b':' | b'/' | 0x7f);
-        if matches!(name, b"" | b"." | b"..") || name.iter().any(unfit) {
+        let unfit = |&byte: &u8| matches!(byte, 0..=b' ' | b'#' | b':' | b'/' | 0x7f);
+        if RESERVED.contains(&name) || name.iter().any(unfit) {
             return Err(EINVAL);
         }
         Ok(Self { name, fields })

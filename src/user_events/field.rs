@@ -92,6 +92,10 @@ impl UserField {
         let Some(text) = start.map(|start| &text[start..]) else {
             return Ok(None);
         };
+        // C accepts these.
+        if text.iter().any(is_unfit) {
+            return Err(EINVAL);
+        }
         // Prefixes of types that contain a space: the type ends at the first space after the prefix.
         let prefix = [
             &b"unsigned "[..],
@@ -320,6 +324,12 @@ impl<'a> Iterator for DeclTokens<'a> {
     }
 }
 
+/// Whether a character has a meaning where fields are listed: a control character may end the line, `#` begins a
+/// comment in `dynamic_events`, and the others are part of the syntax of `print fmt`.
+fn is_unfit(byte: &u8) -> bool {
+    byte.is_ascii_control() || matches!(byte, b'#' | b'"' | b'%' | b'\\')
+}
+
 /// The size of a type other than a struct. `long` is not supported: its size may differ between a
 /// program and the kernel.
 fn size_of_type(type_: &[u8]) -> Result<u32> {
@@ -350,9 +360,8 @@ fn array_size(text: &[u8]) -> Result<u32> {
     }
 }
 
-/// Parses a decimal number as `kstrtou32()` does.
+/// Parses a decimal number as `kstrtou32()` does, but for a newline at the end.
 fn decimal(text: &[u8]) -> Result<u32> {
-    let text = text.strip_suffix(b"\n").unwrap_or(text);
     let text = text.strip_prefix(b"+").unwrap_or(text);
     if text.is_empty() {
         return Err(EINVAL);

@@ -72,6 +72,22 @@ static void texts(int fd)
 	ok(!unreg(fd, &bits[0], 0), "it is unregistered");
 }
 
+/* A payload can neither end a line of trace nor send anything to a terminal. */
+static void one_line(int fd)
+{
+	static const struct { char text[12], plain[4]; unsigned char c; } e = { "a\nev_b: c=1", "\x1b[H", '\n' };
+	int index;
+
+	reg(fd, "ev_line char[12] s;char[4] t;u8 c", &bits[0], &index);
+	truncate_file(trace_file("trace"));
+	enable("ev_line", true);
+	emit(fd, index, &e, sizeof(e));
+	enable("ev_line", false);
+	ours(has(trace_file("trace"), ": ev_line: s=a.ev_b: c=1 (61:0a:65:76:5f:62:3a:20:63:3d:31) t=.[H (1b:5b:48) "
+				      "c=(10)\n"), "what a string holds stays in its line");
+	unreg(fd, &bits[0], 0);
+}
+
 /* What "key=N" and "hitcount: M" in a hist file say of key @key, or -1. */
 static long hist_count(const char *path, int key)
 {
@@ -172,7 +188,7 @@ static void many_indices(int fd)
 
 		if (i >= 64)
 			err = err == -EADDRINUSE ? 0 : -1;
-		else if (index != (int)i + 3)
+		else if (index != (int)i + 4)
 			err = -1;
 		wrong += !!err;
 	}
@@ -180,7 +196,7 @@ static void many_indices(int fd)
 	enable("ev_many63", true);
 	ok(bits[5] == 1u << 31 && !bits[4], "the last one is enabled alone");
 	index = 4;
-	ok(emit(fd, 66, &index, 4) == 8 && emit(fd, 65, &index, 4) == -EBADF, "and written by its index");
+	ok(emit(fd, 67, &index, 4) == 8 && emit(fd, 66, &index, 4) == -EBADF, "and written by its index");
 	enable("ev_many63", false);
 	for (i = 0; i < 64; i++)
 		wrong += !!unreg(fd, &bits[4 + i / 32], i % 32);
@@ -386,7 +402,10 @@ static void commands(void)
 	ok(command("u:ev_dyn u32 b") == -EADDRINUSE, "not with other fields");
 	ok(!command("u:ev_dyn u32 a; struct x b 20"), "but once more with the same");
 	ok(command("u:ev_bad long a") == -EINVAL, "what is no event is refused");
-	ours(command("u: ") == -EINVAL && command("u:a/b") == -EINVAL, "nor has a name");
+	ours(command("u: ") == -EINVAL && command("u:a/b") == -EINVAL && command("u:enable") == -EINVAL &&
+	     command("u:filter u32 a") == -EINVAL && command("u:ev_bad u32 a\tb") == -EINVAL, "nor has a name");
+	ok(!append(trace_file("events/user_events/enable"), "0") && !append(trace_file("events/user_events/filter"), "0"),
+	   "the control files of the system are there");
 	ok(command("-:ev_dyn") == -ENOENT && command("-:ev_dyn u32 a") == -ENOENT &&
 	   command("-:kprobes/ev_dyn u32 a; struct x b 20") == -ENOENT, "its end takes its fields and system");
 	fd = open_data();
@@ -417,6 +436,7 @@ int main(void)
 	int fd = open_data();
 
 	texts(fd);
+	one_line(fd);
 	listeners(fd);
 	sizes(fd);
 	many_indices(fd);

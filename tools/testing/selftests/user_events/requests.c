@@ -90,7 +90,9 @@ static void names(void)
 	};
 	/* C takes them, or fails with another error. */
 	static const char *const bad_here[] = {
-		"", " u32 a", "rq struct a b 70000", ".", "..", "rq/rq u32 a", "rq\t u32 a", "rq\n",
+		"", " u32 a", "rq struct a b 70000", ".", "..", "rq/rq u32 a", "rq\t u32 a", "rq\n", "enable", "filter u32 a",
+		"rq#", "rq u32 a\nb", "rq u32 a\t", "rq struct a\nb c 4", "rq u32 a\np:kprobes/rq do_exit", "rq u32 a\x7f",
+		"rq u32 a;u8 b\r", "rq u32 a#b", "rq u32 a\"", "rq u32 a%s", "rq u32 a\\",
 	};
 
 	is_error(reg(fd, (char *)unmapped, bits, NULL), -EFAULT, "a name that is not there");

@@ -75,6 +75,8 @@ static int cannot_take_away(void)
 	must(unreg(fd, &word, 0) == -ENOENT);
 	must(del(fd, "un_victim") == -EBUSY);
 	must(del(fd, "un_stays") == -EPERM);
+	must(del(fd, "un_none") == -ENOENT);
+	must(reg(fd, "enable", &word, NULL) == -EINVAL && reg(fd, "un_line u32 a\nb", &word, NULL) == -EINVAL);
 	must(reg(fd, "un_victim u8 other", &word, NULL) == -EADDRINUSE);
 	/* It can be had as well, and written: whoever listens cannot tell by whom, but for common_pid. */
 	must(!reg(fd, "un_victim u32 a", &word, &index));

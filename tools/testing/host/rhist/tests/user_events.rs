@@ -62,8 +62,16 @@ fn names() {
         "a:b u32 c",
         "a: u32 b",
         ":a",
+        "enable",
+        "enable u32 a",
+        "filter",
+        "#",
+        "a#b",
     ] {
         assert_eq!(parse(text), Err(EINVAL), "{text:?}");
+    }
+    for text in ["enabled", "Enable", "filter_", "enable.1"] {
+        assert!(parse(text).is_ok(), "{text:?}");
     }
 }
 
@@ -80,7 +88,9 @@ fn names_of_the_original_interface() {
         let expected = Ok((name.as_bytes(), fields.as_bytes()));
         assert_eq!(parse(text).map(|d| (d.name, d.fields)), expected, "{text}");
     }
-    for text in ["", ":", ":a", " u32 a", ".:a", "..", "a/b:c", "a\tb:c"] {
+    for text in [
+        "", ":", ":a", " u32 a", ".:a", "..", "a/b:c", "a\tb:c", "enable", "filter:a",
+    ] {
         assert_eq!(parse(text), Err(EINVAL), "{text:?}");
     }
 }
@@ -201,6 +211,19 @@ fn bad_fields() {
         "__data_loc char[] a 4",
         "u32 a;long b",
         "u32 a,u32 b",
+        "u32 a\nb",
+        "u32 a\n",
+        "u32 a\t;u8 b",
+        "struct a\nb c 4",
+        "struct a b 4\n",
+        "__rel_loc\rchar a",
+        "u32 a\x7f",
+        "u32 a\x1b[0m",
+        "u32 a#b",
+        "u32 a%n",
+        "u32 a\"",
+        "u32 a\\",
+        "struct \"a\" b 4",
     ] {
         assert_eq!(
             UserFields::parse(text.as_bytes()).err(),

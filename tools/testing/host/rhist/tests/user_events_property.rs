@@ -11,10 +11,18 @@ use proptest::sample::select;
 use rhist::user_events::description::Description;
 use rhist::user_events::field::UserFields;
 
+/// Whether a list that has the text in one of its lines can be read line by line.
+fn is_shown_safely(text: &[u8]) -> bool {
+    !text.is_empty()
+        && !text
+            .iter()
+            .any(|byte| byte.is_ascii_control() || *byte == b'#')
+}
+
 /// Takes a text through everything there is.
 fn exercise(text: &[u8], payload: &[u8]) {
     if let Ok(description) = Description::parse(text) {
-        assert!(!description.name.is_empty());
+        assert!(is_shown_safely(description.name));
     }
     let Ok(fields) = UserFields::parse(text) else {
         return;
@@ -32,6 +40,7 @@ fn exercise(text: &[u8], payload: &[u8]) {
 
     let mut declared = KVec::new();
     fields.declare(&mut declared).unwrap();
+    assert!(declared.is_empty() || is_shown_safely(&declared));
     let again = UserFields::parse(&declared).unwrap();
     let sizes = |fields: &UserFields| fields.iter().map(|field| field.size).collect::<Vec<_>>();
     assert_eq!(sizes(&fields), sizes(&again));
@@ -70,6 +79,8 @@ fn pieces() -> impl Strategy<Value = Vec<u8>> {
         "\t",
         "65536",
         "\n",
+        "#",
+        "\"",
     ]);
     vec(piece, 0..24).prop_map(|pieces| pieces.concat().into_bytes())
 }
