@@ -190,10 +190,10 @@ struct rhist_user_event_ops {
 typedef bool (*rhist_accept_t)(const void *fields, const void *payload, size_t size);
 
 struct rhist_user_event *rhist_user_event_new(const char *system, char *name, char *print_fmt,
-					      const char *declaration,
+					      const char *declaration, unsigned int max_fields,
 					      const struct rhist_user_event_ops *ops);
-int rhist_user_event_field(struct rhist_user_event *event, const char *type, const char *name,
-			   unsigned int offset, unsigned int size, bool is_signed);
+void rhist_user_event_field(struct rhist_user_event *event, const char *type, const char *name,
+			    unsigned int offset, unsigned int size, bool is_signed);
 void rhist_user_event_free(struct rhist_user_event *event);
 int rhist_user_event_add(struct rhist_user_event *event, const void *owner);
 bool rhist_user_event_busy(struct rhist_user_event *event);

@@ -58,7 +58,7 @@ pub(crate) fn user_string(address: usize, max: isize) -> Result<KVec<u8>> {
     let text = from_err_ptr(unsafe { bindings::strndup_user(address as *const _, max) })?;
     // SAFETY: `text` is not an `ERR_PTR`, so it is a string that ends in a NUL.
     let bytes = unsafe { CStr::from_char_ptr(text) }.to_bytes();
-    let copied = copy.extend_from_slice(bytes, GFP_KERNEL);
+    let copied = copy.extend_from_slice(bytes, GFP_KERNEL_ACCOUNT);
     // SAFETY: `text` was allocated by `strndup_user()`, and is not used afterwards.
     unsafe { bindings::kfree(text.cast()) };
     copied?;

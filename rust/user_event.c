@@ -38,6 +38,12 @@ struct rhist_user_event {
 	/* Whether it is registered; how often it is enabled. Written with event_mutex held. */
 	bool visible;
 	unsigned int files, perf;
+	/* Set while it is unregistered: see get_fields(). */
+	bool removing;
+	/* The fields, of which @n_fields are defined: newest first, as the kernel has them. */
+	struct list_head fields;
+	unsigned int n_fields, max_fields;
+	struct ftrace_event_field field[] __counted_by(max_fields);
 };
 
 /* A payload to write: bytes that are copied and checked, or their source and a check. */
@@ -268,13 +274,14 @@ static enum print_line_t print_record(struct trace_iterator *iter, int flags,
 				      struct trace_event *event)
 {
 	struct trace_event_call *call = container_of(event, struct trace_event_call, event);
+	struct rhist_user_event *owner = container_of(call, struct rhist_user_event, call);
 	struct ftrace_event_field *field;
 
 	trace_seq_printf(&iter->seq, "%s:", trace_event_name(call));
-	if (list_empty(&call->class->fields))
+	if (list_empty(&owner->fields))
 		trace_seq_puts(&iter->seq, "No fields found\n");
 	else {
-		list_for_each_entry_reverse(field, &call->class->fields, link)
+		list_for_each_entry_reverse(field, &owner->fields, link)
 			print_field(iter, field);
 		trace_seq_putc(&iter->seq, '\n');
 	}
@@ -285,12 +292,28 @@ static enum print_line_t print_record(struct trace_iterator *iter, int flags,
 static struct trace_event_functions user_event_funcs = { .trace = print_record };
 static struct trace_event_fields no_more_fields[] = { {} };
 
+/*
+ * class->get_fields(): the list of fields. They are allocated with the event, so
+ * that they are charged to the program. When an event is unregistered, the
+ * kernel frees all that is in the list, as if it had allocated the fields itself,
+ * so the list is an empty one then. Called with event_mutex or trace_event_sem
+ * held; unregistering takes both, so nobody uses the fields any more when they
+ * are freed.
+ */
+static struct list_head *get_fields(struct trace_event_call *call)
+{
+	struct rhist_user_event *event = container_of(call, struct rhist_user_event, call);
+
+	return READ_ONCE(event->removing) ? &event->class.fields : &event->fields;
+}
+
 /**
  * rhist_user_event_new - allocate an event, which is not registered yet
  * @system: its system
  * @name: its name
  * @print_fmt: its print format
  * @declaration: name and fields, as in dynamic_events
+ * @max_fields: how many fields it will have
  * @ops: its callbacks
  *
  * The strings and @ops must be valid as long as the event.
@@ -300,14 +323,18 @@ static struct trace_event_fields no_more_fields[] = { {} };
  * Return: the event, to be freed by rhist_user_event_free(), or NULL without memory.
  */
 struct rhist_user_event *rhist_user_event_new(const char *system, char *name, char *print_fmt,
-					      const char *declaration,
+					      const char *declaration, unsigned int max_fields,
 					      const struct rhist_user_event_ops *ops)
 {
-	struct rhist_user_event *event = kzalloc(sizeof(*event), GFP_KERNEL_ACCOUNT);
+	struct rhist_user_event *event = kzalloc(struct_size(event, field, max_fields),
+						 GFP_KERNEL_ACCOUNT);
 
 	if (!event)
 		return NULL;
+	event->max_fields = max_fields;
+	INIT_LIST_HEAD(&event->fields);
 	INIT_LIST_HEAD(&event->class.fields);
+	event->class.get_fields = get_fields;
 	event->class.system = system;
 	event->class.fields_array = no_more_fields;
 	event->class.probe = to_ftrace;
@@ -330,22 +357,45 @@ struct rhist_user_event *rhist_user_event_new(const char *system, char *name, ch
 }
 
 /*
- * Add a field to an event that is not registered yet, in the order of the record. The strings must
- * be valid as long as the event. May sleep. Return 0 or -ENOMEM.
+ * Return what a filter takes a field for. filter_assign_type() of the kernel, which is not
+ * exported, also finds __data_loc in the middle of a type: a filter would follow an offset that
+ * nobody has checked. And it finds cpumask_t, of which a filter reads more than was checked.
  */
-int rhist_user_event_field(struct rhist_user_event *event, const char *type, const char *name,
-			   unsigned int offset, unsigned int size, bool is_signed)
+static int filter_type(const char *type)
 {
-	return trace_define_field(&event->call, type, name, offset, size, is_signed, FILTER_OTHER);
+	if (!strstr(type, "char"))
+		return FILTER_OTHER;
+	if (str_has_prefix(type, "__data_loc "))
+		return FILTER_DYN_STRING;
+	if (str_has_prefix(type, "__rel_loc "))
+		return FILTER_RDYN_STRING;
+	return strchr(type, '[') ? FILTER_STATIC_STRING : FILTER_OTHER;
+}
+
+/*
+ * Define the next field of an event that is not registered yet, in the order of the record; no more
+ * than it was allocated for. The strings must be valid as long as the event.
+ */
+void rhist_user_event_field(struct rhist_user_event *event, const char *type, const char *name,
+			    unsigned int offset, unsigned int size, bool is_signed)
+{
+	struct ftrace_event_field *field;
+
+	if (WARN_ON_ONCE(event->n_fields == event->max_fields))
+		return;
+	field = &event->field[event->n_fields++];
+	field->type = type;
+	field->name = name;
+	field->offset = offset;
+	field->size = size;
+	field->is_signed = is_signed;
+	field->filter_type = filter_type(type);
+	list_add(&field->link, &event->fields);
 }
 
 /* Free an event that is not registered. Does not read its strings. */
 void rhist_user_event_free(struct rhist_user_event *event)
 {
-	struct ftrace_event_field *field, *next;
-
-	list_for_each_entry_safe(field, next, &event->class.fields, link)
-		kfree(field);
 	kfree(event);
 }
 
@@ -418,10 +468,13 @@ static int remove_event(struct rhist_user_event *event, bool by_command)
 	err = event->ops->retire(event->owner, by_command);
 	if (err)
 		return err;
-	/* Also frees the fields. Fails only for an enabled event, which this is not. */
+	WRITE_ONCE(event->removing, true);
+	/* Fails only for an enabled event, which this is not. */
 	err = trace_remove_event_call(&event->call);
-	if (WARN_ON_ONCE(err))
+	if (WARN_ON_ONCE(err)) {
+		WRITE_ONCE(event->removing, false);
 		return err;
+	}
 	event->visible = false;
 	list_del_init(&event->dynamic.list);
 	return 0;

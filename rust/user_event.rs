@@ -37,7 +37,7 @@ pub(crate) trait UserEventOps: Send + Sync + Sized + 'static {
     /// name.
     fn matches(&self, system: Option<&[u8]>, name: &[u8], declaration: &[u8]) -> bool;
 
-    /// The fields of the event. Called by [`UserEvent::new`], without event_mutex.
+    /// The fields of the event, always the same. Called by [`UserEvent::new`], without event_mutex.
     fn fields(&self) -> impl Iterator<Item = FieldDef<'_>>;
 
     /// Whether every payload that is long enough is valid. Called by a writer, without event_mutex.
@@ -86,12 +86,14 @@ impl Drop for RawUserEvent {
 }
 
 /// A trace event whose records programs write.
+///
+/// # Invariants
+///
+/// `raw` points to strings of `declaration` and `state`. It is dropped first, and until then neither of them is
+/// moved or borrowed mutably.
 pub(crate) struct UserEvent<S> {
-    // First, to be dropped before the strings that it points to.
     raw: RawUserEvent,
     declaration: Declaration,
-    /// Types and names of the fields, which `raw` points to.
-    _texts: KVec<KVec<u8>>,
     state: S,
 }
 
@@ -209,6 +211,7 @@ impl<S: UserEventOps> OpsTable<S> {
 impl<S: UserEventOps> UserEvent<S> {
     /// Allocates an event, which is not registered yet. May sleep. Fails with `ENOMEM`.
     pub(crate) fn new(mut declaration: Declaration, state: S) -> Result<Arc<Self>> {
+        let fields = state.fields().count() as u32;
         // SAFETY: The strings end in a NUL. They are moved into the event with `raw`, which does not move
         // their contents, and dropped after it; `OPS` is static.
         let raw = NonNull::new(unsafe {
@@ -217,35 +220,35 @@ impl<S: UserEventOps> UserEvent<S> {
                 declaration.name.as_mut_ptr().cast(),
                 declaration.print_fmt.as_mut_ptr().cast(),
                 declaration.line.as_ptr().cast(),
+                fields,
                 OpsTable::<S>::OPS,
             )
         });
         let raw = RawUserEvent(raw.ok_or(ENOMEM)?);
-        let mut texts = KVec::new();
-        for field in state.fields() {
-            let (type_, name) = (copy(field.type_)?, copy(field.name)?);
-            // SAFETY: `raw` is not registered yet. Both strings end in a NUL. Like the others they are moved
-            // into the event; if this function fails before, `raw` is freed without reading them.
-            to_result(unsafe {
+        // INVARIANT: An `Arc` does not move what is in it, and nothing below borrows it mutably.
+        let event = Arc::new(
+            Self {
+                raw,
+                declaration,
+                state,
+            },
+            GFP_KERNEL_ACCOUNT,
+        )?;
+        for field in event.state.fields() {
+            // SAFETY: `raw` is not registered yet. Both strings end in a NUL, and are borrowed from `state`,
+            // so by the type invariant they are valid as long as `raw`.
+            unsafe {
                 bindings::rhist_user_event_field(
-                    raw.0.as_ptr(),
-                    type_.as_ptr().cast(),
-                    name.as_ptr().cast(),
+                    event.raw.0.as_ptr(),
+                    field.type_.as_char_ptr(),
+                    field.name.as_char_ptr(),
                     field.offset,
                     field.size,
                     field.signed,
                 )
-            })?;
-            texts.push(type_, GFP_KERNEL_ACCOUNT)?;
-            texts.push(name, GFP_KERNEL_ACCOUNT)?;
+            }
         }
-        let event = Self {
-            raw,
-            declaration,
-            _texts: texts,
-            state,
-        };
-        Ok(Arc::new(event, GFP_KERNEL_ACCOUNT)?)
+        Ok(event)
     }
 
     /// Registers the event, which then holds a reference to itself. Takes event_mutex.
@@ -330,13 +333,6 @@ impl<S: UserEventOps> UserEvent<S> {
             bindings::rhist_user_event_write_direct(self.raw.0.as_ptr(), source, accept, state)
         }
     }
-}
-
-/// Copies a string, including the NUL.
-fn copy(text: &CStr) -> Result<KVec<u8>> {
-    let mut copy = KVec::new();
-    copy.extend_from_slice(text.to_bytes_with_nul(), GFP_KERNEL_ACCOUNT)?;
-    Ok(copy)
 }
 
 /// # Safety

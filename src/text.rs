@@ -7,7 +7,8 @@ use core::fmt;
 use kernel::prelude::*;
 
 /// The text buffer of a file, filled completely before it is read. Names and strings of events need
-/// not be UTF-8 and are copied as they are.
+/// not be UTF-8 and are copied as they are. Like all memory that a program asks for, it is charged to the
+/// program's memory control group.
 #[derive(Debug)]
 pub struct Text(KVVec<u8>);
 
@@ -24,7 +25,7 @@ impl Text {
 
     /// Appends `bytes`. Fails with `ENOMEM`.
     pub fn bytes(&mut self, bytes: &[u8]) -> Result {
-        Ok(self.0.extend_from_slice(bytes, GFP_KERNEL)?)
+        Ok(self.0.extend_from_slice(bytes, GFP_KERNEL_ACCOUNT)?)
     }
 
     /// Appends what `show` appends, then blanks up to `width` bytes: `%-*s`. Fails with `ENOMEM`.
@@ -32,7 +33,7 @@ impl Text {
         let start = self.0.len();
         show(self)?;
         let blanks = width.saturating_sub(self.0.len() - start);
-        Ok(self.0.extend_with(blanks, b' ', GFP_KERNEL)?)
+        Ok(self.0.extend_with(blanks, b' ', GFP_KERNEL_ACCOUNT)?)
     }
 
     /// Appends what `format_args!` made of numbers and other things whose formatting does not
@@ -84,7 +85,7 @@ pub fn until_nul(bytes: &[u8]) -> &[u8] {
 
 /// Copies `bytes`. Fails with `ENOMEM`.
 pub fn copy(bytes: &[u8]) -> Result<KVec<u8>> {
-    let mut copy = KVec::with_capacity(bytes.len(), GFP_KERNEL)?;
-    copy.extend_from_slice(bytes, GFP_KERNEL)?;
+    let mut copy = KVec::with_capacity(bytes.len(), GFP_KERNEL_ACCOUNT)?;
+    copy.extend_from_slice(bytes, GFP_KERNEL_ACCOUNT)?;
     Ok(copy)
 }

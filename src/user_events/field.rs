@@ -16,58 +16,48 @@ pub const MAX_SIZE: u32 = 64 << 10;
 /// Maximum number of elements of an array.
 const MAX_ARRAY: u32 = 1024;
 
-/// One field. Type and name are stored with a NUL at the end and contain no other.
-#[derive(Debug)]
-pub struct UserField {
-    type_: KVec<u8>,
-    name: KVec<u8>,
+/// One field.
+#[derive(Clone, Copy, Debug)]
+pub struct UserField<'a> {
+    /// The type as it was written.
+    pub type_: &'a CStr,
+    /// The name.
+    pub name: &'a CStr,
     /// Offset in the record, in bytes.
     pub offset: u32,
     /// Size in bytes; 4 for a dynamic field, whose data is elsewhere in the record.
     pub size: u32,
 }
 
-impl UserField {
-    /// The type as it was written.
-    pub fn type_(&self) -> &CStr {
-        c_str(&self.type_)
-    }
-
-    /// The name.
-    pub fn name(&self) -> &CStr {
-        c_str(&self.name)
-    }
-
+impl UserField<'_> {
     /// Whether the field is shown as a signed number: its type does not begin with `u`.
     pub fn is_signed(&self) -> bool {
-        self.type_.first() != Some(&b'u')
-    }
-
-    fn is_struct(&self) -> bool {
-        self.type_.starts_with(b"struct ")
+        !self.type_.to_bytes().starts_with(b"u")
     }
 
     /// The check for the payload, if this is a dynamic field (`__data_loc`, `__rel_loc`).
     fn locator(&self) -> Option<Locator> {
+        let type_ = self.type_.to_bytes();
         let relative = match () {
-            () if self.type_.starts_with(b"__data_loc ") => false,
-            () if self.type_.starts_with(b"__rel_loc ") => true,
+            () if type_.starts_with(b"__data_loc ") => false,
+            () if type_.starts_with(b"__rel_loc ") => true,
             () => return None,
         };
         Some(Locator {
             offset: self.offset,
             relative,
-            string: contains(&self.type_, b"char"),
+            string: contains(type_, b"char"),
         })
     }
 
     /// Appends the declaration of the field: `type name`, and the size of a struct.
     fn declare(&self, out: &mut KVec<u8>) -> Result {
-        out.extend_from_slice(self.type_().to_bytes(), GFP_KERNEL)?;
-        out.push(b' ', GFP_KERNEL)?;
-        out.extend_from_slice(self.name().to_bytes(), GFP_KERNEL)?;
-        if self.is_struct() {
-            out.push(b' ', GFP_KERNEL)?;
+        let type_ = self.type_.to_bytes();
+        out.extend_from_slice(type_, GFP_KERNEL_ACCOUNT)?;
+        out.push(b' ', GFP_KERNEL_ACCOUNT)?;
+        out.extend_from_slice(self.name.to_bytes(), GFP_KERNEL_ACCOUNT)?;
+        if type_.starts_with(b"struct ") {
+            out.push(b' ', GFP_KERNEL_ACCOUNT)?;
             push_decimal(out, self.size)?;
         }
         Ok(())
@@ -75,7 +65,7 @@ impl UserField {
 
     /// The conversion specifier of the field in `print fmt`.
     fn conversion(&self) -> &'static [u8] {
-        match self.type_().to_bytes() {
+        match self.type_.to_bytes() {
             b"s64" => b"%lld",
             b"s32" | b"int" | b"s16" | b"short" | b"s8" | b"char" => b"%d",
             b"u32" | b"unsigned int" | b"u16" | b"unsigned short" | b"u8" | b"unsigned char" => {
@@ -85,9 +75,14 @@ impl UserField {
             _ => b"%llu",
         }
     }
+}
 
+/// The declaration of a field: type, name and size.
+struct FieldDeclaration<'a>(&'a [u8], &'a [u8], u32);
+
+impl<'a> FieldDeclaration<'a> {
     /// Parses `type name`, or `struct type name size`. `None` for an empty text or only white space.
-    fn parse(text: &[u8], offset: u32) -> Result<Option<Self>> {
+    fn parse(text: &'a [u8]) -> Result<Option<Self>> {
         let start = text.iter().position(|&byte| !is_space(byte));
         let Some(text) = start.map(|start| &text[start..]) else {
             return Ok(None);
@@ -125,19 +120,25 @@ impl UserField {
         if size == 0 || size > MAX_SIZE {
             return Err(EINVAL);
         }
-        Ok(Some(Self {
-            type_: terminated(type_)?,
-            name: terminated(name)?,
-            offset,
-            size,
-        }))
+        Ok(Some(Self(type_, name, size)))
     }
+}
+
+/// A field of [`UserFields`]: where its type and its name begin in the texts; offset in the record, and size.
+#[derive(Debug)]
+struct StoredField {
+    type_: usize,
+    name: usize,
+    offset: u32,
+    size: u32,
 }
 
 /// The fields of an event in the order of their declaration, packed without padding.
 #[derive(Debug)]
 pub struct UserFields {
-    fields: KVec<UserField>,
+    /// Types and names, each with a NUL at its end. In one piece, since an event may have many short ones.
+    texts: KVec<u8>,
+    fields: KVec<StoredField>,
     locators: KVec<Locator>,
     /// Bytes of all fields together.
     size: u32,
@@ -150,32 +151,59 @@ impl UserFields {
     ///
     /// `EINVAL` for an invalid field, or fields that are larger than [`MAX_SIZE`] together; `ENOMEM`.
     pub fn parse(text: &[u8]) -> Result<Self> {
-        let mut fields = KVec::new();
-        let mut locators = KVec::new();
-        let mut offset = HEADER;
+        let mut fields = Self {
+            // Each text with its NUL is as long as with what follows it, but for the last one.
+            texts: KVec::with_capacity(text.len() + 1, GFP_KERNEL_ACCOUNT)?,
+            fields: KVec::new(),
+            locators: KVec::new(),
+            size: 0,
+        };
         for text in text.split(|&byte| byte == b';') {
-            let Some(field) = UserField::parse(text, offset)? else {
-                continue;
-            };
-            offset += field.size;
-            if offset > HEADER + MAX_SIZE {
-                return Err(EINVAL);
+            if let Some(declaration) = FieldDeclaration::parse(text)? {
+                fields.add(declaration)?;
             }
-            if let Some(locator) = field.locator() {
-                locators.push(locator, GFP_KERNEL)?;
-            }
-            fields.push(field, GFP_KERNEL)?;
         }
-        Ok(Self {
-            fields,
-            locators,
-            size: offset - HEADER,
-        })
+        Ok(fields)
+    }
+
+    fn add(&mut self, FieldDeclaration(type_, name, size): FieldDeclaration<'_>) -> Result {
+        let field = StoredField {
+            type_: self.texts.len(),
+            name: self.texts.len() + type_.len() + 1,
+            offset: HEADER + self.size,
+            size,
+        };
+        self.size += size;
+        if self.size > MAX_SIZE {
+            return Err(EINVAL);
+        }
+        for text in [type_, name] {
+            self.texts.extend_from_slice(text, GFP_KERNEL_ACCOUNT)?;
+            self.texts.push(0, GFP_KERNEL_ACCOUNT)?;
+        }
+        if let Some(locator) = self.field(&field).locator() {
+            self.locators.push(locator, GFP_KERNEL_ACCOUNT)?;
+        }
+        self.fields.push(field, GFP_KERNEL_ACCOUNT)?;
+        Ok(())
+    }
+
+    fn field(&self, stored: &StoredField) -> UserField<'_> {
+        let text = |start| {
+            let text = self.texts.get(start..).unwrap_or_default();
+            CStr::from_bytes_until_nul(text).unwrap_or_default()
+        };
+        UserField {
+            type_: text(stored.type_),
+            name: text(stored.name),
+            offset: stored.offset,
+            size: stored.size,
+        }
     }
 
     /// Iterates over the fields.
-    pub fn iter(&self) -> impl Iterator<Item = &UserField> {
-        self.fields.iter()
+    pub fn iter(&self) -> impl Iterator<Item = UserField<'_>> {
+        self.fields.iter().map(|stored| self.field(stored))
     }
 
     /// The number of fields.
@@ -213,14 +241,14 @@ impl UserFields {
     pub fn matches(&self, text: &[u8]) -> Result<bool> {
         let mut words = DeclTokens(text);
         let (mut said, mut ours) = (KVec::new(), KVec::new());
-        for field in &self.fields {
+        for field in self.iter() {
             said.clear();
             let mut ends = false;
             for word in words.by_ref() {
                 if !said.is_empty() {
-                    said.push(b' ', GFP_KERNEL)?;
+                    said.push(b' ', GFP_KERNEL_ACCOUNT)?;
                 }
-                said.extend_from_slice(word, GFP_KERNEL)?;
+                said.extend_from_slice(word, GFP_KERNEL_ACCOUNT)?;
                 ends = word.ends_with(b";");
                 if ends {
                     break;
@@ -229,7 +257,7 @@ impl UserFields {
             ours.clear();
             field.declare(&mut ours)?;
             if ends {
-                ours.push(b';', GFP_KERNEL)?;
+                ours.push(b';', GFP_KERNEL_ACCOUNT)?;
             }
             if said[..] != ours[..] {
                 return Ok(false);
@@ -244,13 +272,15 @@ impl UserFields {
     ///
     /// `ENOMEM`.
     pub fn line(&self, name: &[u8]) -> Result<KVec<u8>> {
-        let mut out = KVec::new();
-        out.extend_from_slice(name, GFP_KERNEL)?;
+        // Enough, unless there are sizes of structs.
+        let room = name.len() + self.texts.len() + self.len() + 1;
+        let mut out = KVec::with_capacity(room, GFP_KERNEL_ACCOUNT)?;
+        out.extend_from_slice(name, GFP_KERNEL_ACCOUNT)?;
         if !self.is_empty() {
-            out.push(b' ', GFP_KERNEL)?;
+            out.push(b' ', GFP_KERNEL_ACCOUNT)?;
         }
         self.declare(&mut out)?;
-        out.push(0, GFP_KERNEL)?;
+        out.push(0, GFP_KERNEL_ACCOUNT)?;
         Ok(out)
     }
 
@@ -260,9 +290,9 @@ impl UserFields {
     ///
     /// `ENOMEM`.
     pub fn declare(&self, out: &mut KVec<u8>) -> Result {
-        for (index, field) in self.fields.iter().enumerate() {
+        for (index, field) in self.iter().enumerate() {
             if index > 0 {
-                out.extend_from_slice(b"; ", GFP_KERNEL)?;
+                out.extend_from_slice(b"; ", GFP_KERNEL_ACCOUNT)?;
             }
             field.declare(out)?;
         }
@@ -276,27 +306,27 @@ impl UserFields {
     /// `ENOMEM`.
     pub fn print_fmt(&self) -> Result<KVec<u8>> {
         let mut out = KVec::new();
-        out.push(b'"', GFP_KERNEL)?;
-        for (index, field) in self.fields.iter().enumerate() {
+        out.push(b'"', GFP_KERNEL_ACCOUNT)?;
+        for (index, field) in self.iter().enumerate() {
             if index > 0 {
-                out.push(b' ', GFP_KERNEL)?;
+                out.push(b' ', GFP_KERNEL_ACCOUNT)?;
             }
-            for piece in [field.name().to_bytes(), b"=", field.conversion()] {
-                out.extend_from_slice(piece, GFP_KERNEL)?;
+            for piece in [field.name.to_bytes(), b"=", field.conversion()] {
+                out.extend_from_slice(piece, GFP_KERNEL_ACCOUNT)?;
             }
         }
-        out.push(b'"', GFP_KERNEL)?;
-        for field in &self.fields {
+        out.push(b'"', GFP_KERNEL_ACCOUNT)?;
+        for field in self.iter() {
             let (before, after): (&[u8], &[u8]) = match field.locator() {
                 Some(locator) if locator.string && locator.relative => (b"__get_rel_str(", b")"),
                 Some(locator) if locator.string => (b"__get_str(", b")"),
                 _ => (b"REC->", b""),
             };
-            for piece in [&b", "[..], before, field.name().to_bytes(), after] {
-                out.extend_from_slice(piece, GFP_KERNEL)?;
+            for piece in [&b", "[..], before, field.name.to_bytes(), after] {
+                out.extend_from_slice(piece, GFP_KERNEL_ACCOUNT)?;
             }
         }
-        out.push(0, GFP_KERNEL)?;
+        out.push(0, GFP_KERNEL_ACCOUNT)?;
         Ok(out)
     }
 }
@@ -379,17 +409,6 @@ fn contains(text: &[u8], piece: &[u8]) -> bool {
     text.windows(piece.len()).any(|window| window == piece)
 }
 
-fn terminated(text: &[u8]) -> Result<KVec<u8>> {
-    let mut copy = KVec::with_capacity(text.len() + 1, GFP_KERNEL)?;
-    copy.extend_from_slice(text, GFP_KERNEL)?;
-    copy.push(0, GFP_KERNEL)?;
-    Ok(copy)
-}
-
-fn c_str(text: &[u8]) -> &CStr {
-    CStr::from_bytes_until_nul(text).unwrap_or_default()
-}
-
 fn push_decimal(out: &mut KVec<u8>, mut number: u32) -> Result {
     let mut digits = [0; 10];
     let mut start = digits.len();
@@ -401,5 +420,5 @@ fn push_decimal(out: &mut KVec<u8>, mut number: u32) -> Result {
             break;
         }
     }
-    Ok(out.extend_from_slice(&digits[start..], GFP_KERNEL)?)
+    Ok(out.extend_from_slice(&digits[start..], GFP_KERNEL_ACCOUNT)?)
 }

@@ -215,7 +215,7 @@ fn write_copy(event: &EventUse, source: &mut IovIterSource<'_>) -> Result {
         Some(small) => source.copy_from_iter_raw(small),
         None => {
             let mut bytes = KVec::new();
-            source.copy_from_iter_vec(&mut bytes, GFP_KERNEL)?;
+            source.copy_from_iter_vec(&mut bytes, GFP_KERNEL_ACCOUNT)?;
             large = bytes;
             &large
         }

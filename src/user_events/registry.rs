@@ -21,6 +21,7 @@ use crate::ftrace::user_event::UserEventOps;
 use crate::ftrace::user_mm::MmId;
 use crate::ftrace::user_mm::Watch;
 use crate::ftrace::user_mm::Watcher;
+use crate::text::copy;
 use crate::text::Text;
 use kernel::mm::virt::VmaNew;
 use kernel::prelude::*;
@@ -162,8 +163,8 @@ impl UserEventOps for UserEventState {
 
     fn fields(&self) -> impl Iterator<Item = FieldDef<'_>> {
         self.fields.iter().map(|field| FieldDef {
-            type_: field.type_(),
-            name: field.name(),
+            type_: field.type_,
+            name: field.name,
             offset: field.offset,
             size: field.size,
             signed: field.is_signed(),
@@ -589,10 +590,4 @@ impl Drop for Service {
         self.events.waiting.drain();
         self.events.cleaning_queue.drain();
     }
-}
-
-fn copy(bytes: &[u8]) -> Result<KVec<u8>> {
-    let mut copy = KVec::new();
-    copy.extend_from_slice(bytes, GFP_KERNEL_ACCOUNT)?;
-    Ok(copy)
 }

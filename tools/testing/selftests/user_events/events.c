@@ -88,6 +88,22 @@ static void one_line(int fd)
 	unreg(fd, &bits[0], 0);
 }
 
+/* What looks like the place of a string in the record, and was not checked, is none for a filter or in trace. */
+static void no_string(int fd)
+{
+	static const struct { unsigned int a, b; } e = { DYN_LOC(0x1000, 8), 0 };
+	int index;
+
+	reg(fd, "ev_place struct x__data_loc_char a 4;__data_loc cpumask_t b", &bits[0], &index);
+	ours(append(event_file("ev_place", "filter"), "a == \"x\"") == -EINVAL, "only checked places are followed");
+	truncate_file(trace_file("trace"));
+	enable("ev_place", true);
+	emit(fd, index, &e, sizeof(e));
+	enable("ev_place", false);
+	ours(has(trace_file("trace"), ": ev_place: a=0x81000 (528384) b=\n"), "nor are they shown");
+	unreg(fd, &bits[0], 0);
+}
+
 /* What "key=N" and "hitcount: M" in a hist file say of key @key, or -1. */
 static long hist_count(const char *path, int key)
 {
@@ -188,7 +204,7 @@ static void many_indices(int fd)
 
 		if (i >= 64)
 			err = err == -EADDRINUSE ? 0 : -1;
-		else if (index != (int)i + 4)
+		else if (index != (int)i + 5)
 			err = -1;
 		wrong += !!err;
 	}
@@ -196,7 +212,7 @@ static void many_indices(int fd)
 	enable("ev_many63", true);
 	ok(bits[5] == 1u << 31 && !bits[4], "the last one is enabled alone");
 	index = 4;
-	ok(emit(fd, 67, &index, 4) == 8 && emit(fd, 66, &index, 4) == -EBADF, "and written by its index");
+	ok(emit(fd, 68, &index, 4) == 8 && emit(fd, 67, &index, 4) == -EBADF, "and written by its index");
 	enable("ev_many63", false);
 	for (i = 0; i < 64; i++)
 		wrong += !!unreg(fd, &bits[4 + i / 32], i % 32);
@@ -437,6 +453,7 @@ int main(void)
 
 	texts(fd);
 	one_line(fd);
+	no_string(fd);
 	listeners(fd);
 	sizes(fd);
 	many_indices(fd);

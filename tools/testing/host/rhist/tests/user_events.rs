@@ -128,8 +128,8 @@ fn types() {
     ] {
         let fields = fields(&format!("{type_} name"));
         let field = fields.iter().next().unwrap();
-        assert_eq!(field.type_().to_str(), Ok(type_));
-        assert_eq!(field.name().to_str(), Ok("name"));
+        assert_eq!(field.type_.to_str(), Ok(type_));
+        assert_eq!(field.name.to_str(), Ok("name"));
         assert_eq!((field.size, field.is_signed()), (size, signed), "{type_}");
         assert_eq!(fields.min_size(), size as usize);
         assert!(print_fmt(&format!("{type_} name")).starts_with(&format!("\"name={conversion}\"")));
@@ -141,7 +141,7 @@ fn offsets_are_packed() {
     let fields = fields("u8 a;struct my_type b 20; u16 c;__rel_loc char[] d;char[3] e;u64 f;");
     let places: Vec<_> = fields
         .iter()
-        .map(|f| (f.name().to_str().unwrap(), f.offset, f.size))
+        .map(|f| (f.name.to_str().unwrap(), f.offset, f.size))
         .collect();
     let expected = [
         ("a", 8, 1),
@@ -366,7 +366,7 @@ fn no_memory() {
     let parse = || UserFields::parse(text).map(drop);
     let (result, allocations) = fault::each(parse, fail);
     assert_eq!(result, Ok(()));
-    assert!(allocations >= 8, "{allocations}");
+    assert!(allocations >= 3, "{allocations}");
     let fields = UserFields::parse(text).unwrap();
     for work in [
         &(|| fields.matches(text).map(|same| assert!(same))) as &dyn Fn() -> Result<(), Error>,

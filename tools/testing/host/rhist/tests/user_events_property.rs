@@ -30,7 +30,7 @@ fn exercise(text: &[u8], payload: &[u8]) {
     let mut at = 8;
     for field in fields.iter() {
         assert_eq!(field.offset, at);
-        assert!(field.size > 0 && !field.name().is_empty());
+        assert!(field.size > 0 && !field.name.is_empty());
         at += field.size;
     }
     assert_eq!(fields.min_size(), at as usize - 8);
