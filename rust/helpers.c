@@ -6,6 +6,7 @@
  */
 #include <linux/bitops.h>
 #include <linux/capability.h>
+#include <linux/cred.h>
 #include <linux/highmem.h>
 #include <linux/kallsyms.h>
 #include <linux/kprobes.h>
@@ -22,6 +23,7 @@
 #include <linux/tracepoint.h>
 #include <linux/uaccess.h>
 #include <linux/uio.h>
+#include <linux/user_namespace.h>
 #ifdef CONFIG_X86
 #include <asm/msr.h>
 #include <asm/tsc.h>
@@ -325,6 +327,27 @@ struct workqueue_struct *rhist_alloc_workqueue(void)
 bool rhist_perfmon_capable(void)
 {
 	return perfmon_capable();
+}
+
+/* Whether limits for users do not apply to the running task. */
+bool rhist_may_exceed_limits(void)
+{
+	return capable(CAP_SYS_RESOURCE);
+}
+
+/*
+ * Return the user to charge for what the running task asks for: its real user.
+ * In a user namespace, who has made the outermost one: a namespace may have
+ * thousands of users, and so a quota for each would be none.
+ */
+uid_t rhist_charged_user(void)
+{
+	struct user_namespace *ns = current_user_ns();
+	kuid_t user = current_uid();
+
+	for (; ns != &init_user_ns; ns = ns->parent)
+		user = ns->owner;
+	return __kuid_val(user);
 }
 
 /* Whether the range is in user space. */

@@ -61,6 +61,8 @@ bool rhist_read_kernel(void *to, const void *from, size_t size);
 bool rhist_read_user(void *to, unsigned long from, size_t size);
 struct workqueue_struct *rhist_alloc_workqueue(void);
 bool rhist_perfmon_capable(void);
+bool rhist_may_exceed_limits(void);
+uid_t rhist_charged_user(void);
 bool rhist_access_ok(unsigned long addr, size_t size);
 bool rhist_read_number(struct iov_iter *source, int *number);
 void rhist_set_page_bit(struct page *page, unsigned int bit, bool on);

@@ -21,5 +21,6 @@ pub(crate) mod stack;
 pub(crate) mod sysctl;
 pub(crate) mod text;
 pub(crate) mod tracefs;
+pub(crate) mod user;
 pub(crate) mod user_event;
 pub(crate) mod user_mm;

@@ -18,6 +18,7 @@
 //! It is not task work of the program, because the thread that gets it may sleep in a system call for days while
 //! another one looks at the bit.
 
+use super::quota::Charge;
 use super::registry::EventUse;
 use super::registry::UserEvent;
 use super::registry::UserEvents;
@@ -179,6 +180,7 @@ pub(super) struct Enabler {
     mm: Arc<UserEventMm>,
     place: UserBit,
     event: EventUse,
+    _charge: Charge,
     /// To be written by [`UserEventMm::writing`].
     late: Atomic<bool>,
     /// To be written by [`UserEventMm::waiting`].
@@ -214,11 +216,12 @@ struct NewEnabler {
 }
 
 impl NewEnabler {
-    fn new(mm: Arc<UserEventMm>, place: UserBit, event: EventUse) -> Result<Self> {
+    fn new(mm: Arc<UserEventMm>, place: UserBit, event: EventUse, charge: Charge) -> Result<Self> {
         let enabler = Enabler {
             mm,
             place,
             event,
+            _charge: charge,
             late: Atomic::new(false),
             waits: Atomic::new(false),
         };
@@ -327,7 +330,7 @@ impl Enablers {
     ///
     /// `EADDRINUSE` if the process has registered the bit already; `ENOMEM`, which as in C is also returned
     /// if the page cannot be written to; `EINTR` or `ERESTARTSYS` if the task is being killed.
-    pub(super) fn add(&self, place: UserBit, event: EventUse) -> Result {
+    pub(super) fn add(&self, place: UserBit, event: EventUse, charge: Charge) -> Result {
         // Children get the bits that there were at the fork.
         wait_for_forks()?;
         let known = self
@@ -339,7 +342,7 @@ impl Enablers {
             Some(mm) => mm,
             None => UserEventMm::current(event.state().events())?,
         };
-        let new = NewEnabler::new(mm, place, event)?;
+        let new = NewEnabler::new(mm, place, event, charge)?;
         let pinned = place.pin().map_err(|_| ENOMEM)?;
         // Unlocked before the others are dropped.
         let mut bits = self.bits.lock();
@@ -445,8 +448,17 @@ impl Enablers {
     ///
     /// # Errors
     ///
-    /// `ENOMEM`, or `EINTR` if the task is being killed: some bits may be registered then.
+    /// Those of [`Charge::new`]; `ENOMEM`, or `EINTR` if the task is being killed. No bit is registered then.
     pub(super) fn copy(&self, parent: MmId) -> Result {
+        let copied = self.copy_some(parent);
+        if copied.is_err() {
+            self.remove_all(MmId::current());
+        }
+        copied
+    }
+
+    /// As [`Enablers::copy`], but on failure some bits may be registered.
+    fn copy_some(&self, parent: MmId) -> Result {
         let mut child = None;
         let mut originals = KVec::with_capacity(BATCH, GFP_KERNEL_ACCOUNT)?;
         let [mut from, to] = keys_of(parent);
@@ -463,7 +475,9 @@ impl Enablers {
                     Some(mm) => mm,
                     None => child.insert(UserEventMm::current(original.event.state().events())?),
                 };
-                let new = NewEnabler::new(mm.clone(), original.place, original.event.clone())?;
+                let event = original.event.clone();
+                let charge = Charge::bit(&event.state().events().quota)?;
+                let new = NewEnabler::new(mm.clone(), original.place, event, charge)?;
                 let enabler = new.enabler.clone();
                 let mut bits = self.bits.lock();
                 bits.insert(new);
@@ -472,7 +486,7 @@ impl Enablers {
         }
     }
 
-    /// Removes the bits of an mm that no process uses any more. Called without locks; sleeps.
+    /// Removes all bits of an mm, and leaves its memory as it is. Called without locks; sleeps.
     pub(super) fn remove_all(&self, mm: MmId) {
         loop {
             let mut removed: RBTree<BitKey, Arc<Enabler>> = RBTree::new();

@@ -7,6 +7,7 @@ use super::abi::UserReg;
 use super::abi::UserRegOriginal;
 use super::abi::UserUnreg;
 use super::description::Description;
+use super::quota::Charge;
 use super::registry::EventUse;
 use super::registry::Keep;
 use super::registry::UserEvents;
@@ -113,12 +114,13 @@ impl OpenDataFile {
             true => Keep::Privileged,
             false => Keep::No,
         };
+        let charge = Charge::bit(&self.events.quota)?;
         let mut registry = self.events.registry.lock();
-        self.table.reserve()?;
+        self.table.reserve(&self.events.quota)?;
         let event = registry.find_or_create(&self.events, description, keep, register.multi)?;
         let index = self.table.add(&event, false);
         drop(registry);
-        self.events.enablers.add(place, event)?;
+        self.events.enablers.add(place, event, charge)?;
         // As in C, a fault is no error: the event is registered, the program only lacks the index.
         let at = UserPtr::from_addr(arg.wrapping_add(UserReg::WRITE_INDEX));
         let _ = UserSlice::new(at, size_of::<u32>()).writer().write(&index);
@@ -132,7 +134,7 @@ impl OpenDataFile {
         let description = Description::parse_original(&text)?;
         let mut registry = self.events.registry.lock();
         // Before the event is created, which would stay if this failed.
-        self.table.reserve()?;
+        self.table.reserve(&self.events.quota)?;
         let (event, bit) = registry.find_or_create_original(&self.events, description)?;
         let index = self.table.add(&event, true);
         drop(registry);

@@ -5,6 +5,8 @@
 use super::description::Description;
 use super::enabler::Enablers;
 use super::field::UserFields;
+use super::quota::Charge;
+use super::quota::Quota;
 use super::settings::Settings;
 use super::status_page::StatusBit;
 use super::status_page::StatusPage;
@@ -71,6 +73,7 @@ pub(super) struct UserEventState {
     /// Where it is enabled: [`FTRACE`], [`PERF`]. Written with event_mutex held.
     status: Atomic<u32>,
     events: Arc<UserEvents>,
+    _charge: Charge,
     /// An event pins the module.
     _module: ModulePin,
 }
@@ -239,7 +242,7 @@ impl UserEventRegistry {
     ///
     /// `EPERM` for [`Keep::Privileged`] without `CAP_PERFMON`; `EADDRINUSE` if an event of this name
     /// has other fields and `multi` is not set; `EINVAL` for invalid fields, or a name that is too
-    /// long for a directory; `EMFILE` if there are too many events; otherwise those of
+    /// long for a directory; `EMFILE` if there are too many events; otherwise those of [`Charge::new`] and
     /// [`user_event::UserEvent::publish`], and `ENOMEM`.
     pub(super) fn find_or_create(
         &mut self,
@@ -320,6 +323,7 @@ impl UserEventRegistry {
         if self.events.len() >= events.max() {
             return Err(EMFILE);
         }
+        let charge = Charge::event(&events.quota, fields.len())?;
         let status_bit = SetOnce::new();
         match StatusBit::take(events) {
             Some(bit) => {
@@ -338,6 +342,7 @@ impl UserEventRegistry {
             uses: Atomic::new(1),
             status: Atomic::new(0),
             events: events.clone(),
+            _charge: charge,
             _module: ModulePin::new()?,
         };
         let event = UserEvent::new(declaration, state)?;
@@ -453,6 +458,7 @@ pub(crate) struct UserEvents {
     #[pin]
     pub(super) status_page: StatusPage,
     pub(crate) settings: Settings,
+    pub(super) quota: Arc<Quota>,
     /// The sysctl `kernel.user_events_max`, unless the kernel has user events and so its own.
     max: Option<Sysctl>,
     /// Work that removes unused events.
@@ -480,6 +486,7 @@ impl UserEvents {
                 enablers <- Enablers::new(),
                 status_page <- StatusPage::new()?,
                 settings,
+                quota: Quota::new()?,
                 max: match cfg!(CONFIG_USER_EVENTS) {
                     true => None,
                     false => Some(Sysctl::new(c"user_events_max", MAX_EVENTS)?),
@@ -548,8 +555,10 @@ impl Watcher for UserEvents {
     }
 
     fn forked(self: &Arc<Self>, parent: MmId) {
-        // On failure the child has no enable bits, as with the kernel's own user events.
-        let _ = self.enablers.copy(parent);
+        // The child has no enable bits then, as with the kernel's own user events.
+        if let Err(error) = self.enablers.copy(parent) {
+            kernel::pr_notice_once!("a forked process has no enable bits ({error:?})\n");
+        }
     }
 }
 

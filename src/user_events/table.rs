@@ -5,6 +5,8 @@
 //! Programs write from many threads, so lookup takes no lock. The table only grows, by chunks that do
 //! not move, each twice as long as the one before.
 
+use super::quota::Charge;
+use super::quota::Quota;
 use super::registry::EventUse;
 use kernel::prelude::*;
 use kernel::sync::atomic::Atomic;
@@ -24,9 +26,15 @@ pub(super) struct IndexEntry {
     pub(super) original: bool,
 }
 
+/// A piece of a table.
+struct Chunk {
+    slots: KVVec<SetOnce<IndexEntry>>,
+    _charge: Charge,
+}
+
 /// Maps write indices to events.
 pub(super) struct IndexTable {
-    chunks: [SetOnce<KVVec<SetOnce<IndexEntry>>>; CHUNKS],
+    chunks: [SetOnce<Chunk>; CHUNKS],
     /// Number of entries. Used only to add one; lookup does not read it.
     len: Atomic<usize>,
 }
@@ -51,7 +59,7 @@ impl IndexTable {
     #[inline]
     fn slot(&self, index: usize) -> Option<&SetOnce<IndexEntry>> {
         let (chunk, _, at) = Self::place(index);
-        self.chunks.get(chunk)?.as_ref()?.get(at)
+        self.chunks.get(chunk)?.as_ref()?.slots.get(at)
     }
 
     /// Looks up the entry of an index. Takes no lock.
@@ -64,16 +72,20 @@ impl IndexTable {
     ///
     /// # Errors
     ///
-    /// `ENOMEM`; `EMFILE` if the table is full.
-    pub(super) fn reserve(&self) -> Result {
+    /// Those of [`Charge::new`]; `EMFILE` also if the table is full.
+    pub(super) fn reserve(&self, quota: &Arc<Quota>) -> Result {
         let (chunk, len, _) = Self::place(self.len.load(Relaxed));
         let chunk = self.chunks.get(chunk).ok_or(EMFILE)?;
         if chunk.as_ref().is_none() {
+            let charge = Charge::new(quota, len * size_of::<SetOnce<IndexEntry>>())?;
             let mut slots = KVVec::with_capacity(len, GFP_KERNEL_ACCOUNT)?;
             for _ in 0..len {
                 slots.push(SetOnce::new(), GFP_KERNEL_ACCOUNT)?;
             }
-            chunk.populate(slots);
+            chunk.populate(Chunk {
+                slots,
+                _charge: charge,
+            });
         }
         Ok(())
     }

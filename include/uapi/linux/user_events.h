@@ -79,7 +79,12 @@ struct user_unreg {
 
 #define DIAG_IOC_MAGIC	'*'
 
-/* Takes a struct user_reg or a struct user_reg_original. */
+/*
+ * Takes a struct user_reg or a struct user_reg_original. Fails with EADDRINUSE if
+ * the bit is registered already, or an event of this name has other fields; with
+ * EDQUOT if the user has reached kernel.user_events_max_user_kb; with EMFILE if
+ * all users have reached kernel.user_events_max or kernel.user_events_max_kb.
+ */
 #define DIAG_IOCSREG	_IOWR(DIAG_IOC_MAGIC, 0, struct user_reg *)
 /* Delete an event by its name. Fails with EBUSY if the event is in use. */
 #define DIAG_IOCSDEL	_IOW(DIAG_IOC_MAGIC, 1, char *)

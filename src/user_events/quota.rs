@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Limits for the memory that user events take: of one user, and of all users together.
+//!
+//! What the module allocates for a program is charged to the program's memory control group. What the kernel
+//! allocates for each event is not, and not every program is in a group with a limit. So whatever a program can make
+//! more of is charged here as well: events, enable bits, and tables of write indices. Each is charged what it takes,
+//! the kernel's part included, so that there are two limits and not two for each.
+
+use crate::ftrace::sysctl::Sysctl;
+use crate::ftrace::user;
+use crate::ftrace::user::UserId;
+use kernel::prelude::*;
+use kernel::rbtree::RBTree;
+use kernel::rbtree::RBTreeNodeReservation;
+use kernel::sync::Arc;
+use kernel::sync::SpinLock;
+
+/// Default of `kernel.user_events_max_kb`: for the default maximum number of events, with some fields each.
+const MAX_KB: u32 = 256 << 10;
+
+/// Default of `kernel.user_events_max_user_kb`.
+const MAX_USER_KB: u32 = 16 << 10;
+
+/// What an event is charged without its fields: its structures, texts and directories. The name may be as long as
+/// a name can be.
+const EVENT: usize = 4 << 10;
+
+/// What each field of an event is charged, with its part of the texts.
+const FIELD: usize = 192;
+
+/// What an enable bit is charged.
+const BIT: usize = 256;
+
+/// Bytes charged so far.
+struct Usage {
+    /// By all users.
+    total: usize,
+    /// By each user who is charged anything.
+    users: RBTree<UserId, usize>,
+}
+
+/// The limits, and what is charged.
+#[pin_data]
+pub(super) struct Quota {
+    /// The sysctl `kernel.user_events_max_kb`.
+    max: Sysctl,
+    /// The sysctl `kernel.user_events_max_user_kb`.
+    max_user: Sysctl,
+    /// Taken for a moment, inside any other lock.
+    #[pin]
+    usage: SpinLock<Usage>,
+}
+
+impl Quota {
+    /// Registers the sysctls. Fails with `ENOMEM`.
+    pub(super) fn new() -> Result<Arc<Self>> {
+        let usage = Usage {
+            total: 0,
+            users: RBTree::new(),
+        };
+        Arc::pin_init(
+            try_pin_init!(Self {
+                max: Sysctl::new(c"user_events_max_kb", MAX_KB)?,
+                max_user: Sysctl::new(c"user_events_max_user_kb", MAX_USER_KB)?,
+                usage <- kernel::new_spinlock!(usage),
+            }? Error),
+            GFP_KERNEL,
+        )
+    }
+
+    /// Charges a user, who may have up to `max_user` bytes.
+    fn add(&self, user: UserId, bytes: usize, max_user: usize) -> Result {
+        // Allocated before the lock is taken, and freed after it is released unless this is the user's first charge.
+        let entry = RBTreeNodeReservation::new(GFP_KERNEL_ACCOUNT)?;
+        let mut usage = self.usage.lock();
+        let of_user = usage.users.get(&user).map_or(bytes, |used| used + bytes);
+        let total = usage.total + bytes;
+        if of_user > max_user {
+            return Err(EDQUOT);
+        }
+        if total > in_bytes(&self.max) {
+            return Err(EMFILE);
+        }
+        usage.total = total;
+        match usage.users.get_mut(&user) {
+            Some(used) => *used = of_user,
+            None => {
+                usage.users.insert(entry.into_node(user, of_user));
+            }
+        }
+        Ok(())
+    }
+
+    fn remove(&self, user: UserId, bytes: usize) {
+        let mut usage = self.usage.lock();
+        usage.total -= bytes;
+        if let Some(used) = usage.users.get_mut(&user) {
+            *used -= bytes;
+            if *used == 0 {
+                usage.users.remove(&user);
+            }
+        }
+    }
+}
+
+fn in_bytes(kb: &Sysctl) -> usize {
+    (kb.value() as usize).saturating_mul(1 << 10)
+}
+
+/// What a user is charged for an object, until this is dropped. Can be dropped in any task context.
+pub(super) struct Charge {
+    quota: Arc<Quota>,
+    user: UserId,
+    bytes: usize,
+}
+
+impl Charge {
+    /// Charges the user of the running task. Task context; may sleep.
+    ///
+    /// # Errors
+    ///
+    /// `EDQUOT` if the user would exceed `kernel.user_events_max_user_kb`, unless the task has
+    /// `CAP_SYS_RESOURCE`; `EMFILE` if all users together would exceed `kernel.user_events_max_kb`; `ENOMEM`.
+    pub(super) fn new(quota: &Arc<Quota>, bytes: usize) -> Result<Self> {
+        let user = UserId::charged();
+        let mut added = quota.add(user, bytes, in_bytes(&quota.max_user));
+        // Asked only now, since an answer of no may be logged as a denial.
+        if added == Err(EDQUOT) && user::may_exceed_limits() {
+            added = quota.add(user, bytes, usize::MAX);
+        }
+        added?;
+        Ok(Self {
+            quota: quota.clone(),
+            user,
+            bytes,
+        })
+    }
+
+    /// [`Charge::new`] for an event with this number of fields.
+    pub(super) fn event(quota: &Arc<Quota>, fields: usize) -> Result<Self> {
+        Self::new(quota, EVENT + fields * FIELD)
+    }
+
+    /// [`Charge::new`] for an enable bit.
+    pub(super) fn bit(quota: &Arc<Quota>) -> Result<Self> {
+        Self::new(quota, BIT)
+    }
+}
+
+impl Drop for Charge {
+    fn drop(&mut self) {
+        self.quota.remove(self.user, self.bytes);
+    }
+}
