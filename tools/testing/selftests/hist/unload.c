@@ -568,7 +568,7 @@ static void synthetic(int rounds)
 	append(events, "rhist_anchor u8 none");
 	ok(!load() && !access(anchor, F_OK) &&
 	   !append(pathf("%s/dynamic_events", kernel_dir()), "u:rhist_u u32 a") &&
-	   !append(pathf("%s/dynamic_events", kernel_dir()), "-:user_events/rhist_u"),
+	   !append(pathf("%s/dynamic_events", kernel_dir()), "!u:rhist_u u32 a"),
 	   "commands are taken if somebody has a synthetic event of its name");
 	unload();
 	append(events, "!rhist_anchor");
