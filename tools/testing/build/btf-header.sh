@@ -57,7 +57,7 @@ altered() { # altered SED-EXPRESSION...
 		struct event_command; struct trace_event_file; struct event_trigger_data;
 		struct array_buffer { struct trace_buffer *buffer; };
 		struct trace_array { u64 trace_flags; struct array_buffer array_buffer; struct list_head events;
-			struct trace_event_file *trace_marker_file; };
+			struct trace_event_file *trace_marker_file; const char *system_names; struct dentry *dir; };
 		enum { EVENT_TRIGGER_FL_PROBE = 1 } p;
 		struct trace_array a; enum trace_iterator_bits b;
 		$({
@@ -65,7 +65,8 @@ altered() { # altered SED-EXPRESSION...
 				grep -v '^static_assert'
 			echo "struct event_trigger_data c; struct event_command d;"
 			echo "struct ftrace_event_field e; struct dyn_event f; struct dyn_event_operations g;"
-			echo "struct synth_event { struct dyn_event devent; } h;"
+			echo "struct trace_event_class { void *probe; };"
+			echo "struct synth_event { struct dyn_event devent; struct trace_event_class class; } h;"
 		} | sed "${args[@]}")"
 }
 
