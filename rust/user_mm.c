@@ -178,6 +178,28 @@ static void write_bit(struct page *page, unsigned long addr, unsigned int bit,
 	kunmap_local(at);
 }
 
+/*
+ * Lock mmap_lock for reading, if it is not taken. Returns 0, to be followed by unlock_mm();
+ * -EAGAIN if it is taken; or -ENOENT if no process uses the mm any more.
+ */
+static int try_lock_mm(struct mm_struct *mm)
+{
+	if (!mmget_not_zero(mm))
+		return -ENOENT;
+	if (mmap_read_trylock(mm))
+		return 0;
+	mmput_async(mm);
+	return -EAGAIN;
+}
+
+/* Undo try_lock_mm(), or mmget() and mmap_read_lock(). Task context; locks may be held. */
+static void unlock_mm(struct mm_struct *mm)
+{
+	mmap_read_unlock(mm);
+	/* Asynchronous, because the last mmput() tears the mm down. */
+	mmput_async(mm);
+}
+
 /**
  * rhist_mm_try_write_bit - set or clear a bit, if that needs no waiting
  * @memory: the mm
@@ -199,12 +221,11 @@ int rhist_mm_try_write_bit(struct rhist_mm *memory, unsigned long addr, unsigned
 	struct mm_struct *mm = memory->notifier.mm;
 	struct folio *folio;
 	struct page *page;
-	int err = -EAGAIN;
+	int err = try_lock_mm(mm);
 
-	if (!mmget_not_zero(mm))
-		return -ENOENT;
-	if (!mmap_read_trylock(mm))
-		goto put;
+	if (err)
+		return err;
+	err = -EAGAIN;
 	if (pin_user_pages_remote(mm, addr, 1, FOLL_WRITE | FOLL_NOFAULT, &page, NULL) == 1) {
 		folio = page_folio(page);
 		if (folio_trylock(folio)) {
@@ -217,10 +238,7 @@ int rhist_mm_try_write_bit(struct rhist_mm *memory, unsigned long addr, unsigned
 	} else {
 		err = -EFAULT;
 	}
-	mmap_read_unlock(mm);
-put:
-	/* Asynchronous, because the last mmput() tears the mm down, and locks may be held here. */
-	mmput_async(mm);
+	unlock_mm(mm);
 	return err;
 }
 
@@ -256,12 +274,10 @@ int rhist_mm_try_fault_in(struct rhist_mm *memory, unsigned long addr)
 {
 	struct mm_struct *mm = memory->notifier.mm;
 	struct vm_area_struct *vma;
-	long done = -EAGAIN;
+	long done = try_lock_mm(mm);
 
-	if (!mmget_not_zero(mm))
-		return -ENOENT;
-	if (!mmap_read_trylock(mm))
-		goto put;
+	if (done)
+		return done;
 	vma = vma_lookup(mm, addr);
 	if (!vma)
 		done = -EFAULT;
@@ -269,9 +285,7 @@ int rhist_mm_try_fault_in(struct rhist_mm *memory, unsigned long addr)
 		done = -EREMOTE;
 	else
 		done = get_user_pages_remote(mm, addr, 1, FOLL_WRITE | FOLL_NOWAIT, NULL, NULL);
-	mmap_read_unlock(mm);
-put:
-	mmput_async(mm);
+	unlock_mm(mm);
 	/* With FOLL_NOWAIT, no page is no error: it would take waiting. */
 	return done == 1 ? 0 : done ?: -EAGAIN;
 }
@@ -297,8 +311,7 @@ int rhist_mm_fault_in(struct rhist_mm *memory, unsigned long addr)
 		return -ENOENT;
 	mmap_read_lock(mm);
 	err = fixup_user_fault(mm, addr, FAULT_FLAG_WRITE | FAULT_FLAG_REMOTE, &unlocked);
-	mmap_read_unlock(mm);
-	mmput_async(mm);
+	unlock_mm(mm);
 	return err;
 }
 
