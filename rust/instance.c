@@ -103,7 +103,7 @@ int rhist_instance_destroy(struct trace_array *tr, struct dentry *dir)
  * @trigger: the file, below events/
  * @text: the trigger
  *
- * Called in the task that loads the module, without any lock. The write()
+ * Called in the task that loads or unloads the module, without any lock. The write()
  * operation only takes user memory, so a page is mapped into that task for a
  * moment. Other threads of the program can change or replace the page. That
  * harms only the program itself, which may load modules, and so may do anything.

@@ -61,7 +61,7 @@ impl Instance {
             dir: unsafe { Dentry::from_returned(dir) }?,
         };
         instance.shrink();
-        if let Err(err) = instance.spare_ring_buffer() {
+        if let Err(err) = instance.set_trigger(c"traceoff") {
             pr_warn!("events without a probe of rhist's take longer: no pages for their records: {err:?}\n");
         }
         Ok(instance)
@@ -71,23 +71,21 @@ impl Instance {
         self.raw.as_ptr()
     }
 
-    /// Makes the kernel use its buffer page per CPU for records that will be discarded, which is cheaper than
-    /// the ring buffer (`trace_buffered_event_enable()`), by a trigger of rhist:never, which is removed with
-    /// the instance. Call as [`Instance::new`].
+    /// Writes `text` to the trigger file of rhist:never. As long as that has a trigger, the kernel uses its buffer
+    /// page per CPU for records that will be discarded, which is cheaper than the ring buffer
+    /// (`trace_buffered_event_enable()`). Call in the task that loads or unloads the module, without locks.
     ///
     /// # Errors
     ///
     /// Those of looking up the file, and of `rhist_set_trigger()`. Everything works without the pages, only
     /// slower.
-    fn spare_ring_buffer(&self) -> Result {
+    fn set_trigger(&self, text: &CStr) -> Result {
         let mut trigger = self.dir.clone();
         for name in [c"events", c"rhist", c"never", c"trigger"] {
             trigger = trigger.lookup(name.to_bytes())?;
         }
         // SAFETY: `trigger` is a trigger file of the kernel, and the text ends in a NUL.
-        to_result(unsafe {
-            bindings::rhist_set_trigger(trigger.as_ptr(), c"traceoff".as_char_ptr())
-        })
+        to_result(unsafe { bindings::rhist_set_trigger(trigger.as_ptr(), text.as_char_ptr()) })
     }
 
     /// Shrinks the ring buffer to [`BUFFER_SIZE`]. On failure only prints a warning, as the instance works
@@ -161,6 +159,9 @@ impl Instance {
 
 impl Drop for Instance {
     fn drop(&mut self) {
+        // The kernel frees triggers with their instance, but not with their event, which goes with the module even
+        // if the instance stays.
+        let _ = self.set_trigger(c"!traceoff");
         // SAFETY: By the type invariant the reference is from `rhist_instance_create()`, and not used afterwards.
         let err = unsafe { bindings::rhist_instance_destroy(self.as_ptr(), self.dir.as_ptr()) };
         if err != 0 {

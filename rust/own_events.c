@@ -14,7 +14,7 @@
  * a page per CPU for records that are likely to be discarded, as are those that
  * rhist reads: that costs far less than to reserve and discard them in a ring
  * buffer. trace_buffered_event_enable(), which allocates these pages, is not
- * exported, so Instance::spare_ring_buffer() in rust/instance.rs sets a trigger.
+ * exported, so Instance::set_trigger() in rust/instance.rs writes to a file.
  */
 #include <linux/mutex.h>
 #include <linux/sched.h>

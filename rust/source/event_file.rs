@@ -6,7 +6,7 @@
 //! lists. The file of rhist belongs to the instance `rhist` and has one trigger on its list. So the probe
 //! makes a record in the ring buffer of that instance, calls the trigger with it, and discards it, since
 //! the file is always soft-disabled. No list or flag is shared with the kernel's files. Mostly the record is
-//! not in the ring buffer, but in a page for such records (`Instance::spare_ring_buffer`).
+//! not in the ring buffer, but in a page for such records (`Instance::set_trigger`).
 //!
 //! What the kernel reads of the file on that way: `flags` (also whether it is enabled, in its user
 //! events), `event_call`, `tr` and `triggers` (`kernel/trace/trace_events_trigger.c`,
