@@ -33,6 +33,17 @@ static int unload(void)
 	return syscall(SYS_delete_module, "rhist", O_NONBLOCK) ? -errno : 0;
 }
 
+/* The same, for a module that somebody may still hold for a moment, as a user event does until it is freed. */
+static int unload_within(int seconds)
+{
+	double until = now() + seconds;
+	int error;
+
+	while ((error = unload()) == -EAGAIN && now() < until)
+		sleep_ms(1);
+	return error;
+}
+
 static bool loaded(void)
 {
 	char *modules = slurp("/proc/modules");
@@ -306,7 +317,6 @@ static void one_round(int round)
 	struct child children[4];
 	int fds[KEPT], inotify = inotify_init1(IN_NONBLOCK | IN_CLOEXEC), watches[KEPT], error;
 	char bound[] = "/tmp/rhist-bound-XXXXXX", answer[128], buffer[4096];
-	double until;
 	bool mounted;
 	int looked = 0;
 
@@ -325,9 +335,7 @@ static void one_round(int round)
 	mounted = round % 2 && mkdtemp(bound) && !mount(in_tree("events"), bound, NULL, MS_BIND, NULL);
 
 	/* Visitors hold files open now and then. */
-	until = now() + 60;
-	while ((error = unload()) == -EAGAIN && now() < until)
-		sleep_ms(1);
+	error = unload_within(60);
 	if (error) {
 		wrong(round, "unloading", errno_name(error));
 		goto out;
@@ -518,7 +526,6 @@ static void instant(int rounds)
 	pthread_create(&threads[1], NULL, list, NULL);
 	pthread_create(&threads[2], NULL, catch, (void *)tracing_dir());
 	for (int i = 0; i < rounds; i++) {
-		double until;
 
 		loading = true;
 		error = load();
@@ -526,9 +533,7 @@ static void instant(int rounds)
 		if (error)
 			note("loading: %s", errno_name(error));
 		bad += !!error;
-		until = now() + 10;
-		while (unload() == -EAGAIN && now() < until)
-			sleep_ms(1);
+		unload_within(10);
 	}
 	stop = true;
 	for (int i = 0; i < 3; i++)
@@ -570,7 +575,7 @@ static void synthetic(int rounds)
 	   !append(pathf("%s/dynamic_events", kernel_dir()), "u:rhist_u u32 a") &&
 	   !append(pathf("%s/dynamic_events", kernel_dir()), "!u:rhist_u u32 a"),
 	   "commands are taken if somebody has a synthetic event of its name");
-	unload();
+	unload_within(10);
 	append(events, "!rhist_anchor");
 
 	append(events, "rhist_u u64 a");
