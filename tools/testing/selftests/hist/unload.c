@@ -526,7 +526,6 @@ static void instant(int rounds)
 	pthread_create(&threads[1], NULL, list, NULL);
 	pthread_create(&threads[2], NULL, catch, (void *)tracing_dir());
 	for (int i = 0; i < rounds; i++) {
-
 		loading = true;
 		error = load();
 		loading = false;
