@@ -77,13 +77,12 @@ impl EventPin {
     }
 
     fn call(&self) -> *mut bindings::trace_event_call {
-        let file = match self {
-            Self::File(file) => file.0,
-            Self::UserEvent(event) => return event.0,
-            Self::Probe(probe) => probe.file,
-        };
-        // SAFETY: `self` holds a reference on the file or owns it, and its `event_call` never changes.
-        unsafe { (*file.as_ptr()).event_call }
+        match self {
+            Self::File(file) => file.call(),
+            Self::UserEvent(event) => event.0,
+            // SAFETY: The probe owns its file, whose `event_call` never changes.
+            Self::Probe(probe) => unsafe { (*probe.file.as_ptr()).event_call },
+        }
     }
 }
 
@@ -92,7 +91,7 @@ impl EventPin {
 /// # Invariants
 ///
 /// Owns a reference taken by `trace_get_event_file()`.
-struct EventFileRef(NonNull<bindings::trace_event_file>);
+pub(super) struct EventFileRef(NonNull<bindings::trace_event_file>);
 
 impl EventFileRef {
     /// Finds the file of an event in the top instance. Takes `event_mutex`.
@@ -100,7 +99,7 @@ impl EventFileRef {
     /// # Errors
     ///
     /// `EINVAL` if there is no such event, or it cannot be enabled; `EBUSY` if it is being removed.
-    fn get(system: &CStr, event: &CStr) -> Result<Self> {
+    pub(super) fn get(system: &CStr, event: &CStr) -> Result<Self> {
         // INVARIANT: `trace_get_event_file()` returns a file with a reference.
         // SAFETY: Both names end in a NUL; a null instance is the top one.
         let file = kernel::error::from_err_ptr(unsafe {
@@ -111,6 +110,12 @@ impl EventFileRef {
             )
         })?;
         NonNull::new(file).map(Self).ok_or(EINVAL)
+    }
+
+    /// Returns the event, which stays registered as long as `self` exists.
+    pub(super) fn call(&self) -> *mut bindings::trace_event_call {
+        // SAFETY: By the type invariant `self` holds a reference on the file, whose `event_call` never changes.
+        unsafe { (*self.0.as_ptr()).event_call }
     }
 }
 

@@ -23,9 +23,11 @@ struct mnt_idmap;
 struct page;
 struct poll_table_struct;
 struct ring_buffer_event;
+struct synth_field;
 struct trace_array;
 struct trace_event_call;
 struct trace_event_file;
+struct tracepoint;
 struct workqueue_struct;
 
 /* helpers.c */
@@ -162,6 +164,12 @@ void rhist_probe_disconnect(struct trace_event_call *call, void *probe, struct r
 
 /* own_events.c */
 int rhist_with_event_mutex(struct trace_array *tr, int (*fn)(void *), void *arg);
+
+/* synthetic.c */
+bool rhist_is_synthetic(struct trace_event_call *call);
+struct synth_field **rhist_synthetic_fields(struct trace_event_call *call, unsigned int *n);
+bool rhist_synthetic_listened(struct tracepoint *tp);
+void rhist_synthetic_emit(struct tracepoint *tp, const u64 *vals, const unsigned int *idx);
 
 /* user_event.c */
 struct rhist_user_event;

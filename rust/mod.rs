@@ -18,6 +18,8 @@ pub(crate) mod queue;
 pub(crate) mod shared_page;
 pub(crate) mod source;
 pub(crate) mod stack;
+#[expect(dead_code, reason = "for actions of histograms")]
+pub(crate) mod synthetic;
 pub(crate) mod sysctl;
 pub(crate) mod text;
 pub(crate) mod tracefs;

@@ -720,7 +720,7 @@ int rhist_dynamic_events_enter(struct trace_array *tr, const struct rhist_user_e
 		goto out_delete;
 	call = file->event_call;
 	/* A probe may have this name, too. */
-	err = call->data + SYNTH_EVENT__CLASS == call->class ? 0 : -EEXIST;
+	err = rhist_is_synthetic(call) ? 0 : -EEXIST;
 	if (!err)
 		err = rhist_with_event_mutex(tr, anchor_add, call->data + SYNTH_EVENT__DEVENT);
 	if (!err) {

@@ -48,7 +48,7 @@ result $? "the lab's kernel is accepted"
 altered() { # altered SED-EXPRESSION...
 	local args=() expr
 	for expr; do args+=(-e "$expr"); done
-	kernel "typedef _Bool bool; typedef unsigned long long u64;
+	kernel "typedef _Bool bool; typedef unsigned long long u64; typedef unsigned long size_t;
 		struct list_head { struct list_head *next, *prev; };
 		struct llist_node { struct llist_node *next; };
 		enum event_trigger_type { ETT_NONE };
@@ -66,7 +66,8 @@ altered() { # altered SED-EXPRESSION...
 			echo "struct event_trigger_data c; struct event_command d;"
 			echo "struct ftrace_event_field e; struct dyn_event f; struct dyn_event_operations g;"
 			echo "struct trace_event_class { void *probe; };"
-			echo "struct synth_event { struct dyn_event devent; struct trace_event_class class; } h;"
+			echo "struct synth_event { struct dyn_event devent; struct synth_field **fields;"
+			echo "	unsigned int n_fields; struct trace_event_class class; } h; struct synth_field i;"
 		} | sed "${args[@]}")"
 }
 

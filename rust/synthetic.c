@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Synthetic events: those that are defined by a command, and hit by actions of hist
+ * triggers, which pass the values of their fields.
+ */
+#include <linux/rcupdate.h>
+#include <linux/smp.h>
+#include <linux/srcu.h>
+#include <linux/static_key.h>
+#include <linux/trace_events.h>
+#include <linux/tracepoint.h>
+
+#include "helpers.h"
+#include "layouts_generated.h"
+
+/* A probe of a synthetic event: it finds the value of field i in vals[idx[i]]. */
+typedef void (*synth_probe_t)(void *data, u64 *vals, unsigned int *idx);
+
+/* Whether an event is a synthetic one, and not a probe in that group. Any context. */
+bool rhist_is_synthetic(struct trace_event_call *call)
+{
+	return call->data + SYNTH_EVENT__CLASS == call->class;
+}
+
+/*
+ * Return the array of the fields of a synthetic event, and set @n to their number.
+ * Both are constant until the event is deleted. Any context.
+ */
+struct synth_field **rhist_synthetic_fields(struct trace_event_call *call, unsigned int *n)
+{
+	*n = *(unsigned int *)(call->data + SYNTH_EVENT__N_FIELDS);
+	return *(struct synth_field ***)(call->data + SYNTH_EVENT__FIELDS);
+}
+
+/* Whether a tracepoint has probes. Any context. */
+bool rhist_synthetic_listened(struct tracepoint *tp)
+{
+	return static_key_enabled(&tp->key);
+}
+
+/**
+ * rhist_synthetic_emit - call the probes of a synthetic event
+ * @tp: its tracepoint
+ * @vals: values
+ * @idx: for each field of the event, which of @vals it gets
+ *
+ * Synthetic events have no function in the kernel that hits them: hist triggers of C
+ * call the probes likewise. Probes only read @vals and @idx.
+ *
+ * The array of probes is freed after a grace period of tracepoint_srcu, and so is what
+ * the probes use. C does not enter it here, because the hit that it is in does so. But
+ * only hits of tracepoints do, not those of kprobes.
+ *
+ * Context: any, NMI included, with preemption off: the probes use per-CPU data, and assume
+ * that preempt_count is one higher than at the hit. RCU does not watch a CPU that is offline.
+ */
+void rhist_synthetic_emit(struct tracepoint *tp, const u64 *vals, const unsigned int *idx)
+{
+	struct tracepoint_func *func;
+	synth_probe_t probe;
+
+	if (!cpu_online(raw_smp_processor_id()))
+		return;
+	guard(srcu_fast_notrace)(&tracepoint_srcu);
+	func = rcu_dereference_raw(tp->funcs);
+	if (!func)
+		return;
+	/* A probe that is removed without memory for a new array is replaced in place. */
+	while ((probe = READ_ONCE(func->func))) {
+		probe(func->data, (u64 *)vals, (unsigned int *)idx);
+		func++;
+	}
+}
