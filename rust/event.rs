@@ -127,6 +127,14 @@ impl Drop for EventFileRef {
     }
 }
 
+/// Returns the top instance, which is never removed. Takes `event_mutex`. Fails as [`EventFileRef::get`].
+pub(super) fn top_array() -> Result<NonNull<bindings::trace_array>> {
+    // Any event leads to it; this one always exists.
+    let any = EventFileRef::get(c"rhist", c"sync")?;
+    // SAFETY: `any` holds a reference on a file of the top instance.
+    NonNull::new(unsafe { (*any.0.as_ptr()).tr }).ok_or(ENODEV)
+}
+
 /// A reference on a user event of rhist.
 ///
 /// # Invariants
@@ -307,12 +315,10 @@ impl Event {
     ///
     /// `ENODEV` if the kernel has no such event.
     pub(crate) fn marker(dir: &TracingDir) -> Result<Self> {
-        // Any event leads to the top instance; this one always exists.
-        let any = EventFileRef::get(c"rhist", c"sync")?;
-        // SAFETY: `any` holds a reference on a file of the top instance. That instance is never removed, nor
-        // is its `trace_marker_file`.
+        let top = top_array()?;
+        // SAFETY: The top instance is never removed, nor is its `trace_marker_file`.
         let call = unsafe {
-            let file = bindings::rhist_marker_file((*any.0.as_ptr()).tr);
+            let file = bindings::rhist_marker_file(top.as_ptr());
             NonNull::new(file).map(|file| (*file.as_ptr()).event_call)
         };
         Ok(Self {

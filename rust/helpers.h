@@ -165,6 +165,13 @@ void rhist_probe_disconnect(struct trace_event_call *call, void *probe, struct r
 /* own_events.c */
 int rhist_with_event_mutex(struct trace_array *tr, int (*fn)(void *), void *arg);
 
+/* snapshot.c */
+/* Whether to take a snapshot, for what was passed to rhist_snapshot_take(). Interrupts are off. */
+typedef bool (*rhist_update_t)(struct trace_array *tr, void *cond_data);
+int rhist_snapshot_enable(struct trace_array *tr, rhist_update_t update);
+void rhist_snapshot_disable(struct trace_array *tr);
+void rhist_snapshot_take(struct trace_array *tr, void *cond_data);
+
 /* synthetic.c */
 bool rhist_is_synthetic(struct trace_event_call *call);
 struct synth_field **rhist_synthetic_fields(struct trace_event_call *call, unsigned int *n);

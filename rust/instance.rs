@@ -179,7 +179,7 @@ pub(crate) struct KeptInstance(NonNull<bindings::trace_array>);
 
 // SAFETY: Any task may drop the reference.
 unsafe impl Send for KeptInstance {}
-// SAFETY: There are no methods that take a shared reference.
+// SAFETY: The only method that takes a shared reference reads a pointer that does not change.
 unsafe impl Sync for KeptInstance {}
 
 impl KeptInstance {
@@ -197,6 +197,11 @@ impl KeptInstance {
         let array =
             unsafe { bindings::trace_array_get_by_name(dir.name().as_char_ptr(), ptr::null()) };
         NonNull::new(array).map(Self).ok_or(ENODEV)
+    }
+
+    /// Returns the instance, which is valid as long as `self` exists.
+    pub(super) fn array(&self) -> NonNull<bindings::trace_array> {
+        self.0
     }
 }
 

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Conditional snapshots: what kernel/trace/trace.h declares of exported functions,
+ * which are not there without CONFIG_TRACER_SNAPSHOT.
+ */
+#include <linux/errno.h>
+#include <linux/types.h>
+
+#include "helpers.h"
+
+#ifdef CONFIG_TRACER_SNAPSHOT
+
+int tracing_snapshot_cond_enable(struct trace_array *tr, void *cond_data, rhist_update_t update);
+int tracing_snapshot_cond_disable(struct trace_array *tr);
+void tracing_snapshot_cond(struct trace_array *tr, void *cond_data);
+
+/**
+ * rhist_snapshot_enable - enable the conditional snapshot of an instance
+ * @tr: the instance, with a reference until rhist_snapshot_disable()
+ * @update: the condition
+ *
+ * The data for all hits is NULL: hist triggers of C in the same instance take it for
+ * theirs, and read it when their hist file is read or they are removed.
+ *
+ * Context: task, may sleep; takes trace_types_lock.
+ *
+ * Return: 0, -EBUSY, -ENOMEM, or -ENODEV if the kernel has no snapshots.
+ */
+int rhist_snapshot_enable(struct trace_array *tr, rhist_update_t update)
+{
+	return tracing_snapshot_cond_enable(tr, NULL, update);
+}
+
+/* Disable it again. Task context with interrupts on. The condition is not called afterwards. */
+void rhist_snapshot_disable(struct trace_array *tr)
+{
+	tracing_snapshot_cond_disable(tr);
+}
+
+/*
+ * Take a snapshot if the condition is true for @cond_data. Any context with preemption off; in NMI
+ * the kernel does not call the condition, and says so in the trace.
+ */
+void rhist_snapshot_take(struct trace_array *tr, void *cond_data)
+{
+	tracing_snapshot_cond(tr, cond_data);
+}
+
+#else
+
+int rhist_snapshot_enable(struct trace_array *tr, rhist_update_t update)
+{
+	return -ENODEV;
+}
+
+void rhist_snapshot_disable(struct trace_array *tr)
+{
+}
+
+void rhist_snapshot_take(struct trace_array *tr, void *cond_data)
+{
+}
+
+#endif

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The conditional snapshot of a trace instance: an action of a histogram decides whether the kernel swaps the
+//! ring buffer of the instance and that of its file `snapshot`.
+//!
+//! C source: `kernel/trace/trace_snapshot.c`.
+
+use super::bindings;
+use super::cpu::PreemptOff;
+use super::event;
+use super::instance::KeptInstance;
+use super::tracefs::KernelFile;
+use super::tracefs::TracingDir;
+use core::ptr;
+use core::ptr::NonNull;
+use kernel::error::to_result;
+use kernel::ffi;
+use kernel::prelude::*;
+
+/// The conditional snapshot of an instance, which has only one: enabled as long as this exists, and the instance
+/// with it. Meanwhile writes to the file `snapshot` of the instance fail with `EBUSY`, and triggers of the kernel take
+/// no snapshots of it.
+///
+/// # Invariants
+///
+/// The conditional snapshot of `array` was enabled with [`update`]. `array` is the top instance, or kept by `instance`.
+pub(crate) struct CondSnapshot {
+    array: NonNull<bindings::trace_array>,
+    /// Keeps the instance; `None` for the top one.
+    _instance: Option<KeptInstance>,
+}
+
+// SAFETY: Any task may disable it again.
+unsafe impl Send for CondSnapshot {}
+// SAFETY: Any number of CPUs may take snapshots at once: the kernel locks.
+unsafe impl Sync for CondSnapshot {}
+
+/// What a hit decides with.
+type Decide<'a> = &'a mut dyn FnMut() -> bool;
+
+impl CondSnapshot {
+    /// Enables the conditional snapshot of the instance of `dir`. `open_file` is any open file of tracefs. Task
+    /// context; takes `event_mutex` and `trace_types_lock`.
+    ///
+    /// # Errors
+    ///
+    /// `EBUSY` if it is enabled already, a tracer uses the snapshot, or the ring buffer is mapped; `ENODEV` if the
+    /// kernel has no snapshots, or the instance was removed; `ENOENT`, `ENOMEM`.
+    pub(crate) fn new(dir: &TracingDir, open_file: &KernelFile) -> Result<Self> {
+        let instance = match dir.is_top() {
+            true => None,
+            false => Some(KeptInstance::new(dir, open_file)?),
+        };
+        let array = match &instance {
+            Some(instance) => instance.array(),
+            None => event::top_array()?,
+        };
+        // SAFETY: The instance is kept by `instance`, or is the top one, until the snapshot is disabled.
+        to_result(unsafe { bindings::rhist_snapshot_enable(array.as_ptr(), Some(update)) })?;
+        // INVARIANT: Enabled above.
+        Ok(Self {
+            array,
+            _instance: instance,
+        })
+    }
+
+    /// Takes a snapshot if `decide` says so. It is called with `max_lock` of the instance held and interrupts off, so
+    /// that only one CPU decides at a time: it must be short, and must not take a snapshot or hit an event.
+    ///
+    /// It is not called, and no snapshot taken, while the kernel has stopped tracing in the instance; and in NMI, of
+    /// which the kernel leaves a note in the trace. Any context.
+    pub(crate) fn take(&self, _preempt: PreemptOff<'_>, mut decide: Decide<'_>) {
+        let data = ptr::from_mut(&mut decide).cast();
+        // SAFETY: By the type invariant the instance exists, and its condition is `update`, which gets a pointer to
+        // `decide` during this call only. Preemption is off.
+        unsafe { bindings::rhist_snapshot_take(self.array.as_ptr(), data) }
+    }
+}
+
+impl Drop for CondSnapshot {
+    /// Disables the conditional snapshot, which stays allocated. Takes `trace_types_lock`. Task context with interrupts
+    /// on. Hits borrow what is dropped here: so who shares it with them drops it after a grace period, and no condition
+    /// of another owner is asked for a hit of this one.
+    fn drop(&mut self) {
+        // SAFETY: By the type invariant it is enabled, and the instance still kept.
+        unsafe { bindings::rhist_snapshot_disable(self.array.as_ptr()) }
+    }
+}
+
+/// The condition, called by the kernel.
+///
+/// # Safety
+///
+/// `data` must be null, or point to a [`Decide`] that nobody else uses during the call.
+unsafe extern "C" fn update(_tr: *mut bindings::trace_array, data: *mut ffi::c_void) -> bool {
+    // Without data it is not a hit of the owner, but a trigger `snapshot` or the like. The buffer keeps what the
+    // owner has taken.
+    if data.is_null() {
+        return false;
+    }
+    // SAFETY: Only `take` passes data: an instance has one condition at a time, and hits pass theirs only while their
+    // owner has enabled it. `decide` there is not used until the kernel returns.
+    let decide = unsafe { &mut *data.cast::<Decide<'_>>() };
+    decide()
+}
