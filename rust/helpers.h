@@ -70,6 +70,7 @@ bool rhist_read_number(struct iov_iter *source, int *number);
 void rhist_set_page_bit(struct page *page, unsigned int bit, bool on);
 
 /* instance.c */
+void rhist_set_busy(struct dentry *dir, bool busy);
 struct trace_array *rhist_instance_create(struct dentry **dir);
 int rhist_instance_destroy(struct trace_array *tr, struct dentry *dir);
 int rhist_set_trigger(struct dentry *trigger, const char *text);

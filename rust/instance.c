@@ -4,7 +4,8 @@
  * kernel/trace/.
  *
  * All functions are called in task context and may sleep. They take event_mutex
- * and i_rwsem of the instance's directory, one after the other.
+ * and i_rwsem of the instance's directory, one after the other; rhist_set_busy()
+ * only i_rwsem.
  */
 #include <linux/bits.h>
 #include <linux/dcache.h>
@@ -23,8 +24,11 @@
 /* The name of the instance, and of the only system whose events it has. */
 static const char name[] = "rhist";
 
-/* With @busy, rmdir(2) of a directory fails with EBUSY. */
-static void set_busy(struct dentry *dir, bool busy)
+/*
+ * With @busy, rmdir(2) of a directory fails with EBUSY, unless it is being removed
+ * already: tracefs checks that before it waits for event_mutex.
+ */
+void rhist_set_busy(struct dentry *dir, bool busy)
 {
 	struct inode *inode = d_inode(dir);
 
@@ -69,7 +73,7 @@ struct trace_array *rhist_instance_create(struct dentry **dir)
 	flags = (void *)tr + TRACE_ARRAY__TRACE_FLAGS;
 	WRITE_ONCE(*flags, READ_ONCE(*flags) & ~names);
 	*dir = dget(*(struct dentry **)((void *)tr + TRACE_ARRAY__DIR));
-	set_busy(*dir, true);
+	rhist_set_busy(*dir, true);
 	return tr;
 }
 
@@ -94,7 +98,7 @@ int rhist_instance_destroy(struct trace_array *tr, struct dentry *dir)
 	trace_array_put(tr);
 	err = trace_array_destroy(tr);
 	if (err)
-		set_busy(dir, false);
+		rhist_set_busy(dir, false);
 	return err;
 }
 

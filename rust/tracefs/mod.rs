@@ -67,6 +67,20 @@ impl TracingDir {
         self.0.removed()
     }
 
+    /// While the directory is busy, rmdir(2) fails with `EBUSY`. The last call counts, not their number. Has no effect
+    /// on the top directory, and on that of rhist's own instance, which is busy anyway. Task context; takes `i_rwsem`
+    /// of the directory, so it must not be held.
+    ///
+    /// A removal that has begun before is not stopped: see [`TracingDir::removed`].
+    #[expect(dead_code, reason = "for variables of histograms")]
+    pub(crate) fn set_busy(&self, busy: bool) {
+        if self.is_top() || self.name() == c"rhist" {
+            return;
+        }
+        // SAFETY: `self` holds a reference on the directory.
+        unsafe { bindings::rhist_set_busy(self.0.as_ptr(), busy) }
+    }
+
     /// Returns the instance. May take `i_rwsem` of the directory shared.
     ///
     /// # Errors
