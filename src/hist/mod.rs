@@ -137,6 +137,7 @@ impl Histogram {
             key_size: plan.program.key_size,
             columns: &plan.program.columns,
             vars: 0,
+            wide: &[],
             side: plan.program.side(),
             cpus,
             seed,

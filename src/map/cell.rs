@@ -43,6 +43,7 @@ use kernel::sync::atomic::Acquire;
 use kernel::sync::atomic::Atomic;
 
 use super::load::Load;
+use super::load::Store;
 
 /// A variable of an element: a value and whether it is set. Shared by all CPUs.
 ///
@@ -89,7 +90,7 @@ impl VarCell {
     #[inline(always)]
     pub fn set(&self, mask: VarMask, value: u64) -> bool {
         let word = value ^ mask.0;
-        self.store(word);
+        self.word.release(word);
         word != 0
     }
 
@@ -115,31 +116,5 @@ impl VarCell {
             0 => None,
             word => Some(word ^ mask.0),
         }
-    }
-
-    #[cfg(not(any(MODULE, loom)))]
-    #[inline]
-    fn store(&self, word: u64) {
-        self.word.store(word, kernel::sync::atomic::Release);
-    }
-
-    /// The same for loom, which lets a store come between the load and the store of an exchange
-    /// (<https://github.com/tokio-rs/loom/issues/254>). It does not do that to another exchange.
-    #[cfg(loom)]
-    fn store(&self, word: u64) {
-        self.word.xchg(word, kernel::sync::atomic::Release);
-    }
-
-    /// The same without a call, as in [`load`](super::load).
-    #[cfg(MODULE)]
-    #[inline(always)]
-    fn store(&self, word: u64) {
-        use core::sync::atomic::AtomicU64;
-        use core::sync::atomic::Ordering;
-        // SAFETY: The pointer is that of `self.word`: it is valid and aligned as long as the
-        // reference is used. All accesses to it are atomic ones: this store, which is one
-        // instruction on the 64-bit CPUs that there are modules for, loads of that kind, and the
-        // kernel's xchg(), which loses no such store. What it orders is what smp_store_release() orders.
-        unsafe { AtomicU64::from_ptr(self.word.as_ptr()) }.store(word, Ordering::Release);
     }
 }

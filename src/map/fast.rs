@@ -251,7 +251,7 @@ impl Map {
             KeyForm::Single => fields.single(),
             KeyForm::Plain | KeyForm::Scaled => return self.count_elsewhere(fields, cpu),
         };
-        match self.lookup_word(key) {
+        match self.lookup_word_at_home(key) {
             Some(elt) => {
                 fields.count(elt, cpu);
                 true

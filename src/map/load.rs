@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Inline atomic loads for hits.
+//! Inline atomic loads and stores for hits.
 //!
-//! The loads of the `kernel` crate are calls of C functions, and a hit makes a dozen of them. These compile to
+//! Those of the `kernel` crate are calls of C functions, and a hit makes a dozen of them. These compile to
 //! the same instructions without the call. On the host those of the `kernel` crate are used, which loom and
 //! the tests with interrupts know.
 
@@ -21,6 +21,12 @@ pub(crate) trait Load {
     fn acquire(&self) -> Self::Value;
 }
 
+/// An atomic with inline stores. Any context.
+pub(crate) trait Store {
+    /// As `store(Release)`.
+    fn release(&self, value: u64);
+}
+
 #[cfg(not(MODULE))]
 impl Load for Atomic<u64> {
     type Value = u64;
@@ -28,6 +34,22 @@ impl Load for Atomic<u64> {
     #[inline]
     fn acquire(&self) -> u64 {
         self.load(kernel::sync::atomic::Acquire)
+    }
+}
+
+#[cfg(not(MODULE))]
+impl Store for Atomic<u64> {
+    #[cfg(not(loom))]
+    #[inline]
+    fn release(&self, value: u64) {
+        self.store(value, kernel::sync::atomic::Release);
+    }
+
+    /// The same for loom, which lets a store come between the load and the store of an exchange
+    /// (<https://github.com/tokio-rs/loom/issues/254>). It does not do that to another exchange.
+    #[cfg(loom)]
+    fn release(&self, value: u64) {
+        self.xchg(value, kernel::sync::atomic::Release);
     }
 }
 
@@ -62,4 +84,17 @@ load! {
     [] u32, AtomicU32;
     [] u64, AtomicU64;
     [T] *mut T, AtomicPtr;
+}
+
+#[cfg(MODULE)]
+impl Store for Atomic<u64> {
+    #[inline(always)]
+    fn release(&self, value: u64) {
+        use core::sync::atomic::AtomicU64;
+        use core::sync::atomic::Ordering;
+        // SAFETY: It is valid memory, and all accesses to it are atomic ones: this store, which is one
+        // instruction on the 64-bit CPUs that there are modules for, loads of that kind, and the kernel's xchg()
+        // and cmpxchg(), which lose no such store. What it orders is what smp_store_release() orders.
+        unsafe { AtomicU64::from_ptr(self.as_ptr()) }.store(value, Ordering::Release);
+    }
 }

@@ -8,8 +8,9 @@
 //! # Elements
 //!
 //! An element has its key; *columns*, which each CPU updates for itself and which are folded when they are
-//! read; *variables*, each with a value or unset, shared by all CPUs; and *side data*, words shared by all
-//! CPUs whose meaning is up to the user of the map. All are stored in chunks, by the index of the element.
+//! read; *variables*, each with a value or unset, shared by all CPUs; *wide cells*, the same for values of several
+//! words; and *side data*, words shared by all CPUs whose meaning is up to the user of the map. All are stored in
+//! chunks, by the index of the element.
 //!
 //! # Insertion
 //!
@@ -50,6 +51,7 @@ mod keys;
 pub(crate) mod load;
 mod pool;
 mod table;
+mod wide;
 
 use core::iter;
 
@@ -79,6 +81,12 @@ use table::Slot;
 use table::SlotState;
 use table::Table;
 use table::EMPTY;
+pub use wide::text_to_words;
+pub use wide::words_to_text;
+pub use wide::Read;
+pub use wide::Replace;
+pub use wide::WideCell;
+use wide::WideCells;
 
 /// The size of a map and the layout of its elements.
 #[derive(Clone, Copy)]
@@ -91,6 +99,8 @@ pub struct Shape<'a> {
     pub columns: &'a [Column],
     /// Variables of an element.
     pub vars: usize,
+    /// The wide cells of an element, by the number of words of their values.
+    pub wide: &'a [usize],
     /// Words of side data of an element.
     pub side: usize,
     /// The CPUs that hits come on.
@@ -105,11 +115,11 @@ impl Shape<'_> {
     /// Most bytes of a key (`HIST_KEY_SIZE_MAX`).
     pub const KEY_SIZE_MAX: usize = 504;
 
-    /// Bytes of memory that the keys and the columns of a map take, which is nearly all of it. `None`: more than
-    /// there can be.
+    /// Bytes of memory that the elements of a map take, which is nearly all of it. `None`: more than there can be.
     pub fn size_bytes(&self) -> Option<usize> {
         let parts = self.columns.len().checked_mul(self.cpus.sets())?;
         let words = parts.checked_add(self.vars)?.checked_add(self.side)?;
+        let words = words.checked_add(WideCells::width(self.wide)?)?;
         let element = words.checked_mul(8)?.checked_add(self.key_size)?;
         let elements = Pool::elements(1 << self.bits, self.cpus.count)?;
         element.checked_mul(elements as usize)
@@ -124,6 +134,7 @@ pub struct Map {
     columns: Columns,
     vars: Chunks<VarCell>,
     mask: VarMask,
+    wide: WideCells,
     side: Chunks<Atomic<u64>>,
     pool: Pool,
 }
@@ -166,6 +177,7 @@ impl Map {
             columns: Columns::new(elements, shape.columns, shape.cpus)?,
             vars: Chunks::new(elements, shape.vars, cell::unset)?,
             mask: VarMask::new(hash::scramble(shape.seed, 4)),
+            wide: WideCells::new(elements, shape.wide)?,
             side: Chunks::new(elements, shape.side, |n| zeroed(n, NumaNode::NO_NODE))?,
             pool,
         })
@@ -225,7 +237,7 @@ impl Map {
     /// Finds the element of a key of one word in the first slot of its path, where most are. `None` if it is
     /// not there, or its hits are drops. Any context.
     #[inline(always)]
-    pub fn lookup_word(&self, key: u64) -> Option<Elt<'_>> {
+    pub fn lookup_word_at_home(&self, key: u64) -> Option<Elt<'_>> {
         let hash = self.hash.of(iter::once(key));
         let word = Slot::that_counts(self.table.home(hash).acquire())?;
         // SAFETY: The word comes from an acquiring load of a slot.
@@ -236,6 +248,12 @@ impl Map {
     #[inline]
     pub fn lookup(&self, key: &[u8]) -> Option<Elt<'_>> {
         self.find(ByteKey::new(key, self.keys.size())?, |_, _| None)
+    }
+
+    /// As [`Map::lookup`], for a key of one word.
+    #[inline]
+    pub fn lookup_word(&self, key: u64) -> Option<Elt<'_>> {
+        self.find(key, |_, _| None)
     }
 
     /// Finds the element of `key`. Calls `empty` for the first empty slot on the path, which returns what the
@@ -376,6 +394,11 @@ impl Map {
         drops
     }
 
+    /// Bytes of a key.
+    pub fn key_size(&self) -> usize {
+        self.keys.size()
+    }
+
     /// Bytes of memory.
     pub fn size_bytes(&self) -> usize {
         size_of::<Self>()
@@ -383,6 +406,7 @@ impl Map {
             + self.keys.size_bytes()
             + self.columns.size_bytes()
             + self.vars.size_bytes()
+            + self.wide.size_bytes()
             + self.side.size_bytes()
             + self.pool.size_bytes()
     }
@@ -435,6 +459,13 @@ impl<'a> Elt<'a> {
     fn vars(self) -> &'a [VarCell] {
         // SAFETY: By the invariants there is such an element.
         unsafe { self.map.vars.of(self.index) }
+    }
+
+    /// Wide cell `number`, if it has so many.
+    #[inline]
+    pub fn wide(self, number: usize) -> Option<WideCell<'a>> {
+        // SAFETY: By the invariants there is such an element.
+        unsafe { self.map.wide.of(self.index, number) }
     }
 
     /// The side data, all zero when the element is new.

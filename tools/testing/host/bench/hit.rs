@@ -63,6 +63,7 @@ fn map(c: &mut Criterion) {
         key_size,
         columns: &[Column::Hits],
         vars: 0,
+        wide: &[],
         side: 0,
         cpus: Cpus::uniform(2),
         seed: 1,

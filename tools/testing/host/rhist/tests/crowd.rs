@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
 //! The map in a crowd: several CPUs at once, each interrupted now and then, while one reads. And
-//! its variables: several CPUs that set one and take from it.
+//! its variables and wide cells: several CPUs that set one and take from it.
 //!
 //! Has no test harness, because that of the standard library looks like a data race to
 //! ThreadSanitizer, unless the library is instrumented as well.
@@ -14,12 +14,16 @@ use std::sync::Barrier;
 use std::sync::Mutex;
 
 use kernel::interrupt;
+use kernel::sync::atomic::Atomic;
 use rhist::map::Column;
 use rhist::map::Cpus;
 use rhist::map::Map;
+use rhist::map::Read;
+use rhist::map::Replace;
 use rhist::map::Shape;
 use rhist::map::VarCell;
 use rhist::map::VarMask;
+use rhist::map::WideCell;
 
 /// Number of CPUs.
 const CPUS: usize = 4;
@@ -30,6 +34,7 @@ fn shape() -> Shape<'static> {
         key_size: 16,
         columns: &[Column::Hits],
         vars: 0,
+        wide: &[],
         side: 0,
         cpus: Cpus::uniform(CPUS),
         seed: 1,
@@ -273,14 +278,157 @@ fn variable_handed_over() {
     assert_eq!(assert_taken_once(&takers), 2 * sets);
 }
 
+/// Memory of a wide cell for [`WIDE`] words.
+fn cell_words() -> Vec<Atomic<u64>> {
+    let size = WideCell::size(WIDE).unwrap();
+    (0..size).map(|_| Atomic::new(0)).collect()
+}
+
+/// Words of a value in a wide cell.
+const WIDE: usize = 5;
+
+/// A wide value: each word depends on `first`, and differs from all others.
+fn wide(first: u64) -> [u64; WIDE] {
+    std::array::from_fn(|n| first.rotate_left(n as u32 * 12))
+}
+
+/// Reads the cell by `read`: the first word of its value, if it is set. Counts in `busy` if it cannot be read.
+fn whole(read: impl Fn(&mut [u64]) -> Read, busy: &mut u64) -> Option<u64> {
+    let mut value = [0; WIDE];
+    match read(&mut value) {
+        Read::Done => {
+            assert_eq!(value, wide(value[0]), "parts of several values");
+            Some(value[0])
+        }
+        Read::Unset => None,
+        Read::Busy => {
+            *busy += 1;
+            None
+        }
+    }
+}
+
+/// All CPUs write one wide cell and take from it. What is neither taken nor left was overwritten, or counted as lost.
+fn wide_overwritten() {
+    let writes = rounds(100_000);
+    let words = cell_words();
+    let cell = WideCell::new(&words).unwrap();
+    let barrier = Barrier::new(4);
+    let cpu = |cpu: u64| {
+        let mut random = Random(cpu + 1);
+        let (mut taken, mut lost, mut busy) = (Vec::new(), 0, 0);
+        let mut written = 0;
+        barrier.wait();
+        while written < writes {
+            match random.below(4) {
+                0 | 1 => {
+                    lost += u64::from(!cell.write(wide(value(cpu, written))));
+                    written += 1;
+                }
+                2 => taken.extend(whole(|to| cell.take(to), &mut busy)),
+                _ => {
+                    whole(|to| cell.read(to), &mut busy).map(setter);
+                }
+            }
+        }
+        (taken, lost, busy)
+    };
+    let cpus = std::thread::scope(|scope| {
+        let cpu = &cpu;
+        let cpus = [0, 1, 2, 3].map(|number| scope.spawn(move || cpu(number)));
+        cpus.map(|cpu| cpu.join().unwrap())
+    });
+    let lost: u64 = cpus.iter().map(|(_, lost, _)| lost).sum();
+    let busy: u64 = cpus.iter().map(|(_, _, busy)| busy).sum();
+    println!(
+        "wide_overwritten: {lost} of {} writes lost, {busy} reads busy",
+        4 * writes
+    );
+    let mut takers = cpus.map(|(taken, _, _)| taken).to_vec();
+    let mut none = 0;
+    takers.push(whole(|to| cell.read(to), &mut none).into_iter().collect());
+    assert_eq!(none, 0);
+    let found = assert_taken_once(&takers);
+    assert!(found > 0 && found + lost <= 4 * writes);
+    for (cpu, n) in takers.into_iter().flatten().map(setter) {
+        assert!(cpu < 4 && n < writes, "nobody wrote it");
+    }
+}
+
+/// All CPUs, each interrupted now and then, have one maximum, which one reads. It never falls, and none but those
+/// counted as lost is missed.
+fn wide_maximum() {
+    let hits = rounds(50_000);
+    let words = Arc::new(cell_words());
+    let hit = |words: &[Atomic<u64>], value: u64| {
+        let greater = |old: Option<u64>| old.is_none_or(|old| value > old);
+        let cell = WideCell::new(words).unwrap();
+        (value, cell.replace_if(greater, wide(value)))
+    };
+    let barrier = Barrier::new(CPUS + 1);
+    let cpu = |cpu: u64| {
+        let mut random = Random(cpu + 1);
+        let mut all = Vec::new();
+        barrier.wait();
+        for n in 0..hits {
+            // Grows, so that there are new maxima all the time.
+            let mut value = || n << 20 | random.below(1 << 20);
+            let (mine, other, point) = (value(), value(), value() as usize % 24);
+            let theirs = Arc::new(Mutex::new(None));
+            let handler = {
+                let (words, theirs) = (words.clone(), theirs.clone());
+                move || *theirs.lock().unwrap() = Some(hit(&words, other))
+            };
+            all.push(interrupt::at(point, handler, || hit(&words, mine)).0);
+            all.extend(*theirs.lock().unwrap());
+        }
+        all
+    };
+    let done = AtomicBool::new(false);
+    let cell = WideCell::new(&words).unwrap();
+    let (all, busy) = std::thread::scope(|scope| {
+        let cpu = &cpu;
+        let cpus = [0, 1, 2, 3].map(|number| scope.spawn(move || cpu(number)));
+        let reader = scope.spawn(|| {
+            let (mut last, mut busy) = (None, 0);
+            barrier.wait();
+            while !done.load(Ordering::Relaxed) {
+                if let Some(value) = whole(|to| cell.read(to), &mut busy) {
+                    assert!(last <= Some(value), "it falls");
+                    last = Some(value);
+                }
+            }
+            busy
+        });
+        let cpus = cpus.map(|cpu| cpu.join());
+        done.store(true, Ordering::Relaxed);
+        let all: Vec<_> = cpus.into_iter().flat_map(|cpu| cpu.unwrap()).collect();
+        (all, reader.join().unwrap())
+    });
+    let lost = all.iter().filter(|(_, result)| *result == Replace::Lost);
+    println!(
+        "wide_maximum: {} of {} hits lost, {busy} reads busy",
+        lost.count(),
+        all.len()
+    );
+    let mut none = 0;
+    let last = whole(|to| cell.read(to), &mut none);
+    let not_lost = all
+        .into_iter()
+        .filter(|(_, result)| *result != Replace::Lost);
+    assert_eq!(last, not_lost.map(|(value, _)| value).max());
+}
+
 fn main() {
-    let tests: [(&str, fn()); 6] = [
+    let tests: [(&str, fn()); 8] = [
         ("few_keys", few_keys),
         ("many_keys", many_keys),
         ("too_many_keys", too_many_keys),
         ("full_map", full_map),
         ("variable_overwritten", variable_overwritten),
         ("variable_handed_over", variable_handed_over),
+        ("wide_overwritten", wide_overwritten),
+        ("wide_maximum", wide_maximum),
     ];
     let mut failed = 0;
     for (name, test) in tests {

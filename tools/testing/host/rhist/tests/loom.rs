@@ -16,9 +16,12 @@ use rhist::map::Column;
 use rhist::map::Cpus;
 use rhist::map::Elt;
 use rhist::map::Map;
+use rhist::map::Read;
+use rhist::map::Replace;
 use rhist::map::Shape;
 use rhist::map::VarCell;
 use rhist::map::VarMask;
+use rhist::map::WideCell;
 
 /// Explores what `f` can do. `preemptions`: most involuntary switches in one execution, unless
 /// `LOOM_MAX_PREEMPTIONS` says otherwise.
@@ -34,6 +37,7 @@ fn map(bits: u32, key_size: usize) -> Arc<Map> {
         key_size,
         columns: &[Column::Hits],
         vars: 0,
+        wide: &[],
         side: 0,
         cpus: Cpus::uniform(3),
         seed: 1,
@@ -501,6 +505,254 @@ fn variable_set_set_take_take() {
         values.sort_unstable();
         assert!(matches!(values[..], [1] | [2] | [1, 2]), "{taken:?}");
         seen.note(values.len() == 2);
+    });
+    outcomes.assert_both();
+}
+
+/// A wide cell for two words.
+struct Wide(Vec<Atomic<u64>>);
+
+impl Wide {
+    fn new() -> Arc<Self> {
+        let size = WideCell::size(2).unwrap();
+        Arc::new(Self((0..size).map(|_| Atomic::new(0)).collect()))
+    }
+
+    fn cell(&self) -> WideCell<'_> {
+        WideCell::new(&self.0).unwrap()
+    }
+
+    #[must_use]
+    fn write(&self, value: u64) -> bool {
+        self.cell().write([value, !value])
+    }
+
+    /// Writes it if it is greater.
+    fn max(&self, value: u64) -> Replace {
+        let greater = |old: Option<u64>| old.is_none_or(|old| old < value);
+        self.cell().replace_if(greater, [value, !value])
+    }
+
+    fn read(&self) -> Option<u64> {
+        Self::whole(|value| self.cell().read(value))
+    }
+
+    fn take(&self) -> Option<u64> {
+        Self::whole(|value| self.cell().take(value))
+    }
+
+    /// The first word of what `read` reads. Asserts that the other one belongs to it, and that it is not busy: there
+    /// are less than four writes meanwhile.
+    fn whole(read: impl Fn(&mut [u64]) -> Read) -> Option<u64> {
+        let mut value = [0; 2];
+        match read(&mut value) {
+            Read::Unset => None,
+            Read::Done => {
+                assert_eq!(value[1], !value[0], "words of two values");
+                Some(value[0])
+            }
+            Read::Busy => panic!("busy"),
+        }
+    }
+}
+
+/// A reader sees whole values, none of them after a later one, while the writer uses its buffer again.
+#[test]
+fn wide_write_again_read() {
+    let outcomes = Outcomes::new();
+    let seen = outcomes.clone();
+    model(2, move || {
+        let wide = Wide::new();
+        assert!(wide.write(1));
+        let writer = {
+            let wide = wide.clone();
+            thread::spawn(move || (2..5).for_each(|value| assert!(wide.write(value))))
+        };
+        let first = wide.read().unwrap();
+        let second = wide.read().unwrap();
+        assert!((1..5).contains(&first) && first <= second);
+        seen.note(first == second);
+        writer.join().unwrap();
+        assert_eq!(wide.read(), Some(4));
+    });
+    outcomes.assert_both();
+}
+
+/// Two writers: both write, and a reader sees whole values. What was written last, by whichever, is left.
+#[test]
+fn wide_write_write_read() {
+    let outcomes = Outcomes::new();
+    let seen = outcomes.clone();
+    model(2, move || {
+        let wide = Wide::new();
+        let writers = [1, 2].map(|value| {
+            let wide = wide.clone();
+            thread::spawn(move || assert!(wide.write(value)))
+        });
+        let first = wide.read();
+        let second = wide.read();
+        assert!(first.is_none() || second.is_some());
+        writers.into_iter().for_each(|t| t.join().unwrap());
+        let last = wide.read().unwrap();
+        assert!(last == 1 || last == 2);
+        seen.note(last == 1);
+    });
+    outcomes.assert_both();
+}
+
+/// Two writers that use buffers again, of which none is lost; and no buffer is written while it is current.
+#[test]
+fn wide_write_again_write_again() {
+    model(2, || {
+        let wide = Wide::new();
+        let writer = {
+            let wide = wide.clone();
+            thread::spawn(move || {
+                for value in [1, 2] {
+                    assert!(wide.write(value));
+                    assert!(wide.read().is_some());
+                }
+            })
+        };
+        for value in [3, 4] {
+            assert!(wide.write(value));
+            assert!(wide.read().is_some());
+        }
+        writer.join().unwrap();
+        assert!(matches!(wide.read(), Some(2 | 4)));
+    });
+}
+
+/// A writer is interrupted at each of its atomic operations in turn by another one, which reads a whole value
+/// before and its own afterwards. So does another CPU.
+#[test]
+fn wide_write_interrupted() {
+    let mut points = 0;
+    loop {
+        let outcomes = Outcomes::new();
+        let seen = outcomes.clone();
+        model(1, move || {
+            let wide = Wide::new();
+            assert!(wide.write(1));
+            let handler = {
+                let wide = wide.clone();
+                move || {
+                    assert!(matches!(wide.read(), Some(1 | 2)));
+                    assert!(wide.write(3));
+                    assert_eq!(wide.read(), Some(3));
+                }
+            };
+            let reader = {
+                let wide = wide.clone();
+                thread::spawn(move || wide.read())
+            };
+            let (written, came) = interrupt::at(points, handler, || wide.write(2));
+            assert!(written);
+            assert!(matches!(reader.join().unwrap(), Some(1..=3)));
+            assert!(matches!(wide.read(), Some(2 | 3)));
+            seen.note(came);
+        });
+        if !outcomes.any(true) {
+            break;
+        }
+        points += 1;
+    }
+    // For the current buffer, version and state; the same and the swap for the next; words (2), state, version.
+    assert!(points >= 9, "{points} points of interruption");
+}
+
+/// What one writes is taken by one of two, or overwritten, or left.
+#[test]
+fn wide_write_again_take_take() {
+    let outcomes = Outcomes::new();
+    let seen = outcomes.clone();
+    model(2, move || {
+        let wide = Wide::new();
+        assert!(wide.write(1));
+        let writer = {
+            let wide = wide.clone();
+            thread::spawn(move || (2..4).for_each(|value| assert!(wide.write(value))))
+        };
+        let taker = {
+            let wide = wide.clone();
+            thread::spawn(move || wide.take())
+        };
+        let mine = wide.take();
+        let theirs = taker.join().unwrap();
+        writer.join().unwrap();
+        let mut values: Vec<_> = [mine, theirs, wide.take()].into_iter().flatten().collect();
+        assert_eq!(wide.read(), None);
+        values.sort_unstable();
+        let all = values.len();
+        values.dedup();
+        assert_eq!(values.len(), all, "taken twice");
+        assert_eq!(values.last(), Some(&3));
+        seen.note(all == 3);
+    });
+    outcomes.assert_both();
+}
+
+/// The maximum of two is left, with what was saved with it, and it never falls.
+#[test]
+fn wide_max_max_read() {
+    let outcomes = Outcomes::new();
+    let seen = outcomes.clone();
+    model(2, move || {
+        let wide = Wide::new();
+        let [one, two] = [1, 2].map(|value| {
+            let wide = wide.clone();
+            thread::spawn(move || wide.max(value))
+        });
+        let first = wide.read();
+        let second = wide.read();
+        assert!(first <= second);
+        let one = one.join().unwrap();
+        assert!(one != Replace::Lost);
+        assert_eq!(two.join().unwrap(), Replace::Done);
+        assert_eq!(wide.read(), Some(2));
+        seen.note(one == Replace::Done);
+    });
+    outcomes.assert_both();
+}
+
+/// Several maxima of two: those that say so are there, until there is a greater one.
+#[test]
+fn wide_max_again_max_again() {
+    model(2, || {
+        let wide = Wide::new();
+        let hits = |wide: &Wide, values: [u64; 2]| {
+            for value in values {
+                assert!(wide.max(value) != Replace::Lost);
+                assert!(wide.read() >= Some(value));
+            }
+        };
+        let other = {
+            let wide = wide.clone();
+            thread::spawn(move || hits(&wide, [1, 4]))
+        };
+        hits(&wide, [2, 3]);
+        other.join().unwrap();
+        assert_eq!(wide.read(), Some(4));
+    });
+}
+
+/// A maximum beside one that takes: it is taken, or left.
+#[test]
+fn wide_max_max_take() {
+    let outcomes = Outcomes::new();
+    let seen = outcomes.clone();
+    model(2, move || {
+        let wide = Wide::new();
+        assert!(wide.write(1));
+        let hit = {
+            let wide = wide.clone();
+            thread::spawn(move || [2, 3].map(|value| assert_eq!(wide.max(value), Replace::Done)))
+        };
+        let taken = wide.take().unwrap();
+        hit.join().unwrap();
+        let left = wide.read();
+        assert!(taken == 3 && left.is_none() || taken < 3 && left == Some(3));
+        seen.note(left.is_some());
     });
     outcomes.assert_both();
 }

@@ -20,6 +20,7 @@ use rhist::map::Column;
 use rhist::map::Cpus;
 use rhist::map::Hash;
 use rhist::map::Map;
+use rhist::map::Read;
 use rhist::map::Shape;
 
 /// Number of CPUs, if a test needs no other.
@@ -34,6 +35,7 @@ fn shape() -> Shape<'static> {
         key_size: 8,
         columns: &COLUMNS[..1],
         vars: 0,
+        wide: &[],
         side: 0,
         cpus: Cpus::uniform(CPUS),
         seed: 1,
@@ -134,6 +136,11 @@ fn shapes_out_of_range_are_refused() {
         };
         assert_eq!(Map::new(shape).err(), Some(ENOMEM));
     }
+    for wide in [&[usize::MAX][..], &[usize::MAX / 3], &[1 << 60; 6]] {
+        let shape = Shape { wide, ..shape() };
+        assert_eq!(shape.size_bytes(), None);
+        assert_eq!(Map::new(shape).err(), Some(ENOMEM));
+    }
 }
 
 #[test]
@@ -142,9 +149,9 @@ fn every_allocation_may_fail() {
         || Map::new(shape()),
         |map| assert_eq!(map.err(), Some(ENOMEM)),
     );
-    // Slots; keys; what the columns are; those of each CPU; variables and side data, of which there are none; and two arrays
-    // of what there is per CPU. Chunks are one each, and two arrays of them.
-    assert_eq!(allocations, 1 + 3 + 1 + 3 * CPUS + 2 + 2 + 2);
+    // Slots; keys; what the columns are; those of each CPU; variables, wide cells and side data, of which there are none;
+    // and two arrays of what there is per CPU. Chunks are one each, and two arrays of them.
+    assert_eq!(allocations, 1 + 3 + 1 + 3 * CPUS + 2 + 2 + 2 + 2);
     drop(map);
     assert_eq!(fault::live(), 0);
 }
@@ -167,6 +174,13 @@ fn size_is_that_of_the_arrays() {
         });
         assert_eq!(map.unwrap().size_bytes() - small, 2 * elements * 8);
     }
+    // A state, and three buffers of a version and the value each.
+    let wide = &[5, 1];
+    let map = Map::new(Shape { wide, ..shape() }).unwrap();
+    let cells = map.size_bytes() - small - 2 * size_of::<std::ops::Range<usize>>();
+    assert_eq!(cells, ((1 + 3 * 6) + (1 + 3 * 2)) * elements * 8);
+    let shapes = Shape { wide, ..shape() }.size_bytes().unwrap() - shape().size_bytes().unwrap();
+    assert_eq!(shapes, cells);
 }
 
 #[test]
@@ -252,6 +266,79 @@ fn variables_belong_to_their_element() {
         assert_eq!([elt.take_var(1), elt.take_var(1)], [Some(n), None]);
         // There is no third one.
         assert!(!elt.set_var(2, n) && elt.var(2).is_none() && elt.take_var(2).is_none());
+    }
+}
+
+/// Wide cells are not set at first, an element's own, and the same on all CPUs; in the last chunk as in the first.
+#[test]
+fn wide_cells_belong_to_their_element() {
+    let (bits, wide) = (12, &[3, 0, 2]);
+    let map = Map::new(Shape {
+        bits,
+        wide,
+        ..shape()
+    })
+    .unwrap();
+    for n in 0..1 << bits {
+        let elt = map.insert(0, &key(n)).unwrap();
+        for (number, &words) in wide.iter().enumerate() {
+            let cell = elt.wide(number).unwrap();
+            assert_eq!(cell.read(&mut []), Read::Unset);
+            // All buffers, and as much as there is room for.
+            for last in 0..4 {
+                let value = std::iter::repeat_n(n ^ last << 20 ^ (words as u64) << 40, 9);
+                assert!(cell.write(value));
+            }
+        }
+        assert!(elt.wide(3).is_none());
+    }
+    for n in 0..1 << bits {
+        let elt = map.insert(1, &key(n)).unwrap();
+        for (number, &words) in wide.iter().enumerate() {
+            let mut value = [0; 9];
+            assert_eq!(elt.wide(number).unwrap().take(&mut value), Read::Done);
+            assert_eq!(
+                value[..words],
+                vec![n ^ 3 << 20 ^ (words as u64) << 40; words]
+            );
+            assert!(value[words..].iter().all(|&word| word == 0));
+            assert_eq!(elt.wide(number).unwrap().read(&mut value), Read::Unset);
+        }
+    }
+    assert!(Map::new(shape())
+        .unwrap()
+        .insert(0, &key(1))
+        .unwrap()
+        .wide(0)
+        .is_none());
+}
+
+/// Lookups of one word find what lookups of bytes find; the fast one some of it.
+#[test]
+fn lookups_of_words() {
+    for words in [1, 2] {
+        let key_size = words * 8;
+        let map = Map::new(Shape {
+            key_size,
+            ..shape()
+        })
+        .unwrap();
+        assert_eq!(map.key_size(), key_size);
+        for number in 0..128 {
+            assert!(map.lookup_word(number).is_none());
+            map.insert_word(0, number).unwrap();
+        }
+        let mut at_home = 0;
+        for number in 0..128 {
+            let elt = map.lookup_word(number).unwrap();
+            assert_eq!(elt.key()[..8], key(number));
+            let fast = map.lookup_word_at_home(number);
+            assert!(fast.is_none_or(|fast| fast.key() == elt.key()));
+            at_home += usize::from(fast.is_some());
+        }
+        assert!((64..128).contains(&at_home), "{at_home}");
+        assert!(map.lookup_word(128).is_none());
+        assert!(map.lookup_word_at_home(128).is_none());
     }
 }
 
@@ -447,7 +534,7 @@ proptest! {
         events in prop::collection::vec((0usize..3, 0u64..80, any::<u64>()), 0..400),
     ) {
         let (columns, cpus) = (&COLUMNS[..sums], Cpus::uniform(3));
-        let shape = Shape { bits, key_size: words * 8, columns, vars: 0, side: 0, cpus, seed };
+        let shape = Shape { bits, key_size: words * 8, columns, vars: 0, wide: &[], side: 0, cpus, seed };
         let map = Map::new(shape).unwrap();
         let mut plain: HashMap<Vec<u8>, Vec<u64>> = HashMap::new();
         let mut drops = 0;

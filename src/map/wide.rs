@@ -1,0 +1,385 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Wide cells of elements: values of several words, which are read whole.
+//!
+//! Hits on any CPU replace the value, and hits of other events read it. C copies strings and stacks word by word
+//! into the element, and [`onmax()`'s](WideCell::replace_if) saved values one after the other. So a reader can see
+//! the beginning of one value and the end of another, and values saved by one hit beside the maximum of another.
+//! Here a value is written to a buffer of its own, and one access to one word makes it that of the cell.
+//!
+//! # Representation
+//!
+//! A cell is a run of words, all zero at first: the *state*, and [`BUFFERS`] buffers. A buffer is a *version* and
+//! the words of a value. Each write to a buffer gives it a new number, one more than the last:
+//!
+//! * version: that number, and [`BUSY`] until the writer is done with the buffer;
+//! * state: the number and the buffer of the cell's value, which is the *current* buffer; 0: not set.
+//!
+//! A writer claims a buffer that is neither current nor busy: one compare-and-swap of the version gives it its new
+//! number and makes it busy. It stores the words, then the state, and only then is the buffer not busy any more.
+//! Numbers have 62 bits: at a thousand million writes a second they last 146 years. So a word of a state
+//! or version that was replaced does not come back, other than the 0 of a state.
+//!
+//! **The current buffer is never written.** To claim one, a writer first loads the version, then the state, then
+//! swaps the version. If the swap succeeds, the buffer was not busy in all that time; and a buffer only becomes
+//! current while it is busy. So it was not current when the state was loaded, and does not become it before
+//! this writer's own store.
+//!
+//! # Bound
+//!
+//! No operation waits for another context. [`WideCell::write`] looks at all buffers at most [`TRIES`] times, and tries one
+//! compare-and-swap each time on each. It fails if it finds none to claim: two other writers, interrupted by this one
+//! or on other CPUs, have those that are not current; or others write again and again while it looks.
+//!
+//! The other operations load the state, use the buffer, and then verify that it was not claimed meanwhile, or that the
+//! state is the same. If not, they start over, at most [`TRIES`] times in all. Only a write that was completed in between
+//! makes a try fail, or another take. A writer that is interrupted makes none fail: its buffer is not current before
+//! it is done with the words. So readers in an NMI see the last value, whatever they have interrupted.
+//!
+//! # Memory ordering
+//!
+//! *Readers see all words of a write.* The store to the state is a release, the load an acquire.
+//!
+//! *Readers see no later words.* All stores of words are releases and all loads of them acquires, as are those of the
+//! version. A reader that loads a word of a later write therefore sees the version that this writer had swapped in
+//! before, or a still later one, when it loads the version after the words: the number is not that of the
+//! state. [`WideCell::take`] and [`WideCell::replace_if`] swap the state instead. If that succeeds, no other state has come
+//! after the one that was loaded. Had the reader seen words of a later write, then what this writer loaded before would be
+//! older than the swap; but to claim the buffer it has loaded the state of the swap, or a later one.
+//!
+//! *Writers see which buffer is current.* The last store of a writer, which makes the version not busy, is a release. Who
+//! claims the buffer afterwards has loaded this version (acquire): so it sees the state that this writer has stored,
+//! or a later one. The swap is a release: a reader that finds its version on a failed try, and starts over, sees a
+//! later state than before.
+//!
+//! *Each value is taken at most once*, since the swap of a take puts 0 in the place of a state that does not come back.
+//! *What is replaced is what was decided on*, since the swap of a replacement finds the state that the decision
+//! belongs to. (If that is 0, the cell may have been set and taken in between; it is unset again, which is all that was
+//! decided on.)
+
+use core::iter;
+use core::ops::Range;
+
+use kernel::alloc::NumaNode;
+use kernel::prelude::*;
+use kernel::sync::atomic::Atomic;
+use kernel::sync::atomic::Relaxed;
+use kernel::sync::atomic::Release;
+
+use super::chunks::zeroed;
+use super::chunks::Chunks;
+use super::load::Load;
+use super::load::Store;
+use crate::text::until_nul;
+
+/// Buffers of a cell: the current one, and two for writers at work.
+const BUFFERS: usize = 3;
+
+/// How often an operation is tried.
+const TRIES: usize = 4;
+
+/// The unit of the numbers of writes, in states and versions.
+const NUMBER: u64 = 4;
+
+/// In a version: its writer is not done. In a state the index of the current buffer is here.
+const BUSY: u64 = 1;
+
+/// A value of several words, or none. Shared by all CPUs.
+///
+/// All operations can be called in any context, NMI included, and on all CPUs at once.
+#[derive(Clone, Copy)]
+pub struct WideCell<'a> {
+    state: &'a Atomic<u64>,
+    buffers: &'a [Atomic<u64>],
+    /// Words of a buffer: the version and those of a value.
+    width: usize,
+}
+
+/// What a read finds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Read {
+    /// The cell is not set.
+    Unset,
+    /// The value.
+    Done,
+    /// Nothing that belongs together, since it was replaced again and again. The caller counts that.
+    Busy,
+}
+
+/// What became of a replacement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Replace {
+    /// The value stays, as was decided.
+    Kept,
+    /// It is replaced.
+    Done,
+    /// It should be replaced and is not, since others are at work on it. The caller counts that.
+    Lost,
+}
+
+impl<'a> WideCell<'a> {
+    /// The words that a cell for values of `words` words takes. `None`: too many.
+    pub fn size(words: usize) -> Option<usize> {
+        words.checked_add(1)?.checked_mul(BUFFERS)?.checked_add(1)
+    }
+
+    /// The cell in these words, which are all zero at first and used by nothing else. `None`: they are too few.
+    #[inline]
+    pub fn new(words: &'a [Atomic<u64>]) -> Option<Self> {
+        let (state, buffers) = words.split_first()?;
+        Some(Self {
+            state,
+            buffers,
+            width: buffers.len() / BUFFERS,
+        })
+    }
+
+    /// Replaces the value. Words that `words` lacks at the end are zero, those that it has too many are left
+    /// out. False: it is not replaced, since others are at work on it; the caller counts that.
+    #[must_use]
+    #[inline]
+    pub fn write(&self, words: impl IntoIterator<Item = u64>) -> bool {
+        let Some(claim) = self.claim() else {
+            return false;
+        };
+        claim.fill(words);
+        self.state.release(claim.state);
+        true
+    }
+
+    /// Copies the first words of the value to `to`, as many as both have.
+    #[inline]
+    pub fn read(&self, to: &mut [u64]) -> Read {
+        self.copy(to, |state| self.has(state))
+    }
+
+    /// As [`WideCell::read`], and unsets the cell if it returns the value: what was written once is returned once.
+    #[inline]
+    pub fn take(&self, to: &mut [u64]) -> Read {
+        self.copy(to, |state| self.state.cmpxchg(state, 0, Relaxed).is_ok())
+    }
+
+    /// Replaces the value by `words`, as [`WideCell::write`] does, if `decide` says so of the first word of the value
+    /// that is replaced; `None`: the cell is not set. `decide` may be called several times, also with words that were
+    /// never a value; what it says of these is ignored.
+    ///
+    /// For `onmax()` and `onchange()`, whose tracked value is the first word, and what is saved with it is
+    /// behind. Most hits are no new maximum: these store nothing.
+    #[inline]
+    pub fn replace_if(
+        &self,
+        decide: impl Fn(Option<u64>) -> bool,
+        words: impl IntoIterator<Item = u64>,
+    ) -> Replace {
+        let mut words = words.into_iter();
+        let mut claimed = None;
+        for _ in 0..TRIES {
+            let state = self.state.acquire();
+            let first = self.current(state).and_then(|buffer| buffer.words.first());
+            if !decide(first.map(|word| word.acquire())) {
+                if self.has(state) {
+                    return Replace::Kept;
+                }
+                continue;
+            }
+            let claim = match &claimed {
+                Some(claim) => claim,
+                None => {
+                    let Some(claim) = self.claim() else {
+                        return Replace::Lost;
+                    };
+                    claim.fill(words.by_ref());
+                    &*claimed.insert(claim)
+                }
+            };
+            if self.state.cmpxchg(state, claim.state, Release).is_ok() {
+                return Replace::Done;
+            }
+        }
+        Replace::Lost
+    }
+
+    /// Copies the value until `valid` says of a state that what was copied while the cell was in that state is whole.
+    #[inline(always)]
+    fn copy(&self, to: &mut [u64], valid: impl Fn(u64) -> bool) -> Read {
+        for _ in 0..TRIES {
+            let state = self.state.acquire();
+            let Some(buffer) = self.current(state) else {
+                return Read::Unset;
+            };
+            for (to, word) in to.iter_mut().zip(buffer.words) {
+                *to = word.acquire();
+            }
+            if valid(state) {
+                return Read::Done;
+            }
+        }
+        Read::Busy
+    }
+
+    /// Whether what was loaded from the current buffer of `state`, or that there is none, belongs to `state`.
+    #[inline]
+    fn has(&self, state: u64) -> bool {
+        self.current(state)
+            .is_none_or(|buffer| buffer.version.acquire() / NUMBER == state / NUMBER)
+    }
+
+    /// The current buffer in this state. `None`: not set.
+    #[inline]
+    fn current(&self, state: u64) -> Option<Buffer<'a>> {
+        match state {
+            0 => None,
+            _ => self.buffer(state % NUMBER),
+        }
+    }
+
+    #[inline]
+    fn buffer(&self, index: u64) -> Option<Buffer<'a>> {
+        let start = self.width.wrapping_mul(index as usize);
+        let (version, words) = self
+            .buffers
+            .get(start..)?
+            .get(..self.width)?
+            .split_first()?;
+        Some(Buffer { version, words })
+    }
+
+    /// Claims a buffer for a write. `None`: there is none.
+    #[inline]
+    fn claim(&self) -> Option<Claim<'a>> {
+        (0..TRIES).find_map(|_| self.claim_once())
+    }
+
+    fn claim_once(&self) -> Option<Claim<'a>> {
+        (0..BUFFERS as u64).find_map(|index| {
+            let buffer = self.buffer(index)?;
+            // In this order: see the module's documentation.
+            let version = buffer.version.acquire();
+            let state = self.state.acquire();
+            if version & BUSY != 0 || state != 0 && state % NUMBER == index {
+                return None;
+            }
+            let done = version.wrapping_add(NUMBER);
+            buffer.version.cmpxchg(version, done | BUSY, Release).ok()?;
+            Some(Claim {
+                buffer,
+                done,
+                state: done | index,
+            })
+        })
+    }
+}
+
+/// A buffer and its version.
+#[derive(Clone, Copy)]
+struct Buffer<'a> {
+    version: &'a Atomic<u64>,
+    words: &'a [Atomic<u64>],
+}
+
+/// A buffer that this context may write to, until it is dropped.
+struct Claim<'a> {
+    buffer: Buffer<'a>,
+    /// Its version when it is not busy any more.
+    done: u64,
+    /// The state that makes it the current one. Not stored before the words, and not after the drop.
+    state: u64,
+}
+
+impl Claim<'_> {
+    #[inline]
+    fn fill(&self, words: impl IntoIterator<Item = u64>) {
+        let words = Iterator::chain(words.into_iter(), iter::repeat(0));
+        for (to, word) in self.buffer.words.iter().zip(words) {
+            to.release(word);
+        }
+    }
+}
+
+impl Drop for Claim<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        self.buffer.version.release(self.done);
+    }
+}
+
+/// The wide cells of all elements.
+pub(super) struct WideCells {
+    words: Chunks<Atomic<u64>>,
+    /// Where each of the cells is in the words of an element.
+    cells: KVec<Range<usize>>,
+}
+
+impl WideCells {
+    /// Cells that are not set, for values of so many words, for each of `elements` elements. Fails with `ENOMEM`.
+    pub(super) fn new(elements: usize, values: &[usize]) -> Result<Self> {
+        let mut cells = KVec::with_capacity(values.len(), GFP_KERNEL)?;
+        for n in 0..values.len() {
+            let end = |n| values.get(..n).and_then(Self::width).ok_or(ENOMEM);
+            cells.push(end(n)?..end(n + 1)?, GFP_KERNEL)?;
+        }
+        let width = Self::width(values).ok_or(ENOMEM)?;
+        let zeros = |n| zeroed(n, NumaNode::NO_NODE);
+        Ok(Self {
+            words: Chunks::new(elements, width, zeros)?,
+            cells,
+        })
+    }
+
+    /// Words of an element. `None`: too many.
+    pub(super) fn width(values: &[usize]) -> Option<usize> {
+        values.iter().try_fold(0usize, |sum, &words| {
+            sum.checked_add(WideCell::size(words)?)
+        })
+    }
+
+    /// Bytes of memory.
+    pub(super) fn size_bytes(&self) -> usize {
+        size_of_val(&self.cells[..]) + self.words.size_bytes()
+    }
+
+    /// Cell `number` of element `index`, if it has so many.
+    ///
+    /// # Safety
+    ///
+    /// There is such an element.
+    #[inline]
+    pub(super) unsafe fn of(&self, index: u32, number: usize) -> Option<WideCell<'_>> {
+        let cell = self.cells.get(number)?;
+        // SAFETY: By the caller.
+        WideCell::new(unsafe { self.words.of(index) }.get(cell.clone())?)
+    }
+}
+
+/// `text` in `n` words, with NULs behind it. What does not fit is left out.
+#[inline]
+pub fn text_to_words(text: &[u8], n: usize) -> impl Iterator<Item = u64> + '_ {
+    let words = text.chunks(8).map(|chunk| {
+        let mut word = [0; 8];
+        word.iter_mut()
+            .zip(chunk)
+            .for_each(|(to, from)| *to = *from);
+        u64::from_ne_bytes(word)
+    });
+    Iterator::chain(words, iter::repeat(0)).take(n)
+}
+
+/// Copies the text in `words` to `to`, with a NUL behind it. What does not fit is left out. Returns the text in `to`,
+/// without the NUL.
+#[inline]
+pub fn words_to_text<'a>(words: &[u64], to: &'a mut [u8]) -> &'a [u8] {
+    for (to, word) in to.chunks_mut(8).zip(words) {
+        to.iter_mut()
+            .zip(word.to_ne_bytes())
+            .for_each(|(to, from)| *to = from);
+    }
+    if let Some(end) = to.get_mut(size_of_val(words)) {
+        *end = 0;
+    }
+    if let Some(last) = to.last_mut() {
+        *last = 0;
+    }
+    until_nul(to)
+}
