@@ -5,8 +5,8 @@
  *
  *	EVENT CONTEXT CPU FIRST COUNT KEYS
  *
- * COUNT times the EVENT (numbers, strings, arrays, stacks, nested, outer, beyond) is fired on that CPU, the i-th with
- * the fields that values.h makes of FIRST + i % KEYS. The CONTEXT is task (then CPU has to be the one that the writer is bound
+ * COUNT times the EVENT (numbers, strings, arrays, stacks, wake, run, stop, nested, outer, beyond) is fired on that CPU,
+ * the i-th with the fields that rhist_events.h and values.h make of FIRST + i % KEYS. The CONTEXT is task (then CPU has to be the one that the writer is bound
  * to), softirq, hardirq or nmi; the last three interrupt whatever runs on that CPU, a few events at a time,
  * and can be fired at one CPU together.
  *
@@ -24,6 +24,7 @@
 #include <linux/dcache.h>
 #include <linux/delay.h>
 #include <linux/fs.h>
+#include <linux/hrtimer.h>
 #include <linux/interrupt.h>
 #include <linux/irq_work.h>
 #include <linux/jiffies.h>
@@ -74,6 +75,21 @@ static void arrays(u64 k)
 static void stacks(u64 k)
 {
 	trace_stacks(k);
+}
+
+static void wake(u64 k)
+{
+	trace_wake(k, rhist_names[k % 4]);
+}
+
+static void run(u64 k)
+{
+	trace_run(k, rhist_names[k % 4]);
+}
+
+static void stop(u64 k)
+{
+	trace_stop(k, rhist_names[k % 4]);
 }
 
 static void beyond(u64 k)
@@ -192,6 +208,9 @@ static const struct event {
 	{ "strings", strings },
 	{ "arrays", arrays },
 	{ "stacks", stacks },
+	{ "wake", wake },
+	{ "run", run },
+	{ "stop", stop },
 	{ "nested", nested },
 	{ "outer", outer },
 	{ "beyond", beyond },
@@ -471,6 +490,44 @@ static void calls_set(const char *value, const struct kernel_param *param) {}
 
 #endif
 
+#ifdef CONFIG_UML
+
+/*
+ * User-mode Linux has no interrupt for irq_work, which waits for the next tick. Each change to triggers waits for such
+ * work, twice. So that this takes no 20 milliseconds, a timer looks for it more often, while the module is loaded.
+ */
+static struct hrtimer irq_work_timer;
+
+static enum hrtimer_restart run_irq_work(struct hrtimer *timer)
+{
+	irq_work_run();
+	hrtimer_forward_now(timer, us_to_ktime(250));
+	return HRTIMER_RESTART;
+}
+
+static void hurry_irq_work(void)
+{
+	hrtimer_setup(&irq_work_timer, run_irq_work, CLOCK_MONOTONIC, HRTIMER_MODE_REL_HARD);
+	hrtimer_start(&irq_work_timer, us_to_ktime(250), HRTIMER_MODE_REL_HARD);
+}
+
+static void leave_irq_work(void)
+{
+	hrtimer_cancel(&irq_work_timer);
+}
+
+#else
+
+static void hurry_irq_work(void)
+{
+}
+
+static void leave_irq_work(void)
+{
+}
+
+#endif
+
 static int __init rhist_events_init(void)
 {
 	int cpu, error;
@@ -493,11 +550,13 @@ static int __init rhist_events_init(void)
 	if (error)
 		return error;
 	error = misc_register(&rhist_events_device);
-	if (error)
+	if (error) {
 		unprepare_nmi();
-	else
-		rhist_events_file = tracefs_create_file("rhist_events", 0400, NULL, NULL, &rhist_events_fops);
-	return error;
+		return error;
+	}
+	rhist_events_file = tracefs_create_file("rhist_events", 0400, NULL, NULL, &rhist_events_fops);
+	hurry_irq_work();
+	return 0;
 }
 
 static void __exit rhist_events_exit(void)
@@ -506,6 +565,7 @@ static void __exit rhist_events_exit(void)
 
 	if (!IS_ERR_OR_NULL(rhist_events_file))
 		simple_recursive_removal(rhist_events_file, NULL);
+	leave_irq_work();
 	calls_set("", NULL);
 	misc_deregister(&rhist_events_device);
 	unprepare_nmi();

@@ -203,6 +203,103 @@ TRACE_EVENT(stacks,
 	TP_printk("%llu %zu", __entry->k, rhist_depth(__entry->k))
 );
 
+/*
+ * Three that follow each other in the life of a task, as the kernel's own events do: with common keys, some under
+ * other names, and fields that only one of them has. What they have in common comes of the last two bits of k.
+ */
+TRACE_EVENT(wake,
+
+	TP_PROTO(u64 k, const char *text),
+
+	TP_ARGS(k, text),
+
+	TP_STRUCT__entry(
+		__field(u64, key)
+		__field(pid_t, task)
+		__array(char, who, 16)
+		__field(u32, amount)
+		__field(s8, small)
+		__field(int, level)
+		__string(path, text)
+	),
+
+	TP_fast_assign(
+		__entry->key = k % 4;
+		__entry->task = 100 + k % 4;
+		memset(__entry->who, 0, sizeof(__entry->who));
+		snprintf(__entry->who, sizeof(__entry->who), "task-%llu", k % 4);
+		__entry->amount = k * 10;
+		__entry->small = rhist_bits(s8, k);
+		__entry->level = k;
+		__assign_str(path);
+	),
+
+	TP_printk("%llu %d %s %u %d %d %s", __entry->key, __entry->task, __entry->who, __entry->amount, __entry->small,
+		  __entry->level, __get_str(path))
+);
+
+TRACE_EVENT(run,
+
+	TP_PROTO(u64 k, const char *text),
+
+	TP_ARGS(k, text),
+
+	TP_STRUCT__entry(
+		__field(u64, next_key)
+		__field(pid_t, next_task)
+		__array(char, next_who, 16)
+		__field(u64, total)
+		__field(u16, part)
+		__field(s64, change)
+		__string(file, text)
+	),
+
+	TP_fast_assign(
+		__entry->next_key = k % 4;
+		__entry->next_task = 100 + k % 4;
+		memset(__entry->next_who, 0, sizeof(__entry->next_who));
+		snprintf(__entry->next_who, sizeof(__entry->next_who), "task-%llu", k % 4);
+		__entry->total = k * k;
+		__entry->part = rhist_bits(u16, k);
+		__entry->change = rhist_bits(s64, k);
+		__assign_str(file);
+	),
+
+	TP_printk("%llu %d %s %llu %u %lld %s", __entry->next_key, __entry->next_task, __entry->next_who, __entry->total,
+		  __entry->part, __entry->change, __get_str(file))
+);
+
+TRACE_EVENT(stop,
+
+	TP_PROTO(u64 k, const char *text),
+
+	TP_ARGS(k, text),
+
+	TP_STRUCT__entry(
+		__field(u64, key)
+		__field(pid_t, task)
+		__array(char, who, 16)
+		__field(u64, total)
+		__field(u32, amount)
+		__field(int, status)
+		__rel_string(reason, text)
+	),
+
+	TP_fast_assign(
+		__entry->key = k % 4;
+		__entry->task = 100 + k % 4;
+		memset(__entry->who, 0, sizeof(__entry->who));
+		snprintf(__entry->who, sizeof(__entry->who), "task-%llu", k % 4);
+		__entry->total = k * 3;
+		__entry->amount = rhist_bits(u32, k);
+		__entry->status = -(int)k;
+		__assign_rel_str(reason);
+	),
+
+	TP_printk("%llu %d %s %llu %u %d %s", __entry->key, __entry->task, __entry->who, __entry->total, __entry->amount,
+		  __entry->status, __get_rel_str(reason))
+);
+
 /* One that is interrupted while its record is made. */
 TRACE_EVENT(nested,
 
