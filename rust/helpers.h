@@ -177,6 +177,7 @@ void rhist_snapshot_take(struct trace_array *tr, void *cond_data);
 bool rhist_is_synthetic(struct trace_event_call *call);
 struct synth_field **rhist_synthetic_fields(struct trace_event_call *call, unsigned int *n);
 bool rhist_synthetic_listened(struct tracepoint *tp);
+bool rhist_synthetic_has_stack(void);
 void rhist_synthetic_emit(struct tracepoint *tp, const u64 *vals, const unsigned int *idx);
 
 /* user_event.c */

@@ -16,11 +16,9 @@ pub(crate) mod memory;
 pub(crate) mod poll;
 pub(crate) mod queue;
 pub(crate) mod shared_page;
-#[expect(dead_code, reason = "for actions of histograms")]
 pub(crate) mod snapshot;
 pub(crate) mod source;
 pub(crate) mod stack;
-#[expect(dead_code, reason = "for actions of histograms")]
 pub(crate) mod synthetic;
 pub(crate) mod sysctl;
 pub(crate) mod text;

@@ -4,11 +4,15 @@
  * triggers, which pass the values of their fields.
  */
 #include <linux/rcupdate.h>
+#include <linux/sched/task_stack.h>
 #include <linux/smp.h>
 #include <linux/srcu.h>
 #include <linux/static_key.h>
 #include <linux/trace_events.h>
 #include <linux/tracepoint.h>
+#ifdef CONFIG_X86_LOCAL_APIC
+#include <asm/processor.h>
+#endif
 
 #include "helpers.h"
 #include "layouts_generated.h"
@@ -36,6 +40,27 @@ struct synth_field **rhist_synthetic_fields(struct trace_event_call *call, unsig
 bool rhist_synthetic_listened(struct tracepoint *tp)
 {
 	return static_key_enabled(&tp->key);
+}
+
+/*
+ * Whether so much of the stack is left as the hits of an event may take, at most: they
+ * nest in the hit that the event happens in. The stack of NMIs has 8 KiB, those of tasks
+ * and interrupts have 16. The depth of nesting is limited, which is enough for interrupts.
+ * Tasks may be deep in a stack of their own already. Any context.
+ */
+bool rhist_synthetic_has_stack(void)
+{
+	const unsigned long needed = THREAD_SIZE * 5 / 16;
+	unsigned long left = current_stack_pointer - (unsigned long)task_stack_page(current);
+
+	if (left < THREAD_SIZE)
+		return left >= needed;
+#ifdef IST_INDEX_NMI
+	left = current_stack_pointer - (__this_cpu_read(cpu_tss_rw.x86_tss.ist[IST_INDEX_NMI]) - EXCEPTION_STKSZ);
+	if (left < EXCEPTION_STKSZ)
+		return left >= needed;
+#endif
+	return true;
 }
 
 /**

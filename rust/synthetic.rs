@@ -36,7 +36,6 @@ unsafe impl Sync for SynthEvent {}
 
 /// A field of a synthetic event.
 pub(crate) struct SynthField<'a> {
-    pub(crate) name: &'a CStr,
     /// The type as the kernel has it internally: `u64`, `char[16]`, `__data_loc char[]`,
     /// `__data_loc unsigned long[]`.
     pub(crate) type_: &'a CStr,
@@ -89,10 +88,9 @@ impl SynthEvent {
         // SAFETY: By the type invariant there are `n_fields` pointers to fields, which are constant.
         let fields = unsafe { slice::from_raw_parts(self.fields.as_ptr(), self.n_fields) };
         for &field in fields {
-            // SAFETY: As above. Both strings end in a NUL.
+            // SAFETY: As above. The string ends in a NUL.
             visit(unsafe {
                 SynthField {
-                    name: CStr::from_char_ptr((*field).name),
                     type_: CStr::from_char_ptr((*field).type_),
                     size: (*field).size as u32,
                     signed: (*field).is_signed,
@@ -109,6 +107,12 @@ impl SynthEvent {
     pub(crate) fn listened(&self) -> bool {
         // SAFETY: By the type invariant the tracepoint is valid.
         unsafe { bindings::rhist_synthetic_listened(self.tracepoint.as_ptr()) }
+    }
+
+    /// Whether so much of the stack is left as the hits of an event may take. Any context.
+    pub(crate) fn has_stack(_preempt: PreemptOff<'_>) -> bool {
+        // SAFETY: Preemption is off.
+        unsafe { bindings::rhist_synthetic_has_stack() }
     }
 
     /// Hits the event: whoever listens gets a record whose field `i` has the value `vals[idx[i]]`, cut to the size

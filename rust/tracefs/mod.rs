@@ -72,7 +72,6 @@ impl TracingDir {
     /// of the directory, so it must not be held.
     ///
     /// A removal that has begun before is not stopped: see [`TracingDir::removed`].
-    #[expect(dead_code, reason = "for variables of histograms")]
     pub(crate) fn set_busy(&self, busy: bool) {
         if self.is_top() || self.name() == c"rhist" {
             return;

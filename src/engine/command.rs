@@ -4,6 +4,7 @@
 
 use super::describe;
 use super::registry::Registry;
+use super::registry::Turn;
 use super::Engine;
 use crate::event::EventDesc;
 use crate::filter;
@@ -13,15 +14,21 @@ use crate::ftrace::cpu;
 use crate::ftrace::event::Event;
 use crate::ftrace::function;
 use crate::ftrace::memory;
+use crate::ftrace::snapshot;
 use crate::ftrace::text;
 use crate::ftrace::tracefs::EventName;
 use crate::ftrace::tracefs::KernelFile;
 use crate::ftrace::tracefs::TracingDir;
 use crate::ftrace::tracefs::UserBuffer;
+use crate::hist::action;
+use crate::hist::Attached;
+use crate::hist::Draft;
 use crate::hist::Histogram;
 use crate::hist::Plan;
 use crate::hist::Scope;
+use crate::hook::snapshot::CondSnapshot;
 use crate::hook::switch::SwitchSettings;
+use crate::hook::synthetic::SynthEvent;
 use crate::hook::trigger::Condition;
 use crate::hook::trigger::HistData;
 use crate::hook::trigger::HistTrigger;
@@ -34,9 +41,11 @@ use crate::trigger::Error;
 use crate::trigger::ErrorText;
 use crate::trigger::KernelTriggers;
 use crate::trigger::Trigger;
+use core::cell::RefCell;
 use kernel::prelude::*;
 use kernel::str::CString;
 use kernel::sync::atomic::Relaxed;
+use kernel::sync::lock::mutex::MutexGuard;
 use kernel::sync::Arc;
 
 impl Engine {
@@ -142,95 +151,225 @@ impl Engine {
         }
         let trigger = parse(command)?;
         let mut event = event.ok_or(ENODEV)?;
-        let scope = EventScope {
-            event: describe(name, &event)?,
+        event.keep_marker(kernel)?;
+        let shared = Shared {
             registry: &self.registry,
             dir: name.dir,
+            kernel,
+            turn: RefCell::new(self.registry.take_turn()),
+            log: RefCell::new(KVec::new()),
         };
-        // Errors are reported before a construct that is only unsupported.
-        let plan = match plan(&scope, &trigger) {
-            Err(error) if !error.is_refusal() => return Err(error.into()),
-            plan => plan,
-        };
+        let done = self.run_in_turn(&shared, name, event, &trigger, command.remove);
+        let mut hooks = self.registry.lock();
+        if done.is_err() {
+            hooks.remove_unused_helpers();
+        }
+        let busy = hooks.has_vars(name.dir);
+        drop(hooks);
+        name.dir.set_busy(busy);
+        done.map_err(|failure| failure.after(shared.log.into_inner()))
+    }
+
+    /// Adds or removes a trigger, or changes it. Everything that it does is undone if it fails, but for helper
+    /// triggers.
+    fn run_in_turn(
+        &self,
+        shared: &Shared<'_>,
+        name: EventName<'_>,
+        event: Event,
+        trigger: &Trigger,
+        remove: bool,
+    ) -> Result<(), Failure> {
+        let scope = EventScope::new(shared, name, &event)?;
+        let draft = Draft::new(&scope, trigger, remove)?;
         let filter = match trigger.filter {
             Some(filter) => Some(condition(trigger.bytes(filter.text), &scope.event)?),
             None => None,
         };
-        let plan = plan?;
+        draft.check_supported()?;
         let name = trigger.name.map(|span| trigger.bytes(span));
-        event.keep_marker(kernel)?;
-
-        let mut new = None;
-        loop {
-            let mut hooks = self.registry.lock();
-            let named = name.and_then(|name| hooks.named(name));
-            let triggers = hooks.triggers(&event);
-            let same = triggers.as_ref().and_then(|triggers| {
-                let mut triggers = triggers.iter();
-                let filter = filter.as_ref().map(|condition| &condition.text[..]);
-                triggers.find(|trigger| trigger.matches(&plan, filter, named.as_ref()))
-            });
-            if command.remove {
-                // As in C, removing a trigger that does not exist is no error.
-                return match same {
-                    Some(same) => Ok(hooks.remove(&event, same)?),
-                    None => Ok(()),
-                };
-            }
-            if let (Some(span), Some(named)) = (trigger.name, &named) {
-                if !named.histogram().plan().matches(&plan) {
-                    return Err(trigger.error(ErrorText::NamedMismatch, span).into());
-                }
-            }
-            // The first trigger of a name may equal one without a name.
-            let same = same.filter(|_| name.is_none() || named.is_some());
-            if let Some(same) = same {
-                if trigger.pause.is_some() {
-                    same.pause(true);
-                } else if trigger.cont.is_some() {
-                    same.pause(false);
-                } else if trigger.clear.is_some() {
-                    // Unlocked, because it allocates and waits for a grace period.
-                    drop(hooks);
-                    same.data.clear(|plan| histogram(&trigger, plan))?;
-                } else {
-                    return Err(Error::new(ErrorText::TriggerEexist, 0).into());
-                }
+        let mut hooks = self.registry.lock();
+        let named = name.and_then(|name| hooks.named(name));
+        let triggers = hooks.triggers(&event);
+        let same = triggers.as_ref().and_then(|triggers| {
+            let mut triggers = triggers.iter();
+            let filter = filter.as_ref().map(|condition| &condition.text[..]);
+            triggers.find(|trigger| trigger.matches(draft.plan(), filter, named.as_ref()))
+        });
+        if remove {
+            // As in C, removing a trigger that does not exist is no error.
+            return match same {
+                Some(same) if hooks.is_referenced(same) => Err(EBUSY.into()),
+                Some(same) => Ok(hooks.remove(&event, same)?),
+                None => Ok(()),
+            };
+        }
+        drop(hooks);
+        let mismatch = named
+            .as_ref()
+            .is_some_and(|named| !named.histogram().plan().matches(draft.plan()));
+        // The first trigger of a name may equal one without a name.
+        let same = same.filter(|_| (name.is_none() || named.is_some()) && !mismatch);
+        if let Some(same) = same {
+            if trigger.pause.is_some() || trigger.cont.is_some() {
+                same.pause(trigger.pause.is_some());
                 return Ok(());
             }
-            if trigger.cont.is_some() || trigger.clear.is_some() {
-                return Err(Error::new(ErrorText::TriggerEnoentClear, 0).into());
+            if trigger.clear.is_some() {
+                same.data.clear(|plan| histogram(trigger, plan))?;
+                return Ok(());
             }
-            plan.check_clock(&trigger)?;
-            let Some(data) = named.or_else(|| new.take()) else {
-                // Allocated without the lock, because it is large. The lookups above are repeated
-                // then.
-                drop(hooks);
-                new = Some(hist_data(&trigger, &plan, name)?);
-                continue;
-            };
-            let paused = trigger.pause.is_some();
-            let dir = event.dir().clone();
-            let trigger = HistTrigger::new(dir, data, plan, filter, paused);
-            return Ok(hooks.add(event, trigger)?);
+        }
+        let plan = plan(draft)?;
+        if let (Some(span), true) = (trigger.name, mismatch) {
+            return Err(trigger.error(ErrorText::NamedMismatch, span).into());
+        }
+        if same.is_some() {
+            return Err(Error::new(ErrorText::TriggerEexist, 0).into());
+        }
+        if trigger.cont.is_some() || trigger.clear.is_some() {
+            return Err(Error::new(ErrorText::TriggerEnoentClear, 0).into());
+        }
+        plan.check_clock(trigger)?;
+        let data = match named {
+            Some(named) => named,
+            None => hist_data(trigger, &plan, name)?,
+        };
+        let paused = trigger.pause.is_some();
+        Ok(attach(
+            &self.registry,
+            event,
+            data,
+            plan,
+            filter,
+            [paused, false],
+        )?)
+    }
+}
+
+/// What a command and the triggers that it makes share.
+struct Shared<'a> {
+    registry: &'a Registry,
+    dir: &'a TracingDir,
+    /// An open file of tracefs.
+    kernel: &'a KernelFile,
+    turn: RefCell<MutexGuard<'a, Turn>>,
+    /// Errors after which the command was continued.
+    log: RefCell<KVec<Error>>,
+}
+
+/// Where the names in a trigger of an event are looked up.
+struct EventScope<'a, 'b> {
+    event: EventDesc,
+    /// The event in its tracing directory.
+    own: &'a Event,
+    shared: &'a Shared<'b>,
+}
+
+impl<'a, 'b> EventScope<'a, 'b> {
+    fn new(shared: &'a Shared<'b>, name: EventName<'_>, own: &'a Event) -> Result<Self> {
+        Ok(Self {
+            event: describe(name, own)?,
+            own,
+            shared,
+        })
+    }
+
+    /// Finds the event `system:name` in the tracing directory. `None` if there is none, or it cannot be enabled.
+    fn find(&self, system: &[u8], name: &[u8]) -> Result<Option<Event>> {
+        let found = self.shared.registry.find(EventName {
+            dir: self.shared.dir,
+            system: &c_string(system)?,
+            event: &c_string(name)?,
+        });
+        match found {
+            Ok(event) => Ok(Some(event)),
+            Err(ENOMEM) => Err(ENOMEM),
+            Err(_) => Ok(None),
         }
     }
 }
 
-/// Where the names in a trigger of an event are looked up.
-struct EventScope<'a> {
-    event: EventDesc,
-    registry: &'a Registry,
-    dir: &'a TracingDir,
-}
-
-impl Scope for EventScope<'_> {
+impl Scope for EventScope<'_, '_> {
     fn event(&self) -> &EventDesc {
         &self.event
     }
 
     fn has_event(&self, system: &[u8], name: &[u8]) -> Result<bool> {
-        self.registry.knows(self.dir, [system, name])
+        self.shared.registry.knows(self.shared.dir, [system, name])
+    }
+
+    fn own_histograms(&self) -> Result<KVec<Attached>> {
+        self.shared.registry.lock().histograms(self.own)
+    }
+
+    fn histograms(&self, system: &[u8], name: &[u8]) -> Result<Option<KVec<Attached>>> {
+        match self.find(system, name)? {
+            Some(event) => self.shared.registry.lock().histograms(&event).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    fn all_histograms(&self) -> Result<KVec<(usize, Arc<Histogram>)>> {
+        self.shared.registry.lock().all_histograms(self.shared.dir)
+    }
+
+    fn synth_event(&self, name: &[u8]) -> Result<Option<KBox<dyn action::SynthEvent>>> {
+        let scratch = self.shared.turn.borrow_mut().scratch()?;
+        let Ok(name) = c_string(name) else {
+            return Err(ENOMEM);
+        };
+        Ok(match SynthEvent::find(&name, scratch)? {
+            Some(event) => Some(KBox::new(event, GFP_KERNEL)?),
+            None => None,
+        })
+    }
+
+    fn cond_snapshot(&self) -> Result<KBox<dyn action::CondSnapshot>> {
+        let snapshot = snapshot::CondSnapshot::new(self.shared.dir, self.shared.kernel)?;
+        Ok(KBox::new(CondSnapshot(snapshot), GFP_KERNEL)?)
+    }
+
+    #[inline(never)]
+    fn add_helper(
+        &self,
+        system: &[u8],
+        name: &[u8],
+        params: &[u8],
+        command: &[u8],
+    ) -> Result<(), Error> {
+        let [c_system, c_name] = [c_string(system)?, c_string(name)?];
+        let event = self.find(system, name)?.ok_or(ENODEV)?;
+        let name = EventName {
+            dir: self.shared.dir,
+            system: &c_system,
+            event: &c_name,
+        };
+        let scope = EventScope::new(self.shared, name, &event)?;
+        let trigger = parse_for(params, command)?;
+        let draft = Draft::new(&scope, &trigger, false)?;
+        let filter = match trigger.filter {
+            // The filter of another trigger of this event.
+            Some(filter) => {
+                Some(condition(trigger.bytes(filter.text), &scope.event).map_err(|_| EINVAL)?)
+            }
+            None => None,
+        };
+        let plan = plan(draft)?;
+        let data = hist_data(&trigger, &plan, None)?;
+        Ok(attach(
+            self.shared.registry,
+            event,
+            data,
+            plan,
+            filter,
+            [false, true],
+        )?)
+    }
+
+    fn log(&self, error: Error) {
+        // Without memory it is missing from the log.
+        let _ = self.shared.log.borrow_mut().push(error, GFP_KERNEL);
     }
 }
 
@@ -243,10 +382,37 @@ fn parse(command: &Command<'_>) -> Result<KBox<Trigger>, Error> {
     Ok(KBox::new(Trigger::parse(command.hist()?)?, GFP_KERNEL)?)
 }
 
-/// Builds the plan of a trigger for an event.
+/// Parses the parameters of a helper trigger.
 #[inline(never)]
-fn plan(scope: &EventScope<'_>, trigger: &Trigger) -> Result<Arc<Plan>, Error> {
-    Ok(Arc::new(Plan::new(scope, trigger)?, GFP_KERNEL)?)
+fn parse_for(params: &[u8], command: &[u8]) -> Result<KBox<Trigger>, Error> {
+    Ok(KBox::new(Trigger::parse_for(params, command)?, GFP_KERNEL)?)
+}
+
+/// Completes the plan of a trigger.
+fn plan(mut draft: Draft<'_>) -> Result<Arc<Plan>, Error> {
+    let targets = draft.resolve_actions()?;
+    draft.compile(targets)?;
+    into_plan(draft)
+}
+
+#[inline(never)]
+fn into_plan(draft: Draft<'_>) -> Result<Arc<Plan>, Error> {
+    Ok(Arc::new(draft.into_plan(), GFP_KERNEL)?)
+}
+
+/// Adds a trigger to `event`, which is paused, and a helper, or not.
+#[inline(never)]
+fn attach(
+    registry: &Registry,
+    event: Event,
+    data: Arc<HistData>,
+    plan: Arc<Plan>,
+    filter: Option<Condition>,
+    [paused, helper]: [bool; 2],
+) -> Result {
+    let dir = event.dir().clone();
+    let trigger = HistTrigger::new(dir, data, plan, filter, paused, helper);
+    registry.lock().add(event, trigger)
 }
 
 /// Allocates an empty histogram and its name.
@@ -262,7 +428,7 @@ fn hist_data(
 
 /// Allocates an empty histogram with `plan`, that of `trigger`. It may take half of the memory that is available: an
 /// allocation of all of it would have the kernel end processes.
-fn histogram(trigger: &Trigger, plan: Arc<Plan>) -> Result<Histogram, Error> {
+fn histogram(trigger: &Trigger, plan: Arc<Plan>) -> Result<Arc<Histogram>, Error> {
     let cpus = Cpus {
         count: cpu::count(),
         own: cpu::online_end(),
@@ -278,15 +444,26 @@ fn histogram(trigger: &Trigger, plan: Arc<Plan>) -> Result<Histogram, Error> {
 
 /// Why a command failed.
 pub(crate) enum Failure {
-    /// The command is invalid, or could not be carried out.
-    Command(Error),
+    /// The command is invalid, or could not be carried out. With errors that are logged before, after which it was
+    /// continued.
+    Command(Error, KVec<Error>),
     /// The filter is invalid. With its text, for the error log.
     Filter(FilterError, KVec<u8>),
 }
 
+impl Failure {
+    /// The same, with errors that are logged before.
+    fn after(self, errors: KVec<Error>) -> Self {
+        match self {
+            Self::Command(error, _) => Self::Command(error, errors),
+            Self::Filter(..) => self,
+        }
+    }
+}
+
 impl<E: Into<Error>> From<E> for Failure {
     fn from(error: E) -> Self {
-        Self::Command(error.into())
+        Self::Command(error.into(), KVec::new())
     }
 }
 

@@ -102,7 +102,13 @@ impl Engine {
     /// Removes all triggers and switches of an event. Fails with `ENOMEM` only if the same event
     /// has some in another instance.
     pub(crate) fn remove_all(&self, event: &Event) -> Result {
-        self.registry.lock().remove_all(event)
+        let _turn = self.registry.take_turn();
+        let mut hooks = self.registry.lock();
+        hooks.remove_all(event)?;
+        let busy = hooks.has_vars(event.dir());
+        drop(hooks);
+        event.dir().set_busy(busy);
+        Ok(())
     }
 
     /// System and name of the events in a tracing directory that may have triggers, the kernel's or
@@ -116,6 +122,14 @@ impl Engine {
     /// lost there.
     pub(crate) fn for_each_source(&self, f: impl FnMut([&CStr; 2], &str, u64) -> Result) -> Result {
         self.registry.lock().for_each_source(f)
+    }
+
+    /// Calls `f` for each trigger: with system and name of its event, its number in the `hist` file, and itself.
+    pub(crate) fn for_each_trigger(
+        &self,
+        f: impl FnMut([&CStr; 2], usize, &HistTrigger) -> Result,
+    ) -> Result {
+        self.registry.lock().for_each_trigger(f)
     }
 
     /// Hits counted in the histograms of an event so far.

@@ -14,14 +14,18 @@ use crate::ftrace::event::Event;
 use crate::ftrace::instance::Instance;
 use crate::ftrace::tracefs::EventName;
 use crate::ftrace::tracefs::TracingDir;
+use crate::hist::Attached;
+use crate::hist::Histogram;
 use crate::hook::switch::Switch;
 use crate::hook::switch::SwitchSettings;
+use crate::hook::synthetic::Scratch;
 use crate::hook::trigger::HistData;
 use crate::hook::trigger::HistTrigger;
 use crate::hook::Hook;
 use crate::hook::InDir;
 use crate::hook::Placed;
 use crate::hook::Shared;
+use crate::text::copy;
 use core::ptr;
 use kernel::prelude::*;
 use kernel::str::CString;
@@ -34,7 +38,29 @@ use kernel::sync::Mutex;
 pub(crate) struct Registry {
     #[pin]
     hooks: Mutex<KVec<Hook>>,
+    #[pin]
+    turn: Mutex<Turn>,
     pub(crate) shared: Shared,
+}
+
+/// What commands share.
+#[derive(Default)]
+pub(crate) struct Turn {
+    /// For actions that make synthetic events happen; allocated for the first of them.
+    scratch: Option<Arc<Scratch>>,
+}
+
+impl Turn {
+    /// The memory for actions. Fails with `ENOMEM`.
+    pub(crate) fn scratch(&mut self) -> Result<Arc<Scratch>> {
+        match &self.scratch {
+            Some(scratch) => Ok(scratch.clone()),
+            None => {
+                let scratch = Arc::new(Scratch::new()?, GFP_KERNEL)?;
+                Ok(self.scratch.insert(scratch).clone())
+            }
+        }
+    }
 }
 
 impl Registry {
@@ -45,6 +71,7 @@ impl Registry {
         KBox::pin_init(
             pin_init!(Self {
                 hooks <- kernel::new_mutex!(KVec::new()),
+                turn <- kernel::new_mutex!(Turn::default()),
                 shared,
             }),
             GFP_KERNEL,
@@ -67,6 +94,12 @@ impl Registry {
         Ok(known)
     }
 
+    /// Waits until no other `hist` command is carried out, so that what a trigger refers to stays until it is attached.
+    /// Taken before the lock of the registry, which is released while memory is allocated.
+    pub(crate) fn take_turn(&self) -> MutexGuard<'_, Turn> {
+        self.turn.lock()
+    }
+
     /// Locks the registry. Before that returns, triggers and switches of removed instances are
     /// dropped, because the kernel does not notify of the removal of an instance.
     pub(crate) fn lock(&self) -> RegistryGuard<'_> {
@@ -76,7 +109,7 @@ impl Registry {
         };
         if hooks.hooks.iter().any(Hook::is_orphaned) {
             // Without memory, the next call tries again.
-            let _ = hooks.retain(|_, dir| !dir.removed());
+            let _ = hooks.retain(|_, dir, _| !dir.removed());
         }
         hooks
     }
@@ -108,6 +141,90 @@ impl RegistryGuard<'_> {
             all: hook.triggers(),
             dir: event.dir().clone(),
         })
+    }
+
+    /// The histograms of an event, in the order in which they were added. Fails with `ENOMEM`.
+    pub(crate) fn histograms(&self, event: &Event) -> Result<KVec<Attached>> {
+        let mut attached = KVec::new();
+        let triggers = self.triggers(event);
+        for trigger in triggers.iter().flat_map(|triggers| triggers.iter()) {
+            let histogram = trigger.data.histogram();
+            let filter = trigger.filter().map(copy).transpose()?;
+            attached.push(Attached { histogram, filter }, GFP_KERNEL)?;
+        }
+        Ok(attached)
+    }
+
+    /// The histograms of all events in a tracing directory, each once, with the number of its event. Fails with `ENOMEM`.
+    pub(crate) fn all_histograms(&self, dir: &TracingDir) -> Result<KVec<(usize, Arc<Histogram>)>> {
+        let mut all: KVec<(usize, Arc<Histogram>)> = KVec::new();
+        for (event, hook) in self.hooks.iter().enumerate() {
+            for trigger in hook.triggers().iter().filter(|trigger| trigger.dir == *dir) {
+                let histogram = trigger.data.histogram();
+                if !all.iter().any(|(_, known)| Arc::ptr_eq(known, &histogram)) {
+                    all.push((event, histogram), GFP_KERNEL)?;
+                }
+            }
+        }
+        Ok(all)
+    }
+
+    /// Whether a trigger of another histogram refers to a variable of that of `trigger`.
+    pub(crate) fn is_referenced(&self, trigger: &HistTrigger) -> bool {
+        let histogram = trigger.data.histogram();
+        self.hooks.iter().any(|hook| {
+            let triggers = hook.triggers();
+            let mut others = triggers
+                .iter()
+                .filter(|other| !Arc::ptr_eq(&other.data, &trigger.data));
+            others.any(|other| other.plan().refers_to(&histogram))
+        })
+    }
+
+    /// Removes the triggers that were made for actions which are gone. Without memory, a later call does.
+    pub(crate) fn remove_unused_helpers(&mut self) {
+        let mut unused = KVec::new();
+        for hook in self.hooks.iter() {
+            for trigger in hook.triggers().iter() {
+                if trigger.helper && !self.is_referenced(trigger) {
+                    let _ = unused.push(trigger.clone(), GFP_KERNEL);
+                }
+            }
+        }
+        for hook in self.hooks.iter() {
+            let _ = hook.retain(self.shared, |trigger| {
+                !unused.iter().any(|unused| ptr::eq(&**unused, trigger))
+            });
+        }
+        if !unused.is_empty() {
+            self.tidy();
+        }
+    }
+
+    /// Whether a trigger in a tracing directory has variables, or refers to some.
+    pub(crate) fn has_vars(&self, dir: &TracingDir) -> bool {
+        self.hooks.iter().any(|hook| {
+            let triggers = hook.triggers();
+            let mut triggers = triggers.iter().filter(|trigger| trigger.dir == *dir);
+            triggers.any(|trigger| trigger.plan().has_vars())
+        })
+    }
+
+    /// Calls `f` for each trigger: with system and name of its event, and its number among those of its tracing directory,
+    /// from 1.
+    pub(crate) fn for_each_trigger(
+        &self,
+        mut f: impl FnMut([&CStr; 2], usize, &HistTrigger) -> Result,
+    ) -> Result {
+        for hook in self.hooks.iter() {
+            let triggers = hook.triggers();
+            for (n, trigger) in triggers.iter().enumerate() {
+                let older = &triggers[..n];
+                let before = older.iter().filter(|other| other.dir == trigger.dir);
+                f(hook.names(), before.count() + 1, trigger)?;
+            }
+        }
+        Ok(())
     }
 
     /// The histogram with this name, of whatever events.
@@ -215,23 +332,33 @@ impl RegistryGuard<'_> {
     pub(crate) fn remove(&mut self, event: &Event, trigger: &HistTrigger) -> Result {
         if let Some(index) = self.position(event) {
             self.hooks[index].retain(self.shared, |other| !ptr::eq(other, trigger))?;
+            self.remove_unused_helpers();
             self.tidy();
         }
         Ok(())
     }
 
-    /// Removes all triggers and switches of an event. Fails with `ENOMEM` only if the same event
-    /// has some in another instance.
+    /// Removes all triggers and switches of an event; none of the triggers, as in C, if one of them is referred to. Fails
+    /// with `ENOMEM` only if the same event has some in another instance.
     pub(crate) fn remove_all(&mut self, event: &Event) -> Result {
-        self.retain(|hook, dir| !hook.is_of(event) || dir != event.dir())
+        let triggers = self.triggers(event);
+        let mut triggers = triggers.iter().flat_map(|triggers| triggers.iter());
+        let referenced = triggers.any(|trigger| self.is_referenced(trigger));
+        self.retain(|hook, dir, is_trigger| {
+            !hook.is_of(event) || dir != event.dir() || (referenced && is_trigger)
+        })?;
+        self.remove_unused_helpers();
+        Ok(())
     }
 
-    /// Removes the triggers and switches for whose hook and tracing directory `keep` is false.
-    fn retain(&mut self, keep: impl Fn(&Hook, &TracingDir) -> bool) -> Result {
+    /// Removes the triggers and switches for whose hook and tracing directory `keep` is false. Its last argument is true
+    /// for triggers.
+    fn retain(&mut self, keep: impl Fn(&Hook, &TracingDir, bool) -> bool) -> Result {
         let mut done = Ok(());
         for hook in self.hooks.iter() {
-            let triggers = hook.retain(self.shared, |trigger| keep(hook, &trigger.dir));
-            let switches = hook.retain_switches(self.shared, |switch| keep(hook, switch.dir()));
+            let triggers = hook.retain(self.shared, |trigger| keep(hook, &trigger.dir, true));
+            let switches =
+                hook.retain_switches(self.shared, |switch| keep(hook, switch.dir(), false));
             done = done.and(triggers).and(switches);
         }
         self.tidy();

@@ -23,9 +23,17 @@ pub trait Context {
     /// The name of the current task. While another task renames it that may be a mix of both
     /// names, and may lack a NUL.
     fn comm(&self) -> [u8; COMM_LEN];
+
+    /// Copies memory at `address` to `to`: of the current task, if it is an address in user space, else of the kernel.
+    /// Returns false if not all of it can be read without a page fault.
+    fn read(&self, to: &mut [u8], address: u64) -> bool;
 }
 
 /// One hit of an event.
+///
+/// # Invariants
+///
+/// In the module, preemption is off as long as it exists, and `cpu` is the current CPU.
 pub struct Hit<'a> {
     /// Its record.
     pub record: Record<'a>,

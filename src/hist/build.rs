@@ -2,22 +2,32 @@
 
 //! Makes the plan of a histogram from the syntax tree of a trigger.
 //!
-//! Checks are in C's order (`create_hist_data()`), because only the first error is reported. What C supports and
-//! this does not yet is refused last, so that errors in such a trigger are still reported.
+//! Checks are in C's order (`create_hist_data()`), because only the first error is reported. What the actions mean
+//! comes last: see [`super::action`].
 
 use kernel::prelude::*;
+use kernel::sync::Arc;
 
+use super::action::Action;
+use super::action::Handler;
+use super::action::Targets;
 use super::field::Function;
 use super::field::HistField;
 use super::limits;
 use super::program;
 use super::program::Program;
+use super::scope::Found;
+use super::var::Held;
+use super::var::VarRef;
+use super::var::Variable;
 use super::Plan;
+use super::Reference;
 use super::Scope;
 use super::SortKey;
 use crate::event::Clock;
 use crate::event::EventField;
 use crate::event::FilterType;
+use crate::text::copy;
 use crate::trigger::ActionHandler;
 use crate::trigger::Error;
 use crate::trigger::ErrorText;
@@ -30,53 +40,117 @@ use crate::trigger::Place;
 use crate::trigger::Span;
 use crate::trigger::Trigger;
 use crate::trigger::Unsupported;
-use crate::trigger::VarRef;
+use crate::trigger::VarRef as VarRefText;
 use crate::trigger::MAP_BITS_DEFAULT;
+use crate::trigger::VARS_MAX;
 
-/// See [`Plan::new`].
-pub(super) fn plan(scope: &dyn Scope, trigger: &Trigger) -> Result<Plan, Error> {
-    let mut builder = Builder {
-        scope,
-        trigger,
-        refusal: None,
-        fields: KVec::new(),
-        n_vals: 0,
-        key_size: 0,
-    };
-    builder.actions()?;
-    builder.vals()?;
-    builder.vars()?;
-    builder.keys()?;
-    let sort = builder.sort()?;
-    if let Some(refusal) = builder.refusal {
-        return Err(refusal);
+/// A trigger that is being built: its fields are resolved, its actions are not yet.
+pub struct Draft<'a> {
+    pub(super) scope: &'a dyn Scope,
+    pub(super) trigger: &'a Trigger,
+    /// Its trigger is to be removed, so its variables may exist.
+    remove: bool,
+    /// Everything but the actions is resolved.
+    resolved: bool,
+    /// Strings as values, which are refused after all errors.
+    refusal: Option<Error>,
+    /// Its own program is empty.
+    pub(super) plan: KBox<Plan>,
+    /// The program of the plan.
+    program: KBox<Program>,
+    /// Bytes of the keys so far, as C lays them out.
+    key_size: u32,
+}
+
+impl<'a> Draft<'a> {
+    /// Resolves the names of `trigger` in `scope`, those in its actions left out. With `remove`, the trigger is one
+    /// to be removed.
+    ///
+    /// # Errors
+    ///
+    /// Those of C, in C's order; `ENOMEM`; the errors of `scope`.
+    pub fn new(scope: &'a dyn Scope, trigger: &'a Trigger, remove: bool) -> Result<Self, Error> {
+        let mut draft = Self {
+            scope,
+            trigger,
+            remove,
+            resolved: false,
+            refusal: None,
+            plan: empty_plan(trigger)?,
+            program: empty_program()?,
+            key_size: 0,
+        };
+        draft.actions()?;
+        draft.vals()?;
+        draft.vars()?;
+        draft.keys()?;
+        draft.plan.sort = draft.sort()?;
+        draft.resolved = true;
+        Ok(draft)
     }
+
+    /// Fails for what C supports and this does not, after all errors of C that do not concern the actions.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorText::Unsupported`].
+    pub fn check_supported(&self) -> Result<(), Error> {
+        match self.refusal {
+            Some(refusal) => Err(refusal),
+            None => Ok(()),
+        }
+    }
+
+    /// The plan as far as it is made, to be compared with others.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// Compiles the program. `targets` are from [`Draft::resolve_actions`]. Fails with `ENOMEM`.
+    pub fn compile(&mut self, targets: Targets) -> Result {
+        self.program.compile(&self.plan, targets)
+    }
+
+    /// The plan, when all is done.
+    pub fn into_plan(self) -> Plan {
+        Plan {
+            program: KBox::into_inner(self.program),
+            ..KBox::into_inner(self.plan)
+        }
+    }
+}
+
+// These two are not inlined, as they need much of the kernel's stack.
+
+#[inline(never)]
+fn empty_program() -> Result<KBox<Program>> {
+    Ok(KBox::new(Program::empty(), GFP_KERNEL)?)
+}
+
+/// A plan of `trigger` in which nothing is resolved.
+#[inline(never)]
+fn empty_plan(trigger: &Trigger) -> Result<KBox<Plan>> {
     let clock = trigger.clock.map_or(Some(Clock::Global), |clock| {
         Clock::new(trigger.bytes(clock))
     });
-    // An unknown clock is reported by `Plan::check_clock()`, after all else.
-    let clock = clock.unwrap_or(Clock::Global);
-    let timed = builder.fields.iter().any(|field| field.is_time(false));
-    Ok(Plan {
-        clock: timed.then_some(clock),
-        program: Program::compile(&builder.fields, builder.n_vals, clock)?,
-        fields: builder.fields,
-        n_vals: builder.n_vals,
-        sort,
+    let plan = Plan {
+        fields: KVec::new(),
+        n_vals: 0,
+        n_vars: 0,
+        refs: KVec::new(),
+        chain: 0,
+        actions: KVec::new(),
+        field_vars: KVec::new(),
+        save_vars: KVec::new(),
+        sort: KVec::new(),
         bits: trigger.size.map_or(MAP_BITS_DEFAULT, |size| size.bits),
         nohitcount: trigger.nohitcount.is_some(),
-    })
-}
-
-struct Builder<'a> {
-    scope: &'a dyn Scope,
-    trigger: &'a Trigger,
-    /// The first unsupported construct.
-    refusal: Option<Error>,
-    fields: KVec<HistField>,
-    n_vals: usize,
-    /// Bytes of the keys so far, as C lays them out.
-    key_size: u32,
+        timed: false,
+        // An unknown clock is reported by `Plan::check_clock()`, after all else.
+        clock: clock.unwrap_or(Clock::Global),
+        program: Program::empty(),
+    };
+    Ok(KBox::new(plan, GFP_KERNEL)?)
 }
 
 /// What the name of a field refers to (`parse_field()`).
@@ -89,12 +163,7 @@ enum Named {
     Recorded(EventField),
 }
 
-impl Builder<'_> {
-    fn refuse(&mut self, what: Unsupported, construct: Span) {
-        let refusal = self.trigger.unsupported(what, construct);
-        self.refusal.get_or_insert(refusal);
-    }
-
+impl Draft<'_> {
     fn actions(&mut self) -> Result<(), Error> {
         for action in self.trigger.actions.iter() {
             let action = action?;
@@ -105,41 +174,66 @@ impl Builder<'_> {
                     return Err(self.trigger.error(ErrorText::InvalidSubsysEvent, event));
                 }
             }
-            action.act.as_ref().map_err(|&error| error)?;
-            self.refuse(Unsupported::Actions, action.text);
+            let action = Action::new(self.trigger, action)?;
+            self.plan.actions.push(action, GFP_KERNEL)?;
         }
         Ok(())
     }
 
     fn vals(&mut self) -> Result<(), Error> {
-        self.fields.push(HistField::hitcount(), GFP_KERNEL)?;
+        self.plan.fields.push(HistField::hitcount(), GFP_KERNEL)?;
         // The first column is that of the hitcount, by whatever name.
         let mut columns = 1;
         for expr in self.trigger.vals.iter() {
             let expr = expr?;
             let field = self.expr(expr, Place::Value)?;
             // C sums up the addresses of strings.
-            if field.function.is_string() {
-                self.refuse(Unsupported::Values, expr.text());
+            if field.held() == Held::Text {
+                let refusal = self.trigger.unsupported(Unsupported::Values, expr.text());
+                self.refusal.get_or_insert(refusal);
             }
             let column = match field.function {
                 Function::Counter => 0,
                 _ => columns,
             };
             columns = columns.max(column + 1);
-            self.fields.push(field.into_value(column), GFP_KERNEL)?;
+            self.plan
+                .fields
+                .push(field.into_value(column), GFP_KERNEL)?;
         }
-        self.n_vals = self.fields.len();
+        self.plan.n_vals = self.plan.fields.len();
         Ok(())
     }
 
     fn vars(&mut self) -> Result<(), Error> {
         for var in self.trigger.vars.iter() {
             let var = var?;
-            self.expr(&var.expr, Place::Variable)?;
-            self.refuse(Unsupported::Variables, var.text);
+            let name = self.trigger.bytes(var.name);
+            if !self.remove && self.is_defined(name)? {
+                return Err(self.trigger.error(ErrorText::DuplicateVar, var.name));
+            }
+            let mut field = self.expr(&var.expr, Place::Variable)?;
+            if field.modifier == Some(ModifierKind::Execname) {
+                field.function = Function::Execname;
+                field.size = limits::STRING;
+            }
+            let variable = Variable {
+                name: copy(name)?,
+                index: self.plan.n_vars,
+            };
+            self.plan
+                .fields
+                .push(field.into_variable(variable), GFP_KERNEL)?;
+            self.plan.n_vars += 1;
+            self.plan.n_vals += 1;
         }
         Ok(())
+    }
+
+    /// Whether this trigger, or another one of its event, has a variable `name` (`find_var()`).
+    pub(super) fn is_defined(&self, name: &[u8]) -> Result<bool> {
+        Ok(self.plan.variable_at(name).is_some()
+            || Found::among(&self.scope.own_histograms()?, name).is_some())
     }
 
     fn keys(&mut self) -> Result<(), Error> {
@@ -148,6 +242,9 @@ impl Builder<'_> {
         for expr in self.trigger.keys.iter() {
             let expr = expr?;
             let key = self.expr(expr, Place::Key)?;
+            if key.refers() {
+                return Err(self.trigger.error(ErrorText::InvalidRefKey, expr.remnant()));
+            }
             let offset = self.key_size;
             self.key_size += key.size.next_multiple_of(limits::KEY_ALIGN);
             if let (Expr::Field(field), Function::StoredStack) = (expr, key.function) {
@@ -158,7 +255,7 @@ impl Builder<'_> {
             if self.key_size + more > limits::KEY_SIZE {
                 return Err(Error::silent(EINVAL));
             }
-            self.fields.push(key.into_key(offset), GFP_KERNEL)?;
+            self.plan.fields.push(key.into_key(offset), GFP_KERNEL)?;
         }
         Ok(())
     }
@@ -170,13 +267,15 @@ impl Builder<'_> {
             let name = self.trigger.bytes(key.name);
             // The line of the trigger shows one name of a field that has several. It has to mean the same when it
             // is written: the first field of that name.
+            let fields = &self.plan.fields;
             let called = |name, of: fn(&HistField) -> &[u8]| {
-                (1..self.fields.len()).find(|&i| of(&self.fields[i]) == name)
+                let mut sortable = (1..fields.len()).filter(|&i| fields[i].variable.is_none());
+                sortable.find(|&i| of(&fields[i]) == name)
             };
             let found = match name {
                 b"hitcount" => Some(0),
                 _ => called(name, HistField::name)
-                    .and_then(|i| called(self.fields[i].command_name(), HistField::command_name)),
+                    .and_then(|i| called(fields[i].command_name(), HistField::command_name)),
             };
             let unknown = || self.trigger.error(ErrorText::InvalidSortField, key.name);
             let key = SortKey {
@@ -196,14 +295,14 @@ impl Builder<'_> {
     }
 
     /// Resolves a key, a value, the definition of a variable, or an operand of one of these (`parse_expr()`).
-    fn expr(&mut self, expr: &Expr, place: Place) -> Result<HistField, Error> {
+    pub(super) fn expr(&mut self, expr: &Expr, place: Place) -> Result<HistField, Error> {
         match expr {
             Expr::Bad { error, .. } => Err(*error),
             Expr::Field(field) => self.field(field, place, expr.remnant()),
             Expr::Literal { value, .. } => Ok(HistField::literal(*value)),
             Expr::Reference(reference) => match self.definition(reference) {
                 Some(text) => self.field_of_text(text, place, expr.remnant()),
-                None => Err(self.not_found(reference, place)),
+                None => self.reference(reference, place, expr.remnant()),
             },
             Expr::Stacktrace { .. } => Ok(HistField::stack()),
             Expr::Negation { operand, .. } => self.negative(operand),
@@ -221,8 +320,12 @@ impl Builder<'_> {
 
     /// The definition of a variable of the same trigger (`local_field_var_ref()`).
     #[inline(never)]
-    fn definition(&self, reference: &VarRef) -> Option<Span> {
+    fn definition(&self, reference: &VarRefText) -> Option<Span> {
         let trigger = self.trigger;
+        // Not in actions: C has freed the definitions by then.
+        if self.resolved {
+            return None;
+        }
         let here = reference.qualifier.is_none_or(|event| {
             trigger.bytes(event.system) == self.scope.event().system()
                 && trigger.bytes(event.event) == self.scope.event().name()
@@ -233,15 +336,116 @@ impl Builder<'_> {
         }
     }
 
+    /// A reference to a variable of another trigger (`parse_var_ref()`).
+    #[inline(never)]
+    fn reference(
+        &mut self,
+        reference: &VarRefText,
+        place: Place,
+        culprit: Span,
+    ) -> Result<HistField, Error> {
+        let trigger = self.trigger;
+        let qualifier = reference
+            .qualifier
+            .map(|event| [trigger.bytes(event.system), trigger.bytes(event.event)]);
+        let found = self.find_event_var(qualifier, trigger.bytes(reference.name))?;
+        let var_ref = match found {
+            Some(found) => {
+                let home = Some(found.home.clone());
+                self.var_ref(VarRef::new(home, found.field(), qualifier)?)?
+            }
+            None => None,
+        };
+        let Some(var_ref) = var_ref else {
+            return Err(self.not_found(reference, place));
+        };
+        let stack = var_ref.held == Held::Stack;
+        if place == Place::Value && stack {
+            return Err(trigger.error(ErrorText::BadFieldModifier, culprit));
+        }
+        Ok(HistField::var_ref(var_ref)?)
+    }
+
     /// The errors for a variable that does not exist: C then looks for a field of that name, and reports that, too.
     #[inline(never)]
-    fn not_found(&self, reference: &VarRef, place: Place) -> Error {
+    fn not_found(&self, reference: &VarRefText, place: Place) -> Error {
         let trigger = self.trigger;
-        let error = match trigger.field(reference.atom, place) {
+        self.scope
+            .log(trigger.error(ErrorText::VarNotFound, reference.name));
+        match trigger.field(reference.atom, place) {
             Ok(field) => trigger.error(ErrorText::FieldNotFound, field.name),
             Err(error) => error,
+        }
+    }
+
+    /// Finds a variable by its name (`find_event_var()`): of the event of `qualifier`; or else of the events of
+    /// `onmatch()`; or else of any event of the tracing directory. If it is not unique, that is logged.
+    pub(super) fn find_event_var(
+        &self,
+        qualifier: Option<[&[u8]; 2]>,
+        name: &[u8],
+    ) -> Result<Option<Found>> {
+        if let Some([system, event]) = qualifier {
+            let histograms = self.scope.histograms(system, event)?;
+            return Ok(histograms.and_then(|histograms| Found::among(&histograms, name)));
+        }
+        let not_unique = || {
+            let error = self.trigger.error_at(ErrorText::VarNotUnique, name);
+            self.scope.log(error);
+            Ok(None)
         };
-        error.after(trigger.error(ErrorText::VarNotFound, reference.name))
+        let mut found = None;
+        for action in &self.plan.actions {
+            let Handler::OnMatch { system, event } = &action.handler else {
+                continue;
+            };
+            let histograms = self.scope.histograms(system, event)?.unwrap_or_default();
+            if let Some(next) = Found::among(&histograms, name) {
+                if found.replace(next).is_some() {
+                    return not_unique();
+                }
+            }
+        }
+        if found.is_some() {
+            return Ok(found);
+        }
+        let mut of = None;
+        for (event, histogram) in &self.scope.all_histograms()? {
+            if let Some(next) = Found::of(histogram, name) {
+                if of.replace(*event).is_some_and(|other| other != *event) {
+                    return not_unique();
+                }
+                found.get_or_insert(next);
+            }
+        }
+        Ok(found)
+    }
+
+    /// The plan's reference to what `var` refers to. There is one for each variable (`create_var_ref()`). `None`:
+    /// there would be too many.
+    pub(super) fn var_ref(&mut self, mut var: VarRef) -> Result<Option<Arc<VarRef>>> {
+        let plan = &mut *self.plan;
+        let refs = &mut plan.refs;
+        if let Some(known) = refs.iter().find(|known| known.var.same(&var)) {
+            return Ok(Some(known.var.clone()));
+        }
+        var.slot = refs.len();
+        if var.slot == VARS_MAX {
+            return Ok(None);
+        }
+        if let Some(home) = &var.home {
+            plan.chain = plan.chain.max(home.plan().chain + 1);
+            if plan.chain > limits::CHAIN {
+                return Err(ELOOP);
+            }
+        }
+        let var = Arc::new(var, GFP_KERNEL)?;
+        let reference = Reference {
+            var: var.clone(),
+            once: false,
+        };
+        refs.push(reference, GFP_KERNEL)?;
+        Ok(Some(var))
     }
 
     #[inline(never)]
@@ -251,6 +455,10 @@ impl Builder<'_> {
         place: Place,
         culprit: Span,
     ) -> Result<HistField, Error> {
+        // C has cut the definition of a variable behind the system of a qualified name.
+        if let (Some(var), false) = (self.trigger.reference_at(text), place == Place::Value) {
+            return Err(self.trigger.error(ErrorText::FieldNotFound, var.system));
+        }
         let field = self.trigger.field(text, place)?;
         self.field(&field, place, culprit)
     }
@@ -273,19 +481,25 @@ impl Builder<'_> {
         if left.is_usecs() != right.is_usecs() {
             return Err(Error::new(ErrorText::TimestampMismatch, 0));
         }
-        if operator == Operator::Over && right.function == Function::Const(0) {
+        for operand in [&left, &right] {
+            if let Some(var) = &operand.reference {
+                self.plan.refs[var.slot].once = true;
+            }
+        }
+        if operator == Operator::Over && right.constant() == Some(0) {
             return Err(self.trigger.error(ErrorText::DivisionByZero, culprit));
         }
-        if let (Function::Const(left), Function::Const(right)) = (left.function, right.function) {
+        if let (Some(left), Some(right)) = (left.constant(), right.constant()) {
             return Ok(HistField::literal(program::apply(operator, left, right)));
         }
         computed(HistField::binary(left, operator, right)?)
     }
 
-    /// Resolves an operand. Strings are refused as in C; stacks, too, where C computes with their address.
+    /// Resolves an operand. Strings are refused as in C; stacks, too, and variables with a string, where C computes
+    /// with their address.
     fn operand(&mut self, expr: &Expr) -> Result<HistField, Error> {
         let operand = self.expr(expr, Place::Operand)?;
-        if operand.function.is_string() || operand.function.is_stack() {
+        if operand.held() != Held::Number {
             let text = ErrorText::InvalidStrOperand;
             return Err(self.trigger.error(text, expr.remnant()));
         }
@@ -295,7 +509,12 @@ impl Builder<'_> {
     /// Resolves a field (`parse_field()`, `create_hist_field()`). `culprit` is where the caret goes if it is not
     /// allowed in `place`.
     #[inline(never)]
-    fn field(&mut self, field: &FieldRef, place: Place, culprit: Span) -> Result<HistField, Error> {
+    pub(super) fn field(
+        &mut self,
+        field: &FieldRef,
+        place: Place,
+        culprit: Span,
+    ) -> Result<HistField, Error> {
         let trigger = self.trigger;
         let Some(named) = self.named(trigger.bytes(field.name))? else {
             return Err(trigger.error(ErrorText::FieldNotFound, field.name));
@@ -312,6 +531,7 @@ impl Builder<'_> {
             }
         };
         let function = hist_field.function;
+        self.plan.timed |= function == Function::Timestamp;
         if modifier == Some(ModifierKind::Stacktrace) && function != Function::StoredStack {
             return Err(trigger.error(ErrorText::BadFieldModifier, field.atom));
         }
@@ -324,12 +544,21 @@ impl Builder<'_> {
                 return Err(trigger.error(ErrorText::BadFieldModifier, modifier.text));
             }
         }
+        hist_field.unpadded = self.scope.event().system() == b"synthetic";
         // A stack in the record is shown as one even without the modifier.
         hist_field.modifier = match function {
             Function::StoredStack => modifier.or(Some(ModifierKind::Stacktrace)),
             _ => modifier,
         };
         Ok(hist_field)
+    }
+
+    /// Whether `name` is a field that [`HistField`] has no function for.
+    pub(super) fn lacks_function_for(&self, name: &[u8]) -> Result<bool> {
+        Ok(match self.named(name)? {
+            Some(Named::Recorded(field)) => HistField::recorded(field).is_none(),
+            _ => false,
+        })
     }
 
     /// Looks up `name`.

@@ -18,7 +18,7 @@ use crate::event::Hit;
 use crate::text::until_nul;
 
 /// The comm of the task with process id 0.
-const IDLE: &[u8; COMM_LEN] = b"<idle>\0\0\0\0\0\0\0\0\0\0";
+pub(super) const IDLE: &[u8; COMM_LEN] = b"<idle>\0\0\0\0\0\0\0\0\0\0";
 
 /// Words of a comm. Its last byte, which is a NUL, is 1 here once the comm is stored.
 pub(super) const WORDS: usize = COMM_LEN / size_of::<u64>();
@@ -34,7 +34,7 @@ pub(super) fn store(side: &[Atomic<u64>], program: &Program, pid: Value, hit: &H
         return;
     }
     let read;
-    let name = if program.read(pid, hit) == 0 {
+    let name = if program.read(&pid, hit, &[]) == 0 {
         IDLE
     } else {
         read = hit.context.comm();
@@ -51,13 +51,26 @@ pub(super) fn store(side: &[Atomic<u64>], program: &Program, pid: Value, hit: &H
     last.store((both >> 64) as u64, Release);
 }
 
+/// The comm of the current task, with NULs behind it.
+pub(super) fn current(hit: &Hit<'_>) -> [u8; COMM_LEN] {
+    let mut comm = hit.context.comm();
+    let len = until_nul(&comm).len().min(COMM_LEN - 1);
+    comm[len..].fill(0);
+    comm
+}
+
 /// Loads the comm in `side`; an empty one if none is stored.
 pub(super) fn load(side: &[Atomic<u64>]) -> [u8; COMM_LEN] {
     let [first, last] = side else {
         return [0; COMM_LEN];
     };
     let high = last.load(Acquire);
-    let both = u128::from(first.load(Relaxed)) | u128::from(high) << 64;
+    of_words([first.load(Relaxed), high])
+}
+
+/// The comm in these words of side data.
+pub(super) fn of_words([low, high]: [u64; WORDS]) -> [u8; COMM_LEN] {
+    let both = u128::from(low) | u128::from(high) << 64;
     let mut name = both.to_le_bytes();
     name[COMM_LEN - 1] = 0;
     name

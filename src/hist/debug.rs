@@ -4,68 +4,207 @@
 
 use kernel::prelude::*;
 
+use super::action::Handler;
 use super::field::Function;
 use super::field::HistField;
 use super::field::Role;
 use super::render;
+use super::var::FieldVar;
+use super::var::VarRef;
+use super::Plan;
 use super::View;
 use crate::text::Text;
 
-/// Appends the `hist_debug` file of an event with the histograms `views`, each with what stands for
-/// its address (`%p`). Fails with `ENOMEM`.
-pub fn hist_debug_file<'a>(
-    out: &mut Text,
-    views: impl Iterator<Item = (View<'a>, &'a [u8])>,
-) -> Result {
-    for (n, (view, address)) in views.enumerate() {
+/// Appends the `hist_debug` file of an event with the histograms `views`. Fails with `ENOMEM`.
+pub fn hist_debug_file<'a>(out: &mut Text, views: impl Iterator<Item = View<'a>>) -> Result {
+    for (n, view) in views.enumerate() {
         render::title(out, &view, n)?;
-        let plan = view.hist.plan();
-        out.bytes(b"hist_data: ")?;
-        out.bytes(address)?;
-        out.format(format_args!(
-            "\n\n  n_vals: {}\n  n_keys: {}\n  n_fields: {}\n",
-            plan.vals().len(),
-            plan.keys().len(),
-            plan.fields.len()
-        ))?;
-        out.bytes(b"\n  val fields:\n")?;
-        for (n, field) in plan.vals().iter().enumerate() {
-            show_field(out, n, field)?;
-        }
-        out.bytes(b"\n  key fields:\n")?;
-        for (n, field) in plan.keys().iter().enumerate() {
-            show_field(out, plan.n_vals + n, field)?;
-        }
+        Debug { view, out }.show()?;
     }
     Ok(())
 }
 
-fn show_field(out: &mut Text, n: usize, field: &HistField) -> Result {
-    let kind = match (field.role, field.function) {
-        (Role::Key, _) => "HIST_FIELD_FL_KEY",
-        (Role::Value { .. }, Function::Counter) => "VAL: HIST_FIELD_FL_HITCOUNT",
-        (Role::Value { .. }, _) => "VAL: normal u64 value",
-    };
-    out.format(format_args!(
-        "\n    hist_data->fields[{n}]:\n      flags:\n        {kind}\n"
-    ))?;
-    if let Function::Const(_) = field.function {
-        out.bytes(b"        HIST_FIELD_FL_CONST\n")?;
+/// A histogram that is being shown.
+struct Debug<'a, 'b> {
+    view: View<'a>,
+    out: &'b mut Text,
+}
+
+impl Debug<'_, '_> {
+    fn show(&mut self) -> Result {
+        let plan = self.view.hist.plan();
+        self.out.bytes(b"hist_data: ")?;
+        self.view.names.address(self.out, self.view.hist)?;
+        self.out.format(format_args!(
+            "\n\n  n_vals: {}\n  n_keys: {}\n  n_fields: {}\n",
+            plan.n_vals,
+            plan.keys().len(),
+            plan.fields.len()
+        ))?;
+        self.out.bytes(b"\n  val fields:\n")?;
+        for (n, field) in plan.fields.iter().enumerate() {
+            if n == plan.n_vals {
+                self.out.bytes(b"\n  key fields:\n")?;
+            }
+            self.out
+                .format(format_args!("\n    hist_data->fields[{n}]:\n"))?;
+            self.show_field(field)?;
+        }
+        if !plan.refs.is_empty() {
+            self.out.bytes(b"\n  variable reference fields:\n")?;
+        }
+        for (n, reference) in plan.refs.iter().enumerate() {
+            self.out
+                .format(format_args!("\n    hist_data->var_refs[{n}]:\n"))?;
+            self.show_var_ref(&reference.var)?;
+        }
+        if !plan.field_vars.is_empty() {
+            self.out.bytes(b"\n  field variables:\n")?;
+        }
+        if !self.show_field_vars("field_vars", &plan.field_vars)? {
+            return Ok(());
+        }
+        self.show_actions(plan)?;
+        if !plan.save_vars.is_empty() {
+            self.out
+                .bytes(b"\n  save action variables (save() params):\n")?;
+        }
+        self.show_field_vars("save_vars", &plan.save_vars)?;
+        Ok(())
     }
-    if let Some(event_field) = &field.event_field {
-        out.bytes(b"      ftrace_event_field name: ")?;
-        out.bytes(&event_field.name)?;
-        out.bytes(b"\n")?;
+
+    /// Shows a field (`hist_field_debug_show()`).
+    fn show_field(&mut self, field: &HistField) -> Result {
+        // A value that is a reference is that reference.
+        if let (Role::Value { .. }, Some(var)) = (field.role, &field.reference) {
+            return self.show_var_ref(var);
+        }
+        let (flag, more) = match (field.role, field.function) {
+            (Role::Key, _) => ("HIST_FIELD_FL_KEY", ""),
+            (_, Function::Counter) => ("VAL: HIST_FIELD_FL_HITCOUNT", ""),
+            (Role::Value { .. }, _) => ("VAL: normal u64 value", ""),
+            (Role::Variable, Function::VarRef) => ("HIST_FIELD_FL_VAR", "HIST_FIELD_FL_ALIAS"),
+            (Role::Variable, _) => ("HIST_FIELD_FL_VAR", ""),
+        };
+        let more = match field.function {
+            Function::Const(_) => "HIST_FIELD_FL_CONST",
+            _ => more,
+        };
+        self.show_flags(flag, more)?;
+        if let Some(event_field) = &field.event_field {
+            self.line(b"ftrace_event_field name", &event_field.name)?;
+        }
+        if let Some(variable) = &field.variable {
+            self.line(b"var.name", &variable.name)?;
+            self.number("var.idx (into tracing_map_elt.vars[])", variable.index)?;
+        }
+        if let Function::Const(number) = field.function {
+            self.out
+                .format(format_args!("      constant: {number}\n"))?;
+        }
+        if let Some(var) = &field.reference {
+            self.number("var_ref_idx (into hist_data->var_refs[])", var.slot)?;
+        }
+        self.show_type(field.type_(), field.size, field.signed())?;
+        self.out.format(format_args!(
+            "      function: hist_field_{}()\n",
+            field.function_name()
+        ))
     }
-    if let Function::Const(number) = field.function {
-        out.format(format_args!("      constant: {number}\n"))?;
+
+    /// Shows a reference.
+    fn show_var_ref(&mut self, var: &VarRef) -> Result {
+        self.show_flags("HIST_FIELD_FL_VAR_REF", "")?;
+        self.line(b"name", &var.name)?;
+        self.number("var.idx (into tracing_map_elt.vars[])", var.index)?;
+        self.out.bytes(b"      var.hist_data: ")?;
+        let home = var.home.as_deref().unwrap_or(self.view.hist);
+        self.view.names.address(self.out, home)?;
+        self.out.bytes(b"\n")?;
+        self.number("var_ref_idx (into hist_data->var_refs[])", var.slot)?;
+        if let Some([system, event]) = &var.qualifier {
+            self.line(b"system", system)?;
+            self.line(b"event_name", event)?;
+        }
+        self.show_type(&var.type_, var.size, var.signed)?;
+        self.out.bytes(b"      function: hist_field_var_ref()\n")
     }
-    out.bytes(b"      type: ")?;
-    out.bytes(field.type_())?;
-    out.format(format_args!(
-        "\n      size: {}\n      is_signed: {}\n      function: hist_field_{}()\n",
-        field.size,
-        u8::from(field.signed()),
-        field.function_name()
-    ))
+
+    /// Shows field variables. False: as in C, nothing of this histogram is shown after one that is no field of the
+    /// event.
+    fn show_field_vars(&mut self, list: &str, vars: &[FieldVar]) -> Result<bool> {
+        for (n, var) in vars.iter().enumerate() {
+            self.out.format(format_args!(
+                "\n    hist_data->{list}[{n}]:\n\n      {list}[{n}].var:\n"
+            ))?;
+            self.show_flags("HIST_FIELD_FL_VAR", "")?;
+            self.line(b"var.name", &var.variable.name)?;
+            self.number("var.idx (into tracing_map_elt.vars[])", var.variable.index)?;
+            self.out
+                .format(format_args!("\n      {list}[{n}].val:\n"))?;
+            let Some(event_field) = &var.value.event_field else {
+                return Ok(false);
+            };
+            self.line(b"ftrace_event_field name", &event_field.name)?;
+            self.show_type(var.value.type_(), var.value.size, var.value.signed())?;
+        }
+        Ok(true)
+    }
+
+    fn show_actions(&mut self, plan: &Plan) -> Result {
+        if !plan.actions.is_empty() {
+            self.out
+                .bytes(b"\n  action tracking variables (for onmax()/onchange()/onmatch()):\n")?;
+        }
+        for (n, action) in plan.actions.iter().enumerate() {
+            if let Some(track) = &action.track {
+                self.out.format(format_args!(
+                    "\n    hist_data->actions[{n}].track_data.var_ref:\n"
+                ))?;
+                self.show_var_ref(&track.var_ref)?;
+                self.out.format(format_args!(
+                    "\n    hist_data->actions[{n}].track_data.track_var:\n"
+                ))?;
+                self.show_field(&track.var)?;
+            }
+            if let Handler::OnMatch { system, event } = &action.handler {
+                for (blank, what, name) in [("\n", "event_system", system), ("", "event", event)] {
+                    self.out.format(format_args!(
+                        "{blank}    hist_data->actions[{n}].match_data.{what}: "
+                    ))?;
+                    self.out.bytes(name)?;
+                    self.out.bytes(b"\n")?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Shows flags (`hist_field_debug_show_flags()`).
+    fn show_flags(&mut self, flag: &str, more: &str) -> Result {
+        self.out
+            .format(format_args!("      flags:\n        {flag}\n"))?;
+        match more {
+            "" => Ok(()),
+            more => self.out.format(format_args!("        {more}\n")),
+        }
+    }
+
+    fn show_type(&mut self, type_: &[u8], size: u32, signed: bool) -> Result {
+        self.line(b"type", type_)?;
+        self.number("size", size as usize)?;
+        self.number("is_signed", usize::from(signed))
+    }
+
+    fn line(&mut self, name: &[u8], text: &[u8]) -> Result {
+        self.out.bytes(b"      ")?;
+        self.out.bytes(name)?;
+        self.out.bytes(b": ")?;
+        self.out.bytes(text)?;
+        self.out.bytes(b"\n")
+    }
+
+    fn number(&mut self, name: &str, number: usize) -> Result {
+        self.out.format(format_args!("      {name}: {number}\n"))
+    }
 }

@@ -5,8 +5,12 @@
 use core::ops::Range;
 
 use kernel::prelude::*;
+use kernel::sync::Arc;
 
 use super::limits;
+use super::var::Held;
+use super::var::VarRef;
+use super::var::Variable;
 use crate::event::EventField;
 use crate::event::FilterType;
 use crate::event::NumberType;
@@ -40,6 +44,12 @@ pub enum Function {
     Stack,
     /// A stack in the record.
     StoredStack,
+    /// The comm of the process id in `common_pid.execname`, if that is a variable.
+    Execname,
+    /// The value of a variable: [`HistField::reference`].
+    VarRef,
+    /// Nothing: a variable that only actions set.
+    Nothing,
     /// The negative of the operand.
     Negative,
     /// The result of an operator on the two operands.
@@ -60,7 +70,9 @@ impl Function {
             Self::Const(_) => "const",
             Self::Cpu => "cpu",
             Self::Timestamp => "timestamp",
-            Self::Stack => "nop",
+            Self::Stack | Self::Nothing => "nop",
+            Self::Execname => "execname",
+            Self::VarRef => "var_ref",
             Self::StoredStack => "stack",
             Self::Comm => "comm",
             Self::String => "string",
@@ -79,7 +91,7 @@ impl Function {
     pub fn is_string(self) -> bool {
         matches!(
             self,
-            Self::Comm | Self::String | Self::DynString | Self::RelDynString
+            Self::Comm | Self::String | Self::DynString | Self::RelDynString | Self::Execname
         )
     }
 }
@@ -94,6 +106,8 @@ pub enum Role {
     },
     /// Part of the key.
     Key,
+    /// A variable.
+    Variable,
 }
 
 /// How two entries are compared when sorted by a key.
@@ -127,6 +141,12 @@ pub struct HistField {
     pub size: u32,
     /// Offset of a key in the keys.
     pub offset: u32,
+    /// Whether an array of characters may have anything behind its NUL, as in the records of synthetic events.
+    pub unpadded: bool,
+    /// The variable that it is.
+    pub variable: Option<Variable>,
+    /// What it refers to, if it is a [`Function::VarRef`].
+    pub reference: Option<Arc<VarRef>>,
 }
 
 impl HistField {
@@ -234,7 +254,67 @@ impl HistField {
             event_field,
             size,
             offset: 0,
+            unpadded: false,
+            variable: None,
+            reference: None,
         }
+    }
+
+    /// The value of a variable. Fails with `ENOMEM`.
+    pub fn var_ref(reference: Arc<VarRef>) -> Result<Self> {
+        let mut text = Text::new();
+        if let Some([system, event]) = &reference.qualifier {
+            text.bytes(system)?;
+            text.bytes(b".")?;
+            text.bytes(event)?;
+            text.bytes(b".$")?;
+        }
+        text.bytes(&reference.name)?;
+        Ok(Self {
+            text,
+            reference: Some(reference.clone()),
+            ..Self::plain(Function::VarRef, reference.size, None)
+        })
+    }
+
+    /// A variable of `size` bytes that only actions set, with a value of 64 bits.
+    pub fn tracked(variable: Variable) -> Self {
+        Self {
+            role: Role::Variable,
+            variable: Some(variable),
+            ..Self::plain(Function::Nothing, 8, None)
+        }
+    }
+
+    /// Makes it a variable.
+    pub fn into_variable(mut self, variable: Variable) -> Self {
+        self.role = Role::Variable;
+        self.variable = Some(variable);
+        self
+    }
+
+    /// What a variable with its content holds.
+    pub fn held(&self) -> Held {
+        match (&self.reference, self.function) {
+            (Some(reference), _) => reference.held,
+            (None, function) if function.is_stack() => Held::Stack,
+            (None, function) if function.is_string() => Held::Text,
+            (None, _) => Held::Number,
+        }
+    }
+
+    /// Its number, if that is known from the trigger.
+    pub fn constant(&self) -> Option<u64> {
+        match (self.function, &self.reference) {
+            (Function::Const(number), _) => Some(number),
+            (_, Some(reference)) => reference.constant,
+            _ => None,
+        }
+    }
+
+    /// Whether it is or has a reference to a variable.
+    pub fn refers(&self) -> bool {
+        self.reference.is_some() || self.operands.iter().any(Self::refers)
     }
 
     /// Makes it a value that is shown from `column`.
@@ -247,7 +327,7 @@ impl HistField {
     pub fn column(&self) -> Option<usize> {
         match self.role {
             Role::Value { column } => Some(column),
-            Role::Key => None,
+            Role::Key | Role::Variable => None,
         }
     }
 
@@ -297,9 +377,13 @@ impl HistField {
             (Function::Counter | Function::Const(_) | Function::Timestamp, _) => b"u64",
             (Function::Stack | Function::StoredStack, _) => b"unsigned long[]",
             (Function::Cpu, _) => b"unsigned int",
-            (Function::Comm, _) => b"char[]",
+            (Function::Comm | Function::Execname, _) => b"char[]",
+            (Function::Nothing, _) => b"u64",
             (_, Some(field)) => &field.type_,
-            (_, None) => self.operands.first().map_or(b"", Self::type_),
+            (_, None) => match &self.reference {
+                Some(reference) => &reference.type_,
+                None => self.operands.first().map_or(b"", Self::type_),
+            },
         }
     }
 
@@ -307,6 +391,7 @@ impl HistField {
     pub fn signed(&self) -> bool {
         match (self.scale(), self.function) {
             (Scale::One, Function::Number(type_)) => type_.is_signed(),
+            (Scale::One, Function::VarRef) => self.reference.as_ref().is_some_and(|var| var.signed),
             (Scale::One, _) => self.operands.first().is_some_and(Self::signed),
             _ => false,
         }
@@ -322,6 +407,7 @@ impl HistField {
     /// Whether C takes it for a time in microseconds.
     pub fn is_usecs(&self) -> bool {
         self.modifier == Some(ModifierKind::Usecs)
+            || self.reference.as_ref().is_some_and(|var| var.usecs)
             || self.operands.first().is_some_and(Self::is_usecs)
     }
 
@@ -330,11 +416,11 @@ impl HistField {
         const LARGE: u64 = 1 << 20;
         match self.scale() {
             Scale::One => match (self.function, &self.operands[..]) {
-                (Function::Binary(Operator::Over), [_, divisor]) => match divisor.function {
-                    Function::Const(number) if number.is_power_of_two() => "div_power2",
-                    Function::Const(number) if number > LARGE => "div_not_power2",
-                    Function::Const(_) => "div_mult_shift",
-                    _ => "div",
+                (Function::Binary(Operator::Over), [_, divisor]) => match divisor.constant() {
+                    Some(number) if number.is_power_of_two() => "div_power2",
+                    Some(number) if number > LARGE => "div_not_power2",
+                    Some(_) => "div_mult_shift",
+                    None => "div",
                 },
                 _ => self.function.name(),
             },
@@ -375,16 +461,26 @@ impl HistField {
     }
 
     /// Appends it as it is written inside an expression. Fails with `ENOMEM`.
-    fn show(&self, out: &mut Text) -> Result {
-        match self.function {
-            Function::Const(number) => out.format(format_args!("{number}"))?,
-            _ => out.bytes(self.name())?,
+    pub fn show(&self, out: &mut Text) -> Result {
+        self.show_as(out, self.name())
+    }
+
+    /// Appends it as it is written in a trigger, if it is called `name` there. Fails with `ENOMEM`.
+    pub fn show_as(&self, out: &mut Text, name: &[u8]) -> Result {
+        let qualified = |var: &Arc<VarRef>| var.qualifier.is_some();
+        match (self.function, &self.reference) {
+            (Function::Const(number), _) => out.format(format_args!("{number}"))?,
+            (_, Some(var)) if !qualified(var) => {
+                out.bytes(b"$")?;
+                out.bytes(name)?;
+            }
+            _ => out.bytes(name)?,
         }
         self.show_modifier(out)
     }
 
     /// Appends what follows its name in a trigger. Fails with `ENOMEM`.
-    pub fn show_modifier(&self, out: &mut Text) -> Result {
+    fn show_modifier(&self, out: &mut Text) -> Result {
         if let Some(modifier) = self.modifier_name() {
             out.format(format_args!(".{modifier}"))?;
         }
@@ -405,6 +501,12 @@ impl HistField {
         };
         fields_match
             && self.role == other.role
+            && self.variable == other.variable
+            && match (&self.reference, &other.reference) {
+                (Some(a), Some(b)) => a.same(b),
+                (None, None) => true,
+                _ => false,
+            }
             && self.function == other.function
             && self.modifier == other.modifier
             && self.size == other.size

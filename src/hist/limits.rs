@@ -14,5 +14,9 @@ pub const STACK: u32 = STACK_DEPTH as u32 * 8;
 /// Bytes of all keys together, each padded (`HIST_KEY_SIZE_MAX`).
 pub const KEY_SIZE: u32 = STRING + STACK;
 
+/// Most histograms of which each refers to the next. C has no such limit. Dropping the first may drop all of them, each
+/// within the other, for which the stack of the kernel has to do.
+pub const CHAIN: usize = 16;
+
 /// Each key takes a multiple of this many bytes.
 pub const KEY_ALIGN: u32 = 8;

@@ -6,12 +6,24 @@
 use core::cmp::min;
 
 use kernel::prelude::*;
+use kernel::sync::Arc;
 
+use super::action::CondSnapshot;
+use super::action::Handler;
+use super::action::SynthEvent;
+use super::action::Target;
+use super::action::Targets;
 use super::comm;
 use super::field::Function;
 use super::field::HistField;
+use super::limits;
+use super::var::text_size;
+use super::var::Held;
+use super::Histogram;
+use super::Plan;
 use crate::event::hit::COMM_LEN;
 use crate::event::hit::STACK_DEPTH;
+use crate::event::number::Numbers;
 use crate::event::Clock;
 use crate::event::Hit;
 use crate::event::Number;
@@ -35,25 +47,37 @@ pub(super) enum Operand {
     Time(Clock),
     TimeInUsecs(Clock),
     Recorded(Number),
+    /// A variable: its index in the numbers of [`Frame`].
+    Variable(usize),
 }
 
 impl Operand {
-    /// Whether reading it calls no function that can be traced.
-    fn is_leaf(self) -> bool {
-        !matches!(self, Self::Time(_) | Self::TimeInUsecs(_))
-    }
-
     /// Reads it, sign-extended to 64 bits.
-    #[inline]
-    pub(super) fn read(&self, hit: &Hit<'_>) -> u64 {
+    #[inline(always)]
+    pub(super) fn read(&self, hit: &Hit<'_>, vars: &[u64]) -> u64 {
         match *self {
             Self::Constant(number) => number,
             Self::Cpu => hit.cpu as u64,
             Self::Time(clock) => hit.context.time(clock),
-            Self::TimeInUsecs(clock) => hit.context.time(clock) / NS_PER_US,
-            Self::Recorded(ref number) => number.read(&hit.record),
+            // Rounded as in C (`ns2usecs()`).
+            Self::TimeInUsecs(clock) => {
+                hit.context.time(clock).wrapping_add(NS_PER_US / 2) / NS_PER_US
+            }
+            Self::Recorded(number) => match (number.type_(), number.offset()) {
+                // The most common types; a function for the others keeps callers short.
+                (NumberType::S32, at) => hit.record.u32(at) as i32 as u64,
+                (NumberType::U32, at) => hit.record.u32(at).into(),
+                (NumberType::U64, at) => hit.record.u64(at),
+                _ => read_number(number, hit),
+            },
+            Self::Variable(index) => vars.get(index).copied().unwrap_or(0),
         }
     }
+}
+
+#[inline(never)]
+fn read_number(number: Number, hit: &Hit<'_>) -> u64 {
+    number.read(&hit.record)
 }
 
 /// A number that is stored: a part of the key, or what a column is updated with.
@@ -61,6 +85,12 @@ impl Operand {
 pub(super) enum Value {
     /// A single number.
     Simple { operand: Operand, scale: Scale },
+    /// The result of an operator on two numbers, as most expressions are.
+    Pair {
+        operator: Operator,
+        left: Operand,
+        right: Operand,
+    },
     /// The result of the steps from `start` to `end`.
     Computed { start: usize, end: usize },
 }
@@ -95,7 +125,7 @@ pub(super) fn apply(operator: Operator, left: u64, right: u64) -> u64 {
 }
 
 /// Evaluates an expression.
-fn compute(code: &[Step], hit: &Hit<'_>) -> u64 {
+fn compute(code: &[Step], hit: &Hit<'_>, vars: &[u64]) -> u64 {
     // The stack; its top is in `number`.
     let mut waiting = [0; DEPTH];
     let mut depth = 0;
@@ -107,7 +137,7 @@ fn compute(code: &[Step], hit: &Hit<'_>) -> u64 {
                     *place = number;
                     depth += 1;
                 }
-                number = scale.apply(next.read(hit));
+                number = scale.apply(next.read(hit, vars));
             }
             Step::Negate => number = number.wrapping_neg(),
             Step::Apply(operator) => {
@@ -120,16 +150,27 @@ fn compute(code: &[Step], hit: &Hit<'_>) -> u64 {
     number
 }
 
-/// What is put into a part of the key.
+/// What is put into a part of the key, or stored as a variable.
 #[derive(Clone, Copy)]
-enum Content {
+pub(super) enum Content {
     Number(Value),
-    Array { offset: u32, len: u32 },
+    Array {
+        offset: u32,
+        len: u32,
+        /// What is behind its NUL does not count.
+        unpadded: bool,
+    },
     DataLoc(u32),
     RelLoc(u32),
+    /// The characters at the address that is this number.
+    Pointed(Value),
     Comm,
+    /// The comm of the task with this process id, which is the current one.
+    Execname(Value),
     Stack,
     StoredStack(u32),
+    /// What another histogram's variable holds, by the slot of the reference: characters, or a stack.
+    Other(usize),
 }
 
 /// The part of the map's key that a key field takes.
@@ -166,11 +207,18 @@ impl KeyPart {
         };
         let comm;
         let string = match self.content {
-            Content::Number(number) => {
-                place.copy_from_slice(&program.read(number, hit).to_ne_bytes());
+            Content::Number(ref number) => {
+                place.copy_from_slice(&program.read(number, hit, &[]).to_ne_bytes());
                 return;
             }
-            Content::Array { offset, len } => hit.record.bytes(offset as usize, len as usize),
+            Content::Array {
+                offset,
+                len,
+                unpadded,
+            } => match hit.record.bytes(offset as usize, len as usize) {
+                bytes if unpadded => until_nul(bytes),
+                bytes => bytes,
+            },
             Content::DataLoc(offset) => hit.record.data_loc(offset),
             Content::RelLoc(offset) => hit.record.rel_loc(offset),
             Content::Comm => {
@@ -183,6 +231,8 @@ impl KeyPart {
                 place[..entries.len()].copy_from_slice(entries);
                 return;
             }
+            // Not in keys.
+            Content::Execname(_) | Content::Pointed(_) | Content::Other(_) => return,
         };
         let len = min(string.len(), min(self.len - 1, place.len()));
         place[..len].copy_from_slice(&string[..len]);
@@ -221,7 +271,11 @@ fn add_words(part: &KeyPart, key: &mut KVec<(KeyWord, Scale)>) -> Result<bool> {
             None => return Ok(false),
         },
         // Of characters the last one is taken for a NUL, as [`KeyPart::put`] does it.
-        Content::Array { offset, len } if len as usize == part.len && len >= 8 && len % 8 == 0 => {
+        Content::Array {
+            offset,
+            len,
+            unpadded: false,
+        } if len as usize == part.len && len >= 8 && len % 8 == 0 => {
             for at in (offset..offset + len - 8).step_by(8) {
                 let word = KeyWord::number(Number::new(NumberType::U64, at));
                 key.push((word, Scale::One), GFP_KERNEL)?;
@@ -253,7 +307,7 @@ fn plain_fields(parts: &[KeyPart], values: &[Value]) -> Result<Option<RecordFiel
 }
 
 /// How a hit makes its key.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum KeyShape {
     /// Key and values are plain fields of the record: [`Program::fields`].
     Record,
@@ -261,6 +315,71 @@ pub(super) enum KeyShape {
     Number,
     /// The parts of the key are put into a buffer.
     Parts,
+    /// As `Number`, and there are variables, references or actions: at most [`FEW_VARS`] numbers of variables, and
+    /// references.
+    NumberFewVars,
+    /// The same, with more of them.
+    NumberVars,
+    /// As `Parts`, and there are variables, references or actions.
+    PartsVars,
+}
+
+/// See [`KeyShape::NumberFewVars`].
+pub(super) const FEW_VARS: usize = 4;
+
+/// Where an element has a variable.
+#[derive(Clone, Copy)]
+pub(super) enum Cell {
+    /// A variable of the map.
+    Number(usize),
+    /// A wide cell of so many words.
+    Wide { number: usize, words: usize },
+}
+
+/// A reference to a variable of another histogram, which a hit needs before it inserts its key.
+pub(super) struct Import {
+    pub(super) home: Arc<Histogram>,
+    pub(super) cell: Cell,
+    /// Whether reading unsets it.
+    pub(super) once: bool,
+    pub(super) slot: usize,
+}
+
+/// A variable, and what it is set to.
+pub(super) struct Store {
+    pub(super) cell: Cell,
+    pub(super) content: Content,
+}
+
+/// When an action is done.
+pub(super) enum When {
+    Always,
+    /// If the variable is larger than the value in a wide cell, or another one.
+    Tracked {
+        value: Value,
+        larger: bool,
+        /// The number of the wide cell. Its value is followed by what the action saves.
+        cell: usize,
+    },
+}
+
+/// What an action does.
+pub(super) enum Effect {
+    /// Saves [`Program::saved`] in the wide cell.
+    Save,
+    Snapshot(KBox<dyn CondSnapshot>),
+    Trace {
+        event: KBox<dyn SynthEvent>,
+        params: KVec<Content>,
+        /// How many of them are strings or stacks.
+        wide: usize,
+    },
+}
+
+/// An action as a hit executes it.
+pub(super) struct Deed {
+    pub(super) when: When,
+    pub(super) effect: Effect,
 }
 
 /// What a hit executes: how it makes its key, and what it updates the element with.
@@ -268,29 +387,68 @@ pub(super) struct Program {
     pub(super) shape: KeyShape,
     /// For the fast path: the fields of [`KeyShape::Record`], else none.
     pub(super) fields: RecordFields,
-    /// The key of [`KeyShape::Number`], else anything.
+    /// The key, if it is one number, else anything.
     pub(super) number: Value,
     parts: KVec<KeyPart>,
-    /// Bytes of a key in the map. Fewer than in C for a comm, which takes 16.
+    /// Bytes of a key in the map. Without variables fewer than in C for a comm, which takes 16.
     pub(super) key_size: usize,
     /// The columns of an element: the count of hits, and one for each of the values.
     pub(super) columns: KVec<Column>,
     pub(super) values: KVec<Value>,
     /// The process id, if its comm is stored as side data.
     pub(super) pid: Option<Value>,
+    /// What is read of other histograms.
+    pub(super) imports: KVec<Import>,
+    /// Whether a reference is to a histogram with longer keys, so that no hit has its key.
+    pub(super) unreachable: bool,
+    /// The number of references.
+    pub(super) n_refs: usize,
+    pub(super) stores: KVec<Store>,
+    /// Words of each wide cell of an element.
+    pub(super) wide: KVec<usize>,
+    /// What `save()` saves, each in so many words.
+    pub(super) saved: KVec<(Content, usize)>,
+    pub(super) deeds: KVec<Deed>,
     code: KVec<Step>,
 }
 
+/// Words of the string or stack that a variable holds: see [`text_size`].
+pub(super) const WIDE_WORDS: usize = limits::STRING as usize / 8;
+
 impl Program {
-    /// Compiles the values, of which the first is the hitcount, and the keys of a histogram. Fails
-    /// with `ENOMEM`, and with `EINVAL` for a value that is no number.
-    pub(super) fn compile(fields: &[HistField], n_vals: usize, clock: Clock) -> Result<Self> {
-        let (vals, keys) = fields.split_at(n_vals);
+    /// One that does nothing.
+    pub(super) fn empty() -> Self {
+        Self {
+            shape: KeyShape::Parts,
+            fields: RecordFields::none(),
+            number: Value::ONE,
+            parts: KVec::new(),
+            key_size: 0,
+            columns: KVec::new(),
+            values: KVec::new(),
+            pid: None,
+            imports: KVec::new(),
+            unreachable: false,
+            n_refs: 0,
+            stores: KVec::new(),
+            wide: KVec::new(),
+            saved: KVec::new(),
+            deeds: KVec::new(),
+            code: KVec::new(),
+        }
+    }
+
+    /// Compiles `plan` to this program, which was empty. `targets` are what its actions call. Fails with `ENOMEM`, and
+    /// with `EINVAL` for a value that is no number.
+    #[inline(never)]
+    pub(super) fn compile(&mut self, plan: &Plan, targets: Targets) -> Result {
         // As in C, one `.usecs` applies to all times of the histogram.
-        let time = match fields.iter().any(|field| field.is_time(true)) && clock.in_ns() {
-            true => Operand::TimeInUsecs(clock),
-            false => Operand::Time(clock),
+        let time = match plan.contents().any(|field| field.is_time(true)) && plan.clock.in_ns() {
+            true => Operand::TimeInUsecs(plan.clock),
+            false => Operand::Time(plan.clock),
         };
+        let (vals, keys) = (plan.vals(), plan.keys());
+        let has_vars = plan.has_vars() || !plan.actions.is_empty();
         let mut code = KVec::new();
         let mut columns = KVec::with_capacity(vals.len(), GFP_KERNEL)?;
         let mut values = KVec::with_capacity(vals.len(), GFP_KERNEL)?;
@@ -318,15 +476,16 @@ impl Program {
             }
             let len = match content {
                 Content::Number(_) => size_of::<u64>(),
-                Content::Comm => COMM_LEN,
+                // All that it takes in C only if other histograms may look it up.
+                Content::Comm if !has_vars => COMM_LEN,
                 _ => field.size as usize,
             };
             parts.push(KeyPart { content, at, len }, GFP_KERNEL)?;
             at += len;
         }
         let fields = match pid {
-            Some(_) => None,
-            None => plain_fields(&parts, &values)?,
+            None if !has_vars => plain_fields(&parts, &values)?,
+            _ => None,
         };
         let number = match parts[..] {
             [KeyPart {
@@ -335,31 +494,185 @@ impl Program {
             }] => Some(number),
             _ => None,
         };
-        Ok(Self {
-            shape: match (&fields, number) {
-                (Some(_), _) => KeyShape::Record,
-                (None, Some(_)) => KeyShape::Number,
-                (None, None) => KeyShape::Parts,
-            },
-            fields: fields.unwrap_or(RecordFields::none()),
-            number: number.unwrap_or(Value::ONE),
-            parts,
-            key_size: at,
-            columns,
-            values,
-            pid,
-            code,
-        })
+        self.shape = match (&fields, number) {
+            (_, Some(_)) if has_vars && plan.refs.len() + plan.n_vars <= FEW_VARS => {
+                KeyShape::NumberFewVars
+            }
+            (_, Some(_)) if has_vars => KeyShape::NumberVars,
+            _ if has_vars => KeyShape::PartsVars,
+            (Some(_), _) => KeyShape::Record,
+            (None, Some(_)) => KeyShape::Number,
+            (None, None) => KeyShape::Parts,
+        };
+        if let Some(fields) = fields {
+            self.fields = fields;
+        }
+        self.number = number.unwrap_or(Value::ONE);
+        self.parts = parts;
+        self.key_size = at;
+        self.columns = columns;
+        self.values = values;
+        self.pid = pid;
+        self.n_refs = plan.refs.len();
+        self.code = code;
+        self.add_variables(plan, time)?;
+        self.add_actions(plan, targets, time)
     }
 
-    /// Evaluates `value` for `hit`.
-    #[inline]
-    pub(super) fn read(&self, value: Value, hit: &Hit<'_>) -> u64 {
-        match value {
-            Value::Simple { ref operand, scale } => scale.apply(operand.read(hit)),
-            Value::Computed { start, end } => {
-                compute(self.code.get(start..end).unwrap_or_default(), hit)
+    /// Compiles variables, and references to those of other histograms.
+    fn add_variables(&mut self, plan: &Plan, time: Operand) -> Result {
+        for reference in &plan.refs {
+            let Some(home) = &reference.var.home else {
+                continue;
+            };
+            self.unreachable |= home.plan().c_key_size() > plan.c_key_size();
+            let import = Import {
+                home: home.clone(),
+                cell: home.cell_of(reference.var.index).ok_or(EINVAL)?,
+                once: reference.once,
+                slot: reference.var.slot,
+            };
+            self.imports.push(import, GFP_KERNEL)?;
+        }
+        for (number, field) in plan.vars().iter().enumerate() {
+            let words = match field.held() {
+                Held::Number => 0,
+                Held::Text => text_size(field.size).div_ceil(8),
+                Held::Stack => WIDE_WORDS,
+            };
+            let cell = match words {
+                0 => Cell::Number(number),
+                words => Cell::Wide {
+                    number: self.add_wide(words)?,
+                    words,
+                },
+            };
+            let content = content(field, time, &mut self.code)?;
+            self.stores.push(Store { cell, content }, GFP_KERNEL)?;
+        }
+        Ok(())
+    }
+
+    /// Adds a wide cell. Returns its number.
+    fn add_wide(&mut self, words: usize) -> Result<usize> {
+        self.wide.push(words, GFP_KERNEL)?;
+        Ok(self.wide.len() - 1)
+    }
+
+    /// Compiles the actions.
+    fn add_actions(&mut self, plan: &Plan, targets: Targets, time: Operand) -> Result {
+        let mut saved_words = 0;
+        for var in &plan.save_vars {
+            let words = match var.value.held() {
+                Held::Number | Held::Stack => 1,
+                Held::Text => text_size(var.value.size).div_ceil(8),
+            };
+            let content = content(&var.value, time, &mut self.code)?;
+            self.saved.push((content, words), GFP_KERNEL)?;
+            saved_words += words;
+        }
+        for (action, target) in plan.actions.iter().zip(targets.0) {
+            let effect = match target {
+                Target::CondSnapshot(snapshot) => Effect::Snapshot(snapshot),
+                Target::SynthEvent(event) => {
+                    let mut params = KVec::new();
+                    let mut wide = 0;
+                    for (&slot, field) in action.slots.iter().zip(event.fields()) {
+                        let content = match (self.content_of(plan, slot, time)?, field.held) {
+                            (Content::Number(value), Held::Text) => Content::Pointed(value),
+                            (content, _) => content,
+                        };
+                        wide += usize::from(!matches!(content, Content::Number(_)));
+                        params.push(content, GFP_KERNEL)?;
+                    }
+                    Effect::Trace {
+                        event,
+                        params,
+                        wide,
+                    }
+                }
+                Target::Nothing => Effect::Save,
+            };
+            let when = match (&action.track, &action.handler) {
+                (Some(track), handler) => {
+                    let saved = match effect {
+                        Effect::Save => saved_words,
+                        _ => 0,
+                    };
+                    let value = self.content_of(plan, track.var_ref.slot, time)?;
+                    let Content::Number(value) = value else {
+                        return Err(EINVAL);
+                    };
+                    When::Tracked {
+                        value,
+                        larger: matches!(handler, Handler::OnMax { .. }),
+                        cell: self.add_wide(1 + saved)?,
+                    }
+                }
+                (None, _) => When::Always,
+            };
+            self.deeds.push(Deed { when, effect }, GFP_KERNEL)?;
+        }
+        Ok(())
+    }
+
+    /// What a hit passes to an action for the reference in `slot`. That of a variable of the histogram itself is what
+    /// this hit sets it to: another one may set the same variable meanwhile.
+    fn content_of(&mut self, plan: &Plan, slot: usize, time: Operand) -> Result<Content> {
+        let var = &plan.refs[slot].var;
+        let number = |index| {
+            Content::Number(Value::Simple {
+                operand: Operand::Variable(index),
+                scale: Scale::One,
+            })
+        };
+        match (&var.home, plan.vars().get(var.index)) {
+            (Some(_), _) if var.held == Held::Number => Ok(number(slot)),
+            (Some(_), _) => Ok(Content::Other(slot)),
+            (None, Some(_)) if var.held == Held::Number => Ok(number(self.n_refs + var.index)),
+            (None, Some(field)) => content(field, time, &mut self.code),
+            (None, None) => {
+                let mut vars = plan.field_vars.iter();
+                let field = vars.find(|field| field.variable.index == var.index);
+                content(&field.ok_or(EINVAL)?.value, time, &mut self.code)
             }
+        }
+    }
+
+    /// Evaluates `value` for `hit` with these values of variables.
+    #[inline(never)]
+    pub(super) fn read(&self, value: &Value, hit: &Hit<'_>, vars: &[u64]) -> u64 {
+        match *value {
+            Value::Simple { ref operand, scale } => scale.apply(operand.read(hit, vars)),
+            Value::Pair {
+                operator,
+                ref left,
+                ref right,
+            } => apply(operator, left.read(hit, vars), right.read(hit, vars)),
+            Value::Computed { start, end } => {
+                let code = self.code.get(start..end).unwrap_or_default();
+                compute(code, hit, vars)
+            }
+        }
+    }
+
+    /// As [`Program::read`], without a call for numbers that are not scaled.
+    #[inline(always)]
+    pub(super) fn read_inline(&self, value: &Value, hit: &Hit<'_>, vars: &[u64]) -> u64 {
+        match *value {
+            Value::Simple {
+                ref operand,
+                scale: Scale::One,
+            } => operand.read(hit, vars),
+            _ => self.read(value, hit, vars),
+        }
+    }
+
+    /// The wide cell of the value that the `n`th action tracks.
+    pub(super) fn tracked(&self, n: usize) -> Option<usize> {
+        match self.deeds.get(n)?.when {
+            When::Tracked { cell, .. } => Some(cell),
+            When::Always => None,
         }
     }
 
@@ -371,23 +684,16 @@ impl Program {
         }
     }
 
-    /// Whether it calls no function that can be traced, as those for the time and the stack.
+    /// Whether it calls no function that may hit a static event, as those for the stack and for actions may. Clocks hit
+    /// none. Probes can be placed in them, but those bound their own recursion, and are no static events.
     pub(super) fn is_leaf(&self) -> bool {
-        let numbers = |value: &Value| match *value {
-            Value::Simple { operand, .. } => operand.is_leaf(),
-            // All code is tested below.
-            Value::Computed { .. } => true,
-        };
-        let step = |step: &Step| match *step {
-            Step::Read(operand, _) => operand.is_leaf(),
-            Step::Negate | Step::Apply(_) => true,
-        };
-        let part = |part: &KeyPart| match part.content {
-            Content::Number(value) => numbers(&value),
-            Content::Stack => false,
-            _ => true,
-        };
-        self.parts.iter().all(part) && self.values.iter().all(numbers) && self.code.iter().all(step)
+        let parts = self.parts.iter().map(|part| &part.content);
+        let stores = self.stores.iter().map(|store| &store.content);
+        let saved = self.saved.iter().map(|(content, _)| content);
+        let mut contents = Iterator::chain(parts, Iterator::chain(stores, saved));
+        let mut deeds = self.deeds.iter();
+        !contents.any(|content| matches!(content, Content::Stack))
+            && deeds.all(|deed| matches!(deed.effect, Effect::Save))
     }
 
     /// The parts of the map's key, in the order of the key fields.
@@ -417,7 +723,21 @@ fn content(field: &HistField, time: Operand, code: &mut KVec<Step>) -> Result<Co
     let (offset, len) = event_field.map_or((0, 0), |f| (f.offset, f.size));
     Ok(match field.function {
         Function::Comm => Content::Comm,
-        Function::String => Content::Array { offset, len },
+        Function::Execname => {
+            let type_ = NumberType::new(len, true).ok_or(EINVAL)?;
+            Content::Execname(Value::Simple {
+                operand: Operand::Recorded(Number::new(type_, offset)),
+                scale: Scale::One,
+            })
+        }
+        Function::VarRef if field.held() != Held::Number => {
+            Content::Other(field.reference.as_ref().map_or(0, |var| var.slot))
+        }
+        Function::String => Content::Array {
+            offset,
+            len,
+            unpadded: field.unpadded,
+        },
         Function::DynString => Content::DataLoc(offset),
         Function::RelDynString => Content::RelLoc(offset),
         Function::Stack => Content::Stack,
@@ -427,16 +747,19 @@ fn content(field: &HistField, time: Operand, code: &mut KVec<Step>) -> Result<Co
                 let scale = field.scale();
                 Value::Simple { operand, scale }
             }
-            None => {
-                let start = code.len();
-                translate(field, time, code)?;
-                let end = code.len();
-                let reads = |step: &&Step| matches!(step, Step::Read(..));
-                if code[start..end].iter().filter(reads).count() > DEPTH {
-                    return Err(EINVAL);
+            None => match pair(field, time) {
+                Some(pair) => pair,
+                None => {
+                    let start = code.len();
+                    translate(field, time, code)?;
+                    let end = code.len();
+                    let reads = |step: &&Step| matches!(step, Step::Read(..));
+                    if code[start..end].iter().filter(reads).count() > DEPTH {
+                        return Err(EINVAL);
+                    }
+                    Value::Computed { start, end }
                 }
-                Value::Computed { start, end }
-            }
+            },
         }),
     })
 }
@@ -450,7 +773,21 @@ fn operand(field: &HistField, time: Operand) -> Option<Operand> {
         Function::Cpu => Operand::Cpu,
         Function::Timestamp => time,
         Function::Number(type_) => Operand::Recorded(Number::new(type_, offset)),
+        Function::VarRef => Operand::Variable(field.reference.as_ref()?.slot),
         _ => return None,
+    })
+}
+
+/// The expression that a field is, if its operands are two numbers that are not scaled.
+fn pair(field: &HistField, time: Operand) -> Option<Value> {
+    let (Function::Binary(operator), [left, right]) = (field.function, &field.operands[..]) else {
+        return None;
+    };
+    let number = |field: &HistField| operand(field, time).filter(|_| field.scale() == Scale::One);
+    Some(Value::Pair {
+        operator,
+        left: number(left)?,
+        right: number(right)?,
     })
 }
 

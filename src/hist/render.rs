@@ -6,13 +6,18 @@ use core::cmp::min;
 
 use kernel::prelude::*;
 
+use super::action::Handler;
+use super::action::Kind;
 use super::field::Function;
 use super::field::HistField;
 use super::row::KeyCell;
 use super::row::Row;
+use super::row::SavedCell;
 use super::row::Stack;
+use super::row::Tracked;
 use super::row::ValueCell;
 use super::snapshot::Snapshot;
+use super::snapshot::Taken;
 use super::Histogram;
 use crate::text::Text;
 
@@ -24,6 +29,9 @@ pub trait Names {
 
     /// The name of the system call `number`.
     fn syscall(&self, number: u64) -> Option<&[u8]>;
+
+    /// Appends what stands for the address of a histogram (`%p`). Fails with `ENOMEM`.
+    fn address(&self, out: &mut Text, histogram: &Histogram) -> Result;
 }
 
 /// A histogram as it is attached to an event, for printing.
@@ -107,6 +115,10 @@ pub fn trigger_line(out: &mut Text, view: &View<'_>) -> Result {
     out.bytes(b":vals=")?;
     let hidden = usize::from(plan.nohitcount);
     listed(out, b",", plan.vals().iter().skip(hidden), command_field)?;
+    if !plan.vars().is_empty() {
+        out.bytes(b":")?;
+        listed(out, b",", plan.vars().iter(), command_field)?;
+    }
     out.bytes(b":sort=")?;
     // Without modifiers, which `sort=` does not take.
     listed(out, b",", plan.sort.iter(), |out, key| {
@@ -117,11 +129,15 @@ pub fn trigger_line(out: &mut Text, view: &View<'_>) -> Result {
         Ok(())
     })?;
     out.format(format_args!(":size={}", 1u32 << plan.bits))?;
-    if let Some(clock) = plan.clock {
-        out.format(format_args!(":clock={}", clock.name()))?;
+    if plan.timed {
+        out.format(format_args!(":clock={}", plan.clock.name()))?;
     }
     if plan.nohitcount {
         out.bytes(b":nohitcount")?;
+    }
+    for action in &plan.actions {
+        out.bytes(b":")?;
+        action.show(out)?;
     }
     if let Some(filter) = view.filter {
         out.bytes(b" if ")?;
@@ -134,13 +150,13 @@ pub fn trigger_line(out: &mut Text, view: &View<'_>) -> Result {
     })
 }
 
-/// Appends a key or a value as it is written in a trigger.
+/// Appends a key, value or variable as it is written in a trigger.
 fn command_field(out: &mut Text, field: &HistField) -> Result {
-    match field.function {
-        Function::Const(number) => out.format(format_args!("{number}"))?,
-        _ => out.bytes(field.command_name())?,
+    if let Some(variable) = &field.variable {
+        out.bytes(&variable.name)?;
+        out.bytes(b"=")?;
     }
-    field.show_modifier(out)
+    field.show_as(out, field.command_name())
 }
 
 /// Appends `items`, separated by `comma`.
@@ -162,11 +178,14 @@ fn listed<T>(
 /// Appends the entries of a histogram and the totals.
 fn show(out: &mut Text, hist: &Histogram, names: &dyn Names) -> Result {
     let snapshot = Snapshot::take(hist)?;
+    let mut room = Tracked::new()?;
     for row in snapshot.rows() {
         show_keys(out, &row, names)?;
         show_values(out, &row)?;
+        show_tracked(out, &row, &mut room)?;
         out.bytes(b"\n")?;
     }
+    show_taken(out, hist, names)?;
     out.format(format_args!(
         "\nTotals:\n    Hits: {}\n    Entries: {}\n    Dropped: {}\n",
         snapshot.hits(),
@@ -255,6 +274,61 @@ fn show_values(out: &mut Text, row: &Row<'_>) -> Result {
         }
     }
     Ok(())
+}
+
+/// Appends what the actions of a trigger have stored in an entry.
+fn show_tracked(out: &mut Text, row: &Row<'_>, room: &mut Tracked) -> Result {
+    row.read_saved(room);
+    for (n, action) in row.plan.actions.iter().enumerate() {
+        let name = match action.handler {
+            Handler::OnMatch { .. } => continue,
+            Handler::OnMax { .. } => "max",
+            Handler::OnChange { .. } => "changed",
+        };
+        if action.kind == Kind::Snapshot {
+            continue;
+        }
+        let value = row.tracked(n, room).unwrap_or(0);
+        out.format(format_args!("\n\t{name}: {value:>10}"))?;
+        // As in C, after each action.
+        row.saved(room, |name, cell| {
+            out.bytes(b"  ")?;
+            out.bytes(name)?;
+            out.bytes(b": ")?;
+            match cell {
+                SavedCell::Number(number) => out.format(format_args!("{number:>10}")),
+                SavedCell::Text(text) => out.padded(32, |out| out.bytes(text.unwrap_or(b"(null)"))),
+            }
+        })?;
+    }
+    Ok(())
+}
+
+/// Appends why the last snapshot was taken, if one was.
+fn show_taken(out: &mut Text, hist: &Histogram, names: &dyn Names) -> Result {
+    let plan = hist.plan();
+    let mut actions = plan.actions.iter();
+    let Some(action) = actions.find(|action| action.kind == Kind::Snapshot) else {
+        return Ok(());
+    };
+    let Some(taken) = Taken::read(hist)? else {
+        return Ok(());
+    };
+    let (handler, var) = match &action.handler {
+        Handler::OnMax { var } => (&b"onmax"[..], var),
+        Handler::OnChange { var } => (&b"onchange"[..], var),
+        Handler::OnMatch { .. } => return Ok(()),
+    };
+    out.bytes(b"\nSnapshot taken (see tracing/snapshot).  Details:\n\ttriggering value { ")?;
+    out.bytes(handler)?;
+    out.bytes(b"(")?;
+    out.bytes(var)?;
+    out.format(format_args!(
+        ") }}: {:>10}\ttriggered by event with key: ",
+        taken.value
+    ))?;
+    show_keys(out, &taken.row(hist), names)?;
+    out.bytes(b"\n")
 }
 
 /// The longest bar of `.graph`.

@@ -2,14 +2,23 @@
 
 //! Rows of typed cells, from which printers make text.
 
+use kernel::prelude::*;
+
+use super::action::Kind;
 use super::field::HistField;
 use super::limits;
+use super::program::WIDE_WORDS;
 use super::snapshot::number;
 use super::snapshot::Whole;
+use super::var::Held;
 use super::Plan;
 use crate::event::hit::COMM_LEN;
+use crate::map::words_to_text;
+use crate::map::Elt;
+use crate::map::Read;
 use crate::text::until_nul;
 use crate::trigger::ModifierKind;
+use crate::trigger::VARS_MAX;
 
 /// An entry as a row.
 pub(super) struct Row<'a> {
@@ -18,6 +27,8 @@ pub(super) struct Row<'a> {
     pub(super) comm: [u8; COMM_LEN],
     pub(super) columns: &'a [u64],
     pub(super) wholes: &'a [Whole],
+    /// The element; `None` for a key without one.
+    pub(super) elt: Option<Elt<'a>>,
 }
 
 /// The cell of a key field.
@@ -71,7 +82,91 @@ pub(super) enum ValueCell {
     Graph(Option<u32>),
 }
 
+/// The cell of a saved field.
+pub(super) enum SavedCell<'a> {
+    Number(u64),
+    /// A string without its NUL; `None` if nothing was saved yet.
+    Text(Option<&'a [u8]>),
+}
+
+/// Most words of a tracked value and what is saved with it.
+const TRACKED_WORDS: usize = 1 + VARS_MAX * WIDE_WORDS;
+
+/// What the actions of a trigger have stored in an entry.
+pub(super) struct Tracked {
+    /// The tracked value of the action that saves, and what it has saved.
+    words: KVec<u64>,
+    /// Whether there is one yet.
+    set: bool,
+}
+
+impl Tracked {
+    /// Memory for the entries of a histogram. Fails with `ENOMEM`.
+    pub(super) fn new() -> Result<Self> {
+        let words = KVec::from_elem(0, TRACKED_WORDS, GFP_KERNEL)?;
+        Ok(Self { words, set: false })
+    }
+}
+
 impl<'a> Row<'a> {
+    /// The value that the `n`th action tracks: its greatest, or last, value so far. That of the action that saves is the
+    /// one that the fields in `room` belong to.
+    pub(super) fn tracked(&self, n: usize, room: &Tracked) -> Option<u64> {
+        if self.saving() == Some(n) {
+            return room.words.first().copied();
+        }
+        let mut words = [0];
+        self.read_tracked(n, &mut words)?;
+        Some(words[0])
+    }
+
+    /// Reads the tracked value of the `n`th action and what is saved with it. `None`: it tracks none. Whether there is
+    /// one yet.
+    fn read_tracked(&self, n: usize, words: &mut [u64]) -> Option<bool> {
+        let cell = self.plan.program.tracked(n)?;
+        let cell = self.elt?.wide(cell)?;
+        loop {
+            match cell.read(words) {
+                Read::Done => return Some(true),
+                Read::Unset => return Some(false),
+                Read::Busy => (),
+            }
+        }
+    }
+
+    /// The action that saves.
+    fn saving(&self) -> Option<usize> {
+        let mut actions = self.plan.actions.iter();
+        actions.position(|action| action.kind == Kind::Save)
+    }
+
+    /// Reads the saved fields to `room`, and the value that they belong to.
+    pub(super) fn read_saved(&self, room: &mut Tracked) {
+        room.words.fill(0);
+        let n = self.saving();
+        room.set = n.and_then(|n| self.read_tracked(n, &mut room.words)) == Some(true);
+    }
+
+    /// Calls `show` for each saved field in `room`, with its name.
+    pub(super) fn saved(
+        &self,
+        room: &Tracked,
+        mut show: impl FnMut(&[u8], SavedCell<'_>) -> Result,
+    ) -> Result {
+        let mut at = 1;
+        for (var, &(_, words)) in self.plan.save_vars.iter().zip(&self.plan.program.saved) {
+            let content = &room.words[at..at + words];
+            at += words;
+            let mut text = [0; limits::STRING as usize];
+            let cell = match var.value.held() {
+                Held::Number | Held::Stack => SavedCell::Number(content[0]),
+                Held::Text => SavedCell::Text(room.set.then(|| words_to_text(content, &mut text))),
+            };
+            show(&var.variable.name, cell)?;
+        }
+        Ok(())
+    }
+
     /// The keys with their cells.
     pub(super) fn keys(&self) -> impl Iterator<Item = (&'a HistField, KeyCell<'_>)> {
         let keys = self.plan.keys().iter().zip(self.plan.program.parts());

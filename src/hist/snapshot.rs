@@ -8,12 +8,14 @@ use kernel::prelude::*;
 
 use super::comm;
 use super::field::Compare;
+use super::limits;
 use super::row::Row;
 use super::sort::heapsort;
 use super::Histogram;
 use super::SortKey;
 use crate::event::hit::COMM_LEN;
 use crate::map::Elt;
+use crate::map::Read;
 use crate::text::until_nul;
 
 /// The entries of a histogram with their columns, each read once. What is sorted and shown does not change with
@@ -88,6 +90,7 @@ impl<'a> Snapshot<'a> {
             comm: self.comm(entry),
             columns: self.columns(entry),
             wholes: &self.wholes,
+            elt: Some(self.entries[entry as usize]),
         })
     }
 
@@ -192,4 +195,51 @@ pub(super) fn number(bytes: &[u8]) -> u64 {
 pub(super) struct Whole {
     pub(super) total: u64,
     pub(super) max: u64,
+}
+
+/// The hit that the last snapshot of the ring buffer was taken for.
+pub(super) struct Taken {
+    /// The value that triggered it.
+    pub(super) value: u64,
+    key: KVec<u8>,
+    comm: [u8; COMM_LEN],
+}
+
+impl Taken {
+    /// That of `hist`; `None` if none was taken. Fails with `ENOMEM`.
+    pub(super) fn read(hist: &Histogram) -> Result<Option<Self>> {
+        let Some(cell) = hist.taken() else {
+            return Ok(None);
+        };
+        let key_words = hist.map.key_size() / size_of::<u64>();
+        let mut words = [0; 1 + limits::KEY_SIZE as usize / size_of::<u64>() + comm::WORDS];
+        loop {
+            match cell.read(&mut words) {
+                Read::Done => break,
+                Read::Unset => return Ok(None),
+                Read::Busy => (),
+            }
+        }
+        let mut key = KVec::new();
+        for word in &words[1..=key_words] {
+            key.extend_from_slice(&word.to_ne_bytes(), GFP_KERNEL)?;
+        }
+        Ok(Some(Self {
+            value: words[0],
+            key,
+            comm: comm::of_words([words[1 + key_words], words[2 + key_words]]),
+        }))
+    }
+
+    /// Its key as a row.
+    pub(super) fn row<'a>(&'a self, hist: &'a Histogram) -> Row<'a> {
+        Row {
+            plan: hist.plan(),
+            key: &self.key,
+            comm: self.comm,
+            columns: &[],
+            wholes: &[],
+            elt: None,
+        }
+    }
 }

@@ -14,8 +14,10 @@
 pub(crate) mod poll;
 pub(crate) mod published;
 mod retired;
+pub(crate) mod snapshot;
 pub(crate) mod stack;
 pub(crate) mod switch;
+pub(crate) mod synthetic;
 pub(crate) mod trigger;
 
 use crate::event::hit::COMM_LEN;
@@ -30,6 +32,7 @@ use crate::ftrace::cpu::PreemptOff;
 use crate::ftrace::event::Event;
 use crate::ftrace::event::EventId;
 use crate::ftrace::instance::Instance;
+use crate::ftrace::memory;
 use crate::ftrace::queue::Queue;
 use crate::ftrace::source;
 use crate::ftrace::source::event_file::EventFile;
@@ -106,6 +109,14 @@ impl Context for HitContext<'_> {
 
     fn comm(&self) -> [u8; COMM_LEN] {
         cpu::current_comm()
+    }
+
+    fn read(&self, to: &mut [u8], address: u64) -> bool {
+        let address = address as usize;
+        match memory::is_user(address, to.len()) {
+            true => memory::read_user(to, address),
+            false => memory::read_kernel(to, address),
+        }
     }
 }
 
@@ -327,6 +338,11 @@ impl Hook {
         let source = self.source.as_ref()?;
         let lost = self.dispatch.lost.load(Relaxed);
         Some((self.event.names(), source.name(), lost))
+    }
+
+    /// System and name of the event.
+    pub(crate) fn names(&self) -> [&CStr; 2] {
+        self.event.names()
     }
 
     /// The event, whatever the tracing directory.

@@ -16,7 +16,6 @@ use crate::hist::Histogram;
 use crate::hist::Plan;
 use crate::map::load::Load;
 use core::ops::Range;
-use kernel::alloc::AllocError;
 use kernel::prelude::*;
 use kernel::sync::atomic::Atomic;
 use kernel::sync::atomic::Relaxed;
@@ -30,8 +29,8 @@ pub(crate) struct HistData {
 }
 
 impl HistData {
-    pub(crate) fn new(histogram: Histogram, name: Option<KVec<u8>>) -> Result<Arc<Self>> {
-        let histogram = Published::new(Arc::new(histogram, GFP_KERNEL)?);
+    pub(crate) fn new(histogram: Arc<Histogram>, name: Option<KVec<u8>>) -> Result<Arc<Self>> {
+        let histogram = Published::new(histogram);
         Ok(Arc::new(Self { histogram, name }, GFP_KERNEL)?)
     }
 
@@ -47,12 +46,12 @@ impl HistData {
     /// Replaces the histogram by an empty one, for all triggers that share it. Readers that have the old one keep
     /// it. May sleep. Fails with the error of `empty`, which makes one of the same plan, and has then changed
     /// nothing.
-    pub(crate) fn clear<E: From<AllocError>>(
+    pub(crate) fn clear<E>(
         &self,
-        empty: impl FnOnce(Arc<Plan>) -> Result<Histogram, E>,
+        empty: impl FnOnce(Arc<Plan>) -> Result<Arc<Histogram>, E>,
     ) -> Result<(), E> {
         let empty = empty(self.histogram().shared_plan())?;
-        self.histogram.replace(Arc::new(empty, GFP_KERNEL)?);
+        self.histogram.replace(empty);
         Ok(())
     }
 }
@@ -66,6 +65,8 @@ pub(crate) struct HistTrigger {
     /// at other offsets of its record.
     plan: Arc<Plan>,
     filter: Option<Condition>,
+    /// Whether it was made for the actions of other triggers, and goes with the last of these.
+    pub(crate) helper: bool,
     /// [`PAUSED`] and [`FILTERED`]: flags that keep a hit off the fast path. One load tests both.
     flags: Atomic<u32>,
 }
@@ -113,11 +114,13 @@ impl HistTrigger {
         plan: Arc<Plan>,
         filter: Option<Condition>,
         paused: bool,
+        helper: bool,
     ) -> Self {
         Self {
             dir,
             data,
             plan,
+            helper,
             flags: Atomic::new(flags(paused, &filter)),
             filter,
         }
@@ -125,7 +128,7 @@ impl HistTrigger {
 
     /// Counts a hit. Returns false if it did not: the trigger is paused, or the filter rejects the hit. Any
     /// context.
-    #[inline]
+    #[inline(always)]
     pub(super) fn hit(&self, preempt: PreemptOff<'_>, hit: &Hit<'_>) -> bool {
         if self.flags.relaxed() & PAUSED != 0 {
             return false;
@@ -171,6 +174,11 @@ impl HistTrigger {
         }
         let histogram = self.data.histogram.read(preempt);
         histogram.hit_fast(&self.plan, record, preempt.cpu())
+    }
+
+    /// What a hit of it executes.
+    pub(crate) fn plan(&self) -> &Plan {
+        &self.plan
     }
 
     pub(crate) fn paused(&self) -> bool {

@@ -3,7 +3,6 @@
 //! The columns of a map: numbers that each CPU keeps for itself, folded into one when they are read.
 
 use core::iter;
-use core::slice;
 
 use kernel::alloc::NumaNode;
 use kernel::prelude::*;
@@ -83,7 +82,18 @@ impl Cpus {
     }
 }
 
-/// The columns of all elements, and the drops.
+/// Why something of a hit is lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Loss {
+    /// The hit: there is no place for its key.
+    Dropped,
+    /// The hit: a variable that it needs of another element is not set.
+    Unresolved,
+    /// A variable, or an action of the hit: too many others are at work on the same, or within each other.
+    Missed,
+}
+
+/// The columns of all elements, and the losses.
 pub(super) struct Columns {
     columns: KVec<Column>,
     /// Those of CPUs with columns of their own.
@@ -97,7 +107,8 @@ pub(super) struct Columns {
 struct CpuColumns {
     /// One part for each column of an element.
     parts: Chunks<Atomic<u64>>,
-    drops: Atomic<u64>,
+    /// One counter for each [`Loss`].
+    losses: [Atomic<u64>; 3],
 }
 
 impl Columns {
@@ -165,6 +176,9 @@ impl Columns {
         let columns = self.columns.iter().skip(1);
         // SAFETY: There is a part for each column, and at least one.
         unsafe { Column::Hits.update(parts, 0, 1) };
+        if values.is_empty() {
+            return;
+        }
         for ((number, &column), value) in (1..).zip(columns).zip(values) {
             // SAFETY: There is a part for each column.
             unsafe { column.update(parts, number, read(value)) };
@@ -229,19 +243,20 @@ impl Columns {
         self.columns[number].fold(self.sets().map(part))
     }
 
-    /// Counts a drop.
-    pub(super) fn drop(&self, cpu: usize) {
+    /// Counts a loss on CPU `cpu`.
+    pub(super) fn lose(&self, cpu: usize, loss: Loss) {
         match (self.cpus.get(cpu), &self.shared) {
-            // SAFETY: There is one counter.
-            (Some(own), _) => unsafe { increment(slice::from_ref(&own.drops), 0) },
-            (None, Some(shared)) => Column::Hits.update_shared(&shared.drops, 1),
+            // SAFETY: There is one counter for each.
+            (Some(own), _) => unsafe { increment(&own.losses, loss as usize) },
+            (None, Some(shared)) => Column::Hits.update_shared(&shared.losses[loss as usize], 1),
             (None, None) => (),
         }
     }
 
-    /// The drops of all CPUs.
-    pub(super) fn drops(&self) -> u64 {
-        Column::Hits.fold(self.sets().map(|cpu| cpu.drops.load(Relaxed)))
+    /// The losses of all CPUs.
+    pub(super) fn losses(&self, loss: Loss) -> u64 {
+        let losses = |cpu: &CpuColumns| cpu.losses[loss as usize].load(Relaxed);
+        Column::Hits.fold(self.sets().map(losses))
     }
 }
 
@@ -250,7 +265,7 @@ impl CpuColumns {
     fn new(elements: usize, width: usize, node: NumaNode) -> Result<Self> {
         Ok(Self {
             parts: Chunks::new(elements, width, |n| zeroed(n, node))?,
-            drops: Atomic::new(0),
+            losses: [Atomic::new(0), Atomic::new(0), Atomic::new(0)],
         })
     }
 }

@@ -68,6 +68,7 @@ use chunks::Chunks;
 pub use columns::Column;
 use columns::Columns;
 pub use columns::Cpus;
+pub use columns::Loss;
 pub use fast::KeyWord;
 pub use fast::RecordFields;
 pub use hash::Hash;
@@ -230,7 +231,7 @@ impl Map {
 
     #[cold]
     fn dropped(&self, cpu: usize) -> Option<Elt<'_>> {
-        self.columns.drop(cpu);
+        self.lose(cpu, Loss::Dropped);
         None
     }
 
@@ -383,15 +384,35 @@ impl Map {
             .fold(0, |hits, elt| hits.wrapping_add(elt.column(0)))
     }
 
+    /// Counts a loss. Any context, on CPU `cpu` with preemption off.
+    pub fn lose(&self, cpu: usize, loss: Loss) {
+        self.columns.lose(cpu, loss);
+    }
+
+    /// Losses of this kind that were counted.
+    pub fn losses(&self, loss: Loss) -> u64 {
+        self.columns.losses(loss)
+    }
+
     /// Hits that were dropped: the calls of [`Map::insert`] that returned no entry.
     pub fn drops(&self) -> u64 {
-        let mut drops = self.columns.drops();
+        let mut drops = self.losses(Loss::Dropped);
         if self.pool.places() > self.pool.capacity() {
             for elt in self.in_state(SlotState::Excess) {
                 drops = drops.wrapping_add(elt.column(0));
             }
         }
         drops
+    }
+
+    /// Wide cell `number` of the element with this [index](Elt::index).
+    #[inline]
+    pub fn wide_at(&self, index: u32, number: usize) -> Option<WideCell<'_>> {
+        match index < self.pool.size() {
+            // SAFETY: There is such an element.
+            true => unsafe { self.wide.of(index, number) },
+            false => None,
+        }
     }
 
     /// Bytes of a key.
@@ -459,6 +480,12 @@ impl<'a> Elt<'a> {
     fn vars(self) -> &'a [VarCell] {
         // SAFETY: By the invariants there is such an element.
         unsafe { self.map.vars.of(self.index) }
+    }
+
+    /// Its index, for [`Map::wide_at`].
+    #[inline]
+    pub fn index(self) -> u32 {
+        self.index
     }
 
     /// Wide cell `number`, if it has so many.

@@ -201,6 +201,15 @@ impl<'a> WideCell<'a> {
         Replace::Lost
     }
 
+    /// Whether [`WideCell::replace_if`] would keep the value. False, too, if others are at work on it. Cheaper than to
+    /// make the words that most hits do not store.
+    #[inline(always)]
+    pub fn keeps(&self, decide: impl Fn(Option<u64>) -> bool) -> bool {
+        let state = self.state.acquire();
+        let first = self.current(state).and_then(|buffer| buffer.words.first());
+        !decide(first.map(|word| word.acquire())) && self.has(state)
+    }
+
     /// Copies the value until `valid` says of a state that what was copied while the cell was in that state is whole.
     #[inline(always)]
     fn copy(&self, to: &mut [u64], valid: impl Fn(u64) -> bool) -> Read {

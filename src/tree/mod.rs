@@ -20,6 +20,7 @@ use crate::ftrace::tracefs::TracingDir;
 use crate::ftrace::tracefs::UserBuffer;
 use crate::hist::debug;
 use crate::hist::render;
+use crate::hist::Histogram;
 use crate::hist::Names;
 use crate::hist::View;
 use crate::hook::poll::Poller;
@@ -152,11 +153,13 @@ impl Tree {
         };
         // Without memory for the entry the errno still reaches the user.
         match failure {
-            Failure::Command(error) => {
-                let last = error.text.map(|text| (text, error.caret));
-                for (text, caret) in [error.before, last].into_iter().flatten() {
+            Failure::Command(error, before) => {
+                for error in Iterator::chain(before.iter(), [&error]) {
+                    let Some(text) = error.text else {
+                        continue;
+                    };
                     let _ = location(name).and_then(|location| {
-                        push(&location, &command.text()?, text.as_str(), caret)
+                        push(&location, &command.text()?, text.as_str(), error.caret)
                     });
                 }
                 error.errno
@@ -257,6 +260,10 @@ struct KernelNames;
 impl Names for KernelNames {
     fn symbol(&self, out: &mut Text, address: u64, offset: bool) -> Result {
         out.bytes(text::symbol(address, offset).as_bytes())
+    }
+
+    fn address(&self, out: &mut Text, histogram: &Histogram) -> Result {
+        out.bytes(text::hash_pointer(histogram).as_bytes())
     }
 
     fn syscall(&self, number: u64) -> Option<&[u8]> {
@@ -392,6 +399,24 @@ impl Overlay for Tree {
                     render::event_column(&mut out, system, event)?;
                     out.format(format_args!("{source}, {lost} lost\n"))
                 })?;
+                self.engine.for_each_trigger(|names, n, trigger| {
+                    if !trigger.plan().has_vars() {
+                        return Ok(());
+                    }
+                    let histogram = trigger.data.histogram();
+                    let [system, event] = names.map(CStr::to_bytes);
+                    render::event_column(&mut out, system, event)?;
+                    out.format(format_args!(
+                        "hist {n}: {} unresolved, {} missed",
+                        histogram.unresolved(),
+                        histogram.missed()
+                    ))?;
+                    if !trigger.dir.is_top() {
+                        out.bytes(b", instances/")?;
+                        out.bytes(trigger.dir.name().to_bytes())?;
+                    }
+                    out.bytes(b"\n")
+                })?;
             }
             OwnFile::Trigger(name) => {
                 let kernel = file.kernel.map(KernelFile::read).transpose()?;
@@ -413,15 +438,7 @@ impl Overlay for Tree {
             }
             OwnFile::HistDebug(name) => {
                 let triggers = self.engine.triggers(name)?;
-                let mut pointers = KVec::new();
-                for shown in &triggers {
-                    pointers.push(text::hash_pointer(&*shown.trigger.data), GFP_KERNEL)?;
-                }
-                let views = triggers.iter().zip(&pointers);
-                debug::hist_debug_file(
-                    &mut out,
-                    views.map(|(shown, pointer)| (view(shown), pointer.as_bytes())),
-                )?;
+                debug::hist_debug_file(&mut out, triggers.iter().map(view))?;
             }
         }
         Ok(out)

@@ -16,8 +16,6 @@ pub struct Error {
     pub caret: usize,
     /// What `write(2)` returns.
     pub errno: kernel::error::Error,
-    /// Another error, with its caret, that is logged before this one.
-    pub before: Option<(ErrorText, usize)>,
 }
 
 impl Error {
@@ -27,7 +25,6 @@ impl Error {
             text: None,
             caret: 0,
             errno,
-            before: None,
         }
     }
 
@@ -37,21 +34,7 @@ impl Error {
             text: Some(text),
             caret,
             errno: text.errno(),
-            before: None,
         }
-    }
-
-    /// Adds an error that is logged before this one.
-    pub fn after(self, before: Self) -> Self {
-        Self {
-            before: before.text.map(|text| (text, before.caret)),
-            ..self
-        }
-    }
-
-    /// Whether the trigger is correct, but not supported by rhist yet.
-    pub fn is_refusal(&self) -> bool {
-        matches!(self.text, Some(ErrorText::Unsupported(_)))
     }
 }
 
@@ -192,6 +175,4 @@ macro_rules! unsupported {
 
 unsupported! {
     Values = "strings as values",
-    Variables = "variables ('name=expression')",
-    Actions = "actions ('onmatch', 'onmax', 'onchange')",
 }

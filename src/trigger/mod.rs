@@ -35,6 +35,7 @@ pub use listing::count_same_oldest;
 pub use listing::merge_by_age;
 pub use listing::KernelTriggers;
 pub use number::number;
+pub use text::contains;
 pub use text::Span;
 pub use tree::Act;
 pub use tree::Action;

@@ -25,8 +25,7 @@ use core::mem::replace;
 use kernel::alloc::AllocError;
 use kernel::prelude::{KBox, KVec, EINVAL, ERANGE, GFP_KERNEL};
 
-pub(super) fn parse(params: &[u8]) -> Result<Trigger, Error> {
-    let mut text = SourceText::new(params)?;
+pub(super) fn parse(mut text: SourceText) -> Result<Trigger, Error> {
     let (attributes, filter) = split_filter(&text)?;
     text.hide_sym_offset(attributes);
     let tokens = Tokens::split(&text, attributes)?;

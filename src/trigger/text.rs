@@ -67,6 +67,11 @@ pub(super) fn find(bytes: &[u8], needle: &[u8]) -> Option<usize> {
         .position(|window| window == needle)
 }
 
+/// Whether `needle` occurs in `bytes`.
+pub fn contains(bytes: &[u8], needle: &[u8]) -> bool {
+    find(bytes, needle).is_some()
+}
+
 /// The text of a hist trigger: as written, and as the parser reads it.
 pub(super) struct SourceText {
     /// `hist:` and the parameters, as written. Carets count from its start.
@@ -74,6 +79,8 @@ pub(super) struct SourceText {
     /// The same with each `.sym-offset` replaced by `.symXoffset`, so that every `-` is an
     /// operator, as in C.
     syntax: KVec<u8>,
+    /// What carets are for, if that is not the command.
+    other: Option<KVec<u8>>,
 }
 
 /// Begins the COMMAND of the error log, whatever separated name and parameters.
@@ -88,7 +95,21 @@ impl SourceText {
         command.extend_from_slice(params, GFP_KERNEL)?;
         let mut syntax = KVec::with_capacity(command.len(), GFP_KERNEL)?;
         syntax.extend_from_slice(&command, GFP_KERNEL)?;
-        Ok(Self { command, syntax })
+        Ok(Self {
+            command,
+            syntax,
+            other: None,
+        })
+    }
+
+    /// The text of a trigger with carets for another command.
+    pub(super) fn made_for(params: &[u8], command: &[u8]) -> Result<Self, AllocError> {
+        let mut other = KVec::with_capacity(command.len(), GFP_KERNEL)?;
+        other.extend_from_slice(command, GFP_KERNEL)?;
+        Ok(Self {
+            other: Some(other),
+            ..Self::new(params)?
+        })
     }
 
     /// Replaces the minus of each `.sym-offset` in a part of the text.
@@ -152,7 +173,7 @@ impl SourceText {
     /// Position of the caret for a text: its first occurrence in the COMMAND, as in C, which need
     /// not be where the error is; 0 if it does not occur.
     pub(super) fn caret(&self, culprit: &[u8]) -> usize {
-        find(&self.command, culprit).unwrap_or(0)
+        find(self.other.as_ref().unwrap_or(&self.command), culprit).unwrap_or(0)
     }
 
     pub(super) fn error(&self, text: ErrorText, culprit: Span) -> Error {

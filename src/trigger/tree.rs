@@ -55,7 +55,17 @@ impl Trigger {
     ///
     /// Errors that C reports before any lookup; `ENOMEM`. Other errors stay in the tree.
     pub fn parse(params: &[u8]) -> Result<Self, Error> {
-        super::parser::parse(params)
+        super::parser::parse(SourceText::new(params)?)
+    }
+
+    /// As [`Trigger::parse`], for a trigger that was not written, but made on behalf of one whose COMMAND is `command`:
+    /// carets are for that.
+    ///
+    /// # Errors
+    ///
+    /// As [`Trigger::parse`].
+    pub fn parse_for(params: &[u8], command: &[u8]) -> Result<Self, Error> {
+        super::parser::parse(SourceText::made_for(params, command)?)
     }
 
     /// The COMMAND of the error log: `hist:` and the parameters as written.
@@ -98,6 +108,16 @@ impl Trigger {
     /// `EINVAL` for a modifier that does not exist or is not allowed in `place`.
     pub fn field(&self, piece: Span, place: Place) -> Result<FieldRef, Error> {
         super::parser::field(&self.text, piece, None, piece, place)
+    }
+
+    /// The event of the reference `system.event.$name` that defines a variable, if `text` is that.
+    pub fn reference_at(&self, text: Span) -> Option<Qualifier> {
+        let vars = self.vars.items().iter();
+        vars.filter_map(|var| match &var.expr {
+            Expr::Reference(reference) if reference.text == text => reference.qualifier,
+            _ => None,
+        })
+        .next()
     }
 
     /// The text that is substituted for `$name` if `name` is defined in the same trigger: its first
@@ -446,6 +466,16 @@ pub enum ActionHandler {
         /// As for `onmax`.
         var: Span,
     },
+}
+
+impl Action {
+    /// The parameters, without the synthetic event.
+    pub fn params(&self) -> &[Param] {
+        match &self.act {
+            Ok(Act::Save { params, .. } | Act::Trace { params, .. }) => params,
+            Ok(Act::Snapshot { .. }) | Err(_) => &[],
+        }
+    }
 }
 
 /// What an action does (`enum action_id`).

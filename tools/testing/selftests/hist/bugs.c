@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * What went wrong in C's implementation, or still does, must not happen here: one point for each bug, with
- * its number if it has one. What needs variables or actions to happen is refused, and leaves nothing behind.
+ * its number if it has one.
  */
 #define _GNU_SOURCE
 #include <poll.h>
@@ -13,6 +13,7 @@
 
 #define GETPGID "syscalls/sys_enter_getpgid"
 #define GETSID "syscalls/sys_enter_getsid"
+#define SETPGID "syscalls/sys_enter_setpgid"
 #define RMDIR "syscalls/sys_enter_rmdir"
 #define MODULE "rhist_events"
 
@@ -29,6 +30,27 @@ static int command(const char *event, const char *text)
 static void reset(const char *event)
 {
 	truncate_file(file_of(event, "trigger"));
+}
+
+static int define(const char *text)
+{
+	return append(pathf("%s/synthetic_events", kernel_dir()), text);
+}
+
+/* A line of hist_stats: how many hits of a trigger, the only one of its event with variables, were ignored; -1: none. */
+static long unresolved(const char *event)
+{
+	char *text = slurp(pathf("%s/hist_stats", tracing_dir())), column[64], *at = text;
+	long count = -1;
+
+	snprintf(column, sizeof(column), "%s ", event);
+	*strchr(column, '/') = ':';
+	while (at && count < 0 && (at = strstr(at, column))) {
+		at += strlen(column);
+		sscanf(at, " hist %*u: %ld unresolved", &count);
+	}
+	free(text);
+	return count;
 }
 
 /* One text of all that an event has. */
@@ -433,13 +455,40 @@ static bool creation_leaks(void)
 		"hist:keys=common_pid:size=128",	/* exists */
 		"hist:name=taken:keys=pid,common_cpu:size=128",	/* does not match the one of that name */
 		"hist:keys=nosuch",
+		"hist:keys=pid:x=pid,y=$x+nosuch",
+		"hist:keys=pid:s=common_pid.execname:st=common_stacktrace:x=$nosuch",
+		"hist:keys=pid:m=pid:onmax($m).save(pid,common_cpu,nosuch)",
+		"hist:keys=pid:m=pid:onmax($m).save(pid):onchange($m).save(pid)",
+		"hist:keys=pid:m=pid:onmax($m).save(pid):onchange($nosuch).snapshot()",
+		"hist:keys=pid:m=pid:onmax($m).trace(rhist_bl,$m)",		/* has two fields */
+		"hist:keys=pid:m=pid:onmax($m).trace(rhist_bl,$m,$nosuch)",
+		"hist:keys=pid:m=pid:onmatch(syscalls.sys_enter_getsid).rhist_bl($m,common_comm)",	/* another type */
+		"hist:keys=pid:m=pid:onmatch(nosuch.nosuch).trace(rhist_bl,$m,nosuch)",
 	};
-	bool right = !command(GETPGID, "hist:keys=common_pid:size=128") &&
+	bool right = !define("rhist_bl pid_t a; pid_t b") && !command(GETPGID, "hist:keys=common_pid:size=128") &&
 		     !command(GETPGID, "hist:name=taken:keys=pid:size=128") &&
 		     fails_for_ever(texts, sizeof(texts) / sizeof(*texts));
 
 	reset(GETPGID);
-	return right;
+	return !define("!rhist_bl") && right;
+}
+
+/* A field of the other event gets a trigger there, before it turns out that the next parameter is no field. */
+static bool helper_left_behind(void)
+{
+	static const char text[] = "hist:keys=pid:onmatch(syscalls.sys_enter_setpgid).trace(rhist_bl,pgid,nosuch)";
+	bool right = !define("rhist_bl pid_t a; pid_t b") && !command(SETPGID, "hist:keys=pid:size=128");
+	char *before = all_of(SETPGID), *after;
+
+	right = right && refused(GETPGID, text, -EINVAL, NULL);
+	after = all_of(SETPGID);
+	right = right && before && after && !strcmp(before, after);
+	if (!right)
+		note("%s", after ? after : "");
+	free(before);
+	free(after);
+	reset(SETPGID);
+	return !define("!rhist_bl") && right;
 }
 
 /* What is made of the text of a reference that cannot be resolved is freed once. */
@@ -461,7 +510,7 @@ static bool name_left_behind(void)
 	bool right = true;
 
 	for (int i = 0; i < 2; i++) {
-		/* the action is refused, and once it is taken, its variable is not there */
+		/* the variable is not there */
 		right = right && command(GETPGID, "hist:name=bad:keys=common_pid:onmax(bogus).save(common_pid)") == -EINVAL;
 		right = right && command(GETPGID, "hist:name=bad:keys=pid if nosuch == 1") == -EINVAL;
 		right = right && command(GETPGID, "hist:name=bad:keys=pid:sort=nosuch") == -EINVAL;
@@ -787,21 +836,149 @@ static bool file_goes(void)
 
 /* --- what needs variables or actions */
 
+/* As many parameters as an event can have fields, and one more. */
 static bool too_many_parameters(void)
 {
-	static char text[2048] = "hist:keys=pid:onmatch(sched.sched_waking).trace(rhist_b";
+	char event[2048] = "rhist_bp", text[2048] = "hist:keys=pid:w=$v:onmatch(syscalls.sys_enter_getpgid).trace(rhist_bp", *end, *hist;
+	bool right;
 
-	for (int i = 0; i < 65; i++)
-		strcat(text, ",common_pid");
-	strcat(text, ")");
-	return refused(GETPGID, text, -EINVAL, NULL);
+	for (int i = 0; i < 64; i++) {
+		snprintf(event + strlen(event), 32, "%s u64 f%d", i ? ";" : "", i);
+		strcat(text, ",$w");
+	}
+	end = text + strlen(text);
+	right = !define(event) && !command(GETPGID, "hist:keys=pid:v=7+pid:size=128");
+	strcpy(end, ",$w)");
+	right = right && refused(GETSID, text, -EINVAL, NULL);
+	strcpy(end, ")");
+	if (right && command(GETSID, text)) {
+		note("%s: refused", text);
+		right = false;
+	}
+	right = right && !command("synthetic/rhist_bp", "hist:keys=f0:vals=f16,f63:size=128");
+	syscall(SYS_getpgid, 5);
+	syscall(SYS_getsid, 5);
+	hist = slurp(file_of("synthetic/rhist_bp", "hist"));
+	right = right && hist && strstr(hist, "{ f0:         12 } hitcount:          1  f16:         12  f63:         12\n");
+	if (!right)
+		note("as far as: %s.", hist ? hist : "");
+	free(hist);
+	reset("synthetic/rhist_bp");
+	reset(GETSID);
+	reset(GETPGID);
+	if (define("!rhist_bp")) {
+		note("the event is still in use");
+		right = false;
+	}
+	return right;
 }
 
+/*
+ * The trigger in the middle of a chain has no variable but the one that refers to the first. None can be removed before
+ * those that use it, while hits read all of them.
+ */
 static bool referenced_variable(void)
 {
-	return refused(GETPGID, "hist:keys=pid:rhist_b=common_timestamp", -EINVAL, NULL) &&
-	       refused(GETSID, "hist:keys=pid:d=common_timestamp-$rhist_b:onmatch(syscalls.sys_enter_getpgid).save(pid)",
-		       -EINVAL, NULL);
+	static const char *const events[] = { GETPGID, GETSID, GETPGID };
+	static const char *const texts[] = {
+		"hist:keys=pid:rhist_b=common_timestamp:size=128",
+		"hist:keys=pid:rhist_w=$rhist_b:size=128",
+		"hist:keys=pid:vals=$rhist_w:size=128",
+	};
+	int rounds = long_run() ? 200 : 20;
+	struct rain rains[CPUS];
+	int cpus = begin(rains, 64, 0);
+	bool right = true;
+
+	for (int i = 0; i < rounds && right; i++) {
+		for (int j = 0; j < 3; j++) {
+			right = !command(events[j], texts[j]) && right;
+			for (int k = 0; k < j; k++)
+				right = command(events[k], pathf("!%s", texts[k])) == -EBUSY && right;
+		}
+		for (int j = 0; j < 100; j++)
+			syscall(SYS_getsid, 1 + j % 64);
+		/* what is referenced stays, as in C without an error */
+		reset(GETSID);
+		for (int j = 2; j >= 0; j--)
+			right = !command(events[j], pathf("!%s", texts[j])) && right;
+	}
+	end(rains, cpus);
+	reset(GETPGID);
+	reset(GETSID);
+	reset(GETPGID);
+	return right;
+}
+
+/* A pointer of the program in a variable, and from there in a string of a synthetic event. */
+static bool user_pointer_in_string(void)
+{
+	static const char *const bad[] = {
+		NULL, (char *)1, (char *)-1, (char *)0x8000000000000000, (char *)0xffffffffffffff00, (char *)0x1000,
+	};
+	bool right = !define("rhist_bs char s[]") && !define("rhist_bt char s[16]");
+	int error[2], taken = 0;
+	char *text, *p;
+
+	error[0] = command(RMDIR, "hist:keys=common_pid:p=pathname:onmatch(syscalls.sys_enter_rmdir).trace(rhist_bs,$p):size=128");
+	error[1] = command(RMDIR, "hist:keys=common_cpu:q=pathname:onchange($q).trace(rhist_bt,$q):size=128");
+	for (int i = 0; i < 2; i++)
+		if (error[i] && error[i] != -EINVAL)
+			right = false;
+	right = !command("synthetic/rhist_bs", "hist:keys=s:size=128") && !command("synthetic/rhist_bt", "hist:keys=s:size=128") && right;
+	for (unsigned int i = 0; i < sizeof(bad) / sizeof(*bad); i++)
+		syscall(SYS_rmdir, bad[i]);
+	syscall(SYS_rmdir, "rhist no such directory");
+	for (int i = 0; i < 2; i++) {
+		p = text = slurp(file_of(i ? "synthetic/rhist_bt" : "synthetic/rhist_bs", "hist"));
+		while (p && (p = strstr(p, "{ s: "))) {
+			p += strlen("{ s: ");
+			taken++;
+			if (strncmp(p, "(fault) ", 8) && strncmp(p, "rhist no such d", 15)) {
+				note("%.60s", p);
+				right = false;
+			}
+		}
+		free(text);
+	}
+	note("%s, %s, %d strings", errno_name(error[0]), errno_name(error[1]), taken);
+	reset(RMDIR);
+	reset("synthetic/rhist_bs");
+	reset("synthetic/rhist_bt");
+	return !define("!rhist_bs") && !define("!rhist_bt") && right;
+}
+
+/* A reference reads what it looks for in the other histogram with the other one's key size. */
+static bool key_sizes_of_references(void)
+{
+	static const char *const keys[] = { "pid", "common_cpu", "common_comm", "pid,common_cpu", "common_stacktrace" };
+	const unsigned int n = sizeof(keys) / sizeof(*keys);
+	bool right = true;
+
+	pin(0);
+	for (unsigned int i = 0; i < n; i++)
+		for (unsigned int j = 0; j < n; j++) {
+			struct totals t = { 0 };
+			long ignored;
+			bool found;
+
+			/* the same key, or, with both, numbers that happen to be the same, or not; or a key that begins with the other */
+			if (i == j || (i < 2 && j < 2) || (i < 2 && j == 3))
+				continue;
+			found = !command(GETPGID, pathf("hist:keys=%s:v=pid:size=128", keys[i])) &&
+				!command(GETSID, pathf("hist:keys=%s:x=$v:size=128", keys[j]));
+			syscall(SYS_getpgid, 0);
+			for (int k = 0; k < 10; k++)
+				syscall(SYS_getsid, 0);
+			ignored = unresolved(GETSID);
+			found = found && read_totals(file_of(GETSID, "hist"), &t) && !t.hits && ignored == 10;
+			if (!found)
+				note("%s in %s: %llu hits, %ld ignored", keys[j], keys[i], t.hits, ignored);
+			right = right && found;
+			reset(GETSID);
+			reset(GETPGID);
+		}
+	return right;
 }
 
 static const struct bug {
@@ -813,10 +990,13 @@ static const struct bug {
 	{ "CVE-2025-21899 name of a histogram that was not made", name_left_behind, false },
 	{ "CVE-2023-53093 values with modifiers that cannot be printed", modifiers_of_values, false },
 	{ "CVE-2022-48768, CVE-2022-49648 memory lost when a creation fails", creation_leaks, false },
-	{ "CVE-2022-49410 double free for a reference that fails (references are refused)", reference_freed_twice, false },
-	{ "CVE-2022-50553 more parameters than their array (actions are refused)", too_many_parameters, false },
-	{ "CVE-2023-53560 referenced variable removed (variables are refused)", referenced_variable, false },
+	{ "CVE-2022-49410 double free for a reference that fails", reference_freed_twice, false },
+	{ "CVE-2022-50553 more parameters than their array", too_many_parameters, false },
+	{ "CVE-2023-53560 referenced variable removed", referenced_variable, false },
 	{ "CVE-2022-50255 string behind a pointer of user space", user_pointers, false },
+	{ "CVE-2022-50255 pointer of user space in a string of a synthetic event", user_pointer_in_string, false },
+	{ "trigger for a field of another event left behind", helper_left_behind, false },
+	{ "keys of two sizes, one with a reference to the other", key_sizes_of_references, false },
 	{ "CVE-2026-68177 module of the event goes", module_goes, true },
 	{ "79097812153b trigger freed while hits use it", freed_too_early, false },
 	{ "trace-v7.0-2 reader and poller outlive the event", reader_outlives_event, false },
@@ -841,6 +1021,7 @@ int main(void)
 
 	reset(GETPGID);
 	reset(GETSID);
+	reset(SETPGID);
 	reset(RMDIR);
 	for (unsigned int i = 0; i < sizeof(bugs) / sizeof(*bugs); i++) {
 		const struct bug *bug = &bugs[i];

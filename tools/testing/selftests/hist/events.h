@@ -221,6 +221,31 @@ __maybe static void make_events(void)
 	make_user_event();
 }
 
+/* The module rhist_events; see tools/testing/events. */
+static int event_source = -1;
+
+/* Loads the module, which the runner knows where to find. */
+__maybe static void load_events(void)
+{
+	const char *module = getenv("RHIST_EVENTS"), *rhist = getenv("RHIST_KO");
+	int fd;
+
+	if (!module && rhist && strrchr(rhist, '/'))
+		module = pathf("%.*s/events/rhist_events.ko", (int)(strrchr(rhist, '/') - rhist), rhist);
+	fd = module ? open(module, O_RDONLY | O_CLOEXEC) : -1;
+	if (fd >= 0 && syscall(SYS_finit_module, fd, "", 0) && errno != EEXIST)
+		note("%s: %s", module, strerror(errno));
+	close(fd);
+	event_source = open("/dev/rhist_events", O_WRONLY | O_CLOEXEC);
+}
+
+__maybe static void unload_events(void)
+{
+	close(event_source);
+	event_source = -1;
+	syscall(SYS_delete_module, "rhist_events", O_NONBLOCK);
+}
+
 /* Addresses are hashed; each histogram has its own. */
 __maybe static void mask(char *text)
 {

@@ -11,24 +11,47 @@
 
 struct target {
 	const char *event, *text, *second;
+	/* What it refers to: a trigger of another event, which stays as it is when an allocation fails. */
+	const char *other, *referred;
 };
 
+#define GETPGID "syscalls/sys_enter_getpgid"
+#define SETPGID "syscalls/sys_enter_setpgid"
+#define IN_INSTANCE "../instances/rhist_n/events/"
+
 static const struct target targets[] = {
-	{ "syscalls/sys_enter_getpgid", "hist:keys=pid:size=128", "hist:keys=common_comm:size=128" },
-	{ "syscalls/sys_enter_getpgid", "hist:keys=pid:size=65536", NULL },
-	{ "kprobes/rhist_n", "hist:keys=pid:size=128", "hist:keys=common_cpu:size=128" },
-	{ "sched/sched_waking", "hist:keys=comm:size=128", NULL },
+	{ .event = GETPGID, .text = "hist:keys=pid:size=128", .second = "hist:keys=common_comm:size=128" },
+	{ .event = GETPGID, .text = "hist:keys=pid:size=65536" },
+	{ .event = "kprobes/rhist_n", .text = "hist:keys=pid:size=128", .second = "hist:keys=common_cpu:size=128" },
+	{ .event = "sched/sched_waking", .text = "hist:keys=comm:size=128" },
 	/* a filter, an expression, a stack, times; then names of tasks, and a name to be shared */
-	{ "syscalls/sys_enter_getpgid",
-	  "hist:keys=common_stacktrace,pid.log2:vals=pid,common_timestamp-5:sort=pid.descending,hitcount:size=128"
+	{ .event = GETPGID,
+	  .text = "hist:keys=common_stacktrace,pid.log2:vals=pid,common_timestamp-5:sort=pid.descending,hitcount:size=128"
 	  " if pid < 100 && common_pid != 0",
-	  "hist:name=rhist_n:keys=pid*2+1,common_pid.execname:size=128" },
+	  .second = "hist:name=rhist_n:keys=pid*2+1,common_pid.execname:size=128" },
 	/* what the kernel's own file would take, and what ours does */
-	{ "syscalls/sys_enter_getpgid", "hist:keys=pid:size=128", "disable_hist:sched:sched_waking:5 if pid == 3" },
-	{ "synthetic/rhist_n", "hist:keys=a:size=128", NULL },
-	{ "ftrace/print", "hist:keys=common_comm:size=128", NULL },
-	{ "../instances/rhist_n/events/ftrace/print", "hist:keys=common_comm:size=128", NULL },
-	{ "../instances/rhist_n/events/sched/sched_waking", "hist:keys=common_cpu:size=128", NULL },
+	{ .event = GETPGID, .text = "hist:keys=pid:size=128", .second = "disable_hist:sched:sched_waking:5 if pid == 3" },
+	{ .event = "synthetic/rhist_n", .text = "hist:keys=a:size=128" },
+	{ .event = "ftrace/print", .text = "hist:keys=common_comm:size=128" },
+	{ .event = IN_INSTANCE "ftrace/print", .text = "hist:keys=common_comm:size=128" },
+	{ .event = IN_INSTANCE "sched/sched_waking", .text = "hist:keys=common_cpu:size=128" },
+	/* variables, strings and stacks among them; a sibling, and one of another event */
+	{ .event = "sched/sched_waking", .text = "hist:keys=pid:s=comm:st=common_stacktrace:n=prio:size=128",
+	  .second = "hist:keys=pid:a=$s:b=$st:c=$n+prio:size=128" },
+	{ .event = GETPGID, .text = "hist:keys=pid:x=$v+1,y=$v-pid:vals=$v:size=128 if pid > 3",
+	  .other = SETPGID, .referred = "hist:keys=pid:v=pgid:size=128" },
+	/* a helper on the other event, a synthetic event, a variable for a field */
+	{ .event = GETPGID, .text = "hist:keys=pid:x=$v+1:onmatch(syscalls.sys_enter_setpgid).trace(rhist_ns,$x,pgid,pid):size=128",
+	  .second = "hist:keys=pid:z=$v+1:onmax($z).rhist_ns($z,pid,pid):size=128",
+	  .other = SETPGID, .referred = "hist:keys=pid:v=pgid:size=128" },
+	{ .event = IN_INSTANCE GETPGID,
+	  .text = "hist:keys=pid:x=$v+1:onmatch(syscalls.sys_enter_setpgid).trace(rhist_ns,$x,pgid,pid):size=128",
+	  .second = "hist:keys=pid:onmatch(syscalls.sys_enter_setpgid).trace(rhist_nt,pgid,$s,$st):size=128",
+	  .other = IN_INSTANCE SETPGID, .referred = "hist:keys=pid:v=pgid:s=common_pid.execname:st=common_stacktrace:size=128" },
+	{ .event = GETPGID, .text = "hist:keys=common_pid:m=pid:onmax($m).save(pid,common_cpu):onchange($m).trace(rhist_ns,$m,pid,$m):size=128",
+	  .second = "hist:keys=pid:m=common_pid:onchange($m).save(pid,common_pid.execname,common_stacktrace):size=128" },
+	{ .event = "synthetic/rhist_ns", .text = "hist:keys=x:y=x:onchange($y).trace(rhist_ns,$y,pgid,pid):size=128" },
+	{ .event = IN_INSTANCE GETPGID, .text = "hist:keys=common_pid:m=pid:onmax($m).snapshot():size=128" },
 };
 
 static char *text_of(const char *event, const char *file)
@@ -53,7 +76,7 @@ static int write_fd(int fd, const char *text)
 /* Creation: what the trigger file says before must be what it says after each failure. */
 static void create(const struct target *t, const char *text)
 {
-	char *before = text_of(t->event, "trigger");
+	char *before = text_of(t->event, "trigger"), *other = t->other ? text_of(t->other, "trigger") : NULL;
 	int fd = open(pathf("%s/events/%s/trigger", tracing_dir(), t->event), O_WRONLY | O_APPEND | O_CLOEXEC);
 	int n, error = 0, failures = 0, others = 0, left = 0, lucky = 0;
 	char undo[256];
@@ -78,6 +101,8 @@ static void create(const struct target *t, const char *text)
 		}
 		if (!same_text(t->event, "trigger", before) && !left++)
 			note("allocation %d: the trigger file has changed", n);
+		if (other && !same_text(t->other, "trigger", other) && !left++)
+			note("allocation %d: that of %s has changed", n, t->other);
 	}
 	ok(failures > 3 && !others && !left && n < MOST, "%s on %s: each of %d allocations failed, %d of them with ENOMEM", text,
 	   t->event, n - 1, failures);
@@ -86,6 +111,7 @@ static void create(const struct target *t, const char *text)
 	ok(!same_text(t->event, "trigger", before), "%s on %s: and listed", text, t->event);
 	close(fd);
 	free(before);
+	free(other);
 }
 
 /* Removal may fail for want of memory; then the trigger is still there, else it is gone. */
@@ -263,6 +289,16 @@ static void ask(const char *path)
 	   path + strlen(tracing_dir()) + 1, n - 1);
 }
 
+/* Whether an event has no trigger. */
+static bool unused(const char *event)
+{
+	char *text = text_of(event, "trigger");
+	bool is = text && !strncmp(text, "# Available triggers:\n", 22);
+
+	free(text);
+	return is;
+}
+
 static bool counts(const struct target *t)
 {
 	struct totals totals;
@@ -279,7 +315,11 @@ int main(void)
 	}
 	append(pathf("%s/kprobe_events", kernel_dir()), "p:rhist_n __x64_sys_getpgid pid=+112(%di):u64");
 	append(pathf("%s/synthetic_events", kernel_dir()), "rhist_n u64 a");
+	append(pathf("%s/synthetic_events", kernel_dir()), "rhist_ns pid_t x; pid_t pgid; pid_t pid");
+	append(pathf("%s/synthetic_events", kernel_dir()), "rhist_nt pid_t pgid; char comm[16]; long stack[]");
 	mkdir(pathf("%s/instances/rhist_n", tracing_dir()), 0755);
+	/* of a snapshot, each page is an allocation */
+	append(pathf("%s/instances/rhist_n/buffer_size_kb", tracing_dir()), "8");
 	for (unsigned int i = 0; i < sizeof(targets) / sizeof(*targets); i++) {
 		const struct target *t = &targets[i];
 
@@ -287,7 +327,14 @@ int main(void)
 			skip("no kprobes", "%s counts", t->event);
 			continue;
 		}
+		if (strstr(t->text, "snapshot()") && access(pathf("%s/snapshot", kernel_dir()), F_OK)) {
+			skip("no snapshots", "%s counts", t->event);
+			continue;
+		}
 		truncate_file(pathf("%s/events/%s/trigger", tracing_dir(), t->event));
+		if (t->other)
+			ok(!append(pathf("%s/events/%s/trigger", tracing_dir(), t->other), t->referred), "%s on %s", t->referred,
+			   t->other);
 		create(t, t->text);
 		if (t->second)
 			create(t, t->second);
@@ -310,9 +357,15 @@ int main(void)
 			truncate_file(pathf("%s/events/%s/trigger", tracing_dir(), t->event));
 			continue;
 		}
-		destroy(t, t->text);
+		/* the second may refer to the first */
 		if (t->second)
 			destroy(t, t->second);
+		destroy(t, t->text);
+		if (t->other) {
+			const char *file = pathf("%s/events/%s/trigger", tracing_dir(), t->other);
+
+			ok(!append(file, pathf("!%s", t->referred)) && unused(t->other), "nothing is left on %s", t->other);
+		}
 	}
 	look_up(pathf("%s/events/irq/irq_handler_entry/hist", tracing_dir()), 0);
 	look_up(pathf("%s/events/irq/irq_handler_entry/trigger", tracing_dir()), 0);
@@ -327,5 +380,7 @@ int main(void)
 	if (have_probes())
 		ok(!append(pathf("%s/kprobe_events", kernel_dir()), "-:rhist_n"), "the kprobe event is held by nothing");
 	ok(!append(pathf("%s/synthetic_events", kernel_dir()), "!rhist_n"), "nor is the synthetic event");
+	ok(!append(pathf("%s/synthetic_events", kernel_dir()), "!rhist_ns") &&
+	   !append(pathf("%s/synthetic_events", kernel_dir()), "!rhist_nt"), "nor are those of actions");
 	finish();
 }

@@ -9,12 +9,16 @@
  *   name COMM     task:task_rename, to COMM
  *   oom ADJ       oom:oom_score_adj_update
  *   alarm USECS   timer:itimer_expire, in the interrupt of a timer
+ *   recv BYTES    syscalls:sys_enter_recvfrom, of no socket
+ *   tcp BYTES     net:*, tcp:* of a connection over the loopback with so many bytes
  *   mark N        rhist_mark(N), for a uprobe
  * COUNT is 1 if it is not given. "fire offset" prints the offset of rhist_mark() in this file.
  */
 #define _GNU_SOURCE
+#include <arpa/inet.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/time.h>
 
 #include "tracing.h"
@@ -38,6 +42,26 @@ static int print_offset(void)
 		}
 	}
 	return 1;
+}
+
+static int talk(size_t bytes)
+{
+	struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	int server = socket(AF_INET, SOCK_STREAM, 0), client = socket(AF_INET, SOCK_STREAM, 0), end;
+	socklen_t len = sizeof(address);
+	char buffer[1024] = "";
+
+	if (bind(server, (void *)&address, len) || listen(server, 1) || getsockname(server, (void *)&address, &len) ||
+	    connect(client, (void *)&address, len) || (end = accept(server, NULL, NULL)) < 0)
+		return 1;
+	while (bytes) {
+		ssize_t n = send(client, buffer, bytes < sizeof(buffer) ? bytes : sizeof(buffer), 0);
+
+		if (n <= 0 || recv(end, buffer, n, MSG_WAITALL) != n)
+			return 1;
+		bytes -= n;
+	}
+	return close(end) || close(client) || close(server);
 }
 
 static int fire(const char *kind, const char *arg)
@@ -68,6 +92,10 @@ static int fire(const char *kind, const char *arg)
 		if (fd < 0 || write(fd, arg, strlen(arg)) < 0)
 			return 1;
 		close(fd);
+	} else if (!strcmp(kind, "recv")) {
+		syscall(SYS_recvfrom, -1, NULL, n, 0, NULL, NULL);
+	} else if (!strcmp(kind, "tcp")) {
+		return talk(n);
 	} else if (!strcmp(kind, "mark")) {
 		rhist_mark(n);
 	} else {

@@ -71,6 +71,23 @@ scene()
 	for dir in . $X $Y; do sed "s|^\[[^]]*\]|$dir|" $dir/error_log; done
 	: >$X/$ONE/trigger
 	show $ONE
+	# variables are those of one instance, and keep it
+	step $X $ONE 'hist:keys=pid:v=pid'
+	step . $TWO 'hist:keys=pid:w=$v'
+	step $Y $TWO 'hist:keys=pid:w=syscalls.sys_enter_getpgid.$v'
+	step $X $TWO 'hist:keys=pid:w=$v'
+	step $X $ONE '!hist:keys=pid:v=pid'
+	rmdir $X 2>&1 && echo "removed with variables"
+	fire getpgid 1:2
+	fire getsid 1:2 5
+	show $TWO
+	step $X $TWO '!hist:keys=pid:w=$v'
+	rmdir $X 2>&1 && echo "removed with a variable"
+	step $X $ONE '!hist:keys=pid:v=pid'
+	for dir in . $X $Y; do
+		sed "s|^\[[^]]*\]|$dir|" $dir/error_log
+		: >$dir/error_log
+	done
 	# what goes with an instance
 	step $X $ONE "hist:keys=common_comm"
 	exec 7<$X/$ONE/hist

@@ -112,6 +112,22 @@ have_probes() { [ -e "$KERNEL/kprobe_events" ]; }
 # rest_only: what user-mode Linux can do as well is left out
 rest_only() { [ "$RHIST_REST" ] && have_probes; }
 
+# remove_triggers EVENT...: of these directories, in a tracing directory. Truncating removes no trigger whose variable is
+# used, not even by another one of the same file.
+remove_triggers()
+{
+	for try in 1 2 3; do
+		for e; do
+			[ -e "$e/trigger" ] || continue
+			: >"$e/trigger"
+			sed -n 's/ \[[a-z]*\]$//; s/^hist:/!&/p' "$e/trigger" >"$work/lines"
+			while IFS= read -r trigger; do
+				printf '%s\n' "$trigger" >>"$e/trigger"
+			done <"$work/lines"
+		done
+	done
+}
+
 # entries FILE: the lines between the description of a histogram and its totals
 entries() { sed -n '/^{/p' "$1"; }
 

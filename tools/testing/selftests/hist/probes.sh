@@ -101,8 +101,8 @@ undisturbed()
 	is "$(slow_hits read_often "$other/hist")" 0 "nor one while that of another event is"
 	is "$(slow_hits read_often "$event/trigger")" 0 "nor one while its triggers are listed"
 	: >"$event/trigger"
-	echo 'hist:keys=common_timestamp' >"$event/trigger"
-	is "$([ "$(slow_hits sleep 0.2)" -gt 0 ]; echo $?)" 0 "with the time as the key all are"
+	echo 'hist:keys=common_stacktrace' >"$event/trigger"
+	is "$([ "$(slow_hits sleep 0.2)" -gt 0 ]; echo $?)" 0 "with the stack as the key all are"
 	: >"$event/trigger"
 	: >"$other/trigger"
 	rmmod rhist_events

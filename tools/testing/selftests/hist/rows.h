@@ -45,9 +45,6 @@ static void some_paths(void)
 		rmdir(few[i]);
 }
 
-/* The module rhist_events; see tools/testing/events. */
-static int event_source = -1;
-
 static void fire_source(const char *event)
 {
 	char line[64];
@@ -126,28 +123,6 @@ static void find_sources(void)
 	for (unsigned int i = 0; i < sizeof(all_sources) / sizeof(*all_sources); i++)
 		if (is_there(all_sources[i]))
 			generated_sources[sources_there++] = all_sources[i];
-}
-
-/* Loads the module, which the runner knows where to find. */
-static void load_events(void)
-{
-	const char *module = getenv("RHIST_EVENTS"), *rhist = getenv("RHIST_KO");
-	int fd;
-
-	if (!module && rhist && strrchr(rhist, '/'))
-		module = pathf("%.*s/events/rhist_events.ko", (int)(strrchr(rhist, '/') - rhist), rhist);
-	fd = module ? open(module, O_RDONLY | O_CLOEXEC) : -1;
-	if (fd >= 0 && syscall(SYS_finit_module, fd, "", 0) && errno != EEXIST)
-		note("%s: %s", module, strerror(errno));
-	close(fd);
-	event_source = open("/dev/rhist_events", O_WRONLY | O_CLOEXEC);
-}
-
-static void unload_events(void)
-{
-	close(event_source);
-	event_source = -1;
-	syscall(SYS_delete_module, "rhist_events", O_NONBLOCK);
 }
 
 #define OK "takes it"

@@ -20,7 +20,6 @@
 #include "events.h"
 #include "rows.h"
 
-static int kernel_log = -1;
 static bool verbose;
 static unsigned int shown_failures;
 
@@ -46,23 +45,6 @@ struct script {
 static const char *event_file(const char *dir, const struct source *source, bool sibling, const char *file)
 {
 	return pathf("%s/events/%s/%s", dir, sibling ? source->sibling : source->event, file);
-}
-
-/* A text fit for one line; to be freed. */
-static char *escaped(const char *bytes, size_t len)
-{
-	char *line = malloc(4 * len + 1), *to = line;
-
-	for (size_t i = 0; i < len; i++) {
-		unsigned char c = bytes[i];
-
-		if (c < ' ' || c > '~' || c == '\\' || c == '#')
-			to += sprintf(to, "\\x%02x", c);
-		else
-			*to++ = c;
-	}
-	*to = 0;
-	return line;
 }
 
 static void note_answer(const char *who, const struct answer *answer)
@@ -95,35 +77,6 @@ static enum verdict failed(const struct script *script, unsigned int step, const
 		note_answer("ours", &q->ours);
 	}
 	return FAILED;
-}
-
-/* The first thing in the kernel's log since the last look that should not be there; to be freed. */
-static char *kernel_report(void)
-{
-	static const char *const words[] = {
-		"WARNING:", "BUG:", "kernel BUG", "Oops", "UBSAN", "KASAN", "KCSAN", "KFENCE", "general protection", "Call Trace",
-		"refcount_t", "Duplicates detected", "possible circular", "possible recursive", "suspicious RCU",
-	};
-	char record[8192], *found = NULL;
-	ssize_t len;
-
-	while ((len = read(kernel_log, record, sizeof(record) - 1)) > 0 || (len < 0 && errno == EPIPE)) {
-		record[len > 0 ? len : 0] = 0;
-		for (unsigned int i = 0; !found && i < sizeof(words) / sizeof(*words); i++)
-			if (strstr(record, words[i]))
-				found = strdup(record);
-	}
-	return found;
-}
-
-/* Takes the times off the entries of an error_log. */
-static void without_times(char *log)
-{
-	for (char *line = log; line && *line; line = strchr(line, '\n')) {
-		line += *line == '\n';
-		if (*line == '[' && strspn(line + 1, " 0123456789.") == strcspn(line + 1, "]") && strstr(line, "] "))
-			cut(line, strstr(line, "] ") + 2);
-	}
 }
 
 static void forget(struct answer *answer)
@@ -658,9 +611,7 @@ int main(int argc, char **argv)
 		skip("this is C's", "there is nothing beside it");
 		finish();
 	}
-	kernel_log = open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-	if (kernel_log < 0 || lseek(kernel_log, 0, SEEK_END) < 0)
-		die("/dev/kmsg: %s", strerror(errno));
+	open_kernel_log();
 	make_events();
 	load_events();
 	find_sources();

@@ -321,6 +321,62 @@ __maybe static void without_differences(char *text)
 	sort_by_names(text);
 }
 
+/* Takes the times off the entries of an error_log. */
+__maybe static void without_times(char *log)
+{
+	for (char *line = log; line && *line; line = strchr(line, '\n')) {
+		line += *line == '\n';
+		if (*line == '[' && strspn(line + 1, " 0123456789.") == strcspn(line + 1, "]") && strstr(line, "] "))
+			cut(line, strstr(line, "] ") + 2);
+	}
+}
+
+/* A text fit for one line; to be freed. */
+__maybe static char *escaped(const char *bytes, size_t len)
+{
+	char *line = malloc(4 * len + 1), *to = line;
+
+	for (size_t i = 0; i < len; i++) {
+		unsigned char c = bytes[i];
+
+		if (c < ' ' || c > '~' || c == '\\' || c == '#')
+			to += sprintf(to, "\\x%02x", c);
+		else
+			*to++ = c;
+	}
+	*to = 0;
+	return line;
+}
+
+static int kernel_log = -1;
+
+/* From here on, kernel_report() finds what the kernel reports. */
+__maybe static void open_kernel_log(void)
+{
+	kernel_log = open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	if (kernel_log < 0 || lseek(kernel_log, 0, SEEK_END) < 0)
+		die("/dev/kmsg: %s", strerror(errno));
+}
+
+/* The first thing in the kernel's log since the last look that should not be there; to be freed. */
+__maybe static char *kernel_report(void)
+{
+	static const char *const words[] = {
+		"WARNING:", "BUG:", "kernel BUG", "Oops", "UBSAN", "KASAN", "KCSAN", "KFENCE", "general protection", "Call Trace",
+		"refcount_t", "Duplicates detected", "possible circular", "possible recursive", "suspicious RCU",
+	};
+	char record[8192], *found = NULL;
+	ssize_t len;
+
+	while ((len = read(kernel_log, record, sizeof(record) - 1)) > 0 || (len < 0 && errno == EPIPE)) {
+		record[len > 0 ? len : 0] = 0;
+		for (unsigned int i = 0; !found && i < sizeof(words) / sizeof(*words); i++)
+			if (strstr(record, words[i]))
+				found = strdup(record);
+	}
+	return found;
+}
+
 /* The first line in which two texts differ. */
 __maybe static void note_difference(const char *expected, const char *got)
 {

@@ -88,6 +88,7 @@ codes! {
     ERANGE 34 "Math result not representable.",
     ENAMETOOLONG 36 "File name too long.",
     ENOSYS 38 "Invalid system call number.",
+    ELOOP 40 "Too many symbolic links encountered.",
     ENODATA 61 "No data available.",
     EOVERFLOW 75 "Value too large for defined data type.",
     EOPNOTSUPP 95 "Operation not supported on transport endpoint.",

@@ -12,6 +12,8 @@ mod filter;
 mod hist;
 #[path = "trigger/print.rs"]
 mod print;
+#[path = "hist/scenario.rs"]
+mod scenario;
 #[path = "filter/scene.rs"]
 mod scene;
 #[path = "trigger/shape.rs"]
@@ -20,6 +22,8 @@ mod shape;
 mod trigger;
 #[path = "trigger/walk.rs"]
 mod walk;
+#[path = "hist/world.rs"]
+mod world;
 
 use std::path::Path;
 
@@ -51,4 +55,9 @@ fn triggers() {
 #[test]
 fn filters() {
     replay("filter", filter::exercise);
+}
+
+#[test]
+fn scenarios() {
+    replay("scenario", scenario::exercise);
 }

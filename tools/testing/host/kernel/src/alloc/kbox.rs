@@ -46,6 +46,17 @@ impl<T, A: Allocator> Box<T, A> {
     }
 }
 
+impl<T: ?Sized, A: Allocator> Box<T, A> {
+    /// Takes over a value in memory of its own. Only the host has this, for values whose type is only known by its
+    /// traits: the kernel's [`Box`] is turned into one of those by the compiler.
+    pub fn of(inner: std::boxed::Box<T>) -> Result<Self, AllocError> {
+        if size_of_val(&*inner) > 0 {
+            fault::allocate(true)?;
+        }
+        Ok(Self(Some(inner), PhantomData))
+    }
+}
+
 impl<T: ?Sized, A: Allocator> Drop for Box<T, A> {
     fn drop(&mut self) {
         if let Some(inner) = self.0.take() {

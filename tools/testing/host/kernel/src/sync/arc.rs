@@ -44,3 +44,9 @@ impl<T> Deref for Arc<T> {
         &self.0 .0
     }
 }
+
+impl<T: std::fmt::Debug> std::fmt::Debug for Arc<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        (**self).fmt(f)
+    }
+}

@@ -248,6 +248,10 @@ impl Context for Scene {
     fn comm(&self) -> [u8; 16] {
         self.comm
     }
+
+    fn read(&self, _to: &mut [u8], _address: u64) -> bool {
+        false
+    }
 }
 
 /// A few hits that differ in everything.

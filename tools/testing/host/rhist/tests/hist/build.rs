@@ -5,7 +5,7 @@
 use kernel::error::code::*;
 use kernel::error::Error as Errno;
 use rhist::event::EventDesc;
-use rhist::hist::Plan;
+use rhist::trigger::Error;
 use rhist::trigger::ErrorText;
 use rhist::trigger::ErrorText::*;
 use rhist::trigger::Trigger;
@@ -251,15 +251,9 @@ fn not_supported_yet() {
         ("keys=u8:vals=even", Values, "even"),
         ("keys=u8:vals=common_comm", Values, "common_comm"),
         ("keys=u8:vals=dyn.hex", Values, "dyn.hex"),
-        ("keys=u8:x=u16", Variables, "x=u16"),
-        ("keys=$x:x=u16", Variables, "x=u16"),
-        (
-            "keys=u8:onmatch(sched.sched_switch).trace(ev,u8)",
-            Actions,
-            "onmatch",
-        ),
         // The first of several, in the order in which things are looked at.
-        ("keys=u8:x=u8:clear:vals=dyn if u8", Values, "dyn if u8"),
+        ("keys=u8:x=u8:vals=dyn,odd if u8", Values, "dyn,odd"),
+        ("keys=u8:vals=dyn:x=u8:onmax(x).save(u8)", Values, "dyn"),
     ] {
         let (text, found, errno) = error(&zoo(), params);
         assert_eq!((text, errno), (Some(Unsupported(what)), EINVAL), "{params}");
@@ -288,12 +282,10 @@ fn references() {
     ] {
         let caret = |what| "hist:".len() + params.find(what).unwrap();
         let trigger = Trigger::parse(params.as_bytes()).unwrap();
-        let error = Plan::new(&Only(&event), &trigger).err().unwrap();
-        assert_eq!(
-            error.before,
-            Some((VarNotFound, caret(variable))),
-            "{params}"
-        );
+        let scope = Only::new(&event);
+        let error = plan(&scope, &trigger).err().unwrap();
+        let before = Error::new(VarNotFound, caret(variable));
+        assert_eq!(*scope.log.borrow(), [before], "{params}");
         let found = (error.text, error.caret, error.errno);
         assert_eq!(found, (Some(text), caret(culprit), EINVAL), "{params}");
     }
@@ -351,26 +343,25 @@ fn events_of_handlers() {
 #[test]
 fn clocks() {
     let event = zoo();
-    let plan = |params: &str| {
+    let checked = |params: &str| {
         let trigger = Trigger::parse(params.as_bytes()).unwrap();
-        Plan::new(&Only(&event), &trigger)
-            .unwrap()
-            .check_clock(&trigger)
+        let plan = plan(&Only::new(&event), &trigger).unwrap();
+        plan.check_clock(&trigger)
     };
     for clock in [
         "local", "global", "counter", "uptime", "perf", "mono", "mono_raw", "boot", "tai",
     ] {
         let params = format!("keys=common_timestamp:clock= {clock} ");
-        assert_eq!(plan(&params), Ok(()), "{clock}");
+        assert_eq!(checked(&params), Ok(()), "{clock}");
     }
-    assert_eq!(plan("keys=common_timestamp"), Ok(()));
+    assert_eq!(checked("keys=common_timestamp"), Ok(()));
     // Only who asks for the time needs a clock.
-    assert_eq!(plan("keys=u8:clock=nosuch"), Ok(()));
+    assert_eq!(checked("keys=u8:clock=nosuch"), Ok(()));
     for params in [
         "keys=common_timestamp:clock=nosuch",
         "keys=u8:vals=common_timestamp-1:clock=nosuch",
     ] {
-        let error = plan(params).unwrap_err();
+        let error = checked(params).unwrap_err();
         let caret = "hist:".len() + params.find("nosuch").unwrap();
         assert_eq!(
             (error.text, error.caret, error.errno),

@@ -6,11 +6,10 @@ use rhist::hist::debug;
 use rhist::hist::Histogram;
 
 use super::events::*;
+use super::world::*;
 
-fn hist_debug_file(hists: &[(&Histogram, &str)]) -> String {
-    let views = hists
-        .iter()
-        .map(|(hist, address)| (view(hist), address.as_bytes()));
+fn hist_debug_file(hists: &[&Histogram]) -> String {
+    let views = hists.iter().map(|hist| view(hist));
     text(|out| debug::hist_debug_file(out, views))
 }
 
@@ -18,14 +17,14 @@ fn hist_debug_file(hists: &[(&Histogram, &str)]) -> String {
 fn basic() {
     let hist = hist(&sched_waking(), "keys=pid");
     assert_eq!(
-        hist_debug_file(&[(&hist, "000000005e48c9a5")]),
+        hist_debug_file(&[&hist]),
         "\
 # event histogram
 #
 # trigger info: hist:keys=pid:vals=hitcount:sort=hitcount:size=2048 [active]
 #
 
-hist_data: 000000005e48c9a5
+hist_data: (ptr)
 
   n_vals: 1
   n_keys: 1
@@ -59,11 +58,8 @@ hist_data: 000000005e48c9a5
 fn several() {
     let event = sched_waking();
     let (a, b) = (hist(&event, "keys=pid"), hist(&event, "keys=prio"));
-    let (text_a, text_b) = (hist_debug_file(&[(&a, "A")]), hist_debug_file(&[(&b, "B")]));
-    assert_eq!(
-        hist_debug_file(&[(&a, "A"), (&b, "B")]),
-        format!("{text_a}\n\n{text_b}")
-    );
+    let (text_a, text_b) = (hist_debug_file(&[&a]), hist_debug_file(&[&b]));
+    assert_eq!(hist_debug_file(&[&a, &b]), format!("{text_a}\n\n{text_b}"));
     assert_eq!(hist_debug_file(&[]), "");
 }
 
@@ -98,7 +94,7 @@ fn keys() {
         ("hitcount", false, "u64", 8, 0, "counter"),
     ] {
         let hist = hist(&zoo(), &format!("keys={name}"));
-        let file = hist_debug_file(&[(&hist, "x")]);
+        let file = hist_debug_file(&[&hist]);
         let (_, key) = file.split_once("HIST_FIELD_FL_KEY\n").unwrap();
         let field = match is_field {
             true => format!("      ftrace_event_field name: {name}\n"),
@@ -147,7 +143,7 @@ fn values_and_keys() {
     };
     let rest = |file: &str| file.split_once("#\n\n").unwrap().1.to_string();
     assert_eq!(
-        rest(&hist_debug_file(&[(&hist, "(ptr)")])),
+        rest(&hist_debug_file(&[&hist])),
         [
             "hist_data: (ptr)\n\n  n_vals: 3\n  n_keys: 3\n  n_fields: 6\n\n  val fields:\n".into(),
             block(
@@ -214,7 +210,7 @@ fn expressions() {
         ("common_cpu-1", "unsigned int", 0, "minus"),
     ] {
         let hist = hist(&zoo(), &format!("keys={key}"));
-        let file = hist_debug_file(&[(&hist, "x")]);
+        let file = hist_debug_file(&[&hist]);
         let (_, block) = file.split_once("HIST_FIELD_FL_KEY\n").unwrap();
         let expected = format!(
             "      type: {type_}\n      size: 8\n      is_signed: {signed}\n      \
@@ -222,4 +218,44 @@ fn expressions() {
         );
         assert_eq!(block, expected, "{key}");
     }
+}
+
+/// Checks the file of `sched_switch` with this trigger, when `sched_waking` has another.
+fn check(waking: &str, switch: &str, expected: &str) {
+    let world = World::usual();
+    world.add("sched_waking", waking);
+    world.add("sched_switch", switch);
+    assert_eq!(world.hist_debug("sched_switch"), expected);
+}
+
+const WAKING: &str = "hist:keys=pid:ts0=common_timestamp.usecs,c=comm,s=common_stacktrace,k=10";
+
+#[test]
+fn variables() {
+    check(
+        WAKING,
+        "hist:keys=next_pid:a=$ts0,b=$k*2,c=sched.sched_waking.$c,d=$s,e=-(next_prio),f=common_pid.execname,g=$k:\
+         vals=$ts0,next_prio",
+        include_str!("debug/variables"),
+    );
+}
+
+#[test]
+fn actions() {
+    check(
+        WAKING,
+        "hist:keys=next_pid:lat=common_timestamp.usecs-$ts0:onmax($lat).save(next_comm,prev_pid):\
+         onchange($lat).small(prev_prio):onmatch(sched.sched_waking).small(target_cpu)",
+        include_str!("debug/actions"),
+    );
+}
+
+/// As in C, nothing is shown of a histogram after a field variable that is no field of the event.
+#[test]
+fn field_variables_that_are_no_fields() {
+    check(
+        "hist:keys=pid",
+        "hist:keys=next_pid:onmatch(sched.sched_waking).stacked(common_stacktrace,common_timestamp)",
+        include_str!("debug/field_variables"),
+    );
 }

@@ -4,7 +4,13 @@
 
 #![allow(dead_code, reason = "each test uses some of it")]
 
+use std::cell::RefCell;
+
 use kernel::alloc::flags::GFP_KERNEL;
+use kernel::error::code::ENODEV;
+use kernel::error::Result as KernelResult;
+use kernel::prelude::KBox;
+use kernel::prelude::KVec;
 use kernel::sync::Arc;
 use rhist::event::hit::STACK_DEPTH;
 use rhist::event::Clock;
@@ -14,7 +20,11 @@ use rhist::event::EventField;
 use rhist::event::FilterType;
 use rhist::event::Hit;
 use rhist::event::Record;
+use rhist::hist::action::CondSnapshot;
+use rhist::hist::action::SynthEvent;
 use rhist::hist::render;
+use rhist::hist::Attached;
+use rhist::hist::Draft;
 use rhist::hist::Histogram;
 use rhist::hist::Names;
 use rhist::hist::Plan;
@@ -107,36 +117,96 @@ pub(crate) fn zoo() -> EventDesc {
 pub(crate) const ZOO_END: usize = 147;
 
 /// Builds the histogram of `params`, the text after `hist:`.
-pub(crate) fn build(event: &EventDesc, params: &str) -> Result<Histogram, Error> {
+pub(crate) fn build(event: &EventDesc, params: &str) -> Result<Arc<Histogram>, Error> {
     attach(event, &Trigger::parse(params.as_bytes())?)
 }
 
+/// Completes a plan.
+pub(crate) fn finished(mut draft: Draft<'_>) -> Result<Arc<Plan>, Error> {
+    let targets = draft.resolve_actions()?;
+    draft.compile(targets)?;
+    Ok(Arc::new(draft.into_plan(), GFP_KERNEL)?)
+}
+
 /// Builds the histogram of a trigger.
-pub(crate) fn attach(event: &EventDesc, trigger: &Trigger) -> Result<Histogram, Error> {
-    let plan = Arc::new(Plan::new(&Only(event), trigger)?, GFP_KERNEL)?;
+pub(crate) fn attach(event: &EventDesc, trigger: &Trigger) -> Result<Arc<Histogram>, Error> {
+    empty(plan(&Only::new(event), trigger)?)
+}
+
+/// Builds the plan of a trigger.
+pub(crate) fn plan(scope: &dyn Scope, trigger: &Trigger) -> Result<Arc<Plan>, Error> {
+    let draft = Draft::new(scope, trigger, false)?;
+    draft.check_supported()?;
+    finished(draft)
+}
+
+/// An empty histogram with `plan`.
+pub(crate) fn empty(plan: Arc<Plan>) -> Result<Arc<Histogram>, Error> {
+    let seed = 0x0123_4567_89ab_cdef;
     Ok(Histogram::from_plan(
         plan,
-        0x0123_4567_89ab_cdef,
+        seed,
         Cpus::uniform(CPUS),
         usize::MAX,
     )?)
 }
 
-/// A tracing directory with this event, and `sched:sched_switch`.
-pub(crate) struct Only<'a>(pub(crate) &'a EventDesc);
+/// A tracing directory with this event and `sched:sched_switch`, without triggers, synthetic events and snapshots.
+pub(crate) struct Only<'a> {
+    event: &'a EventDesc,
+    /// What was logged.
+    pub(crate) log: RefCell<Vec<Error>>,
+}
+
+impl<'a> Only<'a> {
+    pub(crate) fn new(event: &'a EventDesc) -> Self {
+        Self {
+            event,
+            log: RefCell::new(Vec::new()),
+        }
+    }
+}
 
 impl Scope for Only<'_> {
     fn event(&self) -> &EventDesc {
-        self.0
+        self.event
     }
 
-    fn has_event(&self, system: &[u8], name: &[u8]) -> kernel::error::Result<bool> {
+    fn has_event(&self, system: &[u8], name: &[u8]) -> KernelResult<bool> {
         Ok((system, name) == (b"sched", b"sched_switch"))
+    }
+
+    fn own_histograms(&self) -> KernelResult<KVec<Attached>> {
+        Ok(KVec::new())
+    }
+
+    fn histograms(&self, system: &[u8], name: &[u8]) -> KernelResult<Option<KVec<Attached>>> {
+        Ok(self.has_event(system, name)?.then(KVec::new))
+    }
+
+    fn all_histograms(&self) -> KernelResult<KVec<(usize, Arc<Histogram>)>> {
+        Ok(KVec::new())
+    }
+
+    fn synth_event(&self, _: &[u8]) -> KernelResult<Option<KBox<dyn SynthEvent>>> {
+        Ok(None)
+    }
+
+    fn cond_snapshot(&self) -> KernelResult<KBox<dyn CondSnapshot>> {
+        Err(ENODEV)
+    }
+
+    fn add_helper(&self, _: &[u8], _: &[u8], _: &[u8], _: &[u8]) -> Result<(), Error> {
+        unreachable!("there is no histogram that has the keys for one")
+    }
+
+    fn log(&self, error: Error) {
+        self.log.borrow_mut().push(error);
     }
 }
 
 /// Builds a histogram that must be accepted.
-pub(crate) fn hist(event: &EventDesc, params: &str) -> Histogram {
+pub(crate) fn hist(event: &EventDesc, params: &str) -> Arc<Histogram> {
     match build(event, params) {
         Ok(hist) => hist,
         Err(error) => panic!("{params}: {error:?}"),
@@ -214,6 +284,10 @@ impl Context for Then<'_> {
     fn comm(&self) -> [u8; 16] {
         *self.0
     }
+
+    fn read(&self, _to: &mut [u8], _address: u64) -> bool {
+        false
+    }
 }
 
 /// A record of [`sched_waking`].
@@ -229,7 +303,7 @@ pub(crate) fn waking(comm: &[u8], pid: i32) -> Bytes {
 pub(crate) struct Functions;
 
 impl Names for Functions {
-    fn symbol(&self, out: &mut Text, address: u64, offset: bool) -> kernel::error::Result {
+    fn symbol(&self, out: &mut Text, address: u64, offset: bool) -> KernelResult {
         out.format(format_args!("function_{}", address >> 12))?;
         if offset {
             out.format(format_args!("+{:#x}/0x1000", address & 0xfff))?;
@@ -241,6 +315,10 @@ impl Names for Functions {
         [&b"sys_read"[..], b"sys_write"]
             .get(number as usize)
             .copied()
+    }
+
+    fn address(&self, out: &mut Text, _: &Histogram) -> KernelResult {
+        out.bytes(b"(ptr)")
     }
 }
 
@@ -256,7 +334,7 @@ pub(crate) fn view(hist: &Histogram) -> View<'_> {
 }
 
 /// The text that `show` makes, as far as it is text.
-pub(crate) fn text(show: impl FnOnce(&mut Text) -> kernel::error::Result) -> String {
+pub(crate) fn text(show: impl FnOnce(&mut Text) -> KernelResult) -> String {
     let mut out = Text::new();
     show(&mut out).unwrap();
     String::from_utf8_lossy(out.as_bytes()).into_owned()

@@ -3,6 +3,7 @@
 //! From a command to its histogram, to the text of its files, and from the trigger's line back to
 //! the histogram.
 
+use kernel::sync::Arc;
 use rhist::hist::debug;
 use rhist::hist::render;
 use rhist::hist::Histogram;
@@ -31,7 +32,7 @@ pub(crate) fn exercise(written: &[u8]) {
     count(&hist);
     let view = || shown(&trigger, &hist);
     text(|out| render::hist_file(out, [view()].into_iter()));
-    text(|out| debug::hist_debug_file(out, [(view(), &b"p"[..])].into_iter()));
+    text(|out| debug::hist_debug_file(out, [view()].into_iter()));
 
     let line = line_of(&trigger, &hist);
     let again = line.strip_prefix(b"hist:").unwrap();
@@ -48,7 +49,7 @@ pub(crate) fn exercise(written: &[u8]) {
 }
 
 /// Parses and builds. Large maps take long to make, and do nothing that small ones do not.
-fn added(params: &[u8]) -> Result<(Trigger, Histogram), Error> {
+fn added(params: &[u8]) -> Result<(Trigger, Arc<Histogram>), Error> {
     let mut trigger = Trigger::parse(params)?;
     trigger.size.get_or_insert_default().bits = MAP_BITS_MIN;
     let hist = attach(&zoo(), &trigger)?;

@@ -4,9 +4,11 @@
 
 #![cfg(not(loom))]
 
+mod actions;
 mod build;
 mod concurrent;
 mod debug;
+mod errors;
 mod events;
 mod exercise;
 mod hit;
@@ -15,7 +17,12 @@ mod model;
 mod naive;
 #[path = "../oracle/mod.rs"]
 mod oracle;
+mod racing;
 mod record;
+mod references;
 mod render;
+mod scenario;
+mod scenarios;
 mod sort;
 mod triggers;
+mod world;

@@ -8,8 +8,10 @@ use rhist::hist::debug;
 use rhist::hist::render;
 use rhist::text::Text;
 use rhist::trigger::Error;
+use rhist::trigger::ErrorText;
 
 use super::events::*;
+use super::world::*;
 
 #[test]
 fn building() {
@@ -28,6 +30,48 @@ fn building() {
         );
         assert_eq!(result, Ok(()));
         assert!(allocations > 5, "{params}: {allocations}");
+    }
+}
+
+/// Triggers with variables and actions. One that fails leaves nothing, not even a helper of the triggers that it needs.
+#[test]
+fn adding() {
+    let world = World::usual();
+    world.add(
+        "sched_waking",
+        "hist:keys=pid:ts0=common_timestamp.usecs,c=comm,s=common_stacktrace if prio > 0",
+    );
+    let before = world.trigger_file("sched_waking");
+    for params in [
+        "keys=next_pid:a=next_prio,b=$a:vals=$a",
+        "keys=next_pid:lat=common_timestamp.usecs-$ts0,e=common_pid.execname,x=sched.sched_waking.$c,st=$s",
+        "keys=next_pid:lat=$ts0:onmax($lat).save(next_comm,prev_prio):onchange($lat).snapshot()",
+        "keys=next_pid:onmatch(sched.sched_waking).small(next_prio)",
+        "keys=next_pid:onmatch(sched.sched_waking).latency($ts0,next_pid)",
+        "keys=next_pid:onmatch(sched.sched_waking).small(target_cpu):onmatch(sched.sched_waking).text(comm)",
+        "keys=next_pid:onmatch(sched.sched_waking).trace(stacked,$s,sched.sched_waking.$ts0)",
+    ] {
+        let command = format!("hist:{params}");
+        let (result, allocations) = fault::each(
+            || world.write("sched_switch", command.as_bytes()),
+            |failed| {
+                // That of a helper is not passed on, as in C.
+                let error = failed.unwrap_err();
+                let helper = error.text == Some(ErrorText::HistCreateFail);
+                assert!(error.errno == ENOMEM || helper, "{params}: {error:?}");
+                assert_eq!((world.count(), world.users()), (1, 0), "{params}");
+                assert_eq!(world.trigger_file("sched_waking"), before, "{params}");
+            },
+        );
+        assert_eq!(result, Ok(()), "{params}");
+        assert!(allocations > 20, "{params}: {allocations}");
+        let remove = format!("!{command}");
+        let (result, _) = fault::each(
+            || world.write("sched_switch", remove.as_bytes()),
+            |failed| assert_eq!(failed.unwrap_err().errno, ENOMEM, "{params}"),
+        );
+        assert_eq!(result, Ok(()), "{params}");
+        assert_eq!((world.count(), world.users()), (1, 0), "{params}");
     }
 }
 
@@ -74,5 +118,15 @@ fn showing() {
             views()
         )) > 1
     );
-    assert!(whole(&|out| debug::hist_debug_file(out, views().map(|v| (v, &b"p"[..])))) > 1);
+    assert!(whole(&|out| debug::hist_debug_file(out, views())) > 1);
+    let world = World::usual();
+    world.add(
+        "sched_waking",
+        "hist:keys=pid,comm:x=prio:onmax($x).save(comm,prio):onchange($x).snapshot():onmax($x).small(prio)",
+    );
+    world.hit("sched_waking", &waking(b"comm", 5), NOW);
+    let hist = world.histogram("sched_waking", 0);
+    let views = || [view(&hist)].into_iter();
+    assert!(whole(&|out| render::hist_file(out, views())) > 10);
+    assert!(whole(&|out| debug::hist_debug_file(out, views())) > 1);
 }

@@ -592,7 +592,7 @@ fn times() {
         ("keys=common_timestamp", "{ common_timestamp:  123456789 }"),
         (
             "keys=common_timestamp.usecs",
-            "{ common_timestamp:     123456 }",
+            "{ common_timestamp:     123457 }",
         ),
         ("keys=common_timestamp.hex", "{ common_timestamp: 75bcd15 }"),
         ("keys=common_timestamp.log2", "{ common_timestamp: ~ 2^27 }"),
@@ -607,7 +607,7 @@ fn times() {
         // One in microseconds makes all so, of those clocks that count time.
         (
             "keys=common_timestamp,common_timestamp.usecs",
-            "{ common_timestamp:     123456, common_timestamp:     123456 }",
+            "{ common_timestamp:     123457, common_timestamp:     123457 }",
         ),
         (
             "keys=common_timestamp.usecs:clock=counter",

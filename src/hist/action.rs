@@ -1,0 +1,582 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The actions of a trigger: what they are, and how the names in them are resolved.
+
+use kernel::prelude::*;
+use kernel::sync::Arc;
+
+use super::build::Draft;
+use super::field::HistField;
+use super::limits;
+use super::program::WIDE_WORDS;
+use super::scope::Found;
+use super::var::FieldVar;
+use super::var::Held;
+use super::var::VarRef;
+use super::var::Variable;
+use crate::event::Hit;
+use crate::text::copy;
+use crate::text::Text;
+use crate::trigger;
+use crate::trigger::Act;
+use crate::trigger::ActionHandler;
+use crate::trigger::Error;
+use crate::trigger::ErrorText;
+use crate::trigger::Expr;
+use crate::trigger::Param;
+use crate::trigger::Place;
+use crate::trigger::Span;
+use crate::trigger::Trigger;
+use crate::trigger::VARS_MAX;
+
+/// When an action is done (`enum handler_id`).
+#[derive(PartialEq, Eq)]
+pub enum Handler {
+    /// For each hit whose references are found. Names that this event does not have are looked up in the other one.
+    OnMatch {
+        /// System of the other event.
+        system: KVec<u8>,
+        /// Its name.
+        event: KVec<u8>,
+    },
+    /// If a variable is larger than ever before.
+    OnMax {
+        /// The variable as written, with its `$`.
+        var: KVec<u8>,
+    },
+    /// If a variable has changed.
+    OnChange {
+        /// The variable as written, with its `$`.
+        var: KVec<u8>,
+    },
+}
+
+/// What an action does (`enum action_id`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Saves fields in the entry.
+    Save,
+    /// Takes a snapshot of the ring buffer.
+    Snapshot,
+    /// Makes a synthetic event happen.
+    Trace,
+}
+
+/// An action of a trigger (`struct action_data`).
+pub struct Action {
+    /// When it is done.
+    pub handler: Handler,
+    /// What is done.
+    pub kind: Kind,
+    /// The name as written: of the synthetic event, or one that starts with `trace`, `save` or `snapshot`.
+    pub name: KVec<u8>,
+    /// The synthetic event, if the name is not that.
+    pub synth_event: Option<KVec<u8>>,
+    /// The parameters as written.
+    pub params: KVec<KVec<u8>>,
+    /// What `onmax()` and `onchange()` compare.
+    pub track: Option<Track>,
+    /// The references that are the parameters of [`Kind::Trace`], by their slots.
+    pub(super) slots: KVec<usize>,
+}
+
+/// What `onmax()` and `onchange()` compare (`track_data`).
+pub struct Track {
+    /// The variable.
+    pub var_ref: Arc<VarRef>,
+    /// The variable that keeps its last value.
+    pub var: HistField,
+}
+
+/// What the actions of a trigger call.
+pub struct Targets(pub(super) KVec<Target>);
+
+/// What an action calls.
+pub(super) enum Target {
+    Nothing,
+    SynthEvent(KBox<dyn SynthEvent>),
+    CondSnapshot(KBox<dyn CondSnapshot>),
+}
+
+/// A field of a synthetic event (`struct synth_field`).
+pub struct SynthField {
+    /// Its type as text.
+    pub type_: KVec<u8>,
+    /// Bytes it takes.
+    pub size: u32,
+    /// Whether it is a signed number.
+    pub signed: bool,
+    /// What it holds.
+    pub held: Held,
+    /// Whether it is characters of any length.
+    pub dynamic: bool,
+}
+
+impl SynthField {
+    /// Whether a variable can be written to it (`check_synth_field()`). Field variables count as unsigned.
+    fn takes(&self, type_: &[u8], size: u32, signed: bool, held: Held) -> bool {
+        let text = self.held == Held::Text;
+        if text && self.dynamic && trigger::contains(type_, b"char[") {
+            return true;
+        }
+        match (self.held, held) {
+            (Held::Stack, Held::Stack) => true,
+            (Held::Stack, _) | (_, Held::Stack) => false,
+            _ if self.type_[..] == *type_ => true,
+            // C passes the address of a string for a number.
+            (Held::Number, Held::Text) => false,
+            // A number for a string is the address of one.
+            _ => self.size == size && (text || self.signed == signed),
+        }
+    }
+}
+
+/// A synthetic event of the kernel, which cannot be deleted while it is referenced.
+pub trait SynthEvent: Send + Sync {
+    /// Its fields.
+    fn fields(&self) -> &[SynthField];
+
+    /// Whether anybody listens. Any context.
+    fn listened(&self) -> bool;
+
+    /// Makes it happen during `hit`. Any context.
+    ///
+    /// `fill` gets one word for each field, and `wide` places, all zero. It writes numbers to the words. A string it writes
+    /// to the next place, with NULs behind it; a stack as the number of its return addresses and those. The word of such
+    /// a field is then not used. It returns false if there is nothing to be emitted.
+    ///
+    /// False: it did not happen. `fill` has returned false, or too many events happen within each other on this CPU.
+    fn emit(
+        &self,
+        hit: &Hit<'_>,
+        wide: usize,
+        fill: &mut dyn FnMut(&mut [u64], &mut [Wide]) -> bool,
+    ) -> bool;
+}
+
+/// Words of a string or a stack that a synthetic event is given.
+pub type Wide = [u64; WIDE_WORDS];
+
+/// The conditional snapshot of a tracing directory.
+pub trait CondSnapshot: Send + Sync {
+    /// Takes a snapshot during `hit`, if `decide` says so, which is called for one hit at a time. Any context.
+    fn take(&self, hit: &Hit<'_>, decide: &mut dyn FnMut() -> bool);
+}
+
+impl Action {
+    /// The action as written, without what its names mean.
+    ///
+    /// # Errors
+    ///
+    /// That of its parser, `ENOMEM`.
+    pub(super) fn new(trigger: &Trigger, action: &trigger::Action) -> Result<Self, Error> {
+        let text = |span| copy(trigger.bytes(span));
+        let handler = match action.handler {
+            ActionHandler::OnMatch { system, event } => Handler::OnMatch {
+                system: text(system)?,
+                event: text(event)?,
+            },
+            ActionHandler::OnMax { var } => Handler::OnMax { var: text(var)? },
+            ActionHandler::OnChange { var } => Handler::OnChange { var: text(var)? },
+        };
+        let mut params = KVec::new();
+        let (kind, name, synth_event) = match action.act.as_ref().map_err(|&error| error)? {
+            Act::Save { name, .. } => (Kind::Save, *name, None),
+            Act::Snapshot { name } => (Kind::Snapshot, *name, None),
+            Act::Trace { name, event, .. } => {
+                (Kind::Trace, *name, (name != event).then_some(*event))
+            }
+        };
+        for param in action.params() {
+            params.push(text(param.text)?, GFP_KERNEL)?;
+        }
+        Ok(Self {
+            handler,
+            kind,
+            name: text(name)?,
+            synth_event: synth_event.map(text).transpose()?,
+            params,
+            track: None,
+            slots: KVec::new(),
+        })
+    }
+
+    /// Whether it is the same action as `other` of another trigger (`actions_match()`).
+    pub(super) fn matches(&self, other: &Self) -> bool {
+        self.handler == other.handler
+            && self.kind == other.kind
+            && self.target_name() == other.target_name()
+            && self.params.len() == other.params.len()
+            && self
+                .params
+                .iter()
+                .zip(&other.params)
+                .all(|(a, b)| a[..] == b[..])
+    }
+
+    /// The name of the synthetic event, or that of the action if it uses none.
+    fn target_name(&self) -> &[u8] {
+        self.synth_event.as_ref().unwrap_or(&self.name)
+    }
+
+    /// Appends it as it is written in a trigger. Fails with `ENOMEM`.
+    pub(super) fn show(&self, out: &mut Text) -> Result {
+        match &self.handler {
+            Handler::OnMatch { system, event } => {
+                out.bytes(b"onmatch(")?;
+                out.bytes(system)?;
+                out.bytes(b".")?;
+                out.bytes(event)?;
+            }
+            Handler::OnMax { var } => {
+                out.bytes(b"onmax(")?;
+                out.bytes(var)?;
+            }
+            Handler::OnChange { var } => {
+                out.bytes(b"onchange(")?;
+                out.bytes(var)?;
+            }
+        }
+        out.bytes(b").")?;
+        out.bytes(&self.name)?;
+        let params = self.params.iter();
+        let mut comma: &[u8] = b"(";
+        for param in Iterator::chain(self.synth_event.iter(), params) {
+            out.bytes(comma)?;
+            out.bytes(param)?;
+            comma = b",";
+        }
+        if comma == b"(" {
+            out.bytes(comma)?;
+        }
+        out.bytes(b")")
+    }
+}
+
+// What is not on the way to another event's histogram, for which a whole trigger may be built, is not inlined: there has
+// to be room on the kernel's stack.
+
+impl<'a> Draft<'a> {
+    /// Resolves the actions (`create_actions()`). Returns what each calls.
+    ///
+    /// # Errors
+    ///
+    /// As [`Draft::new`].
+    pub fn resolve_actions(&mut self) -> Result<Targets, Error> {
+        let trigger = self.trigger;
+        let mut targets = KVec::new();
+        for (index, action) in trigger.actions.items().iter().enumerate() {
+            let track = match action.handler {
+                ActionHandler::OnMatch { .. } => None,
+                ActionHandler::OnMax { var } => Some(self.track(var, b"__max")?),
+                ActionHandler::OnChange { var } => Some(self.track(var, b"__change")?),
+            };
+            self.plan.actions[index].track = track;
+            let target = match action.act.as_ref().map_err(|&error| error)? {
+                Act::Save { params, .. } => {
+                    self.save(params)?;
+                    Target::Nothing
+                }
+                Act::Snapshot { .. } => Target::CondSnapshot(self.scope.cond_snapshot()?),
+                Act::Trace { event, params, .. } => {
+                    let (slots, synth_event) = self.trace(action, *event, params)?;
+                    self.plan.actions[index].slots = slots;
+                    Target::SynthEvent(synth_event)
+                }
+            };
+            targets.push(target, GFP_KERNEL)?;
+        }
+        Ok(Targets(targets))
+    }
+
+    /// What `onmax()` or `onchange()` compares (`track_data_create()`). Its last value is kept in the variable `name`.
+    #[inline(never)]
+    fn track(&mut self, var: Span, name: &[u8]) -> Result<Track, Error> {
+        let trigger = self.trigger;
+        let Some(tracked) = trigger.bytes(var).strip_prefix(b"$") else {
+            return Err(trigger.error(ErrorText::OnxNotVar, var));
+        };
+        let Some(at) = self.plan.variable_at(tracked) else {
+            return Err(trigger.error_at(ErrorText::OnxVarNotFound, tracked));
+        };
+        // C compares the addresses of strings.
+        if self.plan.fields[at].held() != Held::Number {
+            return Err(trigger.error_at(ErrorText::InvalidStrOperand, tracked));
+        }
+        let var_ref = self.own_var_ref(at, None)?.ok_or(Error::silent(ENOMEM))?;
+        match self.hidden_variable(name)? {
+            Some(variable) => Ok(Track {
+                var_ref,
+                var: HistField::tracked(variable),
+            }),
+            None => Err(Error::new(ErrorText::OnxVarCreateFail, 0)),
+        }
+    }
+
+    /// A reference of this trigger to its variable at `at` in the fields.
+    fn own_var_ref(
+        &mut self,
+        at: usize,
+        qualifier: Option<[&[u8]; 2]>,
+    ) -> Result<Option<Arc<VarRef>>> {
+        let var = VarRef::new(None, &self.plan.fields[at], qualifier)?;
+        self.var_ref(var)
+    }
+
+    /// A variable that only this trigger's actions use (`create_var()`). `None`: there is one of that name that
+    /// others can use, or there are too many variables.
+    fn hidden_variable(&mut self, name: &[u8]) -> Result<Option<Variable>> {
+        let hidden = self.plan.field_vars.len() + self.plan.save_vars.len();
+        let tracked = self
+            .plan
+            .actions
+            .iter()
+            .filter(|action| action.track.is_some());
+        let index = self.plan.n_vars + hidden + tracked.count();
+        if self.is_defined(name)? || index >= VARS_MAX {
+            return Ok(None);
+        }
+        let name = copy(name)?;
+        Ok(Some(Variable { name, index }))
+    }
+
+    /// `save()`.
+    #[inline(never)]
+    fn save(&mut self, params: &[Param]) -> Result<(), Error> {
+        if !self.plan.save_vars.is_empty() {
+            return Err(Error::new(ErrorText::TooManySaveActions, 0));
+        }
+        for param in params {
+            match self.field_var(param) {
+                Ok(var) => self.plan.save_vars.push(var, GFP_KERNEL)?,
+                Err(error) => {
+                    self.scope.log(error);
+                    let name = param.atom.remnant();
+                    let failed = self.trigger.error(ErrorText::FieldVarCreateFail, name);
+                    let errno = error.errno;
+                    return Err(Error { errno, ..failed });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A field of this event as a variable of this trigger (`create_field_var()`).
+    #[inline(never)]
+    fn field_var(&mut self, param: &Param) -> Result<FieldVar, Error> {
+        // What C has left of the text after parsing.
+        let name = param.atom.remnant();
+        let value = match self.expr(&param.atom, Place::Variable) {
+            Ok(value) => value,
+            Err(error) => {
+                self.scope.log(error);
+                let failed = self.trigger.error(ErrorText::FieldVarParseFail, name);
+                let errno = error.errno;
+                return Err(Error { errno, ..failed });
+            }
+        };
+        match self.hidden_variable(self.trigger.bytes(name))? {
+            Some(variable) => Ok(FieldVar { variable, value }),
+            None => Err(self.trigger.error(ErrorText::VarCreateFindFail, name)),
+        }
+    }
+
+    /// `trace()`: resolves the parameters, and checks them against the fields of the synthetic event
+    /// (`trace_action_create()`).
+    fn trace(
+        &mut self,
+        action: &trigger::Action,
+        event: Span,
+        params: &[Param],
+    ) -> Result<(KVec<usize>, KBox<dyn SynthEvent>), Error> {
+        let trigger = self.trigger;
+        let Some(synth_event) = self.scope.synth_event(trigger.bytes(event))? else {
+            return Err(trigger.error(ErrorText::SynthEventNotFound, event));
+        };
+        let mut slots = KVec::new();
+        for param in params {
+            let qualifier = param.qualifier?;
+            let qualifier =
+                qualifier.map(|event| [trigger.bytes(event.system), trigger.bytes(event.event)]);
+            let rest = trigger.bytes(param.rest);
+            let var = match rest.strip_prefix(b"$") {
+                Some(name) => self.param_var(action, qualifier, name)?,
+                None => self.param_field(action, qualifier, param)?,
+            };
+            let described = self.describe(&var, qualifier)?;
+            let field = synth_event.fields().get(slots.len());
+            let fits = field.is_some_and(|field| {
+                field.takes(
+                    &described.type_,
+                    described.size,
+                    described.signed,
+                    described.held,
+                )
+            });
+            if !fits {
+                return Err(trigger.error(ErrorText::SynthTypeMismatch, param.rest));
+            }
+            let reference = self.var_ref(described)?.ok_or(Error::silent(ENOMEM))?;
+            slots.push(reference.slot, GFP_KERNEL)?;
+        }
+        if slots.len() != synth_event.fields().len() {
+            return Err(trigger.error(ErrorText::SynthCountMismatch, event));
+        }
+        Ok((slots, synth_event))
+    }
+
+    /// A reference to `var`, which is not one of the plan's yet.
+    #[inline(never)]
+    fn describe(&self, var: &Argument, qualifier: Option<[&[u8]; 2]>) -> Result<VarRef> {
+        match var {
+            Argument::Own(at) => VarRef::new(None, &self.plan.fields[*at], qualifier),
+            Argument::Field(at) => VarRef::of_field_var(&self.plan.field_vars[*at], qualifier),
+            Argument::Other(found) => {
+                VarRef::new(Some(found.home.clone()), found.field(), qualifier)
+            }
+        }
+    }
+
+    /// Whether `event` is the event of this trigger.
+    fn is_own_event(&self, [system, name]: [&[u8]; 2]) -> bool {
+        let own = self.scope.event();
+        (system, name) == (own.system(), own.name())
+    }
+
+    /// The variable `$name` as a parameter (`trace_action_find_var()`).
+    #[inline(never)]
+    fn param_var(
+        &mut self,
+        action: &trigger::Action,
+        qualifier: Option<[&[u8]; 2]>,
+        name: &[u8],
+    ) -> Result<Argument, Error> {
+        if qualifier.is_none_or(|event| self.is_own_event(event)) {
+            if let Some(at) = self.plan.variable_at(name) {
+                return Ok(Argument::Own(at));
+            }
+        }
+        let event = qualifier.or_else(|| self.match_event(action));
+        match self.find_event_var(event, name)? {
+            Some(found) => Ok(Argument::Other(found)),
+            None => Err(self.trigger.error_at(ErrorText::ParamNotFound, name)),
+        }
+    }
+
+    /// The event of `onmatch()`.
+    fn match_event(&self, action: &trigger::Action) -> Option<[&'a [u8]; 2]> {
+        let trigger = self.trigger;
+        match action.handler {
+            ActionHandler::OnMatch { system, event } => {
+                Some([system, event].map(|name| trigger.bytes(name)))
+            }
+            _ => None,
+        }
+    }
+
+    /// A field as a parameter (`trace_action_create_field_var()`).
+    fn param_field(
+        &mut self,
+        action: &trigger::Action,
+        qualifier: Option<[&[u8]; 2]>,
+        param: &Param,
+    ) -> Result<Argument, Error> {
+        if qualifier.is_none_or(|event| self.is_own_event(event)) {
+            match self.field_var(param) {
+                Ok(var) => {
+                    self.plan.field_vars.push(var, GFP_KERNEL)?;
+                    return Ok(Argument::Field(self.plan.field_vars.len() - 1));
+                }
+                // Another event may have a field of that name, but that is not what was asked for.
+                Err(error) if error.errno == ENOMEM && !self.lacks_function(param)? => {
+                    return Err(error);
+                }
+                Err(error) => self.scope.log(error),
+            }
+        }
+        match qualifier.or_else(|| self.match_event(action)) {
+            Some(event) => self.field_of_other_event(event, param.rest),
+            None => Err(Error::silent(EINVAL)),
+        }
+    }
+
+    /// Whether C has no function for the type of a field of this event, for which its errno is `ENOMEM`, too.
+    fn lacks_function(&self, param: &Param) -> Result<bool> {
+        match &param.atom {
+            Expr::Field(field) => self.lacks_function_for(self.trigger.bytes(field.name)),
+            _ => Ok(false),
+        }
+    }
+
+    /// A field of another event, as a variable of a histogram of that event with the same keys. If there is none, one
+    /// is made (`create_field_var_hist()`).
+    fn field_of_other_event(&mut self, event: [&[u8]; 2], field: Span) -> Result<Argument, Error> {
+        let trigger = self.trigger;
+        let [system, name] = event;
+        let Some(histograms) = self.scope.histograms(system, name)? else {
+            return Err(trigger.error(ErrorText::EventFileNotFound, field));
+        };
+        let keys = self.plan.keys();
+        let mut histograms = histograms.iter();
+        let compatible = histograms.find(|attached| {
+            let others = attached.histogram.plan().keys();
+            let alike = |(a, b): (&HistField, &HistField)| {
+                a.type_() == b.type_() && a.size == b.size && a.signed() == b.signed()
+            };
+            others.len() == keys.len() && others.iter().zip(keys).all(alike)
+        });
+        let Some(compatible) = compatible else {
+            return Err(trigger.error(ErrorText::HistNotFound, field));
+        };
+        let mut variable = Text::new();
+        variable.bytes(b"synthetic_")?;
+        variable.bytes(trigger.bytes(field))?;
+        let variable = variable.as_bytes();
+        if variable.len() >= limits::STRING as usize {
+            return Err(Error::silent(EINVAL));
+        }
+        if let Some(found) = self.find_event_var(Some(event), variable)? {
+            return Ok(Argument::Other(found));
+        }
+        let mut params = Text::new();
+        params.bytes(b"keys=")?;
+        for (n, key) in compatible.histogram.plan().keys().iter().enumerate() {
+            if n > 0 {
+                params.bytes(b",")?;
+            }
+            key.show(&mut params)?;
+        }
+        params.bytes(b":")?;
+        params.bytes(variable)?;
+        params.bytes(b"=")?;
+        params.bytes(trigger.bytes(field))?;
+        if let Some(filter) = &compatible.filter {
+            params.bytes(b" if ")?;
+            params.bytes(filter)?;
+        }
+        if params.as_bytes().len() >= limits::STRING as usize {
+            return Err(Error::silent(EINVAL));
+        }
+        let added = self
+            .scope
+            .add_helper(system, name, params.as_bytes(), trigger.command());
+        if let Err(error) = added {
+            self.scope.log(error);
+            return Err(trigger.error(ErrorText::HistCreateFail, field));
+        }
+        match self.find_event_var(Some(event), variable)? {
+            Some(found) => Ok(Argument::Other(found)),
+            None => Err(trigger.error(ErrorText::SynthVarNotFound, field)),
+        }
+    }
+}
+
+/// What a parameter of `trace()` is.
+enum Argument {
+    /// A variable of this trigger: its index in the fields.
+    Own(usize),
+    /// A field of this event: its index in the field variables.
+    Field(usize),
+    /// A variable of another histogram.
+    Other(Found),
+}

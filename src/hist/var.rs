@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Variables of a histogram, and references to them.
+
+use kernel::prelude::*;
+use kernel::sync::Arc;
+
+use super::field::Function;
+use super::field::HistField;
+use super::limits;
+use super::Histogram;
+use crate::text::copy;
+
+/// What a variable holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Held {
+    /// A number of 64 bits.
+    Number,
+    /// Characters.
+    Text,
+    /// Return addresses.
+    Stack,
+}
+
+/// The name of a variable (`var` of `struct hist_field`).
+#[derive(Debug, PartialEq, Eq)]
+pub struct Variable {
+    /// Its name.
+    pub name: KVec<u8>,
+    /// Its number among all variables of the histogram.
+    pub index: usize,
+}
+
+/// A reference to a variable (`var_refs[]` of `struct hist_trigger_data`). A histogram has one for each variable
+/// that it refers to.
+pub struct VarRef {
+    /// The histogram that has the variable; `None` for the histogram that has the reference.
+    pub home: Option<Arc<Histogram>>,
+    /// The variable's number there.
+    pub index: usize,
+    /// The variable's name.
+    pub name: KVec<u8>,
+    /// System and event, if it was written with these.
+    pub qualifier: Option<[KVec<u8>; 2]>,
+    /// The variable's type, as text.
+    pub type_: KVec<u8>,
+    /// The variable's size in bytes.
+    pub size: u32,
+    /// Whether the variable is a signed number.
+    pub signed: bool,
+    /// What the variable holds.
+    pub held: Held,
+    /// Whether the variable is a time in microseconds.
+    pub usecs: bool,
+    /// The variable's value, if that is constant.
+    pub constant: Option<u64>,
+    /// The reference's number.
+    pub slot: usize,
+}
+
+impl VarRef {
+    /// A reference to the variable `field` of `home`. Fails with `ENOMEM`.
+    pub(super) fn new(
+        home: Option<Arc<Histogram>>,
+        field: &HistField,
+        qualifier: Option<[&[u8]; 2]>,
+    ) -> Result<Self> {
+        let variable = field.variable.as_ref().ok_or(EINVAL)?;
+        Ok(Self {
+            usecs: field.is_usecs(),
+            signed: field.signed(),
+            constant: match field.function {
+                Function::Const(number) => Some(number),
+                _ => None,
+            },
+            ..Self::to(home, variable, field, qualifier)?
+        })
+    }
+
+    /// A reference to a field variable of the same histogram, which counts as unsigned, as in C. Fails with
+    /// `ENOMEM`.
+    pub(super) fn of_field_var(var: &FieldVar, qualifier: Option<[&[u8]; 2]>) -> Result<Self> {
+        Self::to(None, &var.variable, &var.value, qualifier)
+    }
+
+    fn to(
+        home: Option<Arc<Histogram>>,
+        variable: &Variable,
+        content: &HistField,
+        qualifier: Option<[&[u8]; 2]>,
+    ) -> Result<Self> {
+        Ok(Self {
+            home,
+            index: variable.index,
+            name: copy(&variable.name)?,
+            qualifier: match qualifier {
+                Some([system, event]) => Some([copy(system)?, copy(event)?]),
+                None => None,
+            },
+            type_: copy(content.type_())?,
+            size: content.size,
+            signed: false,
+            held: content.held(),
+            usecs: false,
+            constant: None,
+            slot: 0,
+        })
+    }
+
+    /// Whether it refers to variable `index` of `home`.
+    pub fn is_to(&self, home: Option<&Arc<Histogram>>, index: usize) -> bool {
+        let same = match (&self.home, home) {
+            (Some(a), Some(b)) => Arc::ptr_eq(a, b),
+            (None, None) => true,
+            _ => false,
+        };
+        same && self.index == index
+    }
+
+    /// Whether it refers to the same as `other`, a reference of another trigger.
+    pub fn same(&self, other: &Self) -> bool {
+        self.is_to(other.home.as_ref(), other.index)
+    }
+}
+
+impl core::fmt::Debug for VarRef {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "VarRef({:?})", self.name)
+    }
+}
+
+/// A field that an action reads, and the variable that it has for that (`struct field_var`).
+#[derive(Debug)]
+pub struct FieldVar {
+    /// The variable, which no trigger can refer to.
+    pub variable: Variable,
+    /// Its content.
+    pub value: HistField,
+}
+
+impl FieldVar {
+    /// Bytes of its content if that is characters, with a NUL.
+    pub fn text_size(&self) -> usize {
+        text_size(self.value.size)
+    }
+}
+
+/// Bytes that a variable keeps of a string of `size` bytes, with its NUL (`STR_VAR_LEN_MAX`).
+pub fn text_size(size: u32) -> usize {
+    size.min(limits::STRING) as usize
+}

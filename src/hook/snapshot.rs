@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The conditional snapshot of a tracing directory, for actions.
+
+use crate::event::Hit;
+use crate::ftrace::cpu::PreemptOff;
+use crate::ftrace::snapshot;
+use crate::hist::action;
+
+/// The conditional snapshot of a tracing directory, enabled as long as this exists.
+pub(crate) struct CondSnapshot(pub(crate) snapshot::CondSnapshot);
+
+impl action::CondSnapshot for CondSnapshot {
+    fn take(&self, hit: &Hit<'_>, decide: &mut dyn FnMut() -> bool) {
+        // SAFETY: As long as a `Hit` exists, preemption is off and it is on its CPU.
+        let preempt = unsafe { PreemptOff::assume_on(hit.cpu) };
+        self.0.take(preempt, decide);
+    }
+}

@@ -1,0 +1,1026 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * scenarios [--count N] [--seed S] [--index I] [--script FILE] [--print]
+ *
+ * Scenes of several triggers that work together (scenes.h), played to the kernel's own implementation and then to
+ * ours, since both use the same synthetic events. After each line errno, error_log and the lines of all triggers are
+ * the same; after events the histograms, hist_debug where the kernel has it, and what the synthetic events said. Then
+ * each line that is shown is written back with a `!`, in some order. At the end nothing is left.
+ *
+ * First the scenes below, then N that are made from random numbers with seed S. What may differ is listed in known[].
+ *
+ *   --count N      by default 2000 on user-mode Linux, where this takes a minute, else 300; with LONG=1 50000
+ *   --seed S       by default the same one each time, with LONG=1 another one. It is printed.
+ *   --index I      only this one, with all texts of both sides
+ *   --script FILE  a scene from a file ("-": standard input), as a failure prints it
+ *   --print        only prints the scenes
+ *
+ * With TRACING=/sys/kernel/tracing C is compared with itself, which shows whether a scene always comes to the same.
+ */
+#define _GNU_SOURCE
+#include <getopt.h>
+
+#include "events.h"
+#include "scenes.h"
+
+static bool verbose;
+
+/* --- what is known to differ */
+
+enum what { ANSWER, LINES, HIST, DEBUG, EMITTED };
+
+static const char *const what_names[] = { "the answers", "the triggers", "the histograms", "hist_debug", "what the events say" };
+
+struct finding {
+	enum what what;
+	const char *said;	/* the lines of the scene so far */
+	const char *c, *ours;
+};
+
+/* The bytes of the keys in a line, as far as they are those of our own events. */
+static unsigned int size_of_keys(const char *line)
+{
+	const char *keys = strstr(line, "keys=");
+	unsigned int size = 0;
+
+	if (!keys)
+		return 0;
+	keys += strlen("keys=");
+	for (;;) {
+		size_t len = strcspn(keys, ",: \n");
+
+		size += memmem(keys, len, "comm", 4) && !memmem(keys, len, "common_pid", 10) ? 256 :
+			memmem(keys, len, "who", 3) ? 16 : 8;
+		if (keys[len] != ',')
+			return size;
+		keys += len + 1;
+	}
+}
+
+/* Does a trigger refer to variables, and has another one a longer key? */
+static bool longer_key(const struct finding *f)
+{
+	unsigned int longest = 0, shortest = 1000;
+
+	if (f->what == ANSWER || f->what == LINES)
+		return false;
+	for (const char *line = f->said; *line; line += strcspn(line, "\n"), line += !!*line) {
+		char one[2000];
+		unsigned int size;
+
+		snprintf(one, sizeof(one), "%.*s", (int)strcspn(line, "\n"), line);
+		size = strstr(one, "hist:") ? size_of_keys(one) : 0;
+		if (size > longest)
+			longest = size;
+		if (size && size < shortest && strchr(one, '$'))
+			shortest = size;
+	}
+	return shortest < longest;
+}
+
+/* A quotient by a number that is no power of two, or by a variable, which may be constant. */
+static bool constant_quotient(const struct finding *f)
+{
+	for (const char *at = f->said; (at = strchr(at, '/')); at++) {
+		unsigned long long by = strtoull(at + 1, NULL, 0);
+
+		if (isdigit((unsigned char)at[1]) ? by & (by - 1) : memchr(at, '$', strcspn(at, ",:\n")) != NULL)
+			return true;
+	}
+	return false;
+}
+
+static bool stacks(const struct finding *f)
+{
+	return f->what != ANSWER && strstr(f->said, "stack");
+}
+
+static bool ours_says(const struct finding *f, const char *text)
+{
+	return f->what == ANSWER && strstr(f->ours, text);
+}
+
+static bool too_many(const struct finding *f)
+{
+	return ours_says(f, "Too many variables defined");
+}
+
+static bool string_computed(const struct finding *f)
+{
+	return !strncmp(f->c, "OK", 2) && (ours_says(f, "String type can not be an operand") ||
+					   ours_says(f, "Invalid field modifier") || ours_says(f, "strings as values"));
+}
+
+static bool other_type(const struct finding *f)
+{
+	return !strncmp(f->c, "OK", 2) && ours_says(f, "Param type doesn't match") && strstr(f->said, "char");
+}
+
+/* A third histogram can see that the first one has another string by now. */
+static bool string_alias(const struct finding *f)
+{
+	return f->what == EMITTED && (strstr(f->said, "=$str") || strstr(f->said, ".$str"));
+}
+
+static bool saved_modifier(const struct finding *f)
+{
+	for (const char *at = f->said; (at = strstr(at, "save(")); at++)
+		if (memchr(at, '.', strcspn(at, ")\n")))
+			return true;
+	return false;
+}
+
+/* The lines of a text but for those of helper triggers; to be freed. */
+static char *without_helpers(const char *text)
+{
+	char *rest = malloc(strlen(text) + 1), *to = rest;
+
+	for (; *text; text += strcspn(text, "\n"), text += !!*text) {
+		size_t len = strcspn(text, "\n");
+
+		if (!memmem(text, len, ":synthetic_", 11))
+			to = mempcpy(to, text, len), *to++ = '\n';
+	}
+	*to = 0;
+	return rest;
+}
+
+static bool helpers(const struct finding *f)
+{
+	char *c, *ours;
+	bool same;
+
+	if (f->what != LINES)
+		return false;
+	c = without_helpers(f->c);
+	ours = without_helpers(f->ours);
+	same = !strcmp(c, ours);
+	free(c);
+	free(ours);
+	return same;
+}
+
+/* `x=a+b,y=$x`, and `x=a+$x` */
+static bool cut_definition(const struct finding *f)
+{
+	const char *line = f->said + strlen(f->said);
+
+	/* the last line of what was said */
+	for (line -= line > f->said; line > f->said && line[-1] != '\n'; line--)
+		;
+	for (const char *at = line; f->what == ANSWER && (at = strchr(at, '$')); at++) {
+		size_t len = strspn(at + 1, "abcdefghijklmnopqrstuvwxyz_0123456789");
+
+		for (const char *equals = line; at[-1] != '.' && (equals = strchr(equals, '=')); equals++) {
+			const char *name = equals - len;
+
+			if (len && name > line && !strncmp(name, at + 1, len) && strchr(":,", name[-1]) &&
+			    strcspn(equals, "+-*/") < strcspn(equals, ",:\n"))
+				return true;
+		}
+	}
+	return false;
+}
+
+/* `-(x.log2)` and `-(x.buckets=4)` */
+static bool scaled_negative(const struct finding *f)
+{
+	const char *line = f->said + strlen(f->said);
+
+	/* the last line of what was said */
+	for (line -= line > f->said; line > f->said && line[-1] != '\n'; line--)
+		;
+	line = f->what == ANSWER ? strstr(line, "=-(") : NULL;
+	return line && (strstr(line, ".log2") || strstr(line, ".bucket")) && !strncmp(f->c, "EINVAL", 6);
+}
+
+/* Each says whether it explains what has been found. The headings are those of Documentation/differences.rst. */
+static struct known {
+	const char *heading, *reason;
+	bool (*explains)(const struct finding *f);
+	unsigned int met;
+} known[] = {
+	{ "References to histograms with longer keys", "C reads behind the key", .explains = longer_key },
+	{ "Division by a constant", "C rounds up", .explains = constant_quotient },
+	{ "Stacks", "C leaves out five frames whatever they are", .explains = stacks },
+	{ "More than 16 variables in one token", "C ignores the surplus", .explains = too_many },
+	{ "Strings where numbers are computed with", "C computes with their addresses", .explains = string_computed },
+	{ "The negative of a scaled field", "C cannot print it", .explains = scaled_negative },
+	{ "x=a+b,y=$x", "C has cut the text of x by then", .explains = cut_definition },
+	{ "Types of parameters", "C compares sizes", .explains = other_type },
+	{ "An alias of a string or a stack", "C copies the address", .explains = string_alias },
+	{ "save() in the trigger line", "C leaves out modifiers", .explains = saved_modifier },
+	{ "Helper triggers", "C removes one with the trigger that it was made for, or never", .explains = helpers },
+};
+
+#define KNOWN (sizeof(known) / sizeof(*known))
+
+/* What is known to differ and can be taken out of C's texts. */
+static void adjust(enum what what, char *text)
+{
+	if (what != ANSWER)
+		without_differences(text);
+	/* what C adds to references */
+	for (char *at = text; what != ANSWER && (at = strchr(at, '$')); ) {
+		at += 1 + strspn(at + 1, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789");
+		while (!strncmp(at, ".usecs", 6))
+			cut(at, at + 6);
+	}
+	/* error_log after a command that has succeeded */
+	if (what == ANSWER && !strncmp(text, "OK\n", 3))
+		for (char *at = text + 3, *caret; strstr(at, ": error: ") && (caret = strstr(at, "^\n")); )
+			cut(at, caret + 2);
+}
+
+static bool explained(const struct finding *f)
+{
+	for (unsigned int i = 0; i < KNOWN; i++)
+		if (known[i].explains(f)) {
+			known[i].met++;
+			return true;
+		}
+	return false;
+}
+
+/* --- what one side says */
+
+struct record {
+	enum what what;
+	unsigned int line;		/* of the scene */
+	char *text;
+};
+
+struct transcript {
+	unsigned int count;
+	struct record records[400];
+	bool left;			/* something could not be removed */
+	bool stopped;			/* C is not asked any further */
+};
+
+/* Takes over the text. */
+static void note_down(struct transcript *t, enum what what, unsigned int line, char *text)
+{
+	if (t->count < sizeof(t->records) / sizeof(*t->records))
+		t->records[t->count++] = (struct record){ what, line, text ?: strdup("(unreadable)\n") };
+	else
+		free(text);
+}
+
+static void forget_transcript(struct transcript *t)
+{
+	while (t->count)
+		free(t->records[--t->count].text);
+	t->left = t->stopped = false;
+}
+
+/* A growing text. */
+struct pieces {
+	char *text;
+	size_t len;
+};
+
+__attribute__((format(printf, 2, 3)))
+static void append_piece(struct pieces *pieces, const char *format, ...)
+{
+	va_list args;
+	char *piece;
+	int len;
+
+	va_start(args, format);
+	len = vasprintf(&piece, format, args);
+	va_end(args);
+	if (len < 0)
+		abort();
+	pieces->text = realloc(pieces->text, pieces->len + len + 1);
+	memcpy(pieces->text + pieces->len, piece, len + 1);
+	pieces->len += len;
+	free(piece);
+}
+
+/* The events of a scene, as paths below events/. */
+static struct cast {
+	unsigned int count, made;
+	char paths[16][64], synthetic[8][24];
+	bool times_tracked;
+} cast;
+
+/* Its path below events/, or NULL. */
+static const char *event_path(const char *word)
+{
+	static const char *const own[] = { "wake", "run", "stop", "stacks" };
+
+	if (strchr(word, '/'))
+		return word;
+	if (!strcmp(word, "getsid"))
+		return "syscalls/sys_enter_getsid";
+	if (!strncmp(word, "sc_", 3))
+		return pathf("synthetic/%s", word);
+	for (unsigned int i = 0; i < sizeof(own) / sizeof(*own); i++)
+		if (!strcmp(word, own[i]))
+			return pathf("rhist_events/%s", word);
+	return NULL;
+}
+
+static void add_to_cast(const char *path)
+{
+	for (unsigned int i = 0; i < cast.count; i++)
+		if (!strcmp(cast.paths[i], path))
+			return;
+	if (cast.count < 16)
+		snprintf(cast.paths[cast.count++], sizeof(*cast.paths), "%s", path);
+}
+
+static void find_cast(const struct scene *scene)
+{
+	memset(&cast, 0, sizeof(cast));
+	add_to_cast("rhist_events/wake");
+	add_to_cast("rhist_events/run");
+	add_to_cast("rhist_events/stop");
+	for (unsigned int i = 0; i < scene->count; i++) {
+		const char *line = scene->lines[i];
+		char word[64], name[24];
+
+		if (sscanf(line, "synthetic %23s", name) == 1 && *name != '!' && cast.made < 8) {
+			snprintf(cast.synthetic[cast.made++], sizeof(name), "%s", name);
+			add_to_cast(pathf("synthetic/%s", name));
+		} else if (sscanf(line, "%63s", word) == 1 && event_path(word)) {
+			add_to_cast(event_path(word));
+		}
+		if (strstr(line, "onmax($ts") || strstr(line, "onchange($ts") || strstr(line, "onmax($lat") || strstr(line, "onchange($lat"))
+			cast.times_tracked = true;
+	}
+}
+
+/* Puts a star in the place of a number, with the blanks before it. */
+static char *hide_number(char *at)
+{
+	size_t len = strspn(at, " ");
+
+	if (!isdigit((unsigned char)at[len]))
+		return at;
+	len += strspn(at + len, "0123456789");
+	*at = '*';
+	cut(at + 1, at + len);
+	return at + 1;
+}
+
+/* Takes times out of a text: fields and variables whose names begin with ts or lat, and what is compared with them. */
+static char *without_varying(char *text)
+{
+	static const char *const names[] = { "ts", "lat", "common_timestamp" };
+
+	for (char *at = text; at && *at; at++) {
+		size_t len = 0;
+
+		if (at > text && (isalnum((unsigned char)at[-1]) || at[-1] == '_'))
+			continue;
+		for (unsigned int i = 0; i < sizeof(names) / sizeof(*names); i++)
+			if (!strncmp(at, names[i], strlen(names[i])))
+				len = strspn(at, "abcdefghijklmnopqrstuvwxyz_.0123456789");
+		if (!len && cast.times_tracked) {
+			if (!strncmp(at, "max:", 4))
+				len = 3;
+			else if (!strncmp(at, "changed:", 8))
+				len = 7;
+			else if (!strncmp(at, "triggering value {", 18))
+				len = strcspn(at, "}") + 2;
+		}
+		if (len && (at[len] == ':' || at[len] == '='))
+			hide_number(at + len + 1);
+	}
+	return text;
+}
+
+/* Puts numbers in the place of addresses, in the order in which they are met. */
+static char *without_addresses(char *text)
+{
+	char seen[64][20];
+	unsigned int count = 0;
+
+	for (char *at = text; at && (at = strstr(at, "hist_data: ")); ) {
+		char address[20], number[8];
+		unsigned int i;
+		size_t len;
+
+		at += strlen("hist_data: ");
+		len = strspn(at, "0123456789abcdef");
+		snprintf(address, sizeof(address), "%.*s", (int)len, at);
+		for (i = 0; i < count && strcmp(seen[i], address); i++)
+			;
+		if (i == count && count < 64)
+			strcpy(seen[count++], address);
+		snprintf(number, sizeof(number), "#%u", i);
+		if (len > strlen(number)) {
+			memcpy(at, number, strlen(number));
+			cut(at + strlen(number), at + len);
+		}
+	}
+	return text;
+}
+
+/* One file of all events. */
+static char *file_of_cast(const char *dir, const char *name)
+{
+	struct pieces all = { 0 };
+
+	append_piece(&all, "%s", "");
+	for (unsigned int i = 0; i < cast.count; i++) {
+		char *text = slurp(pathf("%s/events/%s/%s", dir, cast.paths[i], name));
+
+		/* what commands there are is not the question */
+		if (text && *text && !(*text == '#' && !strcmp(name, "trigger")))
+			append_piece(&all, "%s:\n%s", cast.paths[i], text);
+		free(text);
+	}
+	return all.text;
+}
+
+static const char hold[] = "scenarios_hold", listener[] = "scenarios";
+static int pipe_of_listener = -1;
+
+/* What the synthetic events have said since the last time: names and fields. */
+static char *emitted(void)
+{
+	struct pieces all = { 0 }, said = { 0 };
+	char buffer[16384], *rest, *line;
+	ssize_t len;
+
+	append_piece(&all, "%s", "");
+	append_piece(&said, "%s", "");
+	while ((len = read(pipe_of_listener, buffer, sizeof(buffer))) > 0)
+		append_piece(&all, "%.*s", (int)len, buffer);
+	rest = all.text;
+	while ((line = strsep(&rest, "\n"))) {
+		char *name = strstr(line, ": sc_");
+
+		/* the frames of a stack have lines of their own */
+		if (name)
+			append_piece(&said, "%s\n", name + 2);
+	}
+	free(all.text);
+	return said.text;
+}
+
+/* Writes a command; what came of it. */
+static char *answer_to(const char *dir, const char *file, const char *text, int *error)
+{
+	struct pieces answer = { 0 };
+	char *log;
+
+	if (text)
+		*error = put_len(file, O_APPEND, text, strlen(text));
+	else
+		*error = truncate_file(file);
+	log = slurp(pathf("%s/error_log", dir));
+	if (log && *log) {
+		truncate_file(pathf("%s/error_log", kernel_dir()));
+		if (strcmp(dir, kernel_dir()))
+			truncate_file(pathf("%s/error_log", dir));
+	}
+	without_times(log);
+	append_piece(&answer, "%s\n%s", errno_name(*error), log ?: "(no error_log)\n");
+	free(log);
+	return answer.text;
+}
+
+static void look(const char *dir, unsigned int line, struct transcript *t)
+{
+	char *debug = file_of_cast(dir, "hist_debug");
+
+	note_down(t, HIST, line, without_varying(file_of_cast(dir, "hist")));
+	/* not every kernel has it */
+	if (access(pathf("%s/events/rhist_events/wake/hist_debug", kernel_dir()), F_OK))
+		free(debug);
+	else
+		note_down(t, DEBUG, line, without_addresses(debug));
+	note_down(t, EMITTED, line, without_varying(emitted()));
+}
+
+static void fire(const char *orders)
+{
+	char event[16];
+	unsigned int first, count, keys;
+
+	for (; orders; orders = strchr(orders, ','), orders += !!orders) {
+		if (sscanf(orders, " %15[a-z] %u %u %u", event, &first, &count, &keys) != 4 || !keys) {
+			note("no order: %s", orders);
+			return;
+		}
+		if (!strcmp(event, "getsid")) {
+			for (unsigned int i = 0; i < count; i++)
+				syscall(SYS_getsid, 100ul + (first + i % keys) % 4);
+		} else {
+			const char *order = pathf("%s task 0 %u %u %u", event, first, count, keys);
+
+			if (write(event_source, order, strlen(order)) < 0)
+				note("rhist_events: %s: %s", order, strerror(errno));
+		}
+	}
+}
+
+/*
+ * Is a helper trigger used by two others? When the one that it was made for goes first, C warns in the kernel's log. It
+ * is enough that two triggers have a parameter of this name.
+ */
+static bool shared_helper(const char *dir)
+{
+	char *lines = file_of_cast(dir, "trigger");
+	bool shared = false;
+
+	for (char *helper = lines; !shared && (helper = strstr(helper, ":synthetic_")); ) {
+		size_t len;
+		unsigned int users = 0;
+
+		helper += strlen(":synthetic_");
+		len = strcspn(helper, "=");
+		for (char *line = lines; *line; line += strcspn(line, "\n"), line += !!*line) {
+			size_t end = strcspn(line, "\n");
+			char *at = memmem(line, end, ":on", 3);
+
+			while (at && (at = memmem(at + 1, line + end - at - 1, helper, len)) &&
+			       (!strchr("(,.", at[-1]) || !strchr(",)", at[len])))
+				;
+			users += at != NULL;
+		}
+		shared = users > 1;
+	}
+	free(lines);
+	return shared;
+}
+
+/* Writes the lines that are shown back with a `!`, in an order that the number determines. */
+static void remove_lines(const char *dir, unsigned int at, unsigned int number, struct transcript *t)
+{
+	seed_random(number, 0);
+	for (unsigned int tries = 0; tries < 20; tries++) {
+		struct { unsigned int event; char *line; } shown[32];
+		unsigned int count = 0, chosen;
+		struct pieces what = { 0 };
+		char *text, *answer;
+		int error;
+
+		if (t->stopped || (!strcmp(dir, kernel_dir()) && shared_helper(dir))) {
+			t->stopped = true;
+			return;
+		}
+		for (unsigned int i = 0; i < cast.count; i++) {
+			char *lines = slurp(pathf("%s/events/%s/trigger", dir, cast.paths[i])), *rest = lines, *line;
+
+			while (lines && (line = strsep(&rest, "\n")) && *line && *line != '#') {
+				char *end = strstr(line, " [active]") ?: strstr(line, " [paused]");
+
+				if (end && count < 32) {
+					shown[count].event = i;
+					shown[count++].line = strndup(line, end - line);
+				}
+			}
+			free(lines);
+		}
+		if (!count)
+			return;
+		chosen = below(count);
+		/* as C would have to show it, to take it back */
+		adjust(LINES, shown[chosen].line);
+		if (asprintf(&text, "!%s", shown[chosen].line) < 0)
+			abort();
+		answer = answer_to(dir, pathf("%s/events/%s/trigger", dir, cast.paths[shown[chosen].event]), text, &error);
+		append_piece(&what, "%s%s: %s\n", answer, cast.paths[shown[chosen].event], text);
+		note_down(t, ANSWER, at, what.text);
+		note_down(t, LINES, at, file_of_cast(dir, "trigger"));
+		free(answer);
+		free(text);
+		while (count)
+			free(shown[--count].line);
+	}
+}
+
+static void enable(const char *name, bool on)
+{
+	append(pathf("%s/instances/%s/events/synthetic/%s/enable", kernel_dir(), listener, name), on ? "1" : "0");
+}
+
+/* Takes away what is left; false if that does not work. */
+static bool clear_stage(const struct scene *scene, const char *dir)
+{
+	bool clean = false;
+	char *left;
+
+	/* the last one first: nobody refers to it */
+	for (unsigned int i = scene->count; i-- && !clean; ) {
+		const char *path;
+		char word[64];
+		int at = 0;
+
+		left = file_of_cast(dir, "trigger");
+		clean = !*left;
+		free(left);
+		if (!clean && sscanf(scene->lines[i], "%63s %nhist", word, &at) == 1 && at && (path = event_path(word)) &&
+		    !strncmp(scene->lines[i] + at, "hist", 4))
+			append(pathf("%s/events/%s/trigger", dir, path), pathf("!%s", scene->lines[i] + at));
+	}
+	for (unsigned int round = 0; round < 8 && !clean; round++) {
+		for (unsigned int i = 0; i < cast.count; i++)
+			truncate_file(pathf("%s/events/%s/trigger", dir, cast.paths[i]));
+		left = file_of_cast(dir, "trigger");
+		clean = !*left;
+		free(left);
+	}
+	for (unsigned int i = 0; i < cast.made; i++) {
+		int error;
+
+		enable(cast.synthetic[i], false);
+		/* C lets go of it some time after the trigger has been removed */
+		for (unsigned int tries = 0; tries < 100; tries++) {
+			error = append(pathf("%s/synthetic_events", kernel_dir()), pathf("!%s", cast.synthetic[i]));
+			if (error != -EBUSY)
+				break;
+			sleep_ms(5);
+		}
+		clean &= !error || error == -ENOENT || error == -EINVAL;
+	}
+	return clean;
+}
+
+static void play(const struct scene *scene, const char *dir, struct transcript *t)
+{
+	free(emitted());
+	truncate_file(pathf("%s/error_log", kernel_dir()));
+	if (strcmp(dir, kernel_dir()))
+		truncate_file(pathf("%s/error_log", dir));
+	for (unsigned int i = 0; i < scene->count && !t->stopped; i++) {
+		const char *line = scene->lines[i], *path;
+		char word[64];
+		int at = 0, error;
+
+		if (sscanf(line, "%63s%n", word, &at) != 1)
+			continue;
+		line += at + (line[at] == ' ');
+		if ((*line == '!' || !strcmp(word, "truncate")) && !strcmp(dir, kernel_dir()) && shared_helper(dir)) {
+			t->stopped = true;
+		} else if (!strcmp(word, "fire")) {
+			fire(line);
+			look(dir, i, t);
+		} else if (!strcmp(word, "enable")) {
+			enable(line, true);
+		} else if (!strcmp(word, "remove")) {
+			remove_lines(dir, i, strtoul(line, NULL, 0), t);
+		} else if (!strcmp(word, "synthetic")) {
+			/* see clear_stage() */
+			if (*line == '!')
+				sleep_ms(5);
+			note_down(t, ANSWER, i, answer_to(dir, pathf("%s/synthetic_events", dir), line, &error));
+		} else if (!strcmp(word, "truncate")) {
+			path = event_path(line);
+			note_down(t, ANSWER, i, answer_to(dir, pathf("%s/events/%s/trigger", dir, path ?: "?"), NULL, &error));
+			note_down(t, LINES, i, file_of_cast(dir, "trigger"));
+		} else if ((path = event_path(word))) {
+			note_down(t, ANSWER, i, answer_to(dir, pathf("%s/events/%s/trigger", dir, path), line, &error));
+			note_down(t, LINES, i, file_of_cast(dir, "trigger"));
+		} else {
+			note("no line of a scene: %s", scene->lines[i]);
+		}
+	}
+	t->left = !clear_stage(scene, dir);
+}
+
+/* --- comparing */
+
+enum verdict { SAME, UNASKED, DIFFERENT, LEFT, FAILED, VERDICTS };
+
+static unsigned int shown_failures, commands, taken, said_something;
+
+static void note_scene(const struct scene *scene)
+{
+	note("%s", scene->name);
+	for (unsigned int i = 0; i < scene->count; i++)
+		note("  %s", scene->lines[i]);
+}
+
+static enum verdict compare(const struct scene *scene, struct transcript *c, struct transcript *ours)
+{
+	struct pieces said = { 0 };
+	enum verdict verdict = SAME;
+	unsigned int line = 0;
+
+	append_piece(&said, "%s", "");
+	for (unsigned int i = 0; i < c->count || (!c->stopped && i < ours->count); i++) {
+		static struct record none = { ANSWER, 0, (char *)"(nothing)" };
+		struct record *a = i < c->count ? &c->records[i] : &none, *b = i < ours->count ? &ours->records[i] : &none;
+		struct finding finding = { .what = a->what, .c = a->text, .ours = b->text };
+
+		while (line < scene->count && line <= a->line)
+			append_piece(&said, "%s\n", scene->lines[line++]);
+		finding.said = said.text;
+		if (!testing_c() && a != &none)
+			adjust(a->what, a->text);
+		if (verbose)
+			note("--- %s: %s\n%s", a == &none ? "(nothing)" : scene->lines[a->line], what_names[a->what], a->text);
+		if (a->what == b->what && !strcmp(a->text, b->text))
+			continue;
+		if (explained(&finding)) {
+			verdict = DIFFERENT;
+			/* from here on they are not in the same state */
+			if (a->what <= LINES)
+				break;
+			continue;
+		}
+		verdict = FAILED;
+		if (shown_failures++ < 20) {
+			note_scene(scene);
+			note("%s differ after: %s", what_names[a->what], scene->lines[a->line]);
+			if (a->what == ANSWER || verbose)
+				note("C:\n%s\nours:\n%s", a->text, b->text);
+			else
+				note_difference(a->text, b->text);
+		}
+		break;
+	}
+	free(said.text);
+	return verdict;
+}
+
+static enum verdict run(const struct scene *scene)
+{
+	static struct transcript c, ours;
+	enum verdict verdict;
+	char *report;
+
+	find_cast(scene);
+	play(scene, kernel_dir(), &c);
+	play(scene, tracing_dir(), &ours);
+	for (unsigned int i = 0; i < c.count; i++) {
+		if (c.records[i].what == ANSWER) {
+			commands++;
+			taken += !strncmp(c.records[i].text, "OK", 2);
+		}
+		said_something += c.records[i].what == EMITTED && *c.records[i].text;
+	}
+	verdict = compare(scene, &c, &ours);
+	if (verdict == SAME && c.stopped)
+		verdict = UNASKED;
+	if (ours.left || c.left) {
+		if (shown_failures++ < 20) {
+			note_scene(scene);
+			note("%s leaves something that cannot be removed", ours.left ? "rhist" : "C");
+		}
+		verdict = ours.left ? FAILED : verdict <= UNASKED ? LEFT : verdict;
+	}
+	report = kernel_report();
+	if (report) {
+		note_scene(scene);
+		note("the kernel reports: %s", report);
+		verdict = FAILED;
+		free(report);
+	}
+	forget_transcript(&c);
+	forget_transcript(&ours);
+	return verdict;
+}
+
+static void run_scenes(uint64_t seed, uint64_t first, uint64_t count, bool print)
+{
+	unsigned int verdicts[VERDICTS] = { 0 }, failures = 0;
+	double began = now();
+
+	for (uint64_t index = first; index < first + count; index++) {
+		struct scene scene = { .count = 0 };
+		enum verdict verdict;
+
+		make_scene(&scene, seed, index);
+		if (print) {
+			note_scene(&scene);
+			forget_scene(&scene);
+			continue;
+		}
+		verdict = run(&scene);
+		verdicts[verdict]++;
+		failures += verdict == FAILED;
+		forget_scene(&scene);
+		if ((index + 1 - first) % 100 == 0 || index + 1 == first + count) {
+			ok(!failures, "seed %llu, scenes before %llu", (unsigned long long)seed, (unsigned long long)index + 1);
+			failures = 0;
+		}
+	}
+	if (!print)
+		note("%llu scenes, %.1f s: %u the same, %u not asked C to the end, %u known to differ, %u in which C leaves something, %u failed; %u of %u commands taken, "
+		     "%u times synthetic events said something", (unsigned long long)count, now() - began, verdicts[SAME],
+		     verdicts[UNASKED], verdicts[DIFFERENT], verdicts[LEFT], verdicts[FAILED], taken, commands, said_something);
+}
+
+/*
+ * Two instances: one keeps the events on, so that the calls at them are not patched in and out by each trigger, the
+ * other one records what the synthetic events say.
+ */
+static void set_stage(bool on)
+{
+	static const char *const events[] = {
+		"rhist_events/wake", "rhist_events/run", "rhist_events/stop", "rhist_events/stacks", "syscalls/sys_enter_getsid",
+	};
+	static char *expedited;
+
+	/* a kernel with one processor has none */
+	if (on)
+		expedited = slurp("/sys/kernel/rcu_expedited");
+	if (expedited)
+		append("/sys/kernel/rcu_expedited", on ? "1" : expedited);
+	/* and the pages that discarded records are made in are there */
+	append(pathf("%s/events/oom/mark_victim/trigger", kernel_dir()), on ? "traceon" : "!traceon");
+	if (on && (mkdir(pathf("%s/instances/%s", kernel_dir(), hold), 0700) || mkdir(pathf("%s/instances/%s", kernel_dir(), listener), 0700)))
+		die("instances: %s", strerror(errno));
+	append(pathf("%s/instances/%s/tracing_on", kernel_dir(), hold), "0");
+	for (unsigned int i = 0; i < sizeof(events) / sizeof(*events); i++)
+		append(pathf("%s/instances/%s/events/%s/enable", kernel_dir(), hold, events[i]), on ? "1" : "0");
+	if (on) {
+		pipe_of_listener = open(pathf("%s/instances/%s/trace_pipe", kernel_dir(), listener), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+		if (pipe_of_listener < 0)
+			die("trace_pipe: %s", strerror(errno));
+		return;
+	}
+	close(pipe_of_listener);
+	if (rmdir(pathf("%s/instances/%s", kernel_dir(), hold)) || rmdir(pathf("%s/instances/%s", kernel_dir(), listener)))
+		note("instances: %s", strerror(errno));
+}
+
+/* --- scenes of one thing each */
+
+#define TS "hist:keys=key:ts0=common_timestamp.usecs:size=128"
+#define FIRE "fire wake 0 6 4, run 0 4 4, stop 1 3 4, wake 3 2 2, run 2 3 2, stop 0 8 4\n"
+
+static const struct {
+	const char *name, *text;
+} fixed[] = {
+	{ "wake-up latency",
+	  "synthetic sc_a u64 lat; u64 key; pid_t task\nenable sc_a\nwake " TS "\n"
+	  "run hist:keys=next_key:lat=common_timestamp.usecs-$ts0:onmatch(rhist_events.wake).sc_a($lat,next_key,next_task):size=128\n"
+	  "sc_a hist:keys=key,task:sort=key:size=128\n" FIRE "remove 1\n" },
+	{ "a reference is taken once when it is computed with",
+	  "wake hist:keys=key:n=amount:size=128\nrun hist:keys=next_key:vals=total+$n:size=128\nstop hist:keys=key:m=$n:vals=$n:size=128\n"
+	  "fire wake 1 1 1, run 1 2 1, stop 1 2 1, wake 1 1 1, stop 1 3 1, run 1 1 1\nremove 2\n" },
+	{ "the same name on two events, qualified and not",
+	  "wake hist:keys=key:n=amount:size=128\nstop hist:keys=key:n=total:size=128\nrun hist:keys=next_key:m=$n:size=128\n"
+	  "run hist:keys=next_key:m=rhist_events.stop.$n:vals=rhist_events.wake.$n:size=128\n" FIRE "remove 3\n" },
+	{ "unknown names",
+	  "wake hist:keys=key:n=amount:size=128\nrun hist:keys=next_key:m=$nosuch:size=128\nrun hist:keys=next_key:vals=$nosuch:size=128\n"
+	  "run hist:keys=next_key:m=rhist_events.wake.$nosuch:size=128\nrun hist:keys=next_key:m=rhist_events.nosuch.$n:size=128\n"
+	  "run hist:keys=next_key:m=nosuch.wake.$n:size=128\nrun hist:keys=next_key:m=total+$nosuch:size=128\n"
+	  "run hist:keys=$n:size=128\nrun hist:keys=next_key,$nosuch:size=128\n" },
+	{ "within one trigger",
+	  "wake hist:keys=key:n=amount:m=$n:size=128\nwake hist:keys=key:a=5:b=$a:size=128\nwake hist:keys=key:c=amount.hex,d=$c:size=128\n"
+	  "wake hist:keys=$e:e=key:size=128\nwake hist:keys=key:f=level:vals=$f:size=128\nwake hist:keys=key:g=level+1:vals=$g:size=128\n"
+	  FIRE "remove 4\n" },
+	{ "triggers of one event",
+	  "wake hist:keys=key:n=amount:size=128\nwake hist:keys=key:m=$n+level:size=128\nwake hist:keys=key:vals=$m:size=128\n"
+	  FIRE "remove 5\n" },
+	{ "what is referenced stays",
+	  "wake hist:keys=key:n=amount:size=128\nrun hist:keys=next_key:m=$n:size=128\nstop hist:keys=key:o=$m:size=128\n"
+	  "wake !hist:keys=key:n=amount:size=128\nrun !hist:keys=next_key:m=$n:size=128\ntruncate wake\ntruncate run\n"
+	  "stop !hist:keys=key:o=$m:size=128\nwake !hist:keys=key:n=amount:size=128\nrun !hist:keys=next_key:m=$n:size=128\n"
+	  "wake !hist:keys=key:n=amount:size=128\n" },
+	{ "fields of the event that matches",
+	  "synthetic sc_a int level; pid_t task; u64 total; char path[]\nenable sc_a\nwake hist:keys=key:n=amount:size=128 if level >= 0\n"
+	  "run hist:keys=next_key:m=$n:onmatch(rhist_events.wake).sc_a(level,task,total,path):size=128\n" FIRE
+	  "wake !hist:keys=key:synthetic_level=level if level >= 0\nremove 6\n" },
+	{ "the helper of another trigger",
+	  "synthetic sc_a int level\nenable sc_a\nsynthetic sc_b int level; u32 amount\nenable sc_b\nwake hist:keys=key:n=amount:size=128\n"
+	  "run hist:keys=next_key:m=$n:onmatch(rhist_events.wake).sc_a(level):size=128\n"
+	  "stop hist:keys=key:o=$n:onmatch(rhist_events.wake).sc_b(rhist_events.wake.level,rhist_events.wake.amount):size=128\n"
+	  FIRE "run !hist:keys=next_key:m=$n:onmatch(rhist_events.wake).sc_a(level):size=128\nremove 7\n" },
+	{ "no histogram to match",
+	  "synthetic sc_a int level\nrun hist:keys=next_key:onmatch(rhist_events.wake).sc_a(level):size=128\n"
+	  "wake hist:keys=task:n=amount:size=128\nrun hist:keys=next_key:onmatch(rhist_events.wake).sc_a(level):size=128\n"
+	  "run hist:keys=next_key:onmatch(rhist_events.wake).sc_a(nosuch):size=128\n"
+	  "run hist:keys=next_key:onmatch(rhist_events.wake).sc_a(rhist_events.nosuch.level):size=128\n"
+	  "run hist:keys=next_key:onmatch(rhist_events.wake).sc_a(nosuch.level):size=128\n"
+	  "run hist:keys=next_key:onmatch(rhist_events.wake).sc_a($nosuch):size=128\nremove 8\n" },
+	{ "parameters that do not fit",
+	  "synthetic sc_a u64 total; pid_t task; char who[16]\nrun hist:keys=next_key:onmatch(rhist_events.wake).sc_a(total):size=128\n"
+	  "run hist:keys=next_key:onmatch(rhist_events.wake).sc_a(total,next_task,next_who,part):size=128\n"
+	  "run hist:keys=next_key:onmatch(rhist_events.wake).sc_a(part,next_task,next_who):size=128\n"
+	  "run hist:keys=next_key:onmatch(rhist_events.wake).sc_a(total,next_task,file):size=128\n"
+	  "run hist:keys=next_key:onmatch(rhist_events.wake).sc_a(next_who,next_task,total):size=128\n"
+	  "run hist:keys=next_key:onmatch(rhist_events.wake).sc_a(change,next_task,next_who):size=128\n"
+	  "run hist:keys=next_key:onmatch(rhist_events.wake).sc_none(total):size=128\n"
+	  "run hist:keys=next_key:onmatch(rhist_events.wake).trace(sc_a):size=128\nsynthetic !sc_a\n" },
+	{ "save",
+	  "stop hist:keys=key:n=amount:onmax($n).save(who,status,reason,common_timestamp.usecs):size=128\n"
+	  "wake hist:keys=key:m=level:onchange($m).save(amount,path,common_comm):size=128\n"
+	  "wake hist:keys=task:o=level:onchange($o).save(amount):onmax($o).save(path):size=128\n" FIRE "remove 9\n" },
+	{ "snapshot",
+	  "stop hist:keys=key:n=total:onmax($n).snapshot():size=128\nwake hist:keys=key:m=level:onchange($m).snapshot():size=128\n" FIRE
+	  "stop !hist:keys=key:n=total:onmax($n).snapshot():size=128\nwake hist:keys=key:m=level:onchange($m).snapshot():size=128\n"
+	  FIRE "remove 10\n" },
+	{ "handlers and actions that do not go together",
+	  "synthetic sc_a u32 amount\nwake hist:keys=key:onmatch(rhist_events.run).save(amount):size=128\n"
+	  "wake hist:keys=key:onmatch(rhist_events.run).snapshot():size=128\nwake hist:keys=key:onmax(amount).save(level):size=128\n"
+	  "wake hist:keys=key:onmax($nosuch).save(level):size=128\nwake hist:keys=key:n=amount:onmax($n).save():size=128\n"
+	  "wake hist:keys=key:n=amount:onmax($n).sc_a(amount):onchange($n).trace(sc_a,amount):size=128\n" FIRE "remove 11\n" },
+	{ "several actions",
+	  "synthetic sc_a u64 total\nenable sc_a\nsynthetic sc_b u32 n; char path[]\nenable sc_b\nwake hist:keys=key:n=amount,str=path:size=128\n"
+	  "run hist:keys=next_key:m=total-$n:onmax($m).save(file,part):onmatch(rhist_events.wake).sc_a(total):"
+	  "onchange($m).trace(sc_b,$n,$str):size=128\n" FIRE "remove 12\n" },
+	{ "aliases and texts",
+	  "synthetic sc_a char who[16]; char path[]; char comm[]; u32 n\nenable sc_a\n"
+	  "wake hist:keys=key:n=amount,str=who,path2=path,comm=common_comm,ex=common_pid.execname:size=128\n"
+	  "run hist:keys=next_key:a=$str,b=$path2,c=$comm,d=$n:onmatch(rhist_events.wake).sc_a($a,$b,$c,$d):size=128\n"
+	  "stop hist:keys=key:onmatch(rhist_events.wake).sc_a($str,$path2,$ex,$n):size=128\n" FIRE "remove 13\n" },
+	{ "a chain",
+	  "synthetic sc_a u64 key; u32 n\nsynthetic sc_b u64 key; u32 n; u64 sum\nsynthetic sc_c u64 key; u64 sum\nenable sc_c\n"
+	  "wake hist:keys=key:n=amount:size=128\nrun hist:keys=next_key:m=$n:onmatch(rhist_events.wake).sc_a(next_key,$m):size=128\n"
+	  "sc_a hist:keys=key:s=n*2,t=key:onmatch(rhist_events.wake).sc_b(key,n,$t):size=128\n"
+	  "sc_b hist:keys=key:u=sum+n:onmatch(synthetic.sc_a).sc_c(key,$u):size=128\nsc_c hist:keys=key:vals=sum:size=128\n" FIRE
+	  "synthetic !sc_a\nsynthetic !sc_c\nremove 14\n" },
+	{ "an event that is used stays",
+	  "synthetic sc_a u32 amount\nwake hist:keys=key:onmatch(rhist_events.run).sc_a(amount):size=128\nsynthetic !sc_a\n"
+	  "wake !hist:keys=key:onmatch(rhist_events.run).sc_a(amount):size=128\nsynthetic !sc_a\n" },
+	{ "stacks",
+	  "synthetic sc_a u64 key; unsigned long[] st\nenable sc_a\nwake hist:keys=key:st=common_stacktrace:size=128\n"
+	  "run hist:keys=next_key:s=$st:onmatch(rhist_events.wake).sc_a(next_key,$s):size=128\n" FIRE "remove 15\n" },
+	{ "once more",
+	  "wake hist:keys=key:n=amount:size=128\nwake hist:keys=key:n=amount:size=128\nwake hist:keys=key:n=amount:pause:size=128\n"
+	  "wake hist:keys=task:n=level:size=128\nwake hist:keys=task:n=level:n=amount:size=128\nwake hist:keys=key:m=1,n\nremove 16\n" },
+	{ "as many as there may be",
+	  "wake hist:keys=key:a=1,b=2,c=3,d=4,e=5,f=6,g=7,h=8,i=9,j=10,k=11,l=12,m=13,n=14,o=15,p=16:size=128\n"
+	  "run hist:keys=next_key:v=$a+$b:w=$c+$d:x=$e+total:y=$f:z=$g:aa=$h:bb=$i:cc=$j:dd=$k:ee=$l:ff=$m:gg=$n:hh=$o:ii=$p:size=128\n"
+	  FIRE "stop hist:keys=key:a=1:b=2:c=3:d=4:e=5:f=6:g=7:h=8:i=9:j=10:k=11:l=12:m=13:n=14:o=15:onmax($a).save(who):size=128\n"
+	  "stop hist:keys=key:a=1:b=2:c=3:d=4:e=5:f=6:g=7:h=8:i=9:j=10:k=11:l=12:m=13:n=14:o=15:p=16:onmax($a).save(who):size=128\nremove 17\n" },
+};
+
+int main(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "count", required_argument, NULL, 'c' }, { "seed", required_argument, NULL, 's' }, { "index", required_argument, NULL, 'i' },
+		{ "script", required_argument, NULL, 'f' }, { "print", no_argument, NULL, 'p' }, { 0 },
+	};
+	uint64_t count = rest_only() || slow_kernel() ? 100 : long_run() ? 50000 : user_mode_linux() ? 2000 : 300, seed = 1, index = 0;
+	const char *script = NULL;
+	bool print = false;
+	int option;
+
+	if (long_run()) {
+		if (syscall(SYS_getrandom, &seed, sizeof(seed), 0) != sizeof(seed))
+			die("no random seed");
+		seed >>= 32;
+	}
+	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
+		switch (option) {
+		case 'c':
+			count = strtoull(optarg, NULL, 0);
+			break;
+		case 's':
+			seed = strtoull(optarg, NULL, 0);
+			break;
+		case 'i':
+			index = strtoull(optarg, NULL, 0);
+			verbose = true;
+			break;
+		case 'f':
+			script = optarg;
+			verbose = true;
+			break;
+		case 'p':
+			print = true;
+			break;
+		default:
+			return 2;
+		}
+	}
+	if (print) {
+		run_scenes(seed, index, verbose ? 1 : count, true);
+		return 0;
+	}
+	open_kernel_log();
+	load_events();
+	if (event_source < 0) {
+		skip("no module rhist_events", "scenes");
+		finish();
+	}
+	pin(0);
+	set_stage(true);
+	if (script) {
+		char *text = slurp(strcmp(script, "-") ? script : "/dev/stdin");
+		struct scene scene = { .name = "script" };
+
+		if (!text)
+			die("%s: %s", script, strerror(errno));
+		parse_scene(&scene, text);
+		ok(run(&scene) != FAILED, "%s", script);
+	} else if (verbose) {
+		run_scenes(seed, index, 1, false);
+	} else {
+		for (unsigned int i = 0; i < sizeof(fixed) / sizeof(*fixed); i++) {
+			struct scene scene = { .count = 0 };
+
+			snprintf(scene.name, sizeof(scene.name), "%s", fixed[i].name);
+			parse_scene(&scene, fixed[i].text);
+			ok(run(&scene) != FAILED, "%s", fixed[i].name);
+			forget_scene(&scene);
+		}
+		note("seed %llu", (unsigned long long)seed);
+		run_scenes(seed, 0, count, false);
+		for (unsigned int i = 0; i < KNOWN; i++)
+			note("%u times: %s: %s", known[i].met, known[i].heading, known[i].reason);
+	}
+	set_stage(false);
+	unload_events();
+	finish();
+}
