@@ -98,6 +98,14 @@ EVENT(switch, call(sched_switch, TYPES(bool, struct task_struct *, struct task_s
 		   false, current, tasks[k % NAMES], 0))
 EVENT(irq, call(irq_handler_entry, TYPES(int, struct irqaction *), k, &devices[k % NAMES]))
 
+/* A task is woken up, and runs. */
+static __always_inline void call_wakeup(struct task_struct *task)
+{
+	call(sched_waking, struct task_struct *, task);
+	call(sched_switch, TYPES(bool, struct task_struct *, struct task_struct *, unsigned int), false, current, task, 0);
+}
+EVENT(wakeup, call_wakeup(tasks[k % NAMES]))
+
 /* Its probes may fault, and so another lock keeps them. */
 static void call_sys_enter(long id)
 {
@@ -122,6 +130,7 @@ static const struct event {
 	{ "kmalloc", fire_kmalloc, &kmalloc_tracepoint },
 	{ "waking", fire_waking, &sched_waking },
 	{ "switch", fire_switch, &sched_switch },
+	{ "wakeup", fire_wakeup, &sched_switch },
 	{ "irq", fire_irq, &irq_handler_entry },
 	{ "syscall", fire_syscall, &sys_enter },
 };
