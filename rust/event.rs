@@ -16,6 +16,7 @@ pub(crate) use super::bindings::FILTER_STATIC_STRING;
 pub(crate) use super::bindings::FILTER_TRACE_FN;
 use super::instance::Instance;
 use super::instance::KeptInstance;
+use super::synthetic::SynthEventRef;
 use super::tracefs::EventName;
 use super::tracefs::KernelFile;
 use super::tracefs::TracingDir;
@@ -49,6 +50,7 @@ pub(crate) struct Event {
 /// Pins an event.
 enum EventPin {
     File(EventFileRef),
+    SynthEvent(SynthEventRef),
     UserEvent(UserEventRef),
     Probe(NopProbe),
 }
@@ -58,7 +60,12 @@ impl EventPin {
     fn new(name: &EventName<'_>, instance: &Arc<Instance>) -> Result<Self> {
         let of_user = name.system == c"user_events" || name.system == c"user_events_multi";
         if !(cfg!(CONFIG_USER_EVENTS) && of_user) {
-            return Ok(Self::File(EventFileRef::get(name.system, name.event)?));
+            let file = EventFileRef::get(name.system, name.event)?;
+            return Ok(if SynthEventRef::is_synthetic(&file) {
+                Self::SynthEvent(SynthEventRef::new(file, instance)?)
+            } else {
+                Self::File(file)
+            });
         }
         let probe = UnregisteredNopProbe::new(instance)?;
         let mut pin = None;
@@ -79,6 +86,7 @@ impl EventPin {
     fn call(&self) -> *mut bindings::trace_event_call {
         match self {
             Self::File(file) => file.call(),
+            Self::SynthEvent(event) => event.call(),
             Self::UserEvent(event) => event.0,
             // SAFETY: The probe owns its file, whose `event_call` never changes.
             Self::Probe(probe) => unsafe { (*probe.file.as_ptr()).event_call },

@@ -154,6 +154,8 @@ struct rhist_probed {
 	unsigned short type;
 	/* A trigger reads common_flags or common_preempt_count. */
 	bool context;
+	/* Of a synthetic event; 0 for others. */
+	unsigned int n_fields;
 };
 void rhist_probe_hit_slow(const struct rhist_probed *probed, void *record, size_t size);
 int rhist_probes_init(void);
@@ -175,10 +177,10 @@ void rhist_snapshot_take(struct trace_array *tr, void *cond_data);
 
 /* synthetic.c */
 bool rhist_is_synthetic(struct trace_event_call *call);
+void rhist_synthetic_count(struct trace_event_call *call, int users);
 struct synth_field **rhist_synthetic_fields(struct trace_event_call *call, unsigned int *n);
-bool rhist_synthetic_listened(struct tracepoint *tp);
-bool rhist_synthetic_has_stack(void);
-void rhist_synthetic_emit(struct tracepoint *tp, const u64 *vals, const unsigned int *idx);
+bool rhist_synthetic_emit(struct tracepoint *tp, struct trace_array *tr, const u64 *vals,
+			  const unsigned int *idx);
 
 /* user_event.c */
 struct rhist_user_event;

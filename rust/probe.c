@@ -48,11 +48,13 @@ static void record_context(struct trace_entry *entry)
 /*
  * Slow path of a hit: fills in the common fields of its record, all but common_pid, and passes it on. If the
  * record is not in the memory of this CPU, the hit begins here, unless another one is in progress in this
- * context. Any context, with preemption off.
+ * context. Hits of synthetic events do not begin: they nest in the hit that makes them happen, as far as that limits
+ * it. Any context, with preemption off.
  */
 notrace void rhist_probe_hit_slow(const struct rhist_probed *probed, void *record, size_t size)
 {
-	bool begins = record - (void *)this_cpu_ptr(rhist_records) >= sizeof(*rhist_records);
+	bool begins = !probed->n_fields &&
+		      record - (void *)this_cpu_ptr(rhist_records) >= sizeof(*rhist_records);
 	struct trace_entry *entry = record;
 	struct rhist_frame frame __uninitialized;
 	unsigned char context;
@@ -130,8 +132,8 @@ static void look_at(const struct rhist_probe *probe, void *arg)
 }
 
 /*
- * Finds the probe for @call. NULL if it is no static event, if its definition could not be compiled, or if its
- * fields are not those that this module was compiled with. Task context; the event is referenced.
+ * Finds the probe for @call. NULL if it is neither a static event nor a synthetic one, if its definition could not be
+ * compiled, or if its fields are not those that this module was compiled with. Task context; the event is referenced.
  */
 void *rhist_probe_find(struct trace_event_call *call)
 {
@@ -139,6 +141,8 @@ void *rhist_probe_find(struct trace_event_call *call)
 
 	if (!(call->flags & TRACE_EVENT_FL_TRACEPOINT))
 		return rhist_syscall_find(call);
+	if (rhist_is_synthetic(call))
+		return rhist_synthetic_find(call);
 	if (call->class->reg != trace_event_reg)
 		return NULL;
 	for_each_probe(look_at, &search);
@@ -150,6 +154,8 @@ int rhist_probe_connect(struct trace_event_call *call, void *probe, struct rhist
 {
 	if (!(call->flags & TRACE_EVENT_FL_TRACEPOINT))
 		return rhist_syscall_connect(call, probe, probed);
+	if (rhist_is_synthetic(call))
+		rhist_synthetic_fields(call, &probed->n_fields);
 	return tracepoint_probe_register(call->tp, probe, probed);
 }
 

@@ -3,13 +3,15 @@
  * Synthetic events: those that are defined by a command, and hit by actions of hist
  * triggers, which pass the values of their fields.
  */
+#include <linux/irqflags.h>
+#include <linux/preempt.h>
 #include <linux/rcupdate.h>
 #include <linux/sched/task_stack.h>
 #include <linux/smp.h>
 #include <linux/srcu.h>
-#include <linux/static_key.h>
 #include <linux/trace_events.h>
 #include <linux/tracepoint.h>
+#include <asm/local.h>
 #ifdef CONFIG_X86_LOCAL_APIC
 #include <asm/processor.h>
 #endif
@@ -27,6 +29,15 @@ bool rhist_is_synthetic(struct trace_event_call *call)
 }
 
 /*
+ * Add to the number of users of a synthetic event, one of which makes it busy: then the kernel
+ * begins neither to delete it nor to delete all. Called with event_mutex held.
+ */
+void rhist_synthetic_count(struct trace_event_call *call, int users)
+{
+	*(int *)(call->data + SYNTH_EVENT__REF) += users;
+}
+
+/*
  * Return the array of the fields of a synthetic event, and set @n to their number.
  * Both are constant until the event is deleted. Any context.
  */
@@ -36,19 +47,13 @@ struct synth_field **rhist_synthetic_fields(struct trace_event_call *call, unsig
 	return *(struct synth_field ***)(call->data + SYNTH_EVENT__FIELDS);
 }
 
-/* Whether a tracepoint has probes. Any context. */
-bool rhist_synthetic_listened(struct tracepoint *tp)
-{
-	return static_key_enabled(&tp->key);
-}
-
 /*
  * Whether so much of the stack is left as the hits of an event may take, at most: they
  * nest in the hit that the event happens in. The stack of NMIs has 8 KiB, those of tasks
  * and interrupts have 16. The depth of nesting is limited, which is enough for interrupts.
  * Tasks may be deep in a stack of their own already. Any context.
  */
-bool rhist_synthetic_has_stack(void)
+static inline bool has_stack(void)
 {
 	const unsigned long needed = THREAD_SIZE * 5 / 16;
 	unsigned long left = current_stack_pointer - (unsigned long)task_stack_page(current);
@@ -63,9 +68,42 @@ bool rhist_synthetic_has_stack(void)
 	return true;
 }
 
+/* As many records of a CPU may be incomplete in a ring buffer: beyond that it warns (MAX_NEST). */
+#define INCOMPLETE_MAX	5
+
+/*
+ * Whether the ring buffer of an instance has room for one more record of this CPU while the others are incomplete,
+ * and for those of @more contexts that may interrupt this one. Any context, with preemption off.
+ */
+static bool has_room(struct trace_array *tr, unsigned int more)
+{
+	void *buffer = READ_ONCE(*(void **)((void *)tr + TRACE_ARRAY__ARRAY_BUFFER + ARRAY_BUFFER__BUFFER));
+	void **cpus = *(void ***)(buffer + TRACE_BUFFER__BUFFERS);
+	void *cpu = cpus[raw_smp_processor_id()];
+
+	return !cpu || local_read((local_t *)(cpu + RING_BUFFER_PER_CPU__COMMITTING)) + 1 + more <= INCOMPLETE_MAX;
+}
+
+static void call_probes(struct tracepoint *tp, const u64 *vals, const unsigned int *idx)
+{
+	struct tracepoint_func *func;
+	synth_probe_t probe;
+
+	guard(srcu_fast_notrace)(&tracepoint_srcu);
+	func = rcu_dereference_raw(tp->funcs);
+	if (!func)
+		return;
+	/* A probe that is removed without memory for a new array is replaced in place. */
+	while ((probe = READ_ONCE(func->func))) {
+		probe(func->data, (u64 *)vals, (unsigned int *)idx);
+		func++;
+	}
+}
+
 /**
  * rhist_synthetic_emit - call the probes of a synthetic event
  * @tp: its tracepoint
+ * @tr: the instance in which rhist's histograms get the events
  * @vals: values
  * @idx: for each field of the event, which of @vals it gets
  *
@@ -76,23 +114,34 @@ bool rhist_synthetic_has_stack(void)
  * the probes use. C does not enter it here, because the hit that it is in does so. But
  * only hits of tracepoints do, not those of kprobes.
  *
+ * The kernel makes the record of such an event in the ring buffer of @tr, and completes it after rhist's histograms were
+ * updated: so those of events that happen within each other, and in interrupts, are incomplete at once. If there might
+ * be too many, interrupts wait, and if that does not help the event does not happen. Nor does it if too little of the
+ * stack is left.
+ *
+ * Return: whether it has happened.
+ *
  * Context: any, NMI included, with preemption off: the probes use per-CPU data, and assume
  * that preempt_count is one higher than at the hit. RCU does not watch a CPU that is offline.
  */
-void rhist_synthetic_emit(struct tracepoint *tp, const u64 *vals, const unsigned int *idx)
+bool rhist_synthetic_emit(struct tracepoint *tp, struct trace_array *tr, const u64 *vals,
+			  const unsigned int *idx)
 {
-	struct tracepoint_func *func;
-	synth_probe_t probe;
+	/* a softirq, an interrupt, an NMI: those that are above this one */
+	unsigned int above = 3 - interrupt_context_level();
+	unsigned long flags;
+	bool room;
 
-	if (!cpu_online(raw_smp_processor_id()))
-		return;
-	guard(srcu_fast_notrace)(&tracepoint_srcu);
-	func = rcu_dereference_raw(tp->funcs);
-	if (!func)
-		return;
-	/* A probe that is removed without memory for a new array is replaced in place. */
-	while ((probe = READ_ONCE(func->func))) {
-		probe(func->data, (u64 *)vals, (unsigned int *)idx);
-		func++;
+	if (!has_stack() || !cpu_online(raw_smp_processor_id()))
+		return false;
+	if (likely(has_room(tr, above))) {
+		call_probes(tp, vals, idx);
+		return true;
 	}
+	raw_local_irq_save(flags);
+	room = has_room(tr, min(above, 1u));
+	if (room)
+		call_probes(tp, vals, idx);
+	raw_local_irq_restore(flags);
+	return room;
 }

@@ -7,25 +7,87 @@
 use super::bindings;
 use super::cpu::PreemptOff;
 use super::event::EventFileRef;
+use super::instance::Instance;
 use core::ffi::CStr;
 use core::ptr::NonNull;
 use core::slice;
 use kernel::prelude::*;
+use kernel::sync::Arc;
 
-/// A synthetic event, with a reference: deleting it fails with `EBUSY`.
+/// A reference on a synthetic event, which is busy as long as this exists: deleting it, or all of them, fails with
+/// `EBUSY`.
+///
+/// The reference on its file alone would only fail the deletion of this one, after that of those listed before it.
+///
+/// # Invariants
+///
+/// `file` is that of a synthetic event, which counts this user.
+pub(super) struct SynthEventRef {
+    file: EventFileRef,
+    /// rhist's, where it gets the event.
+    instance: Arc<Instance>,
+}
+
+impl SynthEventRef {
+    /// Whether a file is that of a synthetic event. Other events of the group `synthetic` are not: a probe may have been
+    /// defined there.
+    pub(super) fn is_synthetic(file: &EventFileRef) -> bool {
+        // SAFETY: `file` keeps the event registered.
+        unsafe { bindings::rhist_is_synthetic(file.call()) }
+    }
+
+    /// Takes a reference. Takes `event_mutex`; task context.
+    ///
+    /// # Errors
+    ///
+    /// `EINVAL` if it is no synthetic event, and those of [`Instance::with_event_mutex`].
+    pub(super) fn new(file: EventFileRef, instance: &Arc<Instance>) -> Result<Self> {
+        if !Self::is_synthetic(&file) {
+            return Err(EINVAL);
+        }
+        instance.with_event_mutex(|| {
+            // SAFETY: event_mutex is held, and this is a synthetic event.
+            unsafe { bindings::rhist_synthetic_count(file.call(), 1) };
+            Ok(())
+        })?;
+        // INVARIANT: This user has just been counted.
+        Ok(Self {
+            file,
+            instance: instance.clone(),
+        })
+    }
+
+    /// Returns the event, which stays registered as long as `self` exists.
+    pub(super) fn call(&self) -> *mut bindings::trace_event_call {
+        self.file.call()
+    }
+}
+
+impl Drop for SynthEventRef {
+    /// Takes `event_mutex`; task context.
+    fn drop(&mut self) {
+        self.instance.insist_with_event_mutex(|| {
+            // SAFETY: event_mutex is held. By the type invariant this is a synthetic event, which counts this user.
+            unsafe { bindings::rhist_synthetic_count(self.call(), -1) };
+            Ok(())
+        });
+    }
+}
+
+/// A synthetic event, with a reference.
 ///
 /// Dropping it takes `event_mutex`; task context.
 ///
 /// # Invariants
 ///
-/// `file` is that of a synthetic event. `tracepoint` and the `n_fields` fields at `fields` are those of the event:
+/// `tracepoint` and the `n_fields` fields at `fields` are those of the event:
 /// none of them changes until the event is deleted.
 pub(crate) struct SynthEvent {
     tracepoint: NonNull<bindings::tracepoint>,
     n_fields: usize,
     fields: NonNull<*mut bindings::synth_field>,
     /// Keeps the event.
-    _file: EventFileRef,
+    reference: SynthEventRef,
 }
 
 // SAFETY: Any task may put the reference.
@@ -52,24 +114,26 @@ pub(crate) struct SynthField<'a> {
 
 impl SynthEvent {
     /// Finds a synthetic event by name. `None` if there is none, or another event of the group `synthetic` is found
-    /// instead: a probe may have been defined there. Takes `event_mutex`; task context.
+    /// instead: a probe may have been defined there. `instance` is rhist's. Takes `event_mutex`; task context.
     ///
     /// # Errors
     ///
-    /// Those of `trace_get_event_file()` that do not say that there is no such event.
-    pub(crate) fn find(name: &CStr) -> Result<Option<Self>> {
+    /// Those of `trace_get_event_file()` that do not say that there is no such event, and those of
+    /// [`Instance::with_event_mutex`].
+    pub(crate) fn find(name: &CStr, instance: &Arc<Instance>) -> Result<Option<Self>> {
         let file = match EventFileRef::get(c"synthetic", name) {
             Err(err) if err == EINVAL || err == EBUSY => return Ok(None),
             file => file?,
         };
-        let call = file.call();
+        if !SynthEventRef::is_synthetic(&file) {
+            return Ok(None);
+        }
+        let reference = SynthEventRef::new(file, instance)?;
+        let call = reference.call();
         let mut n_fields = 0;
-        // SAFETY: `file` keeps the event registered. The second function is called for synthetic events only. All
-        // events with a tracepoint, as synthetic ones are, have it in `tp`.
+        // SAFETY: `reference` keeps the event registered, which is a synthetic one. All events with a tracepoint, as
+        // these are, have it in `tp`.
         let (fields, tracepoint) = unsafe {
-            if !bindings::rhist_is_synthetic(call) {
-                return Ok(None);
-            }
             let fields = bindings::rhist_synthetic_fields(call, &mut n_fields);
             (fields, (*call).__bindgen_anon_1.tp)
         };
@@ -79,7 +143,7 @@ impl SynthEvent {
             tracepoint: NonNull::new(tracepoint).ok_or(EINVAL)?,
             n_fields: n_fields as usize,
             fields: NonNull::new(fields).ok_or(EINVAL)?,
-            _file: file,
+            reference,
         }))
     }
 
@@ -104,26 +168,23 @@ impl SynthEvent {
     }
 
     /// Whether anybody listens: the event is enabled in an instance or for perf, or has triggers. Any context.
+    #[inline]
     pub(crate) fn listened(&self) -> bool {
-        // SAFETY: By the type invariant the tracepoint is valid.
-        unsafe { bindings::rhist_synthetic_listened(self.tracepoint.as_ptr()) }
-    }
-
-    /// Whether so much of the stack is left as the hits of an event may take. Any context.
-    pub(crate) fn has_stack(_preempt: PreemptOff<'_>) -> bool {
-        // SAFETY: Preemption is off.
-        unsafe { bindings::rhist_synthetic_has_stack() }
+        // SAFETY: By the type invariant the tracepoint is valid. The kernel writes its `funcs` while this reads it.
+        !unsafe { (&raw const (*self.tracepoint.as_ptr()).funcs).read_volatile() }.is_null()
     }
 
     /// Hits the event: whoever listens gets a record whose field `i` has the value `vals[idx[i]]`, cut to the size
-    /// of the field. Does nothing if there are fewer `idx` than fields. Any context, NMI included.
+    /// of the field. Any context, NMI included.
+    ///
+    /// False: it does not happen, because too many records are being made on this CPU, too little of the stack is left,
+    /// or there is no such element.
     ///
     /// Hits of this event nest in this call, also those that rhist receives.
     ///
     /// # Safety
     ///
-    /// For each field the element of `idx` is an index of `vals`. The kernel reads at the following addresses while
-    /// this runs, twice, and relies on finding the same:
+    /// The kernel reads at the following addresses while this runs, twice, and relies on finding the same:
     ///
     /// - The value of a string is the address of a kernel string, which ends in a NUL and has at most 256 bytes with
     ///   it (`STR_VAR_LEN_MAX`).
@@ -131,15 +192,19 @@ impl SynthEvent {
     ///   0, and a 0.
     ///
     /// Nobody changes them meanwhile.
-    pub(crate) unsafe fn emit(&self, _preempt: PreemptOff<'_>, vals: &[u64], idx: &[u32]) {
+    #[must_use]
+    pub(crate) unsafe fn emit(&self, _preempt: PreemptOff<'_>, vals: &[u64], idx: &[u32]) -> bool {
         // The kernel reads as many as there are fields.
-        if idx.len() < self.n_fields {
-            return;
+        if idx.len() < self.n_fields || idx.iter().any(|&n| n as usize >= vals.len()) {
+            return false;
         }
         // SAFETY: By the type invariant the tracepoint is that of a synthetic event. Its probes find an element of
-        // `idx` for each field, and the caller vouches for the rest. Preemption is off.
+        // `idx`, and of `vals`, for each field. The caller vouches for the rest. The instance exists. Preemption is
+        // off.
         unsafe {
-            bindings::rhist_synthetic_emit(self.tracepoint.as_ptr(), vals.as_ptr(), idx.as_ptr());
+            let tracepoint = self.tracepoint.as_ptr();
+            let instance = self.reference.instance.as_ptr();
+            bindings::rhist_synthetic_emit(tracepoint, instance, vals.as_ptr(), idx.as_ptr())
         }
     }
 }

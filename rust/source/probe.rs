@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The source for static events, and the cheapest: rhist's own probe on the tracepoint of the event.
+//! The source for static events, and synthetic events of numbers, and the cheapest: rhist's own probe on the
+//! tracepoint of the event.
 //!
-//! These probes are compiled from the kernel's definitions of the events (`rust/probe/`). They make the record as
-//! the kernel's own probe does, but on the stack, or, if it is long or of variable length, in memory per CPU:
-//! nothing is reserved in a ring buffer and discarded. That memory has room for one record per context, so
+//! Those of static events are compiled from the kernel's definitions of the events (`rust/probe/`). They make the
+//! record as the kernel's own probe does, but on the stack, or, if it is long or of variable length, in memory per
+//! CPU: nothing is reserved in a ring buffer and discarded. That memory has room for one record per context, so
 //! a hit can interrupt another one. On the slow path, one hit at a time is counted in each context: hits that
-//! nest in it are counted as lost.
+//! nest in it are counted as lost. Those of synthetic events may nest, as far as the action that makes them happen
+//! lets them.
 
 use super::Receiver;
 use super::Source;
@@ -92,6 +94,7 @@ impl<R: Receiver> Probe<R> {
             // SAFETY: The event is referenced, and keeps its number.
             type_: unsafe { (*call).event.type_ } as u16,
             context,
+            n_fields: 0,
         };
         let callback = Callback {
             probed: Opaque::new(probed),
@@ -236,7 +239,8 @@ pub(crate) unsafe fn hit<R: Receiver>(
     }
 }
 
-/// The slow path of a hit. Called as [`hit`], with a complete record, for one hit at a time in each context.
+/// The slow path of a hit. Called as [`hit`], with a complete record, for one hit at a time in each context, but for
+/// synthetic events.
 ///
 /// # Safety
 ///

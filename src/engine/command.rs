@@ -152,14 +152,14 @@ impl Engine {
         let trigger = parse(command)?;
         let mut event = event.ok_or(ENODEV)?;
         event.keep_marker(kernel)?;
-        let shared = Shared {
+        let context = CommandContext {
             registry: &self.registry,
             dir: name.dir,
             kernel,
             turn: RefCell::new(self.registry.take_turn()),
             log: RefCell::new(KVec::new()),
         };
-        let done = self.run_in_turn(&shared, name, event, &trigger, command.remove);
+        let done = self.run_in_turn(&context, name, event, &trigger, command.remove);
         let mut hooks = self.registry.lock();
         if done.is_err() {
             hooks.remove_unused_helpers();
@@ -167,26 +167,22 @@ impl Engine {
         let busy = hooks.has_vars(name.dir);
         drop(hooks);
         name.dir.set_busy(busy);
-        done.map_err(|failure| failure.after(shared.log.into_inner()))
+        done.map_err(|failure| failure.after(context.log.into_inner()))
     }
 
     /// Adds or removes a trigger, or changes it. Everything that it does is undone if it fails, but for helper
     /// triggers.
     fn run_in_turn(
         &self,
-        shared: &Shared<'_>,
+        context: &CommandContext<'_>,
         name: EventName<'_>,
         event: Event,
         trigger: &Trigger,
         remove: bool,
     ) -> Result<(), Failure> {
-        let scope = EventScope::new(shared, name, &event)?;
+        let scope = EventScope::new(context, name, &event)?;
         let draft = Draft::new(&scope, trigger, remove)?;
-        let filter = match trigger.filter {
-            Some(filter) => Some(condition(trigger.bytes(filter.text), &scope.event)?),
-            None => None,
-        };
-        draft.check_supported()?;
+        let filter = filter_of(trigger, &scope.event)?;
         let name = trigger.name.map(|span| trigger.bytes(span));
         let mut hooks = self.registry.lock();
         let named = name.and_then(|name| hooks.named(name));
@@ -248,7 +244,7 @@ impl Engine {
 }
 
 /// What a command and the triggers that it makes share.
-struct Shared<'a> {
+struct CommandContext<'a> {
     registry: &'a Registry,
     dir: &'a TracingDir,
     /// An open file of tracefs.
@@ -263,22 +259,22 @@ struct EventScope<'a, 'b> {
     event: EventDesc,
     /// The event in its tracing directory.
     own: &'a Event,
-    shared: &'a Shared<'b>,
+    context: &'a CommandContext<'b>,
 }
 
 impl<'a, 'b> EventScope<'a, 'b> {
-    fn new(shared: &'a Shared<'b>, name: EventName<'_>, own: &'a Event) -> Result<Self> {
+    fn new(context: &'a CommandContext<'b>, name: EventName<'_>, own: &'a Event) -> Result<Self> {
         Ok(Self {
             event: describe(name, own)?,
             own,
-            shared,
+            context,
         })
     }
 
     /// Finds the event `system:name` in the tracing directory. `None` if there is none, or it cannot be enabled.
     fn find(&self, system: &[u8], name: &[u8]) -> Result<Option<Event>> {
-        let found = self.shared.registry.find(EventName {
-            dir: self.shared.dir,
+        let found = self.context.registry.find(EventName {
+            dir: self.context.dir,
             system: &c_string(system)?,
             event: &c_string(name)?,
         });
@@ -296,37 +292,41 @@ impl Scope for EventScope<'_, '_> {
     }
 
     fn has_event(&self, system: &[u8], name: &[u8]) -> Result<bool> {
-        self.shared.registry.knows(self.shared.dir, [system, name])
+        self.context
+            .registry
+            .knows(self.context.dir, [system, name])
     }
 
     fn own_histograms(&self) -> Result<KVec<Attached>> {
-        self.shared.registry.lock().histograms(self.own)
+        self.context.registry.lock().histograms(self.own)
     }
 
     fn histograms(&self, system: &[u8], name: &[u8]) -> Result<Option<KVec<Attached>>> {
         match self.find(system, name)? {
-            Some(event) => self.shared.registry.lock().histograms(&event).map(Some),
+            Some(event) => self.context.registry.lock().histograms(&event).map(Some),
             None => Ok(None),
         }
     }
 
     fn all_histograms(&self) -> Result<KVec<(usize, Arc<Histogram>)>> {
-        self.shared.registry.lock().all_histograms(self.shared.dir)
+        self.context
+            .registry
+            .lock()
+            .all_histograms(self.context.dir)
     }
 
     fn synth_event(&self, name: &[u8]) -> Result<Option<KBox<dyn action::SynthEvent>>> {
-        let scratch = self.shared.turn.borrow_mut().scratch()?;
-        let Ok(name) = c_string(name) else {
-            return Err(ENOMEM);
-        };
-        Ok(match SynthEvent::find(&name, scratch)? {
+        let scratch = self.context.turn.borrow_mut().scratch()?;
+        let instance = self.context.registry.instance();
+        let event = SynthEvent::find(&c_string(name)?, scratch, instance)?;
+        Ok(match event {
             Some(event) => Some(KBox::new(event, GFP_KERNEL)?),
             None => None,
         })
     }
 
     fn cond_snapshot(&self) -> Result<KBox<dyn action::CondSnapshot>> {
-        let snapshot = snapshot::CondSnapshot::new(self.shared.dir, self.shared.kernel)?;
+        let snapshot = snapshot::CondSnapshot::new(self.context.dir, self.context.kernel)?;
         Ok(KBox::new(CondSnapshot(snapshot), GFP_KERNEL)?)
     }
 
@@ -341,24 +341,18 @@ impl Scope for EventScope<'_, '_> {
         let [c_system, c_name] = [c_string(system)?, c_string(name)?];
         let event = self.find(system, name)?.ok_or(ENODEV)?;
         let name = EventName {
-            dir: self.shared.dir,
+            dir: self.context.dir,
             system: &c_system,
             event: &c_name,
         };
-        let scope = EventScope::new(self.shared, name, &event)?;
+        let scope = EventScope::new(self.context, name, &event)?;
         let trigger = parse_for(params, command)?;
         let draft = Draft::new(&scope, &trigger, false)?;
-        let filter = match trigger.filter {
-            // The filter of another trigger of this event.
-            Some(filter) => {
-                Some(condition(trigger.bytes(filter.text), &scope.event).map_err(|_| EINVAL)?)
-            }
-            None => None,
-        };
+        let filter = filter_of(&trigger, &scope.event).map_err(Failure::error)?;
         let plan = plan(draft)?;
         let data = hist_data(&trigger, &plan, None)?;
         Ok(attach(
-            self.shared.registry,
+            self.context.registry,
             event,
             data,
             plan,
@@ -369,7 +363,7 @@ impl Scope for EventScope<'_, '_> {
 
     fn log(&self, error: Error) {
         // Without memory it is missing from the log.
-        let _ = self.shared.log.borrow_mut().push(error, GFP_KERNEL);
+        let _ = self.context.log.borrow_mut().push(error, GFP_KERNEL);
     }
 }
 
@@ -452,6 +446,14 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
+    /// The error of a command that another one has carried out.
+    fn error(self) -> Error {
+        match self {
+            Self::Command(error, _) => error,
+            Self::Filter(error, _) => error.errno.into(),
+        }
+    }
+
     /// The same, with errors that are logged before.
     fn after(self, errors: KVec<Error>) -> Self {
         match self {
@@ -471,6 +473,15 @@ fn c_string(bytes: &[u8]) -> Result<CString> {
     let mut copy = copy(bytes)?;
     copy.push(0, GFP_KERNEL)?;
     CString::try_from(CStr::from_bytes_until_nul(&copy).map_err(|_| EINVAL)?).map_err(|_| ENOMEM)
+}
+
+/// Compiles the filter of a trigger, if it has one.
+#[inline(never)]
+fn filter_of(trigger: &Trigger, desc: &EventDesc) -> Result<Option<Condition>, Failure> {
+    let filter = trigger.filter.as_ref();
+    filter
+        .map(|filter| condition(trigger.bytes(filter.text), desc))
+        .transpose()
 }
 
 /// Compiles the filter of a command.

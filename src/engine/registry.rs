@@ -83,6 +83,11 @@ impl Registry {
         Event::find(name, &self.shared.instance)
     }
 
+    /// The instance of rhist.
+    pub(crate) fn instance(&self) -> &Arc<Instance> {
+        &self.shared.instance
+    }
+
     /// Whether a tracing directory has an event of this system and name, which may be one of the tracer
     /// itself. Fails with `ENODEV` if the instance is gone.
     pub(crate) fn knows(&self, dir: &TracingDir, names: [&[u8]; 2]) -> Result<bool> {

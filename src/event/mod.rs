@@ -9,6 +9,7 @@ pub mod clock;
 pub mod field;
 pub mod hit;
 pub mod number;
+pub mod pointed;
 pub mod record;
 
 pub use clock::Clock;

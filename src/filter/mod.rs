@@ -37,7 +37,6 @@ use crate::event::Hit;
 pub use error::FilterError;
 pub use error::FilterErrorText;
 pub use error::LOCATION;
-pub use predicate::BLOCK;
 use program::FilterProgram;
 
 /// Maximum size of a quoted string with its NUL (`MAX_FILTER_STR_VAL`).
@@ -59,7 +58,7 @@ pub trait Symbols {
 /// Reads strings behind pointers without faulting.
 ///
 /// Called in any context, NMI included, with preemption off, for any address. No read crosses a
-/// multiple of [`BLOCK`].
+/// multiple of [`BLOCK`](crate::event::pointed::BLOCK).
 pub trait Memory {
     /// Fills `to` from kernel memory at `address`. False if not all of it can be read
     /// (`copy_from_kernel_nofault()`).

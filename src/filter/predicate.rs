@@ -16,6 +16,7 @@ use super::Memory;
 use super::POINTED_MAX;
 use super::STRING_MAX;
 use crate::event::number::Numbers;
+use crate::event::pointed::read_text;
 use crate::event::EventField;
 use crate::event::FilterType;
 use crate::event::Hit;
@@ -27,10 +28,6 @@ use crate::trigger::number;
 
 /// Maximum length of a number.
 const NUMBER_MAX: usize = 23;
-
-/// Aligned blocks of this size are readable as a whole or not at all, on every architecture: memory
-/// tags have a granule of 16 bytes.
-pub const BLOCK: usize = 16;
 
 /// An operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -167,24 +164,9 @@ fn pointer(hit: &Hit<'_>, at: u32) -> usize {
 /// string cannot be read.
 // Not inlined, so that the other predicates do not get its large stack frame.
 #[inline(never)]
-fn pointed(pattern: &Pattern, mut address: usize, read: impl Fn(&mut [u8], usize) -> bool) -> bool {
+fn pointed(pattern: &Pattern, address: usize, read: impl Fn(&mut [u8], usize) -> bool) -> bool {
     let mut string = [0; POINTED_MAX];
-    let mut len = 0;
-    while len < POINTED_MAX {
-        let count = (BLOCK - address % BLOCK).min(POINTED_MAX - len);
-        let Some(block) = string.get_mut(len..len + count) else {
-            return false;
-        };
-        if !read(block, address) {
-            return false;
-        }
-        if block.contains(&0) {
-            break;
-        }
-        len += count;
-        address = address.wrapping_add(count);
-    }
-    pattern.matches(&string[..POINTED_MAX - 1])
+    read_text(&mut string, address, read) && pattern.matches(&string[..POINTED_MAX - 1])
 }
 
 /// Parses a predicate.

@@ -2,13 +2,16 @@
 
 //! The actions of a trigger: what they are, and how the names in them are resolved.
 
+use core::ops::Range;
+
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
 use super::build::Draft;
+use super::build::NO_FUNCTION;
 use super::field::HistField;
 use super::limits;
-use super::program::WIDE_WORDS;
+pub use super::program::WIDE_WORDS;
 use super::scope::Found;
 use super::var::FieldVar;
 use super::var::Held;
@@ -136,21 +139,18 @@ pub trait SynthEvent: Send + Sync {
     /// Its fields.
     fn fields(&self) -> &[SynthField];
 
-    /// Whether anybody listens. Any context.
-    fn listened(&self) -> bool;
-
-    /// Makes it happen during `hit`. Any context.
+    /// Makes it happen during `hit`, if anybody listens. Any context.
     ///
-    /// `fill` gets one word for each field, and `wide` places, all zero. It writes numbers to the words. A string it writes
-    /// to the next place, with NULs behind it; a stack as the number of its return addresses and those. The word of such
-    /// a field is then not used. It returns false if there is nothing to be emitted.
+    /// Field `n` gets value `idx[n]`. Those of numbers are in `vals`. One that is characters or a stack is written by
+    /// `write`: the characters with at least one NUL behind them; the number of return addresses, and those.
     ///
-    /// False: it did not happen. `fill` has returned false, or too many events happen within each other on this CPU.
+    /// False: it did not happen. `write` has returned false, or too many events happen within each other on this CPU.
     fn emit(
         &self,
         hit: &Hit<'_>,
-        wide: usize,
-        fill: &mut dyn FnMut(&mut [u64], &mut [Wide]) -> bool,
+        vals: &[u64],
+        idx: &[u32],
+        write: &mut dyn FnMut(usize, &mut Wide) -> bool,
     ) -> bool;
 }
 
@@ -266,12 +266,11 @@ impl<'a> Draft<'a> {
         let trigger = self.trigger;
         let mut targets = KVec::new();
         for (index, action) in trigger.actions.items().iter().enumerate() {
-            let track = match action.handler {
-                ActionHandler::OnMatch { .. } => None,
-                ActionHandler::OnMax { var } => Some(self.track(var, b"__max")?),
-                ActionHandler::OnChange { var } => Some(self.track(var, b"__change")?),
-            };
-            self.plan.actions[index].track = track;
+            match action.handler {
+                ActionHandler::OnMatch { .. } => (),
+                ActionHandler::OnMax { var } => self.track(index, var, b"__max")?,
+                ActionHandler::OnChange { var } => self.track(index, var, b"__change")?,
+            }
             let target = match action.act.as_ref().map_err(|&error| error)? {
                 Act::Save { params, .. } => {
                     self.save(params)?;
@@ -289,9 +288,10 @@ impl<'a> Draft<'a> {
         Ok(Targets(targets))
     }
 
-    /// What `onmax()` or `onchange()` compares (`track_data_create()`). Its last value is kept in the variable `name`.
+    /// What `onmax()` or `onchange()` compares (`track_data_create()`), of the action at `index`. Its last value is kept
+    /// in the variable `name`.
     #[inline(never)]
-    fn track(&mut self, var: Span, name: &[u8]) -> Result<Track, Error> {
+    fn track(&mut self, index: usize, var: Span, name: &[u8]) -> Result<(), Error> {
         let trigger = self.trigger;
         let Some(tracked) = trigger.bytes(var).strip_prefix(b"$") else {
             return Err(trigger.error(ErrorText::OnxNotVar, var));
@@ -303,23 +303,20 @@ impl<'a> Draft<'a> {
         if self.plan.fields[at].held() != Held::Number {
             return Err(trigger.error_at(ErrorText::InvalidStrOperand, tracked));
         }
-        let var_ref = self.own_var_ref(at, None)?.ok_or(Error::silent(ENOMEM))?;
-        match self.hidden_variable(name)? {
-            Some(variable) => Ok(Track {
-                var_ref,
-                var: HistField::tracked(variable),
-            }),
-            None => Err(Error::new(ErrorText::OnxVarCreateFail, 0)),
-        }
+        let var_ref = self.own_var_ref(at)?.ok_or(Error::silent(ENOMEM))?;
+        let Some(variable) = self.hidden_variable(name)? else {
+            return Err(Error::new(ErrorText::OnxVarCreateFail, 0));
+        };
+        self.plan.actions[index].track = Some(Track {
+            var_ref,
+            var: HistField::tracked(variable),
+        });
+        Ok(())
     }
 
     /// A reference of this trigger to its variable at `at` in the fields.
-    fn own_var_ref(
-        &mut self,
-        at: usize,
-        qualifier: Option<[&[u8]; 2]>,
-    ) -> Result<Option<Arc<VarRef>>> {
-        let var = VarRef::new(None, &self.plan.fields[at], qualifier)?;
+    fn own_var_ref(&mut self, at: usize) -> Result<Option<Arc<VarRef>>> {
+        let var = VarRef::new(None, &self.plan.fields[at], None)?;
         self.var_ref(var)
     }
 
@@ -383,6 +380,7 @@ impl<'a> Draft<'a> {
 
     /// `trace()`: resolves the parameters, and checks them against the fields of the synthetic event
     /// (`trace_action_create()`).
+    #[inline(never)]
     fn trace(
         &mut self,
         action: &trigger::Action,
@@ -403,21 +401,11 @@ impl<'a> Draft<'a> {
                 Some(name) => self.param_var(action, qualifier, name)?,
                 None => self.param_field(action, qualifier, param)?,
             };
-            let described = self.describe(&var, qualifier)?;
             let field = synth_event.fields().get(slots.len());
-            let fits = field.is_some_and(|field| {
-                field.takes(
-                    &described.type_,
-                    described.size,
-                    described.signed,
-                    described.held,
-                )
-            });
-            if !fits {
-                return Err(trigger.error(ErrorText::SynthTypeMismatch, param.rest));
+            match self.param_ref(&var, qualifier, field)? {
+                Some(slot) => slots.push(slot, GFP_KERNEL)?,
+                None => return Err(trigger.error(ErrorText::SynthTypeMismatch, param.rest)),
             }
-            let reference = self.var_ref(described)?.ok_or(Error::silent(ENOMEM))?;
-            slots.push(reference.slot, GFP_KERNEL)?;
         }
         if slots.len() != synth_event.fields().len() {
             return Err(trigger.error(ErrorText::SynthCountMismatch, event));
@@ -425,16 +413,25 @@ impl<'a> Draft<'a> {
         Ok((slots, synth_event))
     }
 
-    /// A reference to `var`, which is not one of the plan's yet.
+    /// The slot of the plan's reference to `var`; `None` if `field` does not take it.
     #[inline(never)]
-    fn describe(&self, var: &Argument, qualifier: Option<[&[u8]; 2]>) -> Result<VarRef> {
-        match var {
+    fn param_ref(
+        &mut self,
+        var: &Argument,
+        qualifier: Option<[&[u8]; 2]>,
+        field: Option<&SynthField>,
+    ) -> Result<Option<usize>> {
+        let var = match var {
             Argument::Own(at) => VarRef::new(None, &self.plan.fields[*at], qualifier),
             Argument::Field(at) => VarRef::of_field_var(&self.plan.field_vars[*at], qualifier),
             Argument::Other(found) => {
                 VarRef::new(Some(found.home.clone()), found.field(), qualifier)
             }
+        }?;
+        if !field.is_some_and(|field| field.takes(&var.type_, var.size, var.signed, var.held)) {
+            return Ok(None);
         }
+        Ok(Some(self.var_ref(var)?.ok_or(ENOMEM)?.slot))
     }
 
     /// Whether `event` is the event of this trigger.
@@ -482,11 +479,8 @@ impl<'a> Draft<'a> {
         param: &Param,
     ) -> Result<Argument, Error> {
         if qualifier.is_none_or(|event| self.is_own_event(event)) {
-            match self.field_var(param) {
-                Ok(var) => {
-                    self.plan.field_vars.push(var, GFP_KERNEL)?;
-                    return Ok(Argument::Field(self.plan.field_vars.len() - 1));
-                }
+            match self.own_field(param) {
+                Ok(argument) => return Ok(argument),
                 // Another event may have a field of that name, but that is not what was asked for.
                 Err(error) if error.errno == ENOMEM && !self.lacks_function(param)? => {
                     return Err(error);
@@ -500,6 +494,14 @@ impl<'a> Draft<'a> {
         }
     }
 
+    /// A field of this event as a parameter.
+    #[inline(never)]
+    fn own_field(&mut self, param: &Param) -> Result<Argument, Error> {
+        let var = self.field_var(param)?;
+        self.plan.field_vars.push(var, GFP_KERNEL)?;
+        Ok(Argument::Field(self.plan.field_vars.len() - 1))
+    }
+
     /// Whether C has no function for the type of a field of this event, for which its errno is `ENOMEM`, too.
     fn lacks_function(&self, param: &Param) -> Result<bool> {
         match &param.atom {
@@ -511,6 +513,37 @@ impl<'a> Draft<'a> {
     /// A field of another event, as a variable of a histogram of that event with the same keys. If there is none, one
     /// is made (`create_field_var_hist()`).
     fn field_of_other_event(&mut self, event: [&[u8]; 2], field: Span) -> Result<Argument, Error> {
+        let trigger = self.trigger;
+        let (params, variable) = match self.helper_params(event, field)? {
+            Helper::Exists(found) => return Ok(Argument::Other(found)),
+            Helper::Missing { params, variable } => (params, variable),
+        };
+        let [system, name] = event;
+        let params = params.as_bytes();
+        if let Err(error) = self
+            .scope
+            .add_helper(system, name, params, trigger.command())
+        {
+            self.scope.log(error);
+            let failed = trigger.error(ErrorText::HistCreateFail, field);
+            // C says EINVAL, whatever the error.
+            return Err(match error.errno {
+                ENOMEM if error != NO_FUNCTION => Error {
+                    errno: ENOMEM,
+                    ..failed
+                },
+                _ => failed,
+            });
+        }
+        match self.find_event_var(Some(event), &params[variable])? {
+            Some(found) => Ok(Argument::Other(found)),
+            None => Err(trigger.error(ErrorText::SynthVarNotFound, field)),
+        }
+    }
+
+    /// The helper trigger on `event` for one of its fields.
+    #[inline(never)]
+    fn helper_params(&self, event: [&[u8]; 2], field: Span) -> Result<Helper, Error> {
         let trigger = self.trigger;
         let [system, name] = event;
         let Some(histograms) = self.scope.histograms(system, name)? else {
@@ -528,16 +561,7 @@ impl<'a> Draft<'a> {
         let Some(compatible) = compatible else {
             return Err(trigger.error(ErrorText::HistNotFound, field));
         };
-        let mut variable = Text::new();
-        variable.bytes(b"synthetic_")?;
-        variable.bytes(trigger.bytes(field))?;
-        let variable = variable.as_bytes();
-        if variable.len() >= limits::STRING as usize {
-            return Err(Error::silent(EINVAL));
-        }
-        if let Some(found) = self.find_event_var(Some(event), variable)? {
-            return Ok(Argument::Other(found));
-        }
+        let field = trigger.bytes(field);
         let mut params = Text::new();
         params.bytes(b"keys=")?;
         for (n, key) in compatible.histogram.plan().keys().iter().enumerate() {
@@ -547,28 +571,38 @@ impl<'a> Draft<'a> {
             key.show(&mut params)?;
         }
         params.bytes(b":")?;
-        params.bytes(variable)?;
+        let start = params.as_bytes().len();
+        params.bytes(b"synthetic_")?;
+        params.bytes(field)?;
+        let variable = start..params.as_bytes().len();
+        if variable.len() >= limits::STRING as usize {
+            return Err(Error::silent(EINVAL));
+        }
+        if let Some(found) = self.find_event_var(Some(event), &params.as_bytes()[start..])? {
+            return Ok(Helper::Exists(found));
+        }
         params.bytes(b"=")?;
-        params.bytes(trigger.bytes(field))?;
+        params.bytes(field)?;
         if let Some(filter) = &compatible.filter {
             params.bytes(b" if ")?;
             params.bytes(filter)?;
         }
-        if params.as_bytes().len() >= limits::STRING as usize {
-            return Err(Error::silent(EINVAL));
-        }
-        let added = self
-            .scope
-            .add_helper(system, name, params.as_bytes(), trigger.command());
-        if let Err(error) = added {
-            self.scope.log(error);
-            return Err(trigger.error(ErrorText::HistCreateFail, field));
-        }
-        match self.find_event_var(Some(event), variable)? {
-            Some(found) => Ok(Argument::Other(found)),
-            None => Err(trigger.error(ErrorText::SynthVarNotFound, field)),
+        match params.as_bytes().len() < limits::STRING as usize {
+            true => Ok(Helper::Missing { params, variable }),
+            false => Err(Error::silent(EINVAL)),
         }
     }
+}
+
+/// What a helper trigger is for.
+enum Helper {
+    /// A variable that is there already.
+    Exists(Found),
+    /// One that a trigger with these parameters makes, which have its name in `variable`.
+    Missing {
+        params: Text,
+        variable: Range<usize>,
+    },
 }
 
 /// What a parameter of `trace()` is.

@@ -39,7 +39,6 @@ use crate::trigger::Order;
 use crate::trigger::Place;
 use crate::trigger::Span;
 use crate::trigger::Trigger;
-use crate::trigger::Unsupported;
 use crate::trigger::VarRef as VarRefText;
 use crate::trigger::MAP_BITS_DEFAULT;
 use crate::trigger::VARS_MAX;
@@ -52,8 +51,6 @@ pub struct Draft<'a> {
     remove: bool,
     /// Everything but the actions is resolved.
     resolved: bool,
-    /// Strings as values, which are refused after all errors.
-    refusal: Option<Error>,
     /// Its own program is empty.
     pub(super) plan: KBox<Plan>,
     /// The program of the plan.
@@ -75,7 +72,6 @@ impl<'a> Draft<'a> {
             trigger,
             remove,
             resolved: false,
-            refusal: None,
             plan: empty_plan(trigger)?,
             program: empty_program()?,
             key_size: 0,
@@ -87,18 +83,6 @@ impl<'a> Draft<'a> {
         draft.plan.sort = draft.sort()?;
         draft.resolved = true;
         Ok(draft)
-    }
-
-    /// Fails for what C supports and this does not, after all errors of C that do not concern the actions.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorText::Unsupported`].
-    pub fn check_supported(&self) -> Result<(), Error> {
-        match self.refusal {
-            Some(refusal) => Err(refusal),
-            None => Ok(()),
-        }
     }
 
     /// The plan as far as it is made, to be compared with others.
@@ -187,10 +171,8 @@ impl Draft<'_> {
         for expr in self.trigger.vals.iter() {
             let expr = expr?;
             let field = self.expr(expr, Place::Value)?;
-            // C sums up the addresses of strings.
             if field.held() == Held::Text {
-                let refusal = self.trigger.unsupported(Unsupported::Values, expr.text());
-                self.refusal.get_or_insert(refusal);
+                return Err(self.trigger.error(ErrorText::StringValue, expr.text()));
             }
             let column = match field.function {
                 Function::Counter => 0,
@@ -380,6 +362,7 @@ impl Draft<'_> {
 
     /// Finds a variable by its name (`find_event_var()`): of the event of `qualifier`; or else of the events of
     /// `onmatch()`; or else of any event of the tracing directory. If it is not unique, that is logged.
+    #[inline(never)]
     pub(super) fn find_event_var(
         &self,
         qualifier: Option<[&[u8]; 2]>,
@@ -526,9 +509,7 @@ impl Draft<'_> {
             Named::Comm(alias) => HistField::comm(alias),
             Named::Timestamp => HistField::timestamp(),
             Named::Stacktrace => HistField::stack(),
-            Named::Recorded(recorded) => {
-                HistField::recorded(recorded).ok_or(Error::silent(ENOMEM))?
-            }
+            Named::Recorded(recorded) => HistField::recorded(recorded).ok_or(NO_FUNCTION)?,
         };
         let function = hist_field.function;
         self.plan.timed |= function == Function::Timestamp;
@@ -582,6 +563,14 @@ impl Draft<'_> {
         }))
     }
 }
+
+/// The error for a field that [`HistField`] has no function for: as in C that of a lack of memory, from which it can be
+/// told by its caret. That is not shown, since it has no text.
+pub(super) const NO_FUNCTION: Error = Error {
+    text: None,
+    caret: 1,
+    errno: ENOMEM,
+};
 
 /// Checks the length of an expression, for which C has a string of fixed size.
 fn computed(field: HistField) -> Result<HistField, Error> {

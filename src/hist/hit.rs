@@ -8,26 +8,31 @@
 //! [`Loss::Unresolved`].
 
 use core::iter;
-use core::ptr;
 
 use kernel::sync::atomic::Relaxed;
 
 use super::action::CondSnapshot;
-use super::action::SynthEvent;
+use super::action::Wide;
 use super::comm;
 use super::limits;
+use super::program::recorded_number;
 use super::program::Cell;
+use super::program::CompiledAction;
 use super::program::Content;
 use super::program::Effect;
+use super::program::Import;
 use super::program::KeyShape;
 use super::program::Program;
+use super::program::Store;
+use super::program::Track;
 use super::program::When;
-use super::program::FEW_VARS;
+use super::program::FEW_REFS;
 use super::program::WIDE_WORDS;
 use super::Histogram;
 use super::Plan;
 use crate::event::hit::COMM_LEN;
 use crate::event::hit::STACK_DEPTH;
+use crate::event::pointed::read_text;
 use crate::event::Hit;
 use crate::event::Record;
 use crate::map::text_to_words;
@@ -53,8 +58,8 @@ impl Histogram {
         match program.shape {
             KeyShape::Record if self.hit_fast(plan, hit.record, hit.cpu) => (),
             KeyShape::Number => self.hit_with_number(program, hit),
-            KeyShape::NumberFewVars => self.hit_number_in_frame::<FEW_VARS>(program, hit),
-            KeyShape::NumberVars => self.hit_number_in_frame::<FRAME_MAX>(program, hit),
+            KeyShape::RecordedFewRefs => self.hit_number_with_variables::<FEW_REFS>(program, hit),
+            KeyShape::RecordedVars => self.hit_number_with_variables::<VARS_MAX>(program, hit),
             KeyShape::PartsVars => self.hit_with_variables(program, hit),
             _ => self.hit_with_buffer(program, hit),
         }
@@ -102,7 +107,7 @@ impl Histogram {
         &'a self,
         program: &Program,
         hit: &Hit<'_>,
-        vars: &[u64],
+        vals: &[u64],
         elt: Option<Elt<'a>>,
     ) -> Option<Elt<'a>> {
         let elt = elt?;
@@ -110,7 +115,7 @@ impl Histogram {
             comm::store(elt.side(), program, pid, hit);
         }
         elt.update(hit.cpu, &program.values, |value| {
-            program.read(value, hit, vars)
+            program.read(value, hit, vals)
         });
         Some(elt)
     }
@@ -118,53 +123,61 @@ impl Histogram {
     /// Counts a hit of a trigger with variables, references or actions, whose key is assembled in a buffer.
     #[inline(never)]
     fn hit_with_variables(&self, program: &Program, hit: &Hit<'_>) {
+        if program.unreachable {
+            return self.map.lose(hit.cpu, Loss::Unresolved);
+        }
         match program.key_used(hit) {
-            used @ 0..=64 => self.hit_in_frame::<64>(program, hit, used),
-            used => self.hit_in_frame::<{ limits::KEY_SIZE as usize }>(program, hit, used),
+            used @ 0..=64 => self.hit_buffer_with_variables::<64>(program, hit, used),
+            used => {
+                self.hit_buffer_with_variables::<{ limits::KEY_SIZE as usize }>(program, hit, used)
+            }
         }
     }
 
-    /// The same, if the key is a number. There are at most `N` references and variables.
+    /// The same, if the key is a number of the record. There are at most `N` references.
     #[inline(never)]
-    fn hit_number_in_frame<const N: usize>(&self, program: &Program, hit: &Hit<'_>) {
-        let mut vars = [0; N];
-        let key = program.read_inline(&program.number, hit, &[]);
-        if !self.import(program, hit, &mut vars, |map| map.lookup_word(key)) {
+    fn hit_number_with_variables<const N: usize>(&self, program: &Program, hit: &Hit<'_>) {
+        let mut vals = [0; N];
+        let key = recorded_number(program.recorded, hit);
+        if !self.import(program, hit, &mut vals, |map| map.lookup_word(key)) {
             return;
         }
         let elt = self.map.insert_word(hit.cpu, key);
-        if let Some(elt) = self.count(program, hit, &vars, elt) {
-            self.store(program, hit, &mut vars, elt);
-            if !program.deeds.is_empty() {
-                self.act(program, hit, &vars, elt, &key.to_ne_bytes());
+        if let Some(elt) = self.count(program, hit, &vals, elt) {
+            self.store(program, hit, &mut vals, elt);
+            if !program.actions.is_empty() {
+                self.act(program, hit, &mut vals, elt, &key.to_ne_bytes());
             }
         }
     }
 
     #[inline(never)]
-    fn hit_in_frame<const N: usize>(&self, program: &Program, hit: &Hit<'_>, used: usize) {
-        let mut vars = [0; FRAME_MAX];
+    fn hit_buffer_with_variables<const N: usize>(
+        &self,
+        program: &Program,
+        hit: &Hit<'_>,
+        used: usize,
+    ) {
+        let mut vals = [0; VARS_MAX];
         let mut buffer = [0; N];
         let Some(key) = buffer.get_mut(..used) else {
             return;
         };
         program.put_key(key, hit);
         // A shorter key of another histogram is what this one begins with.
-        if !self.import(program, hit, &mut vars, |map| {
+        if !self.import(program, hit, &mut vals, |map| {
             map.lookup(key.get(..map.key_size()).unwrap_or(key))
         }) {
             return;
         }
         let elt = self.map.insert(hit.cpu, key);
-        if let Some(elt) = self.count(program, hit, &vars, elt) {
-            self.store(program, hit, &mut vars, elt);
-            if !program.deeds.is_empty() {
-                self.act(program, hit, &vars, elt, key);
-            }
+        if let Some(elt) = self.count(program, hit, &vals, elt) {
+            self.store(program, hit, &mut vals, elt);
+            self.act(program, hit, &mut vals, elt, key);
         }
     }
 
-    /// Reads the variables of other histograms to `vars`, by the slots of their references: numbers, or the index of the
+    /// Reads the variables of other histograms to `vals`, by the slots of their references: numbers, or the index of the
     /// element that holds a string or stack (`resolve_var_refs()`). False: one is not set, which is counted. What was
     /// read once before is consumed then, as in C.
     #[inline(always)]
@@ -172,51 +185,78 @@ impl Histogram {
         &self,
         program: &Program,
         hit: &Hit<'_>,
-        vars: &mut [u64],
+        vals: &mut [u64],
         lookup: impl for<'b> Fn(&'b Map) -> Option<Elt<'b>>,
     ) -> bool {
-        let mut last: Option<(&Self, Elt<'_>)> = None;
-        for import in &program.imports {
-            let home = &*import.home;
-            let found = match last {
-                Some((of, elt)) if ptr::eq(of, home) => Some(elt),
-                _ if program.unreachable => None,
-                _ => lookup(&home.map),
-            };
-            let value = found.and_then(|elt| match import.cell {
-                Cell::Number(number) if import.once => elt.take_var(number),
-                Cell::Number(number) => elt.var(number),
-                Cell::Wide { number, .. } => match elt.wide(number)?.read(&mut []) {
-                    Read::Unset => None,
-                    Read::Done | Read::Busy => Some(elt.index().into()),
-                },
-            });
-            let (Some(value), Some(place)) = (value, vars.get_mut(import.slot)) else {
-                self.map.lose(hit.cpu, Loss::Unresolved);
-                return false;
-            };
-            *place = value;
-            last = found.map(|elt| (home, elt));
+        // As most refer to one variable: see `store()`.
+        let Some((first, others)) = program.imports.split_first() else {
+            return true;
+        };
+        let elt = lookup(&first.home.map);
+        let mut found = first.read(elt, vals).is_some();
+        if found && !others.is_empty() {
+            found = read_others(others, elt, vals, lookup);
         }
-        true
+        if !found {
+            self.map.lose(hit.cpu, Loss::Unresolved);
+        }
+        found
     }
 
-    /// Sets the variables of the element, and stores the numbers among them in `vars`, after the references.
+    /// Sets the variables of the element. Numbers that actions refer to are stored in `vals`, too.
     #[inline(always)]
-    fn store(&self, program: &Program, hit: &Hit<'_>, vars: &mut [u64], elt: Elt<'_>) {
-        for store in &program.stores {
-            let done = match (&store.cell, &store.content) {
-                (&Cell::Number(number), Content::Number(value)) => {
-                    let value = program.read_inline(value, hit, vars);
-                    if let Some(place) = vars.get_mut(program.n_refs + number) {
-                        *place = value;
-                    }
-                    elt.set_var(number, value)
-                }
-                (&Cell::Wide { number, words }, &content) => {
-                    store_wide(program, hit, vars, content, words, elt.wide(number))
-                }
-                (Cell::Number(_), _) => false,
+    fn store(&self, program: &Program, hit: &Hit<'_>, vals: &mut [u64], elt: Elt<'_>) {
+        // Most set one variable: for that, what the compiler prepares for a loop is not worth it.
+        if let [first, others @ ..] = &program.stores[..] {
+            self.store_number(program, hit, vals, elt, first);
+            if !others.is_empty() {
+                self.store_numbers(program, hit, vals, elt, others);
+            }
+        }
+        if !program.wide_stores.is_empty() {
+            self.store_wide(program, hit, vals, elt);
+        }
+    }
+
+    #[inline(never)]
+    fn store_numbers(
+        &self,
+        program: &Program,
+        hit: &Hit<'_>,
+        vals: &mut [u64],
+        elt: Elt<'_>,
+        stores: &[Store],
+    ) {
+        for store in stores {
+            self.store_number(program, hit, vals, elt, store);
+        }
+    }
+
+    #[inline(always)]
+    fn store_number(
+        &self,
+        program: &Program,
+        hit: &Hit<'_>,
+        vals: &mut [u64],
+        elt: Elt<'_>,
+        store: &Store,
+    ) {
+        let value = program.read_inline(&store.value, hit, vals);
+        if let Some(place) = vals.get_mut(store.slot) {
+            *place = value;
+        }
+        if !elt.set_var(store.var, value) {
+            self.map.lose(hit.cpu, Loss::Missed);
+        }
+    }
+
+    #[inline(never)]
+    fn store_wide(&self, program: &Program, hit: &Hit<'_>, vals: &[u64], elt: Elt<'_>) {
+        for store in &program.wide_stores {
+            let words = Words::of(store.content, program, hit, vals, store.words);
+            let done = match (elt.wide(store.cell), words) {
+                (Some(cell), Some(words)) => cell.write(words),
+                _ => false,
             };
             if !done {
                 self.map.lose(hit.cpu, Loss::Missed);
@@ -225,51 +265,70 @@ impl Histogram {
     }
 
     /// Does the actions (`hist_trigger_actions()`).
-    #[inline(never)]
-    fn act(&self, program: &Program, hit: &Hit<'_>, vars: &[u64], elt: Elt<'_>, key: &[u8]) {
-        for deed in &program.deeds {
-            let done = match deed.when {
-                When::Always => true,
-                When::Tracked {
-                    value,
-                    larger,
-                    cell,
-                } => {
-                    let value = program.read(&value, hit, vars);
-                    let change = Change { value, larger };
-                    let saved: &[_] = match deed.effect {
-                        Effect::Save => &program.saved,
-                        _ => &[],
-                    };
-                    let cell = elt.wide(cell);
-                    if cell.is_some_and(|cell| cell.keeps(|last| change.is(last))) {
-                        continue;
-                    }
-                    match cell.map(|cell| change.track(cell, program, hit, vars, saved)) {
-                        Some(Replace::Done) => match &deed.effect {
-                            Effect::Snapshot(snapshot) => {
-                                self.take_snapshot(&**snapshot, hit, change, elt, key);
-                                continue;
-                            }
-                            _ => true,
-                        },
-                        Some(Replace::Kept) => continue,
-                        Some(Replace::Lost) | None => false,
-                    }
+    #[inline(always)]
+    fn act(&self, program: &Program, hit: &Hit<'_>, vals: &mut [u64], elt: Elt<'_>, key: &[u8]) {
+        for action in &program.actions {
+            if let When::Tracked(track) = &action.when {
+                // Most hits are no new maximum.
+                let change = track.change(vals);
+                let cell = elt.wide(track.cell);
+                if cell.is_some_and(|cell| cell.keeps(|last| change.is(last))) {
+                    continue;
                 }
-            };
-            let done = done
-                && match &deed.effect {
-                    Effect::Trace {
-                        event,
-                        params,
-                        wide,
-                    } => trace(program, hit, vars, &**event, params, *wide),
-                    Effect::Save | Effect::Snapshot(_) => true,
-                };
-            if !done {
+            }
+            if !self.perform(action, program, hit, vals, elt, key) {
                 self.map.lose(hit.cpu, Loss::Missed);
             }
+        }
+    }
+
+    /// Does an action, if what it waits for happens. False: it is lost.
+    #[inline(never)]
+    fn perform(
+        &self,
+        action: &CompiledAction,
+        program: &Program,
+        hit: &Hit<'_>,
+        vals: &mut [u64],
+        elt: Elt<'_>,
+        key: &[u8],
+    ) -> bool {
+        if let When::Tracked(track) = &action.when {
+            let Some(cell) = elt.wide(track.cell) else {
+                return false;
+            };
+            let change = track.change(vals);
+            let saved: &[_] = match action.effect {
+                Effect::Save => &program.saved,
+                _ => &[],
+            };
+            match change.save(cell, program, hit, vals, saved) {
+                Replace::Done => (),
+                Replace::Kept => return true,
+                Replace::Lost => return false,
+            }
+            if let Effect::Snapshot(snapshot) = &action.effect {
+                self.take_snapshot(&**snapshot, hit, change, elt, key);
+            }
+        }
+        match &action.effect {
+            Effect::Trace {
+                event,
+                idx,
+                fields,
+                wide,
+            } => {
+                for (slot, value) in fields {
+                    if let Some(place) = vals.get_mut(*slot) {
+                        *place = program.read_inline(value, hit, &[]);
+                    }
+                }
+                let vals = &*vals;
+                event.emit(hit, vals, idx, &mut |val, to| {
+                    trace_wide(program, hit, vals, wide, val, to)
+                })
+            }
+            Effect::Save | Effect::Snapshot(_) => true,
         }
     }
 
@@ -296,8 +355,50 @@ impl Histogram {
     }
 }
 
-/// Most numbers of variables that a hit needs: those of references, and of the histogram's own variables.
-const FRAME_MAX: usize = 2 * VARS_MAX;
+/// Reads the variables of `imports`, which follow one that was read of `elt`.
+#[inline(never)]
+fn read_others<'a>(
+    imports: &'a [Import],
+    mut elt: Option<Elt<'a>>,
+    vals: &mut [u64],
+    lookup: impl Fn(&'a Map) -> Option<Elt<'a>>,
+) -> bool {
+    imports.iter().all(|import| {
+        if !import.again {
+            elt = lookup(&import.home.map);
+        }
+        import.read(elt, vals).is_some()
+    })
+}
+
+impl Import {
+    /// Reads the variable of `elt` to its place in `vals`. `None`: it is not set.
+    #[inline(always)]
+    fn read(&self, elt: Option<Elt<'_>>, vals: &mut [u64]) -> Option<()> {
+        let elt = elt?;
+        let value = match self.cell {
+            Cell::Once(number) => elt.take_var(number)?,
+            Cell::Number(number) => elt.var(number)?,
+            Cell::Wide(number) => match elt.wide(number)?.read(&mut []) {
+                Read::Unset => return None,
+                Read::Done | Read::Busy => elt.index().into(),
+            },
+        };
+        *vals.get_mut(self.slot)? = value;
+        Some(())
+    }
+}
+
+impl Track {
+    /// What it waits for, with these values of references.
+    #[inline(always)]
+    fn change(&self, vals: &[u64]) -> Change {
+        Change {
+            value: vals.get(self.slot).copied().unwrap_or(0),
+            larger: self.larger,
+        }
+    }
+}
 
 /// What `onmax()` or `onchange()` waits for.
 #[derive(Clone, Copy)]
@@ -318,28 +419,13 @@ impl Change {
     }
 
     /// Stores the value, and what is saved with it, if it happens.
-    #[inline(always)]
-    fn track(
-        self,
-        cell: WideCell<'_>,
-        program: &Program,
-        hit: &Hit<'_>,
-        vars: &[u64],
-        saved: &[(Content, usize)],
-    ) -> Replace {
-        match saved {
-            [] => cell.replace_if(|last| self.is(last), iter::once(self.value)),
-            _ => self.save(cell, program, hit, vars, saved),
-        }
-    }
-
     #[inline(never)]
     fn save(
         self,
         cell: WideCell<'_>,
         program: &Program,
         hit: &Hit<'_>,
-        vars: &[u64],
+        vals: &[u64],
         saved: &[(Content, usize)],
     ) -> Replace {
         let mut saved = saved.iter();
@@ -353,7 +439,7 @@ impl Change {
             }
             while left == 0 {
                 let &(content, words) = saved.next()?;
-                current = Words::of(content, program, hit, vars, words);
+                current = Words::of(content, program, hit, vals, words);
                 left = words;
             }
             left -= 1;
@@ -363,52 +449,25 @@ impl Change {
     }
 }
 
-/// Stores a string or a stack in a variable. False: it is lost.
+/// Writes value `val` of a synthetic event, which is one of `wide`, to `to`. False: it is lost.
 #[inline(never)]
-fn store_wide(
+fn trace_wide(
     program: &Program,
     hit: &Hit<'_>,
-    vars: &[u64],
-    content: Content,
-    words: usize,
-    cell: Option<WideCell<'_>>,
+    vals: &[u64],
+    wide: &[(usize, Content)],
+    val: usize,
+    to: &mut Wide,
 ) -> bool {
-    let content = Words::of(content, program, hit, vars, words);
-    match (cell, content) {
-        (Some(cell), Some(content)) => cell.write(content),
-        _ => false,
-    }
-}
-
-/// Makes a synthetic event happen. `wide` is how many of `params` are strings or stacks. False: it is lost.
-#[inline(never)]
-fn trace(
-    program: &Program,
-    hit: &Hit<'_>,
-    vars: &[u64],
-    event: &dyn SynthEvent,
-    params: &[Content],
-    wide: usize,
-) -> bool {
-    !event.listened()
-        || event.emit(hit, wide, &mut |vals, places| {
-            let mut places = places.iter_mut();
-            for (val, &content) in vals.iter_mut().zip(params) {
-                if let Content::Number(value) = content {
-                    *val = program.read(&value, hit, vars);
-                    continue;
-                }
-                let words = Words::of(content, program, hit, vars, WIDE_WORDS);
-                let (Some(words), Some(place)) = (words, places.next()) else {
-                    return false;
-                };
-                place
-                    .iter_mut()
-                    .zip(words)
-                    .for_each(|(to, word)| *to = word);
-            }
-            true
-        })
+    let content = wide.iter().find(|(number, _)| *number == val);
+    let words =
+        content.and_then(|(_, content)| Words::of(*content, program, hit, vals, WIDE_WORDS));
+    let Some(words) = words else {
+        return false;
+    };
+    let words = Iterator::chain(words, iter::repeat(0));
+    to.iter_mut().zip(words).for_each(|(to, word)| *to = word);
+    true
 }
 
 /// A number, string or stack, word by word: of a string the characters with at least one NUL; of a stack the number of
@@ -433,7 +492,7 @@ impl<'a> Words<'a> {
         content: Content,
         program: &Program,
         hit: &Hit<'a>,
-        vars: &[u64],
+        vals: &[u64],
         words: usize,
     ) -> Option<Self> {
         let text = |bytes: &'a [u8], size: usize| {
@@ -453,18 +512,16 @@ impl<'a> Words<'a> {
         };
         let string = limits::STRING as usize;
         let source = match content {
-            Content::Number(ref value) => Source::Number(program.read(value, hit, vars)),
+            Content::Number(ref value) => Source::Number(program.read(value, hit, vals)),
             Content::Array { offset, len, .. } => text(
                 hit.record.bytes(offset as usize, len as usize),
                 (len as usize).max(1),
             ),
             Content::DataLoc(offset) => text(hit.record.data_loc(offset), string),
             Content::RelLoc(offset) => text(hit.record.rel_loc(offset), string),
-            Content::Pointed(ref value) => {
-                Source::Words(pointed(hit, program.read(value, hit, vars)))
-            }
+            Content::Pointed(slot) => Source::Words(pointed(hit, *vals.get(slot)?)),
             Content::Comm => Source::Comm(comm::current(hit)),
-            Content::Execname(ref pid) => Source::Comm(match program.read(pid, hit, vars) {
+            Content::Execname(ref pid) => Source::Comm(match program.read(pid, hit, vals) {
                 0 => *comm::IDLE,
                 _ => comm::current(hit),
             }),
@@ -486,10 +543,10 @@ impl<'a> Words<'a> {
             }
             Content::Other(slot) => {
                 let import = program.imports.iter().find(|import| import.slot == slot)?;
-                let Cell::Wide { number, .. } = import.cell else {
+                let Cell::Wide(number) = import.cell else {
                     return None;
                 };
-                let index = *vars.get(slot)? as u32;
+                let index = *vals.get(slot)? as u32;
                 let mut words = [0; WIDE_WORDS];
                 match import.home.map.wide_at(index, number)?.read(&mut words) {
                     Read::Done => Source::Words(words),
@@ -503,32 +560,17 @@ impl<'a> Words<'a> {
 
 /// The characters at `address`, as words. As in C those of `(fault)`, if they cannot be read.
 #[inline(never)]
-fn pointed(hit: &Hit<'_>, mut address: u64) -> [u64; WIDE_WORDS] {
-    const BLOCK: usize = 16;
-    let mut text = [0; limits::STRING as usize];
-    let mut len = 0;
-    // The last byte stays a NUL.
-    while len < text.len() - 1 {
-        let count = (BLOCK - address as usize % BLOCK).min(text.len() - 1 - len);
-        let Some(block) = text.get_mut(len..len + count) else {
-            break;
-        };
-        if !hit.context.read(block, address) {
-            text = [0; limits::STRING as usize];
-            text[..7].copy_from_slice(b"(fault)");
-            break;
-        }
-        if block.contains(&0) {
-            break;
-        }
-        len += count;
-        address = address.wrapping_add(count as u64);
-    }
+fn pointed(hit: &Hit<'_>, address: u64) -> [u64; WIDE_WORDS] {
+    // Room for all characters but the NUL.
+    let mut text = [0; limits::STRING as usize - 1];
+    let text = match read_text(&mut text, address as usize, |to, address| {
+        hit.context.read(to, address)
+    }) {
+        true => until_nul(&text),
+        false => b"(fault)",
+    };
     let mut words = [0; WIDE_WORDS];
-    for (to, word) in words
-        .iter_mut()
-        .zip(text_to_words(until_nul(&text), WIDE_WORDS))
-    {
+    for (to, word) in words.iter_mut().zip(text_to_words(text, WIDE_WORDS)) {
         *to = word;
     }
     words

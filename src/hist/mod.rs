@@ -126,6 +126,16 @@ impl Plan {
         self.fields.iter().position(is)
     }
 
+    /// What variable `index` is set to, which may be one that only actions use.
+    fn own(&self, index: usize) -> Option<&HistField> {
+        let hidden = || {
+            let mut vars = self.field_vars.iter();
+            let var = vars.find(|var| var.variable.index == index)?;
+            Some(&var.value)
+        };
+        self.vars().get(index).or_else(hidden)
+    }
+
     /// Whether an action takes snapshots.
     fn takes_snapshots(&self) -> bool {
         let mut actions = self.actions.iter();
@@ -248,8 +258,7 @@ impl Histogram {
 
     /// Where its elements have variable `number`. `None`: it is one that no other histogram can refer to.
     fn cell_of(&self, number: usize) -> Option<Cell> {
-        let store = self.plan.program.stores.get(number)?;
-        Some(store.cell)
+        self.plan.program.cells.get(number).copied()
     }
 
     /// Its plan.

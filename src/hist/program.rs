@@ -36,6 +36,7 @@ use crate::text::until_nul;
 use crate::trigger::ModifierKind;
 use crate::trigger::Operator;
 use crate::trigger::OPERATORS_MAX;
+use crate::trigger::VARS_MAX;
 
 const NS_PER_US: u64 = 1000;
 
@@ -47,14 +48,14 @@ pub(super) enum Operand {
     Time(Clock),
     TimeInUsecs(Clock),
     Recorded(Number),
-    /// A variable: its index in the numbers of [`Frame`].
-    Variable(usize),
+    /// The value of the reference with this number.
+    Reference(usize),
 }
 
 impl Operand {
     /// Reads it, sign-extended to 64 bits.
     #[inline(always)]
-    pub(super) fn read(&self, hit: &Hit<'_>, vars: &[u64]) -> u64 {
+    pub(super) fn read(&self, hit: &Hit<'_>, vals: &[u64]) -> u64 {
         match *self {
             Self::Constant(number) => number,
             Self::Cpu => hit.cpu as u64,
@@ -63,15 +64,21 @@ impl Operand {
             Self::TimeInUsecs(clock) => {
                 hit.context.time(clock).wrapping_add(NS_PER_US / 2) / NS_PER_US
             }
-            Self::Recorded(number) => match (number.type_(), number.offset()) {
-                // The most common types; a function for the others keeps callers short.
-                (NumberType::S32, at) => hit.record.u32(at) as i32 as u64,
-                (NumberType::U32, at) => hit.record.u32(at).into(),
-                (NumberType::U64, at) => hit.record.u64(at),
-                _ => read_number(number, hit),
-            },
-            Self::Variable(index) => vars.get(index).copied().unwrap_or(0),
+            Self::Recorded(number) => recorded_number(number, hit),
+            Self::Reference(slot) => vals.get(slot).copied().unwrap_or(0),
         }
+    }
+}
+
+/// Reads a number of the record, sign-extended to 64 bits.
+#[inline(always)]
+pub(super) fn recorded_number(number: Number, hit: &Hit<'_>) -> u64 {
+    match (number.type_(), number.offset()) {
+        // The most common types; a function for the others keeps callers short.
+        (NumberType::S32, at) => hit.record.u32(at) as i32 as u64,
+        (NumberType::U32, at) => hit.record.u32(at).into(),
+        (NumberType::U64, at) => hit.record.u64(at),
+        _ => read_number(number, hit),
     }
 }
 
@@ -125,7 +132,7 @@ pub(super) fn apply(operator: Operator, left: u64, right: u64) -> u64 {
 }
 
 /// Evaluates an expression.
-fn compute(code: &[Step], hit: &Hit<'_>, vars: &[u64]) -> u64 {
+fn compute(code: &[Step], hit: &Hit<'_>, vals: &[u64]) -> u64 {
     // The stack; its top is in `number`.
     let mut waiting = [0; DEPTH];
     let mut depth = 0;
@@ -137,7 +144,7 @@ fn compute(code: &[Step], hit: &Hit<'_>, vars: &[u64]) -> u64 {
                     *place = number;
                     depth += 1;
                 }
-                number = scale.apply(next.read(hit, vars));
+                number = scale.apply(next.read(hit, vals));
             }
             Step::Negate => number = number.wrapping_neg(),
             Step::Apply(operator) => {
@@ -162,8 +169,8 @@ pub(super) enum Content {
     },
     DataLoc(u32),
     RelLoc(u32),
-    /// The characters at the address that is this number.
-    Pointed(Value),
+    /// The characters at the address that is the value of the reference in this slot.
+    Pointed(usize),
     Comm,
     /// The comm of the task with this process id, which is the current one.
     Execname(Value),
@@ -315,52 +322,69 @@ pub(super) enum KeyShape {
     Number,
     /// The parts of the key are put into a buffer.
     Parts,
-    /// As `Number`, and there are variables, references or actions: at most [`FEW_VARS`] numbers of variables, and
-    /// references.
-    NumberFewVars,
+    /// The key is one number of the record, [`Program::recorded`], and there are variables, references or actions: at
+    /// most [`FEW_REFS`] references.
+    RecordedFewRefs,
     /// The same, with more of them.
-    NumberVars,
+    RecordedVars,
     /// As `Parts`, and there are variables, references or actions.
     PartsVars,
 }
 
-/// See [`KeyShape::NumberFewVars`].
-pub(super) const FEW_VARS: usize = 4;
+/// See [`KeyShape::RecordedFewRefs`].
+pub(super) const FEW_REFS: usize = 3;
 
 /// Where an element has a variable.
 #[derive(Clone, Copy)]
 pub(super) enum Cell {
+    /// A variable of the map, which a reference unsets when it reads it.
+    Once(usize),
     /// A variable of the map.
     Number(usize),
-    /// A wide cell of so many words.
-    Wide { number: usize, words: usize },
+    /// A wide cell.
+    Wide(usize),
 }
 
 /// A reference to a variable of another histogram, which a hit needs before it inserts its key.
 pub(super) struct Import {
     pub(super) home: Arc<Histogram>,
+    /// Whether it is to the same histogram as the one before.
+    pub(super) again: bool,
     pub(super) cell: Cell,
-    /// Whether reading unsets it.
-    pub(super) once: bool,
+    /// Where its value is put.
     pub(super) slot: usize,
 }
 
-/// A variable, and what it is set to.
+/// A variable of the map, and the number that it is set to.
 pub(super) struct Store {
-    pub(super) cell: Cell,
+    pub(super) var: usize,
+    pub(super) value: Value,
+    /// The reference of this histogram's actions to it. Larger than any if there is none.
+    pub(super) slot: usize,
+}
+
+/// A wide cell of the map, of so many words, and the string or stack that it is set to.
+pub(super) struct WideStore {
+    pub(super) cell: usize,
+    pub(super) words: usize,
     pub(super) content: Content,
 }
 
 /// When an action is done.
 pub(super) enum When {
     Always,
-    /// If the variable is larger than the value in a wide cell, or another one.
-    Tracked {
-        value: Value,
-        larger: bool,
-        /// The number of the wide cell. Its value is followed by what the action saves.
-        cell: usize,
-    },
+    /// If a variable has changed, or is larger than before.
+    Tracked(Track),
+}
+
+/// What `onmax()` and `onchange()` compare.
+pub(super) struct Track {
+    /// The slot of the reference to the variable.
+    pub(super) slot: usize,
+    /// Whether it has to be larger.
+    pub(super) larger: bool,
+    /// The number of the wide cell with its last value, which what the action saves is behind.
+    pub(super) cell: usize,
 }
 
 /// What an action does.
@@ -370,14 +394,18 @@ pub(super) enum Effect {
     Snapshot(KBox<dyn CondSnapshot>),
     Trace {
         event: KBox<dyn SynthEvent>,
-        params: KVec<Content>,
-        /// How many of them are strings or stacks.
-        wide: usize,
+        /// Which value each field of the synthetic event gets (`var_ref_idx[]`): that of the reference in this slot; or,
+        /// [`VARS_MAX`] more, the characters at the address that is this value.
+        idx: KVec<u32>,
+        /// The slots of values that are numbers of this event.
+        fields: KVec<(usize, Value)>,
+        /// The values that are characters or stacks.
+        wide: KVec<(usize, Content)>,
     },
 }
 
 /// An action as a hit executes it.
-pub(super) struct Deed {
+pub(super) struct CompiledAction {
     pub(super) when: When,
     pub(super) effect: Effect,
 }
@@ -389,6 +417,8 @@ pub(super) struct Program {
     pub(super) fields: RecordFields,
     /// The key, if it is one number, else anything.
     pub(super) number: Value,
+    /// The key, if it is one number of the record, else anything.
+    pub(super) recorded: Number,
     parts: KVec<KeyPart>,
     /// Bytes of a key in the map. Without variables fewer than in C for a comm, which takes 16.
     pub(super) key_size: usize,
@@ -399,21 +429,23 @@ pub(super) struct Program {
     pub(super) pid: Option<Value>,
     /// What is read of other histograms.
     pub(super) imports: KVec<Import>,
-    /// Whether a reference is to a histogram with longer keys, so that no hit has its key.
+    /// Whether a reference is to a histogram with longer keys, so that no hit has its key. Such a program has the shape
+    /// [`KeyShape::PartsVars`].
     pub(super) unreachable: bool,
-    /// The number of references.
-    pub(super) n_refs: usize,
     pub(super) stores: KVec<Store>,
+    pub(super) wide_stores: KVec<WideStore>,
+    /// Where an element has each variable.
+    pub(super) cells: KVec<Cell>,
     /// Words of each wide cell of an element.
     pub(super) wide: KVec<usize>,
     /// What `save()` saves, each in so many words.
     pub(super) saved: KVec<(Content, usize)>,
-    pub(super) deeds: KVec<Deed>,
+    pub(super) actions: KVec<CompiledAction>,
     code: KVec<Step>,
 }
 
 /// Words of the string or stack that a variable holds: see [`text_size`].
-pub(super) const WIDE_WORDS: usize = limits::STRING as usize / 8;
+pub const WIDE_WORDS: usize = limits::STRING as usize / 8;
 
 impl Program {
     /// One that does nothing.
@@ -422,6 +454,7 @@ impl Program {
             shape: KeyShape::Parts,
             fields: RecordFields::none(),
             number: Value::ONE,
+            recorded: Number::new(NumberType::U64, 0),
             parts: KVec::new(),
             key_size: 0,
             columns: KVec::new(),
@@ -429,11 +462,12 @@ impl Program {
             pid: None,
             imports: KVec::new(),
             unreachable: false,
-            n_refs: 0,
             stores: KVec::new(),
+            wide_stores: KVec::new(),
+            cells: KVec::new(),
             wide: KVec::new(),
             saved: KVec::new(),
-            deeds: KVec::new(),
+            actions: KVec::new(),
             code: KVec::new(),
         }
     }
@@ -494,26 +528,30 @@ impl Program {
             }] => Some(number),
             _ => None,
         };
-        self.shape = match (&fields, number) {
-            (_, Some(_)) if has_vars && plan.refs.len() + plan.n_vars <= FEW_VARS => {
-                KeyShape::NumberFewVars
-            }
-            (_, Some(_)) if has_vars => KeyShape::NumberVars,
+        let recorded = match number.and_then(recorded) {
+            Some((number, Scale::One)) => Some(number),
+            _ => None,
+        };
+        let mut homes = plan.refs.iter().flat_map(|reference| &reference.var.home);
+        self.unreachable = homes.any(|home| home.plan().c_key_size() > plan.c_key_size());
+        self.shape = match recorded.filter(|_| !self.unreachable) {
+            Some(_) if has_vars && plan.refs.len() <= FEW_REFS => KeyShape::RecordedFewRefs,
+            Some(_) if has_vars => KeyShape::RecordedVars,
             _ if has_vars => KeyShape::PartsVars,
-            (Some(_), _) => KeyShape::Record,
-            (None, Some(_)) => KeyShape::Number,
-            (None, None) => KeyShape::Parts,
+            _ if fields.is_some() => KeyShape::Record,
+            _ if number.is_some() => KeyShape::Number,
+            _ => KeyShape::Parts,
         };
         if let Some(fields) = fields {
             self.fields = fields;
         }
-        self.number = number.unwrap_or(Value::ONE);
+        self.number = number.unwrap_or(self.number);
+        self.recorded = recorded.unwrap_or(self.recorded);
         self.parts = parts;
         self.key_size = at;
         self.columns = columns;
         self.values = values;
         self.pid = pid;
-        self.n_refs = plan.refs.len();
         self.code = code;
         self.add_variables(plan, time)?;
         self.add_actions(plan, targets, time)
@@ -525,30 +563,44 @@ impl Program {
             let Some(home) = &reference.var.home else {
                 continue;
             };
-            self.unreachable |= home.plan().c_key_size() > plan.c_key_size();
+            let before = self.imports.last();
             let import = Import {
+                again: before.is_some_and(|before| Arc::ptr_eq(&before.home, home)),
                 home: home.clone(),
-                cell: home.cell_of(reference.var.index).ok_or(EINVAL)?,
-                once: reference.once,
+                cell: match home.cell_of(reference.var.index).ok_or(EINVAL)? {
+                    Cell::Number(number) if reference.once => Cell::Once(number),
+                    cell => cell,
+                },
                 slot: reference.var.slot,
             };
             self.imports.push(import, GFP_KERNEL)?;
         }
-        for (number, field) in plan.vars().iter().enumerate() {
-            let words = match field.held() {
-                Held::Number => 0,
-                Held::Text => text_size(field.size).div_ceil(8),
-                Held::Stack => WIDE_WORDS,
-            };
-            let cell = match words {
-                0 => Cell::Number(number),
-                words => Cell::Wide {
-                    number: self.add_wide(words)?,
-                    words,
-                },
-            };
+        for (var, field) in plan.vars().iter().enumerate() {
             let content = content(field, time, &mut self.code)?;
-            self.stores.push(Store { cell, content }, GFP_KERNEL)?;
+            let cell = match (content, field.held()) {
+                (Content::Number(value), _) => {
+                    let mut refs = plan.refs.iter();
+                    let slot = refs.position(|reference| reference.var.is_to(None, var));
+                    let slot = slot.unwrap_or(usize::MAX);
+                    self.stores.push(Store { var, value, slot }, GFP_KERNEL)?;
+                    Cell::Number(var)
+                }
+                (content, held) => {
+                    let words = match held {
+                        Held::Text => text_size(field.size).div_ceil(8),
+                        _ => WIDE_WORDS,
+                    };
+                    let cell = self.add_wide(words)?;
+                    let store = WideStore {
+                        cell,
+                        words,
+                        content,
+                    };
+                    self.wide_stores.push(store, GFP_KERNEL)?;
+                    Cell::Wide(cell)
+                }
+            };
+            self.cells.push(cell, GFP_KERNEL)?;
         }
         Ok(())
     }
@@ -574,23 +626,7 @@ impl Program {
         for (action, target) in plan.actions.iter().zip(targets.0) {
             let effect = match target {
                 Target::CondSnapshot(snapshot) => Effect::Snapshot(snapshot),
-                Target::SynthEvent(event) => {
-                    let mut params = KVec::new();
-                    let mut wide = 0;
-                    for (&slot, field) in action.slots.iter().zip(event.fields()) {
-                        let content = match (self.content_of(plan, slot, time)?, field.held) {
-                            (Content::Number(value), Held::Text) => Content::Pointed(value),
-                            (content, _) => content,
-                        };
-                        wide += usize::from(!matches!(content, Content::Number(_)));
-                        params.push(content, GFP_KERNEL)?;
-                    }
-                    Effect::Trace {
-                        event,
-                        params,
-                        wide,
-                    }
-                }
+                Target::SynthEvent(event) => self.trace(plan, &action.slots, event, time)?,
                 Target::Nothing => Effect::Save,
             };
             let when = match (&action.track, &action.handler) {
@@ -599,79 +635,104 @@ impl Program {
                         Effect::Save => saved_words,
                         _ => 0,
                     };
-                    let value = self.content_of(plan, track.var_ref.slot, time)?;
-                    let Content::Number(value) = value else {
-                        return Err(EINVAL);
-                    };
-                    When::Tracked {
-                        value,
+                    When::Tracked(Track {
+                        slot: track.var_ref.slot,
                         larger: matches!(handler, Handler::OnMax { .. }),
                         cell: self.add_wide(1 + saved)?,
-                    }
+                    })
                 }
                 (None, _) => When::Always,
             };
-            self.deeds.push(Deed { when, effect }, GFP_KERNEL)?;
+            self.actions
+                .push(CompiledAction { when, effect }, GFP_KERNEL)?;
         }
         Ok(())
     }
 
-    /// What a hit passes to an action for the reference in `slot`. That of a variable of the histogram itself is what
-    /// this hit sets it to: another one may set the same variable meanwhile.
-    fn content_of(&mut self, plan: &Plan, slot: usize, time: Operand) -> Result<Content> {
-        let var = &plan.refs[slot].var;
-        let number = |index| {
-            Content::Number(Value::Simple {
-                operand: Operand::Variable(index),
-                scale: Scale::One,
-            })
-        };
-        match (&var.home, plan.vars().get(var.index)) {
-            (Some(_), _) if var.held == Held::Number => Ok(number(slot)),
-            (Some(_), _) => Ok(Content::Other(slot)),
-            (None, Some(_)) if var.held == Held::Number => Ok(number(self.n_refs + var.index)),
-            (None, Some(field)) => content(field, time, &mut self.code),
-            (None, None) => {
-                let mut vars = plan.field_vars.iter();
-                let field = vars.find(|field| field.variable.index == var.index);
-                content(&field.ok_or(EINVAL)?.value, time, &mut self.code)
+    /// Compiles `trace()` of `event` with the references in `slots`. A variable of this histogram has the value that
+    /// this hit sets it to: another one may set it meanwhile.
+    fn trace(
+        &mut self,
+        plan: &Plan,
+        slots: &[usize],
+        event: KBox<dyn SynthEvent>,
+        time: Operand,
+    ) -> Result<Effect> {
+        let mut idx = KVec::with_capacity(slots.len(), GFP_KERNEL)?;
+        let mut fields = KVec::new();
+        let mut wide = KVec::new();
+        for (&slot, field) in slots.iter().zip(event.fields()) {
+            let var = &plan.refs[slot].var;
+            let own = match var.home {
+                Some(_) => None,
+                None => Some(plan.own(var.index).ok_or(EINVAL)?),
+            };
+            match (var.held, own) {
+                (Held::Number, Some(own)) if own.variable.is_none() => {
+                    add_once(&mut fields, slot, || {
+                        match content(own, time, &mut self.code)? {
+                            Content::Number(value) => Ok(value),
+                            _ => Err(EINVAL),
+                        }
+                    })?;
+                }
+                (Held::Number, _) => (),
+                (_, Some(own)) => {
+                    add_once(&mut wide, slot, || content(own, time, &mut self.code))?;
+                }
+                (_, None) => add_once(&mut wide, slot, || Ok(Content::Other(slot)))?,
             }
+            let val = match (var.held, field.held) {
+                (Held::Number, Held::Text) => {
+                    let val = VARS_MAX + slot;
+                    add_once(&mut wide, val, || Ok(Content::Pointed(slot)))?;
+                    val
+                }
+                _ => slot,
+            };
+            idx.push(val as u32, GFP_KERNEL)?;
         }
+        Ok(Effect::Trace {
+            event,
+            idx,
+            fields,
+            wide,
+        })
     }
 
-    /// Evaluates `value` for `hit` with these values of variables.
+    /// Evaluates `value` for `hit` with these values of references.
     #[inline(never)]
-    pub(super) fn read(&self, value: &Value, hit: &Hit<'_>, vars: &[u64]) -> u64 {
+    pub(super) fn read(&self, value: &Value, hit: &Hit<'_>, vals: &[u64]) -> u64 {
         match *value {
-            Value::Simple { ref operand, scale } => scale.apply(operand.read(hit, vars)),
+            Value::Simple { ref operand, scale } => scale.apply(operand.read(hit, vals)),
             Value::Pair {
                 operator,
                 ref left,
                 ref right,
-            } => apply(operator, left.read(hit, vars), right.read(hit, vars)),
+            } => apply(operator, left.read(hit, vals), right.read(hit, vals)),
             Value::Computed { start, end } => {
                 let code = self.code.get(start..end).unwrap_or_default();
-                compute(code, hit, vars)
+                compute(code, hit, vals)
             }
         }
     }
 
     /// As [`Program::read`], without a call for numbers that are not scaled.
     #[inline(always)]
-    pub(super) fn read_inline(&self, value: &Value, hit: &Hit<'_>, vars: &[u64]) -> u64 {
+    pub(super) fn read_inline(&self, value: &Value, hit: &Hit<'_>, vals: &[u64]) -> u64 {
         match *value {
             Value::Simple {
                 ref operand,
                 scale: Scale::One,
-            } => operand.read(hit, vars),
-            _ => self.read(value, hit, vars),
+            } => operand.read(hit, vals),
+            _ => self.read(value, hit, vals),
         }
     }
 
     /// The wide cell of the value that the `n`th action tracks.
     pub(super) fn tracked(&self, n: usize) -> Option<usize> {
-        match self.deeds.get(n)?.when {
-            When::Tracked { cell, .. } => Some(cell),
+        match &self.actions.get(n)?.when {
+            When::Tracked(track) => Some(track.cell),
             When::Always => None,
         }
     }
@@ -688,12 +749,12 @@ impl Program {
     /// none. Probes can be placed in them, but those bound their own recursion, and are no static events.
     pub(super) fn is_leaf(&self) -> bool {
         let parts = self.parts.iter().map(|part| &part.content);
-        let stores = self.stores.iter().map(|store| &store.content);
+        let stores = self.wide_stores.iter().map(|store| &store.content);
         let saved = self.saved.iter().map(|(content, _)| content);
         let mut contents = Iterator::chain(parts, Iterator::chain(stores, saved));
-        let mut deeds = self.deeds.iter();
+        let mut actions = self.actions.iter();
         !contents.any(|content| matches!(content, Content::Stack))
-            && deeds.all(|deed| matches!(deed.effect, Effect::Save))
+            && actions.all(|action| matches!(action.effect, Effect::Save))
     }
 
     /// The parts of the map's key, in the order of the key fields.
@@ -715,6 +776,18 @@ impl Program {
             part.put(key, self, hit);
         }
     }
+}
+
+/// Adds what `make` makes to `list`, if nothing of this number is there.
+fn add_once<T>(
+    list: &mut KVec<(usize, T)>,
+    number: usize,
+    make: impl FnOnce() -> Result<T>,
+) -> Result {
+    if list.iter().all(|(other, _)| *other != number) {
+        list.push((number, make()?), GFP_KERNEL)?;
+    }
+    Ok(())
 }
 
 /// What a field puts into the key or adds to a column. Appends to `code` if it is an expression.
@@ -773,7 +846,7 @@ fn operand(field: &HistField, time: Operand) -> Option<Operand> {
         Function::Cpu => Operand::Cpu,
         Function::Timestamp => time,
         Function::Number(type_) => Operand::Recorded(Number::new(type_, offset)),
-        Function::VarRef => Operand::Variable(field.reference.as_ref()?.slot),
+        Function::VarRef => Operand::Reference(field.reference.as_ref()?.slot),
         _ => return None,
     })
 }

@@ -111,8 +111,7 @@ impl Context for HitContext<'_> {
         cpu::current_comm()
     }
 
-    fn read(&self, to: &mut [u8], address: u64) -> bool {
-        let address = address as usize;
+    fn read(&self, to: &mut [u8], address: usize) -> bool {
         match memory::is_user(address, to.len()) {
             true => memory::read_user(to, address),
             false => memory::read_kernel(to, address),
@@ -121,7 +120,17 @@ impl Context for HitContext<'_> {
 }
 
 /// The time that `clock` shows, in its own unit. Any context.
+#[inline(always)]
 fn read_clock(clock: Clock) -> u64 {
+    match clock {
+        // The clock of triggers that name none.
+        Clock::Global => clock::global(),
+        other => read_other_clock(other),
+    }
+}
+
+#[inline(never)]
+fn read_other_clock(clock: Clock) -> u64 {
     match clock {
         Clock::Local => clock::local(),
         Clock::Global => clock::global(),
@@ -142,6 +151,16 @@ impl Dispatch {
     /// the fast path saves no registers. Any context.
     #[inline(never)]
     fn hit_leaf_slow(&self, trigger: &HistTrigger, preempt: PreemptOff<'_>, record: Record<'_>) {
+        if trigger.is_conditional() {
+            return self.hit_leaf_if(trigger, preempt, record);
+        }
+        let context = self.context(None);
+        trigger.count(preempt, &Hit::new(record, preempt.cpu(), &context));
+    }
+
+    /// The same if it is paused or has a filter, for which more registers are saved.
+    #[inline(never)]
+    fn hit_leaf_if(&self, trigger: &HistTrigger, preempt: PreemptOff<'_>, record: Record<'_>) {
         let context = self.context(None);
         trigger.hit(preempt, &Hit::new(record, preempt.cpu(), &context));
     }

@@ -9,31 +9,28 @@
 use crate::event::Hit;
 use crate::ftrace::cpu;
 use crate::ftrace::cpu::PreemptOff;
+use crate::ftrace::instance::Instance;
 use crate::ftrace::synthetic;
 use crate::hist::action;
 use crate::hist::action::SynthField;
 use crate::hist::action::Wide;
+use crate::hist::action::WIDE_WORDS;
 use crate::hist::var::Held;
+use crate::map::load::Load;
+use crate::map::load::Store;
 use crate::text::copy;
-use crate::trigger::PARAMS_MAX;
+use crate::trigger::VARS_MAX;
 use core::cell::UnsafeCell;
-use core::slice;
+use core::sync::atomic::compiler_fence;
+use core::sync::atomic::Ordering::SeqCst;
 use kernel::prelude::*;
 use kernel::sync::atomic::Atomic;
-use kernel::sync::atomic::Relaxed;
 use kernel::sync::Arc;
 
-/// How many events may happen within each other on a CPU, in all contexts together. With the record of the first hit,
-/// these are as many records as the kernel's ring buffer lets nest (`MAX_NEST`). C has 4 for all hits.
+/// How many events may happen within each other on a CPU, in all contexts together. C has 4 for all hits.
 const DEPTH_MAX: usize = 4;
 
-/// Words of a CPU: enough for two events with as many strings as there can be, or four with seven.
-const WORDS: usize = 1024;
-
-const WIDE: usize = size_of::<Wide>() / size_of::<u64>();
-
-/// Memory for the events that happen on each CPU. It is used as a stack: a context that interrupts another one on the
-/// same CPU gives back what it has taken before the other goes on.
+/// Memory for the events that happen on each CPU.
 pub(crate) struct Scratch {
     cpus: KVVec<CpuScratch>,
 }
@@ -41,13 +38,20 @@ pub(crate) struct Scratch {
 #[repr(align(64))]
 struct CpuScratch {
     /// Events that happen now.
-    depth: Atomic<usize>,
-    /// Words that they use.
-    used: Atomic<usize>,
-    words: UnsafeCell<KVVec<u64>>,
+    depth: Atomic<u64>,
+    /// Memory for each of them, in this order.
+    rooms: KVVec<UnsafeCell<Room>>,
 }
 
-// SAFETY: The words are only accessed in `with()`, by the CPU whose they are, and each only by the context that has
+/// Memory for one event that has strings or stacks.
+struct Room {
+    /// The values of the references, and those of strings at the addresses that references have.
+    vals: [u64; 2 * VARS_MAX],
+    /// The strings and stacks: at most one for each reference.
+    places: KVVec<Wide>,
+}
+
+// SAFETY: The rooms are only accessed in `with()`, by the CPU whose they are, and each only by the context that has
 // taken it.
 unsafe impl Sync for Scratch {}
 
@@ -56,54 +60,37 @@ impl Scratch {
     pub(crate) fn new() -> Result<Self> {
         let mut cpus = KVVec::with_capacity(cpu::count(), GFP_KERNEL)?;
         for _ in 0..cpu::count() {
-            cpus.push(
-                CpuScratch {
-                    depth: Atomic::new(0),
-                    used: Atomic::new(0),
-                    words: UnsafeCell::new(KVVec::from_elem(0, WORDS, GFP_KERNEL)?),
-                },
-                GFP_KERNEL,
-            )?;
+            let mut rooms = KVVec::with_capacity(DEPTH_MAX, GFP_KERNEL)?;
+            for _ in 0..DEPTH_MAX {
+                let room = Room {
+                    vals: [0; 2 * VARS_MAX],
+                    places: KVVec::from_elem([0; WIDE_WORDS], VARS_MAX, GFP_KERNEL)?,
+                };
+                rooms.push(UnsafeCell::new(room), GFP_KERNEL)?;
+            }
+            let depth = Atomic::new(0);
+            cpus.push(CpuScratch { depth, rooms }, GFP_KERNEL)?;
         }
         Ok(Self { cpus })
     }
 
-    /// Calls `run` with `vals` words and `wide` places, all zero, that nobody else uses meanwhile. Returns its result, or
-    /// false if there is not so much left.
-    fn with(
-        &self,
-        hit: &Hit<'_>,
-        vals: usize,
-        wide: usize,
-        run: impl FnOnce(&mut [u64], &mut [Wide]) -> bool,
-    ) -> bool {
+    /// Calls `run` with a room that nobody else uses meanwhile. Returns its result, or false if there is none left.
+    #[inline]
+    fn with(&self, hit: &Hit<'_>, run: impl FnOnce(&mut Room) -> bool) -> bool {
         let Some(cpu) = self.cpus.get(hit.cpu) else {
             return false;
         };
-        let (depth, start) = (cpu.depth.load(Relaxed), cpu.used.load(Relaxed));
-        let end = start + vals + wide * WIDE;
-        if depth == DEPTH_MAX || end > WORDS {
+        let depth = cpu.depth.relaxed();
+        let Some(room) = cpu.rooms.get(depth as usize) else {
             return false;
-        }
-        // Who interrupts this restores both, so they need not change together.
-        cpu.used.store(end, Relaxed);
-        cpu.depth.store(depth + 1, Relaxed);
-        // SAFETY: There are `WORDS` words. As long as a `Hit` exists preemption is off, so no other task runs on this
-        // CPU, and a context that interrupts this one takes words behind `end` only. So nobody else has these.
-        // A place consists of words, and has their alignment.
-        let done = unsafe {
-            let words = (*cpu.words.get()).as_mut_ptr().add(start);
-            let places = words.add(vals).cast::<Wide>();
-            let (vals, places) = (
-                slice::from_raw_parts_mut(words, vals),
-                slice::from_raw_parts_mut(places, wide),
-            );
-            vals.fill(0);
-            places.fill([0; WIDE]);
-            run(vals, places)
         };
-        cpu.depth.store(depth, Relaxed);
-        cpu.used.store(start, Relaxed);
+        cpu.depth.release(depth + 1);
+        compiler_fence(SeqCst);
+        // SAFETY: As long as a `Hit` exists preemption is off, so no other task runs on this CPU. A context that
+        // interrupts this one takes the rooms behind it, and has set `depth` to what it was when this one goes on.
+        // So nobody else has this room.
+        let done = run(unsafe { &mut *room.get() });
+        cpu.depth.release(depth);
         done
     }
 }
@@ -112,13 +99,20 @@ impl Scratch {
 pub(crate) struct SynthEvent {
     event: synthetic::SynthEvent,
     fields: KVec<SynthField>,
+    /// Whether some are strings or stacks.
+    wide: bool,
     scratch: Arc<Scratch>,
 }
 
 impl SynthEvent {
-    /// The synthetic event `name`; `None` if there is none. Takes event_mutex. Fails with `ENOMEM`.
-    pub(crate) fn find(name: &CStr, scratch: Arc<Scratch>) -> Result<Option<Self>> {
-        let Some(event) = synthetic::SynthEvent::find(name)? else {
+    /// The synthetic event `name`; `None` if there is none. Takes event_mutex. Fails as
+    /// [`synthetic::SynthEvent::find`], and with `ENOMEM`.
+    pub(crate) fn find(
+        name: &CStr,
+        scratch: Arc<Scratch>,
+        instance: &Arc<Instance>,
+    ) -> Result<Option<Self>> {
+        let Some(event) = synthetic::SynthEvent::find(name, instance)? else {
             return Ok(None);
         };
         let mut fields = KVec::new();
@@ -138,70 +132,83 @@ impl SynthEvent {
         })?;
         Ok(Some(Self {
             event,
+            wide: fields.iter().any(|field| field.held != Held::Number),
             fields,
             scratch,
         }))
     }
 }
 
-/// The values of all fields, in their order.
-const ALL: [u32; PARAMS_MAX] = {
-    let mut all = [0; PARAMS_MAX];
-    let mut n = 0;
-    while n < PARAMS_MAX {
-        all[n] = n as u32;
-        n += 1;
-    }
-    all
-};
-
 impl action::SynthEvent for SynthEvent {
     fn fields(&self) -> &[SynthField] {
         &self.fields
     }
 
-    fn listened(&self) -> bool {
-        self.event.listened()
-    }
-
     fn emit(
         &self,
         hit: &Hit<'_>,
-        wide: usize,
-        fill: &mut dyn FnMut(&mut [u64], &mut [Wide]) -> bool,
+        vals: &[u64],
+        idx: &[u32],
+        write: &mut dyn FnMut(usize, &mut Wide) -> bool,
     ) -> bool {
-        // SAFETY: As long as a `Hit` exists, preemption is off and it is on its CPU.
-        if !synthetic::SynthEvent::has_stack(unsafe { PreemptOff::assume_on(hit.cpu) }) {
-            return false;
+        if !self.event.listened() {
+            return true;
         }
-        let n = self.fields.len();
-        self.scratch.with(hit, n, wide, |vals, places| {
-            if !fill(vals, places) {
+        self.scratch.with(hit, |room| match self.wide {
+            // SAFETY: All fields are numbers. As long as a `Hit` exists, preemption is off and it is on its CPU.
+            false => unsafe { self.event.emit(PreemptOff::assume_on(hit.cpu), vals, idx) },
+            true => self.emit_wide(hit, vals, idx, write, room),
+        })
+    }
+}
+
+impl SynthEvent {
+    /// Makes an event with strings or stacks happen.
+    #[inline(never)]
+    fn emit_wide(
+        &self,
+        hit: &Hit<'_>,
+        vals: &[u64],
+        idx: &[u32],
+        write: &mut dyn FnMut(usize, &mut Wide) -> bool,
+        room: &mut Room,
+    ) -> bool {
+        room.vals
+            .iter_mut()
+            .zip(vals)
+            .for_each(|(to, val)| *to = *val);
+        // Several fields may have the same value.
+        let mut written = [Held::Number; 2 * VARS_MAX];
+        let mut places = room.places.iter_mut();
+        for (field, &n) in self.fields.iter().zip(idx) {
+            let n = n as usize;
+            let (Some(val), Some(written)) = (room.vals.get_mut(n), written.get_mut(n)) else {
+                return false;
+            };
+            if field.held == *written {
+                continue;
+            }
+            let place = match (*written, places.next()) {
+                (Held::Number, Some(place)) => place,
+                _ => return false,
+            };
+            if !write(n, place) {
                 return false;
             }
-            let mut places = places.iter_mut();
-            for (val, field) in vals.iter_mut().zip(&self.fields) {
-                if field.held == Held::Number {
-                    continue;
-                }
-                let Some(place) = places.next() else {
-                    return false;
-                };
-                if let (Held::Text, Some(last)) = (field.held, place.last_mut()) {
-                    let mut bytes = last.to_ne_bytes();
-                    bytes[size_of::<u64>() - 1] = 0;
-                    *last = u64::from_ne_bytes(bytes);
-                }
-                *val = place.as_ptr() as u64;
+            if let (Held::Text, Some(last)) = (field.held, place.last_mut()) {
+                let mut bytes = last.to_ne_bytes();
+                bytes[size_of::<u64>() - 1] = 0;
+                *last = u64::from_ne_bytes(bytes);
             }
-            // SAFETY: There is a value for each field. Strings have at most 256 bytes, of which the last is a NUL.
-            // Stacks have as many words as the kernel reads at most. All are in memory of this hit, which nobody
-            // changes. As long as a `Hit` exists, preemption is off and it is on its CPU.
-            unsafe {
-                let preempt = PreemptOff::assume_on(hit.cpu);
-                self.event.emit(preempt, vals, &ALL[..n]);
-            }
-            true
-        })
+            *val = place.as_ptr() as u64;
+            *written = field.held;
+        }
+        // SAFETY: The value of each string or stack is the address of one that was written above. Strings have at most
+        // 256 bytes, of which the last is a NUL. Stacks have as many words as the kernel reads at most. All are in
+        // memory of this hit, which nobody changes. As long as a `Hit` exists, preemption is off and it is on its CPU.
+        unsafe {
+            let preempt = PreemptOff::assume_on(hit.cpu);
+            self.event.emit(preempt, &room.vals, idx)
+        }
     }
 }

@@ -138,9 +138,21 @@ impl HistTrigger {
                 return false;
             }
         }
+        self.count(preempt, hit);
+        true
+    }
+
+    /// Counts a hit, if it is not [conditional](HistTrigger::is_conditional). Any context.
+    #[inline(always)]
+    pub(super) fn count(&self, preempt: PreemptOff<'_>, hit: &Hit<'_>) {
         let histogram = self.data.histogram.read(preempt);
         histogram.hit(&self.plan, hit);
-        true
+    }
+
+    /// Whether not all hits count: it is paused, or has a filter. Any context.
+    #[inline(always)]
+    pub(super) fn is_conditional(&self) -> bool {
+        self.flags.relaxed() != 0
     }
 
     /// Whether it reads fields at these offsets of records.
@@ -169,7 +181,7 @@ impl HistTrigger {
     /// the record. Else returns false, and has done nothing. Any context.
     #[inline(always)]
     pub(super) fn hit_fast(&self, preempt: PreemptOff<'_>, record: Record<'_>) -> bool {
-        if self.flags.relaxed() != 0 {
+        if self.is_conditional() {
             return false;
         }
         let histogram = self.data.histogram.read(preempt);

@@ -173,12 +173,12 @@ impl Columns {
             // SAFETY: As above.
             return unsafe { self.update_shared(index, values, read) };
         };
-        let columns = self.columns.iter().skip(1);
         // SAFETY: There is a part for each column, and at least one.
         unsafe { Column::Hits.update(parts, 0, 1) };
         if values.is_empty() {
             return;
         }
+        let columns = self.columns.iter().skip(1);
         for ((number, &column), value) in (1..).zip(columns).zip(values) {
             // SAFETY: There is a part for each column.
             unsafe { column.update(parts, number, read(value)) };

@@ -13,6 +13,9 @@ use super::chunks::Chunks;
 
 /// A key to find or insert, without the zero words at its end; but the first word is there.
 pub(super) trait Key: Copy {
+    /// Whether it is one word, which is compared as soon as a hash is.
+    const ONE_WORD: bool = false;
+
     /// How many words it has.
     fn len(self) -> u32;
 
@@ -94,6 +97,8 @@ impl Key for WordKey<'_> {
 
 /// A single word.
 impl Key for u64 {
+    const ONE_WORD: bool = true;
+
     #[inline]
     fn len(self) -> u32 {
         1
@@ -176,6 +181,10 @@ impl Keys {
     /// The caller has found the element through an acquiring load of a slot.
     #[inline]
     pub(super) unsafe fn is<K: Key>(&self, index: u32, key: K) -> bool {
+        if let (true, Some(word)) = (K::ONE_WORD, key.words().next()) {
+            // SAFETY: By the caller.
+            return unsafe { self.is_word(index, word) };
+        }
         // SAFETY: There is such an element, since it was found.
         let mut both = unsafe { self.words.of(index) }.iter().zip(key.words());
         // SAFETY: All stores happened before the caller's load of the slot, and there will be no

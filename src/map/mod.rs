@@ -225,7 +225,7 @@ impl Map {
 
     #[inline(always)]
     fn insert_key(&self, cpu: usize, key: impl Key) -> Option<Elt<'_>> {
-        let elt = self.find(key, |slot, hash| self.fill(slot, cpu, hash, key));
+        let elt = self.find(key, move |slot, hash| self.fill(slot, cpu, hash, key));
         elt.or_else(|| self.dropped(cpu))
     }
 
@@ -248,13 +248,24 @@ impl Map {
     /// Finds the element of `key`, if it has one. Any context.
     #[inline]
     pub fn lookup(&self, key: &[u8]) -> Option<Elt<'_>> {
-        self.find(ByteKey::new(key, self.keys.size())?, |_, _| None)
+        self.lookup_key(ByteKey::new(key, self.keys.size())?)
     }
 
     /// As [`Map::lookup`], for a key of one word.
     #[inline]
     pub fn lookup_word(&self, key: u64) -> Option<Elt<'_>> {
-        self.find(key, |_, _| None)
+        self.lookup_key(key)
+    }
+
+    #[inline(always)]
+    fn lookup_key(&self, key: impl Key) -> Option<Elt<'_>> {
+        let hash = self.hash.of(key.words());
+        // Most keys are in the first slot of their path, or it is empty.
+        let word = Slot::from_raw(self.table.home(hash).acquire())?;
+        match Slot::that_counts(word.raw()) {
+            Some(word) if self.is(word, hash, key) => Some(self.elt(word)),
+            _ => self.find_on_path(key, hash, |_, _| None),
+        }
     }
 
     /// Finds the element of `key`. Calls `empty` for the first empty slot on the path, which returns what the
@@ -267,8 +278,8 @@ impl Map {
     ) -> Option<Elt<'_>> {
         let hash = self.hash.of(key.words());
         // Most keys are in the first slot of their path.
-        match Slot::from_raw(self.table.home(hash).acquire()) {
-            Some(word) if self.is(word, hash, key) => self.found(word),
+        match Slot::that_counts(self.table.home(hash).acquire()) {
+            Some(word) if self.is(word, hash, key) => Some(self.elt(word)),
             _ => self.find_on_path(key, hash, empty),
         }
     }
@@ -295,8 +306,8 @@ impl Map {
     /// Whether `word` is that of `key`, which has this hash. `word` was loaded from a slot (acquire), or
     /// stored there by this context.
     #[inline(always)]
-    fn is(&self, word: Slot, hash: u32, key: impl Key) -> bool {
-        let alike = word.hash() == hash && word.len() == key.len();
+    fn is<K: Key>(&self, word: Slot, hash: u32, key: K) -> bool {
+        let alike = word.len() == key.len() && (K::ONE_WORD || word.hash() == hash);
         // SAFETY: The element was found by an acquiring load, or this context wrote its key.
         alike && unsafe { self.keys.is(word.index(), key) }
     }

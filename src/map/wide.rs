@@ -317,17 +317,17 @@ impl Drop for Claim<'_> {
 /// The wide cells of all elements.
 pub(super) struct WideCells {
     words: Chunks<Atomic<u64>>,
-    /// Where each of the cells is in the words of an element.
-    cells: KVec<Range<usize>>,
+    /// Where each of the cells is in the words of an element, and how many words a buffer of it has.
+    cells: KVec<(Range<usize>, usize)>,
 }
 
 impl WideCells {
     /// Cells that are not set, for values of so many words, for each of `elements` elements. Fails with `ENOMEM`.
     pub(super) fn new(elements: usize, values: &[usize]) -> Result<Self> {
         let mut cells = KVec::with_capacity(values.len(), GFP_KERNEL)?;
-        for n in 0..values.len() {
+        for (n, words) in values.iter().enumerate() {
             let end = |n| values.get(..n).and_then(Self::width).ok_or(ENOMEM);
-            cells.push(end(n)?..end(n + 1)?, GFP_KERNEL)?;
+            cells.push((end(n)?..end(n + 1)?, words + 1), GFP_KERNEL)?;
         }
         let width = Self::width(values).ok_or(ENOMEM)?;
         let zeros = |n| zeroed(n, NumaNode::NO_NODE);
@@ -356,9 +356,16 @@ impl WideCells {
     /// There is such an element.
     #[inline]
     pub(super) unsafe fn of(&self, index: u32, number: usize) -> Option<WideCell<'_>> {
-        let cell = self.cells.get(number)?;
+        let (place, width) = self.cells.get(number)?;
         // SAFETY: By the caller.
-        WideCell::new(unsafe { self.words.of(index) }.get(cell.clone())?)
+        let (state, buffers) = unsafe { self.words.of(index) }
+            .get(place.clone())?
+            .split_first()?;
+        Some(WideCell {
+            state,
+            buffers,
+            width: *width,
+        })
     }
 }
 

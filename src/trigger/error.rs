@@ -64,8 +64,8 @@ macro_rules! error_texts {
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum ErrorText {
             $(#[doc = $text] $name,)*
-            /// Supported by C, but not by rhist yet.
-            Unsupported(Unsupported),
+            /// A value is a string. C sums up the addresses.
+            StringValue,
             /// There is too little memory for the entries. C logs nothing then.
             TooLarge,
         }
@@ -78,7 +78,7 @@ macro_rules! error_texts {
             pub const fn as_str(self) -> &'static str {
                 match self {
                     $(ErrorText::$name => $text,)*
-                    ErrorText::Unsupported(what) => what.as_str(),
+                    ErrorText::StringValue => "String used as a value",
                     ErrorText::TooLarge => "Not enough memory for a histogram of this size",
                 }
             }
@@ -148,31 +148,4 @@ impl ErrorText {
             _ => EINVAL,
         }
     }
-}
-
-/// Declares [`Unsupported`]: each construct with its name in the error log.
-macro_rules! unsupported {
-    ($($name:ident = $what:literal,)*) => {
-        /// Constructs of the grammar that rhist does not support yet.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub enum Unsupported {
-            $(#[doc = $what] $name,)*
-        }
-
-        impl Unsupported {
-            /// All of them.
-            pub const ALL: &'static [Unsupported] = &[$(Unsupported::$name,)*];
-
-            /// The text in the error log.
-            pub const fn as_str(self) -> &'static str {
-                match self {
-                    $(Unsupported::$name => concat!("Not supported by rhist yet: ", $what),)*
-                }
-            }
-        }
-    };
-}
-
-unsupported! {
-    Values = "strings as values",
 }

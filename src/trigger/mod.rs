@@ -29,7 +29,6 @@ mod tree;
 pub use command::Command;
 pub use error::Error;
 pub use error::ErrorText;
-pub use error::Unsupported;
 pub use error_log::ErrorLog;
 pub use listing::count_same_oldest;
 pub use listing::merge_by_age;

@@ -6,7 +6,6 @@ use super::text::SourceText;
 use super::Error;
 use super::ErrorText;
 use super::Span;
-use super::Unsupported;
 use kernel::prelude::*;
 
 /// A parsed hist trigger: `keys=…[:vals=…][:sort=…]…[ if filter]`.
@@ -93,11 +92,6 @@ impl Trigger {
     /// text (the default clock is not).
     pub fn error_at(&self, text: ErrorText, culprit: &[u8]) -> Error {
         Error::new(text, self.text.caret(culprit))
-    }
-
-    /// The error for a construct that rhist does not support yet. Its caret is under the construct.
-    pub fn unsupported(&self, what: Unsupported, construct: Span) -> Error {
-        Error::new(ErrorText::Unsupported(what), construct.start)
     }
 
     /// Parses a part of the text as a field of the event, `name[.modifier]`, ignoring operators,

@@ -55,6 +55,9 @@ altered() { # altered SED-EXPRESSION...
 		enum trace_iterator_bits { TRACE_ITER_RECORD_CMD_BIT = 16, TRACE_ITER_RECORD_TGID_BIT };
 		struct trace_buffer; struct ring_buffer_event; struct event_filter; struct seq_file;
 		struct event_command; struct trace_event_file; struct event_trigger_data;
+		typedef struct { long counter; } local_t;
+		struct ring_buffer_per_cpu { local_t committing; } j;
+		struct trace_buffer { struct ring_buffer_per_cpu **buffers; } k;
 		struct array_buffer { struct trace_buffer *buffer; };
 		struct trace_array { u64 trace_flags; struct array_buffer array_buffer; struct list_head events;
 			struct trace_event_file *trace_marker_file; const char *system_names; struct dentry *dir; };
@@ -66,8 +69,8 @@ altered() { # altered SED-EXPRESSION...
 			echo "struct event_trigger_data c; struct event_command d;"
 			echo "struct ftrace_event_field e; struct dyn_event f; struct dyn_event_operations g;"
 			echo "struct trace_event_class { void *probe; };"
-			echo "struct synth_event { struct dyn_event devent; struct synth_field **fields;"
-			echo "	unsigned int n_fields; struct trace_event_class class; } h; struct synth_field i;"
+			echo "struct synth_event { struct dyn_event devent; int ref; struct synth_field **fields;"
+			echo "	unsigned int n_fields; struct trace_event_class class; struct module *mod; } h; struct synth_field i;"
 		} | sed "${args[@]}")"
 }
 

@@ -18,6 +18,7 @@ mod strategy;
 
 use oracle::between;
 use oracle::kernel_file;
+use oracle::rounds;
 use oracle::Oracle;
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -194,7 +195,6 @@ fn verdict(scenes: &[scene::Scene], text: &[u8]) -> String {
 }
 
 fn filters() -> Vec<Vec<u8>> {
-    let number = std::env::var("RHIST_FILTERS").map_or(4000, |n| n.parse().unwrap());
     let mut runner = TestRunner::default();
     let bytes = vec(1u8.., 0..24).boxed();
     let predicates = strategy::predicates().prop_map(String::into_bytes).boxed();
@@ -211,7 +211,7 @@ fn filters() -> Vec<Vec<u8>> {
     ];
     let errors = errors::ERRORS.iter();
     let mut filters: Vec<_> = errors.map(|error| error.0.as_bytes().to_vec()).collect();
-    for _ in 0..number {
+    for _ in 0..rounds(4000) {
         for strategy in &strategies {
             filters.push(strategy.new_tree(&mut runner).unwrap().current());
         }

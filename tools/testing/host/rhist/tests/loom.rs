@@ -31,6 +31,12 @@ fn model(preemptions: usize, f: impl Fn() + Sync + Send + 'static) {
     builder.check(f);
 }
 
+/// With one switch less, unless `RHIST_TEST_LONG` is set: all of them take half a minute or more.
+fn long_model(preemptions: usize, f: impl Fn() + Sync + Send + 'static) {
+    let short = std::env::var_os("RHIST_TEST_LONG").is_none();
+    model(preemptions - usize::from(short), f);
+}
+
 fn map(bits: u32, key_size: usize) -> Arc<Map> {
     let shape = Shape {
         bits,
@@ -224,7 +230,7 @@ fn insert_on_a_full_table_with_company() {
 /// As often as they like: places are taken once, and the spare of a loser serves again.
 #[test]
 fn insert_again_on_a_full_table() {
-    model(2, || {
+    long_model(2, || {
         let map = map(1, 8);
         run(&map, &[&[7, 8], &[9, 7]]);
         assert_complete(&map, 4, 3);
@@ -603,7 +609,7 @@ fn wide_write_write_read() {
 /// Two writers that use buffers again, of which none is lost; and no buffer is written while it is current.
 #[test]
 fn wide_write_again_write_again() {
-    model(2, || {
+    long_model(2, || {
         let wide = Wide::new();
         let writer = {
             let wide = wide.clone();
@@ -718,7 +724,7 @@ fn wide_max_max_read() {
 /// Several maxima of two: those that say so are there, until there is a greater one.
 #[test]
 fn wide_max_again_max_again() {
-    model(2, || {
+    long_model(2, || {
         let wide = Wide::new();
         let hits = |wide: &Wide, values: [u64; 2]| {
             for value in values {

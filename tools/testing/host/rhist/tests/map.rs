@@ -177,7 +177,7 @@ fn size_is_that_of_the_arrays() {
     // A state, and three buffers of a version and the value each.
     let wide = &[5, 1];
     let map = Map::new(Shape { wide, ..shape() }).unwrap();
-    let cells = map.size_bytes() - small - 2 * size_of::<std::ops::Range<usize>>();
+    let cells = map.size_bytes() - small - 2 * size_of::<(std::ops::Range<usize>, usize)>();
     assert_eq!(cells, ((1 + 3 * 6) + (1 + 3 * 2)) * elements * 8);
     let shapes = Shape { wide, ..shape() }.size_bytes().unwrap() - shape().size_bytes().unwrap();
     assert_eq!(shapes, cells);

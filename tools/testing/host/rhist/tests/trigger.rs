@@ -1034,10 +1034,7 @@ fn c_name(text: ErrorText) -> String {
 fn error_texts() {
     assert_eq!(ErrorText::ALL.len(), 48);
     let all = ErrorText::ALL.iter().map(|text| text.as_str());
-    let own = Unsupported::ALL
-        .iter()
-        .map(|&what| ErrorText::Unsupported(what).as_str());
-    let own = own.chain([ErrorText::TooLarge.as_str()]);
+    let own = [ErrorText::StringValue, ErrorText::TooLarge].map(ErrorText::as_str);
     let mut texts: Vec<_> = all.chain(own).collect();
     let count = texts.len();
     texts.sort_unstable();

@@ -14,6 +14,7 @@ mod walk;
 
 use oracle::between;
 use oracle::kernel_file;
+use oracle::rounds;
 use oracle::Oracle;
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -203,7 +204,7 @@ fn commands() -> Vec<Vec<u8>> {
     let (bytes, pieces) = (bytes.boxed(), pieces().boxed());
     let triggers = triggers().prop_map(String::into_bytes).boxed();
     let sums = sums().prop_map(String::into_bytes).boxed();
-    for _ in 0..4000 {
+    for _ in 0..rounds(4000) {
         for start in starts {
             commands.push([start.as_bytes(), &value(&pieces)].concat());
         }

@@ -145,8 +145,8 @@ fn read(to: &mut [u8], address: usize, base: usize, bytes: &[u8]) -> bool {
     assert!(!to.is_empty());
     let last = address.checked_add(to.len() - 1).unwrap();
     assert_eq!(
-        address / rhist::filter::BLOCK,
-        last / rhist::filter::BLOCK,
+        address / rhist::event::pointed::BLOCK,
+        last / rhist::event::pointed::BLOCK,
         "across blocks"
     );
     let from = address.wrapping_sub(base);
@@ -249,7 +249,7 @@ impl Context for Scene {
         self.comm
     }
 
-    fn read(&self, _to: &mut [u8], _address: u64) -> bool {
+    fn read(&self, _to: &mut [u8], _address: usize) -> bool {
         false
     }
 }

@@ -9,7 +9,6 @@ use rhist::trigger::Error;
 use rhist::trigger::ErrorText;
 use rhist::trigger::ErrorText::*;
 use rhist::trigger::Trigger;
-use rhist::trigger::Unsupported;
 
 use super::events::*;
 
@@ -245,18 +244,15 @@ fn counts() {
 }
 
 #[test]
-fn not_supported_yet() {
-    use Unsupported::*;
-    for (params, what, at) in [
-        ("keys=u8:vals=even", Values, "even"),
-        ("keys=u8:vals=common_comm", Values, "common_comm"),
-        ("keys=u8:vals=dyn.hex", Values, "dyn.hex"),
-        // The first of several, in the order in which things are looked at.
-        ("keys=u8:x=u8:vals=dyn,odd if u8", Values, "dyn,odd"),
-        ("keys=u8:vals=dyn:x=u8:onmax(x).save(u8)", Values, "dyn"),
+fn strings_as_values() {
+    for (params, at) in [
+        ("keys=u8:vals=even", "even"),
+        ("keys=u8:vals=common_comm", "common_comm"),
+        ("keys=u8:vals=dyn.hex", "dyn.hex"),
+        ("keys=u8:x=u8:vals=dyn,odd if u8", "dyn,odd"),
     ] {
         let (text, found, errno) = error(&zoo(), params);
-        assert_eq!((text, errno), (Some(Unsupported(what)), EINVAL), "{params}");
+        assert_eq!((text, errno), (Some(StringValue), EINVAL), "{params}");
         assert!(found.starts_with(at), "{params}: {found}");
     }
 }

@@ -136,7 +136,6 @@ pub(crate) fn attach(event: &EventDesc, trigger: &Trigger) -> Result<Arc<Histogr
 /// Builds the plan of a trigger.
 pub(crate) fn plan(scope: &dyn Scope, trigger: &Trigger) -> Result<Arc<Plan>, Error> {
     let draft = Draft::new(scope, trigger, false)?;
-    draft.check_supported()?;
     finished(draft)
 }
 
@@ -285,7 +284,7 @@ impl Context for Then<'_> {
         *self.0
     }
 
-    fn read(&self, _to: &mut [u8], _address: u64) -> bool {
+    fn read(&self, _to: &mut [u8], _address: usize) -> bool {
         false
     }
 }

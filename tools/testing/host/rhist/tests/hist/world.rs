@@ -33,6 +33,7 @@ use rhist::filter::Symbols;
 use rhist::hist::action;
 use rhist::hist::action::SynthField;
 use rhist::hist::action::Wide;
+use rhist::hist::action::WIDE_WORDS;
 use rhist::hist::debug;
 use rhist::hist::render;
 use rhist::hist::var::Held;
@@ -193,7 +194,7 @@ impl Context for Moment {
         self.comm
     }
 
-    fn read(&self, _to: &mut [u8], _address: u64) -> bool {
+    fn read(&self, _to: &mut [u8], _address: usize) -> bool {
         false
     }
 }
@@ -876,21 +877,21 @@ impl action::SynthEvent for SynthUser {
         &self.0.fields
     }
 
-    fn listened(&self) -> bool {
-        self.0.listened.load(SeqCst)
-    }
-
     fn emit(
         &self,
         hit: &Hit<'_>,
-        wide: usize,
-        fill: &mut dyn FnMut(&mut [u64], &mut [Wide]) -> bool,
+        vals: &[u64],
+        idx: &[u32],
+        write: &mut dyn FnMut(usize, &mut Wide) -> bool,
     ) -> bool {
+        if !self.0.listened.load(SeqCst) {
+            return true;
+        }
         if DEPTH.get() == DEPTH_MAX {
             return false;
         }
         DEPTH.set(DEPTH.get() + 1);
-        let done = self.0.emit(hit, wide, fill);
+        let done = self.0.emit(hit, vals, idx, write);
         DEPTH.set(DEPTH.get() - 1);
         done
     }
@@ -900,28 +901,27 @@ impl Synth {
     fn emit(
         &self,
         hit: &Hit<'_>,
-        wide: usize,
-        fill: &mut dyn FnMut(&mut [u64], &mut [Wide]) -> bool,
+        vals: &[u64],
+        idx: &[u32],
+        write: &mut dyn FnMut(usize, &mut Wide) -> bool,
     ) -> bool {
-        let mut vals = vec![0; self.fields.len()];
-        let mut places: Vec<Wide> = vec![Wide::default(); wide];
-        if !fill(&mut vals, &mut places) {
-            return false;
-        }
-        let mut places = places.iter();
-        let mut record = Bytes(vec![0; 8 + 8 * vals.len()]);
+        assert_eq!(idx.len(), self.fields.len());
+        let mut record = Bytes(vec![0; 8 + 8 * idx.len()]);
         let mut given = Vec::new();
-        for (n, (field, &val)) in self.fields.iter().zip(&vals).enumerate() {
+        for (n, (field, &val)) in self.fields.iter().zip(idx).enumerate() {
             let at = 8 + 8 * n;
             if field.held == Held::Number {
                 // The kernel cuts it.
+                let val = vals[val as usize];
                 let size = field.size as usize;
                 record = record.put(at, &val.to_ne_bytes()[..size]);
                 given.push(Given::Number(val));
                 continue;
             }
-            assert_eq!(val, 0);
-            let place = places.next().expect("a place for each string and stack");
+            let mut place = [!0; WIDE_WORDS];
+            if !write(val as usize, &mut place) {
+                return false;
+            }
             let bytes: Vec<u8> = place.iter().flat_map(|word| word.to_ne_bytes()).collect();
             given.push(match field.held {
                 Held::Text => {
@@ -936,7 +936,6 @@ impl Synth {
                 }
             });
         }
-        assert!(places.next().is_none());
         self.given.lock().unwrap().push(given);
         let world = self
             .world

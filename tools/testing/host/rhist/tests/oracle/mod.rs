@@ -27,6 +27,15 @@ pub(crate) fn between<'a>(source: &'a str, start: &str, end: &str) -> &'a str {
     &source[start..start + length]
 }
 
+/// `n` questions, or the percentage of them that slow tools ask for in `RHIST_TEST_ROUNDS`.
+#[allow(dead_code, reason = "not each judge is asked random questions")]
+pub(crate) fn rounds(n: usize) -> usize {
+    match std::env::var("RHIST_TEST_ROUNDS") {
+        Ok(percent) => (n * percent.parse::<usize>().unwrap() / 100).max(1),
+        Err(_) => n,
+    }
+}
+
 /// A program that reads questions and writes a line for each.
 pub(crate) struct Oracle(PathBuf);
 

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * rhist's probe for synthetic events whose fields all are numbers. Those of strings and stacks have long records, and
+ * are left to the kernel's probe; so are those that a module has defined, which is then kept by a reference.
+ */
+#include <linux/bug.h>
+#include <linux/trace_events.h>
+
+#include "probe.h"
+#include "layouts_generated.h"
+
+#define FIELDS_MAX ((RHIST_SHORT_MAX - sizeof(struct trace_entry)) / sizeof(u64))
+
+/* The record (struct synth_trace_event): a word for each field. Smaller ones are at its beginning. */
+struct record {
+	struct trace_entry ent;
+	u64 fields[FIELDS_MAX];
+};
+
+/*
+ * Called by who makes the event happen, in any context with preemption off: actions of hist triggers, C's too. Field i
+ * has the value vals[idx[i]].
+ */
+static notrace void rhist_synthetic(void *data, const u64 *vals, const unsigned int *idx)
+{
+	const struct rhist_probed *probed = data;
+	struct record record __uninitialized;
+
+	for (unsigned int i = 0; i < probed->n_fields; i++)
+		record.fields[i] = vals[idx[i]];
+	record.ent.pid = current->pid;
+	rhist_probe_hit(probed, &record, struct_size(&record, fields, probed->n_fields), raw_smp_processor_id());
+}
+
+/* The probe for a synthetic event, or NULL. Task context; the event is referenced. */
+void *rhist_synthetic_find(struct trace_event_call *call)
+{
+	unsigned int n;
+	struct synth_field **fields = rhist_synthetic_fields(call, &n);
+
+	if (IS_ENABLED(CONFIG_CPU_BIG_ENDIAN) || n > FIELDS_MAX ||
+	    *(struct module **)(call->data + SYNTH_EVENT__MOD))
+		return NULL;
+	for (unsigned int i = 0; i < n; i++) {
+		if (fields[i]->is_string || fields[i]->is_stack)
+			return NULL;
+	}
+	return rhist_synthetic;
+}
