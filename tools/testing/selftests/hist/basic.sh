@@ -458,6 +458,28 @@ if [ -d kprobes/rhist_b ]; then
 	: >"$kernel_events/kprobes/rhist_b/trigger"
 fi
 
+# As many strings as there can be, from one reference. Those of fixed length are too long for a record.
+if [ -e synthetic/rhist_b ]; then
+	echo '!rhist_b' >>"$KERNEL/synthetic_events"
+fi
+strings=$(printf '; char s%d[]' $(seq 0 63))
+echo "rhist_b ${strings#; }" >>"$KERNEL/synthetic_events"
+strings=$(printf ',%.0s$c' $(seq 0 63))
+echo "hist:keys=pid:c=comm:onmatch(sched.sched_waking).trace(rhist_b$strings)" >sched/sched_waking/trigger
+: >"$KERNEL/trace"
+echo 1 >"$kernel_events/synthetic/rhist_b/enable"
+sleep 0.2
+echo 0 >"$kernel_events/synthetic/rhist_b/enable"
+# Each line has the names of 64 fields, and one value only.
+sed -n 's/.* rhist_b: s0=//p' "$KERNEL/trace" >"$work/strings"
+yes "there are events of 64 strings" [ -s "$work/strings" ]
+is "$(awk -F ' s[0-9]+=' '{ n = NF; for (i = 1; i <= NF; i++) if ($i != $1) n = 0; print n }' \
+	"$work/strings" | sort -u)" 64 "and these are the same"
+if [ "$TRACING" != "$KERNEL" ]; then
+	is "$(sed -n 's/^sched:sched_waking .* \([0-9]*\) missed.*/\1/p' "$TRACING/hist_stats")" 0 "none is missed"
+fi
+echo "!hist:keys=pid:c=comm:onmatch(sched.sched_waking).trace(rhist_b$strings)" >>sched/sched_waking/trigger
+
 if [ -e "$KERNEL/uprobe_events" ]; then
 	cp "$OUT/fire" "$work/fire"
 	echo "p:rhist_bu $work/fire:$("$work/fire" offset) n=%di:u64" >>"$KERNEL/uprobe_events"

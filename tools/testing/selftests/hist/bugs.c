@@ -171,7 +171,7 @@ static bool duplicates(const char *hist, const char *field, unsigned long most)
 /* Two CPUs insert the same keys while the histogram is read. */
 static bool visible_before_its_key(void)
 {
-	int rounds = long_run() ? 300 : 30;
+	int rounds = repeats(15, 30, 300);
 	bool right = true;
 
 	for (int i = 0; i < rounds && right; i++) {
@@ -207,7 +207,7 @@ static bool slot_given_back(void)
 {
 	bool right = true;
 
-	for (int i = 0; i < 20 && right; i++) {
+	for (int i = 0; i < repeats(10, 20, 20) && right; i++) {
 		struct rain rains[CPUS];
 		struct totals t = { 0 };
 		unsigned long fired;
@@ -319,7 +319,7 @@ static bool cleared_under_hits(void)
 	unsigned long fired;
 	int cpus = begin(rains, 300, 0);
 
-	for (int i = 0; i < 100 && right; i++) {
+	for (int i = 0; i < repeats(40, 100, 100) && right; i++) {
 		char *text;
 
 		right = !command(GETPGID, "hist:keys=pid:clear");
@@ -346,7 +346,7 @@ static bool moving_sums(void)
 	bool right = !command(GETPGID, "hist:keys=pid:vals=hitcount.percent:sort=hitcount:size=512");
 	int cpus = begin(rains, 97, 0), reads;
 
-	for (reads = 0; reads < 200 && right; reads++) {
+	for (reads = 0; reads < repeats(60, 200, 200) && right; reads++) {
 		unsigned long long last = 0, sum;
 		char *text = slurp(file_of(GETPGID, "hist")), *p = text;
 		double percent;
@@ -393,7 +393,7 @@ static void look_at_memory(struct memory *m)
 	free(info);
 }
 
-#define TIMES 2000
+#define TIMES 1000
 
 /*
  * One object lost each time would show, whatever its size. Not where freed memory is kept by KASAN: there
@@ -708,7 +708,7 @@ static bool user_pointers(void)
 /* Triggers are made and removed as fast as it goes, under hits from every CPU. */
 static bool freed_too_early(void)
 {
-	int times = long_run() ? 2000 : 60;
+	int times = repeats(20, 60, 2000);
 	struct rain rains[CPUS];
 	int cpus = begin(rains, 64, 0);
 	bool right = true;
@@ -785,7 +785,7 @@ static bool module_goes(void)
 {
 	bool right = true;
 
-	for (int i = 0; i < 10 && right; i++) {
+	for (int i = 0; i < repeats(4, 10, 10) && right; i++) {
 		struct order o = { .context = "task", .cpu = 1 % sysconf(_SC_NPROCESSORS_ONLN) };
 		struct totals t = { 0 };
 		int error;
@@ -885,7 +885,7 @@ static bool referenced_variable(void)
 		"hist:keys=pid:rhist_w=$rhist_b:size=128",
 		"hist:keys=pid:vals=$rhist_w:size=128",
 	};
-	int rounds = long_run() ? 200 : 20;
+	int rounds = repeats(8, 20, 200);
 	struct rain rains[CPUS];
 	int cpus = begin(rains, 64, 0);
 	bool right = true;

@@ -339,11 +339,13 @@ static void watch_once(struct watched *w)
 
 	while (p && (p = strstr(p, "{ key: "))) {
 		unsigned long long key = strtoull(p + strlen("{ key: "), NULL, 10), tracked = 0, amount = 0, who = 0;
-		char *end = strchr(p + 1, '{'), *at = strstr(p, w->label);
+		char last, *end = strchr(p + 1, '{'), *at = strstr(p, w->label);
 
 		p++;
-		/* not yet stored */
 		if (!at || (end && at > end))
+			continue;
+		/* not yet stored */
+		if (sscanf(at + strlen(w->label), " 0 amount: 0 who: (nul%c", &last) == 1 && !w->last[key % 4])
 			continue;
 		if (sscanf(at + strlen(w->label), " %llu amount: %llu who: task-%llu", &tracked, &amount, &who) != 3 ||
 		    amount != tracked * 10 || who != tracked % 4 || key != tracked % 4 || (w->grows && tracked < w->last[key])) {
@@ -486,6 +488,44 @@ static void chain(void)
 	for (int i = DEEP; i; i--)
 		reset(pathf("synthetic/rhist_%d", i));
 	reset(MODULE "/wake");
+}
+
+/*
+ * Chains in interrupts, while the records of what they have interrupted are made: those with strings in the ring buffer
+ * of one instance, which has room for five on a CPU, and the kernel warns of more.
+ */
+static void interrupted(bool strings)
+{
+	const char *name = strings ? "rhist_s" : "rhist_n", *var = strings ? ",c=s" : "", *param = strings ? ",$c" : "";
+	unsigned long count = slow_kernel() ? 100 : 500, missed, lost;
+	struct account start, end;
+	struct order order = { .event = "nested", .context = "task", .first = 1, .count = count, .keys = 100 };
+
+	add(MODULE "/nested", pathf("hist:keys=k:w=k%s:onmatch(" MODULE ".nested).trace(%s1,$w%s):size=2048",
+				    strings ? ",c=common_comm" : "", name, param));
+	for (int i = 1; i < DEEP; i++)
+		add(pathf("synthetic/%s%d", name, i),
+		    pathf("hist:keys=x:w=x%s:onmatch(synthetic.%s%d).trace(%s%d,$w%s):size=2048", var, name, i, name,
+			  i + 1, param));
+	add(pathf("synthetic/%s4", name), "hist:keys=x:size=2048");
+	fire(&order, 1);
+	start = account(MODULE "/nested");
+	end = account(pathf("synthetic/%s4", name));
+	missed = start.missed;
+	lost = end.lost;
+	for (int i = 1; i < DEEP; i++) {
+		struct account a = account(pathf("synthetic/%s%d", name, i));
+
+		missed += a.missed;
+		lost += a.lost;
+	}
+	ok(start.hits + start.lost == 4 * count, "%s: %llu hits in all contexts", name, start.hits);
+	/* as above, the stack may be too small */
+	ok(end.hits + missed + lost == start.hits && (slow_kernel() || end.hits >= count),
+	   "%s: %llu come to the end of the chain, %lu are missed", name, end.hits, missed);
+	for (int i = DEEP; i; i--)
+		reset(pathf("synthetic/%s%d", name, i));
+	reset(MODULE "/nested");
 }
 
 /* --- coming and going */
@@ -673,6 +713,8 @@ static void coming_and_going(long ms)
 	last = account("synthetic/rhist_far");
 	ok(last.hits, "made once more, the chain works to its end: %llu hits", last.hits);
 	ok(define("!rhist_far") == -EBUSY && define("!rhist_lat") == -EBUSY, "its synthetic events cannot be deleted");
+	ok(truncate_file(pathf("%s/synthetic_events", kernel_dir())) == -EBUSY && define("rhist_once u32 x") == -EEXIST,
+	   "nor all, which leaves the others, too");
 	ok(append(in_tree(WAKING, "trigger"), pathf("!%s", links[0].text)) == -EBUSY, "nor its first trigger");
 	for (int i = LINKS - 1; i >= 0; i--)
 		append(in_tree(links[i].event, "trigger"), pathf("!%s", links[i].text));
@@ -683,7 +725,10 @@ static void coming_and_going(long ms)
 
 static const char *const synthetic[] = {
 	"rhist_once u32 x", "rhist_torn char s[]", "rhist_self u32 x", "rhist_1 u32 x", "rhist_2 u32 x", "rhist_3 u32 x",
-	"rhist_4 u32 x", "rhist_5 u32 x", "rhist_lat u64 lat; pid_t pid; char comm[16]", "rhist_far u64 lat; s32 pid",
+	"rhist_4 u32 x", "rhist_n1 u64 x", "rhist_n2 u64 x", "rhist_n3 u64 x", "rhist_n4 u64 x",
+	"rhist_s1 u64 x; char s[]", "rhist_s2 u64 x; char s[]", "rhist_s3 u64 x; char s[]", "rhist_s4 u64 x; char s[]",
+	"rhist_lat u64 lat; pid_t pid; char comm[16]",
+	"rhist_far u64 lat; s32 pid",
 };
 
 int main(void)
@@ -711,6 +756,9 @@ int main(void)
 		saved("onchange", "changed:", false);
 		self_feeding();
 		chain();
+		if (n_contexts == 4)
+			for (int strings = 0; strings < 2; strings++)
+				interrupted(strings);
 		unload_events();
 		ok(access(in_tree(MODULE "/wake", "trigger"), F_OK), "nothing holds the module of the events");
 	}

@@ -5,8 +5,6 @@
 
 #include "grammar.h"
 
-#define UNSUPPORTED "Not supported by rhist yet: "
-
 /* How one side took a command, and what its files say then. */
 struct answer {
 	int error;			/* 0, or a negative errno */
@@ -96,7 +94,8 @@ static bool other_names(const struct question *q)
 
 static bool string_computed(const struct question *q)
 {
-	return refused_as(&q->ours, "Invalid field modifier") && (strstr(q->before, ".log2") || strstr(q->before, ".bucket"));
+	return refused_as(&q->ours, "String used as a value") ||
+	       (refused_as(&q->ours, "Invalid field modifier") && (strstr(q->before, ".log2") || strstr(q->before, ".bucket")));
 }
 
 static bool seventeen(const struct question *q)
@@ -223,43 +222,5 @@ static struct difference {
 };
 
 #define DIFFERENCES (sizeof(differences) / sizeof(*differences))
-
-/*
- * What C checks only when all else was right, variables and actions included: its sentence, and how that begins which
- * rhist refuses before.
- */
-static const struct later {
-	const char *c, *ours;
-} laters[] = {
-	{ "Variable already defined", "variables" },
-	{ "Can't clear or continue a nonexistent hist trigger", "" },
-	{ "Can't have more than one save() action per hist", "actions" },
-	{ "Couldn't find synthetic event", "actions" },
-	{ "Param type doesn't match synthetic event field type", "actions" },
-	{ "Param count doesn't match synthetic event field count", "actions" },
-	{ "Couldn't parse field variable", "actions" },
-	{ "Couldn't create or find variable", "actions" },
-	{ "For onmax(x) or onchange(x), x must be a variable", "actions" },
-	{ "Couldn't find onmax or onchange variable", "actions" },
-	{ "Couldn't create field variable", "actions" },
-	{ "Couldn't find param", "actions" },
-	{ "Couldn't set trace_clock", "variables" },
-	{ "Named hist trigger doesn't match", "variables" },
-};
-
-/* Refused by rhist as something that it does not know yet, and taken by C as far as that can be told. */
-static bool not_there_yet(const struct question *q)
-{
-	const char *ours = q->ours.log ? strstr(q->ours.log, UNSUPPORTED) : NULL;
-
-	if (!ours || q->ours.error != -EINVAL)
-		return false;
-	if (!q->c.error)
-		return true;
-	for (unsigned int i = 0; i < sizeof(laters) / sizeof(*laters); i++)
-		if (!strncmp(ours + strlen(UNSUPPORTED), laters[i].ours, strlen(laters[i].ours)) && logged(&q->c, laters[i].c))
-			return true;
-	return false;
-}
 
 #endif

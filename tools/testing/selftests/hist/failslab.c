@@ -52,6 +52,16 @@ static const struct target targets[] = {
 	  .second = "hist:keys=pid:m=common_pid:onchange($m).save(pid,common_pid.execname,common_stacktrace):size=128" },
 	{ .event = "synthetic/rhist_ns", .text = "hist:keys=x:y=x:onchange($y).trace(rhist_ns,$y,pgid,pid):size=128" },
 	{ .event = IN_INSTANCE GETPGID, .text = "hist:keys=common_pid:m=pid:onmax($m).snapshot():size=128" },
+	{ .event = IN_INSTANCE GETPGID,
+	  .text = "hist:keys=common_pid:m=pid:onchange($m).snapshot():onmax($m).save(common_comm):size=128" },
+	/* a helper with a filter, and one that a second trigger uses as well */
+	{ .event = GETPGID, .text = "hist:keys=pid:onmatch(syscalls.sys_enter_setpgid).rhist_ns(pgid,pgid,pid):size=128",
+	  .second = "hist:keys=pid:c=5,d=$c,e=-(pid):x=syscalls.sys_enter_setpgid.$v*2:"
+		    "onmatch(syscalls.sys_enter_setpgid).rhist_ns(syscalls.sys_enter_setpgid.pgid,pid,$v):size=128",
+	  .other = SETPGID, .referred = "hist:keys=pid:v=pgid:size=128 if pid != 7 && pgid < 100000" },
+	/* strings and stacks of any length */
+	{ .event = "sched/sched_waking", .text = "hist:keys=pid:s=comm:st=common_stacktrace:n=prio:"
+		    "onchange($n).trace(rhist_nd,$s,comm,$st):size=128" },
 };
 
 static char *text_of(const char *event, const char *file)
@@ -66,6 +76,16 @@ static bool same_text(const char *event, const char *file, const char *before)
 
 	free(now);
 	return same;
+}
+
+/* Whether an event has no trigger. */
+static bool unused(const char *event)
+{
+	char *text = text_of(event, "trigger");
+	bool is = text && !strncmp(text, "# Available triggers:\n", 22);
+
+	free(text);
+	return is;
 }
 
 static int write_fd(int fd, const char *text)
@@ -144,6 +164,31 @@ static void destroy(const struct target *t, const char *text)
 	}
 	ok(!wrong && n < MOST && !error, "%s on %s: removed, whichever of %d allocations failed", text, t->event, n - 1);
 	close(fd);
+}
+
+/* Truncation removes all triggers, or fails and removes none. */
+static void clear(const struct target *t)
+{
+	const char *file = pathf("%s/events/%s/trigger", tracing_dir(), t->event);
+	char *before = text_of(t->event, "trigger");
+	int n, error = 0, wrong = 0;
+	bool fired = true;
+
+	for (n = 1; n < MOST && fired; n++) {
+		fail(n);
+		error = truncate_file(file);
+		fired = failed();
+		if (error && (!excused(error) || !same_text(t->event, "trigger", before)) && !wrong++)
+			note("allocation %d: %s", n, errno_name(error));
+		if (error)
+			continue;
+		if (!unused(t->event) && !wrong++)
+			note("allocation %d: success, and a trigger is left", n);
+		if (fired && (append(file, t->text) || (t->second && append(file, t->second))) && !wrong++)
+			note("they cannot be made again");
+	}
+	ok(!wrong && n < MOST && !error, "%s: all are removed by truncation, whichever of %d allocations failed", t->event, n - 1);
+	free(before);
 }
 
 /* A text that is wrong: the error has to be EINVAL, or ENOMEM; the log keeps its form. */
@@ -289,16 +334,6 @@ static void ask(const char *path)
 	   path + strlen(tracing_dir()) + 1, n - 1);
 }
 
-/* Whether an event has no trigger. */
-static bool unused(const char *event)
-{
-	char *text = text_of(event, "trigger");
-	bool is = text && !strncmp(text, "# Available triggers:\n", 22);
-
-	free(text);
-	return is;
-}
-
 static bool counts(const struct target *t)
 {
 	struct totals totals;
@@ -317,6 +352,7 @@ int main(void)
 	append(pathf("%s/synthetic_events", kernel_dir()), "rhist_n u64 a");
 	append(pathf("%s/synthetic_events", kernel_dir()), "rhist_ns pid_t x; pid_t pgid; pid_t pid");
 	append(pathf("%s/synthetic_events", kernel_dir()), "rhist_nt pid_t pgid; char comm[16]; long stack[]");
+	append(pathf("%s/synthetic_events", kernel_dir()), "rhist_nd char s[]; char comm[16]; long stack[]");
 	mkdir(pathf("%s/instances/rhist_n", tracing_dir()), 0755);
 	/* of a snapshot, each page is an allocation */
 	append(pathf("%s/instances/rhist_n/buffer_size_kb", tracing_dir()), "8");
@@ -339,7 +375,8 @@ int main(void)
 		if (t->second)
 			create(t, t->second);
 		ok(counts(t), "%s counts", t->event);
-		if (i == 0) {
+		/* the second saves, and tracks */
+		if (i == 0 || (t->second && strstr(t->second, "save("))) {
 			read_file(pathf("%s/events/%s/trigger", tracing_dir(), t->event));
 			read_file(pathf("%s/events/%s/hist", tracing_dir(), t->event));
 			if (!access(pathf("%s/events/%s/hist_debug", tracing_dir(), t->event), F_OK))
@@ -347,6 +384,8 @@ int main(void)
 			read_file(pathf("%s/show_event_triggers", tracing_dir()));
 			if (!access(pathf("%s/hist_stats", tracing_dir()), F_OK))
 				read_file(pathf("%s/hist_stats", tracing_dir()));
+		}
+		if (i == 0) {
 			ask(pathf("%s/events/%s/hist", tracing_dir(), t->event));
 			truncate_file(pathf("%s/error_log", tracing_dir()));
 			refuse();
@@ -357,6 +396,12 @@ int main(void)
 			truncate_file(pathf("%s/events/%s/trigger", tracing_dir(), t->event));
 			continue;
 		}
+		/* the helpers, too */
+		if (t->other)
+			clear(t);
+		if (t->other && (append(pathf("%s/events/%s/trigger", tracing_dir(), t->event), t->text) ||
+				 (t->second && append(pathf("%s/events/%s/trigger", tracing_dir(), t->event), t->second))))
+			ok(false, "%s: made once more", t->event);
 		/* the second may refer to the first */
 		if (t->second)
 			destroy(t, t->second);
@@ -381,6 +426,7 @@ int main(void)
 		ok(!append(pathf("%s/kprobe_events", kernel_dir()), "-:rhist_n"), "the kprobe event is held by nothing");
 	ok(!append(pathf("%s/synthetic_events", kernel_dir()), "!rhist_n"), "nor is the synthetic event");
 	ok(!append(pathf("%s/synthetic_events", kernel_dir()), "!rhist_ns") &&
-	   !append(pathf("%s/synthetic_events", kernel_dir()), "!rhist_nt"), "nor are those of actions");
+	   !append(pathf("%s/synthetic_events", kernel_dir()), "!rhist_nt") &&
+	   !append(pathf("%s/synthetic_events", kernel_dir()), "!rhist_nd"), "nor are those of actions");
 	finish();
 }

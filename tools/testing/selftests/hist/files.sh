@@ -25,8 +25,8 @@ top() { (cd "$1" && ls -A) | grep -v '^rhist$'; }
 # A name more than the kernel has is no fault; a name less is.
 is "$(top "$KERNEL" | while read -r f; do [ -e "$f" ] || echo "$f"; done)" "" \
 	"every file of the kernel's directory can be looked up"
-is "$(top "$KERNEL" | while read -r f; do top . | grep -qx "$f" || echo "$f"; done)" "" \
-	"every file of the kernel's directory is listed"
+top . >"$work/listed"
+is "$(top "$KERNEL" | grep -vxF -f "$work/listed")" "" "every file of the kernel's directory is listed"
 probe_files=
 ! have_probes || probe_files="kprobe_events uprobe_events"
 for f in README trace trace_pipe trace_marker tracing_on set_event synthetic_events dynamic_events $probe_files \
@@ -53,21 +53,23 @@ is "$(find . -maxdepth 0 -perm /027)" "" "nobody but the owner may come in and c
 # --- the events
 
 started=$(date +%s)
-kernel_list() { (cd "$KERNEL/events" && find . -mindepth 3 -maxdepth 3 "$@" | sort); }
-our_list() { (cd events && find . -mindepth 3 -maxdepth 3 "$@" | sort); }
+# list DIRECTORY: name, type and mode of the files of its events
+list() { (cd "$1" && find . -mindepth 3 -maxdepth 3 -printf '%P %y %m\n' | sort); }
+list "$KERNEL/events" >"$work/kernel"
+list events >"$work/ours"
+# names FILE: of such a list, without hist_debug, which the kernel may not have
+names() { sed '/\/hist_debug /d; s/ [0-7]*$//' "$1"; }
+# modes NAME: how many of our files have which mode
+modes() { sed -n "s,.*/$1 f ,,p" "$work/ours" | sort | uniq -c | tr -s ' '; }
+triggers=$(grep -c '/trigger ' "$work/kernel") hists=$(grep -c '/hist ' "$work/kernel")
 is "$(cd events && find . -mindepth 1 -maxdepth 2 -type d | sort)" \
 	"$(cd "$KERNEL/events" && find . -mindepth 1 -maxdepth 2 -type d | sort)" \
 	"systems and events are the kernel's: $(find events -mindepth 2 -maxdepth 2 -type d | wc -l)"
-ours=$(our_list -printf '%P %y\n' | grep -v '/hist_debug f$')
-is "$ours" "$(kernel_list -printf '%P %y\n' | grep -v '/hist_debug f$')" \
-	"every event's directory lists the kernel's files"
-is "$(our_list -name trigger -printf '%m\n' | sort | uniq -c | tr -s ' ')" \
-	" $(kernel_list -name trigger | wc -l) 640" "trigger: mode 640, as many as the kernel has"
-is "$(our_list -name hist -printf '%m\n' | sort | uniq -c | tr -s ' ')" \
-	" $(kernel_list -name hist | wc -l) 440" "hist: mode 440, as many as the kernel has"
+is "$(names "$work/ours")" "$(names "$work/kernel")" "every event's directory lists the kernel's files"
+is "$(modes trigger)" " $triggers 640" "trigger: mode 640, as many as the kernel has"
+is "$(modes hist)" " $hists 440" "hist: mode 440, as many as the kernel has"
 if have_debug; then
-	is "$(our_list -name hist_debug -printf '%m\n' | sort | uniq -c | tr -s ' ')" \
-		" $(kernel_list -name hist | wc -l) 440" "hist_debug: mode 440, as many as the kernel has hist"
+	is "$(modes hist_debug)" " $hists 440" "hist_debug: mode 440, as many as the kernel has hist"
 elif [ "$TRACING" = "$KERNEL" ]; then
 	skip "hist_debug: mode 440, as many as the kernel has hist" "this kernel has no hist_debug"
 else
@@ -79,15 +81,18 @@ is "$(stat -c '%a %F %U' events events/sched events/sched/sched_switch events/sc
 	events/sched/sched_switch/enable events/sched/sched_switch/format events/enable events/sched/filter)" \
 	"modes of the other files and directories are the kernel's"
 is "$(cat events/*/*/id)" "$(cat "$KERNEL"/events/*/*/id)" "id of every event is the kernel's"
-is "$(cat events/*/*/format | cksum)" "$(cat "$KERNEL"/events/*/*/format | cksum)" \
-	"format of every event is the kernel's"
-is "$(cat events/*/*/enable | sort | uniq -c)" "$(cat "$KERNEL"/events/*/*/enable | sort | uniq -c)" \
-	"enable of every event is the kernel's"
-is "$(cat events/*/*/filter | sort | uniq -c)" "$(cat "$KERNEL"/events/*/*/filter | sort | uniq -c)" \
-	"filter of every event is the kernel's"
+# What is passed on to the kernel's own files, each of which goes the same way.
+if ! rest_only; then
+	is "$(cat events/*/*/format | cksum)" "$(cat "$KERNEL"/events/*/*/format | cksum)" \
+		"format of every event is the kernel's"
+	is "$(cat events/*/*/enable | sort | uniq -c)" "$(cat "$KERNEL"/events/*/*/enable | sort | uniq -c)" \
+		"enable of every event is the kernel's"
+	is "$(cat events/*/*/filter | sort | uniq -c)" "$(cat "$KERNEL"/events/*/*/filter | sort | uniq -c)" \
+		"filter of every event is the kernel's"
+fi
 is "$(cat events/*/*/trigger | sort | uniq -c | tr -s ' ')" \
-	" $(kernel_list -name trigger | wc -l) # Available triggers:
- $(kernel_list -name trigger | wc -l) # $commands" \
+	" $triggers # Available triggers:
+ $triggers # $commands" \
 	"trigger of every event lists the commands"
 is "$(cat events/*/*/hist)" "" "hist of every event is empty"
 is "$(ls events/sched/sched_switch/hist)" "events/sched/sched_switch/hist" "ls names a file"

@@ -200,7 +200,9 @@ static void truncation(long ms)
 static void event_in_use(void)
 {
 	const char *trigger = "events/kprobes/rhist_l/trigger";
-	char *text;
+	char synthetic[PATH_MAX], *text;
+
+	snprintf(synthetic, sizeof(synthetic), "%s/synthetic_events", kernel_dir());
 
 	ok(!append(pathf("%s/%s", tracing_dir(), trigger), "hist:keys=pid"), "a trigger on a kprobe event");
 	ok(append(pathf("%s/kprobe_events", kernel_dir()), "-:rhist_l") == -EBUSY, "which cannot be deleted then: EBUSY");
@@ -212,11 +214,13 @@ static void event_in_use(void)
 	ok(!append(pathf("%s/kprobe_events", kernel_dir()), "-:rhist_l"), "and the event can be deleted");
 	ok(access(pathf("%s/events/kprobes/rhist_l", tracing_dir()), F_OK) && errno == ENOENT, "it is gone");
 
-	ok(!append(pathf("%s/synthetic_events", kernel_dir()), "rhist_l u64 a"), "a synthetic event");
+	ok(!append(synthetic, "rhist_k u64 a") && !append(synthetic, "rhist_l u64 a"), "a synthetic event, behind another");
 	ok(!append(pathf("%s/events/synthetic/rhist_l/trigger", tracing_dir()), "hist:keys=a"), "takes a trigger");
-	ok(append(pathf("%s/synthetic_events", kernel_dir()), "!rhist_l") == -EBUSY, "cannot be deleted then: EBUSY");
+	ok(append(synthetic, "!rhist_l") == -EBUSY, "cannot be deleted then: EBUSY");
+	ok(truncate_file(synthetic) == -EBUSY, "nor can all of them");
+	ok(!append(synthetic, "!rhist_k"), "which leaves those that are listed before it");
 	ok(!truncate_file(pathf("%s/events/synthetic/rhist_l/trigger", tracing_dir())), "the trigger goes by truncation");
-	ok(!append(pathf("%s/synthetic_events", kernel_dir()), "!rhist_l"), "and the event can be deleted");
+	ok(!truncate_file(synthetic), "and all events can be deleted");
 }
 
 /* Events of the same name come and go while their files are opened, read and written. */

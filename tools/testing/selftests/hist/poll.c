@@ -357,7 +357,7 @@ static void *fire_when_told(void *arg)
 /* Every hit ends the poll it falls into, however close to its beginning; new files, and polled ones. */
 static void close_calls(bool new_file)
 {
-	unsigned int rounds = (long_run() ? 20 : 1) * (new_file ? 100 : 5000), lost = 0, i;
+	unsigned int rounds = repeats(1, 5, 100) * (new_file ? 20 : 1000), lost = 0, i;
 	int fd = open(at(PGID, "hist"), O_RDONLY);
 	unsigned int asked = 0;
 	pthread_t thread;

@@ -48,6 +48,9 @@ sources()
 
 busy='sched/sched_switch irq/softirq_entry timer/hrtimer_expire_entry raw_syscalls/sys_enter kmem/kmalloc'
 
+seconds=1
+[ -z "$LONG$SLOW" ] || seconds=3
+
 # load_on_all SOURCE: hits that interrupt each other have records of their own.
 load_on_all()
 {
@@ -55,7 +58,7 @@ load_on_all()
 		echo 'hist:keys=common_stacktrace:size=4096' >"$TRACING/events/$event/trigger"
 	done
 	for i in 1 2 3 4; do
-		timeout 3 sh -c 'while :; do read -r x; done </proc/version; while :; do cat /proc/stat; done' >/dev/null &
+		timeout $seconds sh -c 'while :; do read -r x; done </proc/version; while :; do cat /proc/stat; done' >/dev/null &
 	done
 	wait
 	for event in $busy; do

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Random numbers, texts that are put together with them, and changes to such texts. */
+/* Random numbers, texts that are put together with them, changes to such texts, and which of them a program makes. */
 #ifndef RANDOM_H
 #define RANDOM_H
+
+#include <getopt.h>
 
 #include "tracing.h"
 
@@ -19,6 +21,47 @@ static uint64_t random_state;
 __maybe static void seed_random(uint64_t seed, uint64_t index)
 {
 	random_state = seed * 0x9e3779b97f4a7c15 + index * 0xd1342543de82ef95 + 1;
+}
+
+/* Which inputs are made: so many with this seed from the first on, or only the one with this index. */
+struct choice {
+	uint64_t count, seed, index;
+	bool single;
+};
+
+#define CHOICE_OPTIONS \
+	{ "count", required_argument, NULL, 'c' }, { "seed", required_argument, NULL, 's' }, \
+	{ "index", required_argument, NULL, 'i' }
+
+/* What is made without options: in a long run with another seed each time. */
+__maybe static struct choice choose(uint64_t count)
+{
+	struct choice choice = { .count = count, .seed = 1 };
+
+	if (long_run()) {
+		if (syscall(SYS_getrandom, &choice.seed, sizeof(choice.seed), 0) != sizeof(choice.seed))
+			die("no random seed");
+		choice.seed >>= 32;
+	}
+	return choice;
+}
+
+/* Takes an option that getopt_long() has found; whether it is one of CHOICE_OPTIONS. */
+__maybe static bool take_option(struct choice *choice, int option)
+{
+	switch (option) {
+	case 'c':
+		choice->count = strtoull(optarg, NULL, 0);
+		return true;
+	case 's':
+		choice->seed = strtoull(optarg, NULL, 0);
+		return true;
+	case 'i':
+		choice->index = strtoull(optarg, NULL, 0);
+		choice->single = true;
+		return true;
+	}
+	return false;
 }
 
 __maybe static uint64_t random_bits(void)

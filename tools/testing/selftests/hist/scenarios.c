@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * scenarios [--count N] [--seed S] [--index I] [--script FILE] [--print]
+ * scenarios [--count N] [--seed S] [--index I] [--script FILE] [--print] [--fuzz SECONDS]
  *
  * Scenes of several triggers that work together (scenes.h), played to the kernel's own implementation and then to
  * ours, since both use the same synthetic events. After each line errno, error_log and the lines of all triggers are
@@ -14,16 +14,25 @@
  *   --index I      only this one, with all texts of both sides
  *   --script FILE  a scene from a file ("-": standard input), as a failure prints it
  *   --print        only prints the scenes
+ *   --fuzz SECONDS as many as there is time for with mistakes in them, while other threads fire the same events: here
+ *                  the kernel has to stay well, each command to end soon, and nothing to be left. On user-mode Linux, C
+ *                  takes and refuses the same commands, where it can be asked: it does not survive all of them.
  *
  * With TRACING=/sys/kernel/tracing C is compared with itself, which shows whether a scene always comes to the same.
  */
 #define _GNU_SOURCE
-#include <getopt.h>
+#include <pthread.h>
 
 #include "events.h"
 #include "scenes.h"
 
-static bool verbose;
+static bool verbose, fuzzing;
+
+/* The command that took longest. */
+static struct {
+	double seconds;
+	char *text;
+} slowest;
 
 /* --- what is known to differ */
 
@@ -194,6 +203,46 @@ static bool scaled_negative(const struct finding *f)
 	return line && (strstr(line, ".log2") || strstr(line, ".bucket")) && !strncmp(f->c, "EINVAL", 6);
 }
 
+/* Is there an expression in a line, a constant or the width of a bucket? */
+static bool computes(const char *line, size_t len)
+{
+	for (size_t i = 0; i + 1 < len; i++)
+		if (strchr("+-*/", line[i]) || (strchr("=,", line[i]) && isdigit((unsigned char)line[i + 1]) &&
+						(i < 5 || strncmp(line + i - 5, ":size", 5))))
+			return true;
+	return false;
+}
+
+/* Two such triggers of one event: only mistakes make two that are that much alike. */
+static bool compared_constants(const struct finding *f)
+{
+	unsigned int computing[2] = { 0 };
+	const char *last = f->said + strlen(f->said), *end;
+
+	/* the last line of what was said */
+	for (last -= last > f->said; last > f->said && last[-1] != '\n'; last--)
+		;
+	for (const char *line = f->said; fuzzing && f->what <= LINES && *line; line = end + !!*end) {
+		end = line + strcspn(line, "\n");
+		if (strncmp(line, last, strcspn(last, " ") + 1))
+			continue;
+		computing[line == last] += computes(line, end - line);
+	}
+	return computing[0] && computing[1];
+}
+
+/* C shows them as common_cpu and common_comm, which it then does not take for the same. */
+static bool other_name(const struct finding *f)
+{
+	static const char *const names[] = { "cpu", "CPU", "comm", "COMM" };
+
+	for (unsigned int i = 0; fuzzing && f->what <= LINES && i < sizeof(names) / sizeof(*names); i++)
+		for (const char *at = f->said; (at = strstr(at, names[i])); at++)
+			if (strchr("=,(*+-/ ", at[-1]) && strchr("=,):.*+-/\n", at[strlen(names[i])]))
+				return true;
+	return false;
+}
+
 /* Each says whether it explains what has been found. The headings are those of Documentation/differences.rst. */
 static struct known {
 	const char *heading, *reason;
@@ -210,6 +259,8 @@ static struct known {
 	{ "Types of parameters", "C compares sizes", .explains = other_type },
 	{ "An alias of a string or a stack", "C copies the address", .explains = string_alias },
 	{ "save() in the trigger line", "C leaves out modifiers", .explains = saved_modifier },
+	{ "Bucket widths, constants and operators", "C takes triggers for the same that differ in them", .explains = compared_constants },
+	{ "Other names of common_cpu and common_comm", "C does not find the trigger of such a line", .explains = other_name },
 	{ "Helper triggers", "C removes one with the trigger that it was made for, or never", .explains = helpers },
 };
 
@@ -438,6 +489,9 @@ static char *file_of_cast(const char *dir, const char *name)
 static const char hold[] = "scenarios_hold", listener[] = "scenarios";
 static int pipe_of_listener = -1;
 
+/* Bytes. */
+#define EMITTED_MAX (1 << 20)
+
 /* What the synthetic events have said since the last time: names and fields. */
 static char *emitted(void)
 {
@@ -447,7 +501,8 @@ static char *emitted(void)
 
 	append_piece(&all, "%s", "");
 	append_piece(&said, "%s", "");
-	while ((len = read(pipe_of_listener, buffer, sizeof(buffer))) > 0)
+	/* in the rain it does not end */
+	while ((!fuzzing || all.len < EMITTED_MAX) && (len = read(pipe_of_listener, buffer, sizeof(buffer))) > 0)
 		append_piece(&all, "%.*s", (int)len, buffer);
 	rest = all.text;
 	while ((line = strsep(&rest, "\n"))) {
@@ -462,15 +517,21 @@ static char *emitted(void)
 }
 
 /* Writes a command; what came of it. */
-static char *answer_to(const char *dir, const char *file, const char *text, int *error)
+static char *answer_to(const char *dir, const char *file, const char *text, size_t len, int *error)
 {
 	struct pieces answer = { 0 };
+	double began = now();
 	char *log;
 
 	if (text)
-		*error = put_len(file, O_APPEND, text, strlen(text));
+		*error = put_len(file, O_APPEND, text, len);
 	else
 		*error = truncate_file(file);
+	if (now() - began > slowest.seconds) {
+		slowest.seconds = now() - began;
+		free(slowest.text);
+		slowest.text = text ? escaped(text, len) : strdup("truncation");
+	}
 	log = slurp(pathf("%s/error_log", dir));
 	if (log && *log) {
 		truncate_file(pathf("%s/error_log", kernel_dir()));
@@ -583,7 +644,7 @@ static void remove_lines(const char *dir, unsigned int at, unsigned int number, 
 		adjust(LINES, shown[chosen].line);
 		if (asprintf(&text, "!%s", shown[chosen].line) < 0)
 			abort();
-		answer = answer_to(dir, pathf("%s/events/%s/trigger", dir, cast.paths[shown[chosen].event]), text, &error);
+		answer = answer_to(dir, pathf("%s/events/%s/trigger", dir, cast.paths[shown[chosen].event]), text, strlen(text), &error);
 		append_piece(&what, "%s%s: %s\n", answer, cast.paths[shown[chosen].event], text);
 		note_down(t, ANSWER, at, what.text);
 		note_down(t, LINES, at, file_of_cast(dir, "trigger"));
@@ -641,6 +702,12 @@ static bool clear_stage(const struct scene *scene, const char *dir)
 	return clean;
 }
 
+/* Instances have no synthetic events of their own. */
+static const char *definitions_of(const char *dir)
+{
+	return strstr(dir, "/instances/") ? tracing_dir() : dir;
+}
+
 static void play(const struct scene *scene, const char *dir, struct transcript *t)
 {
 	free(emitted());
@@ -649,12 +716,15 @@ static void play(const struct scene *scene, const char *dir, struct transcript *
 		truncate_file(pathf("%s/error_log", dir));
 	for (unsigned int i = 0; i < scene->count && !t->stopped; i++) {
 		const char *line = scene->lines[i], *path;
+		size_t len = scene->lens[i];
 		char word[64];
 		int at = 0, error;
 
 		if (sscanf(line, "%63s%n", word, &at) != 1)
 			continue;
-		line += at + (line[at] == ' ');
+		at += line[at] == ' ';
+		line += at;
+		len -= at;
 		if ((*line == '!' || !strcmp(word, "truncate")) && !strcmp(dir, kernel_dir()) && shared_helper(dir)) {
 			t->stopped = true;
 		} else if (!strcmp(word, "fire")) {
@@ -668,19 +738,46 @@ static void play(const struct scene *scene, const char *dir, struct transcript *
 			/* see clear_stage() */
 			if (*line == '!')
 				sleep_ms(5);
-			note_down(t, ANSWER, i, answer_to(dir, pathf("%s/synthetic_events", dir), line, &error));
+			note_down(t, ANSWER, i, answer_to(dir, pathf("%s/synthetic_events", definitions_of(dir)), line, len, &error));
 		} else if (!strcmp(word, "truncate")) {
 			path = event_path(line);
-			note_down(t, ANSWER, i, answer_to(dir, pathf("%s/events/%s/trigger", dir, path ?: "?"), NULL, &error));
+			note_down(t, ANSWER, i, answer_to(dir, pathf("%s/events/%s/trigger", dir, path ?: "?"), NULL, 0, &error));
 			note_down(t, LINES, i, file_of_cast(dir, "trigger"));
 		} else if ((path = event_path(word))) {
-			note_down(t, ANSWER, i, answer_to(dir, pathf("%s/events/%s/trigger", dir, path), line, &error));
+			note_down(t, ANSWER, i, answer_to(dir, pathf("%s/events/%s/trigger", dir, path), line, len, &error));
 			note_down(t, LINES, i, file_of_cast(dir, "trigger"));
 		} else {
 			note("no line of a scene: %s", scene->lines[i]);
 		}
 	}
 	t->left = !clear_stage(scene, dir);
+}
+
+/* --- the same events from other threads */
+
+static volatile bool rain_falls, rain_ends;
+
+static void *rain(void *cpu)
+{
+	static const char *const words[] = { "wake", "run", "stop", "stacks" };
+	static const char *const contexts[] = { "task", "softirq", "hardirq", "nmi" };
+	/* on a slow kernel it must leave something of the CPUs to those who play */
+	unsigned int seed = (long)cpu, count = slow_kernel() ? 5 : 50;
+
+	pin((long)cpu);
+	while (!rain_ends) {
+		if (rain_falls) {
+			const char *order = pathf("%s %s %ld %u %u %u", words[rand_r(&seed) % 4],
+						  contexts[rand_r(&seed) % (user_mode_linux() ? 3 : 4)], (long)cpu, rand_r(&seed) % 8,
+						  count, 1 + rand_r(&seed) % 8);
+
+			if (write(event_source, order, strlen(order)) < 0)
+				note("rhist_events: %s: %s", order, strerror(errno));
+			syscall(SYS_getsid, 100ul + rand_r(&seed) % 4);
+		}
+		sleep_ms(slow_kernel() ? 20 : 1);
+	}
+	return NULL;
 }
 
 /* --- comparing */
@@ -692,8 +789,12 @@ static unsigned int shown_failures, commands, taken, said_something;
 static void note_scene(const struct scene *scene)
 {
 	note("%s", scene->name);
-	for (unsigned int i = 0; i < scene->count; i++)
-		note("  %s", scene->lines[i]);
+	for (unsigned int i = 0; i < scene->count; i++) {
+		char *line = escaped(scene->lines[i], scene->lens[i]);
+
+		note("  %s", line);
+		free(line);
+	}
 }
 
 static enum verdict compare(const struct scene *scene, struct transcript *c, struct transcript *ours)
@@ -717,6 +818,10 @@ static enum verdict compare(const struct scene *scene, struct transcript *c, str
 			note("--- %s: %s\n%s", a == &none ? "(nothing)" : scene->lines[a->line], what_names[a->what], a->text);
 		if (a->what == b->what && !strcmp(a->text, b->text))
 			continue;
+		/* the events of the other threads are counted, too; and texts are compared without mistakes, where there are as many */
+		if (fuzzing && a->what == b->what && (a->what >= HIST ||
+		    (a->what == ANSWER && !strncmp(a->text, "OK", 2) == !strncmp(b->text, "OK", 2))))
+			continue;
 		if (explained(&finding)) {
 			verdict = DIFFERENT;
 			/* from here on they are not in the same state */
@@ -739,24 +844,56 @@ static enum verdict compare(const struct scene *scene, struct transcript *c, str
 	return verdict;
 }
 
-static enum verdict run(const struct scene *scene)
+/* What was in synthetic_events before there were scenes. */
+static char *events_before;
+
+/* Removes synthetic events that mistakes have given other names; false if that does not work. */
+static bool sweep_events(void)
+{
+	char *events, *rest, *line;
+	bool same;
+
+	append(pathf("%s/instances/%s/events/synthetic/enable", kernel_dir(), listener), "0");
+	rest = events = slurp(pathf("%s/synthetic_events", kernel_dir()));
+	while (rest && (line = strsep(&rest, "\n")) && *line) {
+		line[strcspn(line, "\t ")] = 0;
+		if (!strstr(events_before, line))
+			append(pathf("%s/synthetic_events", kernel_dir()), pathf("!%s", line));
+	}
+	free(events);
+	events = slurp(pathf("%s/synthetic_events", kernel_dir()));
+	same = events && !strcmp(events, events_before);
+	if (!same)
+		note("synthetic events that are held: %s", events);
+	free(events);
+	return same;
+}
+
+/* Plays a scene in one of our directories, and to C before, if it is asked. */
+static enum verdict run_in(const struct scene *scene, const char *dir, bool ask)
 {
 	static struct transcript c, ours;
-	enum verdict verdict;
+	enum verdict verdict = SAME;
 	char *report;
 
 	find_cast(scene);
-	play(scene, kernel_dir(), &c);
-	play(scene, tracing_dir(), &ours);
-	for (unsigned int i = 0; i < c.count; i++) {
-		if (c.records[i].what == ANSWER) {
+	if (ask)
+		play(scene, kernel_dir(), &c);
+	if (ask && fuzzing)
+		sweep_events();
+	rain_falls = fuzzing;
+	play(scene, dir, &ours);
+	rain_falls = false;
+	for (unsigned int i = 0; i < ours.count; i++) {
+		if (ours.records[i].what == ANSWER) {
 			commands++;
-			taken += !strncmp(c.records[i].text, "OK", 2);
+			taken += !strncmp(ours.records[i].text, "OK", 2);
 		}
-		said_something += c.records[i].what == EMITTED && *c.records[i].text;
+		said_something += ours.records[i].what == EMITTED && *ours.records[i].text;
 	}
-	verdict = compare(scene, &c, &ours);
-	if (verdict == SAME && c.stopped)
+	if (ask)
+		verdict = compare(scene, &c, &ours);
+	if (verdict == SAME && (c.stopped || !ask))
 		verdict = UNASKED;
 	if (ours.left || c.left) {
 		if (shown_failures++ < 20) {
@@ -775,6 +912,11 @@ static enum verdict run(const struct scene *scene)
 	forget_transcript(&c);
 	forget_transcript(&ours);
 	return verdict;
+}
+
+static enum verdict run(const struct scene *scene)
+{
+	return run_in(scene, tracing_dir(), true);
 }
 
 static void run_scenes(uint64_t seed, uint64_t first, uint64_t count, bool print)
@@ -805,6 +947,73 @@ static void run_scenes(uint64_t seed, uint64_t first, uint64_t count, bool print
 		note("%llu scenes, %.1f s: %u the same, %u not asked C to the end, %u known to differ, %u in which C leaves something, %u failed; %u of %u commands taken, "
 		     "%u times synthetic events said something", (unsigned long long)count, now() - began, verdicts[SAME],
 		     verdicts[UNASKED], verdicts[DIFFERENT], verdicts[LEFT], verdicts[FAILED], taken, commands, said_something);
+}
+
+/* --- scenes with mistakes */
+
+static const char fuzz_instance[] = "scenarios_fuzz";
+
+/* Is nothing left: no trigger, no helper, no synthetic event? */
+static bool nothing_left(void)
+{
+	bool same = sweep_events();
+	unsigned int lines = 0;
+	char *stats;
+
+	/* after two lines of its own, it has some for each event and trigger */
+	stats = slurp(pathf("%s/hist_stats", tracing_dir()));
+	for (const char *at = stats; at && (at = strchr(at, '\n')); at++)
+		lines++;
+	if (lines != 2)
+		note("events that are hooked: %s", stats);
+	free(stats);
+	return same && lines == 2;
+}
+
+static void fuzz(uint64_t seed, uint64_t first, uint64_t count, double seconds)
+{
+	unsigned int cpus = sysconf(_SC_NPROCESSORS_ONLN), asked = 0, failures = 0, verdicts[VERDICTS] = { 0 };
+	double began = now(), limit = slow_kernel() ? 60 : 15;
+	pthread_t threads[cpus];
+	char instance[PATH_MAX];
+	bool ask = user_mode_linux() && !slow_kernel();
+
+	snprintf(instance, sizeof(instance), "%s/instances/%s", tracing_dir(), fuzz_instance);
+	if (mkdir(instance, 0700))
+		die("instance: %s", strerror(errno));
+	events_before = slurp(pathf("%s/synthetic_events", kernel_dir()));
+	fuzzing = true;
+	for (unsigned long i = 0; i < cpus; i++)
+		pthread_create(&threads[i], NULL, rain, (void *)i);
+	for (uint64_t index = first; index < first + count && now() - began < seconds && failures < 10; index++) {
+		struct scene scene = { .count = 0 };
+		bool plain = make_mistakes(&scene, seed, index) && ask;
+		enum verdict verdict = run_in(&scene, !plain && index % 4 == 3 ? instance : tracing_dir(), plain);
+
+		asked += plain;
+		verdicts[verdict]++;
+		if (!nothing_left()) {
+			note_scene(&scene);
+			verdict = FAILED;
+		}
+		failures += verdict == FAILED;
+		forget_scene(&scene);
+	}
+	rain_ends = true;
+	for (unsigned int i = 0; i < cpus; i++)
+		pthread_join(threads[i], NULL);
+	fuzzing = false;
+	count = 0;
+	for (unsigned int i = 0; i < VERDICTS; i++)
+		count += verdicts[i];
+	ok(!failures && taken && taken < commands, "seed %llu: %llu scenes with mistakes leave nothing; %u of %u commands are taken",
+	   (unsigned long long)seed, (unsigned long long)count, taken, commands);
+	ok(slowest.seconds < limit, "the slowest command takes %.2f s", slowest.seconds);
+	note("%.200s", slowest.text);
+	ok(!rmdir(instance), "their instance can be removed");
+	note("%.1f s; %u times synthetic events said something; of %u scenes that C was asked, too, %u are known to differ, and in %u C "
+	     "leaves something", now() - began, said_something, asked, verdicts[DIFFERENT], verdicts[LEFT]);
+	free(events_before);
 }
 
 /*
@@ -900,7 +1109,9 @@ static const struct {
 	  "run hist:keys=next_key:onmatch(rhist_events.wake).sc_a(next_who,next_task,total):size=128\n"
 	  "run hist:keys=next_key:onmatch(rhist_events.wake).sc_a(change,next_task,next_who):size=128\n"
 	  "run hist:keys=next_key:onmatch(rhist_events.wake).sc_none(total):size=128\n"
-	  "run hist:keys=next_key:onmatch(rhist_events.wake).trace(sc_a):size=128\nsynthetic !sc_a\n" },
+	  "run hist:keys=next_key:onmatch(rhist_events.wake).trace(sc_a):size=128\nsynthetic !sc_a\n"
+	  "synthetic sc_b u64 args\nraw_syscalls/sys_enter hist:keys=common_pid:size=128\n"
+	  "run hist:keys=common_pid:onmatch(raw_syscalls.sys_enter).sc_b(args):size=128\nremove 18\n" },
 	{ "save",
 	  "stop hist:keys=key:n=amount:onmax($n).save(who,status,reason,common_timestamp.usecs):size=128\n"
 	  "wake hist:keys=key:m=level:onchange($m).save(amount,path,common_comm):size=128\n"
@@ -948,44 +1159,34 @@ static const struct {
 int main(int argc, char **argv)
 {
 	static const struct option options[] = {
-		{ "count", required_argument, NULL, 'c' }, { "seed", required_argument, NULL, 's' }, { "index", required_argument, NULL, 'i' },
-		{ "script", required_argument, NULL, 'f' }, { "print", no_argument, NULL, 'p' }, { 0 },
+		CHOICE_OPTIONS, { "script", required_argument, NULL, 'f' }, { "print", no_argument, NULL, 'p' },
+		{ "fuzz", required_argument, NULL, 'z' }, { 0 },
 	};
-	uint64_t count = rest_only() || slow_kernel() ? 100 : long_run() ? 50000 : user_mode_linux() ? 2000 : 300, seed = 1, index = 0;
+	struct choice choice = choose(rest_only() || slow_kernel() ? 100 : long_run() ? 50000 : user_mode_linux() ? 2000 : 300);
 	const char *script = NULL;
+	double fuzz_seconds = 0;
 	bool print = false;
 	int option;
 
-	if (long_run()) {
-		if (syscall(SYS_getrandom, &seed, sizeof(seed), 0) != sizeof(seed))
-			die("no random seed");
-		seed >>= 32;
-	}
 	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
 		switch (option) {
-		case 'c':
-			count = strtoull(optarg, NULL, 0);
-			break;
-		case 's':
-			seed = strtoull(optarg, NULL, 0);
-			break;
-		case 'i':
-			index = strtoull(optarg, NULL, 0);
-			verbose = true;
-			break;
 		case 'f':
 			script = optarg;
-			verbose = true;
 			break;
 		case 'p':
 			print = true;
 			break;
+		case 'z':
+			fuzz_seconds = strtod(optarg, NULL);
+			break;
 		default:
-			return 2;
+			if (!take_option(&choice, option))
+				return 2;
 		}
 	}
+	verbose = choice.single || script;
 	if (print) {
-		run_scenes(seed, index, verbose ? 1 : count, true);
+		run_scenes(choice.seed, choice.index, verbose ? 1 : choice.count, true);
 		return 0;
 	}
 	open_kernel_log();
@@ -1004,8 +1205,10 @@ int main(int argc, char **argv)
 			die("%s: %s", script, strerror(errno));
 		parse_scene(&scene, text);
 		ok(run(&scene) != FAILED, "%s", script);
+	} else if (fuzz_seconds > 0) {
+		fuzz(choice.seed, choice.index, verbose ? 1 : UINT64_MAX - choice.index, fuzz_seconds);
 	} else if (verbose) {
-		run_scenes(seed, index, 1, false);
+		run_scenes(choice.seed, choice.index, 1, false);
 	} else {
 		for (unsigned int i = 0; i < sizeof(fixed) / sizeof(*fixed); i++) {
 			struct scene scene = { .count = 0 };
@@ -1015,8 +1218,8 @@ int main(int argc, char **argv)
 			ok(run(&scene) != FAILED, "%s", fixed[i].name);
 			forget_scene(&scene);
 		}
-		note("seed %llu", (unsigned long long)seed);
-		run_scenes(seed, 0, count, false);
+		note("seed %llu", (unsigned long long)choice.seed);
+		run_scenes(choice.seed, 0, choice.count, false);
 		for (unsigned int i = 0; i < KNOWN; i++)
 			note("%u times: %s: %s", known[i].met, known[i].heading, known[i].reason);
 	}

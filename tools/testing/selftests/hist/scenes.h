@@ -23,6 +23,7 @@ struct scene {
 	char name[80];
 	unsigned int count;
 	char *lines[80];
+	size_t lens[80];		/* they may hold any bytes, and have one more for a NUL */
 };
 
 static void forget_scene(struct scene *scene)
@@ -33,8 +34,15 @@ static void forget_scene(struct scene *scene)
 
 static void add_line(struct scene *scene, const char *line, size_t len)
 {
-	if (scene->count < sizeof(scene->lines) / sizeof(*scene->lines))
-		scene->lines[scene->count++] = strndup(line, len);
+	char *copy;
+
+	if (scene->count == sizeof(scene->lines) / sizeof(*scene->lines))
+		return;
+	copy = malloc(len + 1);
+	memcpy(copy, line, len);
+	copy[len] = 0;
+	scene->lines[scene->count] = copy;
+	scene->lens[scene->count++] = len;
 }
 
 /* Takes over the lines of a text. */
@@ -625,6 +633,22 @@ static void make_trigger(struct text *text, unsigned int event)
 		stage.variables[stage.variable_count++] = trigger.own[i];
 }
 
+/* Does it fit into a line, and can C be asked? Times are no keys. */
+static bool is_plain(const struct text *text)
+{
+	const char *keys = strstr(text->bytes, "keys=");
+
+	if (keys && memmem(keys, strcspn(keys, ":"), "common_timestamp", 16))
+		return false;
+	if (!text->len || text->len > 1500 || strcasestr(text->bytes, "size=0") || strstr(text->bytes, "hitcount.") ||
+	    strcasestr(text->bytes, "stacktrace."))
+		return false;
+	for (size_t i = 0; i < text->len; i++)
+		if (text->bytes[i] < ' ' || text->bytes[i] > '~')
+			return false;
+	return true;
+}
+
 /* A change that makes another line of it. */
 static void change_line(struct text *text)
 {
@@ -635,7 +659,7 @@ static void change_line(struct text *text)
 	};
 	struct text before = *text;
 	size_t at = below(text->len + 1), end, word;
-	const char *other = PICK(words), *keys;
+	const char *other = PICK(words);
 
 	if (percent(45)) {
 		word = word_at(text, at, &end);
@@ -643,20 +667,8 @@ static void change_line(struct text *text)
 	} else {
 		mutate_once(text);
 	}
-	/* it has to fit into a line, and not to be about something else; and times are no keys */
-	keys = strstr(text->bytes, "keys=");
-	if (keys && memmem(keys, strcspn(keys, ":"), "common_timestamp", 16))
+	if (!is_plain(text))
 		*text = before;
-	if (!text->len || text->len > 1500 || strcasestr(text->bytes, "size=0") || strstr(text->bytes, "hitcount.") ||
-	    strcasestr(text->bytes, "stacktrace.")) {
-		*text = before;
-		return;
-	}
-	for (size_t i = 0; i < text->len; i++)
-		if (text->bytes[i] < ' ' || text->bytes[i] > '~') {
-			*text = before;
-			return;
-		}
 }
 
 static void add_trigger_line(struct scene *scene, unsigned int event, const char *prefix, const struct text *text, const char *token)
@@ -751,6 +763,54 @@ static void make_scene(struct scene *scene, uint64_t seed, uint64_t index)
 	memset(&line, 0, sizeof(line));
 	put(&line, "remove %u", below(1000));
 	add_line(scene, line.bytes, line.len);
+}
+
+/*
+ * The same with mistakes: lines are changed in whatever way, are about another event, are missing, come twice or in
+ * another order. Returns whether C can be asked, too.
+ */
+static bool make_mistakes(struct scene *scene, uint64_t seed, uint64_t index)
+{
+	struct scene whole = { .count = 0 };
+	bool plain = true;
+
+	make_scene(&whole, seed, index);
+	snprintf(scene->name, sizeof(scene->name), "%s", whole.name);
+	for (unsigned int i = 0; i < whole.count; i++) {
+		size_t word = strcspn(whole.lines[i], " "), len = whole.lens[i];
+		const char *line = whole.lines[i], *text = line + word + (word < len);
+		bool definition = !strncmp(line, "synthetic ", 10), trigger = !strncmp(text, "hist:", 5) || !strncmp(text, "!hist:", 6);
+		struct text changed = { .len = 0 }, result = { .len = 0 };
+
+		if (percent(3))
+			continue;
+		put_bytes(&changed, text, line + len - text);
+		if (trigger && percent(45))
+			mutate(&changed);
+		else if (definition && percent(15))
+			change_line(&changed);
+		plain &= !trigger || is_plain(&changed);
+		if (trigger && percent(5))
+			put(&result, "%s", stage.events[below(stage.count)].word);
+		else
+			put_bytes(&result, line, word);
+		put(&result, " ");
+		put_bytes(&result, changed.bytes, changed.len);
+		for (unsigned int times = 1 + percent(3); times; times--)
+			add_line(scene, result.bytes, result.len);
+	}
+	forget_scene(&whole);
+	if (scene->count && percent(20)) {
+		unsigned int a = below(scene->count), b = below(scene->count);
+		char *line = scene->lines[a];
+		size_t len = scene->lens[a];
+
+		scene->lines[a] = scene->lines[b];
+		scene->lens[a] = scene->lens[b];
+		scene->lines[b] = line;
+		scene->lens[b] = len;
+	}
+	return plain;
 }
 
 #endif

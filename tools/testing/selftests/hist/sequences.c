@@ -298,12 +298,6 @@ static void run(const struct sequence *sequence)
 				error = act(tracing_dir(), step);
 			}
 			read_log(tracing_dir(), &log);
-			if (error == -EINVAL && !strncmp(log.text, "Not supported by rhist yet", 26)) {
-				skip("not supported yet", "%s: %s", sequence->name, step);
-				free_log(&c_log);
-				free_log(&log);
-				break;
-			}
 		}
 		c = state(kernel_dir());
 		ours = state(tracing_dir());

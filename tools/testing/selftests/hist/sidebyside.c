@@ -14,8 +14,6 @@
  *   --index I   of all scripts of that seed, only this one, with both sides' answers
  */
 #define _GNU_SOURCE
-#include <getopt.h>
-
 #include "differences.h"
 #include "events.h"
 #include "rows.h"
@@ -24,10 +22,10 @@ static bool verbose;
 static unsigned int shown_failures;
 
 /* What came of a script. In order: the later ones win. */
-enum verdict { SAME, UNASKED, DIFFERENT, LATER, FAILED, VERDICTS };
+enum verdict { SAME, UNASKED, DIFFERENT, FAILED, VERDICTS };
 
 static const char *const verdict_names[] = {
-	"same", "not asked C", "known difference", "not there yet", "failed",
+	"same", "not asked C", "known difference", "failed",
 };
 
 /* Commands for an event, one after the other. */
@@ -322,7 +320,7 @@ static enum verdict run_once(const struct script *script, const char *says)
 	bool fed_back = false;
 	unsigned int i;
 
-	for (i = 0; i < script->count && verdict < LATER; i++) {
+	for (i = 0; i < script->count && verdict < FAILED; i++) {
 		const struct step *step = &script->steps[i];
 		char *more;
 
@@ -352,12 +350,7 @@ static enum verdict run_once(const struct script *script, const char *says)
 		if (says && i == script->count - 1 && !is_as_promised(&q.c, says))
 			verdict = failed(script, i, &q, "C says something else than the row");
 		if (q.c.error != q.ours.error || strcmp(q.c.log ?: "", q.ours.log ?: "")) {
-			if (not_there_yet(&q))
-				found = LATER;
-			else if (explained(&q, ANSWERS))
-				found = DIFFERENT;
-			else
-				found = failed(script, i, &q, "the answers differ");
+			found = explained(&q, ANSWERS) ? DIFFERENT : failed(script, i, &q, "the answers differ");
 			verdict = found > verdict ? found : verdict;
 			/* the two sides are not in the same state any more */
 			break;
@@ -374,7 +367,7 @@ static enum verdict run_once(const struct script *script, const char *says)
 			note_answer("ours", &q.ours);
 		}
 	}
-	if (verdict < LATER && i == script->count) {
+	if (verdict < FAILED && i == script->count) {
 		found = feed_back(script, &q);
 		fed_back = found == SAME;
 		verdict = found > verdict ? found : verdict;
@@ -543,9 +536,9 @@ static void run_scripts(uint64_t seed, uint64_t first, uint64_t texts)
 			failures = 0;
 		}
 	}
-	note("%llu scripts with %llu texts, %.1f s: %u the same, %u not asked of C, %u known to differ, %u not there yet, %u failed",
+	note("%llu scripts with %llu texts, %.1f s: %u the same, %u not asked of C, %u known to differ, %u failed",
 	     (unsigned long long)(index - first), (unsigned long long)commands, now() - began, verdicts[SAME],
-	     verdicts[UNASKED], verdicts[DIFFERENT], verdicts[LATER], verdicts[FAILED]);
+	     verdicts[UNASKED], verdicts[DIFFERENT], verdicts[FAILED]);
 	free(script);
 }
 
@@ -579,34 +572,14 @@ static void hold_events(bool on)
 
 int main(int argc, char **argv)
 {
-	static const struct option options[] = {
-		{ "count", required_argument, NULL, 'c' }, { "seed", required_argument, NULL, 's' },
-		{ "index", required_argument, NULL, 'i' }, { 0 },
-	};
-	uint64_t count = rest_only() ? 100 : slow_kernel() ? 300 : long_run() ? 20000 : user_mode_linux() ? 6000 : 2000, seed = 1, index = 0;
+	static const struct option options[] = { CHOICE_OPTIONS, { 0 } };
+	struct choice choice = choose(rest_only() ? 100 : slow_kernel() ? 300 : long_run() ? 20000 : user_mode_linux() ? 6000 : 2000);
 	int option;
 
-	if (long_run()) {
-		if (syscall(SYS_getrandom, &seed, sizeof(seed), 0) != sizeof(seed))
-			die("no random seed");
-		seed >>= 32;
-	}
-	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
-		switch (option) {
-		case 'c':
-			count = strtoull(optarg, NULL, 0);
-			break;
-		case 's':
-			seed = strtoull(optarg, NULL, 0);
-			break;
-		case 'i':
-			index = strtoull(optarg, NULL, 0);
-			verbose = true;
-			break;
-		default:
+	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1)
+		if (!take_option(&choice, option))
 			return 2;
-		}
-	}
+	verbose = choice.single;
 	if (testing_c()) {
 		skip("this is C's", "there is nothing beside it");
 		finish();
@@ -618,15 +591,15 @@ int main(int argc, char **argv)
 	hold_events(true);
 	pin(0);
 	if (verbose) {
-		run_scripts(seed, index, 1);
+		run_scripts(choice.seed, choice.index, 1);
 	} else {
 		double began = now();
 
 		for (unsigned int i = 0; i < ROWS; i++)
 			run_row(i, &rows[i]);
 		note("%zu rows, %.1f s", ROWS, now() - began);
-		note("seed %llu", (unsigned long long)seed);
-		run_scripts(seed, 0, count);
+		note("seed %llu", (unsigned long long)choice.seed);
+		run_scripts(choice.seed, 0, choice.count);
 		for (unsigned int i = 0; i < DIFFERENCES; i++)
 			note("%u times: %s: %s", differences[i].met, differences[i].heading, differences[i].reason);
 	}

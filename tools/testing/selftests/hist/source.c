@@ -219,7 +219,7 @@ static bool is_table(struct table *table, const char *text)
 
 /* --- the same triggers on C's event and on ours */
 
-enum answer { ACCEPTED, REFUSED, LATER, WRONG };
+enum answer { ACCEPTED, REFUSED, WRONG };
 
 /* Writes a trigger to both. WRONG: they do not answer the same. */
 static enum answer attach(const char *event, const char *trigger)
@@ -236,11 +236,9 @@ static enum answer attach(const char *event, const char *trigger)
 	truncate_file(pathf("%s/error_log", tracing_dir()));
 	error = append(file(tracing_dir(), event, "trigger"), trigger);
 	read_log(tracing_dir(), &ours);
-	if (error == -EINVAL && !strncmp(ours.text, "Not supported by rhist yet", 26)) {
-		answer = LATER;
-	} else if (error == c_error && c.count == ours.count && c.caret == ours.caret &&
-		   !strcmp(c.location, ours.location) && !strcmp(c.text, ours.text) &&
-		   !strcmp(c.command ?: "", ours.command ?: "")) {
+	if (error == c_error && c.count == ours.count && c.caret == ours.caret &&
+	    !strcmp(c.location, ours.location) && !strcmp(c.text, ours.text) &&
+	    !strcmp(c.command ?: "", ours.command ?: "")) {
 		answer = error ? REFUSED : ACCEPTED;
 	} else {
 		note("%s on %s", trigger, event);
@@ -327,10 +325,7 @@ static void check(const char *event, const char *what, char triggers[TABLES][200
 
 		if (answer == ACCEPTED)
 			continue;
-		if (answer == LATER)
-			skip("not supported yet", "%s", triggers[attached]);
-		else
-			ok(false, "%s is %s", triggers[attached], answer == REFUSED ? "refused" : "answered as in C");
+		ok(false, "%s is %s", triggers[attached], answer == WRONG ? "answered as in C" : "refused");
 		detach(event);
 		return;
 	}
@@ -443,11 +438,8 @@ static void refusals(void)
 			if (asprintf(&trigger, forms[f], unfit[i].field) < 0)
 				abort();
 			answer = attach(unfit[i].event, trigger);
-			if (answer == LATER)
-				skip("not supported yet", "%s on %s", trigger, unfit[i].event);
-			else
-				ok(answer != WRONG, "%s on %s is %s", trigger, unfit[i].event,
-				   answer == REFUSED ? "refused" : "taken as in C");
+			ok(answer != WRONG, "%s on %s is %s", trigger, unfit[i].event,
+			   answer == REFUSED ? "refused" : "taken as in C");
 			detach(unfit[i].event);
 			free(trigger);
 		}

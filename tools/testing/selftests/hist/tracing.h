@@ -59,6 +59,12 @@ __maybe static bool slow_kernel(void)
 	return set && *set;
 }
 
+/* How often something is tried that may go wrong: in a short run, where a kernel looks for faults, and in a long run. */
+__maybe static int repeats(int few, int more, int many)
+{
+	return long_run() ? many : slow_kernel() ? more : few;
+}
+
 /* This kernel can put probes at functions and events, which user-mode Linux cannot. */
 __maybe static bool have_probes(void)
 {

@@ -131,6 +131,30 @@ static const char *const triggers[][2] = {
 	{ "synthetic/rhist_u", "hist:keys=a" },
 };
 
+#define CHAIN "synthetic/rhist_uc"
+#define SNAPSHOT ":onchange($c).snapshot()"
+
+/*
+ * A chain: the exit of a system call makes a synthetic event happen, with a field of the entry, for which there is a
+ * helper. Its histogram saves, and takes snapshots.
+ */
+static const char *const chain[][2] = {
+	{ "syscalls/sys_enter_getpgid", "hist:keys=common_pid:p=pid:size=128" },
+	{ "syscalls/sys_exit_getpgid", "hist:keys=common_pid:q=$p:onmatch(syscalls.sys_enter_getpgid).trace(rhist_uc,$q,pid,common_comm)"
+				       ":onmax($q).save(ret,common_comm):size=128" },
+	{ CHAIN, "hist:keys=who:c=p/64,d=q:onmax($d).save(who)" SNAPSHOT ":size=128" },
+};
+
+static bool have_snapshots(void)
+{
+	return !access(pathf("%s/snapshot", kernel_dir()), F_OK);
+}
+
+static int define_chain(void)
+{
+	return append(pathf("%s/synthetic_events", kernel_dir()), "rhist_uc pid_t p; pid_t q; char who[]");
+}
+
 /* What somebody may keep of the tree without having it open. */
 static const char *const kept[] = {
 	".", "events", "events/sched", "events/sched/sched_switch", "events/kprobes/rhist_u", "per_cpu/cpu0",
@@ -141,8 +165,8 @@ static const char *const kept[] = {
 
 static void *rain(void *cpu)
 {
-	/* on a slow kernel it must leave something of the CPUs to those who unload */
-	struct timespec t = { 0, slow_kernel() ? 1000000 : 1000 };
+	/* it must leave something of the CPUs to those who unload */
+	struct timespec t = { 0, long_run() && !slow_kernel() ? 1000 : 1000000 };
 
 	pin((long)cpu);
 	for (unsigned long i = 0; !stop; i++) {
@@ -266,6 +290,49 @@ static void attach(int round)
 		if (error)
 			wrong(round, triggers[i][0], errno_name(error));
 	}
+	for (unsigned int i = 0; i < sizeof(chain) / sizeof(*chain); i++) {
+		const char *text = chain[i][1], *snapshot = have_snapshots() ? NULL : strstr(text, SNAPSHOT);
+		int error;
+
+		if (snapshot)
+			text = pathf("%.*s%s", (int)(snapshot - text), text, snapshot + strlen(SNAPSHOT));
+		error = append(pathf("%s/events/%s/trigger", tracing_dir(), chain[i][0]), text);
+		if (error)
+			wrong(round, chain[i][0], errno_name(error));
+	}
+}
+
+static unsigned long long chain_hits;
+
+/* The chain works to its end, and is at work when the module goes. */
+static void await_chain(int round)
+{
+	struct totals t = { 0 };
+
+	for (double until = now() + 20; !t.hits && now() < until; sleep_ms(1))
+		if (!read_totals(in_tree("events/" CHAIN "/hist"), &t))
+			break;
+	if (!t.hits)
+		wrong(round, "the chain", "it has no hits");
+	if (append(pathf("%s/synthetic_events", kernel_dir()), "!rhist_uc") != -EBUSY)
+		wrong(round, "the synthetic event of the chain", "it can be deleted");
+	chain_hits += t.hits;
+}
+
+/* Nothing of it is held when the module is gone. */
+static void chain_is_gone(int round)
+{
+	int error = append(pathf("%s/synthetic_events", kernel_dir()), "!rhist_uc");
+
+	if (error)
+		wrong(round, "deleting the synthetic event of the chain", errno_name(error));
+	error = define_chain();
+	if (error)
+		wrong(round, "defining it again", errno_name(error));
+	/* whose condition is enabled cannot be written to */
+	error = have_snapshots() ? append(pathf("%s/snapshot", kernel_dir()), "1") : 0;
+	if (error)
+		wrong(round, "a snapshot of the kernel's own", errno_name(error));
 }
 
 /* The tree works: a number of events is counted. */
@@ -334,6 +401,7 @@ static void one_round(int round)
 	/* A mount of a directory of the tree somewhere else is a foot in the door as well. */
 	mounted = round % 2 && mkdtemp(bound) && !mount(in_tree("events"), bound, NULL, MS_BIND, NULL);
 
+	await_chain(round);
 	/* Visitors hold files open now and then. */
 	error = unload_within(60);
 	if (error) {
@@ -353,6 +421,7 @@ static void one_round(int round)
 	if (error)
 		wrong(round, "deleting the synthetic event", errno_name(error));
 	append(pathf("%s/synthetic_events", kernel_dir()), "rhist_u u64 a");
+	chain_is_gone(round);
 
 	probe_kept(round, fds, "unloaded");
 	if (mounted && access(pathf("%s/sched/sched_switch/trigger", bound), F_OK) == 0)
@@ -395,6 +464,10 @@ static void under_load(int rounds)
 
 	append(pathf("%s/kprobe_events", kernel_dir()), "p:rhist_u __x64_sys_getpgid pid=+112(%di):u64");
 	append(pathf("%s/synthetic_events", kernel_dir()), "rhist_u u64 a");
+	/* both ring buffers are as large as this, and swapped all the time */
+	append(pathf("%s/buffer_size_kb", kernel_dir()), "64");
+	if (define_chain())
+		die("a synthetic event");
 	for (long i = 0; i < cpus; i++)
 		pthread_create(&raining[i], NULL, rain, (void *)i);
 	pthread_create(&visitor, NULL, visit, NULL);
@@ -407,7 +480,7 @@ static void under_load(int rounds)
 	pthread_join(visitor, NULL);
 	for (long i = 0; i < cpus; i++)
 		pthread_join(raining[i], NULL);
-	ok(!failures, "unloaded and loaded %d times under load", rounds);
+	ok(!failures, "unloaded and loaded %d times under load, with a chain of triggers of %llu hits", rounds, chain_hits);
 
 	if (!loaded())
 		ok(!load(), "loaded in the end");
@@ -417,6 +490,8 @@ static void under_load(int rounds)
 	free(text);
 	append(pathf("%s/kprobe_events", kernel_dir()), "-:rhist_u");
 	append(pathf("%s/synthetic_events", kernel_dir()), "!rhist_u");
+	ok(!append(pathf("%s/synthetic_events", kernel_dir()), "!rhist_uc"), "the synthetic event of the chain can be deleted");
+	append(pathf("%s/snapshot", kernel_dir()), "0");
 	ok(access(pathf("%s/events/kprobes/rhist_u", kernel_dir()), F_OK), "no event of the test is left");
 
 	/* Only kernels that look for leaks have this. */
@@ -478,6 +553,13 @@ static void instance(void)
 
 /* --- the file that is in the root of tracefs for an instant */
 
+/* Who loads the module needs a processor, too. */
+static void pause_unless_long(void)
+{
+	if (!long_run())
+		sleep_ms(1);
+}
+
 static void *list(void *unused)
 {
 	(void)unused;
@@ -506,6 +588,8 @@ static void *catch(void *name)
 			caught[n_caught++] = fd;
 		else if (fd >= 0)
 			close(fd);
+		if (!loading)
+			pause_unless_long();
 	}
 	return NULL;
 }
@@ -557,6 +641,7 @@ static void *enable(void *file)
 	while (!stop) {
 		append(file, "1");
 		append(file, "0");
+		pause_unless_long();
 	}
 	return NULL;
 }
@@ -616,8 +701,8 @@ int main(void)
 	ok(!load() && loaded() && !access(in_tree("events/sched/sched_switch/hist"), F_OK), "and it comes again");
 	ok(load() == -EEXIST, "not twice");
 	instance();
-	instant(long_run() ? 100 : 10);
-	synthetic(long_run() ? 100 : 10);
-	under_load(long_run() ? 200 : 5);
+	instant(repeats(1, 10, 100));
+	synthetic(repeats(2, 10, 100));
+	under_load(repeats(2, 5, 200));
 	finish();
 }

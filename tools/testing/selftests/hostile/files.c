@@ -273,10 +273,10 @@ static void everything_on_a_descriptor(void)
 int main(int argc, char **argv)
 {
 	static const struct attack attacks[] = {
-		{ "descriptors are passed to another user", passed_by_sockets, true },
-		{ "descriptors are taken from processes", taken_from_processes, true },
-		{ "opens and changes files without rights", files_without_rights, true },
-		{ "does everything with a descriptor", everything_on_a_descriptor, false },
+		{ "descriptors are passed to another user", passed_by_sockets, true, false },
+		{ "descriptors are taken from processes", taken_from_processes, true, true },
+		{ "opens and changes files without rights", files_without_rights, true, true },
+		{ "does everything with a descriptor", everything_on_a_descriptor, false, false },
 		{},
 	};
 

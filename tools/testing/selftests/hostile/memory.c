@@ -347,19 +347,19 @@ static void memory_is_written_through_proc(void)
 int main(int argc, char **argv)
 {
 	static const struct attack attacks[] = {
-		{ "arguments never come (userfaultfd)", userfaults_as_arguments, false },
-		{ "arguments never come (FUSE)", fuse_as_arguments, true },
-		{ "a result can never be written", userfault_as_result, false },
-		{ "pages of bits never come (userfaultfd)", userfaults_under_bits, false },
-		{ "pages of bits are never writable", protected_pages_under_bits, false },
-		{ "pages of bits never come (FUSE)", fuse_under_bits, true },
-		{ "mmap_lock is kept for ever", mmap_lock_is_kept, true },
-		{ "an argument of a traced system call never comes", system_call_never_comes, true },
-		{ "a reader of a shared file never has memory for it", shared_file_is_kept, false },
-		{ "memory is unmapped, protected and moved", memory_is_unmapped, false },
-		{ "a mapped file is truncated", file_is_truncated, false },
-		{ "limits of memory and files change", limits_change, false },
-		{ "memory is written through /proc", memory_is_written_through_proc, false },
+		{ "arguments never come (userfaultfd)", userfaults_as_arguments, false, true },
+		{ "arguments never come (FUSE)", fuse_as_arguments, true, false },
+		{ "a result can never be written", userfault_as_result, false, false },
+		{ "pages of bits never come (userfaultfd)", userfaults_under_bits, false, true },
+		{ "pages of bits are never writable", protected_pages_under_bits, false, false },
+		{ "pages of bits never come (FUSE)", fuse_under_bits, true, false },
+		{ "mmap_lock is kept for ever", mmap_lock_is_kept, true, false },
+		{ "an argument of a traced system call never comes", system_call_never_comes, true, false },
+		{ "a reader of a shared file never has memory for it", shared_file_is_kept, false, true },
+		{ "memory is unmapped, protected and moved", memory_is_unmapped, false, false },
+		{ "a mapped file is truncated", file_is_truncated, false, false },
+		{ "limits of memory and files change", limits_change, false, true },
+		{ "memory is written through /proc", memory_is_written_through_proc, false, false },
 		{},
 	};
 

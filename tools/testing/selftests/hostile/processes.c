@@ -285,15 +285,15 @@ static void namespaces(void)
 int main(int argc, char **argv)
 {
 	static const struct attack attacks[] = {
-		{ "a fork storm with bits", fork_storm, false },
-		{ "vfork() with bits", vfork_storm, false },
-		{ "exits in the middle", exit_in_the_middle, false },
-		{ "is killed in the middle", kill_in_the_middle, false },
-		{ "executes programs in the middle", exec_in_the_middle, false },
-		{ "signals in the middle", signals_in_the_middle, false },
-		{ "stops in the middle", stops_in_the_middle, false },
-		{ "ptrace stops in the middle", ptrace_in_the_middle, false },
-		{ "is root in a user namespace", namespaces, false },
+		{ "a fork storm with bits", fork_storm, false, false },
+		{ "vfork() with bits", vfork_storm, false, false },
+		{ "exits in the middle", exit_in_the_middle, false, false },
+		{ "is killed in the middle", kill_in_the_middle, false, false },
+		{ "executes programs in the middle", exec_in_the_middle, false, false },
+		{ "signals in the middle", signals_in_the_middle, false, false },
+		{ "stops in the middle", stops_in_the_middle, false, true },
+		{ "ptrace stops in the middle", ptrace_in_the_middle, false, true },
+		{ "is root in a user namespace", namespaces, false, false },
 		{},
 	};
 

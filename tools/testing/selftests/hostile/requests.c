@@ -275,16 +275,16 @@ static void checked_writes(void)
 int main(int argc, char **argv)
 {
 	static const struct attack attacks[] = {
-		{ "as many descriptors as there may be", many_descriptors, false },
-		{ "as many bits as there may be", many_bits, false },
-		{ "as many events as there may be", many_events, false },
-		{ "wrong requests", wrong_requests, false },
-		{ "wrong descriptions", wrong_descriptions, false },
-		{ "deletes all the time", delete_storm, false },
-		{ "registers and unregisters all the time", register_storm, false },
-		{ "the original interface all the time", original_storm, false },
-		{ "writes all the time", plain_writes, false },
-		{ "writes what has to be checked all the time", checked_writes, false },
+		{ "as many descriptors as there may be", many_descriptors, false, true },
+		{ "as many bits as there may be", many_bits, false, false },
+		{ "as many events as there may be", many_events, false, true },
+		{ "wrong requests", wrong_requests, false, true },
+		{ "wrong descriptions", wrong_descriptions, false, true },
+		{ "deletes all the time", delete_storm, false, false },
+		{ "registers and unregisters all the time", register_storm, false, false },
+		{ "the original interface all the time", original_storm, false, false },
+		{ "writes all the time", plain_writes, false, false },
+		{ "writes what has to be checked all the time", checked_writes, false, false },
 		{},
 	};
 

@@ -70,7 +70,7 @@ static void *come_and_go(void *bits)
 static void fork_while_unregistering(void)
 {
 	static volatile unsigned int bits[2];
-	double end = now() + (long_run() ? 60 : 4);
+	double end = now() + repeats(2, 4, 60);
 	unsigned int forks = 0, failed = 0;
 	pthread_t threads[2];
 	int fd = open_data(), status, i;

@@ -497,7 +497,7 @@ int main(int argc, char **argv)
 	pid_t pids[WORKERS];
 	int option, status;
 
-	seconds = long_run() ? 300 : 20;
+	seconds = rest_only() && !slow_kernel() ? 5 : repeats(10, 20, 300);
 	seed = time(NULL) ^ getpid();
 	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
 		switch (option) {

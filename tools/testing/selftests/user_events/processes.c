@@ -165,7 +165,7 @@ static void traced(void)
 static void changes_after_fork(void)
 {
 	static volatile unsigned int before, after;
-	unsigned int fine = 0, count = slow_kernel() ? 40 : 200;
+	unsigned int fine = 0, count = slow_kernel() ? 40 : rest_only() ? 50 : 200;
 	cpu_set_t all;
 	char byte;
 
@@ -525,7 +525,7 @@ static void kept_away(void)
 /* Everything at once, by several processes. */
 static void storm(void)
 {
-	double end = now() + (long_run() ? 300 : 5);
+	double end = now() + repeats(2, 5, 300);
 	unsigned int i, count = 4, bad = 0;
 	pid_t pids[4], toggler;
 	int status;
