@@ -9,6 +9,11 @@
 //   read NAME|EVENT|CPUS|KEYS|SHARED|COUNT|SYSTEM/EVENT|TRIGGER    ns: of reading hist, C and rhist
 //   memory NAME|HISTOGRAMS|SYSTEM/EVENT|TRIGGER                    bytes that are less free for each, C and rhist
 //   module NAME                                                    bytes of text and data of rhist; one line
+//   peer NAME|EVENT|CPUS|KEYS|SHARED|COUNT|COMMAND                 ns: not listened to, and listened to by COMMAND;
+//                                                                  then how many events there were while it surely
+//                                                                  listened, and in all; and what it printed, after ">"
+//   machine NAME|LOAD|COMMAND|||||[|WHAT ELSE]...                  ns and switches of the command LOAD, and what was
+//                                                                  recorded: without, C, rhist, and COMMAND if given
 //
 // WHAT ELSE is there before the trigger of an event, and not counted as its cost:
 //
@@ -16,18 +21,21 @@
 //   SYSTEM/EVENT TRIGGER    another trigger, of the same side
 //   fire EVENT KEYS         events, which are fired without being timed after the trigger is there
 //   ignored                 the trigger ignores all timed events, since a reference is not found
+//   counted                 what else there is counts as well
 //
 // Under QEMU's -icount a nanosecond is an instruction.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -232,11 +240,12 @@ static void fire_else(enum side side, const char *what, const char *rest)
 }
 
 static unsigned long long expected;
-static bool ignored;
+static bool ignored, counted;
 
 static void ignore(enum side side, const char *what, const char *rest)
 {
 	ignored |= !strcmp(what, "ignored");
+	counted |= !strcmp(what, "counted");
 }
 
 static void check_hits(enum side side, const char *event, const char *trigger)
@@ -263,7 +272,7 @@ static double measure_hist(enum side side, const char *order, const char *event,
 	double ns;
 
 	each_else(attach_else, side, false);
-	if (words[8])
+	if (words[8] && !counted)
 		off -= fire(order, &expected);
 	else
 		off = 0;
@@ -287,7 +296,7 @@ static void measure_event(void)
 	char order[100];
 
 	snprintf(order, sizeof(order), "%s %s %s %s %s", words[1], words[2], words[3], words[4], words[5]);
-	ignored = false;
+	ignored = counted = false;
 	each_else(ignore, C, false);
 	each_else(define, C, false);
 	for (int round = 0; round < rounds; round++) {
@@ -423,6 +432,195 @@ static void measure_module(void)
 	printf("%s|%lu\n", case_name, bytes);
 }
 
+// Starts a command in a process group of its own, which prints into a file.
+static pid_t start(const char *command)
+{
+	pid_t pid;
+
+	fflush(stdout);
+	pid = fork();
+	if (!pid) {
+		int out = open("/output", O_WRONLY | O_CREAT | O_TRUNC, 0600);
+
+		setpgid(0, 0);
+		dup2(open("/dev/null", O_RDONLY), 0);
+		dup2(out, 1);
+		dup2(out, 2);
+		execl("/bin/busybox", "sh", "-c", command, NULL);
+		_exit(127);
+	}
+	if (pid < 0)
+		die("fork");
+	setpgid(pid, pid);
+	return pid;
+}
+
+// What it has printed, but for lines that only repeat the one before.
+static void print_output(void)
+{
+	static char lines[2][1 << 16];
+	FILE *file = fopen("/output", "r");
+
+	for (int i = 0; file && fgets(lines[i], sizeof(lines[i]), file); i = !i)
+		if (strcmp(lines[0], lines[1]))
+			printf("> %s%s", lines[i], strchr(lines[i], '\n') ? "" : "\n");
+	if (file)
+		fclose(file);
+}
+
+static void pause_ms(int ms)
+{
+	struct timespec t = { ms / 1000, ms % 1000 * 1000000 };
+
+	nanosleep(&t, NULL);
+}
+
+// Ends it as a terminal does, upon which it prints what it has recorded.
+static void stop(pid_t pid)
+{
+	int status, ms;
+
+	kill(-pid, SIGINT);
+	for (ms = 0; ms < 120000; ms += 100) {
+		if (waitpid(pid, &status, WNOHANG) == pid)
+			return;
+		pause_ms(100);
+	}
+	kill(-pid, SIGKILL);
+	print_output();
+	die("does not end");
+}
+
+// Waits until an event takes longer, which is when a command listens to it. Returns how many were fired.
+static unsigned long long wait_until_listened(pid_t pid, const char *event, double off)
+{
+	unsigned long long fired, all = 0;
+	int status, seen = 0;
+
+	for (int ms = 0; ms < 300000 && seen < 2; ms += 250) {
+		pause_ms(250);
+		if (waitpid(pid, &status, WNOHANG) == pid) {
+			print_output();
+			die("ended early, with status %#x", status);
+		}
+		seen = fire(pathf("%s 1 16 1 630", event), &fired) > 1.2 * off + 8 ? seen + 1 : 0;
+		all += fired;
+	}
+	if (seen < 2) {
+		print_output();
+		die("does not listen");
+	}
+	pause_ms(2000);
+	return all;
+}
+
+// Interpreted, BPF programs would look slower than they are.
+static void check_jit(void)
+{
+	int jit = 0;
+	FILE *file = fopen("/proc/sys/net/core/bpf_jit_enable", "r");
+
+	if (!file || fscanf(file, "%d", &jit) != 1 || jit != 1)
+		die("bpf_jit_enable is %d", jit);
+	fclose(file);
+}
+
+static void measure_peer(void)
+{
+	unsigned long long fired, all, surely = 0;
+	char order[100];
+	double off;
+	pid_t pid;
+
+	snprintf(order, sizeof(order), "%s %s %s %s %s", words[1], words[2], words[3], words[4], words[5]);
+	check_jit();
+	off = fire(order, &fired);
+	pid = start(words[6]);
+	all = wait_until_listened(pid, words[1], off);
+	for (int round = 0; round < rounds; round++) {
+		printf("%s|%.3f|", case_name, off);
+		printf("%.3f\n", fire(order, &fired));
+		surely += fired;
+	}
+	stop(pid);
+	printf("%s|%llu|%llu\n", case_name, surely, all + surely);
+	print_output();
+}
+
+// What context switches there were, on all processors.
+static unsigned long long switches(void)
+{
+	unsigned long long n = 0;
+	char line[4096];
+	FILE *file = fopen("/proc/stat", "r");
+
+	while (file && fgets(line, sizeof(line), file) && sscanf(line, "ctxt %llu", &n) != 1)
+		;
+	if (!n)
+		die("/proc/stat");
+	fclose(file);
+	return n;
+}
+
+static void run_load(const char *who)
+{
+	unsigned long long before = switches();
+	double began = nanoseconds();
+	int status = system(pathf("%s >/dev/null", words[1]));
+
+	if (status)
+		die("%s: status %#x", words[1], status);
+	printf("%s|%s|%.0f|%llu\n", case_name, who, nanoseconds() - began, switches() - before);
+}
+
+static unsigned long long recorded;
+
+static void read_recorded(enum side side, const char *what, const char *rest)
+{
+	unsigned long long dropped;
+
+	if (strchr(what, '/'))
+		recorded = read_hist(side, what, &dropped);
+}
+
+static void measure_machine(void)
+{
+	unsigned long long fired;
+	bool command = words[2][0];
+
+	check_jit();
+	each_else(define, C, false);
+	// The first time, all of it is read from where it lies.
+	run_load("first");
+	for (int round = 0; round < rounds; round++) {
+		// None of them is always the first.
+		for (int i = 0; i < 3 + command; i++) {
+			int who = (i + round) % (3 + command);
+
+			if (who == 0) {
+				run_load("without");
+			} else if (who <= SIDES) {
+				enum side side = who - 1;
+
+				each_else(attach_else, side, false);
+				run_load(side == C ? "C" : "rhist");
+				each_else(read_recorded, side, false);
+				printf("%s|%s recorded|%llu\n", case_name, side == C ? "C" : "rhist", recorded);
+				each_else(detach_else, side, true);
+			} else {
+				double off = fire("queued 1 16 1 630", &fired);
+				pid_t pid = start(words[2]);
+
+				wait_until_listened(pid, "queued", off);
+				run_load("command");
+				stop(pid);
+				print_output();
+			}
+		}
+	}
+	each_else(undefine, C, true);
+}
+
 static void each_case(bool rhist)
 {
 	char line[1000];
@@ -457,6 +655,10 @@ static void each_case(bool rhist)
 			measure_memory();
 		else if (!strcmp(kind, "module"))
 			measure_module();
+		else if (!strcmp(kind, "peer"))
+			measure_peer();
+		else if (!strcmp(kind, "machine"))
+			measure_machine();
 		else
 			die("no such kind: %s", kind);
 		fflush(stdout);

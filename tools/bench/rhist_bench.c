@@ -50,7 +50,7 @@ static char device_names[NAMES][16];
 static struct pt_regs regs;
 
 /* What the kernel does not export: found by name. */
-static struct tracepoint *sched_waking, *sched_switch, *irq_handler_entry, *sys_enter;
+static struct tracepoint *sched_waking, *sched_wakeup, *sched_switch, *irq_handler_entry, *sys_enter;
 
 /* Fires a tracepoint as code without static calls does. PROTO and the arguments are those of the event. */
 #define call(tp, proto, ...)							\
@@ -106,6 +106,17 @@ static __always_inline void call_wakeup(struct task_struct *task)
 }
 EVENT(wakeup, call_wakeup(tasks[k % NAMES]))
 
+/* A task is put into the run queue, and runs since this one sleeps. */
+static __always_inline void call_queued(struct task_struct *task)
+{
+	call(sched_wakeup, struct task_struct *, task);
+	__set_current_state(TASK_INTERRUPTIBLE);
+	call(sched_switch, TYPES(bool, struct task_struct *, struct task_struct *, unsigned int), false, current, task,
+	     TASK_INTERRUPTIBLE);
+	__set_current_state(TASK_RUNNING);
+}
+EVENT(queued, call_queued(tasks[k % NAMES]))
+
 /* Its probes may fault, and so another lock keeps them. */
 static void call_sys_enter(long id)
 {
@@ -131,6 +142,7 @@ static const struct event {
 	{ "waking", fire_waking, &sched_waking },
 	{ "switch", fire_switch, &sched_switch },
 	{ "wakeup", fire_wakeup, &sched_switch },
+	{ "queued", fire_queued, &sched_switch },
 	{ "irq", fire_irq, &irq_handler_entry },
 	{ "syscall", fire_syscall, &sys_enter },
 };
@@ -289,6 +301,8 @@ static void find_tracepoint(struct tracepoint *tp, void *data)
 {
 	if (!strcmp(tp->name, "sched_waking"))
 		sched_waking = tp;
+	else if (!strcmp(tp->name, "sched_wakeup"))
+		sched_wakeup = tp;
 	else if (!strcmp(tp->name, "sched_switch"))
 		sched_switch = tp;
 	else if (!strcmp(tp->name, "irq_handler_entry"))
@@ -306,7 +320,7 @@ static void free_tasks(void)
 static int __init rhist_bench_init(void)
 {
 	for_each_kernel_tracepoint(find_tracepoint, NULL);
-	if (!sched_waking || !sched_switch || !irq_handler_entry || !sys_enter)
+	if (!sched_waking || !sched_wakeup || !sched_switch || !irq_handler_entry || !sys_enter)
 		return -ENOENT;
 	for (int i = 0; i < NAMES; i++) {
 		/* No tasks, but what the events read of one. */
