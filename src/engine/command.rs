@@ -4,6 +4,7 @@
 
 use super::describe;
 use super::registry::Registry;
+use super::registry::RegistryGuard;
 use super::registry::Turn;
 use super::Engine;
 use crate::event::EventDesc;
@@ -180,6 +181,13 @@ impl Engine {
         trigger: &Trigger,
         remove: bool,
     ) -> Result<(), Failure> {
+        if remove {
+            // What its names refer to may have changed since it was added.
+            let mut hooks = self.registry.lock();
+            if let Some(shown) = hooks.shown_as(&event, trigger.command())? {
+                return remove_unreferenced(&mut hooks, &event, &shown);
+            }
+        }
         let scope = EventScope::new(context, name, &event)?;
         let draft = Draft::new(&scope, trigger, remove)?;
         let filter = filter_of(trigger, &scope.event)?;
@@ -195,8 +203,7 @@ impl Engine {
         if remove {
             // As in C, removing a trigger that does not exist is no error.
             return match same {
-                Some(same) if hooks.is_referenced(same) => Err(EBUSY.into()),
-                Some(same) => Ok(hooks.remove(&event, same)?),
+                Some(same) => remove_unreferenced(&mut hooks, &event, same),
                 None => Ok(()),
             };
         }
@@ -392,6 +399,18 @@ fn plan(mut draft: Draft<'_>) -> Result<Arc<Plan>, Error> {
 #[inline(never)]
 fn into_plan(draft: Draft<'_>) -> Result<Arc<Plan>, Error> {
     Ok(Arc::new(draft.into_plan(), GFP_KERNEL)?)
+}
+
+/// Removes a trigger of `event`. Fails with `EBUSY` if another one refers to its variables.
+fn remove_unreferenced(
+    hooks: &mut RegistryGuard<'_>,
+    event: &Event,
+    trigger: &HistTrigger,
+) -> Result<(), Failure> {
+    if hooks.is_referenced(trigger) {
+        return Err(EBUSY.into());
+    }
+    Ok(hooks.remove(event, trigger)?)
 }
 
 /// Adds a trigger to `event`, which is paused, and a helper, or not.

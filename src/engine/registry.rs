@@ -14,6 +14,7 @@ use crate::ftrace::event::Event;
 use crate::ftrace::instance::Instance;
 use crate::ftrace::tracefs::EventName;
 use crate::ftrace::tracefs::TracingDir;
+use crate::hist::render;
 use crate::hist::Attached;
 use crate::hist::Histogram;
 use crate::hook::switch::Switch;
@@ -26,6 +27,7 @@ use crate::hook::InDir;
 use crate::hook::Placed;
 use crate::hook::Shared;
 use crate::text::copy;
+use crate::text::Text;
 use core::ptr;
 use kernel::prelude::*;
 use kernel::str::CString;
@@ -172,6 +174,25 @@ impl RegistryGuard<'_> {
             }
         }
         Ok(all)
+    }
+
+    /// The trigger of an event that is shown as this command. Fails with `ENOMEM`.
+    pub(crate) fn shown_as(
+        &self,
+        event: &Event,
+        command: &[u8],
+    ) -> Result<Option<Arc<HistTrigger>>> {
+        let triggers = self.triggers(event);
+        for trigger in triggers.iter().flat_map(|triggers| triggers.iter()) {
+            let histogram = trigger.data.histogram();
+            let mut shown = Text::new();
+            let name = trigger.data.name();
+            render::command(&mut shown, histogram.plan(), name, trigger.filter())?;
+            if shown.as_bytes() == command {
+                return Ok(Some(trigger.clone()));
+            }
+        }
+        Ok(None)
     }
 
     /// Whether a trigger of another histogram refers to a variable of that of `trigger`.

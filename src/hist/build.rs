@@ -438,8 +438,13 @@ impl Draft<'_> {
         place: Place,
         culprit: Span,
     ) -> Result<HistField, Error> {
-        // C has cut the definition of a variable behind the system of a qualified name.
-        if let (Some(var), false) = (self.trigger.reference_at(text), place == Place::Value) {
+        // C has cut the definitions of the variables that were resolved so far, and of this one, behind the system of a
+        // qualified name. Values are resolved first.
+        let cut = match self.plan.n_vals {
+            0 => 0,
+            _ => self.plan.n_vars + 1,
+        };
+        if let Some(var) = self.trigger.reference_at(text, cut) {
             return Err(self.trigger.error(ErrorText::FieldNotFound, var.system));
         }
         let field = self.trigger.field(text, place)?;

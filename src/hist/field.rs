@@ -503,7 +503,7 @@ impl HistField {
             && self.role == other.role
             && self.variable == other.variable
             && match (&self.reference, &other.reference) {
-                (Some(a), Some(b)) => a.same(b),
+                (Some(a), Some(b)) => a.matches(b),
                 (None, None) => true,
                 _ => false,
             }

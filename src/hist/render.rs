@@ -19,6 +19,7 @@ use super::row::ValueCell;
 use super::snapshot::Snapshot;
 use super::snapshot::Taken;
 use super::Histogram;
+use super::Plan;
 use crate::text::Text;
 
 /// Names that only the kernel knows.
@@ -104,9 +105,24 @@ pub(super) fn title(out: &mut Text, view: &View<'_>, n: usize) -> Result {
 /// Appends the trigger as one line. Written with `!` before it and without the bracket at its end, the line
 /// removes the trigger. Fails with `ENOMEM`.
 pub fn trigger_line(out: &mut Text, view: &View<'_>) -> Result {
-    let plan = view.hist.plan();
+    command(out, view.hist.plan(), view.name, view.filter)?;
+    out.bytes(if view.paused {
+        b" [paused]\n"
+    } else {
+        b" [active]\n"
+    })
+}
+
+/// Appends the command that makes a trigger with this plan, the whole token `name=…` and the text of the filter. Fails
+/// with `ENOMEM`.
+pub fn command(
+    out: &mut Text,
+    plan: &Plan,
+    name: Option<&[u8]>,
+    filter: Option<&[u8]>,
+) -> Result {
     out.bytes(b"hist:")?;
-    if let Some(name) = view.name {
+    if let Some(name) = name {
         out.bytes(name)?;
         out.bytes(b":")?;
     }
@@ -139,15 +155,11 @@ pub fn trigger_line(out: &mut Text, view: &View<'_>) -> Result {
         out.bytes(b":")?;
         action.show(out)?;
     }
-    if let Some(filter) = view.filter {
+    if let Some(filter) = filter {
         out.bytes(b" if ")?;
         out.bytes(filter)?;
     }
-    out.bytes(if view.paused {
-        b" [paused]\n"
-    } else {
-        b" [active]\n"
-    })
+    Ok(())
 }
 
 /// Appends a key, value or variable as it is written in a trigger.

@@ -121,6 +121,13 @@ impl VarRef {
     pub fn same(&self, other: &Self) -> bool {
         self.is_to(other.home.as_ref(), other.index)
     }
+
+    /// Whether it matches `other`, a reference of another trigger: it refers to the same, or is written alike. What a
+    /// name refers to may have changed since. C compares neither (`hist_trigger_match()`).
+    pub fn matches(&self, other: &Self) -> bool {
+        let written_alike = self.name == other.name && self.qualifier == other.qualifier;
+        written_alike || self.same(other)
+    }
 }
 
 impl core::fmt::Debug for VarRef {

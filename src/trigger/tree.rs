@@ -104,14 +104,13 @@ impl Trigger {
         super::parser::field(&self.text, piece, None, piece, place)
     }
 
-    /// The event of the reference `system.event.$name` that defines a variable, if `text` is that.
-    pub fn reference_at(&self, text: Span) -> Option<Qualifier> {
-        let vars = self.vars.items().iter();
-        vars.filter_map(|var| match &var.expr {
+    /// The event of the reference `system.event.$name` that defines one of the first `n` variables, if `text` is that.
+    pub fn reference_at(&self, text: Span, n: usize) -> Option<Qualifier> {
+        let mut vars = self.vars.items().iter().take(n);
+        vars.find_map(|var| match &var.expr {
             Expr::Reference(reference) if reference.text == text => reference.qualifier,
             _ => None,
         })
-        .next()
     }
 
     /// The text that is substituted for `$name` if `name` is defined in the same trigger: its first

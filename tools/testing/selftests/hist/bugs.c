@@ -491,6 +491,29 @@ static bool helper_left_behind(void)
 	return !define("!rhist_bl") && right;
 }
 
+/* The line of a trigger removes it, whatever its names refer to by then. */
+static bool name_of_two(void)
+{
+	static const char line[] = "hist:keys=pid:vals=hitcount:m=$n:sort=hitcount:size=128";
+	bool right = !command(GETPGID, "hist:keys=pid:n=pid:size=128") && !command(GETSID, line);
+	char *shown, *left;
+
+	/* now $n is a variable of two events */
+	right = right && !command(SETPGID, "hist:keys=pid:n=pgid:size=128");
+	shown = slurp(file_of(GETSID, "trigger"));
+	right = right && shown && !strncmp(shown, line, strlen(line)) && !command(GETSID, pathf("!%s", line));
+	left = slurp(file_of(GETSID, "trigger"));
+	right = right && left && !strstr(left, "hist:keys");
+	if (!right)
+		note("shown: %s left: %s", shown, left);
+	free(shown);
+	free(left);
+	reset(GETSID);
+	reset(GETPGID);
+	reset(SETPGID);
+	return right;
+}
+
 /* What is made of the text of a reference that cannot be resolved is freed once. */
 static bool reference_freed_twice(void)
 {
@@ -996,6 +1019,7 @@ static const struct bug {
 	{ "CVE-2022-50255 string behind a pointer of user space", user_pointers, false },
 	{ "CVE-2022-50255 pointer of user space in a string of a synthetic event", user_pointer_in_string, false },
 	{ "trigger for a field of another event left behind", helper_left_behind, false },
+	{ "a line that is shown and names what is ambiguous by now", name_of_two, false },
 	{ "keys of two sizes, one with a reference to the other", key_sizes_of_references, false },
 	{ "CVE-2026-68177 module of the event goes", module_goes, true },
 	{ "79097812153b trigger freed while hits use it", freed_too_early, false },

@@ -115,6 +115,8 @@ act()
 			printf end >trace_marker
 			/bin/true
 		done'
+	# And one that is woken and has to wait, so that its latency is no zero: a clock may go on with each tick only.
+	{ sleep 0.05; echo; timeout 0.05 sh -c 'while :; do :; done'; } | nice -n 19 "$work/cyclictest" -c 'read -r line'
 	fire recv 64:3
 	fire tcp 8000
 } >/dev/null 2>&1
