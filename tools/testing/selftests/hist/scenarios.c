@@ -183,11 +183,15 @@ static const char *last_line(const char *lines)
 static bool cut_definition(const struct finding *f)
 {
 	const char *line = last_line(f->said);
+	size_t event = strcspn(line, " ");
 
 	for (const char *at = line; f->what <= LINES && (at = strchr(at, '$')); at++) {
 		size_t len = strspn(at + 1, "abcdefghijklmnopqrstuvwxyz_0123456789");
 
-		for (const char *equals = line; at[-1] != '.' && (equals = strchr(equals, '=')); equals++) {
+		/* of another event */
+		if (at[-1] == '.' && strncmp(at - 1 - event, line, event))
+			continue;
+		for (const char *equals = line; (equals = strchr(equals, '=')); equals++) {
 			const char *name = equals - len;
 
 			if (len && name > line && !strncmp(name, at + 1, len) && strchr(":,", name[-1]) &&
@@ -239,9 +243,17 @@ static bool other_variable(const struct finding *f)
 	return f->what == ANSWER && line && strncmp(f->ours, "EINVAL", 6) && !strncmp(f->c, "EINVAL", 6);
 }
 
-/* C has two entries with the same text as their key. */
-static bool entry_twice(const struct finding *f)
+/* C has two entries with the same text as their key, or does not find a variable of that key. */
+static bool text_as_key(const struct finding *f)
 {
+	/* the names of such fields, see scenes.h */
+	for (const char *line = f->said; (f->what == HIST || f->what == EMITTED) && (line = strstr(line, "\nsc_")); line++) {
+		const char *keys = strstr(line, "keys=");
+		size_t len = keys ? strcspn(keys, ":\n") : 0;
+
+		if (memmem(keys, len, "who", 3) && memchr(line + 1, '$', strcspn(line + 1, "\n")))
+			return true;
+	}
 	for (const char *line = f->c; f->what == HIST && (line = strstr(line, "\n{ ")); line++) {
 		const char *end = strchr(line + 1, '}'), *next;
 		char key[400];
@@ -266,7 +278,7 @@ static bool other_name(const struct finding *f)
 {
 	static const char *const names[] = { "cpu", "CPU", "comm", "COMM" };
 
-	for (unsigned int i = 0; fuzzing && f->what <= LINES && i < sizeof(names) / sizeof(*names); i++)
+	for (unsigned int i = 0; f->what <= LINES && i < sizeof(names) / sizeof(*names); i++)
 		for (const char *at = f->said; (at = strstr(at, names[i])); at++)
 			if (strchr("=,(*+-/ ", at[-1]) && strchr("=,):.*+-/\n", at[strlen(names[i])]))
 				return true;
@@ -287,7 +299,7 @@ static struct known {
 	{ "The negative of a scaled field", "C cannot print it", .explains = scaled_negative },
 	{ "x=a+b,y=$x", "C has cut the text of x by then", .explains = cut_definition },
 	{ "Types of parameters", "C compares sizes", .explains = other_type },
-	{ "Text in arrays of synthetic events, as keys", "C takes what is behind its NUL for a part of it", .explains = entry_twice },
+	{ "Text in arrays of synthetic events, as keys", "C takes what is behind its NUL for a part of it", .explains = text_as_key },
 	{ "Types of parameters", "C reads what is no string", .explains = no_address },
 	{ "An alias of a string or a stack", "C copies the address", .explains = string_alias },
 	{ "save() in the trigger line", "C leaves out modifiers", .explains = saved_modifier },
