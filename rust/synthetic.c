@@ -114,10 +114,10 @@ static void call_probes(struct tracepoint *tp, const u64 *vals, const unsigned i
  * the probes use. C does not enter it here, because the hit that it is in does so. But
  * only hits of tracepoints do, not those of kprobes.
  *
- * The kernel makes the record of such an event in the ring buffer of @tr, and completes it after rhist's histograms were
- * updated: so those of events that happen within each other, and in interrupts, are incomplete at once. If there might
- * be too many, interrupts wait, and if that does not help the event does not happen. Nor does it if too little of the
- * stack is left.
+ * The kernel makes the record of such an event in the ring buffer of @tr, and completes it after rhist's histograms
+ * were updated: so those of events that happen within each other, and in interrupts, are incomplete at once. If there
+ * might be too many, interrupts wait, and if that does not help the event does not happen. Nor does it if too little
+ * of the stack is left.
  *
  * Return: whether it has happened.
  *

@@ -29,8 +29,8 @@ pub(super) struct SynthEventRef {
 }
 
 impl SynthEventRef {
-    /// Whether a file is that of a synthetic event. Other events of the group `synthetic` are not: a probe may have been
-    /// defined there.
+    /// Whether a file is that of a synthetic event. Other events of the group `synthetic` are not: a probe may have
+    /// been defined there.
     pub(super) fn is_synthetic(file: &EventFileRef) -> bool {
         // SAFETY: `file` keeps the event registered.
         unsafe { bindings::rhist_is_synthetic(file.call()) }

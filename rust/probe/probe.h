@@ -52,7 +52,10 @@ DECLARE_PER_CPU(unsigned char, rhist_hit_contexts);
  * or by calling rhist_probe_hit_slow().
  */
 void rhist_probe_hit(const struct rhist_probed *probed, void *record, size_t size, unsigned int cpu);
-/* Slow path: passes a hit with a complete record to all triggers; but for synthetic events one at a time in each context. */
+/*
+ * Slow path: passes a hit with a complete record to all triggers; but for synthetic events one at a time in each
+ * context.
+ */
 void rhist_probe_hit_all(const struct rhist_probed *probed, const void *record, size_t size,
 			 unsigned int cpu, const struct rhist_frame *frame);
 /* Counts a hit as lost: its record is too long, or another hit is in progress in this context. */

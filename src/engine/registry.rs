@@ -162,7 +162,8 @@ impl RegistryGuard<'_> {
         Ok(attached)
     }
 
-    /// The histograms of all events in a tracing directory, each once, with the number of its event. Fails with `ENOMEM`.
+    /// The histograms of all events in a tracing directory, each once, with the number of its event. Fails with
+    /// `ENOMEM`.
     pub(crate) fn all_histograms(&self, dir: &TracingDir) -> Result<KVec<(usize, Arc<Histogram>)>> {
         let mut all: KVec<(usize, Arc<Histogram>)> = KVec::new();
         for (event, hook) in self.hooks.iter().enumerate() {
@@ -236,8 +237,8 @@ impl RegistryGuard<'_> {
         })
     }
 
-    /// Calls `f` for each trigger: with system and name of its event, and its number among those of its tracing directory,
-    /// from 1.
+    /// Calls `f` for each trigger: with system and name of its event, and its number among those of its tracing
+    /// directory, from 1.
     pub(crate) fn for_each_trigger(
         &self,
         mut f: impl FnMut([&CStr; 2], usize, &HistTrigger) -> Result,
@@ -364,8 +365,8 @@ impl RegistryGuard<'_> {
         Ok(())
     }
 
-    /// Removes all triggers and switches of an event; none of the triggers, as in C, if one of them is referred to. Fails
-    /// with `ENOMEM` only if the same event has some in another instance.
+    /// Removes all triggers and switches of an event; none of the triggers, as in C, if one of them is referred to.
+    /// Fails with `ENOMEM` only if the same event has some in another instance.
     pub(crate) fn remove_all(&mut self, event: &Event) -> Result {
         let triggers = self.triggers(event);
         let mut triggers = triggers.iter().flat_map(|triggers| triggers.iter());
@@ -377,8 +378,8 @@ impl RegistryGuard<'_> {
         Ok(())
     }
 
-    /// Removes the triggers and switches for whose hook and tracing directory `keep` is false. Its last argument is true
-    /// for triggers.
+    /// Removes the triggers and switches for whose hook and tracing directory `keep` is false. Its last argument is
+    /// true for triggers.
     fn retain(&mut self, keep: impl Fn(&Hook, &TracingDir, bool) -> bool) -> Result {
         let mut done = Ok(());
         for hook in self.hooks.iter() {

@@ -253,8 +253,8 @@ impl Action {
     }
 }
 
-// What is not on the way to another event's histogram, for which a whole trigger may be built, is not inlined: there has
-// to be room on the kernel's stack.
+// What is not on the way to another event's histogram, for which a whole trigger may be built, is not inlined: there
+// has to be room on the kernel's stack.
 
 impl<'a> Draft<'a> {
     /// Resolves the actions (`create_actions()`). Returns what each calls.
@@ -288,8 +288,8 @@ impl<'a> Draft<'a> {
         Ok(Targets(targets))
     }
 
-    /// What `onmax()` or `onchange()` compares (`track_data_create()`), of the action at `index`. Its last value is kept
-    /// in the variable `name`.
+    /// What `onmax()` or `onchange()` compares (`track_data_create()`), of the action at `index`. Its last value is
+    /// kept in the variable `name`.
     #[inline(never)]
     fn track(&mut self, index: usize, var: Span, name: &[u8]) -> Result<(), Error> {
         let trigger = self.trigger;

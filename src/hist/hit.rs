@@ -177,9 +177,9 @@ impl Histogram {
         }
     }
 
-    /// Reads the variables of other histograms to `vals`, by the slots of their references: numbers, or the index of the
-    /// element that holds a string or stack (`resolve_var_refs()`). False: one is not set, which is counted. What was
-    /// read once before is consumed then, as in C.
+    /// Reads the variables of other histograms to `vals`, by the slots of their references: numbers, or the index of
+    /// the element that holds a string or stack (`resolve_var_refs()`). False: one is not set, which is counted. What
+    /// was read once before is consumed then, as in C.
     #[inline(always)]
     fn import(
         &self,

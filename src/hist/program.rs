@@ -394,8 +394,8 @@ pub(super) enum Effect {
     Snapshot(KBox<dyn CondSnapshot>),
     Trace {
         event: KBox<dyn SynthEvent>,
-        /// Which value each field of the synthetic event gets (`var_ref_idx[]`): that of the reference in this slot; or,
-        /// [`VARS_MAX`] more, the characters at the address that is this value.
+        /// Which value each field of the synthetic event gets (`var_ref_idx[]`): that of the reference in this slot;
+        /// or, [`VARS_MAX`] more, the characters at the address that is this value.
         idx: KVec<u32>,
         /// The slots of values that are numbers of this event.
         fields: KVec<(usize, Value)>,

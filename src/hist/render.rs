@@ -115,12 +115,7 @@ pub fn trigger_line(out: &mut Text, view: &View<'_>) -> Result {
 
 /// Appends the command that makes a trigger with this plan, the whole token `name=…` and the text of the filter. Fails
 /// with `ENOMEM`.
-pub fn command(
-    out: &mut Text,
-    plan: &Plan,
-    name: Option<&[u8]>,
-    filter: Option<&[u8]>,
-) -> Result {
+pub fn command(out: &mut Text, plan: &Plan, name: Option<&[u8]>, filter: Option<&[u8]>) -> Result {
     out.bytes(b"hist:")?;
     if let Some(name) = name {
         out.bytes(name)?;

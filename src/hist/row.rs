@@ -109,8 +109,8 @@ impl Tracked {
 }
 
 impl<'a> Row<'a> {
-    /// The value that the `n`th action tracks: its greatest, or last, value so far. That of the action that saves is the
-    /// one that the fields in `room` belong to.
+    /// The value that the `n`th action tracks: its greatest, or last, value so far. That of the action that saves is
+    /// the one that the fields in `room` belong to.
     pub(super) fn tracked(&self, n: usize, room: &Tracked) -> Option<u64> {
         if self.saving() == Some(n) {
             return room.words.first().copied();

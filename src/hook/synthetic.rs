@@ -3,8 +3,8 @@
 //! Synthetic events that actions make happen.
 //!
 //! Hits of such an event nest in the hit that makes it happen: its histograms may make further events happen, and so
-//! on. So the number of those that happen within each other on a CPU is limited, and their strings and stacks are not on
-//! the stack of the kernel but in memory of the CPU.
+//! on. So the number of those that happen within each other on a CPU is limited, and their strings and stacks are not
+//! on the stack of the kernel but in memory of the CPU.
 
 use crate::event::Hit;
 use crate::ftrace::cpu;

@@ -27,14 +27,14 @@
 //!
 //! # Bound
 //!
-//! No operation waits for another context. [`WideCell::write`] looks at all buffers at most [`TRIES`] times, and tries one
-//! compare-and-swap each time on each. It fails if it finds none to claim: two other writers, interrupted by this one
-//! or on other CPUs, have those that are not current; or others write again and again while it looks.
+//! No operation waits for another context. [`WideCell::write`] looks at all buffers at most [`TRIES`] times, and
+//! tries one compare-and-swap each time on each. It fails if it finds none to claim: two other writers, interrupted
+//! by this one or on other CPUs, have those that are not current; or others write again and again while it looks.
 //!
 //! The other operations load the state, use the buffer, and then verify that it was not claimed meanwhile, or that the
-//! state is the same. If not, they start over, at most [`TRIES`] times in all. Only a write that was completed in between
-//! makes a try fail, or another take. A writer that is interrupted makes none fail: its buffer is not current before
-//! it is done with the words. So readers in an NMI see the last value, whatever they have interrupted.
+//! state is the same. If not, they start over, at most [`TRIES`] times in all. Only a write that was completed in
+//! between makes a try fail, or another take. A writer that is interrupted makes none fail: its buffer is not current
+//! before it is done with the words. So readers in an NMI see the last value, whatever they have interrupted.
 //!
 //! # Memory ordering
 //!
@@ -43,14 +43,14 @@
 //! *Readers see no later words.* All stores of words are releases and all loads of them acquires, as are those of the
 //! version. A reader that loads a word of a later write therefore sees the version that this writer had swapped in
 //! before, or a still later one, when it loads the version after the words: the number is not that of the
-//! state. [`WideCell::take`] and [`WideCell::replace_if`] swap the state instead. If that succeeds, no other state has come
-//! after the one that was loaded. Had the reader seen words of a later write, then what this writer loaded before would be
-//! older than the swap; but to claim the buffer it has loaded the state of the swap, or a later one.
+//! state. [`WideCell::take`] and [`WideCell::replace_if`] swap the state instead. If that succeeds, no other state
+//! has come after the one that was loaded. Had the reader seen words of a later write, then what this writer loaded
+//! before would be older than the swap; but to claim the buffer it has loaded the state of the swap, or a later one.
 //!
-//! *Writers see which buffer is current.* The last store of a writer, which makes the version not busy, is a release. Who
-//! claims the buffer afterwards has loaded this version (acquire): so it sees the state that this writer has stored,
-//! or a later one. The swap is a release: a reader that finds its version on a failed try, and starts over, sees a
-//! later state than before.
+//! *Writers see which buffer is current.* The last store of a writer, which makes the version not busy, is a release.
+//! Who claims the buffer afterwards has loaded this version (acquire): so it sees the state that this writer has
+//! stored, or a later one. The swap is a release: a reader that finds its version on a failed try, and starts over,
+//! sees a later state than before.
 //!
 //! *Each value is taken at most once*, since the swap of a take puts 0 in the place of a state that does not come back.
 //! *What is replaced is what was decided on*, since the swap of a replacement finds the state that the decision
