@@ -68,15 +68,25 @@ impl Engine {
         }
     }
 
+    /// Looks up an event that may have triggers or switches of rhist; `None` for all others, which takes no lookup:
+    /// who reads the files of all events would otherwise wait for thousands. Fails as [`Engine::find`].
+    fn find_hooked(&self, name: EventName<'_>) -> Result<Option<Event>> {
+        let hooked = self.registry.lock().has_hook(&name);
+        match hooked {
+            true => self.find(name),
+            false => Ok(None),
+        }
+    }
+
     /// The triggers of an event, with their histograms as they are now.
     ///
     /// # Errors
     ///
-    /// `ENODEV` if the event is gone, `ENOMEM`.
+    /// `ENODEV` if an event that had some is gone, `ENOMEM`.
     pub(crate) fn triggers(&self, name: EventName<'_>) -> Result<KVec<Attached>> {
         let mut attached = KVec::new();
         let triggers = self
-            .find(name)?
+            .find_hooked(name)?
             .and_then(|event| self.registry.lock().triggers(&event));
         for trigger in triggers.iter().flat_map(|triggers| triggers.iter()) {
             let trigger = trigger.clone();
@@ -91,7 +101,7 @@ impl Engine {
     pub(crate) fn switches(&self, name: EventName<'_>) -> Result<KVec<(usize, KVec<u8>)>> {
         let mut lines = KVec::new();
         let switches = self
-            .find(name)?
+            .find_hooked(name)?
             .and_then(|event| self.registry.lock().switches(&event));
         for switch in switches.iter().flat_map(|switches| switches.iter()) {
             lines.push((switch.older(), switch.line()?), GFP_KERNEL)?;
@@ -100,8 +110,11 @@ impl Engine {
     }
 
     /// Removes all triggers and switches of an event. Fails with `ENOMEM` only if the same event
-    /// has some in another instance.
-    pub(crate) fn remove_all(&self, event: &Event) -> Result {
+    /// has some in another instance, and as [`Engine::triggers`].
+    pub(crate) fn remove_all(&self, name: EventName<'_>) -> Result {
+        let Some(event) = &self.find_hooked(name)? else {
+            return Ok(());
+        };
         let _turn = self.registry.take_turn();
         let mut hooks = self.registry.lock();
         hooks.remove_all(event)?;

@@ -141,6 +141,12 @@ impl RegistryGuard<'_> {
         self.hooks.iter().position(|hook| hook.is_of(event))
     }
 
+    /// Whether an event of this system and name has a hook, in whatever tracing directory.
+    pub(crate) fn has_hook(&self, name: &EventName<'_>) -> bool {
+        let names = [name.system, name.event];
+        self.hooks.iter().any(|hook| hook.names() == names)
+    }
+
     /// The triggers of an event, in the order in which they were added; `None` if it has none.
     pub(crate) fn triggers(&self, event: &Event) -> Option<InDir<HistTrigger>> {
         let hook = &self.hooks[self.position(event)?];

@@ -359,9 +359,8 @@ impl Overlay for Tree {
                 }
             }
             OwnFile::Trigger(name) => {
-                let event = self.engine.find(name)?;
-                if let (true, Some(event)) = (truncate, event) {
-                    self.engine.remove_all(&event)?;
+                if truncate {
+                    self.engine.remove_all(name)?;
                 }
             }
             OwnFile::ShowEventTriggers(_) | OwnFile::UserEventsStatus | OwnFile::HistStats => (),
