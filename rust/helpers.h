@@ -94,6 +94,7 @@ void rhist_inode_revoke(struct inode *inode);
 struct dentry *rhist_create_dir(struct dentry *parent, const char *name, struct inode *inode);
 struct dentry *rhist_create_file(struct dentry *parent, const char *name, struct inode *inode);
 void rhist_remove_dir(struct dentry *dir);
+void rhist_keep_name(struct dentry *name, struct dentry *real);
 struct dentry *rhist_lookup(struct dentry *dir, const char *name, unsigned int len);
 struct file *rhist_open_dir(struct file *mirror, struct dentry *real);
 struct file *rhist_open_beside(struct file *file, struct dentry *real, unsigned int flags);

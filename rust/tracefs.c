@@ -4,9 +4,9 @@
  *
  * tracefs exports only the creation of a file, so directories are created with
  * the functions that tracefs itself uses. Rules for objects that tracefs does
- * not know: d_fsdata stays NULL (otherwise it is taken for an eventfs object),
- * and rhist's inodes do not use the directory operations of tracefs (they
- * expect private data).
+ * not know: d_fsdata is NULL or an eventfs object with a reference for it, see
+ * rhist_keep_name(), and rhist's inodes do not use the directory operations of
+ * tracefs (they expect private data).
  *
  * All functions are called in task context and may sleep.
  */
@@ -16,6 +16,7 @@
 #include <linux/err.h>
 #include <linux/fs.h>
 #include <linux/fsnotify.h>
+#include <linux/kref.h>
 #include <linux/module.h>
 #include <linux/mount.h>
 #include <linux/namei.h>
@@ -27,6 +28,7 @@
 #include <linux/user_namespace.h>
 
 #include "helpers.h"
+#include "layouts_generated.h"
 
 /*
  * The owner of rhist's file operations.
@@ -334,6 +336,31 @@ struct dentry *rhist_lookup(struct dentry *dir, const char *name, unsigned int l
 	return lookup_noperm_positive_unlocked(&QSTR_LEN(name, len), dir);
 }
 
+/**
+ * rhist_keep_name - let a name stay in the dentry cache as long as an object of eventfs lives
+ * @name: a new dentry of rhist, which is not published yet
+ * @real: a referenced dentry of the kernel
+ *
+ * tracefs has a dentry dropped with its last reference, so that the next use of
+ * the name creates it and its inode anew; but not a dentry below events/. What
+ * tells them apart is d_fsdata, the eventfs object that the dentry has a
+ * reference on. tracefs finds the dentry to be stale once that object has been
+ * removed, and drops the reference when it releases the dentry. So @name gets
+ * the object of @real, if it has one.
+ *
+ * None of that calls rhist: such a dentry may outlive the module.
+ */
+void rhist_keep_name(struct dentry *name, struct dentry *real)
+{
+	/* Set before @real was published, and constant. */
+	void *ei = real->d_fsdata;
+
+	if (!ei)
+		return;
+	kref_get(ei + EVENTFS_INODE__KREF);
+	name->d_fsdata = ei;
+}
+
 /* dentry_open(), for what may belong to another module: -ENODEV if it has been removed. */
 static struct file *open_real(struct vfsmount *mnt, struct dentry *real, int flags,
 			      const struct cred *cred)
@@ -448,12 +475,12 @@ bool rhist_removed(struct dentry *dentry)
 		!ops->d_revalidate(d_inode(dentry->d_parent), &dentry->d_name, dentry, 0));
 }
 
-/* Unhash a dentry, so that its name is looked up anew. False if it was not hashed. */
+/* Unhash a dentry, so that its name is looked up anew, and drop what is below it. False if it was not hashed. */
 bool rhist_forget(struct dentry *dentry)
 {
 	if (data_race(d_unhashed(dentry)))
 		return false;
-	d_drop(dentry);
+	d_invalidate(dentry);
 	return true;
 }
 

@@ -77,7 +77,11 @@ unsafe extern "C" fn lookup<N: NodeOps>(
         return unsafe { forget::<N>((*dentry).d_parent, ENOENT) }.to_ptr();
     }
     let inode = match object.node.lookup(&object.real, name) {
-        Ok(inode) => inode.into_raw(),
+        Ok(found) => {
+            // SAFETY: The VFS passes a new dentry to `lookup`, and `found` holds a reference on the kernel's.
+            unsafe { bindings::rhist_keep_name(dentry, found.lasts_as.as_ptr()) };
+            found.inode.into_raw()
+        }
         Err(err) if err == ENOENT => ptr::null_mut(),
         Err(err) => return err.to_ptr(),
     };

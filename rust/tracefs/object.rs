@@ -58,7 +58,7 @@ pub(crate) trait NodeOps: Send + Sync + Sized + 'static {
 
     /// Looks up a name in a directory; `ENOENT` if there is none. Called with `i_rwsem` of rhist's directory
     /// held.
-    fn lookup(&self, real: &Dentry, name: &[u8]) -> Result<Inode>;
+    fn lookup(&self, real: &Dentry, name: &[u8]) -> Result<Found>;
 
     /// Whether `readdir` leaves out this name of the kernel's directory. Called with `i_rwsem` of rhist's
     /// directory and of the kernel's held shared.
@@ -109,6 +109,14 @@ pub(crate) trait NodeOps: Send + Sync + Sized + 'static {
     /// Handles one `mmap(2)`; `ENODEV` for a file that cannot be mapped. Called with mmap_lock held for
     /// writing. The mapping keeps the file open.
     fn map(&self, real: &Dentry, kernel: Option<&KernelFile>, vma: &VmaNew) -> Result;
+}
+
+/// What a name of one of rhist's directories is for.
+pub(crate) struct Found {
+    pub(crate) inode: Inode,
+    /// The kernel's file or directory with whose removal the name becomes stale. If that is below `events/`,
+    /// the name stays in the dentry cache until then.
+    pub(crate) lasts_as: Dentry,
 }
 
 /// The kind of an object.

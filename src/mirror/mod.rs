@@ -19,6 +19,7 @@ use crate::ftrace::tracefs::CreatedDentry;
 use crate::ftrace::tracefs::Dentry;
 use crate::ftrace::tracefs::DentryKind;
 use crate::ftrace::tracefs::EventName;
+use crate::ftrace::tracefs::Found;
 use crate::ftrace::tracefs::Inode;
 use crate::ftrace::tracefs::KernelFile;
 use crate::ftrace::tracefs::ObjectType;
@@ -206,18 +207,18 @@ impl<T: Overlay> tracefs::NodeOps for Node<T> {
     type ReadBuf = T::ReadBuf;
     type OpenState = T::OpenState;
 
-    fn lookup(&self, real: &Dentry, name: &[u8]) -> Result<Inode> {
+    fn lookup(&self, real: &Dentry, name: &[u8]) -> Result<Found> {
         let dir = self.dir();
         let mut files = T::files(dir).iter();
         if let Some(index) = files.position(|file| file.name.to_bytes() == name) {
             if T::files(dir)[index].only_over {
                 real.lookup(name)?;
             }
-            return MirrorShared::find_or_create(
-                &self.shared,
-                real.clone(),
-                NodeKind::Ours(dir, index),
-            );
+            let kind = NodeKind::Ours(dir, index);
+            return Ok(Found {
+                inode: MirrorShared::find_or_create(&self.shared, real.clone(), kind)?,
+                lasts_as: real.clone(),
+            });
         }
         if self.shared.hides(dir, name) {
             return Err(ENOENT);
@@ -227,7 +228,15 @@ impl<T: Overlay> tracefs::NodeOps for Node<T> {
             DentryKind::Dir => NodeKind::Dir(dir.child(name)),
             DentryKind::File => NodeKind::Kernel,
         };
-        MirrorShared::find_or_create(&self.shared, real, kind)
+        let lasts_as = match kind {
+            // It has names below it that stay, and has to go with them.
+            NodeKind::Dir(Dir::Instance) => real.lookup(b"events")?,
+            _ => real.clone(),
+        };
+        Ok(Found {
+            inode: MirrorShared::find_or_create(&self.shared, real, kind)?,
+            lasts_as,
+        })
     }
 
     fn hides(&self, name: &[u8]) -> bool {

@@ -57,6 +57,8 @@ altered() { # altered SED-EXPRESSION...
 		struct event_command; struct trace_event_file; struct event_trigger_data;
 		typedef struct { long counter; } local_t;
 		struct ring_buffer_per_cpu { local_t committing; } j;
+		struct kref { int refcount; };
+		struct eventfs_inode { struct kref kref; } l;
 		struct trace_buffer { struct ring_buffer_per_cpu **buffers; } k;
 		struct array_buffer { struct trace_buffer *buffer; };
 		struct trace_array { u64 trace_flags; struct array_buffer array_buffer; struct list_head events;
