@@ -13,6 +13,7 @@
 #include <linux/random.h>
 #include <linux/rcupdate.h>
 #include <linux/ring_buffer.h>
+#include <linux/shrinker.h>
 #include <linux/stacktrace.h>
 #include <linux/timekeeping.h>
 #include <linux/slab.h>
@@ -36,5 +37,6 @@ static const unsigned int RHIST_EPOLLIN = (__force unsigned int)EPOLLIN;
 static const unsigned int RHIST_EPOLLRDNORM = (__force unsigned int)EPOLLRDNORM;
 static const unsigned int RHIST_EPOLLPRI = (__force unsigned int)EPOLLPRI;
 static const unsigned int RHIST_EPOLLERR = (__force unsigned int)EPOLLERR;
+static const unsigned int RHIST_GFP_FS = (__force unsigned int)__GFP_FS;
 static const int RHIST_MISC_DYNAMIC_MINOR = MISC_DYNAMIC_MINOR;
 static const size_t RHIST_SYMBOL_LEN = KSYM_SYMBOL_LEN;

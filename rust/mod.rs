@@ -16,6 +16,7 @@ pub(crate) mod memory;
 pub(crate) mod poll;
 pub(crate) mod queue;
 pub(crate) mod shared_page;
+mod shrinker;
 pub(crate) mod snapshot;
 pub(crate) mod source;
 pub(crate) mod stack;

@@ -30,6 +30,8 @@ use super::UserBuffer;
 use crate::ftrace::bindings;
 use crate::ftrace::poll::Mask;
 use crate::ftrace::poll::PollTable;
+use crate::ftrace::shrinker::Shrink;
+use crate::ftrace::shrinker::Shrinker;
 use core::ffi::CStr;
 use core::ptr;
 use kernel::ffi;
@@ -213,6 +215,10 @@ impl<N: NodeOps> ObjectTree<N> {
 /// All objects. Must be [closed](Objects::close) before it is dropped.
 #[pin_data]
 pub(crate) struct Objects<N: NodeOps> {
+    /// Names stay in the dentry cache, and so do the objects that they are for. Once the kernel has taken back
+    /// the names, this frees the objects. `None` when closed: what it frees may hold references on `self`.
+    #[pin]
+    shrinker: Mutex<Option<Shrinker<Self>>>,
     dir_iops: bindings::inode_operations,
     dir_fops: bindings::file_operations,
     file_fops: bindings::file_operations,
@@ -223,17 +229,19 @@ pub(crate) struct Objects<N: NodeOps> {
     bad: Inode,
 }
 
-// SAFETY: The operations are constant: addresses of functions and of a static. What the tree holds is `Send`:
-// `Dentry`, `Inode`, `Arc<SpecialFops>` and the nodes (`NodeOps: Send`).
+// SAFETY: The operations are constant: addresses of functions and of a static. The rest is `Send`, and so is what
+// the tree holds: `Dentry`, `Inode`, `Arc<SpecialFops>` and the nodes (`NodeOps: Send`).
 unsafe impl<N: NodeOps> Send for Objects<N> {}
-// SAFETY: The operations are constant, the tree is in a mutex, and `Inode` is `Sync`.
+// SAFETY: The operations are constant, the tree is in a mutex, and the rest is `Sync`.
 unsafe impl<N: NodeOps> Sync for Objects<N> {}
 
 impl<N: NodeOps> Objects<N> {
     /// Creates an empty tree for the file system of `root`. Fails with `ENOMEM`.
     pub(crate) fn new(root: &Dentry) -> Result<impl PinInit<Self>> {
         let bad = Inode::revoked(root)?;
-        Ok(pin_init!(Self {
+        let shrinker = Shrinker::new(c"rhist")?;
+        let objects = pin_init!(Self {
+            shrinker <- kernel::new_mutex!(Some(shrinker)),
             dir_iops: dir::inode_operations::<N>(),
             dir_fops: dir::file_operations::<N>(),
             file_fops: file::file_operations::<N>(false),
@@ -245,6 +253,14 @@ impl<N: NodeOps> Objects<N> {
                 sweep_at: SWEEP_MIN,
             }),
             bad,
+        });
+        Ok(objects.pin_chain(|this| {
+            if let Some(shrinker) = &*this.shrinker.lock() {
+                // SAFETY: The objects do not move. They are closed before they are dropped, which drops the
+                // shrinker.
+                unsafe { shrinker.register(&raw const *this) };
+            }
+            Ok(())
         }))
     }
 
@@ -366,6 +382,9 @@ impl<N: NodeOps> Objects<N> {
     /// when no file of rhist is open, since an open file pins the module. Takes `i_rwsem` of each inode;
     /// sleeps.
     pub(crate) fn close(&self, entered: KVec<CreatedDentry>) {
+        // Dropped without the lock; waits for what it is freeing.
+        let shrinker = self.shrinker.lock().take();
+        drop(shrinker);
         let objects = {
             let mut tree = self.tree.lock();
             tree.dead = true;
@@ -391,6 +410,20 @@ impl<N: NodeOps> Objects<N> {
             bindings::synchronize_rcu();
             bindings::rhist_synchronize_rcu_tasks();
         }
+    }
+}
+
+impl<N: NodeOps> Shrink for Objects<N> {
+    fn count(&self) -> usize {
+        self.tree.try_lock().map_or(0, |tree| tree.len)
+    }
+
+    fn shrink(&self) -> Option<usize> {
+        let mut tree = self.tree.try_lock()?;
+        let unused = tree.sweep();
+        // Dropped without the lock.
+        drop(tree);
+        Some(unused.len())
     }
 }
 
