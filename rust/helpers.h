@@ -104,6 +104,8 @@ int rhist_mkdir(struct mnt_idmap *idmap, struct dentry *dir, const char *name,
 		unsigned int len, umode_t mode);
 int rhist_rmdir(struct dentry *dir, const char *name, unsigned int len);
 bool rhist_removed(struct dentry *dentry);
+bool rhist_lists_triggers(struct dentry *dentry);
+bool rhist_has_triggers(struct dentry *trigger);
 bool rhist_forget(struct dentry *dentry);
 struct dentry *rhist_dget(struct dentry *dentry);
 

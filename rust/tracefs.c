@@ -22,6 +22,7 @@
 #include <linux/namei.h>
 #include <linux/rcupdate.h>
 #include <linux/seq_file.h>
+#include <linux/trace_events.h>
 #include <linux/tracefs.h>
 #include <linux/uaccess.h>
 #include <linux/uio.h>
@@ -473,6 +474,28 @@ bool rhist_removed(struct dentry *dentry)
 	return data_race(d_unhashed(dentry)) ||
 	       (ops && ops->d_revalidate &&
 		!ops->d_revalidate(d_inode(dentry->d_parent), &dentry->d_name, dentry, 0));
+}
+
+/* Whether it is the kernel's `trigger` of an event: no other directory below events/ has that name. */
+bool rhist_lists_triggers(struct dentry *dentry)
+{
+	return dentry->d_fsdata && !strcmp(dentry->d_name.name, "trigger");
+}
+
+/**
+ * rhist_has_triggers - whether an event has triggers
+ * @trigger: the kernel's file of that name, for which rhist_lists_triggers() is true
+ *
+ * The event's file, which the inode refers to, is freed only after eventfs has
+ * released the object that @trigger has a reference on. Whoever adds or removes
+ * a trigger meanwhile changes the answer, and nothing else: only the head of
+ * the list is looked at.
+ */
+bool rhist_has_triggers(struct dentry *trigger)
+{
+	struct trace_event_file *file = d_inode(trigger)->i_private;
+
+	return !list_empty(&file->triggers);
 }
 
 /* Unhash a dentry, so that its name is looked up anew, and drop what is below it. False if it was not hashed. */

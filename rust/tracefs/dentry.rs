@@ -113,6 +113,19 @@ impl Dentry {
         unsafe { bindings::rhist_removed(self.as_ptr()) }
     }
 
+    /// Whether it is the `trigger` file of an event.
+    pub(super) fn lists_triggers(&self) -> bool {
+        // SAFETY: By the type invariant the dentry is valid and positive.
+        unsafe { bindings::rhist_lists_triggers(self.as_ptr()) }
+    }
+
+    /// Whether it is the `trigger` file of an event that has triggers in the kernel. They may change at once.
+    pub(super) fn has_triggers(&self) -> bool {
+        // SAFETY: By the type invariant the dentry is valid and positive. The second function is called only
+        // for a `trigger` file.
+        self.lists_triggers() && unsafe { bindings::rhist_has_triggers(self.as_ptr()) }
+    }
+
     /// Returns the directory that it is in.
     pub(crate) fn parent(&self) -> Self {
         // SAFETY: By the type invariant the dentry is valid. It holds a reference on its parent, a directory

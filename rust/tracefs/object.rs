@@ -79,7 +79,8 @@ pub(crate) trait NodeOps: Send + Sync + Sized + 'static {
     fn name(&self) -> &CStr;
 
     /// Opens a file, and truncates it if `truncate` is set. An error is returned by `open(2)`. `kernel` is
-    /// open already, and was not truncated.
+    /// open already, and was not truncated; here and below it is `None` for a list of triggers that can only be
+    /// read and is empty.
     fn open(
         &self,
         real: &Dentry,

@@ -38,7 +38,8 @@ pub(crate) struct Opened<'a> {
     pub(crate) dir: &'a TracingDir,
     /// `None` outside of [`Dir::Event`].
     pub(crate) event: Option<EventName<'a>>,
-    /// The kernel's file in whose place it is, if there is one.
+    /// The kernel's file in whose place it is, if there is one. A list of triggers that was opened to be read
+    /// only counts as none while it is empty.
     pub(crate) kernel: Option<&'a KernelFile>,
 }
 
