@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Programs that look for triggers, as trace-cmd and libtracefs do, read the trigger file of every event. That takes no
+ * longer in the directory under test than in the kernel's own.
+ */
+#define _GNU_SOURCE
+#include <dirent.h>
+
+#include "tracing.h"
+
+/*
+ * How many times as long it may take. In a guest that nothing disturbs it is 0.9 to 1.1; and twice as long or more if
+ * each event is looked up, or each name anew, or the kernel's own file is opened too.
+ */
+#define LIMIT 1.3
+
+/* Of a round, in seconds: clocks may be coarse. */
+#define LEAST 0.3
+
+static char **triggers;
+static int n_triggers;
+
+static int is_dir(const struct dirent *entry)
+{
+	return entry->d_type == DT_DIR && entry->d_name[0] != '.';
+}
+
+static void find_triggers(void)
+{
+	struct dirent **systems, **events;
+	int n = scandir(pathf("%s/events", kernel_dir()), &systems, is_dir, alphasort);
+
+	for (int i = 0; i < n; i++) {
+		const char *system = systems[i]->d_name;
+		int m = scandir(pathf("%s/events/%s", kernel_dir(), system), &events, is_dir, alphasort);
+
+		for (int j = 0; j < m; j++) {
+			const char *name = pathf("events/%s/%s/trigger", system, events[j]->d_name);
+
+			if (!access(pathf("%s/%s", kernel_dir(), name), F_OK)) {
+				triggers = realloc(triggers, (n_triggers + 1) * sizeof(*triggers));
+				triggers[n_triggers++] = strdup(name);
+			}
+			free(events[j]);
+		}
+		free(systems[i]);
+	}
+}
+
+/* Reads all of them in a tracing directory, so many times. Returns how long it took, in seconds. */
+static double read_all(const char *dir, int times)
+{
+	static char text[1 << 16];
+	double from = now();
+
+	for (int i = 0; i < times * n_triggers; i++) {
+		char path[PATH_MAX];
+		ssize_t got;
+		int fd;
+
+		snprintf(path, sizeof(path), "%s/%s", dir, triggers[i % n_triggers]);
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+		do
+			got = fd < 0 ? fd : read(fd, text, sizeof(text));
+		while (got > 0);
+		if (got < 0)
+			die("%s: %s", path, strerror(errno));
+		close(fd);
+	}
+	return now() - from;
+}
+
+/* How many files do not have the same text in both directories. */
+static int differing(void)
+{
+	int n = 0;
+
+	for (int i = 0; i < n_triggers; i++) {
+		char *c = slurp(pathf("%s/%s", kernel_dir(), triggers[i]));
+		char *ours = slurp(pathf("%s/%s", tracing_dir(), triggers[i]));
+
+		n += !c || !ours || strcmp(c, ours);
+		free(c);
+		free(ours);
+	}
+	return n;
+}
+
+/* Inodes of the whole machine. */
+static long inodes(void)
+{
+	char *text = slurp("/proc/sys/fs/inode-nr");
+	long n = text ? atol(text) : -1;
+
+	free(text);
+	return n;
+}
+
+/* Names that were read stay in memory, but only until it is short. */
+static void memory(void)
+{
+	long before, after, least;
+
+	for (int i = 0; i < 3; i++)
+		put_len("/proc/sys/vm/drop_caches", 0, "2", 1);
+	before = inodes();
+	read_all(tracing_dir(), 1);
+	after = inodes();
+	/* One for a directory and one for its trigger, and as many of the kernel. */
+	ok(after - before > 3 * n_triggers, "inodes after all were read: %ld more", after - before);
+	least = after;
+	for (int i = 0; i < 50 && least - before > n_triggers / 4; i++) {
+		long left;
+
+		put_len("/proc/sys/vm/drop_caches", 0, "2", 1);
+		sleep_ms(20);
+		left = inodes();
+		least = left < least ? left : least;
+	}
+	ok(least - before <= n_triggers / 4, "when memory is short they are given back: %ld more", least - before);
+}
+
+static int by_size(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+int main(void)
+{
+	double c, ours, ratios[21], median;
+	int times, different, rounds = repeats(5, 1, 21);
+
+	find_triggers();
+	ok(n_triggers > 100, "trigger files: %d", n_triggers);
+	if (testing_c()) {
+		skip("there is no other directory", "reading all of them takes no longer than in the kernel's directory");
+		finish();
+	}
+	c = read_all(kernel_dir(), 1);
+	ours = read_all(tracing_dir(), 1);
+	note("for the first time: %.0f ms in the kernel's directory, %.0f ms in rhist's", c * 1e3, ours * 1e3);
+	different = differing();
+	ok(!different, "they say the same, but for %d", different);
+
+	times = 1 + LEAST / (read_all(kernel_dir(), 1) + 1e-3);
+	for (int round = 0; round < rounds; round++) {
+		/* In turns, and each as often the first. */
+		if (round % 2)
+			ours = read_all(tracing_dir(), times);
+		c = read_all(kernel_dir(), times);
+		if (round % 2 == 0)
+			ours = read_all(tracing_dir(), times);
+		note("%.1f ms in the kernel's directory, %.1f ms in rhist's: %.2f", c * 1e3 / times, ours * 1e3 / times, ours / c);
+		ratios[round] = ours / c;
+	}
+	qsort(ratios, rounds, sizeof(*ratios), by_size);
+	median = ratios[rounds / 2];
+	ok(median <= LIMIT, "reading all of them takes %.2f times as long as in the kernel's directory, at most %.1f",
+	   median, LIMIT);
+	memory();
+	finish();
+}
