@@ -83,7 +83,8 @@ unsafe extern "C" fn count<T: Shrink>(
     shrinker: *mut bindings::shrinker,
     _control: *mut bindings::shrink_control,
 ) -> ffi::c_ulong {
-    // SAFETY: By the contract of `register`, `private_data` is valid until the shrinker was freed, which waits for this.
+    // SAFETY: By the contract of `register`, `private_data` is valid until the shrinker is dropped, which waits for
+    // this.
     unsafe { &*(*shrinker).private_data.cast::<T>() }.count()
 }
 
