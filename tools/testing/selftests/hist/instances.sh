@@ -145,6 +145,11 @@ else
 	is "$(total Hits $TWO/hist) $(cat $X/$TWO/hist)" "9 " "what triggers of one name share outlives an instance"
 	: >$TWO/trigger
 fi
+# Names that were used stay in memory.
+cat $X/$ONE/trigger >/dev/null
+rmdir "$KERNEL/$X"
+no "one whose files were read is gone at once" test -e $X
+mkdir $X
 # somebody stands in it
 (cd $X/$ONE && rmdir "$TRACING/$X" && mkdir "$TRACING/$X" && io write "$TRACING/$X/$ONE/trigger" a hist:keys=pid &&
 	cat trigger) >"$work/inside" 2>&1
