@@ -2,6 +2,8 @@
 
 //! What bindgen made of `rust/bindings.h` for the kernel that is built for.
 
+// rustc that knows this lint finds many in what bindgen made.
+#![cfg_attr(CONFIG_RUSTC_HAS_UNNECESSARY_TRANSMUTES, allow(unnecessary_transmutes))]
 #![allow(
     clippy::all,
     clippy::cast_lossless,

@@ -49,6 +49,13 @@ pub(crate) fn current() -> usize {
     unsafe { bindings::rhist_cpu() as usize }
 }
 
+/// Orders all accesses to memory before it against all after it, on all CPUs (`smp_mb()`). Any context, NMI
+/// included.
+pub(crate) fn smp_mb() {
+    // SAFETY: No requirements.
+    unsafe { bindings::rhist_smp_mb() }
+}
+
 /// One more than the highest number that a CPU can have (`nr_cpu_ids`).
 pub(crate) fn count() -> usize {
     // SAFETY: No requirements.

@@ -30,6 +30,7 @@
 #endif
 #include <linux/workqueue.h>
 
+#include "compat.h"
 #include "helpers.h"
 #include "layouts_generated.h"
 
@@ -90,6 +91,12 @@ u64 rhist_tsc(void)
 #endif
 }
 
+/* smp_mb() is a macro, and takes an argument in some versions of the kernel crate. Any context, NMI included. */
+void rhist_smp_mb(void)
+{
+	smp_mb();
+}
+
 /* local_clock() is inline without CONFIG_HAVE_UNSTABLE_SCHED_CLOCK. Any context. */
 u64 rhist_local_clock(void)
 {
@@ -111,9 +118,11 @@ const char *rhist_syscall_name(u64 number)
 {
 #define __SYSCALL(nr, name) [nr] = #name,
 #define __SYSCALL_NORETURN(nr, name) __SYSCALL(nr, name)
+#define __SYSCALL_WITH_COMPAT(nr, name, compat) __SYSCALL(nr, name)
 	static const char *const names[] = {
-#include <asm/syscalls_64.h>
+#include RHIST_SYSCALL_TABLE
 	};
+#undef __SYSCALL_WITH_COMPAT
 #undef __SYSCALL_NORETURN
 #undef __SYSCALL
 

@@ -30,7 +30,20 @@ struct trace_event_file;
 struct tracepoint;
 struct workqueue_struct;
 
+/* parameters.c */
+struct rhist_parameters {
+	bool probes;
+	unsigned short user_events_data_mode;
+	unsigned short user_events_status_mode;
+	unsigned int user_events_uid;
+	unsigned int user_events_gid;
+	bool user_events_lossy;
+	bool user_events_status_bits;
+};
+extern struct rhist_parameters rhist_parameters;
+
 /* helpers.c */
+void rhist_smp_mb(void);
 unsigned int rhist_cpu(void);
 unsigned int rhist_nr_cpu_ids(void);
 unsigned int rhist_online_end(void);
@@ -106,7 +119,7 @@ int rhist_rmdir(struct dentry *dir, const char *name, unsigned int len);
 bool rhist_removed(struct dentry *dentry);
 bool rhist_lists_triggers(struct dentry *dentry);
 bool rhist_has_triggers(struct dentry *trigger);
-bool rhist_forget(struct dentry *dentry);
+int rhist_forget(struct dentry *dentry);
 struct dentry *rhist_dget(struct dentry *dentry);
 
 /* stack.c */

@@ -13,6 +13,7 @@ pub(crate) mod event;
 pub(crate) mod function;
 pub(crate) mod instance;
 pub(crate) mod memory;
+pub(crate) mod parameters;
 pub(crate) mod poll;
 pub(crate) mod queue;
 pub(crate) mod shared_page;

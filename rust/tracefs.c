@@ -498,13 +498,16 @@ bool rhist_has_triggers(struct dentry *trigger)
 	return !list_empty(&file->triggers);
 }
 
-/* Unhash a dentry, so that its name is looked up anew, and drop what is below it. False if it was not hashed. */
-bool rhist_forget(struct dentry *dentry)
+/*
+ * Unhash a dentry, so that its name is looked up anew, and drop what is below it.
+ * Return 0 if it was not hashed; else -ESTALE, which has the VFS repeat the path walk.
+ */
+int rhist_forget(struct dentry *dentry)
 {
 	if (data_race(d_unhashed(dentry)))
-		return false;
+		return 0;
 	d_invalidate(dentry);
-	return true;
+	return -ESTALE;
 }
 
 struct dentry *rhist_dget(struct dentry *dentry)

@@ -267,7 +267,7 @@ static bool faults_are_local(struct vm_area_struct *vma)
  *
  * Return: 0; -EAGAIN if mmap_lock is taken, or the page does not come at once, be it that
  * it is being read from a disk, be it that the process has to provide it (userfaultfd);
- * -EREMOTE if it needs rhist_mm_fault_in(); -ENOENT if no process uses the mm any more;
+ * -EXDEV if it needs rhist_mm_fault_in(); -ENOENT if no process uses the mm any more;
  * or -EFAULT or another error if the page cannot be made writable.
  */
 int rhist_mm_try_fault_in(struct rhist_mm *memory, unsigned long addr)
@@ -282,7 +282,7 @@ int rhist_mm_try_fault_in(struct rhist_mm *memory, unsigned long addr)
 	if (!vma)
 		done = -EFAULT;
 	else if (!faults_are_local(vma))
-		done = -EREMOTE;
+		done = -EXDEV;
 	else
 		done = get_user_pages_remote(mm, addr, 1, FOLL_WRITE | FOLL_NOWAIT, NULL, NULL);
 	unlock_mm(mm);

@@ -172,7 +172,7 @@ impl UserMm {
     ///
     /// # Errors
     ///
-    /// `EAGAIN` if mmap_lock is taken, or the page takes time to come; `EREMOTE` if only [`UserMm::fault_in`] can
+    /// `EAGAIN` if mmap_lock is taken, or the page takes time to come; `EXDEV` if only [`UserMm::fault_in`] can
     /// do it; `ENOENT` if no process uses the mm; `EFAULT` or another one if the page cannot be made writable.
     pub(crate) fn try_fault_in(&self, place: UserBit) -> Result {
         // SAFETY: `self` holds a reference, and C checks the address.

@@ -6,6 +6,7 @@
 //! evaluated here. See `Documentation/`.
 
 mod engine;
+pub mod errno;
 pub mod event;
 pub mod filter;
 #[path = "../rust/mod.rs"]
@@ -22,6 +23,7 @@ pub mod user_events;
 use crate::engine::Engine;
 use crate::ftrace::device::Device;
 use crate::ftrace::instance::Instance;
+use crate::ftrace::parameters::parameters;
 use crate::ftrace::tracefs::SpecialFops;
 use crate::mirror::Mirror;
 use crate::tree::Tree;
@@ -37,36 +39,6 @@ module! {
     authors: ["The rhist authors"],
     description: "Histograms of trace events",
     license: "GPL",
-    params: {
-        probes: bool {
-            default: true,
-            description: "Events have probes of rhist's, as far as there are some",
-        },
-        user_events_data_mode: u16 {
-            default: 0o640,
-            description: "Permission bits of user_events_data and /dev/user_events",
-        },
-        user_events_status_mode: u16 {
-            default: 0o440,
-            description: "Permission bits of user_events_status",
-        },
-        user_events_uid: u32 {
-            default: u32::MAX,
-            description: "Owner of both files (default: that of the tracing directory)",
-        },
-        user_events_gid: u32 {
-            default: u32::MAX,
-            description: "Group of both files (default: that of the tracing directory)",
-        },
-        user_events_lossy: bool {
-            default: false,
-            description: "Payloads that are too long are lost, as in the kernel, without an error",
-        },
-        user_events_status_bits: bool {
-            default: true,
-            description: "user_events_status tells the bit of each event, as the original one did",
-        },
-    },
 }
 
 /// Dropping it takes the device and the files away, then the hooks, then what user events left,
@@ -80,10 +52,11 @@ struct Rhist {
 impl kernel::Module for Rhist {
     fn init(_module: &'static ThisModule) -> Result<Self> {
         let instance = Arc::new(Instance::new()?, GFP_KERNEL)?;
-        let settings = Settings::new()?;
+        let parameters = parameters();
+        let settings = Settings::new(&parameters)?;
         let user_events = Service::new(instance.clone(), settings)?;
         let data = SpecialFops::new(DataFile::new(user_events.events().clone())?)?;
-        let engine = Engine::new(instance, module_parameters::probes.value())?;
+        let engine = Engine::new(instance, parameters.probes)?;
         let tree = Tree::new(engine, user_events.events().clone(), data.clone())?;
         let mirror = Mirror::new(c"rhist", tree)?;
         Ok(Self {

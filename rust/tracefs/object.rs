@@ -34,6 +34,7 @@ use crate::ftrace::shrinker::Shrink;
 use crate::ftrace::shrinker::Shrinker;
 use core::ffi::CStr;
 use core::ptr;
+use kernel::error::to_result;
 use kernel::ffi;
 use kernel::mm::virt::VmaNew;
 use kernel::prelude::*;
@@ -459,8 +460,8 @@ pub(super) unsafe fn forget<N: NodeOps>(dentry: *mut bindings::dentry, gone: Err
         // rhist's directories, up to the top one, where the loop ends: it is for the root of tracefs, which
         // is never removed.
         unsafe {
-            if bindings::rhist_forget(here) {
-                err = ESTALE;
+            if let Err(stale) = to_result(bindings::rhist_forget(here)) {
+                err = stale;
             }
             here = (*here).d_parent;
             if !object_of::<N>((*here).d_inode).real.removed() {

@@ -24,6 +24,7 @@ use super::Plan;
 use super::Reference;
 use super::Scope;
 use super::SortKey;
+use crate::errno::eloop;
 use crate::event::Clock;
 use crate::event::EventField;
 use crate::event::FilterType;
@@ -419,7 +420,7 @@ impl Draft<'_> {
         if let Some(home) = &var.home {
             plan.chain = plan.chain.max(home.plan().chain + 1);
             if plan.chain > limits::CHAIN {
-                return Err(ELOOP);
+                return Err(eloop());
             }
         }
         let var = Arc::new(var, GFP_KERNEL)?;

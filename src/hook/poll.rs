@@ -21,7 +21,6 @@ use kernel::prelude::*;
 use kernel::sync::atomic::Atomic;
 use kernel::sync::atomic::Full;
 use kernel::sync::atomic::Relaxed;
-use kernel::sync::barrier::smp_mb;
 use kernel::sync::Arc;
 use kernel::sync::SetOnce;
 
@@ -75,7 +74,7 @@ impl Pollers {
     #[cold]
     pub(super) fn notify(&self, queue_index: Option<usize>) {
         // Pairs with the one in `look_again`.
-        smp_mb(Full);
+        cpu::smp_mb();
         for (index, here) in self.waiters.iter().enumerate() {
             if queue_index.is_none_or(|queue_index| queue_index == index)
                 && here.armed.load(Relaxed)
@@ -140,6 +139,6 @@ impl Poller {
         queue_index.armed.store(true, Relaxed);
         // Pairs with the one in `notify`: either the hit sees that it has to wake, or what it
         // counted is seen.
-        smp_mb(Full);
+        cpu::smp_mb();
     }
 }

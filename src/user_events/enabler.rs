@@ -22,6 +22,7 @@ use super::quota::Charge;
 use super::registry::EventUse;
 use super::registry::UserEvent;
 use super::registry::UserEvents;
+use crate::errno::eaddrinuse;
 use crate::ftrace::tracefs::ModulePin;
 use crate::ftrace::user_mm::wait_for_forks;
 use crate::ftrace::user_mm::MmId;
@@ -143,7 +144,7 @@ impl WorkItem<WRITING> for UserEventMm {
                     enabler.late.store(true, Relaxed);
                     again = true;
                 }
-                Err(EREMOTE) => {
+                Err(EXDEV) => {
                     enabler.waits.store(true, Relaxed);
                     let queue = this.events.waiting.get();
                     let _ = queue.enqueue::<Arc<Self>, WAITING>(this.clone());
@@ -347,7 +348,7 @@ impl Enablers {
         // Unlocked before the others are dropped.
         let mut bits = self.bits.lock();
         if bits.by_mm.get(&new.enabler.key()).is_some() {
-            return Err(EADDRINUSE);
+            return Err(eaddrinuse());
         }
         pinned.write(new.enabler.event.state().is_enabled());
         bits.insert(new);

@@ -12,6 +12,7 @@ use super::registry::EventUse;
 use super::registry::Keep;
 use super::registry::UserEvents;
 use super::table::IndexTable;
+use crate::errno::eaddrinuse;
 use crate::ftrace::memory;
 use crate::ftrace::tracefs::Special;
 use crate::ftrace::user_mm::UserBit;
@@ -106,7 +107,7 @@ impl OpenDataFile {
         }
         let place = UserBit::new(addr, register.bit, register.size)?;
         if self.events.enablers.has(addr, register.bit) {
-            return Err(EADDRINUSE);
+            return Err(eaddrinuse());
         }
         let text = user_description(register.description)?;
         let description = Description::parse(&text)?;

@@ -7,6 +7,7 @@
 //! more of is charged here as well: events, enable bits, and tables of write indices. Each is charged what it takes,
 //! the kernel's part included, so that there are two limits and not two for each.
 
+use crate::errno::edquot;
 use crate::ftrace::sysctl::Sysctl;
 use crate::ftrace::user;
 use crate::ftrace::user::UserId;
@@ -77,7 +78,7 @@ impl Quota {
         let of_user = usage.users.get(&user).map_or(bytes, |used| used + bytes);
         let total = usage.total + bytes;
         if of_user > max_user {
-            return Err(EDQUOT);
+            return Err(edquot());
         }
         if total > in_bytes(&self.max) {
             return Err(EMFILE);
@@ -126,7 +127,7 @@ impl Charge {
         let user = UserId::charged();
         let mut added = quota.add(user, bytes, in_bytes(&quota.max_user));
         // Asked only now, since an answer of no may be logged as a denial.
-        if added == Err(EDQUOT) && user::may_exceed_limits() {
+        if added == Err(edquot()) && user::may_exceed_limits() {
             added = quota.add(user, bytes, usize::MAX);
         }
         added?;

@@ -10,6 +10,7 @@ use super::quota::Quota;
 use super::settings::Settings;
 use super::status_page::StatusBit;
 use super::status_page::StatusPage;
+use crate::errno::eaddrinuse;
 use crate::ftrace::instance::Instance;
 use crate::ftrace::queue::Queue;
 use crate::ftrace::sysctl::Sysctl;
@@ -262,7 +263,7 @@ impl UserEventRegistry {
             let same = state.fields.matches(description.fields)?;
             match EventUse::new(event) {
                 Some(used) if same => return Ok(used),
-                Some(_) if !multi => return Err(EADDRINUSE),
+                Some(_) if !multi => return Err(eaddrinuse()),
                 _ => (),
             }
         }

@@ -2,6 +2,7 @@
 
 //! The module parameters of user events.
 
+use crate::ftrace::parameters::Parameters;
 use crate::ftrace::tracefs::Access;
 use kernel::prelude::*;
 
@@ -19,26 +20,25 @@ pub(crate) struct Settings {
 }
 
 impl Settings {
-    /// Reads the parameters.
+    /// Reads the module's parameters.
     ///
     /// # Errors
     ///
     /// `EINVAL` for a mode with bits other than permission bits.
-    pub(crate) fn new() -> Result<Self> {
-        use crate::module_parameters::*;
-
-        let access = |mode: u16| {
-            let (uid, gid) = (user_events_uid.value(), user_events_gid.value());
-            match mode & !0o777 {
-                0 => Ok(Access { mode, uid, gid }),
-                _ => Err(EINVAL),
-            }
+    pub(crate) fn new(given: &Parameters) -> Result<Self> {
+        let access = |mode: u16| match mode & !0o777 {
+            0 => Ok(Access {
+                mode,
+                uid: given.user_events_uid,
+                gid: given.user_events_gid,
+            }),
+            _ => Err(EINVAL),
         };
         Ok(Self {
-            data: access(user_events_data_mode.value())?,
-            status: access(user_events_status_mode.value())?,
-            lossy: user_events_lossy.value(),
-            status_bits: user_events_status_bits.value(),
+            data: access(given.user_events_data_mode)?,
+            status: access(given.user_events_status_mode)?,
+            lossy: given.user_events_lossy,
+            status_bits: given.user_events_status_bits,
         })
     }
 }

@@ -9,6 +9,8 @@
 #[cfg(test)]
 extern crate std;
 
+#[path = "../../../../../src/errno.rs"]
+pub mod errno;
 #[path = "../../../../../src/event/mod.rs"]
 pub mod event;
 #[cfg(not(loom))]

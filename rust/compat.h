@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What other versions or architectures of the kernel have in another form. What can be told by feature is told so;
+ * LINUX_VERSION_CODE is for the rest. Other files do not ask.
+ */
+#ifndef RHIST_COMPAT_H
+#define RHIST_COMPAT_H
+
+/* The table of the native system calls: x86 makes it by another script. */
+#if __has_include(<asm/syscalls_64.h>)
+#define RHIST_SYSCALL_TABLE <asm/syscalls_64.h>
+#else
+#define RHIST_SYSCALL_TABLE <asm/syscall_table_64.h>
+#endif
+
+#endif

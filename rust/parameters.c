@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The module's parameters. In C, since the kernel crate's module! does not know bool in all versions. They are set
+ * before the module's init function is called, and never afterwards.
+ */
+#include <linux/moduleparam.h>
+
+#include "helpers.h"
+
+struct rhist_parameters rhist_parameters __ro_after_init = {
+	.probes = true,
+	.user_events_data_mode = 0640,
+	.user_events_status_mode = 0440,
+	.user_events_uid = U32_MAX,
+	.user_events_gid = U32_MAX,
+	.user_events_status_bits = true,
+};
+
+#define PARAMETER(name, type, description)				\
+	module_param_named(name, rhist_parameters.name, type, 0);	\
+	MODULE_PARM_DESC(name, description)
+
+PARAMETER(probes, bool, "Events have probes of rhist's, as far as there are some (default: 1)");
+PARAMETER(user_events_data_mode, ushort, "Permission bits of user_events_data and /dev/user_events (default: 0640)");
+PARAMETER(user_events_status_mode, ushort, "Permission bits of user_events_status (default: 0440)");
+PARAMETER(user_events_uid, uint, "Owner of both files (default: that of the tracing directory)");
+PARAMETER(user_events_gid, uint, "Group of both files (default: that of the tracing directory)");
+PARAMETER(user_events_lossy, bool,
+	  "Payloads that are too long are lost, as in the kernel, without an error (default: 0)");
+PARAMETER(user_events_status_bits, bool,
+	  "user_events_status tells the bit of each event, as the original one did (default: 1)");
