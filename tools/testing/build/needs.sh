@@ -1,0 +1,73 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# scripts/needs finds what a kernel lacks, and scripts/needs.exports is up to date.
+#
+# usage: needs.sh SYMVERS BTF SOURCE OBJECTS    of the lab's kernel; OBJECTS is where rhist was built for it
+
+set -u
+symvers=${1:?} btf=${2:?} source=${3:?} objects=${4:?}
+cd "$(dirname "$0")/../../.." || exit 1
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+count=0 failed=0
+
+result() { # result STATUS NAME
+	count=$((count + 1))
+	if [ "$1" -eq 0 ]; then
+		echo "ok $count - needs: $2"
+	else
+		echo "not ok $count - needs: $2"
+		sed 's/^/# said: /' "$work/said"
+		failed=$((failed + 1))
+	fi
+}
+
+needs() { scripts/needs --symvers "$1" --btf "$2" --source "$3" >"$work/said" 2>&1; }
+
+# Exactly this is missing.
+lacks() { # lacks NAME SENTENCE
+	local status=$?
+	[ $status = 1 ] && [ "$(head -n 1 "$work/said")" = "needs: $2" ] && [ "$(wc -l <"$work/said")" = 2 ]
+	result $? "$1"
+}
+
+needs "$symvers" "$btf" "$source"
+result $? "the lab's kernel lacks nothing"
+
+scripts/needs --exports "$objects" >"$work/exports" 2>"$work/said"
+diff "$work/exports" scripts/needs.exports >>"$work/said"
+result $? "scripts/needs.exports is what the objects import"
+
+grep -vP '\ttrace_array_put\t' "$symvers" >"$work/symvers"
+needs "$work/symvers" "$btf" "$source"
+lacks "an export that is not there" "trace_array_put is not exported"
+
+mkdir "$work/source"
+cp -r "$source/rust" "$work/source/rust"
+sed -i '/declare_err!(ENODEV,/d' "$work/source/rust/kernel/error.rs"
+needs "$symvers" "$btf" "$work/source"
+lacks "an error that the kernel crate does not name" "the kernel crate has no kernel::error::code::ENODEV"
+
+cp -r "$source/rust/kernel/error.rs" "$work/source/rust/kernel/error.rs"
+sed -i 's/\bRBTreeNodeReservation\b/Reserved/g' "$work/source/rust/kernel/rbtree.rs"
+needs "$symvers" "$btf" "$work/source"
+lacks "a type that has another name" "the kernel crate has no kernel::rbtree::RBTreeNodeReservation"
+
+cp "$source/rust/kernel/rbtree.rs" "$work/source/rust/kernel/rbtree.rs"
+sed -i 's/\bfsleep\b/sleep_flexibly/g' "$work/source/rust/kernel/time/delay.rs"
+needs "$symvers" "$btf" "$work/source"
+lacks "a function that has another name" "the kernel crate has no kernel::time::delay::fsleep"
+
+# BTF of a program that has none of the kernel's structures.
+echo 'struct dyn_event { int ops; } d; int main(void) { return 0; }' >"$work/kernel.c"
+gcc -gdwarf-4 -O0 -c -o "$work/kernel.o" "$work/kernel.c" && pahole --btf_encode_detached="$work/btf" "$work/kernel.o"
+needs "$symvers" "$work/btf" "$source"
+[ $? = 1 ] && grep -qx "needs: the BTF in $work/btf does not describe 'struct event_command'" "$work/said" &&
+	grep -qx "needs: member 'ops' of 'struct dyn_event' is 'int' in this kernel, not 'struct dyn_event_operations \*'" "$work/said" &&
+	grep -qx "needs: this kernel has no enumerator 'EVENT_TRIGGER_FL_PROBE'" "$work/said"
+result $? "structures, members and enumerators, all that are missing"
+
+echo "1..$count"
+echo "$((count - failed)) passed, $failed failed"
+[ $failed -eq 0 ]
