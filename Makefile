@@ -15,7 +15,7 @@ headers = $(if $(RHIST_EVENT_HEADERS),RHIST_EVENT_HEADERS='$(RHIST_EVENT_HEADERS
 # What is built, in a folder of its own.
 module = $(CURDIR)
 
-.PHONY: all events stale_int3 bench-events bench bench-host demo test test-fast test-long test-host test-debug test-kcsan fuzz fmt clippy clean help
+.PHONY: all events stale_int3 bench-events bench bench-host demo update test test-kernels test-fast test-long test-host test-debug test-kcsan fuzz fmt clippy clean help
 
 ifdef KDIR
 
@@ -29,7 +29,7 @@ else
 out := $(CURDIR)/build/$(KERNEL)
 # The lab's tools, whatever this machine has; and no job server of a make outside of it.
 kbuild = unset MAKEFLAGS MFLAGS MAKELEVEL; kdir=$$($(lab) path kdir $(KERNEL)) && \
-	$(lab) chroot -- make -j$$(nproc) $(if $(V),V=$(V)) -C $$kdir $$($(lab) path tools $(KERNEL)) \
+	$(lab) chroot $(KERNEL) -- make -j$$(nproc) $(if $(V),V=$(V)) -C $$kdir $$($(lab) path tools $(KERNEL)) \
 	M=$(module) MO=$@ RHIST_BTF=$$($(lab) path btf $(KERNEL)) $(headers)
 ready = @$(lab) $(KERNEL)
 
@@ -80,7 +80,13 @@ bench-host:
 	@scripts/test bench
 
 test:
-	@scripts/test
+	@scripts/test --kernel $(KERNEL)
+
+update:
+	@scripts/update
+
+test-kernels:
+	@scripts/test kernels $(KERNELS)
 
 test-fast:
 	@scripts/test fast
@@ -105,7 +111,8 @@ clean:
 	rm -rf build tools/testing/host/target
 
 help:
-	@echo 'make               build/stock/rhist.ko, for the newest Debian kernel with Rust'
+	@echo 'make               build/stock/rhist.ko, for the newest Debian kernel that rhist is known to work on'
+	@echo 'make KERNEL=RELEASE  build/RELEASE/rhist.ko, for another kernel of Debian: see scripts/lab kernels'
 	@echo 'make KERNEL=debug  build/debug/rhist.ko, for the debug kernel of the lab; or KERNEL=kcsan, um, umdebug'
 	@echo 'make KDIR=FOLDER   build/kdir/rhist.ko, for that kernel, with the tools of this machine'
 	@echo 'make events        build/stock/events/rhist_events.ko, the events that tests fire; KERNEL=, KDIR= too'
@@ -115,6 +122,10 @@ help:
 	@echo '                   BENCH=peers or machine compares with bpftrace, BPF programs and perf, which are fetched'
 	@echo 'make bench-host    what map, program and filter take on this machine, on one and two threads'
 	@echo 'make test          all tests that need no debug kernel: 10 minutes, once the lab is there'
+	@echo 'make test KERNEL=RELEASE  the guest tests, all of them on that kernel'
+	@echo 'make test-kernels  a few tests on each kernel that rhist is known to work on, or on KERNELS=RELEASE,'
+	@echo '                   and a table of it: 5 minutes each, and 3 to fetch and prepare one'
+	@echo 'make update        looks for a newer Debian kernel, tries it, and says what it found'
 	@echo 'make test-fast     format, lints, the pure parts, some guest tests: 1 minute'
 	@echo 'make test-long     all, the long ones too, and fuzzing'
 	@echo 'make test-host     rustfmt, clippy and the tests that need no guest'

@@ -51,8 +51,10 @@ static bool number_behind(const char *text, const char *word)
 	return false;
 }
 
-static bool bad_size(const char *said)
+static bool bad_size(const struct question *q)
 {
+	const char *said = q->before;
+
 	while ((said = strstr(said, "size="))) {
 		unsigned long long size = strtoull(said += strlen("size="), NULL, 0);
 
@@ -62,8 +64,10 @@ static bool bad_size(const char *said)
 	return false;
 }
 
-static bool nameless(const char *said)
+static bool nameless(const struct question *q)
 {
+	const char *said = q->before;
+
 	return strstr(said, "hitcount.log2") || strstr(said, "hitcount.bucket") || strcasestr(said, "stacktrace.log2") ||
 	       strcasestr(said, "stacktrace.bucket");
 }
@@ -185,13 +189,28 @@ static bool wrapped_group(const struct question *q)
 	return cpus && strchr(cpus, '/');
 }
 
+/* A filter that ends with an operator, and an expression with a bucket width. */
+static bool mended_in_7_3(const struct question *q)
+{
+	size_t len = strlen(q->said);
+	const char *width = strstr(q->before, ".buckets=");
+
+	if (!kernel_before(7, 3))
+		return false;
+	while (len && isspace((unsigned char)q->said[len - 1]))
+		len--;
+	if (len > 2 && (!strncmp(q->said + len - 2, "&&", 2) || !strncmp(q->said + len - 2, "||", 2)))
+		return true;
+	return width && strpbrk(width, "+-*/");
+}
+
 /*
  * Each heading is one of Documentation/differences.rst. A difference is one of
  *   adjust    that can be taken out of C's texts
  *   answers   that explains why one of the two takes a command and the other does not
  *   shows     that explains why the histograms differ
  *   lines     that explains why lines of triggers differ
- *   unasked   that is a fault of C which the kernel reports: rhist only is asked
+ *   unasked   that is a fault of C which the kernel reports, or of the C of an older kernel: rhist only is asked
  */
 static struct difference {
 	const char *heading, *reason;
@@ -199,7 +218,7 @@ static struct difference {
 	bool (*answers)(const struct question *q);
 	bool (*shows)(const struct question *q);
 	bool (*lines)(const struct question *q);
-	bool (*unasked)(const char *before);
+	bool (*unasked)(const struct question *q);
 	unsigned int met;
 } differences[] = {
 	{ "common_cpu in the trigger line", "C prints the name of a CPU field twice", .adjust = name_cpu_once },
@@ -218,6 +237,7 @@ static struct difference {
 	{ "Bucket widths of 2^63 and more", "C prints them as negative numbers", .adjust = unsigned_widths },
 	{ "common_timestamp", "it is the time when the trigger runs", .shows = times },
 	{ "Stacks", "C leaves out five frames whatever they are", .shows = stacks, .lines = has_stack, .answers = stack_taken },
+	{ "Kernels before 7.3", "what C takes wrongly there, rhist refuses", .unasked = mended_in_7_3 },
 	{ "size=0 and size= of more than 2^63", "C shifts by 64 bits, which UBSAN reports", .unasked = bad_size },
 };
 

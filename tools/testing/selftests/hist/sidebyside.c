@@ -334,7 +334,7 @@ static enum verdict run_once(const struct script *script, const char *says)
 		q.before = before = more;
 		q.text = &step->text;
 		for (unsigned int d = 0; d < DIFFERENCES; d++)
-			if (differences[d].unasked && differences[d].unasked(before)) {
+			if (differences[d].unasked && differences[d].unasked(&q)) {
 				differences[d].met++;
 				verdict = ours_alone(script, i, &q.ours);
 				break;

@@ -14,11 +14,23 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/types.h>
+#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "tap.h"
+
+/* Is the running kernel older? Where its C answers otherwise than the C that rhist reproduces. */
+static inline bool kernel_before(unsigned int major, unsigned int minor)
+{
+	unsigned int here_major, here_minor;
+	struct utsname names;
+
+	if (uname(&names) || sscanf(names.release, "%u.%u", &here_major, &here_minor) != 2)
+		return false;
+	return here_major < major || (here_major == major && here_minor < minor);
+}
 
 #define __maybe __attribute__((unused))
 
