@@ -10,6 +10,7 @@
 #include <linux/highmem.h>
 #include <linux/kallsyms.h>
 #include <linux/kprobes.h>
+#include <linux/module.h>
 #include <linux/rculist.h>
 #include <linux/rcupdate.h>
 #include <linux/ring_buffer.h>
@@ -33,6 +34,9 @@
 #include "compat.h"
 #include "helpers.h"
 #include "layouts_generated.h"
+
+/* The version of rhist, which the packages have too. The macro of Rust's that describes a module knows none. */
+MODULE_VERSION("0.9.0");
 
 /* Return the current CPU. Any context; stable only while preemption is off. */
 unsigned int rhist_cpu(void)

@@ -19,6 +19,17 @@ clean()
 }
 clean 2>/dev/null
 
+# --- the module
+
+if [ "$TRACING" = "$KERNEL" ]; then
+	skip "the module's version" "this is not rhist"
+else
+	version=$(sed -n 's/^MODULE_VERSION("\(.*\)");$/\1/p' "$here/../../../../rust/helpers.c")
+	yes "the sources have a version: $version" test "$version"
+	is "$(modinfo -F version "$RHIST_KO")" "$version" "modinfo tells it"
+	is "$(cat /sys/module/rhist/version)" "$version" "/sys/module/rhist/version tells it"
+fi
+
 # --- the top directory
 
 top() { (cd "$1" && ls -A) | grep -v '^rhist$'; }
