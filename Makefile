@@ -15,7 +15,7 @@ headers = $(if $(RHIST_EVENT_HEADERS),RHIST_EVENT_HEADERS='$(RHIST_EVENT_HEADERS
 # What is built, in a folder of its own.
 module = $(CURDIR)
 
-.PHONY: all events stale_int3 bench-events bench bench-host demo update test test-kernels test-fast test-long test-host test-debug test-kcsan fuzz fmt clippy clean help
+.PHONY: all events stale_int3 bench-events bench bench-host demo update test test-kernels test-fast test-long test-host test-debug test-kcsan deb fuzz fmt clippy clean help
 
 ifdef KDIR
 
@@ -103,6 +103,10 @@ test-debug:
 test-kcsan:
 	@scripts/test kcsan
 
+# Made in the lab, of what is built for its kernel.
+deb: all
+	@scripts/package/deb $(KERNEL)
+
 fuzz:
 	@scripts/test fuzz
 
@@ -116,6 +120,7 @@ help:
 	@echo 'make KERNEL=debug  build/debug/rhist.ko, for the debug kernel of the lab; or KERNEL=kcsan, um, umdebug'
 	@echo 'make KDIR=FOLDER   build/kdir/rhist.ko, for that kernel, with the tools of this machine'
 	@echo 'make events        build/stock/events/rhist_events.ko, the events that tests fire; KERNEL=, KDIR= too'
+	@echo 'make deb           build/packages/*.deb, for the newest Debian kernel with Rust; KERNEL= too'
 	@echo 'make demo          a histogram, made in a guest with the Debian kernel'
 	@echo 'make bench         what events cost in C and in rhist, on user-mode Linux and in QEMU: about 12 minutes,'
 	@echo '                   and 10 to make the kernels for it; BENCH=um, icount, smp or write runs one part;'
