@@ -15,7 +15,7 @@ headers = $(if $(RHIST_EVENT_HEADERS),RHIST_EVENT_HEADERS='$(RHIST_EVENT_HEADERS
 # What is built, in a folder of its own.
 module = $(CURDIR)
 
-.PHONY: all events stale_int3 bench-events bench bench-host demo update test test-kernels test-fast test-long test-host test-debug test-kcsan deb fuzz fmt clippy clean help
+.PHONY: all events stale_int3 bench-events bench bench-host demo update test test-kernels test-fast test-long test-host test-debug test-kcsan test-packages deb fuzz fmt clippy clean help
 
 ifdef KDIR
 
@@ -107,6 +107,9 @@ test-kcsan:
 deb: all
 	@scripts/package/deb $(KERNEL)
 
+test-packages:
+	@tools/testing/packages/run $(PACKAGES)
+
 fuzz:
 	@scripts/test fuzz
 
@@ -137,6 +140,8 @@ help:
 	@echo 'make test-debug    the guest tests on kernels that look for memory errors, leaks, wrong locking; ended,'
 	@echo '                   it goes on where it was'
 	@echo 'make test-kcsan    hits, readers and changes at once, in guests that report data races; likewise'
+	@echo 'make test-packages the packages, on machines of their own: installed, upgraded, removed; 15 minutes;'
+	@echo '                   PACKAGES=TEST runs one part, PACKAGES=--long has the metadata made on the machine, too'
 	@echo 'scripts/test       one suite, one test, one piece: see --help'
 	@echo 'make fuzz          triggers and filters made up for FUZZ_TIME seconds each, by default 60'
 	@echo 'make fmt           formats the Rust code'
