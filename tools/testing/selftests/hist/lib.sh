@@ -119,7 +119,8 @@ remove_triggers()
 	for try in 1 2 3; do
 		for e; do
 			[ -e "$e/trigger" ] || continue
-			: >"$e/trigger"
+			# An event may go by itself meanwhile, which must not end this shell.
+			command : >"$e/trigger" || continue
 			sed -n 's/ \[[a-z]*\]$//; s/^hist:/!&/p' "$e/trigger" >"$work/lines"
 			while IFS= read -r trigger; do
 				printf '%s\n' "$trigger" >>"$e/trigger"
