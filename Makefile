@@ -129,7 +129,7 @@ help:
 	@echo '                   and 10 to make the kernels for it; BENCH=um, icount, smp or write runs one part;'
 	@echo '                   BENCH=peers or machine compares with bpftrace, BPF programs and perf, which are fetched'
 	@echo 'make bench-host    what map, program and filter take on this machine, on one and two threads'
-	@echo 'make test          all tests that need no debug kernel: 10 minutes, once the lab is there'
+	@echo 'make test          all tests that need no debug kernel: 10 to 15 minutes, once the lab is there'
 	@echo 'make test KERNEL=RELEASE  the guest tests, all of them on that kernel'
 	@echo 'make test-kernels  a few tests on each kernel that rhist is known to work on, or on KERNELS=RELEASE,'
 	@echo '                   and a table of it: 5 minutes each, and 3 to fetch and prepare one'
