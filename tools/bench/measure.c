@@ -418,18 +418,24 @@ static void measure_memory(void)
 	}
 }
 
+// The number in the line of a file that sscanf() finds with this format. It is not 0.
+static unsigned long long number_in(const char *path, const char *format)
+{
+	unsigned long long n = 0;
+	char line[4096];
+	FILE *file = fopen(path, "r");
+
+	while (file && fgets(line, sizeof(line), file) && sscanf(line, format, &n) != 1)
+		;
+	if (!n)
+		die("%s", path);
+	fclose(file);
+	return n;
+}
+
 static void measure_module(void)
 {
-	unsigned long bytes = 0;
-	char line[300];
-	FILE *file = fopen("/proc/modules", "r");
-
-	while (file && fgets(line, sizeof(line), file) && sscanf(line, "rhist %lu", &bytes) != 1)
-		;
-	if (!bytes)
-		die("/proc/modules");
-	fclose(file);
-	printf("%s|%lu\n", case_name, bytes);
+	printf("%s|%llu\n", case_name, number_in("/proc/modules", "rhist %llu"));
 }
 
 // Starts a command in a process group of its own, which prints into a file.
@@ -550,16 +556,7 @@ static void measure_peer(void)
 // What context switches there were, on all processors.
 static unsigned long long switches(void)
 {
-	unsigned long long n = 0;
-	char line[4096];
-	FILE *file = fopen("/proc/stat", "r");
-
-	while (file && fgets(line, sizeof(line), file) && sscanf(line, "ctxt %llu", &n) != 1)
-		;
-	if (!n)
-		die("/proc/stat");
-	fclose(file);
-	return n;
+	return number_in("/proc/stat", "ctxt %llu");
 }
 
 static void run_load(const char *who)
