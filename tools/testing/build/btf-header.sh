@@ -8,19 +8,8 @@
 set -u
 btf=${1:?usage: btf-header.sh BTF}
 top=$(cd "$(dirname "$0")/../../.." && pwd -P)
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-count=0 failed=0
-
-result() { # result STATUS NAME
-	count=$((count + 1))
-	if [ "$1" -eq 0 ]; then
-		echo "ok $count - btf-header: $2"
-	else
-		echo "not ok $count - btf-header: $2"
-		failed=$((failed + 1))
-	fi
-}
+test=btf-header
+. "$top/tools/testing/build/lib.sh"
 
 # A kernel with the structures in $1: a C file, compiled with BTF.
 kernel() {
@@ -100,6 +89,4 @@ echo "no BTF" > "$work/text"
 [ $? -ne 0 ] && grep -q "^rhist: " "$work/err" && [ ! -s "$work/out" ]
 result $? "a file without BTF"
 
-echo "1..$count"
-echo "$((count - failed)) passed, $failed failed"
-[ $failed -eq 0 ]
+finish

@@ -8,20 +8,8 @@
 set -u
 symvers=${1:?} btf=${2:?} source=${3:?} objects=${4:?}
 cd "$(dirname "$0")/../../.." || exit 1
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-count=0 failed=0
-
-result() { # result STATUS NAME
-	count=$((count + 1))
-	if [ "$1" -eq 0 ]; then
-		echo "ok $count - needs: $2"
-	else
-		echo "not ok $count - needs: $2"
-		sed 's/^/# said: /' "$work/said"
-		failed=$((failed + 1))
-	fi
-}
+test=needs
+. tools/testing/build/lib.sh
 
 needs() { scripts/needs --symvers "$1" --btf "$2" --source "$3" >"$work/said" 2>&1; }
 
@@ -68,6 +56,4 @@ needs "$symvers" "$work/btf" "$source"
 	grep -qx "needs: this kernel has no enumerator 'EVENT_TRIGGER_FL_PROBE'" "$work/said"
 result $? "structures, members and enumerators, all that are missing"
 
-echo "1..$count"
-echo "$((count - failed)) passed, $failed failed"
-[ $failed -eq 0 ]
+finish
