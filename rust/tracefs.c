@@ -315,7 +315,8 @@ void rhist_remove_dir(struct dentry *dir)
 static bool locked_by_us(struct inode *dir)
 {
 #ifdef CONFIG_PREEMPT_RT
-	return false;
+	/* A writer has the mutex, whose bit 0 says whether others wait for it. */
+	return ((long)READ_ONCE(dir->i_rwsem.rwbase.rtmutex.owner) & ~1L) == (long)current;
 #else
 	/* Bit 0 of the owner is set for a reader, bit 1 says nothing of the owner. */
 	return (atomic_long_read(&dir->i_rwsem.owner) & ~2L) == (long)current;
