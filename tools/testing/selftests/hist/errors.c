@@ -8,7 +8,7 @@
 
 enum verdict {
 	SAME,	/* the answer is C's: errno, location, text, command, caret */
-	SAME_SINCE_7_3,	/* as SAME; the C of older kernels takes it */
+	OPERATOR,	/* as SAME; C takes it if it wants no operands */
 	TAKEN,	/* it is no error, and the line is C's */
 	SILENT,	/* EINVAL and nothing logged; C is not asked, since its shift by 64 gets a report of UBSAN */
 };
@@ -125,7 +125,7 @@ static const struct text {
 	T(SAME, "hist:keys=pid if nosuch == 1"), T(SAME, "hist:keys=pid if pid"), T(SAME, "hist:keys=pid if pid =="),
 	T(SAME, "hist:keys=pid if pid = 1"), T(SAME, "hist:keys=pid if (pid == 1"), T(SAME, "hist:keys=pid if pid == 1)"),
 	T(SAME, "hist:keys=pid if pid == x"), T(SAME, "hist:keys=pid if comm == 'x"), 
-	T(SAME_SINCE_7_3, "hist:keys=pid if pid == 1 &&"),
+	T(OPERATOR, "hist:keys=pid if pid == 1 &&"),
 	T(TAKEN, "hist:keys=pid if pid == 1"), T(TAKEN, "hist:keys=pid\tif\tpid == 1"), T(TAKEN, "hist:keys=pid  if  comm == \"x\""),
 	/* other commands */
 	T(SAME, "traceonn"), T(SAME, "snapshots"),
@@ -261,8 +261,8 @@ static void check(enum verdict verdict, const char *event, const char *text, siz
 	}
 	after = state(event);
 	switch (verdict) {
-	case SAME_SINCE_7_3:
-		if (kernel_before(7, 3) && !testing_c()) {
+	case OPERATOR:
+		if (!c_wants_operands() && !testing_c()) {
 			good = !c_error && error == -EINVAL && log.count == 1;
 			break;
 		}

@@ -14,23 +14,11 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/types.h>
-#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "tap.h"
-
-/* Is the running kernel older? Where its C answers otherwise than the C that rhist reproduces. */
-static inline bool kernel_before(unsigned int major, unsigned int minor)
-{
-	unsigned int here_major, here_minor;
-	struct utsname names;
-
-	if (uname(&names) || sscanf(names.release, "%u.%u", &here_major, &here_minor) != 2)
-		return false;
-	return here_major < major || (here_major == major && here_minor < minor);
-}
 
 #define __maybe __attribute__((unused))
 
@@ -156,6 +144,47 @@ __maybe static char *slurp_len(const char *path, size_t *len)
 __maybe static char *slurp(const char *path)
 {
 	return slurp_len(path, NULL);
+}
+
+/*
+ * Whether the C of the running kernel has what mends a fault of older ones, by its source. If nobody says where that
+ * is, it is taken for the C that rhist reproduces.
+ */
+__maybe static bool c_has(const char *file, const char *mend)
+{
+	const char *source = getenv("RHIST_KERNEL_SOURCE");
+	char path[PATH_MAX], *text;
+	bool has;
+
+	snprintf(path, sizeof(path), "%s/kernel/trace/%s", source ?: "", file);
+	text = source ? slurp(path) : NULL;
+	has = !text || strstr(text, mend);
+	free(text);
+	return has;
+}
+
+/* Filters that end with an operator are refused. */
+__maybe static bool c_wants_operands(void)
+{
+	static int wants = -1;
+
+	return wants < 0 ? (wants = c_has("trace_events_filter.c", "if (N) {")) : wants;
+}
+
+/* Expressions are printed with the widths of buckets. */
+__maybe static bool c_prints_widths(void)
+{
+	static int prints = -1;
+
+	return prints < 0 ? (prints = c_has("trace_events_hist.c", "\"=%lu\", field->buckets")) : prints;
+}
+
+/* .log2 of 0, and of what is 2^63 and more, is a number; elsewhere a shift by 64, which UBSAN reports. */
+__maybe static bool c_scales_all(void)
+{
+	static int scales = -1;
+
+	return scales < 0 ? (scales = c_has("trace_events_hist.c", "order_base_2(")) : scales;
 }
 
 /* One open and one write; 0 or a negative errno, of the open as well. A short write is -EIO. */
