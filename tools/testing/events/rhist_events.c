@@ -11,8 +11,8 @@
  * and can be fired at one CPU together.
  *
  * The event nested is for tasks. While its record is made, a softirq fires it, while that makes its record, a
- * hard interrupt, and then an NMI: four times in all. The event outer fires nested, once, while its record is
- * made.
+ * hard interrupt, and then an NMI: four times in all. With PREEMPT_RT softirqs are tasks and interrupt nothing: three
+ * times; the parameter nesting tells. The event outer fires nested, once, while its record is made.
  *
  * Reading gives four numbers: how many of those interruptions (and equal pieces of what tasks fire) began
  * while none, one, two or three others were at work on the same CPU.
@@ -51,6 +51,10 @@
 const char *const rhist_names[4] = { "zero", "one", "two", "three" };
 
 enum context { TASK, SOFTIRQ, HARDIRQ, NMI, CONTEXTS };
+
+/* In how many contexts the event nested is fired. */
+static unsigned int nesting = IS_ENABLED(CONFIG_PREEMPT_RT) ? CONTEXTS - 1 : CONTEXTS;
+module_param(nesting, uint, 0444);
 
 static const char *const contexts[CONTEXTS] = { "task", "softirq", "hardirq", "nmi" };
 
@@ -178,6 +182,8 @@ void rhist_nest(unsigned int context)
 	nest->armed[context] = false;
 	if (next == CONTEXTS)
 		return;
+	if (next == SOFTIRQ && nesting < CONTEXTS)
+		next = HARDIRQ;
 	smp_store_release(&nest->done[next], false);
 	switch (next) {
 	case SOFTIRQ:
@@ -258,15 +264,23 @@ static void fire_in_softirq(struct tasklet_struct *tasklet)
 
 static void fire_in_hardirq(struct irq_work *work)
 {
-	fire_piece(container_of(work, struct post, irq_work));
+	struct post *post = container_of(work, struct post, irq_work);
+
+	if (post->context == SOFTIRQ)
+		tasklet_schedule(&post->tasklet);
+	else
+		fire_piece(post);
 }
 
-/* Interrupts off, but possibly in no interrupt: on the caller's own CPU, and on one that is idle. */
+/*
+ * Interrupts off, but possibly in no interrupt: on the caller's own CPU, and on one that is idle. There PREEMPT_RT wants no
+ * softirq to be raised, and warns.
+ */
 static void interrupt(void *info)
 {
 	struct post *post = info;
 
-	if (post->context == SOFTIRQ)
+	if (post->context == SOFTIRQ && !IS_ENABLED(CONFIG_PREEMPT_RT))
 		tasklet_schedule(&post->tasklet);
 	else
 		irq_work_queue(&post->irq_work);
@@ -536,14 +550,14 @@ static int __init rhist_events_init(void)
 		struct nest *nest = per_cpu_ptr(&nests, cpu);
 
 		tasklet_setup(&nest->tasklet, nested_in_softirq);
-		init_irq_work(&nest->irq_work, nested_in_hardirq);
+		nest->irq_work = IRQ_WORK_INIT_HARD(nested_in_hardirq);
 		for (enum context context = 0; context < CONTEXTS; context++) {
 			struct post *post = per_cpu_ptr(&posts[context], cpu);
 
 			mutex_init(&post->lock);
 			post->context = context;
 			tasklet_setup(&post->tasklet, fire_in_softirq);
-			init_irq_work(&post->irq_work, fire_in_hardirq);
+			post->irq_work = IRQ_WORK_INIT_HARD(fire_in_hardirq);
 		}
 	}
 	error = prepare_nmi();

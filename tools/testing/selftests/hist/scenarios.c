@@ -719,6 +719,27 @@ static bool shared_helper(const char *dir)
 	return shared;
 }
 
+/*
+ * A line that the C of an older kernel must not get: a logarithm, or what it may have to make a helper trigger for, with
+ * keys that it cannot name.
+ */
+static bool faulty_in_c(const struct scene *scene, unsigned int last)
+{
+	if (!c_scales_all() && strstr(scene->lines[last], ".log2"))
+		return true;
+	if (c_names_keys() || !strstr(scene->lines[last], "onmatch("))
+		return false;
+	for (unsigned int i = 0; i < last; i++) {
+		const char *keys = strstr(scene->lines[i], "keys=");
+		size_t len = keys ? strcspn(keys += 5, ": \n") : 0;
+
+		if (len && (strspn(keys, "abcdefghijklmnopqrstuvwxyz_0123456789,") < len || memmem(keys, len, "comm", 4) ||
+			    memmem(keys, len, "cpu", 3) || memmem(keys, len, "stack", 5)))
+			return true;
+	}
+	return false;
+}
+
 /* Writes the lines that are shown back with a `!`, in an order that the number determines. */
 static void remove_lines(const char *dir, unsigned int at, unsigned int number, struct transcript *t)
 {
@@ -835,7 +856,8 @@ static void play(const struct scene *scene, const char *dir, struct transcript *
 		at += line[at] == ' ';
 		line += at;
 		len -= at;
-		if ((*line == '!' || !strcmp(word, "truncate")) && !strcmp(dir, kernel_dir()) && shared_helper(dir)) {
+		if (!strcmp(dir, kernel_dir()) && (faulty_in_c(scene, i) ||
+		    ((*line == '!' || !strcmp(word, "truncate")) && shared_helper(dir)))) {
 			t->stopped = true;
 		} else if (!strcmp(word, "fire")) {
 			fire(line);

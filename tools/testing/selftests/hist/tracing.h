@@ -179,12 +179,30 @@ __maybe static bool c_prints_widths(void)
 	return prints < 0 ? (prints = c_has("trace_events_hist.c", "\"=%lu\", field->buckets")) : prints;
 }
 
+/* Helper triggers get keys that are more than fields; elsewhere their fields, and what has none is read at NULL. */
+__maybe static bool c_names_keys(void)
+{
+	static int names = -1;
+
+	return names < 0 ? (names = c_has("trace_events_hist.c", "expr_field_str(key_field")) : names;
+}
+
 /* .log2 of 0, and of what is 2^63 and more, is a number; elsewhere a shift by 64, which UBSAN reports. */
 __maybe static bool c_scales_all(void)
 {
 	static int scales = -1;
 
 	return scales < 0 ? (scales = c_has("trace_events_hist.c", "order_base_2(")) : scales;
+}
+
+/* In how many contexts rhist_events fires its event nested: of a task, a softirq (not with PREEMPT_RT), an interrupt, an NMI. */
+__maybe static unsigned int nesting(void)
+{
+	char *text = slurp("/sys/module/rhist_events/parameters/nesting");
+	unsigned int contexts = text ? strtoul(text, NULL, 10) : 0;
+
+	free(text);
+	return contexts;
 }
 
 /* One open and one write; 0 or a negative errno, of the open as well. A short write is -EIO. */
