@@ -313,6 +313,57 @@ unsafe fn increment(counters: &[Atomic<u64>], number: usize) {
     }
 }
 
+/// Adds to a counter of this CPU. Any context.
+///
+/// Loading, adding and storing are one instruction where the CPU has it (LSE, from Armv8.1 on). Elsewhere it is a
+/// branch to a loop: the kernel has the better of the two in place before a module runs
+/// (arch/arm64/include/asm/alternative-macros.h).
+///
+/// # Safety
+///
+/// There are more than `number` counters.
+#[cfg(CONFIG_ARM64)]
+#[inline(always)]
+unsafe fn add(counters: &[Atomic<u64>], number: usize, value: u64) {
+    debug_assert!(number < counters.len());
+    // SAFETY: By the caller the counter is valid and aligned memory. It is only accessed by such instructions and by
+    // atomic loads, and either form is atomic: an exclusive store fails if anything came between, and the loop goes
+    // round once more. What replaces the branch has its length, and depends on its place no more than on what is in the
+    // registers of the loop.
+    unsafe {
+        core::arch::asm!(
+            "661:",
+            "b 665f",
+            "662:",
+            ".pushsection .altinstructions,\"a\"",
+            ".word 661b - .",
+            ".word 663f - .",
+            ".hword {lse}",
+            ".byte 662b - 661b",
+            ".byte 664f - 663f",
+            ".popsection",
+            ".subsection 1",
+            ".arch_extension lse",
+            "663:",
+            "stadd {value}, [{counter}]",
+            "664:",
+            "665:",
+            "ldxr {sum}, [{counter}]",
+            "add {sum}, {sum}, {value}",
+            "stxr {failed:w}, {sum}, [{counter}]",
+            "cbnz {failed:w}, 665b",
+            "b 662b",
+            ".previous",
+            lse = const kernel::bindings::ARM64_HAS_LSE_ATOMICS,
+            counter = in(reg) counters.as_ptr().add(number),
+            value = in(reg) value,
+            sum = out(reg) _,
+            failed = out(reg) _,
+            options(nostack, preserves_flags),
+        );
+    }
+}
+
 /// Adds 1.
 ///
 /// # Safety
@@ -330,7 +381,7 @@ unsafe fn increment(counters: &[Atomic<u64>], number: usize) {
 /// # Safety
 ///
 /// There are more than `number` counters.
-#[cfg(not(CONFIG_X86_64))]
+#[cfg(not(any(CONFIG_X86_64, CONFIG_ARM64)))]
 #[inline(always)]
 unsafe fn add(counters: &[Atomic<u64>], number: usize, value: u64) {
     debug_assert!(number < counters.len());
