@@ -11,6 +11,7 @@ pub mod hit;
 pub mod number;
 pub mod pointed;
 pub mod record;
+pub mod unaligned;
 
 pub use clock::Clock;
 pub use field::EventDesc;

@@ -2,13 +2,14 @@
 
 //! The record of a hit: the bytes that a histogram and a filter may read.
 //!
-//! Every access is checked against the length of the record here, so the code that evaluates a hit
-//! needs no `unsafe`, and a record whose dynamic fields point outside it can yield nothing but an
+//! Every access is checked against the length of the record here, so the rest of the code that evaluates a
+//! hit needs no `unsafe`, and a record whose dynamic fields point outside it can yield nothing but an
 //! empty string.
 
 use core::ops::Range;
 
 use super::number::Numbers;
+use super::unaligned::Unaligned;
 use super::Number;
 use super::NumberType;
 
@@ -29,14 +30,14 @@ impl<'a> Record<'a> {
         Self(bytes)
     }
 
-    /// Returns the `N` bytes at `offset`, zeros if the record ends before.
+    /// Reads the number at `offset`, 0 if the record ends before it does.
     #[inline]
-    fn array<const N: usize>(&self, offset: u32) -> [u8; N] {
+    fn read<T: Unaligned + Default>(&self, offset: u32) -> T {
         let start = offset as usize;
-        let bytes = self.0.get(start..start.saturating_add(N));
-        match bytes.and_then(|b| b.first_chunk()) {
-            Some(chunk) => *chunk,
-            None => [0; N],
+        match self.0.get(start..start.saturating_add(size_of::<T>())) {
+            // SAFETY: There are as many bytes as the number has.
+            Some(bytes) => unsafe { T::read(bytes.as_ptr()) },
+            None => T::default(),
         }
     }
 
@@ -98,21 +99,21 @@ impl<'a> Record<'a> {
 impl Numbers for Record<'_> {
     #[inline]
     fn u8(&self, offset: u32) -> u8 {
-        u8::from_ne_bytes(self.array(offset))
+        self.read(offset)
     }
 
     #[inline]
     fn u16(&self, offset: u32) -> u16 {
-        u16::from_ne_bytes(self.array(offset))
+        self.read(offset)
     }
 
     #[inline]
     fn u32(&self, offset: u32) -> u32 {
-        u32::from_ne_bytes(self.array(offset))
+        self.read(offset)
     }
 
     #[inline]
     fn u64(&self, offset: u32) -> u64 {
-        u64::from_ne_bytes(self.array(offset))
+        self.read(offset)
     }
 }

@@ -14,6 +14,7 @@ use kernel::prelude::*;
 use super::Elt;
 use super::Map;
 use crate::event::number::Numbers;
+use crate::event::unaligned::Unaligned;
 use crate::event::Number;
 use crate::event::NumberType;
 use crate::event::Record;
@@ -208,10 +209,10 @@ struct Unchecked(*const u8);
 
 impl Unchecked {
     #[inline(always)]
-    fn read<T: Copy>(&self, offset: u32) -> T {
+    fn read<T: Unaligned>(&self, offset: u32) -> T {
         // SAFETY: By the caller of [`Fields::unchecked`] this is one of the fields, which the record has by the
-        // invariants of `Fields`. `T` is an integer, for which all bits are valid.
-        unsafe { self.0.add(offset as usize).cast::<T>().read_unaligned() }
+        // invariants of `Fields`.
+        unsafe { T::read(self.0.add(offset as usize)) }
     }
 }
 

@@ -10,6 +10,7 @@ use kernel::sync::atomic::Relaxed;
 
 use super::chunks::zeroed;
 use super::chunks::Chunks;
+use crate::event::unaligned::Unaligned;
 
 /// A key to find or insert, without the zero words at its end; but the first word is there.
 pub(super) trait Key: Copy {
@@ -54,9 +55,8 @@ impl Key for ByteKey<'_> {
     #[inline]
     fn words(self) -> impl Iterator<Item = u64> {
         self.0.chunks_exact(8).map(|chunk| {
-            let mut word = [0; 8];
-            word.copy_from_slice(chunk);
-            u64::from_ne_bytes(word)
+            // SAFETY: A chunk has the eight bytes of a word.
+            unsafe { u64::read(chunk.as_ptr()) }
         })
     }
 }
