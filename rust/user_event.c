@@ -102,8 +102,10 @@ static void to_ftrace(struct rhist_user_event *event, struct payload *payload, v
 }
 
 #ifdef CONFIG_PERF_EVENTS
-static void to_perf(struct rhist_user_event *event, struct payload *payload, void *data)
+static void to_perf(struct rhist_user_event *unused, struct payload *payload, void *data)
 {
+	/* From where the probe itself was found: perf's lists of hits were set before that, and are read after it. */
+	struct rhist_user_event *event = data;
 	/* An empty list: submitting to it drops the record and puts the recursion context. */
 	static struct hlist_head nobody;
 	struct hlist_head *head = this_cpu_ptr(event->call.perf_events);
@@ -147,13 +149,13 @@ static int user_event_reg(struct trace_event_call *call, enum trace_reg type, vo
 		break;
 #ifdef CONFIG_PERF_EVENTS
 	case TRACE_REG_PERF_REGISTER:
-		err = tracepoint_probe_register(call->tp, to_perf, data);
+		err = tracepoint_probe_register(call->tp, to_perf, event);
 		if (err)
 			return err;
 		WRITE_ONCE(event->perf, event->perf + 1);
 		break;
 	case TRACE_REG_PERF_UNREGISTER:
-		tracepoint_probe_unregister(call->tp, to_perf, data);
+		tracepoint_probe_unregister(call->tp, to_perf, event);
 		WRITE_ONCE(event->perf, event->perf - 1);
 		break;
 #endif

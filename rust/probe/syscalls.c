@@ -127,7 +127,8 @@ int rhist_syscall_connect(struct trace_event_call *call, void *probe, struct rhi
 	if (err)
 		return err;
 	side->n++;
-	WRITE_ONCE(side->probed[meta->syscall_nr], probed);
+	/* What it points to is complete before a hit on another CPU finds it: pairs with wanted(). */
+	smp_store_release(&side->probed[meta->syscall_nr], probed);
 	return 0;
 }
 

@@ -30,7 +30,8 @@ pub(super) fn store(side: &[Atomic<u64>], program: &Program, pid: Value, hit: &H
     let [first, last] = side else {
         return;
     };
-    if last.load(Relaxed) != 0 {
+    // Whoever finds it stored may read all of it.
+    if last.load(Acquire) != 0 {
         return;
     }
     let read;

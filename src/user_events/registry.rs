@@ -11,6 +11,7 @@ use super::settings::Settings;
 use super::status_page::StatusBit;
 use super::status_page::StatusPage;
 use crate::errno::eaddrinuse;
+use crate::ftrace::cpu;
 use crate::ftrace::instance::Instance;
 use crate::ftrace::queue::Queue;
 use crate::ftrace::sysctl::Sysctl;
@@ -135,6 +136,8 @@ impl UserEventOps for UserEventState {
             state.events.status_page.update(state);
             state.events.enablers.update(event);
         }
+        // Pairs with the last use that goes: one of both sees what the other has done.
+        cpu::smp_mb();
         if !state.in_use() && state.keep == Keep::No {
             state.events.clean_up();
         }
