@@ -278,7 +278,8 @@ int rhist_mm_try_fault_in(struct rhist_mm *memory, unsigned long addr)
 
 	if (done)
 		return done;
-	vma = vma_lookup(mm, addr);
+	/* The others that look an address up take away its tag by themselves. */
+	vma = vma_lookup(mm, untagged_addr_remote(mm, addr));
 	if (!vma)
 		done = -EFAULT;
 	else if (!faults_are_local(vma))

@@ -4,6 +4,7 @@
 #include <linux/userfaultfd.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
 
 #include "client.h"
@@ -344,7 +345,17 @@ static void pages(void)
 	unlink(name);
 }
 
-/* Is a place in a page of 2 MiB? */
+/* Bytes of a huge page: 2 MiB where pages have 4 KiB. */
+static size_t huge_size(void)
+{
+	char *text = slurp("/proc/meminfo"), *at = text ? strstr(text, "Hugepagesize:") : NULL;
+	size_t kib = at ? strtoul(at + strlen("Hugepagesize:"), NULL, 10) : 2048;
+
+	free(text);
+	return kib << 10;
+}
+
+/* Is a place in a huge page? */
 static bool in_huge_page(const volatile void *at)
 {
 	FILE *maps = fopen("/proc/self/smaps", "r");
@@ -357,49 +368,49 @@ static bool in_huge_page(const volatile void *at)
 			here = from <= (unsigned long)at && (unsigned long)at < to;
 		else if (here && (sscanf(line, "AnonHugePages: %lu", &kib) == 1 ||
 				  sscanf(line, "KernelPageSize: %lu", &kib) == 1))
-			huge |= kib >= 2048;
+			huge |= kib << 10 >= huge_size();
 	}
 	if (maps)
 		fclose(maps);
 	return huge;
 }
 
-static volatile unsigned int *in_huge;
+static volatile unsigned int *watched;
 
-static bool huge_follows(void)
+static bool watched_follows(void)
 {
-	return !enable(event, true) && within_seconds(2, *in_huge == 1) &&
-	       !enable(event, false) && within_seconds(2, *in_huge == 0);
+	return !enable(event, true) && within_seconds(2, *watched == 1) &&
+	       !enable(event, false) && within_seconds(2, *watched == 0);
 }
 
-/* A bit in the middle of 2 MiB, in a child after fork() as well, and nothing beside it. */
+/* A bit in the middle of a huge page, in a child after fork() as well, and nothing beside it. */
 static void one_huge_page(const char *kind, volatile unsigned int *at)
 {
-	in_huge = at;
+	watched = at;
 	at[-1] = at[1] = 0x55;
 	ok(in_huge_page(at), "%s", kind);
-	ok(!reg(data, "pr_event", at, NULL) && huge_follows(), "%s: a bit in it follows", kind);
-	ok(in_child(huge_follows), "%s: so does that of a child", kind);
-	ok(huge_follows() && at[-1] == 0x55 && at[1] == 0x55, "%s: and still, and nothing beside it changes", kind);
+	ok(!reg(data, "pr_event", at, NULL) && watched_follows(), "%s: a bit in it follows", kind);
+	ok(in_child(watched_follows), "%s: so does that of a child", kind);
+	ok(watched_follows() && at[-1] == 0x55 && at[1] == 0x55, "%s: and still, and nothing beside it changes", kind);
 	ok(!unreg(data, at, 0), "%s: given back", kind);
 }
 
 static void huge_pages(void)
 {
-	enum { HUGE = 2 << 20, AT = 5 * 4096 + 12 };
+	const size_t at_byte = 5 * page + 12, size = huge_size();
 	static const char transparent[] = "a transparent huge page", hugetlb[] = "a page of hugetlbfs";
-	char *area = mmap(NULL, 2 * HUGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), *at;
+	char *area = mmap(NULL, 2 * size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), *at;
 	char *reserved = slurp("/proc/sys/vm/nr_hugepages");
 
-	at = (char *)(((unsigned long)area + HUGE - 1) & ~(HUGE - 1ul));
-	if (madvise(at, HUGE, MADV_HUGEPAGE)) {
+	at = (char *)(((unsigned long)area + size - 1) & ~(size - 1));
+	if (madvise(at, size, MADV_HUGEPAGE)) {
 		skip("this kernel has none", "%s", transparent);
 	} else {
 		/* Read only, so that it is at first the one that is zero and that all share. */
 		(void)*(volatile char *)at;
-		one_huge_page(transparent, (void *)(at + AT));
+		one_huge_page(transparent, (void *)(at + at_byte));
 	}
-	munmap(area, 2 * HUGE);
+	munmap(area, 2 * size);
 
 	if (!reserved) {
 		skip("this kernel has none", "%s", hugetlb);
@@ -407,13 +418,35 @@ static void huge_pages(void)
 	}
 	/* One is for the child, which gets a copy. */
 	append("/proc/sys/vm/nr_hugepages", "2");
-	at = mmap(NULL, HUGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1, 0);
+	at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1, 0);
 	if (at == MAP_FAILED)
 		die("%s: %s", hugetlb, strerror(errno));
-	one_huge_page(hugetlb, (void *)(at + AT));
-	munmap(at, HUGE);
+	one_huge_page(hugetlb, (void *)(at + at_byte));
+	munmap(at, size);
 	append("/proc/sys/vm/nr_hugepages", reserved);
 	free(reserved);
+}
+
+/* An address with a tag in its upper byte, as compilers give them out that look for errors of memory. */
+static void tagged_address(void)
+{
+	static const char name[] = "a tagged address";
+#ifdef __aarch64__
+	unsigned int *at = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	unsigned int *tagged = (unsigned int *)((unsigned long)at | 0x2aul << 56);
+
+	if (prctl(PR_SET_TAGGED_ADDR_CTRL, PR_TAGGED_ADDR_ENABLE, 0, 0, 0)) {
+		skip("this kernel takes none", "%s", name);
+		return;
+	}
+	watched = at;
+	ok(!reg(data, event, tagged, NULL) && watched_follows(), "%s: a bit there follows", name);
+	ok(in_child(watched_follows), "%s: so does that of a child", name);
+	ok(!unreg(data, tagged, 0), "%s: given back", name);
+	munmap(at, page);
+#else
+	skip("only arm64 has them", "%s", name);
+#endif
 }
 
 static void words(void)
@@ -603,6 +636,7 @@ int main(void)
 	clones();
 	pages();
 	huge_pages();
+	tagged_address();
 	words();
 	hostile();
 	/* And has everybody wait. */
