@@ -13,4 +13,9 @@
 #define RHIST_SYSCALL_TABLE <asm/syscall_table_64.h>
 #endif
 
+/* A name in that table which is not the one of the call's metadata (arch/arm64/kernel/sys.c). */
+#ifdef CONFIG_ARM64
+#define sys_personality sys_arm64_personality
+#endif
+
 #endif

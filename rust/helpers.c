@@ -25,6 +25,7 @@
 #include <linux/uaccess.h>
 #include <linux/uio.h>
 #include <linux/user_namespace.h>
+#include <linux/vmstat.h>
 #ifdef CONFIG_X86
 #include <asm/msr.h>
 #include <asm/tsc.h>
@@ -95,6 +96,16 @@ u64 rhist_tsc(void)
 #endif
 }
 
+/*
+ * Return the pages that a module can allocate without swapping, as far as the kernel can say. si_mem_available()
+ * counts those that are kept for what devices need in one piece, too (CMA): only what can be moved may use them.
+ * Any context.
+ */
+long rhist_available_pages(void)
+{
+	return si_mem_available() - (long)global_zone_page_state(NR_FREE_CMA_PAGES);
+}
+
 /* smp_mb() is a macro, and takes an argument in some versions of the kernel crate. Any context, NMI included. */
 void rhist_smp_mb(void)
 {
@@ -120,7 +131,7 @@ void rhist_synchronize_rcu_tasks(void)
  */
 const char *rhist_syscall_name(u64 number)
 {
-#define __SYSCALL(nr, name) [nr] = #name,
+#define __SYSCALL(nr, name) [nr] = __stringify(name),
 #define __SYSCALL_NORETURN(nr, name) __SYSCALL(nr, name)
 #define __SYSCALL_WITH_COMPAT(nr, name, compat) __SYSCALL(nr, name)
 	static const char *const names[] = {

@@ -44,6 +44,7 @@ extern struct rhist_parameters rhist_parameters;
 
 /* helpers.c */
 void rhist_smp_mb(void);
+long rhist_available_pages(void);
 unsigned int rhist_cpu(void);
 unsigned int rhist_nr_cpu_ids(void);
 unsigned int rhist_online_end(void);

@@ -29,10 +29,10 @@ pub(crate) fn is_user(address: usize, size: usize) -> bool {
     unsafe { bindings::rhist_access_ok(address, size) }
 }
 
-/// Bytes of memory that can be allocated without swapping (`si_mem_available()`), as far as the kernel can say.
+/// Bytes of memory that can be allocated without swapping, as far as the kernel can say.
 pub(crate) fn available() -> usize {
     // SAFETY: No requirements.
-    let pages = unsafe { bindings::si_mem_available() };
+    let pages = unsafe { bindings::rhist_available_pages() };
     usize::try_from(pages)
         .unwrap_or(0)
         .saturating_mul(PAGE_SIZE)
