@@ -49,7 +49,7 @@ struct synth_field **rhist_synthetic_fields(struct trace_event_call *call, unsig
 
 /*
  * Whether so much of the stack is left as the hits of an event may take, at most: they
- * nest in the hit that the event happens in. The stack of NMIs has 8 KiB, those of tasks
+ * nest in the hit that the event happens in. The stack of NMIs has 8 KiB on x86, those of tasks
  * and interrupts have 16. The depth of nesting is limited, which is enough for interrupts.
  * Tasks may be deep in a stack of their own already. Any context.
  */
@@ -64,6 +64,9 @@ static inline bool has_stack(void)
 	left = current_stack_pointer - (__this_cpu_read(cpu_tss_rw.x86_tss.ist[IST_INDEX_NMI]) - EXCEPTION_STKSZ);
 	if (left < EXCEPTION_STKSZ)
 		return left >= needed;
+#elif defined(CONFIG_ARM64) && defined(CONFIG_VMAP_STACK)
+	/* Interrupts and what is an NMI there share one, which is aligned as those of tasks are. */
+	return current_stack_pointer % THREAD_SIZE >= needed;
 #endif
 	return true;
 }

@@ -16,7 +16,10 @@
 
 #include "../helpers.h"
 
-/* Bytes of the longest record. In C it has to fit into a page of the ring buffer. */
+/*
+ * Bytes of the longest record. In C it has to fit into a page of the ring buffer: where pages have 16 KiB, longer ones
+ * are counted there, and lost here. As many as a page has for each context would be more than a CPU can get at once.
+ */
 #define RHIST_RECORD_SIZE 4096
 
 /* Bytes that a record may have on the stack. */

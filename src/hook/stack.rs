@@ -62,8 +62,8 @@ impl Handler {
 }
 
 /// The handlers of events that no tracepoint of their own fires, and what follows them: system calls, kprobes,
-/// function probes, uprobes.
-const HANDLERS: [(&CStr, Between); 23] = [
+/// function probes, uprobes. A probed instruction of x86 is replaced by `int3`, one of arm64 by `brk`.
+const HANDLERS: [(&CStr, Between); 30] = [
     (c"ftrace_syscall_enter", Between::Tracepoint),
     (c"ftrace_syscall_exit", Between::Tracepoint),
     (c"__traceiter_sys_enter", Between::Tracepoint),
@@ -75,11 +75,18 @@ const HANDLERS: [(&CStr, Between); 23] = [
     (c"do_int3", Between::Nothing),
     (c"exc_int3", Between::Nothing),
     (c"asm_exc_int3", Between::Nothing),
+    (c"kprobe_brk_handler", Between::Nothing),
+    (c"do_el1_brk64", Between::Nothing),
+    (c"el1_brk64", Between::Nothing),
+    (c"el1h_64_sync_handler", Between::Nothing),
+    (c"el1h_64_sync", Between::Nothing),
     (c"opt_pre_handler", Between::Nothing),
     (c"optimized_callback", Between::Trampoline),
     (c"kretprobe_dispatcher", Between::Nothing),
     (c"kretprobe_rethook_handler", Between::Nothing),
     (c"rethook_trampoline_handler", Between::Nothing),
+    (c"kretprobe_brk_handler", Between::Nothing),
+    (c"__kretprobe_trampoline_handler", Between::Nothing),
     (c"arch_rethook_trampoline_callback", Between::Nothing),
     (c"arch_rethook_trampoline", Between::Nothing),
     (c"fentry_dispatcher", Between::Nothing),
