@@ -2,6 +2,7 @@
 """What scripts run: the lab, and processes that are sessions of their own."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -9,6 +10,11 @@ import time
 from pathlib import Path
 
 LAB = Path(__file__).resolve().parent / "lab"
+
+
+def is_foreign(kernel):
+    """Whether a kernel is for another architecture than the lab's machine: for arm64."""
+    return bool(re.fullmatch(r".*-arm64(-16k)?", kernel))
 
 
 def lab(*arguments):
