@@ -11,8 +11,8 @@
  * and can be fired at one CPU together.
  *
  * The event nested is for tasks. While its record is made, a softirq fires it, while that makes its record, a
- * hard interrupt, and then an NMI: four times in all. With PREEMPT_RT softirqs are tasks and interrupt nothing: three
- * times; the parameter nesting tells. The event outer fires nested, once, while its record is made.
+ * hard interrupt, and then an NMI: four times in all. With PREEMPT_RT softirqs are tasks and interrupt nothing, and not
+ * every machine has NMIs: the parameter nesting has a bit for each of the contexts. The event outer fires nested, once, while its record is made.
  *
  * Reading gives four numbers: how many of those interruptions (and equal pieces of what tasks fire) began
  * while none, one, two or three others were at work on the same CPU.
@@ -52,8 +52,8 @@ const char *const rhist_names[4] = { "zero", "one", "two", "three" };
 
 enum context { TASK, SOFTIRQ, HARDIRQ, NMI, CONTEXTS };
 
-/* In how many contexts the event nested is fired. */
-static unsigned int nesting = IS_ENABLED(CONFIG_PREEMPT_RT) ? CONTEXTS - 1 : CONTEXTS;
+/* A bit for each context in which the event nested is fired. */
+static unsigned int nesting;
 module_param(nesting, uint, 0444);
 
 static const char *const contexts[CONTEXTS] = { "task", "softirq", "hardirq", "nmi" };
@@ -180,10 +180,10 @@ void rhist_nest(unsigned int context)
 	if (!nest->armed[context])
 		return;
 	nest->armed[context] = false;
+	while (next < CONTEXTS && !(nesting & BIT(next)))
+		next++;
 	if (next == CONTEXTS)
 		return;
-	if (next == SOFTIRQ && nesting < CONTEXTS)
-		next = HARDIRQ;
 	smp_store_release(&nest->done[next], false);
 	switch (next) {
 	case SOFTIRQ:
@@ -306,9 +306,14 @@ static int fire_in_nmi(unsigned int type, struct pt_regs *regs)
 	return handled;
 }
 
+static bool have_nmis(void)
+{
+	return boot_cpu_has(X86_FEATURE_APIC);
+}
+
 static int send_nmi(int cpu)
 {
-	if (!boot_cpu_has(X86_FEATURE_APIC))
+	if (!have_nmis())
 		return -EOPNOTSUPP;
 	apic->send_IPI(cpu, NMI_VECTOR);
 	return 0;
@@ -325,6 +330,11 @@ static void unprepare_nmi(void)
 }
 
 #else
+
+static bool have_nmis(void)
+{
+	return false;
+}
 
 static int send_nmi(int cpu)
 {
@@ -560,6 +570,11 @@ static int __init rhist_events_init(void)
 			post->irq_work = IRQ_WORK_INIT_HARD(fire_in_hardirq);
 		}
 	}
+	nesting = BIT(TASK) | BIT(HARDIRQ);
+	if (!IS_ENABLED(CONFIG_PREEMPT_RT))
+		nesting |= BIT(SOFTIRQ);
+	if (have_nmis())
+		nesting |= BIT(NMI);
 	error = prepare_nmi();
 	if (error)
 		return error;

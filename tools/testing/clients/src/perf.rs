@@ -37,9 +37,14 @@ const PERF_RECORD_SAMPLE: u32 = 9;
 const HEAD: usize = 1024;
 const TAIL: usize = 1032;
 
-const PAGE: usize = 4096;
 /// Pages of data of one processor: a power of two.
 const PAGES: usize = 64;
+
+/// Bytes of a page.
+fn page() -> usize {
+    // SAFETY: No requirements.
+    unsafe { libc::sysconf(libc::_SC_PAGESIZE) as usize }
+}
 
 /// What one processor recorded.
 struct Ring {
@@ -73,7 +78,7 @@ impl Ring {
         let pages = unsafe {
             libc::mmap(
                 std::ptr::null_mut(),
-                (1 + PAGES) * PAGE,
+                (1 + PAGES) * page(),
                 libc::PROT_READ | libc::PROT_WRITE,
                 libc::MAP_SHARED,
                 fd.as_raw_fd(),
@@ -97,7 +102,8 @@ impl Ring {
         let head = self.counter(HEAD).load(Ordering::Acquire) as usize;
         let mut tail = self.counter(TAIL).load(Ordering::Relaxed) as usize;
         // SAFETY: The kernel does not write between tail and head, which is all that is read.
-        let data = unsafe { slice::from_raw_parts(self.pages.as_ptr().add(PAGE), PAGES * PAGE) };
+        let data =
+            unsafe { slice::from_raw_parts(self.pages.as_ptr().add(page()), PAGES * page()) };
         let bytes = |from: usize, len: usize| -> Vec<u8> {
             (from..from + len).map(|at| data[at % data.len()]).collect()
         };
@@ -119,7 +125,7 @@ impl Ring {
 impl Drop for Ring {
     fn drop(&mut self) {
         // SAFETY: Mapped by `open`, and no reference to it is left.
-        unsafe { libc::munmap(self.pages.as_ptr().cast(), (1 + PAGES) * PAGE) };
+        unsafe { libc::munmap(self.pages.as_ptr().cast(), (1 + PAGES) * page()) };
     }
 }
 

@@ -10,7 +10,7 @@ kernel_events=$KERNEL/events
 
 clean()
 {
-	for e in syscalls/sys_enter_getpgid syscalls/sys_enter_rmdir syscalls/sys_exit_getpgid task/task_rename \
+	for e in syscalls/sys_enter_getpgid syscalls/sys_enter_chdir syscalls/sys_exit_getpgid task/task_rename \
 		oom/oom_score_adj_update sched/sched_process_exec raw_syscalls/sys_enter irq/softirq_entry \
 		timer/itimer_expire sched/sched_waking kprobes/rhist_b synthetic/rhist_b uprobes/rhist_bu \
 		nullb/nullb_zone_op; do
@@ -164,7 +164,7 @@ fire getpgid 5:2 6:1
 	EOF
 	printf '\n\n'
 	histogram __syscall_nr 128 3 1 0 <<-EOF
-	{ __syscall_nr:        121 } hitcount:          3
+	{ __syscall_nr:        $GETPGID } hitcount:          3
 	EOF
 } | same hist "and shown in that order"
 {
@@ -186,7 +186,7 @@ fire getpgid 5:1
 	EOF
 	printf '\n\n'
 	histogram __syscall_nr 128 4 1 0 <<-EOF
-	{ __syscall_nr:        121 } hitcount:          4
+	{ __syscall_nr:        $GETPGID } hitcount:          4
 	EOF
 } | same hist "with what they have counted"
 yes "the first goes, named as it need not be" sh -c 'echo "!hist:keys=pid:vals=hitcount:sort=hitcount:size=256" >>trigger'
@@ -244,7 +244,9 @@ fi
 
 # --- widths and signs, through a probe that reads one argument in all of them
 
-! have_probes || echo 'p:rhist_b __x64_sys_getpgid u8=+112(%di):u8 s8=+112(%di):s8 u16=+112(%di):u16 s16=+112(%di):s16 u32=+112(%di):u32 s32=+112(%di):s32 u64=+112(%di):u64 s64=+112(%di):s64' >>"$KERNEL/kprobe_events"
+widths=
+for type in u8 s8 u16 s16 u32 s32 u64 s64; do widths="$widths $type=$SYS_ARGUMENT:$type"; done
+! have_probes || echo "p:rhist_b ${SYS_FUNCTION}getpgid$widths" >>"$KERNEL/kprobe_events"
 if ! have_probes; then
 	skip "all widths and signs" "no kprobes"
 elif [ ! -d kprobes/rhist_b ]; then
@@ -335,20 +337,20 @@ EOF
 debug_block newcomm newcomm 'char[TASK_COMM_LEN]' 16 0 string | debug task/task_rename "its hist_debug"
 : >task/task_rename/trigger
 
-echo hist:keys=__pathname_val >syscalls/sys_enter_rmdir/trigger
+echo hist:keys=__filename_val >syscalls/sys_enter_chdir/trigger
 long=/nosuch/$(printf '%0100d' 0)
-fire rmdir /nosuch/a:1 "$long:2" /nosuch/:3 /nosuch/abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuv:4
-is "$(total Hits syscalls/sys_enter_rmdir/hist)" 10 "a dynamic string: all are counted"
-entries syscalls/sys_enter_rmdir/hist | grep -v 00000000 >"$work/dynamic"
+fire chdir /nosuch/a:1 "$long:2" /nosuch/:3 /nosuch/abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuv:4
+is "$(total Hits syscalls/sys_enter_chdir/hist)" 10 "a dynamic string: all are counted"
+entries syscalls/sys_enter_chdir/hist | grep -v 00000000 >"$work/dynamic"
 same "$work/dynamic" "a dynamic string" <<'EOF'
-{ __pathname_val: /nosuch/a                                          } hitcount:          1
-{ __pathname_val: /nosuch/                                           } hitcount:          3
-{ __pathname_val: /nosuch/abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuv } hitcount:          4
+{ __filename_val: /nosuch/a                                          } hitcount:          1
+{ __filename_val: /nosuch/                                           } hitcount:          3
+{ __filename_val: /nosuch/abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuv } hitcount:          4
 EOF
 yes "a long one is shown as long as the event gives it" \
-	grep -Eq '^\{ __pathname_val: /nosuch/0{50,100}(\.\.\.)? } hitcount:          2$' syscalls/sys_enter_rmdir/hist
-debug_block __pathname_val __pathname_val '__data_loc char[]' 256 0 dynstring | debug syscalls/sys_enter_rmdir "its hist_debug"
-: >syscalls/sys_enter_rmdir/trigger
+	grep -Eq '^\{ __filename_val: /nosuch/0{50,100}(\.\.\.)? } hitcount:          2$' syscalls/sys_enter_chdir/hist
+debug_block __filename_val __filename_val '__data_loc char[]' 256 0 dynstring | debug syscalls/sys_enter_chdir "its hist_debug"
+: >syscalls/sys_enter_chdir/trigger
 
 cp /bin/true "$work/program"
 echo hist:keys=filename >sched/sched_process_exec/trigger
@@ -433,7 +435,7 @@ fi
 
 echo hist:keys=id >raw_syscalls/sys_enter/trigger
 fire getpgid 1:5
-is "$(sed -n '/^{ id: *121 }/p' raw_syscalls/sys_enter/hist)" "{ id:        121 } hitcount:          5" "raw_syscalls"
+is "$(sed -n "/^{ id: *$GETPGID }/p" raw_syscalls/sys_enter/hist)" "{ id:        $GETPGID } hitcount:          5" "raw_syscalls"
 : >raw_syscalls/sys_enter/trigger
 
 echo hist:keys=ret >syscalls/sys_exit_getpgid/trigger
@@ -482,7 +484,7 @@ echo "!hist:keys=pid:c=comm:onmatch(sched.sched_waking).trace(rhist_b$strings)" 
 
 if [ -e "$KERNEL/uprobe_events" ]; then
 	cp "$OUT/fire" "$work/fire"
-	echo "p:rhist_bu $work/fire:$("$work/fire" offset) n=%di:u64" >>"$KERNEL/uprobe_events"
+	echo "p:rhist_bu $work/fire:$("$work/fire" offset) n=$ARGUMENT:u64" >>"$KERNEL/uprobe_events"
 	yes "a uprobe takes a histogram" sh -c 'echo hist:keys=n >uprobes/rhist_bu/trigger'
 	"$work/fire" mark 5:3 6:4
 	histogram n 2048 7 2 0 <<-'EOF' | same uprobes/rhist_bu/hist "a uprobe"

@@ -14,7 +14,7 @@
 #define GETPGID "syscalls/sys_enter_getpgid"
 #define GETSID "syscalls/sys_enter_getsid"
 #define SETPGID "syscalls/sys_enter_setpgid"
-#define RMDIR "syscalls/sys_enter_rmdir"
+#define CHDIR "syscalls/sys_enter_chdir"
 #define MODULE "rhist_events"
 
 static const char *file_of(const char *event, const char *name)
@@ -252,16 +252,17 @@ static bool interrupted_insertion(void)
 	const char *event = MODULE "/numbers";
 	struct totals t = { 0 };
 	bool right = !command(event, "hist:keys=u64:size=2048");
+	unsigned int n = contexts_there();
 
-	for (int i = 0; i < 4; i++)
+	for (unsigned int i = 0; i < n; i++)
 		pthread_create(&orders[i].thread, NULL, obey, &orders[i]);
-	for (int i = 0; i < 4; i++) {
+	for (unsigned int i = 0; i < n; i++) {
 		pthread_join(orders[i].thread, NULL);
 		if (orders[i].error)
 			note("%s: %s", orders[i].context, errno_name(orders[i].error));
 		right = right && !orders[i].error;
 	}
-	right = read_totals(file_of(event, "hist"), &t) && right && t.hits == 4 * ORDERED && t.sum == t.hits &&
+	right = read_totals(file_of(event, "hist"), &t) && right && t.hits == n * ORDERED && t.sum == t.hits &&
 		t.entries == 1000 && t.lines == 1000 && !t.dropped;
 	if (!right)
 		note("%llu hits, %llu entries, %llu dropped", t.hits, t.entries, t.dropped);
@@ -586,8 +587,8 @@ static bool key_sizes(void)
 	static const char text[] = "hist:name=sizes:keys=arg:size=128";
 	bool right;
 
-	append(pathf("%s/kprobe_events", kernel_dir()), "p:rhist_bn __x64_sys_getpgid arg=+112(%di):u64");
-	append(pathf("%s/kprobe_events", kernel_dir()), "p:rhist_bs __x64_sys_getpgid arg=\\\"text\":string");
+	append(pathf("%s/kprobe_events", kernel_dir()), "p:rhist_bn " SYS_FUNCTION("getpgid") " arg=" SYS_ARGUMENT ":u64");
+	append(pathf("%s/kprobe_events", kernel_dir()), "p:rhist_bs " SYS_FUNCTION("getpgid") " arg=\\\"text\":string");
 	right = !command("kprobes/rhist_bn", text) &&
 		refused("kprobes/rhist_bs", text, -EINVAL,
 			"Named hist trigger doesn't match existing named trigger (includes variables)");
@@ -698,30 +699,30 @@ static bool user_pointers(void)
 		memcpy(end - 3, "rhi", 3),	/* goes on where nothing is mapped */
 	};
 	const char *const texts[] = {
-		"hist:keys=common_pid:size=128 if pathname.ustring ~ \"rhist*\"",
-		"hist:keys=common_type:size=128 if pathname ~ \"rhist*\"",
+		"hist:keys=common_pid:size=128 if filename.ustring ~ \"rhist*\"",
+		"hist:keys=common_type:size=128 if filename ~ \"rhist*\"",
 	};
 	bool right = true;
 	struct totals t = { 0 };
 
 	munmap(end, page);
 	for (int i = 0; i < 2; i++) {
-		right = !command(RMDIR, texts[i]) && right;
+		right = !command(CHDIR, texts[i]) && right;
 		for (unsigned int j = 0; j < sizeof(bad) / sizeof(*bad); j++)
-			syscall(SYS_rmdir, bad[j]);
-		syscall(SYS_rmdir, "rhist no such directory");
+			syscall(SYS_chdir, bad[j]);
+		syscall(SYS_chdir, "rhist no such directory");
 		/* a pointer of user space is no pointer of the kernel's */
-		right = read_totals(file_of(RMDIR, "hist"), &t) && t.hits == !i && right;
+		right = read_totals(file_of(CHDIR, "hist"), &t) && t.hits == !i && right;
 		if (!right)
 			note("%s: %llu hits", texts[i], t.hits);
-		reset(RMDIR);
+		reset(CHDIR);
 	}
 	/* as a key it is a number */
-	right = !command(RMDIR, "hist:keys=pathname.hex:size=128") && right;
+	right = !command(CHDIR, "hist:keys=filename.hex:size=128") && right;
 	for (unsigned int j = 0; j < sizeof(bad) / sizeof(*bad); j++)
-		syscall(SYS_rmdir, bad[j]);
-	right = read_totals(file_of(RMDIR, "hist"), &t) && t.entries == sizeof(bad) / sizeof(*bad) && right;
-	reset(RMDIR);
+		syscall(SYS_chdir, bad[j]);
+	right = read_totals(file_of(CHDIR, "hist"), &t) && t.entries == sizeof(bad) / sizeof(*bad) && right;
+	reset(CHDIR);
 	munmap(map, page);
 	return right;
 }
@@ -759,7 +760,7 @@ static bool reader_outlives_event(void)
 		ssize_t got;
 		int trigger;
 
-		append(pathf("%s/kprobe_events", kernel_dir()), "p:rhist_b __x64_sys_getpgid pid=+112(%di):u64");
+		append(pathf("%s/kprobe_events", kernel_dir()), "p:rhist_b " SYS_FUNCTION("getpgid") " pid=" SYS_ARGUMENT ":u64");
 		right = !command("kprobes/rhist_b", "hist:keys=pid:size=128");
 		syscall(SYS_getpgid, 1);
 		p.fd = open(file_of("kprobes/rhist_b", "hist"), O_RDONLY | O_CLOEXEC);
@@ -943,15 +944,15 @@ static bool user_pointer_in_string(void)
 	int error[2], taken = 0;
 	char *text, *p;
 
-	error[0] = command(RMDIR, "hist:keys=common_pid:p=pathname:onmatch(syscalls.sys_enter_rmdir).trace(rhist_bs,$p):size=128");
-	error[1] = command(RMDIR, "hist:keys=common_cpu:q=pathname:onchange($q).trace(rhist_bt,$q):size=128");
+	error[0] = command(CHDIR, "hist:keys=common_pid:p=filename:onmatch(syscalls.sys_enter_chdir).trace(rhist_bs,$p):size=128");
+	error[1] = command(CHDIR, "hist:keys=common_cpu:q=filename:onchange($q).trace(rhist_bt,$q):size=128");
 	for (int i = 0; i < 2; i++)
 		if (error[i] && error[i] != -EINVAL)
 			right = false;
 	right = !command("synthetic/rhist_bs", "hist:keys=s:size=128") && !command("synthetic/rhist_bt", "hist:keys=s:size=128") && right;
 	for (unsigned int i = 0; i < sizeof(bad) / sizeof(*bad); i++)
-		syscall(SYS_rmdir, bad[i]);
-	syscall(SYS_rmdir, "rhist no such directory");
+		syscall(SYS_chdir, bad[i]);
+	syscall(SYS_chdir, "rhist no such directory");
 	for (int i = 0; i < 2; i++) {
 		p = text = slurp(file_of(i ? "synthetic/rhist_bt" : "synthetic/rhist_bs", "hist"));
 		while (p && (p = strstr(p, "{ s: "))) {
@@ -965,7 +966,7 @@ static bool user_pointer_in_string(void)
 		free(text);
 	}
 	note("%s, %s, %d strings", errno_name(error[0]), errno_name(error[1]), taken);
-	reset(RMDIR);
+	reset(CHDIR);
 	reset("synthetic/rhist_bs");
 	reset("synthetic/rhist_bt");
 	return !define("!rhist_bs") && !define("!rhist_bt") && right;
@@ -1046,7 +1047,7 @@ int main(void)
 	reset(GETPGID);
 	reset(GETSID);
 	reset(SETPGID);
-	reset(RMDIR);
+	reset(CHDIR);
 	for (unsigned int i = 0; i < sizeof(bugs) / sizeof(*bugs); i++) {
 		const struct bug *bug = &bugs[i];
 		double began = now();

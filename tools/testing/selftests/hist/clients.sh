@@ -140,7 +140,7 @@ for program in "trace-cmd sqlhist" sqlhist; do
 		continue
 	fi
 	query "$program" "system calls" 2 events/raw_syscalls/sys_exit id.syscall,ret "" \
-		"SELECT start.id, end.ret, TIMESTAMP_DELTA AS lat $calls WHERE start.id == 121"
+		"SELECT start.id, end.ret, TIMESTAMP_DELTA AS lat $calls WHERE start.id == $GETPGID"
 	refused "$program" "a filter of the second event that is too long" \
 		"SELECT start.pid, TIMESTAMP_DELTA AS lat $from WHERE end.next_comm == \"$long\""
 	# Where the processor is emulated, a program takes half a minute to read what events there are.
@@ -155,7 +155,7 @@ for program in "trace-cmd sqlhist" sqlhist; do
 		"SELECT start.prev_pid AS pid, TIMESTAMP_DELTA_USECS AS delta, start.STACKTRACE AS stack
 		FROM sched_switch AS start JOIN sched_switch AS end ON start.prev_pid = end.next_pid WHERE start.prev_comm == \"cyclictest\""
 	query "$program" "no join" 1 events/raw_syscalls/sys_enter "" "" \
-		"SELECT CAST(common_pid AS comm), CAST(id AS syscall) FROM sys_enter WHERE id == 121"
+		"SELECT CAST(common_pid AS comm), CAST(id AS syscall) FROM sys_enter WHERE id == $GETPGID"
 	refused "$program" "a filter of the first event that is too long" \
 		"SELECT start.pid, TIMESTAMP_DELTA AS lat $from WHERE start.comm == \"$long\""
 	refused "$program" "no such field" "SELECT start.pid, end.rhist_none AS f $from"

@@ -299,6 +299,7 @@ static void check(enum verdict verdict, const char *event, const char *text, siz
 static void lengths(void)
 {
 	static const size_t sizes[] = { 255, 256, 257, 300, 1000, 4094, 4095, 4096, 4097, 5000, 65536 };
+	const size_t page = sysconf(_SC_PAGESIZE);
 	char *text = malloc(1 << 17);
 
 	for (unsigned int i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
@@ -310,11 +311,11 @@ static void lengths(void)
 		memcpy(text + sizes[i] - 15, "hist:keys=nosuc", 15);
 		check(SAME, NULL, text, sizes[i]);
 	}
-	/* 4095 bytes that say something right; C and we take it alike */
-	memset(text, ' ', 4096);
+	/* All but one byte of a page that say something right; C and we take it alike */
+	memset(text, ' ', page);
 	memcpy(text, "hist:keys=pid", 13);
-	ok(!put_len(trigger(tracing_dir(), default_event), O_APPEND, text, 4095), "4095 bytes are taken");
-	ok(put_len(trigger(tracing_dir(), default_event), O_APPEND, text, 4096) == -EINVAL, "4096 bytes are not");
+	ok(!put_len(trigger(tracing_dir(), default_event), O_APPEND, text, page - 1), "%zu bytes are taken", page - 1);
+	ok(put_len(trigger(tracing_dir(), default_event), O_APPEND, text, page) == -EINVAL, "%zu bytes are not", page);
 	ok(!append(trigger(tracing_dir(), default_event), "!hist:keys=pid"), "and it goes again");
 	free(text);
 }

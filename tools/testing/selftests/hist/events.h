@@ -84,17 +84,17 @@ __maybe static void paths(void)
 		snprintf(path, sizeof(path), "/nosuch/%.*s%u", (int)(i % 60),
 			 "abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijkl", i * 11 % 30);
 		for (unsigned int n = 0; n <= i % 3; n++)
-			rmdir(path);
+			chdir(path);
 	}
 	memset(path, 'x', sizeof(path));
 	memcpy(path, "/nosuch/", 8);
 	for (unsigned int len = 20; len < sizeof(path) - 1; len += 23) {
 		path[len] = 0;
-		rmdir(path);
+		chdir(path);
 		path[len] = 'x';
 	}
-	rmdir("");
-	rmdir("/nosuch/\xc3\xa4\xff\x01%s");
+	chdir("");
+	chdir("/nosuch/\xc3\xa4\xff\x01%s");
 }
 
 __maybe static void cpus(void)
@@ -210,11 +210,11 @@ __maybe static void make_events(void)
 {
 	remove_events();
 	if (have_probes()) {
-		make("kprobe_events", "p:rhist_c __x64_sys_getpgid u8=+112(%di):u8 s8=+112(%di):s8 u16=+112(%di):u16 "
-		     "s16=+112(%di):s16 u32=+112(%di):u32 s32=+112(%di):s32 u64=+112(%di):u64 s64=+112(%di):s64 "
-		     "x=+112(%di):x32 bits=+112(%di):b5@3/32 char=+112(%di):char array=+112(%di):u8[4] comm=$comm");
-		make("kprobe_events", "p:rhist_cp __x64_sys_rmdir path=+0(+112(%di)):ustring");
-		make("kprobe_events", "r:rhist_cr __x64_sys_getpgid ret=$retval:s64");
+		make("kprobe_events", "p:rhist_c " SYS_FUNCTION("getpgid") " u8=" SYS_ARGUMENT ":u8 s8=" SYS_ARGUMENT ":s8 u16=" SYS_ARGUMENT ":u16 "
+		     "s16=" SYS_ARGUMENT ":s16 u32=" SYS_ARGUMENT ":u32 s32=" SYS_ARGUMENT ":s32 u64=" SYS_ARGUMENT ":u64 s64=" SYS_ARGUMENT ":s64 "
+		     "x=" SYS_ARGUMENT ":x32 bits=" SYS_ARGUMENT ":b5@3/32 char=" SYS_ARGUMENT ":char array=" SYS_ARGUMENT ":u8[4] comm=$comm");
+		make("kprobe_events", "p:rhist_cp " SYS_FUNCTION("chdir") " path=+0(" SYS_ARGUMENT "):ustring");
+		make("kprobe_events", "r:rhist_cr " SYS_FUNCTION("getpgid") " ret=$retval:s64");
 	}
 	make("synthetic_events", "rhist_c u64 a; s16 h; u8 c; char d[]");
 	make("synthetic_events", "rhist_cs char s[16]; pid_t p");

@@ -348,7 +348,7 @@ int main(void)
 		skip("this kernel has no fault injection", "allocations that fail");
 		finish();
 	}
-	append(pathf("%s/kprobe_events", kernel_dir()), "p:rhist_n __x64_sys_getpgid pid=+112(%di):u64");
+	append(pathf("%s/kprobe_events", kernel_dir()), "p:rhist_n " SYS_FUNCTION("getpgid") " pid=" SYS_ARGUMENT ":u64");
 	append(pathf("%s/synthetic_events", kernel_dir()), "rhist_n u64 a");
 	append(pathf("%s/synthetic_events", kernel_dir()), "rhist_ns pid_t x; pid_t pgid; pid_t pid");
 	append(pathf("%s/synthetic_events", kernel_dir()), "rhist_nt pid_t pgid; char comm[16]; long stack[]");

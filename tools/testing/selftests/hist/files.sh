@@ -204,7 +204,7 @@ comes_and_goes()
 
 # Out of the way: a kprobe event keeps its system's directory.
 if have_probes; then
-	comes_and_goes kprobes/rhist_f "echo 'p:rhist_f __x64_sys_getsid' >>kprobe_events" "echo '-:rhist_f' >>kprobe_events"
+	comes_and_goes kprobes/rhist_f "echo 'p:rhist_f ${SYS_FUNCTION}getsid' >>kprobe_events" "echo '-:rhist_f' >>kprobe_events"
 else
 	skip "kprobes/rhist_f" "no kprobes"
 fi

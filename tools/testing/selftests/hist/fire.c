@@ -5,7 +5,7 @@
  * Makes events whose number and arguments are known:
  *   getpgid PID   syscalls:sys_enter_getpgid and whatever probes that call; PID as unsigned long
  *   getsid PID    likewise
- *   rmdir NAME    syscalls:sys_enter_rmdir; NAME should not exist
+ *   chdir NAME    syscalls:sys_enter_chdir; NAME should not exist
  *   name COMM     task:task_rename, to COMM
  *   oom ADJ       oom:oom_score_adj_update
  *   alarm USECS   timer:itimer_expire, in the interrupt of a timer
@@ -73,8 +73,8 @@ static int fire(const char *kind, const char *arg)
 		syscall(SYS_getpgid, n);
 	} else if (!strcmp(kind, "getsid")) {
 		syscall(SYS_getsid, n);
-	} else if (!strcmp(kind, "rmdir")) {
-		syscall(SYS_rmdir, arg);
+	} else if (!strcmp(kind, "chdir")) {
+		syscall(SYS_chdir, arg);
 	} else if (!strcmp(kind, "alarm")) {
 		struct itimerval once = { .it_value.tv_usec = n };
 		sigset_t set;

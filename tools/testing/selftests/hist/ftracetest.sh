@@ -113,7 +113,7 @@ ftracetest()
 if [ $# = 0 ] && rest_only; then
 	set -- event-filter-function trigger-hist-mod trigger-synthetic-eprobe
 else
-	cc -o "$ftrace/poll" "$upstream/poll.c" || exit 1
+	cp "$OUT/ftrace-poll" "$ftrace/poll" || exit 1
 fi
 if [ $# -gt 0 ]; then
 	set -- $(tests "$@")

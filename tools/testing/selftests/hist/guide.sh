@@ -106,6 +106,14 @@ run()
 shown()
 {
 	[ "$line" ] || return
+	case $command in
+	*/exceptions/*)
+		if [ ! -d "$KERNEL/events/exceptions" ]; then
+			skip "line $line: $command" "only x86 has these events"
+			line=
+			return
+		fi ;;
+	esac
 	run "$line" "$command"
 	if [ -s "$work/shown" ]; then
 		shape "$work/shown" >"$work/shape"

@@ -104,7 +104,7 @@ add events/synthetic/rhist_syscall/trigger 'hist:keys=id.syscall:vals=lat:sort=l
 took=$(usecs "$work/rhist_sys" getpgid 1:1000 2:500)
 hist=events/synthetic/rhist_syscall/hist
 shape $hist "^\{ id: [a-z_0-9]+ *\[$number\] \} hitcount:$number  lat:$number$"
-is "$(sed -n 's/^{ id:.*\[ *121\] } hitcount: *\([0-9]*\) .*/\1/p' $hist)" 1500 "each call of getpgid() is there"
+is "$(sed -n "s/^{ id:.*\[ *$GETPGID\] } hitcount: *\([0-9]*\) .*/\1/p" $hist)" 1500 "each call of getpgid() is there"
 is "$(total Hits $hist)" "$(total Hits $leave/hist)" "each exit that has an entry is an event"
 between $least "$(($(sum lat $hist) / 1000))" "$took" "all of them together, in microseconds"
 clear

@@ -9,6 +9,12 @@ here=$(cd "$(dirname "$0")" && pwd)
 OUT=${OUT:-$here/../../../../build/selftests/hist}
 PATH=$PATH:/usr/sbin:/sbin:$OUT
 export LC_ALL=C
+# The number of getpgid(). And for the definition of a probe: how functions of system calls begin, the first argument of
+# the call, and that of any function.
+case $(uname -m) in
+aarch64) GETPGID=155 SYS_FUNCTION=__arm64_sys_ SYS_ARGUMENT='+0(%x0)' ARGUMENT=%x0 ;;
+*) GETPGID=121 SYS_FUNCTION=__x64_sys_ SYS_ARGUMENT='+112(%di)' ARGUMENT=%di ;;
+esac
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 

@@ -230,7 +230,7 @@ static void *make_and_delete(void *arg)
 	int error;
 
 	while (!stop) {
-		error = append(pathf("%s/kprobe_events", kernel_dir()), "p:rhist_m __x64_sys_getpgid pid=+112(%di):u64");
+		error = append(pathf("%s/kprobe_events", kernel_dir()), "p:rhist_m " SYS_FUNCTION("getpgid") " pid=" SYS_ARGUMENT ":u64");
 		if (error && error != -EEXIST)
 			wrong(w, "make", errno_name(error));
 		do
@@ -294,7 +294,7 @@ int main(void)
 {
 	long scale = long_run() ? 20 : 1;
 
-	append(pathf("%s/kprobe_events", kernel_dir()), "p:rhist_l __x64_sys_getpgid pid=+112(%di):u64");
+	append(pathf("%s/kprobe_events", kernel_dir()), "p:rhist_l " SYS_FUNCTION("getpgid") " pid=" SYS_ARGUMENT ":u64");
 	for (unsigned int i = 0; i < sizeof(sources) / sizeof(*sources); i++)
 		truncate_file(pathf("%s/events/%s/trigger", tracing_dir(), sources[i]));
 	storm(8000 * scale);

@@ -73,7 +73,7 @@ static struct perf perf_open(const char *filter)
 	perf.fd = syscall(__NR_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
 	if (perf.fd < 0 || (filter && ioctl(perf.fd, PERF_EVENT_IOC_SET_FILTER, filter)))
 		die("perf listens: %s", errno_name(-errno));
-	perf.page = mmap(NULL, (1 + PAGES) * 4096, PROT_READ | PROT_WRITE, MAP_SHARED, perf.fd, 0);
+	perf.page = mmap(NULL, (1 + PAGES) * sysconf(_SC_PAGESIZE), PROT_READ | PROT_WRITE, MAP_SHARED, perf.fd, 0);
 	if (perf.page == MAP_FAILED)
 		die("perf has a buffer: %s", errno_name(-errno));
 	return perf;
@@ -93,7 +93,7 @@ static unsigned int perf_read(struct perf *perf, bool filtered)
 		char comm[256];
 		uint32_t text;
 	} *fields;
-	const char *data = (const char *)perf->page + 4096;
+	const char *data = (const char *)perf->page + sysconf(_SC_PAGESIZE);
 	unsigned int n = 0, i = 0;
 	char name[16];
 	uint64_t at = 0, head = __atomic_load_n(&perf->page->data_head, __ATOMIC_ACQUIRE);
@@ -108,7 +108,7 @@ static unsigned int perf_read(struct perf *perf, bool filtered)
 		    strcmp(record->raw + (fields->text & 0xffff), name))
 			break;
 	}
-	munmap(perf->page, (1 + PAGES) * 4096);
+	munmap(perf->page, (1 + PAGES) * sysconf(_SC_PAGESIZE));
 	close(perf->fd);
 	return n;
 }

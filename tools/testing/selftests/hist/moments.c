@@ -36,26 +36,26 @@ static char *entries(const char *path)
 static const char *const handlers[] = {
 	"[rhist]", "event_triggers_call", "trace_event_raw_event_", "trace_event_buffer_commit", "__traceiter_",
 	"ftrace_syscall_", "kprobe_dispatcher", "kprobe_ftrace_handler", "kprobe_int3_handler", "exc_int3",
-	"kretprobe_dispatcher", "rethook_trampoline", "fprobe_ftrace_entry", "fentry_dispatcher", "stack_trace_save",
+	"kretprobe_dispatcher", "rethook_trampoline", "kprobe_brk_handler", "el1_brk64", "el1h_64_sync", "fprobe_ftrace_entry", "fentry_dispatcher", "stack_trace_save",
 	" 0xffff",
 };
 
 static const struct kind {
 	const char *name, *definition, *event;
 	/* the functions that may come first */
-	const char *first[4];
+	const char *first[5];
 } kinds[] = {
 	{ "system call", NULL, "syscalls/sys_enter_getpgid",
 	  { "do_syscall_64+", "trace_syscall_enter+", "syscall_trace_enter", "__do_syscall" } },
 	{ "end of a system call", NULL, "syscalls/sys_exit_getpgid",
-	  { "do_syscall_64+", "trace_syscall_exit+", "syscall_exit_", "__do_syscall" } },
+	  { "do_syscall_64+", "trace_syscall_exit+", "syscall_exit_", "syscall_trace_exit+", "__do_syscall" } },
 	{ "any system call", NULL, "raw_syscalls/sys_enter",
 	  { "do_syscall_64+", "trace_syscall_enter+", "syscall_trace_enter", "__do_syscall" } },
 	{ "static event", NULL, "task/task_rename", { "__set_task_comm+" } },
-	{ "kprobe at the beginning", "p:rhist_kp __x64_sys_getpgid", "kprobes/rhist_kp", { "__x64_sys_getpgid+" } },
-	{ "kprobe inside", "p:rhist_ki __x64_sys_getpgid+9", "kprobes/rhist_ki", { "__x64_sys_getpgid+" } },
-	{ "kretprobe", "r:rhist_kr __x64_sys_getpgid", "kprobes/rhist_kr", { "do_syscall_64+", "x64_sys_call+" } },
-	{ "fprobe", "f:rhist_fp __x64_sys_getpgid", "fprobes/rhist_fp", { "__x64_sys_getpgid+" } },
+	{ "kprobe at the beginning", "p:rhist_kp " SYS_FUNCTION("getpgid"), "kprobes/rhist_kp", { SYS_FUNCTION("getpgid") "+" } },
+	{ "kprobe inside", "p:rhist_ki " SYS_INSIDE("getpgid"), "kprobes/rhist_ki", { SYS_FUNCTION("getpgid") "+" } },
+	{ "kretprobe", "r:rhist_kr " SYS_FUNCTION("getpgid"), "kprobes/rhist_kr", { "do_syscall_64+", "x64_sys_call+", "invoke_syscall+" } },
+	{ "fprobe", "f:rhist_fp " SYS_FUNCTION("getpgid"), "fprobes/rhist_fp", { SYS_FUNCTION("getpgid") "+" } },
 };
 
 static void fire(void)
@@ -78,7 +78,7 @@ static int check_stacks(const struct kind *kind, const char *text, bool *good)
 		bool found = false;
 
 		stacks++;
-		for (int i = 0; i < 4 && kind->first[i]; i++)
+		for (int i = 0; i < 5 && kind->first[i]; i++)
 			found |= !strncmp(first, kind->first[i], strlen(kind->first[i]));
 		for (unsigned int i = 0; i < sizeof(handlers) / sizeof(*handlers); i++) {
 			const char *handler = strstr(at, handlers[i]);

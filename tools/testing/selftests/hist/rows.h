@@ -42,7 +42,7 @@ static void some_paths(void)
 	static const char *const few[] = { "/nosuch/a", "", "/nosuch/5", "/nosuch/a", "abc", "\xc3\xa4%s", "/nosuch/5" };
 
 	for (unsigned int i = 0; i < sizeof(few) / sizeof(*few); i++)
-		rmdir(few[i]);
+		chdir(few[i]);
 }
 
 static void fire_source(const char *event)
@@ -77,8 +77,8 @@ static const struct source tasks = {
 	{ LIST("oom_score_adj", "pid", "common_pid"), LIST("newcomm", "oldcomm", "newcomm", "comm"), LIST("filename") }, some_names,
 };
 static const struct source dirs = {
-	"syscalls/sys_enter_rmdir", NULL,
-	{ LIST("__syscall_nr", "pathname", "common_pid"), LIST("__pathname_val", "common_comm"), LIST("pathname") }, some_paths,
+	"syscalls/sys_enter_chdir", NULL,
+	{ LIST("__syscall_nr", "filename", "common_pid"), LIST("__filename_val", "common_comm"), LIST("filename") }, some_paths,
 };
 static const struct source made_numbers = {
 	"rhist_events/numbers", NULL,
@@ -236,8 +236,8 @@ static const struct row {
 	ROW("1.4", widths, OK, "hist:keys=comm,CPU:size=128"),
 	ROW("1.4", returns, OK, "hist:keys=ret,__probe_func,__probe_ret_ip:size=128"),
 	ROW("1.4", tasks, OK, "hist:keys=oldcomm,newcomm,oom_score_adj:size=128"),
-	ROW("1.4", dirs, OK, "hist:keys=__pathname_val:size=128"),
-	ROW("1.4", dirs, OK, "hist:keys=pathname,__syscall_nr:size=128"),
+	ROW("1.4", dirs, OK, "hist:keys=__filename_val:size=128"),
+	ROW("1.4", dirs, OK, "hist:keys=filename,__syscall_nr:size=128"),
 	ROW("1.4", made_numbers, OK, "hist:keys=u8,s8,u16:vals=s16,u32:sort=u8:size=128"),
 	ROW("1.4", made_numbers, OK, "hist:keys=s32,u64,s64:vals=u8,s64:sort=s32.descending:size=128"),
 	ROW("1.4", made_numbers, OK, "hist:keys=flag,letter,colour:vals=flag,colour:size=128"),
@@ -424,7 +424,7 @@ static const struct row {
 	ROW("3.4", pids, "Too many subexpressions", "hist:keys=-(pid+1+2+3)"),
 	ROW("3.4", pids, "String type can not", "hist:keys=common_comm+1"),
 	ROW("3.4", tasks, "String type can not", "hist:keys=pid+newcomm"),
-	ROW("3.4", dirs, "String type can not", "hist:keys=__pathname_val*2"),
+	ROW("3.4", dirs, "String type can not", "hist:keys=__filename_val*2"),
 	ROW("3.4", pids, "Expecting numeric literal", "hist:keys=1z"),
 	ROW("3.4", pids, "Expecting numeric literal", "hist:keys=pid+08"),
 	ROW("3.4", pids, "Expecting numeric literal", "hist:keys=18446744073709551616"),
@@ -522,9 +522,9 @@ static const struct row {
 	FILTER(tasks, OK, "newcomm ~ \"abc*\""),
 	FILTER(tasks, OK, "oldcomm == \"abc\" || newcomm == \"\""),
 	FILTER(tasks, OK, "oom_score_adj >= 0 && oom_score_adj < 1001"),
-	FILTER(dirs, OK, "__pathname_val == \"/nosuch/a\""),
-	FILTER(dirs, OK, "__pathname_val ~ \"*5\""),
-	FILTER(dirs, OK, "pathname.ustring ~ \"/nosuch/*\""),
+	FILTER(dirs, OK, "__filename_val == \"/nosuch/a\""),
+	FILTER(dirs, OK, "__filename_val ~ \"*5\""),
+	FILTER(dirs, OK, "filename.ustring ~ \"/nosuch/*\""),
 	FILTER(widths, OK, "__probe_ip.function == schedule"),
 	FILTER(widths, OK, "__probe_ip.function != schedule"),
 	FILTER(pids, "Invalid operator", "pid = 7"),

@@ -900,7 +900,7 @@ static void *rain(void *cpu)
 	while (!rain_ends) {
 		if (rain_falls) {
 			const char *order = pathf("%s %s %ld %u %u %u", words[rand_r(&seed) % 4],
-						  contexts[rand_r(&seed) % (user_mode_linux() ? 3 : 4)], (long)cpu, rand_r(&seed) % 8,
+						  contexts[rand_r(&seed) % contexts_there()], (long)cpu, rand_r(&seed) % 8,
 						  count, 1 + rand_r(&seed) % 8);
 
 			if (write(event_source, order, strlen(order)) < 0)

@@ -329,7 +329,7 @@ static void check(const char *event, const char *what, char triggers[TABLES][200
 		detach(event);
 		return;
 	}
-	for (unsigned int context = 0; context < 4; context++) {
+	for (int context = 0; context < contexts_there(); context++) {
 		unsigned int first = context * 5;
 		struct totals totals;
 		char *text, *at;
@@ -469,10 +469,11 @@ static void nest(void)
 	ok(!error, "%lu events in each context, one in the other: %s", each * cpus, errno_name(error));
 	at = expected;
 	for (unsigned int context = 0; context < 4; context++)
-		if (context != 1 || nesting() == 4)
+		if (nesting() & 1u << context)
 			at += sprintf(at, "{ context: %10u } hitcount: %10lu  k: %10lu\n", context, each * cpus,
 				      each / 10 * 55 * cpus);
-	sprintf(at, "\nTotals:\n    Hits: %lu\n    Entries: %u\n    Dropped: 0\n", nesting() * each * cpus, nesting());
+	sprintf(at, "\nTotals:\n    Hits: %lu\n    Entries: %d\n    Dropped: 0\n",
+		__builtin_popcount(nesting()) * each * cpus, __builtin_popcount(nesting()));
 	text = slurp(file(tracing_dir(), "nested", "hist"));
 	at = text ? strchr(text, '{') : NULL;
 	if (!ok(at && !strcmp(at, expected), "the hits of all of them"))
@@ -541,7 +542,7 @@ static void times(void)
 			 before <= time && time <= after;
 		hits += count;
 	}
-	ok(sound && hits == 100ull * nesting() * cpus, "%llu hits have a time between %llu and %llu", hits, before, after);
+	ok(sound && hits == 100ull * __builtin_popcount(nesting()) * cpus, "%llu hits have a time between %llu and %llu", hits, before, after);
 	free(text);
 	truncate_file(file(tracing_dir(), "nested", "trigger"));
 }
@@ -600,7 +601,7 @@ static bool nested(unsigned long begun[4])
  */
 static void storm(const char *name, unsigned long keys, bool shared, unsigned long per_volley)
 {
-	unsigned int volleys = 4 * cpus;
+	int all = contexts_there(), volleys = all * cpus;
 	unsigned long begun[4] = { 0 }, before[4] = { 0 }, fired = per_volley * volleys;
 	unsigned long distinct = shared ? keys : keys * volleys;
 	pthread_t thread[volleys], reader;
@@ -614,14 +615,14 @@ static void storm(const char *name, unsigned long keys, bool shared, unsigned lo
 	}
 	sound = nested(before);
 	pthread_barrier_init(&start, NULL, volleys);
-	for (unsigned int i = 0; i < volleys; i++) {
-		volley[i] = (struct volley){ contexts[i % 4], i / 4, shared ? 1000 : 1000 * (i + 1), per_volley, keys, 0 };
+	for (int i = 0; i < volleys; i++) {
+		volley[i] = (struct volley){ contexts[i % all], i / all, shared ? 1000 : 1000 * (i + 1), per_volley, keys, 0 };
 		pthread_create(&thread[i], NULL, fire_volley, &volley[i]);
 	}
 	stop_reading = false;
 	reads = bad_reads = 0;
 	pthread_create(&reader, NULL, read_on, &fired);
-	for (unsigned int i = 0; i < volleys; i++) {
+	for (int i = 0; i < volleys; i++) {
 		pthread_join(thread[i], NULL);
 		if (volley[i].error) {
 			note("%s at CPU %d: %s", volley[i].context, volley[i].cpu, errno_name(volley[i].error));
@@ -709,7 +710,7 @@ static void life(const char *path)
 	ok(!there(tracing_dir()) && !there(kernel_dir()), "its events leave the tree");
 	ok(append(trigger, "hist:keys=s8") == -ENOENT, "there is nothing to write to");
 	ok(!load(path) && there(tracing_dir()), "they come back with it");
-	ok(!append(trigger, "hist:keys=s8:size=128") && !fire("numbers", "nmi", 0, 0, 10, 1), "and count again");
+	ok(!append(trigger, "hist:keys=s8:size=128") && !fire("numbers", contexts[contexts_there() - 1], 0, 0, 10, 1), "and count again");
 	truncate_file(trigger);
 
 	open_trigger = open(trigger, O_RDWR | O_APPEND | O_CLOEXEC);
@@ -722,7 +723,7 @@ static void life(const char *path)
 	close(open_trigger);
 	close(open_hist);
 	for (int i = 0; i < (long_run() && !slow_kernel() ? 200 : 5); i++)
-		if (append(trigger, "hist:keys=u64:size=128") || fire("numbers", "nmi", i % cpus, 0, 100, 10) ||
+		if (append(trigger, "hist:keys=u64:size=128") || fire("numbers", contexts[contexts_there() - 1], i % cpus, 0, 100, 10) ||
 		    append(trigger, "!hist:keys=u64") || unload(true) || there(tracing_dir()) || load(path)) {
 			ok(false, "round %d of loading, counting and unloading", i);
 			break;
@@ -749,6 +750,13 @@ int main(void)
 	for (unsigned int i = 0; i < sizeof(others) / sizeof(*others); i++) {
 		char triggers[TABLES][200] = { "" };
 
+#ifndef __x86_64__
+		/* C leaves out as many functions as there are above the traced one on x86: see moments. */
+		if (strstr(others[i].trigger, "common_stacktrace")) {
+			skip("C's stacks do not begin at the traced function", "%s", others[i].trigger);
+			continue;
+		}
+#endif
 		snprintf(triggers[0], sizeof(triggers[0]), "%s", sized(others[i].trigger));
 		check(others[i].event, others[i].trigger, triggers, NULL);
 	}
@@ -758,7 +766,7 @@ int main(void)
 	times();
 	storm("a few keys for all", 4, true, n);
 	storm("100 keys for all", 100, true, n);
-	storm("keys of their own", 128 / (4 * cpus) ?: 1, false, n);
+	storm("keys of their own", 128 / (contexts_there() * cpus) ?: 1, false, n);
 	storm("more keys than size", 1000, true, n);
 	storm("a full map", 500, false, n);
 	if (cpus > 1)

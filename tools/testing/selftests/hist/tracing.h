@@ -22,6 +22,20 @@
 
 #define __maybe __attribute__((unused))
 
+/*
+ * For the definition of a probe: the function of a system call, an instruction inside of it, and the first argument of
+ * the call, which that function gets in the registers of the program.
+ */
+#ifdef __aarch64__
+#define SYS_FUNCTION(name)	"__arm64_sys_" name
+#define SYS_INSIDE(name)	SYS_FUNCTION(name) "+8"
+#define SYS_ARGUMENT		"+0(%x0)"
+#else
+#define SYS_FUNCTION(name)	"__x64_sys_" name
+#define SYS_INSIDE(name)	SYS_FUNCTION(name) "+9"
+#define SYS_ARGUMENT		"+112(%di)"
+#endif
+
 /* The kernel's own directory: C's implementation. */
 __maybe static const char *kernel_dir(void)
 {
@@ -89,13 +103,23 @@ __maybe static bool user_mode_linux(void)
 	return !access("/proc/exitcode", F_OK);
 }
 
+/* How many of the contexts of rhist_events there are. The last one is NMI, which only x86 has. */
+__maybe static int contexts_there(void)
+{
+#ifdef __x86_64__
+	return user_mode_linux() ? 3 : 4;
+#else
+	return 3;
+#endif
+}
+
 /* One of a few buffers, so that a call can hold several paths. */
 __attribute__((format(printf, 1, 2)))
 __maybe static const char *pathf(const char *format, ...)
 {
-	static __thread char buffers[8][PATH_MAX];
+	static __thread char buffers[16][PATH_MAX];
 	static __thread unsigned int next;
-	char *path = buffers[next++ % 8];
+	char *path = buffers[next++ % 16];
 	va_list args;
 
 	va_start(args, format);
@@ -195,7 +219,7 @@ __maybe static bool c_scales_all(void)
 	return scales < 0 ? (scales = c_has("trace_events_hist.c", "order_base_2(")) : scales;
 }
 
-/* In how many contexts rhist_events fires its event nested: of a task, a softirq (not with PREEMPT_RT), an interrupt, an NMI. */
+/* A bit for each of its contexts in which rhist_events fires its event nested. */
 __maybe static unsigned int nesting(void)
 {
 	char *text = slurp("/sys/module/rhist_events/parameters/nesting");

@@ -416,7 +416,7 @@ static void one_round(int round)
 	error = append(pathf("%s/kprobe_events", kernel_dir()), "-:rhist_u");
 	if (error)
 		wrong(round, "deleting the kprobe event", errno_name(error));
-	append(pathf("%s/kprobe_events", kernel_dir()), "p:rhist_u __x64_sys_getpgid pid=+112(%di):u64");
+	append(pathf("%s/kprobe_events", kernel_dir()), "p:rhist_u " SYS_FUNCTION("getpgid") " pid=" SYS_ARGUMENT ":u64");
 	error = append(pathf("%s/synthetic_events", kernel_dir()), "!rhist_u");
 	if (error)
 		wrong(round, "deleting the synthetic event", errno_name(error));
@@ -462,7 +462,7 @@ static void under_load(int rounds)
 	char *text;
 	double from = now();
 
-	append(pathf("%s/kprobe_events", kernel_dir()), "p:rhist_u __x64_sys_getpgid pid=+112(%di):u64");
+	append(pathf("%s/kprobe_events", kernel_dir()), "p:rhist_u " SYS_FUNCTION("getpgid") " pid=" SYS_ARGUMENT ":u64");
 	append(pathf("%s/synthetic_events", kernel_dir()), "rhist_u u64 a");
 	/* both ring buffers are as large as this, and swapped all the time */
 	append(pathf("%s/buffer_size_kb", kernel_dir()), "64");
