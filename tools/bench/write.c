@@ -60,7 +60,7 @@ static int record(const char *name, void **ring)
 	int fd = syscall(__NR_perf_event_open, &attr, 0, -1, -1, 0);
 
 	free(id);
-	*ring = mmap(NULL, 65 * 4096, PROT_READ, MAP_SHARED, fd, 0);
+	*ring = mmap(NULL, 65 * sysconf(_SC_PAGESIZE), PROT_READ, MAP_SHARED, fd, 0);
 	if (fd < 0 || *ring == MAP_FAILED)
 		die("perf: %s", strerror(errno));
 	return fd;
@@ -84,7 +84,7 @@ static double measure(struct event *e, int size, int listener)
 	default:
 		fd = record(e->name, &ring);
 		ns = cost(e->fd, 4 + size, 4 + size);
-		munmap(ring, 65 * 4096);
+		munmap(ring, 65 * sysconf(_SC_PAGESIZE));
 		close(fd);
 		return ns;
 	}
