@@ -103,9 +103,15 @@ test-debug:
 test-kcsan:
 	@scripts/test kcsan
 
-# Made in the lab, of what is built for its kernel.
+# Made in the lab, of what is built for its kernel; with KERNELS, for each of them.
+ifdef KERNELS
+deb:
+	@set -e; for kernel in $(if $(filter all,$(KERNELS)),$$(grep '^[0-9]' scripts/kernels),$(KERNELS)); do \
+		$(MAKE) --no-print-directory KERNEL=$$kernel KERNELS= deb; done
+else
 deb: all
 	@scripts/package/deb $(KERNEL)
+endif
 
 test-packages:
 	@tools/testing/packages/run $(PACKAGES)
@@ -123,7 +129,8 @@ help:
 	@echo 'make KERNEL=debug  build/debug/rhist.ko, for the debug kernel of the lab; or KERNEL=kcsan, um, umdebug'
 	@echo 'make KDIR=FOLDER   build/kdir/rhist.ko, for that kernel, with the tools of this machine'
 	@echo 'make events        build/stock/events/rhist_events.ko, the events that tests fire; KERNEL=, KDIR= too'
-	@echo 'make deb           build/packages/*.deb, for the newest Debian kernel with Rust; KERNEL= too'
+	@echo 'make deb           build/packages/*.deb, for the newest Debian kernel with Rust; KERNEL= too;'
+	@echo '                   KERNELS=all for all kernels of scripts/kernels, or those that KERNELS= names'
 	@echo 'make demo          a histogram, made in a guest with the Debian kernel'
 	@echo 'make bench         what events cost in C and in rhist, on user-mode Linux and in QEMU: about 12 minutes,'
 	@echo '                   and 10 to make the kernels for it; BENCH=um, icount, smp or write runs one part;'
