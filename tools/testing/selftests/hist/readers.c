@@ -120,17 +120,10 @@ static void memory(void)
 	ok(least - before <= n_triggers / 4, "when memory is short they are given back: %ld more", least - before);
 }
 
-static int by_size(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
 int main(void)
 {
-	double c, ours, ratios[21], median;
-	int times, different, rounds = repeats(5, 1, 21);
+	double c, ours, least_c = 1e9, least = 1e9;
+	int times, different, rounds = repeats(9, 1, 21);
 
 	find_triggers();
 	ok(n_triggers > 100, "trigger files: %d", n_triggers);
@@ -153,12 +146,12 @@ int main(void)
 		if (round % 2 == 0)
 			ours = read_all(tracing_dir(), times);
 		note("%.1f ms in the kernel's directory, %.1f ms in rhist's: %.2f", c * 1e3 / times, ours * 1e3 / times, ours / c);
-		ratios[round] = ours / c;
+		least_c = c < least_c ? c : least_c;
+		least = ours < least ? ours : least;
 	}
-	qsort(ratios, rounds, sizeof(*ratios), by_size);
-	median = ratios[rounds / 2];
-	ok(median <= LIMIT, "reading all of them takes %.2f times as long as in the kernel's directory, at most %.1f",
-	   median, LIMIT);
+	/* Others at work on this machine can only make it longer. */
+	ok(least <= LIMIT * least_c, "reading all of them takes %.2f times as long as in the kernel's directory, at most %.1f",
+	   least / least_c, LIMIT);
 	memory();
 	finish();
 }
