@@ -2,8 +2,8 @@
 
 //! The record of a hit: the bytes that a histogram and a filter may read.
 //!
-//! Every access is checked against the length of the record here, so the rest of the code that evaluates a
-//! hit needs no `unsafe`, and a record whose dynamic fields point outside it can yield nothing but an
+//! Every access is checked against the length of the record here, so the code that evaluates a hit
+//! needs no `unsafe`, and a record whose dynamic fields point outside it can yield nothing but an
 //! empty string.
 
 use core::ops::Range;
@@ -32,13 +32,12 @@ impl<'a> Record<'a> {
 
     /// Reads the number at `offset`, 0 if the record ends before it does.
     #[inline]
-    fn read<T: Unaligned + Default>(&self, offset: u32) -> T {
+    fn read<T: Unaligned<Bytes = [u8; N]> + Default, const N: usize>(&self, offset: u32) -> T {
         let start = offset as usize;
-        match self.0.get(start..start.saturating_add(size_of::<T>())) {
-            // SAFETY: There are as many bytes as the number has.
-            Some(bytes) => unsafe { T::read(bytes.as_ptr()) },
-            None => T::default(),
-        }
+        let bytes = self.0.get(start..start.saturating_add(N));
+        bytes
+            .and_then(|bytes| bytes.first_chunk())
+            .map_or(T::default(), T::of)
     }
 
     /// Returns all bytes.

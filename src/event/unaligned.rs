@@ -7,27 +7,28 @@
 
 /// A number that can be read from anywhere in memory.
 pub trait Unaligned: Copy {
-    /// Reads the number at `at`.
-    ///
-    /// # Safety
-    ///
-    /// `at` must be valid for reads of its size.
-    unsafe fn read(at: *const u8) -> Self;
+    /// As many bytes as it has.
+    type Bytes;
+
+    /// The number that these bytes are.
+    fn of(bytes: &Self::Bytes) -> Self;
 }
 
 macro_rules! unaligned {
     ($($number:ty: $load:literal,)*) => {$(
         impl Unaligned for $number {
+            type Bytes = [u8; size_of::<$number>()];
+
             #[cfg(CONFIG_ARM64)]
             #[inline(always)]
-            unsafe fn read(at: *const u8) -> Self {
+            fn of(bytes: &Self::Bytes) -> Self {
                 let number;
-                // SAFETY: By the caller the instruction reads what may be read, and nothing else changes.
+                // SAFETY: The instruction only reads, and no more than the bytes.
                 unsafe {
                     core::arch::asm!(
-                        concat!($load, ", [{at}]"),
+                        concat!($load, ", [{bytes}]"),
                         number = lateout(reg) number,
-                        at = in(reg) at,
+                        bytes = in(reg) bytes.as_ptr(),
                         options(pure, readonly, nostack, preserves_flags),
                     );
                 }
@@ -36,24 +37,16 @@ macro_rules! unaligned {
 
             #[cfg(not(CONFIG_ARM64))]
             #[inline(always)]
-            unsafe fn read(at: *const u8) -> Self {
-                // SAFETY: By the caller `at` is valid for reads. All bits are valid for a number.
-                unsafe { at.cast::<Self>().read_unaligned() }
+            fn of(bytes: &Self::Bytes) -> Self {
+                Self::from_ne_bytes(*bytes)
             }
         }
     )*};
 }
 
 unaligned! {
+    u8: "ldrb {number:w}",
     u16: "ldrh {number:w}",
     u32: "ldr {number:w}",
     u64: "ldr {number}",
-}
-
-impl Unaligned for u8 {
-    #[inline(always)]
-    unsafe fn read(at: *const u8) -> Self {
-        // SAFETY: By the caller `at` is valid for reads.
-        unsafe { *at }
-    }
 }

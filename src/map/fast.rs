@@ -212,7 +212,7 @@ impl Unchecked {
     fn read<T: Unaligned>(&self, offset: u32) -> T {
         // SAFETY: By the caller of [`Fields::unchecked`] this is one of the fields, which the record has by the
         // invariants of `Fields`.
-        unsafe { T::read(self.0.add(offset as usize)) }
+        T::of(unsafe { &*self.0.add(offset as usize).cast() })
     }
 }
 

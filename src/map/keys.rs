@@ -54,10 +54,9 @@ impl Key for ByteKey<'_> {
 
     #[inline]
     fn words(self) -> impl Iterator<Item = u64> {
-        self.0.chunks_exact(8).map(|chunk| {
-            // SAFETY: A chunk has the eight bytes of a word.
-            unsafe { u64::read(chunk.as_ptr()) }
-        })
+        self.0
+            .chunks_exact(8)
+            .map(|chunk| chunk.first_chunk().map_or(0, u64::of))
     }
 }
 
