@@ -11,8 +11,9 @@
  * and can be fired at one CPU together.
  *
  * The event nested is for tasks. While its record is made, a softirq fires it, while that makes its record, a
- * hard interrupt, and then an NMI: four times in all. With PREEMPT_RT softirqs are tasks and interrupt nothing, and not
- * every machine has NMIs: the parameter nesting has a bit for each of the contexts. The event outer fires nested, once, while its record is made.
+ * hard interrupt, and then an NMI: four times in all. With PREEMPT_RT softirqs are tasks and interrupt nothing,
+ * and not every machine has NMIs: the parameter nesting has a bit for each of the contexts. The event outer fires
+ * nested, once, while its record is made.
  *
  * Reading gives four numbers: how many of those interruptions (and equal pieces of what tasks fire) began
  * while none, one, two or three others were at work on the same CPU.
@@ -273,8 +274,8 @@ static void fire_in_hardirq(struct irq_work *work)
 }
 
 /*
- * Interrupts off, but possibly in no interrupt: on the caller's own CPU, and on one that is idle. There PREEMPT_RT wants no
- * softirq to be raised, and warns.
+ * Interrupts off, but possibly in no interrupt: on the caller's own CPU, and on one that is idle. There PREEMPT_RT
+ * wants no softirq to be raised, and warns.
  */
 static void interrupt(void *info)
 {

@@ -124,7 +124,7 @@ static const struct text {
 	T(SAME, "hist:keys=pid\tif"), T(SAME, "hist:keys=pid if  "),
 	T(SAME, "hist:keys=pid if nosuch == 1"), T(SAME, "hist:keys=pid if pid"), T(SAME, "hist:keys=pid if pid =="),
 	T(SAME, "hist:keys=pid if pid = 1"), T(SAME, "hist:keys=pid if (pid == 1"), T(SAME, "hist:keys=pid if pid == 1)"),
-	T(SAME, "hist:keys=pid if pid == x"), T(SAME, "hist:keys=pid if comm == 'x"), 
+	T(SAME, "hist:keys=pid if pid == x"), T(SAME, "hist:keys=pid if comm == 'x"),
 	T(OPERATOR, "hist:keys=pid if pid == 1 &&"),
 	T(TAKEN, "hist:keys=pid if pid == 1"), T(TAKEN, "hist:keys=pid\tif\tpid == 1"), T(TAKEN, "hist:keys=pid  if  comm == \"x\""),
 	/* other commands */

@@ -170,53 +170,60 @@ __maybe static char *slurp(const char *path)
 	return slurp_len(path, NULL);
 }
 
+/* What mends a fault of the C of older kernels: a text in a file of kernel/trace. */
+struct mend {
+	const char *file, *text;
+	enum { UNKNOWN, THERE, MISSING } state;
+};
+
 /*
- * Whether the C of the running kernel has what mends a fault of older ones, by its source. If nobody says where that
- * is, it is taken for the C that rhist reproduces.
+ * Whether the C of the running kernel has it, by its source. If nobody says where that is, it is taken for the C that
+ * rhist reproduces.
  */
-__maybe static bool c_has(const char *file, const char *mend)
+__maybe static bool c_has(struct mend *mend)
 {
 	const char *source = getenv("RHIST_KERNEL_SOURCE");
 	char path[PATH_MAX], *text;
-	bool has;
 
-	snprintf(path, sizeof(path), "%s/kernel/trace/%s", source ?: "", file);
-	text = source ? slurp(path) : NULL;
-	has = !text || strstr(text, mend);
-	free(text);
-	return has;
+	if (mend->state == UNKNOWN) {
+		snprintf(path, sizeof(path), "%s/kernel/trace/%s", source ?: "", mend->file);
+		text = source ? slurp(path) : NULL;
+		mend->state = !text || strstr(text, mend->text) ? THERE : MISSING;
+		free(text);
+	}
+	return mend->state == THERE;
 }
 
 /* Filters that end with an operator are refused. */
 __maybe static bool c_wants_operands(void)
 {
-	static int wants = -1;
+	static struct mend mend = { "trace_events_filter.c", "if (N) {", UNKNOWN };
 
-	return wants < 0 ? (wants = c_has("trace_events_filter.c", "if (N) {")) : wants;
+	return c_has(&mend);
 }
 
 /* Expressions are printed with the widths of buckets. */
 __maybe static bool c_prints_widths(void)
 {
-	static int prints = -1;
+	static struct mend mend = { "trace_events_hist.c", "\"=%lu\", field->buckets", UNKNOWN };
 
-	return prints < 0 ? (prints = c_has("trace_events_hist.c", "\"=%lu\", field->buckets")) : prints;
+	return c_has(&mend);
 }
 
 /* Helper triggers get keys that are more than fields; elsewhere their fields, and what has none is read at NULL. */
 __maybe static bool c_names_keys(void)
 {
-	static int names = -1;
+	static struct mend mend = { "trace_events_hist.c", "expr_field_str(key_field", UNKNOWN };
 
-	return names < 0 ? (names = c_has("trace_events_hist.c", "expr_field_str(key_field")) : names;
+	return c_has(&mend);
 }
 
 /* .log2 of 0, and of what is 2^63 and more, is a number; elsewhere a shift by 64, which UBSAN reports. */
 __maybe static bool c_scales_all(void)
 {
-	static int scales = -1;
+	static struct mend mend = { "trace_events_hist.c", "order_base_2(", UNKNOWN };
 
-	return scales < 0 ? (scales = c_has("trace_events_hist.c", "order_base_2(")) : scales;
+	return c_has(&mend);
 }
 
 /* A bit for each of its contexts in which rhist_events fires its event nested. */
