@@ -252,12 +252,21 @@ static void clocks(void)
 				note("%d: %llu <= %llu %llu %llu <= %llu", n, from, t[0], t[1], t[2], to);
 		}
 	for (unsigned int i = 0; i < sizeof(others) / sizeof(*others); i++) {
-		from = ns(CLOCK_MONOTONIC);
-		n = three(others[i], "", t);
-		to = ns(CLOCK_MONOTONIC);
-		/* these need not run as others do: a tenth more or less is granted */
-		ok(n == 3 && t[1] - t[0] >= 27000000 && t[2] - t[0] <= (to - from) * 11 / 10, "%s: as long apart as it took",
-		   others[i]);
+		bool right = false;
+
+		/*
+		 * These need not run as others do: a tenth more or less is granted. Where the kernel does not trust
+		 * the processors' counters, they stand still while a tick is late, as on a busy machine.
+		 */
+		for (int tries = 0; tries < 5 && !right; tries++) {
+			from = ns(CLOCK_MONOTONIC);
+			n = three(others[i], "", t);
+			to = ns(CLOCK_MONOTONIC);
+			right = n >= 2 && t[1] - t[0] >= 27000000 && t[n - 1] - t[0] <= (to - from) * 11 / 10;
+			if (!right)
+				note("%d: %llu %llu %llu in %llu", n, t[0], t[1], t[2], to - from);
+		}
+		ok(right, "%s: as long apart as it took", others[i]);
 	}
 	n = three("counter", "", t);
 	ok(n == 3 && t[1] == t[0] + 1 && t[2] == t[1] + 1, "counter: counts");
