@@ -10,7 +10,7 @@
 #include "helpers.h"
 #include "probe/probe.h"
 
-struct rhist_records __percpu *rhist_records;
+DEFINE_PER_CPU(struct rhist_records *, rhist_records);
 DEFINE_PER_CPU(unsigned char, rhist_hit_contexts);
 
 /*
@@ -54,7 +54,7 @@ static void record_context(struct trace_entry *entry)
 notrace void rhist_probe_hit_slow(const struct rhist_probed *probed, void *record, size_t size)
 {
 	bool begins = !probed->n_fields &&
-		      record - (void *)this_cpu_ptr(rhist_records) >= sizeof(*rhist_records);
+		      record - (void *)__this_cpu_read(rhist_records) >= sizeof(struct rhist_records);
 	struct trace_entry *entry = record;
 	struct rhist_frame frame __uninitialized;
 	unsigned char context;
@@ -86,22 +86,37 @@ static void for_each_probe(void (*visit)(const struct rhist_probe *probe, void *
 #undef RHIST_EVENTS
 }
 
+/* No probe may be connected. */
+void rhist_probes_exit(void)
+{
+	unsigned int cpu;
+
+	for_each_possible_cpu(cpu) {
+		kvfree(per_cpu(rhist_records, cpu));
+		per_cpu(rhist_records, cpu) = NULL;
+	}
+}
+
 /*
  * Allocates memory for records. Task context, may sleep, not concurrently. No probe may be connected before this,
  * or after rhist_probes_exit().
  */
 int rhist_probes_init(void)
 {
-	if (rhist_records)
-		return -EBUSY;
-	rhist_records = alloc_percpu(struct rhist_records);
-	return rhist_records ? 0 : -ENOMEM;
-}
+	unsigned int cpu;
 
-void rhist_probes_exit(void)
-{
-	free_percpu(rhist_records);
-	rhist_records = NULL;
+	if (raw_cpu_read(rhist_records))
+		return -EBUSY;
+	for_each_possible_cpu(cpu) {
+		struct rhist_records *records = kvzalloc_node(sizeof(*records), GFP_KERNEL, cpu_to_node(cpu));
+
+		if (!records) {
+			rhist_probes_exit();
+			return -ENOMEM;
+		}
+		per_cpu(rhist_records, cpu) = records;
+	}
+	return 0;
 }
 
 struct search {

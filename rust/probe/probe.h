@@ -16,11 +16,8 @@
 
 #include "../helpers.h"
 
-/*
- * Bytes of the longest record. In C it has to fit into a page of the ring buffer: where pages have 16 KiB, longer ones
- * are counted there, and lost here. As many as a page has for each context would be more than a CPU can get at once.
- */
-#define RHIST_RECORD_SIZE 4096
+/* Bytes of the longest record. In C it has to fit into a page of the ring buffer. */
+#define RHIST_RECORD_SIZE PAGE_SIZE
 
 /* Bytes that a record may have on the stack. */
 #define RHIST_SHORT_MAX 128
@@ -45,7 +42,7 @@ struct rhist_probe {
 	void *probe;
 };
 
-extern struct rhist_records __percpu *rhist_records;
+DECLARE_PER_CPU(struct rhist_records *, rhist_records);
 /* A bit for each context in which a hit is in progress. */
 DECLARE_PER_CPU(unsigned char, rhist_hit_contexts);
 
@@ -108,7 +105,8 @@ static __always_inline void *rhist_record_begin(const struct rhist_probed *probe
 		rhist_probe_lost(probed);
 		return NULL;
 	}
-	return (char *)this_cpu_ptr(rhist_records) + level * RHIST_RECORD_SIZE;
+	/* Not as an element of the array, for which a check of the level is compiled. */
+	return (char *)__this_cpu_read(rhist_records) + level * RHIST_RECORD_SIZE;
 }
 
 /* Counts a hit. @context is 0 if its record is on the stack: then it has not begun. */

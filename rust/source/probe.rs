@@ -27,7 +27,7 @@ use kernel::prelude::*;
 use kernel::sync::Arc;
 use kernel::types::Opaque;
 
-/// Memory for the records of probes: 16 KiB for each possible CPU. A connected probe has a reference to it.
+/// Memory for the records of probes: four pages for each possible CPU. A connected probe has a reference to it.
 pub(crate) struct Records(());
 
 impl Records {

@@ -68,6 +68,32 @@ load_on_all()
 	done
 }
 
+# long_records SOURCE: what C has room for, in a page of its ring buffer, is counted here, too
+long_records()
+{
+	file=events/sched/sched_process_exec
+	for top in "$KERNEL" "$TRACING"; do
+		echo 'hist:keys=common_cpu if filename ~ "//*"' >"$top/$file/trigger"
+	done
+	lengths='100 3900 4000 4040 4060 4070 4075 4080 4090 4095'
+	for length in $lengths; do
+		path=$(printf "%${length}s" bin/true | tr ' ' /)
+		$path
+	done
+	theirs=$(sed -n 's/^ *Hits: //p' "$KERNEL/$file/hist")
+	ours=$(sed -n 's/^ *Hits: //p' "$TRACING/$file/hist")
+	stats=$(source_of sched/sched_process_exec)
+	echo "# of records with $lengths bytes more, C counts $theirs, rhist $ours; $stats"
+	yes "$1: long records that C counts are counted" [ "$ours" -ge "$theirs" ]
+	if [ "$1" = probe ]; then
+		lost=${stats#probe, }
+		is $((ours + ${lost%% *})) "$(echo $lengths | wc -w)" "$1: and those that are too long are lost"
+	fi
+	for top in "$KERNEL" "$TRACING"; do
+		: >"$top/$file/trigger"
+	done
+}
+
 # slow_hits COMMAND...: how many hits of sys_enter_getpgid leave the fast path while another processor fires them
 slow_hits()
 {
@@ -116,6 +142,7 @@ while read -r probes name static; do
 	sources "$name" "$static"
 	yes "$name: it counts what C counts" "$OUT/compare"
 	load_on_all "$static"
+	long_records "$static"
 done <<-END
 0 none event_file
 1 all probe
