@@ -13,7 +13,6 @@ use super::action::Handler;
 use super::action::SynthEvent;
 use super::action::Target;
 use super::action::Targets;
-use super::comm;
 use super::field::Function;
 use super::field::HistField;
 use super::limits;
@@ -31,6 +30,7 @@ use crate::event::NumberType;
 use crate::event::Scale;
 use crate::map::Column;
 use crate::map::KeyWord;
+use crate::map::OnceText;
 use crate::map::RecordFields;
 use crate::text::until_nul;
 use crate::trigger::ModifierKind;
@@ -740,7 +740,7 @@ impl Program {
     /// Words of side data of an element.
     pub(super) fn side(&self) -> usize {
         match self.pid {
-            Some(_) => comm::WORDS,
+            Some(_) => OnceText::WORDS,
             None => 0,
         }
     }

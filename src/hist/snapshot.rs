@@ -6,7 +6,6 @@ use core::cmp::Ordering;
 
 use kernel::prelude::*;
 
-use super::comm;
 use super::field::Compare;
 use super::limits;
 use super::row::Row;
@@ -15,6 +14,7 @@ use super::Histogram;
 use super::SortKey;
 use crate::event::hit::COMM_LEN;
 use crate::map::Elt;
+use crate::map::OnceText;
 use crate::map::Read;
 use crate::text::until_nul;
 
@@ -115,7 +115,7 @@ impl<'a> Snapshot<'a> {
 
     /// The comm of the entry; an empty one if none is stored.
     fn comm(&self, entry: u32) -> [u8; COMM_LEN] {
-        comm::load(self.entries[entry as usize].side())
+        OnceText::of(self.entries[entry as usize].side()).map_or([0; COMM_LEN], OnceText::load)
     }
 
     fn columns(&self, entry: u32) -> &[u64] {
@@ -212,7 +212,7 @@ impl Taken {
             return Ok(None);
         };
         let key_words = hist.map.key_size() / size_of::<u64>();
-        let mut words = [0; 1 + limits::KEY_SIZE as usize / size_of::<u64>() + comm::WORDS];
+        let mut words = [0; 1 + limits::KEY_SIZE as usize / size_of::<u64>() + OnceText::WORDS];
         loop {
             match cell.read(&mut words) {
                 Read::Done => break,
@@ -227,7 +227,7 @@ impl Taken {
         Ok(Some(Self {
             value: words[0],
             key,
-            comm: comm::of_words([words[1 + key_words], words[2 + key_words]]),
+            comm: OnceText::of_words([words[1 + key_words], words[2 + key_words]]),
         }))
     }
 

@@ -9,7 +9,7 @@
 //!
 //! An element has its key; *columns*, which each CPU updates for itself and which are folded when they are
 //! read; *variables*, each with a value or unset, shared by all CPUs; *wide cells*, the same for values of several
-//! words; and *side data*, words shared by all CPUs whose meaning is up to the user of the map. All are stored in
+//! words; and *side data*, words shared by all CPUs, in which a text may be stored once. All are stored in
 //! chunks, by the index of the element.
 //!
 //! # Insertion
@@ -40,7 +40,7 @@
 //!
 //! The key is written before the slot (release) and read after it (acquire). A failed
 //! compare-and-swap orders nothing, so the slot is loaded again. No update of a column is lost or torn;
-//! once the hits are done, their sum is exact. The order of side data is up to its user.
+//! once the hits are done, their sum is exact.
 
 mod cell;
 mod chunks;
@@ -49,6 +49,7 @@ mod fast;
 mod hash;
 mod keys;
 pub(crate) mod load;
+mod once;
 mod pool;
 mod table;
 mod wide;
@@ -77,6 +78,7 @@ use keys::Key;
 use keys::Keys;
 use keys::WordKey;
 use load::Load;
+pub use once::OnceText;
 use pool::Pool;
 use table::Slot;
 use table::SlotState;

@@ -16,6 +16,7 @@ use rhist::map::Column;
 use rhist::map::Cpus;
 use rhist::map::Elt;
 use rhist::map::Map;
+use rhist::map::OnceText;
 use rhist::map::Read;
 use rhist::map::Replace;
 use rhist::map::Shape;
@@ -759,6 +760,36 @@ fn wide_max_max_take() {
         let left = wide.read();
         assert!(taken == 3 && left.is_none() || taken < 3 && left == Some(3));
         seen.note(left.is_some());
+    });
+    outcomes.assert_both();
+}
+
+/// Hits that find no text store it, and whoever sees it sees all of it: none, or this one.
+#[test]
+fn text_store_store_load() {
+    const TEXT: &[u8; 16] = b"a task's comm\0!\0";
+    const STORED: &[u8; 16] = b"a task's comm\0\0\0";
+    let outcomes = Outcomes::new();
+    let seen = outcomes.clone();
+    model(3, move || {
+        let side = Arc::new([Atomic::new(0), Atomic::new(0)]);
+        let hits = [(); 2].map(|()| {
+            let side = side.clone();
+            thread::spawn(move || {
+                let text = OnceText::of(&side[..]).unwrap();
+                if !text.is_stored() {
+                    text.store(TEXT);
+                }
+                assert_eq!(text.load(), *STORED);
+            })
+        });
+        let text = OnceText::of(&side[..]).unwrap();
+        let stored = text.is_stored();
+        let read = text.load();
+        assert!(read == *STORED || read == [0; 16] && !stored);
+        seen.note(stored);
+        hits.into_iter().for_each(|hit| hit.join().unwrap());
+        assert_eq!(text.load(), *STORED);
     });
     outcomes.assert_both();
 }

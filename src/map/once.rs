@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A short text in the side data of an element, stored once by whoever comes first.
+//!
+//! # Memory ordering
+//!
+//! The last word is not 0 once the text is stored. It is stored last (release) and loaded first (acquire), so a text
+//! that is seen is seen whole. Hits that find none at the same time all store it, and have to store the same.
+
+use kernel::sync::atomic::Acquire;
+use kernel::sync::atomic::Atomic;
+use kernel::sync::atomic::Relaxed;
+use kernel::sync::atomic::Release;
+
+/// Bytes of the text, of which the last one is a NUL.
+const SIZE: usize = 16;
+
+/// As words.
+const WORDS: usize = SIZE / size_of::<u64>();
+
+/// A text that is stored once. Shared by all CPUs; any context.
+#[derive(Clone, Copy)]
+pub struct OnceText<'a>(&'a [Atomic<u64>; WORDS]);
+
+impl<'a> OnceText<'a> {
+    /// Words of side data.
+    pub const WORDS: usize = WORDS;
+
+    /// The text in this side data; `None` if that is not of so many words.
+    #[inline]
+    pub fn of(side: &'a [Atomic<u64>]) -> Option<Self> {
+        side.try_into().ok().map(Self)
+    }
+
+    /// Whether it is stored: then all of it can be loaded.
+    #[inline]
+    pub fn is_stored(self) -> bool {
+        self.0[1].load(Acquire) != 0
+    }
+
+    /// Stores `text` up to its NUL.
+    #[inline]
+    pub fn store(self, text: &[u8; SIZE]) {
+        let mut bytes = [0; SIZE];
+        let text = text[..SIZE - 1].iter().take_while(|&&byte| byte != 0);
+        bytes
+            .iter_mut()
+            .zip(text)
+            .for_each(|(to, from)| *to = *from);
+        // The place of its NUL says that it is stored.
+        bytes[SIZE - 1] = 1;
+        let both = u128::from_le_bytes(bytes);
+        self.0[0].store(both as u64, Relaxed);
+        self.0[1].store((both >> 64) as u64, Release);
+    }
+
+    /// Loads it, with NULs behind it; an empty one if none is stored.
+    pub fn load(self) -> [u8; SIZE] {
+        match self.0[1].load(Acquire) {
+            // Only half of it may be.
+            0 => [0; SIZE],
+            last => Self::of_words([self.0[0].load(Relaxed), last]),
+        }
+    }
+
+    /// The text in these words of side data.
+    pub fn of_words([first, last]: [u64; WORDS]) -> [u8; SIZE] {
+        let mut text = (u128::from(first) | u128::from(last) << 64).to_le_bytes();
+        text[SIZE - 1] = 0;
+        text
+    }
+}
