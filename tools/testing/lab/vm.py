@@ -1,10 +1,13 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
-"""What scripts/vm takes for a report of a fault in a kernel's log, and what not."""
+"""Tests what scripts/vm takes for a report of a fault in a kernel's log, which logs it keeps, and what it may be told."""
 
 import importlib.machinery
 import importlib.util
+import os
 import sys
+import tempfile
+import threading
 import unittest
 from pathlib import Path
 
@@ -181,6 +184,55 @@ class Emulator(unittest.TestCase):
         for lines in ([self.BEGUN, self.STALL, self.TIMER], [self.STALL, self.BEGUN], ["BUG: x", self.BEGUN], []):
             with self.subTest(lines):
                 self.assertIsNone(vm.emulator_fault(log(*lines)))
+
+
+class Logs(unittest.TestCase):
+    def setUp(self):
+        temporary = tempfile.TemporaryDirectory()
+        self.addCleanup(temporary.cleanup)
+        self.folder = Path(temporary.name)
+
+    def ended(self, kernel, number):
+        """A guest's log, a second younger than that of the number before."""
+        path = self.folder / f"{kernel}-20261124-000000-{number}.log"
+        path.write_text("Linux version\n", encoding="ascii")
+        os.utime(path, (number, number))
+        return path
+
+    def test_the_newest_are_kept(self):
+        for number in range(vm.LOGS_KEPT + 10):
+            self.ended("stock", number)
+        last = self.ended("stock", 10_000)
+        vm.keep(last, "stock")
+        self.assertEqual(len(list(self.folder.iterdir())), vm.LOGS_KEPT)
+        self.assertEqual((self.folder / "stock-last.log").resolve(), last.resolve())
+
+    def test_a_log_that_is_gone(self):
+        """The last one of a kernel that has not run for long, with a dash in its name."""
+        release = "7.3.4+deb13-rt-amd64"
+        gone = self.ended(release, 1)
+        vm.keep(gone, release)
+        gone.unlink()
+        vm.keep(self.ended("um", 2), "um")
+        self.assertTrue((self.folder / "um-last.log").exists())
+
+    def test_guests_that_end_at_once(self):
+        failures = []
+
+        def end(number):
+            try:
+                for i in range(vm.LOGS_KEPT):
+                    vm.keep(self.ended("um", number * vm.LOGS_KEPT + i), "um")
+            except OSError as error:
+                failures.append(error)
+
+        threads = [threading.Thread(target=end, args=[number]) for number in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(failures, [])
+        self.assertTrue((self.folder / "um-last.log").is_symlink())
 
 
 class Arguments(unittest.TestCase):
