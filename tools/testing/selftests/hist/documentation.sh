@@ -105,6 +105,7 @@ clean()
 
 # entries that are made for the histograms of the document: by processes of the name it gives them
 cp "$(command -v dash)" "$work/cyclictest"
+mkfifo "$work/fifo"
 act()
 {
 	# One that is created, sleeps, and says that it has begun and ended; and is waited for without being disturbed.
@@ -116,7 +117,15 @@ act()
 			/bin/true
 		done'
 	# And one that is woken and has to wait, so that its latency is no zero: a clock may go on with each tick only.
-	{ sleep 0.05; echo; timeout 0.05 sh -c 'while :; do :; done'; } | nice -n 19 "$work/cyclictest" -c 'read -r line'
+	# Who wakes it knows that it sleeps, is not preempted by it, and goes on for some ticks.
+	chrt --idle 0 "$work/cyclictest" -c 'read -r line <"$1"' sh "$work/fifo" &
+	exec 9>"$work/fifo"
+	until grep -q '^State:.S' /proc/$!/status; do sleep 0.01; done
+	echo >&9
+	i=0
+	while [ $((i += 1)) -lt 20000 ]; do :; done
+	exec 9>&-
+	wait $!
 	fire recv 64:3
 	fire tcp 8000
 } >/dev/null 2>&1
