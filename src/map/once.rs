@@ -12,6 +12,8 @@ use kernel::sync::atomic::Atomic;
 use kernel::sync::atomic::Relaxed;
 use kernel::sync::atomic::Release;
 
+use crate::text::until_nul;
+
 /// Bytes of the text, of which the last one is a NUL.
 const SIZE: usize = 16;
 
@@ -42,11 +44,9 @@ impl<'a> OnceText<'a> {
     #[inline]
     pub fn store(self, text: &[u8; SIZE]) {
         let mut bytes = [0; SIZE];
-        let text = text[..SIZE - 1].iter().take_while(|&&byte| byte != 0);
-        bytes
-            .iter_mut()
-            .zip(text)
-            .for_each(|(to, from)| *to = *from);
+        for (to, from) in bytes.iter_mut().zip(until_nul(text)) {
+            *to = *from;
+        }
         // The place of its NUL says that it is stored.
         bytes[SIZE - 1] = 1;
         let both = u128::from_le_bytes(bytes);
