@@ -262,7 +262,7 @@ static void clocks(void)
 			from = ns(CLOCK_MONOTONIC);
 			n = three(others[i], "", t);
 			to = ns(CLOCK_MONOTONIC);
-			right = n >= 2 && t[1] - t[0] >= 27000000 && t[n - 1] - t[0] <= (to - from) * 11 / 10;
+			right = n == 3 && t[1] - t[0] >= 27000000 && t[2] - t[0] <= (to - from) * 11 / 10;
 			if (!right)
 				note("%d: %llu %llu %llu in %llu", n, t[0], t[1], t[2], to - from);
 		}
