@@ -120,7 +120,7 @@ act()
 	# Who wakes it knows that it sleeps, is not preempted by it, and goes on for some ticks.
 	chrt --idle 0 "$work/cyclictest" -c 'read -r line <"$1"' sh "$work/fifo" &
 	exec 9>"$work/fifo"
-	until grep -q '^State:.S' /proc/$!/status; do sleep 0.01; done
+	soon grep -q '^State:.S' /proc/$!/status
 	echo >&9
 	i=0
 	while [ $((i += 1)) -lt 20000 ]; do :; done

@@ -4,7 +4,9 @@
 # Scenes of triggers with mistakes in them, under load, for some seconds, fewer if user-mode Linux does
 # it, too; with LONG, for ten minutes.
 
+. "$(dirname "$0")/lib.sh"
+
 seconds=20
-[ ! "$RHIST_REST" ] || [ "$SLOW" ] || seconds=5
+! rest_only || [ "$SLOW" ] || seconds=5
 [ ! "$LONG" ] || seconds=600
-exec "$OUT/scenarios" --fuzz $seconds
+"$OUT/scenarios" --fuzz $seconds

@@ -80,8 +80,8 @@ long_records()
 		path=$(printf "%${length}s" bin/true | tr ' ' /)
 		$path
 	done
-	theirs=$(sed -n 's/^ *Hits: //p' "$KERNEL/$file/hist")
-	ours=$(sed -n 's/^ *Hits: //p' "$TRACING/$file/hist")
+	theirs=$(total Hits "$KERNEL/$file/hist")
+	ours=$(total Hits "$TRACING/$file/hist")
 	stats=$(source_of sched/sched_process_exec)
 	echo "# of records with $lengths bytes more, C counts $theirs, rhist $ours; $stats"
 	yes "$1: long records that C counts are counted" [ "$ours" -ge "$theirs" ]
@@ -89,9 +89,7 @@ long_records()
 		lost=${stats#probe, }
 		is $((ours + ${lost%% *})) "$(echo $lengths | wc -w)" "$1: and those that are too long are lost"
 	fi
-	for top in "$KERNEL" "$TRACING"; do
-		: >"$top/$file/trigger"
-	done
+	remove_triggers "$KERNEL/$file" "$TRACING/$file"
 }
 
 # slow_hits COMMAND...: how many hits of sys_enter_getpgid leave the fast path while another processor fires them
