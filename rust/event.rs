@@ -22,6 +22,7 @@ use super::tracefs::KernelFile;
 use super::tracefs::TracingDir;
 use core::ffi::CStr;
 use core::ptr::NonNull;
+use kernel::error::from_err_ptr;
 use kernel::error::to_result;
 use kernel::ffi;
 use kernel::prelude::*;
@@ -52,6 +53,7 @@ enum EventPin {
     File(EventFileRef),
     SynthEvent(SynthEventRef),
     UserEvent(UserEventRef),
+    EventProbe(EventProbeRef),
     Probe(NopProbe),
 }
 
@@ -60,6 +62,9 @@ impl EventPin {
     fn new(name: &EventName<'_>, instance: &Arc<Instance>) -> Result<Self> {
         let of_user = name.system == c"user_events" || name.system == c"user_events_multi";
         if !(cfg!(CONFIG_USER_EVENTS) && of_user) {
+            if let Some(probe) = EventProbeRef::get(name, instance)? {
+                return Ok(Self::EventProbe(probe));
+            }
             let file = EventFileRef::get(name.system, name.event)?;
             return Ok(if SynthEventRef::is_synthetic(&file) {
                 Self::SynthEvent(SynthEventRef::new(file, instance)?)
@@ -88,6 +93,7 @@ impl EventPin {
             Self::File(file) => file.call(),
             Self::SynthEvent(event) => event.call(),
             Self::UserEvent(event) => event.0,
+            Self::EventProbe(probe) => probe.call(),
             // SAFETY: The probe owns its file, whose `event_call` never changes.
             Self::Probe(probe) => unsafe { (*probe.file.as_ptr()).event_call },
         }
@@ -110,7 +116,7 @@ impl EventFileRef {
     pub(super) fn get(system: &CStr, event: &CStr) -> Result<Self> {
         // INVARIANT: `trace_get_event_file()` returns a file with a reference.
         // SAFETY: Both names end in a NUL; a null instance is the top one.
-        let file = kernel::error::from_err_ptr(unsafe {
+        let file = from_err_ptr(unsafe {
             bindings::trace_get_event_file(
                 core::ptr::null(),
                 system.as_char_ptr(),
@@ -167,6 +173,65 @@ impl Drop for UserEventRef {
     fn drop(&mut self) {
         // SAFETY: By the type invariant `self` owns a reference, which is not used afterwards.
         unsafe { bindings::rhist_user_event_put(self.0) }
+    }
+}
+
+/// A counter of perf that is never enabled, to pin an event probe.
+///
+/// Neither a reference on such an event nor one on its file keeps it from being removed, but its being used by perf
+/// does (`unregister_trace_eprobe()`).
+///
+/// # Invariants
+///
+/// The counter was returned by `rhist_event_probe_pin()`.
+struct EventProbeRef(NonNull<bindings::perf_event>);
+
+impl EventProbeRef {
+    /// Pins an event; `None` if it is no event probe. Takes `event_mutex`. Fails with `EBUSY` if it is replaced
+    /// meanwhile, with `ENOMEM`, and as [`find_locked`].
+    fn get(name: &EventName<'_>, instance: &Instance) -> Result<Option<Self>> {
+        if !cfg!(CONFIG_EPROBE_EVENTS) {
+            return Ok(None);
+        }
+        let find = || {
+            let mut found = None;
+            instance.with_event_mutex(|| {
+                // SAFETY: event_mutex is held in this closure, so the event stays registered.
+                unsafe {
+                    let call = find_locked(name)?;
+                    let is_probe =
+                        (*call).flags & bindings::TRACE_EVENT_FL_EPROBE as ffi::c_int != 0;
+                    found = is_probe.then_some((call, (*call).event.type_));
+                }
+                Ok(())
+            })?;
+            Ok::<_, Error>(found)
+        };
+        let Some((_, number)) = find()? else {
+            return Ok(None);
+        };
+        // SAFETY: Task context; event_mutex is not held.
+        let counter = from_err_ptr(unsafe { bindings::rhist_event_probe_pin(number as u64) })?;
+        // INVARIANT: It was just returned.
+        let pin = Self(NonNull::new(counter).ok_or(ENOMEM)?);
+        // The number may be that of another event by now.
+        match find()? {
+            Some((call, _)) if call == pin.call() => Ok(Some(pin)),
+            _ => Err(EBUSY),
+        }
+    }
+
+    fn call(&self) -> *mut bindings::trace_event_call {
+        // SAFETY: By the type invariant it is a counter of an event.
+        unsafe { bindings::rhist_event_probe_pinned(self.0.as_ptr()) }
+    }
+}
+
+impl Drop for EventProbeRef {
+    /// Takes `event_mutex`.
+    fn drop(&mut self) {
+        // SAFETY: By the type invariant `self` owns the counter, which is not used afterwards.
+        unsafe { bindings::rhist_event_probe_unpin(self.0.as_ptr()) }
     }
 }
 

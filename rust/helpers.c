@@ -77,10 +77,12 @@ void rhist_current_comm(char *to)
 
 /*
  * Return the function that calls the probes of an event's tracepoint if there
- * are several; 0 for events without a tracepoint of their own.
+ * are several; 0 for events without a tracepoint. An event probe has that of its
+ * target.
  */
 unsigned long rhist_event_iterator(struct trace_event_call *call)
 {
+	call = rhist_event_target(call);
 	if (!(call->flags & TRACE_EVENT_FL_TRACEPOINT) || call->class->reg != trace_event_reg)
 		return 0;
 	return (unsigned long)call->tp->iterator;
@@ -226,6 +228,7 @@ void rhist_synchronize_tracepoint_srcu(void)
  */
 bool rhist_event_may_fault(struct trace_event_call *call)
 {
+	call = rhist_event_target(call);
 	return call->flags & TRACE_EVENT_FL_UPROBE || !strcmp(call->class->system, "syscalls") ||
 	       (call->flags & TRACE_EVENT_FL_TRACEPOINT && tracepoint_is_faultable(call->tp));
 }

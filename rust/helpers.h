@@ -21,6 +21,7 @@ struct list_head;
 struct mm_struct;
 struct mnt_idmap;
 struct page;
+struct perf_event;
 struct poll_table_struct;
 struct ring_buffer_event;
 struct synth_field;
@@ -82,6 +83,17 @@ uid_t rhist_charged_user(void);
 bool rhist_access_ok(unsigned long addr, size_t size);
 bool rhist_read_number(struct iov_iter *source, int *number);
 void rhist_set_page_bit(struct page *page, unsigned int bit, bool on);
+
+/* event_file.c */
+struct rhist_event_file;
+struct rhist_event_file *rhist_event_file_connect(struct trace_array *tr, struct trace_event_call *call,
+						  struct event_trigger_data *data);
+void rhist_event_file_disconnect(struct rhist_event_file *file, struct event_trigger_data *data);
+void rhist_event_file_put(struct rhist_event_file *file);
+struct trace_event_call *rhist_event_target(struct trace_event_call *call);
+struct perf_event *rhist_event_probe_pin(u64 number);
+struct trace_event_call *rhist_event_probe_pinned(const struct perf_event *counter);
+void rhist_event_probe_unpin(struct perf_event *counter);
 
 /* instance.c */
 void rhist_set_busy(struct dentry *dir, bool busy);

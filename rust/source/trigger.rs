@@ -47,6 +47,8 @@ impl<R: Receiver> EventTrigger<R> {
             ..Default::default()
         };
         let command = bindings::event_command {
+            // The kernel looks at it if another trigger of the file goes.
+            flags: bindings::EVENT_CMD_FL_NEEDS_REC as ffi::c_int,
             trigger: Some(hit::<R, BUFFERED>),
             print: Some(print),
             ..Default::default()

@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Event files of the instance rhist: one for each event that is counted through
+ * the kernel's own probe.
+ *
+ * class->reg() connects the probe of an event to any trace_event_file, not only
+ * to those on the kernel's lists. Those here are in the state of a file that has
+ * a trigger: enabled, soft-disabled, and with a reference of trigger mode, so
+ * that the kernel's own counting never disables them.
+ *
+ * An event has one file here, however many users: the kernel keeps one file per
+ * instance for each system call (trace_array.enter_syscall_files).
+ *
+ * Event probes (kernel/trace/trace_eprobe.c) are events that are made in a trigger
+ * of another event, the target. enable_eprobe() adds that trigger to the file
+ * that the target has in the instance of the event probe's own file, and only for
+ * the first file that is enabled. So with a file of ours it would find no target,
+ * or would find the event probe enabled already, or take the trigger of another
+ * instance away when it is disabled. Therefore an event probe is copied: the copy
+ * is enabled here only, and its target is a file of ours, which the kernel finds
+ * since it is on the list of the instance during that call.
+ *
+ * All functions but rhist_event_file_put() are called with event_mutex held.
+ */
+#include <linux/cleanup.h>
+#include <linux/cpu.h>
+#include <linux/cpumask.h>
+#include <linux/err.h>
+#include <linux/list.h>
+#include <linux/perf_event.h>
+#include <linux/rculist.h>
+#include <linux/rcupdate.h>
+#include <linux/slab.h>
+#include <linux/trace_events.h>
+#include <linux/tracepoint.h>
+
+#include "helpers.h"
+#include "layouts_generated.h"
+
+struct rhist_event_file {
+	/* Its list is the one below. Its references are for the memory. */
+	struct trace_event_file file;
+	/* The event. That of the file is another one for an event probe: its copy. */
+	struct trace_event_call *call;
+	/* How often it is connected. */
+	unsigned int users;
+	/* Of an event probe: the file of the target, and the copy. */
+	struct rhist_event_file *target;
+	void *probe_event;
+	void *probe;
+};
+
+/* All that are connected; protected by event_mutex. */
+static LIST_HEAD(files);
+
+#ifdef CONFIG_EPROBE_EVENTS
+
+/* Return the event probe of an event, or NULL for other events. It stays as long as the event. */
+static struct trace_eprobe *event_probe(const struct trace_event_call *call)
+{
+	const struct list_head *probes;
+
+	if (!(call->flags & TRACE_EVENT_FL_EPROBE))
+		return NULL;
+	/* There is one in the list: another one of the same name is refused. */
+	probes = (void *)call - TRACE_PROBE_EVENT__CALL + TRACE_PROBE_EVENT__PROBES;
+	return list_first_entry(probes, struct trace_eprobe, tp.list);
+}
+
+/* Copy an event probe. What it points to stays that of the event, which its user keeps from being removed. */
+static int copy_event_probe(struct rhist_event_file *file, const struct trace_eprobe *ep)
+{
+	struct trace_eprobe *copy = kmemdup(ep, struct_size(ep, tp.args, ep->tp.nr_args), GFP_KERNEL);
+	void *event = kmemdup((void *)file->call - TRACE_PROBE_EVENT__CALL, TRACE_PROBE_EVENT__FILTER, GFP_KERNEL);
+
+	file->probe = copy;
+	file->probe_event = event;
+	if (!copy || !event)
+		return -ENOMEM;
+	*(unsigned int *)(event + TRACE_PROBE_EVENT__FLAGS) = 0;
+	INIT_LIST_HEAD(event + TRACE_PROBE_EVENT__FILES);
+	INIT_LIST_HEAD(event + TRACE_PROBE_EVENT__PROBES);
+	list_add(&copy->tp.list, event + TRACE_PROBE_EVENT__PROBES);
+	copy->tp.event = event;
+	file->file.event_call = event + TRACE_PROBE_EVENT__CALL;
+	return 0;
+}
+
+static struct trace_event_call *target_of(const struct trace_eprobe *ep)
+{
+	return ep->event;
+}
+
+/*
+ * Make a counter of the event with this number, which keeps it from being removed and is never enabled; or an ERR_PTR.
+ * Task context, sleeps; takes event_mutex.
+ */
+struct perf_event *rhist_event_probe_pin(u64 number)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_TRACEPOINT,
+		.size = sizeof(attr),
+		.config = number,
+		.disabled = 1,
+	};
+
+	guard(cpus_read_lock)();
+	return perf_event_create_kernel_counter(&attr, cpumask_first(cpu_online_mask), NULL, NULL, NULL);
+}
+
+struct trace_event_call *rhist_event_probe_pinned(const struct perf_event *counter)
+{
+	return counter->tp_event;
+}
+
+/* Undo rhist_event_probe_pin(); likewise. */
+void rhist_event_probe_unpin(struct perf_event *counter)
+{
+	perf_event_release_kernel(counter);
+}
+
+#else
+
+struct trace_eprobe;
+
+static struct trace_eprobe *event_probe(const struct trace_event_call *call)
+{
+	return NULL;
+}
+
+static int copy_event_probe(struct rhist_event_file *file, const struct trace_eprobe *ep)
+{
+	return -ENODEV;
+}
+
+static struct trace_event_call *target_of(const struct trace_eprobe *ep)
+{
+	return NULL;
+}
+
+struct perf_event *rhist_event_probe_pin(u64 number)
+{
+	return ERR_PTR(-ENODEV);
+}
+
+struct trace_event_call *rhist_event_probe_pinned(const struct perf_event *counter)
+{
+	return NULL;
+}
+
+void rhist_event_probe_unpin(struct perf_event *counter)
+{
+}
+
+#endif
+
+/*
+ * Return the event whose hits make those of @call: the target of an event probe, or else @call. Task context; the
+ * event is referenced, and so keeps its target.
+ */
+struct trace_event_call *rhist_event_target(struct trace_event_call *call)
+{
+	const struct trace_eprobe *ep = event_probe(call);
+
+	return ep ? target_of(ep) : call;
+}
+
+/**
+ * rhist_event_file_put - put a reference
+ * @file: a file, which is freed if this was the last one
+ *
+ * If it was connected with that reference, it has been disconnected, and the
+ * hits have been waited for.
+ *
+ * Context: any but NMI.
+ */
+void rhist_event_file_put(struct rhist_event_file *file)
+{
+	if (!refcount_dec_and_test(&file->file.ref))
+		return;
+	if (file->target)
+		rhist_event_file_put(file->target);
+	kfree(file->probe);
+	kfree(file->probe_event);
+	kfree(file);
+}
+
+/* Connect or disconnect the probe of the event. */
+static int reg(struct rhist_event_file *file, bool on)
+{
+	struct trace_event_call *call = file->file.event_call;
+	int err;
+
+	/* The kernel looks for the target by name: it finds the first one. */
+	if (file->target)
+		list_move(&file->target->file.list, rhist_events(file->file.tr));
+	err = rhist_event_reg(call, &file->file, on);
+	if (file->target)
+		list_move(&file->target->file.list, &files);
+	return err;
+}
+
+static void disconnect(struct rhist_event_file *file)
+{
+	if (--file->users)
+		return;
+	reg(file, false);
+	list_del(&file->file.list);
+	if (file->target)
+		disconnect(file->target);
+}
+
+/* Make the file of an event, which is not connected yet. */
+static struct rhist_event_file *new_file(struct trace_array *tr, struct trace_event_call *call)
+{
+	struct rhist_event_file *file = kzalloc(sizeof(*file), GFP_KERNEL);
+
+	if (!file)
+		return NULL;
+	file->call = call;
+	file->file.event_call = call;
+	file->file.tr = tr;
+	file->file.flags = EVENT_FILE_FL_ENABLED | EVENT_FILE_FL_SOFT_DISABLED | EVENT_FILE_FL_TRIGGER_MODE |
+			   EVENT_FILE_FL_TRIGGER_COND;
+	refcount_set(&file->file.ref, 1);
+	atomic_set(&file->file.sm_ref, 1);
+	atomic_set(&file->file.tm_ref, 1);
+	INIT_LIST_HEAD(&file->file.triggers);
+	return file;
+}
+
+/**
+ * rhist_event_file_connect - have a trigger called for each hit of an event
+ * @tr: the instance rhist
+ * @call: the event, referenced by the caller
+ * @data: the trigger; or NULL, to connect the file only
+ *
+ * Context: task; may sleep.
+ *
+ * Return: the file of the event, with a reference, or an ERR_PTR: -ENOMEM, or
+ * that of class->reg().
+ */
+struct rhist_event_file *rhist_event_file_connect(struct trace_array *tr, struct trace_event_call *call,
+						  struct event_trigger_data *data)
+{
+	const struct trace_eprobe *ep = event_probe(call);
+	struct rhist_event_file *file;
+	int err = 0;
+
+	list_for_each_entry(file, &files, file.list) {
+		if (file->call != call)
+			continue;
+		file->users++;
+		refcount_inc(&file->file.ref);
+		if (data)
+			rhist_trigger_list(&file->file, data);
+		/* The kernel clears it with the last trigger that it knows of. */
+		set_bit(EVENT_FILE_FL_TRIGGER_COND_BIT, &file->file.flags);
+		return file;
+	}
+	file = new_file(tr, call);
+	if (!file)
+		return ERR_PTR(-ENOMEM);
+	if (ep) {
+		err = copy_event_probe(file, ep);
+		if (!err) {
+			file->target = rhist_event_file_connect(tr, target_of(ep), NULL);
+			err = PTR_ERR_OR_ZERO(file->target);
+		}
+		if (err)
+			file->target = NULL;
+	}
+	if (!err) {
+		file->users = 1;
+		list_add(&file->file.list, &files);
+		if (data)
+			rhist_trigger_list(&file->file, data);
+		err = reg(file, true);
+		if (!err)
+			return file;
+		if (data)
+			rhist_trigger_unlist(data);
+		list_del(&file->file.list);
+	}
+	if (file->target) {
+		/* There may have been hits of the target. */
+		disconnect(file->target);
+		tracepoint_synchronize_unregister();
+		synchronize_rcu();
+	}
+	rhist_event_file_put(file);
+	return ERR_PTR(err);
+}
+
+/**
+ * rhist_event_file_disconnect - undo rhist_event_file_connect()
+ * @file: the file
+ * @data: the trigger
+ *
+ * Hits that are running may still call the trigger. The caller waits for them,
+ * and then puts its reference.
+ *
+ * Context: task; sleeps. For an event probe the kernel waits for running hits
+ * here, which may wait for memory of their program.
+ */
+void rhist_event_file_disconnect(struct rhist_event_file *file, struct event_trigger_data *data)
+{
+	rhist_trigger_unlist(data);
+	disconnect(file);
+}
