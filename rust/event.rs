@@ -14,6 +14,7 @@ pub(crate) use super::bindings::FILTER_RDYN_STRING;
 pub(crate) use super::bindings::FILTER_STACKTRACE;
 pub(crate) use super::bindings::FILTER_STATIC_STRING;
 pub(crate) use super::bindings::FILTER_TRACE_FN;
+use super::cpu::PreemptOff;
 use super::instance::Instance;
 use super::instance::KeptInstance;
 use super::synthetic::SynthEventRef;
@@ -147,6 +148,103 @@ pub(super) fn top_array() -> Result<NonNull<bindings::trace_array>> {
     let any = EventFileRef::get(c"rhist", c"sync")?;
     // SAFETY: `any` holds a reference on a file of the top instance.
     NonNull::new(unsafe { (*any.0.as_ptr()).tr }).ok_or(ENODEV)
+}
+
+/// The tasks whose hits an event ignores in a tracing directory: what `set_event_pid` and `set_event_notrace_pid` list.
+///
+/// The kernel decides it for the current task of each CPU at each switch (`trace_event_ignore_this_pid()`). The file of
+/// the event has a flag as long as there is a list.
+///
+/// # Invariants
+///
+/// `file` has a reference taken by `rhist_file_get()`. `flags` are those of the file; without one, [`NO_FLAGS`].
+pub(crate) struct TaskFilter {
+    flags: NonNull<usize>,
+    file: Option<NonNull<bindings::trace_event_file>>,
+}
+
+/// The flags of no file.
+static NO_FLAGS: usize = 0;
+
+// SAFETY: Any task may drop the reference. The file is only read.
+unsafe impl Send for TaskFilter {}
+// SAFETY: As above.
+unsafe impl Sync for TaskFilter {}
+
+impl TaskFilter {
+    /// That of an event in its tracing directory. The marker has none: it is recorded whoever writes it. Takes
+    /// `event_mutex`. Fails with `ENODEV` if the instance is gone.
+    pub(crate) fn new(event: &Event, instance: &Instance) -> Result<Self> {
+        let mut filter = Self {
+            flags: NonNull::from(&NO_FLAGS),
+            file: None,
+        };
+        if event.is_marker() {
+            return Ok(filter);
+        }
+        instance.with_event_mutex(|| {
+            // SAFETY: event_mutex is held in this closure, so the file stays until it has our reference.
+            unsafe {
+                for_each_locked(event.dir(), |listed| {
+                    if listed.id == event.id() && filter.file.is_none() {
+                        bindings::rhist_file_get(listed.file.as_ptr());
+                        // INVARIANT: There is a reference now.
+                        filter.file = Some(listed.file);
+                        filter.flags =
+                            NonNull::new(&raw mut (*listed.file.as_ptr()).flags).ok_or(EINVAL)?;
+                    }
+                    Ok(())
+                })
+            }
+        })?;
+        match filter.file {
+            Some(_) => Ok(filter),
+            None => Err(ENODEV),
+        }
+    }
+
+    /// The flags of the file. Any context.
+    #[inline(always)]
+    fn flags(&self) -> usize {
+        // SAFETY: By the type invariant they are there. The kernel changes them atomically.
+        unsafe { self.flags.read_volatile() }
+    }
+
+    /// Whether tasks are listed. Any context.
+    #[inline(always)]
+    pub(crate) fn is_set(&self) -> bool {
+        self.flags() & bindings::EVENT_FILE_FL_PID_FILTER as usize != 0
+    }
+
+    /// Whether the event has a trigger of the kernel, in the tracing directory, that needs the record of a hit. Any
+    /// context.
+    pub(crate) fn needs_record(&self) -> bool {
+        self.flags() & bindings::EVENT_FILE_FL_TRIGGER_COND as usize != 0
+    }
+
+    /// Whether hits of the current task are ignored. Any context.
+    #[inline(always)]
+    pub(crate) fn ignores(&self, preempt: PreemptOff<'_>) -> bool {
+        self.is_set() && self.ignores_current(preempt)
+    }
+
+    /// As [`TaskFilter::ignores`], if tasks are listed. Out of line, since they rarely are.
+    #[cold]
+    #[inline(never)]
+    fn ignores_current(&self, _preempt: PreemptOff<'_>) -> bool {
+        // SAFETY: By the type invariant there is a reference on the file; and preemption is off.
+        self.file
+            .is_some_and(|file| unsafe { bindings::rhist_file_ignores_task(file.as_ptr()) })
+    }
+}
+
+impl Drop for TaskFilter {
+    fn drop(&mut self) {
+        if let Some(file) = self.file {
+            // SAFETY: By the type invariant there is a reference, which is not used afterwards.
+            unsafe { bindings::rhist_file_put(file.as_ptr()) }
+        }
+    }
 }
 
 /// A reference on a user event of rhist.
@@ -509,6 +607,8 @@ pub(crate) struct ListedEvent<'a> {
     pub(crate) enables: bool,
     /// The event has triggers of the kernel in this instance.
     pub(crate) triggered: bool,
+    /// Its file in this instance.
+    file: NonNull<bindings::trace_event_file>,
 }
 
 /// Calls `visit` with `event_mutex` held for each event of a tracing directory, in the order of the kernel's
@@ -578,6 +678,7 @@ unsafe fn for_each_locked(
                 event: CStr::from_char_ptr(bindings::rhist_event_name(call)),
                 enables: class.reg.is_some() && !ignored,
                 triggered: !core::ptr::eq(file.triggers.next, &raw const file.triggers),
+                file: NonNull::from(file),
             })?;
             link = (*link).next;
         }

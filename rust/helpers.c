@@ -194,6 +194,32 @@ struct trace_event_file *rhist_marker_file(struct trace_array *tr)
 	return *(struct trace_event_file **)((void *)tr + TRACE_ARRAY__TRACE_MARKER_FILE);
 }
 
+/* Take a reference on an event file, which keeps its memory, but not its instance. event_mutex held. */
+void rhist_file_get(struct trace_event_file *file)
+{
+	refcount_inc(&file->ref);
+}
+
+/* Put that reference. Any context but NMI. */
+void rhist_file_put(struct trace_event_file *file)
+{
+	/* kfree() frees objects of a cache, too; event_file_put() and that cache are not exported. */
+	if (refcount_dec_and_test(&file->ref))
+		kfree(file);
+}
+
+/*
+ * Whether set_event_pid or set_event_notrace_pid of its instance keep an event file from hits of the running task. Any
+ * context, NMI included, with preemption off. The file may be one that was removed with its instance: that clears the
+ * flag first, and then waits for those that may have seen it (__ftrace_clear_event_pids()).
+ */
+bool rhist_file_ignores_task(struct trace_event_file *file)
+{
+	guard(srcu_fast_notrace)(&tracepoint_srcu);
+
+	return READ_ONCE(file->flags) & EVENT_FILE_FL_PID_FILTER && trace_event_ignore_this_pid(file);
+}
+
 /* Add a trigger to its event file. Task context; event_mutex held. */
 void rhist_trigger_list(struct trace_event_file *file, struct event_trigger_data *data)
 {

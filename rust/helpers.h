@@ -57,6 +57,9 @@ int rhist_event_reg(struct trace_event_call *call, struct trace_event_file *file
 struct list_head *rhist_events(struct trace_array *tr);
 const char *rhist_event_name(struct trace_event_call *call);
 struct trace_event_file *rhist_marker_file(struct trace_array *tr);
+void rhist_file_get(struct trace_event_file *file);
+void rhist_file_put(struct trace_event_file *file);
+bool rhist_file_ignores_task(struct trace_event_file *file);
 void rhist_trigger_list(struct trace_event_file *file, struct event_trigger_data *data);
 void rhist_trigger_unlist(struct event_trigger_data *data);
 void rhist_tracepoint_synchronize_unregister(void);

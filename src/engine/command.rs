@@ -13,6 +13,7 @@ use crate::filter::Filter;
 use crate::filter::FilterError;
 use crate::ftrace::cpu;
 use crate::ftrace::event::Event;
+use crate::ftrace::event::TaskFilter;
 use crate::ftrace::function;
 use crate::ftrace::memory;
 use crate::ftrace::snapshot;
@@ -125,6 +126,7 @@ impl Engine {
         }
         event.keep_marker(kernel)?;
         let settings = SwitchSettings {
+            tasks: TaskFilter::new(&event, self.registry.instance())?,
             dir: name.dir.clone(),
             enable: switch.enable,
             target: copy(switch.target)?,
@@ -424,7 +426,8 @@ fn attach(
     [paused, helper]: [bool; 2],
 ) -> Result {
     let dir = event.dir().clone();
-    let trigger = HistTrigger::new(dir, data, plan, filter, paused, helper);
+    let tasks = TaskFilter::new(&event, registry.instance())?;
+    let trigger = HistTrigger::new(dir, data, plan, filter, tasks, paused, helper);
     registry.lock().add(event, trigger)
 }
 

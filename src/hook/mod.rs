@@ -207,8 +207,9 @@ impl Receiver for Dispatch {
         let triggers = self.triggers.read(preempt);
         let context = self.context(frame);
         let hit = Hit::new(Record::new(record), preempt.cpu(), &context);
-        for switch in self.switches.read(preempt) {
-            switch.hit(preempt, &hit);
+        let switches = self.switches.read(preempt);
+        for switch in switches {
+            switch.hit(preempt, &hit, switches, triggers);
         }
         let mut counted = false;
         for trigger in triggers {

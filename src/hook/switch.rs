@@ -6,10 +6,12 @@ use super::published::Published;
 use super::trigger::Condition;
 use super::trigger::Nofault;
 use super::Placed;
+use super::Switches;
 use super::Triggers;
 use crate::event::record;
 use crate::event::Hit;
 use crate::ftrace::cpu::PreemptOff;
+use crate::ftrace::event::TaskFilter;
 use crate::ftrace::tracefs::TracingDir;
 use crate::trigger::enable::UNLIMITED;
 use kernel::prelude::*;
@@ -28,6 +30,8 @@ pub(crate) struct SwitchSettings {
     /// How often it fires, or [`UNLIMITED`].
     pub(crate) count: u64,
     pub(crate) filter: Option<Condition>,
+    /// The tasks whose hits do not count: see [`Switch::hit`].
+    pub(crate) tasks: TaskFilter,
     /// Number of the kernel's own triggers on its event.
     pub(crate) older: usize,
 }
@@ -75,9 +79,31 @@ impl Switch {
         filter.is_some_and(|condition| condition.filter.reads(record::CONTEXT))
     }
 
+    /// Whether its event has triggers in its tracing directory that need the record of a hit: it has a filter, or one
+    /// of `switches` has, or there are histograms among `triggers`, or the kernel has such a trigger. Any context.
+    fn records_needed(&self, switches: &Switches, triggers: &Triggers) -> bool {
+        let dir = &self.settings.dir;
+        let mut switches = switches.iter().map(|switch| &switch.settings);
+        switches.any(|other| other.filter.is_some() && other.dir == *dir)
+            || triggers.iter().any(|trigger| trigger.dir == *dir)
+            || self.settings.tasks.needs_record()
+    }
+
     /// Fires, unless its count is used up or its filter rejects the hit. Any context.
+    ///
+    /// Tasks are ignored only if the record is needed: else C calls triggers before it looks at the lists
+    /// (`__trace_trigger_soft_disabled()`).
     #[inline]
-    pub(super) fn hit(&self, preempt: PreemptOff<'_>, hit: &Hit<'_>) {
+    pub(super) fn hit(
+        &self,
+        preempt: PreemptOff<'_>,
+        hit: &Hit<'_>,
+        switches: &Switches,
+        triggers: &Triggers,
+    ) {
+        if self.settings.tasks.ignores(preempt) && self.records_needed(switches, triggers) {
+            return;
+        }
         if let Some(condition) = &self.settings.filter {
             if !condition.filter.matches(hit, &Nofault) {
                 return;

@@ -10,6 +10,7 @@ use crate::event::Record;
 use crate::filter::Filter;
 use crate::filter::Memory;
 use crate::ftrace::cpu::PreemptOff;
+use crate::ftrace::event::TaskFilter;
 use crate::ftrace::memory;
 use crate::ftrace::tracefs::TracingDir;
 use crate::hist::Histogram;
@@ -65,6 +66,8 @@ pub(crate) struct HistTrigger {
     /// at other offsets of its record.
     plan: Arc<Plan>,
     filter: Option<Condition>,
+    /// The tasks whose hits do not count.
+    tasks: TaskFilter,
     /// Whether it was made for the actions of other triggers, and goes with the last of these.
     pub(crate) helper: bool,
     /// [`PAUSED`] and [`FILTERED`]: flags that keep a hit off the fast path. One load tests both.
@@ -113,6 +116,7 @@ impl HistTrigger {
         data: Arc<HistData>,
         plan: Arc<Plan>,
         filter: Option<Condition>,
+        tasks: TaskFilter,
         paused: bool,
         helper: bool,
     ) -> Self {
@@ -120,17 +124,18 @@ impl HistTrigger {
             dir,
             data,
             plan,
+            tasks,
             helper,
             flags: Atomic::new(flags(paused, &filter)),
             filter,
         }
     }
 
-    /// Counts a hit. Returns false if it did not: the trigger is paused, or the filter rejects the hit. Any
-    /// context.
+    /// Counts a hit. Returns false if it did not: the trigger is paused, or ignores the task, or the filter rejects the
+    /// hit. Any context.
     #[inline(always)]
     pub(super) fn hit(&self, preempt: PreemptOff<'_>, hit: &Hit<'_>) -> bool {
-        if self.flags.relaxed() & PAUSED != 0 {
+        if self.flags.relaxed() & PAUSED != 0 || self.tasks.ignores(preempt) {
             return false;
         }
         if let Some(condition) = &self.filter {
@@ -149,10 +154,10 @@ impl HistTrigger {
         histogram.hit(&self.plan, hit);
     }
 
-    /// Whether not all hits count: it is paused, or has a filter. Any context.
+    /// Whether not all hits count: it is paused, or has a filter, or tasks are listed. Any context.
     #[inline(always)]
     pub(super) fn is_conditional(&self) -> bool {
-        self.flags.relaxed() != 0
+        self.flags.relaxed() != 0 || self.tasks.is_set()
     }
 
     /// Whether it reads fields at these offsets of records.
@@ -177,7 +182,7 @@ impl HistTrigger {
             && !self.reads(record::HEAD)
     }
 
-    /// Fast path: as [`HistTrigger::hit`], if there is no filter and the histogram only reads plain fields of
+    /// Fast path: as [`HistTrigger::hit`], if all hits count and the histogram only reads plain fields of
     /// the record. Else returns false, and has done nothing. Any context.
     #[inline(always)]
     pub(super) fn hit_fast(&self, preempt: PreemptOff<'_>, record: Record<'_>) -> bool {
