@@ -232,9 +232,10 @@ impl TaskFilter {
     #[cold]
     #[inline(never)]
     fn ignores_current(&self, _preempt: PreemptOff<'_>) -> bool {
-        // SAFETY: By the type invariant there is a reference on the file; and preemption is off.
-        self.file
-            .is_some_and(|file| unsafe { bindings::rhist_file_ignores_task(file.as_ptr()) })
+        self.file.is_some_and(|file| {
+            // SAFETY: By the type invariant there is a reference on the file; and preemption is off.
+            unsafe { bindings::rhist_file_ignores_task(file.as_ptr()) }
+        })
     }
 }
 

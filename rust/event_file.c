@@ -22,8 +22,6 @@
  *
  * All functions but rhist_event_file_put() are called with event_mutex held.
  */
-#include <linux/cleanup.h>
-#include <linux/cpu.h>
 #include <linux/cpumask.h>
 #include <linux/err.h>
 #include <linux/list.h>
@@ -92,8 +90,9 @@ static struct trace_event_call *target_of(const struct trace_eprobe *ep)
 }
 
 /*
- * Make a counter of the event with this number, which keeps it from being removed and is never enabled; or an ERR_PTR.
- * Task context, sleeps; takes event_mutex.
+ * Make a counter of the event with this number, which keeps it from being removed and is never enabled. Return it, or an
+ * ERR_PTR: -ENODEV if a CPU goes offline meanwhile, -EINVAL if there is no such event. Task context, sleeps; takes
+ * event_mutex.
  */
 struct perf_event *rhist_event_probe_pin(u64 number)
 {
@@ -104,7 +103,7 @@ struct perf_event *rhist_event_probe_pin(u64 number)
 		.disabled = 1,
 	};
 
-	guard(cpus_read_lock)();
+	/* Not under cpus_read_lock(), which is taken inside event_mutex. A CPU that goes offline meanwhile is refused. */
 	return perf_event_create_kernel_counter(&attr, cpumask_first(cpu_online_mask), NULL, NULL, NULL);
 }
 

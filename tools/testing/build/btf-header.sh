@@ -37,7 +37,7 @@ result $? "the lab's kernel is accepted"
 altered() { # altered SED-EXPRESSION...
 	local args=() expr
 	for expr; do args+=(-e "$expr"); done
-	kernel "typedef _Bool bool; typedef unsigned long long u64; typedef unsigned long size_t;
+	kernel "typedef _Bool bool; typedef unsigned long long u64; typedef unsigned long size_t; typedef long ssize_t;
 		struct list_head { struct list_head *next, *prev; };
 		struct llist_node { struct llist_node *next; };
 		enum event_trigger_type { ETT_NONE };
@@ -52,7 +52,7 @@ altered() { # altered SED-EXPRESSION...
 		struct array_buffer { struct trace_buffer *buffer; };
 		struct trace_array { u64 trace_flags; struct array_buffer array_buffer; struct list_head events;
 			struct trace_event_file *trace_marker_file; const char *system_names; struct dentry *dir; };
-		enum { EVENT_TRIGGER_FL_PROBE = 1 } p;
+		enum { EVENT_TRIGGER_FL_PROBE = 1 } p; enum { EVENT_CMD_FL_NEEDS_REC = 2 } q;
 		struct trace_array a; enum trace_iterator_bits b;
 		$({
 			sed -n '/^struct event_trigger_data {/,/^static_assert/p' "$work/layouts.h" |
@@ -62,6 +62,10 @@ altered() { # altered SED-EXPRESSION...
 			echo "struct trace_event_class { void *probe; };"
 			echo "struct synth_event { struct dyn_event devent; int ref; struct synth_field **fields;"
 			echo "	unsigned int n_fields; struct trace_event_class class; struct module *mod; } h; struct synth_field i;"
+			echo "struct trace_event_call { int flags; }; struct trace_uprobe_filter { int nr; };"
+			echo "struct trace_probe_event { unsigned int flags; struct trace_event_call call;"
+			echo "	struct list_head files, probes; struct trace_uprobe_filter filter[]; } m;"
+			echo "struct trace_eprobe *n;"
 		} | sed "${args[@]}")"
 }
 
@@ -83,6 +87,14 @@ refused "a member of another type" \
 altered 's/ftrace_event_field/trace_field/g'
 refused "a structure that is not there" \
 	"the BTF in $work/btf does not describe 'struct ftrace_event_field'"
+
+altered 's/^struct trace_eprobe \*n;//' '/^struct trace_eprobe {/,/^};/d' &&
+	"$top/scripts/btf-header" "$work/btf" > "$work/out" && ! grep -q 'probe_arg\|trace_probe' "$work/out"
+result $? "a kernel without event probes"
+
+altered 's/nr_args;/n_args;/'
+refused "a member of event probes that is not there" \
+	"'struct trace_probe' of this kernel has no member 'nr_args'"
 
 echo "no BTF" > "$work/text"
 "$top/scripts/btf-header" "$work/text" > "$work/out" 2> "$work/err"
