@@ -125,8 +125,15 @@ impl Registry {
 #[pinned_drop]
 impl PinnedDrop for Registry {
     fn drop(self: Pin<&mut Self>) {
+        let mut hooks = core::mem::replace(&mut *self.hooks.lock(), KVec::new());
         // Disconnects all hooks together: each one on its own would wait for a grace period.
-        Hook::disconnect(&mut self.hooks.lock());
+        Hook::disconnect(&mut hooks);
+        // What keeps instances from being removed would outlast the module.
+        for hook in hooks.iter() {
+            let triggers = hook.triggers();
+            let with_vars = triggers.iter().filter(|trigger| trigger.plan().has_vars());
+            with_vars.for_each(|trigger| trigger.dir.set_busy(false));
+        }
     }
 }
 

@@ -551,6 +551,22 @@ static void instance(void)
 	ok(fd >= 0 && !rmdir(dir) && !load(), "or by rmdir");
 }
 
+/* While a histogram in an instance has a variable, the instance cannot be removed; without the module there is none. */
+static void variable(void)
+{
+	const char *dir = pathf("%s/instances/rhist_u", kernel_dir());
+	const char *trigger = in_tree("instances/rhist_u/events/syscalls/sys_enter_getpgid/trigger");
+	int error;
+
+	ok(!mkdir(dir, 0700) && !append(trigger, "hist:keys=common_pid:p=pid:size=128") && rmdir(dir) && errno == EBUSY,
+	   "an instance with a variable cannot be removed");
+	ok(!unload(), "but the module can");
+	error = rmdir(dir) ? errno : 0;
+	ok(!error, "and then the instance: %s", errno_name(error));
+	if (load())
+		die("loading it again");
+}
+
 /* --- the file that is in the root of tracefs for an instant */
 
 /* Who loads the module needs a processor, too. */
@@ -701,6 +717,7 @@ int main(void)
 	ok(!load() && loaded() && !access(in_tree("events/sched/sched_switch/hist"), F_OK), "and it comes again");
 	ok(load() == -EEXIST, "not twice");
 	instance();
+	variable();
 	instant(repeats(1, 10, 100));
 	synthetic(repeats(2, 10, 100));
 	under_load(repeats(2, 5, 200));
