@@ -198,6 +198,7 @@ int rhist_probe_connect(struct trace_event_call *call, void *probe, struct rhist
 void rhist_probe_disconnect(struct trace_event_call *call, void *probe, struct rhist_probed *probed);
 
 /* own_events.c */
+int rhist_sync_init(const char *instance);
 int rhist_with_event_mutex(struct trace_array *tr, int (*fn)(void *), void *arg);
 
 /* snapshot.c */

@@ -54,7 +54,8 @@ void rhist_set_busy(struct dentry *dir, bool busy)
  * code, to record names of tasks that nobody reads.
  *
  * Return: the instance with a reference, or an ERR_PTR: -EBUSY if somebody else
- * has made one of that name, otherwise -ENOMEM, whatever the reason.
+ * has made one of that name, otherwise -ENOMEM, whatever the reason; or as
+ * rhist_sync_init().
  */
 struct trace_array *rhist_instance_create(struct dentry **dir)
 {
@@ -62,6 +63,7 @@ struct trace_array *rhist_instance_create(struct dentry **dir)
 	struct trace_array *tr = trace_array_get_by_name(name, name);
 	const char *systems;
 	u64 *flags;
+	int err;
 
 	if (!tr)
 		return ERR_PTR(-ENOMEM);
@@ -69,6 +71,11 @@ struct trace_array *rhist_instance_create(struct dentry **dir)
 	if (!systems || strcmp(systems, name)) {
 		trace_array_put(tr);
 		return ERR_PTR(-EBUSY);
+	}
+	err = rhist_sync_init(name);
+	if (err) {
+		trace_array_put(tr);
+		return ERR_PTR(err);
 	}
 	flags = (void *)tr + TRACE_ARRAY__TRACE_FLAGS;
 	WRITE_ONCE(*flags, READ_ONCE(*flags) & ~names);

@@ -16,7 +16,9 @@
  * buffer. trace_buffered_event_enable(), which allocates these pages, is not
  * exported, so Instance::set_trigger() in rust/instance.rs writes to a file.
  */
+#include <linux/err.h>
 #include <linux/mutex.h>
+#include <linux/printk.h>
 #include <linux/sched.h>
 #include <linux/trace.h>
 #include <linux/trace_events.h>
@@ -37,6 +39,9 @@ static struct {
 } pending;
 
 static struct trace_event_call sync_call;
+
+/* The file of rhist:sync in rhist's instance. It exists as long as the module is loaded and the instance is. */
+static struct trace_event_file *sync_file;
 
 /* class->reg() of both events. Called with event_mutex held. */
 static int reg(struct trace_event_call *call, enum trace_reg type, void *data)
@@ -86,6 +91,24 @@ static struct trace_event_call *calls[] __used __section("_ftrace_events") = {
 };
 
 /**
+ * rhist_sync_init - find the file of rhist:sync, for rhist_with_event_mutex()
+ * @instance: name of rhist's instance
+ *
+ * Return: 0 or a negative errno.
+ */
+int rhist_sync_init(const char *instance)
+{
+	struct trace_event_file *file = trace_get_event_file(instance, class.system, sync_call.name);
+
+	if (IS_ERR(file))
+		return PTR_ERR(file);
+	sync_file = file;
+	/* The reference would pin the module. */
+	trace_put_event_file(file);
+	return 0;
+}
+
+/**
  * rhist_with_event_mutex - call a function with event_mutex held
  * @tr: a trace instance with the event rhist:sync
  * @fn: the function; must not take event_mutex itself
@@ -94,12 +117,17 @@ static struct trace_event_call *calls[] __used __section("_ftrace_events") = {
  * Context: task, may sleep; called without event_mutex and the locks that nest
  * inside it. Works while the module is being unloaded.
  *
+ * While a trigger of an event enables rhist:sync or would do so, the kernel
+ * neither registers nor unregisters it any more: sm_ref counts such triggers. So
+ * the count is 0 while the event is disabled here. A trigger that a user adds or
+ * removes in between only adds its 1 to that.
+ *
  * Return: the result of @fn; or if @fn was not called, -EBUSY because a user
  * kept enabling the event, or the error of trace_array_set_clr_event().
  */
 int rhist_with_event_mutex(struct trace_array *tr, int (*fn)(void *), void *arg)
 {
-	int tries = 16, err = 0;
+	int tries = 16, err = 0, triggers;
 
 	mutex_lock(&sync_lock);
 	pending.fn = fn;
@@ -107,7 +135,9 @@ int rhist_with_event_mutex(struct trace_array *tr, int (*fn)(void *), void *arg)
 	WRITE_ONCE(pending.task, current);
 	/* reg() is called only for a change: disable first, as a user may have enabled it. */
 	while (READ_ONCE(pending.task) && tries--) {
+		triggers = atomic_xchg(&sync_file->sm_ref, 0);
 		trace_array_set_clr_event(tr, "rhist", "sync", false);
+		atomic_add(triggers, &sync_file->sm_ref);
 		err = trace_array_set_clr_event(tr, "rhist", "sync", true);
 	}
 	trace_array_set_clr_event(tr, "rhist", "sync", false);
@@ -115,6 +145,8 @@ int rhist_with_event_mutex(struct trace_array *tr, int (*fn)(void *), void *arg)
 		err = pending.ret;
 	else if (!err)
 		err = -EBUSY;
+	if (err == -EBUSY && READ_ONCE(pending.task))
+		pr_warn_once("rhist: commands fail while a program keeps enabling the event rhist:sync\n");
 	WRITE_ONCE(pending.task, NULL);
 	mutex_unlock(&sync_lock);
 	return err;

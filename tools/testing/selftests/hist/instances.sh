@@ -144,6 +144,23 @@ else
 	fire getsid 1:3
 	is "$(total Hits $TWO/hist) $(cat $X/$TWO/hist)" "9 " "what triggers of one name share outlives an instance"
 	: >$TWO/trigger
+
+	# Triggers by which the kernel registers an event of the module's own, and does not do so again. Whoever waited for
+	# that would wait until they are gone, so they are removed before the test goes on.
+	own=$KERNEL/instances/rhist/events/rhist
+	echo 'rhist_own char[16] text' >>synthetic_events
+	for line in "never enable_event:rhist:sync" "never disable_event:rhist:sync" "sync traceoff"; do
+		file=${line%% *}/trigger command=${line#* }
+		io write events/synthetic/rhist_own/trigger a hist:keys=text >/dev/null
+		is "$(io write "$own/$file" a "$command")" OK "rhist:${line%% *} takes the trigger $command"
+		{ cat show_event_triggers && io write events/synthetic/rhist_own/trigger a '!hist:keys=text' &&
+			io write events/synthetic/rhist_own/trigger a hist:keys=text; } >"$work/own" 2>&1 &
+		yes "with which commands are carried out" soon sh -c "[ \$(grep -cx OK '$work/own') = 2 ]"
+		is "$(io write "$own/$file" a "!$command")" OK "and which can be removed"
+		wait
+		is "$(io write events/synthetic/rhist_own/trigger a '!hist:keys=text')" OK "with others as well"
+	done
+	echo '!rhist_own' >>synthetic_events
 fi
 # Names that were used stay in memory.
 cat $X/$ONE/trigger >/dev/null
