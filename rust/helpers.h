@@ -124,11 +124,16 @@ struct dentry *rhist_create_dir(struct dentry *parent, const char *name, struct 
 struct dentry *rhist_create_file(struct dentry *parent, const char *name, struct inode *inode);
 void rhist_remove_dir(struct dentry *dir);
 void rhist_keep_name(struct dentry *name, struct dentry *real);
+struct dentry *rhist_lookup_nested(struct dentry *dir, const char *name, unsigned int len);
 struct dentry *rhist_lookup(struct dentry *dir, const char *name, unsigned int len);
 struct file *rhist_open_dir(struct file *mirror, struct dentry *real);
 struct file *rhist_open_beside(struct file *file, struct dentry *real, unsigned int flags);
 ssize_t rhist_read_seq(struct file *file, void *to, size_t len, loff_t *pos);
 ssize_t rhist_write(struct file *file, const char __user *from, size_t len);
+void rhist_unlock_dir(struct inode *dir, struct inode *child);
+void rhist_relock_dir(struct inode *dir, struct inode *child);
+void rhist_unlock_dir_shared(struct inode *dir);
+void rhist_relock_dir_shared(struct inode *dir);
 int rhist_mkdir(struct mnt_idmap *idmap, struct dentry *dir, const char *name,
 		unsigned int len, umode_t mode);
 int rhist_rmdir(struct dentry *dir, const char *name, unsigned int len);

@@ -151,14 +151,6 @@ struct inode *rhist_new_inode(struct inode *like, umode_t mode,
 	inode->i_private = private ?: like->i_private;
 	if (S_ISDIR(inode->i_mode)) {
 		set_nlink(inode, 2);
-		/*
-		 * i_rwsem of rhist's directory is held while i_rwsem of the
-		 * kernel's is taken, so lockdep needs two classes. tracefs does
-		 * not use this key of its file system type. The key stays valid
-		 * after unload, when the directory may still be a task's
-		 * current directory.
-		 */
-		lockdep_set_class(&inode->i_rwsem, &inode->i_sb->s_type->i_mutex_dir_key);
 	} else {
 		/* tracefs stores the CPU of a per-CPU file here. */
 		inode->i_cdev = like->i_cdev;
@@ -324,17 +316,80 @@ static bool locked_by_us(struct inode *dir)
 }
 
 /*
- * Look up a name in one of the kernel's directories. Returns a reference or an
- * ERR_PTR.
+ * Lock one of the kernel's directories shared, while one of rhist's is locked.
  *
- * rename(2) locks two directories before it looks up a name in each. If one is
- * rhist's, and the other one the kernel's that it mirrors, that must not be
- * locked again: -EXDEV. There is no rename in tracefs anyway.
+ * That is the wrong order: rename(2) locks a directory of the kernel first, and
+ * then one of rhist, which is below it. So whoever has locked this one may be
+ * waiting for the caller. It is only tried, and if it stays locked, the system
+ * call is restarted, which unlocks rhist's directory. Without a rename nobody
+ * has a directory locked for longer than a lookup.
+ *
+ * Return: 0; -ERESTARTNOINTR; or -EAGAIN in a task that does not return to user
+ * space, such as a worker of io_uring.
+ */
+static int lock_nested(struct inode *dir)
+{
+	for (int tries = 0; tries < 5; tries++) {
+		if (inode_trylock_shared(dir))
+			return 0;
+		fsleep(1000);
+	}
+	return current->flags & (PF_KTHREAD | PF_USER_WORKER) ? -EAGAIN : restart_syscall();
+}
+
+/* Turns a negative dentry, of which it drops the reference, into -ENOENT. */
+static struct dentry *positive(struct dentry *found)
+{
+	if (IS_ERR(found) || !d_flags_negative(smp_load_acquire(&found->d_flags)))
+		return found;
+	dput(found);
+	return ERR_PTR(-ENOENT);
+}
+
+/**
+ * rhist_lookup_nested - look up a name in one of the kernel's directories, in a lookup of rhist
+ * @dir: the kernel's directory
+ * @name: the name
+ * @len: its length
+ *
+ * i_rwsem of a directory of rhist is held, so that of @dir is not waited for. It
+ * is only needed below events/, for a name that nobody has used lately: outside,
+ * the dentry cache has all names for as long as the files exist.
+ *
+ * Return: a positive dentry with a reference, or an ERR_PTR: -ENOENT, -ENOMEM,
+ * or if somebody else has @dir locked for some time, -ERESTARTNOINTR or -EAGAIN.
+ */
+struct dentry *rhist_lookup_nested(struct dentry *dir, const char *name, unsigned int len)
+{
+	struct qstr qname = QSTR_LEN(name, len);
+	struct dentry *found = try_lookup_noperm(&qname, dir);
+	/* rename(2) locks both directories that it looks names up in. */
+	bool locked = locked_by_us(d_inode(dir));
+	int err;
+
+	if (IS_ERR(found))
+		return found;
+	if (found && !rhist_removed(found))
+		return positive(found);
+	dput(found);
+	/* All directories below events/ have an eventfs object, and no other has. */
+	if (!dir->d_fsdata)
+		return ERR_PTR(-ENOENT);
+	err = locked ? 0 : lock_nested(d_inode(dir));
+	if (err)
+		return ERR_PTR(err);
+	found = lookup_noperm(&qname, dir);
+	if (!locked)
+		inode_unlock_shared(d_inode(dir));
+	return positive(found);
+}
+
+/*
+ * Look up a name in one of the kernel's directories, without i_rwsem of any
+ * directory held. Returns a reference or an ERR_PTR.
  */
 struct dentry *rhist_lookup(struct dentry *dir, const char *name, unsigned int len)
 {
-	if (locked_by_us(d_inode(dir)))
-		return ERR_PTR(-EXDEV);
 	return lookup_noperm_positive_unlocked(&QSTR_LEN(name, len), dir);
 }
 
@@ -434,6 +489,40 @@ ssize_t rhist_write(struct file *file, const char __user *from, size_t len)
 	if (!(file->f_mode & FMODE_WRITE) || !file->f_op->write)
 		return -EINVAL;
 	return file->f_op->write(file, from, len, &pos);
+}
+
+/*
+ * Unlock rhist's directory, which the VFS has locked for mkdir(2) or rmdir(2), and
+ * for the latter @child, too. The kernel's directory can be waited for then. tracefs
+ * does the same in its own directories, to create and remove the files of an instance.
+ */
+void rhist_unlock_dir(struct inode *dir, struct inode *child)
+{
+	inode_unlock(dir);
+	if (child)
+		inode_unlock(child);
+}
+
+/* Lock again what rhist_unlock_dir() has unlocked. */
+void rhist_relock_dir(struct inode *dir, struct inode *child)
+{
+	inode_lock_nested(dir, I_MUTEX_PARENT);
+	if (child)
+		inode_lock(child);
+}
+
+/*
+ * Unlock rhist's directory, which the VFS has locked shared for getdents(2). May be
+ * done as in dir_relax_shared().
+ */
+void rhist_unlock_dir_shared(struct inode *dir)
+{
+	inode_unlock_shared(dir);
+}
+
+void rhist_relock_dir_shared(struct inode *dir)
+{
+	inode_lock_shared(dir);
 }
 
 /* mkdir(2) in one of the kernel's directories, if it allows that (instances/). */

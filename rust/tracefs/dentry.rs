@@ -90,7 +90,8 @@ impl Dentry {
         unsafe { CStr::from_char_ptr(name_of(self.as_ptr())) }
     }
 
-    /// Looks up `name` in this directory of the kernel. May take `i_rwsem` of the directory shared.
+    /// Looks up `name` in this directory of the kernel. May take `i_rwsem` of the directory shared, so that of no
+    /// directory of rhist must be held.
     ///
     /// # Errors
     ///
@@ -100,6 +101,25 @@ impl Dentry {
         // dcache copies it. `rhist_lookup` returns an `ERR_PTR` or a positive dentry with a reference.
         unsafe {
             Self::from_returned(bindings::rhist_lookup(
+                self.as_ptr(),
+                name.as_ptr().cast(),
+                name.len() as u32,
+            ))
+        }
+    }
+
+    /// Looks up `name` in this directory of the kernel, while `i_rwsem` of a directory of rhist is held. Waits for
+    /// nobody.
+    ///
+    /// # Errors
+    ///
+    /// `ENOENT`, `ENOMEM`. `ERESTARTNOINTR` or `EAGAIN`, to be returned to the VFS, if somebody else has `i_rwsem` of
+    /// this directory.
+    pub(crate) fn lookup_nested(&self, name: &[u8]) -> Result<Self> {
+        // SAFETY: By the type invariant the directory is valid. `name` is valid for its length, and the
+        // dcache copies it. `rhist_lookup_nested` returns an `ERR_PTR` or a positive dentry with a reference.
+        unsafe {
+            Self::from_returned(bindings::rhist_lookup_nested(
                 self.as_ptr(),
                 name.as_ptr().cast(),
                 name.len() as u32,
@@ -169,8 +189,8 @@ impl Drop for Dentry {
 
 // SAFETY: A reference on a dentry may be dropped by any task.
 unsafe impl Send for Dentry {}
-// SAFETY: The fields read through a shared reference are constant by the type invariant; `rhist_lookup` and
-// `rhist_removed` may be called concurrently.
+// SAFETY: The fields read through a shared reference are constant by the type invariant; `rhist_lookup`,
+// `rhist_lookup_nested` and `rhist_removed` may be called concurrently.
 unsafe impl Sync for Dentry {}
 
 /// A reference on an inode.

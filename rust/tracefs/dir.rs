@@ -4,6 +4,9 @@
 //!
 //! All functions are called in task context: inode operations with `i_rwsem` of the directory held, file
 //! operations on a directory that is open, which pins the module, or is being opened.
+//!
+//! `i_rwsem` of the kernel's directory must not be waited for with that of rhist's held: see
+//! [`object`](super::object). [`lookup`] tries it. The others release that of rhist's before: see [`Unlocked`].
 
 use super::dentry::name_of;
 use super::gate;
@@ -62,6 +65,71 @@ unsafe fn lookup_name<'a>(dentry: *mut bindings::dentry) -> &'a [u8] {
     }
 }
 
+/// Copies the name of a dentry, to be used when the directory is not locked any more: `d_splice_alias()` of
+/// another task may replace the name by a copy. Fails with `ENOMEM`.
+///
+/// # Safety
+///
+/// As for [`lookup_name`].
+unsafe fn copied_name(dentry: *mut bindings::dentry) -> Result<KVec<u8>> {
+    let mut copy = KVec::new();
+    // SAFETY: The requirements are those of this function.
+    copy.extend_from_slice(unsafe { lookup_name(dentry) }, GFP_KERNEL)?;
+    Ok(copy)
+}
+
+/// Directories of rhist that the VFS has locked for a callback, unlocked so that those of the kernel can be locked.
+/// Dropping this locks them again.
+///
+/// # Invariants
+///
+/// The inodes are referenced by the caller of the callback, and were locked as for `how` when this was created.
+struct Unlocked {
+    dir: *mut bindings::inode,
+    how: How,
+}
+
+/// How a callback finds directories locked.
+#[derive(Clone, Copy)]
+enum How {
+    /// The directory, shared.
+    Shared,
+    /// The directory, exclusively, and this subdirectory, unless it is null.
+    Exclusive(*mut bindings::inode),
+}
+
+impl Unlocked {
+    /// Unlocks `dir`.
+    ///
+    /// # Safety
+    ///
+    /// The inodes must be referenced, and be locked by the caller as `how` says. The module must be pinned until
+    /// the result was dropped: unloading does not wait for who has no lock.
+    unsafe fn new(dir: *mut bindings::inode, how: How) -> Self {
+        // SAFETY: The caller has locked the inodes this way.
+        unsafe {
+            match how {
+                How::Shared => bindings::rhist_unlock_dir_shared(dir),
+                How::Exclusive(child) => bindings::rhist_unlock_dir(dir, child),
+            }
+        }
+        // INVARIANT: By the requirements of this function.
+        Self { dir, how }
+    }
+}
+
+impl Drop for Unlocked {
+    fn drop(&mut self) {
+        // SAFETY: By the type invariant the inodes are referenced, and `new` has unlocked them.
+        unsafe {
+            match self.how {
+                How::Shared => bindings::rhist_relock_dir_shared(self.dir),
+                How::Exclusive(child) => bindings::rhist_relock_dir(self.dir, child),
+            }
+        }
+    }
+}
+
 /// # Safety
 ///
 /// Must be called by the VFS, through [`inode_operations`].
@@ -99,16 +167,30 @@ unsafe extern "C" fn mkdir<N: NodeOps>(
     dentry: *mut bindings::dentry,
     mode: bindings::umode_t,
 ) -> *mut bindings::dentry {
-    // SAFETY: Only rhist's directories have these operations, and the VFS holds `i_rwsem` of `dir`.
-    let (object, name) = unsafe { (object_of::<N>(dir), lookup_name(dentry)) };
-    // SAFETY: The object holds a reference on the kernel's directory. `name` is valid for its length, and the
-    // dcache copies it. The VFS passes a valid `idmap`.
-    let err = unsafe {
-        let len = name.len() as u32;
-        bindings::rhist_mkdir(idmap, object.real.as_ptr(), name.as_ptr().cast(), len, mode)
+    let made = || -> Result {
+        // Dropped last, when the directory is locked again: unloading waits for that lock.
+        let _pin = ModulePin::new()?;
+        // SAFETY: Only rhist's directories have these operations, and the VFS holds `i_rwsem` of `dir`.
+        let (object, name) = unsafe { (object_of::<N>(dir), copied_name(dentry)?) };
+        // SAFETY: The VFS has locked `dir`, and holds references. The module is pinned.
+        let unlocked = unsafe { Unlocked::new(dir, How::Exclusive(ptr::null_mut())) };
+        // SAFETY: The object holds a reference on the kernel's directory. `name` is valid for its length, and the
+        // dcache copies it. The VFS passes a valid `idmap`.
+        let err = unsafe {
+            let len = name.len() as u32;
+            bindings::rhist_mkdir(idmap, object.real.as_ptr(), name.as_ptr().cast(), len, mode)
+        };
+        drop(unlocked);
+        to_result(err)
     };
-    // As in tracefs itself, the dentry stays negative, and the next lookup finds the directory.
-    to_result(err).map_or_else(Error::to_ptr, |()| ptr::null_mut())
+    if let Err(err) = made() {
+        return err.to_ptr();
+    }
+    // As in tracefs itself, the dentry stays negative, and the next lookup finds the directory: also if
+    // somebody else has looked up the dentry meanwhile, and keeps it.
+    // SAFETY: The VFS passes a dentry with a reference.
+    unsafe { bindings::d_drop(dentry) };
+    ptr::null_mut()
 }
 
 /// # Safety
@@ -118,20 +200,22 @@ unsafe extern "C" fn rmdir<N: NodeOps>(
     dir: *mut bindings::inode,
     dentry: *mut bindings::dentry,
 ) -> ffi::c_int {
-    // SAFETY: Only rhist's directories have these operations, and the VFS holds `i_rwsem` of `dir`.
-    let (object, name) = unsafe { (object_of::<N>(dir), lookup_name(dentry)) };
-    // SAFETY: The object holds a reference on the kernel's directory, and `name` is valid for its length.
-    let err = unsafe {
-        bindings::rhist_rmdir(
-            object.real.as_ptr(),
-            name.as_ptr().cast(),
-            name.len() as u32,
-        )
-    };
-    if err == 0 {
+    from_result(|| {
+        // Dropped last, when the directories are locked again: unloading waits for these locks.
+        let _pin = ModulePin::new()?;
+        // SAFETY: Only rhist's directories have these operations, and the VFS holds `i_rwsem` of `dir`.
+        let (object, name) = unsafe { (object_of::<N>(dir), copied_name(dentry)?) };
+        // SAFETY: The VFS has locked `dir` and the directory of `dentry`, and holds references. The module is
+        // pinned.
+        let _unlocked = unsafe { Unlocked::new(dir, How::Exclusive((*dentry).d_inode)) };
+        // SAFETY: The object holds a reference on the kernel's directory, and `name` is valid for its length.
+        to_result(unsafe {
+            let len = name.len() as u32;
+            bindings::rhist_rmdir(object.real.as_ptr(), name.as_ptr().cast(), len)
+        })?;
         object.node.child_removed();
-    }
-    err
+        Ok(0)
+    })
 }
 
 /// Opens the directory, and the kernel's directory that it mirrors.
@@ -282,7 +366,8 @@ unsafe fn emit(
     }
 }
 
-/// Lists the kernel's entries, then rhist's. Takes `i_rwsem` of the kernel's directory shared.
+/// Lists the kernel's entries, then rhist's. Takes `i_rwsem` of the kernel's directory shared. That of rhist's is not
+/// needed: `f_pos_lock` keeps others from using the file.
 ///
 /// # Safety
 ///
@@ -293,6 +378,8 @@ unsafe extern "C" fn iterate<N: NodeOps>(
 ) -> ffi::c_int {
     // SAFETY: `file` is an open directory of rhist, which holds a reference on its inode.
     let object = unsafe { object_of::<N>((*file).f_inode) };
+    // SAFETY: The VFS has locked the directory shared, and holds a reference. The open file pins the module.
+    let _unlocked = unsafe { Unlocked::new((*file).f_inode, How::Shared) };
     // SAFETY: The VFS passes a valid context, which nobody else uses during the call.
     let mut pos = unsafe { (*ctx).pos };
     if pos < OURS {

@@ -11,8 +11,11 @@
 //!
 //! # Locks
 //!
-//! `i_rwsem` of rhist's directory -> `i_rwsem` of the kernel's directory that it is for.
-//! `i_rwsem` of rhist's directory -> `Objects::tree`.
+//! `i_rwsem` of a directory of the kernel -> `i_rwsem` of a directory of rhist (`rename(2)`).
+//! `i_rwsem` of a directory of rhist -> `Objects::tree`.
+//!
+//! So with `i_rwsem` of a directory of rhist held, that of a directory of the kernel is only tried. Where the VFS
+//! permits that, it is released before: see [`dir`].
 //!
 //! C headers: `include/linux/fs.h`, `include/linux/dcache.h`, `include/linux/tracefs.h`.
 
@@ -60,19 +63,18 @@ pub(crate) trait NodeOps: Send + Sync + Sized + 'static {
     type OpenState: Send + Sync;
 
     /// Looks up a name in a directory; `ENOENT` if there is none. Called with `i_rwsem` of rhist's directory
-    /// held.
+    /// held: see [`Dentry::lookup_nested`].
     fn lookup(&self, real: &Dentry, name: &[u8]) -> Result<Found>;
 
-    /// Whether `readdir` leaves out this name of the kernel's directory. Called with `i_rwsem` of rhist's
-    /// directory and of the kernel's held shared.
+    /// Whether `readdir` leaves out this name of the kernel's directory. Called with `i_rwsem` of that held
+    /// shared.
     fn hides(&self, name: &[u8]) -> bool;
 
     /// Lists rhist's names in a directory, each always at the same index; `None` for one that does not exist
-    /// now. Called with `i_rwsem` of rhist's directory held shared.
+    /// now.
     fn names(&self, real: &Dentry) -> impl Iterator<Item = Option<&'static CStr>>;
 
-    /// Notifies of a subdirectory that `rmdir(2)` has removed. Called with `i_rwsem` of both rhist's
-    /// directory and its subdirectory held.
+    /// Notifies of a subdirectory that `rmdir(2)` has removed.
     fn child_removed(&self);
 
     /// Returns the name of a file of rhist. It takes the place of the kernel's file of that name, if there is

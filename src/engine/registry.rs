@@ -4,10 +4,9 @@
 //!
 //! # Locks
 //!
-//! The lock of the registry is taken in task context with no other lock held but, when an instance
-//! is removed, those of its directories, and is the outermost one of the module: inside it
-//! event_mutex is taken, and mmap_lock of the running task, and grace periods are waited for. Nothing
-//! that the kernel calls with either held takes it.
+//! The lock of the registry is taken in task context with no other lock held but the turn, and is the
+//! outermost one of the module: inside it event_mutex is taken, and mmap_lock of the running task, and
+//! grace periods are waited for. Nothing that the kernel calls with either held takes it.
 
 use crate::ftrace::event;
 use crate::ftrace::event::Event;

@@ -212,7 +212,7 @@ impl<T: Overlay> tracefs::NodeOps for Node<T> {
         let mut files = T::files(dir).iter();
         if let Some(index) = files.position(|file| file.name.to_bytes() == name) {
             if T::files(dir)[index].only_over {
-                real.lookup(name)?;
+                real.lookup_nested(name)?;
             }
             let kind = NodeKind::Ours(dir, index);
             return Ok(Found {
@@ -223,14 +223,14 @@ impl<T: Overlay> tracefs::NodeOps for Node<T> {
         if self.shared.hides(dir, name) {
             return Err(ENOENT);
         }
-        let real = real.lookup(name)?;
+        let real = real.lookup_nested(name)?;
         let kind = match real.kind().ok_or(ENOENT)? {
             DentryKind::Dir => NodeKind::Dir(dir.child(name)),
             DentryKind::File => NodeKind::Kernel,
         };
         let lasts_as = match kind {
             // It has names below it that stay, and has to go with them.
-            NodeKind::Dir(Dir::Instance) => real.lookup(b"events")?,
+            NodeKind::Dir(Dir::Instance) => real.lookup_nested(b"events")?,
             _ => real.clone(),
         };
         Ok(Found {

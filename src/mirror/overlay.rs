@@ -89,6 +89,6 @@ pub(crate) trait Overlay: Send + Sync + 'static {
     fn map(&self, file: &Opened<'_>, vma: &VmaNew) -> Result;
 
     /// `rmdir(2)` below the mirror has had the kernel remove an instance. One that is removed in
-    /// the kernel's own directory goes unnoticed. Directories of the mirror are locked.
+    /// the kernel's own directory goes unnoticed.
     fn instance_removed(&self);
 }
