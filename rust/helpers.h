@@ -14,6 +14,7 @@ struct dentry;
 struct event_trigger_data;
 struct file;
 struct file_operations;
+struct iattr;
 struct inode;
 struct inode_operations;
 struct iov_iter;
@@ -113,6 +114,8 @@ struct dentry *rhist_tracefs_root(const char *name);
 struct inode *rhist_new_inode(struct inode *like, umode_t mode,
 			      const struct inode_operations *iop,
 			      const struct file_operations *fop, void *private);
+int rhist_setattr(struct mnt_idmap *idmap, struct dentry *mirror, struct dentry *real,
+		  struct iattr *attr);
 void rhist_inode_own(struct inode *inode, uid_t uid, gid_t gid);
 void *rhist_inode_private(struct inode *inode);
 const struct file_operations *rhist_get_fops(struct dentry *file);

@@ -316,21 +316,21 @@ static bool locked_by_us(struct inode *dir)
 }
 
 /*
- * Lock one of the kernel's directories shared, while one of rhist's is locked.
+ * Lock one of the kernel's inodes, while one of rhist's is locked.
  *
- * That is the wrong order: rename(2) locks a directory of the kernel first, and
- * then one of rhist, which is below it. So whoever has locked this one may be
- * waiting for the caller. It is only tried, and if it stays locked, the system
- * call is restarted, which unlocks rhist's directory. Without a rename nobody
- * has a directory locked for longer than a lookup.
+ * For directories that is the wrong order: rename(2) locks one of the kernel
+ * first, and then one of rhist, which is below it. So whoever has locked this
+ * one may be waiting for the caller. It is only tried, and if it stays locked,
+ * the system call is restarted, which unlocks rhist's directory. Without a
+ * rename nobody has a directory locked for longer than a lookup.
  *
  * Return: 0; -ERESTARTNOINTR; or -EAGAIN in a task that does not return to user
  * space, such as a worker of io_uring.
  */
-static int lock_nested(struct inode *dir)
+static int lock_nested(struct inode *inode, bool shared)
 {
 	for (int tries = 0; tries < 5; tries++) {
-		if (inode_trylock_shared(dir))
+		if (shared ? inode_trylock_shared(inode) : inode_trylock(inode))
 			return 0;
 		fsleep(1000);
 	}
@@ -375,7 +375,7 @@ struct dentry *rhist_lookup_nested(struct dentry *dir, const char *name, unsigne
 	/* All directories below events/ have an eventfs object, and no other has. */
 	if (!dir->d_fsdata)
 		return ERR_PTR(-ENOENT);
-	err = locked ? 0 : lock_nested(d_inode(dir));
+	err = locked ? 0 : lock_nested(d_inode(dir), true);
 	if (err)
 		return ERR_PTR(err);
 	found = lookup_noperm(&qname, dir);
@@ -391,6 +391,39 @@ struct dentry *rhist_lookup_nested(struct dentry *dir, const char *name, unsigne
 struct dentry *rhist_lookup(struct dentry *dir, const char *name, unsigned int len)
 {
 	return lookup_noperm_positive_unlocked(&QSTR_LEN(name, len), dir);
+}
+
+/**
+ * rhist_setattr - chmod(2), chown(2) and the like of what mirrors one of the kernel's files or directories
+ * @idmap: of the mount of @mirror
+ * @mirror: rhist's file or directory, with i_rwsem held
+ * @real: the kernel's
+ * @attr: what to change
+ *
+ * Mode and owner are those of both: the kernel's have to be changed, too, since
+ * they are what remains when rhist's inode is freed, and what an instance gets
+ * that is made in the directory. But for the size, nobody asks for anything else.
+ *
+ * Return: 0; a negative errno; or as lock_nested().
+ */
+int rhist_setattr(struct mnt_idmap *idmap, struct dentry *mirror, struct dentry *real,
+		  struct iattr *attr)
+{
+	struct iattr both = *attr;
+	int err;
+
+	both.ia_valid &= ATTR_MODE | ATTR_UID | ATTR_GID;
+	if (both.ia_valid) {
+		both.ia_valid |= ATTR_CTIME;
+		err = lock_nested(d_inode(real), false);
+		if (err)
+			return err;
+		err = notify_change(idmap, real, &both, NULL);
+		inode_unlock(d_inode(real));
+		if (err)
+			return err;
+	}
+	return simple_setattr(idmap, mirror, attr);
 }
 
 /**

@@ -30,6 +30,7 @@ pub(super) fn inode_operations<N: NodeOps>() -> bindings::inode_operations {
         lookup: Some(lookup::<N>),
         mkdir: Some(mkdir::<N>),
         rmdir: Some(rmdir::<N>),
+        setattr: Some(setattr::<N>),
         ..Default::default()
     }
 }
@@ -216,6 +217,28 @@ unsafe extern "C" fn rmdir<N: NodeOps>(
         object.node.child_removed();
         Ok(0)
     })
+}
+
+/// Changes mode and owner of the directory and of the kernel's. Not of the root of tracefs, whose mirror has
+/// its own.
+///
+/// # Safety
+///
+/// Must be called by the VFS, through [`inode_operations`].
+unsafe extern "C" fn setattr<N: NodeOps>(
+    idmap: *mut bindings::mnt_idmap,
+    dentry: *mut bindings::dentry,
+    attr: *mut bindings::iattr,
+) -> ffi::c_int {
+    // SAFETY: Only rhist's directories have these operations. The VFS holds `i_rwsem` of the directory, and
+    // passes valid arguments. The object holds a reference on the kernel's directory.
+    unsafe {
+        let object = object_of::<N>((*dentry).d_inode);
+        match object.real.is_root() {
+            true => bindings::simple_setattr(idmap, dentry, attr),
+            false => bindings::rhist_setattr(idmap, dentry, object.real.as_ptr(), attr),
+        }
+    }
 }
 
 /// Opens the directory, and the kernel's directory that it mirrors.

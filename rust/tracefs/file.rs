@@ -45,6 +45,14 @@ pub(super) fn file_operations<N: NodeOps>(polls: bool) -> bindings::file_operati
     }
 }
 
+/// Returns the inode operations of rhist's files that have the kernel's operations.
+pub(super) fn kernel_inode_operations<N: NodeOps>() -> bindings::inode_operations {
+    bindings::inode_operations {
+        setattr: Some(setattr_kernel::<N>),
+        ..Default::default()
+    }
+}
+
 /// The operations of one of the kernel's files. They may be those of another module.
 ///
 /// # Invariants
@@ -116,6 +124,30 @@ unsafe fn kernel_object<'a, N: NodeOps>(file: *mut bindings::file) -> &'a Object
     // SAFETY: `f_op` points to `Object::fops`, the first field of the object, which is not dropped while the
     // file is open.
     unsafe { &*(*file).f_op.cast() }
+}
+
+/// Changes mode and owner of the file and of the kernel's.
+///
+/// # Safety
+///
+/// Must be called by the VFS, through [`kernel_inode_operations`].
+unsafe extern "C" fn setattr_kernel<N: NodeOps>(
+    idmap: *mut bindings::mnt_idmap,
+    dentry: *mut bindings::dentry,
+    attr: *mut bindings::iattr,
+) -> ffi::c_int {
+    from_result(|| {
+        // Until the module unloads, `i_fop` is what it was created with.
+        let _pin = ModulePin::new()?;
+        // SAFETY: Inodes with these operations have those of `KernelFops::mirrored`, so `i_fop` points to the
+        // first field of the object, which is not dropped: the VFS holds a reference on the inode. It passes
+        // valid arguments. The object holds a reference on the kernel's file.
+        to_result(unsafe {
+            let object: &Object<N> = &*(*(*dentry).d_inode).__bindgen_anon_3.i_fop.cast();
+            bindings::rhist_setattr(idmap, dentry, object.real.as_ptr(), attr)
+        })?;
+        Ok(0)
+    })
 }
 
 /// # Safety

@@ -227,6 +227,8 @@ pub(crate) struct Objects<N: NodeOps> {
     dir_fops: bindings::file_operations,
     file_fops: bindings::file_operations,
     polled_fops: bindings::file_operations,
+    /// Of [`ObjectType::Kernel`].
+    kernel_iops: bindings::inode_operations,
     #[pin]
     tree: Mutex<ObjectTree<N>>,
     /// A revoked inode. [`Objects::close`] copies its `i_fop`, which are the kernel's.
@@ -250,6 +252,7 @@ impl<N: NodeOps> Objects<N> {
             dir_fops: dir::file_operations::<N>(),
             file_fops: file::file_operations::<N>(false),
             polled_fops: file::file_operations::<N>(true),
+            kernel_iops: file::kernel_inode_operations::<N>(),
             tree <- kernel::new_mutex!(ObjectTree {
                 dead: false,
                 objects: RBTree::new(),
@@ -352,6 +355,7 @@ impl<N: NodeOps> Objects<N> {
                 let real_fops = KernelFops::of(&object.real).ok_or(ENOENT)?;
                 object.fops = real_fops.mirrored::<N>();
                 object.real_fops = real_fops.as_ptr();
+                iops = &raw const self.kernel_iops;
                 (None, false)
             }
         };

@@ -231,6 +231,32 @@ else
 	skip "events of a module" "no module nbd"
 fi
 
+# --- owner and mode
+
+# owned PATH: in the directory under test, and in the kernel's
+owned() { echo "$(stat -c '%u:%g %a' "$1") $(stat -c '%u:%g %a' "$KERNEL/$1")"; }
+
+for path in instances events/irq events/irq/irq_handler_entry/enable options/overwrite; do
+	was=$(stat -c '%u:%g %a' $path)
+	chgrp 12 $path
+	chmod 751 $path
+	is "$(owned $path)" "${was%%:*}:12 751 ${was%%:*}:12 751" "group and mode of $path are the kernel's"
+	[ $path = instances ] || chown "${was% *}" $path
+	chmod "${was#* }" $path
+done
+mkdir instances/rhist_f
+for path in . trace events events/irq/irq_handler_entry/enable events/irq/irq_handler_entry/hist; do
+	is "$(stat -c %g instances/rhist_f/$path)" 12 "an instance has the group of instances: $path"
+done
+rmdir instances/rhist_f
+chgrp 0 instances
+if [ "$TRACING" != "$KERNEL" ]; then
+	was=$(stat -c '%u:%g %a' "$KERNEL")
+	chgrp 12 . && chmod 701 .
+	is "$(stat -c '%u:%g %a' "$KERNEL")" "$was" "the directory itself is not the kernel's"
+	chgrp 0 . && chmod "${was#* }" .
+fi
+
 # --- rename
 
 # Both directories are locked while names are looked up in them: see the test rename.

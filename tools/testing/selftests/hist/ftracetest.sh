@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# The kernel's own tests of triggers, filters and synthetic events, as they stand in its source, with the directory
-# under test as their tracing directory: in a mount namespace where it lies over the kernel's. One that skips itself
-# has to do so with C, too.
+# The kernel's own tests of triggers, filters, synthetic events and owners, as they stand in its source, with the
+# directory under test as their tracing directory: in a mount namespace where it lies over the kernel's. One that skips
+# itself has to do so with C, too.
 #
 # ftracetest.sh [NAME...]: all of them, or these
 #
@@ -28,7 +28,7 @@ fi
 ftrace=$work/ftrace
 mkdir -p "$ftrace/test.d"
 cp "$upstream/ftracetest" "$ftrace/"
-(cd "$upstream/test.d" && cp -r functions trigger filter dynevent "$ftrace/test.d/")
+(cd "$upstream/test.d" && cp -r functions 00basic trigger filter dynevent "$ftrace/test.d/")
 
 # They wake up processes called ping. Where there is no network, one by that name has to do.
 ip link set lo up 2>/dev/null
@@ -118,7 +118,8 @@ fi
 if [ $# -gt 0 ]; then
 	set -- $(tests "$@")
 else
-	set -- "$ftrace"/test.d/filter/*.tc "$ftrace"/test.d/trigger/*.tc "$ftrace"/test.d/trigger/inter-event/*.tc \
+	set -- "$ftrace"/test.d/00basic/test_ownership.tc \
+		"$ftrace"/test.d/filter/*.tc "$ftrace"/test.d/trigger/*.tc "$ftrace"/test.d/trigger/inter-event/*.tc \
 		$(grep -l synth "$ftrace"/test.d/dynevent/*.tc)
 fi
 : >"$work/skipped"
