@@ -42,6 +42,7 @@ use crate::trigger::Span;
 use crate::trigger::Trigger;
 use crate::trigger::VarRef as VarRefText;
 use crate::trigger::MAP_BITS_DEFAULT;
+use crate::trigger::OPERATORS_MAX;
 use crate::trigger::VARS_MAX;
 
 /// A trigger that is being built: its fields are resolved, its actions are not yet.
@@ -136,6 +137,14 @@ fn empty_plan(trigger: &Trigger) -> Result<KBox<Plan>> {
         program: Program::empty(),
     };
     Ok(KBox::new(plan, GFP_KERNEL)?)
+}
+
+/// What a variable of the same trigger is defined as.
+enum Definition {
+    /// A field, to be resolved where the variable is used.
+    Text(Span),
+    /// An expression.
+    Computed(HistField),
 }
 
 /// What the name of a field refers to (`parse_field()`).
@@ -283,40 +292,50 @@ impl Draft<'_> {
             Expr::Bad { error, .. } => Err(*error),
             Expr::Field(field) => self.field(field, place, expr.remnant()),
             Expr::Literal { value, .. } => Ok(HistField::literal(*value)),
-            Expr::Reference(reference) => match self.definition(reference) {
-                Some(text) => self.field_of_text(text, place, expr.remnant()),
+            Expr::Reference(reference) => match self.definition(reference)? {
+                Some(Definition::Text(text)) => self.field_of_text(text, place, expr.remnant()),
+                Some(Definition::Computed(field)) => Ok(field),
                 None => self.reference(reference, place, expr.remnant()),
             },
             Expr::Stacktrace { .. } => Ok(HistField::stack()),
-            Expr::Negation { operand, .. } => self.negative(operand),
+            Expr::Negation { operand, .. } => self.negative(operand, expr.text()),
             Expr::Binary {
                 operator,
                 left,
                 right,
                 ..
-            } => self.binary(left, *operator, right),
+            } => self.binary(left, *operator, right, expr.text()),
         }
     }
 
     // Operands are resolved recursively. What needs much of the kernel's stack is in functions that are not inlined,
     // so that not each level of the recursion has it.
 
-    /// The definition of a variable of the same trigger (`local_field_var_ref()`).
+    /// The definition of a variable of the same trigger (`local_field_var_ref()`). Fails with `ENOMEM`.
     #[inline(never)]
-    fn definition(&self, reference: &VarRefText) -> Option<Span> {
+    fn definition(&self, reference: &VarRefText) -> Result<Option<Definition>> {
         let trigger = self.trigger;
         // Not in actions: C has freed the definitions by then.
         if self.resolved {
-            return None;
+            return Ok(None);
         }
         let here = reference.qualifier.is_none_or(|event| {
             trigger.bytes(event.system) == self.scope.event().system()
                 && trigger.bytes(event.event) == self.scope.event().name()
         });
-        match here {
-            true => trigger.substitute(trigger.bytes(reference.name)),
-            false => None,
+        if !here {
+            return Ok(None);
         }
+        let name = trigger.bytes(reference.name);
+        if let Some(text) = trigger.substitute(name) {
+            return Ok(Some(Definition::Text(text)));
+        }
+        // An expression of a variable that is resolved already. C has cut its text there.
+        let fields = &self.plan.fields;
+        let computed = self.plan.variable_at(name).map(|at| &fields[at]);
+        let computed = computed.filter(|field| field.function != Function::VarRef);
+        let copy = computed.map(HistField::copy).transpose()?;
+        Ok(copy.map(Definition::Computed))
     }
 
     /// A reference to a variable of another trigger (`parse_var_ref()`).
@@ -453,8 +472,9 @@ impl Draft<'_> {
     }
 
     #[inline(never)]
-    fn negative(&mut self, operand: &Expr) -> Result<HistField, Error> {
-        computed(HistField::negative(self.operand(operand)?)?)
+    fn negative(&mut self, operand: &Expr, text: Span) -> Result<HistField, Error> {
+        let operand = self.operand(operand)?;
+        self.computed(HistField::negative(operand)?, text)
     }
 
     #[inline(never)]
@@ -463,6 +483,7 @@ impl Draft<'_> {
         left: &Expr,
         operator: Operator,
         right: &Expr,
+        text: Span,
     ) -> Result<HistField, Error> {
         let culprit = right.remnant();
         let left = self.operand(left)?;
@@ -481,7 +502,19 @@ impl Draft<'_> {
         if let (Some(left), Some(right)) = (left.constant(), right.constant()) {
             return Ok(HistField::literal(program::apply(operator, left, right)));
         }
-        computed(HistField::binary(left, operator, right)?)
+        self.computed(HistField::binary(left, operator, right)?, text)
+    }
+
+    /// Checks the size of an expression, written as `text`. The parser has counted the operators in that, but not those
+    /// of a variable's definition. For what is shown C has a string of fixed size.
+    fn computed(&self, field: HistField, text: Span) -> Result<HistField, Error> {
+        if field.operators() > OPERATORS_MAX {
+            return Err(self.trigger.error(ErrorText::TooManySubexpr, text));
+        }
+        match field.name().len() < limits::STRING as usize {
+            true => Ok(field),
+            false => Err(Error::silent(E2BIG)),
+        }
     }
 
     /// Resolves an operand. Strings are refused as in C; stacks, too, and variables with a string, where C computes
@@ -577,14 +610,6 @@ pub(super) const NO_FUNCTION: Error = Error {
     caret: 1,
     errno: ENOMEM,
 };
-
-/// Checks the length of an expression, for which C has a string of fixed size.
-fn computed(field: HistField) -> Result<HistField, Error> {
-    match field.name().len() < limits::STRING as usize {
-        true => Ok(field),
-        false => Err(Error::silent(E2BIG)),
-    }
-}
 
 /// Whether a field with `modifier`, or one that holds a `stack`, is not allowed in `place`
 /// (`__create_val_field()`; the parser checks the rest).

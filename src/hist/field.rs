@@ -244,6 +244,29 @@ impl HistField {
         }
     }
 
+    /// The same field once more, which is no variable yet. Fails with `ENOMEM`.
+    pub fn copy(&self) -> Result<Self> {
+        let mut operands = KVec::with_capacity(self.operands.len(), GFP_KERNEL)?;
+        for operand in &self.operands {
+            operands.push(operand.copy()?, GFP_KERNEL)?;
+        }
+        let mut text = Text::new();
+        text.bytes(self.text.as_bytes())?;
+        let event_field = self.event_field.as_ref();
+        Ok(Self {
+            operands,
+            text,
+            modifier: self.modifier,
+            unpadded: self.unpadded,
+            reference: self.reference.clone(),
+            ..Self::plain(
+                self.function,
+                self.size,
+                event_field.map(EventField::try_clone).transpose()?,
+            )
+        })
+    }
+
     fn plain(function: Function, size: u32, event_field: Option<EventField>) -> Self {
         Self {
             role: Role::Value { column: 0 },
@@ -310,6 +333,12 @@ impl HistField {
             (_, Some(reference)) => reference.constant,
             _ => None,
         }
+    }
+
+    /// How many operators it has.
+    pub fn operators(&self) -> usize {
+        let operands = self.operands.iter().map(Self::operators);
+        operands.sum::<usize>() + usize::from(!self.operands.is_empty())
     }
 
     /// Whether it is or has a reference to a variable.

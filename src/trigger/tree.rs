@@ -117,8 +117,8 @@ impl Trigger {
     /// definition that is neither an expression nor a reference. To be parsed with
     /// [`Trigger::field`].
     ///
-    /// C uses what is left of the definition after parsing: in `x=a+b,y=$x`, `y` is `a`, because
-    /// `a+b` was cut at the operator. Here the definition is intact.
+    /// C looks at what is left of the definitions after parsing: in `x=a+b,y=$x`, it finds `a`, because
+    /// `a+b` was cut at the operator. Here the definitions are intact.
     pub fn substitute(&self, name: &[u8]) -> Option<Span> {
         self.vars
             .items()

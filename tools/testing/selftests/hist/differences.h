@@ -114,7 +114,7 @@ static bool constant_quotient(const struct question *q)
 
 static bool cut_definition(const struct question *q)
 {
-	return refused_as(&q->ours, "Couldn't find variable") && strpbrk(q->before, "+-*/");
+	return strchr(q->before, '$') && strpbrk(q->before, "+-*/");
 }
 
 /* The times and stacks may be others, but not how many they are. */
@@ -232,7 +232,8 @@ static struct difference {
 	{ "CPUS{first-last:used/group} in filters", "C begins at CPU 0 again", .shows = wrapped_group },
 	{ "More than 16 variables in one token", "C ignores the surplus", .answers = seventeen },
 	{ "Percentages of 2^32 hundredths and more", "C shows the low 32 bits of them", .shows = many_percent },
-	{ "x=a+b,y=$x", "C has cut the text of x by then", .answers = cut_definition },
+	{ "x=a+b,y=$x", "C has cut the text of x by then", .answers = cut_definition, .shows = cut_definition,
+	  .lines = cut_definition },
 	{ "Bucket widths of 2^63 and more", "C prints them as negative numbers", .adjust = unsigned_widths },
 	{ "common_timestamp", "it is the time when the trigger runs", .shows = times },
 	{ "Stacks", "C leaves out five frames whatever they are", .shows = stacks, .lines = has_stack, .answers = stack_taken },

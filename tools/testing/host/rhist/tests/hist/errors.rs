@@ -183,25 +183,40 @@ fn references() {
                 "keys=next_pid:x=$x",
                 &[(VarNotFound, "x"), (FieldNotFound, "$x")],
             ),
+            // Not defined yet.
             (
-                "keys=next_pid:a=next_prio+1,b=$a",
+                "keys=next_pid:b=$a,a=next_prio+1",
                 &[(VarNotFound, "a"), (FieldNotFound, "$a")],
+            ),
+            (
+                "keys=next_pid:vals=$a:a=next_prio+1",
+                &[(VarNotFound, "a"), (FieldNotFound, "$a")],
+            ),
+            (
+                "keys=next_pid:a=next_prio+$a",
+                &[(VarNotFound, "a"), (FieldNotFound, "$a")],
+            ),
+            // The operators of both count.
+            (
+                "keys=next_pid:a=next_prio+1+2,b=$a+3+4",
+                &[(TooManySubexpr, "$a+3+4")],
+            ),
+            (
+                "keys=next_pid:a=next_prio+1+2+3,b=-($a)",
+                &[(TooManySubexpr, "-($a)")],
             ),
             (
                 "keys=next_pid:a=$only,b=$a",
                 &[(VarNotFound, "a"), (FieldNotFound, "$a")],
             ),
             (
-                "keys=next_pid:a=next_prio+1,b=sched.sched_switch.$a",
+                "keys=next_pid:a=next_prio+1,b=sched.sched_waking.$a",
                 &[(VarNotFound, "a"), (FieldNotFound, "$a")],
             ),
             // What is put in its place is a field.
             ("keys=next_pid:a=5,b=$a", &[(FieldNotFound, "5")]),
-            (
-                "keys=$a:a=next_prio+1",
-                &[(VarNotFound, "a"), (FieldNotFound, "$a")],
-            ),
             // In keys.
+            ("keys=$a:a=next_prio-$only", &[(InvalidRefKey, "$a")]),
             ("keys=$only", &[(InvalidRefKey, "$only")]),
             ("keys=next_pid+$only", &[(InvalidRefKey, "next_pid")]),
             ("keys=sched.sched_waking.$only", &[(InvalidRefKey, "sched")]),

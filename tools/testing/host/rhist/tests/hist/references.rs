@@ -104,6 +104,30 @@ fn what_is_substituted_is_a_copy() {
     );
 }
 
+/// An expression is copied as a whole, for a variable, a key, and an operand; and only after its variable.
+#[test]
+fn expressions_are_copied() {
+    let world = World::usual();
+    world.add("sched_waking", "hist:keys=pid:ts0=common_timestamp");
+    world.add(
+        "sched_switch",
+        "hist:keys=next_pid:a=next_pid+next_prio,b=$a,c=-($a),l=common_timestamp-$ts0,m=$l,n=$l/1000,k=1+2,o=$k",
+    );
+    let line = &world.lines("sched_switch")[0];
+    assert_eq!(
+        line,
+        "hist:keys=next_pid:vals=hitcount:a=next_pid+next_prio,b=next_pid+next_prio,c=-(next_pid+next_prio),\
+         l=common_timestamp-$ts0,m=common_timestamp-$ts0,n=common_timestamp-$ts0/1000,k=3,o=3:\
+         sort=hitcount:size=128:clock=global"
+    );
+    wake(&world, "sched_waking", 5, 1000);
+    switch_to(&world, 5, 9000);
+    world.add("sched_wakeup", "hist:keys=pid:vals=$l,$m");
+    wake(&world, "sched_wakeup", 5, 9500);
+    let entry = &world.entries("sched_wakeup")[0];
+    assert!(entry.contains("  l:       8000  m:       8000"), "{entry}");
+}
+
 /// References that are not found: the hit counts for nothing, and that is counted.
 #[test]
 fn unresolved_hits() {
