@@ -6,7 +6,7 @@
 
 use kernel::prelude::*;
 
-/// `ELOOP`: variables refer to each other through too many histograms.
+/// `ELOOP`: variables refer to each other through too many histograms, or in a circle.
 pub fn eloop() -> Error {
     Error::from_errno(-40)
 }

@@ -237,7 +237,13 @@ impl Engine {
         }
         plan.check_clock(trigger)?;
         let data = match named {
-            Some(named) => named,
+            Some(named) => {
+                if self.registry.lock().closes_circle(&plan, &named)? {
+                    let span = trigger.name.ok_or(EINVAL)?;
+                    return Err(trigger.error(ErrorText::NamedCircle, span).into());
+                }
+                named
+            }
             None => hist_data(trigger, &plan, name)?,
         };
         let paused = trigger.pause.is_some();

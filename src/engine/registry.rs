@@ -16,6 +16,7 @@ use crate::ftrace::tracefs::TracingDir;
 use crate::hist::render;
 use crate::hist::Attached;
 use crate::hist::Histogram;
+use crate::hist::Plan;
 use crate::hook::switch::Switch;
 use crate::hook::switch::SwitchSettings;
 use crate::hook::synthetic::Scratch;
@@ -218,6 +219,44 @@ impl RegistryGuard<'_> {
                 .filter(|other| !Arc::ptr_eq(&other.data, &trigger.data));
             others.any(|other| other.plan().refers_to(&histogram))
         })
+    }
+
+    /// Whether a trigger with `plan` that shares `data` would refer to itself by way of others, so that none of these
+    /// could be removed. Only a name makes that possible: all other triggers are newer than what they refer to. Fails
+    /// with `ENOMEM`.
+    pub(crate) fn closes_circle(&self, plan: &Plan, data: &Arc<HistData>) -> Result<bool> {
+        let mut reached = KVec::new();
+        self.add_homes(plan, &mut reached)?;
+        // Triggers of one name may refer to each other.
+        reached.retain(|home| !Arc::ptr_eq(home, data));
+        let mut done = 0;
+        while let Some(home) = reached.get(done).cloned() {
+            for hook in self.hooks.iter() {
+                let triggers = hook.triggers();
+                for trigger in triggers.iter() {
+                    if Arc::ptr_eq(&trigger.data, &home) {
+                        self.add_homes(trigger.plan(), &mut reached)?;
+                    }
+                }
+            }
+            done += 1;
+        }
+        Ok(reached.iter().any(|home| Arc::ptr_eq(home, data)))
+    }
+
+    /// Adds the histograms that `plan` refers to, each once. Fails with `ENOMEM`.
+    fn add_homes(&self, plan: &Plan, homes: &mut KVec<Arc<HistData>>) -> Result {
+        for hook in self.hooks.iter() {
+            let triggers = hook.triggers();
+            for trigger in triggers.iter() {
+                let data = &trigger.data;
+                let known = homes.iter().any(|home| Arc::ptr_eq(home, data));
+                if !known && plan.refers_to(&data.histogram()) {
+                    homes.push(data.clone(), GFP_KERNEL)?;
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Removes the triggers that were made for actions which are gone. Without memory, a later call does.

@@ -2,6 +2,7 @@
 
 //! Errors of triggers: text and caret for `error_log`, and errno for `write(2)`.
 
+use crate::errno::eloop;
 use kernel::alloc::AllocError;
 use kernel::error::code::*;
 
@@ -68,6 +69,9 @@ macro_rules! error_texts {
             StringValue,
             /// There is too little memory for the entries. C logs nothing then.
             TooLarge,
+            /// Triggers would refer to each other in a circle, so that none could be removed. C accepts it: there,
+            /// a trigger has the references of the first one of its name.
+            NamedCircle,
         }
 
         impl ErrorText {
@@ -80,6 +84,7 @@ macro_rules! error_texts {
                     $(ErrorText::$name => $text,)*
                     ErrorText::StringValue => "String used as a value",
                     ErrorText::TooLarge => "Not enough memory for a histogram of this size",
+                    ErrorText::NamedCircle => "Histograms of this name would refer to themselves",
                 }
             }
         }
@@ -145,6 +150,7 @@ impl ErrorText {
             Self::TriggerEnoentClear | Self::NeedNohcVal => ENOENT,
             Self::DivisionByZero => EDOM,
             Self::TooLarge => ENOMEM,
+            Self::NamedCircle => eloop(),
             _ => EINVAL,
         }
     }

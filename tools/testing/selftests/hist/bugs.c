@@ -15,6 +15,8 @@
 #define GETSID "syscalls/sys_enter_getsid"
 #define SETPGID "syscalls/sys_enter_setpgid"
 #define CHDIR "syscalls/sys_enter_chdir"
+#define GETPRIORITY "syscalls/sys_enter_getpriority"
+#define SETPRIORITY "syscalls/sys_enter_setpriority"
 #define MODULE "rhist_events"
 
 static const char *file_of(const char *event, const char *name)
@@ -972,6 +974,190 @@ static bool user_pointer_in_string(void)
 	return !define("!rhist_bs") && !define("!rhist_bt") && right;
 }
 
+/* A variable that is another one of its trigger, defined by an expression, is the first operand of that. */
+static bool variable_of_expression(void)
+{
+	static const struct {
+		const char *text, *line;
+	} shown[] = {
+		{ "hist:keys=$x:x=which+who,y=$x,z=$x-who:size=128",
+		  "hist:keys=which+who:vals=hitcount:x=which+who,y=which+who,z=which+who-who:sort=hitcount:size=128 " },
+		{ "hist:keys=common_pid:x=which+who*2,y=syscalls.sys_enter_getpriority.$x:size=128",
+		  "hist:keys=common_pid:vals=hitcount:x=which+who*2,y=which+who*2:sort=hitcount:size=128 " },
+	};
+	bool right = true;
+	char *text;
+
+	for (unsigned int i = 0; i < sizeof(shown) / sizeof(*shown); i++) {
+		int error = append(pathf("%s/events/" GETPRIORITY "/trigger", kernel_dir()), shown[i].text);
+
+		truncate_file(pathf("%s/events/" GETPRIORITY "/trigger", kernel_dir()));
+		right = !error && !command(GETPRIORITY, shown[i].text) && right;
+		text = slurp(file_of(GETPRIORITY, "trigger"));
+		if (!text || strncmp(text, shown[i].line, strlen(shown[i].line))) {
+			note("C: %s, here: %s", errno_name(error), text);
+			right = false;
+		}
+		free(text);
+		/* the line that is shown removes it */
+		right = !command(GETPRIORITY, pathf("!%s", shown[i].line)) && right;
+	}
+	/* the operands are read once, for both */
+	right = !command(GETPGID, "hist:keys=common_pid:n=pid:size=128") && right;
+	right = !command(GETPRIORITY, "hist:keys=common_pid:x=who-$n,y=$x:size=128") && right;
+	right = !command(GETSID, "hist:keys=common_pid:vals=$x,$y:size=128") && right;
+	for (int i = 0; i < 3; i++) {
+		syscall(SYS_getpgid, 1000);
+		syscall(SYS_getpriority, 7, 1000 + 10);
+		syscall(SYS_getsid, 0);
+	}
+	text = slurp(file_of(GETSID, "hist"));
+	right = right && text && strstr(text, "hitcount:          3  x:         30  y:         30\n");
+	if (!right)
+		note("%s", text);
+	free(text);
+	/* with its own operators that are four */
+	right = refused(SETPRIORITY, "hist:keys=common_pid:a=which+who+who,b=$a*which-1:size=128", -EINVAL, "Too many subexpressions (3 max)") && right;
+	reset(GETSID);
+	reset(GETPRIORITY);
+	reset(GETPGID);
+	return right;
+}
+
+/*
+ * Triggers that refer to each other in a circle, by the name that two of them share, could not be removed: the last one
+ * is refused. In C, a trigger has the references of the first one of its name, so there are no circles.
+ */
+#define FIRST		"hist:keys=common_pid:w=common_timestamp:size=128"
+#define NAMED(param)	"hist:name=rhist_n:keys=common_pid:v=$w:size=128:onmatch(syscalls.sys_enter_setpgid).rhist_s(" param ")"
+#define CIRCLE_MAX	6
+
+static const struct circle {
+	const char *what;
+	bool closed;
+	struct {
+		const char *event, *text;
+		bool instance;		/* where C crashes if a name is shared */
+	} lines[CIRCLE_MAX];
+} circles[] = {
+	{ "a name", true, {
+		{ GETPGID, FIRST, false },
+		{ GETSID, NAMED("$v"), false },
+		{ SETPGID, "hist:keys=common_pid:w=$v:size=128", false },
+		{ CHDIR, NAMED("$v"), false } } },
+	{ "a longer way", true, {
+		{ GETPGID, FIRST, false },
+		{ GETSID, NAMED("$v"), false },
+		{ GETPRIORITY, "hist:keys=common_pid:a=$v:size=128", false },
+		{ SETPRIORITY, "hist:keys=common_pid:b=$a:size=128", false },
+		{ SETPGID, "hist:keys=common_pid:w=$b:size=128", false },
+		{ CHDIR, NAMED("$v"), false } } },
+	{ "two names", true, {
+		{ GETPGID, FIRST, false },
+		{ GETSID, NAMED("$v"), false },
+		{ GETPRIORITY, "hist:name=rhist_m:keys=common_pid:w=$v:size=128", false },
+		{ SETPGID, "hist:name=rhist_m:keys=common_pid:w=$v:size=128", false },
+		{ CHDIR, NAMED("$v"), false } } },
+	{ "a field as a parameter", true, {
+		{ GETPGID, FIRST, false },
+		{ GETSID, NAMED("pid"), false },
+		{ SETPGID, "hist:keys=common_pid:synthetic_pid=$v:size=128", false },
+		{ CHDIR, NAMED("pid"), false } } },
+	{ "two instances", true, {
+		{ GETPGID, FIRST, false },
+		{ GETSID, NAMED("$v"), false },
+		{ GETPGID, FIRST, true },
+		{ GETSID, NAMED("$v"), true },
+		{ SETPGID, "hist:keys=common_pid:w=$v:size=128", true },
+		{ CHDIR, NAMED("$v"), true } } },
+	{ "none, but a trigger for a field", false, {
+		{ GETPGID, FIRST, false },
+		{ GETSID, NAMED("pid"), false },
+		{ SETPGID, "hist:keys=common_pid:u=$v:size=128", false },
+		{ CHDIR, NAMED("pid"), false } } },
+};
+
+static const char *circle_file(const struct circle *circle, int line, const char *dir, const char *name)
+{
+	return pathf("%s%s/%s", dir, circle->lines[line].instance ? "/instances/rhist_c" : "", name);
+}
+
+/* All lines but a last one that is REFUSED are accepted, and can be removed again. */
+static bool comes_and_goes(const struct circle *circle, const char *dir, bool refused)
+{
+	bool right = true, there[CIRCLE_MAX] = {};
+	const char *files[CIRCLE_MAX];
+	int n = 0, left = 0;
+
+	for (; n < CIRCLE_MAX && circle->lines[n].text; n++) {
+		files[n] = strdup(circle_file(circle, n, dir, pathf("events/%s/trigger", circle->lines[n].event)));
+		left++;
+	}
+	for (int i = 0; i < n; i++) {
+		int error = append(files[i], circle->lines[i].text);
+
+		there[i] = !error;
+		left -= !there[i];
+		if (error != (refused && i == n - 1 ? -ELOOP : 0)) {
+			note("%s: %s: line %d: %s", dir, circle->what, i + 1, errno_name(error));
+			right = false;
+		}
+	}
+	if (refused) {
+		struct log_entry e;
+
+		read_log(circle_file(circle, n - 1, dir, "."), &e);
+		if (strcmp(e.text, "Histograms of this name would refer to themselves") || e.caret != (int)strlen("hist:")) {
+			note("%s: %s: %s, caret %d", dir, circle->what, e.text, e.caret);
+			right = false;
+		}
+		free_log(&e);
+	}
+	for (int round = 0; round < n && left; round++)
+		for (int i = n; i--; )
+			if (there[i] && !append(files[i], pathf("!%s", circle->lines[i].text))) {
+				there[i] = false;
+				left--;
+			}
+	for (int i = 0; i < n; i++) {
+		char *text;
+
+		/* C leaves the trigger for a field, but nothing refers to it */
+		if (!strcmp(dir, kernel_dir()))
+			truncate_file(files[i]);
+		text = slurp(files[i]);
+		if (!text || strstr(text, "hist:")) {
+			note("%s: %s: left: %s", dir, circle->what, text);
+			right = false;
+		}
+		free(text);
+		free((char *)files[i]);
+	}
+	return right;
+}
+
+static bool circles_of_references(void)
+{
+	const char *instance = strdup(pathf("%s/instances/rhist_c", kernel_dir()));
+	bool right = !define("rhist_s u64 v") && !mkdir(instance, 0755);
+	int error = 0;
+
+	for (unsigned int i = 0; i < sizeof(circles) / sizeof(*circles); i++) {
+		const struct circle *circle = &circles[i];
+
+		if (!circle->lines[CIRCLE_MAX - 1].instance)
+			right = comes_and_goes(circle, kernel_dir(), false) && right;
+		if (!testing_c())
+			right = comes_and_goes(circle, tracing_dir(), circle->closed) && right;
+	}
+	right = !rmdir(instance) && right;
+	free((char *)instance);
+	/* C lets go of it some time after the trigger has been removed */
+	for (int tries = 0; tries < 100 && (error = define("!rhist_s")) == -EBUSY; tries++)
+		sleep_ms(5);
+	return !error && right;
+}
+
 /* A reference reads what it looks for in the other histogram with the other one's key size. */
 static bool key_sizes_of_references(void)
 {
@@ -1022,6 +1208,8 @@ static const struct bug {
 	{ "trigger for a field of another event left behind", helper_left_behind, false },
 	{ "a line that is shown and names what is ambiguous by now", name_of_two, false },
 	{ "keys of two sizes, one with a reference to the other", key_sizes_of_references, false },
+	{ "the first operand of an expression for all of it", variable_of_expression, false },
+	{ "references in a circle", circles_of_references, false },
 	{ "CVE-2026-68177 module of the event goes", module_goes, true },
 	{ "79097812153b trigger freed while hits use it", freed_too_early, false },
 	{ "trace-v7.0-2 reader and poller outlive the event", reader_outlives_event, false },

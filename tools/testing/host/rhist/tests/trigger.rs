@@ -1034,7 +1034,12 @@ fn c_name(text: ErrorText) -> String {
 fn error_texts() {
     assert_eq!(ErrorText::ALL.len(), 48);
     let all = ErrorText::ALL.iter().map(|text| text.as_str());
-    let own = [ErrorText::StringValue, ErrorText::TooLarge].map(ErrorText::as_str);
+    let own = [
+        ErrorText::StringValue,
+        ErrorText::TooLarge,
+        ErrorText::NamedCircle,
+    ]
+    .map(ErrorText::as_str);
     let mut texts: Vec<_> = all.chain(own).collect();
     let count = texts.len();
     texts.sort_unstable();
