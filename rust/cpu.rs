@@ -5,6 +5,7 @@
 use super::bindings;
 use core::marker::PhantomData;
 use kernel::alloc::NumaNode;
+use kernel::prelude::*;
 
 /// Bytes of a task's name with its NUL (`TASK_COMM_LEN`, which `rust/helpers.c` compares with it).
 pub(crate) const COMM_LEN: usize = 16;
@@ -82,6 +83,16 @@ pub(crate) fn current_comm() -> [u8; COMM_LEN] {
     // SAFETY: There is room for a name.
     unsafe { bindings::rhist_current_comm(comm.as_mut_ptr().cast()) };
     comm
+}
+
+/// Lets other tasks run. Fails with `EINTR` if this one has been killed: what it works on, nobody waits for. Task context,
+/// may sleep.
+pub(crate) fn yield_unless_killed() -> Result {
+    // SAFETY: The caller is in task context and may sleep.
+    match unsafe { bindings::rhist_yield_unless_killed() } {
+        true => Ok(()),
+        false => Err(EINTR),
+    }
 }
 
 /// Waits until every hit that was running has returned: all run with preemption off.

@@ -16,6 +16,7 @@
 #include <linux/ring_buffer.h>
 #include <linux/sched.h>
 #include <linux/sched/clock.h>
+#include <linux/sched/signal.h>
 #include <linux/security.h>
 #include <linux/slab.h>
 #include <linux/smp.h>
@@ -124,6 +125,13 @@ u64 rhist_local_clock(void)
 void rhist_synchronize_rcu_tasks(void)
 {
 	synchronize_rcu_tasks();
+}
+
+/* Let other tasks run. Return whether this one has not been killed. Sleeps. */
+bool rhist_yield_unless_killed(void)
+{
+	cond_resched();
+	return !fatal_signal_pending(current);
 }
 
 /*

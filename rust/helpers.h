@@ -78,6 +78,7 @@ u64 rhist_tsc(void);
 u64 rhist_local_clock(void);
 void rhist_synchronize_rcu_tasks(void);
 const char *rhist_syscall_name(u64 number);
+bool rhist_yield_unless_killed(void);
 bool rhist_read_kernel(void *to, const void *from, size_t size);
 bool rhist_read_user(void *to, unsigned long from, size_t size);
 struct workqueue_struct *rhist_alloc_workqueue(void);

@@ -6,7 +6,7 @@ use core::fmt;
 
 use kernel::prelude::*;
 
-/// The text buffer of a file, filled completely before it is read. Names and strings of events need
+/// The text of a file, or a piece of it, filled completely before it is read. Names and strings of events need
 /// not be UTF-8 and are copied as they are. Like all memory that a program asks for, it is charged to the
 /// program's memory control group.
 #[derive(Debug)]

@@ -28,6 +28,7 @@ pub(super) use gate::wait as wait_for_open_files;
 pub(crate) use gate::ModulePin;
 pub(crate) use kernel_file::KernelFile;
 pub(crate) use kernel_file::UserBuffer;
+pub(crate) use object::Contents;
 pub(crate) use object::Found;
 pub(crate) use object::NodeOps;
 pub(crate) use object::ObjectType;

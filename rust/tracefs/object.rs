@@ -46,6 +46,19 @@ use kernel::rbtree::RBTreeNodeReservation;
 use kernel::sync::Arc;
 use kernel::sync::Mutex;
 
+/// The contents of a file, which are read piece by piece. Task context, may sleep.
+pub(crate) trait Contents: Send + Unpin {
+    /// A piece of the text.
+    type Piece: AsRef<[u8]> + Send + Sync;
+
+    /// Returns the next piece, which is not empty; `None` at the end. After an error, the next call returns the piece
+    /// that this one should have returned.
+    fn next_piece(&mut self) -> Result<Option<Arc<Self::Piece>>>;
+
+    /// Begins again with the first piece.
+    fn rewind(&mut self);
+}
+
 /// Callbacks of an object, implemented by `src/mirror/`.
 ///
 /// Every function is called in task context and may sleep, without locks unless it says otherwise.
@@ -56,8 +69,8 @@ pub(crate) trait NodeOps: Send + Sync + Sized + 'static {
     /// Identifies an object among those for the same dentry of the kernel.
     type Id: Copy + Ord + Send + Unpin;
 
-    /// The buffer with the contents of a file, kept while it is read.
-    type ReadBuf: AsRef<[u8]> + Send + Sync;
+    /// The contents of a file, kept while it is read.
+    type Contents: Contents;
 
     /// State of an open file.
     type OpenState: Send + Sync;
@@ -91,13 +104,13 @@ pub(crate) trait NodeOps: Send + Sync + Sized + 'static {
         truncate: bool,
     ) -> Result<Self::OpenState>;
 
-    /// Generates the whole text of a file.
+    /// Returns the contents of a file as they are now.
     fn read(
         &self,
         real: &Dentry,
         kernel: Option<&KernelFile>,
         open: &Self::OpenState,
-    ) -> Result<Self::ReadBuf>;
+    ) -> Result<Self::Contents>;
 
     /// Handles one `write(2)` of at least one byte.
     fn write(&self, real: &Dentry, kernel: Option<&KernelFile>, data: &UserBuffer) -> Result;

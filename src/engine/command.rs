@@ -23,6 +23,7 @@ use crate::ftrace::tracefs::KernelFile;
 use crate::ftrace::tracefs::TracingDir;
 use crate::ftrace::tracefs::UserBuffer;
 use crate::hist::action;
+use crate::hist::action::Targets;
 use crate::hist::Attached;
 use crate::hist::Draft;
 use crate::hist::Histogram;
@@ -31,6 +32,7 @@ use crate::hist::Scope;
 use crate::hook::snapshot::CondSnapshot;
 use crate::hook::switch::SwitchSettings;
 use crate::hook::synthetic::SynthEvent;
+use crate::hook::trigger::AttachFlags;
 use crate::hook::trigger::Condition;
 use crate::hook::trigger::HistData;
 use crate::hook::trigger::HistTrigger;
@@ -225,7 +227,7 @@ impl Engine {
                 return Ok(());
             }
         }
-        let plan = plan(draft)?;
+        let (plan, targets) = plan(draft)?;
         if let (Some(span), true) = (trigger.name, mismatch) {
             return Err(trigger.error(ErrorText::NamedMismatch, span).into());
         }
@@ -252,8 +254,12 @@ impl Engine {
             event,
             data,
             plan,
+            targets,
             filter,
-            [paused, false],
+            AttachFlags {
+                paused,
+                helper: false,
+            },
         )?)
     }
 }
@@ -364,15 +370,19 @@ impl Scope for EventScope<'_, '_> {
         let trigger = parse_for(params, command)?;
         let draft = Draft::new(&scope, &trigger, false)?;
         let filter = filter_of(&trigger, &scope.event).map_err(Failure::error)?;
-        let plan = plan(draft)?;
+        let (plan, targets) = plan(draft)?;
         let data = hist_data(&trigger, &plan, None)?;
         Ok(attach(
             self.context.registry,
             event,
             data,
             plan,
+            targets,
             filter,
-            [false, true],
+            AttachFlags {
+                paused: false,
+                helper: true,
+            },
         )?)
     }
 
@@ -397,11 +407,11 @@ fn parse_for(params: &[u8], command: &[u8]) -> Result<KBox<Trigger>, Error> {
     Ok(KBox::new(Trigger::parse_for(params, command)?, GFP_KERNEL)?)
 }
 
-/// Completes the plan of a trigger.
-fn plan(mut draft: Draft<'_>) -> Result<Arc<Plan>, Error> {
+/// Completes the plan of a trigger. Returns what its actions call, too.
+fn plan(mut draft: Draft<'_>) -> Result<(Arc<Plan>, Targets), Error> {
     let targets = draft.resolve_actions()?;
-    draft.compile(targets)?;
-    into_plan(draft)
+    draft.compile(&targets)?;
+    Ok((into_plan(draft)?, targets))
 }
 
 #[inline(never)]
@@ -428,12 +438,13 @@ fn attach(
     event: Event,
     data: Arc<HistData>,
     plan: Arc<Plan>,
+    targets: Targets,
     filter: Option<Condition>,
-    [paused, helper]: [bool; 2],
+    flags: AttachFlags,
 ) -> Result {
     let dir = event.dir().clone();
     let tasks = TaskFilter::new(&event, registry.instance())?;
-    let trigger = HistTrigger::new(dir, data, plan, filter, tasks, paused, helper);
+    let trigger = HistTrigger::new(dir, data, plan, targets, filter, tasks, flags);
     registry.lock().add(event, trigger)
 }
 

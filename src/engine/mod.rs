@@ -35,10 +35,15 @@ pub(crate) struct Engine {
     commands: Atomic<u64>,
 }
 
-/// A trigger and its current histogram, referenced, so that they can be shown without any lock.
+/// A trigger as it is shown, which takes no lock. It has the histogram, but not the trigger, so that this goes at once
+/// when it is removed, with the synthetic events and the snapshot that it uses.
 pub(crate) struct Attached {
-    pub(crate) trigger: Arc<HistTrigger>,
     pub(crate) histogram: Arc<Histogram>,
+    /// The text `name=…`, if it has one.
+    pub(crate) name: Option<KVec<u8>>,
+    /// The text of its filter.
+    pub(crate) filter: Option<KVec<u8>>,
+    pub(crate) paused: bool,
 }
 
 impl Engine {
@@ -85,14 +90,29 @@ impl Engine {
     /// `ENODEV` if an event that had some is gone, `ENOMEM`.
     pub(crate) fn triggers(&self, name: EventName<'_>) -> Result<KVec<Attached>> {
         let mut attached = KVec::new();
-        let triggers = self
-            .find_hooked(name)?
-            .and_then(|event| self.registry.lock().triggers(&event));
+        let Some(event) = self.find_hooked(name)? else {
+            return Ok(attached);
+        };
+        // Locked to the end: who removes a trigger waits until it is not used here any more. So nothing is charged to
+        // the program, which might have to wait for its memory.
+        let copy = |text: &[u8]| -> Result<KVec<u8>> {
+            let mut copy = KVec::new();
+            copy.extend_from_slice(text, GFP_KERNEL)?;
+            Ok(copy)
+        };
+        let hooks = self.registry.lock();
+        let triggers = hooks.triggers(&event);
         for trigger in triggers.iter().flat_map(|triggers| triggers.iter()) {
-            let trigger = trigger.clone();
-            let histogram = trigger.data.histogram();
-            attached.push(Attached { trigger, histogram }, GFP_KERNEL)?;
+            let shown = Attached {
+                histogram: trigger.data.histogram(),
+                name: trigger.data.name().map(copy).transpose()?,
+                filter: trigger.filter().map(copy).transpose()?,
+                paused: trigger.paused(),
+            };
+            attached.push(shown, GFP_KERNEL)?;
         }
+        drop(triggers);
+        drop(hooks);
         Ok(attached)
     }
 

@@ -91,11 +91,14 @@ pub struct Track {
     pub var: HistField,
 }
 
-/// What the actions of a trigger call.
+/// What the actions of a trigger call. A trigger has it besides its plan, which those have, too, who read the histogram:
+/// with the trigger it goes.
+#[derive(Default)]
 pub struct Targets(pub(super) KVec<Target>);
 
 /// What an action calls.
 pub(super) enum Target {
+    /// Nothing: it saves.
     Nothing,
     SynthEvent(KBox<dyn SynthEvent>),
     CondSnapshot(KBox<dyn CondSnapshot>),

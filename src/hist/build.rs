@@ -93,7 +93,7 @@ impl<'a> Draft<'a> {
     }
 
     /// Compiles the program. `targets` are from [`Draft::resolve_actions`]. Fails with `ENOMEM`.
-    pub fn compile(&mut self, targets: Targets) -> Result {
+    pub fn compile(&mut self, targets: &Targets) -> Result {
         self.program.compile(&self.plan, targets)
     }
 

@@ -118,7 +118,7 @@ impl Debug<'_, '_> {
         self.line(b"name", &var.name)?;
         self.number("var.idx (into tracing_map_elt.vars[])", var.index)?;
         self.out.bytes(b"      var.hist_data: ")?;
-        let home = var.home.as_deref().unwrap_or(self.view.hist);
+        let home = var.home.as_ref().unwrap_or(self.view.hist);
         self.view.names.address(self.out, home)?;
         self.out.bytes(b"\n")?;
         self.number("var_ref_idx (into hist_data->var_refs[])", var.slot)?;

@@ -12,6 +12,8 @@ use core::iter;
 use kernel::sync::atomic::Relaxed;
 
 use super::action::CondSnapshot;
+use super::action::Target;
+use super::action::Targets;
 use super::action::Wide;
 use super::comm;
 use super::limits;
@@ -49,18 +51,22 @@ impl Histogram {
     /// Counts `hit`. If there is no place for a new entry, that is counted as a drop.
     ///
     /// `plan` is that of the event's trigger: it [matches](Plan::matches) the histogram's own, but its fields may
-    /// be at other offsets of the record.
+    /// be at other offsets of the record. `targets` are what it was compiled with.
     ///
     /// Any context, NMI included, with preemption off. Neither allocates nor waits.
     #[inline]
-    pub fn hit(&self, plan: &Plan, hit: &Hit<'_>) {
+    pub fn hit(&self, plan: &Plan, targets: &Targets, hit: &Hit<'_>) {
         let program = &plan.program;
         match program.shape {
             KeyShape::Record if self.hit_fast(plan, hit.record, hit.cpu) => (),
             KeyShape::Number => self.hit_with_number(program, hit),
-            KeyShape::RecordedFewRefs => self.hit_number_with_variables::<FEW_REFS>(program, hit),
-            KeyShape::RecordedVars => self.hit_number_with_variables::<VARS_MAX>(program, hit),
-            KeyShape::PartsVars => self.hit_with_variables(program, hit),
+            KeyShape::RecordedFewRefs => {
+                self.hit_number_with_variables::<FEW_REFS>(program, targets, hit)
+            }
+            KeyShape::RecordedVars => {
+                self.hit_number_with_variables::<VARS_MAX>(program, targets, hit)
+            }
+            KeyShape::PartsVars => self.hit_with_variables(program, targets, hit),
             _ => self.hit_with_buffer(program, hit),
         }
     }
@@ -122,21 +128,27 @@ impl Histogram {
 
     /// Counts a hit of a trigger with variables, references or actions, whose key is assembled in a buffer.
     #[inline(never)]
-    fn hit_with_variables(&self, program: &Program, hit: &Hit<'_>) {
+    fn hit_with_variables(&self, program: &Program, targets: &Targets, hit: &Hit<'_>) {
         if program.unreachable {
             return self.map.lose(hit.cpu, Loss::Unresolved);
         }
         match program.key_used(hit) {
-            used @ 0..=64 => self.hit_buffer_with_variables::<64>(program, hit, used),
+            used @ 0..=64 => self.hit_buffer_with_variables::<64>(program, targets, hit, used),
             used => {
-                self.hit_buffer_with_variables::<{ limits::KEY_SIZE as usize }>(program, hit, used)
+                const LONGEST: usize = limits::KEY_SIZE as usize;
+                self.hit_buffer_with_variables::<LONGEST>(program, targets, hit, used)
             }
         }
     }
 
     /// The same, if the key is a number of the record. There are at most `N` references.
     #[inline(never)]
-    fn hit_number_with_variables<const N: usize>(&self, program: &Program, hit: &Hit<'_>) {
+    fn hit_number_with_variables<const N: usize>(
+        &self,
+        program: &Program,
+        targets: &Targets,
+        hit: &Hit<'_>,
+    ) {
         let mut vals = [0; N];
         let key = recorded_number(program.recorded, hit);
         if !self.import(program, hit, &mut vals, |map| map.lookup_word(key)) {
@@ -146,7 +158,7 @@ impl Histogram {
         if let Some(elt) = self.count(program, hit, &vals, elt) {
             self.store(program, hit, &mut vals, elt);
             if !program.actions.is_empty() {
-                self.act(program, hit, &mut vals, elt, &key.to_ne_bytes());
+                self.act(program, targets, hit, &mut vals, elt, &key.to_ne_bytes());
             }
         }
     }
@@ -155,6 +167,7 @@ impl Histogram {
     fn hit_buffer_with_variables<const N: usize>(
         &self,
         program: &Program,
+        targets: &Targets,
         hit: &Hit<'_>,
         used: usize,
     ) {
@@ -173,7 +186,7 @@ impl Histogram {
         let elt = self.map.insert(hit.cpu, key);
         if let Some(elt) = self.count(program, hit, &vals, elt) {
             self.store(program, hit, &mut vals, elt);
-            self.act(program, hit, &mut vals, elt, key);
+            self.act(program, targets, hit, &mut vals, elt, key);
         }
     }
 
@@ -266,8 +279,16 @@ impl Histogram {
 
     /// Does the actions (`hist_trigger_actions()`).
     #[inline(always)]
-    fn act(&self, program: &Program, hit: &Hit<'_>, vals: &mut [u64], elt: Elt<'_>, key: &[u8]) {
-        for action in &program.actions {
+    fn act(
+        &self,
+        program: &Program,
+        targets: &Targets,
+        hit: &Hit<'_>,
+        vals: &mut [u64],
+        elt: Elt<'_>,
+        key: &[u8],
+    ) {
+        for (action, target) in program.actions.iter().zip(&targets.0) {
             if let When::Tracked(track) = &action.when {
                 // Most hits are no new maximum.
                 let change = track.change(vals);
@@ -276,7 +297,7 @@ impl Histogram {
                     continue;
                 }
             }
-            if !self.perform(action, program, hit, vals, elt, key) {
+            if !self.perform((action, target), program, hit, vals, elt, key) {
                 self.map.lose(hit.cpu, Loss::Missed);
             }
         }
@@ -286,7 +307,7 @@ impl Histogram {
     #[inline(never)]
     fn perform(
         &self,
-        action: &CompiledAction,
+        (action, target): (&CompiledAction, &Target),
         program: &Program,
         hit: &Hit<'_>,
         vals: &mut [u64],
@@ -307,17 +328,12 @@ impl Histogram {
                 Replace::Kept => return true,
                 Replace::Lost => return false,
             }
-            if let Effect::Snapshot(snapshot) = &action.effect {
+            if let Target::CondSnapshot(snapshot) = target {
                 self.take_snapshot(&**snapshot, hit, change, elt, key);
             }
         }
-        match &action.effect {
-            Effect::Trace {
-                event,
-                idx,
-                fields,
-                wide,
-            } => {
+        match (&action.effect, target) {
+            (Effect::Trace { idx, fields, wide }, Target::SynthEvent(event)) => {
                 for (slot, value) in fields {
                     if let Some(place) = vals.get_mut(*slot) {
                         *place = program.read_inline(value, hit, &[]);
@@ -328,7 +344,7 @@ impl Histogram {
                     trace_wide(program, hit, vals, wide, val, to)
                 })
             }
-            Effect::Save | Effect::Snapshot(_) => true,
+            _ => true,
         }
     }
 

@@ -8,7 +8,6 @@ use core::cmp::min;
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
-use super::action::CondSnapshot;
 use super::action::Handler;
 use super::action::SynthEvent;
 use super::action::Target;
@@ -387,13 +386,12 @@ pub(super) struct Track {
     pub(super) cell: usize,
 }
 
-/// What an action does.
+/// What an action does, with its target.
 pub(super) enum Effect {
     /// Saves [`Program::saved`] in the wide cell.
     Save,
-    Snapshot(KBox<dyn CondSnapshot>),
+    Snapshot,
     Trace {
-        event: KBox<dyn SynthEvent>,
         /// Which value each field of the synthetic event gets (`var_ref_idx[]`): that of the reference in this slot;
         /// or, [`VARS_MAX`] more, the characters at the address that is this value.
         idx: KVec<u32>,
@@ -475,7 +473,7 @@ impl Program {
     /// Compiles `plan` to this program, which was empty. `targets` are what its actions call. Fails with `ENOMEM`, and
     /// with `EINVAL` for a value that is no number.
     #[inline(never)]
-    pub(super) fn compile(&mut self, plan: &Plan, targets: Targets) -> Result {
+    pub(super) fn compile(&mut self, plan: &Plan, targets: &Targets) -> Result {
         // As in C, one `.usecs` applies to all times of the histogram.
         let time = match plan.contents().any(|field| field.is_time(true)) && plan.clock.in_ns() {
             true => Operand::TimeInUsecs(plan.clock),
@@ -612,7 +610,7 @@ impl Program {
     }
 
     /// Compiles the actions.
-    fn add_actions(&mut self, plan: &Plan, targets: Targets, time: Operand) -> Result {
+    fn add_actions(&mut self, plan: &Plan, targets: &Targets, time: Operand) -> Result {
         let mut saved_words = 0;
         for var in &plan.save_vars {
             let words = match var.value.held() {
@@ -623,10 +621,10 @@ impl Program {
             self.saved.push((content, words), GFP_KERNEL)?;
             saved_words += words;
         }
-        for (action, target) in plan.actions.iter().zip(targets.0) {
+        for (action, target) in plan.actions.iter().zip(&targets.0) {
             let effect = match target {
-                Target::CondSnapshot(snapshot) => Effect::Snapshot(snapshot),
-                Target::SynthEvent(event) => self.trace(plan, &action.slots, event, time)?,
+                Target::CondSnapshot(_) => Effect::Snapshot,
+                Target::SynthEvent(event) => self.trace(plan, &action.slots, &**event, time)?,
                 Target::Nothing => Effect::Save,
             };
             let when = match (&action.track, &action.handler) {
@@ -655,7 +653,7 @@ impl Program {
         &mut self,
         plan: &Plan,
         slots: &[usize],
-        event: KBox<dyn SynthEvent>,
+        event: &dyn SynthEvent,
         time: Operand,
     ) -> Result<Effect> {
         let mut idx = KVec::with_capacity(slots.len(), GFP_KERNEL)?;
@@ -692,12 +690,7 @@ impl Program {
             };
             idx.push(val as u32, GFP_KERNEL)?;
         }
-        Ok(Effect::Trace {
-            event,
-            idx,
-            fields,
-            wide,
-        })
+        Ok(Effect::Trace { idx, fields, wide })
     }
 
     /// Evaluates `value` for `hit` with these values of references.

@@ -5,6 +5,7 @@
 use core::cmp::min;
 
 use kernel::prelude::*;
+use kernel::sync::Arc;
 
 use super::action::Handler;
 use super::action::Kind;
@@ -22,7 +23,7 @@ use super::Histogram;
 use super::Plan;
 use crate::text::Text;
 
-/// Names that only the kernel knows.
+/// What only the kernel knows: names, and whether somebody still waits for the text.
 pub trait Names {
     /// Appends the symbol at `address` (`%ps`), with the offset in it if `offset` (`%pS`). Fails with
     /// `ENOMEM`.
@@ -33,13 +34,16 @@ pub trait Names {
 
     /// Appends what stands for the address of a histogram (`%p`). Fails with `ENOMEM`.
     fn address(&self, out: &mut Text, histogram: &Histogram) -> Result;
+
+    /// Lets others run. Fails with `EINTR` if the reader was killed.
+    fn go_on(&self) -> Result;
 }
 
 /// A histogram as it is attached to an event, for printing.
 #[derive(Clone, Copy)]
 pub struct View<'a> {
     /// The histogram.
-    pub hist: &'a Histogram,
+    pub hist: &'a Arc<Histogram>,
     /// Looks up names.
     pub names: &'a dyn Names,
     /// The whole token `name=…` of its trigger.
@@ -50,13 +54,84 @@ pub struct View<'a> {
     pub paused: bool,
 }
 
-/// Appends the `hist` file of an event with the histograms `views`. Fails with `ENOMEM`.
-pub fn hist_file<'a>(out: &mut Text, views: impl Iterator<Item = View<'a>>) -> Result {
-    for (n, view) in views.enumerate() {
-        title(out, &view, n)?;
-        show(out, view.hist, view.names)?;
+/// A piece of a `hist` file ends with the row that makes it this long, in bytes.
+const PIECE: usize = 16384;
+
+/// A `hist` file that is being read: what is in it, from which the text is made piece by piece. The text of all rows
+/// may take a hundred times as much memory.
+pub struct HistFile {
+    hists: KVec<HistText>,
+    /// The next row to show, by the number of its histogram and its own.
+    next: (usize, usize),
+}
+
+/// What is shown of a histogram.
+struct HistText {
+    title: Text,
+    snapshot: Snapshot,
+}
+
+impl HistFile {
+    /// The file of an event with the histograms `views`. Fails with `ENOMEM`, and as [`Names::go_on`].
+    pub fn new<'a>(views: impl Iterator<Item = View<'a>>) -> Result<Self> {
+        let mut hists = KVec::new();
+        for (n, view) in views.enumerate() {
+            let mut heading = Text::new();
+            title(&mut heading, &view, n)?;
+            let hist = HistText {
+                title: heading,
+                snapshot: Snapshot::take(view.hist, &|| view.names.go_on())?,
+            };
+            hists.push(hist, GFP_KERNEL)?;
+        }
+        Ok(Self {
+            hists,
+            next: (0, 0),
+        })
     }
-    Ok(())
+
+    /// Hits that it shows.
+    pub fn hits(&self) -> u64 {
+        let hits = self.hists.iter().map(|hist| hist.snapshot.hits());
+        hits.fold(0, u64::wrapping_add)
+    }
+
+    /// Begins again with the first piece.
+    pub fn rewind(&mut self) {
+        self.next = (0, 0);
+    }
+
+    /// The next piece of the text; `None` at its end. Fails with `ENOMEM`, as [`Names::go_on`], and with `EAGAIN` if
+    /// what is saved in an entry was replaced again and again; the next call makes the same piece.
+    pub fn next_piece(&mut self, names: &dyn Names) -> Result<Option<Text>> {
+        names.go_on()?;
+        let mut out = Text::new();
+        let mut room = Tracked::new()?;
+        let (mut n, mut row) = self.next;
+        while let Some(hist) = self.hists.get(n) {
+            let full = |out: &Text| out.as_bytes().len() >= PIECE;
+            if full(&out) {
+                break;
+            }
+            if row == 0 {
+                out.bytes(hist.title.as_bytes())?;
+            }
+            while let Some(shown) = hist.snapshot.row(row) {
+                show_row(&mut out, &shown, &mut room, names)?;
+                row += 1;
+                if full(&out) {
+                    break;
+                }
+            }
+            if row < hist.snapshot.len() {
+                break;
+            }
+            totals(&mut out, &hist.snapshot, names)?;
+            (n, row) = (n + 1, 0);
+        }
+        self.next = (n, row);
+        Ok((!out.as_bytes().is_empty()).then_some(out))
+    }
 }
 
 /// The `trigger` file of an event without triggers: the commands of the kernel, in its order.
@@ -182,17 +257,17 @@ fn listed<T>(
     Ok(())
 }
 
-/// Appends the entries of a histogram and the totals.
-fn show(out: &mut Text, hist: &Histogram, names: &dyn Names) -> Result {
-    let snapshot = Snapshot::take(hist)?;
-    let mut room = Tracked::new()?;
-    for row in snapshot.rows() {
-        show_keys(out, &row, names)?;
-        show_values(out, &row)?;
-        show_tracked(out, &row, &mut room)?;
-        out.bytes(b"\n")?;
-    }
-    show_taken(out, hist, names)?;
+/// Appends an entry.
+fn show_row(out: &mut Text, row: &Row<'_>, room: &mut Tracked, names: &dyn Names) -> Result {
+    show_keys(out, row, names)?;
+    show_values(out, row)?;
+    show_tracked(out, row, room)?;
+    out.bytes(b"\n")
+}
+
+/// Appends what follows the entries.
+fn totals(out: &mut Text, snapshot: &Snapshot, names: &dyn Names) -> Result {
+    show_taken(out, snapshot.hist(), names)?;
     out.format(format_args!(
         "\nTotals:\n    Hits: {}\n    Entries: {}\n    Dropped: {}\n",
         snapshot.hits(),
@@ -285,7 +360,7 @@ fn show_values(out: &mut Text, row: &Row<'_>) -> Result {
 
 /// Appends what the actions of a trigger have stored in an entry.
 fn show_tracked(out: &mut Text, row: &Row<'_>, room: &mut Tracked) -> Result {
-    row.read_saved(room);
+    row.read_saved(room)?;
     for (n, action) in row.plan.actions.iter().enumerate() {
         let name = match action.handler {
             Handler::OnMatch { .. } => continue,
@@ -295,7 +370,7 @@ fn show_tracked(out: &mut Text, row: &Row<'_>, room: &mut Tracked) -> Result {
         if action.kind == Kind::Snapshot {
             continue;
         }
-        let value = row.tracked(n, room).unwrap_or(0);
+        let value = row.tracked(n, room)?;
         out.format(format_args!("\n\t{name}: {value:>10}"))?;
         // As in C, after each action.
         row.saved(room, |name, cell| {

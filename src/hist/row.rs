@@ -9,13 +9,13 @@ use super::field::HistField;
 use super::limits;
 use super::program::WIDE_WORDS;
 use super::snapshot::number;
+use super::snapshot::read_whole;
 use super::snapshot::Whole;
 use super::var::Held;
 use super::Plan;
 use crate::event::hit::COMM_LEN;
 use crate::map::words_to_text;
 use crate::map::Elt;
-use crate::map::Read;
 use crate::text::until_nul;
 use crate::trigger::ModifierKind;
 use crate::trigger::VARS_MAX;
@@ -111,27 +111,23 @@ impl Tracked {
 impl<'a> Row<'a> {
     /// The value that the `n`th action tracks: its greatest, or last, value so far. That of the action that saves is
     /// the one that the fields in `room` belong to.
-    pub(super) fn tracked(&self, n: usize, room: &Tracked) -> Option<u64> {
+    ///
+    /// Fails as [`read_whole`].
+    pub(super) fn tracked(&self, n: usize, room: &Tracked) -> Result<u64> {
         if self.saving() == Some(n) {
-            return room.words.first().copied();
+            return Ok(room.words.first().copied().unwrap_or(0));
         }
         let mut words = [0];
         self.read_tracked(n, &mut words)?;
-        Some(words[0])
+        Ok(words[0])
     }
 
-    /// Reads the tracked value of the `n`th action and what is saved with it. `None`: it tracks none. Whether there is
-    /// one yet.
-    fn read_tracked(&self, n: usize, words: &mut [u64]) -> Option<bool> {
-        let cell = self.plan.program.tracked(n)?;
-        let cell = self.elt?.wide(cell)?;
-        loop {
-            match cell.read(words) {
-                Read::Done => return Some(true),
-                Read::Unset => return Some(false),
-                Read::Busy => (),
-            }
-        }
+    /// Reads the tracked value of the `n`th action and what is saved with it. False: it tracks none, or there is none
+    /// yet. Fails as [`read_whole`].
+    fn read_tracked(&self, n: usize, words: &mut [u64]) -> Result<bool> {
+        let cell = self.plan.program.tracked(n);
+        let cell = cell.and_then(|cell| self.elt?.wide(cell));
+        cell.map_or(Ok(false), |cell| read_whole(|| cell.read(words)))
     }
 
     /// The action that saves.
@@ -140,11 +136,14 @@ impl<'a> Row<'a> {
         actions.position(|action| action.kind == Kind::Save)
     }
 
-    /// Reads the saved fields to `room`, and the value that they belong to.
-    pub(super) fn read_saved(&self, room: &mut Tracked) {
+    /// Reads the saved fields to `room`, and the value that they belong to. Fails as [`read_whole`].
+    pub(super) fn read_saved(&self, room: &mut Tracked) -> Result {
+        let Some(n) = self.saving() else {
+            return Ok(());
+        };
         room.words.fill(0);
-        let n = self.saving();
-        room.set = n.and_then(|n| self.read_tracked(n, &mut room.words)) == Some(true);
+        room.set = self.read_tracked(n, &mut room.words)?;
+        Ok(())
     }
 
     /// Calls `show` for each saved field in `room`, with its name.

@@ -5,6 +5,7 @@
 use core::cmp::Ordering;
 
 use kernel::prelude::*;
+use kernel::sync::Arc;
 
 use super::field::Compare;
 use super::limits;
@@ -18,11 +19,15 @@ use crate::map::OnceText;
 use crate::map::Read;
 use crate::text::until_nul;
 
+/// How many entries are read until it is asked whether to go on.
+const BATCH: usize = 1024;
+
 /// The entries of a histogram with their columns, each read once. What is sorted and shown does not change with
-/// later hits.
-pub(super) struct Snapshot<'a> {
-    hist: &'a Histogram,
-    entries: KVVec<Elt<'a>>,
+/// later hits. It is kept while the file is open, and so takes little for each entry, and is charged to the program.
+pub(super) struct Snapshot {
+    hist: Arc<Histogram>,
+    /// The slots of the entries.
+    slots: KVVec<u32>,
     /// The columns of the first entry, then those of the second, and so on.
     columns: KVVec<u64>,
     /// Indices of entries, in the order in which they are shown.
@@ -32,34 +37,47 @@ pub(super) struct Snapshot<'a> {
     drops: u64,
 }
 
-impl<'a> Snapshot<'a> {
-    /// Reads and sorts the entries. Fails with `ENOMEM`.
-    pub(super) fn take(hist: &'a Histogram) -> Result<Self> {
+impl Snapshot {
+    /// Reads and sorts the entries. Fails with `ENOMEM`, and with the error of `go_on`, which is called now and then.
+    pub(super) fn take(hist: &Arc<Histogram>, go_on: &dyn Fn() -> Result) -> Result<Self> {
         let mut snapshot = Self {
-            hist,
-            entries: KVVec::new(),
+            hist: hist.clone(),
+            slots: KVVec::new(),
             columns: KVVec::new(),
             order: KVVec::new(),
             wholes: KVec::new(),
             drops: hist.drops(),
         };
-        snapshot.read()?;
+        snapshot.read(go_on)?;
         snapshot.add_up()?;
-        snapshot.sort()?;
+        snapshot.sort(go_on)?;
         Ok(snapshot)
     }
 
-    fn read(&mut self) -> Result {
-        for entry in self.hist.map.elts() {
+    fn read(&mut self, go_on: &dyn Fn() -> Result) -> Result {
+        let map = &self.hist.map;
+        let n_columns = self.n_columns();
+        // As much as is needed, unless more keys are inserted meanwhile.
+        self.slots.reserve(map.len(), GFP_KERNEL_ACCOUNT)?;
+        self.columns
+            .reserve(map.len() * n_columns, GFP_KERNEL_ACCOUNT)?;
+        for (slot, entry) in (0..).map_while(|slot| Some((slot, map.slot(slot)?))) {
+            if slot as usize % BATCH == 0 {
+                go_on()?;
+            }
+            let Some(entry) = entry else {
+                continue;
+            };
             let hitcount = entry.column(0);
             // Its first hit has inserted it, and not counted yet.
             if hitcount == 0 {
                 continue;
             }
-            self.entries.push(entry, GFP_KERNEL)?;
-            self.columns.push(hitcount, GFP_KERNEL)?;
-            for number in 1..self.n_columns() {
-                self.columns.push(entry.column(number), GFP_KERNEL)?;
+            self.slots.push(slot, GFP_KERNEL_ACCOUNT)?;
+            self.columns.push(hitcount, GFP_KERNEL_ACCOUNT)?;
+            for number in 1..n_columns {
+                self.columns
+                    .push(entry.column(number), GFP_KERNEL_ACCOUNT)?;
             }
         }
         Ok(())
@@ -82,21 +100,27 @@ impl<'a> Snapshot<'a> {
         self.hist.plan.program.columns.len()
     }
 
-    /// The entries, in order.
-    pub(super) fn rows(&self) -> impl Iterator<Item = Row<'_>> {
-        self.order.iter().map(|&entry| Row {
+    /// The histogram.
+    pub(super) fn hist(&self) -> &Histogram {
+        &self.hist
+    }
+
+    /// The entry that is shown as number `n`, from 0; `None`: there are not so many.
+    pub(super) fn row(&self, n: usize) -> Option<Row<'_>> {
+        let &entry = self.order.get(n)?;
+        Some(Row {
             plan: &self.hist.plan,
             key: self.key(entry),
             comm: self.comm(entry),
             columns: self.columns(entry),
             wholes: &self.wholes,
-            elt: Some(self.entries[entry as usize]),
+            elt: self.elt(entry),
         })
     }
 
     /// How many entries there are.
     pub(super) fn len(&self) -> usize {
-        self.entries.len()
+        self.slots.len()
     }
 
     /// Hits of all entries.
@@ -109,13 +133,18 @@ impl<'a> Snapshot<'a> {
         self.drops
     }
 
-    fn key(&self, entry: u32) -> &'a [u8] {
-        self.entries[entry as usize].key()
+    fn elt(&self, entry: u32) -> Option<Elt<'_>> {
+        self.hist.map.slot(self.slots[entry as usize]).flatten()
+    }
+
+    fn key(&self, entry: u32) -> &[u8] {
+        self.elt(entry).map_or(&[], Elt::key)
     }
 
     /// The comm of the entry; an empty one if none is stored.
     fn comm(&self, entry: u32) -> [u8; COMM_LEN] {
-        OnceText::of(self.entries[entry as usize].side()).map_or([0; COMM_LEN], OnceText::load)
+        let text = self.elt(entry).and_then(|elt| OnceText::of(elt.side()));
+        text.map_or([0; COMM_LEN], OnceText::load)
     }
 
     fn columns(&self, entry: u32) -> &[u64] {
@@ -124,33 +153,39 @@ impl<'a> Snapshot<'a> {
     }
 
     /// Sorts by the bytes of the keys, then by the sort keys of the trigger: see [`super::sort`].
-    fn sort(&mut self) -> Result {
-        let mut order = KVVec::with_capacity(self.entries.len(), GFP_KERNEL)?;
-        for entry in (0..).take(self.entries.len()) {
-            order.push(entry, GFP_KERNEL)?;
+    fn sort(&mut self, go_on: &dyn Fn() -> Result) -> Result {
+        let mut order = KVVec::with_capacity(self.len(), GFP_KERNEL_ACCOUNT)?;
+        for entry in (0..).take(self.len()) {
+            order.push(entry, GFP_KERNEL_ACCOUNT)?;
         }
-        heapsort(&mut order, |&a, &b| self.key(a).cmp(self.key(b)));
-        self.sort_by(&mut order, &self.hist.plan.sort);
+        heapsort(&mut order, |&a, &b| self.key(a).cmp(self.key(b)), go_on)?;
+        self.sort_by(&mut order, &self.hist.plan.sort, go_on)?;
         self.order = order;
         Ok(())
     }
 
     /// Sorts by the first of `keys`, then entries that are equal by the rest.
-    fn sort_by(&self, mut order: &mut [u32], keys: &[SortKey]) {
+    fn sort_by(
+        &self,
+        mut order: &mut [u32],
+        keys: &[SortKey],
+        go_on: &dyn Fn() -> Result,
+    ) -> Result {
         let Some((key, rest)) = keys.split_first() else {
-            return;
+            return Ok(());
         };
-        heapsort(order, |&a, &b| self.compare(key, a, b));
+        heapsort(order, |&a, &b| self.compare(key, a, b), go_on)?;
         if rest.is_empty() {
-            return;
+            return Ok(());
         }
         while let Some(&first) = order.first() {
             let equal = |&entry: &u32| self.compare(key, first, entry).is_eq();
             let n = order.iter().take_while(|entry| equal(entry)).count();
             let (run, others) = order.split_at_mut(n.max(1));
-            self.sort_by(run, rest);
+            self.sort_by(run, rest, go_on)?;
             order = others;
         }
+        Ok(())
     }
 
     fn compare(&self, key: &SortKey, a: u32, b: u32) -> Ordering {
@@ -183,6 +218,11 @@ fn compare_keys(by: Compare, a: &[u8], b: &[u8]) -> Ordering {
     }
 }
 
+/// Reads until what was read is whole. False: it is not set. Fails with `EAGAIN` if hits replace it again and again.
+pub(super) fn read_whole(read: impl FnMut() -> Read) -> Result<bool> {
+    Read::settled(read).ok_or(EAGAIN)
+}
+
 /// The number that `bytes`, part of a key, start with.
 pub(super) fn number(bytes: &[u8]) -> u64 {
     bytes
@@ -206,19 +246,15 @@ pub(super) struct Taken {
 }
 
 impl Taken {
-    /// That of `hist`; `None` if none was taken. Fails with `ENOMEM`.
+    /// That of `hist`; `None` if none was taken. Fails with `ENOMEM`, and as [`read_whole`].
     pub(super) fn read(hist: &Histogram) -> Result<Option<Self>> {
         let Some(cell) = hist.taken() else {
             return Ok(None);
         };
         let key_words = hist.map.key_size() / size_of::<u64>();
         let mut words = [0; 1 + limits::KEY_SIZE as usize / size_of::<u64>() + OnceText::WORDS];
-        loop {
-            match cell.read(&mut words) {
-                Read::Done => break,
-                Read::Unset => return Ok(None),
-                Read::Busy => (),
-            }
+        if !read_whole(|| cell.read(&mut words))? {
+            return Ok(None);
         }
         let mut key = KVec::new();
         for word in &words[1..=key_words] {

@@ -8,18 +8,34 @@
 
 use core::cmp::Ordering;
 
-/// Sorts `items`, making the comparisons and exchanges that lib/sort.c makes.
+use kernel::prelude::*;
+
+/// How many rounds are made until it is asked whether to go on.
+const BATCH: usize = 1024;
+
+/// Sorts `items`, making the comparisons and exchanges that lib/sort.c makes. Fails with the error of `go_on`, which is
+/// called now and then.
 ///
 /// The heap has the largest item on top. Each round takes off the two largest.
-pub fn heapsort<T>(items: &mut [T], mut compare: impl FnMut(&T, &T) -> Ordering) {
+pub fn heapsort<T>(
+    items: &mut [T],
+    mut compare: impl FnMut(&T, &T) -> Ordering,
+    go_on: &dyn Fn() -> Result,
+) -> Result {
     let mut heap = items.len();
     if heap < 2 {
-        return;
+        return Ok(());
     }
     for top in (0..heap / 2).rev() {
+        if top % BATCH == 0 {
+            go_on()?;
+        }
         sink(&mut items[..heap], top, &mut compare);
     }
     while heap > 3 {
+        if heap % BATCH < 2 {
+            go_on()?;
+        }
         heap -= 1;
         items.swap(0, heap);
         let second = if compare(&items[1], &items[2]).is_gt() {
@@ -37,6 +53,7 @@ pub fn heapsort<T>(items: &mut [T], mut compare: impl FnMut(&T, &T) -> Ordering)
     if heap == 2 && compare(&items[0], &items[1]).is_gt() {
         items.swap(0, 1);
     }
+    Ok(())
 }
 
 /// Moves the item at `top` down to its place in the heap: follows the larger children to a leaf, then climbs to

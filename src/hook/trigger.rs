@@ -13,6 +13,7 @@ use crate::ftrace::cpu::PreemptOff;
 use crate::ftrace::event::TaskFilter;
 use crate::ftrace::memory;
 use crate::ftrace::tracefs::TracingDir;
+use crate::hist::action::Targets;
 use crate::hist::Histogram;
 use crate::hist::Plan;
 use crate::map::load::Load;
@@ -65,6 +66,7 @@ pub(crate) struct HistTrigger {
     /// What a hit of this event executes. Another event with a trigger of the same name may have the same fields
     /// at other offsets of its record.
     plan: Arc<Plan>,
+    targets: Targets,
     filter: Option<Condition>,
     /// The tasks whose hits do not count.
     tasks: TaskFilter,
@@ -74,6 +76,13 @@ pub(crate) struct HistTrigger {
     flags: Atomic<u32>,
 }
 
+/// What a trigger is made as.
+pub(crate) struct AttachFlags {
+    pub(crate) paused: bool,
+    /// See [`HistTrigger::helper`].
+    pub(crate) helper: bool,
+}
+
 /// The trigger is paused.
 const PAUSED: u32 = 1;
 
@@ -81,7 +90,7 @@ const PAUSED: u32 = 1;
 const FILTERED: u32 = 2;
 
 /// The flags of a trigger.
-fn flags(paused: bool, filter: &Option<Condition>) -> u32 {
+fn hit_flags(paused: bool, filter: &Option<Condition>) -> u32 {
     u32::from(paused) * PAUSED | u32::from(filter.is_some()) * FILTERED
 }
 
@@ -115,18 +124,19 @@ impl HistTrigger {
         dir: TracingDir,
         data: Arc<HistData>,
         plan: Arc<Plan>,
+        targets: Targets,
         filter: Option<Condition>,
         tasks: TaskFilter,
-        paused: bool,
-        helper: bool,
+        flags: AttachFlags,
     ) -> Self {
         Self {
             dir,
             data,
             plan,
+            targets,
             tasks,
-            helper,
-            flags: Atomic::new(flags(paused, &filter)),
+            helper: flags.helper,
+            flags: Atomic::new(hit_flags(flags.paused, &filter)),
             filter,
         }
     }
@@ -151,7 +161,7 @@ impl HistTrigger {
     #[inline(always)]
     pub(super) fn count(&self, preempt: PreemptOff<'_>, hit: &Hit<'_>) {
         let histogram = self.data.histogram.read(preempt);
-        histogram.hit(&self.plan, hit);
+        histogram.hit(&self.plan, &self.targets, hit);
     }
 
     /// Whether not all hits count: it is paused, or has a filter, or tasks are listed. Any context.
@@ -204,7 +214,7 @@ impl HistTrigger {
 
     /// Pauses or resumes it. Hits in progress may still be counted.
     pub(crate) fn pause(&self, paused: bool) {
-        self.flags.store(flags(paused, &self.filter), Relaxed);
+        self.flags.store(hit_flags(paused, &self.filter), Relaxed);
     }
 
     /// The text of the filter.

@@ -354,15 +354,18 @@ impl Map {
     /// The entries, each once, in the order of their slots. Elements that become entries during the iteration
     /// may be missing.
     pub fn elts(&self) -> impl Iterator<Item = Elt<'_>> {
-        self.in_state(SlotState::Entry)
+        (0..).map_while(|slot| self.slot(slot)).flatten()
     }
 
-    fn in_state(&self, state: SlotState) -> impl Iterator<Item = Elt<'_>> {
-        let words = self.table.slots().iter();
-        words
-            .filter_map(|slot| Slot::from_raw(slot.load(Acquire)))
-            .filter(move |word| word.state() == state)
-            .map(|word| self.elt(word))
+    /// The entry in a slot, if there is one, which never changes then. `None`: there are no more slots.
+    pub fn slot(&self, number: u32) -> Option<Option<Elt<'_>>> {
+        let slot = self.table.slots().get(number as usize)?;
+        Some(self.in_state(slot, SlotState::Entry))
+    }
+
+    fn in_state(&self, slot: &Atomic<u64>, state: SlotState) -> Option<Elt<'_>> {
+        let word = Slot::from_raw(slot.load(Acquire))?;
+        (word.state() == state).then(|| self.elt(word))
     }
 
     /// The element in a slot that `word` was loaded from (acquire).
@@ -411,7 +414,8 @@ impl Map {
     pub fn drops(&self) -> u64 {
         let mut drops = self.losses(Loss::Dropped);
         if self.pool.places() > self.pool.capacity() {
-            for elt in self.in_state(SlotState::Excess) {
+            let slots = self.table.slots().iter();
+            for elt in slots.filter_map(|slot| self.in_state(slot, SlotState::Excess)) {
                 drops = drops.wrapping_add(elt.column(0));
             }
         }

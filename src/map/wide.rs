@@ -107,6 +107,21 @@ pub enum Read {
     Busy,
 }
 
+impl Read {
+    /// How often [`Read::settled`] reads.
+    pub const SETTLED_MAX: usize = 1000;
+
+    /// For tasks, which may try for longer than hits: reads until nothing comes in between. Returns whether the cell is
+    /// set; `None`: something always did.
+    pub fn settled(mut read: impl FnMut() -> Self) -> Option<bool> {
+        (0..Self::SETTLED_MAX).find_map(|_| match read() {
+            Self::Done => Some(true),
+            Self::Unset => Some(false),
+            Self::Busy => None,
+        })
+    }
+}
+
 /// What became of a replacement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]

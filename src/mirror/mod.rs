@@ -204,7 +204,7 @@ impl<T: Overlay> Node<T> {
 
 impl<T: Overlay> tracefs::NodeOps for Node<T> {
     type Id = NodeKind;
-    type ReadBuf = T::ReadBuf;
+    type Contents = T::Contents;
     type OpenState = T::OpenState;
 
     fn lookup(&self, real: &Dentry, name: &[u8]) -> Result<Found> {
@@ -276,7 +276,7 @@ impl<T: Overlay> tracefs::NodeOps for Node<T> {
         real: &Dentry,
         kernel: Option<&KernelFile>,
         open: &T::OpenState,
-    ) -> Result<T::ReadBuf> {
+    ) -> Result<T::Contents> {
         let overlay = &self.shared.overlay;
         overlay.read(&self.opened(real, kernel)?, open)
     }

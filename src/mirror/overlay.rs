@@ -6,6 +6,7 @@ use super::Dir;
 use crate::ftrace::poll::Mask;
 use crate::ftrace::poll::PollTable;
 use crate::ftrace::tracefs::Access;
+use crate::ftrace::tracefs::Contents;
 use crate::ftrace::tracefs::EventName;
 use crate::ftrace::tracefs::KernelFile;
 use crate::ftrace::tracefs::SpecialFops;
@@ -49,8 +50,8 @@ pub(crate) struct Opened<'a> {
 /// Those of a file are not called any more when the kernel has removed the directory that the file
 /// is in: that fails with `ENODEV`.
 pub(crate) trait Overlay: Send + Sync + 'static {
-    /// The buffer with the contents of a file.
-    type ReadBuf: AsRef<[u8]> + Send + Sync;
+    /// The contents of a file, kept while it is read.
+    type Contents: Contents;
 
     /// State of an open file.
     type OpenState: Send + Sync;
@@ -68,8 +69,8 @@ pub(crate) trait Overlay: Send + Sync + 'static {
     /// file is already open, and not emptied.
     fn open(&self, file: &Opened<'_>, truncate: bool) -> Result<Self::OpenState>;
 
-    /// The whole text of the file as it is now.
-    fn read(&self, file: &Opened<'_>, open: &Self::OpenState) -> Result<Self::ReadBuf>;
+    /// The contents of the file as they are now.
+    fn read(&self, file: &Opened<'_>, open: &Self::OpenState) -> Result<Self::Contents>;
 
     /// One `write(2)` of at least one byte.
     fn write(&self, file: &Opened<'_>, data: &UserBuffer) -> Result;

@@ -7,12 +7,14 @@ use crate::engine::Attached;
 use crate::engine::Engine;
 use crate::engine::Failure;
 use crate::filter;
+use crate::ftrace::cpu;
 use crate::ftrace::event::Event;
 use crate::ftrace::poll;
 use crate::ftrace::poll::Mask;
 use crate::ftrace::poll::PollTable;
 use crate::ftrace::text;
 use crate::ftrace::tracefs::Access;
+use crate::ftrace::tracefs::Contents;
 use crate::ftrace::tracefs::EventName;
 use crate::ftrace::tracefs::KernelFile;
 use crate::ftrace::tracefs::SpecialFops;
@@ -20,6 +22,7 @@ use crate::ftrace::tracefs::TracingDir;
 use crate::ftrace::tracefs::UserBuffer;
 use crate::hist::debug;
 use crate::hist::render;
+use crate::hist::render::HistFile;
 use crate::hist::Histogram;
 use crate::hist::Names;
 use crate::hist::View;
@@ -34,6 +37,7 @@ use crate::trigger::Command;
 use crate::trigger::ErrorLog;
 use crate::trigger::KernelTriggers;
 use crate::user_events::UserEvents;
+use core::cell::Cell;
 use core::str;
 use kernel::mm::virt::VmaNew;
 use kernel::page::PAGE_SIZE;
@@ -92,7 +96,8 @@ impl Tree {
         let switches = self.engine.switches(name)?;
         let switches = switches.iter().map(|(older, line)| (*older, &line[..]));
         let triggers = self.engine.triggers(name)?;
-        let views = triggers.iter().map(view);
+        let names = KernelNames::default();
+        let views = triggers.iter().map(|trigger| view(trigger, &names));
         render::triggers(out, column, merge_by_age(switches, &theirs), views)
     }
 
@@ -217,13 +222,45 @@ impl HistPollState {
 type ErrorLogs = KVec<(TracingDir, KBox<ErrorLog>)>;
 
 /// The view of a trigger for `src/hist/`.
-fn view(attached: &Attached) -> View<'_> {
+fn view<'a>(attached: &'a Attached, names: &'a KernelNames) -> View<'a> {
     View {
         hist: &attached.histogram,
-        names: &KernelNames,
-        name: attached.trigger.data.name(),
-        filter: attached.trigger.filter(),
-        paused: attached.trigger.paused(),
+        names,
+        name: attached.name.as_deref(),
+        filter: attached.filter.as_deref(),
+        paused: attached.paused,
+    }
+}
+
+/// The contents of a file of rhist.
+pub(crate) enum Shown {
+    /// The whole text, and whether it was read.
+    Text(Arc<Text>, bool),
+    /// A `hist` file.
+    Hist(HistFile, KernelNames),
+}
+
+impl Contents for Shown {
+    type Piece = Text;
+
+    fn next_piece(&mut self) -> Result<Option<Arc<Text>>> {
+        match self {
+            Self::Text(text, read) => {
+                let first = !core::mem::replace(read, true);
+                Ok((first && !text.as_bytes().is_empty()).then(|| text.clone()))
+            }
+            Self::Hist(file, names) => match file.next_piece(names)? {
+                Some(piece) => Ok(Some(Arc::new(piece, GFP_KERNEL)?)),
+                None => Ok(None),
+            },
+        }
+    }
+
+    fn rewind(&mut self) {
+        match self {
+            Self::Text(_, read) => *read = false,
+            Self::Hist(file, _) => file.rewind(),
+        }
     }
 }
 
@@ -255,7 +292,14 @@ impl<'a> OwnFile<'a> {
 }
 
 /// Names of symbols and system calls of the running kernel.
-struct KernelNames;
+#[derive(Default)]
+pub(crate) struct KernelNames {
+    /// The system calls that were looked up, a bit for each. A lookup takes event_mutex and goes through all events, and
+    /// a file may have a hundred thousand of them.
+    looked_up: [Cell<u64>; 8],
+    /// Those of them that this kernel has.
+    found: [Cell<u64>; 8],
+}
 
 impl Names for KernelNames {
     fn symbol(&self, out: &mut Text, address: u64, offset: bool) -> Result {
@@ -268,18 +312,37 @@ impl Names for KernelNames {
 
     fn syscall(&self, number: u64) -> Option<&[u8]> {
         // C has room for 32 bits of it only.
-        let name = text::syscall(u64::from(number as u32))?.to_bytes();
-        // Those that this kernel has have events.
-        let event = CString::try_from_fmt(fmt!(
-            "sys_enter_{}",
-            str::from_utf8(name.strip_prefix(b"sys_")?).ok()?
-        ));
-        Event::exists(c"syscalls", &event.ok()?).then_some(name)
+        let number = number as u32;
+        let name = text::syscall(u64::from(number))?.to_bytes();
+        let (word, bit) = ((number / u64::BITS) as usize, 1 << (number % u64::BITS));
+        let (Some(looked_up), Some(found)) = (self.looked_up.get(word), self.found.get(word))
+        else {
+            return has_syscall(name).then_some(name);
+        };
+        if looked_up.get() & bit == 0 {
+            looked_up.set(looked_up.get() | bit);
+            found.set(found.get() | if has_syscall(name) { bit } else { 0 });
+        }
+        (found.get() & bit != 0).then_some(name)
+    }
+
+    fn go_on(&self) -> Result {
+        cpu::yield_unless_killed()
     }
 }
 
+/// Whether this kernel has the system call `name` (`sys_…`): it has an event then.
+fn has_syscall(name: &[u8]) -> bool {
+    let name = name.strip_prefix(b"sys_").map(str::from_utf8);
+    let Some(Ok(name)) = name else {
+        return false;
+    };
+    let event = CString::try_from_fmt(fmt!("sys_enter_{name}"));
+    event.is_ok_and(|event| Event::exists(c"syscalls", &event))
+}
+
 impl Overlay for Tree {
-    type ReadBuf = Text;
+    type Contents = Shown;
     type OpenState = Option<HistPollState>;
 
     fn files(dir: Dir) -> &'static [OverlayFile] {
@@ -377,7 +440,7 @@ impl Overlay for Tree {
         Ok(None)
     }
 
-    fn read(&self, file: &Opened<'_>, open: &Self::OpenState) -> Result<Text> {
+    fn read(&self, file: &Opened<'_>, open: &Self::OpenState) -> Result<Shown> {
         let mut out = Text::new();
         match OwnFile::new(file)? {
             OwnFile::UserEventsStatus => out = self.user_events.status()?,
@@ -425,22 +488,25 @@ impl Overlay for Tree {
                 }
             }
             OwnFile::Hist(name) => {
-                // Read before the text is made: a hit in between is reported twice rather than
-                // missed.
-                let hits = self.engine.hits(self.engine.find(name)?.as_ref());
+                // It fails if the event is gone, also one without triggers.
+                drop(self.engine.find(name)?);
                 let triggers = self.engine.triggers(name)?;
-                render::hist_file(&mut out, triggers.iter().map(view))?;
+                let names = KernelNames::default();
+                let file = HistFile::new(triggers.iter().map(|trigger| view(trigger, &names)))?;
                 self.reads.add(1, Relaxed);
                 if let Some(open) = open {
-                    open.read(hits);
+                    open.read(file.hits());
                 }
+                return Ok(Shown::Hist(file, names));
             }
             OwnFile::HistDebug(name) => {
                 let triggers = self.engine.triggers(name)?;
-                debug::hist_debug_file(&mut out, triggers.iter().map(view))?;
+                let names = KernelNames::default();
+                let views = triggers.iter().map(|trigger| view(trigger, &names));
+                debug::hist_debug_file(&mut out, views)?;
             }
         }
-        Ok(out)
+        Ok(Shown::Text(Arc::new(out, GFP_KERNEL)?, false))
     }
 
     fn write(&self, file: &Opened<'_>, data: &UserBuffer) -> Result {

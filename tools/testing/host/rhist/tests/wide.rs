@@ -51,6 +51,27 @@ fn value(first: u64) -> Value {
     [first, !first, first.rotate_left(7)]
 }
 
+/// A task that finds a value being replaced again and again gives up.
+#[test]
+fn settled() {
+    let mut reads = 0;
+    let mut after = |n: usize, then: Read| {
+        reads = 0;
+        Read::settled(|| {
+            reads += 1;
+            if reads > n {
+                then
+            } else {
+                Read::Busy
+            }
+        })
+    };
+    assert_eq!(after(0, Read::Done), Some(true));
+    assert_eq!(after(5, Read::Unset), Some(false));
+    assert_eq!(after(usize::MAX, Read::Done), None);
+    assert_eq!(reads, Read::SETTLED_MAX);
+}
+
 #[test]
 fn holds_all_values() {
     let owned = Owned::new();

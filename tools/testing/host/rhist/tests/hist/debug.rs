@@ -2,13 +2,14 @@
 
 //! The `hist_debug` file to the byte.
 
+use kernel::sync::Arc;
 use rhist::hist::debug;
 use rhist::hist::Histogram;
 
 use super::events::*;
 use super::world::*;
 
-fn hist_debug_file(hists: &[&Histogram]) -> String {
+fn hist_debug_file(hists: &[&Arc<Histogram>]) -> String {
     let views = hists.iter().map(|hist| view(hist));
     text(|out| debug::hist_debug_file(out, views))
 }

@@ -22,6 +22,7 @@ use rhist::event::Hit;
 use rhist::event::Record;
 use rhist::hist::action::CondSnapshot;
 use rhist::hist::action::SynthEvent;
+use rhist::hist::action::Targets;
 use rhist::hist::render;
 use rhist::hist::Attached;
 use rhist::hist::Draft;
@@ -121,11 +122,11 @@ pub(crate) fn build(event: &EventDesc, params: &str) -> Result<Arc<Histogram>, E
     attach(event, &Trigger::parse(params.as_bytes())?)
 }
 
-/// Completes a plan.
-pub(crate) fn finished(mut draft: Draft<'_>) -> Result<Arc<Plan>, Error> {
+/// Completes a plan. Returns what its actions call, too.
+pub(crate) fn finished(mut draft: Draft<'_>) -> Result<(Arc<Plan>, Targets), Error> {
     let targets = draft.resolve_actions()?;
-    draft.compile(targets)?;
-    Ok(Arc::new(draft.into_plan(), GFP_KERNEL)?)
+    draft.compile(&targets)?;
+    Ok((Arc::new(draft.into_plan(), GFP_KERNEL)?, targets))
 }
 
 /// Builds the histogram of a trigger.
@@ -136,7 +137,7 @@ pub(crate) fn attach(event: &EventDesc, trigger: &Trigger) -> Result<Arc<Histogr
 /// Builds the plan of a trigger.
 pub(crate) fn plan(scope: &dyn Scope, trigger: &Trigger) -> Result<Arc<Plan>, Error> {
     let draft = Draft::new(scope, trigger, false)?;
-    finished(draft)
+    Ok(finished(draft)?.0)
 }
 
 /// An empty histogram with `plan`.
@@ -249,7 +250,8 @@ impl Bytes {
             cpu,
             context: &Then(comm),
         };
-        hist.hit(hist.plan(), &hit);
+        // No action has one here.
+        hist.hit(hist.plan(), &Targets::default(), &hit);
     }
 
     /// Lets `hist` count the record.
@@ -319,10 +321,14 @@ impl Names for Functions {
     fn address(&self, out: &mut Text, _: &Histogram) -> KernelResult {
         out.bytes(b"(ptr)")
     }
+
+    fn go_on(&self) -> KernelResult {
+        Ok(())
+    }
 }
 
 /// Shows `hist` as an active trigger without name and filter.
-pub(crate) fn view(hist: &Histogram) -> View<'_> {
+pub(crate) fn view(hist: &Arc<Histogram>) -> View<'_> {
     View {
         hist,
         names: &Functions,
@@ -339,13 +345,32 @@ pub(crate) fn text(show: impl FnOnce(&mut Text) -> KernelResult) -> String {
     String::from_utf8_lossy(out.as_bytes()).into_owned()
 }
 
+/// Appends the whole `hist` file of an event with the histograms `views`.
+pub(crate) fn show_file<'a>(out: &mut Text, views: impl Iterator<Item = View<'a>>) -> KernelResult {
+    show_pieces(out, views, &Functions)
+}
+
+/// As [`show_file`], with these names.
+pub(crate) fn show_pieces<'a>(
+    out: &mut Text,
+    views: impl Iterator<Item = View<'a>>,
+    names: &dyn Names,
+) -> KernelResult {
+    let mut file = render::HistFile::new(views)?;
+    while let Some(piece) = file.next_piece(names)? {
+        assert!(!piece.as_bytes().is_empty());
+        out.bytes(piece.as_bytes())?;
+    }
+    Ok(())
+}
+
 /// The `hist` file of an event with one histogram.
-pub(crate) fn hist_file(hist: &Histogram) -> String {
-    text(|out| render::hist_file(out, [view(hist)].into_iter()))
+pub(crate) fn hist_file(hist: &Arc<Histogram>) -> String {
+    text(|out| show_file(out, [view(hist)].into_iter()))
 }
 
 /// The entries of the `hist` file: what stands between the title and the totals.
-pub(crate) fn entries(hist: &Histogram) -> Vec<String> {
+pub(crate) fn entries(hist: &Arc<Histogram>) -> Vec<String> {
     let file = hist_file(hist);
     let (_, rest) = file.split_once("#\n\n").unwrap();
     let (entries, _) = rest.rsplit_once("\nTotals:\n").unwrap();
@@ -353,6 +378,6 @@ pub(crate) fn entries(hist: &Histogram) -> Vec<String> {
 }
 
 /// The trigger's line.
-pub(crate) fn line(hist: &Histogram) -> String {
+pub(crate) fn line(hist: &Arc<Histogram>) -> String {
     text(|out| render::trigger_line(out, &view(hist)))
 }

@@ -31,7 +31,7 @@ pub(crate) fn exercise(written: &[u8]) {
     };
     count(&hist);
     let view = || shown(&trigger, &hist);
-    text(|out| render::hist_file(out, [view()].into_iter()));
+    text(|out| show_file(out, [view()].into_iter()));
     text(|out| debug::hist_debug_file(out, [view()].into_iter()));
 
     let line = line_of(&trigger, &hist);
@@ -57,7 +57,7 @@ fn added(params: &[u8]) -> Result<(Trigger, Arc<Histogram>), Error> {
 }
 
 /// The histogram as it is shown when its trigger is this one.
-fn shown<'a>(trigger: &'a Trigger, hist: &'a Histogram) -> View<'a> {
+fn shown<'a>(trigger: &'a Trigger, hist: &'a Arc<Histogram>) -> View<'a> {
     View {
         name: trigger.name.map(|name| trigger.bytes(name)),
         filter: trigger.filter.map(|filter| trigger.bytes(filter.text)),
@@ -65,7 +65,7 @@ fn shown<'a>(trigger: &'a Trigger, hist: &'a Histogram) -> View<'a> {
     }
 }
 
-fn line_of(trigger: &Trigger, hist: &Histogram) -> Vec<u8> {
+fn line_of(trigger: &Trigger, hist: &Arc<Histogram>) -> Vec<u8> {
     let mut line = Text::new();
     render::trigger_line(&mut line, &shown(trigger, hist)).unwrap();
     line.as_bytes().to_vec()

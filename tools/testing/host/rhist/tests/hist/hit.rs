@@ -2,10 +2,12 @@
 
 //! What becomes of a record: which entry it counts for.
 
+use kernel::sync::Arc;
+
 use super::events::*;
 
 /// The key of the only entry as the `hist` file shows it, without the padding of strings.
-fn key(hist: &rhist::hist::Histogram) -> String {
+fn key(hist: &Arc<rhist::hist::Histogram>) -> String {
     let entries = entries(hist);
     let [entry] = &entries[..] else {
         panic!("{entries:?}");

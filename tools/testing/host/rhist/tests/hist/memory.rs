@@ -109,7 +109,7 @@ fn showing() {
         assert_eq!(result, Ok(()));
         allocations
     };
-    assert!(whole(&|out| render::hist_file(out, views())) > 20);
+    assert!(whole(&|out| show_file(out, views())) > 20);
     assert!(
         whole(&|out| render::triggers(
             out,
@@ -127,6 +127,6 @@ fn showing() {
     world.hit("sched_waking", &waking(b"comm", 5), NOW);
     let hist = world.histogram("sched_waking", 0);
     let views = || [view(&hist)].into_iter();
-    assert!(whole(&|out| render::hist_file(out, views())) > 10);
+    assert!(whole(&|out| show_file(out, views())) > 10);
     assert!(whole(&|out| debug::hist_debug_file(out, views())) > 1);
 }

@@ -24,10 +24,11 @@ fn expected(
     shown: impl Fn(&[u8]) -> String,
 ) -> Vec<String> {
     let mut entries: Vec<_> = hits.iter().collect();
-    heapsort(&mut entries, |a, b| match descending {
+    let compare = |a: &(&Vec<u8>, &u64), b: &(&Vec<u8>, &u64)| match descending {
         true => b.1.cmp(a.1),
         false => a.1.cmp(b.1),
-    });
+    };
+    heapsort(&mut entries, compare, &|| Ok(())).unwrap();
     let entry =
         |(key, hits): (&Vec<u8>, &u64)| format!("{{ {} }} hitcount: {hits:>10}", shown(key));
     entries.into_iter().map(entry).collect()

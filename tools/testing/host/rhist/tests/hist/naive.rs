@@ -519,10 +519,10 @@ impl Whole {
                 order
             }
         };
-        heapsort(&mut entries, |a, b| compare(by[0], a, b));
+        heapsort(&mut entries, |a, b| compare(by[0], a, b), &|| Ok(())).unwrap();
         if let Some(&second) = by.get(1) {
             for run in entries.chunk_by_mut(|a, b| compare(by[0], a, b).is_eq()) {
-                heapsort(run, |a, b| compare(second, a, b));
+                heapsort(run, |a, b| compare(second, a, b), &|| Ok(())).unwrap();
             }
         }
         let show = |(event, sums): &Entry<'_>| {

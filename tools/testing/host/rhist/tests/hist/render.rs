@@ -45,7 +45,7 @@ fn hist_file_of_two() {
         ..view(&comms)
     };
     assert_eq!(
-        text(|out| render::hist_file(out, [view(&pids), paused].into_iter())),
+        text(|out| show_file(out, [view(&pids), paused].into_iter())),
         "# event histogram\n\
          #\n\
          # trigger info: hist:keys=pid:vals=hitcount:sort=hitcount:size=128 [active]\n\
@@ -68,9 +68,103 @@ fn hist_file_of_two() {
     );
 }
 
+/// A file of many rows comes in pieces of some pages, each whenever it is asked for, and once more after an error.
+#[test]
+fn pieces() {
+    use std::cell::Cell;
+
+    use kernel::error::code::EINTR;
+    use kernel::error::Result;
+    use rhist::hist::Histogram;
+    use rhist::hist::Names;
+    use rhist::text::Text;
+
+    /// Fails each second time.
+    struct Now(Cell<bool>);
+
+    impl Names for Now {
+        fn symbol(&self, out: &mut Text, address: u64, offset: bool) -> Result {
+            Functions.symbol(out, address, offset)
+        }
+
+        fn syscall(&self, number: u64) -> Option<&[u8]> {
+            Functions.syscall(number)
+        }
+
+        fn address(&self, out: &mut Text, histogram: &Histogram) -> Result {
+            Functions.address(out, histogram)
+        }
+
+        fn go_on(&self) -> Result {
+            match self.0.replace(!self.0.get()) {
+                true => Ok(()),
+                false => Err(EINTR),
+            }
+        }
+    }
+
+    let event = sched_waking();
+    let hists = [
+        hist(&event, "keys=pid"),
+        hist(&event, "keys=prio"),
+        hist(&event, "keys=pid,comm:sort=pid.descending"),
+    ];
+    for pid in 0..2000 {
+        hists
+            .iter()
+            .for_each(|hist| waking(b"a task", pid).hit(hist));
+    }
+    let views = || hists.iter().map(view);
+    let whole = text(|out| show_file(out, views()));
+    let mut file = render::HistFile::new(views()).unwrap();
+    assert_eq!(file.hits(), 6000);
+    // What is counted later is not in it.
+    waking(b"a task", 3000).hit(&hists[0]);
+    let names = Now(Cell::new(false));
+    for _ in 0..2 {
+        let mut pieces = Vec::new();
+        loop {
+            assert_eq!(file.next_piece(&names).err(), Some(EINTR));
+            let Some(piece) = file.next_piece(&names).unwrap() else {
+                break;
+            };
+            pieces.push(piece.as_bytes().to_vec());
+        }
+        assert_eq!(file.next_piece(&Functions).unwrap().map(|_| ()), None);
+        assert_eq!(String::from_utf8(pieces.concat()).unwrap(), whole);
+        let (last, others) = pieces.split_last().unwrap();
+        assert!(
+            others.len() > 10
+                && others
+                    .iter()
+                    .all(|piece| (16384..17000).contains(&piece.len()))
+        );
+        assert!(last.len() < 17000);
+        file.rewind();
+    }
+}
+
+/// Nothing is made of a snapshot that nobody waits for.
+#[test]
+fn a_snapshot_that_is_given_up() {
+    use kernel::error::code::EINTR;
+    use rhist::hist::sort::heapsort;
+
+    let mut numbers: Vec<u32> = (0..5000).collect();
+    let asked = std::cell::Cell::new(0);
+    let done = heapsort(&mut numbers, |a, b| b.cmp(a), &|| {
+        asked.set(asked.get() + 1);
+        match asked.get() {
+            4 => Err(EINTR),
+            _ => Ok(()),
+        }
+    });
+    assert_eq!((done, asked.get()), (Err(EINTR), 4));
+}
+
 #[test]
 fn hist_file_of_none() {
-    assert_eq!(text(|out| render::hist_file(out, [].into_iter())), "");
+    assert_eq!(text(|out| show_file(out, [].into_iter())), "");
 }
 
 #[test]
@@ -85,7 +179,7 @@ fn strings_that_are_no_text() {
     let hist = hist(&sched_waking(), "keys=comm");
     waking(b"\xff\x01\n", 1).hit(&hist);
     let mut out = rhist::text::Text::new();
-    render::hist_file(&mut out, [view(&hist)].into_iter()).unwrap();
+    show_file(&mut out, [view(&hist)].into_iter()).unwrap();
     let mut entry = b"{ comm: \xff\x01\n".to_vec();
     entry.resize(8 + 50, b' ');
     entry.extend_from_slice(b" } hitcount:          1\n");

@@ -22,9 +22,8 @@ fn numbers(n: u32, below: u32, seed: u32) -> Vec<u32> {
 /// Indices into `numbers` in the order that the sort puts them in.
 fn order(numbers: &[u32]) -> Vec<u32> {
     let mut order: Vec<u32> = (0..numbers.len() as u32).collect();
-    heapsort(&mut order, |&a, &b| {
-        numbers[a as usize].cmp(&numbers[b as usize])
-    });
+    let compare = |&a: &u32, &b: &u32| numbers[a as usize].cmp(&numbers[b as usize]);
+    heapsort(&mut order, compare, &|| Ok(())).unwrap();
     order
 }
 

@@ -32,6 +32,7 @@ use rhist::filter::Memory;
 use rhist::filter::Symbols;
 use rhist::hist::action;
 use rhist::hist::action::SynthField;
+use rhist::hist::action::Targets;
 use rhist::hist::action::Wide;
 use rhist::hist::action::WIDE_WORDS;
 use rhist::hist::debug;
@@ -85,6 +86,7 @@ struct HistData {
 struct HistTrigger {
     data: StdArc<HistData>,
     plan: Arc<Plan>,
+    targets: Targets,
     filter: Option<Condition>,
     helper: bool,
     paused: AtomicBool,
@@ -412,7 +414,7 @@ impl World {
                 return Ok(());
             }
         }
-        let plan = super::events::finished(draft)?;
+        let (plan, targets) = super::events::finished(draft)?;
         if let (Some(span), true) = (trigger.name, mismatch) {
             return Err(trigger.error(ErrorText::NamedMismatch, span));
         }
@@ -426,6 +428,7 @@ impl World {
         self.attach(
             event,
             plan,
+            targets,
             filter,
             name,
             named,
@@ -439,6 +442,7 @@ impl World {
         &self,
         event: usize,
         plan: Arc<Plan>,
+        targets: Targets,
         filter: Option<Condition>,
         name: Option<&[u8]>,
         named: Option<StdArc<HistData>>,
@@ -455,6 +459,7 @@ impl World {
         let trigger = HistTrigger {
             data,
             plan,
+            targets,
             filter,
             helper,
             paused: paused.into(),
@@ -541,7 +546,9 @@ impl World {
             if !trigger.paused.load(SeqCst)
                 && filter.is_none_or(|condition| condition.filter.matches(hit, &Nowhere))
             {
-                trigger.histogram().hit(&trigger.plan, hit);
+                trigger
+                    .histogram()
+                    .hit(&trigger.plan, &trigger.targets, hit);
             }
         }
     }
@@ -591,7 +598,7 @@ impl World {
     /// The hist file.
     pub(crate) fn hist_file(&self, event: &str) -> String {
         self.show(event, |out, views| {
-            render::hist_file(out, views.iter().copied())
+            events::show_pieces(out, views.iter().copied(), self)
         })
     }
 
@@ -685,6 +692,10 @@ impl Names for World {
             }
         }
         out.bytes(b"(gone)")
+    }
+
+    fn go_on(&self) -> KernelResult {
+        Ok(())
     }
 }
 
@@ -807,8 +818,8 @@ impl Scope for EventScope<'_> {
         let scope = EventScope { world, event };
         let draft = Draft::new(&scope, &trigger, false)?;
         let filter = world.condition(event, &trigger)?;
-        let plan = super::events::finished(draft)?;
-        world.attach(event, plan, filter, None, None, false, true)
+        let (plan, targets) = super::events::finished(draft)?;
+        world.attach(event, plan, targets, filter, None, None, false, true)
     }
 
     fn log(&self, error: Error) {
