@@ -171,6 +171,7 @@ impl Engine {
         }
         let busy = hooks.has_vars(name.dir);
         drop(hooks);
+        self.registry.changed();
         name.dir.set_busy(busy);
         done.map_err(|failure| failure.after(context.log.into_inner()))
     }

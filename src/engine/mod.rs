@@ -23,6 +23,7 @@ use crate::hook::trigger::HistTrigger;
 pub(crate) use command::Failure;
 use kernel::prelude::*;
 use kernel::str::CString;
+use kernel::sync::atomic::Acquire;
 use kernel::sync::atomic::Atomic;
 use kernel::sync::atomic::Relaxed;
 use kernel::sync::Arc;
@@ -137,7 +138,9 @@ impl Engine {
         };
         let _turn = self.registry.take_turn();
         let mut hooks = self.registry.lock();
-        hooks.remove_all(event)?;
+        let done = hooks.remove_all(event);
+        self.registry.changed();
+        done?;
         let busy = hooks.has_vars(event.dir());
         drop(hooks);
         event.dir().set_busy(busy);
@@ -165,13 +168,17 @@ impl Engine {
         self.registry.lock().for_each_trigger(f)
     }
 
-    /// Hits counted in the histograms of an event so far.
-    pub(crate) fn hits(&self, event: Option<&Event>) -> u64 {
-        let triggers = event.and_then(|event| self.registry.lock().triggers(event));
-        let triggers = triggers.iter().flat_map(|triggers| triggers.iter());
-        triggers.fold(0, |hits, trigger| {
-            hits.wrapping_add(trigger.data.histogram().hits())
-        })
+    /// Hits counted in the histograms of an event so far. Visits all slots of these. Fails as [`Engine::triggers`].
+    pub(crate) fn hits(&self, name: EventName<'_>) -> Result<u64> {
+        let triggers = self.triggers(name)?;
+        let hits = triggers.iter().map(|trigger| trigger.histogram.hits());
+        Ok(hits.fold(0, u64::wrapping_add))
+    }
+
+    /// A number that changes after each change of triggers: with the same one, only hits can change what
+    /// [`Engine::hits`] returns.
+    pub(crate) fn changes(&self) -> u64 {
+        self.registry.changes.load(Acquire)
     }
 
     /// Creates the state that an open file needs to poll for hits of an event.

@@ -31,6 +31,8 @@ use crate::text::Text;
 use core::ptr;
 use kernel::prelude::*;
 use kernel::str::CString;
+use kernel::sync::atomic::Atomic;
+use kernel::sync::atomic::Release;
 use kernel::sync::lock::mutex::MutexGuard;
 use kernel::sync::Arc;
 use kernel::sync::Mutex;
@@ -42,6 +44,8 @@ pub(crate) struct Registry {
     hooks: Mutex<KVec<Hook>>,
     #[pin]
     turn: Mutex<Turn>,
+    /// See [`Engine::changes`](super::Engine::changes).
+    pub(super) changes: Atomic<u64>,
     pub(crate) shared: Shared,
 }
 
@@ -74,6 +78,7 @@ impl Registry {
             pin_init!(Self {
                 hooks <- kernel::new_mutex!(KVec::new()),
                 turn <- kernel::new_mutex!(Turn::default()),
+                changes: Atomic::new(0),
                 shared,
             }),
             GFP_KERNEL,
@@ -117,8 +122,14 @@ impl Registry {
         if hooks.hooks.iter().any(Hook::is_orphaned) {
             // Without memory, the next call tries again.
             let _ = hooks.retain(|_, dir, _| !dir.removed());
+            self.changed();
         }
         hooks
+    }
+
+    /// Notes that triggers may have changed.
+    pub(super) fn changed(&self) {
+        self.changes.fetch_add(1, Release);
     }
 }
 

@@ -11,6 +11,9 @@
 //! With pollers, hits execute a full barrier, as in C. They wake a queue once; to be woken again, a poller has
 //! to call `poll()` again, as all users of it do. So a slow poller is not woken for each hit, and an event
 //! that the wakeup itself fires (`irq_vectors:irq_work_entry`) does not loop.
+//!
+//! To find out how many hits there were takes a look at all entries. So the queue counts how often it was woken: while
+//! it waits for a hit, there was none.
 
 use crate::ftrace::cpu;
 use crate::ftrace::event::Event;
@@ -18,6 +21,7 @@ use crate::ftrace::poll::PollQueue;
 use crate::ftrace::poll::PollTable;
 use crate::map::load::Load;
 use kernel::prelude::*;
+use kernel::sync::atomic::Acquire;
 use kernel::sync::atomic::Atomic;
 use kernel::sync::atomic::Full;
 use kernel::sync::atomic::Relaxed;
@@ -38,10 +42,16 @@ pub(crate) struct Pollers {
 }
 
 struct Waiters {
-    /// Whether a task waits that was not woken since.
-    armed: Atomic<bool>,
+    /// How often a hit has woken them, and [`ARMED`]. Both change in one step.
+    state: Atomic<u64>,
     queue: Pin<KBox<PollQueue>>,
 }
+
+/// In the state of a queue: a task may wait that was not woken since. A hit has to wake.
+const ARMED: u64 = 1;
+
+/// The unit of the number of times that a hit has woken.
+const WOKEN: u64 = 2;
 
 impl Pollers {
     /// Creates the queues. Fails with `ENOMEM`.
@@ -49,8 +59,8 @@ impl Pollers {
         let mut waiters = KVec::with_capacity(1 << BITS, GFP_KERNEL)?;
         for _ in 0..1 << BITS {
             let queue = KBox::pin_init(PollQueue::new(), GFP_KERNEL)?;
-            let armed = Atomic::new(false);
-            waiters.push(Waiters { armed, queue }, GFP_KERNEL)?;
+            let state = Atomic::new(0);
+            waiters.push(Waiters { state, queue }, GFP_KERNEL)?;
         }
         let watchers = Atomic::new(0);
         Ok(Arc::new(Self { watchers, waiters }, GFP_KERNEL)?)
@@ -76,13 +86,42 @@ impl Pollers {
         // Pairs with the one in `look_again`.
         cpu::smp_mb();
         for (index, here) in self.waiters.iter().enumerate() {
+            let state = here.state.load(Relaxed);
             if queue_index.is_none_or(|queue_index| queue_index == index)
-                && here.armed.load(Relaxed)
-                && here.armed.xchg(false, Full)
+                && state & ARMED != 0
+                // If it fails, another hit has done it, and wakes.
+                && here.state.cmpxchg(state, state - ARMED + WOKEN, Full).is_ok()
             {
                 here.queue.wake();
             }
         }
+    }
+}
+
+impl Waiters {
+    /// Has the next hit wake them.
+    fn arm(&self) {
+        let state = self.state.load(Relaxed);
+        if state & ARMED == 0 {
+            // If it fails, another task has done it.
+            let _ = self.state.cmpxchg(state, state + ARMED, Relaxed);
+        }
+    }
+}
+
+/// A call of `poll()`: the states of the queue before and after it was armed.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Look {
+    before: u64,
+    after: u64,
+}
+
+impl Look {
+    /// Whether there was no hit between `earlier`, a call for the same file, and this one. If so, what was counted after
+    /// that call has not changed: the queue was armed all the time, and the first hit would have changed its state.
+    pub(crate) fn is_quiet_since(&self, earlier: &Self) -> bool {
+        // A hit may also come during this call, before the queue is armed once more.
+        self.before == earlier.after && self.after == self.before && self.before & ARMED != 0
     }
 }
 
@@ -124,21 +163,24 @@ impl Poller {
 
     /// Adds the caller of `poll()` to the queue: it is woken by the next hit that it does not see when it reads
     /// the histogram afterwards. The first call takes a grace period. Task context, may sleep.
-    pub(crate) fn look_again(&self, table: &PollTable<'_>) {
-        let Some(queue_index) = self
+    pub(crate) fn look_again(&self, table: &PollTable<'_>) -> Look {
+        let Some(here) = self
             .queue_index
             .and_then(|queue_index| self.pollers.waiters.get(queue_index))
         else {
-            return;
+            return Look::default();
         };
         if self.watching.as_ref().is_none() {
             // If another thread was faster, the file is counted twice until this one has waited, too.
             self.watching.populate(Watching::new(self.pollers.clone()));
         }
-        queue_index.queue.wait(table);
-        queue_index.armed.store(true, Relaxed);
+        here.queue.wait(table);
+        let before = here.state.load(Acquire);
+        here.arm();
         // Pairs with the one in `notify`: either the hit sees that it has to wake, or what it
         // counted is seen.
         cpu::smp_mb();
+        let after = here.state.load(Acquire);
+        Look { before, after }
     }
 }

@@ -26,6 +26,7 @@ use crate::hist::render::HistFile;
 use crate::hist::Histogram;
 use crate::hist::Names;
 use crate::hist::View;
+use crate::hook::poll::Look;
 use crate::hook::poll::Poller;
 use crate::mirror::Dir;
 use crate::mirror::Opened;
@@ -194,13 +195,44 @@ fn location(name: EventName<'_>) -> Result<KVec<u8>> {
 /// What an open `hist` file remembers for `poll()`: the hits of the event's histograms at two moments.
 pub(crate) struct HistPollState {
     poller: Poller,
+    /// What the last call has counted. Locked for a moment only.
+    counted: Pin<KBox<Mutex<Option<Counted>>>>,
     /// When it was last read.
     last_read: Atomic<u64>,
     /// When it was last read, or `POLLPRI` was reported.
     last_reported: Atomic<u64>,
 }
 
+/// The hits at a call of `poll()`.
+struct Counted {
+    look: Look,
+    /// [`Engine::changes`] before they were counted.
+    changes: u64,
+    hits: u64,
+}
+
 impl HistPollState {
+    /// Adds the caller to those who are woken by hits. Returns the hits of the event so far. They are counted only if
+    /// there may have been some since the last call, since that takes a look at all entries.
+    fn poll(&self, engine: &Engine, name: EventName<'_>, table: &PollTable<'_>) -> Result<u64> {
+        let look = self.poller.look_again(table);
+        let changes = engine.changes();
+        let known = self.counted.lock().as_ref().and_then(|last| {
+            let same = last.changes == changes && look.is_quiet_since(&last.look);
+            same.then_some(last.hits)
+        });
+        let hits = match known {
+            Some(hits) => hits,
+            None => engine.hits(name)?,
+        };
+        *self.counted.lock() = Some(Counted {
+            look,
+            changes,
+            hits,
+        });
+        Ok(hits)
+    }
+
     fn read(&self, hits: u64) {
         self.last_read.store(hits, Relaxed);
         self.last_reported.store(hits, Relaxed);
@@ -431,8 +463,9 @@ impl Overlay for Tree {
                 let event = self.engine.find(name)?;
                 return Ok(Some(HistPollState {
                     poller: self.engine.poller(event.as_ref()),
+                    counted: KBox::pin_init(kernel::new_mutex!(None), GFP_KERNEL)?,
                     last_read: Atomic::new(0),
-                    last_reported: Atomic::new(self.engine.hits(event.as_ref())),
+                    last_reported: Atomic::new(self.engine.hits(name)?),
                 }));
             }
             OwnFile::HistDebug(name) => drop(self.engine.find(name)?),
@@ -530,8 +563,8 @@ impl Overlay for Tree {
     ) -> Result<Mask> {
         match (OwnFile::new(file)?, open) {
             (OwnFile::Hist(name), Some(open)) => {
-                open.poller.look_again(table);
-                Ok(open.mask(self.engine.hits(self.engine.find(name)?.as_ref())))
+                let hits = open.poll(&self.engine, name, table)?;
+                Ok(open.mask(hits))
             }
             _ => Err(EINVAL),
         }
