@@ -432,7 +432,7 @@ fn remove_unreferenced(
     Ok(hooks.remove(event, trigger)?)
 }
 
-/// Adds a trigger to `event`, which is paused, and a helper, or not.
+/// Adds a trigger to `event`.
 #[inline(never)]
 fn attach(
     registry: &Registry,
