@@ -13,6 +13,11 @@ pub const HEADER: u32 = 8;
 /// less.
 pub const MAX_SIZE: u32 = 64 << 10;
 
+/// What the names of fields begin with that every event has: `common_pid` and others. An event's own fields are found
+/// first, here and in the kernel (`trace_find_event_field()`), so none may be called that way. The other names of this
+/// kind, such as `comm` and `cpu`, are those of fields in events of the kernel, too.
+const COMMON: &[u8] = b"common_";
+
 /// Maximum number of elements of an array.
 const MAX_ARRAY: u32 = 1024;
 
@@ -108,8 +113,9 @@ impl<'a> FieldDeclaration<'a> {
 
         let mut words = rest.split(|&byte| byte == b' ');
         let (name, size) = (words.next().unwrap_or_default(), words.next());
-        // The kernel accepts a field without a name, which cannot be read.
-        if name.is_empty() || words.next().is_some() {
+        // The kernel accepts a field without a name, which cannot be read, and one that takes the place of what
+        // the kernel records itself.
+        if name.is_empty() || name.starts_with(COMMON) || words.next().is_some() {
             return Err(EINVAL);
         }
         let size = match size {
@@ -149,7 +155,8 @@ impl UserFields {
     ///
     /// # Errors
     ///
-    /// `EINVAL` for an invalid field, or fields that are larger than [`MAX_SIZE`] together; `ENOMEM`.
+    /// `EINVAL` for an invalid field, one with a name that begins with `common_`, or fields that are larger than
+    /// [`MAX_SIZE`] together; `ENOMEM`.
     pub fn parse(text: &[u8]) -> Result<Self> {
         let mut fields = Self {
             // Each text with its NUL is as long as with what follows it, but for the last one.

@@ -166,6 +166,43 @@ static void listeners(int fd)
 	ok(!unreg(fd, &bits[1], 0), "it is unregistered");
 }
 
+/* Fields that have the names of what every event has: the event's own are meant, and no pid is another one's. */
+static void names(int fd)
+{
+	static const char all[] = "hist:keys=cpu,comm:vals=stacktrace,hitcount if CPU == 9 && comm == 5";
+	static const char pids[] = "hist:keys=common_pid,common_cpu if common_pid == 1 || comm == 5";
+	char *ours_dir = strdup(pathf("%s/events/user_events/ev_names", tracing_dir()));
+	const unsigned int e[] = { 4711, 5, 7, 9, 3 };
+	char *of[2][2] = {};
+	int index;
+
+	ok(!reg(fd, "ev_names u32 cpu;u32 comm;u32 stacktrace;u32 CPU;u32 hitcount", &bits[1], &index),
+	   "fields are called cpu, comm, stacktrace, CPU and hitcount");
+	for (int i = 0; i < 2; i++) {
+		const char *dir = i ? ours_dir : event_file("ev_names", "");
+		char *trigger = strdup(pathf("%s/trigger", dir)), *hist = strdup(pathf("%s/hist", dir));
+
+		for (int j = 0; j < 2; j++) {
+			append(trigger, j ? pids : all);
+			emit(fd, index, e, sizeof(e));
+			of[i][j] = slurp(hist);
+			append(trigger, pathf("!%s", j ? pids : all));
+		}
+		free(trigger);
+		free(hist);
+	}
+	if (!ok(of[0][0] && of[1][0] && strstr(of[1][0], "{ cpu:       4711, comm:          5 } hitcount:          1  "
+						"stacktrace:          7") && !strcmp(of[0][0], of[1][0]),
+		"which keys, values and filters mean, as with C"))
+		note_difference(of[0][0] ?: "", of[1][0] ?: "");
+	ok(of[1][1] && strstr(of[1][1], pathf("{ common_pid: %10d, common_cpu: ", getpid())),
+	   "what begins with common_ is the kernel's");
+	for (int i = 0; i < 4; i++)
+		free(of[i / 2][i % 2]);
+	free(ours_dir);
+	unreg(fd, &bits[1], 0);
+}
+
 static void sizes(int fd)
 {
 	static char big[70000];
@@ -419,7 +456,8 @@ static void commands(void)
 	ok(!command("u:ev_dyn u32 a; struct x b 20"), "but once more with the same");
 	ok(command("u:ev_bad long a") == -EINVAL, "what is no event is refused");
 	ours(command("u: ") == -EINVAL && command("u:a/b") == -EINVAL && command("u:enable") == -EINVAL &&
-	     command("u:filter u32 a") == -EINVAL && command("u:ev_bad u32 a\tb") == -EINVAL, "nor has a name");
+	     command("u:filter u32 a") == -EINVAL && command("u:ev_bad u32 a\tb") == -EINVAL &&
+	     command("u:ev_bad u32 common_pid") == -EINVAL, "nor has a name");
 	ok(!append(trace_file("events/user_events/enable"), "0") && !append(trace_file("events/user_events/filter"), "0"),
 	   "the control files of the system are there");
 	ok(command("-:ev_dyn") == -ENOENT && command("-:ev_dyn u32 a") == -ENOENT &&
@@ -457,6 +495,7 @@ int main(void)
 	listeners(fd);
 	sizes(fd);
 	many_indices(fd);
+	names(fd);
 	close(fd);
 	ok(within_seconds(5, strstr(slurp(pathf("%s/user_events_status", tracing_dir())), "\nActive: 0\n")),
 	   "with the file go the events");

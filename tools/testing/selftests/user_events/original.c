@@ -84,6 +84,7 @@ static void requests(void)
 	static const char *const bad[] = {
 		"", ":", ":flag u32 a", " u32 a", ".", "..", ".:x", "or/or", "or\t", "or u32", "or long a", "or u32  a",
 		"or:flag long a", "or char[0] a", "or struct a b", "enable", "filter:flag u32 a", "or#:flag", "or u32 a\nb",
+		"or u32 common_pid",
 	};
 	struct user_reg_original r = { .name_args = (uintptr_t)"or_request u32 a" };
 	int fd = open_data(), bit, index;

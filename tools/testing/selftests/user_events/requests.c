@@ -93,6 +93,8 @@ static void names(void)
 		"", " u32 a", "rq struct a b 70000", ".", "..", "rq/rq u32 a", "rq\t u32 a", "rq\n", "enable", "filter u32 a",
 		"rq#", "rq u32 a\nb", "rq u32 a\t", "rq struct a\nb c 4", "rq u32 a\np:kprobes/rq do_exit", "rq u32 a\x7f",
 		"rq u32 a;u8 b\r", "rq u32 a#b", "rq u32 a\"", "rq u32 a%s", "rq u32 a\\",
+		"rq u32 common_pid", "rq u32 a;u64 common_timestamp", "rq char[16] common_comm", "rq struct x common_ 4",
+		"rq __data_loc char[] common_stacktrace",
 	};
 
 	is_error(reg(fd, (char *)unmapped, bits, NULL), -EFAULT, "a name that is not there");

@@ -224,6 +224,8 @@ fn bad_fields() {
         "u32 a\"",
         "u32 a\\",
         "struct \"a\" b 4",
+        "int common_pid",
+        "u8 a;__rel_loc char[] common_",
     ] {
         assert_eq!(
             UserFields::parse(text.as_bytes()).err(),
@@ -231,7 +233,13 @@ fn bad_fields() {
             "{text}"
         );
     }
-    for text in ["struct a b 65536", "struct a b +4", "struct a b 65535;u8 c"] {
+    for text in [
+        "struct a b 65536",
+        "struct a b +4",
+        "struct a b 65535;u8 c",
+        "u32 cpu;u32 comm;u32 stacktrace;u32 hitcount",
+        "u32 common;u32 uncommon_pid;struct common_x a 4",
+    ] {
         fields(text);
     }
 }
