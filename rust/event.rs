@@ -185,7 +185,7 @@ impl TaskFilter {
         instance.with_event_mutex(|| {
             // SAFETY: event_mutex is held in this closure, so the file stays until it has our reference.
             unsafe {
-                for_each_locked(event.dir(), |listed| {
+                for_each_locked(event.dir().array()?, |listed| {
                     if listed.id == event.id() && filter.file.is_none() {
                         bindings::rhist_file_get(listed.file.as_ptr());
                         // INVARIANT: There is a reference now.
@@ -625,10 +625,11 @@ pub(crate) fn for_each(
     visit: impl FnMut(ListedEvent<'_>) -> Result,
 ) -> Result {
     // SAFETY: `with_event_mutex` calls the closure with event_mutex held.
-    instance.with_event_mutex(|| unsafe { for_each_locked(dir, visit) })
+    instance.with_event_mutex(|| unsafe { for_each_locked(dir.array()?, visit) })
 }
 
-/// Finds an event by name. Fails with `EINVAL` if there is none that can be enabled, and as
+/// Finds an event by name. Of two with one name, one of the kernel's user events and one of rhist's, the directory is
+/// that of the older one, which comes last. Fails with `EINVAL` if there is none that can be enabled, and as
 /// [`for_each_locked`].
 ///
 /// # Safety
@@ -638,9 +639,8 @@ unsafe fn find_locked(name: &EventName<'_>) -> Result<*mut bindings::trace_event
     let mut call = None;
     // SAFETY: The caller holds event_mutex.
     unsafe {
-        for_each_locked(name.dir, |event| {
-            let is_it = event.enables && (event.system, event.event) == (name.system, name.event);
-            if is_it && call.is_none() {
+        for_each_locked(name.dir.array()?, |event| {
+            if event.enables && (event.system, event.event) == (name.system, name.event) {
                 call = Some(event.id.0);
             }
             Ok(())
@@ -649,24 +649,46 @@ unsafe fn find_locked(name: &EventName<'_>) -> Result<*mut bindings::trace_event
     call.ok_or(EINVAL)
 }
 
-/// Calls `visit` for each event of a tracing directory, in the order of the kernel's
-/// `available_events`, until it fails.
-///
-/// # Errors
-///
-/// `ENODEV` if the instance was removed, `ENOMEM`, and those of `visit`.
+/// Whether there is an event of this name. `top` is the top instance, which has all events.
 ///
 /// # Safety
 ///
 /// event_mutex must be held.
+pub(super) unsafe fn exists_locked(
+    top: NonNull<bindings::trace_array>,
+    system: &CStr,
+    event: &CStr,
+) -> bool {
+    // SAFETY: The caller holds event_mutex.
+    let searched = unsafe {
+        for_each_locked(top, |listed| {
+            match (listed.system, listed.event) == (system, event) {
+                true => Err(EEXIST),
+                false => Ok(()),
+            }
+        })
+    };
+    searched.is_err()
+}
+
+/// Calls `visit` for each event of an instance, the newest first, as in the kernel's `available_events`, until it
+/// fails.
+///
+/// # Errors
+///
+/// Those of `visit`.
+///
+/// # Safety
+///
+/// event_mutex must be held since `array` was found, unless it is the top instance.
 unsafe fn for_each_locked(
-    dir: &TracingDir,
+    array: NonNull<bindings::trace_array>,
     mut visit: impl FnMut(ListedEvent<'_>) -> Result,
 ) -> Result {
     // SAFETY: The caller holds event_mutex, under which instances are removed and the list, the files on it
     // and their events change.
     unsafe {
-        let head = bindings::rhist_events(dir.array()?.as_ptr());
+        let head = bindings::rhist_events(array.as_ptr());
         let mut link = (*head).next;
         while link != head {
             let file = &*kernel::container_of!(link, bindings::trace_event_file, list);

@@ -3,6 +3,7 @@
 //! Trace events whose records come from user space: see `rust/user_event.c`.
 
 use super::bindings;
+use super::event;
 use super::instance::Instance;
 use core::ffi::CStr;
 use core::marker::PhantomData;
@@ -255,10 +256,21 @@ impl<S: UserEventOps> UserEvent<S> {
     ///
     /// # Errors
     ///
-    /// `EEXIST` if it is registered already; `ENODEV` if the kernel has no free event type number;
-    /// `EBUSY` if event_mutex could not be taken (see [`Instance::with_event_mutex`]); `ENOMEM`.
+    /// `EEXIST` if it is registered already, or the kernel's own user events have one of this name; `ENODEV` if the
+    /// kernel has no free event type number; `EBUSY` if event_mutex could not be taken (see
+    /// [`Instance::with_event_mutex`]); `ENOMEM`.
     pub(crate) fn publish(self: &Arc<Self>, instance: &Instance) -> Result {
+        let top = match cfg!(CONFIG_USER_EVENTS) {
+            true => Some(event::top_array()?),
+            false => None,
+        };
         instance.with_event_mutex(|| {
+            let name = CStr::from_bytes_with_nul(&self.declaration.name).map_err(|_| EINVAL)?;
+            // The directories of both would have one path, which leads to that of the kernel's.
+            // SAFETY: event_mutex is held in this closure.
+            if top.is_some_and(|top| unsafe { event::exists_locked(top, self.declaration.system, name) }) {
+                return Err(EEXIST);
+            }
             let owner = Arc::as_ptr(self).cast();
             // SAFETY: event_mutex is held in this closure. `owner` is valid while the event is registered: the
             // reference that is forgotten below is put only after the event was unregistered.

@@ -351,7 +351,13 @@ impl UserEventRegistry {
         };
         let event = UserEvent::new(declaration, state)?;
         let used = EventUse(event.clone());
-        event.publish(&events.instance)?;
+        event
+            .publish(&events.instance)
+            .map_err(|error| match error {
+                // An event of the kernel's own user events.
+                EEXIST => eaddrinuse(),
+                error => error,
+            })?;
         let _ = self.events.push_within_capacity(event);
         Ok(used)
     }

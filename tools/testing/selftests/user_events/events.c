@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 // Events of programs are trace events like any other, as long as somebody has a use for them.
 #define _GNU_SOURCE
+#include <dirent.h>
 #include <pthread.h>
 
 #include "client.h"
@@ -201,6 +202,67 @@ static void names(int fd)
 		free(of[i / 2][i % 2]);
 	free(ours_dir);
 	unreg(fd, &bits[1], 0);
+}
+
+/* Whether the directory of an event, which two of them may want, is that of one with this field. */
+static bool is_of(const char *field)
+{
+	return has(event_file("ev_same", "format"), field) &&
+	       has(pathf("%s/events/user_events/ev_same/format", tracing_dir()), field);
+}
+
+/* How many directories of that name there are. */
+static int folders_of(const char *event)
+{
+	DIR *dir = opendir(pathf("%s/events/user_events", kernel_dir()));
+	struct dirent *entry;
+	int found = 0;
+
+	while (dir && (entry = readdir(dir)))
+		found += !strcmp(entry->d_name, event);
+	if (dir)
+		closedir(dir);
+	return found;
+}
+
+/* An event of the kernel's own user events, and one of rhist's, of the same name. */
+static void same_names(int fd)
+{
+	int kernels = open(pathf("%s/user_events_data", kernel_dir()), O_RDWR | O_CLOEXEC), flags = USER_EVENT_REG_MULTI_FORMAT;
+	const char *trigger = pathf("%s/events/user_events/ev_same/trigger", tracing_dir()), *hist = "hist:keys=a";
+	static volatile unsigned int of_kernel[2], of_rhist[2];
+
+	trigger = strdup(trigger);
+	ok(!reg(kernels, "ev_same u32 a", &of_kernel[0], NULL), "an event of the kernel's user events");
+	ok(reg(fd, "ev_same u32 a;u32 b", &of_rhist[0], NULL) == -EADDRINUSE &&
+	   reg(fd, "ev_same u32 a", &of_rhist[0], NULL) == -EADDRINUSE, "has its name for itself");
+	ok(folders_of("ev_same") == 1 && is_of("u32 a"), "and its directory");
+	ok(!reg_flags(kernels, "ev_same u32 a", &of_kernel[1], 4, 0, flags, NULL) &&
+	   !reg_flags(fd, "ev_same u32 a", &of_rhist[1], 4, 0, flags, NULL), "with any formats, each has one");
+	unreg(kernels, &of_kernel[1], 0);
+	unreg(fd, &of_rhist[1], 0);
+	unreg(kernels, &of_kernel[0], 0);
+	close(kernels);
+	ok(within_seconds(10, !folders_of("ev_same")), "it goes");
+
+	kernels = open(pathf("%s/user_events_data", kernel_dir()), O_RDWR | O_CLOEXEC);
+	ok(!reg(fd, "ev_same u32 a;u32 b", &of_rhist[0], NULL) && !reg(kernels, "ev_same u64 a", &of_kernel[0], NULL),
+	   "now the kernel's comes second, which rhist cannot refuse");
+	ok(folders_of("ev_same") == 2 && is_of("u32 b"), "the path is that of the first one");
+	ok(!append(trigger, hist) && of_rhist[0] && !of_kernel[0], "a histogram there counts the first one");
+	append(trigger, pathf("!%s", hist));
+	ok(!enable("ev_same", true) && of_rhist[0] && !of_kernel[0], "which is enabled there");
+	enable("ev_same", false);
+	unreg(fd, &of_rhist[0], 0);
+	/* The file has it, too. */
+	close(fd);
+	ok(within_seconds(10, folders_of("ev_same") == 1 && is_of("u64 a")), "when it is gone, the path is the other's");
+	ok(!append(trigger, hist) && within_seconds(10, of_kernel[0]), "whose histogram it is then");
+	append(trigger, pathf("!%s", hist));
+	unreg(kernels, &of_kernel[0], 0);
+	close(kernels);
+	ok(within_seconds(10, !folders_of("ev_same")), "until that is gone");
+	free((char *)trigger);
 }
 
 static void sizes(int fd)
@@ -499,6 +561,10 @@ int main(void)
 	close(fd);
 	ok(within_seconds(5, strstr(slurp(pathf("%s/user_events_status", tracing_dir())), "\nActive: 0\n")),
 	   "with the file go the events");
+	if (kernel_has_own())
+		same_names(open_data());
+	else
+		skip("one kind of user events", "two of one name");
 	lives();
 	first_writes();
 	formats();
