@@ -266,9 +266,11 @@ impl<S: UserEventOps> UserEvent<S> {
         };
         instance.with_event_mutex(|| {
             let name = CStr::from_bytes_with_nul(&self.declaration.name).map_err(|_| EINVAL)?;
-            // The directories of both would have one path, which leads to that of the kernel's.
+            let system = self.declaration.system;
             // SAFETY: event_mutex is held in this closure.
-            if top.is_some_and(|top| unsafe { event::exists_locked(top, self.declaration.system, name) }) {
+            let exists = |top| unsafe { event::exists_locked(top, system, name) };
+            // The directories of both would have one path, which leads to that of the older one.
+            if top.is_some_and(exists) {
                 return Err(EEXIST);
             }
             let owner = Arc::as_ptr(self).cast();

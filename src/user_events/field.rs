@@ -239,38 +239,19 @@ impl UserFields {
         self.locators.iter().all(|locator| locator.accepts(payload))
     }
 
-    /// Whether `text` declares the same fields. The amount of white space between words and any
-    /// white space after a `;` are ignored, but white space before a `;` makes them differ.
+    /// Formats the fields as [`normalized`] does with a text that declares the same ones.
     ///
     /// # Errors
     ///
     /// `ENOMEM`.
-    pub fn matches(&self, text: &[u8]) -> Result<bool> {
-        let mut words = DeclTokens(text);
-        let (mut said, mut ours) = (KVec::new(), KVec::new());
+    pub fn normalized(&self) -> Result<KVec<u8>> {
+        // Enough, unless there are sizes of structs.
+        let mut out = KVec::with_capacity(self.texts.len(), GFP_KERNEL_ACCOUNT)?;
         for field in self.iter() {
-            said.clear();
-            let mut ends = false;
-            for word in words.by_ref() {
-                if !said.is_empty() {
-                    said.push(b' ', GFP_KERNEL_ACCOUNT)?;
-                }
-                said.extend_from_slice(word, GFP_KERNEL_ACCOUNT)?;
-                ends = word.ends_with(b";");
-                if ends {
-                    break;
-                }
-            }
-            ours.clear();
-            field.declare(&mut ours)?;
-            if ends {
-                ours.push(b';', GFP_KERNEL_ACCOUNT)?;
-            }
-            if said[..] != ours[..] {
-                return Ok(false);
-            }
+            field.declare(&mut out)?;
+            out.push(b';', GFP_KERNEL_ACCOUNT)?;
         }
-        Ok(words.next().is_none())
+        Ok(out)
     }
 
     /// Formats the line for `dynamic_events` of an event called `name`, with a NUL at the end.
@@ -336,6 +317,29 @@ impl UserFields {
         out.push(0, GFP_KERNEL_ACCOUNT)?;
         Ok(out)
     }
+}
+
+/// Formats a text with the declarations of fields, which need not be valid, so that texts are the same if they declare
+/// the same fields: a blank between words, and a `;` behind each field. The amount of white space between words and any
+/// white space after a `;` do not matter, but white space before a `;` does.
+///
+/// # Errors
+///
+/// `ENOMEM`.
+pub fn normalized(text: &[u8]) -> Result<KVec<u8>> {
+    let mut out = KVec::with_capacity(text.len() + 1, GFP_KERNEL_ACCOUNT)?;
+    let mut in_field = false;
+    for word in DeclTokens(text) {
+        if in_field {
+            out.push(b' ', GFP_KERNEL_ACCOUNT)?;
+        }
+        out.extend_from_slice(word, GFP_KERNEL_ACCOUNT)?;
+        in_field = !word.ends_with(b";");
+    }
+    if in_field {
+        out.push(b';', GFP_KERNEL_ACCOUNT)?;
+    }
+    Ok(out)
 }
 
 /// Iterator over words. A word ends before white space, or after a `;`.

@@ -11,6 +11,7 @@ use super::quota::Charge;
 use super::registry::EventUse;
 use super::registry::Keep;
 use super::registry::UserEvents;
+use super::table::Chunk;
 use super::table::IndexTable;
 use crate::errno::eaddrinuse;
 use crate::ftrace::memory;
@@ -116,11 +117,11 @@ impl OpenDataFile {
             false => Keep::No,
         };
         let charge = Charge::bit(&self.events.quota)?;
-        let mut registry = self.events.registry.lock();
-        self.table.reserve(&self.events.quota)?;
-        let event = registry.find_or_create(&self.events, description, keep, register.multi)?;
-        let index = self.table.add(&event, false);
-        drop(registry);
+        let spare = self.table.spare(&self.events.quota)?;
+        let event = self
+            .events
+            .find_or_create(description, keep, register.multi)?;
+        let index = self.index_of(&event, false, spare)?;
         self.events.enablers.add(place, event, charge)?;
         // As in C, a fault is no error: the event is registered, the program only lacks the index.
         let at = UserPtr::from_addr(arg.wrapping_add(UserReg::WRITE_INDEX));
@@ -133,12 +134,10 @@ impl OpenDataFile {
         let register = UserRegOriginal::parse(&read_struct(arg, size)?);
         let text = user_description(register.description)?;
         let description = Description::parse_original(&text)?;
-        let mut registry = self.events.registry.lock();
         // Before the event is created, which would stay if this failed.
-        self.table.reserve(&self.events.quota)?;
-        let (event, bit) = registry.find_or_create_original(&self.events, description)?;
-        let index = self.table.add(&event, true);
-        drop(registry);
+        let spare = self.table.spare(&self.events.quota)?;
+        let (event, bit) = self.events.find_or_create_original(description)?;
+        let index = self.index_of(&event, true, spare)?;
         // A fault is no error here either.
         let at = UserPtr::from_addr(arg.wrapping_add(UserRegOriginal::RESULTS));
         let results = [bit, index];
@@ -146,6 +145,18 @@ impl OpenDataFile {
             .writer()
             .write(&results);
         Ok(())
+    }
+
+    /// Finds or adds the index of an event, with room for it that was made before. Locks the registry.
+    fn index_of(&self, event: &EventUse, original: bool, mut spare: Option<Chunk>) -> Result<u32> {
+        loop {
+            let registry = self.events.registry.lock();
+            if let Some(index) = self.table.add(event, original, &mut spare) {
+                return Ok(index);
+            }
+            drop(registry);
+            spare = self.table.spare(&self.events.quota)?;
+        }
     }
 
     fn unregister(&self, arg: usize) -> Result {

@@ -4,6 +4,7 @@
 
 use super::description::Description;
 use super::enabler::Enablers;
+use super::field::normalized;
 use super::field::UserFields;
 use super::quota::Charge;
 use super::quota::Quota;
@@ -27,8 +28,11 @@ use crate::ftrace::user_mm::Watch;
 use crate::ftrace::user_mm::Watcher;
 use crate::text::copy;
 use crate::text::Text;
+use core::cmp::Ordering;
 use kernel::mm::virt::VmaNew;
 use kernel::prelude::*;
+use kernel::rbtree::RBTree;
+use kernel::rbtree::RBTreeNodeReservation;
 use kernel::sync::atomic::Acquire;
 use kernel::sync::atomic::Atomic;
 use kernel::sync::atomic::Full;
@@ -61,12 +65,66 @@ pub(super) enum Keep {
     Privileged,
 }
 
-/// The state of a user event (`struct user_event`).
-pub(super) struct UserEventState {
+/// What a program calls an event.
+#[derive(PartialEq, Eq)]
+struct Name {
     /// The name that it was registered with, without the suffix of a multi-format event.
     name: KVec<u8>,
-    fields: UserFields,
     multi: bool,
+    /// Its fields, as [`normalized`].
+    fields: KVec<u8>,
+}
+
+impl Name {
+    /// Fails with `ENOMEM`.
+    fn new(description: Description<'_>, multi: bool) -> Result<Arc<Self>> {
+        let name = Self {
+            name: copy(description.name)?,
+            multi,
+            fields: normalized(description.fields)?,
+        };
+        Ok(Arc::new(name, GFP_KERNEL_ACCOUNT)?)
+    }
+
+    /// The order of [`UserEventRegistry::by_name`]. Names are equal if only one of the events can be registered:
+    /// the fields of a multi-format event are part of its name.
+    fn order(&self, other: &Self) -> Ordering {
+        let order = (self.multi, &self.name[..]).cmp(&(other.multi, &other.name[..]));
+        match self.multi {
+            true => order.then_with(|| self.fields[..].cmp(&other.fields[..])),
+            false => order,
+        }
+    }
+}
+
+/// A key of [`UserEventRegistry::by_name`]. The number of the event tells it from those of the same name that are
+/// being removed.
+struct NameKey(Arc<Name>, u64);
+
+impl Ord for NameKey {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.0.order(&other.0).then(self.1.cmp(&other.1))
+    }
+}
+
+impl PartialOrd for NameKey {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for NameKey {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for NameKey {}
+
+/// The state of a user event (`struct user_event`).
+pub(super) struct UserEventState {
+    name: Arc<Name>,
+    fields: UserFields,
     keep: Keep,
     /// Its bit in the status page, unless none was free. Set with the registry locked.
     status_bit: SetOnce<StatusBit>,
@@ -163,9 +221,9 @@ impl UserEventOps for UserEventState {
     }
 
     fn matches(&self, system: Option<&[u8]>, name: &[u8], declaration: &[u8]) -> bool {
-        self.name[..] == *name
+        self.name.name[..] == *name
             && matches!(system, None | Some(b"user_events" | b"user_events_multi"))
-            && self.fields.matches(declaration).unwrap_or(false)
+            && normalized(declaration).is_ok_and(|fields| fields[..] == self.name.fields[..])
     }
 
     fn fields(&self) -> impl Iterator<Item = FieldDef<'_>> {
@@ -230,136 +288,154 @@ impl Drop for EventUse {
     }
 }
 
+/// An event that is not registered yet, with what it takes to list it.
+struct NewEvent {
+    event: Arc<UserEvent>,
+    by_number: RBTreeNodeReservation<u64, Arc<UserEvent>>,
+    by_name: RBTreeNodeReservation<NameKey, Arc<UserEvent>>,
+}
+
+impl NewEvent {
+    /// Called without locks, since the program is charged for the memory, and may have to wait for it. `id` is the
+    /// suffix of a multi-format event.
+    ///
+    /// # Errors
+    ///
+    /// `EINVAL` for invalid fields, or a name that is too long for a directory; those of [`Charge::new`]; `ENOMEM`.
+    fn new(
+        events: &Arc<UserEvents>,
+        name: &Arc<Name>,
+        description: Description<'_>,
+        keep: Keep,
+        id: u64,
+    ) -> Result<Self> {
+        let mut full = Text::new();
+        full.bytes(description.name)?;
+        let mut system = c"user_events";
+        if name.multi {
+            full.format(format_args!(".{id:x}"))?;
+            system = c"user_events_multi";
+        }
+        // C accepts longer names, and creates directories that cannot be opened.
+        if full.as_bytes().len() > MAX_NAME {
+            return Err(EINVAL);
+        }
+        full.bytes(b"\0")?;
+        let fields = description.parse_fields()?;
+        let declaration = Declaration {
+            system,
+            name: copy(full.as_bytes())?,
+            print_fmt: fields.print_fmt()?,
+            line: fields.line(description.name)?,
+        };
+        let state = UserEventState {
+            name: name.clone(),
+            _charge: Charge::event(&events.quota, fields.len())?,
+            fields,
+            keep,
+            status_bit: SetOnce::new(),
+            uses: Atomic::new(0),
+            status: Atomic::new(0),
+            events: events.clone(),
+            _module: ModulePin::new()?,
+        };
+        Ok(Self {
+            event: UserEvent::new(declaration, state)?,
+            by_number: RBTreeNodeReservation::new(GFP_KERNEL_ACCOUNT)?,
+            by_name: RBTreeNodeReservation::new(GFP_KERNEL_ACCOUNT)?,
+        })
+    }
+}
+
 /// The list of all events. Its mutex is the outermost lock of user events; only the kernel's mutex of
-/// `dynamic_events` may be held.
+/// `dynamic_events` may be held. Nothing is allocated with it held that a program is charged for: at its limit, that
+/// may take as long as the OOM killer needs to end processes of the program's control group.
 pub(super) struct UserEventRegistry {
-    events: KVVec<Arc<UserEvent>>,
+    /// In the order of their creation.
+    by_number: RBTree<u64, Arc<UserEvent>>,
+    by_name: RBTree<NameKey, Arc<UserEvent>>,
+    /// How many there are.
+    len: usize,
+    /// The number of the next event.
+    next_number: u64,
     /// The suffix for the name of the next multi-format event (`USER_EVENT_REG_MULTI_FORMAT`).
     next_id: u64,
 }
 
 impl UserEventRegistry {
-    /// Finds the event of a description, or creates it with `keep`. An event that exists keeps the value of
-    /// its first registration. Takes event_mutex.
-    ///
-    /// # Errors
-    ///
-    /// `EPERM` for [`Keep::Privileged`] without `CAP_PERFMON`; `EADDRINUSE` if an event of this name
-    /// has other fields and `multi` is not set; `EINVAL` for invalid fields, or a name that is too
-    /// long for a directory; `EMFILE` if there are too many events; otherwise those of [`Charge::new`] and
-    /// [`user_event::UserEvent::publish`], and `ENOMEM`.
-    pub(super) fn find_or_create(
-        &mut self,
-        events: &Arc<UserEvents>,
-        description: Description<'_>,
-        keep: Keep,
-        multi: bool,
-    ) -> Result<EventUse> {
-        if keep == Keep::Privileged && !user_event::may_keep() {
-            return Err(EPERM);
+    fn new() -> Self {
+        Self {
+            by_number: RBTree::new(),
+            by_name: RBTree::new(),
+            len: 0,
+            next_number: 0,
+            next_id: 0,
         }
-        for event in &self.events {
-            let state = event.state();
-            if state.multi != multi || state.name[..] != *description.name {
-                continue;
+    }
+
+    /// Finds the event that a program calls so. Fails with `EADDRINUSE` if it has other fields.
+    fn find(&self, name: &Arc<Name>) -> Result<Option<EventUse>> {
+        let mut key = NameKey(name.clone(), 0);
+        while let Some(cursor) = self.by_name.cursor_lower_bound(&key) {
+            let (found, event) = cursor.current();
+            if found.0.order(name) != Ordering::Equal {
+                break;
             }
-            let same = state.fields.matches(description.fields)?;
             match EventUse::new(event) {
-                Some(used) if same => return Ok(used),
-                Some(_) if !multi => return Err(eaddrinuse()),
-                _ => (),
+                Some(used) if found.0.fields[..] == name.fields[..] => return Ok(Some(used)),
+                Some(_) => return Err(eaddrinuse()),
+                // It is being removed.
+                None => key.1 = found.1 + 1,
             }
         }
-        self.create(events, description, keep, multi)
+        Ok(None)
     }
 
-    /// As [`UserEventRegistry::find_or_create`], for the original interface. Also returns the bit of the
-    /// event in the status page.
+    /// Registers an event. Takes event_mutex.
     ///
     /// # Errors
     ///
-    /// As [`UserEventRegistry::find_or_create`], and `EMFILE` if no bit is free.
-    pub(super) fn find_or_create_original(
-        &mut self,
-        events: &Arc<UserEvents>,
-        description: Description<'_>,
-    ) -> Result<(EventUse, u32)> {
-        let event = self.find_or_create(events, description, Keep::Original, false)?;
-        let state = event.state();
-        if state.status_bit().is_none() {
-            // The registry is locked, so no other task populates it.
-            state
-                .status_bit
-                .populate(StatusBit::take(events).ok_or(EMFILE)?);
-            events.status_page.update(state);
-        }
-        let bit = state.status_bit().ok_or(EMFILE)?;
-        Ok((event, bit))
-    }
-
-    fn create(
-        &mut self,
-        events: &Arc<UserEvents>,
-        description: Description<'_>,
-        keep: Keep,
-        multi: bool,
-    ) -> Result<EventUse> {
-        let mut name = Text::new();
-        name.bytes(description.name)?;
-        let mut system = c"user_events";
-        if multi {
-            name.format(format_args!(".{:x}", self.next_id))?;
-            self.next_id += 1;
-            system = c"user_events_multi";
-        }
-        // C accepts longer names, and creates directories that cannot be opened.
-        if name.as_bytes().len() > MAX_NAME {
-            return Err(EINVAL);
-        }
-        name.bytes(b"\0")?;
-        let fields = description.parse_fields()?;
-        let declaration = Declaration {
-            system,
-            name: copy(name.as_bytes())?,
-            print_fmt: fields.print_fmt()?,
-            line: fields.line(description.name)?,
-        };
-        if self.events.len() >= events.max() {
+    /// `EMFILE` if there are too many events, or no bit is free for an event of the original interface; those of
+    /// [`user_event::UserEvent::publish`].
+    fn add(&mut self, events: &Arc<UserEvents>, new: NewEvent) -> Result<EventUse> {
+        if self.len >= events.max() {
             return Err(EMFILE);
         }
-        let charge = Charge::event(&events.quota, fields.len())?;
-        let status_bit = SetOnce::new();
+        let state = new.event.state();
         match StatusBit::take(events) {
             Some(bit) => {
-                status_bit.populate(bit);
+                state.status_bit.populate(bit);
             }
-            None if keep == Keep::Original => return Err(EMFILE),
+            None if state.keep == Keep::Original => return Err(EMFILE),
             None => (),
         }
-        self.events.reserve(1, GFP_KERNEL_ACCOUNT)?;
-        let state = UserEventState {
-            name: copy(description.name)?,
-            fields,
-            multi,
-            keep,
-            status_bit,
-            uses: Atomic::new(1),
-            status: Atomic::new(0),
-            events: events.clone(),
-            _charge: charge,
-            _module: ModulePin::new()?,
-        };
-        let event = UserEvent::new(declaration, state)?;
-        let used = EventUse(event.clone());
-        event
-            .publish(&events.instance)
-            .map_err(|error| match error {
-                // An event of the kernel's own user events.
-                EEXIST => eaddrinuse(),
-                error => error,
-            })?;
-        let _ = self.events.push_within_capacity(event);
+        let used = EventUse::new(&new.event).ok_or(EINVAL)?;
+        new.event.publish(&events.instance)?;
+        let number = self.next_number;
+        let key = NameKey(state.name.clone(), number);
+        self.by_name
+            .insert(new.by_name.into_node(key, new.event.clone()));
+        self.by_number
+            .insert(new.by_number.into_node(number, new.event));
+        self.next_number += 1;
+        self.len += 1;
         Ok(used)
+    }
+
+    /// Takes an event that is not registered any more off the list.
+    fn remove(&mut self, number: u64) {
+        if let Some(event) = self.by_number.remove(&number) {
+            let name = event.state().name.clone();
+            self.by_name.remove(&NameKey(name, number));
+            self.len -= 1;
+        }
+    }
+
+    /// The first event with this number or a greater one.
+    fn next(&self, number: u64) -> Option<(u64, Arc<UserEvent>)> {
+        let cursor = self.by_number.cursor_lower_bound(&number)?;
+        let (number, event) = cursor.current();
+        Some((*number, event.clone()))
     }
 
     /// Deletes all events that were registered with a name, the newest first. Takes event_mutex.
@@ -371,12 +447,12 @@ impl UserEventRegistry {
     /// events are deleted already.
     pub(super) fn delete(&mut self, events: &UserEvents, name: &[u8]) -> Result {
         let mut deleted = Err(ENOENT);
-        for at in (0..self.events.len()).rev() {
-            let Some(event) = self.events.get(at) else {
-                break;
-            };
+        let mut cursor = self.by_number.cursor_back_mut();
+        while let Some(here) = cursor {
+            let (&number, event) = here.current();
             let state = event.state();
-            if state.name[..] != *name || state.is_retired() {
+            if state.name.name[..] != *name || state.is_retired() {
+                cursor = here.move_prev();
                 continue;
             }
             if state.in_use() {
@@ -386,7 +462,12 @@ impl UserEventRegistry {
                 return Err(EPERM);
             }
             event.withdraw(&events.instance)?;
-            let _ = self.events.remove(at);
+            self.by_name.remove(&NameKey(state.name.clone(), number));
+            self.len -= 1;
+            cursor = match here.remove_current().0 {
+                Some(newer) if *newer.current().0 > number => newer.move_prev(),
+                older => older,
+            };
             deleted = Ok(());
         }
         deleted
@@ -397,32 +478,37 @@ impl UserEventRegistry {
     /// an unused event is still referenced.
     fn delete_unused(&mut self, events: &UserEvents) -> bool {
         let mut done = true;
-        let mut at = 0;
-        while let Some(event) = self.events.get(at) {
+        let mut from = 0;
+        while let Some((number, event)) = self.next(from) {
             let state = event.state();
             if state.is_retired() {
-                let _ = self.events.remove(at);
-            } else if state.keep != Keep::No || state.in_use() {
-                at += 1;
-            } else if event.withdraw(&events.instance).is_ok() {
-                let _ = self.events.remove(at);
-            } else {
-                // If the event is in use again, the end of that use queues the next clean-up.
-                done &= state.in_use();
-                at += 1;
+                self.remove(number);
+            } else if state.keep == Keep::No && !state.in_use() {
+                match event.withdraw(&events.instance) {
+                    Ok(()) => self.remove(number),
+                    // If the event is in use again, the end of that use queues the next clean-up.
+                    Err(_) => done &= state.in_use(),
+                }
             }
+            from = number + 1;
         }
         done
     }
 
+    /// Bytes that [`Self::status`] takes at most.
+    fn status_size(&self) -> usize {
+        // The number of the bit, a colon, and who uses the event; and the numbers at the end.
+        let line = |event: &Arc<UserEvent>| event.name().len() + 40;
+        self.by_number.values().map(line).sum::<usize>() + 100
+    }
+
     /// Formats `user_events_status`: each event with where it is enabled, and the numbers of events. With
     /// `with_bits` also the bits in the status page, as in the original interface.
-    fn status(&self, with_bits: bool) -> Result<Text> {
-        let mut out = Text::new();
+    fn status(&self, with_bits: bool, out: &mut Text) -> Result {
         let (mut active, mut busy) = (0, 0);
         for event in self
-            .events
-            .iter()
+            .by_number
+            .values()
             .filter(|event| !event.state().is_retired())
         {
             active += 1;
@@ -447,7 +533,7 @@ impl UserEventRegistry {
         if with_bits {
             out.format(format_args!("Max: {}\n", StatusPage::BITS))?;
         }
-        Ok(out)
+        Ok(())
     }
 }
 
@@ -482,17 +568,13 @@ impl_has_work! {
 
 impl UserEvents {
     fn new(instance: Arc<Instance>, settings: Settings) -> Result<Arc<Self>> {
-        let registry = UserEventRegistry {
-            events: KVVec::new(),
-            next_id: 0,
-        };
         Arc::pin_init(
             pin_init!(Self {
                 instance,
                 writing: Queue::new()?,
                 waiting: Queue::new()?,
                 cleaning_queue: Queue::new()?,
-                registry <- kernel::new_mutex!(registry),
+                registry <- kernel::new_mutex!(UserEventRegistry::new()),
                 enablers <- Enablers::new(),
                 status_page <- StatusPage::new()?,
                 settings,
@@ -518,9 +600,87 @@ impl UserEvents {
         self.max.as_ref().map_or(MAX_EVENTS, Sysctl::value) as usize
     }
 
-    /// Formats `user_events_status`. Locks the registry.
+    /// Finds the event of a description, or creates it with `keep`. An event that exists keeps the value of
+    /// its first registration. Called without locks; locks the registry.
+    ///
+    /// # Errors
+    ///
+    /// `EPERM` for [`Keep::Privileged`] without `CAP_PERFMON`; `EADDRINUSE` if an event of this name
+    /// has other fields and `multi` is not set, or is one of the kernel's own user events; those of
+    /// [`NewEvent::new`] and [`UserEventRegistry::add`].
+    pub(super) fn find_or_create(
+        self: &Arc<Self>,
+        description: Description<'_>,
+        keep: Keep,
+        multi: bool,
+    ) -> Result<EventUse> {
+        if keep == Keep::Privileged && !user_event::may_keep() {
+            return Err(EPERM);
+        }
+        let name = Name::new(description, multi)?;
+        loop {
+            let mut registry = self.registry.lock();
+            if let Some(used) = registry.find(&name)? {
+                return Ok(used);
+            }
+            let id = registry.next_id;
+            registry.next_id += u64::from(multi);
+            drop(registry);
+
+            let new = NewEvent::new(self, &name, description, keep, id)?;
+            let mut registry = self.registry.lock();
+            // Somebody else may have created it meanwhile.
+            if let Some(used) = registry.find(&name)? {
+                return Ok(used);
+            }
+            match registry.add(self, new) {
+                // One of the kernel's own user events. Of a multi-format event, the next number may be free.
+                Err(EEXIST) if multi => (),
+                Err(EEXIST) => return Err(eaddrinuse()),
+                result => return result,
+            }
+        }
+    }
+
+    /// Finds or creates an event for the original interface. Also returns the bit of the event in the status
+    /// page.
+    ///
+    /// # Errors
+    ///
+    /// As [`UserEvents::find_or_create`], and `EMFILE` if no bit is free.
+    pub(super) fn find_or_create_original(
+        self: &Arc<Self>,
+        description: Description<'_>,
+    ) -> Result<(EventUse, u32)> {
+        let event = self.find_or_create(description, Keep::Original, false)?;
+        let state = event.state();
+        let registry = self.registry.lock();
+        if state.status_bit().is_none() {
+            // The registry is locked, so no other task populates it.
+            state
+                .status_bit
+                .populate(StatusBit::take(self).ok_or(EMFILE)?);
+            self.status_page.update(state);
+        }
+        drop(registry);
+        let bit = state.status_bit().ok_or(EMFILE)?;
+        Ok((event, bit))
+    }
+
+    /// Formats `user_events_status`. Called without locks; locks the registry.
     pub(crate) fn status(&self) -> Result<Text> {
-        self.registry.lock().status(self.settings.status_bits)
+        let mut out = Text::new();
+        loop {
+            let registry = self.registry.lock();
+            let size = registry.status_size();
+            if size <= out.as_mut().capacity() {
+                registry.status(self.settings.status_bits, &mut out)?;
+                return Ok(out);
+            }
+            drop(registry);
+            // With room for some that are created meanwhile.
+            out.as_mut().reserve(size + size / 8, GFP_KERNEL_ACCOUNT)?;
+        }
     }
 
     /// Maps the status page into a program. Called with mmap_lock held.
@@ -553,8 +713,7 @@ impl WorkItem for UserEvents {
 impl DynEventOps for UserEvents {
     fn create(self: &Arc<Self>, description: &[u8]) -> Result {
         let description = Description::parse(description)?;
-        let mut registry = self.registry.lock();
-        registry.find_or_create(self, description, Keep::Privileged, false)?;
+        self.find_or_create(description, Keep::Privileged, false)?;
         Ok(())
     }
 }

@@ -27,7 +27,7 @@ pub(super) struct IndexEntry {
 }
 
 /// A piece of a table.
-struct Chunk {
+pub(super) struct Chunk {
     slots: KVVec<SetOnce<IndexEntry>>,
     _charge: Charge,
 }
@@ -68,43 +68,53 @@ impl IndexTable {
         self.slot(index)?.as_ref()
     }
 
-    /// Makes room for one more entry, which [`IndexTable::add`] needs. Called with the registry locked.
+    /// What [`IndexTable::add`] needs for one more entry, if there is no room for it. Called without locks.
     ///
     /// # Errors
     ///
     /// Those of [`Charge::new`]; `EMFILE` also if the table is full.
-    pub(super) fn reserve(&self, quota: &Arc<Quota>) -> Result {
+    pub(super) fn spare(&self, quota: &Arc<Quota>) -> Result<Option<Chunk>> {
         let (chunk, len, _) = Self::place(self.len.load(Relaxed));
-        let chunk = self.chunks.get(chunk).ok_or(EMFILE)?;
-        if chunk.as_ref().is_none() {
-            let charge = Charge::new(quota, len * size_of::<SetOnce<IndexEntry>>())?;
-            let mut slots = KVVec::with_capacity(len, GFP_KERNEL_ACCOUNT)?;
-            for _ in 0..len {
-                slots.push(SetOnce::new(), GFP_KERNEL_ACCOUNT)?;
-            }
-            chunk.populate(Chunk {
-                slots,
-                _charge: charge,
-            });
+        if self.chunks.get(chunk).ok_or(EMFILE)?.as_ref().is_some() {
+            return Ok(None);
         }
-        Ok(())
+        let charge = Charge::new(quota, len * size_of::<SetOnce<IndexEntry>>())?;
+        let mut slots = KVVec::with_capacity(len, GFP_KERNEL_ACCOUNT)?;
+        for _ in 0..len {
+            slots.push(SetOnce::new(), GFP_KERNEL_ACCOUNT)?;
+        }
+        Ok(Some(Chunk {
+            slots,
+            _charge: charge,
+        }))
     }
 
     /// Finds the index of an event in one of the interfaces, or adds the event. Called with the registry
-    /// locked, after [`IndexTable::reserve`].
-    pub(super) fn add(&self, event: &EventUse, original: bool) -> u32 {
+    /// locked. `None` if that takes another [`IndexTable::spare`], because another thread has used the room that there
+    /// was.
+    pub(super) fn add(
+        &self,
+        event: &EventUse,
+        original: bool,
+        spare: &mut Option<Chunk>,
+    ) -> Option<u32> {
         let len = self.len.load(Relaxed);
         let same = |entry: &IndexEntry| {
             Arc::ptr_eq(entry.event.event(), event.event()) && entry.original == original
         };
-        let found = (0..len).find(|&index| self.get(index).is_some_and(same));
-        if let (None, Some(slot)) = (found, self.slot(len)) {
-            slot.populate(IndexEntry {
-                event: event.clone(),
-                original,
-            });
-            self.len.store(len + 1, Relaxed);
+        if let Some(found) = (0..len).find(|&index| self.get(index).is_some_and(same)) {
+            return Some(found as u32);
         }
-        found.unwrap_or(len) as u32
+        let (chunk, size, _) = Self::place(len);
+        let chunk = self.chunks.get(chunk)?;
+        if chunk.as_ref().is_none() {
+            chunk.populate(spare.take_if(|spare| spare.slots.len() == size)?);
+        }
+        self.slot(len)?.populate(IndexEntry {
+            event: event.clone(),
+            original,
+        });
+        self.len.store(len + 1, Relaxed);
+        Some(len as u32)
     }
 }

@@ -499,7 +499,7 @@ static void let_watch(double seconds)
 	double begin = now();
 
 	while (!is_stuck() && !*board->skipped &&
-	       (now() < begin + seconds || !rounds(since, 1) || (!board->did && now() < begin + 20)))
+	       (now() < begin + seconds || !rounds(since, 1) || (!board->did && now() < begin + 40)))
 		sleep_ms(20);
 }
 

@@ -199,6 +199,127 @@ static void shared_file_is_kept(void)
 	threads(4, reads_for_ever);
 }
 
+/* --- memory that there is none of --- */
+
+/* A control group at its limit, whose processes can be killed, but do not give anything back. */
+enum { GROUP_MB = 48, DECOYS = 40, DECOY_KB = 512 };
+
+/* Its memory.current, memory.events and, to enter it, cgroup.procs; opened as root. */
+static int group_current, group_events, group_procs;
+
+static void make_group(void)
+{
+	static char top[] = "/tmp/ho-XXXXXX";
+	const char *group;
+
+	if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) || !mkdtemp(top) ||
+	    mount("none", top, "cgroup2", 0, NULL) || append(pathf("%s/cgroup.subtree_control", top), "+memory"))
+		cannot("no control groups");
+	group = strdup(pathf("%s/ho", top));
+	if ((mkdir(group, 0700) && errno != EEXIST) || append(pathf("%s/memory.max", group), pathf("%dM", GROUP_MB)))
+		cannot("no memory control groups");
+	append(pathf("%s/memory.swap.max", group), "0");
+	group_current = open(pathf("%s/memory.current", group), O_RDONLY);
+	group_events = open(pathf("%s/memory.events", group), O_RDONLY);
+	group_procs = open(pathf("%s/cgroup.procs", group), O_WRONLY);
+}
+
+static long group_has(void)
+{
+	char text[32] = {};
+
+	return pread(group_current, text, sizeof(text) - 1, 0) > 0 ? atol(text) : 0;
+}
+
+static long killed_in_group(void)
+{
+	char text[256] = {}, *at;
+
+	if (pread(group_events, text, sizeof(text) - 1, 0) <= 0)
+		return 0;
+	at = strstr(text, "oom_kill ");
+	return at ? atol(at + 9) : 0;
+}
+
+/* The OOM killer waits for it a second, in vain: it keeps mmap_lock. */
+static void becomes_decoy(void)
+{
+	int file = fuse_file();
+
+	memset(pages_of(DECOY_KB / 4), 1, DECOY_KB << 10);
+	mmap(NULL, page, PROT_READ, MAP_PRIVATE, file, 0);
+}
+
+/* Nobody is killed for what is in a file. */
+static void fill_group(void)
+{
+	static char bytes[1 << 16];
+	int memory = memfd_create("ho", MFD_CLOEXEC);
+
+	while (group_has() < (GROUP_MB << 20) - (128 << 10))
+		if (write(memory, bytes, sizeof(bytes)) < 0)
+			break;
+}
+
+/* Set when the group is full. */
+static volatile bool *is_full;
+
+/* New events, and files with many indices. */
+static void registers_at_the_limit(long which)
+{
+	static volatile unsigned int bit;
+	static char text[512];
+
+	for (int number = 0;;) {
+		int fd = open_evil();
+
+		for (int i = 0; i < 40; i++, number++) {
+			int len = sprintf(text, "ho_%lx_%x ", which, number);
+
+			while (len < 500)
+				len += sprintf(text + len, "u8 a;");
+			if (!reg(fd, text, &bit, NULL))
+				unreg(fd, &bit, 0);
+			while (!*is_full)
+				sleep_ms(10);
+		}
+		close(fd);
+	}
+}
+
+static void memory_limit_is_reached(void)
+{
+	long before;
+
+	make_group();
+	before = killed_in_group();
+	start_fuse(FOPEN_DIRECT_IO | FOPEN_KEEP_CACHE);
+	/* Who waits for memory has done so for some seconds by then. */
+	if (!fork()) {
+		while (killed_in_group() < before + DECOYS / 8)
+			sleep_ms(100);
+		return did();
+	}
+	if (!fork()) {
+		volatile char *at = mmap(NULL, page, PROT_READ, MAP_PRIVATE, fuse_file(), 0);
+
+		return (void)*at;
+	}
+	sleep_ms(100);
+	if (write(group_procs, "0", 1) != 1)
+		cannot("the group cannot be entered");
+	is_full = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	for (int i = 0; i < 4; i++)
+		if (!fork())
+			registers_at_the_limit(i);
+	for (int i = 0; i < DECOYS; i++)
+		if (!fork())
+			return becomes_decoy();
+	sleep_ms(1500);
+	fill_group();
+	*is_full = true;
+}
+
 /* --- memory that changes --- */
 
 static char *changing;
@@ -356,6 +477,7 @@ int main(int argc, char **argv)
 		{ "mmap_lock is kept for ever", mmap_lock_is_kept, true, false },
 		{ "an argument of a traced system call never comes", system_call_never_comes, true, false },
 		{ "a reader of a shared file never has memory for it", shared_file_is_kept, false, true },
+		{ "memory is at its limit", memory_limit_is_reached, true, false },
 		{ "memory is unmapped, protected and moved", memory_is_unmapped, false, false },
 		{ "a mapped file is truncated", file_is_truncated, false, false },
 		{ "limits of memory and files change", limits_change, false, true },

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// A program with very many bits is nothing that others notice: what they do takes no longer.
+// A program with very many bits, or formats of an event, is nothing that others notice: what they do takes no longer.
 #define _GNU_SOURCE
 #include "client.h"
 
@@ -62,6 +62,43 @@ static void registers(int ready, int end, unsigned int count)
 	_exit(read(end, &byte, 1) != 0);
 }
 
+static const char *format_of(unsigned int number)
+{
+	return pathf("mn_formats u32 a%u", number);
+}
+
+/* The one that was registered last, and so is the last to be compared if all are. */
+static unsigned int formats;
+
+static void register_a_format(void)
+{
+	for (int i = 0; i < TIMES; i++) {
+		reg_flags(data, format_of(formats - 1), &words[0], 8, 0, USER_EVENT_REG_MULTI_FORMAT, NULL);
+		unreg(data, &words[0], 0);
+	}
+}
+
+/* A request of a name that has many formats takes no longer, as others wait for it. */
+static void many_formats(unsigned int count)
+{
+	double alone, then;
+	int other;
+
+	formats = 1;
+	alone = seconds(register_a_format, CLOCK_PROCESS_CPUTIME_ID);
+	other = open_data();
+	for (; formats < count; formats++) {
+		if (reg_flags(other, format_of(formats), &words[1], 8, 0, USER_EVENT_REG_MULTI_FORMAT, NULL))
+			break;
+		unreg(other, &words[1], 0);
+	}
+	ok(formats == count, "an event with %u formats", formats);
+	then = seconds(register_a_format, CLOCK_PROCESS_CPUTIME_ID);
+	note("%u times register and unregister: %.0f ms, then %.0f ms", TIMES * TIMES, 1000 * alone, 1000 * then);
+	ok(then < 3 * alone + 0.02, "one of them is registered as fast as the only one");
+	close(other);
+}
+
 int main(void)
 {
 	unsigned int count = slow_kernel() ? 2000 : 64 * WORDS;
@@ -91,8 +128,11 @@ int main(void)
 	ok(forked_then < 2 * forked + 0.02, "another program forks as fast");
 	close(end[1]);
 	ok(waitpid(pid, NULL, 0) == pid, "it exits");
+	many_formats(slow_kernel() ? 300 : 3000);
 	unreg(data, &bit, 0);
 	close(data);
-	ok(within_seconds(60, !exists("mn_many") && !exists("mn_one")), "and all is gone");
+	ok(within_seconds(60, !exists("mn_many") && !exists("mn_one") &&
+			      strstr(slurp(pathf("%s/user_events_status", tracing_dir())), "\nActive: 0\n")),
+	   "and all is gone");
 	finish();
 }
