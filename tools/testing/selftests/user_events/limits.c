@@ -28,7 +28,7 @@ struct answer {
 
 /* A request: what to do, how often at most, and a text for it. */
 struct question {
-	enum { EVENTS, ORIGINALS, BITS, FORK, ENTER, NAMESPACE, UNPRIVILEGED, EXIT } what;
+	enum { EVENTS, ORIGINALS, BITS, FORK, ENTER, NAMESPACE, HELPER, UNPRIVILEGED, EXIT } what;
 	int most;
 	char text[512];
 };
@@ -129,6 +129,10 @@ static void work(uid_t uid, int from, int to)
 			break;
 		case NAMESPACE:
 			answer = (struct answer){ .error = unshare(CLONE_NEWUSER) ? -errno : 0 };
+			break;
+		case HELPER:
+			/* A program of the user that is setuid root. */
+			answer = (struct answer){ .error = setresuid(USER, 0, 0) || unshare(CLONE_NEWUSER) ? -errno : 0 };
 			break;
 		case UNPRIVILEGED:
 			answer = (struct answer){ .error = become_unprivileged() };
@@ -358,6 +362,34 @@ static void of_a_namespace(void)
 	all_gone();
 }
 
+/* Who has made a namespace is not who has asked for it, if a setuid program does it. */
+static void of_a_helper(void)
+{
+	struct worker one, inside = start(ROOT), root = start(ROOT);
+	struct answer a, b;
+
+	set(MAX_USER_KB, 400);
+	a = ask(inside, HELPER, 0, "");
+	if (a.error || append(pathf("/proc/%d/uid_map", inside.pid), "0 100000 1000\n")) {
+		skip("no user namespaces", "a namespace that root has made for a user");
+		end(inside);
+		end(root);
+		return;
+	}
+	one = start(USER);
+	a = ask(one, EVENTS, MANY, " u32 a");
+	b = ask(inside, EVENTS, MANY, " u32 a");
+	ok(a.error == -EDQUOT && b.error == -EDQUOT && a.count == b.count,
+	   "a namespace that a setuid program has made for a user is charged to root");
+	ask(root, UNPRIVILEGED, 0, "");
+	a = ask(root, EVENTS, 1, " u32 a");
+	ok(a.error == -EDQUOT, "which has no more, but with CAP_SYS_RESOURCE");
+	end(one);
+	end(inside);
+	end(root);
+	all_gone();
+}
+
 /* What a user has within the default limits, by the kernel's own numbers. */
 static void under_64_mb(void)
 {
@@ -453,6 +485,7 @@ int main(void)
 	of_a_user();
 	of_bits();
 	of_a_namespace();
+	of_a_helper();
 	set(MAX_USER_KB, max_user_kb);
 	of_all();
 	set(MAX_KB, max_kb);

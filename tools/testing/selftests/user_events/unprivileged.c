@@ -67,6 +67,81 @@ static int cannot_trace(void)
 	return 0;
 }
 
+/* The number of the victim's event, which only root can read, but everybody try. */
+static int victim_id;
+
+/* Counts the event in this process, as perf does. That enables it, for all programs that have it. */
+static int counts(struct perf_event_attr attr, long long expected)
+{
+	int fd = open_data(), index, perf, value = 5;
+	long long count = -1;
+
+	attr.type = PERF_TYPE_TRACEPOINT;
+	attr.size = sizeof(attr);
+	attr.config = victim_id;
+	must(!reg_flags(fd, "un_victim u32 a", &word, 4, 7, 0, &index));
+	perf = syscall(__NR_perf_event_open, &attr, 0, -1, -1, 0);
+	if (perf < 0) {
+		must(expected < 0 && (errno == EACCES || errno == EPERM) && !(word & 1 << 7));
+		return 0;
+	}
+	must(within_seconds(5, word & 1 << 7));
+	must(emit(fd, index, &value, 4) == 8);
+	must(read(perf, &count, sizeof(count)) == sizeof(count) && count == expected);
+	close(perf);
+	must(within_seconds(5, !(word & 1 << 7)));
+	return 0;
+}
+
+static int is_refused(void)
+{
+	return counts((struct perf_event_attr){ .exclude_kernel = 1 }, -1);
+}
+
+/* What is not of the kernel, and so nothing. */
+static int enables(void)
+{
+	return counts((struct perf_event_attr){ .exclude_kernel = 1 }, 0);
+}
+
+static int does_count(void)
+{
+	return counts((struct perf_event_attr){}, 1);
+}
+
+static int does_not_record(void)
+{
+	return counts((struct perf_event_attr){ .sample_type = PERF_SAMPLE_RAW, .sample_period = 1 }, -1);
+}
+
+#define PARANOID "/proc/sys/kernel/perf_event_paranoid"
+
+/* The administrator says whether users may count events with perf, whose they ever are. */
+static void counting(void)
+{
+	char *before = slurp(PARANOID), *id = slurp(event_file("un_victim", "id"));
+
+	if (!have_perf() || !id) {
+		skip("no perf", "counting events");
+		return;
+	}
+	victim_id = atoi(id);
+	/* Debian's default, and as much as 2 for kernels that know no more. */
+	append(PARANOID, "3");
+	if (access("/etc/debian_version", F_OK))
+		skip("this kernel may know no 3", "perf_event_paranoid at 3");
+	else
+		ok(as(MALLORY, is_refused), "nor with perf, with perf_event_paranoid at 3");
+	append(PARANOID, "2");
+	ok(as(MALLORY, enables), "which enables it at 2");
+	append(PARANOID, "1");
+	ok(as(MALLORY, does_count), "counts it at 1");
+	ok(as(MALLORY, does_not_record), "and never records it");
+	append(PARANOID, before);
+	free(before);
+	free(id);
+}
+
 /* What the victim has is asked for, at the same address, by the same names. */
 static int cannot_take_away(void)
 {
@@ -245,6 +320,7 @@ int main(int argc, char **argv)
 	close(victim_pipe[1][1]);
 	ok(read(victim_pipe[1][0], &byte, 1) == 1 && victim_is_well(), "another user has an event and a bit");
 	ok(as(MALLORY, cannot_trace), "cannot enable, delete, list or read events, nor let others in");
+	counting();
 	ok(as(MALLORY, cannot_take_away) && victim_is_well(), "cannot take the other's bit or event away");
 	ok(exists("un_stays"), "nor what stays");
 	ok(as(MALLORY, cannot_write_elsewhere) && file_is_unchanged() && victim_is_well(),
