@@ -17,6 +17,7 @@
 #include <linux/highmem.h>
 #include <linux/hugetlb.h>
 #include <linux/magic.h>
+#include <linux/memcontrol.h>
 #include <linux/mm.h>
 #include <linux/mmu_notifier.h>
 #include <linux/module.h>
@@ -192,7 +193,7 @@ static int try_lock_mm(struct mm_struct *mm)
 	return -EAGAIN;
 }
 
-/* Undo try_lock_mm(), or mmget() and mmap_read_lock(). Task context; locks may be held. */
+/* Undo try_lock_mm(). Task context; locks may be held. */
 static void unlock_mm(struct mm_struct *mm)
 {
 	mmap_read_unlock(mm);
@@ -258,6 +259,46 @@ static bool faults_are_local(struct vm_area_struct *vma)
 	return sb->s_bdev && sb->s_magic != FUSE_SUPER_MAGIC;
 }
 
+/*
+ * Whether a page can be charged to the control groups of a process. At a limit, a fault comes back
+ * when something was reclaimed, or the OOM killer has found memory: that may take as long as the
+ * group has processes that it can kill.
+ */
+static bool can_be_charged(struct mm_struct *mm)
+{
+	bool can = true;
+#ifdef CONFIG_MEMCG
+	struct mem_cgroup *of_mm = get_mem_cgroup_from_mm(mm), *group;
+
+	for (group = of_mm; group && can; group = parent_mem_cgroup(group))
+		can = page_counter_read(&group->memory) < READ_ONCE(group->memory.max);
+	mem_cgroup_put(of_mm);
+#endif
+	return can;
+}
+
+/* Bit 0: a page of a process at a limit is being faulted in. */
+static unsigned long at_limit;
+
+/*
+ * Fault in a page for writing, without waiting for the page. Processes at a limit of their memory
+ * take turns, so that all of them together keep one worker only. Called with mmap_lock held.
+ * Returns 0, -EAGAIN if it would take waiting or is another one's turn, or another error.
+ */
+static int fault_in_now(struct mm_struct *mm, unsigned long addr)
+{
+	bool limited = !can_be_charged(mm);
+	long done;
+
+	if (limited && test_and_set_bit_lock(0, &at_limit))
+		return -EAGAIN;
+	done = get_user_pages_remote(mm, addr, 1, FOLL_WRITE | FOLL_NOWAIT, NULL, NULL);
+	if (limited)
+		clear_bit_unlock(0, &at_limit);
+	/* With FOLL_NOWAIT, no page is no error: it would take waiting. */
+	return done == 1 ? 0 : done ?: -EAGAIN;
+}
+
 /**
  * rhist_mm_try_fault_in - fault in a page for writing, without waiting for the process
  * @memory: the mm
@@ -266,7 +307,8 @@ static bool faults_are_local(struct vm_area_struct *vma)
  * Context: task without locks; sleeps.
  *
  * Return: 0; -EAGAIN if mmap_lock is taken, or the page does not come at once, be it that
- * it is being read from a disk, be it that the process has to provide it (userfaultfd);
+ * it is being read from a disk, be it that the process has to provide it (userfaultfd), be
+ * it that the process is at its limit of memory, and not the only one;
  * -EXDEV if it needs rhist_mm_fault_in(); -ENOENT if no process uses the mm any more;
  * or -EFAULT or another error if the page cannot be made writable.
  */
@@ -274,45 +316,88 @@ int rhist_mm_try_fault_in(struct rhist_mm *memory, unsigned long addr)
 {
 	struct mm_struct *mm = memory->notifier.mm;
 	struct vm_area_struct *vma;
-	long done = try_lock_mm(mm);
+	int err = try_lock_mm(mm);
 
-	if (done)
-		return done;
+	if (err)
+		return err;
 	/* The others that look an address up take away its tag by themselves. */
 	vma = vma_lookup(mm, untagged_addr_remote(mm, addr));
 	if (!vma)
-		done = -EFAULT;
+		err = -EFAULT;
 	else if (!faults_are_local(vma))
-		done = -EXDEV;
+		err = -EXDEV;
 	else
-		done = get_user_pages_remote(mm, addr, 1, FOLL_WRITE | FOLL_NOWAIT, NULL, NULL);
+		err = fault_in_now(mm, addr);
 	unlock_mm(mm);
-	/* With FOLL_NOWAIT, no page is no error: it would take waiting. */
-	return done == 1 ? 0 : done ?: -EAGAIN;
+	return err;
+}
+
+/* Whether a fault reads the page of the file into the page cache, and takes it from there. */
+static bool faults_are_read(struct vm_area_struct *vma, pgoff_t index)
+{
+	struct inode *inode = vma->vm_file ? file_inode(vma->vm_file) : NULL;
+
+	return inode && vma->vm_ops && vma->vm_ops->fault == filemap_fault && !IS_DAX(inode) &&
+	       index < DIV_ROUND_UP(i_size_read(inode), PAGE_SIZE);
 }
 
 /**
- * rhist_mm_fault_in - fault in a page for writing
+ * rhist_mm_fault_in - fault in a page for writing, and wait for what its file system needs
  * @memory: the mm
  * @addr: an address in the page
  *
- * Context: task without locks. Sleeps for mmap_lock and the fault, both of which may
- * take as long as a process likes.
+ * With FOLL_NOWAIT, such a fault may wait nevertheless: a file system that a process serves can
+ * have readahead wait for its answer. So the page is first read into the page cache, by its file.
+ * That waits as long as who serves the file likes, but does not keep the address space, which
+ * nobody could free if the process ended meanwhile: no task would be left to be killed for it.
  *
- * Return: 0, -ENOENT if no process uses the mm any more, or the error of
- * fixup_user_fault(): -EFAULT or -ENOMEM.
+ * Context: task without locks, sleeps.
+ *
+ * Return: 0; -EAGAIN if mmap_lock is taken, or the fault would have to wait; -ENOENT if no
+ * process uses the mm any more; or -EFAULT or another error if the page cannot be read or made
+ * writable.
  */
 int rhist_mm_fault_in(struct rhist_mm *memory, unsigned long addr)
 {
 	struct mm_struct *mm = memory->notifier.mm;
-	bool unlocked;
-	int err;
+	struct vm_area_struct *vma;
+	struct folio *folio = NULL;
+	struct file *file = NULL;
+	int err = try_lock_mm(mm);
+	struct page *page;
+	pgoff_t index;
 
-	if (!mmget_not_zero(mm))
-		return -ENOENT;
-	mmap_read_lock(mm);
-	err = fixup_user_fault(mm, addr, FAULT_FLAG_WRITE | FAULT_FLAG_REMOTE, &unlocked);
+	if (err)
+		return err;
+	vma = vma_lookup(mm, untagged_addr_remote(mm, addr));
+	if (!vma) {
+		err = -EFAULT;
+	} else if (get_user_pages_remote(mm, addr, 1, FOLL_NOFAULT, &page, NULL) == 1) {
+		/* It is there, and only has to be made writable: most often a copy is made of it. */
+		folio = page_folio(page);
+	} else {
+		index = linear_page_index(vma, untagged_addr_remote(mm, addr));
+		if (faults_are_read(vma, index))
+			file = get_file(vma->vm_file);
+	}
 	unlock_mm(mm);
+	if (file) {
+		folio = read_mapping_folio(file->f_mapping, index, file);
+		fput(file);
+		err = PTR_ERR_OR_ZERO(folio);
+	}
+	if (err)
+		return err;
+	if (folio)
+		/* Before a page of a file is made writable. */
+		folio_wait_writeback(folio);
+	err = try_lock_mm(mm);
+	if (!err) {
+		err = fault_in_now(mm, addr);
+		unlock_mm(mm);
+	}
+	if (folio)
+		folio_put(folio);
 	return err;
 }
 

@@ -179,12 +179,13 @@ impl UserMm {
         to_result(unsafe { bindings::rhist_mm_try_fault_in(self.0.as_ptr(), place.addr) })
     }
 
-    /// Faults in the page of a bit for writing. Called without locks: waits for mmap_lock and the fault, both as
-    /// long as the process likes.
+    /// As [`UserMm::try_fault_in`], for a page of a file, for which it waits as long as who serves the file likes.
+    /// The address space is not kept meanwhile.
     ///
     /// # Errors
     ///
-    /// `EFAULT` or another one if the page cannot be made writable, `ENOENT` if no process uses the mm.
+    /// `EAGAIN` if mmap_lock is taken, or the page takes more time; `ENOENT` if no process uses the mm; `EFAULT` or
+    /// another one if the page cannot be read or made writable.
     pub(crate) fn fault_in(&self, place: UserBit) -> Result {
         // SAFETY: `self` holds a reference, and C checks the address.
         to_result(unsafe { bindings::rhist_mm_fault_in(self.0.as_ptr(), place.addr) })

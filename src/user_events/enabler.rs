@@ -11,9 +11,13 @@
 //!
 //! - [`UserEventMm::writing`] does not wait either, it tries again after a while. So however many programs are
 //!   not ready, there is always a worker for the others.
-//! - [`UserEventMm::waiting`] waits for page faults in files which may be served by a program, as these cannot be
+//! - [`UserEventMm::waiting`] waits for pages of files which may be served by a program, as these cannot be
 //!   asked not to wait. It has a queue of its own: if programs keep all workers of that waiting, they delay only
-//!   bits in the memory of such files.
+//!   bits in the memory of such files. It waits for the file, not in a page fault: a program that has ended meanwhile
+//!   gives its memory back.
+//!
+//! A page fault of a program that has reached its limit of memory waits for the OOM killer. Such programs take turns,
+//! and the others of them are tried again, so that they keep one worker.
 //!
 //! It is not task work of the program, because the thread that gets it may sleep in a system call for days while
 //! another one looks at the bit.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 // Memory that is never ready, comes and goes, or is changed by others.
 #define _GNU_SOURCE
+#include <dirent.h>
+
 #include "fuse.h"
 
 #define EVENT EVIL " u32 a"
@@ -250,15 +252,17 @@ static void becomes_decoy(void)
 	mmap(NULL, page, PROT_READ, MAP_PRIVATE, file, 0);
 }
 
-/* Nobody is killed for what is in a file. */
-static void fill_group(void)
+/* Up to so many bytes below its limit. Nobody is killed for what is in a file. */
+static void fill_group(long less)
 {
 	static char bytes[1 << 16];
-	int memory = memfd_create("ho", MFD_CLOEXEC);
+	static int memory;
 
-	while (group_has() < (GROUP_MB << 20) - (128 << 10))
+	if (!memory)
+		memory = memfd_create("ho", MFD_CLOEXEC);
+	while (group_has() < (GROUP_MB << 20) - less)
 		if (write(memory, bytes, sizeof(bytes)) < 0)
-			break;
+			return;
 }
 
 /* Set when the group is full. */
@@ -287,12 +291,11 @@ static void registers_at_the_limit(long which)
 	}
 }
 
-static void memory_limit_is_reached(void)
+/* Processes that go on when the group is full; and decoys. */
+static void be_at_the_limit(int processes, void (*run)(long which))
 {
-	long before;
+	long before = killed_in_group();
 
-	make_group();
-	before = killed_in_group();
 	start_fuse(FOPEN_DIRECT_IO | FOPEN_KEEP_CACHE);
 	/* Who waits for memory has done so for some seconds by then. */
 	if (!fork()) {
@@ -309,15 +312,76 @@ static void memory_limit_is_reached(void)
 	if (write(group_procs, "0", 1) != 1)
 		cannot("the group cannot be entered");
 	is_full = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	for (int i = 0; i < 4; i++)
+	for (int i = 0; i < processes; i++)
 		if (!fork())
-			registers_at_the_limit(i);
+			return run(i);
 	for (int i = 0; i < DECOYS; i++)
 		if (!fork())
 			return becomes_decoy();
 	sleep_ms(1500);
-	fill_group();
+	fill_group(128 << 10);
 	*is_full = true;
+}
+
+static void memory_limit_is_reached(void)
+{
+	make_group();
+	be_at_the_limit(4, registers_at_the_limit);
+}
+
+/* How many workers wait for memory that programs are charged for; as root. */
+static unsigned int waiting_workers(void)
+{
+	unsigned int waiting = 0;
+	struct dirent *entry;
+	DIR *dir = opendir("/proc");
+
+	while (dir && (entry = readdir(dir))) {
+		char *comm, *stack;
+
+		if (!isdigit(*entry->d_name) || !(comm = slurp(pathf("/proc/%s/comm", entry->d_name))))
+			continue;
+		stack = strncmp(comm, "kworker/u", 9) ? NULL : slurp(pathf("/proc/%s/stack", entry->d_name));
+		waiting += stack && strstr(stack, "rhist_mm_") && strstr(stack, "try_charge_memcg");
+		free(stack);
+		free(comm);
+	}
+	if (dir)
+		closedir(dir);
+	return waiting;
+}
+
+/* The page of its bit is gone when the group is full, and the event is enabled and disabled. */
+static void loses_page_at_the_limit(__maybe long which)
+{
+	volatile unsigned int *at = (void *)pages_of(1);
+
+	if (reg(open_evil(), EVENT, at, NULL))
+		return;
+	while (!*is_full)
+		sleep_ms(10);
+	for (;;) {
+		madvise((void *)at, page, MADV_DONTNEED);
+		/* For what that has given back. */
+		if (which == 0)
+			fill_group(0);
+		sleep_ms(200);
+	}
+}
+
+static void late_bits_at_the_limit(void)
+{
+	make_group();
+	/* One at a time waits, and another one while the limit is just being reached. */
+	if (!fork())
+		for (;;) {
+			unsigned int waiting = waiting_workers();
+
+			if (waiting > 2)
+				found("%u workers wait for memory of one group", waiting);
+			sleep_ms(200);
+		}
+	be_at_the_limit(24, loses_page_at_the_limit);
 }
 
 /* --- memory that changes --- */
@@ -478,6 +542,7 @@ int main(int argc, char **argv)
 		{ "an argument of a traced system call never comes", system_call_never_comes, true, false },
 		{ "a reader of a shared file never has memory for it", shared_file_is_kept, false, true },
 		{ "memory is at its limit", memory_limit_is_reached, true, false },
+		{ "pages of bits are missing at its limit", late_bits_at_the_limit, true, false },
 		{ "memory is unmapped, protected and moved", memory_is_unmapped, false, false },
 		{ "a mapped file is truncated", file_is_truncated, false, false },
 		{ "limits of memory and files change", limits_change, false, true },

@@ -363,6 +363,43 @@ static void loses_page(void)
 	_exit(0);
 }
 
+static char elsewhere[] = "/tmp/frozen-XXXXXX";
+
+/* It has a file mapped as well, of a file system that is in use as long as its address space exists. */
+static void loses_page_and_waits(void)
+{
+	int fd = open(pathf("%s/file", elsewhere), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+
+	if (fd < 0 || ftruncate(fd, page) || mmap(NULL, page, PROT_READ, MAP_SHARED, fd, 0) == MAP_FAILED || close(fd))
+		_exit(1);
+	loses_page();
+}
+
+/* Nobody but the server can end what waits for a page; that is not its memory. */
+static void dead_program(void)
+{
+	static const char who[] = "a program that ends while its page does not come";
+	pid_t pid;
+
+	if (!mkdtemp(elsewhere) || mount("frozen", elsewhere, "tmpfs", 0, NULL))
+		die("a file system is mounted: %s", strerror(errno));
+	begin();
+	shared->hold = false;
+	pid = fork();
+	if (!pid)
+		loses_page_and_waits();
+	ok(within_seconds(20, shared->ready), "%s", who);
+	shared->hold = true;
+	ok(soon(enables_it) && within_seconds(SOON, shared->held), "%s: it is asked for", who);
+	kill(pid, SIGKILL);
+	ok(waitpid(pid, NULL, 0) == pid, "%s: it ends", who);
+	ok(within_seconds(SOON, !umount(elsewhere)), "%s: and what it had is free", who);
+	ok(shared->held, "%s: before the page comes", who);
+	release(0, who);
+	umount2(elsewhere, MNT_DETACH);
+	rmdir(elsewhere);
+}
+
 static void file_page(void)
 {
 	static const char who[] = "a page of a file that does not come";
@@ -394,6 +431,7 @@ int main(void)
 	mmap_lock("a program", 0);
 	mmap_lock("more of them than work is done at once", slow_kernel() ? 40 : MANY);
 	file_page();
+	dead_program();
 	unreg(data, &bit, 0);
 	unreg(data, &second_bit, 0);
 	close(data);
