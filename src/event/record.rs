@@ -72,13 +72,16 @@ impl<'a> Record<'a> {
     }
 
     /// Returns the bytes of up to `depth` return addresses of the stack in the `__data_loc` field at
-    /// `offset`: a 64-bit number of addresses, and those.
+    /// `offset`: a 64-bit number of addresses, and those. C's number may be larger by one than what
+    /// the field has (`trace_stack()`).
     #[inline]
     pub fn stack(&self, offset: u32, depth: usize) -> &'a [u8] {
-        let at = self.u32(offset) & 0xffff;
-        let count = self.u64(at).min(depth as u64) as usize;
-        let bytes = self.bytes(at as usize + size_of::<u64>(), count * size_of::<u64>());
-        &bytes[..bytes.len() / size_of::<u64>() * size_of::<u64>()]
+        let Some((count, entries)) = self.data_loc(offset).split_first_chunk() else {
+            return &[];
+        };
+        let room = entries.len() / size_of::<u64>();
+        let count = u64::from_ne_bytes(*count).min(depth.min(room) as u64) as usize;
+        &entries[..count * size_of::<u64>()]
     }
 
     /// Returns the bytes of the `__rel_loc` field at `offset`: as [`Record::data_loc`], counted

@@ -11,6 +11,7 @@ use crate::ftrace::cpu;
 use crate::ftrace::cpu::PreemptOff;
 use crate::ftrace::instance::Instance;
 use crate::ftrace::synthetic;
+use crate::ftrace::synthetic::STACK_MAX;
 use crate::hist::action;
 use crate::hist::action::SynthField;
 use crate::hist::action::Wide;
@@ -195,20 +196,46 @@ impl SynthEvent {
             if !write(n, place) {
                 return false;
             }
-            if let (Held::Text, Some(last)) = (field.held, place.last_mut()) {
-                let mut bytes = last.to_ne_bytes();
-                bytes[size_of::<u64>() - 1] = 0;
-                *last = u64::from_ne_bytes(bytes);
+            let complete = match field.held {
+                Held::Stack => complete_stack(place),
+                _ => complete_text(place),
+            };
+            if !complete {
+                return false;
             }
             *val = place.as_ptr() as u64;
             *written = field.held;
         }
         // SAFETY: The value of each string or stack is the address of one that was written above. Strings have at most
-        // 256 bytes, of which the last is a NUL. Stacks have as many words as the kernel reads at most. All are in
-        // memory of this hit, which nobody changes. As long as a `Hit` exists, preemption is off and it is on its CPU.
+        // 256 bytes, of which the last is a NUL. Stacks have 1 to `STACK_MAX` entries, and end as they have to. All are
+        // in memory of this hit, which nobody changes. As long as a `Hit` exists, preemption is off and it is on its
+        // CPU.
         unsafe {
             let preempt = PreemptOff::assume_on(hit.cpu);
             self.event.emit(preempt, &room.vals, idx)
         }
     }
+}
+
+/// Ends a string with a NUL, if it has none.
+fn complete_text(place: &mut Wide) -> bool {
+    if let Some(last) = place.last_mut() {
+        let mut bytes = last.to_ne_bytes();
+        bytes[size_of::<u64>() - 1] = 0;
+        *last = u64::from_ne_bytes(bytes);
+    }
+    true
+}
+
+/// Cuts a stack to what the kernel copies: if it had more entries, or one that is 0, the record would have fewer than
+/// it says, and words that nobody has written. False: there are none, and the kernel would not even write how many.
+fn complete_stack(place: &mut Wide) -> bool {
+    let [count, entries @ ..] = place;
+    let len = entries
+        .iter()
+        .take(STACK_MAX)
+        .take_while(|entry| **entry != 0)
+        .count();
+    *count = len as u64;
+    len != 0
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * What an action passes to a synthetic event gets to all who listen: traces with filters and without, in the top
- * directory and in another instance, perf, histograms of the kernel and of rhist.
+ * directory and in another instance, perf, histograms of the kernel and of rhist. So do stacks, of which all of them
+ * get as many frames as the record says.
  */
 #define _GNU_SOURCE
 #include <linux/perf_event.h>
@@ -9,7 +10,8 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 
-#include "tracing.h"
+#include "../../events/values.h"
+#include "events.h"
 
 #define FIRST "events/syscalls/sys_enter_getsid/trigger"
 #define SECOND "events/task/task_rename/trigger"
@@ -60,12 +62,12 @@ static bool have_perf(void)
 }
 
 /* All records of this process, or those that pass the filter. */
-static struct perf perf_open(const char *filter)
+static struct perf perf_open(const char *event, const char *filter)
 {
 	struct perf_event_attr attr = {
 		.type = PERF_TYPE_TRACEPOINT, .size = sizeof(attr), .sample_type = PERF_SAMPLE_RAW, .sample_period = 1,
 	};
-	char *id = slurp(pathf("%s/" HEARD "/id", kernel_dir()));
+	char *id = slurp(pathf("%s/%s/id", kernel_dir(), event));
 	struct perf perf = { .fd = -1 };
 
 	attr.config = id ? atoi(id) : 0;
@@ -79,14 +81,22 @@ static struct perf perf_open(const char *filter)
 	return perf;
 }
 
+struct sample {
+	struct perf_event_header header;
+	uint32_t size;
+	char raw[];
+};
+
+static void perf_close(struct perf *perf)
+{
+	munmap(perf->page, (1 + PAGES) * sysconf(_SC_PAGESIZE));
+	close(perf->fd);
+}
+
 /* How many of the records are right, which are all from the first on; stops at one that is not. */
 static unsigned int perf_read(struct perf *perf, bool filtered)
 {
-	struct {
-		struct perf_event_header header;
-		uint32_t size;
-		char raw[];
-	} *record;
+	struct sample *record;
 	/* The common fields have 8 bytes, and so has each number; each string has 256. */
 	struct {
 		uint64_t common, number, pid;
@@ -108,8 +118,7 @@ static unsigned int perf_read(struct perf *perf, bool filtered)
 		    strcmp(record->raw + (fields->text & 0xffff), name))
 			break;
 	}
-	munmap(perf->page, (1 + PAGES) * sysconf(_SC_PAGESIZE));
-	close(perf->fd);
+	perf_close(perf);
 	return n;
 }
 
@@ -180,6 +189,194 @@ static bool counted(const char *dir)
 	return right;
 }
 
+/* --- stacks */
+
+#define MODULE "rhist_events"
+#define STACKS "events/" MODULE "/stacks/trigger"
+#define STRINGS "events/" MODULE "/strings/trigger"
+#define TEXT "events/synthetic/rhist_text/trigger"
+#define DEEP "events/synthetic/rhist_deep"
+#define DEEP_HIST "hist:keys=stack.stacktrace:size=128"
+#define MOST 30		/* frames that the kernel copies to the record of a synthetic event */
+#define TIMES 8
+
+/* Whether a record has a stack of so many frames: as many as it says, and as its field has room for. */
+static bool is_deep(const char *raw, size_t size, unsigned int frames)
+{
+	/* Each field has 8 bytes; that of a stack says where it is, and how long. */
+	struct {
+		uint64_t common, number;
+		uint16_t at, len;
+	} fields;
+	uint64_t stack[1 + MOST];
+
+	memcpy(&fields, raw, sizeof(fields));
+	if (fields.len != (1 + frames) * sizeof(*stack) || (size_t)fields.at + fields.len > size) {
+		note("a stack of %u frames has %u bytes", frames, fields.len);
+		return false;
+	}
+	memcpy(stack, raw + fields.at, fields.len);
+	if (stack[0] != frames)
+		note("a stack of %u frames has %llu", frames, (unsigned long long)stack[0]);
+	for (unsigned int i = 1; i <= frames; i++)
+		if (!stack[i])
+			return false;
+	return stack[0] == frames;
+}
+
+static unsigned int deep_in_perf(struct perf *perf, unsigned int frames)
+{
+	const char *data = (const char *)perf->page + sysconf(_SC_PAGESIZE);
+	uint64_t head = __atomic_load_n(&perf->page->data_head, __ATOMIC_ACQUIRE);
+	const struct sample *record;
+	unsigned int n = 0;
+
+	for (uint64_t at = 0; at < head; at += record->header.size) {
+		record = (void *)(data + at);
+		n += record->header.type == PERF_RECORD_SAMPLE && is_deep(record->raw, record->size, frames);
+	}
+	perf_close(perf);
+	return n;
+}
+
+/* The records of the first page of CPU 0, as libtraceevent reads them. */
+static unsigned int deep_in_ring_buffer(unsigned int frames)
+{
+	static char page[65536];
+	int fd = open(pathf("%s/per_cpu/cpu0/trace_pipe_raw", kernel_dir()), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	ssize_t got = read(fd, page, sizeof(page)), end = got;
+	unsigned int n = 0;
+	uint64_t commit;
+
+	close(fd);
+	if (got < 16)
+		return 0;
+	memcpy(&commit, page + 8, sizeof(commit));
+	commit &= 0xfffff;
+	if (end > (ssize_t)(16 + commit))
+		end = 16 + commit;
+	for (ssize_t at = 16; at + 4 <= end; ) {
+		uint32_t head, len;
+
+		memcpy(&head, page + at, sizeof(head));
+		at += 4;
+		switch (head % 32) {
+		case 29:
+			memcpy(&len, page + at, sizeof(len));
+			at += len;
+			break;
+		case 30 ... 31:
+			at += 4;
+			break;
+		case 0:
+			memcpy(&len, page + at, sizeof(len));
+			n += is_deep(page + at + 4, len - 4, frames);
+			at += len;
+			break;
+		default:
+			len = head % 32 * 4;
+			n += is_deep(page + at, len, frames);
+			at += len;
+		}
+	}
+	return n;
+}
+
+/*
+ * Whether a histogram has one entry, with so many frames. The first one is in the line of the entry; that of a function
+ * with a name, and not a word that nobody has written.
+ */
+static bool one_stack(const char *dir, unsigned int frames)
+{
+	char *text = slurp(pathf("%s/" DEEP "/hist", dir));
+	struct totals t = { 0 };
+	unsigned int lines = 0;
+	bool right;
+
+	for (char *p = text; p && (p = strstr(p, "         ")); p += strspn(p, " "))
+		lines++;
+	/* and there are blanks before the number of hits */
+	right = text && parse_totals(text, &t) && t.hits == TIMES && t.entries == 1 && lines == frames + 1;
+	if (!right)
+		note("%s: %llu hits, %llu entries, %llu frames in all", dir, t.hits, t.entries, lines - t.entries);
+	free(text);
+	return right;
+}
+
+/* A stack, several times. Before each, an event with another text leaves that where the record is made. */
+static void happen_deep(unsigned int frames)
+{
+	for (unsigned int i = 0; i < TIMES; i++) {
+		must(!append("/dev/" MODULE, pathf("strings task 0 %u 1 1", 7 + 10 * i)));
+		must(!append("/dev/" MODULE, pathf("stacks task 0 %u 1 1", RHIST_DEEP + frames)));
+	}
+}
+
+static void deep_stacks(void)
+{
+	static const unsigned int depths[] = { 1, 29, 30, 31, 32, 100 };
+	bool right[4] = { true, true, true, true }, perf_there = have_perf();
+	char *text;
+
+	pin(0);
+	must(!define("rhist_deep u64 number; long[] stack") && !define("rhist_text u64 number; char text[]"));
+	must(!append(pathf("%s/" TEXT, kernel_dir()), "hist:keys=number:size=128"));
+	must(!append(pathf("%s/" TEXT, tracing_dir()), "hist:keys=text:size=128"));
+	must(!append(pathf("%s/" STRINGS, tracing_dir()),
+		     "hist:keys=common_pid:n=common_timestamp:s=dynamic:onmatch(" MODULE ".strings).trace(rhist_text,$n,$s):size=128"));
+	must(!append(pathf("%s/" STACKS, tracing_dir()),
+		     "hist:keys=k:n=k:st=stack:onmatch(" MODULE ".stacks).trace(rhist_deep,$n,$st):size=128"));
+	for (unsigned int i = 0; i < sizeof(depths) / sizeof(*depths); i++) {
+		unsigned int frames = depths[i] < MOST ? depths[i] : MOST, got;
+		struct perf perf;
+
+		must(!append(pathf("%s/" DEEP "/trigger", kernel_dir()), DEEP_HIST));
+		must(!append(pathf("%s/" DEEP "/trigger", tracing_dir()), DEEP_HIST));
+		if (perf_there)
+			perf = perf_open(DEEP, NULL);
+		happen_deep(depths[i]);
+		right[0] &= one_stack(kernel_dir(), frames);
+		right[1] &= one_stack(tracing_dir(), frames);
+		if (perf_there) {
+			got = deep_in_perf(&perf, frames);
+			if (got != TIMES)
+				note("perf: %u of a stack of %u frames", got, depths[i]);
+			right[2] &= got == TIMES;
+		}
+		truncate_file(pathf("%s/" DEEP "/trigger", tracing_dir()));
+		truncate_file(pathf("%s/" DEEP "/trigger", kernel_dir()));
+		must(!truncate_file(pathf("%s/trace", kernel_dir())));
+		must(!append(pathf("%s/" DEEP "/enable", kernel_dir()), "1"));
+		happen_deep(depths[i]);
+		append(pathf("%s/" DEEP "/enable", kernel_dir()), "0");
+		got = deep_in_ring_buffer(frames);
+		if (got != TIMES)
+			note("ring buffer: %u of a stack of %u frames", got, depths[i]);
+		right[3] &= got == TIMES;
+	}
+	ok(right[0], "stacks: the kernel's histogram has all frames that there are, and no other");
+	ok(right[1], "stacks: rhist's histogram, too");
+	if (perf_there)
+		ok(right[2], "stacks: perf's records have as many as they say");
+	else
+		skip("no perf", "stacks: perf's records have as many as they say");
+	ok(right[3], "stacks: those of the ring buffer, too");
+
+	/* The kernel would not write how many there are, if there are none. */
+	must(!append(pathf("%s/" DEEP "/trigger", tracing_dir()), "hist:keys=number:size=128"));
+	happen_deep(0);
+	text = slurp(pathf("%s/hist_stats", tracing_dir()));
+	ok(text && strstr(text, pathf(" %u missed", TIMES)), "stacks: an event without any is missed");
+	free(text);
+	truncate_file(pathf("%s/" DEEP "/trigger", tracing_dir()));
+	truncate_file(pathf("%s/" STACKS, tracing_dir()));
+	truncate_file(pathf("%s/" STRINGS, tracing_dir()));
+	truncate_file(pathf("%s/" TEXT, tracing_dir()));
+	truncate_file(pathf("%s/" TEXT, kernel_dir()));
+	must(!truncate_file(pathf("%s/trace", kernel_dir())));
+	ok(!define("!rhist_deep") && !define("!rhist_text"), "stacks: the events can be removed");
+}
+
 int main(void)
 {
 	char top[PATH_MAX], kernels[PATH_MAX], ours[PATH_MAX];
@@ -211,8 +408,8 @@ int main(void)
 		must(!append(pathf("%s/" HEARD "/trigger", dirs[i + 2]), HIST));
 	}
 	if (have_perf()) {
-		all = perf_open(NULL);
-		some = perf_open(FILTER);
+		all = perf_open(HEARD, NULL);
+		some = perf_open(HEARD, FILTER);
 	}
 	happen();
 	if (have_perf()) {
@@ -238,5 +435,15 @@ int main(void)
 	truncate_file(pathf("%s/" SECOND, tracing_dir()));
 	truncate_file(pathf("%s/" FIRST, tracing_dir()));
 	ok(!define("!rhist_heard") && !rmdir(kernels), "in the end the event and the instance can be removed");
+
+	load_events();
+	if (testing_c()) {
+		skip("C's variables have no stack of a record", "stacks");
+	} else if (event_source < 0) {
+		skip("the module with the events is not there: make events", "stacks");
+	} else {
+		deep_stacks();
+		unload_events();
+	}
 	finish();
 }

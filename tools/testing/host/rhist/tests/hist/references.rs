@@ -485,7 +485,7 @@ fn strings() {
     assert_eq!(world.given("text"), [["<idle>".into()]]);
 }
 
-/// A variable of a stack in the record has that stack.
+/// A variable of a stack in the record has that stack: as many entries as the record says, and has.
 #[test]
 fn stacks() {
     let world = World::usual();
@@ -493,13 +493,14 @@ fn stacks() {
         "zoo",
         "hist:keys=u64:k=u64,now=common_stacktrace,old=stack,older=stack.stacktrace",
     );
-    let stack: Vec<u8> = [2u64, 0xaaaa, 0xbbbb]
+    let stack: Vec<u8> = [3u64, 0xaaaa, 0xbbbb]
         .iter()
         .flat_map(|word| word.to_ne_bytes())
         .collect();
     let record = Bytes::new(ZOO_END)
         .put(30, &5u64.to_ne_bytes())
-        .data_loc(87, &stack);
+        .data_loc(87, &stack)
+        .data_loc(67, b"behind\0\0");
     world.hit("zoo", &record, NOW);
     for (name, expected) in [
         ("now", vec![0x1010, 0x2020, 0x3030]),
