@@ -7,6 +7,7 @@
 //! actions are done. If a variable of another histogram is not set, the hit counts for nothing but
 //! [`Loss::Unresolved`].
 
+use core::cmp::min;
 use core::iter;
 
 use kernel::sync::atomic::Relaxed;
@@ -32,7 +33,6 @@ use super::program::FEW_REFS;
 use super::program::WIDE_WORDS;
 use super::Histogram;
 use super::Plan;
-use crate::event::hit::COMM_LEN;
 use crate::event::hit::STACK_DEPTH;
 use crate::event::pointed::read_text;
 use crate::event::Hit;
@@ -265,12 +265,12 @@ impl Histogram {
 
     #[inline(never)]
     fn store_wide(&self, program: &Program, hit: &Hit<'_>, vals: &[u64], elt: Elt<'_>) {
+        let mut words = [0; WIDE_WORDS];
         for store in &program.wide_stores {
-            let words = Words::of(store.content, program, hit, vals, store.words);
-            let done = match (elt.wide(store.cell), words) {
-                (Some(cell), Some(words)) => cell.write(words),
-                _ => false,
-            };
+            let done = put_wide(store.content, program, hit, vals, store.words, &mut words)
+                && elt
+                    .wide(store.cell)
+                    .is_some_and(|cell| cell.write(words.iter().copied()));
             if !done {
                 self.map.lose(hit.cpu, Loss::Missed);
             }
@@ -445,21 +445,19 @@ impl Change {
         saved: &[(Content, usize)],
     ) -> Replace {
         let mut saved = saved.iter();
-        let mut first = Some(self.value);
-        let mut current = None;
-        let mut left = 0;
-        // One word after the other, as there is no room on the stack for all of them.
+        // One after the other, as there is no room on the stack for all of them.
+        let mut current = [0; WIDE_WORDS];
+        current[0] = self.value;
+        let mut words = 0..1;
         let words = iter::from_fn(|| {
-            if let Some(value) = first.take() {
-                return Some(value);
+            while words.is_empty() {
+                let &(content, n) = saved.next()?;
+                if !put_wide(content, program, hit, vals, n, &mut current) {
+                    current.fill(0);
+                }
+                words = 0..n;
             }
-            while left == 0 {
-                let &(content, words) = saved.next()?;
-                current = Words::of(content, program, hit, vals, words);
-                left = words;
-            }
-            left -= 1;
-            Some(current.as_mut().and_then(Words::next).unwrap_or(0))
+            current.get(words.next()?).copied()
         });
         cell.replace_if(|last| self.is(last), words)
     }
@@ -476,140 +474,86 @@ fn trace_wide(
     to: &mut Wide,
 ) -> bool {
     let content = wide.iter().find(|(number, _)| *number == val);
-    let words =
-        content.and_then(|(_, content)| Words::of(*content, program, hit, vals, WIDE_WORDS));
-    let Some(words) = words else {
-        return false;
-    };
-    let words = Iterator::chain(words, iter::repeat(0));
-    to.iter_mut().zip(words).for_each(|(to, word)| *to = word);
-    true
+    content.is_some_and(|(_, content)| put_wide(*content, program, hit, vals, WIDE_WORDS, to))
 }
 
-/// A number, string or stack, word by word: of a string the characters with at least one NUL; of a stack the number of
-/// return addresses, and those.
-struct Words<'a> {
-    source: Source<'a>,
-    at: usize,
-}
-
-#[expect(clippy::large_enum_variant, reason = "a hit allocates nothing")]
-enum Source<'a> {
-    Number(u64),
-    Text(&'a [u8]),
-    Comm([u8; COMM_LEN]),
-    Words([u64; WIDE_WORDS]),
-}
-
-impl<'a> Words<'a> {
-    /// What `content` is, in at most `words` words. `None`: it is being replaced.
-    #[inline(never)]
-    fn of(
-        content: Content,
-        program: &Program,
-        hit: &Hit<'a>,
-        vals: &[u64],
-        words: usize,
-    ) -> Option<Self> {
-        let text = |bytes: &'a [u8], size: usize| {
-            let size = size.min(words * size_of::<u64>());
-            let text = until_nul(bytes);
-            Source::Text(&text[..text.len().min(size - 1)])
-        };
-        let stack = |entries: &[u64]| {
-            let mut words = [0; WIDE_WORDS];
-            let (count, places) = words.split_at_mut(1);
-            places
-                .iter_mut()
-                .zip(entries)
-                .for_each(|(to, entry)| *to = *entry);
-            count[0] = entries.len().min(places.len()) as u64;
-            Source::Words(words)
-        };
-        let string = limits::STRING as usize;
-        let source = match content {
-            Content::Number(ref value) => Source::Number(program.read(value, hit, vals)),
-            Content::Array { offset, len, .. } => text(
-                hit.record.bytes(offset as usize, len as usize),
-                (len as usize).max(1),
-            ),
-            Content::DataLoc(offset) => text(hit.record.data_loc(offset), string),
-            Content::RelLoc(offset) => text(hit.record.rel_loc(offset), string),
-            Content::Pointed(slot) => Source::Words(pointed(hit, *vals.get(slot)?)),
-            Content::Comm => Source::Comm(comm::current(hit)),
-            Content::Execname(ref pid) => Source::Comm(match program.read(pid, hit, vals) {
-                0 => *comm::IDLE,
-                _ => comm::current(hit),
-            }),
-            Content::Stack => {
-                let mut entries = [0; STACK_DEPTH];
-                let len = hit.context.stack(&mut entries);
-                stack(&entries[..len.min(STACK_DEPTH)])
+/// Writes a number, string or stack to `to`, with zeros behind it: of a string the characters with at least one NUL, in
+/// up to `words` words; of a stack the number of return addresses, and those. False: it is being replaced.
+///
+/// Not by way of the stack of the kernel, which synthetic events nest on.
+#[inline(never)]
+fn put_wide(
+    content: Content,
+    program: &Program,
+    hit: &Hit<'_>,
+    vals: &[u64],
+    words: usize,
+    to: &mut Wide,
+) -> bool {
+    let size = min(words, WIDE_WORDS) * size_of::<u64>();
+    to.fill(0);
+    match content {
+        Content::Number(ref value) => to[0] = program.read(value, hit, vals),
+        Content::Array { offset, len, .. } => {
+            let text = hit.record.bytes(offset as usize, len as usize);
+            put_text(text, min(len as usize, size), to);
+        }
+        Content::DataLoc(offset) => put_text(hit.record.data_loc(offset), size, to),
+        Content::RelLoc(offset) => put_text(hit.record.rel_loc(offset), size, to),
+        Content::Pointed(slot) => match vals.get(slot) {
+            Some(&address) => put_pointed(hit, address, to),
+            None => return false,
+        },
+        Content::Comm => put_text(&comm::current(hit), size, to),
+        Content::Execname(ref pid) => match program.read(pid, hit, vals) {
+            0 => put_text(comm::IDLE, size, to),
+            _ => put_text(&comm::current(hit), size, to),
+        },
+        Content::Stack => {
+            let [count, entries @ ..] = to;
+            *count = min(hit.context.stack(entries), entries.len()) as u64;
+        }
+        Content::StoredStack(offset) => {
+            let [count, entries @ ..] = to;
+            let bytes = hit.record.stack(offset, entries.len());
+            for (to, word) in entries.iter_mut().zip(text_to_words(bytes, STACK_DEPTH)) {
+                *to = word;
             }
-            Content::StoredStack(offset) => {
-                let mut entries = [0; STACK_DEPTH];
-                let bytes = hit.record.stack(offset, STACK_DEPTH).chunks_exact(8);
-                let len = bytes.len();
-                entries.iter_mut().zip(bytes).for_each(|(to, bytes)| {
-                    *to = bytes
-                        .first_chunk()
-                        .map_or(0, |chunk| u64::from_ne_bytes(*chunk));
-                });
-                stack(&entries[..len.min(STACK_DEPTH)])
-            }
-            Content::Other(slot) => {
-                let import = program.imports.iter().find(|import| import.slot == slot)?;
+            *count = (bytes.len() / size_of::<u64>()) as u64;
+        }
+        Content::Other(slot) => {
+            let import = program.imports.iter().find(|import| import.slot == slot);
+            let cell = import.zip(vals.get(slot)).and_then(|(import, index)| {
                 let Cell::Wide(number) = import.cell else {
                     return None;
                 };
-                let index = *vals.get(slot)? as u32;
-                let mut words = [0; WIDE_WORDS];
-                match import.home.map.wide_at(index, number)?.read(&mut words) {
-                    Read::Done => Source::Words(words),
-                    Read::Busy | Read::Unset => return None,
-                }
-            }
-        };
-        Some(Self { source, at: 0 })
+                import.home.map.wide_at(*index as u32, number)
+            });
+            return cell.is_some_and(|cell| cell.read(to) == Read::Done);
+        }
+    }
+    true
+}
+
+/// Writes a text to `to`, which is zero: what fits into `size` bytes with a NUL.
+fn put_text(text: &[u8], size: usize, to: &mut Wide) {
+    let text = until_nul(text);
+    let text = &text[..min(text.len(), size.saturating_sub(1))];
+    for (to, word) in to.iter_mut().zip(text_to_words(text, WIDE_WORDS)) {
+        *to = word;
     }
 }
 
-/// The characters at `address`, as words. As in C those of `(fault)`, if they cannot be read.
+/// Writes the characters at `address`. As in C those of `(fault)`, if they cannot be read.
 #[inline(never)]
-fn pointed(hit: &Hit<'_>, address: u64) -> [u64; WIDE_WORDS] {
+fn put_pointed(hit: &Hit<'_>, address: u64, to: &mut Wide) {
     // Room for all characters but the NUL.
     let mut text = [0; limits::STRING as usize - 1];
     let text = match read_text(&mut text, address as usize, |to, address| {
         hit.context.read(to, address)
     }) {
-        true => until_nul(&text),
+        true => &text[..],
         false => b"(fault)",
     };
-    let mut words = [0; WIDE_WORDS];
-    for (to, word) in words.iter_mut().zip(text_to_words(text, WIDE_WORDS)) {
-        *to = word;
-    }
-    words
-}
-
-impl Iterator for Words<'_> {
-    type Item = u64;
-
-    fn next(&mut self) -> Option<u64> {
-        let at = self.at;
-        self.at += 1;
-        let word = |text: &[u8]| {
-            // The last word has a NUL.
-            let rest = text.get(at * size_of::<u64>()..)?;
-            let mut word = [0; size_of::<u64>()];
-            word.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
-            Some(u64::from_ne_bytes(word))
-        };
-        match &self.source {
-            Source::Number(number) => (at == 0).then_some(*number),
-            Source::Text(text) => word(text),
-            Source::Comm(comm) => word(comm),
-            Source::Words(words) => words.get(at).copied(),
-        }
-    }
+    put_text(text, limits::STRING as usize, to);
 }
