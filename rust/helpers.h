@@ -7,6 +7,7 @@
 #define RHIST_HELPERS_H
 
 #include <linux/irq_work.h>
+#include <linux/sched/task_stack.h>
 #include <linux/types.h>
 #include <linux/wait.h>
 
@@ -174,6 +175,26 @@ static __always_inline void rhist_frame_of_caller(struct rhist_frame *frame)
 
 unsigned int rhist_stack_save(const struct rhist_frame *frame, unsigned long *entries,
 			      unsigned int n);
+bool rhist_interrupt_stack_suffices(void);
+bool rhist_stack_suffices_outlined(void);
+
+/*
+ * What a hit of a synthetic event takes of the stack at most until it asks again, with the probe that it is in, and with
+ * what others do in theirs. A test measures that.
+ */
+#define RHIST_HIT_STACK	(THREAD_SIZE * 5 / 16)
+
+/*
+ * Whether enough of the stack is left for an event that happens within a hit. Hits nest in that, so this is asked before
+ * anything of it is on the stack, and says no unless as much is left as these take until they ask in turn, and then as
+ * those take who may interrupt them there. Interrupts of a task have another stack. Any context, with preemption off.
+ */
+static __always_inline bool rhist_stack_suffices(void)
+{
+	unsigned long left = current_stack_pointer - (unsigned long)task_stack_page(current);
+
+	return likely(left < THREAD_SIZE) ? left >= RHIST_HIT_STACK : rhist_interrupt_stack_suffices();
+}
 
 /* poll.c */
 struct rhist_poll_queue {

@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Save the stack of the running task, beginning at a given frame.
+ * Save the stack of the running task, beginning at a given frame, and tell whether enough of it is left.
  *
  * stack_trace_save() unwinds from its own frame, and each frame takes as long as the rest of a
  * hit. The unwinders of x86 are exported and can begin at any frame. User-mode Linux exports none,
  * and its own scans every word of the stack; with frame pointers, following them is enough.
  */
+#include <linux/percpu.h>
+#include <linux/preempt.h>
 #include <linux/sched.h>
 #include <linux/stacktrace.h>
+#ifdef CONFIG_ARM64
+#include <asm/cpufeature.h>
+#endif
 
 #include "helpers.h"
 
@@ -72,4 +77,74 @@ unsigned int rhist_stack_save(const struct rhist_frame *frame, unsigned long *en
 #else
 	return stack_trace_save(entries, n, 0);
 #endif
+}
+
+/* What an interrupt takes of the stack at most, with a hit that makes no event happen. A test measures that. */
+#define INTERRUPT_STACK	(THREAD_SIZE / 4)
+
+#ifdef RHIST_STACK_UNWINDER
+
+/* Where the stack of interrupts begins, once it was looked up. It never changes. */
+static DEFINE_PER_CPU(unsigned long, irq_stack);
+
+static noinline unsigned long look_up_left(void)
+{
+	struct unwind_state state;
+	unsigned long begin;
+
+	unwind_start(&state, current, NULL, NULL);
+	begin = (unsigned long)state.stack_info.begin;
+	switch (state.stack_info.type) {
+	case STACK_TYPE_UNKNOWN:
+		return 0;
+	case STACK_TYPE_IRQ:
+		__this_cpu_write(irq_stack, begin);
+		fallthrough;
+	default:
+		return current_stack_pointer - begin;
+	}
+}
+
+/* How much is left of a stack that is not a task's. With preemption off. */
+static unsigned long interrupt_stack_left(void)
+{
+	unsigned long left = current_stack_pointer - __this_cpu_read(irq_stack);
+
+	/* NMIs and other exceptions have stacks of their own, and time. */
+	return left < IRQ_STACK_SIZE ? left : look_up_left();
+}
+
+#else
+
+/* On arm64 and in user-mode Linux they are as large as those of tasks, and so aligned. */
+static unsigned long interrupt_stack_left(void)
+{
+	return current_stack_pointer % THREAD_SIZE;
+}
+
+#endif
+
+/* How many contexts may interrupt one on the same stack, if that is not a task's. */
+static unsigned int interruptions(void)
+{
+	/* a hard interrupt a softirq, but on x86 no NMI either of them */
+	unsigned int most = 2, level = interrupt_context_level();
+
+#ifdef CONFIG_ARM64
+	if (system_uses_irq_prio_masking())
+		most = 3;
+#endif
+	return level < most ? most - level : 0;
+}
+
+/* The same as rhist_stack_suffices() for another stack than a task's. */
+bool rhist_interrupt_stack_suffices(void)
+{
+	return interrupt_stack_left() >= RHIST_HIT_STACK + interruptions() * INTERRUPT_STACK;
+}
+
+/* For Rust, which inlines no C. */
+bool rhist_stack_suffices_outlined(void)
+{
+	return rhist_stack_suffices();
 }

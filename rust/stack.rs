@@ -6,6 +6,7 @@
 //! `arch/um/include/asm/stacktrace.h`.
 
 use super::bindings;
+use super::cpu::PreemptOff;
 use super::event::Event;
 use super::source::probe;
 
@@ -44,6 +45,13 @@ pub(crate) fn save(frame: Option<Frame<'_>>, entries: &mut [usize]) -> usize {
     // SAFETY: `entries` is valid for `len` addresses, and `len` is not 0. `frame` is null, or by the lifetime
     // of `Frame` that of a function that has not returned.
     unsafe { bindings::rhist_stack_save(frame, entries.as_mut_ptr(), len) as usize }
+}
+
+/// Whether enough of the stack is left for an event that happens within a hit, and the hits that nest in it. Any context,
+/// NMI included.
+pub(crate) fn suffices(_preempt: PreemptOff<'_>) -> bool {
+    // SAFETY: Preemption is off.
+    unsafe { bindings::rhist_stack_suffices_outlined() }
 }
 
 /// Returns the addresses of rhist's probes for the tracepoints of all system calls.

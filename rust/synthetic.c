@@ -6,15 +6,11 @@
 #include <linux/irqflags.h>
 #include <linux/preempt.h>
 #include <linux/rcupdate.h>
-#include <linux/sched/task_stack.h>
 #include <linux/smp.h>
 #include <linux/srcu.h>
 #include <linux/trace_events.h>
 #include <linux/tracepoint.h>
 #include <asm/local.h>
-#ifdef CONFIG_X86_LOCAL_APIC
-#include <asm/processor.h>
-#endif
 
 #include "helpers.h"
 #include "layouts_generated.h"
@@ -45,30 +41,6 @@ struct synth_field **rhist_synthetic_fields(struct trace_event_call *call, unsig
 {
 	*n = *(unsigned int *)(call->data + SYNTH_EVENT__N_FIELDS);
 	return *(struct synth_field ***)(call->data + SYNTH_EVENT__FIELDS);
-}
-
-/*
- * Whether so much of the stack is left as the hits of an event may take, at most: they
- * nest in the hit that the event happens in. The stack of NMIs has 8 KiB on x86, those of tasks
- * and interrupts have 16. The depth of nesting is limited, which is enough for interrupts.
- * Tasks may be deep in a stack of their own already. Any context.
- */
-static inline bool has_stack(void)
-{
-	const unsigned long needed = THREAD_SIZE * 5 / 16;
-	unsigned long left = current_stack_pointer - (unsigned long)task_stack_page(current);
-
-	if (left < THREAD_SIZE)
-		return left >= needed;
-#ifdef IST_INDEX_NMI
-	left = current_stack_pointer - (__this_cpu_read(cpu_tss_rw.x86_tss.ist[IST_INDEX_NMI]) - EXCEPTION_STKSZ);
-	if (left < EXCEPTION_STKSZ)
-		return left >= needed;
-#elif defined(CONFIG_ARM64) && defined(CONFIG_VMAP_STACK)
-	/* Interrupts and what is an NMI there share one, which is aligned as those of tasks are. */
-	return current_stack_pointer % THREAD_SIZE >= needed;
-#endif
-	return true;
 }
 
 /* As many records of a CPU may be incomplete in a ring buffer: beyond that it warns (MAX_NEST). */
@@ -135,7 +107,7 @@ bool rhist_synthetic_emit(struct tracepoint *tp, struct trace_array *tr, const u
 	unsigned long flags;
 	bool room;
 
-	if (!has_stack() || !cpu_online(raw_smp_processor_id()))
+	if (!rhist_stack_suffices() || !cpu_online(raw_smp_processor_id()))
 		return false;
 	if (likely(has_room(tr, above))) {
 		call_probes(tp, vals, idx);

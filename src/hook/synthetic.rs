@@ -10,6 +10,7 @@ use crate::event::Hit;
 use crate::ftrace::cpu;
 use crate::ftrace::cpu::PreemptOff;
 use crate::ftrace::instance::Instance;
+use crate::ftrace::stack;
 use crate::ftrace::synthetic;
 use crate::ftrace::synthetic::STACK_MAX;
 use crate::hist::action;
@@ -174,6 +175,12 @@ impl SynthEvent {
         write: &mut dyn FnMut(usize, &mut Wide) -> bool,
         room: &mut Room,
     ) -> bool {
+        // SAFETY: As long as a `Hit` exists, preemption is off and it is on its CPU.
+        let preempt = unsafe { PreemptOff::assume_on(hit.cpu) };
+        // To write them takes some of the stack, too, when they are a stack themselves.
+        if !stack::suffices(preempt) {
+            return false;
+        }
         room.vals
             .iter_mut()
             .zip(vals)
@@ -208,12 +215,8 @@ impl SynthEvent {
         }
         // SAFETY: The value of each string or stack is the address of one that was written above. Strings have at most
         // 256 bytes, of which the last is a NUL. Stacks have 1 to `STACK_MAX` entries, and end as they have to. All are
-        // in memory of this hit, which nobody changes. As long as a `Hit` exists, preemption is off and it is on its
-        // CPU.
-        unsafe {
-            let preempt = PreemptOff::assume_on(hit.cpu);
-            self.event.emit(preempt, &room.vals, idx)
-        }
+        // in memory of this hit, which nobody changes.
+        unsafe { self.event.emit(preempt, &room.vals, idx) }
     }
 }
 

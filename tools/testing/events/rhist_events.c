@@ -18,6 +18,10 @@
  * Reading gives four numbers: how many of those interruptions (and equal pieces of what tasks fire) began
  * while none, one, two or three others were at work on the same CPU.
  *
+ * The parameter stacks tells how deep stacks are used. Written, what is free of those of interrupts and of NMIs on this
+ * CPU is filled with a number, and so is that of each task while it obeys a line. Read: how many bytes were left since
+ * then, at least, of the stacks of tasks, of interrupts, softirqs among them, and of NMIs.
+ *
  * The same file is in tracefs too, for tests of a file that goes with its module.
  */
 
@@ -41,6 +45,10 @@
 #ifdef CONFIG_X86_LOCAL_APIC
 #include <asm/apic.h>
 #include <asm/nmi.h>
+#endif
+#if defined(CONFIG_X86_64) && !defined(CONFIG_UML)
+#define HAVE_STACKS
+#include <asm/unwind.h>
 #endif
 
 #define CREATE_TRACE_POINTS
@@ -171,6 +179,135 @@ static void nested_in_hardirq(struct irq_work *work)
 
 static int send_nmi(int cpu);
 
+#ifdef HAVE_STACKS
+
+#define FREE	0x5eadbeef5eadbeefUL
+
+static DEFINE_MUTEX(stacks_lock);
+static bool filling;		/* tasks fill their stacks */
+static unsigned long task_left;
+
+/* Where the stacks of interrupts and NMIs begin, once they are filled. */
+static DEFINE_PER_CPU(unsigned long *, interrupt_stack);
+static DEFINE_PER_CPU(unsigned long *, nmi_stack);
+static DEFINE_PER_CPU(bool, fill_in_nmi);
+static DEFINE_PER_CPU(struct irq_work, fill_work);
+
+/* Fills what is free of the stack that it runs on, and returns where that begins. */
+static noinline __no_sanitize_address unsigned long *fill_stack(void)
+{
+	struct unwind_state state;
+	unsigned long *begin, *at;
+
+	unwind_start(&state, current, NULL, NULL);
+	/* The first word of a task's stack is another one (STACK_END_MAGIC). */
+	begin = state.stack_info.begin + 1;
+	/* Nothing is called meanwhile: it would be overwritten. */
+	for (at = begin; (unsigned long)(at + 8) < current_stack_pointer; at++)
+		WRITE_ONCE(*at, FREE);
+	return begin;
+}
+
+static __no_sanitize_address unsigned long stack_left(const unsigned long *begin)
+{
+	const unsigned long *at = begin;
+
+	while (READ_ONCE(*at) == FREE)
+		at++;
+	return (at - begin) * sizeof(*at);
+}
+
+static void fill_in_interrupt(struct irq_work *work)
+{
+	smp_store_release(this_cpu_ptr(&interrupt_stack), fill_stack());
+}
+
+static int stacks_set(const char *value, const struct kernel_param *param)
+{
+	u64 end = local_clock() + NSEC_PER_SEC;
+	bool filled;
+
+	guard(mutex)(&stacks_lock);
+	WRITE_ONCE(filling, true);
+	task_left = THREAD_SIZE;
+	guard(preempt)();
+	this_cpu_write(interrupt_stack, NULL);
+	this_cpu_write(nmi_stack, NULL);
+	irq_work_queue(this_cpu_ptr(&fill_work));
+	smp_store_release(this_cpu_ptr(&fill_in_nmi), true);
+	if (send_nmi(smp_processor_id()))
+		return -EOPNOTSUPP;
+	do {
+		cpu_relax();
+		filled = smp_load_acquire(this_cpu_ptr(&interrupt_stack)) && smp_load_acquire(this_cpu_ptr(&nmi_stack));
+	} while (!filled && local_clock() < end);
+	return filled ? 0 : -ETIMEDOUT;
+}
+
+static int stacks_get(char *buffer, const struct kernel_param *param)
+{
+	unsigned long interrupts = THREAD_SIZE, nmis = THREAD_SIZE, *begin;
+	int cpu;
+
+	guard(mutex)(&stacks_lock);
+	for_each_possible_cpu(cpu) {
+		begin = smp_load_acquire(per_cpu_ptr(&interrupt_stack, cpu));
+		if (begin)
+			interrupts = min(interrupts, stack_left(begin));
+		begin = smp_load_acquire(per_cpu_ptr(&nmi_stack, cpu));
+		if (begin)
+			nmis = min(nmis, stack_left(begin));
+	}
+	return sysfs_emit(buffer, "%lu %lu %lu\n", task_left, interrupts, nmis);
+}
+
+static const struct kernel_param_ops stacks_ops = {
+	.set = stacks_set,
+	.get = stacks_get,
+};
+module_param_cb(stacks, &stacks_ops, NULL, 0600);
+
+/* Before and after a task obeys a line. */
+static unsigned long *begin_task(void)
+{
+	return READ_ONCE(filling) ? fill_stack() : NULL;
+}
+
+static void end_task(unsigned long *begin)
+{
+	if (!begin)
+		return;
+	guard(mutex)(&stacks_lock);
+	task_left = min(task_left, stack_left(begin));
+}
+
+static int fill_nmi_stack(void)
+{
+	if (!smp_load_acquire(this_cpu_ptr(&fill_in_nmi)))
+		return NMI_DONE;
+	this_cpu_write(fill_in_nmi, false);
+	smp_store_release(this_cpu_ptr(&nmi_stack), fill_stack());
+	return NMI_HANDLED;
+}
+
+#else
+
+static unsigned long *begin_task(void)
+{
+	return NULL;
+}
+
+static void end_task(unsigned long *begin)
+{
+}
+
+static inline int fill_nmi_stack(void)
+{
+	return 0;
+}
+
+#endif
+
 /* Called while a record of the event nested is made. */
 void rhist_nest(unsigned int context)
 {
@@ -293,7 +430,7 @@ static int fire_in_nmi(unsigned int type, struct pt_regs *regs)
 {
 	struct post *post = this_cpu_ptr(&posts[NMI]);
 	struct nest *nest = this_cpu_ptr(&nests);
-	int handled = NMI_DONE;
+	int handled = fill_nmi_stack();
 
 	if (smp_load_acquire(&nest->nmi)) {
 		nest->nmi = false;
@@ -418,6 +555,7 @@ static ssize_t rhist_events_write(struct file *file, const char __user *from, si
 	const struct event *event = NULL;
 	unsigned long long first, count, keys;
 	int context, error;
+	unsigned long *stack;
 	unsigned int cpu;
 
 	if (len >= sizeof(line))
@@ -434,7 +572,9 @@ static ssize_t rhist_events_write(struct file *file, const char __user *from, si
 	if (!event || context < 0 || !keys || cpu >= nr_cpu_ids || !cpu_possible(cpu) ||
 	    (event->fire == nested && context != TASK))
 		return -EINVAL;
+	stack = begin_task();
 	error = fire(context, event, cpu, first, count, keys);
+	end_task(stack);
 	return error ?: len;
 }
 
@@ -466,14 +606,26 @@ static struct dentry *rhist_events_file;
 /*
  * The parameter "calls" counts the calls of a function, any one that a kprobe can be on: kprobe events take none of
  * those that ftrace does not know. Written: the name of the function, or nothing. Read: the calls since then.
+ *
+ * With the parameter interrupting, a hard interrupt fires the event strings as soon as such a call in a softirq goes on.
  */
 static DEFINE_MUTEX(calls_lock);
 static char calls_of[64];
 static atomic_long_t calls;
+static bool interrupting;
+module_param(interrupting, bool, 0600);
+static DEFINE_PER_CPU(struct irq_work, interruption);
+
+static void strings_on_top(struct irq_work *work)
+{
+	strings(RHIST_LONGEST);
+}
 
 static int called(struct kprobe *p, struct pt_regs *regs)
 {
 	atomic_long_inc(&calls);
+	if (READ_ONCE(interrupting) && in_serving_softirq() && !in_hardirq() && !in_nmi())
+		irq_work_queue(this_cpu_ptr(&interruption));
 	return 0;
 }
 
@@ -510,6 +662,10 @@ static const struct kernel_param_ops calls_ops = {
 module_param_cb(calls, &calls_ops, NULL, 0600);
 
 #else
+
+static DEFINE_PER_CPU(struct irq_work, interruption);
+
+static void strings_on_top(struct irq_work *work) {}
 
 static void calls_set(const char *value, const struct kernel_param *param) {}
 
@@ -562,6 +718,10 @@ static int __init rhist_events_init(void)
 
 		tasklet_setup(&nest->tasklet, nested_in_softirq);
 		nest->irq_work = IRQ_WORK_INIT_HARD(nested_in_hardirq);
+		*per_cpu_ptr(&interruption, cpu) = IRQ_WORK_INIT_HARD(strings_on_top);
+#ifdef HAVE_STACKS
+		*per_cpu_ptr(&fill_work, cpu) = IRQ_WORK_INIT_HARD(fill_in_interrupt);
+#endif
 		for (enum context context = 0; context < CONTEXTS; context++) {
 			struct post *post = per_cpu_ptr(&posts[context], cpu);
 
@@ -597,6 +757,8 @@ static void __exit rhist_events_exit(void)
 		simple_recursive_removal(rhist_events_file, NULL);
 	leave_irq_work();
 	calls_set("", NULL);
+	for_each_possible_cpu(cpu)
+		irq_work_sync(per_cpu_ptr(&interruption, cpu));
 	misc_deregister(&rhist_events_device);
 	unprepare_nmi();
 	/* What a write has given up waiting for. */

@@ -21,6 +21,7 @@ static inline uint64_t rhist_number(uint64_t k)
 }
 
 #define RHIST_TEXT 300	/* bytes of the longest text, without its NUL */
+#define RHIST_LONGEST 9	/* the number of one with that length */
 
 /*
  * Writes text k and returns its length, which is around those where C cuts strings. The longest ones

@@ -2,7 +2,7 @@
 /*
  * Variables and actions while all CPUs are at work on them, in every context: who reads a variable once gets each
  * value that was set at most once, strings are whole, what is saved belongs to its maximum, and what is lost is
- * counted. Then chains of triggers, which come and go under load, and leave nothing.
+ * counted. Then chains of triggers, which leave some of each stack, come and go under load, and leave nothing.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -528,6 +528,104 @@ static void interrupted(bool strings)
 	reset(MODULE "/nested");
 }
 
+/* --- stacks */
+
+#define STACKS "/sys/module/" MODULE "/parameters/stacks"
+#define LEFT 1536	/* bytes of a stack that nobody may use */
+
+/* What is free of the stacks of all CPUs is filled, to see what will be left of it. */
+static void fill_stacks(void)
+{
+	for (int cpu = 0; cpu < n_cpus; cpu++) {
+		int error;
+
+		pin(cpu);
+		error = append(STACKS, "1");
+		if (error)
+			ok(false, STACKS ": %s", errno_name(error));
+	}
+}
+
+/* How much of a task's stack, an interrupt's and an NMI's was left. */
+static bool stacks_left(unsigned int least, const char *who)
+{
+	unsigned long left[3] = { 0 };
+	char *text = slurp(STACKS);
+	bool right = text && sscanf(text, "%lu %lu %lu", &left[0], &left[1], &left[2]) == 3;
+
+	note("%s: %lu bytes are left of a task's stack, %lu of an interrupt's, %lu of an NMI's", who, left[0], left[1], left[2]);
+	for (unsigned int i = 0; i < 3; i++)
+		right = right && left[i] >= least;
+	free(text);
+	return right;
+}
+
+/*
+ * Chains with what takes most of a stack: keys of a string and a stack, and stacks that are saved. First in each context;
+ * then in all at once; and then in softirqs with a hard interrupt at every frame of each stack that they unwind.
+ */
+static void deep(void)
+{
+	unsigned long count = 300, missed = 0, lost = 0;
+	struct order all[ORDERS];
+	struct account start, a;
+	int n = 0;
+
+	if (slow_kernel() || access(STACKS, F_OK)) {
+		skip("how deep stacks are used is not known", "stacks");
+		return;
+	}
+	add(MODULE "/strings", "hist:keys=dynamic,common_stacktrace:s=dynamic,st=common_stacktrace,n=common_timestamp:"
+	    "onmax($n).save(common_stacktrace,dynamic):onmatch(" MODULE ".strings).trace(rhist_d1,$s,$st,$n):size=2048");
+	for (int i = 1; i < DEEP; i++)
+		add(pathf("synthetic/rhist_d%d", i),
+		    pathf("hist:keys=s,st.stacktrace:s2=s,st2=st,n2=n:onmax($n2).save(common_stacktrace):"
+			  "onmatch(synthetic.rhist_d%d).trace(rhist_d%d,$s2,$st2,$n2):size=2048", i, i + 1));
+	add("synthetic/rhist_d4", "hist:keys=s,st.stacktrace:n2=n:onmax($n2).save(common_stacktrace):size=2048");
+
+	fill_stacks();
+	for (int context = 0; context < n_contexts; context++) {
+		all[0] = (struct order){ .event = "strings", .context = contexts[context], .cpu = context % n_cpus,
+					 .first = RHIST_LONGEST, .count = count, .keys = 1 };
+		fire(all, 1);
+	}
+	ok(stacks_left(LEFT, "in each context"), "stacks: chains leave some of them in each context");
+	a = account("synthetic/rhist_d4");
+	ok(a.hits >= count, "stacks: in tasks they come to their end");
+	if (a.hits < count)
+		note_account("rhist_d4", &a);
+	fill_stacks();
+	for (int cpu = 0; cpu < n_cpus; cpu++)
+		for (int context = 0; context < n_contexts; context++, n++)
+			all[n] = (struct order){ .event = "strings", .context = contexts[context], .cpu = cpu,
+						 .first = RHIST_LONGEST, .count = count, .keys = 1 };
+	fire(all, n);
+	ok(stacks_left(LEFT, "in all contexts"), "stacks: and in all of them at once");
+
+	fill_stacks();
+	append("/sys/module/" MODULE "/parameters/interrupting", "1");
+	ok(!append("/sys/module/" MODULE "/parameters/calls", "unwind_get_return_address"), "stacks: the unwinder is interrupted");
+	all[0] = (struct order){ .event = "strings", .context = "softirq", .first = RHIST_LONGEST, .count = 20, .keys = 1 };
+	fire(all, 1);
+	append("/sys/module/" MODULE "/parameters/calls", "\n");
+	append("/sys/module/" MODULE "/parameters/interrupting", "0");
+	ok(stacks_left(LEFT, "interrupted"), "stacks: with hard interrupts in the deepest softirqs, too");
+
+	start = account(MODULE "/strings");
+	missed = start.missed;
+	for (int i = 1; i <= DEEP; i++) {
+		a = account(pathf("synthetic/rhist_d%d", i));
+		missed += a.missed;
+		lost += a.lost;
+	}
+	/* strings and stacks that could not be stored are among what is missed */
+	ok(start.hits > (n_contexts + n) * count && a.hits + missed + lost >= start.hits,
+	   "stacks: of %llu chains, %llu come to their end, and %lu are missed", start.hits, a.hits, missed);
+	for (int i = DEEP; i; i--)
+		reset(pathf("synthetic/rhist_d%d", i));
+	reset(MODULE "/strings");
+}
+
 /* --- coming and going */
 
 static const struct link {
@@ -727,6 +825,8 @@ static const char *const synthetic[] = {
 	"rhist_once u32 x", "rhist_torn char s[]", "rhist_self u32 x", "rhist_1 u32 x", "rhist_2 u32 x", "rhist_3 u32 x",
 	"rhist_4 u32 x", "rhist_n1 u64 x", "rhist_n2 u64 x", "rhist_n3 u64 x", "rhist_n4 u64 x",
 	"rhist_s1 u64 x; char s[]", "rhist_s2 u64 x; char s[]", "rhist_s3 u64 x; char s[]", "rhist_s4 u64 x; char s[]",
+	"rhist_d1 char s[]; long[] st; u64 n", "rhist_d2 char s[]; long[] st; u64 n", "rhist_d3 char s[]; long[] st; u64 n",
+	"rhist_d4 char s[]; long[] st; u64 n",
 	"rhist_lat u64 lat; pid_t pid; char comm[16]",
 	"rhist_far u64 lat; s32 pid",
 };
@@ -758,6 +858,7 @@ int main(void)
 		chain();
 		for (int strings = 0; strings < 2; strings++)
 			interrupted(strings);
+		deep();
 		unload_events();
 		ok(access(in_tree(MODULE "/wake", "trigger"), F_OK), "nothing holds the module of the events");
 	}
