@@ -1,0 +1,45 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# What scripts/package/dkms-build has to say gets to where DKMS writes: if that is a file, behind what is there, and
+# before what DKMS writes next.
+
+set -u
+cd "$(dirname "$0")/../../.." || exit 1
+test=dkms
+. tools/testing/build/lib.sh
+
+# A kernel without Rust, for which nothing is built.
+mkdir "$work/headers"
+: >"$work/headers/.config"
+sentence="rhist: kernel 6.1 is built without CONFIG_RUST, so no module in Rust can be loaded: install another kernel"
+printf '%s\n' "an older line" "the first line of DKMS" "" "$sentence" "the last line of DKMS, 77" >"$work/expected"
+
+# As DKMS runs it, with the output in a log of its own.
+cat >"$work/dkms" <<-END
+	#!/bin/bash
+	echo "the first line of DKMS" >&2
+	scripts/package/dkms-build 6.1 $work/headers \$\$ >$work/make.log 2>&1
+	echo "the last line of DKMS, \$?" >&2
+END
+
+echo "an older line" >"$work/said"
+bash "$work/dkms" 2>>"$work/said"
+diff "$work/expected" "$work/said" >/dev/null
+result $? "a file that it goes on with"
+
+{
+	echo "an older line" >&2
+	bash "$work/dkms"
+} 2>"$work/said"
+diff "$work/expected" "$work/said" >/dev/null
+result $? "a file that others have begun"
+
+{ echo "an older line"; bash "$work/dkms" 2>&1; } | cat >"$work/said"
+diff "$work/expected" "$work/said" >/dev/null
+result $? "a pipe"
+
+grep -qxF "$sentence" "$work/make.log"
+result $? "it is in the log of DKMS, too"
+
+finish
