@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * fire [-c CPU] KIND ARG[:COUNT]...
+ * fire [-c CPU] -i
  *
  * Makes events whose number and arguments are known:
  *   getpgid PID   syscalls:sys_enter_getpgid and whatever probes that call; PID as unsigned long
@@ -12,14 +13,26 @@
  *   recv BYTES    syscalls:sys_enter_recvfrom, of no socket
  *   tcp BYTES     net:*, tcp:* of a connection over the loopback with so many bytes
  *   mark N        rhist_mark(N), for a uprobe
+ *   user N        user_events:rhist_fire, with N as its field x
+ *   spin USECS    keeps the processor busy for so long
  * COUNT is 1 if it is not given. "fire offset" prints the offset of rhist_mark() in this file.
+ *
+ * With -i the same process does what the lines say that it reads, and answers each with one, which is empty unless it
+ * failed. A line is as the arguments, or
+ *   write PATH TEXT   one write of TEXT, which begins behind one space
+ *   fork LINE         a child does that
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/time.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+
+#include <linux/user_events.h>
 
 #include "tracing.h"
 
@@ -64,6 +77,31 @@ static int talk(size_t bytes)
 	return close(end) || close(client) || close(server);
 }
 
+/* The event stays until this program ends, and longer if somebody listens. */
+static int write_user_event(uint32_t x)
+{
+	static uint32_t enabled;
+	static struct user_reg reg = {
+		.size = sizeof(reg),
+		.enable_size = sizeof(enabled),
+		.name_args = (uintptr_t)"rhist_fire u32 x",
+	};
+	static int file = -1;
+	struct iovec pieces[] = {
+		{ &reg.write_index, sizeof(reg.write_index) },
+		{ &x, sizeof(x) },
+	};
+
+	if (file < 0) {
+		reg.enable_addr = (uintptr_t)&enabled;
+		file = open(pathf("%s/user_events_data", kernel_dir()), O_RDWR | O_CLOEXEC);
+		if (file < 0 || ioctl(file, DIAG_IOCSREG, &reg))
+			return 1;
+	}
+	/* Nobody listens. */
+	return writev(file, pieces, 2) < 0 && errno != EBADF;
+}
+
 static int fire(const char *kind, const char *arg)
 {
 	unsigned long n = strtoul(arg, NULL, 0);
@@ -98,15 +136,72 @@ static int fire(const char *kind, const char *arg)
 		return talk(n);
 	} else if (!strcmp(kind, "mark")) {
 		rhist_mark(n);
+	} else if (!strcmp(kind, "user")) {
+		return write_user_event(n);
+	} else if (!strcmp(kind, "spin")) {
+		for (double end = now() + n / 1e6; now() < end;)
+			;
 	} else {
 		return 1;
 	}
 	return 0;
 }
 
+static int fire_all(const char *kind, char **args, int count)
+{
+	for (int i = 0; i < count; i++) {
+		char *colon = strrchr(args[i], ':');
+		unsigned long times = colon ? strtoul(colon + 1, NULL, 0) : 1;
+
+		if (colon)
+			*colon = 0;
+		while (times--)
+			if (fire(kind, args[i])) {
+				fprintf(stderr, "fire: %s %s: %s\n", kind, args[i], strerror(errno));
+				return 1;
+			}
+	}
+	return 0;
+}
+
+static int obey(char *line)
+{
+	char *word = strsep(&line, " "), *args[64];
+	int count = 0, status, fd;
+
+	if (line && !strcmp(word, "write")) {
+		word = strsep(&line, " ");
+		fd = open(word, O_WRONLY);
+		status = fd < 0 || !line || write(fd, line, strlen(line)) < 0;
+		close(fd);
+		return status;
+	}
+	if (line && !strcmp(word, "fork")) {
+		pid_t child = fork();
+
+		if (!child)
+			_exit(obey(line));
+		return waitpid(child, &status, 0) != child || status;
+	}
+	while (line && count < 64)
+		args[count++] = strsep(&line, " ");
+	return fire_all(word, args, count);
+}
+
+static int obey_lines(void)
+{
+	char line[4096];
+
+	while (fgets(line, sizeof(line), stdin)) {
+		line[strcspn(line, "\n")] = 0;
+		puts(obey(line) ? "failed" : "");
+		fflush(stdout);
+	}
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
-	const char *kind;
 	int i = 1;
 
 	if (argc > 2 && !strcmp(argv[i], "-c")) {
@@ -115,20 +210,9 @@ int main(int argc, char **argv)
 	}
 	if (i >= argc)
 		return 2;
-	kind = argv[i++];
-	if (!strcmp(kind, "offset"))
+	if (!strcmp(argv[i], "offset"))
 		return print_offset();
-	for (; i < argc; i++) {
-		char *colon = strrchr(argv[i], ':');
-		unsigned long count = colon ? strtoul(colon + 1, NULL, 0) : 1;
-
-		if (colon)
-			*colon = 0;
-		while (count--)
-			if (fire(kind, argv[i])) {
-				fprintf(stderr, "fire: %s %s: %s\n", kind, argv[i], strerror(errno));
-				return 1;
-			}
-	}
-	return 0;
+	if (!strcmp(argv[i], "-i"))
+		return obey_lines();
+	return fire_all(argv[i], argv + i + 1, argc - i - 1);
 }
