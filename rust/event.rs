@@ -61,11 +61,11 @@ enum EventPin {
 impl EventPin {
     /// Pins an event. Takes `event_mutex`. Fails as [`Event::find`].
     fn new(name: &EventName<'_>, instance: &Arc<Instance>) -> Result<Self> {
+        if let Some(probe) = EventProbeRef::get(name, instance)? {
+            return Ok(Self::EventProbe(probe));
+        }
         let of_user = name.system == c"user_events" || name.system == c"user_events_multi";
         if !(cfg!(CONFIG_USER_EVENTS) && of_user) {
-            if let Some(probe) = EventProbeRef::get(name, instance)? {
-                return Ok(Self::EventProbe(probe));
-            }
             let file = EventFileRef::get(name.system, name.event)?;
             return Ok(if SynthEventRef::is_synthetic(&file) {
                 Self::SynthEvent(SynthEventRef::new(file, instance)?)
@@ -94,7 +94,7 @@ impl EventPin {
             Self::File(file) => file.call(),
             Self::SynthEvent(event) => event.call(),
             Self::UserEvent(event) => event.0,
-            Self::EventProbe(probe) => probe.call(),
+            Self::EventProbe(probe) => probe.call,
             // SAFETY: The probe owns its file, whose `event_call` never changes.
             Self::Probe(probe) => unsafe { (*probe.file.as_ptr()).event_call },
         }
@@ -275,62 +275,53 @@ impl Drop for UserEventRef {
     }
 }
 
-/// A counter of perf that is never enabled, to pin an event probe.
+/// A pin on an event probe.
 ///
-/// Neither a reference on such an event nor one on its file keeps it from being removed, but its being used by perf
-/// does (`unregister_trace_eprobe()`).
+/// Neither a reference on such an event nor one on its file keeps it from being removed
+/// (`unregister_trace_eprobe()`).
 ///
 /// # Invariants
 ///
-/// The counter was returned by `rhist_event_probe_pin()`.
-struct EventProbeRef(NonNull<bindings::perf_event>);
+/// Owns a pin taken by `rhist_event_probe_pin()`.
+struct EventProbeRef {
+    call: *mut bindings::trace_event_call,
+    instance: Arc<Instance>,
+}
 
 impl EventProbeRef {
-    /// Pins an event; `None` if it is no event probe. Takes `event_mutex`. Fails with `EBUSY` if it is replaced
-    /// meanwhile, with `ENOMEM`, and as [`find_locked`].
-    fn get(name: &EventName<'_>, instance: &Instance) -> Result<Option<Self>> {
+    /// Pins an event; `None` if it is no event probe. Takes `event_mutex`. Fails with `ENOMEM`, and as [`find_locked`].
+    fn get(name: &EventName<'_>, instance: &Arc<Instance>) -> Result<Option<Self>> {
         if !cfg!(CONFIG_EPROBE_EVENTS) {
             return Ok(None);
         }
-        let find = || {
-            let mut found = None;
-            instance.with_event_mutex(|| {
-                // SAFETY: event_mutex is held in this closure, so the event stays registered.
-                unsafe {
-                    let call = find_locked(name)?;
-                    let is_probe =
-                        (*call).flags & bindings::TRACE_EVENT_FL_EPROBE as ffi::c_int != 0;
-                    found = is_probe.then_some((call, (*call).event.type_));
+        let mut pinned = None;
+        instance.with_event_mutex(|| {
+            // SAFETY: event_mutex is held in this closure, so the event stays registered until it is pinned.
+            unsafe {
+                let call = find_locked(name)?;
+                if (*call).flags & bindings::TRACE_EVENT_FL_EPROBE as ffi::c_int != 0 {
+                    to_result(bindings::rhist_event_probe_pin(call))?;
+                    pinned = Some(call);
                 }
-                Ok(())
-            })?;
-            Ok::<_, Error>(found)
-        };
-        let Some((_, number)) = find()? else {
-            return Ok(None);
-        };
-        // SAFETY: Task context; event_mutex is not held.
-        let counter = from_err_ptr(unsafe { bindings::rhist_event_probe_pin(number as u64) })?;
-        // INVARIANT: It was just returned.
-        let pin = Self(NonNull::new(counter).ok_or(ENOMEM)?);
-        // The number may be that of another event by now.
-        match find()? {
-            Some((call, _)) if call == pin.call() => Ok(Some(pin)),
-            _ => Err(EBUSY),
-        }
-    }
-
-    fn call(&self) -> *mut bindings::trace_event_call {
-        // SAFETY: By the type invariant it is a counter of an event.
-        unsafe { bindings::rhist_event_probe_pinned(self.0.as_ptr()) }
+            }
+            Ok(())
+        })?;
+        // INVARIANT: It was pinned.
+        Ok(pinned.map(|call| Self {
+            call,
+            instance: instance.clone(),
+        }))
     }
 }
 
 impl Drop for EventProbeRef {
     /// Takes `event_mutex`.
     fn drop(&mut self) {
-        // SAFETY: By the type invariant `self` owns the counter, which is not used afterwards.
-        unsafe { bindings::rhist_event_probe_unpin(self.0.as_ptr()) }
+        self.instance.insist_with_event_mutex(|| {
+            // SAFETY: event_mutex is held. By the type invariant `self` owns a pin, which is not used afterwards.
+            unsafe { bindings::rhist_event_probe_unpin(self.call) };
+            Ok(())
+        });
     }
 }
 
@@ -478,6 +469,18 @@ impl Event {
             dir: name.dir.clone(),
             instance: None,
         })
+    }
+
+    /// Finds an event without pinning it: it may be gone when this returns. Takes `event_mutex`. Fails as
+    /// [`Event::find`].
+    pub(crate) fn find_id(name: EventName<'_>, instance: &Instance) -> Result<EventId> {
+        let mut id = None;
+        instance.with_event_mutex(|| {
+            // SAFETY: event_mutex is held in this closure.
+            id = Some(EventId(unsafe { find_locked(&name) }?));
+            Ok(())
+        })?;
+        id.ok_or(EINVAL)
     }
 
     /// Returns the event `ftrace:print`, which is recorded for writes to `trace_marker` of a tracing

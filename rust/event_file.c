@@ -22,10 +22,8 @@
  *
  * All functions but rhist_event_file_put() are called with event_mutex held.
  */
-#include <linux/cpumask.h>
 #include <linux/err.h>
 #include <linux/list.h>
-#include <linux/perf_event.h>
 #include <linux/rculist.h>
 #include <linux/rcupdate.h>
 #include <linux/slab.h>
@@ -89,33 +87,63 @@ static struct trace_event_call *target_of(const struct trace_eprobe *ep)
 	return ep->event;
 }
 
-/*
- * Make a counter of the event with this number, which keeps it from being removed and is never enabled. Return it, or an
- * ERR_PTR: -ENODEV if a CPU goes offline meanwhile, -EINVAL if there is no such event. Task context, sleeps; takes
- * event_mutex.
- */
-struct perf_event *rhist_event_probe_pin(u64 number)
-{
-	struct perf_event_attr attr = {
-		.type = PERF_TYPE_TRACEPOINT,
-		.size = sizeof(attr),
-		.config = number,
-		.disabled = 1,
-	};
+/* What takes the place of the operations of a dynamic event that is pinned. */
+struct pinned_ops {
+	struct dyn_event_operations ops;
+	struct dyn_event_operations *unpinned;
+	unsigned int pins;
+};
 
-	/* Not under cpus_read_lock(), which is taken inside event_mutex. A CPU that goes offline meanwhile is refused. */
-	return perf_event_create_kernel_counter(&attr, cpumask_first(cpu_online_mask), NULL, NULL, NULL);
+static bool pinned_is_busy(struct dyn_event *event)
+{
+	return true;
 }
 
-struct trace_event_call *rhist_event_probe_pinned(const struct perf_event *counter)
+static int pinned_free(struct dyn_event *event)
 {
-	return counter->tp_event;
+	return -EBUSY;
+}
+
+static struct pinned_ops *pinned_ops(const struct trace_eprobe *ep)
+{
+	struct dyn_event_operations *ops = ep->devent.ops;
+
+	return ops->free == pinned_free ? container_of(ops, struct pinned_ops, ops) : NULL;
+}
+
+/*
+ * Keep an event probe from being removed: that fails with -EBUSY, as if it were enabled. The kernel uses the operations
+ * of a dynamic event with event_mutex held. Task context; returns 0 or -ENOMEM.
+ */
+int rhist_event_probe_pin(struct trace_event_call *call)
+{
+	struct trace_eprobe *ep = event_probe(call);
+	struct pinned_ops *pinned = pinned_ops(ep);
+
+	if (!pinned) {
+		pinned = kzalloc(sizeof(*pinned), GFP_KERNEL);
+		if (!pinned)
+			return -ENOMEM;
+		pinned->unpinned = ep->devent.ops;
+		pinned->ops = *ep->devent.ops;
+		pinned->ops.is_busy = pinned_is_busy;
+		pinned->ops.free = pinned_free;
+		ep->devent.ops = &pinned->ops;
+	}
+	pinned->pins++;
+	return 0;
 }
 
 /* Undo rhist_event_probe_pin(); likewise. */
-void rhist_event_probe_unpin(struct perf_event *counter)
+void rhist_event_probe_unpin(struct trace_event_call *call)
 {
-	perf_event_release_kernel(counter);
+	struct trace_eprobe *ep = event_probe(call);
+	struct pinned_ops *pinned = pinned_ops(ep);
+
+	if (--pinned->pins)
+		return;
+	ep->devent.ops = pinned->unpinned;
+	kfree(pinned);
 }
 
 #else
@@ -137,17 +165,12 @@ static struct trace_event_call *target_of(const struct trace_eprobe *ep)
 	return NULL;
 }
 
-struct perf_event *rhist_event_probe_pin(u64 number)
+int rhist_event_probe_pin(struct trace_event_call *call)
 {
-	return ERR_PTR(-ENODEV);
+	return -ENODEV;
 }
 
-struct trace_event_call *rhist_event_probe_pinned(const struct perf_event *counter)
-{
-	return NULL;
-}
-
-void rhist_event_probe_unpin(struct perf_event *counter)
+void rhist_event_probe_unpin(struct trace_event_call *call)
 {
 }
 

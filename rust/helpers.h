@@ -23,7 +23,6 @@ struct list_head;
 struct mm_struct;
 struct mnt_idmap;
 struct page;
-struct perf_event;
 struct poll_table_struct;
 struct ring_buffer_event;
 struct synth_field;
@@ -97,9 +96,8 @@ struct rhist_event_file *rhist_event_file_connect(struct trace_array *tr, struct
 void rhist_event_file_disconnect(struct rhist_event_file *file, struct event_trigger_data *data);
 void rhist_event_file_put(struct rhist_event_file *file);
 struct trace_event_call *rhist_event_target(struct trace_event_call *call);
-struct perf_event *rhist_event_probe_pin(u64 number);
-struct trace_event_call *rhist_event_probe_pinned(const struct perf_event *counter);
-void rhist_event_probe_unpin(struct perf_event *counter);
+int rhist_event_probe_pin(struct trace_event_call *call);
+void rhist_event_probe_unpin(struct trace_event_call *call);
 
 /* instance.c */
 void rhist_set_busy(struct dentry *dir, bool busy);

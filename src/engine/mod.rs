@@ -14,6 +14,7 @@ use crate::event::EventField;
 use crate::event::FilterType;
 use crate::ftrace::event;
 use crate::ftrace::event::Event;
+use crate::ftrace::event::EventId;
 use crate::ftrace::instance::Instance;
 use crate::ftrace::tracefs::EventName;
 use crate::ftrace::tracefs::TracingDir;
@@ -68,6 +69,19 @@ impl Engine {
         }
         match self.registry.find(name) {
             Ok(event) => Ok(Some(event)),
+            Err(ENOMEM) => Err(ENOMEM),
+            Err(_) if name.system == c"ftrace" => Ok(None),
+            Err(_) => Err(ENODEV),
+        }
+    }
+
+    /// Finds out whether an event exists, without keeping it from being removed. Returns and fails as [`Engine::find`].
+    pub(crate) fn find_id(&self, name: EventName<'_>) -> Result<Option<EventId>> {
+        if (name.system, name.event) == (c"ftrace", c"print") {
+            return Event::marker(name.dir).map(|event| Some(event.id()));
+        }
+        match Event::find_id(name, self.registry.instance()) {
+            Ok(id) => Ok(Some(id)),
             Err(ENOMEM) => Err(ENOMEM),
             Err(_) if name.system == c"ftrace" => Ok(None),
             Err(_) => Err(ENODEV),
@@ -182,7 +196,7 @@ impl Engine {
     }
 
     /// Creates the state that an open file needs to poll for hits of an event.
-    pub(crate) fn poller(&self, event: Option<&Event>) -> Poller {
+    pub(crate) fn poller(&self, event: Option<EventId>) -> Poller {
         Poller::new(self.registry.shared.pollers.clone(), event)
     }
 

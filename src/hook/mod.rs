@@ -290,7 +290,7 @@ impl Hook {
                 None => shared.handlers.clone(),
             },
             pollers: shared.pollers.clone(),
-            poll_index: Pollers::index_of(&event),
+            poll_index: Pollers::index_of(event.id()),
             lost: Atomic::new(0),
         };
         Ok(Self {

@@ -16,7 +16,7 @@
 //! it waits for a hit, there was none.
 
 use crate::ftrace::cpu;
-use crate::ftrace::event::Event;
+use crate::ftrace::event::EventId;
 use crate::ftrace::poll::PollQueue;
 use crate::ftrace::poll::PollTable;
 use crate::map::load::Load;
@@ -67,9 +67,9 @@ impl Pollers {
     }
 
     /// The index of an event's queue.
-    pub(crate) fn index_of(event: &Event) -> usize {
+    pub(crate) fn index_of(event: EventId) -> usize {
         // Events defined in one file lie side by side: their addresses differ in a few bits.
-        (event.id().number().wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - BITS)) as usize
+        (event.number().wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - BITS)) as usize
     }
 
     /// Whether any file is polled. Any context, with preemption off since before what the pollers are to see was
@@ -153,7 +153,7 @@ pub(crate) struct Poller {
 
 impl Poller {
     /// Creates what an open file of `event` needs to be polled.
-    pub(crate) fn new(pollers: Arc<Pollers>, event: Option<&Event>) -> Self {
+    pub(crate) fn new(pollers: Arc<Pollers>, event: Option<EventId>) -> Self {
         Self {
             pollers,
             queue_index: event.map(Pollers::index_of),

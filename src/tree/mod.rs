@@ -460,15 +460,17 @@ impl Overlay for Tree {
             }
             OwnFile::ShowEventTriggers(_) | OwnFile::UserEventsStatus | OwnFile::HistStats => (),
             OwnFile::Hist(name) => {
-                let event = self.engine.find(name)?;
+                let event = self.engine.find_id(name)?;
                 return Ok(Some(HistPollState {
-                    poller: self.engine.poller(event.as_ref()),
+                    poller: self.engine.poller(event),
                     counted: KBox::pin_init(kernel::new_mutex!(None), GFP_KERNEL)?,
                     last_read: Atomic::new(0),
                     last_reported: Atomic::new(self.engine.hits(name)?),
                 }));
             }
-            OwnFile::HistDebug(name) => drop(self.engine.find(name)?),
+            OwnFile::HistDebug(name) => {
+                self.engine.find_id(name)?;
+            }
         }
         Ok(None)
     }
@@ -522,7 +524,7 @@ impl Overlay for Tree {
             }
             OwnFile::Hist(name) => {
                 // It fails if the event is gone, also one without triggers.
-                drop(self.engine.find(name)?);
+                self.engine.find_id(name)?;
                 let triggers = self.engine.triggers(name)?;
                 let names = KernelNames::default();
                 let file = HistFile::new(triggers.iter().map(|trigger| view(trigger, &names)))?;

@@ -164,6 +164,25 @@ kept()
 	yes "and come back" insmod "$RHIST_KO"
 }
 
+# readers: who reads the histograms of an event probe does not keep it from being removed
+readers()
+{
+	while :; do
+		cat "$TRACING/events/$PROBE/hist" "$TRACING/events/$PROBE/hist_debug"
+	done >/dev/null 2>&1 &
+	refused=0
+	for i in $(seq 100); do
+		echo 'e:rhist_p syscalls.sys_enter_chdir name=+0($filename):ustring' >>$DYNAMIC
+		sleep 0.02
+		while ! echo -:rhist_p >>$DYNAMIC; do
+			refused=$((refused + 1))
+		done 2>/dev/null
+	done
+	kill $!
+	wait $! 2>/dev/null
+	is $refused 0 "it can be removed while its files are read"
+}
+
 # instances: an event probe is counted where the histogram is, and goes with it
 instances()
 {
@@ -222,6 +241,7 @@ together
 instances
 rmdir "$KERNEL/$X"
 stacks
+readers
 example
 kept
 finish
