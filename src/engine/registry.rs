@@ -10,6 +10,7 @@
 
 use crate::ftrace::event;
 use crate::ftrace::event::Event;
+use crate::ftrace::event::EventId;
 use crate::ftrace::instance::Instance;
 use crate::ftrace::tracefs::EventName;
 use crate::ftrace::tracefs::TracingDir;
@@ -156,7 +157,9 @@ pub(crate) struct RegistryGuard<'a> {
 
 impl RegistryGuard<'_> {
     fn position(&self, event: &Event) -> Option<usize> {
-        self.hooks.iter().position(|hook| hook.is_of(event))
+        self.hooks
+            .iter()
+            .position(|hook| hook.is_of(event.id(), event.dir()))
     }
 
     /// Whether an event of this system and name has a hook, in whatever tracing directory.
@@ -172,6 +175,19 @@ impl RegistryGuard<'_> {
             all: hook.triggers(),
             dir: event.dir().clone(),
         })
+    }
+
+    /// The histogram of the `n`th trigger of an event in a tracing directory, from 0.
+    pub(crate) fn histogram(
+        &self,
+        event: EventId,
+        dir: &TracingDir,
+        n: usize,
+    ) -> Option<Arc<Histogram>> {
+        let hook = self.hooks.iter().find(|hook| hook.is_of(event, dir))?;
+        let triggers = hook.triggers();
+        let mut triggers = triggers.iter().filter(|trigger| trigger.dir == *dir);
+        triggers.nth(n).map(|trigger| trigger.data.histogram())
     }
 
     /// The histograms of an event, in the order in which they were added. Fails with `ENOMEM`.
@@ -434,7 +450,7 @@ impl RegistryGuard<'_> {
         let mut triggers = triggers.iter().flat_map(|triggers| triggers.iter());
         let referenced = triggers.any(|trigger| self.is_referenced(trigger));
         self.retain(|hook, dir, is_trigger| {
-            !hook.is_of(event) || dir != event.dir() || (referenced && is_trigger)
+            !hook.is_of(event.id(), event.dir()) || dir != event.dir() || (referenced && is_trigger)
         })?;
         self.remove_unused_helpers();
         Ok(())

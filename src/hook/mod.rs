@@ -371,8 +371,8 @@ impl Hook {
     }
 
     /// Whether it is the hook of `event`. Its tracing directory matters for the marker only.
-    pub(crate) fn is_of(&self, event: &Event) -> bool {
-        self.id() == event.id() && (!event.is_marker() || self.event.dir() == event.dir())
+    pub(crate) fn is_of(&self, event: EventId, dir: &TracingDir) -> bool {
+        self.id() == event && (!self.event.is_marker() || self.event.dir() == dir)
     }
 
     /// The triggers, in the order in which they were added.
