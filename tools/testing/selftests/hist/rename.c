@@ -13,7 +13,7 @@
 
 #define MAX_WORKERS 24
 /* Seconds in which everybody gets on. A machine may be slow; those who wait for each other wait for ever. */
-#define PATIENCE 30
+#define PATIENCE (slow_kernel() ? 120 : 30)
 
 struct worker {
 	const char *name;
