@@ -172,8 +172,8 @@ unsafe impl Send for TaskFilter {}
 unsafe impl Sync for TaskFilter {}
 
 impl TaskFilter {
-    /// That of an event in its tracing directory. The marker has none: it is recorded whoever writes it. Takes
-    /// `event_mutex`. Fails with `ENODEV` if the instance is gone.
+    /// Takes a reference on the file of an event in its tracing directory. The marker ignores nobody: it is recorded
+    /// whoever writes it. Takes `event_mutex`. Fails with `ENODEV` if the instance is gone.
     pub(crate) fn new(event: &Event, instance: &Instance) -> Result<Self> {
         let mut filter = Self {
             flags: NonNull::from(&NO_FLAGS),
@@ -679,7 +679,7 @@ pub(super) unsafe fn exists_locked(
 ///
 /// # Errors
 ///
-/// Those of `visit`.
+/// The error of `visit`.
 ///
 /// # Safety
 ///

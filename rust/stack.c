@@ -137,7 +137,7 @@ static unsigned int interruptions(void)
 	return level < most ? most - level : 0;
 }
 
-/* The same as rhist_stack_suffices() for another stack than a task's. */
+/* Slow path of rhist_stack_suffices(), on the stack of an interrupt, NMI or exception. */
 bool rhist_interrupt_stack_suffices(void)
 {
 	return interrupt_stack_left() >= RHIST_HIT_STACK + interruptions() * INTERRUPT_STACK;

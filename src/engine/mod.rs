@@ -67,12 +67,7 @@ impl Engine {
         if (name.system, name.event) == (c"ftrace", c"print") {
             return Event::marker(name.dir).map(Some);
         }
-        match self.registry.find(name) {
-            Ok(event) => Ok(Some(event)),
-            Err(ENOMEM) => Err(ENOMEM),
-            Err(_) if name.system == c"ftrace" => Ok(None),
-            Err(_) => Err(ENODEV),
-        }
+        found(name, self.registry.find(name))
     }
 
     /// Finds out whether an event exists, without keeping it from being removed. Returns and fails as [`Engine::find`].
@@ -80,12 +75,7 @@ impl Engine {
         if (name.system, name.event) == (c"ftrace", c"print") {
             return Event::marker(name.dir).map(|event| Some(event.id()));
         }
-        match Event::find_id(name, self.registry.instance()) {
-            Ok(id) => Ok(Some(id)),
-            Err(ENOMEM) => Err(ENOMEM),
-            Err(_) if name.system == c"ftrace" => Ok(None),
-            Err(_) => Err(ENODEV),
-        }
+        found(name, Event::find_id(name, self.registry.instance()))
     }
 
     /// Looks up an event that may have triggers or switches of rhist; `None` for all others, which takes no lookup:
@@ -216,6 +206,16 @@ impl Engine {
     /// Removes the triggers and switches of removed instances.
     pub(crate) fn instance_removed(&self) {
         drop(self.registry.lock());
+    }
+}
+
+/// Turns the result of a lookup into that of [`Engine::find`].
+fn found<T>(name: EventName<'_>, result: Result<T>) -> Result<Option<T>> {
+    match result {
+        Ok(event) => Ok(Some(event)),
+        Err(ENOMEM) => Err(ENOMEM),
+        Err(_) if name.system == c"ftrace" => Ok(None),
+        Err(_) => Err(ENODEV),
     }
 }
 

@@ -244,7 +244,7 @@ impl HistField {
         }
     }
 
-    /// The same field once more, which is no variable yet. Fails with `ENOMEM`.
+    /// Copies the field. The copy is no variable. Fails with `ENOMEM`.
     pub fn copy(&self) -> Result<Self> {
         let mut operands = KVec::with_capacity(self.operands.len(), GFP_KERNEL)?;
         for operand in &self.operands {

@@ -246,7 +246,8 @@ pub(super) struct Taken {
 }
 
 impl Taken {
-    /// That of `hist`; `None` if none was taken. Fails with `ENOMEM`, and as [`read_whole`].
+    /// Reads what is stored with the last snapshot of `hist`; `None` if none was taken. Fails with `ENOMEM`, and as
+    /// [`read_whole`].
     pub(super) fn read(hist: &Histogram) -> Result<Option<Self>> {
         let Some(cell) = hist.taken() else {
             return Ok(None);

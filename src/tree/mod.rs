@@ -329,7 +329,7 @@ pub(crate) struct KernelNames {
     /// The system calls that were looked up, a bit for each. A lookup takes event_mutex and goes through all events, and
     /// a file may have a hundred thousand of them.
     looked_up: [Cell<u64>; 8],
-    /// Those of them that this kernel has.
+    /// Which of these system calls the kernel has.
     found: [Cell<u64>; 8],
 }
 
