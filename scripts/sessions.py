@@ -12,6 +12,10 @@ from pathlib import Path
 LAB = Path(__file__).resolve().parent / "lab"
 
 
+def say(text=""):
+    print(text, flush=True)
+
+
 def is_foreign(kernel):
     """Whether a kernel is for another architecture than the lab's machine: for arm64."""
     return bool(re.fullmatch(r".*-arm64(-16k)?", kernel))

@@ -3,7 +3,7 @@
 #
 # hist:keys=FIELD on every kind of event and field: the texts, to the byte, for events whose number and
 # arguments are known.
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/../lib/tracing.sh"
 
 cd "$TRACING/events" || exit 1
 kernel_events=$KERNEL/events

@@ -4,7 +4,7 @@
 # Programs that make histograms and synthetic events out of SQL, as Debian has them: `trace-cmd sqlhist`, and sqlhist
 # from the manual of libtracefs. In a mount namespace where rhist's directory lies over the kernel's they make what
 # they make of the kernel's own; and since both are there at the same time, they count the same events.
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/../lib/tracing.sh"
 
 if [ "$TRACING" -ef "$KERNEL" ]; then
 	skip "programs that know SQL" "there is no other directory"

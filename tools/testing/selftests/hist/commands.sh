@@ -4,7 +4,7 @@
 # The commands of a trigger file that make no histogram are the kernel's: whatever is done with them, and
 # with histograms beside them, rhist answers, lists and does what the kernel's own file does.
 
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/../lib/tracing.sh"
 
 ONE=events/syscalls/sys_enter_getpgid
 TWO=events/syscalls/sys_enter_getsid

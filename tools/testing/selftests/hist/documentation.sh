@@ -14,7 +14,7 @@
 #   vals=bytes_req.buckets=32	C refuses it: only keys have buckets. So there is no histogram to be shown.
 #   common_timestamp-ts0:	older kernels showed variables among the values
 #   events of systems that this kernel does not have: these commands are skipped
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/../lib/tracing.sh"
 
 document=$RHIST_KERNEL_SOURCE/Documentation/trace/histogram.rst
 if [ ! -e "$document" ]; then

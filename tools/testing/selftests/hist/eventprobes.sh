@@ -4,7 +4,7 @@
 # Event probes: events that the kernel makes in a trigger of another event. Histograms on them count what C counts,
 # whoever else has them enabled, and whatever goes first.
 
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/../lib/tracing.sh"
 
 DYNAMIC=$KERNEL/dynamic_events
 X=instances/rhist_x

@@ -4,7 +4,7 @@
 # tools/rhist-exec: programs that know no other tracing directory than the kernel's use rhist's, unmodified.
 #
 # RHIST_CLIENTS   where the package of perf is unpacked
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/../lib/tracing.sh"
 
 if [ "$TRACING" -ef "$KERNEL" ]; then
 	skip "programs on rhist's directory" "there is no other directory"

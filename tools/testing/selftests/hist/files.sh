@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # The tree: everything the kernel's own directory has, with our files in the place of the kernel's.
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/../lib/tracing.sh"
 
 cd "$TRACING" || exit 1
 

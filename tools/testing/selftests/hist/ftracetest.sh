@@ -14,7 +14,7 @@
 # In memory: the test of kmem_cache_free looks for its most frequent caller among the kernel's built-in
 # functions, and a root file system from a module (9p) would be that caller. So ls has to be there, too.
 export TMPDIR=/dev/shm
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/../lib/tracing.sh"
 mkdir "$work/bin"
 cp "$(command -v busybox)" "$work/bin/ls" && PATH=$work/bin:$PATH
 

@@ -4,7 +4,7 @@
 # Scenes of triggers with mistakes in them, under load, for some seconds, fewer if user-mode Linux does
 # it, too; with LONG, for ten minutes.
 
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/../lib/tracing.sh"
 
 seconds=20
 ! rest_only || [ "$SLOW" ] || seconds=5

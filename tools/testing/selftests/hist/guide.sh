@@ -6,7 +6,7 @@
 # keys, values and totals, and of each something.
 #
 # RHIST_GUIDE   a folder for what the commands print, to renew the document from
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/../lib/tracing.sh"
 
 top=$here/../../../..
 PATH=$PATH:$top/tools

@@ -4,7 +4,7 @@
 # Instances: each has histograms, triggers and an error_log of its own, and takes them along when it
 # is removed.
 
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/../lib/tracing.sh"
 
 ONE=events/syscalls/sys_enter_getpgid
 TWO=events/syscalls/sys_enter_getsid

@@ -3,7 +3,7 @@
 #
 # Latencies, as variables and synthetic events are made for: of wake-ups, system calls, the run queue, block I/O and
 # page faults. The processes that are looked at have names of their own, so that all of it has an end.
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/../lib/tracing.sh"
 
 cd "$TRACING" || exit 1
 waking=events/sched/sched_waking switch=events/sched/sched_switch

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # The manual pages: every example of rhist-hist(7) counts something, and rhist(4) has every parameter of the module.
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/../lib/tracing.sh"
 
 cd "$TRACING" || exit 1
 pages=$here/../../../../Documentation/man

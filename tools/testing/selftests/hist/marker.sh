@@ -4,7 +4,7 @@
 # Histograms of what is written to trace_marker: rhist answers, shows and logs what C does, and the
 # kernel's own files do not show that anybody else listens.
 
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/../lib/tracing.sh"
 
 PRINT=events/ftrace/print
 M=instances/rhist_m

@@ -4,7 +4,7 @@
 # pause, cont, clear and name=: whatever is done to rhist and to the kernel's own triggers, both
 # answer, show and log the same.
 
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/../lib/tracing.sh"
 
 ONE=events/syscalls/sys_enter_getpgid
 TWO=events/syscalls/sys_enter_getsid

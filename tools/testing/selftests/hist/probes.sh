@@ -4,7 +4,7 @@
 # The same events through every source: the module is loaded without probes of its own, and with them, and each time
 # counts what C counts. Under load nothing is lost.
 
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/../lib/tracing.sh"
 
 # source_of EVENT: what tells of its hits, and how many it could not tell of
 source_of()

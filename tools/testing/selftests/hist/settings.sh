@@ -5,7 +5,7 @@
 # set_event_notrace_pid, and all that does not keep hits from being counted. C and rhist count the same hits at once, from
 # each source.
 
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/../lib/tracing.sh"
 
 if [ "$TRACING" = "$KERNEL" ]; then
 	skip "C and rhist at once" "there is no rhist"

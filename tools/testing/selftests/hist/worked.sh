@@ -4,7 +4,7 @@
 # The worked examples of the kernel's histogram design notes (Documentation/trace/histogram-design.rst): the commands
 # as they are printed there, and what hist_debug says then, which is printed here as this kernel prints it: with the
 # functions, and the sizes of today. Where the kernel has hist_debug, C has to say the same.
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/../lib/tracing.sh"
 
 # --- hist_debug, piece by piece
 

@@ -3,7 +3,7 @@
 #
 # The examples of tools/user_events do what Documentation/user_events.rst says of them.
 
-. "$(dirname "$0")/../hist/lib.sh"
+. "$(dirname "$0")/../lib/tracing.sh"
 
 event=events/user_events/request
 cd "$KERNEL" || exit 1

@@ -5,7 +5,7 @@
  * with failslab.
  */
 #define _GNU_SOURCE
-#include "../hist/fail_nth.h"
+#include "fail_nth.h"
 #include "client.h"
 
 #define FIELDS " u32 a;char[8] b;__rel_loc char[] c;struct some d 12"

@@ -3,7 +3,7 @@
 #
 # What the tests expect is what the kernel's own user events do, where it has some.
 
-. "$(dirname "$0")/../hist/lib.sh"
+. "$(dirname "$0")/../lib/tracing.sh"
 
 if [ "$KERNEL/user_events_data" -ef "$TRACING/user_events_data" ]; then
 	skip "the tests with C" "the kernel has none of its own"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 #
-# What the shell tests share: TAP, and reading and writing a tracing directory. To be sourced.
+# What the shell tests of a suite share: points, and reading and writing a tracing directory. To be sourced.
 
 # TRACING is the directory under test, KERNEL the kernel's own; with both the same C is tested.
 KERNEL=${KERNEL:-/sys/kernel/tracing}
@@ -15,96 +15,7 @@ case $(uname -m) in
 aarch64) GETPGID=155 SYS_FUNCTION=__arm64_sys_ SYS_ARGUMENT='+0(%x0)' ARGUMENT=%x0 ;;
 *) GETPGID=121 SYS_FUNCTION=__x64_sys_ SYS_ARGUMENT='+112(%di)' ARGUMENT=%di ;;
 esac
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-
-# The counts live in a file, since a check may stand at the end of a pipe.
-echo 0 0 >"$work/points"
-
-# ok CONDITION-STATUS NAME
-ok()
-{
-	read -r points failures <"$work/points"
-	points=$((points + 1))
-	if [ "$1" = 0 ]; then
-		echo $points $failures >"$work/points"
-		echo "ok $points - $2"
-	else
-		echo $points $((failures + 1)) >"$work/points"
-		echo "not ok $points - $2"
-		return 1
-	fi
-}
-
-# skip NAME REASON
-skip()
-{
-	read -r points failures <"$work/points"
-	points=$((points + 1))
-	echo $points $failures >"$work/points"
-	echo "ok $points - $1 # SKIP $2"
-}
-
-# is GOT EXPECTED NAME: equal to the byte
-is()
-{
-	if [ "$1" = "$2" ]; then
-		ok 0 "$3"
-		return
-	fi
-	ok 1 "$3"
-	printf '%s\n' "$2" | sed 's/^/# expected: /'
-	printf '%s\n' "$1" | sed 's/^/# got:      /'
-	return 1
-}
-
-# same FILE NAME: the file is what stdin says, to the byte
-same()
-{
-	cat >"$work/expected"
-	cat "$1" >"$work/got" 2>&1
-	if cmp -s "$work/expected" "$work/got"; then
-		ok 0 "$2"
-		return
-	fi
-	ok 1 "$2"
-	diff -a -u --label expected --label got "$work/expected" "$work/got" | sed 's/^/# /' | head -60
-	return 1
-}
-
-# yes NAME COMMAND...: the command succeeds
-yes()
-{
-	yes_name=$1
-	shift
-	yes_said=$("$@" 2>&1)
-	yes_status=$?
-	ok $yes_status "$yes_name" && return
-	printf '%s\n' "$yes_said" | sed 's/^/# /' | head -20
-	return 1
-}
-
-# no NAME COMMAND...: the command fails
-no()
-{
-	no_name=$1
-	shift
-	if no_said=$("$@" 2>&1); then
-		ok 1 "$no_name"
-		printf '%s\n' "$no_said" | sed 's/^/# /' | head -20
-		return 1
-	fi
-	ok 0 "$no_name"
-}
-
-# finish: to be called last
-finish()
-{
-	read -r points failures <"$work/points"
-	echo "1..$points"
-	[ $failures = 0 ] || exit 1
-	exit 0
-}
+. "$here/../lib/tap.sh"
 
 # The commands that a trigger file lists.
 commands="traceon traceoff snapshot stacktrace enable_event disable_event enable_hist disable_hist hist"

@@ -1,0 +1,371 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The pieces that tests are run in: commands, what they need, and which of them belong to make test and the others."""
+
+import fcntl
+import math
+import os
+import re
+import subprocess
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import selftests
+from selftests import OWN, USER_MODE
+from sessions import LAB, is_foreign, lab, say
+
+TOP = Path(__file__).resolve().parent.parent
+OUT = TOP / "build" / "test"
+
+
+@dataclass
+class Piece:
+    """One command with tests, or one that others need. It has failed if it ends with anything but 0."""
+
+    name: str
+    command: list
+    # Pieces that have to be done, and to have succeeded, before this one begins.
+    after: list = field(default_factory=list)
+    # How many seconds it takes, as far as is known, and how many processors it keeps busy.
+    takes: float = 10
+    cores: int = 1
+    # Ends it after so many seconds, and after so many without a word from it.
+    limit: int = 1200
+    patience: int = 1200
+    # The tests of a guest, which names each when it is done; and what it is.
+    tests: list = field(default_factory=list)
+    kernel: str = ""
+    rest: bool = False
+    long: bool = False
+    # Its last total counts; otherwise it is one test.
+    counts: bool = True
+    # For what the command finds in its environment.
+    environment: dict = field(default_factory=dict)
+
+    def log(self):
+        return OUT / f"{re.sub('[^a-z0-9_-]+', '-', self.name.lower()).strip('-')}.log"
+
+
+def chroot(*command, enter=("chroot",), **variables):
+    """In a root file system of the lab, by default its own, with what is compiled kept in the lab."""
+    return [str(LAB), *enter, "--", "env", *(f"{name}={value}" for name, value in variables.items()), *command]
+
+
+def target(name):
+    return f"{lab('path', 'lab')}/cargo-target/{name}"
+
+
+def make(*arguments):
+    return ["make", "--no-print-directory", *arguments]
+
+
+def module(kernel, headers=None):
+    """With headers, only their events have probes of rhist's."""
+    options = [f"RHIST_EVENT_HEADERS={headers}"] if headers else []
+    return [
+        Piece(f"module for {kernel}", make(f"KERNEL={kernel}", *options), takes=60 if kernel in OWN or headers else 200, counts=False),
+        Piece(f"events for {kernel}", make(f"KERNEL={kernel}", "events"), takes=10, counts=False,
+              after=[f"module for {kernel}"]),
+    ]
+
+
+def programs(kernel="stock"):
+    """The tests that are to be compiled. For another architecture they are compiled by other tools."""
+    out, more = f"{TOP}/build/selftests", {}
+    if is_foreign(kernel):
+        out, more = f"{out}/aarch64", {"enter": ("enter", lab("path", "cross")), **CROSS}
+    return [
+        Piece(programs_of(suite, kernel),
+              chroot("make", "-s", f"-j{os.cpu_count()}", "-C", f"tools/testing/selftests/{suite}", f"OUT={out}/{suite}",
+                     RHIST_CLIENTS=f"{lab('path', 'lab')}/clients", **more), takes=takes, counts=False)
+        for suite, takes in (("hist", 8), ("user_events", 20), ("hostile", 5))
+    ]
+
+
+def programs_of(suite, kernel):
+    return f"programs of {suite}" + (" for arm64" if is_foreign(kernel) else "")
+
+
+# What the tests' makefiles, pkg-config and cargo take for arm64.
+CROSS = {
+    "CC": "aarch64-linux-gnu-gcc",
+    "PKG_CONFIG_LIBDIR": "/usr/lib/aarch64-linux-gnu/pkgconfig",
+    "CARGO_BUILD_TARGET": "aarch64-unknown-linux-gnu",
+    "CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER": "aarch64-linux-gnu-gcc",
+}
+
+
+# What a guest takes besides its tests, in seconds: user-mode Linux is there at once.
+BOOT = {"um": 3, "umdebug": 10, "debug": 120, "kcsan": 120}
+# How long the tests of a guest take together, at most: few guests, since each has to boot, but enough that all processors
+# are busy until the end. Those that look for faults are remembered one by one, and so are to be small.
+MOST = {"um": 60, "umdebug": 300, "debug": 600, "kcsan": 600}
+# A test that has not been measured yet.
+UNKNOWN = {"um": 5, "umdebug": 40, "debug": 200, "kcsan": 200}
+
+
+def guest(kernel, tests, durations, cpus=2, cores=1, rest=False, long=False, patience=None):
+    """A guest with these tests of one suite; user-mode Linux has one processor. With rest, what that has shown is left out."""
+    suite, names = tests[0].suite, [test.name for test in tests]
+    takes = BOOT.get(kernel, 30) + sum(measured(durations, kernel, test, rest, long) for test in tests)
+    # This machine may be slow, and others at work on it.
+    patience = patience or (3600 if long or kernel in ("umdebug", "debug", "kcsan") else 240)
+    limit = int(max(600, 5 * takes) + patience)
+    options = [] if kernel in USER_MODE else ["--cpus", str(cpus)]
+    shown = names if len(names) < 5 else [*names[:2], "…", names[-1]]
+    return Piece(
+        " ".join([f"{suite} on {kernel}:", *shown, *["--long"] * long]),
+        ["scripts/vm", "--kernel", kernel, *options, "--timeout", str(limit), "--",
+         "tools/testing/selftests/run", suite, *["--long"] * long, *names],
+        after=[f"events for {kernel}", programs_of(suite, kernel)],
+        takes=takes, cores=cores, limit=limit + 60, patience=patience + BOOT.get(kernel, 30) + 60,
+        tests=list(tests), kernel=kernel, rest=rest, long=long,
+        environment={"RHIST_BUILT": "1", "TEST_TIMEOUT": str(patience), **({"RHIST_REST": "1"} if rest else {})},
+    )
+
+
+def measured(durations, kernel, test, rest, long):
+    """What a test takes, in seconds."""
+    return durations.get(key(kernel, test, rest, long)) or UNKNOWN.get(kernel, 20)
+
+
+def key(kernel, test, rest, long):
+    """By which a test on a kernel is remembered, with what it took or that it has passed."""
+    return f"{kernel}{' rest' * rest}{' long' * long}: {test.suite}.{test.name}"
+
+
+def guests(kernel, tests, durations, rest=False, long=False, **more):
+    """Guests for these tests, each on a kernel that can run it."""
+    pieces = []
+    groups = {}
+    for test in tests:
+        if test.can_run_on(kernel):
+            # User-mode Linux leaves its processor to others while a test sleeps.
+            kind = test.asleep if kernel == "um" else kernel != "umdebug" and test.cpus
+            groups.setdefault((test.suite, kind), []).append(test)
+    for (_, kind), group in groups.items():
+        settings = {"rest": rest, "long": long, **more}
+        if kernel == "um":
+            settings["cores"] = 0 if kind else 1
+        elif kernel != "umdebug":
+            # Beside another guest, whatever has more threads than this machine has processors spends half of the time on
+            # waiting for locks whose holder does not run: so a guest has no more processors than it needs.
+            settings["cpus"] = max(kind, more.get("cpus", 2))
+            settings["cores"] = 2 if kind > 2 else 1
+        for part in parts(group, kernel, durations, rest, long):
+            pieces.append(guest(kernel, part, durations, **settings))
+    return pieces
+
+
+def parts(tests, kernel, durations, rest, long):
+    """Splits tests into parts that take about as long as each other, as few as may be; each in the order of the table."""
+    takes = {test: measured(durations, kernel, test, rest, long) for test in tests}
+    count = max(1, math.ceil(sum(takes.values()) / MOST.get(kernel, 200)))
+    found = [[] for _ in range(count)]
+    for test in sorted(tests, key=takes.get, reverse=True):
+        min(found, key=lambda part: sum(takes[other] for other in part)).append(test)
+    return [sorted(part, key=tests.index) for part in found if part]
+
+
+# What tells most of a kernel in a few minutes: files, texts, numbers and user events.
+SHORT = [("hist", "basic names files compare"), ("user_events", "requests")]
+# The probes for all events would take longer to build than the tests.
+SHORT_HEADERS = "irq kmem sched signal task timer"
+# What finds most on user-mode Linux in a minute.
+FAST = "hist.basic hist.compare hist.errors hist.sequences"
+
+
+# --- what cargo compiles
+#
+# Cargo goes by the path and the age of a file, and would compile all of it anew for each checkout. So it
+# works in a copy of this one that is kept in the lab, in which only what has changed is written.
+
+SOURCES = "copy of the sources"
+
+
+def copy_of_sources():
+    copy = copied()
+    copy.mkdir(exist_ok=True)
+    return Piece(
+        SOURCES, chroot("rsync", "-rlp", "--checksum", "--delete", "--delete-excluded", "--exclude=/build",
+                        "--exclude=/.git", "--exclude=target", f"{TOP}/", f"{copy}/"), takes=2, counts=False)
+
+
+def copied():
+    return Path(lab("path", "lab")) / "checkout"
+
+
+def lock_copy():
+    """Held until this program ends: another checkout's tests wait."""
+    lock = open(f"{copied()}.lock", "a")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        say("test: the tests of another checkout run: waiting for them")
+        fcntl.flock(lock, fcntl.LOCK_EX)
+    return lock
+
+
+def within(folder, *command, **variables):
+    """A command in a folder of the copy."""
+    return ["sh", "-c", 'cd "$1" && shift && exec "$@"', "sh", str(copied() / folder), *chroot(*command, **variables)]
+
+
+def cargo(folder, *arguments):
+    return within(f"tools/testing/{folder}", "cargo", *arguments, CARGO_TARGET_DIR=target(folder))
+
+
+def lints():
+    def clippy(folder, *after):
+        return Piece(f"clippy of {folder}", cargo(folder, "clippy", "-q", "--locked", "--all-targets", "--", "-D", "warnings"),
+                     takes=5, counts=False, after=[SOURCES, *after])
+
+    sources = subprocess.run(
+        ["git", "ls-files", "*.rs"], cwd=TOP, stdout=subprocess.PIPE, text=True, check=True).stdout.split()
+    return [
+        Piece("rustfmt", chroot("rustfmt", "--check", *sources), takes=3, counts=False),
+        Piece("clippy of the module", make("clippy"), takes=40, counts=False),
+        clippy("host", "host tests: tests"),
+        clippy("host/bench"),
+        clippy("clients"),
+    ]
+
+
+def host_tests(names, long=False):
+    """
+    Each suite has a target folder of its own, but for the first two, which share one. Properties are tried with the
+    same inputs each time, in a long run with others each time, and as many where memory is watched.
+    """
+    takes = {"loom": 40, "tests": 40, "memory": 80}
+    more = {"loom": {"RHIST_TEST_LONG": "1"}, "memory": {"RHIST_TEST_ROUNDS": "100", "PROPTEST_CASES": "256"}}
+    return [
+        Piece(f"host tests: {name}",
+              within("tools/testing/host", "./test", name, CARGO_TARGET_DIR=target("host"),
+                     RHIST_KERNEL_SOURCE=lab("path", "source")),
+              takes=takes.get(name, 20), after=[SOURCES] + ["host tests: tests"] * (name == "unlocked"),
+              environment=more.get(name, {}) if long else {"PROPTEST_RNG_SEED": "1"})
+        for name in names
+    ]
+
+
+def host(long=False, whole=True):
+    """With whole, memory is watched, too."""
+    return [
+        copy_of_sources(),
+        *lints(),
+        Piece("layers", ["tools/testing/layers"], takes=1),
+        *layouts("stock"),
+        *host_tests(["tests", "unlocked", "loom", "threads", *["memory"] * whole], long),
+    ]
+
+
+def layouts(kernel):
+    return [Piece(f"layouts of {kernel}", chroot("tools/testing/build/btf-header.sh", lab("path", "btf", kernel)), takes=10)]
+
+
+def lab_tests(kernel="stock"):
+    return [Piece(f"lab on {kernel}", ["tools/testing/lab/run"], takes={"stock": 30, "um": 5}.get(kernel, 100),
+                  environment={"RHIST_KERNEL": kernel})]
+
+
+def archive():
+    """Waits for apt most of the time."""
+    return [Piece("lab: archive", ["tools/testing/lab/archive"], takes=30, cores=0)]
+
+
+def waits():
+    """Takes no processor: it waits for time limits."""
+    return [Piece("lab: waits", ["tools/testing/lab/run", "waits"], takes=170, cores=0)]
+
+
+def needs():
+    folder = lab("path", "folder")
+    return [Piece("needs", chroot(str(TOP / "tools/testing/build/needs.sh"), f"{folder}/Module.symvers", f"{folder}/vmlinux",
+                                  lab("path", "source"), str(TOP / "build/stock")), takes=40, after=["module for stock"])]
+
+
+def dkms():
+    return [Piece("dkms", ["tools/testing/build/dkms.sh"], takes=1)]
+
+
+def frames():
+    return [Piece("frames", chroot(str(TOP / "tools/testing/frames"), str(TOP / "build/stock/rhist.ko")), takes=5,
+                  after=["module for stock"])]
+
+
+def count():
+    return [Piece("instructions", ["scripts/bench", "check"], takes=70, after=["module for stock"])]
+
+
+def fuzz(*arguments):
+    folder = lab("path", "lab")
+    return [Piece("fuzzing", chroot("tools/testing/host/fuzz/run", *arguments, PATH=f"{folder}/fuzz/bin:/usr/bin:/bin",
+                                    CARGO_TARGET_DIR=target("fuzz"), FUZZ_TIME=os.environ.get("FUZZ_TIME", "")),
+                  takes=600, cores=2, limit=20000)]
+
+
+def all_pieces(durations, long=False, tests=None):
+    """What make test runs, or make test-long; or of the tests of suites only these."""
+    tests = selftests.read() if tests is None else tests
+    if long:
+        of_guests = [
+            *guests("um", tests, durations, long=True), *guests("stock", tests, durations, long=True, cpus=4),
+        ]
+    else:
+        of_guests = [
+            *guests("um", selftests.short_on(tests, "um"), durations),
+            *guests("stock", selftests.short_on(tests, "stock"), durations, rest=True),
+        ]
+    return timed([
+        *module("stock"), *module("um"), *programs(), *of_guests,
+        *lab_tests(), *lab_tests("um"), *archive(), *waits(), *needs(), *dkms(), *frames(), *count(), *host(long, whole=long),
+    ], durations)
+
+
+def kernel_pieces(kernel, durations):
+    """All guest tests, on one kernel, which may be of a machine that takes long to emulate."""
+    of_guests = guests(kernel, selftests.read(), durations, patience=1200)
+    return timed([*module(kernel), *programs(kernel), *layouts(kernel), *of_guests], durations)
+
+
+def short_pieces(kernel, durations):
+    tests = {f"{test.suite}.{test.name}": test for test in selftests.read()}
+    of_suites = [
+        guest(kernel, [tests[f"{suite}.{name}"] for name in names.split()], durations, patience=1200) for suite, names in SHORT
+    ]
+    return timed([*module(kernel, SHORT_HEADERS), *of_suites], durations)
+
+
+def fast_pieces(durations):
+    tests = [test for test in selftests.read() if f"{test.suite}.{test.name}" in FAST.split()]
+    return timed([
+        *module("um"), *programs(), copy_of_sources(), *lints(), *host_tests(["tests"]), *guests("um", tests, durations),
+    ], durations)
+
+
+def debug_pieces(durations, passed=()):
+    """All guest tests but those that have passed: natively what user-mode Linux can run, and all but that on the other."""
+    tests = selftests.read()
+
+    def left(kernel, rest):
+        return [test for test in tests if key(kernel, test, rest, False) not in passed]
+
+    return timed([
+        *module("debug"), *module("umdebug"), *programs(),
+        *guests("umdebug", left("umdebug", False), durations), *guests("debug", left("debug", True), durations, rest=True),
+        *lab_tests("debug"), *lab_tests("umdebug"),
+    ], durations)
+
+
+def kcsan_pieces(durations, passed=()):
+    tests = [test for test in selftests.read() if test.races and key("kcsan", test, True, False) not in passed]
+    return timed([
+        *module("kcsan"), *programs(), *lab_tests("kcsan"), *guests("kcsan", tests, durations, rest=True),
+    ], durations)
+
+
+def timed(pieces, durations):
+    """The same, with what they took last time; guests have it from their tests."""
+    for piece in pieces:
+        if not piece.tests:
+            piece.takes = durations.get(piece.name) or piece.takes
+    return pieces

@@ -1,0 +1,391 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Runs pieces of tests side by side, and says how it went."""
+
+import fcntl
+import hashlib
+import json
+import os
+import re
+import subprocess
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from pieces import OUT, SOURCES, TOP, key, lock_copy
+from sessions import end, lab, say
+
+HEARTBEAT = 30
+# States of a piece, and a status.
+NOT_RUN, REMEMBERED = "not run", "remembered"
+FAILURES_SHOWN = 40
+TABLE = "tools/testing/selftests/tests.toml"
+
+TOTAL = re.compile(r"^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$")
+# What tools/testing/selftests/run says after each test.
+OF_TEST = re.compile(r"^# (\S+): (\d+) passed, (\d+) failed, (\d+) skipped, (\d+) s$")
+REPORTED = re.compile(r"^vm: the kernel reported (\d+) fault|^not ok - \S+: the kernel reports:")
+
+
+@dataclass
+class Result:
+    passed: int = 0
+    failed: int = 0
+    skipped: int = 0
+    reports: int = 0
+    seconds: float = 0.0
+    # Why it has failed, if no point says so.
+    why: str = ""
+
+    def add(self, other):
+        self.passed += other.passed
+        self.failed += other.failed
+        self.skipped += other.skipped
+        self.reports += other.reports
+        self.seconds += other.seconds
+
+    def __str__(self):
+        said = f"{self.passed} passed, {self.failed} failed"
+        if self.skipped:
+            said += f", {self.skipped} skipped"
+        return said
+
+
+class Durations(dict):
+    """How many seconds pieces and tests took when they passed last, kept in the lab."""
+
+    def __init__(self):
+        self.path = Path(lab("path", "lab")) / "durations.json"
+        try:
+            super().__init__(json.loads(self.path.read_text(encoding="utf-8")))
+        except (FileNotFoundError, json.JSONDecodeError):
+            super().__init__()
+
+    def put(self, measured):
+        """Adds to what others may have added meanwhile."""
+        with open(f"{self.path}.lock", "a", encoding="utf-8") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            self.update({**Durations(), **measured})
+            part = self.path.with_suffix(".part")
+            part.write_text(json.dumps(self, indent=1, sort_keys=True), encoding="utf-8")
+            part.rename(self.path)
+
+
+def judge(piece, status, text):
+    """What a piece printed, in numbers: one Result for each of its tests, or one under its own name."""
+    lines = text.splitlines()
+    reports = sum(int(match[1] or 1) for match in map(REPORTED.match, lines) if match)
+    if piece.tests:
+        results = judge_tests(piece, lines)
+    elif not piece.counts:
+        results = {piece.name: Result(int(status == 0), int(status != 0))}
+    else:
+        totals = [match for match in map(TOTAL.match, lines) if match]
+        result = Result(*(int(number or 0) for number in totals[-1].groups())) if totals else Result()
+        if not result.failed and not result.passed:
+            result.failed = 1
+        results = {piece.name: result}
+    # A guest that is not sound has failed, whatever its tests say.
+    if status and not any(result.failed for result in results.values()):
+        list(results.values())[-1].failed += 1
+    next(iter(results.values())).reports += reports
+    return results
+
+
+def judge_tests(piece, lines):
+    """A test fails that the guest did not get to, of which nothing passed, or which skipped another number than it should."""
+    done = {match[1]: match for match in map(OF_TEST.match, lines) if match}
+    results = {}
+    for test in piece.tests:
+        match = done.get(test.name)
+        if not match:
+            results[test.name] = Result(failed=1, why="it was not run to its end")
+            continue
+        result = Result(*(int(number) for number in match.groups()[1:4]), seconds=float(match[5]))
+        expected = test.skipped_on(piece.kernel, piece.rest)
+        if not result.failed and not result.passed:
+            result.failed, result.why = 1, "nothing was tested"
+        elif not result.failed and result.skipped != expected:
+            result.failed, result.why = 1, f"{result.skipped} points were skipped, and not {expected}: see {TABLE}"
+        results[test.name] = result
+    return results
+
+
+class Runner:
+    """Runs pieces: the longest first, as many at once as there are processors for."""
+
+    def __init__(self, pieces, remembered=None, shown=False, durations=None):
+        self.pieces, self.remembered, self.shown, self.durations = pieces, remembered, shown, durations
+        self.waiting = list(pieces)
+        self.running, self.results, self.states = {}, {}, {}
+        self.processes, self.busy = [], {}
+        self.changed = threading.Condition()
+        self.free = self.cores = os.cpu_count()
+        self.began = time.monotonic()
+
+    def ready(self):
+        """The piece to begin next, or None. What cannot be run any more is dropped."""
+        best = None
+        names = {piece.name for piece in self.pieces}
+        for piece in list(self.waiting):
+            needs = [self.states.get(name) for name in piece.after if name in names]
+            if "failed" in needs or NOT_RUN in needs:
+                self.waiting.remove(piece)
+                self.finish(piece, None, {name: Result(failed=1) for name in names_of(piece)})
+            elif None not in needs and min(piece.cores, self.cores) <= self.free:
+                if not best or self.urgency(piece) > self.urgency(best):
+                    best = piece
+        return best
+
+    def urgency(self, piece):
+        """Seconds until the end of what waits for it, itself included."""
+        return piece.takes + max((self.urgency(other) for other in self.pieces if piece.name in other.after), default=0)
+
+    def run(self):
+        try:
+            return self.run_all()
+        finally:
+            # Ended before they were done, the pieces end too: each is a session of its own.
+            for process in list(self.processes):
+                end(process, 10)
+
+    def run_all(self):
+        with self.changed:
+            while self.waiting or self.running:
+                while piece := self.ready():
+                    self.waiting.remove(piece)
+                    if self.remembered and (known := self.remembered.get(piece)):
+                        self.finish(piece, REMEMBERED, known)
+                        continue
+                    self.free -= min(piece.cores, self.cores)
+                    thread = threading.Thread(target=self.one, args=[piece], daemon=True)
+                    self.running[piece.name] = (piece, time.monotonic())
+                    thread.start()
+                if not self.running:
+                    # What is left could not be run any more, and has been dropped; or waits for itself.
+                    if self.waiting:
+                        raise RuntimeError(f"nothing can begin: {[piece.name for piece in self.waiting]}")
+                    break
+                if not self.changed.wait(HEARTBEAT) and not self.shown:
+                    now = time.monotonic()
+                    busy = ", ".join(f"{name} ({now - began:.0f} s)" for name, (_, began) in self.running.items())
+                    say(f"   … {now - self.began:.0f} s, {len(self.waiting)} pieces wait; running: {busy}")
+        return self.results
+
+    def one(self, piece):
+        status, text = None, ""
+        began = time.monotonic()
+        try:
+            status = self.execute(piece)
+            text = piece.log().read_text(encoding="utf-8", errors="replace")
+            results = judge(piece, status, text)
+        except Exception as error:  # Whatever it is, the others go on, and all end.
+            text += f"\nnot ok - scripts/test itself failed: {error!r}\n"
+            results = {name: Result(failed=1) for name in names_of(piece)}
+        seconds = time.monotonic() - began
+        with self.changed:
+            self.free += min(piece.cores, self.cores)
+            del self.running[piece.name]
+            self.finish(piece, status, results, seconds, text)
+            self.changed.notify()
+
+    def execute(self, piece):
+        OUT.mkdir(parents=True, exist_ok=True)
+        environment = {**os.environ, **piece.environment}
+        for name in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL"):
+            environment.pop(name, None)
+        with open(piece.log(), "wb") as log:
+            process = subprocess.Popen(
+                piece.command, cwd=TOP, env=environment, stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True)
+            self.processes.append(process)
+            try:
+                with Watchdog(process, piece, log) as watchdog:
+                    while data := os.read(process.stdout.fileno(), 65536):
+                        watchdog.heard()
+                        log.write(data)
+                        log.flush()
+                        if self.shown:
+                            os.write(1, data)
+                if not watchdog.ended:
+                    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+                    self.busy[piece.name] = processor_time(process.pid)
+                return process.wait()
+            finally:
+                end(process, 10)
+                process.stdout.close()
+
+    def finish(self, piece, status, results, seconds=0.0, text=""):
+        total = Result()
+        for result in results.values():
+            total.add(result)
+        state = NOT_RUN if status is None and not text else "failed" if total.failed else "passed"
+        self.states[piece.name] = state
+        self.results[piece.name] = (state, results, seconds)
+        if status not in (REMEMBERED, None):
+            self.keep(piece, results, seconds)
+        done = f"[{len(self.results)}/{len(self.pieces)}]"
+        if status == REMEMBERED:
+            say(f"{done} {piece.name}: {total}, at this commit before")
+        elif state == NOT_RUN:
+            say(f"{done} NOT RUN {piece.name}: what it needs has failed")
+        else:
+            busy = f" ({self.busy[piece.name]:.0f} s of a processor)" if piece.name in self.busy else ""
+            say(f"{done} {'' if state == 'passed' else 'FAILED '}{piece.name}: {total}, {seconds:.0f} s{busy}")
+        if state == "failed":
+            self.show_failures(piece, status, text, results)
+
+    def keep(self, piece, results, seconds):
+        """What has passed, and how long it took."""
+        passed = {name: result for name, result in results.items() if not result.failed}
+        if piece.tests:
+            tests = {test.name: key(piece.kernel, test, piece.rest, piece.long) for test in piece.tests}
+            passed = {tests[name]: result for name, result in passed.items() if name in tests}
+            measured = {name: result.seconds for name, result in passed.items()}
+        else:
+            measured = {name: seconds for name in passed}
+        if self.durations is not None:
+            self.durations.put(measured)
+        if self.remembered:
+            self.remembered.put(passed)
+
+    @staticmethod
+    def show_failures(piece, status, text, results):
+        lines = text.splitlines()
+        shown = []
+        for i, line in enumerate(lines):
+            if re.match(r"not ok|vm: |rhist: |lab: |error|warning: unused|FAILED|thread '.*' panicked", line):
+                shown.append(line)
+                # What a failed point says of itself.
+                for more in lines[i + 1 : i + 12]:
+                    if not re.match(r"#(?! test:)|    ", more):
+                        break
+                    shown.append(more)
+        reasons = [f"{name}: {result.why}" for name, result in results.items() if result.why]
+        for line in reasons + (shown or ([] if reasons else lines[-25:]))[:FAILURES_SHOWN]:
+            say(f"      {line[:300]}")
+        say(f"      status {status}; all it said: {piece.log().relative_to(TOP)}")
+
+
+class Watchdog:
+    """Ends a process that takes too long, or says nothing for too long; and says so in its log."""
+
+    def __init__(self, process, piece, log):
+        self.process, self.piece, self.log = process, piece, log
+        self.began = self.last = time.monotonic()
+        self.done, self.ended = threading.Event(), False
+        self.thread = threading.Thread(target=self.watch, daemon=True)
+
+    def heard(self):
+        self.last = time.monotonic()
+
+    def watch(self):
+        while not self.done.wait(1):
+            now = time.monotonic()
+            if now - self.last > self.piece.patience:
+                why = f"it said nothing for {self.piece.patience} s"
+            elif now - self.began > self.piece.limit:
+                why = f"it took more than {self.piece.limit} s"
+            else:
+                continue
+            self.ended = True
+            self.log.write(f"not ok - {self.piece.name}: ended, since {why}\n".encode())
+            end(self.process, 10)
+            return
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.done.set()
+        self.thread.join()
+
+
+class Remembered:
+    """What has passed with these sources, in a file: by the names of pieces, and those of tests on a kernel."""
+
+    def __init__(self, mode, anew):
+        self.commit, state = state_of_sources()
+        self.path = OUT / f"{mode}-{state[:16]}.json"
+        self.passed = {}
+        if self.path.exists() and not anew:
+            known = json.loads(self.path.read_text(encoding="utf-8"))
+            self.passed = {name: Result(**result) for name, result in known.items()}
+
+    def get(self, piece):
+        # What others need is made again: it is cheap if it is there.
+        if piece.name not in self.passed or not piece.counts:
+            return None
+        return {piece.name: self.passed[piece.name]}
+
+    def put(self, results):
+        self.passed.update(results)
+        OUT.mkdir(parents=True, exist_ok=True)
+        part = self.path.with_suffix(".part")
+        part.write_text(json.dumps({name: vars(result) for name, result in self.passed.items()}, indent=1), encoding="utf-8")
+        part.rename(self.path)
+
+
+def state_of_sources():
+    """What this checkout is called, and a hash of all that is in it."""
+    state = subprocess.run(
+        "git rev-parse HEAD; git diff HEAD; git ls-files -o --exclude-standard -z | xargs -0r sha256sum", shell=True,
+        cwd=TOP, stdout=subprocess.PIPE, check=True).stdout
+    return state[:12].decode() + ("" if state.count(b"\n") == 1 else " and changes"), hashlib.sha256(state).hexdigest()
+
+
+def names_of(piece):
+    """Of its results."""
+    return [test.name for test in piece.tests] or [piece.name]
+
+
+def processor_time(pid):
+    """Seconds that a process has used which has ended, with those that it has waited for. See proc_pid_stat(5)."""
+    fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+    return sum(int(ticks) for ticks in fields[11:15]) / os.sysconf("SC_CLK_TCK")
+
+
+def table(runner):
+    """Per test: passed, failed, not run, reports."""
+    rows = []
+    for piece in runner.pieces:
+        state, results, _ = runner.results[piece.name]
+        if not piece.counts:
+            continue
+        where = piece.name.split(":")[0] if piece.tests else ""
+        for test, result in results.items():
+            unseen = result.failed if state == NOT_RUN else 0
+            rows.append((f"{where + ': ' if where else ''}{test}", result.passed, result.failed - unseen, unseen,
+                         result.skipped, result.reports, result.seconds))
+    width = max((len(row[0]) for row in rows), default=0)
+    say(f"\n{'':{width}} {'passed':>8} {'failed':>8} {NOT_RUN:>8} {'skipped':>8} {'reports':>8} {'seconds':>8}")
+    for name, *numbers in rows:
+        say(f"{name:{width}} " + " ".join(f"{number or '-':>8.0f}" if number else f"{'-':>8}" for number in numbers))
+
+
+def run(pieces, remembered=None, shown=False, durations=None):
+    """Runs pieces, and says how it went, with what is remembered. Returns the exit status."""
+    lock = lock_copy() if any(piece.name == SOURCES for piece in pieces) else None
+    began = time.monotonic()
+    done = {piece.name for piece in pieces}
+    known = {name: result for name, result in (remembered.passed if remembered else {}).items() if name not in done}
+    runner = Runner(pieces, remembered, shown, durations)
+    total = Result()
+    for result in known.values():
+        total.add(result)
+    for _, results, _ in runner.run().values():
+        for result in results.values():
+            total.add(result)
+    del lock
+    if remembered:
+        table(runner)
+        if known:
+            say(f"\n{len(known)} tests passed with these sources before: {', '.join(sorted(known))}")
+        say(f"\nat {remembered.commit}")
+    failed = [name for name, (state, *_) in runner.results.items() if state != "passed"]
+    if failed:
+        say("\nfailed or not run: " + "; ".join(failed))
+    say(f"\nall of it took {time.monotonic() - began:.0f} s")
+    say(str(total))
+    return int(bool(total.failed) or not total.passed)

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The table of selftests: tools/testing/selftests/tests.toml, which says what its columns mean."""
+
+import sys
+import tomllib
+from dataclasses import dataclass, field
+from pathlib import Path
+
+FOLDER = Path(__file__).resolve().parent.parent / "tools" / "testing" / "selftests"
+
+# Lab kernels of their own configuration. Others are Debian's, called "stock" or by their release.
+OWN = ("um", "umdebug", "debug", "kcsan")
+USER_MODE = ("um", "umdebug")
+# In the table, "stock" with what user-mode Linux has shown left out.
+REST = "rest"
+
+
+@dataclass(frozen=True, eq=False)
+class Test:
+    suite: str
+    name: str
+    about: str
+    on: tuple = ("um", "stock")
+    short: tuple = ()
+    races: bool = False
+    cpus: int = 2
+    asleep: bool = False
+    skips: dict = field(default_factory=dict)
+    without: dict = field(default_factory=dict)
+
+    def can_run_on(self, kernel):
+        if kernel in self.without:
+            return False
+        like = {"umdebug": "um", "debug": "stock", "kcsan": "stock"}.get(kernel, kernel if kernel in OWN else "stock")
+        return kernel in self.on or like in self.on
+
+    def skipped_on(self, kernel, rest):
+        """How many of its points are skipped there."""
+        like = {"um": ["um"], "umdebug": ["umdebug", "um"], "debug": ["debug", REST, "stock"], "kcsan": ["kcsan", REST, "stock"]}
+        names = like.get(kernel, [REST, "stock"] if rest else ["stock"])
+        return next((self.skips[name] for name in names if name in self.skips), 0)
+
+
+def read(path=FOLDER / "tests.toml"):
+    """All tests, in the order of the table; exits with a sentence if the table is wrong."""
+    tests = []
+    with open(path, "rb") as file:
+        table = tomllib.load(file)
+    for suite, rows in table.items():
+        for name, row in rows.items():
+            try:
+                row = {key: tuple(value) if isinstance(value, list) else value for key, value in row.items()}
+                test = Test(suite, name, **row)
+            except TypeError as error:
+                sys.exit(f"{path}: {suite}.{name}: {error}")
+            if unknown := {*test.on, *test.short} - {*OWN, "stock"}:
+                sys.exit(f"{path}: {suite}.{name}: no kernel is called {', '.join(unknown)}")
+            if unknown := {*test.skips} - {*OWN, "stock", REST}:
+                sys.exit(f"{path}: {suite}.{name}: skips on {', '.join(unknown)}?")
+            tests.append(test)
+        programs = {file.stem for file in path.with_name(suite).iterdir() if file.suffix in (".c", ".sh")}
+        if missing := programs - rows.keys():
+            sys.exit(f"{path}: no row for {', '.join(f'{suite}.{name}' for name in sorted(missing))}")
+    return tests
+
+
+def short_on(tests, kernel):
+    """The part of make test on "um" or "stock"."""
+    return [test for test in tests if kernel in (test.short or test.on)]

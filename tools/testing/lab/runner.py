@@ -1,0 +1,163 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0
+"""Tests what scripts/test makes of pieces that hang, fail, or pass by doing nothing; and what it takes for a table of tests."""
+
+import contextlib
+import io
+import sys
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "scripts"))
+import pieces
+import runner
+import selftests
+
+TEST = selftests.Test("hist", "files", "", skips={"um": 2, "stock": 1})
+OTHER = selftests.Test("hist", "basic", "")
+GOOD = "echo '# files: 5 passed, 0 failed, 2 skipped, 1 s'"
+
+
+def piece(command, *tests, **more):
+    return pieces.Piece("piece", ["sh", "-c", command], tests=list(tests), kernel="um", **more)
+
+
+def outcome(*of_pieces, remembered=None):
+    """The results of pieces, and all that was said."""
+    said = io.StringIO()
+    with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(said):
+        kept, pieces.OUT, runner.OUT, runner.TOP = pieces.OUT, Path(folder), Path(folder), Path(folder)
+        try:
+            results = runner.Runner(list(of_pieces), remembered).run()
+        finally:
+            pieces.OUT = kept
+    return {name: value for _, found, _ in results.values() for name, value in found.items()}, said.getvalue()
+
+
+class Judged(unittest.TestCase):
+    def failed(self, command, *tests, **more):
+        results, said = outcome(piece(command, *tests, **more))
+        self.assertEqual(sum(result.failed for result in results.values()), 1, results)
+        return said
+
+    def test_passes(self):
+        results, _ = outcome(piece(GOOD, TEST))
+        self.assertEqual((results["files"].passed, results["files"].failed, results["files"].skipped), (5, 0, 2))
+
+    def test_nothing_tested(self):
+        self.assertIn("nothing was tested", self.failed("echo '# files: 0 passed, 0 failed, 0 skipped, 1 s'", TEST))
+
+    def test_everything_skipped(self):
+        self.assertIn("nothing was tested", self.failed("echo '# files: 0 passed, 0 failed, 2 skipped, 1 s'", TEST))
+
+    def test_a_new_skip(self):
+        self.assertIn("3 points were skipped, and not 2", self.failed("echo '# files: 5 passed, 0 failed, 3 skipped, 1 s'", TEST))
+
+    def test_a_skip_that_is_gone(self):
+        self.failed("echo '# files: 5 passed, 0 failed, 1 skipped, 1 s'", TEST)
+
+    def test_not_got_to(self):
+        self.assertIn("basic: it was not run to its end", self.failed(GOOD, TEST, OTHER))
+
+    def test_report_after_the_last_point(self):
+        self.failed(GOOD + "; exit 70", TEST)
+
+    def test_guest_does_not_boot(self):
+        self.failed("exit 71", TEST)
+
+    def test_not_even_started(self):
+        missing = piece("", TEST)
+        missing.command = ["/nonexistent"]
+        results, said = outcome(missing)
+        self.assertEqual(results["files"].failed, 1)
+        self.assertIn("scripts/test itself failed", said)
+
+    def test_no_total(self):
+        self.failed("echo hello")
+
+    def test_zero_total(self):
+        self.failed("echo '0 passed, 0 failed'")
+
+    def test_silent(self):
+        began = time.monotonic()
+        said = self.failed("echo before; sleep 60", TEST, patience=1)
+        self.assertLess(time.monotonic() - began, 20)
+        self.assertIn("it said nothing for 1 s", said)
+
+    def test_endless(self):
+        began = time.monotonic()
+        said = self.failed("while sleep 0.2; do echo more; done", TEST, limit=2)
+        self.assertLess(time.monotonic() - began, 20)
+        self.assertIn("it took more than 2 s", said)
+
+    def test_what_needs_it_is_not_run(self):
+        first, second = piece("exit 1", counts=False), piece(GOOD, TEST, after=["piece"])
+        second.name = "second"
+        results, said = outcome(first, second)
+        self.assertEqual(results["files"].failed, 1)
+        self.assertIn("NOT RUN second", said)
+
+
+class Table(unittest.TestCase):
+    def read(self, text, *programs):
+        with tempfile.TemporaryDirectory() as folder:
+            (Path(folder) / "hist").mkdir()
+            for program in programs:
+                (Path(folder) / "hist" / program).touch()
+            path = Path(folder) / "tests.toml"
+            path.write_text(text, encoding="utf-8")
+            return selftests.read(path)
+
+    def test_own(self):
+        tests = {f"{test.suite}.{test.name}": test for test in selftests.read()}
+        self.assertGreater(len(tests), 60)
+        # Each runs somewhere, and in make test wherever one of its two kernels can run it.
+        for name, test in tests.items():
+            self.assertTrue(any(test.can_run_on(kernel) for kernel in (*selftests.OWN, "stock")), name)
+            if "um" in test.on or "stock" in test.on:
+                self.assertTrue(any(selftests.short_on([test], kernel) for kernel in ("um", "stock")), name)
+            for kernel in test.short:
+                self.assertTrue(test.can_run_on(kernel), name)
+
+    def test_program_without_a_row(self):
+        with self.assertRaisesRegex(SystemExit, "no row for hist.new"):
+            self.read("[hist.files]\nabout = ''\n", "files.sh", "new.c", "README.rst")
+
+    def test_unknown_column(self):
+        with self.assertRaisesRegex(SystemExit, "hist.files: .*skipps"):
+            self.read("[hist.files]\nabout = ''\nskipps = 1\n", "files.sh")
+
+    def test_unknown_kernel(self):
+        with self.assertRaisesRegex(SystemExit, "no kernel is called umm"):
+            self.read("[hist.files]\nabout = ''\non = ['umm']\n", "files.sh")
+
+    def test_where(self):
+        self.assertEqual([TEST.can_run_on(kernel) for kernel in ("um", "umdebug", "debug", "7.2.12+deb13-amd64")], [True] * 4)
+        only = selftests.Test("hist", "failslab", "", on=("umdebug",))
+        self.assertEqual([only.can_run_on(kernel) for kernel in ("um", "umdebug", "debug", "stock")], [False, True, False, False])
+        without = selftests.Test("hist", "files", "", without={"debug": "too slow"})
+        self.assertEqual([without.can_run_on(kernel) for kernel in ("stock", "debug")], [True, False])
+
+    def test_skips(self):
+        self.assertEqual([TEST.skipped_on("um", False), TEST.skipped_on("umdebug", False)], [2, 2])
+        self.assertEqual([TEST.skipped_on("stock", rest) for rest in (True, False)], [1, 1])
+        rest = selftests.Test("hist", "files", "", skips={"rest": 3, "stock": 1})
+        self.assertEqual([rest.skipped_on("stock", True), rest.skipped_on("debug", True), rest.skipped_on("7.2", False)], [3, 3, 1])
+
+    def test_every_test_is_in_one_guest(self):
+        for kernel in (*selftests.OWN, "stock"):
+            tests = selftests.read()
+            found = [test for guest in pieces.guests(kernel, tests, {}) for test in guest.tests]
+            self.assertEqual(len(found), len(set(found)))
+            self.assertEqual(set(found), {test for test in tests if test.can_run_on(kernel)})
+
+    def test_the_others_need_the_module(self):
+        for guest in pieces.guests("stock", selftests.read(), {}):
+            self.assertNotIn("unload", [test.name for test in guest.tests[:-1]])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: GPL-2.0
+#
+# The Test Anything Protocol in shell, for all tests in it. To be sourced, by sh or bash.
+#
+# A point that fails shows what a command said, and the files named in $shown. $work is a folder that is gone at the end.
+
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+shown=
+
+# The counts live in a file, since a check may stand at the end of a pipe.
+echo 0 0 >"$work/points"
+
+# ok STATUS NAME: whether a command ended with 0
+ok()
+{
+	read -r points failures <"$work/points"
+	points=$((points + 1))
+	if [ "$1" = 0 ]; then
+		echo $points $failures >"$work/points"
+		echo "ok $points - $2"
+	else
+		echo $points $((failures + 1)) >"$work/points"
+		echo "not ok $points - $2"
+		for file in $shown; do
+			[ ! -s "$file" ] || sed "s|^|# ${file##*/}: |" "$file" | tail -n 30
+		done
+		return 1
+	fi
+}
+
+# skip NAME REASON
+skip()
+{
+	read -r points failures <"$work/points"
+	points=$((points + 1))
+	echo $points $failures >"$work/points"
+	echo "ok $points - $1 # SKIP $2"
+}
+
+# is GOT EXPECTED NAME: equal to the byte
+is()
+{
+	if [ "$1" = "$2" ]; then
+		ok 0 "$3"
+		return
+	fi
+	ok 1 "$3"
+	printf '%s\n' "$2" | sed 's/^/# expected: /'
+	printf '%s\n' "$1" | sed 's/^/# got:      /'
+	return 1
+}
+
+# same FILE NAME: the file is what stdin says, to the byte
+same()
+{
+	cat >"$work/expected"
+	cat "$1" >"$work/got" 2>&1
+	if cmp -s "$work/expected" "$work/got"; then
+		ok 0 "$2"
+		return
+	fi
+	ok 1 "$2"
+	diff -a -u --label expected --label got "$work/expected" "$work/got" | sed 's/^/# /' | head -60
+	return 1
+}
+
+# yes NAME COMMAND...: the command succeeds
+yes()
+{
+	yes_name=$1
+	shift
+	yes_said=$("$@" 2>&1)
+	yes_status=$?
+	ok $yes_status "$yes_name" && return
+	printf '%s\n' "$yes_said" | sed 's/^/# /' | head -20
+	return 1
+}
+
+# no NAME COMMAND...: the command fails
+no()
+{
+	no_name=$1
+	shift
+	if no_said=$("$@" 2>&1); then
+		ok 1 "$no_name"
+		printf '%s\n' "$no_said" | sed 's/^/# /' | head -20
+		return 1
+	fi
+	ok 0 "$no_name"
+}
+
+# finish: to be called last, if the test is to end there
+finish()
+{
+	read -r points failures <"$work/points"
+	echo "1..$points"
+	[ $failures = 0 ] || exit 1
+	exit 0
+}
+
