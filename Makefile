@@ -15,7 +15,7 @@ headers = $(if $(RHIST_EVENT_HEADERS),RHIST_EVENT_HEADERS='$(RHIST_EVENT_HEADERS
 # What is built, in a folder of its own.
 module = $(CURDIR)
 
-.PHONY: all events stale_int3 bench-events bench bench-host demo update test test-kernels test-fast test-long test-host test-debug test-kcsan test-packages deb fuzz fmt clippy clean help
+.PHONY: all events stale_int3 bench-events bench bench-host demo update test test-kernels test-fast test-long test-host test-debug test-part test-kcsan test-packages deb fuzz fmt clippy clean help
 
 ifdef KDIR
 
@@ -100,6 +100,9 @@ test-host:
 test-debug:
 	@scripts/test debug
 
+test-part:
+	@scripts/test part
+
 test-kcsan:
 	@scripts/test kcsan
 
@@ -146,6 +149,7 @@ help:
 	@echo 'make test-host     rustfmt, clippy and the tests that need no guest'
 	@echo 'make test-debug    the guest tests on kernels that look for memory errors, leaks, wrong locking; ended,'
 	@echo '                   it goes on where it was'
+	@echo 'make test-part     a twelfth of them on user-mode Linux that does, another one after each commit: 3 minutes'
 	@echo 'make test-kcsan    hits, readers and changes at once, in guests that report data races; likewise'
 	@echo 'make test-packages the packages, on machines of their own: installed, upgraded, removed; 15 minutes;'
 	@echo '                   PACKAGES=TEST runs one part, PACKAGES=--long has the metadata made on the machine, too'

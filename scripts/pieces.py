@@ -166,6 +166,8 @@ def parts(tests, kernel, durations, rest, long):
     return [sorted(part, key=tests.index) for part in found if part]
 
 
+# A part takes two or three minutes.
+PARTS = 12
 # What tells most of a kernel in a few minutes: files, texts, numbers and user events.
 SHORT = [("hist", "basic names files compare"), ("user_events", "requests")]
 # The probes for all events would take longer to build than the tests.
@@ -354,6 +356,17 @@ def debug_pieces(durations, passed=()):
         *guests("umdebug", left("umdebug", False), durations), *guests("debug", left("debug", True), durations, rest=True),
         *lab_tests("debug"), *lab_tests("umdebug"),
     ], durations)
+
+
+def part_pieces(durations, number):
+    """
+    A part of the guest tests on user-mode Linux that looks for faults: with the next number another one, and with PARTS
+    numbers all of them. Which tests a part has does not depend on what they took, and neighbours in the table, which are
+    of a kind, are in different ones.
+    """
+    tests = [test for test in selftests.read() if test.can_run_on("umdebug")]
+    part = tests[number % PARTS :: PARTS]
+    return timed([*module("umdebug"), *programs(), *guests("umdebug", part, durations)], durations)
 
 
 def kcsan_pieces(durations, passed=()):
