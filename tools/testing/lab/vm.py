@@ -1,10 +1,16 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
-"""Tests what scripts/vm takes for a report of a fault in a kernel's log, which logs it keeps, and what it may be told."""
+"""
+Tests what scripts/vm takes for a report of a fault in a kernel's log, which logs it keeps, and what it may be told.
+
+With "faults", only prints a message for each kind of fault.
+"""
 
 import importlib.machinery
 import importlib.util
 import os
+import re
+import subprocess
 import sys
 import tempfile
 import threading
@@ -18,6 +24,7 @@ LOADER = importlib.machinery.SourceFileLoader("vm", str(PATH))
 vm = importlib.util.module_from_spec(importlib.util.spec_from_loader("vm", LOADER))
 LOADER.exec_module(vm)
 
+LIST = PATH.with_name("kernel-faults")
 TRACE = "CPU: 0 UID: 0 PID: 152 Comm: sh\nCall Trace:\n <TASK>\n panic+0x6b/0x70\n </TASK>"
 
 FAULTS = [
@@ -25,19 +32,35 @@ FAULTS = [
     "BUG: kernel NULL pointer dereference, address: 0000000000000010",
     "Oops: Oops: 0000 [#1] SMP NOPTI",
     "kernel BUG at kernel/trace/trace.c:1!",
+    "invalid opcode: 0000 [#1] SMP NOPTI",
+    "divide error: 0000 [#1] SMP NOPTI",
+    "stack segment: 0000 [#1] SMP NOPTI",
+    "double fault: 0000 [#1] SMP NOPTI",
+    "int3: 0000 [#1] SMP NOPTI",
+    "traps: PANIC: double fault, error_code: 0x0",
+    "Unable to handle kernel NULL pointer dereference at virtual address 0000000000000010",
+    "Internal error: Oops: 0000000096000004 [#1] SMP",
     "WARNING: kernel/trace/trace_events.c:2 at f+0x1/0x2, CPU#1: rmmod/3",
     "WARNING: possible recursive locking detected",
     "WARNING: possible circular locking dependency detected",
     "WARNING: suspicious RCU usage",
     "WARNING: inconsistent lock state",
     "BUG: KASAN: slab-use-after-free in f+0x1/0x2",
+    "BUG kmalloc-64 (Tainted: G           O       ): Poison overwritten",
+    "KASAN: null-ptr-deref in range [0x0000000000000010-0x0000000000000017]",
+    "CFI failure at f+0x1/0x2 (target: g+0x1/0x2; expected type: 0x12345678)",
     "UBSAN: array-index-out-of-bounds in kernel/x.c:1:2",
     "BUG: sleeping function called from invalid context at mm/x.c:1",
     "BUG: scheduling while atomic: sh/152/0x00000002",
     "INFO: task rmmod:152 blocked for more than 120 seconds.",
     "INFO: trying to register non-static key.",
     "rcu: INFO: rcu_preempt self-detected stall on CPU",
+    "INFO: rcu_tasks detected stalls on tasks:",
+    "rcu: rcu_preempt kthread starved for 2103 jiffies! g1 f0x0 RCU_GP_WAIT_FQS(5)",
     "watchdog: BUG: soft lockup - CPU#1 stuck for 26s! [sh:152]",
+    "Watchdog detected hard LOCKUP on cpu 0",
+    "workqueue: f [rhist] hogged CPU for >10000us 4 times, consider switching to WQ_UNBOUND",
+    "DEBUG_LOCKS_WARN_ON(1)",
     "general protection fault, probably for non-canonical address 0xdead000000000100: 0000 [#1] SMP",
     "list_del corruption. prev->next should be ffff, but was 0000",
     "refcount_t: underflow; use-after-free.",
@@ -45,6 +68,10 @@ FAULTS = [
     "unreferenced object 0xffff888104a2c800 (size 64):",
     "kmemleak: 3 new suspected memory leaks (see /sys/kernel/debug/kmemleak)",
     "sysfs: cannot create duplicate filename '/x'",
+    "kobject: can not set name properly!",
+    "VFS: Busy inodes after unmount of tracefs (tracefs)",
+    "VFS: Close: file count is 0 (f_op=0xffff888104a2c800)",
+    "Duplicates detected: 1",
     "rust_kernel: panicked at src/map/mod.rs:1:2:",
 ]
 
@@ -115,9 +142,21 @@ class Reports(unittest.TestCase):
                 self.assertEqual(vm.reports(log(message)), [])
 
     def test_stack_alone(self):
-        found = vm.reports(log("sysrq: Show backtrace of all active CPUs\n" + TRACE))
-        self.assertEqual(len(found), 1)
-        self.assertIn("sysrq: Show backtrace of all active CPUs", found[0])
+        for trace in (TRACE, TRACE.replace("Call Trace", "Call trace")):
+            found = vm.reports(log("sysrq: Show backtrace of all active CPUs\n" + trace))
+            self.assertEqual(len(found), 1)
+            self.assertIn("sysrq: Show backtrace of all active CPUs", found[0])
+
+    def test_each_expression(self):
+        """None of the list is without a fault that it finds, and grep finds what Python does."""
+        expressions = [line for line in LIST.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
+        for expression in expressions:
+            with self.subTest(expression):
+                self.assertTrue([fault for fault in FAULTS if re.match(expression, fault)])
+        lines = [line for message in (*FAULTS, *HARMLESS) for line in message.split("\n")]
+        found = subprocess.run(
+            ["grep", "-E", "\n".join(expressions)], input="\n".join(lines), stdout=subprocess.PIPE, text=True, check=False)
+        self.assertEqual(found.stdout.splitlines(), FAULTS)
 
     def test_fault_after_harmless(self):
         found = vm.reports(log(HARMLESS[-2], "BUG: KASAN: double-free in f+0x1/0x2"))
@@ -253,6 +292,9 @@ class Arguments(unittest.TestCase):
 
 
 if __name__ == "__main__":
+    if sys.argv[1:] == ["faults"]:
+        print("\n".join(FAULTS))
+        sys.exit()
     result = unittest.main(exit=False, verbosity=2).result
     bad = len(result.failures) + len(result.errors)
     print(f"{max(0, result.testsRun - bad)} passed, {bad} failed")

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <regex.h>
 #include <sched.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -445,10 +446,33 @@ __maybe static char *escaped(const char *bytes, size_t len)
 }
 
 static int kernel_log = -1;
+static regex_t kernel_fault;
 
 /* From here on, kernel_report() finds what the kernel reports. */
 __maybe static void open_kernel_log(void)
 {
+	const char *list = getenv("FAULTS");
+	char line[200], expressions[8192] = "";
+	FILE *file;
+
+	/* run names the list; by hand, in the checkout, it is where it is kept. */
+	list = list ? list : "scripts/kernel-faults";
+	file = fopen(list, "r");
+	if (!file)
+		die("%s: %s", list, strerror(errno));
+	while (fgets(line, sizeof(line), file)) {
+		line[strcspn(line, "\n")] = 0;
+		if (*line == '#')
+			continue;
+		if (strlen(expressions) + strlen(line) + 2 > sizeof(expressions))
+			die("%s: too long", list);
+		if (*expressions)
+			strcat(expressions, "|");
+		strcat(expressions, line);
+	}
+	fclose(file);
+	if (regcomp(&kernel_fault, expressions, REG_EXTENDED | REG_NOSUB))
+		die("%s: no regular expressions", list);
 	kernel_log = open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	if (kernel_log < 0 || lseek(kernel_log, 0, SEEK_END) < 0)
 		die("/dev/kmsg: %s", strerror(errno));
@@ -457,18 +481,14 @@ __maybe static void open_kernel_log(void)
 /* The first thing in the kernel's log since the last look that should not be there; to be freed. */
 __maybe static char *kernel_report(void)
 {
-	static const char *const words[] = {
-		"WARNING:", "BUG:", "kernel BUG", "Oops", "UBSAN", "KASAN", "KCSAN", "KFENCE", "general protection", "Call Trace",
-		"refcount_t", "Duplicates detected", "possible circular", "possible recursive", "suspicious RCU",
-	};
-	char record[8192], *found = NULL;
+	char record[8192], *message, *found = NULL;
 	ssize_t len;
 
 	while ((len = read(kernel_log, record, sizeof(record) - 1)) > 0 || (len < 0 && errno == EPIPE)) {
 		record[len > 0 ? len : 0] = 0;
-		for (unsigned int i = 0; !found && i < sizeof(words) / sizeof(*words); i++)
-			if (strstr(record, words[i]))
-				found = strdup(record);
+		message = strchr(record, ';');
+		if (!found && message && !regexec(&kernel_fault, message + 1, 0, NULL, 0))
+			found = strdup(record);
 	}
 	return found;
 }
