@@ -1,7 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
-"""Tests that scripts/bench starts a guest again that stands still before there is something to measure, and no other."""
+"""Tests that scripts/vm starts a guest again that stands still before it has booted, and no other."""
 
+import contextlib
+import io
 import sys
 import tempfile
 from importlib.machinery import SourceFileLoader
@@ -9,50 +11,58 @@ from importlib.util import module_from_spec, spec_from_loader
 from pathlib import Path
 
 sys.dont_write_bytecode = True
-path = Path(__file__).resolve().parents[3] / "scripts" / "bench"
+path = Path(__file__).resolve().parents[3] / "scripts" / "vm"
 sys.path.insert(0, str(path.parent))
-loader = SourceFileLoader("bench", str(path))
-bench = module_from_spec(spec_from_loader("bench", loader))
-loader.exec_module(bench)
-bench.PATIENCE, bench.BOOTS = 1, 3
+loader = SourceFileLoader("vm", str(path))
+vm = module_from_spec(spec_from_loader("vm", loader))
+loader.exec_module(vm)
+vm.PAUSE = 0.2
 
 
-class Guest(bench.Guest):
-    """Shell scripts in place of QEMU: one for each boot."""
+def guests(scripts):
+    """Guests for which shell scripts take the place of a kernel: one for each boot."""
 
-    def __init__(self, folder, *scripts):
-        self.log, self.scripts, self.kernel = folder / "log", list(scripts), "um"
+    class Guest(vm.Bare):
+        def __init__(self, *arguments):
+            super().__init__(*arguments)
+            self.patience = 1
 
-    def command(self, cpus, icount):
-        return ["sh", "-c", self.scripts.pop(0)]
+        def arguments(self, image):
+            return ["sh", "-c", scripts.pop(0)]
+
+    return Guest
 
 
 def outcome(*scripts):
-    """What came of it: the lines, "exit" if they are not all, and how many boots were left."""
-    with tempfile.TemporaryDirectory() as folder:
-        guest, lines = Guest(Path(folder), *scripts), []
-        try:
-            lines.extend(guest.run(4))
-        except SystemExit:
-            lines.append("exit")
-        return lines, len(guest.scripts)
+    """What came of it: the lines, the status, and how many boots were left."""
+    scripts, lines = list(scripts), io.StringIO()
+    vm.Bare = guests(scripts)
+    sys.argv = ["vm", "--kernel", "um", "--initramfs", "/dev/null", "--timeout", "3"]
+    with contextlib.redirect_stdout(lines), contextlib.redirect_stderr(io.StringIO()):
+        status = vm.main()
+    return lines.getvalue().split(), status, len(scripts)
 
 
-STALLS, WORKS = "echo SeaBIOS; exec sleep 60", "echo begin; sleep 2; echo measured; echo end 0"
+STALLS, STOPS, WORKS = "echo SeaBIOS; exec sleep 60", "kill -STOP $$", "echo begin; sleep 1.5; echo measured; echo end 0"
 CASES = {
-    "works": ((WORKS, WORKS), (["measured"], 1)),
-    "stalls once": ((STALLS, WORKS), (["measured"], 0)),
-    "stalls always: the last one has all the time there is": ((STALLS,) * 4, (["exit"], 1)),
-    "crashes: not tried again": (("echo begin; echo half", WORKS), (["half", "exit"], 1)),
-    "crashes before it measures: not tried again": (("echo panic", WORKS), (["exit"], 1)),
-    "hangs: not tried again": (("echo begin; exec sleep 60", WORKS), (["exit"], 1)),
-    "fails": (("echo begin; echo half; echo end 1", WORKS), (["half", "exit"], 1)),
+    "works": ((WORKS, WORKS), (["measured"], 0, 1)),
+    "stalls once": ((STALLS, WORKS), (["measured"], 0, 0)),
+    "is stopped once": ((STOPS, WORKS), (["measured"], 0, 0)),
+    "stalls always: the last one has all the time there is": ((STALLS,) * 4, ([], vm.TIMEOUT, 1)),
+    "crashes: not tried again": (("echo begin; echo half", WORKS), (["half"], vm.NO_GUEST, 1)),
+    "crashes before it begins: not tried again": (("echo Kernel panic", WORKS), ([], vm.REPORT, 1)),
+    "hangs: not tried again": (("echo begin; exec sleep 60", WORKS), ([], vm.TIMEOUT, 1)),
+    "fails": (("echo begin; echo half; echo end 1", WORKS), (["half"], 1, 1)),
+    "the kernel says something between": (("echo begin; echo '[    1.234567] x'; echo end 0",), ([], 0, 0)),
+    "the kernel reports a fault": (("echo begin; echo '[    1.234567] WARNING: x'; echo end 0",), ([], vm.REPORT, 0)),
 }
 
-failed = 0
-for name, (scripts, expected) in CASES.items():
-    found = outcome(*scripts)
-    if found != expected:
-        failed += 1
-        print(f"{name}: {found}, expected {expected}")
+with tempfile.TemporaryDirectory() as folder:
+    vm.LOGS = Path(folder)
+    failed = 0
+    for name, (scripts, expected) in CASES.items():
+        found = outcome(*scripts)
+        if found != expected:
+            failed += 1
+            print(f"{name}: {found}, expected {expected}")
 sys.exit(bool(failed))
