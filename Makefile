@@ -4,7 +4,7 @@
 
 KERNEL ?= stock
 lab := scripts/lab
-rust = $(shell find rust src tools -name target -prune -o -name '*.rs' -print)
+rust = $(shell scripts/sources | tr '\0' '\n' | grep '\.rs$$')
 
 # Of which headers of events, if not of all. User-mode Linux is for tests and benchmarks, which fire these.
 ifneq ($(filter um umdebug,$(KERNEL)),)

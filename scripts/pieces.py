@@ -216,13 +216,17 @@ def cargo(folder, *arguments):
     return within(f"tools/testing/{folder}", "cargo", *arguments, CARGO_TARGET_DIR=target(folder))
 
 
+def sources_of_checkout():
+    found = subprocess.run(["scripts/sources"], cwd=TOP, stdout=subprocess.PIPE, text=True, check=True).stdout
+    return sorted(found.split("\0")[:-1])
+
+
 def lints():
     def clippy(folder, *after):
         return Piece(f"clippy of {folder}", cargo(folder, "clippy", "-q", "--locked", "--all-targets", "--", "-D", "warnings"),
                      takes=5, counts=False, after=[SOURCES, *after])
 
-    sources = subprocess.run(
-        ["git", "ls-files", "*.rs"], cwd=TOP, stdout=subprocess.PIPE, text=True, check=True).stdout.split()
+    sources = [source for source in sources_of_checkout() if source.endswith(".rs")]
     return [
         Piece("rustfmt", chroot("rustfmt", "--check", *sources), takes=3, counts=False),
         Piece("clippy of the module", make("clippy"), takes=40, counts=False),

@@ -12,7 +12,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from pieces import OUT, SOURCES, TOP, key, lock_copy
+from pieces import OUT, SOURCES, TOP, key, lock_copy, sources_of_checkout
 from sessions import end, lab, say
 
 HEARTBEAT = 30
@@ -226,7 +226,7 @@ class Runner:
             self.keep(piece, results, seconds)
         done = f"[{len(self.results)}/{len(self.pieces)}]"
         if status == REMEMBERED:
-            say(f"{done} {piece.name}: {total}, at this commit before")
+            say(f"{done} {piece.name}: {total}, with these sources before")
         elif state == NOT_RUN:
             say(f"{done} NOT RUN {piece.name}: what it needs has failed")
         else:
@@ -306,8 +306,8 @@ class Remembered:
     """What has passed with these sources, in a file: by the names of pieces, and those of tests on a kernel."""
 
     def __init__(self, mode, anew):
-        self.commit, state = state_of_sources()
-        self.path = OUT / f"{mode}-{state[:16]}.json"
+        self.mode, self.sources = mode, hash_of_sources()
+        self.path = OUT / f"{mode}-{self.sources}.json"
         self.passed = {}
         if self.path.exists() and not anew:
             known = json.loads(self.path.read_text(encoding="utf-8"))
@@ -327,12 +327,11 @@ class Remembered:
         part.rename(self.path)
 
 
-def state_of_sources():
-    """What this checkout is called, and a hash of all that is in it."""
-    state = subprocess.run(
-        "git rev-parse HEAD; git diff HEAD; git ls-files -o --exclude-standard -z | xargs -0r sha256sum", shell=True,
-        cwd=TOP, stdout=subprocess.PIPE, check=True).stdout
-    return state[:12].decode() + ("" if state.count(b"\n") == 1 else " and changes"), hashlib.sha256(state).hexdigest()
+def hash_of_sources():
+    state = hashlib.sha256()
+    for source in sources_of_checkout():
+        state.update(source.encode() + b"\0" + hashlib.sha256((TOP / source).read_bytes()).digest())
+    return state.hexdigest()[:16]
 
 
 def names_of(piece):
@@ -382,7 +381,7 @@ def run(pieces, remembered=None, shown=False, durations=None):
         table(runner)
         if known:
             say(f"\n{len(known)} tests passed with these sources before: {', '.join(sorted(known))}")
-        say(f"\nat {remembered.commit}")
+        say(f"\n{remembered.mode} of the sources {remembered.sources}")
     failed = [name for name, (state, *_) in runner.results.items() if state != "passed"]
     if failed:
         say("\nfailed or not run: " + "; ".join(failed))
