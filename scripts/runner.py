@@ -22,6 +22,8 @@ FAILURES_SHOWN = 40
 TABLE = "tools/testing/selftests/tests.toml"
 
 TOTAL = re.compile(r"^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$")
+# The Test Anything Protocol.
+POINT, PLAN = re.compile(r"^(not )?ok \d+\b(?:.*(# SKIP))?"), re.compile(r"^1\.\.(\d+)$")
 # What tools/testing/selftests/run says after each test.
 OF_TEST = re.compile(r"^# (\S+): (\d+) passed, (\d+) failed, (\d+) skipped, (\d+) s$")
 REPORTED = re.compile(r"^vm: the kernel reported (\d+) fault|^not ok - \S+: the kernel reports:")
@@ -80,8 +82,7 @@ def judge(piece, status, text):
     elif not piece.counts:
         results = {piece.name: Result(int(status == 0), int(status != 0))}
     else:
-        totals = [match for match in map(TOTAL.match, lines) if match]
-        result = Result(*(int(number or 0) for number in totals[-1].groups())) if totals else Result()
+        result = total_of(lines)
         if not result.failed and not result.passed:
             result.failed = 1
         results = {piece.name: result}
@@ -90,6 +91,18 @@ def judge(piece, status, text):
         list(results.values())[-1].failed += 1
     next(iter(results.values())).reports += reports
     return results
+
+
+def total_of(lines):
+    """What stands in the last total, or else what was counted of points of which there are as many as planned."""
+    if totals := [match for match in map(TOTAL.match, lines) if match]:
+        return Result(*(int(number or 0) for number in totals[-1].groups()))
+    points = [match for match in map(POINT.match, lines) if match]
+    failed = sum(match[1] is not None for match in points)
+    skipped = sum(match[2] is not None for match in points)
+    if not any(int(match[1]) == len(points) for match in map(PLAN.match, lines) if match):
+        failed += 1
+    return Result(len(points) - failed - skipped, failed, skipped)
 
 
 def judge_tests(piece, lines):

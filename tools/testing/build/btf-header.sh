@@ -8,8 +8,8 @@
 set -u
 btf=${1:?usage: btf-header.sh BTF}
 top=$(cd "$(dirname "$0")/../../.." && pwd -P)
-test=btf-header
-. "$top/tools/testing/build/lib.sh"
+. "$top/tools/testing/selftests/lib/tap.sh"
+shown=$work/said
 
 # A kernel with the structures in $1: a C file, compiled with BTF.
 kernel() {
@@ -27,12 +27,12 @@ refused() { # refused NAME SENTENCE
 		[ "${said#*Other kernels}" != "$said" ]
 	status=$?
 	[ $status -eq 0 ] || printf '# said: %s\n' "$said"
-	result $status "$1"
+	ok $status "$1"
 }
 
 # The structures as in the lab's kernel, to be altered with sed expressions.
 "$top/scripts/btf-header" "$btf" > "$work/layouts.h"
-result $? "the lab's kernel is accepted"
+ok $? "the lab's kernel is accepted"
 
 altered() { # altered SED-EXPRESSION...
 	local args=() expr
@@ -70,11 +70,11 @@ altered() { # altered SED-EXPRESSION...
 }
 
 altered '' && "$top/scripts/btf-header" "$work/btf" > /dev/null
-result $? "the same structures elsewhere are accepted"
+ok $? "the same structures elsewhere are accepted"
 
 altered 's/^struct event_trigger_data {/&\n\tlong added;/' &&
 	"$top/scripts/btf-header" "$work/btf" | grep -q 'event_trigger_data, list) == 64'
-result $? "a member more is no difference that matters"
+ok $? "a member more is no difference that matters"
 
 altered 's/(\*trigger)(/(*fire)(/'
 refused "a member that is not there" \
@@ -90,7 +90,7 @@ refused "a structure that is not there" \
 
 altered 's/^struct trace_eprobe \*n;//' '/^struct trace_eprobe {/,/^};/d' &&
 	"$top/scripts/btf-header" "$work/btf" > "$work/out" && ! grep -q 'probe_arg\|trace_probe' "$work/out"
-result $? "a kernel without event probes"
+ok $? "a kernel without event probes"
 
 altered 's/nr_args;/n_args;/'
 refused "a member of event probes that is not there" \
@@ -99,6 +99,6 @@ refused "a member of event probes that is not there" \
 echo "no BTF" > "$work/text"
 "$top/scripts/btf-header" "$work/text" > "$work/out" 2> "$work/err"
 [ $? -ne 0 ] && grep -q "^rhist: " "$work/err" && [ ! -s "$work/out" ]
-result $? "a file without BTF"
+ok $? "a file without BTF"
 
 finish

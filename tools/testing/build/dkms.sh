@@ -6,8 +6,8 @@
 
 set -u
 cd "$(dirname "$0")/../../.." || exit 1
-test=dkms
-. tools/testing/build/lib.sh
+. tools/testing/selftests/lib/tap.sh
+shown=$work/said
 
 # A kernel without Rust, for which nothing is built.
 mkdir "$work/headers"
@@ -26,20 +26,20 @@ END
 echo "an older line" >"$work/said"
 bash "$work/dkms" 2>>"$work/said"
 diff "$work/expected" "$work/said" >/dev/null
-result $? "a file that it goes on with"
+ok $? "a file that it goes on with"
 
 {
 	echo "an older line" >&2
 	bash "$work/dkms"
 } 2>"$work/said"
 diff "$work/expected" "$work/said" >/dev/null
-result $? "a file that others have begun"
+ok $? "a file that others have begun"
 
 { echo "an older line"; bash "$work/dkms" 2>&1; } | cat >"$work/said"
 diff "$work/expected" "$work/said" >/dev/null
-result $? "a pipe"
+ok $? "a pipe"
 
 grep -qxF "$sentence" "$work/make.log"
-result $? "it is in the log of DKMS, too"
+ok $? "it is in the log of DKMS, too"
 
 finish

@@ -8,8 +8,8 @@
 set -u
 symvers=${1:?} btf=${2:?} source=${3:?} objects=${4:?}
 cd "$(dirname "$0")/../../.." || exit 1
-test=needs
-. tools/testing/build/lib.sh
+. tools/testing/selftests/lib/tap.sh
+shown=$work/said
 
 needs() { scripts/needs --symvers "$1" --btf "$2" --source "$3" >"$work/said" 2>&1; }
 
@@ -17,15 +17,15 @@ needs() { scripts/needs --symvers "$1" --btf "$2" --source "$3" >"$work/said" 2>
 lacks() { # lacks NAME SENTENCE
 	local status=$?
 	[ $status = 1 ] && [ "$(head -n 1 "$work/said")" = "needs: $2" ] && [ "$(wc -l <"$work/said")" = 2 ]
-	result $? "$1"
+	ok $? "$1"
 }
 
 needs "$symvers" "$btf" "$source"
-result $? "the lab's kernel lacks nothing"
+ok $? "the lab's kernel lacks nothing"
 
 scripts/needs --exports "$objects" >"$work/exports" 2>"$work/said"
 diff "$work/exports" scripts/needs.exports >>"$work/said"
-result $? "scripts/needs.exports is what the objects import"
+ok $? "scripts/needs.exports is what the objects import"
 
 grep -vP '\ttrace_array_put\t' "$symvers" >"$work/symvers"
 needs "$work/symvers" "$btf" "$source"
@@ -54,6 +54,6 @@ needs "$symvers" "$work/btf" "$source"
 [ $? = 1 ] && grep -qx "needs: the BTF in $work/btf does not describe 'struct event_command'" "$work/said" &&
 	grep -qx "needs: member 'ops' of 'struct dyn_event' is 'int' in this kernel, not 'struct dyn_event_operations \*'" "$work/said" &&
 	grep -qx "needs: this kernel has no enumerator 'EVENT_TRIGGER_FL_PROBE'" "$work/said"
-result $? "structures, members and enumerators, all that are missing"
+ok $? "structures, members and enumerators, all that are missing"
 
 finish

@@ -78,6 +78,19 @@ class Judged(unittest.TestCase):
     def test_no_total(self):
         self.failed("echo hello")
 
+    def test_points(self):
+        results, _ = outcome(piece("echo ok 1 - a; echo 'ok 2 - b # SKIP no'; echo ok 3 - c; echo 1..3"))
+        self.assertEqual((results["piece"].passed, results["piece"].failed, results["piece"].skipped), (2, 0, 1))
+
+    def test_a_point_fails(self):
+        self.failed("echo ok 1 - a; echo not ok 2 - b; echo 1..2; exit 1")
+
+    def test_fewer_points_than_planned(self):
+        self.failed("echo ok 1 - a; echo 1..2")
+
+    def test_points_without_a_plan(self):
+        self.failed("echo ok 1 - a")
+
     def test_zero_total(self):
         self.failed("echo '0 passed, 0 failed'")
 

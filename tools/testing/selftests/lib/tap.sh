@@ -95,6 +95,7 @@ finish()
 {
 	read -r points failures <"$work/points"
 	echo "1..$points"
+	echo "# $((points - failures)) passed, $failures failed"
 	[ $failures = 0 ] || exit 1
 	exit 0
 }
