@@ -38,11 +38,15 @@ use crate::hook::trigger::HistData;
 use crate::hook::trigger::HistTrigger;
 use crate::map::Cpus;
 use crate::text::copy;
+use crate::text::Text;
 use crate::trigger::count_same_oldest;
 use crate::trigger::enable::EnableCommand;
+use crate::trigger::error_log::has_entry_since;
 use crate::trigger::Command;
 use crate::trigger::Error;
 use crate::trigger::ErrorText;
+use crate::trigger::Hint;
+use crate::trigger::HintText;
 use crate::trigger::KernelTriggers;
 use crate::trigger::Trigger;
 use core::cell::RefCell;
@@ -55,7 +59,7 @@ use kernel::sync::Arc;
 impl Engine {
     /// Carries out a command that was written to the `trigger` file of an event. `kernel` is the kernel's
     /// own `trigger` file, to which `data`, the user's buffer, is passed if rhist does not implement the
-    /// command.
+    /// command. Returns what to say of a command that is accepted, but may not be what was meant.
     ///
     /// # Errors
     ///
@@ -66,13 +70,21 @@ impl Engine {
         kernel: &KernelFile,
         command: &Command<'_>,
         data: &UserBuffer,
-    ) -> Result<(), Failure> {
+    ) -> Result<Option<Hint>, Failure> {
         let event = self.find(name)?;
         match command.name {
-            _ if !command.is_ours() => Ok(self.hand_on(event, kernel, command, data)?),
-            b"hist" => self.run_hist(name, event, kernel, command),
-            _ => self.run_switch(name, event, kernel, command),
+            _ if !command.is_ours() => {
+                let began = text::local_clock_ns();
+                let done = self.hand_on(event, kernel, command, data);
+                done.map_err(|errno| match has_logged(name.dir, kernel, began) {
+                    true => Failure::Logged(errno),
+                    false => command.refused(errno).into(),
+                })?;
+            }
+            b"hist" => return self.run_hist(name, event, kernel, command),
+            _ => self.run_switch(name, event, kernel, command)?,
         }
+        Ok(None)
     }
 
     /// Passes a command to the kernel's own file.
@@ -121,7 +133,8 @@ impl Engine {
             dir: name.dir,
             system: &c_string(switch.system)?,
             event: &c_string(switch.event)?,
-        })?;
+        });
+        let target = target.map_err(|errno| switch.no_event(errno))?;
         let mut event = event.ok_or(ENODEV)?;
         if command.remove {
             return Ok(self.registry.lock().remove_switch(&event, &target)?);
@@ -150,7 +163,7 @@ impl Engine {
         event: Option<Event>,
         kernel: &KernelFile,
         command: &Command<'_>,
-    ) -> Result<(), Failure> {
+    ) -> Result<Option<Hint>, Failure> {
         if !command.remove {
             self.commands.add(1, Relaxed);
         }
@@ -177,7 +190,7 @@ impl Engine {
     }
 
     /// Adds or removes a trigger, or changes it. Everything that it does is undone if it fails, but for helper
-    /// triggers.
+    /// triggers. Returns what to say of a trigger that was added.
     fn run_in_turn(
         &self,
         context: &CommandContext<'_>,
@@ -185,12 +198,12 @@ impl Engine {
         event: Event,
         trigger: &Trigger,
         remove: bool,
-    ) -> Result<(), Failure> {
+    ) -> Result<Option<Hint>, Failure> {
         if remove {
             // What its names refer to may have changed since it was added.
             let mut hooks = self.registry.lock();
             if let Some(shown) = hooks.shown_as(&event, trigger.command())? {
-                return remove_unreferenced(&mut hooks, &event, &shown);
+                return remove_unreferenced(&mut hooks, &event, &shown).map(|()| None);
             }
         }
         let scope = EventScope::new(context, name, &event)?;
@@ -208,8 +221,8 @@ impl Engine {
         if remove {
             // As in C, removing a trigger that does not exist is no error.
             return match same {
-                Some(same) => remove_unreferenced(&mut hooks, &event, same),
-                None => Ok(()),
+                Some(same) => remove_unreferenced(&mut hooks, &event, same).map(|()| None),
+                None => Ok(None),
             };
         }
         drop(hooks);
@@ -221,11 +234,11 @@ impl Engine {
         if let Some(same) = same {
             if trigger.pause.is_some() || trigger.cont.is_some() {
                 same.pause(trigger.pause.is_some());
-                return Ok(());
+                return Ok(None);
             }
             if trigger.clear.is_some() {
                 same.data.clear(|plan| histogram(trigger, plan))?;
-                return Ok(());
+                return Ok(None);
             }
         }
         let (plan, targets) = plan(draft)?;
@@ -243,14 +256,14 @@ impl Engine {
             Some(named) => {
                 if self.registry.lock().closes_circle(&plan, &named)? {
                     let span = trigger.name.ok_or(EINVAL)?;
-                    return Err(trigger.error(ErrorText::NamedCircle, span).into());
+                    return Err(trigger.own_error(HintText::NamedCircle, span).into());
                 }
                 named
             }
             None => hist_data(trigger, &plan, name)?,
         };
         let paused = trigger.pause.is_some();
-        Ok(attach(
+        attach(
             &self.registry,
             event,
             data,
@@ -261,7 +274,8 @@ impl Engine {
                 paused,
                 helper: false,
             },
-        )?)
+        )?;
+        Ok(trigger.note())
     }
 }
 
@@ -426,8 +440,8 @@ fn remove_unreferenced(
     event: &Event,
     trigger: &HistTrigger,
 ) -> Result<(), Failure> {
-    if hooks.is_referenced(trigger) {
-        return Err(EBUSY.into());
+    if let Some(referrer) = hooks.referrer_of(trigger)? {
+        return Err(Failure::Referenced(referrer));
     }
     Ok(hooks.remove(event, trigger)?)
 }
@@ -470,8 +484,8 @@ fn histogram(trigger: &Trigger, plan: Arc<Plan>) -> Result<Arc<Histogram>, Error
     };
     let room = memory::available() / 2;
     Histogram::from_plan(plan, text::random(), cpus, room).map_err(|errno| match &trigger.size {
-        Some(size) if errno == ENOMEM => trigger.error(ErrorText::TooLarge, size.text),
-        None if errno == ENOMEM => Error::new(ErrorText::TooLarge, 0),
+        Some(size) if errno == ENOMEM => trigger.own_error(HintText::TooLarge, size.text),
+        None if errno == ENOMEM => Error::own(HintText::TooLarge, 0),
         _ => errno.into(),
     })
 }
@@ -481,6 +495,10 @@ pub(crate) enum Failure {
     /// The command is invalid, or could not be carried out. With errors that are logged before, after which it was
     /// continued.
     Command(Error, KVec<Error>),
+    /// Another trigger refers to the one that was to be removed: `EBUSY`, and which.
+    Referenced(Text),
+    /// The kernel has refused the command, and has logged why.
+    Logged(kernel::error::Error),
     /// The filter is invalid. With its text, for the error log.
     Filter(FilterError, KVec<u8>),
 }
@@ -490,6 +508,8 @@ impl Failure {
     fn error(self) -> Error {
         match self {
             Self::Command(error, _) => error,
+            Self::Referenced(_) => EBUSY.into(),
+            Self::Logged(errno) => errno.into(),
             Self::Filter(error, _) => error.errno.into(),
         }
     }
@@ -498,7 +518,7 @@ impl Failure {
     fn after(self, errors: KVec<Error>) -> Self {
         match self {
             Self::Command(error, _) => Self::Command(error, errors),
-            Self::Filter(..) => self,
+            Self::Referenced(_) | Self::Logged(_) | Self::Filter(..) => self,
         }
     }
 }
@@ -507,6 +527,14 @@ impl<E: Into<Error>> From<E> for Failure {
     fn from(error: E) -> Self {
         Self::Command(error.into(), KVec::new())
     }
+}
+
+/// Whether the kernel has logged an error in a tracing directory since `time`, in nanoseconds of the local clock. False
+/// if its log cannot be read.
+fn has_logged(dir: &TracingDir, open_file: &KernelFile, time: u64) -> bool {
+    let log = open_file.open_other_for_reading(dir, &[c"error_log"]);
+    let log = log.and_then(|log| log.read());
+    log.is_ok_and(|log| has_entry_since(&log, time))
 }
 
 fn c_string(bytes: &[u8]) -> Result<CString> {

@@ -21,6 +21,7 @@ use crate::ftrace::tracefs::TracingDir;
 use crate::hist::Histogram;
 use crate::hook::poll::Poller;
 use crate::hook::trigger::HistTrigger;
+use crate::text::Text;
 pub(crate) use command::Failure;
 use kernel::prelude::*;
 use kernel::str::CString;
@@ -134,21 +135,22 @@ impl Engine {
         Ok(lines)
     }
 
-    /// Removes all triggers and switches of an event. Fails with `ENOMEM` only if the same event
-    /// has some in another instance, and as [`Engine::triggers`].
-    pub(crate) fn remove_all(&self, name: EventName<'_>) -> Result {
+    /// Removes all triggers and switches of an event; none of the triggers if another one refers to one of them. Then
+    /// it returns what to say of that. Fails with `ENOMEM` only if the same event has some in another instance, and as
+    /// [`Engine::triggers`].
+    pub(crate) fn remove_all(&self, name: EventName<'_>) -> Result<Option<Text>> {
         let Some(event) = &self.find_hooked(name)? else {
-            return Ok(());
+            return Ok(None);
         };
         let _turn = self.registry.take_turn();
         let mut hooks = self.registry.lock();
         let done = hooks.remove_all(event);
         self.registry.changed();
-        done?;
+        let referrer = done?;
         let busy = hooks.has_vars(event.dir());
         drop(hooks);
         event.dir().set_busy(busy);
-        Ok(())
+        Ok(referrer)
     }
 
     /// System and name of the events in a tracing directory that may have triggers, the kernel's or

@@ -225,10 +225,8 @@ impl RegistryGuard<'_> {
     ) -> Result<Option<Arc<HistTrigger>>> {
         let triggers = self.triggers(event);
         for trigger in triggers.iter().flat_map(|triggers| triggers.iter()) {
-            let histogram = trigger.data.histogram();
             let mut shown = Text::new();
-            let name = trigger.data.name();
-            render::command(&mut shown, histogram.plan(), name, trigger.filter())?;
+            show(&mut shown, trigger)?;
             if shown.as_bytes() == command {
                 return Ok(Some(trigger.clone()));
             }
@@ -236,16 +234,43 @@ impl RegistryGuard<'_> {
         Ok(None)
     }
 
-    /// Whether a trigger of another histogram refers to a variable of that of `trigger`.
-    pub(crate) fn is_referenced(&self, trigger: &HistTrigger) -> bool {
+    /// A trigger of another histogram that refers to a variable of that of `trigger`, and its hook.
+    fn referrer(&self, trigger: &HistTrigger) -> Option<(&Hook, Arc<HistTrigger>)> {
         let histogram = trigger.data.histogram();
-        self.hooks.iter().any(|hook| {
+        self.hooks.iter().find_map(|hook| {
             let triggers = hook.triggers();
             let mut others = triggers
                 .iter()
                 .filter(|other| !Arc::ptr_eq(&other.data, &trigger.data));
-            others.any(|other| other.plan().refers_to(&histogram))
+            let referrer = others.find(|other| other.plan().refers_to(&histogram))?;
+            Some((hook, referrer.clone()))
         })
+    }
+
+    /// Whether a trigger of another histogram refers to a variable of that of `trigger`.
+    fn is_referenced(&self, trigger: &HistTrigger) -> bool {
+        self.referrer(trigger).is_some()
+    }
+
+    /// What to say if a trigger of another histogram refers to a variable of that of `trigger`. Fails with `ENOMEM`.
+    pub(crate) fn referrer_of(&self, trigger: &HistTrigger) -> Result<Option<Text>> {
+        let Some((hook, referrer)) = self.referrer(trigger) else {
+            return Ok(None);
+        };
+        let [system, event] = hook.names().map(CStr::to_bytes);
+        let mut text = Text::new();
+        text.bytes(b"Not removed, a variable is used by the trigger of ")?;
+        if referrer.dir != trigger.dir && !referrer.dir.is_top() {
+            text.bytes(b"instances/")?;
+            text.bytes(referrer.dir.name().to_bytes())?;
+            text.bytes(b" ")?;
+        }
+        text.bytes(system)?;
+        text.bytes(b":")?;
+        text.bytes(event)?;
+        text.bytes(b": ")?;
+        show(&mut text, &referrer)?;
+        Ok(Some(text))
     }
 
     /// Whether a trigger with `plan` that shares `data` would refer to itself by way of others, so that none of these
@@ -444,16 +469,19 @@ impl RegistryGuard<'_> {
     }
 
     /// Removes all triggers and switches of an event; none of the triggers, as in C, if one of them is referred to.
-    /// Fails with `ENOMEM` only if the same event has some in another instance.
-    pub(crate) fn remove_all(&mut self, event: &Event) -> Result {
+    /// Then what [`RegistryGuard::referrer_of`] says of that is returned, if there is memory for it. Fails with `ENOMEM`
+    /// only if the same event has some in another instance.
+    pub(crate) fn remove_all(&mut self, event: &Event) -> Result<Option<Text>> {
         let triggers = self.triggers(event);
         let mut triggers = triggers.iter().flat_map(|triggers| triggers.iter());
-        let referenced = triggers.any(|trigger| self.is_referenced(trigger));
+        let referenced = triggers.find(|trigger| self.is_referenced(trigger));
+        let referrer = referenced.and_then(|trigger| self.referrer_of(trigger).ok().flatten());
+        let referenced = referenced.is_some();
         self.retain(|hook, dir, is_trigger| {
             !hook.is_of(event.id(), event.dir()) || dir != event.dir() || (referenced && is_trigger)
         })?;
         self.remove_unused_helpers();
-        Ok(())
+        Ok(referrer)
     }
 
     /// Removes the triggers and switches for whose hook and tracing directory `keep` is false. Its last argument is
@@ -495,4 +523,10 @@ impl RegistryGuard<'_> {
             }
         }
     }
+}
+
+/// Appends the line of a trigger.
+fn show(out: &mut Text, trigger: &HistTrigger) -> Result {
+    let histogram = trigger.data.histogram();
+    render::command(out, histogram.plan(), trigger.data.name(), trigger.filter())
 }

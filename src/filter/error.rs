@@ -6,6 +6,9 @@ use kernel::alloc::AllocError;
 use kernel::error::code::*;
 use kernel::error::Error;
 
+use crate::trigger::Hint;
+use crate::trigger::HintText;
+
 /// The location of filter errors in the error log.
 pub const LOCATION: &[u8] = b"event filter parse error";
 
@@ -20,6 +23,8 @@ pub struct FilterError {
     /// Bytes before the caret, from the start of the filter's text. It may be beyond its end, by two
     /// bytes at most.
     pub caret: usize,
+    /// What rhist adds to the text, with another caret.
+    pub hint: Option<Hint>,
     /// What `write(2)` returns.
     pub errno: Error,
 }
@@ -29,8 +34,15 @@ impl FilterError {
         Self {
             text,
             caret,
+            hint: None,
             errno: EINVAL,
         }
+    }
+
+    /// The same with a hint.
+    pub(super) fn hinted(self, text: HintText, caret: usize) -> Self {
+        let hint = Some(Hint { text, caret });
+        Self { hint, ..self }
     }
 
     /// Replaces the errno.

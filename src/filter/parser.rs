@@ -16,6 +16,7 @@ use super::Symbols;
 use crate::event::EventDesc;
 use crate::text::is_space;
 use crate::text::until_nul;
+use crate::trigger::HintText;
 
 /// The text of a filter. Reading beyond its end gives NUL.
 #[derive(Clone, Copy)]
@@ -62,7 +63,8 @@ pub(super) fn parse(
     };
     let counts = count(text)?;
     if counts.predicates == 0 {
-        return Err(EINVAL.into());
+        let error = FilterError::from(EINVAL);
+        return Err(error.hinted(HintText::FilterTerm, text.0.len()));
     }
     compile(text, &counts, &scope)
 }
@@ -121,7 +123,8 @@ fn count(text: FilterText<'_>) -> Result<Counts, FilterError> {
         }
     }
     if let Some((start, _)) = quote {
-        return Err(FilterError::new(MissingQuote, start).with(ESRCH));
+        let error = FilterError::new(MissingQuote, start).with(ESRCH);
+        return Err(error.hinted(HintText::FilterQuote, start));
     }
     if open != 1 {
         return Err(FilterError::new(TooManyOpen, unclosed(text)).with(ENOENT));
@@ -226,7 +229,10 @@ fn compile(
                 space if is_space(space) => continue,
                 b')' | 0 => {}
                 b'&' | b'|' if text.at(at) == byte => at += 1,
-                _ => return Err(FilterError::new(TooManyPreds, operator).with(EPERM)),
+                _ => {
+                    let error = FilterError::new(TooManyPreds, operator).with(EPERM);
+                    return Err(error.hinted(HintText::FilterOperator, operator));
+                }
             }
             invert = level.invert;
             if level.and {

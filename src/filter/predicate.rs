@@ -25,6 +25,7 @@ use crate::event::NumberType;
 use crate::text::is_alnum;
 use crate::text::is_space;
 use crate::trigger::number;
+use crate::trigger::HintText;
 
 /// Maximum length of a number.
 const NUMBER_MAX: usize = 23;
@@ -188,7 +189,8 @@ impl Predicate {
     ) -> Result<(Self, usize), FilterError> {
         let mut at = text.skip(start, |byte| is_alnum(byte) || byte == b'_');
         if at == start {
-            return Err(EPERM.into());
+            let error = FilterError::from(EPERM);
+            return Err(error.hinted(HintText::FilterTerm, start));
         }
         let Some(field) = scope.event.find(text.piece(start, at))? else {
             return Err(error(FieldNotFound, at));

@@ -8,7 +8,6 @@ use kernel::prelude::*;
 use kernel::sync::Arc;
 
 use super::build::Draft;
-use super::build::NO_FUNCTION;
 use super::field::HistField;
 use super::limits;
 pub use super::program::WIDE_WORDS;
@@ -26,6 +25,7 @@ use crate::trigger::ActionHandler;
 use crate::trigger::Error;
 use crate::trigger::ErrorText;
 use crate::trigger::Expr;
+use crate::trigger::HintText;
 use crate::trigger::Param;
 use crate::trigger::Place;
 use crate::trigger::Span;
@@ -279,7 +279,14 @@ impl<'a> Draft<'a> {
                     self.save(params)?;
                     Target::Nothing
                 }
-                Act::Snapshot { .. } => Target::CondSnapshot(self.scope.cond_snapshot()?),
+                Act::Snapshot { name } => {
+                    let busy = || trigger.own_error(HintText::SnapshotBusy, *name);
+                    let snapshot = self.scope.cond_snapshot();
+                    Target::CondSnapshot(snapshot.map_err(|errno| match errno {
+                        EBUSY => busy(),
+                        _ => errno.into(),
+                    })?)
+                }
                 Act::Trace { event, params, .. } => {
                     let (slots, synth_event) = self.trace(action, *event, params)?;
                     self.plan.actions[index].slots = slots;
@@ -306,7 +313,8 @@ impl<'a> Draft<'a> {
         if self.plan.fields[at].held() != Held::Number {
             return Err(trigger.error_at(ErrorText::InvalidStrOperand, tracked));
         }
-        let var_ref = self.own_var_ref(at)?.ok_or(Error::silent(ENOMEM))?;
+        let too_many = || trigger.own_error(HintText::TooManyRefs, var);
+        let var_ref = self.own_var_ref(at, var)?.ok_or_else(too_many)?;
         let Some(variable) = self.hidden_variable(name)? else {
             return Err(Error::new(ErrorText::OnxVarCreateFail, 0));
         };
@@ -318,9 +326,9 @@ impl<'a> Draft<'a> {
     }
 
     /// A reference of this trigger to its variable at `at` in the fields.
-    fn own_var_ref(&mut self, at: usize) -> Result<Option<Arc<VarRef>>> {
+    fn own_var_ref(&mut self, at: usize, culprit: Span) -> Result<Option<Arc<VarRef>>, Error> {
         let var = VarRef::new(None, &self.plan.fields[at], None)?;
-        self.var_ref(var)
+        self.var_ref(var, culprit)
     }
 
     /// A variable that only this trigger's actions use (`create_var()`). `None`: there is one of that name that
@@ -405,7 +413,7 @@ impl<'a> Draft<'a> {
                 None => self.param_field(action, qualifier, param)?,
             };
             let field = synth_event.fields().get(slots.len());
-            match self.param_ref(&var, qualifier, field)? {
+            match self.param_ref(&var, qualifier, field, param.rest)? {
                 Some(slot) => slots.push(slot, GFP_KERNEL)?,
                 None => return Err(trigger.error(ErrorText::SynthTypeMismatch, param.rest)),
             }
@@ -423,7 +431,8 @@ impl<'a> Draft<'a> {
         var: &Argument,
         qualifier: Option<[&[u8]; 2]>,
         field: Option<&SynthField>,
-    ) -> Result<Option<usize>> {
+        culprit: Span,
+    ) -> Result<Option<usize>, Error> {
         let var = match var {
             Argument::Own(at) => VarRef::new(None, &self.plan.fields[*at], qualifier),
             Argument::Field(at) => VarRef::of_field_var(&self.plan.field_vars[*at], qualifier),
@@ -434,7 +443,8 @@ impl<'a> Draft<'a> {
         if !field.is_some_and(|field| field.takes(&var.type_, var.size, var.signed, var.held)) {
             return Ok(None);
         }
-        Ok(Some(self.var_ref(var)?.ok_or(ENOMEM)?.slot))
+        let too_many = || self.trigger.own_error(HintText::TooManyRefs, culprit);
+        Ok(Some(self.var_ref(var, culprit)?.ok_or_else(too_many)?.slot))
     }
 
     /// Whether `event` is the event of this trigger.
@@ -531,7 +541,7 @@ impl<'a> Draft<'a> {
             let failed = trigger.error(ErrorText::HistCreateFail, field);
             // C says EINVAL, whatever the error.
             return Err(match error.errno {
-                ENOMEM if error != NO_FUNCTION => Error {
+                ENOMEM if !error.has_hint(HintText::NoFunction) => Error {
                     errno: ENOMEM,
                     ..failed
                 },
@@ -549,6 +559,7 @@ impl<'a> Draft<'a> {
     fn helper_params(&self, event: [&[u8]; 2], field: Span) -> Result<Helper, Error> {
         let trigger = self.trigger;
         let [system, name] = event;
+        let too_long = || trigger.own_error(HintText::HelperTooLong, field);
         let Some(histograms) = self.scope.histograms(system, name)? else {
             return Err(trigger.error(ErrorText::EventFileNotFound, field));
         };
@@ -564,7 +575,7 @@ impl<'a> Draft<'a> {
         let Some(compatible) = compatible else {
             return Err(trigger.error(ErrorText::HistNotFound, field));
         };
-        let field = trigger.bytes(field);
+        let field_name = trigger.bytes(field);
         let mut params = Text::new();
         params.bytes(b"keys=")?;
         for (n, key) in compatible.histogram.plan().keys().iter().enumerate() {
@@ -576,23 +587,23 @@ impl<'a> Draft<'a> {
         params.bytes(b":")?;
         let start = params.as_bytes().len();
         params.bytes(b"synthetic_")?;
-        params.bytes(field)?;
+        params.bytes(field_name)?;
         let variable = start..params.as_bytes().len();
         if variable.len() >= limits::STRING as usize {
-            return Err(Error::silent(EINVAL));
+            return Err(too_long());
         }
         if let Some(found) = self.find_event_var(Some(event), &params.as_bytes()[start..])? {
             return Ok(Helper::Exists(found));
         }
         params.bytes(b"=")?;
-        params.bytes(field)?;
+        params.bytes(field_name)?;
         if let Some(filter) = &compatible.filter {
             params.bytes(b" if ")?;
             params.bytes(filter)?;
         }
         match params.as_bytes().len() < limits::STRING as usize {
             true => Ok(Helper::Missing { params, variable }),
-            false => Err(Error::silent(EINVAL)),
+            false => Err(too_long()),
         }
     }
 }

@@ -24,7 +24,6 @@ use super::Plan;
 use super::Reference;
 use super::Scope;
 use super::SortKey;
-use crate::errno::eloop;
 use crate::event::Clock;
 use crate::event::EventField;
 use crate::event::FilterType;
@@ -34,6 +33,7 @@ use crate::trigger::Error;
 use crate::trigger::ErrorText;
 use crate::trigger::Expr;
 use crate::trigger::FieldRef;
+use crate::trigger::HintText;
 use crate::trigger::ModifierKind;
 use crate::trigger::Operator;
 use crate::trigger::Order;
@@ -182,7 +182,7 @@ impl Draft<'_> {
             let expr = expr?;
             let field = self.expr(expr, Place::Value)?;
             if field.held() == Held::Text {
-                return Err(self.trigger.error(ErrorText::StringValue, expr.text()));
+                return Err(self.trigger.own_error(HintText::StringValue, expr.text()));
             }
             let column = match field.function {
                 Function::Counter => 0,
@@ -231,6 +231,7 @@ impl Draft<'_> {
     fn keys(&mut self) -> Result<(), Error> {
         // What C's keys take in addition: a stack in the record is a string there, without `.stacktrace`.
         let mut more = 0;
+        let mut stack = None;
         for expr in self.trigger.keys.iter() {
             let expr = expr?;
             let key = self.expr(expr, Place::Key)?;
@@ -242,10 +243,16 @@ impl Draft<'_> {
             if let (Expr::Field(field), Function::StoredStack) = (expr, key.function) {
                 if field.modifier.is_none() {
                     more += limits::STRING - key.size;
+                    stack = Some(field.name);
                 }
             }
             if self.key_size + more > limits::KEY_SIZE {
-                return Err(Error::silent(EINVAL));
+                return Err(match stack {
+                    Some(at) if self.key_size <= limits::KEY_SIZE => {
+                        self.trigger.own_error(HintText::StackNeedsModifier, at)
+                    }
+                    _ => self.trigger.own_error(HintText::KeysTooLong, expr.text()),
+                });
             }
             self.plan.fields.push(key.into_key(offset), GFP_KERNEL)?;
         }
@@ -354,7 +361,8 @@ impl Draft<'_> {
         let var_ref = match found {
             Some(found) => {
                 let home = Some(found.home.clone());
-                self.var_ref(VarRef::new(home, found.field(), qualifier)?)?
+                let var = VarRef::new(home, found.field(), qualifier)?;
+                self.var_ref(var, reference.text)?
             }
             None => None,
         };
@@ -425,8 +433,12 @@ impl Draft<'_> {
     }
 
     /// The plan's reference to what `var` refers to. There is one for each variable (`create_var_ref()`). `None`:
-    /// there would be too many.
-    pub(super) fn var_ref(&mut self, mut var: VarRef) -> Result<Option<Arc<VarRef>>> {
+    /// there would be too many. `culprit` is where the trigger refers to it.
+    pub(super) fn var_ref(
+        &mut self,
+        mut var: VarRef,
+        culprit: Span,
+    ) -> Result<Option<Arc<VarRef>>, Error> {
         let plan = &mut *self.plan;
         let refs = &mut plan.refs;
         if let Some(known) = refs.iter().find(|known| known.var.same(&var)) {
@@ -439,7 +451,7 @@ impl Draft<'_> {
         if let Some(home) = &var.home {
             plan.chain = plan.chain.max(home.plan().chain + 1);
             if plan.chain > limits::CHAIN {
-                return Err(eloop());
+                return Err(self.trigger.own_error(HintText::ChainTooLong, culprit));
             }
         }
         let var = Arc::new(var, GFP_KERNEL)?;
@@ -513,7 +525,7 @@ impl Draft<'_> {
         }
         match field.name().len() < limits::STRING as usize {
             true => Ok(field),
-            false => Err(Error::silent(E2BIG)),
+            false => Err(self.trigger.own_error(HintText::ExprTooLong, text)),
         }
     }
 
@@ -539,7 +551,7 @@ impl Draft<'_> {
     ) -> Result<HistField, Error> {
         let trigger = self.trigger;
         let Some(named) = self.named(trigger.bytes(field.name))? else {
-            return Err(trigger.error(ErrorText::FieldNotFound, field.name));
+            return Err(trigger.no_field(field.name));
         };
         let modifier = field.modifier.map(|modifier| modifier.kind);
         let mut hist_field = match named {
@@ -548,7 +560,8 @@ impl Draft<'_> {
             Named::Comm(alias) => HistField::comm(alias),
             Named::Timestamp => HistField::timestamp(),
             Named::Stacktrace => HistField::stack(),
-            Named::Recorded(recorded) => HistField::recorded(recorded).ok_or(NO_FUNCTION)?,
+            Named::Recorded(recorded) => HistField::recorded(recorded)
+                .ok_or_else(|| trigger.own_error(HintText::NoFunction, field.name))?,
         };
         let function = hist_field.function;
         self.plan.timed |= function == Function::Timestamp;
@@ -602,14 +615,6 @@ impl Draft<'_> {
         }))
     }
 }
-
-/// The error for a field that [`HistField`] has no function for: as in C that of a lack of memory, from which it can be
-/// told by its caret. That is not shown, since it has no text.
-pub(super) const NO_FUNCTION: Error = Error {
-    text: None,
-    caret: 1,
-    errno: ENOMEM,
-};
 
 /// Whether a field with `modifier`, or one that holds a `stack`, is not allowed in `place`
 /// (`__create_val_field()`; the parser checks the rest).

@@ -32,10 +32,14 @@ use crate::mirror::Dir;
 use crate::mirror::Opened;
 use crate::mirror::Overlay;
 use crate::mirror::OverlayFile;
+use crate::text::copy;
 use crate::text::Text;
 use crate::trigger::merge_by_age;
 use crate::trigger::Command;
+use crate::trigger::Error;
 use crate::trigger::ErrorLog;
+use crate::trigger::Hint;
+use crate::trigger::HintText;
 use crate::trigger::KernelTriggers;
 use crate::user_events::UserEvents;
 use core::cell::Cell;
@@ -126,70 +130,143 @@ impl Tree {
     ///
     /// # Errors
     ///
-    /// `EINVAL` for a text of a page or more, `EFAULT`; else those of [`Engine::execute`], which are then
-    /// in the error log unless C keeps quiet about them.
+    /// `EINVAL` for a text of a page or more, `EFAULT`; else those of [`Engine::execute`]. They are in the error log.
     fn write_trigger(
         &self,
         name: EventName<'_>,
         kernel: Option<&KernelFile>,
         data: &UserBuffer,
     ) -> Result {
+        let none = Command::parse(b"");
         if data.len() >= PAGE_SIZE {
-            return Err(EINVAL);
+            return Err(self.log(name, &none, Error::own(HintText::TooLong, 0).into()));
         }
-        let written = data.read()?;
+        let written = data
+            .read()
+            .map_err(|errno| self.log(name, &none, errno.into()))?;
         let command = Command::parse(&written);
-        self.engine
-            .execute(name, kernel.ok_or(EINVAL)?, &command, data)
-            .map_err(|failure| self.log(name, &command, failure))
+        let done = match kernel {
+            Some(kernel) => self.engine.execute(name, kernel, &command, data),
+            None => Err(EINVAL.into()),
+        };
+        let note = done.map_err(|failure| self.log(name, &command, failure))?;
+        if let Some(hint) = note {
+            // The command has succeeded, with or without memory for that.
+            let _ = self.log_own(name, &command, hint.text.as_str().as_bytes(), hint.caret);
+        }
+        Ok(())
     }
 
-    /// Logs a failure, unless C is silent about it. Returns the errno for `write(2)`.
+    /// Logs a failure: in any case, so that nobody takes an older entry for that of this command. Returns the errno for
+    /// `write(2)`.
     fn log(
         &self,
         name: EventName<'_>,
         command: &Command<'_>,
         failure: Failure,
     ) -> kernel::error::Error {
-        let push = |location: &[u8], command: &[u8], text, caret| {
-            let time = text::local_clock_ns();
-            self.with_error_log(name.dir, |log| {
-                log.push(time, location, command, text, caret)
-            })?
-        };
         // Without memory for the entry the errno still reaches the user.
         match failure {
             Failure::Command(error, before) => {
+                let mut logged = false;
                 for error in Iterator::chain(before.iter(), [&error]) {
-                    let Some(text) = error.text else {
-                        continue;
-                    };
-                    let _ = location(name).and_then(|location| {
-                        push(&location, &command.text()?, text.as_str(), error.caret)
-                    });
+                    if error.text.is_some() || error.hint.is_some() {
+                        let _ = self.log_error(name, command, error);
+                        logged = true;
+                    }
+                }
+                if !logged {
+                    let text = HintText::of(error.errno).as_str();
+                    let _ = self.log_own(name, command, text.as_bytes(), 0);
                 }
                 error.errno
             }
+            Failure::Referenced(by) => {
+                let _ = self.log_own(name, command, by.as_bytes(), 0);
+                EBUSY
+            }
+            Failure::Logged(errno) => errno,
             Failure::Filter(error, filter) => {
-                let _ = push(filter::LOCATION, &filter, error.text.as_str(), error.caret);
+                let text = error.text.as_str();
+                let (text, caret) = (with_hint(text, error.hint), caret(error.caret, error.hint));
+                let _ = text
+                    .and_then(|text| self.push(name.dir, filter::LOCATION, &filter, &text, caret));
                 error.errno
             }
         }
     }
+
+    /// Logs an error that C logs, too, or of which rhist has something to say.
+    fn log_error(&self, name: EventName<'_>, command: &Command<'_>, error: &Error) -> Result {
+        let caret = caret(error.caret, error.hint);
+        match (error.text, error.hint) {
+            (Some(text), hint) => {
+                let text = with_hint(text.as_str(), hint)?;
+                self.push(
+                    name.dir,
+                    &location(b"hist:", name)?,
+                    &command.text()?,
+                    &text,
+                    caret,
+                )
+            }
+            (None, Some(hint)) => self.log_own(name, command, hint.text.as_str().as_bytes(), caret),
+            (None, None) => Ok(()),
+        }
+    }
+
+    /// Logs what C does not: its location is another one.
+    fn log_own(
+        &self,
+        name: EventName<'_>,
+        command: &Command<'_>,
+        text: &[u8],
+        caret: usize,
+    ) -> Result {
+        self.push(
+            name.dir,
+            &location(b"rhist:", name)?,
+            &command.text()?,
+            text,
+            caret,
+        )
+    }
+
+    fn push(
+        &self,
+        dir: &TracingDir,
+        location: &[u8],
+        command: &[u8],
+        text: &[u8],
+        caret: usize,
+    ) -> Result {
+        let time = text::local_clock_ns();
+        self.with_error_log(dir, |log| log.push(time, location, command, text, caret))?
+    }
 }
 
-/// The location of an error of a command, as the error log shows it.
-fn location(name: EventName<'_>) -> Result<KVec<u8>> {
+/// The location of an entry of the error log: `kind` and the event.
+fn location(kind: &[u8], name: EventName<'_>) -> Result<KVec<u8>> {
     let mut location = KVec::new();
-    for piece in [
-        &b"hist:"[..],
-        name.system.to_bytes(),
-        b":",
-        name.event.to_bytes(),
-    ] {
+    for piece in [kind, name.system.to_bytes(), b":", name.event.to_bytes()] {
         location.extend_from_slice(piece, GFP_KERNEL)?;
     }
     Ok(location)
+}
+
+/// A text of C, with what rhist adds.
+fn with_hint(text: &str, hint: Option<Hint>) -> Result<KVec<u8>> {
+    let mut line = copy(text.as_bytes())?;
+    if let Some(hint) = hint {
+        line.extend_from_slice(b": ", GFP_KERNEL)?;
+        line.extend_from_slice(hint.text.as_str().as_bytes(), GFP_KERNEL)?;
+    }
+    Ok(line)
+}
+
+/// Where the caret goes: C's place, unless rhist knows a better one.
+fn caret(c: usize, hint: Option<Hint>) -> usize {
+    hint.map_or(c, |hint| hint.caret)
 }
 
 /// What an open `hist` file remembers for `poll()`: the hits of the event's histograms at two moments.
@@ -455,7 +532,10 @@ impl Overlay for Tree {
             }
             OwnFile::Trigger(name) => {
                 if truncate {
-                    self.engine.remove_all(name)?;
+                    // As in C, it succeeds even if it removes nothing.
+                    if let Some(by) = self.engine.remove_all(name)? {
+                        let _ = self.log_own(name, &Command::parse(b">"), by.as_bytes(), 0);
+                    }
                 }
             }
             OwnFile::ShowEventTriggers(_) | OwnFile::UserEventsStatus | OwnFile::HistStats => (),

@@ -2,8 +2,10 @@
 
 //! One write to a `trigger` file.
 
+use super::text::find;
 use super::text::strip;
 use super::Error;
+use super::HintText;
 use crate::text::is_space;
 use kernel::alloc::AllocError;
 use kernel::prelude::*;
@@ -49,10 +51,24 @@ impl<'a> Command<'a> {
         is_ours(self.name)
     }
 
-    /// The parameters of a `hist` command. Fails with `EINVAL`, which is not logged, if there are
-    /// none.
+    /// The parameters of a `hist` command. Fails with `EINVAL` if there are none.
     pub fn hist(&self) -> Result<&'a [u8], Error> {
-        self.params.ok_or(Error::silent(EINVAL))
+        let missing = Error::own(HintText::NoKeys, self.name.len());
+        self.params.ok_or(missing)
+    }
+
+    /// What to say if the kernel refuses a command that was passed on, and does not log why.
+    pub fn refused(&self, errno: kernel::error::Error) -> Error {
+        let params = self.params.unwrap_or(&[]);
+        let in_params = self.name.len() + 1;
+        let keys = find(self.name, b"keys=").or_else(|| Some(find(params, b"keys=")? + in_params));
+        let (hint, caret) = match keys {
+            _ if KERNELS.contains(&self.name) => (HintText::of(errno), 0),
+            Some(keys) => (HintText::NoHist, keys),
+            None if self.name.is_empty() => (HintText::NoCommand, 0),
+            None => (HintText::UnknownCommand, 0),
+        };
+        Error::own(hint, caret).with(errno)
     }
 
     /// The COMMAND of the error log: name, colon and parameters as written, filter included.
@@ -67,6 +83,16 @@ impl<'a> Command<'a> {
         Ok(text)
     }
 }
+
+/// The commands that are passed to the kernel.
+const KERNELS: [&[u8]; 6] = [
+    b"traceon",
+    b"traceoff",
+    b"snapshot",
+    b"stacktrace",
+    b"enable_event",
+    b"disable_event",
+];
 
 /// Whether rhist carries out the command `name`.
 pub(super) fn is_ours(name: &[u8]) -> bool {

@@ -6,11 +6,12 @@
 use super::number;
 use super::Command;
 use super::Error;
+use super::HintText;
 use crate::text::is_space;
-use kernel::error::code::*;
+use kernel::error::code::ENOMEM;
 
 /// A parsed command, with parameters `SYSTEM:EVENT[:N] [if FILTER]`. Count and filter are checked
-/// when they are asked for, as late as in C (`event_enable_trigger_parse()`). No error is logged.
+/// when they are asked for, as late as in C (`event_enable_trigger_parse()`). C logs none of the errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EnableCommand<'a> {
     /// The command is `enable_hist`.
@@ -23,6 +24,10 @@ pub struct EnableCommand<'a> {
     pub event: &'a [u8],
     count: Option<&'a [u8]>,
     filter: Option<&'a [u8]>,
+    /// Where the event is, from the start of the COMMAND.
+    start: usize,
+    /// Where its end is, or the filter, if there is one.
+    end: usize,
 }
 
 /// The count if none is given: no limit.
@@ -31,15 +36,17 @@ pub const UNLIMITED: u64 = u64::MAX;
 impl<'a> EnableCommand<'a> {
     /// Parses the parameters of `command`. Fails with `EINVAL` if they name no event.
     pub fn parse(command: &Command<'a>) -> Result<Self, Error> {
-        let invalid = Error::silent(EINVAL);
-        let params = command.params.ok_or(invalid)?;
+        let no_event = |caret| Error::own(HintText::SwitchEvent, caret);
+        let params = command.params.ok_or(no_event(command.name.len()))?;
+        let start = command.name.len() + 1;
         let (param, filter) = split(params, |byte| matches!(byte, b' ' | b'\t'));
         let filter = filter.and_then(|filter| {
             let start = filter.iter().position(|&byte| !is_space(byte))?;
             filter.get(start..)
         });
         let (system, rest) = split(param, |byte| byte == b':');
-        let (event, count) = split(rest.ok_or(invalid)?, |byte| byte == b':');
+        let no_name = no_event(start + param.len());
+        let (event, count) = split(rest.ok_or(no_name)?, |byte| byte == b':');
         Ok(Self {
             enable: command.name == b"enable_hist",
             target: &param[..system.len() + 1 + event.len()],
@@ -48,13 +55,27 @@ impl<'a> EnableCommand<'a> {
             // What follows a further colon is ignored.
             count: count.map(|count| split(count, |byte| byte == b':').0),
             filter,
+            start,
+            end: start + params.len() - filter.map_or(0, <[u8]>::len),
         })
+    }
+
+    /// The error if there is no such event.
+    pub fn no_event(&self, errno: kernel::error::Error) -> Error {
+        let text = match errno {
+            ENOMEM => HintText::NoMemory,
+            _ => HintText::NoEvent,
+        };
+        Error::own(text, self.start).with(errno)
     }
 
     /// How many hits it acts on. Fails with `EINVAL` or `ERANGE` if the count is not a number.
     pub fn count(&self) -> Result<u64, Error> {
+        let caret = self.start + self.target.len() + 1;
         match self.count {
-            Some(count) => number(count).map_err(Error::silent),
+            Some(count) => {
+                number(count).map_err(|errno| Error::own(HintText::SwitchCount, caret).with(errno))
+            }
             None => Ok(UNLIMITED),
         }
     }
@@ -66,7 +87,7 @@ impl<'a> EnableCommand<'a> {
         };
         match split(clause, |byte| matches!(byte, b' ' | b'\t')) {
             (b"if", Some(filter)) => Ok(Some(filter)),
-            _ => Err(Error::silent(EINVAL)),
+            _ => Err(Error::own(HintText::SwitchFilter, self.end)),
         }
     }
 }

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
 //! Errors of triggers: text and caret for `error_log`, and errno for `write(2)`.
+//!
+//! What C says is kept apart from what rhist adds. C is silent about some errors, and of some others it says something
+//! that does not help: those have a [`Hint`].
 
 use crate::errno::eloop;
 use kernel::alloc::AllocError;
@@ -11,32 +14,66 @@ use kernel::error::code::*;
 /// Complete for the error log: `caret` already is a position in its COMMAND.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Error {
-    /// Text for the error log. `None`: nothing is logged, `write(2)` only returns the errno.
+    /// C's text for the error log. `None`: C logs nothing.
     pub text: Option<ErrorText>,
-    /// Bytes before the caret, from the start of the COMMAND (`hist:` included).
+    /// Bytes before C's caret, from the start of the COMMAND (`hist:` included).
     pub caret: usize,
+    /// What rhist says where C says nothing, or adds to C's text.
+    pub hint: Option<Hint>,
     /// What `write(2)` returns.
     pub errno: kernel::error::Error,
 }
 
 impl Error {
-    /// Makes an error that is not logged.
+    /// Makes an error of which nothing is known but its errno.
     pub const fn silent(errno: kernel::error::Error) -> Self {
         Self {
             text: None,
             caret: 0,
+            hint: None,
             errno,
         }
     }
 
-    /// Makes an error that is logged, with the errno that belongs to its text.
+    /// Makes an error that C logs, too, with the errno that belongs to its text.
     pub fn new(text: ErrorText, caret: usize) -> Self {
         Self {
             text: Some(text),
             caret,
+            hint: None,
             errno: text.errno(),
         }
     }
+
+    /// Makes an error about which C is silent, with the errno that belongs to its text.
+    pub fn own(text: HintText, caret: usize) -> Self {
+        Self::silent(text.errno()).hinted(text, caret)
+    }
+
+    /// The same with a hint.
+    pub fn hinted(self, text: HintText, caret: usize) -> Self {
+        let hint = Some(Hint { text, caret });
+        Self { hint, ..self }
+    }
+
+    /// The same with another errno.
+    pub fn with(self, errno: kernel::error::Error) -> Self {
+        Self { errno, ..self }
+    }
+
+    /// Whether it has this hint.
+    pub fn has_hint(&self, text: HintText) -> bool {
+        self.hint.is_some_and(|hint| hint.text == text)
+    }
+}
+
+/// A sentence of rhist, and where the caret goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hint {
+    /// The sentence.
+    pub text: HintText,
+    /// Bytes before the caret, from the start of the COMMAND.
+    pub caret: usize,
 }
 
 impl From<AllocError> for Error {
@@ -65,26 +102,16 @@ macro_rules! error_texts {
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum ErrorText {
             $(#[doc = $text] $name,)*
-            /// A value is a string. C sums up the addresses.
-            StringValue,
-            /// There is too little memory for the entries. C logs nothing then.
-            TooLarge,
-            /// Triggers would refer to each other in a circle, so that none could be removed. C accepts it: there,
-            /// a trigger has the references of the first one of its name.
-            NamedCircle,
         }
 
         impl ErrorText {
-            /// All errors that C has too, in C's order.
+            /// All errors, in C's order.
             pub const ALL: &'static [ErrorText] = &[$(ErrorText::$name,)*];
 
             /// The text in the error log.
             pub const fn as_str(self) -> &'static str {
                 match self {
                     $(ErrorText::$name => $text,)*
-                    ErrorText::StringValue => "String used as a value",
-                    ErrorText::TooLarge => "Not enough memory for a histogram of this size",
-                    ErrorText::NamedCircle => "Histograms of this name would refer to themselves",
                 }
             }
         }
@@ -149,8 +176,114 @@ impl ErrorText {
             Self::TriggerEexist | Self::TooManySaveActions => EEXIST,
             Self::TriggerEnoentClear | Self::NeedNohcVal => ENOENT,
             Self::DivisionByZero => EDOM,
-            Self::TooLarge => ENOMEM,
-            Self::NamedCircle => eloop(),
+            _ => EINVAL,
+        }
+    }
+}
+
+/// Declares [`HintText`]: each name with its sentence.
+macro_rules! hint_texts {
+    ($($name:ident = $text:literal,)*) => {
+        /// What rhist says of its own. Sentences that are added to a text of C, behind a colon, begin with a small
+        /// letter.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum HintText {
+            $(#[doc = $text] $name,)*
+        }
+
+        impl HintText {
+            /// All of them.
+            pub const ALL: &'static [HintText] = &[$(HintText::$name,)*];
+
+            /// The sentence.
+            pub const fn as_str(self) -> &'static str {
+                match self {
+                    $(HintText::$name => $text,)*
+                }
+            }
+        }
+    };
+}
+
+hint_texts! {
+    // No command, or one that is not for a histogram.
+    NoCommand = "No command found",
+    UnknownCommand = "Unknown command",
+    NoHist = "No command found, hist: has to come before keys=",
+    TooLong = "Command too long, it has to be shorter than a page",
+    Unreadable = "Memory of the command cannot be read",
+    SwitchEvent = "Expecting SYSTEM:EVENT",
+    SwitchCount = "Expecting a number of hits",
+    SwitchFilter = "Expecting if and a filter",
+    // Tokens of a histogram.
+    NoKeys = "No keys found, keys=FIELD is needed",
+    NoFilter = "No filter found after if",
+    EmptyAttribute = "Empty attribute: nothing between two colons, or behind the last one",
+    UnknownAttribute = "Unknown attribute, expecting pause, cont, clear, nohitcount, a handler or NAME=VALUE",
+    AttributeComma = "Attributes have to be separated by colons",
+    UnknownHandler = "Unknown handler, expecting onmatch(SYSTEM.EVENT), onmax($VAR) or onchange($VAR)",
+    NoHandler = "No handler found, an action needs onmatch(SYSTEM.EVENT), onmax($VAR) or onchange($VAR) before it",
+    TooManyActions = "Too many actions (8 max)",
+    BadSize = "Size has to be a number from 65 to 131072",
+    TooManyKeys = "Too many keys (3 max)",
+    TooManyVals = "Too many values (2 max, hitcount left out)",
+    // Expressions and fields.
+    NoOperand = "Operand missing on one side of the operator",
+    UnaryMinus = "Unary minus needs parentheses: -(EXPRESSION)",
+    TooManyRefs = "Too many variable references (16 max)",
+    ChainTooLong = "Too many histograms refer to each other in a row (16 max)",
+    ExprTooLong = "Expression too long (255 bytes max)",
+    StringValue = "String used as a value",
+    NoFunction = "Field of a type that is not supported: no string or stack, and not a number of 1, 2, 4 or 8 bytes",
+    KeysTooLong = "Keys too long together (504 bytes max)",
+    StackNeedsModifier = "Keys too long together, a stack is shorter with .stacktrace",
+    // Actions.
+    HandlerNotClosed = "No closing paren found behind the variable of the handler",
+    ParamEvent = "Field of another event has to be SYSTEM.EVENT.FIELD",
+    HelperTooLong = "Trigger for a field of another event would be too long (255 bytes max)",
+    SnapshotBusy = "Another trigger has a snapshot() action already",
+    // All is well, but perhaps not meant.
+    ParenAdded = "No closing paren found, taken as if it were at the end",
+    // The histogram as a whole.
+    TooLarge = "Not enough memory for a histogram of this size",
+    NamedCircle = "Histograms of this name would refer to themselves",
+    // Errors that are known by their errno only.
+    Exists = "Such a trigger exists already",
+    NoMemory = "Not enough memory",
+    NoEvent = "Event not found, or it cannot have triggers",
+    Busy = "Something that it needs is in use",
+    Invalid = "Invalid command or parameter",
+    Other = "Command cannot be carried out",
+    // Added to C's texts.
+    FieldBlank = "a blank is part of the name",
+    FieldMissing = "the name is missing",
+    BucketWidth = "expecting a width, as in .buckets=10",
+    FilterOperator = "expecting && or || between two terms",
+    FilterQuote = "the string that begins here has no end",
+    FilterTerm = "expecting a term that begins with the name of a field",
+}
+
+impl HintText {
+    /// What can be said of an error of which only the errno is known.
+    pub fn of(errno: kernel::error::Error) -> Self {
+        match errno {
+            EEXIST => Self::Exists,
+            ENOMEM => Self::NoMemory,
+            ENODEV | ENOENT => Self::NoEvent,
+            EBUSY => Self::Busy,
+            EINVAL => Self::Invalid,
+            EFAULT => Self::Unreadable,
+            _ => Self::Other,
+        }
+    }
+
+    /// The errno that C returns, or rhist if C takes the command.
+    pub fn errno(self) -> kernel::error::Error {
+        match self {
+            Self::TooLarge | Self::NoFunction | Self::TooManyRefs | Self::NoMemory => ENOMEM,
+            Self::NamedCircle | Self::ChainTooLong => eloop(),
+            Self::ExprTooLong => E2BIG,
+            Self::SnapshotBusy => EBUSY,
             _ => EINVAL,
         }
     }

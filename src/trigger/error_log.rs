@@ -14,6 +14,9 @@ const ENTRIES: usize = 8;
 /// Bytes of a location that are kept, with [`AFTER_LOCATION`] (`TRACING_LOG_LOC_MAX`).
 const LOCATION_MAX: usize = 127;
 
+/// Bytes of a text that are kept: it may have the line of a trigger in it.
+const TEXT_MAX: usize = 511;
+
 const AFTER_LOCATION: &[u8] = b": error: ";
 
 const BEFORE_COMMAND: &[u8] = b"  Command: ";
@@ -28,7 +31,7 @@ struct LogEntry {
     /// Where the error comes from, followed by [`AFTER_LOCATION`], cut to [`LOCATION_MAX`].
     location: KVec<u8>,
     command: KVec<u8>,
-    text: &'static str,
+    text: KVec<u8>,
     /// Blanks before the caret, from the start of the command.
     caret: usize,
 }
@@ -39,8 +42,8 @@ impl LogEntry {
         let microseconds = rest / NSEC_PER_USEC;
         write!(FmtSink(out), "[{seconds:5}.{microseconds:06}] ").map_err(|fmt::Error| ENOMEM)?;
         for bytes in [
-            &self.location,
-            self.text.as_bytes(),
+            &self.location[..],
+            &self.text,
             b"\n",
             BEFORE_COMMAND,
             &self.command,
@@ -87,6 +90,13 @@ impl<'a> Iterator for KernelLogEntries<'a> {
     }
 }
 
+/// Whether there is an entry in the text of a kernel `error_log` that is as new as `time`, in nanoseconds of the local
+/// clock.
+pub fn has_entry_since(kernel: &[u8], time: u64) -> bool {
+    let last = KernelLogEntries(kernel).last();
+    last.is_some_and(|entry| entry.time >= time / NSEC_PER_USEC)
+}
+
 /// Parses the time at the beginning of an entry, in microseconds.
 fn time_of(text: &[u8]) -> Option<u64> {
     let end = text.iter().position(|&byte| byte == b']')?;
@@ -123,8 +133,8 @@ impl ErrorLog {
     /// Adds an entry; replaces the oldest one if the log is full.
     ///
     /// `time` is in nanoseconds of the local clock. `location` is `hist:<system>:<event>` for hist
-    /// triggers. `command` is copied as it is. `caret` is the index of the byte of the command that
-    /// the caret goes under.
+    /// triggers. `command` is copied as it is. `text` is one line: control characters become blanks. `caret` is the
+    /// index of the byte of the command that the caret goes under.
     ///
     /// # Errors
     ///
@@ -134,7 +144,7 @@ impl ErrorLog {
         time: u64,
         location: &[u8],
         command: &[u8],
-        text: &'static str,
+        text: &[u8],
         caret: usize,
     ) -> Result {
         let mut place = KVec::new();
@@ -143,6 +153,11 @@ impl ErrorLog {
         place.truncate(LOCATION_MAX);
         let mut copy = KVec::new();
         copy.extend_from_slice(command, GFP_KERNEL)?;
+        let mut line = KVec::new();
+        for &byte in text.iter().take(TEXT_MAX) {
+            let byte = if byte.is_ascii_control() { b' ' } else { byte };
+            line.push(byte, GFP_KERNEL)?;
+        }
 
         self.entries.rotate_left(1);
         if let Some(last) = self.entries.last_mut() {
@@ -150,7 +165,7 @@ impl ErrorLog {
                 time,
                 location: place,
                 command: copy,
-                text,
+                text: line,
                 caret,
             });
         }

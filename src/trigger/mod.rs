@@ -29,6 +29,8 @@ mod tree;
 pub use command::Command;
 pub use error::Error;
 pub use error::ErrorText;
+pub use error::Hint;
+pub use error::HintText;
 pub use error_log::ErrorLog;
 pub use listing::count_same_oldest;
 pub use listing::merge_by_age;

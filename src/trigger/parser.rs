@@ -6,11 +6,13 @@
 //! in the tree, to be reported when the tree is checked.
 
 use super::number::number;
+use super::text::contains;
 use super::text::find;
 use super::text::SourceText;
 use super::tree::*;
 use super::Error;
 use super::ErrorText;
+use super::HintText;
 use super::Span;
 use super::ACTIONS_MAX;
 use super::KEYS_MAX;
@@ -23,7 +25,7 @@ use super::VALS_MAX;
 use super::VARS_MAX;
 use core::mem::replace;
 use kernel::alloc::AllocError;
-use kernel::prelude::{KBox, KVec, EINVAL, ERANGE, GFP_KERNEL};
+use kernel::prelude::{KBox, KVec, ERANGE, GFP_KERNEL};
 
 pub(super) fn parse(mut text: SourceText) -> Result<Trigger, Error> {
     let (attributes, filter) = split_filter(&text)?;
@@ -72,13 +74,13 @@ fn split_filter(text: &SourceText) -> Result<(Span, Option<FilterClause>), Error
     while let Some(next) = bytes.get(from..).and_then(|rest| find(rest, IF)) {
         let at = from + next;
         let Some(before) = at.checked_sub(1) else {
-            return Err(Error::silent(EINVAL));
+            return Err(text.own(HintText::NoKeys, params));
         };
         if is_blank(bytes.get(before)) {
             // C requires a filter here even if it is not the word `if`, but one that begins with
             // it.
             if at + IF.len() + 1 >= bytes.len() {
-                return Err(Error::silent(EINVAL));
+                return Err(text.own(HintText::NoFilter, params.skip(at)));
             }
             if is_blank(bytes.get(at + IF.len())) {
                 let clause = text.strip(params.skip(at));
@@ -129,7 +131,7 @@ impl Tokens {
         }
         // No `keys=` was given: an empty one has failed above.
         if tokens.keys.is_empty() {
-            return Err(Error::silent(EINVAL));
+            return Err(text.own(HintText::NoKeys, attributes.after()));
         }
         Ok(tokens)
     }
@@ -156,7 +158,7 @@ impl Tokens {
         } else if let Some(size) = after(&["size="]) {
             self.size = Some(MapSize {
                 text: size,
-                bits: map_bits(text.bytes(size))?,
+                bits: map_bits(text, size)?,
             });
         } else if self.assignments.len() >= VARS_MAX {
             return Err(text.error(ErrorText::TooManyVars, token));
@@ -176,17 +178,47 @@ impl Tokens {
             bytes if self.actions.len() < ACTIONS_MAX && HandlerName::of(bytes).is_some() => {
                 self.actions.push(token, GFP_KERNEL)?;
             }
-            _ => return Err(Error::silent(EINVAL)),
+            bytes => {
+                let (hint, at) = unknown_word(bytes);
+                return Err(text.own(hint, token.skip(at)));
+            }
         }
         Ok(())
     }
 }
 
-fn map_bits(text: &[u8]) -> Result<u32, Error> {
-    let size = usize::try_from(number(text)?).map_err(|_| ERANGE)?;
+/// What to say of a token without a `=` that is not known, and at which byte of it.
+fn unknown_word(bytes: &[u8]) -> (HintText, usize) {
+    let comma = bytes.iter().position(|&byte| byte == b',');
+    let is_flag = |word: &[u8]| {
+        let flags: [&[u8]; 6] = [
+            b"nohitcount",
+            b"NOHC",
+            b"pause",
+            b"cont",
+            b"continue",
+            b"clear",
+        ];
+        flags.contains(&word)
+    };
+    match comma {
+        _ if bytes.is_empty() => (HintText::EmptyAttribute, 0),
+        // Only one that is too much gets here.
+        _ if HandlerName::of(bytes).is_some() => (HintText::TooManyActions, 0),
+        Some(comma) if is_flag(&bytes[..comma]) => (HintText::AttributeComma, comma),
+        _ if !bytes.contains(&b'(') => (HintText::UnknownAttribute, 0),
+        _ if bytes.starts_with(b"on") || contains(bytes, b").") => (HintText::UnknownHandler, 0),
+        _ => (HintText::NoHandler, 0),
+    }
+}
+
+fn map_bits(text: &SourceText, size: Span) -> Result<u32, Error> {
+    let bad = || text.own(HintText::BadSize, size);
+    let number = number(text.bytes(size)).map_err(|errno| bad().with(errno))?;
+    let size = usize::try_from(number).map_err(|_| bad().with(ERANGE))?;
     match size.checked_next_power_of_two().map(usize::ilog2) {
         Some(bits @ MAP_BITS_MIN..=MAP_BITS_MAX) => Ok(bits),
-        _ => Err(Error::silent(EINVAL)),
+        _ => Err(bad()),
     }
 }
 
@@ -210,8 +242,8 @@ fn vals(
                 .push(expr(text, val, Place::Value)?, GFP_KERNEL)?;
         }
     }
-    if rest.is_some_and(|rest| text.bytes(rest) != b"hitcount") {
-        vals.fail(Error::silent(EINVAL), rest);
+    if let Some(surplus) = rest.filter(|&rest| text.bytes(rest) != b"hitcount") {
+        vals.fail(text.own(HintText::TooManyVals, surplus), rest);
     }
     if vals.items.is_empty() && nohitcount {
         vals.fail(Error::new(ErrorText::NeedNohcVal, 0), None);
@@ -268,8 +300,8 @@ fn keys(text: &SourceText, given: Span) -> Result<ParsedList<Expr>, AllocError> 
         };
         keys.items.push(key, GFP_KERNEL)?;
     }
-    if rest.is_some() {
-        keys.fail(Error::silent(EINVAL), rest);
+    if let Some(surplus) = rest {
+        keys.fail(text.own(HintText::TooManyKeys, surplus), rest);
     }
     Ok(keys)
 }
@@ -363,12 +395,12 @@ fn subexpr(
             // As in C: a parenthesis anywhere is enough, and the byte after the minus is skipped
             // unchecked.
             if !text.bytes(piece.skip(1)).contains(&b'(') {
-                return bad(Error::silent(EINVAL));
+                return bad(text.own(HintText::UnaryMinus, piece));
             }
             let inside = piece.skip(2);
             let bytes = text.bytes(inside);
             let Some(close) = bytes.iter().rposition(|&byte| byte == b')') else {
-                return bad(Error::silent(EINVAL));
+                return bad(text.own(HintText::UnaryMinus, piece));
             };
             if close + 1 != bytes.len() {
                 return bad(text.error(ErrorText::UnaryMinusSubexpr, inside));
@@ -383,7 +415,7 @@ fn subexpr(
             *operators += 1;
             let (left, right) = (piece.first(at), piece.skip(at + 1));
             if left.is_empty() || right.is_empty() {
-                return bad(Error::silent(EINVAL));
+                return bad(text.own(HintText::NoOperand, piece.skip(at)));
             }
             let left = KBox::new(subexpr(text, left, Place::Operand, operators)?, GFP_KERNEL)?;
             let right = KBox::new(subexpr(text, right, Place::Operand, operators)?, GFP_KERNEL)?;
@@ -451,8 +483,13 @@ pub(super) fn field(
     let modifier = match modifier {
         Some(modifier) => Some(Modifier {
             text: modifier,
-            kind: modifier_kind(text, name, modifier, place)
-                .map_err(|culprit| text.error(ErrorText::BadFieldModifier, culprit))?,
+            kind: modifier_kind(text, name, modifier, place).map_err(|culprit| {
+                let error = text.error(ErrorText::BadFieldModifier, culprit);
+                match culprit.start > modifier.start {
+                    true => error.hinted(HintText::BucketWidth, text.place(culprit)),
+                    false => error,
+                }
+            })?,
         }),
         None => None,
     };
@@ -465,7 +502,7 @@ pub(super) fn field(
     })
 }
 
-/// Parses a modifier. Fails with the text for the caret.
+/// Parses a modifier. Fails with the text for the caret: all of it, or what is there for the width of buckets.
 fn modifier_kind(
     text: &SourceText,
     name: Span,
@@ -544,7 +581,7 @@ fn actions(text: &SourceText, tokens: &[Span]) -> Result<ParsedList<Action>, All
 
 fn action(text: &SourceText, token: Span) -> Result<Result<Action, Error>, AllocError> {
     let Some((word, length)) = HandlerName::of(text.bytes(token)) else {
-        return Ok(Err(Error::silent(EINVAL)));
+        return Ok(Err(text.own(HintText::UnknownHandler, token)));
     };
     let mut rest = Some(token.skip(length));
     let inside = text.next(&mut rest, b')').unwrap_or(token);
@@ -552,7 +589,7 @@ fn action(text: &SourceText, token: Span) -> Result<Result<Action, Error>, Alloc
         (HandlerName::Match, None) => {
             return Ok(Err(text.error(ErrorText::NoClosingParen, inside)));
         }
-        (_, None) => return Ok(Err(Error::silent(EINVAL))),
+        (_, None) => return Ok(Err(text.own(HintText::HandlerNotClosed, token.after()))),
         (HandlerName::Match, Some(_)) => {
             let mut event = Some(inside);
             let system = text.next(&mut event, b'.').unwrap_or(inside);
@@ -564,25 +601,27 @@ fn action(text: &SourceText, token: Span) -> Result<Result<Action, Error>, Alloc
         (HandlerName::Max, Some(_)) => ActionHandler::OnMax { var: inside },
         (HandlerName::Change, Some(_)) => ActionHandler::OnChange { var: inside },
     };
+    let act = act(text, &mut rest, word == HandlerName::Match)?;
     Ok(Ok(Action {
         text: token,
         handler,
-        act: act(text, rest, word == HandlerName::Match)?,
+        unclosed: rest.is_none(),
+        act,
     }))
 }
 
-/// Parses what follows the parenthesis of a handler.
+/// Parses what follows the parenthesis of a handler. Leaves what follows the parameters, if they have an end.
 fn act(
     text: &SourceText,
-    mut rest: Option<Span>,
+    rest: &mut Option<Span>,
     on_match: bool,
 ) -> Result<Result<Act, Error>, AllocError> {
-    text.next(&mut rest, b'.');
-    let (Some(name), Some(_)) = (text.next(&mut rest, b'('), rest) else {
+    text.next(rest, b'.');
+    let (Some(name), Some(_)) = (text.next(rest, b'('), *rest) else {
         return Ok(Err(Error::new(ErrorText::ActionNotFound, 0)));
     };
     let mismatch = || text.error(ErrorText::ActionMismatch, name);
-    let inside = text.next(&mut rest, b')').unwrap_or(name);
+    let inside = text.next(rest, b')').unwrap_or(name);
     let word = text.bytes(name);
 
     Ok(if word.starts_with(b"save") {
@@ -656,7 +695,7 @@ fn param(text: &SourceText, piece: Span, form: ParamForm) -> Result<Param, Alloc
         ParamForm::Save => (Ok(None), piece),
         ParamForm::Trace | ParamForm::Event => match qualified(text, piece) {
             Some((qualifier, rest)) => (Ok(qualifier), rest),
-            None => (Err(Error::silent(EINVAL)), piece),
+            None => (Err(text.own(HintText::ParamEvent, piece)), piece),
         },
     };
     Ok(Param {

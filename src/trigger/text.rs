@@ -4,6 +4,7 @@
 
 use super::Error;
 use super::ErrorText;
+use super::HintText;
 use crate::text::is_space;
 use kernel::alloc::AllocError;
 use kernel::prelude::*;
@@ -31,6 +32,14 @@ impl Span {
         Self {
             start: self.start,
             end: self.end.min(self.start.saturating_add(count)),
+        }
+    }
+
+    /// What is behind the piece: nothing.
+    pub(super) fn after(self) -> Self {
+        Self {
+            start: self.end,
+            end: self.end,
         }
     }
 
@@ -176,7 +185,20 @@ impl SourceText {
         find(self.other.as_ref().unwrap_or(&self.command), culprit).unwrap_or(0)
     }
 
+    /// Position of the caret for a part of the text: where that begins.
+    pub(super) fn place(&self, piece: Span) -> usize {
+        match self.other {
+            Some(_) => self.caret(self.bytes(piece)),
+            None => piece.start,
+        }
+    }
+
     pub(super) fn error(&self, text: ErrorText, culprit: Span) -> Error {
         Error::new(text, self.caret(self.bytes(culprit)))
+    }
+
+    /// An error about which C is silent.
+    pub(super) fn own(&self, text: HintText, culprit: Span) -> Error {
+        Error::own(text, self.place(culprit))
     }
 }

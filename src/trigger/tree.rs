@@ -5,7 +5,10 @@
 use super::text::SourceText;
 use super::Error;
 use super::ErrorText;
+use super::Hint;
+use super::HintText;
 use super::Span;
+use crate::text::is_space;
 use kernel::prelude::*;
 
 /// A parsed hist trigger: `keys=…[:vals=…][:sort=…]…[ if filter]`.
@@ -92,6 +95,30 @@ impl Trigger {
     /// text (the default clock is not).
     pub fn error_at(&self, text: ErrorText, culprit: &[u8]) -> Error {
         Error::new(text, self.text.caret(culprit))
+    }
+
+    /// An error about which C is silent, with the caret where a part of the text begins.
+    pub fn own_error(&self, text: HintText, culprit: Span) -> Error {
+        self.text.own(text, culprit)
+    }
+
+    /// The error for a name that is no field.
+    pub fn no_field(&self, name: Span) -> Error {
+        let error = self.error(ErrorText::FieldNotFound, name);
+        let bytes = self.bytes(name);
+        match bytes.iter().position(|&byte| is_space(byte)) {
+            Some(at) => error.hinted(HintText::FieldBlank, self.text.place(name.skip(at))),
+            None if bytes.is_empty() => error.hinted(HintText::FieldMissing, self.text.place(name)),
+            None => error,
+        }
+    }
+
+    /// What to say of a trigger that is accepted, but may not be what was meant.
+    pub fn note(&self) -> Option<Hint> {
+        let mut actions = self.actions.items().iter();
+        let unclosed = actions.find(|action| action.unclosed)?;
+        self.own_error(HintText::ParenAdded, unclosed.text.after())
+            .hint
     }
 
     /// Parses a part of the text as a field of the event, `name[.modifier]`, ignoring operators,
@@ -435,6 +462,8 @@ pub struct Action {
     pub text: Span,
     /// When the action is done.
     pub handler: ActionHandler,
+    /// The parenthesis of its parameters is not closed.
+    pub unclosed: bool,
     /// What is done. Checked after the event of the handler was looked up.
     pub act: Result<Act, Error>,
 }

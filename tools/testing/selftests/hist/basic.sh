@@ -605,7 +605,7 @@ else
 		printf %s hist:keys=common_stacktrace:size=131072 2>/dev/null >"$event/trigger" || break
 		made=$((made + 1))
 	done
-	is "$(tail -n 3 "$TRACING/error_log" | sed 's/^\[ *[0-9.]*\] //')" "hist:syscalls:${event##*/}: error: Not enough memory for a histogram of this size
+	is "$(tail -n 3 "$TRACING/error_log" | sed 's/^\[ *[0-9.]*\] //')" "rhist:syscalls:${event##*/}: error: Not enough memory for a histogram of this size
   Command: hist:keys=common_stacktrace:size=131072
                                             ^" "histograms that memory has no room for are refused, after $made"
 	# One took more than 32 MiB, so no less was left when the next one was refused.

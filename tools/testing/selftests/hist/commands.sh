@@ -37,6 +37,9 @@ scene()
 		"snapshot if pid ==" "!enable_event:nosuch:nosuch" "!traceon if nosuch" "stacktrace:1 if (pid == 1" \
 		"traceoff:1:2"; do
 		step $ONE "$command"
+		# each of its own: there is place for eight, and C has fewer
+		c_entries error_log
+		: >error_log
 	done
 	step $ONE "!traceoff"
 	# from the kernel, from us, and from a file that is the kernel's in both: in the order of their times
@@ -46,7 +49,7 @@ scene()
 	io write synthetic_events a "rhist_nosuch x"
 	tick
 	step $ONE "snapshot if nosuch > 1"
-	sed 's/^\[[^]]*\]/[]/' error_log
+	c_entries error_log
 	: >error_log
 	cat error_log
 	# the order of all of them, with histograms among them

@@ -3,6 +3,7 @@
 #ifndef DIFFERENCES_H
 #define DIFFERENCES_H
 
+#include "errorlog.h"
 #include "grammar.h"
 
 /* How one side took a command, and what its files say then. */
@@ -203,6 +204,9 @@ static bool mended_since(const struct question *q)
 	return !c_scales_all() && strstr(q->before, ".log2");
 }
 
+/* What errorlog.h knows of; it is no reason not to go on with a script. */
+#define LOG_DIFFERS "error_log where C says nothing"
+
 /*
  * Each heading is one of Documentation/differences.rst. A difference is one of
  *   adjust    that can be taken out of C's texts
@@ -238,6 +242,7 @@ static struct difference {
 	{ "common_timestamp", "it is the time when the trigger runs", .shows = times },
 	{ "Stacks", "C leaves out five frames whatever they are", .shows = stacks, .lines = has_stack, .answers = stack_taken },
 	{ "Older kernels", "C has faults that were mended since", .unasked = mended_since },
+	{ LOG_DIFFERS, "C says nothing, or not enough", .adjust = NULL },
 	{ "size=0 and size= of more than 2^63", "C shifts by 64 bits, which UBSAN reports", .unasked = bad_size },
 };
 

@@ -230,7 +230,7 @@ play()
 				echo OK
 			else
 				sed 's/.*: //' "$work/said"
-				sed 's/^\[[^]]*\]/[]/' error_log
+				c_entries error_log
 			fi
 			: >error_log
 			# The document goes on with the event whose removal it has shown.

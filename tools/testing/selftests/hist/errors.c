@@ -4,13 +4,13 @@
  * implementation is asked the same in the same boot and is the measure.
  */
 #define _GNU_SOURCE
-#include "tracing.h"
+#include "errorlog.h"
 
 enum verdict {
-	SAME,	/* the answer is C's: errno, location, text, command, caret */
+	SAME,	/* the answer is C's: errno, and the entries of error_log, but for what ours says beside them (errorlog.h) */
 	OPERATOR,	/* as SAME; C takes it if it wants no operands */
 	TAKEN,	/* it is no error, and the line is C's */
-	SILENT,	/* EINVAL and nothing logged; C is not asked, since its shift by 64 gets a report of UBSAN */
+	SILENT,	/* EINVAL and an entry of our own; C is not asked, since its shift by 64 gets a report of UBSAN */
 };
 
 static const struct text {
@@ -138,6 +138,63 @@ static const struct text {
 	T(SAME, "hist:keys=common_comm:vals=hitcount:sort=hitcount"), T(SAME, "hist:keys=common_comm:size=256 "),
 };
 
+/* What ours says of its own, or adds to C's text. A ^ is where the caret is. */
+static const struct said {
+	const char *event;	/* syscalls/sys_enter_getpgid if NULL */
+	const char *marked, *location, *text;
+} said[] = {
+#define OWN(marked, text) { NULL, marked, "rhist:syscalls:sys_enter_getpgid", text }
+#define MORE(marked, text) { NULL, marked, "hist:syscalls:sys_enter_getpgid", text }
+#define FILTER(marked, text) { NULL, "hist:keys=pid if " marked, "event filter parse error", text }
+	OWN("hist:keys=pid:size=^1000000", "Size has to be a number from 65 to 131072"),
+	OWN("hist:keys=pid:size=^64", "Size has to be a number from 65 to 131072"),
+	OWN("hist:keys=pid:size=^18446744073709551616", "Size has to be a number from 65 to 131072"),
+	OWN("hist:keys=pid,common_pid,common_type,^common_flags", "Too many keys (3 max)"),
+	OWN("hist:keys=pid:vals=pid,common_pid,^common_type", "Too many values (2 max, hitcount left out)"),
+	OWN("hist:keys=pid:^", "Empty attribute: nothing between two colons, or behind the last one"),
+	OWN("hist:keys=pid:^:pause", "Empty attribute: nothing between two colons, or behind the last one"),
+	OWN("hist^", "No keys found, keys=FIELD is needed"),
+	OWN("hist:size=128^", "No keys found, keys=FIELD is needed"),
+	OWN("hist:^if pid == 1", "No keys found, keys=FIELD is needed"),
+	OWN("hist:keys=pid ^if", "No filter found after if"),
+	OWN("hist:keys=^*", "Operand missing on one side of the operator"),
+	OWN("hist:keys=pid^+", "Operand missing on one side of the operator"),
+	OWN("hist:keys=^-pid", "Unary minus needs parentheses: -(EXPRESSION)"),
+	OWN("^keys=pid", "No command found, hist: has to come before keys="),
+	OWN("hist;^keys=pid", "No command found, hist: has to come before keys="),
+	OWN("hist:keys=pid:pause^,clear", "Attributes have to be separated by colons"),
+	OWN("hist:keys=pid:^paused", "Unknown attribute, expecting pause, cont, clear, nohitcount, a handler or NAME=VALUE"),
+	OWN("hist:keys=pid:^onmtch(sched.sched_waking).wl($lat,next_pid)",
+	    "Unknown handler, expecting onmatch(SYSTEM.EVENT), onmax($VAR) or onchange($VAR)"),
+	OWN("hist:keys=pid:lat=1:^wl($lat,next_pid)",
+	    "No handler found, an action needs onmatch(SYSTEM.EVENT), onmax($VAR) or onchange($VAR) before it"),
+	OWN("hist:keys=pid:onmax($x^", "No closing paren found behind the variable of the handler"),
+	OWN("hist:keys=common_comm,^common_comm", "Keys too long together (504 bytes max)"),
+	OWN("^nosuch", "Unknown command"),
+	OWN("^nosuch:pid", "Unknown command"),
+	OWN("^", "No command found"),
+	OWN("^traceon:x", "Invalid command or parameter"),
+	OWN("enable_hist^", "Expecting SYSTEM:EVENT"),
+	OWN("enable_hist:syscalls^", "Expecting SYSTEM:EVENT"),
+	OWN("enable_hist:^syscalls:nosuch", "Event not found, or it cannot have triggers"),
+	OWN("enable_hist:syscalls:sys_enter_getsid:^x", "Expecting a number of hits"),
+	OWN("enable_hist:syscalls:sys_enter_getsid ^iff pid == 1", "Expecting if and a filter"),
+	{ "raw_syscalls/sys_enter", "hist:keys=^args", "rhist:raw_syscalls:sys_enter",
+	  "Field of a type that is not supported: no string or stack, and not a number of 1, 2, 4 or 8 bytes" },
+	{ "sock/inet_sock_set_state", "hist:keys=^daddr_v6", "rhist:sock:inet_sock_set_state",
+	  "Field of a type that is not supported: no string or stack, and not a number of 1, 2, 4 or 8 bytes" },
+	{ "synthetic/rhist_errors", "hist:keys=^stack,common_comm", "rhist:synthetic:rhist_errors",
+	  "Keys too long together, a stack is shorter with .stacktrace" },
+	MORE("hist:keys=pid,^ common_pid", "Couldn't find field: a blank is part of the name"),
+	MORE("hist:keys=pid,^", "Couldn't find field: the name is missing"),
+	MORE("hist:keys=pid.buckets^", "Invalid field modifier: expecting a width, as in .buckets=10"),
+	MORE("hist:keys=common_pid,pid.buckets=^0", "Invalid field modifier: expecting a width, as in .buckets=10"),
+	FILTER("pid == 1 ^and common_pid == 1", "Too many terms in predicate expression: expecting && or || between two terms"),
+	FILTER("pid == 1^,2", "Too many terms in predicate expression: expecting && or || between two terms"),
+	FILTER("comm == ^\"x", "Missing matching quote: the string that begins here has no end"),
+	FILTER("^&& pid == 1", "Error: expecting a term that begins with the name of a field"),
+};
+
 static const char *const default_event = "syscalls/sys_enter_getpgid";
 static const char *const standing = "hist:keys=common_comm:size=256";
 
@@ -157,25 +214,6 @@ static const char *shown(const char *text, size_t len)
 	}
 	snprintf(line + used, sizeof(line) - used, len > 90 ? "... (%zu bytes)" : "", len);
 	return line;
-}
-
-static void describe(const char *who, int error, const struct log_entry *e)
-{
-	if (e->count)
-		note("%s: %s, %u entries, \"%s: %s\", \"%s\", caret %d", who, errno_name(error), e->count, e->location,
-		     e->text, e->command ? e->command : "", e->caret);
-	else
-		note("%s: %s, nothing logged", who, errno_name(error));
-}
-
-static bool same_entry(const struct log_entry *a, const struct log_entry *b)
-{
-	if (a->count != b->count)
-		return false;
-	if (!a->count)
-		return true;
-	return !strcmp(a->location, b->location) && !strcmp(a->text, b->text) && a->caret == b->caret &&
-	       a->command && b->command && !strcmp(a->command, b->command);
 }
 
 static const char *trigger(const char *dir, const char *event)
@@ -208,13 +246,13 @@ static void undo(const char *dir, const char *event, const char *text, size_t le
 }
 
 /* Asks C, and leaves it with nothing but the standing trigger. The lines are those after a success. */
-static int ask_c(const char *event, const char *text, size_t len, struct log_entry *log, char **lines)
+static int ask_c(const char *event, const char *text, size_t len, char **log, char **lines)
 {
 	int error;
 
 	truncate_file(pathf("%s/error_log", kernel_dir()));
 	error = put_len(trigger(kernel_dir(), event), O_APPEND, text, len);
-	read_log(kernel_dir(), log);
+	*log = slurp(pathf("%s/error_log", kernel_dir()));
 	*lines = NULL;
 	if (!error) {
 		*lines = slurp(trigger(kernel_dir(), event));
@@ -228,8 +266,7 @@ static int ask_c(const char *event, const char *text, size_t len, struct log_ent
 
 static void check(enum verdict verdict, const char *event, const char *text, size_t len)
 {
-	char *before, *after, *c_lines, *lines = NULL;
-	struct log_entry c_log, log;
+	char *before, *after, *c_lines, *lines = NULL, *c_log = NULL, *log;
 	bool good = false;
 	int c_error, error;
 
@@ -240,18 +277,16 @@ static void check(enum verdict verdict, const char *event, const char *text, siz
 		return;
 	}
 	before = state(event);
-	memset(&c_log, 0, sizeof(c_log));
 	c_lines = NULL;
 	c_error = verdict == SILENT ? -EINVAL : ask_c(event, text, len, &c_log, &c_lines);
 	if (testing_c()) {
 		error = c_error;
-		log = c_log;
-		log.command = c_log.command ? strdup(c_log.command) : NULL;
+		log = c_log ? strdup(c_log) : NULL;
 		lines = c_lines ? strdup(c_lines) : NULL;
 	} else {
 		truncate_file(pathf("%s/error_log", tracing_dir()));
 		error = put_len(trigger(tracing_dir(), event), O_APPEND, text, len);
-		read_log(tracing_dir(), &log);
+		log = slurp(pathf("%s/error_log", tracing_dir()));
 		if (!error) {
 			lines = slurp(trigger(tracing_dir(), event));
 			if (c_lines)
@@ -263,23 +298,23 @@ static void check(enum verdict verdict, const char *event, const char *text, siz
 	switch (verdict) {
 	case OPERATOR:
 		if (!c_wants_operands() && !testing_c()) {
-			good = !c_error && error == -EINVAL && log.count == 1;
+			good = !c_error && error == -EINVAL && log && *log;
 			break;
 		}
 		/* fall through */
 	case SAME:
-		good = c_error < 0 && c_error == error && same_entry(&c_log, &log);
+		good = c_error < 0 && c_error == error && (testing_c() || same_log(c_log, log, error));
 		break;
 	case SILENT:
-		good = error == -EINVAL && !log.count;
+		good = error == -EINVAL && same_log("", log, error);
 		break;
 	case TAKEN:
-		good = !c_error && !error && !log.count && c_lines && lines && !strcmp(c_lines, lines);
+		good = !c_error && !error && log && !*log && c_lines && lines && !strcmp(c_lines, lines);
 		break;
 	}
 	if (!ok(good, "%s", shown(text, len))) {
-		describe("C", c_error, &c_log);
-		describe("ours", error, &log);
+		note("C: %s\n%s", errno_name(c_error), c_log ?: "");
+		note("ours: %s\n%s", errno_name(error), log ?: "");
 		if (c_lines && lines && strcmp(c_lines, lines))
 			note("C:\n%sours:\n%s", c_lines, lines);
 	}
@@ -291,8 +326,8 @@ static void check(enum verdict verdict, const char *event, const char *text, siz
 	free(after);
 	free(c_lines);
 	free(lines);
-	free_log(&c_log);
-	free_log(&log);
+	free(c_log);
+	free(log);
 }
 
 /* Texts about as long as a page, which is more than is taken. */
@@ -320,6 +355,30 @@ static void lengths(void)
 	free(text);
 }
 
+/* Is the latest entry this one? The command is the end of `marked`, in which a ^ is where the caret is. */
+static bool is_last(const char *location, const char *text, const char *marked)
+{
+	struct log_entry e;
+	char entry[1024] = "";
+	bool good;
+
+	read_log(tracing_dir(), &e);
+	if (e.command && e.caret >= 0 && e.caret <= (int)strlen(e.command))
+		snprintf(entry, sizeof(entry), "%.*s^%s", e.caret, e.command, e.command + e.caret);
+	good = !strcmp(e.location, location) && !strcmp(e.text, text) && *entry && strlen(entry) <= strlen(marked) &&
+	       !strcmp(entry, marked + strlen(marked) - strlen(entry));
+	if (!good)
+		note("\"%s: %s\", \"%s\"", e.location, e.text, entry);
+	free_log(&e);
+	return good;
+}
+
+/* Is this the latest entry, of no command? C has none. */
+static bool told(const char *text)
+{
+	return testing_c() || is_last("rhist:syscalls:sys_enter_getpgid", text, "^");
+}
+
 /* Memory that is not there, and no bytes at all. */
 static void odd_writes(void)
 {
@@ -327,8 +386,9 @@ static void odd_writes(void)
 	int fd = open(trigger(tracing_dir(), default_event), O_WRONLY | O_APPEND);
 
 	ok(write(fd, "", 0) == 0, "no bytes: nothing is done");
-	ok(write(fd, bad, 20) < 0 && errno == EFAULT, "a bad address: EFAULT");
-	ok(write(fd, bad, 5000) < 0 && errno == EINVAL, "too much at a bad address: EINVAL");
+	ok(write(fd, bad, 20) < 0 && errno == EFAULT && told("Memory of the command cannot be read"), "a bad address: EFAULT");
+	ok(write(fd, bad, 5000) < 0 && errno == EINVAL && told("Command too long, it has to be shorter than a page"),
+	   "too much at a bad address: EINVAL");
 	ok(write(fd, "hist:keys=nosuch", 16) < 0 && errno == EINVAL, "a mistake through an open file: EINVAL");
 	ok(write(fd, "hist:keys=pid", 13) == 13, "and then none");
 	ok(write(fd, "!hist:keys=pid", 14) == 14, "and its removal, through the same open file");
@@ -336,6 +396,88 @@ static void odd_writes(void)
 	fd = open(trigger(tracing_dir(), default_event), O_RDONLY);
 	ok(write(fd, "hist:keys=pid", 13) < 0 && errno == EBADF, "not through one that is open for reading");
 	close(fd);
+}
+
+/* Sentences of our own. What was logged before stays, and is not taken for them. */
+static void sentences(void)
+{
+	const char *synthetic = pathf("%s/synthetic_events", kernel_dir());
+
+	append(synthetic, "rhist_errors unsigned long[] stack");
+	for (unsigned int i = 0; i < sizeof(said) / sizeof(*said); i++) {
+		const char *event = said[i].event ?: default_event, *caret = strchr(said[i].marked, '^');
+		char text[256];
+		int error, c_error;
+
+		snprintf(text, sizeof(text), "%.*s%s", (int)(caret - said[i].marked), said[i].marked, caret + 1);
+		/* one byte at least, or nothing is done */
+		if (!*text)
+			strcpy(text, " ");
+		if (access(trigger(kernel_dir(), event), F_OK)) {
+			skip("no such event", "%s", said[i].marked);
+			continue;
+		}
+		c_error = append(trigger(kernel_dir(), event), text);
+		if (testing_c()) {
+			ok(c_error < 0, "%s", said[i].marked);
+			continue;
+		}
+		error = append(trigger(tracing_dir(), event), text);
+		if (!ok(is_last(said[i].location, said[i].text, said[i].marked) && error < 0 && error == c_error, "%s: %s",
+			said[i].marked, said[i].text))
+			note("C: %s, ours: %s", errno_name(c_error), errno_name(error));
+	}
+	append(synthetic, "!rhist_errors");
+}
+
+/* What is taken, although something is to be said of it. */
+static void notes(void)
+{
+	static const char *const marked = "hist:keys=common_pid:x=pid:onmax($x).save(pid^";
+	static const char *const other = "syscalls/sys_enter_getsid";
+	char expected[256] = "", *before, *after, *line;
+	int error;
+
+	if (testing_c()) {
+		skip("C says nothing", "notes");
+		return;
+	}
+	append(trigger(tracing_dir(), default_event), "hist:keys=nosuch");
+	error = append(trigger(tracing_dir(), default_event), pathf("%.*s", (int)strcspn(marked, "^"), marked));
+	ok(!error && is_last("rhist:syscalls:sys_enter_getpgid", log_notes[0], marked),
+	   "a missing parenthesis is taken, and told of");
+	append(trigger(tracing_dir(), default_event), "!hist:keys=common_pid:x=pid:onmax($x).save(pid)");
+
+	append(trigger(tracing_dir(), default_event), "hist:keys=pid:v=pid");
+	append(trigger(tracing_dir(), other), "hist:keys=pid:w=$v");
+	line = slurp(trigger(tracing_dir(), other));
+	if (line && strstr(line, " [active]"))
+		*strstr(line, " [active]") = 0;
+	snprintf(expected, sizeof(expected), "%ssyscalls:sys_enter_getsid: %s", log_notes[1], line ?: "");
+	free(line);
+	error = append(trigger(tracing_dir(), default_event), "!hist:keys=pid:v=pid");
+	ok(error == -EBUSY && is_last("rhist:syscalls:sys_enter_getpgid", expected, "^hist:keys=pid:v=pid"),
+	   "EBUSY: the trigger that refers to it is named");
+	before = slurp(trigger(tracing_dir(), default_event));
+	truncate_file(pathf("%s/error_log", tracing_dir()));
+	error = truncate_file(trigger(tracing_dir(), default_event));
+	after = slurp(trigger(tracing_dir(), default_event));
+	ok(!error && before && after && !strcmp(before, after) &&
+	   is_last("rhist:syscalls:sys_enter_getpgid", expected, "^>"), "also when > removes nothing");
+	free(before);
+	free(after);
+	append(trigger(tracing_dir(), other), "!hist:keys=pid:w=$v");
+	append(trigger(tracing_dir(), default_event), "!hist:keys=pid:v=pid");
+
+	if (access(pathf("%s/snapshot", tracing_dir()), F_OK)) {
+		skip("no snapshots here", "a second snapshot()");
+		return;
+	}
+	append(trigger(tracing_dir(), default_event), "hist:keys=pid:x=pid:onchange($x).snapshot()");
+	error = append(trigger(tracing_dir(), other), "hist:keys=pid:x=pid:onchange($x).snapshot()");
+	ok(error == -EBUSY && is_last("rhist:syscalls:sys_enter_getsid", "Another trigger has a snapshot() action already",
+				      "hist:keys=pid:x=pid:onchange($x).^snapshot()"), "a second snapshot()");
+	append(trigger(tracing_dir(), default_event), "!hist:keys=pid:x=pid:onchange($x).snapshot()");
 }
 
 /* error_log itself: eight entries, the oldest first. */
@@ -398,6 +540,15 @@ static void error_log(void)
 		ok(text && !*text, "C's own log has nothing of it");
 		free(text);
 	}
+	for (int i = 0; i < 11; i++)
+		append(trigger(tracing_dir(), default_event), pathf("hist:keys=nosuch%d:", i));
+	text = slurp(log);
+	entries = 0;
+	for (p = text; p && (p = strstr(p, "rhist:")); p++)
+		entries++;
+	ok(testing_c() || (entries == 8 && !strstr(text, "nosuch2:") && strstr(text, "nosuch3:")),
+	   "of those of our own it keeps eight, too");
+	free(text);
 	ok(!put_len(log, O_TRUNC, "\n", 1), "echo > error_log");
 	text = slurp(log);
 	ok(text && !*text, "empties it");
@@ -426,6 +577,8 @@ int main(void)
 		}
 	}
 	lengths();
+	sentences();
+	notes();
 	odd_writes();
 	error_log();
 	if (testing_c())

@@ -66,9 +66,9 @@ scene()
 	step $X $ONE "hist:keys=nosuch"
 	step $Y $ONE "traceoff if nosuch == 1"
 	step . $ONE "hist:keys=pid.nosuch"
-	for dir in . $X $Y; do sed "s|^\[[^]]*\]|$dir|" $dir/error_log; done
+	for dir in . $X $Y; do c_entries $dir/error_log | sed "s|^\[\]|$dir|"; done
 	: >$X/error_log
-	for dir in . $X $Y; do sed "s|^\[[^]]*\]|$dir|" $dir/error_log; done
+	for dir in . $X $Y; do c_entries $dir/error_log | sed "s|^\[\]|$dir|"; done
 	: >$X/$ONE/trigger
 	show $ONE
 	# variables are those of one instance, and keep it
@@ -85,7 +85,7 @@ scene()
 	rmdir $X 2>&1 && echo "removed with a variable"
 	step $X $ONE '!hist:keys=pid:v=pid'
 	for dir in . $X $Y; do
-		sed "s|^\[[^]]*\]|$dir|" $dir/error_log
+		c_entries $dir/error_log | sed "s|^\[\]|$dir|"
 		: >$dir/error_log
 	done
 	# what goes with an instance

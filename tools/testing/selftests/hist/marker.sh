@@ -50,7 +50,7 @@ start"
 	step 'hist:keys=common_comm:clear'
 	mark $(seq 1000)
 	show
-	sed 's/^\[[^]]*\]/[]/' error_log
+	c_entries error_log
 	: >$PRINT/trigger
 	: >events/syscalls/sys_enter_getpgid/trigger
 	: >error_log

@@ -59,7 +59,7 @@ scene()
 	step $TWO "!hist:name=rhist_n:keys=pid"
 	step $ONE "hist:name=rhist_n:keys=pid"
 	show $ONE $TWO
-	sed 's/^\[[^]]*\]/[]/' error_log
+	c_entries error_log
 	: >$ONE/trigger
 	: >$TWO/trigger
 	: >error_log

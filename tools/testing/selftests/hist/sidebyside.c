@@ -3,7 +3,7 @@
  * sidebyside [--count N] [--seed S] [--index I]
  *
  * Gives the same commands to the kernel's own trigger files and to ours, fires the same events, and compares what
- * can be observed: errno, error_log with its carets, the line of the trigger, the histogram, hist_debug where the
+ * can be observed: errno, error_log with its carets (errorlog.h), the line of the trigger, the histogram, hist_debug where the
  * kernel has it, and whether the line, fed back with a `!`, takes the trigger away. First all that rows.h lists, then
  * N texts made from grammar.h with the random numbers of seed S. One to four texts are a script: those after the first
  * are for what it has left. What may differ is listed in differences.h.
@@ -184,6 +184,12 @@ static bool explained(const struct question *q, enum explanation what)
 	return false;
 }
 
+static void meet(const char *heading)
+{
+	for (unsigned int i = 0; i < DIFFERENCES; i++)
+		differences[i].met += !strcmp(differences[i].heading, heading);
+}
+
 /* After a command that both have taken: what the files say. */
 static enum verdict compare_files(const struct script *script, unsigned int step, struct question *q)
 {
@@ -303,12 +309,14 @@ static bool of_the_moment(const struct script *script)
 	return !strcmp(script->source->event, tasks.event);
 }
 
-/* Is an answer what a row promises of it? See rows.h. */
-static bool is_as_promised(const struct answer *answer, const char *says)
+/* Is an answer what a row promises of it? See rows.h. Where C is silent, we are not. */
+static bool is_as_promised(const struct answer *answer, const char *says, bool of_c)
 {
 	if (!strcmp(says, OK))
 		return !answer->error;
-	return answer->error && (*says ? logged(answer, says) : answer->log && !*answer->log);
+	if (*says)
+		return answer->error && logged(answer, says);
+	return answer->error && (of_c ? answer->log && !*answer->log : same_log("", answer->log, answer->error));
 }
 
 /* `says`: what C has to say to the last command; see rows.h. NULL: anything. */
@@ -341,20 +349,22 @@ static enum verdict run_once(const struct script *script, const char *says)
 			}
 		if (verdict == UNASKED) {
 			/* then the promise is about ours, unless that is known to differ */
-			if (says && !is_as_promised(&q.ours, says) && !explained(&q, ANSWERS))
+			if (says && !is_as_promised(&q.ours, says, false) && !explained(&q, ANSWERS))
 				verdict = failed(script, i, &q, "rhist says something else than the row");
 			break;
 		}
 		ask(kernel_dir(), script->source, step, &q.c);
 		ask(tracing_dir(), script->source, step, &q.ours);
-		if (says && i == script->count - 1 && !is_as_promised(&q.c, says))
+		if (says && i == script->count - 1 && !is_as_promised(&q.c, says, true))
 			verdict = failed(script, i, &q, "C says something else than the row");
-		if (q.c.error != q.ours.error || strcmp(q.c.log ?: "", q.ours.log ?: "")) {
+		if (q.c.error != q.ours.error || !same_log(q.c.log, q.ours.log, q.c.error)) {
 			found = explained(&q, ANSWERS) ? DIFFERENT : failed(script, i, &q, "the answers differ");
 			verdict = found > verdict ? found : verdict;
 			/* the two sides are not in the same state any more */
 			break;
 		}
+		if (strcmp(q.c.log, q.ours.log))
+			meet(LOG_DIFFERS);
 		if (!q.c.error)
 			script->source->fire();
 		if (!q.c.error || i) {

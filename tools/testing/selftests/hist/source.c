@@ -7,7 +7,7 @@
 #include <pthread.h>
 
 #include "../../events/values.h"
-#include "tracing.h"
+#include "errorlog.h"
 
 #define SYSTEM "rhist_events"
 #define KEYS 96		/* different fields of the events fired: fewer than the smallest map has entries */
@@ -224,30 +224,30 @@ enum answer { ACCEPTED, REFUSED, WRONG };
 /* Writes a trigger to both. WRONG: they do not answer the same. */
 static enum answer attach(const char *event, const char *trigger)
 {
-	struct log_entry c, ours;
+	char *c, *ours = NULL;
 	enum answer answer;
 	int c_error, error;
 
 	truncate_file(pathf("%s/error_log", kernel_dir()));
 	c_error = append(file(kernel_dir(), event, "trigger"), trigger);
-	read_log(kernel_dir(), &c);
-	if (testing_c())
+	c = slurp(pathf("%s/error_log", kernel_dir()));
+	if (testing_c()) {
+		free(c);
 		return c_error ? REFUSED : ACCEPTED;
+	}
 	truncate_file(pathf("%s/error_log", tracing_dir()));
 	error = append(file(tracing_dir(), event, "trigger"), trigger);
-	read_log(tracing_dir(), &ours);
-	if (error == c_error && c.count == ours.count && c.caret == ours.caret &&
-	    !strcmp(c.location, ours.location) && !strcmp(c.text, ours.text) &&
-	    !strcmp(c.command ?: "", ours.command ?: "")) {
+	ours = slurp(pathf("%s/error_log", tracing_dir()));
+	if (error == c_error && same_log(c, ours, error)) {
 		answer = error ? REFUSED : ACCEPTED;
 	} else {
 		note("%s on %s", trigger, event);
-		note("C:    %s, %s at %d: %s", errno_name(c_error), c.text, c.caret, c.command ?: "");
-		note("ours: %s, %s at %d: %s", errno_name(error), ours.text, ours.caret, ours.command ?: "");
+		note("C:    %s\n%s", errno_name(c_error), c ?: "");
+		note("ours: %s\n%s", errno_name(error), ours ?: "");
 		answer = WRONG;
 	}
-	free_log(&c);
-	free_log(&ours);
+	free(c);
+	free(ours);
 	return answer;
 }
 

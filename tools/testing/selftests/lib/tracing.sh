@@ -46,6 +46,12 @@ remove_triggers()
 	done
 }
 
+# c_entries FILE...: an error_log without its times, and without the entries that C does not have (errorlog.h)
+c_entries()
+{
+	sed 's/^\[[^]]*\]/[]/' "$@" | awk '/^\[\] rhist:/ { own = 1 } !own { print } /^           *\^$/ { own = 0 }'
+}
+
 # entries FILE: the lines between the description of a histogram and its totals
 entries() { sed -n '/^{/p' "$1"; }
 

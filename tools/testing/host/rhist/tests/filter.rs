@@ -18,6 +18,7 @@ use rhist::filter::FilterError;
 use rhist::filter::FilterErrorText;
 use rhist::filter::FilterErrorText::*;
 use rhist::filter::Memory;
+use rhist::trigger::Hint;
 use scene::filter;
 use scene::parse;
 use scene::Scene;
@@ -703,12 +704,9 @@ fn the_text_ends_at_a_nul() {
 fn errors() {
     use errors::ERRORS;
     for &(text, error, caret, errno) in ERRORS {
-        let expected = FilterError {
-            text: error,
-            caret,
-            errno,
-        };
-        assert_eq!(refused(text.as_bytes()), expected, "{text:?}");
+        let found = refused(text.as_bytes());
+        let found = (found.text, found.caret, found.errno);
+        assert_eq!(found, (error, caret, errno), "{text:?}");
     }
     // Strings have 255 bytes at most.
     let long = format!("comm == '{}'", "x".repeat(255));
@@ -726,6 +724,35 @@ fn errors() {
             "{error:?}"
         );
     }
+}
+
+#[test]
+fn hints() {
+    use rhist::trigger::HintText::*;
+    for (marked, expected) in [
+        ("u8 == 1 ^and u8 == 2", FilterOperator),
+        ("u8 == 1^,2", FilterOperator),
+        ("u8 == 1 ^& u8 == 2", FilterOperator),
+        ("u8 == 1 || comm == ^'bash", FilterQuote),
+        ("^&&", FilterTerm),
+        ("u8 == 1 &&^& u8 == 2", FilterTerm),
+        ("^", FilterTerm),
+        ("()^", FilterTerm),
+    ] {
+        let (before, after) = marked.split_once('^').unwrap();
+        let hint = refused(format!("{before}{after}").as_bytes()).hint;
+        let caret = before.len();
+        assert_eq!(
+            hint,
+            Some(Hint {
+                text: expected,
+                caret
+            }),
+            "{marked}"
+        );
+    }
+    assert_eq!(refused(b"nosuch == 1").hint, None);
+    assert_eq!(refused(b"u8 == 1 &&").hint, None);
 }
 
 #[test]
@@ -836,6 +863,7 @@ fn any_allocation_may_fail() {
                 let expected = FilterError {
                     text: Errno,
                     caret: 0,
+                    hint: None,
                     errno: ENOMEM,
                 };
                 assert_eq!(failed, Err(expected), "{text}");

@@ -6,7 +6,7 @@
 mod walk;
 
 use kernel::fault;
-use kernel::prelude::{EDOM, EINVAL, ENOMEM, ERANGE};
+use kernel::prelude::{EDOM, EEXIST, EINVAL, ENOMEM, ERANGE};
 use rhist::trigger::*;
 use std::fs;
 use std::path::Path;
@@ -48,9 +48,34 @@ fn refused(marked: &str, expected: ErrorText) {
     assert_eq!(result, Err(expected.errno()), "{marked}");
 }
 
+/// Checks that a command, in which a `^` marks the place of the caret, ends with an error about which C is silent.
 #[track_caller]
-fn silent(written: &str, errno: Errno) {
-    assert_eq!(outcome(written), (Vec::new(), Err(errno)), "{written}");
+fn silent(marked: &str, hint: HintText, errno: Errno) {
+    let (before, after) = marked.split_once('^').expect("no caret");
+    let (log, result) = walk(params(&format!("{before}{after}")));
+    let expected = Error::own(hint, before.len()).with(errno);
+    assert_eq!(
+        (log, result.err()),
+        (Vec::new(), Some(expected)),
+        "{marked}"
+    );
+}
+
+/// What rhist adds to the last text of C for a command, in which a `^` marks the place of the caret.
+#[track_caller]
+fn hinted(marked: &str, expected: HintText) {
+    let (before, after) = marked.split_once('^').expect("no caret");
+    let (log, _) = outcome(&format!("{before}{after}"));
+    let hint = log.last().expect("nothing logged").hint;
+    let caret = before.len();
+    assert_eq!(
+        hint,
+        Some(Hint {
+            text: expected,
+            caret
+        }),
+        "{marked}"
+    );
 }
 
 #[track_caller]
@@ -89,8 +114,8 @@ fn command() {
 #[test]
 fn command_name() {
     let error = |written: &[u8]| Command::parse(written).hist().unwrap_err();
-    assert_eq!(error(b"hist"), Error::silent(EINVAL));
-    assert_eq!(error(b"!hist:"), Error::silent(EINVAL));
+    assert_eq!(error(b"hist"), Error::own(HintText::NoKeys, 4));
+    assert_eq!(error(b"!hist:"), Error::own(HintText::NoKeys, 4));
     for ours in ["enable_hist", "!disable_hist:5", "enable_hist if pid == 1"] {
         assert!(Command::parse(ours.as_bytes()).is_ours(), "{ours}");
     }
@@ -137,13 +162,14 @@ fn switches() {
         Ok(Some(&b" c"[..]))
     );
 
-    for bad in [
-        "enable_hist",
-        "enable_hist:",
-        "enable_hist:sys",
-        "enable_hist:sys if a:b",
+    for (bad, caret) in [
+        ("enable_hist", 11),
+        ("enable_hist:", 11),
+        ("enable_hist:sys", 15),
+        ("enable_hist:sys if a:b", 15),
     ] {
-        assert_eq!(switch(bad), Err(Error::silent(EINVAL)), "{bad}");
+        let expected = Error::own(HintText::SwitchEvent, caret);
+        assert_eq!(switch(bad), Err(expected), "{bad}");
     }
     for (bad, errno) in [
         ("enable_hist:a:b:", EINVAL),
@@ -151,15 +177,21 @@ fn switches() {
         ("enable_hist:a:b:1x", EINVAL),
         ("enable_hist:a:b:18446744073709551616", ERANGE),
     ] {
-        assert_eq!(parsed(bad).count(), Err(Error::silent(errno)), "{bad}");
+        let expected = Error::own(HintText::SwitchCount, 16).with(errno);
+        assert_eq!(parsed(bad).count(), Err(expected), "{bad}");
     }
-    for bad in [
-        "enable_hist:a:b if",
-        "enable_hist:a:b c == 1",
-        "enable_hist:a:b iff c",
+    for (bad, caret) in [
+        ("enable_hist:a:b if", 16),
+        ("enable_hist:a:b:1  c == 1", 19),
+        ("enable_hist:a:b iff c", 16),
     ] {
-        assert_eq!(parsed(bad).filter(), Err(Error::silent(EINVAL)), "{bad}");
+        let expected = Error::own(HintText::SwitchFilter, caret);
+        assert_eq!(parsed(bad).filter(), Err(expected), "{bad}");
     }
+    let gone = parsed("enable_hist:a:b");
+    assert_eq!(gone.no_event(EINVAL), Error::own(HintText::NoEvent, 12));
+    let no_memory = Error::own(HintText::NoMemory, 12);
+    assert_eq!(gone.no_event(ENOMEM), no_memory);
 }
 
 #[test]
@@ -278,14 +310,21 @@ fn attributes() {
 
 #[test]
 fn tokens() {
-    silent("hist:keys=pid:", EINVAL);
-    silent("hist::keys=pid", EINVAL);
-    silent("hist:keys=pid:what", EINVAL);
-    silent("hist:keys=pid: pause", EINVAL);
-    silent("hist:vals=lat", EINVAL);
-    silent("hist:pause", EINVAL);
-    silent("hist:onmax(x)", EINVAL);
-    silent("hist:keys=pid:onmaxx", EINVAL);
+    use HintText::*;
+    silent("hist:keys=pid:^", EmptyAttribute, EINVAL);
+    silent("hist:^:keys=pid", EmptyAttribute, EINVAL);
+    silent("hist:keys=pid:^what", UnknownAttribute, EINVAL);
+    silent("hist:keys=pid:^ pause", UnknownAttribute, EINVAL);
+    silent("hist:keys=pid:pause^,clear", AttributeComma, EINVAL);
+    silent("hist:keys=pid:^paus,clear", UnknownAttribute, EINVAL);
+    silent("hist:vals=lat^", NoKeys, EINVAL);
+    silent("hist:pause^ if x", NoKeys, EINVAL);
+    silent("hist:onmax(x)^", NoKeys, EINVAL);
+    silent("hist:keys=pid:^onmaxx", UnknownAttribute, EINVAL);
+    silent("hist:keys=pid:^onmtch(a.b).c(pid)", UnknownHandler, EINVAL);
+    silent("hist:keys=pid:^match(a.b).c(pid)", UnknownHandler, EINVAL);
+    silent("hist:keys=pid:^onsave(pid)", UnknownHandler, EINVAL);
+    silent("hist:keys=pid:^wakeup($lat,pid)", NoHandler, EINVAL);
     refused("hist:^keys=", ErrorText::EmptyAssignment);
     refused("hist:keys=pid:^x=", ErrorText::EmptyAssignment);
     refused("hist:keys=pid:^size=", ErrorText::EmptyAssignment);
@@ -336,13 +375,18 @@ fn size() {
         "128.5",
         "1e3",
     ] {
-        silent(&format!("hist:keys=pid:size={wrong}:pause"), EINVAL);
+        silent(
+            &format!("hist:keys=pid:size=^{wrong}:pause"),
+            HintText::BadSize,
+            EINVAL,
+        );
     }
-    silent("hist:keys=pid:size=18446744073709551616", ERANGE);
-    silent("hist:keys=pid:size=99999999999999999999x", ERANGE);
+    use HintText::BadSize as Bad;
+    silent("hist:keys=pid:size=^18446744073709551616", Bad, ERANGE);
+    silent("hist:keys=pid:size=^99999999999999999999x", Bad, ERANGE);
     // Each size counts, not just the last one, and before the keys are missed.
-    silent("hist:keys=pid:size=1:size=128", EINVAL);
-    silent("hist:size=18446744073709551616", ERANGE);
+    silent("hist:keys=pid:size=^1:size=128", Bad, EINVAL);
+    silent("hist:size=^18446744073709551616", Bad, ERANGE);
 }
 
 #[test]
@@ -397,17 +441,21 @@ fn filter() {
     assert_eq!(filter("hist:keys=p if.x if x"), expect("p if.x", "x", 17));
 
     for written in [
-        "hist:if x",
-        "hist if",
-        "hist:if keys=pid",
-        "hist:iffy=1:keys=pid",
-        "hist:keys=pid if",
-        "hist:keys=pid if  ",
-        // Nothing but the end of the text makes these wrong.
-        "hist:keys=pid ifx",
-        "hist:keys=pid if:",
+        "hist:^if x",
+        "hist:^if",
+        "hist:^if keys=pid",
+        "hist:^iffy=1:keys=pid",
     ] {
-        silent(written, EINVAL);
+        silent(written, HintText::NoKeys, EINVAL);
+    }
+    for written in [
+        "hist:keys=pid ^if",
+        "hist:keys=pid ^if  ",
+        // Nothing but the end of the text makes these wrong.
+        "hist:keys=pid ^ifx",
+        "hist:keys=pid ^if:",
+    ] {
+        silent(written, HintText::NoFilter, EINVAL);
     }
     // A filter is no reason to look away from the rest.
     refused("hist:keys=^nosuch if x", ErrorText::FieldNotFound);
@@ -484,6 +532,12 @@ fn fields() {
     refused("^hist:keys=pid,", ErrorText::FieldNotFound);
     refused("^hist:keys=,pid", ErrorText::FieldNotFound);
     refused("^hist:keys=.hex", ErrorText::FieldNotFound);
+    hinted("hist:keys=pid,^", HintText::FieldMissing);
+    hinted("hist:keys=^,pid", HintText::FieldMissing);
+    hinted("hist:keys=^.hex", HintText::FieldMissing);
+    hinted("hist:keys=pid,^ pid", HintText::FieldBlank);
+    hinted("hist:keys=pid^ ,pid", HintText::FieldBlank);
+    hinted("hist:keys=pid:x=lat+^ pid", HintText::FieldBlank);
     // The first occurrence need not be the place.
     refused("h^ist:keys=ist", ErrorText::FieldNotFound);
 }
@@ -502,6 +556,17 @@ fn modifiers() {
     refused("hist:keys=pid.buckets=^99999999999999999999", Bad);
     refused("hist:keys=pid.bucket^y=10", Bad);
     refused("^hist:keys=pid.buckets", Bad);
+    for written in [
+        "hist:keys=pid.buckets^",
+        "hist:keys=pid.buckets=^",
+        "hist:keys=pid.buckets=^0",
+        "hist:keys=pid.bucket^y=10",
+        "hist:keys=prio,pid.buckets^:vals=lat",
+    ] {
+        hinted(written, HintText::BucketWidth);
+    }
+    let (log, _) = outcome("hist:keys=pid.hexx");
+    assert_eq!(log[0].hint, None);
     refused("hist:keys=a.b.pid.^what", Bad);
     // Two dots make an event of what is before them.
     refused("hist:keys=pid.^hex.hex", ErrorText::FieldNotFound);
@@ -541,11 +606,12 @@ fn modifiers() {
 #[test]
 fn keys_and_values() {
     accepted("hist:keys=pid,prio,lat");
-    silent("hist:keys=pid,prio,lat,id", EINVAL);
-    silent("hist:keys=pid,prio,lat,", EINVAL);
+    use HintText::*;
+    silent("hist:keys=pid,prio,lat,^id", TooManyKeys, EINVAL);
+    silent("hist:keys=pid,prio,lat,^", TooManyKeys, EINVAL);
     // The fourth key matters after the third.
     refused("hist:keys=pid,prio,^nosuch,id", ErrorText::FieldNotFound);
-    silent("hist:keys=common_comm,common_comm", EINVAL);
+    silent("hist:keys=common_comm,^common_comm", KeysTooLong, EINVAL);
     accepted("hist:keys=common_comm,common_stacktrace");
     accepted("hist:keys=stacktrace");
     refused("hist:keys=^stacktrace.hex", ErrorText::FieldNotFound);
@@ -562,21 +628,13 @@ fn keys_and_values() {
     assert_eq!(vals("lat,id,hitcount"), (2, None));
     assert_eq!(vals("hitcount,lat,id"), (2, None));
     assert_eq!(vals("hitcount.hex"), (1, None));
-    assert_eq!(vals("lat,id,prio"), (2, Some(Error::silent(EINVAL))));
-    assert_eq!(vals("lat,id,"), (2, Some(Error::silent(EINVAL))));
-    assert_eq!(
-        vals("lat,id,hitcount,hitcount"),
-        (2, Some(Error::silent(EINVAL)))
-    );
-    assert_eq!(
-        vals("hitcount,lat,id,prio"),
-        (2, Some(Error::silent(EINVAL)))
-    );
-    assert_eq!(
-        vals("hitcount,hitcount,hitcount,lat"),
-        (2, Some(Error::silent(EINVAL)))
-    );
-    silent("hist:keys=nosuch:vals=lat,id,prio", EINVAL);
+    let too_many = |caret| Some(Error::own(TooManyVals, "hist:keys=pid:vals=".len() + caret));
+    assert_eq!(vals("lat,id,prio"), (2, too_many(7)));
+    assert_eq!(vals("lat,id,"), (2, too_many(7)));
+    assert_eq!(vals("lat,id,hitcount,hitcount"), (2, too_many(7)));
+    assert_eq!(vals("hitcount,lat,id,prio"), (2, too_many(16)));
+    assert_eq!(vals("hitcount,hitcount,hitcount,lat"), (2, too_many(27)));
+    silent("hist:keys=nosuch:vals=lat,id,^prio", TooManyVals, EINVAL);
     refused(
         "hist:keys=qq:vals=lat,^nosuch,prio",
         ErrorText::FieldNotFound,
@@ -759,23 +817,25 @@ fn expressions() {
 
 #[test]
 fn bad_expressions() {
+    use HintText::*;
     for written in [
-        "a+", "+a", "+", "a*", "*", "/a", "a-", "a+b-", "a--b", "a++b", "*+",
+        "a^+", "^+a", "^+", "a^*", "^*", "^/a", "a^-", "a+b^-", "a^--b", "a^++b", "*^+",
     ] {
         silent(
             &format!("hist:keys=pid:x={}", written.replace(['a', 'b'], "lat")),
+            NoOperand,
             EINVAL,
         );
     }
-    for written in [
-        "-", "-5", "-lat", "-(lat", "-lat)", "-(", "-)", "--", "-lat+1",
-    ] {
-        silent(&format!("hist:keys=pid:x={written}"), EINVAL);
+    for written in ["^-", "^-5", "^-lat", "^-(lat", "^-lat)", "^-(", "^-)"] {
+        silent(&format!("hist:keys=pid:x={written}"), UnaryMinus, EINVAL);
     }
+    silent("hist:keys=pid:x=-^-", NoOperand, EINVAL);
+    silent("hist:keys=pid:x=^-lat+1", UnaryMinus, EINVAL);
     // Both operands have to be there before one of them is looked at.
-    silent("hist:keys=pid:x=nosuch+", EINVAL);
+    silent("hist:keys=pid:x=nosuch^+", NoOperand, EINVAL);
     refused("hist:keys=pid:x=^nosuch+lat*", ErrorText::FieldNotFound);
-    silent("hist:keys=pid:x=lat*+nosuch", EINVAL);
+    silent("hist:keys=pid:x=lat^*+nosuch", NoOperand, EINVAL);
 
     use ErrorText::UnaryMinusSubexpr as Unary;
     refused("hist:keys=common_pid:x=-(^1)+2", Unary);
@@ -917,7 +977,8 @@ fn actions() {
     let trigger = parse("hist:keys=pid:onmax($x).latency(lat.hex)");
     match trigger.actions.items()[0].act.as_ref().unwrap() {
         Act::Trace { params, .. } => {
-            assert_eq!(params[0].qualifier.unwrap_err(), Error::silent(EINVAL));
+            let expected = Error::own(HintText::ParamEvent, 32);
+            assert_eq!(params[0].qualifier.unwrap_err(), expected);
         }
         _ => panic!("no trace action"),
     }
@@ -934,8 +995,13 @@ fn bad_actions() {
         InvalidSubsysEvent,
     );
     refused("hist:keys=pid:onmatch(sched.^nosuch)", InvalidSubsysEvent);
-    silent("hist:keys=pid:onmax($x", EINVAL);
-    silent("hist:keys=pid:onchange($x.save(pid", EINVAL);
+    use HintText::HandlerNotClosed;
+    silent("hist:keys=pid:onmax($x^", HandlerNotClosed, EINVAL);
+    silent(
+        "hist:keys=pid:onchange($x.save(pid^",
+        HandlerNotClosed,
+        EINVAL,
+    );
     refused("^hist:keys=pid:onmax($x)", ActionNotFound);
     refused("^hist:keys=pid:onmax($x)save(pid)", ActionNotFound);
     refused("^hist:keys=pid:onmax($x).save", ActionNotFound);
@@ -965,8 +1031,23 @@ fn bad_actions() {
     );
     refused("hist:keys=pid:onmax($x).latency(pid, ^z )", InvalidParam);
     refused("^hist:keys=pid:onmax($x).latency(pid,)", InvalidParam);
-    accepted("hist:keys=pid:onmax($x).save(pid");
-    accepted("hist:keys=pid:onmax($x).trace(pid");
+    // These are taken, but not silently.
+    let note = |marked: &str| {
+        let (before, after) = marked.split_once('^').unwrap_or((marked, ""));
+        let written = format!("{before}{after}");
+        accepted(&written);
+        let note = parse(&written).note();
+        let expected = Hint {
+            text: HintText::ParenAdded,
+            caret: before.len(),
+        };
+        assert_eq!(note, marked.contains('^').then_some(expected), "{marked}");
+    };
+    note("hist:keys=pid:onmax($x).save(pid^");
+    note("hist:keys=pid:onmax($x).trace(pid^:size=128");
+    note("hist:keys=pid:onmax($x).save(pid):onmatch(sched.sched_waking).a_b(pid^ if pid == 1");
+    note("hist:keys=pid:onmax($x).save(pid)");
+    note("hist:keys=pid:onmax($x).trace(pid)x");
 
     let params = |count: usize| vec!["ab"; count].join(",");
     accepted(&format!("hist:keys=pid:onmax($x).save({})", params(64)));
@@ -986,7 +1067,11 @@ fn bad_actions() {
 
     let many = |count: usize| ":onmax($x).save(pid)".repeat(count);
     accepted(&format!("hist:keys=pid{}", many(8)));
-    silent(&format!("hist:keys=pid{}", many(9)), EINVAL);
+    silent(
+        &format!("hist:keys=pid{}:^onmax($x).save(pid)", many(8)),
+        HintText::TooManyActions,
+        EINVAL,
+    );
 
     // Actions come before assignments and fields, look-up of the event included.
     refused("^hist:keys=qq:vals=qq:x=1,zz:onmax($x)", ActionNotFound);
@@ -1007,7 +1092,8 @@ fn bad_actions() {
         InvalidSubsysEvent,
     );
     silent(
-        "hist:keys=pid:onmatch(sched.sched_waking).ab(pid):onmax(x",
+        "hist:keys=pid:onmatch(sched.sched_waking).ab(pid):onmax(x^",
+        HandlerNotClosed,
         EINVAL,
     );
     refused(
@@ -1016,6 +1102,30 @@ fn bad_actions() {
     );
     // With a `=` it is an assignment, and `b)` is a field.
     refused("hist:keys=pid:onmax($x).save(a=^b)", FieldNotFound);
+}
+
+#[test]
+fn commands_of_the_kernel() {
+    use HintText::*;
+    for (written, hint, caret) in [
+        ("", NoCommand, 0),
+        (" \n", NoCommand, 0),
+        ("!", NoCommand, 0),
+        (":", NoCommand, 0),
+        ("nosuch", UnknownCommand, 0),
+        ("traceonn:5", UnknownCommand, 0),
+        ("keys=pid", NoHist, 0),
+        ("his:vals=lat:keys=pid", NoHist, 13),
+        ("hist;keys=pid", NoHist, 5),
+        ("! hist:keys=pid", NoHist, 6),
+        ("traceon:keys=", Invalid, 0),
+        ("enable_event:a:b", Invalid, 0),
+    ] {
+        let error = Command::parse(written.as_bytes()).refused(EINVAL);
+        assert_eq!(error, Error::own(hint, caret), "{written}");
+    }
+    let exists = Command::parse(b"traceon").refused(EEXIST);
+    assert_eq!(exists, Error::own(Exists, 0).with(EEXIST));
 }
 
 /// The names that C has for the texts, as `HIST_ERR_…`.
@@ -1034,12 +1144,7 @@ fn c_name(text: ErrorText) -> String {
 fn error_texts() {
     assert_eq!(ErrorText::ALL.len(), 48);
     let all = ErrorText::ALL.iter().map(|text| text.as_str());
-    let own = [
-        ErrorText::StringValue,
-        ErrorText::TooLarge,
-        ErrorText::NamedCircle,
-    ]
-    .map(ErrorText::as_str);
+    let own = HintText::ALL.iter().map(|text| text.as_str());
     let mut texts: Vec<_> = all.chain(own).collect();
     let count = texts.len();
     texts.sort_unstable();

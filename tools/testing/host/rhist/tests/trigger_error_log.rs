@@ -7,6 +7,7 @@ use kernel::prelude::KVVec;
 use kernel::prelude::ENOMEM;
 use proptest::collection::vec;
 use proptest::prelude::*;
+use rhist::trigger::error_log::has_entry_since;
 use rhist::trigger::ErrorLog;
 use rhist::trigger::ErrorText;
 use rhist::trigger::Trigger;
@@ -34,7 +35,7 @@ fn with_the_kernels() {
     let mut log = ErrorLog::new();
     assert_eq!(merge(&log, &kernel(&[5, 7])), kernel(&[5, 7]));
     for time in [6_999, 7_999, 2_000_000_000] {
-        log.push(time, b"x", b"ours", "T", 1).unwrap();
+        log.push(time, b"x", b"ours", b"T", 1).unwrap();
     }
     let ours = |time| entry(time, "ours");
     assert_eq!(
@@ -53,14 +54,14 @@ fn with_the_kernels() {
         ours(6) + &ours(7) + &kernel(&times[3..]) + &ours(2_000_000)
     );
     for time in 0..8 {
-        log.push(4_000_000_000 + time * 1000, b"x", b"ours", "T", 1)
+        log.push(4_000_000_000 + time * 1000, b"x", b"ours", b"T", 1)
             .unwrap();
     }
     assert_eq!(merge(&log, &kernel(&times)), render(&log));
 
     // commands of several lines, some of which look like others
     let mut log = ErrorLog::new();
-    log.push(2_000, b"x", b"ours", "T", 1).unwrap();
+    log.push(2_000, b"x", b"ours", b"T", 1).unwrap();
     let odd = entry(1, "two\n           ^\nlines\n[    9.000000] no end");
     let odd = odd + &entry(3, "[    4.000000] x\n\n");
     let (first, last) = odd.split_at(odd.find("[    0.000003]").unwrap());
@@ -83,6 +84,26 @@ fn with_the_kernels() {
 }
 
 #[test]
+fn entries_since() {
+    let log = entry(5, "one") + &entry(7, "two");
+    assert!(has_entry_since(log.as_bytes(), 7_999));
+    assert!(!has_entry_since(log.as_bytes(), 8_000));
+    assert!(!has_entry_since(b"", 0));
+}
+
+#[test]
+fn a_text_is_one_line() {
+    let mut log = ErrorLog::new();
+    log.push(0, b"x", b"y", b"a\nb\tc\x7f", 0).unwrap();
+    log.push(0, b"x", b"y", &[b'z'; 1000], 0).unwrap();
+    let lines = render(&log);
+    let lines: Vec<_> = lines.lines().collect();
+    assert_eq!(lines.len(), 6);
+    assert!(lines[0].ends_with("error: a b c "));
+    assert!(lines[3].ends_with(&format!(" {}", "z".repeat(511))));
+}
+
+#[test]
 fn format() {
     let mut log = ErrorLog::new();
     assert_eq!(render(&log), "");
@@ -91,12 +112,24 @@ fn format() {
     let error = trigger.sort.error().unwrap();
     let text = error.text.unwrap().as_str();
     let place = b"hist:kmem:kmalloc";
-    log.push(1_002_003_999, place, trigger.command(), text, error.caret)
-        .unwrap();
+    log.push(
+        1_002_003_999,
+        place,
+        trigger.command(),
+        text.as_bytes(),
+        error.caret,
+    )
+    .unwrap();
     let text = ErrorText::FieldNotFound.as_str();
-    log.push(123_456 * 1_000_000_000, b"x", b"two\nlines", text, 0)
-        .unwrap();
-    log.push(12_345_678_900_000_000_000, b"", b"", "", 3)
+    log.push(
+        123_456 * 1_000_000_000,
+        b"x",
+        b"two\nlines",
+        text.as_bytes(),
+        0,
+    )
+    .unwrap();
+    log.push(12_345_678_900_000_000_000, b"", b"", b"", 3)
         .unwrap();
     assert_eq!(
         render(&log),
@@ -122,7 +155,7 @@ fn location_is_cut() {
     let mut log = ErrorLog::new();
     for length in [117, 118, 119, 126, 127, 300] {
         let place = vec![b'x'; length];
-        log.push(0, &place, b"", "T", 0).unwrap();
+        log.push(0, &place, b"", b"T", 0).unwrap();
         let kept = "x".repeat(length) + ": error: ";
         let kept = &kept[..kept.len().min(127)];
         let expected = format!("[    0.000000] {kept}T\n  Command: \n           ^\n");
@@ -139,7 +172,7 @@ fn eight_entries() {
             count * 1_000_000_000,
             b"x",
             count.to_string().as_bytes(),
-            "T",
+            b"T",
             1,
         )
         .unwrap();
@@ -162,7 +195,7 @@ proptest! {
                 Some((time, place, command)) => {
                     let mut alone = ErrorLog::new();
                     for log in [&mut log, &mut alone] {
-                        log.push(time, place.as_bytes(), command.as_bytes(), "T", command.len()).unwrap();
+                        log.push(time, place.as_bytes(), command.as_bytes(), b"T", command.len()).unwrap();
                     }
                     model.push(render(&alone));
                 }
@@ -181,14 +214,14 @@ proptest! {
 fn no_memory() {
     let mut log = ErrorLog::new();
     for _ in 0..8 {
-        log.push(0, b"x", b"old", "T", 0).unwrap();
+        log.push(0, b"x", b"old", b"T", 0).unwrap();
     }
     let before = render(&log);
     let live = fault::live();
     // The last run succeeds, the runs before it leave the log alone.
     let mut failures = 0;
     for allocations in 0.. {
-        let result = fault::after(allocations, || log.push(0, b"x", b"new", "T", 0));
+        let result = fault::after(allocations, || log.push(0, b"x", b"new", b"T", 0));
         if result.is_ok() {
             break;
         }

@@ -172,6 +172,12 @@ fn verdict(written: &[u8]) -> String {
         }
         Err(error) => (Vec::new(), Err(error)),
     };
+    if let Err(error) = &result {
+        assert!(
+            !log.is_empty() || error.hint.is_some(),
+            "nothing is said of {written:?}"
+        );
+    }
     let mut verdict = String::new();
     for error in log {
         let text = error.text.unwrap().as_str();

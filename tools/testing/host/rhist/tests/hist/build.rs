@@ -8,6 +8,8 @@ use rhist::event::EventDesc;
 use rhist::trigger::Error;
 use rhist::trigger::ErrorText;
 use rhist::trigger::ErrorText::*;
+use rhist::trigger::HintText;
+use rhist::trigger::HintText::*;
 use rhist::trigger::Trigger;
 
 use super::events::*;
@@ -30,6 +32,17 @@ fn check(event: &EventDesc, cases: &[(&str, ErrorText, &str)]) {
             "{params}"
         );
     }
+}
+
+/// Checks an error about which C is silent: the sentence, and the place of the caret, which a `^` marks.
+#[track_caller]
+fn own(event: &EventDesc, marked: &str, text: HintText, errno: Errno) {
+    let (before, after) = marked.split_once('^').expect("no caret");
+    let Err(error) = build(event, &format!("{before}{after}")) else {
+        panic!("{marked} is taken");
+    };
+    let caret = "hist:".len() + before.len();
+    assert_eq!(error, Error::own(text, caret).with(errno), "{marked}");
 }
 
 #[test]
@@ -80,11 +93,11 @@ fn generic_fields_have_no_bytes() {
 #[test]
 fn fields_that_c_has_no_function_for() {
     for name in ["args", "ip", "args.hex", "ip.sym", "args.log2"] {
-        for params in [format!("keys={name}"), format!("keys=u8:vals={name}")] {
+        for params in [format!("keys=^{name}"), format!("keys=u8:vals=^{name}")] {
             if params.contains("vals") && name.contains('.') && !name.ends_with("hex") {
                 continue;
             }
-            assert_eq!(error(&zoo(), &params), (None, "", ENOMEM), "{params}");
+            own(&zoo(), &params, NoFunction, ENOMEM);
         }
     }
 }
@@ -92,10 +105,10 @@ fn fields_that_c_has_no_function_for() {
 #[test]
 fn keys_that_are_too_long() {
     hist(&zoo(), "keys=fits");
-    assert_eq!(error(&zoo(), "keys=long"), (None, "", EINVAL));
-    assert_eq!(error(&zoo(), "keys=dyn,rel"), (None, "", EINVAL));
-    assert_eq!(error(&zoo(), "keys=fits,u8"), (None, "", EINVAL));
-    assert_eq!(error(&zoo(), "keys=dyn,common_comm"), (None, "", EINVAL));
+    own(&zoo(), "keys=^long", KeysTooLong, EINVAL);
+    own(&zoo(), "keys=dyn,^rel", KeysTooLong, EINVAL);
+    own(&zoo(), "keys=fits,^u8", KeysTooLong, EINVAL);
+    own(&zoo(), "keys=dyn,^common_comm", KeysTooLong, EINVAL);
 }
 
 #[test]
@@ -216,14 +229,18 @@ fn operands() {
         ],
     );
     hist(&event, &format!("keys={name}+{name}"));
-    assert_eq!(
-        error(&event, &format!("keys={name}+{name}+one")),
-        (None, "", E2BIG)
+    own(
+        &event,
+        &format!("keys=^{name}+{name}+one"),
+        ExprTooLong,
+        E2BIG,
     );
     hist(&event, &format!("keys={name}+{name}-1"));
-    assert_eq!(
-        error(&event, &format!("keys={name}+{name}-10")),
-        (None, "", E2BIG)
+    own(
+        &event,
+        &format!("keys=^{name}+{name}-10"),
+        ExprTooLong,
+        E2BIG,
     );
 }
 
@@ -239,21 +256,19 @@ fn nohitcount_needs_a_value() {
 
 #[test]
 fn counts() {
-    assert_eq!(error(&zoo(), "keys=u8,u16,u32,u64"), (None, "", EINVAL));
-    assert_eq!(error(&zoo(), "keys=u8:vals=u8,u16,u32"), (None, "", EINVAL));
+    own(&zoo(), "keys=u8,u16,u32,^u64", TooManyKeys, EINVAL);
+    own(&zoo(), "keys=u8:vals=u8,u16,^u32", TooManyVals, EINVAL);
 }
 
 #[test]
 fn strings_as_values() {
-    for (params, at) in [
-        ("keys=u8:vals=even", "even"),
-        ("keys=u8:vals=common_comm", "common_comm"),
-        ("keys=u8:vals=dyn.hex", "dyn.hex"),
-        ("keys=u8:x=u8:vals=dyn,odd if u8", "dyn,odd"),
+    for params in [
+        "keys=u8:vals=^even",
+        "keys=u8:vals=^common_comm",
+        "keys=u8:vals=^dyn.hex",
+        "keys=u8:x=u8:vals=^dyn,odd if u8",
     ] {
-        let (text, found, errno) = error(&zoo(), params);
-        assert_eq!((text, errno), (Some(StringValue), EINVAL), "{params}");
-        assert!(found.starts_with(at), "{params}: {found}");
+        own(&zoo(), params, StringValue, EINVAL);
     }
 }
 

@@ -130,7 +130,7 @@ impl Walk<'_> {
             let node = self.expr(key?, Place::Key)?;
             size += node.size.next_multiple_of(8);
             if size > 504 {
-                return Err(Error::silent(EINVAL));
+                return Err(trigger.own_error(HintText::KeysTooLong, key?.text()));
             }
             sortable.push(node.name);
         }
@@ -190,7 +190,7 @@ impl Walk<'_> {
                 let node = self.operand(operand)?;
                 if node.rounded {
                     // C fails to print it.
-                    return Err(Error::silent(EINVAL));
+                    return Err(Error::own(HintText::Other, 0).with(EINVAL));
                 }
                 Ok(Node {
                     class: Class::Number,
@@ -263,7 +263,7 @@ impl Walk<'_> {
         let name = trigger.bytes(field.name);
         let Some(&(_, class, size)) = FIELDS.iter().find(|(known, ..)| known.as_bytes() == name)
         else {
-            return Err(trigger.error(ErrorText::FieldNotFound, field.name));
+            return Err(trigger.no_field(field.name));
         };
         let modifier = field.modifier.map(|modifier| modifier.kind);
         let mut operand = name.to_vec();
