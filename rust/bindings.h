@@ -32,6 +32,7 @@
 /* Macros that bindgen cannot read. */
 static const int RHIST_RING_BUFFER_ALL_CPUS = RING_BUFFER_ALL_CPUS;
 static const unsigned int RHIST_FMODE_WRITE = (__force unsigned int)FMODE_WRITE;
+static const unsigned int RHIST_FMODE_PWRITE = (__force unsigned int)FMODE_PWRITE;
 static const unsigned int RHIST_FMODE_READ = (__force unsigned int)FMODE_READ;
 static const unsigned int RHIST_EPOLLIN = (__force unsigned int)EPOLLIN;
 static const unsigned int RHIST_EPOLLRDNORM = (__force unsigned int)EPOLLRDNORM;

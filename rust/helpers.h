@@ -114,13 +114,18 @@ struct dentry *rhist_tracefs_root(const char *name);
 struct inode *rhist_new_inode(struct inode *like, umode_t mode,
 			      const struct inode_operations *iop,
 			      const struct file_operations *fop, void *private);
+int rhist_permission(struct mnt_idmap *idmap, struct inode *mirror, struct inode *real, int mask);
+int rhist_getattr(const struct path *mirror, struct dentry *real, struct kstat *stat,
+		  u32 request_mask, unsigned int flags);
 int rhist_setattr(struct mnt_idmap *idmap, struct dentry *mirror, struct dentry *real,
 		  struct iattr *attr);
+int rhist_setattr_own(struct mnt_idmap *idmap, struct dentry *file, struct iattr *attr);
+int rhist_fsync(struct file *real, loff_t start, loff_t end, int datasync);
 void rhist_inode_own(struct inode *inode, uid_t uid, gid_t gid);
 void *rhist_inode_private(struct inode *inode);
 const struct file_operations *rhist_get_fops(struct dentry *file);
 void rhist_put_fops(const struct file_operations *fops);
-bool rhist_inode_only_ours(struct inode *inode);
+bool rhist_inode_unused(struct inode *inode, bool removed);
 void rhist_inode_close(struct inode *inode, struct inode *bad);
 void rhist_inode_revoke(struct inode *inode);
 struct dentry *rhist_create_dir(struct dentry *parent, const char *name, struct inode *inode);

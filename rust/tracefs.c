@@ -149,9 +149,7 @@ struct inode *rhist_new_inode(struct inode *like, umode_t mode,
 		inode->i_op = iop;
 	inode->i_fop = fop;
 	inode->i_private = private ?: like->i_private;
-	if (S_ISDIR(inode->i_mode)) {
-		set_nlink(inode, 2);
-	} else {
+	if (!S_ISDIR(inode->i_mode)) {
 		/* tracefs stores the CPU of a per-CPU file here. */
 		inode->i_cdev = like->i_cdev;
 		i_size_write(inode, i_size_read(like));
@@ -201,15 +199,18 @@ void rhist_put_fops(const struct file_operations *fops)
 	fops_put(fops);
 }
 
-/* Whether the caller's reference is the last one. Takes i_lock. */
-bool rhist_inode_only_ours(struct inode *inode)
+/*
+ * Whether the caller's reference is the last one, and nothing is lost with the
+ * inode: somebody may have set its mode or owner. Takes i_lock.
+ */
+bool rhist_inode_unused(struct inode *inode, bool removed)
 {
-	bool only;
+	bool unused;
 
 	spin_lock(&inode->i_lock);
-	only = icount_read(inode) == 1;
+	unused = icount_read(inode) == 1 && (removed || !inode->i_generation);
 	spin_unlock(&inode->i_lock);
-	return only;
+	return unused;
 }
 
 /**
@@ -393,6 +394,46 @@ struct dentry *rhist_lookup(struct dentry *dir, const char *name, unsigned int l
 	return lookup_noperm_positive_unlocked(&QSTR_LEN(name, len), dir);
 }
 
+/*
+ * What mirrors one of the kernel's files or directories has the kernel's mode
+ * and owner. They are asked for wherever the VFS does, since much changes them
+ * besides chmod(2) and chown(2) here: those of the kernel's file; mounting
+ * tracefs again; and the owner of the tracing directory, which files outside of
+ * events/ follow when somebody asks. The copy in rhist's inode is for those in
+ * the VFS who look at it without asking. tracefs sets its inodes in the same way.
+ */
+static void copy_mode_and_owner(struct inode *mirror, struct inode *real)
+{
+	if (mirror->i_mode != real->i_mode)
+		WRITE_ONCE(mirror->i_mode, real->i_mode);
+	if (!uid_eq(mirror->i_uid, real->i_uid))
+		mirror->i_uid = real->i_uid;
+	if (!gid_eq(mirror->i_gid, real->i_gid))
+		mirror->i_gid = real->i_gid;
+}
+
+/* Whether the caller may use rhist's file or directory: what it may do with the kernel's @real. */
+int rhist_permission(struct mnt_idmap *idmap, struct inode *mirror, struct inode *real, int mask)
+{
+	int err = inode_permission(idmap, real, mask);
+
+	copy_mode_and_owner(mirror, real);
+	return err;
+}
+
+/* stat(2): all but the number is that of the kernel's @real. */
+int rhist_getattr(const struct path *mirror, struct dentry *real, struct kstat *stat,
+		  u32 request_mask, unsigned int flags)
+{
+	struct path path = { .mnt = mirror->mnt, .dentry = real };
+	struct inode *inode = d_inode(mirror->dentry);
+	int err = vfs_getattr_nosec(&path, stat, request_mask, flags);
+
+	copy_mode_and_owner(inode, d_inode(real));
+	stat->ino = inode->i_ino;
+	return err;
+}
+
 /**
  * rhist_setattr - chmod(2), chown(2) and the like of what mirrors one of the kernel's files or directories
  * @idmap: of the mount of @mirror
@@ -400,19 +441,17 @@ struct dentry *rhist_lookup(struct dentry *dir, const char *name, unsigned int l
  * @real: the kernel's
  * @attr: what to change
  *
- * Mode and owner are those of both: the kernel's have to be changed, too, since
- * they are what remains when rhist's inode is freed, and what an instance gets
- * that is made in the directory. But for the size, nobody asks for anything else.
- *
  * Return: 0; a negative errno; or as lock_nested().
  */
 int rhist_setattr(struct mnt_idmap *idmap, struct dentry *mirror, struct dentry *real,
 		  struct iattr *attr)
 {
-	struct iattr both = *attr;
+	const unsigned int kernels = ATTR_MODE | ATTR_UID | ATTR_GID;
+	struct iattr own = *attr, both = *attr;
 	int err;
 
-	both.ia_valid &= ATTR_MODE | ATTR_UID | ATTR_GID;
+	own.ia_valid &= ~kernels;
+	both.ia_valid &= kernels;
 	if (both.ia_valid) {
 		both.ia_valid |= ATTR_CTIME;
 		err = lock_nested(d_inode(real), false);
@@ -422,8 +461,28 @@ int rhist_setattr(struct mnt_idmap *idmap, struct dentry *mirror, struct dentry 
 		inode_unlock(d_inode(real));
 		if (err)
 			return err;
+		copy_mode_and_owner(d_inode(mirror), d_inode(real));
 	}
-	return simple_setattr(idmap, mirror, attr);
+	return simple_setattr(idmap, mirror, &own);
+}
+
+/*
+ * The same for rhist's own files. Their inodes are all that knows of the change,
+ * so they are kept: see rhist_inode_unused(). tracefs does not use i_generation.
+ */
+int rhist_setattr_own(struct mnt_idmap *idmap, struct dentry *file, struct iattr *attr)
+{
+	int err = simple_setattr(idmap, file, attr);
+
+	if (!err && attr->ia_valid & (ATTR_MODE | ATTR_UID | ATTR_GID))
+		d_inode(file)->i_generation = 1;
+	return err;
+}
+
+/* fsync(2) of a directory, which some of the kernel's have and some have not. */
+int rhist_fsync(struct file *real, loff_t start, loff_t end, int datasync)
+{
+	return vfs_fsync_range(real, start, end, datasync);
 }
 
 /**

@@ -232,10 +232,11 @@ impl Inode {
         }
     }
 
-    /// Whether this is the last reference on the inode. Takes `i_lock`.
-    pub(super) fn is_only_ours(&self) -> bool {
+    /// Whether this is the last reference on the inode, and nobody has set mode or owner of the file, unless that was
+    /// `removed`. Takes `i_lock`.
+    pub(super) fn is_unused(&self, removed: bool) -> bool {
         // SAFETY: By the type invariant the inode is valid.
-        unsafe { bindings::rhist_inode_only_ours(self.as_ptr()) }
+        unsafe { bindings::rhist_inode_unused(self.as_ptr(), removed) }
     }
 
     /// Hands the reference over to the caller, for a dentry to own.

@@ -25,13 +25,15 @@ use kernel::error::to_result;
 use kernel::ffi;
 use kernel::prelude::*;
 
-pub(super) fn inode_operations<N: NodeOps>() -> bindings::inode_operations {
+/// Returns the inode operations of directories. `attributes` are those for mode and owner.
+pub(super) fn inode_operations<N: NodeOps>(
+    attributes: bindings::inode_operations,
+) -> bindings::inode_operations {
     bindings::inode_operations {
         lookup: Some(lookup::<N>),
         mkdir: Some(mkdir::<N>),
         rmdir: Some(rmdir::<N>),
-        setattr: Some(setattr::<N>),
-        ..Default::default()
+        ..attributes
     }
 }
 
@@ -40,6 +42,7 @@ pub(super) fn file_operations<N: NodeOps>() -> bindings::file_operations {
         owner: gate::owner(),
         open: Some(open::<N>),
         iterate_shared: Some(iterate::<N>),
+        fsync: Some(fsync),
         llseek: Some(llseek),
         read: Some(bindings::generic_read_dir),
         release: Some(release),
@@ -219,28 +222,6 @@ unsafe extern "C" fn rmdir<N: NodeOps>(
     })
 }
 
-/// Changes mode and owner of the directory and of the kernel's. Not of the root of tracefs, whose mirror has
-/// its own.
-///
-/// # Safety
-///
-/// Must be called by the VFS, through [`inode_operations`].
-unsafe extern "C" fn setattr<N: NodeOps>(
-    idmap: *mut bindings::mnt_idmap,
-    dentry: *mut bindings::dentry,
-    attr: *mut bindings::iattr,
-) -> ffi::c_int {
-    // SAFETY: Only rhist's directories have these operations. The VFS holds `i_rwsem` of the directory, and
-    // passes valid arguments. The object holds a reference on the kernel's directory.
-    unsafe {
-        let object = object_of::<N>((*dentry).d_inode);
-        match object.real.is_root() {
-            true => bindings::simple_setattr(idmap, dentry, attr),
-            false => bindings::rhist_setattr(idmap, dentry, object.real.as_ptr(), attr),
-        }
-    }
-}
-
 /// Opens the directory, and the kernel's directory that it mirrors.
 ///
 /// # Safety
@@ -292,11 +273,23 @@ unsafe fn real_dir(file: *mut bindings::file) -> *mut bindings::file {
     unsafe { (*file).private_data.cast() }
 }
 
+/// # Safety
+///
+/// Must be called by the VFS, for a file opened by [`open`].
+unsafe extern "C" fn fsync(
+    file: *mut bindings::file,
+    start: bindings::loff_t,
+    end: bindings::loff_t,
+    datasync: ffi::c_int,
+) -> ffi::c_int {
+    // SAFETY: `open` has opened the kernel's directory, which stays open during the call.
+    unsafe { bindings::rhist_fsync(real_dir(file), start, end, datasync) }
+}
+
 /// The position of rhist's first entry. Positions in the kernel's directories are below it.
 const OURS: i64 = 1 << 40;
 
-/// Moves the position: below [`OURS`] as the kernel's directory allows, above it freely. `SEEK_END` fails
-/// with `EINVAL`.
+/// Moves the position: below [`OURS`] as the kernel's directory allows, above it freely.
 ///
 /// # Safety
 ///
@@ -309,15 +302,14 @@ unsafe extern "C" fn llseek(
     // SAFETY: The VFS calls `llseek` with `f_pos_lock` held. `open` has opened the kernel's directory.
     unsafe {
         let here = (*file).f_pos;
-        let target = match whence as u32 {
-            bindings::SEEK_SET => offset,
-            bindings::SEEK_CUR => here.wrapping_add(offset),
-            _ => return i64::from(EINVAL.to_errno()),
+        let (target, whence) = match whence as u32 {
+            bindings::SEEK_CUR => (here.wrapping_add(offset), bindings::SEEK_SET),
+            whence => (offset, whence),
         };
-        let set = if target >= OURS {
+        let set = if target >= OURS && whence == bindings::SEEK_SET {
             target
         } else {
-            bindings::vfs_llseek(real_dir(file), target, bindings::SEEK_SET as ffi::c_int)
+            bindings::vfs_llseek(real_dir(file), target, whence as ffi::c_int)
         };
         if set >= 0 {
             (*file).f_pos = set;

@@ -31,25 +31,17 @@ use kernel::prelude::*;
 use kernel::sync::Arc;
 use kernel::sync::Mutex;
 
-/// Returns the operations of rhist's files: with `poll` if `polls` is true.
-pub(super) fn file_operations<N: NodeOps>(polls: bool) -> bindings::file_operations {
+/// Returns the operations of rhist's files: with `poll` if `polls` is true, and with `write` if `writes` is.
+pub(super) fn file_operations<N: NodeOps>(polls: bool, writes: bool) -> bindings::file_operations {
     bindings::file_operations {
         owner: gate::owner(),
         open: Some(open::<N>),
         read: Some(read::<N>),
-        write: Some(write::<N>),
+        write: writes.then_some(write::<N>),
         poll: polls.then_some(poll::<N>),
         mmap: Some(mmap::<N>),
         llseek: Some(llseek),
         release: Some(release::<N>),
-        ..Default::default()
-    }
-}
-
-/// Returns the inode operations of rhist's files that have the kernel's operations.
-pub(super) fn kernel_inode_operations<N: NodeOps>() -> bindings::inode_operations {
-    bindings::inode_operations {
-        setattr: Some(setattr_kernel::<N>),
         ..Default::default()
     }
 }
@@ -125,30 +117,6 @@ unsafe fn kernel_object<'a, N: NodeOps>(file: *mut bindings::file) -> &'a Object
     // SAFETY: `f_op` points to `Object::fops`, the first field of the object, which is not dropped while the
     // file is open.
     unsafe { &*(*file).f_op.cast() }
-}
-
-/// Changes mode and owner of the file and of the kernel's.
-///
-/// # Safety
-///
-/// Must be called by the VFS, through [`kernel_inode_operations`].
-unsafe extern "C" fn setattr_kernel<N: NodeOps>(
-    idmap: *mut bindings::mnt_idmap,
-    dentry: *mut bindings::dentry,
-    attr: *mut bindings::iattr,
-) -> ffi::c_int {
-    from_result(|| {
-        // Until the module unloads, `i_fop` is what it was created with.
-        let _pin = ModulePin::new()?;
-        // SAFETY: Inodes with these operations have those of `KernelFops::mirrored`, so `i_fop` points to the
-        // first field of the object, which is not dropped: the VFS holds a reference on the inode. It passes
-        // valid arguments. The object holds a reference on the kernel's file.
-        to_result(unsafe {
-            let object: &Object<N> = &*(*(*dentry).d_inode).__bindgen_anon_3.i_fop.cast();
-            bindings::rhist_setattr(idmap, dentry, object.real.as_ptr(), attr)
-        })?;
-        Ok(0)
-    })
 }
 
 /// # Safety
@@ -343,8 +311,6 @@ unsafe extern "C" fn open<N: NodeOps>(
 ) -> ffi::c_int {
     from_result(|| {
         let pin = ModulePin::new()?;
-        // SAFETY: The function takes no arguments and may be called in task context.
-        to_result(unsafe { bindings::rhist_locked_down() })?;
         // SAFETY: Only rhist's files have these operations, and `file` holds a reference on the inode.
         let object = unsafe { object_of::<N>(inode) };
         if object.real.removed() {
@@ -369,7 +335,13 @@ unsafe extern "C" fn open<N: NodeOps>(
         // SAFETY: The box is not moved out of until `release` drops it in place.
         let open = KBox::into_raw(unsafe { Pin::into_inner_unchecked(open) });
         // SAFETY: Nobody else uses `file` before `open` returns.
-        unsafe { (*file).private_data = open.cast() };
+        unsafe {
+            (*file).private_data = open.cast();
+            // As `seq_open()` does: what is read is at positions, what is written is not.
+            if mode & bindings::RHIST_FMODE_READ != 0 || (*(*file).f_op).write.is_none() {
+                (*file).f_mode &= !bindings::RHIST_FMODE_PWRITE;
+            }
+        }
         pin.keep();
         Ok(0)
     })
@@ -467,16 +439,16 @@ unsafe extern "C" fn write<N: NodeOps>(
     if count == 0 {
         return 0;
     }
-    let write = || -> Result {
+    let write = || -> Result<usize> {
         // SAFETY: `file` was opened by `open` and stays open during the call.
         let (object, open) = unsafe { (present::<N>(file)?, open_file::<N>(file)) };
         let data = UserBuffer::new(buf, count);
         object.node.write(&object.real, open.behind.kernel(), &data)
     };
     match write() {
-        Ok(()) => {
+        Ok(moved) => {
             // SAFETY: The VFS passes a valid `pos`.
-            unsafe { *pos = (*pos).wrapping_add(count as i64) };
+            unsafe { *pos = (*pos).wrapping_add(moved as i64) };
             count as isize
         }
         Err(err) => err.to_errno() as isize,

@@ -6,6 +6,7 @@
 //! operations, or a file of rhist. The VFS callbacks are here; they call the [`NodeOps`] of the object for its
 //! contents and behavior.
 
+mod attributes;
 mod dentry;
 mod dir;
 mod file;

@@ -19,6 +19,7 @@
 //!
 //! C headers: `include/linux/fs.h`, `include/linux/dcache.h`, `include/linux/tracefs.h`.
 
+use super::attributes;
 use super::dentry::CreatedDentry;
 use super::dentry::Dentry;
 use super::dentry::Inode;
@@ -112,8 +113,9 @@ pub(crate) trait NodeOps: Send + Sync + Sized + 'static {
         open: &Self::OpenState,
     ) -> Result<Self::Contents>;
 
-    /// Handles one `write(2)` of at least one byte.
-    fn write(&self, real: &Dentry, kernel: Option<&KernelFile>, data: &UserBuffer) -> Result;
+    /// Handles one `write(2)`. Returns by how much the position of the file moves.
+    fn write(&self, real: &Dentry, kernel: Option<&KernelFile>, data: &UserBuffer)
+        -> Result<usize>;
 
     /// Queues the caller of `poll(2)` with `table`, then returns what the file is ready for. An error is
     /// reported as [`poll::ERR`](crate::ftrace::poll::ERR). Not called if `kernel` reports that already.
@@ -144,8 +146,13 @@ pub(crate) enum ObjectType {
     Dir,
     /// A file of the kernel, with the kernel's operations and data.
     Kernel,
-    /// A file of rhist. Without `polls` it is always ready, and `epoll_ctl(2)` fails with `EPERM`.
-    File { access: Access, polls: bool },
+    /// A file of rhist. Without `polls` it is always ready, and `epoll_ctl(2)` fails with `EPERM`. Without `writes`,
+    /// `write(2)` fails with `EINVAL`.
+    File {
+        access: Access,
+        polls: bool,
+        writes: bool,
+    },
     /// A file of rhist with its own file operations.
     Special {
         access: Access,
@@ -213,9 +220,12 @@ impl<N: NodeOps> ObjectTree<N> {
         let mut unused = KVec::new();
         let mut cursor = self.objects.cursor_front_mut();
         while let Some(here) = cursor {
-            let inode = here.current().1.inode.as_ref();
+            let object = here.current().1;
+            let inode = object.inode.as_ref();
             // If the list cannot grow, the next sweep removes the rest.
-            if inode.is_some_and(Inode::is_only_ours) && unused.reserve(1, GFP_KERNEL).is_ok() {
+            if inode.is_some_and(|inode| inode.is_unused(object.real.removed()))
+                && unused.reserve(1, GFP_KERNEL).is_ok()
+            {
                 let (next, object) = here.remove_current();
                 let _ = unused.push_within_capacity(object.to_key_value().1);
                 cursor = next;
@@ -236,9 +246,13 @@ pub(crate) struct Objects<N: NodeOps> {
     /// the names, this frees the objects. `None` when closed: what it frees may hold references on `self`.
     #[pin]
     shrinker: Mutex<Option<Shrinker<Self>>>,
+    /// Of the directory that mirrors the root, which has a mode and owner of its own.
+    top_iops: bindings::inode_operations,
     dir_iops: bindings::inode_operations,
     dir_fops: bindings::file_operations,
-    file_fops: bindings::file_operations,
+    file_iops: bindings::inode_operations,
+    read_fops: bindings::file_operations,
+    write_fops: bindings::file_operations,
     polled_fops: bindings::file_operations,
     /// Of [`ObjectType::Kernel`].
     kernel_iops: bindings::inode_operations,
@@ -261,11 +275,14 @@ impl<N: NodeOps> Objects<N> {
         let shrinker = Shrinker::new(c"rhist")?;
         let objects = pin_init!(Self {
             shrinker <- kernel::new_mutex!(Some(shrinker)),
-            dir_iops: dir::inode_operations::<N>(),
+            top_iops: dir::inode_operations::<N>(attributes::own()),
+            dir_iops: dir::inode_operations::<N>(attributes::mirrored::<N>()),
             dir_fops: dir::file_operations::<N>(),
-            file_fops: file::file_operations::<N>(false),
-            polled_fops: file::file_operations::<N>(true),
-            kernel_iops: file::kernel_inode_operations::<N>(),
+            file_iops: attributes::own(),
+            read_fops: file::file_operations::<N>(false, false),
+            write_fops: file::file_operations::<N>(false, true),
+            polled_fops: file::file_operations::<N>(true, false),
+            kernel_iops: attributes::mirrored::<N>(),
             tree <- kernel::new_mutex!(ObjectTree {
                 dead: false,
                 objects: RBTree::new(),
@@ -336,22 +353,27 @@ impl<N: NodeOps> Objects<N> {
             inode: None,
         };
         let mut access = None;
-        let mut iops = ptr::null();
+        let mut iops = &raw const self.file_iops;
         // The operations of the inode, if they are not those of the object, and whether `i_private` is the
         // object.
         let (fops, is_private) = match type_ {
             ObjectType::Dir => {
-                iops = &raw const self.dir_iops;
+                iops = match object.real.is_root() {
+                    true => &raw const self.top_iops,
+                    false => &raw const self.dir_iops,
+                };
                 (Some(&raw const self.dir_fops), true)
             }
             ObjectType::File {
                 access: given,
                 polls,
+                writes,
             } => {
                 access = Some(given);
-                let fops = match polls {
-                    true => &raw const self.polled_fops,
-                    false => &raw const self.file_fops,
+                let fops = match (polls, writes) {
+                    (true, _) => &raw const self.polled_fops,
+                    (false, true) => &raw const self.write_fops,
+                    (false, false) => &raw const self.read_fops,
                 };
                 (Some(fops), true)
             }

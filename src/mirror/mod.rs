@@ -157,6 +157,7 @@ impl<T: Overlay> MirrorShared<T> {
             None => ObjectType::File {
                 access,
                 polls: file.polls,
+                writes: file.mode & 0o222 != 0,
             },
         })
     }
@@ -281,7 +282,12 @@ impl<T: Overlay> tracefs::NodeOps for Node<T> {
         overlay.read(&self.opened(real, kernel)?, open)
     }
 
-    fn write(&self, real: &Dentry, kernel: Option<&KernelFile>, data: &UserBuffer) -> Result {
+    fn write(
+        &self,
+        real: &Dentry,
+        kernel: Option<&KernelFile>,
+        data: &UserBuffer,
+    ) -> Result<usize> {
         let overlay = &self.shared.overlay;
         overlay.write(&self.opened(real, kernel)?, data)
     }

@@ -19,7 +19,7 @@ use kernel::sync::Arc;
 /// A file of rhist.
 pub(crate) struct OverlayFile {
     pub(crate) name: &'static CStr,
-    /// Permission bits, unless [`Overlay::access`] says which.
+    /// Permission bits, unless [`Overlay::access`] says which. A file that nobody may write has no `write()`.
     pub(crate) mode: u16,
     /// The file exists only where the kernel has a file of this name.
     pub(crate) only_over: bool,
@@ -72,8 +72,8 @@ pub(crate) trait Overlay: Send + Sync + 'static {
     /// The contents of the file as they are now.
     fn read(&self, file: &Opened<'_>, open: &Self::OpenState) -> Result<Self::Contents>;
 
-    /// One `write(2)` of at least one byte.
-    fn write(&self, file: &Opened<'_>, data: &UserBuffer) -> Result;
+    /// One `write(2)`. Returns by how much the position of the file moves.
+    fn write(&self, file: &Opened<'_>, data: &UserBuffer) -> Result<usize>;
 
     /// What the file is ready for. Has the caller wait for a change of that, by `table`, before it
     /// looks. An error is [`poll::ERR`](crate::ftrace::poll::ERR), which the mirror adds by

@@ -13,6 +13,7 @@ use crate::ftrace::poll;
 use crate::ftrace::poll::Mask;
 use crate::ftrace::poll::PollTable;
 use crate::ftrace::text;
+use crate::ftrace::tracefs;
 use crate::ftrace::tracefs::Access;
 use crate::ftrace::tracefs::Contents;
 use crate::ftrace::tracefs::EventName;
@@ -523,7 +524,12 @@ impl Overlay for Tree {
     }
 
     fn open(&self, file: &Opened<'_>, truncate: bool) -> Result<Self::OpenState> {
-        match OwnFile::new(file)? {
+        let own = OwnFile::new(file)?;
+        // As in C, names of user events are no secret of the kernel.
+        if !matches!(own, OwnFile::UserEventsStatus) {
+            tracefs::check_lockdown()?;
+        }
+        match own {
             OwnFile::ErrorLog(dir) => {
                 if truncate {
                     file.kernel.map(KernelFile::truncate).transpose()?;
@@ -624,11 +630,14 @@ impl Overlay for Tree {
         Ok(Shown::Text(Arc::new(out, GFP_KERNEL)?, false))
     }
 
-    fn write(&self, file: &Opened<'_>, data: &UserBuffer) -> Result {
+    fn write(&self, file: &Opened<'_>, data: &UserBuffer) -> Result<usize> {
         match OwnFile::new(file)? {
             // As the kernel's: writes are ignored, and truncation empties it.
-            OwnFile::ErrorLog(_) => Ok(()),
-            OwnFile::Trigger(name) => self.write_trigger(name, file.kernel, data),
+            OwnFile::ErrorLog(_) => Ok(0),
+            OwnFile::Trigger(name) => {
+                self.write_trigger(name, file.kernel, data)?;
+                Ok(data.len())
+            }
             OwnFile::ShowEventTriggers(_)
             | OwnFile::UserEventsStatus
             | OwnFile::HistStats

@@ -1,0 +1,187 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# Modes and owners: what changes those of the kernel's files, and what they allow, compared with the kernel's own.
+. "$(dirname "$0")/lib.sh"
+
+cd "$TRACING" || exit 1
+
+EVENT=events/irq/irq_handler_entry OTHER=events/irq/irq_handler_exit GROUP=12 USER=4711
+
+# What mirrors the kernel's, outside of events/ and below it.
+outside="README trace tracing_on set_event options options/overwrite per_cpu/cpu0 per_cpu/cpu0/trace instances"
+below="events events/irq events/enable events/irq/filter $EVENT $EVENT/enable $EVENT/format"
+# What is rhist's own, and has a name that the kernel has, too.
+own="$EVENT/trigger $EVENT/hist"
+top_own="error_log show_event_triggers"
+
+# stat(2) asks tracefs for the owner, so that of the kernel's file is the last one to be asked.
+owner() { stat -c '%n %u:%g %a' "$@"; }
+ours() { (cd "$TRACING" && owner "$@"); }
+kernels() { (cd "$KERNEL" && owner "$@"); }
+
+# What nobody uses is forgotten: names, inodes, and what rhist has for them.
+forget()
+{
+	sync
+	for i in 1 2 3; do echo 2 >/proc/sys/vm/drop_caches; done
+}
+
+# can PATH: what a member of the group, who is nobody else, may do with a file: r, w
+can()
+{
+	for mode in r w; do
+		[ "$(setpriv --reuid $USER --regid $GROUP --clear-groups "$io" open "$1" $mode)" != OK ] || printf $mode
+	done
+}
+# both PATH: with the kernel's, and with ours
+both() { echo "C: $(can "$KERNEL/$1") ours: $(can "$TRACING/$1")"; }
+
+remount() { mount -o "remount,$1" "$KERNEL"; }
+
+if [ "$TRACING" = "$KERNEL" ]; then
+	skip "modes and owners" "this is not rhist"
+	finish
+fi
+
+# A program that the group can reach.
+io=/tmp/rhist-io
+cp "$(command -v io)" $io && chmod 755 $io || exit 1
+root_before=$(stat -c '%u:%g %a' "$KERNEL") top_before=$(stat -c '%u:%g %a' "$TRACING")
+
+clean()
+{
+	remount uid=0,gid=0,mode=700
+	chmod "${root_before#* }" "$KERNEL"
+	chown "${root_before% *}" "$KERNEL"
+	chmod "${top_before#* }" "$TRACING"
+	chown "${top_before% *}" "$TRACING"
+	rm -f $io
+}
+
+# --- as they are
+
+is "$(ours $outside $below $own $top_own)" "$(kernels $outside $below $own $top_own)" "modes and owners are the kernel's"
+is "$(ours hist_stats user_events_status)" "hist_stats 0:0 440
+user_events_status 0:0 440" "and those of what the kernel does not have"
+
+# --- the kernel's are changed
+
+for path in $outside $below; do
+	was=$(cd "$KERNEL" && stat -c '%u:%g %a' $path)
+	ours $path >/dev/null
+	chown $USER:$GROUP "$KERNEL/$path"
+	chmod 751 "$KERNEL/$path"
+	is "$(ours $path)" "$path $USER:$GROUP 751" "$path: chmod and chown of the kernel's hold here"
+	forget
+	is "$(ours $path) $(kernels $path)" "$path $USER:$GROUP 751 $path $USER:$GROUP 751" "$path: also when it is looked up anew"
+	chown "${was% *}" $path
+	chmod "${was#* }" $path
+	is "$(kernels $path)" "$path $was" "$path: and those of ours hold there"
+done
+
+# --- rhist's own keep what they are given, as the kernel's do
+
+number=$(stat -c %i $OTHER/trigger)
+for path in $own $top_own hist_stats; do
+	was=$(stat -c '%u:%g %a' $path)
+	chown $USER:$GROUP $path && chmod 604 $path
+	if [ -e "$KERNEL/$path" ]; then
+		is "$(kernels $path)" "$path $was" "$path: the kernel's own is left alone"
+		chown $USER:$GROUP "$KERNEL/$path" && chmod 604 "$KERNEL/$path"
+	fi
+	forget
+	is "$(ours $path)" "$path $USER:$GROUP 604" "$path: chmod and chown last when it is looked up anew"
+	[ ! -e "$KERNEL/$path" ] || is "$(kernels $path)" "$path $USER:$GROUP 604" "$path: as of the kernel's"
+	for dir in "$TRACING" "$KERNEL"; do
+		[ ! -e "$dir/$path" ] || { chown "${was% *}" "$dir/$path" && chmod "${was#* }" "$dir/$path"; }
+	done
+done
+no "what nobody has changed was forgotten meanwhile" test "$number" = "$(stat -c %i $OTHER/trigger)"
+
+# An event that is gone leaves nothing of that to the next one of its name.
+echo 'rhist_m u64 a' >>"$KERNEL/synthetic_events"
+chmod 666 events/synthetic/rhist_m/trigger "$KERNEL/events/synthetic/rhist_m/trigger"
+echo '!rhist_m' >>"$KERNEL/synthetic_events"
+echo 'rhist_m u64 a' >>"$KERNEL/synthetic_events"
+is "$(ours events/synthetic/rhist_m/trigger)" "$(kernels events/synthetic/rhist_m/trigger)" \
+	"a new event has nothing of an old one with its name"
+echo '!rhist_m' >>"$KERNEL/synthetic_events"
+
+# --- the tracing directory is given to a group
+
+# Files that somebody has given to others do not follow it until the next remount.
+remount uid=0,gid=0
+chgrp $GROUP "$KERNEL" && chmod 750 "$KERNEL"
+is "$(ours $outside $below)" "$(kernels $outside $below)" "after chgrp of the tracing directory"
+is "$(kernels README trace)" "README 0:$GROUP 440
+trace 0:$GROUP 640" "which files outside of events/ follow"
+chmod 711 .
+for path in README trace options/overwrite tracing_on events/enable $EVENT/enable $EVENT/format; do
+	is "$(both $path)" "C: $(can "$KERNEL/$path") ours: $(can "$KERNEL/$path")" "$path: what its members may do"
+done
+is "$(can trace)" r "they may read trace"
+chgrp 0 "$KERNEL" && chmod 711 "$KERNEL"
+# As somebody else would find them who asks rhist only.
+is "$(can trace)$(can README)" "" "and not any more when it was taken from them"
+is "$(ours $outside $below)" "$(kernels $outside $below)" "after that"
+
+# --- a file is given, and taken
+
+for path in trace $EVENT/enable; do
+	is "$(both $path)" "C:  ours: " "$path: of root only"
+	chgrp $GROUP "$KERNEL/$path" && chmod 660 "$KERNEL/$path"
+	is "$(both $path)" "C: rw ours: rw" "$path: given to a group"
+	chmod 640 "$KERNEL/$path"
+	is "$(both $path)" "C: r ours: r" "$path: to read only"
+	chgrp 0 "$KERNEL/$path"
+	is "$(both $path)" "C:  ours: " "$path: taken"
+done
+chgrp $GROUP $EVENT/trigger "$KERNEL/$EVENT/trigger"
+chmod 660 $EVENT/trigger "$KERNEL/$EVENT/trigger"
+is "$(both $EVENT/trigger)" "C: rw ours: rw" "$EVENT/trigger: given to a group"
+chgrp 0 $EVENT/trigger "$KERNEL/$EVENT/trigger"
+chmod 640 $EVENT/trigger "$KERNEL/$EVENT/trigger"
+is "$(both $EVENT/trigger)" "C:  ours: " "$EVENT/trigger: taken"
+
+# --- remount
+
+# Some are known, the others are looked up later.
+all="$outside $below $own $top_own"
+chgrp 13 $EVENT/enable $EVENT/trigger "$KERNEL/$EVENT/trigger" trace
+remount gid=$GROUP
+is "$(ours $all $OTHER/trigger hist_stats | grep -vc ":$GROUP ")" 0 "remount with gid=: all belong to the group"
+is "$(ours $all)" "$(kernels $all)" "as the kernel's do, also those that were another's"
+forget
+is "$(ours $all $OTHER/trigger hist_stats | grep -vc ":$GROUP ")" 0 "also when they are looked up anew"
+is "$(ours $all)" "$(kernels $all)" "as the kernel's"
+is "$(both $EVENT/trigger) $(both $EVENT/hist) $(both $EVENT/enable) $(both error_log)" \
+	"C: r ours: r C: r ours: r C: r ours: r C: r ours: r" "its members may read them"
+echo 'rhist_m u64 a' >>"$KERNEL/synthetic_events"
+is "$(ours events/synthetic/rhist_m/trigger events/synthetic/rhist_m/enable)" \
+	"$(kernels events/synthetic/rhist_m/trigger events/synthetic/rhist_m/enable)" "and the files of a new event"
+echo '!rhist_m' >>"$KERNEL/synthetic_events"
+mkdir instances/rhist_m
+for path in . trace events $EVENT/enable $EVENT/trigger error_log; do
+	is "$(ours instances/rhist_m/$path)" "$(kernels instances/rhist_m/$path)" "and of a new instance: $path"
+done
+rmdir instances/rhist_m
+chgrp 0 $EVENT/enable
+is "$(ours $EVENT/enable)" "$(kernels $EVENT/enable)" "they can be given to others again"
+remount uid=$USER
+is "$(ours $all)" "$(kernels $all)" "remount with uid="
+remount uid=0,gid=0
+is "$(ours $all)" "$(kernels $all)" "remount with both"
+is "$(ours $all | grep -vc ' 0:0 ')" 0 "gives all back to root"
+was=$(stat -c '%u:%g %a' .)
+remount mode=755
+is "$(stat -c %a "$KERNEL") $(stat -c '%u:%g %a' .)" "755 $was" "remount with mode= is for the tracing directory only"
+is "$(ours $all)" "$(kernels $all)" "and changes no file"
+mkdir "$work/mount"
+mount -t tracefs -o mode=700,gid=$GROUP tracefs "$work/mount"
+is "$(ours $all)" "$(kernels $all)" "another mount with options is a remount"
+umount "$work/mount"
+
+clean
+is "$(ours $all | grep -vc ' 0:0 ')" 0 "in the end all belongs to root"
+finish
