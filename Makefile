@@ -15,7 +15,7 @@ headers = $(if $(RHIST_EVENT_HEADERS),RHIST_EVENT_HEADERS='$(RHIST_EVENT_HEADERS
 # What is built, in a folder of its own.
 module = $(CURDIR)
 
-.PHONY: all events stale_int3 bench-events bench bench-host demo update test test-kernels test-fast test-long test-host test-debug test-part test-kcsan test-packages deb fuzz fmt clippy clean help
+.PHONY: all events stale_int3 bench-events bench bench-host demo shell update test test-kernels test-fast test-long test-host test-debug test-part test-kcsan test-packages deb fuzz fmt clippy clean help
 
 ifdef KDIR
 
@@ -72,6 +72,9 @@ fmt:
 
 demo:
 	@scripts/demo
+
+shell: all
+	@scripts/vm --kernel $(KERNEL) --shell
 
 bench:
 	@scripts/bench $(BENCH)
@@ -135,6 +138,7 @@ help:
 	@echo 'make deb           build/packages/*.deb, for the newest Debian kernel with Rust; KERNEL= too;'
 	@echo '                   KERNELS=all for all kernels of scripts/kernels, or those that KERNELS= names'
 	@echo 'make demo          a histogram, made in a guest with the Debian kernel'
+	@echo 'make shell         a shell in such a guest, with the module loaded; KERNEL= too'
 	@echo 'make bench         what events cost in C and in rhist, on user-mode Linux and in QEMU: about 12 minutes,'
 	@echo '                   and 10 to make the kernels for it; BENCH=um, icount, smp or write runs one part;'
 	@echo '                   BENCH=peers or machine compares with bpftrace, BPF programs and perf, which are fetched'
