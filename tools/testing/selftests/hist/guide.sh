@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# Every command of Documentation/guide.rst, question by question, while processes do a little of everything. Where the
-# document shows what a command prints, it prints the same but for names and numbers: the same triggers, with the same
-# keys, values and totals, and of each something.
+# Every command of Documentation/guide.rst, question by question, and of README.md, while processes do a little of
+# everything. Where the document shows what a command prints, it prints the same but for names and numbers: the same
+# triggers, with the same keys, values and totals, and of each something. The last commands of each question undo it.
 #
 # RHIST_GUIDE   a folder for what the commands print, to renew the document from
 . "$(dirname "$0")/../lib/tracing.sh"
@@ -18,26 +18,29 @@ fi
 
 # --- what the document has
 #
-# One line each, the text behind a tab:
-#   question LINE	its title
-#   command LINE	of the shell
-#   prints LINE		a line that the last command has printed
+# One line each, PLACE a file and a line of it, the text behind a tab:
+#   question PLACE	its title
+#   command PLACE	of the shell
+#   prints PLACE	a line that the last command has printed
+cd "$top" || exit 1
 awk '
-	/^===/ && last != "" { print "question " NR - 1 "\t" last }
-	/^    rhist# / { line = NR; command = ""; within = 1; last = "" }
+	{ place = FILENAME ":" FNR }
+	/^===/ && last != "" || /^## / { print "question " place "\t" (/^##/ ? $0 : last) }
+	/^    rhist# / { line = place; command = ""; within = 1; last = "" }
 	/^    rhist# /, !/\\$/ {
 		command = command substr($0, command == "" ? 12 : 8)
 		if (!sub(/\\$/, "", command)) print "command " line "\t" command
 		next
 	}
 	/^[^ ]/ { within = 0 }
-	within && /^    ./ { print "prints " NR "\t" substr($0, 5) }
+	within && /^    ./ { print "prints " place "\t" substr($0, 5) }
 	{ last = $0 }
-' "$top/Documentation/guide.rst" >"$work/document"
+' README.md Documentation/guide.rst >"$work/document"
+cd "$TRACING" || exit 1
 
 # --- playing it
 
-loop=
+loop= group=
 clean()
 {
 	[ ! "$asker" ] || kill "$asker"
@@ -51,6 +54,20 @@ clean()
 	: >error_log
 } 2>/dev/null
 
+# undone: the last question has left nothing
+undone()
+{
+	[ "$asked" ] || return
+	{
+		grep hist: show_event_triggers
+		cat synthetic_events
+		grep opened "$KERNEL/kprobe_events"
+	} >"$work/left"
+	[ ! -s "$work/left" ]
+	ok $? "$asked: its last commands undo what it has done" || sed 's/^/# /' "$work/left"
+	asked=
+}
+
 # act: files, a disk, pipes, timers, signals, packets, and processes that have some time to live
 act()
 {
@@ -58,6 +75,10 @@ act()
 	kill -USR1 "$(sh -c 'sleep 10 >/dev/null & echo $!')"
 	dd if="$loop" of=/dev/null bs=64k count=20 iflag=direct
 	dd if=/dev/zero of="$loop" bs=16k count=20 oflag=direct
+	(
+		[ ! "$group" ] || echo $(sh -c 'echo $PPID') >"$group/cgroup.procs"
+		dd if=/dev/zero of="$work/written" bs=1M count=4
+	)
 	for writer in 1 2 3 4; do
 		dd if=/dev/zero bs=1 count=1000 &
 	done | wc -c
@@ -87,7 +108,7 @@ shape()
 	' "$1" | sort -u
 }
 
-# run LINE COMMAND: it succeeds
+# run PLACE COMMAND: it succeeds
 run()
 {
 	case $2 in cat\ *) act ;; esac
@@ -95,11 +116,13 @@ run()
 	*\&)
 		sh -c "$2 echo \$! >'$work/asker'" >"$work/said" 2>&1
 		read -r asker <"$work/asker"
+		# Its event, before it is used: a machine may be slow.
+		soon test -e events/user_events/request
 		: >"$work/printed" ;;
 	*) sh -c "$2" >"$work/printed" 2>&1 ;;
 	esac
-	ok $? "line $1: $2" || sed 's/^/# /' "$work/printed" error_log
-	[ ! "$RHIST_GUIDE" ] || cp "$work/printed" "$RHIST_GUIDE/$1"
+	ok $? "$1: $2" || sed 's/^/# /' "$work/printed" error_log
+	[ ! "$RHIST_GUIDE" ] || cp "$work/printed" "$RHIST_GUIDE/${1##*/}"
 }
 
 # shown: runs the last command; what the document shows of it is what it prints
@@ -109,7 +132,7 @@ shown()
 	case $command in
 	*/exceptions/*)
 		if [ ! -d "$KERNEL/events/exceptions" ]; then
-			skip "line $line: $command" "only x86 has these events"
+			skip "$line: $command" "only x86 has these events"
 			line=
 			return
 		fi ;;
@@ -118,18 +141,23 @@ shown()
 	if [ -s "$work/shown" ]; then
 		shape "$work/shown" >"$work/shape"
 		shape "$work/printed" >"$work/got.shape"
-		same "$work/got.shape" "line $line: it prints what the guide shows" <"$work/shape"
+		same "$work/got.shape" "$line: it prints what the guide shows" <"$work/shape"
 		! grep -q 'Hits: 0$' "$work/printed"
-		ok $? "line $line: none of its histograms is empty"
+		ok $? "$line: none of its histograms is empty"
 	elif [ -s "$work/printed" ]; then
-		ok 1 "line $line: it prints nothing, as the guide shows" || sed 's/^/# /' "$work/printed"
+		ok 1 "$line: it prints nothing, as the guide shows" || sed 's/^/# /' "$work/printed"
 	fi
 	line=
 }
 
+# A control group for processes of act().
+if [ -e /sys/fs/cgroup/cgroup.subtree_control ]; then
+	echo +memory >/sys/fs/cgroup/cgroup.subtree_control
+	mkdir /sys/fs/cgroup/rhist_guide && group=/sys/fs/cgroup/rhist_guide
+fi
 modprobe loop 2>/dev/null
 truncate -s 16M "$work/disk" && loop=$(losetup -f --show "$work/disk") || skip "a disk" "no loop device"
-asker= line=
+asker= line= asked=
 clean
 tab=$(printf '\t')
 while IFS=$tab read -r what text; do
@@ -140,12 +168,16 @@ while IFS=$tab read -r what text; do
 		: >"$work/shown" ;;
 	esac
 	case $what in
-	question*) clean ;;
-	command*) line=${what#* } command=$text ;;
+	question*)
+		undone
+		clean ;;
+	command*) line=${what#* } command=$text asked=$line ;;
 	esac
 done <"$work/document"
 shown
+undone
 clean
+[ ! "$group" ] || rmdir "$group"
 [ ! "$loop" ] || losetup -d "$loop"
 [ "$(grep -c '^question.*?$' "$work/document")" -ge 20 ]
 ok $? "questions: $(grep -c '^question.*?$' "$work/document")"
