@@ -269,18 +269,18 @@ def layouts(kernel):
 
 
 def lab_tests(kernel="stock"):
-    return [Piece(f"lab on {kernel}", ["tools/testing/lab/run"], takes={"stock": 30, "um": 5}.get(kernel, 100),
+    return [Piece(f"lab on {kernel}", ["tools/testing/lab/run"], takes={"stock": 60, "um": 25}.get(kernel, 100),
                   environment={"RHIST_KERNEL": kernel})]
 
 
 def archive():
     """Waits for apt most of the time."""
-    return [Piece("lab: archive", ["tools/testing/lab/archive"], takes=30, cores=0)]
+    return [Piece("lab: archive", ["tools/testing/lab/archive"], takes=40, cores=0)]
 
 
 def waits():
     """Takes no processor: it waits for time limits."""
-    return [Piece("lab: waits", ["tools/testing/lab/run", "waits"], takes=170, cores=0)]
+    return [Piece("lab: waits", ["tools/testing/lab/run", "waits"], takes=40, cores=0)]
 
 
 def needs():
