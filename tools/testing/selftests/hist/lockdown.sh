@@ -3,7 +3,7 @@
 #
 # Lockdown: what can still be opened, read and written, compared with the kernel's own files. There is no way back: it is
 # the last test of its guest.
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/../lib/tracing.sh"
 
 LOCK=/sys/kernel/security/lockdown
 GETPGID_EVENT=events/syscalls/sys_enter_getpgid

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # Modes and owners: what changes those of the kernel's files, and what they allow, compared with the kernel's own.
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/../lib/tracing.sh"
 
 cd "$TRACING" || exit 1
 
