@@ -3,6 +3,7 @@
 #ifndef DIFFERENCES_H
 #define DIFFERENCES_H
 
+#include "ceilings.h"
 #include "errorlog.h"
 #include "grammar.h"
 
@@ -214,6 +215,7 @@ static bool mended_since(const struct question *q)
  *   shows     that explains why the histograms differ
  *   lines     that explains why lines of triggers differ
  *   unasked   that is a fault of C which the kernel reports, or of the C of an older kernel: rhist only is asked
+ * The ceilings are numbers of sidebyside: see ceilings.h.
  */
 static struct difference {
 	const char *heading, *reason;
@@ -222,28 +224,47 @@ static struct difference {
 	bool (*shows)(const struct question *q);
 	bool (*lines)(const struct question *q);
 	bool (*unasked)(const struct question *q);
-	unsigned int met;
+	struct ceiling ceiling;
+	struct tally tally;
 } differences[] = {
-	{ "common_cpu in the trigger line", "C prints the name of a CPU field twice", .adjust = name_cpu_once },
-	{ "sort= in the trigger line", "C prints modifiers that it does not take back", .adjust = sort_by_names },
+	{ "common_cpu in the trigger line", "C prints the name of a CPU field twice", .adjust = name_cpu_once,
+	  .ceiling = { 165, NULL } },
+	{ "sort= in the trigger line", "C prints modifiers that it does not take back", .adjust = sort_by_names,
+	  .ceiling = { 130, NULL } },
 	{ "Other names of common_cpu and common_comm", "the line that they are printed as does not find them in C",
-	  .answers = other_names },
-	{ "Bucket widths, constants and operators", "C does not look at them when it compares triggers", .answers = compared_more },
-	{ "Division by a constant", "C rounds up", .shows = constant_quotient, .lines = constant_quotient },
-	{ "hitcount.log2 and hitcount.buckets=N as keys", "C has no name for them, and warns", .unasked = nameless },
-	{ "Strings where numbers are computed with", "C computes with their addresses", .answers = string_computed },
-	{ "Strings in filters", "C looks at what is behind their end", .shows = end_of_string },
-	{ "CPUS{first-last:used/group} in filters", "C begins at CPU 0 again", .shows = wrapped_group },
-	{ "More than 16 variables in one token", "C ignores the surplus", .answers = seventeen },
-	{ "Percentages of 2^32 hundredths and more", "C shows the low 32 bits of them", .shows = many_percent },
+	  .answers = other_names,
+	  .ceiling = { 377, NULL } },
+	{ "Bucket widths, constants and operators", "C does not look at them when it compares triggers", .answers = compared_more,
+	  .ceiling = { 3, NULL } },
+	{ "Division by a constant", "C rounds up", .shows = constant_quotient, .lines = constant_quotient,
+	  .ceiling = { 17, NULL } },
+	{ "hitcount.log2 and hitcount.buckets=N as keys", "C has no name for them, and warns", .unasked = nameless,
+	  .ceiling = { 13, NULL } },
+	{ "Strings where numbers are computed with", "C computes with their addresses", .answers = string_computed,
+	  .ceiling = { 34, NULL } },
+	{ "Strings in filters", "C looks at what is behind their end", .shows = end_of_string,
+	  .ceiling = { 1, NULL } },
+	{ "CPUS{first-last:used/group} in filters", "C begins at CPU 0 again", .shows = wrapped_group,
+	  .ceiling = { 0, "it takes several processors" } },
+	{ "More than 16 variables in one token", "C ignores the surplus", .answers = seventeen,
+	  .ceiling = { 1, NULL } },
+	{ "Percentages of 2^32 hundredths and more", "C shows the low 32 bits of them", .shows = many_percent,
+	  .ceiling = { 0, "sums of these events do not wrap to so little" } },
 	{ "x=a+b,y=$x", "C has cut the text of x by then", .answers = cut_definition, .shows = cut_definition,
-	  .lines = cut_definition },
-	{ "Bucket widths of 2^63 and more", "C prints them as negative numbers", .adjust = unsigned_widths },
-	{ "common_timestamp", "it is the time when the trigger runs", .shows = times },
-	{ "Stacks", "C leaves out five frames whatever they are", .shows = stacks, .lines = has_stack, .answers = stack_taken },
-	{ "Older kernels", "C has faults that were mended since", .unasked = mended_since },
-	{ LOG_DIFFERS, "C says nothing, or not enough", .adjust = NULL },
-	{ "size=0 and size= of more than 2^63", "C shifts by 64 bits, which UBSAN reports", .unasked = bad_size },
+	  .lines = cut_definition,
+	  .ceiling = { 1, NULL } },
+	{ "Bucket widths of 2^63 and more", "C prints them as negative numbers", .adjust = unsigned_widths,
+	  .ceiling = { 1, NULL } },
+	{ "common_timestamp", "it is the time when the trigger runs", .shows = times,
+	  .ceiling = { 2, NULL } },
+	{ "Stacks", "C leaves out five frames whatever they are", .shows = stacks, .lines = has_stack, .answers = stack_taken,
+	  .ceiling = { 73, NULL } },
+	{ "Older kernels", "C has faults that were mended since", .unasked = mended_since,
+	  .ceiling = { 0, "this kernel is not older" } },
+	{ LOG_DIFFERS, "C says nothing, or not enough", .adjust = NULL,
+	  .ceiling = { 1499, NULL } },
+	{ "size=0 and size= of more than 2^63", "C shifts by 64 bits, which UBSAN reports", .unasked = bad_size,
+	  .ceiling = { 85, NULL } },
 };
 
 #define DIFFERENCES (sizeof(differences) / sizeof(*differences))

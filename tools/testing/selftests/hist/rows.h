@@ -274,6 +274,7 @@ static const struct row {
 	ROW("1.5", pids, "Couldn't find variable", "hist:keys=$x"),
 	ROW("1.5", pids, "Couldn't find variable", "hist:keys=syscalls.sys_enter_getpgid.$x"),
 	ROW("1.5", pids, OK, "hist:keys=$x:x=pid:size=128"),
+	ROW("1.5", pids, OK, "hist:keys=pid:x=pid+common_pid,y=$x:size=128"),
 	/* values */
 	ROW("1.6", pids, OK, "hist:keys=common_pid:vals=hitcount:size=128"),
 	ROW("1.6", pids, OK, "hist:keys=common_pid:vals=hitcount,hitcount:size=128"),

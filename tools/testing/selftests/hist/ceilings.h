@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* How many generated scripts may fall under what is known to differ: an explanation must not explain too much. */
+#ifndef CEILINGS_H
+#define CEILINGS_H
+
+#include "tracing.h"
+
+struct ceiling {
+	/* Scripts of the short run on user-mode Linux, with its seed, rows included; other runs are longer or shorter. */
+	unsigned int most;
+	/* Why it need not occur there; NULL if it has to. */
+	const char *seldom;
+};
+
+/* How often it was met, and by how many scripts, counted when each is done. */
+struct tally {
+	unsigned int met, before, scripts;
+};
+
+__maybe static void count_script(struct tally *tally)
+{
+	tally->scripts += tally->met != tally->before;
+	tally->before = tally->met;
+}
+
+/*
+ * `pinned`: this is the run that the numbers are of, so it has at most so many, and some. Otherwise `share` says how
+ * much longer it is; half as many again, and a few, are what another seed may have.
+ */
+__maybe static void check_ceiling(const struct ceiling *ceiling, const struct tally *tally, bool pinned, double share,
+				  const char *heading, const char *reason)
+{
+	unsigned int most = pinned ? ceiling->most : 1.5 * share * ceiling->most + 5;
+	bool enough = !pinned || ceiling->seldom || tally->scripts;
+
+	ok(tally->scripts <= most && enough, "%s: %s: %u scripts, at most %u", heading, reason, tally->scripts, most);
+	if (!tally->scripts && ceiling->seldom)
+		note("none: %s", ceiling->seldom);
+}
+
+#endif
