@@ -305,7 +305,8 @@ def count():
 def fuzz(*arguments):
     folder = lab("path", "lab")
     return [Piece("fuzzing", chroot("tools/testing/host/fuzz/run", *arguments, PATH=f"{folder}/fuzz/bin:/usr/bin:/bin",
-                                    CARGO_TARGET_DIR=target("fuzz"), FUZZ_TIME=os.environ.get("FUZZ_TIME", "")),
+                                    CARGO_TARGET_DIR=target("fuzz"), FUZZ_TIME=os.environ.get("FUZZ_TIME", ""),
+                                    FUZZ_SEED=os.environ.get("FUZZ_SEED", "")),
                   takes=600, cores=2, limit=20000)]
 
 

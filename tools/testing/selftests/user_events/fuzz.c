@@ -498,7 +498,7 @@ int main(int argc, char **argv)
 	int option, status;
 
 	seconds = rest_only() && !slow_kernel() ? 5 : repeats(10, 20, 300);
-	seed = time(NULL) ^ getpid();
+	seed = long_run() ? time(NULL) ^ getpid() : 1;
 	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
 		switch (option) {
 		case 't': seconds = atof(optarg); break;
