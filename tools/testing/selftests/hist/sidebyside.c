@@ -187,7 +187,7 @@ static bool explained(const struct question *q, enum explanation what)
 static void meet(const char *heading)
 {
 	for (unsigned int i = 0; i < DIFFERENCES; i++)
-		differences[i].met += !strcmp(differences[i].heading, heading);
+		differences[i].tally.met += !strcmp(differences[i].heading, heading);
 }
 
 /* After a command that both have taken: what the files say. */
