@@ -15,7 +15,7 @@ headers = $(if $(RHIST_EVENT_HEADERS),RHIST_EVENT_HEADERS='$(RHIST_EVENT_HEADERS
 # What is built, in a folder of its own.
 module = $(CURDIR)
 
-.PHONY: all events stale_int3 bench-events bench bench-host demo shell update test test-kernels test-fast test-long test-host test-debug test-part test-kcsan test-packages deb fuzz fmt clippy clean help
+.PHONY: all events stale_int3 samples bench-events bench bench-host demo shell update test test-kernels test-fast test-long test-host test-debug test-part test-kcsan test-packages deb fuzz fmt clippy clean help
 
 ifdef KDIR
 
@@ -30,7 +30,7 @@ out := $(CURDIR)/build/$(KERNEL)
 # The lab's tools, whatever this machine has; and no job server of a make outside of it.
 kbuild = unset MAKEFLAGS MFLAGS MAKELEVEL; kdir=$$($(lab) path kdir $(KERNEL)) && \
 	$(lab) chroot $(KERNEL) -- make -j$$(nproc) $(if $(V),V=$(V)) -C $$kdir $$($(lab) path tools $(KERNEL)) \
-	M=$(module) MO=$@ RHIST_BTF=$$($(lab) path btf $(KERNEL)) $(headers)
+	M=$(module) MO=$@ RHIST_BTF=$$($(lab) path btf $(KERNEL)) $(headers) $(chosen)
 ready = @$(lab) $(KERNEL)
 
 endif
@@ -41,15 +41,21 @@ events: $(out)/events
 
 stale_int3: $(out)/stale_int3
 
+samples: $(out)/samples
+
 bench-events: $(out)/bench
 
-.PHONY: $(out) $(out)/events $(out)/stale_int3 $(out)/bench $(CURDIR)/build/clippy
+.PHONY: $(out) $(out)/events $(out)/stale_int3 $(out)/samples $(out)/bench $(CURDIR)/build/clippy
 
 $(out)/events: module = $(CURDIR)/tools/testing/events
 $(out)/stale_int3: module = $(CURDIR)/tools/testing/lab/stale_int3
 $(out)/bench: module = $(CURDIR)/tools/bench
+# Modules of the kernel's source that its own tests load, and distributions leave out. (Not ftrace-direct: its tests go
+# through all tracers many times, which takes too long where the processor is emulated, and are about these alone.)
+$(out)/samples: module = $(shell $(lab) path source $(KERNEL))/samples
+$(out)/samples: chosen = $(addsuffix =m,$(addprefix CONFIG_SAMPLE_,TRACE_EVENTS TRACE_PRINTK))
 
-$(out) $(out)/events $(out)/stale_int3 $(out)/bench:
+$(out) $(out)/events $(out)/stale_int3 $(out)/samples $(out)/bench:
 	$(ready)
 	@mkdir -p $@
 	@$(kbuild) modules
@@ -135,6 +141,7 @@ help:
 	@echo 'make KERNEL=debug  build/debug/rhist.ko, for the debug kernel of the lab; or KERNEL=kcsan, um, umdebug'
 	@echo 'make KDIR=FOLDER   build/kdir/rhist.ko, for that kernel, with the tools of this machine'
 	@echo 'make events        build/stock/events/rhist_events.ko, the events that tests fire; KERNEL=, KDIR= too'
+	@echo 'make samples       build/stock/samples, modules of the kernel that its own ftracetest loads; KERNEL= too'
 	@echo 'make deb           build/packages/*.deb, for the newest Debian kernel with Rust; KERNEL= too;'
 	@echo '                   KERNELS=all for all kernels of scripts/kernels, or those that KERNELS= names'
 	@echo 'make demo          a histogram, made in a guest with the Debian kernel'

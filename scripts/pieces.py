@@ -68,6 +68,11 @@ def module(kernel, headers=None):
     ]
 
 
+def samples(kernel):
+    """Modules of the kernel's source that its own tests load."""
+    return [Piece(f"samples for {kernel}", make(f"KERNEL={kernel}", "samples"), takes=10, counts=False)]
+
+
 def programs(kernel="stock"):
     """The tests that are to be compiled. For another architecture they are compiled by other tools."""
     out, more = f"{TOP}/build/selftests", {}
@@ -108,7 +113,7 @@ def guest(kernel, tests, durations, cpus=2, cores=1, rest=False, long=False, pat
     suite, names = tests[0].suite, [test.name for test in tests]
     takes = BOOT.get(kernel, 30) + sum(measured(durations, kernel, test, rest, long) for test in tests)
     # This machine may be slow, and others at work on it.
-    patience = patience or (3600 if long or kernel in ("umdebug", "debug", "kcsan") else 240)
+    patience = max(patience or (3600 if long or kernel in ("umdebug", "debug", "kcsan") else 240), *(test.limit for test in tests))
     limit = int(max(600, 5 * takes) + patience)
     options = [] if kernel in USER_MODE else ["--cpus", str(cpus)]
     shown = names if len(names) < 5 else [*names[:2], "…", names[-1]]
@@ -116,7 +121,7 @@ def guest(kernel, tests, durations, cpus=2, cores=1, rest=False, long=False, pat
         " ".join([f"{suite} on {kernel}:", *shown, *["--long"] * long]),
         ["scripts/vm", "--kernel", kernel, *options, "--timeout", str(limit), "--",
          "tools/testing/selftests/run", suite, *["--long"] * long, *names],
-        after=[f"events for {kernel}", programs_of(suite, kernel)],
+        after=[f"events for {kernel}", programs_of(suite, kernel), *(f"{test.needs} for {kernel}" for test in tests if test.needs)],
         takes=takes, cores=cores, limit=limit + 60, patience=patience + BOOT.get(kernel, 30) + 60,
         tests=list(tests), kernel=kernel, rest=rest, long=long,
         environment={"RHIST_BUILT": "1", "TEST_TIMEOUT": str(patience), **({"RHIST_REST": "1"} if rest else {})},
@@ -138,19 +143,20 @@ def guests(kernel, tests, durations, rest=False, long=False, **more):
     pieces = []
     groups = {}
     for test in tests:
-        if test.can_run_on(kernel):
+        if test.can_run_on(kernel) and (long or not test.long):
             # User-mode Linux leaves its processor to others while a test sleeps.
-            kind = test.asleep if kernel == "um" else kernel != "umdebug" and test.cpus
+            kind = test.asleep if kernel == "um" else kernel != "umdebug" and (test.cpus, test.limit)
             groups.setdefault((test.suite, kind), []).append(test)
-    for (_, kind), group in groups.items():
+    for group in groups.values():
         settings = {"rest": rest, "long": long, **more}
+        cpus = max(test.cpus for test in group)
         if kernel == "um":
-            settings["cores"] = 0 if kind else 1
+            settings["cores"] = 0 if group[0].asleep else 1
         elif kernel != "umdebug":
             # Beside another guest, whatever has more threads than this machine has processors spends half of the time on
             # waiting for locks whose holder does not run: so a guest has no more processors than it needs.
-            settings["cpus"] = max(kind, more.get("cpus", 2))
-            settings["cores"] = 2 if kind > 2 else 1
+            settings["cpus"] = max(cpus, more.get("cpus", 2))
+            settings["cores"] = 2 if cpus > 2 else 1
         for part in parts(group, kernel, durations, rest, long):
             pieces.append(guest(kernel, part, durations, **settings))
     return pieces
@@ -323,7 +329,7 @@ def all_pieces(durations, long=False, tests=None):
             *guests("stock", selftests.short_on(tests, "stock"), durations, rest=True),
         ]
     return timed([
-        *module("stock"), *module("um"), *programs(), *of_guests,
+        *module("stock"), *module("um"), *programs(), *(samples("stock") if long else []), *of_guests,
         *lab_tests(), *lab_tests("um"), *archive(), *waits(), *needs(), *dkms(), *frames(), *count(), *host(long, whole=long),
     ], durations)
 

@@ -23,6 +23,9 @@ class Test:
     on: tuple = ("um", "stock")
     short: tuple = ()
     races: bool = False
+    long: bool = False
+    limit: int = 0
+    needs: str = ""
     cpus: int = 2
     asleep: bool = False
     skips: dict = field(default_factory=dict)
@@ -66,4 +69,4 @@ def read(path=FOLDER / "tests.toml"):
 
 def short_on(tests, kernel):
     """The part of make test on "um" or "stock"."""
-    return [test for test in tests if kernel in (test.short or test.on)]
+    return [test for test in tests if kernel in (test.short or test.on) and not test.long]

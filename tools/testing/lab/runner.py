@@ -132,7 +132,7 @@ class Table(unittest.TestCase):
         # Each runs somewhere, and in make test wherever one of its two kernels can run it.
         for name, test in tests.items():
             self.assertTrue(any(test.can_run_on(kernel) for kernel in (*selftests.OWN, "stock")), name)
-            if "um" in test.on or "stock" in test.on:
+            if not test.long and ("um" in test.on or "stock" in test.on):
                 self.assertTrue(any(selftests.short_on([test], kernel) for kernel in ("um", "stock")), name)
             for kernel in test.short:
                 self.assertTrue(test.can_run_on(kernel), name)
@@ -165,9 +165,10 @@ class Table(unittest.TestCase):
     def test_every_test_is_in_one_guest(self):
         for kernel in (*selftests.OWN, "stock"):
             tests = selftests.read()
-            found = [test for guest in pieces.guests(kernel, tests, {}) for test in guest.tests]
-            self.assertEqual(len(found), len(set(found)))
-            self.assertEqual(set(found), {test for test in tests if test.can_run_on(kernel)})
+            for long in (False, True):
+                found = [test for guest in pieces.guests(kernel, tests, {}, long=long) for test in guest.tests]
+                self.assertEqual(len(found), len(set(found)))
+                self.assertEqual(set(found), {test for test in tests if test.can_run_on(kernel) and (long or not test.long)})
 
     def test_the_others_need_the_module(self):
         for guest in pieces.guests("stock", selftests.read(), {}):

@@ -1,0 +1,206 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# The whole of the kernel's ftracetest, as it stands in its source: each folder of it first with the kernel's tracing
+# directory, then with the directory under test in its place. Each script has to end in the same way, but for those in
+# known() below.
+#
+# upstream.sh [NAME...]: all of them, or these
+#
+# RHIST_KERNEL_SOURCE   the source of the kernel that is running
+# RHIST_EVENTS          beside its folder is "samples", with modules that some scripts load (make samples)
+
+[ "$OWN_NAMESPACE" ] || OWN_NAMESPACE=1 exec unshare -m "$0" "$@"
+. "$(dirname "$0")/../lib/ftrace.sh"
+
+# The differences, each with its reason: NAME C RHIST REASON. One that does not occur is a failure, too.
+known()
+{
+	sed 's/^\t*//' <<-'END'
+	END
+}
+
+# What shows nothing where the processor is emulated, each with its reason: NAME REASON.
+left_out()
+{
+	# scripts/vm has loaded it there.
+	[ -d /sys/module/stale_int3 ] || return
+	sed 's/^\t*//' <<-'END'
+	ftrace/fgraph-multi-filter all functions with two graphs: nothing else goes on between two ticks of the timer
+	trigger/trigger-hist-poll the process may still be there when poll() returns, with C as well; see the test poll
+	END
+}
+
+# One that takes longer is ended, and its result is TIMEOUT. The longest takes a minute where the processor is emulated,
+# and six when many others are at work.
+limit=900
+# So many have to pass, or it is not the set-up that was meant.
+enough=130
+have_probes || enough=60
+
+cp "$OUT/ftrace-poll" "$ftrace/poll" || exit 1
+
+# Some need more of awk than busybox has.
+! command -v gawk >/dev/null || cp "$(command -v gawk)" "$work/bin/awk"
+
+# A module is loaded from where it was built.
+samples=$(dirname "$(dirname "$RHIST_EVENTS")")/samples
+mkdir "$work/samples"
+find "$samples" -name '*.ko' -exec cp {} "$work/samples/" \; 2>/dev/null
+cat >"$work/bin/modprobe" <<END
+#!/bin/sh
+# modprobe MODULE
+[ ! -d "/sys/module/\$(echo "\$1" | tr - _)" ] || exit 0
+exec insmod "$work/samples/\$1.ko"
+END
+chmod +x "$work/bin/modprobe"
+
+# family PID: the processes that it has started
+family() { for child in $(pgrep -P "$1"); do family "$child"; echo "$child"; done; }
+
+# watch PID LOGS: ends what has taken too long, in ftracetest with this PID; there is one more log for each script
+watch()
+{
+	begun= waited=0
+	while sleep 2; [ -d "/proc/$1" ]; do
+		now=$(ls "$2" | grep -c '^[0-9].*-log\.')
+		waited=$((waited + 2))
+		[ "$now" = "$begun" ] || waited=0 begun=$now
+		[ $waited -ge $limit ] || continue
+		: >"$2/ended-$now"
+		kill -9 $(family "$1") 2>/dev/null
+		waited=0
+	done
+}
+
+# results SIDE SCRIPT...: how they end, a line for each in the file SIDE: NAME RESULT SECONDS LOG
+results()
+{
+	side=$1
+	shift
+	logs=$(mktemp -d "$work/logs.XXX") || exit 1
+	began=$(date +%s)
+	sh -c 'echo $$ >"$0" && exec sh "$@"' "$work/pid" "$ftrace/ftracetest" -k -l "$logs" "$@" 2>&1 </dev/null |
+	while IFS= read -r line; do
+		case $line in
+		"==="*) watch "$(cat "$work/pid")" "$logs" & continue ;;
+		"["*"["[A-Z]*"]") ;;
+		"#"* | "") continue ;;
+		*) echo "# $line"; continue ;;
+		esac
+		number=${line#"["} number=${number%%"]"*}
+		result=${line##*"["} result=${result%"]"}
+		[ ! -e "$logs/ended-$number" ] || result=TIMEOUT
+		log=$(echo "$logs/$number"-*)
+		name=$(sed -n '1s|^execute\(.*\): .*/test\.d/\(.*\)\.tc$|\2\1|p' "$log" | sed 's/ (instance)/@instance/; s/ *$//')
+		now=$(date +%s)
+		echo "# $side: $name: $result, $((now - began)) s"
+		echo "$name $result $((now - began)) $log" >>"$work/$side"
+		began=$now
+	done
+}
+
+# both SCRIPT...: the results of both sides
+both()
+{
+	results C "$@"
+	mount --bind "$TRACING" "$KERNEL" || exit 1
+	results rhist "$@"
+	asked >"$work/asked"
+	umount -l "$KERNEL"
+}
+
+# field SIDE NAME NUMBER: the last that was found
+field() { awk -v name="$2" -v field="$3" '$1 == name { found = $field } END { print found }' "$work/$1"; }
+
+# listed NAME C RHIST: why the two may differ
+listed()
+{
+	[ "$TRACING" != "$KERNEL" ] || return 1
+	known | awk -v name="$1" -v c="$2" -v rhist="$3" '
+		$1 == name && $2 == c && $3 == rhist { sub(/([^ ]+ +){3}/, ""); print; found = 1 } END { exit !found }'
+}
+
+# names SCRIPT...: what they are called, also where they run once more in an instance
+names()
+{
+	for script; do
+		name=${script#"$ftrace/test.d/"} name=${name%.tc}
+		echo "$name"
+		! grep -q '^#[ 	]*flags:.*instance' "$script" || echo "$name@instance"
+	done
+}
+
+# differing NAME...: the scripts of those that end in two ways, for no reason that is known
+differing()
+{
+	for name; do
+		c=$(field C "$name" 2) rhist=$(field rhist "$name" 2)
+		[ "$c" = "$rhist" ] || listed "$name" "$c" "$rhist" >/dev/null || echo "$ftrace/test.d/${name%@instance}.tc"
+	done | sort -u
+}
+
+# point NAME: one for this script
+point()
+{
+	c=$(field C "$1" 2) rhist=$(field rhist "$1" 2)
+	if [ "$c" != "$rhist" ]; then
+		why=$(listed "$1" "$c" "$rhist")
+		ok $? "$1: $c, here $rhist${why:+: $why}" && return
+		for side in C rhist; do
+			echo "# $side:"
+			tail -n 20 "$(field $side "$1" 4)" | cut -c 1-200 | sed 's/^/#    /'
+		done
+	elif [ "$TRACING" != "$KERNEL" ] && known | grep -q "^$1 "; then
+		ok 1 "$1: $c, and known() says that it differs"
+	else
+		case $c in
+		PASS | XFAIL) echo "$1" >>"$work/passed"; ok 0 "$1: $c" ;;
+		FAIL) ok 0 "$1: $c with both" ;;
+		# The last that it says, but for the commands that are traced.
+		UN*) skip "$1: $c" "$(grep -v '^+' "$(field C "$1" 4)" | tail -n 1 | cut -c 1-100)" ;;
+		*) ok 1 "$1: $c" ;;
+		esac
+	fi
+}
+
+# The names of scripts have no blanks.
+least=1
+if [ $# -gt 0 ]; then
+	set -- $(tests "$@")
+else
+	least=$enough
+	set -- $(find "$ftrace/test.d" -name '*.tc' | sort)
+fi
+: >"$work/C"
+: >"$work/rhist"
+: >"$work/passed"
+echo 0 >"$work/asked"
+for folder in $(for script; do dirname "$script"; done | sort -u); do
+	scripts=
+	for script; do
+		name=${script#"$ftrace/test.d/"} name=${name%.tc}
+		[ "${script%/*}" = "$folder" ] || continue
+		if why=$(left_out | sed -n "s|^$name ||p") && [ "$why" ]; then
+			skip "$name" "$why"
+		else
+			scripts="$scripts $script"
+		fi
+	done
+	[ "$scripts" ] || continue
+	both $scripts
+	# Many depend on what happens within some time.
+	again=$(differing $(names $scripts))
+	if [ "$again" ]; then
+		echo "# once more: $(names $again | tr '\n' ' ')"
+		both $again
+	fi
+	for name in $(names $scripts); do
+		point "$name"
+	done
+done
+# Where nothing can run, nothing differs.
+echo "# $(wc -l <"$work/passed") scripts pass with both, those in an instance counted once more"
+ok $([ "$(wc -l <"$work/passed")" -ge $least ]; echo $?) "at least $least scripts pass with both"
+[ "$TRACING" = "$KERNEL" ] || ok $([ "$(cat "$work/asked")" -ge 1 ]; echo $?) "rhist was asked"
+finish
