@@ -145,7 +145,7 @@ def guests(kernel, tests, durations, rest=False, long=False, **more):
     for test in tests:
         if test.can_run_on(kernel) and (long or not test.long):
             # User-mode Linux leaves its processor to others while a test sleeps.
-            kind = test.asleep if kernel == "um" else kernel != "umdebug" and (test.cpus, test.limit)
+            kind = test.asleep if kernel == "um" else kernel != "umdebug" and (test.cpus, test.long)
             groups.setdefault((test.suite, kind), []).append(test)
     for group in groups.values():
         settings = {"rest": rest, "long": long, **more}
