@@ -77,15 +77,15 @@ pids()
 # For each source of hits an event, and what makes it happen.
 sources()
 {
-	cat <<-END
+	echo 'syscalls/sys_enter_getpgid getpgid 7:@'
+	rest_only || cat <<-END
 	task/task_rename name rhist_name:@
-	syscalls/sys_enter_getpgid getpgid 7:@
 	syscalls/sys_exit_getpgid getpgid 7:@
 	syscalls/sys_enter_chdir chdir /rhist_nosuch:@
 	synthetic/rhist_s getpgid 7:@
 	END
-	[ ! -d events/user_events/rhist_fire ] || echo 'user_events/rhist_fire user 7:@'
-	[ ! -d events/rhist_events ] || echo 'rhist_events/numbers write /dev/rhist_events numbers task 0 0 @ 1'
+	rest_only || [ ! -d events/user_events/rhist_fire ] || echo 'user_events/rhist_fire user 7:@'
+	rest_only || [ ! -d events/rhist_events ] || echo 'rhist_events/numbers write /dev/rhist_events numbers task 0 0 @ 1'
 	! have_probes || cat <<-END
 	kprobes/rhist_k getpgid 7:@
 	kprobes/rhist_r getpgid 7:@
