@@ -421,7 +421,7 @@ int rhist_permission(struct mnt_idmap *idmap, struct inode *mirror, struct inode
 	return err;
 }
 
-/* stat(2): all but the number is that of the kernel's @real. */
+/* stat(2): all but the number is that of the kernel's @real; so rhist_setattr() sets the times of that, too. */
 int rhist_getattr(const struct path *mirror, struct dentry *real, struct kstat *stat,
 		  u32 request_mask, unsigned int flags)
 {
@@ -435,7 +435,7 @@ int rhist_getattr(const struct path *mirror, struct dentry *real, struct kstat *
 }
 
 /**
- * rhist_setattr - chmod(2), chown(2) and the like of what mirrors one of the kernel's files or directories
+ * rhist_setattr - chmod(2), chown(2), utimensat(2) of what mirrors one of the kernel's files or directories
  * @idmap: of the mount of @mirror
  * @mirror: rhist's file or directory, with i_rwsem held
  * @real: the kernel's
@@ -446,12 +446,20 @@ int rhist_getattr(const struct path *mirror, struct dentry *real, struct kstat *
 int rhist_setattr(struct mnt_idmap *idmap, struct dentry *mirror, struct dentry *real,
 		  struct iattr *attr)
 {
-	const unsigned int kernels = ATTR_MODE | ATTR_UID | ATTR_GID;
+	const unsigned int owners = ATTR_MODE | ATTR_UID | ATTR_GID;
+	const unsigned int times = ATTR_ATIME | ATTR_ATIME_SET | ATTR_MTIME | ATTR_MTIME_SET | ATTR_TOUCH;
+	const unsigned int kill = ATTR_KILL_SUID | ATTR_KILL_SGID;
 	struct iattr own = *attr, both = *attr;
 	int err;
 
-	own.ia_valid &= ~kernels;
-	both.ia_valid &= kernels;
+	own.ia_valid &= ~(owners | kill);
+	both.ia_valid &= owners | kill | times;
+	/* What chown(2) clears of the mode is cleared of the kernel's: that of @mirror may be older. */
+	if (both.ia_valid & kill)
+		both.ia_valid &= ~ATTR_MODE;
+	/* A file that is truncated is opened next, and the times of the kernel's say when that was truncated. */
+	if (attr->ia_valid & ATTR_SIZE)
+		both.ia_valid &= ~times;
 	if (both.ia_valid) {
 		both.ia_valid |= ATTR_CTIME;
 		err = lock_nested(d_inode(real), false);

@@ -80,6 +80,27 @@ for path in $outside $below; do
 	is "$(kernels $path)" "$path $was" "$path: and those of ours hold there"
 done
 
+# --- times that are set are seen, and are the kernel's
+
+when() { stat -c '%n %X %Y' "$@"; }
+for path in $outside $below $own; do
+	touch -d '2001-02-03 04:05:06' $path
+	is "$(when $path)" "$path 981173106 981173106" "$path: times can be set"
+done
+is "$(cd "$KERNEL" && when $outside $below)" "$(when $outside $below)" "those of the kernel's are the same"
+touch README
+no "README: and to the present" test "$(stat -c %Y README)" = 981173106
+
+# --- a mode that was taken away does not come back by chown, which clears bits of it
+
+chmod 4666 tracing_on
+chmod 600 "$KERNEL/tracing_on"
+$io own tracing_on >/dev/null
+is "$(kernels tracing_on)" "tracing_on 0:0 600" "chown clears bits of the mode that the kernel's has now"
+chmod 4640 "$KERNEL/tracing_on"
+$io own tracing_on >/dev/null
+is "$(ours tracing_on) $(kernels tracing_on)" "tracing_on 0:0 640 tracing_on 0:0 640" "and they are cleared of both"
+
 # --- rhist's own keep what they are given, as the kernel's do
 
 number=$(stat -c %i $OTHER/trigger)

@@ -7,6 +7,7 @@
  *   io read FD                  reads from an inherited descriptor: "OK" and the number of bytes
  *   io writefd FD TEXT          writes to an inherited descriptor
  *   io rename OLD NEW
+ *   io own PATH                 gives it to root, without a look at it before, as chown(1) takes
  */
 #define _GNU_SOURCE
 #include "tracing.h"
@@ -41,6 +42,8 @@ int main(int argc, char **argv)
 		puts(errno_name(n < 0 ? errno : 0));
 	} else if (argc == 4 && !strcmp(argv[1], "rename")) {
 		puts(errno_name(rename(argv[2], argv[3]) ? errno : 0));
+	} else if (argc == 3 && !strcmp(argv[1], "own")) {
+		puts(errno_name(chown(argv[2], 0, 0) ? errno : 0));
 	} else if (argc == 3 && !strcmp(argv[1], "read")) {
 		n = read(atoi(argv[2]), buffer, sizeof(buffer));
 		if (n < 0)
@@ -51,7 +54,7 @@ int main(int argc, char **argv)
 		n = write(atoi(argv[2]), argv[3], strlen(argv[3]));
 		puts(errno_name(n < 0 ? errno : 0));
 	} else {
-		fprintf(stderr, "usage: io open|write|read|writefd ...\n");
+		fprintf(stderr, "usage: io open|write|read|writefd|rename|own ...\n");
 		return 2;
 	}
 	return 0;
