@@ -4,6 +4,7 @@
 
 import contextlib
 import io
+import subprocess
 import sys
 import tempfile
 import time
@@ -175,6 +176,23 @@ class Table(unittest.TestCase):
             names = [test.name for test in guest.tests]
             last = [name for name in LAST if name in names]
             self.assertEqual(names[len(names) - len(last) :], last)
+
+
+class Words(unittest.TestCase):
+    """What scripts/test takes from its command line."""
+
+    def refused(self, *words):
+        # Were they taken, a kernel that is not there would be refused.
+        done = subprocess.run(
+            [pieces.TOP / "scripts" / "test", *words, "--kernel", "none"], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+        self.assertNotEqual(done.returncode, 0)
+        return done.stderr
+
+    def test_unknown_test(self):
+        self.assertIn("no test of hist matches nosuch", self.refused("suite", "hist", "basic", "nosuch"))
+
+    def test_behind_one_with_the_name_of_a_mode(self):
+        self.assertIn("no test of hist matches nosuch", self.refused("suite", "hist", "fuzz", "nosuch"))
 
 
 if __name__ == "__main__":
