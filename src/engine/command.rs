@@ -76,7 +76,7 @@ impl Engine {
             _ if !command.is_ours() => {
                 let began = text::local_clock_ns();
                 let done = self.hand_on(event, kernel, command, data);
-                done.map_err(|errno| match has_logged(name.dir, kernel, began) {
+                done.map_err(|errno| match has_logged(name.dir, kernel, began, command) {
                     true => Failure::Logged(errno),
                     false => command.refused(errno).into(),
                 })?;
@@ -529,12 +529,14 @@ impl<E: Into<Error>> From<E> for Failure {
     }
 }
 
-/// Whether the kernel has logged an error in a tracing directory since `time`, in nanoseconds of the local clock. False
-/// if its log cannot be read.
-fn has_logged(dir: &TracingDir, open_file: &KernelFile, time: u64) -> bool {
+/// Whether the kernel has logged an error of a command in a tracing directory since `time`, in nanoseconds of the local
+/// clock. False if its log cannot be read.
+fn has_logged(dir: &TracingDir, open_file: &KernelFile, time: u64, command: &Command<'_>) -> bool {
     let log = open_file.open_other_for_reading(dir, &[c"error_log"]);
     let log = log.and_then(|log| log.read());
-    log.is_ok_and(|log| has_entry_since(&log, time))
+    // What the kernel logs of these commands is the filter.
+    let params = command.params.unwrap_or(&[]);
+    log.is_ok_and(|log| has_entry_since(&log, time, params))
 }
 
 fn c_string(bytes: &[u8]) -> Result<CString> {

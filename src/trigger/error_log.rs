@@ -4,6 +4,7 @@
 //!
 //! Source: `tracing_log_err()` and `tracing_err_log_seq_show()` in `kernel/trace/trace.c`.
 
+use super::text::contains;
 use core::fmt;
 use core::fmt::Write;
 use kernel::prelude::*;
@@ -91,10 +92,20 @@ impl<'a> Iterator for KernelLogEntries<'a> {
 }
 
 /// Whether there is an entry in the text of a kernel `error_log` that is as new as `time`, in nanoseconds of the local
-/// clock.
-pub fn has_entry_since(kernel: &[u8], time: u64) -> bool {
-    let last = KernelLogEntries(kernel).last();
-    last.is_some_and(|entry| entry.time >= time / NSEC_PER_USEC)
+/// clock, and of a part of `command`: others may have made mistakes of their own meanwhile.
+pub fn has_entry_since(kernel: &[u8], time: u64, command: &[u8]) -> bool {
+    KernelLogEntries(kernel).any(|entry| {
+        entry.time >= time / NSEC_PER_USEC
+            && command_of(entry.text).is_some_and(|part| contains(command, part))
+    })
+}
+
+/// What an entry says that the command was, which may hold newlines.
+fn command_of(entry: &[u8]) -> Option<&[u8]> {
+    let start = entry.iter().position(|&byte| byte == b'\n')? + 1;
+    let caret = entry.strip_suffix(b"^\n")?;
+    let end = caret.iter().rposition(|&byte| byte == b'\n')?;
+    entry.get(start..end)?.strip_prefix(BEFORE_COMMAND)
 }
 
 /// Parses the time at the beginning of an entry, in microseconds.

@@ -86,9 +86,17 @@ fn with_the_kernels() {
 #[test]
 fn entries_since() {
     let log = entry(5, "one") + &entry(7, "two");
-    assert!(has_entry_since(log.as_bytes(), 7_999));
-    assert!(!has_entry_since(log.as_bytes(), 8_000));
-    assert!(!has_entry_since(b"", 0));
+    let has = |time, command: &str| has_entry_since(log.as_bytes(), time, command.as_bytes());
+    assert!(has(7_999, "two"));
+    assert!(!has(8_000, "two"));
+    assert!(has(0, "if one"));
+    assert!(!has(6_000, "if one"));
+    // of somebody else
+    assert!(!has(7_000, "if three"));
+    assert!(!has_entry_since(b"", 0, b"two"));
+    let log = entry(7, "a\n b");
+    assert!(has_entry_since(log.as_bytes(), 0, b"if a\n b"));
+    assert!(!has_entry_since(log.as_bytes(), 0, b"if a"));
 }
 
 #[test]
