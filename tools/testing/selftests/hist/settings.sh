@@ -157,8 +157,9 @@ attach()
 
 detach()
 {
-	for event in $(cut -d ' ' -f 1 "$work/sources") ftrace/print; do
-		remove_triggers "$KERNEL/$1/events/$event" "$TRACING/$1/events/$event"
+	read -r files <"$work/files_${1##*/}"
+	for file in $files; do
+		remove_triggers "${file%/hist}"
 	done
 }
 
@@ -604,7 +605,7 @@ if grep -q __filename_val events/syscalls/sys_enter_chdir/format; then
 	done
 	is "$(entries "$TRACING/$chdir/hist")" "$(entries $chdir/hist)" \
 		"syscall_user_buf_size, here that of instances/rhist"
-	detach .
+	remove_triggers "$KERNEL/$chdir" "$TRACING/$chdir"
 else
 	skip "syscall_user_buf_size" "no strings in events of system calls"
 fi
