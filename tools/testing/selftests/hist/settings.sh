@@ -157,9 +157,8 @@ attach()
 
 detach()
 {
-	read -r files <"$work/files_${1##*/}"
-	for file in $files; do
-		remove_triggers "${file%/hist}"
+	for event in $(cut -d ' ' -f 1 "$work/sources") ftrace/print syscalls/sys_enter_getsid; do
+		remove_triggers "$KERNEL/$1/events/$event" "$TRACING/$1/events/$event"
 	done
 }
 
