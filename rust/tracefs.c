@@ -475,7 +475,7 @@ int rhist_setattr(struct mnt_idmap *idmap, struct dentry *mirror, struct dentry 
 }
 
 /*
- * The same for rhist's own files. Their inodes are all that knows of the change,
+ * chmod(2), chown(2) of rhist's own files. Their inodes are all that knows of it,
  * so they are kept: see rhist_inode_unused(). tracefs does not use i_generation.
  */
 int rhist_setattr_own(struct mnt_idmap *idmap, struct dentry *file, struct iattr *attr)

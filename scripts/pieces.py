@@ -388,7 +388,7 @@ def kcsan_pieces(durations, passed=()):
 
 
 def timed(pieces, durations):
-    """The same, with what they took last time; guests have it from their tests."""
+    """Notes in pieces what they took last time; guests have it from their tests."""
     for piece in pieces:
         if not piece.tests:
             piece.takes = durations.get(piece.name) or piece.takes

@@ -39,7 +39,7 @@ impl FilterError {
         }
     }
 
-    /// The same with a hint.
+    /// Adds a hint.
     pub(super) fn hinted(self, text: HintText, caret: usize) -> Self {
         let hint = Some(Hint { text, caret });
         Self { hint, ..self }

@@ -50,13 +50,13 @@ impl Error {
         Self::silent(text.errno()).hinted(text, caret)
     }
 
-    /// The same with a hint.
+    /// Adds a hint.
     pub fn hinted(self, text: HintText, caret: usize) -> Self {
         let hint = Some(Hint { text, caret });
         Self { hint, ..self }
     }
 
-    /// The same with another errno.
+    /// Replaces the errno.
     pub fn with(self, errno: kernel::error::Error) -> Self {
         Self { errno, ..self }
     }

@@ -116,7 +116,7 @@ static bool same_entries(const char *c, const char *ours, int error)
 	return !strcmp(c, ours);
 }
 
-/* The same of two whole logs. After any error there is an entry. */
+/* Compares two whole logs. After any error there is an entry. */
 __maybe static bool same_log(const char *c, const char *ours, int error)
 {
 	return c && ours && (!error || *ours) && same_entries(c, ours, error);
