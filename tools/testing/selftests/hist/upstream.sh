@@ -34,7 +34,7 @@ left_out()
 # One that takes longer is ended, and its result is TIMEOUT. The longest takes a minute where the processor is emulated,
 # and six when many others are at work.
 limit=900
-# So many have to pass, or it is not the set-up that was meant.
+# So many have to pass with both, or it is not the set-up that was meant.
 enough=130
 have_probes || enough=60
 
@@ -86,6 +86,8 @@ results()
 		"==="*) watch "$(cat "$work/pid")" "$logs" & continue ;;
 		"["*"["[A-Z]*"]") ;;
 		"#"* | "") continue ;;
+		# It cannot remove the instance in which trigger-trace-marker-hist has counted marks: see "Instances
+		# whose marks are counted" in differences.rst.
 		*) echo "# $line"; continue ;;
 		esac
 		number=${line#"["} number=${number%%"]"*}
@@ -202,5 +204,8 @@ done
 # Where nothing can run, nothing differs.
 echo "# $(wc -l <"$work/passed") scripts pass with both, those in an instance counted once more"
 ok $([ "$(wc -l <"$work/passed")" -ge $least ]; echo $?) "at least $least scripts pass with both"
-[ "$TRACING" = "$KERNEL" ] || ok $([ "$(cat "$work/asked")" -ge 1 ]; echo $?) "rhist was asked"
+if [ $least -gt 1 ] && [ "$TRACING" != "$KERNEL" ]; then
+	echo "# rhist was asked $(cat "$work/asked") times"
+	ok $([ "$(cat "$work/asked")" -ge 100 ]; echo $?) "rhist was asked a hundred times or more"
+fi
 finish
