@@ -106,6 +106,15 @@ Call Trace:
  [<6011137c>] __wrap_malloc+0x2c/0x70
  [<600fff6c>] ? um_request_irq+0x43c/0x6b0{}
  [<6010ac6c>] ? line_setup_irq+0x7c/0x130"""
+# There, too, when the memory of another process is unmapped.
+UNLOCKED = """WARNING: suspicious RCU usage
+7.3.4-umdebug #1 Tainted: G        W  O
+lib/maple_tree.c:720 suspicious rcu_dereference_check() usage!
+Call Trace:
+ [<607baddb>] mas_find+0x27b/0x480
+ [<6010373a>] flush_tlb_mm+0x5a/0x1a0
+ [<604dc9f2>] tlb_flush_mmu+0x62/0x3a0{}
+ [<6061c0f1>] aio_free_ring+0x61/0x280"""
 LEAKS = "kmemleak: 2 new suspected memory leaks (see /sys/kernel/debug/kmemleak)"
 
 HARMLESS = [
@@ -194,7 +203,14 @@ class Reports(unittest.TestCase):
         own = ASLEEP.format("")
         self.assertEqual(vm.reports(log(name, "WARNING: bad unlock balance detected!", begin, own)), [])
         self.assertEqual(len(vm.faults_elsewhere(log(name, "WARNING: bad unlock balance detected!", begin, own))), 2)
-        for fault in ("WARNING: bad unlock balance detected!", ASLEEP.format(" [rhist]"), own.replace("__wrap_malloc", "f")):
+        unlocked = UNLOCKED.format("")
+        self.assertEqual(vm.reports(log(name, begin, unlocked)), [])
+        self.assertEqual(len(vm.reports(log("Linux version 7.3.4-debug", begin, unlocked))), 1)
+        self.assertEqual(len(vm.reports(log(name, begin, unlocked, "BUG: KASAN: slab-use-after-free in f+0x1/0x2"))), 1)
+        for fault in (
+            "WARNING: bad unlock balance detected!", ASLEEP.format(" [rhist]"), own.replace("__wrap_malloc", "f"),
+            UNLOCKED.format(" [rhist]"), unlocked.replace("flush_tlb_mm", "f"),
+        ):
             with self.subTest(fault):
                 self.assertEqual(len(vm.reports(log(name, begin, fault))), 1)
         # Another kernel has no faults of its own before that.

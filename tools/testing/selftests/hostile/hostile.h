@@ -717,6 +717,9 @@ __maybe static int run_attacks(const struct attack *attacks, int argc, char **ar
 	append(uffd, "1");
 	append(pathf("%s/buffer_size_kb", kernel_dir()), "64");
 	start_watchers();
+	/* There a fork alone takes many times as long, and cannot be interrupted. */
+	if (slow_kernel())
+		limit = most;
 	take_baseline();
 	for (; attacks->name; attacks++) {
 		bool wanted = argc < 2;
