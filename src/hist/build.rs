@@ -485,8 +485,11 @@ impl Draft<'_> {
 
     #[inline(never)]
     fn negative(&mut self, operand: &Expr, text: Span) -> Result<HistField, Error> {
-        let operand = self.operand(operand)?;
-        self.computed(HistField::negative(operand)?, text)
+        let mut operands = KVec::with_capacity(1, GFP_KERNEL)?;
+        self.operand(operand, &mut operands)?;
+        let field = HistField::negative(operands)?;
+        self.check_computed(&field, text)?;
+        Ok(field)
     }
 
     #[inline(never)]
@@ -498,12 +501,28 @@ impl Draft<'_> {
         text: Span,
     ) -> Result<HistField, Error> {
         let culprit = right.remnant();
-        let left = self.operand(left)?;
-        let right = self.operand(right)?;
+        let mut operands = KVec::with_capacity(2, GFP_KERNEL)?;
+        self.operand(left, &mut operands)?;
+        self.operand(right, &mut operands)?;
+        self.combined(operands, operator, culprit, text)
+    }
+
+    /// The result of `operator` on both operands. `culprit` is the second one.
+    #[inline(never)]
+    fn combined(
+        &mut self,
+        operands: KVec<HistField>,
+        operator: Operator,
+        culprit: Span,
+        text: Span,
+    ) -> Result<HistField, Error> {
+        let [left, right] = &operands[..] else {
+            return Err(EINVAL.into());
+        };
         if left.is_usecs() != right.is_usecs() {
             return Err(Error::new(ErrorText::TimestampMismatch, 0));
         }
-        for operand in [&left, &right] {
+        for operand in [left, right] {
             if let Some(var) = &operand.reference {
                 self.plan.refs[var.slot].once = true;
             }
@@ -514,30 +533,33 @@ impl Draft<'_> {
         if let (Some(left), Some(right)) = (left.constant(), right.constant()) {
             return Ok(HistField::literal(program::apply(operator, left, right)));
         }
-        self.computed(HistField::binary(left, operator, right)?, text)
+        let field = HistField::binary(operands, operator)?;
+        self.check_computed(&field, text)?;
+        Ok(field)
     }
 
     /// Checks the size of an expression, written as `text`. The parser has counted the operators in that, but not those
     /// of a variable's definition. For what is shown C has a string of fixed size.
-    fn computed(&self, field: HistField, text: Span) -> Result<HistField, Error> {
+    fn check_computed(&self, field: &HistField, text: Span) -> Result<(), Error> {
         if field.operators() > OPERATORS_MAX {
             return Err(self.trigger.error(ErrorText::TooManySubexpr, text));
         }
         match field.name().len() < limits::STRING as usize {
-            true => Ok(field),
+            true => Ok(()),
             false => Err(self.trigger.own_error(HintText::ExprTooLong, text)),
         }
     }
 
-    /// Resolves an operand. Strings are refused as in C; stacks, too, and variables with a string, where C computes
-    /// with their address.
-    fn operand(&mut self, expr: &Expr) -> Result<HistField, Error> {
+    /// Resolves an operand, and adds it to `operands`: on the heap, since the others are resolved while it waits.
+    /// Strings are refused as in C; stacks, too, and variables with a string, where C computes with their address.
+    #[inline(never)]
+    fn operand(&mut self, expr: &Expr, operands: &mut KVec<HistField>) -> Result<(), Error> {
         let operand = self.expr(expr, Place::Operand)?;
         if operand.held() != Held::Number {
             let text = ErrorText::InvalidStrOperand;
             return Err(self.trigger.error(text, expr.remnant()));
         }
-        Ok(operand)
+        Ok(operands.push(operand, GFP_KERNEL)?)
     }
 
     /// Resolves a field (`parse_field()`, `create_hist_field()`). `culprit` is where the caret goes if it is not

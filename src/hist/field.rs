@@ -206,31 +206,31 @@ impl HistField {
         Some(Self::plain(function, size, Some(field)))
     }
 
-    /// The negative of `operand`. Fails with `ENOMEM`.
-    pub fn negative(operand: Self) -> Result<Self> {
+    /// The negative of the one operand. Fails with `ENOMEM`.
+    pub fn negative(operands: KVec<Self>) -> Result<Self> {
         let mut text = Text::new();
         text.bytes(b"-(")?;
-        operand.show(&mut text)?;
+        for operand in &operands {
+            operand.show(&mut text)?;
+        }
         text.bytes(b")")?;
-        let mut operands = KVec::with_capacity(1, GFP_KERNEL)?;
-        operands.push(operand, GFP_KERNEL)?;
         Ok(Self::computed(Function::Negative, operands, text))
     }
 
-    /// The result of `operator` on `left` and `right`. Fails with `ENOMEM`.
-    pub fn binary(left: Self, operator: Operator, right: Self) -> Result<Self> {
+    /// The result of `operator` on both operands. Fails with `ENOMEM`.
+    pub fn binary(operands: KVec<Self>, operator: Operator) -> Result<Self> {
         let mut text = Text::new();
-        left.show(&mut text)?;
-        text.bytes(match operator {
-            Operator::Plus => b"+",
-            Operator::Minus => b"-",
-            Operator::Times => b"*",
-            Operator::Over => b"/",
-        })?;
-        right.show(&mut text)?;
-        let mut operands = KVec::with_capacity(2, GFP_KERNEL)?;
-        operands.push(left, GFP_KERNEL)?;
-        operands.push(right, GFP_KERNEL)?;
+        for (i, operand) in operands.iter().enumerate() {
+            if i > 0 {
+                text.bytes(match operator {
+                    Operator::Plus => b"+",
+                    Operator::Minus => b"-",
+                    Operator::Times => b"*",
+                    Operator::Over => b"/",
+                })?;
+            }
+            operand.show(&mut text)?;
+        }
         Ok(Self::computed(Function::Binary(operator), operands, text))
     }
 

@@ -160,6 +160,8 @@ impl Tree {
 
     /// Logs a failure: in any case, so that nobody takes an older entry for that of this command. Returns the errno for
     /// `write(2)`.
+    #[cold]
+    #[inline(never)]
     fn log(
         &self,
         name: EventName<'_>,
@@ -217,6 +219,8 @@ impl Tree {
     }
 
     /// Logs what C does not: its location is another one.
+    #[cold]
+    #[inline(never)]
     fn log_own(
         &self,
         name: EventName<'_>,

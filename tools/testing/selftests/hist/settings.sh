@@ -74,17 +74,20 @@ pids()
 	esac
 }
 
+# Whether other runs show the rest: each step has histograms of all sources, on a slow kernel for half a second each.
+brief() { rest_only || [ "$SLOW" ]; }
+
 # For each source of hits an event, and what makes it happen.
 sources()
 {
 	echo 'syscalls/sys_enter_getpgid getpgid 7:@'
-	rest_only || cat <<-END
+	brief || cat <<-END
 	task/task_rename name rhist_name:@
 	syscalls/sys_exit_getpgid getpgid 7:@
 	syscalls/sys_enter_chdir chdir /rhist_nosuch:@
 	synthetic/rhist_s getpgid 7:@
 	END
-	rest_only || [ ! -d events/user_events/rhist_fire ] || echo 'user_events/rhist_fire user 7:@'
+	brief || [ ! -d events/user_events/rhist_fire ] || echo 'user_events/rhist_fire user 7:@'
 	rest_only || [ ! -d events/rhist_events ] || echo 'rhist_events/numbers write /dev/rhist_events numbers task 0 0 @ 1'
 	! have_probes || cat <<-END
 	kprobes/rhist_k getpgid 7:@
@@ -495,7 +498,7 @@ settings()
 	$(sysctl stack_tracer_enabled)
 	END
 	# One by one.
-	rest_only || for option in options/*; do
+	brief || for option in options/*; do
 		was=$(cat $option)
 		echo "$option|echo $((1 - was)) >$option|echo $was >$option"
 	done
