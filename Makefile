@@ -160,7 +160,7 @@ help:
 	@echo 'make test-host     rustfmt, clippy and the tests that need no guest'
 	@echo 'make test-debug    the guest tests on kernels that look for memory errors, leaks, wrong locking; ended,'
 	@echo '                   it goes on where it was'
-	@echo 'make test-part     a twelfth of them on user-mode Linux that does, another one after each commit: 3 minutes'
+	@echo 'make test-part     a twenty-fourth of them, on user-mode Linux that does: another part after each commit; 1 to 5 minutes'
 	@echo 'make test-kcsan    hits, readers and changes at once, in guests that report data races; likewise'
 	@echo 'make test-packages the packages, on machines of their own: installed, upgraded, removed; 15 minutes;'
 	@echo '                   PACKAGES=TEST runs one part, PACKAGES=--long has the metadata made on the machine, too'

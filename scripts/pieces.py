@@ -172,8 +172,8 @@ def parts(tests, kernel, durations, rest, long):
     return [sorted(part, key=tests.index) for part in found if part]
 
 
-# A part takes two or three minutes.
-PARTS = 12
+# A part takes one to five minutes.
+PARTS = 24
 # What tells most of a kernel in a few minutes: files, texts, numbers and user events.
 SHORT = [("hist", "basic names files compare"), ("user_events", "requests")]
 # The probes for all events would take longer to build than the tests.
