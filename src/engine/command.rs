@@ -22,12 +22,12 @@ use crate::ftrace::tracefs::EventName;
 use crate::ftrace::tracefs::KernelFile;
 use crate::ftrace::tracefs::TracingDir;
 use crate::ftrace::tracefs::UserBuffer;
-use crate::hist::action;
-use crate::hist::action::Targets;
-use crate::hist::Attached;
+use crate::hist::spec::target::SnapshotTarget;
+use crate::hist::spec::target::SynthTarget;
+use crate::hist::AttachedHist;
+use crate::hist::Compiled;
 use crate::hist::Draft;
 use crate::hist::Histogram;
-use crate::hist::Plan;
 use crate::hist::Scope;
 use crate::hook::snapshot::CondSnapshot;
 use crate::hook::switch::SwitchSettings;
@@ -216,7 +216,7 @@ impl Engine {
         let same = triggers.as_ref().and_then(|triggers| {
             let mut triggers = triggers.iter();
             let filter = filter.as_ref().map(|condition| &condition.text[..]);
-            triggers.find(|trigger| trigger.matches(draft.plan(), filter, named.as_ref()))
+            triggers.find(|trigger| trigger.matches(draft.spec(), filter, named.as_ref()))
         });
         if remove {
             // As in C, removing a trigger that does not exist is no error.
@@ -228,7 +228,7 @@ impl Engine {
         drop(hooks);
         let mismatch = named
             .as_ref()
-            .is_some_and(|named| !named.histogram().plan().matches(draft.plan()));
+            .is_some_and(|named| !named.histogram().spec().matches(draft.spec()));
         // The first trigger of a name may equal one without a name.
         let same = same.filter(|_| (name.is_none() || named.is_some()) && !mismatch);
         if let Some(same) = same {
@@ -237,11 +237,11 @@ impl Engine {
                 return Ok(None);
             }
             if trigger.clear.is_some() {
-                same.data.clear(|plan| histogram(trigger, plan))?;
+                same.data.clear(|old| empty_again(trigger, old))?;
                 return Ok(None);
             }
         }
-        let (plan, targets) = plan(draft)?;
+        let code = Compiled::new(draft)?;
         if let (Some(span), true) = (trigger.name, mismatch) {
             return Err(trigger.error(ErrorText::NamedMismatch, span).into());
         }
@@ -251,24 +251,23 @@ impl Engine {
         if trigger.cont.is_some() || trigger.clear.is_some() {
             return Err(Error::new(ErrorText::TriggerEnoentClear, 0).into());
         }
-        plan.check_clock(trigger)?;
+        code.spec.check_clock(trigger)?;
         let data = match named {
             Some(named) => {
-                if self.registry.lock().closes_circle(&plan, &named)? {
+                if self.registry.lock().closes_circle(&code.spec, &named)? {
                     let span = trigger.name.ok_or(EINVAL)?;
                     return Err(trigger.own_error(HintText::NamedCircle, span).into());
                 }
                 named
             }
-            None => hist_data(trigger, &plan, name)?,
+            None => hist_data(trigger, &code, name)?,
         };
         let paused = trigger.pause.is_some();
         attach(
             &self.registry,
             event,
             data,
-            plan,
-            targets,
+            code,
             filter,
             AttachFlags {
                 paused,
@@ -333,11 +332,11 @@ impl Scope for EventScope<'_, '_> {
             .knows(self.context.dir, [system, name])
     }
 
-    fn own_histograms(&self) -> Result<KVec<Attached>> {
+    fn own_histograms(&self) -> Result<KVec<AttachedHist>> {
         self.context.registry.lock().histograms(self.own)
     }
 
-    fn histograms(&self, system: &[u8], name: &[u8]) -> Result<Option<KVec<Attached>>> {
+    fn histograms(&self, system: &[u8], name: &[u8]) -> Result<Option<KVec<AttachedHist>>> {
         match self.find(system, name)? {
             Some(event) => self.context.registry.lock().histograms(&event).map(Some),
             None => Ok(None),
@@ -351,7 +350,7 @@ impl Scope for EventScope<'_, '_> {
             .all_histograms(self.context.dir)
     }
 
-    fn synth_event(&self, name: &[u8]) -> Result<Option<KBox<dyn action::SynthEvent>>> {
+    fn synth_event(&self, name: &[u8]) -> Result<Option<KBox<dyn SynthTarget>>> {
         let scratch = self.context.turn.borrow_mut().scratch()?;
         let instance = self.context.registry.instance();
         let event = SynthEvent::find(&c_string(name)?, scratch, instance)?;
@@ -361,7 +360,7 @@ impl Scope for EventScope<'_, '_> {
         })
     }
 
-    fn cond_snapshot(&self) -> Result<KBox<dyn action::CondSnapshot>> {
+    fn cond_snapshot(&self) -> Result<KBox<dyn SnapshotTarget>> {
         let snapshot = snapshot::CondSnapshot::new(self.context.dir, self.context.kernel)?;
         Ok(KBox::new(CondSnapshot(snapshot), GFP_KERNEL)?)
     }
@@ -385,14 +384,13 @@ impl Scope for EventScope<'_, '_> {
         let trigger = parse_for(params, command)?;
         let draft = Draft::new(&scope, &trigger, false)?;
         let filter = filter_of(&trigger, &scope.event).map_err(Failure::error)?;
-        let (plan, targets) = plan(draft)?;
-        let data = hist_data(&trigger, &plan, None)?;
+        let code = Compiled::new(draft)?;
+        let data = hist_data(&trigger, &code, None)?;
         Ok(attach(
             self.context.registry,
             event,
             data,
-            plan,
-            targets,
+            code,
             filter,
             AttachFlags {
                 paused: false,
@@ -422,18 +420,6 @@ fn parse_for(params: &[u8], command: &[u8]) -> Result<KBox<Trigger>, Error> {
     Ok(KBox::new(Trigger::parse_for(params, command)?, GFP_KERNEL)?)
 }
 
-/// Completes the plan of a trigger. Returns what its actions call, too.
-fn plan(mut draft: Draft<'_>) -> Result<(Arc<Plan>, Targets), Error> {
-    let targets = draft.resolve_actions()?;
-    draft.compile(&targets)?;
-    Ok((into_plan(draft)?, targets))
-}
-
-#[inline(never)]
-fn into_plan(draft: Draft<'_>) -> Result<Arc<Plan>, Error> {
-    Ok(Arc::new(draft.into_plan(), GFP_KERNEL)?)
-}
-
 /// Removes a trigger of `event`. Fails with `EBUSY` if another one refers to its variables.
 fn remove_unreferenced(
     hooks: &mut RegistryGuard<'_>,
@@ -452,14 +438,13 @@ fn attach(
     registry: &Registry,
     event: Event,
     data: Arc<HistData>,
-    plan: Arc<Plan>,
-    targets: Targets,
+    code: Compiled,
     filter: Option<Condition>,
     flags: AttachFlags,
 ) -> Result {
     let dir = event.dir().clone();
     let tasks = TaskFilter::new(&event, registry.instance())?;
-    let trigger = HistTrigger::new(dir, data, plan, targets, filter, tasks, flags);
+    let trigger = HistTrigger::new(dir, data, code, filter, tasks, flags);
     registry.lock().add(event, trigger)
 }
 
@@ -467,23 +452,42 @@ fn attach(
 #[inline(never)]
 fn hist_data(
     trigger: &Trigger,
-    plan: &Arc<Plan>,
+    code: &Compiled,
     name: Option<&[u8]>,
 ) -> Result<Arc<HistData>, Error> {
-    let histogram = histogram(trigger, plan.clone())?;
+    let histogram = allocate(trigger, |seed, cpus, max_bytes| {
+        Histogram::new(
+            code.spec.clone(),
+            code.program.clone(),
+            seed,
+            cpus,
+            max_bytes,
+        )
+    })?;
     Ok(HistData::new(histogram, name.map(copy).transpose()?)?)
 }
 
-/// Allocates an empty histogram with `plan`, that of `trigger`. It may take half of the memory that is available: an
-/// allocation of all of it would have the kernel end processes.
-fn histogram(trigger: &Trigger, plan: Arc<Plan>) -> Result<Arc<Histogram>, Error> {
+/// Allocates an empty histogram to take the place of `old`, for the command `trigger`.
+#[inline(never)]
+fn empty_again(trigger: &Trigger, old: &Histogram) -> Result<Arc<Histogram>, Error> {
+    allocate(trigger, |seed, cpus, max_bytes| {
+        old.new_empty(seed, cpus, max_bytes)
+    })
+}
+
+/// Allocates a histogram with `new`, which gets a random seed, the CPUs and a limit in bytes. It may take half of the
+/// memory that is available: an allocation of all of it would have the kernel end processes.
+fn allocate(
+    trigger: &Trigger,
+    new: impl FnOnce(u64, Cpus, usize) -> Result<Arc<Histogram>>,
+) -> Result<Arc<Histogram>, Error> {
     let cpus = Cpus {
         count: cpu::count(),
         own: cpu::online_end(),
         node: cpu::node,
     };
-    let room = memory::available() / 2;
-    Histogram::from_plan(plan, text::random(), cpus, room).map_err(|errno| match &trigger.size {
+    let max_bytes = memory::available() / 2;
+    new(text::random(), cpus, max_bytes).map_err(|errno| match &trigger.size {
         Some(size) if errno == ENOMEM => trigger.own_error(HintText::TooLarge, size.text),
         None if errno == ENOMEM => Error::own(HintText::TooLarge, 0),
         _ => errno.into(),

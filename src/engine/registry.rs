@@ -14,10 +14,10 @@ use crate::ftrace::event::EventId;
 use crate::ftrace::instance::Instance;
 use crate::ftrace::tracefs::EventName;
 use crate::ftrace::tracefs::TracingDir;
-use crate::hist::render;
-use crate::hist::Attached;
+use crate::hist::show;
+use crate::hist::AttachedHist;
 use crate::hist::Histogram;
-use crate::hist::Plan;
+use crate::hist::Spec;
 use crate::hook::switch::Switch;
 use crate::hook::switch::SwitchSettings;
 use crate::hook::synthetic::Scratch;
@@ -143,7 +143,7 @@ impl PinnedDrop for Registry {
         // What keeps instances from being removed would outlast the module.
         for hook in hooks.iter() {
             let triggers = hook.triggers();
-            let with_vars = triggers.iter().filter(|trigger| trigger.plan().has_vars());
+            let with_vars = triggers.iter().filter(|trigger| trigger.spec().has_vars());
             with_vars.for_each(|trigger| trigger.dir.set_busy(false));
         }
     }
@@ -191,13 +191,13 @@ impl RegistryGuard<'_> {
     }
 
     /// The histograms of an event, in the order in which they were added. Fails with `ENOMEM`.
-    pub(crate) fn histograms(&self, event: &Event) -> Result<KVec<Attached>> {
+    pub(crate) fn histograms(&self, event: &Event) -> Result<KVec<AttachedHist>> {
         let mut attached = KVec::new();
         let triggers = self.triggers(event);
         for trigger in triggers.iter().flat_map(|triggers| triggers.iter()) {
             let histogram = trigger.data.histogram();
             let filter = trigger.filter().map(copy).transpose()?;
-            attached.push(Attached { histogram, filter }, GFP_KERNEL)?;
+            attached.push(AttachedHist { histogram, filter }, GFP_KERNEL)?;
         }
         Ok(attached)
     }
@@ -242,7 +242,7 @@ impl RegistryGuard<'_> {
             let mut others = triggers
                 .iter()
                 .filter(|other| !Arc::ptr_eq(&other.data, &trigger.data));
-            let referrer = others.find(|other| other.plan().refers_to(&histogram))?;
+            let referrer = others.find(|other| other.spec().refers_to(&histogram))?;
             Some((hook, referrer.clone()))
         })
     }
@@ -273,12 +273,12 @@ impl RegistryGuard<'_> {
         Ok(Some(text))
     }
 
-    /// Whether a trigger with `plan` that shares `data` would refer to itself by way of others, so that none of these
+    /// Whether a trigger with `spec` that shares `data` would refer to itself by way of others, so that none of these
     /// could be removed. Only a name makes that possible: all other triggers are newer than what they refer to. Fails
     /// with `ENOMEM`.
-    pub(crate) fn closes_circle(&self, plan: &Plan, data: &Arc<HistData>) -> Result<bool> {
+    pub(crate) fn closes_circle(&self, spec: &Spec, data: &Arc<HistData>) -> Result<bool> {
         let mut reached = KVec::new();
-        self.add_homes(plan, &mut reached)?;
+        self.add_homes(spec, &mut reached)?;
         // Triggers of one name may refer to each other.
         reached.retain(|home| !Arc::ptr_eq(home, data));
         let mut done = 0;
@@ -287,7 +287,7 @@ impl RegistryGuard<'_> {
                 let triggers = hook.triggers();
                 for trigger in triggers.iter() {
                     if Arc::ptr_eq(&trigger.data, &home) {
-                        self.add_homes(trigger.plan(), &mut reached)?;
+                        self.add_homes(trigger.spec(), &mut reached)?;
                     }
                 }
             }
@@ -296,14 +296,14 @@ impl RegistryGuard<'_> {
         Ok(reached.iter().any(|home| Arc::ptr_eq(home, data)))
     }
 
-    /// Adds the histograms that `plan` refers to, each once. Fails with `ENOMEM`.
-    fn add_homes(&self, plan: &Plan, homes: &mut KVec<Arc<HistData>>) -> Result {
+    /// Adds the histograms that `spec` refers to, each once. Fails with `ENOMEM`.
+    fn add_homes(&self, spec: &Spec, homes: &mut KVec<Arc<HistData>>) -> Result {
         for hook in self.hooks.iter() {
             let triggers = hook.triggers();
             for trigger in triggers.iter() {
                 let data = &trigger.data;
                 let known = homes.iter().any(|home| Arc::ptr_eq(home, data));
-                if !known && plan.refers_to(&data.histogram()) {
+                if !known && spec.refers_to(&data.histogram()) {
                     homes.push(data.clone(), GFP_KERNEL)?;
                 }
             }
@@ -336,7 +336,7 @@ impl RegistryGuard<'_> {
         self.hooks.iter().any(|hook| {
             let triggers = hook.triggers();
             let mut triggers = triggers.iter().filter(|trigger| trigger.dir == *dir);
-            triggers.any(|trigger| trigger.plan().has_vars())
+            triggers.any(|trigger| trigger.spec().has_vars())
         })
     }
 
@@ -528,5 +528,5 @@ impl RegistryGuard<'_> {
 /// Appends the line of a trigger.
 fn show(out: &mut Text, trigger: &HistTrigger) -> Result {
     let histogram = trigger.data.histogram();
-    render::command(out, histogram.plan(), trigger.data.name(), trigger.filter())
+    show::command(out, histogram.spec(), trigger.data.name(), trigger.filter())
 }

@@ -5,12 +5,12 @@
 use crate::event::Hit;
 use crate::ftrace::cpu::PreemptOff;
 use crate::ftrace::snapshot;
-use crate::hist::action;
+use crate::hist::spec::target::SnapshotTarget;
 
 /// The conditional snapshot of a tracing directory, enabled as long as this exists.
 pub(crate) struct CondSnapshot(pub(crate) snapshot::CondSnapshot);
 
-impl action::CondSnapshot for CondSnapshot {
+impl SnapshotTarget for CondSnapshot {
     fn take(&self, hit: &Hit<'_>, decide: &mut dyn FnMut() -> bool) {
         // SAFETY: As long as a `Hit` exists, preemption is off and it is on its CPU.
         let preempt = unsafe { PreemptOff::assume_on(hit.cpu) };

@@ -13,11 +13,11 @@ use crate::ftrace::instance::Instance;
 use crate::ftrace::stack;
 use crate::ftrace::synthetic;
 use crate::ftrace::synthetic::STACK_MAX;
-use crate::hist::action;
-use crate::hist::action::SynthField;
-use crate::hist::action::Wide;
-use crate::hist::action::WIDE_WORDS;
-use crate::hist::var::Held;
+use crate::hist::spec::target::SynthField;
+use crate::hist::spec::target::SynthTarget;
+use crate::hist::spec::target::Wide;
+use crate::hist::spec::target::WIDE_WORDS;
+use crate::hist::spec::variable::ValueKind;
 use crate::map::load::Load;
 use crate::map::load::Store;
 use crate::text::copy;
@@ -123,10 +123,10 @@ impl SynthEvent {
                 type_: copy(field.type_.to_bytes())?,
                 size: field.size,
                 signed: field.signed,
-                held: match (field.is_stack, field.is_string) {
-                    (true, _) => Held::Stack,
-                    (false, true) => Held::Text,
-                    (false, false) => Held::Number,
+                kind: match (field.is_stack, field.is_string) {
+                    (true, _) => ValueKind::Stack,
+                    (false, true) => ValueKind::Text,
+                    (false, false) => ValueKind::Number,
                 },
                 dynamic: field.is_dynamic,
             };
@@ -134,14 +134,14 @@ impl SynthEvent {
         })?;
         Ok(Some(Self {
             event,
-            wide: fields.iter().any(|field| field.held != Held::Number),
+            wide: fields.iter().any(|field| field.kind != ValueKind::Number),
             fields,
             scratch,
         }))
     }
 }
 
-impl action::SynthEvent for SynthEvent {
+impl SynthTarget for SynthEvent {
     fn fields(&self) -> &[SynthField] {
         &self.fields
     }
@@ -186,32 +186,32 @@ impl SynthEvent {
             .zip(vals)
             .for_each(|(to, val)| *to = *val);
         // Several fields may have the same value.
-        let mut written = [Held::Number; 2 * VARS_MAX];
+        let mut written = [ValueKind::Number; 2 * VARS_MAX];
         let mut places = room.places.iter_mut();
         for (field, &n) in self.fields.iter().zip(idx) {
             let n = n as usize;
             let (Some(val), Some(written)) = (room.vals.get_mut(n), written.get_mut(n)) else {
                 return false;
             };
-            if field.held == *written {
+            if field.kind == *written {
                 continue;
             }
             let place = match (*written, places.next()) {
-                (Held::Number, Some(place)) => place,
+                (ValueKind::Number, Some(place)) => place,
                 _ => return false,
             };
             if !write(n, place) {
                 return false;
             }
-            let complete = match field.held {
-                Held::Stack => complete_stack(place),
+            let complete = match field.kind {
+                ValueKind::Stack => complete_stack(place),
                 _ => complete_text(place),
             };
             if !complete {
                 return false;
             }
             *val = place.as_ptr() as u64;
-            *written = field.held;
+            *written = field.kind;
         }
         // SAFETY: The value of each string or stack is the address of one that was written above. Strings have at most
         // 256 bytes, of which the last is a NUL. Stacks have 1 to `STACK_MAX` entries, and end as they have to. All are

@@ -13,9 +13,9 @@ use crate::ftrace::cpu::PreemptOff;
 use crate::ftrace::event::TaskFilter;
 use crate::ftrace::memory;
 use crate::ftrace::tracefs::TracingDir;
-use crate::hist::action::Targets;
+use crate::hist::Compiled;
 use crate::hist::Histogram;
-use crate::hist::Plan;
+use crate::hist::Spec;
 use crate::map::load::Load;
 use core::ops::Range;
 use kernel::prelude::*;
@@ -46,13 +46,13 @@ impl HistData {
     }
 
     /// Replaces the histogram by an empty one, for all triggers that share it. Readers that have the old one keep
-    /// it. May sleep. Fails with the error of `empty`, which makes one of the same plan, and has then changed
+    /// it. May sleep. Fails with the error of `empty`, which makes one of the same trigger, and has then changed
     /// nothing.
     pub(crate) fn clear<E>(
         &self,
-        empty: impl FnOnce(Arc<Plan>) -> Result<Arc<Histogram>, E>,
+        empty: impl FnOnce(&Histogram) -> Result<Arc<Histogram>, E>,
     ) -> Result<(), E> {
-        let empty = empty(self.histogram().shared_plan())?;
+        let empty = empty(&self.histogram())?;
         self.histogram.replace(empty);
         Ok(())
     }
@@ -63,10 +63,8 @@ pub(crate) struct HistTrigger {
     /// Its tracing directory.
     pub(crate) dir: TracingDir,
     pub(crate) data: Arc<HistData>,
-    /// What a hit of this event executes. Another event with a trigger of the same name may have the same fields
-    /// at other offsets of its record.
-    plan: Arc<Plan>,
-    targets: Targets,
+    /// Another event with a trigger of the same name may have the same fields at other offsets of its record.
+    code: Compiled,
     filter: Option<Condition>,
     /// The tasks whose hits do not count.
     tasks: TaskFilter,
@@ -123,8 +121,7 @@ impl HistTrigger {
     pub(crate) fn new(
         dir: TracingDir,
         data: Arc<HistData>,
-        plan: Arc<Plan>,
-        targets: Targets,
+        code: Compiled,
         filter: Option<Condition>,
         tasks: TaskFilter,
         flags: AttachFlags,
@@ -132,8 +129,7 @@ impl HistTrigger {
         Self {
             dir,
             data,
-            plan,
-            targets,
+            code,
             tasks,
             helper: flags.helper,
             flags: Atomic::new(hit_flags(flags.paused, &filter)),
@@ -161,7 +157,7 @@ impl HistTrigger {
     #[inline(always)]
     pub(super) fn count(&self, preempt: PreemptOff<'_>, hit: &Hit<'_>) {
         let histogram = self.data.histogram.read(preempt);
-        histogram.hit(&self.plan, &self.targets, hit);
+        histogram.hit(&self.code.program, &self.code.targets, hit);
     }
 
     /// Whether not all hits count: it is paused, or has a filter, or tasks are listed. Any context.
@@ -174,7 +170,7 @@ impl HistTrigger {
     fn reads(&self, offsets: Range<u32>) -> bool {
         let filter = self.filter.as_ref();
         let filters = filter.is_some_and(|condition| condition.filter.reads(offsets.clone()));
-        filters || self.plan.reads(offsets)
+        filters || self.code.spec.reads(offsets)
     }
 
     /// Whether it reads `common_flags` or `common_preempt_count`.
@@ -188,7 +184,7 @@ impl HistTrigger {
     pub(super) fn is_leaf(&self) -> bool {
         let filter = self.filter.as_ref();
         filter.is_none_or(|condition| condition.filter.is_leaf())
-            && self.plan.is_leaf()
+            && self.code.program.is_leaf()
             && !self.reads(record::HEAD)
     }
 
@@ -200,12 +196,12 @@ impl HistTrigger {
             return false;
         }
         let histogram = self.data.histogram.read(preempt);
-        histogram.hit_fast(&self.plan, record, preempt.cpu())
+        histogram.hit_fast(&self.code.program, record, preempt.cpu())
     }
 
-    /// What a hit of it executes.
-    pub(crate) fn plan(&self) -> &Plan {
-        &self.plan
+    /// What it is.
+    pub(crate) fn spec(&self) -> &Spec {
+        &self.code.spec
     }
 
     pub(crate) fn paused(&self) -> bool {
@@ -222,11 +218,11 @@ impl HistTrigger {
         self.filter.as_ref().map(|condition| &condition.text[..])
     }
 
-    /// Whether a command with `plan` and `filter` refers to it (`hist_trigger_match()`). `named` is the data with
+    /// Whether a command with `spec` and `filter` refers to it (`hist_trigger_match()`). `named` is the data with
     /// the name in the command: if there is one, the trigger has to share it, else to have no name.
     pub(crate) fn matches(
         &self,
-        plan: &Plan,
+        spec: &Spec,
         filter: Option<&[u8]>,
         named: Option<&Arc<HistData>>,
     ) -> bool {
@@ -234,6 +230,6 @@ impl HistTrigger {
             Some(named) => Arc::ptr_eq(&self.data, named),
             None => self.data.name().is_none(),
         };
-        name_matches && self.filter() == filter && self.plan.matches(plan)
+        name_matches && self.filter() == filter && self.code.spec.matches(spec)
     }
 }

@@ -21,12 +21,11 @@ use crate::ftrace::tracefs::KernelFile;
 use crate::ftrace::tracefs::SpecialFops;
 use crate::ftrace::tracefs::TracingDir;
 use crate::ftrace::tracefs::UserBuffer;
-use crate::hist::debug;
-use crate::hist::render;
-use crate::hist::render::HistFile;
+use crate::hist::show;
+use crate::hist::show::HistFile;
+use crate::hist::show::Names;
+use crate::hist::show::View;
 use crate::hist::Histogram;
-use crate::hist::Names;
-use crate::hist::View;
 use crate::hook::poll::Look;
 use crate::hook::poll::Poller;
 use crate::mirror::Dir;
@@ -104,7 +103,7 @@ impl Tree {
         let triggers = self.engine.triggers(name)?;
         let names = KernelNames::default();
         let views = triggers.iter().map(|trigger| view(trigger, &names));
-        render::triggers(out, column, merge_by_age(switches, &theirs), views)
+        show::triggers(out, column, merge_by_age(switches, &theirs), views)
     }
 
     /// Appends the triggers of all events of a tracing directory. `open_file` is any open file of tracefs.
@@ -114,7 +113,7 @@ impl Tree {
             let name = EventName { dir, system, event };
             let path = [c"events", system, event, c"trigger"];
             let mut column = Text::new();
-            render::event_column(&mut column, system.to_bytes(), event.to_bytes())?;
+            show::event_column(&mut column, system.to_bytes(), event.to_bytes())?;
             let listed = open_file
                 .open_other_for_reading(dir, &path)
                 .and_then(|kernel| self.list(out, column.as_bytes(), name, &kernel.read()?));
@@ -583,16 +582,16 @@ impl Overlay for Tree {
                 out.format(format_args!("commands: {commands}\nreads: {reads}\n"))?;
                 self.engine.for_each_source(|names, source, lost| {
                     let [system, event] = names.map(CStr::to_bytes);
-                    render::event_column(&mut out, system, event)?;
+                    show::event_column(&mut out, system, event)?;
                     out.format(format_args!("{source}, {lost} lost\n"))
                 })?;
                 self.engine.for_each_trigger(|names, n, trigger| {
-                    if !trigger.plan().has_vars() {
+                    if !trigger.spec().has_vars() {
                         return Ok(());
                     }
                     let histogram = trigger.data.histogram();
                     let [system, event] = names.map(CStr::to_bytes);
-                    render::event_column(&mut out, system, event)?;
+                    show::event_column(&mut out, system, event)?;
                     out.format(format_args!(
                         "hist {n}: {} unresolved, {} missed",
                         histogram.unresolved(),
@@ -609,7 +608,7 @@ impl Overlay for Tree {
                 let kernel = file.kernel.map(KernelFile::read).transpose()?;
                 self.list(&mut out, b"", name, kernel.as_deref().unwrap_or_default())?;
                 if out.as_bytes().is_empty() {
-                    out.bytes(render::NO_TRIGGERS)?;
+                    out.bytes(show::NO_TRIGGERS)?;
                 }
             }
             OwnFile::Hist(name) => {
@@ -628,7 +627,7 @@ impl Overlay for Tree {
                 let triggers = self.engine.triggers(name)?;
                 let names = KernelNames::default();
                 let views = triggers.iter().map(|trigger| view(trigger, &names));
-                debug::hist_debug_file(&mut out, views)?;
+                show::hist_debug_file(&mut out, views)?;
             }
         }
         Ok(Shown::Text(Arc::new(out, GFP_KERNEL)?, false))

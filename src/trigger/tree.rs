@@ -406,6 +406,19 @@ pub enum Operator {
     Over,
 }
 
+impl Operator {
+    /// The result of the operator on two numbers. A division by zero yields all ones.
+    #[inline]
+    pub fn apply(self, left: u64, right: u64) -> u64 {
+        match self {
+            Self::Plus => left.wrapping_add(right),
+            Self::Minus => left.wrapping_sub(right),
+            Self::Times => left.wrapping_mul(right),
+            Self::Over => left.checked_div(right).unwrap_or(u64::MAX),
+        }
+    }
+}
+
 /// The definition of a variable: `name=expr`.
 pub struct Assignment {
     /// All of it as written.

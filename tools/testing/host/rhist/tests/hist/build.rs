@@ -294,7 +294,7 @@ fn references() {
         let caret = |what| "hist:".len() + params.find(what).unwrap();
         let trigger = Trigger::parse(params.as_bytes()).unwrap();
         let scope = Only::new(&event);
-        let error = plan(&scope, &trigger).err().unwrap();
+        let error = compiled(&scope, &trigger).err().unwrap();
         let before = Error::new(VarNotFound, caret(variable));
         assert_eq!(*scope.log.borrow(), [before], "{params}");
         let found = (error.text, error.caret, error.errno);
@@ -356,8 +356,8 @@ fn clocks() {
     let event = zoo();
     let checked = |params: &str| {
         let trigger = Trigger::parse(params.as_bytes()).unwrap();
-        let plan = plan(&Only::new(&event), &trigger).unwrap();
-        plan.check_clock(&trigger)
+        let compiled = compiled(&Only::new(&event), &trigger).unwrap();
+        compiled.spec.check_clock(&trigger)
     };
     for clock in [
         "local", "global", "counter", "uptime", "perf", "mono", "mono_raw", "boot", "tai",
@@ -395,8 +395,8 @@ fn duplicates() {
     let event = sched_waking();
     let matches = |a, b| {
         let (a, b) = (hist(&event, a), hist(&event, b));
-        assert_eq!(a.matches(&b), b.matches(&a));
-        a.matches(&b)
+        assert_eq!(a.spec().matches(b.spec()), b.spec().matches(a.spec()));
+        a.spec().matches(b.spec())
     };
     assert!(matches(
         "keys=pid",
@@ -453,7 +453,9 @@ fn duplicates() {
     let like = |type_, size, signed| {
         use rhist::event::FilterType::Other;
         let other = super::events::event("a", "b", &[(type_, "pid", 40, size, signed, Other)]);
-        hist(&event, "keys=pid").matches(&hist(&other, "keys=pid"))
+        hist(&event, "keys=pid")
+            .spec()
+            .matches(hist(&other, "keys=pid").spec())
     };
     assert!(like("pid_t", 4, true));
     assert!(!like("int", 4, true));

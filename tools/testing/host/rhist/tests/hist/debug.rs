@@ -3,7 +3,7 @@
 //! The `hist_debug` file to the byte.
 
 use kernel::sync::Arc;
-use rhist::hist::debug;
+use rhist::hist::show;
 use rhist::hist::Histogram;
 
 use super::events::*;
@@ -11,7 +11,7 @@ use super::world::*;
 
 fn hist_debug_file(hists: &[&Arc<Histogram>]) -> String {
     let views = hists.iter().map(|hist| view(hist));
-    text(|out| debug::hist_debug_file(out, views))
+    text(|out| show::hist_debug_file(out, views))
 }
 
 #[test]

@@ -6,7 +6,6 @@
 
 use std::cell::RefCell;
 
-use kernel::alloc::flags::GFP_KERNEL;
 use kernel::error::code::ENODEV;
 use kernel::error::Result as KernelResult;
 use kernel::prelude::KBox;
@@ -20,17 +19,17 @@ use rhist::event::EventField;
 use rhist::event::FilterType;
 use rhist::event::Hit;
 use rhist::event::Record;
-use rhist::hist::action::CondSnapshot;
-use rhist::hist::action::SynthEvent;
-use rhist::hist::action::Targets;
-use rhist::hist::render;
-use rhist::hist::Attached;
+use rhist::hist::show;
+use rhist::hist::show::Names;
+use rhist::hist::show::View;
+use rhist::hist::spec::target::SnapshotTarget;
+use rhist::hist::spec::target::SynthTarget;
+use rhist::hist::AttachedHist;
+use rhist::hist::Compiled;
 use rhist::hist::Draft;
 use rhist::hist::Histogram;
-use rhist::hist::Names;
-use rhist::hist::Plan;
 use rhist::hist::Scope;
-use rhist::hist::View;
+use rhist::hist::Targets;
 use rhist::map::Cpus;
 use rhist::text::Text;
 use rhist::trigger::Error;
@@ -122,33 +121,24 @@ pub(crate) fn build(event: &EventDesc, params: &str) -> Result<Arc<Histogram>, E
     attach(event, &Trigger::parse(params.as_bytes())?)
 }
 
-/// Completes a plan. Returns what its actions call, too.
-pub(crate) fn finished(mut draft: Draft<'_>) -> Result<(Arc<Plan>, Targets), Error> {
-    let targets = draft.resolve_actions()?;
-    draft.compile(&targets)?;
-    Ok((Arc::new(draft.into_plan(), GFP_KERNEL)?, targets))
-}
-
 /// Builds the histogram of a trigger.
 pub(crate) fn attach(event: &EventDesc, trigger: &Trigger) -> Result<Arc<Histogram>, Error> {
-    empty(plan(&Only::new(event), trigger)?)
+    empty(&compiled(&Only::new(event), trigger)?)
 }
 
-/// Builds the plan of a trigger.
-pub(crate) fn plan(scope: &dyn Scope, trigger: &Trigger) -> Result<Arc<Plan>, Error> {
-    let draft = Draft::new(scope, trigger, false)?;
-    Ok(finished(draft)?.0)
+/// Compiles a trigger.
+pub(crate) fn compiled(scope: &dyn Scope, trigger: &Trigger) -> Result<Compiled, Error> {
+    Compiled::new(Draft::new(scope, trigger, false)?)
 }
 
-/// An empty histogram with `plan`.
-pub(crate) fn empty(plan: Arc<Plan>) -> Result<Arc<Histogram>, Error> {
-    let seed = 0x0123_4567_89ab_cdef;
-    Ok(Histogram::from_plan(
-        plan,
-        seed,
-        Cpus::uniform(CPUS),
-        usize::MAX,
-    )?)
+/// What keys are hashed with.
+pub(crate) const SEED: u64 = 0x0123_4567_89ab_cdef;
+
+/// An empty histogram of a trigger.
+pub(crate) fn empty(trigger: &Compiled) -> Result<Arc<Histogram>, Error> {
+    let (spec, program) = (trigger.spec.clone(), trigger.program.clone());
+    let cpus = Cpus::uniform(CPUS);
+    Ok(Histogram::new(spec, program, SEED, cpus, usize::MAX)?)
 }
 
 /// A tracing directory with this event and `sched:sched_switch`, without triggers, synthetic events and snapshots.
@@ -176,11 +166,11 @@ impl Scope for Only<'_> {
         Ok((system, name) == (b"sched", b"sched_switch"))
     }
 
-    fn own_histograms(&self) -> KernelResult<KVec<Attached>> {
+    fn own_histograms(&self) -> KernelResult<KVec<AttachedHist>> {
         Ok(KVec::new())
     }
 
-    fn histograms(&self, system: &[u8], name: &[u8]) -> KernelResult<Option<KVec<Attached>>> {
+    fn histograms(&self, system: &[u8], name: &[u8]) -> KernelResult<Option<KVec<AttachedHist>>> {
         Ok(self.has_event(system, name)?.then(KVec::new))
     }
 
@@ -188,11 +178,11 @@ impl Scope for Only<'_> {
         Ok(KVec::new())
     }
 
-    fn synth_event(&self, _: &[u8]) -> KernelResult<Option<KBox<dyn SynthEvent>>> {
+    fn synth_event(&self, _: &[u8]) -> KernelResult<Option<KBox<dyn SynthTarget>>> {
         Ok(None)
     }
 
-    fn cond_snapshot(&self) -> KernelResult<KBox<dyn CondSnapshot>> {
+    fn cond_snapshot(&self) -> KernelResult<KBox<dyn SnapshotTarget>> {
         Err(ENODEV)
     }
 
@@ -251,7 +241,7 @@ impl Bytes {
             context: &Then(comm),
         };
         // No action has one here.
-        hist.hit(hist.plan(), &Targets::default(), &hit);
+        hist.hit(hist.program(), &Targets::default(), &hit);
     }
 
     /// Lets `hist` count the record.
@@ -356,7 +346,7 @@ pub(crate) fn show_pieces<'a>(
     views: impl Iterator<Item = View<'a>>,
     names: &dyn Names,
 ) -> KernelResult {
-    let mut file = render::HistFile::new(views)?;
+    let mut file = show::HistFile::new(views)?;
     while let Some(piece) = file.next_piece(names)? {
         assert!(!piece.as_bytes().is_empty());
         out.bytes(piece.as_bytes())?;
@@ -379,5 +369,5 @@ pub(crate) fn entries(hist: &Arc<Histogram>) -> Vec<String> {
 
 /// The trigger's line.
 pub(crate) fn line(hist: &Arc<Histogram>) -> String {
-    text(|out| render::trigger_line(out, &view(hist)))
+    text(|out| show::trigger_line(out, &view(hist)))
 }

@@ -4,10 +4,9 @@
 //! the histogram.
 
 use kernel::sync::Arc;
-use rhist::hist::debug;
-use rhist::hist::render;
+use rhist::hist::show;
+use rhist::hist::show::View;
 use rhist::hist::Histogram;
-use rhist::hist::View;
 use rhist::text::Text;
 use rhist::trigger::Command;
 use rhist::trigger::Error;
@@ -32,7 +31,7 @@ pub(crate) fn exercise(written: &[u8]) {
     count(&hist);
     let view = || shown(&trigger, &hist);
     text(|out| show_file(out, [view()].into_iter()));
-    text(|out| debug::hist_debug_file(out, [view()].into_iter()));
+    text(|out| show::hist_debug_file(out, [view()].into_iter()));
 
     let line = line_of(&trigger, &hist);
     let again = line.strip_prefix(b"hist:").unwrap();
@@ -40,7 +39,10 @@ pub(crate) fn exercise(written: &[u8]) {
     let readable = line.escape_ascii();
     match added(again) {
         Ok((trigger, again)) => {
-            assert!(hist.matches(&again) && again.matches(&hist), "{readable}");
+            assert!(
+                hist.spec().matches(again.spec()) && again.spec().matches(hist.spec()),
+                "{readable}"
+            );
             let again = line_of(&trigger, &again);
             assert_eq!(again.escape_ascii().to_string(), readable.to_string());
         }
@@ -67,7 +69,7 @@ fn shown<'a>(trigger: &'a Trigger, hist: &'a Arc<Histogram>) -> View<'a> {
 
 fn line_of(trigger: &Trigger, hist: &Arc<Histogram>) -> Vec<u8> {
     let mut line = Text::new();
-    render::trigger_line(&mut line, &shown(trigger, hist)).unwrap();
+    show::trigger_line(&mut line, &shown(trigger, hist)).unwrap();
     line.as_bytes().to_vec()
 }
 

@@ -4,8 +4,7 @@
 
 use kernel::error::code::ENOMEM;
 use kernel::fault;
-use rhist::hist::debug;
-use rhist::hist::render;
+use rhist::hist::show;
 use rhist::text::Text;
 use rhist::trigger::Error;
 use rhist::trigger::ErrorText;
@@ -111,14 +110,14 @@ fn showing() {
     };
     assert!(whole(&|out| show_file(out, views())) > 20);
     assert!(
-        whole(&|out| render::triggers(
+        whole(&|out| show::triggers(
             out,
             b"",
             [&b"traceoff:unlimited\n"[..]].into_iter(),
             views()
         )) > 1
     );
-    assert!(whole(&|out| debug::hist_debug_file(out, views())) > 1);
+    assert!(whole(&|out| show::hist_debug_file(out, views())) > 1);
     let world = World::usual();
     world.add(
         "sched_waking",
@@ -128,5 +127,5 @@ fn showing() {
     let hist = world.histogram("sched_waking", 0);
     let views = || [view(&hist)].into_iter();
     assert!(whole(&|out| show_file(out, views())) > 10);
-    assert!(whole(&|out| debug::hist_debug_file(out, views())) > 1);
+    assert!(whole(&|out| show::hist_debug_file(out, views())) > 1);
 }

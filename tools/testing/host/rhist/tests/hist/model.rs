@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use rhist::hist::sort::heapsort;
+use rhist::hist::show::sort::heapsort;
 
 use super::events::*;
 

@@ -10,7 +10,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::sample::Index;
-use rhist::hist::sort::heapsort;
+use rhist::hist::show::sort::heapsort;
 
 use super::events::*;
 
@@ -577,7 +577,7 @@ proptest! {
             &zoo(),
             shown.strip_prefix("hist:").unwrap().strip_suffix(" [active]\n").unwrap(),
         );
-        prop_assert!(hist.matches(&again) && again.matches(&hist));
+        prop_assert!(hist.spec().matches(again.spec()) && again.spec().matches(hist.spec()));
         prop_assert_eq!(line(&again), shown);
     }
 }

@@ -2,8 +2,8 @@
 
 //! The `hist` and `trigger` files to the byte.
 
-use rhist::hist::render;
-use rhist::hist::View;
+use rhist::hist::show;
+use rhist::hist::show::View;
 
 use super::events::*;
 
@@ -75,8 +75,8 @@ fn pieces() {
 
     use kernel::error::code::EINTR;
     use kernel::error::Result;
+    use rhist::hist::show::Names;
     use rhist::hist::Histogram;
-    use rhist::hist::Names;
     use rhist::text::Text;
 
     /// Fails each second time.
@@ -116,7 +116,7 @@ fn pieces() {
     }
     let views = || hists.iter().map(view);
     let whole = text(|out| show_file(out, views()));
-    let mut file = render::HistFile::new(views()).unwrap();
+    let mut file = show::HistFile::new(views()).unwrap();
     assert_eq!(file.hits(), 6000);
     // What is counted later is not in it.
     waking(b"a task", 3000).hit(&hists[0]);
@@ -148,7 +148,7 @@ fn pieces() {
 #[test]
 fn a_snapshot_that_is_given_up() {
     use kernel::error::code::EINTR;
-    use rhist::hist::sort::heapsort;
+    use rhist::hist::show::sort::heapsort;
 
     let mut numbers: Vec<u32> = (0..5000).collect();
     let asked = std::cell::Cell::new(0);
@@ -203,13 +203,13 @@ fn triggers() {
     let (a, b) = (hist(&event, "keys=pid"), hist(&event, "keys=prio"));
     let other = &b"traceoff:unlimited\n"[..];
     assert_eq!(
-        text(|out| render::triggers(out, b"", [other].into_iter(), [].into_iter())),
+        text(|out| show::triggers(out, b"", [other].into_iter(), [].into_iter())),
         "traceoff:unlimited\n"
     );
     assert_eq!(
         text(|out| {
             let views = [view(&a), view(&b)];
-            render::triggers(out, b"a:b ", [other].into_iter(), views.into_iter())
+            show::triggers(out, b"a:b ", [other].into_iter(), views.into_iter())
         }),
         "a:b traceoff:unlimited\n\
          a:b hist:keys=pid:vals=hitcount:sort=hitcount:size=2048 [active]\n\
@@ -220,7 +220,7 @@ fn triggers() {
 #[test]
 fn event_columns() {
     let column = |system: &str, event: &str| {
-        text(|out| render::event_column(out, system.as_bytes(), event.as_bytes()))
+        text(|out| show::event_column(out, system.as_bytes(), event.as_bytes()))
     };
     assert_eq!(column("a", "b"), format!("a:b{}", " ".repeat(29)));
     let name = "b".repeat(28);
@@ -325,7 +325,7 @@ fn lines_are_commands() {
         let command = command.strip_suffix(" [active]\n").unwrap();
         let removed = hist(&sched_waking(), command);
         assert!(
-            added.matches(&removed) && removed.matches(&added),
+            added.spec().matches(removed.spec()) && removed.spec().matches(added.spec()),
             "{params}"
         );
     }
@@ -725,7 +725,7 @@ fn times() {
         ("keys=u8:clock=mono", ""),
     ] {
         let hist = hist(&zoo(), params);
-        let line = text(|out| rhist::hist::render::trigger_line(out, &view(&hist)));
+        let line = text(|out| rhist::hist::show::trigger_line(out, &view(&hist)));
         let (_, rest) = line.split_once(":size=2048").unwrap();
         assert_eq!(rest, format!("{shown} [active]\n"));
     }

@@ -3,7 +3,7 @@
 //! The order of entries.
 
 use proptest::prelude::*;
-use rhist::hist::sort::heapsort;
+use rhist::hist::show::sort::heapsort;
 
 use super::events::*;
 use super::oracle::kernel_file;

@@ -131,7 +131,7 @@ proptest! {
         let shown = line(&added);
         let command = shown.strip_prefix("hist:").unwrap();
         let again = hist(&zoo(), command.strip_suffix(" [active]\n").unwrap());
-        prop_assert!(added.matches(&again) && again.matches(&added));
+        prop_assert!(added.spec().matches(again.spec()) && again.spec().matches(added.spec()));
         prop_assert_eq!(line(&again), shown);
     }
 }

@@ -30,20 +30,22 @@ use rhist::event::Record;
 use rhist::filter::Filter;
 use rhist::filter::Memory;
 use rhist::filter::Symbols;
-use rhist::hist::action;
-use rhist::hist::action::SynthField;
-use rhist::hist::action::Targets;
-use rhist::hist::action::Wide;
-use rhist::hist::action::WIDE_WORDS;
-use rhist::hist::debug;
-use rhist::hist::render;
-use rhist::hist::var::Held;
+use rhist::hist::show;
+use rhist::hist::show::Names;
+use rhist::hist::show::View;
+use rhist::hist::spec::target::SnapshotTarget;
+use rhist::hist::spec::target::SynthField;
+use rhist::hist::spec::target::SynthTarget;
+use rhist::hist::spec::target::Wide;
+use rhist::hist::spec::target::WIDE_WORDS;
+use rhist::hist::spec::variable::ValueKind;
+use rhist::hist::AttachedHist;
+use rhist::hist::Compiled;
 use rhist::hist::Draft;
 use rhist::hist::Histogram;
-use rhist::hist::Names;
-use rhist::hist::Plan;
 use rhist::hist::Scope;
-use rhist::hist::View;
+use rhist::hist::Spec;
+use rhist::map::Cpus;
 use rhist::text::Text;
 use rhist::trigger::Command;
 use rhist::trigger::Error;
@@ -85,8 +87,7 @@ struct HistData {
 
 struct HistTrigger {
     data: StdArc<HistData>,
-    plan: Arc<Plan>,
-    targets: Targets,
+    code: Compiled,
     filter: Option<Condition>,
     helper: bool,
     paused: AtomicBool,
@@ -108,7 +109,7 @@ impl HistTrigger {
 
     fn matches(
         &self,
-        plan: &Plan,
+        spec: &Spec,
         filter: Option<&[u8]>,
         named: Option<&StdArc<HistData>>,
     ) -> bool {
@@ -116,7 +117,7 @@ impl HistTrigger {
             Some(named) => StdArc::ptr_eq(&self.data, named),
             None => self.data.name.is_none(),
         };
-        name_matches && self.filter() == filter && self.plan.matches(plan)
+        name_matches && self.filter() == filter && self.code.spec.matches(spec)
     }
 }
 
@@ -387,7 +388,7 @@ impl World {
         let text = filter.as_ref().map(|condition| &condition.text[..]);
         let same = triggers
             .iter()
-            .find(|other| other.matches(draft.plan(), text, named.as_ref()));
+            .find(|other| other.matches(draft.spec(), text, named.as_ref()));
         if remove {
             return match same {
                 Some(same) if self.is_referenced(same) => Err(EBUSY.into()),
@@ -400,7 +401,7 @@ impl World {
             };
         }
         let histogram = |data: &HistData| data.histogram.read().unwrap().clone();
-        let differs = |named: &StdArc<HistData>| !histogram(named).plan().matches(draft.plan());
+        let differs = |named: &StdArc<HistData>| !histogram(named).spec().matches(draft.spec());
         let mismatch = named.as_ref().is_some_and(differs);
         let same = same.filter(|_| (name.is_none() || named.is_some()) && !mismatch);
         if let Some(same) = same {
@@ -409,12 +410,13 @@ impl World {
                 return Ok(());
             }
             if trigger.clear.is_some() {
-                let empty = events::empty(same.histogram().shared_plan())?;
+                let cpus = Cpus::uniform(events::CPUS);
+                let empty = same.histogram().new_empty(events::SEED, cpus, usize::MAX)?;
                 *same.data.histogram.write().unwrap() = empty;
                 return Ok(());
             }
         }
-        let (plan, targets) = super::events::finished(draft)?;
+        let code = Compiled::new(draft)?;
         if let (Some(span), true) = (trigger.name, mismatch) {
             return Err(trigger.error(ErrorText::NamedMismatch, span));
         }
@@ -424,11 +426,10 @@ impl World {
         if trigger.cont.is_some() || trigger.clear.is_some() {
             return Err(Error::new(ErrorText::TriggerEnoentClear, 0));
         }
-        plan.check_clock(trigger)?;
+        code.spec.check_clock(trigger)?;
         self.attach(
             event,
-            plan,
-            targets,
+            code,
             filter,
             name,
             named,
@@ -441,8 +442,7 @@ impl World {
     fn attach(
         &self,
         event: usize,
-        plan: Arc<Plan>,
-        targets: Targets,
+        code: Compiled,
         filter: Option<Condition>,
         name: Option<&[u8]>,
         named: Option<StdArc<HistData>>,
@@ -452,14 +452,13 @@ impl World {
         let data = match named {
             Some(named) => named,
             None => StdArc::new(HistData {
-                histogram: RwLock::new(events::empty(plan.clone())?),
+                histogram: RwLock::new(events::empty(&code)?),
                 name: name.map(<[u8]>::to_vec),
             }),
         };
         let trigger = HistTrigger {
             data,
-            plan,
-            targets,
+            code,
             filter,
             helper,
             paused: paused.into(),
@@ -506,7 +505,7 @@ impl World {
     fn is_referenced(&self, trigger: &HistTrigger) -> bool {
         let histogram = trigger.histogram();
         self.all_triggers().any(|(_, other)| {
-            !StdArc::ptr_eq(&other.data, &trigger.data) && other.plan.refers_to(&histogram)
+            !StdArc::ptr_eq(&other.data, &trigger.data) && other.code.spec.refers_to(&histogram)
         })
     }
 
@@ -548,7 +547,7 @@ impl World {
             {
                 trigger
                     .histogram()
-                    .hit(&trigger.plan, &trigger.targets, hit);
+                    .hit(&trigger.code.program, &trigger.code.targets, hit);
             }
         }
     }
@@ -578,7 +577,7 @@ impl World {
     /// The trigger file.
     pub(crate) fn trigger_file(&self, event: &str) -> String {
         self.show(event, |out, views| {
-            render::triggers(out, b"", [].into_iter(), views.iter().copied())
+            show::triggers(out, b"", [].into_iter(), views.iter().copied())
         })
     }
 
@@ -617,7 +616,7 @@ impl World {
     /// The hist_debug file.
     pub(crate) fn hist_debug(&self, event: &str) -> String {
         self.show(event, |out, views| {
-            debug::hist_debug_file(out, views.iter().copied())
+            show::hist_debug_file(out, views.iter().copied())
         })
     }
 
@@ -647,7 +646,7 @@ impl World {
         let trigger = Trigger::parse(command.hist()?)?;
         let scope = EventScope { world: self, event };
         let draft = Draft::new(&scope, &trigger, true)?;
-        Ok(last.plan.matches(draft.plan()))
+        Ok(last.code.spec.matches(draft.spec()))
     }
 
     /// The line of the last trigger of `event` that was not made for others, without the state at its end.
@@ -738,10 +737,10 @@ impl World {
     }
 }
 
-fn attached(triggers: &[StdArc<HistTrigger>]) -> KernelResult<KVec<rhist::hist::Attached>> {
+fn attached(triggers: &[StdArc<HistTrigger>]) -> KernelResult<KVec<AttachedHist>> {
     let mut all = KVec::new();
     for trigger in triggers {
-        let attached = rhist::hist::Attached {
+        let attached = AttachedHist {
             histogram: trigger.histogram(),
             filter: trigger.filter().map(rhist::text::copy).transpose()?,
         };
@@ -759,15 +758,11 @@ impl Scope for EventScope<'_> {
         Ok(self.world.position(system, name).is_some())
     }
 
-    fn own_histograms(&self) -> KernelResult<KVec<rhist::hist::Attached>> {
+    fn own_histograms(&self) -> KernelResult<KVec<AttachedHist>> {
         attached(&self.world.triggers(self.event))
     }
 
-    fn histograms(
-        &self,
-        system: &[u8],
-        name: &[u8],
-    ) -> KernelResult<Option<KVec<rhist::hist::Attached>>> {
+    fn histograms(&self, system: &[u8], name: &[u8]) -> KernelResult<Option<KVec<AttachedHist>>> {
         let event = self.world.position(system, name);
         let event = event.filter(|&event| self.world.events[event].enables);
         event
@@ -786,19 +781,19 @@ impl Scope for EventScope<'_> {
         Ok(all)
     }
 
-    fn synth_event(&self, name: &[u8]) -> KernelResult<Option<KBox<dyn action::SynthEvent>>> {
+    fn synth_event(&self, name: &[u8]) -> KernelResult<Option<KBox<dyn SynthTarget>>> {
         let mut synths = self.world.synths.iter();
         let found = synths.find(|synth| synth.name.as_bytes() == name);
-        let user = |synth| Box::new(SynthUser::new(synth)) as Box<dyn action::SynthEvent>;
+        let user = |synth| Box::new(SynthUser::new(synth)) as Box<dyn SynthTarget>;
         Ok(found.map(|synth| KBox::of(user(synth))).transpose()?)
     }
 
-    fn cond_snapshot(&self) -> KernelResult<KBox<dyn action::CondSnapshot>> {
+    fn cond_snapshot(&self) -> KernelResult<KBox<dyn SnapshotTarget>> {
         let snapshot = &self.world.snapshot;
         if snapshot.used.swap(true, SeqCst) {
             return Err(EBUSY);
         }
-        let user: Box<dyn action::CondSnapshot> = Box::new(SnapshotUser(snapshot.clone()));
+        let user: Box<dyn SnapshotTarget> = Box::new(SnapshotUser(snapshot.clone()));
         Ok(KBox::of(user)?)
     }
 
@@ -818,8 +813,8 @@ impl Scope for EventScope<'_> {
         let scope = EventScope { world, event };
         let draft = Draft::new(&scope, &trigger, false)?;
         let filter = world.condition(event, &trigger)?;
-        let (plan, targets) = super::events::finished(draft)?;
-        world.attach(event, plan, targets, filter, None, None, false, true)
+        let code = Compiled::new(draft)?;
+        world.attach(event, code, filter, None, None, false, true)
     }
 
     fn log(&self, error: Error) {
@@ -831,19 +826,19 @@ impl Scope for EventScope<'_> {
 
 /// A field of a synthetic event of this type.
 fn synth_field(type_: &str) -> SynthField {
-    let (size, held, dynamic) = match type_ {
-        "char[]" => (8, Held::Text, true),
-        "char[16]" => (16, Held::Text, false),
-        "unsigned long[]" => (8, Held::Stack, true),
-        "u64" | "s64" => (8, Held::Number, false),
-        "pid_t" | "int" => (4, Held::Number, false),
+    let (size, kind, dynamic) = match type_ {
+        "char[]" => (8, ValueKind::Text, true),
+        "char[16]" => (16, ValueKind::Text, false),
+        "unsigned long[]" => (8, ValueKind::Stack, true),
+        "u64" | "s64" => (8, ValueKind::Number, false),
+        "pid_t" | "int" => (4, ValueKind::Number, false),
         _ => panic!("{type_}"),
     };
     SynthField {
         type_: rhist::text::copy(type_.as_bytes()).unwrap(),
         size,
-        signed: !type_.starts_with('u') && held == Held::Number,
-        held,
+        signed: !type_.starts_with('u') && kind == ValueKind::Number,
+        kind,
         dynamic,
     }
 }
@@ -853,10 +848,10 @@ fn synth_event(name: &str, fields: &[Typed<'_>]) -> EventDesc {
     let mut described = Vec::new();
     for (n, &(type_, name)) in fields.iter().enumerate() {
         let field = synth_field(type_);
-        let (filter, size) = match field.held {
-            Held::Number => (FilterType::Other, field.size),
-            Held::Text => (FilterType::DynString, 4),
-            Held::Stack => (FilterType::Stacktrace, 4),
+        let (filter, size) = match field.kind {
+            ValueKind::Number => (FilterType::Other, field.size),
+            ValueKind::Text => (FilterType::DynString, 4),
+            ValueKind::Stack => (FilterType::Stacktrace, 4),
         };
         described.push((type_, name, 8 + 8 * n as u32, size, field.signed, filter));
     }
@@ -883,7 +878,7 @@ std::thread_local! {
     static DEPTH: Cell<usize> = const { Cell::new(0) };
 }
 
-impl action::SynthEvent for SynthUser {
+impl SynthTarget for SynthUser {
     fn fields(&self) -> &[SynthField] {
         &self.0.fields
     }
@@ -921,7 +916,7 @@ impl Synth {
         let mut given = Vec::new();
         for (n, (field, &val)) in self.fields.iter().zip(idx).enumerate() {
             let at = 8 + 8 * n;
-            if field.held == Held::Number {
+            if field.kind == ValueKind::Number {
                 // The kernel cuts it.
                 let val = vals[val as usize];
                 let size = field.size as usize;
@@ -934,8 +929,8 @@ impl Synth {
                 return false;
             }
             let bytes: Vec<u8> = place.iter().flat_map(|word| word.to_ne_bytes()).collect();
-            given.push(match field.held {
-                Held::Text => {
+            given.push(match field.kind {
+                ValueKind::Text => {
                     let len = bytes.iter().position(|&byte| byte == 0).expect("a NUL");
                     record = record.data_loc(at, &bytes[..=len]);
                     Given::Text(String::from_utf8_lossy(&bytes[..len]).into())
@@ -971,7 +966,7 @@ impl Drop for SnapshotUser {
     }
 }
 
-impl action::CondSnapshot for SnapshotUser {
+impl SnapshotTarget for SnapshotUser {
     fn take(&self, _: &Hit<'_>, decide: &mut dyn FnMut() -> bool) {
         // As in the kernel, none is taken by who interrupts another one that is.
         let Ok(_lock) = self.0.lock.try_lock() else {

@@ -7,14 +7,14 @@ use core::ops::Range;
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
-use super::limits;
-use super::var::Held;
-use super::var::VarRef;
-use super::var::Variable;
+use super::variable::ValueKind;
+use super::variable::VarRef;
+use super::variable::Variable;
 use crate::event::EventField;
 use crate::event::FilterType;
 use crate::event::NumberType;
 use crate::event::Scale;
+use crate::hist::limits;
 use crate::text::Text;
 use crate::trigger::ModifierKind;
 use crate::trigger::Operator;
@@ -317,12 +317,12 @@ impl HistField {
     }
 
     /// What a variable with its content holds.
-    pub fn held(&self) -> Held {
+    pub fn kind(&self) -> ValueKind {
         match (&self.reference, self.function) {
-            (Some(reference), _) => reference.held,
-            (None, function) if function.is_stack() => Held::Stack,
-            (None, function) if function.is_string() => Held::Text,
-            (None, _) => Held::Number,
+            (Some(reference), _) => reference.kind,
+            (None, function) if function.is_stack() => ValueKind::Stack,
+            (None, function) if function.is_string() => ValueKind::Text,
+            (None, _) => ValueKind::Number,
         }
     }
 

@@ -8,15 +8,11 @@
 
 use kernel::sync::atomic::Atomic;
 
-use super::program::Program;
-use super::program::Value;
-use crate::event::hit::COMM_LEN;
 use crate::event::Hit;
+use crate::hist::program::content::IDLE;
+use crate::hist::program::number::Value;
+use crate::hist::program::Program;
 use crate::map::OnceText;
-use crate::text::until_nul;
-
-/// The comm of the task with process id 0.
-pub(super) const IDLE: &[u8; COMM_LEN] = b"<idle>\0\0\0\0\0\0\0\0\0\0";
 
 /// Stores the current comm in `side`, unless one is stored. `pid` is how `program` reads the process id. Any
 /// context.
@@ -29,12 +25,4 @@ pub(super) fn store(side: &[Atomic<u64>], program: &Program, pid: Value, hit: &H
         },
         _ => (),
     }
-}
-
-/// The comm of the current task, with NULs behind it.
-pub(super) fn current(hit: &Hit<'_>) -> [u8; COMM_LEN] {
-    let mut comm = hit.context.comm();
-    let len = until_nul(&comm).len().min(COMM_LEN - 1);
-    comm[len..].fill(0);
-    comm
 }

@@ -7,13 +7,13 @@ use kernel::sync::Arc;
 
 use super::field::Function;
 use super::field::HistField;
-use super::limits;
-use super::Histogram;
+use crate::hist::limits;
+use crate::hist::Histogram;
 use crate::text::copy;
 
 /// What a variable holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Held {
+pub enum ValueKind {
     /// A number of 64 bits.
     Number,
     /// Characters.
@@ -29,6 +29,13 @@ pub struct Variable {
     pub name: KVec<u8>,
     /// Its number among all variables of the histogram.
     pub index: usize,
+}
+
+/// A reference of a trigger, and how it is read.
+pub(in crate::hist) struct Reference {
+    pub(in crate::hist) var: Arc<VarRef>,
+    /// Whether reading the variable unsets it.
+    pub(in crate::hist) once: bool,
 }
 
 /// A reference to a variable (`var_refs[]` of `struct hist_trigger_data`). A histogram has one for each variable
@@ -49,7 +56,7 @@ pub struct VarRef {
     /// Whether the variable is a signed number.
     pub signed: bool,
     /// What the variable holds.
-    pub held: Held,
+    pub kind: ValueKind,
     /// Whether the variable is a time in microseconds.
     pub usecs: bool,
     /// The variable's value, if that is constant.
@@ -100,7 +107,7 @@ impl VarRef {
             type_: copy(content.type_())?,
             size: content.size,
             signed: false,
-            held: content.held(),
+            kind: content.kind(),
             usecs: false,
             constant: None,
             slot: 0,

@@ -4,21 +4,21 @@
 
 use kernel::prelude::*;
 
-use super::action::Handler;
-use super::field::Function;
-use super::field::HistField;
-use super::field::Role;
-use super::render;
-use super::var::FieldVar;
-use super::var::VarRef;
-use super::Plan;
+use super::trigger::title;
 use super::View;
+use crate::hist::spec::action::Handler;
+use crate::hist::spec::field::Function;
+use crate::hist::spec::field::HistField;
+use crate::hist::spec::field::Role;
+use crate::hist::spec::variable::FieldVar;
+use crate::hist::spec::variable::VarRef;
+use crate::hist::Spec;
 use crate::text::Text;
 
 /// Appends the `hist_debug` file of an event with the histograms `views`. Fails with `ENOMEM`.
 pub fn hist_debug_file<'a>(out: &mut Text, views: impl Iterator<Item = View<'a>>) -> Result {
     for (n, view) in views.enumerate() {
-        render::title(out, &view, n)?;
+        title(out, &view, n)?;
         Debug { view, out }.show()?;
     }
     Ok(())
@@ -32,44 +32,45 @@ struct Debug<'a, 'b> {
 
 impl Debug<'_, '_> {
     fn show(&mut self) -> Result {
-        let plan = self.view.hist.plan();
+        let spec = self.view.hist.spec();
+        let n_vals = spec.vals.len() + spec.vars.len();
         self.out.bytes(b"hist_data: ")?;
         self.view.names.address(self.out, self.view.hist)?;
         self.out.format(format_args!(
             "\n\n  n_vals: {}\n  n_keys: {}\n  n_fields: {}\n",
-            plan.n_vals,
-            plan.keys().len(),
-            plan.fields.len()
+            n_vals,
+            spec.keys.len(),
+            n_vals + spec.keys.len()
         ))?;
         self.out.bytes(b"\n  val fields:\n")?;
-        for (n, field) in plan.fields.iter().enumerate() {
-            if n == plan.n_vals {
+        for (n, field) in spec.fields().enumerate() {
+            if n == n_vals {
                 self.out.bytes(b"\n  key fields:\n")?;
             }
             self.out
                 .format(format_args!("\n    hist_data->fields[{n}]:\n"))?;
             self.show_field(field)?;
         }
-        if !plan.refs.is_empty() {
+        if !spec.refs.is_empty() {
             self.out.bytes(b"\n  variable reference fields:\n")?;
         }
-        for (n, reference) in plan.refs.iter().enumerate() {
+        for (n, reference) in spec.refs.iter().enumerate() {
             self.out
                 .format(format_args!("\n    hist_data->var_refs[{n}]:\n"))?;
             self.show_var_ref(&reference.var)?;
         }
-        if !plan.field_vars.is_empty() {
+        if !spec.field_vars.is_empty() {
             self.out.bytes(b"\n  field variables:\n")?;
         }
-        if !self.show_field_vars("field_vars", &plan.field_vars)? {
+        if !self.show_field_vars("field_vars", &spec.field_vars)? {
             return Ok(());
         }
-        self.show_actions(plan)?;
-        if !plan.save_vars.is_empty() {
+        self.show_actions(spec)?;
+        if !spec.save_vars.is_empty() {
             self.out
                 .bytes(b"\n  save action variables (save() params):\n")?;
         }
-        self.show_field_vars("save_vars", &plan.save_vars)?;
+        self.show_field_vars("save_vars", &spec.save_vars)?;
         Ok(())
     }
 
@@ -151,12 +152,12 @@ impl Debug<'_, '_> {
         Ok(true)
     }
 
-    fn show_actions(&mut self, plan: &Plan) -> Result {
-        if !plan.actions.is_empty() {
+    fn show_actions(&mut self, spec: &Spec) -> Result {
+        if !spec.actions.is_empty() {
             self.out
                 .bytes(b"\n  action tracking variables (for onmax()/onchange()/onmatch()):\n")?;
         }
-        for (n, action) in plan.actions.iter().enumerate() {
+        for (n, action) in spec.actions.iter().enumerate() {
             if let Some(track) = &action.track {
                 self.out.format(format_args!(
                     "\n    hist_data->actions[{n}].track_data.var_ref:\n"

@@ -5,11 +5,11 @@
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
-use super::action::CondSnapshot;
-use super::action::SynthEvent;
 use super::field::HistField;
-use super::Histogram;
+use super::target::SnapshotTarget;
+use super::target::SynthTarget;
 use crate::event::EventDesc;
+use crate::hist::Histogram;
 use crate::trigger::Error;
 
 /// What a trigger can name: the fields of its own event, other events of its tracing directory and their histograms,
@@ -22,25 +22,25 @@ pub trait Scope {
     fn has_event(&self, system: &[u8], name: &[u8]) -> Result<bool>;
 
     /// The histograms of the event of the trigger, in the order in which they were added. Fails with `ENOMEM`.
-    fn own_histograms(&self) -> Result<KVec<Attached>>;
+    fn own_histograms(&self) -> Result<KVec<AttachedHist>>;
 
     /// The histograms of the event `system:name`; `None` if there is no such event, or it cannot be enabled. Fails
     /// with `ENODEV` if the instance is gone, and with `ENOMEM`.
-    fn histograms(&self, system: &[u8], name: &[u8]) -> Result<Option<KVec<Attached>>>;
+    fn histograms(&self, system: &[u8], name: &[u8]) -> Result<Option<KVec<AttachedHist>>>;
 
     /// The histograms of all events of the tracing directory, each with a number that stands for its event. Fails
     /// with `ENOMEM`.
     fn all_histograms(&self) -> Result<KVec<(usize, Arc<Histogram>)>>;
 
     /// The synthetic event `name`, which is not deleted as long as it is referenced. Fails with `ENOMEM`.
-    fn synth_event(&self, name: &[u8]) -> Result<Option<KBox<dyn SynthEvent>>>;
+    fn synth_event(&self, name: &[u8]) -> Result<Option<KBox<dyn SynthTarget>>>;
 
     /// The conditional snapshot of the tracing directory.
     ///
     /// # Errors
     ///
     /// `EBUSY` if it is used already, `ENODEV` if the kernel has no snapshots, `ENOMEM`.
-    fn cond_snapshot(&self) -> Result<KBox<dyn CondSnapshot>>;
+    fn cond_snapshot(&self) -> Result<KBox<dyn SnapshotTarget>>;
 
     /// Adds a trigger with `params`, and removes it when nothing refers to its variables any more. Carets of its
     /// errors are for `command`.
@@ -61,7 +61,7 @@ pub trait Scope {
 }
 
 /// The histogram of a trigger.
-pub struct Attached {
+pub struct AttachedHist {
     /// The histogram.
     pub histogram: Arc<Histogram>,
     /// The text of the trigger's filter.
@@ -69,29 +69,29 @@ pub struct Attached {
 }
 
 /// A variable of a histogram.
-pub(super) struct Found {
+pub(super) struct EventVar {
     pub(super) home: Arc<Histogram>,
-    /// Its index in the fields.
-    field: usize,
+    /// Its index.
+    var: usize,
 }
 
-impl Found {
+impl EventVar {
     pub(super) fn field(&self) -> &HistField {
-        &self.home.plan().fields[self.field]
+        &self.home.spec().vars[self.var]
     }
 
     /// The variable `name` of one of `histograms`.
-    pub(super) fn among(histograms: &[Attached], name: &[u8]) -> Option<Self> {
+    pub(super) fn among(histograms: &[AttachedHist], name: &[u8]) -> Option<Self> {
         let mut histograms = histograms.iter();
         histograms.find_map(|attached| Self::of(&attached.histogram, name))
     }
 
     /// The variable `name` of `home`.
     pub(super) fn of(home: &Arc<Histogram>, name: &[u8]) -> Option<Self> {
-        let field = home.plan().variable_at(name)?;
+        let var = home.spec().find_var(name)?;
         Some(Self {
             home: home.clone(),
-            field,
+            var,
         })
     }
 }

@@ -7,13 +7,14 @@ use core::cmp::Ordering;
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
-use super::field::Compare;
-use super::limits;
 use super::row::Row;
 use super::sort::heapsort;
-use super::Histogram;
-use super::SortKey;
 use crate::event::hit::COMM_LEN;
+use crate::hist::limits;
+use crate::hist::spec::field::Compare;
+use crate::hist::spec::SortBy;
+use crate::hist::spec::SortKey;
+use crate::hist::Histogram;
 use crate::map::Elt;
 use crate::map::OnceText;
 use crate::map::Read;
@@ -33,7 +34,7 @@ pub(super) struct Snapshot {
     /// Indices of entries, in the order in which they are shown.
     order: KVVec<u32>,
     /// Total and maximum of each column.
-    wholes: KVec<Whole>,
+    totals: KVec<ColumnTotals>,
     drops: u64,
 }
 
@@ -45,7 +46,7 @@ impl Snapshot {
             slots: KVVec::new(),
             columns: KVVec::new(),
             order: KVVec::new(),
-            wholes: KVec::new(),
+            totals: KVec::new(),
             drops: hist.drops(),
         };
         snapshot.read(go_on)?;
@@ -85,11 +86,11 @@ impl Snapshot {
 
     fn add_up(&mut self) -> Result {
         let n = self.n_columns();
-        self.wholes = KVec::from_elem(Whole { total: 0, max: 0 }, n, GFP_KERNEL)?;
+        self.totals = KVec::from_elem(ColumnTotals { total: 0, max: 0 }, n, GFP_KERNEL)?;
         for columns in self.columns.chunks_exact(n) {
-            for (whole, &column) in self.wholes.iter_mut().zip(columns) {
-                whole.total = whole.total.wrapping_add(column);
-                whole.max = whole.max.max(column);
+            for (totals, &column) in self.totals.iter_mut().zip(columns) {
+                totals.total = totals.total.wrapping_add(column);
+                totals.max = totals.max.max(column);
             }
         }
         Ok(())
@@ -97,7 +98,7 @@ impl Snapshot {
 
     /// Columns of an entry.
     fn n_columns(&self) -> usize {
-        self.hist.plan.program.columns.len()
+        self.hist.program.columns.len()
     }
 
     /// The histogram.
@@ -109,11 +110,12 @@ impl Snapshot {
     pub(super) fn row(&self, n: usize) -> Option<Row<'_>> {
         let &entry = self.order.get(n)?;
         Some(Row {
-            plan: &self.hist.plan,
+            spec: &self.hist.spec,
+            program: &self.hist.program,
             key: self.key(entry),
             comm: self.comm(entry),
             columns: self.columns(entry),
-            wholes: &self.wholes,
+            totals: &self.totals,
             elt: self.elt(entry),
         })
     }
@@ -125,7 +127,7 @@ impl Snapshot {
 
     /// Hits of all entries.
     pub(super) fn hits(&self) -> u64 {
-        self.wholes[0].total
+        self.totals[0].total
     }
 
     /// Hits that were dropped.
@@ -159,7 +161,7 @@ impl Snapshot {
             order.push(entry, GFP_KERNEL_ACCOUNT)?;
         }
         heapsort(&mut order, |&a, &b| self.key(a).cmp(self.key(b)), go_on)?;
-        self.sort_by(&mut order, &self.hist.plan.sort, go_on)?;
+        self.sort_by(&mut order, &self.hist.spec.sort, go_on)?;
         self.order = order;
         Ok(())
     }
@@ -189,17 +191,16 @@ impl Snapshot {
     }
 
     fn compare(&self, key: &SortKey, a: u32, b: u32) -> Ordering {
-        let plan = &self.hist.plan;
-        let order = match plan.fields[key.field].column() {
-            Some(column) => self.columns(a)[column].cmp(&self.columns(b)[column]),
-            None => {
-                let n = key.field - plan.n_vals;
-                let at = plan.program.parts()[n].at;
-                compare_keys(
-                    plan.keys()[n].compare(),
-                    &self.key(a)[at..],
-                    &self.key(b)[at..],
-                )
+        let spec = &self.hist.spec;
+        let order = match key.by {
+            SortBy::Value(n) => match spec.vals[n].column() {
+                Some(column) => self.columns(a)[column].cmp(&self.columns(b)[column]),
+                None => Ordering::Equal,
+            },
+            SortBy::Key(n) => {
+                let at = self.hist.program.parts[n].at;
+                let by = spec.keys[n].compare();
+                compare_keys(by, &self.key(a)[at..], &self.key(b)[at..])
             }
         };
         match key.descending {
@@ -218,8 +219,8 @@ fn compare_keys(by: Compare, a: &[u8], b: &[u8]) -> Ordering {
     }
 }
 
-/// Reads until what was read is whole. False: it is not set. Fails with `EAGAIN` if hits replace it again and again.
-pub(super) fn read_whole(read: impl FnMut() -> Read) -> Result<bool> {
+/// Reads until what was read is totals. False: it is not set. Fails with `EAGAIN` if hits replace it again and again.
+pub(super) fn read_consistent(read: impl FnMut() -> Read) -> Result<bool> {
     Read::settled(read).ok_or(EAGAIN)
 }
 
@@ -232,29 +233,29 @@ pub(super) fn number(bytes: &[u8]) -> u64 {
 
 /// Total and maximum of a column over all entries.
 #[derive(Clone, Copy)]
-pub(super) struct Whole {
+pub(super) struct ColumnTotals {
     pub(super) total: u64,
     pub(super) max: u64,
 }
 
 /// The hit that the last snapshot of the ring buffer was taken for.
-pub(super) struct Taken {
+pub(super) struct LastSnapshot {
     /// The value that triggered it.
     pub(super) value: u64,
     key: KVec<u8>,
     comm: [u8; COMM_LEN],
 }
 
-impl Taken {
+impl LastSnapshot {
     /// Reads what is stored with the last snapshot of `hist`; `None` if none was taken. Fails with `ENOMEM`, and as
-    /// [`read_whole`].
+    /// [`read_consistent`].
     pub(super) fn read(hist: &Histogram) -> Result<Option<Self>> {
-        let Some(cell) = hist.taken() else {
+        let Some(cell) = hist.last_snapshot() else {
             return Ok(None);
         };
         let key_words = hist.map.key_size() / size_of::<u64>();
         let mut words = [0; 1 + limits::KEY_SIZE as usize / size_of::<u64>() + OnceText::WORDS];
-        if !read_whole(|| cell.read(&mut words))? {
+        if !read_consistent(|| cell.read(&mut words))? {
             return Ok(None);
         }
         let mut key = KVec::new();
@@ -271,11 +272,12 @@ impl Taken {
     /// Its key as a row.
     pub(super) fn row<'a>(&'a self, hist: &'a Histogram) -> Row<'a> {
         Row {
-            plan: hist.plan(),
+            spec: &hist.spec,
+            program: &hist.program,
             key: &self.key,
             comm: self.comm,
             columns: &[],
-            wholes: &[],
+            totals: &[],
             elt: None,
         }
     }

@@ -1,22 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The actions of a trigger: what they are, and how the names in them are resolved.
+//! The parameters of actions, with their names resolved.
 
 use core::ops::Range;
 
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
-use super::build::Draft;
+use super::action::Track;
+use super::draft::Draft;
 use super::field::HistField;
-use super::limits;
-pub use super::program::WIDE_WORDS;
-use super::scope::Found;
-use super::var::FieldVar;
-use super::var::Held;
-use super::var::VarRef;
-use super::var::Variable;
-use crate::event::Hit;
+use super::scope::EventVar;
+use super::target::SynthField;
+use super::target::SynthTarget;
+use super::target::Target;
+use super::target::Targets;
+use super::variable::FieldVar;
+use super::variable::ValueKind;
+use super::variable::VarRef;
+use super::variable::Variable;
+use crate::hist::limits;
 use crate::text::copy;
 use crate::text::Text;
 use crate::trigger;
@@ -29,232 +32,7 @@ use crate::trigger::HintText;
 use crate::trigger::Param;
 use crate::trigger::Place;
 use crate::trigger::Span;
-use crate::trigger::Trigger;
 use crate::trigger::VARS_MAX;
-
-/// When an action is done (`enum handler_id`).
-#[derive(PartialEq, Eq)]
-pub enum Handler {
-    /// For each hit whose references are found. Names that this event does not have are looked up in the other one.
-    OnMatch {
-        /// System of the other event.
-        system: KVec<u8>,
-        /// Its name.
-        event: KVec<u8>,
-    },
-    /// If a variable is larger than ever before.
-    OnMax {
-        /// The variable as written, with its `$`.
-        var: KVec<u8>,
-    },
-    /// If a variable has changed.
-    OnChange {
-        /// The variable as written, with its `$`.
-        var: KVec<u8>,
-    },
-}
-
-/// What an action does (`enum action_id`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// Saves fields in the entry.
-    Save,
-    /// Takes a snapshot of the ring buffer.
-    Snapshot,
-    /// Makes a synthetic event happen.
-    Trace,
-}
-
-/// An action of a trigger (`struct action_data`).
-pub struct Action {
-    /// When it is done.
-    pub handler: Handler,
-    /// What is done.
-    pub kind: Kind,
-    /// The name as written: of the synthetic event, or one that starts with `trace`, `save` or `snapshot`.
-    pub name: KVec<u8>,
-    /// The synthetic event, if the name is not that.
-    pub synth_event: Option<KVec<u8>>,
-    /// The parameters as written.
-    pub params: KVec<KVec<u8>>,
-    /// What `onmax()` and `onchange()` compare.
-    pub track: Option<Track>,
-    /// The references that are the parameters of [`Kind::Trace`], by their slots.
-    pub(super) slots: KVec<usize>,
-}
-
-/// What `onmax()` and `onchange()` compare (`track_data`).
-pub struct Track {
-    /// The variable.
-    pub var_ref: Arc<VarRef>,
-    /// The variable that keeps its last value.
-    pub var: HistField,
-}
-
-/// What the actions of a trigger call. A trigger has it besides its plan, which those have, too, who read the histogram:
-/// with the trigger it goes.
-#[derive(Default)]
-pub struct Targets(pub(super) KVec<Target>);
-
-/// What an action calls.
-pub(super) enum Target {
-    /// Nothing: it saves.
-    Nothing,
-    SynthEvent(KBox<dyn SynthEvent>),
-    CondSnapshot(KBox<dyn CondSnapshot>),
-}
-
-/// A field of a synthetic event (`struct synth_field`).
-pub struct SynthField {
-    /// Its type as text.
-    pub type_: KVec<u8>,
-    /// Bytes it takes.
-    pub size: u32,
-    /// Whether it is a signed number.
-    pub signed: bool,
-    /// What it holds.
-    pub held: Held,
-    /// Whether it is characters of any length.
-    pub dynamic: bool,
-}
-
-impl SynthField {
-    /// Whether a variable can be written to it (`check_synth_field()`). Field variables count as unsigned.
-    fn takes(&self, type_: &[u8], size: u32, signed: bool, held: Held) -> bool {
-        let text = self.held == Held::Text;
-        if text && self.dynamic && trigger::contains(type_, b"char[") {
-            return true;
-        }
-        match (self.held, held) {
-            (Held::Stack, Held::Stack) => true,
-            (Held::Stack, _) | (_, Held::Stack) => false,
-            _ if self.type_[..] == *type_ => true,
-            // C passes the address of a string for a number.
-            (Held::Number, Held::Text) => false,
-            // A number for a string is the address of one.
-            _ => self.size == size && (text || self.signed == signed),
-        }
-    }
-}
-
-/// A synthetic event of the kernel, which cannot be deleted while it is referenced.
-pub trait SynthEvent: Send + Sync {
-    /// Its fields.
-    fn fields(&self) -> &[SynthField];
-
-    /// Makes it happen during `hit`, if anybody listens. Any context.
-    ///
-    /// Field `n` gets value `idx[n]`. Those of numbers are in `vals`. One that is characters or a stack is written by
-    /// `write`: the characters with at least one NUL behind them; the number of return addresses, and those.
-    ///
-    /// False: it did not happen. `write` has returned false, or too many events happen within each other on this CPU.
-    fn emit(
-        &self,
-        hit: &Hit<'_>,
-        vals: &[u64],
-        idx: &[u32],
-        write: &mut dyn FnMut(usize, &mut Wide) -> bool,
-    ) -> bool;
-}
-
-/// Words of a string or a stack that a synthetic event is given.
-pub type Wide = [u64; WIDE_WORDS];
-
-/// The conditional snapshot of a tracing directory.
-pub trait CondSnapshot: Send + Sync {
-    /// Takes a snapshot during `hit`, if `decide` says so, which is called for one hit at a time. Any context.
-    fn take(&self, hit: &Hit<'_>, decide: &mut dyn FnMut() -> bool);
-}
-
-impl Action {
-    /// The action as written, without what its names mean.
-    ///
-    /// # Errors
-    ///
-    /// That of its parser, `ENOMEM`.
-    pub(super) fn new(trigger: &Trigger, action: &trigger::Action) -> Result<Self, Error> {
-        let text = |span| copy(trigger.bytes(span));
-        let handler = match action.handler {
-            ActionHandler::OnMatch { system, event } => Handler::OnMatch {
-                system: text(system)?,
-                event: text(event)?,
-            },
-            ActionHandler::OnMax { var } => Handler::OnMax { var: text(var)? },
-            ActionHandler::OnChange { var } => Handler::OnChange { var: text(var)? },
-        };
-        let mut params = KVec::new();
-        let (kind, name, synth_event) = match action.act.as_ref().map_err(|&error| error)? {
-            Act::Save { name, .. } => (Kind::Save, *name, None),
-            Act::Snapshot { name } => (Kind::Snapshot, *name, None),
-            Act::Trace { name, event, .. } => {
-                (Kind::Trace, *name, (name != event).then_some(*event))
-            }
-        };
-        for param in action.params() {
-            params.push(text(param.text)?, GFP_KERNEL)?;
-        }
-        Ok(Self {
-            handler,
-            kind,
-            name: text(name)?,
-            synth_event: synth_event.map(text).transpose()?,
-            params,
-            track: None,
-            slots: KVec::new(),
-        })
-    }
-
-    /// Whether it is the same action as `other` of another trigger (`actions_match()`).
-    pub(super) fn matches(&self, other: &Self) -> bool {
-        self.handler == other.handler
-            && self.kind == other.kind
-            && self.target_name() == other.target_name()
-            && self.params.len() == other.params.len()
-            && self
-                .params
-                .iter()
-                .zip(&other.params)
-                .all(|(a, b)| a[..] == b[..])
-    }
-
-    /// The name of the synthetic event, or that of the action if it uses none.
-    fn target_name(&self) -> &[u8] {
-        self.synth_event.as_ref().unwrap_or(&self.name)
-    }
-
-    /// Appends it as it is written in a trigger. Fails with `ENOMEM`.
-    pub(super) fn show(&self, out: &mut Text) -> Result {
-        match &self.handler {
-            Handler::OnMatch { system, event } => {
-                out.bytes(b"onmatch(")?;
-                out.bytes(system)?;
-                out.bytes(b".")?;
-                out.bytes(event)?;
-            }
-            Handler::OnMax { var } => {
-                out.bytes(b"onmax(")?;
-                out.bytes(var)?;
-            }
-            Handler::OnChange { var } => {
-                out.bytes(b"onchange(")?;
-                out.bytes(var)?;
-            }
-        }
-        out.bytes(b").")?;
-        out.bytes(&self.name)?;
-        let params = self.params.iter();
-        let mut comma: &[u8] = b"(";
-        for param in Iterator::chain(self.synth_event.iter(), params) {
-            out.bytes(comma)?;
-            out.bytes(param)?;
-            comma = b",";
-        }
-        if comma == b"(" {
-            out.bytes(comma)?;
-        }
-        out.bytes(b")")
-    }
-}
 
 // What is not on the way to another event's histogram, for which a whole trigger may be built, is not inlined: there
 // has to be room on the kernel's stack.
@@ -277,20 +55,20 @@ impl<'a> Draft<'a> {
             let target = match action.act.as_ref().map_err(|&error| error)? {
                 Act::Save { params, .. } => {
                     self.save(params)?;
-                    Target::Nothing
+                    Target::Save
                 }
                 Act::Snapshot { name } => {
                     let busy = || trigger.own_error(HintText::SnapshotBusy, *name);
                     let snapshot = self.scope.cond_snapshot();
-                    Target::CondSnapshot(snapshot.map_err(|errno| match errno {
+                    Target::Snapshot(snapshot.map_err(|errno| match errno {
                         EBUSY => busy(),
                         _ => errno.into(),
                     })?)
                 }
                 Act::Trace { event, params, .. } => {
                     let (slots, synth_event) = self.trace(action, *event, params)?;
-                    self.plan.actions[index].slots = slots;
-                    Target::SynthEvent(synth_event)
+                    self.spec.actions[index].slots = slots;
+                    Target::Trace(synth_event)
                 }
             };
             targets.push(target, GFP_KERNEL)?;
@@ -306,11 +84,11 @@ impl<'a> Draft<'a> {
         let Some(tracked) = trigger.bytes(var).strip_prefix(b"$") else {
             return Err(trigger.error(ErrorText::OnxNotVar, var));
         };
-        let Some(at) = self.plan.variable_at(tracked) else {
+        let Some(at) = self.spec.find_var(tracked) else {
             return Err(trigger.error_at(ErrorText::OnxVarNotFound, tracked));
         };
         // C compares the addresses of strings.
-        if self.plan.fields[at].held() != Held::Number {
+        if self.spec.vars[at].kind() != ValueKind::Number {
             return Err(trigger.error_at(ErrorText::InvalidStrOperand, tracked));
         }
         let too_many = || trigger.own_error(HintText::TooManyRefs, var);
@@ -318,29 +96,26 @@ impl<'a> Draft<'a> {
         let Some(variable) = self.hidden_variable(name)? else {
             return Err(Error::new(ErrorText::OnxVarCreateFail, 0));
         };
-        self.plan.actions[index].track = Some(Track {
+        self.spec.actions[index].track = Some(Track {
             var_ref,
             var: HistField::tracked(variable),
         });
         Ok(())
     }
 
-    /// A reference of this trigger to its variable at `at` in the fields.
+    /// A reference of this trigger to its variable `at`.
     fn own_var_ref(&mut self, at: usize, culprit: Span) -> Result<Option<Arc<VarRef>>, Error> {
-        let var = VarRef::new(None, &self.plan.fields[at], None)?;
+        let var = VarRef::new(None, &self.spec.vars[at], None)?;
         self.var_ref(var, culprit)
     }
 
     /// A variable that only this trigger's actions use (`create_var()`). `None`: there is one of that name that
     /// others can use, or there are too many variables.
     fn hidden_variable(&mut self, name: &[u8]) -> Result<Option<Variable>> {
-        let hidden = self.plan.field_vars.len() + self.plan.save_vars.len();
-        let tracked = self
-            .plan
-            .actions
-            .iter()
-            .filter(|action| action.track.is_some());
-        let index = self.plan.n_vars + hidden + tracked.count();
+        let hidden = self.spec.field_vars.len() + self.spec.save_vars.len();
+        let actions = self.spec.actions.iter();
+        let tracked = actions.filter(|action| action.track.is_some());
+        let index = self.spec.vars.len() + hidden + tracked.count();
         if self.is_defined(name)? || index >= VARS_MAX {
             return Ok(None);
         }
@@ -351,12 +126,12 @@ impl<'a> Draft<'a> {
     /// `save()`.
     #[inline(never)]
     fn save(&mut self, params: &[Param]) -> Result<(), Error> {
-        if !self.plan.save_vars.is_empty() {
+        if !self.spec.save_vars.is_empty() {
             return Err(Error::new(ErrorText::TooManySaveActions, 0));
         }
         for param in params {
             match self.field_var(param) {
-                Ok(var) => self.plan.save_vars.push(var, GFP_KERNEL)?,
+                Ok(var) => self.spec.save_vars.push(var, GFP_KERNEL)?,
                 Err(error) => {
                     self.scope.log(error);
                     let name = param.atom.remnant();
@@ -397,7 +172,7 @@ impl<'a> Draft<'a> {
         action: &trigger::Action,
         event: Span,
         params: &[Param],
-    ) -> Result<(KVec<usize>, KBox<dyn SynthEvent>), Error> {
+    ) -> Result<(KVec<usize>, KBox<dyn SynthTarget>), Error> {
         let trigger = self.trigger;
         let Some(synth_event) = self.scope.synth_event(trigger.bytes(event))? else {
             return Err(trigger.error(ErrorText::SynthEventNotFound, event));
@@ -424,7 +199,7 @@ impl<'a> Draft<'a> {
         Ok((slots, synth_event))
     }
 
-    /// The slot of the plan's reference to `var`; `None` if `field` does not take it.
+    /// The slot of the reference to `var`; `None` if `field` does not take it.
     #[inline(never)]
     fn param_ref(
         &mut self,
@@ -434,13 +209,13 @@ impl<'a> Draft<'a> {
         culprit: Span,
     ) -> Result<Option<usize>, Error> {
         let var = match var {
-            Argument::Own(at) => VarRef::new(None, &self.plan.fields[*at], qualifier),
-            Argument::Field(at) => VarRef::of_field_var(&self.plan.field_vars[*at], qualifier),
+            Argument::Own(at) => VarRef::new(None, &self.spec.vars[*at], qualifier),
+            Argument::Field(at) => VarRef::of_field_var(&self.spec.field_vars[*at], qualifier),
             Argument::Other(found) => {
                 VarRef::new(Some(found.home.clone()), found.field(), qualifier)
             }
         }?;
-        if !field.is_some_and(|field| field.takes(&var.type_, var.size, var.signed, var.held)) {
+        if !field.is_some_and(|field| field.takes(&var.type_, var.size, var.signed, var.kind)) {
             return Ok(None);
         }
         let too_many = || self.trigger.own_error(HintText::TooManyRefs, culprit);
@@ -462,7 +237,7 @@ impl<'a> Draft<'a> {
         name: &[u8],
     ) -> Result<Argument, Error> {
         if qualifier.is_none_or(|event| self.is_own_event(event)) {
-            if let Some(at) = self.plan.variable_at(name) {
+            if let Some(at) = self.spec.find_var(name) {
                 return Ok(Argument::Own(at));
             }
         }
@@ -511,8 +286,8 @@ impl<'a> Draft<'a> {
     #[inline(never)]
     fn own_field(&mut self, param: &Param) -> Result<Argument, Error> {
         let var = self.field_var(param)?;
-        self.plan.field_vars.push(var, GFP_KERNEL)?;
-        Ok(Argument::Field(self.plan.field_vars.len() - 1))
+        self.spec.field_vars.push(var, GFP_KERNEL)?;
+        Ok(Argument::Field(self.spec.field_vars.len() - 1))
     }
 
     /// Whether C has no function for the type of a field of this event, for which its errno is `ENOMEM`, too.
@@ -563,10 +338,10 @@ impl<'a> Draft<'a> {
         let Some(histograms) = self.scope.histograms(system, name)? else {
             return Err(trigger.error(ErrorText::EventFileNotFound, field));
         };
-        let keys = self.plan.keys();
+        let keys = &self.spec.keys;
         let mut histograms = histograms.iter();
         let compatible = histograms.find(|attached| {
-            let others = attached.histogram.plan().keys();
+            let others = &attached.histogram.spec().keys;
             let alike = |(a, b): (&HistField, &HistField)| {
                 a.type_() == b.type_() && a.size == b.size && a.signed() == b.signed()
             };
@@ -578,7 +353,7 @@ impl<'a> Draft<'a> {
         let field_name = trigger.bytes(field);
         let mut params = Text::new();
         params.bytes(b"keys=")?;
-        for (n, key) in compatible.histogram.plan().keys().iter().enumerate() {
+        for (n, key) in compatible.histogram.spec().keys.iter().enumerate() {
             if n > 0 {
                 params.bytes(b",")?;
             }
@@ -611,7 +386,7 @@ impl<'a> Draft<'a> {
 /// What a helper trigger is for.
 enum Helper {
     /// A variable that is there already.
-    Exists(Found),
+    Exists(EventVar),
     /// One that a trigger with these parameters makes, which have its name in `variable`.
     Missing {
         params: Text,
@@ -621,10 +396,10 @@ enum Helper {
 
 /// What a parameter of `trace()` is.
 enum Argument {
-    /// A variable of this trigger: its index in the fields.
+    /// A variable of this trigger: its index.
     Own(usize),
     /// A field of this event: its index in the field variables.
     Field(usize),
     /// A variable of another histogram.
-    Other(Found),
+    Other(EventVar),
 }

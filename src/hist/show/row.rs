@@ -4,16 +4,17 @@
 
 use kernel::prelude::*;
 
-use super::action::Kind;
-use super::field::HistField;
-use super::limits;
-use super::program::WIDE_WORDS;
 use super::snapshot::number;
-use super::snapshot::read_whole;
-use super::snapshot::Whole;
-use super::var::Held;
-use super::Plan;
+use super::snapshot::read_consistent;
+use super::snapshot::ColumnTotals;
 use crate::event::hit::COMM_LEN;
+use crate::hist::limits;
+use crate::hist::spec::action::ActionKind;
+use crate::hist::spec::field::HistField;
+use crate::hist::spec::target::WIDE_WORDS;
+use crate::hist::spec::variable::ValueKind;
+use crate::hist::Program;
+use crate::hist::Spec;
 use crate::map::words_to_text;
 use crate::map::Elt;
 use crate::text::until_nul;
@@ -22,11 +23,12 @@ use crate::trigger::VARS_MAX;
 
 /// An entry as a row.
 pub(super) struct Row<'a> {
-    pub(super) plan: &'a Plan,
+    pub(super) spec: &'a Spec,
+    pub(super) program: &'a Program,
     pub(super) key: &'a [u8],
     pub(super) comm: [u8; COMM_LEN],
     pub(super) columns: &'a [u64],
-    pub(super) wholes: &'a [Whole],
+    pub(super) totals: &'a [ColumnTotals],
     /// The element; `None` for a key without one.
     pub(super) elt: Option<Elt<'a>>,
 }
@@ -93,14 +95,14 @@ pub(super) enum SavedCell<'a> {
 const TRACKED_WORDS: usize = 1 + VARS_MAX * WIDE_WORDS;
 
 /// What the actions of a trigger have stored in an entry.
-pub(super) struct Tracked {
+pub(super) struct TrackedBuf {
     /// The tracked value of the action that saves, and what it has saved.
     words: KVec<u64>,
     /// Whether there is one yet.
     set: bool,
 }
 
-impl Tracked {
+impl TrackedBuf {
     /// Memory for the entries of a histogram. Fails with `ENOMEM`.
     pub(super) fn new() -> Result<Self> {
         let words = KVec::from_elem(0, TRACKED_WORDS, GFP_KERNEL)?;
@@ -109,13 +111,13 @@ impl Tracked {
 }
 
 impl<'a> Row<'a> {
-    /// The value that the `n`th action tracks: its greatest, or last, value so far. That of the action that saves is
-    /// the one that the fields in `room` belong to.
+    /// The value that the `n`th action tracks: its greatest, or last, value so far. For the action with `save()`, the
+    /// value stored together with the saved fields in `buf`.
     ///
-    /// Fails as [`read_whole`].
-    pub(super) fn tracked(&self, n: usize, room: &Tracked) -> Result<u64> {
+    /// Fails as [`read_consistent`].
+    pub(super) fn tracked(&self, n: usize, buf: &TrackedBuf) -> Result<u64> {
         if self.saving() == Some(n) {
-            return Ok(room.words.first().copied().unwrap_or(0));
+            return Ok(buf.words.first().copied().unwrap_or(0));
         }
         let mut words = [0];
         self.read_tracked(n, &mut words)?;
@@ -123,43 +125,45 @@ impl<'a> Row<'a> {
     }
 
     /// Reads the tracked value of the `n`th action and what is saved with it. False: it tracks none, or there is none
-    /// yet. Fails as [`read_whole`].
+    /// yet. Fails as [`read_consistent`].
     fn read_tracked(&self, n: usize, words: &mut [u64]) -> Result<bool> {
-        let cell = self.plan.program.tracked(n);
+        let cell = self.program.tracked(n);
         let cell = cell.and_then(|cell| self.elt?.wide(cell));
-        cell.map_or(Ok(false), |cell| read_whole(|| cell.read(words)))
+        cell.map_or(Ok(false), |cell| read_consistent(|| cell.read(words)))
     }
 
     /// The action that saves.
     fn saving(&self) -> Option<usize> {
-        let mut actions = self.plan.actions.iter();
-        actions.position(|action| action.kind == Kind::Save)
+        let mut actions = self.spec.actions.iter();
+        actions.position(|action| action.kind == ActionKind::Save)
     }
 
-    /// Reads the saved fields to `room`, and the value that they belong to. Fails as [`read_whole`].
-    pub(super) fn read_saved(&self, room: &mut Tracked) -> Result {
+    /// Reads the saved fields to `buf`, and the value that they belong to. Fails as [`read_consistent`].
+    pub(super) fn read_saved(&self, buf: &mut TrackedBuf) -> Result {
         let Some(n) = self.saving() else {
             return Ok(());
         };
-        room.words.fill(0);
-        room.set = self.read_tracked(n, &mut room.words)?;
+        buf.words.fill(0);
+        buf.set = self.read_tracked(n, &mut buf.words)?;
         Ok(())
     }
 
-    /// Calls `show` for each saved field in `room`, with its name.
+    /// Calls `show` for each saved field in `buf`, with its name.
     pub(super) fn saved(
         &self,
-        room: &Tracked,
+        buf: &TrackedBuf,
         mut show: impl FnMut(&[u8], SavedCell<'_>) -> Result,
     ) -> Result {
         let mut at = 1;
-        for (var, &(_, words)) in self.plan.save_vars.iter().zip(&self.plan.program.saved) {
-            let content = &room.words[at..at + words];
+        for (var, &(_, words)) in self.spec.save_vars.iter().zip(&self.program.saved) {
+            let content = &buf.words[at..at + words];
             at += words;
             let mut text = [0; limits::STRING as usize];
-            let cell = match var.value.held() {
-                Held::Number | Held::Stack => SavedCell::Number(content[0]),
-                Held::Text => SavedCell::Text(room.set.then(|| words_to_text(content, &mut text))),
+            let cell = match var.value.kind() {
+                ValueKind::Number | ValueKind::Stack => SavedCell::Number(content[0]),
+                ValueKind::Text => {
+                    SavedCell::Text(buf.set.then(|| words_to_text(content, &mut text)))
+                }
             };
             show(&var.variable.name, cell)?;
         }
@@ -168,7 +172,7 @@ impl<'a> Row<'a> {
 
     /// The keys with their cells.
     pub(super) fn keys(&self) -> impl Iterator<Item = (&'a HistField, KeyCell<'_>)> {
-        let keys = self.plan.keys().iter().zip(self.plan.program.parts());
+        let keys = self.spec.keys.iter().zip(&self.program.parts);
         keys.map(|(field, part)| (field, self.key_cell(field, &self.key[part.at..])))
     }
 
@@ -202,24 +206,20 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// The values that are shown, with their cells.
+    /// All values with their cells, the hitcount first.
     pub(super) fn values(&self) -> impl Iterator<Item = (&'a HistField, ValueCell)> + '_ {
-        let vals = self.plan.vals().iter();
-        vals.skip(usize::from(self.plan.nohitcount))
-            // C sums expressions up, sorts by them, and does not show them.
-            .filter(|field| field.operands.is_empty())
-            .filter_map(|field| {
-                let column = field.column()?;
-                let cell = value_cell(field, self.columns[column], &self.wholes[column]);
-                Some((field, cell))
-            })
+        self.spec.vals.iter().filter_map(|field| {
+            let column = field.column()?;
+            let cell = value_cell(field, self.columns[column], &self.totals[column]);
+            Some((field, cell))
+        })
     }
 }
 
-fn value_cell(field: &HistField, sum: u64, whole: &Whole) -> ValueCell {
+fn value_cell(field: &HistField, sum: u64, totals: &ColumnTotals) -> ValueCell {
     match field.modifier {
-        Some(ModifierKind::Percent) => ValueCell::Percent(hundredths(sum, whole.total)),
-        Some(ModifierKind::Graph) => ValueCell::Graph(hundredths(sum, whole.max)),
+        Some(ModifierKind::Percent) => ValueCell::Percent(hundredths(sum, totals.total)),
+        Some(ModifierKind::Graph) => ValueCell::Graph(hundredths(sum, totals.max)),
         Some(ModifierKind::Hex) => ValueCell::Hex(sum),
         _ => ValueCell::Number(sum),
     }

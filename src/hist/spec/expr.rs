@@ -1,34 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Makes the plan of a histogram from the syntax tree of a trigger.
-//!
-//! Checks are in C's order (`create_hist_data()`), because only the first error is reported. What the actions mean
-//! comes last: see [`super::action`].
+//! Keys, values, definitions of variables and operands, with their names resolved.
 
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
-use super::action::Action;
 use super::action::Handler;
-use super::action::Targets;
+use super::draft::Draft;
+use super::draft::Stage;
 use super::field::Function;
 use super::field::HistField;
-use super::limits;
-use super::program;
-use super::program::Program;
-use super::scope::Found;
-use super::var::Held;
-use super::var::VarRef;
-use super::var::Variable;
-use super::Plan;
-use super::Reference;
-use super::Scope;
-use super::SortKey;
-use crate::event::Clock;
+use super::scope::EventVar;
+use super::variable::Reference;
+use super::variable::ValueKind;
+use super::variable::VarRef;
 use crate::event::EventField;
 use crate::event::FilterType;
-use crate::text::copy;
-use crate::trigger::ActionHandler;
+use crate::hist::limits;
 use crate::trigger::Error;
 use crate::trigger::ErrorText;
 use crate::trigger::Expr;
@@ -36,108 +24,11 @@ use crate::trigger::FieldRef;
 use crate::trigger::HintText;
 use crate::trigger::ModifierKind;
 use crate::trigger::Operator;
-use crate::trigger::Order;
 use crate::trigger::Place;
 use crate::trigger::Span;
-use crate::trigger::Trigger;
 use crate::trigger::VarRef as VarRefText;
-use crate::trigger::MAP_BITS_DEFAULT;
 use crate::trigger::OPERATORS_MAX;
 use crate::trigger::VARS_MAX;
-
-/// A trigger that is being built: its fields are resolved, its actions are not yet.
-pub struct Draft<'a> {
-    pub(super) scope: &'a dyn Scope,
-    pub(super) trigger: &'a Trigger,
-    /// Its trigger is to be removed, so its variables may exist.
-    remove: bool,
-    /// Everything but the actions is resolved.
-    resolved: bool,
-    /// Its own program is empty.
-    pub(super) plan: KBox<Plan>,
-    /// The program of the plan.
-    program: KBox<Program>,
-    /// Bytes of the keys so far, as C lays them out.
-    key_size: u32,
-}
-
-impl<'a> Draft<'a> {
-    /// Resolves the names of `trigger` in `scope`, those in its actions left out. With `remove`, the trigger is one
-    /// to be removed.
-    ///
-    /// # Errors
-    ///
-    /// Those of C, in C's order; `ENOMEM`; the errors of `scope`.
-    pub fn new(scope: &'a dyn Scope, trigger: &'a Trigger, remove: bool) -> Result<Self, Error> {
-        let mut draft = Self {
-            scope,
-            trigger,
-            remove,
-            resolved: false,
-            plan: empty_plan(trigger)?,
-            program: empty_program()?,
-            key_size: 0,
-        };
-        draft.actions()?;
-        draft.vals()?;
-        draft.vars()?;
-        draft.keys()?;
-        draft.plan.sort = draft.sort()?;
-        draft.resolved = true;
-        Ok(draft)
-    }
-
-    /// The plan as far as it is made, to be compared with others.
-    pub fn plan(&self) -> &Plan {
-        &self.plan
-    }
-
-    /// Compiles the program. `targets` are from [`Draft::resolve_actions`]. Fails with `ENOMEM`.
-    pub fn compile(&mut self, targets: &Targets) -> Result {
-        self.program.compile(&self.plan, targets)
-    }
-
-    /// The plan, when all is done.
-    pub fn into_plan(self) -> Plan {
-        Plan {
-            program: KBox::into_inner(self.program),
-            ..KBox::into_inner(self.plan)
-        }
-    }
-}
-
-// These two are not inlined, as they need much of the kernel's stack.
-
-#[inline(never)]
-fn empty_program() -> Result<KBox<Program>> {
-    Ok(KBox::new(Program::empty(), GFP_KERNEL)?)
-}
-
-/// A plan of `trigger` in which nothing is resolved.
-#[inline(never)]
-fn empty_plan(trigger: &Trigger) -> Result<KBox<Plan>> {
-    let clock = trigger.clock.map_or(Some(Clock::Global), |clock| {
-        Clock::new(trigger.bytes(clock))
-    });
-    let plan = Plan {
-        fields: KVec::new(),
-        n_vals: 0,
-        n_vars: 0,
-        refs: KVec::new(),
-        chain: 0,
-        actions: KVec::new(),
-        field_vars: KVec::new(),
-        save_vars: KVec::new(),
-        sort: KVec::new(),
-        bits: trigger.size.map_or(MAP_BITS_DEFAULT, |size| size.bits),
-        nohitcount: trigger.nohitcount.is_some(),
-        timed: false,
-        // An unknown clock is reported by `Plan::check_clock()`, after all else.
-        clock: clock.unwrap_or(Clock::Global),
-        program: Program::empty(),
-    };
-    Ok(KBox::new(plan, GFP_KERNEL)?)
-}
 
 /// What a variable of the same trigger is defined as.
 enum Definition {
@@ -158,141 +49,6 @@ enum Named {
 }
 
 impl Draft<'_> {
-    fn actions(&mut self) -> Result<(), Error> {
-        for action in self.trigger.actions.iter() {
-            let action = action?;
-            // Before the action is looked at, in C as well.
-            if let ActionHandler::OnMatch { system, event } = action.handler {
-                let [system, name] = [system, event].map(|name| self.trigger.bytes(name));
-                if !self.scope.has_event(system, name)? {
-                    return Err(self.trigger.error(ErrorText::InvalidSubsysEvent, event));
-                }
-            }
-            let action = Action::new(self.trigger, action)?;
-            self.plan.actions.push(action, GFP_KERNEL)?;
-        }
-        Ok(())
-    }
-
-    fn vals(&mut self) -> Result<(), Error> {
-        self.plan.fields.push(HistField::hitcount(), GFP_KERNEL)?;
-        // The first column is that of the hitcount, by whatever name.
-        let mut columns = 1;
-        for expr in self.trigger.vals.iter() {
-            let expr = expr?;
-            let field = self.expr(expr, Place::Value)?;
-            if field.held() == Held::Text {
-                return Err(self.trigger.own_error(HintText::StringValue, expr.text()));
-            }
-            let column = match field.function {
-                Function::Counter => 0,
-                _ => columns,
-            };
-            columns = columns.max(column + 1);
-            self.plan
-                .fields
-                .push(field.into_value(column), GFP_KERNEL)?;
-        }
-        self.plan.n_vals = self.plan.fields.len();
-        Ok(())
-    }
-
-    fn vars(&mut self) -> Result<(), Error> {
-        for var in self.trigger.vars.iter() {
-            let var = var?;
-            let name = self.trigger.bytes(var.name);
-            if !self.remove && self.is_defined(name)? {
-                return Err(self.trigger.error(ErrorText::DuplicateVar, var.name));
-            }
-            let mut field = self.expr(&var.expr, Place::Variable)?;
-            if field.modifier == Some(ModifierKind::Execname) {
-                field.function = Function::Execname;
-                field.size = limits::STRING;
-            }
-            let variable = Variable {
-                name: copy(name)?,
-                index: self.plan.n_vars,
-            };
-            self.plan
-                .fields
-                .push(field.into_variable(variable), GFP_KERNEL)?;
-            self.plan.n_vars += 1;
-            self.plan.n_vals += 1;
-        }
-        Ok(())
-    }
-
-    /// Whether this trigger, or another one of its event, has a variable `name` (`find_var()`).
-    pub(super) fn is_defined(&self, name: &[u8]) -> Result<bool> {
-        Ok(self.plan.variable_at(name).is_some()
-            || Found::among(&self.scope.own_histograms()?, name).is_some())
-    }
-
-    fn keys(&mut self) -> Result<(), Error> {
-        // What C's keys take in addition: a stack in the record is a string there, without `.stacktrace`.
-        let mut more = 0;
-        let mut stack = None;
-        for expr in self.trigger.keys.iter() {
-            let expr = expr?;
-            let key = self.expr(expr, Place::Key)?;
-            if key.refers() {
-                return Err(self.trigger.error(ErrorText::InvalidRefKey, expr.remnant()));
-            }
-            let offset = self.key_size;
-            self.key_size += key.size.next_multiple_of(limits::KEY_ALIGN);
-            if let (Expr::Field(field), Function::StoredStack) = (expr, key.function) {
-                if field.modifier.is_none() {
-                    more += limits::STRING - key.size;
-                    stack = Some(field.name);
-                }
-            }
-            if self.key_size + more > limits::KEY_SIZE {
-                return Err(match stack {
-                    Some(at) if self.key_size <= limits::KEY_SIZE => {
-                        self.trigger.own_error(HintText::StackNeedsModifier, at)
-                    }
-                    _ => self.trigger.own_error(HintText::KeysTooLong, expr.text()),
-                });
-            }
-            self.plan.fields.push(key.into_key(offset), GFP_KERNEL)?;
-        }
-        Ok(())
-    }
-
-    fn sort(&mut self) -> Result<KVec<SortKey>, Error> {
-        let mut sort = KVec::new();
-        for key in self.trigger.sort.iter() {
-            let key = key?;
-            let name = self.trigger.bytes(key.name);
-            // The line of the trigger shows one name of a field that has several. It has to mean the same when it
-            // is written: the first field of that name.
-            let fields = &self.plan.fields;
-            let called = |name, of: fn(&HistField) -> &[u8]| {
-                let mut sortable = (1..fields.len()).filter(|&i| fields[i].variable.is_none());
-                sortable.find(|&i| of(&fields[i]) == name)
-            };
-            let found = match name {
-                b"hitcount" => Some(0),
-                _ => called(name, HistField::name)
-                    .and_then(|i| called(fields[i].command_name(), HistField::command_name)),
-            };
-            let unknown = || self.trigger.error(ErrorText::InvalidSortField, key.name);
-            let key = SortKey {
-                field: found.ok_or_else(unknown)?,
-                descending: key.order? == Order::Descending,
-            };
-            sort.push(key, GFP_KERNEL)?;
-        }
-        if sort.is_empty() {
-            let hitcount = SortKey {
-                field: 0,
-                descending: false,
-            };
-            sort.push(hitcount, GFP_KERNEL)?;
-        }
-        Ok(sort)
-    }
-
     /// Resolves a key, a value, the definition of a variable, or an operand of one of these (`parse_expr()`).
     pub(super) fn expr(&mut self, expr: &Expr, place: Place) -> Result<HistField, Error> {
         match expr {
@@ -322,8 +78,8 @@ impl Draft<'_> {
     #[inline(never)]
     fn definition(&self, reference: &VarRefText) -> Result<Option<Definition>> {
         let trigger = self.trigger;
-        // Not in actions: C has freed the definitions by then.
-        if self.resolved {
+        // C has freed the definitions by then.
+        if self.stage == Stage::Actions {
             return Ok(None);
         }
         let here = reference.qualifier.is_none_or(|event| {
@@ -338,8 +94,7 @@ impl Draft<'_> {
             return Ok(Some(Definition::Text(text)));
         }
         // An expression of a variable that is resolved already. C has cut its text there.
-        let fields = &self.plan.fields;
-        let computed = self.plan.variable_at(name).map(|at| &fields[at]);
+        let computed = self.spec.find_var(name).map(|at| &self.spec.vars[at]);
         let computed = computed.filter(|field| field.function != Function::VarRef);
         let copy = computed.map(HistField::copy).transpose()?;
         Ok(copy.map(Definition::Computed))
@@ -369,7 +124,7 @@ impl Draft<'_> {
         let Some(var_ref) = var_ref else {
             return Err(self.not_found(reference, place));
         };
-        let stack = var_ref.held == Held::Stack;
+        let stack = var_ref.kind == ValueKind::Stack;
         if place == Place::Value && stack {
             return Err(trigger.error(ErrorText::BadFieldModifier, culprit));
         }
@@ -395,10 +150,10 @@ impl Draft<'_> {
         &self,
         qualifier: Option<[&[u8]; 2]>,
         name: &[u8],
-    ) -> Result<Option<Found>> {
+    ) -> Result<Option<EventVar>> {
         if let Some([system, event]) = qualifier {
             let histograms = self.scope.histograms(system, event)?;
-            return Ok(histograms.and_then(|histograms| Found::among(&histograms, name)));
+            return Ok(histograms.and_then(|histograms| EventVar::among(&histograms, name)));
         }
         let not_unique = || {
             let error = self.trigger.error_at(ErrorText::VarNotUnique, name);
@@ -406,12 +161,12 @@ impl Draft<'_> {
             Ok(None)
         };
         let mut found = None;
-        for action in &self.plan.actions {
+        for action in &self.spec.actions {
             let Handler::OnMatch { system, event } = &action.handler else {
                 continue;
             };
             let histograms = self.scope.histograms(system, event)?.unwrap_or_default();
-            if let Some(next) = Found::among(&histograms, name) {
+            if let Some(next) = EventVar::among(&histograms, name) {
                 if found.replace(next).is_some() {
                     return not_unique();
                 }
@@ -422,7 +177,7 @@ impl Draft<'_> {
         }
         let mut of = None;
         for (event, histogram) in &self.scope.all_histograms()? {
-            if let Some(next) = Found::of(histogram, name) {
+            if let Some(next) = EventVar::of(histogram, name) {
                 if of.replace(*event).is_some_and(|other| other != *event) {
                     return not_unique();
                 }
@@ -432,15 +187,15 @@ impl Draft<'_> {
         Ok(found)
     }
 
-    /// The plan's reference to what `var` refers to. There is one for each variable (`create_var_ref()`). `None`:
+    /// The spec's reference to what `var` refers to. There is one for each variable (`create_var_ref()`). `None`:
     /// there would be too many. `culprit` is where the trigger refers to it.
     pub(super) fn var_ref(
         &mut self,
         mut var: VarRef,
         culprit: Span,
     ) -> Result<Option<Arc<VarRef>>, Error> {
-        let plan = &mut *self.plan;
-        let refs = &mut plan.refs;
+        let spec = &mut *self.spec;
+        let refs = &mut spec.refs;
         if let Some(known) = refs.iter().find(|known| known.var.same(&var)) {
             return Ok(Some(known.var.clone()));
         }
@@ -449,8 +204,8 @@ impl Draft<'_> {
             return Ok(None);
         }
         if let Some(home) = &var.home {
-            plan.chain = plan.chain.max(home.plan().chain + 1);
-            if plan.chain > limits::CHAIN {
+            spec.chain = spec.chain.max(home.spec().chain + 1);
+            if spec.chain > limits::CHAIN {
                 return Err(self.trigger.own_error(HintText::ChainTooLong, culprit));
             }
         }
@@ -472,9 +227,9 @@ impl Draft<'_> {
     ) -> Result<HistField, Error> {
         // C has cut the definitions of the variables that were resolved so far, and of this one, behind the system of a
         // qualified name. Values are resolved first.
-        let cut = match self.plan.n_vals {
-            0 => 0,
-            _ => self.plan.n_vars + 1,
+        let cut = match self.stage {
+            Stage::Values => 0,
+            Stage::Fields | Stage::Actions => self.spec.vars.len() + 1,
         };
         if let Some(var) = self.trigger.reference_at(text, cut) {
             return Err(self.trigger.error(ErrorText::FieldNotFound, var.system));
@@ -524,14 +279,14 @@ impl Draft<'_> {
         }
         for operand in [left, right] {
             if let Some(var) = &operand.reference {
-                self.plan.refs[var.slot].once = true;
+                self.spec.refs[var.slot].once = true;
             }
         }
         if operator == Operator::Over && right.constant() == Some(0) {
             return Err(self.trigger.error(ErrorText::DivisionByZero, culprit));
         }
         if let (Some(left), Some(right)) = (left.constant(), right.constant()) {
-            return Ok(HistField::literal(program::apply(operator, left, right)));
+            return Ok(HistField::literal(operator.apply(left, right)));
         }
         let field = HistField::binary(operands, operator)?;
         self.check_computed(&field, text)?;
@@ -555,7 +310,7 @@ impl Draft<'_> {
     #[inline(never)]
     fn operand(&mut self, expr: &Expr, operands: &mut KVec<HistField>) -> Result<(), Error> {
         let operand = self.expr(expr, Place::Operand)?;
-        if operand.held() != Held::Number {
+        if operand.kind() != ValueKind::Number {
             let text = ErrorText::InvalidStrOperand;
             return Err(self.trigger.error(text, expr.remnant()));
         }
@@ -586,7 +341,7 @@ impl Draft<'_> {
                 .ok_or_else(|| trigger.own_error(HintText::NoFunction, field.name))?,
         };
         let function = hist_field.function;
-        self.plan.timed |= function == Function::Timestamp;
+        self.spec.timed |= function == Function::Timestamp;
         if modifier == Some(ModifierKind::Stacktrace) && function != Function::StoredStack {
             return Err(trigger.error(ErrorText::BadFieldModifier, field.atom));
         }

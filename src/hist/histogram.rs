@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A histogram: the map with its entries, and what they mean.
+
+use kernel::prelude::*;
+use kernel::sync::atomic::Atomic;
+use kernel::sync::Arc;
+
+use super::program::Cell;
+use super::Program;
+use super::Spec;
+use crate::map::Cpus;
+use crate::map::Loss;
+use crate::map::Map;
+use crate::map::Shape;
+use crate::map::WideCell;
+
+/// A histogram of an event (`struct hist_trigger_data`).
+#[repr(C)]
+pub struct Histogram {
+    /// Comes first, so that a hit has its address and needs no register for another.
+    pub(in crate::hist) map: Map,
+    pub(in crate::hist) spec: Arc<Spec>,
+    pub(in crate::hist) program: Arc<Program>,
+    /// The words of a wide cell for the last snapshot that was taken: the value, the key, the comm.
+    last_snapshot: KVec<Atomic<u64>>,
+}
+
+impl Histogram {
+    /// Creates an empty histogram of `spec`, from which `program` was compiled, for hits on `cpus`. `seed` is a random
+    /// number that keeps the slots of keys in the map from being guessed. May sleep. Fails with `ENOMEM`, also if it
+    /// would take more than `max_bytes`.
+    // Not inlined, as it needs much of the kernel's stack.
+    #[inline(never)]
+    pub fn new(
+        spec: Arc<Spec>,
+        program: Arc<Program>,
+        seed: u64,
+        cpus: Cpus,
+        max_bytes: usize,
+    ) -> Result<Arc<Self>> {
+        let shape = Shape {
+            bits: spec.bits,
+            key_size: program.key_size,
+            columns: &program.columns,
+            vars: spec.vars.len(),
+            wide: &program.wide,
+            side: program.side(),
+            cpus,
+            seed,
+        };
+        if shape.size_bytes().is_none_or(|size| size > max_bytes) {
+            return Err(ENOMEM);
+        }
+        let map = Map::new(shape)?;
+        let mut last_snapshot = KVec::new();
+        if spec.snapshot_action().is_some() {
+            let words = 1 + program.key_size / size_of::<u64>() + program.side();
+            for _ in 0..WideCell::size(words).ok_or(ENOMEM)? {
+                last_snapshot.push(Atomic::new(0), GFP_KERNEL)?;
+            }
+        }
+        let histogram = Self {
+            map,
+            spec,
+            program,
+            last_snapshot,
+        };
+        Ok(Arc::new(histogram, GFP_KERNEL)?)
+    }
+
+    /// Creates an empty histogram of the same trigger. As [`Histogram::new`].
+    pub fn new_empty(&self, seed: u64, cpus: Cpus, max_bytes: usize) -> Result<Arc<Self>> {
+        let (spec, program) = (self.spec.clone(), self.program.clone());
+        Self::new(spec, program, seed, cpus, max_bytes)
+    }
+
+    /// What was stored when the last snapshot was taken. `None`: it takes none.
+    pub(in crate::hist) fn last_snapshot(&self) -> Option<WideCell<'_>> {
+        WideCell::new(&self.last_snapshot)
+    }
+
+    /// Hits that did not count, because a variable of another histogram was not set.
+    pub fn unresolved(&self) -> u64 {
+        self.map.losses(Loss::Unresolved)
+    }
+
+    /// Variables that were not set, and actions that were not done, because too many others were at work.
+    pub fn missed(&self) -> u64 {
+        self.map.losses(Loss::Missed)
+    }
+
+    /// Where its elements have variable `number`. `None`: it is one that no other histogram can refer to.
+    pub(in crate::hist) fn cell_of(&self, number: usize) -> Option<Cell> {
+        self.program.cells.get(number).copied()
+    }
+
+    /// What its trigger is.
+    pub fn spec(&self) -> &Spec {
+        &self.spec
+    }
+
+    /// What a hit of the event executes for which it was made.
+    pub fn program(&self) -> &Program {
+        &self.program
+    }
+
+    /// Hits counted so far.
+    pub fn hits(&self) -> u64 {
+        self.map.hits()
+    }
+
+    /// Hits dropped so far because the map was full.
+    pub fn drops(&self) -> u64 {
+        self.map.drops()
+    }
+
+    /// Bytes of memory of the map.
+    pub fn size_bytes(&self) -> usize {
+        self.map.size_bytes()
+    }
+}

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Actions, and what `onmax()` and `onchange()` track.
+
+use core::iter;
+
+use kernel::sync::atomic::Relaxed;
+
+use super::put_wide;
+use crate::event::Hit;
+use crate::hist::program::content::Content;
+use crate::hist::program::ActionCode;
+use crate::hist::program::Program;
+use crate::hist::program::Track;
+use crate::hist::spec::target::SnapshotTarget;
+use crate::hist::spec::target::Target;
+use crate::hist::spec::target::Targets;
+use crate::hist::spec::target::Wide;
+use crate::hist::spec::target::WIDE_WORDS;
+use crate::hist::Histogram;
+use crate::map::text_to_words;
+use crate::map::Elt;
+use crate::map::Loss;
+use crate::map::Replace;
+use crate::map::WideCell;
+
+impl Histogram {
+    /// Does the actions (`hist_trigger_actions()`).
+    #[inline(always)]
+    pub(super) fn act(
+        &self,
+        program: &Program,
+        targets: &Targets,
+        hit: &Hit<'_>,
+        vals: &mut [u64],
+        elt: Elt<'_>,
+        key: &[u8],
+    ) {
+        for (action, target) in program.actions.iter().zip(&targets.0) {
+            if let Some(track) = &action.track {
+                // Most hits are no new maximum.
+                let change = track.change(vals);
+                let cell = elt.wide(track.cell);
+                if cell.is_some_and(|cell| cell.keeps(|last| change.is(last))) {
+                    continue;
+                }
+            }
+            if !self.perform((action, target), program, hit, vals, elt, key) {
+                self.map.lose(hit.cpu, Loss::Missed);
+            }
+        }
+    }
+
+    /// Does an action, if what it waits for happens. False: it is lost.
+    #[inline(never)]
+    fn perform(
+        &self,
+        (action, target): (&ActionCode, &Target),
+        program: &Program,
+        hit: &Hit<'_>,
+        vals: &mut [u64],
+        elt: Elt<'_>,
+        key: &[u8],
+    ) -> bool {
+        if let Some(track) = &action.track {
+            let Some(cell) = elt.wide(track.cell) else {
+                return false;
+            };
+            let change = track.change(vals);
+            let saved: &[_] = match target {
+                Target::Save => &program.saved,
+                Target::Trace(_) | Target::Snapshot(_) => &[],
+            };
+            match change.save(cell, program, hit, vals, saved) {
+                Replace::Done => (),
+                Replace::Kept => return true,
+                Replace::Lost => return false,
+            }
+            if let Target::Snapshot(snapshot) = target {
+                self.take_snapshot(&**snapshot, hit, change, elt, key);
+            }
+        }
+        match target {
+            Target::Trace(event) => {
+                let trace = &action.trace;
+                for (slot, value) in &trace.numbers {
+                    if let Some(place) = vals.get_mut(*slot) {
+                        *place = program.read_inline(value, hit, &[]);
+                    }
+                }
+                let vals = &*vals;
+                event.emit(hit, vals, &trace.idx, &mut |val, to| {
+                    trace_wide(program, hit, vals, &trace.wide, val, to)
+                })
+            }
+            Target::Save | Target::Snapshot(_) => true,
+        }
+    }
+
+    /// Takes a snapshot if the value also changes the one of the last snapshot, whatever the key, and stores the value
+    /// with its key (`cond_snapshot_update()`).
+    #[inline(never)]
+    fn take_snapshot(
+        &self,
+        snapshot: &dyn SnapshotTarget,
+        hit: &Hit<'_>,
+        change: Change,
+        elt: Elt<'_>,
+        key: &[u8],
+    ) {
+        let Some(last) = self.last_snapshot() else {
+            return;
+        };
+        snapshot.take(hit, &mut || {
+            let key = text_to_words(key, self.map.key_size() / size_of::<u64>());
+            let comm = elt.side().iter().map(|word| word.load(Relaxed));
+            let words = Iterator::chain(iter::once(change.value), Iterator::chain(key, comm));
+            last.replace_if(|last| change.is(last), words) == Replace::Done
+        });
+    }
+}
+
+impl Track {
+    /// The change of the variable, with these values of references.
+    #[inline(always)]
+    fn change(&self, vals: &[u64]) -> Change {
+        Change {
+            value: vals.get(self.slot).copied().unwrap_or(0),
+            larger: self.larger,
+        }
+    }
+}
+
+/// A new value of a tracked variable, and what makes it a change.
+#[derive(Clone, Copy)]
+struct Change {
+    value: u64,
+    /// Whether it has to be larger than the last value.
+    larger: bool,
+}
+
+impl Change {
+    /// Whether it is a change if this was the last value. At first that is 0.
+    fn is(self, last: Option<u64>) -> bool {
+        let last = last.unwrap_or(0);
+        match self.larger {
+            true => self.value > last,
+            false => self.value != last,
+        }
+    }
+
+    /// Stores the value, and what is saved with it, if it is a change.
+    #[inline(never)]
+    fn save(
+        self,
+        cell: WideCell<'_>,
+        program: &Program,
+        hit: &Hit<'_>,
+        vals: &[u64],
+        saved: &[(Content, usize)],
+    ) -> Replace {
+        let mut saved = saved.iter();
+        // One after the other: the stack is too small for all of them.
+        let mut current = [0; WIDE_WORDS];
+        current[0] = self.value;
+        let mut words = 0..1;
+        let words = iter::from_fn(|| {
+            while words.is_empty() {
+                let &(content, n) = saved.next()?;
+                if !put_wide(content, program, hit, vals, n, &mut current) {
+                    current.fill(0);
+                }
+                words = 0..n;
+            }
+            current.get(words.next()?).copied()
+        });
+        cell.replace_if(|last| self.is(last), words)
+    }
+}
+
+/// Writes the string or stack that is value `val` of a synthetic event, one of `wide`, to `to`. False: it is lost.
+#[inline(never)]
+fn trace_wide(
+    program: &Program,
+    hit: &Hit<'_>,
+    vals: &[u64],
+    wide: &[(usize, Content)],
+    val: usize,
+    to: &mut Wide,
+) -> bool {
+    let content = wide.iter().find(|(number, _)| *number == val);
+    content.is_some_and(|(_, content)| put_wide(*content, program, hit, vals, WIDE_WORDS, to))
+}

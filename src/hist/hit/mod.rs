@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The executor: counts a hit in a histogram.
+//!
+//! In this order: the key is read; the variables of other histograms that it needs are read; the map finds the element
+//! of the key, or inserts it; side data of the element is stored; its columns are updated; its variables are set; the
+//! actions are done. If a variable of another histogram is not set, the hit counts for nothing but
+//! [`Loss::Unresolved`].
+
+mod action;
+mod comm;
+mod variables;
+
+use super::limits;
+use super::program::content::Content;
+use super::program::content::WidePlace;
+use super::program::key::KeyReader;
+use super::program::key::FEW_REFS;
+use super::program::number::recorded_number;
+use super::program::number::Value;
+use super::program::Program;
+use super::spec::target::Targets;
+use super::spec::target::Wide;
+use super::Histogram;
+use crate::event::Hit;
+use crate::event::Number;
+use crate::event::Record;
+use crate::map::Elt;
+use crate::map::Loss;
+use crate::trigger::VARS_MAX;
+
+impl Histogram {
+    /// Counts `hit`. If there is no place for a new entry, that is counted as a drop.
+    ///
+    /// `program` is that of the event's trigger: its spec [matches](super::Spec::matches) the histogram's own, but its fields
+    /// may be at other offsets of the record. `targets` are what it was compiled with.
+    ///
+    /// Any context, NMI included, with preemption off. Neither allocates nor waits.
+    #[inline]
+    pub fn hit(&self, program: &Program, targets: &Targets, hit: &Hit<'_>) {
+        match program.key {
+            KeyReader::Fields(ref fields) => {
+                if !self.map.count_record(fields, hit.record, hit.cpu) {
+                    self.hit_with_buffer(program, hit);
+                }
+            }
+            KeyReader::Number(ref number) => self.hit_with_number(program, number, hit),
+            KeyReader::Parts => self.hit_with_buffer(program, hit),
+            KeyReader::NumberFewRefs(number) => {
+                self.hit_number_with_refs::<FEW_REFS>(program, number, targets, hit)
+            }
+            KeyReader::NumberRefs(number) => {
+                self.hit_number_with_refs::<VARS_MAX>(program, number, targets, hit)
+            }
+            KeyReader::PartsRefs => self.hit_buffer_with_refs(program, targets, hit),
+            KeyReader::Unreachable => self.map.lose(hit.cpu, Loss::Unresolved),
+        }
+    }
+
+    /// Fast path: counts a hit for a histogram that only reads plain fields of the record. Returns false,
+    /// and has done nothing, if `program` needs more than that, or the record is too short. Any context, on CPU
+    /// `cpu` with preemption off.
+    #[inline(always)]
+    pub fn hit_fast(&self, program: &Program, record: Record<'_>, cpu: usize) -> bool {
+        match program.key {
+            KeyReader::Fields(ref fields) => self.map.count_record(fields, record, cpu),
+            _ => false,
+        }
+    }
+
+    /// Counts a hit whose key is a number.
+    #[inline(never)]
+    fn hit_with_number(&self, program: &Program, number: &Value, hit: &Hit<'_>) {
+        let key = program.read(number, hit, &[]);
+        self.count(program, hit, &[], self.map.insert_word(hit.cpu, key));
+    }
+
+    /// Counts a hit whose key is assembled in a buffer.
+    #[inline(never)]
+    fn hit_with_buffer(&self, program: &Program, hit: &Hit<'_>) {
+        // Most keys are short, and zeroing a buffer for the longest would cost more than all the rest.
+        match program.key_used(hit) {
+            used @ 0..=16 => self.hit_in_buffer::<16>(program, hit, used),
+            used @ 17..=64 => self.hit_in_buffer::<64>(program, hit, used),
+            used @ 65..=256 => self.hit_in_buffer::<256>(program, hit, used),
+            used => self.hit_in_buffer::<{ limits::KEY_SIZE as usize }>(program, hit, used),
+        }
+    }
+
+    #[inline(always)]
+    fn hit_in_buffer<const N: usize>(&self, program: &Program, hit: &Hit<'_>, used: usize) {
+        let mut buffer = [0; N];
+        if let Some(key) = buffer.get_mut(..used) {
+            program.put_key(key, hit);
+            self.count(program, hit, &[], self.map.insert(hit.cpu, key));
+        }
+    }
+
+    /// Updates side data and columns of the element. Without one, the hit was counted as a drop.
+    #[inline(always)]
+    fn count<'a>(
+        &'a self,
+        program: &Program,
+        hit: &Hit<'_>,
+        vals: &[u64],
+        elt: Option<Elt<'a>>,
+    ) -> Option<Elt<'a>> {
+        let elt = elt?;
+        if let Some(pid) = program.pid {
+            comm::store(elt.side(), program, pid, hit);
+        }
+        elt.update(hit.cpu, &program.values, |value| {
+            program.read(value, hit, vals)
+        });
+        Some(elt)
+    }
+
+    /// Counts a hit of a trigger with variables, references or actions, whose key is assembled in a buffer.
+    #[inline(never)]
+    fn hit_buffer_with_refs(&self, program: &Program, targets: &Targets, hit: &Hit<'_>) {
+        match program.key_used(hit) {
+            used @ 0..=64 => self.hit_in_buffer_with_refs::<64>(program, targets, hit, used),
+            used => {
+                const LONGEST: usize = limits::KEY_SIZE as usize;
+                self.hit_in_buffer_with_refs::<LONGEST>(program, targets, hit, used)
+            }
+        }
+    }
+
+    /// Counts a hit of a trigger with variables or actions, and at most `N` references, whose key is a number of the
+    /// record.
+    #[inline(never)]
+    fn hit_number_with_refs<const N: usize>(
+        &self,
+        program: &Program,
+        number: Number,
+        targets: &Targets,
+        hit: &Hit<'_>,
+    ) {
+        let mut vals = [0; N];
+        let key = recorded_number(number, hit);
+        if !self.import(program, hit, &mut vals, |map| map.lookup_word(key)) {
+            return;
+        }
+        let elt = self.map.insert_word(hit.cpu, key);
+        if let Some(elt) = self.count(program, hit, &vals, elt) {
+            self.store(program, hit, &mut vals, elt);
+            if !program.actions.is_empty() {
+                self.act(program, targets, hit, &mut vals, elt, &key.to_ne_bytes());
+            }
+        }
+    }
+
+    #[inline(never)]
+    fn hit_in_buffer_with_refs<const N: usize>(
+        &self,
+        program: &Program,
+        targets: &Targets,
+        hit: &Hit<'_>,
+        used: usize,
+    ) {
+        let mut vals = [0; VARS_MAX];
+        let mut buffer = [0; N];
+        let Some(key) = buffer.get_mut(..used) else {
+            return;
+        };
+        program.put_key(key, hit);
+        // A shorter key of another histogram is what this one begins with.
+        if !self.import(program, hit, &mut vals, |map| {
+            map.lookup(key.get(..map.key_size()).unwrap_or(key))
+        }) {
+            return;
+        }
+        let elt = self.map.insert(hit.cpu, key);
+        if let Some(elt) = self.count(program, hit, &vals, elt) {
+            self.store(program, hit, &mut vals, elt);
+            self.act(program, targets, hit, &mut vals, elt, key);
+        }
+    }
+}
+
+/// Writes what a hit stores as a variable or a field of a synthetic event to `to`, with zeros behind it, in up to `words`
+/// words. False: it is lost.
+#[inline(never)]
+fn put_wide(
+    content: Content,
+    program: &Program,
+    hit: &Hit<'_>,
+    vals: &[u64],
+    words: usize,
+    to: &mut Wide,
+) -> bool {
+    content.read(program, hit, vals, &mut WidePlace::new(to, words))
+}

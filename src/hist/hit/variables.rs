@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Variables: those of other histograms are read before the element is inserted, its own are set after.
+
+use super::put_wide;
+use crate::event::Hit;
+use crate::hist::program::Cell;
+use crate::hist::program::Import;
+use crate::hist::program::Program;
+use crate::hist::program::Store;
+use crate::hist::spec::target::WIDE_WORDS;
+use crate::hist::Histogram;
+use crate::map::Elt;
+use crate::map::Loss;
+use crate::map::Map;
+use crate::map::Read;
+
+impl Histogram {
+    /// Reads the variables of other histograms to `vals`, by the slots of their references: numbers, or the index of
+    /// the element that holds a string or stack (`resolve_var_refs()`). False: one is not set, which is counted. What
+    /// was read once before is consumed then, as in C.
+    #[inline(always)]
+    pub(super) fn import(
+        &self,
+        program: &Program,
+        hit: &Hit<'_>,
+        vals: &mut [u64],
+        lookup: impl for<'b> Fn(&'b Map) -> Option<Elt<'b>>,
+    ) -> bool {
+        // As most refer to one variable: see `store()`.
+        let Some((first, others)) = program.imports.split_first() else {
+            return true;
+        };
+        let elt = lookup(&first.home.map);
+        let mut found = first.read(elt, vals).is_some();
+        if found && !others.is_empty() {
+            found = read_others(others, elt, vals, lookup);
+        }
+        if !found {
+            self.map.lose(hit.cpu, Loss::Unresolved);
+        }
+        found
+    }
+
+    /// Sets the variables of the element. Numbers that actions refer to are stored in `vals`, too.
+    #[inline(always)]
+    pub(super) fn store(&self, program: &Program, hit: &Hit<'_>, vals: &mut [u64], elt: Elt<'_>) {
+        // Most set one variable: for that, what the compiler prepares for a loop is not worth it.
+        if let [first, others @ ..] = &program.stores[..] {
+            self.store_number(program, hit, vals, elt, first);
+            if !others.is_empty() {
+                self.store_numbers(program, hit, vals, elt, others);
+            }
+        }
+        if !program.wide_stores.is_empty() {
+            self.store_wide(program, hit, vals, elt);
+        }
+    }
+
+    #[inline(never)]
+    fn store_numbers(
+        &self,
+        program: &Program,
+        hit: &Hit<'_>,
+        vals: &mut [u64],
+        elt: Elt<'_>,
+        stores: &[Store],
+    ) {
+        for store in stores {
+            self.store_number(program, hit, vals, elt, store);
+        }
+    }
+
+    #[inline(always)]
+    fn store_number(
+        &self,
+        program: &Program,
+        hit: &Hit<'_>,
+        vals: &mut [u64],
+        elt: Elt<'_>,
+        store: &Store,
+    ) {
+        let value = program.read_inline(&store.value, hit, vals);
+        if let Some(place) = vals.get_mut(store.slot) {
+            *place = value;
+        }
+        if !elt.set_var(store.var, value) {
+            self.map.lose(hit.cpu, Loss::Missed);
+        }
+    }
+
+    #[inline(never)]
+    fn store_wide(&self, program: &Program, hit: &Hit<'_>, vals: &[u64], elt: Elt<'_>) {
+        let mut words = [0; WIDE_WORDS];
+        for store in &program.wide_stores {
+            let done = put_wide(store.content, program, hit, vals, store.words, &mut words)
+                && elt
+                    .wide(store.cell)
+                    .is_some_and(|cell| cell.write(words.iter().copied()));
+            if !done {
+                self.map.lose(hit.cpu, Loss::Missed);
+            }
+        }
+    }
+}
+
+/// Reads the variables of `imports`, which follow one that was read of `elt`.
+#[inline(never)]
+fn read_others<'a>(
+    imports: &'a [Import],
+    mut elt: Option<Elt<'a>>,
+    vals: &mut [u64],
+    lookup: impl Fn(&'a Map) -> Option<Elt<'a>>,
+) -> bool {
+    imports.iter().all(|import| {
+        if !import.again {
+            elt = lookup(&import.home.map);
+        }
+        import.read(elt, vals).is_some()
+    })
+}
+
+impl Import {
+    /// Reads the variable of `elt` to its place in `vals`. `None`: it is not set.
+    #[inline(always)]
+    fn read(&self, elt: Option<Elt<'_>>, vals: &mut [u64]) -> Option<()> {
+        let elt = elt?;
+        let value = match self.cell {
+            Cell::Once(number) => elt.take_var(number)?,
+            Cell::Number(number) => elt.var(number)?,
+            Cell::Wide(number) => match elt.wide(number)?.read(&mut []) {
+                Read::Unset => return None,
+                Read::Done | Read::Busy => elt.index().into(),
+            },
+        };
+        *vals.get_mut(self.slot)? = value;
+        Some(())
+    }
+}

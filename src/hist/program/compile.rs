@@ -1,0 +1,406 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Compiles the spec of a trigger to the program of its hits.
+
+use kernel::prelude::*;
+use kernel::sync::Arc;
+
+use super::content::Content;
+use super::key::KeyPart;
+use super::key::KeyReader;
+use super::number::Operand;
+use super::number::Step;
+use super::number::Value;
+use super::number::DEPTH;
+use super::ActionCode;
+use super::Cell;
+use super::Import;
+use super::Program;
+use super::Store;
+use super::TraceValues;
+use super::Track;
+use super::WideStore;
+use crate::event::hit::COMM_LEN;
+use crate::event::Number;
+use crate::event::NumberType;
+use crate::event::Scale;
+use crate::hist::spec::action::Handler;
+use crate::hist::spec::field::Function;
+use crate::hist::spec::field::HistField;
+use crate::hist::spec::target::SynthTarget;
+use crate::hist::spec::target::Target;
+use crate::hist::spec::target::Targets;
+use crate::hist::spec::target::WIDE_WORDS;
+use crate::hist::spec::variable::text_size;
+use crate::hist::spec::variable::ValueKind;
+use crate::hist::spec::Spec;
+use crate::map::Column;
+use crate::trigger::ModifierKind;
+use crate::trigger::VARS_MAX;
+
+impl Program {
+    /// Compiles `spec`. `targets` are what its actions call. Fails with `ENOMEM`, and with `EINVAL` for a value that
+    /// is no number.
+    // Not inlined, as it needs much of the kernel's stack.
+    #[inline(never)]
+    pub fn compile(spec: &Spec, targets: &Targets) -> Result<Arc<Self>> {
+        let mut compiler = Compiler::new(spec)?;
+        compiler.add_columns()?;
+        compiler.add_keys()?;
+        compiler.add_imports()?;
+        compiler.add_variables()?;
+        compiler.add_saved()?;
+        compiler.add_actions(targets)?;
+        compiler.finish(targets)
+    }
+
+    /// A program that counts hits of one element. Fails with `ENOMEM`.
+    #[inline(never)]
+    fn empty() -> Result<KBox<Self>> {
+        let program = Self {
+            key: KeyReader::Parts,
+            parts: KVec::new(),
+            key_size: 0,
+            columns: KVec::new(),
+            values: KVec::new(),
+            pid: None,
+            imports: KVec::new(),
+            stores: KVec::new(),
+            wide_stores: KVec::new(),
+            cells: KVec::new(),
+            wide: KVec::new(),
+            saved: KVec::new(),
+            actions: KVec::new(),
+            leaf: false,
+            code: KVec::new(),
+        };
+        Ok(KBox::new(program, GFP_KERNEL)?)
+    }
+}
+
+/// A program that is being compiled.
+struct Compiler<'a> {
+    spec: &'a Spec,
+    program: KBox<Program>,
+    /// What is read for the time.
+    time: Operand,
+}
+
+impl<'a> Compiler<'a> {
+    fn new(spec: &'a Spec) -> Result<Self> {
+        // As in C, one `.usecs` applies to all times of the histogram.
+        let usecs = spec.all_fields().any(|field| field.is_time(true));
+        Ok(Self {
+            spec,
+            program: Program::empty()?,
+            time: match usecs && spec.clock.in_ns() {
+                true => Operand::TimeInUsecs(spec.clock),
+                false => Operand::Time(spec.clock),
+            },
+        })
+    }
+
+    /// Whether there is more to do for a hit than to update the columns of its element.
+    fn has_variables(&self) -> bool {
+        self.spec.has_vars() || !self.spec.actions.is_empty()
+    }
+
+    fn add_columns(&mut self) -> Result {
+        self.program.columns.push(Column::Hits, GFP_KERNEL)?;
+        for field in &self.spec.vals {
+            // Values may share a column.
+            if field.column() != Some(self.program.columns.len()) {
+                continue;
+            }
+            let Content::Number(value) = self.content(field)? else {
+                return Err(EINVAL);
+            };
+            self.program.columns.push(Column::Sum, GFP_KERNEL)?;
+            self.program.values.push(value, GFP_KERNEL)?;
+        }
+        Ok(())
+    }
+
+    fn add_keys(&mut self) -> Result {
+        let mut at = 0;
+        for field in &self.spec.keys {
+            let content = self.content(field)?;
+            if let (Content::Number(number), Some(ModifierKind::Execname)) =
+                (content, field.modifier)
+            {
+                self.program.pid = Some(number);
+            }
+            let len = match content {
+                Content::Number(_) => size_of::<u64>(),
+                // All that it takes in C only if other histograms may look it up.
+                Content::Comm if !self.has_variables() => COMM_LEN,
+                _ => field.size as usize,
+            };
+            let part = KeyPart { content, at, len };
+            self.program.parts.push(part, GFP_KERNEL)?;
+            at += len;
+        }
+        self.program.key_size = at;
+        Ok(())
+    }
+
+    /// Compiles references to variables of other histograms.
+    fn add_imports(&mut self) -> Result {
+        for reference in &self.spec.refs {
+            let Some(home) = &reference.var.home else {
+                continue;
+            };
+            let before = self.program.imports.last();
+            let import = Import {
+                again: before.is_some_and(|before| Arc::ptr_eq(&before.home, home)),
+                home: home.clone(),
+                cell: match home.cell_of(reference.var.index).ok_or(EINVAL)? {
+                    Cell::Number(number) if reference.once => Cell::Once(number),
+                    cell => cell,
+                },
+                slot: reference.var.slot,
+            };
+            self.program.imports.push(import, GFP_KERNEL)?;
+        }
+        Ok(())
+    }
+
+    fn add_variables(&mut self) -> Result {
+        for (var, field) in self.spec.vars.iter().enumerate() {
+            let content = self.content(field)?;
+            let cell = match content {
+                Content::Number(value) => {
+                    let mut refs = self.spec.refs.iter();
+                    let slot = refs.position(|reference| reference.var.is_to(None, var));
+                    let slot = slot.unwrap_or(usize::MAX);
+                    let store = Store { var, value, slot };
+                    self.program.stores.push(store, GFP_KERNEL)?;
+                    Cell::Number(var)
+                }
+                content => {
+                    let words = match field.kind() {
+                        ValueKind::Text => text_size(field.size).div_ceil(8),
+                        _ => WIDE_WORDS,
+                    };
+                    let cell = self.add_wide(words)?;
+                    let store = WideStore {
+                        cell,
+                        words,
+                        content,
+                    };
+                    self.program.wide_stores.push(store, GFP_KERNEL)?;
+                    Cell::Wide(cell)
+                }
+            };
+            self.program.cells.push(cell, GFP_KERNEL)?;
+        }
+        Ok(())
+    }
+
+    /// Adds a wide cell. Returns its number.
+    fn add_wide(&mut self, words: usize) -> Result<usize> {
+        self.program.wide.push(words, GFP_KERNEL)?;
+        Ok(self.program.wide.len() - 1)
+    }
+
+    fn add_saved(&mut self) -> Result {
+        for var in &self.spec.save_vars {
+            let words = match var.value.kind() {
+                ValueKind::Number | ValueKind::Stack => 1,
+                ValueKind::Text => text_size(var.value.size).div_ceil(8),
+            };
+            let content = self.content(&var.value)?;
+            self.program.saved.push((content, words), GFP_KERNEL)?;
+        }
+        Ok(())
+    }
+
+    fn add_actions(&mut self, targets: &Targets) -> Result {
+        for (action, target) in self.spec.actions.iter().zip(&targets.0) {
+            let trace = match target {
+                Target::Trace(event) => self.trace(&action.slots, &**event)?,
+                Target::Save | Target::Snapshot(_) => TraceValues::default(),
+            };
+            let track = match &action.track {
+                Some(track) => {
+                    let saved = match target {
+                        Target::Save => self.program.saved.iter().map(|(_, words)| words).sum(),
+                        Target::Trace(_) | Target::Snapshot(_) => 0,
+                    };
+                    Some(Track {
+                        slot: track.var_ref.slot,
+                        larger: matches!(action.handler, Handler::OnMax { .. }),
+                        cell: self.add_wide(1 + saved)?,
+                    })
+                }
+                None => None,
+            };
+            let code = ActionCode { track, trace };
+            self.program.actions.push(code, GFP_KERNEL)?;
+        }
+        Ok(())
+    }
+
+    /// Compiles `trace()` of `event` with the references in `slots`. A variable of this histogram has the value that
+    /// this hit sets it to: another one may set it meanwhile.
+    fn trace(&mut self, slots: &[usize], event: &dyn SynthTarget) -> Result<TraceValues> {
+        let mut values = TraceValues::default();
+        for (&slot, field) in slots.iter().zip(event.fields()) {
+            let var = &self.spec.refs[slot].var;
+            let own = match var.home {
+                Some(_) => None,
+                None => Some(self.spec.var_value(var.index).ok_or(EINVAL)?),
+            };
+            match (var.kind, own) {
+                (ValueKind::Number, Some(own)) if own.variable.is_none() => {
+                    add_once(&mut values.numbers, slot, || match self.content(own)? {
+                        Content::Number(value) => Ok(value),
+                        _ => Err(EINVAL),
+                    })?;
+                }
+                (ValueKind::Number, _) => (),
+                (_, Some(own)) => add_once(&mut values.wide, slot, || self.content(own))?,
+                (_, None) => add_once(&mut values.wide, slot, || Ok(Content::Imported(slot)))?,
+            }
+            let val = match (var.kind, field.kind) {
+                (ValueKind::Number, ValueKind::Text) => {
+                    let val = VARS_MAX + slot;
+                    add_once(&mut values.wide, val, || Ok(Content::Pointed(slot)))?;
+                    val
+                }
+                _ => slot,
+            };
+            values.idx.push(val as u32, GFP_KERNEL)?;
+        }
+        Ok(values)
+    }
+
+    /// Chooses how the key is read. The program is complete then.
+    fn finish(mut self, targets: &Targets) -> Result<Arc<Program>> {
+        let (variables, spec) = (self.has_variables(), self.spec);
+        let program = &mut *self.program;
+        let mut homes = spec.refs.iter().flat_map(|reference| &reference.var.home);
+        program.key = match homes.any(|home| home.spec().c_key_size() > spec.c_key_size()) {
+            true => KeyReader::Unreachable,
+            false => KeyReader::new(
+                &program.parts,
+                &program.values,
+                variables,
+                spec.refs.len(),
+                program.pid.is_none(),
+            )?,
+        };
+        let parts = program.parts.iter().map(|part| &part.content);
+        let stores = program.wide_stores.iter().map(|store| &store.content);
+        let saved = program.saved.iter().map(|(content, _)| content);
+        let mut contents = Iterator::chain(parts, Iterator::chain(stores, saved));
+        let mut targets = targets.0.iter();
+        program.leaf = !contents.any(|content| matches!(content, Content::Stack))
+            && targets.all(|target| matches!(target, Target::Save));
+        Ok(Arc::new(KBox::into_inner(self.program), GFP_KERNEL)?)
+    }
+
+    /// What of `field` is stored. Fails with `ENOMEM`, and with `EINVAL` for an operand that is no number.
+    fn content(&mut self, field: &HistField) -> Result<Content> {
+        let event_field = field.event_field.as_ref();
+        let (offset, len) = event_field.map_or((0, 0), |f| (f.offset, f.size));
+        Ok(match field.function {
+            Function::Comm => Content::Comm,
+            Function::Execname => {
+                let type_ = NumberType::new(len, true).ok_or(EINVAL)?;
+                Content::Execname(Value::Simple {
+                    operand: Operand::Recorded(Number::new(type_, offset)),
+                    scale: Scale::One,
+                })
+            }
+            Function::VarRef if field.kind() != ValueKind::Number => {
+                Content::Imported(field.reference.as_ref().map_or(0, |var| var.slot))
+            }
+            Function::String => Content::Array {
+                offset,
+                len,
+                unpadded: field.unpadded,
+            },
+            Function::DynString => Content::DataLoc(offset),
+            Function::RelDynString => Content::RelLoc(offset),
+            Function::Stack => Content::Stack,
+            Function::StoredStack => Content::StoredStack(offset),
+            _ => Content::Number(self.value(field)?),
+        })
+    }
+
+    /// The number that `field` is. Appends to the code if it is a longer expression.
+    fn value(&mut self, field: &HistField) -> Result<Value> {
+        if let Some(operand) = self.operand(field) {
+            let scale = field.scale();
+            return Ok(Value::Simple { operand, scale });
+        }
+        if let Some(pair) = self.pair(field) {
+            return Ok(pair);
+        }
+        let start = self.program.code.len();
+        self.translate(field)?;
+        let end = self.program.code.len();
+        let reads = |step: &&Step| matches!(step, Step::Read(..));
+        if self.program.code[start..end].iter().filter(reads).count() > DEPTH {
+            return Err(EINVAL);
+        }
+        Ok(Value::Computed { start, end })
+    }
+
+    /// The number that a field is; `None` if it is an expression, or no number.
+    fn operand(&self, field: &HistField) -> Option<Operand> {
+        let offset = field.event_field.as_ref().map_or(0, |f| f.offset);
+        Some(match field.function {
+            Function::Counter => Operand::Constant(1),
+            Function::Const(number) => Operand::Constant(number),
+            Function::Cpu => Operand::Cpu,
+            Function::Timestamp => self.time,
+            Function::Number(type_) => Operand::Recorded(Number::new(type_, offset)),
+            Function::VarRef => Operand::Reference(field.reference.as_ref()?.slot),
+            _ => return None,
+        })
+    }
+
+    /// The expression that a field is, if its operands are two numbers that are not scaled.
+    fn pair(&self, field: &HistField) -> Option<Value> {
+        let (Function::Binary(operator), [left, right]) = (field.function, &field.operands[..])
+        else {
+            return None;
+        };
+        let number = |field: &HistField| {
+            let operand = self.operand(field);
+            operand.filter(|_| field.scale() == Scale::One)
+        };
+        Some(Value::Pair {
+            operator,
+            left: number(left)?,
+            right: number(right)?,
+        })
+    }
+
+    /// Appends the steps that compute `field`.
+    fn translate(&mut self, field: &HistField) -> Result {
+        for operand in &field.operands {
+            self.translate(operand)?;
+        }
+        let step = match field.function {
+            Function::Negative => Step::Negate,
+            Function::Binary(operator) => Step::Apply(operator),
+            _ => Step::Read(self.operand(field).ok_or(EINVAL)?, field.scale()),
+        };
+        Ok(self.program.code.push(step, GFP_KERNEL)?)
+    }
+}
+
+/// Adds what `make` makes to `list`, if nothing of this number is there.
+fn add_once<T>(
+    list: &mut KVec<(usize, T)>,
+    number: usize,
+    make: impl FnOnce() -> Result<T>,
+) -> Result {
+    if list.iter().all(|(other, _)| *other != number) {
+        list.push((number, make()?), GFP_KERNEL)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What a hit stores: numbers, strings and stacks, and how they are read.
+
+use core::cmp::min;
+
+use super::number::Value;
+use super::Cell;
+use super::Program;
+use crate::event::hit::COMM_LEN;
+use crate::event::hit::STACK_DEPTH;
+use crate::event::pointed::read_text;
+use crate::event::Hit;
+use crate::hist::limits;
+use crate::hist::spec::target::Wide;
+use crate::hist::spec::target::WIDE_WORDS;
+use crate::map::text_to_words;
+use crate::map::Read;
+use crate::map::WideCell;
+use crate::text::until_nul;
+
+/// What is put into a part of the key, or stored as a variable.
+#[derive(Clone, Copy)]
+pub(in crate::hist) enum Content {
+    Number(Value),
+    Array {
+        offset: u32,
+        len: u32,
+        /// What is behind its NUL does not count.
+        unpadded: bool,
+    },
+    DataLoc(u32),
+    RelLoc(u32),
+    /// The characters at the address that is the value of the reference in this slot.
+    Pointed(usize),
+    Comm,
+    /// The comm of the task with this process id, which is the current one.
+    Execname(Value),
+    Stack,
+    StoredStack(u32),
+    /// The string or stack in another histogram's variable, by the slot of the reference.
+    Imported(usize),
+}
+
+/// Where a content is written to.
+pub(in crate::hist) trait Sink {
+    /// Writes a number.
+    fn number(&mut self, number: u64);
+
+    /// Writes a string, up to its first NUL or with what is behind that, in a place of `size` bytes in the record.
+    fn text(&mut self, text: &[u8], size: usize);
+
+    /// Writes a stack: `fill` writes its return addresses, and returns how many there are.
+    fn stack(&mut self, fill: impl FnOnce(&mut [u64; STACK_DEPTH]) -> usize);
+
+    /// Copies a wide cell. False: it is not set, or being replaced.
+    fn cell(&mut self, cell: WideCell<'_>) -> bool;
+}
+
+/// The comm of the task with process id 0.
+pub(in crate::hist) const IDLE: &[u8; COMM_LEN] = b"<idle>\0\0\0\0\0\0\0\0\0\0";
+
+impl Content {
+    /// Reads it during `hit`, with these values of references, and writes it to `to`. False: it is lost, since another
+    /// CPU is replacing it. Any context.
+    #[inline(always)]
+    pub(in crate::hist) fn read(
+        &self,
+        program: &Program,
+        hit: &Hit<'_>,
+        vals: &[u64],
+        to: &mut impl Sink,
+    ) -> bool {
+        const WHOLE: usize = usize::MAX;
+        match *self {
+            Self::Number(ref value) => to.number(program.read(value, hit, vals)),
+            Self::Array {
+                offset,
+                len,
+                unpadded,
+            } => {
+                let len = len as usize;
+                let text = hit.record.bytes(offset as usize, len);
+                to.text(if unpadded { until_nul(text) } else { text }, len);
+            }
+            Self::DataLoc(offset) => to.text(hit.record.data_loc(offset), WHOLE),
+            Self::RelLoc(offset) => to.text(hit.record.rel_loc(offset), WHOLE),
+            Self::Pointed(slot) => match vals.get(slot) {
+                Some(&address) => read_pointed(hit, address, to),
+                None => return false,
+            },
+            Self::Comm => to.text(&current_comm(hit), WHOLE),
+            Self::Execname(ref pid) => match program.read(pid, hit, vals) {
+                0 => to.text(IDLE, WHOLE),
+                _ => to.text(&current_comm(hit), WHOLE),
+            },
+            Self::Stack => to.stack(|entries| hit.context.stack(entries)),
+            Self::StoredStack(offset) => to.stack(|entries| {
+                let bytes = hit.record.stack(offset, entries.len());
+                for (to, word) in entries.iter_mut().zip(text_to_words(bytes, STACK_DEPTH)) {
+                    *to = word;
+                }
+                bytes.len() / size_of::<u64>()
+            }),
+            Self::Imported(slot) => {
+                let cell = program.imported_cell(slot, vals);
+                return cell.is_some_and(|cell| to.cell(cell));
+            }
+        }
+        true
+    }
+}
+
+impl Program {
+    /// The wide cell that the reference in `slot` found: its value is the index of the element.
+    fn imported_cell(&self, slot: usize, vals: &[u64]) -> Option<WideCell<'_>> {
+        let import = self.imports.iter().find(|import| import.slot == slot)?;
+        let Cell::Wide(number) = import.cell else {
+            return None;
+        };
+        import.home.map.wide_at(*vals.get(slot)? as u32, number)
+    }
+}
+
+/// Reads the characters at `address`. As in C those of `(fault)`, if they cannot be read.
+#[inline(never)]
+fn read_pointed(hit: &Hit<'_>, address: u64, to: &mut impl Sink) {
+    // All characters but the NUL.
+    let mut text = [0; limits::STRING as usize - 1];
+    let text = match read_text(&mut text, address as usize, |to, address| {
+        hit.context.read(to, address)
+    }) {
+        true => &text[..],
+        false => b"(fault)",
+    };
+    to.text(text, usize::MAX);
+}
+
+/// The comm of the current task, with NULs behind it.
+pub(in crate::hist) fn current_comm(hit: &Hit<'_>) -> [u8; COMM_LEN] {
+    let mut comm = hit.context.comm();
+    let len = until_nul(&comm).len().min(COMM_LEN - 1);
+    comm[len..].fill(0);
+    comm
+}
+
+/// A variable with a string or a stack, or a field of a synthetic event: zero at first, of which up to `words` words may
+/// be used. Has of a string the characters with at least one NUL; of a stack the number of return addresses, and those.
+///
+/// Written in place: the stack of the kernel is needed for synthetic events that nest.
+pub(in crate::hist) struct WidePlace<'a> {
+    words: &'a mut Wide,
+    size: usize,
+}
+
+impl<'a> WidePlace<'a> {
+    /// Clears `words`.
+    pub(in crate::hist) fn new(words: &'a mut Wide, used: usize) -> Self {
+        words.fill(0);
+        Self {
+            words,
+            size: min(used, WIDE_WORDS) * size_of::<u64>(),
+        }
+    }
+}
+
+impl Sink for WidePlace<'_> {
+    fn number(&mut self, number: u64) {
+        self.words[0] = number;
+    }
+
+    fn text(&mut self, text: &[u8], size: usize) {
+        let text = until_nul(text);
+        let text = &text[..min(text.len(), min(size, self.size).saturating_sub(1))];
+        for (to, word) in self.words.iter_mut().zip(text_to_words(text, WIDE_WORDS)) {
+            *to = word;
+        }
+    }
+
+    fn stack(&mut self, fill: impl FnOnce(&mut [u64; STACK_DEPTH]) -> usize) {
+        let [count, entries @ ..] = &mut *self.words;
+        *count = min(fill(entries), STACK_DEPTH) as u64;
+    }
+
+    fn cell(&mut self, cell: WideCell<'_>) -> bool {
+        cell.read(self.words) == Read::Done
+    }
+}

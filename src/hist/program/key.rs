@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! How a hit makes the key of its element.
+
+use core::cmp::min;
+
+use kernel::prelude::*;
+
+use super::content::Content;
+use super::content::Sink;
+use super::number::Value;
+use super::Program;
+use crate::event::hit::STACK_DEPTH;
+use crate::event::Hit;
+use crate::event::Number;
+use crate::event::NumberType;
+use crate::event::Scale;
+use crate::map::KeyWord;
+use crate::map::RecordFields;
+use crate::map::WideCell;
+
+/// How a hit makes its key. Chosen when the program is compiled, so that a hit tests nothing but this.
+pub(in crate::hist) enum KeyReader {
+    /// Key and values are plain fields of the record, and there is nothing else to do: the fast path.
+    Fields(RecordFields),
+    /// The key is one number, and there are no variables, references or actions.
+    Number(Value),
+    /// The parts of the key are put into a buffer, and there are no variables, references or actions.
+    Parts,
+    /// The key is one number of the record; there are variables or actions, and at most [`FEW_REFS`] references.
+    NumberFewRefs(Number),
+    /// The key is one number of the record, and there are more references.
+    NumberRefs(Number),
+    /// The parts of the key are put into a buffer, and there are variables, references or actions.
+    PartsRefs,
+    /// A reference is to a histogram with longer keys, so that no hit has its key.
+    Unreachable,
+}
+
+/// See [`KeyReader::NumberFewRefs`].
+pub(in crate::hist) const FEW_REFS: usize = 3;
+
+impl KeyReader {
+    /// The reader for a key of these parts. `values` are what is added to columns; `variables`: there are variables,
+    /// references or actions; `refs` is the number of references; `plain`: nothing but columns is to be updated. Fails
+    /// with `ENOMEM`.
+    pub(super) fn new(
+        parts: &[KeyPart],
+        values: &[Value],
+        variables: bool,
+        refs: usize,
+        plain: bool,
+    ) -> Result<Self> {
+        if plain && !variables {
+            if let Some(fields) = record_fields(parts, values)? {
+                return Ok(Self::Fields(fields));
+            }
+        }
+        let number = match *parts {
+            [KeyPart {
+                content: Content::Number(number),
+                ..
+            }] => Some(number),
+            _ => None,
+        };
+        Ok(
+            match (variables, number, number.and_then(Value::recorded)) {
+                (false, Some(number), _) => Self::Number(number),
+                (false, None, _) => Self::Parts,
+                (true, _, Some((number, Scale::One))) if refs <= FEW_REFS => {
+                    Self::NumberFewRefs(number)
+                }
+                (true, _, Some((number, Scale::One))) => Self::NumberRefs(number),
+                (true, ..) => Self::PartsRefs,
+            },
+        )
+    }
+}
+
+/// The part of the map's key that a key field takes.
+#[derive(Clone, Copy)]
+pub(in crate::hist) struct KeyPart {
+    pub(super) content: Content,
+    /// Where it starts, a multiple of 8.
+    pub(in crate::hist) at: usize,
+    /// How many bytes it takes, a multiple of 8.
+    pub(super) len: usize,
+}
+
+impl KeyPart {
+    /// Its length without zeros at the end, as far as the record says that: a multiple of 8, and not 0.
+    #[inline]
+    fn used(&self, hit: &Hit<'_>) -> usize {
+        let len = match self.content {
+            Content::DataLoc(offset) => hit.record.data_loc(offset).len(),
+            Content::RelLoc(offset) => hit.record.rel_loc(offset).len(),
+            Content::StoredStack(offset) => hit.record.stack(offset, STACK_DEPTH).len(),
+            _ => return self.len,
+        };
+        len.next_multiple_of(8).clamp(8, self.len)
+    }
+
+    /// Appends the words that the part is to those of a key; `false` if it is no plain field of the record.
+    fn add_words(&self, key: &mut KVec<(KeyWord, Scale)>) -> Result<bool> {
+        match self.content {
+            Content::Number(value) => match value.recorded() {
+                Some((number, scale)) => key.push((KeyWord::number(number), scale), GFP_KERNEL)?,
+                None => return Ok(false),
+            },
+            // The last character is taken for a NUL, as by [`KeyPlace::text`].
+            Content::Array {
+                offset,
+                len,
+                unpadded: false,
+            } if len as usize == self.len && len >= 8 && len % 8 == 0 => {
+                for at in (offset..offset + len - 8).step_by(8) {
+                    let word = KeyWord::number(Number::new(NumberType::U64, at));
+                    key.push((word, Scale::One), GFP_KERNEL)?;
+                }
+                key.push((KeyWord::tail(offset + len - 8), Scale::One), GFP_KERNEL)?;
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+}
+
+/// The fields of the record that `parts` and `values` are; `None` if some are something else. Fails with `ENOMEM`.
+fn record_fields(parts: &[KeyPart], values: &[Value]) -> Result<Option<RecordFields>> {
+    let mut key = KVec::new();
+    for part in parts {
+        if !part.add_words(&mut key)? {
+            return Ok(None);
+        }
+    }
+    let mut sums = KVec::with_capacity(values.len(), GFP_KERNEL)?;
+    for &value in values {
+        let Some((number, Scale::One)) = value.recorded() else {
+            return Ok(None);
+        };
+        sums.push(number, GFP_KERNEL)?;
+    }
+    Ok(RecordFields::new(&key, sums))
+}
+
+/// The bytes of a key part, zero at first, and fewer than the part has if the rest stays zero.
+struct KeyPlace<'a> {
+    bytes: &'a mut [u8],
+    /// Most characters of a string: the last byte of the part stays zero (`add_to_key()`).
+    max_chars: usize,
+}
+
+impl Sink for KeyPlace<'_> {
+    fn number(&mut self, number: u64) {
+        self.bytes.copy_from_slice(&number.to_ne_bytes());
+    }
+
+    /// As in C with what follows the NUL.
+    fn text(&mut self, text: &[u8], _size: usize) {
+        let len = min(text.len(), min(self.max_chars, self.bytes.len()));
+        self.bytes[..len].copy_from_slice(&text[..len]);
+    }
+
+    #[inline(always)]
+    fn stack(&mut self, fill: impl FnOnce(&mut [u64; STACK_DEPTH]) -> usize) {
+        let mut entries = [0; STACK_DEPTH];
+        let len = fill(&mut entries).min(STACK_DEPTH);
+        let words = self.bytes.chunks_exact_mut(8);
+        for (bytes, entry) in words.zip(&entries[..len]) {
+            bytes.copy_from_slice(&entry.to_ne_bytes());
+        }
+    }
+
+    /// Keys refer to no variables.
+    fn cell(&mut self, _: WideCell<'_>) -> bool {
+        false
+    }
+}
+
+impl Program {
+    /// Bytes of a hit's key without zeros at the end, as far as the record says that.
+    #[inline]
+    pub(in crate::hist) fn key_used(&self, hit: &Hit<'_>) -> usize {
+        let last = self.parts.last();
+        last.map_or(0, |part| part.at + part.used(hit))
+    }
+
+    /// Writes the key of a hit to `key`, which has [`Program::key_used`] bytes, all zero.
+    #[inline]
+    pub(in crate::hist) fn put_key(&self, key: &mut [u8], hit: &Hit<'_>) {
+        for part in &self.parts {
+            let end = min(part.at + part.len, key.len());
+            if let Some(bytes) = key.get_mut(part.at..end) {
+                let max_chars = part.len - 1;
+                let mut place = KeyPlace { bytes, max_chars };
+                part.content.read(self, hit, &[], &mut place);
+            }
+        }
+    }
+}

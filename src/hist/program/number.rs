@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Numbers of a hit: read from the record or the context, scaled, or computed.
+
+use crate::event::number::Numbers;
+use crate::event::Clock;
+use crate::event::Hit;
+use crate::event::Number;
+use crate::event::NumberType;
+use crate::event::Scale;
+use crate::trigger::Operator;
+use crate::trigger::OPERATORS_MAX;
+
+const NS_PER_US: u64 = 1000;
+
+/// A number of a hit.
+#[derive(Clone, Copy)]
+pub(in crate::hist) enum Operand {
+    Constant(u64),
+    Cpu,
+    Time(Clock),
+    TimeInUsecs(Clock),
+    Recorded(Number),
+    /// The value of the reference with this number.
+    Reference(usize),
+}
+
+impl Operand {
+    /// Reads it, sign-extended to 64 bits. `vals` are the values of references.
+    #[inline(always)]
+    pub(super) fn read(&self, hit: &Hit<'_>, vals: &[u64]) -> u64 {
+        match *self {
+            Self::Constant(number) => number,
+            Self::Cpu => hit.cpu as u64,
+            Self::Time(clock) => hit.context.time(clock),
+            // Rounded as in C (`ns2usecs()`).
+            Self::TimeInUsecs(clock) => {
+                hit.context.time(clock).wrapping_add(NS_PER_US / 2) / NS_PER_US
+            }
+            Self::Recorded(number) => recorded_number(number, hit),
+            Self::Reference(slot) => vals.get(slot).copied().unwrap_or(0),
+        }
+    }
+}
+
+/// Reads a number of the record, sign-extended to 64 bits.
+#[inline(always)]
+pub(in crate::hist) fn recorded_number(number: Number, hit: &Hit<'_>) -> u64 {
+    match (number.type_(), number.offset()) {
+        // The most common types; a function for the others keeps callers short.
+        (NumberType::S32, at) => hit.record.u32(at) as i32 as u64,
+        (NumberType::U32, at) => hit.record.u32(at).into(),
+        (NumberType::U64, at) => hit.record.u64(at),
+        _ => read_number(number, hit),
+    }
+}
+
+#[inline(never)]
+fn read_number(number: Number, hit: &Hit<'_>) -> u64 {
+    number.read(&hit.record)
+}
+
+/// A number that is stored: a part of the key, or what a column is updated with.
+#[derive(Clone, Copy)]
+pub(in crate::hist) enum Value {
+    /// A single number.
+    Simple { operand: Operand, scale: Scale },
+    /// The result of an operator on two numbers, as most expressions are.
+    Pair {
+        operator: Operator,
+        left: Operand,
+        right: Operand,
+    },
+    /// The result of the steps from `start` to `end`.
+    Computed { start: usize, end: usize },
+}
+
+impl Value {
+    /// The number of the record that it is, and its scale; `None` if it is something else.
+    pub(super) fn recorded(self) -> Option<(Number, Scale)> {
+        match self {
+            Self::Simple {
+                operand: Operand::Recorded(number),
+                scale,
+            } => Some((number, scale)),
+            _ => None,
+        }
+    }
+}
+
+/// A step of an expression, in reverse Polish notation.
+#[derive(Clone, Copy)]
+pub(super) enum Step {
+    Read(Operand, Scale),
+    Negate,
+    Apply(Operator),
+}
+
+/// The maximum depth of the stack of an expression.
+pub(super) const DEPTH: usize = OPERATORS_MAX + 1;
+
+/// Evaluates an expression.
+pub(super) fn compute(code: &[Step], hit: &Hit<'_>, vals: &[u64]) -> u64 {
+    // The stack; its top is in `number`.
+    let mut waiting = [0; DEPTH];
+    let mut depth = 0;
+    let mut number = 0;
+    for step in code {
+        match *step {
+            Step::Read(next, scale) => {
+                if let Some(place) = waiting.get_mut(depth) {
+                    *place = number;
+                    depth += 1;
+                }
+                number = scale.apply(next.read(hit, vals));
+            }
+            Step::Negate => number = number.wrapping_neg(),
+            Step::Apply(operator) => {
+                depth = depth.saturating_sub(1);
+                let left = waiting.get(depth).copied().unwrap_or(0);
+                number = operator.apply(left, number);
+            }
+        }
+    }
+    number
+}

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What is read of a histogram: a snapshot of its entries, rows of typed cells, and their printers.
+
+mod hist;
+mod hist_debug;
+mod row;
+mod snapshot;
+pub mod sort;
+mod trigger;
+
+use kernel::prelude::*;
+use kernel::sync::Arc;
+
+use super::Histogram;
+use crate::text::Text;
+
+pub use hist::HistFile;
+pub use hist_debug::hist_debug_file;
+pub use trigger::command;
+pub use trigger::event_column;
+pub use trigger::trigger_line;
+pub use trigger::triggers;
+pub use trigger::NO_TRIGGERS;
+
+/// What only the kernel knows: names, and whether somebody still waits for the text.
+pub trait Names {
+    /// Appends the symbol at `address` (`%ps`), with the offset in it if `offset` (`%pS`). Fails with
+    /// `ENOMEM`.
+    fn symbol(&self, out: &mut Text, address: u64, offset: bool) -> Result;
+
+    /// The name of the system call `number`.
+    fn syscall(&self, number: u64) -> Option<&[u8]>;
+
+    /// Appends what stands for the address of a histogram (`%p`). Fails with `ENOMEM`.
+    fn address(&self, out: &mut Text, histogram: &Histogram) -> Result;
+
+    /// Lets others run. Fails with `EINTR` if the reader was killed.
+    fn go_on(&self) -> Result;
+}
+
+/// A histogram as it is attached to an event, for printing.
+#[derive(Clone, Copy)]
+pub struct View<'a> {
+    /// The histogram.
+    pub hist: &'a Arc<Histogram>,
+    /// Looks up names.
+    pub names: &'a dyn Names,
+    /// The whole token `name=…` of its trigger.
+    pub name: Option<&'a [u8]>,
+    /// The text of its trigger's filter, without `if`.
+    pub filter: Option<&'a [u8]>,
+    /// Whether it is paused.
+    pub paused: bool,
+}

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The line of a trigger, and the `trigger` file.
+
+use kernel::prelude::*;
+
+use super::View;
+use crate::hist::spec::action::Action;
+use crate::hist::spec::action::Handler;
+use crate::hist::spec::field::HistField;
+use crate::hist::Spec;
+use crate::text::Text;
+
+/// The `trigger` file of an event without triggers: the commands of the kernel, in its order.
+pub const NO_TRIGGERS: &[u8] = b"# Available triggers:\n\
+    # traceon traceoff snapshot stacktrace enable_event disable_event enable_hist disable_hist hist\n";
+
+/// Appends the first column of `show_event_triggers`: the name of the event. Fails with `ENOMEM`.
+pub fn event_column(out: &mut Text, system: &[u8], event: &[u8]) -> Result {
+    out.padded(31, |out| {
+        out.bytes(system)?;
+        out.bytes(b":")?;
+        out.bytes(event)
+    })?;
+    out.bytes(b" ")
+}
+
+/// Appends the triggers of an event, one per line, each after `column`: as in C first `others`, the lines of other
+/// triggers, then the hist triggers `views`. Fails with `ENOMEM`.
+pub fn triggers<'a>(
+    out: &mut Text,
+    column: &[u8],
+    others: impl Iterator<Item = &'a [u8]>,
+    views: impl Iterator<Item = View<'a>>,
+) -> Result {
+    for other in others {
+        out.bytes(column)?;
+        out.bytes(other)?;
+    }
+    for view in views {
+        out.bytes(column)?;
+        trigger_line(out, &view)?;
+    }
+    Ok(())
+}
+
+/// Appends the heading of the `n`th histogram of a file. Fails with `ENOMEM`.
+pub(super) fn title(out: &mut Text, view: &View<'_>, n: usize) -> Result {
+    if n > 0 {
+        out.bytes(b"\n\n")?;
+    }
+    out.bytes(b"# event histogram\n#\n# trigger info: ")?;
+    trigger_line(out, view)?;
+    out.bytes(b"#\n\n")
+}
+
+/// Appends the trigger as one line. Written with `!` before it and without the bracket at its end, the line
+/// removes the trigger. Fails with `ENOMEM`.
+pub fn trigger_line(out: &mut Text, view: &View<'_>) -> Result {
+    command(out, view.hist.spec(), view.name, view.filter)?;
+    out.bytes(if view.paused {
+        b" [paused]\n"
+    } else {
+        b" [active]\n"
+    })
+}
+
+/// Appends the command that makes a trigger with this spec, the whole token `name=…` and the text of the filter. Fails
+/// with `ENOMEM`.
+pub fn command(out: &mut Text, spec: &Spec, name: Option<&[u8]>, filter: Option<&[u8]>) -> Result {
+    out.bytes(b"hist:")?;
+    if let Some(name) = name {
+        out.bytes(name)?;
+        out.bytes(b":")?;
+    }
+    out.bytes(b"keys=")?;
+    listed(out, b",", spec.keys.iter(), command_field)?;
+    out.bytes(b":vals=")?;
+    let hidden = usize::from(spec.nohitcount);
+    listed(out, b",", spec.vals.iter().skip(hidden), command_field)?;
+    if !spec.vars.is_empty() {
+        out.bytes(b":")?;
+        listed(out, b",", spec.vars.iter(), command_field)?;
+    }
+    out.bytes(b":sort=")?;
+    // Without modifiers, which `sort=` does not take.
+    listed(out, b",", spec.sort.iter(), |out, key| {
+        out.bytes(spec.sort_field(key.by).command_name())?;
+        if key.descending {
+            out.bytes(b".descending")?;
+        }
+        Ok(())
+    })?;
+    out.format(format_args!(":size={}", 1u32 << spec.bits))?;
+    if spec.timed {
+        out.format(format_args!(":clock={}", spec.clock.name()))?;
+    }
+    if spec.nohitcount {
+        out.bytes(b":nohitcount")?;
+    }
+    for action in &spec.actions {
+        out.bytes(b":")?;
+        self::action(out, action)?;
+    }
+    if let Some(filter) = filter {
+        out.bytes(b" if ")?;
+        out.bytes(filter)?;
+    }
+    Ok(())
+}
+
+/// Appends a key, value or variable as it is written in a trigger.
+fn command_field(out: &mut Text, field: &HistField) -> Result {
+    if let Some(variable) = &field.variable {
+        out.bytes(&variable.name)?;
+        out.bytes(b"=")?;
+    }
+    field.show_as(out, field.command_name())
+}
+
+/// Appends `items`, separated by `comma`.
+pub(super) fn listed<T>(
+    out: &mut Text,
+    comma: &[u8],
+    items: impl Iterator<Item = T>,
+    mut show: impl FnMut(&mut Text, T) -> Result,
+) -> Result {
+    for (n, item) in items.enumerate() {
+        if n > 0 {
+            out.bytes(comma)?;
+        }
+        show(out, item)?;
+    }
+    Ok(())
+}
+
+/// Appends an action as it is written in a trigger. Fails with `ENOMEM`.
+fn action(out: &mut Text, action: &Action) -> Result {
+    match &action.handler {
+        Handler::OnMatch { system, event } => {
+            out.bytes(b"onmatch(")?;
+            out.bytes(system)?;
+            out.bytes(b".")?;
+            out.bytes(event)?;
+        }
+        Handler::OnMax { var } => {
+            out.bytes(b"onmax(")?;
+            out.bytes(var)?;
+        }
+        Handler::OnChange { var } => {
+            out.bytes(b"onchange(")?;
+            out.bytes(var)?;
+        }
+    }
+    out.bytes(b").")?;
+    out.bytes(&action.name)?;
+    let params = action.params.iter();
+    let mut comma: &[u8] = b"(";
+    for param in Iterator::chain(action.synth_event.iter(), params) {
+        out.bytes(comma)?;
+        out.bytes(param)?;
+        comma = b",";
+    }
+    if comma == b"(" {
+        out.bytes(comma)?;
+    }
+    out.bytes(b")")
+}

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The actions of a trigger.
+
+use kernel::prelude::*;
+use kernel::sync::Arc;
+
+use super::field::HistField;
+use super::variable::VarRef;
+use crate::text::copy;
+use crate::trigger;
+use crate::trigger::Act;
+use crate::trigger::ActionHandler;
+use crate::trigger::Error;
+use crate::trigger::Trigger;
+
+/// When an action is done (`enum handler_id`).
+#[derive(PartialEq, Eq)]
+pub enum Handler {
+    /// For each hit whose references are found. Names that this event does not have are looked up in the other one.
+    OnMatch {
+        /// System of the other event.
+        system: KVec<u8>,
+        /// Its name.
+        event: KVec<u8>,
+    },
+    /// If a variable is larger than ever before.
+    OnMax {
+        /// The variable as written, with its `$`.
+        var: KVec<u8>,
+    },
+    /// If a variable has changed.
+    OnChange {
+        /// The variable as written, with its `$`.
+        var: KVec<u8>,
+    },
+}
+
+/// What an action does (`enum action_id`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ActionKind {
+    /// Saves fields in the entry.
+    Save,
+    /// Takes a snapshot of the ring buffer.
+    Snapshot,
+    /// Makes a synthetic event happen.
+    Trace,
+}
+
+/// An action of a trigger (`struct action_data`).
+pub struct Action {
+    /// When it is done.
+    pub handler: Handler,
+    /// What is done.
+    pub kind: ActionKind,
+    /// The name as written: of the synthetic event, or one that starts with `trace`, `save` or `snapshot`.
+    pub name: KVec<u8>,
+    /// The synthetic event, if the name is not that.
+    pub synth_event: Option<KVec<u8>>,
+    /// The parameters as written.
+    pub params: KVec<KVec<u8>>,
+    /// What `onmax()` and `onchange()` compare.
+    pub track: Option<Track>,
+    /// The references that are the parameters of [`ActionKind::Trace`], by their slots.
+    pub(in crate::hist) slots: KVec<usize>,
+}
+
+/// The variable that `onmax()` or `onchange()` tracks (`track_data`).
+pub struct Track {
+    /// The variable.
+    pub var_ref: Arc<VarRef>,
+    /// The variable that keeps its last value.
+    pub var: HistField,
+}
+
+impl Action {
+    /// The action as written, without what its names mean.
+    ///
+    /// # Errors
+    ///
+    /// That of its parser, `ENOMEM`.
+    pub(super) fn new(trigger: &Trigger, action: &trigger::Action) -> Result<Self, Error> {
+        let text = |span| copy(trigger.bytes(span));
+        let handler = match action.handler {
+            ActionHandler::OnMatch { system, event } => Handler::OnMatch {
+                system: text(system)?,
+                event: text(event)?,
+            },
+            ActionHandler::OnMax { var } => Handler::OnMax { var: text(var)? },
+            ActionHandler::OnChange { var } => Handler::OnChange { var: text(var)? },
+        };
+        let mut params = KVec::new();
+        let (kind, name, synth_event) = match action.act.as_ref().map_err(|&error| error)? {
+            Act::Save { name, .. } => (ActionKind::Save, *name, None),
+            Act::Snapshot { name } => (ActionKind::Snapshot, *name, None),
+            Act::Trace { name, event, .. } => {
+                (ActionKind::Trace, *name, (name != event).then_some(*event))
+            }
+        };
+        for param in action.params() {
+            params.push(text(param.text)?, GFP_KERNEL)?;
+        }
+        Ok(Self {
+            handler,
+            kind,
+            name: text(name)?,
+            synth_event: synth_event.map(text).transpose()?,
+            params,
+            track: None,
+            slots: KVec::new(),
+        })
+    }
+
+    /// Whether it is the same action as `other` of another trigger (`actions_match()`).
+    pub(super) fn matches(&self, other: &Self) -> bool {
+        self.handler == other.handler
+            && self.kind == other.kind
+            && self.target_name() == other.target_name()
+            && self.params.len() == other.params.len()
+            && self
+                .params
+                .iter()
+                .zip(&other.params)
+                .all(|(a, b)| a[..] == b[..])
+    }
+
+    /// The name of the synthetic event, or that of the action if it uses none.
+    fn target_name(&self) -> &[u8] {
+        self.synth_event.as_ref().unwrap_or(&self.name)
+    }
+}

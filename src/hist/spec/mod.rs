@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What a trigger is: its keys, values, variables and actions, with all names resolved.
+//!
+//! A [`Draft`] makes a [`Spec`] from the syntax tree of a trigger, with a [`Scope`] to look names up in. All that
+//! a user sees of a trigger is made from its spec; what a hit executes is compiled from it
+//! ([`Program`](super::Program)). `hist_debug` shows it as the fields, references and variables of C's
+//! `struct hist_trigger_data`.
+
+pub mod action;
+mod draft;
+mod expr;
+pub mod field;
+mod params;
+mod scope;
+pub mod target;
+pub mod variable;
+
+use core::ops::Range;
+
+use kernel::prelude::*;
+use kernel::sync::Arc;
+
+use super::Histogram;
+use crate::event::Clock;
+use crate::trigger;
+use crate::trigger::Trigger;
+
+use action::Action;
+use action::ActionKind;
+pub use draft::Draft;
+use field::HistField;
+pub use scope::AttachedHist;
+pub use scope::Scope;
+use variable::FieldVar;
+use variable::Reference;
+
+/// A field that entries are sorted by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SortKey {
+    /// The field.
+    pub by: SortBy,
+    /// Whether the largest come first.
+    pub descending: bool,
+}
+
+/// See [`SortKey::by`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SortBy {
+    /// The value with this index; 0 is the hitcount.
+    Value(usize),
+    /// The key with this index.
+    Key(usize),
+}
+
+/// What a trigger is, resolved in its scope. Made by a [`Draft`].
+pub struct Spec {
+    /// The values, the hitcount first.
+    pub(in crate::hist) vals: KVec<HistField>,
+    /// The variables that other triggers can refer to.
+    pub(in crate::hist) vars: KVec<HistField>,
+    /// The keys.
+    pub(in crate::hist) keys: KVec<HistField>,
+    /// The variables that it refers to.
+    pub(in crate::hist) refs: KVec<Reference>,
+    /// The histograms that are referred to one after the other from here, at most [`CHAIN`](super::limits::CHAIN).
+    chain: usize,
+    pub(in crate::hist) actions: KVec<Action>,
+    /// Fields that `trace()` reads.
+    pub(in crate::hist) field_vars: KVec<FieldVar>,
+    /// Fields that `save()` saves.
+    pub(in crate::hist) save_vars: KVec<FieldVar>,
+    pub(in crate::hist) sort: KVec<SortKey>,
+    /// log2 of the number of entries.
+    pub(in crate::hist) bits: u32,
+    pub(in crate::hist) nohitcount: bool,
+    /// Whether a field is a time.
+    pub(in crate::hist) timed: bool,
+    /// The clock of the times.
+    pub(in crate::hist) clock: Clock,
+}
+
+impl Spec {
+    /// A spec of `trigger` in which nothing is resolved. Fails with `ENOMEM`.
+    // Not inlined, as it needs much of the kernel's stack.
+    #[inline(never)]
+    fn unresolved(trigger: &Trigger) -> Result<KBox<Self>> {
+        let clock = trigger.clock.map_or(Some(Clock::Global), |clock| {
+            Clock::new(trigger.bytes(clock))
+        });
+        let spec = Self {
+            vals: KVec::new(),
+            vars: KVec::new(),
+            keys: KVec::new(),
+            refs: KVec::new(),
+            chain: 0,
+            actions: KVec::new(),
+            field_vars: KVec::new(),
+            save_vars: KVec::new(),
+            sort: KVec::new(),
+            bits: trigger
+                .size
+                .map_or(trigger::MAP_BITS_DEFAULT, |size| size.bits),
+            nohitcount: trigger.nohitcount.is_some(),
+            timed: false,
+            // An unknown clock is reported by `Spec::check_clock()`, after all else.
+            clock: clock.unwrap_or(Clock::Global),
+        };
+        Ok(KBox::new(spec, GFP_KERNEL)?)
+    }
+
+    /// Checks the name of the clock in `trigger`, from which this spec was made. C does that last.
+    ///
+    /// # Errors
+    ///
+    /// There is no such clock.
+    pub fn check_clock(&self, trigger: &Trigger) -> Result<(), trigger::Error> {
+        match trigger.clock {
+            Some(clock) if self.timed && Clock::new(trigger.bytes(clock)).is_none() => {
+                Err(trigger.error(trigger::ErrorText::SetClockFail, clock))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The index of the variable `name` (`find_var_field()`).
+    fn find_var(&self, name: &[u8]) -> Option<usize> {
+        let is = |field: &HistField| {
+            let variable = field.variable.as_ref();
+            variable.is_some_and(|variable| variable.name[..] == *name)
+        };
+        self.vars.iter().position(is)
+    }
+
+    /// The field that variable `index` is set to; the variable may be one that only `trace()` uses.
+    pub(in crate::hist) fn var_value(&self, index: usize) -> Option<&HistField> {
+        let hidden = || {
+            let mut vars = self.field_vars.iter();
+            let var = vars.find(|var| var.variable.index == index)?;
+            Some(&var.value)
+        };
+        self.vars.get(index).or_else(hidden)
+    }
+
+    /// The action that takes snapshots.
+    pub(in crate::hist) fn snapshot_action(&self) -> Option<&Action> {
+        let mut actions = self.actions.iter();
+        actions.find(|action| action.kind == ActionKind::Snapshot)
+    }
+
+    /// Whether it has variables, or refers to some (`has_hist_vars()`).
+    pub fn has_vars(&self) -> bool {
+        !self.vars.is_empty() || !self.refs.is_empty()
+    }
+
+    /// Whether it refers to variables of `histogram`, another one than its own.
+    pub fn refers_to(&self, histogram: &Arc<Histogram>) -> bool {
+        let mut homes = self.refs.iter().flat_map(|reference| &reference.var.home);
+        homes.any(|home| Arc::ptr_eq(home, histogram))
+    }
+
+    /// Values, variables and keys, in the order of C's `fields[]`.
+    pub(in crate::hist) fn fields(&self) -> impl Iterator<Item = &HistField> {
+        Iterator::chain(Iterator::chain(self.vals.iter(), &self.vars), &self.keys)
+    }
+
+    /// All fields that a hit reads: values, variables, keys, and those for actions.
+    pub(in crate::hist) fn all_fields(&self) -> impl Iterator<Item = &HistField> {
+        let field_vars = Iterator::chain(self.field_vars.iter(), &self.save_vars);
+        Iterator::chain(self.fields(), field_vars.map(|var| &var.value))
+    }
+
+    /// The field that entries are sorted by.
+    pub(in crate::hist) fn sort_field(&self, field: SortBy) -> &HistField {
+        match field {
+            SortBy::Value(n) => &self.vals[n],
+            SortBy::Key(n) => &self.keys[n],
+        }
+    }
+
+    /// Bytes of the keys in C.
+    pub(in crate::hist) fn c_key_size(&self) -> u32 {
+        self.keys.last().map_or(0, |key| key.offset + key.size)
+    }
+
+    /// Whether a hit reads a field of the record at these offsets.
+    pub fn reads(&self, offsets: Range<u32>) -> bool {
+        self.all_fields().any(|field| field.reads(offsets.clone()))
+    }
+
+    /// Whether fields, sort keys and actions of two triggers are the same (`hist_trigger_match()`). Size and
+    /// `nohitcount` are not compared. The caller compares names and filters.
+    pub fn matches(&self, other: &Self) -> bool {
+        same_all(&self.vals, &other.vals, HistField::matches)
+            && same_all(&self.vars, &other.vars, HistField::matches)
+            && same_all(&self.keys, &other.keys, HistField::matches)
+            && same_all(&self.actions, &other.actions, Action::matches)
+            && self.sort[..] == other.sort[..]
+    }
+}
+
+/// Whether two lists have the same length, and all their items match.
+fn same_all<T>(a: &[T], b: &[T], matches: impl Fn(&T, &T) -> bool) -> bool {
+    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| matches(a, b))
+}
