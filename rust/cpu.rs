@@ -3,43 +3,11 @@
 //! CPUs, and the task that runs on this one.
 
 use super::bindings;
-use core::marker::PhantomData;
 use kernel::alloc::NumaNode;
 use kernel::prelude::*;
 
 /// Bytes of a task's name with its NUL (`TASK_COMM_LEN`, which `rust/helpers.c` compares with it).
 pub(crate) const COMM_LEN: usize = 16;
-
-/// Proof that preemption is off for `'a`: the code stays on one CPU, and no RCU grace period ends.
-///
-/// Each callback of a hit creates one and passes it on.
-///
-/// # Invariants
-///
-/// Preemption is off for `'a`, and `cpu` is the current CPU.
-#[derive(Clone, Copy)]
-pub(crate) struct PreemptOff<'a> {
-    cpu: usize,
-    /// Bound to `'a`, and neither `Send` nor `Sync`.
-    _here: PhantomData<(&'a (), *mut ())>,
-}
-
-impl PreemptOff<'_> {
-    /// # Safety
-    ///
-    /// Preemption is off for the whole lifetime, and `cpu` runs this.
-    #[inline(always)]
-    pub(crate) unsafe fn assume_on(cpu: usize) -> Self {
-        let _here = PhantomData;
-        Self { cpu, _here }
-    }
-
-    /// The number of the CPU.
-    #[inline(always)]
-    pub(crate) fn cpu(self) -> usize {
-        self.cpu
-    }
-}
 
 /// The number of the CPU that runs this.
 ///
@@ -93,10 +61,4 @@ pub(crate) fn yield_unless_killed() -> Result {
         true => Ok(()),
         false => Err(EINTR),
     }
-}
-
-/// Waits until every hit that was running has returned: all run with preemption off.
-pub(crate) fn synchronize_hits() {
-    // SAFETY: Task context without locks that a hit could wait for: a hit takes none.
-    unsafe { bindings::synchronize_rcu() }
 }

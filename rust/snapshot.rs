@@ -6,11 +6,11 @@
 //! C source: `kernel/trace/trace_snapshot.c`.
 
 use super::bindings;
-use super::cpu::PreemptOff;
 use super::event;
 use super::instance::KeptInstance;
 use super::tracefs::KernelFile;
 use super::tracefs::TracingDir;
+use crate::sync::PreemptOff;
 use core::ptr;
 use core::ptr::NonNull;
 use kernel::error::to_result;

@@ -6,9 +6,9 @@
 //! `arch/um/include/asm/stacktrace.h`.
 
 use super::bindings;
-use super::cpu::PreemptOff;
 use super::event::Event;
 use super::source::probe;
+use crate::sync::PreemptOff;
 
 /// Whether [`save`] can begin at a given frame.
 pub(crate) const CAN_BEGIN: bool = cfg!(any(

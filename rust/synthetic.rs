@@ -5,9 +5,9 @@
 //! C sources: `kernel/trace/trace_synth.h`, `kernel/trace/trace_events_synth.c`.
 
 use super::bindings;
-use super::cpu::PreemptOff;
 use super::event::EventFileRef;
 use super::instance::Instance;
+use crate::sync::PreemptOff;
 use core::ffi::CStr;
 use core::ptr::NonNull;
 use core::slice;

@@ -15,6 +15,7 @@ pub mod hist;
 pub mod hook;
 pub mod map;
 mod mirror;
+pub mod sync;
 pub mod text;
 mod tree;
 pub mod trigger;

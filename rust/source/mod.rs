@@ -11,9 +11,9 @@ pub(crate) mod probe;
 mod trigger;
 
 use super::bindings;
-use super::cpu;
-use super::cpu::PreemptOff;
 use super::stack::Frame;
+use crate::sync::PreemptOff;
+use kernel::sync::rcu;
 
 /// Passes each hit of an event to a [`Receiver`], from its creation until it is disconnected.
 ///
@@ -57,7 +57,7 @@ pub(crate) fn synchronize() {
     // Probes run under tracepoint_srcu, kprobes with preemption off.
     // SAFETY: Task context, no locks that a probe could wait for.
     unsafe { bindings::rhist_synchronize_tracepoint_srcu() };
-    cpu::synchronize_hits();
+    rcu::synchronize_rcu();
 }
 
 /// Waits for the hits of all sources that were disconnected before to return. Task context; sleeps as long as a
@@ -66,5 +66,5 @@ pub(crate) fn synchronize_all() {
     // Those that may fault run under RCU-tasks-trace.
     // SAFETY: Task context, no locks that a probe could wait for.
     unsafe { bindings::rhist_tracepoint_synchronize_unregister() };
-    cpu::synchronize_hits();
+    rcu::synchronize_rcu();
 }

@@ -15,15 +15,15 @@ use super::Source;
 use crate::ftrace::bindings;
 pub(crate) use crate::ftrace::bindings::rhist_frame as ProbeFrame;
 pub(crate) use crate::ftrace::bindings::rhist_probed as Probed;
-use crate::ftrace::cpu;
-use crate::ftrace::cpu::PreemptOff;
 use crate::ftrace::event::Event;
 use crate::ftrace::stack::Frame;
+use crate::sync::PreemptOff;
 use core::ptr::NonNull;
 use core::slice;
 use kernel::error::to_result;
 use kernel::ffi;
 use kernel::prelude::*;
+use kernel::sync::rcu;
 use kernel::sync::Arc;
 use kernel::types::Opaque;
 
@@ -132,7 +132,7 @@ impl<R: Receiver> Source for Probe<R> {
     fn want_context(&self) {
         // SAFETY: It is read at any time, and written here only: `true`.
         unsafe { (&raw mut (*self.callback.probed.get()).context).write_volatile(true) };
-        cpu::synchronize_hits();
+        rcu::synchronize_rcu();
     }
 
     fn name(&self) -> &'static str {

@@ -10,7 +10,7 @@
 use super::Receiver;
 use crate::ftrace::bindings;
 use crate::ftrace::cpu;
-use crate::ftrace::cpu::PreemptOff;
+use crate::sync::PreemptOff;
 use core::ptr;
 use core::slice;
 use kernel::ffi;

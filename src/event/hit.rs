@@ -4,6 +4,7 @@
 
 use super::Clock;
 use super::Record;
+use crate::sync::PreemptOff;
 
 /// Bytes of a task's name with its NUL (`TASK_COMM_LEN`).
 pub const COMM_LEN: usize = 16;
@@ -29,28 +30,45 @@ pub trait Context {
     fn read(&self, to: &mut [u8], address: usize) -> bool;
 }
 
-/// One hit of an event.
-///
-/// # Invariants
-///
-/// In the module, preemption is off as long as it exists, and `cpu` is the current CPU.
+/// One hit of an event, on the CPU that it happens on.
 pub struct Hit<'a> {
-    /// Its record.
-    pub record: Record<'a>,
-    /// The current CPU.
-    pub cpu: usize,
-    /// Time, stack and comm.
-    pub context: &'a dyn Context,
+    record: Record<'a>,
+    preempt: PreemptOff<'a>,
+    context: &'a dyn Context,
 }
 
 impl<'a> Hit<'a> {
-    /// A hit with this record on the current CPU, `cpu`.
+    /// Creates a hit with this record on the current CPU.
     #[inline(always)]
-    pub fn new(record: Record<'a>, cpu: usize, context: &'a dyn Context) -> Self {
+    pub fn new(record: Record<'a>, preempt: PreemptOff<'a>, context: &'a dyn Context) -> Self {
         Self {
             record,
-            cpu,
+            preempt,
             context,
         }
+    }
+
+    /// Its record.
+    #[inline(always)]
+    pub fn record(&self) -> Record<'a> {
+        self.record
+    }
+
+    /// The number of the current CPU.
+    #[inline(always)]
+    pub fn cpu(&self) -> usize {
+        self.preempt.cpu()
+    }
+
+    /// Preemption is off as long as the hit is being counted.
+    #[inline(always)]
+    pub fn preempt(&self) -> PreemptOff<'a> {
+        self.preempt
+    }
+
+    /// Time, stack and comm.
+    #[inline(always)]
+    pub fn context(&self) -> &'a dyn Context {
+        self.context
     }
 }

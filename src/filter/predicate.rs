@@ -87,7 +87,7 @@ impl Predicate {
     pub(super) fn holds(&self, hit: &Hit<'_>, memory: &impl Memory) -> bool {
         // Fast path for the most common predicate.
         if let Self::Range(number, range) = self {
-            if let Some(number) = hit.record.common_number(*number) {
+            if let Some(number) = hit.record().common_number(*number) {
                 return range.contains(number);
             }
         }
@@ -96,15 +96,15 @@ impl Predicate {
 
     #[inline(never)]
     fn another_holds(&self, hit: &Hit<'_>, memory: &impl Memory) -> bool {
-        let record = hit.record;
+        let record = hit.record();
         match self {
             Self::Constant(result) => *result,
             Self::Range(number, range) => range.contains(number.read(&record)),
             Self::Bits(number, bits) => number.read(&record) & bits != 0,
             // CPU numbers have 32 bits; the upper half of a wider field is ignored.
             Self::Member(number, cpus) => cpus.contains(number.read(&record) as u32 as usize),
-            Self::Cpu(range) => range.contains(hit.cpu as u64),
-            Self::CpuMember(cpus) => cpus.contains(hit.cpu),
+            Self::Cpu(range) => range.contains(hit.cpu() as u64),
+            Self::CpuMember(cpus) => cpus.contains(hit.cpu()),
             Self::CpusEqual(at, cpus, equal) => cpus.equals(record.data_loc(*at)) == *equal,
             Self::CpusIntersect(at, cpus) => cpus.intersects(record.data_loc(*at)),
             Self::Array(at, len, pattern) => {
@@ -112,7 +112,7 @@ impl Predicate {
             }
             Self::DataLoc(at, pattern) => pattern.matches(record.data_loc(*at)),
             Self::RelLoc(at, pattern) => pattern.matches(record.rel_loc(*at)),
-            Self::Comm(pattern) => pattern.matches(&hit.context.comm()),
+            Self::Comm(pattern) => pattern.matches(&hit.context().comm()),
             Self::Kernel(at, pattern) => pointed(pattern, pointer(hit, *at), |to, address| {
                 memory.read_kernel(to, address)
             }),
@@ -156,8 +156,8 @@ impl Predicate {
 
 fn pointer(hit: &Hit<'_>, at: u32) -> usize {
     match size_of::<usize>() {
-        4 => hit.record.u32(at) as usize,
-        _ => hit.record.u64(at) as usize,
+        4 => hit.record().u32(at) as usize,
+        _ => hit.record().u64(at) as usize,
     }
 }
 

@@ -12,7 +12,6 @@
 //! lock and no reference.
 
 pub(crate) mod poll;
-pub(crate) mod published;
 mod retired;
 pub(crate) mod snapshot;
 pub(crate) mod stack;
@@ -28,7 +27,6 @@ use crate::event::Hit;
 use crate::event::Record;
 use crate::ftrace::clock;
 use crate::ftrace::cpu;
-use crate::ftrace::cpu::PreemptOff;
 use crate::ftrace::event::Event;
 use crate::ftrace::event::EventId;
 use crate::ftrace::instance::Instance;
@@ -45,7 +43,9 @@ use crate::ftrace::source::Receiver;
 use crate::ftrace::source::Source;
 use crate::ftrace::stack::Frame;
 use crate::ftrace::tracefs::TracingDir;
-use crate::map::load::Load;
+use crate::sync::Load;
+use crate::sync::PreemptOff;
+use crate::sync::Published;
 use core::cell::Cell;
 use core::ptr;
 use kernel::prelude::*;
@@ -54,7 +54,6 @@ use kernel::sync::atomic::Relaxed;
 use kernel::sync::atomic::Release;
 use kernel::sync::Arc;
 use poll::Pollers;
-use published::Published;
 use stack::Handlers;
 use switch::Switch;
 use switch::SwitchSettings;
@@ -155,14 +154,14 @@ impl Dispatch {
             return self.hit_leaf_if(trigger, preempt, record);
         }
         let context = self.context(None);
-        trigger.count(preempt, &Hit::new(record, preempt.cpu(), &context));
+        trigger.count(&Hit::new(record, preempt, &context));
     }
 
     /// The same if it is paused or has a filter, for which more registers are saved.
     #[inline(never)]
     fn hit_leaf_if(&self, trigger: &HistTrigger, preempt: PreemptOff<'_>, record: Record<'_>) {
         let context = self.context(None);
-        trigger.hit(preempt, &Hit::new(record, preempt.cpu(), &context));
+        trigger.hit(&Hit::new(record, preempt, &context));
     }
 
     fn context<'a>(&'a self, frame: Option<Frame<'a>>) -> HitContext<'a> {
@@ -206,14 +205,14 @@ impl Receiver for Dispatch {
     fn hit_all(&self, preempt: PreemptOff<'_>, record: &[u8], frame: Option<Frame<'_>>) {
         let triggers = self.triggers.read(preempt);
         let context = self.context(frame);
-        let hit = Hit::new(Record::new(record), preempt.cpu(), &context);
+        let hit = Hit::new(Record::new(record), preempt, &context);
         let switches = self.switches.read(preempt);
         for switch in switches {
-            switch.hit(preempt, &hit, switches, triggers);
+            switch.hit(&hit, switches, triggers);
         }
         let mut counted = false;
         for trigger in triggers {
-            counted |= trigger.hit(preempt, &hit);
+            counted |= trigger.hit(&hit);
         }
         if counted && self.pollers.any() {
             self.notify(triggers);

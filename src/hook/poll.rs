@@ -19,12 +19,13 @@ use crate::ftrace::cpu;
 use crate::ftrace::event::EventId;
 use crate::ftrace::poll::PollQueue;
 use crate::ftrace::poll::PollTable;
-use crate::map::load::Load;
+use crate::sync::Load;
 use kernel::prelude::*;
 use kernel::sync::atomic::Acquire;
 use kernel::sync::atomic::Atomic;
 use kernel::sync::atomic::Full;
 use kernel::sync::atomic::Relaxed;
+use kernel::sync::rcu;
 use kernel::sync::Arc;
 use kernel::sync::SetOnce;
 
@@ -132,7 +133,7 @@ impl Watching {
     /// Begins to count it, and waits for a grace period.
     fn new(pollers: Arc<Pollers>) -> Self {
         pollers.watchers.fetch_add(1, Relaxed);
-        cpu::synchronize_hits();
+        rcu::synchronize_rcu();
         Self(pollers)
     }
 }

@@ -3,7 +3,6 @@
 //! The conditional snapshot of a tracing directory, for actions.
 
 use crate::event::Hit;
-use crate::ftrace::cpu::PreemptOff;
 use crate::ftrace::snapshot;
 use crate::hist::spec::target::SnapshotTarget;
 
@@ -12,8 +11,6 @@ pub(crate) struct CondSnapshot(pub(crate) snapshot::CondSnapshot);
 
 impl SnapshotTarget for CondSnapshot {
     fn take(&self, hit: &Hit<'_>, decide: &mut dyn FnMut() -> bool) {
-        // SAFETY: As long as a `Hit` exists, preemption is off and it is on its CPU.
-        let preempt = unsafe { PreemptOff::assume_on(hit.cpu) };
-        self.0.take(preempt, decide);
+        self.0.take(hit.preempt(), decide);
     }
 }

@@ -2,7 +2,6 @@
 
 //! The triggers `enable_hist` and `disable_hist`, which resume or pause the histograms of an event.
 
-use super::published::Published;
 use super::trigger::Condition;
 use super::trigger::Nofault;
 use super::Placed;
@@ -10,9 +9,9 @@ use super::Switches;
 use super::Triggers;
 use crate::event::record;
 use crate::event::Hit;
-use crate::ftrace::cpu::PreemptOff;
 use crate::ftrace::event::TaskFilter;
 use crate::ftrace::tracefs::TracingDir;
+use crate::sync::Published;
 use crate::trigger::enable::UNLIMITED;
 use kernel::prelude::*;
 use kernel::str::CString;
@@ -94,14 +93,8 @@ impl Switch {
     /// Tasks are ignored only if the record is needed: else C calls triggers before it looks at the lists
     /// (`__trace_trigger_soft_disabled()`).
     #[inline]
-    pub(super) fn hit(
-        &self,
-        preempt: PreemptOff<'_>,
-        hit: &Hit<'_>,
-        switches: &Switches,
-        triggers: &Triggers,
-    ) {
-        if self.settings.tasks.ignores(preempt) && self.records_needed(switches, triggers) {
+    pub(super) fn hit(&self, hit: &Hit<'_>, switches: &Switches, triggers: &Triggers) {
+        if self.settings.tasks.ignores(hit.preempt()) && self.records_needed(switches, triggers) {
             return;
         }
         if let Some(condition) = &self.settings.filter {
@@ -116,7 +109,7 @@ impl Switch {
                 return;
             }
         }
-        for trigger in self.triggers.read(preempt) {
+        for trigger in self.triggers.read(hit.preempt()) {
             // Mostly nothing changes: then the cache line stays shared.
             if trigger.dir == self.settings.dir && trigger.paused() == self.settings.enable {
                 trigger.pause(!self.settings.enable);

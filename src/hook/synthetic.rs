@@ -8,7 +8,6 @@
 
 use crate::event::Hit;
 use crate::ftrace::cpu;
-use crate::ftrace::cpu::PreemptOff;
 use crate::ftrace::instance::Instance;
 use crate::ftrace::stack;
 use crate::ftrace::synthetic;
@@ -18,8 +17,8 @@ use crate::hist::spec::target::SynthTarget;
 use crate::hist::spec::target::Wide;
 use crate::hist::spec::target::WIDE_WORDS;
 use crate::hist::spec::variable::ValueKind;
-use crate::map::load::Load;
-use crate::map::load::Store;
+use crate::sync::Load;
+use crate::sync::Store;
 use crate::text::copy;
 use crate::trigger::VARS_MAX;
 use core::cell::UnsafeCell;
@@ -79,7 +78,7 @@ impl Scratch {
     /// Calls `run` with a room that nobody else uses meanwhile. Returns its result, or false if there is none left.
     #[inline]
     fn with(&self, hit: &Hit<'_>, run: impl FnOnce(&mut Room) -> bool) -> bool {
-        let Some(cpu) = self.cpus.get(hit.cpu) else {
+        let Some(cpu) = self.cpus.get(hit.cpu()) else {
             return false;
         };
         let depth = cpu.depth.relaxed();
@@ -88,7 +87,7 @@ impl Scratch {
         };
         cpu.depth.release(depth + 1);
         compiler_fence(SeqCst);
-        // SAFETY: As long as a `Hit` exists preemption is off, so no other task runs on this CPU. A context that
+        // SAFETY: Preemption is off, which the hit has proof of, so no other task runs on this CPU. A context that
         // interrupts this one takes the rooms behind it, and has set `depth` to what it was when this one goes on.
         // So nobody else has this room.
         let done = run(unsafe { &mut *room.get() });
@@ -157,8 +156,8 @@ impl SynthTarget for SynthEvent {
             return true;
         }
         self.scratch.with(hit, |room| match self.wide {
-            // SAFETY: All fields are numbers. As long as a `Hit` exists, preemption is off and it is on its CPU.
-            false => unsafe { self.event.emit(PreemptOff::assume_on(hit.cpu), vals, idx) },
+            // SAFETY: All fields are numbers.
+            false => unsafe { self.event.emit(hit.preempt(), vals, idx) },
             true => self.emit_wide(hit, vals, idx, write, room),
         })
     }
@@ -175,8 +174,7 @@ impl SynthEvent {
         write: &mut dyn FnMut(usize, &mut Wide) -> bool,
         room: &mut Room,
     ) -> bool {
-        // SAFETY: As long as a `Hit` exists, preemption is off and it is on its CPU.
-        let preempt = unsafe { PreemptOff::assume_on(hit.cpu) };
+        let preempt = hit.preempt();
         // To write them takes some of the stack, too, when they are a stack themselves.
         if !stack::suffices(preempt) {
             return false;

@@ -2,21 +2,21 @@
 
 //! An attached hist trigger.
 
-use super::published::Published;
 use super::Placed;
 use crate::event::record;
 use crate::event::Hit;
 use crate::event::Record;
 use crate::filter::Filter;
 use crate::filter::Memory;
-use crate::ftrace::cpu::PreemptOff;
 use crate::ftrace::event::TaskFilter;
 use crate::ftrace::memory;
 use crate::ftrace::tracefs::TracingDir;
 use crate::hist::Compiled;
 use crate::hist::Histogram;
 use crate::hist::Spec;
-use crate::map::load::Load;
+use crate::sync::Load;
+use crate::sync::PreemptOff;
+use crate::sync::Published;
 use core::ops::Range;
 use kernel::prelude::*;
 use kernel::sync::atomic::Atomic;
@@ -140,8 +140,8 @@ impl HistTrigger {
     /// Counts a hit. Returns false if it did not: the trigger is paused, or ignores the task, or the filter rejects the
     /// hit. Any context.
     #[inline(always)]
-    pub(super) fn hit(&self, preempt: PreemptOff<'_>, hit: &Hit<'_>) -> bool {
-        if self.flags.relaxed() & PAUSED != 0 || self.tasks.ignores(preempt) {
+    pub(super) fn hit(&self, hit: &Hit<'_>) -> bool {
+        if self.flags.relaxed() & PAUSED != 0 || self.tasks.ignores(hit.preempt()) {
             return false;
         }
         if let Some(condition) = &self.filter {
@@ -149,14 +149,14 @@ impl HistTrigger {
                 return false;
             }
         }
-        self.count(preempt, hit);
+        self.count(hit);
         true
     }
 
     /// Counts a hit, if it is not [conditional](HistTrigger::is_conditional). Any context.
     #[inline(always)]
-    pub(super) fn count(&self, preempt: PreemptOff<'_>, hit: &Hit<'_>) {
-        let histogram = self.data.histogram.read(preempt);
+    pub(super) fn count(&self, hit: &Hit<'_>) {
+        let histogram = self.data.histogram.read(hit.preempt());
         histogram.hit(&self.code.program, &self.code.targets, hit);
     }
 
@@ -196,7 +196,7 @@ impl HistTrigger {
             return false;
         }
         let histogram = self.data.histogram.read(preempt);
-        histogram.hit_fast(&self.code.program, record, preempt.cpu())
+        histogram.hit_fast(&self.code.program, record, preempt)
     }
 
     /// What it is.

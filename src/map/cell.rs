@@ -42,8 +42,8 @@ use kernel::prelude::*;
 use kernel::sync::atomic::Acquire;
 use kernel::sync::atomic::Atomic;
 
-use super::load::Load;
-use super::load::Store;
+use crate::sync::Load;
+use crate::sync::Store;
 
 /// A variable of an element: a value and whether it is set. Shared by all CPUs.
 ///

@@ -11,6 +11,7 @@ use kernel::sync::atomic::Relaxed;
 
 use super::chunks::zeroed;
 use super::chunks::Chunks;
+use crate::sync::PreemptOff;
 
 /// What a column makes of the hits of an element. The part of each CPU is 0 at first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -143,19 +144,19 @@ impl Columns {
         self.sets().map(size).sum()
     }
 
-    /// The parts of element `index` that are those of `cpu`; `None` if it has none of its own.
+    /// The parts of element `index` for this CPU; `None` if it has none of its own.
     ///
     /// # Safety
     ///
     /// There is such an element.
     #[inline(always)]
-    unsafe fn parts(&self, cpu: usize, index: u32) -> Option<&[Atomic<u64>]> {
-        let cpu = self.cpus.get(cpu)?;
+    unsafe fn parts(&self, preempt: PreemptOff<'_>, index: u32) -> Option<&[Atomic<u64>]> {
+        let cpu = self.cpus.get(preempt.cpu())?;
         // SAFETY: By the caller there is such an element.
         Some(unsafe { cpu.parts.of(index) })
     }
 
-    /// Updates the columns of element `index` for a hit on `cpu`: see [`super::Elt::update`].
+    /// Updates the columns of element `index` for a hit: see [`super::Elt::update`].
     ///
     /// # Safety
     ///
@@ -163,13 +164,13 @@ impl Columns {
     #[inline(always)]
     pub(super) unsafe fn update<V>(
         &self,
-        cpu: usize,
+        preempt: PreemptOff<'_>,
         index: u32,
         values: &[V],
         read: impl Fn(&V) -> u64,
     ) {
         // SAFETY: By the caller there is such an element.
-        let Some(parts) = (unsafe { self.parts(cpu, index) }) else {
+        let Some(parts) = (unsafe { self.parts(preempt, index) }) else {
             // SAFETY: As above.
             return unsafe { self.update_shared(index, values, read) };
         };
@@ -193,13 +194,13 @@ impl Columns {
     #[inline(always)]
     pub(super) unsafe fn update_sums<V>(
         &self,
-        cpu: usize,
+        preempt: PreemptOff<'_>,
         index: u32,
         values: &[V],
         read: impl Fn(&V) -> u64,
     ) {
         // SAFETY: By the caller there is such an element.
-        let Some(parts) = (unsafe { self.parts(cpu, index) }) else {
+        let Some(parts) = (unsafe { self.parts(preempt, index) }) else {
             // SAFETY: As above.
             return unsafe { self.update_shared(index, values, read) };
         };
@@ -243,9 +244,9 @@ impl Columns {
         self.columns[number].fold(self.sets().map(part))
     }
 
-    /// Counts a loss on CPU `cpu`.
-    pub(super) fn lose(&self, cpu: usize, loss: Loss) {
-        match (self.cpus.get(cpu), &self.shared) {
+    /// Counts a loss.
+    pub(super) fn lose(&self, preempt: PreemptOff<'_>, loss: Loss) {
+        match (self.cpus.get(preempt.cpu()), &self.shared) {
             // SAFETY: There is one counter for each.
             (Some(own), _) => unsafe { increment(&own.losses, loss as usize) },
             (None, Some(shared)) => Column::Hits.update_shared(&shared.losses[loss as usize], 1),

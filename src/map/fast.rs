@@ -19,6 +19,7 @@ use crate::event::Number;
 use crate::event::NumberType;
 use crate::event::Record;
 use crate::event::Scale;
+use crate::sync::PreemptOff;
 
 /// A word of a key: a number of the record, and a mask for its bits.
 #[derive(Clone, Copy)]
@@ -186,8 +187,8 @@ impl Fields<'_> {
 
     /// Updates the columns of its element.
     #[inline(always)]
-    fn count(self, elt: Elt<'_>, cpu: usize) {
-        elt.update_sums(cpu, &self.fields.values, |value| {
+    fn count(self, elt: Elt<'_>, preempt: PreemptOff<'_>) {
+        elt.update_sums(preempt, &self.fields.values, |value| {
             // SAFETY: It is one of the fields.
             value.read(&unsafe { self.unchecked() })
         });
@@ -240,24 +241,28 @@ impl Numbers for Unchecked {
 
 impl Map {
     /// Counts a hit whose key and values are these fields of `record`. Returns false, and has done
-    /// nothing, if the record is too short for them. Any context, NMI included, on CPU `cpu` with preemption
-    /// off.
+    /// nothing, if the record is too short for them. Any context, NMI included.
     #[inline(always)]
-    pub fn count_record(&self, fields: &RecordFields, record: Record<'_>, cpu: usize) -> bool {
+    pub fn count_record(
+        &self,
+        fields: &RecordFields,
+        record: Record<'_>,
+        preempt: PreemptOff<'_>,
+    ) -> bool {
         let Some(fields) = fields.of(record) else {
             return false;
         };
         let key = match fields.fields.form {
             _ if fields.fields.is_u32 => fields.single_u32(),
             KeyForm::Single => fields.single(),
-            KeyForm::Plain | KeyForm::Scaled => return self.count_elsewhere(fields, cpu),
+            KeyForm::Plain | KeyForm::Scaled => return self.count_elsewhere(fields, preempt),
         };
         match self.lookup_word_at_home(key) {
             Some(elt) => {
-                fields.count(elt, cpu);
+                fields.count(elt, preempt);
                 true
             }
-            None => self.count_elsewhere(fields, cpu),
+            None => self.count_elsewhere(fields, preempt),
         }
     }
 
@@ -265,43 +270,43 @@ impl Map {
     ///
     /// Returns true, as its caller does, so that the call is a jump.
     #[inline(never)]
-    fn count_elsewhere(&self, fields: Fields<'_>, cpu: usize) -> bool {
+    fn count_elsewhere(&self, fields: Fields<'_>, preempt: PreemptOff<'_>) -> bool {
         match fields.fields.form {
-            KeyForm::Single => self.count_single(fields, cpu),
-            KeyForm::Plain => self.count_plain(fields, cpu),
-            KeyForm::Scaled => self.count_scaled(fields, cpu),
+            KeyForm::Single => self.count_single(fields, preempt),
+            KeyForm::Plain => self.count_plain(fields, preempt),
+            KeyForm::Scaled => self.count_scaled(fields, preempt),
         }
         true
     }
 
     #[inline(never)]
-    fn count_single(&self, fields: Fields<'_>, cpu: usize) {
-        if let Some(elt) = self.insert_word(cpu, fields.single()) {
-            fields.count(elt, cpu);
+    fn count_single(&self, fields: Fields<'_>, preempt: PreemptOff<'_>) {
+        if let Some(elt) = self.insert_word(preempt, fields.single()) {
+            fields.count(elt, preempt);
         }
     }
 
     #[inline(never)]
-    fn count_plain(&self, fields: Fields<'_>, cpu: usize) {
+    fn count_plain(&self, fields: Fields<'_>, preempt: PreemptOff<'_>) {
         let elt = match *fields.plain(&mut [0; RecordFields::KEY_MAX]) {
-            [a, b] => self.insert_array(cpu, [a, b]),
-            [a, b, c] => self.insert_array(cpu, [a, b, c]),
-            ref key => self.insert_words(cpu, key),
+            [a, b] => self.insert_array(preempt, [a, b]),
+            [a, b, c] => self.insert_array(preempt, [a, b, c]),
+            ref key => self.insert_words(preempt, key),
         };
         if let Some(elt) = elt {
-            fields.count(elt, cpu);
+            fields.count(elt, preempt);
         }
     }
 
     #[inline(never)]
-    fn count_scaled(&self, fields: Fields<'_>, cpu: usize) {
+    fn count_scaled(&self, fields: Fields<'_>, preempt: PreemptOff<'_>) {
         let elt = match *fields.scaled(&mut [0; RecordFields::KEY_MAX]) {
-            [key] => self.insert_word(cpu, key),
-            [a, b] => self.insert_array(cpu, [a, b]),
-            ref key => self.insert_words(cpu, key),
+            [key] => self.insert_word(preempt, key),
+            [a, b] => self.insert_array(preempt, [a, b]),
+            ref key => self.insert_words(preempt, key),
         };
         if let Some(elt) = elt {
-            fields.count(elt, cpu);
+            fields.count(elt, preempt);
         }
     }
 }

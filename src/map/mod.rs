@@ -48,7 +48,6 @@ mod columns;
 mod fast;
 mod hash;
 mod keys;
-pub(crate) mod load;
 mod once;
 mod pool;
 mod table;
@@ -62,6 +61,8 @@ use kernel::sync::atomic::Acquire;
 use kernel::sync::atomic::Atomic;
 use kernel::sync::atomic::Release;
 
+use crate::sync::Load;
+use crate::sync::PreemptOff;
 pub use cell::VarCell;
 pub use cell::VarMask;
 use chunks::zeroed;
@@ -77,7 +78,6 @@ use keys::ByteKey;
 use keys::Key;
 use keys::Keys;
 use keys::WordKey;
-use load::Load;
 pub use once::OnceText;
 use pool::Pool;
 use table::Slot;
@@ -189,51 +189,55 @@ impl Map {
     /// Finds the element of `key`, or inserts it. Words that `key` lacks at its end are zero. `None`:
     /// no place is left for another key, or `key` has a wrong size; counted as a drop.
     ///
-    /// Any context, NMI included, on CPU `cpu` with preemption off. The caller [updates](Elt::update) the
-    /// columns of the element, so that hits and drops add up to the calls.
+    /// Any context, NMI included. The caller [updates](Elt::update) the columns of the element, so that hits and
+    /// drops add up to the calls.
     #[inline]
-    pub fn insert(&self, cpu: usize, key: &[u8]) -> Option<Elt<'_>> {
+    pub fn insert(&self, preempt: PreemptOff<'_>, key: &[u8]) -> Option<Elt<'_>> {
         match ByteKey::new(key, self.keys.size()) {
-            Some(key) => self.insert_key(cpu, key),
-            None => self.dropped(cpu),
+            Some(key) => self.insert_key(preempt, key),
+            None => self.dropped(preempt),
         }
     }
 
     /// As [`Map::insert`], for a key of one word.
     #[inline(always)]
-    pub fn insert_word(&self, cpu: usize, key: u64) -> Option<Elt<'_>> {
-        self.insert_key(cpu, key)
+    pub fn insert_word(&self, preempt: PreemptOff<'_>, key: u64) -> Option<Elt<'_>> {
+        self.insert_key(preempt, key)
     }
 
     /// As [`Map::insert`], for a key of these words.
     #[inline(always)]
-    pub fn insert_words(&self, cpu: usize, key: &[u64]) -> Option<Elt<'_>> {
+    pub fn insert_words(&self, preempt: PreemptOff<'_>, key: &[u64]) -> Option<Elt<'_>> {
         match WordKey::new(key, self.keys.width()) {
-            Some(key) => self.insert_key(cpu, key),
-            None => self.dropped(cpu),
+            Some(key) => self.insert_key(preempt, key),
+            None => self.dropped(preempt),
         }
     }
 
     /// As [`Map::insert`], for a key of `N` words. The compiler unrolls its loops, which saves some 20
     /// instructions a hit.
     #[inline(always)]
-    pub fn insert_array<const N: usize>(&self, cpu: usize, key: [u64; N]) -> Option<Elt<'_>> {
+    pub fn insert_array<const N: usize>(
+        &self,
+        preempt: PreemptOff<'_>,
+        key: [u64; N],
+    ) -> Option<Elt<'_>> {
         let whole = key.last().is_some_and(|&last| last != 0) && N <= self.keys.width();
         match whole {
-            true => self.insert_key(cpu, key),
-            false => self.insert_words(cpu, &key),
+            true => self.insert_key(preempt, key),
+            false => self.insert_words(preempt, &key),
         }
     }
 
     #[inline(always)]
-    fn insert_key(&self, cpu: usize, key: impl Key) -> Option<Elt<'_>> {
-        let elt = self.find(key, move |slot, hash| self.fill(slot, cpu, hash, key));
-        elt.or_else(|| self.dropped(cpu))
+    fn insert_key(&self, preempt: PreemptOff<'_>, key: impl Key) -> Option<Elt<'_>> {
+        let elt = self.find(key, move |slot, hash| self.fill(slot, preempt, hash, key));
+        elt.or_else(|| self.dropped(preempt))
     }
 
     #[cold]
-    fn dropped(&self, cpu: usize) -> Option<Elt<'_>> {
-        self.lose(cpu, Loss::Dropped);
+    fn dropped(&self, preempt: PreemptOff<'_>) -> Option<Elt<'_>> {
+        self.lose(preempt, Loss::Dropped);
         None
     }
 
@@ -324,13 +328,19 @@ impl Map {
     /// what another context has published there. `None`: it is still empty, and all places are taken.
     #[cold]
     #[inline(never)]
-    fn fill(&self, slot: &Atomic<u64>, cpu: usize, hash: u32, key: impl Key) -> Option<Slot> {
+    fn fill(
+        &self,
+        slot: &Atomic<u64>,
+        preempt: PreemptOff<'_>,
+        hash: u32,
+        key: impl Key,
+    ) -> Option<Slot> {
         if self.pool.places() >= self.pool.capacity() {
             // All entries are in their slots by now. If the key is one of them it is in this one.
             return Slot::from_raw(slot.load(Acquire));
         }
         let mut word = None;
-        self.pool.offer(cpu, |index| {
+        self.pool.offer(preempt, |index| {
             // SAFETY: The pool has no index that is no element's.
             unsafe { self.keys.set(index, key) };
             let new = Slot::new(hash, key.len(), index, SlotState::New);
@@ -400,9 +410,9 @@ impl Map {
             .fold(0, |hits, elt| hits.wrapping_add(elt.column(0)))
     }
 
-    /// Counts a loss. Any context, on CPU `cpu` with preemption off.
-    pub fn lose(&self, cpu: usize, loss: Loss) {
-        self.columns.lose(cpu, loss);
+    /// Counts a loss. Any context.
+    pub fn lose(&self, preempt: PreemptOff<'_>, loss: Loss) {
+        self.columns.lose(preempt, loss);
     }
 
     /// Losses of this kind that were counted.
@@ -452,18 +462,22 @@ impl Map {
 
 impl<'a> Elt<'a> {
     /// Updates the columns for a hit: the first counts it, and each of the others is updated with what `read`
-    /// makes of one of `values`. Any context, on CPU `cpu` with preemption off.
+    /// makes of one of `values`. Any context.
     #[inline(always)]
-    pub fn update<V>(self, cpu: usize, values: &[V], read: impl Fn(&V) -> u64) {
+    pub fn update<V>(self, preempt: PreemptOff<'_>, values: &[V], read: impl Fn(&V) -> u64) {
         // SAFETY: By the invariants there is such an element.
-        unsafe { self.map.columns.update(cpu, self.index, values, read) }
+        unsafe { self.map.columns.update(preempt, self.index, values, read) }
     }
 
     /// As [`Elt::update`], if all columns but the first are [sums](Column::Sum).
     #[inline(always)]
-    fn update_sums<V>(self, cpu: usize, values: &[V], read: impl Fn(&V) -> u64) {
+    fn update_sums<V>(self, preempt: PreemptOff<'_>, values: &[V], read: impl Fn(&V) -> u64) {
         // SAFETY: By the invariants there is such an element.
-        unsafe { self.map.columns.update_sums(cpu, self.index, values, read) }
+        unsafe {
+            self.map
+                .columns
+                .update_sums(preempt, self.index, values, read)
+        }
     }
 
     /// Folds the parts of all CPUs of column `number`.

@@ -8,6 +8,8 @@ use kernel::sync::atomic::Atomic;
 use kernel::sync::atomic::Relaxed;
 use kernel::sync::atomic::Release;
 
+use crate::sync::PreemptOff;
+
 /// Contexts that can nest on a CPU: task, softirq, hardirq, NMI.
 pub(super) const LEVELS: usize = 4;
 
@@ -98,10 +100,13 @@ impl Pool {
     /// [`LEVELS`] deep.
     ///
     /// A context that interrupts this one runs to its end before this one continues. So it leaves the level
-    /// as it found it, and a level has one user at a time. If `cpu` is another CPU, elements may be lost but
-    /// never shared: a spare is taken by an exchange.
-    pub(super) fn offer(&self, cpu: usize, offer: impl FnOnce(u32) -> bool) -> Option<bool> {
-        let cpu = &self.cpus[cpu];
+    /// as it found it, and a level has one user at a time.
+    pub(super) fn offer(
+        &self,
+        preempt: PreemptOff<'_>,
+        offer: impl FnOnce(u32) -> bool,
+    ) -> Option<bool> {
+        let cpu = &self.cpus[preempt.cpu()];
         let level = cpu.level.load(Relaxed);
         let spare = cpu.spares.get(level as usize)?;
         cpu.level.store(level + 1, Relaxed);

@@ -68,8 +68,8 @@ use kernel::sync::atomic::Release;
 
 use super::chunks::zeroed;
 use super::chunks::Chunks;
-use super::load::Load;
-use super::load::Store;
+use crate::sync::Load;
+use crate::sync::Store;
 use crate::text::until_nul;
 
 /// Buffers of a cell: the current one, and two for writers at work.

@@ -46,7 +46,7 @@ impl Histogram {
                 }
             }
             if !self.perform((action, target), program, hit, vals, elt, key) {
-                self.map.lose(hit.cpu, Loss::Missed);
+                self.map.lose(hit.preempt(), Loss::Missed);
             }
         }
     }

@@ -21,7 +21,7 @@ pub(super) fn store(side: &[Atomic<u64>], program: &Program, pid: Value, hit: &H
     match OnceText::of(side) {
         Some(comm) if !comm.is_stored() => match program.read(&pid, hit, &[]) {
             0 => comm.store(IDLE),
-            _ => comm.store(&hit.context.comm()),
+            _ => comm.store(&hit.context().comm()),
         },
         _ => (),
     }

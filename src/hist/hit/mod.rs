@@ -27,6 +27,7 @@ use crate::event::Number;
 use crate::event::Record;
 use crate::map::Elt;
 use crate::map::Loss;
+use crate::sync::PreemptOff;
 use crate::trigger::VARS_MAX;
 
 impl Histogram {
@@ -35,12 +36,12 @@ impl Histogram {
     /// `program` is that of the event's trigger: its spec [matches](super::Spec::matches) the histogram's own, but its fields
     /// may be at other offsets of the record. `targets` are what it was compiled with.
     ///
-    /// Any context, NMI included, with preemption off. Neither allocates nor waits.
+    /// Any context, NMI included. Neither allocates nor waits.
     #[inline]
     pub fn hit(&self, program: &Program, targets: &Targets, hit: &Hit<'_>) {
         match program.key {
             KeyReader::Fields(ref fields) => {
-                if !self.map.count_record(fields, hit.record, hit.cpu) {
+                if !self.map.count_record(fields, hit.record(), hit.preempt()) {
                     self.hit_with_buffer(program, hit);
                 }
             }
@@ -53,17 +54,16 @@ impl Histogram {
                 self.hit_number_with_refs::<VARS_MAX>(program, number, targets, hit)
             }
             KeyReader::PartsRefs => self.hit_buffer_with_refs(program, targets, hit),
-            KeyReader::Unreachable => self.map.lose(hit.cpu, Loss::Unresolved),
+            KeyReader::Unreachable => self.map.lose(hit.preempt(), Loss::Unresolved),
         }
     }
 
     /// Fast path: counts a hit for a histogram that only reads plain fields of the record. Returns false,
-    /// and has done nothing, if `program` needs more than that, or the record is too short. Any context, on CPU
-    /// `cpu` with preemption off.
+    /// and has done nothing, if `program` needs more than that, or the record is too short. Any context.
     #[inline(always)]
-    pub fn hit_fast(&self, program: &Program, record: Record<'_>, cpu: usize) -> bool {
+    pub fn hit_fast(&self, program: &Program, record: Record<'_>, preempt: PreemptOff<'_>) -> bool {
         match program.key {
-            KeyReader::Fields(ref fields) => self.map.count_record(fields, record, cpu),
+            KeyReader::Fields(ref fields) => self.map.count_record(fields, record, preempt),
             _ => false,
         }
     }
@@ -72,7 +72,7 @@ impl Histogram {
     #[inline(never)]
     fn hit_with_number(&self, program: &Program, number: &Value, hit: &Hit<'_>) {
         let key = program.read(number, hit, &[]);
-        self.count(program, hit, &[], self.map.insert_word(hit.cpu, key));
+        self.count(program, hit, &[], self.map.insert_word(hit.preempt(), key));
     }
 
     /// Counts a hit whose key is assembled in a buffer.
@@ -92,7 +92,7 @@ impl Histogram {
         let mut buffer = [0; N];
         if let Some(key) = buffer.get_mut(..used) {
             program.put_key(key, hit);
-            self.count(program, hit, &[], self.map.insert(hit.cpu, key));
+            self.count(program, hit, &[], self.map.insert(hit.preempt(), key));
         }
     }
 
@@ -109,7 +109,7 @@ impl Histogram {
         if let Some(pid) = program.pid {
             comm::store(elt.side(), program, pid, hit);
         }
-        elt.update(hit.cpu, &program.values, |value| {
+        elt.update(hit.preempt(), &program.values, |value| {
             program.read(value, hit, vals)
         });
         Some(elt)
@@ -142,7 +142,7 @@ impl Histogram {
         if !self.import(program, hit, &mut vals, |map| map.lookup_word(key)) {
             return;
         }
-        let elt = self.map.insert_word(hit.cpu, key);
+        let elt = self.map.insert_word(hit.preempt(), key);
         if let Some(elt) = self.count(program, hit, &vals, elt) {
             self.store(program, hit, &mut vals, elt);
             if !program.actions.is_empty() {
@@ -171,7 +171,7 @@ impl Histogram {
         }) {
             return;
         }
-        let elt = self.map.insert(hit.cpu, key);
+        let elt = self.map.insert(hit.preempt(), key);
         if let Some(elt) = self.count(program, hit, &vals, elt) {
             self.store(program, hit, &mut vals, elt);
             self.act(program, targets, hit, &mut vals, elt, key);

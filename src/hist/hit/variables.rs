@@ -37,7 +37,7 @@ impl Histogram {
             found = read_others(others, elt, vals, lookup);
         }
         if !found {
-            self.map.lose(hit.cpu, Loss::Unresolved);
+            self.map.lose(hit.preempt(), Loss::Unresolved);
         }
         found
     }
@@ -85,7 +85,7 @@ impl Histogram {
             *place = value;
         }
         if !elt.set_var(store.var, value) {
-            self.map.lose(hit.cpu, Loss::Missed);
+            self.map.lose(hit.preempt(), Loss::Missed);
         }
     }
 
@@ -98,7 +98,7 @@ impl Histogram {
                     .wide(store.cell)
                     .is_some_and(|cell| cell.write(words.iter().copied()));
             if !done {
-                self.map.lose(hit.cpu, Loss::Missed);
+                self.map.lose(hit.preempt(), Loss::Missed);
             }
         }
     }

@@ -80,11 +80,11 @@ impl Content {
                 unpadded,
             } => {
                 let len = len as usize;
-                let text = hit.record.bytes(offset as usize, len);
+                let text = hit.record().bytes(offset as usize, len);
                 to.text(if unpadded { until_nul(text) } else { text }, len);
             }
-            Self::DataLoc(offset) => to.text(hit.record.data_loc(offset), WHOLE),
-            Self::RelLoc(offset) => to.text(hit.record.rel_loc(offset), WHOLE),
+            Self::DataLoc(offset) => to.text(hit.record().data_loc(offset), WHOLE),
+            Self::RelLoc(offset) => to.text(hit.record().rel_loc(offset), WHOLE),
             Self::Pointed(slot) => match vals.get(slot) {
                 Some(&address) => read_pointed(hit, address, to),
                 None => return false,
@@ -94,9 +94,9 @@ impl Content {
                 0 => to.text(IDLE, WHOLE),
                 _ => to.text(&current_comm(hit), WHOLE),
             },
-            Self::Stack => to.stack(|entries| hit.context.stack(entries)),
+            Self::Stack => to.stack(|entries| hit.context().stack(entries)),
             Self::StoredStack(offset) => to.stack(|entries| {
-                let bytes = hit.record.stack(offset, entries.len());
+                let bytes = hit.record().stack(offset, entries.len());
                 for (to, word) in entries.iter_mut().zip(text_to_words(bytes, STACK_DEPTH)) {
                     *to = word;
                 }
@@ -128,7 +128,7 @@ fn read_pointed(hit: &Hit<'_>, address: u64, to: &mut impl Sink) {
     // All characters but the NUL.
     let mut text = [0; limits::STRING as usize - 1];
     let text = match read_text(&mut text, address as usize, |to, address| {
-        hit.context.read(to, address)
+        hit.context().read(to, address)
     }) {
         true => &text[..],
         false => b"(fault)",
@@ -138,7 +138,7 @@ fn read_pointed(hit: &Hit<'_>, address: u64, to: &mut impl Sink) {
 
 /// The comm of the current task, with NULs behind it.
 pub(in crate::hist) fn current_comm(hit: &Hit<'_>) -> [u8; COMM_LEN] {
-    let mut comm = hit.context.comm();
+    let mut comm = hit.context().comm();
     let len = until_nul(&comm).len().min(COMM_LEN - 1);
     comm[len..].fill(0);
     comm

@@ -92,9 +92,9 @@ impl KeyPart {
     #[inline]
     fn used(&self, hit: &Hit<'_>) -> usize {
         let len = match self.content {
-            Content::DataLoc(offset) => hit.record.data_loc(offset).len(),
-            Content::RelLoc(offset) => hit.record.rel_loc(offset).len(),
-            Content::StoredStack(offset) => hit.record.stack(offset, STACK_DEPTH).len(),
+            Content::DataLoc(offset) => hit.record().data_loc(offset).len(),
+            Content::RelLoc(offset) => hit.record().rel_loc(offset).len(),
+            Content::StoredStack(offset) => hit.record().stack(offset, STACK_DEPTH).len(),
             _ => return self.len,
         };
         len.next_multiple_of(8).clamp(8, self.len)

@@ -31,11 +31,11 @@ impl Operand {
     pub(super) fn read(&self, hit: &Hit<'_>, vals: &[u64]) -> u64 {
         match *self {
             Self::Constant(number) => number,
-            Self::Cpu => hit.cpu as u64,
-            Self::Time(clock) => hit.context.time(clock),
+            Self::Cpu => hit.cpu() as u64,
+            Self::Time(clock) => hit.context().time(clock),
             // Rounded as in C (`ns2usecs()`).
             Self::TimeInUsecs(clock) => {
-                hit.context.time(clock).wrapping_add(NS_PER_US / 2) / NS_PER_US
+                hit.context().time(clock).wrapping_add(NS_PER_US / 2) / NS_PER_US
             }
             Self::Recorded(number) => recorded_number(number, hit),
             Self::Reference(slot) => vals.get(slot).copied().unwrap_or(0),
@@ -48,16 +48,16 @@ impl Operand {
 pub(in crate::hist) fn recorded_number(number: Number, hit: &Hit<'_>) -> u64 {
     match (number.type_(), number.offset()) {
         // The most common types; a function for the others keeps callers short.
-        (NumberType::S32, at) => hit.record.u32(at) as i32 as u64,
-        (NumberType::U32, at) => hit.record.u32(at).into(),
-        (NumberType::U64, at) => hit.record.u64(at),
+        (NumberType::S32, at) => hit.record().u32(at) as i32 as u64,
+        (NumberType::U32, at) => hit.record().u32(at).into(),
+        (NumberType::U64, at) => hit.record().u64(at),
         _ => read_number(number, hit),
     }
 }
 
 #[inline(never)]
 fn read_number(number: Number, hit: &Hit<'_>) -> u64 {
-    number.read(&hit.record)
+    number.read(&hit.record())
 }
 
 /// A number that is stored: a part of the key, or what a column is updated with.

@@ -17,6 +17,7 @@ use std::time::Instant;
 use criterion::criterion_group;
 use criterion::criterion_main;
 use criterion::Criterion;
+use rhist::cpu::Cpu;
 use rhist::filter::Filter;
 use rhist::map::Column;
 use rhist::map::Cpus;
@@ -70,17 +71,19 @@ fn map(c: &mut Criterion) {
     };
     let words = Map::new(shape(8)).unwrap();
     measure(c, "map, a word", |cpu, number| {
-        let elt = words.insert_word(cpu, black_box(number % KEYS) as u64);
-        elt.unwrap().update(cpu, &[], |&value| value);
+        let cpu = Cpu::enter(cpu);
+        let elt = words.insert_word(cpu.preempt(), black_box(number % KEYS) as u64);
+        elt.unwrap().update(cpu.preempt(), &[], |&value| value);
     });
     let bytes = Map::new(shape(24)).unwrap();
     measure(c, "map, 24 bytes", |cpu, number| {
         let mut key = [0; 24];
         key[..8].copy_from_slice(&black_box(number % KEYS).to_ne_bytes());
+        let cpu = Cpu::enter(cpu);
         bytes
-            .insert(cpu, &key)
+            .insert(cpu.preempt(), &key)
             .unwrap()
-            .update(cpu, &[], |&value| value);
+            .update(cpu.preempt(), &[], |&value| value);
     });
 }
 

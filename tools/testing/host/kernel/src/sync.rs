@@ -4,5 +4,7 @@
 
 pub mod arc;
 pub mod atomic;
+pub mod rcu;
 
 pub use arc::Arc;
+pub use arc::ArcBorrow;

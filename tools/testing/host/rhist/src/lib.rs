@@ -9,6 +9,7 @@
 #[cfg(test)]
 extern crate std;
 
+pub mod cpu;
 #[path = "../../../../../src/errno.rs"]
 pub mod errno;
 #[path = "../../../../../src/event/mod.rs"]
@@ -21,6 +22,8 @@ pub mod filter;
 pub mod hist;
 #[path = "../../../../../src/map/mod.rs"]
 pub mod map;
+#[path = "../../../../../src/sync/mod.rs"]
+pub mod sync;
 #[path = "../../../../../src/text.rs"]
 pub mod text;
 #[cfg(not(loom))]

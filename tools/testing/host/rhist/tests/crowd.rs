@@ -15,6 +15,7 @@ use std::sync::Mutex;
 
 use kernel::interrupt;
 use kernel::sync::atomic::Atomic;
+use rhist::cpu::Cpu;
 use rhist::map::Column;
 use rhist::map::Cpus;
 use rhist::map::Map;
@@ -43,8 +44,9 @@ fn shape() -> Shape<'static> {
 
 /// One event on `cpu`.
 fn hit(map: &Map, cpu: usize, number: u64) {
-    if let Some(elt) = map.insert(cpu, &key(number)) {
-        elt.update(cpu, &[], |&value: &u64| value);
+    let cpu = Cpu::enter(cpu);
+    if let Some(elt) = map.insert(cpu.preempt(), &key(number)) {
+        elt.update(cpu.preempt(), &[], |&value: &u64| value);
     }
 }
 

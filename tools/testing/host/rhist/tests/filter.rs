@@ -11,6 +11,7 @@ mod scene;
 
 use kernel::error::code::*;
 use kernel::fault;
+use rhist::cpu::Cpu;
 use rhist::event::Hit;
 use rhist::event::Record;
 use rhist::filter::Filter;
@@ -601,11 +602,8 @@ fn no_more_than_1024_bytes_are_read() {
     for address in [0x10000, 0x10001, 0x1000f, u64::MAX] {
         let scene = Scene::new(0, "").number("ptr", address);
         let memory = Endless(0.into());
-        let hit = Hit {
-            record: Record::new(&scene.record),
-            cpu: 0,
-            context: &scene,
-        };
+        let cpu = Cpu::enter(0);
+        let hit = Hit::new(Record::new(&scene.record), cpu.preempt(), &scene);
         assert!(filter.matches(&hit, &memory));
         assert_eq!(memory.0.get(), 1024);
     }

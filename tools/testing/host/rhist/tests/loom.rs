@@ -12,6 +12,7 @@ use kernel::sync::atomic::Atomic;
 use kernel::sync::atomic::Relaxed;
 use loom::sync::Arc;
 use loom::thread;
+use rhist::cpu::Cpu;
 use rhist::map::Column;
 use rhist::map::Cpus;
 use rhist::map::Elt;
@@ -75,15 +76,22 @@ impl Outcomes {
 }
 
 /// One event that found `elt`.
-fn count(elt: Elt<'_>, cpu: usize) {
-    elt.update(cpu, &[], |&value: &u64| value);
+fn count(elt: Elt<'_>, cpu: &Cpu) {
+    elt.update(cpu.preempt(), &[], |&value: &u64| value);
 }
 
 /// One event: `key` on `cpu`.
 fn hit(map: &Map, cpu: usize, key: u64) {
-    if let Some(elt) = map.insert(cpu, &key.to_ne_bytes()) {
-        count(elt, cpu);
+    let cpu = Cpu::enter(cpu);
+    if let Some(elt) = map.insert(cpu.preempt(), &key.to_ne_bytes()) {
+        count(elt, &cpu);
     }
+}
+
+/// One event, which finds a place: `key` on `cpu`.
+fn hit_key(map: &Map, cpu: usize, key: &[u8]) {
+    let cpu = Cpu::enter(cpu);
+    count(map.insert(cpu.preempt(), key).unwrap(), &cpu);
 }
 
 /// Each of `cpus` runs its events.
@@ -141,7 +149,7 @@ fn insert_insert_of_different_keys() {
             .zip(keys)
             .map(|(cpu, key)| {
                 let map = map.clone();
-                thread::spawn(move || count(map.insert(cpu, &key).unwrap(), cpu))
+                thread::spawn(move || hit_key(&map, cpu, &key))
             })
             .collect();
         threads.into_iter().for_each(|t| t.join().unwrap());
@@ -162,14 +170,14 @@ fn insert_lookup() {
         let key = [3u8; 16];
         let inserter = {
             let map = map.clone();
-            thread::spawn(move || count(map.insert(0, &key).unwrap(), 0))
+            thread::spawn(move || hit_key(&map, 0, &key))
         };
         // Memory of elements starts as zeros: a key of zeros must not be found in it.
         assert!(map.lookup(&[0; 16]).is_none());
         let found = map.lookup(&key);
         seen.note(found.is_some());
         if found.is_some() {
-            count(map.insert(1, &key).unwrap(), 1);
+            hit_key(&map, 1, &key);
         }
         let fired = 1 + u64::from(found.is_some());
         inserter.join().unwrap();

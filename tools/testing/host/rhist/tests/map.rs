@@ -16,6 +16,7 @@ use kernel::fault;
 use kernel::interrupt;
 use kernel::sync::atomic::Relaxed;
 use proptest::prelude::*;
+use rhist::cpu::Cpu;
 use rhist::map::Column;
 use rhist::map::Cpus;
 use rhist::map::Hash;
@@ -52,10 +53,11 @@ fn hit(map: &Map, cpu: usize, key: &[u8]) -> bool {
 
 /// The same, with values.
 fn hit_with(map: &Map, cpu: usize, key: &[u8], values: &[u64]) -> bool {
-    let elt = map.insert(cpu, key);
+    let cpu = Cpu::enter(cpu);
+    let elt = map.insert(cpu.preempt(), key);
     if let Some(elt) = elt {
         assert_eq!(elt.key(), key);
-        elt.update(cpu, values, |&value| value);
+        elt.update(cpu.preempt(), values, |&value| value);
     }
     elt.is_some()
 }
@@ -204,18 +206,20 @@ fn exactly_as_many_keys_as_places_fit() {
 fn sums_wrap() {
     let columns = &COLUMNS[..2];
     let map = Map::new(Shape { columns, ..shape() }).unwrap();
-    let elt = map.insert(0, &key(1)).unwrap();
-    elt.update(0, &[u64::MAX], |&value| value);
-    elt.update(1, &[3], |&value| value);
+    let cpus = [0, 1].map(Cpu::enter);
+    let elt = map.insert(cpus[0].preempt(), &key(1)).unwrap();
+    elt.update(cpus[0].preempt(), &[u64::MAX], |&value| value);
+    elt.update(cpus[1].preempt(), &[3], |&value| value);
     assert_eq!((elt.column(0), elt.column(1)), (2, 2));
-    elt.update(0, &[1 << 63], |&value| value);
-    elt.update(0, &[1 << 63], |&value| value);
+    elt.update(cpus[0].preempt(), &[1 << 63], |&value| value);
+    elt.update(cpus[0].preempt(), &[1 << 63], |&value| value);
     assert_eq!((elt.column(0), elt.column(1)), (4, 2));
 }
 
 /// Side data is zero at first, an element's own, and the same on all CPUs; in the last chunk as in the first.
 #[test]
 fn side_data_belongs_to_its_element() {
+    let cpus = [0, 1].map(Cpu::enter);
     let (bits, side) = (12, 3);
     let map = Map::new(Shape {
         bits,
@@ -224,7 +228,7 @@ fn side_data_belongs_to_its_element() {
     })
     .unwrap();
     let elts: Vec<_> = (0..1 << bits)
-        .map(|n| map.insert(0, &key(n)).unwrap())
+        .map(|n| map.insert(cpus[0].preempt(), &key(n)).unwrap())
         .collect();
     for (elt, n) in elts.iter().zip(1..) {
         assert_eq!(elt.side().len(), side);
@@ -234,12 +238,12 @@ fn side_data_belongs_to_its_element() {
         }
     }
     for n in 0..1 << bits {
-        let elt = map.insert(1, &key(n)).unwrap();
+        let elt = map.insert(cpus[1].preempt(), &key(n)).unwrap();
         assert!(elt.side().iter().all(|word| word.load(Relaxed) == n + 1));
     }
     assert!(Map::new(shape())
         .unwrap()
-        .insert(0, &key(1))
+        .insert(cpus[0].preempt(), &key(1))
         .unwrap()
         .side()
         .is_empty());
@@ -248,6 +252,7 @@ fn side_data_belongs_to_its_element() {
 /// Variables are not set at first, an element's own, and the same on all CPUs; in the last chunk as in the first.
 #[test]
 fn variables_belong_to_their_element() {
+    let cpus = [0, 1].map(Cpu::enter);
     let (bits, vars) = (12, 2);
     let map = Map::new(Shape {
         bits,
@@ -256,12 +261,12 @@ fn variables_belong_to_their_element() {
     })
     .unwrap();
     for n in 0..1 << bits {
-        let elt = map.insert(0, &key(n)).unwrap();
+        let elt = map.insert(cpus[0].preempt(), &key(n)).unwrap();
         assert_eq!([elt.var(0), elt.var(1)], [None; 2]);
         assert!(elt.set_var(1, n));
     }
     for n in 0..1 << bits {
-        let elt = map.insert(1, &key(n)).unwrap();
+        let elt = map.insert(cpus[1].preempt(), &key(n)).unwrap();
         assert_eq!([elt.var(0), elt.var(1)], [None, Some(n)]);
         assert_eq!([elt.take_var(1), elt.take_var(1)], [Some(n), None]);
         // There is no third one.
@@ -272,6 +277,7 @@ fn variables_belong_to_their_element() {
 /// Wide cells are not set at first, an element's own, and the same on all CPUs; in the last chunk as in the first.
 #[test]
 fn wide_cells_belong_to_their_element() {
+    let cpus = [0, 1].map(Cpu::enter);
     let (bits, wide) = (12, &[3, 0, 2]);
     let map = Map::new(Shape {
         bits,
@@ -280,7 +286,7 @@ fn wide_cells_belong_to_their_element() {
     })
     .unwrap();
     for n in 0..1 << bits {
-        let elt = map.insert(0, &key(n)).unwrap();
+        let elt = map.insert(cpus[0].preempt(), &key(n)).unwrap();
         for (number, &words) in wide.iter().enumerate() {
             let cell = elt.wide(number).unwrap();
             assert_eq!(cell.read(&mut []), Read::Unset);
@@ -293,7 +299,7 @@ fn wide_cells_belong_to_their_element() {
         assert!(elt.wide(3).is_none());
     }
     for n in 0..1 << bits {
-        let elt = map.insert(1, &key(n)).unwrap();
+        let elt = map.insert(cpus[1].preempt(), &key(n)).unwrap();
         for (number, &words) in wide.iter().enumerate() {
             let mut value = [0; 9];
             assert_eq!(elt.wide(number).unwrap().take(&mut value), Read::Done);
@@ -307,7 +313,7 @@ fn wide_cells_belong_to_their_element() {
     }
     assert!(Map::new(shape())
         .unwrap()
-        .insert(0, &key(1))
+        .insert(cpus[0].preempt(), &key(1))
         .unwrap()
         .wide(0)
         .is_none());
@@ -316,6 +322,7 @@ fn wide_cells_belong_to_their_element() {
 /// Lookups of one word find what lookups of bytes find; the fast one some of it.
 #[test]
 fn lookups_of_words() {
+    let cpus = [Cpu::enter(0)];
     for words in [1, 2] {
         let key_size = words * 8;
         let map = Map::new(Shape {
@@ -326,7 +333,7 @@ fn lookups_of_words() {
         assert_eq!(map.key_size(), key_size);
         for number in 0..128 {
             assert!(map.lookup_word(number).is_none());
-            map.insert_word(0, number).unwrap();
+            map.insert_word(cpus[0].preempt(), number).unwrap();
         }
         let mut at_home = 0;
         for number in 0..128 {
@@ -406,13 +413,14 @@ fn memory_is_asked_for_near_its_cpu() {
 
 #[test]
 fn keys_of_another_size_are_dropped() {
+    let cpus = [Cpu::enter(0)];
     let map = Map::new(Shape {
         key_size: 16,
         ..shape()
     })
     .unwrap();
     for size in [0, 7, 9, 15, 17, 24] {
-        assert!(map.insert(0, &vec![0; size]).is_none());
+        assert!(map.insert(cpus[0].preempt(), &vec![0; size]).is_none());
         assert!(map.lookup(&vec![0; size]).is_none());
     }
     assert!(hit(&map, 0, &[0; 16]));
@@ -423,6 +431,7 @@ fn keys_of_another_size_are_dropped() {
 /// Zeros at the end of a key may be left out, and are in it all the same; those before are not left out.
 #[test]
 fn zeros_at_the_end() {
+    let cpus = [Cpu::enter(0)];
     let map = Map::new(Shape {
         key_size: 32,
         ..shape()
@@ -442,8 +451,9 @@ fn zeros_at_the_end() {
             let key = whole(key);
             let last = key.iter().rposition(|&byte| byte != 0).unwrap_or(0);
             let short = &key[..(last + 1).next_multiple_of(8)];
-            let elt = map.insert(0, if round == 0 { short } else { &key });
-            elt.unwrap().update(0, &[], |&value: &u64| value);
+            let elt = map.insert(cpus[0].preempt(), if round == 0 { short } else { &key });
+            elt.unwrap()
+                .update(cpus[0].preempt(), &[], |&value: &u64| value);
             let elt = map.lookup(short).unwrap();
             assert_eq!((elt.key(), elt.column(0)), (&key[..], round + 1));
             assert!(ptr::eq(map.lookup(&key).unwrap().key(), elt.key()));

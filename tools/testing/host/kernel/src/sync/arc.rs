@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! [`Arc`].
+//! [`Arc`] and [`ArcBorrow`].
 
+use core::marker::PhantomData;
+use core::mem::ManuallyDrop;
 use core::ops::Deref;
 
 use crate::alloc::AllocError;
@@ -11,6 +13,7 @@ use crate::fault;
 /// A value that is shared, and freed with the last reference on it.
 pub struct Arc<T>(std::sync::Arc<Shared<T>>);
 
+#[repr(transparent)]
 struct Shared<T>(T);
 
 impl<T> Drop for Shared<T> {
@@ -24,6 +27,21 @@ impl<T> Arc<T> {
     pub fn new(contents: T, _flags: Flags) -> Result<Self, AllocError> {
         fault::allocate(true)?;
         Ok(Self(std::sync::Arc::new(Shared(contents))))
+    }
+
+    /// Turns the reference into a pointer to the value.
+    pub fn into_raw(self) -> *const T {
+        std::sync::Arc::into_raw(self.0).cast()
+    }
+
+    /// Turns the pointer back into the reference.
+    ///
+    /// # Safety
+    ///
+    /// It is from [`Arc::into_raw`], and used once.
+    pub unsafe fn from_raw(ptr: *const T) -> Self {
+        // SAFETY: By the caller. `Shared` has the representation of what is in it.
+        Self(unsafe { std::sync::Arc::from_raw(ptr.cast()) })
     }
 
     /// Whether both are references on the same value.
@@ -48,5 +66,29 @@ impl<T> Deref for Arc<T> {
 impl<T: std::fmt::Debug> std::fmt::Debug for Arc<T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         (**self).fmt(f)
+    }
+}
+
+/// A reference that somebody else holds.
+pub struct ArcBorrow<'a, T>(ManuallyDrop<Arc<T>>, PhantomData<&'a T>);
+
+impl<T> ArcBorrow<'_, T> {
+    /// Borrows the reference that `ptr` was made from.
+    ///
+    /// # Safety
+    ///
+    /// It is from [`Arc::into_raw`], and that reference is held as long as this exists.
+    pub unsafe fn from_raw(ptr: *const T) -> Self {
+        // SAFETY: By the caller. It is not dropped here.
+        Self(
+            ManuallyDrop::new(unsafe { Arc::from_raw(ptr) }),
+            PhantomData,
+        )
+    }
+}
+
+impl<T> From<ArcBorrow<'_, T>> for Arc<T> {
+    fn from(borrow: ArcBorrow<'_, T>) -> Self {
+        Arc::clone(&borrow.0)
     }
 }

@@ -92,12 +92,12 @@ pub trait AtomicAdd<Rhs = Self>: AtomicType {
 }
 
 macro_rules! atomic_types {
-    ($($ty:ty => $host:ident $($add:ident)?,)*) => {
+    ($([$($generic:ident)?] $ty:ty => $host:ty $(, $add:ident)?;)*) => {
         $(
-            impl AtomicType for $ty {
-                type Host = host::$host;
+            impl$(<$generic>)? AtomicType for $ty {
+                type Host = $host;
                 fn new(v: Self) -> Self::Host {
-                    host::$host::new(v)
+                    <$host>::new(v)
                 }
                 #[inline]
                 fn load(a: &Self::Host, o: host::Ordering) -> Self {
@@ -150,13 +150,14 @@ macro_rules! atomic_types {
     };
 }
 atomic_types! {
-    bool => AtomicBool,
-    i32 => AtomicI32 AtomicAdd,
-    u32 => AtomicU32 AtomicAdd,
-    i64 => AtomicI64 AtomicAdd,
-    u64 => AtomicU64 AtomicAdd,
-    isize => AtomicIsize AtomicAdd,
-    usize => AtomicUsize AtomicAdd,
+    [] bool => host::AtomicBool;
+    [] i32 => host::AtomicI32, AtomicAdd;
+    [] u32 => host::AtomicU32, AtomicAdd;
+    [] i64 => host::AtomicI64, AtomicAdd;
+    [] u64 => host::AtomicU64, AtomicAdd;
+    [] isize => host::AtomicIsize, AtomicAdd;
+    [] usize => host::AtomicUsize, AtomicAdd;
+    [T] *mut T => host::AtomicPtr<T>;
 }
 
 /// A memory location that several contexts may use at once.

@@ -4,6 +4,7 @@
 
 #![allow(dead_code, reason = "each test uses some of it")]
 
+use rhist::cpu::Cpu;
 use rhist::event::hit::STACK_DEPTH;
 use rhist::event::Clock;
 use rhist::event::Context;
@@ -226,11 +227,8 @@ impl Scene {
 
     /// Whether `filter` is for this hit.
     pub(crate) fn matches(&self, filter: &Filter) -> bool {
-        let hit = Hit {
-            record: Record::new(&self.record),
-            cpu: self.cpu,
-            context: self,
-        };
+        let cpu = Cpu::enter(self.cpu);
+        let hit = Hit::new(Record::new(&self.record), cpu.preempt(), self);
         filter.matches(&hit, &Kernel)
     }
 }

@@ -11,6 +11,7 @@ use kernel::error::Result as KernelResult;
 use kernel::prelude::KBox;
 use kernel::prelude::KVec;
 use kernel::sync::Arc;
+use rhist::cpu::Cpu;
 use rhist::event::hit::STACK_DEPTH;
 use rhist::event::Clock;
 use rhist::event::Context;
@@ -235,11 +236,8 @@ impl Bytes {
 
     /// Lets `hist` count the record, on CPU `cpu` and in a task called `comm`.
     pub(crate) fn hit_in(&self, hist: &Histogram, cpu: usize, comm: &[u8; 16]) {
-        let hit = Hit {
-            record: Record::new(&self.0),
-            cpu,
-            context: &Then(comm),
-        };
+        let (cpu, context) = (Cpu::enter(cpu), Then(comm));
+        let hit = Hit::new(Record::new(&self.0), cpu.preempt(), &context);
         // No action has one here.
         hist.hit(hist.program(), &Targets::default(), &hit);
     }

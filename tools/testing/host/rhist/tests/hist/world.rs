@@ -20,6 +20,7 @@ use kernel::error::Result as KernelResult;
 use kernel::prelude::KBox;
 use kernel::prelude::KVec;
 use kernel::sync::Arc;
+use rhist::cpu::Cpu;
 use rhist::event::hit::STACK_DEPTH;
 use rhist::event::Clock;
 use rhist::event::Context;
@@ -531,11 +532,8 @@ impl World {
 
     /// Lets `event` happen.
     pub(crate) fn hit(&self, event: &str, record: &Bytes, moment: Moment) {
-        let hit = Hit {
-            record: Record::new(&record.0),
-            cpu: moment.cpu,
-            context: &moment,
-        };
+        let cpu = Cpu::enter(moment.cpu);
+        let hit = Hit::new(Record::new(&record.0), cpu.preempt(), &moment);
         self.happen(self.event(event), &hit);
     }
 
@@ -947,11 +945,7 @@ impl Synth {
             .world
             .upgrade()
             .expect("it has the trigger of this action");
-        let hit = Hit {
-            record: Record::new(&record.0),
-            cpu: hit.cpu,
-            context: hit.context,
-        };
+        let hit = Hit::new(Record::new(&record.0), hit.preempt(), hit.context());
         world.happen(self.event, &hit);
         true
     }

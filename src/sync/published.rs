@@ -2,9 +2,8 @@
 
 //! A value that hits read and tasks replace (as `rcu_assign_pointer()` does).
 
-use crate::ftrace::cpu;
-use crate::ftrace::cpu::PreemptOff;
-use crate::map::load::Load;
+use super::Load;
+use super::PreemptOff;
 use kernel::sync::atomic::Acquire;
 use kernel::sync::atomic::Atomic;
 use kernel::sync::atomic::Full;
@@ -13,29 +12,29 @@ use kernel::sync::Arc;
 use kernel::sync::ArcBorrow;
 
 /// An [`Arc`] that can be replaced while others use what is in it.
-pub(crate) struct Published<T: Send + Sync> {
+pub struct Published<T: Send + Sync> {
     /// From [`Arc::into_raw`]; the reference is dropped a grace period after it was replaced.
     value: Atomic<*mut T>,
 }
 
 impl<T: Send + Sync> Published<T> {
     /// Publishes `value`.
-    pub(crate) fn new(value: Arc<T>) -> Self {
+    pub fn new(value: Arc<T>) -> Self {
         Self {
             value: Atomic::new(Arc::into_raw(value).cast_mut()),
         }
     }
 
     /// The value, for a hit. Any context.
-    #[inline]
-    pub(super) fn read<'a>(&'a self, _preempt: PreemptOff<'a>) -> &'a T {
+    #[inline(always)]
+    pub fn read<'a>(&'a self, _preempt: PreemptOff<'a>) -> &'a T {
         // SAFETY: A replaced value is kept for a grace period, which does not end before
         // preemption is on again.
         unsafe { &*self.value.acquire() }
     }
 
     /// The value, to keep. Task context.
-    pub(crate) fn get(&self) -> Arc<T> {
+    pub fn get(&self) -> Arc<T> {
         let _guard = rcu::read_lock();
         // SAFETY: Within the read-side critical section a replaced value keeps its reference, so
         // there is one to be shared.
@@ -43,12 +42,12 @@ impl<T: Send + Sync> Published<T> {
     }
 
     /// Replaces the value, and waits until no hit uses the old one. Task context.
-    pub(crate) fn replace(&self, value: Arc<T>) {
+    pub fn replace(&self, value: Arc<T>) {
         drop(self.swap(value));
     }
 
     /// Replaces the value. Dropping the result waits until no hit uses the old one. Task context.
-    pub(super) fn swap(&self, value: Arc<T>) -> Retired<T> {
+    pub fn swap(&self, value: Arc<T>) -> Retired<T> {
         let old = self.value.xchg(Arc::into_raw(value).cast_mut(), Full);
         // SAFETY: The pointer came from `Arc::into_raw`, and the exchange has taken over its reference.
         Retired(unsafe { Arc::from_raw(old) })
@@ -56,12 +55,12 @@ impl<T: Send + Sync> Published<T> {
 }
 
 /// A value that was replaced. Hits may still use it until this is dropped.
-pub(super) struct Retired<T>(#[expect(dead_code)] Arc<T>);
+pub struct Retired<T>(#[expect(dead_code)] Arc<T>);
 
 impl<T> Drop for Retired<T> {
     fn drop(&mut self) {
         // The reference is dropped after this.
-        cpu::synchronize_hits();
+        rcu::synchronize_rcu();
     }
 }
 

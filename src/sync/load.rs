@@ -2,8 +2,8 @@
 
 //! Inline atomic loads and stores for hits.
 //!
-//! Those of the `kernel` crate are calls of C functions, and a hit makes a dozen of them. These compile to
-//! the same instructions without the call. On the host those of the `kernel` crate are used, which loom and
+//! The ones of the `kernel` crate are calls of C functions, and a hit makes a dozen of them. These compile to
+//! the same instructions without the call. On the host the `kernel` crate has what is used, which loom and
 //! the tests with interrupts know.
 
 use kernel::sync::atomic::Atomic;
@@ -28,11 +28,11 @@ pub(crate) trait Store {
 }
 
 #[cfg(not(MODULE))]
-impl Load for Atomic<u64> {
-    type Value = u64;
+impl<T: kernel::sync::atomic::AtomicType> Load for Atomic<T> {
+    type Value = T;
 
     #[inline]
-    fn acquire(&self) -> u64 {
+    fn acquire(&self) -> T {
         self.load(kernel::sync::atomic::Acquire)
     }
 }
@@ -45,7 +45,7 @@ impl Store for Atomic<u64> {
         self.store(value, kernel::sync::atomic::Release);
     }
 
-    /// The same for loom, which lets a store come between the load and the store of an exchange
+    /// An exchange, since loom lets a store come between the load and the store of an exchange
     /// (<https://github.com/tokio-rs/loom/issues/254>). It does not do that to another exchange.
     #[cfg(loom)]
     fn release(&self, value: u64) {

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What a hit relies on: preemption that is off, pointers that are replaced while hits use them, and inline atomic
+//! loads and stores.
+
+mod load;
+mod preempt;
+mod published;
+
+pub(crate) use load::Load;
+pub(crate) use load::Store;
+pub use preempt::PreemptOff;
+pub use published::Published;
+pub use published::Retired;
