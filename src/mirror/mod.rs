@@ -30,6 +30,7 @@ pub(crate) use dir::Dir;
 use kernel::mm::virt::VmaNew;
 use kernel::prelude::*;
 use kernel::sync::Arc;
+pub(crate) use overlay::FileOps;
 pub(crate) use overlay::Opened;
 pub(crate) use overlay::Overlay;
 pub(crate) use overlay::OverlayFile;
@@ -99,7 +100,7 @@ impl<T: Overlay> Mirror<T> {
         let top = CreatedDentry::dir(&root, name, &top)?;
         mirror.entered.push(top, GFP_KERNEL)?;
         for (index, file) in T::files(Dir::Root).iter().enumerate() {
-            if file.in_kernels && root.lookup(file.name.to_bytes()).is_err() {
+            if file.also_in_tracefs_root && root.lookup(file.name.to_bytes()).is_err() {
                 let kind = NodeKind::Ours(Dir::Root, index);
                 let inode = MirrorShared::find_or_create(&mirror.shared, root.clone(), kind)?;
                 mirror.entered.reserve(1, GFP_KERNEL)?;
@@ -144,12 +145,12 @@ impl<T: Overlay> MirrorShared<T> {
             NodeKind::Ours(dir, index) => (dir, index),
         };
         let file = T::files(dir).get(index).ok_or(ENOENT)?;
-        let access = self.overlay.access(dir, file.name).unwrap_or(Access {
+        let access = file.ops.access(&self.overlay).unwrap_or(Access {
             mode: file.mode,
             uid: Access::SAME,
             gid: Access::SAME,
         });
-        Ok(match self.overlay.special(dir, file.name) {
+        Ok(match file.ops.special(&self.overlay) {
             Some(operations) => ObjectType::Special {
                 access,
                 operations: operations.clone(),
@@ -181,17 +182,17 @@ impl<T: Overlay> Node<T> {
         }
     }
 
-    /// Describes an open file of rhist to the overlay. `real` is the directory that it is in.
+    /// Returns an open file of rhist: its entry in [`Overlay::files`], and where it is. `real` is the kernel's directory
+    /// of the same name as the one that it is in.
     fn opened<'a>(
         &'a self,
         real: &'a Dentry,
         kernel: Option<&'a KernelFile>,
-    ) -> Result<Opened<'a>> {
+    ) -> Result<(&'static OverlayFile<T>, Opened<'a>)> {
         let (NodeKind::Ours(dir, index), Some(tracing)) = (self.kind, &self.tracing) else {
             return Err(EINVAL);
         };
-        Ok(Opened {
-            name: T::files(dir).get(index).ok_or(EINVAL)?.name,
+        let opened = Opened {
             dir: tracing,
             event: (dir == Dir::Event).then(|| EventName {
                 dir: tracing,
@@ -199,7 +200,8 @@ impl<T: Overlay> Node<T> {
                 event: real.name(),
             }),
             kernel,
-        })
+        };
+        Ok((T::files(dir).get(index).ok_or(EINVAL)?, opened))
     }
 }
 
@@ -212,7 +214,7 @@ impl<T: Overlay> tracefs::NodeOps for Node<T> {
         let dir = self.dir();
         let mut files = T::files(dir).iter();
         if let Some(index) = files.position(|file| file.name.to_bytes() == name) {
-            if T::files(dir)[index].only_over {
+            if T::files(dir)[index].replaces_only {
                 real.lookup_nested(name)?;
             }
             let kind = NodeKind::Ours(dir, index);
@@ -246,7 +248,7 @@ impl<T: Overlay> tracefs::NodeOps for Node<T> {
 
     fn names(&self, real: &Dentry) -> impl Iterator<Item = Option<&'static CStr>> {
         T::files(self.dir()).iter().map(|file| {
-            let is_there = !file.only_over || real.lookup(file.name.to_bytes()).is_ok();
+            let is_there = !file.replaces_only || real.lookup(file.name.to_bytes()).is_ok();
             is_there.then_some(file.name)
         })
     }
@@ -268,8 +270,11 @@ impl<T: Overlay> tracefs::NodeOps for Node<T> {
         kernel: Option<&KernelFile>,
         truncate: bool,
     ) -> Result<T::OpenState> {
-        let overlay = &self.shared.overlay;
-        overlay.open(&self.opened(real, kernel)?, truncate)
+        let (file, opened) = self.opened(real, kernel)?;
+        if !file.ignores_lockdown {
+            tracefs::check_lockdown()?;
+        }
+        file.ops.open(&self.shared.overlay, &opened, truncate)
     }
 
     fn read(
@@ -278,8 +283,8 @@ impl<T: Overlay> tracefs::NodeOps for Node<T> {
         kernel: Option<&KernelFile>,
         open: &T::OpenState,
     ) -> Result<T::Contents> {
-        let overlay = &self.shared.overlay;
-        overlay.read(&self.opened(real, kernel)?, open)
+        let (file, opened) = self.opened(real, kernel)?;
+        file.ops.read(&self.shared.overlay, &opened, open)
     }
 
     fn write(
@@ -288,8 +293,8 @@ impl<T: Overlay> tracefs::NodeOps for Node<T> {
         kernel: Option<&KernelFile>,
         data: &UserBuffer,
     ) -> Result<usize> {
-        let overlay = &self.shared.overlay;
-        overlay.write(&self.opened(real, kernel)?, data)
+        let (file, opened) = self.opened(real, kernel)?;
+        file.ops.write(&self.shared.overlay, &opened, data)
     }
 
     fn poll(
@@ -299,12 +304,12 @@ impl<T: Overlay> tracefs::NodeOps for Node<T> {
         open: &T::OpenState,
         table: &PollTable<'_>,
     ) -> Result<Mask> {
-        let overlay = &self.shared.overlay;
-        overlay.poll(&self.opened(real, kernel)?, open, table)
+        let (file, opened) = self.opened(real, kernel)?;
+        file.ops.poll(&self.shared.overlay, &opened, open, table)
     }
 
     fn map(&self, real: &Dentry, kernel: Option<&KernelFile>, vma: &VmaNew) -> Result {
-        let overlay = &self.shared.overlay;
-        overlay.map(&self.opened(real, kernel)?, vma)
+        let (file, opened) = self.opened(real, kernel)?;
+        file.ops.map(&self.shared.overlay, &opened, vma)
     }
 }

@@ -16,80 +16,122 @@ use kernel::mm::virt::VmaNew;
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
-/// A file of rhist.
-pub(crate) struct OverlayFile {
+/// A file of rhist in a mirrored directory, with what the mirror has to know of it.
+///
+/// Start from [`OverlayFile::new`], and set what differs: `OverlayFile { polls: true, ..OverlayFile::new(…) }`.
+pub(crate) struct OverlayFile<T: Overlay> {
     pub(crate) name: &'static CStr,
-    /// Permission bits, unless [`Overlay::access`] says which. A file that nobody may write has no `write()`.
+    /// Permission bits, unless [`FileOps::access`] returns others. A file that nobody may write has no `write()`.
     pub(crate) mode: u16,
+    pub(crate) ops: &'static dyn FileOps<T>,
     /// The file exists only where the kernel has a file of this name.
-    pub(crate) only_over: bool,
+    pub(crate) replaces_only: bool,
     /// The file has `poll()`. Without it a file is always ready, and epoll refuses it.
     pub(crate) polls: bool,
-    /// It is in the kernel's tracing directory as well, unless that has a file of this name. For
-    /// files in [`Dir::Root`].
-    pub(crate) in_kernels: bool,
+    /// The file is in the root of tracefs, too, unless the kernel has a file of this name there. For files in
+    /// [`Dir::Root`].
+    pub(crate) also_in_tracefs_root: bool,
+    /// The file can be opened while the kernel is locked down (`LOCKDOWN_TRACEFS`).
+    pub(crate) ignores_lockdown: bool,
+}
+
+impl<T: Overlay> OverlayFile<T> {
+    /// Describes a file without `poll()`, in the mirror only, that lockdown applies to.
+    pub(crate) const fn new(name: &'static CStr, mode: u16, ops: &'static dyn FileOps<T>) -> Self {
+        Self {
+            name,
+            mode,
+            ops,
+            replaces_only: false,
+            polls: false,
+            also_in_tracefs_root: false,
+            ignores_lockdown: false,
+        }
+    }
 }
 
 /// A file of rhist that is open, or being opened.
 #[derive(Clone, Copy)]
 pub(crate) struct Opened<'a> {
-    /// Its name, as [`Overlay::files`] has it.
-    pub(crate) name: &'static CStr,
     /// The tracing directory that it is in or below.
     pub(crate) dir: &'a TracingDir,
-    /// `None` outside of [`Dir::Event`].
-    pub(crate) event: Option<EventName<'a>>,
-    /// The kernel's file in whose place it is, if there is one. A list of triggers that was opened to be read
-    /// only counts as none while it is empty.
+    /// The event in whose directory it is. `None` outside of [`Dir::Event`]; see [`Opened::event`].
+    pub(super) event: Option<EventName<'a>>,
+    /// The kernel's file that it replaces, if there is one. A list of triggers that was opened only to be read
+    /// is left out while it is empty.
     pub(crate) kernel: Option<&'a KernelFile>,
 }
 
-/// Files of rhist in a mirrored tracing directory.
-///
-/// Every function is called in task context and may sleep, without locks unless it says otherwise.
-/// Those of a file are not called any more when the kernel has removed the directory that the file
-/// is in: that fails with `ENODEV`.
-pub(crate) trait Overlay: Send + Sync + 'static {
-    /// The contents of a file, kept while it is read.
+impl<'a> Opened<'a> {
+    /// Returns the event of a file in [`Dir::Event`]. Fails with `ENOENT` for all other files.
+    pub(crate) fn event(&self) -> Result<EventName<'a>> {
+        self.event.ok_or(ENOENT)
+    }
+}
+
+/// The files of rhist in a mirrored tracing directory, and what they share.
+pub(crate) trait Overlay: Send + Sync + Sized + 'static {
+    /// Text of a file, kept while it is read.
     type Contents: Contents;
 
     /// State of an open file.
-    type OpenState: Send + Sync;
+    type OpenState: Default + Send + Sync;
 
-    /// The files of a directory of kind `dir`.
-    fn files(dir: Dir) -> &'static [OverlayFile];
+    /// Returns the files in a directory of kind `dir`.
+    fn files(dir: Dir) -> &'static [OverlayFile<Self>];
 
-    /// Who may open a file; `None` if its mode alone says that.
-    fn access(&self, dir: Dir, name: &CStr) -> Option<Access>;
+    /// Called after `rmdir(2)` below the mirror had the kernel remove an instance. Not called if the instance is
+    /// removed in the kernel's own directory.
+    fn instance_removed(&self);
+}
 
-    /// The operations of a file that has its own; the functions below are not called for it.
-    fn special(&self, dir: Dir, name: &CStr) -> Option<&Arc<SpecialFops>>;
+/// Operations of a file of rhist; `T` is what the files share.
+///
+/// Every function is called in task context and may sleep; no lock is held unless it says otherwise. None is called
+/// after the kernel has removed the directory that the file is in: the system call fails with `ENODEV`.
+pub(crate) trait FileOps<T: Overlay>: Sync {
+    /// Returns owner and permissions, if a setting decides them; `None` if the file has [`OverlayFile::mode`].
+    fn access(&self, _shared: &T) -> Option<Access> {
+        None
+    }
 
-    /// Opens a file, and empties it if `truncate`. An error is returned by `open(2)`. The kernel's
-    /// file is already open, and not emptied.
-    fn open(&self, file: &Opened<'_>, truncate: bool) -> Result<Self::OpenState>;
+    /// Returns the operations of a file that has its own, such as `ioctl()`. None of the functions below is called for it.
+    fn special<'a>(&self, _shared: &'a T) -> Option<&'a Arc<SpecialFops>> {
+        None
+    }
 
-    /// The contents of the file as they are now.
-    fn read(&self, file: &Opened<'_>, open: &Self::OpenState) -> Result<Self::Contents>;
+    /// Opens the file, and empties it if `truncate`. An error fails `open(2)`. The kernel's file is already open, and
+    /// not emptied.
+    fn open(&self, _shared: &T, _file: &Opened<'_>, _truncate: bool) -> Result<T::OpenState> {
+        Ok(T::OpenState::default())
+    }
 
-    /// One `write(2)`. Returns by how much the position of the file moves.
-    fn write(&self, file: &Opened<'_>, data: &UserBuffer) -> Result<usize>;
+    /// Returns the contents as they are now.
+    fn read(&self, _shared: &T, _file: &Opened<'_>, _open: &T::OpenState) -> Result<T::Contents> {
+        Err(EINVAL)
+    }
 
-    /// What the file is ready for. Has the caller wait for a change of that, by `table`, before it
-    /// looks. An error is [`poll::ERR`](crate::ftrace::poll::ERR), which the mirror adds by
-    /// itself when the kernel's file of this name has it.
+    /// Handles one `write(2)`. Returns by how much the position of the file moves.
+    fn write(&self, _shared: &T, _file: &Opened<'_>, _data: &UserBuffer) -> Result<usize> {
+        Err(EINVAL)
+    }
+
+    /// Returns what the file is ready for. First adds the caller to `table`, so that a change wakes it. An error is
+    /// [`poll::ERR`](crate::ftrace::poll::ERR), which the mirror itself adds if the kernel's file of this name
+    /// reports it. Only for files with [`OverlayFile::polls`].
     fn poll(
         &self,
-        file: &Opened<'_>,
-        open: &Self::OpenState,
-        table: &PollTable<'_>,
-    ) -> Result<Mask>;
+        _shared: &T,
+        _file: &Opened<'_>,
+        _open: &T::OpenState,
+        _table: &PollTable<'_>,
+    ) -> Result<Mask> {
+        Err(EINVAL)
+    }
 
-    /// One `mmap(2)`, with mmap_lock held; `ENODEV` for a file that cannot be mapped. The mapping
-    /// keeps the file open.
-    fn map(&self, file: &Opened<'_>, vma: &VmaNew) -> Result;
-
-    /// `rmdir(2)` below the mirror has had the kernel remove an instance. One that is removed in
-    /// the kernel's own directory goes unnoticed.
-    fn instance_removed(&self);
+    /// Handles one `mmap(2)`, with mmap_lock held. The mapping keeps the file open. `ENODEV` for a file that cannot be
+    /// mapped.
+    fn map(&self, _shared: &T, _file: &Opened<'_>, _vma: &VmaNew) -> Result {
+        Err(ENODEV)
+    }
 }

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! `hist_stats`: where the hits of each event come from, and what was lost.
+
+use super::contents::Shown;
+use super::OpenState;
+use super::Tree;
+use crate::hist::show;
+use crate::mirror::FileOps;
+use crate::mirror::Opened;
+use crate::mirror::OverlayFile;
+use crate::text::Text;
+use kernel::prelude::*;
+use kernel::sync::atomic::Relaxed;
+
+pub(super) const FILE: OverlayFile<Tree> = OverlayFile::new(c"hist_stats", 0o440, &HistStatsOps);
+
+struct HistStatsOps;
+
+impl FileOps<Tree> for HistStatsOps {
+    fn read(&self, tree: &Tree, _file: &Opened<'_>, _open: &OpenState) -> Result<Shown> {
+        let mut out = Text::new();
+        let commands = tree.engine.commands();
+        let reads = tree.reads.load(Relaxed);
+        out.format(format_args!("commands: {commands}\nreads: {reads}\n"))?;
+        tree.engine.for_each_source(|names, source, lost| {
+            let [system, event] = names.map(CStr::to_bytes);
+            show::event_column(&mut out, system, event)?;
+            out.format(format_args!("{source}, {lost} lost\n"))
+        })?;
+        tree.engine.for_each_trigger(|names, n, trigger| {
+            if !trigger.spec().has_vars() {
+                return Ok(());
+            }
+            let histogram = trigger.data.histogram();
+            let [system, event] = names.map(CStr::to_bytes);
+            show::event_column(&mut out, system, event)?;
+            out.format(format_args!(
+                "hist {n}: {} unresolved, {} missed",
+                histogram.unresolved(),
+                histogram.missed()
+            ))?;
+            if !trigger.dir.is_top() {
+                out.bytes(b", instances/")?;
+                out.bytes(trigger.dir.name().to_bytes())?;
+            }
+            out.bytes(b"\n")
+        })?;
+        Shown::text(out)
+    }
+}

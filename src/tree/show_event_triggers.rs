@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! `show_event_triggers`: the triggers of all events of a tracing directory.
+
+use super::contents::Shown;
+use super::trigger;
+use super::OpenState;
+use super::Tree;
+use crate::ftrace::tracefs::EventName;
+use crate::hist::show;
+use crate::mirror::FileOps;
+use crate::mirror::Opened;
+use crate::mirror::OverlayFile;
+use crate::text::Text;
+use kernel::prelude::*;
+
+/// Instances of an earlier boot have no `show_event_triggers`.
+pub(super) const FILE: OverlayFile<Tree> = OverlayFile {
+    replaces_only: true,
+    ..OverlayFile::new(c"show_event_triggers", 0o440, &ShowEventTriggersOps)
+};
+
+struct ShowEventTriggersOps;
+
+impl FileOps<Tree> for ShowEventTriggersOps {
+    fn read(&self, tree: &Tree, file: &Opened<'_>, _open: &OpenState) -> Result<Shown> {
+        let mut out = Text::new();
+        let dir = file.dir;
+        // To open the kernel's `trigger` files takes an open file of tracefs, whichever.
+        let open_file = file.kernel.ok_or(EINVAL)?;
+        let names = tree.engine.triggered(dir)?;
+        for [system, event] in &names {
+            let name = EventName { dir, system, event };
+            let path = [c"events", system, event, c"trigger"];
+            let mut column = Text::new();
+            show::event_column(&mut column, system.to_bytes(), event.to_bytes())?;
+            let listed = open_file
+                .open_other_for_reading(dir, &path)
+                .and_then(|kernel| {
+                    let listing = kernel.read()?;
+                    trigger::list(&mut out, &tree.engine, column.as_bytes(), name, &listing)
+                });
+            match listed {
+                // The event was removed meanwhile.
+                Err(error) if error == ENOENT || error == ENODEV => (),
+                listed => listed?,
+            }
+        }
+        Shown::text(out)
+    }
+}

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! `user_events_data`: the file that programs register and write user events with.
+
+use super::Tree;
+use crate::ftrace::tracefs::Access;
+use crate::ftrace::tracefs::SpecialFops;
+use crate::mirror::FileOps;
+use crate::mirror::OverlayFile;
+use kernel::sync::Arc;
+
+/// Its mode is a setting.
+pub(super) const FILE: OverlayFile<Tree> = OverlayFile {
+    also_in_tracefs_root: true,
+    ..OverlayFile::new(c"user_events_data", 0, &UserEventsDataOps)
+};
+
+struct UserEventsDataOps;
+
+impl FileOps<Tree> for UserEventsDataOps {
+    fn access(&self, tree: &Tree) -> Option<Access> {
+        Some(tree.user_events.settings.data)
+    }
+
+    fn special<'a>(&self, tree: &'a Tree) -> Option<&'a Arc<SpecialFops>> {
+        Some(&tree.user_events_data)
+    }
+}
