@@ -26,8 +26,27 @@
 #include <linux/uio.h>
 #include <linux/workqueue.h>
 
-#include "helpers.h"
+#include "clock.h"
+#include "cpu.h"
+#include "event.h"
+#include "event_file.h"
+#include "instance.h"
 #include "layouts_generated.h"
+#include "memory.h"
+#include "module.h"
+#include "own_events.h"
+#include "poll.h"
+#include "probe.h"
+#include "queue.h"
+#include "rcu.h"
+#include "snapshot.h"
+#include "stack.h"
+#include "symbols.h"
+#include "synthetic.h"
+#include "task.h"
+#include "tracefs.h"
+#include "user_event.h"
+#include "user_mm.h"
 
 /* Macros that bindgen cannot read. */
 static const int RHIST_RING_BUFFER_ALL_CPUS = RING_BUFFER_ALL_CPUS;

@@ -6,7 +6,7 @@ use super::bindings;
 use kernel::alloc::NumaNode;
 use kernel::prelude::*;
 
-/// Bytes of a task's name with its NUL (`TASK_COMM_LEN`, which `rust/helpers.c` compares with it).
+/// Bytes of a task's name with its NUL (`TASK_COMM_LEN`, which `rust/task.c` compares with it).
 pub(crate) const COMM_LEN: usize = 16;
 
 /// The number of the CPU that runs this.

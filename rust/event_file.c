@@ -30,7 +30,8 @@
 #include <linux/trace_events.h>
 #include <linux/tracepoint.h>
 
-#include "helpers.h"
+#include "event.h"
+#include "event_file.h"
 #include "layouts_generated.h"
 
 struct rhist_event_file {

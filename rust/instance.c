@@ -18,7 +18,8 @@
 #include <linux/trace.h>
 #include <linux/uaccess.h>
 
-#include "helpers.h"
+#include "instance.h"
+#include "own_events.h"
 #include "layouts_generated.h"
 
 /* The name of the instance, and of the only system whose events it has. */

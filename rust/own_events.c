@@ -23,7 +23,7 @@
 #include <linux/trace.h>
 #include <linux/trace_events.h>
 
-#include "helpers.h"
+#include "own_events.h"
 
 static DEFINE_MUTEX(sync_lock);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The module's parameters, which `rust/parameters.c` defines.
+//! The module's parameters, which `rust/module.c` defines.
 
 use super::bindings;
 

@@ -9,7 +9,7 @@
 #include <linux/poll.h>
 #include <linux/wait.h>
 
-#include "helpers.h"
+#include "poll.h"
 
 static void wake_waiting(struct irq_work *work)
 {

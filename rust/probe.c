@@ -7,7 +7,9 @@
 #include <linux/string.h>
 #include <linux/tracepoint.h>
 
-#include "helpers.h"
+#include "probe.h"
+#include "stack.h"
+#include "synthetic.h"
 #include "probe/probe.h"
 
 DEFINE_PER_CPU(struct rhist_records *, rhist_records);

@@ -6,7 +6,7 @@
 #include <linux/errno.h>
 #include <linux/types.h>
 
-#include "helpers.h"
+#include "snapshot.h"
 
 #ifdef CONFIG_TRACER_SNAPSHOT
 

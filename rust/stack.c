@@ -14,7 +14,7 @@
 #include <asm/cpufeature.h>
 #endif
 
-#include "helpers.h"
+#include "stack.h"
 
 #ifdef RHIST_STACK_UNWINDER
 #include <asm/unwind.h>

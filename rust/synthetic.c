@@ -12,7 +12,8 @@
 #include <linux/tracepoint.h>
 #include <asm/local.h>
 
-#include "helpers.h"
+#include "stack.h"
+#include "synthetic.h"
 #include "layouts_generated.h"
 
 /* A probe of a synthetic event: it finds the value of field i in vals[idx[i]]. */

@@ -21,6 +21,7 @@
 #include <linux/mount.h>
 #include <linux/namei.h>
 #include <linux/rcupdate.h>
+#include <linux/security.h>
 #include <linux/seq_file.h>
 #include <linux/trace_events.h>
 #include <linux/tracefs.h>
@@ -28,7 +29,7 @@
 #include <linux/uio.h>
 #include <linux/user_namespace.h>
 
-#include "helpers.h"
+#include "tracefs.h"
 #include "layouts_generated.h"
 
 /*
@@ -703,4 +704,10 @@ int rhist_forget(struct dentry *dentry)
 struct dentry *rhist_dget(struct dentry *dentry)
 {
 	return dget(dentry);
+}
+
+/* Whether the kernel is locked down (LOCKDOWN_TRACEFS): 0 or -EPERM. Task context. */
+int rhist_locked_down(void)
+{
+	return security_locked_down(LOCKDOWN_TRACEFS);
 }

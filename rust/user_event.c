@@ -24,7 +24,10 @@
 #include <linux/uio.h>
 #include <linux/unaligned.h>
 
-#include "helpers.h"
+#include "own_events.h"
+#include "synthetic.h"
+#include "tracefs.h"
+#include "user_event.h"
 #include "layouts_generated.h"
 
 struct rhist_user_event {

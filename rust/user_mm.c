@@ -33,7 +33,8 @@
 #include <linux/wait_bit.h>
 #include <trace/events/task.h>
 
-#include "helpers.h"
+#include "tracefs.h"
+#include "user_mm.h"
 
 struct rhist_mm {
 	struct mmu_notifier notifier;

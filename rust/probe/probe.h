@@ -4,8 +4,8 @@
  * probe of the event does, but on the stack or in memory of this CPU instead of a ring buffer, and passes
  * it to rhist_probe_hit().
  */
-#ifndef RHIST_PROBE_H
-#define RHIST_PROBE_H
+#ifndef RHIST_PROBE_PROBE_H
+#define RHIST_PROBE_PROBE_H
 
 #include <linux/irqflags.h>
 #include <linux/percpu.h>
@@ -14,7 +14,8 @@
 #include <linux/smp.h>
 #include <linux/trace_events.h>
 
-#include "../helpers.h"
+#include "../probe.h"
+#include "../stack.h"
 
 /* Bytes of the longest record. In C it has to fit into a page of the ring buffer. */
 #define RHIST_RECORD_SIZE PAGE_SIZE

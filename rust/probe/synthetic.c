@@ -7,6 +7,7 @@
 #include <linux/trace_events.h>
 
 #include "probe.h"
+#include "../synthetic.h"
 #include "layouts_generated.h"
 
 #define FIELDS_MAX ((RHIST_SHORT_MAX - sizeof(struct trace_entry)) / sizeof(u64))

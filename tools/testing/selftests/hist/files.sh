@@ -24,7 +24,7 @@ clean 2>/dev/null
 if [ "$TRACING" = "$KERNEL" ]; then
 	skip "the module's version" "this is not rhist"
 else
-	version=$(sed -n 's/^MODULE_VERSION("\(.*\)");$/\1/p' "$here/../../../../rust/helpers.c")
+	version=$(sed -n 's/^MODULE_VERSION("\(.*\)");$/\1/p' "$here/../../../../rust/module.c")
 	yes "the sources have a version: $version" test "$version"
 	is "$(modinfo -F version "$RHIST_KO")" "$version" "modinfo tells it"
 	is "$(cat /sys/module/rhist/version)" "$version" "/sys/module/rhist/version tells it"

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The module's parameters. In C, since the kernel crate's module! does not know bool in all versions. They are set
- * before the module's init function is called, and never afterwards.
+ * Version and parameters of the module. In C, since the kernel crate's module! knows no version, and in some kernel
+ * versions no bool. Parameters are set before the module's init function is called, and never afterwards.
  */
+#include <linux/module.h>
 #include <linux/moduleparam.h>
 
-#include "helpers.h"
+#include "module.h"
+
+/* The packages have the same version: see scripts/package/version. */
+MODULE_VERSION("0.9.0");
 
 struct rhist_parameters rhist_parameters __ro_after_init = {
 	.probes = true,

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Workqueue of the module. alloc_workqueue() is a macro.
+ */
+#include <linux/workqueue.h>
+
+#include "queue.h"
+
+/* Allocate a workqueue for work that may block for long, with the default limit of active work. */
+struct workqueue_struct *rhist_alloc_workqueue(void)
+{
+	return alloc_workqueue("rhist", WQ_UNBOUND, 0);
+}

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* The definition of each function states its calling context. */
+#ifndef RHIST_QUEUE_H
+#define RHIST_QUEUE_H
+
+#include <linux/types.h>
+
+struct workqueue_struct;
+
+struct workqueue_struct *rhist_alloc_workqueue(void);
+
+#endif
