@@ -4,6 +4,7 @@
 
 use rhist::trigger::Command;
 use rhist::trigger::ErrorText;
+use rhist::trigger::HintText;
 
 use super::events::Bytes;
 use super::world::*;
@@ -68,9 +69,11 @@ fn write(world: &World, event: &str, command: &[u8]) {
     };
     match world.is_last(event, &line) {
         Ok(same) => assert!(same, "{written}: {line}"),
-        // It has a variable of the name of one that it refers to.
+        // It has a variable of the name of one that it refers to; or, as in C, the definition of a variable stands
+        // for it in an expression, and begins with a minus.
         Err(error) => assert!(
-            error.text == Some(ErrorText::FieldNotFound) && line.contains('$'),
+            error.text == Some(ErrorText::FieldNotFound) && line.contains('$')
+                || error.has_hint(HintText::NoOperand) && line.contains("-("),
             "{written}: {line}: {error:?}"
         ),
     }
