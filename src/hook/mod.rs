@@ -57,6 +57,7 @@ use poll::Pollers;
 use stack::Handlers;
 use switch::Switch;
 use switch::SwitchSettings;
+use trigger::Entry;
 use trigger::HistTrigger;
 
 /// The triggers of an event, in the order in which they were added.
@@ -146,22 +147,20 @@ fn read_other_clock(clock: Clock) -> u64 {
 }
 
 impl Dispatch {
-    /// Counts a hit for a leaf trigger that needs more than plain fields. Out of line and called last, so that
-    /// the fast path saves no registers. Any context.
+    // Out of line and called last, so that the fast path saves no registers.
+
+    /// Counts a hit of a leaf by executing its program. Any context.
     #[inline(never)]
-    fn hit_leaf_slow(&self, trigger: &HistTrigger, preempt: PreemptOff<'_>, record: Record<'_>) {
-        if trigger.is_conditional() {
-            return self.hit_leaf_if(trigger, preempt, record);
-        }
+    fn hit_plain(&self, trigger: &HistTrigger, preempt: PreemptOff<'_>, record: Record<'_>) {
         let context = self.context(None);
-        trigger.count(&Hit::new(record, preempt, &context));
+        trigger.hit_plain(&Hit::new(record, preempt, &context));
     }
 
-    /// The same if it is paused or has a filter, for which more registers are saved.
+    /// Counts a hit of a leaf, unless it rejects the hit. Any context.
     #[inline(never)]
-    fn hit_leaf_if(&self, trigger: &HistTrigger, preempt: PreemptOff<'_>, record: Record<'_>) {
+    fn hit_filtered(&self, trigger: &HistTrigger, preempt: PreemptOff<'_>, record: Record<'_>) {
         let context = self.context(None);
-        trigger.hit(&Hit::new(record, preempt, &context));
+        trigger.hit_unless_rejected(&Hit::new(record, preempt, &context));
     }
 
     fn context<'a>(&'a self, frame: Option<Frame<'a>>) -> HitContext<'a> {
@@ -196,8 +195,13 @@ impl Receiver for Dispatch {
     #[inline(always)]
     fn hit_leaf(&self, trigger: &HistTrigger, preempt: PreemptOff<'_>, record: &[u8]) {
         let record = Record::new(record);
-        if !trigger.hit_fast(preempt, record) {
-            self.hit_leaf_slow(trigger, preempt, record);
+        if trigger.hit_fast(preempt, record) {
+            return;
+        }
+        match trigger.entry() {
+            Some(Entry::Fast | Entry::Plain) => self.hit_plain(trigger, preempt, record),
+            Some(Entry::Filtered) => self.hit_filtered(trigger, preempt, record),
+            None => (),
         }
     }
 

@@ -70,7 +70,7 @@ pub(crate) struct HistTrigger {
     tasks: TaskFilter,
     /// Whether it was made for the actions of other triggers, and goes with the last of these.
     pub(crate) helper: bool,
-    /// [`PAUSED`] and [`FILTERED`]: flags that keep a hit off the fast path. One load tests both.
+    /// An [`Entry`], and [`PAUSED`]. One load tells a hit where to go.
     flags: Atomic<u32>,
 }
 
@@ -81,16 +81,20 @@ pub(crate) struct AttachFlags {
     pub(crate) helper: bool,
 }
 
-/// The trigger is paused.
-const PAUSED: u32 = 1;
-
-/// The trigger has a filter.
-const FILTERED: u32 = 2;
-
-/// The flags of a trigger.
-fn hit_flags(paused: bool, filter: &Option<Condition>) -> u32 {
-    u32::from(paused) * PAUSED | u32::from(filter.is_some()) * FILTERED
+/// How a hit enters a trigger that is a [leaf](HistTrigger::is_leaf). Decided when the trigger is made, so that a hit
+/// does not find out on the way.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Entry {
+    /// Key and values are plain fields of the record, and there is no filter.
+    Fast,
+    /// The program has to be executed, and there is no filter.
+    Plain,
+    /// There is a filter.
+    Filtered,
 }
+
+/// The flag of a paused trigger, beside its [`Entry`].
+const PAUSED: u32 = 4;
 
 /// A filter and its text, which is shown and compared.
 pub(crate) struct Condition {
@@ -126,13 +130,18 @@ impl HistTrigger {
         tasks: TaskFilter,
         flags: AttachFlags,
     ) -> Self {
+        let entry = match &filter {
+            Some(_) => Entry::Filtered,
+            None if code.program.is_fast() => Entry::Fast,
+            None => Entry::Plain,
+        };
         Self {
             dir,
             data,
             code,
             tasks,
             helper: flags.helper,
-            flags: Atomic::new(hit_flags(flags.paused, &filter)),
+            flags: Atomic::new(entry as u32 | u32::from(flags.paused) * PAUSED),
             filter,
         }
     }
@@ -141,7 +150,13 @@ impl HistTrigger {
     /// hit. Any context.
     #[inline(always)]
     pub(super) fn hit(&self, hit: &Hit<'_>) -> bool {
-        if self.flags.relaxed() & PAUSED != 0 || self.tasks.ignores(hit.preempt()) {
+        self.flags.relaxed() & PAUSED == 0 && self.hit_unless_rejected(hit)
+    }
+
+    /// Counts a hit of a trigger that is not paused: see [`HistTrigger::hit`].
+    #[inline(always)]
+    pub(super) fn hit_unless_rejected(&self, hit: &Hit<'_>) -> bool {
+        if self.tasks.ignores(hit.preempt()) {
             return false;
         }
         if let Some(condition) = &self.filter {
@@ -149,21 +164,16 @@ impl HistTrigger {
                 return false;
             }
         }
-        self.count(hit);
+        let histogram = self.data.histogram.read(hit.preempt());
+        histogram.hit(&self.code.program, &self.code.targets, hit);
         true
     }
 
-    /// Counts a hit, if it is not [conditional](HistTrigger::is_conditional). Any context.
+    /// Counts a hit of a leaf that enters as [`Entry::Plain`]. Any context.
     #[inline(always)]
-    pub(super) fn count(&self, hit: &Hit<'_>) {
+    pub(super) fn hit_plain(&self, hit: &Hit<'_>) {
         let histogram = self.data.histogram.read(hit.preempt());
-        histogram.hit(&self.code.program, &self.code.targets, hit);
-    }
-
-    /// Whether not all hits count: it is paused, or has a filter, or tasks are listed. Any context.
-    #[inline(always)]
-    pub(super) fn is_conditional(&self) -> bool {
-        self.flags.relaxed() != 0 || self.tasks.is_set()
+        histogram.execute(&self.code.program, &self.code.targets, hit);
     }
 
     /// Whether it reads fields at these offsets of records.
@@ -188,15 +198,27 @@ impl HistTrigger {
             && !self.reads(record::HEAD)
     }
 
-    /// Fast path: as [`HistTrigger::hit`], if all hits count and the histogram only reads plain fields of
-    /// the record. Else returns false, and has done nothing. Any context.
+    /// Fast path: counts a hit of a leaf, if it [enters](Entry) there. Else returns false, and has done nothing, as if the
+    /// record is too short. Any context.
     #[inline(always)]
     pub(super) fn hit_fast(&self, preempt: PreemptOff<'_>, record: Record<'_>) -> bool {
-        if self.is_conditional() {
+        if self.flags.relaxed() != Entry::Fast as u32 || self.tasks.is_set() {
             return false;
         }
         let histogram = self.data.histogram.read(preempt);
         histogram.hit_fast(&self.code.program, record, preempt)
+    }
+
+    /// Where a hit of a leaf enters that did not take the fast path. `None`: it is paused. Any context.
+    #[inline(always)]
+    pub(super) fn entry(&self) -> Option<Entry> {
+        match self.flags.relaxed() {
+            flags if flags & PAUSED != 0 => None,
+            flags if flags == Entry::Filtered as u32 || self.tasks.is_set() => {
+                Some(Entry::Filtered)
+            }
+            _ => Some(Entry::Plain),
+        }
     }
 
     /// What it is.
@@ -210,7 +232,10 @@ impl HistTrigger {
 
     /// Pauses or resumes it. Hits in progress may still be counted.
     pub(crate) fn pause(&self, paused: bool) {
-        self.flags.store(hit_flags(paused, &self.filter), Relaxed);
+        // The entry never changes.
+        let entry = self.flags.load(Relaxed) & !PAUSED;
+        self.flags
+            .store(entry | u32::from(paused) * PAUSED, Relaxed);
     }
 
     /// The text of the filter.

@@ -33,28 +33,14 @@ use crate::trigger::VARS_MAX;
 impl Histogram {
     /// Counts `hit`. If there is no place for a new entry, that is counted as a drop.
     ///
-    /// `program` is that of the event's trigger: its spec [matches](super::Spec::matches) the histogram's own, but its fields
-    /// may be at other offsets of the record. `targets` are what it was compiled with.
+    /// `program` is that of the event's trigger: its spec [matches](super::Spec::matches) the histogram's own, but its
+    /// fields may be at other offsets of the record. `targets` are what it was compiled with.
     ///
     /// Any context, NMI included. Neither allocates nor waits.
-    #[inline]
+    #[inline(always)]
     pub fn hit(&self, program: &Program, targets: &Targets, hit: &Hit<'_>) {
-        match program.key {
-            KeyReader::Fields(ref fields) => {
-                if !self.map.count_record(fields, hit.record(), hit.preempt()) {
-                    self.hit_with_buffer(program, hit);
-                }
-            }
-            KeyReader::Number(ref number) => self.hit_with_number(program, number, hit),
-            KeyReader::Parts => self.hit_with_buffer(program, hit),
-            KeyReader::NumberFewRefs(number) => {
-                self.hit_number_with_refs::<FEW_REFS>(program, number, targets, hit)
-            }
-            KeyReader::NumberRefs(number) => {
-                self.hit_number_with_refs::<VARS_MAX>(program, number, targets, hit)
-            }
-            KeyReader::PartsRefs => self.hit_buffer_with_refs(program, targets, hit),
-            KeyReader::Unreachable => self.map.lose(hit.preempt(), Loss::Unresolved),
+        if !self.hit_fast(program, hit.record(), hit.preempt()) {
+            self.execute(program, targets, hit);
         }
     }
 
@@ -65,6 +51,24 @@ impl Histogram {
         match program.key {
             KeyReader::Fields(ref fields) => self.map.count_record(fields, record, preempt),
             _ => false,
+        }
+    }
+
+    /// Counts a hit that did not take the [fast path](Self::hit_fast).
+    #[inline(never)]
+    pub fn execute(&self, program: &Program, targets: &Targets, hit: &Hit<'_>) {
+        match program.key {
+            KeyReader::Number(ref number) => self.hit_with_number(program, number, hit),
+            // Fields if the record is too short for them.
+            KeyReader::Fields(_) | KeyReader::Parts => self.hit_with_buffer(program, hit),
+            KeyReader::NumberFewRefs(ref number) => {
+                self.hit_number_with_refs::<FEW_REFS>(program, number, targets, hit)
+            }
+            KeyReader::NumberRefs(ref number) => {
+                self.hit_number_with_refs::<VARS_MAX>(program, number, targets, hit)
+            }
+            KeyReader::PartsRefs => self.hit_buffer_with_refs(program, targets, hit),
+            KeyReader::Unreachable => self.map.lose(hit.preempt(), Loss::Unresolved),
         }
     }
 
@@ -133,12 +137,12 @@ impl Histogram {
     fn hit_number_with_refs<const N: usize>(
         &self,
         program: &Program,
-        number: Number,
+        number: &Number,
         targets: &Targets,
         hit: &Hit<'_>,
     ) {
         let mut vals = [0; N];
-        let key = recorded_number(number, hit);
+        let key = recorded_number(*number, hit);
         if !self.import(program, hit, &mut vals, |map| map.lookup_word(key)) {
             return;
         }

@@ -20,6 +20,8 @@ use crate::map::RecordFields;
 use crate::map::WideCell;
 
 /// How a hit makes its key. Chosen when the program is compiled, so that a hit tests nothing but this.
+// The tag is a plain number then. Else it would be put into a variant, and testing it takes six instructions.
+#[repr(u32)]
 pub(in crate::hist) enum KeyReader {
     /// Key and values are plain fields of the record, and there is nothing else to do: the fast path.
     Fields(RecordFields),

@@ -194,6 +194,11 @@ impl Program {
         }
     }
 
+    /// Whether a hit needs nothing but plain fields of the record: see [`Histogram::hit_fast`].
+    pub fn is_fast(&self) -> bool {
+        matches!(self.key, KeyReader::Fields(_))
+    }
+
     /// Whether it calls no function that may hit a static event, as those for the stack and for actions may. Clocks hit
     /// none. Probes can be placed in them, but those bound their own recursion, and are no static events.
     pub fn is_leaf(&self) -> bool {
