@@ -16,7 +16,7 @@ use super::NumberType;
 /// Where `common_flags` and `common_preempt_count` are in every record (`struct trace_entry`).
 pub const CONTEXT: Range<u32> = 2..4;
 
-/// The same, and `common_type` before them.
+/// Where `common_type` and [`CONTEXT`] are.
 pub const HEAD: Range<u32> = 0..4;
 
 /// One event record as it lies in the ring buffer or on a probe's stack: the common header, the

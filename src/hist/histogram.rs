@@ -69,7 +69,7 @@ impl Histogram {
         Ok(Arc::new(histogram, GFP_KERNEL)?)
     }
 
-    /// Creates an empty histogram of the same trigger. As [`Histogram::new`].
+    /// Creates an empty histogram of the same trigger: see [`Histogram::new`].
     pub fn new_empty(&self, seed: u64, cpus: Cpus, max_bytes: usize) -> Result<Arc<Self>> {
         let (spec, program) = (self.spec.clone(), self.program.clone());
         Self::new(spec, program, seed, cpus, max_bytes)

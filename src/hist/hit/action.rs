@@ -11,7 +11,7 @@ use crate::event::Hit;
 use crate::hist::program::content::Content;
 use crate::hist::program::ActionCode;
 use crate::hist::program::Program;
-use crate::hist::program::Track;
+use crate::hist::program::TrackCode;
 use crate::hist::spec::target::SnapshotTarget;
 use crate::hist::spec::target::Target;
 use crate::hist::spec::target::Targets;
@@ -120,7 +120,7 @@ impl Histogram {
     }
 }
 
-impl Track {
+impl TrackCode {
     /// The change of the variable, with these values of references.
     #[inline(always)]
     fn change(&self, vals: &[u64]) -> Change {

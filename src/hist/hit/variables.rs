@@ -7,7 +7,7 @@ use crate::event::Hit;
 use crate::hist::program::Cell;
 use crate::hist::program::Import;
 use crate::hist::program::Program;
-use crate::hist::program::Store;
+use crate::hist::program::VarStore;
 use crate::hist::spec::target::WIDE_WORDS;
 use crate::hist::Histogram;
 use crate::map::Elt;
@@ -64,7 +64,7 @@ impl Histogram {
         hit: &Hit<'_>,
         vals: &mut [u64],
         elt: Elt<'_>,
-        stores: &[Store],
+        stores: &[VarStore],
     ) {
         for store in stores {
             self.store_number(program, hit, vals, elt, store);
@@ -78,7 +78,7 @@ impl Histogram {
         hit: &Hit<'_>,
         vals: &mut [u64],
         elt: Elt<'_>,
-        store: &Store,
+        store: &VarStore,
     ) {
         let value = program.read_inline(&store.value, hit, vals);
         if let Some(place) = vals.get_mut(store.slot) {

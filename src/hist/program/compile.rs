@@ -16,9 +16,9 @@ use super::ActionCode;
 use super::Cell;
 use super::Import;
 use super::Program;
-use super::Store;
 use super::TraceValues;
-use super::Track;
+use super::TrackCode;
+use super::VarStore;
 use super::WideStore;
 use crate::event::hit::COMM_LEN;
 use crate::event::Number;
@@ -173,7 +173,7 @@ impl<'a> Compiler<'a> {
                     let mut refs = self.spec.refs.iter();
                     let slot = refs.position(|reference| reference.var.is_to(None, var));
                     let slot = slot.unwrap_or(usize::MAX);
-                    let store = Store { var, value, slot };
+                    let store = VarStore { var, value, slot };
                     self.program.stores.push(store, GFP_KERNEL)?;
                     Cell::Number(var)
                 }
@@ -227,7 +227,7 @@ impl<'a> Compiler<'a> {
                         Target::Save => self.program.saved.iter().map(|(_, words)| words).sum(),
                         Target::Trace(_) | Target::Snapshot(_) => 0,
                     };
-                    Some(Track {
+                    Some(TrackCode {
                         slot: track.var_ref.slot,
                         larger: matches!(action.handler, Handler::OnMax { .. }),
                         cell: self.add_wide(1 + saved)?,

@@ -26,7 +26,7 @@ pub(in crate::hist) enum Content {
     Array {
         offset: u32,
         len: u32,
-        /// What is behind its NUL does not count.
+        /// What is behind its NUL is ignored, since it may be anything.
         unpadded: bool,
     },
     DataLoc(u32),
@@ -47,7 +47,8 @@ pub(in crate::hist) trait Sink {
     /// Writes a number.
     fn number(&mut self, number: u64);
 
-    /// Writes a string, up to its first NUL or with what is behind that, in a place of `size` bytes in the record.
+    /// Writes a string, which ends at its first NUL or at its end. `size` is the size of its field in the record, if that is
+    /// an array.
     fn text(&mut self, text: &[u8], size: usize);
 
     /// Writes a stack: `fill` writes its return addresses, and returns how many there are.
@@ -122,7 +123,7 @@ impl Program {
     }
 }
 
-/// Reads the characters at `address`. As in C those of `(fault)`, if they cannot be read.
+/// Reads the characters at `address`. If they cannot be read, the text is `(fault)`, as in C.
 #[inline(never)]
 fn read_pointed(hit: &Hit<'_>, address: u64, to: &mut impl Sink) {
     // All characters but the NUL.
@@ -144,17 +145,17 @@ pub(in crate::hist) fn current_comm(hit: &Hit<'_>) -> [u8; COMM_LEN] {
     comm
 }
 
-/// A variable with a string or a stack, or a field of a synthetic event: zero at first, of which up to `words` words may
-/// be used. Has of a string the characters with at least one NUL; of a stack the number of return addresses, and those.
+/// A buffer for a variable or a field of a synthetic event that is a string or a stack. Gets the characters of a string,
+/// with at least one NUL behind them; or the number of return addresses of a stack, and the addresses.
 ///
-/// Written in place: the stack of the kernel is needed for synthetic events that nest.
+/// Contents are written in place, not by way of the kernel's stack, which synthetic events nest on.
 pub(in crate::hist) struct WidePlace<'a> {
     words: &'a mut Wide,
     size: usize,
 }
 
 impl<'a> WidePlace<'a> {
-    /// Clears `words`.
+    /// Clears `words`, of which at most the first `used` are written to.
     pub(in crate::hist) fn new(words: &'a mut Wide, used: usize) -> Self {
         words.fill(0);
         Self {

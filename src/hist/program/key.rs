@@ -157,7 +157,7 @@ impl Sink for KeyPlace<'_> {
         self.bytes.copy_from_slice(&number.to_ne_bytes());
     }
 
-    /// As in C with what follows the NUL.
+    /// Copies what follows the NUL, too, as C does.
     fn text(&mut self, text: &[u8], _size: usize) {
         let len = min(text.len(), min(self.max_chars, self.bytes.len()));
         self.bytes[..len].copy_from_slice(&text[..len]);

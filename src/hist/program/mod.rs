@@ -51,10 +51,10 @@ pub(in crate::hist) struct Import {
 }
 
 /// A variable of the map, and the number that it is set to.
-pub(in crate::hist) struct Store {
+pub(in crate::hist) struct VarStore {
     pub(in crate::hist) var: usize,
     pub(in crate::hist) value: Value,
-    /// The reference of this histogram's actions to it. Larger than any if there is none.
+    /// The slot of the reference that actions of this trigger have to it. Larger than any slot if there is none.
     pub(in crate::hist) slot: usize,
 }
 
@@ -65,13 +65,13 @@ pub(in crate::hist) struct WideStore {
     pub(in crate::hist) content: Content,
 }
 
-/// What `onmax()` and `onchange()` compare.
-pub(in crate::hist) struct Track {
+/// The variable that `onmax()` or `onchange()` tracks.
+pub(in crate::hist) struct TrackCode {
     /// The slot of the reference to the variable.
     pub(in crate::hist) slot: usize,
     /// Whether it has to be larger.
     pub(in crate::hist) larger: bool,
-    /// The number of the wide cell with its last value, which what the action saves is behind.
+    /// The wide cell with its last value, and behind that what `save()` saves.
     pub(in crate::hist) cell: usize,
 }
 
@@ -91,7 +91,7 @@ pub(in crate::hist) struct TraceValues {
 /// [target](crate::hist::spec::target::Target).
 pub(in crate::hist) struct ActionCode {
     /// The variable that has to be larger than before, or to have changed. `None`: the action is always done.
-    pub(in crate::hist) track: Option<Track>,
+    pub(in crate::hist) track: Option<TrackCode>,
     /// For `trace()`.
     pub(in crate::hist) trace: TraceValues,
 }
@@ -111,7 +111,7 @@ impl Compiled {
     ///
     /// # Errors
     ///
-    /// As [`Draft::new`].
+    /// See [`Draft::new`].
     pub fn new(mut draft: Draft<'_>) -> Result<Self, Error> {
         let targets = draft.resolve_actions()?;
         let program = Program::compile(draft.spec(), &targets)?;
@@ -138,7 +138,7 @@ pub struct Program {
     pub(in crate::hist) pid: Option<Value>,
     /// What is read of other histograms.
     pub(in crate::hist) imports: KVec<Import>,
-    pub(in crate::hist) stores: KVec<Store>,
+    pub(in crate::hist) stores: KVec<VarStore>,
     pub(in crate::hist) wide_stores: KVec<WideStore>,
     /// Where an element has each variable.
     pub(in crate::hist) cells: KVec<Cell>,
@@ -169,7 +169,7 @@ impl Program {
         }
     }
 
-    /// As [`Program::read`], without a call for numbers that are not scaled.
+    /// [`Program::read`], without a call for numbers that are not scaled.
     #[inline(always)]
     pub(in crate::hist) fn read_inline(&self, value: &Value, hit: &Hit<'_>, vals: &[u64]) -> u64 {
         match *value {

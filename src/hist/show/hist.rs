@@ -179,8 +179,8 @@ fn show_stack(out: &mut Text, field: &HistField, stack: Stack<'_>, names: &dyn N
     Ok(())
 }
 
-/// Appends an entry's values. As in C not the hitcount, if the trigger says so, nor expressions, which are summed up and
-/// can be sorted by.
+/// Appends an entry's values. The hitcount is left out if the trigger says so, and as in C so are expressions, although
+/// they are summed up, and entries can be sorted by them.
 fn show_values(out: &mut Text, row: &Row<'_>) -> Result {
     let hide_hitcount = row.spec.nohitcount;
     let mut gap: &[u8] = if hide_hitcount { b"  " } else { b" " };
@@ -222,7 +222,7 @@ fn show_tracked(out: &mut Text, row: &Row<'_>, buf: &mut TrackedBuf) -> Result {
         }
         let value = row.tracked(n, buf)?;
         out.format(format_args!("\n\t{name}: {value:>10}"))?;
-        // As in C, after each action.
+        // After each action, as in C.
         row.saved(buf, |name, cell| {
             out.bytes(b"  ")?;
             out.bytes(name)?;

@@ -219,7 +219,8 @@ fn compare_keys(by: Compare, a: &[u8], b: &[u8]) -> Ordering {
     }
 }
 
-/// Reads until what was read is totals. False: it is not set. Fails with `EAGAIN` if hits replace it again and again.
+/// Reads a wide cell until no hit replaces it meanwhile. False: it is not set. Fails with `EAGAIN` if hits replace it
+/// again and again.
 pub(super) fn read_consistent(read: impl FnMut() -> Read) -> Result<bool> {
     Read::settled(read).ok_or(EAGAIN)
 }

@@ -17,7 +17,7 @@ use crate::trigger::Trigger;
 /// When an action is done (`enum handler_id`).
 #[derive(PartialEq, Eq)]
 pub enum Handler {
-    /// For each hit whose references are found. Names that this event does not have are looked up in the other one.
+    /// For each hit whose references are set. Names that are not found in this event are looked up in the other one.
     OnMatch {
         /// System of the other event.
         system: KVec<u8>,
@@ -78,7 +78,7 @@ impl Action {
     ///
     /// # Errors
     ///
-    /// That of its parser, `ENOMEM`.
+    /// The error of the parser, if the action was not understood; `ENOMEM`.
     pub(super) fn new(trigger: &Trigger, action: &trigger::Action) -> Result<Self, Error> {
         let text = |span| copy(trigger.bytes(span));
         let handler = match action.handler {

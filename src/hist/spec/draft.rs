@@ -59,7 +59,7 @@ impl<'a> Draft<'a> {
     ///
     /// # Errors
     ///
-    /// Those of C, in C's order; `ENOMEM`; the errors of `scope`.
+    /// The errors that C reports, in C's order; `ENOMEM`; the errors of `scope`.
     pub fn new(scope: &'a dyn Scope, trigger: &'a Trigger, remove: bool) -> Result<Self, Error> {
         let mut draft = Self {
             scope,

@@ -42,7 +42,7 @@ impl<'a> Draft<'a> {
     ///
     /// # Errors
     ///
-    /// As [`Draft::new`].
+    /// See [`Draft::new`].
     pub fn resolve_actions(&mut self) -> Result<Targets, Error> {
         let trigger = self.trigger;
         let mut targets = KVec::new();

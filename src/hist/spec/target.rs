@@ -64,7 +64,7 @@ pub trait SynthTarget: Send + Sync {
 
     /// Makes it happen during `hit`, if anybody listens. Any context.
     ///
-    /// Field `n` gets value `idx[n]`. Those of numbers are in `vals`. One that is characters or a stack is written by
+    /// Field `n` gets value `idx[n]`. Numbers are in `vals`. A string or a stack is written by
     /// `write`: the characters with at least one NUL behind them; the number of return addresses, and those.
     ///
     /// False: it did not happen. `write` has returned false, or too many events happen within each other on this CPU.
