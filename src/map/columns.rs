@@ -11,6 +11,7 @@ use kernel::sync::atomic::Relaxed;
 
 use super::chunks::zeroed;
 use super::chunks::Chunks;
+use super::chunks::Numbering;
 use crate::sync::PreemptOff;
 
 /// What a column makes of the hits of an element. The part of each CPU is 0 at first.
@@ -114,7 +115,12 @@ struct CpuColumns {
 
 impl Columns {
     /// Creates columns that are all 0. Fails with `ENOMEM`.
-    pub(super) fn new(elements: usize, columns: &[Column], cpus: Cpus) -> Result<Self> {
+    pub(super) fn new(
+        elements: usize,
+        numbering: Numbering,
+        columns: &[Column],
+        cpus: Cpus,
+    ) -> Result<Self> {
         let mut kinds = KVec::with_capacity(columns.len(), GFP_KERNEL)?;
         kinds.extend_from_slice(columns, GFP_KERNEL)?;
         let mut all = Self {
@@ -123,11 +129,11 @@ impl Columns {
             shared: None,
         };
         for cpu in 0..cpus.own {
-            let new = CpuColumns::new(elements, columns.len(), (cpus.node)(cpu))?;
+            let new = CpuColumns::new(elements, numbering, columns.len(), (cpus.node)(cpu))?;
             all.cpus.push_within_capacity(new)?;
         }
         if cpus.own < cpus.count {
-            let new = CpuColumns::new(elements, columns.len(), NumaNode::NO_NODE)?;
+            let new = CpuColumns::new(elements, numbering, columns.len(), NumaNode::NO_NODE)?;
             all.shared = Some(new);
         }
         Ok(all)
@@ -144,19 +150,19 @@ impl Columns {
         self.sets().map(size).sum()
     }
 
-    /// The parts of element `index` for this CPU; `None` if it has none of its own.
+    /// The parts of element `number` for this CPU; `None` if it has none of its own.
     ///
     /// # Safety
     ///
     /// There is such an element.
     #[inline(always)]
-    unsafe fn parts(&self, preempt: PreemptOff<'_>, index: u32) -> Option<&[Atomic<u64>]> {
+    unsafe fn parts(&self, preempt: PreemptOff<'_>, number: u32) -> Option<&[Atomic<u64>]> {
         let cpu = self.cpus.get(preempt.cpu())?;
         // SAFETY: By the caller there is such an element.
-        Some(unsafe { cpu.parts.of(index) })
+        Some(unsafe { cpu.parts.of(number) })
     }
 
-    /// Updates the columns of element `index` for a hit: see [`super::Elt::update`].
+    /// Updates the columns of element `number` for a hit: see [`super::Elt::update`].
     ///
     /// # Safety
     ///
@@ -165,14 +171,14 @@ impl Columns {
     pub(super) unsafe fn update<V>(
         &self,
         preempt: PreemptOff<'_>,
-        index: u32,
+        number: u32,
         values: &[V],
         read: impl Fn(&V) -> u64,
     ) {
         // SAFETY: By the caller there is such an element.
-        let Some(parts) = (unsafe { self.parts(preempt, index) }) else {
+        let Some(parts) = (unsafe { self.parts(preempt, number) }) else {
             // SAFETY: As above.
-            return unsafe { self.update_shared(index, values, read) };
+            return unsafe { self.update_shared(number, values, read) };
         };
         // SAFETY: There is a part for each column, and at least one.
         unsafe { Column::Hits.update(parts, 0, 1) };
@@ -180,9 +186,9 @@ impl Columns {
             return;
         }
         let columns = self.columns.iter().skip(1);
-        for ((number, &column), value) in (1..).zip(columns).zip(values) {
+        for ((nth, &column), value) in (1..).zip(columns).zip(values) {
             // SAFETY: There is a part for each column.
-            unsafe { column.update(parts, number, read(value)) };
+            unsafe { column.update(parts, nth, read(value)) };
         }
     }
 
@@ -195,21 +201,21 @@ impl Columns {
     pub(super) unsafe fn update_sums<V>(
         &self,
         preempt: PreemptOff<'_>,
-        index: u32,
+        number: u32,
         values: &[V],
         read: impl Fn(&V) -> u64,
     ) {
         // SAFETY: By the caller there is such an element.
-        let Some(parts) = (unsafe { self.parts(preempt, index) }) else {
+        let Some(parts) = (unsafe { self.parts(preempt, number) }) else {
             // SAFETY: As above.
-            return unsafe { self.update_shared(index, values, read) };
+            return unsafe { self.update_shared(number, values, read) };
         };
         if values.len() < parts.len() {
             // SAFETY: There are more parts than values.
             unsafe {
                 Column::Hits.update(parts, 0, 1);
-                for (number, value) in (1..).zip(values) {
-                    Column::Sum.update(parts, number, read(value));
+                for (nth, value) in (1..).zip(values) {
+                    Column::Sum.update(parts, nth, read(value));
                 }
             }
         }
@@ -222,10 +228,10 @@ impl Columns {
     /// As [`Columns::update`].
     #[cold]
     #[inline(never)]
-    unsafe fn update_shared<V>(&self, index: u32, values: &[V], read: impl Fn(&V) -> u64) {
+    unsafe fn update_shared<V>(&self, number: u32, values: &[V], read: impl Fn(&V) -> u64) {
         if let Some(shared) = &self.shared {
             // SAFETY: By the caller there is such an element.
-            let parts = unsafe { shared.parts.of(index) };
+            let parts = unsafe { shared.parts.of(number) };
             let values = Iterator::chain(iter::once(1), values.iter().map(read));
             for ((part, &column), value) in parts.iter().zip(&self.columns).zip(values) {
                 column.update_shared(part, value);
@@ -233,15 +239,15 @@ impl Columns {
         }
     }
 
-    /// Folds the parts of all CPUs of column `number` of element `index`.
+    /// Folds the parts of all CPUs of a column of element `number`.
     ///
     /// # Safety
     ///
     /// There is such an element.
-    pub(super) unsafe fn fold(&self, index: u32, number: usize) -> u64 {
+    pub(super) unsafe fn fold(&self, number: u32, column: usize) -> u64 {
         // SAFETY: There is such an element.
-        let part = |cpu: &CpuColumns| unsafe { cpu.parts.of(index) }[number].load(Relaxed);
-        self.columns[number].fold(self.sets().map(part))
+        let part = |cpu: &CpuColumns| unsafe { cpu.parts.of(number) }[column].load(Relaxed);
+        self.columns[column].fold(self.sets().map(part))
     }
 
     /// Counts a loss.
@@ -263,9 +269,9 @@ impl Columns {
 
 impl CpuColumns {
     /// Creates columns that are all 0. Fails with `ENOMEM`.
-    fn new(elements: usize, width: usize, node: NumaNode) -> Result<Self> {
+    fn new(elements: usize, numbering: Numbering, width: usize, node: NumaNode) -> Result<Self> {
         Ok(Self {
-            parts: Chunks::new(elements, width, |n| zeroed(n, node))?,
+            parts: Chunks::new(elements, numbering, width, |n| zeroed(n, node))?,
             losses: [Atomic::new(0), Atomic::new(0), Atomic::new(0)],
         })
     }

@@ -10,6 +10,7 @@ use kernel::sync::atomic::Relaxed;
 
 use super::chunks::zeroed;
 use super::chunks::Chunks;
+use super::chunks::Numbering;
 use crate::event::unaligned::Unaligned;
 
 /// A key to find or insert, without the zero words at its end; but the first word is there.
@@ -134,10 +135,10 @@ pub(super) struct Keys {
 impl Keys {
     /// Room for the keys of `elements` elements of `size` bytes each, a multiple of 8. Fails with
     /// `ENOMEM`.
-    pub(super) fn new(elements: usize, size: usize) -> Result<Self> {
+    pub(super) fn new(elements: usize, numbering: Numbering, size: usize) -> Result<Self> {
         let zeros = |n| zeroed(n, NumaNode::NO_NODE);
         Ok(Self {
-            words: Chunks::new(elements, size / 8, zeros)?,
+            words: Chunks::new(elements, numbering, size / 8, zeros)?,
         })
     }
 
@@ -158,34 +159,34 @@ impl Keys {
         self.words.size_bytes()
     }
 
-    /// The key of element `index`.
+    /// The key of element `number`.
     ///
     /// # Safety
     ///
     /// The caller has found the element through an acquiring load of a slot.
     #[cfg(not(loom))]
-    pub(super) unsafe fn get(&self, index: u32) -> &[u8] {
+    pub(super) unsafe fn get(&self, number: u32) -> &[u8] {
         // SAFETY: There is such an element, since it was found.
-        let words = unsafe { self.words.of(index) };
+        let words = unsafe { self.words.of(number) };
         // SAFETY: All stores to the key happened before the element got into its slot, so before
         // the caller's load that found it there, and there will be no more as long as `self` is
         // borrowed. `Atomic<u64>` has the representation of `u64`, which has no padding.
         unsafe { core::slice::from_raw_parts(words.as_ptr().cast::<u8>(), size_of_val(words)) }
     }
 
-    /// Whether `key` is the key of element `index`, which has as many words.
+    /// Whether `key` is the key of element `number`, which has as many words.
     ///
     /// # Safety
     ///
     /// The caller has found the element through an acquiring load of a slot.
     #[inline]
-    pub(super) unsafe fn is<K: Key>(&self, index: u32, key: K) -> bool {
+    pub(super) unsafe fn is<K: Key>(&self, number: u32, key: K) -> bool {
         if let (true, Some(word)) = (K::ONE_WORD, key.words().next()) {
             // SAFETY: By the caller.
-            return unsafe { self.is_word(index, word) };
+            return unsafe { self.is_word(number, word) };
         }
         // SAFETY: There is such an element, since it was found.
-        let mut both = unsafe { self.words.of(index) }.iter().zip(key.words());
+        let mut both = unsafe { self.words.of(number) }.iter().zip(key.words());
         // SAFETY: All stores happened before the caller's load of the slot, and there will be no
         // more.
         both.all(|(word, part)| unsafe { settled(word) } == part)
@@ -197,22 +198,22 @@ impl Keys {
     ///
     /// As for [`Keys::is`].
     #[inline(always)]
-    pub(super) unsafe fn is_word(&self, index: u32, key: u64) -> bool {
+    pub(super) unsafe fn is_word(&self, number: u32, key: u64) -> bool {
         // SAFETY: The caller has found the element through an acquiring load, so it exists and its key does not
         // change; and a key has at least one word.
-        unsafe { settled(self.words.of(index).get_unchecked(0)) == key }
+        unsafe { settled(self.words.of(number).get_unchecked(0)) == key }
     }
 
-    /// Makes `key` the key of element `index`, which the caller owns.
+    /// Makes `key` the key of element `number`, which the caller owns.
     ///
     /// # Safety
     ///
     /// There is such an element.
-    pub(super) unsafe fn set(&self, index: u32, key: impl Key) {
+    pub(super) unsafe fn set(&self, number: u32, key: impl Key) {
         // The element may be a spare that another key was written to.
         let parts = Iterator::chain(key.words(), iter::repeat(0));
         // SAFETY: By the caller.
-        for (word, part) in unsafe { self.words.of(index) }.iter().zip(parts) {
+        for (word, part) in unsafe { self.words.of(number) }.iter().zip(parts) {
             word.store(part, Relaxed);
         }
     }

@@ -10,7 +10,7 @@
 //! An element has its key; *columns*, which each CPU updates for itself and which are folded when they are
 //! read; *variables*, each with a value or unset, shared by all CPUs; *wide cells*, the same for values of several
 //! words; and *side data*, words shared by all CPUs, in which a text may be stored once. All are stored in
-//! chunks, by the index of the element.
+//! chunks, by the number of the element.
 //!
 //! # Insertion
 //!
@@ -67,6 +67,7 @@ pub use cell::VarCell;
 pub use cell::VarMask;
 use chunks::zeroed;
 use chunks::Chunks;
+use chunks::Numbering;
 pub use columns::Column;
 use columns::Columns;
 pub use columns::Cpus;
@@ -118,6 +119,19 @@ impl Shape<'_> {
     /// Most bytes of a key (`HIST_KEY_SIZE_MAX`).
     pub const KEY_SIZE_MAX: usize = 504;
 
+    /// Words of the widest part of an element. `None`: more than there can be.
+    fn widest(&self) -> Option<usize> {
+        let wide = WideCells::width(self.wide)?;
+        let parts = [
+            self.key_size / 8,
+            self.columns.len(),
+            self.vars,
+            wide,
+            self.side,
+        ];
+        parts.into_iter().max()
+    }
+
     /// Bytes of memory that the elements of a map take, which is nearly all of it. `None`: more than there can be.
     pub fn size_bytes(&self) -> Option<usize> {
         let parts = self.columns.len().checked_mul(self.cpus.sets())?;
@@ -146,11 +160,11 @@ pub struct Map {
 ///
 /// # Invariants
 ///
-/// `index` is that of an element in a slot of `map`, found there by an acquiring load.
+/// `number` is that of an element in a slot of `map`, found there by an acquiring load.
 #[derive(Clone, Copy)]
 pub struct Elt<'a> {
     map: &'a Map,
-    index: u32,
+    number: u32,
 }
 
 impl Map {
@@ -166,8 +180,9 @@ impl Map {
         {
             return Err(EINVAL);
         }
-        let pool = Pool::new(1 << shape.bits, shape.cpus.count)?;
-        if pool.size() > Slot::INDEX_END {
+        let numbering = Numbering::new(shape.widest().ok_or(ENOMEM)?);
+        let pool = Pool::new(1 << shape.bits, numbering, shape.cpus.count)?;
+        if !numbering.fits(pool.size(), Slot::NUMBER_END) {
             return Err(EINVAL);
         }
         let elements = pool.size() as usize;
@@ -176,12 +191,14 @@ impl Map {
         Ok(Self {
             hash: Hash::new(shape.seed),
             table: Table::new(bits)?,
-            keys: Keys::new(elements, shape.key_size)?,
-            columns: Columns::new(elements, shape.columns, shape.cpus)?,
-            vars: Chunks::new(elements, shape.vars, cell::unset)?,
+            keys: Keys::new(elements, numbering, shape.key_size)?,
+            columns: Columns::new(elements, numbering, shape.columns, shape.cpus)?,
+            vars: Chunks::new(elements, numbering, shape.vars, cell::unset)?,
             mask: VarMask::new(hash::scramble(shape.seed, 4)),
-            wide: WideCells::new(elements, shape.wide)?,
-            side: Chunks::new(elements, shape.side, |n| zeroed(n, NumaNode::NO_NODE))?,
+            wide: WideCells::new(elements, numbering, shape.wide)?,
+            side: Chunks::new(elements, numbering, shape.side, |n| {
+                zeroed(n, NumaNode::NO_NODE)
+            })?,
             pool,
         })
     }
@@ -248,7 +265,7 @@ impl Map {
         let hash = self.hash.of(iter::once(key));
         let word = Slot::that_counts(self.table.home(hash).acquire())?;
         // SAFETY: The word comes from an acquiring load of a slot.
-        unsafe { self.keys.is_word(word.index(), key) }.then_some(self.elt(word))
+        unsafe { self.keys.is_word(word.number(), key) }.then_some(self.elt(word))
     }
 
     /// Finds the element of `key`, if it has one. Any context.
@@ -315,7 +332,7 @@ impl Map {
     fn is<K: Key>(&self, word: Slot, hash: u32, key: K) -> bool {
         let alike = word.len() == key.len() && (K::ONE_WORD || word.hash() == hash);
         // SAFETY: The element was found by an acquiring load, or this context wrote its key.
-        alike && unsafe { self.keys.is(word.index(), key) }
+        alike && unsafe { self.keys.is(word.number(), key) }
     }
 
     /// The element in a slot with `word`, unless its hits are drops.
@@ -340,10 +357,10 @@ impl Map {
             return Slot::from_raw(slot.load(Acquire));
         }
         let mut word = None;
-        self.pool.offer(preempt, |index| {
-            // SAFETY: The pool has no index that is no element's.
-            unsafe { self.keys.set(index, key) };
-            let new = Slot::new(hash, key.len(), index, SlotState::New);
+        self.pool.offer(preempt, |number| {
+            // SAFETY: The pool has no number that is no element's.
+            unsafe { self.keys.set(number, key) };
+            let new = Slot::new(hash, key.len(), number, SlotState::New);
             if slot.cmpxchg(EMPTY, new.raw(), Release).is_err() {
                 return false;
             }
@@ -352,7 +369,7 @@ impl Map {
             } else {
                 SlotState::Excess
             };
-            let decided = Slot::new(hash, key.len(), index, state);
+            let decided = Slot::new(hash, key.len(), number, state);
             // No other context writes to a full slot. Release: the key is visible to whoever loads this.
             slot.store(decided.raw(), Release);
             word = Some(decided);
@@ -384,7 +401,7 @@ impl Map {
         // INVARIANT: By the caller.
         Elt {
             map: self,
-            index: word.index(),
+            number: word.number(),
         }
     }
 
@@ -432,12 +449,12 @@ impl Map {
         drops
     }
 
-    /// Wide cell `number` of the element with this [index](Elt::index).
+    /// A wide cell of the element with this [number](Elt::number).
     #[inline]
-    pub fn wide_at(&self, index: u32, number: usize) -> Option<WideCell<'_>> {
-        match index < self.pool.size() {
+    pub fn wide_at(&self, number: u32, cell: usize) -> Option<WideCell<'_>> {
+        match self.pool.has(number) {
             // SAFETY: There is such an element.
-            true => unsafe { self.wide.of(index, number) },
+            true => unsafe { self.wide.of(number, cell) },
             false => None,
         }
     }
@@ -466,7 +483,7 @@ impl<'a> Elt<'a> {
     #[inline(always)]
     pub fn update<V>(self, preempt: PreemptOff<'_>, values: &[V], read: impl Fn(&V) -> u64) {
         // SAFETY: By the invariants there is such an element.
-        unsafe { self.map.columns.update(preempt, self.index, values, read) }
+        unsafe { self.map.columns.update(preempt, self.number, values, read) }
     }
 
     /// As [`Elt::update`], if all columns but the first are [sums](Column::Sum).
@@ -476,14 +493,14 @@ impl<'a> Elt<'a> {
         unsafe {
             self.map
                 .columns
-                .update_sums(preempt, self.index, values, read)
+                .update_sums(preempt, self.number, values, read)
         }
     }
 
-    /// Folds the parts of all CPUs of column `number`.
-    pub fn column(self, number: usize) -> u64 {
+    /// Folds the parts of all CPUs of a column.
+    pub fn column(self, column: usize) -> u64 {
         // SAFETY: By the invariants there is such an element.
-        unsafe { self.map.columns.fold(self.index, number) }
+        unsafe { self.map.columns.fold(self.number, column) }
     }
 
     /// Sets variable `number`. False: it cannot hold this value, and is now unset; see [`VarCell::set`]. Any
@@ -510,39 +527,39 @@ impl<'a> Elt<'a> {
     #[inline]
     fn vars(self) -> &'a [VarCell] {
         // SAFETY: By the invariants there is such an element.
-        unsafe { self.map.vars.of(self.index) }
+        unsafe { self.map.vars.of(self.number) }
     }
 
-    /// Its index, for [`Map::wide_at`].
+    /// Its number, for [`Map::wide_at`].
     #[inline]
-    pub fn index(self) -> u32 {
-        self.index
+    pub fn number(self) -> u32 {
+        self.number
     }
 
     /// Wide cell `number`, if it has so many.
     #[inline]
     pub fn wide(self, number: usize) -> Option<WideCell<'a>> {
         // SAFETY: By the invariants there is such an element.
-        unsafe { self.map.wide.of(self.index, number) }
+        unsafe { self.map.wide.of(self.number, number) }
     }
 
     /// The side data, all zero when the element is new.
     #[inline]
     pub fn side(self) -> &'a [Atomic<u64>] {
         // SAFETY: By the invariants there is such an element.
-        unsafe { self.map.side.of(self.index) }
+        unsafe { self.map.side.of(self.number) }
     }
 
     /// Whether `key` is its key.
     pub fn is(self, key: &[u8]) -> bool {
         // SAFETY: By the invariants it was found by an acquiring load.
-        key.len() == self.map.keys.size() && unsafe { self.map.keys.is(self.index, ByteKey(key)) }
+        key.len() == self.map.keys.size() && unsafe { self.map.keys.is(self.number, ByteKey(key)) }
     }
 
     /// The key.
     #[cfg(not(loom))]
     pub fn key(self) -> &'a [u8] {
         // SAFETY: By the invariants it was found by an acquiring load.
-        unsafe { self.map.keys.get(self.index) }
+        unsafe { self.map.keys.get(self.number) }
     }
 }

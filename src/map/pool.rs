@@ -8,6 +8,7 @@ use kernel::sync::atomic::Atomic;
 use kernel::sync::atomic::Relaxed;
 use kernel::sync::atomic::Release;
 
+use super::chunks::Numbering;
 use crate::sync::PreemptOff;
 
 /// Contexts that can nest on a CPU: task, softirq, hardirq, NMI.
@@ -27,6 +28,7 @@ pub(super) struct Pool {
     places: Atomic<u32>,
     /// Number of elements.
     size: u32,
+    numbering: Numbering,
     /// Elements that were taken by a CPU so far.
     taken: Atomic<u32>,
     cpus: KVVec<CpuSpares>,
@@ -37,17 +39,18 @@ pub(super) struct Pool {
 struct CpuSpares {
     /// Insertions in progress on this CPU, each interrupted by the next.
     level: Atomic<u32>,
-    /// For each level, the index of its spare element plus 1; 0 if there is none.
+    /// For each level, the number of its spare element plus 1; 0 if there is none.
     spares: [Atomic<u32>; LEVELS],
 }
 
 impl Pool {
     /// Creates a pool with `capacity` places. Fails with `ENOMEM`.
-    pub(super) fn new(capacity: u32, cpus: usize) -> Result<Self> {
+    pub(super) fn new(capacity: u32, numbering: Numbering, cpus: usize) -> Result<Self> {
         let mut pool = Self {
             capacity,
             places: Atomic::new(0),
             size: Self::elements(capacity, cpus).ok_or(ENOMEM)?,
+            numbering,
             taken: Atomic::new(0),
             cpus: KVVec::with_capacity(cpus, GFP_KERNEL)?,
         };
@@ -66,9 +69,15 @@ impl Pool {
         capacity.checked_add(spares)
     }
 
-    /// Number of elements. All indices are less.
+    /// Number of elements.
     pub(super) fn size(&self) -> u32 {
         self.size
+    }
+
+    /// Whether an element has this number.
+    #[inline]
+    pub(super) fn has(&self, number: u32) -> bool {
+        self.numbering.nth(number).is_some_and(|n| n < self.size)
     }
 
     /// Bytes of memory.
@@ -93,7 +102,7 @@ impl Pool {
         self.places.fetch_add(1, Release) < self.capacity
     }
 
-    /// Calls `offer` with the index of an element that no other context uses. `offer` returns whether it has
+    /// Calls `offer` with the number of an element that no other context uses. `offer` returns whether it has
     /// published the element; if not, it is kept as a spare.
     ///
     /// Returns `None` without a call if there is no element: the calls on this CPU are nested more than
@@ -110,14 +119,14 @@ impl Pool {
         let level = cpu.level.load(Relaxed);
         let spare = cpu.spares.get(level as usize)?;
         cpu.level.store(level + 1, Relaxed);
-        let index = match spare.xchg(0, Relaxed) {
+        let number = match spare.xchg(0, Relaxed) {
             0 => self.take(),
             kept => Some(kept - 1),
         };
-        let published = index.map(|index| {
-            let published = offer(index);
+        let published = number.map(|number| {
+            let published = offer(number);
             if !published {
-                spare.store(index + 1, Relaxed);
+                spare.store(number + 1, Relaxed);
             }
             published
         });
@@ -131,7 +140,7 @@ impl Pool {
         if self.taken.load(Relaxed) >= self.size {
             return None;
         }
-        let index = self.taken.fetch_add(1, Relaxed);
-        (index < self.size).then_some(index)
+        let n = self.taken.fetch_add(1, Relaxed);
+        (n < self.size).then(|| self.numbering.number(n))
     }
 }

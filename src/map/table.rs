@@ -22,19 +22,19 @@ pub(super) enum SlotState {
 /// The bit that [`SlotState::New`] and [`SlotState::Entry`] have: hits of the element count.
 const COUNTS: u64 = 2;
 
-/// The contents of a slot that is not empty: from the top the hash of the key (32 bits), the index of the
+/// The contents of a slot that is not empty: from the top the hash of the key (32 bits), the number of the
 /// element (24), the length of the key in words without the zeros at its end (6), and its state (2).
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Slot(u64);
 
 impl Slot {
-    /// `index` is less than [`Slot::INDEX_END`], `len` is 63 at most.
-    pub(super) const fn new(hash: u32, len: u32, index: u32, state: SlotState) -> Self {
-        Self((hash as u64) << 32 | (index as u64) << 8 | (len as u64) << 2 | state as u64)
+    /// `number` is less than [`Slot::NUMBER_END`], `len` is 63 at most.
+    pub(super) const fn new(hash: u32, len: u32, number: u32, state: SlotState) -> Self {
+        Self((hash as u64) << 32 | (number as u64) << 8 | (len as u64) << 2 | state as u64)
     }
 
-    /// One more than the highest index of an element.
-    pub(super) const INDEX_END: u32 = 1 << 24;
+    /// One more than the highest number of an element.
+    pub(super) const NUMBER_END: u32 = 1 << 24;
 
     /// The contents of a slot from its word; `None` if it is empty.
     #[inline]
@@ -65,7 +65,7 @@ impl Slot {
     }
 
     #[inline]
-    pub(super) const fn index(self) -> u32 {
+    pub(super) const fn number(self) -> u32 {
         self.0 as u32 >> 8
     }
 

@@ -68,6 +68,7 @@ use kernel::sync::atomic::Release;
 
 use super::chunks::zeroed;
 use super::chunks::Chunks;
+use super::chunks::Numbering;
 use crate::sync::Load;
 use crate::sync::Store;
 use crate::text::until_nul;
@@ -338,7 +339,7 @@ pub(super) struct WideCells {
 
 impl WideCells {
     /// Cells that are not set, for values of so many words, for each of `elements` elements. Fails with `ENOMEM`.
-    pub(super) fn new(elements: usize, values: &[usize]) -> Result<Self> {
+    pub(super) fn new(elements: usize, numbering: Numbering, values: &[usize]) -> Result<Self> {
         let mut cells = KVec::with_capacity(values.len(), GFP_KERNEL)?;
         for (n, words) in values.iter().enumerate() {
             let end = |n| values.get(..n).and_then(Self::width).ok_or(ENOMEM);
@@ -347,7 +348,7 @@ impl WideCells {
         let width = Self::width(values).ok_or(ENOMEM)?;
         let zeros = |n| zeroed(n, NumaNode::NO_NODE);
         Ok(Self {
-            words: Chunks::new(elements, width, zeros)?,
+            words: Chunks::new(elements, numbering, width, zeros)?,
             cells,
         })
     }
@@ -364,16 +365,16 @@ impl WideCells {
         size_of_val(&self.cells[..]) + self.words.size_bytes()
     }
 
-    /// Cell `number` of element `index`, if it has so many.
+    /// A cell of element `number`, if it has so many.
     ///
     /// # Safety
     ///
     /// There is such an element.
     #[inline]
-    pub(super) unsafe fn of(&self, index: u32, number: usize) -> Option<WideCell<'_>> {
-        let (place, width) = self.cells.get(number)?;
+    pub(super) unsafe fn of(&self, number: u32, cell: usize) -> Option<WideCell<'_>> {
+        let (place, width) = self.cells.get(cell)?;
         // SAFETY: By the caller.
-        let (state, buffers) = unsafe { self.words.of(index) }
+        let (state, buffers) = unsafe { self.words.of(number) }
             .get(place.clone())?
             .split_first()?;
         Some(WideCell {

@@ -130,7 +130,7 @@ impl Import {
             Cell::Number(number) => elt.var(number)?,
             Cell::Wide(number) => match elt.wide(number)?.read(&mut []) {
                 Read::Unset => return None,
-                Read::Done | Read::Busy => elt.index().into(),
+                Read::Done | Read::Busy => elt.number().into(),
             },
         };
         *vals.get_mut(self.slot)? = value;
