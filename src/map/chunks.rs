@@ -16,6 +16,9 @@ use core::slice;
 use kernel::alloc::NumaNode;
 use kernel::prelude::*;
 use kernel::sync::atomic::Atomic;
+use kernel::sync::Arc;
+
+use super::shared::Shared;
 
 /// The bits of a number that say which element of its chunk it is.
 const BITS: u32 = 11;
@@ -78,11 +81,21 @@ impl Numbering {
 /// There are items for all elements, those of each element in one chunk: the first of the element with number n is at
 /// `starts[n >> BITS]`, increased by n times the items of an element.
 pub(super) struct Chunks<T> {
-    starts: KVec<Start<T>>,
+    starts: Shared<Start<T>>,
     /// Items of an element.
     width: usize,
     /// What the starts point to.
-    chunks: KVec<KVVec<T>>,
+    chunks: Arc<KVec<KVVec<T>>>,
+}
+
+impl<T> Clone for Chunks<T> {
+    fn clone(&self) -> Self {
+        Self {
+            starts: self.starts.clone(),
+            width: self.width,
+            chunks: self.chunks.clone(),
+        }
+    }
 }
 
 /// Where a chunk would begin if there were items for all numbers below, too. So the number of an element need not be
@@ -103,7 +116,7 @@ impl<T> Chunks<T> {
         alloc: impl Fn(usize) -> Result<KVVec<T>>,
     ) -> Result<Self> {
         let n = elements.div_ceil(numbering.len());
-        let mut starts = KVec::with_capacity(n, GFP_KERNEL)?;
+        let mut starts = KVVec::with_capacity(n, GFP_KERNEL)?;
         let mut chunks = KVec::with_capacity(n, GFP_KERNEL)?;
         for before in (0..elements).step_by(numbering.len()) {
             let items = numbering.len().min(elements - before).checked_mul(width);
@@ -115,9 +128,9 @@ impl<T> Chunks<T> {
             chunks.push(chunk, GFP_KERNEL)?;
         }
         Ok(Self {
-            starts,
+            starts: Shared::new(starts)?,
             width,
-            chunks,
+            chunks: Arc::new(chunks, GFP_KERNEL)?,
         })
     }
 

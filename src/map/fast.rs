@@ -11,8 +11,8 @@ use core::marker::PhantomData;
 
 use kernel::prelude::*;
 
-use super::Elt;
-use super::Map;
+use super::elt::Elt;
+use super::generation::Generation;
 use crate::event::number::Numbers;
 use crate::event::unaligned::Unaligned;
 use crate::event::Number;
@@ -64,7 +64,7 @@ enum KeyForm {
     Scaled,
 }
 
-/// The fields of a record that make a key, and those that are added to the sums of its element. For maps whose
+/// The fields of a record that make a key, and the fields that are added to the sums of its element. For maps whose
 /// columns are the count of hits and sums.
 ///
 /// # Invariants
@@ -155,7 +155,7 @@ impl Fields<'_> {
         word.number.read(&unsafe { self.unchecked() })
     }
 
-    /// The same, if it is a `u32`.
+    /// The key, if it is a `u32`.
     #[inline(always)]
     fn single_u32(self) -> u64 {
         let (word, _) = &self.fields.key[0];
@@ -188,7 +188,8 @@ impl Fields<'_> {
     /// Updates the columns of its element.
     #[inline(always)]
     fn count(self, elt: Elt<'_>, preempt: PreemptOff<'_>) {
-        elt.update_sums(preempt, &self.fields.values, |value| {
+        // Moved, so that it stays in registers.
+        elt.update_sums(preempt, &self.fields.values, move |value| {
             // SAFETY: It is one of the fields.
             value.read(&unsafe { self.unchecked() })
         });
@@ -239,11 +240,11 @@ impl Numbers for Unchecked {
     }
 }
 
-impl Map {
+impl Generation {
     /// Counts a hit whose key and values are these fields of `record`. Returns false, and has done
     /// nothing, if the record is too short for them. Any context, NMI included.
     #[inline(always)]
-    pub fn count_record(
+    pub(super) fn count_record(
         &self,
         fields: &RecordFields,
         record: Record<'_>,

@@ -9,6 +9,7 @@
 /// like random ones: the product of two words has two, of which the lower one depends on what is below
 /// in the key and the upper one on what is above; both together are multiplied once more, since one
 /// product leaves sequences as evenly spaced, or as badly, as they were.
+#[derive(Clone, Copy)]
 pub struct Hash {
     start: u64,
     step: u64,

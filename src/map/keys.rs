@@ -27,7 +27,7 @@ pub(super) trait Key: Copy {
 
 /// A key's bytes.
 #[derive(Clone, Copy)]
-pub(super) struct ByteKey<'a>(pub(super) &'a [u8]);
+pub(super) struct ByteKey<'a>(&'a [u8]);
 
 impl<'a> ByteKey<'a> {
     /// The key of `size` bytes that begins with these, and is zero behind them. `None` if they are not whole
@@ -128,13 +128,13 @@ impl<const N: usize> Key for [u64; N] {
 /// A key is written by the context that owns the element before it publishes the element, and never
 /// afterwards. A context that has found the element by an acquiring load of its slot sees the whole
 /// key, which does not change any more.
+#[derive(Clone)]
 pub(super) struct Keys {
     words: Chunks<Atomic<u64>>,
 }
 
 impl Keys {
-    /// Room for the keys of `elements` elements of `size` bytes each, a multiple of 8. Fails with
-    /// `ENOMEM`.
+    /// Memory for the keys of `elements` elements of `size` bytes each, a multiple of 8. Fails with `ENOMEM`.
     pub(super) fn new(elements: usize, numbering: Numbering, size: usize) -> Result<Self> {
         let zeros = |n| zeroed(n, NumaNode::NO_NODE);
         Ok(Self {
@@ -189,19 +189,29 @@ impl Keys {
         let mut both = unsafe { self.words.of(number) }.iter().zip(key.words());
         // SAFETY: All stores happened before the caller's load of the slot, and there will be no
         // more.
-        both.all(|(word, part)| unsafe { settled(word) } == part)
+        both.all(|(word, part)| unsafe { read_plain(word) } == part)
     }
 
-    /// As [`Keys::is`], where keys have one word; otherwise compares the first word only.
+    /// Whether these bytes are the key of element `number`, all of it.
     ///
     /// # Safety
     ///
-    /// As for [`Keys::is`].
+    /// The caller has found the element through an acquiring load of a slot.
+    pub(super) unsafe fn is_bytes(&self, number: u32, key: &[u8]) -> bool {
+        // SAFETY: By the caller.
+        key.len() == self.size() && unsafe { self.is(number, ByteKey(key)) }
+    }
+
+    /// Whether the first word of the key of element `number`, which may be all of it, is `key`.
+    ///
+    /// # Safety
+    ///
+    /// The caller has found the element through an acquiring load of a slot.
     #[inline(always)]
     pub(super) unsafe fn is_word(&self, number: u32, key: u64) -> bool {
         // SAFETY: The caller has found the element through an acquiring load, so it exists and its key does not
         // change; and a key has at least one word.
-        unsafe { settled(self.words.of(number).get_unchecked(0)) == key }
+        unsafe { read_plain(self.words.of(number).get_unchecked(0)) == key }
     }
 
     /// Makes `key` the key of element `number`, which the caller owns.
@@ -225,7 +235,7 @@ impl Keys {
 ///
 /// All stores to it happened before, and there will be no more.
 #[inline]
-unsafe fn settled(word: &Atomic<u64>) -> u64 {
+unsafe fn read_plain(word: &Atomic<u64>) -> u64 {
     #[cfg(loom)]
     // SAFETY: As above; loom checks it.
     return unsafe { word.unsync_load() };

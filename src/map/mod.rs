@@ -2,15 +2,24 @@
 
 //! The tracing map: a lock-free hash table from keys to elements, updated by hits in any context.
 //!
-//! Open addressing with twice as many slots as entries, linear probing. All memory is allocated
-//! when the map is created; nothing is freed or moved before it is dropped.
+//! Open addressing with twice as many slots as entries, linear probing. All memory is allocated by tasks, and never
+//! moved.
 //!
-//! # Elements
+//! # Index and counters
 //!
-//! An element has its key; *columns*, which each CPU updates for itself and which are folded when they are
-//! read; *variables*, each with a value or unset, shared by all CPUs; *wide cells*, the same for values of several
-//! words; and *side data*, words shared by all CPUs, in which a text may be stored once. All are stored in
-//! chunks, by the number of the element.
+//! An element has a number, which it keeps as long as the map exists. Its parts are stored in chunks, by that number.
+//! The *index* ([`index`]) has what lasts: the slots, the key of an element; *variables*, each with a value or unset,
+//! shared by all CPUs; *wide cells*, which are variables of several words; and *side data*, words shared by all CPUs,
+//! in which a text may be stored once. The *counters* ([`counters`]) have what belongs to an interval: *columns*, which
+//! each CPU updates for itself and which are folded when they are read, and the losses.
+//!
+//! A hit finds both by one pointer, to the [`Generation`]. A task replaces the counters or the slots by publishing the next
+//! generation; hits of the one before may go on until a grace period has passed. A hit loads the pointer once for
+//! the element and its columns, so it is counted in one interval, with all that it updates.
+//!
+//! [`Map::take_interval`] publishes fresh counters, and waits for a grace period. Then no hit counts in the old ones any
+//! more; after another one it is known which of their elements are entries. Variables and wide cells live on. (What a hit loses later, a variable or an action, is counted as
+//! [`Loss::Missed`] in the interval of that time.)
 //!
 //! # Insertion
 //!
@@ -29,12 +38,33 @@
 //! A key is dropped only if it is not an entry when all places are taken: after the last place is
 //! known to be taken, the empty slot is loaded once more.
 //!
+//! # Replacing the table
+//!
+//! [`Map::replace_table`] takes four steps, with a grace period after each but the third:
+//!
+//! 1. A generation with both tables is published. Its hits search the next table only where a sealed slot ends the path
+//!    in the first one. After the grace period all hits know both.
+//! 2. All empty slots of the first table are sealed, by a compare-and-swap, as an insertion fills one. A path that ends
+//!    at a sealed slot ends there for good: a key that is not before it is not in the first table, and never will be. So
+//!    a key is either in the first table, where all hits find it, or in the next one only. After the grace period, each
+//!    element in the first table is an entry or excess, since all hits that inserted one have ended.
+//! 3. The elements of the first table are copied to the next one, where hits insert other keys meanwhile.
+//! 4. A generation with the next table alone, which now has all elements, is published. After the grace period the first
+//!    one is dropped.
+//!
+//! So no hit finds an empty slot on the path of a key that has an element: none is lost, and no key gets two.
+//!
+//! What growth and recycling have to add: a map that grows publishes longer chunks and more places together with the next
+//! table. One that recycles elements leaves some out of the copies. Between steps 3 and 4 a hit may count in such an
+//! element while another one inserts its key anew, so the columns of both are folded together; and the number of the old
+//! one goes back to the pool after the last grace period only.
+//!
 //! # Bound
 //!
 //! [`Map::insert`] visits each slot at most once, tries one compare-and-swap on it if it is empty,
 //! and compares keys if the hashes are equal. It neither retries nor waits. There are more slots than
-//! elements, so each path has an empty slot; with half of the slots full, finding it takes 2.5 probes
-//! on average.
+//! elements, so each path has an empty or sealed slot; with half of the slots full, finding it takes 2.5
+//! probes on average.
 //!
 //! # Memory ordering
 //!
@@ -45,52 +75,53 @@
 mod cell;
 mod chunks;
 mod columns;
+mod counters;
+mod elt;
 mod fast;
+mod generation;
 mod hash;
+mod index;
 mod keys;
 mod once;
 mod pool;
+mod shared;
 mod table;
 mod wide;
 
-use core::iter;
-
-use kernel::alloc::NumaNode;
 use kernel::prelude::*;
 use kernel::sync::atomic::Acquire;
 use kernel::sync::atomic::Atomic;
 use kernel::sync::atomic::Release;
+use kernel::sync::rcu;
+use kernel::sync::Arc;
 
-use crate::sync::Load;
-use crate::sync::PreemptOff;
 pub use cell::VarCell;
 pub use cell::VarMask;
-use chunks::zeroed;
-use chunks::Chunks;
 use chunks::Numbering;
 pub use columns::Column;
-use columns::Columns;
-pub use columns::Cpus;
-pub use columns::Loss;
+use counters::Counters;
+pub use counters::Cpus;
+pub use counters::Loss;
+pub use elt::Elt;
 pub use fast::KeyWord;
 pub use fast::RecordFields;
+pub use generation::Generation;
 pub use hash::Hash;
-use keys::ByteKey;
-use keys::Key;
-use keys::Keys;
-use keys::WordKey;
+use index::Index;
 pub use once::OnceText;
 use pool::Pool;
 use table::Slot;
-use table::SlotState;
 use table::Table;
-use table::EMPTY;
 pub use wide::text_to_words;
 pub use wide::words_to_text;
 pub use wide::Read;
 pub use wide::Replace;
 pub use wide::WideCell;
 use wide::WideCells;
+
+use crate::event::Record;
+use crate::sync::PreemptOff;
+use crate::sync::Published;
 
 /// The size of a map and the layout of its elements.
 #[derive(Clone, Copy)]
@@ -145,26 +176,11 @@ impl Shape<'_> {
 
 /// A map from keys to elements.
 pub struct Map {
-    hash: Hash,
-    table: Table,
-    keys: Keys,
-    columns: Columns,
-    vars: Chunks<VarCell>,
-    mask: VarMask,
-    wide: WideCells,
-    side: Chunks<Atomic<u64>>,
-    pool: Pool,
-}
-
-/// An element of a map: a key, and what is kept of its hits.
-///
-/// # Invariants
-///
-/// `number` is that of an element in a slot of `map`, found there by an acquiring load.
-#[derive(Clone, Copy)]
-pub struct Elt<'a> {
-    map: &'a Map,
-    number: u32,
+    generation: Published<Generation>,
+    /// Whether a task is replacing the generation.
+    replacing: Atomic<u32>,
+    /// Bytes of a key.
+    key_size: usize,
 }
 
 impl Map {
@@ -186,20 +202,15 @@ impl Map {
             return Err(EINVAL);
         }
         let elements = pool.size() as usize;
-        // Twice the entries, and an empty slot even if all elements are in the table.
-        let bits = (shape.bits + 1).max((elements + 1).next_power_of_two().ilog2());
+        // INVARIANT: Both have these elements.
+        let generation = Generation {
+            counters: Counters::new(elements, numbering, shape.columns, shape.cpus)?,
+            index: Index::new(&shape, pool, numbering)?,
+        };
         Ok(Self {
-            hash: Hash::new(shape.seed),
-            table: Table::new(bits)?,
-            keys: Keys::new(elements, numbering, shape.key_size)?,
-            columns: Columns::new(elements, numbering, shape.columns, shape.cpus)?,
-            vars: Chunks::new(elements, numbering, shape.vars, cell::unset)?,
-            mask: VarMask::new(hash::scramble(shape.seed, 4)),
-            wide: WideCells::new(elements, numbering, shape.wide)?,
-            side: Chunks::new(elements, numbering, shape.side, |n| {
-                zeroed(n, NumaNode::NO_NODE)
-            })?,
-            pool,
+            generation: Published::new(Arc::new(generation, GFP_KERNEL)?),
+            replacing: Atomic::new(0),
+            key_size: shape.key_size,
         })
     }
 
@@ -209,205 +220,101 @@ impl Map {
     /// Any context, NMI included. The caller [updates](Elt::update) the columns of the element, so that hits and
     /// drops add up to the calls.
     #[inline]
-    pub fn insert(&self, preempt: PreemptOff<'_>, key: &[u8]) -> Option<Elt<'_>> {
-        match ByteKey::new(key, self.keys.size()) {
-            Some(key) => self.insert_key(preempt, key),
-            None => self.dropped(preempt),
-        }
+    pub fn insert<'a>(&'a self, preempt: PreemptOff<'a>, key: &[u8]) -> Option<Elt<'a>> {
+        self.generation.read(preempt).insert(preempt, key)
     }
 
-    /// As [`Map::insert`], for a key of one word.
+    /// Finds or [inserts](Map::insert) the element of a key of one word.
     #[inline(always)]
-    pub fn insert_word(&self, preempt: PreemptOff<'_>, key: u64) -> Option<Elt<'_>> {
-        self.insert_key(preempt, key)
-    }
-
-    /// As [`Map::insert`], for a key of these words.
-    #[inline(always)]
-    pub fn insert_words(&self, preempt: PreemptOff<'_>, key: &[u64]) -> Option<Elt<'_>> {
-        match WordKey::new(key, self.keys.width()) {
-            Some(key) => self.insert_key(preempt, key),
-            None => self.dropped(preempt),
-        }
-    }
-
-    /// As [`Map::insert`], for a key of `N` words. The compiler unrolls its loops, which saves some 20
-    /// instructions a hit.
-    #[inline(always)]
-    pub fn insert_array<const N: usize>(
-        &self,
-        preempt: PreemptOff<'_>,
-        key: [u64; N],
-    ) -> Option<Elt<'_>> {
-        let whole = key.last().is_some_and(|&last| last != 0) && N <= self.keys.width();
-        match whole {
-            true => self.insert_key(preempt, key),
-            false => self.insert_words(preempt, &key),
-        }
-    }
-
-    #[inline(always)]
-    fn insert_key(&self, preempt: PreemptOff<'_>, key: impl Key) -> Option<Elt<'_>> {
-        let elt = self.find(key, move |slot, hash| self.fill(slot, preempt, hash, key));
-        elt.or_else(|| self.dropped(preempt))
-    }
-
-    #[cold]
-    fn dropped(&self, preempt: PreemptOff<'_>) -> Option<Elt<'_>> {
-        self.lose(preempt, Loss::Dropped);
-        None
-    }
-
-    /// Finds the element of a key of one word in the first slot of its path, where most are. `None` if it is
-    /// not there, or its hits are drops. Any context.
-    #[inline(always)]
-    pub fn lookup_word_at_home(&self, key: u64) -> Option<Elt<'_>> {
-        let hash = self.hash.of(iter::once(key));
-        let word = Slot::that_counts(self.table.home(hash).acquire())?;
-        // SAFETY: The word comes from an acquiring load of a slot.
-        unsafe { self.keys.is_word(word.number(), key) }.then_some(self.elt(word))
+    pub fn insert_word<'a>(&'a self, preempt: PreemptOff<'a>, key: u64) -> Option<Elt<'a>> {
+        self.generation.read(preempt).insert_word(preempt, key)
     }
 
     /// Finds the element of `key`, if it has one. Any context.
     #[inline]
-    pub fn lookup(&self, key: &[u8]) -> Option<Elt<'_>> {
-        self.lookup_key(ByteKey::new(key, self.keys.size())?)
+    pub fn lookup<'a>(&'a self, preempt: PreemptOff<'a>, key: &[u8]) -> Option<Elt<'a>> {
+        self.generation.read(preempt).lookup(key)
     }
 
-    /// As [`Map::lookup`], for a key of one word.
+    /// Finds the element of a key of one word, if it has one. Any context.
     #[inline]
-    pub fn lookup_word(&self, key: u64) -> Option<Elt<'_>> {
-        self.lookup_key(key)
+    pub fn lookup_word<'a>(&'a self, preempt: PreemptOff<'a>, key: u64) -> Option<Elt<'a>> {
+        self.generation.read(preempt).lookup_word(key)
     }
 
+    /// Fast path: counts a hit whose key and values are these fields of `record`. Returns false, and has done
+    /// nothing, if the record is too short for them. Any context, NMI included.
     #[inline(always)]
-    fn lookup_key(&self, key: impl Key) -> Option<Elt<'_>> {
-        let hash = self.hash.of(key.words());
-        // Most keys are in the first slot of their path, or it is empty.
-        let word = Slot::from_raw(self.table.home(hash).acquire())?;
-        match Slot::that_counts(word.raw()) {
-            Some(word) if self.is(word, hash, key) => Some(self.elt(word)),
-            _ => self.find_on_path(key, hash, |_, _| None),
-        }
-    }
-
-    /// Finds the element of `key`. Calls `empty` for the first empty slot on the path, which returns what the
-    /// slot has now; if that is nothing, the key is not in the map.
-    #[inline(always)]
-    fn find(
+    pub fn count_record(
         &self,
-        key: impl Key,
-        empty: impl Fn(&Atomic<u64>, u32) -> Option<Slot>,
-    ) -> Option<Elt<'_>> {
-        let hash = self.hash.of(key.words());
-        // Most keys are in the first slot of their path.
-        match Slot::that_counts(self.table.home(hash).acquire()) {
-            Some(word) if self.is(word, hash, key) => Some(self.elt(word)),
-            _ => self.find_on_path(key, hash, empty),
-        }
-    }
-
-    #[inline(never)]
-    fn find_on_path(
-        &self,
-        key: impl Key,
-        hash: u32,
-        empty: impl Fn(&Atomic<u64>, u32) -> Option<Slot>,
-    ) -> Option<Elt<'_>> {
-        for slot in self.table.path(hash) {
-            let word = match Slot::from_raw(slot.acquire()) {
-                Some(word) => word,
-                None => empty(slot, hash)?,
-            };
-            if self.is(word, hash, key) {
-                return self.found(word);
-            }
-        }
-        None
-    }
-
-    /// Whether `word` is that of `key`, which has this hash. `word` was loaded from a slot (acquire), or
-    /// stored there by this context.
-    #[inline(always)]
-    fn is<K: Key>(&self, word: Slot, hash: u32, key: K) -> bool {
-        let alike = word.len() == key.len() && (K::ONE_WORD || word.hash() == hash);
-        // SAFETY: The element was found by an acquiring load, or this context wrote its key.
-        alike && unsafe { self.keys.is(word.number(), key) }
-    }
-
-    /// The element in a slot with `word`, unless its hits are drops.
-    #[inline(always)]
-    fn found(&self, word: Slot) -> Option<Elt<'_>> {
-        Slot::that_counts(word.raw()).map(|word| self.elt(word))
-    }
-
-    /// Publishes an element with `key` in `slot`, which was empty. Returns what is in the slot now: this key, or
-    /// what another context has published there. `None`: it is still empty, and all places are taken.
-    #[cold]
-    #[inline(never)]
-    fn fill(
-        &self,
-        slot: &Atomic<u64>,
+        fields: &RecordFields,
+        record: Record<'_>,
         preempt: PreemptOff<'_>,
-        hash: u32,
-        key: impl Key,
-    ) -> Option<Slot> {
-        if self.pool.places() >= self.pool.capacity() {
-            // All entries are in their slots by now. If the key is one of them it is in this one.
-            return Slot::from_raw(slot.load(Acquire));
-        }
-        let mut word = None;
-        self.pool.offer(preempt, |number| {
-            // SAFETY: The pool has no number that is no element's.
-            unsafe { self.keys.set(number, key) };
-            let new = Slot::new(hash, key.len(), number, SlotState::New);
-            if slot.cmpxchg(EMPTY, new.raw(), Release).is_err() {
-                return false;
-            }
-            let state = if self.pool.place() {
-                SlotState::Entry
-            } else {
-                SlotState::Excess
-            };
-            let decided = Slot::new(hash, key.len(), number, state);
-            // No other context writes to a full slot. Release: the key is visible to whoever loads this.
-            slot.store(decided.raw(), Release);
-            word = Some(decided);
-            true
-        })?;
-        word.or_else(|| Slot::from_raw(slot.load(Acquire)))
+    ) -> bool {
+        let generation = self.generation.read(preempt);
+        generation.count_record(fields, record, preempt)
     }
 
-    /// The entries, each once, in the order of their slots. Elements that become entries during the iteration
-    /// may be missing.
-    pub fn elts(&self) -> impl Iterator<Item = Elt<'_>> {
-        (0..).map_while(|slot| self.slot(slot)).flatten()
+    /// Counts a loss. Any context.
+    pub fn lose(&self, preempt: PreemptOff<'_>, loss: Loss) {
+        self.generation.read(preempt).counters.lose(preempt, loss);
     }
 
-    /// The entry in a slot, if there is one, which never changes then. `None`: there are no more slots.
-    pub fn slot(&self, number: u32) -> Option<Option<Elt<'_>>> {
-        let slot = self.table.slots().get(number as usize)?;
-        Some(self.in_state(slot, SlotState::Entry))
-    }
-
-    fn in_state(&self, slot: &Atomic<u64>, state: SlotState) -> Option<Elt<'_>> {
-        let word = Slot::from_raw(slot.load(Acquire))?;
-        (word.state() == state).then(|| self.elt(word))
-    }
-
-    /// The element in a slot that `word` was loaded from (acquire).
+    /// A wide cell of the element with this [number](Elt::number). Any context.
     #[inline]
-    fn elt(&self, word: Slot) -> Elt<'_> {
-        // INVARIANT: By the caller.
-        Elt {
-            map: self,
-            number: word.number(),
-        }
+    pub fn wide_at<'a>(
+        &'a self,
+        preempt: PreemptOff<'a>,
+        number: u32,
+        cell: usize,
+    ) -> Option<WideCell<'a>> {
+        self.generation.read(preempt).wide_at(number, cell)
     }
 
-    /// Number of entries.
+    /// What is in the map now, to read: hits change it until the generation is replaced. Task context.
+    pub fn contents(&self) -> Arc<Generation> {
+        self.generation.get()
+    }
+
+    /// Ends an interval: hits count in fresh counters from now on, which begin at 0. Returns the generation that has the
+    /// counters of the interval; once this returns no hit changes them. Each hit is counted in one interval. Task
+    /// context, sleeps. Fails with `ENOMEM`, and with `EBUSY` if another task replaces something of the map.
+    pub fn take_interval(&self) -> Result<Arc<Generation>> {
+        let _replacing = Replacing::begin(&self.replacing)?;
+        let old = self.contents();
+        let fresh = Arc::new(old.with_fresh_counters()?, GFP_KERNEL)?;
+        self.generation.replace(fresh);
+        // What hits of the interval found may have been new, inserted by a hit that counts in the next one: only when
+        // that has ended, it is known whether the element is an entry.
+        rcu::synchronize_rcu();
+        Ok(old)
+    }
+
+    /// Replaces the slots by others, of which there are enough for 2^`bits` entries. All elements keep their number. Task
+    /// context, sleeps. Fails with `EINVAL` if there are too few or too many for the elements, with `ENOMEM`, and with
+    /// `EBUSY` if another task replaces something of the map.
+    pub fn replace_table(&self, bits: u32) -> Result {
+        let _replacing = Replacing::begin(&self.replacing)?;
+        let old = self.contents();
+        let (table, pool) = (&old.index.table, &old.index.pool);
+        if bits > Shape::BITS_MAX || pool.capacity() > 1 << bits {
+            return Err(EINVAL);
+        }
+        let next = Table::new(Index::table_bits(bits, pool))?;
+        let both = Arc::new(old.with_tables(table, Some(&next)), GFP_KERNEL)?;
+        let alone = Arc::new(old.with_tables(&next, None), GFP_KERNEL)?;
+        self.generation.replace(both);
+        table.seal();
+        rcu::synchronize_rcu();
+        table.copy_to(&next);
+        self.generation.replace(alone);
+        Ok(())
+    }
+
+    /// Number of entries. Task context, as all that follows.
     pub fn len(&self) -> usize {
-        self.pool.places().min(self.pool.capacity()) as usize
+        let pool = &self.contents().index.pool;
+        pool.places().min(pool.capacity()) as usize
     }
 
     /// Whether there is no entry.
@@ -417,149 +324,50 @@ impl Map {
 
     /// The maximum number of entries.
     pub fn capacity(&self) -> usize {
-        self.pool.capacity() as usize
+        self.contents().index.pool.capacity() as usize
     }
 
-    /// Hits of all entries: the calls of [`Map::insert`] that returned one. The sum of their hitcounts, so a hit
-    /// is counted once only. Visits all slots.
+    /// Hits of all entries in this interval: see [`Generation::hits`].
     pub fn hits(&self) -> u64 {
-        self.elts()
-            .fold(0, |hits, elt| hits.wrapping_add(elt.column(0)))
+        self.contents().hits()
     }
 
-    /// Counts a loss. Any context.
-    pub fn lose(&self, preempt: PreemptOff<'_>, loss: Loss) {
-        self.columns.lose(preempt, loss);
-    }
-
-    /// Losses of this kind that were counted.
+    /// Losses of this kind that were counted in this interval.
     pub fn losses(&self, loss: Loss) -> u64 {
-        self.columns.losses(loss)
+        self.contents().losses(loss)
     }
 
-    /// Hits that were dropped: the calls of [`Map::insert`] that returned no entry.
+    /// Hits that were dropped in this interval: see [`Generation::drops`].
     pub fn drops(&self) -> u64 {
-        let mut drops = self.losses(Loss::Dropped);
-        if self.pool.places() > self.pool.capacity() {
-            let slots = self.table.slots().iter();
-            for elt in slots.filter_map(|slot| self.in_state(slot, SlotState::Excess)) {
-                drops = drops.wrapping_add(elt.column(0));
-            }
-        }
-        drops
+        self.contents().drops()
     }
 
-    /// A wide cell of the element with this [number](Elt::number).
-    #[inline]
-    pub fn wide_at(&self, number: u32, cell: usize) -> Option<WideCell<'_>> {
-        match self.pool.has(number) {
-            // SAFETY: There is such an element.
-            true => unsafe { self.wide.of(number, cell) },
-            false => None,
-        }
-    }
-
-    /// Bytes of a key.
+    /// Bytes of a key. Any context.
     pub fn key_size(&self) -> usize {
-        self.keys.size()
+        self.key_size
     }
 
     /// Bytes of memory.
     pub fn size_bytes(&self) -> usize {
-        size_of::<Self>()
-            + size_of_val(self.table.slots())
-            + self.keys.size_bytes()
-            + self.columns.size_bytes()
-            + self.vars.size_bytes()
-            + self.wide.size_bytes()
-            + self.side.size_bytes()
-            + self.pool.size_bytes()
+        size_of::<Self>() + self.contents().size_bytes()
     }
 }
 
-impl<'a> Elt<'a> {
-    /// Updates the columns for a hit: the first counts it, and each of the others is updated with what `read`
-    /// makes of one of `values`. Any context.
-    #[inline(always)]
-    pub fn update<V>(self, preempt: PreemptOff<'_>, values: &[V], read: impl Fn(&V) -> u64) {
-        // SAFETY: By the invariants there is such an element.
-        unsafe { self.map.columns.update(preempt, self.number, values, read) }
-    }
+/// The right of one task to replace the generation of a map, until it is dropped.
+struct Replacing<'a>(&'a Atomic<u32>);
 
-    /// As [`Elt::update`], if all columns but the first are [sums](Column::Sum).
-    #[inline(always)]
-    fn update_sums<V>(self, preempt: PreemptOff<'_>, values: &[V], read: impl Fn(&V) -> u64) {
-        // SAFETY: By the invariants there is such an element.
-        unsafe {
-            self.map
-                .columns
-                .update_sums(preempt, self.number, values, read)
+impl<'a> Replacing<'a> {
+    /// Takes it. Fails with `EBUSY` if another task has it.
+    fn begin(replacing: &'a Atomic<u32>) -> Result<Self> {
+        match replacing.xchg(1, Acquire) {
+            0 => Ok(Self(replacing)),
+            _ => Err(EBUSY),
         }
     }
+}
 
-    /// Folds the parts of all CPUs of a column.
-    pub fn column(self, column: usize) -> u64 {
-        // SAFETY: By the invariants there is such an element.
-        unsafe { self.map.columns.fold(self.number, column) }
-    }
-
-    /// Sets variable `number`. False: it cannot hold this value, and is now unset; see [`VarCell::set`]. Any
-    /// context.
-    #[must_use]
-    #[inline]
-    pub fn set_var(self, number: usize, value: u64) -> bool {
-        let var = self.vars().get(number);
-        var.is_some_and(|var| var.set(self.map.mask, value))
-    }
-
-    /// The value of variable `number`, if it is set. Any context.
-    #[inline]
-    pub fn var(self, number: usize) -> Option<u64> {
-        self.vars().get(number)?.get(self.map.mask)
-    }
-
-    /// As [`Elt::var`], and unsets it: each value that was set is returned at most once. Any context.
-    #[inline]
-    pub fn take_var(self, number: usize) -> Option<u64> {
-        self.vars().get(number)?.take(self.map.mask)
-    }
-
-    #[inline]
-    fn vars(self) -> &'a [VarCell] {
-        // SAFETY: By the invariants there is such an element.
-        unsafe { self.map.vars.of(self.number) }
-    }
-
-    /// Its number, for [`Map::wide_at`].
-    #[inline]
-    pub fn number(self) -> u32 {
-        self.number
-    }
-
-    /// Wide cell `number`, if it has so many.
-    #[inline]
-    pub fn wide(self, number: usize) -> Option<WideCell<'a>> {
-        // SAFETY: By the invariants there is such an element.
-        unsafe { self.map.wide.of(self.number, number) }
-    }
-
-    /// The side data, all zero when the element is new.
-    #[inline]
-    pub fn side(self) -> &'a [Atomic<u64>] {
-        // SAFETY: By the invariants there is such an element.
-        unsafe { self.map.side.of(self.number) }
-    }
-
-    /// Whether `key` is its key.
-    pub fn is(self, key: &[u8]) -> bool {
-        // SAFETY: By the invariants it was found by an acquiring load.
-        key.len() == self.map.keys.size() && unsafe { self.map.keys.is(self.number, ByteKey(key)) }
-    }
-
-    /// The key.
-    #[cfg(not(loom))]
-    pub fn key(self) -> &'a [u8] {
-        // SAFETY: By the invariants it was found by an acquiring load.
-        unsafe { self.map.keys.get(self.number) }
+impl Drop for Replacing<'_> {
+    fn drop(&mut self) {
+        self.0.store(0, Release);
     }
 }

@@ -24,7 +24,7 @@ pub(super) const LEVELS: usize = 4;
 pub(super) struct Pool {
     /// Number of places for entries.
     capacity: u32,
-    /// Places taken, and elements in excess: those that were published while the last place was taken.
+    /// Places taken, and elements in excess, which were published while the last place was taken.
     places: Atomic<u32>,
     /// Number of elements.
     size: u32,

@@ -4,9 +4,13 @@
 
 use kernel::alloc::NumaNode;
 use kernel::prelude::*;
+use kernel::sync::atomic::Acquire;
 use kernel::sync::atomic::Atomic;
+use kernel::sync::atomic::Relaxed;
+use kernel::sync::atomic::Release;
 
 use super::chunks::zeroed;
+use super::shared::Shared;
 
 /// The state of the element in a slot.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -19,7 +23,8 @@ pub(super) enum SlotState {
     Entry = 3,
 }
 
-/// The bit that [`SlotState::New`] and [`SlotState::Entry`] have: hits of the element count.
+/// The bit that [`SlotState::New`] and [`SlotState::Entry`] have, and [`EMPTY`] and [`SEALED`] have not: hits of the
+/// element count.
 const COUNTS: u64 = 2;
 
 /// The contents of a slot that is not empty: from the top the hash of the key (32 bits), the number of the
@@ -36,18 +41,18 @@ impl Slot {
     /// One more than the highest number of an element.
     pub(super) const NUMBER_END: u32 = 1 << 24;
 
-    /// The contents of a slot from its word; `None` if it is empty.
+    /// The contents of a slot from its word; `None` if there is no element in it.
     #[inline]
     pub(super) const fn from_raw(raw: u64) -> Option<Self> {
         match raw {
-            EMPTY => None,
+            EMPTY | SEALED => None,
             raw => Some(Self(raw)),
         }
     }
 
-    /// The same; `None` also if hits of the element are drops.
+    /// The contents of a slot from its word, if hits of its element count: they are no drops.
     #[inline(always)]
-    pub(super) const fn that_counts(raw: u64) -> Option<Self> {
+    pub(super) const fn counting(raw: u64) -> Option<Self> {
         match raw & COUNTS {
             0 => None,
             _ => Some(Self(raw)),
@@ -88,9 +93,14 @@ impl Slot {
 /// The word of an empty slot.
 pub(super) const EMPTY: u64 = 0;
 
-/// The slots of the hash table. A slot is filled once and never emptied.
+/// The word of an empty slot of a table that is being replaced. It stays empty: what would be inserted here is
+/// inserted in the next table.
+pub(super) const SEALED: u64 = 4;
+
+/// The slots of the hash table. A slot is filled once, or sealed, and never emptied.
+#[derive(Clone)]
 pub(super) struct Table {
-    slots: KVVec<Atomic<u64>>,
+    slots: Shared<Atomic<u64>>,
     /// 32 - log2 of the number of slots.
     shift: u32,
 }
@@ -99,7 +109,7 @@ impl Table {
     /// A table with 2^`bits` slots, where `bits` is 1 to 31. Fails with `ENOMEM`.
     pub(super) fn new(bits: u32) -> Result<Self> {
         Ok(Self {
-            slots: zeroed(1 << bits, NumaNode::NO_NODE)?,
+            slots: Shared::new(zeroed(1 << bits, NumaNode::NO_NODE)?)?,
             shift: 32 - bits,
         })
     }
@@ -110,7 +120,7 @@ impl Table {
     }
 
     /// The first slot on the path of a key with this hash.
-    #[inline]
+    #[inline(always)]
     pub(super) fn home(&self, hash: u32) -> &Atomic<u64> {
         let home = hash.wrapping_shr(self.shift) as usize;
         debug_assert!(home < self.slots.len());
@@ -126,5 +136,38 @@ impl Table {
         let home = hash.wrapping_shr(self.shift) as usize;
         let mask = slots.len().wrapping_sub(1);
         (home..home.wrapping_add(slots.len())).map(move |i| &slots[i & mask])
+    }
+
+    /// Seals all empty slots: no element is inserted in this table any more.
+    pub(super) fn seal(&self) {
+        for slot in self.slots() {
+            if slot.load(Relaxed) == EMPTY {
+                // If it fails, the slot was filled.
+                let _ = slot.cmpxchg(EMPTY, SEALED, Relaxed);
+            }
+        }
+    }
+
+    /// Inserts all elements of this table, which is sealed, in `next`. Hits insert none of them there, since they find
+    /// them here, but others beside this.
+    pub(super) fn copy_to(&self, next: &Self) {
+        let elements = self.slots().iter().map(|slot| slot.load(Acquire));
+        for element in elements.filter_map(Slot::from_raw) {
+            for slot in next.path(element.hash()) {
+                // Release: who finds the element there sees its key.
+                if slot.load(Relaxed) == EMPTY
+                    && slot.cmpxchg(EMPTY, element.raw(), Release).is_ok()
+                {
+                    break;
+                }
+            }
+        }
+    }
+
+    /// Whether the element in `slot` of another table is in this one.
+    pub(super) fn has(&self, element: Slot) -> bool {
+        let path = self.path(element.hash()).map(|slot| slot.load(Acquire));
+        let mut elements = path.map_while(Slot::from_raw);
+        elements.any(|other| other.number() == element.number())
     }
 }

@@ -69,6 +69,7 @@ use kernel::sync::atomic::Release;
 use super::chunks::zeroed;
 use super::chunks::Chunks;
 use super::chunks::Numbering;
+use super::shared::Shared;
 use crate::sync::Load;
 use crate::sync::Store;
 use crate::text::until_nul;
@@ -109,13 +110,13 @@ pub enum Read {
 }
 
 impl Read {
-    /// How often [`Read::settled`] reads.
-    pub const SETTLED_MAX: usize = 1000;
+    /// How often [`Read::retry`] reads.
+    pub const RETRIES: usize = 1000;
 
     /// For tasks, which may try for longer than hits: reads until nothing comes in between. Returns whether the cell is
     /// set; `None`: something always did.
-    pub fn settled(mut read: impl FnMut() -> Self) -> Option<bool> {
-        (0..Self::SETTLED_MAX).find_map(|_| match read() {
+    pub fn retry(mut read: impl FnMut() -> Self) -> Option<bool> {
+        (0..Self::RETRIES).find_map(|_| match read() {
             Self::Done => Some(true),
             Self::Unset => Some(false),
             Self::Busy => None,
@@ -171,7 +172,8 @@ impl<'a> WideCell<'a> {
         self.copy(to, |state| self.has(state))
     }
 
-    /// As [`WideCell::read`], and unsets the cell if it returns the value: what was written once is returned once.
+    /// Copies the value as [`WideCell::read`] does, and unsets the cell if it returns it: what was written once is returned
+    /// once.
     #[inline]
     pub fn take(&self, to: &mut [u64]) -> Read {
         self.copy(to, |state| self.state.cmpxchg(state, 0, Relaxed).is_ok())
@@ -331,16 +333,17 @@ impl Drop for Claim<'_> {
 }
 
 /// The wide cells of all elements.
+#[derive(Clone)]
 pub(super) struct WideCells {
     words: Chunks<Atomic<u64>>,
     /// Where each of the cells is in the words of an element, and how many words a buffer of it has.
-    cells: KVec<(Range<usize>, usize)>,
+    cells: Shared<(Range<usize>, usize)>,
 }
 
 impl WideCells {
     /// Cells that are not set, for values of so many words, for each of `elements` elements. Fails with `ENOMEM`.
     pub(super) fn new(elements: usize, numbering: Numbering, values: &[usize]) -> Result<Self> {
-        let mut cells = KVec::with_capacity(values.len(), GFP_KERNEL)?;
+        let mut cells = KVVec::with_capacity(values.len(), GFP_KERNEL)?;
         for (n, words) in values.iter().enumerate() {
             let end = |n| values.get(..n).and_then(Self::width).ok_or(ENOMEM);
             cells.push((end(n)?..end(n + 1)?, words + 1), GFP_KERNEL)?;
@@ -349,7 +352,7 @@ impl WideCells {
         let zeros = |n| zeroed(n, NumaNode::NO_NODE);
         Ok(Self {
             words: Chunks::new(elements, numbering, width, zeros)?,
-            cells,
+            cells: Shared::new(cells)?,
         })
     }
 

@@ -143,7 +143,9 @@ impl Histogram {
     ) {
         let mut vals = [0; N];
         let key = recorded_number(*number, hit);
-        if !self.import(program, hit, &mut vals, |map| map.lookup_word(key)) {
+        if !self.import(program, hit, &mut vals, |map| {
+            map.lookup_word(hit.preempt(), key)
+        }) {
             return;
         }
         let elt = self.map.insert_word(hit.preempt(), key);
@@ -171,7 +173,7 @@ impl Histogram {
         program.put_key(key, hit);
         // A shorter key of another histogram is what this one begins with.
         if !self.import(program, hit, &mut vals, |map| {
-            map.lookup(key.get(..map.key_size()).unwrap_or(key))
+            map.lookup(hit.preempt(), key.get(..map.key_size()).unwrap_or(key))
         }) {
             return;
         }

@@ -16,16 +16,16 @@ use crate::map::Map;
 use crate::map::Read;
 
 impl Histogram {
-    /// Reads the variables of other histograms to `vals`, by the slots of their references: numbers, or the index of
+    /// Reads the variables of other histograms to `vals`, by the slots of their references: numbers, or the number of
     /// the element that holds a string or stack (`resolve_var_refs()`). False: one is not set, which is counted. What
     /// was read once before is consumed then, as in C.
     #[inline(always)]
-    pub(super) fn import(
+    pub(super) fn import<'a>(
         &self,
-        program: &Program,
-        hit: &Hit<'_>,
+        program: &'a Program,
+        hit: &Hit<'a>,
         vals: &mut [u64],
-        lookup: impl for<'b> Fn(&'b Map) -> Option<Elt<'b>>,
+        lookup: impl Fn(&'a Map) -> Option<Elt<'a>>,
     ) -> bool {
         // As most refer to one variable: see `store()`.
         let Some((first, others)) = program.imports.split_first() else {

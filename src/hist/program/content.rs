@@ -104,7 +104,7 @@ impl Content {
                 bytes.len() / size_of::<u64>()
             }),
             Self::Imported(slot) => {
-                let cell = program.imported_cell(slot, vals);
+                let cell = program.imported_cell(slot, hit, vals);
                 return cell.is_some_and(|cell| to.cell(cell));
             }
         }
@@ -113,13 +113,21 @@ impl Content {
 }
 
 impl Program {
-    /// The wide cell that the reference in `slot` found: its value is the index of the element.
-    fn imported_cell(&self, slot: usize, vals: &[u64]) -> Option<WideCell<'_>> {
+    /// The wide cell that the reference in `slot` found: its value is the number of the element.
+    fn imported_cell<'a>(
+        &'a self,
+        slot: usize,
+        hit: &Hit<'a>,
+        vals: &[u64],
+    ) -> Option<WideCell<'a>> {
         let import = self.imports.iter().find(|import| import.slot == slot)?;
         let Cell::Wide(number) = import.cell else {
             return None;
         };
-        import.home.map.wide_at(*vals.get(slot)? as u32, number)
+        import
+            .home
+            .map
+            .wide_at(hit.preempt(), *vals.get(slot)? as u32, number)
     }
 }
 

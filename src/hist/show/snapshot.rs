@@ -16,6 +16,7 @@ use crate::hist::spec::SortBy;
 use crate::hist::spec::SortKey;
 use crate::hist::Histogram;
 use crate::map::Elt;
+use crate::map::Generation;
 use crate::map::OnceText;
 use crate::map::Read;
 use crate::text::until_nul;
@@ -27,6 +28,7 @@ const BATCH: usize = 1024;
 /// later hits. It is kept while the file is open, and so takes little for each entry, and is charged to the program.
 pub(super) struct Snapshot {
     hist: Arc<Histogram>,
+    contents: Arc<Generation>,
     /// The slots of the entries.
     slots: KVVec<u32>,
     /// The columns of the first entry, then those of the second, and so on.
@@ -41,13 +43,15 @@ pub(super) struct Snapshot {
 impl Snapshot {
     /// Reads and sorts the entries. Fails with `ENOMEM`, and with the error of `go_on`, which is called now and then.
     pub(super) fn take(hist: &Arc<Histogram>, go_on: &dyn Fn() -> Result) -> Result<Self> {
+        let contents = hist.map.contents();
         let mut snapshot = Self {
             hist: hist.clone(),
             slots: KVVec::new(),
             columns: KVVec::new(),
             order: KVVec::new(),
             totals: KVec::new(),
-            drops: hist.drops(),
+            drops: contents.drops(),
+            contents,
         };
         snapshot.read(go_on)?;
         snapshot.add_up()?;
@@ -56,13 +60,12 @@ impl Snapshot {
     }
 
     fn read(&mut self, go_on: &dyn Fn() -> Result) -> Result {
-        let map = &self.hist.map;
+        let (contents, len) = (&self.contents, self.hist.map.len());
         let n_columns = self.n_columns();
         // As much as is needed, unless more keys are inserted meanwhile.
-        self.slots.reserve(map.len(), GFP_KERNEL_ACCOUNT)?;
-        self.columns
-            .reserve(map.len() * n_columns, GFP_KERNEL_ACCOUNT)?;
-        for (slot, entry) in (0..).map_while(|slot| Some((slot, map.slot(slot)?))) {
+        self.slots.reserve(len, GFP_KERNEL_ACCOUNT)?;
+        self.columns.reserve(len * n_columns, GFP_KERNEL_ACCOUNT)?;
+        for (slot, entry) in (0..).map_while(|slot| Some((slot, contents.slot(slot)?))) {
             if slot as usize % BATCH == 0 {
                 go_on()?;
             }
@@ -136,7 +139,7 @@ impl Snapshot {
     }
 
     fn elt(&self, entry: u32) -> Option<Elt<'_>> {
-        self.hist.map.slot(self.slots[entry as usize]).flatten()
+        self.contents.slot(self.slots[entry as usize]).flatten()
     }
 
     fn key(&self, entry: u32) -> &[u8] {
@@ -222,7 +225,7 @@ fn compare_keys(by: Compare, a: &[u8], b: &[u8]) -> Ordering {
 /// Reads a wide cell until no hit replaces it meanwhile. False: it is not set. Fails with `EAGAIN` if hits replace it
 /// again and again.
 pub(super) fn read_consistent(read: impl FnMut() -> Read) -> Result<bool> {
-    Read::settled(read).ok_or(EAGAIN)
+    Read::retry(read).ok_or(EAGAIN)
 }
 
 /// The number that `bytes`, part of a key, start with.

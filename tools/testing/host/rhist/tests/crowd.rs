@@ -6,6 +6,7 @@
 //! Has no test harness, because that of the standard library looks like a data race to
 //! ThreadSanitizer, unless the library is instrumented as well.
 
+use std::collections::HashMap;
 use std::collections::HashSet;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering;
@@ -18,6 +19,8 @@ use kernel::sync::atomic::Atomic;
 use rhist::cpu::Cpu;
 use rhist::map::Column;
 use rhist::map::Cpus;
+use rhist::map::Elt;
+use rhist::map::Generation;
 use rhist::map::Map;
 use rhist::map::Read;
 use rhist::map::Replace;
@@ -56,8 +59,8 @@ fn key(number: u64) -> [u8; 16] {
 
 /// What a reader finds at any time: whole keys of which none is there twice.
 fn read(map: &Map) {
-    let mut keys = HashSet::new();
-    for elt in map.elts() {
+    let (contents, mut keys) = (map.contents(), HashSet::new());
+    for elt in contents.elts() {
         assert_eq!(elt.key()[..8], elt.key()[8..], "half a key");
         assert!(keys.insert(elt.key()), "a key is there twice");
     }
@@ -129,11 +132,96 @@ fn crowd(shape: Shape<'_>, events: u64, keys: u64, seed: u64) {
     });
     read(&map);
     assert_eq!(map.hits() + map.drops(), fired);
-    assert_eq!(map.elts().count(), seen.len().min(map.capacity()));
-    assert_eq!(map.len(), map.elts().count());
+    assert_eq!(
+        map.contents().elts().count(),
+        seen.len().min(map.capacity())
+    );
+    assert_eq!(map.len(), map.contents().elts().count());
     if seen.len() <= map.capacity() {
         assert_eq!(map.drops(), 0);
     }
+}
+
+/// All CPUs, at once, fire `events` events each, while a task takes intervals and replaces the slots. Asserts that each
+/// event is in one interval, and that no key has two elements.
+fn crowd_replaced(bits: u32, events: u64, keys: u64) {
+    const COLUMNS: &[Column] = &[Column::Hits, Column::Sum];
+    let columns = COLUMNS;
+    let map = Map::new(Shape {
+        bits,
+        columns,
+        ..shape()
+    })
+    .unwrap();
+    let barrier = Barrier::new(CPUS + 1);
+    let cpu = |cpu: usize| {
+        let mut random = Random(cpu as u64 + 1);
+        let mut fired = vec![0; keys as usize];
+        barrier.wait();
+        for _ in 0..events {
+            let number = random.below(keys);
+            fired[number as usize] += 1;
+            let cpu = Cpu::enter(cpu);
+            if let Some(elt) = map.insert(cpu.preempt(), &key(number)) {
+                elt.update(cpu.preempt(), &[number], |&value| value);
+            }
+        }
+        fired
+    };
+    let done = AtomicBool::new(false);
+    let (fired, intervals) = std::thread::scope(|scope| {
+        let cpu = &cpu;
+        let cpus = [0, 1, 2, 3].map(|number| scope.spawn(move || cpu(number)));
+        let task = scope.spawn(|| {
+            let mut intervals = Vec::new();
+            barrier.wait();
+            for round in 0.. {
+                if done.load(Ordering::Relaxed) {
+                    break;
+                }
+                let interval = map.take_interval().unwrap();
+                intervals.push((interval.hits(), interval.drops(), sums(&interval)));
+                map.replace_table(bits + round % 4).unwrap();
+                read(&map);
+            }
+            intervals
+        });
+        let cpus = cpus.map(|cpu| cpu.join());
+        done.store(true, Ordering::Relaxed);
+        let fired = cpus.map(|fired| fired.unwrap());
+        (fired, task.join().unwrap())
+    });
+    let last = map.contents();
+    let intervals: Vec<_> = Iterator::chain(
+        intervals.into_iter(),
+        [(last.hits(), last.drops(), sums(&last))],
+    )
+    .collect();
+    let total: u64 = intervals.iter().map(|(hits, drops, _)| hits + drops).sum();
+    assert_eq!(total, CPUS as u64 * events);
+    let fired = (0..keys).map(|key| fired.iter().map(|fired| fired[key as usize]).sum::<u64>());
+    let seen = fired.clone().filter(|&fired| fired > 0).count();
+    assert_eq!(last.elts().count(), seen.min(map.capacity()));
+    if seen <= map.capacity() {
+        for (number, fired) in (0..keys).zip(fired) {
+            let of_key = intervals.iter().filter_map(|(.., sums)| sums.get(&number));
+            let [hits, sum] = of_key.fold([0, 0], |[hits, sum], of| [hits + of[0], sum + of[1]]);
+            assert_eq!([hits, sum], [fired, fired * number]);
+        }
+    }
+    read(&map);
+}
+
+/// The columns of each key.
+fn sums(contents: &Generation) -> HashMap<u64, [u64; 2]> {
+    let number = |elt: Elt<'_>| u64::from_ne_bytes(*elt.key().first_chunk().unwrap());
+    let columns = |elt: Elt<'_>| [0, 1].map(|column| elt.column(column));
+    let mut sums = HashMap::new();
+    for elt in contents.elts() {
+        let other = sums.insert(number(elt), columns(elt));
+        assert!(other.is_none(), "a key is there twice");
+    }
+    sums
 }
 
 /// `n`, or the percentage of it that slow tools ask for in `RHIST_TEST_ROUNDS`.
@@ -162,6 +250,15 @@ fn full_map() {
         let bits = (round % 4) as u32;
         let keys = 1 + round % (2 << bits);
         crowd(Shape { bits, ..shape() }, 8, keys, round);
+    }
+}
+
+fn replaced() {
+    for (bits, keys) in [(2, 4), (7, 128), (7, 1000)] {
+        crowd_replaced(bits, rounds(100_000), keys);
+    }
+    for round in 0..rounds(300) {
+        crowd_replaced((round % 3) as u32, 16, 1 + round % 6);
     }
 }
 
@@ -422,11 +519,12 @@ fn wide_maximum() {
 }
 
 fn main() {
-    let tests: [(&str, fn()); 8] = [
+    let tests: [(&str, fn()); 9] = [
         ("few_keys", few_keys),
         ("many_keys", many_keys),
         ("too_many_keys", too_many_keys),
         ("full_map", full_map),
+        ("replaced", replaced),
         ("variable_overwritten", variable_overwritten),
         ("variable_handed_over", variable_handed_over),
         ("wide_overwritten", wide_overwritten),

@@ -109,7 +109,7 @@ fn run(map: &Arc<Map>, cpus: &'static [&'static [u64]]) {
 /// Asserts what holds whenever all have finished: `fired` events with `distinct` keys.
 fn assert_complete(map: &Map, fired: u64, distinct: usize) {
     let entries = distinct.min(map.capacity());
-    assert_eq!(map.elts().count(), entries);
+    assert_eq!(map.contents().elts().count(), entries);
     assert_eq!(map.len(), entries);
     assert_eq!(map.hits() + map.drops(), fired);
     if distinct <= map.capacity() {
@@ -126,7 +126,13 @@ fn insert_insert_of_the_same_key() {
         let map = map(0, 8);
         run(&map, &[&[7], &[7]]);
         assert_complete(&map, 2, 1);
-        assert_eq!(map.lookup(&7u64.to_ne_bytes()).unwrap().column(0), 2);
+        assert_eq!(
+            map.contents()
+                .lookup(&7u64.to_ne_bytes())
+                .unwrap()
+                .column(0),
+            2
+        );
     });
 }
 
@@ -155,7 +161,7 @@ fn insert_insert_of_different_keys() {
         threads.into_iter().for_each(|t| t.join().unwrap());
         assert_complete(&map, 2, 2);
         for key in keys {
-            assert_eq!(map.lookup(&key).unwrap().column(0), 1);
+            assert_eq!(map.contents().lookup(&key).unwrap().column(0), 1);
         }
     });
 }
@@ -173,13 +179,13 @@ fn insert_lookup() {
             thread::spawn(move || hit_key(&map, 0, &key))
         };
         // Memory of elements starts as zeros: a key of zeros must not be found in it.
-        assert!(map.lookup(&[0; 16]).is_none());
-        let found = map.lookup(&key);
-        seen.note(found.is_some());
-        if found.is_some() {
+        assert!(map.contents().lookup(&[0; 16]).is_none());
+        let found = map.contents().lookup(&key).is_some();
+        seen.note(found);
+        if found {
             hit_key(&map, 1, &key);
         }
-        let fired = 1 + u64::from(found.is_some());
+        let fired = 1 + u64::from(found);
         inserter.join().unwrap();
         assert_complete(&map, fired, 1);
     });
@@ -202,7 +208,7 @@ fn insert_list() {
             })
             .collect();
         let mut entries = 0;
-        for elt in map.elts() {
+        for elt in map.contents().elts() {
             assert!(elt.is(&7u64.to_ne_bytes()) || elt.is(&8u64.to_ne_bytes()));
             entries += 1;
         }
@@ -299,6 +305,104 @@ fn interrupted_by_another_key() {
 fn interrupted_on_a_full_table() {
     interrupted(0, 7, 8, 7);
     interrupted(0, 7, 7, 8);
+}
+
+/// Hits beside a task that takes an interval: each is in one of both, with its count, and the element is one.
+#[test]
+fn interval_hit_hit() {
+    let outcomes = Outcomes::new();
+    let seen = outcomes.clone();
+    model(2, move || {
+        let map = map(0, 8);
+        let hits = [0, 1].map(|cpu| {
+            let map = map.clone();
+            thread::spawn(move || hit(&map, cpu, 7))
+        });
+        let first = map.take_interval().unwrap();
+        let counted = first.hits();
+        seen.note(counted == 1);
+        hits.into_iter().for_each(|t| t.join().unwrap());
+        assert_eq!(first.hits(), counted, "a hit after the interval");
+        assert_eq!(counted + map.hits(), 2);
+        assert_eq!((first.drops() + map.drops(), map.len()), (0, 1));
+        assert_eq!(map.contents().elts().count(), 1);
+    });
+    outcomes.assert_both();
+}
+
+/// Hits that are dropped beside a task that takes an interval: each is in one of both.
+#[test]
+fn interval_hit_hit_on_a_full_table() {
+    model(1, || {
+        let map = map(0, 8);
+        let hits = [7, 8].map(|key| {
+            let map = map.clone();
+            thread::spawn(move || hit(&map, (key - 7) as usize, key))
+        });
+        let first = map.take_interval().unwrap();
+        let before = first.hits() + first.drops();
+        hits.into_iter().for_each(|t| t.join().unwrap());
+        assert_eq!(first.hits() + first.drops(), before);
+        assert_eq!(before + map.hits() + map.drops(), 2);
+    });
+}
+
+/// Each of `cpus` runs its events, while a task replaces the slots.
+fn replaced(preemptions: usize, bits: u32, before: &'static [u64], cpus: &'static [u64]) {
+    let outcomes = Outcomes::new();
+    let seen = outcomes.clone();
+    model(preemptions, move || {
+        let map = map(bits, 8);
+        before.iter().for_each(|&key| hit(&map, 2, key));
+        let task = {
+            let map = map.clone();
+            thread::spawn(move || map.replace_table(bits).unwrap())
+        };
+        let hits: Vec<_> = (1..)
+            .zip(&cpus[1..])
+            .map(|(cpu, &key)| {
+                let map = map.clone();
+                thread::spawn(move || hit(&map, cpu, key))
+            })
+            .collect();
+        hit(&map, 0, cpus[0]);
+        seen.note(map.contents().is_being_replaced());
+        hits.into_iter().for_each(|t| t.join().unwrap());
+        task.join().unwrap();
+        let mut keys = Vec::from_iter(Iterator::chain(before.iter(), cpus));
+        keys.sort_unstable();
+        let fired = keys.len() as u64;
+        keys.dedup();
+        assert_complete(&map, fired, keys.len());
+        for key in keys {
+            assert!(map.contents().lookup_word(*key).is_some() || map.drops() > 0);
+        }
+    });
+    outcomes.assert_both();
+}
+
+/// A key that is new is in one table or in the other, and in the end in the next one.
+#[test]
+fn replace_insert() {
+    replaced(2, 0, &[], &[7]);
+}
+
+/// Two that insert the same key get the same element, whichever tables they know.
+#[test]
+fn replace_insert_insert_of_the_same_key() {
+    replaced(1, 0, &[], &[7, 7]);
+}
+
+/// A key that is in the table, and another one that is not.
+#[test]
+fn replace_hit_insert() {
+    replaced(1, 1, &[7], &[7, 8]);
+}
+
+/// Two keys, and one place.
+#[test]
+fn replace_insert_insert_on_a_full_table() {
+    replaced(1, 0, &[], &[7, 8]);
 }
 
 /// A variable, and what else its setter writes before.

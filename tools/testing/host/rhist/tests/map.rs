@@ -19,7 +19,10 @@ use proptest::prelude::*;
 use rhist::cpu::Cpu;
 use rhist::map::Column;
 use rhist::map::Cpus;
+use rhist::map::Elt;
+use rhist::map::Generation;
 use rhist::map::Hash;
+use rhist::map::Loss;
 use rhist::map::Map;
 use rhist::map::Read;
 use rhist::map::Shape;
@@ -69,12 +72,13 @@ fn key(number: u64) -> [u8; 8] {
 /// What the map must be like when nobody uses it.
 fn assert_consistent(map: &Map, fired: u64) {
     assert_eq!(map.hits() + map.drops(), fired);
-    assert_eq!(map.elts().count(), map.len());
+    assert_eq!(map.contents().elts().count(), map.len());
     assert!(map.len() <= map.capacity());
-    let keys: HashSet<_> = map.elts().map(|elt| elt.key()).collect();
+    let contents = map.contents();
+    let keys: HashSet<_> = contents.elts().map(|elt| elt.key()).collect();
     assert_eq!(keys.len(), map.len(), "a key is there twice");
-    for elt in map.elts() {
-        assert_eq!(map.lookup(elt.key()).unwrap().key(), elt.key());
+    for elt in map.contents().elts() {
+        assert_eq!(map.contents().lookup(elt.key()).unwrap().key(), elt.key());
     }
 }
 
@@ -151,9 +155,13 @@ fn every_allocation_may_fail() {
         || Map::new(shape()),
         |map| assert_eq!(map.err(), Some(ENOMEM)),
     );
-    // Slots; keys; what the columns are; those of each CPU; variables, wide cells and side data, of which there are none;
-    // and two arrays of what there is per CPU. Chunks are one each, and two arrays of them.
-    assert_eq!(allocations, 1 + 3 + 1 + 3 * CPUS + 2 + 2 + 2 + 2);
+    // What generations share has an `Arc`, which is one more. Chunks, of which there are none for what elements do not
+    // have: two arrays of them are shared, too.
+    let (slots, keys, columns, cpu) = (2, 5, 2, 5);
+    let (vars, wide, side) = (4, 4 + 1, 4);
+    let (pool, cpus, generation) = (2, 2, 1);
+    let all = slots + keys + columns + cpu * CPUS + vars + wide + side + pool + cpus + generation;
+    assert_eq!(allocations, all);
     drop(map);
     assert_eq!(fault::live(), 0);
 }
@@ -198,7 +206,7 @@ fn exactly_as_many_keys_as_places_fit() {
         }
         assert!(!hit(&map, 1, &key(places)));
         assert!(hit(&map, 1, &key(0)));
-        assert!(map.lookup(&key(places)).is_none());
+        assert!(map.contents().lookup(&key(places)).is_none());
         assert_complete(&map, places + 2, places as usize + 1);
         assert_eq!(map.drops(), 1);
     }
@@ -340,20 +348,21 @@ fn lookups_of_words() {
         .unwrap();
         assert_eq!(map.key_size(), key_size);
         for number in 0..128 {
-            assert!(map.lookup_word(number).is_none());
+            assert!(map.contents().lookup_word(number).is_none());
             map.insert_word(cpus[0].preempt(), number).unwrap();
         }
         let mut at_home = 0;
         for number in 0..128 {
-            let elt = map.lookup_word(number).unwrap();
+            let contents = map.contents();
+            let elt = contents.lookup_word(number).unwrap();
             assert_eq!(elt.key()[..8], key(number));
-            let fast = map.lookup_word_at_home(number);
+            let fast = contents.lookup_word_at_home(number);
             assert!(fast.is_none_or(|fast| fast.key() == elt.key()));
             at_home += usize::from(fast.is_some());
         }
         assert!((64..128).contains(&at_home), "{at_home}");
-        assert!(map.lookup_word(128).is_none());
-        assert!(map.lookup_word_at_home(128).is_none());
+        assert!(map.contents().lookup_word(128).is_none());
+        assert!(map.contents().lookup_word_at_home(128).is_none());
     }
 }
 
@@ -389,7 +398,12 @@ fn some_cpus_share_columns() {
         }
     });
     assert_complete(&map, 4 * HITS, 100);
-    let sum = |column| map.elts().map(|elt| elt.column(column)).sum::<u64>();
+    let sum = |column| {
+        map.contents()
+            .elts()
+            .map(|elt| elt.column(column))
+            .sum::<u64>()
+    };
     assert_eq!(sum(1), 4 * (0..HITS).sum::<u64>());
     assert_eq!(sum(2), 4 * HITS * 2);
 
@@ -429,10 +443,10 @@ fn keys_of_another_size_are_dropped() {
     .unwrap();
     for size in [0, 7, 9, 15, 17, 24] {
         assert!(map.insert(cpus[0].preempt(), &vec![0; size]).is_none());
-        assert!(map.lookup(&vec![0; size]).is_none());
+        assert!(map.contents().lookup(&vec![0; size]).is_none());
     }
     assert!(hit(&map, 0, &[0; 16]));
-    assert!(!map.lookup(&[0; 16]).unwrap().is(&[0; 8]));
+    assert!(!map.contents().lookup(&[0; 16]).unwrap().is(&[0; 8]));
     assert_eq!((map.hits(), map.drops(), map.len()), (1, 6, 1));
 }
 
@@ -462,9 +476,13 @@ fn zeros_at_the_end() {
             let elt = map.insert(cpus[0].preempt(), if round == 0 { short } else { &key });
             elt.unwrap()
                 .update(cpus[0].preempt(), &[], |&value: &u64| value);
-            let elt = map.lookup(short).unwrap();
+            let contents = map.contents();
+            let elt = contents.lookup(short).unwrap();
             assert_eq!((elt.key(), elt.column(0)), (&key[..], round + 1));
-            assert!(ptr::eq(map.lookup(&key).unwrap().key(), elt.key()));
+            assert!(ptr::eq(
+                map.contents().lookup(&key).unwrap().key(),
+                elt.key()
+            ));
         }
     }
     assert_eq!(map.len(), keys.len());
@@ -495,7 +513,10 @@ fn collisions() {
         for round in 1..=2 {
             for &number in &keys {
                 assert!(hit(&map, 0, &key(number)));
-                assert_eq!(map.lookup(&key(number)).unwrap().column(0), round);
+                assert_eq!(
+                    map.contents().lookup(&key(number)).unwrap().column(0),
+                    round
+                );
             }
         }
         assert_complete(&map, 2 * keys.len() as u64, keys.len());
@@ -561,7 +582,7 @@ proptest! {
             let mut key = vec![0; shape.key_size];
             let word = number as usize % words;
             key[word * 8..][..8].copy_from_slice(&number.to_be_bytes());
-            prop_assert_eq!(map.lookup(&key).is_some(), plain.contains_key(&key));
+            prop_assert_eq!(map.contents().lookup(&key).is_some(), plain.contains_key(&key));
             let fits = plain.contains_key(&key) || plain.len() < map.capacity();
             let values: Vec<u64> = (1..sums).map(|i| value.rotate_left(i as u32)).collect();
             prop_assert_eq!(hit_with(&map, cpu, &key, &values), fits);
@@ -576,12 +597,140 @@ proptest! {
         }
         assert_consistent(&map, events.len() as u64);
         prop_assert_eq!(map.drops(), drops);
-        let entries: HashMap<Vec<u8>, Vec<u64>> = map
+        let contents = map.contents();
+        let entries: HashMap<Vec<u8>, Vec<u64>> = contents
             .elts()
             .map(|elt| (elt.key().to_vec(), (0..sums).map(|i| elt.column(i)).collect()))
             .collect();
         prop_assert_eq!(entries, plain);
     }
+}
+
+/// What a generation has, by key: hits and two sums.
+fn entries(contents: &Generation) -> HashMap<Vec<u8>, [u64; 3]> {
+    let columns = |elt: Elt<'_>| [0, 1, 2].map(|column| elt.column(column));
+    let entries = contents
+        .elts()
+        .map(|elt| (elt.key().to_vec(), columns(elt)))
+        .filter(|(_, columns)| columns[0] > 0);
+    entries.collect()
+}
+
+fn full_shape() -> Shape<'static> {
+    Shape {
+        columns: COLUMNS,
+        vars: 1,
+        wide: &[2],
+        side: 1,
+        ..shape()
+    }
+}
+
+/// An interval has what was counted since the last one. Elements, variables, wide cells and side data live on.
+#[test]
+fn intervals() {
+    let map = Map::new(full_shape()).unwrap();
+    let number = |n: u64| {
+        let cpu = Cpu::enter(0);
+        let elt = map.insert_word(cpu.preempt(), n).unwrap();
+        elt.number()
+    };
+    for n in 0..100 {
+        hit_with(&map, n as usize % CPUS, &key(n), &[n, 1]);
+        let cpu = Cpu::enter(0);
+        let elt = map.lookup_word(cpu.preempt(), n).unwrap();
+        assert!(elt.set_var(0, n) && elt.wide(0).unwrap().write([n, n]));
+        elt.side()[0].store(n, Relaxed);
+    }
+    let numbers: Vec<_> = (0..100).map(number).collect();
+    let cpu = Cpu::enter(1);
+    map.lose(cpu.preempt(), Loss::Unresolved);
+    assert!(!hit(&map, 1, &[0; 16]));
+    drop(cpu);
+    let first = map.take_interval().unwrap();
+    let sums = |n: u64| (key(n).to_vec(), [1, n, 1]);
+    assert_eq!(entries(&first), (0..100).map(sums).collect());
+    assert_eq!((first.hits(), first.drops()), (100, 1));
+    assert_eq!(first.losses(Loss::Unresolved), 1);
+    assert_eq!((map.hits(), map.drops(), map.len()), (0, 0, 100));
+    assert_eq!(map.losses(Loss::Unresolved), 0);
+
+    for n in 50..110 {
+        hit_with(&map, 0, &key(n), &[n, 2]);
+    }
+    let second = map.take_interval().unwrap();
+    let sums = |n: u64| (key(n).to_vec(), [1, n, 2]);
+    assert_eq!(entries(&second), (50..110).map(sums).collect());
+    // What was taken does not change.
+    assert_eq!(first.hits(), 100);
+    assert!(entries(&map.contents()).is_empty());
+    assert_eq!((0..100).map(number).collect::<Vec<_>>(), numbers);
+    let cpu = Cpu::enter(0);
+    for n in 0..100 {
+        let elt = map.lookup_word(cpu.preempt(), n).unwrap();
+        assert_eq!((elt.var(0), elt.side()[0].load(Relaxed)), (Some(n), n));
+        let mut value = [0; 2];
+        assert_eq!(elt.wide(0).unwrap().read(&mut value), Read::Done);
+        assert_eq!(value, [n, n]);
+    }
+}
+
+/// With other slots, more or fewer, elements are found as before, with all that they have. Drops stay drops.
+#[test]
+fn other_slots() {
+    let bits = 4;
+    let map = Map::new(Shape {
+        bits,
+        ..full_shape()
+    })
+    .unwrap();
+    assert_eq!(map.replace_table(bits - 1), Err(EINVAL));
+    assert_eq!(map.replace_table(18), Err(EINVAL));
+    for round in 1..10 {
+        for n in 0..16 {
+            assert!(hit_with(&map, 0, &key(n), &[n, 1]));
+        }
+        assert!(!hit(&map, 0, &key(round + 100)));
+        let numbers = |map: &Map| {
+            let contents = map.contents();
+            let number = |n| contents.lookup(&key(n)).unwrap().number();
+            (0..16).map(number).collect::<Vec<_>>()
+        };
+        let before = numbers(&map);
+        map.replace_table(bits + round as u32 % 3 * 3).unwrap();
+        assert_eq!(numbers(&map), before);
+        let sums = |n: u64| (key(n).to_vec(), [round, n * round, round]);
+        assert_eq!(entries(&map.contents()), (0..16).map(sums).collect());
+        assert_complete(&map, 17 * round, 17);
+    }
+}
+
+/// A replacement that fails has changed nothing.
+#[test]
+fn replacements_that_fail() {
+    let map = Map::new(full_shape()).unwrap();
+    for n in 0..100 {
+        hit_with(&map, 0, &key(n), &[n, 1]);
+    }
+    let before = entries(&map.contents());
+    let mut failed = 0;
+    let (replaced, _) = fault::each(
+        || map.replace_table(8),
+        |result| {
+            assert_eq!(result, Err(ENOMEM));
+            assert_eq!(entries(&map.contents()), before);
+            failed += 1;
+        },
+    );
+    assert!(failed > 2 && replaced.is_ok());
+    let (first, _) = fault::each(
+        || map.take_interval(),
+        |result| {
+            assert_eq!(result.err(), Some(ENOMEM));
+            assert_eq!(entries(&map.contents()), before);
+        },
+    );
+    assert_eq!(entries(&first.unwrap()), before);
 }
 
 /// Inserts `keys[0]`, interrupted at its atomic operation `points[0]` by an insert of `keys[1]`,
@@ -677,7 +826,7 @@ fn nested_too_deep() {
     let points = [6; LEVELS];
     assert!(nest(&map, &[1, 2, 3, 4, 5], &points));
     assert_eq!((map.hits(), map.drops()), (4, 1));
-    assert!(map.lookup(&key(5)).is_none());
+    assert!(map.contents().lookup(&key(5)).is_none());
     assert!(nest(&map, &[6, 7, 8, 9, 1], &points));
     assert_eq!((map.hits(), map.drops()), (9, 1));
     for number in 0..CPUS as u64 * 100 {

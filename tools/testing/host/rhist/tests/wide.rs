@@ -53,11 +53,11 @@ fn value(first: u64) -> Value {
 
 /// A task that finds a value being replaced again and again gives up.
 #[test]
-fn settled() {
+fn retried() {
     let mut reads = 0;
     let mut after = |n: usize, then: Read| {
         reads = 0;
-        Read::settled(|| {
+        Read::retry(|| {
             reads += 1;
             if reads > n {
                 then
@@ -69,7 +69,7 @@ fn settled() {
     assert_eq!(after(0, Read::Done), Some(true));
     assert_eq!(after(5, Read::Unset), Some(false));
     assert_eq!(after(usize::MAX, Read::Done), None);
-    assert_eq!(reads, Read::SETTLED_MAX);
+    assert_eq!(reads, Read::RETRIES);
 }
 
 #[test]

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The counters of one interval: what each CPU counts for itself, folded into one number when it is read.
+
+use core::iter;
+
+use kernel::alloc::NumaNode;
+use kernel::prelude::*;
+use kernel::sync::atomic::Atomic;
+use kernel::sync::atomic::Relaxed;
+use kernel::sync::Arc;
+
+use super::chunks::zeroed;
+use super::chunks::Chunks;
+use super::chunks::Numbering;
+use super::columns::increment;
+use super::columns::Column;
+use super::shared::Shared;
+use crate::sync::PreemptOff;
+
+/// The CPUs that columns are kept for.
+#[derive(Clone, Copy)]
+pub struct Cpus {
+    /// How many there are, including CPUs that may come online: `nr_cpu_ids`.
+    pub count: usize,
+    /// The CPUs below this have columns of their own. The others, which are not online when the map is created,
+    /// share columns: a machine may have many times the CPUs to come that it has.
+    pub own: usize,
+    /// Returns the NUMA node whose memory is nearest to a CPU.
+    pub node: fn(cpu: usize) -> NumaNode,
+}
+
+impl Cpus {
+    /// `count` CPUs with columns of their own, without a preference for a node.
+    pub fn uniform(count: usize) -> Self {
+        Self {
+            count,
+            own: count,
+            node: |_| NumaNode::NO_NODE,
+        }
+    }
+
+    /// The number of sets of columns that these CPUs take.
+    pub(super) fn sets(&self) -> usize {
+        self.own + usize::from(self.own < self.count)
+    }
+}
+
+/// Why something of a hit is lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Loss {
+    /// The hit: there is no place for its key.
+    Dropped,
+    /// The hit: a variable that it needs of another element is not set.
+    Unresolved,
+    /// A variable, or an action of the hit: too many others are at work on the same, or within each other.
+    Missed,
+}
+
+/// The columns of all elements, and the losses, of one interval.
+#[derive(Clone)]
+pub(super) struct Counters {
+    /// The counters of CPUs with columns of their own.
+    own: Shared<CpuCounters>,
+    columns: Shared<Column>,
+    /// The counters of all other CPUs, if there are any. Updated by atomic instructions.
+    shared: Option<Arc<CpuCounters>>,
+    elements: usize,
+    numbering: Numbering,
+    cpus: Cpus,
+}
+
+/// The counters of one CPU, in memory of its node, which other CPUs only read; or counters that CPUs share.
+#[repr(align(64))]
+struct CpuCounters {
+    /// One part for each column of an element.
+    parts: Chunks<Atomic<u64>>,
+    /// One counter for each [`Loss`].
+    losses: [Atomic<u64>; 3],
+}
+
+impl Counters {
+    /// Creates counters that are all 0. Fails with `ENOMEM`.
+    pub(super) fn new(
+        elements: usize,
+        numbering: Numbering,
+        columns: &[Column],
+        cpus: Cpus,
+    ) -> Result<Self> {
+        let mut kinds = KVVec::with_capacity(columns.len(), GFP_KERNEL)?;
+        kinds.extend_from_slice(columns, GFP_KERNEL)?;
+        Self::zero(elements, numbering, Shared::new(kinds)?, cpus)
+    }
+
+    /// Creates counters for the elements that these are for, all 0. Fails with `ENOMEM`.
+    pub(super) fn fresh(&self) -> Result<Self> {
+        Self::zero(
+            self.elements,
+            self.numbering,
+            self.columns.clone(),
+            self.cpus,
+        )
+    }
+
+    fn zero(
+        elements: usize,
+        numbering: Numbering,
+        columns: Shared<Column>,
+        cpus: Cpus,
+    ) -> Result<Self> {
+        let new = |node| CpuCounters::new(elements, numbering, columns.len(), node);
+        let mut own = KVVec::with_capacity(cpus.own, GFP_KERNEL)?;
+        for cpu in 0..cpus.own {
+            own.push_within_capacity(new((cpus.node)(cpu))?)?;
+        }
+        let shared = match cpus.own < cpus.count {
+            true => Some(Arc::new(new(NumaNode::NO_NODE)?, GFP_KERNEL)?),
+            false => None,
+        };
+        Ok(Self {
+            own: Shared::new(own)?,
+            columns,
+            shared,
+            elements,
+            numbering,
+            cpus,
+        })
+    }
+
+    /// All sets of columns.
+    fn sets(&self) -> impl Iterator<Item = &CpuCounters> {
+        Iterator::chain(self.own.iter(), self.shared.iter().map(|shared| &**shared))
+    }
+
+    /// Bytes of memory.
+    pub(super) fn size_bytes(&self) -> usize {
+        let size = |cpu: &CpuCounters| size_of_val(cpu) + cpu.parts.size_bytes();
+        self.sets().map(size).sum()
+    }
+
+    /// Updates the columns of element `number` for a hit: see [`super::Elt::update`].
+    ///
+    /// # Safety
+    ///
+    /// There is such an element.
+    #[inline(always)]
+    pub(super) unsafe fn update<V>(
+        &self,
+        preempt: PreemptOff<'_>,
+        number: u32,
+        values: &[V],
+        read: impl Fn(&V) -> u64,
+    ) {
+        let Some(cpu) = self.own.get(preempt.cpu()) else {
+            // SAFETY: By the caller there is such an element.
+            return unsafe { self.update_shared(number, values, read) };
+        };
+        // SAFETY: By the caller there is such an element.
+        let parts = unsafe { cpu.parts.of(number) };
+        // SAFETY: There is a part for each column, and at least one.
+        unsafe { Column::Hits.update(parts, 0, 1) };
+        if values.is_empty() {
+            return;
+        }
+        let columns = self.columns.iter().skip(1);
+        for ((nth, &column), value) in (1..).zip(columns).zip(values) {
+            // SAFETY: There is a part for each column.
+            unsafe { column.update(parts, nth, read(value)) };
+        }
+    }
+
+    /// Updates the columns of an element of which all but the first are [sums](Column::Sum).
+    ///
+    /// # Safety
+    ///
+    /// There is such an element.
+    #[inline(always)]
+    pub(super) unsafe fn update_sums<V>(
+        &self,
+        preempt: PreemptOff<'_>,
+        number: u32,
+        values: &[V],
+        read: impl Fn(&V) -> u64,
+    ) {
+        let Some(cpu) = self.own.get(preempt.cpu()) else {
+            // SAFETY: By the caller there is such an element.
+            return unsafe { self.update_shared(number, values, read) };
+        };
+        // SAFETY: By the caller there is such an element.
+        let parts = unsafe { cpu.parts.of(number) };
+        if values.len() < parts.len() {
+            // SAFETY: There are more parts than values.
+            unsafe {
+                Column::Hits.update(parts, 0, 1);
+                for (nth, value) in (1..).zip(values) {
+                    Column::Sum.update(parts, nth, read(value));
+                }
+            }
+        }
+    }
+
+    /// Updates the columns for a hit on a CPU that has none of its own.
+    ///
+    /// # Safety
+    ///
+    /// There is such an element.
+    #[cold]
+    #[inline(never)]
+    unsafe fn update_shared<V>(&self, number: u32, values: &[V], read: impl Fn(&V) -> u64) {
+        if let Some(shared) = &self.shared {
+            // SAFETY: By the caller there is such an element.
+            let parts = unsafe { shared.parts.of(number) };
+            let values = Iterator::chain(iter::once(1), values.iter().map(read));
+            for ((part, &column), value) in parts.iter().zip(&*self.columns).zip(values) {
+                column.update_shared(part, value);
+            }
+        }
+    }
+
+    /// Folds the parts of all CPUs of a column of element `number`.
+    ///
+    /// # Safety
+    ///
+    /// There is such an element.
+    pub(super) unsafe fn fold(&self, number: u32, column: usize) -> u64 {
+        // SAFETY: There is such an element.
+        let part = |cpu: &CpuCounters| unsafe { cpu.parts.of(number) }[column].load(Relaxed);
+        self.columns[column].fold(self.sets().map(part))
+    }
+
+    /// Counts a loss.
+    pub(super) fn lose(&self, preempt: PreemptOff<'_>, loss: Loss) {
+        match (self.own.get(preempt.cpu()), &self.shared) {
+            // SAFETY: There is one counter for each.
+            (Some(own), _) => unsafe { increment(&own.losses, loss as usize) },
+            (None, Some(shared)) => Column::Hits.update_shared(&shared.losses[loss as usize], 1),
+            (None, None) => (),
+        }
+    }
+
+    /// The losses of all CPUs.
+    pub(super) fn losses(&self, loss: Loss) -> u64 {
+        let losses = |cpu: &CpuCounters| cpu.losses[loss as usize].load(Relaxed);
+        Column::Hits.fold(self.sets().map(losses))
+    }
+}
+
+impl CpuCounters {
+    /// Creates counters that are all 0. Fails with `ENOMEM`.
+    fn new(elements: usize, numbering: Numbering, width: usize, node: NumaNode) -> Result<Self> {
+        Ok(Self {
+            parts: Chunks::new(elements, numbering, width, |n| zeroed(n, node))?,
+            losses: [Atomic::new(0), Atomic::new(0), Atomic::new(0)],
+        })
+    }
+}

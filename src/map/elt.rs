@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! An element of a map.
+
+use super::cell::VarCell;
+use super::generation::Generation;
+use super::wide::WideCell;
+#[cfg(doc)]
+use super::Column;
+#[cfg(doc)]
+use super::Map;
+use crate::sync::PreemptOff;
+use kernel::sync::atomic::Atomic;
+
+/// An element of a map: a key, and what is kept of its hits.
+///
+/// # Invariants
+///
+/// `number` is that of an element in a slot of the generation's index, found there by an acquiring load.
+#[derive(Clone, Copy)]
+pub struct Elt<'a> {
+    generation: &'a Generation,
+    number: u32,
+}
+
+impl<'a> Elt<'a> {
+    /// The element with this number, which was in a slot of the generation's index, found there by an acquiring load.
+    #[inline(always)]
+    pub(super) fn new(generation: &'a Generation, number: u32) -> Self {
+        // INVARIANT: By the caller.
+        Self { generation, number }
+    }
+
+    /// Updates the columns for a hit: the first counts it, and each of the others is updated with what `read`
+    /// makes of one of `values`. Any context.
+    #[inline(always)]
+    pub fn update<V>(self, preempt: PreemptOff<'_>, values: &[V], read: impl Fn(&V) -> u64) {
+        let counters = &self.generation.counters;
+        // SAFETY: By the invariants there is such an element.
+        unsafe { counters.update(preempt, self.number, values, read) }
+    }
+
+    /// Updates the columns, of which all but the first are [sums](Column::Sum), for a hit. Any context.
+    #[inline(always)]
+    pub(super) fn update_sums<V>(
+        self,
+        preempt: PreemptOff<'_>,
+        values: &[V],
+        read: impl Fn(&V) -> u64,
+    ) {
+        let counters = &self.generation.counters;
+        // SAFETY: By the invariants there is such an element.
+        unsafe { counters.update_sums(preempt, self.number, values, read) }
+    }
+
+    /// Folds the parts of all CPUs of a column.
+    pub fn column(self, column: usize) -> u64 {
+        // SAFETY: By the invariants there is such an element.
+        unsafe { self.generation.counters.fold(self.number, column) }
+    }
+
+    /// Sets variable `number`. False: it cannot hold this value, and is now unset; see [`VarCell::set`]. Any
+    /// context.
+    #[must_use]
+    #[inline]
+    pub fn set_var(self, number: usize, value: u64) -> bool {
+        let var = self.vars().get(number);
+        var.is_some_and(|var| var.set(self.generation.index.mask, value))
+    }
+
+    /// The value of variable `number`, if it is set. Any context.
+    #[inline]
+    pub fn var(self, number: usize) -> Option<u64> {
+        self.vars().get(number)?.get(self.generation.index.mask)
+    }
+
+    /// Reads variable `number` and unsets it: each value that was set is returned at most once. Any context.
+    #[inline]
+    pub fn take_var(self, number: usize) -> Option<u64> {
+        self.vars().get(number)?.take(self.generation.index.mask)
+    }
+
+    #[inline]
+    fn vars(self) -> &'a [VarCell] {
+        // SAFETY: By the invariants there is such an element.
+        unsafe { self.generation.index.vars.of(self.number) }
+    }
+
+    /// Its number, which it keeps as long as the map exists: for [`Map::wide_at`].
+    #[inline]
+    pub fn number(self) -> u32 {
+        self.number
+    }
+
+    /// Wide cell `number`, if it has so many.
+    #[inline]
+    pub fn wide(self, number: usize) -> Option<WideCell<'a>> {
+        // SAFETY: By the invariants there is such an element.
+        unsafe { self.generation.index.wide.of(self.number, number) }
+    }
+
+    /// The side data, all zero when the element is new.
+    #[inline]
+    pub fn side(self) -> &'a [Atomic<u64>] {
+        // SAFETY: By the invariants there is such an element.
+        unsafe { self.generation.index.side.of(self.number) }
+    }
+
+    /// Whether `key` is its key.
+    pub fn is(self, key: &[u8]) -> bool {
+        // SAFETY: By the invariants it was found by an acquiring load.
+        unsafe { self.generation.index.keys.is_bytes(self.number, key) }
+    }
+
+    /// The key.
+    #[cfg(not(loom))]
+    pub fn key(self) -> &'a [u8] {
+        // SAFETY: By the invariants it was found by an acquiring load.
+        unsafe { self.generation.index.keys.get(self.number) }
+    }
+}

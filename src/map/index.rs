@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The index of a map: which element a key has, and what elements keep beyond an interval.
+
+use core::iter;
+
+use kernel::alloc::NumaNode;
+use kernel::prelude::*;
+use kernel::sync::atomic::Acquire;
+use kernel::sync::atomic::Atomic;
+use kernel::sync::atomic::Release;
+use kernel::sync::Arc;
+
+use super::cell;
+use super::cell::VarCell;
+use super::cell::VarMask;
+use super::chunks::zeroed;
+use super::chunks::Chunks;
+use super::chunks::Numbering;
+use super::hash;
+use super::hash::Hash;
+use super::keys::Key;
+use super::keys::Keys;
+use super::pool::Pool;
+use super::table::Slot;
+use super::table::SlotState;
+use super::table::Table;
+use super::table::EMPTY;
+use super::table::SEALED;
+use super::wide::WideCells;
+use super::Shape;
+use crate::sync::Load;
+use crate::sync::PreemptOff;
+
+/// The hash table, the keys, and what elements have beside columns. Its generations share all of it, but for the table
+/// if that is replaced.
+///
+/// What each hit reads comes first, on two cache lines.
+#[derive(Clone)]
+#[repr(C)]
+pub(super) struct Index {
+    hash: Hash,
+    pub(super) table: Table,
+    pub(super) keys: Keys,
+    /// While the table is being replaced, the one that comes next: keys that a sealed slot keeps out of the first one
+    /// are here.
+    pub(super) next: Option<Table>,
+    pub(super) vars: Chunks<VarCell>,
+    pub(super) mask: VarMask,
+    pub(super) wide: WideCells,
+    pub(super) side: Chunks<Atomic<u64>>,
+    pub(super) pool: Arc<Pool>,
+}
+
+impl Index {
+    /// Creates an empty index. Fails with `ENOMEM`.
+    pub(super) fn new(shape: &Shape<'_>, pool: Pool, numbering: Numbering) -> Result<Self> {
+        let elements = pool.size() as usize;
+        let zeros = |n| zeroed(n, NumaNode::NO_NODE);
+        Ok(Self {
+            hash: Hash::new(shape.seed),
+            table: Table::new(Self::table_bits(shape.bits, &pool))?,
+            keys: Keys::new(elements, numbering, shape.key_size)?,
+            next: None,
+            vars: Chunks::new(elements, numbering, shape.vars, cell::unset)?,
+            mask: VarMask::new(hash::scramble(shape.seed, 4)),
+            wide: WideCells::new(elements, numbering, shape.wide)?,
+            side: Chunks::new(elements, numbering, shape.side, zeros)?,
+            pool: Arc::new(pool, GFP_KERNEL)?,
+        })
+    }
+
+    /// This index with other tables.
+    pub(super) fn with_tables(&self, table: &Table, next: Option<&Table>) -> Self {
+        Self {
+            table: table.clone(),
+            next: next.cloned(),
+            ..self.clone()
+        }
+    }
+
+    /// log2 of the slots for 2^`bits` entries: twice as many, and an empty slot even if all elements of `pool` are in the
+    /// table.
+    pub(super) fn table_bits(bits: u32, pool: &Pool) -> u32 {
+        let elements = pool.size() as usize;
+        (bits + 1).max((elements + 1).next_power_of_two().ilog2())
+    }
+
+    /// The tables that keys are in, in the order in which they are searched.
+    pub(super) fn tables(&self) -> impl Iterator<Item = &Table> {
+        Iterator::chain(iter::once(&self.table), &self.next)
+    }
+
+    /// Finds the element of a key of one word in the first slot of its path, where most are. `None` if it is not there,
+    /// or its hits are drops. Any context.
+    #[inline(always)]
+    pub(super) fn lookup_word_at_home(&self, key: u64) -> Option<u32> {
+        let hash = self.hash.of(iter::once(key));
+        let word = Slot::counting(self.table.home(hash).acquire())?;
+        // SAFETY: The word comes from an acquiring load of a slot.
+        unsafe { self.keys.is_word(word.number(), key) }.then_some(word.number())
+    }
+
+    /// Finds the element of `key`, unless its hits are drops. Any context.
+    #[inline(always)]
+    pub(super) fn lookup(&self, key: impl Key) -> Option<u32> {
+        let hash = self.hash.of(key.words());
+        // Most keys are in the first slot of their path, or it is empty.
+        let raw = self.table.home(hash).acquire();
+        match Slot::counting(raw) {
+            _ if raw == EMPTY => None,
+            Some(word) if self.is(word, hash, key) => Some(word.number()),
+            _ => self.find_on_path(key, hash, |_, _| EMPTY),
+        }
+    }
+
+    /// Finds the element of `key`, or inserts one. `None`: there is no place for it, or its hits are drops. Any context.
+    #[inline(always)]
+    pub(super) fn insert(&self, preempt: PreemptOff<'_>, key: impl Key) -> Option<u32> {
+        let hash = self.hash.of(key.words());
+        // Most keys are in the first slot of their path.
+        match Slot::counting(self.table.home(hash).acquire()) {
+            Some(word) if self.is(word, hash, key) => Some(word.number()),
+            _ => self.find_on_path(key, hash, move |slot, hash| {
+                self.fill(slot, preempt, hash, key)
+            }),
+        }
+    }
+
+    /// Finds the element of `key` on its path. Calls `empty` for the first empty slot, which returns the word that is in
+    /// the slot now. If that is empty, the key is not in the map. If it is sealed, the key is in the next table, or in
+    /// none.
+    #[inline(never)]
+    fn find_on_path(
+        &self,
+        key: impl Key,
+        hash: u32,
+        empty: impl Fn(&Atomic<u64>, u32) -> u64,
+    ) -> Option<u32> {
+        for table in self.tables() {
+            for slot in table.path(hash) {
+                let raw = match slot.acquire() {
+                    EMPTY => empty(slot, hash),
+                    raw => raw,
+                };
+                let word = match Slot::from_raw(raw) {
+                    Some(word) => word,
+                    None if raw == SEALED => break,
+                    None => return None,
+                };
+                if self.is(word, hash, key) {
+                    return Slot::counting(word.raw()).map(Slot::number);
+                }
+            }
+        }
+        None
+    }
+
+    /// Whether `word` is that of `key`, which has this hash. `word` was loaded from a slot (acquire), or
+    /// stored there by this context.
+    #[inline(always)]
+    fn is<K: Key>(&self, word: Slot, hash: u32, key: K) -> bool {
+        let alike = word.len() == key.len() && (K::ONE_WORD || word.hash() == hash);
+        // SAFETY: The element was found by an acquiring load, or this context wrote its key.
+        alike && unsafe { self.keys.is(word.number(), key) }
+    }
+
+    /// Publishes an element with `key` in `slot`, which was empty. Returns the word that is in the slot now: that of this
+    /// element, or what another context has stored there; empty if there is no place for another entry.
+    #[cold]
+    #[inline(never)]
+    fn fill(&self, slot: &Atomic<u64>, preempt: PreemptOff<'_>, hash: u32, key: impl Key) -> u64 {
+        if self.pool.places() >= self.pool.capacity() {
+            // All entries are in their slots by now. If the key is one of them, it is in this one, or this one is sealed.
+            return slot.load(Acquire);
+        }
+        let mut word = EMPTY;
+        let offered = self.pool.offer(preempt, |number| {
+            // SAFETY: The pool has no number that is no element's.
+            unsafe { self.keys.set(number, key) };
+            let new = Slot::new(hash, key.len(), number, SlotState::New);
+            if slot.cmpxchg(EMPTY, new.raw(), Release).is_err() {
+                return false;
+            }
+            let state = if self.pool.place() {
+                SlotState::Entry
+            } else {
+                SlotState::Excess
+            };
+            let decided = Slot::new(hash, key.len(), number, state);
+            // No other context writes to a full slot. Release: the key is visible to whoever loads this.
+            slot.store(decided.raw(), Release);
+            word = decided.raw();
+            true
+        });
+        match offered {
+            Some(false) => slot.load(Acquire),
+            _ => word,
+        }
+    }
+
+    /// Bytes of memory beside that of this structure.
+    pub(super) fn size_bytes(&self) -> usize {
+        let tables = self.tables().map(|table| size_of_val(table.slots()));
+        tables.sum::<usize>()
+            + self.keys.size_bytes()
+            + self.vars.size_bytes()
+            + self.wide.size_bytes()
+            + self.side.size_bytes()
+            + size_of::<Pool>()
+            + self.pool.size_bytes()
+    }
+}

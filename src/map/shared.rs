@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Arrays that the generations of a map share.
+
+use core::ops::Deref;
+use core::ptr::NonNull;
+use core::slice;
+
+use kernel::prelude::*;
+use kernel::sync::Arc;
+
+/// An array with several owners, each of which has its address: a hit does not load that from the array's own memory.
+///
+/// # Invariants
+///
+/// `start` points to the `len` items of `array`.
+pub(super) struct Shared<T> {
+    start: NonNull<T>,
+    len: usize,
+    array: Arc<KVVec<T>>,
+}
+
+// SAFETY: It owns shared items, as an `Arc` does.
+unsafe impl<T: Send + Sync> Send for Shared<T> {}
+// SAFETY: As above.
+unsafe impl<T: Send + Sync> Sync for Shared<T> {}
+
+impl<T> Shared<T> {
+    /// Shares `array`. Fails with `ENOMEM`.
+    pub(super) fn new(array: KVVec<T>) -> Result<Self> {
+        let array = Arc::new(array, GFP_KERNEL)?;
+        // INVARIANT: An array that is shared is neither changed nor moved.
+        Ok(Self {
+            start: NonNull::from(&array[..]).cast(),
+            len: array.len(),
+            array,
+        })
+    }
+}
+
+impl<T> Clone for Shared<T> {
+    fn clone(&self) -> Self {
+        Self {
+            start: self.start,
+            len: self.len,
+            array: self.array.clone(),
+        }
+    }
+}
+
+impl<T> Deref for Shared<T> {
+    type Target = [T];
+
+    #[inline(always)]
+    fn deref(&self) -> &[T] {
+        // SAFETY: By the invariants, and `self` owns the array.
+        unsafe { slice::from_raw_parts(self.start.as_ptr(), self.len) }
+    }
+}
