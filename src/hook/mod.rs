@@ -11,8 +11,8 @@
 //! triggers through one pointer. A list that was replaced is freed after a grace period, so a hit takes no
 //! lock and no reference.
 
+mod disconnected;
 pub(crate) mod poll;
-mod retired;
 pub(crate) mod snapshot;
 pub(crate) mod stack;
 pub(crate) mod switch;
@@ -244,7 +244,7 @@ pub(crate) struct Shared {
     /// Memory for the records of rhist's probes; `None` with `probes=0`.
     records: Option<Arc<Records>>,
     /// Drops disconnected sources. Destroyed after all hooks, when the registry is dropped.
-    retired: Arc<Queue>,
+    disconnected: Arc<Queue>,
 }
 
 impl Shared {
@@ -262,7 +262,7 @@ impl Shared {
             pollers: Pollers::new()?,
             no_switches: Arc::new(Switches::new(), GFP_KERNEL)?,
             no_triggers: Arc::new(Triggers::new(), GFP_KERNEL)?,
-            retired: Arc::new(Queue::new()?, GFP_KERNEL)?,
+            disconnected: Arc::new(Queue::new()?, GFP_KERNEL)?,
         })
     }
 }
@@ -277,7 +277,7 @@ pub(crate) struct Hook {
     dispatch: Arc<Dispatch>,
     event: Event,
     /// Of [`Shared`].
-    retired: Arc<Queue>,
+    disconnected: Arc<Queue>,
 }
 
 impl Hook {
@@ -300,7 +300,7 @@ impl Hook {
             source: None,
             dispatch: Arc::new(dispatch, GFP_KERNEL)?,
             event,
-            retired: shared.retired.clone(),
+            disconnected: shared.disconnected.clone(),
         })
     }
 
@@ -345,7 +345,7 @@ impl Hook {
         }
         for hook in hooks {
             if let (Some(source), true) = (hook.source.take(), hook.event.may_fault()) {
-                retired::drop_later(&hook.retired, source);
+                disconnected::drop_later(&hook.disconnected, source);
             }
         }
     }

@@ -15,17 +15,17 @@ use kernel::workqueue::WorkItem;
 
 /// A source that is dropped by work when its last hit has returned, so that nobody waits for it with a lock held.
 #[pin_data]
-struct Retired {
+struct Disconnected {
     _source: KBox<dyn Source>,
     #[pin]
-    dropping: Work<Retired>,
+    dropping: Work<Disconnected>,
 }
 
 impl_has_work! {
-    impl HasWork<Self> for Retired { self.dropping }
+    impl HasWork<Self> for Disconnected { self.dropping }
 }
 
-impl WorkItem for Retired {
+impl WorkItem for Disconnected {
     type Pointer = Arc<Self>;
 
     fn run(_this: Arc<Self>) {
@@ -40,12 +40,12 @@ pub(super) fn drop_later(queue: &Queue, source: KBox<dyn Source>) {
         source::synchronize_all();
         return;
     };
-    let retired: Result<_> = memory.write_pin_init(pin_init!(Retired {
+    let disconnected: Result<_> = memory.write_pin_init(pin_init!(Disconnected {
         _source: source,
-        dropping <- new_work!("rhist::Retired::dropping"),
+        dropping <- new_work!("rhist::Disconnected::dropping"),
     }? Error));
-    if let Ok(retired) = retired {
+    if let Ok(disconnected) = disconnected {
         // Does not fail: the work is new.
-        let _ = queue.get().enqueue(Arc::from(retired));
+        let _ = queue.get().enqueue(Arc::from(disconnected));
     }
 }
