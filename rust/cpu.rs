@@ -3,11 +3,9 @@
 //! CPUs, and the task that runs on this one.
 
 use super::bindings;
+use crate::limits::COMM_LEN;
 use kernel::alloc::NumaNode;
 use kernel::prelude::*;
-
-/// Bytes of a task's name with its NUL (`TASK_COMM_LEN`, which `rust/task.c` compares with it).
-pub(crate) const COMM_LEN: usize = 16;
 
 /// The number of the CPU that runs this.
 ///

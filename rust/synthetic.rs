@@ -14,10 +14,6 @@ use core::slice;
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
-/// Entries of a stack that the kernel copies to the record, of the `HIST_STACKTRACE_DEPTH` words, one of which is their
-/// number (`trace_stack()`).
-pub(crate) const STACK_MAX: usize = 30;
-
 /// A reference on a synthetic event, which is busy as long as this exists: deleting it, or all of them, fails with
 /// `EBUSY`.
 ///
@@ -192,8 +188,8 @@ impl SynthEvent {
     ///
     /// - The value of a string is the address of a kernel string, which ends in a NUL and has at most 256 bytes with
     ///   it (`STR_VAR_LEN_MAX`).
-    /// - The value of a stack is the address of words (`usize`): the number of entries, 1 to [`STACK_MAX`], so many
-    ///   entries that are not 0, and a 0 if there are fewer than `STACK_MAX`.
+    /// - The value of a stack is the address of words (`usize`): the number of entries, 1 to [`SYNTH_STACK_DEPTH`](crate::limits::SYNTH_STACK_DEPTH), so many
+    ///   entries that are not 0, and a 0 if there are fewer than `SYNTH_STACK_DEPTH`.
     ///
     /// Nobody changes them meanwhile.
     #[must_use]

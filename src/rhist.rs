@@ -13,6 +13,7 @@ pub mod filter;
 mod ftrace;
 pub mod hist;
 pub mod hook;
+pub mod limits;
 pub mod map;
 mod mirror;
 pub mod sync;

@@ -4,13 +4,9 @@
 
 use super::Clock;
 use super::Record;
+use crate::limits::COMM_LEN;
+use crate::limits::STACK_DEPTH;
 use crate::sync::PreemptOff;
-
-/// Bytes of a task's name with its NUL (`TASK_COMM_LEN`).
-pub const COMM_LEN: usize = 16;
-
-/// Return addresses of a stack that is stored (`HIST_STACKTRACE_DEPTH`).
-pub const STACK_DEPTH: usize = 31;
 
 /// Context of the current hit: time, stack and comm, each determined on first use. Any context.
 pub trait Context {

@@ -39,13 +39,6 @@ pub use error::FilterErrorText;
 pub use error::LOCATION;
 use program::FilterProgram;
 
-/// Maximum size of a quoted string with its NUL (`MAX_FILTER_STR_VAL`).
-pub const STRING_MAX: usize = 256;
-
-/// Maximum size of a string behind a pointer, with its NUL; the rest is ignored
-/// (`USTRING_BUF_SIZE`).
-pub const POINTED_MAX: usize = 1024;
-
 /// Symbol lookup in the running kernel, for the compilation of a filter.
 pub trait Symbols {
     /// Address of the function `name`, which may be any bytes. Called in task context; may sleep.

@@ -13,8 +13,6 @@ use super::FilterError;
 use super::FilterErrorText;
 use super::FilterErrorText::*;
 use super::Memory;
-use super::POINTED_MAX;
-use super::STRING_MAX;
 use crate::event::number::Numbers;
 use crate::event::pointed::read_text;
 use crate::event::EventField;
@@ -22,13 +20,13 @@ use crate::event::FilterType;
 use crate::event::Hit;
 use crate::event::Number;
 use crate::event::NumberType;
+use crate::limits::FILTER_NUMBER_MAX;
+use crate::limits::POINTED_MAX;
+use crate::limits::STRING_MAX;
 use crate::text::is_alnum;
 use crate::text::is_space;
 use crate::trigger::number;
 use crate::trigger::HintText;
-
-/// Maximum length of a number.
-const NUMBER_MAX: usize = 23;
 
 /// An operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -237,10 +235,10 @@ impl PredicateParser<'_> {
         error(text, self.at)
     }
 
-    /// Reads letters and digits, at most [`NUMBER_MAX`].
+    /// Reads letters and digits, at most [`FILTER_NUMBER_MAX`].
     fn digits(&mut self, start: usize) -> Result<&[u8], FilterError> {
         self.at = self.text.skip(self.at, is_alnum);
-        if self.at - start > NUMBER_MAX {
+        if self.at - start > FILTER_NUMBER_MAX {
             return Err(self.error(OperandTooLong));
         }
         Ok(self.text.piece(start, self.at))
@@ -340,7 +338,7 @@ impl PredicateParser<'_> {
             return Err(self.error(MissingQuote));
         }
         let string = self.text.piece(start, self.at);
-        if string.len() >= STRING_MAX {
+        if string.len() >= STRING_MAX as usize {
             return Err(self.error(OperandTooLong));
         }
         self.at += 1;

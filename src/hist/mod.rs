@@ -14,7 +14,6 @@
 
 mod histogram;
 mod hit;
-pub mod limits;
 pub(crate) mod program;
 pub mod show;
 pub mod spec;

@@ -19,8 +19,6 @@ pub(crate) mod switch;
 pub(crate) mod synthetic;
 pub(crate) mod trigger;
 
-use crate::event::hit::COMM_LEN;
-use crate::event::hit::STACK_DEPTH;
 use crate::event::Clock;
 use crate::event::Context;
 use crate::event::Hit;
@@ -43,6 +41,8 @@ use crate::ftrace::source::Receiver;
 use crate::ftrace::source::Source;
 use crate::ftrace::stack::Frame;
 use crate::ftrace::tracefs::TracingDir;
+use crate::limits::COMM_LEN;
+use crate::limits::STACK_DEPTH;
 use crate::sync::Load;
 use crate::sync::PreemptOff;
 use crate::sync::Published;

@@ -11,16 +11,16 @@ use crate::ftrace::cpu;
 use crate::ftrace::instance::Instance;
 use crate::ftrace::stack;
 use crate::ftrace::synthetic;
-use crate::ftrace::synthetic::STACK_MAX;
 use crate::hist::spec::target::SynthField;
 use crate::hist::spec::target::SynthTarget;
 use crate::hist::spec::target::Wide;
-use crate::hist::spec::target::WIDE_WORDS;
 use crate::hist::spec::variable::ValueKind;
+use crate::limits::SYNTH_STACK_DEPTH;
+use crate::limits::VARS_MAX;
+use crate::limits::WIDE_WORDS;
 use crate::sync::Load;
 use crate::sync::Store;
 use crate::text::copy;
-use crate::trigger::VARS_MAX;
 use core::cell::UnsafeCell;
 use core::sync::atomic::compiler_fence;
 use core::sync::atomic::Ordering::SeqCst;
@@ -212,7 +212,7 @@ impl SynthEvent {
             *written = field.kind;
         }
         // SAFETY: The value of each string or stack is the address of one that was written above. Strings have at most
-        // 256 bytes, of which the last is a NUL. Stacks have 1 to `STACK_MAX` entries, and end as they have to. All are
+        // 256 bytes, of which the last is a NUL. Stacks have 1 to `SYNTH_STACK_DEPTH` entries, and end as they have to. All are
         // in memory of this hit, which nobody changes.
         unsafe { self.event.emit(preempt, &room.vals, idx) }
     }
@@ -234,7 +234,7 @@ fn complete_stack(place: &mut Wide) -> bool {
     let [count, entries @ ..] = place;
     let len = entries
         .iter()
-        .take(STACK_MAX)
+        .take(SYNTH_STACK_DEPTH)
         .take_while(|entry| **entry != 0)
         .count();
     *count = len as u64;

@@ -120,15 +120,17 @@ pub use wide::WideCell;
 use wide::WideCells;
 
 use crate::event::Record;
+use crate::limits::KEY_SIZE_MAX;
+use crate::limits::MAP_BITS_MAX;
 use crate::sync::PreemptOff;
 use crate::sync::Published;
 
 /// The size of a map and the layout of its elements.
 #[derive(Clone, Copy)]
 pub struct Shape<'a> {
-    /// log2 of the number of entries, at most [`Shape::BITS_MAX`].
+    /// log2 of the number of entries, at most [`MAP_BITS_MAX`].
     pub bits: u32,
-    /// Bytes of a key: a multiple of 8 from 8 to [`Shape::KEY_SIZE_MAX`].
+    /// Bytes of a key: a multiple of 8 from 8 to [`KEY_SIZE_MAX`].
     pub key_size: usize,
     /// The columns of an element, of which the first is [`Column::Hits`].
     pub columns: &'a [Column],
@@ -145,11 +147,6 @@ pub struct Shape<'a> {
 }
 
 impl Shape<'_> {
-    /// log2 of the most entries a map can have (`TRACING_MAP_BITS_MAX`).
-    pub const BITS_MAX: u32 = 17;
-    /// Most bytes of a key (`HIST_KEY_SIZE_MAX`).
-    pub const KEY_SIZE_MAX: usize = 504;
-
     /// Words of the widest part of an element. `None`: more than there can be.
     fn widest(&self) -> Option<usize> {
         let wide = WideCells::width(self.wide)?;
@@ -186,9 +183,9 @@ pub struct Map {
 impl Map {
     /// Creates an empty map. May sleep. Fails with `EINVAL` for a shape out of range and with `ENOMEM`.
     pub fn new(shape: Shape<'_>) -> Result<Self> {
-        if shape.bits > Shape::BITS_MAX
+        if shape.bits > MAP_BITS_MAX
             || shape.key_size == 0
-            || shape.key_size > Shape::KEY_SIZE_MAX
+            || shape.key_size > KEY_SIZE_MAX as usize
             || shape.key_size % 8 != 0
             || shape.columns.first() != Some(&Column::Hits)
             || shape.cpus.own == 0
@@ -297,7 +294,7 @@ impl Map {
         let _replacing = Replacing::begin(&self.replacing)?;
         let old = self.contents();
         let (table, pool) = (&old.index.table, &old.index.pool);
-        if bits > Shape::BITS_MAX || pool.capacity() > 1 << bits {
+        if bits > MAP_BITS_MAX || pool.capacity() > 1 << bits {
             return Err(EINVAL);
         }
         let next = Table::new(Index::table_bits(bits, pool))?;

@@ -5,15 +5,11 @@
 //! Source: `tracing_log_err()` and `tracing_err_log_seq_show()` in `kernel/trace/trace.c`.
 
 use super::text::contains;
+use crate::limits::LOG_ENTRIES_MAX;
+use crate::limits::LOG_LOCATION_MAX;
 use core::fmt;
 use core::fmt::Write;
 use kernel::prelude::*;
-
-/// Entries that are kept (`TRACING_LOG_ERRS_MAX`).
-const ENTRIES: usize = 8;
-
-/// Bytes of a location that are kept, with [`AFTER_LOCATION`] (`TRACING_LOG_LOC_MAX`).
-const LOCATION_MAX: usize = 127;
 
 /// Bytes of a text that are kept: it may have the line of a trigger in it.
 const TEXT_MAX: usize = 511;
@@ -29,7 +25,7 @@ const NSEC_PER_USEC: u64 = 1_000;
 struct LogEntry {
     /// When the error was logged, in nanoseconds of the local clock.
     time: u64,
-    /// Where the error comes from, followed by [`AFTER_LOCATION`], cut to [`LOCATION_MAX`].
+    /// Where the error comes from, followed by [`AFTER_LOCATION`], cut to [`LOG_LOCATION_MAX`].
     location: KVec<u8>,
     command: KVec<u8>,
     text: KVec<u8>,
@@ -130,14 +126,14 @@ fn is_caret(line: &[u8]) -> bool {
 /// The error log of a tracing directory: its latest entries.
 pub struct ErrorLog {
     /// Oldest first, after the free slots.
-    entries: [Option<LogEntry>; ENTRIES],
+    entries: [Option<LogEntry>; LOG_ENTRIES_MAX],
 }
 
 impl ErrorLog {
     /// An empty log.
     pub const fn new() -> Self {
         Self {
-            entries: [const { None }; ENTRIES],
+            entries: [const { None }; LOG_ENTRIES_MAX],
         }
     }
 
@@ -161,7 +157,7 @@ impl ErrorLog {
         let mut place = KVec::new();
         place.extend_from_slice(location, GFP_KERNEL)?;
         place.extend_from_slice(AFTER_LOCATION, GFP_KERNEL)?;
-        place.truncate(LOCATION_MAX);
+        place.truncate(LOG_LOCATION_MAX);
         let mut copy = KVec::new();
         copy.extend_from_slice(command, GFP_KERNEL)?;
         let mut line = KVec::new();
@@ -195,7 +191,7 @@ impl ErrorLog {
             theirs.push(entry, GFP_KERNEL)?;
         }
         let mut surplus =
-            (theirs.len() + self.entries.iter().flatten().count()).saturating_sub(ENTRIES);
+            (theirs.len() + self.entries.iter().flatten().count()).saturating_sub(LOG_ENTRIES_MAX);
         let mut theirs = theirs.iter().peekable();
         let mut ours = self.entries.iter().flatten().peekable();
         loop {

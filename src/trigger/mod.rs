@@ -57,24 +57,3 @@ pub use tree::Qualifier;
 pub use tree::SortField;
 pub use tree::Trigger;
 pub use tree::VarRef;
-
-/// Most keys of a histogram (`TRACING_MAP_KEYS_MAX`).
-pub const KEYS_MAX: usize = 3;
-/// Most values of a histogram, the hitcount included (`TRACING_MAP_VALS_MAX`).
-pub const VALS_MAX: usize = 3;
-/// Most variables of a histogram (`TRACING_MAP_VARS_MAX`).
-pub const VARS_MAX: usize = 16;
-/// Most sort keys of a histogram (`TRACING_MAP_SORT_KEYS_MAX`).
-pub const SORT_KEYS_MAX: usize = 2;
-/// Most actions of a trigger (`HIST_ACTIONS_MAX`).
-pub const ACTIONS_MAX: usize = 8;
-/// Most parameters of an action (`SYNTH_FIELDS_MAX`).
-pub const PARAMS_MAX: usize = 64;
-/// Most operators of an expression, binary and unary together.
-pub const OPERATORS_MAX: usize = 3;
-/// Bits of the smallest map: 128 entries (`TRACING_MAP_BITS_MIN`).
-pub const MAP_BITS_MIN: u32 = 7;
-/// Bits of a map whose size is not given: 2048 entries (`TRACING_MAP_BITS_DEFAULT`).
-pub const MAP_BITS_DEFAULT: u32 = 11;
-/// Bits of the biggest map: 131072 entries (`TRACING_MAP_BITS_MAX`).
-pub const MAP_BITS_MAX: u32 = 17;

@@ -16,7 +16,7 @@ use kernel::prelude::*;
 /// It owns its text; the [`Span`]s in the tree refer to it.
 pub struct Trigger {
     pub(super) text: SourceText,
-    /// Handlers with their actions, in order. At most [`ACTIONS_MAX`](super::ACTIONS_MAX).
+    /// Handlers with their actions, in order. At most [`ACTIONS_MAX`](crate::limits::ACTIONS_MAX).
     ///
     /// Checked first. The list also ends with the error of a malformed assignment, which C reports
     /// after it has looked up the events of `onmatch()`.
@@ -456,7 +456,7 @@ pub struct MapSize {
     /// The number as written.
     pub text: Span,
     /// The map has 2^bits entries, the size rounded up:
-    /// [`MAP_BITS_MIN`](super::MAP_BITS_MIN)..=[`MAP_BITS_MAX`](super::MAP_BITS_MAX).
+    /// [`MAP_BITS_MIN`](crate::limits::MAP_BITS_MIN)..=[`MAP_BITS_MAX`](crate::limits::MAP_BITS_MAX).
     pub bits: u32,
 }
 

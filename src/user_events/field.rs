@@ -3,6 +3,7 @@
 //! The fields of a user event: parsing, comparing and printing their declarations.
 
 use super::payload::Locator;
+use crate::limits::USER_ARRAY_MAX;
 use crate::text::is_space;
 use kernel::prelude::*;
 
@@ -17,9 +18,6 @@ pub const MAX_SIZE: u32 = 64 << 10;
 /// first, here and in the kernel (`trace_find_event_field()`), so none may be called that way. The other names of this
 /// kind, such as `comm` and `cpu`, are those of fields in events of the kernel, too.
 const COMMON: &[u8] = b"common_";
-
-/// Maximum number of elements of an array.
-const MAX_ARRAY: u32 = 1024;
 
 /// One field.
 #[derive(Clone, Copy, Debug)]
@@ -395,7 +393,7 @@ fn array_size(text: &[u8]) -> Result<u32> {
         Some(end) if text.len() < 8 => {
             let size = crate::trigger::number(&text[..end])?;
             let size = u32::try_from(size).map_err(|_| EINVAL)?;
-            (size <= MAX_ARRAY).then_some(size).ok_or(EINVAL)
+            (size <= USER_ARRAY_MAX).then_some(size).ok_or(EINVAL)
         }
         _ => Err(EINVAL),
     }

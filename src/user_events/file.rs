@@ -17,6 +17,7 @@ use crate::errno::eaddrinuse;
 use crate::ftrace::memory;
 use crate::ftrace::tracefs::Special;
 use crate::ftrace::user_mm::UserBit;
+use crate::limits::USER_DESCRIPTION_MAX;
 use core::mem::MaybeUninit;
 use kernel::ioctl::_IOW;
 use kernel::ioctl::_IOWR;
@@ -32,9 +33,6 @@ use kernel::uaccess::UserSlice;
 const DIAG_IOCSREG: u32 = _IOWR::<usize>(b'*' as u32, 0);
 const DIAG_IOCSDEL: u32 = _IOW::<usize>(b'*' as u32, 1);
 const DIAG_IOCSUNREG: u32 = _IOW::<usize>(b'*' as u32, 2);
-
-/// Maximum size of a description in bytes, including the NUL.
-const MAX_DESCRIPTION: isize = 512;
 
 /// Maximum size of a payload in bytes. No buffer of ftrace or perf takes a record of this size.
 const MAX_PAYLOAD: usize = 64 << 10;
@@ -80,7 +78,7 @@ impl Special for DataFile {
         match command {
             DIAG_IOCSREG => file.register(arg),
             DIAG_IOCSDEL => {
-                let name = memory::user_string(arg, MAX_DESCRIPTION)?;
+                let name = memory::user_string(arg, USER_DESCRIPTION_MAX)?;
                 file.events.registry.lock().delete(&file.events, &name)
             }
             DIAG_IOCSUNREG => file.unregister(arg),
@@ -243,7 +241,7 @@ fn write_copy(event: &EventUse, source: &mut IovIterSource<'_>) -> Result {
 
 /// Copies a description from the memory of the running task.
 fn user_description(at: u64) -> Result<KVec<u8>> {
-    memory::user_string(at.try_into().map_err(|_| EFAULT)?, MAX_DESCRIPTION)
+    memory::user_string(at.try_into().map_err(|_| EFAULT)?, USER_DESCRIPTION_MAX)
 }
 
 /// Fills `out` from the memory of the running task.

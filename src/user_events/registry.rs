@@ -26,6 +26,7 @@ use crate::ftrace::user_event::UserEventOps;
 use crate::ftrace::user_mm::MmId;
 use crate::ftrace::user_mm::Watch;
 use crate::ftrace::user_mm::Watcher;
+use crate::limits::USER_EVENTS_MAX;
 use crate::text::copy;
 use crate::text::Text;
 use core::cmp::Ordering;
@@ -50,9 +51,6 @@ use kernel::workqueue::WorkItem;
 
 /// Maximum length of a directory name (`NAME_MAX`).
 const MAX_NAME: usize = 255;
-
-/// Default maximum number of events; that of the kernel's own user events.
-const MAX_EVENTS: u32 = 32768;
 
 /// Whether an event is kept when it is neither used nor enabled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -581,7 +579,7 @@ impl UserEvents {
                 quota: Quota::new()?,
                 max: match cfg!(CONFIG_USER_EVENTS) {
                     true => None,
-                    false => Some(Sysctl::new(c"user_events_max", MAX_EVENTS)?),
+                    false => Some(Sysctl::new(c"user_events_max", USER_EVENTS_MAX)?),
                 },
                 cleaning <- new_work!("rhist::UserEvents::cleaning"),
             }? Error),
@@ -597,7 +595,7 @@ impl UserEvents {
 
     /// The maximum number of events.
     fn max(&self) -> usize {
-        self.max.as_ref().map_or(MAX_EVENTS, Sysctl::value) as usize
+        self.max.as_ref().map_or(USER_EVENTS_MAX, Sysctl::value) as usize
     }
 
     /// Finds the event of a description, or creates it with `keep`. An event that exists keeps the value of

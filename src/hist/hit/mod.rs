@@ -11,7 +11,6 @@ mod action;
 mod comm;
 mod variables;
 
-use super::limits;
 use super::program::content::Content;
 use super::program::content::WidePlace;
 use super::program::key::KeyReader;
@@ -25,10 +24,11 @@ use super::Histogram;
 use crate::event::Hit;
 use crate::event::Number;
 use crate::event::Record;
+use crate::limits;
+use crate::limits::VARS_MAX;
 use crate::map::Elt;
 use crate::map::Loss;
 use crate::sync::PreemptOff;
-use crate::trigger::VARS_MAX;
 
 impl Histogram {
     /// Counts `hit`. If there is no place for a new entry, that is counted as a drop.
@@ -87,7 +87,7 @@ impl Histogram {
             used @ 0..=16 => self.hit_in_buffer::<16>(program, hit, used),
             used @ 17..=64 => self.hit_in_buffer::<64>(program, hit, used),
             used @ 65..=256 => self.hit_in_buffer::<256>(program, hit, used),
-            used => self.hit_in_buffer::<{ limits::KEY_SIZE as usize }>(program, hit, used),
+            used => self.hit_in_buffer::<{ limits::KEY_SIZE_MAX as usize }>(program, hit, used),
         }
     }
 
@@ -125,7 +125,7 @@ impl Histogram {
         match program.key_used(hit) {
             used @ 0..=64 => self.hit_in_buffer_with_refs::<64>(program, targets, hit, used),
             used => {
-                const LONGEST: usize = limits::KEY_SIZE as usize;
+                const LONGEST: usize = limits::KEY_SIZE_MAX as usize;
                 self.hit_in_buffer_with_refs::<LONGEST>(program, targets, hit, used)
             }
         }

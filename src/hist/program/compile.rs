@@ -20,7 +20,6 @@ use super::TraceValues;
 use super::TrackCode;
 use super::VarStore;
 use super::WideStore;
-use crate::event::hit::COMM_LEN;
 use crate::event::Number;
 use crate::event::NumberType;
 use crate::event::Scale;
@@ -30,13 +29,14 @@ use crate::hist::spec::field::HistField;
 use crate::hist::spec::target::SynthTarget;
 use crate::hist::spec::target::Target;
 use crate::hist::spec::target::Targets;
-use crate::hist::spec::target::WIDE_WORDS;
 use crate::hist::spec::variable::text_size;
 use crate::hist::spec::variable::ValueKind;
 use crate::hist::spec::Spec;
+use crate::limits::COMM_LEN;
+use crate::limits::VARS_MAX;
+use crate::limits::WIDE_WORDS;
 use crate::map::Column;
 use crate::trigger::ModifierKind;
-use crate::trigger::VARS_MAX;
 
 impl Program {
     /// Compiles `spec`. `targets` are what its actions call. Fails with `ENOMEM`, and with `EINVAL` for a value that

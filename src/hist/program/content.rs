@@ -7,13 +7,13 @@ use core::cmp::min;
 use super::number::Value;
 use super::Cell;
 use super::Program;
-use crate::event::hit::COMM_LEN;
-use crate::event::hit::STACK_DEPTH;
 use crate::event::pointed::read_text;
 use crate::event::Hit;
-use crate::hist::limits;
 use crate::hist::spec::target::Wide;
-use crate::hist::spec::target::WIDE_WORDS;
+use crate::limits;
+use crate::limits::COMM_LEN;
+use crate::limits::STACK_DEPTH;
+use crate::limits::WIDE_WORDS;
 use crate::map::text_to_words;
 use crate::map::Read;
 use crate::map::WideCell;
@@ -135,7 +135,7 @@ impl Program {
 #[inline(never)]
 fn read_pointed(hit: &Hit<'_>, address: u64, to: &mut impl Sink) {
     // All characters but the NUL.
-    let mut text = [0; limits::STRING as usize - 1];
+    let mut text = [0; limits::STRING_MAX as usize - 1];
     let text = match read_text(&mut text, address as usize, |to, address| {
         hit.context().read(to, address)
     }) {

@@ -79,7 +79,7 @@ pub(in crate::hist) struct TrackCode {
 #[derive(Default)]
 pub(in crate::hist) struct TraceValues {
     /// Which value each field of the event gets (`var_ref_idx[]`): that of the reference in this slot; or,
-    /// [`VARS_MAX`](crate::trigger::VARS_MAX) more, the characters at the address that is this value.
+    /// [`VARS_MAX`](crate::limits::VARS_MAX) more, the characters at the address that is this value.
     pub(in crate::hist) idx: KVec<u32>,
     /// Slots of values that are numbers of this hit, and those numbers.
     pub(in crate::hist) numbers: KVec<(usize, Value)>,

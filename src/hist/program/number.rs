@@ -8,8 +8,8 @@ use crate::event::Hit;
 use crate::event::Number;
 use crate::event::NumberType;
 use crate::event::Scale;
+use crate::limits::OPERATORS_MAX;
 use crate::trigger::Operator;
-use crate::trigger::OPERATORS_MAX;
 
 const NS_PER_US: u64 = 1000;
 

@@ -7,19 +7,19 @@ use kernel::prelude::*;
 use super::snapshot::number;
 use super::snapshot::read_consistent;
 use super::snapshot::ColumnTotals;
-use crate::event::hit::COMM_LEN;
-use crate::hist::limits;
 use crate::hist::spec::action::ActionKind;
 use crate::hist::spec::field::HistField;
-use crate::hist::spec::target::WIDE_WORDS;
 use crate::hist::spec::variable::ValueKind;
 use crate::hist::Program;
 use crate::hist::Spec;
+use crate::limits;
+use crate::limits::COMM_LEN;
+use crate::limits::VARS_MAX;
+use crate::limits::WIDE_WORDS;
 use crate::map::words_to_text;
 use crate::map::Elt;
 use crate::text::until_nul;
 use crate::trigger::ModifierKind;
-use crate::trigger::VARS_MAX;
 
 /// An entry as a row.
 pub(super) struct Row<'a> {
@@ -158,7 +158,7 @@ impl<'a> Row<'a> {
         for (var, &(_, words)) in self.spec.save_vars.iter().zip(&self.program.saved) {
             let content = &buf.words[at..at + words];
             at += words;
-            let mut text = [0; limits::STRING as usize];
+            let mut text = [0; limits::STRING_MAX as usize];
             let cell = match var.value.kind() {
                 ValueKind::Number | ValueKind::Stack => SavedCell::Number(content[0]),
                 ValueKind::Text => {
@@ -199,7 +199,7 @@ impl<'a> Row<'a> {
             },
             Some(ModifierKind::Syscall) => KeyCell::Syscall(number),
             _ if field.function.is_stack() => {
-                KeyCell::Stack(Stack(&content[..limits::STACK as usize]))
+                KeyCell::Stack(Stack(&content[..limits::STACK_SIZE as usize]))
             }
             _ if field.function.is_string() => KeyCell::Text(until_nul(content)),
             _ => KeyCell::Number(number),

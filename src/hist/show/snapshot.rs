@@ -9,12 +9,12 @@ use kernel::sync::Arc;
 
 use super::row::Row;
 use super::sort::heapsort;
-use crate::event::hit::COMM_LEN;
-use crate::hist::limits;
 use crate::hist::spec::field::Compare;
 use crate::hist::spec::SortBy;
 use crate::hist::spec::SortKey;
 use crate::hist::Histogram;
+use crate::limits;
+use crate::limits::COMM_LEN;
 use crate::map::Elt;
 use crate::map::Generation;
 use crate::map::OnceText;
@@ -258,7 +258,7 @@ impl LastSnapshot {
             return Ok(None);
         };
         let key_words = hist.map.key_size() / size_of::<u64>();
-        let mut words = [0; 1 + limits::KEY_SIZE as usize / size_of::<u64>() + OnceText::WORDS];
+        let mut words = [0; 1 + limits::KEY_SIZE_MAX as usize / size_of::<u64>() + OnceText::WORDS];
         if !read_consistent(|| cell.read(&mut words))? {
             return Ok(None);
         }

@@ -18,7 +18,7 @@ use super::Scope;
 use super::SortBy;
 use super::SortKey;
 use super::Spec;
-use crate::hist::limits;
+use crate::limits;
 use crate::text::copy;
 use crate::trigger::ActionHandler;
 use crate::trigger::Error;
@@ -139,7 +139,7 @@ impl Draft<'_> {
             let mut field = self.expr(&var.expr, Place::Variable)?;
             if field.modifier == Some(ModifierKind::Execname) {
                 field.function = Function::Execname;
-                field.size = limits::STRING;
+                field.size = limits::STRING_MAX;
             }
             let variable = Variable {
                 name: copy(name)?,
@@ -172,13 +172,13 @@ impl Draft<'_> {
             self.key_size += key.size.next_multiple_of(limits::KEY_ALIGN);
             if let (Expr::Field(field), Function::StoredStack) = (expr, key.function) {
                 if field.modifier.is_none() {
-                    more += limits::STRING - key.size;
+                    more += limits::STRING_MAX - key.size;
                     stack = Some(field.name);
                 }
             }
-            if self.key_size + more > limits::KEY_SIZE {
+            if self.key_size + more > limits::KEY_SIZE_MAX {
                 return Err(match stack {
-                    Some(at) if self.key_size <= limits::KEY_SIZE => {
+                    Some(at) if self.key_size <= limits::KEY_SIZE_MAX => {
                         self.trigger.own_error(HintText::StackNeedsModifier, at)
                     }
                     _ => self.trigger.own_error(HintText::KeysTooLong, expr.text()),

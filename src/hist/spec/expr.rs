@@ -16,7 +16,9 @@ use super::variable::ValueKind;
 use super::variable::VarRef;
 use crate::event::EventField;
 use crate::event::FilterType;
-use crate::hist::limits;
+use crate::limits;
+use crate::limits::OPERATORS_MAX;
+use crate::limits::VARS_MAX;
 use crate::trigger::Error;
 use crate::trigger::ErrorText;
 use crate::trigger::Expr;
@@ -27,8 +29,6 @@ use crate::trigger::Operator;
 use crate::trigger::Place;
 use crate::trigger::Span;
 use crate::trigger::VarRef as VarRefText;
-use crate::trigger::OPERATORS_MAX;
-use crate::trigger::VARS_MAX;
 
 /// What a variable of the same trigger is defined as.
 enum Definition {
@@ -205,7 +205,7 @@ impl Draft<'_> {
         }
         if let Some(home) = &var.home {
             spec.chain = spec.chain.max(home.spec().chain + 1);
-            if spec.chain > limits::CHAIN {
+            if spec.chain > limits::CHAIN_MAX {
                 return Err(self.trigger.own_error(HintText::ChainTooLong, culprit));
             }
         }
@@ -299,7 +299,7 @@ impl Draft<'_> {
         if field.operators() > OPERATORS_MAX {
             return Err(self.trigger.error(ErrorText::TooManySubexpr, text));
         }
-        match field.name().len() < limits::STRING as usize {
+        match field.name().len() < limits::STRING_MAX as usize {
             true => Ok(()),
             false => Err(self.trigger.own_error(HintText::ExprTooLong, text)),
         }

@@ -14,7 +14,7 @@ use crate::event::EventField;
 use crate::event::FilterType;
 use crate::event::NumberType;
 use crate::event::Scale;
-use crate::hist::limits;
+use crate::limits;
 use crate::text::Text;
 use crate::trigger::ModifierKind;
 use crate::trigger::Operator;
@@ -177,7 +177,7 @@ impl HistField {
 
     /// The running task's name, called by the name of `event_field` if there is one.
     pub fn comm(event_field: Option<EventField>) -> Self {
-        Self::plain(Function::Comm, limits::STRING, event_field)
+        Self::plain(Function::Comm, limits::STRING_MAX, event_field)
     }
 
     /// The time.
@@ -187,17 +187,17 @@ impl HistField {
 
     /// The stack of the traced function.
     pub fn stack() -> Self {
-        Self::plain(Function::Stack, limits::STACK, None)
+        Self::plain(Function::Stack, limits::STACK_SIZE, None)
     }
 
     /// A field of the record. `None` if C has no function for its type.
     pub fn recorded(field: EventField) -> Option<Self> {
         let (function, size) = match field.filter {
             FilterType::TraceFn => return None,
-            FilterType::Stacktrace => (Function::StoredStack, limits::STACK),
+            FilterType::Stacktrace => (Function::StoredStack, limits::STACK_SIZE),
             FilterType::StaticString => (Function::String, field.size),
-            FilterType::DynString => (Function::DynString, limits::STRING),
-            FilterType::RelDynString => (Function::RelDynString, limits::STRING),
+            FilterType::DynString => (Function::DynString, limits::STRING_MAX),
+            FilterType::RelDynString => (Function::RelDynString, limits::STRING_MAX),
             _ => {
                 let type_ = NumberType::new(field.size, field.signed)?;
                 (Function::Number(type_), field.size)

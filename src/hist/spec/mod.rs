@@ -23,6 +23,7 @@ use kernel::sync::Arc;
 
 use super::Histogram;
 use crate::event::Clock;
+use crate::limits;
 use crate::trigger;
 use crate::trigger::Trigger;
 
@@ -63,7 +64,7 @@ pub struct Spec {
     pub(in crate::hist) keys: KVec<HistField>,
     /// The variables that it refers to.
     pub(in crate::hist) refs: KVec<Reference>,
-    /// The histograms that are referred to one after the other from here, at most [`CHAIN`](super::limits::CHAIN).
+    /// The histograms that are referred to one after the other from here, at most [`CHAIN`](crate::limits::CHAIN_MAX).
     chain: usize,
     pub(in crate::hist) actions: KVec<Action>,
     /// Fields that `trace()` reads.
@@ -100,7 +101,7 @@ impl Spec {
             sort: KVec::new(),
             bits: trigger
                 .size
-                .map_or(trigger::MAP_BITS_DEFAULT, |size| size.bits),
+                .map_or(limits::MAP_BITS_DEFAULT, |size| size.bits),
             nohitcount: trigger.nohitcount.is_some(),
             timed: false,
             // An unknown clock is reported by `Spec::check_clock()`, after all else.

@@ -19,7 +19,8 @@ use super::variable::FieldVar;
 use super::variable::ValueKind;
 use super::variable::VarRef;
 use super::variable::Variable;
-use crate::hist::limits;
+use crate::limits;
+use crate::limits::VARS_MAX;
 use crate::text::copy;
 use crate::text::Text;
 use crate::trigger;
@@ -32,7 +33,6 @@ use crate::trigger::HintText;
 use crate::trigger::Param;
 use crate::trigger::Place;
 use crate::trigger::Span;
-use crate::trigger::VARS_MAX;
 
 // What is not on the way to another event's histogram, for which a whole trigger may be built, is not inlined: there
 // has to be room on the kernel's stack.
@@ -364,7 +364,7 @@ impl<'a> Draft<'a> {
         params.bytes(b"synthetic_")?;
         params.bytes(field_name)?;
         let variable = start..params.as_bytes().len();
-        if variable.len() >= limits::STRING as usize {
+        if variable.len() >= limits::STRING_MAX as usize {
             return Err(too_long());
         }
         if let Some(found) = self.find_event_var(Some(event), &params.as_bytes()[start..])? {
@@ -376,7 +376,7 @@ impl<'a> Draft<'a> {
             params.bytes(b" if ")?;
             params.bytes(filter)?;
         }
-        match params.as_bytes().len() < limits::STRING as usize {
+        match params.as_bytes().len() < limits::STRING_MAX as usize {
             true => Ok(Helper::Missing { params, variable }),
             false => Err(too_long()),
         }

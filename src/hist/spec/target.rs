@@ -6,7 +6,7 @@ use kernel::prelude::*;
 
 use super::variable::ValueKind;
 use crate::event::Hit;
-use crate::hist::limits;
+use crate::limits::WIDE_WORDS;
 use crate::trigger;
 
 /// What the actions of a trigger call, one for each action. Owned by the trigger alone: readers of its histogram share
@@ -76,10 +76,6 @@ pub trait SynthTarget: Send + Sync {
         write: &mut dyn FnMut(usize, &mut Wide) -> bool,
     ) -> bool;
 }
-
-/// Words of the string or stack that a variable or a field of a synthetic event holds, at most
-/// (`STR_VAR_LEN_MAX`).
-pub const WIDE_WORDS: usize = limits::STRING as usize / size_of::<u64>();
 
 /// A string or a stack, as a variable or a field of a synthetic event holds it.
 pub type Wide = [u64; WIDE_WORDS];

@@ -7,8 +7,8 @@ use kernel::sync::Arc;
 
 use super::field::Function;
 use super::field::HistField;
-use crate::hist::limits;
 use crate::hist::Histogram;
+use crate::limits;
 use crate::text::copy;
 
 /// What a variable holds.
@@ -161,5 +161,5 @@ impl FieldVar {
 
 /// Bytes that a variable keeps of a string of `size` bytes, with its NUL (`STR_VAR_LEN_MAX`).
 pub fn text_size(size: u32) -> usize {
-    size.min(limits::STRING) as usize
+    size.min(limits::STRING_MAX) as usize
 }

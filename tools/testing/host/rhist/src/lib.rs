@@ -20,6 +20,8 @@ pub mod filter;
 #[cfg(not(loom))]
 #[path = "../../../../../src/hist/mod.rs"]
 pub mod hist;
+#[path = "../../../../../src/limits.rs"]
+pub mod limits;
 #[path = "../../../../../src/map/mod.rs"]
 pub mod map;
 #[path = "../../../../../src/sync/mod.rs"]

@@ -5,7 +5,7 @@
 #![allow(dead_code, reason = "each test uses some of it")]
 
 use rhist::cpu::Cpu;
-use rhist::event::hit::STACK_DEPTH;
+use rhist::limits::STACK_DEPTH;
 use rhist::event::Clock;
 use rhist::event::Context;
 use rhist::event::EventDesc;

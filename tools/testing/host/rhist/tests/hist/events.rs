@@ -12,7 +12,7 @@ use kernel::prelude::KBox;
 use kernel::prelude::KVec;
 use kernel::sync::Arc;
 use rhist::cpu::Cpu;
-use rhist::event::hit::STACK_DEPTH;
+use rhist::limits::STACK_DEPTH;
 use rhist::event::Clock;
 use rhist::event::Context;
 use rhist::event::EventDesc;

@@ -11,7 +11,7 @@ use rhist::text::Text;
 use rhist::trigger::Command;
 use rhist::trigger::Error;
 use rhist::trigger::Trigger;
-use rhist::trigger::MAP_BITS_MIN;
+use rhist::limits::MAP_BITS_MIN;
 
 use super::events::*;
 

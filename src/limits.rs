@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Limits that users can observe: those of the C implementation, with its names and files, kept for compatibility.
+//!
+//! Files are in `kernel/trace` unless they have a path. Limits that only rhist has, and sizes of its own buffers, are where
+//! they are used.
+
+/// Most keys of a histogram (`TRACING_MAP_KEYS_MAX`, `tracing_map.h`).
+pub const KEYS_MAX: usize = 3;
+
+/// Most values of a histogram, the hitcount included (`TRACING_MAP_VALS_MAX`, `tracing_map.h`).
+pub const VALS_MAX: usize = 3;
+
+/// Most variables of a histogram, and most references (`TRACING_MAP_VARS_MAX`, `tracing_map.h`).
+pub const VARS_MAX: usize = 16;
+
+/// Most sort keys of a histogram (`TRACING_MAP_SORT_KEYS_MAX`, `tracing_map.h`).
+pub const SORT_KEYS_MAX: usize = 2;
+
+/// log2 of the entries of the smallest map (`TRACING_MAP_BITS_MIN`, `tracing_map.h`).
+pub const MAP_BITS_MIN: u32 = 7;
+
+/// log2 of the entries of a map whose size is not given (`TRACING_MAP_BITS_DEFAULT`, `tracing_map.h`).
+pub const MAP_BITS_DEFAULT: u32 = 11;
+
+/// log2 of the entries of the biggest map (`TRACING_MAP_BITS_MAX`, `tracing_map.h`).
+pub const MAP_BITS_MAX: u32 = 17;
+
+/// Most actions of a trigger (`HIST_ACTIONS_MAX`, `trace_events_hist.c`).
+pub const ACTIONS_MAX: usize = 8;
+
+/// Most parameters of an action (`SYNTH_FIELDS_MAX`, `trace_synth.h`).
+pub const PARAMS_MAX: usize = 64;
+
+/// Most operators of an expression, binary and unary together (`n_subexprs` in `parse_expr()`, `trace_events_hist.c`).
+pub const OPERATORS_MAX: usize = 3;
+
+/// Most histograms of which each refers to the next. C has no such limit. Dropping the first may drop all of them, each
+/// within the other, on the stack of the kernel.
+pub const CHAIN_MAX: usize = 16;
+
+/// Bytes of a string, with its NUL, in a key, a variable or a filter (`MAX_FILTER_STR_VAL`,
+/// `include/linux/trace_events.h`).
+pub const STRING_MAX: u32 = 256;
+
+/// Return addresses of a stored stack (`HIST_STACKTRACE_DEPTH`, `trace.h`).
+pub const STACK_DEPTH: usize = 31;
+
+/// Bytes of a stored stack (`HIST_STACKTRACE_SIZE`, `trace.h`).
+pub const STACK_SIZE: u32 = STACK_DEPTH as u32 * 8;
+
+/// Each key takes a multiple of this many bytes (`create_key_field()`, `trace_events_hist.c`).
+pub const KEY_ALIGN: u32 = 8;
+
+/// Bytes of all keys together, each padded (`HIST_KEY_SIZE_MAX`, `trace_events_hist.c`).
+pub const KEY_SIZE_MAX: u32 = STRING_MAX + STACK_SIZE;
+
+/// Words of a string or stack in a variable or in a field of a synthetic event (`STR_VAR_LEN_MAX`, `trace_synth.h`).
+pub const WIDE_WORDS: usize = STRING_MAX as usize / size_of::<u64>();
+
+/// Return addresses of a stack in the record of a synthetic event: of the `HIST_STACKTRACE_DEPTH` words one is their
+/// number (`trace_stack()`, `trace_events_synth.c`).
+pub const SYNTH_STACK_DEPTH: usize = STACK_DEPTH - 1;
+
+/// Bytes of a task's name with its NUL (`TASK_COMM_LEN`, `include/linux/sched.h`; `rust/task.c` compares it).
+pub const COMM_LEN: usize = 16;
+
+/// Bytes of a string behind a pointer that a filter compares, with its NUL (`USTRING_BUF_SIZE`, `trace_events_filter.c`).
+pub const POINTED_MAX: usize = 1024;
+
+/// Characters of a number in a filter (`num_buf` in `parse_pred()`, `trace_events_filter.c`).
+pub const FILTER_NUMBER_MAX: usize = 23;
+
+/// Entries of an error log (`TRACING_LOG_ERRS_MAX`, `trace.c`).
+pub const LOG_ENTRIES_MAX: usize = 8;
+
+/// Characters of the location of a logged error (`TRACING_LOG_LOC_MAX`, which counts the NUL, `trace.c`).
+pub const LOG_LOCATION_MAX: usize = 127;
+
+/// User events, unless the sysctl says otherwise (`max_user_events`, `trace_events_user.c`).
+pub const USER_EVENTS_MAX: u32 = 32768;
+
+/// Bytes of the description of a user event, with its NUL (`MAX_EVENT_DESC`, `trace_events_user.c`).
+pub const USER_DESCRIPTION_MAX: isize = 512;
+
+/// Elements of an array in a user event (`MAX_FIELD_ARRAY_SIZE`, `trace_events_user.c`).
+pub const USER_ARRAY_MAX: u32 = 1024;
