@@ -5,6 +5,7 @@
 //! The functions fail in two ways: `Err` ends the parse; an [`Error`] inside the result is stored
 //! in the tree, to be reported when the tree is checked.
 
+use super::modifier::ModifierKind;
 use super::number::number;
 use super::text::contains;
 use super::text::find;
@@ -483,7 +484,7 @@ pub(super) fn field(
     let modifier = match modifier {
         Some(modifier) => Some(Modifier {
             text: modifier,
-            kind: modifier_kind(text, name, modifier, place).map_err(|culprit| {
+            kind: ModifierKind::parse(text, name, modifier, place).map_err(|culprit| {
                 let error = text.error(ErrorText::BadFieldModifier, culprit);
                 match culprit.start > modifier.start {
                     true => error.hinted(HintText::BucketWidth, text.place(culprit)),
@@ -499,41 +500,6 @@ pub(super) fn field(
         atom,
         name,
         modifier,
-    })
-}
-
-/// Parses a modifier. Fails with the text for the caret: all of it, or what is there for the width of buckets.
-fn modifier_kind(
-    text: &SourceText,
-    name: Span,
-    modifier: Span,
-    place: Place,
-) -> Result<ModifierKind, Span> {
-    let displays = matches!(place, Place::Value | Place::Operand);
-    Ok(match text.bytes(modifier) {
-        b"hex" => ModifierKind::Hex,
-        b"sym" => ModifierKind::Sym,
-        b"symXoffset" => ModifierKind::SymOffset,
-        b"execname" if text.bytes(name) == b"common_pid" => ModifierKind::Execname,
-        b"syscall" => ModifierKind::Syscall,
-        b"stacktrace" => ModifierKind::Stacktrace,
-        b"log2" => ModifierKind::Log2,
-        b"usecs" => ModifierKind::Usecs,
-        bytes if bytes.starts_with(b"bucket") => {
-            let plural = usize::from(bytes.get(6) == Some(&b's'));
-            let width = modifier.skip(6 + plural);
-            if !text.bytes(width).starts_with(b"=") {
-                return Err(width);
-            }
-            let width = width.skip(1);
-            match number(text.bytes(width)).map(usize::try_from) {
-                Ok(Ok(count @ 1..)) => ModifierKind::Buckets(count),
-                _ => return Err(width),
-            }
-        }
-        bytes if bytes.starts_with(b"percent") && displays => ModifierKind::Percent,
-        bytes if bytes.starts_with(b"graph") && displays => ModifierKind::Graph,
-        _ => return Err(modifier),
     })
 }
 

@@ -2,6 +2,7 @@
 
 //! The syntax tree of a hist trigger.
 
+use super::modifier::ModifierKind;
 use super::text::SourceText;
 use super::Error;
 use super::ErrorText;
@@ -309,52 +310,6 @@ pub struct Modifier {
     pub text: Span,
     /// Which one it is.
     pub kind: ModifierKind,
-}
-
-/// The modifiers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ModifierKind {
-    /// `.hex`
-    Hex,
-    /// `.sym`
-    Sym,
-    /// `.sym-offset`
-    SymOffset,
-    /// `.execname`, for `common_pid` only.
-    Execname,
-    /// `.syscall`
-    Syscall,
-    /// `.stacktrace`
-    Stacktrace,
-    /// `.log2`
-    Log2,
-    /// `.buckets=N` or `.bucket=N`, N not being 0.
-    Buckets(usize),
-    /// `.usecs`
-    Usecs,
-    /// `.percent`, also with a suffix, as in C. Never in a [`Place::Key`] or [`Place::Variable`].
-    Percent,
-    /// `.graph`, also with a suffix, as in C. Never in a [`Place::Key`] or [`Place::Variable`].
-    Graph,
-}
-
-impl ModifierKind {
-    /// The name of the modifier, without the width of buckets.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Hex => "hex",
-            Self::Sym => "sym",
-            Self::SymOffset => "sym-offset",
-            Self::Execname => "execname",
-            Self::Syscall => "syscall",
-            Self::Stacktrace => "stacktrace",
-            Self::Log2 => "log2",
-            Self::Buckets(_) => "buckets",
-            Self::Usecs => "usecs",
-            Self::Percent => "percent",
-            Self::Graph => "graph",
-        }
-    }
 }
 
 /// Where in a trigger an expression is.

@@ -16,6 +16,7 @@ use super::variable::ValueKind;
 use super::variable::VarRef;
 use crate::event::EventField;
 use crate::event::FilterType;
+use crate::event::Scale;
 use crate::limits;
 use crate::limits::OPERATORS_MAX;
 use crate::limits::VARS_MAX;
@@ -345,12 +346,14 @@ impl Draft<'_> {
         if modifier == Some(ModifierKind::Stacktrace) && function != Function::StoredStack {
             return Err(trigger.error(ErrorText::BadFieldModifier, field.atom));
         }
-        if is_misplaced(modifier, function.is_stack(), place) {
+        // The parser has checked the rest (`__create_val_field()`).
+        let stack_value = function.is_stack() && place == Place::Value;
+        if stack_value || modifier.is_some_and(|modifier| !modifier.is_allowed(place)) {
             return Err(trigger.error(ErrorText::BadFieldModifier, culprit));
         }
         // C scales the addresses of strings.
         if let (true, Some(modifier)) = (function.is_string(), field.modifier) {
-            if matches!(modifier.kind, ModifierKind::Log2 | ModifierKind::Buckets(_)) {
+            if modifier.kind.scale() != Scale::One {
                 return Err(trigger.error(ErrorText::BadFieldModifier, modifier.text));
             }
         }
@@ -390,22 +393,5 @@ impl Draft<'_> {
                 None => return Ok(None),
             },
         }))
-    }
-}
-
-/// Whether a field with `modifier`, or one that holds a `stack`, is not allowed in `place`
-/// (`__create_val_field()`; the parser checks the rest).
-fn is_misplaced(modifier: Option<ModifierKind>, stack: bool, place: Place) -> bool {
-    use ModifierKind::*;
-    match place {
-        Place::Value => {
-            stack
-                || matches!(
-                    modifier,
-                    Some(Buckets(_) | Log2 | Sym | SymOffset | Syscall)
-                )
-        }
-        Place::Variable => matches!(modifier, Some(Buckets(_) | Log2 | Graph | Percent)),
-        Place::Key | Place::Operand => false,
     }
 }

@@ -372,9 +372,7 @@ impl HistField {
     pub fn scale(&self) -> Scale {
         match self.modifier {
             _ if self.function == Function::Counter || self.function.is_stack() => Scale::One,
-            Some(ModifierKind::Log2) => Scale::Log2,
-            Some(ModifierKind::Buckets(width)) => Scale::Bucket(width as u64),
-            _ => Scale::One,
+            modifier => modifier.map_or(Scale::One, ModifierKind::scale),
         }
     }
 
@@ -443,18 +441,18 @@ impl HistField {
     /// The name of C's function for it, without `hist_field_`.
     pub fn function_name(&self) -> &'static str {
         const LARGE: u64 = 1 << 20;
-        match self.scale() {
-            Scale::One => match (self.function, &self.operands[..]) {
-                (Function::Binary(Operator::Over), [_, divisor]) => match divisor.constant() {
-                    Some(number) if number.is_power_of_two() => "div_power2",
-                    Some(number) if number > LARGE => "div_not_power2",
-                    Some(_) => "div_mult_shift",
-                    None => "div",
-                },
-                _ => self.function.name(),
+        let modifier = self.modifier.filter(|_| self.scale() != Scale::One);
+        if let Some(function) = modifier.and_then(ModifierKind::function) {
+            return function;
+        }
+        match (self.function, &self.operands[..]) {
+            (Function::Binary(Operator::Over), [_, divisor]) => match divisor.constant() {
+                Some(number) if number.is_power_of_two() => "div_power2",
+                Some(number) if number > LARGE => "div_not_power2",
+                Some(_) => "div_mult_shift",
+                None => "div",
             },
-            Scale::Log2 => "log2",
-            Scale::Bucket(_) => "bucket",
+            _ => self.function.name(),
         }
     }
 
@@ -470,23 +468,6 @@ impl HistField {
             (Some(field), _) if field.filter.is_string() => Compare::Text,
             (Some(field), _) => number(field.size, field.signed),
         }
-    }
-
-    /// The name of its modifier, without its parameter.
-    pub fn modifier_name(&self) -> Option<&'static str> {
-        Some(match self.modifier? {
-            ModifierKind::Hex => "hex",
-            ModifierKind::Sym => "sym",
-            ModifierKind::SymOffset => "sym-offset",
-            ModifierKind::Execname => "execname",
-            ModifierKind::Syscall => "syscall",
-            ModifierKind::Stacktrace => "stacktrace",
-            ModifierKind::Log2 => "log2",
-            ModifierKind::Buckets(_) => "buckets",
-            ModifierKind::Usecs => "usecs",
-            ModifierKind::Percent => "percent",
-            ModifierKind::Graph => "graph",
-        })
     }
 
     /// Appends it as it is written inside an expression. Fails with `ENOMEM`.
@@ -510,13 +491,14 @@ impl HistField {
 
     /// Appends what follows its name in a trigger. Fails with `ENOMEM`.
     fn show_modifier(&self, out: &mut Text) -> Result {
-        if let Some(modifier) = self.modifier_name() {
-            out.format(format_args!(".{modifier}"))?;
+        let Some(modifier) = self.modifier else {
+            return Ok(());
+        };
+        out.format(format_args!(".{}", modifier.word()))?;
+        match modifier.number() {
+            Some(number) => out.format(format_args!("={number}")),
+            None => Ok(()),
         }
-        if let Some(ModifierKind::Buckets(width)) = self.modifier {
-            out.format(format_args!("={width}"))?;
-        }
-        Ok(())
     }
 
     /// Whether it is the same field as `other` of another trigger (`hist_trigger_match()`). The aliases of the
