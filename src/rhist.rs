@@ -9,13 +9,13 @@ mod engine;
 pub mod errno;
 pub mod event;
 pub mod filter;
-#[path = "../rust/mod.rs"]
-mod ftrace;
 pub mod hist;
 pub mod hook;
 pub mod limits;
 pub mod map;
 mod mirror;
+#[path = "../rust/mod.rs"]
+mod rust;
 pub mod sync;
 pub mod text;
 mod tree;
@@ -23,10 +23,10 @@ pub mod trigger;
 pub mod user_events;
 
 use crate::engine::Engine;
-use crate::ftrace::device::Device;
-use crate::ftrace::instance::Instance;
-use crate::ftrace::parameters::parameters;
-use crate::ftrace::tracefs::SpecialFops;
+use crate::rust::device::Device;
+use crate::rust::instance::Instance;
+use crate::rust::parameters::parameters;
+use crate::rust::tracefs::SpecialFops;
 use crate::mirror::Mirror;
 use crate::tree::Tree;
 use crate::user_events::DataFile;

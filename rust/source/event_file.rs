@@ -14,9 +14,9 @@
 use super::trigger::EventTrigger;
 use super::Receiver;
 use super::Source;
-use crate::ftrace::bindings;
-use crate::ftrace::event::Event;
-use crate::ftrace::instance::Instance;
+use crate::rust::bindings;
+use crate::rust::event::Event;
+use crate::rust::instance::Instance;
 use core::ptr::NonNull;
 use kernel::error::from_err_ptr;
 use kernel::prelude::*;

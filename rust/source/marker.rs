@@ -20,9 +20,9 @@
 use super::trigger::EventTrigger;
 use super::Receiver;
 use super::Source;
-use crate::ftrace::bindings;
-use crate::ftrace::instance::Instance;
-use crate::ftrace::tracefs::TracingDir;
+use crate::rust::bindings;
+use crate::rust::instance::Instance;
+use crate::rust::tracefs::TracingDir;
 use core::ptr::NonNull;
 use kernel::prelude::*;
 use kernel::sync::Arc;

@@ -12,11 +12,11 @@
 
 use super::Receiver;
 use super::Source;
-use crate::ftrace::bindings;
-pub(crate) use crate::ftrace::bindings::rhist_frame as ProbeFrame;
-pub(crate) use crate::ftrace::bindings::rhist_probed as Probed;
-use crate::ftrace::event::Event;
-use crate::ftrace::stack::Frame;
+use crate::rust::bindings;
+pub(crate) use crate::rust::bindings::rhist_frame as ProbeFrame;
+pub(crate) use crate::rust::bindings::rhist_probed as Probed;
+use crate::rust::event::Event;
+use crate::rust::stack::Frame;
 use crate::sync::PreemptOff;
 use core::ptr::NonNull;
 use core::slice;
@@ -144,44 +144,44 @@ impl<R: Receiver> Source for Probe<R> {
 /// hits: an indirect call would cost more than all the rest.
 macro_rules! probe_entry_points {
     ($receiver:ty) => {
-        /// See [`hit`]($crate::ftrace::source::probe::hit).
+        /// See [`hit`]($crate::rust::source::probe::hit).
         ///
         /// # Safety
         ///
         /// As that.
         #[no_mangle]
         unsafe extern "C" fn rhist_probe_hit(
-            probed: *const $crate::ftrace::source::probe::Probed,
+            probed: *const $crate::rust::source::probe::Probed,
             record: *mut ::kernel::ffi::c_void,
             size: usize,
             cpu: u32,
         ) {
             // SAFETY: The probes in C pass what is required here: see `rust/probe/probe.h`.
-            unsafe { $crate::ftrace::source::probe::hit::<$receiver>(probed, record, size, cpu) }
+            unsafe { $crate::rust::source::probe::hit::<$receiver>(probed, record, size, cpu) }
         }
 
-        /// See [`hit_all`]($crate::ftrace::source::probe::hit_all).
+        /// See [`hit_all`]($crate::rust::source::probe::hit_all).
         ///
         /// # Safety
         ///
         /// As that.
         #[no_mangle]
         unsafe extern "C" fn rhist_probe_hit_all(
-            probed: *const $crate::ftrace::source::probe::Probed,
+            probed: *const $crate::rust::source::probe::Probed,
             record: *const ::kernel::ffi::c_void,
             size: usize,
             cpu: u32,
-            frame: *const $crate::ftrace::source::probe::ProbeFrame,
+            frame: *const $crate::rust::source::probe::ProbeFrame,
         ) {
             // SAFETY: `rhist_probe_hit_slow()` passes what is required here: see `rust/probe.c`.
             unsafe {
-                $crate::ftrace::source::probe::hit_all::<$receiver>(
+                $crate::rust::source::probe::hit_all::<$receiver>(
                     probed, record, size, cpu, frame,
                 )
             }
         }
 
-        /// See [`lost`]($crate::ftrace::source::probe::lost).
+        /// See [`lost`]($crate::rust::source::probe::lost).
         ///
         /// # Safety
         ///
@@ -189,10 +189,10 @@ macro_rules! probe_entry_points {
         #[no_mangle]
         #[cold]
         unsafe extern "C" fn rhist_probe_lost(
-            probed: *const $crate::ftrace::source::probe::Probed,
+            probed: *const $crate::rust::source::probe::Probed,
         ) {
             // SAFETY: The probes in C pass what is required here: see `rust/probe/probe.h`.
-            unsafe { $crate::ftrace::source::probe::lost::<$receiver>(probed) }
+            unsafe { $crate::rust::source::probe::lost::<$receiver>(probed) }
         }
     };
 }

@@ -8,8 +8,8 @@
 //! (`kernel/trace/trace_events_trigger.c`, `kernel/trace/trace.h`).
 
 use super::Receiver;
-use crate::ftrace::bindings;
-use crate::ftrace::cpu;
+use crate::rust::bindings;
+use crate::rust::cpu;
 use crate::sync::PreemptOff;
 use core::ptr;
 use core::slice;

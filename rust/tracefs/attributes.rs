@@ -11,7 +11,7 @@ use super::gate::ModulePin;
 use super::object::object_of;
 use super::object::NodeOps;
 use super::object::Object;
-use crate::ftrace::bindings;
+use crate::rust::bindings;
 use kernel::error::from_result;
 use kernel::error::to_result;
 use kernel::ffi;

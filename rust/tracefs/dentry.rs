@@ -2,7 +2,7 @@
 
 //! References on dentries and inodes of tracefs.
 
-use crate::ftrace::bindings;
+use crate::rust::bindings;
 use core::ffi::CStr;
 use core::ptr::NonNull;
 use kernel::error::from_err_ptr;
@@ -40,7 +40,7 @@ impl Dentry {
     /// # Safety
     ///
     /// `dentry` must be null, an `ERR_PTR` or a positive dentry of tracefs with a reference for the caller.
-    pub(in crate::ftrace) unsafe fn from_returned(dentry: *mut bindings::dentry) -> Result<Self> {
+    pub(in crate::rust) unsafe fn from_returned(dentry: *mut bindings::dentry) -> Result<Self> {
         let dentry = from_err_ptr(dentry)?;
         // INVARIANT: The dentry is positive, and the reference is the caller's.
         NonNull::new(dentry).map(Self).ok_or(ENOMEM)
@@ -57,7 +57,7 @@ impl Dentry {
         Self(unsafe { NonNull::new_unchecked(bindings::rhist_dget(dentry)) })
     }
 
-    pub(in crate::ftrace) fn as_ptr(&self) -> *mut bindings::dentry {
+    pub(in crate::rust) fn as_ptr(&self) -> *mut bindings::dentry {
         self.0.as_ptr()
     }
 

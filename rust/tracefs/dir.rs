@@ -16,7 +16,7 @@ use super::object::forget;
 use super::object::object_of;
 use super::object::NodeOps;
 use super::object::Object;
-use crate::ftrace::bindings;
+use crate::rust::bindings;
 use core::ffi::CStr;
 use core::ptr;
 use kernel::error::from_err_ptr;

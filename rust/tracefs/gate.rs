@@ -4,7 +4,7 @@
 //!
 //! See `gate` in `rust/tracefs.c`: before it calls `open`, the VFS pins the gate and not the module.
 
-use crate::ftrace::bindings;
+use crate::rust::bindings;
 use kernel::prelude::*;
 
 /// Returns the gate, for `owner` of rhist's file operations.
@@ -15,7 +15,7 @@ pub(super) fn owner() -> *mut bindings::module {
 
 /// Waits, during unload, until no file operation of rhist runs and no file is open. Task context, sleeps; call
 /// without locks that a file operation takes, after the operations became unreachable.
-pub(in crate::ftrace) fn wait() {
+pub(in crate::rust) fn wait() {
     // SAFETY: Callers are in task context and may sleep.
     unsafe { bindings::rhist_gate_wait() }
 }

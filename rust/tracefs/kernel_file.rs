@@ -5,8 +5,8 @@
 use super::dentry::Dentry;
 use super::object::dentry_of;
 use super::TracingDir;
-use crate::ftrace::bindings;
-use crate::ftrace::poll::PollTable;
+use crate::rust::bindings;
+use crate::rust::poll::PollTable;
 use core::ffi::CStr;
 use core::ptr::NonNull;
 use kernel::error::from_err_ptr;
@@ -95,7 +95,7 @@ impl KernelFile {
     /// # Errors
     ///
     /// `ENOENT` if there is no such file, `ENOMEM`, and those of the kernel's `open`.
-    pub(in crate::ftrace) fn open_other(
+    pub(in crate::rust) fn open_other(
         &self,
         dir: &TracingDir,
         path: &[&CStr],

@@ -31,11 +31,11 @@ use super::Access;
 use super::KernelFile;
 use super::SpecialFops;
 use super::UserBuffer;
-use crate::ftrace::bindings;
-use crate::ftrace::poll::Mask;
-use crate::ftrace::poll::PollTable;
-use crate::ftrace::shrinker::Shrink;
-use crate::ftrace::shrinker::Shrinker;
+use crate::rust::bindings;
+use crate::rust::poll::Mask;
+use crate::rust::poll::PollTable;
+use crate::rust::shrinker::Shrink;
+use crate::rust::shrinker::Shrinker;
 use core::ffi::CStr;
 use core::ptr;
 use kernel::error::to_result;
@@ -118,7 +118,7 @@ pub(crate) trait NodeOps: Send + Sync + Sized + 'static {
         -> Result<usize>;
 
     /// Queues the caller of `poll(2)` with `table`, then returns what the file is ready for. An error is
-    /// reported as [`poll::ERR`](crate::ftrace::poll::ERR). Not called if `kernel` reports that already.
+    /// reported as [`poll::ERR`](crate::rust::poll::ERR). Not called if `kernel` reports that already.
     fn poll(
         &self,
         real: &Dentry,

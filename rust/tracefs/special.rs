@@ -6,7 +6,7 @@
 
 use super::gate;
 use super::gate::ModulePin;
-use crate::ftrace::bindings;
+use crate::rust::bindings;
 use core::ptr;
 use kernel::error::from_result;
 use kernel::ffi;
@@ -92,7 +92,7 @@ impl SpecialFops {
     }
 
     /// Returns the operations, valid as long as `self`.
-    pub(in crate::ftrace) fn fops(&self) -> *const bindings::file_operations {
+    pub(in crate::rust) fn fops(&self) -> *const bindings::file_operations {
         ptr::from_ref(self).cast()
     }
 }

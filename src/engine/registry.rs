@@ -8,12 +8,12 @@
 //! outermost one of the module: inside it event_mutex is taken, and mmap_lock of the running task, and
 //! grace periods are waited for. Nothing that the kernel calls with either held takes it.
 
-use crate::ftrace::event;
-use crate::ftrace::event::Event;
-use crate::ftrace::event::EventId;
-use crate::ftrace::instance::Instance;
-use crate::ftrace::tracefs::EventName;
-use crate::ftrace::tracefs::TracingDir;
+use crate::rust::event;
+use crate::rust::event::Event;
+use crate::rust::event::EventId;
+use crate::rust::instance::Instance;
+use crate::rust::tracefs::EventName;
+use crate::rust::tracefs::TracingDir;
 use crate::hist::show;
 use crate::hist::AttachedHist;
 use crate::hist::Histogram;

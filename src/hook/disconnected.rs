@@ -2,9 +2,9 @@
 
 //! Sources that were disconnected, and whose last hits may wait for user memory as long as a program likes.
 
-use crate::ftrace::queue::Queue;
-use crate::ftrace::source;
-use crate::ftrace::source::Source;
+use crate::rust::queue::Queue;
+use crate::rust::source;
+use crate::rust::source::Source;
 use kernel::prelude::*;
 use kernel::sync::Arc;
 use kernel::sync::UniqueArc;

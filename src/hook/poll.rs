@@ -15,10 +15,10 @@
 //! To find out how many hits there were takes a look at all entries. So the queue counts how often it was woken: while
 //! it waits for a hit, there was none.
 
-use crate::ftrace::cpu;
-use crate::ftrace::event::EventId;
-use crate::ftrace::poll::PollQueue;
-use crate::ftrace::poll::PollTable;
+use crate::rust::cpu;
+use crate::rust::event::EventId;
+use crate::rust::poll::PollQueue;
+use crate::rust::poll::PollTable;
 use crate::sync::Load;
 use kernel::prelude::*;
 use kernel::sync::atomic::Acquire;

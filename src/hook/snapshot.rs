@@ -3,7 +3,7 @@
 //! The conditional snapshot of a tracing directory, for actions.
 
 use crate::event::Hit;
-use crate::ftrace::snapshot;
+use crate::rust::snapshot;
 use crate::hist::spec::target::SnapshotTarget;
 
 /// The conditional snapshot of a tracing directory, enabled as long as this exists.

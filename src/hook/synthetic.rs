@@ -7,10 +7,10 @@
 //! on the stack of the kernel but in memory of the CPU.
 
 use crate::event::Hit;
-use crate::ftrace::cpu;
-use crate::ftrace::instance::Instance;
-use crate::ftrace::stack;
-use crate::ftrace::synthetic;
+use crate::rust::cpu;
+use crate::rust::instance::Instance;
+use crate::rust::stack;
+use crate::rust::synthetic;
 use crate::hist::spec::target::SynthField;
 use crate::hist::spec::target::SynthTarget;
 use crate::hist::spec::target::Wide;

@@ -3,15 +3,15 @@
 //! Files of rhist in a mirrored tracing directory.
 
 use super::Dir;
-use crate::ftrace::poll::Mask;
-use crate::ftrace::poll::PollTable;
-use crate::ftrace::tracefs::Access;
-use crate::ftrace::tracefs::Contents;
-use crate::ftrace::tracefs::EventName;
-use crate::ftrace::tracefs::KernelFile;
-use crate::ftrace::tracefs::SpecialFops;
-use crate::ftrace::tracefs::TracingDir;
-use crate::ftrace::tracefs::UserBuffer;
+use crate::rust::poll::Mask;
+use crate::rust::poll::PollTable;
+use crate::rust::tracefs::Access;
+use crate::rust::tracefs::Contents;
+use crate::rust::tracefs::EventName;
+use crate::rust::tracefs::KernelFile;
+use crate::rust::tracefs::SpecialFops;
+use crate::rust::tracefs::TracingDir;
+use crate::rust::tracefs::UserBuffer;
 use kernel::mm::virt::VmaNew;
 use kernel::prelude::*;
 use kernel::sync::Arc;
@@ -117,7 +117,7 @@ pub(crate) trait FileOps<T: Overlay>: Sync {
     }
 
     /// Returns what the file is ready for. First adds the caller to `table`, so that a change wakes it. An error is
-    /// [`poll::ERR`](crate::ftrace::poll::ERR), which the mirror itself adds if the kernel's file of this name
+    /// [`poll::ERR`](crate::rust::poll::ERR), which the mirror itself adds if the kernel's file of this name
     /// reports it. Only for files with [`OverlayFile::polls`].
     fn poll(
         &self,

@@ -3,7 +3,7 @@
 //! Text of a file while it is read.
 
 use super::names::KernelNames;
-use crate::ftrace::tracefs::Contents;
+use crate::rust::tracefs::Contents;
 use crate::hist::show::HistFile;
 use crate::text::Text;
 use kernel::prelude::*;

@@ -17,7 +17,7 @@ mod user_events_data;
 mod user_events_status;
 
 use crate::engine::Engine;
-use crate::ftrace::tracefs::SpecialFops;
+use crate::rust::tracefs::SpecialFops;
 use crate::mirror::Dir;
 use crate::mirror::Overlay;
 use crate::mirror::OverlayFile;

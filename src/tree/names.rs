@@ -3,9 +3,9 @@
 //! Names of symbols and system calls, for the text of histograms.
 
 use crate::engine::Attached;
-use crate::ftrace::cpu;
-use crate::ftrace::event::Event;
-use crate::ftrace::text;
+use crate::rust::cpu;
+use crate::rust::event::Event;
+use crate::rust::text;
 use crate::hist::show::Names;
 use crate::hist::show::View;
 use crate::hist::Histogram;

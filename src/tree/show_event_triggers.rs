@@ -6,7 +6,7 @@ use super::contents::Shown;
 use super::trigger;
 use super::OpenState;
 use super::Tree;
-use crate::ftrace::tracefs::EventName;
+use crate::rust::tracefs::EventName;
 use crate::hist::show;
 use crate::mirror::FileOps;
 use crate::mirror::Opened;

@@ -3,8 +3,8 @@
 //! `user_events_data`: the file that programs register and write user events with.
 
 use super::Tree;
-use crate::ftrace::tracefs::Access;
-use crate::ftrace::tracefs::SpecialFops;
+use crate::rust::tracefs::Access;
+use crate::rust::tracefs::SpecialFops;
 use crate::mirror::FileOps;
 use crate::mirror::OverlayFile;
 use kernel::sync::Arc;

@@ -5,7 +5,7 @@
 use super::contents::Shown;
 use super::OpenState;
 use super::Tree;
-use crate::ftrace::tracefs::Access;
+use crate::rust::tracefs::Access;
 use crate::mirror::FileOps;
 use crate::mirror::Opened;
 use crate::mirror::OverlayFile;

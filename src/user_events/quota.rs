@@ -8,9 +8,9 @@
 //! the kernel's part included, so that there are two limits and not two for each.
 
 use crate::errno::edquot;
-use crate::ftrace::sysctl::Sysctl;
-use crate::ftrace::user;
-use crate::ftrace::user::UserId;
+use crate::rust::sysctl::Sysctl;
+use crate::rust::user;
+use crate::rust::user::UserId;
 use kernel::prelude::*;
 use kernel::rbtree::RBTree;
 use kernel::rbtree::RBTreeNodeReservation;

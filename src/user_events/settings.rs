@@ -2,8 +2,8 @@
 
 //! The module parameters of user events.
 
-use crate::ftrace::parameters::Parameters;
-use crate::ftrace::tracefs::Access;
+use crate::rust::parameters::Parameters;
+use crate::rust::tracefs::Access;
 use kernel::prelude::*;
 
 /// The settings, read once when the module is loaded.

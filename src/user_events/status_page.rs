@@ -5,7 +5,7 @@
 
 use super::registry::UserEventState;
 use super::registry::UserEvents;
-use crate::ftrace::shared_page::SharedPage;
+use crate::rust::shared_page::SharedPage;
 use kernel::bitmap::BitmapVec;
 use kernel::mm::virt::VmaNew;
 use kernel::prelude::*;
