@@ -5,8 +5,10 @@
 //! C headers: `include/linux/trace_clock.h`, `include/linux/timekeeping.h`.
 
 use super::bindings;
-use kernel::sync::atomic::Atomic;
-use kernel::sync::atomic::Relaxed;
+use kernel::sync::atomic::{
+    Atomic,
+    Relaxed, //
+};
 
 /// The clock `counter`: returns one more each time. Separate from the kernel's counter, which is not
 /// exported; nothing compares the two.

@@ -4,8 +4,10 @@
 
 use super::bindings;
 use crate::limits::COMM_LEN;
-use kernel::alloc::NumaNode;
-use kernel::prelude::*;
+use kernel::{
+    alloc::NumaNode,
+    prelude::*, //
+};
 
 /// The number of the CPU that runs this.
 ///

@@ -2,14 +2,22 @@
 
 //! Character devices: `/dev/<name>`.
 
-use super::bindings;
-use super::tracefs::wait_for_open_files;
-use super::tracefs::SpecialFops;
-use core::cell::UnsafeCell;
-use core::ffi::CStr;
-use kernel::error::to_result;
-use kernel::prelude::*;
-use kernel::sync::Arc;
+use super::{
+    bindings,
+    tracefs::{
+        wait_for_open_files,
+        SpecialFops, //
+    },
+};
+use core::{
+    cell::UnsafeCell,
+    ffi::CStr, //
+};
+use kernel::{
+    error::to_result,
+    prelude::*,
+    sync::Arc, //
+};
 
 /// A registered misc device, removed when this is dropped. An open file of it pins the module.
 ///

@@ -4,30 +4,44 @@
 //!
 //! C header: `include/linux/trace_events.h`.
 
-use super::bindings;
-pub(crate) use super::bindings::FILTER_COMM;
-pub(crate) use super::bindings::FILTER_CPU;
-pub(crate) use super::bindings::FILTER_CPUMASK;
-pub(crate) use super::bindings::FILTER_DYN_STRING;
-pub(crate) use super::bindings::FILTER_PTR_STRING;
-pub(crate) use super::bindings::FILTER_RDYN_STRING;
-pub(crate) use super::bindings::FILTER_STACKTRACE;
-pub(crate) use super::bindings::FILTER_STATIC_STRING;
-pub(crate) use super::bindings::FILTER_TRACE_FN;
-use super::instance::Instance;
-use super::instance::KeptInstance;
-use super::synthetic::SynthEventRef;
-use super::tracefs::EventName;
-use super::tracefs::KernelFile;
-use super::tracefs::TracingDir;
+pub(crate) use super::bindings::{
+    FILTER_COMM,
+    FILTER_CPU,
+    FILTER_CPUMASK,
+    FILTER_DYN_STRING,
+    FILTER_PTR_STRING,
+    FILTER_RDYN_STRING,
+    FILTER_STACKTRACE,
+    FILTER_STATIC_STRING,
+    FILTER_TRACE_FN, //
+};
+use super::{
+    bindings,
+    instance::{
+        Instance,
+        KeptInstance, //
+    },
+    synthetic::SynthEventRef,
+    tracefs::{
+        EventName,
+        KernelFile,
+        TracingDir, //
+    },
+};
 use crate::sync::PreemptOff;
-use core::ffi::CStr;
-use core::ptr::NonNull;
-use kernel::error::from_err_ptr;
-use kernel::error::to_result;
-use kernel::ffi;
-use kernel::prelude::*;
-use kernel::sync::Arc;
+use core::{
+    ffi::CStr,
+    ptr::NonNull, //
+};
+use kernel::{
+    error::{
+        from_err_ptr,
+        to_result, //
+    },
+    ffi,
+    prelude::*,
+    sync::Arc, //
+};
 
 /// A trace event in one of the tracing directories, with a reference on the event.
 ///

@@ -8,18 +8,30 @@
 //!
 //! C headers: `include/linux/trace.h`, `include/linux/ring_buffer.h`.
 
-use super::bindings;
-use super::tracefs::Dentry;
-use super::tracefs::KernelFile;
-use super::tracefs::TracingDir;
-use core::ptr;
-use core::ptr::NonNull;
-use kernel::error::from_err_ptr;
-use kernel::error::to_result;
-use kernel::ffi;
-use kernel::prelude::*;
-use kernel::time::delay::fsleep;
-use kernel::time::Delta;
+use super::{
+    bindings,
+    tracefs::{
+        Dentry,
+        KernelFile,
+        TracingDir, //
+    },
+};
+use core::ptr::{
+    self,
+    NonNull, //
+};
+use kernel::{
+    error::{
+        from_err_ptr,
+        to_result, //
+    },
+    ffi,
+    prelude::*,
+    time::{
+        delay::fsleep,
+        Delta, //
+    },
+};
 
 /// Bytes of ring buffer per CPU. A record fits a page and is discarded by the hit that reserved it, so there
 /// are only a few at once, if contexts nest.

@@ -4,10 +4,12 @@
 
 use super::bindings;
 use core::ffi::CStr;
-use kernel::error::from_err_ptr;
-use kernel::iov::IovIterSource;
-use kernel::page::PAGE_SIZE;
-use kernel::prelude::*;
+use kernel::{
+    error::from_err_ptr,
+    iov::IovIterSource,
+    page::PAGE_SIZE,
+    prelude::*, //
+};
 
 /// Copies kernel memory at `address` to `to` (`copy_from_kernel_nofault()`). Returns false if not all of it
 /// can be read. Any context, NMI included.

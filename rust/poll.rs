@@ -6,8 +6,10 @@
 
 use super::bindings;
 use core::marker::PhantomData;
-use kernel::prelude::*;
-use kernel::types::Opaque;
+use kernel::{
+    prelude::*,
+    types::Opaque, //
+};
 
 /// Events of `poll(2)` (`EPOLL*`).
 pub(crate) type Mask = u32;

@@ -4,8 +4,10 @@
 
 use super::bindings;
 use core::ptr::NonNull;
-use kernel::prelude::*;
-use kernel::workqueue;
+use kernel::{
+    prelude::*,
+    workqueue, //
+};
 
 /// An unbound workqueue. Dropping it waits for all work and sleeps, so it must not be dropped by work on it.
 pub(crate) struct Queue(NonNull<bindings::workqueue_struct>);

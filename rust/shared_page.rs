@@ -3,11 +3,15 @@
 //! A page of bits that the kernel writes and programs map read-only.
 
 use super::bindings;
-use kernel::alloc::flags::__GFP_ZERO;
-use kernel::mm::virt::VmaNew;
-use kernel::page::Page;
-use kernel::page::PAGE_SIZE;
-use kernel::prelude::*;
+use kernel::{
+    alloc::flags::__GFP_ZERO,
+    mm::virt::VmaNew,
+    page::{
+        Page,
+        PAGE_SIZE, //
+    },
+    prelude::*, //
+};
 
 /// The page. Each mapping has its own reference on it.
 pub(crate) struct SharedPage(Page);

@@ -5,11 +5,15 @@
 //! C header: `include/linux/shrinker.h`.
 
 use super::bindings;
-use core::ffi::CStr;
-use core::marker::PhantomData;
-use core::ptr::NonNull;
-use kernel::ffi;
-use kernel::prelude::*;
+use core::{
+    ffi::CStr,
+    marker::PhantomData,
+    ptr::NonNull, //
+};
+use kernel::{
+    ffi,
+    prelude::*, //
+};
 
 /// Stops a scan (`SHRINK_STOP`, which bindgen does not know).
 const SHRINK_STOP: usize = usize::MAX;

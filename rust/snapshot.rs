@@ -5,17 +5,25 @@
 //!
 //! C source: `kernel/trace/trace_snapshot.c`.
 
-use super::bindings;
-use super::event;
-use super::instance::KeptInstance;
-use super::tracefs::KernelFile;
-use super::tracefs::TracingDir;
+use super::{
+    bindings,
+    event,
+    instance::KeptInstance, //
+    tracefs::{
+        KernelFile,
+        TracingDir, //
+    },
+};
 use crate::sync::PreemptOff;
-use core::ptr;
-use core::ptr::NonNull;
-use kernel::error::to_result;
-use kernel::ffi;
-use kernel::prelude::*;
+use core::ptr::{
+    self,
+    NonNull, //
+};
+use kernel::{
+    error::to_result,
+    ffi,
+    prelude::*, //
+};
 
 /// The conditional snapshot of an instance, which has only one: enabled as long as this exists, and the instance
 /// with it. Meanwhile writes to the file `snapshot` of the instance fail with `EBUSY`, and triggers of the kernel take

@@ -5,9 +5,11 @@
 //! C headers: `include/linux/stacktrace.h`, `arch/x86/include/asm/unwind.h`,
 //! `arch/um/include/asm/stacktrace.h`.
 
-use super::bindings;
-use super::event::Event;
-use super::source::probe;
+use super::{
+    bindings,
+    event::Event,
+    source::probe, //
+};
 use crate::sync::PreemptOff;
 
 /// Whether [`save`] can begin at a given frame.

@@ -4,15 +4,21 @@
 //!
 //! C sources: `kernel/trace/trace_synth.h`, `kernel/trace/trace_events_synth.c`.
 
-use super::bindings;
-use super::event::EventFileRef;
-use super::instance::Instance;
+use super::{
+    bindings,
+    event::EventFileRef,
+    instance::Instance, //
+};
 use crate::sync::PreemptOff;
-use core::ffi::CStr;
-use core::ptr::NonNull;
-use core::slice;
-use kernel::prelude::*;
-use kernel::sync::Arc;
+use core::{
+    ffi::CStr,
+    ptr::NonNull,
+    slice, //
+};
+use kernel::{
+    prelude::*,
+    sync::Arc, //
+};
 
 /// A reference on a synthetic event, which is busy as long as this exists: deleting it, or all of them, fails with
 /// `EBUSY`.

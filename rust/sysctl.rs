@@ -3,11 +3,17 @@
 //! Numbers in `/proc/sys/kernel`.
 
 use super::bindings;
-use core::ffi::CStr;
-use core::ptr::NonNull;
-use kernel::prelude::*;
-use kernel::sync::atomic::Atomic;
-use kernel::sync::atomic::Relaxed;
+use core::{
+    ffi::CStr,
+    ptr::NonNull, //
+};
+use kernel::{
+    prelude::*,
+    sync::atomic::{
+        Atomic,
+        Relaxed, //
+    },
+};
 
 /// The table entry and its value, pinned while registered.
 struct SysctlEntry {

@@ -2,20 +2,28 @@
 
 //! Trace events whose records come from user space: see `rust/user_event.c`.
 
-use super::bindings;
-use super::event;
-use super::instance::Instance;
-use core::ffi::CStr;
-use core::marker::PhantomData;
-use core::mem::ManuallyDrop;
-use core::ptr;
-use core::ptr::NonNull;
-use core::slice;
-use kernel::error::to_result;
-use kernel::ffi;
-use kernel::iov::IovIterSource;
-use kernel::prelude::*;
-use kernel::sync::Arc;
+use super::{
+    bindings,
+    event,
+    instance::Instance, //
+};
+use core::{
+    ffi::CStr,
+    marker::PhantomData,
+    mem::ManuallyDrop,
+    ptr::{
+        self,
+        NonNull, //
+    },
+    slice, //
+};
+use kernel::{
+    error::to_result,
+    ffi,
+    iov::IovIterSource,
+    prelude::*,
+    sync::Arc, //
+};
 
 /// Callbacks of an event, implemented by its state (`rhist_user_event_ops`). Called in task context with
 /// event_mutex held, unless documented otherwise.

@@ -4,11 +4,15 @@
 
 use super::bindings;
 use core::ptr::NonNull;
-use kernel::error::from_err_ptr;
-use kernel::error::to_result;
-use kernel::ffi;
-use kernel::prelude::*;
-use kernel::sync::Arc;
+use kernel::{
+    error::{
+        from_err_ptr,
+        to_result, //
+    },
+    ffi,
+    prelude::*,
+    sync::Arc, //
+};
 
 /// Identifies an mm. Not reused as long as there is a [`UserMm`] of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

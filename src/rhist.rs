@@ -22,18 +22,26 @@ mod tree;
 pub mod trigger;
 pub mod user_events;
 
-use crate::engine::Engine;
-use crate::rust::device::Device;
-use crate::rust::instance::Instance;
-use crate::rust::parameters::parameters;
-use crate::rust::tracefs::SpecialFops;
-use crate::mirror::Mirror;
-use crate::tree::Tree;
-use crate::user_events::DataFile;
-use crate::user_events::Service;
-use crate::user_events::Settings;
-use kernel::prelude::*;
-use kernel::sync::Arc;
+use crate::{
+    engine::Engine,
+    mirror::Mirror,
+    rust::{
+        device::Device,
+        instance::Instance,
+        parameters::parameters,
+        tracefs::SpecialFops, //
+    },
+    tree::Tree,
+    user_events::{
+        DataFile,
+        Service,
+        Settings, //
+    },
+};
+use kernel::{
+    prelude::*,
+    sync::Arc, //
+};
 
 module! {
     type: Rhist,

@@ -11,16 +11,22 @@
 //! events), `event_call`, `tr` and `triggers` (`kernel/trace/trace_events_trigger.c`,
 //! `kernel/trace/trace.h`).
 
-use super::trigger::EventTrigger;
-use super::Receiver;
-use super::Source;
-use crate::rust::bindings;
-use crate::rust::event::Event;
-use crate::rust::instance::Instance;
+use super::{
+    trigger::EventTrigger,
+    Receiver,
+    Source, //
+};
+use crate::rust::{
+    bindings,
+    event::Event,
+    instance::Instance, //
+};
 use core::ptr::NonNull;
-use kernel::error::from_err_ptr;
-use kernel::prelude::*;
-use kernel::sync::Arc;
+use kernel::{
+    error::from_err_ptr,
+    prelude::*,
+    sync::Arc, //
+};
 
 /// A trigger on the list of an event's file, until it is [disconnected](Source::disconnect).
 ///

@@ -17,15 +17,21 @@
 //! that the user made. Event probes are found by the first word behind `private_data`
 //! (`kernel/trace/trace_eprobe.c`); this event has none.
 
-use super::trigger::EventTrigger;
-use super::Receiver;
-use super::Source;
-use crate::rust::bindings;
-use crate::rust::instance::Instance;
-use crate::rust::tracefs::TracingDir;
+use super::{
+    trigger::EventTrigger,
+    Receiver,
+    Source, //
+};
+use crate::rust::{
+    bindings,
+    instance::Instance,
+    tracefs::TracingDir, //
+};
 use core::ptr::NonNull;
-use kernel::prelude::*;
-use kernel::sync::Arc;
+use kernel::{
+    prelude::*,
+    sync::Arc, //
+};
 
 /// A trigger of rhist on the list of the event, until it is [disconnected](Source::disconnect).
 pub(crate) struct Marker<R> {

@@ -10,8 +10,10 @@ pub(crate) mod marker;
 pub(crate) mod probe;
 mod trigger;
 
-use super::bindings;
-use super::stack::Frame;
+use super::{
+    bindings,
+    stack::Frame, //
+};
 use crate::sync::PreemptOff;
 use kernel::sync::rcu;
 

@@ -10,22 +10,36 @@
 //! nest in it are counted as lost. Those of synthetic events may nest, as far as the action that makes them happen
 //! lets them.
 
-use super::Receiver;
-use super::Source;
-use crate::rust::bindings;
-pub(crate) use crate::rust::bindings::rhist_frame as ProbeFrame;
-pub(crate) use crate::rust::bindings::rhist_probed as Probed;
-use crate::rust::event::Event;
-use crate::rust::stack::Frame;
-use crate::sync::PreemptOff;
-use core::ptr::NonNull;
-use core::slice;
-use kernel::error::to_result;
-use kernel::ffi;
-use kernel::prelude::*;
-use kernel::sync::rcu;
-use kernel::sync::Arc;
-use kernel::types::Opaque;
+use super::{
+    Receiver,
+    Source, //
+};
+pub(crate) use crate::rust::bindings::{
+    rhist_frame as ProbeFrame,
+    rhist_probed as Probed, //
+};
+use crate::{
+    rust::{
+        bindings,
+        event::Event,
+        stack::Frame, //
+    },
+    sync::PreemptOff, //
+};
+use core::{
+    ptr::NonNull,
+    slice, //
+};
+use kernel::{
+    error::to_result,
+    ffi,
+    prelude::*,
+    sync::{
+        rcu,
+        Arc, //
+    },
+    types::Opaque, //
+};
 
 /// Memory for the records of probes: four pages for each possible CPU. A connected probe has a reference to it.
 pub(crate) struct Records(());
@@ -175,9 +189,7 @@ macro_rules! probe_entry_points {
         ) {
             // SAFETY: `rhist_probe_hit_slow()` passes what is required here: see `rust/probe.c`.
             unsafe {
-                $crate::rust::source::probe::hit_all::<$receiver>(
-                    probed, record, size, cpu, frame,
-                )
+                $crate::rust::source::probe::hit_all::<$receiver>(probed, record, size, cpu, frame)
             }
         }
 
@@ -188,9 +200,7 @@ macro_rules! probe_entry_points {
         /// As that.
         #[no_mangle]
         #[cold]
-        unsafe extern "C" fn rhist_probe_lost(
-            probed: *const $crate::rust::source::probe::Probed,
-        ) {
+        unsafe extern "C" fn rhist_probe_lost(probed: *const $crate::rust::source::probe::Probed) {
             // SAFETY: The probes in C pass what is required here: see `rust/probe/probe.h`.
             unsafe { $crate::rust::source::probe::lost::<$receiver>(probed) }
         }

@@ -8,15 +8,23 @@
 //! (`kernel/trace/trace_events_trigger.c`, `kernel/trace/trace.h`).
 
 use super::Receiver;
-use crate::rust::bindings;
-use crate::rust::cpu;
-use crate::sync::PreemptOff;
-use core::ptr;
-use core::slice;
-use kernel::ffi;
-use kernel::prelude::*;
-use kernel::sync::Arc;
-use kernel::types::Opaque;
+use crate::{
+    rust::{
+        bindings,
+        cpu, //
+    },
+    sync::PreemptOff, //
+};
+use core::{
+    ptr,
+    slice, //
+};
+use kernel::{
+    ffi,
+    prelude::*,
+    sync::Arc,
+    types::Opaque, //
+};
 
 /// A trigger that passes hits to a receiver.
 ///

@@ -7,15 +7,23 @@
 //!
 //! All functions are called in task context. The VFS holds a reference on the inode, but for a path walk under RCU.
 
-use super::gate::ModulePin;
-use super::object::object_of;
-use super::object::NodeOps;
-use super::object::Object;
+use super::{
+    gate::ModulePin,
+    object::{
+        object_of,
+        NodeOps,
+        Object, //
+    },
+};
 use crate::rust::bindings;
-use kernel::error::from_result;
-use kernel::error::to_result;
-use kernel::ffi;
-use kernel::prelude::*;
+use kernel::{
+    error::{
+        from_result,
+        to_result, //
+    },
+    ffi,
+    prelude::*, //
+};
 
 /// Returns the inode operations of files with the kernel's operations. Directories have the same, and more.
 pub(super) fn mirrored<N: NodeOps>() -> bindings::inode_operations {

@@ -3,11 +3,15 @@
 //! References on dentries and inodes of tracefs.
 
 use crate::rust::bindings;
-use core::ffi::CStr;
-use core::ptr::NonNull;
-use kernel::error::from_err_ptr;
-use kernel::ffi;
-use kernel::prelude::*;
+use core::{
+    ffi::CStr,
+    ptr::NonNull, //
+};
+use kernel::{
+    error::from_err_ptr,
+    ffi,
+    prelude::*, //
+};
 
 /// A reference on a dentry.
 ///

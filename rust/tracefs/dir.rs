@@ -8,22 +8,34 @@
 //! `i_rwsem` of the kernel's directory must not be waited for with that of rhist's held: see
 //! [`object`](super::object). [`lookup`] tries it. The others release that of rhist's before: see [`Unlocked`].
 
-use super::dentry::name_of;
-use super::gate;
-use super::gate::ModulePin;
-use super::object::dentry_of;
-use super::object::forget;
-use super::object::object_of;
-use super::object::NodeOps;
-use super::object::Object;
+use super::{
+    dentry::name_of,
+    gate::{
+        self,
+        ModulePin, //
+    },
+    object::{
+        dentry_of,
+        forget,
+        object_of,
+        NodeOps,
+        Object, //
+    },
+};
 use crate::rust::bindings;
-use core::ffi::CStr;
-use core::ptr;
-use kernel::error::from_err_ptr;
-use kernel::error::from_result;
-use kernel::error::to_result;
-use kernel::ffi;
-use kernel::prelude::*;
+use core::{
+    ffi::CStr,
+    ptr, //
+};
+use kernel::{
+    error::{
+        from_err_ptr,
+        from_result,
+        to_result, //
+    },
+    ffi,
+    prelude::*, //
+};
 
 /// Returns the inode operations of directories. `attributes` are those for mode and owner.
 pub(super) fn inode_operations<N: NodeOps>(

@@ -5,31 +5,51 @@
 //! All functions are called in task context, on a file that is open, which pins the module, or is being
 //! opened.
 
-use super::gate;
-use super::gate::ModulePin;
-use super::object::dentry_of;
-use super::object::forget;
-use super::object::object_of;
-use super::object::Contents;
-use super::object::NodeOps;
-use super::object::Object;
-use super::Dentry;
-use super::KernelFile;
-use super::UserBuffer;
-use crate::rust::bindings;
-use crate::rust::poll;
-use crate::rust::poll::Mask;
-use crate::rust::poll::PollTable;
-use core::ops::Deref;
-use core::ptr;
-use core::ptr::NonNull;
-use kernel::error::from_result;
-use kernel::error::to_result;
-use kernel::ffi;
-use kernel::mm::virt::VmaNew;
-use kernel::prelude::*;
-use kernel::sync::Arc;
-use kernel::sync::Mutex;
+use super::{
+    gate::{
+        self,
+        ModulePin, //
+    },
+    object::{
+        dentry_of,
+        forget,
+        object_of,
+        Contents,
+        NodeOps,
+        Object, //
+    },
+    Dentry,
+    KernelFile,
+    UserBuffer, //
+};
+use crate::rust::{
+    bindings,
+    poll::{
+        self,
+        Mask,
+        PollTable, //
+    },
+};
+use core::{
+    ops::Deref,
+    ptr::{
+        self,
+        NonNull, //
+    },
+};
+use kernel::{
+    error::{
+        from_result,
+        to_result, //
+    },
+    ffi,
+    mm::virt::VmaNew,
+    prelude::*,
+    sync::{
+        Arc,
+        Mutex, //
+    },
+};
 
 /// Returns the operations of rhist's files: with `poll` if `polls` is true, and with `write` if `writes` is.
 pub(super) fn file_operations<N: NodeOps>(polls: bool, writes: bool) -> bindings::file_operations {

@@ -2,18 +2,28 @@
 
 //! Open files of the kernel, for rhist's files that take their place.
 
-use super::dentry::Dentry;
-use super::object::dentry_of;
-use super::TracingDir;
-use crate::rust::bindings;
-use crate::rust::poll::PollTable;
-use core::ffi::CStr;
-use core::ptr::NonNull;
-use kernel::error::from_err_ptr;
-use kernel::ffi;
-use kernel::prelude::*;
-use kernel::uaccess::UserPtr;
-use kernel::uaccess::UserSlice;
+use super::{
+    dentry::Dentry,
+    object::dentry_of,
+    TracingDir, //
+};
+use crate::rust::{
+    bindings,
+    poll::PollTable, //
+};
+use core::{
+    ffi::CStr,
+    ptr::NonNull, //
+};
+use kernel::{
+    error::from_err_ptr,
+    ffi,
+    prelude::*,
+    uaccess::{
+        UserPtr,
+        UserSlice, //
+    },
+};
 
 /// Bytes that are read at once.
 const CHUNK: usize = 4096;

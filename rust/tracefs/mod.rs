@@ -16,26 +16,38 @@ mod object;
 mod special;
 
 use super::bindings;
-use core::ffi::CStr;
-use core::ptr::NonNull;
-use kernel::error::to_result;
-use kernel::prelude::*;
+use core::{
+    ffi::CStr,
+    ptr::NonNull, //
+};
+use kernel::{
+    error::to_result,
+    prelude::*, //
+};
 
-pub(crate) use dentry::CreatedDentry;
-pub(crate) use dentry::Dentry;
-pub(crate) use dentry::DentryKind;
-pub(crate) use dentry::Inode;
+pub(crate) use dentry::{
+    CreatedDentry,
+    Dentry,
+    DentryKind,
+    Inode, //
+};
 pub(super) use gate::wait as wait_for_open_files;
 pub(crate) use gate::ModulePin;
-pub(crate) use kernel_file::KernelFile;
-pub(crate) use kernel_file::UserBuffer;
-pub(crate) use object::Contents;
-pub(crate) use object::Found;
-pub(crate) use object::NodeOps;
-pub(crate) use object::ObjectType;
-pub(crate) use object::Objects;
-pub(crate) use special::Special;
-pub(crate) use special::SpecialFops;
+pub(crate) use kernel_file::{
+    KernelFile,
+    UserBuffer, //
+};
+pub(crate) use object::{
+    Contents,
+    Found,
+    NodeOps,
+    ObjectType,
+    Objects, //
+};
+pub(crate) use special::{
+    Special,
+    SpecialFops, //
+};
 
 /// Fails with `EPERM` if the kernel is locked down (`LOCKDOWN_TRACEFS`).
 pub(crate) fn check_lockdown() -> Result {

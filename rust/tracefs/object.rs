@@ -19,33 +19,53 @@
 //!
 //! C headers: `include/linux/fs.h`, `include/linux/dcache.h`, `include/linux/tracefs.h`.
 
-use super::attributes;
-use super::dentry::CreatedDentry;
-use super::dentry::Dentry;
-use super::dentry::Inode;
-use super::dir;
-use super::file;
-use super::file::KernelFops;
-use super::gate;
-use super::Access;
-use super::KernelFile;
-use super::SpecialFops;
-use super::UserBuffer;
-use crate::rust::bindings;
-use crate::rust::poll::Mask;
-use crate::rust::poll::PollTable;
-use crate::rust::shrinker::Shrink;
-use crate::rust::shrinker::Shrinker;
-use core::ffi::CStr;
-use core::ptr;
-use kernel::error::to_result;
-use kernel::ffi;
-use kernel::mm::virt::VmaNew;
-use kernel::prelude::*;
-use kernel::rbtree::RBTree;
-use kernel::rbtree::RBTreeNodeReservation;
-use kernel::sync::Arc;
-use kernel::sync::Mutex;
+use super::{
+    attributes,
+    dentry::{
+        CreatedDentry,
+        Dentry,
+        Inode, //
+    },
+    dir,
+    file::{
+        self,
+        KernelFops, //
+    },
+    gate,
+    Access,
+    KernelFile,
+    SpecialFops,
+    UserBuffer, //
+};
+use crate::rust::{
+    bindings,
+    poll::{
+        Mask,
+        PollTable, //
+    },
+    shrinker::{
+        Shrink,
+        Shrinker, //
+    },
+};
+use core::{
+    ffi::CStr,
+    ptr, //
+};
+use kernel::{
+    error::to_result,
+    ffi,
+    mm::virt::VmaNew,
+    prelude::*,
+    rbtree::{
+        RBTree,
+        RBTreeNodeReservation, //
+    },
+    sync::{
+        Arc,
+        Mutex, //
+    },
+};
 
 /// The contents of a file, which are read piece by piece. Task context, may sleep.
 pub(crate) trait Contents: Send + Unpin {

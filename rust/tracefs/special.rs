@@ -4,16 +4,20 @@
 //!
 //! All callbacks are called in task context; an open file pins the module.
 
-use super::gate;
-use super::gate::ModulePin;
+use super::gate::{
+    self,
+    ModulePin, //
+};
 use crate::rust::bindings;
 use core::ptr;
-use kernel::error::from_result;
-use kernel::ffi;
-use kernel::iov::IovIterSource;
-use kernel::mm::virt::VmaNew;
-use kernel::prelude::*;
-use kernel::sync::Arc;
+use kernel::{
+    error::from_result,
+    ffi,
+    iov::IovIterSource,
+    mm::virt::VmaNew,
+    prelude::*,
+    sync::Arc, //
+};
 
 /// Callbacks of a special file. Each may sleep.
 #[vtable]

@@ -2,59 +2,89 @@
 
 //! Carries out the commands of `trigger` files.
 
-use super::describe;
-use super::registry::Registry;
-use super::registry::RegistryGuard;
-use super::registry::Turn;
-use super::Engine;
-use crate::event::EventDesc;
-use crate::filter;
-use crate::filter::Filter;
-use crate::filter::FilterError;
-use crate::rust::cpu;
-use crate::rust::event::Event;
-use crate::rust::event::TaskFilter;
-use crate::rust::function;
-use crate::rust::memory;
-use crate::rust::snapshot;
-use crate::rust::text;
-use crate::rust::tracefs::EventName;
-use crate::rust::tracefs::KernelFile;
-use crate::rust::tracefs::TracingDir;
-use crate::rust::tracefs::UserBuffer;
-use crate::hist::spec::target::SnapshotTarget;
-use crate::hist::spec::target::SynthTarget;
-use crate::hist::AttachedHist;
-use crate::hist::Compiled;
-use crate::hist::Draft;
-use crate::hist::Histogram;
-use crate::hist::Scope;
-use crate::hook::snapshot::CondSnapshot;
-use crate::hook::switch::SwitchSettings;
-use crate::hook::synthetic::SynthEvent;
-use crate::hook::trigger::AttachFlags;
-use crate::hook::trigger::Condition;
-use crate::hook::trigger::HistData;
-use crate::hook::trigger::HistTrigger;
-use crate::map::Cpus;
-use crate::text::copy;
-use crate::text::Text;
-use crate::trigger::count_same_oldest;
-use crate::trigger::enable::EnableCommand;
-use crate::trigger::error_log::has_entry_since;
-use crate::trigger::Command;
-use crate::trigger::Error;
-use crate::trigger::ErrorText;
-use crate::trigger::Hint;
-use crate::trigger::HintText;
-use crate::trigger::KernelTriggers;
-use crate::trigger::Trigger;
+use super::{
+    describe,
+    registry::{
+        Registry,
+        RegistryGuard,
+        Turn, //
+    },
+    Engine, //
+};
+use crate::{
+    event::EventDesc,
+    filter::{
+        self,
+        Filter,
+        FilterError, //
+    },
+    hist::{
+        spec::target::{
+            SnapshotTarget,
+            SynthTarget, //
+        },
+        AttachedHist,
+        Compiled,
+        Draft,
+        Histogram,
+        Scope, //
+    },
+    hook::{
+        snapshot::CondSnapshot,
+        switch::SwitchSettings,
+        synthetic::SynthEvent,
+        trigger::{
+            AttachFlags,
+            Condition,
+            HistData,
+            HistTrigger, //
+        },
+    },
+    map::Cpus,
+    rust::{
+        cpu,
+        event::{
+            Event,
+            TaskFilter, //
+        },
+        function,
+        memory,
+        snapshot,
+        text, //
+        tracefs::{
+            EventName,
+            KernelFile,
+            TracingDir,
+            UserBuffer, //
+        },
+    },
+    text::{
+        copy,
+        Text, //
+    },
+    trigger::{
+        count_same_oldest,
+        enable::EnableCommand,
+        error_log::has_entry_since,
+        Command,
+        Error,
+        ErrorText,
+        Hint,
+        HintText,
+        KernelTriggers,
+        Trigger, //
+    },
+};
 use core::cell::RefCell;
-use kernel::prelude::*;
-use kernel::str::CString;
-use kernel::sync::atomic::Relaxed;
-use kernel::sync::lock::mutex::MutexGuard;
-use kernel::sync::Arc;
+use kernel::{
+    prelude::*,
+    str::CString,
+    sync::{
+        atomic::Relaxed,
+        lock::mutex::MutexGuard,
+        Arc, //
+    },
+};
 
 impl Engine {
     /// Carries out a command that was written to the `trigger` file of an event. `kernel` is the kernel's

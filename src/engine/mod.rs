@@ -9,26 +9,44 @@
 mod command;
 mod registry;
 
-use crate::event::EventDesc;
-use crate::event::EventField;
-use crate::event::FilterType;
-use crate::rust::event;
-use crate::rust::event::Event;
-use crate::rust::event::EventId;
-use crate::rust::instance::Instance;
-use crate::rust::tracefs::EventName;
-use crate::rust::tracefs::TracingDir;
-use crate::hist::Histogram;
-use crate::hook::poll::Poller;
-use crate::hook::trigger::HistTrigger;
-use crate::text::Text;
+use crate::{
+    event::{
+        EventDesc,
+        EventField,
+        FilterType, //
+    },
+    hist::Histogram,
+    hook::{
+        poll::Poller,
+        trigger::HistTrigger, //
+    },
+    rust::{
+        event::{
+            self,
+            Event,
+            EventId, //
+        },
+        instance::Instance,
+        tracefs::{
+            EventName,
+            TracingDir, //
+        },
+    },
+    text::Text, //
+};
 pub(crate) use command::Failure;
-use kernel::prelude::*;
-use kernel::str::CString;
-use kernel::sync::atomic::Acquire;
-use kernel::sync::atomic::Atomic;
-use kernel::sync::atomic::Relaxed;
-use kernel::sync::Arc;
+use kernel::{
+    prelude::*,
+    str::CString,
+    sync::{
+        atomic::{
+            Acquire,
+            Atomic,
+            Relaxed, //
+        },
+        Arc, //
+    },
+};
 use registry::Registry;
 
 /// The histograms of all events.

@@ -8,35 +8,59 @@
 //! outermost one of the module: inside it event_mutex is taken, and mmap_lock of the running task, and
 //! grace periods are waited for. Nothing that the kernel calls with either held takes it.
 
-use crate::rust::event;
-use crate::rust::event::Event;
-use crate::rust::event::EventId;
-use crate::rust::instance::Instance;
-use crate::rust::tracefs::EventName;
-use crate::rust::tracefs::TracingDir;
-use crate::hist::show;
-use crate::hist::AttachedHist;
-use crate::hist::Histogram;
-use crate::hist::Spec;
-use crate::hook::switch::Switch;
-use crate::hook::switch::SwitchSettings;
-use crate::hook::synthetic::Scratch;
-use crate::hook::trigger::HistData;
-use crate::hook::trigger::HistTrigger;
-use crate::hook::Hook;
-use crate::hook::InDir;
-use crate::hook::Placed;
-use crate::hook::Shared;
-use crate::text::copy;
-use crate::text::Text;
+use crate::{
+    hist::{
+        show,
+        AttachedHist,
+        Histogram,
+        Spec, //
+    },
+    hook::{
+        switch::{
+            Switch,
+            SwitchSettings, //
+        },
+        synthetic::Scratch,
+        trigger::{
+            HistData,
+            HistTrigger, //
+        },
+        Hook,
+        InDir,
+        Placed,
+        Shared, //
+    },
+    rust::{
+        event::{
+            self,
+            Event,
+            EventId, //
+        },
+        instance::Instance,
+        tracefs::{
+            EventName,
+            TracingDir, //
+        },
+    },
+    text::{
+        copy,
+        Text, //
+    },
+};
 use core::ptr;
-use kernel::prelude::*;
-use kernel::str::CString;
-use kernel::sync::atomic::Atomic;
-use kernel::sync::atomic::Release;
-use kernel::sync::lock::mutex::MutexGuard;
-use kernel::sync::Arc;
-use kernel::sync::Mutex;
+use kernel::{
+    prelude::*,
+    str::CString,
+    sync::{
+        atomic::{
+            Atomic,
+            Release, //
+        },
+        lock::mutex::MutexGuard,
+        Arc,
+        Mutex, //
+    },
+};
 
 /// All hooks. Dropping it unhooks every event.
 #[pin_data(PinnedDrop)]

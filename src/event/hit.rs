@@ -2,11 +2,17 @@
 
 //! One hit of an event, while it happens.
 
-use super::Clock;
-use super::Record;
-use crate::limits::COMM_LEN;
-use crate::limits::STACK_DEPTH;
-use crate::sync::PreemptOff;
+use super::{
+    Clock,
+    Record, //
+};
+use crate::{
+    limits::{
+        COMM_LEN,
+        STACK_DEPTH, //
+    },
+    sync::PreemptOff, //
+};
 
 /// Context of the current hit: time, stack and comm, each determined on first use. Any context.
 pub trait Context {

@@ -14,12 +14,18 @@ pub mod record;
 pub mod unaligned;
 
 pub use clock::Clock;
-pub use field::EventDesc;
-pub use field::EventField;
-pub use field::FilterType;
-pub use hit::Context;
-pub use hit::Hit;
-pub use number::Number;
-pub use number::NumberType;
-pub use number::Scale;
+pub use field::{
+    EventDesc,
+    EventField,
+    FilterType, //
+};
+pub use hit::{
+    Context,
+    Hit, //
+};
+pub use number::{
+    Number,
+    NumberType,
+    Scale, //
+};
 pub use record::Record;

@@ -8,10 +8,12 @@
 
 use core::ops::Range;
 
-use super::number::Numbers;
-use super::unaligned::Unaligned;
-use super::Number;
-use super::NumberType;
+use super::{
+    number::Numbers,
+    unaligned::Unaligned,
+    Number,
+    NumberType, //
+};
 
 /// Where `common_flags` and `common_preempt_count` are in every record (`struct trace_entry`).
 pub const CONTEXT: Range<u32> = 2..4;

@@ -2,12 +2,18 @@
 
 //! Errors of filters: text and caret for `error_log`, and errno for `write(2)`.
 
-use kernel::alloc::AllocError;
-use kernel::error::code::*;
-use kernel::error::Error;
+use kernel::{
+    alloc::AllocError,
+    error::{
+        code::*,
+        Error, //
+    },
+};
 
-use crate::trigger::Hint;
-use crate::trigger::HintText;
+use crate::trigger::{
+    Hint,
+    HintText, //
+};
 
 /// The location of filter errors in the error log.
 pub const LOCATION: &[u8] = b"event filter parse error";

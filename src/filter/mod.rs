@@ -31,12 +31,16 @@ use core::ops::Range;
 
 use kernel::prelude::*;
 
-use crate::event::EventDesc;
-use crate::event::Hit;
+use crate::event::{
+    EventDesc,
+    Hit, //
+};
 
-pub use error::FilterError;
-pub use error::FilterErrorText;
-pub use error::LOCATION;
+pub use error::{
+    FilterError,
+    FilterErrorText,
+    LOCATION, //
+};
 use program::FilterProgram;
 
 /// Symbol lookup in the running kernel, for the compilation of a filter.

@@ -7,16 +7,24 @@
 
 use kernel::prelude::*;
 
-use super::predicate::Predicate;
-use super::program::FilterProgram;
-use super::program::ProgramBuilder;
-use super::FilterError;
-use super::FilterErrorText::*;
-use super::Symbols;
-use crate::event::EventDesc;
-use crate::text::is_space;
-use crate::text::until_nul;
-use crate::trigger::HintText;
+use super::{
+    predicate::Predicate,
+    program::{
+        FilterProgram,
+        ProgramBuilder, //
+    },
+    FilterError,
+    FilterErrorText::*,
+    Symbols, //
+};
+use crate::{
+    event::EventDesc,
+    text::{
+        is_space,
+        until_nul, //
+    },
+    trigger::HintText, //
+};
 
 /// The text of a filter. Reading beyond its end gives NUL.
 #[derive(Clone, Copy)]

@@ -4,29 +4,45 @@
 
 use kernel::prelude::*;
 
-use super::cpus::CpuSet;
-use super::parser::FilterScope;
-use super::parser::FilterText;
-use super::pattern::Pattern;
-use super::range::NumberRange;
-use super::FilterError;
-use super::FilterErrorText;
-use super::FilterErrorText::*;
-use super::Memory;
-use crate::event::number::Numbers;
-use crate::event::pointed::read_text;
-use crate::event::EventField;
-use crate::event::FilterType;
-use crate::event::Hit;
-use crate::event::Number;
-use crate::event::NumberType;
-use crate::limits::FILTER_NUMBER_MAX;
-use crate::limits::POINTED_MAX;
-use crate::limits::STRING_MAX;
-use crate::text::is_alnum;
-use crate::text::is_space;
-use crate::trigger::number;
-use crate::trigger::HintText;
+use super::{
+    cpus::CpuSet,
+    parser::{
+        FilterScope,
+        FilterText, //
+    },
+    pattern::Pattern,
+    range::NumberRange,
+    FilterError,
+    FilterErrorText::{
+        self,
+        *, //
+    },
+    Memory, //
+};
+use crate::{
+    event::{
+        number::Numbers,
+        pointed::read_text,
+        EventField,
+        FilterType,
+        Hit,
+        Number,
+        NumberType, //
+    },
+    limits::{
+        FILTER_NUMBER_MAX,
+        POINTED_MAX,
+        STRING_MAX, //
+    },
+    text::{
+        is_alnum,
+        is_space, //
+    },
+    trigger::{
+        number,
+        HintText, //
+    },
+};
 
 /// An operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,18 +2,26 @@
 
 //! A histogram: the map with its entries, and what they mean.
 
-use kernel::prelude::*;
-use kernel::sync::atomic::Atomic;
-use kernel::sync::Arc;
+use kernel::{
+    prelude::*,
+    sync::{
+        atomic::Atomic,
+        Arc, //
+    },
+};
 
-use super::program::Cell;
-use super::Program;
-use super::Spec;
-use crate::map::Cpus;
-use crate::map::Loss;
-use crate::map::Map;
-use crate::map::Shape;
-use crate::map::WideCell;
+use super::{
+    program::Cell,
+    Program,
+    Spec, //
+};
+use crate::map::{
+    Cpus,
+    Loss,
+    Map,
+    Shape,
+    WideCell, //
+};
 
 /// A histogram of an event (`struct hist_trigger_data`).
 #[repr(C)]

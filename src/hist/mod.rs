@@ -19,10 +19,14 @@ pub mod show;
 pub mod spec;
 
 pub use histogram::Histogram;
-pub use program::Compiled;
-pub use program::Program;
-pub use spec::target::Targets;
-pub use spec::AttachedHist;
-pub use spec::Draft;
-pub use spec::Scope;
-pub use spec::Spec;
+pub use program::{
+    Compiled,
+    Program, //
+};
+pub use spec::{
+    target::Targets,
+    AttachedHist,
+    Draft,
+    Scope,
+    Spec, //
+};

@@ -2,16 +2,26 @@
 
 //! Sources that were disconnected, and whose last hits may wait for user memory as long as a program likes.
 
-use crate::rust::queue::Queue;
-use crate::rust::source;
-use crate::rust::source::Source;
-use kernel::prelude::*;
-use kernel::sync::Arc;
-use kernel::sync::UniqueArc;
-use kernel::workqueue::impl_has_work;
-use kernel::workqueue::new_work;
-use kernel::workqueue::Work;
-use kernel::workqueue::WorkItem;
+use crate::rust::{
+    queue::Queue,
+    source::{
+        self,
+        Source, //
+    },
+};
+use kernel::{
+    prelude::*,
+    sync::{
+        Arc,
+        UniqueArc, //
+    },
+    workqueue::{
+        impl_has_work,
+        new_work,
+        Work,
+        WorkItem, //
+    },
+};
 
 /// A source that is dropped by work when its last hit has returned, so that nobody waits for it with a lock held.
 #[pin_data]

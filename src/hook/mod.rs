@@ -19,46 +19,74 @@ pub(crate) mod switch;
 pub(crate) mod synthetic;
 pub(crate) mod trigger;
 
-use crate::event::Clock;
-use crate::event::Context;
-use crate::event::Hit;
-use crate::event::Record;
-use crate::rust::clock;
-use crate::rust::cpu;
-use crate::rust::event::Event;
-use crate::rust::event::EventId;
-use crate::rust::instance::Instance;
-use crate::rust::memory;
-use crate::rust::queue::Queue;
-use crate::rust::source;
-use crate::rust::source::event_file::EventFile;
-use crate::rust::source::marker::Marker;
-use crate::rust::source::probe::find;
-use crate::rust::source::probe::probe_entry_points;
-use crate::rust::source::probe::Probe;
-use crate::rust::source::probe::Records;
-use crate::rust::source::Receiver;
-use crate::rust::source::Source;
-use crate::rust::stack::Frame;
-use crate::rust::tracefs::TracingDir;
-use crate::limits::COMM_LEN;
-use crate::limits::STACK_DEPTH;
-use crate::sync::Load;
-use crate::sync::PreemptOff;
-use crate::sync::Published;
-use core::cell::Cell;
-use core::ptr;
-use kernel::prelude::*;
-use kernel::sync::atomic::Atomic;
-use kernel::sync::atomic::Relaxed;
-use kernel::sync::atomic::Release;
-use kernel::sync::Arc;
+use crate::{
+    event::{
+        Clock,
+        Context,
+        Hit,
+        Record, //
+    },
+    limits::{
+        COMM_LEN,
+        STACK_DEPTH, //
+    },
+    rust::{
+        clock,
+        cpu,
+        event::{
+            Event,
+            EventId, //
+        },
+        instance::Instance,
+        memory,
+        queue::Queue,
+        source::{
+            self,
+            event_file::EventFile,
+            marker::Marker,
+            probe::{
+                find,
+                probe_entry_points,
+                Probe,
+                Records, //
+            },
+            Receiver,
+            Source, //
+        },
+        stack::Frame,
+        tracefs::TracingDir, //
+    },
+    sync::{
+        Load,
+        PreemptOff,
+        Published, //
+    },
+};
+use core::{
+    cell::Cell,
+    ptr, //
+};
+use kernel::{
+    prelude::*,
+    sync::{
+        atomic::{
+            Atomic,
+            Relaxed,
+            Release, //
+        },
+        Arc, //
+    },
+};
 use poll::Pollers;
 use stack::Handlers;
-use switch::Switch;
-use switch::SwitchSettings;
-use trigger::Entry;
-use trigger::HistTrigger;
+use switch::{
+    Switch,
+    SwitchSettings, //
+};
+use trigger::{
+    Entry,
+    HistTrigger, //
+};
 
 /// The triggers of an event, in the order in which they were added.
 pub(crate) type Triggers = KVec<Arc<HistTrigger>>;

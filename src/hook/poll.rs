@@ -15,19 +15,31 @@
 //! To find out how many hits there were takes a look at all entries. So the queue counts how often it was woken: while
 //! it waits for a hit, there was none.
 
-use crate::rust::cpu;
-use crate::rust::event::EventId;
-use crate::rust::poll::PollQueue;
-use crate::rust::poll::PollTable;
-use crate::sync::Load;
-use kernel::prelude::*;
-use kernel::sync::atomic::Acquire;
-use kernel::sync::atomic::Atomic;
-use kernel::sync::atomic::Full;
-use kernel::sync::atomic::Relaxed;
-use kernel::sync::rcu;
-use kernel::sync::Arc;
-use kernel::sync::SetOnce;
+use crate::{
+    rust::{
+        cpu,
+        event::EventId,
+        poll::{
+            PollQueue,
+            PollTable, //
+        },
+    },
+    sync::Load, //
+};
+use kernel::{
+    prelude::*,
+    sync::{
+        atomic::{
+            Acquire,
+            Atomic,
+            Full,
+            Relaxed, //
+        },
+        rcu,
+        Arc,
+        SetOnce, //
+    },
+};
 
 /// log2 of the number of wait queues.
 const BITS: u32 = 4;

@@ -2,9 +2,11 @@
 
 //! The conditional snapshot of a tracing directory, for actions.
 
-use crate::event::Hit;
-use crate::rust::snapshot;
-use crate::hist::spec::target::SnapshotTarget;
+use crate::{
+    event::Hit,
+    hist::spec::target::SnapshotTarget,
+    rust::snapshot, //
+};
 
 /// The conditional snapshot of a tracing directory, enabled as long as this exists.
 pub(crate) struct CondSnapshot(pub(crate) snapshot::CondSnapshot);

@@ -12,12 +12,21 @@
 //! function finds all of them. So the name of a return address is looked up at the first hit with it, and the
 //! result kept (`kallsyms_lookup()` by `%ps`, which takes no lock and is used in NMIs by printk(), too).
 
-use crate::rust::event::Event;
-use crate::rust::function;
-use crate::rust::stack;
-use crate::rust::stack::Frame;
-use crate::limits::STACK_DEPTH;
-use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use crate::{
+    limits::STACK_DEPTH,
+    rust::{
+        event::Event,
+        function,
+        stack::{
+            self,
+            Frame, //
+        },
+    },
+};
+use core::sync::atomic::{
+    AtomicUsize,
+    Ordering::Relaxed, //
+};
 use kernel::prelude::*;
 
 /// Entries among which the traced function is searched.

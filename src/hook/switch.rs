@@ -2,22 +2,38 @@
 
 //! The triggers `enable_hist` and `disable_hist`, which resume or pause the histograms of an event.
 
-use super::trigger::Condition;
-use super::trigger::Nofault;
-use super::Placed;
-use super::Switches;
-use super::Triggers;
-use crate::event::record;
-use crate::event::Hit;
-use crate::rust::event::TaskFilter;
-use crate::rust::tracefs::TracingDir;
-use crate::sync::Published;
-use crate::trigger::enable::UNLIMITED;
-use kernel::prelude::*;
-use kernel::str::CString;
-use kernel::sync::atomic::Atomic;
-use kernel::sync::atomic::Relaxed;
-use kernel::sync::Arc;
+use super::{
+    trigger::{
+        Condition,
+        Nofault, //
+    },
+    Placed,
+    Switches,
+    Triggers, //
+};
+use crate::{
+    event::{
+        record,
+        Hit, //
+    },
+    rust::{
+        event::TaskFilter,
+        tracefs::TracingDir, //
+    },
+    sync::Published,
+    trigger::enable::UNLIMITED, //
+};
+use kernel::{
+    prelude::*,
+    str::CString,
+    sync::{
+        atomic::{
+            Atomic,
+            Relaxed, //
+        },
+        Arc, //
+    },
+};
 
 /// The parameters of a switch.
 pub(crate) struct SwitchSettings {

@@ -6,27 +6,47 @@
 //! on. So the number of those that happen within each other on a CPU is limited, and their strings and stacks are not
 //! on the stack of the kernel but in memory of the CPU.
 
-use crate::event::Hit;
-use crate::rust::cpu;
-use crate::rust::instance::Instance;
-use crate::rust::stack;
-use crate::rust::synthetic;
-use crate::hist::spec::target::SynthField;
-use crate::hist::spec::target::SynthTarget;
-use crate::hist::spec::target::Wide;
-use crate::hist::spec::variable::ValueKind;
-use crate::limits::SYNTH_STACK_DEPTH;
-use crate::limits::VARS_MAX;
-use crate::limits::WIDE_WORDS;
-use crate::sync::Load;
-use crate::sync::Store;
-use crate::text::copy;
-use core::cell::UnsafeCell;
-use core::sync::atomic::compiler_fence;
-use core::sync::atomic::Ordering::SeqCst;
-use kernel::prelude::*;
-use kernel::sync::atomic::Atomic;
-use kernel::sync::Arc;
+use crate::{
+    event::Hit,
+    hist::spec::{
+        target::{
+            SynthField,
+            SynthTarget,
+            Wide, //
+        },
+        variable::ValueKind, //
+    },
+    limits::{
+        SYNTH_STACK_DEPTH,
+        VARS_MAX,
+        WIDE_WORDS, //
+    },
+    rust::{
+        cpu,
+        instance::Instance,
+        stack,
+        synthetic, //
+    },
+    sync::{
+        Load,
+        Store, //
+    },
+    text::copy, //
+};
+use core::{
+    cell::UnsafeCell,
+    sync::atomic::{
+        compiler_fence,
+        Ordering::SeqCst, //
+    },
+};
+use kernel::{
+    prelude::*,
+    sync::{
+        atomic::Atomic,
+        Arc, //
+    },
+};
 
 /// How many events may happen within each other on a CPU, in all contexts together. C has 4 for all hits.
 const DEPTH_MAX: usize = 4;

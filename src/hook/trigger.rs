@@ -3,25 +3,43 @@
 //! An attached hist trigger.
 
 use super::Placed;
-use crate::event::record;
-use crate::event::Hit;
-use crate::event::Record;
-use crate::filter::Filter;
-use crate::filter::Memory;
-use crate::rust::event::TaskFilter;
-use crate::rust::memory;
-use crate::rust::tracefs::TracingDir;
-use crate::hist::Compiled;
-use crate::hist::Histogram;
-use crate::hist::Spec;
-use crate::sync::Load;
-use crate::sync::PreemptOff;
-use crate::sync::Published;
+use crate::{
+    event::{
+        record,
+        Hit,
+        Record, //
+    },
+    filter::{
+        Filter,
+        Memory, //
+    },
+    hist::{
+        Compiled,
+        Histogram,
+        Spec, //
+    },
+    rust::{
+        event::TaskFilter,
+        memory,
+        tracefs::TracingDir, //
+    },
+    sync::{
+        Load,
+        PreemptOff,
+        Published, //
+    },
+};
 use core::ops::Range;
-use kernel::prelude::*;
-use kernel::sync::atomic::Atomic;
-use kernel::sync::atomic::Relaxed;
-use kernel::sync::Arc;
+use kernel::{
+    prelude::*,
+    sync::{
+        atomic::{
+            Atomic,
+            Relaxed, //
+        },
+        Arc, //
+    },
+};
 
 /// A histogram and its name (`hist_trigger_data`), shared by triggers of that name.
 pub(crate) struct HistData {

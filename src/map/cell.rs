@@ -38,12 +38,18 @@
 //! such as other variables or a string in the side data, is seen with the value. A take releases
 //! nothing, since an unset variable tells a reader nothing.
 
-use kernel::prelude::*;
-use kernel::sync::atomic::Acquire;
-use kernel::sync::atomic::Atomic;
+use kernel::{
+    prelude::*,
+    sync::atomic::{
+        Acquire,
+        Atomic, //
+    },
+};
 
-use crate::sync::Load;
-use crate::sync::Store;
+use crate::sync::{
+    Load,
+    Store, //
+};
 
 /// A variable of an element: a value and whether it is set. Shared by all CPUs.
 ///

@@ -13,10 +13,14 @@
 //! 64 elements, too: 16.5 KiB, where 2048 would take 528 KiB.
 
 use core::slice;
-use kernel::alloc::NumaNode;
-use kernel::prelude::*;
-use kernel::sync::atomic::Atomic;
-use kernel::sync::Arc;
+use kernel::{
+    alloc::NumaNode,
+    prelude::*,
+    sync::{
+        atomic::Atomic,
+        Arc, //
+    },
+};
 
 use super::shared::Shared;
 

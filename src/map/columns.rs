@@ -2,8 +2,10 @@
 
 //! What a column makes of hits: how a CPU updates its part, and how the parts are folded into one number.
 
-use kernel::sync::atomic::Atomic;
-use kernel::sync::atomic::Relaxed;
+use kernel::sync::atomic::{
+    Atomic,
+    Relaxed, //
+};
 
 /// What a column makes of the hits of an element. The part of each CPU is 0 at first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

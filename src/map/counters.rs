@@ -4,18 +4,30 @@
 
 use core::iter;
 
-use kernel::alloc::NumaNode;
-use kernel::prelude::*;
-use kernel::sync::atomic::Atomic;
-use kernel::sync::atomic::Relaxed;
-use kernel::sync::Arc;
+use kernel::{
+    alloc::NumaNode,
+    prelude::*,
+    sync::{
+        atomic::{
+            Atomic,
+            Relaxed, //
+        },
+        Arc, //
+    },
+};
 
-use super::chunks::zeroed;
-use super::chunks::Chunks;
-use super::chunks::Numbering;
-use super::columns::increment;
-use super::columns::Column;
-use super::shared::Shared;
+use super::{
+    chunks::{
+        zeroed,
+        Chunks,
+        Numbering, //
+    },
+    columns::{
+        increment,
+        Column, //
+    },
+    shared::Shared, //
+};
 use crate::sync::PreemptOff;
 
 /// The CPUs that columns are kept for.

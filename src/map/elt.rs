@@ -2,13 +2,15 @@
 
 //! An element of a map.
 
-use super::cell::VarCell;
-use super::generation::Generation;
-use super::wide::WideCell;
 #[cfg(doc)]
 use super::Column;
 #[cfg(doc)]
 use super::Map;
+use super::{
+    cell::VarCell,
+    generation::Generation,
+    wide::WideCell, //
+};
 use crate::sync::PreemptOff;
 use kernel::sync::atomic::Atomic;
 

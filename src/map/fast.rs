@@ -11,15 +11,21 @@ use core::marker::PhantomData;
 
 use kernel::prelude::*;
 
-use super::elt::Elt;
-use super::generation::Generation;
-use crate::event::number::Numbers;
-use crate::event::unaligned::Unaligned;
-use crate::event::Number;
-use crate::event::NumberType;
-use crate::event::Record;
-use crate::event::Scale;
-use crate::sync::PreemptOff;
+use super::{
+    elt::Elt,
+    generation::Generation, //
+};
+use crate::{
+    event::{
+        number::Numbers,
+        unaligned::Unaligned,
+        Number,
+        NumberType,
+        Record,
+        Scale, //
+    },
+    sync::PreemptOff, //
+};
 
 /// A word of a key: a number of the record, and a mask for its bits.
 #[derive(Clone, Copy)]

@@ -2,21 +2,33 @@
 
 //! A generation of a map: the index and the counters that hits use until one of them is replaced.
 
-use kernel::prelude::*;
-use kernel::sync::atomic::Acquire;
-use kernel::sync::atomic::Atomic;
+use kernel::{
+    prelude::*,
+    sync::atomic::{
+        Acquire,
+        Atomic, //
+    },
+};
 
-use super::counters::Counters;
-use super::counters::Loss;
-use super::elt::Elt;
-use super::index::Index;
-use super::keys::ByteKey;
-use super::keys::Key;
-use super::keys::WordKey;
-use super::table::Slot;
-use super::table::SlotState;
-use super::table::Table;
-use super::wide::WideCell;
+use super::{
+    counters::{
+        Counters,
+        Loss, //
+    },
+    elt::Elt,
+    index::Index,
+    keys::{
+        ByteKey,
+        Key,
+        WordKey, //
+    },
+    table::{
+        Slot,
+        SlotState,
+        Table, //
+    },
+    wide::WideCell, //
+};
 use crate::sync::PreemptOff;
 
 /// What a hit loads one pointer for.

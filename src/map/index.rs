@@ -4,33 +4,53 @@
 
 use core::iter;
 
-use kernel::alloc::NumaNode;
-use kernel::prelude::*;
-use kernel::sync::atomic::Acquire;
-use kernel::sync::atomic::Atomic;
-use kernel::sync::atomic::Release;
-use kernel::sync::Arc;
+use kernel::{
+    alloc::NumaNode,
+    prelude::*,
+    sync::{
+        atomic::{
+            Acquire,
+            Atomic,
+            Release, //
+        },
+        Arc, //
+    },
+};
 
-use super::cell;
-use super::cell::VarCell;
-use super::cell::VarMask;
-use super::chunks::zeroed;
-use super::chunks::Chunks;
-use super::chunks::Numbering;
-use super::hash;
-use super::hash::Hash;
-use super::keys::Key;
-use super::keys::Keys;
-use super::pool::Pool;
-use super::table::Slot;
-use super::table::SlotState;
-use super::table::Table;
-use super::table::EMPTY;
-use super::table::SEALED;
-use super::wide::WideCells;
-use super::Shape;
-use crate::sync::Load;
-use crate::sync::PreemptOff;
+use super::{
+    cell::{
+        self,
+        VarCell,
+        VarMask, //
+    },
+    chunks::{
+        zeroed,
+        Chunks,
+        Numbering, //
+    },
+    hash::{
+        self,
+        Hash, //
+    },
+    keys::{
+        Key,
+        Keys, //
+    },
+    pool::Pool,
+    table::{
+        Slot,
+        SlotState,
+        Table,
+        EMPTY,
+        SEALED, //
+    },
+    wide::WideCells,
+    Shape, //
+};
+use crate::sync::{
+    Load,
+    PreemptOff, //
+};
 
 /// The hash table, the keys, and what elements have beside columns. Its generations share all of it, but for the table
 /// if that is replaced.

@@ -3,14 +3,20 @@
 //! The keys of the elements.
 
 use core::iter;
-use kernel::alloc::NumaNode;
-use kernel::prelude::*;
-use kernel::sync::atomic::Atomic;
-use kernel::sync::atomic::Relaxed;
+use kernel::{
+    alloc::NumaNode,
+    prelude::*,
+    sync::atomic::{
+        Atomic,
+        Relaxed, //
+    },
+};
 
-use super::chunks::zeroed;
-use super::chunks::Chunks;
-use super::chunks::Numbering;
+use super::chunks::{
+    zeroed,
+    Chunks,
+    Numbering, //
+};
 use crate::event::unaligned::Unaligned;
 
 /// A key to find or insert, without the zero words at its end; but the first word is there.

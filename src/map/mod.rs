@@ -88,42 +88,64 @@ mod shared;
 mod table;
 mod wide;
 
-use kernel::prelude::*;
-use kernel::sync::atomic::Acquire;
-use kernel::sync::atomic::Atomic;
-use kernel::sync::atomic::Release;
-use kernel::sync::rcu;
-use kernel::sync::Arc;
+use kernel::{
+    prelude::*,
+    sync::{
+        atomic::{
+            Acquire,
+            Atomic,
+            Release, //
+        },
+        rcu,
+        Arc, //
+    },
+};
 
-pub use cell::VarCell;
-pub use cell::VarMask;
+pub use cell::{
+    VarCell,
+    VarMask, //
+};
 use chunks::Numbering;
 pub use columns::Column;
 use counters::Counters;
-pub use counters::Cpus;
-pub use counters::Loss;
+pub use counters::{
+    Cpus,
+    Loss, //
+};
 pub use elt::Elt;
-pub use fast::KeyWord;
-pub use fast::RecordFields;
+pub use fast::{
+    KeyWord,
+    RecordFields, //
+};
 pub use generation::Generation;
 pub use hash::Hash;
 use index::Index;
 pub use once::OnceText;
 use pool::Pool;
-use table::Slot;
-use table::Table;
-pub use wide::text_to_words;
-pub use wide::words_to_text;
-pub use wide::Read;
-pub use wide::Replace;
-pub use wide::WideCell;
+use table::{
+    Slot,
+    Table, //
+};
 use wide::WideCells;
+pub use wide::{
+    text_to_words,
+    words_to_text,
+    Read,
+    Replace,
+    WideCell, //
+};
 
-use crate::event::Record;
-use crate::limits::KEY_SIZE_MAX;
-use crate::limits::MAP_BITS_MAX;
-use crate::sync::PreemptOff;
-use crate::sync::Published;
+use crate::{
+    event::Record,
+    limits::{
+        KEY_SIZE_MAX,
+        MAP_BITS_MAX, //
+    },
+    sync::{
+        PreemptOff,
+        Published, //
+    },
+};
 
 /// The size of a map and the layout of its elements.
 #[derive(Clone, Copy)]

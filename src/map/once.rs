@@ -7,10 +7,12 @@
 //! The last word is not 0 once the text is stored. It is stored last (release) and loaded first (acquire), so a text
 //! that is seen is seen whole. Hits that find none at the same time all store it, and have to store the same.
 
-use kernel::sync::atomic::Acquire;
-use kernel::sync::atomic::Atomic;
-use kernel::sync::atomic::Relaxed;
-use kernel::sync::atomic::Release;
+use kernel::sync::atomic::{
+    Acquire,
+    Atomic,
+    Relaxed,
+    Release, //
+};
 
 use crate::text::until_nul;
 

@@ -2,11 +2,15 @@
 
 //! Allocation of elements to contexts, and of places to entries.
 
-use kernel::prelude::*;
-use kernel::sync::atomic::Acquire;
-use kernel::sync::atomic::Atomic;
-use kernel::sync::atomic::Relaxed;
-use kernel::sync::atomic::Release;
+use kernel::{
+    prelude::*,
+    sync::atomic::{
+        Acquire,
+        Atomic,
+        Relaxed,
+        Release, //
+    },
+};
 
 use super::chunks::Numbering;
 use crate::sync::PreemptOff;

@@ -2,12 +2,16 @@
 
 //! Arrays that the generations of a map share.
 
-use core::ops::Deref;
-use core::ptr::NonNull;
-use core::slice;
+use core::{
+    ops::Deref,
+    ptr::NonNull,
+    slice, //
+};
 
-use kernel::prelude::*;
-use kernel::sync::Arc;
+use kernel::{
+    prelude::*,
+    sync::Arc, //
+};
 
 /// An array with several owners, each of which has its address: a hit does not load that from the array's own memory.
 ///

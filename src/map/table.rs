@@ -2,15 +2,21 @@
 
 //! The slots of the hash table.
 
-use kernel::alloc::NumaNode;
-use kernel::prelude::*;
-use kernel::sync::atomic::Acquire;
-use kernel::sync::atomic::Atomic;
-use kernel::sync::atomic::Relaxed;
-use kernel::sync::atomic::Release;
+use kernel::{
+    alloc::NumaNode,
+    prelude::*,
+    sync::atomic::{
+        Acquire,
+        Atomic,
+        Relaxed,
+        Release, //
+    },
+};
 
-use super::chunks::zeroed;
-use super::shared::Shared;
+use super::{
+    chunks::zeroed,
+    shared::Shared, //
+};
 
 /// The state of the element in a slot.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -57,22 +57,36 @@
 //! belongs to. (If that is 0, the cell may have been set and taken in between; it is unset again, which is all that was
 //! decided on.)
 
-use core::iter;
-use core::ops::Range;
+use core::{
+    iter,
+    ops::Range, //
+};
 
-use kernel::alloc::NumaNode;
-use kernel::prelude::*;
-use kernel::sync::atomic::Atomic;
-use kernel::sync::atomic::Relaxed;
-use kernel::sync::atomic::Release;
+use kernel::{
+    alloc::NumaNode,
+    prelude::*,
+    sync::atomic::{
+        Atomic,
+        Relaxed,
+        Release, //
+    },
+};
 
-use super::chunks::zeroed;
-use super::chunks::Chunks;
-use super::chunks::Numbering;
-use super::shared::Shared;
-use crate::sync::Load;
-use crate::sync::Store;
-use crate::text::until_nul;
+use super::{
+    chunks::{
+        zeroed,
+        Chunks,
+        Numbering, //
+    },
+    shared::Shared, //
+};
+use crate::{
+    sync::{
+        Load,
+        Store, //
+    },
+    text::until_nul, //
+};
 
 /// Buffers of a cell: the current one, and two for writers at work.
 const BUFFERS: usize = 3;

@@ -11,29 +11,39 @@
 mod dir;
 mod overlay;
 
-use crate::rust::poll::Mask;
-use crate::rust::poll::PollTable;
-use crate::rust::tracefs;
-use crate::rust::tracefs::Access;
-use crate::rust::tracefs::CreatedDentry;
-use crate::rust::tracefs::Dentry;
-use crate::rust::tracefs::DentryKind;
-use crate::rust::tracefs::EventName;
-use crate::rust::tracefs::Found;
-use crate::rust::tracefs::Inode;
-use crate::rust::tracefs::KernelFile;
-use crate::rust::tracefs::ObjectType;
-use crate::rust::tracefs::Objects;
-use crate::rust::tracefs::TracingDir;
-use crate::rust::tracefs::UserBuffer;
+use crate::rust::{
+    poll::{
+        Mask,
+        PollTable, //
+    },
+    tracefs::{
+        self,
+        Access,
+        CreatedDentry,
+        Dentry,
+        DentryKind,
+        EventName,
+        Found,
+        Inode,
+        KernelFile,
+        ObjectType,
+        Objects,
+        TracingDir,
+        UserBuffer, //
+    },
+};
 pub(crate) use dir::Dir;
-use kernel::mm::virt::VmaNew;
-use kernel::prelude::*;
-use kernel::sync::Arc;
-pub(crate) use overlay::FileOps;
-pub(crate) use overlay::Opened;
-pub(crate) use overlay::Overlay;
-pub(crate) use overlay::OverlayFile;
+use kernel::{
+    mm::virt::VmaNew,
+    prelude::*,
+    sync::Arc, //
+};
+pub(crate) use overlay::{
+    FileOps,
+    Opened,
+    Overlay,
+    OverlayFile, //
+};
 
 /// The directory in tracefs with everything below it.
 ///

@@ -3,18 +3,26 @@
 //! Files of rhist in a mirrored tracing directory.
 
 use super::Dir;
-use crate::rust::poll::Mask;
-use crate::rust::poll::PollTable;
-use crate::rust::tracefs::Access;
-use crate::rust::tracefs::Contents;
-use crate::rust::tracefs::EventName;
-use crate::rust::tracefs::KernelFile;
-use crate::rust::tracefs::SpecialFops;
-use crate::rust::tracefs::TracingDir;
-use crate::rust::tracefs::UserBuffer;
-use kernel::mm::virt::VmaNew;
-use kernel::prelude::*;
-use kernel::sync::Arc;
+use crate::rust::{
+    poll::{
+        Mask,
+        PollTable, //
+    },
+    tracefs::{
+        Access,
+        Contents,
+        EventName,
+        KernelFile,
+        SpecialFops,
+        TracingDir,
+        UserBuffer, //
+    },
+};
+use kernel::{
+    mm::virt::VmaNew,
+    prelude::*,
+    sync::Arc, //
+};
 
 /// A file of rhist in a mirrored directory, with what the mirror has to know of it.
 ///

@@ -7,8 +7,12 @@ mod load;
 mod preempt;
 mod published;
 
-pub(crate) use load::Load;
-pub(crate) use load::Store;
+pub(crate) use load::{
+    Load,
+    Store, //
+};
 pub use preempt::PreemptOff;
-pub use published::Published;
-pub use published::Retired;
+pub use published::{
+    Published,
+    Retired, //
+};

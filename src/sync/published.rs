@@ -2,14 +2,20 @@
 
 //! A value that hits read and tasks replace (as `rcu_assign_pointer()` does).
 
-use super::Load;
-use super::PreemptOff;
-use kernel::sync::atomic::Acquire;
-use kernel::sync::atomic::Atomic;
-use kernel::sync::atomic::Full;
-use kernel::sync::rcu;
-use kernel::sync::Arc;
-use kernel::sync::ArcBorrow;
+use super::{
+    Load,
+    PreemptOff, //
+};
+use kernel::sync::{
+    atomic::{
+        Acquire,
+        Atomic,
+        Full, //
+    },
+    rcu,
+    Arc,
+    ArcBorrow, //
+};
 
 /// An [`Arc`] that can be replaced while others use what is in it.
 pub struct Published<T: Send + Sync> {

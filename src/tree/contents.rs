@@ -3,11 +3,15 @@
 //! Text of a file while it is read.
 
 use super::names::KernelNames;
-use crate::rust::tracefs::Contents;
-use crate::hist::show::HistFile;
-use crate::text::Text;
-use kernel::prelude::*;
-use kernel::sync::Arc;
+use crate::{
+    hist::show::HistFile,
+    rust::tracefs::Contents,
+    text::Text, //
+};
+use kernel::{
+    prelude::*,
+    sync::Arc, //
+};
 
 /// Text of a file of rhist.
 pub(crate) enum Shown {

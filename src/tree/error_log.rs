@@ -2,28 +2,44 @@
 
 //! `error_log`: the latest errors of a tracing directory, the kernel's and those of commands that rhist executed.
 
-use super::contents::Shown;
-use super::OpenState;
-use super::Tree;
-use crate::engine::Failure;
-use crate::filter;
-use crate::rust::text;
-use crate::rust::tracefs::EventName;
-use crate::rust::tracefs::KernelFile;
-use crate::rust::tracefs::TracingDir;
-use crate::rust::tracefs::UserBuffer;
-use crate::mirror::FileOps;
-use crate::mirror::Opened;
-use crate::mirror::OverlayFile;
-use crate::text::copy;
-use crate::text::Text;
-use crate::trigger::Command;
-use crate::trigger::Error;
-use crate::trigger::ErrorLog;
-use crate::trigger::Hint;
-use crate::trigger::HintText;
-use kernel::prelude::*;
-use kernel::sync::Mutex;
+use super::{
+    contents::Shown,
+    OpenState,
+    Tree, //
+};
+use crate::{
+    engine::Failure,
+    filter,
+    mirror::{
+        FileOps,
+        Opened,
+        OverlayFile, //
+    },
+    rust::{
+        text,
+        tracefs::{
+            EventName,
+            KernelFile,
+            TracingDir,
+            UserBuffer, //
+        },
+    },
+    text::{
+        copy,
+        Text, //
+    },
+    trigger::{
+        Command,
+        Error,
+        ErrorLog,
+        Hint,
+        HintText, //
+    },
+};
+use kernel::{
+    prelude::*,
+    sync::Mutex, //
+};
 
 /// Instances of an earlier boot have no `error_log`.
 pub(super) const FILE: OverlayFile<Tree> = OverlayFile {

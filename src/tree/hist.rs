@@ -2,26 +2,46 @@
 
 //! `hist` of an event: its histograms as text. Can be polled for hits.
 
-use super::contents::Shown;
-use super::names::view;
-use super::names::KernelNames;
-use super::OpenState;
-use super::Tree;
-use crate::engine::Engine;
-use crate::rust::poll;
-use crate::rust::poll::Mask;
-use crate::rust::poll::PollTable;
-use crate::rust::tracefs::EventName;
-use crate::hist::show::HistFile;
-use crate::hook::poll::Look;
-use crate::hook::poll::Poller;
-use crate::mirror::FileOps;
-use crate::mirror::Opened;
-use crate::mirror::OverlayFile;
-use kernel::prelude::*;
-use kernel::sync::atomic::Atomic;
-use kernel::sync::atomic::Relaxed;
-use kernel::sync::Mutex;
+use super::{
+    contents::Shown,
+    names::{
+        view,
+        KernelNames, //
+    },
+    OpenState,
+    Tree, //
+};
+use crate::{
+    engine::Engine,
+    hist::show::HistFile,
+    hook::poll::{
+        Look,
+        Poller, //
+    },
+    mirror::{
+        FileOps,
+        Opened,
+        OverlayFile, //
+    },
+    rust::{
+        poll::{
+            self,
+            Mask,
+            PollTable, //
+        },
+        tracefs::EventName, //
+    },
+};
+use kernel::{
+    prelude::*,
+    sync::{
+        atomic::{
+            Atomic,
+            Relaxed, //
+        },
+        Mutex, //
+    },
+};
 
 pub(super) const FILE: OverlayFile<Tree> = OverlayFile {
     polls: true,

@@ -2,16 +2,24 @@
 
 //! `hist_debug` of an event: how its histograms are built.
 
-use super::contents::Shown;
-use super::names::view;
-use super::names::KernelNames;
-use super::OpenState;
-use super::Tree;
-use crate::hist::show;
-use crate::mirror::FileOps;
-use crate::mirror::Opened;
-use crate::mirror::OverlayFile;
-use crate::text::Text;
+use super::{
+    contents::Shown,
+    names::{
+        view,
+        KernelNames, //
+    },
+    OpenState,
+    Tree, //
+};
+use crate::{
+    hist::show,
+    mirror::{
+        FileOps,
+        Opened,
+        OverlayFile, //
+    },
+    text::Text, //
+};
 use kernel::prelude::*;
 
 pub(super) const FILE: OverlayFile<Tree> = OverlayFile::new(c"hist_debug", 0o440, &HistDebugOps);

@@ -2,16 +2,24 @@
 
 //! `hist_stats`: where the hits of each event come from, and what was lost.
 
-use super::contents::Shown;
-use super::OpenState;
-use super::Tree;
-use crate::hist::show;
-use crate::mirror::FileOps;
-use crate::mirror::Opened;
-use crate::mirror::OverlayFile;
-use crate::text::Text;
-use kernel::prelude::*;
-use kernel::sync::atomic::Relaxed;
+use super::{
+    contents::Shown,
+    OpenState,
+    Tree, //
+};
+use crate::{
+    hist::show,
+    mirror::{
+        FileOps,
+        Opened,
+        OverlayFile, //
+    },
+    text::Text, //
+};
+use kernel::{
+    prelude::*,
+    sync::atomic::Relaxed, //
+};
 
 pub(super) const FILE: OverlayFile<Tree> = OverlayFile::new(c"hist_stats", 0o440, &HistStatsOps);
 

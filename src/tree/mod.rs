@@ -16,18 +16,26 @@ mod trigger;
 mod user_events_data;
 mod user_events_status;
 
-use crate::engine::Engine;
-use crate::rust::tracefs::SpecialFops;
-use crate::mirror::Dir;
-use crate::mirror::Overlay;
-use crate::mirror::OverlayFile;
-use crate::user_events::UserEvents;
+use crate::{
+    engine::Engine,
+    mirror::{
+        Dir,
+        Overlay,
+        OverlayFile, //
+    },
+    rust::tracefs::SpecialFops,
+    user_events::UserEvents, //
+};
 use contents::Shown;
 use error_log::ErrorLogs;
 use hist::HistPollState;
-use kernel::prelude::*;
-use kernel::sync::atomic::Atomic;
-use kernel::sync::Arc;
+use kernel::{
+    prelude::*,
+    sync::{
+        atomic::Atomic,
+        Arc, //
+    },
+};
 
 /// State of an open file. Only `hist` has one.
 type OpenState = Option<HistPollState>;

@@ -2,18 +2,30 @@
 
 //! Names of symbols and system calls, for the text of histograms.
 
-use crate::engine::Attached;
-use crate::rust::cpu;
-use crate::rust::event::Event;
-use crate::rust::text;
-use crate::hist::show::Names;
-use crate::hist::show::View;
-use crate::hist::Histogram;
-use crate::text::Text;
-use core::cell::Cell;
-use core::str;
-use kernel::prelude::*;
-use kernel::str::CString;
+use crate::{
+    engine::Attached,
+    hist::{
+        show::{
+            Names,
+            View, //
+        },
+        Histogram, //
+    },
+    rust::{
+        cpu,
+        event::Event,
+        text, //
+    },
+    text::Text, //
+};
+use core::{
+    cell::Cell,
+    str, //
+};
+use kernel::{
+    prelude::*,
+    str::CString, //
+};
 
 /// Names of symbols and system calls of the running kernel.
 #[derive(Default)]

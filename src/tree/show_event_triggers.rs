@@ -2,16 +2,22 @@
 
 //! `show_event_triggers`: the triggers of all events of a tracing directory.
 
-use super::contents::Shown;
-use super::trigger;
-use super::OpenState;
-use super::Tree;
-use crate::rust::tracefs::EventName;
-use crate::hist::show;
-use crate::mirror::FileOps;
-use crate::mirror::Opened;
-use crate::mirror::OverlayFile;
-use crate::text::Text;
+use super::{
+    contents::Shown,
+    trigger,
+    OpenState,
+    Tree, //
+};
+use crate::{
+    hist::show,
+    mirror::{
+        FileOps,
+        Opened,
+        OverlayFile, //
+    },
+    rust::tracefs::EventName,
+    text::Text, //
+};
 use kernel::prelude::*;
 
 /// Instances of an earlier boot have no `show_event_triggers`.

@@ -2,27 +2,41 @@
 
 //! `trigger` of an event: takes commands, and lists the triggers.
 
-use super::contents::Shown;
-use super::names::view;
-use super::names::KernelNames;
-use super::OpenState;
-use super::Tree;
-use crate::engine::Engine;
-use crate::rust::tracefs::EventName;
-use crate::rust::tracefs::KernelFile;
-use crate::rust::tracefs::UserBuffer;
-use crate::hist::show;
-use crate::mirror::FileOps;
-use crate::mirror::Opened;
-use crate::mirror::OverlayFile;
-use crate::text::Text;
-use crate::trigger::merge_by_age;
-use crate::trigger::Command;
-use crate::trigger::Error;
-use crate::trigger::HintText;
-use crate::trigger::KernelTriggers;
-use kernel::page::PAGE_SIZE;
-use kernel::prelude::*;
+use super::{
+    contents::Shown,
+    names::{
+        view,
+        KernelNames, //
+    },
+    OpenState,
+    Tree, //
+};
+use crate::{
+    engine::Engine,
+    hist::show,
+    mirror::{
+        FileOps,
+        Opened,
+        OverlayFile, //
+    },
+    rust::tracefs::{
+        EventName,
+        KernelFile,
+        UserBuffer, //
+    },
+    text::Text,
+    trigger::{
+        merge_by_age,
+        Command,
+        Error,
+        HintText,
+        KernelTriggers, //
+    },
+};
+use kernel::{
+    page::PAGE_SIZE,
+    prelude::*, //
+};
 
 /// Most events of the tracer itself have no `trigger`.
 pub(super) const FILE: OverlayFile<Tree> = OverlayFile {

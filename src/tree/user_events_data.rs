@@ -3,10 +3,16 @@
 //! `user_events_data`: the file that programs register and write user events with.
 
 use super::Tree;
-use crate::rust::tracefs::Access;
-use crate::rust::tracefs::SpecialFops;
-use crate::mirror::FileOps;
-use crate::mirror::OverlayFile;
+use crate::{
+    mirror::{
+        FileOps,
+        OverlayFile, //
+    },
+    rust::tracefs::{
+        Access,
+        SpecialFops, //
+    },
+};
 use kernel::sync::Arc;
 
 /// Its mode is a setting.

@@ -2,15 +2,23 @@
 
 //! `user_events_status`: lists the user events. Programs that use the original interface map its page of enable bits.
 
-use super::contents::Shown;
-use super::OpenState;
-use super::Tree;
-use crate::rust::tracefs::Access;
-use crate::mirror::FileOps;
-use crate::mirror::Opened;
-use crate::mirror::OverlayFile;
-use kernel::mm::virt::VmaNew;
-use kernel::prelude::*;
+use super::{
+    contents::Shown,
+    OpenState,
+    Tree, //
+};
+use crate::{
+    mirror::{
+        FileOps,
+        Opened,
+        OverlayFile, //
+    },
+    rust::tracefs::Access, //
+};
+use kernel::{
+    mm::virt::VmaNew,
+    prelude::*, //
+};
 
 /// Its mode is a setting. As in C, lockdown does not apply: names of user events are no secrets of the kernel.
 pub(super) const FILE: OverlayFile<Tree> = OverlayFile {

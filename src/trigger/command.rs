@@ -2,13 +2,19 @@
 
 //! One write to a `trigger` file.
 
-use super::text::find;
-use super::text::strip;
-use super::Error;
-use super::HintText;
+use super::{
+    text::{
+        find,
+        strip, //
+    },
+    Error,
+    HintText, //
+};
 use crate::text::is_space;
-use kernel::alloc::AllocError;
-use kernel::prelude::*;
+use kernel::{
+    alloc::AllocError,
+    prelude::*, //
+};
 
 /// A command as the `trigger` file takes it: `[!]name[(':'|' '|'\t') params]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

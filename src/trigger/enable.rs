@@ -3,10 +3,12 @@
 //! The commands `enable_hist` and `disable_hist`: a hit of one event resumes or pauses the
 //! histograms of another.
 
-use super::number;
-use super::Command;
-use super::Error;
-use super::HintText;
+use super::{
+    number,
+    Command,
+    Error,
+    HintText, //
+};
 use crate::text::is_space;
 use kernel::error::code::ENOMEM;
 

@@ -6,8 +6,10 @@
 //! that does not help: those have a [`Hint`].
 
 use crate::errno::eloop;
-use kernel::alloc::AllocError;
-use kernel::error::code::*;
+use kernel::{
+    alloc::AllocError,
+    error::code::*, //
+};
 
 /// Why a trigger is refused.
 ///

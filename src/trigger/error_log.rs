@@ -5,10 +5,14 @@
 //! Source: `tracing_log_err()` and `tracing_err_log_seq_show()` in `kernel/trace/trace.c`.
 
 use super::text::contains;
-use crate::limits::LOG_ENTRIES_MAX;
-use crate::limits::LOG_LOCATION_MAX;
-use core::fmt;
-use core::fmt::Write;
+use crate::limits::{
+    LOG_ENTRIES_MAX,
+    LOG_LOCATION_MAX, //
+};
+use core::fmt::{
+    self,
+    Write, //
+};
 use kernel::prelude::*;
 
 /// Bytes of a text that are kept: it may have the line of a trigger in it.

@@ -3,8 +3,10 @@
 //! Parses what the kernel's `trigger` file shows.
 
 use super::command;
-use core::iter;
-use core::iter::zip;
+use core::iter::{
+    self,
+    zip, //
+};
 use kernel::prelude::*;
 
 /// Iterates over the triggers in a listing of the kernel, each with its newline. Skips `hist`,

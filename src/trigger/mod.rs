@@ -28,33 +28,41 @@ mod text;
 mod tree;
 
 pub use command::Command;
-pub use error::Error;
-pub use error::ErrorText;
-pub use error::Hint;
-pub use error::HintText;
+pub use error::{
+    Error,
+    ErrorText,
+    Hint,
+    HintText, //
+};
 pub use error_log::ErrorLog;
-pub use listing::count_same_oldest;
-pub use listing::merge_by_age;
-pub use listing::KernelTriggers;
+pub use listing::{
+    count_same_oldest,
+    merge_by_age,
+    KernelTriggers, //
+};
 pub use modifier::ModifierKind;
 pub use number::number;
-pub use text::contains;
-pub use text::Span;
-pub use tree::Act;
-pub use tree::Action;
-pub use tree::ActionHandler;
-pub use tree::Assignment;
-pub use tree::Expr;
-pub use tree::FieldRef;
-pub use tree::FilterClause;
-pub use tree::MapSize;
-pub use tree::Modifier;
-pub use tree::Operator;
-pub use tree::Order;
-pub use tree::Param;
-pub use tree::ParsedList;
-pub use tree::Place;
-pub use tree::Qualifier;
-pub use tree::SortField;
-pub use tree::Trigger;
-pub use tree::VarRef;
+pub use text::{
+    contains,
+    Span, //
+};
+pub use tree::{
+    Act,
+    Action,
+    ActionHandler,
+    Assignment,
+    Expr,
+    FieldRef,
+    FilterClause,
+    MapSize,
+    Modifier,
+    Operator,
+    Order,
+    Param,
+    ParsedList,
+    Place,
+    Qualifier,
+    SortField,
+    Trigger,
+    VarRef, //
+};

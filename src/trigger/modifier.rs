@@ -7,10 +7,12 @@
 
 use core::mem;
 
-use super::number::number;
-use super::text::SourceText;
-use super::tree::Place;
-use super::Span;
+use super::{
+    number::number,
+    text::SourceText,
+    tree::Place,
+    Span, //
+};
 use crate::event::Scale;
 
 /// The modifiers.

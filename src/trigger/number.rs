@@ -2,8 +2,10 @@
 
 //! Numbers as the kernel's `kstrtoull()` reads them.
 
-use kernel::error::code::*;
-use kernel::error::Result;
+use kernel::error::{
+    code::*,
+    Result, //
+};
 
 /// Reads a number: optional `+`, then `0x` and hexadecimal digits, `0` and octal digits, or decimal
 /// digits, then at most one newline (`kstrtoull()` with base 0, `lib/kstrtox.c`).

@@ -5,28 +5,41 @@
 //! The functions fail in two ways: `Err` ends the parse; an [`Error`] inside the result is stored
 //! in the tree, to be reported when the tree is checked.
 
-use super::modifier::ModifierKind;
-use super::number::number;
-use super::text::contains;
-use super::text::find;
-use super::text::SourceText;
-use super::tree::*;
-use super::Error;
-use super::ErrorText;
-use super::HintText;
-use super::Span;
-use crate::limits::ACTIONS_MAX;
-use crate::limits::KEYS_MAX;
-use crate::limits::MAP_BITS_MAX;
-use crate::limits::MAP_BITS_MIN;
-use crate::limits::OPERATORS_MAX;
-use crate::limits::PARAMS_MAX;
-use crate::limits::SORT_KEYS_MAX;
-use crate::limits::VALS_MAX;
-use crate::limits::VARS_MAX;
+use super::{
+    modifier::ModifierKind,
+    number::number,
+    text::{
+        contains,
+        find,
+        SourceText, //
+    },
+    tree::*,
+    Error,
+    ErrorText,
+    HintText,
+    Span, //
+};
+use crate::limits::{
+    ACTIONS_MAX,
+    KEYS_MAX,
+    MAP_BITS_MAX,
+    MAP_BITS_MIN,
+    OPERATORS_MAX,
+    PARAMS_MAX,
+    SORT_KEYS_MAX,
+    VALS_MAX,
+    VARS_MAX, //
+};
 use core::mem::replace;
-use kernel::alloc::AllocError;
-use kernel::prelude::{KBox, KVec, ERANGE, GFP_KERNEL};
+use kernel::{
+    alloc::AllocError,
+    prelude::{
+        KBox,
+        KVec,
+        ERANGE,
+        GFP_KERNEL, //
+    },
+};
 
 pub(super) fn parse(mut text: SourceText) -> Result<Trigger, Error> {
     let (attributes, filter) = split_filter(&text)?;

@@ -2,12 +2,16 @@
 
 //! The text of a trigger, and positions in it.
 
-use super::Error;
-use super::ErrorText;
-use super::HintText;
+use super::{
+    Error,
+    ErrorText,
+    HintText, //
+};
 use crate::text::is_space;
-use kernel::alloc::AllocError;
-use kernel::prelude::*;
+use kernel::{
+    alloc::AllocError,
+    prelude::*, //
+};
 
 /// A part of a trigger's text: bytes `start..end` of the COMMAND.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -2,13 +2,15 @@
 
 //! The syntax tree of a hist trigger.
 
-use super::modifier::ModifierKind;
-use super::text::SourceText;
-use super::Error;
-use super::ErrorText;
-use super::Hint;
-use super::HintText;
-use super::Span;
+use super::{
+    modifier::ModifierKind,
+    text::SourceText,
+    Error,
+    ErrorText,
+    Hint,
+    HintText,
+    Span, //
+};
 use crate::text::is_space;
 use kernel::prelude::*;
 

@@ -22,32 +22,52 @@
 //! It is not task work of the program, because the thread that gets it may sleep in a system call for days while
 //! another one looks at the bit.
 
-use super::quota::Charge;
-use super::registry::EventUse;
-use super::registry::UserEvent;
-use super::registry::UserEvents;
-use crate::errno::eaddrinuse;
-use crate::rust::tracefs::ModulePin;
-use crate::rust::user_mm::wait_for_forks;
-use crate::rust::user_mm::MmId;
-use crate::rust::user_mm::UserBit;
-use crate::rust::user_mm::UserMm;
-use kernel::prelude::*;
-use kernel::rbtree::RBTree;
-use kernel::rbtree::RBTreeNode;
-use kernel::sync::atomic::Atomic;
-use kernel::sync::atomic::Full;
-use kernel::sync::atomic::Relaxed;
-use kernel::sync::Arc;
-use kernel::sync::Mutex;
-use kernel::time::msecs_to_jiffies;
-use kernel::workqueue::impl_has_delayed_work;
-use kernel::workqueue::impl_has_work;
-use kernel::workqueue::new_delayed_work;
-use kernel::workqueue::new_work;
-use kernel::workqueue::DelayedWork;
-use kernel::workqueue::Work;
-use kernel::workqueue::WorkItem;
+use super::{
+    quota::Charge,
+    registry::{
+        EventUse,
+        UserEvent,
+        UserEvents, //
+    },
+};
+use crate::{
+    errno::eaddrinuse,
+    rust::{
+        tracefs::ModulePin,
+        user_mm::{
+            wait_for_forks,
+            MmId,
+            UserBit,
+            UserMm, //
+        },
+    },
+};
+use kernel::{
+    prelude::*,
+    rbtree::{
+        RBTree,
+        RBTreeNode, //
+    },
+    sync::{
+        atomic::{
+            Atomic,
+            Full,
+            Relaxed, //
+        },
+        Arc,
+        Mutex, //
+    },
+    time::msecs_to_jiffies,
+    workqueue::{
+        impl_has_delayed_work,
+        impl_has_work,
+        new_delayed_work,
+        new_work,
+        DelayedWork,
+        Work,
+        WorkItem, //
+    },
+};
 
 /// Attempts to fault in the page of a bit and write it. Bounded, because a hostile process can remove the
 /// page again before each write.

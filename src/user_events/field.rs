@@ -3,8 +3,10 @@
 //! The fields of a user event: parsing, comparing and printing their declarations.
 
 use super::payload::Locator;
-use crate::limits::USER_ARRAY_MAX;
-use crate::text::is_space;
+use crate::{
+    limits::USER_ARRAY_MAX,
+    text::is_space, //
+};
 use kernel::prelude::*;
 
 /// Bytes of the header of a record (`struct trace_entry`), which is followed by the fields.

@@ -3,31 +3,49 @@
 //! The file `user_events_data`, with which programs register and write events, and the equivalent
 //! device `/dev/user_events`.
 
-use super::abi::UserReg;
-use super::abi::UserRegOriginal;
-use super::abi::UserUnreg;
-use super::description::Description;
-use super::quota::Charge;
-use super::registry::EventUse;
-use super::registry::Keep;
-use super::registry::UserEvents;
-use super::table::Chunk;
-use super::table::IndexTable;
-use crate::errno::eaddrinuse;
-use crate::rust::memory;
-use crate::rust::tracefs::Special;
-use crate::rust::user_mm::UserBit;
-use crate::limits::USER_DESCRIPTION_MAX;
+use super::{
+    abi::{
+        UserReg,
+        UserRegOriginal,
+        UserUnreg, //
+    },
+    description::Description,
+    quota::Charge,
+    registry::{
+        EventUse,
+        Keep,
+        UserEvents, //
+    },
+    table::{
+        Chunk,
+        IndexTable, //
+    },
+};
+use crate::{
+    errno::eaddrinuse,
+    limits::USER_DESCRIPTION_MAX,
+    rust::{
+        memory,
+        tracefs::Special,
+        user_mm::UserBit, //
+    },
+};
 use core::mem::MaybeUninit;
-use kernel::ioctl::_IOW;
-use kernel::ioctl::_IOWR;
-use kernel::iov::IovIterSource;
-use kernel::mm::virt::VmaNew;
-use kernel::page::PAGE_SIZE;
-use kernel::prelude::*;
-use kernel::sync::Arc;
-use kernel::uaccess::UserPtr;
-use kernel::uaccess::UserSlice;
+use kernel::{
+    ioctl::{
+        _IOW,
+        _IOWR, //
+    },
+    iov::IovIterSource,
+    mm::virt::VmaNew,
+    page::PAGE_SIZE,
+    prelude::*,
+    sync::Arc,
+    uaccess::{
+        UserPtr,
+        UserSlice, //
+    },
+};
 
 // The size in the command numbers is that of a pointer to the argument.
 const DIAG_IOCSREG: u32 = _IOWR::<usize>(b'*' as u32, 0);

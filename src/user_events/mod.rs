@@ -29,6 +29,8 @@ mod status_page;
 mod table;
 
 pub(crate) use file::DataFile;
-pub(crate) use registry::Service;
-pub(crate) use registry::UserEvents;
+pub(crate) use registry::{
+    Service,
+    UserEvents, //
+};
 pub(crate) use settings::Settings;

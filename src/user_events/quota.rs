@@ -7,15 +7,27 @@
 //! more of is charged here as well: events, enable bits, and tables of write indices. Each is charged what it takes,
 //! the kernel's part included, so that there are two limits and not two for each.
 
-use crate::errno::edquot;
-use crate::rust::sysctl::Sysctl;
-use crate::rust::user;
-use crate::rust::user::UserId;
-use kernel::prelude::*;
-use kernel::rbtree::RBTree;
-use kernel::rbtree::RBTreeNodeReservation;
-use kernel::sync::Arc;
-use kernel::sync::SpinLock;
+use crate::{
+    errno::edquot,
+    rust::{
+        sysctl::Sysctl,
+        user::{
+            self,
+            UserId, //
+        },
+    },
+};
+use kernel::{
+    prelude::*,
+    rbtree::{
+        RBTree,
+        RBTreeNodeReservation, //
+    },
+    sync::{
+        Arc,
+        SpinLock, //
+    },
+};
 
 /// Default of `kernel.user_events_max_kb`: for the default maximum number of events, with some fields each.
 const MAX_KB: u32 = 256 << 10;

@@ -2,52 +2,82 @@
 
 //! The list of all user events, and when an event is created and removed.
 
-use super::description::Description;
-use super::enabler::Enablers;
-use super::field::normalized;
-use super::field::UserFields;
-use super::quota::Charge;
-use super::quota::Quota;
-use super::settings::Settings;
-use super::status_page::StatusBit;
-use super::status_page::StatusPage;
-use crate::errno::eaddrinuse;
-use crate::rust::cpu;
-use crate::rust::instance::Instance;
-use crate::rust::queue::Queue;
-use crate::rust::sysctl::Sysctl;
-use crate::rust::tracefs::ModulePin;
-use crate::rust::user_event;
-use crate::rust::user_event::Declaration;
-use crate::rust::user_event::DynEventOps;
-use crate::rust::user_event::DynamicEvents;
-use crate::rust::user_event::FieldDef;
-use crate::rust::user_event::UserEventOps;
-use crate::rust::user_mm::MmId;
-use crate::rust::user_mm::Watch;
-use crate::rust::user_mm::Watcher;
-use crate::limits::USER_EVENTS_MAX;
-use crate::text::copy;
-use crate::text::Text;
+use super::{
+    description::Description,
+    enabler::Enablers,
+    field::{
+        normalized,
+        UserFields, //
+    },
+    quota::{
+        Charge,
+        Quota, //
+    },
+    settings::Settings,
+    status_page::{
+        StatusBit,
+        StatusPage, //
+    },
+};
+use crate::{
+    errno::eaddrinuse,
+    limits::USER_EVENTS_MAX,
+    rust::{
+        cpu,
+        instance::Instance,
+        queue::Queue,
+        sysctl::Sysctl,
+        tracefs::ModulePin,
+        user_event::{
+            self,
+            Declaration,
+            DynEventOps,
+            DynamicEvents,
+            FieldDef,
+            UserEventOps, //
+        },
+        user_mm::{
+            MmId,
+            Watch,
+            Watcher, //
+        },
+    },
+    text::{
+        copy,
+        Text, //
+    },
+};
 use core::cmp::Ordering;
-use kernel::mm::virt::VmaNew;
-use kernel::prelude::*;
-use kernel::rbtree::RBTree;
-use kernel::rbtree::RBTreeNodeReservation;
-use kernel::sync::atomic::Acquire;
-use kernel::sync::atomic::Atomic;
-use kernel::sync::atomic::Full;
-use kernel::sync::atomic::Relaxed;
-use kernel::sync::atomic::Release;
-use kernel::sync::Arc;
-use kernel::sync::Mutex;
-use kernel::sync::SetOnce;
-use kernel::time::delay::fsleep;
-use kernel::time::Delta;
-use kernel::workqueue::impl_has_work;
-use kernel::workqueue::new_work;
-use kernel::workqueue::Work;
-use kernel::workqueue::WorkItem;
+use kernel::{
+    mm::virt::VmaNew,
+    prelude::*,
+    rbtree::{
+        RBTree,
+        RBTreeNodeReservation, //
+    },
+    sync::{
+        atomic::{
+            Acquire,
+            Atomic,
+            Full,
+            Relaxed,
+            Release, //
+        },
+        Arc,
+        Mutex,
+        SetOnce, //
+    },
+    time::{
+        delay::fsleep,
+        Delta, //
+    },
+    workqueue::{
+        impl_has_work,
+        new_work,
+        Work,
+        WorkItem, //
+    },
+};
 
 /// Maximum length of a directory name (`NAME_MAX`).
 const MAX_NAME: usize = 255;

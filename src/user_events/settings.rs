@@ -2,8 +2,10 @@
 
 //! The module parameters of user events.
 
-use crate::rust::parameters::Parameters;
-use crate::rust::tracefs::Access;
+use crate::rust::{
+    parameters::Parameters,
+    tracefs::Access, //
+};
 use kernel::prelude::*;
 
 /// The settings, read once when the module is loaded.

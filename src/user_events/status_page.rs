@@ -3,14 +3,20 @@
 //! The status page, which programs of the original interface map: each event has a bit in it that is
 //! set while the event is enabled.
 
-use super::registry::UserEventState;
-use super::registry::UserEvents;
+use super::registry::{
+    UserEventState,
+    UserEvents, //
+};
 use crate::rust::shared_page::SharedPage;
-use kernel::bitmap::BitmapVec;
-use kernel::mm::virt::VmaNew;
-use kernel::prelude::*;
-use kernel::sync::Arc;
-use kernel::sync::Mutex;
+use kernel::{
+    bitmap::BitmapVec,
+    mm::virt::VmaNew,
+    prelude::*,
+    sync::{
+        Arc,
+        Mutex, //
+    },
+};
 
 /// The page and the allocation of its bits.
 #[pin_data]

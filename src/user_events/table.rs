@@ -5,14 +5,24 @@
 //! Programs write from many threads, so lookup takes no lock. The table only grows, by chunks that do
 //! not move, each twice as long as the one before.
 
-use super::quota::Charge;
-use super::quota::Quota;
-use super::registry::EventUse;
-use kernel::prelude::*;
-use kernel::sync::atomic::Atomic;
-use kernel::sync::atomic::Relaxed;
-use kernel::sync::Arc;
-use kernel::sync::SetOnce;
+use super::{
+    quota::{
+        Charge,
+        Quota, //
+    },
+    registry::EventUse, //
+};
+use kernel::{
+    prelude::*,
+    sync::{
+        atomic::{
+            Atomic,
+            Relaxed, //
+        },
+        Arc,
+        SetOnce, //
+    },
+};
 
 /// Number of entries in the first chunk.
 const FIRST: usize = 8;

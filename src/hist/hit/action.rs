@@ -7,22 +7,32 @@ use core::iter;
 use kernel::sync::atomic::Relaxed;
 
 use super::put_wide;
-use crate::event::Hit;
-use crate::hist::program::content::Content;
-use crate::hist::program::ActionCode;
-use crate::hist::program::Program;
-use crate::hist::program::TrackCode;
-use crate::hist::spec::target::SnapshotTarget;
-use crate::hist::spec::target::Target;
-use crate::hist::spec::target::Targets;
-use crate::hist::spec::target::Wide;
-use crate::hist::Histogram;
-use crate::limits::WIDE_WORDS;
-use crate::map::text_to_words;
-use crate::map::Elt;
-use crate::map::Loss;
-use crate::map::Replace;
-use crate::map::WideCell;
+use crate::{
+    event::Hit,
+    hist::{
+        program::{
+            content::Content,
+            ActionCode,
+            Program,
+            TrackCode, //
+        },
+        spec::target::{
+            SnapshotTarget,
+            Target,
+            Targets,
+            Wide, //
+        },
+        Histogram, //
+    },
+    limits::WIDE_WORDS,
+    map::{
+        text_to_words,
+        Elt,
+        Loss,
+        Replace,
+        WideCell, //
+    },
+};
 
 impl Histogram {
     /// Does the actions (`hist_trigger_actions()`).

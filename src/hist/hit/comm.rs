@@ -8,11 +8,15 @@
 
 use kernel::sync::atomic::Atomic;
 
-use crate::event::Hit;
-use crate::hist::program::content::IDLE;
-use crate::hist::program::number::Value;
-use crate::hist::program::Program;
-use crate::map::OnceText;
+use crate::{
+    event::Hit,
+    hist::program::{
+        content::IDLE,
+        number::Value,
+        Program, //
+    },
+    map::OnceText, //
+};
 
 /// Stores the current comm in `side`, unless one is stored. `pid` is how `program` reads the process id. Any
 /// context.

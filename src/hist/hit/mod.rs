@@ -11,24 +11,44 @@ mod action;
 mod comm;
 mod variables;
 
-use super::program::content::Content;
-use super::program::content::WidePlace;
-use super::program::key::KeyReader;
-use super::program::key::FEW_REFS;
-use super::program::number::recorded_number;
-use super::program::number::Value;
-use super::program::Program;
-use super::spec::target::Targets;
-use super::spec::target::Wide;
-use super::Histogram;
-use crate::event::Hit;
-use crate::event::Number;
-use crate::event::Record;
-use crate::limits;
-use crate::limits::VARS_MAX;
-use crate::map::Elt;
-use crate::map::Loss;
-use crate::sync::PreemptOff;
+use super::{
+    program::{
+        content::{
+            Content,
+            WidePlace, //
+        },
+        key::{
+            KeyReader,
+            FEW_REFS, //
+        },
+        number::{
+            recorded_number,
+            Value, //
+        },
+        Program, //
+    },
+    spec::target::{
+        Targets,
+        Wide, //
+    },
+    Histogram, //
+};
+use crate::{
+    event::{
+        Hit,
+        Number,
+        Record, //
+    },
+    limits::{
+        self,
+        VARS_MAX, //
+    },
+    map::{
+        Elt,
+        Loss, //
+    },
+    sync::PreemptOff, //
+};
 
 impl Histogram {
     /// Counts `hit`. If there is no place for a new entry, that is counted as a drop.

@@ -3,17 +3,25 @@
 //! Variables: those of other histograms are read before the element is inserted, its own are set after.
 
 use super::put_wide;
-use crate::event::Hit;
-use crate::hist::program::Cell;
-use crate::hist::program::Import;
-use crate::hist::program::Program;
-use crate::hist::program::VarStore;
-use crate::hist::Histogram;
-use crate::limits::WIDE_WORDS;
-use crate::map::Elt;
-use crate::map::Loss;
-use crate::map::Map;
-use crate::map::Read;
+use crate::{
+    event::Hit,
+    hist::{
+        program::{
+            Cell,
+            Import,
+            Program,
+            VarStore, //
+        },
+        Histogram, //
+    },
+    limits::WIDE_WORDS,
+    map::{
+        Elt,
+        Loss,
+        Map,
+        Read, //
+    },
+};
 
 impl Histogram {
     /// Reads the variables of other histograms to `vals`, by the slots of their references: numbers, or the number of

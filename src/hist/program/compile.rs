@@ -2,41 +2,63 @@
 
 //! Compiles the spec of a trigger to the program of its hits.
 
-use kernel::prelude::*;
-use kernel::sync::Arc;
+use kernel::{
+    prelude::*,
+    sync::Arc, //
+};
 
-use super::content::Content;
-use super::key::KeyPart;
-use super::key::KeyReader;
-use super::number::Operand;
-use super::number::Step;
-use super::number::Value;
-use super::number::DEPTH;
-use super::ActionCode;
-use super::Cell;
-use super::Import;
-use super::Program;
-use super::TraceValues;
-use super::TrackCode;
-use super::VarStore;
-use super::WideStore;
-use crate::event::Number;
-use crate::event::NumberType;
-use crate::event::Scale;
-use crate::hist::spec::action::Handler;
-use crate::hist::spec::field::Function;
-use crate::hist::spec::field::HistField;
-use crate::hist::spec::target::SynthTarget;
-use crate::hist::spec::target::Target;
-use crate::hist::spec::target::Targets;
-use crate::hist::spec::variable::text_size;
-use crate::hist::spec::variable::ValueKind;
-use crate::hist::spec::Spec;
-use crate::limits::COMM_LEN;
-use crate::limits::VARS_MAX;
-use crate::limits::WIDE_WORDS;
-use crate::map::Column;
-use crate::trigger::ModifierKind;
+use super::{
+    content::Content,
+    key::{
+        KeyPart,
+        KeyReader, //
+    },
+    number::{
+        Operand,
+        Step,
+        Value,
+        DEPTH, //
+    },
+    ActionCode,
+    Cell,
+    Import,
+    Program,
+    TraceValues,
+    TrackCode,
+    VarStore,
+    WideStore, //
+};
+use crate::{
+    event::{
+        Number,
+        NumberType,
+        Scale, //
+    },
+    hist::spec::{
+        action::Handler,
+        field::{
+            Function,
+            HistField, //
+        },
+        target::{
+            SynthTarget,
+            Target,
+            Targets, //
+        },
+        variable::{
+            text_size,
+            ValueKind, //
+        },
+        Spec, //
+    },
+    limits::{
+        COMM_LEN,
+        VARS_MAX,
+        WIDE_WORDS, //
+    },
+    map::Column,
+    trigger::ModifierKind, //
+};
 
 impl Program {
     /// Compiles `spec`. `targets` are what its actions call. Fails with `ENOMEM`, and with `EINVAL` for a value that

@@ -4,20 +4,30 @@
 
 use core::cmp::min;
 
-use super::number::Value;
-use super::Cell;
-use super::Program;
-use crate::event::pointed::read_text;
-use crate::event::Hit;
-use crate::hist::spec::target::Wide;
-use crate::limits;
-use crate::limits::COMM_LEN;
-use crate::limits::STACK_DEPTH;
-use crate::limits::WIDE_WORDS;
-use crate::map::text_to_words;
-use crate::map::Read;
-use crate::map::WideCell;
-use crate::text::until_nul;
+use super::{
+    number::Value,
+    Cell,
+    Program, //
+};
+use crate::{
+    event::{
+        pointed::read_text,
+        Hit, //
+    },
+    hist::spec::target::Wide,
+    limits::{
+        self,
+        COMM_LEN,
+        STACK_DEPTH,
+        WIDE_WORDS, //
+    },
+    map::{
+        text_to_words,
+        Read,
+        WideCell, //
+    },
+    text::until_nul, //
+};
 
 /// What is put into a part of the key, or stored as a variable.
 #[derive(Clone, Copy)]

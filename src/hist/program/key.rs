@@ -6,18 +6,28 @@ use core::cmp::min;
 
 use kernel::prelude::*;
 
-use super::content::Content;
-use super::content::Sink;
-use super::number::Value;
-use super::Program;
-use crate::event::Hit;
-use crate::event::Number;
-use crate::event::NumberType;
-use crate::event::Scale;
-use crate::limits::STACK_DEPTH;
-use crate::map::KeyWord;
-use crate::map::RecordFields;
-use crate::map::WideCell;
+use super::{
+    content::{
+        Content,
+        Sink, //
+    },
+    number::Value,
+    Program, //
+};
+use crate::{
+    event::{
+        Hit,
+        Number,
+        NumberType,
+        Scale, //
+    },
+    limits::STACK_DEPTH,
+    map::{
+        KeyWord,
+        RecordFields,
+        WideCell, //
+    },
+};
 
 /// How a hit makes its key. Chosen when the program is compiled, so that a hit tests nothing but this.
 // The tag is a plain number then. Else it would be put into a variant, and testing it takes six instructions.

@@ -10,24 +10,38 @@ pub(in crate::hist) mod content;
 pub(in crate::hist) mod key;
 pub(in crate::hist) mod number;
 
-use kernel::prelude::*;
-use kernel::sync::Arc;
+use kernel::{
+    prelude::*,
+    sync::Arc, //
+};
 
-use super::Draft;
-use super::Histogram;
-use super::Spec;
-use super::Targets;
-use crate::event::Hit;
-use crate::event::Scale;
-use crate::map::Column;
-use crate::map::OnceText;
-use crate::trigger::Error;
+use super::{
+    Draft,
+    Histogram,
+    Spec,
+    Targets, //
+};
+use crate::{
+    event::{
+        Hit,
+        Scale, //
+    },
+    map::{
+        Column,
+        OnceText, //
+    },
+    trigger::Error, //
+};
 use content::Content;
-use key::KeyPart;
-use key::KeyReader;
-use number::compute;
-use number::Step;
-use number::Value;
+use key::{
+    KeyPart,
+    KeyReader, //
+};
+use number::{
+    compute,
+    Step,
+    Value, //
+};
 
 /// Where an element has a variable.
 #[derive(Clone, Copy)]

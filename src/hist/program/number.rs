@@ -2,14 +2,18 @@
 
 //! Numbers of a hit: read from the record or the context, scaled, or computed.
 
-use crate::event::number::Numbers;
-use crate::event::Clock;
-use crate::event::Hit;
-use crate::event::Number;
-use crate::event::NumberType;
-use crate::event::Scale;
-use crate::limits::OPERATORS_MAX;
-use crate::trigger::Operator;
+use crate::{
+    event::{
+        number::Numbers,
+        Clock,
+        Hit,
+        Number,
+        NumberType,
+        Scale, //
+    },
+    limits::OPERATORS_MAX,
+    trigger::Operator, //
+};
 
 const NS_PER_US: u64 = 1000;
 

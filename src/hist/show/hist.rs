@@ -6,24 +6,42 @@ use core::cmp::min;
 
 use kernel::prelude::*;
 
-use super::row::KeyCell;
-use super::row::Row;
-use super::row::SavedCell;
-use super::row::Stack;
-use super::row::TrackedBuf;
-use super::row::ValueCell;
-use super::snapshot::LastSnapshot;
-use super::snapshot::Snapshot;
-use super::trigger::listed;
-use super::trigger::title;
-use super::Names;
-use super::View;
-use crate::hist::spec::action::ActionKind;
-use crate::hist::spec::action::Handler;
-use crate::hist::spec::field::Function;
-use crate::hist::spec::field::HistField;
-use crate::hist::Histogram;
-use crate::text::Text;
+use super::{
+    row::{
+        KeyCell,
+        Row,
+        SavedCell,
+        Stack,
+        TrackedBuf,
+        ValueCell, //
+    },
+    snapshot::{
+        LastSnapshot,
+        Snapshot, //
+    },
+    trigger::{
+        listed,
+        title, //
+    },
+    Names,
+    View, //
+};
+use crate::{
+    hist::{
+        spec::{
+            action::{
+                ActionKind,
+                Handler, //
+            },
+            field::{
+                Function,
+                HistField, //
+            },
+        },
+        Histogram, //
+    },
+    text::Text, //
+};
 
 /// A piece of a `hist` file ends with the row that makes it this long, in bytes.
 const PIECE: usize = 16384;

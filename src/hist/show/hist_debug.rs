@@ -4,16 +4,28 @@
 
 use kernel::prelude::*;
 
-use super::trigger::title;
-use super::View;
-use crate::hist::spec::action::Handler;
-use crate::hist::spec::field::Function;
-use crate::hist::spec::field::HistField;
-use crate::hist::spec::field::Role;
-use crate::hist::spec::variable::FieldVar;
-use crate::hist::spec::variable::VarRef;
-use crate::hist::Spec;
-use crate::text::Text;
+use super::{
+    trigger::title,
+    View, //
+};
+use crate::{
+    hist::{
+        spec::{
+            action::Handler,
+            field::{
+                Function,
+                HistField,
+                Role, //
+            },
+            variable::{
+                FieldVar,
+                VarRef, //
+            },
+        },
+        Spec, //
+    },
+    text::Text, //
+};
 
 /// Appends the `hist_debug` file of an event with the histograms `views`. Fails with `ENOMEM`.
 pub fn hist_debug_file<'a>(out: &mut Text, views: impl Iterator<Item = View<'a>>) -> Result {

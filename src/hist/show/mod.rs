@@ -9,19 +9,23 @@ mod snapshot;
 pub mod sort;
 mod trigger;
 
-use kernel::prelude::*;
-use kernel::sync::Arc;
+use kernel::{
+    prelude::*,
+    sync::Arc, //
+};
 
 use super::Histogram;
 use crate::text::Text;
 
 pub use hist::HistFile;
 pub use hist_debug::hist_debug_file;
-pub use trigger::command;
-pub use trigger::event_column;
-pub use trigger::trigger_line;
-pub use trigger::triggers;
-pub use trigger::NO_TRIGGERS;
+pub use trigger::{
+    command,
+    event_column,
+    trigger_line,
+    triggers,
+    NO_TRIGGERS, //
+};
 
 /// What only the kernel knows: names, and whether somebody still waits for the text.
 pub trait Names {

@@ -4,22 +4,34 @@
 
 use kernel::prelude::*;
 
-use super::snapshot::number;
-use super::snapshot::read_consistent;
-use super::snapshot::ColumnTotals;
-use crate::hist::spec::action::ActionKind;
-use crate::hist::spec::field::HistField;
-use crate::hist::spec::variable::ValueKind;
-use crate::hist::Program;
-use crate::hist::Spec;
-use crate::limits;
-use crate::limits::COMM_LEN;
-use crate::limits::VARS_MAX;
-use crate::limits::WIDE_WORDS;
-use crate::map::words_to_text;
-use crate::map::Elt;
-use crate::text::until_nul;
-use crate::trigger::ModifierKind;
+use super::snapshot::{
+    number,
+    read_consistent,
+    ColumnTotals, //
+};
+use crate::{
+    hist::{
+        spec::{
+            action::ActionKind,
+            field::HistField,
+            variable::ValueKind, //
+        },
+        Program,
+        Spec, //
+    },
+    limits::{
+        self,
+        COMM_LEN,
+        VARS_MAX,
+        WIDE_WORDS, //
+    },
+    map::{
+        words_to_text,
+        Elt, //
+    },
+    text::until_nul,
+    trigger::ModifierKind, //
+};
 
 /// An entry as a row.
 pub(super) struct Row<'a> {

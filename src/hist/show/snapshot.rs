@@ -4,22 +4,36 @@
 
 use core::cmp::Ordering;
 
-use kernel::prelude::*;
-use kernel::sync::Arc;
+use kernel::{
+    prelude::*,
+    sync::Arc, //
+};
 
-use super::row::Row;
-use super::sort::heapsort;
-use crate::hist::spec::field::Compare;
-use crate::hist::spec::SortBy;
-use crate::hist::spec::SortKey;
-use crate::hist::Histogram;
-use crate::limits;
-use crate::limits::COMM_LEN;
-use crate::map::Elt;
-use crate::map::Generation;
-use crate::map::OnceText;
-use crate::map::Read;
-use crate::text::until_nul;
+use super::{
+    row::Row,
+    sort::heapsort, //
+};
+use crate::{
+    hist::{
+        spec::{
+            field::Compare,
+            SortBy,
+            SortKey, //
+        },
+        Histogram, //
+    },
+    limits::{
+        self,
+        COMM_LEN, //
+    },
+    map::{
+        Elt,
+        Generation,
+        OnceText,
+        Read, //
+    },
+    text::until_nul, //
+};
 
 /// How many entries are read until it is asked whether to go on.
 const BATCH: usize = 1024;

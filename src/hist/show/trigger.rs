@@ -5,11 +5,19 @@
 use kernel::prelude::*;
 
 use super::View;
-use crate::hist::spec::action::Action;
-use crate::hist::spec::action::Handler;
-use crate::hist::spec::field::HistField;
-use crate::hist::Spec;
-use crate::text::Text;
+use crate::{
+    hist::{
+        spec::{
+            action::{
+                Action,
+                Handler, //
+            },
+            field::HistField, //
+        },
+        Spec, //
+    },
+    text::Text, //
+};
 
 /// The `trigger` file of an event without triggers: the commands of the kernel, in its order.
 pub const NO_TRIGGERS: &[u8] = b"# Available triggers:\n\

@@ -2,17 +2,25 @@
 
 //! The actions of a trigger.
 
-use kernel::prelude::*;
-use kernel::sync::Arc;
+use kernel::{
+    prelude::*,
+    sync::Arc, //
+};
 
-use super::field::HistField;
-use super::variable::VarRef;
-use crate::text::copy;
-use crate::trigger;
-use crate::trigger::Act;
-use crate::trigger::ActionHandler;
-use crate::trigger::Error;
-use crate::trigger::Trigger;
+use super::{
+    field::HistField,
+    variable::VarRef, //
+};
+use crate::{
+    text::copy,
+    trigger::{
+        self,
+        Act,
+        ActionHandler,
+        Error,
+        Trigger, //
+    },
+};
 
 /// When an action is done (`enum handler_id`).
 #[derive(PartialEq, Eq)]

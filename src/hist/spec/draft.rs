@@ -5,30 +5,42 @@
 //! Checks are in C's order (`create_hist_data()`), because only the first error is reported. What the actions mean
 //! comes last: see [`super::params`].
 
-use kernel::prelude::*;
-use kernel::sync::Arc;
+use kernel::{
+    prelude::*,
+    sync::Arc, //
+};
 
-use super::action::Action;
-use super::field::Function;
-use super::field::HistField;
-use super::scope::EventVar;
-use super::variable::ValueKind;
-use super::variable::Variable;
-use super::Scope;
-use super::SortBy;
-use super::SortKey;
-use super::Spec;
-use crate::limits;
-use crate::text::copy;
-use crate::trigger::ActionHandler;
-use crate::trigger::Error;
-use crate::trigger::ErrorText;
-use crate::trigger::Expr;
-use crate::trigger::HintText;
-use crate::trigger::ModifierKind;
-use crate::trigger::Order;
-use crate::trigger::Place;
-use crate::trigger::Trigger;
+use super::{
+    action::Action,
+    field::{
+        Function,
+        HistField, //
+    },
+    scope::EventVar,
+    variable::{
+        ValueKind,
+        Variable, //
+    },
+    Scope,
+    SortBy,
+    SortKey,
+    Spec, //
+};
+use crate::{
+    limits,
+    text::copy,
+    trigger::{
+        ActionHandler,
+        Error,
+        ErrorText,
+        Expr,
+        HintText,
+        ModifierKind,
+        Order,
+        Place,
+        Trigger, //
+    },
+};
 
 /// What of a trigger is being resolved.
 #[derive(Clone, Copy, PartialEq, Eq)]

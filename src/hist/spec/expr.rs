@@ -2,34 +2,52 @@
 
 //! Keys, values, definitions of variables and operands, with their names resolved.
 
-use kernel::prelude::*;
-use kernel::sync::Arc;
+use kernel::{
+    prelude::*,
+    sync::Arc, //
+};
 
-use super::action::Handler;
-use super::draft::Draft;
-use super::draft::Stage;
-use super::field::Function;
-use super::field::HistField;
-use super::scope::EventVar;
-use super::variable::Reference;
-use super::variable::ValueKind;
-use super::variable::VarRef;
-use crate::event::EventField;
-use crate::event::FilterType;
-use crate::event::Scale;
-use crate::limits;
-use crate::limits::OPERATORS_MAX;
-use crate::limits::VARS_MAX;
-use crate::trigger::Error;
-use crate::trigger::ErrorText;
-use crate::trigger::Expr;
-use crate::trigger::FieldRef;
-use crate::trigger::HintText;
-use crate::trigger::ModifierKind;
-use crate::trigger::Operator;
-use crate::trigger::Place;
-use crate::trigger::Span;
-use crate::trigger::VarRef as VarRefText;
+use super::{
+    action::Handler,
+    draft::{
+        Draft,
+        Stage, //
+    },
+    field::{
+        Function,
+        HistField, //
+    },
+    scope::EventVar,
+    variable::{
+        Reference,
+        ValueKind,
+        VarRef, //
+    },
+};
+use crate::{
+    event::{
+        EventField,
+        FilterType,
+        Scale, //
+    },
+    limits::{
+        self,
+        OPERATORS_MAX,
+        VARS_MAX, //
+    },
+    trigger::{
+        Error,
+        ErrorText,
+        Expr,
+        FieldRef,
+        HintText,
+        ModifierKind,
+        Operator,
+        Place,
+        Span,
+        VarRef as VarRefText, //
+    },
+};
 
 /// What a variable of the same trigger is defined as.
 enum Definition {

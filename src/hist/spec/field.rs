@@ -4,20 +4,30 @@
 
 use core::ops::Range;
 
-use kernel::prelude::*;
-use kernel::sync::Arc;
+use kernel::{
+    prelude::*,
+    sync::Arc, //
+};
 
-use super::variable::ValueKind;
-use super::variable::VarRef;
-use super::variable::Variable;
-use crate::event::EventField;
-use crate::event::FilterType;
-use crate::event::NumberType;
-use crate::event::Scale;
-use crate::limits;
-use crate::text::Text;
-use crate::trigger::ModifierKind;
-use crate::trigger::Operator;
+use super::variable::{
+    ValueKind,
+    VarRef,
+    Variable, //
+};
+use crate::{
+    event::{
+        EventField,
+        FilterType,
+        NumberType,
+        Scale, //
+    },
+    limits,
+    text::Text,
+    trigger::{
+        ModifierKind,
+        Operator, //
+    },
+};
 
 /// What a field fetches from a hit. Named after the functions of C, which `hist_debug` shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

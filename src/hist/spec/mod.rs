@@ -18,23 +18,35 @@ pub mod variable;
 
 use core::ops::Range;
 
-use kernel::prelude::*;
-use kernel::sync::Arc;
+use kernel::{
+    prelude::*,
+    sync::Arc, //
+};
 
 use super::Histogram;
-use crate::event::Clock;
-use crate::limits;
-use crate::trigger;
-use crate::trigger::Trigger;
+use crate::{
+    event::Clock,
+    limits,
+    trigger::{
+        self,
+        Trigger, //
+    },
+};
 
-use action::Action;
-use action::ActionKind;
+use action::{
+    Action,
+    ActionKind, //
+};
 pub use draft::Draft;
 use field::HistField;
-pub use scope::AttachedHist;
-pub use scope::Scope;
-use variable::FieldVar;
-use variable::Reference;
+pub use scope::{
+    AttachedHist,
+    Scope, //
+};
+use variable::{
+    FieldVar,
+    Reference, //
+};
 
 /// A field that entries are sorted by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,35 +4,51 @@
 
 use core::ops::Range;
 
-use kernel::prelude::*;
-use kernel::sync::Arc;
+use kernel::{
+    prelude::*,
+    sync::Arc, //
+};
 
-use super::action::Track;
-use super::draft::Draft;
-use super::field::HistField;
-use super::scope::EventVar;
-use super::target::SynthField;
-use super::target::SynthTarget;
-use super::target::Target;
-use super::target::Targets;
-use super::variable::FieldVar;
-use super::variable::ValueKind;
-use super::variable::VarRef;
-use super::variable::Variable;
-use crate::limits;
-use crate::limits::VARS_MAX;
-use crate::text::copy;
-use crate::text::Text;
-use crate::trigger;
-use crate::trigger::Act;
-use crate::trigger::ActionHandler;
-use crate::trigger::Error;
-use crate::trigger::ErrorText;
-use crate::trigger::Expr;
-use crate::trigger::HintText;
-use crate::trigger::Param;
-use crate::trigger::Place;
-use crate::trigger::Span;
+use super::{
+    action::Track,
+    draft::Draft,
+    field::HistField,
+    scope::EventVar,
+    target::{
+        SynthField,
+        SynthTarget,
+        Target,
+        Targets, //
+    },
+    variable::{
+        FieldVar,
+        ValueKind,
+        VarRef,
+        Variable, //
+    },
+};
+use crate::{
+    limits::{
+        self,
+        VARS_MAX, //
+    },
+    text::{
+        copy,
+        Text, //
+    },
+    trigger::{
+        self,
+        Act,
+        ActionHandler,
+        Error,
+        ErrorText,
+        Expr,
+        HintText,
+        Param,
+        Place,
+        Span, //
+    },
+};
 
 // What is not on the way to another event's histogram, for which a whole trigger may be built, is not inlined: there
 // has to be room on the kernel's stack.

@@ -2,15 +2,23 @@
 
 //! Where the names in a trigger are looked up.
 
-use kernel::prelude::*;
-use kernel::sync::Arc;
+use kernel::{
+    prelude::*,
+    sync::Arc, //
+};
 
-use super::field::HistField;
-use super::target::SnapshotTarget;
-use super::target::SynthTarget;
-use crate::event::EventDesc;
-use crate::hist::Histogram;
-use crate::trigger::Error;
+use super::{
+    field::HistField,
+    target::{
+        SnapshotTarget,
+        SynthTarget, //
+    },
+};
+use crate::{
+    event::EventDesc,
+    hist::Histogram,
+    trigger::Error, //
+};
 
 /// What a trigger can name: the fields of its own event, other events of its tracing directory and their histograms,
 /// and synthetic events. Nothing of this changes while the trigger is built.

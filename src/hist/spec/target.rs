@@ -5,9 +5,11 @@
 use kernel::prelude::*;
 
 use super::variable::ValueKind;
-use crate::event::Hit;
-use crate::limits::WIDE_WORDS;
-use crate::trigger;
+use crate::{
+    event::Hit,
+    limits::WIDE_WORDS,
+    trigger, //
+};
 
 /// What the actions of a trigger call, one for each action. Owned by the trigger alone: readers of its histogram share
 /// the spec, but must not keep a synthetic event or the snapshot in use after the trigger was removed.

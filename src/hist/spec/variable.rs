@@ -2,14 +2,20 @@
 
 //! Variables of a histogram, and references to them.
 
-use kernel::prelude::*;
-use kernel::sync::Arc;
+use kernel::{
+    prelude::*,
+    sync::Arc, //
+};
 
-use super::field::Function;
-use super::field::HistField;
-use crate::hist::Histogram;
-use crate::limits;
-use crate::text::copy;
+use super::field::{
+    Function,
+    HistField, //
+};
+use crate::{
+    hist::Histogram,
+    limits,
+    text::copy, //
+};
 
 /// What a variable holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
