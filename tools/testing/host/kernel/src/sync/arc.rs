@@ -80,10 +80,8 @@ impl<T> ArcBorrow<'_, T> {
     /// It is from [`Arc::into_raw`], and that reference is held as long as this exists.
     pub unsafe fn from_raw(ptr: *const T) -> Self {
         // SAFETY: By the caller. It is not dropped here.
-        Self(
-            ManuallyDrop::new(unsafe { Arc::from_raw(ptr) }),
-            PhantomData,
-        )
+        let held = unsafe { Arc::from_raw(ptr) };
+        Self(ManuallyDrop::new(held), PhantomData)
     }
 }
 
