@@ -5,7 +5,7 @@
 //! A tracing directory of its own, `/sys/kernel/tracing/rhist`, with hist triggers that are
 //! evaluated here. See `Documentation/`.
 
-mod engine;
+pub mod engine;
 pub mod errno;
 pub mod event;
 pub mod filter;

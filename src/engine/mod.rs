@@ -7,22 +7,21 @@
 //! it passes commands to the engine, logs the errors, and shows the histograms.
 
 mod command;
+pub mod failure;
+pub mod hist_command;
+pub mod host;
+mod kernel_host;
 mod registry;
+pub mod triggers;
 
 use crate::{
-    event::{
-        EventDesc,
-        EventField,
-        FilterType, //
-    },
     hist::Histogram,
     hook::{
         poll::Poller,
-        trigger::HistTrigger, //
+        HistTrigger, //
     },
     rust::{
         event::{
-            self,
             Event,
             EventId, //
         },
@@ -34,7 +33,7 @@ use crate::{
     },
     text::Text, //
 };
-pub(crate) use command::Failure;
+pub(crate) use failure::Failure;
 use kernel::{
     prelude::*,
     str::CString,
@@ -48,6 +47,7 @@ use kernel::{
     },
 };
 use registry::Registry;
+use triggers::Triggers;
 
 /// The histograms of all events.
 pub(crate) struct Engine {
@@ -58,7 +58,7 @@ pub(crate) struct Engine {
 
 /// A trigger as it is shown, which takes no lock. It has the histogram, but not the trigger, so that this goes at once
 /// when it is removed, with the synthetic events and the snapshot that it uses.
-pub(crate) struct Attached {
+pub(crate) struct ShownTrigger {
     pub(crate) histogram: Arc<Histogram>,
     /// The text `name=…`, if it has one.
     pub(crate) name: Option<KVec<u8>>,
@@ -112,7 +112,7 @@ impl Engine {
     /// # Errors
     ///
     /// `ENODEV` if an event that had some is gone, `ENOMEM`.
-    pub(crate) fn triggers(&self, name: EventName<'_>) -> Result<KVec<Attached>> {
+    pub(crate) fn triggers(&self, name: EventName<'_>) -> Result<KVec<ShownTrigger>> {
         let mut attached = KVec::new();
         let Some(event) = self.find_hooked(name)? else {
             return Ok(attached);
@@ -127,7 +127,7 @@ impl Engine {
         let hooks = self.registry.lock();
         let triggers = hooks.triggers(&event);
         for trigger in triggers.iter().flat_map(|triggers| triggers.iter()) {
-            let shown = Attached {
+            let shown = ShownTrigger {
                 histogram: trigger.data.histogram(),
                 name: trigger.data.name().map(copy).transpose()?,
                 filter: trigger.filter().map(copy).transpose()?,
@@ -160,12 +160,12 @@ impl Engine {
         let Some(event) = &self.find_hooked(name)? else {
             return Ok(None);
         };
-        let _turn = self.registry.take_turn();
+        let _commands = self.registry.lock_commands();
         let mut hooks = self.registry.lock();
         let done = hooks.remove_all(event);
         self.registry.changed();
         let referrer = done?;
-        let busy = hooks.has_vars(event.dir());
+        let busy = hooks.has_vars(|site| site.dir == *event.dir());
         drop(hooks);
         event.dir().set_busy(busy);
         Ok(referrer)
@@ -237,37 +237,4 @@ fn found<T>(name: EventName<'_>, result: Result<T>) -> Result<Option<T>> {
         Err(_) if name.system == c"ftrace" => Ok(None),
         Err(_) => Err(ENODEV),
     }
-}
-
-/// Describes an event and its fields for `src/hist/` and `src/filter/`.
-fn describe(name: EventName<'_>, event: &Event) -> Result<EventDesc> {
-    let mut desc = EventDesc::new(name.system.to_bytes(), name.event.to_bytes())?;
-    event.for_each_field(|field| desc.add(describe_field(&field, false)?))?;
-    for field in &event::COMMON_FIELDS {
-        desc.add(describe_field(field, true)?)?;
-    }
-    Ok(desc)
-}
-
-fn describe_field(field: &event::KernelField<'_>, common: bool) -> Result<EventField> {
-    EventField::new(
-        field.name.to_bytes(),
-        field.type_.to_bytes(),
-        field.offset,
-        field.size,
-        field.signed,
-        match field.filter_type {
-            event::FILTER_STATIC_STRING => FilterType::StaticString,
-            event::FILTER_DYN_STRING => FilterType::DynString,
-            event::FILTER_RDYN_STRING => FilterType::RelDynString,
-            event::FILTER_PTR_STRING => FilterType::PtrString,
-            event::FILTER_TRACE_FN => FilterType::TraceFn,
-            event::FILTER_CPUMASK => FilterType::CpuMask,
-            event::FILTER_COMM => FilterType::Comm,
-            event::FILTER_CPU => FilterType::Cpu,
-            event::FILTER_STACKTRACE => FilterType::Stacktrace,
-            _ => FilterType::Other,
-        },
-        common,
-    )
 }

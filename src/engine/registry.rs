@@ -4,27 +4,24 @@
 //!
 //! # Locks
 //!
-//! The lock of the registry is taken in task context with no other lock held but the turn, and is the
+//! The lock of the registry is taken in task context with no other lock held but the one of commands, and is the
 //! outermost one of the module: inside it event_mutex is taken, and mmap_lock of the running task, and
 //! grace periods are waited for. Nothing that the kernel calls with either held takes it.
 
+use super::triggers::{
+    Listed,
+    Triggers, //
+};
 use crate::{
-    hist::{
-        show,
-        AttachedHist,
-        Histogram,
-        Spec, //
-    },
+    hist::Histogram,
     hook::{
+        site::EventSite,
         switch::{
             Switch,
             SwitchSettings, //
         },
         synthetic::Scratch,
-        trigger::{
-            HistData,
-            HistTrigger, //
-        },
+        HistTrigger,
         Hook,
         InDir,
         Placed,
@@ -42,12 +39,12 @@ use crate::{
             TracingDir, //
         },
     },
-    text::{
-        copy,
-        Text, //
-    },
+    text::Text,
 };
-use core::ptr;
+use core::{
+    ops::ControlFlow,
+    ptr, //
+};
 use kernel::{
     prelude::*,
     str::CString,
@@ -68,20 +65,20 @@ pub(crate) struct Registry {
     #[pin]
     hooks: Mutex<KVec<Hook>>,
     #[pin]
-    turn: Mutex<Turn>,
+    commands: Mutex<CommandState>,
     /// See [`Engine::changes`](super::Engine::changes).
     pub(super) changes: Atomic<u64>,
     pub(crate) shared: Shared,
 }
 
-/// What commands share.
+/// What `hist` commands share.
 #[derive(Default)]
-pub(crate) struct Turn {
+pub(crate) struct CommandState {
     /// For actions that make synthetic events happen; allocated for the first of them.
     scratch: Option<Arc<Scratch>>,
 }
 
-impl Turn {
+impl CommandState {
     /// The memory for actions. Fails with `ENOMEM`.
     pub(crate) fn scratch(&mut self) -> Result<Arc<Scratch>> {
         match &self.scratch {
@@ -102,7 +99,7 @@ impl Registry {
         KBox::pin_init(
             pin_init!(Self {
                 hooks <- kernel::new_mutex!(KVec::new()),
-                turn <- kernel::new_mutex!(Turn::default()),
+                commands <- kernel::new_mutex!(CommandState::default()),
                 changes: Atomic::new(0),
                 shared,
             }),
@@ -133,8 +130,8 @@ impl Registry {
 
     /// Waits until no other `hist` command is carried out, so that what a trigger refers to stays until it is attached.
     /// Taken before the lock of the registry, which is released while memory is allocated.
-    pub(crate) fn take_turn(&self) -> MutexGuard<'_, Turn> {
-        self.turn.lock()
+    pub(crate) fn lock_commands(&self) -> MutexGuard<'_, CommandState> {
+        self.commands.lock()
     }
 
     /// Locks the registry. Before that returns, triggers and switches of removed instances are
@@ -168,7 +165,7 @@ impl PinnedDrop for Registry {
         for hook in hooks.iter() {
             let triggers = hook.triggers();
             let with_vars = triggers.iter().filter(|trigger| trigger.spec().has_vars());
-            with_vars.for_each(|trigger| trigger.dir.set_busy(false));
+            with_vars.for_each(|trigger| trigger.site.dir.set_busy(false));
         }
     }
 }
@@ -210,158 +207,21 @@ impl RegistryGuard<'_> {
     ) -> Option<Arc<Histogram>> {
         let hook = self.hooks.iter().find(|hook| hook.is_of(event, dir))?;
         let triggers = hook.triggers();
-        let mut triggers = triggers.iter().filter(|trigger| trigger.dir == *dir);
+        let mut triggers = triggers.iter().filter(|trigger| trigger.site.dir == *dir);
         triggers.nth(n).map(|trigger| trigger.data.histogram())
-    }
-
-    /// The histograms of an event, in the order in which they were added. Fails with `ENOMEM`.
-    pub(crate) fn histograms(&self, event: &Event) -> Result<KVec<AttachedHist>> {
-        let mut attached = KVec::new();
-        let triggers = self.triggers(event);
-        for trigger in triggers.iter().flat_map(|triggers| triggers.iter()) {
-            let histogram = trigger.data.histogram();
-            let filter = trigger.filter().map(copy).transpose()?;
-            attached.push(AttachedHist { histogram, filter }, GFP_KERNEL)?;
-        }
-        Ok(attached)
-    }
-
-    /// The histograms of all events in a tracing directory, each once, with the number of its event. Fails with
-    /// `ENOMEM`.
-    pub(crate) fn all_histograms(&self, dir: &TracingDir) -> Result<KVec<(usize, Arc<Histogram>)>> {
-        let mut all: KVec<(usize, Arc<Histogram>)> = KVec::new();
-        for (event, hook) in self.hooks.iter().enumerate() {
-            for trigger in hook.triggers().iter().filter(|trigger| trigger.dir == *dir) {
-                let histogram = trigger.data.histogram();
-                if !all.iter().any(|(_, known)| Arc::ptr_eq(known, &histogram)) {
-                    all.push((event, histogram), GFP_KERNEL)?;
-                }
-            }
-        }
-        Ok(all)
-    }
-
-    /// The trigger of an event that is shown as this command. Fails with `ENOMEM`.
-    pub(crate) fn shown_as(
-        &self,
-        event: &Event,
-        command: &[u8],
-    ) -> Result<Option<Arc<HistTrigger>>> {
-        let triggers = self.triggers(event);
-        for trigger in triggers.iter().flat_map(|triggers| triggers.iter()) {
-            let mut shown = Text::new();
-            show(&mut shown, trigger)?;
-            if shown.as_bytes() == command {
-                return Ok(Some(trigger.clone()));
-            }
-        }
-        Ok(None)
-    }
-
-    /// A trigger of another histogram that refers to a variable of that of `trigger`, and its hook.
-    fn referrer(&self, trigger: &HistTrigger) -> Option<(&Hook, Arc<HistTrigger>)> {
-        let histogram = trigger.data.histogram();
-        self.hooks.iter().find_map(|hook| {
-            let triggers = hook.triggers();
-            let mut others = triggers
-                .iter()
-                .filter(|other| !Arc::ptr_eq(&other.data, &trigger.data));
-            let referrer = others.find(|other| other.spec().refers_to(&histogram))?;
-            Some((hook, referrer.clone()))
-        })
-    }
-
-    /// Whether a trigger of another histogram refers to a variable of that of `trigger`.
-    fn is_referenced(&self, trigger: &HistTrigger) -> bool {
-        self.referrer(trigger).is_some()
-    }
-
-    /// What to say if a trigger of another histogram refers to a variable of that of `trigger`. Fails with `ENOMEM`.
-    pub(crate) fn referrer_of(&self, trigger: &HistTrigger) -> Result<Option<Text>> {
-        let Some((hook, referrer)) = self.referrer(trigger) else {
-            return Ok(None);
-        };
-        let [system, event] = hook.names().map(CStr::to_bytes);
-        let mut text = Text::new();
-        text.bytes(b"Not removed, a variable is used by the trigger of ")?;
-        if referrer.dir != trigger.dir && !referrer.dir.is_top() {
-            text.bytes(b"instances/")?;
-            text.bytes(referrer.dir.name().to_bytes())?;
-            text.bytes(b" ")?;
-        }
-        text.bytes(system)?;
-        text.bytes(b":")?;
-        text.bytes(event)?;
-        text.bytes(b": ")?;
-        show(&mut text, &referrer)?;
-        Ok(Some(text))
-    }
-
-    /// Whether a trigger with `spec` that shares `data` would refer to itself by way of others, so that none of these
-    /// could be removed. Only a name makes that possible: all other triggers are newer than what they refer to. Fails
-    /// with `ENOMEM`.
-    pub(crate) fn closes_circle(&self, spec: &Spec, data: &Arc<HistData>) -> Result<bool> {
-        let mut reached = KVec::new();
-        self.add_homes(spec, &mut reached)?;
-        // Triggers of one name may refer to each other.
-        reached.retain(|home| !Arc::ptr_eq(home, data));
-        let mut done = 0;
-        while let Some(home) = reached.get(done).cloned() {
-            for hook in self.hooks.iter() {
-                let triggers = hook.triggers();
-                for trigger in triggers.iter() {
-                    if Arc::ptr_eq(&trigger.data, &home) {
-                        self.add_homes(trigger.spec(), &mut reached)?;
-                    }
-                }
-            }
-            done += 1;
-        }
-        Ok(reached.iter().any(|home| Arc::ptr_eq(home, data)))
-    }
-
-    /// Adds the histograms that `spec` refers to, each once. Fails with `ENOMEM`.
-    fn add_homes(&self, spec: &Spec, homes: &mut KVec<Arc<HistData>>) -> Result {
-        for hook in self.hooks.iter() {
-            let triggers = hook.triggers();
-            for trigger in triggers.iter() {
-                let data = &trigger.data;
-                let known = homes.iter().any(|home| Arc::ptr_eq(home, data));
-                if !known && spec.refers_to(&data.histogram()) {
-                    homes.push(data.clone(), GFP_KERNEL)?;
-                }
-            }
-        }
-        Ok(())
     }
 
     /// Removes the triggers that were made for actions which are gone. Without memory, a later call does.
     pub(crate) fn remove_unused_helpers(&mut self) {
-        let mut unused = KVec::new();
-        for hook in self.hooks.iter() {
-            for trigger in hook.triggers().iter() {
-                if trigger.helper && !self.is_referenced(trigger) {
-                    let _ = unused.push(trigger.clone(), GFP_KERNEL);
-                }
-            }
-        }
-        for hook in self.hooks.iter() {
-            let _ = hook.retain(self.shared, |trigger| {
-                !unused.iter().any(|unused| ptr::eq(&**unused, trigger))
+        while let Some(unused) = self.unused_helper() {
+            let removed = self.hooks.iter().try_for_each(|hook| {
+                hook.retain(self.shared, |trigger| !ptr::eq(&*unused, trigger))
             });
-        }
-        if !unused.is_empty() {
+            if removed.is_err() {
+                break;
+            }
             self.tidy();
         }
-    }
-
-    /// Whether a trigger in a tracing directory has variables, or refers to some.
-    pub(crate) fn has_vars(&self, dir: &TracingDir) -> bool {
-        self.hooks.iter().any(|hook| {
-            let triggers = hook.triggers();
-            let mut triggers = triggers.iter().filter(|trigger| trigger.dir == *dir);
-            triggers.any(|trigger| trigger.spec().has_vars())
-        })
     }
 
     /// Calls `f` for each trigger: with system and name of its event, and its number among those of its tracing
@@ -374,22 +234,13 @@ impl RegistryGuard<'_> {
             let triggers = hook.triggers();
             for (n, trigger) in triggers.iter().enumerate() {
                 let older = &triggers[..n];
-                let before = older.iter().filter(|other| other.dir == trigger.dir);
+                let before = older
+                    .iter()
+                    .filter(|other| other.site.dir == trigger.site.dir);
                 f(hook.names(), before.count() + 1, trigger)?;
             }
         }
         Ok(())
-    }
-
-    /// The histogram with this name, of whatever events.
-    pub(crate) fn named(&self, name: &[u8]) -> Option<Arc<HistData>> {
-        self.hooks.iter().find_map(|hook| {
-            let triggers = hook.triggers();
-            let named = triggers
-                .iter()
-                .find(|trigger| trigger.data.name() == Some(name));
-            named.map(|trigger| trigger.data.clone())
-        })
     }
 
     /// The switches of an event, the newest first; `None` if it has none.
@@ -493,13 +344,13 @@ impl RegistryGuard<'_> {
     }
 
     /// Removes all triggers and switches of an event; none of the triggers, as in C, if one of them is referred to.
-    /// Then what [`RegistryGuard::referrer_of`] says of that is returned, if there is memory for it. Fails with `ENOMEM`
+    /// Then what [`Triggers::referrer_text`] says of that is returned, if there is memory for it. Fails with `ENOMEM`
     /// only if the same event has some in another instance.
     pub(crate) fn remove_all(&mut self, event: &Event) -> Result<Option<Text>> {
         let triggers = self.triggers(event);
         let mut triggers = triggers.iter().flat_map(|triggers| triggers.iter());
         let referenced = triggers.find(|trigger| self.is_referenced(trigger));
-        let referrer = referenced.and_then(|trigger| self.referrer_of(trigger).ok().flatten());
+        let referrer = referenced.and_then(|trigger| self.referrer_text(trigger).ok().flatten());
         let referenced = referenced.is_some();
         self.retain(|hook, dir, is_trigger| {
             !hook.is_of(event.id(), event.dir()) || dir != event.dir() || (referenced && is_trigger)
@@ -513,7 +364,7 @@ impl RegistryGuard<'_> {
     fn retain(&mut self, keep: impl Fn(&Hook, &TracingDir, bool) -> bool) -> Result {
         let mut done = Ok(());
         for hook in self.hooks.iter() {
-            let triggers = hook.retain(self.shared, |trigger| keep(hook, &trigger.dir, true));
+            let triggers = hook.retain(self.shared, |trigger| keep(hook, &trigger.site.dir, true));
             let switches =
                 hook.retain_switches(self.shared, |switch| keep(hook, switch.dir(), false));
             done = done.and(triggers).and(switches);
@@ -549,8 +400,22 @@ impl RegistryGuard<'_> {
     }
 }
 
-/// Appends the line of a trigger.
-fn show(out: &mut Text, trigger: &HistTrigger) -> Result {
-    let histogram = trigger.data.histogram();
-    show::command(out, histogram.spec(), trigger.data.name(), trigger.filter())
+impl Triggers for RegistryGuard<'_> {
+    type Site = EventSite;
+
+    fn each(&self, f: &mut dyn FnMut(Listed<'_, EventSite>) -> ControlFlow<()>) {
+        for (event, hook) in self.hooks.iter().enumerate() {
+            let names = hook.names().map(CStr::to_bytes);
+            for trigger in hook.triggers().iter() {
+                let listed = Listed {
+                    event,
+                    names,
+                    trigger,
+                };
+                if f(listed).is_break() {
+                    return;
+                }
+            }
+        }
+    }
 }

@@ -13,6 +13,7 @@
 
 mod disconnected;
 pub(crate) mod poll;
+pub(crate) mod site;
 pub(crate) mod snapshot;
 pub(crate) mod stack;
 pub(crate) mod switch;
@@ -78,15 +79,16 @@ use kernel::{
     },
 };
 use poll::Pollers;
+use site::EventSite;
 use stack::Handlers;
 use switch::{
     Switch,
     SwitchSettings, //
 };
-use trigger::{
-    Entry,
-    HistTrigger, //
-};
+use trigger::Entry;
+
+/// A trigger of an event of the kernel.
+pub(crate) type HistTrigger = trigger::HistTrigger<EventSite>;
 
 /// The triggers of an event, in the order in which they were added.
 pub(crate) type Triggers = KVec<Arc<HistTrigger>>;
@@ -492,7 +494,9 @@ impl Hook {
 
     /// Whether the tracing directory of one of its triggers or switches was removed.
     pub(crate) fn is_orphaned(&self) -> bool {
-        self.triggers().iter().any(|trigger| trigger.dir.removed())
+        self.triggers()
+            .iter()
+            .any(|trigger| trigger.site.dir.removed())
             || self.switches().iter().any(|switch| switch.dir().removed())
     }
 

@@ -3,10 +3,8 @@
 //! The triggers `enable_hist` and `disable_hist`, which resume or pause the histograms of an event.
 
 use super::{
-    trigger::{
-        Condition,
-        Nofault, //
-    },
+    site::Nofault,
+    trigger::Condition,
     Placed,
     Switches,
     Triggers, //
@@ -100,7 +98,7 @@ impl Switch {
         let dir = &self.settings.dir;
         let mut switches = switches.iter().map(|switch| &switch.settings);
         switches.any(|other| other.filter.is_some() && other.dir == *dir)
-            || triggers.iter().any(|trigger| trigger.dir == *dir)
+            || triggers.iter().any(|trigger| trigger.site.dir == *dir)
             || self.settings.tasks.needs_record()
     }
 
@@ -127,7 +125,7 @@ impl Switch {
         }
         for trigger in self.triggers.read(hit.preempt()) {
             // Mostly nothing changes: then the cache line stays shared.
-            if trigger.dir == self.settings.dir && trigger.paused() == self.settings.enable {
+            if trigger.site.dir == self.settings.dir && trigger.paused() == self.settings.enable {
                 trigger.pause(!self.settings.enable);
             }
         }

@@ -14,7 +14,6 @@ pub(crate) trait Load {
     type Value;
 
     /// As `load(Relaxed)`.
-    #[cfg(MODULE)]
     fn relaxed(&self) -> Self::Value;
 
     /// As `load(Acquire)`.
@@ -30,6 +29,11 @@ pub(crate) trait Store {
 #[cfg(not(MODULE))]
 impl<T: kernel::sync::atomic::AtomicType> Load for Atomic<T> {
     type Value = T;
+
+    #[inline]
+    fn relaxed(&self) -> T {
+        self.load(kernel::sync::atomic::Relaxed)
+    }
 
     #[inline]
     fn acquire(&self) -> T {

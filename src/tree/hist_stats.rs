@@ -48,9 +48,9 @@ impl FileOps<Tree> for HistStatsOps {
                 histogram.unresolved(),
                 histogram.missed()
             ))?;
-            if !trigger.dir.is_top() {
+            if !trigger.site.dir.is_top() {
                 out.bytes(b", instances/")?;
-                out.bytes(trigger.dir.name().to_bytes())?;
+                out.bytes(trigger.site.dir.name().to_bytes())?;
             }
             out.bytes(b"\n")
         })?;

@@ -3,7 +3,7 @@
 //! Names of symbols and system calls, for the text of histograms.
 
 use crate::{
-    engine::Attached,
+    engine::ShownTrigger,
     hist::{
         show::{
             Names,
@@ -78,7 +78,7 @@ fn has_syscall(name: &[u8]) -> bool {
 }
 
 /// Describes a trigger for `src/hist/`.
-pub(super) fn view<'a>(attached: &'a Attached, names: &'a KernelNames) -> View<'a> {
+pub(super) fn view<'a>(attached: &'a ShownTrigger, names: &'a KernelNames) -> View<'a> {
     View {
         hist: &attached.histogram,
         names,

@@ -18,8 +18,25 @@ pub mod event;
 #[path = "../../../../../src/filter/mod.rs"]
 pub mod filter;
 #[cfg(not(loom))]
+#[path = "../../../../../src/engine"]
+pub mod engine {
+    //! Commands carried out: what of it is pure.
+
+    pub mod failure;
+    pub mod hist_command;
+    pub mod host;
+    pub mod triggers;
+}
+#[cfg(not(loom))]
 #[path = "../../../../../src/hist/mod.rs"]
 pub mod hist;
+#[cfg(not(loom))]
+#[path = "../../../../../src/hook"]
+pub mod hook {
+    //! Hits received: what of it is pure.
+
+    pub mod trigger;
+}
 #[path = "../../../../../src/limits.rs"]
 pub mod limits;
 #[path = "../../../../../src/map/mod.rs"]

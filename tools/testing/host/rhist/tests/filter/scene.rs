@@ -5,7 +5,6 @@
 #![allow(dead_code, reason = "each test uses some of it")]
 
 use rhist::cpu::Cpu;
-use rhist::limits::STACK_DEPTH;
 use rhist::event::Clock;
 use rhist::event::Context;
 use rhist::event::EventDesc;
@@ -17,6 +16,7 @@ use rhist::filter::Filter;
 use rhist::filter::FilterError;
 use rhist::filter::Memory;
 use rhist::filter::Symbols;
+use rhist::limits::STACK_DEPTH;
 use FilterType::*;
 
 /// More than a word has bits, and not a multiple of them.

@@ -750,7 +750,7 @@ fn removal() {
     let helper = world.lines("sched_waking").pop().unwrap();
     assert_eq!(
         helper,
-        "hist:keys=pid:vals=hitcount:synthetic_target_cpu=target_cpu:sort=hitcount:size=128"
+        "hist:keys=pid:vals=hitcount:synthetic_target_cpu=target_cpu:sort=hitcount:size=2048"
     );
     for command in [waking, &helper] {
         refused_removal(&world, "sched_waking", command);

@@ -7,11 +7,11 @@ use kernel::sync::Arc;
 use rhist::hist::show;
 use rhist::hist::show::View;
 use rhist::hist::Histogram;
+use rhist::limits::MAP_BITS_MIN;
 use rhist::text::Text;
 use rhist::trigger::Command;
 use rhist::trigger::Error;
 use rhist::trigger::Trigger;
-use rhist::limits::MAP_BITS_MIN;
 
 use super::events::*;
 

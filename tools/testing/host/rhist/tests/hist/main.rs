@@ -8,6 +8,7 @@ mod actions;
 mod build;
 mod concurrent;
 mod debug;
+mod engine;
 mod errors;
 mod events;
 mod exercise;

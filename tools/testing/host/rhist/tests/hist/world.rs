@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A small tracing directory: events whose triggers refer to each other, synthetic events that record what they are
-//! given, and a conditional snapshot. Commands are carried out as `src/engine` does it.
+//! A small tracing directory for the engine: events whose triggers refer to each other, synthetic events that record what
+//! they are given, and a conditional snapshot. Commands are carried out by `src/engine`, and hits counted by the triggers
+//! of `src/hook`.
 
 #![allow(dead_code, reason = "each test uses some of it")]
 
 use std::cell::Cell;
+use std::cell::RefCell;
+use std::ops::ControlFlow;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::SeqCst;
@@ -21,14 +24,19 @@ use kernel::prelude::KBox;
 use kernel::prelude::KVec;
 use kernel::sync::Arc;
 use rhist::cpu::Cpu;
-use rhist::limits::STACK_DEPTH;
+use rhist::engine::failure::Failure;
+use rhist::engine::hist_command;
+use rhist::engine::hist_command::EventScope;
+use rhist::engine::host::Host;
+use rhist::engine::host::NewTrigger;
+use rhist::engine::triggers::Listed;
+use rhist::engine::triggers::Triggers;
 use rhist::event::Clock;
 use rhist::event::Context;
 use rhist::event::EventDesc;
 use rhist::event::FilterType;
 use rhist::event::Hit;
 use rhist::event::Record;
-use rhist::filter::Filter;
 use rhist::filter::Memory;
 use rhist::filter::Symbols;
 use rhist::hist::show;
@@ -38,35 +46,37 @@ use rhist::hist::spec::target::SnapshotTarget;
 use rhist::hist::spec::target::SynthField;
 use rhist::hist::spec::target::SynthTarget;
 use rhist::hist::spec::target::Wide;
-use rhist::limits::WIDE_WORDS;
 use rhist::hist::spec::variable::ValueKind;
-use rhist::hist::AttachedHist;
-use rhist::hist::Compiled;
 use rhist::hist::Draft;
 use rhist::hist::Histogram;
-use rhist::hist::Scope;
-use rhist::hist::Spec;
+use rhist::hook::trigger;
+use rhist::hook::trigger::Site;
+use rhist::limits::MAP_BITS_MIN;
+use rhist::limits::STACK_DEPTH;
+use rhist::limits::WIDE_WORDS;
 use rhist::map::Cpus;
+use rhist::sync::PreemptOff;
 use rhist::text::Text;
 use rhist::trigger::Command;
 use rhist::trigger::Error;
-use rhist::trigger::ErrorText;
+use rhist::trigger::Hint;
 use rhist::trigger::Trigger;
-use rhist::limits::MAP_BITS_MIN;
 
 use super::events;
 use super::events::Bytes;
 use super::events::STACK;
 
 /// Events that may happen within each other, as in the module.
-const DEPTH_MAX: usize = 6;
+const DEPTH_MAX: usize = 4;
 
 /// The tracing directory.
 pub(crate) struct World {
     events: Vec<Event>,
     synths: Vec<StdArc<Synth>>,
     pub(crate) snapshot: StdArc<Snapshot>,
-    /// What the command at work has logged.
+    /// Held by the command that is carried out.
+    commands: Mutex<()>,
+    /// What the last command has logged.
     log: Mutex<Vec<Error>>,
     /// Whether maps are as small as can be, so that they are made fast.
     small: bool,
@@ -74,51 +84,36 @@ pub(crate) struct World {
 
 /// An event in it.
 struct Event {
-    desc: EventDesc,
+    desc: Arc<EventDesc>,
     /// Whether it can be enabled.
     enables: bool,
-    triggers: RwLock<Vec<StdArc<HistTrigger>>>,
+    triggers: RwLock<Vec<Arc<HistTrigger>>>,
 }
 
-/// A histogram and its name.
-struct HistData {
-    histogram: RwLock<Arc<Histogram>>,
-    name: Option<Vec<u8>>,
-}
+type HistTrigger = trigger::HistTrigger<Place>;
 
-struct HistTrigger {
-    data: StdArc<HistData>,
-    code: Compiled,
-    filter: Option<Condition>,
-    helper: bool,
-    paused: AtomicBool,
-}
+/// The place of all triggers: there is one directory, and no task is ignored.
+pub(crate) struct Place;
 
-struct Condition {
-    filter: Filter,
-    text: Vec<u8>,
-}
+impl Site for Place {
+    type Memory = Nowhere;
 
-impl HistTrigger {
-    fn histogram(&self) -> Arc<Histogram> {
-        self.data.histogram.read().unwrap().clone()
+    const MEMORY: Nowhere = Nowhere;
+
+    fn lists_tasks(&self) -> bool {
+        false
     }
 
-    fn filter(&self) -> Option<&[u8]> {
-        self.filter.as_ref().map(|condition| &condition.text[..])
+    fn ignores(&self, _: PreemptOff<'_>) -> bool {
+        false
     }
 
-    fn matches(
-        &self,
-        spec: &Spec,
-        filter: Option<&[u8]>,
-        named: Option<&StdArc<HistData>>,
-    ) -> bool {
-        let name_matches = match named {
-            Some(named) => StdArc::ptr_eq(&self.data, named),
-            None => self.data.name.is_none(),
-        };
-        name_matches && self.filter() == filter && self.code.spec.matches(spec)
+    fn is_beside(&self, _: &Self) -> bool {
+        true
+    }
+
+    fn show_dir(&self, _: &mut Text) -> KernelResult {
+        Ok(())
     }
 }
 
@@ -245,7 +240,7 @@ impl World {
         small: bool,
     ) -> StdArc<Self> {
         let event = |desc, enables| Event {
-            desc,
+            desc: Arc::new(desc, GFP_KERNEL).unwrap(),
             enables,
             triggers: RwLock::default(),
         };
@@ -272,6 +267,7 @@ impl World {
                 events,
                 synths: all,
                 snapshot: StdArc::default(),
+                commands: Mutex::default(),
                 log: Mutex::default(),
                 small,
             }
@@ -346,20 +342,39 @@ impl World {
 
     /// Writes `command` to the trigger file of `event`.
     pub(crate) fn write(&self, event: &str, command: &[u8]) -> Result<(), Error> {
+        self.execute(event, command)
+            .map(|_| ())
+            .map_err(Failure::error)
+    }
+
+    /// Carries out a command, as the engine does it for a write. Returns what it says of it.
+    pub(crate) fn execute(&self, event: &str, command: &[u8]) -> Result<Option<Hint>, Failure> {
         let command = Command::parse(command);
+        let guard = self.commands.lock().unwrap();
         self.log.lock().unwrap().clear();
-        let done = command
-            .hist()
-            .and_then(|params| self.run(self.event(event), params, command.remove));
-        if let Err(error) = done {
+        let done = self.execute_hist(self.event(event), &command);
+        if let Err(failure) = &done {
             self.remove_unused_helpers();
-            if error.text.is_some() {
-                self.log.lock().unwrap().push(error);
+            let mut log = self.log.lock().unwrap();
+            if let Failure::Command(error, before) = failure {
+                log.extend(
+                    before
+                        .iter()
+                        .chain([error])
+                        .filter(|error| error.text.is_some()),
+                );
             }
-        } else {
-            self.log.lock().unwrap().clear();
         }
+        drop(guard);
         done
+    }
+
+    fn execute_hist(&self, event: usize, command: &Command<'_>) -> Result<Option<Hint>, Failure> {
+        let mut trigger = Trigger::parse(command.hist()?)?;
+        if self.small {
+            trigger.size.get_or_insert_default().bits = MAP_BITS_MIN;
+        }
+        hist_command::run(&self, event, &trigger, command.remove)
     }
 
     /// Writes a command that must be accepted.
@@ -374,160 +389,31 @@ impl World {
         self.log.lock().unwrap().clone()
     }
 
-    fn run(&self, event: usize, params: &[u8], remove: bool) -> Result<(), Error> {
-        let mut trigger = Trigger::parse(params)?;
-        if self.small {
-            trigger.size.get_or_insert_default().bits = MAP_BITS_MIN;
-        }
-        let trigger = &trigger;
-        let scope = EventScope { world: self, event };
-        let draft = Draft::new(&scope, trigger, remove)?;
-        let filter = self.condition(event, trigger)?;
-        let name = trigger.name.map(|span| trigger.bytes(span));
-        let named = name.and_then(|name| self.named(name));
-        let triggers = self.triggers(event);
-        let text = filter.as_ref().map(|condition| &condition.text[..]);
-        let same = triggers
-            .iter()
-            .find(|other| other.matches(draft.spec(), text, named.as_ref()));
-        if remove {
-            return match same {
-                Some(same) if self.is_referenced(same) => Err(EBUSY.into()),
-                Some(same) => {
-                    self.retain(|other| !StdArc::ptr_eq(other, same));
-                    self.remove_unused_helpers();
-                    Ok(())
-                }
-                None => Ok(()),
-            };
-        }
-        let histogram = |data: &HistData| data.histogram.read().unwrap().clone();
-        let differs = |named: &StdArc<HistData>| !histogram(named).spec().matches(draft.spec());
-        let mismatch = named.as_ref().is_some_and(differs);
-        let same = same.filter(|_| (name.is_none() || named.is_some()) && !mismatch);
-        if let Some(same) = same {
-            if trigger.pause.is_some() || trigger.cont.is_some() {
-                same.paused.store(trigger.pause.is_some(), SeqCst);
-                return Ok(());
-            }
-            if trigger.clear.is_some() {
-                let cpus = Cpus::uniform(events::CPUS);
-                let empty = same.histogram().new_empty(events::SEED, cpus, usize::MAX)?;
-                *same.data.histogram.write().unwrap() = empty;
-                return Ok(());
-            }
-        }
-        let code = Compiled::new(draft)?;
-        if let (Some(span), true) = (trigger.name, mismatch) {
-            return Err(trigger.error(ErrorText::NamedMismatch, span));
-        }
-        if same.is_some() {
-            return Err(Error::new(ErrorText::TriggerEexist, 0));
-        }
-        if trigger.cont.is_some() || trigger.clear.is_some() {
-            return Err(Error::new(ErrorText::TriggerEnoentClear, 0));
-        }
-        code.spec.check_clock(trigger)?;
-        self.attach(
-            event,
-            code,
-            filter,
-            name,
-            named,
-            trigger.pause.is_some(),
-            false,
-        )
-    }
-
-    #[allow(clippy::too_many_arguments)]
-    fn attach(
-        &self,
-        event: usize,
-        code: Compiled,
-        filter: Option<Condition>,
-        name: Option<&[u8]>,
-        named: Option<StdArc<HistData>>,
-        paused: bool,
-        helper: bool,
-    ) -> Result<(), Error> {
-        let data = match named {
-            Some(named) => named,
-            None => StdArc::new(HistData {
-                histogram: RwLock::new(events::empty(&code)?),
-                name: name.map(<[u8]>::to_vec),
-            }),
-        };
-        let trigger = HistTrigger {
-            data,
-            code,
-            filter,
-            helper,
-            paused: paused.into(),
-        };
-        self.events[event]
-            .triggers
-            .write()
-            .unwrap()
-            .push(StdArc::new(trigger));
-        Ok(())
-    }
-
-    fn condition(&self, event: usize, trigger: &Trigger) -> Result<Option<Condition>, Error> {
-        let Some(filter) = trigger.filter else {
-            return Ok(None);
-        };
-        let text = trigger.bytes(filter.text).to_vec();
-        match Filter::parse(&text, &self.events[event].desc, events::CPUS, &Nowhere) {
-            Ok(filter) => Ok(Some(Condition { filter, text })),
-            Err(error) => Err(Error::silent(error.errno)),
-        }
-    }
-
-    fn triggers(&self, event: usize) -> Vec<StdArc<HistTrigger>> {
+    fn triggers(&self, event: usize) -> Vec<Arc<HistTrigger>> {
         self.events[event].triggers.read().unwrap().clone()
     }
 
-    fn all_triggers(&self) -> impl Iterator<Item = (usize, StdArc<HistTrigger>)> + '_ {
-        let events = 0..self.events.len();
-        events.flat_map(|event| {
-            self.triggers(event)
-                .into_iter()
-                .map(move |trigger| (event, trigger))
-        })
+    fn all_triggers(&self) -> impl Iterator<Item = Arc<HistTrigger>> + '_ {
+        (0..self.events.len()).flat_map(|event| self.triggers(event))
     }
 
-    fn named(&self, name: &[u8]) -> Option<StdArc<HistData>> {
-        let mut triggers = self.all_triggers();
-        let (_, named) =
-            triggers.find(|(_, trigger)| trigger.data.name.as_deref() == Some(name))?;
-        Some(named.data.clone())
-    }
-
-    fn is_referenced(&self, trigger: &HistTrigger) -> bool {
-        let histogram = trigger.histogram();
-        self.all_triggers().any(|(_, other)| {
-            !StdArc::ptr_eq(&other.data, &trigger.data) && other.code.spec.refers_to(&histogram)
-        })
-    }
-
-    fn retain(&self, keep: impl Fn(&StdArc<HistTrigger>) -> bool) {
+    /// Removes the triggers for which `keep` is false.
+    fn retain(&self, keep: impl Fn(&HistTrigger) -> bool) {
         // Dropped without the lock.
         let mut removed = Vec::new();
         for event in &self.events {
             let mut triggers = event.triggers.write().unwrap();
             let all = std::mem::take(&mut *triggers);
-            let (kept, gone): (Vec<_>, Vec<_>) = all.into_iter().partition(&keep);
+            let (kept, gone): (Vec<_>, Vec<_>) = all.into_iter().partition(|trigger| keep(trigger));
             *triggers = kept;
             removed.extend(gone);
         }
     }
 
     fn remove_unused_helpers(&self) {
-        let triggers = self.all_triggers().map(|(_, trigger)| trigger);
-        let unused: Vec<_> = triggers
-            .filter(|trigger| trigger.helper && !self.is_referenced(trigger))
-            .collect();
-        self.retain(|trigger| !unused.iter().any(|unused| StdArc::ptr_eq(unused, trigger)));
+        while let Some(unused) = All(self).unused_helper() {
+            self.retain(|trigger| !std::ptr::eq(&*unused, trigger));
+        }
     }
 
     /// Lets `event` happen.
@@ -539,34 +425,30 @@ impl World {
 
     fn happen(&self, event: usize, hit: &Hit<'_>) {
         for trigger in self.triggers(event) {
-            let filter = trigger.filter.as_ref();
-            if !trigger.paused.load(SeqCst)
-                && filter.is_none_or(|condition| condition.filter.matches(hit, &Nowhere))
-            {
-                trigger
-                    .histogram()
-                    .hit(&trigger.code.program, &trigger.code.targets, hit);
-            }
+            trigger.hit(hit);
         }
     }
 
     /// The histogram of the `n`th trigger of `event`.
     pub(crate) fn histogram(&self, event: &str, n: usize) -> Arc<Histogram> {
-        self.triggers(self.event(event))[n].histogram()
+        self.triggers(self.event(event))[n].data.histogram()
     }
 
     fn show(&self, event: &str, show: impl Fn(&mut Text, &[View<'_>]) -> KernelResult) -> String {
         let triggers = self.triggers(self.event(event));
-        let hists: Vec<_> = triggers.iter().map(|trigger| trigger.histogram()).collect();
+        let hists: Vec<_> = triggers
+            .iter()
+            .map(|trigger| trigger.data.histogram())
+            .collect();
         let views: Vec<_> = triggers
             .iter()
             .zip(&hists)
             .map(|(trigger, hist)| View {
                 hist,
                 names: self,
-                name: trigger.data.name.as_deref(),
+                name: trigger.data.name(),
                 filter: trigger.filter(),
-                paused: trigger.paused.load(SeqCst),
+                paused: trigger.paused(),
             })
             .collect();
         events::text(|out| show(out, &views))
@@ -637,14 +519,14 @@ impl World {
     /// Whether `line`, as it is shown, is a command for the last trigger of `event` that was not made for others. Fails if
     /// it is none.
     pub(crate) fn is_last(&self, event: &str, line: &str) -> Result<bool, Error> {
-        let event = self.event(event);
+        let (event, log) = (self.event(event), RefCell::default());
+        let scope = EventScope::new(&self, &event, &log)?;
         let triggers = self.triggers(event);
         let last = triggers.iter().rfind(|trigger| !trigger.helper).unwrap();
         let command = Command::parse(line.as_bytes());
         let trigger = Trigger::parse(command.hist()?)?;
-        let scope = EventScope { world: self, event };
         let draft = Draft::new(&scope, &trigger, true)?;
-        Ok(last.code.spec.matches(draft.spec()))
+        Ok(last.spec().matches(draft.spec()))
     }
 
     /// The line of the last trigger of `event` that was not made for others, without the state at its end.
@@ -654,19 +536,124 @@ impl World {
         Some(self.lines(event).swap_remove(last))
     }
 
-    /// Removes all triggers, those first that none refers to.
+    /// Removes all triggers, first those that none refers to.
     pub(crate) fn remove_all(&self) {
         while self.count() > 0 {
-            let mut triggers = self.all_triggers().map(|(_, trigger)| trigger);
-            let free = triggers.find(|trigger| !self.is_referenced(trigger));
+            let mut triggers = self.all_triggers();
+            let free = triggers.find(|trigger| !All(self).is_referenced(trigger));
             let free = free.expect("references are no circle");
-            self.retain(|trigger| !StdArc::ptr_eq(trigger, &free));
+            self.retain(|trigger| !std::ptr::eq(trigger, &*free));
         }
     }
 
     /// The number of triggers of all events.
     pub(crate) fn count(&self) -> usize {
         self.all_triggers().count()
+    }
+}
+
+/// All triggers, which stay since only one command at a time is carried out.
+pub(crate) struct All<'a>(&'a World);
+
+impl Triggers for All<'_> {
+    type Site = Place;
+
+    fn each(&self, f: &mut dyn FnMut(Listed<'_, Place>) -> ControlFlow<()>) {
+        for (number, event) in self.0.events.iter().enumerate() {
+            for trigger in &self.0.triggers(number) {
+                let listed = Listed {
+                    event: number,
+                    names: [event.desc.system(), event.desc.name()],
+                    trigger,
+                };
+                if f(listed).is_break() {
+                    return;
+                }
+            }
+        }
+    }
+}
+
+impl Host for &World {
+    type Site = Place;
+    type Event = usize;
+    type Locked<'a>
+        = All<'a>
+    where
+        Self: 'a;
+
+    fn lock(&self) -> All<'_> {
+        All(self)
+    }
+
+    fn find(&self, system: &[u8], name: &[u8]) -> KernelResult<Option<usize>> {
+        let event = self.position(system, name);
+        Ok(event.filter(|&event| self.events[event].enables))
+    }
+
+    fn has_event(&self, system: &[u8], name: &[u8]) -> KernelResult<bool> {
+        Ok(self.position(system, name).is_some())
+    }
+
+    fn describe(&self, &event: &usize) -> KernelResult<Arc<EventDesc>> {
+        Ok(self.events[event].desc.clone())
+    }
+
+    fn triggers(&self, &event: &usize) -> KernelResult<KVec<Arc<HistTrigger>>> {
+        let mut all = KVec::new();
+        for trigger in World::triggers(self, event) {
+            all.push(trigger, GFP_KERNEL)?;
+        }
+        Ok(all)
+    }
+
+    fn is_here(&self, _: &Place) -> bool {
+        true
+    }
+
+    fn add(&self, event: usize, new: NewTrigger) -> KernelResult {
+        let trigger = HistTrigger::new(Place, new.data, new.code, new.filter, new.flags);
+        let trigger = Arc::new(trigger, GFP_KERNEL)?;
+        self.events[event].triggers.write().unwrap().push(trigger);
+        Ok(())
+    }
+
+    fn remove(&self, _: &usize, trigger: &HistTrigger) -> KernelResult {
+        self.retain(|other| !std::ptr::eq(other, trigger));
+        self.remove_unused_helpers();
+        Ok(())
+    }
+
+    fn synth_event(&self, name: &[u8]) -> KernelResult<Option<KBox<dyn SynthTarget>>> {
+        let mut synths = self.synths.iter();
+        let found = synths.find(|synth| synth.name.as_bytes() == name);
+        let user = |synth| Box::new(SynthUser::new(synth)) as Box<dyn SynthTarget>;
+        Ok(found.map(|synth| KBox::of(user(synth))).transpose()?)
+    }
+
+    fn cond_snapshot(&self) -> KernelResult<KBox<dyn SnapshotTarget>> {
+        let snapshot = &self.snapshot;
+        if snapshot.used.swap(true, SeqCst) {
+            return Err(EBUSY);
+        }
+        let user: Box<dyn SnapshotTarget> = Box::new(SnapshotUser(snapshot.clone()));
+        Ok(KBox::of(user)?)
+    }
+
+    fn symbols(&self) -> &dyn Symbols {
+        &Nowhere
+    }
+
+    fn cpus(&self) -> Cpus {
+        Cpus::uniform(events::CPUS)
+    }
+
+    fn random(&self) -> u64 {
+        events::SEED
+    }
+
+    fn max_map_bytes(&self) -> usize {
+        usize::MAX
     }
 }
 
@@ -682,7 +669,7 @@ impl Names for World {
     fn address(&self, out: &mut Text, histogram: &Histogram) -> KernelResult {
         for event in &self.events {
             for (n, trigger) in event.triggers.read().unwrap().iter().enumerate() {
-                if std::ptr::eq(&*trigger.histogram(), histogram) {
+                if std::ptr::eq(&*trigger.data.histogram(), histogram) {
                     out.bytes(event.desc.name())?;
                     return out.format(format_args!("[{n}]"));
                 }
@@ -697,7 +684,7 @@ impl Names for World {
 }
 
 /// A kernel without functions, and whose memory cannot be read.
-struct Nowhere;
+pub(crate) struct Nowhere;
 
 impl Symbols for Nowhere {
     fn address(&self, _: &[u8]) -> Option<usize> {
@@ -716,109 +703,6 @@ impl Memory for Nowhere {
 
     fn read_user(&self, _: &mut [u8], _: usize) -> bool {
         false
-    }
-}
-
-/// Where the names in a trigger of an event are looked up.
-pub(crate) struct EventScope<'a> {
-    world: &'a World,
-    event: usize,
-}
-
-impl World {
-    /// The scope of triggers of `event`.
-    pub(crate) fn scope(&self, event: &str) -> EventScope<'_> {
-        EventScope {
-            world: self,
-            event: self.event(event),
-        }
-    }
-}
-
-fn attached(triggers: &[StdArc<HistTrigger>]) -> KernelResult<KVec<AttachedHist>> {
-    let mut all = KVec::new();
-    for trigger in triggers {
-        let attached = AttachedHist {
-            histogram: trigger.histogram(),
-            filter: trigger.filter().map(rhist::text::copy).transpose()?,
-        };
-        all.push(attached, GFP_KERNEL)?;
-    }
-    Ok(all)
-}
-
-impl Scope for EventScope<'_> {
-    fn event(&self) -> &EventDesc {
-        &self.world.events[self.event].desc
-    }
-
-    fn has_event(&self, system: &[u8], name: &[u8]) -> KernelResult<bool> {
-        Ok(self.world.position(system, name).is_some())
-    }
-
-    fn own_histograms(&self) -> KernelResult<KVec<AttachedHist>> {
-        attached(&self.world.triggers(self.event))
-    }
-
-    fn histograms(&self, system: &[u8], name: &[u8]) -> KernelResult<Option<KVec<AttachedHist>>> {
-        let event = self.world.position(system, name);
-        let event = event.filter(|&event| self.world.events[event].enables);
-        event
-            .map(|event| attached(&self.world.triggers(event)))
-            .transpose()
-    }
-
-    fn all_histograms(&self) -> KernelResult<KVec<(usize, Arc<Histogram>)>> {
-        let mut all: KVec<(usize, Arc<Histogram>)> = KVec::new();
-        for (event, trigger) in self.world.all_triggers() {
-            let histogram = trigger.histogram();
-            if !all.iter().any(|(_, known)| Arc::ptr_eq(known, &histogram)) {
-                all.push((event, histogram), GFP_KERNEL)?;
-            }
-        }
-        Ok(all)
-    }
-
-    fn synth_event(&self, name: &[u8]) -> KernelResult<Option<KBox<dyn SynthTarget>>> {
-        let mut synths = self.world.synths.iter();
-        let found = synths.find(|synth| synth.name.as_bytes() == name);
-        let user = |synth| Box::new(SynthUser::new(synth)) as Box<dyn SynthTarget>;
-        Ok(found.map(|synth| KBox::of(user(synth))).transpose()?)
-    }
-
-    fn cond_snapshot(&self) -> KernelResult<KBox<dyn SnapshotTarget>> {
-        let snapshot = &self.world.snapshot;
-        if snapshot.used.swap(true, SeqCst) {
-            return Err(EBUSY);
-        }
-        let user: Box<dyn SnapshotTarget> = Box::new(SnapshotUser(snapshot.clone()));
-        Ok(KBox::of(user)?)
-    }
-
-    fn add_helper(
-        &self,
-        system: &[u8],
-        name: &[u8],
-        params: &[u8],
-        command: &[u8],
-    ) -> Result<(), Error> {
-        let world = self.world;
-        let event = world.position(system, name).ok_or(ENODEV)?;
-        let mut trigger = Trigger::parse_for(params, command)?;
-        if world.small {
-            trigger.size.get_or_insert_default().bits = MAP_BITS_MIN;
-        }
-        let scope = EventScope { world, event };
-        let draft = Draft::new(&scope, &trigger, false)?;
-        let filter = world.condition(event, &trigger)?;
-        let code = Compiled::new(draft)?;
-        world.attach(event, code, filter, None, None, false, true)
-    }
-
-    fn log(&self, error: Error) {
-        if error.text.is_some() {
-            self.world.log.lock().unwrap().push(error);
-        }
     }
 }
 

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Why a command failed.
+
+use crate::{
+    filter::FilterError,
+    text::Text,
+    trigger::Error, //
+};
+use kernel::prelude::*;
+
+/// Why a command failed.
+pub enum Failure {
+    /// The command is invalid, or could not be carried out. With errors that are logged before, after which it was
+    /// continued.
+    Command(Error, KVec<Error>),
+    /// Another trigger refers to the one that was to be removed: `EBUSY`, and which.
+    Referenced(Text),
+    /// The kernel has refused the command, and has logged why.
+    Logged(kernel::error::Error),
+    /// The filter is invalid. With its text, for the error log.
+    Filter(FilterError, KVec<u8>),
+}
+
+impl Failure {
+    /// The error of a command that another one has carried out.
+    pub fn error(self) -> Error {
+        match self {
+            Self::Command(error, _) => error,
+            Self::Referenced(_) => EBUSY.into(),
+            Self::Logged(errno) => errno.into(),
+            Self::Filter(error, _) => error.errno.into(),
+        }
+    }
+
+    /// Adds errors that are logged before.
+    pub(super) fn after(self, errors: KVec<Error>) -> Self {
+        match self {
+            Self::Command(error, _) => Self::Command(error, errors),
+            Self::Referenced(_) | Self::Logged(_) | Self::Filter(..) => self,
+        }
+    }
+}
+
+impl<E: Into<Error>> From<E> for Failure {
+    fn from(error: E) -> Self {
+        Self::Command(error.into(), KVec::new())
+    }
+}

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What `hist` commands need of the kernel.
+
+use super::triggers::Triggers;
+use crate::{
+    event::EventDesc,
+    filter::Symbols,
+    hist::{
+        spec::target::{
+            SnapshotTarget,
+            SynthTarget, //
+        },
+        Compiled, //
+    },
+    hook::trigger::{
+        AttachFlags,
+        Condition,
+        HistData,
+        HistTrigger,
+        Site, //
+    },
+    map::Cpus,
+};
+use kernel::{
+    prelude::*,
+    sync::Arc, //
+};
+
+/// A tracing directory for the time of a command. No other `hist` command is carried out meanwhile.
+///
+/// The module's is the kernel's (`super::kernel_host`), that of host tests a small model of it.
+pub trait Host {
+    /// Where triggers are.
+    type Site: Site;
+
+    /// An event in the tracing directory.
+    type Event;
+
+    /// All triggers, locked.
+    type Locked<'a>: Triggers<Site = Self::Site>
+    where
+        Self: 'a;
+
+    /// Locks all triggers. Nothing that may wait for memory of another task is done meanwhile.
+    fn lock(&self) -> Self::Locked<'_>;
+
+    /// Finds the event `system:name`. `None` if there is none, or it cannot be enabled. Fails with `ENOMEM`.
+    fn find(&self, system: &[u8], name: &[u8]) -> Result<Option<Self::Event>>;
+
+    /// Whether there is an event `system:name`, which may be one that cannot be enabled. Fails with `ENODEV` if the
+    /// instance is gone, and with `ENOMEM`.
+    fn has_event(&self, system: &[u8], name: &[u8]) -> Result<bool>;
+
+    /// Describes an event. Fails with `ENOMEM`.
+    fn describe(&self, event: &Self::Event) -> Result<Arc<EventDesc>>;
+
+    /// The triggers of an event in the tracing directory, in the order in which they were added. Fails with `ENOMEM`.
+    fn triggers(&self, event: &Self::Event) -> Result<KVec<Arc<HistTrigger<Self::Site>>>>;
+
+    /// Whether this is a place in the tracing directory.
+    fn is_here(&self, site: &Self::Site) -> bool;
+
+    /// Adds a trigger to an event.
+    ///
+    /// # Errors
+    ///
+    /// `ENODEV` if the instance is gone, `ENOMEM`, and the errors of connecting the event.
+    fn add(&self, event: Self::Event, new: NewTrigger) -> Result;
+
+    /// Removes a trigger, and helper triggers that are not needed any more. Fails with `ENOMEM`.
+    fn remove(&self, event: &Self::Event, trigger: &HistTrigger<Self::Site>) -> Result;
+
+    /// The synthetic event `name`: see [`Scope::synth_event`](crate::hist::Scope::synth_event).
+    fn synth_event(&self, name: &[u8]) -> Result<Option<KBox<dyn SynthTarget>>>;
+
+    /// The conditional snapshot: see [`Scope::cond_snapshot`](crate::hist::Scope::cond_snapshot).
+    fn cond_snapshot(&self) -> Result<KBox<dyn SnapshotTarget>>;
+
+    /// The functions of the kernel, for filters.
+    fn symbols(&self) -> &dyn Symbols;
+
+    /// The CPUs that hits come on.
+    fn cpus(&self) -> Cpus;
+
+    /// A random number.
+    fn random(&self) -> u64;
+
+    /// Most bytes that a new map may take.
+    fn max_map_bytes(&self) -> usize;
+}
+
+/// A trigger that is to be added.
+pub struct NewTrigger {
+    /// Its histogram, which it may share.
+    pub data: Arc<HistData>,
+    /// What it is and what its hits execute.
+    pub code: Compiled,
+    /// Its filter.
+    pub filter: Option<Condition>,
+    /// How it is added.
+    pub flags: AttachFlags,
+}

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Questions about all triggers: which one refers to another, has a name, or is not needed any more.
+
+use crate::{
+    hist::{
+        show,
+        AttachedHist,
+        Histogram,
+        Spec, //
+    },
+    hook::trigger::{
+        HistData,
+        HistTrigger,
+        Site, //
+    },
+    text::{
+        copy,
+        Text, //
+    },
+};
+use core::ops::ControlFlow;
+use kernel::{
+    prelude::*,
+    sync::Arc, //
+};
+
+/// A trigger and its event.
+pub struct Listed<'a, S: Site> {
+    /// A number that stands for the event.
+    pub event: usize,
+    /// System and name of the event.
+    pub names: [&'a [u8]; 2],
+    /// The trigger.
+    pub trigger: &'a Arc<HistTrigger<S>>,
+}
+
+/// The triggers of all events in all tracing directories. None is added or removed while it exists.
+pub trait Triggers {
+    /// Where triggers are.
+    type Site: Site;
+
+    /// Calls `f` for each trigger, event by event, in the order in which the triggers of an event were added, until `f`
+    /// breaks.
+    fn each(&self, f: &mut dyn FnMut(Listed<'_, Self::Site>) -> ControlFlow<()>);
+
+    /// The result of `f` for the first trigger for which it has one.
+    fn find_map<R>(&self, mut f: impl FnMut(Listed<'_, Self::Site>) -> Option<R>) -> Option<R> {
+        let mut found = None;
+        self.each(&mut |listed| {
+            found = f(listed);
+            match found {
+                Some(_) => ControlFlow::Break(()),
+                None => ControlFlow::Continue(()),
+            }
+        });
+        found
+    }
+
+    /// Calls `f` for each trigger until it fails.
+    fn try_each(&self, mut f: impl FnMut(Listed<'_, Self::Site>) -> Result) -> Result {
+        let failed = self.find_map(|listed| f(listed).err());
+        failed.map_or(Ok(()), Err)
+    }
+
+    /// The histogram with this name, of whatever events.
+    fn named(&self, name: &[u8]) -> Option<Arc<HistData>> {
+        self.find_map(|Listed { trigger, .. }| {
+            let is = trigger.data.name() == Some(name);
+            is.then(|| trigger.data.clone())
+        })
+    }
+
+    /// The result of `f` for a trigger of another histogram that refers to a variable of that of `trigger`.
+    fn referrer<R>(
+        &self,
+        trigger: &HistTrigger<Self::Site>,
+        f: impl Fn(Listed<'_, Self::Site>) -> R,
+    ) -> Option<R> {
+        let histogram = trigger.data.histogram();
+        self.find_map(|listed| {
+            let other = listed.trigger;
+            let refers =
+                !Arc::ptr_eq(&other.data, &trigger.data) && other.spec().refers_to(&histogram);
+            refers.then(|| f(listed))
+        })
+    }
+
+    /// Whether a trigger of another histogram refers to a variable of that of `trigger`.
+    fn is_referenced(&self, trigger: &HistTrigger<Self::Site>) -> bool {
+        self.referrer(trigger, |_| ()).is_some()
+    }
+
+    /// What to say if a trigger of another histogram refers to a variable of that of `trigger`. Fails with `ENOMEM`.
+    fn referrer_text(&self, trigger: &HistTrigger<Self::Site>) -> Result<Option<Text>> {
+        let text = self.referrer(trigger, |referrer| {
+            let [system, event] = referrer.names;
+            let mut text = Text::new();
+            text.bytes(b"Not removed, a variable is used by the trigger of ")?;
+            if !referrer.trigger.site.is_beside(&trigger.site) {
+                referrer.trigger.site.show_dir(&mut text)?;
+            }
+            text.bytes(system)?;
+            text.bytes(b":")?;
+            text.bytes(event)?;
+            text.bytes(b": ")?;
+            show_command(&mut text, referrer.trigger)?;
+            Ok(text)
+        });
+        text.transpose()
+    }
+
+    /// Whether a trigger with `spec` that shares `data` would refer to itself by way of others, so that none of these
+    /// could be removed. Only a name makes that possible: all other triggers are newer than what they refer to. Fails
+    /// with `ENOMEM`.
+    fn closes_circle(&self, spec: &Spec, data: &Arc<HistData>) -> Result<bool> {
+        let mut reached = KVec::new();
+        self.add_homes(spec, &mut reached)?;
+        // Triggers of one name may refer to each other.
+        reached.retain(|home| !Arc::ptr_eq(home, data));
+        let mut done = 0;
+        while let Some(home) = reached.get(done).cloned() {
+            self.try_each(
+                |Listed { trigger, .. }| match Arc::ptr_eq(&trigger.data, &home) {
+                    true => self.add_homes(trigger.spec(), &mut reached),
+                    false => Ok(()),
+                },
+            )?;
+            done += 1;
+        }
+        Ok(reached.iter().any(|home| Arc::ptr_eq(home, data)))
+    }
+
+    /// Adds the histograms that `spec` refers to, each once. Fails with `ENOMEM`.
+    fn add_homes(&self, spec: &Spec, homes: &mut KVec<Arc<HistData>>) -> Result {
+        self.try_each(|Listed { trigger, .. }| {
+            let data = &trigger.data;
+            let known = homes.iter().any(|home| Arc::ptr_eq(home, data));
+            if !known && spec.refers_to(&data.histogram()) {
+                homes.push(data.clone(), GFP_KERNEL)?;
+            }
+            Ok(())
+        })
+    }
+
+    /// A trigger that was made for actions which are gone.
+    fn unused_helper(&self) -> Option<Arc<HistTrigger<Self::Site>>> {
+        self.find_map(|Listed { trigger, .. }| {
+            let unused = trigger.helper && !self.is_referenced(trigger);
+            unused.then(|| trigger.clone())
+        })
+    }
+
+    /// Whether a trigger in the tracing directory of which `is_here` tells has variables, or refers to some.
+    fn has_vars(&self, is_here: impl Fn(&Self::Site) -> bool) -> bool {
+        let with_vars = |Listed { trigger, .. }: Listed<'_, Self::Site>| {
+            (is_here(&trigger.site) && trigger.spec().has_vars()).then_some(())
+        };
+        self.find_map(with_vars).is_some()
+    }
+
+    /// The histograms of the triggers of which `is_here` tells, each once, with the number of its event. Fails with
+    /// `ENOMEM`.
+    fn histograms(
+        &self,
+        is_here: impl Fn(&Self::Site) -> bool,
+    ) -> Result<KVec<(usize, Arc<Histogram>)>> {
+        let mut all: KVec<(usize, Arc<Histogram>)> = KVec::new();
+        self.try_each(|Listed { event, trigger, .. }| {
+            let histogram = trigger.data.histogram();
+            let known = all.iter().any(|(_, known)| Arc::ptr_eq(known, &histogram));
+            if is_here(&trigger.site) && !known {
+                all.push((event, histogram), GFP_KERNEL)?;
+            }
+            Ok(())
+        })?;
+        Ok(all)
+    }
+}
+
+/// The histograms of `triggers`, with the texts of their filters. Fails with `ENOMEM`.
+pub(super) fn attached<'a, S: Site + 'a>(
+    triggers: impl Iterator<Item = &'a Arc<HistTrigger<S>>>,
+) -> Result<KVec<AttachedHist>> {
+    let mut attached = KVec::new();
+    for trigger in triggers {
+        let histogram = trigger.data.histogram();
+        let filter = trigger.filter().map(copy).transpose()?;
+        attached.push(AttachedHist { histogram, filter }, GFP_KERNEL)?;
+    }
+    Ok(attached)
+}
+
+/// Whether `trigger` is shown as this command. Fails with `ENOMEM`.
+pub(super) fn is_shown_as<S: Site>(trigger: &HistTrigger<S>, command: &[u8]) -> Result<bool> {
+    let mut shown = Text::new();
+    show_command(&mut shown, trigger)?;
+    Ok(shown.as_bytes() == command)
+}
+
+/// Appends the command that makes a trigger.
+fn show_command<S: Site>(out: &mut Text, trigger: &HistTrigger<S>) -> Result {
+    let histogram = trigger.data.histogram();
+    show::command(out, histogram.spec(), trigger.data.name(), trigger.filter())
+}

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The place of a trigger in the kernel.
+
+use super::{
+    trigger::{
+        HistTrigger,
+        Site, //
+    },
+    Placed, //
+};
+use crate::{
+    filter::Memory,
+    rust::{
+        event::TaskFilter,
+        memory,
+        tracefs::TracingDir, //
+    },
+    sync::PreemptOff,
+    text::Text,
+};
+use kernel::prelude::*;
+
+/// The event of a trigger in its tracing directory.
+pub(crate) struct EventSite {
+    /// The tracing directory.
+    pub(crate) dir: TracingDir,
+    /// The tasks whose hits do not count.
+    pub(crate) tasks: TaskFilter,
+}
+
+/// Reads memory without page faults.
+pub(crate) struct Nofault;
+
+impl Memory for Nofault {
+    fn read_kernel(&self, to: &mut [u8], address: usize) -> bool {
+        memory::read_kernel(to, address)
+    }
+
+    fn read_user(&self, to: &mut [u8], address: usize) -> bool {
+        memory::read_user(to, address)
+    }
+}
+
+impl Site for EventSite {
+    type Memory = Nofault;
+
+    const MEMORY: Nofault = Nofault;
+
+    #[inline(always)]
+    fn lists_tasks(&self) -> bool {
+        self.tasks.is_set()
+    }
+
+    #[inline(always)]
+    fn ignores(&self, preempt: PreemptOff<'_>) -> bool {
+        self.tasks.ignores(preempt)
+    }
+
+    fn is_beside(&self, other: &Self) -> bool {
+        self.dir == other.dir
+    }
+
+    fn show_dir(&self, out: &mut Text) -> Result {
+        if self.dir.is_top() {
+            return Ok(());
+        }
+        out.bytes(b"instances/")?;
+        out.bytes(self.dir.name().to_bytes())?;
+        out.bytes(b" ")
+    }
+}
+
+impl Placed for HistTrigger<EventSite> {
+    fn dir(&self) -> &TracingDir {
+        &self.site.dir
+    }
+}
