@@ -331,7 +331,7 @@ impl EventProbeRef {
 impl Drop for EventProbeRef {
     /// Takes `event_mutex`.
     fn drop(&mut self) {
-        self.instance.insist_with_event_mutex(|| {
+        self.instance.with_event_mutex_retry(|| {
             // SAFETY: event_mutex is held. By the type invariant `self` owns a pin, which is not used afterwards.
             unsafe { bindings::rhist_event_probe_unpin(self.call) };
             Ok(())
@@ -398,7 +398,7 @@ impl Drop for NopProbe {
     /// Unregisters the probe. Takes `event_mutex`, then waits for running probes. Task context, sleeps.
     fn drop(&mut self) {
         let file = self.file.as_ptr();
-        self.instance.insist_with_event_mutex(|| {
+        self.instance.with_event_mutex_retry(|| {
             // SAFETY: event_mutex is held in this closure. By the type invariant the probe is registered,
             // which keeps the event.
             to_result(unsafe { bindings::rhist_event_reg((*file).event_call, file, false) })

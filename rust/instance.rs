@@ -155,7 +155,7 @@ impl Instance {
 
     /// Calls `f` with `event_mutex` held, for cleanup that must not fail: repeats
     /// [`Instance::with_event_mutex`] until `f` was called, once. The error of `f` is ignored.
-    pub(crate) fn insist_with_event_mutex(&self, f: impl FnOnce() -> Result) {
+    pub(crate) fn with_event_mutex_retry(&self, f: impl FnOnce() -> Result) {
         let mut f = Some(f);
         loop {
             // An error of `f` is final: it cannot be called again.

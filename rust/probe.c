@@ -138,7 +138,7 @@ static bool same_fields(const struct trace_event_fields *ours, const struct trac
 	return ours->type == theirs->type;
 }
 
-static void look_at(const struct rhist_probe *probe, void *arg)
+static void match_probe(const struct rhist_probe *probe, void *arg)
 {
 	struct search *search = arg;
 	const struct trace_event_class *class = search->call->class;
@@ -162,7 +162,7 @@ void *rhist_probe_find(struct trace_event_call *call)
 		return rhist_synthetic_find(call);
 	if (call->class->reg != trace_event_reg)
 		return NULL;
-	for_each_probe(look_at, &search);
+	for_each_probe(match_probe, &search);
 	return search.found ? search.found->probe : NULL;
 }
 

@@ -32,21 +32,21 @@ use kernel::{
 /// # Invariants
 ///
 /// The conditional snapshot of `array` was enabled with [`update`]. `array` is the top instance, or kept by `instance`.
-pub(crate) struct CondSnapshot {
+pub(crate) struct KernelSnapshot {
     array: NonNull<bindings::trace_array>,
     /// Keeps the instance; `None` for the top one.
     _instance: Option<KeptInstance>,
 }
 
 // SAFETY: Any task may disable it again.
-unsafe impl Send for CondSnapshot {}
+unsafe impl Send for KernelSnapshot {}
 // SAFETY: Any number of CPUs may take snapshots at once: the kernel locks.
-unsafe impl Sync for CondSnapshot {}
+unsafe impl Sync for KernelSnapshot {}
 
 /// What a hit decides with.
 type Decide<'a> = &'a mut dyn FnMut() -> bool;
 
-impl CondSnapshot {
+impl KernelSnapshot {
     /// Enables the conditional snapshot of the instance of `dir`. `open_file` is any open file of tracefs. Task
     /// context; takes `event_mutex` and `trace_types_lock`.
     ///
@@ -85,7 +85,7 @@ impl CondSnapshot {
     }
 }
 
-impl Drop for CondSnapshot {
+impl Drop for KernelSnapshot {
     /// Disables the conditional snapshot, which stays allocated. Takes `trace_types_lock`. Task context with interrupts
     /// on. Hits borrow what is dropped here: so who shares it with them drops it after a grace period, and no condition
     /// of another owner is asked for a hit of this one.

@@ -106,7 +106,7 @@ bool rhist_synthetic_emit(struct tracepoint *tp, struct trace_array *tr, const u
 	/* a softirq, an interrupt, an NMI: those that are above this one */
 	unsigned int above = 3 - interrupt_context_level();
 	unsigned long flags;
-	bool room;
+	bool fits;
 
 	if (!rhist_stack_suffices() || !cpu_online(raw_smp_processor_id()))
 		return false;
@@ -115,9 +115,9 @@ bool rhist_synthetic_emit(struct tracepoint *tp, struct trace_array *tr, const u
 		return true;
 	}
 	raw_local_irq_save(flags);
-	room = has_room(tr, min(above, 1u));
-	if (room)
+	fits = has_room(tr, min(above, 1u));
+	if (fits)
 		call_probes(tp, vals, idx);
 	raw_local_irq_restore(flags);
-	return room;
+	return fits;
 }

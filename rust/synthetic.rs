@@ -72,7 +72,7 @@ impl SynthEventRef {
 impl Drop for SynthEventRef {
     /// Takes `event_mutex`; task context.
     fn drop(&mut self) {
-        self.instance.insist_with_event_mutex(|| {
+        self.instance.with_event_mutex_retry(|| {
             // SAFETY: event_mutex is held. By the type invariant this is a synthetic event, which counts this user.
             unsafe { bindings::rhist_synthetic_count(self.call(), -1) };
             Ok(())
@@ -88,7 +88,7 @@ impl Drop for SynthEventRef {
 ///
 /// `tracepoint` and the `n_fields` fields at `fields` are those of the event:
 /// none of them changes until the event is deleted.
-pub(crate) struct SynthEvent {
+pub(crate) struct KernelSynthEvent {
     tracepoint: NonNull<bindings::tracepoint>,
     n_fields: usize,
     fields: NonNull<*mut bindings::synth_field>,
@@ -97,13 +97,13 @@ pub(crate) struct SynthEvent {
 }
 
 // SAFETY: Any task may put the reference.
-unsafe impl Send for SynthEvent {}
+unsafe impl Send for KernelSynthEvent {}
 // SAFETY: Through a shared reference the fields are read, which are constant, and the probes of the tracepoint
 // called, which any number of CPUs may do at once.
-unsafe impl Sync for SynthEvent {}
+unsafe impl Sync for KernelSynthEvent {}
 
 /// A field of a synthetic event.
-pub(crate) struct SynthField<'a> {
+pub(crate) struct KernelSynthField<'a> {
     /// The type as the kernel has it internally: `u64`, `char[16]`, `__data_loc char[]`,
     /// `__data_loc unsigned long[]`.
     pub(crate) type_: &'a CStr,
@@ -118,7 +118,7 @@ pub(crate) struct SynthField<'a> {
     pub(crate) is_stack: bool,
 }
 
-impl SynthEvent {
+impl KernelSynthEvent {
     /// Finds a synthetic event by name. `None` if there is none, or another event of the group `synthetic` is found
     /// instead: a probe may have been defined there. `instance` is rhist's. Takes `event_mutex`; task context.
     ///
@@ -154,13 +154,16 @@ impl SynthEvent {
     }
 
     /// Calls `visit` for each field in the order of definition, until it fails.
-    pub(crate) fn for_each_field(&self, mut visit: impl FnMut(SynthField<'_>) -> Result) -> Result {
+    pub(crate) fn for_each_field(
+        &self,
+        mut visit: impl FnMut(KernelSynthField<'_>) -> Result,
+    ) -> Result {
         // SAFETY: By the type invariant there are `n_fields` pointers to fields, which are constant.
         let fields = unsafe { slice::from_raw_parts(self.fields.as_ptr(), self.n_fields) };
         for &field in fields {
             // SAFETY: As above. The string ends in a NUL.
             visit(unsafe {
-                SynthField {
+                KernelSynthField {
                     type_: CStr::from_char_ptr((*field).type_),
                     size: (*field).size as u32,
                     signed: (*field).is_signed,

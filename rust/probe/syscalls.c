@@ -99,7 +99,7 @@ struct search {
 	struct tracepoint *found;
 };
 
-static void look_at(struct tracepoint *tp, void *arg)
+static void match_tracepoint(struct tracepoint *tp, void *arg)
 {
 	struct search *search = arg;
 
@@ -111,7 +111,7 @@ static struct tracepoint *tracepoint(const char *name)
 {
 	struct search search = { .name = name };
 
-	for_each_kernel_tracepoint(look_at, &search);
+	for_each_kernel_tracepoint(match_tracepoint, &search);
 	return search.found;
 }
 

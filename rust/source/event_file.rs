@@ -83,7 +83,7 @@ impl<R: Receiver> EventFile<R> {
 impl<R: Receiver> Source for EventFile<R> {
     fn disconnect(&mut self) {
         // The probe must not outlive the module.
-        self.instance.insist_with_event_mutex(|| {
+        self.instance.with_event_mutex_retry(|| {
             if let Some(file) = self.file {
                 let data = self.trigger.data();
                 // SAFETY: event_mutex is held, and by the type invariant the file is connected for the trigger.

@@ -75,7 +75,7 @@ impl<R: Receiver> Marker<R> {
 
 impl<R: Receiver> Source for Marker<R> {
     fn disconnect(&mut self) {
-        self.instance.insist_with_event_mutex(|| {
+        self.instance.with_event_mutex_retry(|| {
             // SAFETY: event_mutex is held, and the trigger is on the list.
             unsafe { bindings::rhist_trigger_unlist(self.trigger.data()) };
             Ok(())

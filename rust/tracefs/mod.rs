@@ -39,7 +39,7 @@ pub(crate) use kernel_file::{
 };
 pub(crate) use object::{
     Contents,
-    Found,
+    LookedUp,
     NodeOps,
     ObjectType,
     Objects, //

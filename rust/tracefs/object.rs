@@ -98,7 +98,7 @@ pub(crate) trait NodeOps: Send + Sync + Sized + 'static {
 
     /// Looks up a name in a directory; `ENOENT` if there is none. Called with `i_rwsem` of rhist's directory
     /// held: see [`Dentry::lookup_nested`].
-    fn lookup(&self, real: &Dentry, name: &[u8]) -> Result<Found>;
+    fn lookup(&self, real: &Dentry, name: &[u8]) -> Result<LookedUp>;
 
     /// Whether `readdir` leaves out this name of the kernel's directory. Called with `i_rwsem` of that held
     /// shared.
@@ -153,7 +153,7 @@ pub(crate) trait NodeOps: Send + Sync + Sized + 'static {
 }
 
 /// What a name of one of rhist's directories is for.
-pub(crate) struct Found {
+pub(crate) struct LookedUp {
     pub(crate) inode: Inode,
     /// The kernel's file or directory with whose removal the name becomes stale. If that is below `events/`,
     /// the name stays in the dentry cache until then.

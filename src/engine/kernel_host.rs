@@ -176,7 +176,7 @@ impl<'a> Host for KernelHost<'a> {
     }
 
     fn cond_snapshot(&self) -> Result<KBox<dyn SnapshotTarget>> {
-        let snapshot = snapshot::CondSnapshot::new(self.dir, self.kernel)?;
+        let snapshot = snapshot::KernelSnapshot::new(self.dir, self.kernel)?;
         Ok(KBox::new(CondSnapshot(snapshot), GFP_KERNEL)?)
     }
 

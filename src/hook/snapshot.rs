@@ -9,7 +9,7 @@ use crate::{
 };
 
 /// The conditional snapshot of a tracing directory, enabled as long as this exists.
-pub(crate) struct CondSnapshot(pub(crate) snapshot::CondSnapshot);
+pub(crate) struct CondSnapshot(pub(crate) snapshot::KernelSnapshot);
 
 impl SnapshotTarget for CondSnapshot {
     fn take(&self, hit: &Hit<'_>, decide: &mut dyn FnMut() -> bool) {

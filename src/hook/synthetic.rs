@@ -118,7 +118,7 @@ impl Scratch {
 
 /// A synthetic event for actions.
 pub(crate) struct SynthEvent {
-    event: synthetic::SynthEvent,
+    event: synthetic::KernelSynthEvent,
     fields: KVec<SynthField>,
     /// Whether some are strings or stacks.
     wide: bool,
@@ -127,13 +127,13 @@ pub(crate) struct SynthEvent {
 
 impl SynthEvent {
     /// The synthetic event `name`; `None` if there is none. Takes event_mutex. Fails as
-    /// [`synthetic::SynthEvent::find`], and with `ENOMEM`.
+    /// [`synthetic::KernelSynthEvent::find`], and with `ENOMEM`.
     pub(crate) fn find(
         name: &CStr,
         scratch: Arc<Scratch>,
         instance: &Arc<Instance>,
     ) -> Result<Option<Self>> {
-        let Some(event) = synthetic::SynthEvent::find(name, instance)? else {
+        let Some(event) = synthetic::KernelSynthEvent::find(name, instance)? else {
             return Ok(None);
         };
         let mut fields = KVec::new();

@@ -23,9 +23,9 @@ use crate::rust::{
         Dentry,
         DentryKind,
         EventName,
-        Found,
         Inode,
         KernelFile,
+        LookedUp,
         ObjectType,
         Objects,
         TracingDir,
@@ -220,7 +220,7 @@ impl<T: Overlay> tracefs::NodeOps for Node<T> {
     type Contents = T::Contents;
     type OpenState = T::OpenState;
 
-    fn lookup(&self, real: &Dentry, name: &[u8]) -> Result<Found> {
+    fn lookup(&self, real: &Dentry, name: &[u8]) -> Result<LookedUp> {
         let dir = self.dir();
         let mut files = T::files(dir).iter();
         if let Some(index) = files.position(|file| file.name.to_bytes() == name) {
@@ -228,7 +228,7 @@ impl<T: Overlay> tracefs::NodeOps for Node<T> {
                 real.lookup_nested(name)?;
             }
             let kind = NodeKind::Ours(dir, index);
-            return Ok(Found {
+            return Ok(LookedUp {
                 inode: MirrorShared::find_or_create(&self.shared, real.clone(), kind)?,
                 lasts_as: real.clone(),
             });
@@ -246,7 +246,7 @@ impl<T: Overlay> tracefs::NodeOps for Node<T> {
             NodeKind::Dir(Dir::Instance) => real.lookup_nested(b"events")?,
             _ => real.clone(),
         };
-        Ok(Found {
+        Ok(LookedUp {
             inode: MirrorShared::find_or_create(&self.shared, real, kind)?,
             lasts_as,
         })

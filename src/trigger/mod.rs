@@ -64,5 +64,5 @@ pub use tree::{
     Qualifier,
     SortField,
     Trigger,
-    VarRef, //
+    VarRefText, //
 };

@@ -460,7 +460,7 @@ fn atom(text: &SourceText, piece: Span, place: Place) -> Result<Expr, AllocError
     let (qualifier, rest) = qualified(text, piece).unwrap_or((None, piece));
     let bytes = text.bytes(rest);
     if bytes.starts_with(b"$") && bytes.len() >= 2 {
-        return Ok(Expr::Reference(VarRef {
+        return Ok(Expr::Reference(VarRefText {
             text: piece,
             qualifier,
             atom: rest,

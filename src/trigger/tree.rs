@@ -217,7 +217,7 @@ pub enum Expr {
     /// A field of the event, or a common field.
     Field(FieldRef),
     /// A variable.
-    Reference(VarRef),
+    Reference(VarRefText),
     /// The key `stacktrace`: the kernel stack, even if the event has a field of that name.
     Stacktrace {
         /// The word.
@@ -276,7 +276,7 @@ impl Expr {
                 qualifier: Some(qualifier),
                 ..
             })
-            | Self::Reference(VarRef {
+            | Self::Reference(VarRefText {
                 qualifier: Some(qualifier),
                 ..
             }) => qualifier.system,
@@ -329,7 +329,7 @@ pub enum Place {
 
 /// A reference to a variable: `[system.event.]$name`.
 #[derive(Clone, Copy, Debug)]
-pub struct VarRef {
+pub struct VarRefText {
     /// All of it as written.
     pub text: Span,
     /// The event whose variable it is.

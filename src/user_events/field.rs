@@ -261,8 +261,8 @@ impl UserFields {
     /// `ENOMEM`.
     pub fn line(&self, name: &[u8]) -> Result<KVec<u8>> {
         // Enough, unless there are sizes of structs.
-        let room = name.len() + self.texts.len() + self.len() + 1;
-        let mut out = KVec::with_capacity(room, GFP_KERNEL_ACCOUNT)?;
+        let capacity = name.len() + self.texts.len() + self.len() + 1;
+        let mut out = KVec::with_capacity(capacity, GFP_KERNEL_ACCOUNT)?;
         out.extend_from_slice(name, GFP_KERNEL_ACCOUNT)?;
         if !self.is_empty() {
             out.push(b' ', GFP_KERNEL_ACCOUNT)?;

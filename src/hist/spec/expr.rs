@@ -45,7 +45,7 @@ use crate::{
         Operator,
         Place,
         Span,
-        VarRef as VarRefText, //
+        VarRefText, //
     },
 };
 
