@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What bindgen made of `rust/bindings.h` for the kernel that is built for.
+//! Bindings that bindgen generates from `rust/bindings.h` for the kernel that the module is built for.
 
 // rustc that knows this lint finds many in what bindgen made.
 #![cfg_attr(CONFIG_RUSTC_HAS_UNNECESSARY_TRANSMUTES, allow(unnecessary_transmutes))]

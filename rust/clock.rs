@@ -36,11 +36,11 @@ clocks! {
     global = trace_clock_global;
     /// Clock ticks since boot (`USER_HZ` per second).
     uptime = trace_clock_jiffies;
-    /// Nanoseconds, as perf has them.
+    /// Nanoseconds of the clock that perf uses.
     perf = trace_clock;
     /// Nanoseconds since boot, without time in suspend (`CLOCK_MONOTONIC`).
     mono = ktime_get_mono_fast_ns;
-    /// The same, without NTP adjustment (`CLOCK_MONOTONIC_RAW`).
+    /// Nanoseconds since boot, without time in suspend and without NTP adjustment (`CLOCK_MONOTONIC_RAW`).
     mono_raw = ktime_get_raw_fast_ns;
     /// Nanoseconds since boot, with time in suspend (`CLOCK_BOOTTIME`).
     boot = ktime_get_boot_fast_ns;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What other versions or architectures of the kernel have in another form. What can be told by feature is told so;
- * LINUX_VERSION_CODE is for the rest. Other files do not ask.
+ * Differences between versions and architectures of the kernel. Test for a feature where possible, and for
+ * LINUX_VERSION_CODE otherwise. Other files contain no such tests.
  */
 #ifndef RHIST_COMPAT_H
 #define RHIST_COMPAT_H

@@ -53,8 +53,8 @@ pub(crate) fn current_comm() -> [u8; COMM_LEN] {
     comm
 }
 
-/// Lets other tasks run. Fails with `EINTR` if this one has been killed: what it works on, nobody waits for. Task context,
-/// may sleep.
+/// Lets other tasks run. Fails with `EINTR` if this task has been killed, so that it stops its work. Task context, may
+/// sleep.
 pub(crate) fn yield_unless_killed() -> Result {
     // SAFETY: The caller is in task context and may sleep.
     match unsafe { bindings::rhist_yield_unless_killed() } {

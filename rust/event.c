@@ -46,8 +46,8 @@ bool rhist_event_may_fault(struct trace_event_call *call)
 
 /*
  * Return the function that calls the probes of an event's tracepoint if there
- * are several; 0 for events without a tracepoint. An event probe has that of its
- * target.
+ * are several; 0 for events without a tracepoint. For an event probe, use the
+ * tracepoint of its target.
  */
 unsigned long rhist_event_iterator(struct trace_event_call *call)
 {

@@ -164,20 +164,22 @@ pub(super) fn top_array() -> Result<NonNull<bindings::trace_array>> {
     NonNull::new(unsafe { (*any.0.as_ptr()).tr }).ok_or(ENODEV)
 }
 
-/// The tasks whose hits an event ignores in a tracing directory: what `set_event_pid` and `set_event_notrace_pid` list.
+/// Tells whether an event ignores hits of the current task, by `set_event_pid` and `set_event_notrace_pid` of a tracing
+/// directory.
 ///
-/// The kernel decides it for the current task of each CPU at each switch (`trace_event_ignore_this_pid()`). The file of
-/// the event has a flag as long as there is a list.
+/// The kernel updates the answer at each task switch, per CPU (`trace_event_ignore_this_pid()`). As long as either file
+/// lists tasks, the event's file in the instance has a flag.
 ///
 /// # Invariants
 ///
-/// `file` has a reference taken by `rhist_file_get()`. `flags` are those of the file; without one, [`NO_FLAGS`].
+/// `file` has a reference taken by `rhist_file_get()`. `flags` points to the flags of the file, or to [`NO_FLAGS`] if
+/// there is none.
 pub(crate) struct TaskFilter {
     flags: NonNull<usize>,
     file: Option<NonNull<bindings::trace_event_file>>,
 }
 
-/// The flags of no file.
+/// Flags for a [`TaskFilter`] without a file.
 static NO_FLAGS: usize = 0;
 
 // SAFETY: Any task may drop the reference. The file is only read.
@@ -186,8 +188,9 @@ unsafe impl Send for TaskFilter {}
 unsafe impl Sync for TaskFilter {}
 
 impl TaskFilter {
-    /// Takes a reference on the file of an event in its tracing directory. The marker ignores nobody: it is recorded
-    /// whoever writes it. Takes `event_mutex`. Fails with `ENODEV` if the instance is gone.
+    /// Takes a reference on the file of an event in its tracing directory. For the marker there
+    /// is no file: the kernel records it for all tasks. Takes `event_mutex`. Fails with `ENODEV` if the instance is
+    /// gone.
     pub(crate) fn new(event: &Event, instance: &Instance) -> Result<Self> {
         let mut filter = Self {
             flags: NonNull::from(&NO_FLAGS),
@@ -242,7 +245,7 @@ impl TaskFilter {
         self.is_set() && self.ignores_current(preempt)
     }
 
-    /// As [`TaskFilter::ignores`], if tasks are listed. Out of line, since they rarely are.
+    /// Slow path of [`TaskFilter::ignores`], for the rare case that tasks are listed. Out of line.
     #[cold]
     #[inline(never)]
     fn ignores_current(&self, _preempt: PreemptOff<'_>) -> bool {
@@ -634,8 +637,7 @@ pub(crate) struct ListedEvent<'a> {
 ///
 /// # Errors
 ///
-/// `ENODEV` if the instance of the directory was removed, those of [`Instance::with_event_mutex`], and those
-/// of `visit`.
+/// `ENODEV` if the instance of the directory was removed; the errors of [`Instance::with_event_mutex`] and of `visit`.
 pub(crate) fn for_each(
     instance: &Instance,
     dir: &TracingDir,
@@ -645,9 +647,9 @@ pub(crate) fn for_each(
     instance.with_event_mutex(|| unsafe { for_each_locked(dir.array()?, visit) })
 }
 
-/// Finds an event by name. Of two with one name, one of the kernel's user events and one of rhist's, the directory is
-/// that of the older one, which comes last. Fails with `EINVAL` if there is none that can be enabled, and as
-/// [`for_each_locked`].
+/// Finds an event by name. A user event of the kernel and one of rhist may have the same name; then the older one,
+/// which comes last in the list, has the directory and is found. Fails with `EINVAL` if there is none that can be
+/// enabled, and as [`for_each_locked`].
 ///
 /// # Safety
 ///

@@ -35,9 +35,9 @@
 #include "layouts_generated.h"
 
 struct rhist_event_file {
-	/* Its list is the one below. Its references are for the memory. */
+	/* Its ->list is on @files below; its ->ref keeps the memory. */
 	struct trace_event_file file;
-	/* The event. That of the file is another one for an event probe: its copy. */
+	/* The event. For an event probe, file.event_call is the copy instead. */
 	struct trace_event_call *call;
 	/* How often it is connected. */
 	unsigned int users;
@@ -64,7 +64,7 @@ static struct trace_eprobe *event_probe(const struct trace_event_call *call)
 	return list_first_entry(probes, struct trace_eprobe, tp.list);
 }
 
-/* Copy an event probe. What it points to stays that of the event, which its user keeps from being removed. */
+/* Copy an event probe, but not the objects that it points to: the caller keeps the event from being removed. */
 static int copy_event_probe(struct rhist_event_file *file, const struct trace_eprobe *ep)
 {
 	struct trace_eprobe *copy = kmemdup(ep, struct_size(ep, tp.args, ep->tp.nr_args), GFP_KERNEL);
@@ -88,7 +88,7 @@ static struct trace_event_call *target_of(const struct trace_eprobe *ep)
 	return ep->event;
 }
 
-/* What takes the place of the operations of a dynamic event that is pinned. */
+/* Operations that replace those of a dynamic event while it is pinned. */
 struct pinned_ops {
 	struct dyn_event_operations ops;
 	struct dyn_event_operations *unpinned;
@@ -135,7 +135,7 @@ int rhist_event_probe_pin(struct trace_event_call *call)
 	return 0;
 }
 
-/* Undo rhist_event_probe_pin(); likewise. */
+/* Undo rhist_event_probe_pin(). event_mutex held, task context. */
 void rhist_event_probe_unpin(struct trace_event_call *call)
 {
 	struct trace_eprobe *ep = event_probe(call);
@@ -178,8 +178,8 @@ void rhist_event_probe_unpin(struct trace_event_call *call)
 #endif
 
 /*
- * Return the event whose hits make those of @call: the target of an event probe, or else @call. Task context; the
- * event is referenced, and so keeps its target.
+ * Return the target of an event probe, whose hits cause the hits of @call; for any other event @call itself. Task
+ * context; the event is referenced, and so keeps its target.
  */
 struct trace_event_call *rhist_event_target(struct trace_event_call *call)
 {

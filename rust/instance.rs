@@ -3,7 +3,7 @@
 //! The trace instance `rhist`.
 //!
 //! The kernel's probe of an event reserves a record in a ring buffer, even if rhist reads the record and
-//! then discards it. A separate instance has a ring buffer that nobody else writes to, and its own event
+//! then discards it. A separate instance has a ring buffer of its own, and its own event
 //! files: enabling an event there does not affect other instances.
 //!
 //! C headers: `include/linux/trace.h`, `include/linux/ring_buffer.h`.
@@ -83,14 +83,14 @@ impl Instance {
         self.raw.as_ptr()
     }
 
-    /// Writes `text` to the trigger file of rhist:never. As long as that has a trigger, the kernel uses its buffer
-    /// page per CPU for records that will be discarded, which is cheaper than the ring buffer
+    /// Writes `text` to the trigger file of the event rhist:never. As long as an event has a trigger, the kernel builds
+    /// records that are likely to be discarded in a page per CPU, which is cheaper than the ring buffer
     /// (`trace_buffered_event_enable()`). Call in the task that loads or unloads the module, without locks.
     ///
     /// # Errors
     ///
-    /// Those of looking up the file, and of `rhist_set_trigger()`. Everything works without the pages, only
-    /// slower.
+    /// The errors of looking up the file, and of `rhist_set_trigger()`. The caller may ignore them: without the pages,
+    /// hits only take longer.
     fn set_trigger(&self, text: &CStr) -> Result {
         let mut trigger = self.dir.clone();
         for name in [c"events", c"rhist", c"never", c"trigger"] {
@@ -128,8 +128,8 @@ impl Instance {
     ///
     /// # Errors
     ///
-    /// That of `f`. If `f` was not called: `EBUSY` if another task enabled the event `rhist:sync` of the
-    /// instance at the same time, or the error of enabling it.
+    /// The error of `f`. `EBUSY` if another task enabled the event `rhist:sync` of the instance at the same time, or
+    /// the error of enabling that event: `f` was not called then.
     pub(crate) fn with_event_mutex<F: FnOnce() -> Result>(&self, f: F) -> Result {
         /// # Safety
         ///

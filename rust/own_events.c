@@ -8,7 +8,7 @@
  * changed only with it held. Enabling an event through
  * trace_array_set_clr_event(), which is exported, calls the event's
  * class->reg() with event_mutex held, and reg() below calls the pending
- * function. Locks: sync_lock -> event_mutex -> those of the function.
+ * function. Locks: sync_lock -> event_mutex -> locks that the function takes.
  *
  * rhist:never is for a trigger. While any event has a trigger, the kernel keeps
  * a page per CPU for records that are likely to be discarded, as are those that

@@ -18,7 +18,7 @@ pub(crate) type Mask = u32;
 pub(crate) const IN: Mask = bindings::RHIST_EPOLLIN | bindings::RHIST_EPOLLRDNORM;
 /// The data changed since it was last read or this was last reported.
 pub(crate) const PRI: Mask = bindings::RHIST_EPOLLPRI;
-/// What the file was for has been removed.
+/// The event of the file was removed.
 pub(crate) const ERR: Mask = bindings::RHIST_EPOLLERR;
 
 /// The arguments of one call of a file's `poll()`, to put the caller on wait queues.

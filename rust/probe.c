@@ -50,8 +50,8 @@ static void record_context(struct trace_entry *entry)
 /*
  * Slow path of a hit: fills in the common fields of its record, all but common_pid, and passes it on. If the
  * record is not in the memory of this CPU, the hit begins here, unless another one is in progress in this
- * context. Hits of synthetic events do not begin: they nest in the hit that makes them happen, as far as that limits
- * it. Any context, with preemption off.
+ * context. Hits of synthetic events do not begin: they nest in the hit that emits them, which limits how deep. Any
+ * context, with preemption off.
  */
 notrace void rhist_probe_hit_slow(const struct rhist_probed *probed, void *record, size_t size)
 {

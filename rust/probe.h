@@ -7,13 +7,13 @@
 
 struct trace_event_call;
 
-/* What a probe is registered with. */
+/* Private data that a probe is registered with. */
 struct rhist_probed {
-	/* Of the records, in their common field. */
+	/* Type number of the event, for common_type of the records. */
 	unsigned short type;
 	/* A trigger reads common_flags or common_preempt_count. */
 	bool context;
-	/* Of a synthetic event; 0 for others. */
+	/* Number of fields of a synthetic event; 0 for other events. */
 	unsigned int n_fields;
 };
 void rhist_probe_hit_slow(const struct rhist_probed *probed, void *record, size_t size);

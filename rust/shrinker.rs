@@ -18,10 +18,10 @@ use kernel::{
 /// Stops a scan (`SHRINK_STOP`, which bindgen does not know).
 const SHRINK_STOP: usize = usize::MAX;
 
-/// What has memory to give back.
+/// An owner of memory that can be freed when the kernel is short of it.
 ///
-/// Both functions are called in any task that allocates memory, with any locks of it that it may allocate memory
-/// with. So they must not wait for a lock.
+/// Both functions are called in any task that allocates memory, with any locks held under which memory may be
+/// allocated. So they must not wait for a lock.
 pub(super) trait Shrink: Sync {
     /// Returns about how many objects there are.
     fn count(&self) -> usize;
@@ -101,7 +101,7 @@ unsafe extern "C" fn scan<T: Shrink>(
 ) -> ffi::c_ulong {
     // SAFETY: As in `count`; and the kernel passes a valid `control`.
     let (of, flags) = unsafe { (&*(*shrinker).private_data.cast::<T>(), (*control).gfp_mask) };
-    // Who must not enter a file system may be in one, and hold a lock of it.
+    // Without __GFP_FS, the task may hold locks of a file system.
     let freed = match flags & bindings::RHIST_GFP_FS != 0 {
         true => of.shrink(),
         false => None,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Conditional snapshots: what kernel/trace/trace.h declares of exported functions,
- * which are not there without CONFIG_TRACER_SNAPSHOT.
+ * Conditional snapshots. The functions are exported, but declared only in
+ * kernel/trace/trace.h. They do not exist without CONFIG_TRACER_SNAPSHOT.
  */
 #include <linux/errno.h>
 #include <linux/types.h>
@@ -19,8 +19,8 @@ void tracing_snapshot_cond(struct trace_array *tr, void *cond_data);
  * @tr: the instance, with a reference until rhist_snapshot_disable()
  * @update: the condition
  *
- * The data for all hits is NULL: hist triggers of C in the same instance take it for
- * theirs, and read it when their hist file is read or they are removed.
+ * @cond_data of the snapshot itself is NULL: hist triggers of C in the same instance
+ * would take it for their own, and read it for their hist file and when they are removed.
  *
  * Context: task, may sleep; takes trace_types_lock.
  *

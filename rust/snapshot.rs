@@ -43,7 +43,7 @@ unsafe impl Send for KernelSnapshot {}
 // SAFETY: Any number of CPUs may take snapshots at once: the kernel locks.
 unsafe impl Sync for KernelSnapshot {}
 
-/// What a hit decides with.
+/// The condition of a hit: returns whether to take a snapshot.
 type Decide<'a> = &'a mut dyn FnMut() -> bool;
 
 impl KernelSnapshot {
@@ -87,8 +87,8 @@ impl KernelSnapshot {
 
 impl Drop for KernelSnapshot {
     /// Disables the conditional snapshot, which stays allocated. Takes `trace_types_lock`. Task context with interrupts
-    /// on. Hits borrow what is dropped here: so who shares it with them drops it after a grace period, and no condition
-    /// of another owner is asked for a hit of this one.
+    /// on. Drop it only a grace period after the trigger was removed: hits borrow it until then, and the kernel must
+    /// not call the condition of another owner for them.
     fn drop(&mut self) {
         // SAFETY: By the type invariant it is enabled, and the instance still kept.
         unsafe { bindings::rhist_snapshot_disable(self.array.as_ptr()) }
@@ -101,8 +101,7 @@ impl Drop for KernelSnapshot {
 ///
 /// `data` must be null, or point to a [`Decide`] that nobody else uses during the call.
 unsafe extern "C" fn update(_tr: *mut bindings::trace_array, data: *mut ffi::c_void) -> bool {
-    // Without data it is not a hit of the owner, but a trigger `snapshot` or the like. The buffer keeps what the
-    // owner has taken.
+    // Called for something else than a hit, such as a trigger `snapshot`. Keep the snapshot that a hit has taken.
     if data.is_null() {
         return false;
     }

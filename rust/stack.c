@@ -79,12 +79,12 @@ unsigned int rhist_stack_save(const struct rhist_frame *frame, unsigned long *en
 #endif
 }
 
-/* What an interrupt takes of the stack at most, with a hit that makes no event happen. A test measures that. */
+/* Maximum stack usage of an interrupt, with a hit that emits no event. The test "chains" measures it. */
 #define INTERRUPT_STACK	(THREAD_SIZE / 4)
 
 #ifdef RHIST_STACK_UNWINDER
 
-/* Where the stack of interrupts begins, once it was looked up. It never changes. */
+/* Lowest address of the CPU's stack of interrupts, which is constant; 0 until it was looked up. */
 static DEFINE_PER_CPU(unsigned long, irq_stack);
 
 static noinline unsigned long look_up_left(void)
@@ -105,18 +105,18 @@ static noinline unsigned long look_up_left(void)
 	}
 }
 
-/* How much is left of a stack that is not a task's. With preemption off. */
+/* Return the bytes left on the current stack, which is not a task's. Preemption is off. */
 static unsigned long interrupt_stack_left(void)
 {
 	unsigned long left = current_stack_pointer - __this_cpu_read(irq_stack);
 
-	/* NMIs and other exceptions have stacks of their own, and time. */
+	/* Other stacks, such as those of NMIs, are looked up each time, which is slow. */
 	return left < IRQ_STACK_SIZE ? left : look_up_left();
 }
 
 #else
 
-/* On arm64 and in user-mode Linux they are as large as those of tasks, and so aligned. */
+/* On arm64 and in user-mode Linux, stacks of interrupts have the size and alignment of a task's. */
 static unsigned long interrupt_stack_left(void)
 {
 	return current_stack_pointer % THREAD_SIZE;
@@ -124,10 +124,10 @@ static unsigned long interrupt_stack_left(void)
 
 #endif
 
-/* How many contexts may interrupt one on the same stack, if that is not a task's. */
+/* Return how many contexts may interrupt the current one on the same stack, which is not a task's. */
 static unsigned int interruptions(void)
 {
-	/* a hard interrupt a softirq, but on x86 no NMI either of them */
+	/* A hard interrupt may interrupt a softirq. On x86, NMIs have another stack. */
 	unsigned int most = 2, level = interrupt_context_level();
 
 #ifdef CONFIG_ARM64

@@ -37,15 +37,15 @@ bool rhist_interrupt_stack_suffices(void);
 bool rhist_stack_suffices_outlined(void);
 
 /*
- * What a hit of a synthetic event takes of the stack at most until it asks again, with the probe that it is in, and with
- * what others do in theirs. A test measures that.
+ * Maximum stack usage from one call of rhist_stack_suffices() to the next nested one: emitting a synthetic event, its
+ * probes (rhist's and others), and the hit. The test "chains" measures it.
  */
 #define RHIST_HIT_STACK	(THREAD_SIZE * 5 / 16)
 
 /*
- * Whether enough of the stack is left for an event that happens within a hit. Hits nest in that, so this is asked before
- * anything of it is on the stack, and says no unless as much is left as these take until they ask in turn, and then as
- * those take who may interrupt them there. Interrupts of a task have another stack. Any context, with preemption off.
+ * Whether enough of the stack is left to emit an event within a hit: RHIST_HIT_STACK for the hits that nest in it,
+ * until these call this function themselves. On the stack of an interrupt also INTERRUPT_STACK for each context that
+ * may interrupt it on the same stack. A task is interrupted on another stack. Any context, with preemption off.
  */
 static __always_inline bool rhist_stack_suffices(void)
 {

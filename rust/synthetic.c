@@ -26,8 +26,8 @@ bool rhist_is_synthetic(struct trace_event_call *call)
 }
 
 /*
- * Add to the number of users of a synthetic event, one of which makes it busy: then the kernel
- * begins neither to delete it nor to delete all. Called with event_mutex held.
+ * Add to the number of users of a synthetic event. As long as it has one, the kernel refuses to
+ * delete it, and to delete all events. Called with event_mutex held.
  */
 void rhist_synthetic_count(struct trace_event_call *call, int users)
 {
@@ -83,19 +83,19 @@ static void call_probes(struct tracepoint *tp, const u64 *vals, const unsigned i
  * @vals: values
  * @idx: for each field of the event, which of @vals it gets
  *
- * Synthetic events have no function in the kernel that hits them: hist triggers of C
- * call the probes likewise. Probes only read @vals and @idx.
+ * The kernel exports no function that emits a synthetic event; hist triggers of C call
+ * the probes themselves, too. Probes only read @vals and @idx.
  *
  * The array of probes is freed after a grace period of tracepoint_srcu, and so is what
- * the probes use. C does not enter it here, because the hit that it is in does so. But
- * only hits of tracepoints do, not those of kprobes.
+ * the probes use. C does not enter a read-side section here, because the hit that emits
+ * the event is in one. But that holds only for hits of tracepoints, not of kprobes.
  *
- * The kernel makes the record of such an event in the ring buffer of @tr, and completes it after rhist's histograms
- * were updated: so those of events that happen within each other, and in interrupts, are incomplete at once. If there
- * might be too many, interrupts wait, and if that does not help the event does not happen. Nor does it if too little
- * of the stack is left.
+ * The kernel reserves the record of such an event in the ring buffer of @tr, and commits it after rhist's histograms
+ * were updated: so the records of nested events, and of events in interrupts, are incomplete at the same time. If there
+ * might be too many, interrupts are disabled, and if that does not suffice, the event is not emitted. Nor is it if too
+ * little of the stack is left.
  *
- * Return: whether it has happened.
+ * Return: whether the probes were called.
  *
  * Context: any, NMI included, with preemption off: the probes use per-CPU data, and assume
  * that preempt_count is one higher than at the hit. RCU does not watch a CPU that is offline.
@@ -103,7 +103,7 @@ static void call_probes(struct tracepoint *tp, const u64 *vals, const unsigned i
 bool rhist_synthetic_emit(struct tracepoint *tp, struct trace_array *tr, const u64 *vals,
 			  const unsigned int *idx)
 {
-	/* a softirq, an interrupt, an NMI: those that are above this one */
+	/* Contexts that may interrupt this one, of softirq, hard interrupt and NMI. */
 	unsigned int above = 3 - interrupt_context_level();
 	unsigned long flags;
 	bool fits;

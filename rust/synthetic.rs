@@ -23,20 +23,21 @@ use kernel::{
 /// A reference on a synthetic event, which is busy as long as this exists: deleting it, or all of them, fails with
 /// `EBUSY`.
 ///
-/// The reference on its file alone would only fail the deletion of this one, after that of those listed before it.
+/// A reference on the event's file alone does not suffice: deleting all events would delete those listed before it
+/// first.
 ///
 /// # Invariants
 ///
-/// `file` is that of a synthetic event, which counts this user.
+/// `file` is the file of a synthetic event, in whose `ref` this user is counted.
 pub(super) struct SynthEventRef {
     file: EventFileRef,
-    /// rhist's, where it gets the event.
+    /// rhist's instance, where its histograms get the event.
     instance: Arc<Instance>,
 }
 
 impl SynthEventRef {
-    /// Whether a file is that of a synthetic event. Other events of the group `synthetic` are not: a probe may have
-    /// been defined there.
+    /// Whether a file belongs to a synthetic event. The group `synthetic` may have other events: probes can be defined
+    /// in any group.
     pub(super) fn is_synthetic(file: &EventFileRef) -> bool {
         // SAFETY: `file` keeps the event registered.
         unsafe { bindings::rhist_is_synthetic(file.call()) }
@@ -46,7 +47,7 @@ impl SynthEventRef {
     ///
     /// # Errors
     ///
-    /// `EINVAL` if it is no synthetic event, and those of [`Instance::with_event_mutex`].
+    /// `EINVAL` if it is no synthetic event; the errors of [`Instance::with_event_mutex`].
     pub(super) fn new(file: EventFileRef, instance: &Arc<Instance>) -> Result<Self> {
         if !Self::is_synthetic(&file) {
             return Err(EINVAL);
@@ -86,8 +87,8 @@ impl Drop for SynthEventRef {
 ///
 /// # Invariants
 ///
-/// `tracepoint` and the `n_fields` fields at `fields` are those of the event:
-/// none of them changes until the event is deleted.
+/// `tracepoint` is the tracepoint of the event, and `fields` points to its `n_fields` fields. None of these changes
+/// until the event is deleted.
 pub(crate) struct KernelSynthEvent {
     tracepoint: NonNull<bindings::tracepoint>,
     n_fields: usize,
@@ -124,7 +125,7 @@ impl KernelSynthEvent {
     ///
     /// # Errors
     ///
-    /// Those of `trace_get_event_file()` that do not say that there is no such event, and those of
+    /// The errors of `trace_get_event_file()`, except those for an event that does not exist, and of
     /// [`Instance::with_event_mutex`].
     pub(crate) fn find(name: &CStr, instance: &Arc<Instance>) -> Result<Option<Self>> {
         let file = match EventFileRef::get(c"synthetic", name) {
@@ -183,24 +184,23 @@ impl KernelSynthEvent {
         !unsafe { (&raw const (*self.tracepoint.as_ptr()).funcs).read_volatile() }.is_null()
     }
 
-    /// Hits the event: whoever listens gets a record whose field `i` has the value `vals[idx[i]]`, cut to the size
-    /// of the field. Any context, NMI included.
+    /// Calls the probes of the event. Field `i` of the record gets the value `vals[idx[i]]`, cut to the size of the
+    /// field. Any context, NMI included.
     ///
-    /// False: it does not happen, because too many records are being made on this CPU, too little of the stack is left,
-    /// or there is no such element.
+    /// Returns false, and calls nothing, if too many records are incomplete on this CPU, too little of the stack is
+    /// left, or an index is out of range.
     ///
-    /// Hits of this event nest in this call, also those that rhist receives.
+    /// The hits of the event nest in this call, including hits of rhist's own triggers.
     ///
     /// # Safety
     ///
-    /// The kernel reads at the following addresses while this runs, twice, and relies on finding the same:
+    /// The kernel reads these twice while this runs, so their contents must not change meanwhile:
     ///
     /// - The value of a string is the address of a kernel string, which ends in a NUL and has at most 256 bytes with
     ///   it (`STR_VAR_LEN_MAX`).
-    /// - The value of a stack is the address of words (`usize`): the number of entries, 1 to [`SYNTH_STACK_DEPTH`](crate::limits::SYNTH_STACK_DEPTH), so many
-    ///   entries that are not 0, and a 0 if there are fewer than `SYNTH_STACK_DEPTH`.
-    ///
-    /// Nobody changes them meanwhile.
+    /// - The value of a stack is the address of words (`usize`): the number of entries, 1 to
+    ///   [`SYNTH_STACK_DEPTH`](crate::limits::SYNTH_STACK_DEPTH), so many entries that are not 0, and a 0 if there are
+    ///   fewer than `SYNTH_STACK_DEPTH`.
     #[must_use]
     pub(crate) unsafe fn emit(&self, _preempt: PreemptOff<'_>, vals: &[u64], idx: &[u32]) -> bool {
         // The kernel reads as many as there are fields.

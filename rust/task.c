@@ -42,9 +42,9 @@ bool rhist_may_exceed_limits(void)
 }
 
 /*
- * Return the user to charge for what the running task asks for: its real user.
- * In a user namespace, who has made the outermost one: a namespace may have
- * thousands of users, and so a quota for each would be none.
+ * Return the user to charge for a request of the running task: its real user. In a
+ * user namespace, the user who created the outermost one: a namespace may have
+ * thousands of users, so a quota for each of them would not limit anything.
  */
 uid_t rhist_charged_user(void)
 {

@@ -201,8 +201,8 @@ void rhist_put_fops(const struct file_operations *fops)
 }
 
 /*
- * Whether the caller's reference is the last one, and nothing is lost with the
- * inode: somebody may have set its mode or owner. Takes i_lock.
+ * Whether the inode can be dropped: the caller's reference is the last one, and
+ * mode and owner were not changed, or the file was @removed. Takes i_lock.
  */
 bool rhist_inode_unused(struct inode *inode, bool removed)
 {
@@ -321,10 +321,10 @@ static bool locked_by_us(struct inode *dir)
  * Lock one of the kernel's inodes, while one of rhist's is locked.
  *
  * For directories that is the wrong order: rename(2) locks one of the kernel
- * first, and then one of rhist, which is below it. So whoever has locked this
- * one may be waiting for the caller. It is only tried, and if it stays locked,
- * the system call is restarted, which unlocks rhist's directory. Without a
- * rename nobody has a directory locked for longer than a lookup.
+ * first, and then one of rhist, which is below it. So the task that has locked
+ * this one may be waiting for the caller. So try to lock it, and if it stays
+ * locked, restart the system call, which unlocks rhist's directory. Without a
+ * rename, a directory is locked no longer than a lookup takes.
  *
  * Return: 0; -ERESTARTNOINTR; or -EAGAIN in a task that does not return to user
  * space, such as a worker of io_uring.
@@ -339,7 +339,7 @@ static int lock_nested(struct inode *inode, bool shared)
 	return current->flags & (PF_KTHREAD | PF_USER_WORKER) ? -EAGAIN : restart_syscall();
 }
 
-/* Turns a negative dentry, of which it drops the reference, into -ENOENT. */
+/* Return a dentry that was found; if it is negative, put the reference and return -ENOENT. */
 static struct dentry *positive(struct dentry *found)
 {
 	if (IS_ERR(found) || !d_flags_negative(smp_load_acquire(&found->d_flags)))
@@ -354,12 +354,12 @@ static struct dentry *positive(struct dentry *found)
  * @name: the name
  * @len: its length
  *
- * i_rwsem of a directory of rhist is held, so that of @dir is not waited for. It
- * is only needed below events/, for a name that nobody has used lately: outside,
- * the dentry cache has all names for as long as the files exist.
+ * i_rwsem of a directory of rhist is held, so this does not wait for i_rwsem of
+ * @dir. It is needed only for a name below events/ that is not in the dentry
+ * cache; all other names stay in the cache for as long as the files exist.
  *
  * Return: a positive dentry with a reference, or an ERR_PTR: -ENOENT, -ENOMEM,
- * or if somebody else has @dir locked for some time, -ERESTARTNOINTR or -EAGAIN.
+ * or if another task has @dir locked for some time, -ERESTARTNOINTR or -EAGAIN.
  */
 struct dentry *rhist_lookup_nested(struct dentry *dir, const char *name, unsigned int len)
 {
@@ -396,12 +396,12 @@ struct dentry *rhist_lookup(struct dentry *dir, const char *name, unsigned int l
 }
 
 /*
- * What mirrors one of the kernel's files or directories has the kernel's mode
- * and owner. They are asked for wherever the VFS does, since much changes them
- * besides chmod(2) and chown(2) here: those of the kernel's file; mounting
- * tracefs again; and the owner of the tracing directory, which files outside of
- * events/ follow when somebody asks. The copy in rhist's inode is for those in
- * the VFS who look at it without asking. tracefs sets its inodes in the same way.
+ * A mirrored file or directory has the mode and owner of the kernel's. They are
+ * copied whenever the VFS calls permission() or getattr(), because they change in
+ * several ways: chmod(2) and chown(2) of either file; a remount of tracefs; and a
+ * new owner of the tracing directory, which files outside of events/ inherit when
+ * they are looked at. Code of the VFS that reads the inode directly sees the last
+ * copy. tracefs updates its own inodes in the same way.
  */
 static void copy_mode_and_owner(struct inode *mirror, struct inode *real)
 {
@@ -413,7 +413,7 @@ static void copy_mode_and_owner(struct inode *mirror, struct inode *real)
 		mirror->i_gid = real->i_gid;
 }
 
-/* Whether the caller may use rhist's file or directory: what it may do with the kernel's @real. */
+/* Check permissions for rhist's file or directory: they are those for the kernel's @real. */
 int rhist_permission(struct mnt_idmap *idmap, struct inode *mirror, struct inode *real, int mask)
 {
 	int err = inode_permission(idmap, real, mask);
@@ -422,7 +422,7 @@ int rhist_permission(struct mnt_idmap *idmap, struct inode *mirror, struct inode
 	return err;
 }
 
-/* stat(2): all but the number is that of the kernel's @real; so rhist_setattr() sets the times of that, too. */
+/* stat(2): all but the inode number comes from the kernel's @real, whose times rhist_setattr() sets, too. */
 int rhist_getattr(const struct path *mirror, struct dentry *real, struct kstat *stat,
 		  u32 request_mask, unsigned int flags)
 {
@@ -455,10 +455,10 @@ int rhist_setattr(struct mnt_idmap *idmap, struct dentry *mirror, struct dentry 
 
 	own.ia_valid &= ~(owners | kill);
 	both.ia_valid &= owners | kill | times;
-	/* What chown(2) clears of the mode is cleared of the kernel's: that of @mirror may be older. */
+	/* Let chown(2) clear setuid and setgid in the mode of the kernel's file: the copy in @mirror may be older. */
 	if (both.ia_valid & kill)
 		both.ia_valid &= ~ATTR_MODE;
-	/* A file that is truncated is opened next, and the times of the kernel's say when that was truncated. */
+	/* open(2) with O_TRUNC: the kernel's file is opened next, which sets its times if it is truncated. */
 	if (attr->ia_valid & ATTR_SIZE)
 		both.ia_valid &= ~times;
 	if (both.ia_valid) {
@@ -499,14 +499,13 @@ int rhist_fsync(struct file *real, loff_t start, loff_t end, int datasync)
  * @name: a new dentry of rhist, which is not published yet
  * @real: a referenced dentry of the kernel
  *
- * tracefs has a dentry dropped with its last reference, so that the next use of
- * the name creates it and its inode anew; but not a dentry below events/. What
- * tells them apart is d_fsdata, the eventfs object that the dentry has a
- * reference on. tracefs finds the dentry to be stale once that object has been
- * removed, and drops the reference when it releases the dentry. So @name gets
- * the object of @real, if it has one.
+ * tracefs deletes a dentry with its last reference, so that the next lookup creates
+ * it and its inode again; but not a dentry below events/, which has an object of
+ * eventfs, with a reference, in d_fsdata. tracefs treats such a dentry as stale once
+ * that object has been removed, and puts the reference when it releases the dentry.
+ * So @name gets the object of @real, if it has one.
  *
- * None of that calls rhist: such a dentry may outlive the module.
+ * tracefs does not call rhist for it, so such a dentry may outlive the module.
  */
 void rhist_keep_name(struct dentry *name, struct dentry *real)
 {
@@ -546,7 +545,7 @@ struct file *rhist_open_dir(struct file *mirror, struct dentry *real)
  * @real: the file to open
  * @flags: the access mode, and O_TRUNC or not
  *
- * Permissions of @real are not checked: those of @file were.
+ * Permissions of @real are not checked, since those of @file were.
  *
  * Return: the open file, or an ERR_PTR.
  */
@@ -594,8 +593,8 @@ ssize_t rhist_write(struct file *file, const char __user *from, size_t len)
 
 /*
  * Unlock rhist's directory, which the VFS has locked for mkdir(2) or rmdir(2), and
- * for the latter @child, too. The kernel's directory can be waited for then. tracefs
- * does the same in its own directories, to create and remove the files of an instance.
+ * for the latter @child, too, so that the caller can wait for the kernel's directory.
+ * tracefs unlocks its own directories, too, while an instance is created or removed.
  */
 void rhist_unlock_dir(struct inode *dir, struct inode *child)
 {
@@ -678,9 +677,8 @@ bool rhist_lists_triggers(struct dentry *dentry)
  * @trigger: the kernel's file of that name, for which rhist_lists_triggers() is true
  *
  * The event's file, which the inode refers to, is freed only after eventfs has
- * released the object that @trigger has a reference on. Whoever adds or removes
- * a trigger meanwhile changes the answer, and nothing else: only the head of
- * the list is looked at.
+ * released the object that @trigger has a reference on. No lock is needed, since
+ * only the head of the list is read; the answer may be outdated at once.
  */
 bool rhist_has_triggers(struct dentry *trigger)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The user whom the running task acts for.
+//! The user of the running task.
 
 use super::bindings;
 
@@ -16,8 +16,8 @@ pub(crate) fn may_exceed_limits() -> bool {
 pub(crate) struct UserId(u32);
 
 impl UserId {
-    /// The user to be charged for what the running task asks for: the real user, or in a user namespace the one who
-    /// has made it, as the users in it are as many as that one likes. Task context.
+    /// Returns the user to charge for a request of the running task: its real user, or in a user namespace the user who
+    /// created the outermost one, who can create any number of users in it. Task context.
     pub(crate) fn charged() -> Self {
         // SAFETY: Only reads the credentials of the running task.
         Self(unsafe { bindings::rhist_charged_user() })

@@ -362,9 +362,9 @@ struct rhist_user_event *rhist_user_event_new(const char *system, char *name, ch
 }
 
 /*
- * Return what a filter takes a field for. filter_assign_type() of the kernel, which is not
+ * Return the filter type (FILTER_*) of a field. filter_assign_type() of the kernel, which is not
  * exported, also finds __data_loc in the middle of a type: a filter would follow an offset that
- * nobody has checked. And it finds cpumask_t, of which a filter reads more than was checked.
+ * was not checked. And it finds cpumask_t, for which a filter reads more bytes than were checked.
  */
 static int filter_type(const char *type)
 {
@@ -670,7 +670,7 @@ static int anchor_remove(void *arg)
 /* The synthetic event that shows where the lists are. */
 static const char synthetic_name[] = "rhist_anchor";
 
-/* Delete it. It may be in use, by somebody who has just enabled all events. */
+/* Delete the event. It may be in use, for example by a program that has just enabled all events. */
 static void delete_synthetic(void)
 {
 	int tries = 50;
@@ -714,7 +714,7 @@ int rhist_dynamic_events_enter(struct trace_array *tr, const struct rhist_user_e
 	/* rhist_dynamic_events_leave() needs a function of kprobe events to wait. */
 	if (IS_ENABLED(CONFIG_USER_EVENTS) || !IS_ENABLED(CONFIG_KPROBE_EVENTS))
 		return 0;
-	/* An event of that name shows the same, whoever has made it. */
+	/* If there is an event of that name already, it serves as well. */
 	created = synth_event_create(synthetic_name, &field, 1, NULL);
 	err = created;
 	if (err && err != -EEXIST)

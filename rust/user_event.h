@@ -12,11 +12,11 @@ struct trace_event_call;
 struct rhist_user_event;
 /*
  * Callbacks of the owner of an event, in task context; all but create() with event_mutex held.
- * @owner is that of rhist_user_event_add(), and in create() that of rhist_dynamic_events_enter().
+ * @owner was passed to rhist_user_event_add(); for create(), to rhist_dynamic_events_enter().
  */
 struct rhist_user_event_ops {
 	/*
-	 * Create an event for a "u:" command, of which @description is the rest. Called with
+	 * Create an event for the command "u:@description". Called with
 	 * dyn_event_ops_mutex held; may sleep. 0 or a negative errno.
 	 */
 	int (*create)(const void *owner, const char *description);

@@ -295,7 +295,7 @@ impl<S: UserEventOps> UserEvent<S> {
     /// # Errors
     ///
     /// `EBUSY` if it is enabled, used or referenced, or event_mutex could not be taken; `ENOENT` if it is
-    /// not registered; those of [`UserEventOps::retire`].
+    /// not registered; the errors of [`UserEventOps::retire`].
     pub(crate) fn withdraw(self: &Arc<Self>, instance: &Instance) -> Result {
         // Tested first without event_mutex, because a caller that polls would take it each time.
         // SAFETY: `self` owns `raw`, whose counts are read atomically.

@@ -72,9 +72,9 @@ static const struct mmu_notifier_ops notifier_ops = {
 
 /*
  * Lock all VMAs of an mm until its mmap_lock is unlocked, or -EINTR if the task is being
- * killed. mm_take_all_locks() does the same, but with a mutex held that is one for all
- * processes, and a page fault in another thread of the process may keep a VMA as long as
- * the process likes. So do the waiting before.
+ * killed. mm_take_all_locks() locks them, too, but with a mutex held that all processes
+ * share, while a page fault in another thread of the process may keep a VMA locked as long
+ * as the process likes. So wait for the VMAs before calling it.
  */
 static int lock_vmas(struct mm_struct *mm)
 {
@@ -169,7 +169,7 @@ static void write_bit(struct page *page, unsigned long addr, unsigned int bit,
 	void *at = kmap_local_page(page);
 	unsigned long *value = at + offset_in_page(word);
 
-	/* set_bit() works on a long, of which a value of 4 bytes may be the upper half. */
+	/* set_bit() works on a long; a value of 4 bytes may be its upper half. */
 	if (size < sizeof(long) && (addr == word) == IS_ENABLED(CONFIG_CPU_BIG_ENDIAN))
 		bit += 8 * size;
 	/* Atomic, because programs change the other bits. */
@@ -261,9 +261,9 @@ static bool faults_are_local(struct vm_area_struct *vma)
 }
 
 /*
- * Whether a page can be charged to the control groups of a process. At a limit, a fault comes back
- * when something was reclaimed, or the OOM killer has found memory: that may take as long as the
- * group has processes that it can kill.
+ * Whether a page can be charged to the control groups of a process. At a limit, a fault returns
+ * only when memory was reclaimed or the OOM killer has freed some, which may take as long as the
+ * group has processes to kill.
  */
 static bool can_be_charged(struct mm_struct *mm)
 {
@@ -349,8 +349,8 @@ static bool faults_are_read(struct vm_area_struct *vma, pgoff_t index)
  *
  * With FOLL_NOWAIT, such a fault may wait nevertheless: a file system that a process serves can
  * have readahead wait for its answer. So the page is first read into the page cache, by its file.
- * That waits as long as who serves the file likes, but does not keep the address space, which
- * nobody could free if the process ended meanwhile: no task would be left to be killed for it.
+ * That waits as long as the server of the file likes, but without pinning the address space: if
+ * the process ended meanwhile, its memory could not be freed, not even by the OOM killer.
  *
  * Context: task without locks, sleeps.
  *

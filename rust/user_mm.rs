@@ -183,8 +183,8 @@ impl UserMm {
         to_result(unsafe { bindings::rhist_mm_try_fault_in(self.0.as_ptr(), place.addr) })
     }
 
-    /// As [`UserMm::try_fault_in`], for a page of a file, for which it waits as long as who serves the file likes.
-    /// The address space is not kept meanwhile.
+    /// Faults in the page of a bit like [`UserMm::try_fault_in`], but waits for the file system, for as long as a FUSE
+    /// server may take. Does not pin the address space (`mm_users`) while it waits.
     ///
     /// # Errors
     ///
@@ -205,12 +205,12 @@ impl Drop for UserMm {
 
 /// Callbacks for exit and fork of processes.
 pub(crate) trait Watcher: Send + Sync + 'static {
-    /// Notifies that the last process has left `mm`, of which there is a [`UserMm`]. Task context without locks;
+    /// Notifies that the last process has left an mm that has a [`UserMm`]. Task context without locks;
     /// may sleep, and drop each `UserMm`.
     fn exited(self: &Arc<Self>, mm: MmId);
 
-    /// Notifies of a fork: the mm of the running task, the child, is a copy of `parent`, of which there may be
-    /// a [`UserMm`]. Called before the child first returns to user space; may sleep. `parent` is referenced
+    /// Notifies of a fork: the mm of the running task, the child, is a copy of `parent`, which may have a [`UserMm`].
+    /// Called before the child first returns to user space; may sleep. `parent` is referenced
     /// (`mm_users`) until this returns.
     fn forked(self: &Arc<Self>, parent: MmId);
 }

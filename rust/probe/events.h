@@ -7,7 +7,7 @@
 #include <linux/module.h>
 #include <linux/tracepoint.h>
 
-/* What some of the headers need and do not include, and most do not need. */
+/* Headers that a few of the kernel's headers of events need, but do not include. */
 #ifdef RHIST_INCLUDE_MORE
 #include <linux/ip.h>
 #include <linux/ipv6.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * rhist's probe for synthetic events whose fields all are numbers. Those of strings and stacks have long records, and
- * are left to the kernel's probe; so are those that a module has defined, which is then kept by a reference.
+ * rhist's probe for synthetic events whose fields all are numbers. Events with strings or stacks have long records, so
+ * rhist uses the kernel's probe for them; likewise for events that a module has defined, which a reference then keeps.
  */
 #include <linux/bug.h>
 #include <linux/trace_events.h>
@@ -19,8 +19,8 @@ struct record {
 };
 
 /*
- * Called by who makes the event happen, in any context with preemption off: actions of hist triggers, C's too. Field i
- * has the value vals[idx[i]].
+ * Called by actions of hist triggers, rhist's and C's, in any context with preemption off. Field i has the value
+ * vals[idx[i]].
  */
 static notrace void rhist_synthetic(void *data, const u64 *vals, const unsigned int *idx)
 {

@@ -19,7 +19,7 @@
 struct record {
 	struct trace_entry ent;
 	int nr;
-	/* Six of a call that begins; of one that ends, what it returns. */
+	/* On entry the six arguments; on exit only the return value. */
 	unsigned long args[6];
 };
 
@@ -127,7 +127,7 @@ int rhist_syscall_connect(struct trace_event_call *call, void *probe, struct rhi
 	if (err)
 		return err;
 	side->n++;
-	/* What it points to is complete before a hit on another CPU finds it: pairs with wanted(). */
+	/* *probed is initialized before a hit on another CPU sees the pointer: pairs with wanted(). */
 	smp_store_release(&side->probed[meta->syscall_nr], probed);
 	return 0;
 }

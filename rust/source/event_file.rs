@@ -7,7 +7,7 @@
 //! soft-disabled. No list or flag is shared with the kernel's files. Mostly the record is not in the ring buffer, but
 //! in a page for such records (`Instance::set_trigger`).
 //!
-//! What the kernel reads of the file on that way: `flags` (also whether it is enabled, in its user
+//! The kernel reads these members of the file for a hit: `flags` (also whether it is enabled, in its user
 //! events), `event_call`, `tr` and `triggers` (`kernel/trace/trace_events_trigger.c`,
 //! `kernel/trace/trace.h`).
 

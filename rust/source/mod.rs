@@ -37,7 +37,7 @@ pub(crate) trait Source: Send + Sync {
 /// Receives the hits of an event: in any context, NMI included, so that it neither sleeps nor takes a
 /// lock. The record of a hit does not change meanwhile.
 pub(crate) trait Receiver: Send + Sync + Sized + 'static {
-    /// What counts hits on the fast path.
+    /// The trigger that counts hits on the fast path.
     type Leaf;
 
     /// The leaf; `None` if a hit has to take the slow path.
@@ -46,7 +46,7 @@ pub(crate) trait Receiver: Send + Sync + Sized + 'static {
     /// Fast path. No hits can nest in it, and of the common fields of the record it reads `common_pid` only.
     fn hit_leaf(&self, leaf: &Self::Leaf, preempt: PreemptOff<'_>, record: &[u8]);
 
-    /// Slow path, for a complete record. `frame` is that of the probe, if it is rhist's.
+    /// Slow path, for a complete record. `frame` is the frame of the probe, if it is rhist's.
     fn hit_all(&self, preempt: PreemptOff<'_>, record: &[u8], frame: Option<Frame<'_>>);
 
     /// Counts a hit that is lost, since there was no memory for its record.
@@ -65,7 +65,7 @@ pub(crate) fn synchronize() {
 /// Waits for the hits of all sources that were disconnected before to return. Task context; sleeps as long as a
 /// program likes, so call it without locks.
 pub(crate) fn synchronize_all() {
-    // Those that may fault run under RCU-tasks-trace.
+    // Hits that may fault run under RCU-tasks-trace.
     // SAFETY: Task context, no locks that a probe could wait for.
     unsafe { bindings::rhist_tracepoint_synchronize_unregister() };
     rcu::synchronize_rcu();

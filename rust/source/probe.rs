@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The source for static events, and synthetic events of numbers, and the cheapest: rhist's own probe on the
-//! tracepoint of the event.
+//! The source for static events, and for synthetic events whose fields are numbers: rhist's own probe on the tracepoint
+//! of the event. It is the cheapest one.
 //!
-//! Those of static events are compiled from the kernel's definitions of the events (`rust/probe/`). They make the
+//! Probes of static events are compiled from the kernel's definitions of the events (`rust/probe/`). They make the
 //! record as the kernel's own probe does, but on the stack, or, if it is long or of variable length, in memory per
 //! CPU: nothing is reserved in a ring buffer and discarded. That memory has room for one record per context, so
 //! a hit can interrupt another one. On the slow path, one hit at a time is counted in each context: hits that
-//! nest in it are counted as lost. Those of synthetic events may nest, as far as the action that makes them happen
-//! lets them.
+//! nest in it are counted as lost. Hits of synthetic events may nest; the action that emits the event limits how deep.
 
 use super::{
     Receiver,
@@ -45,8 +44,8 @@ use kernel::{
 pub(crate) struct Records(());
 
 impl Records {
-    /// Allocates it. Task context, may sleep, not to be called concurrently. Fails with `ENOMEM`, and with `EBUSY`
-    /// if it exists already.
+    /// Allocates the memory. Task context, may sleep, not to be called concurrently. Fails with `ENOMEM`, and with
+    /// `EBUSY` if it exists already.
     pub(crate) fn new() -> Result<Self> {
         // SAFETY: It fails if the memory exists; if not, no probe is connected.
         to_result(unsafe { bindings::rhist_probes_init() })?;
@@ -67,7 +66,7 @@ pub(crate) fn find(event: &Event) -> Option<NonNull<ffi::c_void>> {
     NonNull::new(unsafe { bindings::rhist_probe_find(event.call()) })
 }
 
-/// What a probe is registered with: its private data.
+/// Private data that a probe is registered with.
 struct Callback<R> {
     probed: Opaque<bindings::rhist_probed>,
     receiver: Arc<R>,
@@ -158,11 +157,11 @@ impl<R: Receiver> Source for Probe<R> {
 /// hits: an indirect call would cost more than all the rest.
 macro_rules! probe_entry_points {
     ($receiver:ty) => {
-        /// See [`hit`]($crate::rust::source::probe::hit).
+        /// Called by probes: see [`hit`]($crate::rust::source::probe::hit).
         ///
         /// # Safety
         ///
-        /// As that.
+        /// As for `hit`.
         #[no_mangle]
         unsafe extern "C" fn rhist_probe_hit(
             probed: *const $crate::rust::source::probe::Probed,
@@ -174,11 +173,11 @@ macro_rules! probe_entry_points {
             unsafe { $crate::rust::source::probe::hit::<$receiver>(probed, record, size, cpu) }
         }
 
-        /// See [`hit_all`]($crate::rust::source::probe::hit_all).
+        /// Called by `rhist_probe_hit_slow()`: see [`hit_all`]($crate::rust::source::probe::hit_all).
         ///
         /// # Safety
         ///
-        /// As that.
+        /// As for `hit_all`.
         #[no_mangle]
         unsafe extern "C" fn rhist_probe_hit_all(
             probed: *const $crate::rust::source::probe::Probed,
@@ -193,11 +192,11 @@ macro_rules! probe_entry_points {
             }
         }
 
-        /// See [`lost`]($crate::rust::source::probe::lost).
+        /// Called by probes: see [`lost`]($crate::rust::source::probe::lost).
         ///
         /// # Safety
         ///
-        /// As that.
+        /// As for `lost`.
         #[no_mangle]
         #[cold]
         unsafe extern "C" fn rhist_probe_lost(probed: *const $crate::rust::source::probe::Probed) {
@@ -222,7 +221,8 @@ unsafe fn receiver<'a, R: Receiver>(probed: *const bindings::rhist_probed) -> &'
     }
 }
 
-/// A hit. A probe calls this with its record: in any context, NMI included, with preemption off.
+/// Counts a hit, on the fast path if it can. A probe calls this with its record: in any context, NMI included, with
+/// preemption off.
 ///
 /// # Safety
 ///
@@ -249,8 +249,8 @@ pub(crate) unsafe fn hit<R: Receiver>(
     }
 }
 
-/// The slow path of a hit. Called as [`hit`], with a complete record, for one hit at a time in each context, but for
-/// synthetic events.
+/// Counts a hit on the slow path. Called like [`hit`], but with a complete record, and for one hit at a time in each
+/// context, except for synthetic events.
 ///
 /// # Safety
 ///
@@ -275,7 +275,7 @@ pub(crate) unsafe fn hit_all<R: Receiver>(
     receiver.hit_all(preempt, record, Some(frame));
 }
 
-/// A hit that is lost, since there was no memory for its record. Called as [`hit`].
+/// Counts a hit as lost, since there was no memory for its record. Called like [`hit`].
 ///
 /// # Safety
 ///

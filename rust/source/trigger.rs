@@ -3,7 +3,7 @@
 //! A trigger (`event_trigger_data`) of rhist on the list of a `trace_event_file`. The kernel calls it for each
 //! hit of that file.
 //!
-//! What the kernel reads of these structures: of the trigger data `paused`, `filter`, `flags`, `cmd_ops`,
+//! The kernel reads these members of the structures: of the trigger data `paused`, `filter`, `flags`, `cmd_ops`,
 //! `list` and `private_data`; of the command `flags`, `trigger` and `print`
 //! (`kernel/trace/trace_events_trigger.c`, `kernel/trace/trace.h`).
 
@@ -39,7 +39,7 @@ pub(super) struct EventTrigger<R> {
     receiver: Arc<R>,
 }
 
-/// Stands for the event probe that the kernel may look for: its first word is not that of one.
+/// Private data of the trigger. The kernel may compare its first word with an event probe: it is none.
 struct NoEventProbe(#[expect(dead_code)] *mut ffi::c_void);
 
 impl<R: Receiver> EventTrigger<R> {
@@ -87,8 +87,8 @@ impl<R: Receiver> EventTrigger<R> {
     }
 }
 
-/// A hit. The kernel calls this after reserving a record and before discarding or committing it: in any
-/// context, NMI included, with preemption off.
+/// Passes a hit to the receiver. The kernel calls this after reserving a record and before discarding or committing it:
+/// in any context, NMI included, with preemption off.
 ///
 /// # Safety
 ///

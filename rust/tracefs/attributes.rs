@@ -2,8 +2,8 @@
 
 //! Mode and owner of rhist's files and directories.
 //!
-//! What mirrors one of the kernel's has the kernel's mode and owner: see `copy_mode_and_owner()` in `rust/tracefs.c`.
-//! rhist's own files, and the top directory, have modes and owners of their own.
+//! A mirrored file or directory has the mode and owner of the kernel's: see `copy_mode_and_owner()` in
+//! `rust/tracefs.c`. rhist's own files, and the top directory, have modes and owners of their own.
 //!
 //! All functions are called in task context. The VFS holds a reference on the inode, but for a path walk under RCU.
 
@@ -25,7 +25,7 @@ use kernel::{
     prelude::*, //
 };
 
-/// Returns the inode operations of files with the kernel's operations. Directories have the same, and more.
+/// Returns the inode operations of files with the kernel's operations. Directories have these three and others.
 pub(super) fn mirrored<N: NodeOps>() -> bindings::inode_operations {
     bindings::inode_operations {
         permission: Some(permission::<N>),

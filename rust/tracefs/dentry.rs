@@ -94,12 +94,12 @@ impl Dentry {
         unsafe { CStr::from_char_ptr(name_of(self.as_ptr())) }
     }
 
-    /// Looks up `name` in this directory of the kernel. May take `i_rwsem` of the directory shared, so that of no
-    /// directory of rhist must be held.
+    /// Looks up `name` in this directory of the kernel. May take `i_rwsem` of the directory shared, so `i_rwsem` of a
+    /// directory of rhist must not be held.
     ///
     /// # Errors
     ///
-    /// `ENOENT`, `ENOMEM`, and those of the directory's lookup.
+    /// `ENOENT`, `ENOMEM`, and the errors of the directory's `lookup`.
     pub(crate) fn lookup(&self, name: &[u8]) -> Result<Self> {
         // SAFETY: By the type invariant the directory is valid. `name` is valid for its length, and the
         // dcache copies it. `rhist_lookup` returns an `ERR_PTR` or a positive dentry with a reference.
@@ -112,12 +112,12 @@ impl Dentry {
         }
     }
 
-    /// Looks up `name` in this directory of the kernel, while `i_rwsem` of a directory of rhist is held. Waits for
-    /// nobody.
+    /// Looks up `name` in this directory of the kernel, while `i_rwsem` of a directory of rhist is held. Does
+    /// not wait for a lock.
     ///
     /// # Errors
     ///
-    /// `ENOENT`, `ENOMEM`. `ERESTARTNOINTR` or `EAGAIN`, to be returned to the VFS, if somebody else has `i_rwsem` of
+    /// `ENOENT`, `ENOMEM`. `ERESTARTNOINTR` or `EAGAIN`, to be returned to the VFS, if another task holds `i_rwsem` of
     /// this directory.
     pub(crate) fn lookup_nested(&self, name: &[u8]) -> Result<Self> {
         // SAFETY: By the type invariant the directory is valid. `name` is valid for its length, and the
@@ -236,8 +236,8 @@ impl Inode {
         }
     }
 
-    /// Whether this is the last reference on the inode, and nobody has set mode or owner of the file, unless that was
-    /// `removed`. Takes `i_lock`.
+    /// Whether the inode can be dropped: this is the last reference on it, and its mode and owner were not changed, or
+    /// the file was `removed`. Takes `i_lock`.
     pub(super) fn is_unused(&self, removed: bool) -> bool {
         // SAFETY: By the type invariant the inode is valid.
         unsafe { bindings::rhist_inode_unused(self.as_ptr(), removed) }

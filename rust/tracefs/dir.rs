@@ -5,8 +5,9 @@
 //! All functions are called in task context: inode operations with `i_rwsem` of the directory held, file
 //! operations on a directory that is open, which pins the module, or is being opened.
 //!
-//! `i_rwsem` of the kernel's directory must not be waited for with that of rhist's held: see
-//! [`object`](super::object). [`lookup`] tries it. The others release that of rhist's before: see [`Unlocked`].
+//! No callback waits for `i_rwsem` of the kernel's directory while `i_rwsem` of rhist's is held: see
+//! [`object`](super::object). [`lookup`] only tries to take it, the others unlock rhist's directory first: see
+//! [`Unlocked`].
 
 use super::{
     dentry::name_of,
@@ -94,8 +95,8 @@ unsafe fn copied_name(dentry: *mut bindings::dentry) -> Result<KVec<u8>> {
     Ok(copy)
 }
 
-/// Directories of rhist that the VFS has locked for a callback, unlocked so that those of the kernel can be locked.
-/// Dropping this locks them again.
+/// Unlocks directories of rhist that the VFS has locked for a callback, so that the kernel's can be locked. Dropping
+/// this locks them again.
 ///
 /// # Invariants
 ///
@@ -120,7 +121,7 @@ impl Unlocked {
     /// # Safety
     ///
     /// The inodes must be referenced, and be locked by the caller as `how` says. The module must be pinned until
-    /// the result was dropped: unloading does not wait for who has no lock.
+    /// the result was dropped: unloading waits only for tasks that hold the lock.
     unsafe fn new(dir: *mut bindings::inode, how: How) -> Self {
         // SAFETY: The caller has locked the inodes this way.
         unsafe {
@@ -393,8 +394,8 @@ unsafe fn emit(
     }
 }
 
-/// Lists the kernel's entries, then rhist's. Takes `i_rwsem` of the kernel's directory shared. That of rhist's is not
-/// needed: `f_pos_lock` keeps others from using the file.
+/// Lists the kernel's entries, then rhist's. Takes `i_rwsem` of the kernel's directory shared. `i_rwsem` of rhist's is
+/// not needed: `f_pos_lock` keeps others from using the file.
 ///
 /// # Safety
 ///

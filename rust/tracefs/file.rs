@@ -66,7 +66,7 @@ pub(super) fn file_operations<N: NodeOps>(polls: bool, writes: bool) -> bindings
     }
 }
 
-/// The operations of one of the kernel's files. They may be those of another module.
+/// The operations of one of the kernel's files, which may belong to another module.
 ///
 /// # Invariants
 ///
@@ -85,7 +85,7 @@ impl KernelFops {
         self.0.as_ptr()
     }
 
-    /// Returns the operations for rhist's file: those of the kernel's, but for opening and closing. They are
+    /// Returns the operations for rhist's file: the kernel's, except `open` and `release`. They are
     /// stored at the beginning of its [`Object`].
     pub(super) fn mirrored<N: NodeOps>(&self) -> bindings::file_operations {
         bindings::file_operations {

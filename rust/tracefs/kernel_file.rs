@@ -124,7 +124,7 @@ impl KernelFile {
     ///
     /// # Errors
     ///
-    /// Those of the kernel's `read`; `EINVAL` if it is not open for reading, or not a seq_file; `ENOMEM`.
+    /// The errors of the kernel's `read`; `EINVAL` if it is not open for reading, or not a seq_file; `ENOMEM`.
     pub(crate) fn read(&self) -> Result<KVVec<u8>> {
         let mut text = KVVec::new();
         let mut pos = 0;
@@ -159,7 +159,7 @@ impl KernelFile {
     ///
     /// # Errors
     ///
-    /// Those of the kernel's `write`; `EINVAL` if it is not open for writing; `EIO` if only a part was
+    /// The errors of the kernel's `write`; `EINVAL` if it is not open for writing; `EIO` if only a part was
     /// written.
     pub(crate) fn write(&self, data: &UserBuffer) -> Result {
         // SAFETY: By the type invariant the file is open. `write` checks `data.start` as a user pointer.

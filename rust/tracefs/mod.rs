@@ -62,7 +62,7 @@ pub(crate) fn check_lockdown() -> Result {
 pub(crate) struct TracingDir(Dentry);
 
 impl TracingDir {
-    /// Wraps a dentry, which must be that of a tracing directory.
+    /// Wraps the dentry of a tracing directory.
     pub(crate) fn new(dir: Dentry) -> Self {
         Self(dir)
     }
@@ -82,11 +82,11 @@ impl TracingDir {
         self.0.removed()
     }
 
-    /// While the directory is busy, rmdir(2) fails with `EBUSY`. The last call counts, not their number. Has no effect
-    /// on the top directory, and on that of rhist's own instance, which is busy anyway. Task context; takes `i_rwsem`
-    /// of the directory, so it must not be held.
+    /// Makes rmdir(2) of the directory fail with `EBUSY` as long as it is busy. Calls do not nest. Has no effect on the
+    /// top directory and the directory of rhist's own instance, which cannot be removed anyway. Task context; takes
+    /// `i_rwsem` of the directory, so it must not be held.
     ///
-    /// A removal that has begun before is not stopped: see [`TracingDir::removed`].
+    /// Does not stop a removal that has begun already: see [`TracingDir::removed`].
     pub(crate) fn set_busy(&self, busy: bool) {
         if self.is_top() || self.name() == c"rhist" {
             return;

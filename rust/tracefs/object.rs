@@ -14,8 +14,8 @@
 //! `i_rwsem` of a directory of the kernel -> `i_rwsem` of a directory of rhist (`rename(2)`).
 //! `i_rwsem` of a directory of rhist -> `Objects::tree`.
 //!
-//! So with `i_rwsem` of a directory of rhist held, that of a directory of the kernel is only tried. Where the VFS
-//! permits that, it is released before: see [`dir`].
+//! So a task that holds `i_rwsem` of a directory of rhist only tries to lock a directory of the kernel. Where the VFS
+//! permits that, it unlocks rhist's directory first: see [`dir`].
 //!
 //! C headers: `include/linux/fs.h`, `include/linux/dcache.h`, `include/linux/tracefs.h`.
 
@@ -104,8 +104,7 @@ pub(crate) trait NodeOps: Send + Sync + Sized + 'static {
     /// shared.
     fn hides(&self, name: &[u8]) -> bool;
 
-    /// Lists rhist's names in a directory, each always at the same index; `None` for one that does not exist
-    /// now.
+    /// Lists rhist's names in a directory, each at a fixed index; `None` for a name that does not exist now.
     fn names(&self, real: &Dentry) -> impl Iterator<Item = Option<&'static CStr>>;
 
     /// Notifies of a subdirectory that `rmdir(2)` has removed.
@@ -152,7 +151,7 @@ pub(crate) trait NodeOps: Send + Sync + Sized + 'static {
     fn map(&self, real: &Dentry, kernel: Option<&KernelFile>, vma: &VmaNew) -> Result;
 }
 
-/// What a name of one of rhist's directories is for.
+/// Result of the lookup of a name in a directory of rhist.
 pub(crate) struct LookedUp {
     pub(crate) inode: Inode,
     /// The kernel's file or directory with whose removal the name becomes stale. If that is below `events/`,
@@ -192,7 +191,7 @@ pub(crate) enum ObjectType {
 pub(super) struct Object<N: NodeOps> {
     /// The operations of [`ObjectType::Kernel`]. First, so that `file->f_op` points to the object.
     fops: bindings::file_operations,
-    /// Those of the kernel's file that `fops` was copied from. Valid while a file is open with `fops`: see
+    /// The operations of the kernel's file, from which `fops` was copied. Valid while a file is open with `fops`: see
     /// [`KernelFops`].
     pub(super) real_fops: *const bindings::file_operations,
     pub(super) real: Dentry,
@@ -326,7 +325,7 @@ impl<N: NodeOps> Objects<N> {
     ///
     /// # Errors
     ///
-    /// `ENOENT` if the module is unloading, `ENOMEM`, and those of `new`.
+    /// `ENOENT` if the module is unloading, `ENOMEM`, and the errors of `new`.
     pub(crate) fn find_or_create(
         &self,
         real: Dentry,
@@ -494,7 +493,7 @@ impl<N: NodeOps> Shrink for Objects<N> {
 ///
 /// # Safety
 ///
-/// `inode` must be that of such an object with a node `N`, and not revoked. While the result is used, it must
+/// `inode` must be the inode of such an object with a node `N`, and not revoked. While the result is used, it must
 /// be referenced, and either `i_rwsem` held or a file open, or being opened, by one of rhist's file
 /// operations.
 pub(super) unsafe fn object_of<'a, N: NodeOps>(inode: *mut bindings::inode) -> &'a Object<N> {
@@ -503,15 +502,15 @@ pub(super) unsafe fn object_of<'a, N: NodeOps>(inode: *mut bindings::inode) -> &
     unsafe { &*bindings::rhist_inode_private(inode).cast::<Object<N>>() }
 }
 
-/// Unhashes rhist's `dentry` after the kernel has removed what it is for, and those of its parents that were
-/// removed too. A dentry in use would otherwise stay in the dentry cache, and hide a new object of that name.
+/// Unhashes rhist's `dentry` after the kernel has removed the file or directory that it mirrors, and likewise its
+/// parents. A dentry in use would otherwise stay in the dentry cache, and hide a new object of that name.
 ///
 /// Returns the error for the lookup or `open`: `ESTALE` if a dentry was unhashed, so that the VFS repeats the
 /// path walk, or `gone` if all were already.
 ///
 /// # Safety
 ///
-/// `dentry` must be referenced, and that of an object with a node `N`. The caller must be in a callback of
+/// `dentry` must be referenced, and belong to an object with a node `N`. The caller must be in a callback of
 /// the VFS for that object, so that `Objects::close` waits for it.
 pub(super) unsafe fn forget<N: NodeOps>(dentry: *mut bindings::dentry, gone: Error) -> Error {
     let mut here = dentry;

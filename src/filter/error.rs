@@ -29,9 +29,9 @@ pub struct FilterError {
     /// Bytes before the caret, from the start of the filter's text. It may be beyond its end, by two
     /// bytes at most.
     pub caret: usize,
-    /// What rhist adds to the text, with another caret.
+    /// Hint that rhist appends to the text. It has its own caret.
     pub hint: Option<Hint>,
-    /// What `write(2)` returns.
+    /// Error for `write(2)`.
     pub errno: Error,
 }
 

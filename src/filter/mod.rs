@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Event filters: what follows `if` in a trigger.
+//! Event filters: the conditions after `if` in a trigger.
 //!
-//! A filter is compiled when the trigger is written: each predicate has what to read, what to
-//! compare it with, and the predicate to go on with if it is true and if it is false. A hit only
+//! A filter is compiled when the trigger is written: each predicate knows what to read, what to
+//! compare it with, and at which predicate to continue if it is true or false. A hit only
 //! goes forward through the predicates, so it needs no stack, and its time is bounded by their
 //! number.
 //!
@@ -76,7 +76,7 @@ impl Filter {
     ///
     /// # Errors
     ///
-    /// Those of C; `ENOMEM`.
+    /// The errors that C reports; `ENOMEM`.
     pub fn parse(
         text: &[u8],
         event: &EventDesc,

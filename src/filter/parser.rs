@@ -50,7 +50,7 @@ impl<'a> FilterText<'a> {
     }
 }
 
-/// What the names in a predicate are looked up in.
+/// Where the names in a predicate are looked up.
 pub(super) struct FilterScope<'a> {
     pub(super) event: &'a EventDesc,
     pub(super) cpus: usize,

@@ -72,7 +72,7 @@ const OPS: [(&[u8], Op); 8] = [
 /// A compiled predicate: what to read from a hit and what to compare it with (`struct
 /// filter_pred`). The `u32`s are offsets in the record.
 pub(super) enum Predicate {
-    /// The same for all hits.
+    /// Always true, or always false.
     Constant(bool),
     /// The number is in a range.
     Range(Number, NumberRange),

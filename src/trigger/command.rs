@@ -23,7 +23,7 @@ pub struct Command<'a> {
     pub remove: bool,
     /// The name, without `!`. It may be empty.
     pub name: &'a [u8],
-    /// What follows the separator and more white space, if anything does.
+    /// The text after the separator and white space, if there is any.
     pub params: Option<&'a [u8]>,
 }
 
@@ -52,7 +52,7 @@ impl<'a> Command<'a> {
         }
     }
 
-    /// Whether rhist carries the command out. All others, known or not, are passed to the kernel.
+    /// Whether rhist executes the command. All others, known or not, are passed to the kernel.
     pub fn is_ours(&self) -> bool {
         is_ours(self.name)
     }
@@ -63,7 +63,7 @@ impl<'a> Command<'a> {
         self.params.ok_or(missing)
     }
 
-    /// What to say if the kernel refuses a command that was passed on, and does not log why.
+    /// Returns the error to log if the kernel refuses a command that was passed on, and does not log why.
     pub fn refused(&self, errno: kernel::error::Error) -> Error {
         let params = self.params.unwrap_or(&[]);
         let in_params = self.name.len() + 1;
@@ -100,7 +100,7 @@ const KERNELS: [&[u8]; 6] = [
     b"disable_event",
 ];
 
-/// Whether rhist carries out the command `name`.
+/// Whether rhist executes the command `name`.
 pub(super) fn is_ours(name: &[u8]) -> bool {
     matches!(name, b"hist" | b"enable_hist" | b"disable_hist")
 }

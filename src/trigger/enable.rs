@@ -54,7 +54,7 @@ impl<'a> EnableCommand<'a> {
             target: &param[..system.len() + 1 + event.len()],
             system,
             event,
-            // What follows a further colon is ignored.
+            // Text after another colon is ignored.
             count: count.map(|count| split(count, |byte| byte == b':').0),
             filter,
             start,

@@ -2,8 +2,8 @@
 
 //! Errors of triggers: text and caret for `error_log`, and errno for `write(2)`.
 //!
-//! What C says is kept apart from what rhist adds. C is silent about some errors, and of some others it says something
-//! that does not help: those have a [`Hint`].
+//! C's text is kept apart from the text that rhist adds, a [`Hint`]. C logs nothing for some errors, and for others a
+//! text that does not help.
 
 use crate::errno::eloop;
 use kernel::{
@@ -20,14 +20,14 @@ pub struct Error {
     pub text: Option<ErrorText>,
     /// Bytes before C's caret, from the start of the COMMAND (`hist:` included).
     pub caret: usize,
-    /// What rhist says where C says nothing, or adds to C's text.
+    /// Text of rhist, where C logs nothing, or to append to C's text.
     pub hint: Option<Hint>,
-    /// What `write(2)` returns.
+    /// Error for `write(2)`.
     pub errno: kernel::error::Error,
 }
 
 impl Error {
-    /// Makes an error of which nothing is known but its errno.
+    /// Makes an error without text or hint.
     pub const fn silent(errno: kernel::error::Error) -> Self {
         Self {
             text: None,
@@ -186,8 +186,7 @@ impl ErrorText {
 /// Declares [`HintText`]: each name with its sentence.
 macro_rules! hint_texts {
     ($($name:ident = $text:literal,)*) => {
-        /// What rhist says of its own. Sentences that are added to a text of C, behind a colon, begin with a small
-        /// letter.
+        /// Texts of rhist itself. Those that are appended to a text of C, behind a colon, begin with a small letter.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum HintText {
             $(#[doc = $text] $name,)*
@@ -244,12 +243,12 @@ hint_texts! {
     ParamEvent = "Field of another event has to be SYSTEM.EVENT.FIELD",
     HelperTooLong = "Trigger for a field of another event would be too long (255 bytes max)",
     SnapshotBusy = "Another trigger has a snapshot() action already",
-    // All is well, but perhaps not meant.
+    // The command succeeded, but may not be what the user meant.
     ParenAdded = "No closing paren found, taken as if it were at the end",
     // The histogram as a whole.
     TooLarge = "Not enough memory for a histogram of this size",
     NamedCircle = "Histograms of this name would refer to themselves",
-    // Errors that are known by their errno only.
+    // For errors without another text, by errno.
     Exists = "Such a trigger exists already",
     NoMemory = "Not enough memory",
     NoEvent = "Event not found, or it cannot have triggers",
@@ -266,7 +265,7 @@ hint_texts! {
 }
 
 impl HintText {
-    /// What can be said of an error of which only the errno is known.
+    /// Returns the text for an error without text or hint, by its errno.
     pub fn of(errno: kernel::error::Error) -> Self {
         match errno {
             EEXIST => Self::Exists,

@@ -91,8 +91,9 @@ impl<'a> Iterator for KernelLogEntries<'a> {
     }
 }
 
-/// Whether there is an entry in the text of a kernel `error_log` that is as new as `time`, in nanoseconds of the local
-/// clock, and of a part of `command`: others may have made mistakes of their own meanwhile.
+/// Whether the text of a kernel `error_log` has an entry for `command` or a part of it that is not older than `time`,
+/// in nanoseconds of the local clock. Compares the commands because other tasks may have caused errors at the same
+/// time.
 pub fn has_entry_since(kernel: &[u8], time: u64, command: &[u8]) -> bool {
     KernelLogEntries(kernel).any(|entry| {
         entry.time >= time / NSEC_PER_USEC
@@ -100,7 +101,7 @@ pub fn has_entry_since(kernel: &[u8], time: u64, command: &[u8]) -> bool {
     })
 }
 
-/// What an entry says that the command was, which may hold newlines.
+/// Returns the command in an entry; it may hold newlines.
 fn command_of(entry: &[u8]) -> Option<&[u8]> {
     let start = entry.iter().position(|&byte| byte == b'\n')? + 1;
     let caret = entry.strip_suffix(b"^\n")?;

@@ -82,8 +82,7 @@ pub fn merge_by_age<'a>(
     })
 }
 
-/// Counts how many of the oldest triggers are the same before and after one was removed, which was
-/// newer than these.
+/// Counts the oldest triggers that are equal in two listings, before and after a newer trigger was removed.
 pub fn count_same_oldest(before: &[&[u8]], after: &[&[u8]]) -> usize {
     zip(before.iter().rev(), after.iter().rev())
         .take_while(|(before, after)| before == after)

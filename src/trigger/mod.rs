@@ -2,11 +2,11 @@
 
 //! The language of the `trigger` files: from text to a syntax tree with positions.
 //!
-//! The parser depends on the text alone. What depends on the event (whether the field exists,
-//! whether it is a string, whether the variable is known) is checked in `src/hist/build.rs`.
+//! The parser depends on the text alone. Whether a field exists or is a string, and whether a variable is known,
+//! depends on the event, and is checked in `src/hist/spec/`.
 //!
 //! Of several errors in a command only the first one is reported, so the order of the checks is
-//! visible to users. It is that of C: tokens, syntax of the actions, assignments, values,
+//! visible to users. It is the order of C: tokens, syntax of the actions, assignments, values,
 //! variables, keys, sort keys, filter, meaning of the actions. Some of these steps look up events
 //! and fields, so a syntax error may come after a failed lookup. Syntax errors that no lookup can
 //! precede are returned by [`Trigger::parse`]. The others stay in the tree and are reported when it

@@ -201,7 +201,7 @@ impl Tokens {
     }
 }
 
-/// What to say of a token without a `=` that is not known, and at which byte of it.
+/// Returns the hint for an unknown token without `=`, and the byte of the token that the caret goes under.
 fn unknown_word(bytes: &[u8]) -> (HintText, usize) {
     let comma = bytes.iter().position(|&byte| byte == b',');
     let is_flag = |word: &[u8]| {

@@ -39,7 +39,7 @@ impl Span {
         }
     }
 
-    /// What is behind the piece: nothing.
+    /// The empty piece after this one.
     pub(super) fn after(self) -> Self {
         Self {
             start: self.end,
@@ -89,10 +89,10 @@ pub fn contains(bytes: &[u8], needle: &[u8]) -> bool {
 pub(super) struct SourceText {
     /// `hist:` and the parameters, as written. Carets count from its start.
     command: KVec<u8>,
-    /// The same with each `.sym-offset` replaced by `.symXoffset`, so that every `-` is an
-    /// operator, as in C.
+    /// The command with each `.sym-offset` replaced by `.symXoffset`, so that every `-` is an operator, as in C. This
+    /// is what the parser reads.
     syntax: KVec<u8>,
-    /// What carets are for, if that is not the command.
+    /// The text under which the carets are, if it is not the command.
     other: Option<KVec<u8>>,
 }
 

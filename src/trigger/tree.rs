@@ -116,7 +116,7 @@ impl Trigger {
         }
     }
 
-    /// What to say of a trigger that is accepted, but may not be what was meant.
+    /// Returns a hint for a trigger that is accepted, but may not be what the user meant.
     pub fn note(&self) -> Option<Hint> {
         let mut actions = self.actions.items().iter();
         let unclosed = actions.find(|action| action.unclosed)?;
@@ -170,7 +170,7 @@ pub struct ParsedList<T> {
     pub text: Option<Span>,
     pub(super) items: KVec<T>,
     pub(super) error: Option<Error>,
-    /// What follows the error, and was not parsed.
+    /// The text after the error, which was not parsed.
     pub rest: Option<Span>,
 }
 
@@ -227,7 +227,7 @@ pub enum Expr {
     Negation {
         /// From the minus to the last parenthesis.
         text: Span,
-        /// What is in the parentheses.
+        /// The expression in the parentheses.
         operand: KBox<Expr>,
     },
     /// `left operator right`.
@@ -301,7 +301,7 @@ pub struct FieldRef {
     pub atom: Span,
     /// The name, possibly empty, where the caret goes if there is no such field.
     pub name: Span,
-    /// What follows the first dot after the name.
+    /// The modifier after the first dot.
     pub modifier: Option<Modifier>,
 }
 
@@ -422,7 +422,7 @@ pub struct MapSize {
 pub struct FilterClause {
     /// From `if` to the end.
     pub clause: Span,
-    /// What follows `if` and one blank. This is stored, compared and printed.
+    /// The text after `if` and one blank. This is stored, compared and printed.
     pub text: Span,
 }
 
@@ -434,7 +434,7 @@ pub struct Action {
     pub handler: ActionHandler,
     /// The parenthesis of its parameters is not closed.
     pub unclosed: bool,
-    /// What is done. Checked after the event of the handler was looked up.
+    /// The call behind the handler. Checked after the event of the handler was looked up.
     pub act: Result<Act, Error>,
 }
 
@@ -470,7 +470,7 @@ impl Action {
     }
 }
 
-/// What an action does (`enum action_id`).
+/// The call of an action (`enum action_id`).
 pub enum Act {
     /// `save(params)`
     Save {
@@ -486,7 +486,7 @@ pub enum Act {
     },
     /// `trace(event,params)` or `event(params)`
     Trace {
-        /// The name: that of the synthetic event, or one that starts with `trace`.
+        /// The name of the synthetic event, or a word that begins with `trace`.
         name: Span,
         /// The synthetic event, where the caret goes if it does not exist or has other fields.
         event: Span,

@@ -59,7 +59,7 @@ impl<'a> Description<'a> {
     ///
     /// # Errors
     ///
-    /// Those of [`UserFields::parse`].
+    /// The errors of [`UserFields::parse`].
     pub fn parse_fields(&self) -> Result<UserFields> {
         UserFields::parse(self.fields)
     }

@@ -19,8 +19,8 @@
 //! A page fault of a program that has reached its limit of memory waits for the OOM killer. Such programs take turns,
 //! and the others of them are tried again, so that they keep one worker.
 //!
-//! It is not task work of the program, because the thread that gets it may sleep in a system call for days while
-//! another one looks at the bit.
+//! Task work of the program would not do: the thread that gets it may sleep in a system call for days, while another
+//! thread polls the bit.
 
 use super::{
     quota::Charge,
@@ -92,8 +92,8 @@ fn after((mm, addr, bit): BitKey) -> BitKey {
     (mm, addr, bit + 1)
 }
 
-/// An mm with enable bits (`struct user_event_mm`). The bits of an mm share one, unless threads register the first
-/// bits at the same time, which does no harm.
+/// An mm with enable bits (`struct user_event_mm`), shared by all bits of the mm. If two threads register the first
+/// bits at the same time, there are two of them, which does no harm.
 #[pin_data]
 pub(super) struct UserEventMm {
     memory: UserMm,
@@ -122,7 +122,8 @@ impl_has_work! {
 }
 
 impl UserEventMm {
-    /// That of the running task, without bits. Called without locks; fails as [`UserMm::current`].
+    /// Creates the state for the mm of the running task, without bits. Called without locks; fails as
+    /// [`UserMm::current`].
     fn current(events: &Arc<UserEvents>) -> Result<Arc<Self>> {
         let module = ModulePin::new()?;
         let memory = UserMm::current()?;
@@ -146,7 +147,7 @@ impl UserEventMm {
         let _ = queue.enqueue::<Arc<Self>, WRITING>(self.clone());
     }
 
-    /// Queues the same after a delay that gets longer each time.
+    /// Queues the work that writes late bits, after a delay that gets longer each time.
     fn write_later(self: &Arc<Self>) {
         let delay = self.delay.load(Relaxed);
         self.delay.store(RETRY[1].min(2 * delay), Relaxed);
@@ -267,7 +268,7 @@ fn event_key(event: &Arc<UserEvent>) -> EventKey {
     Arc::as_ptr(event) as usize
 }
 
-/// All enablers, by what they are looked up for.
+/// All enablers, by mm and by event.
 struct Bits {
     by_mm: RBTree<BitKey, Arc<Enabler>>,
     by_event: RBTree<(EventKey, BitKey), Arc<Enabler>>,
@@ -290,7 +291,7 @@ impl Bits {
         self.by_event.insert(new.by_event);
     }
 
-    /// Removes an enabler. The node that is returned has the last reference but those of running work.
+    /// Removes an enabler. The returned node holds the last reference, unless work that is running has one.
     fn remove(&mut self, key: &BitKey) -> Option<RBTreeNode<BitKey, Arc<Enabler>>> {
         let event = event_key(self.by_mm.get(key)?.event.event());
         self.by_event.remove(&(event, *key));
@@ -383,8 +384,8 @@ impl Enablers {
     ///
     /// # Errors
     ///
-    /// `ENOENT` if the bit is not registered; those of [`UserBit::pin`] if it cannot be cleared: it is unregistered
-    /// then too; `ERESTARTSYS` if the task is being killed.
+    /// `ENOENT` if the bit is not registered; the errors of [`UserBit::pin`] if it cannot be cleared: it is
+    /// unregistered then too; `ERESTARTSYS` if the task is being killed.
     pub(super) fn remove(&self, addr: usize, bit: u8) -> Result {
         // Children get the bits that there were at the fork.
         wait_for_forks()?;
@@ -446,7 +447,7 @@ impl Enablers {
     ///
     /// # Errors
     ///
-    /// Those of `fault_in`, and of [`UserMm::try_write_bit`].
+    /// The errors of `fault_in`, and of [`UserMm::try_write_bit`].
     fn write_late(
         &self,
         enabler: &Arc<Enabler>,
@@ -473,7 +474,7 @@ impl Enablers {
     ///
     /// # Errors
     ///
-    /// Those of [`Charge::new`]; `ENOMEM`, or `EINTR` if the task is being killed. No bit is registered then.
+    /// The errors of [`Charge::new`]; `ENOMEM`, or `EINTR` if the task is being killed. No bit is registered then.
     pub(super) fn copy(&self, parent: MmId) -> Result {
         let copied = self.copy_some(parent);
         if copied.is_err() {

@@ -16,9 +16,9 @@ pub const HEADER: u32 = 8;
 /// less.
 pub const MAX_SIZE: u32 = 64 << 10;
 
-/// What the names of fields begin with that every event has: `common_pid` and others. An event's own fields are found
-/// first, here and in the kernel (`trace_find_event_field()`), so none may be called that way. The other names of this
-/// kind, such as `comm` and `cpu`, are those of fields in events of the kernel, too.
+/// Prefix of the fields that every event has, such as `common_pid`. An event's own fields may not have it, since a
+/// lookup finds them first, here and in the kernel (`trace_find_event_field()`). Other names that every event has, such
+/// as `comm` and `cpu`, are allowed: events of the kernel have fields with these names, too.
 const COMMON: &[u8] = b"common_";
 
 /// One field.
@@ -159,7 +159,7 @@ impl UserFields {
     /// [`MAX_SIZE`] together; `ENOMEM`.
     pub fn parse(text: &[u8]) -> Result<Self> {
         let mut fields = Self {
-            // Each text with its NUL is as long as with what follows it, but for the last one.
+            // The NUL of each text takes the place of the separator after it; the last text has none.
             texts: KVec::with_capacity(text.len() + 1, GFP_KERNEL_ACCOUNT)?,
             fields: KVec::new(),
             locators: KVec::new(),
@@ -239,7 +239,7 @@ impl UserFields {
         self.locators.iter().all(|locator| locator.accepts(payload))
     }
 
-    /// Formats the fields as [`normalized`] does with a text that declares the same ones.
+    /// Formats the fields like [`normalized`] formats a text that declares them.
     ///
     /// # Errors
     ///
@@ -319,9 +319,9 @@ impl UserFields {
     }
 }
 
-/// Formats a text with the declarations of fields, which need not be valid, so that texts are the same if they declare
-/// the same fields: a blank between words, and a `;` behind each field. The amount of white space between words and any
-/// white space after a `;` do not matter, but white space before a `;` does.
+/// Formats the declarations of fields in one way, so that texts are equal if they declare the same fields: a blank
+/// between words, and a `;` behind each field. The declarations need not be valid. The amount of white space between
+/// words and any white space after a `;` do not matter, but white space before a `;` does.
 ///
 /// # Errors
 ///

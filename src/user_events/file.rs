@@ -47,14 +47,14 @@ use kernel::{
     },
 };
 
-// The size in the command numbers is that of a pointer to the argument.
+// The command numbers contain the size of a pointer to the argument, not of the argument.
 const DIAG_IOCSREG: u32 = _IOWR::<usize>(b'*' as u32, 0);
 const DIAG_IOCSDEL: u32 = _IOW::<usize>(b'*' as u32, 1);
 const DIAG_IOCSUNREG: u32 = _IOW::<usize>(b'*' as u32, 2);
 
 /// Maximum size of a payload in bytes. No buffer of ftrace or perf takes a record of this size.
 const MAX_PAYLOAD: usize = 64 << 10;
-/// Payloads up to this size are copied to the stack, of which a system call has used little here.
+/// Payloads up to this size are copied to the stack, which is nearly empty in `write(2)`.
 const SMALL: usize = 1024;
 /// Payloads up to this size fit every buffer: the smallest kind of buffer has one page.
 const ALWAYS_FITS: usize = 2048;
@@ -163,7 +163,7 @@ impl OpenDataFile {
         Ok(())
     }
 
-    /// Finds or adds the index of an event, with room for it that was made before. Locks the registry.
+    /// Finds or adds the index of an event. `spare` comes from [`IndexTable::spare`]. Locks the registry.
     fn index_of(&self, event: &EventUse, original: bool, mut spare: Option<Chunk>) -> Result<u32> {
         loop {
             let registry = self.events.registry.lock();

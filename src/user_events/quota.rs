@@ -2,10 +2,10 @@
 
 //! Limits for the memory that user events take: of one user, and of all users together.
 //!
-//! What the module allocates for a program is charged to the program's memory control group. What the kernel
-//! allocates for each event is not, and not every program is in a group with a limit. So whatever a program can make
-//! more of is charged here as well: events, enable bits, and tables of write indices. Each is charged what it takes,
-//! the kernel's part included, so that there are two limits and not two for each.
+//! Memory that the module allocates for a program is charged to the program's memory control group. Memory that the
+//! kernel allocates for each event is not, and not every program is in a group with a limit. So all objects that a
+//! program can create more of are charged here, too: events, enable bits, and tables of write indices. The charge is in
+//! bytes, with the kernel's part, so that two limits serve for all kinds of objects.
 
 use crate::{
     errno::edquot,
@@ -35,21 +35,20 @@ const MAX_KB: u32 = 256 << 10;
 /// Default of `kernel.user_events_max_user_kb`.
 const MAX_USER_KB: u32 = 16 << 10;
 
-/// What an event is charged without its fields: its structures, texts and directories. The name may be as long as
-/// a name can be.
+/// Charge of an event without its fields: for its structures, texts and directories, with the longest possible name.
 const EVENT: usize = 4 << 10;
 
-/// What each field of an event is charged, with its part of the texts.
+/// Charge of each field of an event, with its part of the texts.
 const FIELD: usize = 192;
 
-/// What an enable bit is charged.
+/// Charge of an enable bit.
 const BIT: usize = 256;
 
 /// Bytes charged so far.
 struct Usage {
-    /// By all users.
+    /// For all users.
     total: usize,
-    /// By each user who is charged anything.
+    /// For each user with a charge.
     users: RBTree<UserId, usize>,
 }
 
@@ -60,7 +59,7 @@ pub(super) struct Quota {
     max: Sysctl,
     /// The sysctl `kernel.user_events_max_user_kb`.
     max_user: Sysctl,
-    /// Taken for a moment, inside any other lock.
+    /// Nests inside any other lock. Held only briefly.
     #[pin]
     usage: SpinLock<Usage>,
 }
@@ -82,7 +81,8 @@ impl Quota {
         )
     }
 
-    /// Charges a user, who may have up to `max_user` bytes.
+    /// Charges a user. Fails with `EDQUOT` if the user would exceed `max_user` bytes, and with `EMFILE` if all users
+    /// together would exceed their limit.
     fn add(&self, user: UserId, bytes: usize, max_user: usize) -> Result {
         // Allocated before the lock is taken, and freed after it is released unless this is the user's first charge.
         let entry = RBTreeNodeReservation::new(GFP_KERNEL_ACCOUNT)?;
@@ -121,7 +121,7 @@ fn in_bytes(kb: &Sysctl) -> usize {
     (kb.value() as usize).saturating_mul(1 << 10)
 }
 
-/// What a user is charged for an object, until this is dropped. Can be dropped in any task context.
+/// The charge of a user for an object; dropping it returns the bytes. Can be dropped in any task context.
 pub(super) struct Charge {
     quota: Arc<Quota>,
     user: UserId,

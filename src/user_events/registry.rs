@@ -93,7 +93,7 @@ pub(super) enum Keep {
     Privileged,
 }
 
-/// What a program calls an event.
+/// Identity of an event for programs: name and fields.
 #[derive(PartialEq, Eq)]
 struct Name {
     /// The name that it was registered with, without the suffix of a multi-format event.
@@ -125,7 +125,7 @@ impl Name {
     }
 }
 
-/// A key of [`UserEventRegistry::by_name`]. The number of the event tells it from those of the same name that are
+/// A key of [`UserEventRegistry::by_name`]. With the number of the event, since older events with its name may still be
 /// being removed.
 struct NameKey(Arc<Name>, u64);
 
@@ -222,7 +222,7 @@ impl UserEventOps for UserEventState {
             state.events.status_page.update(state);
             state.events.enablers.update(event);
         }
-        // Pairs with the last use that goes: one of both sees what the other has done.
+        // Pairs with the drop of the last use: at least one of the two sees that the event is unused and disabled.
         cpu::smp_mb();
         if !state.in_use() && state.keep == Keep::No {
             state.events.clean_up();
@@ -329,7 +329,8 @@ impl NewEvent {
     ///
     /// # Errors
     ///
-    /// `EINVAL` for invalid fields, or a name that is too long for a directory; those of [`Charge::new`]; `ENOMEM`.
+    /// `EINVAL` for invalid fields, or a name that is too long for a directory; the errors of [`Charge::new`];
+    /// `ENOMEM`.
     fn new(
         events: &Arc<UserEvents>,
         name: &Arc<Name>,
@@ -423,7 +424,7 @@ impl UserEventRegistry {
     ///
     /// # Errors
     ///
-    /// `EMFILE` if there are too many events, or no bit is free for an event of the original interface; those of
+    /// `EMFILE` if there are too many events, or no bit is free for an event of the original interface; the errors of
     /// [`user_event::UserEvent::publish`].
     fn add(&mut self, events: &Arc<UserEvents>, new: NewEvent) -> Result<EventUse> {
         if self.len >= events.max() {
@@ -634,7 +635,7 @@ impl UserEvents {
     /// # Errors
     ///
     /// `EPERM` for [`Keep::Privileged`] without `CAP_PERFMON`; `EADDRINUSE` if an event of this name
-    /// has other fields and `multi` is not set, or is one of the kernel's own user events; those of
+    /// has other fields and `multi` is not set, or is one of the kernel's own user events; the errors of
     /// [`NewEvent::new`] and [`UserEventRegistry::add`].
     pub(super) fn find_or_create(
         self: &Arc<Self>,

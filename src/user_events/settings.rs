@@ -11,7 +11,7 @@ use kernel::prelude::*;
 /// The settings, read once when the module is loaded.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Settings {
-    /// Owner and mode of `user_events_data`, of which `/dev/user_events` has the mode only.
+    /// Owner and mode of `user_events_data`. `/dev/user_events` has the same mode, but not the owner.
     pub(crate) data: Access,
     /// Owner and mode of `user_events_status`.
     pub(crate) status: Access,

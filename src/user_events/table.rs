@@ -78,11 +78,11 @@ impl IndexTable {
         self.slot(index)?.as_ref()
     }
 
-    /// What [`IndexTable::add`] needs for one more entry, if there is no room for it. Called without locks.
+    /// Allocates memory for [`IndexTable::add`] if the table has no free slot. Called without locks.
     ///
     /// # Errors
     ///
-    /// Those of [`Charge::new`]; `EMFILE` also if the table is full.
+    /// The errors of [`Charge::new`]; `EMFILE` also if the table is full.
     pub(super) fn spare(&self, quota: &Arc<Quota>) -> Result<Option<Chunk>> {
         let (chunk, len, _) = Self::place(self.len.load(Relaxed));
         if self.chunks.get(chunk).ok_or(EMFILE)?.as_ref().is_some() {
@@ -100,8 +100,7 @@ impl IndexTable {
     }
 
     /// Finds the index of an event in one of the interfaces, or adds the event. Called with the registry
-    /// locked. `None` if that takes another [`IndexTable::spare`], because another thread has used the room that there
-    /// was.
+    /// locked. `None` if another thread has taken the last free slot: call [`IndexTable::spare`] again.
     pub(super) fn add(
         &self,
         event: &EventUse,
