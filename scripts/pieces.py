@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The pieces that tests are run in: commands, what they need, and which of them belong to make test and the others."""
+"""Pieces: the commands that tests are run by, their dependencies, and which of them each make target runs."""
 
 import fcntl
 import math
@@ -31,14 +31,14 @@ class Piece:
     # Ends it after so many seconds, and after so many without a word from it.
     limit: int = 1200
     patience: int = 1200
-    # The tests of a guest, which names each when it is done; and what it is.
+    # For a guest: its tests, of which it prints the name of each when it is done; its kernel, and how they run.
     tests: list = field(default_factory=list)
     kernel: str = ""
     rest: bool = False
     long: bool = False
     # Its last total counts; otherwise it is one test.
     counts: bool = True
-    # For what the command finds in its environment.
+    # Variables for the environment of the command.
     environment: dict = field(default_factory=dict)
 
     def log(self):
@@ -46,7 +46,7 @@ class Piece:
 
 
 def chroot(*command, enter=("chroot",), **variables):
-    """In a root file system of the lab, by default its own, with what is compiled kept in the lab."""
+    """A command in a root file system of the lab, by default the lab's own. Compiled files are kept in the lab."""
     return [str(LAB), *enter, "--", "env", *(f"{name}={value}" for name, value in variables.items()), *command]
 
 
@@ -99,7 +99,7 @@ CROSS = {
 }
 
 
-# What a guest takes besides its tests, in seconds: user-mode Linux is there at once.
+# Seconds that a guest takes besides its tests.
 BOOT = {"um": 3, "umdebug": 10, "debug": 120, "kcsan": 120}
 # How long the tests of a guest take together, at most: few guests, since each has to boot, but enough that all processors
 # are busy until the end. Those that look for faults are remembered one by one, and so are to be small.
@@ -109,7 +109,7 @@ UNKNOWN = {"um": 5, "umdebug": 40, "debug": 200, "kcsan": 200}
 
 
 def guest(kernel, tests, durations, cpus=2, cores=1, rest=False, long=False, patience=None):
-    """A guest with these tests of one suite; user-mode Linux has one processor. With rest, what that has shown is left out."""
+    """A guest with these tests of one suite; user-mode Linux has one processor. With rest, checks that it has done are left out."""
     suite, names = tests[0].suite, [test.name for test in tests]
     takes = BOOT.get(kernel, 30) + sum(measured(durations, kernel, test, rest, long) for test in tests)
     # This machine may be slow, and others at work on it.
@@ -129,12 +129,12 @@ def guest(kernel, tests, durations, cpus=2, cores=1, rest=False, long=False, pat
 
 
 def measured(durations, kernel, test, rest, long):
-    """What a test takes, in seconds."""
+    """Seconds that a test takes."""
     return durations.get(key(kernel, test, rest, long)) or UNKNOWN.get(kernel, 20)
 
 
 def key(kernel, test, rest, long):
-    """By which a test on a kernel is remembered, with what it took or that it has passed."""
+    """Key of a test on a kernel, for its duration and for the fact that it has passed."""
     return f"{kernel}{' rest' * rest}{' long' * long}: {test.suite}.{test.name}"
 
 
@@ -174,18 +174,18 @@ def parts(tests, kernel, durations, rest, long):
 
 # A part takes one to five minutes.
 PARTS = 24
-# What tells most of a kernel in a few minutes: files, texts, numbers and user events.
+# Tests that say most about a kernel in a few minutes: files, texts, numbers and user events.
 SHORT = [("hist", "basic names files compare"), ("user_events", "requests")]
 # The probes for all events would take longer to build than the tests.
 SHORT_HEADERS = "irq kmem sched signal task timer"
-# What finds most on user-mode Linux in a minute.
+# Tests that find most on user-mode Linux in a minute.
 FAST = "hist.basic hist.compare hist.errors hist.sequences"
 
 
 # --- what cargo compiles
 #
-# Cargo goes by the path and the age of a file, and would compile all of it anew for each checkout. So it
-# works in a copy of this one that is kept in the lab, in which only what has changed is written.
+# Cargo identifies a file by path and modification time, so it would compile everything again in each checkout.
+# So it works in a copy of the checkout that is kept in the lab, in which only changed files are written.
 
 SOURCES = "copy of the sources"
 
@@ -317,7 +317,7 @@ def fuzz(*arguments):
 
 
 def all_pieces(durations, long=False, tests=None):
-    """What make test runs, or make test-long; or of the tests of suites only these."""
+    """The pieces of make test, or of make test-long; with `tests`, of the selftests only these."""
     tests = selftests.read() if tests is None else tests
     if long:
         of_guests = [
@@ -356,7 +356,7 @@ def fast_pieces(durations):
 
 
 def debug_pieces(durations, passed=()):
-    """All guest tests but those that have passed: natively what user-mode Linux can run, and all but that on the other."""
+    """All guest tests that have not passed: on user-mode Linux if it can run them, otherwise on the debug kernel."""
     tests = selftests.read()
 
     def left(kernel, rest):
@@ -388,7 +388,7 @@ def kcsan_pieces(durations, passed=()):
 
 
 def timed(pieces, durations):
-    """Notes in pieces what they took last time; guests have it from their tests."""
+    """Stores in pieces how long they took last time. For guests, that is the sum of their tests."""
     for piece in pieces:
         if not piece.tests:
             piece.takes = durations.get(piece.name) or piece.takes

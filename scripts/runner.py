@@ -64,7 +64,7 @@ class Durations(dict):
             super().__init__()
 
     def put(self, measured):
-        """Adds to what others may have added meanwhile."""
+        """Adds results to the file, which others may have changed meanwhile."""
         with open(f"{self.path}.lock", "a", encoding="utf-8") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             self.update({**Durations(), **measured})
@@ -74,7 +74,7 @@ class Durations(dict):
 
 
 def judge(piece, status, text):
-    """What a piece printed, in numbers: one Result for each of its tests, or one under its own name."""
+    """Counts the output of a piece: returns one Result for each of its tests, or one under its own name."""
     lines = text.splitlines()
     reports = sum(int(match[1] or 1) for match in map(REPORTED.match, lines) if match)
     if piece.tests:
@@ -94,7 +94,7 @@ def judge(piece, status, text):
 
 
 def total_of(lines):
-    """What stands in the last total, or else what was counted of points of which there are as many as planned."""
+    """The last total in the output. Without one, the points are counted, if there are as many as planned."""
     if totals := [match for match in map(TOTAL.match, lines) if match]:
         return Result(*(int(number or 0) for number in totals[-1].groups()))
     points = [match for match in map(POINT.match, lines) if match]
@@ -137,7 +137,7 @@ class Runner:
         self.began = time.monotonic()
 
     def ready(self):
-        """The piece to begin next, or None. What cannot be run any more is dropped."""
+        """The piece to begin next, or None. Drops pieces that cannot be run any more."""
         best = None
         names = {piece.name for piece in self.pieces}
         for piece in list(self.waiting):
@@ -316,7 +316,7 @@ class Watchdog:
 
 
 class Remembered:
-    """What has passed with these sources, in a file: by the names of pieces, and those of tests on a kernel."""
+    """A file with the pieces, and the tests on a kernel, that have passed with these sources."""
 
     def __init__(self, mode, anew):
         self.mode, self.sources = mode, hash_of_sources()
@@ -327,7 +327,7 @@ class Remembered:
             self.passed = {name: Result(**result) for name, result in known.items()}
 
     def get(self, piece):
-        # What others need is made again: it is cheap if it is there.
+        # A piece that others need is run again: that is quick if its output exists.
         if piece.name not in self.passed or not piece.counts:
             return None
         return {piece.name: self.passed[piece.name]}
@@ -377,7 +377,7 @@ def table(runner):
 
 
 def run(pieces, remembered=None, shown=False, durations=None):
-    """Runs pieces, and says how it went, with what is remembered. Returns the exit status."""
+    """Runs pieces that are not remembered to have passed, and prints the results. Returns the exit status."""
     lock = lock_copy() if any(piece.name == SOURCES for piece in pieces) else None
     began = time.monotonic()
     done = {piece.name for piece in pieces}

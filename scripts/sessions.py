@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What scripts run: the lab, and processes that are sessions of their own."""
+"""Runs scripts/lab, and processes in sessions of their own."""
 
 import os
 import re
@@ -22,7 +22,7 @@ def is_foreign(kernel):
 
 
 def lab(*arguments):
-    """What scripts/lab prints. If it fails, which it says why, so does the caller."""
+    """Returns the output of scripts/lab. If it fails, it has printed why, and this program ends, too."""
     done = subprocess.run([LAB, *arguments], stdout=subprocess.PIPE, text=True, check=False)
     if done.returncode:
         sys.exit(done.returncode)
