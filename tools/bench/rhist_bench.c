@@ -49,7 +49,7 @@ static struct irqaction devices[NAMES];
 static char device_names[NAMES][16];
 static struct pt_regs regs;
 
-/* What the kernel does not export: found by name. */
+/* Functions that the kernel does not export, found by name. */
 static struct tracepoint *sched_waking, *sched_wakeup, *sched_switch, *irq_handler_entry, *sys_enter;
 
 /* Fires a tracepoint as code without static calls does. PROTO and the arguments are those of the event. */
@@ -323,7 +323,7 @@ static int __init rhist_bench_init(void)
 	if (!sched_waking || !sched_wakeup || !sched_switch || !irq_handler_entry || !sys_enter)
 		return -ENOENT;
 	for (int i = 0; i < NAMES; i++) {
-		/* No tasks, but what the events read of one. */
+		/* Not tasks, but memory with the members that the events read. */
 		tasks[i] = vzalloc(sizeof(struct task_struct));
 		if (!tasks[i]) {
 			free_tasks();

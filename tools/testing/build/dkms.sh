@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# What scripts/package/dkms-build has to say gets to where DKMS writes: if that is a file, behind what is there, and
-# before what DKMS writes next.
+# scripts/package/dkms-build writes its messages to the output of DKMS: if that is a file, behind its contents, and before
+# the next output of DKMS.
 
 set -u
 cd "$(dirname "$0")/../../.." || exit 1

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# scripts/needs finds what a kernel lacks, and scripts/needs.exports is up to date.
+# scripts/needs finds missing symbols and members of a kernel, and scripts/needs.exports is up to date.
 #
 # usage: needs.sh SYMVERS BTF SOURCE OBJECTS    of the lab's kernel; OBJECTS is where rhist was built for it
 

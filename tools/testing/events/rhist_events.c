@@ -193,7 +193,7 @@ static DEFINE_PER_CPU(unsigned long *, nmi_stack);
 static DEFINE_PER_CPU(bool, fill_in_nmi);
 static DEFINE_PER_CPU(struct irq_work, fill_work);
 
-/* Fills what is free of the stack that it runs on, and returns where that begins. */
+/* Fills the unused part of the stack that it runs on, and returns the lowest address of that. */
 static noinline __no_sanitize_address unsigned long *fill_stack(void)
 {
 	struct unwind_state state;
@@ -360,7 +360,7 @@ static const struct event {
 	{ "beyond", beyond },
 };
 
-/* What is fired in one context on one CPU. */
+/* The events to fire in one context on one CPU. */
 struct post {
 	struct mutex lock;		/* one order at a time */
 	enum context context;

@@ -38,7 +38,7 @@ TRACE_DEFINE_ENUM(RHIST_RED);
 TRACE_DEFINE_ENUM(RHIST_GREEN);
 TRACE_DEFINE_ENUM(RHIST_BLUE);
 
-/* What is a number to a histogram. */
+/* Fields that a histogram reads as numbers. */
 TRACE_EVENT(numbers,
 
 	TP_PROTO(u64 k),
@@ -126,7 +126,7 @@ TRACE_EVENT(strings,
 		  __get_str(dynamic), __get_str(counted), __get_dynamic_array_len(raw), __get_rel_str(relative))
 );
 
-/* What is neither. Some of it has the size of a number. */
+/* Fields that are neither; some have the size of a number. */
 TRACE_EVENT(arrays,
 
 	TP_PROTO(u64 k),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the events of rhist_events hold: all of it is made from one number, which the tests know, too. */
+/* Contents of the events of rhist_events, which are computed from one number. Tests compute them, too. */
 #ifndef RHIST_EVENTS_VALUES_H
 #define RHIST_EVENTS_VALUES_H
 

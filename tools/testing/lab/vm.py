@@ -182,7 +182,7 @@ class Reports(unittest.TestCase):
         race = RACE.format("f", "")
         self.assertEqual(vm.reports(log(race, race)), [])
         self.assertEqual(vm.faults_elsewhere(log(race, race)), ["BUG: KCSAN: data-race in f / g"])
-        # What follows one is judged on its own.
+        # Lines after a report are judged on their own.
         self.assertEqual(len(vm.reports(log(race, RACE.format("f", " [rhist]")))), 1)
         self.assertEqual(len(vm.reports(log(race, "BUG: KASAN: double-free in f+0x1/0x2 [rhist]"))), 1)
 

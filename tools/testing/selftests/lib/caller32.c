@@ -5,7 +5,7 @@
  *   caller32 CALL PATH|FD [ARGUMENT [TEXT]]
  *
  * Opens a path for reading, or for writing if there is a TEXT; a number is a descriptor that is open already. Prints
- * what the call returned, a colon, and what was read.
+ * the return value of the call, a colon, and the bytes that were read.
  */
 #include <asm/unistd_32.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What a program does that has user events. */
+/* The calls of a program with user events. */
 #ifndef CLIENT_H
 #define CLIENT_H
 
@@ -126,7 +126,7 @@ __maybe static void open_to_group(bool open)
 		die("%s is opened to a group: %s", data_path(), strerror(errno));
 }
 
-/* Becomes a user who is in that group, and may do nothing else. */
+/* Changes to an unprivileged user in that group. */
 __maybe static void become_user(uid_t uid)
 {
 	if (setgroups(0, NULL) || setgid(SOME_GROUP) || setuid(uid))

@@ -14,7 +14,7 @@
 
 #include "tracing.h"
 
-/* Numbers with many ties, since the order of equal entries is what sorting shows. */
+/* Numbers with many ties, to compare the order of equal entries after sorting. */
 __maybe static void ties(void)
 {
 	for (unsigned int i = 0; i < 700; i++)
@@ -51,7 +51,7 @@ __maybe static void names(void)
 		for (unsigned int n = 0; n <= i % 3; n++)
 			prctl(PR_SET_NAME, name);
 	}
-	/* what follows the end of a string in its array is part of the key */
+	/* the bytes behind the NUL of a string in an array are part of the key */
 	prctl(PR_SET_NAME, "abcdefghijklmno");
 	prctl(PR_SET_NAME, "abc");
 	prctl(PR_SET_NAME, "");
@@ -205,7 +205,7 @@ __maybe static void remove_events(void)
 	append(pathf("%s/kprobe_events", kernel_dir()), "-:rhist_cr");
 }
 
-/* What is fired besides the kernel's own events. */
+/* Events that are fired besides the kernel's own. */
 __maybe static void make_events(void)
 {
 	remove_events();

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 #
-# What the tests share that run the kernel's own ftracetest. To be sourced, in a mount namespace of its own: it makes
+# Shared by the tests that run the kernel's own ftracetest. To be sourced, in a mount namespace of its own: it makes
 # $ftrace, a copy of these tests, and programs that they want.
 
 # In memory: the test of kmem_cache_free looks for its most frequent caller among the kernel's built-in

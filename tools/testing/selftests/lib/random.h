@@ -17,7 +17,7 @@ struct text {
 
 static uint64_t random_state;
 
-/* The same numbers for the same seed and index (splitmix64). */
+/* A random number that depends only on seed and index (splitmix64). */
 __maybe static void seed_random(uint64_t seed, uint64_t index)
 {
 	random_state = seed * 0x9e3779b97f4a7c15 + index * 0xd1342543de82ef95 + 1;
@@ -116,7 +116,7 @@ __maybe static const char *pick(const char *const *list)
 	return count ? list[below(count)] : "nosuch";
 }
 
-/* Numbers, most of which are good ones; some are on the edges of what C takes. */
+/* Numbers, most of which are valid; some are at the limits of what C accepts. */
 __maybe static const char *number(bool wild)
 {
 	static const char *const good[] = {

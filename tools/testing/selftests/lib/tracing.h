@@ -89,7 +89,7 @@ __maybe static bool have_probes(void)
 	return !access(path, F_OK);
 }
 
-/* What user-mode Linux can do as well is left out. */
+/* Whether to leave out what user-mode Linux has tested. */
 __maybe static bool rest_only(void)
 {
 	return getenv("RHIST_REST") && have_probes();
@@ -171,7 +171,7 @@ __maybe static char *slurp(const char *path)
 	return slurp_len(path, NULL);
 }
 
-/* What mends a fault of the C of older kernels: a text in a file of kernel/trace. */
+/* A line in a file of kernel/trace that shows that a bug of C is fixed in this kernel. */
 struct mend {
 	const char *file, *text;
 	enum { UNKNOWN, THERE, MISSING } state;
@@ -283,7 +283,7 @@ __maybe static const char *sized(const char *trigger)
 	return pathf("%.*s:size=128%s", len, trigger, filter ? filter : "");
 }
 
-/* What a hist file says; of the first histogram in it. */
+/* Numbers of the first histogram in a hist file. */
 struct totals {
 	unsigned long long hits, entries, dropped;	/* as printed under Totals */
 	unsigned long long lines, sum;			/* entries counted, hitcounts added */
@@ -393,7 +393,7 @@ __maybe static void name_cpu_once(char *text)
 			}
 }
 
-/* The same without the modifiers behind sort=, which C does not take itself. */
+/* Removes the modifiers behind sort=, which C prints but does not accept. */
 __maybe static void sort_by_names(char *text)
 {
 	for (char *at = text; at && (at = strstr(at, ":sort=")); ) {
@@ -411,7 +411,7 @@ __maybe static void sort_by_names(char *text)
 	}
 }
 
-/* C's text of a trigger's line, or one that holds such lines, without what is known to differ. */
+/* Removes known differences from trigger lines in a text of C's. */
 __maybe static void without_differences(char *text)
 {
 	name_cpu_once(text);
@@ -448,7 +448,7 @@ __maybe static char *escaped(const char *bytes, size_t len)
 static int kernel_log = -1;
 static regex_t kernel_fault;
 
-/* From here on, kernel_report() finds what the kernel reports. */
+/* Begins to look for reports of the kernel: see kernel_report(). */
 __maybe static void open_kernel_log(void)
 {
 	const char *list = getenv("FAULTS");

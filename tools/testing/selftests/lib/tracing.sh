@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 #
-# What the shell tests of a suite share: points, and reading and writing a tracing directory. To be sourced.
+# Shared by the shell tests of a suite: points, and reading and writing a tracing directory. To be sourced.
 
 # TRACING is the directory under test, KERNEL the kernel's own; with both the same C is tested.
 KERNEL=${KERNEL:-/sys/kernel/tracing}
@@ -26,7 +26,7 @@ have_debug() { [ -e "$TRACING/events/sched/sched_switch/hist_debug" ]; }
 # have_probes: this kernel can put probes at functions and events, which user-mode Linux cannot
 have_probes() { [ -e "$KERNEL/kprobe_events" ]; }
 
-# rest_only: what user-mode Linux can do as well is left out
+# rest_only: whether to leave out what user-mode Linux has tested
 rest_only() { [ "$RHIST_REST" ] && have_probes; }
 
 # remove_triggers EVENT...: of these directories, in a tracing directory. Truncating removes no trigger whose variable is

@@ -44,7 +44,7 @@ __maybe static int uring_open(struct uring *ring)
 	return 0;
 }
 
-/* The result of a request: as that of the system call, or a negative errno. */
+/* The result of a request: the return value of the system call, or a negative errno. */
 __maybe static int uring_request(struct uring *ring, struct io_uring_sqe request)
 {
 	unsigned int tail = *ring->sq_tail, head;

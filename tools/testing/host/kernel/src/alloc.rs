@@ -69,7 +69,7 @@ pub mod flags {
     pub const __GFP_NOWARN: Flags = Flags(32);
 }
 
-/// A node of a machine whose memory is not the same for all processors.
+/// A NUMA node.
 #[derive(Clone, Copy, PartialEq)]
 pub struct NumaNode(i32);
 

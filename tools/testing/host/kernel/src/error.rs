@@ -11,7 +11,7 @@ use crate::alloc::AllocError;
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Error(NonZeroI32);
 
-/// The result of what can fail with a kernel error.
+/// Result of an operation that can fail with a kernel error.
 pub type Result<T = (), E = Error> = core::result::Result<T, E>;
 
 impl Error {

@@ -21,9 +21,9 @@ pub mod ordering {
 
     /// Orders nothing.
     pub struct Relaxed;
-    /// What follows comes after the load.
+    /// Later accesses are not reordered before the load.
     pub struct Acquire;
-    /// What precedes comes before the store.
+    /// Earlier accesses are not reordered after the store.
     pub struct Release;
     /// Both, and more.
     pub struct Full;
@@ -184,7 +184,7 @@ impl<T: AtomicType> Atomic<T> {
         T::store(&self.0, v, O::HOST)
     }
 
-    /// Writes and returns what was there.
+    /// Stores a value and returns the old one.
     #[inline]
     pub fn xchg<O: ordering::Ordering>(&self, new: T, _: O) -> T {
         interrupt::point();
@@ -209,7 +209,7 @@ impl<T: AtomicType> Atomic<T> {
         T::fetch_add(&self.0, v, host::Ordering::Relaxed);
     }
 
-    /// Adds, wrapping, and returns what was there.
+    /// Adds, wrapping, and returns the old value.
     #[inline]
     pub fn fetch_add<Rhs, O: ordering::Ordering>(&self, v: Rhs, _: O) -> T
     where
@@ -219,7 +219,7 @@ impl<T: AtomicType> Atomic<T> {
         T::fetch_add(&self.0, v, O::HOST)
     }
 
-    /// Subtracts, wrapping, and returns what was there.
+    /// Subtracts, wrapping, and returns the old value.
     #[inline]
     pub fn fetch_sub<Rhs, O: ordering::Ordering>(&self, v: Rhs, _: O) -> T
     where

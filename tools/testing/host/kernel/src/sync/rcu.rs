@@ -59,7 +59,7 @@ impl Reader {
     }
 }
 
-/// What a thread knows.
+/// State of a thread.
 struct Thread {
     /// The index of its counter.
     reader: usize,
