@@ -3,8 +3,8 @@
 //! The fast path: hits whose key and values are plain fields of the record.
 //!
 //! Most keys are a few numbers or short arrays of characters: a few words that need no buffer. The length of
-//! the record is checked once for all of them. The form of the key is known when the histogram is built; each
-//! form has a function of its own, so that none saves registers, or clears stack, that only another one
+//! the record is checked once for all of them. The form of the key is known when the histogram is built, and a hit tests
+//! it once; each form has a function of its own, so that none saves registers, or clears stack, that only another one
 //! needs.
 
 use core::marker::PhantomData;
@@ -59,15 +59,78 @@ impl KeyWord {
     }
 }
 
+/// Words of a key, at least 1.
+struct KeyWords<T> {
+    words: [T; RecordFields::KEY_MAX],
+    len: usize,
+}
+
+impl<T: Copy> KeyWords<T> {
+    /// These words. `None`: there are none, or too many.
+    fn new(words: &[T]) -> Option<Self> {
+        let mut all = [*words.first()?; RecordFields::KEY_MAX];
+        all.get_mut(..words.len())?.copy_from_slice(words);
+        Some(Self {
+            words: all,
+            len: words.len(),
+        })
+    }
+
+    /// What `f` makes of each word.
+    fn map<U>(self, f: impl Fn(T) -> U) -> KeyWords<U> {
+        KeyWords {
+            words: self.words.map(f),
+            len: self.len,
+        }
+    }
+
+    /// Reads the key into `to`, each word by `read`.
+    #[inline(always)]
+    fn read<'a>(
+        &self,
+        to: &'a mut [u64; RecordFields::KEY_MAX],
+        read: impl Fn(&T) -> u64,
+    ) -> &'a [u64] {
+        for (to, word) in to.iter_mut().zip(&self.words).take(self.len) {
+            *to = read(word);
+        }
+        to.get(..self.len).unwrap_or_default()
+    }
+}
+
 /// The form of a key.
-#[derive(Clone, Copy, PartialEq, Eq)]
+// With a tag of its own, which is tested first: the compiler would begin to tell four forms apart in the middle.
+#[repr(u32)]
 enum KeyForm {
+    /// It is one `u32`, as most are, at this offset.
+    U32(u32),
+    /// It is something else.
+    Other(OtherForm),
+}
+
+/// The form of a key that is no `u32`.
+#[repr(u32)]
+enum OtherForm {
     /// It is one number.
-    Single,
+    Single(Number),
     /// Several words.
-    Plain,
+    Plain(KeyWords<KeyWord>),
     /// Words, some of which are scaled first.
-    Scaled,
+    Scaled(KeyWords<(KeyWord, Scale)>),
+}
+
+impl KeyForm {
+    /// The form of a key of these words. `None`: there are no words, or too many.
+    fn new(key: &[(KeyWord, Scale)]) -> Option<Self> {
+        let words = KeyWords::new(key)?;
+        let scaled = key.iter().any(|&(_, scale)| scale != Scale::One);
+        Some(match *key {
+            _ if scaled => Self::Other(OtherForm::Scaled(words)),
+            [(word, _)] if word.is_u32() => Self::U32(word.number.offset()),
+            [(word, _)] if word.mask == !0 => Self::Other(OtherForm::Single(word.number)),
+            _ => Self::Other(OtherForm::Plain(words.map(|(word, _)| word))),
+        })
+    }
 }
 
 /// The fields of a record that make a key, and the fields that are added to the sums of its element. For maps whose
@@ -77,12 +140,7 @@ enum KeyForm {
 ///
 /// No field reaches beyond `end`.
 pub struct RecordFields {
-    form: KeyForm,
-    /// Whether the key is one `u32`, as most are. Tested first, before its form and type.
-    is_u32: bool,
-    key: [(KeyWord, Scale); Self::KEY_MAX],
-    /// Words of the key, at least 1.
-    key_len: usize,
+    key: KeyForm,
     values: KVec<Number>,
     /// Bytes that a record has to have.
     end: usize,
@@ -92,39 +150,16 @@ impl RecordFields {
     /// Most words of a key.
     pub const KEY_MAX: usize = 4;
 
-    /// Fields that no record has, for histograms that read something else.
-    pub const fn none() -> Self {
-        let word = KeyWord::number(Number::new(NumberType::U32, 0));
-        // INVARIANT: No field of a record reaches as far.
-        Self {
-            form: KeyForm::Single,
-            is_u32: true,
-            key: [(word, Scale::One); Self::KEY_MAX],
-            key_len: 1,
-            values: KVec::new(),
-            end: usize::MAX,
-        }
-    }
-
     /// Fields for a key of these words, and sums of `values`. `None`: there are no words, or too many.
     pub fn new(key: &[(KeyWord, Scale)], values: KVec<Number>) -> Option<Self> {
-        let mut fields = Self::none();
-        fields.key.get_mut(..key.len())?.copy_from_slice(key);
-        fields.key_len = key.len();
-        fields.form = match *key {
-            _ if key.iter().any(|&(_, scale)| scale != Scale::One) => KeyForm::Scaled,
-            [(word, _)] if word.mask == !0 => KeyForm::Single,
-            _ => KeyForm::Plain,
-        };
-        fields.is_u32 = matches!(*key, [(word, Scale::One)] if word.is_u32());
+        let key_ends = key.iter().map(|(word, _)| word.number.end());
+        let ends = Iterator::chain(key_ends, values.iter().map(|value| value.end()));
         // INVARIANT: No field ends behind the last one.
-        fields.end = Iterator::chain(
-            key.iter().map(|(word, _)| word.number.end()),
-            values.iter().map(|value| value.end()),
-        )
-        .max()?;
-        fields.values = values;
-        (!key.is_empty()).then_some(fields)
+        Some(Self {
+            key: KeyForm::new(key)?,
+            end: ends.max()?,
+            values,
+        })
     }
 
     /// The fields as they are in `record`; `None` if it is too short for one of them.
@@ -153,45 +188,7 @@ struct Fields<'a> {
 }
 
 impl Fields<'_> {
-    /// The key, if it is [`KeyForm::Single`].
-    #[inline(always)]
-    fn single(self) -> u64 {
-        let (word, _) = &self.fields.key[0];
-        // SAFETY: Only the number of a key's word is read.
-        word.number.read(&unsafe { self.unchecked() })
-    }
-
-    /// The key, if it is a `u32`.
-    #[inline(always)]
-    fn single_u32(self) -> u64 {
-        let (word, _) = &self.fields.key[0];
-        // SAFETY: It is one of the fields.
-        NumberType::U32.read(word.number.offset(), &unsafe { self.unchecked() })
-    }
-
-    /// Reads the key into `to`, if none of its words is scaled.
-    #[inline(always)]
-    fn plain(self, to: &mut [u64; RecordFields::KEY_MAX]) -> &[u64] {
-        let key = self.fields.key.iter().take(self.fields.key_len);
-        for (to, (word, _)) in to.iter_mut().zip(key) {
-            // SAFETY: It is one of the fields.
-            *to = word.read(&unsafe { self.unchecked() });
-        }
-        to.get(..self.fields.key_len).unwrap_or_default()
-    }
-
-    /// Reads the key into `to`.
-    #[inline(always)]
-    fn scaled(self, to: &mut [u64; RecordFields::KEY_MAX]) -> &[u64] {
-        let key = self.fields.key.iter().take(self.fields.key_len);
-        for (to, (word, scale)) in to.iter_mut().zip(key) {
-            // SAFETY: It is one of the fields.
-            *to = scale.apply(word.read(&unsafe { self.unchecked() }));
-        }
-        to.get(..self.fields.key_len).unwrap_or_default()
-    }
-
-    /// Updates the columns of its element.
+    /// Updates the columns of the element.
     #[inline(always)]
     fn count(self, elt: Elt<'_>, preempt: PreemptOff<'_>) {
         // Moved, so that it stays in registers.
@@ -259,43 +256,54 @@ impl Generation {
         let Some(fields) = fields.of(record) else {
             return false;
         };
-        let key = match fields.fields.form {
-            _ if fields.fields.is_u32 => fields.single_u32(),
-            KeyForm::Single => fields.single(),
-            KeyForm::Plain | KeyForm::Scaled => return self.count_elsewhere(fields, preempt),
+        let key = match &fields.fields.key {
+            // SAFETY: It is one of the fields.
+            KeyForm::U32(offset) => NumberType::U32.read(*offset, &unsafe { fields.unchecked() }),
+            KeyForm::Other(OtherForm::Single(number)) => {
+                // SAFETY: It is one of the fields.
+                number.read(&unsafe { fields.unchecked() })
+            }
+            KeyForm::Other(OtherForm::Plain(words)) => {
+                return self.count_plain(fields, preempt, words)
+            }
+            KeyForm::Other(OtherForm::Scaled(words)) => {
+                return self.count_scaled(fields, preempt, words)
+            }
         };
         match self.lookup_word_at_home(key) {
             Some(elt) => {
                 fields.count(elt, preempt);
                 true
             }
-            None => self.count_elsewhere(fields, preempt),
+            None => self.count_word_elsewhere(fields, preempt, key),
         }
     }
 
-    /// Counts a hit whose key is not in the first slot of its path, or is not one number.
+    /// Counts a hit whose key is not in the first slot of its path.
     ///
     /// Returns true, as its caller does, so that the call is a jump.
     #[inline(never)]
-    fn count_elsewhere(&self, fields: Fields<'_>, preempt: PreemptOff<'_>) -> bool {
-        match fields.fields.form {
-            KeyForm::Single => self.count_single(fields, preempt),
-            KeyForm::Plain => self.count_plain(fields, preempt),
-            KeyForm::Scaled => self.count_scaled(fields, preempt),
+    fn count_word_elsewhere(&self, fields: Fields<'_>, preempt: PreemptOff<'_>, key: u64) -> bool {
+        if let Some(elt) = self.insert_word(preempt, key) {
+            fields.count(elt, preempt);
         }
         true
     }
 
+    /// Counts a hit whose key is [`OtherForm::Plain`]. Returns true.
     #[inline(never)]
-    fn count_single(&self, fields: Fields<'_>, preempt: PreemptOff<'_>) {
-        if let Some(elt) = self.insert_word(preempt, fields.single()) {
-            fields.count(elt, preempt);
-        }
-    }
-
-    #[inline(never)]
-    fn count_plain(&self, fields: Fields<'_>, preempt: PreemptOff<'_>) {
-        let elt = match *fields.plain(&mut [0; RecordFields::KEY_MAX]) {
+    fn count_plain(
+        &self,
+        fields: Fields<'_>,
+        preempt: PreemptOff<'_>,
+        words: &KeyWords<KeyWord>,
+    ) -> bool {
+        let mut buffer = [0; RecordFields::KEY_MAX];
+        let key = words.read(&mut buffer, |word| {
+            // SAFETY: It is one of the fields.
+            word.read(&unsafe { fields.unchecked() })
+        });
+        let elt = match *key {
             [a, b] => self.insert_array(preempt, [a, b]),
             [a, b, c] => self.insert_array(preempt, [a, b, c]),
             ref key => self.insert_words(preempt, key),
@@ -303,11 +311,23 @@ impl Generation {
         if let Some(elt) = elt {
             fields.count(elt, preempt);
         }
+        true
     }
 
+    /// Counts a hit whose key is [`OtherForm::Scaled`]. Returns true.
     #[inline(never)]
-    fn count_scaled(&self, fields: Fields<'_>, preempt: PreemptOff<'_>) {
-        let elt = match *fields.scaled(&mut [0; RecordFields::KEY_MAX]) {
+    fn count_scaled(
+        &self,
+        fields: Fields<'_>,
+        preempt: PreemptOff<'_>,
+        words: &KeyWords<(KeyWord, Scale)>,
+    ) -> bool {
+        let mut buffer = [0; RecordFields::KEY_MAX];
+        let key = words.read(&mut buffer, |(word, scale)| {
+            // SAFETY: It is one of the fields.
+            scale.apply(word.read(&unsafe { fields.unchecked() }))
+        });
+        let elt = match *key {
             [key] => self.insert_word(preempt, key),
             [a, b] => self.insert_array(preempt, [a, b]),
             ref key => self.insert_words(preempt, key),
@@ -315,5 +335,6 @@ impl Generation {
         if let Some(elt) = elt {
             fields.count(elt, preempt);
         }
+        true
     }
 }
