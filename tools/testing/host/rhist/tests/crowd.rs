@@ -142,7 +142,7 @@ fn crowd(shape: Shape<'_>, events: u64, keys: u64, seed: u64) {
     }
 }
 
-/// All CPUs, at once, fire `events` events each, while a task takes intervals and replaces the slots. Asserts that each
+/// All CPUs, at once, fire `events` events each, some of them interrupted by another one, while a task takes intervals and replaces the slots. Asserts that each
 /// event is in one interval, and that no key has two elements.
 fn crowd_replaced(bits: u32, events: u64, keys: u64) {
     const COLUMNS: &[Column] = &[Column::Hits, Column::Sum];
@@ -153,18 +153,29 @@ fn crowd_replaced(bits: u32, events: u64, keys: u64) {
         ..shape()
     })
     .unwrap();
+    let map = Arc::new(map);
+    let fire = |map: &Map, cpu: usize, number: u64| {
+        let cpu = Cpu::enter(cpu);
+        if let Some(elt) = map.insert(cpu.preempt(), &key(number)) {
+            elt.update(cpu.preempt(), &[number], |&value| value);
+        }
+    };
     let barrier = Barrier::new(CPUS + 1);
     let cpu = |cpu: usize| {
         let mut random = Random(cpu as u64 + 1);
         let mut fired = vec![0; keys as usize];
         barrier.wait();
         for _ in 0..events {
-            let number = random.below(keys);
+            let (number, other) = (random.below(keys), random.below(keys));
+            let handler = {
+                let map = map.clone();
+                move || fire(&map, cpu, other)
+            };
+            // Half of the hits of a key that is found are over by then.
+            let point = random.below(10) as usize;
+            let ((), came) = interrupt::at(point, handler, || fire(&map, cpu, number));
             fired[number as usize] += 1;
-            let cpu = Cpu::enter(cpu);
-            if let Some(elt) = map.insert(cpu.preempt(), &key(number)) {
-                elt.update(cpu.preempt(), &[number], |&value| value);
-            }
+            fired[other as usize] += u64::from(came);
         }
         fired
     };
@@ -198,7 +209,7 @@ fn crowd_replaced(bits: u32, events: u64, keys: u64) {
     )
     .collect();
     let total: u64 = intervals.iter().map(|(hits, drops, _)| hits + drops).sum();
-    assert_eq!(total, CPUS as u64 * events);
+    assert_eq!(total, fired.iter().flatten().sum());
     let fired = (0..keys).map(|key| fired.iter().map(|fired| fired[key as usize]).sum::<u64>());
     let seen = fired.clone().filter(|&fired| fired > 0).count();
     assert_eq!(last.elts().count(), seen.min(map.capacity()));

@@ -16,6 +16,7 @@ use rhist::cpu::Cpu;
 use rhist::map::Column;
 use rhist::map::Cpus;
 use rhist::map::Elt;
+use rhist::map::Generation;
 use rhist::map::Map;
 use rhist::map::OnceText;
 use rhist::map::Read;
@@ -328,6 +329,70 @@ fn interval_hit_hit() {
         assert_eq!(map.contents().elts().count(), 1);
     });
     outcomes.assert_both();
+}
+
+/// A map for a key, with a sum.
+fn summing_map() -> Arc<Map> {
+    let shape = Shape {
+        bits: 0,
+        key_size: 8,
+        columns: &[Column::Hits, Column::Sum],
+        vars: 0,
+        wide: &[],
+        side: 0,
+        cpus: Cpus::uniform(1),
+        seed: 1,
+    };
+    Arc::new(Map::new(shape).unwrap())
+}
+
+/// A hit is interrupted at each of its atomic operations in turn by another one on its CPU, while a task takes an
+/// interval. Each is in one of both, with all its columns.
+#[test]
+fn interval_hit_interrupted() {
+    let hit_with = |map: &Map, value: u64| {
+        let cpu = Cpu::enter(0);
+        let elt = map.insert_word(cpu.preempt(), 7).unwrap();
+        elt.update(cpu.preempt(), &[value], |&value| value);
+    };
+    let columns = |contents: &Generation| {
+        let elt = contents.lookup_word(7);
+        elt.map_or([0; 2], |elt| [0, 1].map(|column| elt.column(column)))
+    };
+    let between = Outcomes::new();
+    let mut points = 0;
+    loop {
+        let outcomes = Outcomes::new();
+        let (seen, seen_between) = (outcomes.clone(), between.clone());
+        model(1, move || {
+            let map = summing_map();
+            let handler = {
+                let map = map.clone();
+                move || hit_with(&map, 100)
+            };
+            let cpu = {
+                let map = map.clone();
+                thread::spawn(move || interrupt::at(points, handler, || hit_with(&map, 10)).1)
+            };
+            let first = map.take_interval().unwrap();
+            let counted = columns(&first);
+            let came = cpu.join().unwrap();
+            assert_eq!(columns(&first), counted, "a hit after the interval");
+            let rest = columns(&map.contents());
+            let all = if came { [2, 110] } else { [1, 10] };
+            assert_eq!([0, 1].map(|column| counted[column] + rest[column]), all);
+            // The hit that interrupts loads the pointer later, but for the first operation of the other one.
+            assert!(points == 0 || counted != [1, 100]);
+            seen_between.note(came && counted == [1, 10]);
+            seen.note(came);
+        });
+        if !outcomes.any(true) {
+            break;
+        }
+        points += 1;
+    }
+    assert!(points >= 13, "{points} points of interruption");
+    between.assert_both();
 }
 
 /// Hits that are dropped beside a task that takes an interval: each is in one of both.
