@@ -18,8 +18,8 @@
 //! the element and its columns, so it is counted in one interval, with all that it updates.
 //!
 //! [`Map::take_interval`] publishes fresh counters, and waits for a grace period. Then no hit counts in the old ones any
-//! more; after another one it is known which of their elements are entries. Variables and wide cells live on. (What a hit loses later, a variable or an action, is counted as
-//! [`Loss::Missed`] in the interval of that time.)
+//! more; after another one it is known which of their elements are entries. Variables and wide cells live on. (What a
+//! hit loses later, a variable or an action, is counted as [`Loss::Missed`] in the interval of that time.)
 //!
 //! # Insertion
 //!
@@ -84,6 +84,7 @@ mod index;
 mod keys;
 mod once;
 mod pool;
+mod shape;
 mod shared;
 mod table;
 mod wide;
@@ -122,11 +123,11 @@ pub use hash::Hash;
 use index::Index;
 pub use once::OnceText;
 use pool::Pool;
+pub use shape::Shape;
 use table::{
     Slot,
     Table, //
 };
-use wide::WideCells;
 pub use wide::{
     text_to_words,
     words_to_text,
@@ -137,61 +138,12 @@ pub use wide::{
 
 use crate::{
     event::Record,
-    limits::{
-        KEY_SIZE_MAX,
-        MAP_BITS_MAX, //
-    },
+    limits::MAP_BITS_MAX,
     sync::{
         PreemptOff,
         Published, //
     },
 };
-
-/// The size of a map and the layout of its elements.
-#[derive(Clone, Copy)]
-pub struct Shape<'a> {
-    /// log2 of the number of entries, at most [`MAP_BITS_MAX`].
-    pub bits: u32,
-    /// Bytes of a key: a multiple of 8 from 8 to [`KEY_SIZE_MAX`].
-    pub key_size: usize,
-    /// The columns of an element, of which the first is [`Column::Hits`].
-    pub columns: &'a [Column],
-    /// Variables of an element.
-    pub vars: usize,
-    /// The wide cells of an element, by the number of words of their values.
-    pub wide: &'a [usize],
-    /// Words of side data of an element.
-    pub side: usize,
-    /// The CPUs that hits come on.
-    pub cpus: Cpus,
-    /// A random number, so that keys that collide cannot be made up.
-    pub seed: u64,
-}
-
-impl Shape<'_> {
-    /// Words of the widest part of an element. `None`: more than there can be.
-    fn widest(&self) -> Option<usize> {
-        let wide = WideCells::width(self.wide)?;
-        let parts = [
-            self.key_size / 8,
-            self.columns.len(),
-            self.vars,
-            wide,
-            self.side,
-        ];
-        parts.into_iter().max()
-    }
-
-    /// Bytes of memory that the elements of a map take, which is nearly all of it. `None`: more than there can be.
-    pub fn size_bytes(&self) -> Option<usize> {
-        let parts = self.columns.len().checked_mul(self.cpus.sets())?;
-        let words = parts.checked_add(self.vars)?.checked_add(self.side)?;
-        let words = words.checked_add(WideCells::width(self.wide)?)?;
-        let element = words.checked_mul(8)?.checked_add(self.key_size)?;
-        let elements = Pool::elements(1 << self.bits, self.cpus.count)?;
-        element.checked_mul(elements as usize)
-    }
-}
 
 /// A map from keys to elements.
 pub struct Map {
@@ -205,14 +157,7 @@ pub struct Map {
 impl Map {
     /// Creates an empty map. May sleep. Fails with `EINVAL` for a shape out of range and with `ENOMEM`.
     pub fn new(shape: Shape<'_>) -> Result<Self> {
-        if shape.bits > MAP_BITS_MAX
-            || shape.key_size == 0
-            || shape.key_size > KEY_SIZE_MAX as usize
-            || shape.key_size % 8 != 0
-            || shape.columns.first() != Some(&Column::Hits)
-            || shape.cpus.own == 0
-            || shape.cpus.own > shape.cpus.count
-        {
+        if !shape.is_valid() {
             return Err(EINVAL);
         }
         let numbering = Numbering::new(shape.widest().ok_or(ENOMEM)?);
