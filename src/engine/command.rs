@@ -23,7 +23,7 @@ use crate::{
             Event,
             TaskFilter, //
         },
-        text,
+        text, //
         tracefs::{
             EventName,
             KernelFile,

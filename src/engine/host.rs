@@ -20,7 +20,7 @@ use crate::{
         HistTrigger,
         Site, //
     },
-    map::Cpus,
+    map::Cpus, //
 };
 use kernel::{
     prelude::*,

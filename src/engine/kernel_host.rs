@@ -26,7 +26,6 @@ use crate::{
     },
     hook::{
         site::EventSite,
-        snapshot::CondSnapshot,
         synthetic::SynthEvent,
         HistTrigger, //
     },
@@ -38,14 +37,17 @@ use crate::{
             Event,
             TaskFilter, //
         },
-        function, memory, snapshot, text,
+        function,
+        memory,
+        snapshot::KernelSnapshot,
+        text, //
         tracefs::{
             EventName,
             KernelFile,
             TracingDir, //
         },
     },
-    text::copy,
+    text::copy, //
 };
 use core::cell::RefCell;
 use kernel::{
@@ -176,8 +178,8 @@ impl<'a> Host for KernelHost<'a> {
     }
 
     fn cond_snapshot(&self) -> Result<KBox<dyn SnapshotTarget>> {
-        let snapshot = snapshot::KernelSnapshot::new(self.dir, self.kernel)?;
-        Ok(KBox::new(CondSnapshot(snapshot), GFP_KERNEL)?)
+        let snapshot = KernelSnapshot::new(self.dir, self.kernel)?;
+        Ok(KBox::new(snapshot, GFP_KERNEL)?)
     }
 
     fn symbols(&self) -> &dyn Symbols {

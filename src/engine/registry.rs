@@ -39,7 +39,7 @@ use crate::{
             TracingDir, //
         },
     },
-    text::Text,
+    text::Text, //
 };
 use core::{
     ops::ControlFlow,

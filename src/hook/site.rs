@@ -17,7 +17,7 @@ use crate::{
         tracefs::TracingDir, //
     },
     sync::PreemptOff,
-    text::Text,
+    text::Text, //
 };
 use kernel::prelude::*;
 

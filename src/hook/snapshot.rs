@@ -5,14 +5,11 @@
 use crate::{
     event::Hit,
     hist::spec::target::SnapshotTarget,
-    rust::snapshot, //
+    rust::snapshot::KernelSnapshot, //
 };
 
-/// The conditional snapshot of a tracing directory, enabled as long as this exists.
-pub(crate) struct CondSnapshot(pub(crate) snapshot::KernelSnapshot);
-
-impl SnapshotTarget for CondSnapshot {
+impl SnapshotTarget for KernelSnapshot {
     fn take(&self, hit: &Hit<'_>, decide: &mut dyn FnMut() -> bool) {
-        self.0.take(hit.preempt(), decide);
+        KernelSnapshot::take(self, hit.preempt(), decide);
     }
 }

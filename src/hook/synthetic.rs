@@ -61,18 +61,18 @@ struct CpuScratch {
     /// Events that happen now.
     depth: Atomic<u64>,
     /// Memory for each of them, in this order.
-    rooms: KVVec<UnsafeCell<Room>>,
+    slots: KVVec<UnsafeCell<ScratchSlot>>,
 }
 
 /// Memory for one event that has strings or stacks.
-struct Room {
+struct ScratchSlot {
     /// The values of the references, and those of strings at the addresses that references have.
     vals: [u64; 2 * VARS_MAX],
     /// The strings and stacks: at most one for each reference.
     places: KVVec<Wide>,
 }
 
-// SAFETY: The rooms are only accessed in `with()`, by the CPU whose they are, and each only by the context that has
+// SAFETY: The slots are only accessed in `with()`, by the CPU that they belong to, and each only by the context that has
 // taken it.
 unsafe impl Sync for Scratch {}
 
@@ -81,36 +81,36 @@ impl Scratch {
     pub(crate) fn new() -> Result<Self> {
         let mut cpus = KVVec::with_capacity(cpu::count(), GFP_KERNEL)?;
         for _ in 0..cpu::count() {
-            let mut rooms = KVVec::with_capacity(DEPTH_MAX, GFP_KERNEL)?;
+            let mut slots = KVVec::with_capacity(DEPTH_MAX, GFP_KERNEL)?;
             for _ in 0..DEPTH_MAX {
-                let room = Room {
+                let slot = ScratchSlot {
                     vals: [0; 2 * VARS_MAX],
                     places: KVVec::from_elem([0; WIDE_WORDS], VARS_MAX, GFP_KERNEL)?,
                 };
-                rooms.push(UnsafeCell::new(room), GFP_KERNEL)?;
+                slots.push(UnsafeCell::new(slot), GFP_KERNEL)?;
             }
             let depth = Atomic::new(0);
-            cpus.push(CpuScratch { depth, rooms }, GFP_KERNEL)?;
+            cpus.push(CpuScratch { depth, slots }, GFP_KERNEL)?;
         }
         Ok(Self { cpus })
     }
 
-    /// Calls `run` with a room that nobody else uses meanwhile. Returns its result, or false if there is none left.
+    /// Calls `run` with a slot that nobody else uses meanwhile. Returns its result, or false if there is none left.
     #[inline]
-    fn with(&self, hit: &Hit<'_>, run: impl FnOnce(&mut Room) -> bool) -> bool {
+    fn with(&self, hit: &Hit<'_>, run: impl FnOnce(&mut ScratchSlot) -> bool) -> bool {
         let Some(cpu) = self.cpus.get(hit.cpu()) else {
             return false;
         };
         let depth = cpu.depth.relaxed();
-        let Some(room) = cpu.rooms.get(depth as usize) else {
+        let Some(slot) = cpu.slots.get(depth as usize) else {
             return false;
         };
         cpu.depth.release(depth + 1);
         compiler_fence(SeqCst);
         // SAFETY: Preemption is off, which the hit has proof of, so no other task runs on this CPU. A context that
-        // interrupts this one takes the rooms behind it, and has set `depth` to what it was when this one goes on.
-        // So nobody else has this room.
-        let done = run(unsafe { &mut *room.get() });
+        // interrupts this one takes the slots behind it, and has set `depth` to what it was when this one goes on.
+        // So nobody else has this slot.
+        let done = run(unsafe { &mut *slot.get() });
         cpu.depth.release(depth);
         done
     }
@@ -175,10 +175,10 @@ impl SynthTarget for SynthEvent {
         if !self.event.listened() {
             return true;
         }
-        self.scratch.with(hit, |room| match self.wide {
+        self.scratch.with(hit, |slot| match self.wide {
             // SAFETY: All fields are numbers.
             false => unsafe { self.event.emit(hit.preempt(), vals, idx) },
-            true => self.emit_wide(hit, vals, idx, write, room),
+            true => self.emit_wide(hit, vals, idx, write, slot),
         })
     }
 }
@@ -192,23 +192,23 @@ impl SynthEvent {
         vals: &[u64],
         idx: &[u32],
         write: &mut dyn FnMut(usize, &mut Wide) -> bool,
-        room: &mut Room,
+        slot: &mut ScratchSlot,
     ) -> bool {
         let preempt = hit.preempt();
         // To write them takes some of the stack, too, when they are a stack themselves.
         if !stack::suffices(preempt) {
             return false;
         }
-        room.vals
+        slot.vals
             .iter_mut()
             .zip(vals)
             .for_each(|(to, val)| *to = *val);
         // Several fields may have the same value.
         let mut written = [ValueKind::Number; 2 * VARS_MAX];
-        let mut places = room.places.iter_mut();
+        let mut places = slot.places.iter_mut();
         for (field, &n) in self.fields.iter().zip(idx) {
             let n = n as usize;
-            let (Some(val), Some(written)) = (room.vals.get_mut(n), written.get_mut(n)) else {
+            let (Some(val), Some(written)) = (slot.vals.get_mut(n), written.get_mut(n)) else {
                 return false;
             };
             if field.kind == *written {
@@ -234,7 +234,7 @@ impl SynthEvent {
         // SAFETY: The value of each string or stack is the address of one that was written above. Strings have at most
         // 256 bytes, of which the last is a NUL. Stacks have 1 to `SYNTH_STACK_DEPTH` entries, and end as they have to. All are
         // in memory of this hit, which nobody changes.
-        unsafe { self.event.emit(preempt, &room.vals, idx) }
+        unsafe { self.event.emit(preempt, &slot.vals, idx) }
     }
 }
 

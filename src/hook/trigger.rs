@@ -22,7 +22,7 @@ use crate::{
         PreemptOff,
         Published, //
     },
-    text::Text,
+    text::Text, //
 };
 use core::ops::Range;
 use kernel::{

@@ -13,7 +13,10 @@ use super::{
     tree::Place,
     Span, //
 };
-use crate::event::Scale;
+use crate::{
+    event::Scale,
+    map::Column, //
+};
 
 /// The modifiers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,6 +70,8 @@ struct Row {
     scale: fn(usize) -> Scale,
     /// C's function if it is scaled, without `hist_field_`.
     function: Option<&'static str>,
+    /// What a value with it makes of the hits of an entry.
+    column: Column,
 }
 
 const ANYWHERE: &[Place] = &[Place::Key, Place::Value, Place::Variable, Place::Operand];
@@ -86,7 +91,7 @@ static TABLE: [Row; 11] = {
         kind: ModifierKind, word: &'static str, syntax: Syntax, places: &'static [Place], scale: fn(usize) -> Scale,
         function: Option<&'static str>,
     ) -> Row {
-        Row { kind, word, syntax, places, scale, function }
+        Row { kind, word, syntax, places, scale, function, column: Column::Sum }
     }
     [
         row(Hex,        "hex",        Word,                  ANYWHERE,     PLAIN, None),
@@ -136,6 +141,11 @@ impl ModifierKind {
     /// The name of C's function for a field that it scales, without `hist_field_`.
     pub fn function(self) -> Option<&'static str> {
         self.row().function
+    }
+
+    /// What a value with it makes of the hits of an entry.
+    pub fn column(self) -> Column {
+        self.row().column
     }
 
     /// Parses the modifier of the field `name` in `place`. A place where it is not allowed is an error only here if its

@@ -137,7 +137,8 @@ impl<'a> Compiler<'a> {
             let Content::Number(value) = self.content(field)? else {
                 return Err(EINVAL);
             };
-            self.program.columns.push(Column::Sum, GFP_KERNEL)?;
+            let column = field.modifier.map_or(Column::Sum, ModifierKind::column);
+            self.program.columns.push(column, GFP_KERNEL)?;
             self.program.values.push(value, GFP_KERNEL)?;
         }
         Ok(())
@@ -302,6 +303,9 @@ impl<'a> Compiler<'a> {
         let (variables, spec) = (self.has_variables(), self.spec);
         let program = &mut *self.program;
         let mut homes = spec.refs.iter().flat_map(|reference| &reference.var.home);
+        // The fast path adds to all columns but the first.
+        let mut columns = program.columns.iter().skip(1);
+        let sums = columns.all(|&column| column == Column::Sum);
         program.key = match homes.any(|home| home.spec().c_key_size() > spec.c_key_size()) {
             true => KeyReader::Unreachable,
             false => KeyReader::new(
@@ -309,7 +313,7 @@ impl<'a> Compiler<'a> {
                 &program.values,
                 variables,
                 spec.refs.len(),
-                program.pid.is_none(),
+                program.pid.is_none() && sums,
             )?,
         };
         let parts = program.parts.iter().map(|part| &part.content);

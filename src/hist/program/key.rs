@@ -54,7 +54,7 @@ pub(in crate::hist) const FEW_REFS: usize = 3;
 
 impl KeyReader {
     /// The reader for a key of these parts. `values` are what is added to columns; `variables`: there are variables,
-    /// references or actions; `refs` is the number of references; `plain`: nothing but columns is to be updated. Fails
+    /// references or actions; `refs` is the number of references; `plain`: nothing but counts and sums is to be updated. Fails
     /// with `ENOMEM`.
     pub(super) fn new(
         parts: &[KeyPart],
