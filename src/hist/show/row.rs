@@ -4,11 +4,6 @@
 
 use kernel::prelude::*;
 
-use super::snapshot::{
-    number,
-    read_consistent,
-    ColumnTotals, //
-};
 use crate::{
     hist::{
         spec::{
@@ -27,11 +22,19 @@ use crate::{
     },
     map::{
         words_to_text,
-        Elt, //
+        Elt,
+        Read, //
     },
     text::until_nul,
     trigger::ModifierKind, //
 };
+
+/// Total and maximum of a column over all entries.
+#[derive(Clone, Copy)]
+pub(super) struct ColumnTotals {
+    pub(super) total: u64,
+    pub(super) max: u64,
+}
 
 /// An entry as a row.
 pub(super) struct Row<'a> {
@@ -249,4 +252,17 @@ fn hundredths(part: u64, whole: u64) -> Option<u32> {
         None if part == 0 => Some(0),
         quotient => quotient?.try_into().ok().filter(|&part| part != u32::MAX),
     }
+}
+
+/// Reads a wide cell until no hit replaces it meanwhile. False: it is not set. Fails with `EAGAIN` if hits replace it
+/// again and again.
+pub(super) fn read_consistent(read: impl FnMut() -> Read) -> Result<bool> {
+    Read::retry(read).ok_or(EAGAIN)
+}
+
+/// The number that `bytes`, part of a key, start with.
+pub(super) fn number(bytes: &[u8]) -> u64 {
+    bytes
+        .first_chunk()
+        .map_or(0, |chunk| u64::from_ne_bytes(*chunk))
 }

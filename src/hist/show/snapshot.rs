@@ -10,7 +10,12 @@ use kernel::{
 };
 
 use super::{
-    row::Row,
+    row::{
+        number,
+        read_consistent,
+        ColumnTotals,
+        Row, //
+    },
     sort::heapsort, //
 };
 use crate::{
@@ -29,8 +34,7 @@ use crate::{
     map::{
         Elt,
         Generation,
-        OnceText,
-        Read, //
+        OnceText, //
     },
     text::until_nul, //
 };
@@ -234,26 +238,6 @@ fn compare_keys(by: Compare, a: &[u8], b: &[u8]) -> Ordering {
         Compare::Text => until_nul(a).cmp(until_nul(b)),
         Compare::Number(type_) => type_.compare(number(a), number(b)),
     }
-}
-
-/// Reads a wide cell until no hit replaces it meanwhile. False: it is not set. Fails with `EAGAIN` if hits replace it
-/// again and again.
-pub(super) fn read_consistent(read: impl FnMut() -> Read) -> Result<bool> {
-    Read::retry(read).ok_or(EAGAIN)
-}
-
-/// The number that `bytes`, part of a key, start with.
-pub(super) fn number(bytes: &[u8]) -> u64 {
-    bytes
-        .first_chunk()
-        .map_or(0, |chunk| u64::from_ne_bytes(*chunk))
-}
-
-/// Total and maximum of a column over all entries.
-#[derive(Clone, Copy)]
-pub(super) struct ColumnTotals {
-    pub(super) total: u64,
-    pub(super) max: u64,
 }
 
 /// The hit that the last snapshot of the ring buffer was taken for.
