@@ -58,9 +58,11 @@ CASES = {
 }
 
 with tempfile.TemporaryDirectory() as folder:
-    vm.LOGS = Path(folder)
     failed = 0
-    for name, (scripts, expected) in CASES.items():
+    for number, (name, (scripts, expected)) in enumerate(CASES.items()):
+        # The logs of two guests of one process that begin in the same second have the same name.
+        vm.LOGS = Path(folder) / str(number)
+        vm.LOGS.mkdir()
         found = outcome(*scripts)
         if found != expected:
             failed += 1
