@@ -231,10 +231,9 @@ impl<S: Site> HistTrigger<S> {
     #[inline(always)]
     pub fn entry(&self) -> Option<Entry> {
         match self.flags.relaxed() {
+            flags if flags == Entry::Filtered as u32 => Some(Entry::Filtered),
             flags if flags & PAUSED != 0 => None,
-            flags if flags == Entry::Filtered as u32 || self.site.lists_tasks() => {
-                Some(Entry::Filtered)
-            }
+            _ if self.site.lists_tasks() => Some(Entry::Filtered),
             _ => Some(Entry::Plain),
         }
     }
