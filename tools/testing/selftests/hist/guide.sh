@@ -108,6 +108,12 @@ shape()
 	' "$1" | sort -u
 }
 
+# is_empty FILE: it shows a histogram, and no entry
+is_empty()
+{
+	grep -q '^# event histogram' "$1" && ! grep -q '^{' "$1"
+}
+
 # run PLACE COMMAND: it succeeds
 run()
 {
@@ -119,7 +125,15 @@ run()
 		# Its event, before it is used: a machine may be slow.
 		soon test -e events/user_events/request
 		: >"$work/printed" ;;
-	*) sh -c "$2" >"$work/printed" 2>&1 ;;
+	*)
+		# On a busy machine nothing may happen at first, such as waiting for a lock.
+		for again in 1 2 3 4 5; do
+			sh -c "$2" >"$work/printed" 2>&1
+			status=$?
+			is_empty "$work/printed" || break
+			act
+		done
+		[ $status = 0 ] ;;
 	esac
 	ok $? "$1: $2" || sed 's/^/# /' "$work/printed" error_log
 	[ ! "$RHIST_GUIDE" ] || cp "$work/printed" "$RHIST_GUIDE/${1##*/}"
