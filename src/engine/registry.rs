@@ -211,17 +211,13 @@ impl RegistryGuard<'_> {
         triggers.nth(n).map(|trigger| trigger.data.histogram())
     }
 
-    /// Removes the triggers that were made for actions which are gone. Without memory, a later call does.
+    /// Removes the triggers that were made for actions which are gone, with one grace period for those of an event.
+    /// Where there is no memory, a later call does.
     pub(crate) fn remove_unused_helpers(&mut self) {
-        while let Some(unused) = self.unused_helper() {
-            let removed = self.hooks.iter().try_for_each(|hook| {
-                hook.retain(self.shared, |trigger| !ptr::eq(&*unused, trigger))
-            });
-            if removed.is_err() {
-                break;
-            }
-            self.tidy();
+        for hook in self.hooks.iter() {
+            let _ = hook.retain(self.shared, |trigger| !self.is_unused_helper(trigger));
         }
+        self.tidy();
     }
 
     /// Calls `f` for each trigger: with system and name of its event, and its number among those of its tracing
@@ -338,7 +334,6 @@ impl RegistryGuard<'_> {
         if let Some(index) = self.position(event) {
             self.hooks[index].retain(self.shared, |other| !ptr::eq(other, trigger))?;
             self.remove_unused_helpers();
-            self.tidy();
         }
         Ok(())
     }

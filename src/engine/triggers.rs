@@ -143,12 +143,9 @@ pub trait Triggers {
         })
     }
 
-    /// A trigger that was made for actions which are gone.
-    fn unused_helper(&self) -> Option<Arc<HistTrigger<Self::Site>>> {
-        self.find_map(|Listed { trigger, .. }| {
-            let unused = trigger.helper && !self.is_referenced(trigger);
-            unused.then(|| trigger.clone())
-        })
+    /// Whether a trigger was made for actions which are gone.
+    fn is_unused_helper(&self, trigger: &HistTrigger<Self::Site>) -> bool {
+        trigger.helper && !self.is_referenced(trigger)
     }
 
     /// Whether a trigger in the tracing directory of which `is_here` tells has variables, or refers to some.

@@ -411,9 +411,11 @@ impl World {
     }
 
     fn remove_unused_helpers(&self) {
-        while let Some(unused) = All(self).unused_helper() {
-            self.retain(|trigger| !std::ptr::eq(&*unused, trigger));
-        }
+        let helpers = self.all_triggers();
+        let unused: Vec<_> = helpers
+            .filter(|trigger| All(self).is_unused_helper(trigger))
+            .collect();
+        self.retain(|trigger| !unused.iter().any(|unused| std::ptr::eq(&**unused, trigger)));
     }
 
     /// Lets `event` happen.
