@@ -88,8 +88,9 @@ pub(super) struct Chunks<T> {
     starts: Shared<Start<T>>,
     /// Items of an element.
     width: usize,
-    /// What the starts point to.
-    chunks: Arc<KVec<KVVec<T>>>,
+    /// What the starts point to. The list may be too long for kmalloc(), as that of the starts: a map of 2^17 wide
+    /// elements has over 4000 chunks.
+    chunks: Arc<KVVec<KVVec<T>>>,
 }
 
 impl<T> Clone for Chunks<T> {
@@ -121,7 +122,7 @@ impl<T> Chunks<T> {
     ) -> Result<Self> {
         let n = elements.div_ceil(numbering.len());
         let mut starts = KVVec::with_capacity(n, GFP_KERNEL)?;
-        let mut chunks = KVec::with_capacity(n, GFP_KERNEL)?;
+        let mut chunks = KVVec::with_capacity(n, GFP_KERNEL)?;
         for before in (0..elements).step_by(numbering.len()) {
             let items = numbering.len().min(elements - before).checked_mul(width);
             let chunk = alloc(items.ok_or(ENOMEM)?)?;
