@@ -4,10 +4,10 @@
 //!
 //! Four rooms, each of which imports only from those before it (`tools/testing/layers` checks that):
 //!
-//! * [`spec`]: what a trigger is, with its names resolved: keys, values, variables, actions;
-//! * [`program`]: what a hit executes, compiled from the spec;
-//! * [`hit`]: the executor;
-//! * [`show`]: what is read: rows of typed cells, and their printers.
+//! * `spec`: what a trigger is, with its names resolved: keys, values, variables, actions;
+//! * `program`: what a hit executes, compiled from the spec;
+//! * `hit`: the executor;
+//! * `show`: what is read: rows of typed cells, and their printers.
 //!
 //! A [`Histogram`] ties them together. There is one arrow back: a reference to a variable holds the histogram that has
 //! it.

@@ -216,8 +216,8 @@ impl<S: Site> HistTrigger<S> {
             && !self.reads(record::HEAD)
     }
 
-    /// Fast path: counts a hit of a leaf, if it [enters](Entry) there. Else returns false, and has done nothing, as if the
-    /// record is too short. Any context.
+    /// Fast path: counts a hit of a leaf. Returns false, and has done nothing, if the hit does not [enter](Entry) there, or
+    /// the record is too short. Any context.
     #[inline(always)]
     pub fn hit_fast(&self, preempt: PreemptOff<'_>, record: Record<'_>) -> bool {
         if self.flags.relaxed() != Entry::Fast as u32 || self.site.lists_tasks() {

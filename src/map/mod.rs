@@ -8,9 +8,9 @@
 //! # Index and counters
 //!
 //! An element has a number, which it keeps as long as the map exists. Its parts are stored in chunks, by that number.
-//! The *index* ([`index`]) has what lasts: the slots, the key of an element; *variables*, each with a value or unset,
+//! The *index* (`index.rs`) has what lasts: the slots, the key of an element; *variables*, each with a value or unset,
 //! shared by all CPUs; *wide cells*, which are variables of several words; and *side data*, words shared by all CPUs,
-//! in which a text may be stored once. The *counters* ([`counters`]) have what belongs to an interval: *columns*, which
+//! in which a text may be stored once. The *counters* (`counters.rs`) have what belongs to an interval: *columns*, which
 //! each CPU updates for itself and which are folded when they are read, and the losses.
 //!
 //! A hit finds both by one pointer, to the [`Generation`]. A task replaces the counters or the slots by publishing the next

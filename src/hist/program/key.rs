@@ -53,9 +53,9 @@ pub(in crate::hist) enum KeyReader {
 pub(in crate::hist) const FEW_REFS: usize = 3;
 
 impl KeyReader {
-    /// The reader for a key of these parts. `values` are what is added to columns; `variables`: there are variables,
-    /// references or actions; `refs` is the number of references; `plain`: nothing but counts and sums is to be updated. Fails
-    /// with `ENOMEM`.
+    /// The reader for a key of these parts. `values` are the numbers that update columns, `refs` is the number of
+    /// references. `variables` is true if there are variables, references or actions; `plain` if a hit updates nothing but
+    /// counts and sums. Fails with `ENOMEM`.
     pub(super) fn new(
         parts: &[KeyPart],
         values: &[Value],

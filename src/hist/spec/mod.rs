@@ -76,7 +76,8 @@ pub struct Spec {
     pub(in crate::hist) keys: KVec<HistField>,
     /// The variables that it refers to.
     pub(in crate::hist) refs: KVec<Reference>,
-    /// The histograms that are referred to one after the other from here, at most [`CHAIN`](crate::limits::CHAIN_MAX).
+    /// The histograms that are referred to one after the other from here, at most
+    /// [`CHAIN_MAX`](crate::limits::CHAIN_MAX).
     chain: usize,
     pub(in crate::hist) actions: KVec<Action>,
     /// Fields that `trace()` reads.

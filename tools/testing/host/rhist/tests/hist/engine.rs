@@ -120,7 +120,7 @@ fn pause_cont_and_clear() {
 fn filters_decide_which_hits_count() {
     let world = World::usual();
     world.add("sched_switch", "hist:keys=next_pid if next_pid > 5");
-    // The same without a filter is another trigger.
+    // A trigger without a filter equals none that has one.
     world.add("sched_switch", "hist:keys=next_pid");
     for pid in 1..=9 {
         world.hit("sched_switch", &switch((b"a\0", 1), (b"b\0", pid)), NOW);
