@@ -6,6 +6,7 @@
 //! Everything else is built on this folder, and it on nothing but the `kernel` crate.
 
 pub mod clock;
+pub mod exponential;
 pub mod field;
 pub mod hit;
 pub mod number;
@@ -14,6 +15,13 @@ pub mod record;
 pub mod unaligned;
 
 pub use clock::Clock;
+pub use exponential::{
+    Bucket,
+    Exponential,
+    Tenths,
+    Unit,
+    Whole, //
+};
 pub use field::{
     EventDesc,
     EventField,

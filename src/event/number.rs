@@ -4,6 +4,8 @@
 
 use core::cmp::Ordering;
 
+use super::Exponential;
+
 /// The types of numbers in records. The most common come first, since the type is compared in this order
 /// during a hit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -171,6 +173,8 @@ pub enum Scale {
     Log2,
     /// It is rounded down to a multiple of this, which is not 0.
     Bucket(u64),
+    /// The code of its exponential bucket is taken.
+    Exponential(Exponential),
 }
 
 impl Scale {
@@ -184,6 +188,7 @@ impl Scale {
                 _ => u64::from((number - 1).ilog2() + 1),
             },
             Self::Bucket(width) => number - number.checked_rem(width).unwrap_or(0),
+            Self::Exponential(buckets) => buckets.code(number).into(),
         }
     }
 }
