@@ -5,11 +5,26 @@
 //! Files are in `kernel/trace` unless they have a path. Limits that only rhist has, and sizes of its own buffers, are where
 //! they are used.
 
-/// Most keys of a histogram (`TRACING_MAP_KEYS_MAX`, `tracing_map.h`).
-pub const KEYS_MAX: usize = 3;
+/// Most keys of a histogram. C has 3 (`TRACING_MAP_KEYS_MAX`, `tracing_map.h`).
+pub const KEYS_MAX: usize = 8;
 
-/// Most values of a histogram, the hitcount included (`TRACING_MAP_VALS_MAX`, `tracing_map.h`).
-pub const VALS_MAX: usize = 3;
+/// Most values of a histogram, the hitcount included.
+pub const VALS_MAX: usize = 9;
+
+/// Most values of a histogram of C, the hitcount included (`TRACING_MAP_VALS_MAX`, `tracing_map.h`).
+pub const C_VALS_MAX: usize = 3;
+
+/// Most quantiles that are shown of a distribution.
+pub const QUANTILES_MAX: usize = 8;
+
+/// Most buckets of distributions that an entry has on average.
+pub const BUCKETS_MAX: u32 = 1024;
+
+/// Buckets of distributions that an entry has on average, if the trigger does not say.
+pub const BUCKETS_DEFAULT: u32 = 8;
+
+/// log2 of the buckets of all distributions of a histogram together, at most.
+pub const BUCKETS_BITS_MAX: u32 = 21;
 
 /// Most variables of a histogram, and most references (`TRACING_MAP_VARS_MAX`, `tracing_map.h`).
 pub const VARS_MAX: usize = 16;

@@ -36,6 +36,16 @@ impl Text {
         Ok(self.0.extend_with(blanks, b' ', GFP_KERNEL_ACCOUNT)?)
     }
 
+    /// Appends what `show` appends, after blanks that make it `width` bytes: `%*s`. Fails with `ENOMEM`.
+    pub fn right(&mut self, width: usize, show: impl FnOnce(&mut Self) -> Result) -> Result {
+        let start = self.0.len();
+        self.padded(width, show)?;
+        let shown = &mut self.0[start..];
+        let blanks = shown.iter().rev().take_while(|&&byte| byte == b' ').count();
+        shown.rotate_right(blanks);
+        Ok(())
+    }
+
     /// Appends what `format_args!` made of numbers and other things whose formatting does not
     /// fail. Fails with `ENOMEM`.
     pub fn format(&mut self, args: fmt::Arguments<'_>) -> Result {

@@ -11,6 +11,7 @@ use kernel::{
 };
 
 use super::{
+    buckets::Buckets,
     program::Cell,
     Program,
     Spec, //
@@ -30,6 +31,8 @@ pub struct Histogram {
     pub(in crate::hist) map: Map,
     pub(in crate::hist) spec: Arc<Spec>,
     pub(in crate::hist) program: Arc<Program>,
+    /// The buckets of all distributions: see [`super::buckets`].
+    pub(in crate::hist) buckets: Option<Buckets>,
     /// The words of a wide cell for the last snapshot that was taken: the value, the key, the comm.
     last_snapshot: KVec<Atomic<u64>>,
 }
@@ -57,9 +60,8 @@ impl Histogram {
             cpus,
             seed,
         };
-        if shape.size_bytes().is_none_or(|size| size > max_bytes) {
-            return Err(ENOMEM);
-        }
+        let left = max_bytes.checked_sub(shape.size_bytes().ok_or(ENOMEM)?);
+        let buckets = Buckets::new(&spec, seed, cpus, left.ok_or(ENOMEM)?)?;
         let map = Map::new(shape)?;
         let mut last_snapshot = KVec::new();
         if spec.snapshot_action().is_some() {
@@ -72,6 +74,7 @@ impl Histogram {
             map,
             spec,
             program,
+            buckets,
             last_snapshot,
         };
         Ok(Arc::new(histogram, GFP_KERNEL)?)
@@ -96,6 +99,12 @@ impl Histogram {
     /// Variables that were not set, and actions that were not done, because too many others were at work.
     pub fn missed(&self) -> u64 {
         self.map.losses(Loss::Missed)
+    }
+
+    /// Values that are in no bucket of a distribution, because there is no room for more buckets. 0 if it has no
+    /// distribution.
+    pub fn without_bucket(&self) -> u64 {
+        self.buckets.as_ref().map_or(0, Buckets::lost)
     }
 
     /// Where its elements have variable `number`. `None`: it is one that no other histogram can refer to.
@@ -125,6 +134,7 @@ impl Histogram {
 
     /// Bytes of memory of the map.
     pub fn size_bytes(&self) -> usize {
-        self.map.size_bytes()
+        let buckets = self.buckets.as_ref().map_or(0, Buckets::size_bytes);
+        self.map.size_bytes() + buckets
     }
 }

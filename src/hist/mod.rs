@@ -12,6 +12,7 @@
 //! A [`Histogram`] ties them together. There is one arrow back: a reference to a variable holds the histogram that has
 //! it.
 
+mod buckets;
 mod histogram;
 mod hit;
 pub(crate) mod program;

@@ -7,6 +7,8 @@ use kernel::sync::atomic::{
     Relaxed, //
 };
 
+use crate::sync::Load;
+
 /// What a column makes of the hits of an element. The part of each CPU is 0 at first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Column {
@@ -14,6 +16,33 @@ pub enum Column {
     Hits,
     /// The sum of a value over all hits, wrapping.
     Sum,
+    /// The smallest or the largest value of all hits.
+    Extreme(Extreme),
+}
+
+/// Which extreme of a value a column keeps: some bits of the value are flipped, so that the largest number without a sign
+/// is that of the extreme, and 0, which all parts are at first, is that of no value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extreme {
+    flip: u64,
+}
+
+impl Extreme {
+    const SIGN: u64 = 1 << 63;
+
+    /// The smallest value.
+    pub const fn min(signed: bool) -> Self {
+        Self {
+            flip: !Self::max(signed).flip,
+        }
+    }
+
+    /// The largest value.
+    pub const fn max(signed: bool) -> Self {
+        Self {
+            flip: if signed { Self::SIGN } else { 0 },
+        }
+    }
 }
 
 impl Column {
@@ -27,8 +56,9 @@ impl Column {
         // SAFETY: By the caller there are more than `number` parts.
         unsafe {
             match self {
-                Self::Hits => increment(parts, number),
                 Self::Sum => add(parts, number, value),
+                Self::Extreme(Extreme { flip }) => raise(parts, number, value ^ flip),
+                Self::Hits => increment(parts, number),
             }
         }
     }
@@ -38,6 +68,7 @@ impl Column {
         match self {
             Self::Hits => part.add(1, Relaxed),
             Self::Sum => part.add(value, Relaxed),
+            Self::Extreme(Extreme { flip }) => raise_shared(part, value ^ flip),
         }
     }
 
@@ -45,6 +76,43 @@ impl Column {
     pub(super) fn fold(self, parts: impl Iterator<Item = u64>) -> u64 {
         match self {
             Self::Hits | Self::Sum => parts.fold(0, u64::wrapping_add),
+            Self::Extreme(Extreme { flip }) => parts.fold(0, u64::max) ^ flip,
+        }
+    }
+}
+
+/// Stores `value` in a part of this CPU if it is larger. Any context.
+///
+/// # Safety
+///
+/// There are more than `number` parts.
+#[inline(always)]
+unsafe fn raise(parts: &[Atomic<u64>], number: usize, value: u64) {
+    debug_assert!(number < parts.len());
+    // SAFETY: By the caller there are more than `number` parts.
+    let part = unsafe { parts.get_unchecked(number) };
+    // Most values are no new extreme.
+    if part.relaxed() < value {
+        raise_slow(part, value);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn raise_slow(part: &Atomic<u64>, value: u64) {
+    raise_shared(part, value);
+}
+
+/// Stores `value` if it is larger.
+///
+/// It begins again only after another context, which may have interrupted this one, has stored something larger than what
+/// was there. So it ends, at the latest, when no hit has a larger value than this one.
+fn raise_shared(part: &Atomic<u64>, value: u64) {
+    let mut last = part.load(Relaxed);
+    while last < value {
+        match part.cmpxchg(last, value, Relaxed) {
+            Ok(_) => return,
+            Err(now) => last = now,
         }
     }
 }

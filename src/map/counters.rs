@@ -2,8 +2,6 @@
 
 //! The counters of one interval: what each CPU counts for itself, folded into one number when it is read.
 
-use core::iter;
-
 use kernel::{
     alloc::NumaNode,
     prelude::*,
@@ -161,7 +159,7 @@ impl Counters {
         preempt: PreemptOff<'_>,
         number: u32,
         values: &[V],
-        read: impl Fn(&V) -> u64,
+        read: impl Fn(&V) -> (u64, usize),
     ) {
         let Some(cpu) = self.own.get(preempt.cpu()) else {
             // SAFETY: By the caller there is such an element.
@@ -169,16 +167,17 @@ impl Counters {
         };
         // SAFETY: By the caller there is such an element.
         let parts = unsafe { cpu.parts.of(number) };
+        let mut columns = self.columns.iter().enumerate().skip(1);
+        for value in values {
+            let (value, n) = read(value);
+            for (nth, column) in columns.by_ref().take(n) {
+                // SAFETY: There is a part for each column.
+                unsafe { column.update(parts, nth, value) };
+            }
+        }
+        // Last, so that a reader who sees the hit sees its values, where stores are seen in their order.
         // SAFETY: There is a part for each column, and at least one.
         unsafe { Column::Hits.update(parts, 0, 1) };
-        if values.is_empty() {
-            return;
-        }
-        let columns = self.columns.iter().skip(1);
-        for ((nth, &column), value) in (1..).zip(columns).zip(values) {
-            // SAFETY: There is a part for each column.
-            unsafe { column.update(parts, nth, read(value)) };
-        }
     }
 
     /// Updates the columns of an element of which all but the first are [sums](Column::Sum).
@@ -196,7 +195,7 @@ impl Counters {
     ) {
         let Some(cpu) = self.own.get(preempt.cpu()) else {
             // SAFETY: By the caller there is such an element.
-            return unsafe { self.update_shared(number, values, read) };
+            return unsafe { self.update_shared(number, values, |value| (read(value), 1)) };
         };
         // SAFETY: By the caller there is such an element.
         let parts = unsafe { cpu.parts.of(number) };
@@ -218,14 +217,27 @@ impl Counters {
     /// There is such an element.
     #[cold]
     #[inline(never)]
-    unsafe fn update_shared<V>(&self, number: u32, values: &[V], read: impl Fn(&V) -> u64) {
-        if let Some(shared) = &self.shared {
-            // SAFETY: By the caller there is such an element.
-            let parts = unsafe { shared.parts.of(number) };
-            let values = Iterator::chain(iter::once(1), values.iter().map(read));
-            for ((part, &column), value) in parts.iter().zip(&*self.columns).zip(values) {
+    unsafe fn update_shared<V>(
+        &self,
+        number: u32,
+        values: &[V],
+        read: impl Fn(&V) -> (u64, usize),
+    ) {
+        let Some(shared) = &self.shared else {
+            return;
+        };
+        // SAFETY: By the caller there is such an element.
+        let parts = unsafe { shared.parts.of(number) };
+        let mut parts = parts.iter().zip(&*self.columns);
+        let hits = parts.next();
+        for value in values {
+            let (value, n) = read(value);
+            for (part, column) in parts.by_ref().take(n) {
                 column.update_shared(part, value);
             }
+        }
+        if let Some((part, column)) = hits {
+            column.update_shared(part, 1);
         }
     }
 

@@ -33,10 +33,15 @@ impl<'a> Elt<'a> {
         Self { generation, number }
     }
 
-    /// Updates the columns for a hit: the first counts it, and each of the others is updated with what `read`
-    /// makes of one of `values`. Any context.
+    /// Updates the columns for a hit: the first counts it. `read` makes a number of each of `values`, and says how many of
+    /// the other columns are updated with it, one after the other. Any context.
     #[inline(always)]
-    pub fn update<V>(self, preempt: PreemptOff<'_>, values: &[V], read: impl Fn(&V) -> u64) {
+    pub fn update<V>(
+        self,
+        preempt: PreemptOff<'_>,
+        values: &[V],
+        read: impl Fn(&V) -> (u64, usize),
+    ) {
         let counters = &self.generation.counters;
         // SAFETY: By the invariants there is such an element.
         unsafe { counters.update(preempt, self.number, values, read) }

@@ -279,6 +279,32 @@ impl Generation {
         }
     }
 
+    /// Finds the element of the key that these fields of `record` are, or inserts it: see [`super::Map::insert`]. `None`:
+    /// the record is too short for them, and nothing was done.
+    #[inline(always)]
+    pub(super) fn insert_record<'a>(
+        &'a self,
+        fields: &RecordFields,
+        record: Record<'_>,
+        preempt: PreemptOff<'a>,
+    ) -> Option<Option<Elt<'a>>> {
+        let fields = fields.of(record)?;
+        Some(match &fields.fields.key {
+            KeyForm::U32(offset) => {
+                // SAFETY: It is one of the fields.
+                let key = NumberType::U32.read(*offset, &unsafe { fields.unchecked() });
+                self.insert_word(preempt, key)
+            }
+            KeyForm::Other(OtherForm::Single(number)) => {
+                // SAFETY: It is one of the fields.
+                let key = number.read(&unsafe { fields.unchecked() });
+                self.insert_word(preempt, key)
+            }
+            KeyForm::Other(OtherForm::Plain(words)) => self.insert_plain(fields, preempt, words),
+            KeyForm::Other(OtherForm::Scaled(words)) => self.insert_scaled(fields, preempt, words),
+        })
+    }
+
     /// Counts a hit whose key is not in the first slot of its path.
     ///
     /// Returns true, as its caller does, so that the call is a jump.
@@ -298,20 +324,29 @@ impl Generation {
         preempt: PreemptOff<'_>,
         words: &KeyWords<KeyWord>,
     ) -> bool {
+        if let Some(elt) = self.insert_plain(fields, preempt, words) {
+            fields.count(elt, preempt);
+        }
+        true
+    }
+
+    #[inline(always)]
+    fn insert_plain<'a>(
+        &'a self,
+        fields: Fields<'_>,
+        preempt: PreemptOff<'a>,
+        words: &KeyWords<KeyWord>,
+    ) -> Option<Elt<'a>> {
         let mut buffer = [0; RecordFields::KEY_MAX];
         let key = words.read(&mut buffer, |word| {
             // SAFETY: It is one of the fields.
             word.read(&unsafe { fields.unchecked() })
         });
-        let elt = match *key {
+        match *key {
             [a, b] => self.insert_array(preempt, [a, b]),
             [a, b, c] => self.insert_array(preempt, [a, b, c]),
             ref key => self.insert_words(preempt, key),
-        };
-        if let Some(elt) = elt {
-            fields.count(elt, preempt);
         }
-        true
     }
 
     /// Counts a hit whose key is [`OtherForm::Scaled`]. Returns true.
@@ -322,19 +357,28 @@ impl Generation {
         preempt: PreemptOff<'_>,
         words: &KeyWords<(KeyWord, Scale)>,
     ) -> bool {
+        if let Some(elt) = self.insert_scaled(fields, preempt, words) {
+            fields.count(elt, preempt);
+        }
+        true
+    }
+
+    #[inline(always)]
+    fn insert_scaled<'a>(
+        &'a self,
+        fields: Fields<'_>,
+        preempt: PreemptOff<'a>,
+        words: &KeyWords<(KeyWord, Scale)>,
+    ) -> Option<Elt<'a>> {
         let mut buffer = [0; RecordFields::KEY_MAX];
         let key = words.read(&mut buffer, |(word, scale)| {
             // SAFETY: It is one of the fields.
             scale.apply(word.read(&unsafe { fields.unchecked() }))
         });
-        let elt = match *key {
+        match *key {
             [key] => self.insert_word(preempt, key),
             [a, b] => self.insert_array(preempt, [a, b]),
             ref key => self.insert_words(preempt, key),
-        };
-        if let Some(elt) = elt {
-            fields.count(elt, preempt);
         }
-        true
     }
 }

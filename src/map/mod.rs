@@ -107,7 +107,10 @@ pub use cell::{
     VarMask, //
 };
 use chunks::Numbering;
-pub use columns::Column;
+pub use columns::{
+    Column,
+    Extreme, //
+};
 use counters::Counters;
 pub use counters::{
     Cpus,
@@ -138,7 +141,6 @@ pub use wide::{
 
 use crate::{
     event::Record,
-    limits::MAP_BITS_MAX,
     sync::{
         PreemptOff,
         Published, //
@@ -219,6 +221,27 @@ impl Map {
         generation.count_record(fields, record, preempt)
     }
 
+    /// Finds the element of the key that these fields of `record` are, or [inserts](Map::insert) it. `None`: the record
+    /// is too short for them, and nothing was done. Any context.
+    #[inline(always)]
+    pub fn insert_record<'a>(
+        &'a self,
+        fields: &RecordFields,
+        record: Record<'_>,
+        preempt: PreemptOff<'a>,
+    ) -> Option<Option<Elt<'a>>> {
+        let generation = self.generation.read(preempt);
+        generation.insert_record(fields, record, preempt)
+    }
+
+    /// Counts a hit of a key of one word, in a map whose only column is that of hits. Any context.
+    #[inline(always)]
+    pub fn count_word(&self, preempt: PreemptOff<'_>, key: u64) {
+        if let Some(elt) = self.insert_word(preempt, key) {
+            elt.update_sums(preempt, &[], |&value: &u64| value);
+        }
+    }
+
     /// Counts a loss. Any context.
     pub fn lose(&self, preempt: PreemptOff<'_>, loss: Loss) {
         self.generation.read(preempt).counters.lose(preempt, loss);
@@ -261,7 +284,7 @@ impl Map {
         let _replacing = Replacing::begin(&self.replacing)?;
         let old = self.contents();
         let (table, pool) = (&old.index.table, &old.index.pool);
-        if bits > MAP_BITS_MAX || pool.capacity() > 1 << bits {
+        if bits > Shape::BITS_MAX || pool.capacity() > 1 << bits {
             return Err(EINVAL);
         }
         let next = Table::new(Index::table_bits(bits, pool))?;

@@ -9,14 +9,14 @@ use super::{
     wide::WideCells, //
 };
 use crate::limits::{
-    KEY_SIZE_MAX,
-    MAP_BITS_MAX, //
+    BUCKETS_BITS_MAX,
+    KEY_SIZE_MAX, //
 };
 
 /// The size of a map and the layout of its elements.
 #[derive(Clone, Copy)]
 pub struct Shape<'a> {
-    /// log2 of the number of entries, at most [`MAP_BITS_MAX`].
+    /// log2 of the number of entries, at most [`Shape::BITS_MAX`].
     pub bits: u32,
     /// Bytes of a key: a multiple of 8 from 8 to [`KEY_SIZE_MAX`].
     pub key_size: usize,
@@ -35,9 +35,12 @@ pub struct Shape<'a> {
 }
 
 impl Shape<'_> {
+    /// log2 of the entries of the largest map: see [`super::chunks`].
+    pub const BITS_MAX: u32 = BUCKETS_BITS_MAX;
+
     /// Whether a map can have it.
     pub(super) fn is_valid(&self) -> bool {
-        self.bits <= MAP_BITS_MAX
+        self.bits <= Self::BITS_MAX
             && (8..=KEY_SIZE_MAX as usize).contains(&self.key_size)
             && self.key_size % 8 == 0
             && self.columns.first() == Some(&Column::Hits)

@@ -16,6 +16,7 @@
 //! Source of the grammar, of the order and of the errors: `kernel/trace/trace_events_hist.c` and
 //! `kernel/trace/trace_events_trigger.c` of Linux 7.3.
 
+mod clause;
 mod command;
 pub mod enable;
 mod error;
@@ -27,6 +28,11 @@ mod parser;
 mod text;
 mod tree;
 
+pub use clause::{
+    Clause,
+    Clauses,
+    Quantile, //
+};
 pub use command::Command;
 pub use error::{
     Error,

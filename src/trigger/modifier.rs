@@ -11,11 +11,19 @@ use super::{
     number::number,
     text::SourceText,
     tree::Place,
+    HintText,
     Span, //
 };
 use crate::{
-    event::Scale,
-    map::Column, //
+    event::{
+        Exponential,
+        Scale,
+        Unit, //
+    },
+    map::{
+        Column,
+        Extreme, //
+    },
 };
 
 /// The modifiers.
@@ -43,6 +51,16 @@ pub enum ModifierKind {
     Percent,
     /// `.graph`, also with a suffix, as in C.
     Graph,
+    /// `.log2=N`: exponential buckets, 2^N of them between a number and its double.
+    Exponential(u8),
+    /// `.min`
+    Min,
+    /// `.max`
+    Max,
+    /// `.avg`
+    Avg,
+    /// `.dist` or `.dist=N`: a distribution in such buckets.
+    Dist(u8),
 }
 
 /// How a modifier is written.
@@ -56,6 +74,10 @@ enum Syntax {
     Prefix,
     /// The word, with or without its last letter, then `=N`.
     WithNumber,
+    /// The word, then `=N`, where N is a scale of exponential buckets.
+    WithScale,
+    /// The word, or the word and `=N`, where N is a scale of exponential buckets.
+    WithScaleOrNot,
 }
 
 /// A row of the table.
@@ -66,12 +88,12 @@ struct Row {
     syntax: Syntax,
     /// Where it may stand.
     places: &'static [Place],
-    /// How a number is scaled before it is stored, by the number of the modifier.
-    scale: fn(usize) -> Scale,
+    /// How a number is scaled before it is stored, by the number of the modifier, and whether it is signed.
+    scale: fn(usize, bool) -> Scale,
     /// C's function if it is scaled, without `hist_field_`.
     function: Option<&'static str>,
-    /// What a value with it makes of the hits of an entry.
-    column: Column,
+    /// What a value with it makes of the hits of an entry, by whether it is signed.
+    columns: fn(bool) -> &'static [Column],
 }
 
 const ANYWHERE: &[Place] = &[Place::Key, Place::Value, Place::Variable, Place::Operand];
@@ -79,32 +101,66 @@ const NOT_AS_VALUE: &[Place] = &[Place::Key, Place::Variable, Place::Operand];
 const IN_KEYS: &[Place] = &[Place::Key, Place::Operand];
 const IN_VALUES: &[Place] = &[Place::Value, Place::Operand];
 
-/// Not scaled.
-const PLAIN: fn(usize) -> Scale = |_| Scale::One;
+const AS_KEY: &[Place] = &[Place::Key];
+const AS_VALUE: &[Place] = &[Place::Value];
 
-/// The modifiers, in the order in which C compares them (`parse_field()`, `__create_val_field()`, trace_events_hist.c).
+/// Not scaled.
+const PLAIN: fn(usize, bool) -> Scale = |_, _| Scale::One;
+
+const LOG2: fn(usize, bool) -> Scale = |_, _| Scale::Log2;
+const BUCKET: fn(usize, bool) -> Scale = |width, _| Scale::Bucket(width as u64);
+const EXPONENTIAL: fn(usize, bool) -> Scale =
+    |scale, signed| Scale::Exponential(Exponential::new(scale as u8, Unit::One, signed));
+
+/// Added up.
+pub(super) const SUM: fn(bool) -> &'static [Column] = |_| &[Column::Sum];
+
+/// The smallest and the largest value, and the sum.
+const SPREAD: fn(bool) -> &'static [Column] = |signed| match signed {
+    true => const { &spread(true) },
+    false => const { &spread(false) },
+};
+
+const MIN: fn(bool) -> &'static [Column] = |signed| &SPREAD(signed)[..1];
+const MAX: fn(bool) -> &'static [Column] = |signed| &SPREAD(signed)[1..2];
+
+const fn spread(signed: bool) -> [Column; 3] {
+    [
+        Column::Extreme(Extreme::min(signed)),
+        Column::Extreme(Extreme::max(signed)),
+        Column::Sum,
+    ]
+}
+
+/// The modifiers, in the order in which C compares them (`parse_field()`, `__create_val_field()`, trace_events_hist.c),
+/// and behind those what C has not.
 #[rustfmt::skip]
-static TABLE: [Row; 11] = {
+static TABLE: [Row; 16] = {
     use ModifierKind::*;
     use Syntax::*;
     const fn row(
-        kind: ModifierKind, word: &'static str, syntax: Syntax, places: &'static [Place], scale: fn(usize) -> Scale,
-        function: Option<&'static str>,
+        kind: ModifierKind, word: &'static str, syntax: Syntax, places: &'static [Place],
+        scale: fn(usize, bool) -> Scale, function: Option<&'static str>, columns: fn(bool) -> &'static [Column],
     ) -> Row {
-        Row { kind, word, syntax, places, scale, function, column: Column::Sum }
+        Row { kind, word, syntax, places, scale, function, columns }
     }
     [
-        row(Hex,        "hex",        Word,                  ANYWHERE,     PLAIN, None),
-        row(Sym,        "sym",        Word,                  NOT_AS_VALUE, PLAIN, None),
-        row(SymOffset,  "sym-offset", Word,                  NOT_AS_VALUE, PLAIN, None),
-        row(Execname,   "execname",   WordFor("common_pid"), ANYWHERE,     PLAIN, None),
-        row(Syscall,    "syscall",    Word,                  NOT_AS_VALUE, PLAIN, None),
-        row(Stacktrace, "stacktrace", Word,                  ANYWHERE,     PLAIN, None),
-        row(Log2,       "log2",       Word,                  IN_KEYS,      |_| Scale::Log2, Some("log2")),
-        row(Usecs,      "usecs",      Word,                  ANYWHERE,     PLAIN, None),
-        row(Buckets(0), "buckets",    WithNumber,            IN_KEYS,      |n| Scale::Bucket(n as u64), Some("bucket")),
-        row(Percent,    "percent",    Prefix,                IN_VALUES,    PLAIN, None),
-        row(Graph,      "graph",      Prefix,                IN_VALUES,    PLAIN, None),
+        row(Hex,            "hex",        Word,                  ANYWHERE,     PLAIN,       None,           SUM),
+        row(Sym,            "sym",        Word,                  NOT_AS_VALUE, PLAIN,       None,           SUM),
+        row(SymOffset,      "sym-offset", Word,                  NOT_AS_VALUE, PLAIN,       None,           SUM),
+        row(Execname,       "execname",   WordFor("common_pid"), ANYWHERE,     PLAIN,       None,           SUM),
+        row(Syscall,        "syscall",    Word,                  NOT_AS_VALUE, PLAIN,       None,           SUM),
+        row(Stacktrace,     "stacktrace", Word,                  ANYWHERE,     PLAIN,       None,           SUM),
+        row(Log2,           "log2",       Word,                  IN_KEYS,      LOG2,        Some("log2"),   SUM),
+        row(Usecs,          "usecs",      Word,                  ANYWHERE,     PLAIN,       None,           SUM),
+        row(Buckets(0),     "buckets",    WithNumber,            IN_KEYS,      BUCKET,      Some("bucket"), SUM),
+        row(Percent,        "percent",    Prefix,                IN_VALUES,    PLAIN,       None,           SUM),
+        row(Graph,          "graph",      Prefix,                IN_VALUES,    PLAIN,       None,           SUM),
+        row(Exponential(0), "log2",       WithScale,             AS_KEY,       EXPONENTIAL, Some("log2"),   SUM),
+        row(Min,            "min",        Word,                  AS_VALUE,     PLAIN,       None,           MIN),
+        row(Max,            "max",        Word,                  AS_VALUE,     PLAIN,       None,           MAX),
+        row(Avg,            "avg",        Word,                  AS_VALUE,     PLAIN,       None,           SUM),
+        row(Dist(0),        "dist",       WithScaleOrNot,        AS_VALUE,     PLAIN,       None,           SPREAD),
     ]
 };
 
@@ -120,10 +176,15 @@ impl ModifierKind {
         self.row().word
     }
 
+    /// The scale of a distribution if it is not given.
+    pub const SCALE_DEFAULT: u8 = 3;
+
     /// The number behind it.
     pub fn number(self) -> Option<usize> {
         match self {
             Self::Buckets(width) => Some(width),
+            Self::Dist(Self::SCALE_DEFAULT) => None,
+            Self::Exponential(scale) | Self::Dist(scale) => Some(scale.into()),
             _ => None,
         }
     }
@@ -134,8 +195,8 @@ impl ModifierKind {
     }
 
     /// How a number is scaled before it is stored.
-    pub fn scale(self) -> Scale {
-        (self.row().scale)(self.number().unwrap_or(0))
+    pub fn scale(self, signed: bool) -> Scale {
+        (self.row().scale)(self.number().unwrap_or(0), signed)
     }
 
     /// The name of C's function for a field that it scales, without `hist_field_`.
@@ -144,8 +205,18 @@ impl ModifierKind {
     }
 
     /// What a value with it makes of the hits of an entry.
-    pub fn column(self) -> Column {
-        self.row().column
+    pub fn columns(self, signed: bool) -> &'static [Column] {
+        (self.row().columns)(signed)
+    }
+
+    /// Whether a value with it is not the sum over all hits.
+    pub fn is_statistic(self) -> bool {
+        matches!(self, Self::Min | Self::Max | Self::Avg | Self::Dist(_))
+    }
+
+    /// The columns of a value without a modifier.
+    pub fn columns_without() -> &'static [Column] {
+        SUM(false)
     }
 
     /// Parses the modifier of the field `name` in `place`. A place where it is not allowed is an error only here if its
@@ -153,21 +224,24 @@ impl ModifierKind {
     ///
     /// # Errors
     ///
-    /// The text for the caret: all of it, or what is there for the number.
+    /// The text for the caret: all of it, or what is there for the number; and a hint.
     pub(super) fn parse(
         text: &SourceText,
         name: Span,
         modifier: Span,
         place: Place,
-    ) -> Result<Self, Span> {
+    ) -> Result<Self, Culprit> {
         for row in &TABLE {
             if let Some(kind) = row.parse(text, name, modifier, place)? {
                 return Ok(kind);
             }
         }
-        Err(modifier)
+        Err((modifier, None))
     }
 }
+
+/// The text that is no modifier, and a hint.
+pub(super) type Culprit = (Span, Option<HintText>);
 
 impl Row {
     /// The modifier, if it is that of this row.
@@ -177,7 +251,7 @@ impl Row {
         name: Span,
         modifier: Span,
         place: Place,
-    ) -> Result<Option<ModifierKind>, Span> {
+    ) -> Result<Option<ModifierKind>, Culprit> {
         let written = text.bytes(modifier);
         // The parser reads `-`, which is no operator here, as `X`.
         let letters = self.word.bytes();
@@ -191,8 +265,37 @@ impl Row {
                 written.starts_with(self.word.as_bytes()) && self.places.contains(&place)
             }
             Syntax::WithNumber => return self.parse_with_number(text, modifier),
+            Syntax::WithScale => return self.parse_with_scale(text, modifier),
+            Syntax::WithScaleOrNot if is_word => {
+                return Ok(Some(self.with_scale(ModifierKind::SCALE_DEFAULT)))
+            }
+            Syntax::WithScaleOrNot => return self.parse_with_scale(text, modifier),
         };
         Ok(found.then_some(self.kind))
+    }
+
+    fn with_scale(&self, scale: u8) -> ModifierKind {
+        match self.kind {
+            ModifierKind::Dist(_) => ModifierKind::Dist(scale),
+            _ => ModifierKind::Exponential(scale),
+        }
+    }
+
+    /// The modifier with a scale, if it is that of this row.
+    fn parse_with_scale(
+        &self,
+        text: &SourceText,
+        modifier: Span,
+    ) -> Result<Option<ModifierKind>, Culprit> {
+        let rest = text.bytes(modifier).strip_prefix(self.word.as_bytes());
+        if !rest.is_some_and(|rest| rest.starts_with(b"=")) {
+            return Ok(None);
+        }
+        let value = modifier.skip(self.word.len() + 1);
+        match text.bytes(value) {
+            &[digit @ b'0'..=b'5'] => Ok(Some(self.with_scale(digit - b'0'))),
+            _ => Err((value, Some(HintText::ScaleNumber))),
+        }
     }
 
     /// The modifier with a number, if it is that of this row.
@@ -200,7 +303,7 @@ impl Row {
         &self,
         text: &SourceText,
         modifier: Span,
-    ) -> Result<Option<ModifierKind>, Span> {
+    ) -> Result<Option<ModifierKind>, Culprit> {
         let written = text.bytes(modifier);
         let [singular @ .., last] = self.word.as_bytes() else {
             return Ok(None);
@@ -210,13 +313,14 @@ impl Row {
         };
         let plural = usize::from(rest.first() == Some(last));
         let value = modifier.skip(singular.len() + plural);
+        let hint = |at: Span| (at.start > modifier.start).then_some(HintText::BucketWidth);
         if !text.bytes(value).starts_with(b"=") {
-            return Err(value);
+            return Err((value, hint(value)));
         }
         let value = value.skip(1);
         match number(text.bytes(value)).map(usize::try_from) {
             Ok(Ok(number @ 1..)) => Ok(Some(ModifierKind::Buckets(number))),
-            _ => Err(value),
+            _ => Err((value, hint(value))),
         }
     }
 }

@@ -6,6 +6,7 @@
 //! in the tree, to be reported when the tree is checked.
 
 use super::{
+    clause::Clauses,
     modifier::ModifierKind,
     number::number,
     text::{
@@ -21,6 +22,7 @@ use super::{
 };
 use crate::limits::{
     ACTIONS_MAX,
+    C_VALS_MAX,
     KEYS_MAX,
     MAP_BITS_MAX,
     MAP_BITS_MIN,
@@ -62,6 +64,10 @@ pub(super) fn parse(mut text: SourceText) -> Result<Trigger, Error> {
     Ok(Trigger {
         vals: vals(&text, tokens.vals, tokens.nohitcount.is_some())?,
         keys: keys(&text, tokens.keys)?,
+        on: match &tokens.clauses.on {
+            Some(on) => keys(&text, on.value)?,
+            None => ParsedList::new(None),
+        },
         sort: sort(&text, tokens.sort)?,
         size: tokens.size,
         name: tokens.name,
@@ -70,6 +76,7 @@ pub(super) fn parse(mut text: SourceText) -> Result<Trigger, Error> {
         pause: tokens.pause,
         cont: tokens.cont,
         clear: tokens.clear,
+        clauses: tokens.clauses,
         actions,
         vars,
         filter,
@@ -125,6 +132,7 @@ struct Tokens {
     pause: Option<Span>,
     cont: Option<Span>,
     clear: Option<Span>,
+    clauses: Clauses,
     actions: KVec<Span>,
     assignments: KVec<Span>,
 }
@@ -193,8 +201,10 @@ impl Tokens {
                 self.actions.push(token, GFP_KERNEL)?;
             }
             bytes => {
-                let (hint, at) = unknown_word(bytes);
-                return Err(text.own(hint, token.skip(at)));
+                if !self.clauses.store(text, token)? {
+                    let (hint, at) = unknown_word(bytes);
+                    return Err(text.own(hint, token.skip(at)));
+                }
             }
         }
         Ok(())
@@ -244,16 +254,18 @@ fn vals(
     let mut vals = ParsedList::new(given);
     let mut hitcount = false;
     let mut rest = given;
-    for _ in 0..VALS_MAX {
+    for n in 0.. {
+        // C takes no more here, but for the word `hitcount`, which it ignores.
+        let beyond = n >= C_VALS_MAX || vals.items.len() + 1 >= C_VALS_MAX;
         if vals.items.len() + 1 >= VALS_MAX {
             break;
         }
         let Some(val) = text.next(&mut rest, b',') else {
             break;
         };
-        if text.bytes(val) != b"hitcount" || replace(&mut hitcount, true) {
-            vals.items
-                .push(expr(text, val, Place::Value)?, GFP_KERNEL)?;
+        let is_hitcount = text.bytes(val) == b"hitcount";
+        if !is_hitcount || (!beyond && replace(&mut hitcount, true)) {
+            vals.items.push(value(text, val)?, GFP_KERNEL)?;
         }
     }
     if let Some(surplus) = rest.filter(|&rest| text.bytes(rest) != b"hitcount") {
@@ -346,6 +358,7 @@ fn sort(text: &SourceText, given: Option<Span>) -> Result<ParsedList<SortField>,
                 text: piece,
                 name,
                 order,
+                number: order.is_err().then(|| sort_number(text, piece)),
             };
             sort.items.push(key, GFP_KERNEL)?;
             continue;
@@ -354,6 +367,47 @@ fn sort(text: &SourceText, given: Option<Span>) -> Result<ParsedList<SortField>,
         break;
     }
     Ok(sort)
+}
+
+/// Splits an order off a sort field.
+fn sort_number(text: &SourceText, piece: Span) -> (Span, Order) {
+    let bytes = text.bytes(piece);
+    let orders = [
+        (&b".ascending"[..], Order::Ascending),
+        (b".descending", Order::Descending),
+    ];
+    let mut orders = orders.into_iter();
+    let split = orders.find_map(|(word, order)| Some((bytes.strip_suffix(word)?.len(), order)));
+    let (len, order) = split.unwrap_or((bytes.len(), Order::Ascending));
+    (piece.first(len), order)
+}
+
+/// Parses a value: an expression, or one in parentheses, which C has not.
+fn value(text: &SourceText, piece: Span) -> Result<Expr, AllocError> {
+    let bytes = text.bytes(piece);
+    let close = bytes.iter().rposition(|&byte| byte == b')');
+    let (true, Some(close)) = (bytes.starts_with(b"("), close) else {
+        return expr(text, piece, Place::Value);
+    };
+    let behind = piece.skip(close + 1);
+    let modifier = match text.bytes(behind) {
+        [] => None,
+        [b'.', ..] => Some(behind.skip(1)),
+        _ => return expr(text, piece, Place::Value),
+    };
+    let name = piece.first(close + 1);
+    let modifier = modifier.map(|modifier| self::modifier(text, name, modifier, Place::Value));
+    match modifier.transpose() {
+        Ok(modifier) => Ok(Expr::Parens {
+            text: piece,
+            operand: KBox::new(
+                subexpr(text, name.first(close).skip(1), Place::Operand, &mut 0)?,
+                GFP_KERNEL,
+            )?,
+            modifier,
+        }),
+        Err(error) => Ok(Expr::Bad { text: piece, error }),
+    }
 }
 
 fn expr(text: &SourceText, piece: Span, place: Place) -> Result<Expr, AllocError> {
@@ -495,16 +549,7 @@ pub(super) fn field(
     let mut modifier = Some(atom);
     let name = text.next(&mut modifier, b'.').unwrap_or(atom);
     let modifier = match modifier {
-        Some(modifier) => Some(Modifier {
-            text: modifier,
-            kind: ModifierKind::parse(text, name, modifier, place).map_err(|culprit| {
-                let error = text.error(ErrorText::BadFieldModifier, culprit);
-                match culprit.start > modifier.start {
-                    true => error.hinted(HintText::BucketWidth, text.place(culprit)),
-                    false => error,
-                }
-            })?,
-        }),
+        Some(modifier) => Some(self::modifier(text, name, modifier, place)?),
         None => None,
     };
     Ok(FieldRef {
@@ -514,6 +559,28 @@ pub(super) fn field(
         name,
         modifier,
     })
+}
+
+/// Parses the modifier of the field `name`.
+fn modifier(
+    text: &SourceText,
+    name: Span,
+    modifier: Span,
+    place: Place,
+) -> Result<Modifier, Error> {
+    match ModifierKind::parse(text, name, modifier, place) {
+        Ok(kind) => Ok(Modifier {
+            text: modifier,
+            kind,
+        }),
+        Err((culprit, hint)) => {
+            let error = text.error(ErrorText::BadFieldModifier, culprit);
+            Err(match hint {
+                Some(hint) => error.hinted(hint, text.place(culprit)),
+                None => error,
+            })
+        }
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]

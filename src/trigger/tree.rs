@@ -3,6 +3,7 @@
 //! The syntax tree of a hist trigger.
 
 use super::{
+    clause::Clauses,
     modifier::ModifierKind,
     text::SourceText,
     Error,
@@ -46,6 +47,10 @@ pub struct Trigger {
     pub cont: Option<Span>,
     /// The word `clear`.
     pub clear: Option<Span>,
+    /// The fields in `on(…)`, by which references are looked up. None: the keys.
+    pub on: ParsedList<Expr>,
+    /// The other clauses.
+    pub clauses: Clauses,
     /// The filter.
     pub filter: Option<FilterClause>,
 }
@@ -241,6 +246,15 @@ pub enum Expr {
         /// Checked after the left operand.
         right: KBox<Expr>,
     },
+    /// `(operand)` or `(operand).modifier`, as a value.
+    Parens {
+        /// All of it as written.
+        text: Span,
+        /// The expression in the parentheses.
+        operand: KBox<Expr>,
+        /// The modifier behind them.
+        modifier: Option<Modifier>,
+    },
     /// Not a valid expression: the error is reported when it is checked.
     Bad {
         /// The invalid text.
@@ -261,6 +275,7 @@ impl Expr {
             | Self::Stacktrace { text }
             | Self::Negation { text, .. }
             | Self::Binary { text, .. }
+            | Self::Parens { text, .. }
             | Self::Bad { text, .. } => *text,
         }
     }
@@ -396,6 +411,9 @@ pub struct SortField {
     pub name: Span,
     /// The order. Checked after the name was found.
     pub order: Result<Order, Error>,
+    /// If there is more behind the name than an order: all but the order, which may be a number of a value, as in
+    /// `bytes_req.max`, and the order. C knows none of these.
+    pub number: Option<(Span, Order)>,
 }
 
 /// Sort order.

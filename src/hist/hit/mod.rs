@@ -19,6 +19,7 @@ use super::{
         },
         key::{
             KeyReader,
+            LookupKey,
             FEW_REFS, //
         },
         number::{
@@ -45,7 +46,8 @@ use crate::{
     },
     map::{
         Elt,
-        Loss, //
+        Loss,
+        RecordFields, //
     },
     sync::PreemptOff, //
 };
@@ -88,6 +90,8 @@ impl Histogram {
                 self.hit_number_with_refs::<VARS_MAX>(program, number, targets, hit)
             }
             KeyReader::PartsRefs => self.hit_buffer_with_refs(program, targets, hit),
+            KeyReader::Words(ref fields) => self.hit_with_words(program, fields, hit),
+            KeyReader::Joined => self.hit_joined(program, targets, hit),
             KeyReader::Unreachable => self.map.lose(hit.preempt(), Loss::Unresolved),
         }
     }
@@ -97,6 +101,15 @@ impl Histogram {
     fn hit_with_number(&self, program: &Program, number: &Value, hit: &Hit<'_>) {
         let key = program.read(number, hit, &[]);
         self.count(program, hit, &[], self.map.insert_word(hit.preempt(), key));
+    }
+
+    /// Counts a hit whose key is plain fields of the record.
+    #[inline(never)]
+    fn hit_with_words(&self, program: &Program, fields: &RecordFields, hit: &Hit<'_>) {
+        match self.map.insert_record(fields, hit.record(), hit.preempt()) {
+            Some(elt) => _ = self.count(program, hit, &[], elt),
+            None => self.hit_with_buffer(program, hit),
+        }
     }
 
     /// Counts a hit whose key is assembled in a buffer.
@@ -134,9 +147,86 @@ impl Histogram {
             comm::store(elt.side(), program, pid, hit);
         }
         elt.update(hit.preempt(), &program.values, |value| {
-            program.read(value, hit, vals)
+            let number = program.read_inline(&value.value, hit, vals);
+            if let (Some((buckets, n)), Some(counts)) = (value.distribution, &self.buckets) {
+                counts.count(hit.preempt(), elt.number(), n, buckets.code(number));
+            }
+            (number, value.columns)
         });
         Some(elt)
+    }
+
+    /// Counts a hit whose references are looked up by another key than its own.
+    #[inline(never)]
+    fn hit_joined(&self, program: &Program, targets: &Targets, hit: &Hit<'_>) {
+        let mut vals = [0; VARS_MAX];
+        if !self.import_joined(program, hit, &mut vals) {
+            return;
+        }
+        match program.key_used(hit) {
+            used @ 0..=64 => self.count_joined::<64>(program, targets, hit, &mut vals, used),
+            used => {
+                const LONGEST: usize = limits::KEY_SIZE_MAX as usize;
+                self.count_joined::<LONGEST>(program, targets, hit, &mut vals, used)
+            }
+        }
+    }
+
+    /// Reads the variables of other histograms by the key in `on(…)`.
+    #[inline(never)]
+    fn import_joined(&self, program: &Program, hit: &Hit<'_>, vals: &mut [u64]) -> bool {
+        let Some(on) = &program.on else {
+            return false;
+        };
+        if let Some(number) = on.number {
+            let key = recorded_number(number, hit);
+            return self.import(program, hit, vals, |map| {
+                map.lookup_word(hit.preempt(), key)
+            });
+        }
+        match on.size() {
+            0..=64 => self.import_by_buffer::<64>(program, on, hit, vals),
+            _ => {
+                const LONGEST: usize = limits::KEY_SIZE_MAX as usize;
+                self.import_by_buffer::<LONGEST>(program, on, hit, vals)
+            }
+        }
+    }
+
+    #[inline(never)]
+    fn import_by_buffer<const N: usize>(
+        &self,
+        program: &Program,
+        on: &LookupKey,
+        hit: &Hit<'_>,
+        vals: &mut [u64],
+    ) -> bool {
+        let mut buffer = [0; N];
+        let key = on.put(program, &mut buffer, hit);
+        self.import(program, hit, vals, |map| {
+            map.lookup(hit.preempt(), key.get(..map.key_size()).unwrap_or(key))
+        })
+    }
+
+    #[inline(never)]
+    fn count_joined<const N: usize>(
+        &self,
+        program: &Program,
+        targets: &Targets,
+        hit: &Hit<'_>,
+        vals: &mut [u64],
+        used: usize,
+    ) {
+        let mut buffer = [0; N];
+        let Some(key) = buffer.get_mut(..used) else {
+            return;
+        };
+        program.put_key(key, hit);
+        let elt = self.map.insert(hit.preempt(), key);
+        if let Some(elt) = self.count(program, hit, vals, elt) {
+            self.store(program, hit, vals, elt);
+            self.act(program, targets, hit, vals, elt, key);
+        }
     }
 
     /// Counts a hit of a trigger with variables, references or actions, whose key is assembled in a buffer.

@@ -11,9 +11,11 @@ use super::{
     content::Content,
     key::{
         KeyPart,
-        KeyReader, //
+        KeyReader,
+        LookupKey, //
     },
     number::{
+        ColumnValue,
         Operand,
         Step,
         Value,
@@ -85,6 +87,7 @@ impl Program {
             key_size: 0,
             columns: KVec::new(),
             values: KVec::new(),
+            on: None,
             pid: None,
             imports: KVec::new(),
             stores: KVec::new(),
@@ -129,42 +132,73 @@ impl<'a> Compiler<'a> {
 
     fn add_columns(&mut self) -> Result {
         self.program.columns.push(Column::Hits, GFP_KERNEL)?;
+        let mut distributions = 0..;
+        let mut last: Option<&HistField> = None;
         for field in &self.spec.vals {
             // Values may share a column.
             if field.column() != Some(self.program.columns.len()) {
                 continue;
             }
+            let columns = field.columns();
+            self.program
+                .columns
+                .extend_from_slice(columns, GFP_KERNEL)?;
+            let distribution = field.distribution(self.spec.distributions.unit);
+            let distribution =
+                distribution.and_then(|buckets| Some((buckets, distributions.next()?)));
+            // Read once for both.
+            let same = last.replace(field);
+            let same = same.is_some_and(|last| last.is_same_number(field));
+            if same && distribution.is_none() {
+                if let Some(value) = self.program.values.last_mut() {
+                    value.columns += columns.len();
+                    continue;
+                }
+            }
             let Content::Number(value) = self.content(field)? else {
                 return Err(EINVAL);
             };
-            let column = field.modifier.map_or(Column::Sum, ModifierKind::column);
-            self.program.columns.push(column, GFP_KERNEL)?;
+            let value = ColumnValue {
+                value,
+                columns: columns.len(),
+                distribution,
+            };
             self.program.values.push(value, GFP_KERNEL)?;
         }
         Ok(())
     }
 
     fn add_keys(&mut self) -> Result {
+        (self.program.parts, self.program.key_size) = self.key_parts(&self.spec.keys)?;
+        let parts = self.program.parts.iter().zip(&self.spec.keys);
+        let pid = |(part, field): (&KeyPart, &HistField)| match (part.content, field.modifier) {
+            (Content::Number(number), Some(ModifierKind::Execname)) => Some(number),
+            _ => None,
+        };
+        self.program.pid = parts.filter_map(pid).last();
+        if !self.spec.on.is_empty() {
+            let (parts, size) = self.key_parts(&self.spec.on)?;
+            self.program.on = Some(LookupKey::new(parts, size));
+        }
+        Ok(())
+    }
+
+    /// The parts of a key of these fields, and its bytes.
+    fn key_parts(&mut self, fields: &[HistField]) -> Result<(KVec<KeyPart>, usize)> {
+        let mut parts = KVec::with_capacity(fields.len(), GFP_KERNEL)?;
         let mut at = 0;
-        for field in &self.spec.keys {
+        for field in fields {
             let content = self.content(field)?;
-            if let (Content::Number(number), Some(ModifierKind::Execname)) =
-                (content, field.modifier)
-            {
-                self.program.pid = Some(number);
-            }
             let len = match content {
                 Content::Number(_) => size_of::<u64>(),
                 // All that it takes in C only if other histograms may look it up.
                 Content::Comm if !self.has_variables() => COMM_LEN,
                 _ => field.size as usize,
             };
-            let part = KeyPart { content, at, len };
-            self.program.parts.push(part, GFP_KERNEL)?;
+            parts.push(KeyPart { content, at, len }, GFP_KERNEL)?;
             at += len;
         }
-        self.program.key_size = at;
-        Ok(())
+        Ok((parts, at))
     }
 
     /// Compiles references to variables of other histograms.
@@ -306,8 +340,10 @@ impl<'a> Compiler<'a> {
         // The fast path adds to all columns but the first.
         let mut columns = program.columns.iter().skip(1);
         let sums = columns.all(|&column| column == Column::Sum);
-        program.key = match homes.any(|home| home.spec().c_key_size() > spec.c_key_size()) {
+        let sums = sums && program.values.len() + 1 == program.columns.len();
+        program.key = match homes.any(|home| home.spec().c_key_size() > spec.c_lookup_size()) {
             true => KeyReader::Unreachable,
+            false if program.on.is_some() => KeyReader::Joined,
             false => KeyReader::new(
                 &program.parts,
                 &program.values,
@@ -316,7 +352,8 @@ impl<'a> Compiler<'a> {
                 program.pid.is_none() && sums,
             )?,
         };
-        let parts = program.parts.iter().map(|part| &part.content);
+        let on = program.on.iter().flat_map(|on| on.parts.iter());
+        let parts = Iterator::chain(program.parts.iter(), on).map(|part| &part.content);
         let stores = program.wide_stores.iter().map(|store| &store.content);
         let saved = program.saved.iter().map(|(content, _)| content);
         let mut contents = Iterator::chain(parts, Iterator::chain(stores, saved));
@@ -357,6 +394,9 @@ impl<'a> Compiler<'a> {
 
     /// The number that `field` is. Appends to the code if it is a longer expression.
     fn value(&mut self, field: &HistField) -> Result<Value> {
+        if let (Function::Parens, [inside]) = (field.function, &field.operands[..]) {
+            return self.value(inside);
+        }
         if let Some(operand) = self.operand(field) {
             let scale = field.scale();
             return Ok(Value::Simple { operand, scale });

@@ -11,7 +11,10 @@ use super::{
         Content,
         Sink, //
     },
-    number::Value,
+    number::{
+        ColumnValue,
+        Value, //
+    },
     Program, //
 };
 use crate::{
@@ -45,6 +48,11 @@ pub(in crate::hist) enum KeyReader {
     NumberRefs(Number),
     /// The parts of the key are put into a buffer, and there are variables, references or actions.
     PartsRefs,
+    /// The key is plain fields of the record, which have no more than four words; values are anything. There are no
+    /// variables, references or actions.
+    Words(RecordFields),
+    /// References are looked up by another key.
+    Joined,
     /// A reference is to a histogram with longer keys, so that no hit has its key.
     Unreachable,
 }
@@ -58,14 +66,19 @@ impl KeyReader {
     /// counts and sums. Fails with `ENOMEM`.
     pub(super) fn new(
         parts: &[KeyPart],
-        values: &[Value],
+        values: &[ColumnValue],
         variables: bool,
         refs: usize,
         plain: bool,
     ) -> Result<Self> {
-        if plain && !variables {
-            if let Some(fields) = record_fields(parts, values)? {
-                return Ok(Self::Fields(fields));
+        if !variables {
+            if plain {
+                if let Some(fields) = record_fields(parts, values)? {
+                    return Ok(Self::Fields(fields));
+                }
+            }
+            if let Some(fields) = record_fields(parts, &[])? {
+                return Ok(Self::Words(fields));
             }
         }
         let number = match *parts {
@@ -137,8 +150,68 @@ impl KeyPart {
     }
 }
 
+/// The key by which references are looked up, if that is not the key of the element.
+pub(in crate::hist) struct LookupKey {
+    pub(super) parts: KVec<KeyPart>,
+    /// Bytes of it.
+    size: usize,
+    /// The number of the record that it is, if it is one.
+    pub(in crate::hist) number: Option<Number>,
+}
+
+impl LookupKey {
+    pub(super) fn new(parts: KVec<KeyPart>, size: usize) -> Self {
+        let number = match parts[..] {
+            [KeyPart {
+                content: Content::Number(number),
+                ..
+            }] => match number.recorded() {
+                Some((number, Scale::One)) => Some(number),
+                _ => None,
+            },
+            _ => None,
+        };
+        Self {
+            parts,
+            size,
+            number,
+        }
+    }
+
+    /// Writes the key of a hit to `key`, whose bytes are zero. Returns it.
+    #[inline]
+    pub(in crate::hist) fn put<'a>(
+        &self,
+        program: &Program,
+        key: &'a mut [u8],
+        hit: &Hit<'_>,
+    ) -> &'a [u8] {
+        let key = key.get_mut(..self.size).unwrap_or_default();
+        put_parts(program, &self.parts, key, hit);
+        key
+    }
+
+    /// Bytes of it.
+    pub(in crate::hist) fn size(&self) -> usize {
+        self.size
+    }
+}
+
+/// Writes the parts of a key to `key`, whose bytes are zero; those that it has no room for are left out.
+#[inline]
+fn put_parts(program: &Program, parts: &[KeyPart], key: &mut [u8], hit: &Hit<'_>) {
+    for part in parts {
+        let end = min(part.at + part.len, key.len());
+        if let Some(bytes) = key.get_mut(part.at..end) {
+            let max_chars = part.len - 1;
+            let mut place = KeyPlace { bytes, max_chars };
+            part.content.read(program, hit, &[], &mut place);
+        }
+    }
+}
+
 /// The fields of the record that `parts` and `values` are; `None` if some are something else. Fails with `ENOMEM`.
-fn record_fields(parts: &[KeyPart], values: &[Value]) -> Result<Option<RecordFields>> {
+fn record_fields(parts: &[KeyPart], values: &[ColumnValue]) -> Result<Option<RecordFields>> {
     let mut key = KVec::new();
     for part in parts {
         if !part.add_words(&mut key)? {
@@ -146,8 +219,8 @@ fn record_fields(parts: &[KeyPart], values: &[Value]) -> Result<Option<RecordFie
         }
     }
     let mut sums = KVec::with_capacity(values.len(), GFP_KERNEL)?;
-    for &value in values {
-        let Some((number, Scale::One)) = value.recorded() else {
+    for value in values {
+        let Some((number, Scale::One)) = value.value.recorded() else {
             return Ok(None);
         };
         sums.push(number, GFP_KERNEL)?;
@@ -200,13 +273,6 @@ impl Program {
     /// Writes the key of a hit to `key`, which has [`Program::key_used`] bytes, all zero.
     #[inline]
     pub(in crate::hist) fn put_key(&self, key: &mut [u8], hit: &Hit<'_>) {
-        for part in &self.parts {
-            let end = min(part.at + part.len, key.len());
-            if let Some(bytes) = key.get_mut(part.at..end) {
-                let max_chars = part.len - 1;
-                let mut place = KeyPlace { bytes, max_chars };
-                part.content.read(self, hit, &[], &mut place);
-            }
-        }
+        put_parts(self, &self.parts, key, hit);
     }
 }

@@ -35,10 +35,12 @@ use crate::{
 use content::Content;
 use key::{
     KeyPart,
-    KeyReader, //
+    KeyReader,
+    LookupKey, //
 };
 use number::{
     compute,
+    ColumnValue,
     Step,
     Value, //
 };
@@ -147,7 +149,9 @@ pub struct Program {
     pub(in crate::hist) key_size: usize,
     /// The columns of an element: the count of hits, and one for each of the values.
     pub(in crate::hist) columns: KVec<Column>,
-    pub(in crate::hist) values: KVec<Value>,
+    pub(in crate::hist) values: KVec<ColumnValue>,
+    /// How references are looked up, if not by the key.
+    pub(in crate::hist) on: Option<LookupKey>,
     /// The process id, if its comm is stored as side data.
     pub(in crate::hist) pid: Option<Value>,
     /// What is read of other histograms.

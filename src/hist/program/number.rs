@@ -6,6 +6,7 @@ use crate::{
     event::{
         number::Numbers,
         Clock,
+        Exponential,
         Hit,
         Number,
         NumberType,
@@ -90,6 +91,15 @@ impl Value {
             _ => None,
         }
     }
+}
+
+/// A number of a hit, and the columns that are updated with it.
+pub(in crate::hist) struct ColumnValue {
+    pub(in crate::hist) value: Value,
+    /// How many columns, one after the other.
+    pub(in crate::hist) columns: usize,
+    /// The distribution of the values, and its number.
+    pub(in crate::hist) distribution: Option<(Exponential, u16)>,
 }
 
 /// A step of an expression, in reverse Polish notation.

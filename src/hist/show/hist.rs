@@ -8,6 +8,7 @@ use kernel::prelude::*;
 
 use super::{
     row::{
+        Distribution,
         KeyCell,
         Row,
         SavedCell,
@@ -40,7 +41,8 @@ use crate::{
         },
         Histogram, //
     },
-    text::Text, //
+    text::Text,
+    trigger::Quantile, //
 };
 
 /// A piece of a `hist` file ends with the row that makes it this long, in bytes.
@@ -112,7 +114,7 @@ impl HistFile {
                     break;
                 }
             }
-            if row < hist.snapshot.len() {
+            if row < hist.snapshot.shown() {
                 break;
             }
             totals(&mut out, &hist.snapshot, names)?;
@@ -139,7 +141,15 @@ fn totals(out: &mut Text, snapshot: &Snapshot, names: &dyn Names) -> Result {
         snapshot.hits(),
         snapshot.len(),
         snapshot.drops()
-    ))
+    ))?;
+    if snapshot.hist().spec().limit.is_some() {
+        let hidden = snapshot.len() - snapshot.shown();
+        out.format(format_args!("    Not shown: {hidden}\n"))?;
+    }
+    match snapshot.without_bucket() {
+        Some(values) => out.format(format_args!("    Without bucket: {values}\n")),
+        None => Ok(()),
+    }
 }
 
 /// Appends an entry's key: `{ name: content, … }`.
@@ -163,6 +173,11 @@ fn show_keys(out: &mut Text, row: &Row<'_>, names: &dyn Names) -> Result {
             }
             KeyCell::Log2(power) => out.format(format_args!(": ~ 2^{power:<2}")),
             KeyCell::Bucket { first, last } => out.format(format_args!(": ~ {first}-{last}")),
+            KeyCell::Range(Some((first, last))) => match first.value() < 0 {
+                true => out.format(format_args!(": ~ {first} - {last}")),
+                false => out.format(format_args!(": ~ {first}-{last}")),
+            },
+            KeyCell::Range(None) => out.bytes(b": ~"),
             KeyCell::Syscall(number) => {
                 out.bytes(b": ")?;
                 let name = names.syscall(number).unwrap_or(b"unknown_syscall");
@@ -203,10 +218,12 @@ fn show_values(out: &mut Text, row: &Row<'_>) -> Result {
     let hide_hitcount = row.spec.nohitcount;
     let mut gap: &[u8] = if hide_hitcount { b"  " } else { b" " };
     let values = row.values().skip(usize::from(hide_hitcount));
-    for (field, cell) in values.filter(|(field, _)| field.operands.is_empty()) {
+    for (field, cell) in values.filter(|(field, _)| !field.is_hidden()) {
         out.bytes(gap)?;
         gap = b"  ";
-        out.bytes(field.name())?;
+        let (name, statistic) = field.value_name();
+        out.bytes(name)?;
+        out.bytes(statistic.as_bytes())?;
         match cell {
             ValueCell::Number(sum) => out.format(format_args!(": {sum:>10}"))?,
             ValueCell::Hex(sum) => out.format(format_args!(": {sum:>10x}"))?,
@@ -220,10 +237,38 @@ fn show_values(out: &mut Text, row: &Row<'_>) -> Result {
                 out.bytes(b": ")?;
                 out.padded(BAR.len(), |out| out.bytes(&BAR[..bar]))?;
             }
+            ValueCell::Statistic(number) => out.format(format_args!(": {number:>10}"))?,
+            ValueCell::Distribution(distribution) => {
+                show_distribution(out, &distribution, &row.spec.distributions.quantiles)?
+            }
             ValueCell::Graph(None) => out.format(format_args!(": {:>20}", "[ERROR]"))?,
         }
     }
     Ok(())
+}
+
+/// Appends a distribution: its extremes, the quantiles in between, and the average.
+fn show_distribution(
+    out: &mut Text,
+    distribution: &Distribution<'_>,
+    quantiles: &[Quantile],
+) -> Result {
+    let &Distribution {
+        count,
+        min,
+        max,
+        avg,
+        ..
+    } = distribution;
+    out.format(format_args!(":  count: {count:>10}  min: {min:>10}"))?;
+    for &quantile in quantiles {
+        out.format(format_args!("  p{quantile}: "))?;
+        match distribution.quantile(quantile) {
+            Some(value) => out.right(10, |out| out.format(format_args!("{value}")))?,
+            None => out.format(format_args!("{:>10}", "-"))?,
+        }
+    }
+    out.format(format_args!("  max: {max:>10}  avg: {avg:>10}"))
 }
 
 /// Appends what the actions of a trigger have stored in an entry.

@@ -5,7 +5,14 @@
 use kernel::prelude::*;
 
 use crate::{
+    event::{
+        Exponential,
+        Scale,
+        Tenths,
+        Whole, //
+    },
     hist::{
+        buckets::BucketCount,
         spec::{
             action::ActionKind,
             field::HistField,
@@ -26,7 +33,10 @@ use crate::{
         Read, //
     },
     text::until_nul,
-    trigger::ModifierKind, //
+    trigger::{
+        ModifierKind,
+        Quantile, //
+    },
 };
 
 /// Total and maximum of a column over all entries.
@@ -44,6 +54,8 @@ pub(super) struct Row<'a> {
     pub(super) comm: [u8; COMM_LEN],
     pub(super) columns: &'a [u64],
     pub(super) totals: &'a [ColumnTotals],
+    /// The buckets of all entries, sorted.
+    pub(super) buckets: &'a [BucketCount],
     /// The element; `None` for a key without one.
     pub(super) elt: Option<Elt<'a>>,
 }
@@ -69,6 +81,8 @@ pub(super) enum KeyCell<'a> {
         first: u64,
         last: u64,
     },
+    /// The same, where they may be negative. `None`: no number is in it.
+    Range(Option<(Whole, Whole)>),
     Syscall(u64),
     Stack(Stack<'a>),
     /// A string without its NUL.
@@ -90,13 +104,57 @@ impl<'a> Stack<'a> {
 }
 
 /// The cell of a value.
-pub(super) enum ValueCell {
+pub(super) enum ValueCell<'a> {
     Number(u64),
     Hex(u64),
     /// Hundredths of a percent of the total of the column; `None` if they cannot be computed.
     Percent(Option<u32>),
     /// Hundredths of a percent of the maximum of the column; `None` if they cannot be computed.
     Graph(Option<u32>),
+    /// The smallest, the largest, or the average.
+    Statistic(Whole),
+    Distribution(Distribution<'a>),
+}
+
+/// The distribution of a value in an entry.
+#[derive(Clone, Copy)]
+pub(super) struct Distribution<'a> {
+    pub(super) buckets: Exponential,
+    /// How many values.
+    pub(super) count: u64,
+    /// Their sum, wrapping.
+    pub(super) sum: u64,
+    pub(super) min: Whole,
+    pub(super) max: Whole,
+    pub(super) avg: Whole,
+    /// How many are in which bucket, by the order of the values.
+    pub(super) counts: &'a [BucketCount],
+}
+
+impl Distribution<'_> {
+    /// Estimates a quantile: the value with the rank of this part of all values, rounded up, is in the bucket whose middle
+    /// this is. `None`: no value is in any bucket.
+    pub(super) fn quantile(&self, quantile: Quantile) -> Option<Tenths> {
+        let all = self.counts.iter().map(|bucket| bucket.count);
+        let all = all.fold(0, u64::wrapping_add);
+        let part = u64::from(quantile.thousandths());
+        let whole = u64::from(Quantile::ALL);
+        // As the product may need more bits than there are.
+        let rank = (all / whole) * part + (all % whole * part).div_ceil(whole);
+        let mut below = 0u64;
+        let bucket = self.counts.iter().find(|bucket| {
+            below = below.wrapping_add(bucket.count);
+            below >= rank && bucket.count > 0
+        })?;
+        let middle = self.buckets.middle(bucket.code())?;
+        // Hits may have come since these were read.
+        let (min, max) = (Tenths::whole(self.min), Tenths::whole(self.max));
+        Some(if min <= max {
+            middle.clamp(min, max)
+        } else {
+            middle
+        })
+    }
 }
 
 /// The cell of a saved field.
@@ -212,6 +270,10 @@ impl<'a> Row<'a> {
                 first: number,
                 last: number.wrapping_add(width as u64 - 1),
             },
+            Some(ModifierKind::Exponential(_)) => KeyCell::Range(match field.scale() {
+                Scale::Exponential(buckets) => buckets.bounds(number as u16),
+                _ => None,
+            }),
             Some(ModifierKind::Syscall) => KeyCell::Syscall(number),
             _ if field.function.is_stack() => {
                 KeyCell::Stack(Stack(&content[..limits::STACK_SIZE as usize]))
@@ -222,22 +284,84 @@ impl<'a> Row<'a> {
     }
 
     /// All values with their cells, the hitcount first.
-    pub(super) fn values(&self) -> impl Iterator<Item = (&'a HistField, ValueCell)> + '_ {
-        self.spec.vals.iter().filter_map(|field| {
-            let column = field.column()?;
-            let cell = value_cell(field, self.columns[column], &self.totals[column]);
-            Some((field, cell))
+    pub(super) fn values(&self) -> impl Iterator<Item = (&'a HistField, ValueCell<'a>)> + '_ {
+        let vals = self.spec.vals.iter().enumerate();
+        vals.filter_map(|(n, field)| Some((field, self.value_cell(n, field)?)))
+    }
+
+    fn value_cell(&self, n: usize, field: &HistField) -> Option<ValueCell<'a>> {
+        let column = field.column()?;
+        let (sum, totals) = (self.columns[column], &self.totals[column]);
+        Some(match field.modifier {
+            Some(ModifierKind::Percent) => ValueCell::Percent(hundredths(sum, totals.total)),
+            Some(ModifierKind::Graph) => ValueCell::Graph(hundredths(sum, totals.max)),
+            Some(ModifierKind::Hex) => ValueCell::Hex(sum),
+            Some(modifier) if modifier.is_statistic() => match self.distribution(n) {
+                Some(distribution) => ValueCell::Distribution(distribution),
+                None => ValueCell::Statistic(statistic(self.spec, self.columns, field)?),
+            },
+            _ => ValueCell::Number(sum),
+        })
+    }
+
+    /// The distribution that value `n` is.
+    pub(super) fn distribution(&self, n: usize) -> Option<Distribution<'a>> {
+        let mut distributions = self.spec.distributions().zip(0..);
+        let ((_, buckets), number) = distributions.find(|((value, _), _)| *value == n)?;
+        let counts = match self.elt {
+            Some(elt) => of_distribution(self.buckets, elt.number(), number),
+            None => &[],
+        };
+        let field = &self.spec.vals[n];
+        let [min, max, sum] = *self.columns.get(field.column()?..)?.first_chunk()?;
+        let [min, max] = [min, max].map(|number| Whole::new(number, buckets.signed()));
+        let count = *self.columns.first()?;
+        // The hits of the sum and of the count may differ while hits come, but what is shown is in this order.
+        Some(Distribution {
+            buckets,
+            count,
+            sum,
+            min,
+            max,
+            avg: Whole::new(sum, buckets.signed())
+                .over(count)
+                .max(min)
+                .min(max),
+            counts,
         })
     }
 }
 
-fn value_cell(field: &HistField, sum: u64, totals: &ColumnTotals) -> ValueCell {
-    match field.modifier {
-        Some(ModifierKind::Percent) => ValueCell::Percent(hundredths(sum, totals.total)),
-        Some(ModifierKind::Graph) => ValueCell::Graph(hundredths(sum, totals.max)),
-        Some(ModifierKind::Hex) => ValueCell::Hex(sum),
-        _ => ValueCell::Number(sum),
+/// The buckets of distribution `number` of an element.
+fn of_distribution(buckets: &[BucketCount], element: u32, number: u16) -> &[BucketCount] {
+    let before = |key| buckets.partition_point(|bucket| bucket.key() < key);
+    let first = before(BucketCount::first_key(element, number));
+    let end = before(BucketCount::first_key(element, number + 1));
+    &buckets[first..end]
+}
+
+/// `.min`, `.max` or `.avg` of an entry with these columns.
+pub(super) fn statistic(spec: &Spec, columns: &[u64], field: &HistField) -> Option<Whole> {
+    let column = columns[field.column()?];
+    if field.modifier != Some(ModifierKind::Avg) {
+        return Some(Whole::new(column, field.signed()));
     }
+    // The hits of the sum and of the count may differ while hits come. Shown beside the extremes it must not be outside.
+    let (mut min, mut max) = (None, None);
+    for other in spec.vals.iter().filter(|other| other.is_same_number(field)) {
+        let value = Whole::new(columns[other.column()?], field.signed());
+        match other.modifier {
+            Some(ModifierKind::Min) => min = Some(value),
+            Some(ModifierKind::Max) => max = Some(value),
+            _ => (),
+        }
+    }
+    let average = Whole::new(column, field.signed()).over(columns[0]);
+    Some(
+        average
+            .max(min.unwrap_or(average))
+            .min(max.unwrap_or(average)),
+    )
 }
 
 /// `part` in hundredths of a percent of `whole`: over 10000 if the total has wrapped. `None` if they cannot be

@@ -11,6 +11,7 @@ use kernel::{
 
 use super::{
     row::{
+        self,
         number,
         read_consistent,
         ColumnTotals,
@@ -19,11 +20,14 @@ use super::{
     sort::heapsort, //
 };
 use crate::{
+    event::Whole,
     hist::{
+        buckets::BucketCount,
         spec::{
             field::Compare,
             SortBy,
-            SortKey, //
+            SortKey,
+            Statistic, //
         },
         Histogram, //
     },
@@ -36,7 +40,8 @@ use crate::{
         Generation,
         OnceText, //
     },
-    text::until_nul, //
+    text::until_nul,
+    trigger::ModifierKind, //
 };
 
 /// How many entries are read until it is asked whether to go on.
@@ -55,7 +60,12 @@ pub(super) struct Snapshot {
     order: KVVec<u32>,
     /// Total and maximum of each column.
     totals: KVec<ColumnTotals>,
+    /// The buckets of distributions, sorted by their keys.
+    buckets: KVVec<BucketCount>,
+    /// For each sort key that is computed, its number of each entry.
+    computed: KVec<KVVec<i128>>,
     drops: u64,
+    without_bucket: u64,
 }
 
 impl Snapshot {
@@ -68,11 +78,16 @@ impl Snapshot {
             columns: KVVec::new(),
             order: KVVec::new(),
             totals: KVec::new(),
+            buckets: KVVec::new(),
+            computed: KVec::new(),
             drops: contents.drops(),
+            without_bucket: hist.without_bucket(),
             contents,
         };
         snapshot.read(go_on)?;
         snapshot.add_up()?;
+        snapshot.read_buckets(go_on)?;
+        snapshot.compute(go_on)?;
         snapshot.sort(go_on)?;
         Ok(snapshot)
     }
@@ -117,6 +132,61 @@ impl Snapshot {
         Ok(())
     }
 
+    fn read_buckets(&mut self, go_on: &dyn Fn() -> Result) -> Result {
+        if let Some(buckets) = &self.hist.buckets {
+            self.buckets = buckets.read(go_on)?;
+            heapsort(&mut self.buckets, BucketCount::cmp, go_on)?;
+        }
+        Ok(())
+    }
+
+    /// Computes what entries are sorted by, once for each.
+    fn compute(&mut self, go_on: &dyn Fn() -> Result) -> Result {
+        let hist = self.hist.clone();
+        for key in &hist.spec.sort {
+            let mut numbers = KVVec::new();
+            let is_computed = match key.by {
+                SortBy::Distribution(..) => true,
+                SortBy::Value(n) => hist.spec.vals[n]
+                    .modifier
+                    .is_some_and(ModifierKind::is_statistic),
+                SortBy::Key(_) => false,
+            };
+            if is_computed {
+                numbers.reserve(self.len(), GFP_KERNEL_ACCOUNT)?;
+                for entry in (0..).take(self.len()) {
+                    if entry as usize % BATCH == 0 {
+                        go_on()?;
+                    }
+                    let number = self.number(key.by, entry).unwrap_or(i128::MIN);
+                    numbers.push(number, GFP_KERNEL_ACCOUNT)?;
+                }
+            }
+            self.computed.push(numbers, GFP_KERNEL)?;
+        }
+        Ok(())
+    }
+
+    /// A number that entries are sorted by. `None`: the entry has none.
+    fn number(&self, by: SortBy, entry: u32) -> Option<i128> {
+        let spec = &self.hist.spec;
+        let (n, statistic) = match by {
+            SortBy::Distribution(n, statistic) => (n, statistic),
+            SortBy::Value(n) => {
+                let number = row::statistic(spec, self.columns(entry), &spec.vals[n]);
+                return number.map(Whole::value);
+            }
+            SortBy::Key(_) => return None,
+        };
+        let distribution = self.entry(entry).distribution(n)?;
+        Some(match statistic {
+            Statistic::Min => distribution.min.value(),
+            Statistic::Max => distribution.max.value(),
+            Statistic::Avg => distribution.avg.value(),
+            Statistic::Quantile(quantile) => distribution.quantile(quantile)?.tenths(),
+        })
+    }
+
     /// Columns of an entry.
     fn n_columns(&self) -> usize {
         self.hist.program.columns.len()
@@ -129,16 +199,35 @@ impl Snapshot {
 
     /// The entry that is shown as number `n`, from 0; `None`: there are not so many.
     pub(super) fn row(&self, n: usize) -> Option<Row<'_>> {
-        let &entry = self.order.get(n)?;
-        Some(Row {
+        if n >= self.shown() {
+            return None;
+        }
+        Some(self.entry(*self.order.get(n)?))
+    }
+
+    fn entry(&self, entry: u32) -> Row<'_> {
+        Row {
             spec: &self.hist.spec,
             program: &self.hist.program,
             key: self.key(entry),
             comm: self.comm(entry),
             columns: self.columns(entry),
             totals: &self.totals,
+            buckets: &self.buckets,
             elt: self.elt(entry),
-        })
+        }
+    }
+
+    /// How many entries are shown.
+    pub(super) fn shown(&self) -> usize {
+        let limit = self.hist.spec.limit.map(usize::try_from);
+        self.len()
+            .min(limit.and_then(Result::ok).unwrap_or(usize::MAX))
+    }
+
+    /// Values that are in no bucket of a distribution; `None` if there are no distributions.
+    pub(super) fn without_bucket(&self) -> Option<u64> {
+        self.hist.buckets.as_ref().map(|_| self.without_bucket)
     }
 
     /// How many entries there are.
@@ -182,7 +271,7 @@ impl Snapshot {
             order.push(entry, GFP_KERNEL_ACCOUNT)?;
         }
         heapsort(&mut order, |&a, &b| self.key(a).cmp(self.key(b)), go_on)?;
-        self.sort_by(&mut order, &self.hist.spec.sort, go_on)?;
+        self.sort_by(&mut order, &self.hist.spec.sort, &self.computed, go_on)?;
         self.order = order;
         Ok(())
     }
@@ -192,28 +281,34 @@ impl Snapshot {
         &self,
         mut order: &mut [u32],
         keys: &[SortKey],
+        computed: &[KVVec<i128>],
         go_on: &dyn Fn() -> Result,
     ) -> Result {
-        let Some((key, rest)) = keys.split_first() else {
+        let (Some((key, rest)), Some((numbers, others))) =
+            (keys.split_first(), computed.split_first())
+        else {
             return Ok(());
         };
-        heapsort(order, |&a, &b| self.compare(key, a, b), go_on)?;
+        let compare = |a, b| self.compare(key, numbers, a, b);
+        heapsort(order, |&a, &b| compare(a, b), go_on)?;
         if rest.is_empty() {
             return Ok(());
         }
         while let Some(&first) = order.first() {
-            let equal = |&entry: &u32| self.compare(key, first, entry).is_eq();
+            let equal = |&entry: &u32| compare(first, entry).is_eq();
             let n = order.iter().take_while(|entry| equal(entry)).count();
-            let (run, others) = order.split_at_mut(n.max(1));
-            self.sort_by(run, rest, go_on)?;
-            order = others;
+            let (run, next) = order.split_at_mut(n.max(1));
+            self.sort_by(run, rest, others, go_on)?;
+            order = next;
         }
         Ok(())
     }
 
-    fn compare(&self, key: &SortKey, a: u32, b: u32) -> Ordering {
+    fn compare(&self, key: &SortKey, numbers: &[i128], a: u32, b: u32) -> Ordering {
         let spec = &self.hist.spec;
         let order = match key.by {
+            _ if !numbers.is_empty() => numbers[a as usize].cmp(&numbers[b as usize]),
+            SortBy::Distribution(..) => Ordering::Equal,
             SortBy::Value(n) => match spec.vals[n].column() {
                 Some(column) => self.columns(a)[column].cmp(&self.columns(b)[column]),
                 None => Ordering::Equal,
@@ -280,6 +375,7 @@ impl LastSnapshot {
             comm: self.comm,
             columns: &[],
             totals: &[],
+            buckets: &[],
             elt: None,
         }
     }

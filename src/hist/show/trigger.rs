@@ -6,17 +6,22 @@ use kernel::prelude::*;
 
 use super::View;
 use crate::{
+    event::Unit,
     hist::{
         spec::{
             action::{
                 Action,
                 Handler, //
             },
-            field::HistField, //
+            field::HistField,
+            SortBy,
+            Statistic, //
         },
         Spec, //
     },
-    text::Text, //
+    limits,
+    text::Text,
+    trigger::Quantile, //
 };
 
 /// The `trigger` file of an event without triggers: the commands of the kernel, in its order.
@@ -83,6 +88,11 @@ pub fn command(out: &mut Text, spec: &Spec, name: Option<&[u8]>, filter: Option<
     }
     out.bytes(b"keys=")?;
     listed(out, b",", spec.keys.iter(), command_field)?;
+    if !spec.on.is_empty() {
+        out.bytes(b":on(")?;
+        listed(out, b",", spec.on.iter(), command_field)?;
+        out.bytes(b")")?;
+    }
     out.bytes(b":vals=")?;
     let hidden = usize::from(spec.nohitcount);
     listed(out, b",", spec.vals.iter().skip(hidden), command_field)?;
@@ -90,15 +100,30 @@ pub fn command(out: &mut Text, spec: &Spec, name: Option<&[u8]>, filter: Option<
         out.bytes(b":")?;
         listed(out, b",", spec.vars.iter(), command_field)?;
     }
+    distributions(out, spec)?;
     out.bytes(b":sort=")?;
-    // Without modifiers, which `sort=` does not take.
+    // Without modifiers, which `sort=` does not take, but for those that are numbers of a value.
     listed(out, b",", spec.sort.iter(), |out, key| {
-        out.bytes(spec.sort_field(key.by).command_name())?;
+        let field = spec.sort_field(key.by);
+        out.bytes(field.command_name())?;
+        match key.by {
+            SortBy::Value(_) => out.bytes(field.value_name().1.as_bytes())?,
+            SortBy::Distribution(_, Statistic::Min) => out.bytes(b".min")?,
+            SortBy::Distribution(_, Statistic::Max) => out.bytes(b".max")?,
+            SortBy::Distribution(_, Statistic::Avg) => out.bytes(b".avg")?,
+            SortBy::Distribution(_, Statistic::Quantile(quantile)) => {
+                out.format(format_args!(".p{quantile}"))?;
+            }
+            SortBy::Key(_) => (),
+        }
         if key.descending {
             out.bytes(b".descending")?;
         }
         Ok(())
     })?;
+    if let Some(limit) = spec.limit {
+        out.format(format_args!(":limit({limit})"))?;
+    }
     out.format(format_args!(":size={}", 1u32 << spec.bits))?;
     if spec.timed {
         out.format(format_args!(":clock={}", spec.clock.name()))?;
@@ -115,6 +140,30 @@ pub fn command(out: &mut Text, spec: &Spec, name: Option<&[u8]>, filter: Option<
         out.bytes(filter)?;
     }
     Ok(())
+}
+
+/// Appends how distributions are kept and shown, as far as a trigger says so.
+fn distributions(out: &mut Text, spec: &Spec) -> Result {
+    let distributions = &spec.distributions;
+    if distributions.quantiles[..] != Quantile::DEFAULT {
+        out.bytes(b":quantiles(")?;
+        listed(
+            out,
+            b",",
+            distributions.quantiles.iter(),
+            |out, quantile| out.format(format_args!("{quantile}")),
+        )?;
+        out.bytes(b")")?;
+    }
+    if distributions.unit != Unit::One {
+        out.bytes(b":unit(")?;
+        out.bytes(distributions.unit.name())?;
+        out.bytes(b")")?;
+    }
+    match distributions.buckets {
+        limits::BUCKETS_DEFAULT => Ok(()),
+        buckets => out.format(format_args!(":buckets({buckets})")),
+    }
 }
 
 /// Appends a key, value or variable as it is written in a trigger.

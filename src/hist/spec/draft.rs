@@ -24,7 +24,8 @@ use super::{
     Scope,
     SortBy,
     SortKey,
-    Spec, //
+    Spec,
+    Statistic, //
 };
 use crate::{
     limits,
@@ -37,7 +38,9 @@ use crate::{
         HintText,
         ModifierKind,
         Order,
+        ParsedList,
         Place,
+        Quantile,
         Trigger, //
     },
 };
@@ -61,8 +64,6 @@ pub struct Draft<'a> {
     remove: bool,
     pub(super) stage: Stage,
     pub(super) spec: KBox<Spec>,
-    /// Bytes of the keys so far, as C lays them out.
-    key_size: u32,
 }
 
 impl<'a> Draft<'a> {
@@ -79,14 +80,14 @@ impl<'a> Draft<'a> {
             remove,
             stage: Stage::Values,
             spec: Spec::unresolved(trigger)?,
-            key_size: 0,
         };
         draft.actions()?;
         draft.vals()?;
         draft.stage = Stage::Fields;
         draft.vars()?;
-        draft.keys()?;
+        draft.spec.keys = draft.keys(&trigger.keys)?;
         draft.spec.sort = draft.sort()?;
+        draft.clauses()?;
         draft.stage = Stage::Actions;
         Ok(draft)
     }
@@ -135,7 +136,7 @@ impl Draft<'_> {
                 Function::Counter => 0,
                 _ => columns,
             };
-            columns = columns.max(column + 1);
+            columns = columns.max(column + field.columns().len());
             self.spec.vals.push(field.into_value(column), GFP_KERNEL)?;
         }
         Ok(())
@@ -170,35 +171,68 @@ impl Draft<'_> {
             || EventVar::among(&self.scope.own_histograms()?, name).is_some())
     }
 
-    fn keys(&mut self) -> Result<(), Error> {
+    /// Resolves keys, or the fields in `on(…)`, which are laid out as keys are.
+    fn keys(&mut self, exprs: &ParsedList<Expr>) -> Result<KVec<HistField>, Error> {
+        let mut keys = KVec::new();
+        // Bytes of the keys so far, as C lays them out.
+        let mut size = 0;
         // What C's keys take in addition: a stack in the record is a string there, without `.stacktrace`.
         let mut more = 0;
         let mut stack = None;
-        for expr in self.trigger.keys.iter() {
+        for expr in exprs.iter() {
             let expr = expr?;
             let key = self.expr(expr, Place::Key)?;
             if key.refers() {
                 return Err(self.trigger.error(ErrorText::InvalidRefKey, expr.remnant()));
             }
-            let offset = self.key_size;
-            self.key_size += key.size.next_multiple_of(limits::KEY_ALIGN);
+            let offset = size;
+            size += key.size.next_multiple_of(limits::KEY_ALIGN);
             if let (Expr::Field(field), Function::StoredStack) = (expr, key.function) {
                 if field.modifier.is_none() {
                     more += limits::STRING_MAX - key.size;
                     stack = Some(field.name);
                 }
             }
-            if self.key_size + more > limits::KEY_SIZE_MAX {
+            if size + more > limits::KEY_SIZE_MAX {
                 return Err(match stack {
-                    Some(at) if self.key_size <= limits::KEY_SIZE_MAX => {
+                    Some(at) if size <= limits::KEY_SIZE_MAX => {
                         self.trigger.own_error(HintText::StackNeedsModifier, at)
                     }
                     _ => self.trigger.own_error(HintText::KeysTooLong, expr.text()),
                 });
             }
-            self.spec.keys.push(key.into_key(offset), GFP_KERNEL)?;
+            keys.push(key.into_key(offset), GFP_KERNEL)?;
         }
-        Ok(())
+        Ok(keys)
+    }
+
+    /// Checks the clauses that C has not, last, since C refuses all of them.
+    fn clauses(&mut self) -> Result<(), Error> {
+        let trigger = self.trigger;
+        let clauses = &trigger.clauses;
+        let refuse = |hint, at| Err(trigger.own_error(hint, at));
+        if let Some(on) = trigger.on.text {
+            self.spec.on = self.keys(&trigger.on)?;
+            let mut refs = self.spec.refs.iter();
+            if !refs.any(|reference| reference.var.home.is_some()) {
+                return refuse(HintText::OnWithoutReference, on);
+            }
+        }
+        let quantiles = clauses.quantiles.as_ref().map(|clause| clause.text);
+        let unit = clauses.unit.map(|clause| clause.text);
+        let buckets = clauses.buckets.map(|clause| clause.text);
+        let mut distributions = self.spec.distributions();
+        if let Some(clause) = quantiles.or(unit).or(buckets) {
+            if self.spec.distributions().next().is_none() {
+                return refuse(HintText::NoDistribution, clause);
+            }
+        }
+        match unit {
+            Some(unit) if distributions.any(|(n, _)| self.spec.vals[n].is_usecs()) => {
+                refuse(HintText::UnitOfUsecs, unit)
+            }
+            _ => Ok(()),
+        }
     }
 
     fn sort(&mut self) -> Result<KVec<SortKey>, Error> {
@@ -215,12 +249,17 @@ impl Draft<'_> {
                     self.sortable(shown, HistField::command_name)
                 }),
             };
+            let number = key.number.and_then(|(text, order)| {
+                let by = self.number(self.trigger.bytes(text))?;
+                Some((by, order))
+            });
             let unknown = || self.trigger.error(ErrorText::InvalidSortField, key.name);
-            let key = SortKey {
-                by: found.ok_or_else(unknown)?,
-                descending: key.order? == Order::Descending,
+            let (by, order) = match number {
+                Some(number) => number,
+                None => (self.shown_as(found.ok_or_else(unknown)?), key.order?),
             };
-            sort.push(key, GFP_KERNEL)?;
+            let descending = order == Order::Descending;
+            sort.push(SortKey { by, descending }, GFP_KERNEL)?;
         }
         if sort.is_empty() {
             let hitcount = SortKey {
@@ -230,6 +269,57 @@ impl Draft<'_> {
             sort.push(hitcount, GFP_KERNEL)?;
         }
         Ok(sort)
+    }
+
+    /// The number of a value that `text` names: `NAME.min`, `NAME.p99.9`; or an expression in parentheses.
+    fn number(&self, text: &[u8]) -> Option<SortBy> {
+        // What follows the name of a value in `text`.
+        let rest = |field: &HistField| text.strip_prefix(field.command_name());
+        let vals = || self.spec.vals.iter().enumerate().skip(1);
+        let exact = vals().find(|(_, field)| {
+            let (_, modifier) = field.value_name();
+            let one = field.modifier.is_some_and(ModifierKind::is_statistic);
+            let named = match field.modifier {
+                Some(ModifierKind::Dist(_)) => false,
+                _ => one || field.function == Function::Parens,
+            };
+            named && rest(field) == Some(modifier.as_bytes())
+        });
+        if let Some((n, _)) = exact {
+            return Some(SortBy::Value(n));
+        }
+        vals().find_map(|(n, field)| {
+            let Some(ModifierKind::Dist(_)) = field.modifier else {
+                return None;
+            };
+            let statistic = match rest(field)? {
+                b".min" => Statistic::Min,
+                b".max" => Statistic::Max,
+                b".avg" => Statistic::Avg,
+                rest => Statistic::Quantile(Quantile::parse(rest.strip_prefix(b".p")?)?),
+            };
+            Some(SortBy::Distribution(n, statistic))
+        })
+    }
+
+    /// What the line of the trigger shows for a value without one of its numbers. A distribution is sorted by its largest
+    /// value, which has to mean the same when it is written.
+    fn shown_as(&self, by: SortBy) -> SortBy {
+        let SortBy::Value(n) = by else {
+            return by;
+        };
+        let Some(ModifierKind::Dist(_)) = self.spec.vals[n].modifier else {
+            return by;
+        };
+        let name = self.spec.vals[n].command_name();
+        let mut vals = self.spec.vals.iter();
+        let max = |field: &HistField| {
+            field.modifier == Some(ModifierKind::Max) && field.command_name() == name
+        };
+        match vals.position(max) {
+            Some(max) => SortBy::Value(max),
+            None => SortBy::Distribution(n, Statistic::Max),
+        }
     }
 
     /// The first value but the hitcount, or key, whose name, which `name_of` returns, is `name`.

@@ -41,6 +41,7 @@ use crate::{
         Expr,
         FieldRef,
         HintText,
+        Modifier,
         ModifierKind,
         Operator,
         Place,
@@ -81,6 +82,9 @@ impl Draft<'_> {
             },
             Expr::Stacktrace { .. } => Ok(HistField::stack()),
             Expr::Negation { operand, .. } => self.negative(operand, expr.text()),
+            Expr::Parens {
+                operand, modifier, ..
+            } => self.parens(operand, *modifier, expr.text()),
             Expr::Binary {
                 operator,
                 left,
@@ -257,6 +261,41 @@ impl Draft<'_> {
         self.field(&field, place, culprit)
     }
 
+    /// A value in parentheses.
+    #[inline(never)]
+    fn parens(
+        &mut self,
+        operand: &Expr,
+        modifier: Option<Modifier>,
+        text: Span,
+    ) -> Result<HistField, Error> {
+        use ModifierKind::{
+            Avg,
+            Dist,
+            Graph,
+            Hex,
+            Max,
+            Min,
+            Percent, //
+        };
+        if let Some(modifier) = modifier {
+            let fits = matches!(
+                modifier.kind,
+                Hex | Percent | Graph | Min | Max | Avg | Dist(_)
+            );
+            if !fits {
+                return Err(self
+                    .trigger
+                    .error(ErrorText::BadFieldModifier, modifier.text));
+            }
+        }
+        let mut operands = KVec::with_capacity(1, GFP_KERNEL)?;
+        self.operand(operand, &mut operands)?;
+        let field = HistField::parens(operands, modifier.map(|modifier| modifier.kind))?;
+        self.check_computed(&field, text)?;
+        Ok(field)
+    }
+
     #[inline(never)]
     fn negative(&mut self, operand: &Expr, text: Span) -> Result<HistField, Error> {
         let mut operands = KVec::with_capacity(1, GFP_KERNEL)?;
@@ -369,9 +408,11 @@ impl Draft<'_> {
         if stack_value || modifier.is_some_and(|modifier| !modifier.is_allowed(place)) {
             return Err(trigger.error(ErrorText::BadFieldModifier, culprit));
         }
-        // C scales the addresses of strings.
-        if let (true, Some(modifier)) = (function.is_string(), field.modifier) {
-            if modifier.kind.scale() != Scale::One {
+        // C scales the addresses of strings. And the hitcount is no number of a hit that could be compared with others.
+        if let Some(modifier) = field.modifier {
+            let scaled = function.is_string() && modifier.kind.scale(false) != Scale::One;
+            let counted = function == Function::Counter && modifier.kind.is_statistic();
+            if scaled || counted {
                 return Err(trigger.error(ErrorText::BadFieldModifier, modifier.text));
             }
         }

@@ -17,11 +17,14 @@ use super::variable::{
 use crate::{
     event::{
         EventField,
+        Exponential,
         FilterType,
         NumberType,
-        Scale, //
+        Scale,
+        Unit, //
     },
     limits,
+    map::Column,
     text::Text,
     trigger::{
         ModifierKind,
@@ -64,6 +67,8 @@ pub enum Function {
     Negative,
     /// The result of an operator on the two operands.
     Binary(Operator),
+    /// The operand, which is in parentheses.
+    Parens,
 }
 
 impl Function {
@@ -71,6 +76,8 @@ impl Function {
     /// [`HistField::function_name`].
     pub fn name(self) -> &'static str {
         match self {
+            // Shown by the function of its operand.
+            Self::Parens => "parens",
             Self::Negative => "uminus",
             Self::Binary(Operator::Plus) => "plus",
             Self::Binary(Operator::Minus) => "minus",
@@ -244,6 +251,20 @@ impl HistField {
         Ok(Self::computed(Function::Binary(operator), operands, text))
     }
 
+    /// The operand in parentheses, with a modifier. Fails with `ENOMEM`.
+    pub fn parens(operands: KVec<Self>, modifier: Option<ModifierKind>) -> Result<Self> {
+        let mut text = Text::new();
+        text.bytes(b"(")?;
+        for operand in &operands {
+            operand.show(&mut text)?;
+        }
+        text.bytes(b")")?;
+        Ok(Self {
+            modifier,
+            ..Self::computed(Function::Parens, operands, text)
+        })
+    }
+
     /// The size is that of the first operand.
     fn computed(function: Function, operands: KVec<Self>, text: Text) -> Self {
         let size = operands.first().map_or(0, |operand| operand.size);
@@ -348,12 +369,46 @@ impl HistField {
     /// How many operators it has.
     pub fn operators(&self) -> usize {
         let operands = self.operands.iter().map(Self::operators);
-        operands.sum::<usize>() + usize::from(!self.operands.is_empty())
+        let own = matches!(self.function, Function::Negative | Function::Binary(_));
+        operands.sum::<usize>() + usize::from(own)
     }
 
     /// Whether it is or has a reference to a variable.
     pub fn refers(&self) -> bool {
         self.reference.is_some() || self.operands.iter().any(Self::refers)
+    }
+
+    /// Whether C leaves it out of the `hist` file: expressions are summed up, and entries can be sorted by them, but they
+    /// are not shown.
+    pub fn is_hidden(&self) -> bool {
+        matches!(self.function, Function::Negative | Function::Binary(_))
+    }
+
+    /// Whether it is the same number as `other` of the same trigger, whatever is made of it.
+    pub fn is_same_number(&self, other: &Self) -> bool {
+        let alike = match (self.function, other.function) {
+            (Function::Number(a), Function::Number(b)) => a == b,
+            (Function::Parens, Function::Parens) => self.text.as_bytes() == other.text.as_bytes(),
+            _ => false,
+        };
+        let offset = |field: &Self| field.event_field.as_ref().map(|field| field.offset);
+        alike && offset(self) == offset(other)
+    }
+
+    /// The columns of a value.
+    pub fn columns(&self) -> &'static [Column] {
+        match self.modifier {
+            Some(modifier) => modifier.columns(self.has_sign()),
+            None => ModifierKind::columns_without(),
+        }
+    }
+
+    /// How a distribution of its values is kept. `None`: none is.
+    pub fn distribution(&self, unit: Unit) -> Option<Exponential> {
+        match self.modifier? {
+            ModifierKind::Dist(scale) => Some(Exponential::new(scale, unit, self.has_sign())),
+            _ => None,
+        }
     }
 
     /// Makes it a value that is shown from `column`.
@@ -382,7 +437,8 @@ impl HistField {
     pub fn scale(&self) -> Scale {
         match self.modifier {
             _ if self.function == Function::Counter || self.function.is_stack() => Scale::One,
-            modifier => modifier.map_or(Scale::One, ModifierKind::scale),
+            None => Scale::One,
+            Some(modifier) => modifier.scale(self.has_sign()),
         }
     }
 
@@ -397,6 +453,18 @@ impl HistField {
             (None, Function::Stack) => b"common_stacktrace",
             (None, _) => self.text.as_bytes(),
         }
+    }
+
+    /// What it is called in the `hist` file as a value: with the modifier if that says what is made of its values.
+    pub fn value_name(&self) -> (&[u8], &'static str) {
+        let statistic = match self.modifier {
+            Some(ModifierKind::Min) => ".min",
+            Some(ModifierKind::Max) => ".max",
+            Some(ModifierKind::Avg) => ".avg",
+            Some(ModifierKind::Dist(_)) => ".dist",
+            _ => "",
+        };
+        (self.name(), statistic)
     }
 
     /// Its name in the line of a trigger.
@@ -426,11 +494,15 @@ impl HistField {
 
     /// Whether its content is a signed number.
     pub fn signed(&self) -> bool {
-        match (self.scale(), self.function) {
-            (Scale::One, Function::Number(type_)) => type_.is_signed(),
-            (Scale::One, Function::VarRef) => self.reference.as_ref().is_some_and(|var| var.signed),
-            (Scale::One, _) => self.operands.first().is_some_and(Self::signed),
-            _ => false,
+        self.scale() == Scale::One && self.has_sign()
+    }
+
+    /// Whether it is a signed number before it is scaled.
+    fn has_sign(&self) -> bool {
+        match self.function {
+            Function::Number(type_) => type_.is_signed(),
+            Function::VarRef => self.reference.as_ref().is_some_and(|var| var.signed),
+            _ => self.operands.first().is_some_and(Self::signed),
         }
     }
 
@@ -456,6 +528,7 @@ impl HistField {
             return function;
         }
         match (self.function, &self.operands[..]) {
+            (Function::Parens, [operand]) => operand.function_name(),
             (Function::Binary(Operator::Over), [_, divisor]) => match divisor.constant() {
                 Some(number) if number.is_power_of_two() => "div_power2",
                 Some(number) if number > LARGE => "div_not_power2",
@@ -473,6 +546,7 @@ impl HistField {
             None => Compare::Nothing,
         };
         match (&self.event_field, self.function) {
+            _ if matches!(self.modifier, Some(ModifierKind::Exponential(_))) => number(8, false),
             (_, Function::Stack | Function::StoredStack) => Compare::Nothing,
             (None, _) | (_, Function::Cpu) => number(self.size, self.signed()),
             (Some(field), _) if field.filter.is_string() => Compare::Text,

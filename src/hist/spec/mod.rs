@@ -25,10 +25,15 @@ use kernel::{
 
 use super::Histogram;
 use crate::{
-    event::Clock,
+    event::{
+        Clock,
+        Exponential,
+        Unit, //
+    },
     limits,
     trigger::{
         self,
+        Quantile,
         Trigger, //
     },
 };
@@ -62,8 +67,33 @@ pub struct SortKey {
 pub enum SortBy {
     /// The value with this index; 0 is the hitcount.
     Value(usize),
+    /// A number of the distribution with this index.
+    Distribution(usize, Statistic),
     /// The key with this index.
     Key(usize),
+}
+
+/// A number of a distribution.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Statistic {
+    /// The smallest value.
+    Min,
+    /// The largest value.
+    Max,
+    /// The average.
+    Avg,
+    /// An estimate of a quantile.
+    Quantile(Quantile),
+}
+
+/// How a trigger shows distributions.
+pub(in crate::hist) struct Distributions {
+    /// Which quantiles.
+    pub(in crate::hist) quantiles: KVec<Quantile>,
+    /// The unit of their buckets.
+    pub(in crate::hist) unit: Unit,
+    /// Buckets of each for an entry, on average.
+    pub(in crate::hist) buckets: u32,
 }
 
 /// What a trigger is, resolved in its scope. Made by a [`Draft`].
@@ -74,6 +104,11 @@ pub struct Spec {
     pub(in crate::hist) vars: KVec<HistField>,
     /// The keys.
     pub(in crate::hist) keys: KVec<HistField>,
+    /// The fields in `on(…)`.
+    pub(in crate::hist) on: KVec<HistField>,
+    pub(in crate::hist) distributions: Distributions,
+    /// How many entries are shown, if not all of them.
+    pub(in crate::hist) limit: Option<u64>,
     /// The variables that it refers to.
     pub(in crate::hist) refs: KVec<Reference>,
     /// The histograms that are referred to one after the other from here, at most
@@ -94,6 +129,28 @@ pub struct Spec {
     pub(in crate::hist) clock: Clock,
 }
 
+impl Distributions {
+    fn of(trigger: &Trigger) -> Result<Self> {
+        let clauses = &trigger.clauses;
+        let given = clauses.quantiles.as_ref().map(|clause| &clause.value[..]);
+        let mut quantiles = KVec::new();
+        quantiles.extend_from_slice(given.unwrap_or(&Quantile::DEFAULT), GFP_KERNEL)?;
+        Ok(Self {
+            quantiles,
+            unit: clauses.unit.map_or(Unit::One, |clause| clause.value),
+            buckets: clauses
+                .buckets
+                .map_or(limits::BUCKETS_DEFAULT, |clause| clause.value),
+        })
+    }
+
+    fn matches(&self, other: &Self) -> bool {
+        self.quantiles[..] == other.quantiles[..]
+            && self.unit == other.unit
+            && self.buckets == other.buckets
+    }
+}
+
 impl Spec {
     /// A spec of `trigger` in which nothing is resolved. Fails with `ENOMEM`.
     // Not inlined, as it needs much of the kernel's stack.
@@ -106,6 +163,9 @@ impl Spec {
             vals: KVec::new(),
             vars: KVec::new(),
             keys: KVec::new(),
+            on: KVec::new(),
+            distributions: Distributions::of(trigger)?,
+            limit: trigger.clauses.limit.map(|limit| limit.value),
             refs: KVec::new(),
             chain: 0,
             actions: KVec::new(),
@@ -181,20 +241,41 @@ impl Spec {
     /// All fields that a hit reads: values, variables, keys, and those for actions.
     pub(in crate::hist) fn all_fields(&self) -> impl Iterator<Item = &HistField> {
         let field_vars = Iterator::chain(self.field_vars.iter(), &self.save_vars);
-        Iterator::chain(self.fields(), field_vars.map(|var| &var.value))
+        let field_vars = field_vars.map(|var| &var.value);
+        Iterator::chain(self.fields(), Iterator::chain(self.on.iter(), field_vars))
+    }
+
+    /// The keys that references are looked up by.
+    pub(in crate::hist) fn lookup_keys(&self) -> &[HistField] {
+        match self.on.is_empty() {
+            true => &self.keys,
+            false => &self.on,
+        }
+    }
+
+    /// The distributions, each with the index of its value.
+    pub(in crate::hist) fn distributions(&self) -> impl Iterator<Item = (usize, Exponential)> + '_ {
+        let unit = self.distributions.unit;
+        let vals = self.vals.iter().enumerate();
+        vals.filter_map(move |(n, field)| Some((n, field.distribution(unit)?)))
     }
 
     /// The field that entries are sorted by.
     pub(in crate::hist) fn sort_field(&self, field: SortBy) -> &HistField {
         match field {
-            SortBy::Value(n) => &self.vals[n],
+            SortBy::Value(n) | SortBy::Distribution(n, _) => &self.vals[n],
             SortBy::Key(n) => &self.keys[n],
         }
     }
 
     /// Bytes of the keys in C.
     pub(in crate::hist) fn c_key_size(&self) -> u32 {
-        self.keys.last().map_or(0, |key| key.offset + key.size)
+        size_of_keys(&self.keys)
+    }
+
+    /// Bytes of the keys that references are looked up by in C.
+    pub(in crate::hist) fn c_lookup_size(&self) -> u32 {
+        size_of_keys(self.lookup_keys())
     }
 
     /// Whether a hit reads a field of the record at these offsets.
@@ -210,7 +291,14 @@ impl Spec {
             && same_all(&self.keys, &other.keys, HistField::matches)
             && same_all(&self.actions, &other.actions, Action::matches)
             && self.sort[..] == other.sort[..]
+            && same_all(&self.on, &other.on, HistField::matches)
+            && self.distributions.matches(&other.distributions)
+            && self.limit == other.limit
     }
+}
+
+fn size_of_keys(keys: &[HistField]) -> u32 {
+    keys.last().map_or(0, |key| key.offset + key.size)
 }
 
 /// Whether two lists have the same length, and all their items match.

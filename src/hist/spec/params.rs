@@ -354,7 +354,7 @@ impl<'a> Draft<'a> {
         let Some(histograms) = self.scope.histograms(system, name)? else {
             return Err(trigger.error(ErrorText::EventFileNotFound, field));
         };
-        let keys = &self.spec.keys;
+        let keys = self.spec.lookup_keys();
         let mut histograms = histograms.iter();
         let compatible = histograms.find(|attached| {
             let others = &attached.histogram.spec().keys;

@@ -49,7 +49,7 @@ fn shape() -> Shape<'static> {
 fn hit(map: &Map, cpu: usize, number: u64) {
     let cpu = Cpu::enter(cpu);
     if let Some(elt) = map.insert(cpu.preempt(), &key(number)) {
-        elt.update(cpu.preempt(), &[], |&value: &u64| value);
+        elt.update(cpu.preempt(), &[], |&value: &u64| (value, 1));
     }
 }
 
@@ -157,7 +157,7 @@ fn crowd_replaced(bits: u32, events: u64, keys: u64) {
     let fire = |map: &Map, cpu: usize, number: u64| {
         let cpu = Cpu::enter(cpu);
         if let Some(elt) = map.insert(cpu.preempt(), &key(number)) {
-            elt.update(cpu.preempt(), &[number], |&value| value);
+            elt.update(cpu.preempt(), &[number], |&value| (value, 1));
         }
     };
     let barrier = Barrier::new(CPUS + 1);

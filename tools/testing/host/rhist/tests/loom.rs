@@ -78,7 +78,7 @@ impl Outcomes {
 
 /// One event that found `elt`.
 fn count(elt: Elt<'_>, cpu: &Cpu) {
-    elt.update(cpu.preempt(), &[], |&value: &u64| value);
+    elt.update(cpu.preempt(), &[], |&value: &u64| (value, 1));
 }
 
 /// One event: `key` on `cpu`.
@@ -353,7 +353,7 @@ fn interval_hit_interrupted() {
     let hit_with = |map: &Map, value: u64| {
         let cpu = Cpu::enter(0);
         let elt = map.insert_word(cpu.preempt(), 7).unwrap();
-        elt.update(cpu.preempt(), &[value], |&value| value);
+        elt.update(cpu.preempt(), &[value], |&value| (value, 1));
     };
     let columns = |contents: &Generation| {
         let elt = contents.lookup_word(7);

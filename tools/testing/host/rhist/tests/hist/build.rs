@@ -256,8 +256,18 @@ fn nohitcount_needs_a_value() {
 
 #[test]
 fn counts() {
-    own(&zoo(), "keys=u8,u16,u32,^u64", TooManyKeys, EINVAL);
-    own(&zoo(), "keys=u8:vals=u8,u16,^u32", TooManyVals, EINVAL);
+    own(
+        &zoo(),
+        "keys=u8,u16,u32,u64,u8,u16,u32,u64,^u8",
+        TooManyKeys,
+        EINVAL,
+    );
+    own(
+        &zoo(),
+        "keys=u8:vals=u8,u16,u32,u64,u8,u16,u32,u64,^u8",
+        TooManyVals,
+        EINVAL,
+    );
 }
 
 #[test]

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The buckets of the distributions of a histogram.
+//!
+//! They are the entries of a map of its own: its key is the number of the element, the number of the distribution, and the
+//! code of the bucket, all in one word. So a bucket takes memory only if there is a value in it, and elements share the room
+//! for buckets. Keys are in the order of elements, distributions and values.
+
+use kernel::prelude::*;
+
+use super::Spec;
+use crate::{
+    limits::BUCKETS_BITS_MAX,
+    map::{
+        Column,
+        Cpus,
+        Generation,
+        Map,
+        Shape, //
+    },
+    sync::PreemptOff, //
+};
+
+/// The buckets of all distributions of a histogram.
+pub(in crate::hist) struct Buckets {
+    map: Map,
+}
+
+/// A bucket that there are values in.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::hist) struct BucketCount {
+    key: u64,
+    /// How many values.
+    pub(in crate::hist) count: u64,
+}
+
+const CODE_BITS: u32 = 16;
+const NUMBER_BITS: u32 = 8;
+
+/// The key of a bucket of distribution `number` of an element.
+#[inline(always)]
+fn key(element: u32, number: u16, code: u16) -> u64 {
+    (u64::from(element) << NUMBER_BITS | u64::from(number)) << CODE_BITS | u64::from(code)
+}
+
+impl BucketCount {
+    /// The first key of distribution `number` of an element.
+    pub(in crate::hist) fn first_key(element: u32, number: u16) -> u64 {
+        key(element, number, 0)
+    }
+
+    pub(in crate::hist) fn key(&self) -> u64 {
+        self.key
+    }
+
+    /// The code of the bucket.
+    pub(in crate::hist) fn code(&self) -> u16 {
+        self.key as u16
+    }
+}
+
+impl Buckets {
+    /// Room for the buckets of the distributions of `spec`: `None` if it has none. May sleep. Fails with `ENOMEM`, also if
+    /// they would take more than `max_bytes`.
+    pub(super) fn new(
+        spec: &Spec,
+        seed: u64,
+        cpus: Cpus,
+        max_bytes: usize,
+    ) -> Result<Option<Self>> {
+        let distributions = spec.distributions().count() as u64;
+        if distributions == 0 {
+            return Ok(None);
+        }
+        let buckets = (u64::from(spec.distributions.buckets) * distributions) << spec.bits;
+        let shape = Shape {
+            bits: buckets.next_power_of_two().ilog2().min(BUCKETS_BITS_MAX),
+            key_size: size_of::<u64>(),
+            columns: &[Column::Hits],
+            vars: 0,
+            wide: &[],
+            side: 0,
+            cpus,
+            // Another one than that of the histogram.
+            seed: !seed,
+        };
+        if shape.size_bytes().is_none_or(|size| size > max_bytes) {
+            return Err(ENOMEM);
+        }
+        let map = Map::new(shape)?;
+        Ok(Some(Self { map }))
+    }
+
+    /// Counts a value of distribution `number` of an element. Any context.
+    #[inline(always)]
+    pub(super) fn count(&self, preempt: PreemptOff<'_>, element: u32, number: u16, code: u16) {
+        self.map.count_word(preempt, key(element, number, code));
+    }
+
+    /// Values that are in no bucket, because there was no room for it.
+    pub(in crate::hist) fn lost(&self) -> u64 {
+        self.map.drops()
+    }
+
+    /// All buckets, in no order. Task context. Fails with `ENOMEM`, and with the error of `go_on`, which is called now and
+    /// then.
+    pub(in crate::hist) fn read(&self, go_on: &dyn Fn() -> Result) -> Result<KVVec<BucketCount>> {
+        const BATCH: usize = 1024;
+        let contents = self.map.contents();
+        let contents: &Generation = &contents;
+        let mut buckets = KVVec::with_capacity(self.map.len(), GFP_KERNEL_ACCOUNT)?;
+        for (n, elt) in contents.elts().enumerate() {
+            if n % BATCH == 0 {
+                go_on()?;
+            }
+            let key = elt
+                .key()
+                .first_chunk()
+                .map_or(0, |key| u64::from_ne_bytes(*key));
+            let bucket = BucketCount {
+                key,
+                count: elt.column(0),
+            };
+            buckets.push(bucket, GFP_KERNEL_ACCOUNT)?;
+        }
+        Ok(buckets)
+    }
+
+    /// Bytes of memory.
+    pub(super) fn size_bytes(&self) -> usize {
+        self.map.size_bytes()
+    }
+}

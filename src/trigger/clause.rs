@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The clauses `word(…)`, which C has not: a token without `=` that is no word of C's is an error there.
+
+use core::fmt;
+
+use super::{
+    number::number,
+    text::SourceText,
+    Error,
+    HintText,
+    Span, //
+};
+use crate::{
+    event::Unit,
+    limits::{
+        BUCKETS_MAX,
+        QUANTILES_MAX, //
+    },
+};
+use kernel::prelude::*;
+
+/// A part of all values, which are sorted, in thousandths of a percent: more than none, and less than all of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Quantile(u32);
+
+impl Quantile {
+    /// The thousandths of all values.
+    pub const ALL: u32 = 100_000;
+
+    /// What is shown of a distribution if the trigger does not say.
+    pub const DEFAULT: [Self; 4] = [Self(50_000), Self(90_000), Self(99_000), Self(99_900)];
+
+    /// Thousandths of a percent.
+    pub fn thousandths(self) -> u32 {
+        self.0
+    }
+
+    /// Reads a percentage with at most three decimals, as in `99.9`. `None`: it is none, 0, or not below 100.
+    pub fn parse(text: &[u8]) -> Option<Self> {
+        let mut pieces = text.splitn(2, |&byte| byte == b'.');
+        let (whole, decimals) = (pieces.next()?, pieces.next());
+        if whole.is_empty() || whole.len() > 2 || decimals.is_some_and(<[u8]>::is_empty) {
+            return None;
+        }
+        let decimals = decimals.unwrap_or_default();
+        if decimals.len() > 3 {
+            return None;
+        }
+        let zeros = [b'0'; 3];
+        let decimals = Iterator::chain(decimals.iter(), &zeros[decimals.len()..]);
+        let digits = Iterator::chain(whole.iter(), decimals);
+        let mut value = 0;
+        for &digit in digits {
+            value = value * 10 + char::from(digit).to_digit(10)?;
+        }
+        (value > 0).then_some(Self(value))
+    }
+}
+
+impl fmt::Display for Quantile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (whole, mut decimals, mut width) = (self.0 / 1000, self.0 % 1000, 3);
+        while width > 0 && decimals % 10 == 0 {
+            (decimals, width) = (decimals / 10, width - 1);
+        }
+        write!(f, "{whole}")?;
+        match width {
+            0 => Ok(()),
+            width => write!(f, ".{decimals:0width$}"),
+        }
+    }
+}
+
+/// A clause as written: the whole token, and what it says.
+#[derive(Clone, Copy)]
+pub struct Clause<T> {
+    /// The token, where the caret goes.
+    pub text: Span,
+    /// What is in its parentheses.
+    pub value: T,
+}
+
+/// The clauses of a trigger. If one is given several times, the last one counts.
+#[derive(Default)]
+pub struct Clauses {
+    /// The fields in `on(…)`, not parsed.
+    pub(super) on: Option<Clause<Span>>,
+    /// `quantiles(…)`: which of a distribution are shown.
+    pub quantiles: Option<Clause<KVec<Quantile>>>,
+    /// `unit(…)`: what distributions of nanoseconds are in.
+    pub unit: Option<Clause<Unit>>,
+    /// `buckets(N)`: for so many buckets of distributions is room in an entry, on average.
+    pub buckets: Option<Clause<u32>>,
+    /// `limit(N)`: so many entries are shown.
+    pub limit: Option<Clause<u64>>,
+}
+
+impl Clauses {
+    /// Stores `token` if it is a clause. False: it is none.
+    pub(super) fn store(&mut self, text: &SourceText, token: Span) -> Result<bool, Error> {
+        let bytes = text.bytes(token);
+        let Some(open) = bytes.iter().position(|&byte| byte == b'(') else {
+            return Ok(false);
+        };
+        let inside = match bytes.last() {
+            Some(b')') => token.first(bytes.len() - 1).skip(open + 1),
+            _ => token.skip(open + 1),
+        };
+        let within = text.bytes(inside);
+        match &bytes[..open] {
+            b"on" => {
+                self.on = Some(Clause {
+                    text: token,
+                    value: inside,
+                })
+            }
+            b"quantiles" => {
+                let mut value = KVec::new();
+                let bad = || text.own(HintText::BadQuantiles, inside);
+                for piece in within.split(|&byte| byte == b',') {
+                    let quantile = Quantile::parse(piece).ok_or_else(bad)?;
+                    // Twice the same one would be shown twice.
+                    if value.len() >= QUANTILES_MAX || value.contains(&quantile) {
+                        return Err(bad());
+                    }
+                    value.push(quantile, GFP_KERNEL)?;
+                }
+                self.quantiles = Some(Clause { text: token, value });
+            }
+            b"unit" => {
+                let unit = Unit::ALL.into_iter().find(|unit| unit.name() == within);
+                let value = unit.ok_or_else(|| text.own(HintText::BadUnit, inside))?;
+                self.unit = Some(Clause { text: token, value });
+            }
+            b"buckets" => {
+                let value = match number(within).map(u32::try_from) {
+                    Ok(Ok(buckets @ 1..=BUCKETS_MAX)) => buckets,
+                    _ => return Err(text.own(HintText::BadBuckets, inside)),
+                };
+                self.buckets = Some(Clause { text: token, value });
+            }
+            b"limit" => {
+                let value = match number(within) {
+                    Ok(limit @ 1..) => limit,
+                    _ => return Err(text.own(HintText::BadLimit, inside)),
+                };
+                self.limit = Some(Clause { text: token, value });
+            }
+            _ => return Ok(false),
+        }
+        match bytes.last() {
+            Some(b')') => Ok(true),
+            _ => Err(text.own(HintText::ClauseNotClosed, token.after())),
+        }
+    }
+}
