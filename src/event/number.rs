@@ -164,6 +164,12 @@ pub trait Numbers {
     fn u64(&self, offset: u32) -> u64;
 }
 
+/// Called, so that those who apply a scale stay short.
+#[inline(never)]
+fn exponential(buckets: Exponential, number: u64) -> u64 {
+    buckets.code(number).into()
+}
+
 /// How a number is scaled before it is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scale {
@@ -188,7 +194,7 @@ impl Scale {
                 _ => u64::from((number - 1).ilog2() + 1),
             },
             Self::Bucket(width) => number - number.checked_rem(width).unwrap_or(0),
-            Self::Exponential(buckets) => buckets.code(number).into(),
+            Self::Exponential(buckets) => exponential(buckets, number),
         }
     }
 }

@@ -193,6 +193,14 @@ impl Dispatch {
         trigger.hit_unless_rejected(&Hit::new(record, preempt, &context));
     }
 
+    /// Counts a hit of a leaf that enters as [`Entry::Columns`].
+    #[inline(never)]
+    fn hit_columns(&self, trigger: &HistTrigger, preempt: PreemptOff<'_>, record: Record<'_>) {
+        if !trigger.hit_columns(preempt, record) {
+            self.hit_plain(trigger, preempt, record);
+        }
+    }
+
     fn context<'a>(&'a self, frame: Option<Frame<'a>>) -> HitContext<'a> {
         HitContext {
             time: Cell::new(None),
@@ -230,6 +238,7 @@ impl Receiver for Dispatch {
         }
         match trigger.entry() {
             Some(Entry::Fast | Entry::Plain) => self.hit_plain(trigger, preempt, record),
+            Some(Entry::Columns) => self.hit_columns(trigger, preempt, record),
             Some(Entry::Filtered) => self.hit_filtered(trigger, preempt, record),
             None => (),
         }

@@ -127,6 +127,8 @@ pub enum Entry {
     Plain,
     /// There is a filter.
     Filtered,
+    /// As `Fast`, but the columns are of any kind.
+    Columns,
 }
 
 /// The flag of a paused trigger, beside its [`Entry`].
@@ -152,6 +154,7 @@ impl<S: Site> HistTrigger<S> {
         let entry = match &filter {
             Some(_) => Entry::Filtered,
             None if code.program.is_fast() => Entry::Fast,
+            None if code.program.has_columns() => Entry::Columns,
             None => Entry::Plain,
         };
         Self {
@@ -194,6 +197,14 @@ impl<S: Site> HistTrigger<S> {
         histogram.execute(&self.code.program, &self.code.targets, hit);
     }
 
+    /// Counts a hit of a leaf that enters as [`Entry::Columns`]. Returns false, and has done nothing, if the record is too
+    /// short. Any context.
+    #[inline(always)]
+    pub fn hit_columns(&self, preempt: PreemptOff<'_>, record: Record<'_>) -> bool {
+        let histogram = self.data.histogram.read(preempt);
+        histogram.hit_columns(&self.code.program, record, preempt)
+    }
+
     /// Whether it reads fields at these offsets of records.
     fn reads(&self, offsets: Range<u32>) -> bool {
         let filter = self.filter.as_ref();
@@ -234,6 +245,7 @@ impl<S: Site> HistTrigger<S> {
             flags if flags == Entry::Filtered as u32 => Some(Entry::Filtered),
             flags if flags & PAUSED != 0 => None,
             _ if self.site.lists_tasks() => Some(Entry::Filtered),
+            flags if flags == Entry::Columns as u32 => Some(Entry::Columns),
             _ => Some(Entry::Plain),
         }
     }

@@ -81,11 +81,118 @@ impl Column {
     }
 }
 
+/// The columns that are updated with one value, one after the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ColumnSet {
+    /// So many of any kind.
+    Any(usize),
+    /// The smallest value, the largest and the sum, as is asked for most often; for these the largest is flipped so.
+    Spread(Extreme),
+}
+
+impl ColumnSet {
+    /// One column.
+    pub const ONE: Self = Self::Any(1);
+
+    /// All of `columns`.
+    pub fn of(columns: &[Column]) -> Self {
+        match *columns {
+            [Column::Extreme(min), Column::Extreme(max), Column::Sum] if min.flip == !max.flip => {
+                Self::Spread(max)
+            }
+            _ => Self::Any(columns.len()),
+        }
+    }
+
+    /// How many they are.
+    pub fn len(self) -> usize {
+        match self {
+            Self::Any(n) => n,
+            Self::Spread(_) => 3,
+        }
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(self) -> bool {
+        self.len() == 0
+    }
+
+    /// Updates the parts of this CPU for these columns, of which the first is number `first`, with `value`. Any context.
+    #[inline(always)]
+    pub(super) fn update(
+        self,
+        columns: &[Column],
+        parts: &[Atomic<u64>],
+        first: usize,
+        value: u64,
+    ) {
+        match self {
+            Self::Spread(Extreme { flip }) => {
+                let flipped = value ^ flip;
+                if let Some(parts) = parts.get(first..first.wrapping_add(3)) {
+                    // SAFETY: There are three parts.
+                    unsafe {
+                        raise(parts, 0, !flipped);
+                        raise(parts, 1, flipped);
+                        add(parts, 2, value);
+                    }
+                }
+            }
+            Self::Any(n) => {
+                let end = first.wrapping_add(n);
+                if let (Some(columns), Some(parts)) =
+                    (columns.get(first..end), parts.get(first..end))
+                {
+                    for (column, part) in columns.iter().zip(parts) {
+                        // SAFETY: It is the one part.
+                        unsafe { column.update(core::slice::from_ref(part), 0, value) };
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Stores `value` in a part of this CPU if it is larger. Any context.
+///
+/// It begins again only after an interrupt has stored something larger than what was there.
+///
+/// # Safety
+///
+/// There are more than `number` parts.
+#[cfg(CONFIG_X86_64)]
+#[inline(always)]
+unsafe fn raise(parts: &[Atomic<u64>], number: usize, value: u64) {
+    debug_assert!(number < parts.len());
+    // SAFETY: By the caller there are more than `number` parts.
+    let part = unsafe { parts.get_unchecked(number) };
+    let mut last = part.relaxed();
+    while last < value {
+        let found: u64;
+        // SAFETY: It is valid and aligned memory, accessed only by such instructions and atomic loads. As in `add`, the
+        // instruction needs no lock prefix: other CPUs only load.
+        unsafe {
+            core::arch::asm!(
+                "cmpxchg qword ptr [{part}], {value}",
+                part = in(reg) part.as_ptr(),
+                value = in(reg) value,
+                inout("rax") last => found,
+                options(nostack),
+            );
+        }
+        if found == last {
+            break;
+        }
+        last = found;
+    }
+}
+
 /// Stores `value` in a part of this CPU if it is larger. Any context.
 ///
 /// # Safety
 ///
 /// There are more than `number` parts.
+#[cfg(not(CONFIG_X86_64))]
 #[inline(always)]
 unsafe fn raise(parts: &[Atomic<u64>], number: usize, value: u64) {
     debug_assert!(number < parts.len());
@@ -93,14 +200,8 @@ unsafe fn raise(parts: &[Atomic<u64>], number: usize, value: u64) {
     let part = unsafe { parts.get_unchecked(number) };
     // Most values are no new extreme.
     if part.relaxed() < value {
-        raise_slow(part, value);
+        raise_shared(part, value);
     }
-}
-
-#[cold]
-#[inline(never)]
-fn raise_slow(part: &Atomic<u64>, value: u64) {
-    raise_shared(part, value);
 }
 
 /// Stores `value` if it is larger.

@@ -22,7 +22,8 @@ use super::{
     },
     columns::{
         increment,
-        Column, //
+        Column,
+        ColumnSet, //
     },
     shared::Shared, //
 };
@@ -159,7 +160,7 @@ impl Counters {
         preempt: PreemptOff<'_>,
         number: u32,
         values: &[V],
-        read: impl Fn(&V) -> (u64, usize),
+        read: impl Fn(&V) -> (u64, ColumnSet),
     ) {
         let Some(cpu) = self.own.get(preempt.cpu()) else {
             // SAFETY: By the caller there is such an element.
@@ -167,17 +168,44 @@ impl Counters {
         };
         // SAFETY: By the caller there is such an element.
         let parts = unsafe { cpu.parts.of(number) };
-        let mut columns = self.columns.iter().enumerate().skip(1);
-        for value in values {
-            let (value, n) = read(value);
-            for (nth, column) in columns.by_ref().take(n) {
-                // SAFETY: There is a part for each column.
-                unsafe { column.update(parts, nth, value) };
-            }
+        if !values.is_empty() {
+            self.update_values(parts, values, read);
         }
         // Last, so that a reader who sees the hit sees its values, where stores are seen in their order.
         // SAFETY: There is a part for each column, and at least one.
         unsafe { Column::Hits.update(parts, 0, 1) };
+    }
+
+    /// Updates the columns of values. Called, since those who have none need no registers for it.
+    #[inline(never)]
+    fn update_values<V>(
+        &self,
+        parts: &[Atomic<u64>],
+        values: &[V],
+        read: impl Fn(&V) -> (u64, ColumnSet),
+    ) {
+        let mut next = 1;
+        for value in values {
+            let (value, set) = read(value);
+            set.update(&self.columns, parts, next, value);
+            next = next.wrapping_add(set.len());
+        }
+    }
+
+    /// The columns, and the parts of this CPU for element `number`; `None` if it shares them with others.
+    ///
+    /// # Safety
+    ///
+    /// There is such an element.
+    #[inline(always)]
+    pub(super) unsafe fn own_parts(
+        &self,
+        preempt: PreemptOff<'_>,
+        number: u32,
+    ) -> Option<(&[Column], &[Atomic<u64>])> {
+        let cpu = self.own.get(preempt.cpu())?;
+        // SAFETY: By the caller there is such an element.
+        Some((&self.columns, unsafe { cpu.parts.of(number) }))
     }
 
     /// Updates the columns of an element of which all but the first are [sums](Column::Sum).
@@ -195,7 +223,9 @@ impl Counters {
     ) {
         let Some(cpu) = self.own.get(preempt.cpu()) else {
             // SAFETY: By the caller there is such an element.
-            return unsafe { self.update_shared(number, values, |value| (read(value), 1)) };
+            return unsafe {
+                self.update_shared(number, values, |value| (read(value), ColumnSet::ONE))
+            };
         };
         // SAFETY: By the caller there is such an element.
         let parts = unsafe { cpu.parts.of(number) };
@@ -221,7 +251,7 @@ impl Counters {
         &self,
         number: u32,
         values: &[V],
-        read: impl Fn(&V) -> (u64, usize),
+        read: impl Fn(&V) -> (u64, ColumnSet),
     ) {
         let Some(shared) = &self.shared else {
             return;
@@ -231,8 +261,8 @@ impl Counters {
         let mut parts = parts.iter().zip(&*self.columns);
         let hits = parts.next();
         for value in values {
-            let (value, n) = read(value);
-            for (part, column) in parts.by_ref().take(n) {
+            let (value, set) = read(value);
+            for (part, column) in parts.by_ref().take(set.len()) {
                 column.update_shared(part, value);
             }
         }

@@ -3,16 +3,24 @@
 //! An element of a map.
 
 #[cfg(doc)]
-use super::Column;
-#[cfg(doc)]
 use super::Map;
 use super::{
     cell::VarCell,
+    columns::{
+        Column,
+        ColumnSet, //
+    },
     generation::Generation,
     wide::WideCell, //
 };
 use crate::sync::PreemptOff;
 use kernel::sync::atomic::Atomic;
+
+/// The parts of a CPU for the columns of an element.
+pub(super) struct OwnParts<'a> {
+    pub(super) columns: &'a [Column],
+    pub(super) parts: &'a [Atomic<u64>],
+}
 
 /// An element of a map: a key, and what is kept of its hits.
 ///
@@ -33,18 +41,27 @@ impl<'a> Elt<'a> {
         Self { generation, number }
     }
 
-    /// Updates the columns for a hit: the first counts it. `read` makes a number of each of `values`, and says how many of
-    /// the other columns are updated with it, one after the other. Any context.
+    /// Updates the columns for a hit: the first counts it. `read` makes a number of each of `values`, and says which of the
+    /// other columns are updated with it: the next ones. Any context.
     #[inline(always)]
     pub fn update<V>(
         self,
         preempt: PreemptOff<'_>,
         values: &[V],
-        read: impl Fn(&V) -> (u64, usize),
+        read: impl Fn(&V) -> (u64, ColumnSet),
     ) {
         let counters = &self.generation.counters;
         // SAFETY: By the invariants there is such an element.
         unsafe { counters.update(preempt, self.number, values, read) }
+    }
+
+    /// The columns, and the parts of this CPU for them; `None` if it shares them with others. Any context.
+    #[inline(always)]
+    pub(super) fn own_parts(self, preempt: PreemptOff<'_>) -> Option<OwnParts<'a>> {
+        let counters = &self.generation.counters;
+        // SAFETY: By the invariants there is such an element.
+        let (columns, parts) = unsafe { counters.own_parts(preempt, self.number) }?;
+        Some(OwnParts { columns, parts })
     }
 
     /// Updates the columns, of which all but the first are [sums](Column::Sum), for a hit. Any context.

@@ -12,7 +12,11 @@ use core::marker::PhantomData;
 use kernel::prelude::*;
 
 use super::{
-    elt::Elt,
+    columns::ColumnSet,
+    elt::{
+        Elt,
+        OwnParts, //
+    },
     generation::Generation, //
 };
 use crate::{
@@ -115,21 +119,73 @@ enum OtherForm {
     Single(Number),
     /// Several words.
     Plain(KeyWords<KeyWord>),
-    /// Words, some of which are scaled first.
-    Scaled(KeyWords<(KeyWord, Scale)>),
+    /// Words, some of which are scaled first; or more words.
+    Scaled(ScaledForm),
+}
+
+/// The ways in which words of a short key are scaled.
+#[derive(Clone, Copy)]
+enum FastScale {
+    One,
+    Log2,
+    Bucket(u64),
+}
+
+impl FastScale {
+    fn new(scale: Scale) -> Option<Self> {
+        Some(match scale {
+            Scale::One => Self::One,
+            Scale::Log2 => Self::Log2,
+            Scale::Bucket(width) => Self::Bucket(width),
+            Scale::Exponential(_) => return None,
+        })
+    }
+
+    #[inline(always)]
+    fn apply(self, number: u64) -> u64 {
+        match self {
+            Self::One => number,
+            Self::Log2 => Scale::Log2.apply(number),
+            Self::Bucket(width) => Scale::Bucket(width).apply(number),
+        }
+    }
+}
+
+/// The form of a key with words that are scaled, or with many words.
+#[repr(u32)]
+enum ScaledForm {
+    /// Few words.
+    Few(KeyWords<(KeyWord, FastScale)>),
+    /// More words, or words that are scaled in another way.
+    Wide(KVec<(KeyWord, Scale)>),
 }
 
 impl KeyForm {
     /// The form of a key of these words. `None`: there are no words, or too many.
-    fn new(key: &[(KeyWord, Scale)]) -> Option<Self> {
-        let words = KeyWords::new(key)?;
+    fn new(key: &[(KeyWord, Scale)]) -> Result<Option<Self>> {
+        let fast = |&(_, scale): &(KeyWord, Scale)| FastScale::new(scale).is_some();
+        if key.len() > RecordFields::KEY_MAX || !key.iter().all(fast) {
+            let mut words = KVec::with_capacity(key.len(), GFP_KERNEL)?;
+            words.extend_from_slice(key, GFP_KERNEL)?;
+            let fits = (1..=RecordFields::WIDE_MAX).contains(&key.len());
+            return Ok(fits.then_some(Self::Other(OtherForm::Scaled(ScaledForm::Wide(words)))));
+        }
         let scaled = key.iter().any(|&(_, scale)| scale != Scale::One);
-        Some(match *key {
-            _ if scaled => Self::Other(OtherForm::Scaled(words)),
+        let Some(words) = KeyWords::new(key) else {
+            return Ok(None);
+        };
+        Ok(Some(match *key {
+            _ if scaled => {
+                let words = words.map(|(word, scale)| {
+                    let scale = FastScale::new(scale);
+                    (word, scale.unwrap_or(FastScale::One))
+                });
+                Self::Other(OtherForm::Scaled(ScaledForm::Few(words)))
+            }
             [(word, _)] if word.is_u32() => Self::U32(word.number.offset()),
             [(word, _)] if word.mask == !0 => Self::Other(OtherForm::Single(word.number)),
             _ => Self::Other(OtherForm::Plain(words.map(|(word, _)| word))),
-        })
+        }))
     }
 }
 
@@ -147,19 +203,21 @@ pub struct RecordFields {
 }
 
 impl RecordFields {
-    /// Most words of a key.
-    pub const KEY_MAX: usize = 4;
+    /// Most words of a key with a form of its own.
+    const KEY_MAX: usize = 4;
 
-    /// Fields for a key of these words, and sums of `values`. `None`: there are no words, or too many.
-    pub fn new(key: &[(KeyWord, Scale)], values: KVec<Number>) -> Option<Self> {
+    /// Most words of a key.
+    pub const WIDE_MAX: usize = 16;
+
+    /// Fields for a key of these words, and sums of `values`. `None`: there are no words, or too many. Fails with `ENOMEM`.
+    pub fn new(key: &[(KeyWord, Scale)], values: KVec<Number>) -> Result<Option<Self>> {
         let key_ends = key.iter().map(|(word, _)| word.number.end());
         let ends = Iterator::chain(key_ends, values.iter().map(|value| value.end()));
+        let (Some(end), Some(key)) = (ends.max(), KeyForm::new(key)?) else {
+            return Ok(None);
+        };
         // INVARIANT: No field ends behind the last one.
-        Some(Self {
-            key: KeyForm::new(key)?,
-            end: ends.max()?,
-            values,
-        })
+        Ok(Some(Self { key, end, values }))
     }
 
     /// The fields as they are in `record`; `None` if it is too short for one of them.
@@ -243,7 +301,135 @@ impl Numbers for Unchecked {
     }
 }
 
+/// The fields of a record that make a key, and the fields that columns of any kind are updated with.
+///
+/// # Invariants
+///
+/// No field reaches beyond the `end` of `key`.
+pub struct ColumnFields {
+    key: RecordFields,
+    values: KVec<(Number, ColumnSet)>,
+}
+
+impl ColumnFields {
+    /// Fields for a key of these words, and columns that are updated with `values`. `None`: there are no words, or too many.
+    /// Fails with `ENOMEM`.
+    pub fn new(
+        key: &[(KeyWord, Scale)],
+        values: KVec<(Number, ColumnSet)>,
+    ) -> Result<Option<Self>> {
+        let Some(mut key) = RecordFields::new(key, KVec::new())? else {
+            return Ok(None);
+        };
+        // INVARIANT: No field ends behind the last one.
+        let ends = values.iter().map(|(value, ..)| value.end());
+        key.end = ends.fold(key.end, usize::max);
+        Ok(Some(Self { key, values }))
+    }
+
+    /// Whether `record` has all of them.
+    #[inline(always)]
+    pub fn fit(&self, record: Record<'_>) -> bool {
+        self.key.of(record).is_some()
+    }
+
+    /// Updates the columns of the element. Returns true.
+    #[inline(always)]
+    fn count(&self, fields: Fields<'_>, elt: Elt<'_>, preempt: PreemptOff<'_>) -> bool {
+        let Some(OwnParts { columns, parts }) = elt.own_parts(preempt) else {
+            return self.count_shared(fields, elt, preempt);
+        };
+        let mut next = 1;
+        for (number, set) in &self.values {
+            // SAFETY: By the invariants it is before the end that the record was found to have.
+            let value = number.read(&unsafe { fields.unchecked() });
+            set.update(columns, parts, next, value);
+            next = next.wrapping_add(set.len());
+        }
+        // Last: see `Counters::update()`.
+        ColumnSet::ONE.update(columns, parts, 0, 1);
+        true
+    }
+
+    /// Updates the columns of the element on a CPU that shares them. Returns true.
+    #[cold]
+    #[inline(never)]
+    fn count_shared(&self, fields: Fields<'_>, elt: Elt<'_>, preempt: PreemptOff<'_>) -> bool {
+        elt.update(preempt, &self.values, |(number, set)| {
+            // SAFETY: As above.
+            (number.read(&unsafe { fields.unchecked() }), *set)
+        });
+        true
+    }
+
+    /// Calls `note` with the number of the element and each value, by its index.
+    #[inline(always)]
+    fn note(&self, fields: Fields<'_>, elt: Elt<'_>, note: impl Fn(usize, u32, u64)) {
+        for (nth, (number, _)) in self.values.iter().enumerate() {
+            // SAFETY: As above.
+            let value = number.read(&unsafe { fields.unchecked() });
+            note(nth, elt.number(), value);
+        }
+    }
+}
+
 impl Generation {
+    /// Counts a hit whose key and values are these fields of `record`: see [`super::Map::count_columns`].
+    #[inline(always)]
+    pub(super) fn count_columns(
+        &self,
+        columns: &ColumnFields,
+        record: Record<'_>,
+        preempt: PreemptOff<'_>,
+    ) -> bool {
+        let Some(fields) = columns.key.of(record) else {
+            return false;
+        };
+        let key = match &fields.fields.key {
+            // SAFETY: It is one of the fields.
+            KeyForm::U32(offset) => NumberType::U32.read(*offset, &unsafe { fields.unchecked() }),
+            KeyForm::Other(_) => return self.count_columns_elsewhere(columns, fields, preempt),
+        };
+        match self.lookup_word_at_home(key) {
+            Some(elt) => columns.count(fields, elt, preempt),
+            None => self.count_columns_elsewhere(columns, fields, preempt),
+        }
+    }
+
+    /// Counts a hit whose key is no `u32`, or not in the first slot of its path. Returns true, as its caller does, so that
+    /// the call is a jump.
+    #[inline(never)]
+    fn count_columns_elsewhere(
+        &self,
+        columns: &ColumnFields,
+        fields: Fields<'_>,
+        preempt: PreemptOff<'_>,
+    ) -> bool {
+        match self.insert_fields(fields, preempt) {
+            Some(elt) => columns.count(fields, elt, preempt),
+            None => true,
+        }
+    }
+
+    /// As [`Generation::count_columns`]: see [`super::Map::count_columns_with`].
+    #[inline(always)]
+    pub(super) fn count_columns_with(
+        &self,
+        columns: &ColumnFields,
+        record: Record<'_>,
+        preempt: PreemptOff<'_>,
+        note: impl Fn(usize, u32, u64),
+    ) -> bool {
+        let Some(fields) = columns.key.of(record) else {
+            return false;
+        };
+        if let Some(elt) = self.insert_fields(fields, preempt) {
+            columns.note(fields, elt, note);
+            columns.count(fields, elt, preempt);
+        }
+        true
+    }
+
     /// Counts a hit whose key and values are these fields of `record`. Returns false, and has done
     /// nothing, if the record is too short for them. Any context, NMI included.
     #[inline(always)]
@@ -288,8 +474,12 @@ impl Generation {
         record: Record<'_>,
         preempt: PreemptOff<'a>,
     ) -> Option<Option<Elt<'a>>> {
-        let fields = fields.of(record)?;
-        Some(match &fields.fields.key {
+        Some(self.insert_fields(fields.of(record)?, preempt))
+    }
+
+    #[inline(always)]
+    fn insert_fields<'a>(&'a self, fields: Fields<'_>, preempt: PreemptOff<'a>) -> Option<Elt<'a>> {
+        match &fields.fields.key {
             KeyForm::U32(offset) => {
                 // SAFETY: It is one of the fields.
                 let key = NumberType::U32.read(*offset, &unsafe { fields.unchecked() });
@@ -302,7 +492,7 @@ impl Generation {
             }
             KeyForm::Other(OtherForm::Plain(words)) => self.insert_plain(fields, preempt, words),
             KeyForm::Other(OtherForm::Scaled(words)) => self.insert_scaled(fields, preempt, words),
-        })
+        }
     }
 
     /// Counts a hit whose key is not in the first slot of its path.
@@ -355,7 +545,7 @@ impl Generation {
         &self,
         fields: Fields<'_>,
         preempt: PreemptOff<'_>,
-        words: &KeyWords<(KeyWord, Scale)>,
+        words: &ScaledForm,
     ) -> bool {
         if let Some(elt) = self.insert_scaled(fields, preempt, words) {
             fields.count(elt, preempt);
@@ -368,14 +558,55 @@ impl Generation {
         &'a self,
         fields: Fields<'_>,
         preempt: PreemptOff<'a>,
-        words: &KeyWords<(KeyWord, Scale)>,
+        words: &ScaledForm,
     ) -> Option<Elt<'a>> {
+        let words = match words {
+            ScaledForm::Few(words) => words,
+            ScaledForm::Wide(words) => return self.insert_wide(fields, preempt, words),
+        };
         let mut buffer = [0; RecordFields::KEY_MAX];
         let key = words.read(&mut buffer, |(word, scale)| {
             // SAFETY: It is one of the fields.
             scale.apply(word.read(&unsafe { fields.unchecked() }))
         });
         match *key {
+            [key] => self.insert_word(preempt, key),
+            [a, b] => self.insert_array(preempt, [a, b]),
+            ref key => self.insert_words(preempt, key),
+        }
+    }
+
+    #[inline(never)]
+    fn insert_wide<'a>(
+        &'a self,
+        fields: Fields<'_>,
+        preempt: PreemptOff<'a>,
+        words: &[(KeyWord, Scale)],
+    ) -> Option<Elt<'a>> {
+        match words.len() {
+            0..=2 => self.insert_scaled_words::<2>(fields, preempt, words),
+            3..=8 => self.insert_scaled_words::<8>(fields, preempt, words),
+            _ => self.insert_scaled_words::<{ RecordFields::WIDE_MAX }>(fields, preempt, words),
+        }
+    }
+
+    #[inline(always)]
+    fn insert_scaled_words<'a, const N: usize>(
+        &'a self,
+        fields: Fields<'_>,
+        preempt: PreemptOff<'a>,
+        words: &[(KeyWord, Scale)],
+    ) -> Option<Elt<'a>> {
+        let mut buffer = [0; N];
+        for (to, (word, scale)) in buffer.iter_mut().zip(words) {
+            // SAFETY: It is one of the fields.
+            let number = word.read(&unsafe { fields.unchecked() });
+            *to = match *scale {
+                Scale::One => number,
+                scale => scale.apply(number),
+            };
+        }
+        match *buffer.get(..words.len())? {
             [key] => self.insert_word(preempt, key),
             [a, b] => self.insert_array(preempt, [a, b]),
             ref key => self.insert_words(preempt, key),

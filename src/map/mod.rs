@@ -109,6 +109,7 @@ pub use cell::{
 use chunks::Numbering;
 pub use columns::{
     Column,
+    ColumnSet,
     Extreme, //
 };
 use counters::Counters;
@@ -118,6 +119,7 @@ pub use counters::{
 };
 pub use elt::Elt;
 pub use fast::{
+    ColumnFields,
     KeyWord,
     RecordFields, //
 };
@@ -232,6 +234,32 @@ impl Map {
     ) -> Option<Option<Elt<'a>>> {
         let generation = self.generation.read(preempt);
         generation.insert_record(fields, record, preempt)
+    }
+
+    /// Counts a hit whose key and values are these fields of `record`, in a map with any columns. Returns false, and has done
+    /// nothing, if the record is too short for them. Any context.
+    #[inline(always)]
+    pub fn count_columns(
+        &self,
+        fields: &ColumnFields,
+        record: Record<'_>,
+        preempt: PreemptOff<'_>,
+    ) -> bool {
+        let generation = self.generation.read(preempt);
+        generation.count_columns(fields, record, preempt)
+    }
+
+    /// [`Map::count_columns`], and calls `note` with each value: its index, the number of the element, and the value.
+    #[inline(always)]
+    pub fn count_columns_with(
+        &self,
+        fields: &ColumnFields,
+        record: Record<'_>,
+        preempt: PreemptOff<'_>,
+        note: impl Fn(usize, u32, u64),
+    ) -> bool {
+        let generation = self.generation.read(preempt);
+        generation.count_columns_with(fields, record, preempt, note)
     }
 
     /// Counts a hit of a key of one word, in a map whose only column is that of hits. Any context.

@@ -22,12 +22,14 @@
 //   fire EVENT KEYS         events, which are fired without being timed after the trigger is there
 //   ignored                 the trigger ignores all timed events, since a reference is not found
 //   counted                 what else there is counts as well
+//   ours                    C refuses the trigger: its number is nan
 //
 // Under QEMU's -icount a nanosecond is an instruction.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
+#include <math.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -240,12 +242,13 @@ static void fire_else(enum side side, const char *what, const char *rest)
 }
 
 static unsigned long long expected;
-static bool ignored, counted;
+static bool ignored, counted, ours;
 
 static void ignore(enum side side, const char *what, const char *rest)
 {
 	ignored |= !strcmp(what, "ignored");
 	counted |= !strcmp(what, "counted");
+	ours |= !strcmp(what, "ours");
 }
 
 static void check_hits(enum side side, const char *event, const char *trigger)
@@ -296,7 +299,7 @@ static void measure_event(void)
 	char order[100];
 
 	snprintf(order, sizeof(order), "%s %s %s %s %s", words[1], words[2], words[3], words[4], words[5]);
-	ignored = counted = false;
+	ignored = counted = ours = false;
 	each_else(ignore, C, false);
 	each_else(define, C, false);
 	for (int round = 0; round < rounds; round++) {
@@ -309,7 +312,7 @@ static void measure_event(void)
 			// Neither is always the first.
 			enum side side = (i + round) % SIDES;
 
-			ns[side] = measure_hist(side, order, words[6], words[7], off, !round);
+			ns[side] = side == C && ours ? NAN : measure_hist(side, order, words[6], words[7], off, !round);
 		}
 		printf("%s|%.3f|%.3f|%.3f|%.3f|%s\n", case_name, off, floor, ns[C], ns[RHIST], source);
 	}

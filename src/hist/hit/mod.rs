@@ -24,6 +24,7 @@ use super::{
         },
         number::{
             recorded_number,
+            DistributionCode,
             Value, //
         },
         Program, //
@@ -45,6 +46,7 @@ use crate::{
         VARS_MAX, //
     },
     map::{
+        ColumnFields,
         Elt,
         Loss,
         RecordFields, //
@@ -76,12 +78,79 @@ impl Histogram {
         }
     }
 
+    /// Counts a hit for a histogram that only reads plain fields of the record, with columns of any kind. Returns false,
+    /// and has done nothing, if `program` needs more than that, or the record is too short. Any context.
+    #[inline(always)]
+    pub fn hit_columns(
+        &self,
+        program: &Program,
+        record: Record<'_>,
+        preempt: PreemptOff<'_>,
+    ) -> bool {
+        match program.key {
+            KeyReader::Columns(ref fields) => self.map.count_columns(fields, record, preempt),
+            KeyReader::Distributions(ref fields) if fields.fit(record) => {
+                self.count_distributions(program, fields, record, preempt)
+            }
+            _ => false,
+        }
+    }
+
+    /// Counts a hit of a histogram with distributions. Returns true, as its caller does, so that the call is a jump.
+    #[inline(never)]
+    fn count_distributions(
+        &self,
+        program: &Program,
+        fields: &ColumnFields,
+        record: Record<'_>,
+        preempt: PreemptOff<'_>,
+    ) -> bool {
+        self.map
+            .count_columns_with(fields, record, preempt, |nth, element, value| {
+                let distribution = program.values.get(nth).and_then(|value| value.distribution);
+                if let Some(distribution) = distribution {
+                    self.count_in_bucket(distribution, preempt, element, value);
+                }
+            });
+        true
+    }
+
+    /// [`Histogram::count_in_bucket`], for those who also do much else.
+    #[inline(never)]
+    fn count_elsewhere(
+        &self,
+        distribution: DistributionCode,
+        preempt: PreemptOff<'_>,
+        element: u32,
+        value: u64,
+    ) {
+        self.count_in_bucket(distribution, preempt, element, value);
+    }
+
+    /// Counts a value of an element in its bucket.
+    #[inline(always)]
+    fn count_in_bucket(
+        &self,
+        distribution: DistributionCode,
+        preempt: PreemptOff<'_>,
+        element: u32,
+        value: u64,
+    ) {
+        if let Some(buckets) = &self.buckets {
+            let code = distribution.buckets.code(value);
+            buckets.count(preempt, element, distribution.number, code);
+        }
+    }
+
     /// Counts a hit that did not take the [fast path](Self::hit_fast).
     #[inline(never)]
     pub fn execute(&self, program: &Program, targets: &Targets, hit: &Hit<'_>) {
         match program.key {
             KeyReader::Number(ref number) => self.hit_with_number(program, number, hit),
             // Fields if the record is too short for them.
+            KeyReader::Columns(_) | KeyReader::Distributions(_) => {
+                self.hit_with_columns(program, hit)
+            }
             KeyReader::Fields(_) | KeyReader::Parts => self.hit_with_buffer(program, hit),
             KeyReader::NumberFewRefs(ref number) => {
                 self.hit_number_with_refs::<FEW_REFS>(program, number, targets, hit)
@@ -101,6 +170,14 @@ impl Histogram {
     fn hit_with_number(&self, program: &Program, number: &Value, hit: &Hit<'_>) {
         let key = program.read(number, hit, &[]);
         self.count(program, hit, &[], self.map.insert_word(hit.preempt(), key));
+    }
+
+    /// Counts a hit whose key and values are plain fields of the record, with columns of any kind.
+    #[inline(never)]
+    fn hit_with_columns(&self, program: &Program, hit: &Hit<'_>) {
+        if !self.hit_columns(program, hit.record(), hit.preempt()) {
+            self.hit_with_buffer(program, hit);
+        }
     }
 
     /// Counts a hit whose key is plain fields of the record.
@@ -148,8 +225,8 @@ impl Histogram {
         }
         elt.update(hit.preempt(), &program.values, |value| {
             let number = program.read_inline(&value.value, hit, vals);
-            if let (Some((buckets, n)), Some(counts)) = (value.distribution, &self.buckets) {
-                counts.count(hit.preempt(), elt.number(), n, buckets.code(number));
+            if let Some(distribution) = value.distribution {
+                self.count_elsewhere(distribution, hit.preempt(), elt.number(), number);
             }
             (number, value.columns)
         });

@@ -16,6 +16,7 @@ use super::{
     },
     number::{
         ColumnValue,
+        DistributionCode,
         Operand,
         Step,
         Value,
@@ -58,7 +59,10 @@ use crate::{
         VARS_MAX,
         WIDE_WORDS, //
     },
-    map::Column,
+    map::{
+        Column,
+        ColumnSet, //
+    },
     trigger::ModifierKind, //
 };
 
@@ -144,14 +148,18 @@ impl<'a> Compiler<'a> {
                 .columns
                 .extend_from_slice(columns, GFP_KERNEL)?;
             let distribution = field.distribution(self.spec.distributions.unit);
-            let distribution =
-                distribution.and_then(|buckets| Some((buckets, distributions.next()?)));
+            let distribution = distribution.and_then(|buckets| {
+                let number = distributions.next()?;
+                Some(DistributionCode { buckets, number })
+            });
             // Read once for both.
             let same = last.replace(field);
             let same = same.is_some_and(|last| last.is_same_number(field));
             if same && distribution.is_none() {
-                if let Some(value) = self.program.values.last_mut() {
-                    value.columns += columns.len();
+                let program = &mut *self.program;
+                if let Some(value) = program.values.last_mut() {
+                    let first = program.columns.len() - columns.len() - value.columns.len();
+                    value.columns = ColumnSet::of(&program.columns[first..]);
                     continue;
                 }
             }
@@ -160,7 +168,7 @@ impl<'a> Compiler<'a> {
             };
             let value = ColumnValue {
                 value,
-                columns: columns.len(),
+                columns: ColumnSet::of(columns),
                 distribution,
             };
             self.program.values.push(value, GFP_KERNEL)?;
@@ -350,6 +358,7 @@ impl<'a> Compiler<'a> {
                 variables,
                 spec.refs.len(),
                 program.pid.is_none() && sums,
+                program.pid.is_some(),
             )?,
         };
         let on = program.on.iter().flat_map(|on| on.parts.iter());

@@ -26,6 +26,7 @@ use crate::{
     },
     limits::STACK_DEPTH,
     map::{
+        ColumnFields,
         KeyWord,
         RecordFields,
         WideCell, //
@@ -48,8 +49,11 @@ pub(in crate::hist) enum KeyReader {
     NumberRefs(Number),
     /// The parts of the key are put into a buffer, and there are variables, references or actions.
     PartsRefs,
-    /// The key is plain fields of the record, which have no more than four words; values are anything. There are no
-    /// variables, references or actions.
+    /// Key and values are plain fields of the record, which columns of any kind are updated with: the fast path, too.
+    Columns(ColumnFields),
+    /// The same, and some values are counted in distributions.
+    Distributions(ColumnFields),
+    /// The key is plain fields of the record; values are anything. There are no variables, references or actions.
     Words(RecordFields),
     /// References are looked up by another key.
     Joined,
@@ -62,19 +66,29 @@ pub(in crate::hist) const FEW_REFS: usize = 3;
 
 impl KeyReader {
     /// The reader for a key of these parts. `values` are the numbers that update columns, `refs` is the number of
-    /// references. `variables` is true if there are variables, references or actions; `plain` if a hit updates nothing but
-    /// counts and sums. Fails with `ENOMEM`.
+    /// references. `variables` is true if there are variables, references or actions; `sums` if a hit updates nothing but
+    /// counts and sums; `tasks` if it stores comms. Fails with `ENOMEM`.
     pub(super) fn new(
         parts: &[KeyPart],
         values: &[ColumnValue],
         variables: bool,
         refs: usize,
-        plain: bool,
+        sums: bool,
+        tasks: bool,
     ) -> Result<Self> {
         if !variables {
-            if plain {
+            if sums {
                 if let Some(fields) = record_fields(parts, values)? {
                     return Ok(Self::Fields(fields));
+                }
+            }
+            if !tasks {
+                if let Some(fields) = column_fields(parts, values)? {
+                    let mut values = values.iter();
+                    return Ok(match values.any(|value| value.distribution.is_some()) {
+                        true => Self::Distributions(fields),
+                        false => Self::Columns(fields),
+                    });
                 }
             }
             if let Some(fields) = record_fields(parts, &[])? {
@@ -210,14 +224,38 @@ fn put_parts(program: &Program, parts: &[KeyPart], key: &mut [u8], hit: &Hit<'_>
     }
 }
 
-/// The fields of the record that `parts` and `values` are; `None` if some are something else. Fails with `ENOMEM`.
-fn record_fields(parts: &[KeyPart], values: &[ColumnValue]) -> Result<Option<RecordFields>> {
+/// The words of a key of `parts`; `None` if some are no fields of the record. Fails with `ENOMEM`.
+fn key_words(parts: &[KeyPart]) -> Result<Option<KVec<(KeyWord, Scale)>>> {
     let mut key = KVec::new();
     for part in parts {
         if !part.add_words(&mut key)? {
             return Ok(None);
         }
     }
+    Ok(Some(key))
+}
+
+/// The fields of the record that `parts` and `values` are, which update columns of any kind; `None` if some are something
+/// else. Fails with `ENOMEM`.
+fn column_fields(parts: &[KeyPart], values: &[ColumnValue]) -> Result<Option<ColumnFields>> {
+    let Some(key) = key_words(parts)? else {
+        return Ok(None);
+    };
+    let mut fields = KVec::with_capacity(values.len(), GFP_KERNEL)?;
+    for value in values {
+        let Some((number, Scale::One)) = value.value.recorded() else {
+            return Ok(None);
+        };
+        fields.push((number, value.columns), GFP_KERNEL)?;
+    }
+    ColumnFields::new(&key, fields)
+}
+
+/// The fields of the record that `parts` and `values` are; `None` if some are something else. Fails with `ENOMEM`.
+fn record_fields(parts: &[KeyPart], values: &[ColumnValue]) -> Result<Option<RecordFields>> {
+    let Some(key) = key_words(parts)? else {
+        return Ok(None);
+    };
     let mut sums = KVec::with_capacity(values.len(), GFP_KERNEL)?;
     for value in values {
         let Some((number, Scale::One)) = value.value.recorded() else {
@@ -225,7 +263,7 @@ fn record_fields(parts: &[KeyPart], values: &[ColumnValue]) -> Result<Option<Rec
         };
         sums.push(number, GFP_KERNEL)?;
     }
-    Ok(RecordFields::new(&key, sums))
+    RecordFields::new(&key, sums)
 }
 
 /// The bytes of a key part, zero at first, and fewer than the part has if the rest stays zero.

@@ -217,6 +217,14 @@ impl Program {
         matches!(self.key, KeyReader::Fields(_))
     }
 
+    /// Whether it needs only these, and updates columns of any kind: see [`Histogram::hit_columns`].
+    pub fn has_columns(&self) -> bool {
+        matches!(
+            self.key,
+            KeyReader::Columns(_) | KeyReader::Distributions(_)
+        )
+    }
+
     /// Whether it calls no function that may hit a static event, as those for the stack and for actions may. Clocks hit
     /// none. Probes can be placed in them, but those bound their own recursion, and are no static events.
     pub fn is_leaf(&self) -> bool {

@@ -13,6 +13,7 @@ use crate::{
         Scale, //
     },
     limits::OPERATORS_MAX,
+    map::ColumnSet,
     trigger::Operator, //
 };
 
@@ -96,10 +97,18 @@ impl Value {
 /// A number of a hit, and the columns that are updated with it.
 pub(in crate::hist) struct ColumnValue {
     pub(in crate::hist) value: Value,
-    /// How many columns, one after the other.
-    pub(in crate::hist) columns: usize,
-    /// The distribution of the values, and its number.
-    pub(in crate::hist) distribution: Option<(Exponential, u16)>,
+    /// Which columns: the next ones.
+    pub(in crate::hist) columns: ColumnSet,
+    /// The distribution of the values.
+    pub(in crate::hist) distribution: Option<DistributionCode>,
+}
+
+/// A distribution that a value is counted in.
+#[derive(Clone, Copy)]
+pub(in crate::hist) struct DistributionCode {
+    pub(in crate::hist) buckets: Exponential,
+    /// Its number among those of the histogram.
+    pub(in crate::hist) number: u16,
 }
 
 /// A step of an expression, in reverse Polish notation.

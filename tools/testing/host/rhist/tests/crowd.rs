@@ -18,6 +18,7 @@ use kernel::interrupt;
 use kernel::sync::atomic::Atomic;
 use rhist::cpu::Cpu;
 use rhist::map::Column;
+use rhist::map::ColumnSet;
 use rhist::map::Cpus;
 use rhist::map::Elt;
 use rhist::map::Generation;
@@ -49,7 +50,7 @@ fn shape() -> Shape<'static> {
 fn hit(map: &Map, cpu: usize, number: u64) {
     let cpu = Cpu::enter(cpu);
     if let Some(elt) = map.insert(cpu.preempt(), &key(number)) {
-        elt.update(cpu.preempt(), &[], |&value: &u64| (value, 1));
+        elt.update(cpu.preempt(), &[], |&value: &u64| (value, ColumnSet::ONE));
     }
 }
 
@@ -157,7 +158,7 @@ fn crowd_replaced(bits: u32, events: u64, keys: u64) {
     let fire = |map: &Map, cpu: usize, number: u64| {
         let cpu = Cpu::enter(cpu);
         if let Some(elt) = map.insert(cpu.preempt(), &key(number)) {
-            elt.update(cpu.preempt(), &[number], |&value| (value, 1));
+            elt.update(cpu.preempt(), &[number], |&value| (value, ColumnSet::ONE));
         }
     };
     let barrier = Barrier::new(CPUS + 1);

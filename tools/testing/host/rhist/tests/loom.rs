@@ -14,6 +14,7 @@ use loom::sync::Arc;
 use loom::thread;
 use rhist::cpu::Cpu;
 use rhist::map::Column;
+use rhist::map::ColumnSet;
 use rhist::map::Cpus;
 use rhist::map::Elt;
 use rhist::map::Generation;
@@ -78,7 +79,7 @@ impl Outcomes {
 
 /// One event that found `elt`.
 fn count(elt: Elt<'_>, cpu: &Cpu) {
-    elt.update(cpu.preempt(), &[], |&value: &u64| (value, 1));
+    elt.update(cpu.preempt(), &[], |&value: &u64| (value, ColumnSet::ONE));
 }
 
 /// One event: `key` on `cpu`.
@@ -353,7 +354,7 @@ fn interval_hit_interrupted() {
     let hit_with = |map: &Map, value: u64| {
         let cpu = Cpu::enter(0);
         let elt = map.insert_word(cpu.preempt(), 7).unwrap();
-        elt.update(cpu.preempt(), &[value], |&value| (value, 1));
+        elt.update(cpu.preempt(), &[value], |&value| (value, ColumnSet::ONE));
     };
     let columns = |contents: &Generation| {
         let elt = contents.lookup_word(7);

@@ -18,6 +18,7 @@ use kernel::sync::atomic::Relaxed;
 use proptest::prelude::*;
 use rhist::cpu::Cpu;
 use rhist::map::Column;
+use rhist::map::ColumnSet;
 use rhist::map::Cpus;
 use rhist::map::Elt;
 use rhist::map::Generation;
@@ -60,7 +61,7 @@ fn hit_with(map: &Map, cpu: usize, key: &[u8], values: &[u64]) -> bool {
     let elt = map.insert(cpu.preempt(), key);
     if let Some(elt) = elt {
         assert_eq!(elt.key(), key);
-        elt.update(cpu.preempt(), values, |&value| (value, 1));
+        elt.update(cpu.preempt(), values, |&value| (value, ColumnSet::ONE));
     }
     elt.is_some()
 }
@@ -218,11 +219,17 @@ fn sums_wrap() {
     let map = Map::new(Shape { columns, ..shape() }).unwrap();
     let cpus = [0, 1].map(Cpu::enter);
     let elt = map.insert(cpus[0].preempt(), &key(1)).unwrap();
-    elt.update(cpus[0].preempt(), &[u64::MAX], |&value| (value, 1));
-    elt.update(cpus[1].preempt(), &[3], |&value| (value, 1));
+    elt.update(cpus[0].preempt(), &[u64::MAX], |&value| {
+        (value, ColumnSet::ONE)
+    });
+    elt.update(cpus[1].preempt(), &[3], |&value| (value, ColumnSet::ONE));
     assert_eq!((elt.column(0), elt.column(1)), (2, 2));
-    elt.update(cpus[0].preempt(), &[1 << 63], |&value| (value, 1));
-    elt.update(cpus[0].preempt(), &[1 << 63], |&value| (value, 1));
+    elt.update(cpus[0].preempt(), &[1 << 63], |&value| {
+        (value, ColumnSet::ONE)
+    });
+    elt.update(cpus[0].preempt(), &[1 << 63], |&value| {
+        (value, ColumnSet::ONE)
+    });
     assert_eq!((elt.column(0), elt.column(1)), (4, 2));
 }
 
@@ -474,8 +481,9 @@ fn zeros_at_the_end() {
             let last = key.iter().rposition(|&byte| byte != 0).unwrap_or(0);
             let short = &key[..(last + 1).next_multiple_of(8)];
             let elt = map.insert(cpus[0].preempt(), if round == 0 { short } else { &key });
-            elt.unwrap()
-                .update(cpus[0].preempt(), &[], |&value: &u64| (value, 1));
+            elt.unwrap().update(cpus[0].preempt(), &[], |&value: &u64| {
+                (value, ColumnSet::ONE)
+            });
             let contents = map.contents();
             let elt = contents.lookup(short).unwrap();
             assert_eq!((elt.key(), elt.column(0)), (&key[..], round + 1));
