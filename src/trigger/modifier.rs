@@ -294,7 +294,8 @@ impl Row {
         let value = modifier.skip(self.word.len() + 1);
         match text.bytes(value) {
             &[digit @ b'0'..=b'5'] => Ok(Some(self.with_scale(digit - b'0'))),
-            _ => Err((value, Some(HintText::ScaleNumber))),
+            // The caret is where C has it.
+            _ => Err((modifier, Some(HintText::ScaleNumber))),
         }
     }
 

@@ -96,7 +96,7 @@ fn assert_complete(map: &Map, fired: u64, distinct: usize) {
 fn shapes_out_of_range_are_refused() {
     let wrong = [
         Shape {
-            bits: 18,
+            bits: 22,
             ..shape()
         },
         Shape {
@@ -693,7 +693,7 @@ fn other_slots() {
     })
     .unwrap();
     assert_eq!(map.replace_table(bits - 1), Err(EINVAL));
-    assert_eq!(map.replace_table(18), Err(EINVAL));
+    assert_eq!(map.replace_table(22), Err(EINVAL));
     for round in 1..10 {
         for n in 0..16 {
             assert!(hit_with(&map, 0, &key(n), &[n, 1]));

@@ -607,10 +607,21 @@ fn modifiers() {
 fn keys_and_values() {
     accepted("hist:keys=pid,prio,lat");
     use HintText::*;
-    silent("hist:keys=pid,prio,lat,^id", TooManyKeys, EINVAL);
-    silent("hist:keys=pid,prio,lat,^", TooManyKeys, EINVAL);
-    // The fourth key matters after the third.
-    refused("hist:keys=pid,prio,^nosuch,id", ErrorText::FieldNotFound);
+    silent(
+        "hist:keys=pid,prio,lat,pid,prio,lat,pid,prio,^id",
+        TooManyKeys,
+        EINVAL,
+    );
+    silent(
+        "hist:keys=pid,prio,lat,pid,prio,lat,pid,prio,^",
+        TooManyKeys,
+        EINVAL,
+    );
+    // What is too much matters after the others.
+    refused(
+        "hist:keys=pid,prio,lat,^nosuch,id",
+        ErrorText::FieldNotFound,
+    );
     silent("hist:keys=common_comm,^common_comm", KeysTooLong, EINVAL);
     accepted("hist:keys=common_comm,common_stacktrace");
     accepted("hist:keys=stacktrace");
@@ -628,13 +639,22 @@ fn keys_and_values() {
     assert_eq!(vals("lat,id,hitcount"), (2, None));
     assert_eq!(vals("hitcount,lat,id"), (2, None));
     assert_eq!(vals("hitcount.hex"), (1, None));
+    // Where C takes no more.
+    assert_eq!(vals("lat,id,prio"), (3, None));
+    assert_eq!(vals("lat,id,hitcount,hitcount"), (2, None));
+    assert_eq!(vals("hitcount,lat,id,prio"), (3, None));
+    assert_eq!(vals("hitcount,hitcount,hitcount,lat"), (3, None));
     let too_many = |caret| Some(Error::own(TooManyVals, "hist:keys=pid:vals=".len() + caret));
-    assert_eq!(vals("lat,id,prio"), (2, too_many(7)));
-    assert_eq!(vals("lat,id,"), (2, too_many(7)));
-    assert_eq!(vals("lat,id,hitcount,hitcount"), (2, too_many(7)));
-    assert_eq!(vals("hitcount,lat,id,prio"), (2, too_many(16)));
-    assert_eq!(vals("hitcount,hitcount,hitcount,lat"), (2, too_many(27)));
-    silent("hist:keys=nosuch:vals=lat,id,^prio", TooManyVals, EINVAL);
+    let eight = "lat,id,lat,id,lat,id,lat,id";
+    assert_eq!(vals(eight), (8, None));
+    assert_eq!(vals(&format!("{eight},hitcount")), (8, None));
+    assert_eq!(vals(&format!("{eight},prio")), (8, too_many(28)));
+    assert_eq!(vals(&format!("{eight},")), (8, too_many(28)));
+    silent(
+        "hist:keys=nosuch:vals=lat,id,lat,id,lat,id,lat,id,^prio",
+        TooManyVals,
+        EINVAL,
+    );
     refused(
         "hist:keys=qq:vals=lat,^nosuch,prio",
         ErrorText::FieldNotFound,
@@ -765,6 +785,7 @@ fn shape(trigger: &Trigger, expr: &Expr) -> String {
         Expr::Field(field) => text(trigger, field.text).into(),
         Expr::Reference(reference) => text(trigger, reference.text).into(),
         Expr::Stacktrace { .. } => "stacktrace!".into(),
+        Expr::Parens { operand, .. } => format!("({})", shape(trigger, operand)),
         Expr::Negation { operand, .. } => format!("(-{})", shape(trigger, operand)),
         Expr::Binary {
             operator,

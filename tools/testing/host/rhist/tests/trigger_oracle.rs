@@ -21,6 +21,7 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 use rhist::trigger::Command;
+use rhist::trigger::Trigger;
 use std::fmt::Write as _;
 use strategy::pieces;
 use strategy::sums;
@@ -236,6 +237,11 @@ fn says_what_the_kernel_says() {
     assert_eq!(said.len(), commands.len());
     for (command, said) in commands.iter().zip(said) {
         let text = String::from_utf8_lossy(command);
+        let tree = Command::parse(command).hist().ok().map(Trigger::parse);
+        if tree.is_some_and(|tree| tree.is_ok_and(|tree| walk::is_beyond_c(&tree))) {
+            assert_ne!(said.rsplit(' ').next(), Some("0"), "C takes {text:?}");
+            continue;
+        }
         assert_eq!(verdict(command), said, "{text:?}");
     }
 }

@@ -20,6 +20,10 @@ enum Attribute {
     Word(&'static [u8]),
     Typed(Span),
     Actions,
+    On,
+    Quantiles,
+    Unit,
+    Number(&'static [u8], u64),
 }
 
 /// Prints the attributes in the order in which they were typed: C strips white space at both ends
@@ -43,6 +47,26 @@ pub(crate) fn print(trigger: &Trigger, out: &mut KVec<u8>) -> Result {
         (
             trigger.clock,
             Attribute::Clock(trigger.clock.unwrap_or_default()),
+        ),
+        (trigger.on.text, Attribute::On),
+        (
+            trigger.clauses.quantiles.as_ref().map(|clause| clause.text),
+            Attribute::Quantiles,
+        ),
+        (
+            trigger.clauses.unit.map(|clause| clause.text),
+            Attribute::Unit,
+        ),
+        (
+            trigger.clauses.buckets.map(|clause| clause.text),
+            Attribute::Number(
+                b"buckets",
+                trigger.clauses.buckets.map_or(0, |it| it.value.into()),
+            ),
+        ),
+        (
+            trigger.clauses.limit.map(|clause| clause.text),
+            Attribute::Number(b"limit", trigger.clauses.limit.map_or(0, |it| it.value)),
         ),
         (trigger.nohitcount, Attribute::Word(b"nohitcount")),
         (trigger.pause, Attribute::Word(b"pause")),
@@ -176,6 +200,31 @@ impl Printer<'_> {
             }
             Attribute::Word(word) => self.put(word),
             Attribute::Actions => self.list(&trigger.actions, b":", Self::action),
+            Attribute::On => {
+                self.put(b"on(")?;
+                self.list(&trigger.on, b",", Self::expr)?;
+                self.put(b")")
+            }
+            Attribute::Quantiles => {
+                let mut before: &[u8] = b"quantiles(";
+                for quantile in trigger.clauses.quantiles.iter().flat_map(|it| &it.value) {
+                    self.put(before)?;
+                    self.put(quantile.to_string().as_bytes())?;
+                    before = b",";
+                }
+                self.put(b")")
+            }
+            Attribute::Unit => {
+                self.put(b"unit(")?;
+                self.put(trigger.clauses.unit.map_or(&b""[..], |it| it.value.name()))?;
+                self.put(b")")
+            }
+            Attribute::Number(word, number) => {
+                self.put(word)?;
+                self.put(b"(")?;
+                self.number(number)?;
+                self.put(b")")
+            }
         }
     }
 
@@ -194,6 +243,17 @@ impl Printer<'_> {
                 self.qualifier(reference.qualifier)?;
                 self.put(b"$")?;
                 self.span(reference.name)
+            }
+            Expr::Parens {
+                operand, modifier, ..
+            } => {
+                self.put(b"(")?;
+                self.expr(operand)?;
+                self.put(b")")?;
+                match modifier {
+                    Some(modifier) => self.modifier(modifier.kind),
+                    None => Ok(()),
+                }
             }
             Expr::Negation { operand, .. } => {
                 // C skips whatever stands in the place of the parenthesis. If that is the dot before
@@ -248,6 +308,12 @@ impl Printer<'_> {
             ModifierKind::Buckets(count) => {
                 self.put(b"=")?;
                 self.number(count as u64)
+            }
+            // In `on()`, a `=` would make the token an assignment.
+            ModifierKind::Dist(ModifierKind::SCALE_DEFAULT) => Ok(()),
+            ModifierKind::Exponential(scale) | ModifierKind::Dist(scale) => {
+                self.put(b"=")?;
+                self.number(scale.into())
             }
             _ => Ok(()),
         }

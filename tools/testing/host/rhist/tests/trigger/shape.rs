@@ -8,7 +8,7 @@ use rhist::trigger::*;
 pub(crate) fn shape(trigger: &Trigger) -> String {
     let show = |piece: Option<Span>| piece.map(|piece| trigger.bytes(piece).to_vec());
     format!(
-        "{:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?}",
+        "{:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?}",
         list(&trigger.actions, |item| action(trigger, item)),
         list(&trigger.vals, |item| expr(trigger, item)),
         list(&trigger.vars, |var| (
@@ -18,7 +18,9 @@ pub(crate) fn shape(trigger: &Trigger) -> String {
         list(&trigger.keys, |item| expr(trigger, item)),
         list(&trigger.sort, |key| (
             trigger.bytes(key.name).to_vec(),
-            key.order.map_err(plain)
+            key.order.map_err(plain),
+            key.number
+                .map(|(text, order)| (trigger.bytes(text).to_vec(), order)),
         )),
         trigger.size.map(|size| size.bits),
         [show(trigger.name), show(trigger.clock)],
@@ -30,6 +32,17 @@ pub(crate) fn shape(trigger: &Trigger) -> String {
         ]
         .map(|word| word.is_some()),
         show(trigger.filter.map(|filter| filter.text)),
+        list(&trigger.on, |item| expr(trigger, item)),
+        (
+            trigger
+                .clauses
+                .quantiles
+                .as_ref()
+                .map(|it| it.value.to_vec()),
+            trigger.clauses.unit.map(|it| it.value),
+            trigger.clauses.buckets.map(|it| it.value),
+            trigger.clauses.limit.map(|it| it.value),
+        ),
     )
 }
 
@@ -97,6 +110,13 @@ fn expr(trigger: &Trigger, it: &Expr) -> String {
         }
         Expr::Reference(it) => format!("{:?} ${:?}", event(it.qualifier), show(it.name)),
         Expr::Stacktrace { .. } => "stacktrace".into(),
+        Expr::Parens {
+            operand, modifier, ..
+        } => format!(
+            "parens {} {:?}",
+            expr(trigger, operand),
+            modifier.map(|modifier| modifier.kind)
+        ),
         Expr::Negation { operand, .. } => format!("-({})", expr(trigger, operand)),
         Expr::Binary {
             operator,

@@ -78,6 +78,17 @@ pub(crate) fn pieces() -> impl Strategy<Value = Vec<u8>> {
             "if",
             "\u{b}",
             "a.b.",
+            ".min",
+            ".avg",
+            ".dist",
+            ".dist=5",
+            ".log2=0",
+            ".p99.9",
+            "on(",
+            "quantiles(50,99.9)",
+            "unit(s)",
+            "buckets(4)",
+            "limit(10)",
         ][..],
     );
     vec(piece, 0..24).prop_map(|pieces| pieces.concat().into_bytes())
@@ -117,6 +128,13 @@ fn atom() -> impl Strategy<Value = String> {
             ".graph",
             ".stacktrace",
             ".wrong",
+            ".min",
+            ".max",
+            ".avg",
+            ".dist",
+            ".dist=0",
+            ".dist=6",
+            ".log2=3",
         ][..],
     );
     let qualifier = || select(&["", "", "sched.sched_waking."][..]);
@@ -177,7 +195,16 @@ fn action() -> impl Strategy<Value = String> {
 fn token() -> impl Strategy<Value = String> {
     let sort = (
         name(),
-        select(&["", ".ascending", ".descending", ".wrong"][..]),
+        select(
+            &[
+                "",
+                ".ascending",
+                ".descending",
+                ".wrong",
+                ".max",
+                ".p99.9.descending",
+            ][..],
+        ),
     )
         .prop_map(|(name, order)| name + order);
     let assignment = (name(), expr()).prop_map(|(name, expr)| format!("{name}={expr}"));
@@ -186,6 +213,31 @@ fn token() -> impl Strategy<Value = String> {
         list(&["vals=", "val=", "values="], expr(), 1..5),
         list(&["sort="], sort, 1..4),
         list(&[""], assignment, 1..4),
+        list(&["on("], expr(), 1..4).prop_map(|list| list + ")"),
+        list(
+            &["quantiles("],
+            (0u32..110_000).prop_map(|n| format!("{}.{}", n / 1000, n % 1000)),
+            1..10
+        )
+        .prop_map(|list| list + ")"),
+        (
+            select(&["unit(", "buckets(", "limit("][..]),
+            select(&["s", "us", "1", "0", "2000"][..])
+        )
+            .prop_map(|(word, of)| format!("{word}{of})")),
+        vec(
+            (
+                expr(),
+                select(&["", ".min", ".dist=2", ".hex", ".log2"][..])
+            ),
+            1..10
+        )
+        .prop_map(|vals| {
+            let vals = vals
+                .iter()
+                .map(|(expr, modifier)| format!("({expr}){modifier}"));
+            format!("vals={}", vals.collect::<Vec<_>>().join(","))
+        }),
         action(),
         (100u32..200_000).prop_map(|size| format!("size={size}")),
         select(

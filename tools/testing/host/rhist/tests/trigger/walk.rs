@@ -72,6 +72,38 @@ pub(crate) fn walk(params: &[u8]) -> (Vec<Error>, Result<Trigger, Error>) {
     (log, result)
 }
 
+/// Whether a trigger has something that C has not, and so refuses.
+#[allow(dead_code)]
+pub(crate) fn is_beyond_c(trigger: &Trigger) -> bool {
+    fn expr(it: &Expr) -> bool {
+        match it {
+            Expr::Parens { .. } => true,
+            Expr::Field(field) => field.modifier.is_some_and(|modifier| {
+                modifier.kind.is_statistic()
+                    || matches!(modifier.kind, ModifierKind::Exponential(_))
+            }),
+            Expr::Negation { operand, .. } => expr(operand),
+            Expr::Binary { left, right, .. } => expr(left) || expr(right),
+            _ => false,
+        }
+    }
+    let clauses = &trigger.clauses;
+    trigger.on.text.is_some()
+        || clauses.quantiles.is_some()
+        || clauses.unit.is_some()
+        || clauses.buckets.is_some()
+        || clauses.limit.is_some()
+        || trigger.keys.items().len() > 3
+        || trigger.vals.items().len() > 2
+        || trigger.vals.text.is_some_and(|text| {
+            let commas = trigger.bytes(text).iter().filter(|&&byte| byte == b',');
+            commas.count() > 2
+        })
+        || trigger.sort.items().iter().any(|key| key.number.is_some())
+        || trigger.keys.items().iter().any(expr)
+        || trigger.vals.items().iter().any(expr)
+}
+
 struct Walk<'a> {
     trigger: &'a Trigger,
     log: &'a mut Vec<Error>,
@@ -150,6 +182,7 @@ impl Walk<'_> {
         let trigger = self.trigger;
         match expr {
             Expr::Bad { error, .. } => Err(*error),
+            Expr::Parens { operand, .. } => self.expr(operand, Place::Operand),
             Expr::Literal { value, .. } => Ok(Node {
                 class: Class::Number,
                 size: 8,
