@@ -305,25 +305,27 @@ impl Exponential {
         let negative = last < 0;
         let (small, large) = (first.unsigned_abs() as u64, last.unsigned_abs() as u64);
         let (small, large) = (small.min(large), small.max(large));
+        let square = u128::from(small) * u128::from(large);
         let tenths = match large {
-            0..Tenths::WHOLE => {
-                let square = small * large * 100;
-                let root = square.isqrt();
-                // Rounded to the nearest.
-                u128::from(root + u64::from(square - root * root > root))
-            }
-            _ => {
-                // The upper half of their bits is enough.
-                let shift = 32u32.saturating_sub(large.leading_zeros());
-                let square = (small >> shift) * (large >> shift);
-                let root = square.isqrt();
-                let root = root + u64::from(square - root * root > root);
-                (u128::from(root) * 10) << shift
-            }
+            0..Tenths::WHOLE => u128::from(nearest_root(square * 100)),
+            _ => u128::from(nearest_root(square)) * 10,
         };
         let tenths = tenths as i128;
         Some(Tenths(if negative { -tenths } else { tenths }))
     }
+}
+
+/// The square root, rounded to the nearest. Bit by bit, as the kernel has no division of 128 bits.
+fn nearest_root(square: u128) -> u64 {
+    let mut root = 0u64;
+    for bit in (0..64).rev() {
+        let more = root | 1 << bit;
+        if u128::from(more) * u128::from(more) <= square {
+            root = more;
+        }
+    }
+    let rest = square - u128::from(root) * u128::from(root);
+    root.saturating_add(u64::from(rest > u128::from(root)))
 }
 
 /// The index at scale 3 of a value between 2^exponent and twice that, whose highest bit was shifted to the top; one more if

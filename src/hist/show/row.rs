@@ -357,11 +357,8 @@ pub(super) fn statistic(spec: &Spec, columns: &[u64], field: &HistField) -> Opti
         }
     }
     let average = Whole::new(column, field.signed()).over(columns[0]);
-    Some(
-        average
-            .max(min.unwrap_or(average))
-            .min(max.unwrap_or(average)),
-    )
+    let average = min.map_or(average, |min| average.max(min));
+    Some(max.map_or(average, |max| average.min(max)))
 }
 
 /// `part` in hundredths of a percent of `whole`: over 10000 if the total has wrapped. `None` if they cannot be

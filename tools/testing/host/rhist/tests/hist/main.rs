@@ -12,6 +12,8 @@ mod engine;
 mod errors;
 mod events;
 mod exercise;
+#[path = "../exponential/naive.rs"]
+mod exponential;
 mod hit;
 mod memory;
 mod model;

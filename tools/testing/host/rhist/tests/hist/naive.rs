@@ -10,9 +10,11 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::sample::Index;
+use rhist::event::Unit;
 use rhist::hist::show::sort::heapsort;
 
 use super::events::*;
+use super::exponential::{boundary, index_of};
 
 /// Numbers of [`zoo`]: name, offset, bytes, whether signed.
 const NUMBERS: [(&str, usize, usize, bool); 10] = [
@@ -224,6 +226,7 @@ enum Shape {
     Hex,
     Log2,
     Buckets(u64),
+    Exponential(u8),
 }
 
 impl Key {
@@ -246,6 +249,7 @@ impl Key {
                 Key::Number(_, Shape::Hex) => ".hex".into(),
                 Key::Number(_, Shape::Log2) => ".log2".into(),
                 Key::Number(_, Shape::Buckets(width)) => format!(".buckets={width}"),
+                Key::Number(_, Shape::Exponential(scale)) => format!(".log2={scale}"),
                 _ => String::new(),
             }
     }
@@ -263,6 +267,7 @@ impl Key {
                     Shape::Plain | Shape::Hex => number,
                     Shape::Log2 => (0..64).find(|e| 1 << e >= number).unwrap_or(64),
                     Shape::Buckets(width) => number / width * width,
+                    Shape::Exponential(scale) => code(event.number(*n), *scale),
                 }
             }
             Key::Sum(sum) => sum.value(event),
@@ -292,6 +297,11 @@ impl Key {
             (Some(number), Key::Number(_, Shape::Buckets(width))) => {
                 format!("{name}: ~ {number}-{}", number.wrapping_add(width - 1))
             }
+            (Some(_), Key::Number(n, Shape::Exponential(scale))) => {
+                let (first, last) = bucket(event.number(*n), Unit::One, *scale);
+                let between = if first < 0 { " - " } else { "-" };
+                format!("{name}: ~ {first}{between}{last}")
+            }
             (Some(number), _) => format!("{name}: {number:>10}"),
             (None, _) => {
                 let bytes = self.bytes(event);
@@ -312,6 +322,10 @@ impl Key {
         };
         match (self, self.number(a), self.number(b)) {
             (Key::Comm, ..) => Ordering::Equal,
+            (Key::Number(n, Shape::Exponential(scale)), ..) => {
+                let first = |event: &Event| bucket(event.number(*n), Unit::One, *scale).0;
+                first(a).cmp(&first(b))
+            }
             (Key::Number(n, _), Some(a), Some(b)) => as_field(a, *n).cmp(&as_field(b, *n)),
             (Key::Sum(sum), Some(a), Some(b)) if signed(sum.first) => (a as i64).cmp(&(b as i64)),
             (_, Some(a), Some(b)) => a.cmp(&b),
@@ -330,6 +344,7 @@ fn any_key() -> impl Strategy<Value = Key> {
         1 => Just(Shape::Hex),
         1 => Just(Shape::Log2),
         1 => select(&[1, 3, 10, 1 << 40][..]).prop_map(Shape::Buckets),
+        1 => (0u8..=5).prop_map(Shape::Exponential),
     ];
     prop_oneof![
         4 => (0..NUMBERS.len(), shape).prop_map(|(n, shape)| Key::Number(n, shape)),
@@ -338,11 +353,90 @@ fn any_key() -> impl Strategy<Value = Key> {
     ]
 }
 
+/// The smallest and the largest number in the bucket of `number`.
+fn bucket(number: i128, unit: Unit, scale: u8) -> (i128, i128) {
+    if number == 0 {
+        return (0, 0);
+    }
+    let index = index_of(number.unsigned_abs() as u64, unit, scale);
+    let first = i128::from(boundary(unit, scale, index)) + 1;
+    let last = i128::from(boundary(unit, scale, index + 1));
+    match number < 0 {
+        true => (-last, -first),
+        false => (first, last),
+    }
+}
+
+/// What is stored for the bucket of `number`, by which entries are sorted that are equal otherwise.
+fn code(number: i128, scale: u8) -> u64 {
+    let index = |number: i128| index_of(number.unsigned_abs() as u64, Unit::One, scale);
+    let code = match number {
+        0 => 0x8000,
+        1.. => 0x8001 + 1024 + index(number),
+        _ => 0x7fff - 1024 - index(number),
+    };
+    code as u64
+}
+
+/// What `hist` estimates for a quantile of these numbers, in tenths.
+fn quantile(numbers: &[i128], part: u64, unit: Unit, scale: u8) -> i128 {
+    let mut numbers = numbers.to_vec();
+    numbers.sort();
+    let rank = (numbers.len() as u64 * part).div_ceil(100_000);
+    let (first, last) = bucket(numbers[rank as usize - 1], unit, scale);
+    let square = first.unsigned_abs() * last.unsigned_abs();
+    let most = first.unsigned_abs().max(last.unsigned_abs());
+    let nearest = |square: u128| {
+        let root = square.isqrt();
+        (root + u128::from(square - root * root > root)) as i128
+    };
+    let tenths = match most < 100_000 {
+        true => nearest(square * 100),
+        false => nearest(square) * 10,
+    };
+    let tenths = if first < 0 { -tenths } else { tenths };
+    tenths.clamp(numbers[0] * 10, numbers[numbers.len() - 1] * 10)
+}
+
+fn tenths(number: i128) -> String {
+    let sign = if number < 0 { "-" } else { "" };
+    let number = number.abs();
+    match number % 10 {
+        0 => format!("{sign}{}", number / 10),
+        tenth => format!("{sign}{}.{tenth}", number / 10),
+    }
+}
+
+/// What is made of the numbers of an entry.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Statistic {
+    Min,
+    Max,
+    Avg,
+    Dist(u8),
+}
+
+impl Statistic {
+    fn text(self) -> String {
+        match self {
+            Statistic::Min => ".min".into(),
+            Statistic::Max => ".max".into(),
+            Statistic::Avg => ".avg".into(),
+            Statistic::Dist(3) => ".dist".into(),
+            Statistic::Dist(scale) => format!(".dist={scale}"),
+        }
+    }
+}
+
 /// A value.
 #[derive(Clone, Debug)]
 enum Value {
     Number(usize, &'static str),
     Sum(Sum),
+    /// In parentheses.
+    Parens(Sum, &'static str),
+    Statistic(usize, Statistic),
+    ParensStatistic(Sum, Statistic),
 }
 
 impl Value {
@@ -350,36 +444,78 @@ impl Value {
         match self {
             Value::Number(n, _) => NUMBERS[*n].0.into(),
             Value::Sum(sum) => sum.text(),
+            Value::Statistic(n, _) => NUMBERS[*n].0.into(),
+            Value::Parens(sum, _) | Value::ParensStatistic(sum, _) => format!("({})", sum.text()),
         }
     }
 
     fn text(&self) -> String {
         self.name()
-            + match self {
-                Value::Number(_, modifier) => modifier,
-                Value::Sum(_) => "",
+            + &match self {
+                Value::Number(_, modifier) | Value::Parens(_, modifier) => (*modifier).to_owned(),
+                Value::Sum(_) => String::new(),
+                Value::Statistic(_, statistic) | Value::ParensStatistic(_, statistic) => {
+                    statistic.text()
+                }
             }
     }
 
+    fn statistic(&self) -> Option<Statistic> {
+        match self {
+            Value::Statistic(_, statistic) | Value::ParensStatistic(_, statistic) => {
+                Some(*statistic)
+            }
+            _ => None,
+        }
+    }
+
+    /// The number of an event.
     fn of(&self, event: &Event) -> u64 {
         match self {
-            Value::Number(n, _) => event.number(*n) as u64,
-            Value::Sum(sum) => sum.value(event),
+            Value::Number(n, _) | Value::Statistic(n, _) => event.number(*n) as u64,
+            Value::Sum(sum) | Value::Parens(sum, _) | Value::ParensStatistic(sum, _) => {
+                sum.value(event)
+            }
+        }
+    }
+
+    fn is_signed(&self) -> bool {
+        match self {
+            Value::Number(n, _) | Value::Statistic(n, _) => NUMBERS[*n].3,
+            Value::Sum(sum) | Value::Parens(sum, _) | Value::ParensStatistic(sum, _) => {
+                NUMBERS[sum.first].3
+            }
+        }
+    }
+
+    /// A number as it is meant.
+    fn meant(&self, number: u64) -> i128 {
+        match self.is_signed() {
+            true => (number as i64).into(),
+            false => number.into(),
         }
     }
 
     /// What an entry shows for it. C sums expressions up, and does not show them.
-    fn shown(&self, sum: u64, all: &[u64]) -> String {
+    fn shown(&self, whole: &Whole, numbers: &[u64], all: &[u64]) -> String {
         let name = self.name();
+        if let Some(statistic) = self.statistic() {
+            return self.shown_statistic(whole, statistic, numbers);
+        }
+        let sum = numbers
+            .iter()
+            .fold(0u64, |sum, number| sum.wrapping_add(*number));
         let total = all.iter().fold(0u64, |total, sum| total.wrapping_add(*sum));
         match self {
             Value::Sum(_) => String::new(),
-            Value::Number(_, ".hex") => format!("  {name}: {sum:>10x}"),
-            Value::Number(_, ".percent") => match hundredths(sum, total) {
-                Some(part) => format!("  {name} (%): {:>3}.{:02}", part / 100, part % 100),
-                None => format!("  {name} (%):[ERROR]"),
-            },
-            Value::Number(_, ".graph") => {
+            Value::Number(_, ".hex") | Value::Parens(_, ".hex") => format!("  {name}: {sum:>10x}"),
+            Value::Number(_, ".percent") | Value::Parens(_, ".percent") => {
+                match hundredths(sum, total) {
+                    Some(part) => format!("  {name} (%): {:>3}.{:02}", part / 100, part % 100),
+                    None => format!("  {name} (%):[ERROR]"),
+                }
+            }
+            Value::Number(_, ".graph") | Value::Parens(_, ".graph") => {
                 let most = all.iter().max().unwrap();
                 match hundredths(sum, *most) {
                     Some(part) => {
@@ -388,7 +524,72 @@ impl Value {
                     None => format!("  {name}: {:>20}", "[ERROR]"),
                 }
             }
-            Value::Number(..) => format!("  {name}: {sum:>10}"),
+            _ => format!("  {name}: {sum:>10}"),
+        }
+    }
+
+    fn min(&self, numbers: &[u64]) -> i128 {
+        numbers
+            .iter()
+            .map(|&number| self.meant(number))
+            .min()
+            .unwrap()
+    }
+
+    fn max(&self, numbers: &[u64]) -> i128 {
+        numbers
+            .iter()
+            .map(|&number| self.meant(number))
+            .max()
+            .unwrap()
+    }
+
+    /// The average, which wraps as sums do, but not beyond the extremes if they are shown, too.
+    fn avg(&self, whole: &Whole, numbers: &[u64]) -> i128 {
+        let sum = numbers
+            .iter()
+            .fold(0u64, |sum, number| sum.wrapping_add(*number));
+        let avg = self.meant(sum) / numbers.len() as i128;
+        let has = |wanted| {
+            let mut vals = whole
+                .vals
+                .iter()
+                .filter(|other| other.name() == self.name());
+            let all = matches!(self.statistic(), Some(Statistic::Dist(_)));
+            all || vals.any(|other| other.statistic() == Some(wanted))
+        };
+        let avg = if has(Statistic::Min) {
+            avg.max(self.min(numbers))
+        } else {
+            avg
+        };
+        if has(Statistic::Max) {
+            avg.min(self.max(numbers))
+        } else {
+            avg
+        }
+    }
+
+    fn shown_statistic(&self, whole: &Whole, statistic: Statistic, numbers: &[u64]) -> String {
+        let name = self.name();
+        let [min, max] = [self.min(numbers), self.max(numbers)];
+        let avg = self.avg(whole, numbers);
+        match statistic {
+            Statistic::Min => format!("  {name}.min: {min:>10}"),
+            Statistic::Max => format!("  {name}.max: {max:>10}"),
+            Statistic::Avg => format!("  {name}.avg: {avg:>10}"),
+            Statistic::Dist(scale) => {
+                let meant: Vec<_> = numbers.iter().map(|&number| self.meant(number)).collect();
+                let mut shown = format!(
+                    "  {name}.dist:  count: {:>10}  min: {min:>10}",
+                    numbers.len()
+                );
+                for &(text, part) in whole.quantiles() {
+                    let estimate = tenths(quantile(&meant, part, whole.unit, scale));
+                    shown += &format!("  p{text}: {estimate:>10}");
+                }
+                shown + &format!("  max: {max:>10}  avg: {avg:>10}")
+            }
         }
     }
 }
@@ -407,17 +608,64 @@ fn hundredths(part: u64, whole: u64) -> Option<u32> {
 
 fn any_value() -> impl Strategy<Value = Value> {
     let modifier = select(&["", ".hex", ".percent", ".graph"][..]);
+    let modifier_again = modifier.clone();
+    let statistic = || {
+        prop_oneof![
+            1 => Just(Statistic::Min),
+            1 => Just(Statistic::Max),
+            1 => Just(Statistic::Avg),
+            2 => (0u8..=5).prop_map(Statistic::Dist),
+        ]
+    };
     prop_oneof![
         3 => (0..NUMBERS.len(), modifier).prop_map(|(n, modifier)| Value::Number(n, modifier)),
         1 => any_sum().prop_map(Value::Sum),
+        1 => (any_sum(), modifier_again).prop_map(|(sum, modifier)| Value::Parens(sum, modifier)),
+        3 => (0..NUMBERS.len(), statistic()).prop_map(|(n, it)| Value::Statistic(n, it)),
+        2 => (any_sum(), statistic()).prop_map(|(sum, it)| Value::ParensStatistic(sum, it)),
     ]
 }
+
+/// Quantiles that a trigger may show, in thousandths of a percent.
+const QUANTILES: [&[(&str, u64)]; 3] = [
+    &[
+        ("50", 50_000),
+        ("90", 90_000),
+        ("99", 99_000),
+        ("99.9", 99_900),
+    ],
+    &[("0.001", 1), ("25", 25_000), ("99.999", 99_999)],
+    &[("33.3", 33_300)],
+];
 
 /// What entries are sorted by.
 #[derive(Clone, Copy, Debug)]
 enum By {
-    Sum(usize),
+    Hitcount,
+    /// A value, and which of its numbers.
+    Value(usize, Of),
     Key(usize),
+}
+
+/// A number of a value.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Of {
+    Sum,
+    Min,
+    Max,
+    Avg,
+    Quantile(u64),
+}
+
+impl Of {
+    /// What it is called behind the name of a value.
+    const NAMES: [(&'static str, Of); 5] = [
+        (".min", Of::Min),
+        (".max", Of::Max),
+        (".avg", Of::Avg),
+        (".p50", Of::Quantile(50_000)),
+        (".p99.9", Of::Quantile(99_900)),
+    ];
 }
 
 /// A trigger.
@@ -428,36 +676,108 @@ struct Whole {
     /// What is said of sorting: names of values and keys, and whether the largest come first.
     sort: Vec<(Index, bool)>,
     nohitcount: bool,
+    /// Index in [`QUANTILES`].
+    quantiles: usize,
+    unit: Unit,
+    limit: Option<u64>,
 }
 
-/// An entry: an event that was counted in it, and the sums, the hitcount first.
-type Entry<'a> = (&'a Event, Vec<u64>);
+/// An entry: an event that was counted in it, and the numbers of all its events by values.
+type Entry<'a> = (&'a Event, Vec<Vec<u64>>);
 
 impl Whole {
+    fn has_distribution(&self) -> bool {
+        let dist = |value: &Value| matches!(value.statistic(), Some(Statistic::Dist(_)));
+        self.vals.iter().any(dist)
+    }
+
+    fn quantiles(&self) -> &'static [(&'static str, u64)] {
+        QUANTILES[self.quantiles]
+    }
+
     /// The names that can be sorted by.
     fn names(&self) -> Vec<String> {
-        let vals = self.vals.iter().map(Value::name);
-        let keys = self.keys.iter().map(Key::name);
-        ["hitcount".to_owned()]
-            .into_iter()
-            .chain(vals)
-            .chain(keys)
-            .collect()
+        let mut names = vec!["hitcount".to_owned()];
+        for value in &self.vals {
+            names.push(value.name());
+            let own = |of: Of| match (value.statistic(), of) {
+                (Some(Statistic::Dist(_)), _)
+                | (Some(Statistic::Min), Of::Min)
+                | (Some(Statistic::Max), Of::Max)
+                | (Some(Statistic::Avg), Of::Avg) => true,
+                _ => false,
+            };
+            for (text, of) in Of::NAMES {
+                if own(of) {
+                    names.push(value.name() + text);
+                }
+            }
+        }
+        names.extend(self.keys.iter().map(Key::name));
+        names
+    }
+
+    /// What a name means: the first that is called so. A statistic comes before a distribution that has it, too.
+    fn by(&self, name: &str) -> By {
+        if name == "hitcount" {
+            return By::Hitcount;
+        }
+        let numbers = |n: usize| match self.vals[n].statistic() {
+            None => Of::Sum,
+            Some(Statistic::Min) => Of::Min,
+            Some(Statistic::Max | Statistic::Dist(_)) => Of::Max,
+            Some(Statistic::Avg) => Of::Avg,
+        };
+        let plain = self.vals.iter().position(|value| value.name() == name);
+        if let Some(n) = plain {
+            return By::Value(n, numbers(n));
+        }
+        for wanted in [false, true] {
+            for (n, value) in self.vals.iter().enumerate() {
+                let is_dist = matches!(value.statistic(), Some(Statistic::Dist(_)));
+                let found = Of::NAMES
+                    .iter()
+                    .find(|(text, _)| value.name() + text == name);
+                match found {
+                    Some((_, of)) if is_dist == wanted && (is_dist || numbers(n) == *of) => {
+                        return By::Value(n, *of);
+                    }
+                    _ => (),
+                }
+            }
+        }
+        By::Key(self.keys.iter().position(|key| key.name() == name).unwrap())
     }
 
     fn sort(&self) -> Vec<(String, By, bool)> {
         let names = self.names();
         let by = |&(index, descending): &(Index, bool)| {
             let name = names[index.index(names.len())].clone();
-            // The first that is called so.
-            let at = names.iter().position(|it| *it == name).unwrap();
-            let by = match at.checked_sub(1 + self.vals.len()) {
-                Some(key) => By::Key(key),
-                None => By::Sum(at),
-            };
+            let by = self.by(&name);
             (name, by, descending)
         };
         self.sort.iter().map(by).collect()
+    }
+
+    /// A number that entries are sorted by.
+    fn number(&self, n: usize, of: Of, entry: &Entry<'_>) -> i128 {
+        let (value, numbers) = (&self.vals[n], &entry.1[n]);
+        match of {
+            Of::Sum => numbers
+                .iter()
+                .fold(0u64, |sum, it| sum.wrapping_add(*it))
+                .into(),
+            Of::Min => value.min(numbers),
+            Of::Max => value.max(numbers),
+            Of::Avg => value.avg(self, numbers),
+            Of::Quantile(part) => {
+                let Some(Statistic::Dist(scale)) = value.statistic() else {
+                    panic!("no distribution");
+                };
+                let meant: Vec<_> = numbers.iter().map(|&number| value.meant(number)).collect();
+                quantile(&meant, part, self.unit, scale)
+            }
+        }
     }
 
     fn params(&self) -> String {
@@ -479,6 +799,18 @@ impl Whole {
         if !sort.is_empty() {
             params += &format!(":sort={}", sort.join(","));
         }
+        if self.has_distribution() {
+            if self.quantiles > 0 {
+                let names: Vec<_> = self.quantiles().iter().map(|(text, _)| *text).collect();
+                params += &format!(":quantiles({})", names.join(","));
+            }
+            if self.unit != Unit::One {
+                params += &format!(":unit({})", String::from_utf8_lossy(self.unit.name()));
+            }
+        }
+        if let Some(limit) = self.limit {
+            params += &format!(":limit({limit})");
+        }
         params
     }
 
@@ -491,13 +823,13 @@ impl Whole {
                 .map(|key| key.bytes(event))
                 .collect::<Vec<_>>()
                 .concat();
-            let (_, sums) = map
+            let (_, numbers) = map
                 .entry(key)
-                .or_insert((event, vec![0; 1 + self.vals.len()]));
-            sums[0] += 1;
-            for (sum, value) in sums[1..].iter_mut().zip(&self.vals) {
-                *sum = sum.wrapping_add(value.of(event));
+                .or_insert((event, vec![Vec::new(); self.vals.len() + 1]));
+            for (numbers, value) in numbers.iter_mut().zip(&self.vals) {
+                numbers.push(value.of(event));
             }
+            numbers[self.vals.len()].push(1);
         }
         let mut entries: Vec<_> = map.into_values().collect();
         let mut by: Vec<_> = self
@@ -506,11 +838,12 @@ impl Whole {
             .map(|(_, by, down)| (by, down))
             .collect();
         if by.is_empty() {
-            by.push((By::Sum(0), false));
+            by.push((By::Hitcount, false));
         }
         let compare = |(by, descending): (By, bool), a: &Entry<'_>, b: &Entry<'_>| {
             let order = match by {
-                By::Sum(n) => a.1[n].cmp(&b.1[n]),
+                By::Hitcount => a.1[self.vals.len()].len().cmp(&b.1[self.vals.len()].len()),
+                By::Value(n, of) => self.number(n, of, a).cmp(&self.number(n, of, b)),
                 By::Key(n) => self.keys[n].compare(a.0, b.0),
             };
             if descending {
@@ -525,33 +858,43 @@ impl Whole {
                 heapsort(run, |a, b| compare(second, a, b), &|| Ok(())).unwrap();
             }
         }
-        let show = |(event, sums): &Entry<'_>| {
+        let show = |(event, numbers): &Entry<'_>| {
             let keys: Vec<_> = self.keys.iter().map(|key| key.shown(event)).collect();
             let mut shown = format!("{{ {} }}", keys.join(", "));
             if !self.nohitcount || self.vals.is_empty() {
-                shown += &format!(" hitcount: {:>10}", sums[0]);
+                shown += &format!(" hitcount: {:>10}", numbers[self.vals.len()].len());
             }
             for (n, value) in self.vals.iter().enumerate() {
-                let all: Vec<_> = entries.iter().map(|(_, sums)| sums[n + 1]).collect();
-                shown += &value.shown(sums[n + 1], &all);
+                let sum = |entry: &Entry<'_>| self.number(n, Of::Sum, entry) as u64;
+                let all: Vec<_> = entries.iter().map(sum).collect();
+                shown += &value.shown(self, &numbers[n], &all);
             }
             shown
         };
-        entries.iter().map(show).collect()
+        let limit = self.limit.map_or(usize::MAX, |limit| limit as usize);
+        entries.iter().take(limit).map(show).collect()
     }
 }
 
 fn any_whole() -> impl Strategy<Value = Whole> {
-    let keys = vec(any_key(), 1..=3).prop_filter("too long", |keys| {
+    let keys = vec(any_key(), 1..=8).prop_filter("too long", |keys| {
         keys.iter().filter(|key| key.is_long()).count() <= 1
     });
     let sort = vec(any::<(Index, bool)>(), 0..=2);
-    (keys, vec(any_value(), 0..=2), sort, any::<bool>()).prop_map(
-        |(keys, vals, sort, nohitcount)| Whole {
+    let more = (
+        0..QUANTILES.len(),
+        select(&[Unit::One, Unit::One, Unit::Us, Unit::Ms, Unit::S][..]),
+        prop::option::weighted(0.2, 1u64..5),
+    );
+    (keys, vec(any_value(), 0..=8), sort, any::<bool>(), more).prop_map(
+        |(keys, vals, sort, nohitcount, (quantiles, unit, limit))| Whole {
             keys,
             vals,
             sort,
             nohitcount,
+            quantiles,
+            unit,
+            limit,
         },
     )
 }
