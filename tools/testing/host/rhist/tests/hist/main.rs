@@ -15,6 +15,7 @@ mod exercise;
 #[path = "../exponential/naive.rs"]
 mod exponential;
 mod hit;
+mod joins;
 mod memory;
 mod model;
 mod naive;

@@ -1,0 +1,355 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Joins by another key than the one that is counted by, and distributions of what they find.
+
+use kernel::prelude::EEXIST;
+use rhist::trigger::{Error, ErrorText, HintText};
+
+use super::events::waking;
+use super::events::{hist_file, Bytes, ZOO_END};
+use super::world::*;
+
+fn wake(world: &World, pid: i32, time: u64) {
+    world.hit(
+        "sched_waking",
+        &waking(b"a task", pid),
+        Moment { time, ..NOW },
+    );
+}
+
+fn switch_to(world: &World, comm: &[u8], pid: i32, time: u64) {
+    let record = switch((b"before", 1), (comm, pid));
+    world.hit("sched_switch", &record, Moment { time, ..NOW });
+}
+
+fn latencies(keys: &str) -> std::sync::Arc<World> {
+    let world = World::usual();
+    world.add("sched_waking", "hist:keys=pid:ts0=common_timestamp");
+    let trigger = format!("hist:{keys}:vals=(common_timestamp-$ts0).dist:quantiles(50)");
+    world.add("sched_switch", &trigger);
+    world
+}
+
+fn entries(world: &World) -> Vec<String> {
+    let entries = &world.entries("sched_switch")[0];
+    let mut entries: Vec<_> = entries.lines().map(squeezed).collect();
+    entries.sort();
+    entries
+}
+
+fn squeezed(line: &str) -> String {
+    line.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Tasks of one name are counted together, each found by its own id; what was found is unset.
+#[test]
+fn by_name() {
+    let world = latencies("keys=next_comm:on(next_pid)");
+    for (pid, time) in [(5, 100), (6, 200), (7, 300)] {
+        wake(&world, pid, time);
+    }
+    switch_to(&world, b"worker", 5, 1100);
+    switch_to(&world, b"worker", 6, 2200);
+    switch_to(&world, b"other", 7, 800);
+    switch_to(&world, b"other", 7, 900);
+    switch_to(&world, b"stranger", 9, 900);
+    assert_eq!(
+        entries(&world),
+        [
+            "{ next_comm: other } hitcount: 1 (common_timestamp-$ts0).dist: count: 1 min: 500 p50: 500 max: 500 avg: 500",
+            "{ next_comm: worker } hitcount: 2 (common_timestamp-$ts0).dist: count: 2 min: 1000 p50: 1000 max: 2000 avg: 1500",
+        ]
+    );
+    assert_eq!(world.histogram("sched_switch", 0).unresolved(), 2);
+}
+
+/// By one number that counts, by a number with strings beside it, by nothing of the key at all.
+#[test]
+fn any_keys() {
+    for keys in [
+        "keys=next_prio:on(next_pid)",
+        "keys=next_comm,next_prio:on(next_pid)",
+        "keys=common_cpu:on(next_pid)",
+        "keys=next_pid:on(next_pid)",
+        "keys=next_pid-1:on(next_pid+0)",
+    ] {
+        let world = latencies(keys);
+        wake(&world, 5, 100);
+        switch_to(&world, b"worker", 5, 300);
+        let entries = entries(&world);
+        assert_eq!(entries.len(), 1, "{keys}: {entries:?}");
+        assert!(
+            entries[0].ends_with("count: 1 min: 200 p50: 200 max: 200 avg: 200"),
+            "{entries:?}"
+        );
+    }
+}
+
+/// Strings are looked up as they are counted by.
+#[test]
+fn by_strings() {
+    let world = World::usual();
+    world.add("sched_waking", "hist:keys=comm,pid:ts0=common_timestamp");
+    world.add(
+        "sched_switch",
+        "hist:keys=next_prio:on(next_comm,next_pid):vals=(common_timestamp-$ts0).max",
+    );
+    wake(&world, 5, 100);
+    switch_to(&world, b"another", 5, 200);
+    switch_to(&world, b"a task", 6, 200);
+    switch_to(&world, b"a task", 5, 400);
+    let entries = entries(&world);
+    assert_eq!(entries.len(), 1);
+    assert!(
+        entries[0].ends_with("hitcount: 1 (common_timestamp-$ts0).max: 300"),
+        "{entries:?}"
+    );
+    assert_eq!(world.histogram("sched_switch", 0).unresolved(), 2);
+}
+
+/// Actions see the variables of the element that is counted, and what was found.
+#[test]
+fn actions() {
+    let world = World::usual();
+    world.add("sched_waking", "hist:keys=pid:ts0=common_timestamp");
+    world.add(
+        "sched_switch",
+        "hist:keys=next_comm:on(next_pid):lat=common_timestamp-$ts0:onmax($lat).save(next_pid,prev_comm)",
+    );
+    for (pid, woken, switched) in [(5, 100, 300), (6, 100, 900), (7, 100, 500)] {
+        wake(&world, pid, woken);
+        switch_to(&world, b"worker", pid, switched);
+    }
+    assert_eq!(
+        squeezed(&world.entries("sched_switch")[0]),
+        "{ next_comm: worker } hitcount: 3 max: 800 next_pid: 6 prev_comm: before"
+    );
+}
+
+/// A field of the other event comes from a helper trigger whose keys are those in `on()`.
+#[test]
+fn helper() {
+    let world = World::usual();
+    world.add("sched_waking", "hist:keys=pid:ts0=common_timestamp");
+    world.add(
+        "sched_switch",
+        "hist:keys=next_comm:on(next_pid):lat=common_timestamp-$ts0:\
+         onmatch(sched.sched_waking).small(prio)",
+    );
+    assert!(world
+        .lines("sched_waking")
+        .iter()
+        .any(|line| line.contains("synthetic_prio=prio")));
+}
+
+fn line(params: &str) -> String {
+    let world = World::usual();
+    world.add("sched_waking", "hist:keys=pid:ts0=common_timestamp");
+    world.add("sched_switch", params);
+    let line = world.lines("sched_switch")[0].clone();
+    let again = format!("!{line}");
+    world.write("sched_switch", again.as_bytes()).unwrap();
+    assert!(world.lines("sched_switch").is_empty(), "{line}");
+    line
+}
+
+/// The line of a trigger has all of it in one place, and removes it.
+#[test]
+fn lines() {
+    assert_eq!(
+        line(
+            "hist:limit(3):unit(ms):quantiles(5,99.99):buckets(2):on(next_pid):keys=next_comm:sort=(common_timestamp-$ts0).p5:\
+             vals=(common_timestamp-$ts0).dist=5"
+        ),
+        "hist:keys=next_comm:on(next_pid):vals=hitcount,(common_timestamp-$ts0).dist=5:quantiles(5,99.99):unit(ms):buckets(2):\
+         sort=(common_timestamp-$ts0).p5:limit(3):size=128:clock=global"
+    );
+    assert_eq!(
+        line("hist:keys=next_pid.log2=4:vals=next_prio.min,next_prio.dist=3:sort=next_prio.avg.descending"),
+        "hist:keys=next_pid.log2=4:vals=hitcount,next_prio.min,next_prio.dist:sort=next_prio.avg.descending:size=128"
+    );
+    // What is sorted by, of several that have the number.
+    assert_eq!(
+        line("hist:keys=next_pid:vals=next_prio.dist,next_prio.max:sort=next_prio"),
+        "hist:keys=next_pid:vals=hitcount,next_prio.dist,next_prio.max:sort=next_prio.max:size=128"
+    );
+}
+
+/// Each clause is part of what a trigger is.
+#[test]
+fn all_of_it_is_compared() {
+    let base = "hist:keys=next_comm:on(next_pid):vals=(common_timestamp-$ts0).dist";
+    let world = World::usual();
+    world.add("sched_waking", "hist:keys=pid:ts0=common_timestamp");
+    world.add("sched_switch", base);
+    assert_eq!(
+        world
+            .write("sched_switch", base.as_bytes())
+            .unwrap_err()
+            .errno,
+        EEXIST
+    );
+    for other in [":quantiles(50)", ":unit(s)", ":buckets(9)", ":limit(1)"] {
+        world.add("sched_switch", &format!("{base}{other}"));
+    }
+    for other in [
+        "hist:keys=next_comm:on(next_prio):vals=(common_timestamp-$ts0).dist",
+        "hist:keys=next_comm:on(next_pid):vals=(common_timestamp-$ts0).dist=2",
+        "hist:keys=next_comm:on(next_pid):vals=(common_timestamp-$ts0).max",
+        "hist:keys=next_comm:on(next_pid):vals=(common_timestamp-$ts0)",
+        "hist:keys=next_comm:on(next_pid):vals=common_timestamp-$ts0",
+    ] {
+        world.add("sched_switch", other);
+    }
+    assert_eq!(world.lines("sched_switch").len(), 10);
+}
+
+fn refused(marked: &str, expected: impl FnOnce(usize) -> Error) {
+    let world = World::usual();
+    world.add("sched_waking", "hist:keys=pid:ts0=common_timestamp");
+    let (before, after) = marked.split_once('^').expect("no caret");
+    let command = format!("{before}{after}");
+    let error = world.write("sched_switch", command.as_bytes()).unwrap_err();
+    assert_eq!(error, expected(before.len()), "{marked}");
+}
+
+fn own(marked: &str, text: HintText) {
+    refused(marked, |caret| Error::own(text, caret));
+}
+
+#[test]
+fn errors() {
+    own(
+        "hist:keys=next_pid:on(^next_pid)",
+        HintText::OnWithoutReference,
+    );
+    own(
+        "hist:keys=next_pid:^quantiles(50)",
+        HintText::NoDistribution,
+    );
+    own("hist:keys=next_pid:^unit(s)", HintText::NoDistribution);
+    own(
+        "hist:keys=next_pid:vals=next_prio:^buckets(3)",
+        HintText::NoDistribution,
+    );
+    for bad in [
+        "",
+        "0",
+        "100",
+        "50,50",
+        "x",
+        "99.9999",
+        ".5",
+        "5.",
+        "1,2,3,4,5,6,7,8,9",
+    ] {
+        let marked = format!("hist:keys=next_pid:vals=next_prio.dist:quantiles(^{bad})");
+        own(&marked, HintText::BadQuantiles);
+    }
+    for bad in ["", "ns", "m", "S"] {
+        own(
+            &format!("hist:keys=next_pid:vals=next_prio.dist:unit(^{bad})"),
+            HintText::BadUnit,
+        );
+    }
+    for bad in ["", "0", "1025", "-1"] {
+        own(
+            &format!("hist:keys=next_pid:vals=next_prio.dist:buckets(^{bad})"),
+            HintText::BadBuckets,
+        );
+    }
+    for bad in ["", "0", "x"] {
+        own(
+            &format!("hist:keys=next_pid:limit(^{bad})"),
+            HintText::BadLimit,
+        );
+    }
+    for clause in [
+        "limit(3",
+        "unit(s",
+        "on(next_pid",
+        "quantiles(5",
+        "buckets(3",
+    ] {
+        own(
+            &format!("hist:keys=next_pid:vals=next_prio.dist:{clause}^"),
+            HintText::ClauseNotClosed,
+        );
+    }
+    own(
+        "hist:keys=next_pid:vals=(common_timestamp.usecs-next_prio.usecs).dist:^unit(s)",
+        HintText::UnitOfUsecs,
+    );
+    for (marked, text) in [
+        ("hist:keys=next_pid.^dist", ErrorText::BadFieldModifier),
+        (
+            "hist:keys=next_pid:x=next_prio.^min",
+            ErrorText::BadFieldModifier,
+        ),
+        (
+            "hist:keys=next_pid:vals=hitcount.^max",
+            ErrorText::BadFieldModifier,
+        ),
+        (
+            "hist:keys=next_pid:vals=(next_prio).^usecs",
+            ErrorText::BadFieldModifier,
+        ),
+        (
+            "hist:keys=next_pid:vals=(^nosuch).max",
+            ErrorText::FieldNotFound,
+        ),
+        (
+            "hist:keys=next_pid:vals=(^next_comm).max",
+            ErrorText::InvalidStrOperand,
+        ),
+        (
+            "hist:keys=next_pid:vals=next_prio.max:sort=^next_prio.min",
+            ErrorText::InvalidSortModifier,
+        ),
+    ] {
+        let world = World::usual();
+        let command = marked.replace('^', "");
+        let error = world.write("sched_switch", command.as_bytes()).unwrap_err();
+        assert_eq!(error.text, Some(text), "{marked}: {error:?}");
+    }
+    own(
+        "hist:keys=next_pid:vals=^next_comm.dist",
+        HintText::StringValue,
+    );
+}
+
+/// Values that find no room for their bucket are counted, and still in count, extremes and average.
+#[test]
+fn no_room_for_buckets() {
+    let hist = super::events::hist(
+        &super::events::zoo(),
+        "keys=u8:vals=u64.dist=5,u32.dist=5:buckets(1):size=128",
+    );
+    let mut record = |value: u64| {
+        Bytes::new(ZOO_END)
+            .put(30, &value.to_le_bytes())
+            .put(18, &(value as u32).to_le_bytes())
+            .hit(&hist);
+    };
+    // 128 entries have room for 256 buckets of both together.
+    for power in 0..50 {
+        for part in [32u64, 33, 36, 40, 45] {
+            record(part << power);
+        }
+    }
+    let file = hist_file(&hist);
+    let lost = hist.without_bucket();
+    assert!(lost > 0);
+    assert!(
+        file.contains(&format!("\n    Without bucket: {lost}\n")),
+        "{file}"
+    );
+    assert!(file.contains("Hits: 250\n"), "{file}");
+    let squeezed = squeezed(file.lines().find(|line| line.starts_with('{')).unwrap());
+    let max = 45u64 << 49;
+    assert!(
+        squeezed.contains("u64.dist: count: 250 min: 32 "),
+        "{squeezed}"
+    );
+    assert!(squeezed.contains(&format!(" max: {max} ")), "{squeezed}");
+}
