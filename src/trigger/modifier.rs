@@ -70,6 +70,8 @@ enum Syntax {
     Word,
     /// The word, for a field of this name only.
     WordFor(&'static str),
+    /// The word. As all that C has not, it is a modifier only where it is allowed: elsewhere the error is C's.
+    WordHere,
     /// What begins with the word. Looked at only in a place where it is allowed.
     Prefix,
     /// The word, with or without its last letter, then `=N`.
@@ -157,9 +159,9 @@ static TABLE: [Row; 16] = {
         row(Percent,        "percent",    Prefix,                IN_VALUES,    PLAIN,       None,           SUM),
         row(Graph,          "graph",      Prefix,                IN_VALUES,    PLAIN,       None,           SUM),
         row(Exponential(0), "log2",       WithScale,             AS_KEY,       EXPONENTIAL, Some("log2"),   SUM),
-        row(Min,            "min",        Word,                  AS_VALUE,     PLAIN,       None,           MIN),
-        row(Max,            "max",        Word,                  AS_VALUE,     PLAIN,       None,           MAX),
-        row(Avg,            "avg",        Word,                  AS_VALUE,     PLAIN,       None,           SUM),
+        row(Min,            "min",        WordHere,              AS_VALUE,     PLAIN,       None,           MIN),
+        row(Max,            "max",        WordHere,              AS_VALUE,     PLAIN,       None,           MAX),
+        row(Avg,            "avg",        WordHere,              AS_VALUE,     PLAIN,       None,           SUM),
         row(Dist(0),        "dist",       WithScaleOrNot,        AS_VALUE,     PLAIN,       None,           SPREAD),
     ]
 };
@@ -259,7 +261,12 @@ impl Row {
             .map(|letter| if letter == b'-' { b'X' } else { letter })
             .eq(written.iter().copied());
         let found = match self.syntax {
-            Syntax::Word => is_word,
+            Syntax::WordHere | Syntax::WithScale | Syntax::WithScaleOrNot
+                if !self.places.contains(&place) =>
+            {
+                false
+            }
+            Syntax::Word | Syntax::WordHere => is_word,
             Syntax::WordFor(field) => is_word && text.bytes(name) == field.as_bytes(),
             Syntax::Prefix => {
                 written.starts_with(self.word.as_bytes()) && self.places.contains(&place)

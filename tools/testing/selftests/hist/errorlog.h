@@ -14,6 +14,7 @@ static const char *const log_additions[][2] = {
 	{ "Couldn't find field", "a blank is part of the name" },
 	{ "Couldn't find field", "the name is missing" },
 	{ "Invalid field modifier", "expecting a width, as in .buckets=10" },
+	{ "Invalid field modifier", "expecting a scale from 0 to 5, as in .dist=3" },
 	{ "Too many terms in predicate expression", "expecting && or || between two terms" },
 	{ "Missing matching quote", "the string that begins here has no end" },
 	{ "Error", "expecting a term that begins with the name of a field" },

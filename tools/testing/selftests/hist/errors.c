@@ -10,8 +10,13 @@ enum verdict {
 	SAME,	/* the answer is C's: errno, and the entries of error_log, but for what ours says beside them (errorlog.h) */
 	OPERATOR,	/* as SAME; C takes it if it wants no operands */
 	TAKEN,	/* it is no error, and the line is C's */
+	OURS,	/* C refuses it, and ours takes it */
 	SILENT,	/* EINVAL and an entry of our own; C is not asked, since its shift by 64 gets a report of UBSAN */
 };
+
+/* A synthetic event whose fields are called as what C has not. */
+#define BEYOND "synthetic/beyond"
+#define BEYOND_FIELDS "beyond u64 min; u64 max; u64 avg; u64 dist; u64 on; u64 unit; u64 limit; u64 quantiles; u64 buckets"
 
 static const struct text {
 	enum verdict verdict;
@@ -40,8 +45,8 @@ static const struct text {
 	/* keys */
 	T(SAME, "hist:keys=nosuch"), T(SAME, "hist:keys=nosuch:size=128"), T(SAME, "hist:size=128:keys=nosuch"),
 	T(SAME, "hist:keys=Pid"), T(SAME, "hist:keys=pid "  "x"), T(SAME, "hist:keys= pid"), T(SAME, "hist:keys=,"),
-	T(SAME, "hist:keys=pid,nosuch"), T(SAME, "hist:keys=nosuch,pid"), T(SAME, "hist:keys=pid,pid,pid,pid"),
-	T(SAME, "hist:keys=pid,common_pid,common_type,common_cpu"), T(SAME, "hist:keys=pid,nosuch,pid,pid"),
+	T(SAME, "hist:keys=pid,nosuch"), T(SAME, "hist:keys=nosuch,pid"),
+	T(SAME, "hist:keys=pid,nosuch,pid,pid"),
 	T(SAME, "hist:keys=\xc3\xa4"), T(SAME, "hist:keys=pid\xff"), T(SAME, "hist:keys=common"),
 	T(SAME, "hist:keys=common_nosuch"), T(SAME, "hist:keys=common_CPU"), T(SAME, "hist:keys=cOMM"),
 	T(SAME, "hist:keys=pid:keys=nosuch"), T(SAME, "hist:keys=keys"), T(SAME, "hist:keys=common_comm,common_comm"),
@@ -84,9 +89,38 @@ static const struct text {
 	T(SAME, "hist:keys=nosuch:sort=nosuch"), T(SAME, "hist:sort=nosuch:keys=pid"), T(SAME, "hist:keys=pid:sort= pid"),
 	T(SAME, "hist:keys=pid:sort=pid.Descending"), T(SAME, "hist:keys=pid:sort=hitcount,nosuch.descending"),
 	T(TAKEN, "hist:keys=pid:sort=hitcount,pid"), T(TAKEN, "hist:keys=pid:sort=pid.descending,hitcount.descending"),
+	/* what C has not */
+	T(OURS, "hist:keys=pid,pid,pid,pid"), T(OURS, "hist:keys=pid,common_pid,common_type,common_cpu"),
+	T(OURS, "hist:keys=pid,pid,pid,pid,pid,pid,pid,pid"), T(OURS, "hist:keys=pid:vals=pid,pid,pid"),
+	T(OURS, "hist:keys=pid:vals=pid,pid,pid,pid,pid,pid,pid,pid"), T(OURS, "hist:keys=pid:vals=hitcount,pid,pid,pid"),
+	T(OURS, "hist:keys=pid:vals=pid.min"), T(OURS, "hist:keys=pid:vals=pid.max,pid.avg"),
+	T(OURS, "hist:keys=pid:vals=pid.dist"), T(OURS, "hist:keys=pid:vals=pid.dist=0"), T(OURS, "hist:keys=pid:vals=pid.dist=5"),
+	T(OURS, "hist:keys=pid:vals=(pid)"), T(OURS, "hist:keys=pid:vals=(pid+1)"), T(OURS, "hist:keys=pid:vals=(pid-common_pid).dist"),
+	T(OURS, "hist:keys=pid:vals=(common_timestamp.usecs).max"), T(OURS, "hist:keys=pid:vals=(pid*2).hex"),
+	T(OURS, "hist:keys=pid.log2=3"), T(OURS, "hist:keys=pid.log2=0,common_pid.log2=5"),
+	T(OURS, "hist:keys=pid:limit(10)"), T(OURS, "hist:limit(1):keys=pid"), T(OURS, "hist:keys=pid:vals=pid.dist:quantiles(50,99.99)"),
+	T(OURS, "hist:keys=pid:vals=pid.dist:unit(s)"), T(OURS, "hist:keys=pid:vals=pid.dist:unit(ms)"),
+	T(OURS, "hist:keys=pid:vals=pid.dist:unit(us)"), T(OURS, "hist:keys=pid:vals=pid.dist:buckets(4)"),
+	T(OURS, "hist:keys=pid:vals=pid.max:sort=pid.max"), T(OURS, "hist:keys=pid:vals=pid.max:sort=pid.max.descending"),
+	T(OURS, "hist:keys=pid:vals=pid.dist:sort=pid.p99.9.descending"), T(OURS, "hist:keys=pid:vals=(pid+1).dist:sort=(pid+1).avg"),
+	T(OURS, "hist:keys=pid:vals=pid.dist:sort=pid.min,pid.p50"),
+	T(SAME, "hist:keys=pid.dist"), T(SAME, "hist:keys=pid.min"), T(SAME, "hist:keys=pid:x=pid.dist"), T(SAME, "hist:keys=pid:vals=pid.log2=3"),
+	T(SAME, "hist:keys=pid:vals=pid.dist=6"), T(SAME, "hist:keys=pid:vals=pid.dist="), T(SAME, "hist:keys=pid:vals=pid.dist=x"),
+	T(SAME, "hist:keys=pid.log2="), T(SAME, "hist:keys=pid.log2=6"), T(SAME, "hist:keys=pid:vals=pid.minimum"),
+	T(SAME, "hist:keys=pid:vals=pid.min+1"), T(SAME, "hist:keys=pid:sort=pid.max"), T(SAME, "hist:keys=pid:limit()"),
+	T(SAME, "hist:keys=pid:limit(0)"), T(SAME, "hist:keys=pid:limit"), T(SAME, "hist:keys=pid:unit(s)"),
+	T(SAME, "hist:keys=pid:quantiles(50)"), T(SAME, "hist:keys=pid:buckets(8)"), T(SAME, "hist:keys=pid:on(common_pid)"),
+	T(SAME, "hist:keys=pid:on(pid"), T(SAME, "hist:keys=pid:vals=()"), T(SAME, "hist:keys=(pid)"),
+	T(SAME, "hist:keys=pid:x=(pid)"),
+	/* the same where fields are called so */
+	ON(BEYOND, OURS, "hist:keys=min:vals=min.min,max.max,dist.dist,avg.avg"), ON(BEYOND, OURS, "hist:keys=limit:limit(5)"),
+	ON(BEYOND, OURS, "hist:keys=on:vals=dist.dist:unit(s):quantiles(5):buckets(2)"), ON(BEYOND, OURS, "hist:keys=unit.log2=2"),
+	ON(BEYOND, OURS, "hist:keys=dist:vals=(quantiles-buckets).max"), ON(BEYOND, SAME, "hist:keys=min:on(on)"),
+	ON(BEYOND, TAKEN, "hist:keys=on,unit,limit:vals=min,max:sort=min"), ON(BEYOND, TAKEN, "hist:keys=on:quantiles=quantiles:limit=limit,unit=unit"),
+	ON(BEYOND, TAKEN, "hist:keys=dist:min=min.hex,max=max:sort=dist.descending"),
 	/* values */
 	T(SAME, "hist:keys=pid:vals=nosuch"), T(SAME, "hist:keys=pid:vals=pid,nosuch"), T(SAME, "hist:keys=pid:vals=pid.sym"),
-	T(SAME, "hist:keys=pid:vals=pid.log2"), T(SAME, "hist:keys=pid:vals=pid.nosuch"), T(SAME, "hist:keys=pid:vals=pid,pid,pid"),
+	T(SAME, "hist:keys=pid:vals=pid.log2"), T(SAME, "hist:keys=pid:vals=pid.nosuch"),
 	T(SAME, "hist:keys=nosuch:vals=nosuch"), T(SAME, "hist:keys=pid:vals=,"), T(SAME, "hist:keys=pid:vals=$x"),
 	T(SAME, "hist:keys=pid:vals=pid.buckets=3"), T(SAME, "hist:keys=pid:vals=pid.execname"),
 	T(SAME, "hist:keys=pid:nohitcount"), T(SAME, "hist:keys=pid:NOHC"), T(SAME, "hist:keys=pid:vals=hitcount:nohitcount"),
@@ -151,6 +185,15 @@ static const struct said {
 	OWN("hist:keys=pid:size=^18446744073709551616", "Size has to be a number from 65 to 131072"),
 	OWN("hist:keys=pid,pid,pid,pid,pid,pid,pid,pid,^common_flags", "Too many keys (8 max)"),
 	OWN("hist:keys=pid:vals=pid,pid,pid,pid,pid,pid,pid,pid,^common_type", "Too many values (8 max, hitcount left out)"),
+	OWN("hist:keys=pid:vals=pid.dist:quantiles(^100)", "Expecting 1 to 8 different percentages between 0 and 100, with at most 3 decimals, as in quantiles(50,99.9)"),
+	OWN("hist:keys=pid:vals=pid.dist:unit(^ns)", "Unknown unit, expecting s, ms or us"),
+	OWN("hist:keys=pid:vals=pid.dist:buckets(^0)", "Expecting a number of buckets from 1 to 1024"),
+	OWN("hist:keys=pid:limit(^x)", "Expecting a number of entries, at least 1"),
+	OWN("hist:keys=pid:limit(3^", "No closing paren found at the end of the clause"),
+	OWN("hist:keys=pid:^unit(s)", "Needs a value with .dist"),
+	OWN("hist:keys=pid:vals=(common_timestamp.usecs-pid.usecs).dist:^unit(s)", "unit() is for values in nanoseconds, without .usecs"),
+	OWN("hist:keys=pid:on(^common_pid)", "on() needs a reference to a variable of another trigger"),
+	MORE("hist:keys=pid.^log2=6", "Invalid field modifier: expecting a scale from 0 to 5, as in .dist=3"),
 	OWN("hist:keys=pid:^", "Empty attribute: nothing between two colons, or behind the last one"),
 	OWN("hist:keys=pid:^:pause", "Empty attribute: nothing between two colons, or behind the last one"),
 	OWN("hist^", "No keys found, keys=FIELD is needed"),
@@ -307,6 +350,9 @@ static void check(enum verdict verdict, const char *event, const char *text, siz
 		break;
 	case SILENT:
 		good = error == -EINVAL && same_log("", log, error);
+		break;
+	case OURS:
+		good = c_error == -EINVAL && (testing_c() || (!error && log && !*log && lines));
 		break;
 	case TAKEN:
 		good = !c_error && !error && log && !*log && c_lines && lines && !strcmp(c_lines, lines);
@@ -569,6 +615,8 @@ int main(void)
 		if (append(trigger(dir, default_event), standing))
 			die("%s: %s", dir, standing);
 	}
+	if (append(pathf("%s/synthetic_events", kernel_dir()), BEYOND_FIELDS))
+		die("%s", BEYOND_FIELDS);
 	for (unsigned int i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
 		check(texts[i].verdict, texts[i].event, texts[i].text, texts[i].len);
 		if (i % 10 == 0) {
@@ -576,6 +624,7 @@ int main(void)
 			fired++;
 		}
 	}
+	append(pathf("%s/synthetic_events", kernel_dir()), "!beyond");
 	lengths();
 	sentences();
 	notes();
