@@ -7,6 +7,10 @@ use core::cmp::min;
 use kernel::prelude::*;
 
 use super::{
+    file::{
+        HistFile,
+        Printer, //
+    },
     row::{
         Distribution,
         KeyCell,
@@ -45,83 +49,29 @@ use crate::{
     trigger::Quantile, //
 };
 
-/// A piece of a `hist` file ends with the row that makes it this long, in bytes.
-const PIECE: usize = 16384;
-
-/// A `hist` file that is being read: what is in it, from which the text is made piece by piece. The text of all rows
-/// may take a hundred times as much memory.
-pub struct HistFile {
-    hists: KVec<HistText>,
-    /// The next row to show, by the number of its histogram and its own.
-    next: (usize, usize),
-}
-
-/// What is shown of a histogram.
-struct HistText {
-    title: Text,
-    snapshot: Snapshot,
-}
-
 impl HistFile {
-    /// The file of an event with the histograms `views`. Fails with `ENOMEM`, and as [`Names::go_on`].
+    /// The `hist` file of an event with the histograms `views`. Fails with `ENOMEM`, and as [`Names::go_on`].
     pub fn new<'a>(views: impl Iterator<Item = View<'a>>) -> Result<Self> {
-        let mut hists = KVec::new();
-        for (n, view) in views.enumerate() {
-            let mut heading = Text::new();
-            title(&mut heading, &view, n)?;
-            let hist = HistText {
-                title: heading,
-                snapshot: Snapshot::take(view.hist, &|| view.names.go_on())?,
-            };
-            hists.push(hist, GFP_KERNEL)?;
-        }
-        Ok(Self {
-            hists,
-            next: (0, 0),
-        })
+        Self::with_printer(&HistText, views, title)
+    }
+}
+
+/// Makes C's text.
+struct HistText;
+
+impl Printer for HistText {
+    fn row(
+        &self,
+        out: &mut Text,
+        row: &Row<'_>,
+        buf: &mut TrackedBuf,
+        names: &dyn Names,
+    ) -> Result {
+        show_row(out, row, buf, names)
     }
 
-    /// Hits that it shows.
-    pub fn hits(&self) -> u64 {
-        let hits = self.hists.iter().map(|hist| hist.snapshot.hits());
-        hits.fold(0, u64::wrapping_add)
-    }
-
-    /// Begins again with the first piece.
-    pub fn rewind(&mut self) {
-        self.next = (0, 0);
-    }
-
-    /// The next piece of the text; `None` at its end. Fails with `ENOMEM`, as [`Names::go_on`], and with `EAGAIN` if
-    /// what is saved in an entry was replaced again and again; the next call makes the same piece.
-    pub fn next_piece(&mut self, names: &dyn Names) -> Result<Option<Text>> {
-        names.go_on()?;
-        let mut out = Text::new();
-        let mut buf = TrackedBuf::new()?;
-        let (mut n, mut row) = self.next;
-        while let Some(hist) = self.hists.get(n) {
-            let full = |out: &Text| out.as_bytes().len() >= PIECE;
-            if full(&out) {
-                break;
-            }
-            if row == 0 {
-                out.bytes(hist.title.as_bytes())?;
-            }
-            while let Some(shown) = hist.snapshot.row(row) {
-                show_row(&mut out, &shown, &mut buf, names)?;
-                row += 1;
-                if full(&out) {
-                    break;
-                }
-            }
-            if row < hist.snapshot.shown() {
-                break;
-            }
-            totals(&mut out, &hist.snapshot, names)?;
-            (n, row) = (n + 1, 0);
-        }
-        self.next = (n, row);
-        Ok((!out.as_bytes().is_empty()).then_some(out))
+    fn end(&self, out: &mut Text, snapshot: &Snapshot, names: &dyn Names) -> Result {
+        totals(out, snapshot, names)
     }
 }
 
@@ -283,7 +233,7 @@ fn show_tracked(out: &mut Text, row: &Row<'_>, buf: &mut TrackedBuf) -> Result {
         if action.kind == ActionKind::Snapshot {
             continue;
         }
-        let value = row.tracked(n, buf)?;
+        let value = row.tracked(n, buf)?.unwrap_or(0);
         out.format(format_args!("\n\t{name}: {value:>10}"))?;
         // After each action, as in C.
         row.saved(buf, |name, cell| {

@@ -2,6 +2,7 @@
 
 //! What is read of a histogram: a snapshot of its entries, rows of typed cells, and their printers.
 
+mod file;
 mod hist;
 mod hist_debug;
 mod row;
@@ -17,7 +18,7 @@ use kernel::{
 use super::Histogram;
 use crate::text::Text;
 
-pub use hist::HistFile;
+pub use file::HistFile;
 pub use hist_debug::hist_debug_file;
 pub use trigger::{
     command,

@@ -185,16 +185,16 @@ impl TrackedBuf {
 
 impl<'a> Row<'a> {
     /// The value that the `n`th action tracks: its greatest, or last, value so far. For the action with `save()`, the
-    /// value stored together with the saved fields in `buf`.
+    /// value stored together with the saved fields in `buf`. `None`: there is none yet.
     ///
     /// Fails as [`read_consistent`].
-    pub(super) fn tracked(&self, n: usize, buf: &TrackedBuf) -> Result<u64> {
+    pub(super) fn tracked(&self, n: usize, buf: &TrackedBuf) -> Result<Option<u64>> {
         if self.saving() == Some(n) {
-            return Ok(buf.words.first().copied().unwrap_or(0));
+            return Ok(buf.words.first().copied().filter(|_| buf.set));
         }
         let mut words = [0];
-        self.read_tracked(n, &mut words)?;
-        Ok(words[0])
+        let set = self.read_tracked(n, &mut words)?;
+        Ok(set.then_some(words[0]))
     }
 
     /// Reads the tracked value of the `n`th action and what is saved with it. False: it tracks none, or there is none

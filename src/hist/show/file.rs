@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A file of histograms that is being read: made piece by piece, by a printer.
+
+use kernel::prelude::*;
+
+use super::{
+    row::{
+        Row,
+        TrackedBuf, //
+    },
+    snapshot::Snapshot,
+    Names,
+    View, //
+};
+use crate::text::Text;
+
+/// A piece of a file ends with the row that makes it this long, in bytes.
+const PIECE: usize = 16384;
+
+/// Makes text of what was read of a histogram, behind its heading.
+pub(super) trait Printer: Send + Sync {
+    /// Appends an entry. Fails with `ENOMEM`, and as [`Row::read_saved`].
+    fn row(
+        &self,
+        out: &mut Text,
+        row: &Row<'_>,
+        buf: &mut TrackedBuf,
+        names: &dyn Names,
+    ) -> Result;
+
+    /// Appends what follows the entries. Fails as [`Printer::row`].
+    fn end(&self, out: &mut Text, snapshot: &Snapshot, names: &dyn Names) -> Result;
+}
+
+/// A file of histograms that is being read: what is in it, from which the text is made piece by piece. The text of all
+/// rows may take a hundred times as much memory.
+pub struct HistFile {
+    printer: &'static dyn Printer,
+    hists: KVec<Shown>,
+    /// The next row to show, by the number of its histogram and its own.
+    next: (usize, usize),
+}
+
+/// What is shown of a histogram.
+struct Shown {
+    heading: Text,
+    snapshot: Snapshot,
+}
+
+impl HistFile {
+    /// A file of the histograms `views`, each behind its heading. Fails with `ENOMEM`, and as [`Names::go_on`].
+    pub(super) fn with_printer<'a>(
+        printer: &'static dyn Printer,
+        views: impl Iterator<Item = View<'a>>,
+        heading: impl Fn(&mut Text, &View<'a>, usize) -> Result,
+    ) -> Result<Self> {
+        let mut hists = KVec::new();
+        for (n, view) in views.enumerate() {
+            let mut text = Text::new();
+            heading(&mut text, &view, n)?;
+            let hist = Shown {
+                heading: text,
+                snapshot: Snapshot::take(view.hist, &|| view.names.go_on())?,
+            };
+            hists.push(hist, GFP_KERNEL)?;
+        }
+        Ok(Self {
+            printer,
+            hists,
+            next: (0, 0),
+        })
+    }
+
+    /// Hits that it shows.
+    pub fn hits(&self) -> u64 {
+        let hits = self.hists.iter().map(|hist| hist.snapshot.hits());
+        hits.fold(0, u64::wrapping_add)
+    }
+
+    /// Begins again with the first piece.
+    pub fn rewind(&mut self) {
+        self.next = (0, 0);
+    }
+
+    /// The next piece of the text; `None` at its end. Fails with `ENOMEM`, as [`Names::go_on`], and with `EAGAIN` if
+    /// what is saved in an entry was replaced again and again; the next call makes the same piece.
+    pub fn next_piece(&mut self, names: &dyn Names) -> Result<Option<Text>> {
+        names.go_on()?;
+        let mut out = Text::new();
+        let mut buf = TrackedBuf::new()?;
+        let (mut n, mut row) = self.next;
+        while let Some(hist) = self.hists.get(n) {
+            let full = |out: &Text| out.as_bytes().len() >= PIECE;
+            if full(&out) {
+                break;
+            }
+            if row == 0 {
+                out.bytes(hist.heading.as_bytes())?;
+            }
+            while let Some(shown) = hist.snapshot.row(row) {
+                self.printer.row(&mut out, &shown, &mut buf, names)?;
+                row += 1;
+                if full(&out) {
+                    break;
+                }
+            }
+            if row < hist.snapshot.shown() {
+                break;
+            }
+            self.printer.end(&mut out, &hist.snapshot, names)?;
+            (n, row) = (n + 1, 0);
+        }
+        self.next = (n, row);
+        Ok((!out.as_bytes().is_empty()).then_some(out))
+    }
+}
