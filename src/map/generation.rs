@@ -201,18 +201,27 @@ impl Generation {
 
     /// Hits that were dropped: the calls of [`super::Map::insert`] that returned no entry.
     pub fn drops(&self) -> u64 {
-        let mut drops = self.losses(Loss::Dropped);
+        let counted = self.losses(Loss::Dropped);
+        self.in_excess()
+            .fold(counted, |drops, elt| drops.wrapping_add(elt.column(0)))
+    }
+
+    /// Elements in excess: those that were inserted while the last place was taken. They take none, and their hits are
+    /// drops.
+    pub fn excess(&self) -> usize {
+        self.in_excess().count()
+    }
+
+    fn in_excess(&self) -> impl Iterator<Item = Elt<'_>> {
         let pool = &self.index.pool;
-        if pool.places() > pool.capacity() {
-            let first = self.index.table.slots().iter();
-            let next = self.index.next.iter().flat_map(|table| table.slots());
-            let first = first.filter_map(|slot| self.in_state(slot, SlotState::Excess));
-            let next = next.filter_map(|slot| self.only_in_next(slot, SlotState::Excess));
-            for elt in Iterator::chain(first, next) {
-                drops = drops.wrapping_add(elt.column(0));
-            }
-        }
-        drops
+        let any = pool.places() > pool.capacity();
+        let first = self.index.table.slots().iter();
+        let next = self.index.next.iter().flat_map(|table| table.slots());
+        let first = first.filter_map(|slot| self.in_state(slot, SlotState::Excess));
+        let next = next.filter_map(|slot| self.only_in_next(slot, SlotState::Excess));
+        any.then_some(Iterator::chain(first, next))
+            .into_iter()
+            .flatten()
     }
 
     /// Bytes of memory.
