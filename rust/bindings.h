@@ -26,6 +26,7 @@
 #include <linux/uio.h>
 #include <linux/workqueue.h>
 
+#include "boot.h"
 #include "clock.h"
 #include "cpu.h"
 #include "event.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The trace clocks. Any context, NMI included.
+//! The trace clocks, and that of the wall. Any context, NMI included.
 //!
 //! C headers: `include/linux/trace_clock.h`, `include/linux/timekeeping.h`.
 
@@ -22,7 +22,7 @@ macro_rules! clocks {
         $(
             $(#[$meta])*
             pub(crate) fn $name() -> u64 {
-                // SAFETY: The trace clocks take no arguments and may be read in any context, NMI included.
+                // SAFETY: These clocks take no arguments and may be read in any context, NMI included.
                 unsafe { bindings::$read() }
             }
         )*
@@ -42,6 +42,8 @@ clocks! {
     mono = ktime_get_mono_fast_ns;
     /// Nanoseconds since boot, without time in suspend and without NTP adjustment (`CLOCK_MONOTONIC_RAW`).
     mono_raw = ktime_get_raw_fast_ns;
+    /// Nanoseconds since 1970 (`CLOCK_REALTIME`).
+    real = ktime_get_real_fast_ns;
     /// Nanoseconds since boot, with time in suspend (`CLOCK_BOOTTIME`).
     boot = ktime_get_boot_fast_ns;
     /// Nanoseconds of international atomic time (`CLOCK_TAI`).

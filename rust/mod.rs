@@ -6,6 +6,7 @@
 //! it holds; what is not said otherwise is for task context and may sleep.
 
 mod bindings;
+pub(crate) mod boot;
 pub(crate) mod clock;
 pub(crate) mod cpu;
 pub(crate) mod device;
