@@ -17,7 +17,7 @@ use kernel::{
 pub(crate) enum Shown {
     /// The whole text, and whether it was read.
     Text(Arc<Text>, bool),
-    /// A `hist` file, rendered piece by piece.
+    /// A `hist` or `hist_jsonl` file, rendered piece by piece.
     Hist(HistFile, KernelNames),
 }
 

@@ -9,6 +9,7 @@ mod contents;
 mod error_log;
 mod hist;
 mod hist_debug;
+mod hist_jsonl;
 mod hist_stats;
 mod names;
 mod show_event_triggers;
@@ -23,7 +24,13 @@ use crate::{
         Overlay,
         OverlayFile, //
     },
-    rust::tracefs::SpecialFops,
+    rust::{
+        boot::{
+            boot_id,
+            BootId, //
+        },
+        tracefs::SpecialFops, //
+    },
     user_events::UserEvents, //
 };
 use contents::Shown;
@@ -44,8 +51,9 @@ type OpenState = Option<HistPollState>;
 pub(crate) struct Tree {
     engine: Engine,
     error_logs: ErrorLogs,
-    /// How often a `hist` file was rendered.
+    /// How often a `hist` or `hist_jsonl` file was rendered.
     reads: Atomic<u64>,
+    boot_id: Option<BootId>,
     user_events: Arc<UserEvents>,
     user_events_data: Arc<SpecialFops>,
 }
@@ -60,6 +68,7 @@ impl Tree {
             engine,
             error_logs: ErrorLogs::new()?,
             reads: Atomic::new(0),
+            boot_id: boot_id(),
             user_events,
             user_events_data,
         })
@@ -84,7 +93,16 @@ impl Overlay for Tree {
                 }
             }
             Dir::Instance => const { &[error_log::FILE, show_event_triggers::FILE] },
-            Dir::Event => const { &[trigger::FILE, hist::FILE, hist_debug::FILE] },
+            Dir::Event => {
+                const {
+                    &[
+                        trigger::FILE,
+                        hist::FILE,
+                        hist_debug::FILE,
+                        hist_jsonl::FILE,
+                    ]
+                }
+            }
             _ => &[],
         }
     }

@@ -21,13 +21,8 @@ const PIECE: usize = 16384;
 /// Makes text of what was read of a histogram, behind its heading.
 pub(super) trait Printer: Send + Sync {
     /// Appends an entry. Fails with `ENOMEM`, and as [`Row::read_saved`].
-    fn row(
-        &self,
-        out: &mut Text,
-        row: &Row<'_>,
-        buf: &mut TrackedBuf,
-        names: &dyn Names,
-    ) -> Result;
+    fn row(&self, out: &mut Text, row: &Row<'_>, buf: &mut TrackedBuf, names: &dyn Names)
+        -> Result;
 
     /// Appends what follows the entries. Fails as [`Printer::row`].
     fn end(&self, out: &mut Text, snapshot: &Snapshot, names: &dyn Names) -> Result;

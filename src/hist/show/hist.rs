@@ -236,9 +236,9 @@ fn show_tracked(out: &mut Text, row: &Row<'_>, buf: &mut TrackedBuf) -> Result {
         let value = row.tracked(n, buf)?.unwrap_or(0);
         out.format(format_args!("\n\t{name}: {value:>10}"))?;
         // After each action, as in C.
-        row.saved(buf, |name, cell| {
+        row.saved(buf, |var, cell| {
             out.bytes(b"  ")?;
-            out.bytes(name)?;
+            out.bytes(&var.variable.name)?;
             out.bytes(b": ")?;
             match cell {
                 SavedCell::Number(number) => out.format(format_args!("{number:>10}")),

@@ -5,6 +5,7 @@
 mod file;
 mod hist;
 mod hist_debug;
+mod jsonl;
 mod row;
 mod snapshot;
 pub mod sort;
@@ -20,6 +21,10 @@ use crate::text::Text;
 
 pub use file::HistFile;
 pub use hist_debug::hist_debug_file;
+pub use jsonl::{
+    Now,
+    Origin, //
+};
 pub use trigger::{
     command,
     event_column,

@@ -2,6 +2,8 @@
 
 //! Rows of typed cells, from which printers make text.
 
+use core::cmp::min;
+
 use kernel::prelude::*;
 
 use crate::{
@@ -13,10 +15,14 @@ use crate::{
     },
     hist::{
         buckets::BucketCount,
+        program::Cell,
         spec::{
             action::ActionKind,
             field::HistField,
-            variable::ValueKind, //
+            variable::{
+                FieldVar,
+                ValueKind, //
+            },
         },
         Program,
         Spec, //
@@ -164,6 +170,15 @@ pub(super) enum SavedCell<'a> {
     Text(Option<&'a [u8]>),
 }
 
+/// The cell of a variable that is set.
+pub(super) enum VariableCell<'a> {
+    Number(u64),
+    /// A string without its NUL.
+    Text(&'a [u8]),
+    /// Return addresses, the innermost first. Behind them may be zeros.
+    Stack(&'a [u64]),
+}
+
 /// Most words of a tracked value and what is saved with it.
 const TRACKED_WORDS: usize = 1 + VARS_MAX * WIDE_WORDS;
 
@@ -221,11 +236,11 @@ impl<'a> Row<'a> {
         Ok(())
     }
 
-    /// Calls `show` for each saved field in `buf`, with its name.
+    /// Calls `show` for each saved field in `buf`.
     pub(super) fn saved(
         &self,
         buf: &TrackedBuf,
-        mut show: impl FnMut(&[u8], SavedCell<'_>) -> Result,
+        mut show: impl FnMut(&FieldVar, SavedCell<'_>) -> Result,
     ) -> Result {
         let mut at = 1;
         for (var, &(_, words)) in self.spec.save_vars.iter().zip(&self.program.saved) {
@@ -238,7 +253,40 @@ impl<'a> Row<'a> {
                     SavedCell::Text(buf.set.then(|| words_to_text(content, &mut text)))
                 }
             };
-            show(&var.variable.name, cell)?;
+            show(var, cell)?;
+        }
+        Ok(())
+    }
+
+    /// Calls `show` for each variable, with `None` if it is not set. Fails as [`read_consistent`].
+    #[inline(never)]
+    pub(super) fn variables(
+        &self,
+        mut show: impl FnMut(&HistField, Option<VariableCell<'_>>) -> Result,
+    ) -> Result {
+        for (field, &cell) in self.spec.vars.iter().zip(&self.program.cells) {
+            match cell {
+                Cell::Once(number) | Cell::Number(number) => {
+                    let number = self.elt.and_then(|elt| elt.var(number));
+                    show(field, number.map(VariableCell::Number))?;
+                }
+                Cell::Wide(number) => {
+                    let mut words = [0; WIDE_WORDS];
+                    let wide = self.elt.and_then(|elt| elt.wide(number));
+                    let set = wide.map(|wide| read_consistent(|| wide.read(&mut words)));
+                    if !set.transpose()?.unwrap_or(false) {
+                        show(field, None)?;
+                        continue;
+                    }
+                    let [len, entries @ ..] = &words;
+                    let mut text = [0; limits::STRING_MAX as usize];
+                    let cell = match field.kind() {
+                        ValueKind::Text => VariableCell::Text(words_to_text(&words, &mut text)),
+                        _ => VariableCell::Stack(&entries[..min(*len as usize, entries.len())]),
+                    };
+                    show(field, Some(cell))?;
+                }
+            }
         }
         Ok(())
     }

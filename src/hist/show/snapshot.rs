@@ -66,6 +66,18 @@ pub(super) struct Snapshot {
     computed: KVec<KVVec<i128>>,
     drops: u64,
     without_bucket: u64,
+    losses: Losses,
+}
+
+/// What `hist` does not show of what was lost.
+#[derive(Clone, Copy)]
+pub(super) struct Losses {
+    /// Elements in excess, whose hits are dropped: see [`Generation::excess`].
+    pub(super) excess: usize,
+    /// See [`Histogram::unresolved`].
+    pub(super) unresolved: u64,
+    /// See [`Histogram::missed`].
+    pub(super) missed: u64,
 }
 
 impl Snapshot {
@@ -82,6 +94,11 @@ impl Snapshot {
             computed: KVec::new(),
             drops: contents.drops(),
             without_bucket: hist.without_bucket(),
+            losses: Losses {
+                excess: contents.excess(),
+                unresolved: hist.unresolved(),
+                missed: hist.missed(),
+            },
             contents,
         };
         snapshot.read(go_on)?;
@@ -238,6 +255,11 @@ impl Snapshot {
     /// Hits of all entries.
     pub(super) fn hits(&self) -> u64 {
         self.totals[0].total
+    }
+
+    /// What else was lost.
+    pub(super) fn losses(&self) -> Losses {
+        self.losses
     }
 
     /// Hits that were dropped.
