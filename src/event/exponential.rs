@@ -90,10 +90,16 @@ pub enum Bucket {
 /// Which bucket a value is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exponential {
+    /// By how much an index at [`SCALE_FAST`] is to be shifted; negative if the index is not computed from one. Tested
+    /// first, so that the fast path looks at nothing else.
+    shift: i8,
     scale: u8,
     unit: Unit,
     signed: bool,
 }
+
+/// The largest scale that takes only [`OCTAVE`].
+const SCALE_FAST: u8 = 3;
 
 /// The largest scale.
 const SCALE_MAX: u8 = 5;
@@ -104,33 +110,44 @@ const ZERO: u16 = 0x8000;
 /// Added to indices, so that none is negative: those of a nanosecond in seconds are above -1024.
 const BIAS: i32 = 1024;
 
-/// The boundaries between 2^63 and 2^64 at [`SCALE_MAX`]: 2^63 times 2^(k/32) for k from 1 to 32, rounded down; the last is
-/// less than all larger values. No boundary but the last is a whole number, so a value is above one if it is larger than
-/// this.
+/// The boundaries between 2^127 and 2^128 at [`SCALE_MAX`]: 2^127 times 2^(k/32) for k from 1 to 32, rounded down. The
+/// last is one less than 2^128, so that nothing is above it. No other boundary is a whole number, so what has 128 bits is
+/// above a boundary if it is larger than this.
 #[rustfmt::skip]
-const BOUNDARIES: [u64; 32] = [
-    0x82cd8698ac2ba1d7, 0x85aac367cc487b14, 0x88980e8092da8527, 0x8b95c1e3ea8bd6e6,
-    0x8ea4398b45cd53c0, 0x91c3d373ab11c336, 0x94f4efa8fef70961, 0x9837f0518db8a96f,
-    0x9b8d39b9d54e5538, 0x9ef5326091a111ad, 0xa27043030c496818, 0xa5fed6a9b15138ea,
-    0xa9a15ab4ea7c0ef8, 0xad583eea42a14ac6, 0xb123f581d2ac258f, 0xb504f333f9de6484,
-    0xb8fbaf4762fb9ee9, 0xbd08a39f580c36be, 0xc12c4cca66709456, 0xc5672a115506dadd,
-    0xc9b9bd866e2f27a2, 0xce248c151f8480e3, 0xd2a81d91f12ae45a, 0xd744fccad69d6af4,
-    0xdbfbb797daf23755, 0xe0ccdeec2a94e111, 0xe5b906e77c8348a8, 0xeac0c6e7dd24392e,
-    0xefe4b99bdcdaf5cb, 0xf5257d152486cc2c, 0xfa83b2db722a033a, 0xffffffffffffffff,
+pub const BOUNDARIES: [u128; 32] = [
+    0x82cd8698ac2ba1d7_3e2a475b46520bff, 0x85aac367cc487b14_c5c95b8c2154c1b2,
+    0x88980e8092da8527_5df8d76c98c67562, 0x8b95c1e3ea8bd6e6_fbe4628758a53c90,
+    0x8ea4398b45cd53c0_2dc0144c8783d4c5, 0x91c3d373ab11c336_0fd6d8e0ae5ac9d8,
+    0x94f4efa8fef70961_2e8afad12551de54, 0x9837f0518db8a96f_46ad23182e42f6f6,
+    0x9b8d39b9d54e5538_a2a817a2a3cc3f1f, 0x9ef5326091a111ad_a0911f09ebb9fdd1,
+    0xa27043030c496818_9b7a04ef80cfdea7, 0xa5fed6a9b15138ea_1cbd7f621710701b,
+    0xa9a15ab4ea7c0ef8_541e24ec3531fa73, 0xad583eea42a14ac6_4980a8c8f59a2ec4,
+    0xb123f581d2ac258f_87d037e96d215d8e, 0xb504f333f9de6484_597d89b3754abe9f,
+    0xb8fbaf4762fb9ee9_1b879778566b65a1, 0xbd08a39f580c36be_a8811fb66d0faf7a,
+    0xc12c4cca66709456_7c457d59a50087b5, 0xc5672a115506dadd_3e2ad0c964dd9f37,
+    0xc9b9bd866e2f27a2_80e1f92a0511697e, 0xce248c151f8480e3_e235838f95f2c6ed,
+    0xd2a81d91f12ae45a_12248e57c3de4028, 0xd744fccad69d6af4_39a68bb9902d3fde,
+    0xdbfbb797daf23755_3d840d5a9e29aa64, 0xe0ccdeec2a94e111_065895048dd333ca,
+    0xe5b906e77c8348a8_1e5e8f4a4edbb0ec, 0xeac0c6e7dd24392e_d02d75b3706e54fa,
+    0xefe4b99bdcdaf5cb_46561cf6948db912, 0xf5257d152486cc2c_7b9d0c7aed980fc3,
+    0xfa83b2db722a033a_7c25bb14315d7fcc, 0xffffffffffffffff_ffffffffffffffff,
 ];
 
-/// The 64 bits of the boundaries behind those.
-#[rustfmt::skip]
-static BEHIND: [u64; 32] = [
-    0x3e2a475b46520bff, 0xc5c95b8c2154c1b2, 0x5df8d76c98c67562, 0xfbe4628758a53c90,
-    0x2dc0144c8783d4c5, 0x0fd6d8e0ae5ac9d8, 0x2e8afad12551de54, 0x46ad23182e42f6f6,
-    0xa2a817a2a3cc3f1f, 0xa0911f09ebb9fdd1, 0x9b7a04ef80cfdea7, 0x1cbd7f621710701b,
-    0x541e24ec3531fa73, 0x4980a8c8f59a2ec4, 0x87d037e96d215d8e, 0x597d89b3754abe9f,
-    0x1b879778566b65a1, 0xa8811fb66d0faf7a, 0x7c457d59a50087b5, 0x3e2ad0c964dd9f37,
-    0x80e1f92a0511697e, 0xe235838f95f2c6ed, 0x12248e57c3de4028, 0x39a68bb9902d3fde,
-    0x3d840d5a9e29aa64, 0x065895048dd333ca, 0x1e5e8f4a4edbb0ec, 0xd02d75b3706e54fa,
-    0x46561cf6948db912, 0x7b9d0c7aed980fc3, 0x7c25bb14315d7fcc, 0xffffffffffffffff,
-];
+/// The high 64 bits of boundary `k`.
+const fn high(k: usize) -> u64 {
+    (BOUNDARIES[k] >> 64) as u64
+}
+
+/// The low 64 bits of each boundary.
+static LOW: [u64; 32] = {
+    let mut low = [0; 32];
+    let mut k = 0;
+    while k < low.len() {
+        low[k] = BOUNDARIES[k] as u64;
+        k += 1;
+    }
+    low
+};
 
 /// Scale 3: one boundary may be in each eighth of an octave. A cache line.
 #[repr(align(64))]
@@ -140,7 +157,7 @@ static OCTAVE: Octave = {
     let mut boundaries = [0; 8];
     let mut n = 0;
     while n < 8 {
-        boundaries[n] = BOUNDARIES[4 * n + 3];
+        boundaries[n] = high(4 * n + 3);
         n += 1;
     }
     Octave(boundaries)
@@ -156,12 +173,12 @@ static FINE_OCTAVE: [(u64, u32); CELLS] = {
     while cell < CELLS {
         let first = (1 << 63) + ((cell as u64) << 57);
         let mut k = 0;
-        while BOUNDARIES[k] < first {
+        while high(k) < first {
             k += 1;
         }
         cells[cell] = (u64::MAX, k as u32);
-        if BOUNDARIES[k] - first < 1 << 57 {
-            cells[cell].0 = BOUNDARIES[k];
+        if high(k) - first < 1 << 57 {
+            cells[cell].0 = high(k);
         }
         cell += 1;
     }
@@ -171,8 +188,13 @@ static FINE_OCTAVE: [(u64, u32); CELLS] = {
 impl Exponential {
     /// Buckets of this scale, at most [`SCALE_MAX`], for values, which are nanoseconds if there is a unit.
     pub const fn new(scale: u8, unit: Unit, signed: bool) -> Self {
+        let scale = if scale < SCALE_MAX { scale } else { SCALE_MAX };
         Self {
-            scale: if scale < SCALE_MAX { scale } else { SCALE_MAX },
+            shift: match unit {
+                Unit::One => SCALE_FAST as i8 - scale as i8,
+                _ => -1,
+            },
+            scale,
             unit,
             signed,
         }
@@ -196,32 +218,33 @@ impl Exponential {
     /// The code of the bucket of `value`. Codes are in the order of the values. Any context.
     #[inline(always)]
     pub fn code(self, value: u64) -> u16 {
-        if self.signed && (value as i64) < 0 {
-            return self.negative_code(value);
+        // One test for what is zero, negative or has the highest bit.
+        if value as i64 <= 0 {
+            return match value {
+                0 => ZERO,
+                _ => self.code_with_highest_bit(value),
+            };
         }
-        if value == 0 {
-            return ZERO;
-        }
-        (i32::from(ZERO) + 1 + BIAS + self.index(value)) as u16
+        positive_code(self.index(value))
     }
 
+    /// Out of line: rare.
     #[cold]
     #[inline(never)]
-    fn negative_code(self, value: u64) -> u16 {
-        (i32::from(ZERO) - 1 - BIAS - self.index(value.wrapping_neg())) as u16
+    fn code_with_highest_bit(self, value: u64) -> u16 {
+        match self.signed {
+            true => negative_code(self.index(value.wrapping_neg())),
+            false => positive_code(self.index(value)),
+        }
     }
 
     /// The index of the bucket of `value`, which is not zero.
     #[inline(always)]
     fn index(self, value: u64) -> i32 {
-        if self.scale > 3 || self.unit != Unit::One {
-            return self.index_slow(value);
+        match self.shift {
+            0.. => index_fast(value) >> self.shift,
+            _ => self.index_slow(value),
         }
-        let zeros = value.leading_zeros();
-        let value = value << zeros;
-        // A power of two is the last value of its bucket.
-        let index = index3(value, 63 - zeros as i32) - i32::from(value << 1 == 0);
-        index >> (3 - self.scale)
     }
 
     #[inline(never)]
@@ -230,7 +253,7 @@ impl Exponential {
         let (value, exponent) = (value << zeros, 63 - zeros as i32);
         let index = match self.unit {
             // A power of two is the last value of its bucket.
-            Unit::One => index5(value, 0, exponent) - i32::from(value << 1 == 0),
+            Unit::One => index_fine(value, 0, exponent) - i32::from(value << 1 == 0),
             unit => {
                 // The factor was rounded down. So a quotient that is a power of two becomes less, and stays in its bucket;
                 // those above it do not become it.
@@ -240,7 +263,7 @@ impl Exponential {
                 let zeros = product.leading_zeros();
                 let product = product << zeros;
                 let exponent = exponent - zeros as i32 - unit.shift();
-                index5((product >> 64) as u64, product as u64, exponent)
+                index_fine((product >> 64) as u64, product as u64, exponent)
             }
         };
         index >> (SCALE_MAX - self.scale)
@@ -262,7 +285,13 @@ impl Exponential {
             Bucket::Positive(index) => (index, false),
             Bucket::Negative(index) => (index, true),
         };
-        let (below, last) = (self.last(index - 1), self.last(index));
+        let most = match (self.signed, negative) {
+            (false, false) => u64::MAX,
+            (false, true) => return None,
+            (true, false) => i64::MAX as u64,
+            (true, true) => i64::MIN.unsigned_abs(),
+        };
+        let (below, last) = (self.last(index - 1), self.last(index).min(most));
         match (below < last, negative) {
             (false, _) => None,
             (true, false) => Some((Whole(i128::from(below) + 1), Whole(last.into()))),
@@ -277,7 +306,7 @@ impl Exponential {
         let (exponent, k) = (fine.div_euclid(32), fine.rem_euclid(32) as usize);
         let power = match k {
             0 => 1 << 63,
-            k => BOUNDARIES[k - 1],
+            k => high(k - 1),
         };
         let values = u128::from(power) * u128::from(self.unit.values());
         let shift = 63 - exponent;
@@ -299,16 +328,22 @@ impl Exponential {
     }
 
     /// What is taken for the values with this code: the geometric mean of the smallest and the largest of them, since that
-    /// is off by the same proportion from both. `None`: no value has it.
+    /// is off by the same proportion from both. A tenth is rounded to where the larger one of the two errors is smaller.
+    /// `None`: no value has it.
     pub fn middle(self, code: u16) -> Option<Tenths> {
         let (Whole(first), Whole(last)) = self.bounds(code)?;
         let negative = last < 0;
         let (small, large) = (first.unsigned_abs() as u64, last.unsigned_abs() as u64);
         let (small, large) = (small.min(large), small.max(large));
-        let square = u128::from(small) * u128::from(large);
         let tenths = match large {
-            0..Tenths::WHOLE => u128::from(nearest_root(square * 100)),
-            _ => u128::from(nearest_root(square)) * 10,
+            0..Tenths::WHOLE => {
+                let product = small * large;
+                let tenths = (product * 100).isqrt();
+                // The error of the next tenth from the smallest value, and of this one from the largest.
+                let up = large * (tenths + 1) + small * tenths < 20 * product;
+                u128::from(tenths + u64::from(up))
+            }
+            _ => u128::from(nearest_root(u128::from(small) * u128::from(large))) * 10,
         };
         let tenths = tenths as i128;
         Some(Tenths(if negative { -tenths } else { tenths }))
@@ -328,20 +363,36 @@ fn nearest_root(square: u128) -> u64 {
     root.saturating_add(u64::from(rest > u128::from(root)))
 }
 
-/// The index at scale 3 of a value between 2^exponent and twice that, whose highest bit was shifted to the top; one more if
-/// it is 2^exponent itself.
+/// The code of positive values with this index.
 #[inline(always)]
-fn index3(value: u64, exponent: i32) -> i32 {
-    let eighth = (value >> 60) as usize & 7;
-    exponent * 8 + eighth as i32 + i32::from(value > OCTAVE.0[eighth])
+fn positive_code(index: i32) -> u16 {
+    (i32::from(ZERO) + 1 + BIAS + index) as u16
 }
 
-/// The index at [`SCALE_MAX`], as [`index3`]; `behind` are the bits behind `value`.
+/// The code of negative values whose absolute values have this index.
+fn negative_code(index: i32) -> u16 {
+    (i32::from(ZERO) - 1 - BIAS - index) as u16
+}
+
+/// The index at [`SCALE_FAST`] of `value`, which is not zero.
 #[inline(always)]
-fn index5(value: u64, behind: u64, exponent: i32) -> i32 {
+fn index_fast(value: u64) -> i32 {
+    let zeros = value.leading_zeros();
+    // One less, since an upper boundary is in its bucket. So a power of two loses its highest bit, and has 7 eighths instead
+    // of 8: it gets the last bucket of the octave below, in which nothing is above the boundary.
+    let less = (value << zeros) - 1;
+    let eighths = (less >> 60) as usize;
+    let above = less >= OCTAVE.0[eighths % 8];
+    8 * (62 - zeros as i32) + eighths as i32 + i32::from(above)
+}
+
+/// The index at [`SCALE_MAX`] of a number between 2^exponent and twice that, whose highest bit was shifted to the top of
+/// `value`; `low` are the bits behind it. One more if it is 2^exponent itself.
+#[inline(always)]
+fn index_fine(value: u64, low: u64, exponent: i32) -> i32 {
     let (boundary, before) = FINE_OCTAVE[(value >> 57) as usize % CELLS];
     let above = match value == boundary {
-        true => behind > BEHIND[before as usize % BEHIND.len()],
+        true => low > LOW[before as usize % LOW.len()],
         false => value > boundary,
     };
     exponent * 32 + before as i32 + i32::from(above)

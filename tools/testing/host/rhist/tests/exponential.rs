@@ -7,13 +7,31 @@
 mod naive;
 
 use naive::{boundary, index_of};
+use num_bigint::BigUint;
 use proptest::prelude::*;
-use rhist::event::{Bucket, Exponential, Unit};
+use rhist::event::{exponential::BOUNDARIES, Bucket, Exponential, Tenths, Unit, Whole};
+
+/// The code of zero.
+const ZERO: u16 = 0x8000;
 
 const UNITS: [Unit; 4] = [Unit::One, Unit::Us, Unit::Ms, Unit::S];
 
 fn all() -> impl Iterator<Item = (u8, Unit)> {
     (0..=5).flat_map(|scale| UNITS.map(|unit| (scale, unit)))
+}
+
+/// Each is the largest number of 128 bits that is not above its boundary: by the power 32 of both sides. From the last one on
+/// this would take 129.
+#[test]
+fn table() {
+    for (k, boundary) in (1..).zip(BOUNDARIES) {
+        let power = BigUint::from(1u32) << (127 * 32 + k);
+        let [at, above] = [0u32, 1].map(|n| (BigUint::from(boundary) + n).pow(32));
+        match k {
+            32 => assert_eq!(above, power),
+            _ => assert!(at < power && power < above, "boundary {k}"),
+        }
+    }
 }
 
 fn check(value: u64, unit: Unit, scale: u8) {
@@ -80,57 +98,104 @@ fn known_indices() {
     );
 }
 
-/// The bounds of a bucket are the values that have its code, and no other ones have it.
+/// All codes, in their order, have all values between them, in their order, and each value has the code whose bounds hold it.
 #[test]
 fn bounds() {
-    for (scale, unit) in all() {
-        let buckets = Exponential::new(scale, unit, true);
-        let mut next = 0;
-        for code in 0x8000..=buckets.code(i64::MAX as u64) {
+    for ((scale, unit), signed) in all().flat_map(|all| [false, true].map(|signed| (all, signed))) {
+        let buckets = Exponential::new(scale, unit, signed);
+        let [mut next, most]: [i128; 2] = match signed {
+            true => [i64::MIN.into(), i64::MAX.into()],
+            false => [0, u64::MAX.into()],
+        };
+        for code in 0..=u16::MAX {
             let Some((first, last)) = buckets.bounds(code) else {
                 continue;
             };
-            assert_eq!(first.value(), next, "{code:x} at scale {scale} in {unit:?}");
+            let told = format!("{code:x} at scale {scale} in {unit:?}, signed: {signed}");
+            assert_eq!(first.value(), next, "{told}");
+            assert!(first <= last, "{told}");
             next = last.value() + 1;
-            for value in [first.value(), last.value().min(i64::MAX.into())] {
-                assert_eq!(buckets.code(value as u64), code);
-                let negative = buckets.code((-value) as u64);
-                assert_eq!(negative, 0x8000 - (code - 0x8000));
-                let (least, most) = buckets.bounds(negative).unwrap();
-                assert_eq!(least.value(), -last.value());
-                assert_eq!(most.value(), -first.value());
+            for value in [first.value(), last.value()] {
+                assert_eq!(buckets.code(value as u64), code, "{told}");
             }
+            let [first, middle, last] = [
+                Tenths::whole(first),
+                buckets.middle(code).unwrap(),
+                Tenths::whole(last),
+            ];
+            assert!(first <= middle && middle <= last, "{told}");
         }
-        assert!(next > i64::MAX.into());
+        assert_eq!(next, most + 1);
     }
 }
 
 /// What the manual says: the error of what is shown for any value of a bucket, in percent.
 #[test]
 fn errors() {
-    let stated = [41.43, 18.93, 9.06, 4.43, 2.2, 1.1];
+    let stated = [41.43, 18.93, 9.06, 4.43, 2.19, 1.09];
     for (scale, unit) in all() {
-        let buckets = Exponential::new(scale, unit, false);
-        let mut worst = 0.0f64;
-        for code in 0x8001..=buckets.code(u64::MAX) {
-            let Some((first, last)) = buckets.bounds(code) else {
-                continue;
-            };
-            let shown: f64 = buckets.middle(code).unwrap().to_string().parse().unwrap();
-            for value in [first, last] {
-                let value = value.value() as f64;
-                worst = worst.max((shown - value).abs() / value * 100.0);
+        for signed in [false, true] {
+            let buckets = Exponential::new(scale, unit, signed);
+            let mut worst = 0.0f64;
+            for code in 0..=u16::MAX {
+                let Some((first, last)) = buckets.bounds(code).filter(|_| code != ZERO) else {
+                    continue;
+                };
+                let shown: f64 = buckets.middle(code).unwrap().to_string().parse().unwrap();
+                for value in [first, last] {
+                    let value = value.value() as f64;
+                    worst = worst.max((shown - value).abs() / value.abs() * 100.0);
+                }
             }
+            let stated = stated[scale as usize];
+            let told = format!("{worst} at scale {scale} in {unit:?}");
+            assert!(stated - 0.01 < worst && worst <= stated, "{told}");
         }
-        assert!(
-            worst <= stated[scale as usize],
-            "{worst} at scale {scale} in {unit:?}"
-        );
-        assert!(
-            worst >= stated[scale as usize] * 0.98,
-            "{worst} at scale {scale} in {unit:?}"
-        );
     }
+}
+
+/// What is shown for some buckets.
+#[test]
+fn shown() {
+    let shown = |value: i64, scale, signed| {
+        let buckets = Exponential::new(scale, Unit::One, signed);
+        let middle = buckets.middle(buckets.code(value as u64)).unwrap();
+        middle.to_string()
+    };
+    assert_eq!(shown(0, 3, false), "0");
+    assert_eq!(shown(1, 3, false), "1");
+    assert_eq!(shown(15, 3, false), "15.5");
+    assert_eq!(shown(-15, 3, true), "-15.5");
+    assert_eq!(shown(6, 0, true), "6.3");
+    assert_eq!(shown(-6, 0, true), "-6.3");
+    // sqrt(65537 * 131072) is 92682.6: no tenth, as some of the bucket is above 100000.
+    assert_eq!(shown(100_000, 0, false), "92683");
+    // sqrt(66972 * 68437): a tenth, as all of the bucket is below 100000.
+    assert_eq!(shown(68_000, 5, false), "67700.5");
+    // 2^63.5 is 13043817825332782212; the upper half of its bits is computed.
+    assert_eq!(shown(-1, 0, false), "13043817825332782213");
+    assert_eq!(
+        Tenths::whole(Whole::new(u64::MAX, false)).to_string(),
+        u64::MAX.to_string()
+    );
+    assert_eq!(
+        Tenths::whole(Whole::new(1 << 63, true)).to_string(),
+        i64::MIN.to_string()
+    );
+}
+
+/// Codes that no value has.
+#[test]
+fn no_value() {
+    let [unsigned, signed] = [false, true].map(|signed| Exponential::new(3, Unit::One, signed));
+    // Between 1 and 2 is no whole number.
+    for code in unsigned.code(1) + 1..unsigned.code(2) {
+        assert_eq!(unsigned.bounds(code), None);
+        assert_eq!(unsigned.middle(code), None);
+    }
+    assert_eq!(unsigned.bounds(signed.code(-1i64 as u64)), None);
+    assert_eq!(signed.bounds(unsigned.code(u64::MAX)), None);
+    assert_eq!(signed.bounds(0), None);
 }
 
 #[test]

@@ -298,7 +298,7 @@ impl Key {
                 format!("{name}: ~ {number}-{}", number.wrapping_add(width - 1))
             }
             (Some(_), Key::Number(n, Shape::Exponential(scale))) => {
-                let (first, last) = bucket(event.number(*n), Unit::One, *scale);
+                let (first, last) = bucket(event.number(*n), Unit::One, *scale, NUMBERS[*n].3);
                 let between = if first < 0 { " - " } else { "-" };
                 format!("{name}: ~ {first}{between}{last}")
             }
@@ -323,7 +323,8 @@ impl Key {
         match (self, self.number(a), self.number(b)) {
             (Key::Comm, ..) => Ordering::Equal,
             (Key::Number(n, Shape::Exponential(scale)), ..) => {
-                let first = |event: &Event| bucket(event.number(*n), Unit::One, *scale).0;
+                let first =
+                    |event: &Event| bucket(event.number(*n), Unit::One, *scale, NUMBERS[*n].3).0;
                 first(a).cmp(&first(b))
             }
             (Key::Number(n, _), Some(a), Some(b)) => as_field(a, *n).cmp(&as_field(b, *n)),
@@ -354,7 +355,7 @@ fn any_key() -> impl Strategy<Value = Key> {
 }
 
 /// The smallest and the largest number in the bucket of `number`.
-fn bucket(number: i128, unit: Unit, scale: u8) -> (i128, i128) {
+fn bucket(number: i128, unit: Unit, scale: u8, signed: bool) -> (i128, i128) {
     if number == 0 {
         return (0, 0);
     }
@@ -363,6 +364,8 @@ fn bucket(number: i128, unit: Unit, scale: u8) -> (i128, i128) {
     let last = i128::from(boundary(unit, scale, index + 1));
     match number < 0 {
         true => (-last, -first),
+        // What the field can hold.
+        false if signed => (first, last.min(i64::MAX.into())),
         false => (first, last),
     }
 }
@@ -379,20 +382,32 @@ fn code(number: i128, scale: u8) -> u64 {
 }
 
 /// What `hist` estimates for a quantile of these numbers, in tenths.
-fn quantile(numbers: &[i128], part: u64, unit: Unit, scale: u8) -> i128 {
+fn quantile(numbers: &[i128], part: u64, unit: Unit, scale: u8, signed: bool) -> i128 {
     let mut numbers = numbers.to_vec();
     numbers.sort();
     let rank = (numbers.len() as u64 * part).div_ceil(100_000);
-    let (first, last) = bucket(numbers[rank as usize - 1], unit, scale);
+    let (first, last) = bucket(numbers[rank as usize - 1], unit, scale, signed);
     let square = first.unsigned_abs() * last.unsigned_abs();
     let most = first.unsigned_abs().max(last.unsigned_abs());
-    let nearest = |square: u128| {
-        let root = square.isqrt();
-        (root + u128::from(square - root * root > root)) as i128
-    };
     let tenths = match most < 100_000 {
-        true => nearest(square * 100),
-        false => nearest(square) * 10,
+        true => {
+            // The tenth below the geometric mean or the one above, whichever is off by less at worst.
+            let (small, large) = (first.abs().min(last.abs()), first.abs().max(last.abs()));
+            let below = (square * 100).isqrt() as i128;
+            let worst = |tenths: i128| {
+                let off = |value: i128| (tenths - 10 * value).abs() as f64 / value as f64;
+                off(small).max(off(large))
+            };
+            if worst(below + 1) < worst(below) {
+                below + 1
+            } else {
+                below
+            }
+        }
+        false => {
+            let root = square.isqrt();
+            (root + u128::from(square - root * root > root)) as i128 * 10
+        }
     };
     let tenths = if first < 0 { -tenths } else { tenths };
     tenths.clamp(numbers[0] * 10, numbers[numbers.len() - 1] * 10)
@@ -585,7 +600,8 @@ impl Value {
                     numbers.len()
                 );
                 for &(text, part) in whole.quantiles() {
-                    let estimate = tenths(quantile(&meant, part, whole.unit, scale));
+                    let estimate =
+                        tenths(quantile(&meant, part, whole.unit, scale, self.is_signed()));
                     shown += &format!("  p{text}: {estimate:>10}");
                 }
                 shown + &format!("  max: {max:>10}  avg: {avg:>10}")
@@ -775,7 +791,7 @@ impl Whole {
                     panic!("no distribution");
                 };
                 let meant: Vec<_> = numbers.iter().map(|&number| value.meant(number)).collect();
-                quantile(&meant, part, self.unit, scale)
+                quantile(&meant, part, self.unit, scale, value.is_signed())
             }
         }
     }
