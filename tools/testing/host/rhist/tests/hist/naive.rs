@@ -363,8 +363,8 @@ fn bucket(number: i128, unit: Unit, scale: u8, signed: bool) -> (i128, i128) {
     let first = i128::from(boundary(unit, scale, index)) + 1;
     let last = i128::from(boundary(unit, scale, index + 1));
     match number < 0 {
-        true => (-last, -first),
         // What the field can hold.
+        true => ((-last).max(i64::MIN.into()), -first),
         false if signed => (first, last.min(i64::MAX.into())),
         false => (first, last),
     }
