@@ -11,4 +11,4 @@ mod scenario;
 #[path = "../../rhist/tests/hist/world.rs"]
 mod world;
 
-libfuzzer_sys::fuzz_target!(|input: &[u8]| scenario::exercise(input));
+libfuzzer_sys::fuzz_target!(|input: &[u8]| scenario::exercise(input, |_| ()));

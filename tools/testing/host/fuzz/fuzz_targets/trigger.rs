@@ -19,5 +19,5 @@ mod walk;
 
 libfuzzer_sys::fuzz_target!(|input: &[u8]| {
     trigger::exercise(input);
-    hist::exercise(input);
+    hist::exercise(input, |_| ());
 });

@@ -48,7 +48,7 @@ fn replay(name: &str, exercise: impl Fn(&[u8])) {
 fn triggers() {
     replay("trigger", |input| {
         trigger::exercise(input);
-        hist::exercise(input);
+        hist::exercise(input, |_| ());
     });
 }
 
@@ -59,5 +59,5 @@ fn filters() {
 
 #[test]
 fn scenarios() {
-    replay("scenario", scenario::exercise);
+    replay("scenario", |input| scenario::exercise(input, |_| ()));
 }

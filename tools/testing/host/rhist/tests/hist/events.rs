@@ -21,6 +21,8 @@ use rhist::event::Hit;
 use rhist::event::Record;
 use rhist::hist::show;
 use rhist::hist::show::Names;
+use rhist::hist::show::Now;
+use rhist::hist::show::Origin;
 use rhist::hist::show::View;
 use rhist::hist::spec::target::SnapshotTarget;
 use rhist::hist::spec::target::SynthTarget;
@@ -344,7 +346,31 @@ pub(crate) fn show_pieces<'a>(
     views: impl Iterator<Item = View<'a>>,
     names: &dyn Names,
 ) -> KernelResult {
-    let mut file = show::HistFile::new(views)?;
+    show_whole(out, show::HistFile::new(views)?, names)
+}
+
+/// Appends the whole `hist_jsonl` file of an event with the histograms `views`.
+pub(crate) fn show_jsonl<'a>(
+    out: &mut Text,
+    views: impl Iterator<Item = View<'a>>,
+    names: &dyn Names,
+) -> KernelResult {
+    show_whole(out, show::HistFile::jsonl(views, &ORIGIN)?, names)
+}
+
+/// Where and when all histograms are read.
+pub(crate) const ORIGIN: Origin<'static> = Origin {
+    system: b"test",
+    event: b"zoo",
+    boot_id: Some(b"01234567-89ab-cdef-0123-456789abcdef"),
+    now: || Now {
+        realtime_ns: 1_700_000_000_123_456_789,
+        monotonic_ns: 987_654_321,
+    },
+};
+
+/// Appends all pieces of a file.
+fn show_whole(out: &mut Text, mut file: show::HistFile, names: &dyn Names) -> KernelResult {
     while let Some(piece) = file.next_piece(names)? {
         assert!(!piece.as_bytes().is_empty());
         out.bytes(piece.as_bytes())?;

@@ -16,8 +16,8 @@ use rhist::trigger::Trigger;
 use super::events::*;
 
 /// Takes a command through everything there is: whatever is written, no panic; and what is accepted
-/// has a line that gives the same histogram and the same line.
-pub(crate) fn exercise(written: &[u8]) {
+/// has a line that gives the same histogram and the same line. `check` gets the text of its `hist_jsonl`.
+pub(crate) fn exercise(written: &[u8], check: fn(&str)) {
     let command = Command::parse(written);
     let Ok(params) = command.hist() else { return };
     let (trigger, hist) = match added(params) {
@@ -31,6 +31,9 @@ pub(crate) fn exercise(written: &[u8]) {
     count(&hist);
     let view = || shown(&trigger, &hist);
     text(|out| show_file(out, [view()].into_iter()));
+    check(&text(|out| {
+        show_jsonl(out, [view()].into_iter(), &Functions)
+    }));
     text(|out| show::hist_debug_file(out, [view()].into_iter()));
 
     let line = line_of(&trigger, &hist);

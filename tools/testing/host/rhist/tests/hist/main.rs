@@ -16,6 +16,7 @@ mod exercise;
 mod exponential;
 mod hit;
 mod joins;
+mod jsonl;
 mod memory;
 mod model;
 mod naive;

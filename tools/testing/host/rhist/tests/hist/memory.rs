@@ -109,6 +109,7 @@ fn showing() {
         allocations
     };
     assert!(whole(&|out| show_file(out, views())) > 20);
+    assert!(whole(&|out| show_jsonl(out, views(), &Functions)) > 20);
     assert!(
         whole(&|out| show::triggers(
             out,
@@ -127,5 +128,6 @@ fn showing() {
     let hist = world.histogram("sched_waking", 0);
     let views = || [view(&hist)].into_iter();
     assert!(whole(&|out| show_file(out, views())) > 10);
+    assert!(whole(&|out| show_jsonl(out, views(), &Functions)) > 10);
     assert!(whole(&|out| show::hist_debug_file(out, views())) > 1);
 }

@@ -16,8 +16,8 @@ const ACTIONS_MAX: usize = 4;
 /// first stands for the event, and the record consists of the second.
 ///
 /// Whatever is written: no panic; what fails changes nothing; the line of what succeeds is a command for it; what was
-/// added can be removed.
-pub(crate) fn exercise(input: &[u8]) {
+/// added can be removed. `check` gets the texts of `hist_jsonl`.
+pub(crate) fn exercise(input: &[u8], check: fn(&str)) {
     let world = World::usual();
     let names = world.names();
     for line in input.split(|&byte| byte == b'\n') {
@@ -33,7 +33,7 @@ pub(crate) fn exercise(input: &[u8]) {
         }
     }
     for name in &names {
-        show(&world, name);
+        show(&world, name, check);
     }
     remove(&world, &names);
 }
@@ -92,8 +92,9 @@ fn hits(world: &World, names: &[String], hits: &[u8]) {
     }
 }
 
-fn show(world: &World, event: &str) {
+fn show(world: &World, event: &str, check: fn(&str)) {
     world.hist_file(event);
+    check(&world.hist_jsonl(event));
     world.hist_debug(event);
 }
 

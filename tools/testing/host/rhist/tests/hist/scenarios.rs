@@ -6,6 +6,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
 
+use super::jsonl;
 use super::scenario::exercise;
 
 /// The letters of events, and fields that each has.
@@ -167,6 +168,6 @@ proptest! {
                 steps.push(removal);
             }
         }
-        exercise(steps.join("\n").as_bytes());
+        exercise(steps.join("\n").as_bytes(), jsonl::check);
     }
 }

@@ -6,6 +6,7 @@ use proptest::prelude::*;
 
 use super::events::*;
 use super::exercise::exercise;
+use super::jsonl;
 
 /// Pieces of triggers, which make sense often enough.
 fn piece() -> impl Strategy<Value = &'static str> {
@@ -102,7 +103,7 @@ fn keys() -> impl Strategy<Value = String> {
 proptest! {
     #[test]
     fn anything(pieces in prop::collection::vec(piece(), 0..12)) {
-        exercise(format!("hist:keys={}", pieces.concat()).as_bytes());
+        exercise(format!("hist:keys={}", pieces.concat()).as_bytes(), jsonl::check);
     }
 
     #[test]

@@ -483,6 +483,13 @@ impl World {
         })
     }
 
+    /// The hist_jsonl file.
+    pub(crate) fn hist_jsonl(&self, event: &str) -> String {
+        self.show(event, |out, views| {
+            events::show_jsonl(out, views.iter().copied(), self)
+        })
+    }
+
     /// What is between the title and the totals of each histogram.
     pub(crate) fn entries(&self, event: &str) -> Vec<String> {
         let file = self.hist_file(event);
