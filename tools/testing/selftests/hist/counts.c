@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Nothing is lost in silence: with a thread on every CPU firing a known number of events, hits equal the
- * sum of the hitcounts, and hits and drops together equal the events, to the digit.
+ * sum of the hitcounts, and hits and drops together equal the events, to the digit. So do the values in the buckets
+ * of a distribution, and those without a bucket.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -113,6 +114,108 @@ static void count(const char *name, unsigned long keys, bool shared, unsigned lo
 	truncate_file(trigger);
 }
 
+/* The number behind `name` in the only entry; -1 if it is not there. */
+static double number(const char *text, const char *name)
+{
+	const char *entry = text ? strstr(text, "\n{ ") : NULL, *p = entry ? strstr(entry, name) : NULL;
+
+	return p && p < strchr(entry + 1, '\n') ? strtod(p + strlen(name), NULL) : -1;
+}
+
+/* Reads while it rains: extremes, average and quantiles are in their order. */
+static void *read_values(void *unused)
+{
+	const char *path = pathf("%s/events/" EVENT "/hist", tracing_dir());
+
+	(void)unused;
+	while (!stop_reading) {
+		char *text = slurp(path);
+		double hits = number(text, "hitcount: "), min = number(text, "pid.min: "), max = number(text, "pid.max: ");
+		double avg = number(text, "pid.avg: "), count = number(text, " count: "), p50 = number(text, " p50: ");
+		double least = number(text, "  min: ");
+
+		/* No entry yet is no fault. */
+		if (hits > 0 && !(min <= avg && avg <= max && count == hits && min <= p50 && p50 <= max && least == min))
+			bad_reads++;
+		reads++;
+		free(text);
+		sched_yield();
+	}
+	return NULL;
+}
+
+/* The values in all buckets of the only entry, by hist_jsonl. */
+static unsigned long long in_buckets(void)
+{
+	char *text = slurp(pathf("%s/events/" EVENT "/hist_jsonl", tracing_dir())), *p;
+	unsigned long long sum = 0;
+
+	p = text ? strstr(text, "\"positive\":{") : NULL;
+	for (p = p ? strchr(p, '{') : NULL; p && *p != '}'; p += strcspn(p, ",}")) {
+		p = strchr(p, ':');
+		if (p)
+			sum += strtoull(++p, &p, 10);
+	}
+	free(text);
+	return sum;
+}
+
+/*
+ * Each thread fires the values from 1 to `most` equally often. With `buckets` for each of 128 entries there may be too
+ * few.
+ */
+static void distribution(const char *name, const char *dist, unsigned long most, unsigned long per_thread, bool few)
+{
+	const char *trigger = pathf("%s/events/" EVENT "/trigger", tracing_dir());
+	int threads = sysconf(_SC_NPROCESSORS_ONLN);
+	unsigned long events = per_thread * threads;
+	pthread_t thread[threads], reader;
+	struct firing firing[threads];
+	unsigned long long sum;
+	char *text, *p;
+	double lost;
+	int error;
+
+	truncate_file(trigger);
+	error = append(trigger, pathf("hist:keys=__syscall_nr:vals=pid.min,pid.max,pid.avg,pid.%s:buckets(1):size=128", dist));
+	if (error) {
+		ok(false, "%s: %s", name, errno_name(error));
+		return;
+	}
+	pthread_barrier_init(&start, NULL, threads);
+	for (int i = 0; i < threads; i++) {
+		firing[i] = (struct firing){ i, 1, most, per_thread };
+		pthread_create(&thread[i], NULL, fire, &firing[i]);
+	}
+	stop_reading = false;
+	reads = bad_reads = 0;
+	pthread_create(&reader, NULL, read_values, NULL);
+	for (int i = 0; i < threads; i++)
+		pthread_join(thread[i], NULL);
+	stop_reading = true;
+	pthread_join(reader, NULL);
+	ok(reads && !bad_reads, "%s: %lu of %lu reads meanwhile were sound", name, reads - bad_reads, reads);
+	text = slurp(pathf("%s/events/" EVENT "/hist", tracing_dir()));
+	p = text ? strstr(text, "Without bucket: ") : NULL;
+	lost = p ? strtod(p + strlen("Without bucket: "), NULL) : -1;
+	sum = in_buckets();
+	ok(number(text, "hitcount: ") == events && number(text, " count: ") == events, "%s: %lu values", name, events);
+	ok(sum + lost == events && (lost > 0) == few, "%s: %llu in buckets, %.0f without", name, sum, lost);
+	ok(number(text, "pid.min: ") == 1 && number(text, "pid.max: ") == most &&
+	   number(text, "pid.avg: ") == (1 + most) / 2, "%s: extremes and average", name);
+	if (!few) {
+		double p50 = number(text, " p50: "), p99 = number(text, " p99: ");
+
+		/* The values with these ranks. */
+		double half = (most + 1) / 2, most_of = (most * 99 + 99) / 100;
+
+		ok(p50 >= half / 1.0443 && p50 <= half * 1.0443 && p99 >= most_of / 1.0443 && p99 <= most_of * 1.0443,
+		   "%s: p50 is %.1f, p99 is %.1f of %lu", name, p50, p99, most);
+	}
+	free(text);
+	truncate_file(trigger);
+}
+
 /* What a CPU has counted stays when it goes. */
 static void hotplug(void)
 {
@@ -163,6 +266,11 @@ int main(void)
 	count("more keys than size, read meanwhile", 1000, false, n, 128, true);
 	count("one key more than size", 129, true, n, 128, false);
 	count("many keys, a big map", 10000, false, 10000, 65536, false);
+	if (!testing_c()) {
+		distribution("a distribution", "dist", 1000, n, false);
+		distribution("one value", "dist", 1, n, false);
+		distribution("a distribution without room", "dist=5", 10000, n, true);
+	}
 	hotplug();
 	/* The race for the last places, again and again. */
 	for (int i = 0; i < (long_run() ? 200 : 10); i++)
