@@ -706,12 +706,12 @@ static void *change(void *arg)
 
 static void *look(void *arg)
 {
-	static const char *const files[] = { "hist", "hist_debug", "trigger" };
+	static const char *const files[] = { "hist", "hist_debug", "hist_jsonl", "trigger" };
 	struct worker *w = arg;
 
 	while (!stop) {
 		const struct link *link = &links[rand_r(&w->seed) % LINKS];
-		const char *path = in_tree(link->event, files[rand_r(&w->seed) % 3]);
+		const char *path = in_tree(link->event, files[rand_r(&w->seed) % 4]);
 		char *text;
 
 		if (rand_r(&w->seed) % 8 == 0)

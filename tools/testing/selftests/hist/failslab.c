@@ -381,6 +381,8 @@ int main(void)
 			read_file(pathf("%s/events/%s/hist", tracing_dir(), t->event));
 			if (!access(pathf("%s/events/%s/hist_debug", tracing_dir(), t->event), F_OK))
 				read_file(pathf("%s/events/%s/hist_debug", tracing_dir(), t->event));
+			if (!access(pathf("%s/events/%s/hist_jsonl", tracing_dir(), t->event), F_OK))
+				read_file(pathf("%s/events/%s/hist_jsonl", tracing_dir(), t->event));
 			read_file(pathf("%s/show_event_triggers", tracing_dir()));
 			if (!access(pathf("%s/hist_stats", tracing_dir()), F_OK))
 				read_file(pathf("%s/hist_stats", tracing_dir()));

@@ -68,8 +68,8 @@ started=$(date +%s)
 list() { (cd "$1" && find . -mindepth 3 -maxdepth 3 -printf '%P %y %m\n' | sort); }
 list "$KERNEL/events" >"$work/kernel"
 list events >"$work/ours"
-# names FILE: of such a list, without hist_debug, which the kernel may not have
-names() { sed '/\/hist_debug /d; s/ [0-7]*$//' "$1"; }
+# names FILE: of such a list, without hist_debug, which the kernel may not have, and hist_jsonl, which it has not
+names() { sed '/\/hist_debug /d; /\/hist_jsonl /d; s/ [0-7]*$//' "$1"; }
 # modes NAME: how many of our files have which mode
 modes() { sed -n "s,.*/$1 f ,,p" "$work/ours" | sort | uniq -c | tr -s ' '; }
 triggers=$(grep -c '/trigger ' "$work/kernel") hists=$(grep -c '/hist ' "$work/kernel")
@@ -85,6 +85,11 @@ elif [ "$TRACING" = "$KERNEL" ]; then
 	skip "hist_debug: mode 440, as many as the kernel has hist" "this kernel has no hist_debug"
 else
 	ok 1 "hist_debug: mode 440, as many as the kernel has hist"
+fi
+if [ "$TRACING" = "$KERNEL" ]; then
+	skip "hist_jsonl: mode 440, as many as the kernel has hist" "this is not rhist"
+else
+	is "$(modes hist_jsonl)" " $hists 440" "hist_jsonl: mode 440, as many as the kernel has hist"
 fi
 is "$(stat -c '%a %F %U' events events/sched events/sched/sched_switch events/sched/sched_switch/enable \
 	events/sched/sched_switch/format events/enable events/sched/filter)" \

@@ -85,6 +85,22 @@ static long allocated(void)
 	return sum;
 }
 
+/* Kilobytes that the kernel allocates more while a file is read on, of which the first byte was read; -1: it cannot be read. */
+static long reading_on(int fd)
+{
+	long before = allocated(), most = 0, more;
+	char part[30000];
+	ssize_t got;
+
+	for (int i = 0; (got = read(fd, part, sizeof(part))) > 0; i++) {
+		if (i % 16)
+			continue;
+		more = allocated() - before;
+		most = more > most ? more : most;
+	}
+	return got ? -1 : most;
+}
+
 /* The parts of a file are those of its whole text, wherever they are read. */
 static bool parts(const char *path)
 {
@@ -98,6 +114,9 @@ static bool parts(const char *path)
 	for (unsigned int i = 0; right && (got = read(fd, part, 1 + i * 7919 % sizeof(part))); i++) {
 		right = got > 0 && at + got <= text_len && !memcmp(part, whole + at, got);
 		at += got;
+		/* the header of hist_jsonl has the time of the first read */
+		if (i == 0 && *whole == '{')
+			right = pread(fd, whole + 1, strcspn(whole, "\n") - 1, 1) > 0 && right;
 	}
 	right = right && at == text_len && read(fd, part, 1) == 0;
 	for (unsigned int i = 1; right && i < 6; i++) {
@@ -247,8 +266,9 @@ static bool half_read(void)
 int main(void)
 {
 	const char *plain = strdup(file_of(PLAIN, "hist")), *named = strdup(file_of(NAMED, "hist"));
+	const char *lines = strdup(file_of(PLAIN, "hist_jsonl"));
 	double all, with_names, lived;
-	long before, after;
+	long before, after, more;
 	char byte;
 	int fd;
 
@@ -275,6 +295,24 @@ int main(void)
 	note("%u rows take %.3f s and %zu bytes, with names of system calls %.3f s", rows, all, text_len, with_names);
 	ok(all > 0 && with_names > 0 && with_names < 2 * all, "names of system calls are looked up once");
 	ok(parts(plain), "parts of the text are those of the whole");
+	if (testing_c()) {
+		skip("hist_jsonl takes little memory while it is read", "C has no such file");
+	} else {
+		ok(parts(lines), "hist_jsonl: parts of the text are those of the whole");
+		fd = open(lines, O_RDONLY | O_CLOEXEC);
+		before = allocated();
+		if (read(fd, &byte, 1) != 1)
+			note("nothing to read");
+		after = allocated();
+		more = reading_on(fd);
+		close(fd);
+		lived = best(reading, lines, 0);
+		note("hist_jsonl takes %.3f s and %zu bytes, %ld bytes a row, and at most %ld KiB while it is read on", lived,
+		     text_len, (after - before) * 1024 / rows, more);
+		/* Others allocate, too. */
+		ok((after - before) * 1024 <= 20l * rows && more >= 0 && more <= 64 + 64,
+		   "hist_jsonl takes little memory while it is read");
+	}
 
 	lived = best(killed_after, plain, all / 8);
 	note("a reader lives for %.3f s after it was killed", lived);

@@ -70,25 +70,31 @@ static void *add_and_remove(void *arg)
 static void *read_all(void *arg)
 {
 	struct worker *w = arg;
-	static const char *const files[] = { "hist", "trigger", "hist_debug" };
+	/* what each histogram begins and ends with */
+	static const struct { const char *name, *head, *tail; } files[] = {
+		{ "hist", "# event histogram\n", "\nTotals:\n" },
+		{ "trigger", NULL, NULL },
+		{ "hist_debug", NULL, NULL },
+		{ "hist_jsonl", "{\"type\":\"header\",", ",\"complete\":true}\n" },
+	};
 
 	while (!stop) {
-		for (unsigned int i = 0; i < 3; i++) {
-			const char *path = pathf("%s/events/%s/%s", tracing_dir(), w->event, files[i]);
+		for (unsigned int i = 0; i < 4; i++) {
+			const char *path = pathf("%s/events/%s/%s", tracing_dir(), w->event, files[i].name);
 			char *text = slurp(path), *p;
 			unsigned int heads = 0, tails = 0;
 
 			if (!text) {
 				if (i < 2)
-					wrong(w, files[i], strerror(errno));
+					wrong(w, files[i].name, strerror(errno));
 				continue;
 			}
-			for (p = text; (p = strstr(p, "# event histogram\n")); p++)
+			for (p = text; files[i].head && (p = strstr(p, files[i].head)); p++)
 				heads++;
-			for (p = text; (p = strstr(p, "\nTotals:\n")); p++)
+			for (p = text; files[i].tail && (p = strstr(p, files[i].tail)); p++)
 				tails++;
-			if (i == 0 && heads != tails)
-				wrong(w, "a torn text", pathf("%u heads, %u tails", heads, tails));
+			if (heads != tails)
+				wrong(w, "a torn text", pathf("%s: %u heads, %u tails", files[i].name, heads, tails));
 			free(text);
 		}
 		w->done++;
@@ -255,6 +261,7 @@ static void *use(void *arg)
 			wrong(w, "add", errno_name(error));
 		free(slurp(pathf("%s/hist", dir)));
 		free(slurp(pathf("%s/hist_debug", dir)));
+		free(slurp(pathf("%s/hist_jsonl", dir)));
 		error = append(pathf("%s/trigger", dir), "!hist:keys=pid");
 		if (error && error != -ENOENT && error != -ENODEV)
 			wrong(w, "remove", errno_name(error));

@@ -42,7 +42,8 @@ compare()
 		is "$(io open "$TRACING/$dir" d)" "$(io open "$KERNEL/$dir" d)" "$1: $dir"
 		is "$(stat -c %A "$TRACING/$dir")" "$(stat -c %A "$KERNEL/$dir")" "$1: mode of $dir"
 	done
-	is "$(ls "$TRACING/$GETPGID_EVENT" | grep -vx hist_debug)" "$(ls "$KERNEL/$GETPGID_EVENT" | grep -vx hist_debug)" \
+	is "$(ls "$TRACING/$GETPGID_EVENT" | grep -vx -e hist_debug -e hist_jsonl)" \
+		"$(ls "$KERNEL/$GETPGID_EVENT" | grep -vx hist_debug)" \
 		"$1: names are listed"
 }
 
@@ -82,7 +83,7 @@ open_all
 echo confidentiality >$LOCK
 yes "the kernel keeps its secrets" grep -q '\[confidentiality\]' $LOCK
 compare confidentiality
-for file in "$GETPGID_EVENT/hist_debug" hist_stats; do
+for file in "$GETPGID_EVENT/hist_debug" "$GETPGID_EVENT/hist_jsonl" hist_stats; do
 	is "$(io open "$TRACING/$file" r)" EPERM "confidentiality: $file, which this kernel does not have: EPERM"
 done
 is "$(io open "$TRACING/$GETPGID_EVENT/trigger" r) $(io open "$TRACING/$GETPGID_EVENT/hist" r)" "EPERM EPERM" \

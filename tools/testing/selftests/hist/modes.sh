@@ -62,8 +62,9 @@ clean()
 # --- as they are
 
 is "$(ours $outside $below $own $top_own)" "$(kernels $outside $below $own $top_own)" "modes and owners are the kernel's"
-is "$(ours hist_stats user_events_status)" "hist_stats 0:0 440
-user_events_status 0:0 440" "and those of what the kernel does not have"
+is "$(ours hist_stats user_events_status $EVENT/hist_jsonl)" "hist_stats 0:0 440
+user_events_status 0:0 440
+$EVENT/hist_jsonl 0:0 440" "and those of what the kernel does not have"
 
 # --- the kernel's are changed
 
@@ -104,7 +105,7 @@ is "$(ours tracing_on) $(kernels tracing_on)" "tracing_on 0:0 640 tracing_on 0:0
 # --- rhist's own keep what they are given, as the kernel's do
 
 number=$(stat -c %i $OTHER/trigger)
-for path in $own $top_own hist_stats; do
+for path in $own $top_own hist_stats $EVENT/hist_jsonl; do
 	was=$(stat -c '%u:%g %a' $path)
 	chown $USER:$GROUP $path && chmod 604 $path
 	if [ -e "$KERNEL/$path" ]; then

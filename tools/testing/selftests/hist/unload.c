@@ -84,6 +84,7 @@ static void open_files(void)
 		{ "events/sched/sched_switch/trigger", O_WRONLY | O_APPEND },
 		{ "events/sched/sched_switch/hist", O_RDONLY },
 		{ "events/sched/sched_switch/hist_debug", O_RDONLY },
+		{ "events/sched/sched_switch/hist_jsonl", O_RDONLY },
 		{ "error_log", O_RDONLY },
 		{ ".", O_RDONLY | O_DIRECTORY },
 		{ "events", O_RDONLY | O_DIRECTORY },
@@ -159,7 +160,7 @@ static int define_chain(void)
 static const char *const kept[] = {
 	".", "events", "events/sched", "events/sched/sched_switch", "events/kprobes/rhist_u", "per_cpu/cpu0",
 	"events/sched/sched_switch/trigger", "events/sched/sched_switch/hist", "events/sched/sched_switch/hist_debug",
-	"events/sched/sched_switch/enable", "error_log", "README", "trace",
+	"events/sched/sched_switch/hist_jsonl", "events/sched/sched_switch/enable", "error_log", "README", "trace",
 };
 #define KEPT (sizeof(kept) / sizeof(*kept))
 

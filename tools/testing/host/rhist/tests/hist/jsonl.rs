@@ -714,6 +714,36 @@ fn addresses_of_nothing() {
     );
 }
 
+/// The examples of the documentation: a file, a distribution, a string.
+#[test]
+fn the_documentation() {
+    let page = include_str!("../../../../../../Documentation/hist_jsonl.rst");
+    let blocks = page.split("::\n\n").skip(1).map(|rest| {
+        let lines = rest
+            .lines()
+            .take_while(|line| line.is_empty() || line.starts_with("    "));
+        lines.collect::<String>()
+    });
+    let values: Vec<Vec<Value>> = blocks
+        .filter(|block| block.starts_with("    {"))
+        .map(|block| {
+            let values = serde_json::Deserializer::from_str(&block).into_iter();
+            values.collect::<Result<_, _>>().unwrap()
+        })
+        .collect();
+    let [file, distribution, string] = &values[..] else {
+        panic!("{values:?}");
+    };
+    let lines: Vec<_> = file.iter().map(|line| format!("{line}\n")).collect();
+    let said = read(&lines.concat()).swap_remove(0);
+    assert_eq!(said.entries.len(), 2);
+    let mut line = said.entries[0].clone();
+    line["values"][1] = distribution[0].clone();
+    line["keys"][1] = string[0].clone();
+    SCHEMA_OF_THREAD.with(|schema| schema.check(&line));
+    assert_eq!(bytes_of(&string[0]), b"caf\xe9");
+}
+
 /// The schema refuses what is not as it says: so it means something that it allows all lines.
 #[test]
 fn the_schema_refuses() {
