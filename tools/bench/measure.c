@@ -136,22 +136,22 @@ static void detach(enum side side, const char *event, const char *trigger)
 	attach(side, event, pathf("!%s", trigger));
 }
 
-// Reads all of hist. Returns how many hits it shows, and how many were lost.
+// Reads all of hist. Returns how many hits it shows, and how many were lost; values that no bucket counts are as well.
 static unsigned long long read_hist(enum side side, const char *event, unsigned long long *dropped)
 {
 	static char buffer[1 << 16];
-	char end[200] = "", *totals;
-	unsigned long long hits;
+	char end[400] = "", *totals;
+	unsigned long long hits, without;
 	size_t kept = 0;
 	ssize_t n;
 	int fd = open(pathf("%s/events/%s/hist", tracing[side], event), O_RDONLY);
 
 	while ((n = read(fd, buffer, sizeof(buffer))) > 0) {
-		size_t more = n < 100 ? n : 100;
+		size_t more = n < 200 ? n : 200;
 
-		if (kept > 90) {
-			memmove(end, end + kept - 90, 90);
-			kept = 90;
+		if (kept > 190) {
+			memmove(end, end + kept - 190, 190);
+			kept = 190;
 		}
 		memcpy(end + kept, buffer + n - more, more);
 		kept += more;
@@ -161,6 +161,9 @@ static unsigned long long read_hist(enum side side, const char *event, unsigned 
 	totals = strstr(end, "Hits: ");
 	if (n || !totals || sscanf(totals, "Hits: %llu Entries: %*u Dropped: %llu", &hits, dropped) != 2)
 		die("hist of %s in %s ends with %s", event, tracing[side], end);
+	totals = strstr(totals, "Without bucket: ");
+	if (totals && sscanf(totals, "Without bucket: %llu", &without) == 1)
+		*dropped += without;
 	return hits;
 }
 
@@ -467,7 +470,7 @@ static pid_t start(const char *command)
 // What it has printed, but for lines that only repeat the one before.
 static void print_output(void)
 {
-	static char lines[2][1 << 16];
+	static char lines[2][1 << 20];
 	FILE *file = fopen("/output", "r");
 
 	for (int i = 0; file && fgets(lines[i], sizeof(lines[i]), file); i = !i)

@@ -15,20 +15,35 @@ struct task_struct {
 
 struct key {
 	__u64 key;
-	__u64 log2;
+	__u64 bucket;
 };
 
 struct stats {
 	__u64 count;
 	__u64 total;
+	__u64 min;
+	__u64 max;
 };
 
-#ifdef LOG2
+#if defined(KEYS4)
+#define NUMBERS 4
+#elif defined(KEYS8)
+#define NUMBERS 8
+#endif
+#ifdef NUMBERS
+struct numbers {
+	__u32 number[NUMBERS];
+};
+#endif
+
+#if defined(LOG2) || defined(LINEAR) || defined(LATENCY_LINEAR)
 #define KEY struct key
+#elif defined(NUMBERS)
+#define KEY struct numbers
 #else
 #define KEY __u64
 #endif
-#ifdef LATENCY
+#if defined(LATENCY) || defined(STATS)
 #define VALUE struct stats
 #else
 #define VALUE __u64
@@ -41,7 +56,26 @@ struct {
 	__type(value, VALUE);
 } counts SEC(".maps");
 
-#ifndef LATENCY
+#if defined(LATENCY) || defined(STATS)
+static __always_inline int add(const void *key, __u64 value)
+{
+	struct stats *stats = bpf_map_lookup_elem(&counts, key), first = { 1, value, value, value };
+
+	if (!stats) {
+		bpf_map_update_elem(&counts, key, &first, BPF_NOEXIST);
+		return 0;
+	}
+	stats->count++;
+	stats->total += value;
+#ifdef STATS
+	if (value < stats->min)
+		stats->min = value;
+	if (value > stats->max)
+		stats->max = value;
+#endif
+	return 0;
+}
+#else
 static __always_inline int add(const void *key, __u64 value)
 {
 	__u64 *sum = bpf_map_lookup_elem(&counts, key);
@@ -51,6 +85,27 @@ static __always_inline int add(const void *key, __u64 value)
 	else
 		bpf_map_update_elem(&counts, key, &value, BPF_NOEXIST);
 	return 0;
+}
+#endif
+
+#if defined(LINEAR) || defined(LATENCY_LINEAR)
+/*
+ * What bpftrace computes for hist(n, 3): the number of the power of two, in six steps, and the three bits that
+ * follow the highest. Eight buckets of the same width for each power of two; of what is smaller, one for each number.
+ */
+static __always_inline __u64 linear(__u64 n)
+{
+	__u64 log2 = 0, rest = n;
+
+	if (n < 8)
+		return n;
+	for (int shift = 32; shift; shift /= 2) {
+		if (rest >> shift) {
+			rest >>= shift;
+			log2 += shift;
+		}
+	}
+	return ((log2 - 2) << 3) + ((n >> (log2 - 3)) & 7);
 }
 #endif
 
@@ -87,9 +142,38 @@ int BPF_PROG(count, unsigned int state, unsigned int cpu_id)
 	for (int shift = 16; shift; shift /= 2) {
 		if (cpu_id >> shift) {
 			cpu_id >>= shift;
-			key.log2 += shift;
+			key.bucket += shift;
 		}
 	}
+	return add(&key, 1);
+}
+#elif defined(LINEAR)
+SEC("tp_btf/cpu_frequency")
+int BPF_PROG(count, unsigned int state, unsigned int cpu_id)
+{
+	struct key key = { state, linear(cpu_id) };
+
+	return add(&key, 1);
+}
+#elif defined(STATS)
+SEC("tp_btf/cpu_frequency")
+int BPF_PROG(count, unsigned int state, unsigned int cpu_id)
+{
+	__u64 key = state;
+
+	return add(&key, cpu_id);
+}
+#elif defined(NUMBERS)
+SEC("tp_btf/sched_ext_bypass_lb")
+int BPF_PROG(count, __u32 node, __u32 nr_cpus, __u32 nr_tasks, __u32 nr_balanced,
+	     __u32 before_min, __u32 before_max, __u32 after_min, __u32 after_max)
+{
+	struct numbers key = { { node, nr_cpus, nr_tasks, nr_balanced,
+#if NUMBERS == 8
+		before_min, before_max, after_min, after_max
+#endif
+	} };
+
 	return add(&key, 1);
 }
 #elif defined(STACK)
@@ -107,7 +191,7 @@ int BPF_PROG(count, unsigned int state, unsigned int cpu_id)
 
 	return add(&key, 1);
 }
-#elif defined(LATENCY)
+#elif defined(LATENCY) || defined(LATENCY_LINEAR)
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 4096);
@@ -129,19 +213,22 @@ SEC("tp_btf/sched_switch")
 int BPF_PROG(switch_to, bool preempt, struct task_struct *prev, struct task_struct *next)
 {
 	__u32 pid = next->pid;
-	__u64 *since = bpf_map_lookup_elem(&queued, &pid), key = pid;
-	struct stats first = { .count = 1 }, *stats;
+	__u64 *since = bpf_map_lookup_elem(&queued, &pid), usecs;
+#ifdef LATENCY
+	__u64 key = pid;
+#else
+	struct key key = { .key = pid };
+#endif
 
 	if (!since)
 		return 0;
-	first.total = (bpf_ktime_get_ns() - *since) / 1000;
-	stats = bpf_map_lookup_elem(&counts, &key);
-	if (stats) {
-		stats->count++;
-		stats->total += first.total;
-	} else {
-		bpf_map_update_elem(&counts, &key, &first, BPF_NOEXIST);
-	}
+	usecs = (bpf_ktime_get_ns() - *since) / 1000;
+#ifdef LATENCY
+	add(&key, usecs);
+#else
+	key.bucket = linear(usecs);
+	add(&key, 1);
+#endif
 	bpf_map_delete_elem(&queued, &pid);
 	return 0;
 }

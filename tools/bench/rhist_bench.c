@@ -51,6 +51,8 @@ static struct pt_regs regs;
 
 /* Functions that the kernel does not export, found by name. */
 static struct tracepoint *sched_waking, *sched_wakeup, *sched_switch, *irq_handler_entry, *sys_enter;
+/* Not every kernel has it. */
+static struct tracepoint *sched_ext_bypass_lb;
 
 /* Fires a tracepoint as code without static calls does. PROTO and the arguments are those of the event. */
 #define call(tp, proto, ...)							\
@@ -117,6 +119,14 @@ static __always_inline void call_queued(struct task_struct *task)
 }
 EVENT(queued, call_queued(tasks[k % NAMES]))
 
+/* Eight numbers of 32 bits. */
+static __always_inline void call_balance(u32 key)
+{
+	call(sched_ext_bypass_lb, TYPES(u32, u32, u32, u32, u32, u32, u32, u32), key, key + 1, key + 2, key + 3,
+	     key + 4, key + 5, key + 6, key + 7);
+}
+EVENT(balance, call_balance(key))
+
 /* Its probes may fault, and so another lock keeps them. */
 static void call_sys_enter(long id)
 {
@@ -144,13 +154,14 @@ static const struct event {
 	{ "wakeup", fire_wakeup, &sched_switch },
 	{ "queued", fire_queued, &sched_switch },
 	{ "irq", fire_irq, &irq_handler_entry },
+	{ "balance", fire_balance, &sched_ext_bypass_lb },
 	{ "syscall", fire_syscall, &sys_enter },
 };
 
 static const struct event *find_event(const char *name)
 {
 	for (int i = 0; i < ARRAY_SIZE(events); i++)
-		if (!strcmp(events[i].name, name))
+		if (!strcmp(events[i].name, name) && *events[i].tracepoint)
 			return &events[i];
 	return NULL;
 }
@@ -309,6 +320,8 @@ static void find_tracepoint(struct tracepoint *tp, void *data)
 		irq_handler_entry = tp;
 	else if (!strcmp(tp->name, "sys_enter"))
 		sys_enter = tp;
+	else if (!strcmp(tp->name, "sched_ext_bypass_lb"))
+		sched_ext_bypass_lb = tp;
 }
 
 static void free_tasks(void)
