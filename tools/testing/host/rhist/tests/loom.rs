@@ -17,6 +17,7 @@ use rhist::map::Column;
 use rhist::map::ColumnSet;
 use rhist::map::Cpus;
 use rhist::map::Elt;
+use rhist::map::Extreme;
 use rhist::map::Generation;
 use rhist::map::Map;
 use rhist::map::OnceText;
@@ -394,6 +395,105 @@ fn interval_hit_interrupted() {
     }
     assert!(points >= 13, "{points} points of interruption");
     between.assert_both();
+}
+
+/// The columns of a value whose extremes, sum and count are kept.
+const SPREAD: [Column; 4] = [
+    Column::Hits,
+    Column::Extreme(Extreme::min(true)),
+    Column::Extreme(Extreme::max(true)),
+    Column::Sum,
+];
+
+/// A map for a key, with these columns, on `cpus`, of which some may share columns.
+fn spread_map(cpus: Cpus) -> Arc<Map> {
+    let shape = Shape {
+        bits: 0,
+        key_size: 8,
+        columns: &SPREAD,
+        vars: 0,
+        wide: &[],
+        side: 0,
+        cpus,
+        seed: 1,
+    };
+    Arc::new(Map::new(shape).unwrap())
+}
+
+/// Counts a hit with `value`.
+fn spread(map: &Map, cpu: usize, value: i64) {
+    let cpu = Cpu::enter(cpu);
+    let elt = map.insert_word(cpu.preempt(), 7).unwrap();
+    elt.update(cpu.preempt(), &[value as u64], |&value| {
+        (value, ColumnSet::of(&SPREAD[1..]))
+    });
+}
+
+/// Count, smallest, largest and sum, if there is a hit.
+fn spread_of(map: &Map) -> Option<[i64; 4]> {
+    let contents = map.contents();
+    let elt = contents.lookup_word(7)?;
+    // The count first, as readers do.
+    let columns = [0, 1, 2, 3].map(|column| elt.column(column) as i64);
+    (columns[0] > 0).then_some(columns)
+}
+
+/// A hit is interrupted at each of its atomic operations in turn by another one on its CPU, with a larger and with a
+/// smaller value. No extreme is lost.
+#[test]
+fn extremes_interrupted() {
+    for (value, other) in [(1, 5), (5, 1), (-5, 3), (3, -5), (2, 2)] {
+        let mut points = 0;
+        loop {
+            let outcomes = Outcomes::new();
+            let seen = outcomes.clone();
+            model(1, move || {
+                let map = spread_map(Cpus::uniform(1));
+                let handler = {
+                    let map = map.clone();
+                    move || spread(&map, 0, other)
+                };
+                let came = interrupt::at(points, handler, || spread(&map, 0, value)).1;
+                let all = match came {
+                    true => [2, value.min(other), value.max(other), value + other],
+                    false => [1, value, value, value],
+                };
+                assert_eq!(
+                    spread_of(&map),
+                    Some(all),
+                    "{value} and {other} at {points}"
+                );
+                seen.note(came);
+            });
+            if !outcomes.any(true) {
+                break;
+            }
+            points += 1;
+        }
+        assert!(points >= 8, "{points} points of interruption");
+    }
+}
+
+/// Two CPUs that share columns have a value each. No extreme is lost.
+#[test]
+fn extremes_shared() {
+    for values in [[1, 5], [-5, 3], [2, 2]] {
+        long_model(2, move || {
+            let map = spread_map(Cpus {
+                own: 1,
+                ..Cpus::uniform(3)
+            });
+            spread(&map, 1, 2);
+            let hits = [1, 2].map(|cpu| {
+                let map = map.clone();
+                thread::spawn(move || spread(&map, cpu, values[cpu - 1]))
+            });
+            hits.into_iter().for_each(|hit| hit.join().unwrap());
+            let [a, b] = values;
+            let all = [3, a.min(b).min(2), a.max(b).max(2), a + b + 2];
+            assert_eq!(spread_of(&map), Some(all));
+        });
+    }
 }
 
 /// Hits that are dropped beside a task that takes an interval: each is in one of both.

@@ -325,7 +325,7 @@ fn no_room_for_buckets() {
         &super::events::zoo(),
         "keys=u8:vals=u64.dist=5,u32.dist=5:buckets(1):size=128",
     );
-    let mut record = |value: u64| {
+    let record = |value: u64| {
         Bytes::new(ZOO_END)
             .put(30, &value.to_le_bytes())
             .put(18, &(value as u32).to_le_bytes())
