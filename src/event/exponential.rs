@@ -302,29 +302,18 @@ impl Exponential {
     /// The largest whole value whose index is not above `index`; 0 if there is none.
     fn last(self, index: i32) -> u64 {
         let fine = i64::from(index + 1) << (SCALE_MAX - self.scale);
-        // 2^63 times 2^(k/32), in the unit, and then shifted to its exponent.
+        // 2^127 times 2^(k/32), in the unit, less 64 bits, and then shifted to its exponent.
         let (exponent, k) = (fine.div_euclid(32), fine.rem_euclid(32) as usize);
-        let power = match k {
-            0 => 1 << 63,
-            k => high(k - 1),
+        let (high, low) = match k {
+            0 => (1 << 63, 0),
+            k => (high(k - 1), LOW[k - 1]),
         };
-        let values = u128::from(power) * u128::from(self.unit.values());
-        let shift = 63 - exponent;
-        if shift < 0 {
-            return u64::MAX;
+        let unit = u128::from(self.unit.values());
+        let values = u128::from(high) * unit + ((u128::from(low) * unit) >> 64);
+        match u32::try_from(63 - exponent) {
+            Ok(shift) => u64::try_from(values.checked_shr(shift).unwrap_or(0)).unwrap_or(u64::MAX),
+            Err(_) => u64::MAX,
         }
-        let mut last = match values.checked_shr(shift as u32) {
-            Some(last) => u64::try_from(last).unwrap_or(u64::MAX),
-            None => 0,
-        };
-        // The boundary was rounded before it was multiplied.
-        while last < u64::MAX && self.index(last + 1) <= index {
-            last += 1;
-        }
-        while last > 0 && self.index(last) > index {
-            last -= 1;
-        }
-        last
     }
 
     /// What is taken for the values with this code: the geometric mean of the smallest and the largest of them, since that

@@ -20,8 +20,7 @@ fn all() -> impl Iterator<Item = (u8, Unit)> {
     (0..=5).flat_map(|scale| UNITS.map(|unit| (scale, unit)))
 }
 
-/// Each is the largest number of 128 bits that is not above its boundary: by the power 32 of both sides. From the last one on
-/// this would take 129.
+/// Each is the largest whole number below its boundary: by the power 32 of both. The last one is one less than its boundary.
 #[test]
 fn table() {
     for (k, boundary) in (1..).zip(BOUNDARIES) {
@@ -98,7 +97,7 @@ fn known_indices() {
     );
 }
 
-/// All codes, in their order, have all values between them, in their order, and each value has the code whose bounds hold it.
+/// The bounds of all codes follow upon each other from the smallest value to the largest, and both ends have the code.
 #[test]
 fn bounds() {
     for ((scale, unit), signed) in all().flat_map(|all| [false, true].map(|signed| (all, signed))) {
@@ -172,7 +171,7 @@ fn shown() {
     assert_eq!(shown(100_000, 0, false), "92683");
     // sqrt(66972 * 68437): a tenth, as all of the bucket is below 100000.
     assert_eq!(shown(68_000, 5, false), "67700.5");
-    // 2^63.5 is 13043817825332782212; the upper half of its bits is computed.
+    // The square root of (2^63 + 1) * (2^64 - 1) is 13043817825332782212.7.
     assert_eq!(shown(-1, 0, false), "13043817825332782213");
     assert_eq!(
         Tenths::whole(Whole::new(u64::MAX, false)).to_string(),

@@ -5,11 +5,20 @@
 use num_bigint::BigUint;
 use rhist::event::Unit;
 
+fn nanoseconds(unit: Unit) -> u64 {
+    match unit {
+        Unit::One => 1,
+        Unit::Us => 1_000,
+        Unit::Ms => 1_000_000,
+        Unit::S => 1_000_000_000,
+    }
+}
+
 /// Whether `value` in `unit` is above 2^(index/2^scale): by the power 2^scale of both sides.
 fn is_above(value: u64, unit: Unit, scale: u8, index: i32) -> bool {
     let power = 1u32 << scale;
     let left = BigUint::from(value).pow(power);
-    let right = BigUint::from(unit.values()).pow(power);
+    let right = BigUint::from(nanoseconds(unit)).pow(power);
     match index {
         0.. => left > right << index as usize,
         _ => left << index.unsigned_abs() as usize > right,
