@@ -48,6 +48,10 @@ static const struct target targets[] = {
 	  .text = "hist:keys=pid:x=$v+1:onmatch(syscalls.sys_enter_setpgid).trace(rhist_ns,$x,pgid,pid):size=128",
 	  .second = "hist:keys=pid:onmatch(syscalls.sys_enter_setpgid).trace(rhist_nt,pgid,$s,$st):size=128",
 	  .other = IN_INSTANCE SETPGID, .referred = "hist:keys=pid:v=pgid:s=common_pid.execname:st=common_stacktrace:size=128" },
+	{ .event = GETPGID, .text = "hist:keys=common_pid,pid.log2=3:on(pid):vals=(pid-$v).dist,pid.min:quantiles(50,99):"
+	  "sort=pid.min,(pid-$v).p99:limit(5):size=128",
+	  .second = "hist:keys=pid,common_cpu,common_comm,common_pid:vals=pid.max,pid.avg,pid.dist=5,(pid+1).hex:unit(s):buckets(2):size=128",
+	  .other = SETPGID, .referred = "hist:keys=pid:v=pgid:size=128" },
 	{ .event = GETPGID, .text = "hist:keys=common_pid:m=pid:onmax($m).save(pid,common_cpu):onchange($m).trace(rhist_ns,$m,pid,$m):size=128",
 	  .second = "hist:keys=pid:m=common_pid:onchange($m).save(pid,common_pid.execname,common_stacktrace):size=128" },
 	{ .event = "synthetic/rhist_ns", .text = "hist:keys=x:y=x:onchange($y).trace(rhist_ns,$y,pgid,pid):size=128" },
