@@ -7,7 +7,7 @@
 
 cd "$TRACING" || exit 1
 pages=$here/../../../../Documentation/man
-events="sched/sched_waking sched/sched_switch kmem/kmalloc raw_syscalls/sys_exit syscalls/sys_enter_read
+events="sched/sched_waking sched/sched_switch kmem/kmalloc raw_syscalls/sys_exit raw_syscalls/sys_enter syscalls/sys_enter_read
 	sched/sched_process_exit sched/sched_process_exec syscalls/sys_enter_getpgid task/task_rename ftrace/print"
 synthetic="wakeup_latency ran rhist_limit"
 
@@ -81,6 +81,40 @@ pid: ~ 20-29 2
 pid: ~ 30-39 1" ".buckets=10: 20 to 29"
 : >$getpgid/trigger
 
+echo 'hist:keys=pid.log2=1:sort=pid' >>$getpgid/trigger
+fire getpgid 0:1 90:1 91:1 128:1 129:1
+is "$(counts $getpgid)" "pid: ~ 0-0 1
+pid: ~ 65-90 1
+pid: ~ 91-128 2
+pid: ~ 129-181 1" ".log2=1: 91 to 128"
+yes "rhist-hist(7) says so" grep -q "are the numbers from 91 to 128" "$pages/rhist-hist.7"
+: >$getpgid/trigger
+
+# values EVENT: what is shown behind the hitcount
+values() { sed -n 's/^{.*} hitcount: *[0-9]*//p' "$1/hist" | tr -s ' '; }
+
+echo 'hist:keys=common_comm:vals=pid.min,pid.max,pid.avg,(pid*2).max,pid.dist:quantiles(50,99)' >>$getpgid/trigger
+fire getpgid 10:1 21:1 1000:1
+is "$(values $getpgid)" " pid.min: 10 pid.max: 1000 pid.avg: 343 (pid*2).max: 2000 pid.dist: count: 3 min: 10 p50: 21 p99: 975.1 max: 1000 avg: 343" \
+	"smallest, largest, average, and a distribution"
+is "$(total "Without bucket" $getpgid/hist)" 0 "all of them are in buckets"
+: >$getpgid/trigger
+
+echo 'hist:keys=pid:vals=pid.max:sort=pid.max.descending:limit(2)' >>$getpgid/trigger
+fire getpgid 10:1 21:1 1000:1
+is "$(counts $getpgid | sed 's/ .*//'; total Hits $getpgid/hist) $(total "Not shown" $getpgid/hist)" "3 1" "limit(): the others are counted"
+is "$(sed -n 's/.*pid.max: *//p' $getpgid/hist | tr '\n' ' ')" "1000 21 " "sort= by the largest value"
+: >$getpgid/trigger
+
+# Most of 128 rooms are taken by one entry.
+echo 'hist:keys=common_comm:vals=pid.dist=5:size=128:buckets(1)' >>$getpgid/trigger
+fire getpgid $(awk 'BEGIN { for (n = 32; n < 2^40; n *= 1.03) printf "%.0f ", n }')
+lost=$(total "Without bucket" $getpgid/hist)
+[ "$lost" -gt 0 ]
+ok $? "without a bucket: $lost"
+is "$(values $getpgid | sed 's/.*count: \([0-9]*\) .*/\1/')" "$(total Hits $getpgid/hist)" "values without a bucket are in the count"
+: >$getpgid/trigger
+
 for name in comm COMM; do
 	echo "hist:keys=pid if $name == \"fire\"" >>$getpgid/trigger
 	fire getpgid 1:2
@@ -139,7 +173,7 @@ clean
 # --- its limits
 
 switch=events/sched/sched_switch
-is "$(sed -n '/^\.SS Limits/,/^\.SH/s/^[0-9]*$/&/p' "$pages/rhist-hist.7" | tr '\n' ' ')" "3 2 16 8 3 64 255 31 16 4095 " \
+is "$(sed -n '/^\.SS Limits/,/^\.SH/s/^[0-9]*$/&/p' "$pages/rhist-hist.7" | tr '\n' ' ')" "8 8 2 16 8 3 64 2097152 255 31 16 4095 " \
 	"rhist-hist(7) has them"
 # repeat N TEXT: with the number in the place of %d
 repeat() { awk -v n="$1" -v text="$2" 'BEGIN { while (i++ < n) { line = text; gsub(/%d/, i, line); printf "%s", line } }'; }
@@ -160,8 +194,13 @@ limit()
 	no "no more than $1" taken "$2" "$4"
 }
 trigger=$switch/trigger
-limit "3 keys" $trigger hist:keys=prev_pid,next_pid,prev_prio hist:keys=prev_pid,next_pid,prev_prio,next_prio
-limit "2 values" $trigger hist:keys=prev_pid:vals=hitcount,next_pid,prev_prio hist:keys=prev_pid:vals=hitcount,next_pid,prev_prio,next_prio
+limit "8 keys" $trigger "hist:keys=prev_pid$(repeat 7 ,prev_pid+%d)" "hist:keys=prev_pid$(repeat 8 ,prev_pid+%d)"
+limit "8 values" $trigger "hist:keys=prev_pid:vals=hitcount$(repeat 8 ,prev_pid+%d)" "hist:keys=prev_pid:vals=hitcount$(repeat 9 ,prev_pid+%d)"
+dist=hist:keys=prev_pid:vals=next_prio.dist
+limit "scale 5" $trigger $dist=5 $dist=6
+limit "8 quantiles" $trigger "$dist:quantiles(50$(repeat 7 ,%d))" "$dist:quantiles(50$(repeat 8 ,%d))"
+limit "3 decimals" $trigger "$dist:quantiles(0.001,99.999)" "$dist:quantiles(99.9999)"
+limit "1024 buckets" $trigger "$dist:size=128:buckets(1024)" "$dist:size=128:buckets(1025)"
 limit "2 fields to sort by" $trigger hist:keys=prev_pid,next_pid,prev_prio:sort=prev_pid,next_pid \
 	hist:keys=prev_pid,next_pid,prev_prio:sort=prev_pid,next_pid,prev_prio
 limit "16 variables" $trigger "hist:keys=prev_pid$(repeat 16 :v%d=next_pid)" "hist:keys=prev_pid$(repeat 17 :v%d=next_pid)"
