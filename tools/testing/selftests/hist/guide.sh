@@ -41,6 +41,8 @@ cd "$TRACING" || exit 1
 # --- playing it
 
 loop= group=
+# Of the kernel's functions, as the document calls them.
+probes="opened fault_end fault"
 clean()
 {
 	[ ! "$asker" ] || kill "$asker"
@@ -50,7 +52,9 @@ clean()
 	for name in $(sed 's/[ 	].*//' synthetic_events); do
 		echo "!$name" >>synthetic_events
 	done
-	! grep -q :kprobes/opened "$KERNEL/kprobe_events" || echo '-:opened' >>"$KERNEL/kprobe_events"
+	for name in $probes; do
+		! grep -q ":kprobes/$name " "$KERNEL/kprobe_events" || echo "-:$name" >>"$KERNEL/kprobe_events"
+	done
 	: >error_log
 } 2>/dev/null
 
@@ -61,7 +65,9 @@ undone()
 	{
 		grep hist: show_event_triggers
 		cat synthetic_events
-		grep opened "$KERNEL/kprobe_events"
+		for name in $probes; do
+			grep ":kprobes/$name " "$KERNEL/kprobe_events"
+		done
 	} >"$work/left"
 	[ ! -s "$work/left" ]
 	ok $? "$asked: its last commands undo what it has done" || sed 's/^/# /' "$work/left"
