@@ -5,10 +5,14 @@
 use kernel::prelude::*;
 
 use super::{
-    trigger::title,
+    trigger::{
+        listed,
+        title, //
+    },
     View, //
 };
 use crate::{
+    event::Unit,
     hist::{
         spec::{
             action::Handler,
@@ -21,6 +25,7 @@ use crate::{
                 FieldVar,
                 VarRef, //
             },
+            Distributions, //
         },
         Spec, //
     },
@@ -83,7 +88,49 @@ impl Debug<'_, '_> {
                 .bytes(b"\n  save action variables (save() params):\n")?;
         }
         self.show_field_vars("save_vars", &spec.save_vars)?;
-        Ok(())
+        self.show_own(spec)
+    }
+
+    /// Shows what C has not, if the trigger has it.
+    fn show_own(&mut self, spec: &Spec) -> Result {
+        if !spec.on.is_empty() {
+            self.out.bytes(b"\n  lookup key fields (on() params):\n")?;
+        }
+        for (n, field) in spec.on.iter().enumerate() {
+            self.out
+                .format(format_args!("\n    hist_data->on[{n}]:\n"))?;
+            self.show_field(field)?;
+        }
+        let Distributions {
+            quantiles,
+            unit,
+            buckets,
+        } = &spec.distributions;
+        for (n, distribution) in spec.distributions() {
+            self.out.format(format_args!(
+                "\n  distribution of hist_data->fields[{n}]:\n\n"
+            ))?;
+            self.number("scale", distribution.scale().into())?;
+            self.number("is_signed", usize::from(distribution.signed()))?;
+            self.line(
+                b"unit",
+                if *unit == Unit::One {
+                    b"-"
+                } else {
+                    unit.name()
+                },
+            )?;
+            self.number("buckets for each entry", *buckets as usize)?;
+            self.out.bytes(b"      quantiles: ")?;
+            listed(self.out, b",", quantiles.iter(), |out, quantile| {
+                out.format(format_args!("{quantile}"))
+            })?;
+            self.out.bytes(b"\n")?;
+        }
+        match spec.limit {
+            Some(limit) => self.out.format(format_args!("\n  limit: {limit}\n")),
+            None => Ok(()),
+        }
     }
 
     /// Shows a field (`hist_field_debug_show()`).
@@ -95,6 +142,9 @@ impl Debug<'_, '_> {
         let (flag, more) = match (field.role, field.function) {
             (Role::Key, _) => ("HIST_FIELD_FL_KEY", ""),
             (_, Function::Counter) => ("VAL: HIST_FIELD_FL_HITCOUNT", ""),
+            (Role::Value { .. }, _) if !field.value_name().1.is_empty() => {
+                ("VAL: statistic", field.value_name().1)
+            }
             (Role::Value { .. }, _) => ("VAL: normal u64 value", ""),
             (Role::Variable, Function::VarRef) => ("HIST_FIELD_FL_VAR", "HIST_FIELD_FL_ALIAS"),
             (Role::Variable, _) => ("HIST_FIELD_FL_VAR", ""),

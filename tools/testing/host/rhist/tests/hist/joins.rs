@@ -353,3 +353,42 @@ fn no_room_for_buckets() {
     );
     assert!(squeezed.contains(&format!(" max: {max} ")), "{squeezed}");
 }
+
+/// `hist_debug` has it behind all that C shows.
+#[test]
+fn debug() {
+    let world = World::usual();
+    world.add("sched_waking", "hist:keys=pid:ts0=common_timestamp");
+    world.add(
+        "sched_switch",
+        "hist:keys=next_comm:on(next_pid):vals=(common_timestamp-$ts0).dist=2,next_prio.max:quantiles(5,50):unit(ms):limit(3)",
+    );
+    let debug = world.hist_debug("sched_switch");
+    let own = debug.split_once("\n  lookup key fields").unwrap().1;
+    assert_eq!(
+        own,
+        " (on() params):
+
+    hist_data->on[0]:
+      flags:
+        HIST_FIELD_FL_KEY
+      ftrace_event_field name: next_pid
+      type: pid_t
+      size: 8
+      is_signed: 1
+      function: hist_field_s32()
+
+  distribution of hist_data->fields[1]:
+
+      scale: 2
+      is_signed: 0
+      unit: ms
+      buckets for each entry: 8
+      quantiles: 5,50
+
+  limit: 3
+"
+    );
+    assert!(debug.contains("VAL: statistic\n        .dist\n"), "{debug}");
+    assert!(debug.contains("VAL: statistic\n        .max\n"), "{debug}");
+}
