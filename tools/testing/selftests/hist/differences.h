@@ -109,6 +109,28 @@ static bool seventeen(const struct question *q)
 	return refused_as(&q->ours, "Too many variables defined");
 }
 
+/* Has a list of the command, which C refuses, more than it takes? */
+static bool longer_lists(const struct question *q)
+{
+	static const struct {
+		const char *word;
+		int commas;
+	} lists[] = { { "keys=", 3 }, { "key=", 3 }, { "vals=", 2 }, { "val=", 2 }, { "values=", 2 } };
+
+	if (!q->c.error)
+		return false;
+	for (unsigned int i = 0; i < sizeof(lists) / sizeof(*lists); i++)
+		for (const char *at = q->before; (at = strstr(at, lists[i].word)); at++) {
+			int commas = 0;
+
+			for (const char *c = at; *c && *c != ':' && *c != '\n'; c++)
+				commas += *c == ',';
+			if (commas >= lists[i].commas)
+				return true;
+		}
+	return false;
+}
+
 static bool constant_quotient(const struct question *q)
 {
 	return number_behind(q->before, "/");
@@ -248,6 +270,8 @@ static struct difference {
 	  .ceiling = { 0, "it takes several processors" } },
 	{ "More than 16 variables in one token", "C ignores the surplus", .answers = seventeen,
 	  .ceiling = { 1, NULL } },
+	{ "More than 3 keys or 2 values", "C refuses them", .answers = longer_lists,
+	  .ceiling = { 19, NULL } },
 	{ "Percentages of 2^32 hundredths and more", "C shows the low 32 bits of them", .shows = many_percent,
 	  .ceiling = { 0, "sums of these events do not wrap to so little" } },
 	{ "x=a+b,y=$x", "C has cut the text of x by then", .answers = cut_definition, .shows = cut_definition,

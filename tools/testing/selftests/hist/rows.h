@@ -264,7 +264,7 @@ static const struct row {
 	ROW("1.4", made_stacks, SILENT, "hist:keys=comm,stack:size=128"),
 	/* keys */
 	ROW("1.5", pids, OK, "hist:keys=pid,common_pid,common_cpu:size=128"),
-	ROW("1.5", pids, SILENT, "hist:keys=pid,pid,pid,pid"),
+	ROW("1.5", pids, SILENT, "hist:keys=pid,pid,pid,pid,pid,pid,pid,pid,pid"),
 	ROW("1.5", pids, SILENT, "hist:keys=common_comm,comm"),
 	ROW("1.5", pids, OK, "hist:keys=common_comm,stacktrace:size=128"),
 	ROW("1.5", pids, OK, "hist:keys=pid,pid,pid:sort=pid:size=128"),
@@ -281,7 +281,7 @@ static const struct row {
 	ROW("1.6", pids, OK, "hist:keys=common_pid:vals=hitcount.percent,hitcount.graph:size=128"),
 	ROW("1.6", pids, OK, "hist:keys=common_pid:vals=hitcount.hex,pid:size=128"),
 	ROW("1.6", pids, OK, "hist:keys=common_pid:vals=pid,pid,hitcount:size=128"),
-	ROW("1.6", pids, SILENT, "hist:keys=common_pid:vals=pid,pid,pid"),
+	ROW("1.6", pids, SILENT, "hist:keys=common_pid:vals=pid,pid,pid,pid,pid,pid,pid,pid,pid"),
 	ROW("1.6", pids, OK, "hist:keys=common_pid:vals=hitcount,pid,pid:size=128"),
 	ROW("1.6", pids, OK, "hist:keys=pid:vals=pid:nohitcount:size=128"),
 	ROW("1.6", pids, OK, "hist:keys=pid:vals=pid:NOHC:size=128"),
