@@ -228,6 +228,17 @@ impl Exponential {
         positive_code(self.index(value))
     }
 
+    /// [`Exponential::code`] of most values, without a call. `None`: it needs one.
+    #[inline(always)]
+    pub fn code_inline(self, value: u64) -> Option<u16> {
+        if value == 0 {
+            return Some(ZERO);
+        }
+        let inline = value as i64 > 0 && self.shift >= 0;
+        // The shift is at most 3: no check is needed.
+        inline.then(|| positive_code(index_fast(value).wrapping_shr(self.shift as u32)))
+    }
+
     /// Out of line: rare.
     #[cold]
     #[inline(never)]
@@ -369,7 +380,7 @@ fn index_fast(value: u64) -> i32 {
     let zeros = value.leading_zeros();
     // One less, since an upper boundary is in its bucket. So a power of two loses its highest bit, and has 7 eighths instead
     // of 8: it gets the last bucket of the octave below, in which nothing is above the boundary.
-    let less = (value << zeros) - 1;
+    let less = value.wrapping_shl(zeros).wrapping_sub(1);
     let eighths = (less >> 60) as usize;
     let above = less >= OCTAVE.0[eighths % 8];
     8 * (62 - zeros as i32) + eighths as i32 + i32::from(above)

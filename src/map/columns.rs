@@ -2,6 +2,8 @@
 
 //! What a column makes of hits: how a CPU updates its part, and how the parts are folded into one number.
 
+use core::slice::from_ref;
+
 use kernel::sync::atomic::{
     Atomic,
     Relaxed, //
@@ -42,6 +44,29 @@ impl Extreme {
         Self {
             flip: if signed { Self::SIGN } else { 0 },
         }
+    }
+
+    /// Updates the parts of this CPU for the columns of [`ColumnSet::Spread`], whose largest value is kept so. Any context.
+    #[inline(always)]
+    pub(super) fn update_spread(self, parts: &[Atomic<u64>; 3], value: u64) {
+        let flipped = value ^ self.flip;
+        // SAFETY: There are three parts.
+        unsafe {
+            raise(parts, 0, !flipped);
+            raise(parts, 1, flipped);
+            add(parts, 2, value);
+        }
+    }
+
+    /// Counts a hit with `value` in an element that has no other columns than these: see [`Extreme::update_spread`]. Any
+    /// context.
+    #[inline(always)]
+    pub(super) fn count_spread(self, parts: &[Atomic<u64>; 4], value: u64) {
+        let [hits, spread @ ..] = parts;
+        self.update_spread(spread, value);
+        // Last: see `Counters::update()`.
+        // SAFETY: It is the one part.
+        unsafe { increment(from_ref(hits), 0) };
     }
 }
 
@@ -127,15 +152,10 @@ impl ColumnSet {
         value: u64,
     ) {
         match self {
-            Self::Spread(Extreme { flip }) => {
-                let flipped = value ^ flip;
-                if let Some(parts) = parts.get(first..first.wrapping_add(3)) {
-                    // SAFETY: There are three parts.
-                    unsafe {
-                        raise(parts, 0, !flipped);
-                        raise(parts, 1, flipped);
-                        add(parts, 2, value);
-                    }
+            Self::Spread(max) => {
+                let parts = parts.get(first..).and_then(|parts| parts.first_chunk());
+                if let Some(parts) = parts {
+                    max.update_spread(parts, value);
                 }
             }
             Self::Any(n) => {
@@ -145,7 +165,7 @@ impl ColumnSet {
                 {
                     for (column, part) in columns.iter().zip(parts) {
                         // SAFETY: It is the one part.
-                        unsafe { column.update(core::slice::from_ref(part), 0, value) };
+                        unsafe { column.update(from_ref(part), 0, value) };
                     }
                 }
             }

@@ -224,7 +224,7 @@ impl Counters {
         let Some(cpu) = self.own.get(preempt.cpu()) else {
             // SAFETY: By the caller there is such an element.
             return unsafe {
-                self.update_shared(number, values, |value| (read(value), ColumnSet::ONE))
+                self.update_shared(number, values, move |value| (read(value), ColumnSet::ONE))
             };
         };
         // SAFETY: By the caller there is such an element.

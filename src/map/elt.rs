@@ -55,6 +55,17 @@ impl<'a> Elt<'a> {
         unsafe { counters.update(preempt, self.number, values, read) }
     }
 
+    /// [`Elt::update`] with one value, without a call for the columns that most have. Any context.
+    #[inline(always)]
+    pub fn update_inline(self, preempt: PreemptOff<'_>, value: u64, set: ColumnSet) {
+        if let (Some(own), ColumnSet::Spread(max)) = (self.own_parts(preempt), set) {
+            if let Some(parts) = own.parts.first_chunk() {
+                return max.count_spread(parts, value);
+            }
+        }
+        self.update(preempt, &[value], |&value| (value, set));
+    }
+
     /// The columns, and the parts of this CPU for them; `None` if it shares them with others. Any context.
     #[inline(always)]
     pub(super) fn own_parts(self, preempt: PreemptOff<'_>) -> Option<OwnParts<'a>> {

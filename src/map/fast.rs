@@ -7,12 +7,22 @@
 //! it once; each form has a function of its own, so that none saves registers, or clears stack, that only another one
 //! needs.
 
-use core::marker::PhantomData;
+use core::{
+    marker::PhantomData,
+    slice::from_ref, //
+};
 
-use kernel::prelude::*;
+use kernel::{
+    prelude::*,
+    sync::atomic::Atomic, //
+};
 
 use super::{
-    columns::ColumnSet,
+    columns::{
+        Column,
+        ColumnSet,
+        Extreme, //
+    },
     elt::{
         Elt,
         OwnParts, //
@@ -23,6 +33,7 @@ use crate::{
     event::{
         number::Numbers,
         unaligned::Unaligned,
+        Exponential,
         Number,
         NumberType,
         Record,
@@ -123,6 +134,13 @@ enum OtherForm {
     Scaled(ScaledForm),
 }
 
+/// The form of a key of two numbers, of which the last one is put into exponential buckets.
+struct BucketForm {
+    first: Number,
+    last: Number,
+    buckets: Exponential,
+}
+
 /// The ways in which words of a short key are scaled.
 #[derive(Clone, Copy)]
 enum FastScale {
@@ -156,6 +174,8 @@ impl FastScale {
 enum ScaledForm {
     /// Few words.
     Few(KeyWords<(KeyWord, FastScale)>),
+    /// Two numbers, of which the last one is put into exponential buckets.
+    Bucket(BucketForm),
     /// More words, or words that are scaled in another way.
     Wide(KVec<(KeyWord, Scale)>),
 }
@@ -163,6 +183,19 @@ enum ScaledForm {
 impl KeyForm {
     /// The form of a key of these words. `None`: there are no words, or too many.
     fn new(key: &[(KeyWord, Scale)]) -> Result<Option<Self>> {
+        if let [(first, Scale::One), (last, Scale::Exponential(buckets))] = *key {
+            if first.mask == !0 && last.mask == !0 {
+                let (first, last) = (first.number, last.number);
+                let form = BucketForm {
+                    first,
+                    last,
+                    buckets,
+                };
+                return Ok(Some(Self::Other(OtherForm::Scaled(ScaledForm::Bucket(
+                    form,
+                )))));
+            }
+        }
         let fast = |&(_, scale): &(KeyWord, Scale)| FastScale::new(scale).is_some();
         if key.len() > RecordFields::KEY_MAX || !key.iter().all(fast) {
             let mut words = KVec::with_capacity(key.len(), GFP_KERNEL)?;
@@ -249,10 +282,11 @@ impl Fields<'_> {
     /// Updates the columns of the element.
     #[inline(always)]
     fn count(self, elt: Elt<'_>, preempt: PreemptOff<'_>) {
+        // SAFETY: Only fields are read.
+        let bytes = unsafe { self.unchecked() };
         // Moved, so that it stays in registers.
         elt.update_sums(preempt, &self.fields.values, move |value| {
-            // SAFETY: It is one of the fields.
-            value.read(&unsafe { self.unchecked() })
+            value.read(&bytes)
         });
     }
 
@@ -309,6 +343,35 @@ impl Numbers for Unchecked {
 pub struct ColumnFields {
     key: RecordFields,
     values: KVec<(Number, ColumnSet)>,
+    /// What most have, which is tested first.
+    spread: Option<SpreadFields>,
+}
+
+/// A key that is a `u32`, and one value, of which there are the smallest, the largest and the sum.
+#[derive(Clone, Copy)]
+struct SpreadFields {
+    /// Where the key is.
+    key: u32,
+    value: Number,
+    max: Extreme,
+}
+
+/// A hit of [`SpreadFields`] whose element was found.
+pub struct SpreadHit<'a> {
+    parts: &'a [Atomic<u64>; 4],
+    max: Extreme,
+    /// The number of the element.
+    pub element: u32,
+    /// The value.
+    pub value: u64,
+}
+
+impl SpreadHit<'_> {
+    /// Updates the columns of the element. Any context.
+    #[inline(always)]
+    pub fn count(self) {
+        self.max.count_spread(self.parts, self.value);
+    }
 }
 
 impl ColumnFields {
@@ -321,10 +384,20 @@ impl ColumnFields {
         let Some(mut key) = RecordFields::new(key, KVec::new())? else {
             return Ok(None);
         };
+        let spread = match (&key.key, &values[..]) {
+            (&KeyForm::U32(key), &[(value, ColumnSet::Spread(max))]) => {
+                Some(SpreadFields { key, value, max })
+            }
+            _ => None,
+        };
         // INVARIANT: No field ends behind the last one.
         let ends = values.iter().map(|(value, ..)| value.end());
         key.end = ends.fold(key.end, usize::max);
-        Ok(Some(Self { key, values }))
+        Ok(Some(Self {
+            key,
+            values,
+            spread,
+        }))
     }
 
     /// Whether `record` has all of them.
@@ -339,6 +412,9 @@ impl ColumnFields {
         let Some(OwnParts { columns, parts }) = elt.own_parts(preempt) else {
             return self.count_shared(fields, elt, preempt);
         };
+        let Some((hits, _)) = parts.split_first() else {
+            return true;
+        };
         let mut next = 1;
         for (number, set) in &self.values {
             // SAFETY: By the invariants it is before the end that the record was found to have.
@@ -347,7 +423,8 @@ impl ColumnFields {
             next = next.wrapping_add(set.len());
         }
         // Last: see `Counters::update()`.
-        ColumnSet::ONE.update(columns, parts, 0, 1);
+        // SAFETY: It is the one part.
+        unsafe { Column::Hits.update(from_ref(hits), 0, 1) };
         true
     }
 
@@ -385,18 +462,46 @@ impl Generation {
         let Some(fields) = columns.key.of(record) else {
             return false;
         };
-        let key = match &fields.fields.key {
-            // SAFETY: It is one of the fields.
-            KeyForm::U32(offset) => NumberType::U32.read(*offset, &unsafe { fields.unchecked() }),
-            KeyForm::Other(_) => return self.count_columns_elsewhere(columns, fields, preempt),
-        };
-        match self.lookup_word_at_home(key) {
-            Some(elt) => columns.count(fields, elt, preempt),
-            None => self.count_columns_elsewhere(columns, fields, preempt),
+        match self.find_spread(columns, fields, preempt) {
+            Some(hit) => hit.count(),
+            None => return self.count_columns_elsewhere(columns, fields, preempt),
         }
+        true
     }
 
-    /// Counts a hit whose key is no `u32`, or not in the first slot of its path. Returns true, as its caller does, so that
+    /// Finds the element of a hit of [`SpreadFields`] in the first slot of its path, where most are. `None`: it is not there,
+    /// the hit is another one, or this CPU shares its columns with others. Any context.
+    #[inline(always)]
+    fn find_spread<'a>(
+        &'a self,
+        columns: &ColumnFields,
+        fields: Fields<'_>,
+        preempt: PreemptOff<'_>,
+    ) -> Option<SpreadHit<'a>> {
+        let spread = columns.spread.as_ref()?;
+        // SAFETY: By the invariants both are before the end that the record was found to have.
+        let bytes = unsafe { fields.unchecked() };
+        let elt = self.lookup_word_at_home(NumberType::U32.read(spread.key, &bytes))?;
+        Some(SpreadHit {
+            parts: elt.own_parts(preempt)?.parts.first_chunk()?,
+            max: spread.max,
+            element: elt.number(),
+            value: spread.value.read(&bytes),
+        })
+    }
+
+    /// As [`Generation::find_spread`]: see [`super::Map::find_spread`].
+    #[inline(always)]
+    pub(super) fn find_spread_of<'a>(
+        &'a self,
+        columns: &ColumnFields,
+        record: Record<'_>,
+        preempt: PreemptOff<'_>,
+    ) -> Option<SpreadHit<'a>> {
+        self.find_spread(columns, columns.key.of(record)?, preempt)
+    }
+
+    /// Counts a hit that [`Generation::find_spread`] does not find. Returns true, as its caller does, so that
     /// the call is a jump.
     #[inline(never)]
     fn count_columns_elsewhere(
@@ -453,7 +558,10 @@ impl Generation {
                 return self.count_plain(fields, preempt, words)
             }
             KeyForm::Other(OtherForm::Scaled(words)) => {
-                return self.count_scaled(fields, preempt, words)
+                return match words {
+                    ScaledForm::Bucket(form) => self.count_by_bucket(fields, preempt, form),
+                    words => self.count_scaled(fields, preempt, words),
+                }
             }
         };
         match self.lookup_word_at_home(key) {
@@ -562,6 +670,7 @@ impl Generation {
     ) -> Option<Elt<'a>> {
         let words = match words {
             ScaledForm::Few(words) => words,
+            ScaledForm::Bucket(form) => return self.insert_by_bucket(fields, preempt, form),
             ScaledForm::Wide(words) => return self.insert_wide(fields, preempt, words),
         };
         let mut buffer = [0; RecordFields::KEY_MAX];
@@ -574,6 +683,56 @@ impl Generation {
             [a, b] => self.insert_array(preempt, [a, b]),
             ref key => self.insert_words(preempt, key),
         }
+    }
+
+    /// Counts a hit whose key is [`ScaledForm::Bucket`], without a call if it is in the first slot of its path and its bucket
+    /// needs none. Returns true.
+    #[inline(never)]
+    fn count_by_bucket(
+        &self,
+        fields: Fields<'_>,
+        preempt: PreemptOff<'_>,
+        form: &BucketForm,
+    ) -> bool {
+        // SAFETY: They are two of the fields.
+        let bytes = unsafe { fields.unchecked() };
+        let code = form.buckets.code_inline(form.last.read(&bytes));
+        let elt = code.and_then(|code| {
+            let key = [form.first.read(&bytes), code.into()];
+            self.lookup_array_at_home(key)
+        });
+        match elt {
+            Some(elt) => fields.count(elt, preempt),
+            None => return self.count_by_bucket_elsewhere(fields, preempt, form),
+        }
+        true
+    }
+
+    /// Counts a hit whose key is [`ScaledForm::Bucket`]. Returns true.
+    #[inline(never)]
+    fn count_by_bucket_elsewhere(
+        &self,
+        fields: Fields<'_>,
+        preempt: PreemptOff<'_>,
+        form: &BucketForm,
+    ) -> bool {
+        if let Some(elt) = self.insert_by_bucket(fields, preempt, form) {
+            fields.count(elt, preempt);
+        }
+        true
+    }
+
+    #[inline(never)]
+    fn insert_by_bucket<'a>(
+        &'a self,
+        fields: Fields<'_>,
+        preempt: PreemptOff<'a>,
+        form: &BucketForm,
+    ) -> Option<Elt<'a>> {
+        // SAFETY: They are two of the fields.
+        let bytes = unsafe { fields.unchecked() };
+        let code = form.buckets.code(form.last.read(&bytes));
+        self.insert_array(preempt, [form.first.read(&bytes), code.into()])
     }
 
     #[inline(never)]

@@ -129,6 +129,15 @@ impl Generation {
         Some(Elt::new(self, number))
     }
 
+    /// Finds the element of a key of `N` words in the first slot of its path. `None` if it is not there, or its hits are drops,
+    /// or its last word is zero. Any context.
+    #[inline(always)]
+    pub(super) fn lookup_array_at_home<const N: usize>(&self, key: [u64; N]) -> Option<Elt<'_>> {
+        let whole = key.last().is_some_and(|&last| last != 0) && N <= self.index.keys.width();
+        let number = whole.then(|| self.index.lookup_at_home(key)).flatten()?;
+        Some(Elt::new(self, number))
+    }
+
     /// Finds the element of `key`, if it has one. Any context.
     #[inline]
     pub fn lookup(&self, key: &[u8]) -> Option<Elt<'_>> {

@@ -121,6 +121,15 @@ impl Index {
         unsafe { self.keys.is_word(word.number(), key) }.then_some(word.number())
     }
 
+    /// Finds the element of `key` in the first slot of its path, where most are. `None` if it is not there, or its hits are
+    /// drops. Any context.
+    #[inline(always)]
+    pub(super) fn lookup_at_home(&self, key: impl Key) -> Option<u32> {
+        let hash = self.hash.of(key.words());
+        let word = Slot::counting(self.table.home(hash).acquire())?;
+        self.is(word, hash, key).then_some(word.number())
+    }
+
     /// Finds the element of `key`, unless its hits are drops. Any context.
     #[inline(always)]
     pub(super) fn lookup(&self, key: impl Key) -> Option<u32> {

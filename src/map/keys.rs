@@ -185,7 +185,7 @@ impl Keys {
     /// # Safety
     ///
     /// The caller has found the element through an acquiring load of a slot.
-    #[inline]
+    #[inline(always)]
     pub(super) unsafe fn is<K: Key>(&self, number: u32, key: K) -> bool {
         if let (true, Some(word)) = (K::ONE_WORD, key.words().next()) {
             // SAFETY: By the caller.

@@ -121,7 +121,8 @@ pub use elt::Elt;
 pub use fast::{
     ColumnFields,
     KeyWord,
-    RecordFields, //
+    RecordFields,
+    SpreadHit, //
 };
 pub use generation::Generation;
 pub use hash::Hash;
@@ -247,6 +248,30 @@ impl Map {
     ) -> bool {
         let generation = self.generation.read(preempt);
         generation.count_columns(fields, record, preempt)
+    }
+
+    /// Finds the element of a hit with a short key and the columns that most have, if it is where most are. `None`: it is
+    /// not, and [`Map::count_columns_with`] has to be called. Any context.
+    #[inline(always)]
+    pub fn find_spread<'a>(
+        &'a self,
+        fields: &ColumnFields,
+        record: Record<'_>,
+        preempt: PreemptOff<'a>,
+    ) -> Option<SpreadHit<'a>> {
+        let generation = self.generation.read(preempt);
+        generation.find_spread_of(fields, record, preempt)
+    }
+
+    /// Counts a hit of a key of one word, in a map whose only column is that of hits, if it is in the first slot of its path.
+    /// Returns false, and has done nothing, if it is not. Any context.
+    #[inline(always)]
+    pub fn count_word_at_home(&self, preempt: PreemptOff<'_>, key: u64) -> bool {
+        let elt = self.generation.read(preempt).lookup_word_at_home(key);
+        if let Some(elt) = elt {
+            elt.update_sums(preempt, &[], |&value: &u64| value);
+        }
+        elt.is_some()
     }
 
     /// [`Map::count_columns`], and calls `note` with each value: its index, the number of the element, and the value.

@@ -349,10 +349,11 @@ impl<'a> Compiler<'a> {
         let mut columns = program.columns.iter().skip(1);
         let sums = columns.all(|&column| column == Column::Sum);
         let sums = sums && program.values.len() + 1 == program.columns.len();
-        program.key = match homes.any(|home| home.spec().c_key_size() > spec.c_lookup_size()) {
-            true => KeyReader::Unreachable,
-            false if program.on.is_some() => KeyReader::Joined,
-            false => KeyReader::new(
+        let unreachable = homes.any(|home| home.spec().c_key_size() > spec.c_lookup_size());
+        program.key = match &program.on {
+            _ if unreachable => KeyReader::Unreachable,
+            Some(on) => KeyReader::joined(&program.parts, on, spec.refs.len()),
+            None => KeyReader::new(
                 &program.parts,
                 &program.values,
                 variables,

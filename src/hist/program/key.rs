@@ -55,6 +55,11 @@ pub(in crate::hist) enum KeyReader {
     Distributions(ColumnFields),
     /// The key is plain fields of the record; values are anything. There are no variables, references or actions.
     Words(RecordFields),
+    /// References, at most [`FEW_REFS`], are looked up by another key, and both keys are one number of the record.
+    JoinedNumbers {
+        key: Number,
+        on: Number,
+    },
     /// References are looked up by another key.
     Joined,
     /// A reference is to a histogram with longer keys, so that no hit has its key.
@@ -65,6 +70,14 @@ pub(in crate::hist) enum KeyReader {
 pub(in crate::hist) const FEW_REFS: usize = 3;
 
 impl KeyReader {
+    /// The reader for a key of `parts` if `refs` references are looked up by `on`.
+    pub(super) fn joined(parts: &[KeyPart], on: &LookupKey, refs: usize) -> Self {
+        match (recorded_number(parts), on.number) {
+            (Some(key), Some(on)) if refs <= FEW_REFS => Self::JoinedNumbers { key, on },
+            _ => Self::Joined,
+        }
+    }
+
     /// The reader for a key of these parts. `values` are the numbers that update columns, `refs` is the number of
     /// references. `variables` is true if there are variables, references or actions; `sums` if a hit updates nothing but
     /// counts and sums; `tasks` if it stores comms. Fails with `ENOMEM`.
@@ -95,13 +108,7 @@ impl KeyReader {
                 return Ok(Self::Words(fields));
             }
         }
-        let number = match *parts {
-            [KeyPart {
-                content: Content::Number(number),
-                ..
-            }] => Some(number),
-            _ => None,
-        };
+        let number = only_number(parts);
         Ok(
             match (variables, number, number.and_then(Value::recorded)) {
                 (false, Some(number), _) => Self::Number(number),
@@ -113,6 +120,25 @@ impl KeyReader {
                 (true, ..) => Self::PartsRefs,
             },
         )
+    }
+}
+
+/// The number that a key of these parts is, if it is one.
+fn only_number(parts: &[KeyPart]) -> Option<Value> {
+    match *parts {
+        [KeyPart {
+            content: Content::Number(number),
+            ..
+        }] => Some(number),
+        _ => None,
+    }
+}
+
+/// The number of the record that a key of these parts is, if it is one and not scaled.
+fn recorded_number(parts: &[KeyPart]) -> Option<Number> {
+    match only_number(parts)?.recorded()? {
+        (number, Scale::One) => Some(number),
+        _ => None,
     }
 }
 
@@ -175,16 +201,7 @@ pub(in crate::hist) struct LookupKey {
 
 impl LookupKey {
     pub(super) fn new(parts: KVec<KeyPart>, size: usize) -> Self {
-        let number = match parts[..] {
-            [KeyPart {
-                content: Content::Number(number),
-                ..
-            }] => match number.recorded() {
-                Some((number, Scale::One)) => Some(number),
-                _ => None,
-            },
-            _ => None,
-        };
+        let number = recorded_number(&parts);
         Self {
             parts,
             size,

@@ -199,6 +199,24 @@ impl Program {
         }
     }
 
+    /// [`Program::read`], without a call for the result of an operator on two numbers, as most latencies are.
+    #[inline(always)]
+    pub(in crate::hist) fn read_pair_inline(
+        &self,
+        value: &Value,
+        hit: &Hit<'_>,
+        vals: &[u64],
+    ) -> u64 {
+        match *value {
+            Value::Pair {
+                operator,
+                ref left,
+                ref right,
+            } => operator.apply(left.read(hit, vals), right.read(hit, vals)),
+            _ => self.read(value, hit, vals),
+        }
+    }
+
     /// The wide cell of the value that the `n`th action tracks.
     pub(in crate::hist) fn tracked(&self, n: usize) -> Option<usize> {
         Some(self.actions.get(n)?.track.as_ref()?.cell)
