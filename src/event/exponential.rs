@@ -230,7 +230,7 @@ impl Exponential {
 
     /// [`Exponential::code`] of most values, without a call. `None`: it needs one.
     #[inline(always)]
-    pub fn code_inline(self, value: u64) -> Option<u16> {
+    pub fn code_inline(&self, value: u64) -> Option<u16> {
         if value == 0 {
             return Some(ZERO);
         }

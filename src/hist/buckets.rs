@@ -97,19 +97,6 @@ impl Buckets {
         self.map.count_word(preempt, key(element, number, code));
     }
 
-    /// Counts a value if its bucket is where most are. Returns false, and has done nothing, if it is not. Any context.
-    #[inline(always)]
-    pub(super) fn count_at_home(
-        &self,
-        preempt: PreemptOff<'_>,
-        element: u32,
-        number: u16,
-        code: u16,
-    ) -> bool {
-        self.map
-            .count_word_at_home(preempt, key(element, number, code))
-    }
-
     /// Values that are in no bucket, because there was no room for it.
     pub(in crate::hist) fn lost(&self) -> u64 {
         self.map.drops()

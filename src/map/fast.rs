@@ -685,8 +685,8 @@ impl Generation {
         }
     }
 
-    /// Counts a hit whose key is [`ScaledForm::Bucket`], without a call if it is in the first slot of its path and its bucket
-    /// needs none. Returns true.
+    /// Counts a hit whose key is [`ScaledForm::Bucket`], with a call only if it is not in the first slot of its path, or the
+    /// bucket needs one. Returns true.
     #[inline(never)]
     fn count_by_bucket(
         &self,
@@ -696,27 +696,40 @@ impl Generation {
     ) -> bool {
         // SAFETY: They are two of the fields.
         let bytes = unsafe { fields.unchecked() };
-        let code = form.buckets.code_inline(form.last.read(&bytes));
-        let elt = code.and_then(|code| {
-            let key = [form.first.read(&bytes), code.into()];
-            self.lookup_array_at_home(key)
-        });
-        match elt {
+        let Some(code) = form.buckets.code_inline(form.last.read(&bytes)) else {
+            return self.count_by_slow_bucket(fields, preempt, form);
+        };
+        let key = [form.first.read(&bytes), code.into()];
+        match self.lookup_array_at_home(key) {
             Some(elt) => fields.count(elt, preempt),
-            None => return self.count_by_bucket_elsewhere(fields, preempt, form),
+            None => return self.count_array_elsewhere(fields, preempt, key),
         }
         true
     }
 
     /// Counts a hit whose key is [`ScaledForm::Bucket`]. Returns true.
     #[inline(never)]
-    fn count_by_bucket_elsewhere(
+    fn count_by_slow_bucket(
         &self,
         fields: Fields<'_>,
         preempt: PreemptOff<'_>,
         form: &BucketForm,
     ) -> bool {
         if let Some(elt) = self.insert_by_bucket(fields, preempt, form) {
+            fields.count(elt, preempt);
+        }
+        true
+    }
+
+    /// Counts a hit whose key is not in the first slot of its path. Returns true.
+    #[inline(never)]
+    fn count_array_elsewhere(
+        &self,
+        fields: Fields<'_>,
+        preempt: PreemptOff<'_>,
+        key: [u64; 2],
+    ) -> bool {
+        if let Some(elt) = self.insert_array(preempt, key) {
             fields.count(elt, preempt);
         }
         true

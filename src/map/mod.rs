@@ -263,17 +263,6 @@ impl Map {
         generation.find_spread_of(fields, record, preempt)
     }
 
-    /// Counts a hit of a key of one word, in a map whose only column is that of hits, if it is in the first slot of its path.
-    /// Returns false, and has done nothing, if it is not. Any context.
-    #[inline(always)]
-    pub fn count_word_at_home(&self, preempt: PreemptOff<'_>, key: u64) -> bool {
-        let elt = self.generation.read(preempt).lookup_word_at_home(key);
-        if let Some(elt) = elt {
-            elt.update_sums(preempt, &[], |&value: &u64| value);
-        }
-        elt.is_some()
-    }
-
     /// [`Map::count_columns`], and calls `note` with each value: its index, the number of the element, and the value.
     #[inline(always)]
     pub fn count_columns_with(

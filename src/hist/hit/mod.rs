@@ -106,31 +106,18 @@ impl Histogram {
         record: Record<'_>,
         preempt: PreemptOff<'_>,
     ) -> bool {
-        if self.count_at_home(program, fields, record, preempt).is_none() {
+        let distribution = program.values.first().map(|value| &value.distribution);
+        let (Some(Some(distribution)), Some(hit)) =
+            (distribution, self.map.find_spread(fields, record, preempt))
+        else {
             return self.count_distributions_elsewhere(program, fields, record, preempt);
-        }
+        };
+        self.count_in_bucket(distribution, preempt, hit.element, hit.value);
+        hit.count();
         true
     }
 
-    /// Counts a hit of a histogram with one distribution, if all of it is where most are: so there is no call, and no register
-    /// to be saved. `None`: it is not, and nothing was done.
-    #[inline(always)]
-    fn count_at_home(
-        &self,
-        program: &Program,
-        fields: &ColumnFields,
-        record: Record<'_>,
-        preempt: PreemptOff<'_>,
-    ) -> Option<()> {
-        let distribution = program.values.first()?.distribution?;
-        let buckets = self.buckets.as_ref()?;
-        let hit = self.map.find_spread(fields, record, preempt)?;
-        let code = distribution.buckets.code_inline(hit.value)?;
-        let counted = buckets.count_at_home(preempt, hit.element, distribution.number, code);
-        counted.then(|| hit.count())
-    }
-
-    /// Counts a hit that [`Histogram::count_at_home`] does not. Returns true.
+    /// Counts a hit with several values, or whose element is not where most are. Returns true.
     #[inline(never)]
     fn count_distributions_elsewhere(
         &self,
@@ -141,8 +128,8 @@ impl Histogram {
     ) -> bool {
         self.map
             .count_columns_with(fields, record, preempt, |nth, element, value| {
-                let distribution = program.values.get(nth).and_then(|value| value.distribution);
-                if let Some(distribution) = distribution {
+                let value_of = program.values.get(nth);
+                if let Some(distribution) = value_of.and_then(|of| of.distribution.as_ref()) {
                     self.count_in_bucket(distribution, preempt, element, value);
                 }
             });
@@ -153,7 +140,7 @@ impl Histogram {
     #[inline(never)]
     fn count_elsewhere(
         &self,
-        distribution: DistributionCode,
+        distribution: &DistributionCode,
         preempt: PreemptOff<'_>,
         element: u32,
         value: u64,
@@ -165,7 +152,7 @@ impl Histogram {
     #[inline(always)]
     fn count_in_bucket(
         &self,
-        distribution: DistributionCode,
+        distribution: &DistributionCode,
         preempt: PreemptOff<'_>,
         element: u32,
         value: u64,
@@ -261,14 +248,14 @@ impl Histogram {
             comm::store(elt.side(), program, pid, hit);
         }
         if let [ref value] = program.values[..] {
-            if let Some(distribution) = value.distribution {
+            if let Some(distribution) = &value.distribution {
                 self.count_distribution(program, hit, vals, elt, value, distribution);
                 return Some(elt);
             }
         }
         elt.update(hit.preempt(), &program.values, |value| {
             let number = program.read_inline(&value.value, hit, vals);
-            if let Some(distribution) = value.distribution {
+            if let Some(distribution) = &value.distribution {
                 self.count_elsewhere(distribution, hit.preempt(), elt.number(), number);
             }
             (number, value.columns)
@@ -286,7 +273,7 @@ impl Histogram {
         vals: &[u64],
         elt: Elt<'_>,
         value: &ColumnValue,
-        distribution: DistributionCode,
+        distribution: &DistributionCode,
     ) {
         let number = program.read_pair_inline(&value.value, hit, vals);
         self.count_in_bucket(distribution, hit.preempt(), elt.number(), number);

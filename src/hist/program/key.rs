@@ -56,10 +56,7 @@ pub(in crate::hist) enum KeyReader {
     /// The key is plain fields of the record; values are anything. There are no variables, references or actions.
     Words(RecordFields),
     /// References, at most [`FEW_REFS`], are looked up by another key, and both keys are one number of the record.
-    JoinedNumbers {
-        key: Number,
-        on: Number,
-    },
+    JoinedNumbers { key: Number, on: Number },
     /// References are looked up by another key.
     Joined,
     /// A reference is to a histogram with longer keys, so that no hit has its key.
