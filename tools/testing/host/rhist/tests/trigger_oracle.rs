@@ -238,8 +238,19 @@ fn says_what_the_kernel_says() {
     for (command, said) in commands.iter().zip(said) {
         let text = String::from_utf8_lossy(command);
         let tree = Command::parse(command).hist().ok().map(Trigger::parse);
+        // C refuses a clause before all else, and a modifier or parenthesis of ours as such; where ours finds another
+        // mistake, too, it may tell of that one.
+        let own = ["on(", "quantiles(", "unit(", "buckets(", "limit("];
+        let own = own
+            .into_iter()
+            .chain([".min", ".max", ".avg", ".dist", ".log2=", "=(", ",("]);
+        let own = own.into_iter().any(|piece| text.contains(piece));
+        let refused = said.rsplit(' ').next() != Some("0");
+        if own && refused && verdict(command).rsplit(' ').next() != Some("0") {
+            continue;
+        }
         if tree.is_some_and(|tree| tree.is_ok_and(|tree| walk::is_beyond_c(&tree))) {
-            assert_ne!(said.rsplit(' ').next(), Some("0"), "C takes {text:?}");
+            assert!(refused, "C takes {text:?}");
             continue;
         }
         assert_eq!(verdict(command), said, "{text:?}");
