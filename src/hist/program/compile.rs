@@ -183,7 +183,7 @@ impl<'a> Compiler<'a> {
             (Content::Number(number), Some(ModifierKind::Execname)) => Some(number),
             _ => None,
         };
-        self.program.pid = parts.filter_map(pid).last();
+        self.program.pid = parts.filter_map(pid).next_back();
         if !self.spec.on.is_empty() {
             let (parts, size) = self.key_parts(&self.spec.on)?;
             self.program.on = Some(LookupKey::new(parts, size));

@@ -51,7 +51,7 @@ pub(in crate::hist) enum KeyReader {
     PartsRefs,
     /// Key and values are plain fields of the record, which columns of any kind are updated with: the fast path, too.
     Columns(ColumnFields),
-    /// The same, and some values are counted in distributions.
+    /// As `Columns`, and some values are counted in distributions.
     Distributions(ColumnFields),
     /// The key is plain fields of the record; values are anything. There are no variables, references or actions.
     Words(RecordFields),

@@ -87,7 +87,7 @@ pub(super) enum KeyCell<'a> {
         first: u64,
         last: u64,
     },
-    /// The same, where they may be negative. `None`: no number is in it.
+    /// A range of numbers that may be negative. `None`: no number is in it.
     Range(Option<(Whole, Whole)>),
     Syscall(u64),
     Stack(Stack<'a>),

@@ -716,12 +716,14 @@ impl Whole {
         let mut names = vec!["hitcount".to_owned()];
         for value in &self.vals {
             names.push(value.name());
-            let own = |of: Of| match (value.statistic(), of) {
-                (Some(Statistic::Dist(_)), _)
-                | (Some(Statistic::Min), Of::Min)
-                | (Some(Statistic::Max), Of::Max)
-                | (Some(Statistic::Avg), Of::Avg) => true,
-                _ => false,
+            let own = |of: Of| {
+                matches!(
+                    (value.statistic(), of),
+                    (Some(Statistic::Dist(_)), _)
+                        | (Some(Statistic::Min), Of::Min)
+                        | (Some(Statistic::Max), Of::Max)
+                        | (Some(Statistic::Avg), Of::Avg)
+                )
             };
             for (text, of) in Of::NAMES {
                 if own(of) {
