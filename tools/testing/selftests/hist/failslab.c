@@ -210,8 +210,8 @@ static void refuse(void)
 		if (!excused(error) && error != -EINVAL && !wrong++)
 			note("allocation %d: %s", n, errno_name(error));
 		read_log(tracing_dir(), &e);
-		/* Of each failure. */
-		if (e.count && error == -ENOMEM && !strcmp(e.text, "Not enough memory"))
+		/* of this failure, or of one before if there was no memory for the entry */
+		if (e.count && (!strcmp(e.text, "Not enough memory") || !strcmp(e.text, "Memory of the command cannot be read")))
 			e.count = 0;
 		if (e.count && (e.count > 8 || strcmp(e.text, "Couldn't find field") || e.caret != 10) && !wrong++)
 			note("allocation %d: the log says %s, caret %d", n, e.text, e.caret);
@@ -221,12 +221,19 @@ static void refuse(void)
 	close(fd);
 }
 
-/* What of a text is the same at each read: hist_jsonl begins with the time. */
-static const char *timeless(const char *text)
+/* Leaves of a text what is the same at each read: hist_jsonl has the time, for each histogram. */
+static void without_read_times(char *text)
 {
-	const char *keys = strstr(text, "\"keys\":");
+	static const char *const names[] = { "\"realtime_ns\":", "\"monotonic_ns\":" };
 
-	return keys ?: text;
+	for (int i = 0; i < 2; i++)
+		for (char *at = text; (at = strstr(at, names[i]));) {
+			const char *rest;
+
+			at += strlen(names[i]);
+			rest = at + strspn(at, "0123456789");
+			memmove(at, rest, strlen(rest) + 1);
+		}
 }
 
 /* A text is read whole, or not at all. */
@@ -236,6 +243,8 @@ static void read_file(const char *path)
 	int n, wrong = 0, refused = 0;
 	bool fired = true;
 
+	if (whole)
+		without_read_times(whole);
 	for (n = 1; n < MOST && fired; n++) {
 		static char text[1 << 18];
 		ssize_t got = -1, used = 0;
@@ -250,11 +259,12 @@ static void read_file(const char *path)
 		if (fd >= 0)
 			close(fd);
 		text[used] = 0;
+		without_read_times(text);
 		if (got < 0) {
 			refused++;
 			if (!excused(-error) && !wrong++)
 				note("allocation %d: %s", n, errno_name(error));
-		} else if ((!whole || strcmp(timeless(text), timeless(whole))) && !wrong++) {
+		} else if ((!whole || strcmp(text, whole)) && !wrong++) {
 			note("allocation %d: another text", n);
 		}
 		if (!fired && got < 0 && !wrong++)
