@@ -7,6 +7,10 @@ use core::fmt;
 use super::{
     number::number,
     text::SourceText,
+    tree::{
+        Expr,
+        ParsedList, //
+    },
     Error,
     HintText,
     Span, //
@@ -18,7 +22,10 @@ use crate::{
         QUANTILES_MAX, //
     },
 };
-use kernel::prelude::*;
+use kernel::{
+    alloc::AllocError,
+    prelude::*, //
+};
 
 /// A part of all values, which are sorted, in thousandths of a percent: more than none, and less than all of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -82,10 +89,9 @@ pub struct Clause<T> {
 }
 
 /// The clauses of a trigger. If one is given several times, the last one counts.
-#[derive(Default)]
 pub struct Clauses {
-    /// The fields in `on(…)`, not parsed.
-    pub(super) on: Option<Clause<Span>>,
+    /// The fields in `on(…)`, by which references are looked up. None: the keys.
+    pub on: ParsedList<Expr>,
     /// `quantiles(…)`: which of a distribution are shown.
     pub quantiles: Option<Clause<KVec<Quantile>>>,
     /// `unit(…)`: what distributions of nanoseconds are in.
@@ -97,6 +103,19 @@ pub struct Clauses {
 }
 
 impl Clauses {
+    /// No clauses. On the heap, since the kernel's stack is small. Fails with `ENOMEM`.
+    #[inline(never)]
+    pub(super) fn none() -> Result<KBox<Self>, AllocError> {
+        let none = Self {
+            on: ParsedList::new(None),
+            quantiles: None,
+            unit: None,
+            buckets: None,
+            limit: None,
+        };
+        KBox::new(none, GFP_KERNEL)
+    }
+
     /// Stores `token` if it is a clause. False: it is none.
     pub(super) fn store(&mut self, text: &SourceText, token: Span) -> Result<bool, Error> {
         let bytes = text.bytes(token);
@@ -109,12 +128,7 @@ impl Clauses {
         };
         let within = text.bytes(inside);
         match &bytes[..open] {
-            b"on" => {
-                self.on = Some(Clause {
-                    text: token,
-                    value: inside,
-                })
-            }
+            b"on" => self.on = ParsedList::new(Some(inside)),
             b"quantiles" => {
                 let mut value = KVec::new();
                 let bad = || text.own(HintText::BadQuantiles, inside);

@@ -64,10 +64,6 @@ pub(super) fn parse(mut text: SourceText) -> Result<Trigger, Error> {
     Ok(Trigger {
         vals: vals(&text, tokens.vals, tokens.nohitcount.is_some())?,
         keys: keys(&text, tokens.keys)?,
-        on: match &tokens.clauses.on {
-            Some(on) => keys(&text, on.value)?,
-            None => ParsedList::new(None),
-        },
         sort: sort(&text, tokens.sort)?,
         size: tokens.size,
         name: tokens.name,
@@ -76,7 +72,7 @@ pub(super) fn parse(mut text: SourceText) -> Result<Trigger, Error> {
         pause: tokens.pause,
         cont: tokens.cont,
         clear: tokens.clear,
-        clauses: tokens.clauses,
+        clauses: clauses(&text, tokens.clauses)?,
         actions,
         vars,
         filter,
@@ -132,7 +128,7 @@ struct Tokens {
     pause: Option<Span>,
     cont: Option<Span>,
     clear: Option<Span>,
-    clauses: Clauses,
+    clauses: Option<KBox<Clauses>>,
     actions: KVec<Span>,
     assignments: KVec<Span>,
 }
@@ -201,7 +197,11 @@ impl Tokens {
                 self.actions.push(token, GFP_KERNEL)?;
             }
             bytes => {
-                if !self.clauses.store(text, token)? {
+                let clauses = match &mut self.clauses {
+                    Some(clauses) => clauses,
+                    none => none.insert(Clauses::none()?),
+                };
+                if !clauses.store(text, token)? {
                     let (hint, at) = unknown_word(bytes);
                     return Err(text.own(hint, token.skip(at)));
                 }
@@ -246,6 +246,7 @@ fn map_bits(text: &SourceText, size: Span) -> Result<u32, Error> {
     }
 }
 
+#[inline(never)]
 fn vals(
     text: &SourceText,
     given: Option<Span>,
@@ -332,6 +333,22 @@ fn keys(text: &SourceText, given: Span) -> Result<ParsedList<Expr>, AllocError> 
     Ok(keys)
 }
 
+// These are not inlined, so that the parser has not all of their expressions on the stack at once.
+
+/// Parses the fields in `on()`.
+#[inline(never)]
+fn clauses(text: &SourceText, given: Option<KBox<Clauses>>) -> Result<KBox<Clauses>, AllocError> {
+    let mut clauses = match given {
+        Some(clauses) => clauses,
+        None => Clauses::none()?,
+    };
+    if let Some(on) = clauses.on.text {
+        clauses.on = keys(text, on)?;
+    }
+    Ok(clauses)
+}
+
+#[inline(never)]
 fn sort(text: &SourceText, given: Option<Span>) -> Result<ParsedList<SortField>, AllocError> {
     let mut sort = ParsedList::new(given);
     let mut rest = given;

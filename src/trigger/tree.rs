@@ -47,10 +47,8 @@ pub struct Trigger {
     pub cont: Option<Span>,
     /// The word `clear`.
     pub clear: Option<Span>,
-    /// The fields in `on(…)`, by which references are looked up. None: the keys.
-    pub on: ParsedList<Expr>,
-    /// The other clauses.
-    pub clauses: Clauses,
+    /// What C has not.
+    pub clauses: KBox<Clauses>,
     /// The filter.
     pub filter: Option<FilterClause>,
 }

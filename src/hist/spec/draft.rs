@@ -211,8 +211,8 @@ impl Draft<'_> {
         let trigger = self.trigger;
         let clauses = &trigger.clauses;
         let refuse = |hint, at| Err(trigger.own_error(hint, at));
-        if let Some(on) = trigger.on.text {
-            self.spec.on = self.keys(&trigger.on)?;
+        if let Some(on) = trigger.clauses.on.text {
+            self.spec.on = self.keys(&trigger.clauses.on)?;
             let mut refs = self.spec.refs.iter();
             if !refs.any(|reference| reference.var.home.is_some()) {
                 return refuse(HintText::OnWithoutReference, on);

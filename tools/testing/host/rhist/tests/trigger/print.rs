@@ -48,7 +48,7 @@ pub(crate) fn print(trigger: &Trigger, out: &mut KVec<u8>) -> Result {
             trigger.clock,
             Attribute::Clock(trigger.clock.unwrap_or_default()),
         ),
-        (trigger.on.text, Attribute::On),
+        (trigger.clauses.on.text, Attribute::On),
         (
             trigger.clauses.quantiles.as_ref().map(|clause| clause.text),
             Attribute::Quantiles,
@@ -202,7 +202,7 @@ impl Printer<'_> {
             Attribute::Actions => self.list(&trigger.actions, b":", Self::action),
             Attribute::On => {
                 self.put(b"on(")?;
-                self.list(&trigger.on, b",", Self::expr)?;
+                self.list(&trigger.clauses.on, b",", Self::expr)?;
                 self.put(b")")
             }
             Attribute::Quantiles => {

@@ -32,7 +32,7 @@ pub(crate) fn shape(trigger: &Trigger) -> String {
         ]
         .map(|word| word.is_some()),
         show(trigger.filter.map(|filter| filter.text)),
-        list(&trigger.on, |item| expr(trigger, item)),
+        list(&trigger.clauses.on, |item| expr(trigger, item)),
         (
             trigger
                 .clauses

@@ -88,7 +88,7 @@ pub(crate) fn is_beyond_c(trigger: &Trigger) -> bool {
         }
     }
     let clauses = &trigger.clauses;
-    trigger.on.text.is_some()
+    trigger.clauses.on.text.is_some()
         || clauses.quantiles.is_some()
         || clauses.unit.is_some()
         || clauses.buckets.is_some()
