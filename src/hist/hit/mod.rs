@@ -168,10 +168,10 @@ impl Histogram {
     pub fn execute(&self, program: &Program, targets: &Targets, hit: &Hit<'_>) {
         match program.key {
             KeyReader::Number(ref number) => self.hit_with_number(program, number, hit),
-            // Fields if the record is too short for them.
             KeyReader::Columns(_) | KeyReader::Distributions(_) => {
                 self.hit_with_columns(program, hit)
             }
+            // Fields if the record is too short for them.
             KeyReader::Fields(_) | KeyReader::Parts => self.hit_with_buffer(program, hit),
             KeyReader::NumberFewRefs(ref number) => {
                 self.hit_number_with_refs::<FEW_REFS>(program, number, targets, hit)
@@ -184,7 +184,6 @@ impl Histogram {
             KeyReader::JoinedNumbers { key, on } => {
                 self.hit_number_joined(program, key, on, targets, hit)
             }
-            KeyReader::Joined => self.hit_joined(program, targets, hit),
             KeyReader::Unreachable => self.map.lose(hit.preempt(), Loss::Unresolved),
         }
     }
@@ -280,28 +279,15 @@ impl Histogram {
         elt.update_inline(hit.preempt(), number, value.columns);
     }
 
-    /// Counts a hit whose references are looked up by another key than its own.
-    #[inline(never)]
-    fn hit_joined(&self, program: &Program, targets: &Targets, hit: &Hit<'_>) {
-        let mut vals = [0; VARS_MAX];
-        if !self.import_joined(program, hit, &mut vals) {
-            return;
-        }
-        match program.key_used(hit) {
-            used @ 0..=64 => self.count_joined::<64>(program, targets, hit, &mut vals, used),
-            used => {
-                const LONGEST: usize = limits::KEY_SIZE_MAX as usize;
-                self.count_joined::<LONGEST>(program, targets, hit, &mut vals, used)
-            }
-        }
-    }
-
     /// Reads the variables of other histograms by the key in `on(…)`.
     #[inline(never)]
-    fn import_joined(&self, program: &Program, hit: &Hit<'_>, vals: &mut [u64]) -> bool {
-        let Some(on) = &program.on else {
-            return false;
-        };
+    fn import_joined(
+        &self,
+        program: &Program,
+        on: &LookupKey,
+        hit: &Hit<'_>,
+        vals: &mut [u64],
+    ) -> bool {
         if let Some(number) = on.number {
             let key = recorded_number(number, hit);
             return self.import(program, hit, vals, |map| {
@@ -327,30 +313,21 @@ impl Histogram {
     ) -> bool {
         let mut buffer = [0; N];
         let key = on.put(program, &mut buffer, hit);
+        self.import_by_key(program, hit, vals, key)
+    }
+
+    /// Reads the variables of other histograms by `key`. A shorter key of another one is what this one begins with.
+    #[inline(always)]
+    fn import_by_key(
+        &self,
+        program: &Program,
+        hit: &Hit<'_>,
+        vals: &mut [u64],
+        key: &[u8],
+    ) -> bool {
         self.import(program, hit, vals, |map| {
             map.lookup(hit.preempt(), key.get(..map.key_size()).unwrap_or(key))
         })
-    }
-
-    #[inline(never)]
-    fn count_joined<const N: usize>(
-        &self,
-        program: &Program,
-        targets: &Targets,
-        hit: &Hit<'_>,
-        vals: &mut [u64],
-        used: usize,
-    ) {
-        let mut buffer = [0; N];
-        let Some(key) = buffer.get_mut(..used) else {
-            return;
-        };
-        program.put_key(key, hit);
-        let elt = self.map.insert(hit.preempt(), key);
-        if let Some(elt) = self.count(program, hit, vals, elt) {
-            self.store(program, hit, vals, elt);
-            self.act(program, targets, hit, vals, elt, key);
-        }
     }
 
     /// Counts a hit of a trigger with variables, references or actions, whose key is assembled in a buffer.
@@ -431,10 +408,11 @@ impl Histogram {
             return;
         };
         program.put_key(key, hit);
-        // A shorter key of another histogram is what this one begins with.
-        if !self.import(program, hit, &mut vals, |map| {
-            map.lookup(hit.preempt(), key.get(..map.key_size()).unwrap_or(key))
-        }) {
+        let found = match &program.on {
+            None => self.import_by_key(program, hit, &mut vals, key),
+            Some(on) => self.import_joined(program, on, hit, &mut vals),
+        };
+        if !found {
             return;
         }
         let elt = self.map.insert(hit.preempt(), key);

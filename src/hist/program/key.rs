@@ -57,8 +57,6 @@ pub(in crate::hist) enum KeyReader {
     Words(RecordFields),
     /// References, at most [`FEW_REFS`], are looked up by another key, and both keys are one number of the record.
     JoinedNumbers { key: Number, on: Number },
-    /// References are looked up by another key.
-    Joined,
     /// A reference is to a histogram with longer keys, so that no hit has its key.
     Unreachable,
 }
@@ -71,7 +69,7 @@ impl KeyReader {
     pub(super) fn joined(parts: &[KeyPart], on: &LookupKey, refs: usize) -> Self {
         match (recorded_number(parts), on.number) {
             (Some(key), Some(on)) if refs <= FEW_REFS => Self::JoinedNumbers { key, on },
-            _ => Self::Joined,
+            _ => Self::PartsRefs,
         }
     }
 
