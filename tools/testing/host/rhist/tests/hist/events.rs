@@ -4,8 +4,10 @@
 
 #![allow(dead_code, reason = "each test uses some of it")]
 
+use std::cell::Cell;
 use std::cell::RefCell;
 
+use kernel::error::code::EINTR;
 use kernel::error::code::ENODEV;
 use kernel::error::Result as KernelResult;
 use kernel::prelude::KBox;
@@ -315,6 +317,53 @@ impl Names for Functions {
     fn go_on(&self) -> KernelResult {
         Ok(())
     }
+}
+
+/// [`Functions`], whose reader is killed each second time.
+#[derive(Default)]
+struct Interrupted(Cell<bool>);
+
+impl Names for Interrupted {
+    fn symbol(&self, out: &mut Text, address: u64, offset: bool) -> KernelResult {
+        Functions.symbol(out, address, offset)
+    }
+
+    fn syscall(&self, number: u64) -> Option<&[u8]> {
+        Functions.syscall(number)
+    }
+
+    fn address(&self, out: &mut Text, histogram: &Histogram) -> KernelResult {
+        Functions.address(out, histogram)
+    }
+
+    fn go_on(&self) -> KernelResult {
+        match self.0.replace(!self.0.get()) {
+            true => Ok(()),
+            false => Err(EINTR),
+        }
+    }
+}
+
+/// The pieces of a large file, which are of some pages each. Each is made whenever it is asked for, and once more after an
+/// error; after the last one there is none.
+pub(crate) fn pieces(file: &mut show::HistFile) -> Vec<String> {
+    let names = Interrupted::default();
+    let mut pieces = Vec::new();
+    loop {
+        assert_eq!(file.next_piece(&names).err(), Some(EINTR));
+        let Some(piece) = file.next_piece(&names).unwrap() else {
+            break;
+        };
+        pieces.push(String::from_utf8(piece.as_bytes().to_vec()).unwrap());
+    }
+    assert_eq!(file.next_piece(&Functions).unwrap().map(|_| ()), None);
+    let (last, others) = pieces.split_last().unwrap();
+    assert!(others.len() > 10);
+    assert!(others
+        .iter()
+        .all(|piece| (16384..17000).contains(&piece.len())));
+    assert!(last.len() < 17000);
+    pieces
 }
 
 /// Shows `hist` as an active trigger without name and filter.

@@ -71,38 +71,6 @@ fn hist_file_of_two() {
 /// A file of many rows comes in pieces of some pages, each whenever it is asked for, and once more after an error.
 #[test]
 fn pieces() {
-    use std::cell::Cell;
-
-    use kernel::error::code::EINTR;
-    use kernel::error::Result;
-    use rhist::hist::show::Names;
-    use rhist::hist::Histogram;
-    use rhist::text::Text;
-
-    /// Fails each second time.
-    struct Now(Cell<bool>);
-
-    impl Names for Now {
-        fn symbol(&self, out: &mut Text, address: u64, offset: bool) -> Result {
-            Functions.symbol(out, address, offset)
-        }
-
-        fn syscall(&self, number: u64) -> Option<&[u8]> {
-            Functions.syscall(number)
-        }
-
-        fn address(&self, out: &mut Text, histogram: &Histogram) -> Result {
-            Functions.address(out, histogram)
-        }
-
-        fn go_on(&self) -> Result {
-            match self.0.replace(!self.0.get()) {
-                true => Ok(()),
-                false => Err(EINTR),
-            }
-        }
-    }
-
     let event = sched_waking();
     let hists = [
         hist(&event, "keys=pid"),
@@ -120,26 +88,8 @@ fn pieces() {
     assert_eq!(file.hits(), 6000);
     // What is counted later is not in it.
     waking(b"a task", 3000).hit(&hists[0]);
-    let names = Now(Cell::new(false));
     for _ in 0..2 {
-        let mut pieces = Vec::new();
-        loop {
-            assert_eq!(file.next_piece(&names).err(), Some(EINTR));
-            let Some(piece) = file.next_piece(&names).unwrap() else {
-                break;
-            };
-            pieces.push(piece.as_bytes().to_vec());
-        }
-        assert_eq!(file.next_piece(&Functions).unwrap().map(|_| ()), None);
-        assert_eq!(String::from_utf8(pieces.concat()).unwrap(), whole);
-        let (last, others) = pieces.split_last().unwrap();
-        assert!(
-            others.len() > 10
-                && others
-                    .iter()
-                    .all(|piece| (16384..17000).contains(&piece.len()))
-        );
-        assert!(last.len() < 17000);
+        assert_eq!(super::events::pieces(&mut file).concat(), whole);
         file.rewind();
     }
 }
