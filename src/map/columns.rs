@@ -65,8 +65,7 @@ impl Extreme {
         let [hits, spread @ ..] = parts;
         self.update_spread(spread, value);
         // Last: see `Counters::update()`.
-        // SAFETY: It is the one part.
-        unsafe { increment(from_ref(hits), 0) };
+        Column::count_hit(from_ref(hits));
     }
 }
 
@@ -85,6 +84,15 @@ impl Column {
                 Self::Extreme(Extreme { flip }) => raise(parts, number, value ^ flip),
                 Self::Hits => increment(parts, number),
             }
+        }
+    }
+
+    /// Counts a hit in the first of this CPU's `parts`. Any context.
+    #[inline(always)]
+    pub(super) fn count_hit(parts: &[Atomic<u64>]) {
+        if !parts.is_empty() {
+            // SAFETY: There is one.
+            unsafe { increment(parts, 0) };
         }
     }
 

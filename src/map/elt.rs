@@ -55,15 +55,17 @@ impl<'a> Elt<'a> {
         unsafe { counters.update(preempt, self.number, values, read) }
     }
 
-    /// [`Elt::update`] with one value, without a call for the columns that most have. Any context.
+    /// [`Elt::update`] with one value, without a call. Any context.
     #[inline(always)]
     pub fn update_inline(self, preempt: PreemptOff<'_>, value: u64, set: ColumnSet) {
-        if let (Some(own), ColumnSet::Spread(max)) = (self.own_parts(preempt), set) {
-            if let Some(parts) = own.parts.first_chunk() {
-                return max.count_spread(parts, value);
+        match self.own_parts(preempt) {
+            Some(OwnParts { columns, parts }) => {
+                set.update(columns, parts, 1, value);
+                // Last: see `Counters::update()`.
+                Column::count_hit(parts);
             }
+            None => self.update(preempt, &[value], |&value| (value, set)),
         }
-        self.update(preempt, &[value], |&value| (value, set));
     }
 
     /// The columns, and the parts of this CPU for them; `None` if it shares them with others. Any context.

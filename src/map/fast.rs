@@ -7,10 +7,7 @@
 //! it once; each form has a function of its own, so that none saves registers, or clears stack, that only another one
 //! needs.
 
-use core::{
-    marker::PhantomData,
-    slice::from_ref, //
-};
+use core::marker::PhantomData;
 
 use kernel::{
     prelude::*,
@@ -412,9 +409,6 @@ impl ColumnFields {
         let Some(OwnParts { columns, parts }) = elt.own_parts(preempt) else {
             return self.count_shared(fields, elt, preempt);
         };
-        let Some((hits, _)) = parts.split_first() else {
-            return true;
-        };
         let mut next = 1;
         for (number, set) in &self.values {
             // SAFETY: By the invariants it is before the end that the record was found to have.
@@ -423,8 +417,7 @@ impl ColumnFields {
             next = next.wrapping_add(set.len());
         }
         // Last: see `Counters::update()`.
-        // SAFETY: It is the one part.
-        unsafe { Column::Hits.update(from_ref(hits), 0, 1) };
+        Column::count_hit(parts);
         true
     }
 

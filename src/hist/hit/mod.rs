@@ -247,10 +247,8 @@ impl Histogram {
             comm::store(elt.side(), program, pid, hit);
         }
         if let [ref value] = program.values[..] {
-            if let Some(distribution) = &value.distribution {
-                self.count_distribution(program, hit, vals, elt, value, distribution);
-                return Some(elt);
-            }
+            self.count_value(program, hit, vals, elt, value);
+            return Some(elt);
         }
         elt.update(hit.preempt(), &program.values, |value| {
             let number = program.read_inline(&value.value, hit, vals);
@@ -262,20 +260,21 @@ impl Histogram {
         Some(elt)
     }
 
-    /// Updates the columns of the element with one value, of which there is a distribution: as those who record a latency do.
-    /// All in one function, since each call would cost a tenth of it.
+    /// Updates the columns of the element with the only value, as those who record a latency do. All in one function, since
+    /// each call would cost a tenth of it.
     #[inline(never)]
-    fn count_distribution(
+    fn count_value(
         &self,
         program: &Program,
         hit: &Hit<'_>,
         vals: &[u64],
         elt: Elt<'_>,
         value: &ColumnValue,
-        distribution: &DistributionCode,
     ) {
         let number = program.read_pair_inline(&value.value, hit, vals);
-        self.count_in_bucket(distribution, hit.preempt(), elt.number(), number);
+        if let Some(distribution) = &value.distribution {
+            self.count_in_bucket(distribution, hit.preempt(), elt.number(), number);
+        }
         elt.update_inline(hit.preempt(), number, value.columns);
     }
 
