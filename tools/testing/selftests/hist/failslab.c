@@ -53,14 +53,14 @@ static const struct target targets[] = {
 	  .second = "hist:keys=pid,common_cpu,common_comm,common_pid:vals=pid.max,pid.avg,pid.dist=5,(pid+1).hex:unit(s):buckets(2):size=128",
 	  .other = SETPGID, .referred = "hist:keys=pid:v=pgid:size=128" },
 	{ .event = GETPGID, .text = "hist:keys=common_pid:m=pid:onmax($m).save(pid,common_cpu):onchange($m).trace(rhist_ns,$m,pid,$m):size=128",
-	  .second = "hist:keys=pid:m=common_pid:onchange($m).save(pid,common_pid.execname,common_stacktrace):size=128" },
+	  .second = "hist:keys=pid:n=common_pid:onchange($n).save(pid,common_pid.execname,common_stacktrace):size=128" },
 	{ .event = "synthetic/rhist_ns", .text = "hist:keys=x:y=x:onchange($y).trace(rhist_ns,$y,pgid,pid):size=128" },
 	{ .event = IN_INSTANCE GETPGID, .text = "hist:keys=common_pid:m=pid:onmax($m).snapshot():size=128" },
 	{ .event = IN_INSTANCE GETPGID,
 	  .text = "hist:keys=common_pid:m=pid:onchange($m).snapshot():onmax($m).save(common_comm):size=128" },
 	/* a helper with a filter, and one that a second trigger uses as well */
 	{ .event = GETPGID, .text = "hist:keys=pid:onmatch(syscalls.sys_enter_setpgid).rhist_ns(pgid,pgid,pid):size=128",
-	  .second = "hist:keys=pid:c=5,d=$c,e=-(pid):x=syscalls.sys_enter_setpgid.$v*2:"
+	  .second = "hist:keys=pid:c=5,d=pid,f=$d,e=-(pid):x=syscalls.sys_enter_setpgid.$v*2:"
 		    "onmatch(syscalls.sys_enter_setpgid).rhist_ns(syscalls.sys_enter_setpgid.pgid,pid,$v):size=128",
 	  .other = SETPGID, .referred = "hist:keys=pid:v=pgid:size=128 if pid != 7 && pgid < 100000" },
 	/* strings and stacks of any length */
@@ -376,7 +376,7 @@ int main(void)
 	append(pathf("%s/kprobe_events", kernel_dir()), "p:rhist_n " SYS_FUNCTION("getpgid") " pid=" SYS_ARGUMENT ":u64");
 	append(pathf("%s/synthetic_events", kernel_dir()), "rhist_n u64 a");
 	append(pathf("%s/synthetic_events", kernel_dir()), "rhist_ns pid_t x; pid_t pgid; pid_t pid");
-	append(pathf("%s/synthetic_events", kernel_dir()), "rhist_nt pid_t pgid; char comm[16]; long stack[]");
+	append(pathf("%s/synthetic_events", kernel_dir()), "rhist_nt pid_t pgid; char comm[]; long stack[]");
 	append(pathf("%s/synthetic_events", kernel_dir()), "rhist_nd char s[]; char comm[16]; long stack[]");
 	mkdir(pathf("%s/instances/rhist_n", tracing_dir()), 0755);
 	/* of a snapshot, each page is an allocation */
