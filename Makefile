@@ -20,17 +20,17 @@ module = $(CURDIR)
 ifdef KDIR
 
 out := $(CURDIR)/build/kdir
-kbuild = $(MAKE) -C $(KDIR) M=$(module) MO=$@ $(if $(RHIST_BTF),RHIST_BTF=$(RHIST_BTF)) $(headers)
-ready = @test -e $(KDIR)/rust/libkernel.rmeta || { \
-	echo "rhist: $(KDIR) has no Rust metadata: see Documentation/building.rst" >&2; exit 1; }
+kbuild = scripts/kbuild $(KDIR) $(module) $@ $(if $(RHIST_BTF),RHIST_BTF=$(RHIST_BTF)) $(headers)
+ready = @test -e $(KDIR)/Module.symvers || { \
+	echo "rhist: $(KDIR) has no Module.symvers: it is no kernel that modules can be built for" >&2; exit 1; }
 
 else
 
 out := $(CURDIR)/build/$(KERNEL)
 # The lab's tools, whatever this machine has; and no job server of a make outside of it.
 kbuild = unset MAKEFLAGS MFLAGS MAKELEVEL; kdir=$$($(lab) path kdir $(KERNEL)) && \
-	$(lab) chroot $(KERNEL) -- make -j$$(nproc) $(if $(V),V=$(V)) -C $$kdir $$($(lab) path tools $(KERNEL)) \
-	M=$(module) MO=$@ RHIST_BTF=$$($(lab) path btf $(KERNEL)) $(headers) $(chosen)
+	$(lab) chroot $(KERNEL) -- scripts/kbuild $$kdir $(module) $@ -j$$(nproc) $(if $(V),V=$(V)) $$($(lab) path tools $(KERNEL)) \
+	RHIST_BTF=$$($(lab) path btf $(KERNEL)) RHIST_CRATES=$$($(lab) path crates) $(headers) $(chosen)
 ready = @$(lab) $(KERNEL)
 
 endif
@@ -58,7 +58,7 @@ $(out)/samples: chosen = $(addsuffix =m,$(addprefix CONFIG_SAMPLE_,TRACE_EVENTS 
 $(out) $(out)/events $(out)/stale_int3 $(out)/samples $(out)/bench:
 	$(ready)
 	@mkdir -p $@
-	@$(kbuild) modules
+	+@$(kbuild) modules
 
 # What was compiled before would not be looked at again. Clippy only warns, and only of Rust; what it compiles is not
 # used, so nothing is optimised.
@@ -142,7 +142,7 @@ help:
 	@echo 'make KDIR=FOLDER   build/kdir/rhist.ko, for that kernel, with the tools of this machine'
 	@echo 'make events        build/stock/events/rhist_events.ko, the events that tests fire; KERNEL=, KDIR= too'
 	@echo 'make samples       build/stock/samples, modules of the kernel that its own ftracetest loads; KERNEL= too'
-	@echo 'make deb           build/packages/*.deb, for the newest Debian kernel with Rust; KERNEL= too;'
+	@echo 'make deb           build/packages/*.deb, for the newest Debian kernel that is known; KERNEL= too;'
 	@echo '                   KERNELS=all for all kernels of scripts/kernels, or those that KERNELS= names'
 	@echo 'make demo          a histogram, made in a guest with the Debian kernel'
 	@echo 'make shell         a shell in such a guest, with the module loaded; KERNEL= too'
@@ -163,7 +163,7 @@ help:
 	@echo 'make test-part     a twenty-fourth of them, on user-mode Linux that does: another part after each commit; 1 to 5 minutes'
 	@echo 'make test-kcsan    hits, readers and changes at once, in guests that report data races; likewise'
 	@echo 'make test-packages the packages, on machines of their own: installed, upgraded, removed; 15 minutes;'
-	@echo '                   PACKAGES=TEST runs one part, PACKAGES=--long has the metadata made on the machine, too'
+	@echo '                   PACKAGES=TEST runs one part'
 	@echo 'scripts/test       one suite, one test, one piece: see --help'
 	@echo 'make fuzz          triggers and filters made up for FUZZ_TIME seconds each, by default 60'
 	@echo 'make fmt           formats the Rust code'

@@ -292,7 +292,11 @@ def waits():
 def needs():
     folder = lab("path", "folder")
     return [Piece("needs", chroot(str(TOP / "tools/testing/build/needs.sh"), f"{folder}/Module.symvers", f"{folder}/vmlinux",
-                                  lab("path", "source"), str(TOP / "build/stock")), takes=40, after=["module for stock"])]
+                                  str(TOP / "build/stock")), takes=10, after=["module for stock"])]
+
+
+def crates():
+    return [Piece("crates", chroot(str(TOP / "tools/testing/build/crates.sh"), lab("path", "source")), takes=5)]
 
 
 def dkms():
@@ -330,7 +334,7 @@ def all_pieces(durations, long=False, tests=None):
         ]
     return timed([
         *module("stock"), *module("um"), *programs(), *(samples("stock") if long else []), *of_guests,
-        *lab_tests(), *lab_tests("um"), *archive(), *waits(), *needs(), *dkms(), *frames(), *count(), *host(long, whole=long),
+        *lab_tests(), *lab_tests("um"), *archive(), *waits(), *needs(), *crates(), *dkms(), *frames(), *count(), *host(long, whole=long),
     ], durations)
 
 

@@ -3,15 +3,15 @@
 #
 # scripts/needs finds missing symbols and members of a kernel, and scripts/needs.exports is up to date.
 #
-# usage: needs.sh SYMVERS BTF SOURCE OBJECTS    of the lab's kernel; OBJECTS is where rhist was built for it
+# usage: needs.sh SYMVERS BTF OBJECTS    of the lab's kernel; OBJECTS is where rhist was built for it
 
 set -u
-symvers=${1:?} btf=${2:?} source=${3:?} objects=${4:?}
+symvers=${1:?} btf=${2:?} objects=${3:?}
 cd "$(dirname "$0")/../../.." || exit 1
 . tools/testing/selftests/lib/tap.sh
 shown=$work/said
 
-needs() { scripts/needs --symvers "$1" --btf "$2" --source "$3" >"$work/said" 2>&1; }
+needs() { scripts/needs --symvers "$1" --btf "$2" >"$work/said" 2>&1; }
 
 # Exactly this is missing.
 lacks() { # lacks NAME SENTENCE
@@ -20,7 +20,7 @@ lacks() { # lacks NAME SENTENCE
 	ok $? "$1"
 }
 
-needs "$symvers" "$btf" "$source"
+needs "$symvers" "$btf"
 ok $? "the lab's kernel lacks nothing"
 
 scripts/needs --exports "$objects" >"$work/exports" 2>"$work/said"
@@ -28,29 +28,13 @@ diff "$work/exports" scripts/needs.exports >>"$work/said"
 ok $? "scripts/needs.exports is what the objects import"
 
 grep -vP '\ttrace_array_put\t' "$symvers" >"$work/symvers"
-needs "$work/symvers" "$btf" "$source"
+needs "$work/symvers" "$btf"
 lacks "an export that is not there" "trace_array_put is not exported"
-
-mkdir "$work/source"
-cp -r "$source/rust" "$work/source/rust"
-sed -i '/declare_err!(ENODEV,/d' "$work/source/rust/kernel/error.rs"
-needs "$symvers" "$btf" "$work/source"
-lacks "an error that the kernel crate does not name" "the kernel crate has no kernel::error::code::ENODEV"
-
-cp -r "$source/rust/kernel/error.rs" "$work/source/rust/kernel/error.rs"
-sed -i 's/\bRBTreeNodeReservation\b/Reserved/g' "$work/source/rust/kernel/rbtree.rs"
-needs "$symvers" "$btf" "$work/source"
-lacks "a type that has another name" "the kernel crate has no kernel::rbtree::RBTreeNodeReservation"
-
-cp "$source/rust/kernel/rbtree.rs" "$work/source/rust/kernel/rbtree.rs"
-sed -i 's/\bfsleep\b/sleep_flexibly/g' "$work/source/rust/kernel/time/delay.rs"
-needs "$symvers" "$btf" "$work/source"
-lacks "a function that has another name" "the kernel crate has no kernel::time::delay::fsleep"
 
 # BTF of a program that has none of the kernel's structures.
 echo 'struct dyn_event { int ops; } d; int main(void) { return 0; }' >"$work/kernel.c"
 gcc -gdwarf-4 -O0 -c -o "$work/kernel.o" "$work/kernel.c" && pahole --btf_encode_detached="$work/btf" "$work/kernel.o"
-needs "$symvers" "$work/btf" "$source"
+needs "$symvers" "$work/btf"
 [ $? = 1 ] && grep -qx "needs: the BTF in $work/btf does not describe 'struct event_command'" "$work/said" &&
 	grep -qx "needs: member 'ops' of 'struct dyn_event' is 'int' in this kernel, not 'struct dyn_event_operations \*'" "$work/said" &&
 	grep -qx "needs: this kernel has no enumerator 'EVENT_TRIGGER_FL_PROBE'" "$work/said"
