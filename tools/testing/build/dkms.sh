@@ -9,17 +9,18 @@ cd "$(dirname "$0")/../../.." || exit 1
 . tools/testing/selftests/lib/tap.sh
 shown=$work/said
 
-# A kernel without Rust, for which nothing is built.
-mkdir "$work/headers"
-: >"$work/headers/.config"
-sentence="rhist: kernel 6.1 is built without CONFIG_RUST, so no module in Rust can be loaded: install another kernel"
+# A compiler that is too old.
+mkdir "$work/headers" "$work/bin"
+printf '#!/bin/sh\necho "rustc 1.70.0 (90c541806 2023-05-31)"\n' >"$work/bin/rustc"
+chmod 755 "$work/bin/rustc"
+sentence="rhist: rustc 1.85 or newer is needed, and this machine has 1.70.0: apt install rustc rust-src, then run: dkms autoinstall -k 6.1"
 printf '%s\n' "an older line" "the first line of DKMS" "" "$sentence" "the last line of DKMS, 77" >"$work/expected"
 
 # As DKMS runs it, with the output in a log of its own.
 cat >"$work/dkms" <<-END
 	#!/bin/bash
 	echo "the first line of DKMS" >&2
-	scripts/package/dkms-build 6.1 $work/headers \$\$ >$work/make.log 2>&1
+	PATH=$work/bin:\$PATH scripts/package/dkms-build 6.1 $work/headers \$\$ >$work/make.log 2>&1
 	echo "the last line of DKMS, \$?" >&2
 END
 
