@@ -6,6 +6,17 @@
 #ifndef RHIST_COMPAT_H
 #define RHIST_COMPAT_H
 
+#include <linux/cleanup.h>
+#include <linux/dcache.h>
+#include <linux/err.h>
+#include <linux/fs.h>
+#include <linux/mm.h>
+#include <linux/namei.h>
+#include <linux/preempt.h>
+#include <linux/stringhash.h>
+#include <linux/tracepoint.h>
+#include <linux/version.h>
+
 /* The table of the native system calls: x86 makes it by another script. */
 #if __has_include(<asm/syscalls_64.h>)
 #define RHIST_SYSCALL_TABLE <asm/syscalls_64.h>
@@ -16,6 +27,207 @@
 /* A name in that table which is not the one of the call's metadata (arch/arm64/kernel/sys.c). */
 #ifdef CONFIG_ARM64
 #define sys_personality sys_arm64_personality
+#endif
+
+/*
+ * 6.12, by the names of 7.2. No version between was tried. Documentation/porting.rst lists all that rhist uses and that
+ * differs, also what needs nothing here.
+ */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(7, 2, 0)
+
+/*
+ * Tracepoints: probes are called with preemption off, not in a section of tracepoint_srcu (__DO_TRACE()), also those of
+ * system calls, which read no user memory. So a hit turns preemption off no more, which would be counted twice, and to
+ * wait for probes is to wait for RCU as well.
+ */
+#define rhist_guard_hit()		do { } while (0)
+#define rhist_guard_probes()		do { } while (0)
+#define rhist_guard_call()		guard(preempt_notrace)()
+#define rhist_synchronize_probes()	tracepoint_synchronize_unregister()
+#define tracepoint_is_faultable(tp)	false
+#define rhist_reads_user_memory(meta)	false
+typedef unsigned long rhist_clone_flags_t;
+
+/* There is no lazy preemption. */
+#define tif_test_bit(bit)		false
+#define TIF_NEED_RESCHED_LAZY		0
+#define TRACE_FLAG_NEED_RESCHED_LAZY	0
+
+#define icount_read(inode)		atomic_read(&(inode)->i_count)
+#define QSTR_LEN(name, len)		((struct qstr)QSTR_INIT(name, len))
+
+#ifdef CONFIG_PER_VMA_LOCK
+/* As vma_start_write(), which waits for readers without end. */
+static inline int vma_start_write_killable(struct vm_area_struct *vma)
+{
+	unsigned int seq;
+
+	if (__is_vma_write_locked(vma, &seq))
+		return 0;
+	if (down_write_killable(&vma->vm_lock->lock))
+		return -EINTR;
+	WRITE_ONCE(vma->vm_lock_seq, seq);
+	up_write(&vma->vm_lock->lock);
+	return 0;
+}
+#else
+#define vma_start_write_killable(vma)	0
+#endif
+
+/* A dentry that stays in a directory has one more reference, which simple_recursive_removal() puts. */
+static inline void d_make_persistent(struct dentry *dentry, struct inode *inode)
+{
+	d_instantiate(dentry, inode);
+	dget(dentry);
+}
+
+#define d_make_discardable(dentry)	dput(dentry)
+
+/*
+ * Lookup without a check of permissions: the caller's were checked for rhist's directory, and are not asked for what rhist
+ * itself looks up. Other than lookup_one_len(), lookup_one_qstr_excl() does not check them. It wants i_rwsem of the
+ * directory to be held exclusively.
+ */
+#define RHIST_LOOKUP_SHARED		false
+
+static inline int lookup_noperm_common(struct qstr *name, struct dentry *dir)
+{
+	name->hash = full_name_hash(dir, name->name, name->len);
+	if (!name->len || (name->name[0] == '.' && (name->len == 1 || (name->len == 2 && name->name[1] == '.'))))
+		return -EACCES;
+	return memchr(name->name, '/', name->len) || memchr(name->name, 0, name->len) ? -EACCES : 0;
+}
+
+static inline struct dentry *try_lookup_noperm(struct qstr *name, struct dentry *dir)
+{
+	int err = lookup_noperm_common(name, dir);
+
+	return err ? ERR_PTR(err) : d_lookup(dir, name);
+}
+
+static inline struct dentry *lookup_noperm(struct qstr *name, struct dentry *dir)
+{
+	int err = lookup_noperm_common(name, dir);
+
+	return err ? ERR_PTR(err) : lookup_one_qstr_excl(name, dir, 0);
+}
+
+static inline struct dentry *lookup_noperm_positive_unlocked(struct qstr *name, struct dentry *dir)
+{
+	struct dentry *found;
+
+	inode_lock_nested(d_inode(dir), I_MUTEX_PARENT);
+	found = lookup_noperm(name, dir);
+	inode_unlock(d_inode(dir));
+	if (IS_ERR(found) || !d_flags_negative(smp_load_acquire(&found->d_flags)))
+		return found;
+	dput(found);
+	return ERR_PTR(-ENOENT);
+}
+
+/* Locks a directory to create a name in it or to remove one. Undone by rhist_end_dirop(). */
+static inline struct dentry *rhist_start_dirop(struct dentry *dir, struct qstr *name, unsigned int flags)
+{
+	int err = lookup_noperm_common(name, dir);
+	struct dentry *dentry;
+
+	if (err)
+		return ERR_PTR(err);
+	inode_lock_nested(d_inode(dir), I_MUTEX_PARENT);
+	dentry = lookup_one_qstr_excl(name, dir, flags);
+	if (!IS_ERR(dentry) && d_is_negative(dentry) && !(flags & LOOKUP_CREATE)) {
+		dput(dentry);
+		dentry = ERR_PTR(-ENOENT);
+	}
+	if (!IS_ERR(dentry) && d_is_positive(dentry) && flags & LOOKUP_EXCL) {
+		dput(dentry);
+		dentry = ERR_PTR(-EEXIST);
+	}
+	if (IS_ERR(dentry))
+		inode_unlock(d_inode(dir));
+	return dentry;
+}
+
+static inline void rhist_end_dirop(struct dentry *dentry)
+{
+	inode_unlock(d_inode(dentry->d_parent));
+	dput(dentry);
+}
+
+static inline struct dentry *simple_start_creating(struct dentry *dir, const char *name)
+{
+	return rhist_start_dirop(dir, &QSTR_LEN(name, strlen(name)), LOOKUP_CREATE | LOOKUP_EXCL);
+}
+
+#define simple_done_creating(dentry)	rhist_end_dirop(dentry)
+
+static inline int rhist_vfs_mkdir(struct mnt_idmap *idmap, struct dentry *dir, struct qstr *name, umode_t mode)
+{
+	int err = inode_permission(idmap, d_inode(dir), MAY_EXEC);
+	struct dentry *made = err ? ERR_PTR(err) : rhist_start_dirop(dir, name, LOOKUP_CREATE);
+
+	if (IS_ERR(made))
+		return PTR_ERR(made);
+	err = vfs_mkdir(idmap, d_inode(dir), made, mode);
+	rhist_end_dirop(made);
+	return err;
+}
+
+static inline int rhist_vfs_rmdir(struct dentry *dir, struct qstr *name)
+{
+	int err = inode_permission(&nop_mnt_idmap, d_inode(dir), MAY_EXEC);
+	struct dentry *gone = err ? ERR_PTR(err) : rhist_start_dirop(dir, name, 0);
+
+	if (IS_ERR(gone))
+		return PTR_ERR(gone);
+	err = vfs_rmdir(&nop_mnt_idmap, d_inode(dir), gone);
+	rhist_end_dirop(gone);
+	return err;
+}
+
+#define rhist_revalidate(dentry)	((dentry)->d_op->d_revalidate(dentry, 0))
+
+#else
+
+/* In a probe: turns preemption off until the end of the block. */
+#define rhist_guard_hit()		guard(preempt_notrace)()
+/* With preemption off: keeps the probes of all tracepoints, and what they use, until the end of the block. */
+#define rhist_guard_probes()		guard(srcu_fast_notrace)(&tracepoint_srcu)
+/* Both, to call probes. */
+#define rhist_guard_call()		rhist_guard_probes(); rhist_guard_hit()
+/* Waits for probes that do not sleep. */
+#define rhist_synchronize_probes()	synchronize_srcu(&tracepoint_srcu)
+/* Whether a hit of a system call's event reads user memory. */
+#define rhist_reads_user_memory(meta)	((meta)->user_mask)
+#define RHIST_LOOKUP_SHARED		true
+typedef u64 rhist_clone_flags_t;
+
+static inline int rhist_vfs_mkdir(struct mnt_idmap *idmap, struct dentry *dir, struct qstr *name, umode_t mode)
+{
+	struct dentry *made = start_creating(idmap, dir, name);
+
+	if (IS_ERR(made))
+		return PTR_ERR(made);
+	made = vfs_mkdir(idmap, d_inode(dir), made, mode, NULL);
+	end_creating(made);
+	return PTR_ERR_OR_ZERO(made);
+}
+
+static inline int rhist_vfs_rmdir(struct dentry *dir, struct qstr *name)
+{
+	struct dentry *gone = start_removing(&nop_mnt_idmap, dir, name);
+	int err;
+
+	if (IS_ERR(gone))
+		return PTR_ERR(gone);
+	err = vfs_rmdir(&nop_mnt_idmap, d_inode(dir), gone, NULL);
+	end_removing(gone);
+	return err;
+}
+
+#define rhist_revalidate(dentry) \
+	((dentry)->d_op->d_revalidate(d_inode((dentry)->d_parent), &(dentry)->d_name, dentry, 0))
+
 #endif
 
 #endif

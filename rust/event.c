@@ -12,6 +12,7 @@
 #include <linux/trace_events.h>
 #include <linux/tracepoint.h>
 
+#include "compat.h"
 #include "event.h"
 #include "event_file.h"
 #include "layouts_generated.h"
@@ -93,7 +94,7 @@ void rhist_file_put(struct trace_event_file *file)
  */
 bool rhist_file_ignores_task(struct trace_event_file *file)
 {
-	guard(srcu_fast_notrace)(&tracepoint_srcu);
+	rhist_guard_probes();
 
 	return READ_ONCE(file->flags) & EVENT_FILE_FL_PID_FILTER && trace_event_ignore_this_pid(file);
 }

@@ -308,7 +308,7 @@ struct EventProbeRef {
 impl EventProbeRef {
     /// Pins an event; `None` if it is no event probe. Takes `event_mutex`. Fails with `ENOMEM`, and as [`find_locked`].
     fn get(name: &EventName<'_>, instance: &Arc<Instance>) -> Result<Option<Self>> {
-        if !cfg!(CONFIG_EPROBE_EVENTS) {
+        if bindings::RHIST_EVENT_PROBES == 0 {
             return Ok(None);
         }
         let mut pinned = None;

@@ -50,7 +50,7 @@ struct rhist_event_file {
 /* All that are connected; protected by event_mutex. */
 static LIST_HEAD(files);
 
-#ifdef CONFIG_EPROBE_EVENTS
+#if RHIST_EVENT_PROBES
 
 /* Return the event probe of an event, or NULL for other events. It stays as long as the event. */
 static struct trace_eprobe *event_probe(const struct trace_event_call *call)

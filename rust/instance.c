@@ -60,10 +60,9 @@ void rhist_set_busy(struct dentry *dir, bool busy)
  */
 struct trace_array *rhist_instance_create(struct dentry **dir)
 {
-	u64 names = BIT_ULL(TRACE_ITER_RECORD_CMD_BIT) | BIT_ULL(TRACE_ITER_RECORD_TGID_BIT);
+	TRACE_ARRAY__TRACE_FLAGS__TYPE *flags, names = BIT_ULL(TRACE_ITER_RECORD_CMD_BIT) | BIT_ULL(TRACE_ITER_RECORD_TGID_BIT);
 	struct trace_array *tr = trace_array_get_by_name(name, name);
 	const char *systems;
-	u64 *flags;
 	int err;
 
 	if (!tr)

@@ -79,6 +79,11 @@ impl Instance {
         Ok(instance)
     }
 
+    /// Returns the root directory of tracefs, which is that of the instance, too.
+    pub(crate) fn tracefs_root(&self) -> Dentry {
+        self.dir.root()
+    }
+
     pub(crate) fn as_ptr(&self) -> *mut bindings::trace_array {
         self.raw.as_ptr()
     }

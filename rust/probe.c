@@ -7,6 +7,7 @@
 #include <linux/string.h>
 #include <linux/tracepoint.h>
 
+#include "compat.h"
 #include "probe.h"
 #include "stack.h"
 #include "synthetic.h"

@@ -6,6 +6,7 @@
 #include <linux/srcu.h>
 #include <linux/tracepoint.h>
 
+#include "compat.h"
 #include "rcu.h"
 
 /* synchronize_rcu_tasks() is a macro without CONFIG_TASKS_RCU. Sleeps. */
@@ -23,5 +24,5 @@ void rhist_tracepoint_synchronize_unregister(void)
 /* Wait for the probes of tracepoints that do not read user memory. Task context, sleeps. */
 void rhist_synchronize_tracepoint_srcu(void)
 {
-	synchronize_srcu(&tracepoint_srcu);
+	rhist_synchronize_probes();
 }

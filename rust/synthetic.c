@@ -12,6 +12,7 @@
 #include <linux/tracepoint.h>
 #include <asm/local.h>
 
+#include "compat.h"
 #include "stack.h"
 #include "synthetic.h"
 #include "layouts_generated.h"
@@ -65,7 +66,7 @@ static void call_probes(struct tracepoint *tp, const u64 *vals, const unsigned i
 	struct tracepoint_func *func;
 	synth_probe_t probe;
 
-	guard(srcu_fast_notrace)(&tracepoint_srcu);
+	rhist_guard_probes();
 	func = rcu_dereference_raw(tp->funcs);
 	if (!func)
 		return;

@@ -60,7 +60,8 @@ impl Sysctl {
         // SAFETY: The path ends in a NUL. Table and value are in a box, which is freed only after `drop` has
         // unregistered the table, and `procname` is static.
         let header = unsafe {
-            bindings::register_sysctl_sz(c"kernel".as_char_ptr(), &raw const entry.table, 1)
+            // 6.12 declares what it only reads as if it wrote to it.
+            bindings::register_sysctl_sz(c"kernel".as_char_ptr(), &raw mut entry.table, 1)
         };
         // INVARIANT: `data` was set above, and `header` is not null, so the table is registered.
         Ok(Self {

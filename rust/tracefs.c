@@ -24,11 +24,11 @@
 #include <linux/security.h>
 #include <linux/seq_file.h>
 #include <linux/trace_events.h>
-#include <linux/tracefs.h>
 #include <linux/uaccess.h>
 #include <linux/uio.h>
 #include <linux/user_namespace.h>
 
+#include "compat.h"
 #include "tracefs.h"
 #include "layouts_generated.h"
 
@@ -93,33 +93,21 @@ void rhist_leave(void)
 	module_put(THIS_MODULE);
 }
 
-/**
- * rhist_tracefs_root - the root directory of tracefs
- * @name: a name that is free in it
- *
- * Creates a file in the root and removes it. Mounting tracefs again to get at
- * its root would change the mount options that the file system remembers.
- *
- * Somebody may open the file before it is removed, and keep it open for longer
- * than the module is loaded. So it has the operations that tracefs itself gives
- * to a file without any (NULL), which are part of the kernel, and none of
- * rhist's.
- *
- * Return: the root with a reference, or NULL if the name is taken, the kernel
- * is locked down, or there is no memory; tracefs does not say which.
- */
-struct dentry *rhist_tracefs_root(const char *name)
+/* Return the root directory of the file system that @dir is in, with a reference. */
+struct dentry *rhist_root_of(struct dentry *dir)
 {
-	struct dentry *file = tracefs_create_file(name, 0, NULL, NULL, NULL);
-	struct dentry *root;
+	return dget(dir->d_sb->s_root);
+}
 
-	if (IS_ERR_OR_NULL(file))
-		return NULL;
-	root = dget(file->d_parent);
-	dget(file);
-	simple_recursive_removal(file, NULL);
-	dput(file);
-	return root;
+/* Members that other kernels have in unnamed structures. The name is constant while a directory cannot be renamed. */
+const struct qstr *rhist_name_of(const struct dentry *dentry)
+{
+	return &dentry->d_name;
+}
+
+struct dentry *rhist_dentry_of(const struct file *file)
+{
+	return file->f_path.dentry;
 }
 
 /**
@@ -377,12 +365,14 @@ struct dentry *rhist_lookup_nested(struct dentry *dir, const char *name, unsigne
 	/* All directories below events/ have an eventfs object, and no other has. */
 	if (!dir->d_fsdata)
 		return ERR_PTR(-ENOENT);
-	err = locked ? 0 : lock_nested(d_inode(dir), true);
+	err = locked ? 0 : lock_nested(d_inode(dir), RHIST_LOOKUP_SHARED);
 	if (err)
 		return ERR_PTR(err);
 	found = lookup_noperm(&qname, dir);
-	if (!locked)
+	if (!locked && RHIST_LOOKUP_SHARED)
 		inode_unlock_shared(d_inode(dir));
+	else if (!locked)
+		inode_unlock(d_inode(dir));
 	return positive(found);
 }
 
@@ -629,26 +619,13 @@ void rhist_relock_dir_shared(struct inode *dir)
 int rhist_mkdir(struct mnt_idmap *idmap, struct dentry *dir, const char *name,
 		unsigned int len, umode_t mode)
 {
-	struct dentry *made = start_creating(idmap, dir, &QSTR_LEN(name, len));
-
-	if (IS_ERR(made))
-		return PTR_ERR(made);
-	made = vfs_mkdir(idmap, d_inode(dir), made, mode, NULL);
-	end_creating(made);
-	return PTR_ERR_OR_ZERO(made);
+	return rhist_vfs_mkdir(idmap, dir, &QSTR_LEN(name, len), mode);
 }
 
 /* rmdir(2) in one of the kernel's directories. */
 int rhist_rmdir(struct dentry *dir, const char *name, unsigned int len)
 {
-	struct dentry *gone = start_removing(&nop_mnt_idmap, dir, &QSTR_LEN(name, len));
-	int err;
-
-	if (IS_ERR(gone))
-		return PTR_ERR(gone);
-	err = vfs_rmdir(&nop_mnt_idmap, d_inode(dir), gone, NULL);
-	end_removing(gone);
-	return err;
+	return rhist_vfs_rmdir(dir, &QSTR_LEN(name, len));
 }
 
 /*
@@ -661,9 +638,7 @@ bool rhist_removed(struct dentry *dentry)
 
 	if (IS_ROOT(dentry))
 		return false;
-	return data_race(d_unhashed(dentry)) ||
-	       (ops && ops->d_revalidate &&
-		!ops->d_revalidate(d_inode(dentry->d_parent), &dentry->d_name, dentry, 0));
+	return data_race(d_unhashed(dentry)) || (ops && ops->d_revalidate && !rhist_revalidate(dentry));
 }
 
 /* Whether it is the kernel's `trigger` of an event: no other directory below events/ has that name. */

@@ -21,7 +21,9 @@ struct module *rhist_gate(void);
 void rhist_gate_wait(void);
 bool rhist_enter(void);
 void rhist_leave(void);
-struct dentry *rhist_tracefs_root(const char *name);
+struct dentry *rhist_root_of(struct dentry *dir);
+const struct qstr *rhist_name_of(const struct dentry *dentry);
+struct dentry *rhist_dentry_of(const struct file *file);
 struct inode *rhist_new_inode(struct inode *like, umode_t mode,
 			      const struct inode_operations *iop,
 			      const struct file_operations *fop, void *private);

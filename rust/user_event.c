@@ -24,6 +24,7 @@
 #include <linux/uio.h>
 #include <linux/unaligned.h>
 
+#include "compat.h"
 #include "own_events.h"
 #include "synthetic.h"
 #include "tracefs.h"
@@ -506,7 +507,7 @@ size_t rhist_user_event_limit(struct rhist_user_event *event)
 	size_t limit = SIZE_MAX;
 	struct tracepoint_func *func;
 
-	guard(srcu_fast_notrace)(&tracepoint_srcu);
+	rhist_guard_call();
 	func = rcu_dereference_raw(event->tracepoint.funcs);
 	for (; func && func->func; func++) {
 		size_t max = PERF_MAX_TRACE_SIZE;
@@ -536,8 +537,7 @@ void rhist_user_event_write(struct rhist_user_event *event, const void *bytes, s
 	struct payload payload = { .bytes = bytes, .size = size };
 	struct tracepoint_func *func;
 
-	guard(srcu_fast_notrace)(&tracepoint_srcu);
-	guard(preempt_notrace)();
+	rhist_guard_call();
 	func = rcu_dereference_raw(event->tracepoint.funcs);
 	for (; func && func->func; func++)
 		((user_probe_t)func->func)(event, &payload, func->data);
@@ -564,8 +564,7 @@ bool rhist_user_event_write_direct(struct rhist_user_event *event, struct iov_it
 	};
 	struct tracepoint_func *func;
 
-	guard(srcu_fast_notrace)(&tracepoint_srcu);
-	guard(preempt_notrace)();
+	rhist_guard_call();
 	func = rcu_dereference_raw(event->tracepoint.funcs);
 	if (func && func->func && !func[1].func)
 		((user_probe_t)func->func)(event, &payload, func->data);

@@ -33,6 +33,7 @@
 #include <linux/wait_bit.h>
 #include <trace/events/task.h>
 
+#include "compat.h"
 #include "tracefs.h"
 #include "user_mm.h"
 
@@ -486,7 +487,7 @@ static void forked(struct callback_head *work)
 }
 
 /* Probe of task_newtask, called in the parent: add task work to the child. Must not sleep. */
-static void probe_newtask(void *data, struct task_struct *child, u64 clone_flags)
+static void probe_newtask(void *data, struct task_struct *child, rhist_clone_flags_t clone_flags)
 {
 	struct mm_struct *parent = current->mm;
 	struct fork *fork;

@@ -61,14 +61,16 @@ struct Rhist {
 
 impl kernel::Module for Rhist {
     fn init(_module: &'static ThisModule) -> Result<Self> {
-        let instance = Arc::new(Instance::new()?, GFP_KERNEL)?;
+        let instance = Instance::new()?;
+        let root = instance.tracefs_root();
+        let instance = Arc::new(instance, GFP_KERNEL)?;
         let parameters = parameters();
         let settings = Settings::new(&parameters)?;
         let user_events = Service::new(instance.clone(), settings)?;
         let data = SpecialFops::new(DataFile::new(user_events.events().clone())?)?;
         let engine = Engine::new(instance, parameters.probes)?;
         let tree = Tree::new(engine, user_events.events().clone(), data.clone())?;
-        let mirror = Mirror::new(c"rhist", tree)?;
+        let mirror = Mirror::new(c"rhist", root, tree)?;
         Ok(Self {
             _device: Device::new(c"user_events", settings.data.mode, data)?,
             _mirror: mirror,

@@ -14,6 +14,7 @@
 #include <linux/smp.h>
 #include <linux/trace_events.h>
 
+#include "../compat.h"
 #include "../probe.h"
 #include "../stack.h"
 

@@ -51,7 +51,7 @@ static __always_inline void hit(const struct side *side, struct pt_regs *regs, b
 	struct record record __uninitialized;
 	int nr;
 
-	guard(preempt_notrace)();
+	rhist_guard_hit();
 	probed = wanted(side, regs, &nr);
 	if (!probed)
 		return;
@@ -91,7 +91,7 @@ void *rhist_syscall_find(struct trace_event_call *call)
 		return NULL;
 	if (meta->exit_event == call)
 		return rhist_sys_exit;
-	return meta->enter_event == call && !meta->user_mask ? rhist_sys_enter : NULL;
+	return meta->enter_event == call && !rhist_reads_user_memory(meta) ? rhist_sys_enter : NULL;
 }
 
 struct search {

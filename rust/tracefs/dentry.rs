@@ -28,15 +28,11 @@ pub(crate) enum DentryKind {
 }
 
 impl Dentry {
-    /// Returns the root directory of tracefs. Creates and removes a file `name` there. May sleep.
-    ///
-    /// Fails with `EEXIST` if the name is taken, the kernel is locked down, or there is no memory: tracefs
-    /// does not say which.
-    pub(crate) fn root(name: &CStr) -> Result<Self> {
-        // SAFETY: `name` ends in a NUL. `rhist_tracefs_root` returns null or the root, which is positive,
-        // with a reference.
-        unsafe { Self::from_returned(bindings::rhist_tracefs_root(name.as_char_ptr())) }
-            .map_err(|_| EEXIST)
+    /// Returns the root directory of the file system.
+    pub(crate) fn root(&self) -> Self {
+        // INVARIANT: `rhist_root_of` takes a reference, and the root is positive.
+        // SAFETY: `self` holds a reference on the dentry, and so on its file system, whose root is not null.
+        Self(unsafe { NonNull::new_unchecked(bindings::rhist_root_of(self.as_ptr())) })
     }
 
     /// Takes over the reference that a function of the kernel returned.
@@ -171,8 +167,8 @@ impl Dentry {
 ///
 /// `dentry` must be valid. The result is valid while the dentry is referenced and not renamed.
 pub(super) unsafe fn name_of(dentry: *mut bindings::dentry) -> *const ffi::c_uchar {
-    // SAFETY: The dentry is valid. Both fields of the union are a `struct qstr`.
-    unsafe { (*dentry).__bindgen_anon_1.d_name.name }
+    // SAFETY: The dentry is valid.
+    unsafe { (*bindings::rhist_name_of(dentry)).name }
 }
 
 impl Clone for Dentry {

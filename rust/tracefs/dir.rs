@@ -10,7 +10,6 @@
 //! [`Unlocked`].
 
 use super::{
-    dentry::name_of,
     gate::{
         self,
         ModulePin, //
@@ -32,7 +31,8 @@ use kernel::{
     error::{
         from_err_ptr,
         from_result,
-        to_result, //
+        to_result,
+        Error, //
     },
     ffi,
     prelude::*, //
@@ -44,7 +44,7 @@ pub(super) fn inode_operations<N: NodeOps>(
 ) -> bindings::inode_operations {
     bindings::inode_operations {
         lookup: Some(lookup::<N>),
-        mkdir: Some(mkdir::<N>),
+        mkdir: Some(mkdir::<N, _>),
         rmdir: Some(rmdir::<N>),
         ..attributes
     }
@@ -72,13 +72,11 @@ unsafe fn lookup_name<'a>(dentry: *mut bindings::dentry) -> &'a [u8] {
     // SAFETY: `i_rwsem` of the directory keeps the name from changing. A `struct qstr` is valid for `len`
     // bytes.
     unsafe {
-        let len = (*dentry)
-            .__bindgen_anon_1
-            .d_name
-            .__bindgen_anon_1
-            .__bindgen_anon_1
-            .len;
-        core::slice::from_raw_parts(name_of(dentry), len as usize)
+        let name = &*bindings::rhist_name_of(dentry);
+        core::slice::from_raw_parts(
+            name.name,
+            name.__bindgen_anon_1.__bindgen_anon_1.len as usize,
+        )
     }
 }
 
@@ -175,15 +173,32 @@ unsafe extern "C" fn lookup<N: NodeOps>(
     unsafe { bindings::d_splice_alias(inode, dentry) }
 }
 
+/// What `mkdir` of the inode operations returns: the directory or null, or before 6.15, an errno or 0.
+trait MkdirResult {
+    fn from_result(made: Result) -> Self;
+}
+
+impl MkdirResult for *mut bindings::dentry {
+    fn from_result(made: Result) -> Self {
+        made.map_or_else(Error::to_ptr, |()| ptr::null_mut())
+    }
+}
+
+impl MkdirResult for ffi::c_int {
+    fn from_result(made: Result) -> Self {
+        made.map_or_else(Error::to_errno, |()| 0)
+    }
+}
+
 /// # Safety
 ///
 /// Must be called by the VFS, through [`inode_operations`].
-unsafe extern "C" fn mkdir<N: NodeOps>(
+unsafe extern "C" fn mkdir<N: NodeOps, R: MkdirResult>(
     idmap: *mut bindings::mnt_idmap,
     dir: *mut bindings::inode,
     dentry: *mut bindings::dentry,
     mode: bindings::umode_t,
-) -> *mut bindings::dentry {
+) -> R {
     let made = || -> Result {
         // Dropped last, when the directory is locked again: unloading waits for that lock.
         let _pin = ModulePin::new()?;
@@ -198,16 +213,14 @@ unsafe extern "C" fn mkdir<N: NodeOps>(
             bindings::rhist_mkdir(idmap, object.real.as_ptr(), name.as_ptr().cast(), len, mode)
         };
         drop(unlocked);
-        to_result(err)
+        to_result(err)?;
+        // As in tracefs itself, the dentry stays negative, and the next lookup finds the directory: also if
+        // somebody else has looked up the dentry meanwhile, and keeps it.
+        // SAFETY: The VFS passes a dentry with a reference.
+        unsafe { bindings::d_drop(dentry) };
+        Ok(())
     };
-    if let Err(err) = made() {
-        return err.to_ptr();
-    }
-    // As in tracefs itself, the dentry stays negative, and the next lookup finds the directory: also if
-    // somebody else has looked up the dentry meanwhile, and keeps it.
-    // SAFETY: The VFS passes a dentry with a reference.
-    unsafe { bindings::d_drop(dentry) };
-    ptr::null_mut()
+    R::from_result(made())
 }
 
 /// # Safety

@@ -537,6 +537,6 @@ pub(super) unsafe fn forget<N: NodeOps>(dentry: *mut bindings::dentry, gone: Err
 ///
 /// `file` must be open, or being opened.
 pub(super) unsafe fn dentry_of(file: *mut bindings::file) -> *mut bindings::dentry {
-    // SAFETY: The file is valid. `f_path` and `__f_path` of the union are the same path.
-    unsafe { (*file).__bindgen_anon_1.f_path.dentry }
+    // SAFETY: The file is valid.
+    unsafe { bindings::rhist_dentry_of(file) }
 }

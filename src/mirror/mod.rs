@@ -83,14 +83,13 @@ struct Node<T: Overlay> {
 }
 
 impl<T: Overlay> Mirror<T> {
-    /// Makes the directory `name` in the root of tracefs.
+    /// Makes the directory `name` in `root`, which is that of tracefs.
     ///
     /// # Errors
     ///
     /// `EPERM` if the kernel is locked down, `EEXIST` if the name is taken, `ENOMEM`.
-    pub(crate) fn new(name: &'static CStr, overlay: T) -> Result<Self> {
+    pub(crate) fn new(name: &'static CStr, root: Dentry, overlay: T) -> Result<Self> {
         tracefs::check_lockdown()?;
-        let root = Dentry::root(name)?;
         let objects = Objects::new(&root)?;
         let shared = Arc::pin_init(
             pin_init!(MirrorShared {

@@ -22,7 +22,7 @@
  * CPU is filled with a number, and so is that of each task while it obeys a line. Read: how many bytes were left since
  * then, at least, of the stacks of tasks, of interrupts, softirqs among them, and of NMIs.
  *
- * The same file is in tracefs too, for tests of a file that goes with its module.
+ * The same file is in tracefs too, where modules may make one, for tests of a file that goes with its module.
  */
 
 #include <linux/cpu.h>
@@ -601,6 +601,8 @@ static struct miscdevice rhist_events_device = {
 };
 
 static struct dentry *rhist_events_file;
+/* Linux 6.12 does not export it: there is no such file then. */
+extern typeof(tracefs_create_file) tracefs_create_file __weak;
 
 #ifdef CONFIG_KPROBES
 /*
@@ -744,7 +746,8 @@ static int __init rhist_events_init(void)
 		unprepare_nmi();
 		return error;
 	}
-	rhist_events_file = tracefs_create_file("rhist_events", 0400, NULL, NULL, &rhist_events_fops);
+	if (tracefs_create_file)
+		rhist_events_file = tracefs_create_file("rhist_events", 0400, NULL, NULL, &rhist_events_fops);
 	hurry_irq_work();
 	return 0;
 }

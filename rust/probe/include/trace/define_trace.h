@@ -153,7 +153,7 @@
 		unsigned char __context = 0;							\
 		size_t __size;									\
 												\
-		guard(preempt_notrace)();							\
+		rhist_guard_hit();								\
 		__size = sizeof(*entry) + rhist_dynamic_size_##name(&__data_offsets, args);	\
 		if (sizeof(__short))								\
 			entry = (void *)__short;						\

@@ -51,7 +51,9 @@ static bool emulate(struct pt_regs *regs, unsigned long ip)
 		return true;
 	case CALL_INSN_OPCODE:
 		memcpy(&displacement, code + 1, sizeof(displacement));
-		int3_emulate_call(regs, ip + CALL_INSN_SIZE, ip + CALL_INSN_SIZE + displacement);
+		/* int3_emulate_call(), whose arguments are other ones in other versions. */
+		int3_emulate_push(regs, ip + CALL_INSN_SIZE);
+		int3_emulate_jmp(regs, ip + CALL_INSN_SIZE + displacement);
 		return true;
 	case RET_INSN_OPCODE:
 		int3_emulate_ret(regs);
