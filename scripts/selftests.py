@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """The table of selftests: tools/testing/selftests/tests.toml, which says what its columns mean."""
 
+import re
 import sys
 import tomllib
 from dataclasses import dataclass, field
@@ -13,6 +14,8 @@ OWN = ("um", "umdebug", "debug", "kcsan")
 USER_MODE = ("um", "umdebug")
 # In the table, "stock" with what user-mode Linux has shown left out.
 REST = "rest"
+# What the releases of a kernel have in common: 6.12 of 6.12.117+deb13-amd64.
+SERIES = re.compile(r"^\d+\.\d+")
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +43,7 @@ class Test:
     def skipped_on(self, kernel, rest):
         """How many of its points are skipped there."""
         like = {"um": ["um"], "umdebug": ["umdebug", "um"], "debug": ["debug", REST, "stock"], "kcsan": ["kcsan", REST, "stock"]}
-        names = like.get(kernel, [REST, "stock"] if rest else ["stock"])
+        names = like.get(kernel, [*SERIES.findall(kernel), *([REST] if rest else []), "stock"])
         return next((self.skips[name] for name in names if name in self.skips), 0)
 
 
@@ -58,7 +61,7 @@ def read(path=FOLDER / "tests.toml"):
                 sys.exit(f"{path}: {suite}.{name}: {error}")
             if unknown := {*test.on, *test.short} - {*OWN, "stock"}:
                 sys.exit(f"{path}: {suite}.{name}: no kernel is called {', '.join(unknown)}")
-            if unknown := {*test.skips} - {*OWN, "stock", REST}:
+            if unknown := {name for name in {*test.skips} - {*OWN, "stock", REST} if not SERIES.fullmatch(name)}:
                 sys.exit(f"{path}: {suite}.{name}: skips on {', '.join(unknown)}?")
             tests.append(test)
         programs = {file.stem for file in path.with_name(suite).iterdir() if file.suffix in (".c", ".sh")}

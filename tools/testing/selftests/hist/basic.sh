@@ -337,6 +337,7 @@ EOF
 debug_block newcomm newcomm 'char[TASK_COMM_LEN]' 16 0 string | debug task/task_rename "its hist_debug"
 : >task/task_rename/trigger
 
+if grep -q __filename_val syscalls/sys_enter_chdir/format; then
 echo hist:keys=__filename_val >syscalls/sys_enter_chdir/trigger
 long=/nosuch/$(printf '%0100d' 0)
 fire chdir /nosuch/a:1 "$long:2" /nosuch/:3 /nosuch/abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuv:4
@@ -351,6 +352,11 @@ yes "a long one is shown as long as the event gives it" \
 	grep -Eq '^\{ __filename_val: /nosuch/0{50,100}(\.\.\.)? } hitcount:          2$' syscalls/sys_enter_chdir/hist
 debug_block __filename_val __filename_val '__data_loc char[]' 256 0 dynstring | debug syscalls/sys_enter_chdir "its hist_debug"
 : >syscalls/sys_enter_chdir/trigger
+else
+	for point in "all are counted" "the entries" "a long one" "its hist_debug"; do
+		skip "a dynamic string: $point" "the events of system calls have none"
+	done
+fi
 
 cp /bin/true "$work/program"
 echo hist:keys=filename >sched/sched_process_exec/trigger

@@ -165,6 +165,26 @@ static void compare_debug(const char *c_dir, const char *our_dir, const struct c
 	free(ours);
 }
 
+/* Why there is nothing to compare with, or NULL. */
+static const char *lacking(const struct comparison *with)
+{
+	if (!c_scales_all() && strstr(with->trigger, ".log2"))
+		return "C shifts by 64";
+	/* Other events have a field of this name. */
+	if (!c_has_comm() && strstr(with->event, "syscalls/")) {
+		char keys[256];
+
+		snprintf(keys, sizeof(keys), "%.*s", (int)strcspn(with->trigger, " "), with->trigger);
+		if (names_comm(keys))
+			return "C has no common_comm";
+	}
+	if (!c_reads_texts() && strstr(with->trigger, "_val"))
+		return "the event has no such field";
+	if (!c_counts_preemption() && strstr(with->event, "syscalls/") && strstr(with->trigger, "common_preempt_count"))
+		return "C counts its own";
+	return NULL;
+}
+
 static void compare(const struct comparison *with)
 {
 	const char *event = with->event;
@@ -173,8 +193,8 @@ static void compare(const struct comparison *with)
 	struct totals totals;
 	int error;
 
-	if (!c_scales_all() && strstr(with->trigger, ".log2")) {
-		skip("C shifts by 64", "%s on %s", with->trigger, event);
+	if (lacking(with)) {
+		skip(lacking(with), "%s on %s", with->trigger, event);
 		return;
 	}
 	snprintf(c_dir, sizeof(c_dir), "%s/events/%s", kernel_dir(), event);

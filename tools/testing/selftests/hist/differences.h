@@ -213,7 +213,20 @@ static bool wrapped_group(const struct question *q)
 	return cpus && strchr(cpus, '/');
 }
 
-/* A filter that ends with an operator, an expression with a bucket width, a logarithm. */
+/* Is there a field that C has only since? */
+static bool newer_field(const struct question *q)
+{
+	if (!c_has_comm() && names_comm(q->before))
+		return true;
+	if (!c_reads_texts() && strstr(q->said, "_val"))
+		return true;
+	if (!c_counts_preemption() && strstr(q->said, "preempt_count"))
+		return true;
+	/* Fields of a fixed length, which may have anything behind the NUL. */
+	return !c_compares_all() && (strstr(q->before, "dirty") || strstr(q->before, "newcomm") || strstr(q->before, "oldcomm"));
+}
+
+/* A filter that ends with an operator, an expression with a bucket width, a logarithm, a newer field. */
 static bool mended_since(const struct question *q)
 {
 	size_t len = strlen(q->said);
@@ -224,7 +237,7 @@ static bool mended_since(const struct question *q)
 		return true;
 	if (!c_prints_widths() && strstr(q->before, ".bucket") && strpbrk(q->before, "+-*/"))
 		return true;
-	return !c_scales_all() && strstr(q->before, ".log2");
+	return (!c_scales_all() && strstr(q->before, ".log2")) || newer_field(q);
 }
 
 /* What errorlog.h knows of; it is no reason not to go on with a script. */
@@ -284,7 +297,7 @@ static struct difference {
 	{ "Stacks", "C leaves out five frames whatever they are", .shows = stacks, .lines = has_stack, .answers = stack_taken,
 	  .ceiling = { 73, NULL } },
 	{ "Older kernels", "C has faults that were mended since", .unasked = mended_since,
-	  .ceiling = { 0, "this kernel is not older" } },
+	  .ceiling = { 0, "this kernel is not older", c_is_older } },
 	{ LOG_DIFFERS, "C says nothing, or not enough", .adjust = NULL,
 	  .ceiling = { 1499, NULL } },
 	{ "size=0 and size= of more than 2^63", "C shifts by 64 bits, which UBSAN reports", .unasked = bad_size,

@@ -89,7 +89,7 @@ scene()
 		: >$dir/error_log
 	done
 	# what goes with an instance
-	step $X $ONE "hist:keys=common_comm"
+	step $X $ONE "hist:keys=$COMM"
 	exec 7<$X/$ONE/hist
 	rmdir $X 2>/dev/null && echo "removed while hist is open"
 	exec 7<&- 7<$X/$ONE/trigger

@@ -56,10 +56,12 @@ struct perf {
 	struct perf_event_mmap_page *page;
 };
 
-/* User-mode Linux has no perf. */
+/* User-mode Linux has no perf, and older kernels none for synthetic events. */
 static bool have_perf(void)
 {
-	return !access("/proc/sys/kernel/perf_event_paranoid", F_OK);
+	static struct mend mend = { "trace_events_synth.c", "perf_event_raw_event_synth", UNKNOWN };
+
+	return !access("/proc/sys/kernel/perf_event_paranoid", F_OK) && c_has(&mend);
 }
 
 /* All records of this process, or those that pass the filter. */

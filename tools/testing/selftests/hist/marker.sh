@@ -19,19 +19,19 @@ scene()
 {
 	: >error_log
 	show
-	step "hist:keys=common_comm"
+	step "hist:keys=$COMM"
 	step 'hist:keys=ip.sym:vals=common_type if buf == "start"'
-	step 'hist:keys=ip.sym,common_comm:sort=common_comm if buf ~ "*art*" && buf != "start"'
+	step "hist:keys=ip.sym,$COMM:sort=$COMM if buf ~ \"*art*\" && buf != \"start\""
 	step 'hist:keys=buf'
 	step 'hist:keys=ip:vals=buf'
 	step 'hist:keys=ip if buf == 1'
 	step 'hist:keys=ip if nosuch == 1'
-	step 'hist:keys=common_comm'
+	step "hist:keys=$COMM"
 	mark start start stop restart "$(printf 'start\n')x" art "
 start"
 	echo start >trace_marker
 	show
-	step 'hist:keys=common_comm:pause'
+	step "hist:keys=$COMM:pause"
 	mark start
 	step '!hist:keys=ip.sym:vals=common_type if buf == "start"'
 	step 'disable_hist:syscalls:sys_enter_getpgid:5 if buf == "off"'
@@ -43,11 +43,11 @@ start"
 	show
 	# Nothing is recorded, so nothing happens.
 	echo 0 >tracing_on
-	step 'hist:keys=common_comm:cont'
+	step "hist:keys=$COMM:cont"
 	mark start
 	echo 1 >tracing_on
 	show
-	step 'hist:keys=common_comm:clear'
+	step "hist:keys=$COMM:clear"
 	mark $(seq 1000)
 	show
 	c_entries error_log
@@ -69,10 +69,10 @@ done
 cd "$TRACING" || exit 1
 listed() { cat "$KERNEL/$PRINT/trigger" "$KERNEL/show_event_triggers"; }
 before=$(listed)
-io write $PRINT/trigger a hist:keys=common_comm >/dev/null
+io write $PRINT/trigger a hist:keys=$COMM >/dev/null
 if [ "$TRACING" != "$KERNEL" ]; then
 	is "$(listed)" "$before" "the kernel's own files do not show that somebody listens"
-	io write "$KERNEL/$PRINT/trigger" a hist:keys=common_comm >/dev/null
+	io write "$KERNEL/$PRINT/trigger" a hist:keys=$COMM >/dev/null
 	mark one two
 	is "$(total Hits $PRINT/hist) $(total Hits "$KERNEL/$PRINT/hist")" "2 2" "both count at once"
 	: >"$KERNEL/$PRINT/trigger"
@@ -83,7 +83,7 @@ echo other >$M/trace_marker
 mark here
 is "$(total Hits $PRINT/hist)" "$([ "$TRACING" = "$KERNEL" ] && echo 1 || echo 4)" "marks of other instances do not count"
 is "$(cat $M/$PRINT/hist)" "" "nor have those a histogram"
-is "$(io write $M/$PRINT/trigger a hist:keys=common_comm)" OK "unless they get one"
+is "$(io write $M/$PRINT/trigger a hist:keys=$COMM)" OK "unless they get one"
 echo other >$M/trace_marker
 is "$(total Hits $M/$PRINT/hist)" 1 "which counts their own marks"
 : >$PRINT/trigger
@@ -109,7 +109,7 @@ storm &
 for _ in 1 2 3 4 5 6 7 8 9 10; do
 	until rmdir $M 2>/dev/null; do :; done
 	mkdir $M
-	io write $M/$PRINT/trigger a hist:keys=common_comm
+	io write $M/$PRINT/trigger a hist:keys=$COMM
 	cat $M/$PRINT/hist >/dev/null
 	: >$M/$PRINT/trigger
 done | sort | uniq -c | tr -s ' ' >"$work/storm"

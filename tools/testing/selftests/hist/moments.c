@@ -36,7 +36,8 @@ static char *entries(const char *path)
 static const char *const handlers[] = {
 	"[rhist]", "event_triggers_call", "trace_event_raw_event_", "trace_event_buffer_commit", "__traceiter_",
 	"ftrace_syscall_", "kprobe_dispatcher", "kprobe_ftrace_handler", "kprobe_int3_handler", "exc_int3",
-	"kretprobe_dispatcher", "rethook_trampoline", "kprobe_brk_handler", "el1_brk64", "el1h_64_sync", "fprobe_ftrace_entry", "fentry_dispatcher", "stack_trace_save",
+	"kretprobe_dispatcher", "rethook_trampoline", "kprobe_brk_handler", "el1_brk64", "el1h_64_sync", "fprobe_ftrace_entry", "fprobe_handler",
+	"fentry_dispatcher", "stack_trace_save",
 	" 0xffff",
 };
 

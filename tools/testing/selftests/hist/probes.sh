@@ -39,7 +39,7 @@ sources()
 	static syscalls/sys_enter_getpgid
 	static syscalls/sys_exit_getpgid
 	static raw_syscalls/sys_enter
-	event_file syscalls/sys_enter_openat
+	$(grep -q __filename_val "$KERNEL/events/syscalls/sys_enter_openat/format" && echo event_file || echo static) syscalls/sys_enter_openat
 	event_file kprobes/rhist_p
 	marker ftrace/print
 	END

@@ -741,12 +741,14 @@ static bool shared_helper(const char *dir)
 }
 
 /*
- * A line that the C of an older kernel must not get: a logarithm, or what it may have to make a helper trigger for, with
+ * A line that the C of an older kernel must not get: a logarithm, a field that it does not have, or what it may have to make a helper trigger for, with
  * keys that it cannot name.
  */
 static bool faulty_in_c(const struct scene *scene, unsigned int last)
 {
 	if (!c_scales_all() && strstr(scene->lines[last], ".log2"))
+		return true;
+	if (!c_has_comm() && names_comm(scene->lines[last]))
 		return true;
 	if (c_names_keys() || !strstr(scene->lines[last], "onmatch("))
 		return false;

@@ -45,16 +45,16 @@ static const struct sequence {
 	  "fire getpgid 7 3\n" },
 	{ "one of several is paused",
 	  "getpgid hist:keys=pid\n"
-	  "getpgid hist:keys=common_comm\n"
-	  "getpgid hist:keys=pid,common_comm\n"
+	  "getpgid hist:keys=common_pid.execname\n"
+	  "getpgid hist:keys=pid,common_pid.execname\n"
 	  "fire getpgid 7 3\n"
-	  "getpgid hist:keys=common_comm:pause\n"
+	  "getpgid hist:keys=common_pid.execname:pause\n"
 	  "fire getpgid 8 3\n"
 	  "getpgid hist:keys=pid:clear\n"
 	  "fire getpgid 9 3\n"
-	  "getpgid !hist:keys=common_comm\n"
+	  "getpgid !hist:keys=common_pid.execname\n"
 	  "fire getpgid 9 3\n"
-	  "getpgid hist:keys=common_comm\n"
+	  "getpgid hist:keys=common_pid.execname\n"
 	  "fire getpgid 9 3\n" },
 	{ "the same again, and removal",
 	  "getpgid hist:keys=pid\n"

@@ -317,11 +317,11 @@ scene()
 	list $X - -
 	# Marks are made whoever writes them.
 	list . A -
-	step . $PRINT hist:keys=common_comm
+	step . $PRINT hist:keys=$COMM
 	echo mark >trace_marker
 	tell A "write trace_marker mark"
 	cat $PRINT/hist
-	step . $PRINT '!hist:keys=common_comm'
+	step . $PRINT "!hist:keys=$COMM"
 	list . - -
 }
 

@@ -227,6 +227,63 @@ __maybe static bool c_scales_all(void)
 	return c_has(&mend);
 }
 
+/* There is a field with the name of the task, common_comm. */
+__maybe static bool c_has_comm(void)
+{
+	static struct mend mend = { "trace_events_hist.c", "\"common_comm\"", UNKNOWN };
+
+	return c_has(&mend);
+}
+
+/* Whether a text has that field, by any of its names. */
+__maybe static bool names_comm(const char *text)
+{
+	static const char *const names[] = { "common_comm", "comm", "COMM" };
+
+	for (unsigned int i = 0; i < sizeof(names) / sizeof(*names); i++)
+		for (const char *at = text; (at = strstr(at, names[i])); at++) {
+			char after = at[strlen(names[i])];
+
+			if ((at == text || (!isalnum((unsigned char)at[-1]) && at[-1] != '_')) &&
+			    !isalnum((unsigned char)after) && after != '_')
+				return true;
+		}
+	return false;
+}
+
+/* Events of system calls have the texts that the arguments refer to, in fields such as __filename_val. */
+__maybe static bool c_reads_texts(void)
+{
+	static struct mend mend = { "trace_syscalls.c", "__%s_val", UNKNOWN };
+
+	return c_has(&mend);
+}
+
+/* Keys have all bytes of a text, also those behind a NUL; elsewhere they end there. */
+__maybe static bool c_compares_all(void)
+{
+	static struct mend mend = { "trace_events_hist.c", "\t}\n\tmemcpy(compound_key", UNKNOWN };
+
+	return c_has(&mend);
+}
+
+/*
+ * common_preempt_count of system calls is that of the call; elsewhere one more, since both the tracepoint and its probe
+ * turn preemption off.
+ */
+__maybe static bool c_counts_preemption(void)
+{
+	static struct mend mend = { "../../include/linux/tracepoint.h", "srcu_fast_notrace", UNKNOWN };
+
+	return c_has(&mend);
+}
+
+/* This kernel's C is older than the one that rhist reproduces, as far as the tests know. */
+__maybe static bool c_is_older(void)
+{
+	return !c_wants_operands() || !c_prints_widths() || !c_names_keys() || !c_scales_all() || !c_has_comm();
+}
+
 /* A bit for each of its contexts in which rhist_events fires its event nested. */
 __maybe static unsigned int nesting(void)
 {

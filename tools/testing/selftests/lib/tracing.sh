@@ -20,6 +20,13 @@ esac
 # The commands that a trigger file lists.
 commands="traceon traceoff snapshot stacktrace enable_event disable_event enable_hist disable_hist hist"
 
+# c_has FILE TEXT: a file of kernel/trace of the running kernel has a line with it; see tracing.h
+c_has() { [ -z "$RHIST_KERNEL_SOURCE" ] || grep -qF "$2" "$RHIST_KERNEL_SOURCE/kernel/trace/$1"; }
+
+# A key for scenes that C plays, too: the name of the task, or where C has no such field, what is the same for all hits.
+COMM=common_comm
+c_has trace_events_hist.c '"common_comm"' || COMM=common_type
+
 # have_debug: the directory under test offers hist_debug
 have_debug() { [ -e "$TRACING/events/sched/sched_switch/hist_debug" ]; }
 
