@@ -112,13 +112,21 @@ static inline struct dentry *lookup_noperm(struct qstr *name, struct dentry *dir
 	return err ? ERR_PTR(err) : lookup_one_qstr_excl(name, dir, 0);
 }
 
+/* A name that is in the dentry cache is found without the lock, which somebody may hold for long who reads the directory. */
 static inline struct dentry *lookup_noperm_positive_unlocked(struct qstr *name, struct dentry *dir)
 {
-	struct dentry *found;
+	struct dentry *found = try_lookup_noperm(name, dir);
 
-	inode_lock_nested(d_inode(dir), I_MUTEX_PARENT);
-	found = lookup_noperm(name, dir);
-	inode_unlock(d_inode(dir));
+	if (!IS_ERR_OR_NULL(found) && found->d_op && found->d_op->d_revalidate && found->d_op->d_revalidate(found, 0) <= 0) {
+		dput(found);
+		found = NULL;
+	}
+	if (!found) {
+		if (down_write_killable(&d_inode(dir)->i_rwsem))
+			return ERR_PTR(-EINTR);
+		found = lookup_noperm(name, dir);
+		inode_unlock(d_inode(dir));
+	}
 	if (IS_ERR(found) || !d_flags_negative(smp_load_acquire(&found->d_flags)))
 		return found;
 	dput(found);
@@ -161,30 +169,32 @@ static inline struct dentry *simple_start_creating(struct dentry *dir, const cha
 
 #define simple_done_creating(dentry)	rhist_end_dirop(dentry)
 
-static inline int rhist_vfs_mkdir(struct mnt_idmap *idmap, struct dentry *dir, struct qstr *name, umode_t mode)
+/* These do check permissions. */
+static inline struct dentry *start_creating(struct mnt_idmap *idmap, struct dentry *dir, struct qstr *name)
 {
 	int err = inode_permission(idmap, d_inode(dir), MAY_EXEC);
-	struct dentry *made = err ? ERR_PTR(err) : rhist_start_dirop(dir, name, LOOKUP_CREATE);
 
-	if (IS_ERR(made))
-		return PTR_ERR(made);
-	err = vfs_mkdir(idmap, d_inode(dir), made, mode);
+	return err ? ERR_PTR(err) : rhist_start_dirop(dir, name, LOOKUP_CREATE);
+}
+
+static inline struct dentry *start_removing(struct mnt_idmap *idmap, struct dentry *dir, struct qstr *name)
+{
+	int err = inode_permission(idmap, d_inode(dir), MAY_EXEC);
+
+	return err ? ERR_PTR(err) : rhist_start_dirop(dir, name, 0);
+}
+
+#define end_removing(dentry)		rhist_end_dirop(dentry)
+
+static inline int rhist_vfs_mkdir(struct mnt_idmap *idmap, struct dentry *dir, struct dentry *made, umode_t mode)
+{
+	int err = vfs_mkdir(idmap, d_inode(dir), made, mode);
+
 	rhist_end_dirop(made);
 	return err;
 }
 
-static inline int rhist_vfs_rmdir(struct dentry *dir, struct qstr *name)
-{
-	int err = inode_permission(&nop_mnt_idmap, d_inode(dir), MAY_EXEC);
-	struct dentry *gone = err ? ERR_PTR(err) : rhist_start_dirop(dir, name, 0);
-
-	if (IS_ERR(gone))
-		return PTR_ERR(gone);
-	err = vfs_rmdir(&nop_mnt_idmap, d_inode(dir), gone);
-	rhist_end_dirop(gone);
-	return err;
-}
-
+#define rhist_vfs_rmdir(dir, gone)	vfs_rmdir(&nop_mnt_idmap, dir, gone)
 #define rhist_revalidate(dentry)	((dentry)->d_op->d_revalidate(dentry, 0))
 
 #else
@@ -202,29 +212,15 @@ static inline int rhist_vfs_rmdir(struct dentry *dir, struct qstr *name)
 #define RHIST_LOOKUP_SHARED		true
 typedef u64 rhist_clone_flags_t;
 
-static inline int rhist_vfs_mkdir(struct mnt_idmap *idmap, struct dentry *dir, struct qstr *name, umode_t mode)
+/* mkdir() of a file system, and then undoes start_creating(). Returns 0 or a negative errno. */
+static inline int rhist_vfs_mkdir(struct mnt_idmap *idmap, struct dentry *dir, struct dentry *made, umode_t mode)
 {
-	struct dentry *made = start_creating(idmap, dir, name);
-
-	if (IS_ERR(made))
-		return PTR_ERR(made);
 	made = vfs_mkdir(idmap, d_inode(dir), made, mode, NULL);
 	end_creating(made);
 	return PTR_ERR_OR_ZERO(made);
 }
 
-static inline int rhist_vfs_rmdir(struct dentry *dir, struct qstr *name)
-{
-	struct dentry *gone = start_removing(&nop_mnt_idmap, dir, name);
-	int err;
-
-	if (IS_ERR(gone))
-		return PTR_ERR(gone);
-	err = vfs_rmdir(&nop_mnt_idmap, d_inode(dir), gone, NULL);
-	end_removing(gone);
-	return err;
-}
-
+#define rhist_vfs_rmdir(dir, gone)	vfs_rmdir(&nop_mnt_idmap, dir, gone, NULL)
 #define rhist_revalidate(dentry) \
 	((dentry)->d_op->d_revalidate(d_inode((dentry)->d_parent), &(dentry)->d_name, dentry, 0))
 

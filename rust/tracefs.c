@@ -619,13 +619,22 @@ void rhist_relock_dir_shared(struct inode *dir)
 int rhist_mkdir(struct mnt_idmap *idmap, struct dentry *dir, const char *name,
 		unsigned int len, umode_t mode)
 {
-	return rhist_vfs_mkdir(idmap, dir, &QSTR_LEN(name, len), mode);
+	struct dentry *made = start_creating(idmap, dir, &QSTR_LEN(name, len));
+
+	return IS_ERR(made) ? PTR_ERR(made) : rhist_vfs_mkdir(idmap, dir, made, mode);
 }
 
 /* rmdir(2) in one of the kernel's directories. */
 int rhist_rmdir(struct dentry *dir, const char *name, unsigned int len)
 {
-	return rhist_vfs_rmdir(dir, &QSTR_LEN(name, len));
+	struct dentry *gone = start_removing(&nop_mnt_idmap, dir, &QSTR_LEN(name, len));
+	int err;
+
+	if (IS_ERR(gone))
+		return PTR_ERR(gone);
+	err = rhist_vfs_rmdir(d_inode(dir), gone);
+	end_removing(gone);
+	return err;
 }
 
 /*
