@@ -15,7 +15,7 @@ headers = $(if $(RHIST_EVENT_HEADERS),RHIST_EVENT_HEADERS='$(RHIST_EVENT_HEADERS
 # What is built, in a folder of its own.
 module = $(CURDIR)
 
-.PHONY: all events stale_int3 samples bench-events bench bench-host demo shell update test test-kernels test-fast test-long test-host test-debug test-part test-kcsan test-packages deb fuzz fmt clippy clean help
+.PHONY: all events stale_int3 samples bench-events bench bench-host demo shell update test test-kernels test-fast test-long test-host test-debug test-part test-kcsan test-packages deb dist fuzz fmt clippy clean help
 
 ifdef KDIR
 
@@ -125,6 +125,11 @@ deb: all
 	@scripts/package/deb $(KERNEL)
 endif
 
+# With the Rust that the module carries, which is no file of the checkout.
+dist:
+	@$(lab) stock
+	@scripts/package/dist
+
 test-packages:
 	@tools/testing/packages/run $(PACKAGES)
 
@@ -144,6 +149,7 @@ help:
 	@echo 'make samples       build/stock/samples, modules of the kernel that its own ftracetest loads; KERNEL= too'
 	@echo 'make deb           build/packages/*.deb, for the newest Debian kernel that is known; KERNEL= too;'
 	@echo '                   KERNELS=all for all kernels of scripts/kernels, or those that KERNELS= names'
+	@echo 'make dist          build/packages/rhist-VERSION.tar.xz: the sources, and the Rust that the module carries'
 	@echo 'make demo          a histogram, made in a guest with the Debian kernel'
 	@echo 'make shell         a shell in such a guest, with the module loaded; KERNEL= too'
 	@echo 'make bench         what events cost in C and in rhist, on user-mode Linux and in QEMU: about 12 minutes,'
