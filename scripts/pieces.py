@@ -346,9 +346,10 @@ def kernel_pieces(kernel, durations):
 
 def short_pieces(kernel, durations):
     tests = {f"{test.suite}.{test.name}": test for test in selftests.read()}
-    of_suites = [
-        guest(kernel, [tests[f"{suite}.{name}"] for name in names.split()], durations, patience=1200) for suite, names in SHORT
-    ]
+    of_suites = []
+    for suite, names in SHORT:
+        of_suite = [tests[f"{suite}.{name}"] for name in names.split()]
+        of_suites.append(guest(kernel, of_suite, durations, cpus=max(test.cpus for test in of_suite), patience=1200))
     return timed([*module(kernel, SHORT_HEADERS), *of_suites], durations)
 
 

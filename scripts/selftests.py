@@ -14,8 +14,8 @@ OWN = ("um", "umdebug", "debug", "kcsan")
 USER_MODE = ("um", "umdebug")
 # In the table, "stock" with what user-mode Linux has shown left out.
 REST = "rest"
-# What the releases of a kernel have in common: 6.12 of 6.12.117+deb13-amd64.
-SERIES = re.compile(r"^\d+\.\d+")
+# What releases have in common, in the table: 7.2.12, and 7.2, of 7.2.12+deb13-amd64.
+SERIES = re.compile(r"(\d+\.\d+)(?:\.\d+)?")
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +43,8 @@ class Test:
     def skipped_on(self, kernel, rest):
         """How many of its points are skipped there."""
         like = {"um": ["um"], "umdebug": ["umdebug", "um"], "debug": ["debug", REST, "stock"], "kcsan": ["kcsan", REST, "stock"]}
-        names = like.get(kernel, [*SERIES.findall(kernel), *([REST] if rest else []), "stock"])
+        series = SERIES.match(kernel)
+        names = like.get(kernel, [*([series[0], series[1]] if series else []), *([REST] if rest else []), "stock"])
         return next((self.skips[name] for name in names if name in self.skips), 0)
 
 

@@ -106,6 +106,8 @@ is "$(ours tracing_on) $(kernels tracing_on)" "tracing_on 0:0 640 tracing_on 0:0
 
 number=$(stat -c %i $OTHER/trigger)
 for path in $own $top_own hist_stats $EVENT/hist_jsonl; do
+	# Older kernels have no show_event_triggers, which rhist's replaces.
+	[ -e "$path" ] || continue
 	was=$(stat -c '%u:%g %a' $path)
 	chown $USER:$GROUP $path && chmod 604 $path
 	if [ -e "$KERNEL/$path" ]; then
