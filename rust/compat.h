@@ -14,6 +14,7 @@
 #include <linux/namei.h>
 #include <linux/preempt.h>
 #include <linux/stringhash.h>
+#include <linux/trace_events.h>
 #include <linux/tracepoint.h>
 #include <linux/version.h>
 
@@ -47,6 +48,15 @@
 #define tracepoint_is_faultable(tp)	false
 #define rhist_reads_user_memory(meta)	false
 typedef unsigned long rhist_clone_flags_t;
+
+/* A flag says whether triggers count in sm_ref, which decides there whether the event may be unregistered. */
+static inline void rhist_soft_mode_changed(struct trace_event_file *file)
+{
+	if (atomic_read(&file->sm_ref) > 0)
+		set_bit(EVENT_FILE_FL_SOFT_MODE_BIT, &file->flags);
+	else
+		clear_bit(EVENT_FILE_FL_SOFT_MODE_BIT, &file->flags);
+}
 
 /* There is no lazy preemption. */
 #define tif_test_bit(bit)		false
@@ -199,6 +209,8 @@ static inline int rhist_vfs_mkdir(struct mnt_idmap *idmap, struct dentry *dir, s
 
 #else
 
+/* To be called when sm_ref was changed. */
+#define rhist_soft_mode_changed(file)	do { } while (0)
 /* In a probe: turns preemption off until the end of the block. */
 #define rhist_guard_hit()		guard(preempt_notrace)()
 /* With preemption off: keeps the probes of all tracepoints, and what they use, until the end of the block. */

@@ -23,6 +23,7 @@
 #include <linux/trace.h>
 #include <linux/trace_events.h>
 
+#include "compat.h"
 #include "own_events.h"
 
 static DEFINE_MUTEX(sync_lock);
@@ -136,8 +137,10 @@ int rhist_with_event_mutex(struct trace_array *tr, int (*fn)(void *), void *arg)
 	/* reg() is called only for a change: disable first, as a user may have enabled it. */
 	while (READ_ONCE(pending.task) && tries--) {
 		triggers = atomic_xchg(&sync_file->sm_ref, 0);
+		rhist_soft_mode_changed(sync_file);
 		trace_array_set_clr_event(tr, "rhist", "sync", false);
 		atomic_add(triggers, &sync_file->sm_ref);
+		rhist_soft_mode_changed(sync_file);
 		err = trace_array_set_clr_event(tr, "rhist", "sync", true);
 	}
 	trace_array_set_clr_event(tr, "rhist", "sync", false);
