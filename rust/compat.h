@@ -122,21 +122,14 @@ static inline struct dentry *lookup_noperm(struct qstr *name, struct dentry *dir
 	return err ? ERR_PTR(err) : lookup_one_qstr_excl(name, dir, 0);
 }
 
-/* A name that is in the dentry cache is found without the lock, which somebody may hold for long who reads the directory. */
 static inline struct dentry *lookup_noperm_positive_unlocked(struct qstr *name, struct dentry *dir)
 {
-	struct dentry *found = try_lookup_noperm(name, dir);
+	struct dentry *found;
 
-	if (!IS_ERR_OR_NULL(found) && found->d_op && found->d_op->d_revalidate && found->d_op->d_revalidate(found, 0) <= 0) {
-		dput(found);
-		found = NULL;
-	}
-	if (!found) {
-		if (down_write_killable(&d_inode(dir)->i_rwsem))
-			return ERR_PTR(-EINTR);
-		found = lookup_noperm(name, dir);
-		inode_unlock(d_inode(dir));
-	}
+	if (down_write_killable(&d_inode(dir)->i_rwsem))
+		return ERR_PTR(-EINTR);
+	found = lookup_noperm(name, dir);
+	inode_unlock(d_inode(dir));
 	if (IS_ERR(found) || !d_flags_negative(smp_load_acquire(&found->d_flags)))
 		return found;
 	dput(found);

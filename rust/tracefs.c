@@ -336,26 +336,16 @@ static struct dentry *positive(struct dentry *found)
 	return ERR_PTR(-ENOENT);
 }
 
-/**
- * rhist_lookup_nested - look up a name in one of the kernel's directories, in a lookup of rhist
- * @dir: the kernel's directory
- * @name: the name
- * @len: its length
+/*
+ * Find a name of one of the kernel's directories in the dentry cache, without a lock. Outside of
+ * events/, all names are in the cache for as long as the files exist.
  *
- * i_rwsem of a directory of rhist is held, so this does not wait for i_rwsem of
- * @dir. It is needed only for a name below events/ that is not in the dentry
- * cache; all other names stay in the cache for as long as the files exist.
- *
- * Return: a positive dentry with a reference, or an ERR_PTR: -ENOENT, -ENOMEM,
- * or if another task has @dir locked for some time, -ERESTARTNOINTR or -EAGAIN.
+ * Return: a positive dentry with a reference; NULL if only a lookup can tell; or an ERR_PTR, such
+ * as -ENOENT.
  */
-struct dentry *rhist_lookup_nested(struct dentry *dir, const char *name, unsigned int len)
+static struct dentry *find_cached(struct dentry *dir, struct qstr *name)
 {
-	struct qstr qname = QSTR_LEN(name, len);
-	struct dentry *found = try_lookup_noperm(&qname, dir);
-	/* rename(2) locks both directories that it looks names up in. */
-	bool locked = locked_by_us(d_inode(dir));
-	int err;
+	struct dentry *found = try_lookup_noperm(name, dir);
 
 	if (IS_ERR(found))
 		return found;
@@ -363,8 +353,31 @@ struct dentry *rhist_lookup_nested(struct dentry *dir, const char *name, unsigne
 		return positive(found);
 	dput(found);
 	/* All directories below events/ have an eventfs object, and no other has. */
-	if (!dir->d_fsdata)
-		return ERR_PTR(-ENOENT);
+	return dir->d_fsdata ? NULL : ERR_PTR(-ENOENT);
+}
+
+/**
+ * rhist_lookup_nested - look up a name in one of the kernel's directories, in a lookup of rhist
+ * @dir: the kernel's directory
+ * @name: the name
+ * @len: its length
+ *
+ * i_rwsem of a directory of rhist is held, so this does not wait for i_rwsem of
+ * @dir, which a name below events/ takes that is not in the dentry cache.
+ *
+ * Return: a positive dentry with a reference, or an ERR_PTR: -ENOENT, -ENOMEM,
+ * or if another task has @dir locked for some time, -ERESTARTNOINTR or -EAGAIN.
+ */
+struct dentry *rhist_lookup_nested(struct dentry *dir, const char *name, unsigned int len)
+{
+	struct qstr qname = QSTR_LEN(name, len);
+	/* rename(2) locks both directories that it looks names up in. */
+	bool locked = locked_by_us(d_inode(dir));
+	struct dentry *found = find_cached(dir, &qname);
+	int err;
+
+	if (found)
+		return found;
 	err = locked ? 0 : lock_nested(d_inode(dir), RHIST_LOOKUP_SHARED);
 	if (err)
 		return ERR_PTR(err);
@@ -378,11 +391,13 @@ struct dentry *rhist_lookup_nested(struct dentry *dir, const char *name, unsigne
 
 /*
  * Look up a name in one of the kernel's directories, without i_rwsem of any
- * directory held. Returns a reference or an ERR_PTR.
+ * directory held. May wait for that of @dir. Returns a reference or an ERR_PTR.
  */
 struct dentry *rhist_lookup(struct dentry *dir, const char *name, unsigned int len)
 {
-	return lookup_noperm_positive_unlocked(&QSTR_LEN(name, len), dir);
+	struct qstr qname = QSTR_LEN(name, len);
+
+	return find_cached(dir, &qname) ?: lookup_noperm_positive_unlocked(&qname, dir);
 }
 
 /*

@@ -90,12 +90,12 @@ impl Dentry {
         unsafe { CStr::from_char_ptr(name_of(self.as_ptr())) }
     }
 
-    /// Looks up `name` in this directory of the kernel. May take `i_rwsem` of the directory shared, so `i_rwsem` of a
-    /// directory of rhist must not be held.
+    /// Looks up `name` in this directory of the kernel. Below `events/`, this may take `i_rwsem` of the directory, so
+    /// `i_rwsem` of a directory of rhist must not be held.
     ///
     /// # Errors
     ///
-    /// `ENOENT`, `ENOMEM`, and the errors of the directory's `lookup`.
+    /// `ENOENT`, `ENOMEM`, and the errors of the directory's `lookup`; `EINTR` if the task is killed while it waits.
     pub(crate) fn lookup(&self, name: &[u8]) -> Result<Self> {
         // SAFETY: By the type invariant the directory is valid. `name` is valid for its length, and the
         // dcache copies it. `rhist_lookup` returns an `ERR_PTR` or a positive dentry with a reference.

@@ -95,7 +95,7 @@ impl TracingDir {
         unsafe { bindings::rhist_set_busy(self.0.as_ptr(), busy) }
     }
 
-    /// Returns the instance. May take `i_rwsem` of the directory shared.
+    /// Returns the instance.
     ///
     /// # Errors
     ///

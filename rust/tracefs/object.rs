@@ -204,7 +204,7 @@ pub(super) struct Object<N: NodeOps> {
 
 impl<N: NodeOps> Object<N> {
     /// Looks up the kernel's file whose place a file of rhist takes; `ENOENT` if there is none. May take
-    /// `i_rwsem` of the kernel's directory shared.
+    /// `i_rwsem` of the kernel's directory.
     pub(super) fn behind(&self) -> Result<Dentry> {
         let behind = self.real.lookup(self.node.name().to_bytes())?;
         // rhist may have created this very file in the kernel's directory (`CreatedDentry`).
