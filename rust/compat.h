@@ -38,13 +38,12 @@
 
 /*
  * Tracepoints: probes are called with preemption off, not in a section of tracepoint_srcu (__DO_TRACE()), also those of
- * system calls, which read no user memory. So a hit turns preemption off no more, which would be counted twice, and to
- * wait for probes is to wait for RCU as well.
+ * system calls, which read no user memory. So a hit turns preemption off no more, which would be counted twice. Who waits
+ * for hits waits for RCU, too, on all kernels.
  */
 #define rhist_guard_hit()		do { } while (0)
 #define rhist_guard_probes()		do { } while (0)
 #define rhist_guard_call()		guard(preempt_notrace)()
-#define rhist_synchronize_probes()	tracepoint_synchronize_unregister()
 #define tracepoint_is_faultable(tp)	false
 #define rhist_reads_user_memory(meta)	false
 typedef unsigned long rhist_clone_flags_t;
@@ -210,8 +209,6 @@ static inline int rhist_vfs_mkdir(struct mnt_idmap *idmap, struct dentry *dir, s
 #define rhist_guard_probes()		guard(srcu_fast_notrace)(&tracepoint_srcu)
 /* Both, to call probes. */
 #define rhist_guard_call()		rhist_guard_probes(); rhist_guard_hit()
-/* Waits for probes that do not sleep. */
-#define rhist_synchronize_probes()	synchronize_srcu(&tracepoint_srcu)
 /* Whether a hit of a system call's event reads user memory. */
 #define rhist_reads_user_memory(meta)	((meta)->user_mask)
 #define RHIST_LOOKUP_SHARED		true

@@ -6,7 +6,6 @@
 #include <linux/srcu.h>
 #include <linux/tracepoint.h>
 
-#include "compat.h"
 #include "rcu.h"
 
 /* synchronize_rcu_tasks() is a macro without CONFIG_TASKS_RCU. Sleeps. */
@@ -21,8 +20,11 @@ void rhist_tracepoint_synchronize_unregister(void)
 	tracepoint_synchronize_unregister();
 }
 
-/* Wait for the probes of tracepoints that do not read user memory. Task context, sleeps. */
+/*
+ * Wait for the probes of tracepoints that do not read user memory. On 6.12 they take a grace period of RCU, too. Task
+ * context, sleeps.
+ */
 void rhist_synchronize_tracepoint_srcu(void)
 {
-	rhist_synchronize_probes();
+	synchronize_srcu(&tracepoint_srcu);
 }

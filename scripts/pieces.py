@@ -115,7 +115,7 @@ def guest(kernel, tests, durations, cpus=2, cores=1, rest=False, long=False, pat
     # This machine may be slow, and others at work on it.
     patience = max(patience or (3600 if long or kernel in ("umdebug", "debug", "kcsan") else 240), *(test.limit for test in tests))
     limit = int(max(600, 5 * takes) + patience)
-    options = [] if kernel in USER_MODE else ["--cpus", str(cpus)]
+    options = [] if kernel in USER_MODE else ["--cpus", str(max(cpus, *(test.cpus for test in tests)))]
     shown = names if len(names) < 5 else [*names[:2], "…", names[-1]]
     return Piece(
         " ".join([f"{suite} on {kernel}:", *shown, *["--long"] * long]),
@@ -149,14 +149,12 @@ def guests(kernel, tests, durations, rest=False, long=False, **more):
             groups.setdefault((test.suite, kind), []).append(test)
     for group in groups.values():
         settings = {"rest": rest, "long": long, **more}
-        cpus = max(test.cpus for test in group)
         if kernel == "um":
             settings["cores"] = 0 if group[0].asleep else 1
         elif kernel != "umdebug":
             # Beside another guest, whatever has more threads than this machine has processors spends half of the time on
             # waiting for locks whose holder does not run: so a guest has no more processors than it needs.
-            settings["cpus"] = max(cpus, more.get("cpus", 2))
-            settings["cores"] = 2 if cpus > 2 else 1
+            settings["cores"] = 2 if max(test.cpus for test in group) > 2 else 1
         for part in parts(group, kernel, durations, rest, long):
             pieces.append(guest(kernel, part, durations, **settings))
     return pieces
@@ -346,10 +344,9 @@ def kernel_pieces(kernel, durations):
 
 def short_pieces(kernel, durations):
     tests = {f"{test.suite}.{test.name}": test for test in selftests.read()}
-    of_suites = []
-    for suite, names in SHORT:
-        of_suite = [tests[f"{suite}.{name}"] for name in names.split()]
-        of_suites.append(guest(kernel, of_suite, durations, cpus=max(test.cpus for test in of_suite), patience=1200))
+    of_suites = [
+        guest(kernel, [tests[f"{suite}.{name}"] for name in names.split()], durations, patience=1200) for suite, names in SHORT
+    ]
     return timed([*module(kernel, SHORT_HEADERS), *of_suites], durations)
 
 

@@ -56,7 +56,7 @@ pub(crate) trait Receiver: Send + Sync + Sized + 'static {
 /// Waits for the hits of sources that were disconnected before to return, except those that may fault. Task
 /// context, sleeps.
 pub(crate) fn synchronize() {
-    // Probes run under tracepoint_srcu, kprobes with preemption off.
+    // Probes run under tracepoint_srcu, kprobes, and on 6.12 all probes, with preemption off.
     // SAFETY: Task context, no locks that a probe could wait for.
     unsafe { bindings::rhist_synchronize_tracepoint_srcu() };
     rcu::synchronize_rcu();

@@ -22,7 +22,7 @@
  * CPU is filled with a number, and so is that of each task while it obeys a line. Read: how many bytes were left since
  * then, at least, of the stacks of tasks, of interrupts, softirqs among them, and of NMIs.
  *
- * The same file is in tracefs too, where modules may make one, for tests of a file that goes with its module.
+ * Where modules may make a file in tracefs, rhist_events is there, too: tests need one that goes with its module.
  */
 
 #include <linux/cpu.h>

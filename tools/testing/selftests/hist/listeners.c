@@ -59,9 +59,7 @@ struct perf {
 /* User-mode Linux has no perf, and older kernels none for synthetic events. */
 static bool have_perf(void)
 {
-	static struct mend mend = { "trace_events_synth.c", "perf_event_raw_event_synth", UNKNOWN };
-
-	return !access("/proc/sys/kernel/perf_event_paranoid", F_OK) && c_has(&mend);
+	return !access("/proc/sys/kernel/perf_event_paranoid", F_OK) && c_lets_perf_listen();
 }
 
 /* All records of this process, or those that pass the filter. */

@@ -195,45 +195,29 @@ __maybe static bool c_has(struct mend *mend)
 	return mend->state == THERE;
 }
 
-/* Filters that end with an operator are refused. */
-__maybe static bool c_wants_operands(void)
-{
-	static struct mend mend = { "trace_events_filter.c", "if (N) {", UNKNOWN };
+/* Defines a function that tells so. */
+#define C_HAS(name, file, text)							\
+	__maybe static bool name(void)						\
+	{									\
+		static struct mend mend = { file, text, UNKNOWN };		\
+										\
+		return c_has(&mend);						\
+	}
 
-	return c_has(&mend);
-}
+/* Filters that end with an operator are refused. */
+C_HAS(c_wants_operands, "trace_events_filter.c", "if (N) {")
 
 /* Expressions are printed with the widths of buckets. */
-__maybe static bool c_prints_widths(void)
-{
-	static struct mend mend = { "trace_events_hist.c", "\"=%lu\", field->buckets", UNKNOWN };
-
-	return c_has(&mend);
-}
+C_HAS(c_prints_widths, "trace_events_hist.c", "\"=%lu\", field->buckets")
 
 /* Helper triggers get keys that are more than fields; elsewhere their fields, and what has none is read at NULL. */
-__maybe static bool c_names_keys(void)
-{
-	static struct mend mend = { "trace_events_hist.c", "expr_field_str(key_field", UNKNOWN };
-
-	return c_has(&mend);
-}
+C_HAS(c_names_keys, "trace_events_hist.c", "expr_field_str(key_field")
 
 /* .log2 of 0, and of what is 2^63 and more, is a number; elsewhere a shift by 64, which UBSAN reports. */
-__maybe static bool c_scales_all(void)
-{
-	static struct mend mend = { "trace_events_hist.c", "order_base_2(", UNKNOWN };
-
-	return c_has(&mend);
-}
+C_HAS(c_scales_all, "trace_events_hist.c", "order_base_2(")
 
 /* There is a field with the name of the task, common_comm. */
-__maybe static bool c_has_comm(void)
-{
-	static struct mend mend = { "trace_events_hist.c", "\"common_comm\"", UNKNOWN };
-
-	return c_has(&mend);
-}
+C_HAS(c_has_comm, "trace_events_hist.c", "\"common_comm\"")
 
 /* Whether a text has that field, by any of its names. */
 __maybe static bool names_comm(const char *text)
@@ -252,31 +236,19 @@ __maybe static bool names_comm(const char *text)
 }
 
 /* Events of system calls have the texts that the arguments refer to, in fields such as __filename_val. */
-__maybe static bool c_reads_texts(void)
-{
-	static struct mend mend = { "trace_syscalls.c", "__%s_val", UNKNOWN };
-
-	return c_has(&mend);
-}
+C_HAS(c_reads_texts, "trace_syscalls.c", "__%s_val")
 
 /* Keys have all bytes of a text, also those behind a NUL; elsewhere they end there. */
-__maybe static bool c_compares_all(void)
-{
-	static struct mend mend = { "trace_events_hist.c", "\t}\n\tmemcpy(compound_key", UNKNOWN };
-
-	return c_has(&mend);
-}
+C_HAS(c_compares_all, "trace_events_hist.c", "\t}\n\tmemcpy(compound_key")
 
 /*
  * common_preempt_count of system calls is that of the call; elsewhere one more, since both the tracepoint and its probe
  * turn preemption off.
  */
-__maybe static bool c_counts_preemption(void)
-{
-	static struct mend mend = { "../../include/linux/tracepoint.h", "srcu_fast_notrace", UNKNOWN };
+C_HAS(c_counts_preemption, "../../include/linux/tracepoint.h", "srcu_fast_notrace")
 
-	return c_has(&mend);
-}
+/* perf can have synthetic events. */
+C_HAS(c_lets_perf_listen, "trace_events_synth.c", "perf_event_raw_event_synth")
 
 /* This kernel's C is older than the one that rhist reproduces, as far as the tests know. */
 __maybe static bool c_is_older(void)
