@@ -20,6 +20,7 @@
 
 #include "instance.h"
 #include "own_events.h"
+#include "tracefs.h"
 #include "layouts_generated.h"
 
 /* The name of the instance, and of the only system whose events it has. */
@@ -54,17 +55,23 @@ void rhist_set_busy(struct dentry *dir, bool busy)
  * enabling an event registers probes of scheduler tracepoints, which patches
  * code, to record names of tasks that nobody reads.
  *
- * Return: the instance with a reference, or an ERR_PTR: -EBUSY if somebody else
- * has made one of that name, otherwise -ENOMEM, whatever the reason; or as
- * rhist_sync_init().
+ * If the kernel was locked down at boot, there are no tracing directories, and
+ * the instance would have none.
+ *
+ * Return: the instance with a reference, or an ERR_PTR: -EPERM if the kernel is
+ * locked down, -EBUSY if somebody else has made one of that name, otherwise
+ * -ENOMEM, whatever the reason; or as rhist_sync_init().
  */
 struct trace_array *rhist_instance_create(struct dentry **dir)
 {
 	TRACE_ARRAY__TRACE_FLAGS__TYPE *flags, names = BIT_ULL(TRACE_ITER_RECORD_CMD_BIT) | BIT_ULL(TRACE_ITER_RECORD_TGID_BIT);
-	struct trace_array *tr = trace_array_get_by_name(name, name);
+	int err = rhist_locked_down();
+	struct trace_array *tr;
 	const char *systems;
-	int err;
 
+	if (err)
+		return ERR_PTR(err);
+	tr = trace_array_get_by_name(name, name);
 	if (!tr)
 		return ERR_PTR(-ENOMEM);
 	systems = *(const char **)((void *)tr + TRACE_ARRAY__SYSTEM_NAMES);

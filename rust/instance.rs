@@ -57,7 +57,8 @@ impl Instance {
     ///
     /// # Errors
     ///
-    /// `EBUSY` if somebody else has made an instance of this name, otherwise `ENOMEM`, whatever the reason.
+    /// `EPERM` if the kernel is locked down, `EBUSY` if somebody else has made an instance of this name, otherwise `ENOMEM`,
+    /// whatever the reason.
     pub(crate) fn new() -> Result<Self> {
         let mut dir = ptr::null_mut();
         // SAFETY: `dir` is a local variable.
