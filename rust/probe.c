@@ -159,7 +159,7 @@ void *rhist_probe_find(struct trace_event_call *call)
 
 	if (!(call->flags & TRACE_EVENT_FL_TRACEPOINT))
 		return rhist_syscall_find(call);
-	if (rhist_is_synthetic(call))
+	if (IS_ENABLED(CONFIG_SYNTH_EVENTS) && rhist_is_synthetic(call))
 		return rhist_synthetic_find(call);
 	if (call->class->reg != trace_event_reg)
 		return NULL;

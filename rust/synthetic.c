@@ -17,6 +17,8 @@
 #include "synthetic.h"
 #include "layouts_generated.h"
 
+#ifdef CONFIG_SYNTH_EVENTS
+
 /* A probe of a synthetic event: it finds the value of field i in vals[idx[i]]. */
 typedef void (*synth_probe_t)(void *data, u64 *vals, unsigned int *idx);
 
@@ -122,3 +124,29 @@ bool rhist_synthetic_emit(struct tracepoint *tp, struct trace_array *tr, const u
 	raw_local_irq_restore(flags);
 	return fits;
 }
+
+#else
+
+/* No event is one, so nothing else here is called. */
+bool rhist_is_synthetic(struct trace_event_call *call)
+{
+	return false;
+}
+
+void rhist_synthetic_count(struct trace_event_call *call, int users)
+{
+}
+
+struct synth_field **rhist_synthetic_fields(struct trace_event_call *call, unsigned int *n)
+{
+	*n = 0;
+	return NULL;
+}
+
+bool rhist_synthetic_emit(struct tracepoint *tp, struct trace_array *tr, const u64 *vals,
+			  const unsigned int *idx)
+{
+	return false;
+}
+
+#endif

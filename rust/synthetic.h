@@ -5,10 +5,20 @@
 
 #include <linux/types.h>
 
-struct synth_field;
 struct trace_array;
 struct trace_event_call;
 struct tracepoint;
+
+#ifdef CONFIG_SYNTH_EVENTS
+struct synth_field;
+#else
+/* A kernel without synthetic events: no event has such fields. */
+struct synth_field {
+	char *type, *name;
+	size_t size;
+	bool is_signed, is_string, is_dynamic, is_stack;
+};
+#endif
 
 bool rhist_is_synthetic(struct trace_event_call *call);
 void rhist_synthetic_count(struct trace_event_call *call, int users);

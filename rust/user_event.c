@@ -26,7 +26,6 @@
 
 #include "compat.h"
 #include "own_events.h"
-#include "synthetic.h"
 #include "tracefs.h"
 #include "user_event.h"
 #include "layouts_generated.h"
@@ -578,8 +577,8 @@ bool rhist_user_event_write_direct(struct rhist_user_event *event, struct iov_it
  *
  * The kernel has a list of the types of dynamic events (dyn_event_ops_list, under
  * dyn_event_ops_mutex) and a list of the events (dyn_event_list, under
- * event_mutex). Neither these nor that mutex is exported. But a synthetic event
- * is linked into both lists, by itself and by its type, and creating one is
+ * event_mutex). Neither these nor that mutex is exported. But a kprobe event is
+ * linked into both lists, by itself and by its type, and creating one is
  * exported. So one is created and deleted again, and two entries are inserted
  * after it: dynamic_ops after its type, and after the event an anchor, which
  * stands for no event and stays linked, as the position of user events.
@@ -654,9 +653,9 @@ static struct dyn_event_operations dynamic_ops = {
 
 static int anchor_add(void *arg)
 {
-	struct dyn_event *synthetic = arg;
+	struct dyn_event *kprobe = arg;
 
-	list_add(&anchor.list, &synthetic->list);
+	list_add(&anchor.list, &kprobe->list);
 	return 0;
 }
 
@@ -666,23 +665,113 @@ static int anchor_remove(void *arg)
 	return 0;
 }
 
-/* The synthetic event that shows where the lists are. */
-static const char synthetic_name[] = "rhist_anchor";
+#ifdef CONFIG_KPROBE_EVENTS
+
+/* The kprobe event that shows where the lists are; and what it is a probe of, which any kernel can have one of. */
+static const char kprobe_name[] = "rhist_anchor", kprobe_place[] = "filp_open";
+
+/* The dynamic event of a kprobe event: that of its first probe. Another is removed only with it. */
+static struct dyn_event *dynamic_of(struct trace_event_call *call)
+{
+	struct list_head *probes = (void *)call - TRACE_PROBE_EVENT__CALL + TRACE_PROBE_EVENT__PROBES;
+
+	return (void *)list_first_entry(probes, struct trace_probe, list) - TRACE_KPROBE__TP + TRACE_KPROBE__DEVENT;
+}
+
+static int create_kprobe(void)
+{
+	char definition[64];
+	struct dynevent_cmd cmd;
+	int err;
+
+	kprobe_event_cmd_init(&cmd, definition, sizeof(definition));
+	err = kprobe_event_gen_cmd_start(&cmd, kprobe_name, kprobe_place);
+	return err ?: kprobe_event_gen_cmd_end(&cmd);
+}
 
 /* Delete the event. It may be in use, for example by a program that has just enabled all events. */
-static void delete_synthetic(void)
+static void delete_kprobe(void)
 {
 	int tries = 50;
 
-	while (synth_event_delete(synthetic_name) == -EBUSY) {
+	while (kprobe_event_delete(kprobe_name) == -EBUSY) {
 		if (!tries--) {
-			pr_warn("rhist: synthetic event %s is in use and stays; it can be deleted later\n",
-				synthetic_name);
+			pr_warn("rhist: kprobe event %s is in use and stays; it can be deleted later\n", kprobe_name);
 			return;
 		}
 		fsleep(10000);
 	}
 }
+
+/* Link the anchor and dynamic_ops. Task context; takes event_mutex. */
+static int link_dynamic(struct trace_array *tr)
+{
+	struct trace_event_file *file = trace_get_event_file(NULL, "kprobes", kprobe_name);
+	/* If there is an event of that name already, it serves as well. Another probe would be added to it. */
+	bool ours = IS_ERR(file);
+	struct dyn_event *kprobe;
+	struct list_head *kind;
+	int err;
+
+	if (ours) {
+		err = create_kprobe();
+		if (err)
+			return err;
+		file = trace_get_event_file(NULL, "kprobes", kprobe_name);
+	}
+	err = PTR_ERR_OR_ZERO(file);
+	if (err)
+		goto out;
+	/* Another probe may have this name, too. */
+	err = file->event_call->flags & TRACE_EVENT_FL_KPROBE ? 0 : -EEXIST;
+	if (!err) {
+		kprobe = dynamic_of(file->event_call);
+		err = rhist_with_event_mutex(tr, anchor_add, kprobe);
+	}
+	if (!err) {
+		kind = &kprobe->ops->list;
+		dynamic_ops.list.prev = kind;
+		dynamic_ops.list.next = kind->next;
+		kind->next->prev = &dynamic_ops.list;
+		/* Pairs with the address dependency in the list walk of create_dyn_event(). */
+		smp_store_release(&kind->next, &dynamic_ops.list);
+	}
+	trace_put_event_file(file);
+out:
+	if (ours)
+		delete_kprobe();
+	return err;
+}
+
+static void unlink_dynamic(struct trace_array *tr)
+{
+	struct dynevent_cmd barrier;
+	char nothing[] = "x";
+
+	if (list_empty(&anchor.list))
+		return;
+	dynamic_ops.list.next->prev = dynamic_ops.list.prev;
+	WRITE_ONCE(dynamic_ops.list.prev->next, dynamic_ops.list.next);
+	/* Take and release dyn_event_ops_mutex, by a command that creates no kprobe. */
+	kprobe_event_cmd_init(&barrier, nothing, sizeof(nothing));
+	dynevent_create(&barrier);
+	while (rhist_with_event_mutex(tr, anchor_remove, NULL))
+		fsleep(10000);
+}
+
+#else
+
+/* Without kprobe events there is nothing to find the lists by. */
+static int link_dynamic(struct trace_array *tr)
+{
+	return 0;
+}
+
+static void unlink_dynamic(struct trace_array *tr)
+{
+}
+
+#endif
 
 /**
  * rhist_dynamic_events_enter - register for "u:" commands of dynamic_events
@@ -701,45 +790,13 @@ static void delete_synthetic(void)
 int rhist_dynamic_events_enter(struct trace_array *tr, const struct rhist_user_event_ops *ops,
 			       const void *owner)
 {
-	struct synth_field_desc field = { .type = "u8", .name = "none" };
-	struct trace_event_call *call;
-	struct trace_event_file *file;
-	struct list_head *kind;
-	int err, created;
+	int err = 0;
 
 	if (cmpxchg(&commands, NULL, ops))
 		return -EBUSY;
 	commands_owner = owner;
-	/* rhist_dynamic_events_leave() needs a function of kprobe events to wait. */
-	if (IS_ENABLED(CONFIG_USER_EVENTS) || !IS_ENABLED(CONFIG_KPROBE_EVENTS))
-		return 0;
-	/* If there is an event of that name already, it serves as well. */
-	created = synth_event_create(synthetic_name, &field, 1, NULL);
-	err = created;
-	if (err && err != -EEXIST)
-		goto out;
-	file = trace_get_event_file(NULL, "synthetic", synthetic_name);
-	err = PTR_ERR_OR_ZERO(file);
-	if (err)
-		goto out_delete;
-	call = file->event_call;
-	/* A probe may have this name, too. */
-	err = rhist_is_synthetic(call) ? 0 : -EEXIST;
-	if (!err)
-		err = rhist_with_event_mutex(tr, anchor_add, call->data + SYNTH_EVENT__DEVENT);
-	if (!err) {
-		kind = &((struct dyn_event *)(call->data + SYNTH_EVENT__DEVENT))->ops->list;
-		dynamic_ops.list.prev = kind;
-		dynamic_ops.list.next = kind->next;
-		kind->next->prev = &dynamic_ops.list;
-		/* Pairs with the address dependency in the list walk of create_dyn_event(). */
-		smp_store_release(&kind->next, &dynamic_ops.list);
-	}
-	trace_put_event_file(file);
-out_delete:
-	if (!created)
-		delete_synthetic();
-out:
+	if (!IS_ENABLED(CONFIG_USER_EVENTS))
+		err = link_dynamic(tr);
 	if (err)
 		WRITE_ONCE(commands, NULL);
 	return err;
@@ -751,17 +808,6 @@ out:
  */
 void rhist_dynamic_events_leave(struct trace_array *tr)
 {
-	struct dynevent_cmd barrier;
-	char nothing[] = "x";
-
-	if (IS_ENABLED(CONFIG_KPROBE_EVENTS) && !list_empty(&anchor.list)) {
-		dynamic_ops.list.next->prev = dynamic_ops.list.prev;
-		WRITE_ONCE(dynamic_ops.list.prev->next, dynamic_ops.list.next);
-		/* Take and release dyn_event_ops_mutex, by a command that creates no kprobe. */
-		kprobe_event_cmd_init(&barrier, nothing, sizeof(nothing));
-		dynevent_create(&barrier);
-		while (rhist_with_event_mutex(tr, anchor_remove, NULL))
-			fsleep(10000);
-	}
+	unlink_dynamic(tr);
 	WRITE_ONCE(commands, NULL);
 }

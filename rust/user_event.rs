@@ -408,7 +408,7 @@ impl<C: DynEventOps> DynamicEvents<C> {
     /// # Errors
     ///
     /// `EBUSY` if there is a [`DynamicEvents`] already, or event_mutex could not be taken; `EEXIST` if a
-    /// probe is called `synthetic:rhist_anchor`; `ENOMEM`.
+    /// probe of another kind is called `kprobes:rhist_anchor`; `ENOMEM`.
     pub(crate) fn new(instance: Arc<Instance>, commands: Arc<C>) -> Result<Self> {
         let ops = KBox::new(
             bindings::rhist_user_event_ops {

@@ -663,24 +663,24 @@ static void *enable(void *file)
 	return NULL;
 }
 
-static void synthetic(int rounds)
+static void anchor_event(int rounds)
 {
-	const char *events = pathf("%s/synthetic_events", kernel_dir());
-	const char *anchor = pathf("%s/events/synthetic/rhist_anchor", kernel_dir());
+	const char *events = pathf("%s/kprobe_events", kernel_dir());
+	const char *anchor = pathf("%s/events/kprobes/rhist_anchor", kernel_dir());
 	pthread_t enabling;
 	int failed = 0, left = 0;
 
 	unload();
-	append(events, "rhist_anchor u8 none");
+	append(events, "p:rhist_anchor filp_close");
 	ok(!load() && !access(anchor, F_OK) &&
 	   !append(pathf("%s/dynamic_events", kernel_dir()), "u:rhist_u u32 a") &&
 	   !append(pathf("%s/dynamic_events", kernel_dir()), "!u:rhist_u u32 a"),
-	   "commands are taken if somebody has a synthetic event of its name");
+	   "commands are taken if somebody has a kprobe event of its name, which stays");
 	unload_within(10);
-	append(events, "!rhist_anchor");
+	ok(!append(events, "-:rhist_anchor"), "and can be deleted");
 
-	append(events, "rhist_u u64 a");
-	pthread_create(&enabling, NULL, enable, (void *)pathf("%s/events/synthetic/enable", kernel_dir()));
+	append(events, "p:rhist_u filp_open");
+	pthread_create(&enabling, NULL, enable, (void *)pathf("%s/events/kprobes/enable", kernel_dir()));
 	for (int i = 0; i < rounds; i++) {
 		failed += !!load();
 		left += !access(anchor, F_OK);
@@ -689,8 +689,8 @@ static void synthetic(int rounds)
 	stop = true;
 	pthread_join(enabling, NULL);
 	stop = false;
-	append(pathf("%s/events/synthetic/enable", kernel_dir()), "0");
-	append(events, "!rhist_u");
+	append(pathf("%s/events/kprobes/enable", kernel_dir()), "0");
+	append(events, "-:rhist_u");
 	ok(!failed && !left, "it is removed, although somebody enables all");
 	note("%d of %d could not be loaded, %d events left", failed, rounds, left);
 	if (!loaded() && load())
@@ -720,7 +720,7 @@ int main(void)
 	instance();
 	variable();
 	instant(repeats(1, 10, 100));
-	synthetic(repeats(2, 10, 100));
+	anchor_event(repeats(2, 10, 100));
 	under_load(repeats(2, 5, 200));
 	finish();
 }
