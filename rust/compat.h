@@ -48,6 +48,26 @@
 #define rhist_reads_user_memory(meta)	false
 typedef unsigned long rhist_clone_flags_t;
 
+/*
+ * For a probe that takes spinlocks and allocates, which with PREEMPT_RT needs preemption: the tracepoint has to be one that is
+ * called with it on. RCU then keeps the array of probes, and makes those wait who remove one.
+ */
+#ifdef CONFIG_PREEMPT_RT
+#define rhist_probe_may_lock() \
+	do { \
+		rcu_read_lock(); \
+		preempt_enable_notrace(); \
+	} while (0)
+#define rhist_probe_locks_no_more() \
+	do { \
+		preempt_disable_notrace(); \
+		rcu_read_unlock(); \
+	} while (0)
+#else
+#define rhist_probe_may_lock()		do { } while (0)
+#define rhist_probe_locks_no_more()	do { } while (0)
+#endif
+
 /* A flag says whether triggers count in sm_ref, which decides there whether the event may be unregistered. */
 static inline void rhist_soft_mode_changed(struct trace_event_file *file)
 {
@@ -203,6 +223,9 @@ static inline int rhist_vfs_mkdir(struct mnt_idmap *idmap, struct dentry *dir, s
 
 /* To be called when sm_ref was changed. */
 #define rhist_soft_mode_changed(file)	do { } while (0)
+/* In a probe of a tracepoint that is called with preemption on: between them, it may take spinlocks and allocate. */
+#define rhist_probe_may_lock()		do { } while (0)
+#define rhist_probe_locks_no_more()	do { } while (0)
 /* In a probe: turns preemption off until the end of the block. */
 #define rhist_guard_hit()		guard(preempt_notrace)()
 /* With preemption off: keeps the probes of all tracepoints, and what they use, until the end of the block. */

@@ -486,14 +486,11 @@ static void forked(struct callback_head *work)
 	end_fork(fork);
 }
 
-/* Probe of task_newtask, called in the parent: add task work to the child. Must not sleep. */
-static void probe_newtask(void *data, struct task_struct *child, rhist_clone_flags_t clone_flags)
+/* Add task work to a child of the running process. Must not sleep. */
+static void add_fork(struct mm_struct *parent, struct task_struct *child)
 {
-	struct mm_struct *parent = current->mm;
 	struct fork *fork;
 
-	if (!parent || !child->mm || child->mm == parent || !data_race(mm_has_notifiers(parent)))
-		return;
 	/* Without memory the child has no enable bits, as with the kernel's user events. */
 	fork = kmalloc(sizeof(*fork), GFP_NOWAIT | __GFP_ACCOUNT);
 	if (!fork)
@@ -511,6 +508,18 @@ static void probe_newtask(void *data, struct task_struct *child, rhist_clone_fla
 	spin_unlock(&forks_lock);
 	if (task_work_add(child, &fork->work, TWA_RESUME))
 		end_fork(fork);
+}
+
+/* Probe of task_newtask, which copy_process() calls in the parent, with preemption on. */
+static void probe_newtask(void *data, struct task_struct *child, rhist_clone_flags_t clone_flags)
+{
+	struct mm_struct *parent = current->mm;
+
+	if (!parent || !child->mm || child->mm == parent || !data_race(mm_has_notifiers(parent)))
+		return;
+	rhist_probe_may_lock();
+	add_fork(parent, child);
+	rhist_probe_locks_no_more();
 }
 
 /* Whether a fork of an mm is under way, of those up to a number. */
