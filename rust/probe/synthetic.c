@@ -20,9 +20,10 @@ struct record {
 
 /*
  * Called by actions of hist triggers, rhist's and C's, in any context with preemption off. Field i has the value
- * vals[idx[i]].
+ * vals[idx[i]]. It only reads them, but a kernel that checks indirect calls wants the type that C calls it by
+ * (synth_probe_func_t).
  */
-static notrace void rhist_synthetic(void *data, const u64 *vals, const unsigned int *idx)
+static notrace void rhist_synthetic(void *data, u64 *vals, unsigned int *idx)
 {
 	const struct rhist_probed *probed = data;
 	struct record record __uninitialized;
