@@ -1,0 +1,92 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# BTF out of boot images; and which file with BTF scripts/kbuild chooses.
+#
+# usage: boot-btf.sh VMLINUX IMAGE    of the lab's kernel
+
+set -u
+vmlinux=${1:?} image=${2:?}
+cd "$(dirname "$0")/../../.." || exit 1
+. tools/testing/selftests/lib/tap.sh
+shown=$work/said
+
+objcopy --dump-section .BTF="$work/btf" "$vmlinux" "$work/other" 2>"$work/said"
+scripts/boot-btf "$image" >"$work/out" 2>"$work/said"
+yes "the lab's kernel: the BTF of its vmlinux" cmp -s "$work/btf" "$work/out"
+
+# A boot image of x86, as boot.rst has it: a sector at first, three of real mode, 64 bytes of code, then the kernel.
+bzimage() { # bzimage PAYLOAD
+	python3 - "$1" <<-'END'
+		import struct, sys
+		payload = open(sys.argv[1], "rb").read()
+		image = bytearray(4 * 512 + 64) + payload
+		image[0x1f1] = 3
+		image[0x202:0x206] = b"HdrS"
+		struct.pack_into("<H", image, 0x206, 0x20f)
+		struct.pack_into("<II", image, 0x248, 64, len(payload))
+		sys.stdout.buffer.write(image + b"behind")
+	END
+}
+# The size of what is unpacked, as the kernel's build appends it.
+sized() { cat; python3 -c 'import os, struct, sys; sys.stdout.buffer.write(struct.pack("<I", os.path.getsize(sys.argv[1])))' "$work/kernel"; }
+
+objcopy -O binary --only-section=.text "$vmlinux" "$work/text"
+{ head -c 1000000 "$work/text"; cat "$work/btf"; head -c 100000 "$work/text"; } >"$work/kernel"
+gzip -c "$work/kernel" >"$work/gzip"
+xz -c --check=crc32 "$work/kernel" | sized >"$work/xz"
+xz -c --format=lzma "$work/kernel" | sized >"$work/lzma"
+python3 -c 'import bz2, sys; sys.stdout.buffer.write(bz2.compress(open(sys.argv[1], "rb").read(), 1))' "$work/kernel" | sized >"$work/bzip2"
+zstd -qc "$work/kernel" | sized >"$work/zstd"
+for format in gzip xz lzma bzip2 zstd kernel; do
+	bzimage "$work/$format" >"$work/image"
+	scripts/boot-btf "$work/image" >"$work/out" 2>"$work/said"
+	yes "a kernel packed by $format" cmp -s "$work/btf" "$work/out"
+done
+scripts/boot-btf "$work/gzip" >"$work/out" 2>"$work/said"
+yes "an image of arm64, by gzip" cmp -s "$work/btf" "$work/out"
+python3 -c 'import struct, sys; data = open(sys.argv[1], "rb").read()
+sys.stdout.buffer.write(struct.pack("<4s4sII", b"MZ\0\0", b"zimg", 64, len(data)) + bytes(48) + data)' "$work/zstd" >"$work/image"
+scripts/boot-btf "$work/image" >"$work/out" 2>"$work/said"
+yes "an image of arm64 that EFI starts" cmp -s "$work/btf" "$work/out"
+
+refused() { # refused NAME SENTENCE
+	scripts/boot-btf "$work/image" >"$work/out" 2>"$work/said"
+	[ $? = 1 ] && [ ! -s "$work/out" ] && grep -qF "$2" "$work/said" && [ "$(wc -l <"$work/said")" = 1 ]
+	ok $? "$1"
+}
+bzimage "$work/text" >"$work/image"
+refused "a kernel without BTF: said" "rhist: there is no BTF in $work/image"
+head -c 100000 "$work/zstd" >"$work/part"
+bzimage "$work/part" >"$work/image"
+refused "a part of one, by zstd: said" "rhist: zstd cannot unpack the kernel: "
+head -c 100000 "$work/gzip" >"$work/part"
+bzimage "$work/part" >"$work/image"
+refused "a part of one, by gzip: said" "rhist: $work/image cannot be unpacked: "
+rm "$work/image"
+refused "no file: said" "rhist: $work/image: No such file or directory"
+
+# What make is given, for headers of a kernel that does not run.
+mkdir -p "$work/bin" "$work/kdir/include/config" "$work/module"
+printf '#!/bin/sh\nprintf "%%s\\n" "$@"\n' >"$work/bin/make"
+printf '#!/bin/sh\necho "rustc 1.85.0 (4d91de4e4 2025-02-17)"\n' >"$work/bin/rustc"
+chmod 755 "$work/bin"/*
+echo 1.2.3-rhist >"$work/kdir/include/config/kernel.release"
+echo KBUILD_EXTMOD_OUTPUT >"$work/kdir/Makefile"
+chosen() {
+	PATH=$work/bin:$PATH scripts/kbuild "$work/kdir" "$work/module" "$work/made" modules "$@" >"$work/said" 2>&1
+	status=$?
+	btf=$(sed -n 's/^RHIST_BTF=//p' "$work/said" | tail -n 1)
+}
+chosen
+yes "headers without vmlinux, and no image: status 1" [ "$status" = 1 ]
+yes "headers without vmlinux, and no image: said" \
+	grep -qF "rhist: there is no BTF of the kernel 1.2.3-rhist: neither $work/kdir/vmlinux nor its boot image is there" "$work/said"
+chosen RHIST_BTF="$image"
+yes "an image that is named: its BTF" cmp -s "$work/btf" "$btf"
+touch "$work/kdir/vmlinux"
+cp "$work/btf" "$work/kdir/vmlinux"
+chosen
+yes "the vmlinux of the headers" [ "$btf" = "$work/kdir/vmlinux" ]
+
+finish
