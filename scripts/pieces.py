@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import selftests
-from selftests import OWN, USER_MODE
+from selftests import OWN, SLOW, USER_MODE
 from sessions import LAB, is_foreign, lab, say
 
 TOP = Path(__file__).resolve().parent.parent
@@ -100,12 +100,12 @@ CROSS = {
 
 
 # Seconds that a guest takes besides its tests.
-BOOT = {"um": 3, "umdebug": 10, "debug": 120, "kcsan": 120}
+BOOT = {"um": 3, "umdebug": 10, "debug": 120, "debug-6.12": 120, "kcsan": 120}
 # How long the tests of a guest take together, at most: few guests, since each has to boot, but enough that all processors
 # are busy until the end. Those that look for faults are remembered one by one, and so are to be small.
-MOST = {"um": 60, "umdebug": 300, "debug": 600, "kcsan": 600}
+MOST = {"um": 60, "umdebug": 300, "debug": 600, "debug-6.12": 600, "kcsan": 600}
 # A test that has not been measured yet.
-UNKNOWN = {"um": 5, "umdebug": 40, "debug": 200, "kcsan": 200}
+UNKNOWN = {"um": 5, "umdebug": 40, "debug": 200, "debug-6.12": 200, "kcsan": 200}
 
 
 def guest(kernel, tests, durations, cpus=2, cores=1, rest=False, long=False, patience=None):
@@ -113,7 +113,7 @@ def guest(kernel, tests, durations, cpus=2, cores=1, rest=False, long=False, pat
     suite, names = tests[0].suite, [test.name for test in tests]
     takes = BOOT.get(kernel, 30) + sum(measured(durations, kernel, test, rest, long) for test in tests)
     # This machine may be slow, and others at work on it.
-    patience = max(patience or (3600 if long or kernel in ("umdebug", "debug", "kcsan") else 240), *(test.limit for test in tests))
+    patience = max(patience or (3600 if long or kernel in SLOW else 240), *(test.limit for test in tests))
     limit = int(max(600, 5 * takes) + patience)
     options = [] if kernel in USER_MODE else ["--cpus", str(max(cpus, *(test.cpus for test in tests)))]
     shown = names if len(names) < 5 else [*names[:2], "…", names[-1]]
@@ -174,6 +174,8 @@ def parts(tests, kernel, durations, rest, long):
 PARTS = 24
 # Tests that say most about a kernel in a few minutes: files, texts, numbers and user events.
 SHORT = [("hist", "basic names files compare"), ("user_events", "requests")]
+# And where there is no C to compare with.
+ALONE = [("hist", "basic files counts jsonl"), ("user_events", "requests")]
 # The probes for all events would take longer to build than the tests.
 SHORT_HEADERS = "irq kmem sched signal task timer"
 # Tests that find most on user-mode Linux in a minute.
@@ -272,6 +274,11 @@ def layouts(kernel):
     return [Piece(f"layouts of {kernel}", chroot("tools/testing/build/btf-header.sh", lab("path", "btf", kernel)), takes=10)]
 
 
+def boot_btf():
+    folder = lab("path", "folder")
+    return [Piece("boot-btf", chroot("tools/testing/build/boot-btf.sh", lab("path", "btf"), f"{folder}/image"), takes=8)]
+
+
 def lab_tests(kernel="stock"):
     return [Piece(f"lab on {kernel}", ["tools/testing/lab/run"], takes={"stock": 60, "um": 25}.get(kernel, 100),
                   environment={"RHIST_KERNEL": kernel})]
@@ -332,20 +339,22 @@ def all_pieces(durations, long=False, tests=None):
         ]
     return timed([
         *module("stock"), *module("um"), *programs(), *(samples("stock") if long else []), *of_guests,
-        *lab_tests(), *lab_tests("um"), *archive(), *waits(), *needs(), *crates(), *dkms(), *frames(), *count(), *host(long, whole=long),
+        *lab_tests(), *lab_tests("um"), *archive(), *waits(), *needs(), *crates(), *boot_btf(), *dkms(), *frames(), *count(), *host(long, whole=long),
     ], durations)
 
 
 def kernel_pieces(kernel, durations):
     """All guest tests, on one kernel, which may be of a machine that takes long to emulate."""
-    of_guests = guests(kernel, selftests.read(), durations, patience=1200)
+    slow = kernel in SLOW
+    of_guests = guests(kernel, selftests.read(), durations, rest=slow, patience=None if slow else 1200)
     return timed([*module(kernel), *programs(kernel), *layouts(kernel), *of_guests], durations)
 
 
 def short_pieces(kernel, durations):
     tests = {f"{test.suite}.{test.name}": test for test in selftests.read()}
     of_suites = [
-        guest(kernel, [tests[f"{suite}.{name}"] for name in names.split()], durations, patience=1200) for suite, names in SHORT
+        guest(kernel, [tests[f"{suite}.{name}"] for name in names.split()], durations, patience=1200)
+        for suite, names in (SHORT if tests["hist.compare"].can_run_on(kernel) else ALONE)
     ]
     return timed([*module(kernel, SHORT_HEADERS), *of_suites], durations)
 

@@ -9,9 +9,13 @@ from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parent.parent / "tools" / "testing" / "selftests"
 
-# Lab kernels of their own configuration. Others are Debian's, called "stock" or by their release.
+# Lab kernels of their own configuration. Others are Debian's, called "stock" or by their release; or shapes.
 OWN = ("um", "umdebug", "debug", "kcsan")
 USER_MODE = ("um", "umdebug")
+# They look for faults.
+SLOW = ("umdebug", "debug", "debug-6.12", "kcsan")
+# Kernels in the shapes of other distributions, and the debug kernel of an older version: which series their C is of.
+SHAPES = {"ubuntu": "7.2", "arch": "7.2", "nixos": "6.12", "kcfi": "", "debug-6.12": "6.12"}
 # In the table, "stock" with what user-mode Linux has shown left out.
 REST = "rest"
 # What releases have in common, in the table: 7.2.12, and 7.2, of 7.2.12+deb13-amd64.
@@ -43,8 +47,8 @@ class Test:
     def skipped_on(self, kernel, rest):
         """How many of its points are skipped there."""
         like = {"um": ["um"], "umdebug": ["umdebug", "um"], "debug": ["debug", REST, "stock"], "kcsan": ["kcsan", REST, "stock"]}
-        series = SERIES.match(kernel)
-        names = like.get(kernel, [*([series[0], series[1]] if series else []), *([REST] if rest else []), "stock"])
+        series = SERIES.match(SHAPES.get(kernel, kernel))
+        names = like.get(kernel, [*[kernel] * (kernel in SHAPES), *([series[0], series[1]] if series else []), *([REST] if rest else []), "stock"])
         return next((self.skips[name] for name in names if name in self.skips), 0)
 
 
@@ -62,7 +66,9 @@ def read(path=FOLDER / "tests.toml"):
                 sys.exit(f"{path}: {suite}.{name}: {error}")
             if unknown := {*test.on, *test.short} - {*OWN, "stock"}:
                 sys.exit(f"{path}: {suite}.{name}: no kernel is called {', '.join(unknown)}")
-            if unknown := {name for name in {*test.skips} - {*OWN, "stock", REST} if not SERIES.fullmatch(name)}:
+            if unknown := {*test.without} - {*OWN, *SHAPES, "stock"}:
+                sys.exit(f"{path}: {suite}.{name}: without {', '.join(unknown)}?")
+            if unknown := {name for name in {*test.skips} - {*OWN, *SHAPES, "stock", REST} if not SERIES.fullmatch(name)}:
                 sys.exit(f"{path}: {suite}.{name}: skips on {', '.join(unknown)}?")
             tests.append(test)
         programs = {file.stem for file in path.with_name(suite).iterdir() if file.suffix in (".c", ".sh")}

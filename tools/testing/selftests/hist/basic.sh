@@ -452,6 +452,10 @@ histogram ret 2048 7 2 0 <<'EOF' | same syscalls/sys_exit_getpgid/hist "the exit
 EOF
 : >syscalls/sys_exit_getpgid/trigger
 
+if ! have_synthetic; then
+	skip "synthetic events" "no synthetic events"
+else
+
 if [ -d kprobes/rhist_b ]; then
 	echo 'rhist_b u64 a; s64 s' >>"$KERNEL/synthetic_events"
 	echo 'hist:keys=common_pid:a=u64,s=s64:onmatch(kprobes.rhist_b).trace(rhist_b,$a,$s)' \
@@ -487,6 +491,8 @@ if [ "$TRACING" != "$KERNEL" ]; then
 	is "$(sed -n 's/^sched:sched_waking .* \([0-9]*\) missed.*/\1/p' "$TRACING/hist_stats")" 0 "none is missed"
 fi
 echo "!hist:keys=pid:c=comm:onmatch(sched.sched_waking).trace(rhist_b$strings)" >>sched/sched_waking/trigger
+
+fi
 
 if [ -e "$KERNEL/uprobe_events" ]; then
 	cp "$OUT/fire" "$work/fire"

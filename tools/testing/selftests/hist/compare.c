@@ -157,6 +157,7 @@ static void compare_debug(const char *c_dir, const char *our_dir, const struct c
 	if (c) {
 		mask(c);
 		mask(ours);
+		as_c_debugs(ours);
 		if (!testing_c())
 			without_differences(c);
 		same_text(c, ours, "hist_debug", with);

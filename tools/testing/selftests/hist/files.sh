@@ -40,7 +40,8 @@ top . >"$work/listed"
 is "$(top "$KERNEL" | grep -vxF -f "$work/listed")" "" "every file of the kernel's directory is listed"
 probe_files=
 ! have_probes || probe_files="kprobe_events uprobe_events"
-for f in README trace trace_pipe trace_marker tracing_on set_event synthetic_events dynamic_events $probe_files \
+! have_synthetic || probe_files="$probe_files synthetic_events"
+for f in README trace trace_pipe trace_marker tracing_on set_event dynamic_events $probe_files \
 	snapshot error_log available_events trace_clock; do
 	[ -f $f ] || echo $f
 done >"$work/missing"
@@ -69,10 +70,12 @@ list() { (cd "$1" && find . -mindepth 3 -maxdepth 3 -printf '%P %y %m\n' | sort)
 list "$KERNEL/events" >"$work/kernel"
 list events >"$work/ours"
 # names FILE: of such a list, without hist_debug, which the kernel may not have, and hist_jsonl, which it has not
-names() { sed '/\/hist_debug /d; /\/hist_jsonl /d; s/ [0-7]*$//' "$1"; }
+names() { sed '/\/hist_debug /d; /\/hist_jsonl /d; s/ [0-7]*$//' "$1" | if have_c; then cat; else grep -v '/hist '; fi; }
 # modes NAME: how many of our files have which mode
 modes() { sed -n "s,.*/$1 f ,,p" "$work/ours" | sort | uniq -c | tr -s ' '; }
 triggers=$(grep -c '/trigger ' "$work/kernel") hists=$(grep -c '/hist ' "$work/kernel")
+# Where the kernel has none, each event has one of ours, as with C.
+have_c || hists=$(grep -c '/format ' "$work/kernel")
 is "$(cd events && find . -mindepth 1 -maxdepth 2 -type d | sort)" \
 	"$(cd "$KERNEL/events" && find . -mindepth 1 -maxdepth 2 -type d | sort)" \
 	"systems and events are the kernel's: $(find events -mindepth 2 -maxdepth 2 -type d | wc -l)"
@@ -213,8 +216,12 @@ if have_probes; then
 else
 	skip "kprobes/rhist_f" "no kprobes"
 fi
-comes_and_goes synthetic/rhist_f "echo 'rhist_f u64 a; char s[16]' >>synthetic_events" \
-	"echo '!rhist_f' >>synthetic_events"
+if have_synthetic; then
+	comes_and_goes synthetic/rhist_f "echo 'rhist_f u64 a; char s[16]' >>synthetic_events" \
+		"echo '!rhist_f' >>synthetic_events"
+else
+	skip "synthetic/rhist_f" "no synthetic events"
+fi
 
 # A module's events leave with the module, and an open file of theirs does not keep it in C.
 if modprobe -n nbd 2>/dev/null; then

@@ -681,10 +681,13 @@ static void look(const char *dir, unsigned int line, struct transcript *t)
 
 	note_down(t, HIST, line, without_varying(file_of_cast(dir, "hist")));
 	/* not every kernel has it */
-	if (access(pathf("%s/events/rhist_events/wake/hist_debug", kernel_dir()), F_OK))
+	if (access(pathf("%s/events/rhist_events/wake/hist_debug", kernel_dir()), F_OK)) {
 		free(debug);
-	else
-		note_down(t, DEBUG, line, without_addresses(debug));
+	} else {
+		debug = without_addresses(debug);
+		as_c_debugs(debug);
+		note_down(t, DEBUG, line, debug);
+	}
 	note_down(t, EMITTED, line, without_varying(emitted()));
 }
 

@@ -203,6 +203,7 @@ static enum verdict compare_files(const struct script *script, unsigned int step
 		q->ours.debug = file_of_events(tracing_dir(), script->source, "hist_debug");
 		mask(q->c.debug);
 		mask(q->ours.debug);
+		as_c_debugs(q->ours.debug);
 	}
 	for (unsigned int i = 0; i < 3; i++) {
 		static const char *const names[] = { "the triggers differ", "the histograms differ", "hist_debug differs" };

@@ -250,6 +250,20 @@ C_HAS(c_counts_preemption, "../../include/linux/tracepoint.h", "srcu_fast_notrac
 /* perf can have synthetic events. */
 C_HAS(c_lets_perf_listen, "trace_events_synth.c", "perf_event_raw_event_synth")
 
+/* hist_debug says by which function a field is read. */
+C_HAS(c_names_functions, "trace_events_hist.c", "function: hist_field_%s()")
+
+/* Takes out of a hist_debug of rhist what C's does not say. */
+__maybe static void as_c_debugs(char *text)
+{
+	char *at, *end;
+
+	while (text && !c_names_functions() && (at = strstr(text, "      function: "))) {
+		end = strchr(at, '\n');
+		memmove(at, end ? end + 1 : at + strlen(at), end ? strlen(end + 1) + 1 : 1);
+	}
+}
+
 /* This kernel's C is older than the one that rhist reproduces, as far as the tests know. */
 __maybe static bool c_is_older(void)
 {

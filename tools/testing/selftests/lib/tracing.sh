@@ -33,6 +33,10 @@ have_debug() { [ -e "$TRACING/events/sched/sched_switch/hist_debug" ]; }
 # have_probes: this kernel can put probes at functions and events, which user-mode Linux cannot
 have_probes() { [ -e "$KERNEL/kprobe_events" ]; }
 
+# have_c: this kernel has hist triggers itself, have_synthetic: and synthetic events; some distributions leave them out
+have_c() { [ -e "$KERNEL/events/sched/sched_switch/hist" ]; }
+have_synthetic() { [ -e "$KERNEL/synthetic_events" ]; }
+
 # rest_only: whether to leave out what user-mode Linux has tested
 rest_only() { [ "$RHIST_REST" ] && have_probes; }
 
