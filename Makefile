@@ -143,7 +143,8 @@ clean:
 help:
 	@echo 'make               build/stock/rhist.ko, for the newest Debian kernel that rhist is known to work on'
 	@echo 'make KERNEL=RELEASE  build/RELEASE/rhist.ko, for another kernel of Debian: see scripts/lab kernels'
-	@echo 'make KERNEL=debug  build/debug/rhist.ko, for the debug kernel of the lab; or KERNEL=kcsan, um, umdebug'
+	@echo 'make KERNEL=debug  build/debug/rhist.ko, for the debug kernel of the lab; or KERNEL=kcsan, um, umdebug,'
+	@echo '                   nixos, kcfi, ubuntu, arch, debug-6.12: see scripts/lab help'
 	@echo 'make KDIR=FOLDER   build/kdir/rhist.ko, for that kernel, with the tools of this machine'
 	@echo 'make events        build/stock/events/rhist_events.ko, the events that tests fire; KERNEL=, KDIR= too'
 	@echo 'make samples       build/stock/samples, modules of the kernel that its own ftracetest loads; KERNEL= too'
