@@ -651,11 +651,30 @@ static struct dyn_event_operations dynamic_ops = {
 	.match = dynamic_match,
 };
 
-static int anchor_add(void *arg)
+#ifdef CONFIG_KPROBE_EVENTS
+
+/* The kprobe event that shows where the lists are; and what it is a probe of, which any kernel can have one of. */
+static const char kprobe_name[] = "rhist_anchor", kprobe_place[] = "filp_open";
+
+/* The dynamic event of a kprobe event: that of its first probe. Others can be removed without the event, under event_mutex. */
+static struct dyn_event *dynamic_of(struct trace_event_call *call)
 {
-	struct dyn_event *kprobe = arg;
+	struct list_head *probes = (void *)call - TRACE_PROBE_EVENT__CALL + TRACE_PROBE_EVENT__PROBES;
+
+	return (void *)list_first_entry(probes, struct trace_probe, list) - TRACE_KPROBE__TP + TRACE_KPROBE__DEVENT;
+}
+
+static int insert(void *call)
+{
+	struct dyn_event *kprobe = dynamic_of(call);
+	struct list_head *kind = &kprobe->ops->list;
 
 	list_add(&anchor.list, &kprobe->list);
+	dynamic_ops.list.prev = kind;
+	dynamic_ops.list.next = kind->next;
+	kind->next->prev = &dynamic_ops.list;
+	/* Pairs with the address dependency in the list walk of create_dyn_event(). */
+	smp_store_release(&kind->next, &dynamic_ops.list);
 	return 0;
 }
 
@@ -663,19 +682,6 @@ static int anchor_remove(void *arg)
 {
 	list_del_init(&anchor.list);
 	return 0;
-}
-
-#ifdef CONFIG_KPROBE_EVENTS
-
-/* The kprobe event that shows where the lists are; and what it is a probe of, which any kernel can have one of. */
-static const char kprobe_name[] = "rhist_anchor", kprobe_place[] = "filp_open";
-
-/* The dynamic event of a kprobe event: that of its first probe. Another is removed only with it. */
-static struct dyn_event *dynamic_of(struct trace_event_call *call)
-{
-	struct list_head *probes = (void *)call - TRACE_PROBE_EVENT__CALL + TRACE_PROBE_EVENT__PROBES;
-
-	return (void *)list_first_entry(probes, struct trace_probe, list) - TRACE_KPROBE__TP + TRACE_KPROBE__DEVENT;
 }
 
 static int create_kprobe(void)
@@ -709,8 +715,6 @@ static int link_dynamic(struct trace_array *tr)
 	struct trace_event_file *file = trace_get_event_file(NULL, "kprobes", kprobe_name);
 	/* If there is an event of that name already, it serves as well. Another probe would be added to it. */
 	bool ours = IS_ERR(file);
-	struct dyn_event *kprobe;
-	struct list_head *kind;
 	int err;
 
 	if (ours) {
@@ -723,19 +727,7 @@ static int link_dynamic(struct trace_array *tr)
 	if (err)
 		goto out;
 	/* Another probe may have this name, too. */
-	err = file->event_call->flags & TRACE_EVENT_FL_KPROBE ? 0 : -EEXIST;
-	if (!err) {
-		kprobe = dynamic_of(file->event_call);
-		err = rhist_with_event_mutex(tr, anchor_add, kprobe);
-	}
-	if (!err) {
-		kind = &kprobe->ops->list;
-		dynamic_ops.list.prev = kind;
-		dynamic_ops.list.next = kind->next;
-		kind->next->prev = &dynamic_ops.list;
-		/* Pairs with the address dependency in the list walk of create_dyn_event(). */
-		smp_store_release(&kind->next, &dynamic_ops.list);
-	}
+	err = file->event_call->flags & TRACE_EVENT_FL_KPROBE ? rhist_with_event_mutex(tr, insert, file->event_call) : -EEXIST;
 	trace_put_event_file(file);
 out:
 	if (ours)
