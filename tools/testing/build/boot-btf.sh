@@ -73,6 +73,7 @@ printf '#!/bin/sh\necho "rustc 1.85.0 (4d91de4e4 2025-02-17)"\n' >"$work/bin/rus
 chmod 755 "$work/bin"/*
 echo 1.2.3-rhist >"$work/kdir/include/config/kernel.release"
 echo KBUILD_EXTMOD_OUTPUT >"$work/kdir/Makefile"
+echo RHIST_BTF >"$work/module/Kbuild"
 chosen() {
 	PATH=$work/bin:$PATH scripts/kbuild "$work/kdir" "$work/module" "$work/made" modules "$@" >"$work/said" 2>&1
 	status=$?
@@ -84,7 +85,11 @@ yes "headers without vmlinux, and no image: said" \
 	grep -qF "rhist: there is no BTF of the kernel 1.2.3-rhist: neither $work/kdir/vmlinux nor its boot image is there" "$work/said"
 chosen RHIST_BTF="$image"
 yes "an image that is named: its BTF" cmp -s "$work/btf" "$btf"
-touch "$work/kdir/vmlinux"
+python3 -c 'import struct, sys; sys.stdout.buffer.write(struct.pack("<HBBIIIIIx", 0xeb9f, 1, 0, 24, 0, 0, 0, 1))' >"$work/other-btf"
+bzimage "$work/other-btf" >"$work/image"
+touch -d 2020-01-01 "$work/image"
+chosen RHIST_BTF="$work/image"
+yes "an older image, of another kernel: its own BTF" cmp -s "$work/other-btf" "$btf"
 cp "$work/btf" "$work/kdir/vmlinux"
 chosen
 yes "the vmlinux of the headers" [ "$btf" = "$work/kdir/vmlinux" ]
