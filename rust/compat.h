@@ -52,21 +52,21 @@ typedef unsigned long rhist_clone_flags_t;
  * For a probe that takes spinlocks and allocates, which with PREEMPT_RT needs preemption: the tracepoint has to be one that is
  * called with it on. RCU then keeps the array of probes, and makes those wait who remove one.
  */
-#ifdef CONFIG_PREEMPT_RT
-#define rhist_probe_may_lock() \
-	do { \
-		rcu_read_lock(); \
-		preempt_enable_notrace(); \
-	} while (0)
-#define rhist_probe_locks_no_more() \
-	do { \
-		preempt_disable_notrace(); \
-		rcu_read_unlock(); \
-	} while (0)
-#else
-#define rhist_probe_may_lock()		do { } while (0)
-#define rhist_probe_locks_no_more()	do { } while (0)
-#endif
+static inline void rhist_probe_may_lock(void)
+{
+	if (IS_ENABLED(CONFIG_PREEMPT_RT)) {
+		rcu_read_lock();
+		preempt_enable_notrace();
+	}
+}
+
+static inline void rhist_probe_locks_no_more(void)
+{
+	if (IS_ENABLED(CONFIG_PREEMPT_RT)) {
+		preempt_disable_notrace();
+		rcu_read_unlock();
+	}
+}
 
 /* A flag says whether triggers count in sm_ref, which decides there whether the event may be unregistered. */
 static inline void rhist_soft_mode_changed(struct trace_event_file *file)

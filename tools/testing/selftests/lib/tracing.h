@@ -259,8 +259,9 @@ __maybe static void as_c_debugs(char *text)
 	char *at, *end;
 
 	while (text && !c_names_functions() && (at = strstr(text, "      function: "))) {
-		end = strchr(at, '\n');
-		memmove(at, end ? end + 1 : at + strlen(at), end ? strlen(end + 1) + 1 : 1);
+		end = strchrnul(at, '\n');
+		end += *end == '\n';
+		memmove(at, end, strlen(end) + 1);
 	}
 }
 
