@@ -2,8 +2,14 @@
 #
 # For people; what the kernel's build reads is Kbuild. "make help" says what there is.
 
-KERNEL ?= stock
 lab := scripts/lab
+# Empty where nobody has said which.
+named := $(KERNEL)
+KERNEL ?= stock
+# The newest of Debian 13 itself, by a name that stays.
+ifeq ($(KERNEL),debian13)
+override KERNEL := $(shell $(lab) own)
+endif
 rust = $(shell scripts/sources | tr '\0' '\n' | grep '\.rs$$')
 
 # Of which headers of events, if not of all. User-mode Linux is for tests and benchmarks, which fire these.
@@ -77,7 +83,7 @@ fmt:
 	@$(lab) chroot -- rustfmt $(rust)
 
 demo:
-	@scripts/demo
+	@scripts/demo $(if $(named),$(KERNEL))
 
 shell: all
 	@scripts/vm --kernel $(KERNEL) --shell
@@ -120,9 +126,12 @@ ifdef KERNELS
 deb:
 	@set -e; for kernel in $(if $(filter all,$(KERNELS)),$$(grep '^[0-9]' scripts/kernels),$(KERNELS)); do \
 		$(MAKE) --no-print-directory KERNEL=$$kernel KERNELS= deb; done
-else
+else ifdef named
 deb: all
 	@scripts/package/deb $(KERNEL)
+else
+deb:
+	@kernel=$$($(lab) debian13) && $(MAKE) --no-print-directory KERNEL=$$kernel deb
 endif
 
 # With the Rust that the module carries, which is no file of the checkout.
@@ -143,6 +152,7 @@ clean:
 help:
 	@echo 'make               build/stock/rhist.ko, for the newest Debian kernel that rhist is known to work on'
 	@echo 'make KERNEL=RELEASE  build/RELEASE/rhist.ko, for another kernel of Debian: see scripts/lab kernels'
+	@echo 'make KERNEL=debian13  build/RELEASE/rhist.ko, for the newest kernel of Debian 13 itself'
 	@echo 'make KERNEL=debug  build/debug/rhist.ko, for the debug kernel of the lab; or KERNEL=kcsan, um, umdebug,'
 	@echo '                   nixos, kcfi, ubuntu, arch, debug-6.12: see scripts/lab help'
 	@echo 'make KDIR=FOLDER   build/kdir/rhist.ko, for that kernel, with the tools of this machine'
@@ -155,7 +165,8 @@ help:
 	@echo 'make shell         a shell in such a guest, with the module loaded; KERNEL= too'
 	@echo 'make bench         what events cost in C and in rhist, on user-mode Linux and in QEMU: about 12 minutes,'
 	@echo '                   and 10 to make the kernels for it; BENCH=um, icount, smp or write runs one part;'
-	@echo '                   BENCH=peers or machine compares with bpftrace, BPF programs and perf, which are fetched'
+	@echo '                   BENCH=peers or machine compares with bpftrace, BPF programs and perf, which are fetched;'
+	@echo '                   KERNEL=debian13 or RELEASE, what runs on stock'
 	@echo 'make bench-host    what map, program and filter take on this machine, on one and two threads'
 	@echo 'make test          all tests that need no debug kernel: 10 to 15 minutes, once the lab is there'
 	@echo 'make test KERNEL=RELEASE  the guest tests, all of them on that kernel'
