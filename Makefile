@@ -26,7 +26,7 @@ module = $(CURDIR)
 ifdef KDIR
 
 out := $(CURDIR)/build/kdir
-kbuild = scripts/kbuild $(KDIR) $(module) $@ $(if $(RHIST_BTF),RHIST_BTF=$(RHIST_BTF)) $(headers)
+kbuild = scripts/kbuild $(KDIR) $(module) $@ $(foreach name,RHIST_BTF RHIST_CRATES RUSTC HOSTRUSTC,$(if $($(name)),$(name)='$($(name))')) $(headers)
 ready = @test -e $(KDIR)/Module.symvers || { \
 	echo "rhist: $(KDIR) has no Module.symvers: it is no kernel that modules can be built for" >&2; exit 1; }
 

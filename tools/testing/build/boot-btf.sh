@@ -43,6 +43,18 @@ for format in gzip xz lzma bzip2 zstd kernel; do
 	scripts/boot-btf "$work/image" >"$work/out" 2>"$work/said"
 	yes "a kernel packed by $format" cmp -s "$work/btf" "$work/out"
 done
+# As newer tools write it: the header has 8 bytes more, which say where the layout is, behind all else.
+python3 -c 'import struct, sys; data = open(sys.argv[1], "rb").read(); strings, length = struct.unpack_from("<II", data, 16)
+sys.stdout.buffer.write(data[:4] + struct.pack("<I", 32) + data[8:24] + struct.pack("<II", strings + length, 5) + data[24:] + b"12345")
+' "$work/btf" >"$work/long"
+{ head -c 1000000 "$work/text"; cat "$work/long" "$work/text"; } >"$work/kernel"
+bzimage "$work/kernel" >"$work/image"
+scripts/boot-btf "$work/image" >"$work/out" 2>"$work/said"
+yes "BTF with a layout" cmp -s "$work/long" "$work/out"
+scripts/btf-header "$work/btf" >"$work/header" 2>"$work/said"
+scripts/btf-header "$work/out" >"$work/out-header" 2>>"$work/said"
+yes "BTF with a layout: the same structures" [ "$(grep -c ';$' "$work/header")" -gt 50 -a \
+	"$(grep -v '^/\* Made from' "$work/header")" = "$(grep -v '^/\* Made from' "$work/out-header")" ]
 scripts/boot-btf "$work/gzip" >"$work/out" 2>"$work/said"
 yes "an image of arm64, by gzip" cmp -s "$work/btf" "$work/out"
 python3 -c 'import struct, sys; data = open(sys.argv[1], "rb").read()
@@ -93,5 +105,44 @@ yes "an older image, of another kernel: its own BTF" cmp -s "$work/other-btf" "$
 cp "$work/btf" "$work/kdir/vmlinux"
 chosen
 yes "the vmlinux of the headers" [ "$btf" = "$work/kdir/vmlinux" ]
+here=$PWD
+cd "$work" || exit 1
+PATH=$work/bin:$PATH "$here/scripts/kbuild" kdir module made modules RHIST_BTF=other-btf RHIST_CRATES=some/where >"$work/said" 2>&1
+cd "$here" || exit 1
+yes "a file with BTF, and the crates, from where one stands" [ "$(grep -E '^RHIST_(BTF|CRATES)=' "$work/said" | sort | tr '\n' ' ')" = \
+	"RHIST_BTF=$work/other-btf RHIST_CRATES=$work/some/where " ]
+
+# What has to be compiled anew, though its files may be older than what was compiled.
+compiled() { mkdir -p "$work/made/crates" && touch "$work/made/.rhist.o.cmd" "$work/made/crates/.core.o.cmd"; }
+kept() { [ -e "$work/made/.rhist.o.cmd" ] && [ -e "$work/made/crates/.core.o.cmd" ]; }
+anew() { [ ! -e "$work/made/.rhist.o.cmd" ] && [ ! -e "$work/made/crates/.core.o.cmd" ]; }
+echo CONFIG_X=y >"$work/kdir/.config"
+chosen
+compiled
+chosen
+yes "the same kernel: nothing is compiled anew" kept
+echo CONFIG_X=n >"$work/kdir/.config"
+touch -d 2020-01-01 "$work/kdir/.config"
+chosen
+yes "another kernel in the same place: all of it" anew
+compiled
+echo more >>"$work/kdir/vmlinux"
+chosen
+yes "other BTF: all of it" anew
+compiled
+cp -r "$work/kdir" "$work/kdir2"
+PATH=$work/bin:$PATH scripts/kbuild "$work/kdir2" "$work/module" "$work/made" modules >"$work/said" 2>&1
+yes "the same in another place: all of it" anew
+chosen
+compiled
+sed -i s/1.85.0/1.86.0/ "$work/bin/rustc"
+chosen
+yes "another compiler: all of it" anew
+sed s/1.86.0/1.97.0/ "$work/bin/rustc" >"$work/bin/rustc-1.97"
+chmod 755 "$work/bin/rustc-1.97"
+chosen RUSTC=rustc-1.97
+yes "a compiler that is named: the kernel's flags are for it" grep -qx CONFIG_RUSTC_VERSION=109700 "$work/said"
+yes "a compiler that is named: it compiles" grep -qx RUSTC=rustc-1.97 "$work/said"
+yes "a compiler that is named: also what runs here" grep -qx HOSTRUSTC=rustc-1.97 "$work/said"
 
 finish
