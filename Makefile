@@ -38,6 +38,8 @@ kbuild = unset MAKEFLAGS MFLAGS MAKELEVEL; kdir=$$($(lab) path kdir $(KERNEL)) &
 	$(lab) chroot $(KERNEL) -- scripts/kbuild $$kdir $(module) $@ -j$$(nproc) $(if $(V),V=$(V)) $$($(lab) path tools $(KERNEL)) \
 	RHIST_BTF=$$($(lab) path btf $(KERNEL)) RHIST_CRATES=$$($(lab) path crates) $(headers) $(chosen)
 ready = @$(lab) $(KERNEL)
+# Compiled once for all checkouts.
+crates = @$(lab) objects $(KERNEL) $@
 
 endif
 
@@ -64,15 +66,17 @@ $(out)/samples: chosen = $(addsuffix =m,$(addprefix CONFIG_SAMPLE_,TRACE_EVENTS 
 $(out) $(out)/events $(out)/stale_int3 $(out)/samples $(out)/bench:
 	$(ready)
 	@mkdir -p $@
+	$(if $(filter $(out),$@),$(crates))
 	+@$(kbuild) modules
 
-# What was compiled before would not be looked at again. Clippy only warns, and only of Rust; what it compiles is not
-# used, so nothing is optimised.
+# What was compiled before would not be looked at again. Clippy only warns, and only of the module's own Rust; what it
+# compiles is not used, so nothing is optimised.
 $(CURDIR)/build/clippy:
 	$(ready)
 	@mkdir -p $@
+	$(crates)
 	@rm -f $@/src/rhist.o
-	@{ $(kbuild) CLIPPY=1 KRUSTFLAGS='-Copt-level=0 -Cdebuginfo=0' RHIST_EVENT_HEADERS=sched src/rhist.o; } >$@/log 2>&1 && ! grep -qE '^(warning|error)' $@/log || { \
+	@{ $(kbuild) CLIPPY=1 RHIST_RUSTFLAGS='-Copt-level=0 -Cdebuginfo=0' RHIST_EVENT_HEADERS=sched src/rhist.o; } >$@/log 2>&1 && ! grep -qE '^(warning|error)' $@/log || { \
 		grep -A12 -E '^(warning|error)|^make.*\*\*\*' $@/log | head -n 60; \
 		echo "All of it: $@/log"; exit 1; } >&2
 

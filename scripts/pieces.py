@@ -304,6 +304,10 @@ def crates():
     return [Piece("crates", chroot(str(TOP / "tools/testing/build/crates.sh"), lab("path", "source")), takes=5)]
 
 
+def objects():
+    return [Piece("objects", ["tools/testing/build/objects.sh"], takes=40, after=["module for stock"])]
+
+
 def dkms():
     return [Piece("dkms", ["tools/testing/build/dkms.sh"], takes=1)]
 
@@ -339,7 +343,7 @@ def all_pieces(durations, long=False, tests=None):
         ]
     return timed([
         *module("stock"), *module("um"), *programs(), *(samples("stock") if long else []), *of_guests,
-        *lab_tests(), *lab_tests("um"), *archive(), *waits(), *needs(), *crates(), *boot_btf(), *dkms(), *frames(), *count(), *host(long, whole=long),
+        *lab_tests(), *lab_tests("um"), *archive(), *waits(), *needs(), *crates(), *objects(), *boot_btf(), *dkms(), *frames(), *count(), *host(long, whole=long),
     ], durations)
 
 
