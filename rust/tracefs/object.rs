@@ -110,9 +110,9 @@ pub(crate) trait NodeOps: Send + Sync + Sized + 'static {
     /// Notifies of a subdirectory that `rmdir(2)` has removed.
     fn child_removed(&self);
 
-    /// Returns the name of a file of rhist. It takes the place of the kernel's file of that name, if there is
-    /// one.
-    fn name(&self) -> &CStr;
+    /// Looks up, in the kernel's directory, the file whose place a file of rhist takes, or which is opened with it;
+    /// `ENOENT` if there is none. May take `i_rwsem` of the kernel's directory.
+    fn behind(&self, real: &Dentry) -> Result<Dentry>;
 
     /// Opens a file, and truncates it if `truncate` is set. An error is returned by `open(2)`. `kernel` is
     /// open already, and was not truncated; here and below it is `None` for a list of triggers that can only be
@@ -203,10 +203,9 @@ pub(super) struct Object<N: NodeOps> {
 }
 
 impl<N: NodeOps> Object<N> {
-    /// Looks up the kernel's file whose place a file of rhist takes; `ENOENT` if there is none. May take
-    /// `i_rwsem` of the kernel's directory.
+    /// Looks up the kernel's file behind a file of rhist, as [`NodeOps::behind`].
     pub(super) fn behind(&self) -> Result<Dentry> {
-        let behind = self.real.lookup(self.node.name().to_bytes())?;
+        let behind = self.node.behind(&self.real)?;
         // rhist may have created this very file in the kernel's directory (`CreatedDentry`).
         let own = self.inode.as_ref().map(Inode::as_ptr);
         (own != Some(behind.inode()))

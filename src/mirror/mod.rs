@@ -222,8 +222,9 @@ impl<T: Overlay> tracefs::NodeOps for Node<T> {
         let dir = self.dir();
         let mut files = T::files(dir).iter();
         if let Some(index) = files.position(|file| file.name.to_bytes() == name) {
-            if T::files(dir)[index].replaces_only {
-                real.lookup_nested(name)?;
+            let file = &T::files(dir)[index];
+            if file.replaces_only {
+                file.in_kernel(|name| real.lookup_nested(name))?;
             }
             let kind = NodeKind::Ours(dir, index);
             return Ok(LookedUp {
@@ -256,7 +257,7 @@ impl<T: Overlay> tracefs::NodeOps for Node<T> {
 
     fn names(&self, real: &Dentry) -> impl Iterator<Item = Option<&'static CStr>> {
         T::files(self.dir()).iter().map(|file| {
-            let is_there = !file.replaces_only || real.lookup(file.name.to_bytes()).is_ok();
+            let is_there = !file.replaces_only || file.in_kernel(|name| real.lookup(name)).is_ok();
             is_there.then_some(file.name)
         })
     }
@@ -265,11 +266,12 @@ impl<T: Overlay> tracefs::NodeOps for Node<T> {
         self.shared.overlay.instance_removed();
     }
 
-    fn name(&self) -> &CStr {
-        match self.kind {
-            NodeKind::Ours(dir, index) => T::files(dir).get(index).map_or(c"", |file| file.name),
-            _ => c"",
-        }
+    fn behind(&self, real: &Dentry) -> Result<Dentry> {
+        let NodeKind::Ours(dir, index) = self.kind else {
+            return Err(ENOENT);
+        };
+        let file = T::files(dir).get(index).ok_or(ENOENT)?;
+        file.in_kernel(|name| real.lookup(name))
     }
 
     fn open(

@@ -32,8 +32,10 @@ pub(crate) struct OverlayFile<T: Overlay> {
     /// Permission bits, unless [`FileOps::access`] returns others. A file that nobody may write has no `write()`.
     pub(crate) mode: u16,
     pub(crate) ops: &'static dyn FileOps<T>,
-    /// The file exists only where the kernel has a file of this name.
+    /// The file exists only where the kernel has a file of this name, or [`OverlayFile::stand_in`].
     pub(crate) replaces_only: bool,
+    /// The kernel's file that is opened with this one where the kernel has none of its name.
+    pub(crate) stand_in: Option<&'static CStr>,
     /// The file has `poll()`. Without it a file is always ready, and epoll refuses it.
     pub(crate) polls: bool,
     /// The file is in the root of tracefs, too, unless the kernel has a file of this name there. For files in
@@ -51,9 +53,18 @@ impl<T: Overlay> OverlayFile<T> {
             mode,
             ops,
             replaces_only: false,
+            stand_in: None,
             polls: false,
             also_in_tracefs_root: false,
             ignores_lockdown: false,
+        }
+    }
+
+    /// Finds the kernel's file behind this one with `lookup`. Fails as it does; with `ENOENT` if there is none.
+    pub(super) fn in_kernel<D>(&self, lookup: impl Fn(&[u8]) -> Result<D>) -> Result<D> {
+        match (lookup(self.name.to_bytes()), self.stand_in) {
+            (Err(err), Some(stand_in)) if err == ENOENT => lookup(stand_in.to_bytes()),
+            (found, _) => found,
         }
     }
 }
@@ -65,8 +76,8 @@ pub(crate) struct Opened<'a> {
     pub(crate) dir: &'a TracingDir,
     /// The event in whose directory it is. `None` outside of [`Dir::Event`]; see [`Opened::event`].
     pub(super) event: Option<EventName<'a>>,
-    /// The kernel's file that it replaces, if there is one. A list of triggers that was opened only to be read
-    /// is left out while it is empty.
+    /// The kernel's file that it replaces, or what stands in for it, if there is one. A list of triggers that was opened
+    /// only to be read is left out while it is empty.
     pub(crate) kernel: Option<&'a KernelFile>,
 }
 

@@ -20,9 +20,11 @@ use crate::{
 };
 use kernel::prelude::*;
 
-/// Instances of an earlier boot have no `show_event_triggers`.
+/// The file is in all directories with events, also where the kernel has none of this name, as in 6.12: instances of an
+/// earlier boot have neither. Whichever file of the kernel is opened with it keeps the instance.
 pub(super) const FILE: OverlayFile<Tree> = OverlayFile {
     replaces_only: true,
+    stand_in: Some(c"set_event"),
     ..OverlayFile::new(c"show_event_triggers", 0o440, &ShowEventTriggersOps)
 };
 

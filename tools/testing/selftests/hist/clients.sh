@@ -37,7 +37,7 @@ over()
 # left DIRECTORY: what there is of ours
 left()
 {
-	grep 'hist:' "$1/show_event_triggers"
+	list_triggers "$1" sched raw_syscalls synthetic | grep 'hist:'
 	grep '^rhist_' "$1/synthetic_events"
 }
 

@@ -91,7 +91,7 @@ for program in "trace-cmd sqlhist" sqlhist; do
 	# Where the processor is emulated, it takes half a minute to read what events there are.
 	! rest_only || continue
 	yes "$program makes its triggers" rhist-exec $program -e -n rhist_lat "SELECT start.pid, TIMESTAMP_DELTA AS lat $from"
-	is "$(grep -c '^sched:sched_[a-z]* .*hist:' "$TRACING/show_event_triggers") $(grep -c hist: "$KERNEL/show_event_triggers")" \
+	is "$(grep -c '^sched:sched_[a-z]* .*hist:' "$TRACING/show_event_triggers") $(list_triggers "$KERNEL" sched synthetic | grep -c hist:)" \
 		"2 0" "$program: they are rhist's"
 	yes "$program: and fill the event that it has made" sh -c 'cd "$1" && echo hist:keys=pid >>events/synthetic/rhist_lat/trigger &&
 		sleep 0.1 && grep -q "^{ pid:" events/synthetic/rhist_lat/hist' sh "$TRACING"

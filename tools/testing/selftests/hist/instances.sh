@@ -18,7 +18,8 @@ show()
 {
 	for dir in . $X $Y; do
 		echo "$dir"
-		cat "$dir/$1/trigger" "$dir/$1/hist" "$dir/show_event_triggers"
+		cat "$dir/$1/trigger" "$dir/$1/hist"
+		[ ! -e "$KERNEL/show_event_triggers" ] || cat "$dir/show_event_triggers"
 	done
 }
 
@@ -153,7 +154,7 @@ else
 		file=${line%% *}/trigger command=${line#* }
 		io write events/synthetic/rhist_own/trigger a hist:keys=text >/dev/null
 		is "$(io write "$own/$file" a "$command")" OK "rhist:${line%% *} takes the trigger $command"
-		{ { [ ! -e show_event_triggers ] || cat show_event_triggers; } && io write events/synthetic/rhist_own/trigger a '!hist:keys=text' &&
+		{ cat show_event_triggers && io write events/synthetic/rhist_own/trigger a '!hist:keys=text' &&
 			io write events/synthetic/rhist_own/trigger a hist:keys=text; } >"$work/own" 2>&1 &
 		yes "with which commands are carried out" soon sh -c "[ \$(grep -cx OK '$work/own') = 2 ]"
 		is "$(io write "$own/$file" a "!$command")" OK "and which can be removed"

@@ -67,7 +67,7 @@ for where in . $M; do
 done
 
 cd "$TRACING" || exit 1
-listed() { cat "$KERNEL/$PRINT/trigger" "$KERNEL/show_event_triggers"; }
+listed() { cat "$KERNEL/$PRINT/trigger" && list_triggers "$KERNEL" ftrace; }
 before=$(listed)
 io write $PRINT/trigger a hist:keys=$COMM >/dev/null
 if [ "$TRACING" != "$KERNEL" ]; then

@@ -13,7 +13,8 @@ outside="README trace tracing_on set_event options options/overwrite per_cpu/cpu
 below="events events/irq events/enable events/irq/filter $EVENT $EVENT/enable $EVENT/format"
 # What is rhist's own, and has a name that the kernel has, too.
 own="$EVENT/trigger $EVENT/hist"
-top_own="error_log show_event_triggers"
+top_own=error_log
+[ ! -e "$KERNEL/show_event_triggers" ] || top_own="$top_own show_event_triggers"
 
 # stat(2) asks tracefs for the owner, so that of the kernel's file is the last one to be asked.
 owner() { stat -c '%n %u:%g %a' "$@"; }
@@ -106,8 +107,6 @@ is "$(ours tracing_on) $(kernels tracing_on)" "tracing_on 0:0 640 tracing_on 0:0
 
 number=$(stat -c %i $OTHER/trigger)
 for path in $own $top_own hist_stats $EVENT/hist_jsonl; do
-	# Older kernels have no show_event_triggers, which rhist's replaces.
-	[ -e "$path" ] || continue
 	was=$(stat -c '%u:%g %a' $path)
 	chown $USER:$GROUP $path && chmod 604 $path
 	if [ -e "$KERNEL/$path" ]; then

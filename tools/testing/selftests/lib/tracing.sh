@@ -23,6 +23,21 @@ commands="traceon traceoff snapshot stacktrace enable_event disable_event enable
 # c_has FILE TEXT: a file of kernel/trace of the running kernel has a line with it; see tracing.h
 c_has() { [ -z "$RHIST_KERNEL_SOURCE" ] || grep -qF "$2" "$RHIST_KERNEL_SOURCE/kernel/trace/$1"; }
 
+# list_triggers FOLDER SYSTEM…: the triggers of the events of these systems, at least. Where the kernel has no
+# show_event_triggers, as the files of the events list them: sorted, with one blank behind the event.
+list_triggers()
+(
+	top=$1
+	shift
+	if [ -e "$KERNEL/show_event_triggers" ]; then
+		cat "$top/show_event_triggers"
+	else
+		for system; do
+			grep '^[^#]' "$top/events/$system"/*/trigger
+		done | sed "s|^.*/\([^/]*\)/\([^/]*\)/trigger:|\1:\2 |" | sort
+	fi
+)
+
 # A key for scenes that C plays, too: the name of the task, or where C has no such field, what is the same for all hits.
 COMM=common_comm
 c_has trace_events_hist.c '"common_comm"' || COMM=common_type
