@@ -28,6 +28,7 @@
 
 #include "boot.h"
 #include "clock.h"
+#include "compat.h"
 #include "cpu.h"
 #include "event.h"
 #include "event_file.h"

@@ -47,6 +47,9 @@
 #define tracepoint_is_faultable(tp)	false
 #define rhist_reads_user_memory(meta)	false
 typedef unsigned long rhist_clone_flags_t;
+#define cmp_int(a, b)			(((a) > (b)) - ((a) < (b)))
+/* HIST_STACKTRACE_DEPTH (trace.h) less one. */
+#define RHIST_SYNTH_STACK_MOST		15
 
 /*
  * For a probe that takes spinlocks and allocates, which with PREEMPT_RT needs preemption: the tracepoint has to be one that is
@@ -235,6 +238,11 @@ static inline int rhist_vfs_mkdir(struct mnt_idmap *idmap, struct dentry *dir, s
 /* Whether a hit of a system call's event reads user memory. */
 #define rhist_reads_user_memory(meta)	((meta)->user_mask)
 #define RHIST_LOOKUP_SHARED		true
+/*
+ * Most return addresses of a stack in the record of a synthetic event: of the HIST_STACKTRACE_DEPTH words that the kernel
+ * copies, one is their number (trace_stack(), trace_events_synth.c).
+ */
+#define RHIST_SYNTH_STACK_MOST		30
 typedef u64 rhist_clone_flags_t;
 
 /* mkdir() of a file system, and then undoes start_creating(). Returns 0 or a negative errno. */

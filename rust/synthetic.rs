@@ -20,6 +20,9 @@ use kernel::{
     sync::Arc, //
 };
 
+/// Most return addresses of a stack in the record of a synthetic event.
+pub(crate) const STACK_DEPTH: usize = bindings::RHIST_SYNTH_STACK_MOST as usize;
+
 /// A reference on a synthetic event, which is busy as long as this exists: deleting it, or all of them, fails with
 /// `EBUSY`.
 ///
@@ -198,9 +201,8 @@ impl KernelSynthEvent {
     ///
     /// - The value of a string is the address of a kernel string, which ends in a NUL and has at most 256 bytes with
     ///   it (`STR_VAR_LEN_MAX`).
-    /// - The value of a stack is the address of words (`usize`): the number of entries, 1 to
-    ///   [`SYNTH_STACK_DEPTH`](crate::limits::SYNTH_STACK_DEPTH), so many entries that are not 0, and a 0 if there are
-    ///   fewer than `SYNTH_STACK_DEPTH`.
+    /// - The value of a stack is the address of words (`usize`): the number of entries, 1 to [`STACK_DEPTH`], so many
+    ///   entries that are not 0, and a 0 if there are fewer than `STACK_DEPTH`.
     #[must_use]
     pub(crate) unsafe fn emit(&self, _preempt: PreemptOff<'_>, vals: &[u64], idx: &[u32]) -> bool {
         // The kernel reads as many as there are fields.

@@ -73,10 +73,6 @@ pub const KEY_SIZE_MAX: u32 = STRING_MAX + STACK_SIZE;
 /// Words of a string or stack in a variable or in a field of a synthetic event (`STR_VAR_LEN_MAX`, `trace_synth.h`).
 pub const WIDE_WORDS: usize = STRING_MAX as usize / size_of::<u64>();
 
-/// Return addresses of a stack in the record of a synthetic event: of the `HIST_STACKTRACE_DEPTH` words one is their
-/// number (`trace_stack()`, `trace_events_synth.c`).
-pub const SYNTH_STACK_DEPTH: usize = STACK_DEPTH - 1;
-
 /// Bytes of a task's name with its NUL (`TASK_COMM_LEN`, `include/linux/sched.h`; `rust/task.c` compares it).
 pub const COMM_LEN: usize = 16;
 

@@ -17,7 +17,6 @@ use crate::{
         variable::ValueKind, //
     },
     limits::{
-        SYNTH_STACK_DEPTH,
         VARS_MAX,
         WIDE_WORDS, //
     },
@@ -25,7 +24,10 @@ use crate::{
         cpu,
         instance::Instance,
         stack,
-        synthetic, //
+        synthetic::{
+            self,
+            STACK_DEPTH, //
+        },
     },
     sync::{
         Load,
@@ -232,7 +234,7 @@ impl SynthEvent {
             *written = field.kind;
         }
         // SAFETY: The value of each string or stack is the address of one that was written above. Strings have at most
-        // 256 bytes, of which the last is a NUL. Stacks have 1 to `SYNTH_STACK_DEPTH` entries, and end as they have to. All are
+        // 256 bytes, of which the last is a NUL. Stacks have 1 to `STACK_DEPTH` entries, and end as they have to. All are
         // in memory of this hit, which nobody changes.
         unsafe { self.event.emit(preempt, &slot.vals, idx) }
     }
@@ -254,7 +256,7 @@ fn complete_stack(place: &mut Wide) -> bool {
     let [count, entries @ ..] = place;
     let len = entries
         .iter()
-        .take(SYNTH_STACK_DEPTH)
+        .take(STACK_DEPTH)
         .take_while(|entry| **entry != 0)
         .count();
     *count = len as u64;

@@ -198,7 +198,8 @@ static bool counted(const char *dir)
 #define TEXT "events/synthetic/rhist_text/trigger"
 #define DEEP "events/synthetic/rhist_deep"
 #define DEEP_HIST "hist:keys=stack.stacktrace:size=128"
-#define MOST 30		/* frames that the kernel copies to the record of a synthetic event */
+/* Frames that the kernel copies to the record of a synthetic event. */
+#define MOST (c_walks_far() ? 30u : 15u)
 #define TIMES 8
 
 /* Whether a record has a stack of so many frames: as many as it says, and as its field has room for. */
@@ -209,7 +210,7 @@ static bool is_deep(const char *raw, size_t size, unsigned int frames)
 		uint64_t common, number;
 		uint16_t at, len;
 	} fields;
-	uint64_t stack[1 + MOST];
+	uint64_t stack[1 + 30];
 
 	memcpy(&fields, raw, sizeof(fields));
 	if (fields.len != (1 + frames) * sizeof(*stack) || (size_t)fields.at + fields.len > size) {
@@ -315,7 +316,7 @@ static void happen_deep(unsigned int frames)
 
 static void deep_stacks(void)
 {
-	static const unsigned int depths[] = { 1, 29, 30, 31, 32, 100 };
+	static const unsigned int depths[] = { 1, 14, 15, 16, 17, 29, 30, 31, 32, 100 };
 	bool right[4] = { true, true, true, true }, perf_there = have_perf();
 	char *text;
 

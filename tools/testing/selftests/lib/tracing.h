@@ -241,6 +241,9 @@ C_HAS(c_reads_texts, "trace_syscalls.c", "__%s_val")
 /* Keys have all bytes of a text, also those behind a NUL; elsewhere they end there. */
 C_HAS(c_compares_all, "trace_events_hist.c", "\t}\n\tmemcpy(compound_key")
 
+/* Stacks have 31 entries; elsewhere 16. */
+C_HAS(c_walks_far, "trace.h", "HIST_STACKTRACE_DEPTH\t31")
+
 /*
  * common_preempt_count of system calls is that of the call; elsewhere one more, since both the tracepoint and its probe
  * turn preemption off.
