@@ -93,7 +93,7 @@ shell: all
 	@scripts/vm --kernel $(KERNEL) --shell
 
 bench:
-	@scripts/bench $(BENCH)
+	@scripts/bench --kernel $(KERNEL) $(BENCH)
 
 bench-host:
 	@scripts/test bench

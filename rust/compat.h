@@ -44,6 +44,8 @@
 #define rhist_guard_hit()		do { } while (0)
 #define rhist_guard_probes()		do { } while (0)
 #define rhist_guard_call()		guard(preempt_notrace)()
+#define rhist_guard_tracepoint()	guard(preempt_notrace)()
+#define rhist_guard_faultable()		guard(preempt_notrace)()
 #define tracepoint_is_faultable(tp)	false
 #define rhist_reads_user_memory(meta)	false
 typedef unsigned long rhist_clone_flags_t;
@@ -235,6 +237,9 @@ static inline int rhist_vfs_mkdir(struct mnt_idmap *idmap, struct dentry *dir, s
 #define rhist_guard_probes()		guard(srcu_fast_notrace)(&tracepoint_srcu)
 /* Both, to call probes. */
 #define rhist_guard_call()		rhist_guard_probes(); rhist_guard_hit()
+/* What a tracepoint does before its probes are called, and one whose probes may fault: benchmarks do it for them. */
+#define rhist_guard_tracepoint()	rhist_guard_probes()
+#define rhist_guard_faultable()		guard(rcu_tasks_trace)()
 /* Whether a hit of a system call's event reads user memory. */
 #define rhist_reads_user_memory(meta)	((meta)->user_mask)
 #define RHIST_LOOKUP_SHARED		true

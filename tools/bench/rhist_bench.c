@@ -37,6 +37,7 @@
 #include <trace/events/power.h>
 
 #define CREATE_TRACE_POINTS
+#include "compat.h"
 #include "rhist_bench.h"
 
 #define CPUS 64
@@ -58,7 +59,7 @@ static struct tracepoint *sched_ext_bypass_lb;
 #define call(tp, proto, ...)							\
 	do {									\
 		if (static_key_enabled(&(tp)->key)) {				\
-			guard(srcu_fast_notrace)(&tracepoint_srcu);		\
+			rhist_guard_tracepoint();				\
 			((int (*)(void *, proto))(tp)->iterator)(NULL, __VA_ARGS__); \
 		}								\
 	} while (0)
@@ -131,7 +132,7 @@ EVENT(balance, call_balance(key))
 static void call_sys_enter(long id)
 {
 	if (static_key_enabled(&sys_enter->key)) {
-		guard(rcu_tasks_trace)();
+		rhist_guard_faultable();
 		((int (*)(void *, struct pt_regs *, long))sys_enter->iterator)(NULL, &regs, id);
 	}
 }
