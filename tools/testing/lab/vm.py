@@ -115,6 +115,16 @@ Call Trace:
  [<6010373a>] flush_tlb_mm+0x5a/0x1a0
  [<604dc9f2>] tlb_flush_mmu+0x62/0x3a0{}
  [<6061c0f1>] aio_free_ring+0x61/0x280"""
+# In 6.12, when a uprobe is hit by a process that set_event_pid has.
+MOVABLE = """BUG: using smp_processor_id() in preemptible [00000000] code: fire/153
+caller is debug_smp_processor_id+0x1b/0x20
+Call Trace:
+ <TASK>
+ trace_event_buffer_reserve+0x10f/0x310
+ __uprobe_trace_func+0x123/0x2c0
+ uprobe_notify_resume+0xc1c/0x2010{}
+ asm_exc_int3+0x3e/0x50
+ </TASK>"""
 LEAKS = "kmemleak: 2 new suspected memory leaks (see /sys/kernel/debug/kmemleak)"
 
 HARMLESS = [
@@ -197,6 +207,21 @@ class Reports(unittest.TestCase):
         ):
             with self.subTest(other):
                 self.assertEqual([report[0] for report in vm.reports(log(LEAKS, known, other))], [other.split("\n")[0]])
+
+    def test_leaks_of_old_kernels(self):
+        known = LEAK.format("__create_synth_event", "")
+        self.assertEqual(vm.reports(log("Linux version 6.12.117-debug-6.12", LEAKS, known)), [])
+        self.assertEqual(len(vm.reports(log("Linux version 7.3.4-debug", LEAKS, known))), 1)
+        module = LEAK.format("__create_synth_event", " [rhist]")
+        self.assertEqual(len(vm.reports(log("Linux version 6.12.117-debug-6.12", LEAKS, module))), 1)
+
+    def test_uprobes_of_old_kernels(self):
+        name, known = "Linux version 6.12.117-debug-6.12", MOVABLE.format("")
+        self.assertEqual(vm.reports(log(name, known)), [])
+        self.assertEqual(len(vm.reports(log("Linux version 7.3.4-debug", known))), 1)
+        for other in (MOVABLE.format(" [rhist]"), known.replace("__uprobe_trace_func", "f")):
+            with self.subTest(other):
+                self.assertEqual(len(vm.reports(log(name, known, other))), 1)
 
     def test_user_mode_linux(self):
         name, begin = "Linux version 7.3.4-umdebug (root@vm)", "Run /bin/sh as init process"
