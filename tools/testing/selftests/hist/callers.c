@@ -748,9 +748,15 @@ int main(void)
 	if (program32 && access(program32, X_OK))
 		program32 = NULL;
 	clean();
+	/* What tests before this one have left there may be longer than what is compared. */
+	truncate_file(pathf("%s/trace", kernel_dir()));
 	for (unsigned int i = 0; i < sizeof(files) / sizeof(*files); i++) {
 		if (access(pathf("%s/%s", kernel_dir(), files[i]), F_OK))
 			continue;
+		if (strstr(files[i], "hist_debug") && !c_names_functions()) {
+			skip("this kernel's C says less there", "%s", files[i]);
+			continue;
+		}
 		prepare();
 		for (unsigned int j = 0; j < sizeof(readings) / sizeof(*readings); j++)
 			if (readings[j].uring ? have_uring : !rest_only() || readings[j].again)

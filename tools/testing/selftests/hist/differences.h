@@ -293,7 +293,7 @@ static struct difference {
 	{ "Bucket widths of 2^63 and more", "C prints them as negative numbers", .adjust = unsigned_widths,
 	  .ceiling = { 1, NULL } },
 	{ "common_timestamp", "it is the time when the trigger runs", .shows = times,
-	  .ceiling = { 2, NULL } },
+	  .ceiling = { 3, NULL } },
 	{ "Stacks", "C leaves out five frames whatever they are", .shows = stacks, .lines = has_stack, .answers = stack_taken,
 	  .ceiling = { 73, NULL } },
 	{ "Older kernels", "C has faults that were mended since", .unasked = mended_since,

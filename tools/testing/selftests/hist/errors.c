@@ -239,7 +239,12 @@ static const struct said {
 };
 
 static const char *const default_event = "syscalls/sys_enter_getpgid";
-static const char *const standing = "hist:keys=common_comm:size=256";
+
+/* The trigger that is there all the time. */
+static const char *standing(void)
+{
+	return c_has_comm() ? "hist:keys=common_comm:size=256" : "hist:keys=common_pid:size=256";
+}
 
 /* The first bytes of a text, fit for one line. */
 static const char *shown(const char *text, size_t len)
@@ -302,9 +307,19 @@ static int ask_c(const char *event, const char *text, size_t len, char **log, ch
 		undo(kernel_dir(), event, text, len);
 		truncate_file(trigger(kernel_dir(), event));
 		if (!strcmp(event, default_event))
-			append(trigger(kernel_dir(), event), standing);
+			append(trigger(kernel_dir(), event), standing());
 	}
 	return error;
+}
+
+/* Does it have a field that this kernel's C does not? */
+static bool names_newer(const char *text, size_t len)
+{
+	char *copy = strndup(text, len);
+	bool newer = !copy || (!c_has_comm() && names_comm(copy));
+
+	free(copy);
+	return newer;
 }
 
 static void check(enum verdict verdict, const char *event, const char *text, size_t len)
@@ -317,6 +332,10 @@ static void check(enum verdict verdict, const char *event, const char *text, siz
 		event = default_event;
 	if (verdict == SILENT && testing_c()) {
 		skip("C has a bug here", "%s", shown(text, len));
+		return;
+	}
+	if (verdict != SILENT && names_newer(text, len)) {
+		skip("this kernel's C has no common_comm", "%s", shown(text, len));
 		return;
 	}
 	before = state(event);
@@ -612,8 +631,8 @@ int main(void)
 		if (i && testing_c())
 			break;
 		truncate_file(trigger(dir, default_event));
-		if (append(trigger(dir, default_event), standing))
-			die("%s: %s", dir, standing);
+		if (append(trigger(dir, default_event), standing()))
+			die("%s: %s", dir, standing());
 	}
 	if (append(pathf("%s/synthetic_events", kernel_dir()), BEYOND_FIELDS))
 		die("%s", BEYOND_FIELDS);

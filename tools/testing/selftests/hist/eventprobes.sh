@@ -214,23 +214,29 @@ stacks()
 	define -:rhist_p
 }
 
-# The second example of Documentation/trace/eprobetrace.rst.
+# The second example of Documentation/trace/eprobetrace.rst. In 6.12 an event probe has what an array begins with, not
+# where it is, so that it finds no file.
 example()
 {
-	openat=257
+	openat=257 names=FAULTS
 	[ "$(uname -m)" != aarch64 ] || openat=56
+	! c_has trace_eprobe.c 'This is an array, point to the addr itself' || names=NAMES
 	define 'e:openat_start raw_syscalls.sys_enter nr=$id filename=+8($args):x64' 's:filename u64 file'
-	is "$(io write "$TRACING/events/eprobes/openat_start/trigger" w \
-		"hist:keys=common_pid:f=filename if nr == $openat")" OK "example: the first trigger"
-	is "$(io write "$TRACING/events/raw_syscalls/sys_exit/trigger" w "hist:keys=common_pid:file=\$f:onmatch(\
-eprobes.openat_start).trace(filename,\$file) if id == $openat")" OK "example: the second trigger"
 	define 'e:openat synthetic.filename filename=+0($file):ustring'
 	echo 1 >"$TRACING/events/eprobes/openat/enable"
-	echo >"$KERNEL/trace"
-	cat /proc/version >/dev/null
-	yes "example: the file is named" grep -q 'cat-.*openat: (synthetic.filename) filename="/proc/version"' "$KERNEL/trace"
+	for top in "$KERNEL" "$TRACING"; do
+		is "$(io write "$top/events/eprobes/openat_start/trigger" w \
+			"hist:keys=common_pid:f=filename if nr == $openat")" OK "example: the first trigger in $top"
+		is "$(io write "$top/events/raw_syscalls/sys_exit/trigger" w "hist:keys=common_pid:file=\$f:onmatch(\
+eprobes.openat_start).trace(filename,\$file) if id == $openat")" OK "example: the second trigger in $top"
+		echo >"$KERNEL/trace"
+		cat /proc/version >/dev/null
+		is "$(sed -n 's/.*cat-.*openat: (synthetic.filename) filename="\/proc\/version"$/NAMES/p
+			s/.*cat-.*openat: (synthetic.filename) filename=(fault)$/FAULTS/p' "$KERNEL/trace" | sort -ru | head -n 1)" $names \
+			"example: the file in $top"
+		remove_triggers "$top/events/raw_syscalls/sys_exit" "$top/events/eprobes/openat_start"
+	done
 	echo 0 >"$TRACING/events/eprobes/openat/enable"
-	remove_triggers "$TRACING/events/raw_syscalls/sys_exit" "$TRACING/events/eprobes/openat_start"
 	define -:openat -:openat_start -:filename
 }
 

@@ -97,7 +97,7 @@ fi
 : >"$work/skipped"
 : >"$work/passed"
 asked >"$work/asked"
-tries=2
+tries=5
 while [ $# -gt 0 ]; do
 	: >"$work/again"
 	ftracetest "$@"

@@ -149,14 +149,17 @@ run()
 shown()
 {
 	[ "$line" ] || return
+	lacking=
 	case $command in
-	*/exceptions/*)
-		if [ ! -d "$KERNEL/events/exceptions" ]; then
-			skip "$line: $command" "only x86 has these events"
-			line=
-			return
-		fi ;;
+	*/exceptions/*) [ -d "$KERNEL/events/exceptions" ] || lacking="only x86 has these events" ;;
+	*/mod_memcg_*) [ -d "$KERNEL/events/memcg" ] || lacking="this kernel is older than these events" ;;
+	*/block/* | */synthetic/disk/*) [ "$loop" ] || lacking="there is no disk" ;;
 	esac
+	if [ "$lacking" ]; then
+		skip "$line: $command" "$lacking"
+		line=
+		return
+	fi
 	run "$line" "$command"
 	if [ -s "$work/shown" ]; then
 		shape "$work/shown" >"$work/shape"

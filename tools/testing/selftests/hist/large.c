@@ -268,6 +268,8 @@ int main(void)
 	const char *plain = strdup(file_of(PLAIN, "hist")), *named = strdup(file_of(NAMED, "hist"));
 	const char *lines = strdup(file_of(PLAIN, "hist_jsonl"));
 	double all, with_names, lived;
+	/* KASAN keeps what was freed for a while, and counts that. */
+	const long kept = slow_kernel() ? 128 << 10 : 0;
 	long before, after, more;
 	char byte;
 	int fd;
@@ -288,7 +290,7 @@ int main(void)
 	after = allocated();
 	close(fd);
 	note("the first byte takes %.3f s and %ld bytes a row", all, (after - before) * 1024 / rows);
-	ok(after > before && (after - before) * 1024 <= 20l * rows, "the rows take no more than 20 bytes each while they are read");
+	ok(after > before && (after - before) * 1024 <= 20l * rows + kept, "the rows take no more than 20 bytes each while they are read");
 
 	all = best(reading, plain, 0);
 	with_names = best(reading, named, 0);

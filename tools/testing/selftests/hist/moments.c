@@ -43,15 +43,15 @@ static const char *const handlers[] = {
 
 static const struct kind {
 	const char *name, *definition, *event;
-	/* the functions that may come first */
-	const char *first[5];
+	/* the functions that may come first; NULL behind them */
+	const char *first[7];
 } kinds[] = {
 	{ "system call", NULL, "syscalls/sys_enter_getpgid",
-	  { "do_syscall_64+", "trace_syscall_enter+", "syscall_trace_enter", "__do_syscall" } },
+	  { "do_syscall_64+", "trace_syscall_enter+", "syscall_trace_enter", "__do_syscall", "trace_sys_enter+" } },
 	{ "end of a system call", NULL, "syscalls/sys_exit_getpgid",
-	  { "do_syscall_64+", "trace_syscall_exit+", "syscall_exit_", "syscall_trace_exit+", "__do_syscall" } },
+	  { "do_syscall_64+", "trace_syscall_exit+", "syscall_exit_", "syscall_trace_exit+", "__do_syscall", "trace_sys_exit+" } },
 	{ "any system call", NULL, "raw_syscalls/sys_enter",
-	  { "do_syscall_64+", "trace_syscall_enter+", "syscall_trace_enter", "__do_syscall" } },
+	  { "do_syscall_64+", "trace_syscall_enter+", "syscall_trace_enter", "__do_syscall", "trace_sys_enter+" } },
 	{ "static event", NULL, "task/task_rename", { "__set_task_comm+" } },
 	{ "kprobe at the beginning", "p:rhist_kp " SYS_FUNCTION("getpgid"), "kprobes/rhist_kp", { SYS_FUNCTION("getpgid") "+" } },
 	{ "kprobe inside", "p:rhist_ki " SYS_INSIDE("getpgid"), "kprobes/rhist_ki", { SYS_FUNCTION("getpgid") "+" } },
@@ -79,7 +79,7 @@ static int check_stacks(const struct kind *kind, const char *text, bool *good)
 		bool found = false;
 
 		stacks++;
-		for (int i = 0; i < 5 && kind->first[i]; i++)
+		for (int i = 0; kind->first[i]; i++)
 			found |= !strncmp(first, kind->first[i], strlen(kind->first[i]));
 		for (unsigned int i = 0; i < sizeof(handlers) / sizeof(*handlers); i++) {
 			const char *handler = strstr(at, handlers[i]);

@@ -267,23 +267,29 @@ static size_t line_length(const char *text)
 
 /*
  * Whether two hist files are the same. Where the compiler made a function of a tracepoint's call, C's stacks
- * begin there, one before the traced function, and may end one earlier therefore.
+ * begin there, one before the traced function, and may end one earlier therefore. Those of an older C end after 16
+ * functions.
  */
 static bool same_text(const char *c, const char *ours)
 {
 	static const char frame[] = "         ", helper[] = "         __do_trace_";
+	unsigned int functions = 0;
 	bool late = false;
 
 	while (*c && *ours) {
 		size_t of_c = line_length(c), of_ours = line_length(ours);
 
 		if (of_c == of_ours && !strncmp(c, ours, of_c)) {
+			functions = strncmp(c, frame, strlen(frame)) ? 0 : functions + 1;
 			late &= *c != '}';
 			c += of_c;
 			ours += of_ours;
 		} else if (!strncmp(c, helper, strlen(helper))) {
+			functions++;
 			late = true;
 			c += of_c;
+		} else if (!c_walks_far() && functions == 16 && *c == '}' && !strncmp(ours, frame, strlen(frame))) {
+			ours += of_ours;
 		} else if (late && *c == '}' && !strncmp(ours, frame, strlen(frame))) {
 			late = false;
 			ours += of_ours;
@@ -344,8 +350,11 @@ static void check(const char *event, const char *what, char triggers[TABLES][200
 			ok(false, "%s from %s: %s", what, contexts[context], errno_name(error));
 			continue;
 		}
-		ok(same_as_c(event, "hist") && read_totals(file(tracing_dir(), event, "hist"), &totals) && totals.hits,
-		   "%s from %s: C's text", what, contexts[context]);
+		if (!c_compares_all() && !strcmp(what, "dirty"))
+			skip("C's keys end at the NUL", "%s from %s: C's text", what, contexts[context]);
+		else
+			ok(same_as_c(event, "hist") && read_totals(file(tracing_dir(), event, "hist"), &totals) && totals.hits,
+			   "%s from %s: C's text", what, contexts[context]);
 		if (!tables)
 			continue;
 		text = slurp(file(tracing_dir(), event, "hist"));

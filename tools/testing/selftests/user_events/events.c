@@ -363,7 +363,7 @@ static void lives(void)
 	close(other);
 }
 
-static volatile unsigned int told, written;
+static volatile unsigned int told, written, done;
 static int first_fd, first_index;
 /* With one processor the thread is seldom on it at the right time, and in the way of others. */
 static unsigned int rounds;
@@ -381,6 +381,7 @@ static void *write_first(void *unused)
 		round++;
 		while (told)
 			;
+		done = round;
 	}
 	return unused;
 }
@@ -403,6 +404,9 @@ static void first_writes(void)
 			die("round %d: %d written", round, written);
 		lost += !read_totals(hist, &totals) || totals.hits != 1;
 		append(trigger, "!hist:keys=key:size=128");
+		/* It might not be running for a while, and miss that. */
+		if (!within_seconds(10, done == round))
+			die("round %d: %d done", round, done);
 	}
 	pthread_join(thread, NULL);
 	ok(!lost, "the first write after the bit is set is counted: %u of %u were not", lost, rounds);

@@ -458,8 +458,9 @@ static void of_a_group(void)
 	took = slab() - before;
 	charged = number_in(stat, "\nslab_unreclaimable ") - of_group;
 	note("2000 events of 100 fields: %ld kB, of which %ld kB are charged", took, charged / 1024);
-	ok(!a.error && !b.error && b.count == 2000 && charged / 1024 > took * 90 / 100,
-	   "more than 90 %% of the memory is charged to the control group");
+	/* KASAN keeps what was freed for a while, and counts that. */
+	ok(!a.error && !b.error && b.count == 2000 && charged / 1024 > took * (slow_kernel() ? 70 : 90) / 100,
+	   "more than %d %% of the memory is charged to the control group", slow_kernel() ? 70 : 90);
 	end(one);
 	all_gone();
 	ok(within_seconds(30, !rmdir(group)), "which can be removed then");
