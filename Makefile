@@ -144,7 +144,7 @@ dist:
 	@scripts/package/dist
 
 test-packages:
-	@tools/testing/packages/run $(PACKAGES)
+	@KERNEL=$(KERNEL) tools/testing/packages/run $(PACKAGES)
 
 fuzz:
 	@scripts/test fuzz
@@ -162,10 +162,10 @@ help:
 	@echo 'make KDIR=FOLDER   build/kdir/rhist.ko, for that kernel, with the tools of this machine'
 	@echo 'make events        build/stock/events/rhist_events.ko, the events that tests fire; KERNEL=, KDIR= too'
 	@echo 'make samples       build/stock/samples, modules of the kernel that its own ftracetest loads; KERNEL= too'
-	@echo 'make deb           build/packages/*.deb, for the newest Debian kernel that is known; KERNEL= too;'
+	@echo 'make deb           build/packages/*.deb, for Debian 13'\''s own kernel, or KERNEL=stock, the newest of backports;'
 	@echo '                   KERNELS=all for all kernels of scripts/kernels, or those that KERNELS= names'
 	@echo 'make dist          build/packages/rhist-VERSION.tar.xz: the sources, and the Rust that the module carries'
-	@echo 'make demo          a histogram, made in a guest with the Debian kernel'
+	@echo 'make demo          a histogram, made in a guest with Debian 13'\''s own kernel, or KERNEL=stock, the newest'
 	@echo 'make shell         a shell in such a guest, with the module loaded; KERNEL= too'
 	@echo 'make bench         what events cost in C and in rhist, on user-mode Linux and in QEMU: about 12 minutes,'
 	@echo '                   and 10 to make the kernels for it; BENCH=um, icount, smp or write runs one part;'
