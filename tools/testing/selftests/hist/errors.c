@@ -312,7 +312,7 @@ static int ask_c(const char *event, const char *text, size_t len, char **log, ch
 	return error;
 }
 
-/* Does it have a field that this kernel's C does not? */
+/* Whether a command names common_comm, which the C of this kernel does not have. */
 static bool names_newer(const char *text, size_t len)
 {
 	char *copy = strndup(text, len);
