@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Histograms of trace events: the kernel's files, their contents, and what is made of them.
+
+pub mod question;
+pub mod recipe;
+pub mod table;

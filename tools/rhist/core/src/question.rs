@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! What was asked, and where the answers come from: the interface between what runs triggers or replays recordings, and
+//! what shows, records or compares them.
+
+use std::collections::BTreeMap;
+
+use crate::recipe::NameKind;
+use crate::table::Table;
+use crate::table::Time;
+use crate::table::Unit;
+
+/// What was asked. The same for all readings of a run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Question {
+    /// Name of the recipe, or `count`, `between`.
+    pub name: String,
+    /// One line: what is measured.
+    pub summary: String,
+    /// What is counted, in the plural.
+    pub noun: String,
+    /// Unit of the distribution.
+    pub unit: Unit,
+    /// Sentence for the largest value: see [`crate::recipe::Measure::worst`].
+    pub worst: String,
+    /// How numbers of key columns and saved fields are named.
+    pub names: BTreeMap<String, NameKind>,
+    /// The commands that started it, as a shell takes them.
+    pub triggers: Vec<String>,
+    /// Sentences that a reader of the numbers has to know, such as what the kernel cannot tell.
+    pub notes: Vec<String>,
+    /// Whose histograms: rhist's or C's.
+    pub backend: Backend,
+    /// Name of the machine.
+    pub host: String,
+    /// Release of its kernel.
+    pub kernel: String,
+    /// CPUs that are online.
+    pub cpus: u32,
+}
+
+/// Whose histograms are used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Backend {
+    /// Those of the module rhist.
+    #[default]
+    Rhist,
+    /// The kernel's own.
+    C,
+}
+
+/// What was read at one time.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Reading {
+    /// Totals since the start of the run.
+    pub table: Table,
+    /// Hits of all triggers of the run since its start, also those that show nothing, such as starts.
+    pub events: u64,
+    /// What such a hit costs on this machine, in nanoseconds of a CPU, if it was measured.
+    pub cost_ns: Option<f64>,
+    /// Entries of the fullest histogram, and for how many there is room.
+    pub fill: (u64, u64),
+}
+
+/// What was added between two readings.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Interval {
+    /// Time of the reading before.
+    pub from: Time,
+    /// Time of this reading.
+    pub to: Time,
+    /// What was added: hits, sums and buckets are exact differences of totals. Largest and smallest values of the interval are
+    /// not known from those; they are `None` unless they must have happened in it.
+    pub delta: Table,
+    /// Hits of all triggers in between.
+    pub events: u64,
+    /// See [`Reading::cost_ns`].
+    pub cost_ns: Option<f64>,
+}
+
+/// Where readings come from: a run, or a recording that is replayed.
+pub trait Source {
+    /// What was asked.
+    fn question(&self) -> &Question;
+
+    /// Reads once more. `None` at the end of a recording.
+    fn read(&mut self) -> Result<Option<Reading>, Box<dyn std::error::Error + Send + Sync>>;
+}
+
+impl Interval {
+    /// Seconds that it lasted.
+    pub fn seconds(&self) -> f64 {
+        self.to.monotonic_ns.saturating_sub(self.from.monotonic_ns) as f64 / 1e9
+    }
+
+    /// The part of one CPU that its events cost: 0.01 is one per cent.
+    pub fn cost(&self) -> Option<f64> {
+        let seconds = self.seconds();
+        self.cost_ns
+            .filter(|_| seconds > 0.0)
+            .map(|ns| self.events as f64 * ns / 1e9 / seconds)
+    }
+}

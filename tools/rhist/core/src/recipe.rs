@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Recipes: questions about a kernel, as data. A recipe is a TOML file; its name is the file's.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::Deserialize;
+
+/// What a file of a recipe has.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct Recipe {
+    /// One line, without a full stop: what is measured.
+    pub summary: String,
+    /// Paragraphs for the manual: what is counted exactly, what is not, how to read it.
+    pub about: String,
+    /// A command line to try, without `rhist`.
+    #[serde(default)]
+    pub example: String,
+    /// Areas, such as `sched` or `block`.
+    #[serde(default)]
+    pub tags: Vec<String>,
+    /// What is to be given on the command line behind the name, in this order; used as `{name}` in texts of this file.
+    #[serde(default)]
+    pub args: Vec<Arg>,
+    /// What is measured.
+    #[serde(flatten)]
+    pub measure: Measure,
+    /// Other ways to measure, by the name of the option that selects them: `--errors` takes `variants.errors`.
+    #[serde(default)]
+    pub variants: BTreeMap<String, Variant>,
+}
+
+/// An argument of a recipe.
+#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct Arg {
+    /// Its name.
+    pub name: String,
+    /// What it is, for the help.
+    pub help: String,
+    /// If it is not given. Without this it has to be.
+    #[serde(default)]
+    pub default: Option<String>,
+}
+
+/// Another way to measure.
+#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct Variant {
+    /// One line, without a full stop.
+    pub summary: String,
+    /// What is measured instead.
+    #[serde(flatten)]
+    pub measure: Measure,
+}
+
+/// What is measured: either counts, or the time between starts and ends.
+///
+/// `serde(flatten)` and `deny_unknown_fields` do not go together, so unknown names in it are found by [`Recipe`].
+#[derive(Clone, Debug, Default, Deserialize, PartialEq)]
+pub struct Measure {
+    /// Unit of the distribution, and of sums.
+    #[serde(default)]
+    pub unit: UnitName,
+    /// What to call what is counted, in the plural: `waits`, `requests`.
+    #[serde(default)]
+    pub noun: String,
+    /// Keys for which each row is shown, if `--by` does not say others. Names of `keys`, or fields with modifiers.
+    #[serde(default)]
+    pub by: Vec<String>,
+    /// Short names of keys for `--by`: `comm = "next_comm"`. All events that are counted have these fields.
+    #[serde(default)]
+    pub keys: BTreeMap<String, String>,
+    /// The field with the thread that `-p` means, and the one with the name that `-c` means. By default `common_pid` and `comm`.
+    #[serde(default)]
+    pub pid: Option<String>,
+    /// See `pid`.
+    #[serde(default)]
+    pub comm: Option<String>,
+    /// Fields of the end, or of the event counted, that are kept with the largest value.
+    #[serde(default)]
+    pub save: Vec<String>,
+    /// The sentence for these: `{next_comm} behind {prev_comm} ({prev_pid})`.
+    #[serde(default)]
+    pub worst: String,
+    /// How numbers of fields are named: `dev = "device"`, `id = "syscall"`.
+    #[serde(default)]
+    pub names: BTreeMap<String, NameKind>,
+    /// Probes that are made first. `{group}` in definitions, events and filters is the group of the run.
+    #[serde(default)]
+    pub probes: Vec<String>,
+    /// Counted: each of these events. Empty for a time between events.
+    #[serde(default)]
+    pub count: Vec<Count>,
+    /// A time begins with each of these.
+    #[serde(default)]
+    pub start: Vec<Point>,
+    /// A time ends with each of these.
+    #[serde(default)]
+    pub end: Vec<Point>,
+    /// Events that make a start void, so that no end finds it.
+    #[serde(default)]
+    pub forget: Vec<Point>,
+}
+
+/// An event that is counted.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct Count {
+    /// `system:event`.
+    pub event: String,
+    /// Only hits that this filter passes.
+    #[serde(default, rename = "if")]
+    pub filter: String,
+    /// Fields or expressions whose sums are shown.
+    #[serde(default)]
+    pub sum: Vec<String>,
+    /// Fields whose minimum, maximum and average are shown.
+    #[serde(default)]
+    pub stat: Vec<String>,
+    /// Fields whose distributions are shown.
+    #[serde(default)]
+    pub dist: Vec<String>,
+}
+
+/// A start, an end, or an event that makes a start void.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct Point {
+    /// `system:event`.
+    pub event: String,
+    /// Only hits that this filter passes.
+    #[serde(default, rename = "if")]
+    pub filter: String,
+    /// What start and end have in common, in the same order: fields, expressions.
+    pub on: Vec<String>,
+    /// The value: of a start what is kept, of an end what is counted, with `{start}` for what the start has kept. By default
+    /// the time, and the time since then.
+    #[serde(default)]
+    pub value: Option<String>,
+    /// An end counts only the start with this number, from 0; by default each of them.
+    #[serde(default)]
+    pub of: Option<usize>,
+}
+
+/// Unit in a recipe.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub enum UnitName {
+    /// A number of things.
+    #[default]
+    Count,
+    /// Nanoseconds.
+    Ns,
+    /// Microseconds.
+    Us,
+    /// Bytes.
+    Bytes,
+}
+
+/// How a number is named.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub enum NameKind {
+    /// `dev_t` of the kernel: `sda`.
+    Device,
+    /// Number of a system call.
+    Syscall,
+    /// Number of an error, positive or negative: `ENOENT`.
+    Errno,
+    /// State of a task: `D`.
+    State,
+    /// Number of a signal: `SIGTERM`.
+    Signal,
+    /// Number of a softirq: `NET_RX`.
+    Softirq,
+    /// Number of an interrupt: `virtio0-input`.
+    Irq,
+    /// An IPv4 address.
+    Ipv4,
+    /// What the event's own print format says of the field, by `__print_symbolic` or `__print_flags`.
+    Format,
+}
+
+/// Why a text is no recipe.
+#[derive(Debug)]
+pub struct Error(String);
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl Recipe {
+    /// Reads a recipe. The error has the line and what is wrong there.
+    pub fn parse(text: &str) -> Result<Self, Error> {
+        toml::from_str(text).map_err(|error| Error(error.to_string()))
+    }
+}

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Keys of rows, and the texts in them.
+
+use std::fmt;
+
+/// A text from the kernel: any bytes. [`fmt::Display`] shows nothing that a terminal would interpret.
+#[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Text(pub Vec<u8>);
+
+/// A key of a row, or a field that was saved.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Key {
+    /// A number. Holds any `u64` and any `i64`.
+    Number(i128),
+    /// A string.
+    Text(Text),
+    /// A task (`.execname`).
+    Task {
+        /// Its ID.
+        pid: i64,
+        /// The name that it had at the first hit.
+        comm: Text,
+    },
+    /// A system call (`.syscall`).
+    Syscall {
+        /// Its number.
+        number: i64,
+        /// Its name, without `sys_`, if there is such a system call.
+        name: Option<String>,
+    },
+    /// An address (`.sym`, `.sym-offset`).
+    Address(Frame),
+    /// A stack, the innermost function first.
+    Stack(Vec<Frame>),
+    /// A range of numbers with both its ends (`.log2`, `.buckets=`).
+    Range {
+        /// Its first number.
+        first: i128,
+        /// Its last number.
+        last: i128,
+    },
+}
+
+/// An address, with the symbol that is there.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Frame {
+    /// `None` where the kernel has only told the symbol.
+    pub address: Option<u64>,
+    /// The symbol, and the offset in it, as the kernel wrote it. `None` if there is none.
+    pub symbol: Option<String>,
+}
+
+impl From<&str> for Text {
+    fn from(text: &str) -> Self {
+        Text(text.as_bytes().to_vec())
+    }
+}
+
+impl fmt::Debug for Text {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "\"{self}\"")
+    }
+}
+
+impl fmt::Display for Text {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for chunk in self.0.utf8_chunks() {
+            for character in chunk.valid().chars() {
+                match character {
+                    '\\' => f.write_str("\\\\")?,
+                    // Also what turns the direction of a text, or has no width.
+                    _ if is_unsafe(character) => write!(f, "{}", character.escape_unicode())?,
+                    _ => write!(f, "{character}")?,
+                }
+            }
+            for byte in chunk.invalid() {
+                write!(f, "\\x{byte:02x}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Characters that would change how a terminal shows what follows.
+fn is_unsafe(character: char) -> bool {
+    character.is_control()
+        || matches!(character, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
+}
+
+impl fmt::Display for Frame {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.symbol, self.address) {
+            (Some(symbol), _) => write!(f, "{}", Text::from(symbol.as_str())),
+            (None, Some(address)) => write!(f, "{address:#x}"),
+            (None, None) => f.write_str("?"),
+        }
+    }
+}
+
+/// A stack has its outermost function first, with `;` in between, as folded stacks have.
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Key::Number(number) => write!(f, "{number}"),
+            Key::Text(text) => write!(f, "{text}"),
+            Key::Task { pid, comm } => write!(f, "{comm} ({pid})"),
+            Key::Syscall { name: Some(name), .. } => write!(f, "{}", Text::from(name.as_str())),
+            Key::Syscall { number, name: None } => write!(f, "syscall {number}"),
+            Key::Address(frame) => write!(f, "{frame}"),
+            Key::Stack(frames) => {
+                for (i, frame) in frames.iter().rev().enumerate() {
+                    write!(f, "{}{frame}", if i > 0 { ";" } else { "" })?;
+                }
+                Ok(())
+            }
+            Key::Range { first, last } => write!(f, "{first}-{last}"),
+        }
+    }
+}

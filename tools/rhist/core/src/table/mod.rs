@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Contents of a histogram: rows of keys and values, whichever kernel file they were read from.
+//!
+//! A [`Table`] knows nothing of files, triggers or terminals. Readers make it, recordings keep it, printers show it.
+
+mod dist;
+mod fold;
+mod key;
+
+pub use dist::Dist;
+pub use dist::Quantile;
+pub use key::Frame;
+pub use key::Key;
+pub use key::Text;
+
+/// Contents of a histogram at one time, or what was added between two times.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Table {
+    /// A column for each key; may be empty, for one row that has all hits.
+    pub keys: Vec<Column>,
+    /// A column for each value beside the hits.
+    pub values: Vec<Column>,
+    /// Sorted by nothing in particular; no two have the same keys.
+    pub rows: Vec<Row>,
+    /// What is not in the rows.
+    pub losses: Losses,
+    /// When the rows were read.
+    pub time: Time,
+}
+
+/// Name and meaning of a column.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Column {
+    /// For people: the field, or what the recipe calls it.
+    pub name: String,
+    /// Unit of its numbers.
+    pub unit: Unit,
+    /// How two values become one. Of no importance for keys.
+    pub fold: Fold,
+}
+
+/// Unit of the numbers in a column.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Unit {
+    /// A number of things.
+    #[default]
+    Plain,
+    /// Nanoseconds.
+    Nanoseconds,
+    /// Microseconds.
+    Microseconds,
+    /// Bytes.
+    Bytes,
+}
+
+/// How two values of a column become one when rows are merged.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Fold {
+    /// Their sum; distributions are merged.
+    #[default]
+    Sum,
+    /// The smaller one.
+    Min,
+    /// The larger one.
+    Max,
+}
+
+/// An entry.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    /// Parallel to [`Table::keys`].
+    pub keys: Vec<Key>,
+    /// How many events were counted here.
+    pub hits: u64,
+    /// Parallel to [`Table::values`].
+    pub values: Vec<Value>,
+    /// The largest value, and what was saved with it.
+    pub worst: Option<Worst>,
+}
+
+/// A value of a row.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// A sum, minimum or maximum. Holds any `u64` and any `i64`.
+    Number(i128),
+    /// A distribution.
+    Dist(Dist),
+}
+
+/// The largest value of an entry: what `onmax()` has stored.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Worst {
+    /// The value, in the unit of the first distribution of the table.
+    pub value: i128,
+    /// What `save()` has kept of that event: names and values.
+    pub saved: Vec<(String, Key)>,
+}
+
+/// What was not counted. `None` where the kernel does not tell.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Losses {
+    /// Hits for whose keys there was no entry.
+    pub dropped: u64,
+    /// Values that are in no bucket of a distribution; they are in its count, sum, minimum and maximum.
+    pub no_bucket: Option<u64>,
+    /// Hits of an end without a start.
+    pub unresolved: Option<u64>,
+    /// Starts and maxima that were not stored, since too many hits were at work.
+    pub missed: Option<u64>,
+}
+
+/// A time by two clocks. Zero: not known.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Time {
+    /// `CLOCK_REALTIME` in nanoseconds.
+    pub realtime_ns: u64,
+    /// `CLOCK_MONOTONIC` in nanoseconds.
+    pub monotonic_ns: u64,
+    /// `/proc/sys/kernel/random/boot_id`.
+    pub boot_id: Option<String>,
+}
