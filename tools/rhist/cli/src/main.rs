@@ -2,4 +2,8 @@
 
 //! `rhist`: questions about a running kernel, answered by histograms of its trace events.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    rhist::main()
+}

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! The command `rhist`, as a library, so that its manual pages can be generated from its arguments.
+
+pub mod args;
+mod commands;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+/// What the program exits with if what it was given is wrong.
+const USAGE: u8 = 2;
+
+/// Runs the command line of this process.
+pub fn main() -> ExitCode {
+    let args = args::Args::parse();
+    match commands::run(args) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("rhist: {error:#}");
+            ExitCode::from(USAGE)
+        }
+    }
+}
