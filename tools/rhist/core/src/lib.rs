@@ -5,3 +5,4 @@
 pub mod question;
 pub mod recipe;
 pub mod table;
+pub mod tracefs;

@@ -79,7 +79,10 @@ pub struct Measure {
     /// See `pid`.
     #[serde(default)]
     pub comm: Option<String>,
-    /// Fields of the end, or of the event counted, that are kept with the largest value.
+    /// Where filters of `-p`, `-c` and `--where` apply: to ends, by default, or to starts.
+    #[serde(default)]
+    pub filter_at: FilterAt,
+    /// Fields of the end, of the event counted, or what a start keeps, that are shown beside the largest value.
     #[serde(default)]
     pub save: Vec<String>,
     /// The sentence for these: `{next_comm} behind {prev_comm} ({prev_pid})`.
@@ -140,9 +143,24 @@ pub struct Point {
     /// the time, and the time since then.
     #[serde(default)]
     pub value: Option<String>,
-    /// An end counts only the start with this number, from 0; by default each of them.
+    /// Of a start: fields that an end can be counted by and that can be saved, by a name that no field of the end has:
+    /// `stack = "common_stacktrace"`. All starts of a recipe have the same names.
+    #[serde(default)]
+    pub keep: BTreeMap<String, String>,
+    /// Of an end, and of what makes a start void: only the start with this number, from 0; by default each of them.
     #[serde(default)]
     pub of: Option<usize>,
+}
+
+/// Where the filters of the command line apply.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub enum FilterAt {
+    /// To each start.
+    Start,
+    /// To each end, and to events that are counted.
+    #[default]
+    End,
 }
 
 /// Unit in a recipe.

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! The kernel's tracing directory, or rhist's.
+
+use std::fmt;
+use std::fs;
+use std::fs::OpenOptions;
+use std::io;
+use std::io::Write;
+use std::path::Path;
+use std::path::PathBuf;
+
+use crate::question::Backend;
+
+/// Where tracefs is mounted; older programs use the second one.
+const PLACES: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
+
+/// Names another folder than [`PLACES`], for tests.
+pub const ROOT_VARIABLE: &str = "RHIST_TRACEFS";
+
+/// A tracing directory: of the kernel, of rhist, or of an instance in one of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tracefs {
+    /// The kernel's own tracing directory. Instances, probes and synthetic events are the same in both.
+    kernel: PathBuf,
+    /// Where histograms are made.
+    dir: PathBuf,
+    backend: Backend,
+}
+
+/// Why a file of tracefs could not be written.
+#[derive(Debug)]
+pub struct WriteError {
+    /// The file.
+    pub path: PathBuf,
+    /// What was written to it.
+    pub text: String,
+    /// The kernel's answer.
+    pub error: io::Error,
+    /// `error_log` of the tracing directory, if it got a new entry: the last one is about this.
+    pub log: Option<String>,
+}
+
+impl Tracefs {
+    /// Finds the tracing directory of this machine: that of rhist if the module is loaded, otherwise the kernel's.
+    ///
+    /// # Errors
+    ///
+    /// `NotFound` if tracefs is not mounted, `PermissionDenied` if it may not be read.
+    pub fn find() -> io::Result<Self> {
+        let root = match std::env::var_os(ROOT_VARIABLE) {
+            Some(root) => PathBuf::from(root),
+            None => PLACES
+                .into_iter()
+                .map(PathBuf::from)
+                .find(|place| place.join("events").exists())
+                .ok_or_else(|| match fs::read_dir(PLACES[0]) {
+                    Err(error) if error.kind() == io::ErrorKind::PermissionDenied => error,
+                    _ => io::Error::new(io::ErrorKind::NotFound, "tracefs is not mounted"),
+                })?,
+        };
+        Self::at(root)
+    }
+
+    /// The tracing directory at a path.
+    ///
+    /// # Errors
+    ///
+    /// `NotFound` if there is none.
+    pub fn at(root: PathBuf) -> io::Result<Self> {
+        fs::metadata(root.join("events"))?;
+        let rhist = root.join("rhist");
+        // Below rhist-exec, rhist's directory lies over the kernel's.
+        let (dir, backend) = if root.join("hist_stats").exists() {
+            (root.clone(), Backend::Rhist)
+        } else if rhist.join("hist_stats").exists() {
+            (rhist, Backend::Rhist)
+        } else {
+            (root.clone(), Backend::C)
+        };
+        Ok(Self {
+            kernel: root,
+            dir,
+            backend,
+        })
+    }
+
+    /// The same directory, but the kernel's own histograms.
+    pub fn with_c(self) -> Self {
+        Self {
+            dir: self.kernel.clone(),
+            backend: Backend::C,
+            ..self
+        }
+    }
+
+    /// Whose histograms its files make.
+    pub fn backend(&self) -> Backend {
+        self.backend
+    }
+
+    /// Where histograms are made.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// The kernel's own directory.
+    pub fn kernel(&self) -> &Path {
+        &self.kernel
+    }
+
+    /// The tracing directory of an instance, which need not exist yet.
+    pub fn instance(&self, name: &str) -> Self {
+        let place = |dir: &Path| dir.join("instances").join(name);
+        Self {
+            kernel: place(&self.kernel),
+            dir: place(&self.dir),
+            backend: self.backend,
+        }
+    }
+
+    /// Folder of an event.
+    pub fn event(&self, system: &str, event: &str) -> PathBuf {
+        self.dir.join("events").join(system).join(event)
+    }
+
+    /// Appends a command to a file of this directory, in one write.
+    pub fn write(&self, file: impl AsRef<Path>, text: &str) -> Result<(), WriteError> {
+        let path = self.dir.join(file);
+        // Not O_CREAT: a file that is not there is an event that is not there.
+        let result = OpenOptions::new()
+            .append(true)
+            .open(&path)
+            .and_then(|mut file| file.write_all(text.as_bytes()));
+        result.map_err(|error| {
+            let log = fs::read_to_string(self.dir.join("error_log"))
+                .ok()
+                .filter(|log| log.contains(text.trim()));
+            WriteError {
+                path,
+                text: text.to_owned(),
+                error,
+                log,
+            }
+        })
+    }
+}
+
+impl fmt::Display for WriteError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}: {}", self.path.display(), self.text, self.error)
+    }
+}
+
+impl std::error::Error for WriteError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.error)
+    }
+}
