@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Distributions: counts of values in exponential buckets, and the quantiles that follow from them.
+//! Distributions: counts of values in exponential buckets.
 
 use std::collections::BTreeMap;
+
+use super::bucket;
+use super::bucket::Bucket;
 
 /// A distribution. Bucket `i` of scale `s` has the values `v` with `2^(i/2^s) < v <= 2^((i+1)/2^s)`, as in OpenTelemetry's
 /// exponential histograms.
@@ -10,6 +13,8 @@ use std::collections::BTreeMap;
 pub struct Dist {
     /// Buckets between a number and its double are 2 to the power of this. 0 to 20.
     pub scale: u8,
+    /// The unit of `v` above; all other numbers here are in the unit of the column.
+    pub bucket_unit: BucketUnit,
     /// How many values there are, in buckets or not.
     pub count: u64,
     /// Their sum; wraps around at 64 bits where the kernel made it. `None` if it is not known.
@@ -28,13 +33,198 @@ pub struct Dist {
     pub negative: BTreeMap<i32, u64>,
 }
 
-/// An estimate of a quantile.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Quantile {
-    /// The estimate.
-    pub value: f64,
-    /// The true value is not below this.
-    pub low: f64,
-    /// Nor above this.
-    pub high: f64,
+/// In what buckets measure values that are nanoseconds: `unit(…)` of a trigger.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum BucketUnit {
+    /// In the value's own unit. What nearly all have.
+    #[default]
+    One,
+    /// In microseconds.
+    Us,
+    /// In milliseconds.
+    Ms,
+    /// In seconds.
+    S,
 }
+
+impl BucketUnit {
+    /// How many of the value's own units it is.
+    pub fn values(self) -> u64 {
+        match self {
+            Self::One => 1,
+            Self::Us => 1_000,
+            Self::Ms => 1_000_000,
+            Self::S => 1_000_000_000,
+        }
+    }
+}
+
+impl Dist {
+    /// A distribution without values.
+    pub fn new(scale: u8) -> Self {
+        Dist {
+            scale,
+            sum: Some(0),
+            ..Dist::default()
+        }
+    }
+
+    /// Adds `count` times `value`, which is taken for the nearest number that an `i64` or a `u64` holds.
+    pub fn record(&mut self, value: i128, count: u64) {
+        if count == 0 {
+            return;
+        }
+        self.min = match self.count {
+            0 => Some(value),
+            _ => self.min.map(|min| min.min(value)),
+        };
+        self.max = match self.count {
+            0 => Some(value),
+            _ => self.max.map(|max| max.max(value)),
+        };
+        self.sum = self
+            .sum
+            .map(|sum| sum.saturating_add(value.saturating_mul(count.into())));
+        self.count = self.count.saturating_add(count);
+        let magnitude = u64::try_from(value.unsigned_abs()).unwrap_or(u64::MAX);
+        let buckets = match value {
+            0 => return self.zero = self.zero.saturating_add(count),
+            1.. => &mut self.positive,
+            _ => &mut self.negative,
+        };
+        add(buckets, bucket::index(magnitude, self.scale, self.bucket_unit), count);
+    }
+
+    /// The average. `None` if there are no values, or their sum is not known.
+    pub fn mean(&self) -> Option<f64> {
+        let sum = self.sum.filter(|_| self.count > 0)?;
+        Some(sum as f64 / self.count as f64)
+    }
+
+    /// Buckets that have values, in the order of these.
+    pub fn buckets(&self) -> impl Iterator<Item = Bucket> {
+        let negative = self.negative.iter().rev();
+        let negative = negative.map(|(&index, &count)| self.bucket(index, count).negated());
+        let zero = (self.zero > 0).then_some(Bucket {
+            low: 0,
+            high: 0,
+            count: self.zero,
+        });
+        let positive = self.positive.iter();
+        let positive = positive.map(|(&index, &count)| self.bucket(index, count));
+        negative.chain(zero).chain(positive)
+    }
+
+    /// The smallest and the largest whole value of the bucket of positive values with this index. Where no whole number is in
+    /// it, those around it.
+    pub fn bounds(&self, index: i32) -> (u64, u64) {
+        match index {
+            -1 if self.one_has_zero => (0, bucket::bounds(index, self.scale, self.bucket_unit).1),
+            _ => bucket::bounds(index, self.scale, self.bucket_unit),
+        }
+    }
+
+    fn bucket(&self, index: i32, count: u64) -> Bucket {
+        let (low, high) = self.bounds(index);
+        Bucket {
+            low: low.into(),
+            high: high.into(),
+            count,
+        }
+    }
+
+    /// How many values are in buckets. Fewer than [`Dist::count`] where the kernel had no room for a bucket.
+    pub fn in_buckets(&self) -> u64 {
+        let buckets = self.negative.values().chain(self.positive.values());
+        buckets.fold(self.zero, |sum, &count| sum.saturating_add(count))
+    }
+
+    /// Makes buckets wider, down to `scale`, exactly. A scale that is not lower changes nothing.
+    pub fn coarsen(&mut self, scale: u8) {
+        let Some(shift) = self.scale.checked_sub(scale).filter(|&shift| shift > 0) else {
+            return;
+        };
+        for buckets in [&mut self.positive, &mut self.negative] {
+            let mut wider = BTreeMap::new();
+            for (&index, &count) in buckets.iter() {
+                add(&mut wider, index >> shift.min(31), count);
+            }
+            *buckets = wider;
+        }
+        self.scale = scale;
+    }
+
+    /// Adds the values of `other`. The result has the lower one of both scales, where both have values. What `other` has in
+    /// buckets of another [`BucketUnit`] is in no bucket afterwards.
+    pub fn merge(&mut self, other: &Dist) {
+        if other.count == 0 {
+            return;
+        }
+        if self.count == 0 {
+            return self.clone_from(other);
+        }
+        self.count = self.count.saturating_add(other.count);
+        self.sum = pair(self.sum, other.sum, i128::saturating_add);
+        self.min = pair(self.min, other.min, Ord::min);
+        self.max = pair(self.max, other.max, Ord::max);
+        if self.bucket_unit != other.bucket_unit {
+            return;
+        }
+        self.coarsen(other.scale);
+        let shift = other.scale.saturating_sub(self.scale).min(31);
+        self.zero = self.zero.saturating_add(other.zero);
+        self.one_has_zero |= other.one_has_zero;
+        for (into, from) in [
+            (&mut self.positive, &other.positive),
+            (&mut self.negative, &other.negative),
+        ] {
+            for (&index, &count) in from {
+                add(into, index >> shift, count);
+            }
+        }
+    }
+
+    /// What was added since `earlier`, which is an older state of this. The smallest and the largest value are `None` unless
+    /// they must have been among it. What has become less counts as nothing.
+    pub fn since(&self, earlier: &Dist) -> Dist {
+        if earlier.count == 0 {
+            return self.clone();
+        }
+        let mut delta = self.clone();
+        delta.count = self.count.saturating_sub(earlier.count);
+        delta.sum = pair(self.sum, earlier.sum, i128::saturating_sub);
+        let fell = |(now, before): (i128, i128)| (now < before).then_some(now);
+        delta.min = self.min.zip(earlier.min).and_then(fell);
+        let rose = |(now, before): (i128, i128)| (now > before).then_some(now);
+        delta.max = self.max.zip(earlier.max).and_then(rose);
+        delta.coarsen(earlier.scale);
+        let shift = earlier.scale.saturating_sub(delta.scale).min(31);
+        delta.zero = self.zero.saturating_sub(earlier.zero);
+        for (from, less) in [
+            (&mut delta.positive, &earlier.positive),
+            (&mut delta.negative, &earlier.negative),
+        ] {
+            for (&index, &count) in less {
+                if let Some(left) = from.get_mut(&(index >> shift)) {
+                    *left = left.saturating_sub(count);
+                }
+            }
+            from.retain(|_, &mut count| count > 0);
+        }
+        delta
+    }
+}
+
+/// Adds to the count of a bucket.
+fn add(buckets: &mut BTreeMap<i32, u64>, index: i32, count: u64) {
+    let sum = buckets.entry(index).or_insert(0);
+    *sum = sum.saturating_add(count);
+}
+
+/// `combine` of both, if both are known.
+fn pair(a: Option<i128>, b: Option<i128>, combine: fn(i128, i128) -> i128) -> Option<i128> {
+    a.zip(b).map(|(a, b)| combine(a, b))
+}
+
+#[cfg(test)]
+mod tests;

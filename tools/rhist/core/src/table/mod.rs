@@ -4,15 +4,19 @@
 //!
 //! A [`Table`] knows nothing of files, triggers or terminals. Readers make it, recordings keep it, printers show it.
 
+mod bucket;
 mod dist;
 mod fold;
 mod key;
+mod quantile;
 
+pub use bucket::Bucket;
+pub use dist::BucketUnit;
 pub use dist::Dist;
-pub use dist::Quantile;
 pub use key::Frame;
 pub use key::Key;
 pub use key::Text;
+pub use quantile::Quantile;
 
 /// Contents of a histogram at one time, or what was added between two times.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -86,6 +90,8 @@ pub enum Value {
     Number(i128),
     /// A distribution.
     Dist(Dist),
+    /// It is not known: a minimum or maximum of an interval that did not change, or what C's text does not show.
+    Unknown,
 }
 
 /// The largest value of an entry: what `onmax()` has stored.
