@@ -2,6 +2,7 @@
 
 //! Histograms of trace events: the kernel's files, their contents, and what is made of them.
 
+pub mod names;
 pub mod question;
 pub mod recipe;
 pub mod table;

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! States of tasks, as `prev_state` of `sched_switch` has them.
+
+/// By bit.
+const NAMES: [char; 8] = ['S', 'D', 'T', 't', 'X', 'Z', 'P', 'I'];
+/// The task was preempted: it would have gone on.
+const PREEMPTED: i128 = 0x100;
+
+/// What the event itself prints: letters of all bits, `R` for none, `+` for preempted.
+pub(super) fn name(number: i128) -> Option<String> {
+    if !(0..PREEMPTED * 2).contains(&number) {
+        return None;
+    }
+    let bits = NAMES.iter().enumerate().filter(|(bit, _)| number >> bit & 1 != 0);
+    let mut name: Vec<String> = bits.map(|(_, letter)| letter.to_string()).collect();
+    if name.is_empty() {
+        name.push("R".to_owned());
+    }
+    let preempted = if number & PREEMPTED != 0 { "+" } else { "" };
+    Some(name.join("|") + preempted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn states() {
+        for (number, expected) in [
+            (0, "R"),
+            (1, "S"),
+            (2, "D"),
+            (3, "S|D"),
+            (0x80, "I"),
+            (256, "R+"),
+            (257, "S+"),
+        ] {
+            assert_eq!(name(number).as_deref(), Some(expected));
+        }
+        assert_eq!(name(512), None);
+        assert_eq!(name(-1), None);
+    }
+}
