@@ -1,3 +1,270 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 //! Tables that become one: sums over keys, over tables, and differences over time.
+
+use std::collections::HashMap;
+
+use super::Column;
+use super::Dist;
+use super::Fold;
+use super::Key;
+use super::Losses;
+use super::Row;
+use super::Table;
+use super::Value;
+use super::Worst;
+
+impl Table {
+    /// Adds the rows and losses of `other`, which has the same columns. The time is the later one.
+    pub fn merge(&mut self, other: &Table) {
+        if self.keys.is_empty() && self.values.is_empty() && self.rows.is_empty() {
+            self.keys.clone_from(&other.keys);
+            self.values.clone_from(&other.values);
+        }
+        let places: Vec<Option<usize>> = {
+            let ours = by_keys(&self.rows);
+            let place = |row: &Row| ours.get(row.keys.as_slice()).copied();
+            other.rows.iter().map(place).collect()
+        };
+        for (row, place) in other.rows.iter().zip(places) {
+            match place.and_then(|place| self.rows.get_mut(place)) {
+                Some(ours) => ours.merge(row, &self.values),
+                None => self.rows.push(row.clone()),
+            }
+        }
+        self.losses.merge(&other.losses);
+        if other.time > self.time {
+            self.time.clone_from(&other.time);
+        }
+    }
+
+    /// What was added since `earlier`, which is an older state of this. Rows without new hits are not there. What has become less
+    /// counts as nothing, as after `clear`.
+    ///
+    /// A smallest or largest value is [`Value::Unknown`] or `None` unless it must have been among what was added.
+    pub fn since(&self, earlier: &Table) -> Table {
+        let theirs = by_keys(&earlier.rows);
+        let delta = |row: &Row| {
+            let before = theirs.get(row.keys.as_slice());
+            match before.and_then(|&place| earlier.rows.get(place)) {
+                None => Some(row.clone()),
+                Some(before) if row.hits <= before.hits => None,
+                Some(before) => Some(row.since(before, &self.values)),
+            }
+        };
+        Table {
+            keys: self.keys.clone(),
+            values: self.values.clone(),
+            rows: self.rows.iter().filter_map(delta).collect(),
+            losses: self.losses.since(&earlier.losses),
+            time: self.time.clone(),
+        }
+    }
+
+    /// All rows in one, without keys. Of no rows: no hits, and unknown values.
+    pub fn total(&self) -> Row {
+        let none = Row {
+            keys: Vec::new(),
+            hits: 0,
+            values: self.values.iter().map(|_| Value::Unknown).collect(),
+            worst: None,
+        };
+        let Some((first, rest)) = self.rows.split_first() else {
+            return none;
+        };
+        let mut total = Row {
+            keys: Vec::new(),
+            ..first.clone()
+        };
+        for row in rest {
+            total.merge(row, &self.values);
+        }
+        total
+    }
+
+    /// The table without this key: rows that only differ in it become one. Without such a key it stays as it is.
+    pub fn without_key(&self, key: usize) -> Table {
+        self.grouped(key, self.values.clone(), Row::clone)
+    }
+
+    /// Makes a distribution of a key that is a range of numbers (`.log2`): it is appended as value `column`, and the key is gone.
+    /// If value `sum` is the sum of these numbers, it becomes [`Dist::sum`], and is gone, too.
+    ///
+    /// The buckets have scale 0. Ranges that are in none of them (`.buckets=`), and what is no number, are in no bucket.
+    pub fn fold_range(&self, key: usize, column: Column, sum: Option<usize>) -> Table {
+        let sum = sum.filter(|&sum| sum < self.values.len());
+        let mut values = self.values.clone();
+        if let Some(sum) = sum {
+            values.remove(sum);
+        }
+        values.push(column);
+        self.grouped(key, values, |row| {
+            let mut row = row.clone();
+            let mut dist = match row.keys.get(key) {
+                Some(key) => ranged(key, row.hits),
+                None => Dist::default(),
+            };
+            if let Some(sum) = sum.filter(|&sum| sum < row.values.len()) {
+                dist.sum = match row.values.remove(sum) {
+                    Value::Number(number) => Some(number),
+                    _ => None,
+                };
+            }
+            row.values.push(Value::Dist(dist));
+            row
+        })
+    }
+
+    /// A table of what `make` makes of each row, without this key.
+    fn grouped(&self, key: usize, values: Vec<Column>, make: impl Fn(&Row) -> Row) -> Table {
+        let mut places = HashMap::with_capacity(self.rows.len());
+        let mut rows: Vec<Row> = Vec::new();
+        for row in &self.rows {
+            let others = row.keys.iter().enumerate().filter(|&(n, _)| n != key);
+            let others: Vec<&Key> = others.map(|(_, key)| key).collect();
+            let mut made = make(row);
+            if key < made.keys.len() {
+                made.keys.remove(key);
+            }
+            let place = *places.entry(others).or_insert(rows.len());
+            match rows.get_mut(place) {
+                Some(row) => row.merge(&made, &values),
+                None => rows.push(made),
+            }
+        }
+        let mut keys = self.keys.clone();
+        if key < keys.len() {
+            keys.remove(key);
+        }
+        Table {
+            keys,
+            values,
+            rows,
+            losses: self.losses.clone(),
+            time: self.time.clone(),
+        }
+    }
+}
+
+/// Where rows are, by their keys.
+fn by_keys(rows: &[Row]) -> HashMap<&[Key], usize> {
+    let numbered = rows.iter().enumerate();
+    numbered.map(|(place, row)| (row.keys.as_slice(), place)).collect()
+}
+
+/// A distribution of scale 0 with `hits` values in this range.
+fn ranged(key: &Key, hits: u64) -> Dist {
+    let mut dist = Dist::new(0);
+    match *key {
+        Key::Number(number) => {
+            dist.record(number, hits);
+            return dist;
+        }
+        Key::Range { first: 0, last: 1 } => {
+            dist.record(1, hits);
+            dist.one_has_zero = true;
+        }
+        Key::Range { first, last } => {
+            let (mut lowest, mut highest) = (Dist::new(0), Dist::new(0));
+            lowest.record(first, hits);
+            highest.record(last, hits);
+            dist.count = hits;
+            if lowest.buckets().eq(highest.buckets()) {
+                dist = lowest;
+            }
+        }
+        _ => dist.count = hits,
+    }
+    (dist.sum, dist.min, dist.max) = (None, None, None);
+    dist
+}
+
+impl Row {
+    /// Adds what was counted in `other`, whose values have these columns, too.
+    pub fn merge(&mut self, other: &Row, values: &[Column]) {
+        self.hits = self.hits.saturating_add(other.hits);
+        let pairs = self.values.iter_mut().zip(&other.values);
+        for ((value, other), column) in pairs.zip(values) {
+            value.merge(other, column.fold);
+        }
+        if key_of(&other.worst) > key_of(&self.worst) {
+            self.worst.clone_from(&other.worst);
+        }
+    }
+
+    fn since(&self, earlier: &Row, values: &[Column]) -> Row {
+        let pairs = self.values.iter().zip(&earlier.values);
+        let delta = |((value, earlier), column): ((&Value, &Value), &Column)| value.since(earlier, column.fold);
+        Row {
+            keys: self.keys.clone(),
+            hits: self.hits.saturating_sub(earlier.hits),
+            values: pairs.zip(values).map(delta).collect(),
+            worst: match (&self.worst, &earlier.worst) {
+                (Some(now), Some(before)) if now.value <= before.value => None,
+                (worst, _) => worst.clone(),
+            },
+        }
+    }
+}
+
+/// By what the larger one is chosen; of equal values always the same, whichever comes first.
+fn key_of(worst: &Option<Worst>) -> Option<(i128, &[(String, Key)])> {
+    worst.as_ref().map(|worst| (worst.value, worst.saved.as_slice()))
+}
+
+impl Value {
+    /// Adds `other`. What is unknown, or of another kind, makes the result unknown.
+    fn merge(&mut self, other: &Value, fold: Fold) {
+        match (&mut *self, other) {
+            (Value::Number(number), &Value::Number(other)) => {
+                *number = match fold {
+                    Fold::Sum => number.saturating_add(other),
+                    Fold::Min => other.min(*number),
+                    Fold::Max => other.max(*number),
+                }
+            }
+            (Value::Dist(dist), Value::Dist(other)) => dist.merge(other),
+            _ => *self = Value::Unknown,
+        }
+    }
+
+    fn since(&self, earlier: &Value, fold: Fold) -> Value {
+        match (self, earlier) {
+            (&Value::Number(now), &Value::Number(before)) => match fold {
+                Fold::Sum => Value::Number(now.saturating_sub(before)),
+                Fold::Min if now < before => Value::Number(now),
+                Fold::Max if now > before => Value::Number(now),
+                Fold::Min | Fold::Max => Value::Unknown,
+            },
+            (Value::Dist(now), Value::Dist(before)) => Value::Dist(now.since(before)),
+            _ => Value::Unknown,
+        }
+    }
+}
+
+impl Losses {
+    /// Adds those of `other`. What only one of both tells is taken for all that is known.
+    pub fn merge(&mut self, other: &Losses) {
+        let sum = |a: Option<u64>, b: Option<u64>| match (a, b) {
+            (Some(a), Some(b)) => Some(a.saturating_add(b)),
+            (a, b) => a.or(b),
+        };
+        self.dropped = self.dropped.saturating_add(other.dropped);
+        self.no_bucket = sum(self.no_bucket, other.no_bucket);
+        self.unresolved = sum(self.unresolved, other.unresolved);
+        self.missed = sum(self.missed, other.missed);
+    }
+
+    fn since(&self, earlier: &Losses) -> Losses {
+        let less = |now: Option<u64>, before: Option<u64>| now.map(|now| now.saturating_sub(before.unwrap_or(0)));
+        Losses {
+            dropped: self.dropped.saturating_sub(earlier.dropped),
+            no_bucket: less(self.no_bucket, earlier.no_bucket),
+            unresolved: less(self.unresolved, earlier.unresolved),
+            missed: less(self.missed, earlier.missed),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

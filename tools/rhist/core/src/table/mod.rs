@@ -117,7 +117,7 @@ pub struct Losses {
 }
 
 /// A time by two clocks. Zero: not known.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Time {
     /// `CLOCK_REALTIME` in nanoseconds.
     pub realtime_ns: u64,

@@ -97,6 +97,8 @@ fn merged(a: &Dist, b: &Dist) -> Dist {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
     #[test]
     fn a_value_is_in_the_bucket_of_its_index(value in 1..=u64::MAX, scale in 0..=20u8, unit in 0..4usize) {
         let unit = [BucketUnit::One, BucketUnit::Us, BucketUnit::Ms, BucketUnit::S][unit];

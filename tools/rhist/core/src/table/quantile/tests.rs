@@ -82,6 +82,8 @@ fn any_values() -> impl Strategy<Value = Vec<i128>> {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
     #[test]
     fn within_the_promised_error(values in any_values(), scale in 0..=5u8, thousandths in 0..=1000u32, extremes: bool) {
         let mut dist = dist(scale, &values);
