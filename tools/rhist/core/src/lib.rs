@@ -2,8 +2,11 @@
 
 //! Histograms of trace events: the kernel's files, their contents, and what is made of them.
 
+pub mod grammar;
 pub mod names;
+pub mod problem;
 pub mod question;
 pub mod recipe;
+pub mod suggest;
 pub mod table;
 pub mod tracefs;

@@ -6,7 +6,7 @@ use super::constant::evaluate;
 
 /// The names that `__print_symbolic()` or `__print_flags()` has for a field.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Symbols {
+pub struct Symbols {
     /// What is named: the field, perhaps with a mask.
     expression: String,
     field: String,
@@ -24,8 +24,24 @@ const FUNCTIONS: [(&str, bool); 4] = [
 ];
 
 impl Symbols {
+    /// Whether each name is for some bits, and not for a number.
+    pub fn are_flags(&self) -> bool {
+        self.delimiter.is_some()
+    }
+
+    /// Numbers and their names, in the order of the format.
+    pub fn names(&self) -> &[(i128, String)] {
+        &self.names
+    }
+
+    /// The number that is called so.
+    pub fn value(&self, name: &str) -> Option<i128> {
+        let found = self.names.iter().find(|(_, candidate)| candidate == name);
+        found.map(|(value, _)| *value)
+    }
+
     /// Takes the first names for `field` from the contents of a `format` file.
-    pub(super) fn parse(format: &str, field: &str) -> Option<Symbols> {
+    pub fn parse(format: &str, field: &str) -> Option<Symbols> {
         let (_, print) = format.split_once("print fmt:")?;
         FUNCTIONS.iter().find_map(|(function, flags)| {
             let calls = print.match_indices(function);
@@ -54,7 +70,7 @@ impl Symbols {
     }
 
     /// The name of a number; of flags those that are set, and the rest as a number, as the kernel prints them.
-    pub(super) fn name(&self, number: i128) -> Option<String> {
+    pub fn name(&self, number: i128) -> Option<String> {
         // Signed fields and constants without a sign are the same bits.
         let bits = |number: i128| number & i128::from(u64::MAX);
         let number = evaluate(&self.expression, Some((&self.field, number)))?;

@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use crate::recipe::NameKind;
-use format::Symbols;
+pub use format::Symbols;
 
 type Table = BTreeMap<i128, String>;
 

@@ -2,6 +2,10 @@
 
 //! The kernel's tracing directory, or rhist's.
 
+pub mod error_log;
+pub mod events;
+pub mod format;
+
 use std::fmt;
 use std::fs;
 use std::fs::OpenOptions;

@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Filters: comparisons of fields, with `&&`, `||`, `!` and parentheses.
+
+use std::iter::Peekable;
+use std::ops::Range;
+use std::vec::IntoIter;
+
+use super::names;
+use super::names::Place;
+use super::token;
+use super::token::Token;
+use super::token::TokenKind;
+use crate::problem::Problem;
+use crate::tracefs::format::FieldKind;
+use crate::tracefs::format::Format;
+
+/// Bytes of a string in a filter, at most.
+const STRING_MAX: usize = 255;
+
+/// What comparisons there are, and what could be taken for one.
+const COMPARISONS: [&str; 8] = ["==", "!=", "<=", ">=", "<", ">", "&", "~"];
+
+/// Checks a filter, as `--where` takes it.
+pub fn check_filter(format: &Format, text: &str) -> Result<(), Problem> {
+    let tokens = token::tokens(text).into_iter().peekable();
+    Parser { format, text, tokens }.all()
+}
+
+struct Parser<'a> {
+    format: &'a Format,
+    text: &'a str,
+    tokens: Peekable<IntoIter<Token<'a>>>,
+}
+
+/// The left side of a comparison.
+struct Subject<'a> {
+    name: &'a str,
+    kind: FieldKind,
+    /// `.function` follows it.
+    function: bool,
+}
+
+impl<'a> Parser<'a> {
+    fn all(mut self) -> Result<(), Problem> {
+        // Open parentheses, so that depth takes no stack.
+        let mut open: Vec<Range<usize>> = Vec::new();
+        loop {
+            // An operand.
+            while let Some(token) = self.tokens.next_if(|token| matches!(token.text, "!" | "(")) {
+                if token.text == "(" {
+                    open.push(token.at);
+                }
+            }
+            self.comparison()?;
+            // What can follow one.
+            while let Some(close) = self.tokens.next_if(|token| token.text == ")") {
+                if open.pop().is_none() {
+                    return Err(Problem::new(close.at, "there is no ( for this )"));
+                }
+            }
+            let Some(token) = self.tokens.next() else { break };
+            let problem = Problem::new(token.at.clone(), format!("{} is not expected here", token.text));
+            match token.text {
+                "&&" | "||" => {}
+                "and" | "AND" | "&" => return Err(problem.label("did you mean &&?")),
+                "or" | "OR" | "|" => return Err(problem.label("did you mean ||?")),
+                _ => return Err(problem.label("expected && or ||")),
+            }
+        }
+        match open.pop() {
+            Some(at) => Err(Problem::new(at, "there is no ) for this (")),
+            None => Ok(()),
+        }
+    }
+
+    /// `field operator value`.
+    fn comparison(&mut self) -> Result<(), Problem> {
+        let subject = self.subject()?;
+        let operator = self.operator(&subject)?;
+        self.value(&subject, &operator)
+    }
+
+    fn subject(&mut self) -> Result<Subject<'a>, Problem> {
+        let end = self.text.len();
+        let Some(token) = self.tokens.next() else {
+            return Err(Problem::new(end..end, "a comparison is missing").label("expected here, as in prev_pid == 1"));
+        };
+        match token.kind {
+            TokenKind::Word if token.text == "not" => {
+                return Err(Problem::new(token.at, "not is no operator").label("did you mean !?"));
+            }
+            TokenKind::Word if token.text.starts_with('$') => {
+                return Err(Problem::new(token.at, "a filter cannot use variables"));
+            }
+            TokenKind::Word => {}
+            TokenKind::Number | TokenKind::Quoted => {
+                let problem = Problem::new(token.at, format!("{} is no field", token.text));
+                return Err(problem.label("the field comes first, as in prev_pid == 1"));
+            }
+            _ => {
+                let problem = Problem::new(token.at, format!("{} is not expected here", token.text));
+                return Err(problem.label("a field is expected"));
+            }
+        }
+        let kind = names::kind(self.format, token.text, token.at.clone(), Place::Filter)?;
+        if matches!(kind, FieldKind::Other | FieldKind::Stack) {
+            let problem = Problem::new(token.at, format!("{} is {}", token.text, kind.noun()));
+            return Err(problem.label("a filter cannot use it"));
+        }
+        let function = match self.tokens.next_if(|token| token.text == ".") {
+            Some(dot) => self.suffix(dot.at)?,
+            None => false,
+        };
+        Ok(Subject {
+            name: token.text,
+            kind,
+            function,
+        })
+    }
+
+    /// Behind the dot of a field. Whether it is `function`.
+    fn suffix(&mut self, dot: Range<usize>) -> Result<bool, Problem> {
+        let help = "a filter has only .function, for an address, and .ustring, for a string of user space";
+        match self.tokens.next_if(|token| token.kind == TokenKind::Word) {
+            Some(word) if word.text == "function" => Ok(true),
+            Some(word) if word.text == "ustring" => Ok(false),
+            Some(word) => {
+                let title = format!("{} is no modifier of a filter", word.text);
+                Err(Problem::new(word.at, title)
+                    .label("only keys and values have it")
+                    .help(help))
+            }
+            None => Err(Problem::new(dot, "a modifier is missing")
+                .label("expected behind this dot")
+                .help(help)),
+        }
+    }
+
+    fn operator(&mut self, subject: &Subject<'_>) -> Result<Token<'a>, Problem> {
+        let end = self.text.len();
+        let Some(token) = self.tokens.next() else {
+            let problem = Problem::new(end..end, format!("{} is compared to nothing", subject.name));
+            return Err(problem.label("expected ==, !=, <, <=, >, >=, & or ~"));
+        };
+        let problem = Problem::new(token.at.clone(), format!("{} is no comparison", token.text));
+        let problem = match token.text {
+            "=" => problem.label("did you mean ==?"),
+            "=<" => problem.label("did you mean <=?"),
+            "=>" => problem.label("did you mean >=?"),
+            "<>" => problem.label("did you mean !=?"),
+            text if !COMPARISONS.contains(&text) => problem.label("expected ==, !=, <, <=, >, >=, & or ~"),
+            text => return self.fitting(subject, text, token),
+        };
+        Err(problem)
+    }
+
+    fn fitting(&self, subject: &Subject<'_>, text: &str, token: Token<'a>) -> Result<Token<'a>, Problem> {
+        let Subject { name, kind, function } = *subject;
+        let problem = |title: String| Problem::new(token.at.clone(), title);
+        match text {
+            "==" | "!=" => Ok(token),
+            _ if function => Err(problem(format!("a function is compared by == and !=, not by {text}"))),
+            "~" if kind == FieldKind::Number => {
+                Err(problem("~ compares strings".to_owned()).label(format!("{name} is a number")))
+            }
+            "~" => Ok(token),
+            _ if kind == FieldKind::Text => {
+                let problem = problem(format!("{text} compares numbers")).label(format!("{name} is a string"));
+                Err(problem.help("strings are compared by ==, != and ~, which takes a pattern"))
+            }
+            _ => Ok(token),
+        }
+    }
+
+    fn value(&mut self, subject: &Subject<'_>, operator: &Token<'_>) -> Result<(), Problem> {
+        let end = self.text.len();
+        let Some(token) = self.tokens.next() else {
+            return Err(
+                Problem::new(end..end, format!("{} is compared to nothing", subject.name)).label("expected a value"),
+            );
+        };
+        let Subject { name, kind, .. } = *subject;
+        match token.kind {
+            TokenKind::OpenQuote => Err(Problem::new(token.at, "this string has no end").label("a quote is missing")),
+            TokenKind::Quoted if kind == FieldKind::Number => {
+                Err(Problem::new(token.at, format!("{name} is a number")).label("and this is a string"))
+            }
+            TokenKind::Quoted if token.text.len() - 2 > STRING_MAX => Err(Problem::new(
+                token.at,
+                format!("a string in a filter has at most {STRING_MAX} bytes"),
+            )),
+            TokenKind::Quoted => Ok(()),
+            TokenKind::Word if token.text == "CPUS" => self.cpus(token.at),
+            TokenKind::Word if subject.function => Ok(()),
+            TokenKind::Word => Err(self.word(subject, operator, token)),
+            TokenKind::Number => self.number(subject, token),
+            TokenKind::Sign if token.text == "-" => match self.tokens.next_if(|next| next.kind == TokenKind::Number) {
+                Some(number) => self.number(subject, number),
+                None => Err(Problem::new(token.at, "a number is missing").label("expected behind this minus")),
+            },
+            _ => {
+                Err(Problem::new(token.at, format!("{} is not expected here", token.text)).label("a value is expected"))
+            }
+        }
+    }
+
+    /// A word as a value, which is always wrong: says what it should be.
+    fn word(&self, subject: &Subject<'_>, operator: &Token<'_>, token: Token<'_>) -> Problem {
+        let Subject { name, kind, .. } = *subject;
+        let (operator, text) = (operator.text, token.text);
+        if kind != FieldKind::Number {
+            let problem = Problem::new(token.at, "a string needs quotes");
+            return problem.label(format!("did you mean {name} {operator} \"{text}\"?"));
+        }
+        let problem = Problem::new(token.at, format!("{text} is no number"));
+        if let Some(value) = self.format.symbols(name).and_then(|symbols| symbols.value(text)) {
+            return problem.label(format!("{text} of {name} is {value:#x}"));
+        }
+        if self.format.field(text).is_some() {
+            return problem.label("a filter compares a field to a number, not to another field");
+        }
+        match self.format.field(name) {
+            Some(field) if field.size == 8 && !field.signed => {
+                let problem = problem.label("a number is expected");
+                problem.help(format!("if it is a function: {name}.function {operator} {text}"))
+            }
+            _ => problem.label("a number is expected"),
+        }
+    }
+
+    fn number(&self, subject: &Subject<'_>, token: Token<'_>) -> Result<(), Problem> {
+        let text = token.text;
+        if subject.kind == FieldKind::Text {
+            let problem = Problem::new(token.at, format!("{} is a string", subject.name));
+            return Err(problem.label(format!("did you mean \"{text}\"?")));
+        }
+        let parsed = match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
+            Some(digits) => u64::from_str_radix(digits, 16).ok(),
+            None if text.len() > 1 && text.starts_with('0') => u64::from_str_radix(text, 8).ok(),
+            None => text.parse().ok(),
+        };
+        if parsed.is_some() {
+            return Ok(());
+        }
+        let problem = Problem::new(token.at, format!("{text} is no number"));
+        let digits = text.bytes().all(|byte| byte.is_ascii_digit());
+        Err(match (digits, text.starts_with('0')) {
+            (true, true) => problem.label("a 0 in front makes it octal"),
+            (true, false) => problem.label("it has more than 64 bits"),
+            (false, _) => problem.label("digits are expected, without a unit"),
+        })
+    }
+
+    /// `{list}` behind `CPUS`.
+    fn cpus(&mut self, at: Range<usize>) -> Result<(), Problem> {
+        let problem = |at| Problem::new(at, "CPUS needs a list of CPUs").label("as in CPUS{0-3,8}");
+        if self.tokens.next_if(|token| token.text == "{").is_none() {
+            return Err(problem(at));
+        }
+        let mut last = at.end + 1;
+        for token in self.tokens.by_ref() {
+            match (token.kind, token.text) {
+                (_, "}") if last > at.end + 1 => return Ok(()),
+                (TokenKind::Number, _) | (_, "-" | "," | ":" | "/") => last = token.at.end,
+                _ => return Err(problem(at.start..token.at.end)),
+            }
+        }
+        Err(problem(at.start..last.min(self.text.len())))
+    }
+}

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! The language of hist triggers, as far as people write it: keys, values and filters. Each is checked before anything is
+//! written to the kernel, so that the answer can say more than the kernel's error.
+
+mod expression;
+mod filter;
+pub mod modifier;
+mod names;
+pub mod token;
+
+pub use expression::check_key;
+pub use expression::check_keys;
+pub use expression::check_value;
+pub use filter::check_filter;
+pub use names::FILTER_NAMES;
+pub use names::KEY_NAMES;

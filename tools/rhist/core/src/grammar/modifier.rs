@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Modifiers: what follows a field behind a dot. One table for checks, completion and help.
+
+use crate::tracefs::format::FieldKind;
+
+/// What can follow a field behind a dot.
+#[derive(Debug)]
+pub struct Modifier {
+    /// Its name, without the dot.
+    pub name: &'static str,
+    /// The number behind `=`.
+    pub number: NumberRule,
+    /// What it may follow.
+    pub fits: Fits,
+    /// Whether keys take it.
+    pub key: bool,
+    /// Whether values take it.
+    pub value: bool,
+    /// What it does, in a few words.
+    pub about: &'static str,
+}
+
+/// Which number follows a modifier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NumberRule {
+    /// None.
+    Never,
+    /// None, or a scale from 0 to 5. With a scale only rhist knows it.
+    Scale,
+    /// A width of at least 1.
+    Width,
+}
+
+/// What a modifier may follow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fits {
+    /// A number.
+    Number,
+    /// A stack.
+    Stack,
+    /// Only the field with this name.
+    Field(&'static str),
+}
+
+const fn key(name: &'static str, number: NumberRule, fits: Fits, about: &'static str) -> Modifier {
+    Modifier {
+        name,
+        number,
+        fits,
+        key: true,
+        value: false,
+        about,
+    }
+}
+
+const fn value(name: &'static str, number: NumberRule, about: &'static str) -> Modifier {
+    Modifier {
+        name,
+        number,
+        fits: Fits::Number,
+        key: false,
+        value: true,
+        about,
+    }
+}
+
+/// All modifiers, those of keys first.
+pub const MODIFIERS: [Modifier; 15] = [
+    Modifier {
+        value: true,
+        ..key("hex", NumberRule::Never, Fits::Number, "as a hexadecimal number")
+    },
+    key(
+        "sym",
+        NumberRule::Never,
+        Fits::Number,
+        "an address as the name of the function",
+    ),
+    key(
+        "sym-offset",
+        NumberRule::Never,
+        Fits::Number,
+        "an address as function and offset",
+    ),
+    key(
+        "execname",
+        NumberRule::Never,
+        Fits::Field("common_pid"),
+        "with the name of the task",
+    ),
+    key(
+        "syscall",
+        NumberRule::Never,
+        Fits::Number,
+        "the number of a system call as its name",
+    ),
+    key(
+        "log2",
+        NumberRule::Scale,
+        Fits::Number,
+        "by powers of two, or finer: .log2=3",
+    ),
+    key(
+        "buckets",
+        NumberRule::Width,
+        Fits::Number,
+        "in ranges of a width: .buckets=10",
+    ),
+    key(
+        "stacktrace",
+        NumberRule::Never,
+        Fits::Stack,
+        "a field that holds a stack",
+    ),
+    key(
+        "usecs",
+        NumberRule::Never,
+        Fits::Field("common_timestamp"),
+        "in microseconds",
+    ),
+    value("percent", NumberRule::Never, "as its part of all, in per cent"),
+    value("graph", NumberRule::Never, "as its part of all, as a bar"),
+    value("min", NumberRule::Never, "the smallest"),
+    value("max", NumberRule::Never, "the largest"),
+    value("avg", NumberRule::Never, "the average"),
+    value("dist", NumberRule::Scale, "the distribution, or a finer one: .dist=5"),
+];
+
+impl Modifier {
+    /// The modifier with this name.
+    pub fn find(name: &str) -> Option<&'static Self> {
+        MODIFIERS.iter().find(|modifier| modifier.name == name)
+    }
+
+    /// Whether it may follow the field `name`, which holds `kind`. Expressions have no name.
+    pub fn fits(&self, name: Option<&str>, kind: FieldKind) -> bool {
+        match self.fits {
+            Fits::Number => matches!(kind, FieldKind::Number | FieldKind::TextPointer),
+            Fits::Stack => kind == FieldKind::Stack,
+            Fits::Field(field) => name == Some(field),
+        }
+    }
+
+    /// With a dot, and with a number if it needs one.
+    pub fn example(&self) -> String {
+        match self.number {
+            NumberRule::Width => format!(".{}=10", self.name),
+            _ => format!(".{}", self.name),
+        }
+    }
+}

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Names that any event has beside its fields.
+
+use std::ops::Range;
+
+use crate::problem::Problem;
+use crate::suggest;
+use crate::tracefs::format::FieldKind;
+use crate::tracefs::format::Format;
+
+/// What keys and values of any event may name beside its own fields: name, content, and what it is.
+pub const KEY_NAMES: [(&str, FieldKind, &str); 5] = [
+    ("common_pid", FieldKind::Number, "the thread that was running"),
+    ("common_comm", FieldKind::Text, "its name"),
+    ("common_cpu", FieldKind::Number, "the CPU"),
+    ("common_timestamp", FieldKind::Number, "the time, in nanoseconds"),
+    ("common_stacktrace", FieldKind::Stack, "the stack of the kernel"),
+];
+
+/// What filters of any event may name beside its own fields.
+pub const FILTER_NAMES: [(&str, FieldKind, &str); 4] = [
+    ("common_pid", FieldKind::Number, "the thread that was running"),
+    ("COMM", FieldKind::Text, "its name"),
+    ("comm", FieldKind::Text, "its name, unless the event has such a field"),
+    ("common_cpu", FieldKind::Number, "the CPU"),
+];
+
+/// Older names that the kernel takes, too.
+const ALIASES: [(&str, FieldKind); 7] = [
+    ("cpu", FieldKind::Number),
+    ("CPU", FieldKind::Number),
+    ("comm", FieldKind::Text),
+    ("COMM", FieldKind::Text),
+    ("stacktrace", FieldKind::Stack),
+    ("STACKTRACE", FieldKind::Stack),
+    ("hitcount", FieldKind::Number),
+];
+
+/// What is checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    Key,
+    Value,
+    Filter,
+}
+
+/// What the field of this name holds.
+pub(super) fn kind(format: &Format, name: &str, at: Range<usize>, place: Place) -> Result<FieldKind, Problem> {
+    // A variable can hold anything.
+    if name.starts_with('$') {
+        return Ok(FieldKind::Number);
+    }
+    if let Some(field) = format.field(name) {
+        return Ok(field.kind);
+    }
+    let known = match place {
+        Place::Filter => &FILTER_NAMES[..],
+        Place::Key | Place::Value => &KEY_NAMES[..],
+    };
+    let alias = ALIASES
+        .iter()
+        .find(|(alias, _)| *alias == name && (place != Place::Filter || *alias != "hitcount"));
+    if let Some(kind) = known
+        .iter()
+        .find(|known| known.0 == name)
+        .map(|known| known.1)
+        .or(alias.map(|alias| alias.1))
+    {
+        return Ok(kind);
+    }
+    let problem = Problem::new(at, format!("the event {} has no field {name}", format.name));
+    if place == Place::Filter && matches!(name, "common_comm" | "common_timestamp" | "common_stacktrace") {
+        let problem = problem.label("only keys can be this");
+        return Err(if name == "common_comm" {
+            problem.help("in a filter it is COMM")
+        } else {
+            problem
+        });
+    }
+    let own = format.own_fields().map(|field| field.name.as_str());
+    let nearest = suggest::near(name, own.clone().chain(known.iter().map(|known| known.0)));
+    if !nearest.is_empty() {
+        return Err(problem.near(&nearest));
+    }
+    let all: Vec<&str> = own.collect();
+    Err(match all.is_empty() {
+        true => problem.help("it has no fields of its own"),
+        false => problem.help(format!("its fields are {}", all.join(", "))),
+    })
+}

@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! The `format` file of an event: its fields.
+
+use std::fmt;
+
+use crate::names::Symbols;
+
+/// What the `format` file of an event says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Format {
+    /// Name of the event, without its system.
+    pub name: String,
+    /// Number of the event.
+    pub id: u32,
+    /// Its fields, those that all events have first.
+    pub fields: Vec<Field>,
+    /// What is behind `print fmt:`: a format of `printf`, and its arguments.
+    pub print: String,
+}
+
+/// A field of an event.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Field {
+    /// Its name.
+    pub name: String,
+    /// Its type in C, an array with its length: `char[16]`.
+    pub ty: String,
+    /// Where it begins in the record, in bytes.
+    pub offset: u32,
+    /// Bytes that it takes there.
+    pub size: u32,
+    /// Whether it is a signed number.
+    pub signed: bool,
+    /// Whether all events have it.
+    pub common: bool,
+    /// What it holds.
+    pub kind: FieldKind,
+}
+
+/// What a field holds, as far as hist triggers and filters tell the difference.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FieldKind {
+    /// A number of 1, 2, 4 or 8 bytes.
+    #[default]
+    Number,
+    /// A string.
+    Text,
+    /// The address of a string: a number for a histogram, a string for a filter.
+    TextPointer,
+    /// A stack.
+    Stack,
+    /// A set of CPUs.
+    CpuMask,
+    /// Anything else: neither a histogram nor a filter can use it.
+    Other,
+}
+
+/// Why a text is no format.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Error {
+    /// Number of the line, from 1.
+    pub line: usize,
+    what: &'static str,
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {} of the format: {}", self.line, self.what)
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl Format {
+    /// Reads what is in a `format` file.
+    pub fn parse(text: &str) -> Result<Self, Error> {
+        let mut format = Self::default();
+        for (index, line) in text.lines().enumerate() {
+            let error = |what| Error { line: index + 1, what };
+            let line = line.trim();
+            if let Some(field) = line.strip_prefix("field:") {
+                format.fields.push(Field::parse(field).map_err(error)?);
+            } else if let Some(name) = line.strip_prefix("name:") {
+                format.name = name.trim().to_owned();
+            } else if let Some(id) = line.strip_prefix("ID:") {
+                format.id = id.trim().parse().map_err(|_| error("the ID is no number"))?;
+            } else if let Some(print) = line.strip_prefix("print fmt:") {
+                format.print = print.trim().to_owned();
+            }
+        }
+        if format.name.is_empty() || format.fields.is_empty() {
+            let line = text.lines().count().max(1);
+            return Err(Error {
+                line,
+                what: "there is no name or no field",
+            });
+        }
+        Ok(format)
+    }
+
+    /// The field with this name.
+    pub fn field(&self, name: &str) -> Option<&Field> {
+        self.fields.iter().find(|field| field.name == name)
+    }
+
+    /// The fields that not all events have.
+    pub fn own_fields(&self) -> impl Iterator<Item = &Field> + Clone {
+        self.fields.iter().filter(|field| !field.common)
+    }
+
+    /// What the values of a field are called.
+    pub fn symbols(&self, field: &str) -> Option<Symbols> {
+        Symbols::parse(&format!("print fmt:{}", self.print), field)
+    }
+}
+
+impl Field {
+    /// Reads what is behind `field:`.
+    fn parse(text: &str) -> Result<Self, &'static str> {
+        let mut parts = text.split(';').map(str::trim);
+        let declaration = parts.next().unwrap_or_default();
+        let (ty, name) = split_declaration(declaration).ok_or("a field has no name")?;
+        let mut field = Self {
+            name,
+            ty,
+            ..Self::default()
+        };
+        let mut signed = None;
+        let mut size = None;
+        for part in parts {
+            let number = |value: &str| {
+                value
+                    .parse::<u32>()
+                    .map_err(|_| "offset, size or sign of a field is no number")
+            };
+            match part.split_once(':') {
+                Some(("offset", value)) => field.offset = number(value)?,
+                Some(("size", value)) => size = Some(number(value)?),
+                Some(("signed", value)) => signed = Some(number(value)? != 0),
+                _ => {}
+            }
+        }
+        field.size = size.ok_or("a field has no size")?;
+        field.signed = signed.ok_or("a field has no sign")?;
+        field.common = field.name.starts_with("common_");
+        field.kind = FieldKind::of(&field.ty, field.size);
+        Ok(field)
+    }
+}
+
+impl FieldKind {
+    /// As `filter_assign_type()` of the kernel decides.
+    fn of(ty: &str, size: u32) -> Self {
+        let elsewhere = ty.contains("__data_loc") || ty.contains("__rel_loc");
+        match () {
+            _ if ty.contains("char") && (elsewhere || ty.contains('[')) => Self::Text,
+            _ if ty.contains("cpumask_t") => Self::CpuMask,
+            _ if elsewhere && ty.contains("long[]") => Self::Stack,
+            _ if matches!(ty, "char *" | "const char *") => Self::TextPointer,
+            _ if !elsewhere && !ty.contains('[') && matches!(size, 1 | 2 | 4 | 8) => Self::Number,
+            _ => Self::Other,
+        }
+    }
+
+    /// What it is, in words.
+    pub fn noun(self) -> &'static str {
+        match self {
+            Self::Number => "a number",
+            Self::Text => "a string",
+            Self::TextPointer => "the address of a string",
+            Self::Stack => "a stack",
+            Self::CpuMask => "a set of CPUs",
+            Self::Other => "neither a number nor a string",
+        }
+    }
+}
+
+/// Type and name of a declaration in C. The length of an array goes to the type.
+fn split_declaration(text: &str) -> Option<(String, String)> {
+    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let (declaration, length) = match text.find('[').filter(|_| text.ends_with(']')) {
+        Some(at) => (text[..at].trim_end(), &text[at..]),
+        None => (text, ""),
+    };
+    let start = declaration.rfind(|c| !is_word(c)).map_or(0, |at| at + 1);
+    let (ty, name) = declaration.split_at_checked(start)?;
+    (!name.is_empty()).then(|| (format!("{}{length}", ty.trim_end()), name.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const SWITCH: &str = include_str!("../../tests/fixtures/events/sched/sched_switch/format");
+
+    #[test]
+    fn fields_of_the_scheduler() {
+        let format = Format::parse(SWITCH).unwrap();
+        assert_eq!((format.name.as_str(), format.id), ("sched_switch", 209));
+        assert_eq!(format.own_fields().count(), 7);
+        let comm = format.field("prev_comm").unwrap();
+        assert_eq!(
+            (comm.ty.as_str(), comm.offset, comm.size, comm.kind),
+            ("char[16]", 8, 16, FieldKind::Text)
+        );
+        let pid = format.field("common_pid").unwrap();
+        assert_eq!(
+            (pid.ty.as_str(), pid.signed, pid.common, pid.kind),
+            ("int", true, true, FieldKind::Number)
+        );
+        assert!(format.print.starts_with("\"prev_comm=%s "));
+    }
+
+    #[test]
+    fn kinds() {
+        let field = |text: &str| Field::parse(text).unwrap();
+        let tail = "\toffset:8;\tsize:8;\tsigned:0;";
+        for (declaration, name, ty, kind) in [
+            (
+                "__data_loc char[] filename",
+                "filename",
+                "__data_loc char[]",
+                FieldKind::Text,
+            ),
+            ("const char * what", "what", "const char *", FieldKind::TextPointer),
+            (
+                "const struct cred *cred",
+                "cred",
+                "const struct cred *",
+                FieldKind::Number,
+            ),
+            (
+                "__data_loc unsigned long[] stack",
+                "stack",
+                "__data_loc unsigned long[]",
+                FieldKind::Stack,
+            ),
+            ("unsigned long args[6]", "args", "unsigned long[6]", FieldKind::Other),
+            (
+                "__data_loc cpumask_t cpumask",
+                "cpumask",
+                "__data_loc cpumask_t",
+                FieldKind::CpuMask,
+            ),
+            ("enum hrtimer_mode mode", "mode", "enum hrtimer_mode", FieldKind::Number),
+            ("char buf[]", "buf", "char[]", FieldKind::Text),
+        ] {
+            let field = field(&format!("{declaration};{tail}"));
+            assert_eq!((field.name.as_str(), field.ty.as_str(), field.kind), (name, ty, kind));
+        }
+    }
+
+    #[test]
+    fn names_of_values() {
+        let states = Format::parse(SWITCH).unwrap().symbols("prev_state").unwrap();
+        assert!(states.are_flags());
+        assert_eq!(states.names().len(), 8);
+        assert_eq!((states.value("D"), states.value("R")), (Some(2), None));
+        assert_eq!(Format::parse(SWITCH).unwrap().symbols("prev_pid"), None);
+    }
+
+    #[test]
+    fn what_is_no_format() {
+        let said = |text| Format::parse(text).unwrap_err().to_string();
+        assert_eq!(said(""), "line 1 of the format: there is no name or no field");
+        assert_eq!(said("name: x\nID: y\n"), "line 2 of the format: the ID is no number");
+        assert_eq!(
+            said("field:int x;\tsize:4;"),
+            "line 1 of the format: a field has no sign"
+        );
+        assert_eq!(
+            said("field:int *;\tsize:4;\tsigned:1;"),
+            "line 1 of the format: a field has no name"
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn never_panics(text in "(name: x\n)?(\tfield:[ -~é]{0,30};\toffset:[0-9]{1,12};\n?){0,3}[ -~\n]{0,50}") {
+            let _ = Format::parse(&text);
+        }
+    }
+}
