@@ -87,6 +87,19 @@ pub trait Source {
     fn read(&mut self) -> Result<Option<Reading>, Box<dyn std::error::Error + Send + Sync>>;
 }
 
+impl Reading {
+    /// What was added since `earlier`, an older reading of the same run.
+    pub fn since(&self, earlier: &Reading) -> Interval {
+        Interval {
+            from: earlier.table.time.clone(),
+            to: self.table.time.clone(),
+            delta: self.table.since(&earlier.table),
+            events: self.events.saturating_sub(earlier.events),
+            cost_ns: self.cost_ns,
+        }
+    }
+}
+
 impl Interval {
     /// Seconds that it lasted.
     pub fn seconds(&self) -> f64 {
