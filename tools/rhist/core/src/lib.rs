@@ -5,6 +5,7 @@
 pub mod grammar;
 pub mod names;
 pub mod problem;
+pub mod quantity;
 pub mod question;
 pub mod recipe;
 pub mod suggest;
