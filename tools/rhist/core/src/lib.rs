@@ -9,5 +9,6 @@ pub mod quantity;
 pub mod question;
 pub mod recipe;
 pub mod suggest;
+pub mod recording;
 pub mod table;
 pub mod tracefs;

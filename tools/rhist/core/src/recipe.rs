@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::Deserialize;
+use serde::Serialize;
 
 /// What a file of a recipe has.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq)]
@@ -179,7 +180,7 @@ pub enum UnitName {
 }
 
 /// How a number is named.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 pub enum NameKind {
     /// `dev_t` of the kernel: `sda`.

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Keys and saved fields as attributes of OTLP. All of a key is kept, and what kind it is. Numbers and strings are plain
+//! values; other kinds are lists of the members that an object in `hist_jsonl` has:
+//!
+//! | key | value |
+//! |---|---|
+//! | number | `intValue`; of more than 63 bits: `value`, as a string |
+//! | string | `stringValue`; `bytesValue` if it is not UTF-8 |
+//! | task | `value`, `comm` |
+//! | system call | `value`, `syscall`, which is false if there is no such call |
+//! | address | `address` as a string, `symbol`; each only if it is known |
+//! | stack | `arrayValue` of addresses, the innermost function first |
+//! | range | `first`, `last` |
+
+use super::otlp::Any;
+use super::otlp::Attribute;
+use super::otlp::Digits;
+use crate::table::Frame;
+use crate::table::Key;
+use crate::table::Text;
+
+/// A list of named values.
+pub fn list<'a>(members: impl IntoIterator<Item = (&'a str, Any)>) -> Any {
+    Any::Kvlist(attributes(members).into())
+}
+
+/// Named values.
+pub fn attributes<'a>(members: impl IntoIterator<Item = (&'a str, Any)>) -> Vec<Attribute> {
+    let attribute = |(key, value): (&str, Any)| Attribute {
+        key: key.to_owned(),
+        value,
+    };
+    members.into_iter().map(attribute).collect()
+}
+
+/// A string.
+pub fn string(text: &str) -> Any {
+    Any::String(text.to_owned())
+}
+
+/// A number: as a string if it has more than 63 bits.
+fn number(number: i128) -> Any {
+    match i64::try_from(number) {
+        Ok(_) => Any::Int(Digits(number)),
+        Err(_) => Any::String(number.to_string()),
+    }
+}
+
+fn text(text: &Text) -> Any {
+    match std::str::from_utf8(&text.0) {
+        Ok(text) => string(text),
+        Err(_) => Any::Bytes(base64(&text.0)),
+    }
+}
+
+fn frame(frame: &Frame) -> Any {
+    let address = frame
+        .address
+        .map(|address| ("address", string(&format!("{address:#x}"))));
+    let symbol = frame.symbol.as_deref().map(|symbol| ("symbol", string(symbol)));
+    list(address.into_iter().chain(symbol))
+}
+
+/// The value of an attribute for a key.
+pub fn from_key(key: &Key) -> Any {
+    match key {
+        Key::Number(value) => match number(*value) {
+            digits @ Any::String(_) => list([("value", digits)]),
+            int => int,
+        },
+        Key::Text(value) => text(value),
+        Key::Task { pid, comm } => list([("value", number((*pid).into())), ("comm", text(comm))]),
+        Key::Syscall { number: value, name } => {
+            let name = name.as_deref().map_or(Any::Bool(false), string);
+            list([("value", number((*value).into())), ("syscall", name)])
+        }
+        Key::Address(value) => frame(value),
+        Key::Stack(frames) => Any::Array(frames.iter().map(frame).collect::<Vec<_>>().into()),
+        Key::Range { first, last } => list([("first", number(*first)), ("last", number(*last))]),
+    }
+}
+
+/// The key that has become such a value. `None` if none does.
+pub fn to_key(value: &Any) -> Option<Key> {
+    Some(match value {
+        Any::Int(Digits(value)) => Key::Number(*value),
+        Any::String(_) | Any::Bytes(_) => Key::Text(to_text(value)?),
+        Any::Array(frames) => Key::Stack(frames.values.iter().map(to_frame).collect::<Option<_>>()?),
+        Any::Kvlist(members) => match members.values.as_slice() {
+            [value] if value.key == "value" => Key::Number(to_number(&value.value)?),
+            [value, comm] if value.key == "value" && comm.key == "comm" => Key::Task {
+                pid: to_number(&value.value)?.try_into().ok()?,
+                comm: to_text(&comm.value)?,
+            },
+            [value, name] if value.key == "value" && name.key == "syscall" => Key::Syscall {
+                number: to_number(&value.value)?.try_into().ok()?,
+                name: match &name.value {
+                    Any::Bool(false) => None,
+                    name => Some(to_string(name)?),
+                },
+            },
+            [first, last] if first.key == "first" && last.key == "last" => Key::Range {
+                first: to_number(&first.value)?,
+                last: to_number(&last.value)?,
+            },
+            _ => Key::Address(to_frame(value)?),
+        },
+        Any::Bool(_) | Any::Double(_) => return None,
+    })
+}
+
+/// A string.
+pub fn to_string(value: &Any) -> Option<String> {
+    match value {
+        Any::String(text) => Some(text.clone()),
+        _ => None,
+    }
+}
+
+fn to_number(value: &Any) -> Option<i128> {
+    match value {
+        Any::Int(Digits(number)) => Some(*number),
+        Any::String(digits) => digits.parse().ok(),
+        _ => None,
+    }
+}
+
+fn to_text(value: &Any) -> Option<Text> {
+    match value {
+        Any::String(text) => Some(Text::from(text.as_str())),
+        Any::Bytes(text) => from_base64(text).map(Text),
+        _ => None,
+    }
+}
+
+fn to_frame(value: &Any) -> Option<Frame> {
+    let Any::Kvlist(members) = value else {
+        return None;
+    };
+    let mut frame = Frame {
+        address: None,
+        symbol: None,
+    };
+    for Attribute { key, value } in &members.values {
+        let text = to_string(value)?;
+        match key.as_str() {
+            "address" => frame.address = Some(u64::from_str_radix(text.strip_prefix("0x")?, 16).ok()?),
+            "symbol" => frame.symbol = Some(text),
+            _ => return None,
+        }
+    }
+    Some(frame)
+}
+
+const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+fn base64(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    for chunk in bytes.chunks(3) {
+        let byte = |i: usize| u32::from(chunk.get(i).copied().unwrap_or(0));
+        let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
+        for i in 0..4 {
+            let digit = BASE64[(bits >> (18 - 6 * i)) as usize & 63];
+            text.push(if i <= chunk.len() { char::from(digit) } else { '=' });
+        }
+    }
+    text
+}
+
+fn from_base64(text: &str) -> Option<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(text.len() / 4 * 3);
+    let digits = text.trim_end_matches('=').as_bytes();
+    for chunk in digits.chunks(4) {
+        let mut bits = 0;
+        for &digit in chunk {
+            // Both alphabets of RFC 4648, as all parsers of protobuf take them.
+            let digit = match digit {
+                b'-' => b'+',
+                b'_' => b'/',
+                digit => digit,
+            };
+            bits = bits << 6 | BASE64.iter().position(|&known| known == digit)?;
+        }
+        bits <<= 6 * (4 - chunk.len());
+        match chunk.len() {
+            1 => return None,
+            length => bytes.extend_from_slice(&(bits as u32).to_be_bytes()[1..length]),
+        }
+    }
+    Some(bytes)
+}

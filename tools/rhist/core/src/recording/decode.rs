@@ -1,0 +1,426 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! From a line to an interval. What a line says is checked: it may come from anywhere.
+
+use std::collections::BTreeMap;
+use std::collections::HashMap;
+
+use serde::Deserialize;
+use serde::de::IntoDeserializer;
+use serde::de::value::StrDeserializer;
+use serde_json::value::RawValue;
+
+use super::attribute::to_key;
+use super::attribute::to_string;
+use super::encode::SCOPE;
+use super::names;
+use super::names::Names;
+use super::names::Word;
+use super::otlp::Any;
+use super::otlp::Attribute;
+use super::otlp::Buckets;
+use super::otlp::Digits;
+use super::otlp::Double;
+use super::otlp::Exemplar;
+use super::otlp::HistogramPoint;
+use super::otlp::Metric;
+use super::otlp::NumberPoint;
+use super::otlp::Request;
+use super::otlp::Resource;
+use super::otlp::ScopeMetrics;
+use crate::question::Interval;
+use crate::question::Question;
+use crate::recipe::NameKind;
+use crate::table::BucketUnit;
+use crate::table::Column;
+use crate::table::Dist;
+use crate::table::Key;
+use crate::table::Row;
+use crate::table::Table;
+use crate::table::Time;
+use crate::table::Value;
+use crate::table::Worst;
+
+/// More columns than any table has.
+const MAX_COLUMNS: usize = 64;
+
+/// What is wrong with a line: the part of a sentence behind "line 7: ".
+type Result<T> = std::result::Result<T, String>;
+
+/// The parts of a line: the text of its resource, and its metrics.
+pub fn parts(line: &[u8]) -> std::result::Result<(&str, ScopeMetrics), PartsError> {
+    let request: Request<&RawValue> = serde_json::from_slice(line).map_err(PartsError::Json)?;
+    let [resource] = <[_; 1]>::try_from(request.resource_metrics).map_err(|_| PartsError::Other)?;
+    let [scope] = <[_; 1]>::try_from(resource.scope_metrics).map_err(|_| PartsError::Other)?;
+    match scope.scope.name.as_str() {
+        SCOPE => Ok((resource.resource.get(), scope)),
+        _ => Err(PartsError::Other),
+    }
+}
+
+/// Why a line has no such parts.
+pub enum PartsError {
+    /// It is not the JSON that it should be.
+    Json(serde_json::Error),
+    /// It is OTLP, but rhist has not written it.
+    Other,
+}
+
+/// The question and the `boot_id` in the text of a resource.
+pub fn resource(text: &str) -> Result<(Question, Option<String>)> {
+    let resource: Resource = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    let members: BTreeMap<_, _> = resource
+        .attributes
+        .iter()
+        .map(|attribute| (attribute.key.as_str(), &attribute.value))
+        .collect();
+    let missing = |name: &str| format!("the resource has no {name}, or not of its kind");
+    let text = |name: &str| {
+        members
+            .get(name)
+            .and_then(|value| to_string(value))
+            .ok_or_else(|| missing(name))
+    };
+    let texts = |name: &str| match members.get(name) {
+        Some(Any::Array(texts)) => texts.values.iter().map(to_string).collect::<Option<_>>(),
+        _ => None,
+    };
+    let kinds = |name: &str| match members.get(name) {
+        Some(Any::Kvlist(kinds)) => kinds.values.iter().map(name_kind).collect::<Option<_>>(),
+        _ => None,
+    };
+    let cpus = match members.get("rhist.cpus") {
+        Some(Any::Int(Digits(cpus))) => u32::try_from(*cpus).ok(),
+        _ => None,
+    };
+    let question = Question {
+        name: text("rhist.name")?,
+        summary: text("rhist.summary")?,
+        noun: text("rhist.noun")?,
+        unit: Word::parse(&text("rhist.unit")?).ok_or_else(|| missing("rhist.unit"))?,
+        worst: text("rhist.worst")?,
+        names: kinds("rhist.names").ok_or_else(|| missing("rhist.names"))?,
+        triggers: texts("rhist.triggers").ok_or_else(|| missing("rhist.triggers"))?,
+        notes: texts("rhist.notes").ok_or_else(|| missing("rhist.notes"))?,
+        backend: Word::parse(&text("rhist.backend")?).ok_or_else(|| missing("rhist.backend"))?,
+        host: text("host.name")?,
+        kernel: text("os.version")?,
+        cpus: cpus.ok_or_else(|| missing("rhist.cpus"))?,
+    };
+    Ok((question, text("rhist.boot_id").ok()))
+}
+
+fn name_kind(attribute: &Attribute) -> Option<(String, NameKind)> {
+    let word = to_string(&attribute.value)?;
+    let deserializer: StrDeserializer<'_, serde::de::value::Error> = word.as_str().into_deserializer();
+    Some((attribute.key.clone(), NameKind::deserialize(deserializer).ok()?))
+}
+
+/// The interval in the metrics of a line.
+pub fn interval(question: &Question, boot_id: Option<String>, scope: &ScopeMetrics) -> Result<Interval> {
+    let metrics: HashMap<_, _> = scope
+        .metrics
+        .iter()
+        .map(|metric| (metric.name.as_str(), metric))
+        .collect();
+    if metrics.len() != scope.metrics.len() {
+        return Err("two metrics have the same name".to_owned());
+    }
+    let keys = columns(&scope.scope.attributes, "rhist.keys")?;
+    let values = columns(&scope.scope.attributes, "rhist.values")?;
+    let mut rows = Rows::new(&keys);
+    let names = Names::new(&question.name, &values);
+    rows.add_hits(numbers(
+        metrics
+            .get(names.hits.as_str())
+            .ok_or_else(|| format!("there is no metric {}", names.hits))?,
+    ))?;
+    for ((column, name), no_bucket) in values.iter().zip(&names.values).zip(&names.no_bucket) {
+        let metric = metrics.get(name.as_str()).copied();
+        rows.add_column(column, metric, metrics.get(no_bucket.as_str()).copied())?;
+    }
+
+    let own = |name: &str| match metrics.get(name).map(|metric| numbers(metric)) {
+        None => Ok(None),
+        Some([point]) => Ok(Some((point, number(point)?))),
+        Some(_) => Err(format!("{name} has not one point")),
+    };
+    let count = |name: &str| match own(name)? {
+        None => Ok(None),
+        Some((_, number)) => u64::try_from(number)
+            .map(Some)
+            .map_err(|_| format!("{name} is out of range")),
+    };
+    let needed = |name: &str| count(name)?.ok_or_else(|| format!("there is no metric {name}"));
+    let (point, monotonic) =
+        own(names::MONOTONIC)?.ok_or_else(|| format!("there is no metric {}", names::MONOTONIC))?;
+    let (_, duration) = own(names::DURATION)?.ok_or_else(|| format!("there is no metric {}", names::DURATION))?;
+    let nanoseconds = |number: i128| u64::try_from(number).map_err(|_| "a time is out of range".to_owned());
+    let from = Time {
+        realtime_ns: nanoseconds(point.start_time_unix_nano.0)?,
+        monotonic_ns: nanoseconds(monotonic - duration)?,
+        boot_id: boot_id.clone(),
+    };
+    let to = Time {
+        realtime_ns: nanoseconds(point.time_unix_nano.0)?,
+        monotonic_ns: nanoseconds(monotonic)?,
+        boot_id,
+    };
+    let mut delta = Table {
+        rows: rows.rows,
+        time: to.clone(),
+        keys,
+        values,
+        ..Table::default()
+    };
+    delta.losses.dropped = needed(names::DROPPED)?;
+    delta.losses.no_bucket = count(names::NO_BUCKET)?;
+    delta.losses.unresolved = count(names::UNRESOLVED)?;
+    delta.losses.missed = count(names::MISSED)?;
+    Ok(Interval {
+        from,
+        to,
+        delta,
+        events: needed(names::EVENTS)?,
+        cost_ns: match metrics.get(names::COST).map(|metric| numbers(metric)) {
+            Some([point]) => point.as_double.as_ref().map(Double::to_f64),
+            _ => None,
+        },
+    })
+}
+
+/// Columns, from an attribute of the scope.
+fn columns(attributes: &[Attribute], name: &str) -> Result<Vec<Column>> {
+    let member = |column: &Any, name: &str| match column {
+        Any::Kvlist(members) => members
+            .values
+            .iter()
+            .find(|member| member.key == name)
+            .and_then(|member| to_string(&member.value)),
+        _ => None,
+    };
+    let column = |value: &Any| {
+        Some(Column {
+            name: member(value, "name")?,
+            unit: Word::parse(&member(value, "unit")?)?,
+            fold: Word::parse(&member(value, "fold")?)?,
+        })
+    };
+    let attribute = attributes.iter().find(|attribute| attribute.key == name);
+    let columns = match attribute.map(|attribute| &attribute.value) {
+        Some(Any::Array(columns)) if columns.values.len() <= MAX_COLUMNS => columns.values.iter().map(column).collect(),
+        _ => None,
+    };
+    columns.ok_or_else(|| format!("the scope has no {name}, or not of its kind"))
+}
+
+/// The rows of a table, and where each is.
+struct Rows<'a> {
+    names: Vec<String>,
+    rows: Vec<Row>,
+    attributes: Vec<&'a [Attribute]>,
+    index: HashMap<Vec<Key>, usize>,
+}
+
+impl<'a> Rows<'a> {
+    fn new(keys: &[Column]) -> Self {
+        Rows {
+            names: names::keys(keys),
+            rows: Vec::new(),
+            attributes: Vec::new(),
+            index: HashMap::new(),
+        }
+    }
+
+    fn add_hits(&mut self, points: &'a [NumberPoint]) -> Result<()> {
+        for point in points {
+            let keys = self.keys(&point.attributes)?;
+            if self.index.insert(keys.clone(), self.rows.len()).is_some() {
+                return Err("two entries have the same keys".to_owned());
+            }
+            self.attributes.push(&point.attributes);
+            self.rows.push(Row {
+                keys,
+                hits: u64::try_from(number(point)?).map_err(|_| "a number of hits is out of range".to_owned())?,
+                values: Vec::new(),
+                worst: worst(&point.exemplars, BucketUnit::One)?,
+            });
+        }
+        Ok(())
+    }
+
+    fn add_column(&mut self, column: &Column, metric: Option<&Metric>, no_bucket: Option<&Metric>) -> Result<()> {
+        let mut values = vec![Value::Unknown; self.rows.len()];
+        if let Some(metric) = metric {
+            for (i, point) in numbers(metric).iter().enumerate() {
+                let row = self.find(i, &point.attributes)?;
+                values[row] = Value::Number(number(point)?);
+            }
+            let unit = bucket_unit(column, &metric.unit)?;
+            let histograms = metric.exponential_histogram.as_ref();
+            for (i, point) in histograms
+                .iter()
+                .flat_map(|histogram| &histogram.data_points)
+                .enumerate()
+            {
+                let row = self.find(i, &point.attributes)?;
+                values[row] = Value::Dist(dist(point, unit)?);
+                if let Some(worst) = worst(&point.exemplars, unit)? {
+                    self.rows[row].worst = Some(worst);
+                }
+            }
+        }
+        for (i, point) in no_bucket.map_or(&[][..], numbers).iter().enumerate() {
+            let row = self.find(i, &point.attributes)?;
+            if let Value::Dist(dist) = &mut values[row] {
+                dist.count = number(point)?
+                    .checked_add(dist.count.into())
+                    .and_then(|count| count.try_into().ok())
+                    .ok_or("a count is out of range")?;
+            }
+        }
+        for (row, value) in self.rows.iter_mut().zip(values) {
+            row.values.push(value);
+        }
+        Ok(())
+    }
+
+    /// The row with these keys, which most often is the one at the same place.
+    fn find(&self, place: usize, attributes: &[Attribute]) -> Result<usize> {
+        if self.attributes.get(place) == Some(&attributes) {
+            return Ok(place);
+        }
+        let keys = self.keys(attributes)?;
+        self.index
+            .get(&keys)
+            .copied()
+            .ok_or_else(|| "a value belongs to no entry".to_owned())
+    }
+
+    fn keys(&self, attributes: &[Attribute]) -> Result<Vec<Key>> {
+        let are_names = attributes.iter().map(|attribute| &attribute.key).eq(&self.names);
+        let keys = attributes
+            .iter()
+            .map(|attribute| to_key(&attribute.value))
+            .collect::<Option<_>>();
+        keys.filter(|_| are_names)
+            .ok_or_else(|| "attributes of a point are not the keys of an entry".to_owned())
+    }
+}
+
+fn numbers(metric: &Metric) -> &[NumberPoint] {
+    match (&metric.gauge, &metric.sum) {
+        (Some(gauge), _) => &gauge.data_points,
+        (None, Some(sum)) => &sum.data_points,
+        (None, None) => &[],
+    }
+}
+
+fn number(point: &NumberPoint) -> Result<i128> {
+    int_or_double(point.as_int, point.as_double.as_ref(), BucketUnit::One)
+}
+
+fn int_or_double(as_int: Option<Digits>, as_double: Option<&Double>, unit: BucketUnit) -> Result<i128> {
+    match (as_int, as_double) {
+        (_, Some(number)) => whole(number, unit),
+        (Some(Digits(number)), None) if unit == BucketUnit::One => Ok(number),
+        _ => Err("a point has no number of its unit".to_owned()),
+    }
+}
+
+fn whole(number: &Double, unit: BucketUnit) -> Result<i128> {
+    number
+        .whole(names::decimals(unit))
+        .ok_or_else(|| format!("{} is not a whole number of 128 bits", number.to_f64()))
+}
+
+/// The unit of the buckets, by that of the metric.
+fn bucket_unit(column: &Column, unit: &str) -> Result<BucketUnit> {
+    match unit {
+        unit if unit == column.unit.word() => Ok(BucketUnit::One),
+        unit => Word::parse(unit).ok_or_else(|| "a metric has another unit than its column".to_owned()),
+    }
+}
+
+fn worst(exemplars: &[Exemplar], unit: BucketUnit) -> Result<Option<Worst>> {
+    let Some(exemplar) = exemplars.first() else {
+        return Ok(None);
+    };
+    let saved = exemplar
+        .filtered_attributes
+        .iter()
+        .map(|attribute| Some((attribute.key.clone(), to_key(&attribute.value)?)));
+    Ok(Some(Worst {
+        value: int_or_double(exemplar.as_int, exemplar.as_double.as_ref(), unit)?,
+        saved: saved
+            .collect::<Option<_>>()
+            .ok_or("an attribute of an exemplar is not what a field can be")?,
+    }))
+}
+
+fn dist(point: &HistogramPoint, unit: BucketUnit) -> Result<Dist> {
+    let whole = |number: &Option<Double>| number.as_ref().map(|number| whole(number, unit)).transpose();
+    let scale = u8::try_from(point.scale).ok().filter(|&scale| scale <= 20);
+    let scale = scale.ok_or_else(|| format!("a distribution has the scale {}", point.scale))?;
+    let mut dist = Dist {
+        scale,
+        bucket_unit: unit,
+        count: count(point.zero_count)?,
+        sum: whole(&point.sum)?,
+        min: whole(&point.min)?,
+        max: whole(&point.max)?,
+        ..Dist::default()
+    };
+    for (buckets, counts) in [
+        (&point.positive, &mut dist.positive),
+        (&point.negative, &mut dist.negative),
+    ] {
+        if let Some(buckets) = buckets {
+            *counts = sparse(buckets, scale)?;
+        }
+        for &in_bucket in counts.values() {
+            dist.count = dist
+                .count
+                .checked_add(in_bucket)
+                .ok_or("a distribution has more than 2^64 values")?;
+        }
+    }
+    if i128::from(dist.count) != point.count.0 {
+        return Err("the count of a distribution is not the sum of its buckets".to_owned());
+    }
+    match point.zero_threshold.as_ref().and_then(|threshold| threshold.whole(0)) {
+        None | Some(0) => dist.zero = count(point.zero_count)?,
+        Some(1) => {
+            dist.one_has_zero = true;
+            if point.zero_count.0 > 0 {
+                let one = dist.positive.entry(-1).or_insert(0);
+                *one = one
+                    .checked_add(count(point.zero_count)?)
+                    .ok_or("a bucket has more than 2^64 values")?;
+            }
+        }
+        Some(threshold) => return Err(format!("a distribution has the zero threshold {threshold}")),
+    }
+    Ok(dist)
+}
+
+fn count(digits: Digits) -> Result<u64> {
+    digits.0.try_into().map_err(|_| "a count is below 0".to_owned())
+}
+
+/// Buckets that have something. Their indices are kept to what numbers of 128 bits can have.
+fn sparse(buckets: &Buckets, scale: u8) -> Result<BTreeMap<i32, u64>> {
+    let limit = 128i64 << scale;
+    let mut counts = BTreeMap::new();
+    for (i, digits) in buckets.bucket_counts.iter().enumerate() {
+        let index = i64::from(buckets.offset).saturating_add(i as i64);
+        match (count(*digits)?, i32::try_from(index)) {
+            (0, _) => (),
+            (number, Ok(key)) if index.abs() <= limit => {
+                counts.insert(key, number);
+            }
+            _ => return Err(format!("a distribution has a bucket {index}")),
+        }
+    }
+    Ok(counts)
+}

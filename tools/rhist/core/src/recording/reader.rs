@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Reads recordings.
+
+use std::fs::File;
+use std::io;
+use std::io::BufRead;
+use std::io::BufReader;
+use std::io::Read;
+use std::path::Path;
+
+use super::Error;
+use super::decode;
+use super::decode::PartsError;
+use super::otlp::ScopeMetrics;
+use super::writer::name;
+use crate::question::Interval;
+use crate::question::Question;
+use crate::table::Text;
+
+/// How long a line can be: that of 131072 keys with four distributions has about 200 MB.
+const MAX_LINE: u64 = 1 << 30;
+
+/// A recording that is being read: an iterator of its intervals, which ends after the first error.
+pub struct Reader {
+    input: Box<dyn BufRead + Send>,
+    /// As it is shown in errors.
+    name: String,
+    /// Number of the line that was read last, from 1.
+    line: u64,
+    question: Question,
+    boot_id: Option<String>,
+    /// Text of the resource that these two were read from. Most lines have the same.
+    resource: String,
+    /// The interval of the first line, until it is taken.
+    first: Option<Interval>,
+    note: Option<String>,
+    is_done: bool,
+}
+
+impl Reader {
+    /// Opens a recording; `-` is standard input. Fails if the first line is not that of a recording.
+    pub fn open(path: &Path) -> Result<Self, Error> {
+        if path == Path::new("-") {
+            return Self::new(Box::new(BufReader::new(io::stdin())), "standard input");
+        }
+        let name = name(path);
+        let file = File::open(path).map_err(|error| Error(format!("{name}: {error}")))?;
+        Self::new(Box::new(BufReader::with_capacity(1 << 16, file)), &name)
+    }
+
+    /// Reads a recording from elsewhere. `name` is for errors.
+    pub fn new(input: Box<dyn BufRead + Send>, name: &str) -> Result<Self, Error> {
+        let mut reader = Reader {
+            input,
+            name: name.to_owned(),
+            line: 0,
+            question: Question::default(),
+            boot_id: None,
+            resource: String::new(),
+            first: None,
+            note: None,
+            is_done: false,
+        };
+        match reader.read()? {
+            Some(interval) => reader.first = Some(interval),
+            None if reader.note.is_some() => return Err(Error(format!("{name} has no whole interval"))),
+            None => return Err(Error(format!("{name} is empty: it is no recording"))),
+        }
+        Ok(reader)
+    }
+
+    /// What was asked.
+    pub fn question(&self) -> &Question {
+        &self.question
+    }
+
+    /// What to say of the file, known at its end: that the last line is cut off.
+    pub fn note(&self) -> Option<&str> {
+        self.note.as_deref()
+    }
+
+    /// The interval in the next line.
+    fn read(&mut self) -> Result<Option<Interval>, Error> {
+        let mut line = Vec::new();
+        let length = (&mut self.input)
+            .take(MAX_LINE)
+            .read_until(b'\n', &mut line)
+            .map_err(|error| Error(format!("{}: {error}", self.name)))?;
+        if length == 0 {
+            return Ok(None);
+        }
+        self.line += 1;
+        if length as u64 == MAX_LINE {
+            return Err(self.error("it is too long for a recording"));
+        }
+        let is_last = line.pop_if(|byte| *byte == b'\n').is_none();
+        match decode::parts(&line) {
+            Ok((resource, scope)) => self.interval(resource, &scope).map(Some),
+            // A file that begins otherwise is something else.
+            Err(PartsError::Json(error)) if is_last && (error.is_eof() || self.line > 1 && error.is_syntax()) => {
+                self.note = Some(format!("line {} of {} is cut off, and left out", self.line, self.name));
+                Ok(None)
+            }
+            Err(PartsError::Json(error)) => {
+                let error = error.to_string().replace("at line 1 column", "at column");
+                Err(self.error(&format!("this is no recording: {error}")))
+            }
+            Err(PartsError::Other) => Err(self.error("these are metrics that rhist has not recorded")),
+        }
+    }
+
+    fn interval(&mut self, resource: &str, scope: &ScopeMetrics) -> Result<Interval, Error> {
+        if self.line == 1 || resource != self.resource {
+            let (question, boot_id) = decode::resource(resource).map_err(|error| self.error(&error))?;
+            if self.line > 1 && question != self.question {
+                return Err(self.error("another question is recorded here than above"));
+            }
+            self.question = question;
+            self.boot_id = boot_id;
+            self.resource = resource.to_owned();
+        }
+        decode::interval(&self.question, self.boot_id.clone(), scope).map_err(|error| self.error(&error))
+    }
+
+    fn error(&self, what: &str) -> Error {
+        // Some of the text may be from the file.
+        Error(format!("{}, line {}: {}", self.name, self.line, Text::from(what)))
+    }
+}
+
+impl Iterator for Reader {
+    type Item = Result<Interval, Error>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if let Some(first) = self.first.take() {
+            return Some(Ok(first));
+        }
+        if self.is_done {
+            return None;
+        }
+        let interval = self.read().transpose();
+        self.is_done = !matches!(interval, Some(Ok(_)));
+        interval
+    }
+}

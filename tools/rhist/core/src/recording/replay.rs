@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Replays recordings.
+
+use std::collections::HashMap;
+use std::error::Error;
+
+use super::Reader;
+use crate::question::Interval;
+use crate::question::Question;
+use crate::question::Reading;
+use crate::question::Source;
+use crate::table::Fold;
+use crate::table::Table;
+use crate::table::Value;
+
+/// A recording as a source of readings: totals at the beginning, where they are empty, and at the end of each interval.
+pub struct Replay {
+    reader: Reader,
+    /// The interval after `reading`.
+    next: Option<Interval>,
+    reading: Option<Reading>,
+}
+
+impl Replay {
+    /// Replays what is left of a recording.
+    pub fn new(reader: Reader) -> Self {
+        Replay {
+            reader,
+            next: None,
+            reading: None,
+        }
+    }
+
+    /// See [`Reader::note`].
+    pub fn note(&self) -> Option<&str> {
+        self.reader.note()
+    }
+}
+
+impl Source for Replay {
+    fn question(&self) -> &Question {
+        self.reader.question()
+    }
+
+    fn read(&mut self) -> Result<Option<Reading>, Box<dyn Error + Send + Sync>> {
+        let interval = match self.next.take() {
+            Some(interval) => Some(interval),
+            None => self.reader.next().transpose()?,
+        };
+        let Some(interval) = interval else {
+            return Ok(None);
+        };
+        let reading = match self.reading.take() {
+            None => {
+                let empty = Reading {
+                    table: Table {
+                        keys: interval.delta.keys.clone(),
+                        values: interval.delta.values.clone(),
+                        time: interval.from.clone(),
+                        ..Table::default()
+                    },
+                    cost_ns: interval.cost_ns,
+                    ..Reading::default()
+                };
+                self.next = Some(interval);
+                empty
+            }
+            Some(mut reading) => {
+                append(&mut reading.table, interval.delta);
+                reading.table.time = interval.to;
+                reading.events = reading.events.saturating_add(interval.events);
+                reading.cost_ns = interval.cost_ns;
+                reading
+            }
+        };
+        self.reading = Some(reading.clone());
+        Ok(Some(reading))
+    }
+}
+
+/// Adds what was counted in the interval that follows.
+///
+/// A largest value that is not known of an interval was not larger than the one before, in all of the run. So one that is
+/// known of either is that of both; likewise the smallest.
+pub fn append(total: &mut Table, mut delta: Table) {
+    let folds: Vec<_> = delta.values.iter().map(|column| column.fold).collect();
+    let numbered = total.rows.iter_mut().map(|row| (&row.keys, &mut row.values));
+    let mut rows: HashMap<_, _> = numbered.collect();
+    for row in &mut delta.rows {
+        let Some(values) = rows.get_mut(&row.keys) else {
+            continue;
+        };
+        for ((ours, theirs), fold) in values.iter_mut().zip(&mut row.values).zip(&folds) {
+            share_extremes(ours, theirs, *fold);
+        }
+    }
+    total.merge(&delta);
+}
+
+fn share_extremes(a: &mut Value, b: &mut Value, fold: Fold) {
+    match (a, b) {
+        (Value::Dist(a), Value::Dist(b)) => {
+            (a.min, b.min) = (a.min.or(b.min), b.min.or(a.min));
+            (a.max, b.max) = (a.max.or(b.max), b.max.or(a.max));
+        }
+        (unknown @ Value::Unknown, known @ Value::Number(_)) | (known @ Value::Number(_), unknown @ Value::Unknown)
+            if fold != Fold::Sum =>
+        {
+            unknown.clone_from(known);
+        }
+        _ => (),
+    }
+}

@@ -1,0 +1,500 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Cursor;
+use std::path::Path;
+use std::process::Command;
+
+use proptest::collection::btree_map;
+use proptest::collection::hash_set;
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::*;
+
+use super::Reader;
+use super::Replay;
+use super::Writer;
+use super::encode;
+use crate::question::Backend;
+use crate::question::Interval;
+use crate::question::Question;
+use crate::question::Source;
+use crate::recipe::NameKind;
+use crate::table::BucketUnit;
+use crate::table::Column;
+use crate::table::Dist;
+use crate::table::Fold;
+use crate::table::Frame;
+use crate::table::Key;
+use crate::table::Losses;
+use crate::table::Row;
+use crate::table::Table;
+use crate::table::Text;
+use crate::table::Time;
+use crate::table::Unit;
+use crate::table::Value;
+use crate::table::Worst;
+
+fn question() -> Question {
+    Question {
+        name: "runqlat".to_owned(),
+        summary: "How long tasks wait for a CPU".to_owned(),
+        noun: "waits".to_owned(),
+        unit: Unit::Nanoseconds,
+        worst: "{next_comm} behind {prev_comm}".to_owned(),
+        names: BTreeMap::from([("dev".to_owned(), NameKind::Device)]),
+        triggers: vec!["echo 'hist:keys=pid' >events/sched/sched_wakeup/trigger".to_owned()],
+        notes: vec!["A wake-up of a running task is no wait.".to_owned()],
+        backend: Backend::C,
+        host: "lab".to_owned(),
+        kernel: "7.3.4".to_owned(),
+        cpus: 4,
+    }
+}
+
+fn time(seconds: u64) -> Time {
+    Time {
+        realtime_ns: 1_795_621_132_000_000_000 + seconds * 1_000_000_000,
+        monotonic_ns: 1_000_000_000 + seconds * 1_000_000_000,
+        boot_id: Some("ee0d0f94-5429-4d55-9290-40dcd13767ad".to_owned()),
+    }
+}
+
+/// Waits of one command in the second that begins at `seconds`: `count` of each of these values.
+fn interval(seconds: u64, comm: &str, values: &[(i128, u64)]) -> Interval {
+    let mut dist = Dist::new(3);
+    for &(value, count) in values {
+        dist.record(value, count);
+    }
+    let row = Row {
+        keys: vec![Key::Text(Text::from(comm))],
+        hits: dist.count,
+        worst: dist.max.map(|value| Worst {
+            value,
+            saved: vec![("prev_comm".to_owned(), Key::Text(Text::from("sed")))],
+        }),
+        values: vec![Value::Dist(dist)],
+    };
+    let column = |name: &str, unit| Column {
+        name: name.to_owned(),
+        unit,
+        fold: Fold::Sum,
+    };
+    Interval {
+        from: time(seconds),
+        to: time(seconds + 1),
+        delta: Table {
+            keys: vec![column("comm", Unit::Plain)],
+            values: vec![column("wait", Unit::Nanoseconds)],
+            rows: vec![row],
+            losses: Losses {
+                dropped: 2,
+                unresolved: Some(1),
+                ..Losses::default()
+            },
+            time: time(seconds + 1),
+        },
+        events: 1234,
+        cost_ns: Some(61.5),
+    }
+}
+
+fn line(question: &Question, interval: &Interval) -> String {
+    serde_json::to_string(&encode::request(question, interval)).unwrap() + "\n"
+}
+
+fn open(bytes: impl Into<Vec<u8>>) -> Result<Reader, super::Error> {
+    Reader::new(Box::new(Cursor::new(bytes.into())), "waits.jsonl")
+}
+
+/// What is wrong with a file.
+fn error(bytes: impl Into<Vec<u8>>) -> String {
+    let error = match open(bytes) {
+        Err(error) => error,
+        Ok(reader) => reader.filter_map(Result::err).last().expect("an error"),
+    };
+    error.to_string()
+}
+
+#[test]
+fn a_line_is_otlp() {
+    let request = encode::request(&question(), &interval(0, "sed", &[(0, 1), (700, 3), (1_000, 2)]));
+    insta::assert_snapshot!(serde_json::to_string_pretty(&request).unwrap());
+}
+
+#[test]
+fn what_is_no_recording_gets_a_sentence() {
+    let good = line(&question(), &interval(0, "sed", &[(700, 3)]));
+    let mut other = question();
+    other.name = "offcputime".to_owned();
+    let files = [
+        String::new(),
+        "# event histogram\n".to_owned(),
+        "{}\n".to_owned(),
+        "[".repeat(100_000) + "\n",
+        "{\"resourceSpans\":[]}\n".to_owned(),
+        "{\"resourceMetrics\":[]}\n".to_owned(),
+        good.replace("\"name\":\"rhist\"", "\"name\":\"otelcol\""),
+        good[..good.len() / 2].to_owned(),
+        format!("{}\n{good}", &good[..good.len() / 2]),
+        format!("{good}\u{1b}[2J\n"),
+        good.clone() + &line(&other, &interval(1, "sed", &[(700, 3)])),
+        good.replace("\"scale\":3", "\"scale\":21"),
+        good.replace("\"offset\":", "\"offset\":99999"),
+        good.replace("\"bucketCounts\":[\"3\"]", "\"bucketCounts\":[\"4\"]"),
+        good.replace("runqlat.hits", "hits"),
+        good.replace("\"key\":\"comm\"", "\"key\":\"c\\u001bomm\""),
+        good.replace("\"stringValue\":\"ns\"", "\"stringValue\":\"fortnights\""),
+        good.replace("\"asInt\":\"1234\"", "\"asInt\":\"-1\""),
+        good.replace("\"asInt\":\"1234\"", "\"asDouble\":0.5"),
+    ];
+    let errors: Vec<_> = files.into_iter().map(error).collect();
+    insta::assert_snapshot!(errors.join("\n"));
+}
+
+#[test]
+fn a_last_line_that_is_cut_off_is_left_out() {
+    let intervals = [interval(0, "sed", &[(700, 3)]), interval(1, "sed", &[(800, 1)])];
+    let [first, second] = intervals.each_ref().map(|interval| line(&question(), interval));
+    for cut in 1..second.len() - 1 {
+        let mut reader = open(first.clone() + &second[..cut]).unwrap();
+        assert_eq!(reader.next().unwrap().unwrap(), intervals[0]);
+        assert!(reader.next().is_none());
+        assert_eq!(reader.note(), Some("line 2 of waits.jsonl is cut off, and left out"));
+    }
+    // Only its newline.
+    let mut reader = open(first + second.trim_end()).unwrap();
+    assert_eq!(reader.by_ref().count(), 2);
+    assert_eq!(reader.note(), None);
+}
+
+#[test]
+fn a_file_is_written_line_by_line_and_never_overwritten() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("waits.jsonl");
+    let intervals = [interval(0, "sed", &[(700, 3)]), interval(1, "awk", &[])];
+    let mut writer = Writer::create(&path, &question()).unwrap();
+    for (i, interval) in intervals.iter().enumerate() {
+        writer.append(interval).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap().lines().count(), i + 1);
+    }
+    let reader = Reader::open(&path).unwrap();
+    assert_eq!(reader.question(), &question());
+    assert_eq!(reader.map(Result::unwrap).collect::<Vec<_>>(), intervals);
+    let error = Writer::create(&path, &question()).err().unwrap().to_string();
+    assert_eq!(
+        error,
+        format!("{} exists: remove it, or record to another file", path.display())
+    );
+}
+
+#[test]
+fn a_full_disk_is_told() {
+    let mut writer = Writer::create(Path::new("/dev/full"), &question()).unwrap();
+    let error = writer.append(&interval(0, "sed", &[])).unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "/dev/full: the interval is not recorded: No space left on device (os error 28)"
+    );
+}
+
+#[test]
+fn a_replay_has_the_totals() {
+    let mut second = interval(1, "sed", &[(800, 1)]);
+    // As a difference of totals is: 800 was not the largest value.
+    if let Value::Dist(dist) = &mut second.delta.rows[0].values[0] {
+        (dist.min, dist.max) = (None, None);
+    }
+    second.delta.rows[0].worst = None;
+    let intervals = [
+        interval(0, "sed", &[(700, 3), (1_000, 1)]),
+        second,
+        interval(2, "awk", &[(5, 2)]),
+    ];
+    let lines: String = intervals.iter().map(|interval| line(&question(), interval)).collect();
+    let mut replay = Replay::new(open(lines).unwrap());
+    let mut readings = Vec::new();
+    while let Some(reading) = replay.read().unwrap() {
+        readings.push(reading);
+    }
+    let hits: Vec<_> = readings.iter().map(|reading| reading.table.total().hits).collect();
+    assert_eq!(hits, [0, 4, 5, 7]);
+    for (pair, interval) in readings.windows(2).zip(&intervals) {
+        assert_eq!(
+            pair[1].table.since(&pair[0].table).total().hits,
+            interval.delta.total().hits
+        );
+        assert_eq!(pair[1].events - pair[0].events, interval.events);
+        assert_eq!(
+            (&pair[0].table.time, &pair[1].table.time),
+            (&interval.from, &interval.to)
+        );
+    }
+    let sed = &readings[3].table.rows[0];
+    let Value::Dist(dist) = &sed.values[0] else {
+        panic!("{sed:?}")
+    };
+    assert_eq!((dist.min, dist.max, dist.sum), (Some(700), Some(1_000), Some(3_900)));
+    assert_eq!(sed.worst.as_ref().map(|worst| worst.value), Some(1_000));
+}
+
+fn any_text() -> impl Strategy<Value = Text> {
+    prop_oneof![
+        vec(any::<u8>(), 0..20).prop_map(Text),
+        any::<String>().prop_map(|text| Text::from(text.as_str()))
+    ]
+}
+
+fn number() -> impl Strategy<Value = i128> {
+    prop_oneof![
+        any::<i64>().prop_map(i128::from),
+        any::<u64>().prop_map(i128::from),
+        any::<i128>(),
+        -3..3i128
+    ]
+}
+
+fn frame() -> impl Strategy<Value = Frame> {
+    (option::of(any::<u64>()), option::of(any::<String>())).prop_map(|(address, symbol)| Frame { address, symbol })
+}
+
+fn key() -> impl Strategy<Value = Key> {
+    prop_oneof![
+        number().prop_map(Key::Number),
+        any_text().prop_map(Key::Text),
+        (any::<i64>(), any_text()).prop_map(|(pid, comm)| Key::Task { pid, comm }),
+        (any::<i64>(), option::of(any::<String>())).prop_map(|(number, name)| Key::Syscall { number, name }),
+        frame().prop_map(Key::Address),
+        vec(frame(), 0..4).prop_map(Key::Stack),
+        (number(), number()).prop_map(|(first, last)| Key::Range { first, last }),
+    ]
+}
+
+/// What buckets of a kernel's distribution can be, so that none is made coarser.
+fn dist(unit: BucketUnit) -> impl Strategy<Value = Dist> {
+    let buckets = || btree_map(-1..2048i32, 1..u64::MAX / 64, 0..12);
+    let ends = (option::of(number()), option::of(number()), option::of(number()));
+    // Decimals are made of these, so they have to leave room.
+    let ends = ends.prop_map(|(sum, min, max)| [sum, min, max].map(|end| end.map(|end| end >> 32)));
+    (
+        0..=5u8,
+        any::<u64>(),
+        ends,
+        0..u64::MAX / 64,
+        any::<bool>(),
+        buckets(),
+        buckets(),
+    )
+        .prop_map(
+            move |(scale, count, [sum, min, max], zero, one_has_zero, positive, negative)| Dist {
+                scale,
+                bucket_unit: unit,
+                count,
+                sum,
+                min,
+                max,
+                zero: if one_has_zero { 0 } else { zero },
+                one_has_zero,
+                positive: positive.into_iter().filter(|(index, _)| *index < 64 << scale).collect(),
+                negative: negative.into_iter().filter(|(index, _)| *index < 64 << scale).collect(),
+            },
+        )
+}
+
+fn column() -> impl Strategy<Value = Column> {
+    let units = prop_oneof![Just(Unit::Plain), Just(Unit::Nanoseconds), Just(Unit::Bytes)];
+    let folds = prop_oneof![Just(Fold::Sum), Just(Fold::Min), Just(Fold::Max)];
+    ("[a-c]|hits|\\PC*", units, folds).prop_map(|(name, unit, fold)| Column { name, unit, fold })
+}
+
+/// Values of one column of a table with so many rows.
+fn values(rows: usize) -> impl Strategy<Value = Vec<Value>> {
+    let units = prop_oneof![
+        Just(BucketUnit::One),
+        Just(BucketUnit::Us),
+        Just(BucketUnit::Ms),
+        Just(BucketUnit::S)
+    ];
+    let numbers = prop_oneof![number().prop_map(Value::Number), Just(Value::Unknown)];
+    let dists = move |unit| {
+        vec(
+            prop_oneof![dist(unit).prop_map(Value::Dist), Just(Value::Unknown)],
+            rows,
+        )
+    };
+    prop_oneof![vec(numbers, rows), units.prop_flat_map(dists)]
+}
+
+fn table() -> impl Strategy<Value = Table> {
+    let worst = (number(), vec((any::<String>(), key()), 0..3));
+    let worst = worst
+        .prop_map(|(value, saved)| Worst {
+            value: value >> 32,
+            saved,
+        })
+        .boxed();
+    (0..3usize, 0..3usize)
+        .prop_flat_map(move |(keys, values)| {
+            let rows = hash_set(vec(key(), keys), 0..if keys == 0 { 2 } else { 6 });
+            (vec(column(), keys), vec(column(), values), rows)
+        })
+        .prop_flat_map(move |(keys, columns, rows)| {
+            let count = rows.len();
+            let cells = vec(values(count), columns.len());
+            let rest = vec((any::<u64>(), option::of(worst.clone())), count);
+            (Just(keys), Just(columns), Just(rows), cells, rest)
+        })
+        .prop_map(|(keys, columns, rows, cells, rest)| Table {
+            keys,
+            values: columns,
+            rows: rows
+                .into_iter()
+                .zip(rest)
+                .enumerate()
+                .map(|(i, (keys, (hits, worst)))| Row {
+                    keys,
+                    hits,
+                    values: cells.iter().map(|column| column[i].clone()).collect(),
+                    worst,
+                })
+                .collect(),
+            ..Table::default()
+        })
+}
+
+fn any_interval() -> impl Strategy<Value = Interval> {
+    let losses = (
+        any::<u64>(),
+        option::of(any::<u64>()),
+        option::of(any::<u64>()),
+        option::of(any::<u64>()),
+    );
+    let losses = losses.prop_map(|(dropped, no_bucket, unresolved, missed)| Losses {
+        dropped,
+        no_bucket,
+        unresolved,
+        missed,
+    });
+    let times = (any::<[u64; 4]>(), option::of(any::<String>()));
+    let cost = option::of(any::<f64>().prop_filter("finite", |cost| cost.is_finite()));
+    (table(), losses, times, any::<u64>(), cost).prop_map(
+        |(mut delta, losses, ([a, b, c, d], boot_id), events, cost_ns)| {
+            let time = |realtime_ns, monotonic_ns| Time {
+                realtime_ns,
+                monotonic_ns,
+                boot_id: boot_id.clone(),
+            };
+            delta.losses = losses;
+            delta.time = time(c, d);
+            Interval {
+                from: time(a, b),
+                to: time(c, d),
+                delta,
+                events,
+                cost_ns,
+            }
+        },
+    )
+}
+
+/// Members, numbers and marks that are put in the place of others.
+const PIECES: [&str; 16] = [
+    "0",
+    "-1",
+    "18446744073709551616",
+    "1e999",
+    "\"",
+    "null",
+    "{}",
+    "[]",
+    ",",
+    "\\ud800",
+    "\0",
+    "\n",
+    "true",
+    "1.5",
+    "\"asInt\"",
+    "}",
+];
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(128))]
+
+    #[test]
+    fn an_interval_comes_back(interval in any_interval()) {
+        let mut reader = open(line(&question(), &interval)).unwrap();
+        let question = question();
+        prop_assert_eq!(reader.question(), &question);
+        prop_assert_eq!(reader.next().unwrap().unwrap(), interval);
+        prop_assert!(reader.next().is_none());
+    }
+
+    #[test]
+    fn buckets_of_any_distance_take_little(first in i32::MIN..0, last in 0..i32::MAX, scale in 0..=20u8) {
+        let dist = Dist { scale, count: 3, positive: BTreeMap::from([(first, 1), (last, 2)]), ..Dist::default() };
+        let mut interval = interval(0, "sed", &[]);
+        interval.delta.rows[0].values = vec![Value::Dist(dist)];
+        let line = line(&question(), &interval);
+        prop_assert!(line.len() < 32_768);
+        // Either in buckets or not, no value is lost.
+        if let Ok(mut reader) = open(line) {
+            let interval = reader.next().unwrap().unwrap();
+            prop_assert!(matches!(&interval.delta.rows[0].values[0], Value::Dist(dist) if dist.count == 3));
+        }
+    }
+
+    #[test]
+    fn a_changed_recording_is_no_panic(interval in any_interval(), changes in vec((any::<prop::sample::Index>(), 0..40usize, 0..PIECES.len()), 1..4)) {
+        let mut bytes = line(&question(), &interval).repeat(2).into_bytes();
+        for (place, length, piece) in changes {
+            let place = place.index(bytes.len());
+            bytes.splice(place..(place + length).min(bytes.len()), PIECES[piece].bytes());
+        }
+        match open(bytes) {
+            Err(error) => prop_assert!(error.to_string().starts_with("waits.jsonl")),
+            Ok(reader) => reader.for_each(|interval| if let Err(error) = interval {
+                assert!(error.to_string().starts_with("waits.jsonl, line "));
+            }),
+        }
+    }
+}
+
+/// The limit of a process for files stands in for the size of a disk.
+#[test]
+fn half_a_line_is_taken_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("waits.jsonl");
+    let script = "trap '' XFSZ; ulimit -f 40; exec \"$0\" --exact recording::tests::write_until_full --ignored";
+    let mut shell = Command::new("sh");
+    shell
+        .args(["-c", script])
+        .arg(std::env::current_exe().unwrap())
+        .env("RHIST_TEST_FILE", &path);
+    let output = shell.output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let mut reader = Reader::open(&path).unwrap();
+    let intervals = reader.by_ref().map(Result::unwrap).count();
+    assert!(intervals > 2, "{intervals}");
+    assert_eq!(reader.note(), None);
+    assert!(fs::read(&path).unwrap().ends_with(b"\n"));
+}
+
+/// Run by the test above in a process that has the limit.
+#[test]
+#[ignore = "part of another test"]
+fn write_until_full() {
+    let Some(path) = std::env::var_os("RHIST_TEST_FILE") else {
+        return;
+    };
+    let mut writer = Writer::create(Path::new(&path), &question()).unwrap();
+    let error = (0..100)
+        .find_map(|i| writer.append(&interval(i, "sed", &[(700, 3)])).err())
+        .unwrap();
+    assert!(
+        error
+            .to_string()
+            .ends_with("the interval is not recorded: File too large (os error 27)"),
+        "{error}"
+    );
+}

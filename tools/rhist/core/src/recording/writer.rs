@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Writes recordings.
+
+use std::fs::File;
+use std::io;
+use std::io::Write;
+use std::path::Path;
+
+use super::Error;
+use super::encode;
+use crate::question::Interval;
+use crate::question::Question;
+use crate::table::Text;
+
+/// A recording that is being made.
+pub struct Writer {
+    file: File,
+    /// As it is shown in errors.
+    name: String,
+    question: Question,
+}
+
+impl Writer {
+    /// Begins a recording in a new file, or in one that is empty or no regular file.
+    ///
+    /// Fails if there is something in it, since that may be a recording.
+    pub fn create(path: &Path, question: &Question) -> Result<Self, Error> {
+        let name = name(path);
+        let open = File::options().append(true).create(true).open(path);
+        let open = open.and_then(|file| file.metadata().map(|metadata| (file, metadata)));
+        let (file, metadata) = open.map_err(|error| Error(format!("{name}: {error}")))?;
+        if metadata.is_file() && metadata.len() > 0 {
+            return Err(Error(format!("{name} exists: remove it, or record to another file")));
+        }
+        Ok(Writer {
+            file,
+            name,
+            question: question.clone(),
+        })
+    }
+
+    /// Adds an interval: when this returns, it is on the disk.
+    ///
+    /// If that fails, the file ends with the interval before, as far as it can still be cut there.
+    pub fn append(&mut self, interval: &Interval) -> Result<(), Error> {
+        let error = |error: io::Error| Error(format!("{}: the interval is not recorded: {error}", self.name));
+        let request = encode::request(&self.question, interval);
+        let mut line = serde_json::to_vec(&request).map_err(|json| error(json.into()))?;
+        line.push(b'\n');
+        let before = self.file.metadata().map_err(error)?;
+        let written = self.file.write_all(&line).and_then(|()| sync(&self.file));
+        if written.is_err() && before.is_file() {
+            // What was written of it would make the next line unreadable.
+            let _ = self.file.set_len(before.len());
+        }
+        written.map_err(error)
+    }
+}
+
+/// Waits until data are on the disk. Pipes and terminals have none.
+fn sync(file: &File) -> io::Result<()> {
+    match rustix::fs::fdatasync(file) {
+        Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOTSUP | rustix::io::Errno::ROFS) => Ok(()),
+        result => Ok(result?),
+    }
+}
+
+/// A path as it is shown.
+pub fn name(path: &Path) -> String {
+    use std::os::unix::ffi::OsStrExt;
+
+    Text(path.as_os_str().as_bytes().to_vec()).to_string()
+}
