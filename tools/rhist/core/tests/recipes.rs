@@ -10,6 +10,9 @@ fn all_recipes_parse() {
     let mut count = 0;
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
+        if path.extension().is_none_or(|extension| extension != "toml") {
+            continue;
+        }
         let text = std::fs::read_to_string(&path).unwrap();
         Recipe::parse(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         count += 1;

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! `rhist(1)`, and a page for each command.
+
+use anyhow::Context;
+use clap::Command;
+use clap::CommandFactory;
+use clap_mangen::Man;
+use clap_mangen::roff::Roff;
+use clap_mangen::roff::bold;
+use clap_mangen::roff::roman;
+use rhist::args::Args;
+
+use crate::Page;
+
+/// Commands with a page that is not from here.
+const OTHERS: [&str; 1] = ["exec"];
+
+/// Files, and what they are for.
+const FILES: [(&str, &str); 3] = [
+    (
+        "/usr/share/rhist/recipes",
+        "The recipes of the package: see rhist-recipes(7).",
+    ),
+    (
+        "~/.config/rhist/recipes",
+        "Recipes of a user, which come before those of the package.",
+    ),
+    (
+        "/run/rhist",
+        "What each run has made in the kernel, until it is removed. If a run is killed, the next one removes what it has left.",
+    ),
+];
+
+/// Exit codes, and what they mean.
+const STATUS: [(&str, &str); 3] = [
+    ("0", "What was asked was done."),
+    ("1", "It could not be done."),
+    (
+        "2",
+        "What was asked makes no sense, or cannot be asked on this machine; nothing was changed.",
+    ),
+];
+
+/// Pages to read next.
+const SEE_ALSO: &str = "rhist-recipes(7), rhist-hist(7), rhist-exec(1), rhist(4)";
+
+/// The page of the program, and those of its commands.
+pub fn pages() -> anyhow::Result<Vec<Page>> {
+    let mut program = Args::command();
+    program.build();
+    let commands: Vec<Command> = program
+        .get_subcommands()
+        .filter(|command| !command.is_hide_set() && !OTHERS.contains(&command.get_name()))
+        .cloned()
+        .collect();
+    let mut pages = vec![page(program, true)?];
+    for command in commands {
+        pages.push(page(command, false)?);
+    }
+    Ok(pages)
+}
+
+/// A page; with `whole`, that of the program.
+fn page(command: Command, whole: bool) -> anyhow::Result<Page> {
+    let version = env!("CARGO_PKG_VERSION");
+    let name = command.get_display_name().unwrap_or(command.get_name()).to_owned();
+    let man = Man::new(command).source(format!("rhist {version}")).manual("rhist");
+    let mut text = Vec::new();
+    man.render(&mut text)?;
+    let mut text = String::from_utf8(text).context("a page is not UTF-8")?;
+    if whole {
+        text += &more();
+    }
+    Ok(Page {
+        file: format!("{name}.1"),
+        text,
+    })
+}
+
+/// What the arguments do not tell.
+fn more() -> String {
+    let mut roff = Roff::new();
+    for (heading, list) in [("FILES", FILES), ("EXIT STATUS", STATUS)] {
+        roff.control("SH", [heading]);
+        for (name, about) in list {
+            roff.control("TP", []).text([bold(name)]).text([roman(about)]);
+        }
+    }
+    roff.control("SH", ["SEE ALSO"]).text([roman(SEE_ALSO)]);
+    roff.to_roff()
+}

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! `rhist-recipes(7)`: what each recipe measures, and what it printed.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::Context;
+use clap_mangen::roff::Inline;
+use clap_mangen::roff::Roff;
+use clap_mangen::roff::bold;
+use clap_mangen::roff::italic;
+use clap_mangen::roff::roman;
+use rhist_core::recipe::Recipe;
+
+use crate::Page;
+
+/// A recipe, by its name.
+pub struct Entry {
+    /// The name, as on the command line.
+    pub name: String,
+    /// What its file says.
+    pub recipe: Recipe,
+    /// What was typed and what was printed, in `examples/NAME.txt` beside it; empty if there is no such file.
+    pub example: String,
+}
+
+/// Before the recipes.
+const ABOUT: [&str; 3] = [
+    "A recipe is a question about the kernel with a name. It is a file: which events are counted, or between which of them \
+     time passes, and how the answer is read. rhist makes triggers from it, which count in the kernel; --dry-run prints \
+     them instead, and they can be written by hand as well.",
+    "All recipes take the options that rhist(1) has for them. Counts are exact. Where an event could not be counted, or a \
+     time has no beginning, how often that was is printed with the answer.",
+    "A user's own recipes are in ~/.config/rhist/recipes, in files of the same form as those in /usr/share/rhist/recipes, \
+     which are good to begin with. One with the same name takes the place of another.",
+];
+
+/// The recipes of a folder, sorted by name.
+pub fn read(folder: &Path) -> anyhow::Result<Vec<Entry>> {
+    let mut entries = Vec::new();
+    for file in fs::read_dir(folder).with_context(|| folder.display().to_string())? {
+        let path = file?.path();
+        if path.extension().is_none_or(|extension| extension != "toml") {
+            continue;
+        }
+        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+        let recipe = Recipe::parse(&text).with_context(|| path.display().to_string())?;
+        let example = fs::read_to_string(folder.join("examples").join(format!("{name}.txt"))).unwrap_or_default();
+        entries.push(Entry { name, recipe, example });
+    }
+    entries.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(entries)
+}
+
+/// The page of these recipes.
+pub fn page(entries: &[Entry]) -> Page {
+    let mut roff = Roff::new();
+    let version = concat!("rhist ", env!("CARGO_PKG_VERSION"));
+    roff.control("TH", ["rhist-recipes", "7", "", version, "rhist"]);
+    roff.control("SH", ["NAME"])
+        .text([roman("rhist-recipes - questions that rhist knows how to ask")]);
+    roff.control("SH", ["SYNOPSIS"]);
+    roff.text([
+        bold("rhist"),
+        roman(" "),
+        italic("RECIPE"),
+        roman(" ["),
+        italic("ARGUMENT"),
+        roman("...] ["),
+        italic("OPTION"),
+        roman("...]"),
+    ]);
+    roff.control("SH", ["DESCRIPTION"]);
+    paragraphs(&mut roff, &ABOUT.join("\n\n"));
+    roff.control("SH", ["RECIPES"]);
+    for entry in entries {
+        section(&mut roff, entry);
+    }
+    roff.control("SH", ["SEE ALSO"])
+        .text([roman("rhist(1), rhist-hist(7)")]);
+    Page {
+        file: "rhist-recipes.7".to_owned(),
+        text: roff.render(),
+    }
+}
+
+/// One recipe.
+fn section(roff: &mut Roff, entry: &Entry) {
+    let Entry { name, recipe, example } = entry;
+    roff.control("SS", [name.replace('-', "\\-").as_str()]);
+    roff.text([roman(format!("{}.", recipe.summary))]);
+    paragraphs(roff, &recipe.about);
+    for arg in &recipe.args {
+        let default = arg
+            .default
+            .as_ref()
+            .map(|default| format!(" By default {default}."))
+            .unwrap_or_default();
+        term(
+            roff,
+            italic(arg.name.to_uppercase()),
+            &format!("{}.{default}", arg.help),
+        );
+    }
+    for (variant, what) in &recipe.variants {
+        term(roff, bold(format!("--{variant}")), &format!("{}.", what.summary));
+    }
+    if !recipe.measure.keys.is_empty() {
+        let keys: Vec<&str> = recipe.measure.keys.keys().map(String::as_str).collect();
+        term(roff, bold("--by"), &format!("Has short names for {}.", keys.join(", ")));
+    }
+    if !example.is_empty() {
+        as_it_is(roff, example);
+    } else if !recipe.example.is_empty() {
+        as_it_is(roff, &format!("$ rhist {}", recipe.example));
+    }
+}
+
+/// A word, and what it means.
+fn term(roff: &mut Roff, word: Inline, about: &str) {
+    roff.control("TP", []).text([word]).text([roman(about)]);
+}
+
+/// Paragraphs with empty lines between them.
+fn paragraphs(roff: &mut Roff, text: &str) {
+    for paragraph in text
+        .split("\n\n")
+        .map(str::trim)
+        .filter(|paragraph| !paragraph.is_empty())
+    {
+        roff.control("PP", []);
+        let line = paragraph.lines().map(str::trim).collect::<Vec<_>>().join(" ");
+        roff.text([roman(line)]);
+    }
+}
+
+/// Lines that keep their form, as what a terminal shows.
+fn as_it_is(roff: &mut Roff, text: &str) {
+    roff.control("PP", []).control("RS", ["4"]).control("nf", []);
+    for line in text.trim_end().lines() {
+        roff.text([roman(line)]);
+    }
+    roff.control("fi", []).control("RE", []);
+}
