@@ -10,7 +10,7 @@ KERNEL ?= stock
 ifeq ($(KERNEL),debian13)
 override KERNEL := $(shell $(lab) own)
 endif
-rust = $(shell scripts/sources | tr '\0' '\n' | grep '\.rs$$')
+rust = $(shell scripts/sources | tr '\0' '\n' | grep '\.rs$$' | grep -v '^tools/rhist/')
 
 # Of which headers of events, if not of all. User-mode Linux is for tests and benchmarks, which fire these.
 ifneq ($(filter um umdebug,$(KERNEL)),)
@@ -21,7 +21,7 @@ headers = $(if $(RHIST_EVENT_HEADERS),RHIST_EVENT_HEADERS='$(RHIST_EVENT_HEADERS
 # What is built, in a folder of its own.
 module = $(CURDIR)
 
-.PHONY: all events stale_int3 samples bench-events bench bench-host demo shell update test test-kernels test-fast test-long test-host test-debug test-part test-kcsan test-packages deb dist fuzz fmt clippy clean help
+.PHONY: all events stale_int3 samples command bench-events bench bench-host demo shell update test test-kernels test-fast test-long test-host test-debug test-part test-kcsan test-packages deb dist fuzz fmt clippy clean help
 
 ifdef KDIR
 
@@ -84,7 +84,12 @@ clippy: $(CURDIR)/build/clippy
 
 fmt:
 	@$(lab) root
+	@$(lab) rust
 	@$(lab) chroot -- rustfmt $(rust)
+	@cd tools/rhist && ../../$(lab) chroot -- "$$(../../$(lab) path rust)/bin/cargo" fmt --all
+
+command:
+	@scripts/test command --kernel $(KERNEL)
 
 demo:
 	@scripts/demo $(if $(named),$(KERNEL))
@@ -162,6 +167,7 @@ help:
 	@echo 'make KDIR=FOLDER   build/kdir/rhist.ko, for that kernel, with the tools of this machine'
 	@echo 'make events        build/stock/events/rhist_events.ko, the events that tests fire; KERNEL=, KDIR= too'
 	@echo 'make samples       build/stock/samples, modules of the kernel that its own ftracetest loads; KERNEL= too'
+	@echo 'make command       build/command/rhist, the command; KERNEL=RELEASE of arm64, build/command/aarch64/rhist'
 	@echo 'make deb           build/packages/*.deb, for Debian 13'\''s own kernel, or KERNEL=stock, the newest of backports;'
 	@echo '                   KERNELS=all for all kernels of scripts/kernels, or those that KERNELS= names'
 	@echo 'make dist          build/packages/rhist-VERSION.tar.xz: the sources, and the Rust that the module carries'

@@ -74,7 +74,10 @@ def samples(kernel):
 
 
 def programs(kernel="stock"):
-    """The tests that are to be compiled. For another architecture they are compiled by other tools."""
+    """
+    The tests that are to be compiled, and the command that some of them try. For another architecture they are compiled by
+    other tools.
+    """
     out, more = f"{TOP}/build/selftests", {}
     if is_foreign(kernel):
         out, more = f"{out}/aarch64", {"enter": ("enter", lab("path", "cross")), **CROSS}
@@ -82,8 +85,8 @@ def programs(kernel="stock"):
         Piece(programs_of(suite, kernel),
               chroot("make", "-s", f"-j{os.cpu_count()}", "-C", f"tools/testing/selftests/{suite}", f"OUT={out}/{suite}",
                      RHIST_CLIENTS=f"{lab('path', 'lab')}/clients", **more), takes=takes, counts=False)
-        for suite, takes in (("hist", 8), ("user_events", 20), ("hostile", 5))
-    ]
+        for suite, takes in (("hist", 8), ("user_events", 20), ("hostile", 5), ("command", 5))
+    ] + command(kernel)
 
 
 def programs_of(suite, kernel):
@@ -121,7 +124,8 @@ def guest(kernel, tests, durations, cpus=2, cores=1, rest=False, long=False, pat
         " ".join([f"{suite} on {kernel}:", *shown, *["--long"] * long]),
         ["scripts/vm", "--kernel", kernel, *options, "--timeout", str(limit), "--",
          "tools/testing/selftests/run", suite, *["--long"] * long, *names],
-        after=[f"events for {kernel}", programs_of(suite, kernel), *(f"{test.needs} for {kernel}" for test in tests if test.needs)],
+        after=[f"events for {kernel}", programs_of(suite, kernel), *[command_for(kernel)] * (suite == COMMAND),
+               *(f"{test.needs} for {kernel}" for test in tests if test.needs)],
         takes=takes, cores=cores, limit=limit + 60, patience=patience + BOOT.get(kernel, 30) + 60,
         tests=list(tests), kernel=kernel, rest=rest, long=long,
         environment={"RHIST_BUILT": "1", "TEST_TIMEOUT": str(patience), **({"RHIST_REST": "1"} if rest else {})},
@@ -213,13 +217,62 @@ def lock_copy():
     return lock
 
 
-def within(folder, *command, **variables):
+def within(folder, *command, enter=("chroot",), **variables):
     """A command in a folder of the copy."""
-    return ["sh", "-c", 'cd "$1" && shift && exec "$@"', "sh", str(copied() / folder), *chroot(*command, **variables)]
+    return ["sh", "-c", 'cd "$1" && shift && exec "$@"', "sh", str(copied() / folder), *chroot(*command, enter=enter, **variables)]
 
 
 def cargo(folder, *arguments):
     return within(f"tools/testing/{folder}", "cargo", *arguments, CARGO_TARGET_DIR=target(folder))
+
+
+# --- the command rhist
+#
+# It is compiled by the Rust of backports, the module by Debian 13's own.
+
+COMMAND = "command"
+
+
+def in_workspace(*command, **more):
+    folder = lab("path", "lab")
+    return within("tools/rhist", *command, CARGO_TARGET_DIR=target("command"),
+                  PATH=f"{folder}/rust/bin:{folder}/deny/bin:/usr/bin:/bin", **more)
+
+
+def command(kernel="stock"):
+    """The program, for guests and packages, in build/command; for arm64, in a folder of it."""
+    out, built, more = f"{TOP}/build/command", "release", {}
+    if is_foreign(kernel):
+        out, built = f"{out}/aarch64", f"{CROSS['CARGO_BUILD_TARGET']}/release"
+        more = {"enter": ("enter", lab("path", "cross")), **CROSS}
+    return [
+        copy_of_sources(),
+        Piece(command_for(kernel),
+              in_workspace("sh", "-c", 'cargo build --quiet --release --locked --package rhist && install -D -t "$2" "$1"', "sh",
+                           f"{target('command')}/{built}/rhist", out, **more),
+              takes=60, cores=2, counts=False, after=[SOURCES]),
+    ]
+
+
+def command_for(kernel):
+    return COMMAND + (" for arm64" if is_foreign(kernel) else "")
+
+
+def command_lints():
+    return [
+        Piece("rustfmt of the command", in_workspace("cargo", "fmt", "--all", "--check"), takes=2, counts=False, after=[SOURCES]),
+        Piece("clippy of the command",
+              in_workspace("cargo", "clippy", "-q", "--locked", "--workspace", "--all-targets", "--", "-D", "warnings"),
+              takes=5, counts=False, after=[SOURCES, "command: tests"]),
+    ]
+
+
+def command_tests(*names):
+    return [
+        Piece(f"command: {name}", in_workspace("./test", name), takes=10, after=[SOURCES, *[COMMAND] * (name == "size")],
+              environment={"PROPTEST_RNG_SEED": "1"})
+        for name in names
+    ]
 
 
 def sources_of_checkout():
@@ -232,13 +285,14 @@ def lints():
         return Piece(f"clippy of {folder}", cargo(folder, "clippy", "-q", "--locked", "--all-targets", "--", "-D", "warnings"),
                      takes=5, counts=False, after=[SOURCES, *after])
 
-    sources = [source for source in sources_of_checkout() if source.endswith(".rs")]
+    sources = [source for source in sources_of_checkout() if source.endswith(".rs") and not source.startswith("tools/rhist/")]
     return [
         Piece("rustfmt", chroot("rustfmt", "--check", *sources), takes=3, counts=False),
         Piece("clippy of the module", make("clippy"), takes=40, counts=False),
         clippy("host", "host tests: tests"),
         clippy("host/bench"),
         clippy("clients"),
+        *command_lints(),
     ]
 
 
@@ -267,6 +321,8 @@ def host(long=False, whole=True):
         Piece("layers", ["tools/testing/layers"], takes=1),
         *layouts("stock"),
         *host_tests(["tests", "unlocked", "loom", "threads", *["memory"] * whole], long),
+        *command(),
+        *command_tests("tests", "deny", "size"),
     ]
 
 

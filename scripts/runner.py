@@ -128,8 +128,10 @@ class Runner:
     """Runs pieces: the longest first, as many at once as there are processors for."""
 
     def __init__(self, pieces, remembered=None, shown=False, durations=None):
-        self.pieces, self.remembered, self.shown, self.durations = pieces, remembered, shown, durations
-        self.waiting = list(pieces)
+        # Several parts may need the same one.
+        self.pieces = list({piece.name: piece for piece in pieces}.values())
+        self.remembered, self.shown, self.durations = remembered, shown, durations
+        self.waiting = list(self.pieces)
         self.running, self.results, self.states = {}, {}, {}
         self.processes, self.busy = [], {}
         self.changed = threading.Condition()

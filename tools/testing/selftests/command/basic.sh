@@ -1,0 +1,13 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# The command begins, says which one it is, and ends with 2 if it was given what it does not know.
+. "$(dirname "$0")/../lib/tracing.sh"
+
+version=$(sed -n 's/^MODULE_VERSION("\(.*\)");$/\1/p' "$here/../../../../rust/module.c")
+is "$("$RHIST_COMMAND" --version)" "rhist $version" "rhist --version: that of the module"
+"$RHIST_COMMAND" --no-such-option >"$work/out" 2>"$work/err"
+is $? 2 "an unknown option: it ends with 2"
+is "$(cat "$work/out")" "" "and prints nothing to where results go"
+yes "but says which one" grep -q no-such-option "$work/err"
+finish
