@@ -4,6 +4,7 @@
 
 pub mod args;
 mod commands;
+pub mod diagnostic;
 
 use std::process::ExitCode;
 
@@ -18,7 +19,10 @@ pub fn main() -> ExitCode {
     match commands::run(args) {
         Ok(code) => code,
         Err(error) => {
-            eprintln!("rhist: {error:#}");
+            match error.downcast_ref::<diagnostic::Diagnostic>() {
+                Some(diagnostic) => diagnostic.print(),
+                None => eprintln!("rhist: {error:#}"),
+            }
             ExitCode::from(USAGE)
         }
     }

@@ -69,15 +69,15 @@ pub(super) fn kind(format: &Format, name: &str, at: Range<usize>, place: Place) 
     {
         return Ok(kind);
     }
-    let problem = Problem::new(at, format!("the event {} has no field {name}", format.name));
     if place == Place::Filter && matches!(name, "common_comm" | "common_timestamp" | "common_stacktrace") {
-        let problem = problem.label("only keys can be this");
-        return Err(if name == "common_comm" {
-            problem.help("in a filter it is COMM")
-        } else {
-            problem
+        let problem =
+            Problem::new(at, format!("a filter cannot test {name}")).label("only keys and values can be this");
+        return Err(match name {
+            "common_comm" => problem.help("in a filter it is COMM"),
+            _ => problem,
         });
     }
+    let problem = Problem::new(at, format!("the event {} has no field {name}", format.name));
     let own = format.own_fields().map(|field| field.name.as_str());
     let nearest = suggest::near(name, own.clone().chain(known.iter().map(|known| known.0)));
     if !nearest.is_empty() {

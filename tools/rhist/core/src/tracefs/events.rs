@@ -155,6 +155,12 @@ fn find(events: &[EventName], text: &str) -> Result<EventName, Problem> {
         }
         (None, _) => {}
     }
+    if events.iter().any(|name| name.system == text) {
+        let problem = Problem::new(0..text.len(), format!("there is no event {text}"));
+        return Err(problem
+            .label("this is a system")
+            .help(format!("rhist ls events {text} lists its events")));
+    }
     let nearest = suggest::near(text, events.iter().map(|name| name.event.as_str()));
     let full: Vec<String> = nearest
         .iter()
@@ -198,7 +204,7 @@ fn unknown(events: &[EventName], name: &EventName) -> Problem {
     let at = start..start + event.len();
     let nearest = suggest::near(event, in_system().map(|other| other.event.as_str()));
     match nearest.is_empty() {
-        true => Problem::new(at, title).help(format!("rhist ls events {system} lists those of {system}")),
+        true => Problem::new(at, title).help(format!("rhist ls events {system} lists its events")),
         false => Problem::new(at, title).near(&nearest),
     }
 }

@@ -15,6 +15,7 @@ use std::path::Path;
 use std::path::PathBuf;
 
 use crate::question::Backend;
+use error_log::LogEntry;
 
 /// Where tracefs is mounted; older programs use the second one.
 const PLACES: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
@@ -41,8 +42,8 @@ pub struct WriteError {
     pub text: String,
     /// The kernel's answer.
     pub error: io::Error,
-    /// `error_log` of the tracing directory, if it got a new entry: the last one is about this.
-    pub log: Option<String>,
+    /// The last entry of `error_log`, if it is about this.
+    pub log: Option<LogEntry>,
 }
 
 impl Tracefs {
@@ -137,9 +138,10 @@ impl Tracefs {
             .open(&path)
             .and_then(|mut file| file.write_all(text.as_bytes()));
         result.map_err(|error| {
-            let log = fs::read_to_string(self.dir.join("error_log"))
-                .ok()
-                .filter(|log| log.contains(text.trim()));
+            let log = fs::read(self.dir.join("error_log")).unwrap_or_default();
+            // An entry about a filter has only the filter.
+            let log =
+                LogEntry::last(&String::from_utf8_lossy(&log)).filter(|entry| text.contains(entry.command.trim()));
             WriteError {
                 path,
                 text: text.to_owned(),
