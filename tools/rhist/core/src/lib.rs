@@ -3,6 +3,8 @@
 //! Histograms of trace events: the kernel's files, their contents, and what is made of them.
 
 pub mod grammar;
+pub mod jsonl;
+mod lines;
 pub mod names;
 pub mod problem;
 pub mod quantity;

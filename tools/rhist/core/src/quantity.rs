@@ -32,7 +32,7 @@ pub struct Estimate {
     pub unit: Unit,
 }
 
-/// A text that is no quantity. Shown, it is a sentence that says why.
+/// A text that is no quantity. Shown, it is a sentence without a full stop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QuantityError(String);
 
@@ -193,17 +193,17 @@ pub fn parse(text: &str, unit: Unit) -> Result<i128, QuantityError> {
         Unit::Plain => (&[][..], 1, "1000"),
     };
     let Some((digits, decimals)) = decimal(number) else {
-        return fail(format!("\"{shown}\" is not a number such as {example}."));
+        return fail(format!("\"{shown}\" is not a number such as {example}"));
     };
     let size = match names.iter().find(|&&(known, _)| known == name) {
         Some(&(_, size)) => size,
         None if name.is_empty() && !matches!(unit, Unit::Nanoseconds | Unit::Microseconds) => 1,
-        None if name.is_empty() => return fail(format!("\"{shown}\" needs a unit, as in {shown}ms.")),
-        None if names.is_empty() => return fail(format!("\"{shown}\" has a unit, but this is a number of things.")),
+        None if name.is_empty() => return fail(format!("\"{shown}\" needs a unit, as in {shown}ms")),
+        None if names.is_empty() => return fail(format!("\"{shown}\" has a unit, but this is a number of things")),
         None => {
             let known: Vec<&str> = names.iter().map(|&(known, _)| known).collect();
             let (name, known) = (Text(name.into_bytes()), known.join(", "));
-            return fail(format!("\"{name}\" is not a unit that fits here; these do: {known}."));
+            return fail(format!("\"{name}\" is not a unit that fits here: these do: {known}"));
         }
     };
     let divisor = 10i128.pow(decimals) * each;
@@ -211,13 +211,13 @@ pub fn parse(text: &str, unit: Unit) -> Result<i128, QuantityError> {
         .checked_mul(size)
         .map(|product| (product + divisor / 2) / divisor)
     else {
-        return fail(format!("\"{shown}\" is too large."));
+        return fail(format!("\"{shown}\" is too large"));
     };
     if whole > u64::MAX.into() {
-        return fail(format!("\"{shown}\" is too large."));
+        return fail(format!("\"{shown}\" is too large"));
     }
     if whole == 0 && digits > 0 {
-        return fail(format!("\"{shown}\" is less than one of what is counted here."));
+        return fail(format!("\"{shown}\" is less than one of what is counted here"));
     }
     Ok(whole)
 }

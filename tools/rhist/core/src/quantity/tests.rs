@@ -121,17 +121,17 @@ fn says_what_is_wrong() {
         .map(|(text, unit)| parse(text, unit).map_or_else(|error| error.to_string(), |number| number.to_string()))
         .into();
     insta::assert_snapshot!(said.join("\n"), @r#"
-    "10" needs a unit, as in 10ms.
-    "" is not a number such as 10ms.
-    "-1ms" is not a number such as 10ms.
-    "1.2.3ms" is not a number such as 10ms.
-    "MiB" is not a unit that fits here; these do: ns, us, µs, ms, s, min, h.
-    "\u{1b}[31m" is not a unit that fits here; these do: ns, us, µs, ms, s, min, h.
+    "10" needs a unit, as in 10ms
+    "" is not a number such as 10ms
+    "-1ms" is not a number such as 10ms
+    "1.2.3ms" is not a number such as 10ms
+    "MiB" is not a unit that fits here: these do: ns, us, µs, ms, s, min, h
+    "\u{1b}[31m" is not a unit that fits here: these do: ns, us, µs, ms, s, min, h
     1
-    "499ns" is less than one of what is counted here.
-    "10ms" has a unit, but this is a number of things.
-    "99999999999999999999" is too large.
-    "9999999999999T" is too large.
+    "499ns" is less than one of what is counted here
+    "10ms" has a unit, but this is a number of things
+    "99999999999999999999" is too large
+    "9999999999999T" is too large
     "#);
 }
 
@@ -176,7 +176,7 @@ proptest! {
     fn any_text_is_read_or_refused(text: String) {
         for unit in [Unit::Plain, Unit::Nanoseconds, Unit::Microseconds, Unit::Bytes] {
             if let Err(error) = parse(&text, unit) {
-                prop_assert!(error.to_string().ends_with('.'));
+                prop_assert!(!error.to_string().contains(char::is_control));
             }
         }
     }

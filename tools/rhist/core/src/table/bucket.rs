@@ -3,6 +3,7 @@
 //! Bounds of exponential buckets, to the last whole number.
 
 use super::dist::BucketUnit;
+use super::dist::Dist;
 
 /// A bucket that has values, with its bounds in the unit of the values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,11 +58,8 @@ fn tenths(small: u64, large: u64) -> u64 {
     tenths + u64::from(large * (tenths + 1) + small * tenths < 20 * product)
 }
 
-/// The largest scale.
-const SCALE_MAX: u8 = 20;
-
 /// 2^127 times the 2nd, 4th, 8th, … root of two, rounded down.
-const ROOTS: [u128; SCALE_MAX as usize] = [
+const ROOTS: [u128; Dist::SCALE_MAX as usize] = [
     0xb504f333f9de6484_597d89b3754abe9f,
     0x9837f0518db8a96f_46ad23182e42f6f6,
     0x8b95c1e3ea8bd6e6_fbe4628758a53c90,
@@ -98,7 +96,7 @@ pub(super) fn index(value: u64, scale: u8, unit: BucketUnit) -> i32 {
     let value = value.max(1);
     let logarithm = (value as f64).log2() - (unit.values() as f64).log2();
     // A logarithm is not exact: it is off by one at most.
-    let mut index = (logarithm * f64::from(scale.min(SCALE_MAX)).exp2()).ceil() as i64 - 1;
+    let mut index = (logarithm * f64::from(scale.min(Dist::SCALE_MAX)).exp2()).ceil() as i64 - 1;
     while last(index - 1, scale, unit) >= value {
         index -= 1;
     }
@@ -111,7 +109,7 @@ pub(super) fn index(value: u64, scale: u8, unit: BucketUnit) -> i32 {
 
 /// The largest whole value in bucket `index` or below. 0 if there is none, and at most what a `u64` holds.
 fn last(index: i64, scale: u8, unit: BucketUnit) -> u64 {
-    let scale = scale.min(SCALE_MAX);
+    let scale = scale.min(Dist::SCALE_MAX);
     let end = index + 1;
     let exponent = end >> scale;
     // 2^127 times what is between 1 and 2.

@@ -60,6 +60,9 @@ impl BucketUnit {
 }
 
 impl Dist {
+    /// The largest scale.
+    pub const SCALE_MAX: u8 = 20;
+
     /// A distribution without values.
     pub fn new(scale: u8) -> Self {
         Dist {

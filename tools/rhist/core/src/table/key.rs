@@ -51,6 +51,13 @@ pub struct Frame {
     pub symbol: Option<String>,
 }
 
+impl Text {
+    /// The text as a string, with U+FFFD in the place of what is no UTF-8.
+    pub fn to_lossy(&self) -> String {
+        String::from_utf8_lossy(&self.0).into_owned()
+    }
+}
+
 impl From<&str> for Text {
     fn from(text: &str) -> Self {
         Text(text.as_bytes().to_vec())

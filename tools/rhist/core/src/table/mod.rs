@@ -7,12 +7,15 @@
 mod bucket;
 mod dist;
 mod fold;
+mod histogram;
 mod key;
 mod quantile;
 
 pub use bucket::Bucket;
 pub use dist::BucketUnit;
 pub use dist::Dist;
+pub use histogram::Histogram;
+pub use histogram::ReadError;
 pub use key::Frame;
 pub use key::Key;
 pub use key::Text;

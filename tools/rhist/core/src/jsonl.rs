@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Reads `hist_jsonl`, the file of rhist for programs.
+
+use std::io::BufRead;
+
+use crate::lines::Lines;
+use crate::table::BucketUnit;
+use crate::table::Column;
+use crate::table::Fold;
+use crate::table::Histogram;
+use crate::table::Losses;
+use crate::table::ReadError;
+use crate::table::Row;
+use crate::table::Table;
+use crate::table::Time;
+use crate::table::Unit;
+use crate::table::Value;
+use crate::table::Worst;
+
+mod line;
+
+use line::Entry;
+use line::Header;
+use line::Kind;
+use line::Trailer;
+
+/// The version of the schema that is known.
+const SCHEMA: u64 = 1;
+
+/// Reads all histograms of a `hist_jsonl`. An empty file has none. Besides what is returned, a line is kept in memory.
+///
+/// Averages (`.avg`) are [`Value::Unknown`]: they cannot be added, and a distribution has them.
+pub fn read(reader: impl BufRead) -> Result<Vec<Histogram>, ReadError> {
+    let mut lines = Lines::new(reader);
+    let mut histograms = Vec::new();
+    let mut open: Option<Open> = None;
+    while let Some((number, line)) = lines.next()? {
+        if line.trim_ascii().is_empty() {
+            continue;
+        }
+        let wrong = |what| ReadError::Format { line: number, what };
+        let tag = line::tag(line).map_err(wrong)?;
+        match (tag.kind, &mut open) {
+            (Kind::Header, _) if tag.schema != Some(SCHEMA) => {
+                return Err(match tag.schema {
+                    Some(found) => ReadError::Version { line: number, found },
+                    None => wrong("the header has no schema".to_owned()),
+                });
+            }
+            (Kind::Header, Some(_)) => return Err(ReadError::Incomplete { line: number }),
+            (Kind::Header, None) => open = Some(Open::new(line::parse(line).map_err(wrong)?)),
+            (Kind::Entry, Some(open)) => line::parse(line).and_then(|entry| open.entry(entry)).map_err(wrong)?,
+            (Kind::Trailer, Some(_)) => {
+                let trailer: Trailer = line::parse(line).map_err(wrong)?;
+                if let Some(open) = open.take() {
+                    histograms.push(open.close(trailer).map_err(wrong)?);
+                }
+            }
+            (Kind::Other, _) => (),
+            (_, None) => return Err(wrong("there is no header before this line".to_owned())),
+        }
+    }
+    match open {
+        None => Ok(histograms),
+        Some(_) => Err(ReadError::Incomplete { line: lines.number() }),
+    }
+}
+
+/// A histogram whose trailer is still to come.
+struct Open {
+    histogram: Histogram,
+    /// Keys, and values with the hitcount, of an entry.
+    columns: (usize, usize),
+    /// Units of distributions, by value.
+    bucket_units: Vec<BucketUnit>,
+    /// Whether a value is an average.
+    averages: Vec<bool>,
+    /// Which action has the largest value, and what it saves.
+    worst: Option<(usize, Vec<String>)>,
+}
+
+impl Open {
+    fn new(header: Header) -> Self {
+        let column = |column: &line::Column| Column {
+            name: column.name.0.to_lossy(),
+            unit: match column.unit.as_deref() {
+                Some("us") => Unit::Microseconds,
+                Some("ns") => Unit::Nanoseconds,
+                _ => Unit::Plain,
+            },
+            fold: match column.modifier.as_deref() {
+                Some("min") => Fold::Min,
+                Some("max") => Fold::Max,
+                _ => Fold::Sum,
+            },
+        };
+        let values = header.values.get(1..).unwrap_or_default();
+        let bucket_unit = |column: &line::Column| match column.bucket_unit.as_deref() {
+            Some("us") => BucketUnit::Us,
+            Some("ms") => BucketUnit::Ms,
+            Some("s") => BucketUnit::S,
+            _ => BucketUnit::One,
+        };
+        let actions = header.actions.iter().enumerate();
+        let maxima = actions.filter(|(_, action)| action.handler == "onmax");
+        // save() tells more than others; of equals, the first.
+        let worst = maxima.min_by_key(|(_, action)| action.action != "save");
+        Open {
+            columns: (header.keys.len(), header.values.len()),
+            bucket_units: values.iter().map(bucket_unit).collect(),
+            averages: values
+                .iter()
+                .map(|value| value.modifier.as_deref() == Some("avg"))
+                .collect(),
+            worst: worst.map(|(n, action)| (n, action.saved.iter().map(|name| name.0.to_lossy()).collect())),
+            histogram: Histogram {
+                trigger: header.trigger.0,
+                system: header.system.0.to_lossy(),
+                event: header.event.0.to_lossy(),
+                name: header.name.map(|name| name.0),
+                filter: header.filter.map(|filter| filter.0),
+                paused: header.paused,
+                size: header.size,
+                clock: header.clock,
+                table: Table {
+                    keys: header.keys.iter().map(column).collect(),
+                    values: values.iter().map(column).collect(),
+                    time: Time {
+                        realtime_ns: header.realtime_ns,
+                        monotonic_ns: header.monotonic_ns,
+                        boot_id: header.boot_id,
+                    },
+                    ..Table::default()
+                },
+                ..Histogram::default()
+            },
+        }
+    }
+
+    /// Adds an entry. Fails with what is wrong with it.
+    fn entry(&mut self, entry: Entry) -> Result<(), String> {
+        if (entry.keys.len(), entry.values.len()) != self.columns {
+            return Err("the entry has not as many keys and values as the header".to_owned());
+        }
+        let mut values = entry.values.into_iter().map(|value| value.0);
+        let hits = match values.next() {
+            Some(Value::Number(hits)) => u64::try_from(hits).ok(),
+            _ => None,
+        };
+        let hits = hits.ok_or("the first value of the entry is not a number of hits")?;
+        let mut values: Vec<Value> = values.collect();
+        for (n, value) in values.iter_mut().enumerate() {
+            match value {
+                Value::Dist(dist) => dist.bucket_unit = self.bucket_units.get(n).copied().unwrap_or_default(),
+                Value::Number(_) if self.averages.get(n) == Some(&true) => *value = Value::Unknown,
+                Value::Number(_) | Value::Unknown => (),
+            }
+        }
+        let worst = self.worst.as_ref().and_then(|(action, names)| {
+            let stored = entry.actions.into_iter().nth(*action)??;
+            let saved = names.iter().cloned().zip(stored.saved.into_iter().map(|key| key.0));
+            Some(Worst {
+                value: stored.value.0,
+                saved: saved.collect(),
+            })
+        });
+        self.histogram.table.rows.push(Row {
+            keys: entry.keys.into_iter().map(|key| key.0).collect(),
+            hits,
+            values,
+            worst,
+        });
+        Ok(())
+    }
+
+    /// The histogram with its totals. Fails with what is wrong with them.
+    fn close(mut self, trailer: Trailer) -> Result<Histogram, String> {
+        let rows = self.histogram.table.rows.len();
+        if trailer.shown != rows as u64 {
+            let shown = trailer.shown;
+            return Err(format!(
+                "there should be {shown} entries before this line, but there are {rows}"
+            ));
+        }
+        self.histogram.hits = trailer.hits;
+        self.histogram.entries = trailer.entries;
+        self.histogram.excess = Some(trailer.excess);
+        self.histogram.table.losses = Losses {
+            dropped: trailer.dropped,
+            no_bucket: trailer.no_bucket,
+            unresolved: Some(trailer.unresolved),
+            missed: Some(trailer.missed),
+        };
+        Ok(self.histogram)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,370 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Lines of `hist_jsonl`, as its schema has them. Members that are not known are ignored.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::Deserialize;
+use serde::Deserializer;
+use serde::de::Error;
+use serde::de::IgnoredAny;
+use serde::de::MapAccess;
+use serde::de::Visitor;
+use serde::de::value::MapAccessDeserializer;
+
+use crate::table::Dist;
+use crate::table::Frame;
+use crate::table::Key;
+use crate::table::Text;
+use crate::table::Value;
+
+/// Which line it is.
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Kind {
+    Header,
+    Entry,
+    Trailer,
+    #[serde(other)]
+    Other,
+}
+
+/// The line before the entries. Sizes and times are as in [`crate::table::Histogram`].
+#[derive(Deserialize)]
+pub(super) struct Header {
+    pub(super) trigger: Characters,
+    pub(super) system: Characters,
+    pub(super) event: Characters,
+    pub(super) name: Option<Characters>,
+    pub(super) filter: Option<Characters>,
+    pub(super) paused: bool,
+    pub(super) size: u64,
+    pub(super) clock: Option<String>,
+    pub(super) boot_id: Option<String>,
+    pub(super) realtime_ns: u64,
+    pub(super) monotonic_ns: u64,
+    pub(super) keys: Vec<Column>,
+    pub(super) values: Vec<Column>,
+    pub(super) actions: Vec<Action>,
+}
+
+/// A key or a value.
+#[derive(Deserialize)]
+pub(super) struct Column {
+    pub(super) name: Characters,
+    pub(super) modifier: Option<String>,
+    pub(super) unit: Option<String>,
+    pub(super) bucket_unit: Option<String>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Action {
+    pub(super) handler: String,
+    pub(super) action: String,
+    pub(super) saved: Vec<Characters>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Entry {
+    pub(super) keys: Vec<Cell>,
+    pub(super) values: Vec<ValueCell>,
+    pub(super) actions: Vec<Option<Stored>>,
+}
+
+/// What an action has stored.
+#[derive(Deserialize)]
+pub(super) struct Stored {
+    pub(super) value: Whole,
+    pub(super) saved: Vec<Cell>,
+}
+
+/// The line behind the entries.
+#[derive(Deserialize)]
+pub(super) struct Trailer {
+    pub(super) hits: u64,
+    pub(super) entries: u64,
+    pub(super) shown: u64,
+    pub(super) dropped: u64,
+    pub(super) excess: u64,
+    pub(super) no_bucket: Option<u64>,
+    pub(super) unresolved: u64,
+    pub(super) missed: u64,
+}
+
+/// Reads a line. Fails with what is wrong with it.
+pub(super) fn parse<'a, T: Deserialize<'a>>(line: &'a [u8]) -> Result<T, String> {
+    serde_json::from_slice(line).map_err(|error| {
+        // Each line is one of its own for the parser: it says "line 1".
+        let shown = error.to_string();
+        let column = error.column();
+        let what = shown.split(" at line ").next().unwrap_or_default();
+        let what: String = what.chars().take(200).collect();
+        match error.classify() {
+            serde_json::error::Category::Data => format!("it is not as hist_jsonl has it: {what} (column {column})"),
+            _ => format!("it is not JSON: {what} (column {column})"),
+        }
+    })
+}
+
+/// Which line it is, and of which version.
+#[derive(Deserialize)]
+pub(super) struct Tag {
+    #[serde(rename = "type")]
+    pub(super) kind: Kind,
+    pub(super) schema: Option<u64>,
+}
+
+/// Says which line it is. Fails with what is wrong with it.
+pub(super) fn tag(line: &[u8]) -> Result<Tag, String> {
+    // Nearly all lines: for others it takes a look at the whole line.
+    match line.starts_with(br#"{"type":"entry","#) {
+        true => Ok(Tag {
+            kind: Kind::Entry,
+            schema: None,
+        }),
+        false => parse(line),
+    }
+}
+
+/// A whole number of 64 bits, with or without a sign.
+pub(super) struct Whole(pub(super) i128);
+
+impl<'de> Deserialize<'de> for Whole {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match Cell::deserialize(deserializer)?.0 {
+            Key::Number(number) => Ok(Whole(number)),
+            _ => Err(D::Error::custom("this is not a whole number")),
+        }
+    }
+}
+
+/// A string: of any bytes.
+pub(super) struct Characters(pub(super) Text);
+
+impl<'de> Deserialize<'de> for Characters {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match Cell::deserialize(deserializer)?.0 {
+            Key::Text(text) => Ok(Characters(text)),
+            _ => Err(D::Error::custom("this is not a string")),
+        }
+    }
+}
+
+/// A key, or a field that was saved.
+pub(super) struct Cell(pub(super) Key);
+
+impl<'de> Deserialize<'de> for Cell {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Cells;
+
+        impl<'de> Visitor<'de> for Cells {
+            type Value = Cell;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a whole number, a string or an object")
+            }
+
+            fn visit_u64<E: Error>(self, number: u64) -> Result<Cell, E> {
+                Ok(Cell(Key::Number(number.into())))
+            }
+
+            fn visit_i64<E: Error>(self, number: i64) -> Result<Cell, E> {
+                Ok(Cell(Key::Number(number.into())))
+            }
+
+            fn visit_str<E: Error>(self, text: &str) -> Result<Cell, E> {
+                Ok(Cell(Key::Text(Text::from(text))))
+            }
+
+            fn visit_unit<E: Error>(self) -> Result<Cell, E> {
+                Ok(Cell(UNKNOWN))
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Cell, A::Error> {
+                Members::deserialize(MapAccessDeserializer::new(map))?.key().map(Cell)
+            }
+        }
+
+        deserializer.deserialize_any(Cells)
+    }
+}
+
+/// What the kernel does not know.
+const UNKNOWN: Key = Key::Address(Frame {
+    address: None,
+    symbol: None,
+});
+
+/// Members of a key that is an object: those of one kind are there.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Members {
+    bytes: Option<String>,
+    value: Option<i64>,
+    comm: Option<Characters>,
+    #[serde(deserialize_with = "present")]
+    syscall: Option<Option<Characters>>,
+    address: Option<String>,
+    symbol: Option<Characters>,
+    stack: Option<Vec<Symbol>>,
+    first: Option<Whole>,
+    last: Option<Whole>,
+}
+
+/// Distinguishes null from what is not there.
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<Characters>>, D::Error> {
+    Option::deserialize(deserializer).map(Some)
+}
+
+/// An address in a stack.
+#[derive(Deserialize)]
+struct Symbol {
+    address: String,
+    symbol: Option<Characters>,
+}
+
+impl Members {
+    fn key<E: Error>(self) -> Result<Key, E> {
+        Ok(match self {
+            Members {
+                bytes: Some(digits), ..
+            } => Key::Text(Text(bytes(&digits)?)),
+            Members {
+                value: Some(pid),
+                comm: Some(comm),
+                ..
+            } => Key::Task { pid, comm: comm.0 },
+            Members {
+                value: Some(number),
+                syscall: Some(name),
+                ..
+            } => {
+                let name = name.map(|name| name.0.to_lossy());
+                let name = name.map(|name| name.strip_prefix("sys_").map(str::to_owned).unwrap_or(name));
+                Key::Syscall { number, name }
+            }
+            Members {
+                address: Some(address),
+                symbol,
+                ..
+            } => Key::Address(Symbol { address, symbol }.frame()?),
+            Members {
+                stack: Some(frames), ..
+            } => {
+                let frames: Result<_, E> = frames.into_iter().map(Symbol::frame).collect();
+                Key::Stack(frames?)
+            }
+            Members {
+                first: Some(first),
+                last: Some(last),
+                ..
+            } => Key::Range {
+                first: first.0,
+                last: last.0,
+            },
+            _ => return Err(E::custom("this object is no key that is known")),
+        })
+    }
+}
+
+impl Symbol {
+    fn frame<E: Error>(self) -> Result<Frame, E> {
+        let digits = self.address.strip_prefix("0x");
+        let address = digits.and_then(|digits| u64::from_str_radix(digits, 16).ok());
+        if address.is_none() {
+            return Err(E::custom("an address is not a hexadecimal number of 64 bits"));
+        }
+        Ok(Frame {
+            address,
+            symbol: self.symbol.map(|symbol| symbol.0.to_lossy()),
+        })
+    }
+}
+
+/// Bytes from hexadecimal digits.
+fn bytes<E: Error>(digits: &str) -> Result<Vec<u8>, E> {
+    let value = |pair: &[u8]| match pair {
+        &[high, low] => {
+            let digit = |digit: u8| char::from(digit).to_digit(16);
+            u8::try_from(digit(high)? << 4 | digit(low)?).ok()
+        }
+        _ => None,
+    };
+    let bytes: Option<Vec<u8>> = digits.as_bytes().chunks(2).map(value).collect();
+    bytes.ok_or_else(|| E::custom("the bytes of a string are not pairs of hexadecimal digits"))
+}
+
+/// A value.
+pub(super) struct ValueCell(pub(super) Value);
+
+impl<'de> Deserialize<'de> for ValueCell {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Values;
+
+        impl<'de> Visitor<'de> for Values {
+            type Value = ValueCell;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a whole number or a distribution")
+            }
+
+            fn visit_u64<E: Error>(self, number: u64) -> Result<ValueCell, E> {
+                Ok(ValueCell(Value::Number(number.into())))
+            }
+
+            fn visit_i64<E: Error>(self, number: i64) -> Result<ValueCell, E> {
+                Ok(ValueCell(Value::Number(number.into())))
+            }
+
+            fn visit_unit<E: Error>(self) -> Result<ValueCell, E> {
+                Ok(ValueCell(Value::Unknown))
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<ValueCell, A::Error> {
+                let dist = Distribution::deserialize(MapAccessDeserializer::new(map))?;
+                Ok(ValueCell(Value::Dist(dist.dist()?)))
+            }
+        }
+
+        deserializer.deserialize_any(Values)
+    }
+}
+
+#[derive(Deserialize)]
+struct Distribution {
+    count: u64,
+    sum: Whole,
+    min: Whole,
+    max: Whole,
+    zero_count: u64,
+    scale: u8,
+    positive: BTreeMap<i32, u64>,
+    negative: BTreeMap<i32, u64>,
+    /// Made anew, for any percentage.
+    #[serde(rename = "quantiles")]
+    _quantiles: IgnoredAny,
+}
+
+impl Distribution {
+    fn dist<E: Error>(mut self) -> Result<Dist, E> {
+        if self.scale > Dist::SCALE_MAX {
+            return Err(E::custom("there is no such scale"));
+        }
+        self.positive.retain(|_, &mut count| count > 0);
+        self.negative.retain(|_, &mut count| count > 0);
+        // Without values there is neither.
+        let extreme = |value: Whole| (self.count > 0).then_some(value.0);
+        Ok(Dist {
+            scale: self.scale,
+            count: self.count,
+            sum: Some(self.sum.0),
+            min: extreme(self.min),
+            max: extreme(self.max),
+            zero: self.zero_count,
+            positive: self.positive,
+            negative: self.negative,
+            ..Dist::default()
+        })
+    }
+}

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Lines of a file of the kernel, one at a time.
+
+use std::io::BufRead;
+use std::io::Read;
+
+use crate::table::ReadError;
+
+/// Reads lines, and counts them.
+pub(crate) struct Lines<R> {
+    reader: R,
+    line: Vec<u8>,
+    number: usize,
+}
+
+/// The longest line. The kernel's have a few thousand bytes: this keeps other files from filling the memory.
+const MAX: usize = 1 << 20;
+
+impl<R: BufRead> Lines<R> {
+    pub(crate) fn new(reader: R) -> Self {
+        Lines {
+            reader,
+            line: Vec::new(),
+            number: 0,
+        }
+    }
+
+    /// The next line without its newline, and its number, from 1. `None` at the end.
+    pub(crate) fn next(&mut self) -> Result<Option<(usize, &[u8])>, ReadError> {
+        self.line.clear();
+        let limit = MAX as u64 + 1;
+        let read = self.reader.by_ref().take(limit).read_until(b'\n', &mut self.line);
+        if read.map_err(ReadError::Io)? == 0 {
+            return Ok(None);
+        }
+        self.number += 1;
+        if self.line.pop_if(|last| *last == b'\n').is_none() && self.line.len() > MAX {
+            return Err(ReadError::Format {
+                line: self.number,
+                what: "the line is longer than 1 MiB, so this is no histogram".to_owned(),
+            });
+        }
+        Ok(Some((self.number, &self.line)))
+    }
+
+    /// The number of the line that was read last, from 1.
+    pub(crate) fn number(&self) -> usize {
+        self.number
+    }
+}
