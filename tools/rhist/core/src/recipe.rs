@@ -74,7 +74,8 @@ pub struct Measure {
     /// Short names of keys for `--by`: `comm = "next_comm"`. All events that are counted have these fields.
     #[serde(default)]
     pub keys: BTreeMap<String, String>,
-    /// The field with the thread that `-p` means, and the one with the name that `-c` means. By default `common_pid` and `comm`.
+    /// The field with the thread that `-p` means, and the one with the name that `-c` means. By default `common_pid` and `comm`,
+    /// the task that the event happens in. Empty: that is not known, and the option is refused.
     #[serde(default)]
     pub pid: Option<String>,
     /// See `pid`.
@@ -107,6 +108,10 @@ pub struct Measure {
     /// Events that make a start void, so that no end finds it.
     #[serde(default)]
     pub forget: Vec<Point>,
+    /// The first of these is measured instead where this kernel lacks an event or a function that is needed here. It takes
+    /// nothing over from here.
+    #[serde(default)]
+    pub alternatives: Vec<Measure>,
 }
 
 /// An event that is counted.
@@ -118,7 +123,7 @@ pub struct Count {
     /// Only hits that this filter passes.
     #[serde(default, rename = "if")]
     pub filter: String,
-    /// Fields or expressions whose sums are shown.
+    /// Fields or expressions whose sums are shown; `sent=ret` shows that of `ret` as `sent`.
     #[serde(default)]
     pub sum: Vec<String>,
     /// Fields whose minimum, maximum and average are shown.
