@@ -55,7 +55,136 @@ pub enum Format {
 #[derive(Debug, Subcommand)]
 #[allow(clippy::large_enum_variant)]
 pub enum Command {
+    /// Count events
+    Count(CountArgs),
+    /// Measure the time between two events
+    Between(BetweenArgs),
+    /// Keep what is measured in a file, an interval a line
+    Record(RecordArgs),
+    /// Remove what runs have left that are gone, and what --keep has left
+    Clean,
     /// A recipe: its name, and what follows.
     #[command(external_subcommand)]
     Recipe(Vec<OsString>),
+}
+
+/// What is counted, for how long, and how it is shown.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct RunArgs {
+    /// Only the threads of this process
+    #[arg(short, long, value_name = "PID", value_delimiter = ',')]
+    pub pid: Vec<i32>,
+    /// Only tasks with this name; * stands for any characters
+    #[arg(short, long, value_name = "NAME")]
+    pub comm: Option<String>,
+    /// End after so many seconds; by default at Ctrl-C
+    #[arg(short, long, value_name = "SECONDS", value_parser = seconds)]
+    pub duration: Option<f64>,
+    /// Show what was added in each interval of so many seconds
+    #[arg(short, long, value_name = "SECONDS", value_parser = seconds)]
+    pub interval: Option<f64>,
+    /// Show it for each of these: fields of the event, with modifiers
+    #[arg(long, value_name = "KEY", value_delimiter = ',')]
+    pub by: Vec<String>,
+    /// Only what took at least so long: 10ms, 500us, 1s
+    #[arg(long, value_name = "TIME")]
+    pub slower: Option<String>,
+    /// Only events that this filter of the kernel passes
+    #[arg(long = "where", value_name = "EXPR")]
+    pub filter: Option<String>,
+    /// How many entries there is room for: 65 to 131072
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(65..=131_072))]
+    pub size: Option<u32>,
+    /// Whose histograms: by default rhist's, if the module is loaded
+    #[arg(long, value_enum, default_value_t)]
+    pub backend: BackendArg,
+}
+
+/// Whose histograms are used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum BackendArg {
+    /// rhist's if the module is loaded, else C's
+    #[default]
+    Auto,
+    /// Those of the module rhist
+    Rhist,
+    /// The kernel's own, written in C
+    C,
+}
+
+/// Arguments of `rhist count`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct CountArgs {
+    /// Event: sched:sched_switch, kprobe:FUNCTION, uprobe:FILE:FUNCTION
+    #[arg(value_name = "EVENT")]
+    pub event: String,
+    /// Show the sum of this field
+    #[arg(long, value_name = "FIELD", value_delimiter = ',')]
+    pub sum: Vec<String>,
+    /// Show smallest, average and largest value of this field
+    #[arg(long, value_name = "FIELD", value_delimiter = ',')]
+    pub stat: Vec<String>,
+    /// Show the distribution of this field
+    #[arg(long, value_name = "FIELD", value_delimiter = ',')]
+    pub dist: Vec<String>,
+    /// What of it, and for how long.
+    #[command(flatten)]
+    pub run: RunArgs,
+}
+
+/// Arguments of `rhist between`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct BetweenArgs {
+    /// Event with which the time begins
+    #[arg(value_name = "A")]
+    pub start: String,
+    /// Event with which it ends
+    #[arg(value_name = "B")]
+    pub end: String,
+    /// What both have in common: FIELD, or FIELD_OF_A=FIELD_OF_B
+    #[arg(long, value_name = "KEY", value_delimiter = ',', default_value = "common_pid")]
+    pub on: Vec<String>,
+    /// What of it, and for how long.
+    #[command(flatten)]
+    pub run: RunArgs,
+}
+
+/// Arguments of `rhist record`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct RecordArgs {
+    /// The file that is made
+    #[arg(value_name = "FILE")]
+    pub file: std::path::PathBuf,
+    /// What is measured: RECIPE, count, or between, with its options
+    #[arg(
+        value_name = "RECIPE",
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        required = true
+    )]
+    pub words: Vec<OsString>,
+}
+
+impl Common {
+    /// These options, and others that stood elsewhere on the command line.
+    pub fn with(&self, other: Common) -> Common {
+        Common {
+            dry_run: self.dry_run || other.dry_run,
+            format: if other.format == Format::default() {
+                self.format
+            } else {
+                other.format
+            },
+            keep: self.keep || other.keep,
+            quiet: self.quiet || other.quiet,
+        }
+    }
+}
+
+/// A positive number of seconds, at most a year.
+fn seconds(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(seconds) if (0.01..=31_536_000.0).contains(&seconds) => Ok(seconds),
+        _ => Err("seconds are a number of at least 0.01".to_owned()),
+    }
 }

@@ -3,8 +3,13 @@
 //! The command `rhist`, as a library, so that its manual pages can be generated from its arguments.
 
 pub mod args;
+pub mod ask;
 mod commands;
 pub mod diagnostic;
+mod measure;
+mod probe;
+pub mod recipes;
+mod signals;
 
 use std::process::ExitCode;
 

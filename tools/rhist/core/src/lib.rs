@@ -2,15 +2,20 @@
 
 //! Histograms of trace events: the kernel's files, their contents, and what is made of them.
 
+pub mod cost;
 pub mod grammar;
+pub mod hist_file;
+pub mod journal;
 pub mod jsonl;
 mod lines;
 pub mod names;
+pub mod plan;
 pub mod problem;
 pub mod quantity;
 pub mod question;
 pub mod recipe;
 pub mod recording;
+pub mod run;
 pub mod stats;
 pub mod suggest;
 pub mod table;

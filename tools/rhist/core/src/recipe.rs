@@ -93,6 +93,9 @@ pub struct Measure {
     /// How numbers of fields are named: `dev = "device"`, `id = "syscall"`.
     #[serde(default)]
     pub names: BTreeMap<String, NameKind>,
+    /// How many entries results have room for: 65 to 131072, by default 2048.
+    #[serde(default)]
+    pub size: Option<u32>,
     /// Probes that are made first. `{group}` in definitions, events and filters is the group of the run.
     #[serde(default)]
     pub probes: Vec<String>,
@@ -153,6 +156,10 @@ pub struct Point {
     /// `stack = "common_stacktrace"`. All starts of a recipe have the same names.
     #[serde(default)]
     pub keep: BTreeMap<String, String>,
+    /// Of a start: how many entries there is room for, by default 16384. Entries stay when an end was found, so `on` should
+    /// have few different values.
+    #[serde(default)]
+    pub size: Option<u32>,
     /// Of an end, and of what makes a start void: only the start with this number, from 0; by default each of them.
     #[serde(default)]
     pub of: Option<usize>,

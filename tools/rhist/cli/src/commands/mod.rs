@@ -2,17 +2,26 @@
 
 //! What each command does.
 
-use std::process::ExitCode;
+mod clean;
+mod record;
+mod status;
 
-use anyhow::bail;
+use std::process::ExitCode;
 
 use crate::args::Args;
 use crate::args::Command;
+use crate::ask::Ask;
+use crate::measure;
 
 /// Runs a command.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let common = args.common;
     match args.command {
-        None => bail!("there is no command"),
-        Some(Command::Recipe(words)) => bail!("there is no command {:?}", words[0]),
+        None => status::run(),
+        Some(Command::Count(args)) => measure::run(&Ask::count(args, common)?),
+        Some(Command::Between(args)) => measure::run(&Ask::between(args, common)?),
+        Some(Command::Record(args)) => record::run(&args, &common),
+        Some(Command::Clean) => clean::run(),
+        Some(Command::Recipe(words)) => measure::run(&Ask::parse(&words, &common)?),
     }
 }

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! `rhist record`: keeps what is measured in a file.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use rhist_core::plan::Plan;
+use rhist_core::question::Interval;
+use rhist_core::question::Reading;
+use rhist_core::recording::Writer;
+
+use crate::args::Common;
+use crate::args::RecordArgs;
+use crate::ask::Ask;
+use crate::measure;
+use crate::measure::Sink;
+
+/// Measures, and writes each interval to the file.
+pub fn run(args: &RecordArgs, common: &Common) -> anyhow::Result<ExitCode> {
+    let mut ask = Ask::parse(&args.words, common)?;
+    ask.run.interval.get_or_insert(1.0);
+    let (tracefs, plan) = measure::prepare(&ask)?;
+    if ask.common.dry_run {
+        return measure::dry_run(&tracefs, &plan);
+    }
+    // Before anything is in the kernel: a file that cannot be written is told at once.
+    let writer = Writer::create(&args.file, &plan.question)?;
+    let mut recorder = Recorder {
+        writer,
+        path: args.file.clone(),
+        is_quiet: ask.common.quiet,
+        intervals: 0,
+    };
+    measure::go(&ask, tracefs, plan, &mut recorder)
+}
+
+struct Recorder {
+    writer: Writer,
+    path: PathBuf,
+    is_quiet: bool,
+    intervals: u64,
+}
+
+impl Sink for Recorder {
+    fn begin(&mut self, plan: &Plan) -> anyhow::Result<()> {
+        if !self.is_quiet {
+            eprintln!(
+                "{}: recorded in {}, until Ctrl-C",
+                plan.question.summary,
+                self.path.display()
+            );
+        }
+        Ok(())
+    }
+
+    fn interval(&mut self, interval: &Interval) -> anyhow::Result<()> {
+        self.intervals += 1;
+        Ok(self.writer.append(interval)?)
+    }
+
+    fn end(&mut self, _: &Reading, _: f64) -> anyhow::Result<()> {
+        if !self.is_quiet {
+            let path = self.path.display();
+            eprintln!("{} intervals in {path}: rhist report {path} shows them", self.intervals);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! `rhist` alone: what is there, what runs, and what can be asked.
+
+use std::fs;
+use std::io;
+use std::io::Write;
+use std::process::ExitCode;
+use std::thread::sleep;
+use std::time::Duration;
+use std::time::Instant;
+
+use rhist_core::journal::Journals;
+use rhist_core::question::Backend;
+use rhist_core::run;
+use rhist_core::tracefs::Tracefs;
+
+use crate::args::BackendArg;
+use crate::measure;
+
+/// How long events of runs are counted.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// Questions that people have first, and what asks them.
+const QUESTIONS: [(&str, &str); 5] = [
+    ("How long do tasks wait for a CPU?", "rhist runqlat"),
+    ("How long do disks take?", "rhist biolatency"),
+    ("Which system calls are slow, and how slow?", "rhist syscall-latency"),
+    ("Where do tasks sleep?", "rhist offcputime"),
+    ("What happens all the time?", "rhist top syscount"),
+];
+
+/// Prints the state, after what dead runs have left was removed.
+pub fn run() -> anyhow::Result<ExitCode> {
+    let mut out = io::stdout().lock();
+    let tracefs = measure::tracefs(BackendArg::Auto)?;
+    let journals = Journals::find();
+    let (done, _) = run::reap(&tracefs, &journals, false);
+    match tracefs.backend() {
+        Backend::Rhist => {
+            let version = fs::read_to_string("/sys/module/rhist/version").unwrap_or_default();
+            writeln!(out, "rhist {} is loaded: {}", version.trim(), tracefs.dir().display())?;
+        }
+        Backend::C => writeln!(
+            out,
+            "The module is not loaded (modprobe rhist): the kernel's own histograms are used, which cost more and know less"
+        )?,
+    }
+    for entries in done {
+        writeln!(out, "removed what was left of: rhist {}", entries.command)?;
+    }
+    let runs = journals.list();
+    if runs.is_empty() {
+        writeln!(out, "Nothing is being measured by rhist.")?;
+    } else {
+        let before: Vec<_> = runs.iter().map(|(entries, _)| run::events(&tracefs, entries)).collect();
+        let start = Instant::now();
+        sleep(LOOK);
+        for ((entries, is_alive), before) in runs.iter().zip(before) {
+            let state = if *is_alive {
+                ""
+            } else {
+                " (kept; rhist clean removes it)"
+            };
+            let cost = run::events(&tracefs, entries)
+                .zip(before)
+                .map_or(String::new(), |(now, before)| {
+                    let rate = now.saturating_sub(before) as f64 / start.elapsed().as_secs_f64();
+                    cost(rate, entries.cost_ns)
+                });
+            writeln!(
+                out,
+                "  {}: rhist {}{state}{cost}",
+                entries.id.instance(),
+                entries.command
+            )?;
+        }
+    }
+    let others = others(&tracefs);
+    if !others.is_empty() {
+        writeln!(out, "Instances of others: {}", others.join(", "))?;
+    }
+    writeln!(out)?;
+    let width = QUESTIONS.iter().map(|(_, command)| command.len()).max().unwrap_or(0);
+    for (question, command) in QUESTIONS {
+        writeln!(out, "  {command:width$}  {question}")?;
+    }
+    writeln!(
+        out,
+        "\nrhist ls recipes has all that can be asked, rhist --help all commands."
+    )?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// `, 12,345 events/s, 0.1 % of a CPU`.
+fn cost(rate: f64, ns: Option<f64>) -> String {
+    let percent = ns.map_or(String::new(), |ns| format!(", {:.2} % of a CPU", rate * ns / 1e7));
+    format!(": {rate:.0} events/s{percent}")
+}
+
+/// Instances that no run of ours has made.
+fn others(tracefs: &Tracefs) -> Vec<String> {
+    let Ok(entries) = fs::read_dir(tracefs.kernel().join("instances")) else {
+        return Vec::new();
+    };
+    let mut names: Vec<String> = entries
+        .flatten()
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        // The module's own, in which its triggers are.
+        .filter(|name| name != "rhist" && !name.starts_with("rhist-"))
+        .collect();
+    names.sort();
+    names
+}

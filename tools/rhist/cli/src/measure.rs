@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! A measurement from its start to its end: what is shown when.
+
+use std::io;
+use std::io::Write;
+use std::process::ExitCode;
+use std::time::Duration;
+use std::time::Instant;
+
+use anyhow::Context;
+use anyhow::bail;
+use rhist_core::cost;
+use rhist_core::journal::Journals;
+use rhist_core::plan::Plan;
+use rhist_core::quantity;
+use rhist_core::question::Backend;
+use rhist_core::question::Interval;
+use rhist_core::question::Reading;
+use rhist_core::run;
+use rhist_core::run::Run;
+use rhist_core::table::Unit;
+use rhist_core::tracefs::Tracefs;
+
+use crate::args::BackendArg;
+use crate::ask::Ask;
+use crate::signals::Signals;
+
+/// Where what was measured goes: to the screen, or to a file.
+pub trait Sink {
+    /// The run has begun.
+    fn begin(&mut self, plan: &Plan) -> anyhow::Result<()>;
+    /// An interval is over.
+    fn interval(&mut self, interval: &Interval) -> anyhow::Result<()>;
+    /// The run is over.
+    fn end(&mut self, reading: &Reading, seconds: f64) -> anyhow::Result<()>;
+}
+
+/// Measures, and shows it on the screen.
+pub fn run(ask: &Ask) -> anyhow::Result<ExitCode> {
+    let (tracefs, plan) = prepare(ask)?;
+    if ask.common.dry_run {
+        return dry_run(&tracefs, &plan);
+    }
+    go(ask, tracefs, plan, &mut Plain)
+}
+
+/// Finds the tracing directory, and plans what is asked.
+pub fn prepare(ask: &Ask) -> anyhow::Result<(Tracefs, Plan)> {
+    let tracefs = tracefs(ask.run.backend)?;
+    let plan = ask.plan(&tracefs)?;
+    Ok((tracefs, plan))
+}
+
+/// The tracing directory, and whose histograms are to be used.
+pub fn tracefs(backend: BackendArg) -> anyhow::Result<Tracefs> {
+    let tracefs = Tracefs::find().map_err(|error| match error.kind() {
+        io::ErrorKind::PermissionDenied => {
+            anyhow::anyhow!("only root, and the group that tracefs is given to, may trace: try sudo")
+        }
+        _ => anyhow::anyhow!("tracefs: {error}: mount -t tracefs tracefs /sys/kernel/tracing"),
+    })?;
+    match (backend, tracefs.backend()) {
+        (BackendArg::C, _) => Ok(tracefs.with_c()),
+        (BackendArg::Rhist, Backend::C) => bail!("the module is not loaded: modprobe rhist"),
+        _ => Ok(tracefs),
+    }
+}
+
+/// Prints what would be written, and how to undo it.
+pub fn dry_run(tracefs: &Tracefs, plan: &Plan) -> anyhow::Result<ExitCode> {
+    let mut out = io::stdout().lock();
+    for line in plan.shell(tracefs) {
+        writeln!(out, "{line}")?;
+    }
+    writeln!(out, "# and to undo it:")?;
+    for line in plan.shell_undo(tracefs) {
+        writeln!(out, "{line}")?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Starts the run, after what dead ones have left was removed.
+pub fn start(tracefs: Tracefs, plan: Plan) -> anyhow::Result<Run> {
+    let journals = Journals::find();
+    for (entries, error) in run::reap(&tracefs, &journals, false).1 {
+        eprintln!(
+            "rhist: {}, which another rhist has left, could not be removed: {error}",
+            entries.id.instance()
+        );
+    }
+    let command = std::env::args().skip(1).collect::<Vec<_>>().join(" ");
+    Ok(Run::start(tracefs, &journals, plan, &command)?)
+}
+
+/// Measures until the time is over, or a signal comes.
+pub fn go(ask: &Ask, tracefs: Tracefs, plan: Plan, sink: &mut dyn Sink) -> anyhow::Result<ExitCode> {
+    let signals = Signals::new().context("signals")?;
+    let mut run = start(tracefs.clone(), plan)?;
+    let begin = Instant::now();
+    sink.begin(run.plan())?;
+    let mut last = run.reading().map_err(|error| anyhow::anyhow!(error))?;
+    // What it costs is measured while it runs: the first line is not kept waiting for it.
+    let cost = cost::measure(&tracefs, &Journals::find(), &run.plan().id, ask.measure(), ask.by()).ok();
+    if let Some(cost) = cost {
+        run.set_cost(cost);
+    }
+    let end = ask.run.duration.map(|seconds| begin + Duration::from_secs_f64(seconds));
+    let step = ask.run.interval.map(Duration::from_secs_f64);
+    let mut next = step.map(|step| begin + step);
+    let result = loop {
+        let until = [end, next].into_iter().flatten().min();
+        let is_enough = signals.wait(until).context("signals")?;
+        let reading = match run.reading() {
+            Ok(reading) => reading,
+            Err(error) => break Err(anyhow::anyhow!(error).context("the run was ended by somebody else")),
+        };
+        let now = Instant::now();
+        let is_over = is_enough || end.is_some_and(|end| now >= end);
+        if let (Some(step), Some(due)) = (step, next.as_mut())
+            && (is_over || now >= *due)
+        {
+            sink.interval(&reading.since(&last))?;
+            // If this machine could not keep up, an interval is longer.
+            while *due <= now {
+                *due += step;
+            }
+            last = reading.clone();
+        }
+        if is_over {
+            break Ok(reading);
+        }
+    };
+    let seconds = begin.elapsed().as_secs_f64();
+    let reading = result?;
+    if ask.common.keep {
+        let lines = run.plan().shell_undo(&tracefs);
+        run.keep().context("the journal")?;
+        eprintln!("rhist: all of it was left in the kernel; rhist clean removes it, or:");
+        for line in lines {
+            eprintln!("    {line}");
+        }
+    } else {
+        run.stop()
+            .context("not all could be removed; the next rhist will try again")?;
+    }
+    sink.end(&reading, seconds)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A time as people write it, in nanoseconds.
+pub fn nanoseconds(text: &str) -> anyhow::Result<u64> {
+    let time = quantity::parse(text, Unit::Nanoseconds).with_context(|| text.to_owned())?;
+    u64::try_from(time).with_context(|| format!("{text}: no time"))
+}
+
+/// All of it, unformatted.
+struct Plain;
+
+impl Sink for Plain {
+    fn begin(&mut self, plan: &Plan) -> anyhow::Result<()> {
+        Ok(writeln!(io::stdout(), "{}… Ctrl-C to end", plan.question.summary)?)
+    }
+
+    fn interval(&mut self, interval: &Interval) -> anyhow::Result<()> {
+        Ok(writeln!(io::stdout(), "{interval:?}")?)
+    }
+
+    fn end(&mut self, reading: &Reading, seconds: f64) -> anyhow::Result<()> {
+        Ok(writeln!(io::stdout(), "{seconds} {reading:#?}")?)
+    }
+}

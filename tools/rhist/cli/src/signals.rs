@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Waiting until a time comes, or until a signal says that it is enough.
+
+use std::io;
+use std::io::PipeReader;
+use std::time::Duration;
+use std::time::Instant;
+
+use rustix::event::PollFd;
+use rustix::event::PollFlags;
+use rustix::event::Timespec;
+use rustix::event::poll;
+use signal_hook::consts::SIGHUP;
+use signal_hook::consts::SIGINT;
+use signal_hook::consts::SIGTERM;
+
+/// From now on these signals do not end the process, but wake up who waits here.
+#[derive(Debug)]
+pub struct Signals {
+    pipe: PipeReader,
+}
+
+impl Signals {
+    /// Catches SIGINT, SIGTERM and SIGHUP.
+    pub fn new() -> io::Result<Self> {
+        let (pipe, end) = io::pipe()?;
+        for signal in [SIGINT, SIGTERM, SIGHUP] {
+            signal_hook::low_level::pipe::register(signal, end.try_clone()?)?;
+        }
+        Ok(Self { pipe })
+    }
+
+    /// Waits until then, or without end. Returns whether a signal has come.
+    pub fn wait(&self, until: Option<Instant>) -> io::Result<bool> {
+        loop {
+            let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+            let timeout = left.map(timespec);
+            let mut fds = [PollFd::new(&self.pipe, PollFlags::IN)];
+            match poll(&mut fds, timeout.as_ref()) {
+                Ok(0) => return Ok(false),
+                Ok(_) => return Ok(true),
+                Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+}
+
+fn timespec(duration: Duration) -> Timespec {
+    Timespec {
+        tv_sec: duration.as_secs().try_into().unwrap_or(i64::MAX),
+        tv_nsec: duration.subsec_nanos().into(),
+    }
+}

@@ -1,0 +1,373 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! What runs have made in the kernel, so that nothing of it stays when they end in whatever way.
+//!
+//! A run has a file in `/run/rhist`, and writes a line before each thing that it makes. It holds a lock (`flock(2)`) on the file
+//! as long as it lives. Where there is a file and nobody holds the lock, the owner has died: whoever finds it undoes what
+//! the lines say ([`Journals::reap()`]), and removes the file last. So that can be ended anywhere, too, and done again.
+//!
+//! The file appears under its name with the lock on it, by `O_TMPFILE` and `linkat(2)`: there is no moment at which it could
+//! be taken for one of a dead owner.
+
+use std::fs;
+use std::fs::File;
+use std::io;
+use std::io::Write;
+use std::os::fd::AsRawFd;
+use std::path::Path;
+use std::path::PathBuf;
+
+use rustix::fs::AtFlags;
+use rustix::fs::CWD;
+use rustix::fs::FlockOperation;
+use rustix::fs::Mode;
+use rustix::fs::OFlags;
+use rustix::io::Errno;
+
+use crate::plan::Id;
+use crate::plan::Step;
+
+/// Names another folder than `/run/rhist`, for tests.
+pub const DIR_VARIABLE: &str = "RHIST_RUN";
+
+/// Longer ones are not read: a run has some dozens of lines.
+const MAX_BYTES: u64 = 1 << 20;
+
+/// The journal of a run of this process. The lock is held until it is dropped.
+#[derive(Debug)]
+pub struct Journal {
+    file: File,
+    path: PathBuf,
+}
+
+/// The folder with the journals of all runs.
+#[derive(Clone, Debug)]
+pub struct Journals {
+    dir: PathBuf,
+}
+
+/// What a journal says.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Entries {
+    /// Of which run.
+    pub id: Id,
+    /// What has been made, or was about to be.
+    pub steps: Vec<Step>,
+    /// Its owner was told to leave it.
+    pub kept: bool,
+    /// The command line of its owner.
+    pub command: String,
+    /// What a hit of its triggers costs, in nanoseconds, if it was measured.
+    pub cost_ns: Option<f64>,
+}
+
+impl Journals {
+    /// The folder of this machine.
+    pub fn find() -> Self {
+        Self::at(std::env::var_os(DIR_VARIABLE).map_or_else(|| PathBuf::from("/run/rhist"), PathBuf::from))
+    }
+
+    /// Those in another folder.
+    pub fn at(dir: PathBuf) -> Self {
+        Self { dir }
+    }
+
+    /// Begins the journal of a run.
+    ///
+    /// # Errors
+    ///
+    /// Those of the file system; nothing has been made then.
+    pub fn create(&self, id: &Id, command: &str) -> io::Result<Journal> {
+        match rustix::fs::mkdir(&self.dir, Mode::from_raw_mode(0o755)) {
+            Ok(()) | Err(Errno::EXIST) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let path = self.dir.join(format!("{id}.journal"));
+        let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::APPEND | OFlags::CLOEXEC;
+        let mut file = File::from(rustix::fs::open(&self.dir, flags, Mode::from_raw_mode(0o644))?);
+        rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive)?;
+        write_line(&mut file, &format!("command {}", command.escape_default()))?;
+        let own = format!("/proc/self/fd/{}", file.as_raw_fd());
+        rustix::fs::linkat(CWD, own, CWD, &path, AtFlags::SYMLINK_FOLLOW)?;
+        Ok(Journal { file, path })
+    }
+
+    /// The journals that there are, and whether their owners live.
+    pub fn list(&self) -> Vec<(Entries, bool)> {
+        self.files()
+            .into_iter()
+            .filter_map(|(id, path)| Some((read(&id, &path).ok()?, is_held(&path))))
+            .collect()
+    }
+
+    /// Undoes what dead owners have left; with `also_kept`, also what they were told to leave. `undo` undoes what a journal
+    /// says, and its journal is removed if that succeeds. Returns what was undone, and what could not be.
+    pub fn reap<E>(
+        &self,
+        also_kept: bool,
+        mut undo: impl FnMut(&Entries) -> Result<(), E>,
+    ) -> (Vec<Entries>, Vec<(Entries, E)>) {
+        let (mut done, mut failed) = (Vec::new(), Vec::new());
+        for (id, path) in self.files() {
+            let Ok(file) = fs::OpenOptions::new().read(true).write(true).open(&path) else {
+                continue;
+            };
+            if rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() || !is_linked(&file, &path) {
+                continue;
+            }
+            let Ok(entries) = read(&id, &path) else { continue };
+            if entries.kept && !also_kept {
+                continue;
+            }
+            match undo(&entries) {
+                Ok(()) => {
+                    let _ = fs::remove_file(&path);
+                    done.push(entries);
+                }
+                Err(error) => failed.push((entries, error)),
+            }
+        }
+        (done, failed)
+    }
+
+    fn files(&self) -> Vec<(Id, PathBuf)> {
+        let Ok(entries) = fs::read_dir(&self.dir) else {
+            return Vec::new();
+        };
+        let id = |path: &Path| Id::parse(path.file_name()?.to_str()?.strip_suffix(".journal")?);
+        let mut files: Vec<_> = entries
+            .flatten()
+            .map(|entry| entry.path())
+            .filter_map(|path| Some((id(&path)?, path)))
+            .collect();
+        files.sort_by(|a, b| a.1.cmp(&b.1));
+        files
+    }
+}
+
+impl Journal {
+    /// Notes what is about to be made.
+    ///
+    /// # Errors
+    ///
+    /// Those of the file system: then it must not be made.
+    pub fn note(&mut self, step: &Step) -> io::Result<()> {
+        let text = match step {
+            Step::Probe { name, .. } => format!("probe {name}"),
+            Step::Synthetic { name, .. } => format!("synthetic {name}"),
+            Step::Trigger { event, command } => format!("trigger {event} {command}"),
+        };
+        write_line(&mut self.file, &text)
+    }
+
+    /// Notes what a hit costs, for `rhist` in other terminals.
+    pub fn note_cost(&mut self, nanoseconds: f64) -> io::Result<()> {
+        write_line(&mut self.file, &format!("cost {nanoseconds}"))
+    }
+
+    /// The owner leaves all that was made, and `rhist clean` will find it.
+    pub fn keep(mut self) -> io::Result<()> {
+        write_line(&mut self.file, "kept")
+    }
+
+    /// All that was made is undone.
+    pub fn remove(self) -> io::Result<()> {
+        fs::remove_file(&self.path)
+    }
+}
+
+/// Appends a line. A newline ends each entry: what has none was not written as a whole.
+fn write_line(file: &mut File, text: &str) -> io::Result<()> {
+    let line = format!("{}\n", text.replace('\n', " "));
+    // One write: a full disk takes all of it or, with an error, less.
+    let written = file.write(line.as_bytes())?;
+    if written < line.len() {
+        Err(io::ErrorKind::StorageFull.into())
+    } else {
+        Ok(())
+    }
+}
+
+/// Whether the path is still that of the file: another process may have reaped it before this one got the lock.
+fn is_linked(file: &File, path: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    match (file.metadata(), fs::metadata(path)) {
+        (Ok(file), Ok(path)) => (file.dev(), file.ino()) == (path.dev(), path.ino()),
+        _ => false,
+    }
+}
+
+fn is_held(path: &Path) -> bool {
+    match File::open(path) {
+        Ok(file) => rustix::fs::flock(&file, FlockOperation::NonBlockingLockShared).is_err(),
+        Err(_) => false,
+    }
+}
+
+fn read(id: &Id, path: &Path) -> io::Result<Entries> {
+    if fs::metadata(path)?.len() > MAX_BYTES {
+        return Err(io::ErrorKind::InvalidData.into());
+    }
+    Ok(parse(id, &String::from_utf8_lossy(&fs::read(path)?)))
+}
+
+/// Whoever wrote the file: nothing is undone but what has a name of this run.
+fn parse(id: &Id, text: &str) -> Entries {
+    let mut entries = Entries {
+        id: id.clone(),
+        steps: Vec::new(),
+        kept: false,
+        command: String::new(),
+        cost_ns: None,
+    };
+    for line in text.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n')) {
+        let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
+        match word {
+            "command" => rest.clone_into(&mut entries.command),
+            "kept" => entries.kept = true,
+            "cost" => entries.cost_ns = rest.parse().ok().filter(|cost: &f64| cost.is_finite() && *cost >= 0.0),
+            "probe" if rest.starts_with(&format!("{}/", id.group())) => {
+                entries.steps.push(Step::Probe {
+                    name: rest.to_owned(),
+                    definition: String::new(),
+                });
+            }
+            "synthetic" if rest.starts_with(&id.synthetic("")) => {
+                entries.steps.push(Step::Synthetic {
+                    name: rest.to_owned(),
+                    definition: String::new(),
+                });
+            }
+            "trigger" => {
+                if let Some((event, command)) = rest.split_once(' ')
+                    && !event.split('/').any(|part| part.is_empty() || part.starts_with('.'))
+                {
+                    entries.steps.push(Step::Trigger {
+                        event: event.to_owned(),
+                        command: command.to_owned(),
+                    });
+                }
+            }
+            _ => {}
+        }
+    }
+    entries
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ID: &str = "123_456";
+
+    fn steps() -> Vec<Step> {
+        let trigger = |command: &str| Step::Trigger {
+            event: "sched/sched_switch".to_owned(),
+            command: command.to_owned(),
+        };
+        vec![
+            Step::Probe {
+                name: "rhist_123_456/probe0".to_owned(),
+                definition: String::new(),
+            },
+            Step::Synthetic {
+                name: "rhist_123_456_lat".to_owned(),
+                definition: String::new(),
+            },
+            trigger("hist:keys=pid if comm == \"a b\""),
+        ]
+    }
+
+    fn id() -> Id {
+        Id::parse(ID).unwrap()
+    }
+
+    fn journals() -> (tempfile::TempDir, Journals) {
+        let dir = tempfile::tempdir().unwrap();
+        let journals = Journals::at(dir.path().join("rhist"));
+        (dir, journals)
+    }
+
+    fn reap(journals: &Journals, also_kept: bool) -> Vec<Entries> {
+        journals.reap(also_kept, |_| Ok::<_, io::Error>(())).0
+    }
+
+    #[test]
+    fn a_live_owner_is_left_alone() {
+        let (_dir, journals) = journals();
+        let journal = journals.create(&id(), "runqlat").unwrap();
+        assert!(reap(&journals, true).is_empty());
+        assert_eq!(journals.list().len(), 1);
+        assert!(journals.list()[0].1);
+        journal.remove().unwrap();
+        assert!(journals.list().is_empty());
+    }
+
+    #[test]
+    fn a_dead_owner_is_reaped_once() {
+        let (_dir, journals) = journals();
+        let mut journal = journals.create(&id(), "runqlat -d 1").unwrap();
+        for step in steps() {
+            journal.note(&step).unwrap();
+        }
+        journal.note_cost(62.5).unwrap();
+        drop(journal);
+        assert!(!journals.list()[0].1);
+        let reaped = reap(&journals, false);
+        assert_eq!(reaped.len(), 1);
+        assert_eq!(
+            reaped[0],
+            Entries {
+                id: id(),
+                steps: steps(),
+                kept: false,
+                command: "runqlat -d 1".to_owned(),
+                cost_ns: Some(62.5)
+            }
+        );
+        assert!(reap(&journals, false).is_empty());
+    }
+
+    #[test]
+    fn what_cannot_be_undone_stays() {
+        let (_dir, journals) = journals();
+        drop(journals.create(&id(), "x").unwrap());
+        let (done, failed) = journals.reap(false, |_| Err(io::Error::other("busy")));
+        assert_eq!((done.len(), failed.len()), (0, 1));
+        assert_eq!(reap(&journals, false).len(), 1);
+    }
+
+    #[test]
+    fn kept_is_for_clean_only() {
+        let (_dir, journals) = journals();
+        journals.create(&id(), "x").unwrap().keep().unwrap();
+        assert!(reap(&journals, false).is_empty());
+        assert_eq!(reap(&journals, true).len(), 1);
+    }
+
+    #[test]
+    fn nothing_foreign_is_undone() {
+        let text = "command x\nprobe kprobes/other\nsynthetic other\nsynthetic rhist_9_9_x\nprobe rhist_123_456x/a\n\
+                    trigger ../../events/sched/sched_switch hist:keys=pid\ntrigger /etc/passwd x\nnonsense\n\
+                    synthetic rhist_123_456_lat";
+        // The last line was not written as a whole, so it was not made.
+        assert!(parse(&id(), text).steps.is_empty());
+    }
+
+    #[test]
+    fn names_that_are_not_ours_are_no_journals() {
+        for name in ["", "a", "1_", "_1", "1_2_3", "1", "../1_2", "1_2 "] {
+            assert_eq!(Id::parse(name), None, "{name}");
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_text_is_read(text in "(?s).{0,400}") {
+            for step in parse(&id(), &text).steps {
+                let (_, file) = step.file();
+                proptest::prop_assert!(!file.split('/').any(|part| part == ".."));
+            }
+        }
+    }
+}

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! From the histograms of a run's triggers to one table.
+
+use crate::hist_file;
+use crate::question::Reading;
+use crate::table::Column;
+use crate::table::Dist;
+use crate::table::Fold;
+use crate::table::Histogram;
+use crate::table::Losses;
+use crate::table::Table;
+use crate::table::Unit;
+use crate::table::Value;
+use crate::tracefs::Tracefs;
+
+/// Which histograms make up the answer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Answer {
+    /// Columns of keys.
+    keys: Vec<Column>,
+    /// Columns of values.
+    pub(super) values: Vec<Column>,
+    parts: Vec<Part>,
+}
+
+/// A histogram of the run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Part {
+    /// `system/event`.
+    event: String,
+    /// Its place among those of the event.
+    place: usize,
+    shows: Shows,
+}
+
+/// What a histogram shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Shows {
+    /// Nothing of the answer: it only has a variable, or makes an event happen.
+    Nothing,
+    /// Rows of the answer. Without keys, it has the CPU in their place.
+    Rows { has_keys: bool },
+    /// The same, with the value by powers of two as last key, and its sum as value.
+    Log2,
+    /// The largest values of the same.
+    Worst { has_keys: bool },
+}
+
+impl Answer {
+    /// An answer with these keys, and a distribution as its only value.
+    pub(super) fn new(keys: Vec<String>, unit: Unit) -> Self {
+        let keys = keys
+            .into_iter()
+            .map(|name| Column {
+                name,
+                ..Column::default()
+            })
+            .collect();
+        Self {
+            keys,
+            values: vec![Column {
+                name: "value".to_owned(),
+                unit,
+                fold: Fold::Sum,
+            }],
+            parts: Vec::new(),
+        }
+    }
+
+    pub(super) fn add(&mut self, event: String, place: usize, shows: Shows) {
+        self.parts.push(Part { event, place, shows });
+    }
+
+    /// Reads it from the files of an instance.
+    ///
+    /// # Errors
+    ///
+    /// Those of the files, and of their readers.
+    pub fn read(&self, instance: &Tracefs) -> Result<Reading, Box<dyn std::error::Error + Send + Sync>> {
+        let mut reading = Reading {
+            table: Table {
+                keys: self.keys.clone(),
+                values: self.values.clone(),
+                ..Table::default()
+            },
+            ..Reading::default()
+        };
+        let mut events: Vec<&str> = self.parts.iter().map(|part| part.event.as_str()).collect();
+        events.sort_unstable();
+        events.dedup();
+        for event in events {
+            let histograms = hist_file::read(instance, event)?;
+            for part in self.parts.iter().filter(|part| part.event == event) {
+                let histogram = histograms
+                    .get(part.place)
+                    .ok_or_else(|| format!("{event}: a trigger of this run is gone"))?;
+                self.add_part(&mut reading, part, histogram);
+            }
+        }
+        Ok(reading)
+    }
+
+    fn add_part(&self, reading: &mut Reading, part: &Part, histogram: &Histogram) {
+        let table = &histogram.table;
+        let losses = &table.losses;
+        reading.events += histogram.hits + losses.dropped + losses.unresolved.unwrap_or(0);
+        // The fullest: a/b >= c/d.
+        if histogram.entries * reading.fill.1 >= reading.fill.0 * histogram.size {
+            reading.fill = (histogram.entries, histogram.size);
+        }
+        let mut table = table.clone();
+        match part.shows {
+            Shows::Nothing => {
+                // A start that was dropped is a time that is missing; ends that find no start are told by the ends.
+                table.rows.clear();
+                table.losses = Losses {
+                    unresolved: None,
+                    ..table.losses
+                };
+            }
+            Shows::Rows { has_keys } => {
+                if !has_keys {
+                    table = table.without_key(0);
+                }
+            }
+            Shows::Log2 => {
+                table = table.fold_range(table.keys.len().saturating_sub(1), Column::default(), Some(0));
+            }
+            Shows::Worst { has_keys } => {
+                if !has_keys {
+                    table = table.without_key(0);
+                }
+                for row in &mut table.rows {
+                    row.hits = 0;
+                    let max = row.worst.as_ref().map(|worst| worst.value);
+                    row.values = vec![Value::Dist(Dist { max, ..Dist::new(0) })];
+                }
+                table.losses = Losses::default();
+            }
+        }
+        table.keys.clone_from(&self.keys);
+        table.values.clone_from(&self.values);
+        reading.table.merge(&table);
+        reading.table.time = table.time;
+    }
+}

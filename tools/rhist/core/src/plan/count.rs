@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Triggers that count events.
+
+use super::Error;
+use super::Options;
+use super::Plan;
+use super::answer::Shows;
+use super::condition;
+use super::event_of;
+use super::has_dist;
+use super::latency::keys_or_cpu;
+use super::latency::size_of;
+use super::options_filter;
+use crate::recipe::Count;
+use crate::recipe::Measure;
+use crate::table::Column;
+use crate::table::Fold;
+use crate::tracefs::Tracefs;
+use crate::tracefs::events::EventName;
+
+/// Adds the triggers to the plan.
+pub(super) fn plan(
+    plan: &mut Plan,
+    tracefs: &Tracefs,
+    measure: &Measure,
+    options: &Options,
+    keys: &[String],
+) -> Result<(), Error> {
+    if options.slower.is_some() {
+        return Err(Error::Impossible(
+            "--slower is for times between events: use --where for fields of an event".to_owned(),
+        ));
+    }
+    let filter = options_filter(measure, options)?;
+    plan.answer.values = columns(plan, &measure.count[0]);
+    for count in &measure.count {
+        let event = event_of(&count.event)?;
+        let tail = format!("{}{}", size_of(options, measure), condition(&[&count.filter, &filter]));
+        if has_dist(tracefs) {
+            rhist(plan, measure, count, &event, keys, &tail);
+        } else {
+            c(plan, count, &event, keys, &tail)?;
+        }
+    }
+    Ok(())
+}
+
+/// What is shown beside the hits: sums, minima and maxima, and then distributions.
+fn columns(plan: &Plan, count: &Count) -> Vec<Column> {
+    let column = |name: String, fold| Column {
+        name,
+        unit: plan.question.unit,
+        fold,
+    };
+    let mut columns: Vec<_> = count.sum.iter().map(|field| column(field.clone(), Fold::Sum)).collect();
+    for field in &count.stat {
+        columns.push(column(field.clone(), Fold::Sum));
+        if has_dist_columns(plan) {
+            columns.push(column(format!("{field}.min"), Fold::Min));
+            columns.push(column(format!("{field}.max"), Fold::Max));
+        }
+    }
+    columns.extend(count.dist.iter().map(|field| column(field.clone(), Fold::Sum)));
+    columns
+}
+
+fn has_dist_columns(plan: &Plan) -> bool {
+    plan.question.backend == crate::question::Backend::Rhist
+}
+
+fn rhist(plan: &mut Plan, measure: &Measure, count: &Count, event: &EventName, keys: &[String], tail: &str) {
+    let mut values: Vec<String> = count.sum.clone();
+    for field in &count.stat {
+        values.extend([field.clone(), format!("{field}.min"), format!("{field}.max")]);
+    }
+    values.extend(count.dist.iter().map(|field| format!("{field}.dist")));
+    let mut command = format!("hist:keys={}", keys_or_cpu(keys));
+    if !values.is_empty() {
+        command += &format!(":vals={}", values.join(","));
+    }
+    if let (Some(field), false) = (count.dist.first().or(count.stat.first()), measure.save.is_empty()) {
+        command += &format!(":most={field}:onmax($most).save({})", measure.save.join(","));
+    }
+    let (event, place) = plan.add_trigger(event, command + tail);
+    plan.answer.add(
+        event,
+        place,
+        Shows::Rows {
+            has_keys: !keys.is_empty(),
+        },
+    );
+}
+
+/// C has two values at most, which are sums, and its distributions are a key.
+fn c(plan: &mut Plan, count: &Count, event: &EventName, keys: &[String], tail: &str) -> Result<(), Error> {
+    let sums: Vec<String> = count.sum.iter().chain(&count.stat).cloned().collect();
+    if sums.len() > 2 || count.dist.len() > 1 || !sums.is_empty() && !count.dist.is_empty() {
+        return Err(Error::Impossible(
+            "C's histograms have two sums, or one distribution: load rhist, or ask for less at a time".to_owned(),
+        ));
+    }
+    if !count.stat.is_empty() {
+        plan.question
+            .notes
+            .push("C's histograms have no minimum and maximum: only averages are shown".to_owned());
+    }
+    let (command, shows) = match count.dist.first() {
+        None => {
+            let vals = if sums.is_empty() {
+                String::new()
+            } else {
+                format!(":vals={}", sums.join(","))
+            };
+            (
+                format!("hist:keys={}{vals}", keys_or_cpu(keys)),
+                Shows::Rows {
+                    has_keys: !keys.is_empty(),
+                },
+            )
+        }
+        Some(field) => {
+            let mut keys = keys.to_vec();
+            keys.push(format!("{field}.log2"));
+            (format!("hist:keys={}:vals={field}", keys.join(",")), Shows::Log2)
+        }
+    };
+    let (event, place) = plan.add_trigger(event, command + tail);
+    plan.answer.add(event, place, shows);
+    Ok(())
+}

@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! From a question to commands for the kernel, and from the histograms that these make to an answer.
+//!
+//! rhist's histograms measure the time between two events with two triggers (`on(…)`, `.dist`). C's need a synthetic event
+//! that carries the time, and a third trigger that counts it by powers of two; rhist takes this way, too, if a condition on
+//! the time or something that a start has kept is to be counted.
+
+mod answer;
+mod count;
+mod latency;
+mod step;
+mod synthetic;
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+pub use answer::Answer;
+pub use step::Id;
+pub use step::Step;
+
+use crate::question::Backend;
+use crate::question::Question;
+use crate::recipe::FilterAt;
+use crate::recipe::Measure;
+use crate::recipe::UnitName;
+use crate::table::Unit;
+use crate::tracefs::Tracefs;
+use crate::tracefs::events::EventName;
+
+/// What the command line adds to what is measured.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Options {
+    /// Keys; `None`: those of the recipe.
+    pub by: Option<Vec<String>>,
+    /// Only these threads.
+    pub threads: Vec<i32>,
+    /// Only tasks of this name; with `*`, a pattern.
+    pub comm: Option<String>,
+    /// Only values of at least this, in the unit of the recipe.
+    pub slower: Option<u64>,
+    /// Only hits that this filter passes.
+    pub filter: Option<String>,
+    /// Entries that results have room for.
+    pub size: Option<u32>,
+    /// Values of the recipe's arguments.
+    pub args: BTreeMap<String, String>,
+}
+
+/// What is written to the kernel, and what is read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    /// Names of what it makes.
+    pub id: Id,
+    /// What is written, in this order, after the instance was made.
+    pub steps: Vec<Step>,
+    /// What the histograms of triggers among the steps say.
+    pub answer: Answer,
+    /// What is known about the question.
+    pub question: Question,
+}
+
+/// Why there is no plan.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Error {
+    /// This kernel has no such event.
+    NoEvent {
+        /// `system:event`.
+        event: String,
+    },
+    /// The event has no such field.
+    NoField {
+        /// `system:event`.
+        event: String,
+        /// The field, without modifiers.
+        field: String,
+        /// What was written: a key or value.
+        text: String,
+    },
+    /// It cannot be said to this kernel.
+    Impossible(String),
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::NoEvent { event } => write!(f, "this kernel has no event {event}"),
+            Error::NoField { event, field, .. } => write!(f, "event {event} has no field {field}"),
+            Error::Impossible(why) => f.write_str(why),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl Plan {
+    /// Plans a measurement. `question` has what is known of the recipe and the machine; the rest of it is filled in.
+    pub fn new(
+        tracefs: &Tracefs,
+        id: Id,
+        measure: &Measure,
+        options: &Options,
+        question: Question,
+    ) -> Result<Self, Error> {
+        let measure = fill_in(measure, &id, &options.args)?;
+        let unit = match measure.unit {
+            UnitName::Count => Unit::Plain,
+            UnitName::Ns => Unit::Nanoseconds,
+            UnitName::Us => Unit::Microseconds,
+            UnitName::Bytes => Unit::Bytes,
+        };
+        let question = Question {
+            noun: measure.noun.clone(),
+            unit,
+            worst: measure.worst.clone(),
+            names: measure.names.clone(),
+            backend: tracefs.backend(),
+            ..question
+        };
+        let by = options.by.as_ref().unwrap_or(&measure.by);
+        let keys = by
+            .iter()
+            .map(|name| measure.keys.get(name).unwrap_or(name).clone())
+            .collect::<Vec<_>>();
+        let answer = Answer::new(by.clone(), unit);
+        let mut plan = Self {
+            id,
+            steps: Vec::new(),
+            answer,
+            question,
+        };
+        for definition in &measure.probes {
+            plan.add_probe(definition)?;
+        }
+        if measure.count.is_empty() {
+            latency::plan(&mut plan, tracefs, &measure, options, &keys)?;
+        } else {
+            count::plan(&mut plan, tracefs, &measure, options, &keys)?;
+        }
+        let id = plan.id.clone();
+        plan.question.triggers = plan.steps.iter().map(|step| step.shell(&id)).collect();
+        Ok(plan)
+    }
+
+    /// All commands, as a shell takes them.
+    pub fn shell(&self, tracefs: &Tracefs) -> Vec<String> {
+        let mut lines = vec![
+            format!("cd {}", tracefs.dir().display()),
+            format!("mkdir instances/{}", self.id.instance()),
+        ];
+        lines.extend(self.steps.iter().map(|step| step.shell(&self.id)));
+        lines
+    }
+
+    /// The commands that undo these.
+    pub fn shell_undo(&self, tracefs: &Tracefs) -> Vec<String> {
+        let mut lines = vec![format!("cd {}", tracefs.dir().display())];
+        let (triggers, others): (Vec<_>, Vec<_>) = self
+            .steps
+            .iter()
+            .rev()
+            .partition(|step| matches!(step, Step::Trigger { .. }));
+        lines.extend(triggers.into_iter().map(|step| step.shell_undo(&self.id)));
+        lines.push(format!("rmdir instances/{}", self.id.instance()));
+        lines.extend(others.into_iter().map(|step| step.shell_undo(&self.id)));
+        lines
+    }
+
+    fn add_probe(&mut self, definition: &str) -> Result<(), Error> {
+        let name = definition
+            .split_whitespace()
+            .next()
+            .and_then(|word| word.split_once(':'))
+            .map(|(_, name)| name.to_owned())
+            .filter(|name| name.starts_with(&format!("{}/", self.id.group())))
+            .ok_or_else(|| Error::Impossible(format!("probe {definition}: it must be in {{group}}")))?;
+        self.steps.push(Step::Probe {
+            name,
+            definition: definition.to_owned(),
+        });
+        Ok(())
+    }
+
+    /// Adds a trigger; returns the place of its histogram among those of its event.
+    fn add_trigger(&mut self, event: &EventName, command: String) -> (String, usize) {
+        let event = format!("{}/{}", event.system, event.event);
+        let place = self
+            .steps
+            .iter()
+            .filter(|step| matches!(step, Step::Trigger { event: other, .. } if *other == event))
+            .count();
+        self.steps.push(Step::Trigger {
+            event: event.clone(),
+            command,
+        });
+        (event, place)
+    }
+}
+
+/// The event that a recipe names.
+fn event_of(text: &str) -> Result<EventName, Error> {
+    EventName::parse(text).ok_or_else(|| Error::NoEvent { event: text.to_owned() })
+}
+
+/// Field and modifier of a key: `id.syscall`, also of one in parentheses.
+fn split_key(key: &str) -> (&str, Option<&str>) {
+    match key.rfind('.') {
+        Some(dot) if !key[dot..].contains(')') => (&key[..dot], Some(&key[dot + 1..])),
+        _ => (key, None),
+    }
+}
+
+/// ` if …`, or nothing.
+fn condition(parts: &[&str]) -> String {
+    let parts: Vec<_> = parts.iter().filter(|part| !part.is_empty()).collect();
+    match parts[..] {
+        [] => String::new(),
+        [part] => format!(" if {part}"),
+        _ => format!(
+            " if {}",
+            parts
+                .iter()
+                .map(|part| format!("({part})"))
+                .collect::<Vec<_>>()
+                .join(" && ")
+        ),
+    }
+}
+
+/// Filter for the threads, the name and the condition of the command line.
+fn options_filter(measure: &Measure, options: &Options) -> Result<String, Error> {
+    let mut parts = Vec::new();
+    let pid = measure.pid.as_deref().unwrap_or("common_pid");
+    if !options.threads.is_empty() {
+        parts.push(
+            options
+                .threads
+                .iter()
+                .map(|thread| format!("{pid} == {thread}"))
+                .collect::<Vec<_>>()
+                .join(" || "),
+        );
+    }
+    if let Some(comm) = &options.comm {
+        if comm.contains('"') || comm.chars().any(char::is_control) {
+            return Err(Error::Impossible(format!(
+                "a filter cannot have a name with quotes or control characters: {comm:?}"
+            )));
+        }
+        let field = measure.comm.as_deref().unwrap_or("COMM");
+        let operator = if comm.contains('*') { "~" } else { "==" };
+        parts.push(format!("{field} {operator} \"{comm}\""));
+    }
+    if let Some(filter) = &options.filter {
+        parts.push(filter.clone());
+    }
+    let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
+    Ok(condition(&parts).trim_start_matches(" if ").to_owned())
+}
+
+/// The same measure with `{group}` and arguments in all texts.
+fn fill_in(measure: &Measure, id: &Id, args: &BTreeMap<String, String>) -> Result<Measure, Error> {
+    if let Some((name, value)) = args.iter().find(|(_, value)| value.chars().any(char::is_control)) {
+        return Err(Error::Impossible(format!("{name} has control characters: {value:?}")));
+    }
+    let fill = |text: &mut String| {
+        if text.contains("{group}") {
+            *text = text.replace("{group}", &id.group());
+        }
+        for (name, value) in args {
+            let place = format!("{{{name}}}");
+            if text.contains(&place) {
+                *text = text.replace(&place, value);
+            }
+        }
+    };
+    let mut measure = measure.clone();
+    measure.probes.iter_mut().for_each(fill);
+    measure.keys.values_mut().for_each(fill);
+    for count in &mut measure.count {
+        [&mut count.event, &mut count.filter].into_iter().for_each(fill);
+        count
+            .sum
+            .iter_mut()
+            .chain(&mut count.stat)
+            .chain(&mut count.dist)
+            .for_each(fill);
+    }
+    for point in measure
+        .start
+        .iter_mut()
+        .chain(&mut measure.end)
+        .chain(&mut measure.forget)
+    {
+        [&mut point.event, &mut point.filter].into_iter().for_each(fill);
+        point
+            .on
+            .iter_mut()
+            .chain(point.value.as_mut())
+            .chain(point.keep.values_mut())
+            .for_each(fill);
+    }
+    Ok(measure)
+}
+
+/// Whether the filters of the command line apply to starts.
+fn filters_starts(measure: &Measure) -> bool {
+    measure.filter_at == FilterAt::Start
+}
+
+/// Whether histograms have distributions.
+fn has_dist(tracefs: &Tracefs) -> bool {
+    tracefs.backend() == Backend::Rhist
+}

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! What a run writes to the kernel, one command at a time.
+
+use std::fmt;
+
+/// Names of what a run makes. They hold the process that made them, so that none is another run's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Id(String);
+
+/// A command for the kernel, and what it is called that the command makes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// A probe.
+    Probe {
+        /// `group/event`.
+        name: String,
+        /// For `dynamic_events`.
+        definition: String,
+    },
+    /// A synthetic event.
+    Synthetic {
+        /// Its name, without `synthetic/`.
+        name: String,
+        /// For `synthetic_events`.
+        definition: String,
+    },
+    /// A trigger of the run's instance.
+    Trigger {
+        /// `system/event`.
+        event: String,
+        /// The trigger.
+        command: String,
+    },
+}
+
+impl Id {
+    /// ID of a run of this process.
+    ///
+    /// # Errors
+    ///
+    /// If `/proc` is not mounted.
+    pub fn of_this_process() -> std::io::Result<Self> {
+        let stat = std::fs::read_to_string("/proc/self/stat")?;
+        // The name in parentheses may have any characters, also parentheses. The start is the 22nd field.
+        let start = stat
+            .rsplit_once(')')
+            .and_then(|(_, rest)| rest.split_whitespace().nth(19))
+            .unwrap_or("0");
+        Ok(Self(format!("{}_{start}", std::process::id())))
+    }
+
+    /// ID for commands that are only printed.
+    pub fn example() -> Self {
+        Self("1".to_owned())
+    }
+
+    /// ID of another run of the same process, that no other process can have: it would have to start in many years.
+    pub fn second(&self) -> Self {
+        Self(format!("{}0", self.0))
+    }
+
+    /// ID in the name of an instance or a journal, if it is one of ours.
+    pub fn parse(text: &str) -> Option<Self> {
+        let parts: Vec<&str> = text.split('_').collect();
+        let is_number =
+            |part: &&str| !part.is_empty() && part.len() <= 20 && part.bytes().all(|byte| byte.is_ascii_digit());
+        (parts.len() == 2 && parts.iter().all(is_number)).then(|| Self(text.to_owned()))
+    }
+
+    /// Name of the instance.
+    pub fn instance(&self) -> String {
+        format!("rhist-{}", self.0)
+    }
+
+    /// Group of its probes.
+    pub fn group(&self) -> String {
+        format!("rhist_{}", self.0)
+    }
+
+    /// Name of a synthetic event.
+    pub fn synthetic(&self, name: &str) -> String {
+        format!("rhist_{}_{name}", self.0)
+    }
+}
+
+impl fmt::Display for Id {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Step {
+    /// Which file of which tracing directory the command is appended to: that of the instance, if `true`.
+    pub fn file(&self) -> (bool, String) {
+        match self {
+            Step::Probe { .. } => (false, "dynamic_events".to_owned()),
+            Step::Synthetic { .. } => (false, "synthetic_events".to_owned()),
+            Step::Trigger { event, .. } => (true, format!("events/{event}/trigger")),
+        }
+    }
+
+    /// What is written.
+    pub fn text(&self) -> &str {
+        match self {
+            Step::Probe { definition, .. } | Step::Synthetic { definition, .. } => definition,
+            Step::Trigger { command, .. } => command,
+        }
+    }
+
+    /// What is written to the same file to undo it.
+    pub fn undo(&self) -> String {
+        match self {
+            Step::Probe { name, .. } => format!("-:{name}"),
+            Step::Synthetic { name, .. } => format!("!{name}"),
+            Step::Trigger { command, .. } => format!("!{command}"),
+        }
+    }
+
+    /// The command for a shell in the tracing directory.
+    pub fn shell(&self, id: &Id) -> String {
+        Self::echo(id, self.file(), self.text())
+    }
+
+    /// The command for a shell that undoes it.
+    pub fn shell_undo(&self, id: &Id) -> String {
+        Self::echo(id, self.file(), &self.undo())
+    }
+
+    fn echo(id: &Id, (in_instance, file): (bool, String), text: &str) -> String {
+        let dir = if in_instance {
+            format!("instances/{}/", id.instance())
+        } else {
+            String::new()
+        };
+        format!("echo '{}' >> {dir}{file}", text.replace('\'', r"'\''"))
+    }
+}

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Latencies by way of a synthetic event: the end makes it happen, with the time and what it is to be counted by, and its
+//! own triggers count it.
+
+use super::Error;
+use super::Options;
+use super::Plan;
+use super::Step;
+use super::answer::Shows;
+use super::condition;
+use super::event_of;
+use super::has_dist;
+use super::latency::VALUE;
+use super::latency::keys_or_cpu;
+use super::latency::since;
+use super::latency::size_of;
+use super::split_key;
+use crate::recipe::Measure;
+use crate::recipe::Point;
+use crate::tracefs::Tracefs;
+use crate::tracefs::events::EventName;
+use crate::tracefs::format::Field;
+use crate::tracefs::format::FieldKind;
+
+/// Keys that a histogram of C has at most (`TRACING_MAP_KEYS_MAX` without the stack).
+const MOST_KEYS_OF_C: usize = 3;
+
+/// Where the fields of the synthetic event come from.
+pub(super) struct Carried<'a> {
+    /// Names of what the start keeps, as far as it is used.
+    pub kept: &'a [&'a str],
+    pub start: &'a Point,
+    pub end: &'a Point,
+}
+
+/// Adds the synthetic event with its triggers, unless the plan has one with the same fields, and the end that makes it
+/// happen.
+#[allow(clippy::too_many_arguments)]
+pub(super) fn plan(
+    plan: &mut Plan,
+    tracefs: &Tracefs,
+    measure: &Measure,
+    options: &Options,
+    keys: &[String],
+    carried: &Carried<'_>,
+    (e, i): (usize, usize),
+    filter: &str,
+) -> Result<(), Error> {
+    let Carried { kept, start, end } = *carried;
+    let (end_event, start_event) = (event_of(&end.event)?, event_of(&start.event)?);
+    let since = since(end, i);
+    let mut fields = vec![format!("{} {VALUE}", type_of_value(plan, tracefs, &end_event, &since)?)];
+    let mut parameters = vec![format!("$lat{e}_{i}")];
+    let mut names: Vec<(&str, String)> = Vec::new();
+    for key in keys.iter().chain(&measure.save) {
+        let (field, _) = split_key(key);
+        // The synthetic event happens in the context of the end, and has these itself.
+        if field.starts_with("common_") || names.iter().any(|(name, _)| *name == field) {
+            continue;
+        }
+        let (of_event, of_field, parameter) = match kept.iter().position(|name| *name == field) {
+            Some(k) => (&start_event, start.keep[field].as_str(), format!("$kept{i}_{k}")),
+            None => (&end_event, field, field.to_owned()),
+        };
+        // A field must not have the name of the value.
+        let name = if field == VALUE {
+            format!("{field}_")
+        } else {
+            field.to_owned()
+        };
+        fields.push(format!("{} {name}", type_of(plan, tracefs, of_event, of_field, key)?));
+        parameters.push(parameter);
+        names.push((field, name));
+    }
+    let fields = fields.join("; ");
+    let known = plan.steps.iter().find_map(|step| match step {
+        Step::Synthetic { name, definition } if definition.ends_with(&format!(" {fields}")) => Some(name.clone()),
+        _ => None,
+    });
+    let name = match known {
+        Some(name) => name,
+        None => {
+            let name = plan.id.synthetic(&format!("{VALUE}{e}_{i}"));
+            plan.steps.push(Step::Synthetic {
+                name: name.clone(),
+                definition: format!("{name} {fields}"),
+            });
+            let rename = |key: &String| {
+                let (field, modifier) = split_key(key);
+                let name = names
+                    .iter()
+                    .find(|(from, _)| *from == field)
+                    .map_or(field, |(_, to)| to);
+                modifier.map_or(name.to_owned(), |modifier| format!("{name}.{modifier}"))
+            };
+            let event = EventName {
+                system: "synthetic".to_owned(),
+                event: name.clone(),
+            };
+            let keys: Vec<String> = keys.iter().map(rename).collect();
+            let save: Vec<String> = measure.save.iter().map(rename).collect();
+            results(plan, tracefs, measure, options, &event, &keys, &save)?;
+            name
+        }
+    };
+    // After what counts it, so that nothing is lost.
+    let command = format!(
+        "hist:keys={}:lat{e}_{i}={since}:onmatch({}.{}).{name}({}){filter}",
+        end.on.join(","),
+        start_event.system,
+        start_event.event,
+        parameters.join(",")
+    );
+    let (event, place) = plan.add_trigger(&end_event, command);
+    plan.answer.add(event, place, Shows::Nothing);
+    Ok(())
+}
+
+/// Adds the triggers that count a synthetic event.
+fn results(
+    plan: &mut Plan,
+    tracefs: &Tracefs,
+    measure: &Measure,
+    options: &Options,
+    event: &EventName,
+    keys: &[String],
+    save: &[String],
+) -> Result<(), Error> {
+    let slower = options
+        .slower
+        .map_or(String::new(), |least| condition(&[&format!("{VALUE} >= {least}")]));
+    let tail = size_of(options, measure) + &slower;
+    let worst = |save: &str| format!(":max={VALUE}:onmax($max).save({save})");
+    let has_keys = !keys.is_empty();
+    if has_dist(tracefs) {
+        let worst = if save.is_empty() {
+            String::new()
+        } else {
+            worst(&save.join(","))
+        };
+        let command = format!("hist:keys={}:vals={VALUE}.dist{worst}{tail}", keys_or_cpu(keys));
+        let (event, place) = plan.add_trigger(event, command);
+        plan.answer.add(event, place, Shows::Rows { has_keys });
+        return Ok(());
+    }
+    let mut with_value = keys.to_vec();
+    with_value.push(format!("{VALUE}.log2"));
+    if with_value.len() > MOST_KEYS_OF_C {
+        return Err(Error::Impossible(
+            "C's histograms have three keys at most, and the time is one of them: load rhist, or count by fewer keys"
+                .to_owned(),
+        ));
+    }
+    let (path, place) = plan.add_trigger(event, format!("hist:keys={}:vals={VALUE}{tail}", with_value.join(",")));
+    plan.answer.add(path, place, Shows::Log2);
+    // The maximum is that of an entry, so it needs one that has all values.
+    let saved = if save.is_empty() {
+        VALUE.to_owned()
+    } else {
+        save.join(",")
+    };
+    let (path, place) = plan.add_trigger(event, format!("hist:keys={}{}{tail}", keys_or_cpu(keys), worst(&saved)));
+    plan.answer.add(path, place, Shows::Worst { has_keys });
+    Ok(())
+}
+
+/// Type of a field in the definition of a synthetic event that a field of another event is passed to.
+fn type_of(plan: &Plan, tracefs: &Tracefs, event: &EventName, name: &str, text: &str) -> Result<String, Error> {
+    match name {
+        "common_stacktrace" => return Ok("unsigned long[]".to_owned()),
+        "common_timestamp" => return Ok("u64".to_owned()),
+        "common_comm" => return Ok("char[16]".to_owned()),
+        "common_cpu" => return Ok("unsigned int".to_owned()),
+        _ => {}
+    }
+    if event.system == plan.id.group() {
+        return Ok(type_of_argument(plan, event, name));
+    }
+    let field = field(tracefs, event, name, text)?;
+    let ty = field.ty.as_str();
+    if field.kind == FieldKind::Text {
+        // A dynamic string of the record, whose place is in the field, is one of the synthetic event.
+        return Ok(if ty.starts_with("char[") {
+            format!("char[{}]", field.size)
+        } else {
+            "char[]".to_owned()
+        });
+    }
+    if ty == "pid_t" || ty == "gfp_t" {
+        return Ok(ty.to_owned());
+    }
+    match (field.signed, field.size) {
+        (true, 1 | 2 | 4 | 8) => Ok(format!("s{}", field.size * 8)),
+        (false, 1 | 2 | 4 | 8) => Ok(format!("u{}", field.size * 8)),
+        _ => Err(Error::Impossible(format!(
+            "field {name} of {} ({ty}) cannot be counted by here",
+            event
+        ))),
+    }
+}
+
+/// Type of a probe's argument, as its definition has it: the probe itself does not exist yet.
+fn type_of_argument(plan: &Plan, event: &EventName, name: &str) -> String {
+    let path = format!("{}/{}", event.system, event.event);
+    let definition = plan.steps.iter().find_map(|step| match step {
+        Step::Probe { name, definition } if *name == path => Some(definition.as_str()),
+        _ => None,
+    });
+    let argument = definition
+        .and_then(|text| {
+            text.split_whitespace()
+                .find_map(|word| word.strip_prefix(name)?.strip_prefix('='))
+        })
+        .unwrap_or_default();
+    match argument.rsplit_once(':').map_or("", |(_, kind)| kind) {
+        "string" | "ustring" => "char[]".to_owned(),
+        kind => match kind.strip_prefix(['u', 'x']) {
+            Some(bits @ ("8" | "16" | "32")) => format!("u{bits}"),
+            _ if matches!(kind, "s8" | "s16" | "s32" | "s64") => kind.to_owned(),
+            _ => "u64".to_owned(),
+        },
+    }
+}
+
+/// Type of an expression: that of its first operand.
+fn type_of_value(plan: &Plan, tracefs: &Tracefs, event: &EventName, expression: &str) -> Result<String, Error> {
+    let first: String = expression
+        .chars()
+        .skip_while(|c| *c == '(')
+        .take_while(|c| c.is_alphanumeric() || *c == '_')
+        .collect();
+    if first.is_empty() {
+        return Ok("u64".to_owned());
+    }
+    type_of(plan, tracefs, event, &first, expression)
+}
+
+fn field(tracefs: &Tracefs, event: &EventName, name: &str, text: &str) -> Result<Field, Error> {
+    let format = tracefs.format(event).map_err(|_| Error::NoEvent {
+        event: event.to_string(),
+    })?;
+    format.field(name).cloned().ok_or_else(|| Error::NoField {
+        event: event.to_string(),
+        field: name.to_owned(),
+        text: text.to_owned(),
+    })
+}

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! A plan that is carried out: triggers that are in the kernel as long as this lives.
+
+use std::fmt;
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::thread::sleep;
+use std::time::Duration;
+use std::time::Instant;
+
+use crate::hist_file;
+use crate::journal::Entries;
+use crate::journal::Journal;
+use crate::journal::Journals;
+use crate::plan::Id;
+use crate::plan::Plan;
+use crate::plan::Step;
+use crate::question::Question;
+use crate::question::Reading;
+use crate::question::Source;
+use crate::tracefs::Tracefs;
+use crate::tracefs::WriteError;
+
+/// How long removal is tried again while something is busy: readers of other processes, or hits on their way.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// A measurement that runs. Dropping it undoes all that it made.
+#[derive(Debug)]
+pub struct Run {
+    tracefs: Tracefs,
+    plan: Plan,
+    /// `None` when all is undone, or kept.
+    journal: Option<Journal>,
+    /// How many of the plan's steps were made.
+    made: usize,
+    cost_ns: Option<f64>,
+}
+
+/// Why a run did not start.
+#[derive(Debug)]
+pub enum StartError {
+    /// Its journal could not be written.
+    Journal(io::Error),
+    /// Its instance could not be made.
+    Instance(io::Error),
+    /// The kernel refused a command.
+    Step(WriteError),
+}
+
+impl fmt::Display for StartError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            StartError::Journal(error) => {
+                write!(
+                    f,
+                    "no journal could be written, so nothing was started that could be left behind: {error}"
+                )
+            }
+            StartError::Instance(error) => write!(f, "no instance could be made: {error}"),
+            StartError::Step(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for StartError {}
+
+impl Run {
+    /// Carries a plan out. What was made is undone if a step fails.
+    pub fn start(tracefs: Tracefs, journals: &Journals, plan: Plan, command: &str) -> Result<Self, StartError> {
+        let journal = journals.create(&plan.id, command).map_err(StartError::Journal)?;
+        let mut run = Self {
+            tracefs,
+            plan,
+            journal: Some(journal),
+            made: 0,
+            cost_ns: None,
+        };
+        match run.make() {
+            Ok(()) => Ok(run),
+            // Dropped, it undoes what was made.
+            Err(error) => Err(error),
+        }
+    }
+
+    fn make(&mut self) -> Result<(), StartError> {
+        let instance = self.instance();
+        fs::create_dir(instance.dir()).map_err(StartError::Instance)?;
+        for step in &self.plan.steps {
+            if let Some(journal) = &mut self.journal {
+                journal.note(step).map_err(StartError::Journal)?;
+            }
+            let (in_instance, file) = step.file();
+            let dir = if in_instance { &instance } else { &self.tracefs };
+            dir.write(file, step.text()).map_err(StartError::Step)?;
+            self.made += 1;
+        }
+        Ok(())
+    }
+
+    /// The plan.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// The tracing directory of the run.
+    pub fn instance(&self) -> Tracefs {
+        self.tracefs.instance(&self.plan.id.instance())
+    }
+
+    /// What a hit costs, in nanoseconds, once it was measured.
+    pub fn set_cost(&mut self, nanoseconds: f64) {
+        self.cost_ns = Some(nanoseconds);
+        if let Some(journal) = &mut self.journal {
+            // Only for people who look.
+            let _ = journal.note_cost(nanoseconds);
+        }
+    }
+
+    /// Reads all of it.
+    ///
+    /// # Errors
+    ///
+    /// Those of the files, `NotFound` among them when the module was unloaded; or what is in a file is no histogram.
+    pub fn reading(&mut self) -> Result<Reading, Box<dyn std::error::Error + Send + Sync>> {
+        let reading = self
+            .plan
+            .answer
+            .read(&self.tracefs.instance(&self.plan.id.instance()))?;
+        Ok(Reading {
+            cost_ns: self.cost_ns,
+            ..reading
+        })
+    }
+
+    /// Undoes all of it.
+    ///
+    /// # Errors
+    ///
+    /// What could not be removed. The journal stays, so that whoever comes next tries again.
+    pub fn stop(mut self) -> io::Result<()> {
+        self.undo()
+    }
+
+    /// Leaves all of it in the kernel, for `rhist clean`.
+    pub fn keep(mut self) -> io::Result<()> {
+        self.journal.take().map_or(Ok(()), Journal::keep)
+    }
+
+    fn undo(&mut self) -> io::Result<()> {
+        let Some(journal) = self.journal.take() else {
+            return Ok(());
+        };
+        undo(&self.tracefs, &self.plan.id, &self.plan.steps[..self.made])?;
+        journal.remove()
+    }
+}
+
+impl Drop for Run {
+    fn drop(&mut self) {
+        // What cannot be removed has its journal still.
+        let _ = self.undo();
+    }
+}
+
+impl Source for Run {
+    fn question(&self) -> &Question {
+        &self.plan.question
+    }
+
+    fn read(&mut self) -> Result<Option<Reading>, Box<dyn std::error::Error + Send + Sync>> {
+        self.reading().map(Some)
+    }
+}
+
+/// Hits of all triggers of a run until now, whoever's it is. `None` if they cannot be read.
+pub fn events(tracefs: &Tracefs, entries: &Entries) -> Option<u64> {
+    let instance = tracefs.instance(&entries.id.instance());
+    // rhist's triggers are in its own directory, C's in the kernel's.
+    [instance.clone(), instance.with_c()].iter().find_map(|instance| {
+        let mut events: Vec<&String> = entries
+            .steps
+            .iter()
+            .filter_map(|step| match step {
+                Step::Trigger { event, .. } => Some(event),
+                _ => None,
+            })
+            .collect();
+        events.sort();
+        events.dedup();
+        let hits = |event: &String| {
+            Some(
+                hist_file::read(instance, event)
+                    .ok()?
+                    .iter()
+                    .map(|histogram| histogram.hits)
+                    .sum::<u64>(),
+            )
+        };
+        let hits: Vec<u64> = events.into_iter().map(hits).collect::<Option<_>>()?;
+        Some(hits.iter().sum()).filter(|sum| *sum > 0)
+    })
+}
+
+/// Undoes what runs have left whose process is gone.
+pub fn reap(tracefs: &Tracefs, journals: &Journals, also_kept: bool) -> (Vec<Entries>, Vec<(Entries, io::Error)>) {
+    journals.reap(also_kept, |entries| undo(tracefs, &entries.id, &entries.steps))
+}
+
+/// Undoes steps, the last one first. Whatever is not there any more is undone.
+fn undo(tracefs: &Tracefs, id: &Id, steps: &[Step]) -> io::Result<()> {
+    let instance = tracefs.instance(&id.instance());
+    let (triggers, others): (Vec<_>, Vec<_>) = steps
+        .iter()
+        .rev()
+        .partition(|step| matches!(step, Step::Trigger { .. }));
+    // The module may have been loaded or unloaded since: the directory of the kernel is always there.
+    let dirs = [instance.clone(), instance.clone().with_c()];
+    patiently(|| {
+        for step in &triggers {
+            let (_, file) = step.file();
+            for dir in &dirs {
+                // Refused if it is not there, or was not made by these files.
+                let _ = dir.write(&file, &step.undo());
+            }
+        }
+        is_gone(fs::remove_dir(instance.kernel()))
+    })?;
+    for step in others {
+        let (_, file) = step.file();
+        patiently(|| match tracefs.write(&file, &step.undo()) {
+            Err(error) if exists(tracefs, step) => Err(error.error),
+            _ => Ok(()),
+        })?;
+    }
+    Ok(())
+}
+
+/// Whether a probe or synthetic event is there.
+fn exists(tracefs: &Tracefs, step: &Step) -> bool {
+    let folder = match step {
+        Step::Probe { name, .. } => name.clone(),
+        Step::Synthetic { name, .. } => format!("synthetic/{name}"),
+        Step::Trigger { event, .. } => event.clone(),
+    };
+    Path::new(tracefs.kernel()).join("events").join(folder).exists()
+}
+
+fn is_gone(result: io::Result<()>) -> io::Result<()> {
+    match result {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        result => result,
+    }
+}
+
+/// Tries again while something is busy.
+fn patiently(mut attempt: impl FnMut() -> io::Result<()>) -> io::Result<()> {
+    let start = Instant::now();
+    loop {
+        match attempt() {
+            Err(error) if error.kind() == io::ErrorKind::ResourceBusy && start.elapsed() < PATIENCE => {
+                sleep(Duration::from_millis(5));
+            }
+            result => return result,
+        }
+    }
+}
