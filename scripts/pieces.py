@@ -254,6 +254,18 @@ def command(kernel="stock"):
     ]
 
 
+def pages():
+    """What the program is packaged with: manual pages, and the licences of what is linked into it."""
+    out = f"{TOP}/build/command"
+    return [
+        copy_of_sources(),
+        Piece("pages of the command",
+              in_workspace("sh", "-ec", 'rm -rf "$1/man"; cargo run -q --locked -p rhist-pages recipes "$1/man"; ./licences >"$1/licences"',
+                           "sh", out),
+              takes=10, counts=False, after=[SOURCES, "command: tests"]),
+    ]
+
+
 def command_for(kernel):
     return COMMAND + (" for arm64" if is_foreign(kernel) else "")
 
@@ -322,6 +334,7 @@ def host(long=False, whole=True):
         *layouts("stock"),
         *host_tests(["tests", "unlocked", "loom", "threads", *["memory"] * whole], long),
         *command(),
+        *pages(),
         *command_tests("tests", "deny", "size"),
     ]
 
