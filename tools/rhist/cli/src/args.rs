@@ -8,6 +8,10 @@ use clap::Parser;
 use clap::Subcommand;
 use clap::ValueEnum;
 
+use crate::commands::exec;
+use crate::commands::ls;
+use crate::commands::show;
+
 /// Questions about a running kernel, answered by histograms of its trace events
 #[derive(Debug, Parser)]
 #[command(name = "rhist", version, disable_help_subcommand = true)]
@@ -63,6 +67,12 @@ pub enum Command {
     Record(RecordArgs),
     /// Remove what runs have left that are gone, and what --keep has left
     Clean,
+    /// List events, runs or recipes
+    Ls(ls::Args),
+    /// Show the fields of an event, and what keys they make
+    Show(show::Args),
+    /// Run a program on the tracing directory of rhist
+    Exec(exec::Args),
     /// A recipe: its name, and what follows.
     #[command(external_subcommand)]
     Recipe(Vec<OsString>),

@@ -4,7 +4,7 @@
 
 pub mod args;
 pub mod ask;
-mod commands;
+pub mod commands;
 pub mod diagnostic;
 mod measure;
 mod probe;

@@ -19,7 +19,7 @@ pub fn near<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> Vec<&'a
         let lower = name.to_lowercase();
         if lower.chars().count().abs_diff(length) <= limit {
             let distance = strsim::damerau_levenshtein(&word, &lower);
-            if distance <= limit && distance < length.max(2) {
+            if distance <= limit && distance < length {
                 found.push((distance, name));
                 continue;
             }

@@ -3,7 +3,10 @@
 //! What each command does.
 
 mod clean;
+pub mod exec;
+pub mod ls;
 mod record;
+pub mod show;
 mod status;
 
 use std::process::ExitCode;
@@ -22,6 +25,9 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         Some(Command::Between(args)) => measure::run(&Ask::between(args, common)?),
         Some(Command::Record(args)) => record::run(&args, &common),
         Some(Command::Clean) => clean::run(),
+        Some(Command::Ls(args)) => ls::run(&args, common.format),
+        Some(Command::Show(args)) => show::run(&args, common.format),
+        Some(Command::Exec(args)) => exec::run(&args, common.dry_run),
         Some(Command::Recipe(words)) => measure::run(&Ask::parse(&words, &common)?),
     }
 }

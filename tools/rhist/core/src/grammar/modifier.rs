@@ -2,6 +2,7 @@
 
 //! Modifiers: what follows a field behind a dot. One table for checks, completion and help.
 
+use crate::tracefs::format::Field;
 use crate::tracefs::format::FieldKind;
 
 /// What can follow a field behind a dot.
@@ -148,5 +149,68 @@ impl Modifier {
             NumberRule::Width => format!(".{}=10", self.name),
             _ => format!(".{}", self.name),
         }
+    }
+}
+
+/// The modifiers that make sense of a field of `event` as a key, the most useful first. Others may be possible, such as the
+/// symbol of a length.
+pub fn of_key(event: &str, field: &Field) -> Vec<&'static Modifier> {
+    find_all(match meaning(event, field) {
+        Meaning::Syscall => &["syscall"],
+        Meaning::Address => &["sym", "sym-offset", "hex"],
+        Meaning::Stack => &["stacktrace"],
+        Meaning::Identity => &["hex"],
+        Meaning::Quantity => &["log2", "buckets", "hex"],
+        Meaning::Nothing => &[],
+    })
+}
+
+/// The modifiers that make sense of a field of `event` as a value.
+pub fn of_value(event: &str, field: &Field) -> Vec<&'static Modifier> {
+    find_all(match meaning(event, field) {
+        Meaning::Quantity => &["dist", "min", "max", "avg"],
+        _ => &[],
+    })
+}
+
+fn find_all(names: &[&str]) -> Vec<&'static Modifier> {
+    names.iter().filter_map(|name| Modifier::find(name)).collect()
+}
+
+/// What a number stands for, as far as type and name tell.
+enum Meaning {
+    Syscall,
+    Address,
+    Stack,
+    /// One of several things: sums and ranges make no sense.
+    Identity,
+    Quantity,
+    Nothing,
+}
+
+fn meaning(event: &str, field: &Field) -> Meaning {
+    let Field { name, ty, size, .. } = field;
+    let word = |words: &[&str]| name.split('_').any(|word| words.contains(&word));
+    match field.kind {
+        FieldKind::Stack => Meaning::Stack,
+        FieldKind::Text | FieldKind::CpuMask | FieldKind::Other => Meaning::Nothing,
+        FieldKind::TextPointer => Meaning::Identity,
+        FieldKind::Number if name == "__syscall_nr" || (name == "id" && event.starts_with("sys_e")) => Meaning::Syscall,
+        FieldKind::Number if *size == 8 && (word(&["site", "ip", "caller", "function", "func", "location"])) => {
+            Meaning::Address
+        }
+        FieldKind::Number if ty.contains('*') => Meaning::Identity,
+        FieldKind::Number
+            if ty == "pid_t"
+                || ty == "bool"
+                || ty.starts_with("enum ")
+                || word(&[
+                    "pid", "tgid", "cpu", "node", "dev", "ino", "flags", "state", "type", "mode", "vec", "irq",
+                ])
+                || word(&["reason", "sig", "id", "nr", "fd"]) =>
+        {
+            Meaning::Identity
+        }
+        FieldKind::Number => Meaning::Quantity,
     }
 }

@@ -52,6 +52,10 @@ pub(super) fn kind(format: &Format, name: &str, at: Range<usize>, place: Place) 
         return Ok(FieldKind::Number);
     }
     if let Some(field) = format.field(name) {
+        if field.size == 0 && place != Place::Filter {
+            let problem = Problem::new(at, format!("{name} has no size of its own"));
+            return Err(problem.label("a filter can test it, but a histogram cannot use it"));
+        }
         return Ok(field.kind);
     }
     let known = match place {

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! `rhist exec`: runs a program that knows no other tracing directory than the kernel's on that of rhist.
+
+use std::ffi::OsString;
+use std::fmt;
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use rhist_core::table::Text;
+use rustix::fs::Access;
+use rustix::mount::MountPropagationFlags;
+use rustix::thread::UnshareFlags;
+
+/// Run a program on the tracing directory of rhist
+///
+/// COMMAND runs in a mount namespace of its own, in which rhist's tracing directory lies over /sys/kernel/tracing. So
+/// trace-cmd, perf, and whatever else uses that path, find there the histograms and user events of rhist, and all that the
+/// kernel's directory has. Other programs notice nothing.
+///
+/// The exit status is that of COMMAND, 127 if there is no such command, 125 if it could not be run so.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The directory of this instance in its place
+    #[arg(short, long)]
+    instance: Option<String>,
+    /// The program, and its arguments
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+/// Where the kernel's own directory is.
+const TRACING: &str = "/sys/kernel/tracing";
+
+/// Where the other directory is laid over. Older programs look below debugfs first.
+const PLACES: [&str; 2] = ["/sys/kernel/debug/tracing", TRACING];
+
+/// Why a command is not run.
+#[derive(Debug)]
+enum Error {
+    NoCommand,
+    NotRoot,
+    NotFound(OsString),
+    NoModule(PathBuf),
+    NoInstance { name: String, dir: PathBuf },
+    Mount(PathBuf, io::Error),
+    Exec(OsString, io::Error),
+}
+
+impl Error {
+    fn status(&self) -> u8 {
+        match self {
+            Self::NotFound(_) => 127,
+            _ => 125,
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let shown = |name: &OsString| Text(name.as_encoded_bytes().to_vec());
+        match self {
+            Self::NoCommand => write!(f, "there is no command: rhist exec [-i INSTANCE] COMMAND [ARG]..."),
+            Self::NotRoot => {
+                write!(
+                    f,
+                    "only root may do this: mounting a directory over another needs CAP_SYS_ADMIN"
+                )
+            }
+            Self::NotFound(name) => write!(f, "there is no command {}", shown(name)),
+            Self::NoModule(dir) => {
+                write!(
+                    f,
+                    "{} is not there: load the module first, with modprobe rhist",
+                    dir.display()
+                )
+            }
+            Self::NoInstance { name, dir } => {
+                let (name, dir) = (Text::from(name.as_str()), Text::from(dir.to_string_lossy().as_ref()));
+                write!(f, "there is no instance {name}: make it first, with mkdir {dir}")
+            }
+            Self::Mount(place, error) => write!(f, "{} cannot be laid over: {error}", place.display()),
+            Self::Exec(name, error) => write!(f, "{}: {error}", shown(name)),
+        }
+    }
+}
+
+/// Runs the command. Returns only if that is not possible.
+pub fn run(args: &Args, dry_run: bool) -> anyhow::Result<ExitCode> {
+    let dir = match directory(args) {
+        Ok(dir) if dry_run => {
+            print!("{}", plan(&dir, &args.command));
+            return Ok(ExitCode::SUCCESS);
+        }
+        other => other,
+    };
+    let error = match dir.and_then(|dir| lay_over(&dir)) {
+        Ok(()) => exec(&args.command),
+        Err(error) => error,
+    };
+    eprintln!("rhist: {error}");
+    Ok(ExitCode::from(error.status()))
+}
+
+/// Checks what is needed, and finds the directory that is to lie over the kernel's.
+fn directory(args: &Args) -> Result<PathBuf, Error> {
+    let name = args.command.first().ok_or(Error::NoCommand)?;
+    if !rustix::process::geteuid().is_root() {
+        return Err(Error::NotRoot);
+    }
+    if !is_command(name) {
+        return Err(Error::NotFound(name.clone()));
+    }
+    // Below another rhist exec, it is there already.
+    let tracing = Path::new(TRACING);
+    let dir = if tracing.join("hist_stats").exists() {
+        tracing.to_owned()
+    } else {
+        tracing.join("rhist")
+    };
+    if !dir.join("events").is_dir() {
+        return Err(Error::NoModule(dir));
+    }
+    let Some(name) = args.instance.as_ref().filter(|name| !name.is_empty()) else {
+        return Ok(dir);
+    };
+    let dir = dir.join("instances").join(name);
+    match dir.join("events").is_dir() {
+        true => Ok(dir),
+        false => Err(Error::NoInstance {
+            name: name.clone(),
+            dir,
+        }),
+    }
+}
+
+/// Whether there is such a program, in `PATH` unless it is a path.
+fn is_command(name: &OsString) -> bool {
+    let is_program = |path: &Path| path.is_file() && rustix::fs::access(path, Access::EXEC_OK).is_ok();
+    if name.as_encoded_bytes().contains(&b'/') {
+        return is_program(Path::new(name));
+    }
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&folders).any(|folder| is_program(&folder.join(name)))
+}
+
+/// What would be done, as a shell takes it.
+fn plan(dir: &Path, command: &[OsString]) -> String {
+    let mut text = "unshare --mount\n".to_owned();
+    for place in PLACES.iter().filter(|place| Path::new(place).is_dir()) {
+        text += &format!("mount --bind {} {place}\n", Text::from(dir.to_string_lossy().as_ref()));
+    }
+    let words = command
+        .iter()
+        .map(|word| Text(word.as_encoded_bytes().to_vec()).to_string());
+    text + "exec " + &words.collect::<Vec<_>>().join(" ") + "\n"
+}
+
+/// Lays `dir` over the kernel's directory, for this process and its children only.
+fn lay_over(dir: &Path) -> Result<(), Error> {
+    let error = |place: &'static str| move |error: rustix::io::Errno| Error::Mount(place.into(), error.into());
+    // Its other name is unsafe since flags that unshare file descriptors are; this is none of them.
+    #[expect(deprecated, reason = "the function without unsafe is the deprecated one")]
+    rustix::thread::unshare(UnshareFlags::NEWNS).map_err(error(TRACING))?;
+    let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
+    rustix::mount::mount_change("/", private).map_err(error("/"))?;
+    for place in PLACES.into_iter().filter(|place| Path::new(place).is_dir()) {
+        rustix::mount::mount_bind(dir, place).map_err(error(place))?;
+    }
+    Ok(())
+}
+
+/// Becomes the command, unless that fails.
+fn exec(command: &[OsString]) -> Error {
+    match command.split_first() {
+        Some((name, arguments)) => {
+            let error = std::process::Command::new(name).args(arguments).exec();
+            Error::Exec(name.clone(), error)
+        }
+        None => Error::NoCommand,
+    }
+}
