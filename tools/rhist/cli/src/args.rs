@@ -175,6 +175,11 @@ pub struct RecordArgs {
     pub words: Vec<OsString>,
 }
 
+/// Names of all commands that are no recipes.
+pub const COMMANDS: [&str; 11] = [
+    "count", "between", "top", "record", "report", "diff", "ls", "show", "clean", "doctor", "exec",
+];
+
 impl Common {
     /// These options, and others that stood elsewhere on the command line.
     pub fn with(&self, other: Common) -> Common {

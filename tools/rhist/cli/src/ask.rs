@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::iter;
 use std::path::Path;
 
 use anyhow::Context;
@@ -13,21 +14,32 @@ use clap::ArgAction;
 use clap::ArgMatches;
 use clap::Args as _;
 use clap::FromArgMatches;
+use rhist_core::grammar::check_filter;
+use rhist_core::grammar::check_key;
+use rhist_core::grammar::check_value;
 use rhist_core::plan::Id;
 use rhist_core::plan::Options;
 use rhist_core::plan::Plan;
+use rhist_core::problem::Problem;
 use rhist_core::question::Question;
 use rhist_core::recipe::Count;
+use rhist_core::recipe::FilterAt;
 use rhist_core::recipe::Measure;
 use rhist_core::recipe::Point;
 use rhist_core::recipe::Recipe;
 use rhist_core::recipe::UnitName;
+use rhist_core::suggest;
 use rhist_core::tracefs::Tracefs;
+use rhist_core::tracefs::events::EventName;
+use rhist_core::tracefs::format::Format;
 
 use crate::args::BetweenArgs;
+use crate::args::COMMANDS;
 use crate::args::Common;
 use crate::args::CountArgs;
 use crate::args::RunArgs;
+use crate::diagnostic;
+use crate::diagnostic::Written;
 use crate::probe;
 use crate::recipes;
 
@@ -71,7 +83,9 @@ impl Ask {
 
     fn recipe(name: &str, words: &[OsString], before: &Common) -> anyhow::Result<Self> {
         let Some(recipe) = recipes::find(name)? else {
-            bail!("there is no command or recipe {name}: see rhist ls recipes");
+            let names = recipes::names();
+            let names = names.iter().map(String::as_str).chain(COMMANDS);
+            return Err(diagnostic::unknown_name("RECIPE", name, "recipe", names).into());
         };
         let matches = parse_words(recipe_command(name, &recipe), words)?;
         let mut chosen = None;
@@ -186,8 +200,8 @@ impl Ask {
         }
     }
 
-    /// Plans it for this machine.
-    pub fn plan(&self, tracefs: &Tracefs) -> anyhow::Result<Plan> {
+    /// Plans it for this machine: each way to measure it whose events there are, the best first.
+    pub fn plans(&self, tracefs: &Tracefs) -> anyhow::Result<Vec<Plan>> {
         let id = if self.common.dry_run {
             Id::example()
         } else {
@@ -225,7 +239,114 @@ impl Ask {
             cpus: std::thread::available_parallelism().map_or(1, |cpus| cpus.get() as u32),
             ..Question::default()
         };
-        Ok(Plan::new(tracefs, id, &self.measure, &options, question)?)
+        let measure = self.with_events(tracefs)?;
+        let mut plans = Vec::new();
+        let mut why = None;
+        for measure in iter::once(&measure).chain(&measure.alternatives) {
+            self.check(tracefs, measure)?;
+            match Plan::new(tracefs, id.clone(), measure, &options, question.clone()) {
+                Ok(plan) => plans.push(plan),
+                Err(error) => {
+                    why.get_or_insert(error);
+                }
+            }
+        }
+        match why {
+            Some(why) if plans.is_empty() => Err(why.into()),
+            _ => Ok(plans),
+        }
+    }
+
+    /// The measure with whole names of the events that were given on the command line.
+    fn with_events(&self, tracefs: &Tracefs) -> anyhow::Result<Measure> {
+        let mut measure = self.measure.clone();
+        if !matches!(self.name.as_str(), "count" | "between") {
+            return Ok(measure);
+        }
+        let counts = measure.count.iter_mut().map(|count| ("EVENT", &mut count.event));
+        let starts = measure.start.iter_mut().map(|point| ("A", &mut point.event));
+        let ends = measure.end.iter_mut().map(|point| ("B", &mut point.event));
+        for (origin, event) in counts.chain(starts).chain(ends) {
+            if !event.starts_with("{group}") {
+                *event = diagnostic::resolve(tracefs, origin, event)?.to_string();
+            }
+        }
+        Ok(measure)
+    }
+
+    /// Finds what the kernel would refuse in what was given on the command line, as far as events exist already.
+    fn check(&self, tracefs: &Tracefs, measure: &Measure) -> anyhow::Result<()> {
+        let format = |event: &str| tracefs.format(&EventName::parse(event)?).ok();
+        let keys: Vec<&String> = self
+            .run
+            .by
+            .iter()
+            .filter(|key| !measure.keys.contains_key(*key))
+            .collect();
+        for count in &measure.count {
+            let Some(format) = format(&count.event) else { continue };
+            for (origin, values) in [("--sum", &count.sum), ("--stat", &count.stat), ("--dist", &count.dist)] {
+                for value in values {
+                    let field = value.rsplit('=').next().unwrap_or_default();
+                    diagnostic::checked(origin, field, check_value(&format, field))?;
+                }
+            }
+        }
+        let points = match measure.filter_at {
+            FilterAt::Start => &measure.start,
+            FilterAt::End => &measure.end,
+        };
+        let filtered = measure
+            .count
+            .iter()
+            .map(|count| &count.event)
+            .chain(points.iter().map(|point| &point.event));
+        for format in filtered.filter_map(|event| format(event)) {
+            if let Some(filter) = &self.run.filter {
+                diagnostic::checked("--where", filter, check_filter(&format, filter))?;
+            }
+        }
+        let counted = measure
+            .count
+            .iter()
+            .map(|count| &count.event)
+            .chain(measure.end.iter().map(|point| &point.event));
+        for format in counted.filter_map(|event| format(event)) {
+            for key in &keys {
+                diagnostic::checked("--by", key, self.check_key(&format, key, measure))?;
+            }
+        }
+        if self.name == "between" {
+            for point in measure.start.iter().chain(&measure.end) {
+                let Some(format) = format(&point.event) else { continue };
+                for key in &point.on {
+                    diagnostic::checked("--on", key, check_key(&format, key))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A key that is no field may be meant to be one of the recipe's.
+    fn check_key(&self, format: &Format, key: &str, measure: &Measure) -> Result<(), Problem> {
+        check_key(format, key).map_err(|problem| {
+            let near = suggest::near(key, measure.keys.keys().map(String::as_str));
+            if near.is_empty() { problem } else { problem.near(&near) }
+        })
+    }
+
+    /// What somebody wrote that can be part of a trigger, for errors that only the kernel finds.
+    pub fn written(&self) -> Vec<Written<'_>> {
+        let by = self.run.by.iter().map(|text| Written { origin: "--by", text });
+        let filter = self.run.filter.iter().map(|text| Written {
+            origin: "--where",
+            text,
+        });
+        let values = self.values.values().map(|text| Written {
+            origin: "argument",
+            text,
+        });
+        filter.chain(by).chain(values).collect()
     }
 }
 

@@ -19,11 +19,13 @@ use rhist_core::question::Interval;
 use rhist_core::question::Reading;
 use rhist_core::run;
 use rhist_core::run::Run;
+use rhist_core::run::StartError;
 use rhist_core::table::Unit;
 use rhist_core::tracefs::Tracefs;
 
 use crate::args::BackendArg;
 use crate::ask::Ask;
+use crate::diagnostic;
 use crate::signals::Signals;
 
 /// Where what was measured goes: to the screen, or to a file.
@@ -38,18 +40,18 @@ pub trait Sink {
 
 /// Measures, and shows it on the screen.
 pub fn run(ask: &Ask) -> anyhow::Result<ExitCode> {
-    let (tracefs, plan) = prepare(ask)?;
+    let (tracefs, plans) = prepare(ask)?;
     if ask.common.dry_run {
-        return dry_run(&tracefs, &plan);
+        return dry_run(&tracefs, &plans);
     }
-    go(ask, tracefs, plan, &mut Plain)
+    go(ask, &tracefs, plans, &mut Plain)
 }
 
-/// Finds the tracing directory, and plans what is asked.
-pub fn prepare(ask: &Ask) -> anyhow::Result<(Tracefs, Plan)> {
+/// Finds the tracing directory, and plans what is asked: see [`Ask::plans`].
+pub fn prepare(ask: &Ask) -> anyhow::Result<(Tracefs, Vec<Plan>)> {
     let tracefs = tracefs(ask.run.backend)?;
-    let plan = ask.plan(&tracefs)?;
-    Ok((tracefs, plan))
+    let plans = ask.plans(&tracefs)?;
+    Ok((tracefs, plans))
 }
 
 /// The tracing directory, and whose histograms are to be used.
@@ -68,8 +70,11 @@ pub fn tracefs(backend: BackendArg) -> anyhow::Result<Tracefs> {
 }
 
 /// Prints what would be written, and how to undo it.
-pub fn dry_run(tracefs: &Tracefs, plan: &Plan) -> anyhow::Result<ExitCode> {
+pub fn dry_run(tracefs: &Tracefs, plans: &[Plan]) -> anyhow::Result<ExitCode> {
     let mut out = io::stdout().lock();
+    let Some(plan) = plans.first() else {
+        bail!("there is nothing to do")
+    };
     for line in plan.shell(tracefs) {
         writeln!(out, "{line}")?;
     }
@@ -80,28 +85,42 @@ pub fn dry_run(tracefs: &Tracefs, plan: &Plan) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Starts the run, after what dead ones have left was removed.
-pub fn start(tracefs: Tracefs, plan: Plan) -> anyhow::Result<Run> {
+/// Starts the first of these runs for which the kernel has all functions, after what dead ones have left was removed.
+pub fn start(ask: &Ask, tracefs: &Tracefs, plans: Vec<Plan>) -> anyhow::Result<Run> {
     let journals = Journals::find();
-    for (entries, error) in run::reap(&tracefs, &journals, false).1 {
+    for (entries, error) in run::reap(tracefs, &journals, false).1 {
         eprintln!(
             "rhist: {}, which another rhist has left, could not be removed: {error}",
             entries.id.instance()
         );
     }
     let command = std::env::args().skip(1).collect::<Vec<_>>().join(" ");
-    Ok(Run::start(tracefs, &journals, plan, &command)?)
+    let mut why = None;
+    for plan in plans {
+        match Run::start(tracefs.clone(), &journals, plan, &command) {
+            Ok(run) => return Ok(run),
+            Err(StartError::Step(error)) => {
+                let is_probe = error.path.ends_with("dynamic_events");
+                why.get_or_insert_with(|| diagnostic::refused(&error, &ask.written()).into());
+                if !is_probe {
+                    break;
+                }
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Err(why.unwrap_or_else(|| anyhow::anyhow!("there is nothing to do")))
 }
 
 /// Measures until the time is over, or a signal comes.
-pub fn go(ask: &Ask, tracefs: Tracefs, plan: Plan, sink: &mut dyn Sink) -> anyhow::Result<ExitCode> {
+pub fn go(ask: &Ask, tracefs: &Tracefs, plans: Vec<Plan>, sink: &mut dyn Sink) -> anyhow::Result<ExitCode> {
     let signals = Signals::new().context("signals")?;
-    let mut run = start(tracefs.clone(), plan)?;
+    let mut run = start(ask, tracefs, plans)?;
     let begin = Instant::now();
     sink.begin(run.plan())?;
     let mut last = run.reading().map_err(|error| anyhow::anyhow!(error))?;
     // What it costs is measured while it runs: the first line is not kept waiting for it.
-    let cost = cost::measure(&tracefs, &Journals::find(), &run.plan().id, ask.measure(), ask.by()).ok();
+    let cost = cost::measure(tracefs, &Journals::find(), &run.plan().id, ask.measure(), ask.by()).ok();
     if let Some(cost) = cost {
         run.set_cost(cost);
     }
@@ -134,7 +153,7 @@ pub fn go(ask: &Ask, tracefs: Tracefs, plan: Plan, sink: &mut dyn Sink) -> anyho
     let seconds = begin.elapsed().as_secs_f64();
     let reading = result?;
     if ask.common.keep {
-        let lines = run.plan().shell_undo(&tracefs);
+        let lines = run.plan().shell_undo(tracefs);
         run.keep().context("the journal")?;
         eprintln!("rhist: all of it was left in the kernel; rhist clean removes it, or:");
         for line in lines {

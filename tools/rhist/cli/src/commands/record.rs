@@ -5,6 +5,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use anyhow::bail;
 use rhist_core::plan::Plan;
 use rhist_core::question::Interval;
 use rhist_core::question::Reading;
@@ -20,10 +21,13 @@ use crate::measure::Sink;
 pub fn run(args: &RecordArgs, common: &Common) -> anyhow::Result<ExitCode> {
     let mut ask = Ask::parse(&args.words, common)?;
     ask.run.interval.get_or_insert(1.0);
-    let (tracefs, plan) = measure::prepare(&ask)?;
+    let (tracefs, plans) = measure::prepare(&ask)?;
     if ask.common.dry_run {
-        return measure::dry_run(&tracefs, &plan);
+        return measure::dry_run(&tracefs, &plans);
     }
+    let Some(plan) = plans.first() else {
+        bail!("there is nothing to do")
+    };
     // Before anything is in the kernel: a file that cannot be written is told at once.
     let writer = Writer::create(&args.file, &plan.question)?;
     let mut recorder = Recorder {
@@ -32,7 +36,7 @@ pub fn run(args: &RecordArgs, common: &Common) -> anyhow::Result<ExitCode> {
         is_quiet: ask.common.quiet,
         intervals: 0,
     };
-    measure::go(&ask, tracefs, plan, &mut recorder)
+    measure::go(&ask, &tracefs, plans, &mut recorder)
 }
 
 struct Recorder {

@@ -32,6 +32,8 @@ struct Part {
     /// Its place among those of the event.
     place: usize,
     shows: Shows,
+    /// Which of the answer's values its own are.
+    columns: Vec<usize>,
 }
 
 /// What a histogram shows.
@@ -68,8 +70,25 @@ impl Answer {
         }
     }
 
+    /// Adds the histogram at this place among those of an event. All its values are the answer's.
     pub(super) fn add(&mut self, event: String, place: usize, shows: Shows) {
-        self.parts.push(Part { event, place, shows });
+        let columns = (0..self.values.len()).collect();
+        self.parts.push(Part {
+            event,
+            place,
+            shows,
+            columns,
+        });
+    }
+
+    /// The same for one that has only these of the answer's values.
+    pub(super) fn add_with(&mut self, event: String, place: usize, shows: Shows, columns: Vec<usize>) {
+        self.parts.push(Part {
+            event,
+            place,
+            shows,
+            columns,
+        });
     }
 
     /// Reads it from the files of an instance.
@@ -138,6 +157,16 @@ impl Answer {
                 }
                 table.losses = Losses::default();
             }
+        }
+        for row in &mut table.rows {
+            // What this histogram has no sum of is 0.
+            let mut values = vec![Value::Number(0); self.values.len()];
+            for (value, column) in row.values.drain(..).zip(&part.columns) {
+                if let Some(place) = values.get_mut(*column) {
+                    *place = value;
+                }
+            }
+            row.values = values;
         }
         table.keys.clone_from(&self.keys);
         table.values.clone_from(&self.values);

@@ -33,7 +33,21 @@ pub(super) fn plan(
         ));
     }
     let filter = options_filter(measure, options)?;
-    plan.answer.values = columns(plan, &measure.count[0]);
+    let mut columns: Vec<Column> = Vec::new();
+    for count in &measure.count {
+        let first = &measure.count[0];
+        if count.stat != first.stat || count.dist != first.dist {
+            return Err(Error::Impossible(
+                "events that are counted together can differ in their sums only".to_owned(),
+            ));
+        }
+        for column in columns_of(plan, count) {
+            if !columns.contains(&column) {
+                columns.push(column);
+            }
+        }
+    }
+    plan.answer.values = columns;
     for count in &measure.count {
         let event = event_of(&count.event)?;
         let tail = format!("{}{}", size_of(options, measure), condition(&[&count.filter, &filter]));
@@ -47,13 +61,17 @@ pub(super) fn plan(
 }
 
 /// What is shown beside the hits: sums, minima and maxima, and then distributions.
-fn columns(plan: &Plan, count: &Count) -> Vec<Column> {
+fn columns_of(plan: &Plan, count: &Count) -> Vec<Column> {
     let column = |name: String, fold| Column {
         name,
         unit: plan.question.unit,
         fold,
     };
-    let mut columns: Vec<_> = count.sum.iter().map(|field| column(field.clone(), Fold::Sum)).collect();
+    let mut columns: Vec<_> = count
+        .sum
+        .iter()
+        .map(|sum| column(named(sum).0.to_owned(), Fold::Sum))
+        .collect();
     for field in &count.stat {
         columns.push(column(field.clone(), Fold::Sum));
         if has_dist_columns(plan) {
@@ -65,12 +83,23 @@ fn columns(plan: &Plan, count: &Count) -> Vec<Column> {
     columns
 }
 
+/// `sent=ret`: what a sum is called, and the field.
+fn named(sum: &str) -> (&str, &str) {
+    sum.split_once('=').unwrap_or((sum, sum))
+}
+
+/// Which of the answer's values are those of this event.
+fn places(plan: &Plan, count: &Count) -> Vec<usize> {
+    let place = |column: Column| plan.answer.values.iter().position(|other| *other == column);
+    columns_of(plan, count).into_iter().filter_map(place).collect()
+}
+
 fn has_dist_columns(plan: &Plan) -> bool {
     plan.question.backend == crate::question::Backend::Rhist
 }
 
 fn rhist(plan: &mut Plan, measure: &Measure, count: &Count, event: &EventName, keys: &[String], tail: &str) {
-    let mut values: Vec<String> = count.sum.clone();
+    let mut values: Vec<String> = count.sum.iter().map(|sum| named(sum).1.to_owned()).collect();
     for field in &count.stat {
         values.extend([field.clone(), format!("{field}.min"), format!("{field}.max")]);
     }
@@ -83,18 +112,19 @@ fn rhist(plan: &mut Plan, measure: &Measure, count: &Count, event: &EventName, k
         command += &format!(":most={field}:onmax($most).save({})", measure.save.join(","));
     }
     let (event, place) = plan.add_trigger(event, command + tail);
-    plan.answer.add(
-        event,
-        place,
-        Shows::Rows {
-            has_keys: !keys.is_empty(),
-        },
-    );
+    let columns = places(plan, count);
+    let has_keys = !keys.is_empty();
+    plan.answer.add_with(event, place, Shows::Rows { has_keys }, columns);
 }
 
 /// C has two values at most, which are sums, and its distributions are a key.
 fn c(plan: &mut Plan, count: &Count, event: &EventName, keys: &[String], tail: &str) -> Result<(), Error> {
-    let sums: Vec<String> = count.sum.iter().chain(&count.stat).cloned().collect();
+    let sums: Vec<String> = count
+        .sum
+        .iter()
+        .chain(&count.stat)
+        .map(|sum| named(sum).1.to_owned())
+        .collect();
     if sums.len() > 2 || count.dist.len() > 1 || !sums.is_empty() && !count.dist.is_empty() {
         return Err(Error::Impossible(
             "C's histograms have two sums, or one distribution: load rhist, or ask for less at a time".to_owned(),
@@ -126,6 +156,7 @@ fn c(plan: &mut Plan, count: &Count, event: &EventName, keys: &[String], tail: &
         }
     };
     let (event, place) = plan.add_trigger(event, command + tail);
-    plan.answer.add(event, place, shows);
+    let columns = places(plan, count);
+    plan.answer.add_with(event, place, shows, columns);
     Ok(())
 }

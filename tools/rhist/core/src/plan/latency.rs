@@ -148,6 +148,8 @@ pub(super) fn since(point: &Point, i: usize) -> String {
         .as_deref()
         .unwrap_or("common_timestamp-{start}")
         .replace("{start}", &format!("$ts{i}"))
+        // The kernel takes a blank for a part of the name.
+        .replace(' ', "")
 }
 
 /// `:size=…`, if it is not the default.
@@ -168,5 +170,5 @@ pub(super) fn keys_or_cpu(keys: &[String]) -> String {
 }
 
 fn is_used(name: &str, keys: &[String]) -> bool {
-    keys.iter().any(|key| split_key(key).0 == name)
+    keys.iter().any(|key| split_key(key).0.strip_prefix('$') == Some(name))
 }

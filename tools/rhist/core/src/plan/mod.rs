@@ -23,6 +23,7 @@ use crate::question::Backend;
 use crate::question::Question;
 use crate::recipe::FilterAt;
 use crate::recipe::Measure;
+use crate::recipe::NameKind;
 use crate::recipe::UnitName;
 use crate::table::Unit;
 use crate::tracefs::Tracefs;
@@ -109,11 +110,19 @@ impl Plan {
             UnitName::Us => Unit::Microseconds,
             UnitName::Bytes => Unit::Bytes,
         };
+        if let Some(event) = events_of(&measure)
+            .into_iter()
+            .find(|event| !is_there(tracefs, &id, event))
+        {
+            return Err(Error::NoEvent {
+                event: event.to_owned(),
+            });
+        }
         let question = Question {
             noun: measure.noun.clone(),
             unit,
             worst: measure.worst.clone(),
-            names: measure.names.clone(),
+            names: names_of(&measure),
             backend: tracefs.backend(),
             ..question
         };
@@ -197,6 +206,38 @@ impl Plan {
     }
 }
 
+/// Names of events in a measure.
+fn events_of(measure: &Measure) -> Vec<&str> {
+    let points = measure
+        .start
+        .iter()
+        .chain(&measure.end)
+        .chain(&measure.forget)
+        .map(|point| point.event.as_str());
+    measure
+        .count
+        .iter()
+        .map(|count| count.event.as_str())
+        .chain(points)
+        .collect()
+}
+
+/// Whether an event exists, or will by a probe of the run.
+fn is_there(tracefs: &Tracefs, id: &Id, event: &str) -> bool {
+    EventName::parse(event).is_some_and(|event| event.system == id.group() || tracefs.has_event(&event))
+}
+
+/// How numbers are named: by the names of fields, and by the names that keys have in tables.
+fn names_of(measure: &Measure) -> BTreeMap<String, NameKind> {
+    let mut names = measure.names.clone();
+    for (name, key) in &measure.keys {
+        if let Some(kind) = measure.names.get(split_key(key).0.trim_start_matches('$')) {
+            names.insert(name.clone(), *kind);
+        }
+    }
+    names
+}
+
 /// The event that a recipe names.
 fn event_of(text: &str) -> Result<EventName, Error> {
     EventName::parse(text).ok_or_else(|| Error::NoEvent { event: text.to_owned() })
@@ -232,6 +273,11 @@ fn options_filter(measure: &Measure, options: &Options) -> Result<String, Error>
     let mut parts = Vec::new();
     let pid = measure.pid.as_deref().unwrap_or("common_pid");
     if !options.threads.is_empty() {
+        if pid.is_empty() {
+            return Err(Error::Impossible(
+                "-p: these events do not say which thread they are about".to_owned(),
+            ));
+        }
         parts.push(
             options
                 .threads
@@ -242,6 +288,11 @@ fn options_filter(measure: &Measure, options: &Options) -> Result<String, Error>
         );
     }
     if let Some(comm) = &options.comm {
+        if measure.comm.as_deref() == Some("") {
+            return Err(Error::Impossible(
+                "-c: these events do not say which task they are about".to_owned(),
+            ));
+        }
         if comm.contains('"') || comm.chars().any(char::is_control) {
             return Err(Error::Impossible(format!(
                 "a filter cannot have a name with quotes or control characters: {comm:?}"

@@ -23,6 +23,30 @@ use crate::tracefs::events::EventName;
 use crate::tracefs::format::Field;
 use crate::tracefs::format::FieldKind;
 
+/// Type of a stack in the definition of a synthetic event.
+const STACK: &str = "unsigned long[]";
+
+/// Types of numbers in the definition of a synthetic event (`synth_field_size()`).
+const TYPES: [&str; 17] = [
+    "s64",
+    "u64",
+    "s32",
+    "u32",
+    "s16",
+    "u16",
+    "s8",
+    "u8",
+    "char",
+    "unsigned char",
+    "int",
+    "unsigned int",
+    "long",
+    "unsigned long",
+    "bool",
+    "pid_t",
+    "gfp_t",
+];
+
 /// Keys that a histogram of C has at most (`TRACING_MAP_KEYS_MAX` without the stack).
 const MOST_KEYS_OF_C: usize = 3;
 
@@ -59,19 +83,32 @@ pub(super) fn plan(
         if field.starts_with("common_") || names.iter().any(|(name, _)| *name == field) {
             continue;
         }
-        let (of_event, of_field, parameter) = match kept.iter().position(|name| *name == field) {
-            Some(k) => (&start_event, start.keep[field].as_str(), format!("$kept{i}_{k}")),
+        let kept = field
+            .strip_prefix('$')
+            .and_then(|name| kept.iter().position(|kept| *kept == name).zip(start.keep.get(name)));
+        let (of_event, of_field, parameter) = match kept {
+            Some((k, of_field)) => (&start_event, of_field.as_str(), format!("$kept{i}_{k}")),
             None => (&end_event, field, field.to_owned()),
         };
+        let kind = type_of(plan, tracefs, of_event, of_field, key)?;
         // A field must not have the name of the value.
-        let name = if field == VALUE {
-            format!("{field}_")
+        let plain = field.trim_start_matches('$');
+        let name = if plain == VALUE {
+            format!("{plain}_")
         } else {
-            field.to_owned()
+            plain.to_owned()
         };
-        fields.push(format!("{} {name}", type_of(plan, tracefs, of_event, of_field, key)?));
+        fields.push(format!("{kind} {name}"));
         parameters.push(parameter);
-        names.push((field, name));
+        // As a key, a stack in a record is told by a modifier.
+        names.push((
+            field,
+            if kind == STACK {
+                format!("{name}.stacktrace")
+            } else {
+                name
+            },
+        ));
     }
     let fields = fields.join("; ");
     let known = plan.steps.iter().find_map(|step| match step {
@@ -168,7 +205,7 @@ fn results(
 /// Type of a field in the definition of a synthetic event that a field of another event is passed to.
 fn type_of(plan: &Plan, tracefs: &Tracefs, event: &EventName, name: &str, text: &str) -> Result<String, Error> {
     match name {
-        "common_stacktrace" => return Ok("unsigned long[]".to_owned()),
+        "common_stacktrace" => return Ok(STACK.to_owned()),
         "common_timestamp" => return Ok("u64".to_owned()),
         "common_comm" => return Ok("char[16]".to_owned()),
         "common_cpu" => return Ok("unsigned int".to_owned()),
@@ -187,15 +224,14 @@ fn type_of(plan: &Plan, tracefs: &Tracefs, event: &EventName, name: &str, text: 
             "char[]".to_owned()
         });
     }
-    if ty == "pid_t" || ty == "gfp_t" {
+    // The kernel takes a parameter of the same type, or else one of the same size that is unsigned.
+    if TYPES.contains(&ty) {
         return Ok(ty.to_owned());
     }
-    match (field.signed, field.size) {
-        (true, 1 | 2 | 4 | 8) => Ok(format!("s{}", field.size * 8)),
-        (false, 1 | 2 | 4 | 8) => Ok(format!("u{}", field.size * 8)),
+    match field.size {
+        1 | 2 | 4 | 8 => Ok(format!("u{}", field.size * 8)),
         _ => Err(Error::Impossible(format!(
-            "field {name} of {} ({ty}) cannot be counted by here",
-            event
+            "field {name} of {event} ({ty}) cannot be counted by here"
         ))),
     }
 }
