@@ -120,7 +120,7 @@ fn section(roff: &mut Roff, entry: &Entry) {
 
 /// A word, and what it means.
 fn term(roff: &mut Roff, word: Inline, about: &str) {
-    roff.control("TP", []).text([word]).text([roman(about)]);
+    roff.control("TP", []).text([word]).text(inlines(about));
 }
 
 /// Paragraphs with empty lines between them.
@@ -132,8 +132,16 @@ fn paragraphs(roff: &mut Roff, text: &str) {
     {
         roff.control("PP", []);
         let line = paragraph.lines().map(str::trim).collect::<Vec<_>>().join(" ");
-        roff.text([roman(line)]);
+        roff.text(inlines(&line));
     }
+}
+
+/// A text, with what is between backquotes as it is typed.
+fn inlines(text: &str) -> Vec<Inline> {
+    let parts = text.split('`').enumerate();
+    parts
+        .map(|(i, part)| if i % 2 == 1 { bold(part) } else { roman(part) })
+        .collect()
 }
 
 /// Lines that keep their form, as what a terminal shows.
@@ -143,4 +151,70 @@ fn as_it_is(roff: &mut Roff, text: &str) {
         roff.text([roman(line)]);
     }
     roff.control("fi", []).control("RE", []);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_recipe_with_all_parts() {
+        let recipe = Recipe::parse(
+            r#"
+summary = "What is counted"
+about = """
+One paragraph, \
+see `--other`.
+
+.Another, with a \\ and 'quotes'.
+"""
+example = "name X"
+args = [{ name = "x", help = "what it is", default = "1" }]
+unit = "ns"
+noun = "things"
+keys = { cpu = "common_cpu" }
+count = [{ event = "a:b" }]
+
+[variants.other]
+summary = "Counted in another way"
+count = [{ event = "a:c" }]
+"#,
+        )
+        .unwrap();
+        let entry = |example: &str| Entry {
+            name: "some-name".to_owned(),
+            recipe: recipe.clone(),
+            example: example.to_owned(),
+        };
+        let section = |entry: Entry| {
+            let mut roff = Roff::new();
+            super::section(&mut roff, &entry);
+            roff.to_roff()
+        };
+        insta::assert_snapshot!(section(entry("$ rhist name 2\n.5 ms  |###|\n")), @r#"
+        .SS some\-name
+        What is counted.
+        .PP
+        One paragraph, see \fB\-\-other\fR.
+        .PP
+        \&.Another, with a \\ and 'quotes'.
+        .TP
+        \fIX\fR
+        what it is. By default 1.
+        .TP
+        \fB\-\-other\fR
+        Counted in another way.
+        .TP
+        \fB\-\-by\fR
+        Has short names for cpu.
+        .PP
+        .RS 4
+        .nf
+        $ rhist name 2
+        \&.5 ms  |###|
+        .fi
+        .RE
+        "#);
+        assert!(section(entry("")).contains("rhist name X"));
+    }
 }
