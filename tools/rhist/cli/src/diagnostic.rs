@@ -10,7 +10,6 @@ use annotate_snippets::AnnotationKind;
 use annotate_snippets::Level;
 use annotate_snippets::Renderer;
 use annotate_snippets::Snippet;
-use anyhow::Context;
 use rhist_core::problem::Problem;
 use rhist_core::suggest;
 use rhist_core::table::Text;
@@ -112,11 +111,6 @@ fn safe(source: &str, at: &Range<usize>) -> (String, Range<usize>) {
         text.push(' ');
     }
     (text, from..to.max(from + 1))
-}
-
-/// The tracing directory of this machine.
-pub fn find_tracefs() -> anyhow::Result<Tracefs> {
-    Tracefs::find().context("cannot read the tracing directory: rhist doctor says what is missing")
 }
 
 /// The event that a text means.

@@ -14,9 +14,10 @@ use rhist_core::table::Text;
 use rhist_core::tracefs::events::EventName;
 use serde_json::json;
 
+use crate::args::BackendArg;
 use crate::args::Format;
-use crate::diagnostic;
 use crate::diagnostic::Diagnostic;
+use crate::measure;
 use crate::recipes;
 
 /// List events, runs or recipes
@@ -47,7 +48,7 @@ pub fn run(args: &Args, format: Format) -> anyhow::Result<ExitCode> {
     }
     let text = match &args.what {
         What::Events { pattern } => {
-            let events = diagnostic::find_tracefs()?.events()?;
+            let events = measure::tracefs(BackendArg::Auto)?.events()?;
             events_text(&select(events, pattern.as_deref())?, format)
         }
         What::Recipes => recipes_text(&recipes::names(), format, recipes::find)?,

@@ -18,8 +18,10 @@ use serde_json::Value;
 use serde_json::json;
 
 use super::ls::print;
+use crate::args::BackendArg;
 use crate::args::Format;
 use crate::diagnostic;
+use crate::measure;
 
 /// Show the fields of an event, and what keys they make
 #[derive(Debug, clap::Args)]
@@ -34,7 +36,7 @@ const NAMES_MAX: usize = 12;
 
 /// Shows it.
 pub fn run(args: &Args, format: Format) -> anyhow::Result<ExitCode> {
-    let tracefs = diagnostic::find_tracefs()?;
+    let tracefs = measure::tracefs(BackendArg::Auto)?;
     let name = diagnostic::resolve(&tracefs, "EVENT", &args.event)?;
     let event = tracefs
         .format(&name)

@@ -214,8 +214,15 @@ impl<'a> Parser<'a> {
             return problem.label(format!("did you mean {name} {operator} \"{text}\"?"));
         }
         let problem = Problem::new(token.at, format!("{text} is no number"));
-        if let Some(value) = self.format.symbols(name).and_then(|symbols| symbols.value(text)) {
-            return problem.label(format!("{text} of {name} is {value:#x}"));
+        if let Some(symbols) = self.format.symbols(name)
+            && let Some(value) = symbols.value(text)
+        {
+            let number = if symbols.are_flags() {
+                format!("{value:#x}")
+            } else {
+                value.to_string()
+            };
+            return problem.label(format!("{text} of {name} is {number}"));
         }
         if self.format.field(text).is_some() {
             return problem.label("a filter compares a field to a number, not to another field");

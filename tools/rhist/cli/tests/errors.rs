@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! What is said of command lines that ask for what there is not. The grammar of keys and filters has its own snapshots.
+
+use std::ffi::OsString;
+
+use insta::assert_snapshot;
+use rhist::args::Common;
+use rhist::ask::Ask;
+use rhist::diagnostic::Diagnostic;
+use rhist_core::tracefs::Tracefs;
+
+fn said(line: &[&str]) -> String {
+    let tracefs = Tracefs::at(concat!(env!("CARGO_MANIFEST_DIR"), "/../core/tests/fixtures").into()).unwrap();
+    let words: Vec<OsString> = line.iter().map(OsString::from).collect();
+    let common = Common {
+        dry_run: true,
+        ..Common::default()
+    };
+    let result = Ask::parse(&words, &common).and_then(|ask| ask.plans(&tracefs));
+    match result {
+        Ok(plans) => plans
+            .iter()
+            .flat_map(|plan| plan.shell(&tracefs))
+            .map(|line| line + "\n")
+            .collect(),
+        Err(error) => match error.downcast_ref::<Diagnostic>() {
+            Some(diagnostic) => diagnostic.render(false),
+            None => format!("{error}\n"),
+        },
+    }
+}
+
+#[test]
+fn command_lines() {
+    let lines: [&[&str]; 17] = [
+        &["count", "sched:sched_swich"],
+        &["count", "sched_swich"],
+        &["count", "sched_switch", "--by", "next_comm,nxet_pid"],
+        &["count", "sched_switch", "--sum", "next_comm"],
+        &["count", "sched_switch", "--stat", "next_pirio"],
+        &["count", "sched_switch", "--dist", "foo"],
+        &["count", "sched_switch", "--where", "next_pid = 3"],
+        &["between", "sched_wakeup", "sched:foo", "--on", "pid=next_pid"],
+        &["between", "sched_wakep", "sched_switch", "--on", "pid=next_pid"],
+        &["between", "sched_wakeup", "sched_switch", "--on", "pid"],
+        &[
+            "between",
+            "sched_wakeup",
+            "sched_switch",
+            "--on",
+            "pid=next_pid",
+            "--by",
+            "pid",
+        ],
+        &[
+            "between",
+            "sched_wakeup",
+            "sched_switch",
+            "--on",
+            "pid=next_pid",
+            "--where",
+            "pid == 3",
+        ],
+        &["softirqs", "--by", "vecc"],
+        &["softirqs", "--by", "target_cpu"],
+        &["softirqs", "--where", "vec == NET_RX"],
+        &["softirq"],
+        &["lockwait"],
+    ];
+    let shown: Vec<String> = lines
+        .iter()
+        .map(|line| format!("# {}\n{}", line.join(" "), said(line)))
+        .collect();
+    assert_snapshot!(shown.join("\n"));
+}
+
+#[test]
+fn an_event_needs_no_system() {
+    let triggers = said(&["count", "sched_switch", "--by", "next_comm"]);
+    assert!(triggers.contains("events/sched/sched_switch/trigger"), "{triggers}");
+    assert_eq!(triggers, said(&["count", "sched:sched_switch", "--by", "next_comm"]));
+}
