@@ -9,6 +9,7 @@ pub mod diagnostic;
 mod measure;
 mod probe;
 pub mod recipes;
+pub mod screen;
 mod signals;
 
 use std::process::ExitCode;

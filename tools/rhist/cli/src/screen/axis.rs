@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Ranges of values, of which each is a row of bars or a character of a sparkline: buckets of a distribution, joined until
+//! they are few enough.
+
+use std::collections::BTreeMap;
+
+use rhist_core::table::Dist;
+
+/// If there are fewer ranges than these between powers of two, finer ones are shown.
+const FEW: i64 = 8;
+
+/// Ranges of values, in their order and without gaps.
+#[derive(Debug)]
+pub(super) struct Axis {
+    scale: u8,
+    shift: u32,
+    ranges: Vec<Range>,
+}
+
+/// A range of values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Range {
+    /// -1, 0 or 1.
+    sign: i8,
+    /// Index of its buckets, shifted.
+    index: i32,
+    /// The smallest value.
+    pub low: i128,
+    /// The largest one.
+    pub high: i128,
+}
+
+impl Axis {
+    /// At most `most` ranges, or 5 if that is less: between powers of two, or finer, or wider ones.
+    pub(super) fn new(dist: &Dist, most: usize) -> Axis {
+        let most = i64::try_from(most).unwrap_or(i64::MAX);
+        let mut shift = u32::from(dist.scale);
+        while shift > 0 && count(dist, shift) < FEW && count(dist, shift - 1) <= most {
+            shift -= 1;
+        }
+        // Then no more than two are left for each sign.
+        let widest = u32::from(dist.scale) + 5;
+        while shift < widest && count(dist, shift) > most {
+            shift += 1;
+        }
+        let mut ranges = Vec::new();
+        if let Some((first, last)) = ends(&dist.negative, shift) {
+            ranges.extend((first..=last).rev().map(|index| range(dist, shift, -1, index)));
+        }
+        if dist.zero > 0 {
+            ranges.push(range(dist, shift, 0, 0));
+        }
+        if let Some((first, last)) = ends(&dist.positive, shift) {
+            ranges.extend((first..=last).map(|index| range(dist, shift, 1, index)));
+        }
+        let mut axis = Axis {
+            scale: dist.scale,
+            shift,
+            ranges,
+        };
+        axis.leave_out_fractions(dist);
+        axis
+    }
+
+    /// What is shown, in the order of values.
+    pub(super) fn ranges(&self) -> &[Range] {
+        &self.ranges
+    }
+
+    /// How many values of `dist` are in each range.
+    pub(super) fn counts(&self, dist: &Dist) -> Vec<u64> {
+        let mut dist = dist.clone();
+        dist.coarsen(self.scale);
+        let shift = self.shift.saturating_sub(u32::from(self.scale - dist.scale));
+        let mut counts: BTreeMap<(i8, i32), u64> = BTreeMap::new();
+        let mut add = |sign, index, count| {
+            let sum = counts.entry((sign, index)).or_insert(0);
+            *sum = sum.saturating_add(count);
+        };
+        add(0, 0, dist.zero);
+        dist.positive
+            .iter()
+            .for_each(|(&index, &count)| add(1, index >> shift, count));
+        dist.negative
+            .iter()
+            .for_each(|(&index, &count)| add(-1, index >> shift, count));
+        let count = |range: &Range| counts.get(&(range.sign, range.index)).copied().unwrap_or(0);
+        self.ranges.iter().map(count).collect()
+    }
+
+    /// Between small numbers there are buckets without any whole number.
+    fn leave_out_fractions(&mut self, dist: &Dist) {
+        let counts = self.counts(dist);
+        let mut end = None;
+        let mut kept = Vec::new();
+        for (range, count) in self.ranges.drain(..).zip(counts) {
+            if count > 0 || end.is_none_or(|end| range.low > end) {
+                end = Some(range.high);
+                kept.push(range);
+            }
+        }
+        self.ranges = kept;
+    }
+}
+
+/// The range with this index, which is of positive values, of zero, or of negative ones.
+fn range(dist: &Dist, shift: u32, sign: i8, index: i32) -> Range {
+    // Ends of joined buckets are those of a lower scale, as long as there is one.
+    let wider = shift.saturating_sub(u32::from(dist.scale));
+    let buckets = Dist {
+        scale: u32::from(dist.scale).saturating_sub(shift) as u8,
+        bucket_unit: dist.bucket_unit,
+        one_has_zero: dist.one_has_zero,
+        ..Dist::default()
+    };
+    let first = index << wider;
+    let last = first | ((1 << wider) - 1);
+    let smallest = if dist.one_has_zero { 0 } else { 1 };
+    let low = i128::from(buckets.bounds(first).0.max(smallest));
+    let high = i128::from(buckets.bounds(last).1);
+    let (low, high) = match sign {
+        0 => (0, 0),
+        1 => (low, high),
+        _ => (-high, -low),
+    };
+    Range { sign, index, low, high }
+}
+
+/// First and last index of ranges.
+fn ends(buckets: &BTreeMap<i32, u64>, shift: u32) -> Option<(i32, i32)> {
+    let (first, _) = buckets.first_key_value()?;
+    let (last, _) = buckets.last_key_value()?;
+    Some((first >> shift, last >> shift))
+}
+
+/// How many ranges there would be.
+fn count(dist: &Dist, shift: u32) -> i64 {
+    let of = |buckets| match ends(buckets, shift) {
+        Some((first, last)) => i64::from(last) - i64::from(first) + 1,
+        None => 0,
+    };
+    of(&dist.negative) + i64::from(dist.zero > 0) + of(&dist.positive)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn dist(scale: u8, values: &[i128]) -> Dist {
+        let mut dist = Dist::new(scale);
+        values.iter().for_each(|&value| dist.record(value, 1));
+        dist
+    }
+
+    fn ends_of(axis: &Axis) -> Vec<(i128, i128)> {
+        axis.ranges().iter().map(|range| (range.low, range.high)).collect()
+    }
+
+    #[test]
+    fn powers_of_two() {
+        let dist = dist(3, &[100, 1000, 1024, 1025, 100_000]);
+        let axis = Axis::new(&dist, 20);
+        assert_eq!(axis.ranges().len(), 11);
+        assert_eq!(ends_of(&axis)[3..5], [(513, 1024), (1025, 2048)]);
+        assert_eq!(axis.counts(&dist), [1, 0, 0, 2, 1, 0, 0, 0, 0, 0, 1]);
+    }
+
+    #[test]
+    fn finer_if_they_are_few() {
+        let axis = Axis::new(&dist(3, &[1025, 8000]), 20);
+        assert_eq!(axis.ranges().len(), 12);
+        assert_eq!(ends_of(&axis)[0], (1025, 1217));
+    }
+
+    #[test]
+    fn wider_if_they_are_many() {
+        let axis = Axis::new(&dist(0, &[1, 1 << 40]), 20);
+        assert_eq!(axis.ranges().len(), 11);
+        assert_eq!(ends_of(&axis)[0], (1, 1));
+        assert_eq!(ends_of(&axis)[10], ((1 << 36) + 1, 1 << 40));
+    }
+
+    #[test]
+    fn signs_and_small_numbers() {
+        let dist = dist(3, &[-5, -1, 0, 0, 1, 3]);
+        let axis = Axis::new(&dist, 20);
+        let ends = ends_of(&axis);
+        assert!(ends.windows(2).all(|pair| pair[0].1 < pair[1].0), "{ends:?}");
+        assert_eq!(axis.counts(&dist).iter().sum::<u64>(), 6);
+        assert!(ends.contains(&(0, 0)));
+    }
+
+    #[test]
+    fn nothing() {
+        assert_eq!(Axis::new(&Dist::default(), 20).ranges(), []);
+    }
+
+    proptest! {
+        #[test]
+        fn all_values_are_in_ranges(
+            scale in 0..=20u8,
+            values in prop::collection::vec(any::<i64>().prop_flat_map(|value| (Just(value), 0..63)), 1..20),
+            most in 8..30usize,
+        ) {
+            let values: Vec<i128> = values.iter().map(|(value, shift)| i128::from(value >> shift)).collect();
+            let dist = dist(scale, &values);
+            let axis = Axis::new(&dist, most);
+            prop_assert!(axis.ranges().len() <= most);
+            prop_assert_eq!(axis.counts(&dist).iter().sum::<u64>(), values.len() as u64);
+            for (range, count) in axis.ranges().iter().zip(axis.counts(&dist)) {
+                let inside = values.iter().filter(|value| (range.low..=range.high).contains(value)).count();
+                prop_assert_eq!(inside as u64, count);
+            }
+        }
+    }
+}

@@ -1,0 +1,400 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! What was counted, for programs: a line of JSON for each interval, and one for the total at the end.
+//!
+//! ```json
+//! {"schema":1,"type":"total","name":"runqlat","summary":"How long tasks wait for a CPU","noun":"waits",
+//!  "backend":"rhist","host":"db1","kernel":"6.12.48","cpus":8,"boot_id":"ee0d…",
+//!  "from":{"realtime_ns":1795621132746544322,"monotonic_ns":6282976384},"to":{…},"seconds":5.0,
+//!  "keys":[{"name":"comm","unit":null}],"values":[{"name":"wait","unit":"ns","fold":"sum"}],
+//!  "rows":[{"keys":["sed"],"hits":3,"values":[…],"worst":{"value":31800000,"saved":{"prev_pid":236},"text":"…"}}],
+//!  "losses":{"dropped":0,"no_bucket":0,"unresolved":2,"missed":0},
+//!  "cost":{"events":61725,"event_ns":62.0,"cpus":0.0008},"fill":{"entries":12,"size":2048},
+//!  "notes":[],"triggers":["echo …"]}
+//! ```
+//!
+//! * `type` is `interval` or `total`; an interval has no `fill`, `notes` and `triggers`. Without `--by` there is one row, without
+//!   keys, or none if nothing was counted. `seconds`, `from` and what else is not known is
+//!   null.
+//! * **Keys** and saved fields are numbers or strings, or objects where something is added: `{"value":2,"name":"ENOENT"}` for a
+//!   number that has a name, `{"value":17,"comm":"sed"}` for a task, `{"value":0,"syscall":"read"}`,
+//!   `{"address":"0xffffffff810c2fd0","symbol":"do_idle+0x12/0x30"}`, `{"stack":[…]}` with the innermost function first,
+//!   `{"first":8,"last":15}` for a range. A string that is not UTF-8 is
+//!   `{"text":"caf\ufffd","bytes":"636166e9"}`.
+//! * **Values** are numbers, null if not known, or for a distribution
+//!   `{"count":6,"sum":1,"min":-5000,"max":3000,"mean":0.2,"zero":2,"scale":3,"buckets":[[1,1,1],[2,2,1]],
+//!   "quantiles":{"p50":{"value":0,"low":0,"high":0}}}`. A bucket is its smallest and largest whole value, and how many values
+//!   are in it. A true quantile is neither below `low` nor above `high`. `max` is null in an interval unless it must have been
+//!   in it.
+//! * **Losses** are null if the kernel does not tell. `cost` is that of the triggers, as a part of one CPU; `event_ns` and `cpus`
+//!   are null if it was not measured.
+//!
+//! Members may be added without another `schema`. Numbers are exact up to 64 bits.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::io::Write;
+
+use rhist_core::question::Backend;
+use rhist_core::table::Column;
+use rhist_core::table::Dist;
+use rhist_core::table::Fold;
+use rhist_core::table::Frame;
+use rhist_core::table::Key;
+use rhist_core::table::Row;
+use rhist_core::table::Text;
+use rhist_core::table::Time;
+use rhist_core::table::Unit;
+use rhist_core::table::Value;
+use serde::Serialize;
+use serde_json::Serializer;
+use serde_json::ser::Formatter;
+
+use super::Screen;
+use super::View;
+use super::label::Labels;
+use super::quantiles::PARTS;
+use super::rows;
+
+const SCHEMA: u32 = 1;
+
+#[derive(Serialize)]
+struct LineJson<'a> {
+    schema: u32,
+    r#type: &'static str,
+    name: &'a str,
+    summary: &'a str,
+    noun: &'a str,
+    backend: &'static str,
+    host: &'a str,
+    kernel: &'a str,
+    cpus: u32,
+    boot_id: Option<&'a str>,
+    from: Option<TimeJson>,
+    to: TimeJson,
+    seconds: Option<f64>,
+    keys: Vec<ColumnJson<'a>>,
+    values: Vec<ColumnJson<'a>>,
+    rows: Vec<RowJson<'a>>,
+    losses: LossesJson,
+    cost: CostJson,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fill: Option<FillJson>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    notes: Option<&'a [String]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    triggers: Option<&'a [String]>,
+}
+
+#[derive(Serialize)]
+struct TimeJson {
+    realtime_ns: u64,
+    monotonic_ns: u64,
+}
+
+#[derive(Serialize)]
+struct ColumnJson<'a> {
+    name: &'a str,
+    unit: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fold: Option<&'static str>,
+}
+
+#[derive(Serialize)]
+struct RowJson<'a> {
+    keys: Vec<KeyJson<'a>>,
+    hits: u64,
+    values: Vec<ValueJson>,
+    worst: Option<WorstJson<'a>>,
+}
+
+#[derive(Serialize)]
+struct WorstJson<'a> {
+    value: i128,
+    saved: BTreeMap<&'a str, KeyJson<'a>>,
+    text: String,
+}
+
+#[derive(Serialize)]
+struct LossesJson {
+    dropped: u64,
+    no_bucket: Option<u64>,
+    unresolved: Option<u64>,
+    missed: Option<u64>,
+}
+
+#[derive(Serialize)]
+struct CostJson {
+    events: u64,
+    event_ns: Option<f64>,
+    cpus: Option<f64>,
+}
+
+#[derive(Serialize)]
+struct FillJson {
+    entries: u64,
+    size: u64,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum KeyJson<'a> {
+    Number(i128),
+    Named { value: i128, name: String },
+    Text(TextJson<'a>),
+    Task { value: i64, comm: TextJson<'a> },
+    Syscall { value: i64, syscall: Option<&'a str> },
+    Address(FrameJson<'a>),
+    Stack { stack: Vec<FrameJson<'a>> },
+    Range { first: i128, last: i128 },
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum TextJson<'a> {
+    Utf8(&'a str),
+    Other { text: String, bytes: String },
+}
+
+#[derive(Serialize)]
+struct FrameJson<'a> {
+    address: Option<String>,
+    symbol: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum ValueJson {
+    Number(i128),
+    Dist(DistJson),
+    Unknown(()),
+}
+
+#[derive(Serialize)]
+struct DistJson {
+    count: u64,
+    sum: Option<i128>,
+    min: Option<i128>,
+    max: Option<i128>,
+    mean: Option<f64>,
+    zero: u64,
+    scale: u8,
+    buckets: Vec<(i128, i128, u64)>,
+    quantiles: BTreeMap<&'static str, Option<QuantileJson>>,
+}
+
+#[derive(Serialize)]
+struct QuantileJson {
+    value: f64,
+    low: f64,
+    high: f64,
+}
+
+/// Prints a line.
+pub(super) fn print(screen: &Screen<'_>, out: &mut dyn Write, view: &View<'_>) -> io::Result<()> {
+    let total = view.table.total();
+    line(screen, view, &total).serialize(&mut Serializer::with_formatter(&mut *out, Ascii))?;
+    writeln!(out)
+}
+
+fn line<'a>(screen: &'a Screen<'_>, view: &'a View<'_>, total: &'a Row) -> LineJson<'a> {
+    let question = screen.question;
+    let table = view.table;
+    let is_total = view.is_total();
+    let labels = screen.labels();
+    let rows = match screen.by {
+        _ if table.rows.is_empty() => Vec::new(),
+        true => rows::sorted(table)
+            .into_iter()
+            .map(|row| row_json(&labels, &table.keys, row))
+            .collect(),
+        false => vec![row_json(&labels, &[], total)],
+    };
+    LineJson {
+        schema: SCHEMA,
+        r#type: if is_total { "total" } else { "interval" },
+        name: &question.name,
+        summary: &question.summary,
+        noun: &question.noun,
+        backend: match question.backend {
+            Backend::Rhist => "rhist",
+            Backend::C => "c",
+        },
+        host: &question.host,
+        kernel: &question.kernel,
+        cpus: question.cpus,
+        boot_id: view.to.boot_id.as_deref(),
+        from: view.seconds.map(|seconds| time(view.to, (seconds * 1e9) as u64)),
+        to: time(view.to, 0),
+        seconds: view.seconds,
+        keys: if screen.by {
+            table.keys.iter().map(key_column).collect()
+        } else {
+            Vec::new()
+        },
+        values: table.values.iter().map(value_column).collect(),
+        rows,
+        losses: LossesJson {
+            dropped: table.losses.dropped,
+            no_bucket: table.losses.no_bucket,
+            unresolved: table.losses.unresolved,
+            missed: table.losses.missed,
+        },
+        cost: CostJson {
+            events: view.events,
+            event_ns: view.cost_ns,
+            cpus: view.cpus(),
+        },
+        fill: view.fill.map(|(entries, size)| FillJson { entries, size }),
+        notes: is_total.then_some(question.notes.as_slice()),
+        triggers: is_total.then_some(question.triggers.as_slice()),
+    }
+}
+
+/// A time, or how long before it.
+fn time(time: &Time, before_ns: u64) -> TimeJson {
+    TimeJson {
+        realtime_ns: time.realtime_ns.saturating_sub(before_ns),
+        monotonic_ns: time.monotonic_ns.saturating_sub(before_ns),
+    }
+}
+
+fn key_column(column: &Column) -> ColumnJson<'_> {
+    ColumnJson {
+        name: &column.name,
+        unit: match column.unit {
+            Unit::Plain => None,
+            Unit::Nanoseconds => Some("ns"),
+            Unit::Microseconds => Some("us"),
+            Unit::Bytes => Some("bytes"),
+        },
+        fold: None,
+    }
+}
+
+fn value_column(column: &Column) -> ColumnJson<'_> {
+    ColumnJson {
+        fold: Some(match column.fold {
+            Fold::Sum => "sum",
+            Fold::Min => "min",
+            Fold::Max => "max",
+        }),
+        ..key_column(column)
+    }
+}
+
+fn row_json<'a>(labels: &Labels<'_>, keys: &[Column], row: &'a Row) -> RowJson<'a> {
+    let names = keys.iter().map(|column| column.name.as_str());
+    RowJson {
+        keys: names
+            .zip(&row.keys)
+            .map(|(name, value)| key(labels, name, value))
+            .collect(),
+        hits: row.hits,
+        values: row.values.iter().map(value).collect(),
+        worst: row.worst.as_ref().map(|worst| WorstJson {
+            value: worst.value,
+            saved: worst
+                .saved
+                .iter()
+                .map(|(name, value)| (name.as_str(), key(labels, name, value)))
+                .collect(),
+            text: labels.worst(worst),
+        }),
+    }
+}
+
+fn key<'a>(labels: &Labels<'_>, column: &str, value: &'a Key) -> KeyJson<'a> {
+    match value {
+        Key::Number(number) => match labels.name(column, value) {
+            Some(name) => KeyJson::Named { value: *number, name },
+            None => KeyJson::Number(*number),
+        },
+        Key::Text(value) => KeyJson::Text(text(value)),
+        Key::Task { pid, comm } => KeyJson::Task {
+            value: *pid,
+            comm: text(comm),
+        },
+        Key::Syscall { number, name } => KeyJson::Syscall {
+            value: *number,
+            syscall: name.as_deref(),
+        },
+        Key::Address(value) => KeyJson::Address(frame(value)),
+        Key::Stack(frames) => KeyJson::Stack {
+            stack: frames.iter().map(frame).collect(),
+        },
+        Key::Range { first, last } => KeyJson::Range {
+            first: *first,
+            last: *last,
+        },
+    }
+}
+
+fn text(text: &Text) -> TextJson<'_> {
+    match std::str::from_utf8(&text.0) {
+        Ok(text) => TextJson::Utf8(text),
+        Err(_) => TextJson::Other {
+            text: String::from_utf8_lossy(&text.0).into_owned(),
+            bytes: text.0.iter().map(|byte| format!("{byte:02x}")).collect(),
+        },
+    }
+}
+
+fn frame(frame: &Frame) -> FrameJson<'_> {
+    FrameJson {
+        address: frame.address.map(|address| format!("{address:#x}")),
+        symbol: frame.symbol.as_deref(),
+    }
+}
+
+fn value(value: &Value) -> ValueJson {
+    match value {
+        Value::Number(number) => ValueJson::Number(*number),
+        Value::Dist(value) => ValueJson::Dist(dist(value)),
+        Value::Unknown => ValueJson::Unknown(()),
+    }
+}
+
+fn dist(dist: &Dist) -> DistJson {
+    let quantile = |q| {
+        dist.quantile(q).map(|quantile| QuantileJson {
+            value: quantile.value,
+            low: quantile.low,
+            high: quantile.high,
+        })
+    };
+    DistJson {
+        count: dist.count,
+        sum: dist.sum,
+        min: dist.min,
+        max: dist.max,
+        mean: dist.mean(),
+        zero: dist.zero,
+        scale: dist.scale,
+        buckets: dist
+            .buckets()
+            .map(|bucket| (bucket.low, bucket.high, bucket.count))
+            .collect(),
+        quantiles: PARTS.into_iter().map(|(q, name)| (name, quantile(q))).collect(),
+    }
+}
+
+/// Escapes all that is not ASCII, so that names do nothing to a terminal.
+struct Ascii;
+
+impl Formatter for Ascii {
+    fn write_string_fragment<W: ?Sized + Write>(&mut self, writer: &mut W, fragment: &str) -> io::Result<()> {
+        let mut units = [0; 2];
+        for character in fragment.chars() {
+            match character {
+                ' '..='~' => write!(writer, "{character}")?,
+                _ => {
+                    for unit in character.encode_utf16(&mut units) {
+                        write!(writer, "\\u{unit:04x}")?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Keys and saved fields as texts, with names in the place of numbers.
+
+use rhist_core::names::Names;
+use rhist_core::question::Question;
+use rhist_core::table::Column;
+use rhist_core::table::Key;
+use rhist_core::table::Text;
+use rhist_core::table::Unit;
+use rhist_core::table::Worst;
+
+use super::number::range;
+use super::page::plain;
+
+/// Makes texts of keys and saved fields. Nothing in them is interpreted by a terminal.
+#[derive(Clone, Copy)]
+pub(super) struct Labels<'a> {
+    pub question: &'a Question,
+    pub names: &'a Names,
+}
+
+impl Labels<'_> {
+    /// The name of a number, if it has one.
+    pub(super) fn name(&self, column: &str, key: &Key) -> Option<String> {
+        let Key::Number(number) = key else {
+            return None;
+        };
+        let kind = self.question.names.get(column)?;
+        self.names.name(*kind, column, *number)
+    }
+
+    /// A key, for people.
+    pub(super) fn key(&self, column: &Column, key: &Key) -> String {
+        match key {
+            Key::Range { first, last } if column.unit != Unit::Plain => range(*first, *last, column.unit),
+            _ => self.field(&column.name, key),
+        }
+    }
+
+    /// A saved field.
+    fn field(&self, name: &str, key: &Key) -> String {
+        match self.name(name, key) {
+            Some(name) => Text::from(name.as_str()).to_string(),
+            None => key.to_string(),
+        }
+    }
+
+    /// The sentence of the question for what was saved with the largest value. Empty if nothing was.
+    pub(super) fn worst(&self, worst: &Worst) -> String {
+        let saved = |name: &str| {
+            let found = worst.saved.iter().find(|(field, _)| field == name);
+            found.map(|(field, key)| self.field(field, key))
+        };
+        if worst.saved.is_empty() {
+            return String::new();
+        }
+        if self.question.worst.is_empty() {
+            let all = worst.saved.iter();
+            let all: Vec<_> = all
+                .map(|(name, key)| format!("{} {}", Text::from(name.as_str()), self.field(name, key)))
+                .collect();
+            return all.join(", ");
+        }
+        let mut sentence = String::new();
+        let mut rest = self.question.worst.as_str();
+        while let Some((before, after)) = rest.split_once('{') {
+            sentence += &plain(before);
+            let Some((name, after)) = after.split_once('}') else {
+                break;
+            };
+            sentence += &saved(name).unwrap_or_else(|| "?".to_owned());
+            rest = after;
+        }
+        sentence + &plain(rest)
+    }
+}

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! What was not counted, and what counting has cost.
+
+use rhist_core::question::Backend;
+
+use super::Screen;
+use super::View;
+use super::number;
+
+/// Lines on what was not counted. None if everything was.
+pub(super) fn losses(view: &View<'_>) -> Vec<String> {
+    let losses = &view.table.losses;
+    let mut lines = Vec::new();
+    let mut add = |count: u64, one: &str, many: &str| {
+        if count > 0 {
+            lines.push(format!(
+                "{} {}",
+                number::count(count),
+                if count == 1 { one } else { many }
+            ));
+        }
+    };
+    add(
+        losses.dropped,
+        "hit dropped: there was no entry left for its keys",
+        "hits dropped: there was no entry left for their keys",
+    );
+    add(
+        losses.no_bucket.unwrap_or(0),
+        "value in no bucket: the quantiles allow for it",
+        "values in no bucket: the quantiles allow for them",
+    );
+    add(
+        losses.unresolved.unwrap_or(0),
+        "end without a start",
+        "ends without a start",
+    );
+    add(
+        losses.missed.unwrap_or(0),
+        "start or maximum not stored: too many hits at once",
+        "starts or maxima not stored: too many hits at once",
+    );
+    lines
+}
+
+/// How many entries are taken, if there is not much room for more. `None` also if there was too little: then losses tell.
+pub(super) fn fill(view: &View<'_>) -> Option<String> {
+    let (entries, size) = view.fill?;
+    let full = size > 0 && entries.saturating_mul(10) >= size.saturating_mul(9) && view.table.losses.dropped == 0;
+    full.then(|| {
+        format!(
+            "{} of {} entries are taken",
+            number::count(entries),
+            number::count(size)
+        )
+    })
+}
+
+/// What may have been lost, but is not told. Empty if all is.
+pub(super) fn untold(screen: &Screen<'_>, view: &View<'_>) -> Vec<String> {
+    let losses = &view.table.losses;
+    // Without variables nothing has a start.
+    let pairs = screen.question.triggers.iter().any(|trigger| trigger.contains('$'));
+    if screen.question.backend != Backend::C || !pairs {
+        return Vec::new();
+    }
+    let known = [
+        (losses.unresolved, "ends without a start"),
+        (losses.missed, "starts without room"),
+    ];
+    let untold: Vec<_> = known
+        .iter()
+        .filter(|(count, _)| count.is_none())
+        .map(|(_, what)| *what)
+        .collect();
+    match untold.is_empty() {
+        true => Vec::new(),
+        false => vec![format!("not told by this kernel: {}", untold.join(", "))],
+    }
+}
+
+/// What counting has cost. `None` if nothing happened.
+pub(super) fn cost(view: &View<'_>) -> Option<String> {
+    let rate = view.rate(view.events).filter(|rate| *rate > 0.0)?;
+    let rate = format!("{} events/s", number::rate(rate));
+    let Some((ns, cpus)) = view.cost_ns.zip(view.cpus()) else {
+        return Some(format!("{rate}; what one costs was not measured"));
+    };
+    Some(format!("{rate} × {ns:.0} ns = {} of a CPU", number::percent(cpus)))
+}

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! What a run prints, for people ([`text`]) and for programs ([`json`], [`folded`]).
+
+mod axis;
+mod bars;
+mod folded;
+mod grid;
+mod json;
+mod label;
+mod losses;
+mod number;
+mod page;
+mod quantiles;
+mod rows;
+mod stacks;
+mod text;
+mod view;
+
+use std::io;
+use std::io::Write;
+
+use rhist_core::names::Names;
+use rhist_core::question::Question;
+
+use crate::args::Format;
+use label::Labels;
+
+pub use page::Page;
+pub use view::View;
+
+/// What is the same for all that a run prints.
+#[derive(Clone, Copy, Debug)]
+pub struct Screen<'a> {
+    /// What was asked.
+    pub question: &'a Question,
+    /// Names of numbers.
+    pub names: &'a Names,
+    /// What is printed on.
+    pub page: Page,
+    /// For whom.
+    pub format: Format,
+    /// Whether each key is shown, or all of them together.
+    pub by: bool,
+    /// Without what is only said once, at the end: notes, cost and triggers.
+    pub quiet: bool,
+}
+
+impl Screen<'_> {
+    /// Prints what was counted. Errors are those of `out`.
+    pub fn print(&self, out: &mut dyn Write, view: &View<'_>) -> io::Result<()> {
+        match self.format {
+            Format::Text => text::print(self, out, view),
+            Format::Json => json::print(self, out, view),
+            Format::Folded => folded::print(self, out, view),
+            Format::Svg => Err(io::Error::new(
+                io::ErrorKind::Unsupported,
+                "there are no pictures of this yet",
+            )),
+        }
+    }
+
+    fn labels(&self) -> Labels<'_> {
+        Labels {
+            question: self.question,
+            names: self.names,
+        }
+    }
+
+    /// What is counted, in the plural.
+    fn noun(&self) -> String {
+        match self.question.noun.as_str() {
+            "" => "hits".to_owned(),
+            noun => page::plain(noun),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Numbers as they stand in tables.
+
+use rhist_core::quantity::Count;
+use rhist_core::quantity::Quantity;
+use rhist_core::table::Unit;
+
+/// From here on the ends of ranges are rounded.
+const ROUNDED_FROM: i128 = 1000;
+
+/// A number of things, with all its digits.
+pub(super) fn count(count: u64) -> String {
+    Count(count.into()).to_string()
+}
+
+/// With three digits, and its unit.
+pub(super) fn quantity(value: f64, unit: Unit) -> String {
+    Quantity { value, unit }.to_string()
+}
+
+/// How often in a second.
+pub(super) fn rate(rate: f64) -> String {
+    quantity(rate, Unit::Plain)
+}
+
+/// A duration.
+pub(super) fn seconds(seconds: f64) -> String {
+    quantity(seconds * 1e9, Unit::Nanoseconds)
+}
+
+/// A part of a whole, in per cent.
+pub(super) fn percent(part: f64) -> String {
+    match part * 100.0 {
+        percent if percent > 0.0 && percent < 0.01 => "less than 0.01 %".to_owned(),
+        percent if percent < 10.0 => format!("{percent:.2} %"),
+        percent => format!("{percent:.0} %"),
+    }
+}
+
+/// The smallest value of a range. Where numbers are rounded anyway it is the end of the range before, so that it looks the same.
+pub(super) fn low(low: i128, unit: Unit) -> String {
+    match low {
+        0 => "0".to_owned(),
+        ROUNDED_FROM.. if unit != Unit::Plain => quantity((low - 1) as f64, unit),
+        _ => quantity(low as f64, unit),
+    }
+}
+
+/// A range of values with both its ends.
+pub(super) fn range(first: i128, last: i128, unit: Unit) -> String {
+    let (first, last) = (low(first, unit), quantity(last as f64, unit));
+    if first == last {
+        last
+    } else {
+        format!("{first} – {last}")
+    }
+}
+
+/// The time of day in UTC of nanoseconds since 1970. `None` for 0, which is no time.
+pub(super) fn clock(realtime_ns: u64) -> Option<String> {
+    let seconds = realtime_ns / 1_000_000_000 % 86_400;
+    let text = format!("{:02}:{:02}:{:02}Z", seconds / 3600, seconds / 60 % 60, seconds % 60);
+    (realtime_ns > 0).then_some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges() {
+        assert_eq!(range(1025, 2048, Unit::Nanoseconds), "1.02 µs – 2.05 µs");
+        assert_eq!(range(513, 1024, Unit::Bytes), "513 B – 1 KiB");
+        assert_eq!(range(1025, 2048, Unit::Plain), "1,025 – 2,048");
+        assert_eq!(range(1, 1, Unit::Plain), "1");
+    }
+
+    #[test]
+    fn parts() {
+        assert_eq!(percent(0.0008), "0.08 %");
+        assert_eq!(percent(0.000_000_1), "less than 0.01 %");
+        assert_eq!(percent(0.0), "0.00 %");
+        assert_eq!(percent(1.234), "123 %");
+    }
+
+    #[test]
+    fn clocks() {
+        assert_eq!(clock(1_795_621_132_746_544_322).as_deref(), Some("15:38:52Z"));
+        assert_eq!(clock(0), None);
+    }
+}

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! A table with a line for each key.
+
+use std::cmp::Reverse;
+
+use rhist_core::table;
+use rhist_core::table::Dist;
+use rhist_core::table::Fold;
+use rhist_core::table::Key;
+use rhist_core::table::Row;
+use rhist_core::table::Table;
+use rhist_core::table::Value;
+
+use super::Screen;
+use super::View;
+use super::axis::Axis;
+use super::grid::Column;
+use super::grid::GAP;
+use super::grid::Grid;
+use super::grid::Kind;
+use super::number;
+use super::page::Style;
+use super::page::plain;
+use super::quantiles::Figure;
+
+/// Characters of a sparkline.
+const SPARK: usize = 16;
+/// Columns of the longest bar.
+const BAR: usize = 30;
+/// A shorter one says nothing.
+const MIN_BAR: usize = 8;
+
+// On narrow pages, those with lower ranks are left out first.
+const HITS: u8 = 100;
+const SUM: u8 = 90;
+const MAX: u8 = 80;
+const P99: u8 = 70;
+const P50: u8 = 60;
+const RATE: u8 = 50;
+const SPARKS: u8 = 40;
+
+/// Rows, those first that matter most: in order if their keys are ranges; those with the largest values; with the largest
+/// sums; with the most hits.
+pub(super) fn sorted(table: &Table) -> Vec<&Row> {
+    let mut rows: Vec<&Row> = table.rows.iter().collect();
+    let is_range = |row: &&Row| row.keys.iter().any(|key| matches!(key, Key::Range { .. }));
+    if rows.iter().any(is_range) {
+        rows.sort_by(|a, b| a.keys.cmp(&b.keys));
+    } else {
+        rows.sort_by_cached_key(|row| (Reverse(weight(row)), Reverse(row.hits), row.keys.clone()));
+    }
+    rows
+}
+
+/// What rows are sorted by.
+pub(super) fn weight(row: &Row) -> i128 {
+    let largest = |dist: &Dist| dist.max.or_else(|| dist.buckets().last().map(|bucket| bucket.high));
+    let dists = row.values.iter().filter_map(dist_of);
+    let mut numbers = row.values.iter().filter_map(|value| match value {
+        Value::Number(number) => Some(*number),
+        _ => None,
+    });
+    match dists.map(largest).next() {
+        Some(largest) => largest.unwrap_or(i128::MIN),
+        None => numbers.next().unwrap_or(row.hits.into()),
+    }
+}
+
+/// The title of a column of numbers.
+pub(super) fn title(column: &table::Column) -> String {
+    let name = plain(&column.name);
+    match column.fold {
+        Fold::Sum => name,
+        Fold::Min => format!("min {name}"),
+        Fold::Max => format!("max {name}"),
+    }
+}
+
+pub(super) fn dist_of(value: &Value) -> Option<&Dist> {
+    match value {
+        Value::Dist(dist) => Some(dist),
+        _ => None,
+    }
+}
+
+/// A line of the table.
+enum Line<'a> {
+    Row(&'a Row),
+    /// Rows that are not shown.
+    Rest {
+        rows: usize,
+        hits: u64,
+    },
+    All(&'a Row),
+}
+
+impl Line<'_> {
+    fn row(&self) -> Option<&Row> {
+        match self {
+            Line::Row(row) | Line::All(row) => Some(row),
+            Line::Rest { .. } => None,
+        }
+    }
+
+    fn hits(&self) -> u64 {
+        match self {
+            Line::Row(row) | Line::All(row) => row.hits,
+            Line::Rest { hits, .. } => *hits,
+        }
+    }
+
+    fn dist(&self, at: usize) -> Option<&Dist> {
+        dist_of(self.row()?.values.get(at)?)
+    }
+}
+
+/// A line for each row, for what is not shown, and for all together.
+pub(super) fn lines(screen: &Screen<'_>, view: &View<'_>) -> Vec<String> {
+    let table = view.table;
+    let sorted = sorted(table);
+    let (shown, hidden) = sorted.split_at(sorted.len().min(screen.page.rows));
+    let total = table.total();
+    let mut lines: Vec<Line> = shown.iter().map(|row| Line::Row(row)).collect();
+    if !hidden.is_empty() {
+        lines.push(Line::Rest {
+            rows: hidden.len(),
+            hits: hidden.iter().fold(0, |sum, row| row.hits.saturating_add(sum)),
+        });
+    }
+    if sorted.len() > 1 {
+        lines.push(Line::All(&total));
+    }
+    let mut grid = Grid::default();
+    for at in 0..table.keys.len() {
+        add_key(&mut grid, screen, table, &lines, at);
+    }
+    let number = |title: String, cells, rank| Column {
+        title,
+        cells,
+        kind: Kind::Number,
+        rank,
+    };
+    let hits = lines.iter().map(|line| number::count(line.hits())).collect();
+    grid.add(number(screen.noun(), hits, HITS));
+    if view.seconds.is_some() {
+        let rate = |line: &Line| view.rate(line.hits()).map_or(String::new(), number::rate);
+        grid.add(number("/s".to_owned(), lines.iter().map(rate).collect(), RATE));
+    }
+    let mut error: f64 = 0.0;
+    for at in 0..table.values.len() {
+        error = error.max(add_value(&mut grid, table, &lines, at));
+    }
+    let has_dist = |at: &usize| lines.iter().any(|line| line.dist(*at).is_some());
+    match (0..table.values.len()).find(has_dist) {
+        Some(at) => add_sparks(&mut grid, screen, table, &lines, at),
+        None => add_bars(&mut grid, screen, &lines),
+    }
+    let mut printed = grid.lines(&screen.page);
+    if error > 0.0 {
+        let note = screen.page.text(&format!("quantiles ±{error} %"));
+        printed.push(screen.page.paint(Style::Faint, &note));
+    }
+    printed
+}
+
+fn add_key(grid: &mut Grid, screen: &Screen<'_>, table: &Table, lines: &[Line<'_>], at: usize) {
+    let Some(column) = table.keys.get(at) else {
+        return;
+    };
+    let labels = screen.labels();
+    let cell = |line: &Line| match line {
+        Line::Row(row) => row.keys.get(at).map_or(String::new(), |key| labels.key(column, key)),
+        _ if at > 0 => String::new(),
+        Line::Rest { rows, .. } => format!("… and {} more", number::count(*rows as u64)),
+        Line::All(_) => "all".to_owned(),
+    };
+    grid.add(Column {
+        title: plain(&column.name),
+        cells: lines.iter().map(cell).collect(),
+        kind: Kind::Key,
+        rank: u8::MAX,
+    });
+}
+
+/// Adds what one value is shown by. Returns the largest error of what is shown.
+fn add_value(grid: &mut Grid, table: &Table, lines: &[Line<'_>], at: usize) -> f64 {
+    let Some(column) = table.values.get(at) else {
+        return 0.0;
+    };
+    let name = plain(&column.name);
+    let mut number = |title: String, cells: Vec<String>, rank| {
+        grid.add(Column {
+            title,
+            cells,
+            kind: Kind::Number,
+            rank,
+        })
+    };
+    if !lines.iter().any(|line| line.dist(at).is_some()) {
+        let cell = |line: &Line| match line.row().and_then(|row| row.values.get(at)) {
+            Some(Value::Number(value)) => number::quantity(*value as f64, column.unit),
+            _ => String::new(),
+        };
+        number(title(column), lines.iter().map(cell).collect(), SUM);
+        return 0.0;
+    }
+    // With one distribution there is nothing to tell apart.
+    let dists = (0..table.values.len()).filter(|&at| lines.iter().any(|line| line.dist(at).is_some()));
+    let prefix = if dists.count() > 1 {
+        format!("{name} ")
+    } else {
+        String::new()
+    };
+    let mut error: f64 = 0.0;
+    let mut cells = |figure: &dyn Fn(&Dist) -> Figure| -> Vec<String> {
+        let cell = |line: &Line| {
+            let figure = line.dist(at).map(figure).unwrap_or_default();
+            error = error.max(figure.error.unwrap_or(0.0));
+            figure.text
+        };
+        lines.iter().map(cell).collect()
+    };
+    let p50 = cells(&|dist| Figure::quantile(dist, 0.5, column.unit));
+    let p99 = cells(&|dist| Figure::quantile(dist, 0.99, column.unit));
+    let max = cells(&|dist| Figure::max(dist, column.unit));
+    number(format!("{prefix}p50"), p50, P50);
+    number(format!("{prefix}p99"), p99, P99);
+    number(format!("{prefix}max"), max, MAX);
+    error
+}
+
+/// Adds a small picture of each row's distribution, all on the same axis.
+fn add_sparks(grid: &mut Grid, screen: &Screen<'_>, table: &Table, lines: &[Line<'_>], at: usize) {
+    let whole = table.rows.iter().filter_map(|row| dist_of(row.values.get(at)?));
+    let mut whole_dist = Dist::default();
+    whole.for_each(|dist| whole_dist.merge(dist));
+    let axis = Axis::new(&whole_dist, SPARK);
+    let unit = table.values.get(at).map(|column| column.unit).unwrap_or_default();
+    let (Some(first), Some(last)) = (axis.ranges().first(), axis.ranges().last()) else {
+        return;
+    };
+    let spark = |line: &Line| {
+        line.dist(at)
+            .map_or(String::new(), |dist| screen.page.spark(&axis.counts(dist)))
+    };
+    grid.add(Column {
+        title: number::range(first.low, last.high, unit),
+        cells: lines.iter().map(spark).collect(),
+        kind: Kind::Bar,
+        rank: SPARKS,
+    });
+}
+
+/// Adds a bar for the part that each row has of what rows are sorted by.
+fn add_bars(grid: &mut Grid, screen: &Screen<'_>, lines: &[Line<'_>]) {
+    let left = screen.page.width.saturating_sub(grid.width(&screen.page) + GAP);
+    if left < MIN_BAR {
+        return;
+    }
+    let weights = || {
+        lines.iter().map(|line| match line {
+            Line::Row(row) => weight(row).max(0),
+            _ => 0,
+        })
+    };
+    let top = weights().max().unwrap_or(0).max(1);
+    let bar = |weight: i128| screen.page.bar(weight as f64 / top as f64, left.min(BAR));
+    grid.add(Column {
+        title: String::new(),
+        cells: weights().map(bar).collect(),
+        kind: Kind::Bar,
+        rank: 0,
+    });
+}

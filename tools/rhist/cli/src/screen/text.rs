@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! What was counted, for people.
+
+use std::io;
+use std::io::Write;
+
+use rhist_core::table::Value;
+
+use super::Screen;
+use super::View;
+use super::bars;
+use super::grid::Column;
+use super::grid::Grid;
+use super::grid::Kind;
+use super::losses;
+use super::number;
+use super::page::Style;
+use super::page::columns;
+use super::page::plain;
+use super::quantiles;
+use super::rows;
+use super::stacks;
+
+/// Where texts begin that have a name.
+const INDENT: usize = 8;
+
+/// Prints a header, what was counted, the largest value, and what was lost; of a total also what it has cost, and by which
+/// triggers. Nothing but triggers is wider than the page.
+pub(super) fn print(screen: &Screen<'_>, out: &mut dyn Write, view: &View<'_>) -> io::Result<()> {
+    let mut parts = vec![header(screen, view), body(screen, view)];
+    parts.push(remarks(screen, view));
+    if view.is_total() && !screen.quiet {
+        parts.push(triggers(screen));
+    }
+    for part in parts.into_iter().filter(|part| !part.is_empty()) {
+        for line in part {
+            writeln!(out, "{line}")?;
+        }
+        writeln!(out)?;
+    }
+    Ok(())
+}
+
+fn header(screen: &Screen<'_>, view: &View<'_>) -> Vec<String> {
+    let page = &screen.page;
+    let hits = view
+        .table
+        .rows
+        .iter()
+        .fold(0u64, |sum, row| sum.saturating_add(row.hits));
+    let noun = screen.noun();
+    let mut counted = format!("{} {noun}", number::count(hits));
+    if let Some((seconds, rate)) = view.seconds.zip(view.rate(hits)) {
+        counted += &format!(" in {}, {}/s", number::seconds(seconds), number::rate(rate));
+    }
+    let title = match view.is_total() {
+        true => plain(&screen.question.summary),
+        false => number::clock(view.to.realtime_ns).unwrap_or_default(),
+    };
+    let [title, counted] = [title, counted].map(|text| page.cut(&page.text(&text), page.width));
+    if title.is_empty() {
+        return vec![counted];
+    }
+    let one = columns(&title) + 2 + columns(&counted) <= page.width;
+    let colon = if view.is_total() { ": " } else { "  " };
+    let title = page.paint(Style::Title, &title);
+    match one {
+        true => vec![format!("{title}{colon}{counted}")],
+        false => vec![title, counted],
+    }
+}
+
+fn body(screen: &Screen<'_>, view: &View<'_>) -> Vec<String> {
+    let table = view.table;
+    if table.rows.is_empty() {
+        return Vec::new();
+    }
+    if screen.by && stacks::has_stacks(table) {
+        return stacks::lines(screen, view);
+    }
+    if screen.by && !table.keys.is_empty() {
+        return rows::lines(screen, view);
+    }
+    let mut lines = Vec::new();
+    for (column, value) in table.values.iter().zip(table.total().values) {
+        let Value::Dist(dist) = value else {
+            continue;
+        };
+        if !lines.is_empty() {
+            lines.push(String::new());
+        }
+        if table.values.len() > 1 {
+            let name = screen.page.text(&plain(&column.name));
+            lines.push(
+                screen
+                    .page
+                    .paint(Style::Title, &screen.page.cut(&name, screen.page.width)),
+            );
+        }
+        lines.extend(bars::lines(&screen.page, &dist, column.unit));
+        lines.push(String::new());
+        lines.extend(quantiles::lines(&screen.page, &dist, column.unit));
+    }
+    lines.extend(numbers(screen, view));
+    lines
+}
+
+/// Sums, smallest and largest values of all rows, a line for each.
+fn numbers(screen: &Screen<'_>, view: &View<'_>) -> Vec<String> {
+    let column = |kind, rank| Column {
+        title: String::new(),
+        cells: Vec::new(),
+        kind,
+        rank,
+    };
+    let (mut names, mut numbers) = (column(Kind::Key, 1), column(Kind::Number, 0));
+    for (column, value) in view.table.values.iter().zip(view.table.total().values) {
+        if let Value::Number(value) = value {
+            names.cells.push(rows::title(column));
+            numbers.cells.push(number::quantity(value as f64, column.unit));
+        }
+    }
+    let mut grid = Grid::default();
+    grid.add(names);
+    grid.add(numbers);
+    grid.lines(&screen.page)
+}
+
+/// The largest value, losses, notes, cost.
+fn remarks(screen: &Screen<'_>, view: &View<'_>) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut add = |name: &str, texts: Vec<String>, style: Option<Style>| {
+        for (at, text) in texts.iter().enumerate() {
+            lines.extend(labelled(screen, if at == 0 { name } else { "" }, text, style));
+        }
+    };
+    add("worst", worst(screen, view).into_iter().collect(), None);
+    let losses = losses::losses(view);
+    let lost = !losses.is_empty();
+    add("lost", losses, Some(Style::Warning));
+    if view.is_total() {
+        add(if lost { "" } else { "lost" }, losses::untold(screen, view), None);
+    }
+    add("full", losses::fill(view).into_iter().collect(), None);
+    if view.is_total() && !screen.quiet {
+        add(
+            "note",
+            screen.question.notes.iter().map(|note| plain(note)).collect(),
+            None,
+        );
+        add("cost", losses::cost(view).into_iter().collect(), None);
+    }
+    lines
+}
+
+/// What the largest value of all was, and what happened then.
+fn worst(screen: &Screen<'_>, view: &View<'_>) -> Option<String> {
+    let total = view.table.total();
+    let worst = total.worst.filter(|worst| !worst.saved.is_empty())?;
+    let dists = view.table.values.iter().zip(&total.values);
+    let unit = dists
+        .filter(|(_, value)| rows::dist_of(value).is_some())
+        .map(|(column, _)| column.unit)
+        .next();
+    let value = number::quantity(worst.value as f64, unit.unwrap_or(screen.question.unit));
+    Some(format!("{value}, {}", screen.labels().worst(&worst)))
+}
+
+/// `name: text` in as many lines as the page needs for it.
+fn labelled(screen: &Screen<'_>, name: &str, text: &str, style: Option<Style>) -> Vec<String> {
+    let page = &screen.page;
+    let indent = " ".repeat(INDENT);
+    let label = if name.is_empty() {
+        indent.clone()
+    } else {
+        format!("{:<INDENT$}", format!("{name}:"))
+    };
+    let wrapped = page.wrap(&page.text(text), page.width.saturating_sub(INDENT));
+    let lines = wrapped.into_iter().enumerate();
+    lines
+        .map(|(at, line)| {
+            let start = if at == 0 { &label } else { &indent };
+            let line = format!("{start}{line}");
+            style.map_or(line.clone(), |style| page.paint(style, &line))
+        })
+        .collect()
+}
+
+/// The commands that started it. They are not wrapped, so that they can be copied.
+fn triggers(screen: &Screen<'_>) -> Vec<String> {
+    let triggers = screen.question.triggers.iter();
+    let mut lines: Vec<String> = triggers.map(|trigger| screen.page.text(&plain(trigger))).collect();
+    if !lines.is_empty() {
+        lines.insert(0, screen.page.paint(Style::Faint, "by these triggers:"));
+    }
+    lines
+}

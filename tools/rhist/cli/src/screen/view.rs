@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! What is printed at one time.
+
+use rhist_core::question::Interval;
+use rhist_core::question::Reading;
+use rhist_core::table::Table;
+use rhist_core::table::Time;
+
+/// What is printed at one time: an interval, or all since the start.
+#[derive(Clone, Copy, Debug)]
+pub struct View<'a> {
+    pub(super) table: &'a Table,
+    pub(super) to: &'a Time,
+    /// How long it lasted. `None` if that is not known.
+    pub(super) seconds: Option<f64>,
+    pub(super) events: u64,
+    pub(super) cost_ns: Option<f64>,
+    /// Of a total: see [`Reading::fill`].
+    pub(super) fill: Option<(u64, u64)>,
+}
+
+impl<'a> View<'a> {
+    /// All that was counted in the `seconds` since the start. It is what a run prints last.
+    pub fn total(reading: &'a Reading, seconds: f64) -> Self {
+        View {
+            table: &reading.table,
+            to: &reading.table.time,
+            seconds: Some(seconds).filter(|seconds| *seconds > 0.0),
+            events: reading.events,
+            cost_ns: reading.cost_ns,
+            fill: Some(reading.fill),
+        }
+    }
+
+    /// What was added in an interval.
+    pub fn interval(interval: &'a Interval) -> Self {
+        View {
+            table: &interval.delta,
+            to: &interval.to,
+            seconds: Some(interval.seconds()).filter(|seconds| *seconds > 0.0),
+            events: interval.events,
+            cost_ns: interval.cost_ns,
+            fill: None,
+        }
+    }
+
+    pub(super) fn is_total(&self) -> bool {
+        self.fill.is_some()
+    }
+
+    /// How many there were in a second.
+    pub(super) fn rate(&self, count: u64) -> Option<f64> {
+        self.seconds.map(|seconds| count as f64 / seconds)
+    }
+
+    /// The part of one CPU that its events cost.
+    pub(super) fn cpus(&self) -> Option<f64> {
+        Some(self.rate(self.events)? * self.cost_ns? / 1e9)
+    }
+}
