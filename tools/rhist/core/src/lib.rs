@@ -6,6 +6,7 @@ pub mod cost;
 pub mod grammar;
 pub mod hist_file;
 pub mod journal;
+pub mod hist_text;
 pub mod jsonl;
 mod lines;
 pub mod names;

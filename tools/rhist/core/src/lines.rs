@@ -26,7 +26,7 @@ impl<R: BufRead> Lines<R> {
         }
     }
 
-    /// The next line without its newline, and its number, from 1. `None` at the end.
+    /// The next line with its newline, and its number, from 1. `None` at the end.
     pub(crate) fn next(&mut self) -> Result<Option<(usize, &[u8])>, ReadError> {
         self.line.clear();
         let limit = MAX as u64 + 1;
@@ -35,7 +35,7 @@ impl<R: BufRead> Lines<R> {
             return Ok(None);
         }
         self.number += 1;
-        if self.line.pop_if(|last| *last == b'\n').is_none() && self.line.len() > MAX {
+        if self.line.len() > MAX && !self.line.ends_with(b"\n") {
             return Err(ReadError::Format {
                 line: self.number,
                 what: "the line is longer than 1 MiB, so this is no histogram".to_owned(),

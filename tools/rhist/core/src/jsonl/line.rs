@@ -178,7 +178,7 @@ impl<'de> Deserialize<'de> for Cell {
             }
 
             fn visit_unit<E: Error>(self) -> Result<Cell, E> {
-                Ok(Cell(UNKNOWN))
+                Ok(Cell(Key::UNKNOWN))
             }
 
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Cell, A::Error> {
@@ -189,12 +189,6 @@ impl<'de> Deserialize<'de> for Cell {
         deserializer.deserialize_any(Cells)
     }
 }
-
-/// What the kernel does not know.
-const UNKNOWN: Key = Key::Address(Frame {
-    address: None,
-    symbol: None,
-});
 
 /// Members of a key that is an object: those of one kind are there.
 #[derive(Default, Deserialize)]

@@ -51,6 +51,14 @@ pub struct Frame {
     pub symbol: Option<String>,
 }
 
+impl Key {
+    /// What the kernel does not know. It is shown as `?`.
+    pub const UNKNOWN: Key = Key::Address(Frame {
+        address: None,
+        symbol: None,
+    });
+}
+
 impl Text {
     /// The text as a string, with U+FFFD in the place of what is no UTF-8.
     pub fn to_lossy(&self) -> String {

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Reads `hist`, the text for people: C's, and rhist's as far as it is the same.
+//!
+//! The line of the trigger says which names and which kinds of keys and values to expect, since strings may have any
+//! characters. What cannot be known from the text:
+//!
+//! * numbers are shown without a sign, so what was negative is a large one;
+//! * spaces at the end of a string are not distinguished from those that pad it;
+//! * sums with `.percent` or `.graph`, and averages, are [`crate::table::Value::Unknown`];
+//! * distributions have no buckets, so they have no quantiles;
+//! * the only losses that it tells are hits without an entry, and in rhist values without a bucket.
+
+use std::io::BufRead;
+
+use crate::table::Histogram;
+use crate::table::ReadError;
+
+mod entry;
+mod layout;
+mod scanner;
+
+use layout::Layout;
+use scanner::Scanner;
+
+/// Reads all histograms of a `hist` file. An empty file has none.
+pub fn read(reader: impl BufRead) -> Result<Vec<Histogram>, ReadError> {
+    let mut text = Scanner::new(reader);
+    let mut histograms = Vec::new();
+    loop {
+        while text.take(b"\n")? {}
+        if text.is_at_end()? {
+            return Ok(histograms);
+        }
+        let (mut histogram, layout) = header(&mut text)?;
+        while text.is_at(b"{ ")? {
+            histogram.table.rows.push(layout.entry(&mut text)?);
+        }
+        totals(&mut text, &mut histogram)?;
+        histograms.push(histogram);
+    }
+}
+
+/// Reads the lines before the entries.
+fn header<R: BufRead>(text: &mut Scanner<R>) -> Result<(Histogram, Layout), ReadError> {
+    let begin: [&[u8]; 3] = [b"# event histogram\n", b"#\n", b"# trigger info: "];
+    for part in begin {
+        if !text.take(part)? {
+            return Err(text.unknown("no histogram of a trigger begins here"));
+        }
+    }
+    let (line, is_whole) = text.line()?;
+    if !is_whole {
+        return Err(text.incomplete());
+    }
+    let header = layout::read(&line).map_err(|what| text.wrong(what))?;
+    if !text.take(b"#\n\n")? {
+        return Err(text.incomplete());
+    }
+    Ok(header)
+}
+
+/// Reads the lines behind the entries.
+fn totals<R: BufRead>(text: &mut Scanner<R>, histogram: &mut Histogram) -> Result<(), ReadError> {
+    // An action may tell of a snapshot first.
+    if text.is_at(b"\nSnapshot taken")? {
+        text.take(b"\n")?;
+        while !text.is_at(b"\nTotals:\n")? {
+            if text.is_at_end()? {
+                return Err(text.incomplete());
+            }
+            text.line()?;
+        }
+    }
+    if !text.take(b"\nTotals:\n")? {
+        return Err(match text.is_at_end()? || text.is_at(b"# event histogram")? {
+            true => text.incomplete(),
+            false => text.unknown("neither an entry nor the totals begin here"),
+        });
+    }
+    let (mut hits, mut dropped, mut hidden) = (None, None, 0);
+    while text.take(b"    ")? {
+        let name = text.while_in(|byte| !b":\n".contains(byte))?;
+        text.expect(b":")?;
+        let number = text.number(10)?;
+        if !text.take(b"\n")? {
+            return Err(text.incomplete());
+        }
+        match name.as_slice() {
+            b"Hits" => hits = Some(number),
+            b"Entries" => histogram.entries = number,
+            b"Dropped" => dropped = Some(number),
+            b"Not shown" => hidden = number,
+            b"Without bucket" => histogram.table.losses.no_bucket = Some(number),
+            _ => (),
+        }
+    }
+    let (Some(hits), Some(dropped)) = (hits, dropped) else {
+        return Err(text.incomplete());
+    };
+    let rows = histogram.table.rows.len() as u64;
+    let shown = histogram.entries.saturating_sub(hidden);
+    if rows != shown {
+        return Err(text.wrong(format!(
+            "there should be {shown} entries before this line, but there are {rows}"
+        )));
+    }
+    histogram.hits = hits;
+    histogram.table.losses.dropped = dropped;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+use super::*;
+
+/// A file with one histogram of this trigger, with these entries.
+fn file(trigger: &str, entries: &[&str]) -> String {
+    let (count, entries) = (entries.len(), entries.concat());
+    format!(
+        "# event histogram\n#\n# trigger info: {trigger} [active]\n#\n\n{entries}\nTotals:\n    Hits: 9\n    Entries: {count}\n    Dropped: 0\n"
+    )
+}
+
+/// Shows what was read of an entry: keys, values, and what was stored with the maximum.
+fn shown(trigger: &str, entry: &str) -> String {
+    match read(file(trigger, &[entry]).as_bytes()) {
+        Err(error) => error.to_string(),
+        Ok(histograms) => {
+            let row = &histograms[0].table.rows[0];
+            format!("{:?} {} {:?} {:?}", row.keys, row.hits, row.values, row.worst)
+        }
+    }
+}
+
+#[test]
+fn forms_that_are_rare() {
+    let long = "x".repeat(60);
+    let entries = [
+        // A stack in a field of a synthetic event: its first line has no newline before it.
+        (
+            "hist:keys=stack.stacktrace,pid:vals=hitcount:sort=hitcount:size=2048",
+            "{ stack.stacktrace         schedule+0x1/0x2\n         0x12\n, pid:          7} hitcount:          1\n",
+        ),
+        (
+            "hist:keys=stack.stacktrace:vals=hitcount:sort=hitcount:size=2048",
+            "{ stack.stacktrace} hitcount:          1\n",
+        ),
+        // Of older kernels.
+        (
+            "hist:keys=stacktrace:vals=hitcount:sort=hitcount:size=2048",
+            "{ stacktrace:\n         f+0x1/0x2 [mod]\n} hitcount:          1\n",
+        ),
+        (
+            "hist:keys=id.syscall:vals=hitcount:sort=hitcount:size=2048",
+            "{ id: unknown_syscall               [18446744073709551615] } hitcount:          1\n",
+        ),
+        (
+            "hist:keys=common_cpucpu,$x,a.b.$y:vals=hitcount:sort=hitcount:size=2048",
+            "{ cpu:          3, x:          1, a.b.$y:          2 } hitcount:          1\n",
+        ),
+        (
+            "hist:keys=a.log2:vals=hitcount,b.percent,c.graph,d-e,f.hex:x=lat,size=2,y=b-c:sort=hitcount:size=2048",
+            "{ a: ~ 2^64 } hitcount:          1  b (%):[ERROR]  c:              [ERROR]  f:         ff\n",
+        ),
+        (
+            "hist:keys=name:vals=hitcount:x=lat:sort=hitcount:size=2048:onmatch(s.e).t(a,b):onmax($x).save(name,pid)",
+            &format!("{{ name: {long} }} hitcount:          1\n\tmax:         12  name: {long}  pid:          3\n"),
+        ),
+        (
+            "hist:keys=name:vals=hitcount,(a-b).dist:sort=hitcount:size=2048",
+            "{ name:         12                                         } hitcount:          1  (a-b).dist:  count:          1  min:         -2  p50:          -  max:          7  avg:          1\n",
+        ),
+    ];
+    let shown: Vec<String> = entries.iter().map(|(trigger, entry)| shown(trigger, entry)).collect();
+    insta::assert_snapshot!(shown.join("\n"));
+}
+
+#[test]
+fn says_what_is_wrong() {
+    let plain = "hist:keys=pid:vals=hitcount:sort=hitcount:size=2048";
+    let entry = "{ pid:          3 } hitcount:          1\n";
+    let whole = file(plain, &[entry]);
+    let wrong = [
+        "# tracer: nop\n".to_owned(),
+        whole.replace(" [active]", ""),
+        whole.replace("hitcount:sort", "pid:sort"),
+        whole.replace("\nTotals", "\nSnapshot taken\n"),
+        whole.replace("    Dropped: 0\n", ""),
+        whole.replace("Entries: 1", "Entries: 2"),
+        whole.replace("hitcount:          1", "hitcount: 18446744073709551616"),
+        whole.replace("pid:  ", "tid:  "),
+        whole.replace("{ pid", "pid"),
+        whole.replace("\nTotals", "{ pid:\n"),
+        whole
+            .replace("keys=pid", "keys=pid.log2")
+            .replace("pid:          3", "pid: ~ 2^65"),
+        whole
+            .replace("keys=pid", "keys=pid.sym")
+            .replace("pid:          3", "pid: [10] 3"),
+        format!("{whole}\n\n# event histogram\n"),
+    ];
+    let said = wrong.iter().map(|text| match read(text.as_bytes()) {
+        Ok(histograms) => format!("{histograms:?}"),
+        Err(error) => error.to_string(),
+    });
+    insta::assert_snapshot!(said.collect::<Vec<_>>().join("\n"));
+}
+
+#[test]
+fn nothing_is_no_histogram() {
+    assert_eq!(read(&b""[..]).unwrap(), []);
+}
+
+/// Run with `cargo test --release -- --ignored --nocapture`.
+#[test]
+#[ignore = "a measurement"]
+fn speed_of_many_entries() {
+    let entry = |n| {
+        format!(
+            "{{ pid: {n:>10}, comm: {:<50} }} hitcount:          1  lat:       1234\n",
+            format!("task-{n}")
+        )
+    };
+    let entries: Vec<String> = (0..131_072).map(entry).collect();
+    let entries: Vec<&str> = entries.iter().map(String::as_str).collect();
+    let text = file(
+        "hist:keys=pid,comm:vals=hitcount,lat:sort=hitcount:size=131072",
+        &entries,
+    );
+    let start = std::time::Instant::now();
+    let histograms = read(text.as_bytes()).unwrap();
+    println!("text: {:.1} ms", start.elapsed().as_secs_f64() * 1e3);
+    assert_eq!(histograms[0].table.rows.len(), 131_072);
+}
