@@ -5,6 +5,7 @@
 use std::fs::File;
 use std::io::BufReader;
 
+use crate::hist_text;
 use crate::jsonl;
 use crate::question::Backend;
 use crate::table::Histogram;
@@ -19,11 +20,20 @@ const BUFFER: usize = 1 << 16;
 ///
 /// Those of the file; or what is in it is no histogram.
 pub fn read(instance: &Tracefs, event: &str) -> Result<Vec<Histogram>, Box<dyn std::error::Error + Send + Sync>> {
-    if instance.backend() == Backend::C {
-        return Err("the text of C cannot be read yet".into());
+    let is_c = instance.backend() == Backend::C;
+    let folder = instance.dir().join("events").join(event);
+    let path = folder.join(if is_c { "hist" } else { "hist_jsonl" });
+    let fail = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
+    let file = File::open(&path).map_err(|error| fail(&error))?;
+    let reader = BufReader::with_capacity(BUFFER, file);
+    if !is_c {
+        return Ok(jsonl::read(reader).map_err(|error| fail(&error))?);
     }
-    let path = instance.dir().join("events").join(event).join("hist_jsonl");
-    let file = File::open(&path).map_err(|error| format!("{}: {error}", path.display()))?;
-    let histograms = jsonl::read(BufReader::with_capacity(BUFFER, file));
-    histograms.map_err(|error| format!("{}: {error}", path.display()).into())
+    let mut histograms = hist_text::read(reader).map_err(|error| fail(&error))?;
+    // Which event it is, C's text does not say.
+    let (system, name) = event.split_once('/').unwrap_or(("", event));
+    for histogram in &mut histograms {
+        (histogram.system, histogram.event) = (system.to_owned(), name.to_owned());
+    }
+    Ok(histograms)
 }

@@ -5,8 +5,8 @@
 pub mod cost;
 pub mod grammar;
 pub mod hist_file;
-pub mod journal;
 pub mod hist_text;
+pub mod journal;
 pub mod jsonl;
 mod lines;
 pub mod names;
