@@ -10,6 +10,7 @@ pub mod journal;
 pub mod jsonl;
 mod lines;
 pub mod names;
+pub mod picture;
 pub mod plan;
 pub mod problem;
 pub mod quantity;

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Flame graphs of stacks.
+
+use std::collections::BTreeMap;
+
+use super::MARGIN;
+use super::begin;
+use super::quantity;
+use super::svg::CHARACTER;
+use super::svg::Svg;
+use super::svg::clipped;
+use crate::quantity::Count;
+use crate::question::Question;
+use crate::table::Key;
+use crate::table::Row;
+use crate::table::Table;
+use crate::table::Unit;
+use crate::table::Value;
+
+const WIDTH: f64 = 1200.0;
+const ROW: f64 = 18.0;
+
+/// Deeper than any stack of a kernel's histogram.
+const MAX_DEPTH: usize = 128;
+
+/// Narrower boxes are not drawn: nobody sees them.
+const MIN_WIDTH: f64 = 0.3;
+
+/// How many boxes are drawn: the widest ones.
+const MAX_BOXES: usize = 20_000;
+
+/// A function, and those that it has called.
+#[derive(Default)]
+struct Node {
+    weight: f64,
+    callees: BTreeMap<String, Node>,
+}
+
+/// Stacks, the outermost functions at the bottom, as wide as what was counted in them. Other keys are below their stacks.
+pub fn flame(question: &Question, table: &Table) -> String {
+    let (weight, what, unit) = weight(question, table);
+    let mut root = Node::default();
+    for row in &table.rows {
+        let weight = weight(row);
+        root.weight += weight;
+        let mut node = &mut root;
+        for name in frames(row).into_iter().take(MAX_DEPTH) {
+            node = node.callees.entry(name).or_default();
+            node.weight += weight;
+        }
+    }
+    let total = root.weight.max(f64::MIN_POSITIVE);
+    let least = least(&root, total);
+    let depth = depth(&root, least);
+    let height = 60.0 + ROW * depth as f64 + MARGIN;
+    let stacks = Count(table.rows.len() as i128);
+    let facts = format!("{stacks} stacks, {} of {what}", quantity(root.weight, unit));
+    let mut svg = begin(question, WIDTH, height, &facts);
+    let flame = Flame {
+        total,
+        least,
+        unit,
+        bottom: height - MARGIN,
+    };
+    flame.draw(&mut svg, "all", &root, 0, 0.0);
+    svg.finish()
+}
+
+/// What the width of a row is: the sum of its values if it is one of time or bytes, otherwise hits. What to call that, and its
+/// unit.
+fn weight<'a>(question: &'a Question, table: &'a Table) -> (fn(&Row) -> f64, &'a str, Unit) {
+    match table.values.first() {
+        Some(column) if column.unit != Unit::Plain => (
+            |row| match row.values.first() {
+                Some(Value::Number(number)) => (*number as f64).max(0.0),
+                Some(Value::Dist(dist)) => (dist.sum.unwrap_or(0) as f64).max(0.0),
+                Some(Value::Unknown) | None => 0.0,
+            },
+            &column.name,
+            column.unit,
+        ),
+        _ => (|row| row.hits as f64, &question.noun, Unit::Plain),
+    }
+}
+
+/// Names of boxes from the lowest one: keys that are no stacks, and the functions of those that are.
+fn frames(row: &Row) -> Vec<String> {
+    let mut names = Vec::new();
+    for key in row.keys.iter().filter(|key| !matches!(key, Key::Stack(_))) {
+        names.push(key.to_string());
+    }
+    for key in &row.keys {
+        if let Key::Stack(frames) = key {
+            names.extend(frames.iter().rev().map(ToString::to_string));
+        }
+    }
+    names
+}
+
+/// The least weight that is drawn.
+fn least(root: &Node, total: f64) -> f64 {
+    let least = MIN_WIDTH / (WIDTH - 2.0 * MARGIN) * total;
+    let mut weights = Vec::new();
+    root.add_weights(least, &mut weights);
+    if weights.len() <= MAX_BOXES {
+        return least;
+    }
+    let (_, least, _) = weights.select_nth_unstable_by(MAX_BOXES, |a, b| b.total_cmp(a));
+    least.next_up()
+}
+
+impl Node {
+    fn add_weights(&self, least: f64, weights: &mut Vec<f64>) {
+        if self.weight >= least {
+            weights.push(self.weight);
+            self.callees
+                .values()
+                .for_each(|callee| callee.add_weights(least, weights));
+        }
+    }
+}
+
+/// How many boxes that are drawn are above each other.
+fn depth(node: &Node, least: f64) -> usize {
+    let callees = node.callees.values().filter(|callee| callee.weight >= least);
+    1 + callees.map(|callee| depth(callee, least)).max().unwrap_or(0)
+}
+
+struct Flame {
+    total: f64,
+    least: f64,
+    unit: Unit,
+    bottom: f64,
+}
+
+impl Flame {
+    /// Draws a box that begins at this part of the width, and those above it.
+    fn draw(&self, svg: &mut Svg, name: &str, node: &Node, depth: usize, from: f64) {
+        let room = WIDTH - 2.0 * MARGIN;
+        let width = node.weight / self.total * room;
+        if node.weight < self.least {
+            return;
+        }
+        let (x, y) = (MARGIN + from * room, self.bottom - ROW * (depth + 1) as f64);
+        let percent = 100.0 * node.weight / self.total;
+        let title = format!("{name}: {}, {percent:.1} %", quantity(node.weight, self.unit));
+        svg.rectangle([x, y, (width - 0.5).max(0.2), ROW - 1.0], &colour(name), &title);
+        if width > 3.0 * CHARACTER {
+            svg.anchored(x + 4.0, y + 13.0, "start", "#1a1a1a", &clipped(name, width - 8.0));
+        }
+        let mut from = from;
+        for (name, callee) in &node.callees {
+            self.draw(svg, name, callee, depth + 1, from);
+            from += callee.weight / self.total;
+        }
+    }
+}
+
+/// A warm colour, the same for each name. Dark text is readable on it.
+fn colour(name: &str) -> String {
+    // FNV-1a.
+    let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    let hash = hash ^ hash >> 29;
+    format!(
+        "#{:02x}{:02x}{:02x}",
+        222 + hash % 30,
+        128 + (hash >> 8) % 80,
+        60 + (hash >> 16) % 40
+    )
+}

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Pictures in SVG: bars, heat maps, flame graphs and differences.
+//!
+//! They need neither scripts nor style sheets, and their colours can be told from a white and from a black background. Whatever
+//! is in a table, a picture has at most some ten thousand shapes.
+
+mod axis;
+mod bars;
+mod difference;
+mod flame;
+mod heat_map;
+mod svg;
+
+pub use bars::bars;
+pub use bars::keys;
+pub use difference::Side;
+pub use difference::difference;
+pub use flame::flame;
+pub use heat_map::heat_map;
+
+use crate::quantity::Count;
+use crate::quantity::Quantity;
+use crate::question::Question;
+use crate::table::Dist;
+use crate::table::Key;
+use crate::table::Row;
+use crate::table::Table;
+use crate::table::Unit;
+use crate::table::Value;
+use svg::Svg;
+
+/// The picture that suits a table: a flame graph of stacks, bars of a distribution, or bars of keys.
+pub fn of(question: &Question, table: &Table) -> String {
+    let has_stack = |row: &Row| row.keys.iter().any(|key| matches!(key, Key::Stack(_)));
+    match first_dist(&table.total()) {
+        _ if table.rows.iter().any(has_stack) => flame(question, table),
+        Some(dist) => bars(question, dist),
+        None => keys(question, table),
+    }
+}
+
+/// The first distribution of a row.
+pub fn first_dist(row: &Row) -> Option<&Dist> {
+    row.values.iter().find_map(|value| match value {
+        Value::Dist(dist) => Some(dist),
+        _ => None,
+    })
+}
+
+/// Begins a picture with two lines: what was asked of which machine, and `facts`.
+fn begin(question: &Question, width: f64, height: f64, facts: &str) -> Svg {
+    let mut svg = Svg::new(width, height, &question.summary);
+    svg.heading(MARGIN, 24.0, &format!("{} ({})", question.summary, question.name));
+    let machine = format!("{}, Linux {}, {} CPUs", question.host, question.kernel, question.cpus);
+    svg.label(MARGIN, 42.0, &[facts, &machine].join(" · "));
+    svg
+}
+
+/// Numbers of a distribution in a line.
+fn facts(question: &Question, dist: &Dist) -> String {
+    let mut facts = vec![format!("{} {}", Count(dist.count.into()), question.noun)];
+    for (name, q) in QUANTILES {
+        if let Some(quantile) = dist.quantile(q) {
+            facts.push(format!("{name} {}", quantity(quantile.value, question.unit)));
+        }
+    }
+    if let Some(max) = dist.max {
+        facts.push(format!("max {}", quantity(max as f64, question.unit)));
+    }
+    facts.join(", ")
+}
+
+fn quantity(value: f64, unit: Unit) -> String {
+    Quantity { value, unit }.to_string()
+}
+
+/// Quantiles that pictures show.
+const QUANTILES: [(&str, f64); 3] = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99)];
+
+/// Space around everything.
+const MARGIN: f64 = 16.0;
+
+/// Fills of what is counted, of a second one beside it, and lines of quantiles.
+const BLUE: &str = "#3b82c4";
+const ORANGE: &str = "#d9730d";
+const GREEN: &str = "#2f9e44";
+
+#[cfg(test)]
+mod tests;

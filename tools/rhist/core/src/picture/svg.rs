@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Writes SVG.
+
+use std::fmt::Write;
+
+/// A picture that is being made. Coordinates are pixels from the upper left corner.
+pub struct Svg {
+    text: String,
+}
+
+/// For text and lines: as far from white as from black.
+pub const GREY: &str = "#767676";
+
+/// Width of a character of labels.
+pub const CHARACTER: f64 = 7.2;
+
+/// More characters than any label needs.
+const MAX_CHARACTERS: usize = 160;
+
+impl Svg {
+    /// Begins a picture of this size. The title is for those who do not see it.
+    pub fn new(width: f64, height: f64, title: &str) -> Self {
+        let mut svg = Svg { text: String::new() };
+        let font = "ui-monospace, Menlo, 'DejaVu Sans Mono', monospace";
+        svg.add(format_args!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\" \
+             role=\"img\" font-family=\"{font}\" font-size=\"12\" fill=\"{GREY}\">\n<title>{}</title>\n",
+            escaped(title),
+        ));
+        svg
+    }
+
+    fn add(&mut self, text: std::fmt::Arguments<'_>) {
+        // Writing to a string does not fail.
+        let _ = self.text.write_fmt(text);
+    }
+
+    /// A text in large letters.
+    pub fn heading(&mut self, x: f64, y: f64, text: &str) {
+        let text = escaped(text);
+        self.add(format_args!(
+            "<text x=\"{x:.1}\" y=\"{y:.1}\" font-size=\"15\" font-weight=\"bold\">{text}</text>\n"
+        ));
+    }
+
+    /// A text that begins here.
+    pub fn label(&mut self, x: f64, y: f64, text: &str) {
+        self.anchored(x, y, "start", GREY, text);
+    }
+
+    /// A text in a colour with its `anchor` here: `start`, `middle`, or `end`.
+    pub fn anchored(&mut self, x: f64, y: f64, anchor: &str, colour: &str, text: &str) {
+        let text = escaped(text);
+        self.add(format_args!(
+            "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\" fill=\"{colour}\">{text}</text>\n"
+        ));
+    }
+
+    /// A filled rectangle, which tells `title` if the pointer is over it.
+    pub fn rectangle(&mut self, [x, y, width, height]: [f64; 4], colour: &str, title: &str) {
+        let title = escaped(title);
+        self.add(format_args!(
+            "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{height:.1}\" fill=\"{colour}\"><title>{title}</title></rect>\n"
+        ));
+    }
+
+    /// Many rectangles of one colour, without titles.
+    pub fn rectangles(&mut self, rectangles: &[[f64; 4]], colour: &str, opacity: f64) {
+        if rectangles.is_empty() {
+            return;
+        }
+        self.add(format_args!(
+            "<path fill=\"{colour}\" fill-opacity=\"{opacity:.2}\" d=\""
+        ));
+        for [x, y, width, height] in rectangles {
+            self.add(format_args!("M{x:.1} {y:.1}h{width:.1}v{height:.1}h-{width:.1}z"));
+        }
+        self.add(format_args!("\"/>\n"));
+    }
+
+    /// A line between two points.
+    pub fn line(&mut self, [x1, y1]: [f64; 2], [x2, y2]: [f64; 2], colour: &str, opacity: f64) {
+        self.add(format_args!(
+            "<path d=\"M{x1:.1} {y1:.1}L{x2:.1} {y2:.1}\" stroke=\"{colour}\" stroke-opacity=\"{opacity:.2}\"/>\n"
+        ));
+    }
+
+    /// A line through all of these points; it is interrupted where there is none.
+    pub fn curve(&mut self, points: impl IntoIterator<Item = Option<[f64; 2]>>, colour: &str) {
+        self.add(format_args!(
+            "<path fill=\"none\" stroke=\"{colour}\" stroke-width=\"1.8\" d=\""
+        ));
+        let mut command = 'M';
+        for point in points {
+            match point {
+                None => command = 'M',
+                Some([x, y]) => {
+                    self.add(format_args!("{command}{x:.1} {y:.1}"));
+                    command = 'L';
+                }
+            }
+        }
+        self.add(format_args!("\"/>\n"));
+    }
+
+    /// The whole file.
+    pub fn finish(mut self) -> String {
+        self.text.push_str("</svg>\n");
+        self.text
+    }
+}
+
+/// The beginning of a text that takes this much width.
+pub fn clipped(text: &str, width: f64) -> String {
+    let count = ((width / CHARACTER) as usize).min(MAX_CHARACTERS);
+    match text.char_indices().nth(count) {
+        None => text.to_owned(),
+        Some(_) => text.chars().take(count.saturating_sub(1)).chain(['…']).collect(),
+    }
+}
+
+/// A text in XML. Characters that XML cannot have are replaced.
+fn escaped(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for character in text.chars().take(MAX_CHARACTERS * 4) {
+        match character {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\n' => escaped.push('\n'),
+            // Also what turns the direction of a text, as `Text` has it for terminals.
+            '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{fffe}' | '\u{ffff}' => {
+                escaped.push(char::REPLACEMENT_CHARACTER);
+            }
+            _ if character.is_control() => escaped.push(char::REPLACEMENT_CHARACTER),
+            _ => escaped.push(character),
+        }
+    }
+    escaped
+}
