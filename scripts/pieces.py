@@ -241,16 +241,19 @@ def in_workspace(*command, **more):
 
 def command(kernel="stock"):
     """The program, for guests and packages, in build/command; for arm64, in a folder of it."""
-    out, built, more = f"{TOP}/build/command", "release", {}
+    out, built, more, fetched = f"{TOP}/build/command", "release", {}, []
     if is_foreign(kernel):
         out, built = f"{out}/aarch64", f"{CROSS['CARGO_BUILD_TARGET']}/release"
-        more = {"enter": ("enter", lab("path", "cross")), **CROSS}
+        # There are no certificates there.
+        more = {"enter": ("enter", lab("path", "cross")), "CARGO_NET_OFFLINE": "true", **CROSS}
+        fetched = [Piece("crates of the command", in_workspace("cargo", "fetch", "--locked"), counts=False, after=[SOURCES])]
     return [
         copy_of_sources(),
+        *fetched,
         Piece(command_for(kernel),
               in_workspace("sh", "-c", 'cargo build --quiet --release --locked --package rhist && install -D -t "$2" "$1"', "sh",
                            f"{target('command')}/{built}/rhist", out, **more),
-              takes=60, cores=2, counts=False, after=[SOURCES]),
+              takes=60, cores=2, counts=False, after=[SOURCES, *(piece.name for piece in fetched)]),
     ]
 
 
