@@ -11,6 +11,7 @@ use clap::ValueEnum;
 use crate::commands::exec;
 use crate::commands::ls;
 use crate::commands::show;
+use crate::commands::top;
 
 /// Questions about a running kernel, answered by histograms of its trace events
 #[derive(Debug, Parser)]
@@ -67,6 +68,8 @@ pub enum Command {
     Record(RecordArgs),
     /// Remove what runs have left that are gone, and what --keep has left
     Clean,
+    /// Show keys as they change, on the whole screen
+    Top(top::Args),
     /// List events, runs or recipes
     Ls(ls::Args),
     /// Show the fields of an event, and what keys they make
@@ -197,7 +200,7 @@ impl Common {
 }
 
 /// A positive number of seconds, at most a year.
-fn seconds(text: &str) -> Result<f64, String> {
+pub(crate) fn seconds(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(seconds) if (0.01..=31_536_000.0).contains(&seconds) => Ok(seconds),
         _ => Err("seconds are a number of at least 0.01".to_owned()),

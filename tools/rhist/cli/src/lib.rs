@@ -11,6 +11,7 @@ mod probe;
 pub mod recipes;
 pub mod screen;
 mod signals;
+mod top;
 
 use std::process::ExitCode;
 

@@ -152,19 +152,25 @@ pub fn go(ask: &Ask, tracefs: &Tracefs, plans: Vec<Plan>, sink: &mut dyn Sink) -
     };
     let seconds = begin.elapsed().as_secs_f64();
     let reading = result?;
-    if ask.common.keep {
-        let lines = run.plan().shell_undo(tracefs);
-        run.keep().context("the journal")?;
-        eprintln!("rhist: all of it was left in the kernel; rhist clean removes it, or:");
-        for line in lines {
-            eprintln!("    {line}");
-        }
-    } else {
-        run.stop()
-            .context("not all could be removed; the next rhist will try again")?;
-    }
+    finish(run, tracefs, ask.common.keep)?;
     sink.end(&reading, seconds)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Removes the run from the kernel, or says how to do that.
+pub fn finish(run: Run, tracefs: &Tracefs, keep: bool) -> anyhow::Result<()> {
+    if !keep {
+        return run
+            .stop()
+            .context("not all could be removed; the next rhist will try again");
+    }
+    let lines = run.plan().shell_undo(tracefs);
+    run.keep().context("the journal")?;
+    eprintln!("rhist: all of it was left in the kernel; rhist clean removes it, or:");
+    for line in lines {
+        eprintln!("    {line}");
+    }
+    Ok(())
 }
 
 /// A time as people write it, in nanoseconds.

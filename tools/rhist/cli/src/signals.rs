@@ -4,6 +4,8 @@
 
 use std::io;
 use std::io::PipeReader;
+use std::os::fd::AsFd;
+use std::os::fd::BorrowedFd;
 use std::time::Duration;
 use std::time::Instant;
 
@@ -44,6 +46,13 @@ impl Signals {
                 Err(error) => return Err(error.into()),
             }
         }
+    }
+}
+
+/// Is readable once a signal has come.
+impl AsFd for Signals {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.pipe.as_fd()
     }
 }
 

@@ -8,6 +8,7 @@ pub mod ls;
 mod record;
 pub mod show;
 mod status;
+pub mod top;
 
 use std::process::ExitCode;
 
@@ -24,6 +25,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         Some(Command::Count(args)) => measure::run(&Ask::count(args, common)?),
         Some(Command::Between(args)) => measure::run(&Ask::between(args, common)?),
         Some(Command::Record(args)) => record::run(&args, &common),
+        Some(Command::Top(args)) => top::run(&args, &common),
         Some(Command::Clean) => clean::run(),
         Some(Command::Ls(args)) => ls::run(&args, common.format),
         Some(Command::Show(args)) => show::run(&args, common.format),

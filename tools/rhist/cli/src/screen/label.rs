@@ -15,8 +15,10 @@ use super::page::plain;
 
 /// Makes texts of keys and saved fields. Nothing in them is interpreted by a terminal.
 #[derive(Clone, Copy)]
-pub(super) struct Labels<'a> {
+pub struct Labels<'a> {
+    /// Which kinds of numbers have names.
     pub question: &'a Question,
+    /// These names.
     pub names: &'a Names,
 }
 
@@ -31,7 +33,7 @@ impl Labels<'_> {
     }
 
     /// A key, for people.
-    pub(super) fn key(&self, column: &Column, key: &Key) -> String {
+    pub fn key(&self, column: &Column, key: &Key) -> String {
         match key {
             Key::Range { first, last } if column.unit != Unit::Plain => range(*first, *last, column.unit),
             _ => self.field(&column.name, key),
@@ -47,7 +49,7 @@ impl Labels<'_> {
     }
 
     /// The sentence of the question for what was saved with the largest value. Empty if nothing was.
-    pub(super) fn worst(&self, worst: &Worst) -> String {
+    pub fn worst(&self, worst: &Worst) -> String {
         let saved = |name: &str| {
             let found = worst.saved.iter().find(|(field, _)| field == name);
             found.map(|(field, key)| self.field(field, key))

@@ -24,8 +24,8 @@ use rhist_core::names::Names;
 use rhist_core::question::Question;
 
 use crate::args::Format;
-use label::Labels;
 
+pub use label::Labels;
 pub use page::Page;
 pub use view::View;
 

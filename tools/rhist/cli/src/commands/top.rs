@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! `rhist top`: keys as they change, on the whole screen.
+
+use std::error::Error;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+use std::time::Instant;
+
+use anyhow::Context;
+use rhist_core::cost;
+use rhist_core::journal::Journals;
+use rhist_core::names::Names;
+use rhist_core::question::Question;
+use rhist_core::question::Reading;
+use rhist_core::question::Source;
+use rhist_core::recording::Reader;
+use rhist_core::recording::Replay;
+use rhist_core::run::Run;
+use rhist_core::tracefs::Tracefs;
+
+use crate::args::Common;
+use crate::args::seconds;
+use crate::ask::Ask;
+use crate::measure;
+use crate::signals::Signals;
+use crate::top;
+
+/// Show keys as they change, on the whole screen
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Show what was recorded instead
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with = "words",
+        required_unless_present = "words"
+    )]
+    replay: Option<PathBuf>,
+    /// Seconds from one interval to the next
+    #[arg(short, long, value_name = "SECONDS", value_parser = seconds, default_value = "1")]
+    interval: f64,
+    /// Print a line of JSON for each interval, as where no terminal is
+    #[arg(long)]
+    batch: bool,
+    /// What is measured: RECIPE, count, or between, with its options
+    #[arg(value_name = "RECIPE", trailing_var_arg = true, allow_hyphen_values = true)]
+    words: Vec<OsString>,
+}
+
+/// Shows what is measured, or what was recorded.
+pub fn run(args: &Args, common: &Common) -> anyhow::Result<ExitCode> {
+    let mut options = top::Options {
+        interval: Duration::from_secs_f64(args.interval),
+        batch: args.batch,
+        end: None,
+        is_replay: args.replay.is_some(),
+        names: Names::elsewhere(),
+    };
+    if let Some(file) = &args.replay {
+        let mut replay = Replay::new(Reader::open(file)?);
+        top::run(&mut replay, options, &Signals::new().context("signals")?)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let ask = Ask::parse(&args.words, common)?;
+    let (tracefs, plans) = measure::prepare(&ask)?;
+    if ask.common.dry_run {
+        return measure::dry_run(&tracefs, &plans);
+    }
+    if let Some(seconds) = ask.run.interval {
+        options.interval = Duration::from_secs_f64(seconds);
+    }
+    options.names = Names::new();
+    // From here on a signal must not end the process before the run is removed.
+    let signals = Signals::new().context("signals")?;
+    let run = measure::start(&ask, &tracefs, plans)?;
+    options.end = ask
+        .run
+        .duration
+        .map(|seconds| Instant::now() + Duration::from_secs_f64(seconds));
+    let mut live = Live {
+        run,
+        tracefs,
+        ask,
+        is_read: false,
+        has_cost: false,
+    };
+    let result = top::run(&mut live, options, &signals);
+    let Live { run, tracefs, ask, .. } = live;
+    measure::finish(run, &tracefs, ask.common.keep)?;
+    result?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A run that tells what it costs from its second reading on: the first screen is not kept waiting for it.
+struct Live {
+    run: Run,
+    tracefs: Tracefs,
+    ask: Ask,
+    is_read: bool,
+    has_cost: bool,
+}
+
+impl Source for Live {
+    fn question(&self) -> &Question {
+        self.run.question()
+    }
+
+    fn read(&mut self) -> Result<Option<Reading>, Box<dyn Error + Send + Sync>> {
+        if self.is_read && !self.has_cost {
+            self.has_cost = true;
+            let id = &self.run.plan().id;
+            let measured = cost::measure(&self.tracefs, &Journals::find(), id, self.ask.measure(), self.ask.by());
+            if let Ok(cost) = measured {
+                self.run.set_cost(cost);
+            }
+        }
+        self.is_read = true;
+        self.run.read()
+    }
+}

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Values of one key over time: a column for each interval, darker where more values are, with lines for the median and the
+//! 99th percentile. Without a distribution, bars of rates.
+
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+use rhist_core::table::Unit;
+
+use super::history;
+use super::history::Cell;
+use super::history::Moment;
+use super::history::STEPS;
+use super::line::Column;
+use super::line::Line;
+use super::number;
+use super::paint::Paint;
+use super::state::State;
+
+/// Cells for numbers at the left.
+const MARGIN: u16 = 9;
+
+/// Draws the values of the selected key into an area.
+pub fn draw(state: &State, paint: &mut Paint, area: Rect) {
+    let Some(key) = state.selected else {
+        return;
+    };
+    let end = paint.text(area.x, area.y, area.width, state.keys.label(key), paint.look.strong());
+    let shown = state.shown().line(key);
+    let figures = shown.map_or(String::new(), |line| figures(state, line));
+    paint.text(
+        end + 2,
+        area.y,
+        area.right().saturating_sub(end + 2),
+        &figures,
+        Style::new(),
+    );
+    if area.height < 5 || area.width <= MARGIN {
+        return;
+    }
+    let worst = state.worst(key).filter(|(_, sentence)| !sentence.is_empty());
+    if let Some((value, sentence)) = &worst {
+        let worst = format!("worst: {}, {sentence}", number::short(*value as f64, unit(state)));
+        paint.text(area.x, area.y + 1, area.width, &worst, Style::new());
+    }
+    let above = if worst.is_some() { 2 } else { 1 };
+    let chart = Rect {
+        x: area.x + MARGIN,
+        y: area.y + above,
+        width: area.width - MARGIN,
+        height: area.height - above - 2,
+    };
+    let moments = state.history.last(chart.width.into(), state.shown().pushed);
+    let moments: Vec<_> = moments.collect();
+    let legend = match Grid::new(key, &moments, chart.height) {
+        Some(grid) => grid.draw(key, unit(state), &moments, paint, chart),
+        None => bars(key, &moments, paint, chart),
+    };
+    time(&moments, paint, Rect::new(chart.x, chart.bottom(), chart.width, 1));
+    let y = chart.bottom() + 1;
+    paint.texts(chart.x, y, chart.width, &legend);
+}
+
+fn unit(state: &State) -> Unit {
+    state.table().map_or(Unit::Plain, |table| Column::P50.unit(table))
+}
+
+/// What the table says of the key.
+fn figures(state: &State, line: &Line) -> String {
+    let unit = unit(state);
+    let mut figures = vec![format!("{}/s", number::short(line.rate, Unit::Plain))];
+    let max = line.max.map(|max| max as f64);
+    for (name, number) in [("p50", line.p50), ("p99", line.p99), ("max", max)] {
+        figures.extend(number.map(|number| format!("{name} {}", number::short(number, unit))));
+    }
+    figures.join("  ")
+}
+
+/// Which values are in which line of the chart.
+struct Grid {
+    /// The lowest step that is shown.
+    lowest: u8,
+    /// How many steps are in a line.
+    steps: u8,
+    lines: u16,
+    /// Counts by column and line.
+    counts: Vec<Vec<f64>>,
+}
+
+impl Grid {
+    /// Of all cells of the key. `None` if there are none.
+    fn new(key: u32, moments: &[&Moment], lines: u16) -> Option<Self> {
+        let cells = |moment: &&Moment| moment.get(key).map(|(_, cells)| cells.to_vec()).unwrap_or_default();
+        let columns: Vec<Vec<Cell>> = moments.iter().map(cells).collect();
+        let heights = || columns.iter().flatten().map(|cell| cell.height);
+        let (lowest, highest) = (heights().min()?, heights().max()?);
+        // Buckets may be wider than a step, and then end with each second or fourth one.
+        let ends_with = |least: &u8| heights().all(|height| height == 0 || (height - 1).is_multiple_of(*least));
+        let least = [STEPS, STEPS / 2].into_iter().find(ends_with).unwrap_or(1);
+        let lowest = lowest.saturating_sub(least - 1);
+        let span = u16::from(highest - lowest) + 1;
+        let steps = span.div_ceil(lines.max(1)).next_multiple_of(least.into());
+        let mut grid = Grid {
+            lowest,
+            steps: u8::try_from(steps).unwrap_or(u8::MAX),
+            lines: span.div_ceil(steps),
+            counts: Vec::new(),
+        };
+        for column in columns {
+            let mut counts = vec![0.0; grid.lines.into()];
+            for cell in column {
+                if let Some(count) = counts.get_mut(grid.line(cell.height)) {
+                    *count += (f64::from(cell.level) / 8.0).exp2() - 1.0;
+                }
+            }
+            grid.counts.push(counts);
+        }
+        Some(grid)
+    }
+
+    /// The line of a step, from below.
+    fn line(&self, height: u8) -> usize {
+        usize::from(height.saturating_sub(self.lowest) / self.steps.max(1))
+    }
+
+    fn draw(&self, key: u32, unit: Unit, moments: &[&Moment], paint: &mut Paint, chart: Rect) -> Vec<(String, Style)> {
+        let look = paint.look;
+        let y = |line: usize| {
+            chart
+                .bottom()
+                .saturating_sub(1 + u16::try_from(line).unwrap_or(u16::MAX))
+        };
+        for line in 0..self.lines {
+            let above = self.lowest.saturating_add(self.steps.saturating_mul(line as u8 + 1));
+            let label = number::short(history::value_at(above.saturating_sub(1)), unit);
+            paint.right(chart.x - MARGIN, y(line.into()), MARGIN - 1, &label, look.faint());
+        }
+        let most = self.counts.iter().flatten().copied().fold(0.0, f64::max);
+        let shades = look.shades();
+        let darkest = shades.len().saturating_sub(1);
+        let first = chart.right().saturating_sub(self.counts.len() as u16);
+        for ((x, counts), moment) in (first..).zip(&self.counts).zip(moments) {
+            for (line, &count) in counts.iter().enumerate().filter(|(_, count)| **count > 0.0) {
+                let part = (1.0 + count).ln() / (1.0 + most).ln();
+                let shade = shades.get(((part * darkest as f64).ceil() as usize).min(darkest));
+                paint.text(x, y(line), 1, shade.copied().unwrap_or(" "), look.shade());
+            }
+            let Some((point, _)) = moment.get(key) else {
+                continue;
+            };
+            for (value, mark, style) in [(point.p50, P50, look.p50()), (point.p99, P99, look.p99())] {
+                if !value.is_nan() {
+                    let line = self
+                        .line(history::height(value.into()))
+                        .min(self.lines.saturating_sub(1).into());
+                    paint.text(x, y(line), 1, look.pick(mark.0, mark.1), style);
+                }
+            }
+        }
+        vec![
+            (
+                format!("values: few {} many", shades.get(1..).unwrap_or_default().concat()),
+                Style::new(),
+            ),
+            (format!("  {} p50", look.pick(P50.0, P50.1)), look.p50()),
+            (format!("  {} p99", look.pick(P99.0, P99.1)), look.p99()),
+        ]
+    }
+}
+
+/// Marks of quantiles, and what stands for them in ASCII.
+const P50: (&str, &str) = ("─", "-");
+const P99: (&str, &str) = ("═", "=");
+
+/// Rates over time.
+fn bars(key: u32, moments: &[&Moment], paint: &mut Paint, chart: Rect) -> Vec<(String, Style)> {
+    let rate = |moment: &&Moment| moment.get(key).map_or(0.0, |(point, _)| f64::from(point.rate));
+    let rates: Vec<f64> = moments.iter().map(rate).collect();
+    let most = rates.iter().copied().fold(0.0, f64::max);
+    let label = number::short(most, Unit::Plain);
+    paint.right(chart.x - MARGIN, chart.y, MARGIN - 1, &label, paint.look.faint());
+    paint.right(
+        chart.x - MARGIN,
+        chart.bottom() - 1,
+        MARGIN - 1,
+        "0",
+        paint.look.faint(),
+    );
+    let heights = paint.look.heights();
+    let full = heights.len();
+    let first = chart.right().saturating_sub(rates.len() as u16);
+    for (x, rate) in (first..).zip(rates).filter(|(_, rate)| *rate > 0.0) {
+        let mut left = (rate / most * f64::from(chart.height) * full as f64).ceil() as usize;
+        for y in (chart.y..chart.bottom()).rev() {
+            let height = left.min(full);
+            let Some(bar) = height.checked_sub(1).and_then(|height| heights.get(height)) else {
+                break;
+            };
+            paint.text(x, y, 1, bar, paint.look.shade());
+            left -= height;
+        }
+    }
+    vec![(
+        "hits per second; this question has no distribution".into(),
+        Style::new(),
+    )]
+}
+
+/// How long ago the first interval was.
+fn time(moments: &[&Moment], paint: &mut Paint, area: Rect) {
+    let (Some(first), Some(last)) = (moments.first(), moments.last()) else {
+        return;
+    };
+    let seconds = last.end_ns.saturating_sub(first.end_ns) as f64 / 1e9;
+    let begin = area
+        .right()
+        .saturating_sub(moments.len() as u16)
+        .min(area.right().saturating_sub(12));
+    let faint = paint.look.faint();
+    if seconds > 0.0 {
+        let ago = format!("-{}", number::seconds(seconds));
+        paint.text(begin.max(area.x), area.y, 9, &ago, faint);
+    }
+    paint.right(area.x, area.y, area.width, "now", faint);
+}

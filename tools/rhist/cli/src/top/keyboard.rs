@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! What keys of the keyboard do. The one list of them, which help shows, too.
+
+use crossterm::event::KeyCode;
+use crossterm::event::KeyEvent;
+use crossterm::event::KeyModifiers;
+
+use super::line::Column;
+use super::state::State;
+use super::state::View;
+
+/// What keys do, for help.
+pub const KEYS: &[(&str, &str)] = &[
+    (
+        "Up, Down, PgUp, PgDn",
+        "select a line, which is followed when others overtake it",
+    ),
+    ("Home", "back to the first line, whichever that is"),
+    ("Enter", "values of the selected key over time"),
+    ("Esc", "back; in the table, no filter"),
+    ("<, >, 1 to 9", "sort by another column"),
+    ("r", "reverse the order"),
+    ("/", "show only keys that have a text"),
+    ("Space", "freeze what is shown; measuring goes on"),
+    ("b", "baseline: compare with the run up to now"),
+    ("s", "trend of rates, or of medians"),
+    ("t", "triggers: what was written to the kernel"),
+    ("w", "record to a file, or stop that"),
+    ("q", "quit"),
+];
+
+/// Longest filter, in characters.
+const MAX_FILTER: usize = 64;
+
+/// What is to be done by whoever has the terminal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Request {
+    /// End.
+    Quit,
+    /// Stop, as the shell's job control has it.
+    Suspend,
+    /// Draw all of the screen again.
+    Redraw,
+    /// Begin to record, or end that.
+    Record,
+}
+
+/// Does what a key stands for.
+pub fn press(state: &mut State, key: KeyEvent) -> Option<Request> {
+    state.message = None;
+    if key.modifiers.contains(KeyModifiers::CONTROL) {
+        return match key.code {
+            KeyCode::Char('c') => Some(Request::Quit),
+            KeyCode::Char('z') => Some(Request::Suspend),
+            KeyCode::Char('l') => Some(Request::Redraw),
+            _ => None,
+        };
+    }
+    if state.editing {
+        edit(state, key.code);
+        return None;
+    }
+    match key.code {
+        KeyCode::Char('q') => return Some(Request::Quit),
+        KeyCode::Char('w') => return Some(Request::Record),
+        KeyCode::Char('?' | 'h') => show(state, View::Help),
+        KeyCode::Char('t') => show(state, View::Triggers),
+        KeyCode::Char(' ') => state.freeze(),
+        KeyCode::Char('b') => state.set_baseline(),
+        KeyCode::Char('s') => state.medians = !state.medians,
+        KeyCode::Esc => back(state),
+        _ => match state.view {
+            View::Table | View::HeatMap => table(state, key.code),
+            View::Triggers | View::Help => text(state, key.code),
+        },
+    }
+    None
+}
+
+/// Shows a view, or the table if that is shown already.
+fn show(state: &mut State, view: View) {
+    state.scroll = 0;
+    state.view = match state.view == view {
+        true => View::Table,
+        false => view,
+    };
+}
+
+fn back(state: &mut State) {
+    match state.view {
+        View::Table => {
+            state.filter.clear();
+            state.arrange();
+        }
+        _ => state.view = View::Table,
+    }
+}
+
+fn edit(state: &mut State, key: KeyCode) {
+    match key {
+        KeyCode::Char(character) if !character.is_control() && state.filter.chars().count() < MAX_FILTER => {
+            state.filter.push(character);
+        }
+        KeyCode::Backspace => {
+            state.filter.pop();
+        }
+        KeyCode::Enter => state.editing = false,
+        KeyCode::Esc => {
+            state.editing = false;
+            state.filter.clear();
+        }
+        KeyCode::Up => state.move_by(-1),
+        KeyCode::Down => state.move_by(1),
+        _ => return,
+    }
+    state.arrange();
+}
+
+fn table(state: &mut State, key: KeyCode) {
+    let page = isize::try_from(state.page()).unwrap_or(isize::MAX);
+    match key {
+        KeyCode::Up | KeyCode::Char('k') => state.move_by(-1),
+        KeyCode::Down | KeyCode::Char('j') => state.move_by(1),
+        KeyCode::PageUp => state.move_by(-page),
+        KeyCode::PageDown => state.move_by(page),
+        KeyCode::End => state.move_by(isize::MAX),
+        KeyCode::Home => {
+            state.move_by(isize::MIN);
+            // A heat map is always that of one key.
+            if state.view == View::Table {
+                state.selected = None;
+            }
+        }
+        KeyCode::Enter if state.view == View::HeatMap => state.view = View::Table,
+        KeyCode::Enter => {
+            state.selected = state.current();
+            if state.selected.is_some() {
+                state.view = View::HeatMap;
+            }
+        }
+        KeyCode::Char('/') => {
+            state.view = View::Table;
+            state.editing = true;
+        }
+        KeyCode::Char('<') => sort(state, |at, last| at.checked_sub(1).unwrap_or(last)),
+        KeyCode::Char('>') => sort(state, |at, last| if at < last { at + 1 } else { 0 }),
+        KeyCode::Char(digit @ '1'..='9') => {
+            let column = digit as usize - '1' as usize;
+            sort(state, |at, last| if column <= last { column } else { at });
+        }
+        KeyCode::Char('r') => {
+            state.reversed = !state.reversed;
+            state.arrange();
+        }
+        _ => {}
+    }
+}
+
+/// Sorts by the column that `next` tells, which is given the index of that of now, and the last one.
+fn sort(state: &mut State, next: impl FnOnce(usize, usize) -> usize) {
+    let Some(last) = state.columns.len().checked_sub(1) else {
+        return;
+    };
+    let at = state.columns.iter().position(|&column| column == state.sort);
+    let next = next(at.unwrap_or(0), last);
+    state.sort = state.columns.get(next).copied().unwrap_or(Column::Rate);
+    state.reversed = false;
+    state.arrange();
+}
+
+fn text(state: &mut State, key: KeyCode) {
+    let page = u16::try_from(state.page()).unwrap_or(u16::MAX);
+    state.scroll = match key {
+        KeyCode::Up | KeyCode::Char('k') => state.scroll.saturating_sub(1),
+        KeyCode::Down | KeyCode::Char('j') => state.scroll.saturating_add(1),
+        KeyCode::PageUp => state.scroll.saturating_sub(page),
+        KeyCode::PageDown => state.scroll.saturating_add(page),
+        KeyCode::Home => 0,
+        _ => state.scroll,
+    };
+}

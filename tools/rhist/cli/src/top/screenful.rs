@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! What is shown of an interval: the figures of the header, and a line for each key.
+
+use std::collections::HashMap;
+
+use rhist_core::question::Interval;
+use rhist_core::question::Reading;
+use rhist_core::table::Dist;
+use rhist_core::table::Fold;
+use rhist_core::table::Key;
+use rhist_core::table::Losses;
+use rhist_core::table::Row;
+use rhist_core::table::Table;
+use rhist_core::table::Value;
+
+use super::history::Moment;
+use super::keys::Keys;
+use super::line;
+use super::line::Line;
+
+/// What is shown of an interval.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Screenful {
+    /// Sorted by the numbers of their keys.
+    pub lines: Vec<Line>,
+    /// How long the interval was, in seconds. 0 if there was none yet.
+    pub seconds: f64,
+    /// How long the run was until its end, in seconds.
+    pub elapsed: f64,
+    /// Hits of all triggers per second.
+    pub events: f64,
+    /// The part of a CPU that these cost, if it is known.
+    pub cost: Option<f64>,
+    /// Entries of the fullest histogram, and for how many there is room.
+    pub fill: (u64, u64),
+    /// What was lost since the start.
+    pub losses: Losses,
+    /// How many intervals were in the history at its end.
+    pub pushed: u64,
+}
+
+impl Screenful {
+    /// Measures an interval that ended with `reading`. `before` is what is shown of the one before. All keys of the reading
+    /// have numbers.
+    pub fn measure(interval: &Interval, reading: &Reading, keys: &Keys, before: &Screenful) -> (Self, Moment) {
+        let seconds = interval.seconds();
+        let table = &reading.table;
+        let dist = line::dist_column(table);
+        let deltas: HashMap<&[Key], &Row> = interval
+            .delta
+            .rows
+            .iter()
+            .map(|row| (row.keys.as_slice(), row))
+            .collect();
+        let mut moment = Moment::new(interval.to.monotonic_ns);
+        let mut lines = Vec::with_capacity(table.rows.len());
+        for row in &table.rows {
+            let Some(key) = keys.find(&row.keys) else {
+                continue;
+            };
+            let delta = deltas.get(row.keys.as_slice()).copied();
+            let hits = delta.map_or(0, |delta| delta.hits);
+            let of = |row| dist.and_then(|column| dist_of(row, column));
+            let values = delta.and_then(of);
+            let max = of(row).and_then(|dist| dist.max);
+            // That of an interval is often not known, but not larger.
+            let most = max.map_or(f64::INFINITY, |max| max as f64);
+            let quantile = |q| Some(values?.quantile(q)?.value.min(most));
+            let line = Line {
+                key,
+                rate: per_second(hits as f64, seconds),
+                rate_before: before.line(key).map_or(0.0, |line| line.rate),
+                p50: quantile(0.5),
+                p99: quantile(0.99),
+                max,
+                max_is_new: values.is_some_and(|dist| dist.max.is_some()),
+                numbers: numbers(table, row, delta, seconds),
+            };
+            if hits > 0 {
+                moment.add(key, line.rate, [line.p50, line.p99], values);
+            }
+            lines.push(line);
+        }
+        lines.sort_unstable_by_key(|line| line.key);
+        let screenful = Screenful {
+            lines,
+            seconds,
+            elapsed: before.elapsed + seconds,
+            events: per_second(interval.events as f64, seconds),
+            cost: interval.cost(),
+            fill: reading.fill,
+            losses: table.losses.clone(),
+            pushed: before.pushed + 1,
+        };
+        (screenful, moment)
+    }
+
+    /// The line of a key.
+    pub fn line(&self, key: u32) -> Option<&Line> {
+        let at = self.lines.binary_search_by_key(&key, |line| line.key).ok()?;
+        self.lines.get(at)
+    }
+}
+
+/// A part of what was lost since the start: what it is called, and how much it is.
+pub fn losses(losses: &Losses) -> impl Iterator<Item = (&'static str, u64)> {
+    let all = [
+        ("dropped", Some(losses.dropped)),
+        ("no bucket", losses.no_bucket),
+        ("unresolved", losses.unresolved),
+        ("missed", losses.missed),
+    ];
+    all.into_iter()
+        .filter_map(|(name, count)| Some((name, count.filter(|&count| count > 0)?)))
+}
+
+/// The distribution in a column of a row.
+pub fn dist_of(row: &Row, column: usize) -> Option<&Dist> {
+    match row.values.get(column)? {
+        Value::Dist(dist) => Some(dist),
+        Value::Number(_) | Value::Unknown => None,
+    }
+}
+
+/// Values that are numbers: what was added each second to sums; minima and maxima as they are. Parallel to the values of the
+/// table; empty if none of them is a number.
+fn numbers(table: &Table, row: &Row, delta: Option<&Row>, seconds: f64) -> Box<[f64]> {
+    let is_number = |value: &Value| matches!(value, Value::Number(_));
+    if !row.values.iter().any(is_number) {
+        return Box::default();
+    }
+    let value = |(i, value): (usize, &Value)| {
+        let is_sum = table.values.get(i).is_none_or(|column| column.fold == Fold::Sum);
+        let added = delta.and_then(|delta| delta.values.get(i));
+        match (value, is_sum, added) {
+            (Value::Number(number), false, _) => *number as f64,
+            (_, true, Some(Value::Number(added))) => per_second(*added as f64, seconds),
+            _ => 0.0,
+        }
+    };
+    row.values.iter().enumerate().map(value).collect()
+}
+
+/// How many there were per second. 0 if no time has passed.
+pub fn per_second(count: f64, seconds: f64) -> f64 {
+    match seconds > 0.0 {
+        true => count / seconds,
+        false => 0.0,
+    }
+}

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! The terminal: what is drawn goes there, keys of the keyboard come from there. It is as before when this is dropped, and
+//! when the program panics.
+
+use std::env;
+use std::io;
+use std::io::BufWriter;
+use std::io::Stdout;
+use std::io::Write;
+use std::panic;
+use std::sync::Arc;
+use std::sync::Once;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering;
+use std::thread;
+use std::time::Duration;
+
+use crossterm::cursor::Hide;
+use crossterm::cursor::MoveTo;
+use crossterm::cursor::Show;
+use crossterm::event;
+use crossterm::event::Event;
+use crossterm::event::KeyEvent;
+use crossterm::event::KeyEventKind;
+use crossterm::queue;
+use crossterm::terminal::Clear;
+use crossterm::terminal::ClearType;
+use crossterm::terminal::EnterAlternateScreen;
+use crossterm::terminal::LeaveAlternateScreen;
+use crossterm::terminal::disable_raw_mode;
+use crossterm::terminal::enable_raw_mode;
+use ratatui::backend::Backend;
+use ratatui::backend::CrosstermBackend;
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use rustix::event::PollFd;
+use rustix::event::PollFlags;
+use rustix::event::Timespec;
+use rustix::process;
+use rustix::termios;
+use signal_hook::consts::SIGCONT;
+use signal_hook::consts::SIGWINCH;
+use signal_hook::flag;
+
+use crate::signals::Signals;
+
+/// Size of a terminal that does not know it, as a serial console.
+const DEFAULT_SIZE: (u16, u16) = (80, 24);
+
+/// How long the bytes of one key may take on a serial line.
+const KEY_TIME: Duration = Duration::from_millis(5);
+
+/// Whether the terminal is ours.
+static ENTERED: AtomicBool = AtomicBool::new(false);
+
+/// The terminal of this process, which is on its standard input and output.
+pub struct Terminal {
+    backend: CrosstermBackend<BufWriter<Stdout>>,
+    /// What is on the screen.
+    screen: Buffer,
+    /// Whether the program was stopped and goes on.
+    resumed: Arc<AtomicBool>,
+}
+
+/// What [`Terminal::wait`] waited for.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Input {
+    /// These keys were pressed; none, if time ran out or the size has changed.
+    Keys(Vec<KeyEvent>),
+    /// A signal says that it is enough, or the terminal is gone.
+    End,
+}
+
+impl Terminal {
+    /// Takes the terminal over.
+    pub fn enter() -> io::Result<Self> {
+        static HOOK: Once = Once::new();
+        HOOK.call_once(|| {
+            let before = panic::take_hook();
+            panic::set_hook(Box::new(move |info| {
+                leave();
+                before(info);
+            }));
+        });
+        let mut terminal = Terminal {
+            backend: CrosstermBackend::new(BufWriter::new(io::stdout())),
+            screen: Buffer::empty(Rect::ZERO),
+            resumed: Arc::default(),
+        };
+        flag::register(SIGCONT, Arc::clone(&terminal.resumed))?;
+        // Only so that it interrupts waiting.
+        flag::register(SIGWINCH, Arc::default())?;
+        terminal.enter_again()?;
+        Ok(terminal)
+    }
+
+    fn enter_again(&mut self) -> io::Result<()> {
+        ENTERED.store(true, Ordering::Relaxed);
+        // crossterm takes the mode for raw as long as it has not set it back.
+        disable_raw_mode()?;
+        enable_raw_mode()?;
+        queue!(self.backend, EnterAlternateScreen, Hide)?;
+        self.clear()
+    }
+
+    /// Stops the program, as job control of the shell has it, until it is told to go on.
+    pub fn stop(&mut self) -> io::Result<()> {
+        leave();
+        process::kill_process(process::getpid(), process::Signal::TSTP)?;
+        self.resumed.store(false, Ordering::Relaxed);
+        self.enter_again()
+    }
+
+    /// Takes the terminal over if another program had it while this one was stopped. Returns whether that is so.
+    pub fn resume(&mut self) -> io::Result<bool> {
+        let resumed = self.resumed.swap(false, Ordering::Relaxed);
+        if resumed {
+            self.enter_again()?;
+        }
+        Ok(resumed)
+    }
+
+    /// Forgets what is on the screen, so that all of it is drawn.
+    pub fn clear(&mut self) -> io::Result<()> {
+        self.screen = Buffer::empty(size());
+        queue!(self.backend, Clear(ClearType::All))
+    }
+
+    /// Whether the size is another one than that of what was drawn.
+    pub fn is_resized(&self) -> bool {
+        self.screen.area != size()
+    }
+
+    /// Whether it has shown nearly all that was drawn. A serial line needs a second for a screen.
+    pub fn is_ready(&self) -> bool {
+        let stdout = io::stdout();
+        let mut fds = [PollFd::new(&stdout, PollFlags::OUT)];
+        let now = Timespec::default();
+        !matches!(rustix::event::poll(&mut fds, Some(&now)), Ok(0))
+    }
+
+    /// Draws what has changed.
+    pub fn draw(&mut self, draw: impl FnOnce(&mut Buffer)) -> io::Result<()> {
+        if self.is_resized() {
+            self.clear()?;
+        }
+        let mut next = Buffer::empty(self.screen.area);
+        draw(&mut next);
+        self.backend.draw(self.screen.diff_iter(&next))?;
+        self.screen = next;
+        Write::flush(&mut self.backend)
+    }
+
+    /// Waits for keys.
+    pub fn wait(&self, signals: &Signals, timeout: Duration) -> io::Result<Input> {
+        let stdin = io::stdin();
+        let mut fds = [PollFd::new(&stdin, PollFlags::IN), PollFd::new(signals, PollFlags::IN)];
+        let timeout = Timespec::try_from(timeout).map_err(io::Error::other)?;
+        match rustix::event::poll(&mut fds, Some(&timeout)) {
+            Ok(0) | Err(rustix::io::Errno::INTR) => return Ok(Input::Keys(Vec::new())),
+            Ok(_) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let [keys, signals] = fds.map(|fd| fd.revents());
+        // Of a terminal that is gone, crossterm would read again and again.
+        if !signals.is_empty() || keys.intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL) {
+            return Ok(Input::End);
+        }
+        thread::sleep(KEY_TIME);
+        let mut keys = Vec::new();
+        while event::poll(Duration::ZERO)? {
+            if let Event::Key(key) = event::read()?
+                && key.kind != KeyEventKind::Release
+            {
+                keys.push(key);
+            }
+        }
+        Ok(Input::Keys(keys))
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        leave();
+    }
+}
+
+/// Gives the terminal back. If it is gone, there is nothing to be done about it.
+fn leave() {
+    if !ENTERED.swap(false, Ordering::Relaxed) {
+        return;
+    }
+    let mut stdout = io::stdout().lock();
+    // Where there is no other screen, the prompt comes below what was shown.
+    let last = size().height.saturating_sub(1);
+    let _ = queue!(stdout, MoveTo(0, last), Show, LeaveAlternateScreen);
+    let _ = stdout.flush();
+    let _ = disable_raw_mode();
+}
+
+/// The size of the screen.
+fn size() -> Rect {
+    let known = termios::tcgetwinsize(io::stdout()).ok();
+    let known = known.filter(|size| size.ws_col > 0 && size.ws_row > 0);
+    let var = |name, default| {
+        env::var(name)
+            .ok()
+            .and_then(|value| value.parse().ok())
+            .unwrap_or(default)
+    };
+    let (width, height) = match known {
+        Some(size) => (size.ws_col, size.ws_row),
+        None => (var("COLUMNS", DEFAULT_SIZE.0), var("LINES", DEFAULT_SIZE.1)),
+    };
+    Rect::new(0, 0, width.clamp(1, 1000), height.clamp(1, 1000))
+}

@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Tests of states and of what is drawn of them.
+
+mod hostile;
+mod keys;
+mod load;
+mod sample;
+mod views;

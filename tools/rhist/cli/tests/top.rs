@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! `rhist top` in a terminal, which is tmux. Where that is not installed, these tests are skipped, and say so.
+
+#[path = "top/sample.rs"]
+mod sample;
+#[path = "top/tmux.rs"]
+mod tmux;
+
+use std::fs;
+use std::process::Command;
+use std::process::Stdio;
+use std::time::Duration;
+use std::time::Instant;
+
+use insta::assert_snapshot;
+use tmux::Tmux;
+
+/// Starts `rhist top` in a shell, and waits until the recording has ended.
+fn start(tmux: &Tmux, environment: &str) {
+    let file = tmux.dir().join("recording.jsonl");
+    sample::write(&file, 30);
+    tmux.line(&format!(
+        "{environment} {} top --replay {} -i 0.01",
+        env!("CARGO_BIN_EXE_rhist"),
+        file.display()
+    ));
+    tmux.wait_for("END OF RECORDING");
+}
+
+/// Checks that the terminal is as it was before.
+fn assert_sane(tmux: &Tmux) {
+    tmux.wait_until(|screen| screen.trim_end().ends_with('$'));
+    assert_eq!(tmux.ask("#{alternate_on} #{cursor_flag}"), "0 1");
+    tmux.line("stty -a | grep -ow -e '-*echo' -e '-*icanon' -e '-*opost' | xargs echo =");
+    tmux.wait_for("= opost icanon echo");
+}
+
+#[test]
+fn keys_and_quit() {
+    let Some(tmux) = Tmux::start("keys", 80, 24) else {
+        return;
+    };
+    start(&tmux, "LC_ALL=C.UTF-8");
+    assert_snapshot!("table", tmux.screen());
+    tmux.keys(&["/", "n", "o", "d", "Enter", "Enter"]);
+    tmux.wait_for("values: few");
+    assert_snapshot!("heat_map", tmux.screen());
+    tmux.keys(&["Escape", "Escape", "t"]);
+    tmux.wait_for("Triggers");
+    tmux.keys(&["?"]);
+    tmux.wait_for("Keys");
+    tmux.keys(&["q"]);
+    assert_sane(&tmux);
+}
+
+#[test]
+fn a_serial_console() {
+    let Some(tmux) = Tmux::start("serial", 80, 24) else {
+        return;
+    };
+    start(&tmux, "TERM=vt100");
+    let screen = tmux.screen();
+    assert!(screen.is_ascii(), "{screen}");
+    assert_snapshot!("serial", screen);
+    assert_eq!(tmux.colors(), 0);
+    tmux.keys(&["C-c"]);
+    assert_sane(&tmux);
+}
+
+#[test]
+fn a_size_that_changes() {
+    let Some(tmux) = Tmux::start("size", 80, 24) else {
+        return;
+    };
+    start(&tmux, "LC_ALL=C.UTF-8");
+    tmux.resize(40, 10);
+    tmux.wait_until(|screen| !screen.contains("trend"));
+    assert_snapshot!("small", tmux.screen());
+    tmux.resize(3, 2);
+    tmux.resize(100, 30);
+    tmux.wait_for("trend");
+    tmux.keys(&["q"]);
+    assert_sane(&tmux);
+}
+
+#[test]
+fn signals_give_the_terminal_back() {
+    let Some(tmux) = Tmux::start("signals", 80, 24) else {
+        return;
+    };
+    for signal in ["TERM", "INT", "HUP"] {
+        start(&tmux, "LC_ALL=C.UTF-8");
+        tmux.kill(signal);
+        assert_sane(&tmux);
+        tmux.line("clear");
+        tmux.wait_until(|screen| screen.trim() == "$");
+    }
+}
+
+#[test]
+fn stopped_and_continued() {
+    let Some(tmux) = Tmux::start("stop", 80, 24) else {
+        return;
+    };
+    start(&tmux, "LC_ALL=C.UTF-8");
+    tmux.keys(&["C-z"]);
+    assert_sane(&tmux);
+    tmux.line("fg");
+    tmux.wait_for("END OF RECORDING");
+    tmux.keys(&["?"]);
+    tmux.wait_for("Keys");
+    tmux.keys(&["q"]);
+    assert_sane(&tmux);
+}
+
+#[test]
+fn a_terminal_that_goes_away() {
+    let Some(tmux) = Tmux::start("away", 80, 24) else {
+        return;
+    };
+    start(&tmux, "LC_ALL=C.UTF-8");
+    let pid = tmux.pid().unwrap();
+    tmux.run(&["kill-server"]);
+    let begin = Instant::now();
+    while fs::exists(format!("/proc/{pid}")).unwrap() {
+        assert!(
+            begin.elapsed() < Duration::from_secs(5),
+            "it goes on without a terminal"
+        );
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn names_do_nothing_to_the_terminal() {
+    let Some(tmux) = Tmux::start("names", 80, 24) else {
+        return;
+    };
+    start(&tmux, "LC_ALL=C.UTF-8");
+    tmux.wait_for(r"\u{1b}]2;owned\u{7}");
+    assert_ne!(tmux.ask("#{pane_title}"), "owned");
+    tmux.keys(&["q"]);
+    assert_sane(&tmux);
+}
+
+#[test]
+fn a_recording_can_be_replayed() {
+    let Some(tmux) = Tmux::start("record", 80, 24) else {
+        return;
+    };
+    let file = tmux.dir().join("recording.jsonl");
+    sample::write(&file, 30);
+    tmux.line(&format!(
+        "LC_ALL=C {} top --replay {} -i 0.1",
+        env!("CARGO_BIN_EXE_rhist"),
+        file.display()
+    ));
+    tmux.wait_for("node");
+    tmux.keys(&["w"]);
+    tmux.wait_for("recording to rhist-2");
+    tmux.wait_for("END OF RECORDING");
+    tmux.keys(&["w"]);
+    tmux.wait_for("is written");
+    tmux.keys(&["q"]);
+    assert_sane(&tmux);
+    let mut files = fs::read_dir(tmux.dir()).unwrap().map(|entry| entry.unwrap().path());
+    let made = files.find(|path| {
+        path.file_name()
+            .is_some_and(|name| name.to_string_lossy().starts_with("rhist-2"))
+    });
+    let output = rhist(&["top", "--batch", "--replay", made.unwrap().to_str().unwrap()]);
+    assert!((2..30).contains(&output.lines().count()), "{output}");
+}
+
+fn rhist(args: &[&str]) -> String {
+    let output = Command::new(env!("CARGO_BIN_EXE_rhist"))
+        .args(args)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn lines_of_json_without_a_terminal() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("recording.jsonl");
+    sample::write(&file, 5);
+    let output = rhist(&["top", "--replay", file.to_str().unwrap()]);
+    let lines: Vec<serde_json::Value> = output.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines.len(), 5);
+    assert_eq!(lines[0]["name"], "runqlat");
+}
+
+#[test]
+fn what_is_no_recording_gets_a_sentence() {
+    let output = Command::new(env!("CARGO_BIN_EXE_rhist"))
+        .args(["top", "--replay", "Cargo.toml"])
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        String::from_utf8(output.stderr)
+            .unwrap()
+            .starts_with("rhist: Cargo.toml")
+    );
+}

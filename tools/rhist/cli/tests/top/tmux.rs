@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! A terminal: a window of tmux with a shell in it.
+
+use std::path::Path;
+use std::process::Command;
+use std::thread;
+use std::time::Duration;
+use std::time::Instant;
+
+use tempfile::TempDir;
+
+/// How long anything may take.
+const TIMEOUT: Duration = Duration::from_secs(10);
+
+/// A server of tmux with one window, which ends with this.
+pub struct Tmux {
+    dir: TempDir,
+}
+
+impl Tmux {
+    /// Starts it. Without tmux, says so and returns `None`.
+    pub fn start(test: &str, width: u16, height: u16) -> Option<Self> {
+        if Command::new("tmux").arg("-V").output().is_err() {
+            eprintln!("SKIP {test}: tmux is not installed");
+            return None;
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let tmux = Tmux { dir };
+        let (width, height) = (width.to_string(), height.to_string());
+        let shell = "env -u LC_ALL -u LANG -u NO_COLOR PS1='$ ' sh -i";
+        tmux.run(&[
+            "-f",
+            "/dev/null",
+            "new-session",
+            "-d",
+            "-x",
+            &width,
+            "-y",
+            &height,
+            shell,
+        ]);
+        tmux.wait_for("$");
+        Some(tmux)
+    }
+
+    /// A directory of its own, in which the shell is.
+    pub fn dir(&self) -> &Path {
+        self.dir.path()
+    }
+
+    /// Runs a command of tmux, and returns what it prints.
+    pub fn run(&self, args: &[&str]) -> String {
+        let mut command = Command::new("tmux");
+        command
+            .env_remove("TMUX")
+            .env("LC_ALL", "C.UTF-8")
+            .current_dir(self.dir.path());
+        let output = command
+            .arg("-S")
+            .arg(self.dir.path().join("socket"))
+            .args(args)
+            .output()
+            .unwrap();
+        assert!(
+            output.status.success(),
+            "{args:?}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// Types a line.
+    pub fn line(&self, line: &str) {
+        self.run(&["send-keys", "-l", line]);
+        self.keys(&["Enter"]);
+    }
+
+    /// Presses keys, which have tmux's names.
+    pub fn keys(&self, keys: &[&str]) {
+        for key in keys {
+            self.run(&["send-keys", key]);
+            if *key == "Escape" {
+                // What comes right behind it would be part of the same key.
+                thread::sleep(Duration::from_millis(50));
+            }
+        }
+    }
+
+    /// What is on the screen.
+    pub fn screen(&self) -> String {
+        self.run(&["capture-pane", "-p"])
+    }
+
+    /// How many colours are on the screen.
+    pub fn colors(&self) -> usize {
+        let screen = self.run(&["capture-pane", "-p", "-e"]);
+        let colors = screen.matches("\x1b[3").count() + screen.matches("\x1b[1;3").count();
+        // The colour that it has anyway.
+        colors - screen.matches("\x1b[39").count()
+    }
+
+    /// The value of a format of tmux.
+    pub fn ask(&self, format: &str) -> String {
+        self.run(&["display-message", "-p", format]).trim_end().into()
+    }
+
+    /// Makes the window another size.
+    pub fn resize(&self, width: u16, height: u16) {
+        let (width, height) = (width.to_string(), height.to_string());
+        self.run(&["resize-window", "-x", &width, "-y", &height]);
+    }
+
+    /// Waits until a text is on the screen.
+    pub fn wait_for(&self, text: &str) {
+        self.wait_until(|screen| screen.contains(text));
+    }
+
+    /// Waits until the screen is as it should be.
+    pub fn wait_until(&self, is_so: impl Fn(&str) -> bool) {
+        let begin = Instant::now();
+        loop {
+            let screen = self.screen();
+            if is_so(&screen) {
+                return;
+            }
+            assert!(begin.elapsed() < TIMEOUT, "waited too long:\n{screen}");
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// The process in the foreground of the shell.
+    pub fn pid(&self) -> Option<String> {
+        let shell = self.ask("#{pane_pid}");
+        let children = std::fs::read_to_string(format!("/proc/{shell}/task/{shell}/children")).ok()?;
+        Some(children.split_whitespace().next()?.into())
+    }
+
+    /// Sends it a signal.
+    pub fn kill(&self, signal: &str) {
+        let pid = self.pid().unwrap();
+        let status = Command::new("kill").args(["-s", signal, &pid]).status().unwrap();
+        assert!(status.success());
+    }
+}
+
+impl Drop for Tmux {
+    fn drop(&mut self) {
+        let mut command = Command::new("tmux");
+        let _ = command
+            .arg("-S")
+            .arg(self.dir.path().join("socket"))
+            .arg("kill-server")
+            .output();
+    }
+}
