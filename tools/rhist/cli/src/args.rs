@@ -74,6 +74,8 @@ pub enum Command {
     Ls(ls::Args),
     /// Show the fields of an event, and what keys they make
     Show(show::Args),
+    /// Say what this machine can measure, and what it needs for the rest
+    Doctor,
     /// Run a program on the tracing directory of rhist
     Exec(exec::Args),
     /// A recipe: its name, and what follows.

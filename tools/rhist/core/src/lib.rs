@@ -9,6 +9,7 @@ pub mod hist_text;
 pub mod journal;
 pub mod jsonl;
 mod lines;
+pub mod machine;
 pub mod names;
 pub mod picture;
 pub mod plan;

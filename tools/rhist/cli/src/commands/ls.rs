@@ -8,6 +8,8 @@ use std::process::ExitCode;
 
 use anyhow::bail;
 use clap::Subcommand;
+use rhist_core::journal::Entries;
+use rhist_core::journal::Journals;
 use rhist_core::problem::Problem;
 use rhist_core::recipe::Recipe;
 use rhist_core::table::Text;
@@ -37,6 +39,8 @@ enum What {
         #[arg(value_name = "PATTERN")]
         pattern: Option<String>,
     },
+    /// Runs of rhist on this machine, and those that --keep has left
+    Runs,
     /// Recipes, with what they measure
     Recipes,
 }
@@ -51,6 +55,7 @@ pub fn run(args: &Args, format: Format) -> anyhow::Result<ExitCode> {
             let events = measure::tracefs(BackendArg::Auto)?.events()?;
             events_text(&select(events, pattern.as_deref())?, format)
         }
+        What::Runs => runs_text(&Journals::find().list(), format),
         What::Recipes => recipes_text(&recipes::names(), format, recipes::find)?,
     };
     print(&text)
@@ -133,6 +138,34 @@ fn events_text(events: &[EventName], format: Format) -> String {
     events.iter().map(|event| line(event) + "\n").collect()
 }
 
+/// A line for each run, and whether its owner lives.
+fn runs_text(runs: &[(Entries, bool)], format: Format) -> String {
+    let state = |entries: &Entries, is_alive: bool| match (is_alive, entries.kept) {
+        (true, _) => "running",
+        (false, true) => "kept",
+        // The next measurement removes it.
+        (false, false) => "dead",
+    };
+    let line = |(entries, is_alive): &(Entries, bool)| match format {
+        Format::Json => json!({
+            "instance": entries.id.instance(),
+            "state": state(entries, *is_alive),
+            "command": entries.command,
+            "cost_ns": entries.cost_ns,
+        })
+        .to_string(),
+        _ => {
+            let command = Text::from(entries.command.as_str());
+            format!(
+                "{}  {:7}  rhist {command}",
+                entries.id.instance(),
+                state(entries, *is_alive)
+            )
+        }
+    };
+    runs.iter().map(|run| line(run) + "\n").collect()
+}
+
 /// A line for each of these names, of which `find` has the recipes.
 fn recipes_text(
     names: &[String],
@@ -176,6 +209,7 @@ fn recipes_text(
 mod tests {
     use insta::assert_snapshot;
     use proptest::prelude::*;
+    use rhist_core::plan::Id;
 
     use super::*;
 
@@ -229,6 +263,24 @@ mod tests {
             .map(|format| recipes_text(&names, format, find).unwrap())
             .concat();
         assert_snapshot!(text);
+    }
+
+    #[test]
+    fn runs() {
+        let entries = |command: &str, kept| Entries {
+            id: Id::example(),
+            steps: Vec::new(),
+            kept,
+            command: command.to_owned(),
+            cost_ns: Some(120.5),
+        };
+        let runs = [
+            (entries("runqlat", false), true),
+            (entries("count \x1b[2J", true), false),
+            (entries("x", false), false),
+        ];
+        assert_snapshot!(runs_text(&runs, Format::Text) + &runs_text(&runs, Format::Json));
+        assert_eq!(runs_text(&[], Format::Text), "");
     }
 
     proptest! {

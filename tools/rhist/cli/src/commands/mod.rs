@@ -3,6 +3,7 @@
 //! What each command does.
 
 mod clean;
+mod doctor;
 pub mod exec;
 pub mod ls;
 mod record;
@@ -29,6 +30,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         Some(Command::Clean) => clean::run(),
         Some(Command::Ls(args)) => ls::run(&args, common.format),
         Some(Command::Show(args)) => show::run(&args, common.format),
+        Some(Command::Doctor) => doctor::run(common.format),
         Some(Command::Exec(args)) => exec::run(&args, common.dry_run),
         Some(Command::Recipe(words)) => measure::run(&Ask::parse(&words, &common)?),
     }

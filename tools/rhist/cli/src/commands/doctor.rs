@@ -1,0 +1,444 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! `rhist doctor`: what this machine can do, and what to install or set for the rest.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::bail;
+use rhist_core::machine::Lack;
+use rhist_core::machine::Machine;
+use rhist_core::machine::Place;
+use rhist_core::recipe::Measure;
+use rhist_core::recipe::Recipe;
+use rhist_core::table::Text;
+use rhist_core::tracefs::Tracefs;
+use serde_json::Value;
+use serde_json::json;
+
+use super::ls::print;
+use crate::args::Format;
+use crate::recipes;
+
+/// What histograms cannot answer, and what can.
+const NEVER: [(&str, &str); 3] = [
+    (
+        "a line for each event, as opensnoop and execsnoop print",
+        "trace-cmd, or bpftrace",
+    ),
+    ("stacks of programs", "perf record -g"),
+    ("hardware counters, such as cycles and cache misses", "perf stat"),
+];
+
+/// Something that a machine has or lacks.
+struct Check {
+    name: &'static str,
+    is_there: bool,
+    /// What was found.
+    text: String,
+    /// A command or setting that helps. Empty if there is none, or nothing to help with.
+    advice: String,
+}
+
+impl Check {
+    fn new(name: &'static str, is_there: bool, found: impl Into<String>, else_: (&str, &str)) -> Self {
+        let (text, advice) = match is_there {
+            true => (found.into(), String::new()),
+            false => (else_.0.to_owned(), else_.1.to_owned()),
+        };
+        Self {
+            name,
+            is_there,
+            text,
+            advice,
+        }
+    }
+}
+
+/// Whether a recipe, or one of its other ways to measure, is possible.
+struct Possible {
+    /// `syscount --errors`.
+    name: String,
+    lacks: Vec<Lack>,
+}
+
+/// Looks at this machine. Exits with 1 if nothing can be measured.
+pub fn run(format: Format) -> anyhow::Result<ExitCode> {
+    let machine = Machine::look(Path::new("/"), Tracefs::find());
+    let checks = checks(&machine);
+    let recipes = possible(&machine, &recipes::names(), recipes::find);
+    let text = match format {
+        Format::Text => text(&machine, &checks, &recipes),
+        Format::Json => format!("{}\n", as_json(&machine, &checks, &recipes)),
+        _ => bail!("what doctor finds is text or json"),
+    };
+    print(&text)?;
+    Ok(if machine.can_measure() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
+}
+
+fn checks(machine: &Machine) -> Vec<Check> {
+    let mut checks = vec![tracefs_check(machine)];
+    if let Place::Found(_) = machine.tracefs {
+        checks.push(Check::new(
+            "permission",
+            machine.is_writable,
+            "you may make triggers",
+            (
+                "you may not make triggers",
+                "sudo; or give tracefs to a group: rhist's security.rst says how",
+            ),
+        ));
+    }
+    checks.push(module_check(machine));
+    checks.push(match machine.lockdown.as_deref() {
+        None => Check::new("lockdown", true, "none", ("", "")),
+        Some("confidentiality") => {
+            let text = "confidentiality: the kernel refuses all tracing";
+            Check::new("lockdown", false, "", (text, "boot without lockdown=confidentiality"))
+        }
+        Some(other) => Check::new(
+            "lockdown",
+            true,
+            format!("{other}: only signed modules are loaded"),
+            ("", ""),
+        ),
+    });
+    if let Place::Found(_) = machine.tracefs {
+        checks.extend(function_checks(machine));
+    }
+    checks
+}
+
+fn tracefs_check(machine: &Machine) -> Check {
+    match &machine.tracefs {
+        Place::Found(tracefs) => Check::new("tracefs", true, tracefs.kernel().display().to_string(), ("", "")),
+        Place::Denied => Check::new("tracefs", false, "", ("you may not read it", "sudo")),
+        Place::NotMounted => Check::new(
+            "tracefs",
+            false,
+            "",
+            ("not mounted", "mount -t tracefs tracefs /sys/kernel/tracing"),
+        ),
+    }
+}
+
+fn module_check(machine: &Machine) -> Check {
+    let without = "without it the kernel's own histograms are used, which cost more and know less";
+    let version = machine.module.as_deref().unwrap_or_default();
+    let advice = match (machine.is_module_installed, machine.secure_boot) {
+        (true, Some(true)) => {
+            "modprobe rhist; if it is refused, Secure Boot does not know its key: mokutil --import /var/lib/dkms/mok.pub, \
+             and reboot"
+                .to_owned()
+        }
+        (true, _) => "modprobe rhist".to_owned(),
+        (false, _) => format!("apt install rhist-modules-{}, or rhist-dkms", machine.release),
+    };
+    let state = if machine.is_module_installed {
+        "not loaded"
+    } else {
+        "not installed"
+    };
+    Check::new(
+        "module",
+        machine.module.is_some(),
+        format!("rhist {version}"),
+        (&format!("{state}: {without}"), &advice),
+    )
+}
+
+fn function_checks(machine: &Machine) -> Vec<Check> {
+    let functions = &machine.functions;
+    let config = |option: &str| format!("a kernel with {option}");
+    let rows = [
+        (
+            "hist triggers",
+            functions.hist_triggers,
+            "the kernel's own",
+            "the kernel has none of its own",
+            "HIST_TRIGGERS",
+        ),
+        (
+            "synthetic events",
+            functions.synthetic_events,
+            "yes",
+            "no",
+            "SYNTH_EVENTS",
+        ),
+        (
+            "kprobes",
+            functions.kprobes,
+            "any instruction of the kernel",
+            "no",
+            "KPROBE_EVENTS",
+        ),
+        (
+            "uprobes",
+            functions.uprobes,
+            "any instruction of a program",
+            "no",
+            "UPROBE_EVENTS",
+        ),
+        (
+            "fprobes",
+            functions.fprobes,
+            "any function of the kernel, at little cost",
+            "no",
+            "FPROBE_EVENTS",
+        ),
+        (
+            "BTF arguments",
+            functions.arguments,
+            "arguments of functions by name",
+            "no",
+            "PROBE_EVENTS_BTF_ARGS",
+        ),
+        (
+            "system calls",
+            functions.system_calls,
+            "yes",
+            "no tracepoints",
+            "FTRACE_SYSCALLS",
+        ),
+        (
+            "locks",
+            functions.locks,
+            "yes",
+            "no tracepoints",
+            "tracepoints of locks, which are there since 5.19",
+        ),
+        (
+            "user events",
+            functions.user_events,
+            "events of programs",
+            "no",
+            "CONFIG_USER_EVENTS, or the module",
+        ),
+    ];
+    rows.map(|(name, is_there, found, missing, option)| Check::new(name, is_there, found, (missing, &config(option))))
+        .into()
+}
+
+/// What of these recipes is possible. One that cannot be read is left out.
+fn possible(
+    machine: &Machine,
+    names: &[String],
+    find: impl Fn(&str) -> anyhow::Result<Option<Recipe>>,
+) -> Vec<Possible> {
+    let mut all = Vec::new();
+    for name in names {
+        let Ok(Some(recipe)) = find(name) else { continue };
+        let mut add = |name: String, measure: &Measure| {
+            all.push(Possible {
+                name,
+                lacks: machine.lacks(measure),
+            })
+        };
+        add(name.clone(), &recipe.measure);
+        for (variant, other) in &recipe.variants {
+            add(format!("{name} --{variant}"), &other.measure);
+        }
+    }
+    all
+}
+
+fn text(machine: &Machine, checks: &[Check], recipes: &[Possible]) -> String {
+    let mut text = format!(
+        "Linux {}, rhist {}\n\n",
+        escape(&machine.release),
+        env!("CARGO_PKG_VERSION")
+    );
+    let width = checks.iter().map(|check| check.name.len()).max().unwrap_or_default();
+    for check in checks {
+        let mark = if check.is_there { "ok" } else { "--" };
+        text += &format!("  {mark}  {:width$}  {}\n", check.name, escape(&check.text));
+        if !check.advice.is_empty() {
+            text += &format!("      {:width$}  needs: {}\n", "", escape(&check.advice));
+        }
+    }
+    let (here, gone): (Vec<&Possible>, Vec<&Possible>) = recipes.iter().partition(|recipe| recipe.lacks.is_empty());
+    if let Place::Found(_) = machine.tracefs {
+        text += &format!("\nRecipes: {} of {} are possible here\n", here.len(), recipes.len());
+        let width = gone
+            .iter()
+            .map(|recipe| recipe.name.chars().count())
+            .max()
+            .unwrap_or_default();
+        for Possible { name, lacks } in gone {
+            let why: Vec<String> = lacks.iter().map(lack).collect();
+            text += &format!("  --  {:width$}  {}\n", escape(name), escape(&why.join(", ")));
+        }
+    }
+    text += "\nNot to be had from histograms:\n";
+    for (what, instead) in NEVER {
+        text += &format!("  {what}: {instead}\n");
+    }
+    let verdict = match machine.can_measure() {
+        true => "Everything is there to measure with: try rhist runqlat -d 3",
+        false => "Nothing can be measured here yet",
+    };
+    text + &format!("\n{verdict}\n")
+}
+
+fn lack(lack: &Lack) -> String {
+    match lack {
+        Lack::Event(event) => format!("no event {event}"),
+        Lack::Probes("BTF") => "no arguments of functions by name".to_owned(),
+        Lack::Probes(kind) => format!("no {kind}s"),
+    }
+}
+
+fn as_json(machine: &Machine, checks: &[Check], recipes: &[Possible]) -> Value {
+    let check =
+        |check: &Check| json!({"name": check.name, "ok": check.is_there, "found": check.text, "needs": check.advice});
+    let recipe = |recipe: &Possible| {
+        json!({
+            "name": recipe.name,
+            "possible": recipe.lacks.is_empty(),
+            "lacks": recipe.lacks.iter().map(lack).collect::<Vec<_>>(),
+        })
+    };
+    json!({
+        "kernel": machine.release,
+        "version": env!("CARGO_PKG_VERSION"),
+        "can_measure": machine.can_measure(),
+        "module": machine.module,
+        "secure_boot": machine.secure_boot,
+        "lockdown": machine.lockdown,
+        "checks": checks.iter().map(check).collect::<Vec<_>>(),
+        "recipes": recipes.iter().map(recipe).collect::<Vec<_>>(),
+        "never": NEVER.map(|(what, instead)| json!({"what": what, "instead": instead})),
+    })
+}
+
+fn escape(text: &str) -> String {
+    Text::from(text).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_snapshot;
+    use rhist_core::machine::Functions;
+
+    use super::*;
+
+    const ALL: Functions = Functions {
+        hist_triggers: true,
+        synthetic_events: true,
+        kprobes: true,
+        uprobes: true,
+        fprobes: true,
+        arguments: true,
+        system_calls: true,
+        locks: true,
+        user_events: true,
+    };
+
+    /// A machine with the events of the fixtures.
+    fn machine() -> Machine {
+        let tracefs = Tracefs::at("../core/tests/fixtures".into()).unwrap();
+        Machine {
+            release: "7.3.4+deb13-amd64".to_owned(),
+            module: Some("0.9.0".to_owned()),
+            is_module_installed: true,
+            secure_boot: Some(false),
+            lockdown: None,
+            tracefs: Place::Found(tracefs),
+            is_writable: true,
+            functions: ALL,
+        }
+    }
+
+    fn recipe(name: &str) -> anyhow::Result<Option<Recipe>> {
+        let event = match name {
+            "runqlat" => "sched:sched_switch",
+            "lockwait" => "lock:contention_begin",
+            _ => return Ok(None),
+        };
+        let text = format!(
+            "summary = \"\"\nabout = \"\"\n[[count]]\nevent = \"{event}\"\n\
+             [variants.exact]\nsummary = \"\"\nprobes = [\"f:{{group}}/x y a=b->c\"]\n"
+        );
+        Ok(Some(Recipe::parse(&text)?))
+    }
+
+    fn shown(machine: &Machine) -> String {
+        let recipes = possible(machine, &["lockwait", "runqlat", "gone"].map(str::to_owned), recipe);
+        text(machine, &checks(machine), &recipes)
+    }
+
+    #[test]
+    fn all_is_there() {
+        assert_snapshot!(shown(&machine()));
+    }
+
+    #[test]
+    fn without_the_module() {
+        let without = Machine {
+            module: None,
+            ..machine()
+        };
+        let not_installed = Machine {
+            is_module_installed: false,
+            ..without.clone()
+        };
+        let functions = Functions {
+            fprobes: false,
+            arguments: false,
+            locks: false,
+            user_events: false,
+            ..ALL
+        };
+        let signed = Machine {
+            secure_boot: Some(true),
+            lockdown: Some("integrity".to_owned()),
+            functions,
+            ..without
+        };
+        assert_snapshot!(shown(&not_installed) + "----\n" + &shown(&signed));
+    }
+
+    #[test]
+    fn nothing_is_possible() {
+        let not_mounted = Machine {
+            tracefs: Place::NotMounted,
+            ..machine()
+        };
+        let denied = Machine {
+            tracefs: Place::Denied,
+            ..machine()
+        };
+        let not_root = Machine {
+            is_writable: false,
+            ..machine()
+        };
+        let locked = Machine {
+            lockdown: Some("confidentiality".to_owned()),
+            ..machine()
+        };
+        let bare = Machine {
+            module: None,
+            functions: Functions::default(),
+            ..machine()
+        };
+        assert_snapshot!(
+            [not_mounted, denied, not_root, locked, bare]
+                .map(|machine| shown(&machine))
+                .join("----\n")
+        );
+    }
+
+    #[test]
+    fn json() {
+        let machine = Machine {
+            module: None,
+            ..machine()
+        };
+        let recipes = possible(&machine, &["lockwait".to_owned()], recipe);
+        assert_snapshot!(serde_json::to_string_pretty(&as_json(&machine, &checks(&machine), &recipes)).unwrap());
+    }
+}
