@@ -202,12 +202,12 @@ mod tests {
 
     #[test]
     fn kernel() {
-        let format = include_str!("../../tests/formats/kmalloc");
+        let format = include_str!("../../tests/fixtures/events/kmem/kmalloc/format");
         let gfp = Symbols::parse(format, "gfp_flags").unwrap();
         assert_eq!(gfp.name(0xcc0).as_deref(), Some("GFP_KERNEL"));
         assert_eq!(gfp.name(0xdc0).as_deref(), Some("GFP_KERNEL|__GFP_ZERO"));
         assert_eq!(Symbols::parse(format, "node"), None);
-        let format = include_str!("../../tests/formats/sched_switch");
+        let format = include_str!("../../tests/fixtures/events/sched/sched_switch/format");
         let state = Symbols::parse(format, "prev_state").unwrap();
         for number in 1..256 {
             assert_eq!(state.name(number), super::super::state::name(number));

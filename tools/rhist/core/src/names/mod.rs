@@ -20,7 +20,10 @@ use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use crate::recipe::Measure;
 use crate::recipe::NameKind;
+use crate::tracefs::Tracefs;
+use crate::tracefs::events::EventName;
 pub use format::Symbols;
 
 type Table = BTreeMap<i128, String>;
@@ -61,12 +64,28 @@ impl Names {
         Names::default()
     }
 
-    /// Takes the names of `field` from the contents of its event's `format` file, for [`NameKind::Format`] in `column`.
-    /// Does nothing if there are none.
-    pub fn add_format(&mut self, column: &str, field: &str, format: &str) {
-        if let Some(symbols) = Symbols::parse(format, field) {
-            self.formats.insert(column.to_owned(), symbols);
+    /// Names of this machine, also those that the events of `measure` have for columns of [`NameKind::Format`]. Events that
+    /// cannot be read have none.
+    pub fn of_events(tracefs: &Tracefs, measure: &Measure, kinds: &BTreeMap<String, NameKind>) -> Self {
+        let mut names = Self::new();
+        let measures = || std::iter::once(measure).chain(&measure.alternatives);
+        let counts = measures().flat_map(|measure| &measure.count).map(|count| &count.event);
+        let ends = measures().flat_map(|measure| &measure.end).map(|point| &point.event);
+        let events: Vec<&String> = counts.chain(ends).collect();
+        for (column, _) in kinds.iter().filter(|(_, kind)| **kind == NameKind::Format) {
+            let key = measure.keys.get(column).unwrap_or(column);
+            let field = key.split('.').next().unwrap_or(key);
+            let symbols = |event: &&String| tracefs.format(&EventName::parse(event)?).ok()?.symbols(field);
+            if let Some(symbols) = events.iter().find_map(symbols) {
+                names.add_symbols(column, symbols);
+            }
         }
+        names
+    }
+
+    /// Adds what the values of `column` are called, for [`NameKind::Format`].
+    pub fn add_symbols(&mut self, column: &str, symbols: Symbols) {
+        self.formats.insert(column.to_owned(), symbols);
     }
 
     /// The name of a number in `column`, which is a key or a saved field. It may have any characters.
@@ -120,14 +139,26 @@ mod tests {
     }
 
     #[test]
-    fn a_format_belongs_to_its_column() {
-        let mut names = Names::new();
-        let format = r#"print fmt: "%s", __print_symbolic(REC->vec, { 0, "HI" })"#;
-        names.add_format("softirq", "vec", format);
-        names.add_format("other", "irq", format);
-        assert_eq!(names.name(NameKind::Format, "softirq", 0), Some("HI".to_owned()));
-        assert_eq!(names.name(NameKind::Format, "softirq", 1), None);
-        assert_eq!(names.name(NameKind::Format, "other", 0), None);
+    fn names_of_events() {
+        let fixtures = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures");
+        let root = tempfile::tempdir().unwrap();
+        std::os::unix::fs::symlink(format!("{fixtures}/events"), root.path().join("events")).unwrap();
+        let tracefs = Tracefs::at(root.path().to_owned()).unwrap();
+        let measure = crate::recipe::Recipe::parse(
+            r#"summary = "x"
+            about = "y"
+            names = { vec = "format", pid = "format" }
+            keys = { softirq = "vec.hex" }
+            count = [{ event = "no:event" }, { event = "irq:softirq_entry" }]"#,
+        );
+        let measure = measure.unwrap().measure;
+        let kinds = ["softirq", "vec", "pid"].map(|column| (column.to_owned(), NameKind::Format));
+        let names = Names::of_events(&tracefs, &measure, &kinds.into());
+        for column in ["softirq", "vec"] {
+            assert_eq!(names.name(NameKind::Format, column, 0), Some("HI".to_owned()));
+            assert_eq!(names.name(NameKind::Format, column, 99), None);
+        }
+        assert_eq!(names.name(NameKind::Format, "pid", 0), None);
     }
 
     #[test]
