@@ -26,6 +26,7 @@ use rhist_core::tracefs::Tracefs;
 use crate::args::BackendArg;
 use crate::ask::Ask;
 use crate::diagnostic;
+use crate::screen::Printer;
 use crate::signals::Signals;
 
 /// Where what was measured goes: to the screen, or to a file.
@@ -44,7 +45,7 @@ pub fn run(ask: &Ask) -> anyhow::Result<ExitCode> {
     if ask.common.dry_run {
         return dry_run(&tracefs, &plans);
     }
-    go(ask, &tracefs, plans, &mut Plain)
+    go(ask, &tracefs, plans, &mut Printer::new(ask, &tracefs))
 }
 
 /// Finds the tracing directory, and plans what is asked: see [`Ask::plans`].
@@ -177,21 +178,4 @@ pub fn finish(run: Run, tracefs: &Tracefs, keep: bool) -> anyhow::Result<()> {
 pub fn nanoseconds(text: &str) -> anyhow::Result<u64> {
     let time = quantity::parse(text, Unit::Nanoseconds).with_context(|| text.to_owned())?;
     u64::try_from(time).with_context(|| format!("{text}: no time"))
-}
-
-/// All of it, unformatted.
-struct Plain;
-
-impl Sink for Plain {
-    fn begin(&mut self, plan: &Plan) -> anyhow::Result<()> {
-        Ok(writeln!(io::stdout(), "{}… Ctrl-C to end", plan.question.summary)?)
-    }
-
-    fn interval(&mut self, interval: &Interval) -> anyhow::Result<()> {
-        Ok(writeln!(io::stdout(), "{interval:?}")?)
-    }
-
-    fn end(&mut self, reading: &Reading, seconds: f64) -> anyhow::Result<()> {
-        Ok(writeln!(io::stdout(), "{seconds} {reading:#?}")?)
-    }
 }

@@ -6,6 +6,7 @@ use rhist_core::names::Names;
 use rhist_core::question::Question;
 use rhist_core::table::Column;
 use rhist_core::table::Key;
+use rhist_core::table::Table;
 use rhist_core::table::Text;
 use rhist_core::table::Unit;
 use rhist_core::table::Worst;
@@ -30,6 +31,19 @@ impl Labels<'_> {
         };
         let kind = self.question.names.get(column)?;
         self.names.name(*kind, column, *number)
+    }
+
+    /// The table with names in the place of numbers that have one, as texts.
+    pub(super) fn named(&self, table: &Table) -> Table {
+        let mut table = table.clone();
+        for row in &mut table.rows {
+            for (column, key) in table.keys.iter().zip(&mut row.keys) {
+                if let Some(name) = self.name(&column.name, key) {
+                    *key = Key::Text(Text::from(name.as_str()));
+                }
+            }
+        }
+        table
     }
 
     /// A key, for people.

@@ -11,6 +11,7 @@ mod label;
 mod losses;
 mod number;
 mod page;
+mod printer;
 mod quantiles;
 mod rows;
 mod stacks;
@@ -21,12 +22,14 @@ use std::io;
 use std::io::Write;
 
 use rhist_core::names::Names;
+use rhist_core::picture;
 use rhist_core::question::Question;
 
 use crate::args::Format;
 
 pub use label::Labels;
 pub use page::Page;
+pub use printer::Printer;
 pub use view::View;
 
 /// What is the same for all that a run prints.
@@ -53,10 +56,10 @@ impl Screen<'_> {
             Format::Text => text::print(self, out, view),
             Format::Json => json::print(self, out, view),
             Format::Folded => folded::print(self, out, view),
-            Format::Svg => Err(io::Error::new(
-                io::ErrorKind::Unsupported,
-                "there are no pictures of this yet",
-            )),
+            Format::Svg => {
+                let named = self.labels().named(view.table);
+                out.write_all(picture::of(self.question, &named).as_bytes())
+            }
         }
     }
 

@@ -612,6 +612,18 @@ fn json() {
     assert_eq!(parsed["rows"].as_array().unwrap().len(), 3);
 }
 
+#[test]
+fn pictures_have_names() {
+    let svg = Setup {
+        format: Format::Svg,
+        ..BY
+    };
+    let (question, reading) = counts();
+    let printed = total(svg, &question, &reading);
+    assert!(printed.starts_with("<svg"), "{printed}");
+    assert!(printed.contains("EAGAIN") && printed.contains("-9999"), "{printed}");
+}
+
 proptest! {
     /// Whatever is counted: nothing but triggers is too wide, and nothing is interpreted by a terminal.
     #[test]

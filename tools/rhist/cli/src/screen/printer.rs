@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Prints a run on the standard output while it goes on.
+
+use std::io;
+use std::io::IsTerminal;
+use std::io::Write;
+
+use rhist_core::names::Names;
+use rhist_core::plan::Plan;
+use rhist_core::question::Interval;
+use rhist_core::question::Question;
+use rhist_core::question::Reading;
+use rhist_core::tracefs::Tracefs;
+
+use super::Page;
+use super::Screen;
+use super::View;
+use super::number;
+use super::page::plain;
+use crate::args::Format;
+use crate::ask::Ask;
+use crate::measure::Sink;
+
+/// Prints a run: its intervals, and the total at its end.
+#[derive(Debug)]
+pub struct Printer<'a> {
+    ask: &'a Ask,
+    tracefs: &'a Tracefs,
+    question: Question,
+    names: Names,
+}
+
+impl<'a> Printer<'a> {
+    /// For what was asked.
+    pub fn new(ask: &'a Ask, tracefs: &'a Tracefs) -> Self {
+        Printer {
+            ask,
+            tracefs,
+            question: Question::default(),
+            names: Names::default(),
+        }
+    }
+
+    fn print(&self, view: &View<'_>) -> anyhow::Result<()> {
+        let stdout = io::stdout();
+        let screen = Screen {
+            question: &self.question,
+            names: &self.names,
+            page: Page::of(&stdout),
+            format: self.ask.common.format,
+            by: !self.ask.by().is_empty(),
+            quiet: self.ask.common.quiet,
+        };
+        let mut out = io::BufWriter::new(stdout.lock());
+        screen.print(&mut out, view)?;
+        Ok(out.flush()?)
+    }
+}
+
+impl Sink for Printer<'_> {
+    fn begin(&mut self, plan: &Plan) -> anyhow::Result<()> {
+        self.question = plan.question.clone();
+        self.names = Names::of_events(self.tracefs, self.ask.measure(), &self.question.names);
+        let stdout = io::stdout();
+        if self.ask.common.format == Format::Text && !self.ask.common.quiet && stdout.is_terminal() {
+            let until = match self.ask.run.duration {
+                Some(seconds) => format!("for {}", number::seconds(seconds)),
+                None => "until Ctrl-C".to_owned(),
+            };
+            let line = format!("{}: measuring {until}…\n", plain(&self.question.summary));
+            writeln!(&stdout, "{}", Page::of(&stdout).text(&line))?;
+        }
+        Ok(())
+    }
+
+    fn interval(&mut self, interval: &Interval) -> anyhow::Result<()> {
+        match self.ask.common.format {
+            Format::Text | Format::Json => self.print(&View::interval(interval)),
+            Format::Folded | Format::Svg => Ok(()),
+        }
+    }
+
+    fn end(&mut self, reading: &Reading, seconds: f64) -> anyhow::Result<()> {
+        self.print(&View::total(reading, seconds))
+    }
+}
