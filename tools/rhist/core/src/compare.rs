@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Compares two recordings of the same question.
+//!
+//! Their intervals are the samples: rates and quantiles of each. So what is said of a difference does not depend on how many
+//! events there were, but on how much intervals differ anyway.
+
+use std::collections::HashMap;
+
+use crate::question::Interval;
+use crate::question::Question;
+use crate::recording::append;
+use crate::stats;
+use crate::stats::Ratio;
+use crate::table::Column;
+use crate::table::Fold;
+use crate::table::Key;
+use crate::table::Row;
+use crate::table::Table;
+use crate::table::Unit;
+use crate::table::Value;
+
+/// With fewer intervals of each, not even a difference of all would be significant.
+pub const MIN_INTERVALS: usize = 5;
+
+/// Keys of which intervals are kept. Those that come later are only part of the whole.
+const MAX_KEYS: usize = 1000;
+
+/// Keys that are compared: those with most hits.
+const COMPARED_KEYS: usize = 20;
+
+/// Quantiles that are compared, and how many values an interval needs for them.
+const QUANTILES: [(&str, f64, u64); 3] = [("p50", 0.5, 10), ("p90", 0.9, 20), ("p99", 0.99, 100)];
+
+/// From here on, an interval is so much like the one before that their number misleads.
+const HIGH_AUTOCORRELATION: f64 = 0.4;
+
+/// A recording, reduced to what is compared.
+#[derive(Clone, Debug, Default)]
+pub struct Sample {
+    /// All that was counted.
+    pub total: Table,
+    /// Lengths of its intervals, in seconds.
+    pub seconds: Vec<f64>,
+    whole: Measures,
+    keys: HashMap<Vec<Key>, Measures>,
+    /// Whether there were more keys than are kept.
+    has_more_keys: bool,
+}
+
+/// Of something that is counted: hits and values of each interval that has any.
+#[derive(Clone, Debug, Default)]
+struct Measures {
+    hits: u64,
+    /// By number of the interval: hits, and each column.
+    intervals: Vec<(u32, Vec<Numbers>)>,
+}
+
+/// A rate, or [`QUANTILES`].
+type Numbers = [Option<f64>; QUANTILES.len()];
+
+/// Which of these: the column, where hits are 0, and the number.
+type Place = (usize, usize);
+
+/// What is compared, and how it differs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Difference {
+    /// The keys; `None` for all together.
+    pub keys: Option<Vec<Key>>,
+    /// What: `p99 wait`, or for rates the name of what is counted in a second.
+    pub measure: Measure,
+    /// The medians of the intervals of both.
+    pub medians: [f64; 2],
+    /// How many intervals of each have enough for it.
+    pub intervals: [usize; 2],
+    /// By what it is to be multiplied. `None` if there is an interval without it.
+    pub ratio: Option<Ratio>,
+    /// Cliff's delta: see [`stats::MannWhitney::delta`].
+    pub delta: f64,
+    /// See [`stats::MannWhitney::p`]. Corrected for the number of differences: of all together, or of keys.
+    pub p: f64,
+    /// How much an interval is like the one before, in the one where it is more: see [`stats::autocorrelation`].
+    pub autocorrelation: Option<f64>,
+}
+
+/// What is compared.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Measure {
+    /// A quantile; `None` for a rate.
+    pub quantile: Option<&'static str>,
+    /// The column; `None` for hits.
+    pub column: Option<String>,
+    /// Unit of the medians; of a rate, of what is counted in a second.
+    pub unit: Unit,
+}
+
+impl Sample {
+    /// Adds the interval that follows.
+    pub fn add(&mut self, interval: Interval) {
+        let number = self.seconds.len() as u32;
+        let seconds = interval.seconds();
+        let delta = interval.delta;
+        self.whole.add(number, seconds, &delta.total(), &delta.values);
+        if !delta.keys.is_empty() {
+            for row in &delta.rows {
+                if self.keys.len() < MAX_KEYS || self.keys.contains_key(&row.keys) {
+                    let measures = self.keys.entry(row.keys.clone()).or_default();
+                    measures.add(number, seconds, row, &delta.values);
+                } else {
+                    self.has_more_keys = true;
+                }
+            }
+        }
+        self.seconds.push(seconds);
+        append(&mut self.total, delta);
+    }
+
+    /// How long all its intervals lasted, in seconds.
+    pub fn duration(&self) -> f64 {
+        self.seconds.iter().sum()
+    }
+
+    /// Which intervals are compared: not those that are much shorter than the others, as one is that Ctrl-C has ended.
+    fn is_whole(&self) -> Vec<bool> {
+        let median = stats::median(&self.seconds).unwrap_or(0.0);
+        self.seconds
+            .iter()
+            .map(|&seconds| seconds > 0.0 && seconds >= median / 2.0)
+            .collect()
+    }
+}
+
+impl Measures {
+    fn add(&mut self, number: u32, seconds: f64, row: &Row, columns: &[Column]) {
+        self.hits = self.hits.saturating_add(row.hits);
+        let rate = |number: f64| [Some(number / seconds), None, None];
+        let numbers = row.values.iter().zip(columns).map(|(value, column)| match value {
+            Value::Dist(dist) => QUANTILES.map(|(_, q, least)| {
+                let quantile = dist.quantile(q).filter(|_| dist.count >= least);
+                quantile.map(|quantile| quantile.value)
+            }),
+            Value::Number(number) if column.fold == Fold::Sum => rate(*number as f64),
+            _ => [None; 3],
+        });
+        let hits = std::iter::once(rate(row.hits as f64));
+        self.intervals.push((number, hits.chain(numbers).collect()));
+    }
+
+    /// The series of a measure over the whole intervals. A rate is zero where there is nothing.
+    fn series(&self, (column, place): Place, is_rate: bool, is_whole: &[bool]) -> Vec<f64> {
+        let mut found = vec![is_rate.then_some(0.0); is_whole.len()];
+        for (number, numbers) in &self.intervals {
+            if let (Some(found), Some(numbers)) = (found.get_mut(*number as usize), numbers.get(column)) {
+                *found = numbers[place];
+            }
+        }
+        let of_whole = found.into_iter().zip(is_whole);
+        of_whole
+            .filter_map(|(number, is_whole)| number.filter(|_| *is_whole))
+            .collect()
+    }
+}
+
+/// Says why recordings of these cannot be compared, if they cannot: a sentence without a full stop.
+pub fn check(a: (&Question, &Sample), b: (&Question, &Sample)) -> Result<(), String> {
+    let names = |columns: &[Column]| {
+        columns
+            .iter()
+            .map(|column| (column.name.clone(), column.unit))
+            .collect::<Vec<_>>()
+    };
+    if a.0.name != b.0.name {
+        return Err(format!("one is of {}, the other of {}", a.0.name, b.0.name));
+    }
+    if a.0.unit != b.0.unit || names(&a.1.total.values) != names(&b.1.total.values) {
+        return Err("they have different values or units".to_owned());
+    }
+    if names(&a.1.total.keys) != names(&b.1.total.keys) {
+        return Err("they have different keys".to_owned());
+    }
+    for (which, (_, sample)) in [("first", a), ("second", b)] {
+        let whole = sample.is_whole().into_iter().filter(|is_whole| *is_whole).count();
+        if whole < MIN_INTERVALS {
+            let what = format!("the {which} has {whole} whole intervals");
+            return Err(format!(
+                "{what}: at least {MIN_INTERVALS} of each are needed to tell a difference from chance"
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Compares recordings that [`check`] has passed: first all together, then the keys with most hits.
+pub fn compare(a: &Sample, b: &Sample) -> Vec<Difference> {
+    let is_whole = [a.is_whole(), b.is_whole()];
+    let measures = measures(&a.total);
+    let of = |keys: Option<&Vec<Key>>, pair: [&Measures; 2]| {
+        let of_measure = |(place, measure): &(Place, Measure)| {
+            let is_rate = measure.quantile.is_none();
+            let series = [0, 1].map(|i| pair[i].series(*place, is_rate, &is_whole[i]));
+            difference(keys.cloned(), measure, &series)
+        };
+        measures.iter().filter_map(of_measure).collect::<Vec<_>>()
+    };
+    let mut whole = of(None, [&a.whole, &b.whole]);
+    let none = Measures::default();
+    let mut keys: Vec<_> = a
+        .keys
+        .keys()
+        .chain(b.keys.keys().filter(|keys| !a.keys.contains_key(*keys)))
+        .collect();
+    let pair = |keys: &Vec<Key>| [a, b].map(|sample| sample.keys.get(keys).unwrap_or(&none));
+    let hits = |keys: &Vec<Key>| pair(keys).map(|measures| measures.hits).iter().sum::<u64>();
+    keys.sort_by(|x, y| hits(y).cmp(&hits(x)).then_with(|| x.cmp(y)));
+    keys.truncate(COMPARED_KEYS);
+    let mut by_key: Vec<_> = keys.into_iter().flat_map(|keys| of(Some(keys), pair(keys))).collect();
+    correct(&mut whole);
+    correct(&mut by_key);
+    whole.append(&mut by_key);
+    whole
+}
+
+/// What to know about a comparison: sentences.
+pub fn notes(a: &Sample, b: &Sample, differences: &[Difference]) -> Vec<String> {
+    let mut notes = Vec::new();
+    let medians = [a, b].map(|sample| stats::median(&sample.seconds).unwrap_or(0.0));
+    if medians[0] > medians[1] * 1.5 || medians[1] > medians[0] * 1.5 {
+        notes.push(format!(
+            "Intervals of one last {:.3} s, of the other {:.3} s: longer ones differ less among themselves.",
+            medians[0], medians[1]
+        ));
+    }
+    for (which, sample) in [("A", a), ("B", b)] {
+        match sample.is_whole().into_iter().filter(|is_whole| !is_whole).count() {
+            0 => (),
+            1 => notes.push(format!(
+                "An interval of {which} is much shorter than the others, and left out."
+            )),
+            short => notes.push(format!(
+                "{short} intervals of {which} are much shorter than the others, and left out."
+            )),
+        }
+    }
+    let high = differences.iter().filter_map(|difference| difference.autocorrelation);
+    let highest = high.fold(0.0, f64::max);
+    if highest >= HIGH_AUTOCORRELATION {
+        notes.push(format!(
+            "Intervals are like the ones before them (autocorrelation up to {highest:.2}): they tell less than their number \
+             says, and p is too small. Longer intervals are more independent."
+        ));
+    }
+    if a.has_more_keys || b.has_more_keys {
+        notes.push(format!(
+            "There are more than {MAX_KEYS} keys: those that came later are only part of the whole."
+        ));
+    }
+    notes
+}
+
+/// What is compared, and its place among the numbers of [`Measures`].
+fn measures(table: &Table) -> Vec<(Place, Measure)> {
+    let hits = Measure {
+        quantile: None,
+        column: None,
+        unit: Unit::Plain,
+    };
+    let mut measures = vec![((0, 0), hits)];
+    for (i, (column, value)) in table.values.iter().zip(table.total().values).enumerate() {
+        let measure = |quantile| Measure {
+            quantile,
+            column: Some(column.name.clone()),
+            unit: column.unit,
+        };
+        match value {
+            Value::Dist(_) => {
+                let quantiles = QUANTILES.iter().enumerate();
+                measures.extend(quantiles.map(|(place, (name, ..))| ((i + 1, place), measure(Some(*name)))));
+            }
+            Value::Number(_) if column.fold == Fold::Sum => measures.push(((i + 1, 0), measure(None))),
+            _ => (),
+        }
+    }
+    measures
+}
+
+/// Compares two series. `None` if one is too short, or both are nothing.
+fn difference(keys: Option<Vec<Key>>, measure: &Measure, [a, b]: &[Vec<f64>; 2]) -> Option<Difference> {
+    if a.len() < MIN_INTERVALS || b.len() < MIN_INTERVALS || a.iter().chain(b).all(|number| *number == 0.0) {
+        return None;
+    }
+    let test = stats::mann_whitney(a, b)?;
+    let correlations = [a, b].map(|series| stats::autocorrelation(series));
+    Some(Difference {
+        keys,
+        measure: measure.clone(),
+        medians: [stats::median(a)?, stats::median(b)?],
+        intervals: [a.len(), b.len()],
+        ratio: stats::ratio(a, b),
+        delta: test.delta,
+        p: test.p,
+        autocorrelation: correlations.into_iter().flatten().reduce(f64::max),
+    })
+}
+
+fn correct(differences: &mut [Difference]) {
+    let mut probabilities: Vec<_> = differences.iter().map(|difference| difference.p).collect();
+    stats::holm(&mut probabilities);
+    for (difference, p) in differences.iter_mut().zip(probabilities) {
+        difference.p = p;
+    }
+}
+
+#[cfg(test)]
+mod tests;
