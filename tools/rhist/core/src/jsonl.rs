@@ -23,6 +23,7 @@ mod line;
 use line::Entry;
 use line::Header;
 use line::Kind;
+use line::Shape;
 use line::Trailer;
 
 /// The version of the schema that is known.
@@ -36,10 +37,16 @@ pub fn read(reader: impl BufRead) -> Result<Vec<Histogram>, ReadError> {
     let mut histograms = Vec::new();
     let mut open: Option<Open> = None;
     while let Some((number, line)) = lines.next()? {
-        if line.trim_ascii().is_empty() {
+        // A line that was cut off is at the end of a file that is not complete.
+        let is_cut = !line.ends_with(b"\n") && open.is_some();
+        let wrong = |what| match is_cut {
+            true => ReadError::Incomplete { line: number },
+            false => ReadError::Format { line: number, what },
+        };
+        let line = line.trim_ascii();
+        if line.is_empty() {
             continue;
         }
-        let wrong = |what| ReadError::Format { line: number, what };
         let tag = line::tag(line).map_err(wrong)?;
         match (tag.kind, &mut open) {
             (Kind::Header, _) if tag.schema != Some(SCHEMA) => {
@@ -50,7 +57,7 @@ pub fn read(reader: impl BufRead) -> Result<Vec<Histogram>, ReadError> {
             }
             (Kind::Header, Some(_)) => return Err(ReadError::Incomplete { line: number }),
             (Kind::Header, None) => open = Some(Open::new(line::parse(line).map_err(wrong)?)),
-            (Kind::Entry, Some(open)) => line::parse(line).and_then(|entry| open.entry(entry)).map_err(wrong)?,
+            (Kind::Entry, Some(open)) => open.entry(line::entry(line, open.shape).map_err(wrong)?),
             (Kind::Trailer, Some(_)) => {
                 let trailer: Trailer = line::parse(line).map_err(wrong)?;
                 if let Some(open) = open.take() {
@@ -70,8 +77,7 @@ pub fn read(reader: impl BufRead) -> Result<Vec<Histogram>, ReadError> {
 /// A histogram whose trailer is still to come.
 struct Open {
     histogram: Histogram,
-    /// Keys, and values with the hitcount, of an entry.
-    columns: (usize, usize),
+    shape: Shape,
     /// Units of distributions, by value.
     bucket_units: Vec<BucketUnit>,
     /// Whether a value is an average.
@@ -107,7 +113,10 @@ impl Open {
         // save() tells more than others; of equals, the first.
         let worst = maxima.min_by_key(|(_, action)| action.action != "save");
         Open {
-            columns: (header.keys.len(), header.values.len()),
+            shape: Shape {
+                keys: header.keys.len(),
+                values: values.len(),
+            },
             bucket_units: values.iter().map(bucket_unit).collect(),
             averages: values
                 .iter()
@@ -138,18 +147,9 @@ impl Open {
         }
     }
 
-    /// Adds an entry. Fails with what is wrong with it.
-    fn entry(&mut self, entry: Entry) -> Result<(), String> {
-        if (entry.keys.len(), entry.values.len()) != self.columns {
-            return Err("the entry has not as many keys and values as the header".to_owned());
-        }
-        let mut values = entry.values.into_iter().map(|value| value.0);
-        let hits = match values.next() {
-            Some(Value::Number(hits)) => u64::try_from(hits).ok(),
-            _ => None,
-        };
-        let hits = hits.ok_or("the first value of the entry is not a number of hits")?;
-        let mut values: Vec<Value> = values.collect();
+    /// Adds an entry.
+    fn entry(&mut self, entry: Entry) {
+        let mut values: Vec<Value> = entry.values.into_iter().map(|value| value.0).collect();
         for (n, value) in values.iter_mut().enumerate() {
             match value {
                 Value::Dist(dist) => dist.bucket_unit = self.bucket_units.get(n).copied().unwrap_or_default(),
@@ -167,11 +167,10 @@ impl Open {
         });
         self.histogram.table.rows.push(Row {
             keys: entry.keys.into_iter().map(|key| key.0).collect(),
-            hits,
+            hits: entry.hits,
             values,
             worst,
         });
-        Ok(())
     }
 
     /// The histogram with its totals. Fails with what is wrong with them.

@@ -11,6 +11,8 @@ pub mod journal;
 pub mod jsonl;
 mod lines;
 pub mod machine;
+#[cfg(test)]
+mod measure;
 pub mod names;
 pub mod picture;
 pub mod plan;

@@ -4,12 +4,15 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::marker::PhantomData;
 
 use serde::Deserialize;
 use serde::Deserializer;
+use serde::de::DeserializeSeed;
 use serde::de::Error;
 use serde::de::IgnoredAny;
 use serde::de::MapAccess;
+use serde::de::SeqAccess;
 use serde::de::Visitor;
 use serde::de::value::MapAccessDeserializer;
 
@@ -65,9 +68,11 @@ pub(super) struct Action {
     pub(super) saved: Vec<Characters>,
 }
 
-#[derive(Deserialize)]
+/// An entry.
 pub(super) struct Entry {
     pub(super) keys: Vec<Cell>,
+    pub(super) hits: u64,
+    /// Without the hits.
     pub(super) values: Vec<ValueCell>,
     pub(super) actions: Vec<Option<Stored>>,
 }
@@ -94,7 +99,20 @@ pub(super) struct Trailer {
 
 /// Reads a line. Fails with what is wrong with it.
 pub(super) fn parse<'a, T: Deserialize<'a>>(line: &'a [u8]) -> Result<T, String> {
-    serde_json::from_slice(line).map_err(|error| {
+    parse_as(line, PhantomData)
+}
+
+/// Reads an entry. Fails with what is wrong with it.
+pub(super) fn entry(line: &[u8], shape: Shape) -> Result<Entry, String> {
+    parse_as(line, shape)
+}
+
+fn parse_as<'a, S: DeserializeSeed<'a>>(line: &'a [u8], seed: S) -> Result<S::Value, String> {
+    let mut parser = serde_json::Deserializer::from_slice(line);
+    let read = seed
+        .deserialize(&mut parser)
+        .and_then(|value| parser.end().map(|()| value));
+    read.map_err(|error| {
         // Each line is one of its own for the parser: it says "line 1".
         let shown = error.to_string();
         let column = error.column();
@@ -124,6 +142,124 @@ pub(super) fn tag(line: &[u8]) -> Result<Tag, String> {
             schema: None,
         }),
         false => parse(line),
+    }
+}
+
+/// How many keys, and values without the hits, an entry has. So memory is taken once, and not more than is needed: there may
+/// be a hundred thousand entries.
+#[derive(Clone, Copy)]
+pub(super) struct Shape {
+    pub(super) keys: usize,
+    pub(super) values: usize,
+}
+
+impl<'de> DeserializeSeed<'de> for Shape {
+    type Value = Entry;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Entry, D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Shape {
+    type Value = Entry;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an entry")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Entry, A::Error> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "lowercase")]
+        enum Member {
+            Keys,
+            Values,
+            Actions,
+            #[serde(other)]
+            Other,
+        }
+        let (mut keys, mut values, mut actions) = (None, None, Vec::new());
+        while let Some(member) = map.next_key()? {
+            match member {
+                Member::Keys => keys = Some(map.next_value_seed(Keys(self.keys))?),
+                Member::Values => values = Some(map.next_value_seed(Values(self.values))?),
+                Member::Actions => actions = map.next_value()?,
+                Member::Other => drop(map.next_value::<IgnoredAny>()?),
+            }
+        }
+        let (Some(keys), Some((hits, values))) = (keys, values) else {
+            return Err(A::Error::custom("the entry has no keys or no values"));
+        };
+        Ok(Entry {
+            keys,
+            hits,
+            values,
+            actions,
+        })
+    }
+}
+
+/// So many keys.
+struct Keys(usize);
+
+/// The hits, and so many values.
+struct Values(usize);
+
+impl<'de> DeserializeSeed<'de> for Keys {
+    type Value = Vec<Cell>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Vec<Cell>, D::Error> {
+        deserializer.deserialize_seq(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Keys {
+    type Value = Vec<Cell>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list of keys")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Vec<Cell>, A::Error> {
+        exactly(self.0, list)
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Values {
+    type Value = (u64, Vec<ValueCell>);
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(u64, Vec<ValueCell>), D::Error> {
+        deserializer.deserialize_seq(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Values {
+    type Value = (u64, Vec<ValueCell>);
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list of values")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(u64, Vec<ValueCell>), A::Error> {
+        let hits = list
+            .next_element()?
+            .ok_or_else(|| A::Error::custom("there is no number of hits"))?;
+        Ok((hits, exactly(self.0, list)?))
+    }
+}
+
+/// A list of this length. Fails if it has another one.
+fn exactly<'de, T: Deserialize<'de>, A: SeqAccess<'de>>(len: usize, mut list: A) -> Result<Vec<T>, A::Error> {
+    let mut items = Vec::with_capacity(len);
+    while let Some(item) = list.next_element()? {
+        if items.len() == len {
+            return Err(A::Error::custom("there are more keys or values than in the header"));
+        }
+        items.push(item);
+    }
+    match items.len() == len {
+        true => Ok(items),
+        false => Err(A::Error::custom("there are fewer keys or values than in the header")),
     }
 }
 
@@ -294,9 +430,9 @@ pub(super) struct ValueCell(pub(super) Value);
 
 impl<'de> Deserialize<'de> for ValueCell {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Values;
+        struct Number;
 
-        impl<'de> Visitor<'de> for Values {
+        impl<'de> Visitor<'de> for Number {
             type Value = ValueCell;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -321,7 +457,7 @@ impl<'de> Deserialize<'de> for ValueCell {
             }
         }
 
-        deserializer.deserialize_any(Values)
+        deserializer.deserialize_any(Number)
     }
 }
 

@@ -193,29 +193,41 @@ impl Dist {
         if earlier.count == 0 {
             return self.clone();
         }
-        let mut delta = self.clone();
-        delta.count = self.count.saturating_sub(earlier.count);
-        delta.sum = pair(self.sum, earlier.sum, i128::saturating_sub);
-        let fell = |(now, before): (i128, i128)| (now < before).then_some(now);
-        delta.min = self.min.zip(earlier.min).and_then(fell);
-        let rose = |(now, before): (i128, i128)| (now > before).then_some(now);
-        delta.max = self.max.zip(earlier.max).and_then(rose);
-        delta.coarsen(earlier.scale);
-        let shift = earlier.scale.saturating_sub(delta.scale).min(31);
-        delta.zero = self.zero.saturating_sub(earlier.zero);
-        for (from, less) in [
-            (&mut delta.positive, &earlier.positive),
-            (&mut delta.negative, &earlier.negative),
-        ] {
-            for (&index, &count) in less {
-                if let Some(left) = from.get_mut(&(index >> shift)) {
-                    *left = left.saturating_sub(count);
-                }
-            }
-            from.retain(|_, &mut count| count > 0);
+        if self.scale != earlier.scale {
+            let (mut now, mut before) = (self.clone(), earlier.clone());
+            now.coarsen(before.scale);
+            before.coarsen(now.scale);
+            return now.since(&before);
         }
-        delta
+        let fell = |(now, before): (i128, i128)| (now < before).then_some(now);
+        let rose = |(now, before): (i128, i128)| (now > before).then_some(now);
+        Dist {
+            count: self.count.saturating_sub(earlier.count),
+            sum: pair(self.sum, earlier.sum, i128::saturating_sub),
+            min: self.min.zip(earlier.min).and_then(fell),
+            max: self.max.zip(earlier.max).and_then(rose),
+            zero: self.zero.saturating_sub(earlier.zero),
+            positive: difference(&self.positive, &earlier.positive),
+            negative: difference(&self.negative, &earlier.negative),
+            ..*self
+        }
     }
+}
+
+/// What is more in `now` than in `before`.
+fn difference(now: &BTreeMap<i32, u64>, before: &BTreeMap<i32, u64>) -> BTreeMap<i32, u64> {
+    let mut delta = BTreeMap::new();
+    let mut before = before.iter().peekable();
+    for (&index, &count) in now {
+        while before.next_if(|&(&other, _)| other < index).is_some() {}
+        let old = before
+            .next_if(|&(&other, _)| other == index)
+            .map_or(0, |(_, &count)| count);
+        if count > old {
+            delta.insert(index, count - old);
+        }
+    }
+    delta
 }
 
 /// Adds to the count of a bucket.

@@ -2,7 +2,10 @@
 
 //! Tables that become one: sums over keys, over tables, and differences over time.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
+use std::hash::Hash;
+use std::hash::Hasher;
 
 use super::Column;
 use super::Dist;
@@ -84,7 +87,7 @@ impl Table {
 
     /// The table without this key: rows that only differ in it become one. Without such a key it stays as it is.
     pub fn without_key(&self, key: usize) -> Table {
-        self.grouped(key, self.values.clone(), Row::clone)
+        self.grouped(key, self.values.clone(), Cow::Borrowed)
     }
 
     /// Makes a distribution of a key that is a range of numbers (`.log2`): it is appended as value `column`, and the key is gone.
@@ -111,25 +114,26 @@ impl Table {
                 };
             }
             row.values.push(Value::Dist(dist));
-            row
+            Cow::Owned(row)
         })
     }
 
     /// A table of what `make` makes of each row, without this key.
-    fn grouped(&self, key: usize, values: Vec<Column>, make: impl Fn(&Row) -> Row) -> Table {
+    fn grouped<'a>(&'a self, key: usize, values: Vec<Column>, make: impl Fn(&'a Row) -> Cow<'a, Row>) -> Table {
         let mut places = HashMap::with_capacity(self.rows.len());
         let mut rows: Vec<Row> = Vec::new();
         for row in &self.rows {
-            let others = row.keys.iter().enumerate().filter(|&(n, _)| n != key);
-            let others: Vec<&Key> = others.map(|(_, key)| key).collect();
-            let mut made = make(row);
-            if key < made.keys.len() {
-                made.keys.remove(key);
-            }
-            let place = *places.entry(others).or_insert(rows.len());
+            let place = *places.entry(OtherKeys { keys: &row.keys, key }).or_insert(rows.len());
+            let made = make(row);
             match rows.get_mut(place) {
                 Some(row) => row.merge(&made, &values),
-                None => rows.push(made),
+                None => {
+                    let mut made = made.into_owned();
+                    if key < made.keys.len() {
+                        made.keys.remove(key);
+                    }
+                    rows.push(made);
+                }
             }
         }
         let mut keys = self.keys.clone();
@@ -143,6 +147,33 @@ impl Table {
             losses: self.losses.clone(),
             time: self.time.clone(),
         }
+    }
+}
+
+/// Keys of a row without one of them.
+struct OtherKeys<'a> {
+    keys: &'a [Key],
+    key: usize,
+}
+
+impl OtherKeys<'_> {
+    fn iter(&self) -> impl Iterator<Item = &Key> {
+        let keys = self.keys.iter().enumerate();
+        keys.filter(|&(n, _)| n != self.key).map(|(_, key)| key)
+    }
+}
+
+impl PartialEq for OtherKeys<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.iter().eq(other.iter())
+    }
+}
+
+impl Eq for OtherKeys<'_> {}
+
+impl Hash for OtherKeys<'_> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.iter().for_each(|key| key.hash(state));
     }
 }
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use std::collections::BTreeMap;
-use std::time::Instant;
 
 use proptest::prelude::*;
 
 use super::*;
+use crate::measure::cpu_ms;
 use crate::table::Text;
 
 fn column(name: &str, fold: Fold) -> Column {
@@ -202,7 +202,7 @@ fn tables_of_other_columns_do_no_harm() {
     assert_eq!(table.fold_range(0, column("x", Fold::Sum), Some(9)).total().hits, 12);
 }
 
-/// Run with `cargo test --release -- --ignored --nocapture`.
+/// Prints milliseconds of a CPU. Run with `cargo test --release -- --ignored --nocapture`.
 #[test]
 #[ignore = "a measurement"]
 fn speed_of_many_rows() {
@@ -218,9 +218,9 @@ fn speed_of_many_rows() {
     };
     let a = table((0..131_072).map(row).collect());
     let timed = |what: &str, work: &mut dyn FnMut()| {
-        let start = Instant::now();
+        let start = cpu_ms();
         work();
-        println!("{what}: {:.1} ms", start.elapsed().as_secs_f64() * 1e3);
+        println!("{what}: {:.1} ms", cpu_ms() - start);
     };
     let mut sum = a.clone();
     timed("merge", &mut || sum.merge(&a));
