@@ -1,0 +1,152 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# Nothing is left behind, however a run ends: by itself, by signals, by kill -9 at any moment, with a full disk, without its
+# module, with a closed pipe; and nothing of others is touched.
+. "$(dirname "$0")/../lib/tracing.sh"
+
+rhist=$RHIST_COMMAND
+export RHIST_RUN="$work/run"
+
+# What others have: in both top directories, an instance, a synthetic event, and a probe if there can be one.
+foreign=$KERNEL/instances/foreign
+mkdir "$foreign"
+echo 'foreign_event u64 lat' >>"$KERNEL/synthetic_events"
+! have_probes || echo 'p:foreign/probe vfs_read' >>"$KERNEL/dynamic_events"
+for dir in "$KERNEL" "$TRACING" "$foreign"; do
+	echo 'hist:keys=pid:ts0=common_timestamp' >>"$dir/events/sched/sched_waking/trigger"
+	echo 'hist:keys=next_pid:lat0=common_timestamp-$ts0' >>"$dir/events/sched/sched_switch/trigger"
+done
+
+# Everything that a run could leave or spoil.
+state()
+{
+	ls "$KERNEL/instances"
+	cat "$KERNEL/dynamic_events" 2>/dev/null || cat "$KERNEL/synthetic_events"
+	for dir in "$KERNEL" "$TRACING" "$foreign"; do
+		cat "$dir"/events/sched/sched_waking/trigger "$dir"/events/sched/sched_switch/trigger
+	done
+	ls "$RHIST_RUN" 2>/dev/null
+}
+state >"$work/before"
+
+# untouched TEXT: nothing was left, and what others have is as it was
+untouched()
+{
+	state >"$work/after"
+	yes "$1" cmp "$work/before" "$work/after" || diff "$work/before" "$work/after" | sed 's/^/# /'
+}
+
+# running: a run has begun
+running() { [ "$(ls "$KERNEL/instances" | grep -c '^rhist-')" -gt 0 ]; }
+
+# Recipes with variables, with synthetic events, with probes.
+recipes="runqlat
+runqlat --slower 1ms --by comm
+offcputime
+syscount"
+! have_probes || recipes="$recipes
+funclatency vfs_read"
+
+for backend in rhist c; do
+	echo "$recipes" | while read -r recipe; do
+		$rhist $recipe -d 0.1 --backend $backend >"$work/out" 2>&1 || echo "# $(cat "$work/out")"
+		echo $? >"$work/status"
+	done
+	untouched "$backend: each recipe undoes what it made"
+
+	for signal in INT TERM HUP; do
+		$rhist runqlat --backend $backend >"$work/out" 2>&1 &
+		soon running
+		kill -s $signal $!
+		wait $!
+		is $? 0 "$backend: SIG$signal ends a run"
+		yes "$backend: and it shows what it has measured" [ -s "$work/out" ]
+		untouched "$backend: and it undoes what it made"
+	done
+
+	$rhist runqlat -i 0.05 --backend $backend 2>"$work/err" | head -n 1 >/dev/null
+	untouched "$backend: who reads no more ends a run"
+	no "$backend: without a panic" grep -q panicked "$work/err"
+
+	# What is killed is undone by whoever comes next.
+	rounds=${LONG:+500}
+	rounds=${rounds:-12}
+	failed=0 left=0
+	for round in $(seq "$rounds"); do
+		recipe=$(echo "$recipes" | sed -n "$((round % $(echo "$recipes" | wc -l) + 1))p")
+		# Between nothing and twice what it takes until all is there and gone again.
+		moment=$(awk -v seed="$round" -v pid=$$ 'BEGIN { srand(seed * 7919 + pid); printf "%.4f", rand() * 0.12 }')
+		timeout -s KILL "$moment" $rhist $recipe -d 0.06 --backend $backend >/dev/null 2>&1
+		! state | cmp -s "$work/before" - && left=$((left + 1))
+		$rhist >/dev/null 2>"$work/err" || failed=$((failed + 1))
+		state >"$work/after"
+		cmp -s "$work/before" "$work/after" || {
+			failed=$((failed + 1))
+			diff "$work/before" "$work/after" | sed "s/^/# $recipe, $moment: /"
+			break
+		}
+	done
+	is $failed 0 "$backend: nothing is left of $rounds runs that were killed"
+	yes "$backend: of which some had left something ($left)" [ $left -gt 0 ]
+
+	# Someone holds a file of the instance open: the run ends, the rest goes later.
+	$rhist runqlat --backend $backend >/dev/null 2>&1 &
+	soon running
+	instance=$(ls "$KERNEL/instances" | grep '^rhist-')
+	exec 9<"$KERNEL/instances/$instance/trace_pipe"
+	kill -9 $!
+	wait $! 2>/dev/null
+	$rhist >/dev/null 2>&1
+	exec 9<&-
+	$rhist >/dev/null
+	untouched "$backend: what a reader has kept busy goes when it can"
+
+	$rhist runqlat -d 0.05 --keep --backend $backend >/dev/null 2>"$work/err"
+	is $? 0 "$backend: --keep"
+	yes "$backend: leaves the instance" running
+	$rhist >/dev/null
+	yes "$backend: which the next one leaves alone" running
+	sed -n 's/^    //p' "$work/err" >"$work/undo"
+	sh -e "$work/undo" 2>"$work/err2"
+	no "$backend: the commands that it has printed undo it" running
+	$rhist clean >/dev/null
+	$rhist runqlat -d 0.05 --keep --backend $backend >/dev/null 2>&1
+	$rhist clean >/dev/null
+	untouched "$backend: and so does rhist clean"
+done
+
+# A full disk: nothing is made that could not be noted.
+mkdir -p "$work/full"
+mount -t tmpfs -o size=4k none "$work/full"
+dd if=/dev/zero of="$work/full/file" bs=4k count=4 2>/dev/null
+RHIST_RUN=$work/full $rhist runqlat -d 0.1 >/dev/null 2>"$work/err"
+no "no room for the journal: the run fails" [ $? = 0 ]
+yes "with a sentence" grep -q journal "$work/err"
+umount "$work/full"
+untouched "and nothing is left"
+
+# The module goes away meanwhile.
+$rhist runqlat -i 0.1 >/dev/null 2>"$work/err" &
+soon running
+for dir in "$KERNEL" "$TRACING" "$foreign"; do
+	remove_triggers "$dir/events/sched/sched_switch" "$dir/events/sched/sched_waking"
+done
+if rmmod rhist 2>/dev/null; then
+	wait $!
+	is $? 1 "the module goes away: the run fails"
+	yes "with a sentence" [ -s "$work/err" ]
+	insmod "$RHIST_KO"
+	$rhist >/dev/null
+	no "and nothing is left" running
+	is "$(ls "$RHIST_RUN")" "" "no journal either"
+else
+	kill $!
+	wait $!
+	skip "the module is in use"
+fi
+
+rmdir "$foreign"
+echo '!foreign_event' >>"$KERNEL/synthetic_events"
+! have_probes || echo '-:foreign/probe' >>"$KERNEL/dynamic_events"
+finish
