@@ -207,6 +207,8 @@ pub enum NameKind {
     Signal,
     /// Number of a softirq: `NET_RX`.
     Softirq,
+    /// What a request asks of a block device (`enum req_op`): `write`.
+    Blockop,
     /// Number of an interrupt: `virtio0-input`.
     Irq,
     /// An IPv4 address.

@@ -5,6 +5,7 @@
 //! Each [`NameKind`] has a file here with its decoder; [`Names::name`] lists them. What has to be read is read when the first
 //! name of its kind is asked for.
 
+mod blockop;
 mod constant;
 mod device;
 mod errno;
@@ -97,6 +98,7 @@ impl Names {
             NameKind::State => state::name(number),
             NameKind::Signal => signal::name(number),
             NameKind::Softirq => softirq::name(number).map(str::to_owned),
+            NameKind::Blockop => blockop::name(number).map(str::to_owned),
             NameKind::Irq => self.of_machine(&self.irqs, irq::FILE, number),
             NameKind::Ipv4 => ipv4::name(number),
             NameKind::Format => self.formats.get(column)?.name(number),
@@ -171,6 +173,7 @@ mod tests {
             NameKind::State,
             NameKind::Signal,
             NameKind::Softirq,
+            NameKind::Blockop,
             NameKind::Irq,
             NameKind::Ipv4,
             NameKind::Format,

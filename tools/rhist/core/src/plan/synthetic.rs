@@ -207,7 +207,7 @@ fn type_of(plan: &Plan, tracefs: &Tracefs, event: &EventName, name: &str, text: 
     match name {
         "common_stacktrace" => return Ok(STACK.to_owned()),
         "common_timestamp" => return Ok("u64".to_owned()),
-        "common_comm" => return Ok("char[16]".to_owned()),
+        "common_comm" => return Ok("char[]".to_owned()),
         "common_cpu" => return Ok("unsigned int".to_owned()),
         _ => {}
     }
@@ -251,6 +251,8 @@ fn type_of_argument(plan: &Plan, event: &EventName, name: &str) -> String {
         .unwrap_or_default();
     match argument.rsplit_once(':').map_or("", |(_, kind)| kind) {
         "string" | "ustring" => "char[]".to_owned(),
+        // Some bits of a number: `b8@0/32`.
+        kind if kind.starts_with('b') => format!("u{}", kind.rsplit_once('/').map_or("64", |(_, size)| size)),
         kind => match kind.strip_prefix(['u', 'x']) {
             Some(bits @ ("8" | "16" | "32")) => format!("u{bits}"),
             _ if matches!(kind, "s8" | "s16" | "s32" | "s64") => kind.to_owned(),
