@@ -5,6 +5,7 @@
 pub mod args;
 pub mod ask;
 pub mod commands;
+mod complete;
 pub mod diagnostic;
 mod measure;
 mod probe;
@@ -22,6 +23,7 @@ const USAGE: u8 = 2;
 
 /// Runs the command line of this process.
 pub fn main() -> ExitCode {
+    complete::run();
     let args = args::Args::parse();
     match commands::run(args) {
         Ok(code) => code,

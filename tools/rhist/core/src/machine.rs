@@ -178,8 +178,8 @@ impl Functions {
         Self {
             hist_triggers: readme.contains("hist trigger"),
             synthetic_events: tracefs.dir().join("synthetic_events").exists(),
-            kprobes: has_probe("place (kprobe)"),
-            uprobes: has_probe("place (uprobe)"),
+            kprobes: has_probe("kprobe_events"),
+            uprobes: has_probe("uprobe_events"),
             fprobes: has_probe("<func-name>[%return]"),
             arguments: has_probe("<argname>[->field"),
             system_calls: has_event("raw_syscalls", "sys_enter"),
@@ -250,7 +250,7 @@ mod tests {
         ("proc/sys/kernel/osrelease", "7.3.4+deb13-amd64\n"),
         (
             "sys/kernel/tracing/README",
-            "  dynamic_events\n hist trigger\n place (kprobe): x\n",
+            "  dynamic_events\n hist trigger\n kprobe_events\n",
         ),
         ("sys/kernel/tracing/events/sched/sched_switch/format", ""),
         ("sys/kernel/tracing/instances/x", ""),

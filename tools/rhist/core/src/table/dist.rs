@@ -108,14 +108,18 @@ impl Dist {
     pub fn buckets(&self) -> impl Iterator<Item = Bucket> {
         let negative = self.negative.iter().rev();
         let negative = negative.map(|(&index, &count)| self.bucket(index, count).negated());
-        let zero = (self.zero > 0).then_some(Bucket {
+        let positive = self.positive.iter();
+        let positive = positive.map(|(&index, &count)| self.bucket(index, count));
+        negative.chain(self.zero_bucket()).chain(positive)
+    }
+
+    /// Values that are zero.
+    pub(super) fn zero_bucket(&self) -> Option<Bucket> {
+        (self.zero > 0).then_some(Bucket {
             low: 0,
             high: 0,
             count: self.zero,
-        });
-        let positive = self.positive.iter();
-        let positive = positive.map(|(&index, &count)| self.bucket(index, count));
-        negative.chain(zero).chain(positive)
+        })
     }
 
     /// The smallest and the largest whole value of the bucket of positive values with this index. Where no whole number is in
@@ -127,7 +131,7 @@ impl Dist {
         }
     }
 
-    fn bucket(&self, index: i32, count: u64) -> Bucket {
+    pub(super) fn bucket(&self, index: i32, count: u64) -> Bucket {
         let (low, high) = self.bounds(index);
         Bucket {
             low: low.into(),

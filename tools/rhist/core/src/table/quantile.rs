@@ -38,16 +38,24 @@ impl Dist {
     pub fn quantile(&self, q: f64) -> Option<Quantile> {
         let found = self.in_buckets();
         let outside = self.count.saturating_sub(found);
-        let value = self.at(rank(q, found))?.middle();
+        let rank_found = rank(q, found);
+        let bucket = self.at(rank_found)?;
+        let at = |rank| {
+            if rank == rank_found {
+                Some(bucket)
+            } else {
+                self.at(rank)
+            }
+        };
         let exact = |value: Option<i128>| value.map(|value| value as f64);
         let rank = rank(q, found.saturating_add(outside));
         let low = match rank.checked_sub(outside) {
             None | Some(0) => exact(self.min)?,
-            Some(rank) => self.at(rank)?.low as f64,
+            Some(rank) => at(rank)?.low as f64,
         };
         let high = match rank {
             rank if rank > found => exact(self.max)?,
-            rank => self.at(rank)?.high as f64,
+            rank => at(rank)?.high as f64,
         };
         // A minimum or maximum that contradicts the buckets is of another time than these.
         let (low, high) = (low.min(high), low.max(high));
@@ -58,7 +66,7 @@ impl Dist {
             .filter(|&max| max >= low)
             .map_or(high, |max| high.min(max));
         Some(Quantile {
-            value: value.clamp(low, high),
+            value: bucket.middle().clamp(low, high),
             low,
             high,
         })
@@ -67,10 +75,21 @@ impl Dist {
     /// The bucket of the value with this rank, from 1, among those that are in buckets.
     fn at(&self, rank: u64) -> Option<Bucket> {
         let mut below = 0u64;
-        self.buckets().find(|bucket| {
-            below = below.saturating_add(bucket.count);
+        let mut reaches = |count: u64| {
+            below = below.saturating_add(count);
             below >= rank
-        })
+        };
+        // Bounds of buckets take longer than all the rest, so only those of the one that is found are calculated.
+        if let Some((&index, &count)) = self.negative.iter().rev().find(|&(_, &count)| reaches(count)) {
+            return Some(self.bucket(index, count).negated());
+        }
+        if let Some(zero) = self.zero_bucket()
+            && reaches(zero.count)
+        {
+            return Some(zero);
+        }
+        let (&index, &count) = self.positive.iter().find(|&(_, &count)| reaches(count))?;
+        Some(self.bucket(index, count))
     }
 }
 
