@@ -10,7 +10,10 @@ use rhist_core::table::Dist;
 /// If there are fewer ranges than these between powers of two, finer ones are shown.
 const FEW: i64 = 8;
 
-/// Ranges of values, in their order and without gaps.
+/// Up to here from one range with values to the next one, nothing is skipped.
+const MAX_GAP: i32 = 4;
+
+/// Ranges of values, in their order.
 #[derive(Debug)]
 pub(super) struct Axis {
     scale: u8,
@@ -31,27 +34,37 @@ pub(super) struct Range {
     pub high: i128,
 }
 
+/// What becomes of ranges without values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Gaps {
+    /// All are shown.
+    Show,
+    /// Many in a row are left out.
+    Skip,
+}
+
 impl Axis {
-    /// At most `most` ranges, or 5 if that is less: between powers of two, or finer, or wider ones.
-    pub(super) fn new(dist: &Dist, most: usize) -> Axis {
+    /// At most `most` ranges, or 9 if that is less: between powers of two, or finer, or wider ones.
+    pub(super) fn new(dist: &Dist, most: usize, gaps: Gaps) -> Axis {
         let most = i64::try_from(most).unwrap_or(i64::MAX);
+        let count = |shift| count(dist, shift, gaps);
         let mut shift = u32::from(dist.scale);
-        while shift > 0 && count(dist, shift) < FEW && count(dist, shift - 1) <= most {
+        while shift > 0 && count(shift) < FEW && count(shift - 1) <= most {
             shift -= 1;
         }
         // Then no more than two are left for each sign.
         let widest = u32::from(dist.scale) + 5;
-        while shift < widest && count(dist, shift) > most {
+        while shift < widest && count(shift) > most {
             shift += 1;
         }
         let mut ranges = Vec::new();
-        if let Some((first, last)) = ends(&dist.negative, shift) {
+        for (first, last) in runs(&dist.negative, shift, gaps).into_iter().rev() {
             ranges.extend((first..=last).rev().map(|index| range(dist, shift, -1, index)));
         }
         if dist.zero > 0 {
             ranges.push(range(dist, shift, 0, 0));
         }
-        if let Some((first, last)) = ends(&dist.positive, shift) {
+        for (first, last) in runs(&dist.positive, shift, gaps) {
             ranges.extend((first..=last).map(|index| range(dist, shift, 1, index)));
         }
         let mut axis = Axis {
@@ -127,18 +140,25 @@ fn range(dist: &Dist, shift: u32, sign: i8, index: i32) -> Range {
     Range { sign, index, low, high }
 }
 
-/// First and last index of ranges.
-fn ends(buckets: &BTreeMap<i32, u64>, shift: u32) -> Option<(i32, i32)> {
-    let (first, _) = buckets.first_key_value()?;
-    let (last, _) = buckets.last_key_value()?;
-    Some((first >> shift, last >> shift))
+/// First and last index of ranges that are shown without a gap.
+fn runs(buckets: &BTreeMap<i32, u64>, shift: u32, gaps: Gaps) -> Vec<(i32, i32)> {
+    let mut runs: Vec<(i32, i32)> = Vec::new();
+    for index in buckets.keys().map(|index| index >> shift) {
+        match runs.last_mut() {
+            Some((_, last)) if gaps == Gaps::Show || index - *last <= MAX_GAP => *last = index,
+            _ => runs.push((index, index)),
+        }
+    }
+    runs
 }
 
-/// How many ranges there would be.
-fn count(dist: &Dist, shift: u32) -> i64 {
-    let of = |buckets| match ends(buckets, shift) {
-        Some((first, last)) => i64::from(last) - i64::from(first) + 1,
-        None => 0,
+/// How many lines there would be, one for each gap that is skipped.
+fn count(dist: &Dist, shift: u32, gaps: Gaps) -> i64 {
+    let of = |buckets| {
+        let runs = runs(buckets, shift, gaps);
+        let skipped = runs.len().saturating_sub(1) as i64;
+        let shown = runs.iter().map(|(first, last)| i64::from(last - first) + 1);
+        shown.sum::<i64>() + skipped
     };
     of(&dist.negative) + i64::from(dist.zero > 0) + of(&dist.positive)
 }
@@ -161,7 +181,7 @@ mod tests {
     #[test]
     fn powers_of_two() {
         let dist = dist(3, &[100, 1000, 1024, 1025, 100_000]);
-        let axis = Axis::new(&dist, 20);
+        let axis = Axis::new(&dist, 20, Gaps::Show);
         assert_eq!(axis.ranges().len(), 11);
         assert_eq!(ends_of(&axis)[3..5], [(513, 1024), (1025, 2048)]);
         assert_eq!(axis.counts(&dist), [1, 0, 0, 2, 1, 0, 0, 0, 0, 0, 1]);
@@ -169,14 +189,14 @@ mod tests {
 
     #[test]
     fn finer_if_they_are_few() {
-        let axis = Axis::new(&dist(3, &[1025, 8000]), 20);
+        let axis = Axis::new(&dist(3, &[1025, 8000]), 20, Gaps::Show);
         assert_eq!(axis.ranges().len(), 12);
         assert_eq!(ends_of(&axis)[0], (1025, 1217));
     }
 
     #[test]
     fn wider_if_they_are_many() {
-        let axis = Axis::new(&dist(0, &[1, 1 << 40]), 20);
+        let axis = Axis::new(&dist(0, &[1, 1 << 40]), 20, Gaps::Show);
         assert_eq!(axis.ranges().len(), 11);
         assert_eq!(ends_of(&axis)[0], (1, 1));
         assert_eq!(ends_of(&axis)[10], ((1 << 36) + 1, 1 << 40));
@@ -185,7 +205,7 @@ mod tests {
     #[test]
     fn signs_and_small_numbers() {
         let dist = dist(3, &[-5, -1, 0, 0, 1, 3]);
-        let axis = Axis::new(&dist, 20);
+        let axis = Axis::new(&dist, 20, Gaps::Show);
         let ends = ends_of(&axis);
         assert!(ends.windows(2).all(|pair| pair[0].1 < pair[1].0), "{ends:?}");
         assert_eq!(axis.counts(&dist).iter().sum::<u64>(), 6);
@@ -193,8 +213,17 @@ mod tests {
     }
 
     #[test]
+    fn gaps() {
+        let dist = dist(3, &[1, 1 << 20, 1 << 30]);
+        let axis = Axis::new(&dist, 20, Gaps::Skip);
+        assert_eq!(ends_of(&axis).len(), 3);
+        // As little is shown, it is shown in detail.
+        assert_eq!(ends_of(&axis)[1], (961_549, 1 << 20));
+    }
+
+    #[test]
     fn nothing() {
-        assert_eq!(Axis::new(&Dist::default(), 20).ranges(), []);
+        assert_eq!(Axis::new(&Dist::default(), 20, Gaps::Show).ranges(), []);
     }
 
     proptest! {
@@ -202,12 +231,15 @@ mod tests {
         fn all_values_are_in_ranges(
             scale in 0..=20u8,
             values in prop::collection::vec(any::<i64>().prop_flat_map(|value| (Just(value), 0..63)), 1..20),
-            most in 8..30usize,
+            most in 9..30usize,
         ) {
             let values: Vec<i128> = values.iter().map(|(value, shift)| i128::from(value >> shift)).collect();
             let dist = dist(scale, &values);
-            let axis = Axis::new(&dist, most);
+            let axis = Axis::new(&dist, most, Gaps::Show);
             prop_assert!(axis.ranges().len() <= most);
+            let skipping = Axis::new(&dist, most, Gaps::Skip);
+            prop_assert!(skipping.ranges().len() <= most);
+            prop_assert_eq!(skipping.counts(&dist).iter().sum::<u64>(), values.len() as u64);
             prop_assert_eq!(axis.counts(&dist).iter().sum::<u64>(), values.len() as u64);
             for (range, count) in axis.ranges().iter().zip(axis.counts(&dist)) {
                 let inside = values.iter().filter(|value| (range.low..=range.high).contains(value)).count();

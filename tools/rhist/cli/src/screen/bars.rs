@@ -6,6 +6,7 @@ use rhist_core::table::Dist;
 use rhist_core::table::Unit;
 
 use super::axis::Axis;
+use super::axis::Gaps;
 use super::number;
 use super::page::Page;
 use super::page::Style;
@@ -16,42 +17,66 @@ const ROWS: usize = 20;
 /// Columns of the longest bar.
 const BAR: usize = 60;
 
-/// A line for each range of values: the range, how many there are, a bar.
+/// What a line says.
+struct Line {
+    /// Empty if the range is one value.
+    low: String,
+    high: String,
+    hits: u64,
+    count: String,
+    /// Whether there are ranges without values before it that are not shown.
+    skipped: bool,
+}
+
+/// A line for each range of values: the range, how many there are, a bar. Dots stand for ranges without any.
 pub(super) fn lines(page: &Page, dist: &Dist, unit: Unit) -> Vec<String> {
-    let axis = Axis::new(dist, ROWS);
-    let counts = axis.counts(dist);
-    let top = counts.iter().copied().max().unwrap_or(0).max(1);
-    let (lows, highs): (Vec<_>, Vec<_>) = axis
-        .ranges()
-        .iter()
-        .map(|range| {
-            (
-                page.text(&number::low(range.low, unit)),
-                page.text(&number::quantity(range.high as f64, unit)),
-            )
-        })
-        .unzip();
-    let counts: Vec<_> = counts.into_iter().map(|count| (count, number::count(count))).collect();
-    let widest = |texts: &mut dyn Iterator<Item = &String>| texts.map(|text| columns(text)).max().unwrap_or(0);
-    let low_width = widest(&mut lows.iter());
-    let high_width = widest(&mut highs.iter());
-    let count_width = widest(&mut counts.iter().map(|(_, text)| text));
-    let dash = page.text("–");
-    let used = low_width + high_width + count_width + 3 + 2 + 2;
-    let left = page.width.saturating_sub(used).min(BAR);
-    let mut lines = Vec::new();
-    for ((low, high), (count, text)) in lows.iter().zip(&highs).zip(&counts) {
-        let pad = |text: &str, width: usize| " ".repeat(width - columns(text)) + text;
-        let range = match low == high {
-            true => pad(high, low_width + 3 + high_width),
-            false => format!("{} {dash} {}", pad(low, low_width), pad(high, high_width)),
+    let lines = contents(page, dist, unit);
+    let widest = |text: fn(&Line) -> &str| lines.iter().map(|line| columns(text(line))).max().unwrap_or(0);
+    let low_width = widest(|line| &line.low);
+    let high_width = widest(|line| &line.high);
+    let count_width = widest(|line| &line.count);
+    let top = lines.iter().map(|line| line.hits).max().unwrap_or(0).max(1);
+    let [dash, dots] = ["–", "…"].map(|text| page.text(text));
+    let range_width = low_width + 3 + high_width;
+    let left = page.width.saturating_sub(range_width + count_width + 4).min(BAR);
+    let mut printed = Vec::new();
+    for line in &lines {
+        if line.skipped {
+            printed.push(pad(&dots, low_width + 2));
+        }
+        let range = match line.low.is_empty() {
+            true => pad(&line.high, range_width),
+            false => format!("{} {dash} {}", pad(&line.low, low_width), pad(&line.high, high_width)),
         };
-        let line = page.cut(&format!("{range}  {}", pad(text, count_width)), page.width);
-        let bar = page.bar(*count as f64 / top as f64, left);
-        lines.push(match bar.is_empty() {
-            true => line,
-            false => format!("{line}  {}", page.paint(Style::Bar, &bar)),
+        let text = page.cut(&format!("{range}  {}", pad(&line.count, count_width)), page.width);
+        let bar = page.bar(line.hits as f64 / top as f64, left);
+        printed.push(match bar.is_empty() {
+            true => text,
+            false => format!("{text}  {}", page.paint(Style::Bar, &bar)),
         });
     }
-    lines
+    printed
+}
+
+fn contents(page: &Page, dist: &Dist, unit: Unit) -> Vec<Line> {
+    let axis = Axis::new(dist, ROWS, Gaps::Skip);
+    let mut before = None;
+    let ranges = axis.ranges().iter().zip(axis.counts(dist));
+    ranges
+        .map(|(range, hits)| Line {
+            low: match range.low == range.high {
+                true => String::new(),
+                false => page.text(&number::low(range.low, unit)),
+            },
+            high: page.text(&number::quantity(range.high as f64, unit)),
+            hits,
+            count: number::count(hits),
+            skipped: before.replace(range.high).is_some_and(|before| range.low > before + 1),
+        })
+        .collect()
+}
+
+/// To the right.
+fn pad(text: &str, width: usize) -> String {
+    " ".repeat(width.saturating_sub(columns(text))) + text
 }

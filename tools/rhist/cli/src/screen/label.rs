@@ -29,8 +29,9 @@ impl Labels<'_> {
         let Key::Number(number) = key else {
             return None;
         };
-        let kind = self.question.names.get(column)?;
-        self.names.name(*kind, column, *number)
+        let kind = self.question.names.get(column).copied();
+        self.names
+            .name(kind.unwrap_or_else(|| Names::usual(column)), column, *number)
     }
 
     /// The table with names in the place of numbers that have one, as texts.

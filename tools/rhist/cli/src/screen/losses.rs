@@ -84,7 +84,9 @@ pub(super) fn untold(screen: &Screen<'_>, view: &View<'_>) -> Vec<String> {
 pub(super) fn cost(view: &View<'_>) -> Option<String> {
     let rate = view.rate(view.events).filter(|rate| *rate > 0.0)?;
     let rate = format!("{} events/s", number::rate(rate));
-    let Some((ns, cpus)) = view.cost_ns.zip(view.cpus()) else {
+    let cost = view.cost_ns.zip(view.cpus());
+    // A clock that is too coarse shows no difference.
+    let Some((ns, cpus)) = cost.filter(|(ns, _)| *ns >= 1.0) else {
         return Some(format!("{rate}; what one costs was not measured"));
     };
     Some(format!("{rate} × {ns:.0} ns = {} of a CPU", number::percent(cpus)))

@@ -21,7 +21,11 @@ pub(super) fn quantity(value: f64, unit: Unit) -> String {
 
 /// How often in a second.
 pub(super) fn rate(rate: f64) -> String {
-    quantity(rate, Unit::Plain)
+    match rate {
+        0.05..9.95 => format!("{rate:.1}"),
+        9.95.. => quantity(rate.round(), Unit::Plain),
+        _ => quantity(rate, Unit::Plain),
+    }
 }
 
 /// A duration.
@@ -49,11 +53,10 @@ pub(super) fn low(low: i128, unit: Unit) -> String {
 
 /// A range of values with both its ends.
 pub(super) fn range(first: i128, last: i128, unit: Unit) -> String {
-    let (first, last) = (low(first, unit), quantity(last as f64, unit));
-    if first == last {
-        last
-    } else {
-        format!("{first} – {last}")
+    let end = quantity(last as f64, unit);
+    match first == last {
+        true => end,
+        false => format!("{} – {end}", low(first, unit)),
     }
 }
 
@@ -74,6 +77,23 @@ mod tests {
         assert_eq!(range(513, 1024, Unit::Bytes), "513 B – 1 KiB");
         assert_eq!(range(1025, 2048, Unit::Plain), "1,025 – 2,048");
         assert_eq!(range(1, 1, Unit::Plain), "1");
+        assert_eq!(range(0, 0, Unit::Nanoseconds), "0 ns");
+        assert_eq!(range(0, 1, Unit::Nanoseconds), "0 – 1 ns");
+    }
+
+    #[test]
+    fn rates() {
+        for (number, expected) in [
+            (0.0, "0"),
+            (0.012, "0.012"),
+            (0.9951, "1.0"),
+            (9.94, "9.9"),
+            (9.96, "10"),
+            (87.6, "88"),
+            (9642.2, "9,642"),
+        ] {
+            assert_eq!(rate(number), expected);
+        }
     }
 
     #[test]

@@ -53,15 +53,25 @@ impl<'a> Printer<'a> {
             quiet: self.ask.common.quiet,
         };
         let mut out = io::BufWriter::new(stdout.lock());
-        screen.print(&mut out, view)?;
-        Ok(out.flush()?)
+        match screen.print(&mut out, view).and_then(|()| out.flush()) {
+            // Whoever reads it has seen enough.
+            Err(error) if view.is_total() && error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+            result => Ok(result?),
+        }
     }
 }
 
 impl Sink for Printer<'_> {
     fn begin(&mut self, plan: &Plan) -> anyhow::Result<()> {
         self.question = plan.question.clone();
-        self.names = Names::of_events(self.tracefs, self.ask.measure(), &self.question.names);
+        let measure = self.ask.measure();
+        let columns = self
+            .ask
+            .by()
+            .iter()
+            .chain(&measure.save)
+            .chain(self.question.names.keys());
+        self.names = Names::of_events(self.tracefs, measure, columns);
         let stdout = io::stdout();
         if self.ask.common.format == Format::Text && !self.ask.common.quiet && stdout.is_terminal() {
             let until = match self.ask.run.duration {

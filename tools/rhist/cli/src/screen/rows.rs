@@ -15,6 +15,7 @@ use rhist_core::table::Value;
 use super::Screen;
 use super::View;
 use super::axis::Axis;
+use super::axis::Gaps;
 use super::grid::Column;
 use super::grid::GAP;
 use super::grid::Grid;
@@ -235,7 +236,7 @@ fn add_sparks(grid: &mut Grid, screen: &Screen<'_>, table: &Table, lines: &[Line
     let whole = table.rows.iter().filter_map(|row| dist_of(row.values.get(at)?));
     let mut whole_dist = Dist::default();
     whole.for_each(|dist| whole_dist.merge(dist));
-    let axis = Axis::new(&whole_dist, SPARK);
+    let axis = Axis::new(&whole_dist, SPARK, Gaps::Show);
     let unit = table.values.get(at).map(|column| column.unit).unwrap_or_default();
     let (Some(first), Some(last)) = (axis.ranges().first(), axis.ranges().last()) else {
         return;

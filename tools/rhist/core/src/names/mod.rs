@@ -65,23 +65,35 @@ impl Names {
         Names::default()
     }
 
-    /// Names of this machine, also those that the events of `measure` have for columns of [`NameKind::Format`]. Events that
-    /// cannot be read have none.
-    pub fn of_events(tracefs: &Tracefs, measure: &Measure, kinds: &BTreeMap<String, NameKind>) -> Self {
+    /// Names of this machine, also those that the events of `measure` have for the values of these columns, which are keys of
+    /// `measure` or fields. Events that cannot be read have none.
+    pub fn of_events<'a>(tracefs: &Tracefs, measure: &Measure, columns: impl IntoIterator<Item = &'a String>) -> Self {
         let mut names = Self::new();
         let measures = || std::iter::once(measure).chain(&measure.alternatives);
         let counts = measures().flat_map(|measure| &measure.count).map(|count| &count.event);
         let ends = measures().flat_map(|measure| &measure.end).map(|point| &point.event);
-        let events: Vec<&String> = counts.chain(ends).collect();
-        for (column, _) in kinds.iter().filter(|(_, kind)| **kind == NameKind::Format) {
+        let format = |event: &String| tracefs.format(&EventName::parse(event)?).ok();
+        let formats: Vec<_> = counts.chain(ends).filter_map(format).collect();
+        for column in columns {
             let key = measure.keys.get(column).unwrap_or(column);
             let field = key.split('.').next().unwrap_or(key);
-            let symbols = |event: &&String| tracefs.format(&EventName::parse(event)?).ok()?.symbols(field);
-            if let Some(symbols) = events.iter().find_map(symbols) {
+            if let Some(symbols) = formats.iter().find_map(|format| format.symbols(field)) {
                 names.add_symbols(column, symbols);
             }
         }
         names
+    }
+
+    /// How numbers of a column are named about which nothing was said: by its name, if fields of this name are the same in all
+    /// events, otherwise as the event says.
+    pub fn usual(column: &str) -> NameKind {
+        match column {
+            "dev" => NameKind::Device,
+            "irq" => NameKind::Irq,
+            "prev_state" => NameKind::State,
+            "sig" => NameKind::Signal,
+            _ => NameKind::Format,
+        }
     }
 
     /// Adds what the values of `column` are called, for [`NameKind::Format`].
@@ -154,8 +166,8 @@ mod tests {
             count = [{ event = "no:event" }, { event = "irq:softirq_entry" }]"#,
         );
         let measure = measure.unwrap().measure;
-        let kinds = ["softirq", "vec", "pid"].map(|column| (column.to_owned(), NameKind::Format));
-        let names = Names::of_events(&tracefs, &measure, &kinds.into());
+        let columns = ["softirq", "vec", "pid"].map(str::to_owned);
+        let names = Names::of_events(&tracefs, &measure, &columns);
         for column in ["softirq", "vec"] {
             assert_eq!(names.name(NameKind::Format, column, 0), Some("HI".to_owned()));
             assert_eq!(names.name(NameKind::Format, column, 99), None);
