@@ -235,7 +235,7 @@ COMMAND = "command"
 
 def in_workspace(*command, **more):
     folder = lab("path", "lab")
-    return within("tools/rhist", *command, CARGO_TARGET_DIR=target("command"),
+    return within("tools/rhist", *command, CARGO_TARGET_DIR=target("command"), CARGO_INCREMENTAL="0",
                   PATH=f"{folder}/rust/bin:{folder}/deny/bin:/usr/bin:/bin", **more)
 
 
