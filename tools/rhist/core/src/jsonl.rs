@@ -82,8 +82,8 @@ struct Open {
     bucket_units: Vec<BucketUnit>,
     /// Whether a value is an average.
     averages: Vec<bool>,
-    /// Which action has the largest value, and what it saves.
-    worst: Option<(usize, Vec<String>)>,
+    /// Names of what is saved with the largest value.
+    saved: Vec<String>,
 }
 
 impl Open {
@@ -116,13 +116,16 @@ impl Open {
             shape: Shape {
                 keys: header.keys.len(),
                 values: values.len(),
+                action: worst.map(|(n, _)| n),
             },
             bucket_units: values.iter().map(bucket_unit).collect(),
             averages: values
                 .iter()
                 .map(|value| value.modifier.as_deref() == Some("avg"))
                 .collect(),
-            worst: worst.map(|(n, action)| (n, action.saved.iter().map(|name| name.0.to_lossy()).collect())),
+            saved: worst.map_or(Vec::new(), |(_, action)| {
+                action.saved.iter().map(|name| name.0.to_lossy()).collect()
+            }),
             histogram: Histogram {
                 trigger: header.trigger.0,
                 system: header.system.0.to_lossy(),
@@ -157,13 +160,16 @@ impl Open {
                 Value::Number(_) | Value::Unknown => (),
             }
         }
-        let worst = self.worst.as_ref().and_then(|(action, names)| {
-            let stored = entry.actions.into_iter().nth(*action)??;
-            let saved = names.iter().cloned().zip(stored.saved.into_iter().map(|key| key.0));
-            Some(Worst {
+        let worst = entry.stored.map(|stored| {
+            let saved = self
+                .saved
+                .iter()
+                .cloned()
+                .zip(stored.saved.into_iter().map(|key| key.0));
+            Worst {
                 value: stored.value.0,
                 saved: saved.collect(),
-            })
+            }
         });
         self.histogram.table.rows.push(Row {
             keys: entry.keys.into_iter().map(|key| key.0).collect(),

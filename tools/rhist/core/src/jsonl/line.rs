@@ -74,7 +74,8 @@ pub(super) struct Entry {
     pub(super) hits: u64,
     /// Without the hits.
     pub(super) values: Vec<ValueCell>,
-    pub(super) actions: Vec<Option<Stored>>,
+    /// Of the action of [`Shape::action`].
+    pub(super) stored: Option<Stored>,
 }
 
 /// What an action has stored.
@@ -151,6 +152,8 @@ pub(super) fn tag(line: &[u8]) -> Result<Tag, String> {
 pub(super) struct Shape {
     pub(super) keys: usize,
     pub(super) values: usize,
+    /// Of which action what it has stored is of interest.
+    pub(super) action: Option<usize>,
 }
 
 impl<'de> DeserializeSeed<'de> for Shape {
@@ -178,12 +181,12 @@ impl<'de> Visitor<'de> for Shape {
             #[serde(other)]
             Other,
         }
-        let (mut keys, mut values, mut actions) = (None, None, Vec::new());
+        let (mut keys, mut values, mut stored) = (None, None, None);
         while let Some(member) = map.next_key()? {
             match member {
                 Member::Keys => keys = Some(map.next_value_seed(Keys(self.keys))?),
                 Member::Values => values = Some(map.next_value_seed(Values(self.values))?),
-                Member::Actions => actions = map.next_value()?,
+                Member::Actions => stored = map.next_value_seed(Tracked(self.action))?,
                 Member::Other => drop(map.next_value::<IgnoredAny>()?),
             }
         }
@@ -194,7 +197,7 @@ impl<'de> Visitor<'de> for Shape {
             keys,
             hits,
             values,
-            actions,
+            stored,
         })
     }
 }
@@ -204,6 +207,9 @@ struct Keys(usize);
 
 /// The hits, and so many values.
 struct Values(usize);
+
+/// What this one of all actions has stored.
+struct Tracked(Option<usize>);
 
 impl<'de> DeserializeSeed<'de> for Keys {
     type Value = Vec<Cell>;
@@ -245,6 +251,34 @@ impl<'de> Visitor<'de> for Values {
             .next_element()?
             .ok_or_else(|| A::Error::custom("there is no number of hits"))?;
         Ok((hits, exactly(self.0, list)?))
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Tracked {
+    type Value = Option<Stored>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Option<Stored>, D::Error> {
+        deserializer.deserialize_seq(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Tracked {
+    type Value = Option<Stored>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list of what actions have stored")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Option<Stored>, A::Error> {
+        for _ in 0..self.0.unwrap_or(0) {
+            list.next_element::<IgnoredAny>()?;
+        }
+        let stored = match self.0 {
+            Some(_) => list.next_element()?.flatten(),
+            None => None,
+        };
+        while list.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(stored)
     }
 }
 
