@@ -8,8 +8,10 @@ use clap::Parser;
 use clap::Subcommand;
 use clap::ValueEnum;
 
+use crate::commands::diff;
 use crate::commands::exec;
 use crate::commands::ls;
+use crate::commands::report;
 use crate::commands::show;
 use crate::commands::top;
 
@@ -66,6 +68,10 @@ pub enum Command {
     Between(BetweenArgs),
     /// Keep what is measured in a file, an interval a line
     Record(RecordArgs),
+    /// Show a recording
+    Report(report::Args),
+    /// Compare two recordings
+    Diff(diff::Args),
     /// Remove what runs have left that are gone, and what --keep has left
     Clean,
     /// Show keys as they change, on the whole screen

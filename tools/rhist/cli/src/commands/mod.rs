@@ -3,10 +3,12 @@
 //! What each command does.
 
 mod clean;
+pub mod diff;
 mod doctor;
 pub mod exec;
 pub mod ls;
 mod record;
+pub mod report;
 pub mod show;
 mod status;
 pub mod top;
@@ -27,6 +29,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         Some(Command::Between(args)) => measure::run(&Ask::between(args, common)?),
         Some(Command::Record(args)) => record::run(&args, &common),
         Some(Command::Top(args)) => top::run(&args, &common),
+        Some(Command::Report(args)) => report::run(&args, &common),
+        Some(Command::Diff(args)) => diff::run(&args, &common),
         Some(Command::Clean) => clean::run(),
         Some(Command::Ls(args)) => ls::run(&args, common.format),
         Some(Command::Show(args)) => show::run(&args, common.format),

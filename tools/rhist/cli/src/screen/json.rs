@@ -56,7 +56,7 @@ use super::label::Labels;
 use super::quantiles::PARTS;
 use super::rows;
 
-const SCHEMA: u32 = 1;
+pub(super) const SCHEMA: u32 = 1;
 
 #[derive(Serialize)]
 struct LineJson<'a> {
@@ -138,7 +138,7 @@ struct FillJson {
 
 #[derive(Serialize)]
 #[serde(untagged)]
-enum KeyJson<'a> {
+pub(super) enum KeyJson<'a> {
     Number(i128),
     Named { value: i128, name: String },
     Text(TextJson<'a>),
@@ -151,13 +151,13 @@ enum KeyJson<'a> {
 
 #[derive(Serialize)]
 #[serde(untagged)]
-enum TextJson<'a> {
+pub(super) enum TextJson<'a> {
     Utf8(&'a str),
     Other { text: String, bytes: String },
 }
 
 #[derive(Serialize)]
-struct FrameJson<'a> {
+pub(super) struct FrameJson<'a> {
     address: Option<String>,
     symbol: Option<&'a str>,
 }
@@ -193,8 +193,29 @@ struct QuantileJson {
 /// Prints a line.
 pub(super) fn print(screen: &Screen<'_>, out: &mut dyn Write, view: &View<'_>) -> io::Result<()> {
     let total = view.table.total();
-    line(screen, view, &total).serialize(&mut Serializer::with_formatter(&mut *out, Ascii))?;
+    write(out, &line(screen, view, &total))
+}
+
+/// Writes a line.
+pub(super) fn write(out: &mut dyn Write, line: &impl Serialize) -> io::Result<()> {
+    line.serialize(&mut Serializer::with_formatter(&mut *out, Ascii))?;
     writeln!(out)
+}
+
+pub(super) fn backend(backend: Backend) -> &'static str {
+    match backend {
+        Backend::Rhist => "rhist",
+        Backend::C => "c",
+    }
+}
+
+pub(super) fn unit(unit: Unit) -> Option<&'static str> {
+    match unit {
+        Unit::Plain => None,
+        Unit::Nanoseconds => Some("ns"),
+        Unit::Microseconds => Some("us"),
+        Unit::Bytes => Some("bytes"),
+    }
 }
 
 fn line<'a>(screen: &'a Screen<'_>, view: &'a View<'_>, total: &'a Row) -> LineJson<'a> {
@@ -216,10 +237,7 @@ fn line<'a>(screen: &'a Screen<'_>, view: &'a View<'_>, total: &'a Row) -> LineJ
         name: &question.name,
         summary: &question.summary,
         noun: &question.noun,
-        backend: match question.backend {
-            Backend::Rhist => "rhist",
-            Backend::C => "c",
-        },
+        backend: backend(question.backend),
         host: &question.host,
         kernel: &question.kernel,
         cpus: question.cpus,
@@ -262,12 +280,7 @@ fn time(time: &Time, before_ns: u64) -> TimeJson {
 fn key_column(column: &Column) -> ColumnJson<'_> {
     ColumnJson {
         name: &column.name,
-        unit: match column.unit {
-            Unit::Plain => None,
-            Unit::Nanoseconds => Some("ns"),
-            Unit::Microseconds => Some("us"),
-            Unit::Bytes => Some("bytes"),
-        },
+        unit: unit(column.unit),
         fold: None,
     }
 }
@@ -304,7 +317,8 @@ fn row_json<'a>(labels: &Labels<'_>, keys: &[Column], row: &'a Row) -> RowJson<'
     }
 }
 
-fn key<'a>(labels: &Labels<'_>, column: &str, value: &'a Key) -> KeyJson<'a> {
+/// A key or a saved field.
+pub(super) fn key<'a>(labels: &Labels<'_>, column: &str, value: &'a Key) -> KeyJson<'a> {
     match value {
         Key::Number(number) => match labels.name(column, value) {
             Some(name) => KeyJson::Named { value: *number, name },

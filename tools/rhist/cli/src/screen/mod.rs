@@ -4,6 +4,8 @@
 
 mod axis;
 mod bars;
+mod comparison;
+mod comparison_json;
 mod folded;
 mod grid;
 mod json;
@@ -27,6 +29,7 @@ use rhist_core::question::Question;
 
 use crate::args::Format;
 
+pub use comparison::Comparison;
 pub use label::Labels;
 pub use page::Page;
 pub use printer::Printer;

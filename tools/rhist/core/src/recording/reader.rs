@@ -75,6 +75,11 @@ impl Reader {
         &self.question
     }
 
+    /// Of the machine, when it was recorded: see [`crate::table::Time::boot_id`].
+    pub fn boot_id(&self) -> Option<&str> {
+        self.boot_id.as_deref()
+    }
+
     /// What to say of the file, known at its end: that the last line is cut off.
     pub fn note(&self) -> Option<&str> {
         self.note.as_deref()

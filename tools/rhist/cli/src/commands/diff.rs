@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! `rhist diff`: compares two recordings.
+
+use std::io;
+use std::path::Path;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::anyhow;
+use anyhow::bail;
+use rhist_core::compare;
+use rhist_core::compare::Sample;
+use rhist_core::picture;
+use rhist_core::picture::Side;
+use rhist_core::question::Question;
+use rhist_core::recording::Reader;
+
+use super::report;
+use crate::args::Common;
+use crate::args::Format;
+use crate::screen::Comparison;
+use crate::screen::Page;
+use crate::screen::Screen;
+
+/// Arguments of `rhist diff`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Args {
+    /// A recording
+    #[arg(value_name = "A")]
+    pub a: PathBuf,
+    /// Another one, of the same question
+    #[arg(value_name = "B")]
+    pub b: PathBuf,
+}
+
+/// Compares them.
+pub fn run(args: &Args, common: &Common) -> anyhow::Result<ExitCode> {
+    if common.format == Format::Folded {
+        bail!("differences are text, json or svg");
+    }
+    let [a, b] = [&args.a, &args.b];
+    let (question_a, sample_a) = read(a, common.quiet)?;
+    let (question_b, sample_b) = read(b, common.quiet)?;
+    let [name_a, name_b] = [a, b].map(|path| path.to_string_lossy().into_owned());
+    compare::check((&question_a, &sample_a), (&question_b, &sample_b))
+        .map_err(|why| anyhow!("{} and {} cannot be compared: {why}", a.display(), b.display()))?;
+    let mut out = io::stdout().lock();
+    if common.format == Format::Svg {
+        let side = |name, sample: &'_ Sample| (name, sample.duration());
+        let [(name_a, seconds_a), (name_b, seconds_b)] = [side(&name_a, &sample_a), side(&name_b, &sample_b)];
+        let a = Side {
+            name: name_a,
+            table: &sample_a.total,
+            seconds: seconds_a,
+        };
+        let b = Side {
+            name: name_b,
+            table: &sample_b.total,
+            seconds: seconds_b,
+        };
+        let svg = picture::difference(&question_b, &a, &b);
+        return report::finish(io::Write::write_all(&mut out, svg.as_bytes()).map_err(Into::into));
+    }
+    let differences = compare::compare(&sample_a, &sample_b);
+    let comparison = Comparison {
+        names: [&name_a, &name_b],
+        questions: [&question_a, &question_b],
+        samples: [&sample_a, &sample_b],
+        notes: &compare::notes(&sample_a, &sample_b, &differences),
+        differences: &differences,
+    };
+    let screen = Screen {
+        question: &question_b,
+        names: &report::names_at(sample_b.total.time.boot_id.as_deref()),
+        page: Page::of(&io::stdout()),
+        format: common.format,
+        by: true,
+        quiet: common.quiet,
+    };
+    report::finish(screen.compare(&mut out, &comparison).map_err(Into::into))
+}
+
+fn read(path: &Path, quiet: bool) -> anyhow::Result<(Question, Sample)> {
+    let mut reader = Reader::open(path)?;
+    let mut sample = Sample::default();
+    for interval in &mut reader {
+        sample.add(interval?);
+    }
+    if let (Some(note), false) = (reader.note(), quiet) {
+        eprintln!("rhist: {note}");
+    }
+    Ok((reader.question().clone(), sample))
+}

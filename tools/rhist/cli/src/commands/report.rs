@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! `rhist report`: shows a recording.
+
+use std::io;
+use std::io::BufWriter;
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use rhist_core::names::Names;
+use rhist_core::picture;
+use rhist_core::question::Interval;
+use rhist_core::question::Reading;
+use rhist_core::recording;
+use rhist_core::recording::Reader;
+use rhist_core::table::Table;
+
+use crate::args::Common;
+use crate::args::Format;
+use crate::screen::Page;
+use crate::screen::Screen;
+use crate::screen::View;
+
+/// Arguments of `rhist report`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Args {
+    /// The recording; - is standard input
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// Show each interval, and not only all of them together; as a picture: over time
+    #[arg(short, long)]
+    pub intervals: bool,
+}
+
+/// Shows it.
+pub fn run(args: &Args, common: &Common) -> anyhow::Result<ExitCode> {
+    let mut reader = Reader::open(&args.file)?;
+    let page = Page::of(&io::stdout());
+    let mut out = BufWriter::new(io::stdout().lock());
+    let shown = show(&mut reader, args.intervals, common, page, &mut out).and_then(|()| Ok(out.flush()?));
+    if let (Some(note), false) = (reader.note(), common.quiet) {
+        eprintln!("rhist: {note}");
+    }
+    finish(shown)
+}
+
+/// That the reader of what is printed has gone away is no error.
+pub fn finish(shown: anyhow::Result<()>) -> anyhow::Result<ExitCode> {
+    match shown {
+        Err(error) if error.downcast_ref::<io::Error>().map(io::Error::kind) != Some(io::ErrorKind::BrokenPipe) => {
+            Err(error)
+        }
+        _ => Ok(ExitCode::SUCCESS),
+    }
+}
+
+/// Prints all intervals, if they are wanted, and what they have together. If a line is wrong, what is before it is shown, too.
+fn show(reader: &mut Reader, each: bool, common: &Common, page: Page, out: &mut dyn Write) -> anyhow::Result<()> {
+    let question = reader.question().clone();
+    let names = names_at(reader.boot_id());
+    let mut total = Reading::default();
+    let mut seconds = 0.0;
+    let mut columns = Vec::new();
+    let mut result = Ok(());
+    let screen = |by| Screen {
+        question: &question,
+        names: &names,
+        page,
+        format: common.format,
+        by,
+        quiet: common.quiet,
+    };
+    for interval in reader {
+        let interval = match interval {
+            Ok(interval) => interval,
+            Err(error) => {
+                result = Err(error.into());
+                break;
+            }
+        };
+        let by = !interval.delta.keys.is_empty();
+        match common.format {
+            Format::Svg if each => columns.push(column(&interval)),
+            Format::Text | Format::Json if each => screen(by).print(out, &View::interval(&interval))?,
+            _ => (),
+        }
+        seconds += interval.seconds();
+        total.events = total.events.saturating_add(interval.events);
+        total.cost_ns = interval.cost_ns.or(total.cost_ns);
+        total.table.time = interval.to;
+        recording::append(&mut total.table, interval.delta);
+    }
+    if !columns.is_empty() && picture::first_dist(&total.table.total()).is_some() {
+        out.write_all(picture::heat_map(&question, &columns).as_bytes())?;
+    } else {
+        let by = !total.table.keys.is_empty();
+        screen(by).print(out, &View::total(&total, seconds))?;
+    }
+    result
+}
+
+/// An interval without its keys: all that a heat map needs.
+fn column(interval: &Interval) -> Interval {
+    Interval {
+        from: interval.from.clone(),
+        to: interval.to.clone(),
+        delta: Table {
+            values: interval.delta.values.clone(),
+            rows: vec![interval.delta.total()],
+            ..Table::default()
+        },
+        ..Interval::default()
+    }
+}
+
+/// Names of numbers: those of this machine only if it was recorded here, since it was started last.
+pub fn names_at(boot_id: Option<&str>) -> Names {
+    let here = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok();
+    match (here, boot_id) {
+        (Some(here), Some(there)) if here.trim() == there => Names::new(),
+        _ => Names::elsewhere(),
+    }
+}
