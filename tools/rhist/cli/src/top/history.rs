@@ -11,7 +11,7 @@ use rhist_core::table::Dist;
 const MAX_INTERVALS: usize = 240;
 
 /// Most memory that it takes, in bytes. With many keys it is shorter than [`MAX_INTERVALS`].
-const MAX_BYTES: usize = 3 << 20;
+const MAX_BYTES: usize = 2 << 20;
 
 /// The last intervals, the newest at the back.
 #[derive(Debug, Default)]
@@ -76,6 +76,30 @@ pub fn value_at(height: u8) -> f64 {
     }
 }
 
+/// The cells of a distribution, in their order.
+fn cells(dist: &Dist) -> Vec<Cell> {
+    // From the index of a bucket: its bounds would take longer.
+    let unit = f64::from(STEPS) * (dist.bucket_unit.values() as f64).log2();
+    let width = f64::from(STEPS) / f64::from(dist.scale).exp2();
+    let height = |index: i32| (1.0 + (unit + (f64::from(index) + 1.0) * width).ceil()).clamp(1.0, 255.0) as u8;
+    let not_positive = dist
+        .negative
+        .values()
+        .fold(dist.zero, |sum, &count| sum.saturating_add(count));
+    let mut counts = Vec::with_capacity(dist.positive.len() + 1);
+    if not_positive > 0 {
+        counts.push((0, not_positive));
+    }
+    for (&index, &count) in &dist.positive {
+        let height = height(index);
+        match counts.last_mut() {
+            Some((same, sum)) if *same == height => *sum = count.saturating_add(*sum),
+            _ => counts.push((height, count)),
+        }
+    }
+    counts.into_iter().map(Cell::new).collect()
+}
+
 impl Cell {
     fn new((height, count): (u8, u64)) -> Self {
         let level = 8.0 * (count as f64 + 1.0).log2();
@@ -97,18 +121,7 @@ impl Moment {
 
     /// Adds a key that had hits.
     pub fn add(&mut self, key: u32, rate: f64, [p50, p99]: [Option<f64>; 2], dist: Option<&Dist>) {
-        let mut open: Option<(u8, u64)> = None;
-        for bucket in dist.into_iter().flat_map(Dist::buckets) {
-            let height = height(bucket.high as f64);
-            open = match open {
-                Some((same, count)) if same == height => Some((same, count.saturating_add(bucket.count))),
-                before => {
-                    self.cells.extend(before.map(Cell::new));
-                    Some((height, bucket.count))
-                }
-            };
-        }
-        self.cells.extend(open.map(Cell::new));
+        self.cells.extend(dist.into_iter().flat_map(cells));
         self.points.push(Point {
             key,
             rate: rate as f32,

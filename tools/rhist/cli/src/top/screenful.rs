@@ -15,7 +15,6 @@ use rhist_core::table::Table;
 use rhist_core::table::Value;
 
 use super::history::Moment;
-use super::keys::Keys;
 use super::line;
 use super::line::Line;
 
@@ -41,9 +40,9 @@ pub struct Screenful {
 }
 
 impl Screenful {
-    /// Measures an interval that ended with `reading`. `before` is what is shown of the one before. All keys of the reading
-    /// have numbers.
-    pub fn measure(interval: &Interval, reading: &Reading, keys: &Keys, before: &Screenful) -> (Self, Moment) {
+    /// Measures an interval that ended with `reading`, whose keys have these numbers. `before` is what is shown of the
+    /// interval before.
+    pub fn measure(interval: &Interval, reading: &Reading, keys: &[u32], before: &Screenful) -> (Self, Moment) {
         let seconds = interval.seconds();
         let table = &reading.table;
         let dist = line::dist_column(table);
@@ -55,10 +54,7 @@ impl Screenful {
             .collect();
         let mut moment = Moment::new(interval.to.monotonic_ns);
         let mut lines = Vec::with_capacity(table.rows.len());
-        for row in &table.rows {
-            let Some(key) = keys.find(&row.keys) else {
-                continue;
-            };
+        for (row, &key) in table.rows.iter().zip(keys) {
             let delta = deltas.get(row.keys.as_slice()).copied();
             let hits = delta.map_or(0, |delta| delta.hits);
             let of = |row| dist.and_then(|column| dist_of(row, column));

@@ -123,18 +123,21 @@ impl State {
             question: &self.question,
             names: &self.names,
         };
-        for row in &table.rows {
-            let key = self.keys.number(&row.keys, || label(labels, table, row));
-            if self.last.is_none() {
-                self.first_hits.insert(key, row.hits);
-            }
-        }
+        let number = |row: &Row| self.keys.number(&row.keys, || label(labels, table, row));
+        let keys: Vec<u32> = table.rows.iter().map(number).collect();
         self.columns = Column::of(table);
-        let interval = self.last.as_ref().map(|last| reading.since(last));
-        if let Some(interval) = &interval {
-            let (now, moment) = Screenful::measure(interval, &reading, &self.keys, &self.now);
-            self.history.push(moment);
-            self.now = now;
+        // Only two tables are in memory while there is more to be done.
+        let interval = self.last.take().map(|last| reading.since(&last));
+        match &interval {
+            None => {
+                let hits = table.rows.iter().map(|row| row.hits);
+                self.first_hits = keys.iter().copied().zip(hits).collect();
+            }
+            Some(interval) => {
+                let (now, moment) = Screenful::measure(interval, &reading, &keys, &self.now);
+                self.history.push(moment);
+                self.now = now;
+            }
         }
         self.last = Some(reading);
         self.arrange();

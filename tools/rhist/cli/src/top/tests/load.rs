@@ -31,9 +31,9 @@ fn reading(second: u64) -> Reading {
     let row = reading.table.rows.remove(0);
     let rows = (0..KEYS).map(|key| {
         let mut dist = Dist::new(3);
-        // Twelve buckets are hit in each interval, of forty.
-        for at in 0..40 {
-            let count = (0..second).filter(|second| (at + second + key as u64) % 10 < 3).count();
+        // Twelve buckets are hit in each interval, of thirty.
+        for at in 0..30 {
+            let count = (0..second).filter(|second| (at + second + key as u64) % 10 < 4).count();
             dist.record(1000 << (at / 2), count as u64 * (1 + at % 5));
         }
         let mut row = row.clone();
