@@ -14,6 +14,7 @@ pub mod screen;
 mod signals;
 mod top;
 
+use std::io;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -27,12 +28,22 @@ pub fn main() -> ExitCode {
     let args = args::Args::parse();
     match commands::run(args) {
         Ok(code) => code,
+        // Who reads the output has seen enough.
+        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             match error.downcast_ref::<diagnostic::Diagnostic>() {
                 Some(diagnostic) => diagnostic.print(),
                 None => eprintln!("rhist: {error:#}"),
             }
-            ExitCode::from(USAGE)
+            match error.downcast_ref::<measure::Failed>() {
+                Some(_) => ExitCode::FAILURE,
+                None => ExitCode::from(USAGE),
+            }
         }
     }
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    let is_broken = |error: &io::Error| error.kind() == io::ErrorKind::BrokenPipe;
+    error.chain().any(|cause| cause.downcast_ref().is_some_and(is_broken))
 }

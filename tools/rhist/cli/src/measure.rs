@@ -2,6 +2,7 @@
 
 //! A measurement from its start to its end: what is shown when.
 
+use std::fmt;
 use std::io;
 use std::io::Write;
 use std::process::ExitCode;
@@ -113,28 +114,51 @@ pub fn start(ask: &Ask, tracefs: &Tracefs, plans: Vec<Plan>) -> anyhow::Result<R
     Err(why.unwrap_or_else(|| anyhow::anyhow!("there is nothing to do")))
 }
 
+/// As the context of an error: something went wrong after the run had begun, with the kernel or with where the output goes.
+#[derive(Clone, Copy, Debug)]
+pub struct Failed;
+
+impl fmt::Display for Failed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the measurement was ended")
+    }
+}
+
 /// Measures until the time is over, or a signal comes.
 pub fn go(ask: &Ask, tracefs: &Tracefs, plans: Vec<Plan>, sink: &mut dyn Sink) -> anyhow::Result<ExitCode> {
     let signals = Signals::new().context("signals")?;
     let mut run = start(ask, tracefs, plans)?;
     let begin = Instant::now();
+    let reading = watch(ask, tracefs, &mut run, &signals, sink).context(Failed)?;
+    let seconds = begin.elapsed().as_secs_f64();
+    finish(run, tracefs, ask.common.keep).context(Failed)?;
+    sink.end(&reading, seconds).context(Failed)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Reads and shows intervals until the end. Returns the last reading.
+fn watch(
+    ask: &Ask,
+    tracefs: &Tracefs,
+    run: &mut Run,
+    signals: &Signals,
+    sink: &mut dyn Sink,
+) -> anyhow::Result<Reading> {
+    let begin = Instant::now();
     sink.begin(run.plan())?;
-    let mut last = run.reading().map_err(|error| anyhow::anyhow!(error))?;
+    let mut last = run.reading().map_err(anyhow::Error::from_boxed)?;
     // What it costs is measured while it runs: the first line is not kept waiting for it.
-    let cost = cost::measure(tracefs, &Journals::find(), &run.plan().id, ask.measure(), ask.by()).ok();
-    if let Some(cost) = cost {
+    let cost = cost::measure(tracefs, &Journals::find(), &run.plan().id, ask.measure(), ask.by());
+    if let Ok(cost) = cost {
         run.set_cost(cost);
     }
     let end = ask.run.duration.map(|seconds| begin + Duration::from_secs_f64(seconds));
     let step = ask.run.interval.map(Duration::from_secs_f64);
     let mut next = step.map(|step| begin + step);
-    let result = loop {
+    loop {
         let until = [end, next].into_iter().flatten().min();
         let is_enough = signals.wait(until).context("signals")?;
-        let reading = match run.reading() {
-            Ok(reading) => reading,
-            Err(error) => break Err(anyhow::anyhow!(error).context("the run was ended by somebody else")),
-        };
+        let reading = run.reading().map_err(anyhow::Error::from_boxed)?;
         let now = Instant::now();
         let is_over = is_enough || end.is_some_and(|end| now >= end);
         if let (Some(step), Some(due)) = (step, next.as_mut())
@@ -148,14 +172,9 @@ pub fn go(ask: &Ask, tracefs: &Tracefs, plans: Vec<Plan>, sink: &mut dyn Sink) -
             last = reading.clone();
         }
         if is_over {
-            break Ok(reading);
+            return Ok(reading);
         }
-    };
-    let seconds = begin.elapsed().as_secs_f64();
-    let reading = result?;
-    finish(run, tracefs, ask.common.keep)?;
-    sink.end(&reading, seconds)?;
-    Ok(ExitCode::SUCCESS)
+    }
 }
 
 /// Removes the run from the kernel, or says how to do that.

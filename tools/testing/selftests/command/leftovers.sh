@@ -93,7 +93,7 @@ for backend in rhist c; do
 	# Someone holds a file of the instance open: the run ends, the rest goes later.
 	$rhist runqlat --backend $backend >/dev/null 2>&1 &
 	soon running
-	instance=$(ls "$KERNEL/instances" | grep '^rhist-')
+	instance=$(ls "$KERNEL/instances" | grep '^rhist-' | head -n 1)
 	exec 9<"$KERNEL/instances/$instance/trace_pipe"
 	kill -9 $!
 	wait $! 2>/dev/null
