@@ -81,8 +81,16 @@ pub enum Command {
     /// Show the fields of an event, and what keys they make
     Show(show::Args),
     /// Say what this machine can measure, and what it needs for the rest
+    ///
+    /// The exit status is 1 if nothing can be measured.
     Doctor,
     /// Run a program on the tracing directory of rhist
+    ///
+    /// COMMAND runs in a mount namespace of its own, in which rhist's tracing directory lies over /sys/kernel/tracing. So
+    /// trace-cmd, perf, and whatever else uses that path, find there the histograms and user events of rhist, and all that the
+    /// kernel's directory has. Other programs notice nothing.
+    ///
+    /// The exit status is that of COMMAND, 127 if there is no such command, 125 if it could not be run so.
     Exec(exec::Args),
     /// A recipe: its name, and what follows.
     #[command(external_subcommand)]

@@ -15,13 +15,7 @@ use rustix::fs::Access;
 use rustix::mount::MountPropagationFlags;
 use rustix::thread::UnshareFlags;
 
-/// Run a program on the tracing directory of rhist
-///
-/// COMMAND runs in a mount namespace of its own, in which rhist's tracing directory lies over /sys/kernel/tracing. So
-/// trace-cmd, perf, and whatever else uses that path, find there the histograms and user events of rhist, and all that the
-/// kernel's directory has. Other programs notice nothing.
-///
-/// The exit status is that of COMMAND, 127 if there is no such command, 125 if it could not be run so.
+/// Arguments of `rhist exec`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// The directory of this instance in its place

@@ -22,7 +22,7 @@ use crate::diagnostic::Diagnostic;
 use crate::measure;
 use crate::recipes;
 
-/// List events, runs or recipes
+/// Arguments of `rhist ls`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// What to list.

@@ -23,7 +23,7 @@ use crate::args::Format;
 use crate::diagnostic;
 use crate::measure;
 
-/// Show the fields of an event, and what keys they make
+/// Arguments of `rhist show`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// The event: system:event, or the name of an event that only one system has

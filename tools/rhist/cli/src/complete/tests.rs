@@ -33,11 +33,12 @@ fn shown(words: &[&str]) -> String {
 
 #[test]
 fn words() {
-    let lines: [&[&str]; 25] = [
+    let lines: [&[&str]; 26] = [
         &["count", "s"],
         &["count", "sched:sched_sw"],
         &["count", "sched_w"],
         &["count", "nothing"],
+        &["between", "kpr"],
         &["count", "sched:sched_switch", "--by", ""],
         &["count", "sched:sched_switch", "--by=next_"],
         &["count", "sched_switch", "--by", "next_comm,prev_p"],

@@ -20,6 +20,17 @@ use rhist_core::tracefs::format::Format;
 
 use super::line::Line;
 
+/// Kinds of probes, which may stand for events: a function follows.
+const PROBES: [&str; 7] = [
+    "kprobe:",
+    "kretprobe:",
+    "fprobe:",
+    "fexit:",
+    "tprobe:",
+    "uprobe:",
+    "uretprobe:",
+];
+
 /// Events; their systems first, as long as none is typed.
 pub(super) fn events(line: &Line, word: &str) -> Vec<CompletionCandidate> {
     let events = line
@@ -27,15 +38,27 @@ pub(super) fn events(line: &Line, word: &str) -> Vec<CompletionCandidate> {
         .as_ref()
         .and_then(|tracefs| tracefs.events().ok())
         .unwrap_or_default();
+    // Those are made by a run, and cannot be shown before.
+    let takes_probes = !line.has_word("show");
+    let probes = PROBES
+        .iter()
+        .filter(|kind| takes_probes && kind.starts_with(word))
+        .map(|kind| (*kind).to_owned());
     if word.is_empty() {
         let systems: BTreeSet<String> = events.into_iter().map(|name| name.system + ":").collect();
-        return systems.into_iter().map(CompletionCandidate::new).collect();
+        let probes = PROBES.map(str::to_owned);
+        return systems
+            .into_iter()
+            .chain(probes)
+            .map(CompletionCandidate::new)
+            .collect();
     }
     let full = events
         .iter()
         .map(ToString::to_string)
         .filter(|name| name.starts_with(word));
     let mut names: Vec<String> = full.collect();
+    names.extend(probes);
     if names.is_empty() {
         let fits = events.iter().filter(|name| name.event.starts_with(word));
         names = fits.map(ToString::to_string).collect();
