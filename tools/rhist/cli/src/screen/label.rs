@@ -2,10 +2,14 @@
 
 //! Keys and saved fields as texts, with names in the place of numbers.
 
+use std::collections::HashMap;
+
 use rhist_core::names::Names;
 use rhist_core::question::Question;
 use rhist_core::table::Column;
+use rhist_core::table::Frame;
 use rhist_core::table::Key;
+use rhist_core::table::Row;
 use rhist_core::table::Table;
 use rhist_core::table::Text;
 use rhist_core::table::Unit;
@@ -34,17 +38,37 @@ impl Labels<'_> {
             .name(kind.unwrap_or_else(|| Names::usual(column)), column, *number)
     }
 
-    /// The table with names in the place of numbers that have one, as texts.
+    /// The table for people: names in the place of numbers that have one, symbols in that of addresses. What looks the same is
+    /// one row, such as calls from several places of a function.
     pub(super) fn named(&self, table: &Table) -> Table {
-        let mut table = table.clone();
-        for row in &mut table.rows {
-            for (column, key) in table.keys.iter().zip(&mut row.keys) {
-                if let Some(name) = self.name(&column.name, key) {
-                    *key = Key::Text(Text::from(name.as_str()));
+        let mut named = Table {
+            rows: Vec::new(),
+            ..table.clone()
+        };
+        let mut places: HashMap<Vec<Key>, usize> = HashMap::with_capacity(table.rows.len());
+        for row in &table.rows {
+            let keys = table.keys.iter().zip(&row.keys);
+            let keys: Vec<Key> = keys.map(|(column, key)| self.named_key(&column.name, key)).collect();
+            match places.get(&keys).and_then(|&place| named.rows.get_mut(place)) {
+                Some(same) => same.merge(row, &table.values),
+                None => {
+                    places.insert(keys.clone(), named.rows.len());
+                    named.rows.push(Row { keys, ..row.clone() });
                 }
             }
         }
-        table
+        named
+    }
+
+    fn named_key(&self, column: &str, key: &Key) -> Key {
+        match (key, self.name(column, key)) {
+            (_, Some(name)) => Key::Text(Text::from(name.as_str())),
+            (Key::Address(frame), None) if frame.symbol.is_some() => Key::Address(Frame {
+                address: None,
+                symbol: frame.symbol.clone(),
+            }),
+            _ => key.clone(),
+        }
     }
 
     /// A key, for people.

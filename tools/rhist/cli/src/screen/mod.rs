@@ -55,14 +55,15 @@ pub struct Screen<'a> {
 impl Screen<'_> {
     /// Prints what was counted. Errors are those of `out`.
     pub fn print(&self, out: &mut dyn Write, view: &View<'_>) -> io::Result<()> {
+        if self.format == Format::Json {
+            return json::print(self, out, view);
+        }
+        let table = self.labels().named(view.table);
+        let view = View { table: &table, ..*view };
         match self.format {
-            Format::Text => text::print(self, out, view),
-            Format::Json => json::print(self, out, view),
-            Format::Folded => folded::print(self, out, view),
-            Format::Svg => {
-                let named = self.labels().named(view.table);
-                out.write_all(picture::of(self.question, &named).as_bytes())
-            }
+            Format::Folded => folded::print(self, out, &view),
+            Format::Svg => out.write_all(picture::of(self.question, &table).as_bytes()),
+            Format::Text | Format::Json => text::print(self, out, &view),
         }
     }
 

@@ -53,11 +53,8 @@ impl<'a> Printer<'a> {
             quiet: self.ask.common.quiet,
         };
         let mut out = io::BufWriter::new(stdout.lock());
-        match screen.print(&mut out, view).and_then(|()| out.flush()) {
-            // Whoever reads it has seen enough.
-            Err(error) if view.is_total() && error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-            result => Ok(result?),
-        }
+        screen.print(&mut out, view)?;
+        Ok(out.flush()?)
     }
 }
 

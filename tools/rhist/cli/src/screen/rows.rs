@@ -70,12 +70,30 @@ pub(super) fn weight(row: &Row) -> i128 {
 
 /// The title of a column of numbers.
 pub(super) fn title(column: &table::Column) -> String {
-    let name = plain(&column.name);
     match column.fold {
-        Fold::Sum => name,
-        Fold::Min => format!("min {name}"),
-        Fold::Max => format!("max {name}"),
+        Fold::Sum => plain(&column.name),
+        Fold::Min => format!("min {}", plain(field(column))),
+        Fold::Max => format!("max {}", plain(field(column))),
     }
+}
+
+/// Of what a column has the smallest or largest value.
+fn field(column: &table::Column) -> &str {
+    let name = column.name.as_str();
+    let field = name.strip_suffix(".min").or_else(|| name.strip_suffix(".max"));
+    field.unwrap_or(name)
+}
+
+/// For a column of smallest values: title and numbers of the averages, if there are sums, too.
+pub(super) fn averages<'a>(table: &'a Table, at: usize) -> Option<(String, impl Fn(&Row) -> Option<f64> + use<'a>)> {
+    let column = table.values.get(at).filter(|column| column.fold == Fold::Min)?;
+    let is_sum = |sum: &table::Column| sum.fold == Fold::Sum && sum.name == field(column);
+    let sum = table.values.iter().position(is_sum)?;
+    let average = move |row: &Row| match row.values.get(sum)? {
+        Value::Number(sum) if row.hits > 0 => Some(*sum as f64 / row.hits as f64),
+        _ => None,
+    };
+    Some((format!("avg {}", plain(field(column))), average))
 }
 
 pub(super) fn dist_of(value: &Value) -> Option<&Dist> {
@@ -203,6 +221,13 @@ fn add_value(grid: &mut Grid, table: &Table, lines: &[Line<'_>], at: usize) -> f
             Some(Value::Number(value)) => number::quantity(*value as f64, column.unit),
             _ => String::new(),
         };
+        if let Some((title, average)) = averages(table, at) {
+            let cell = |line: &Line| match line.row().and_then(&average) {
+                Some(average) => number::quantity(average, column.unit),
+                None => String::new(),
+            };
+            number(title, lines.iter().map(cell).collect(), SUM);
+        }
         number(title(column), lines.iter().map(cell).collect(), SUM);
         return 0.0;
     }

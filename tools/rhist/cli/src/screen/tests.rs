@@ -613,6 +613,57 @@ fn json() {
 }
 
 #[test]
+fn functions_are_one_row() {
+    let site = |address| {
+        Key::Address(Frame {
+            address: Some(address),
+            symbol: Some("copy_process".to_owned()),
+        })
+    };
+    let unknown = Key::Address(Frame {
+        address: Some(0xffff_ffff_8100_0000),
+        symbol: None,
+    });
+    let rows = [(site(1), 3), (site(2), 4), (unknown, 5)];
+    let rows = rows.map(|(key, hits)| row(vec![key], hits, Vec::new())).to_vec();
+    let reading = reading(vec![column("function")], Vec::new(), rows);
+    assert_snapshot!(total(Setup { quiet: true, ..BY }, &question(), &reading));
+    let json = Setup {
+        format: Format::Json,
+        ..BY
+    };
+    assert_eq!(total(json, &question(), &reading).matches("copy_process").count(), 2);
+}
+
+#[test]
+fn statistics() {
+    let bytes = |name: &str, fold| Column {
+        name: name.to_owned(),
+        unit: Unit::Bytes,
+        fold,
+    };
+    let values = vec![
+        bytes("bytes_req", Fold::Sum),
+        bytes("bytes_req.min", Fold::Min),
+        bytes("bytes_req.max", Fold::Max),
+    ];
+    let numbers = |numbers: [i128; 3]| numbers.map(Value::Number).to_vec();
+    let rows = vec![
+        row(vec![text("ls")], 10, numbers([40_000, 16, 8_192])),
+        row(vec![text("sed")], 4, numbers([1_024, 256, 256])),
+    ];
+    let reading = reading(vec![column("comm")], values, rows);
+    assert_snapshot!(
+        "statistics_by_key",
+        total(Setup { quiet: true, ..BY }, &question(), &reading)
+    );
+    assert_snapshot!(
+        "statistics",
+        total(Setup { quiet: true, ..TEXT }, &question(), &reading)
+    );
+}
+
+#[test]
 fn pictures_have_names() {
     let svg = Setup {
         format: Format::Svg,

@@ -115,11 +115,21 @@ fn numbers(screen: &Screen<'_>, view: &View<'_>) -> Vec<String> {
         rank,
     };
     let (mut names, mut numbers) = (column(Kind::Key, 1), column(Kind::Number, 0));
-    for (column, value) in view.table.values.iter().zip(view.table.total().values) {
-        if let Value::Number(value) = value {
-            names.cells.push(rows::title(column));
-            numbers.cells.push(number::quantity(value as f64, column.unit));
+    let total = view.table.total();
+    for (at, (column, value)) in view.table.values.iter().zip(&total.values).enumerate() {
+        let Value::Number(value) = value else {
+            continue;
+        };
+        let mut add = |name, number| {
+            names.cells.push(name);
+            numbers.cells.push(number::quantity(number, column.unit));
+        };
+        if let Some((title, average)) = rows::averages(view.table, at)
+            && let Some(average) = average(&total)
+        {
+            add(title, average);
         }
+        add(rows::title(column), *value as f64);
     }
     let mut grid = Grid::default();
     grid.add(names);
