@@ -2,10 +2,7 @@
 
 //! What keys of the keyboard do. The one list of them, which help shows, too.
 
-use crossterm::event::KeyCode;
-use crossterm::event::KeyEvent;
-use crossterm::event::KeyModifiers;
-
+use super::input::Key;
 use super::line::Column;
 use super::state::State;
 use super::state::View;
@@ -47,32 +44,32 @@ pub enum Request {
 }
 
 /// Does what a key stands for.
-pub fn press(state: &mut State, key: KeyEvent) -> Option<Request> {
+pub fn press(state: &mut State, key: Key) -> Option<Request> {
     state.message = None;
-    if key.modifiers.contains(KeyModifiers::CONTROL) {
-        return match key.code {
-            KeyCode::Char('c') => Some(Request::Quit),
-            KeyCode::Char('z') => Some(Request::Suspend),
-            KeyCode::Char('l') => Some(Request::Redraw),
+    if let Key::Control(letter) = key {
+        return match letter {
+            'c' => Some(Request::Quit),
+            'z' => Some(Request::Suspend),
+            'l' => Some(Request::Redraw),
             _ => None,
         };
     }
     if state.editing {
-        edit(state, key.code);
+        edit(state, key);
         return None;
     }
-    match key.code {
-        KeyCode::Char('q') => return Some(Request::Quit),
-        KeyCode::Char('w') => return Some(Request::Record),
-        KeyCode::Char('?' | 'h') => show(state, View::Help),
-        KeyCode::Char('t') => show(state, View::Triggers),
-        KeyCode::Char(' ') => state.freeze(),
-        KeyCode::Char('b') => state.set_baseline(),
-        KeyCode::Char('s') => state.medians = !state.medians,
-        KeyCode::Esc => back(state),
+    match key {
+        Key::Char('q') => return Some(Request::Quit),
+        Key::Char('w') => return Some(Request::Record),
+        Key::Char('?' | 'h') => show(state, View::Help),
+        Key::Char('t') => show(state, View::Triggers),
+        Key::Char(' ') => state.freeze(),
+        Key::Char('b') => state.set_baseline(),
+        Key::Char('s') => state.medians = !state.medians,
+        Key::Esc => back(state),
         _ => match state.view {
-            View::Table | View::HeatMap => table(state, key.code),
-            View::Triggers | View::Help => text(state, key.code),
+            View::Table | View::HeatMap => table(state, key),
+            View::Triggers | View::Help => text(state, key),
         },
     }
     None
@@ -97,59 +94,59 @@ fn back(state: &mut State) {
     }
 }
 
-fn edit(state: &mut State, key: KeyCode) {
+fn edit(state: &mut State, key: Key) {
     match key {
-        KeyCode::Char(character) if !character.is_control() && state.filter.chars().count() < MAX_FILTER => {
+        Key::Char(character) if state.filter.chars().count() < MAX_FILTER => {
             state.filter.push(character);
         }
-        KeyCode::Backspace => {
+        Key::Backspace => {
             state.filter.pop();
         }
-        KeyCode::Enter => state.editing = false,
-        KeyCode::Esc => {
+        Key::Enter => state.editing = false,
+        Key::Esc => {
             state.editing = false;
             state.filter.clear();
         }
-        KeyCode::Up => state.move_by(-1),
-        KeyCode::Down => state.move_by(1),
+        Key::Up => state.move_by(-1),
+        Key::Down => state.move_by(1),
         _ => return,
     }
     state.arrange();
 }
 
-fn table(state: &mut State, key: KeyCode) {
+fn table(state: &mut State, key: Key) {
     let page = isize::try_from(state.page()).unwrap_or(isize::MAX);
     match key {
-        KeyCode::Up | KeyCode::Char('k') => state.move_by(-1),
-        KeyCode::Down | KeyCode::Char('j') => state.move_by(1),
-        KeyCode::PageUp => state.move_by(-page),
-        KeyCode::PageDown => state.move_by(page),
-        KeyCode::End => state.move_by(isize::MAX),
-        KeyCode::Home => {
+        Key::Up | Key::Char('k') => state.move_by(-1),
+        Key::Down | Key::Char('j') => state.move_by(1),
+        Key::PageUp => state.move_by(-page),
+        Key::PageDown => state.move_by(page),
+        Key::End => state.move_by(isize::MAX),
+        Key::Home => {
             state.move_by(isize::MIN);
             // A heat map is always that of one key.
             if state.view == View::Table {
                 state.selected = None;
             }
         }
-        KeyCode::Enter if state.view == View::HeatMap => state.view = View::Table,
-        KeyCode::Enter => {
+        Key::Enter if state.view == View::HeatMap => state.view = View::Table,
+        Key::Enter => {
             state.selected = state.current();
             if state.selected.is_some() {
                 state.view = View::HeatMap;
             }
         }
-        KeyCode::Char('/') => {
+        Key::Char('/') => {
             state.view = View::Table;
             state.editing = true;
         }
-        KeyCode::Char('<') => sort(state, |at, last| at.checked_sub(1).unwrap_or(last)),
-        KeyCode::Char('>') => sort(state, |at, last| if at < last { at + 1 } else { 0 }),
-        KeyCode::Char(digit @ '1'..='9') => {
+        Key::Char('<') => sort(state, |at, last| at.checked_sub(1).unwrap_or(last)),
+        Key::Char('>') => sort(state, |at, last| if at < last { at + 1 } else { 0 }),
+        Key::Char(digit @ '1'..='9') => {
             let column = digit as usize - '1' as usize;
             sort(state, |at, last| if column <= last { column } else { at });
         }
-        KeyCode::Char('r') => {
+        Key::Char('r') => {
             state.reversed = !state.reversed;
             state.arrange();
         }
@@ -169,14 +166,14 @@ fn sort(state: &mut State, next: impl FnOnce(usize, usize) -> usize) {
     state.arrange();
 }
 
-fn text(state: &mut State, key: KeyCode) {
+fn text(state: &mut State, key: Key) {
     let page = u16::try_from(state.page()).unwrap_or(u16::MAX);
     state.scroll = match key {
-        KeyCode::Up | KeyCode::Char('k') => state.scroll.saturating_sub(1),
-        KeyCode::Down | KeyCode::Char('j') => state.scroll.saturating_add(1),
-        KeyCode::PageUp => state.scroll.saturating_sub(page),
-        KeyCode::PageDown => state.scroll.saturating_add(page),
-        KeyCode::Home => 0,
+        Key::Up | Key::Char('k') => state.scroll.saturating_sub(1),
+        Key::Down | Key::Char('j') => state.scroll.saturating_add(1),
+        Key::PageUp => state.scroll.saturating_sub(page),
+        Key::PageDown => state.scroll.saturating_add(page),
+        Key::Home => 0,
         _ => state.scroll,
     };
 }

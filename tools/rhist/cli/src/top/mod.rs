@@ -11,6 +11,7 @@ mod date;
 mod header;
 mod heat_map;
 mod history;
+mod input;
 mod keyboard;
 mod keys;
 mod line;
@@ -32,12 +33,12 @@ use std::time::Instant;
 use std::time::SystemTime;
 
 use anyhow::Context;
-use crossterm::event::KeyEvent;
 use rhist_core::names::Names;
 use rhist_core::question::Source;
 use rhist_core::recording::Writer;
 
 use crate::signals::Signals;
+use input::Key;
 use keyboard::Request;
 use look::Look;
 use state::State;
@@ -176,7 +177,7 @@ impl Top<'_> {
     }
 
     /// Whether to end.
-    fn press(&mut self, key: KeyEvent) -> anyhow::Result<bool> {
+    fn press(&mut self, key: Key) -> anyhow::Result<bool> {
         match keyboard::press(&mut self.state, key) {
             Some(Request::Quit) => return Ok(true),
             Some(Request::Suspend) => {

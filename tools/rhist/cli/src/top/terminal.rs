@@ -19,10 +19,6 @@ use std::time::Duration;
 use crossterm::cursor::Hide;
 use crossterm::cursor::MoveTo;
 use crossterm::cursor::Show;
-use crossterm::event;
-use crossterm::event::Event;
-use crossterm::event::KeyEvent;
-use crossterm::event::KeyEventKind;
 use crossterm::queue;
 use crossterm::terminal::Clear;
 use crossterm::terminal::ClearType;
@@ -43,6 +39,8 @@ use signal_hook::consts::SIGCONT;
 use signal_hook::consts::SIGWINCH;
 use signal_hook::flag;
 
+use super::input;
+use super::input::Key;
 use crate::signals::Signals;
 
 /// Size of a terminal that does not know it, as a serial console.
@@ -59,6 +57,8 @@ pub struct Terminal {
     backend: CrosstermBackend<BufWriter<Stdout>>,
     /// What is on the screen.
     screen: Buffer,
+    /// Bytes of a key that is not whole yet.
+    pending: Vec<u8>,
     /// Whether the program was stopped and goes on.
     resumed: Arc<AtomicBool>,
 }
@@ -67,7 +67,7 @@ pub struct Terminal {
 #[derive(Debug, PartialEq, Eq)]
 pub enum Input {
     /// These keys were pressed; none, if time ran out or the size has changed.
-    Keys(Vec<KeyEvent>),
+    Keys(Vec<Key>),
     /// A signal says that it is enough, or the terminal is gone.
     End,
 }
@@ -86,6 +86,7 @@ impl Terminal {
         let mut terminal = Terminal {
             backend: CrosstermBackend::new(BufWriter::new(io::stdout())),
             screen: Buffer::empty(Rect::ZERO),
+            pending: Vec::new(),
             resumed: Arc::default(),
         };
         flag::register(SIGCONT, Arc::clone(&terminal.resumed))?;
@@ -153,7 +154,7 @@ impl Terminal {
     }
 
     /// Waits for keys.
-    pub fn wait(&self, signals: &Signals, timeout: Duration) -> io::Result<Input> {
+    pub fn wait(&mut self, signals: &Signals, timeout: Duration) -> io::Result<Input> {
         let stdin = io::stdin();
         let mut fds = [PollFd::new(&stdin, PollFlags::IN), PollFd::new(signals, PollFlags::IN)];
         let timeout = Timespec::try_from(timeout).map_err(io::Error::other)?;
@@ -163,20 +164,18 @@ impl Terminal {
             Err(error) => return Err(error.into()),
         }
         let [keys, signals] = fds.map(|fd| fd.revents());
-        // Of a terminal that is gone, crossterm would read again and again.
         if !signals.is_empty() || keys.intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL) {
             return Ok(Input::End);
         }
         thread::sleep(KEY_TIME);
-        let mut keys = Vec::new();
-        while event::poll(Duration::ZERO)? {
-            if let Event::Key(key) = event::read()?
-                && key.kind != KeyEventKind::Release
-            {
-                keys.push(key);
-            }
+        let mut bytes = [0; 256];
+        match rustix::io::read(&stdin, &mut bytes) {
+            Ok(0) | Err(rustix::io::Errno::IO) => return Ok(Input::End),
+            Ok(length) => self.pending.extend(bytes.get(..length).unwrap_or_default()),
+            Err(rustix::io::Errno::INTR | rustix::io::Errno::AGAIN) => {}
+            Err(error) => return Err(error.into()),
         }
-        Ok(Input::Keys(keys))
+        Ok(Input::Keys(input::take(&mut self.pending)))
     }
 }
 

@@ -2,9 +2,6 @@
 
 //! Any readings and any keys of the keyboard, on screens of any size.
 
-use crossterm::event::KeyCode;
-use crossterm::event::KeyEvent;
-use crossterm::event::KeyModifiers;
 use proptest::prelude::*;
 use rhist_core::names::Names;
 use rhist_core::question::Question;
@@ -23,13 +20,14 @@ use rhist_core::table::Value;
 use rhist_core::table::Worst;
 
 use super::sample;
+use crate::top::input;
 use crate::top::keyboard;
 use crate::top::look::Look;
 use crate::top::state::State;
 
 #[derive(Clone, Debug)]
 enum Step {
-    Press(KeyEvent),
+    Press(input::Key),
     Read(Reading),
     Draw(u16, u16),
 }
@@ -133,22 +131,22 @@ fn reading() -> impl Strategy<Value = Reading> {
 
 fn step() -> impl Strategy<Value = Step> {
     let code = prop_oneof![
-        prop::sample::select("qwtbs/r<>123456789 ?hjkz漢\u{9b}".chars().collect::<Vec<_>>()).prop_map(KeyCode::Char),
+        prop::sample::select("qwtbs/r<>123456789 ?hjkz漢".chars().collect::<Vec<_>>()).prop_map(input::Key::Char),
         prop::sample::select(vec![
-            KeyCode::Enter,
-            KeyCode::Esc,
-            KeyCode::Up,
-            KeyCode::Down,
-            KeyCode::PageUp,
-            KeyCode::PageDown,
-            KeyCode::Home,
-            KeyCode::End,
-            KeyCode::Backspace,
-            KeyCode::F(1),
+            input::Key::Enter,
+            input::Key::Esc,
+            input::Key::Up,
+            input::Key::Down,
+            input::Key::PageUp,
+            input::Key::PageDown,
+            input::Key::Home,
+            input::Key::End,
+            input::Key::Backspace,
+            input::Key::Control('a'),
         ]),
     ];
     prop_oneof![
-        4 => code.prop_map(|code| Step::Press(KeyEvent::new(code, KeyModifiers::NONE))),
+        4 => code.prop_map(Step::Press),
         2 => reading().prop_map(Step::Read),
         1 => (1..130u16, 1..50u16).prop_map(|(width, height)| Step::Draw(width, height)),
         1 => (1..12u16, 1..6u16).prop_map(|(width, height)| Step::Draw(width, height)),

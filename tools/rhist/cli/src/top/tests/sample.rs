@@ -2,9 +2,6 @@
 
 //! A question, and readings that look like those of a machine.
 
-use crossterm::event::KeyCode;
-use crossterm::event::KeyEvent;
-use crossterm::event::KeyModifiers;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use rhist_core::names::Names;
@@ -22,6 +19,7 @@ use rhist_core::table::Unit;
 use rhist_core::table::Value;
 use rhist_core::table::Worst;
 
+use crate::top::input;
 use crate::top::keyboard;
 use crate::top::keyboard::Request;
 use crate::top::look::Look;
@@ -165,16 +163,16 @@ pub fn press(state: &mut State, keys: &str) -> Option<Request> {
     let mut rest = keys;
     while let Some(first) = rest.chars().next() {
         let (code, length) = match rest {
-            _ if rest.starts_with("<Enter>") => (KeyCode::Enter, 7),
-            _ if rest.starts_with("<Esc>") => (KeyCode::Esc, 5),
-            _ if rest.starts_with("<Up>") => (KeyCode::Up, 4),
-            _ if rest.starts_with("<Down>") => (KeyCode::Down, 6),
-            _ if rest.starts_with("<Home>") => (KeyCode::Home, 6),
-            _ if rest.starts_with("<End>") => (KeyCode::End, 5),
-            _ if rest.starts_with("<BS>") => (KeyCode::Backspace, 4),
-            _ => (KeyCode::Char(first), first.len_utf8()),
+            _ if rest.starts_with("<Enter>") => (input::Key::Enter, 7),
+            _ if rest.starts_with("<Esc>") => (input::Key::Esc, 5),
+            _ if rest.starts_with("<Up>") => (input::Key::Up, 4),
+            _ if rest.starts_with("<Down>") => (input::Key::Down, 6),
+            _ if rest.starts_with("<Home>") => (input::Key::Home, 6),
+            _ if rest.starts_with("<End>") => (input::Key::End, 5),
+            _ if rest.starts_with("<BS>") => (input::Key::Backspace, 4),
+            _ => (input::Key::Char(first), first.len_utf8()),
         };
-        last = keyboard::press(state, KeyEvent::new(code, KeyModifiers::NONE));
+        last = keyboard::press(state, code);
         rest = &rest[length..];
     }
     last
