@@ -22,6 +22,8 @@ pub struct Answer {
     /// Columns of values.
     pub(super) values: Vec<Column>,
     parts: Vec<Part>,
+    /// How many starts each end looks for, of which it finds one at most.
+    pub(super) starts: u64,
 }
 
 /// A histogram of the run.
@@ -67,6 +69,7 @@ impl Answer {
                 fold: Fold::Sum,
             }],
             parts: Vec::new(),
+            starts: 1,
         }
     }
 
@@ -116,6 +119,11 @@ impl Answer {
                     .ok_or_else(|| format!("{event}: a trigger of this run is gone"))?;
                 self.add_part(&mut reading, part, histogram);
             }
+        }
+        if let Some(unresolved) = &mut reading.table.losses.unresolved {
+            // An end that finds one start has looked for the others, too, which is no loss.
+            let found: u64 = reading.table.rows.iter().map(|row| row.hits).sum();
+            *unresolved = ((*unresolved + found) / self.starts).saturating_sub(found);
         }
         Ok(reading)
     }

@@ -46,6 +46,13 @@ pub(super) fn plan(
         .collect();
     let is_direct = has_dist(tracefs) && options.slower.is_none() && kept.is_empty();
 
+    plan.answer.starts = measure
+        .end
+        .iter()
+        .map(|end| starts_of(end, measure).len() as u64)
+        .max()
+        .unwrap_or(1)
+        .max(1);
     for (i, start) in measure.start.iter().enumerate() {
         let value = start.value.as_deref().unwrap_or("common_timestamp");
         let mut command = format!("hist:keys={}:ts{i}={value}", start.on.join(","));
