@@ -9,6 +9,7 @@ use std::process::Command;
 use std::process::Stdio;
 
 use insta::assert_snapshot;
+use rhist_core::names::Names;
 use rhist_core::question::Interval;
 use rhist_core::question::Question;
 use rhist_core::recording::Writer;
@@ -106,7 +107,7 @@ fn record(folder: &Path, name: &str, seconds: u64, middle: f64) -> PathBuf {
             events: 400,
             cost_ns: Some(62.0),
         };
-        writer.append(&interval).unwrap();
+        writer.append(&interval, &Names::elsewhere()).unwrap();
     }
     path
 }

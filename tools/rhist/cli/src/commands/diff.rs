@@ -11,6 +11,7 @@ use anyhow::anyhow;
 use anyhow::bail;
 use rhist_core::compare;
 use rhist_core::compare::Sample;
+use rhist_core::names::Names;
 use rhist_core::picture;
 use rhist_core::picture::Side;
 use rhist_core::question::Question;
@@ -40,8 +41,8 @@ pub fn run(args: &Args, common: &Common) -> anyhow::Result<ExitCode> {
         bail!("differences are text, json or svg");
     }
     let [a, b] = [&args.a, &args.b];
-    let (question_a, sample_a) = read(a, common.quiet)?;
-    let (question_b, sample_b) = read(b, common.quiet)?;
+    let (question_a, sample_a, _) = read(a, common.quiet)?;
+    let (question_b, sample_b, names) = read(b, common.quiet)?;
     let [name_a, name_b] = [a, b].map(|path| path.to_string_lossy().into_owned());
     compare::check((&question_a, &sample_a), (&question_b, &sample_b))
         .map_err(|why| anyhow!("{} and {} cannot be compared: {why}", a.display(), b.display()))?;
@@ -72,7 +73,7 @@ pub fn run(args: &Args, common: &Common) -> anyhow::Result<ExitCode> {
     };
     let screen = Screen {
         question: &question_b,
-        names: &report::names_at(sample_b.total.time.boot_id.as_deref()),
+        names: &names,
         page: Page::of(&io::stdout()),
         format: common.format,
         by: true,
@@ -81,7 +82,7 @@ pub fn run(args: &Args, common: &Common) -> anyhow::Result<ExitCode> {
     report::finish(screen.compare(&mut out, &comparison).map_err(Into::into))
 }
 
-fn read(path: &Path, quiet: bool) -> anyhow::Result<(Question, Sample)> {
+fn read(path: &Path, quiet: bool) -> anyhow::Result<(Question, Sample, Names)> {
     let mut reader = Reader::open(path)?;
     let mut sample = Sample::default();
     for interval in &mut reader {
@@ -90,5 +91,5 @@ fn read(path: &Path, quiet: bool) -> anyhow::Result<(Question, Sample)> {
     if let (Some(note), false) = (reader.note(), quiet) {
         eprintln!("rhist: {note}");
     }
-    Ok((reader.question().clone(), sample))
+    Ok((reader.question().clone(), sample, reader.into_names()))
 }

@@ -6,10 +6,12 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::bail;
+use rhist_core::names::Names;
 use rhist_core::plan::Plan;
 use rhist_core::question::Interval;
 use rhist_core::question::Reading;
 use rhist_core::recording::Writer;
+use rhist_core::tracefs::Tracefs;
 
 use crate::args::Common;
 use crate::args::RecordArgs;
@@ -32,6 +34,9 @@ pub fn run(args: &RecordArgs, common: &Common) -> anyhow::Result<ExitCode> {
     let writer = Writer::create(&args.file, &plan.question)?;
     let mut recorder = Recorder {
         writer,
+        ask: &ask,
+        tracefs: &tracefs,
+        names: Names::new(),
         path: args.file.clone(),
         is_quiet: ask.common.quiet,
         intervals: 0,
@@ -39,15 +44,21 @@ pub fn run(args: &RecordArgs, common: &Common) -> anyhow::Result<ExitCode> {
     measure::go(&ask, &tracefs, plans, &mut recorder)
 }
 
-struct Recorder {
+struct Recorder<'a> {
     writer: Writer,
+    ask: &'a Ask,
+    tracefs: &'a Tracefs,
+    names: Names,
     path: PathBuf,
     is_quiet: bool,
     intervals: u64,
 }
 
-impl Sink for Recorder {
+impl Sink for Recorder<'_> {
     fn begin(&mut self, plan: &Plan) -> anyhow::Result<()> {
+        // It may be another plan than the first: of how it is measured, the kernel may not have all.
+        self.writer.set_question(&plan.question);
+        self.names = Names::of_events(self.tracefs, self.ask.measure(), plan.question.names.keys());
         if !self.is_quiet {
             eprintln!(
                 "{}: recorded in {}, until Ctrl-C",
@@ -60,7 +71,7 @@ impl Sink for Recorder {
 
     fn interval(&mut self, interval: &Interval) -> anyhow::Result<()> {
         self.intervals += 1;
-        Ok(self.writer.append(interval)?)
+        Ok(self.writer.append(interval, &self.names)?)
     }
 
     fn end(&mut self, _: &Reading, _: f64) -> anyhow::Result<()> {

@@ -11,6 +11,7 @@ use std::process::ExitCode;
 use rhist_core::names::Names;
 use rhist_core::picture;
 use rhist_core::question::Interval;
+use rhist_core::question::Question;
 use rhist_core::question::Reading;
 use rhist_core::recording;
 use rhist_core::recording::Reader;
@@ -58,20 +59,11 @@ pub fn finish(shown: anyhow::Result<()>) -> anyhow::Result<ExitCode> {
 /// Prints all intervals, if they are wanted, and what they have together. If a line is wrong, what is before it is shown, too.
 fn show(reader: &mut Reader, each: bool, common: &Common, page: Page, out: &mut dyn Write) -> anyhow::Result<()> {
     let question = reader.question().clone();
-    let names = names_at(reader.boot_id());
     let mut total = Reading::default();
     let mut seconds = 0.0;
     let mut columns = Vec::new();
     let mut result = Ok(());
-    let screen = |by| Screen {
-        question: &question,
-        names: &names,
-        page,
-        format: common.format,
-        by,
-        quiet: common.quiet,
-    };
-    for interval in reader {
+    while let Some(interval) = reader.next() {
         let interval = match interval {
             Ok(interval) => interval,
             Err(error) => {
@@ -82,7 +74,9 @@ fn show(reader: &mut Reader, each: bool, common: &Common, page: Page, out: &mut 
         let by = !interval.delta.keys.is_empty();
         match common.format {
             Format::Svg if each => columns.push(column(&interval)),
-            Format::Text | Format::Json if each => screen(by).print(out, &View::interval(&interval))?,
+            Format::Text | Format::Json if each => {
+                screen(&question, reader.names(), page, common, by).print(out, &View::interval(&interval))?;
+            }
             _ => (),
         }
         seconds += interval.seconds();
@@ -95,9 +89,20 @@ fn show(reader: &mut Reader, each: bool, common: &Common, page: Page, out: &mut 
         out.write_all(picture::heat_map(&question, &columns).as_bytes())?;
     } else {
         let by = !total.table.keys.is_empty();
-        screen(by).print(out, &View::total(&total, seconds))?;
+        screen(&question, reader.names(), page, common, by).print(out, &View::total(&total, seconds))?;
     }
     result
+}
+
+fn screen<'a>(question: &'a Question, names: &'a Names, page: Page, common: &Common, by: bool) -> Screen<'a> {
+    Screen {
+        question,
+        names,
+        page,
+        format: common.format,
+        by,
+        quiet: common.quiet,
+    }
 }
 
 /// An interval without its keys: all that a heat map needs.
@@ -111,14 +116,5 @@ fn column(interval: &Interval) -> Interval {
             ..Table::default()
         },
         ..Interval::default()
-    }
-}
-
-/// Names of numbers: those of this machine only if it was recorded here, since it was started last.
-pub fn names_at(boot_id: Option<&str>) -> Names {
-    let here = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok();
-    match (here, boot_id) {
-        (Some(here), Some(there)) if here.trim() == there => Names::new(),
-        _ => Names::elsewhere(),
     }
 }

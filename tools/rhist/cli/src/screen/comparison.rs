@@ -8,11 +8,13 @@ use std::io::Write;
 use rhist_core::compare::Difference;
 use rhist_core::compare::Measure;
 use rhist_core::compare::Sample;
+use rhist_core::quantity::Estimate;
 use rhist_core::question::Backend;
 use rhist_core::question::Question;
 use rhist_core::stats;
 use rhist_core::table::Text;
 use rhist_core::table::Unit;
+use rhist_core::table::Value;
 
 use super::Screen;
 use super::comparison_json;
@@ -67,6 +69,10 @@ impl Screen<'_> {
         writeln!(out)?;
         for line in self.grid(comparison).lines(page) {
             writeln!(out, "{line}")?;
+        }
+        if let Some(percent) = quantile_error(comparison) {
+            let note = page.text(&format!("quantiles ±{percent} %"));
+            writeln!(out, "{}", page.paint(Style::Faint, &note))?;
         }
         let mut texts: Vec<&str> = comparison.notes.iter().map(String::as_str).collect();
         if !self.quiet {
@@ -176,6 +182,23 @@ impl Screen<'_> {
             (None, None) => format!("{}/s", self.noun()),
         }
     }
+}
+
+/// How far quantiles may be off at most, in per cent: a difference that is smaller cannot be told. `None` if they are exact.
+fn quantile_error(comparison: &Comparison<'_>) -> Option<f64> {
+    let totals = comparison.samples.map(|sample| sample.total.total());
+    let quantiles = totals
+        .iter()
+        .flat_map(|total| &total.values)
+        .flat_map(|value| match value {
+            Value::Dist(dist) => [0.5, 0.9, 0.99].map(|q| dist.quantile(q)),
+            _ => [None; 3],
+        });
+    let estimates = quantiles.flatten().map(|quantile| Estimate {
+        quantile,
+        unit: Unit::Plain,
+    });
+    estimates.filter_map(|estimate| estimate.percent()).reduce(f64::max)
 }
 
 /// A median.

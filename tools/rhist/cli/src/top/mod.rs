@@ -169,7 +169,7 @@ impl Top<'_> {
         let interval = self.state.read(reading);
         self.is_drawn &= self.state.is_frozen();
         if let (Some(writer), Some(interval)) = (&mut self.recording, &interval)
-            && let Err(error) = writer.append(interval)
+            && let Err(error) = writer.append(interval, self.state.names())
         {
             self.stop_recording(error.to_string());
         }

@@ -86,6 +86,11 @@ pub enum View {
 }
 
 impl State {
+    /// Names of numbers.
+    pub fn names(&self) -> &Names {
+        &self.names
+    }
+
     /// Before the first reading.
     pub fn new(question: Question, names: Names) -> Self {
         State {

@@ -4,6 +4,7 @@
 
 use std::path::Path;
 
+use rhist_core::names::Names;
 use rhist_core::question::Question;
 use rhist_core::question::Reading;
 use rhist_core::recording::Writer;
@@ -62,7 +63,7 @@ pub fn write(path: &Path, seconds: u64) {
             }
         }
         let now = reading(second, &dists);
-        writer.append(&now.since(&before)).unwrap();
+        writer.append(&now.since(&before), &Names::elsewhere()).unwrap();
         before = now;
     }
 }

@@ -44,6 +44,8 @@ pub struct Names {
     irqs: OnceCell<Table>,
     /// By column: what the print format of its event has.
     formats: BTreeMap<String, Symbols>,
+    /// By column: what a recording has.
+    recorded: BTreeMap<String, Table>,
 }
 
 impl Names {
@@ -96,6 +98,20 @@ impl Names {
         }
     }
 
+    /// Adds the name that a number in `column` had when it was recorded.
+    pub fn add_recorded(&mut self, column: &str, number: i128, name: &str) {
+        match self.recorded.get_mut(column) {
+            Some(names) if names.contains_key(&number) => (),
+            Some(names) => {
+                names.insert(number, name.to_owned());
+            }
+            None => {
+                let names = Table::from([(number, name.to_owned())]);
+                self.recorded.insert(column.to_owned(), names);
+            }
+        }
+    }
+
     /// Adds what the values of `column` are called, for [`NameKind::Format`].
     pub fn add_symbols(&mut self, column: &str, symbols: Symbols) {
         self.formats.insert(column.to_owned(), symbols);
@@ -103,6 +119,9 @@ impl Names {
 
     /// The name of a number in `column`, which is a key or a saved field. It may have any characters.
     pub fn name(&self, kind: NameKind, column: &str, number: i128) -> Option<String> {
+        if let Some(name) = self.recorded.get(column).and_then(|names| names.get(&number)) {
+            return Some(name.clone());
+        }
         match kind {
             NameKind::Device => self.of_machine(&self.devices, device::FILE, number),
             NameKind::Syscall => syscall::name(std::env::consts::ARCH, number).map(str::to_owned),

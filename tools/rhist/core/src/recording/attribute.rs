@@ -6,6 +6,7 @@
 //! | key | value |
 //! |---|---|
 //! | number | `intValue`; of more than 63 bits: `value`, as a string |
+//! | number with a name, as a device | `value`, `name` |
 //! | string | `stringValue`; `bytesValue` if it is not UTF-8 |
 //! | task | `value`, `comm` |
 //! | system call | `value`, `syscall`, which is false if there is no such call |
@@ -62,6 +63,25 @@ fn frame(frame: &Frame) -> Any {
     list(address.into_iter().chain(symbol))
 }
 
+/// The value of an attribute for a number that has a name.
+pub fn from_named(value: i128, name: &str) -> Any {
+    list([("value", number(value)), ("name", string(name))])
+}
+
+/// Such a number, and its name.
+pub fn to_named(value: &Any) -> Option<(i128, &str)> {
+    let Any::Kvlist(members) = value else {
+        return None;
+    };
+    match members.values.as_slice() {
+        [value, name] if value.key == "value" && name.key == "name" => match &name.value {
+            Any::String(name) => Some((to_number(&value.value)?, name)),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
 /// The value of an attribute for a key.
 pub fn from_key(key: &Key) -> Any {
     match key {
@@ -104,7 +124,10 @@ pub fn to_key(value: &Any) -> Option<Key> {
                 first: to_number(&first.value)?,
                 last: to_number(&last.value)?,
             },
-            _ => Key::Address(to_frame(value)?),
+            _ => match to_named(value) {
+                Some((number, _)) => Key::Number(number),
+                None => Key::Address(to_frame(value)?),
+            },
         },
         Any::Bool(_) | Any::Double(_) => return None,
     })

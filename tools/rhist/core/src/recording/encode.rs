@@ -29,12 +29,14 @@ use super::otlp::ResourceMetrics;
 use super::otlp::Scope;
 use super::otlp::ScopeMetrics;
 use super::otlp::Sum;
+use crate::names::Names as NumberNames;
 use crate::question::Interval;
 use crate::question::Question;
 use crate::table::BucketUnit;
 use crate::table::Column;
 use crate::table::Dist;
 use crate::table::Fold;
+use crate::table::Key;
 use crate::table::Row;
 use crate::table::Value;
 
@@ -45,7 +47,7 @@ pub const SCOPE: &str = "rhist";
 const MAX_SPAN: i64 = 4096;
 
 /// The request that has an interval.
-pub fn request(question: &Question, interval: &Interval) -> Request<Resource> {
+pub fn request(question: &Question, names: &NumberNames, interval: &Interval) -> Request<Resource> {
     let scope = Scope {
         name: SCOPE.to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -59,7 +61,7 @@ pub fn request(question: &Question, interval: &Interval) -> Request<Resource> {
             resource: resource(question, interval.to.boot_id.as_deref()),
             scope_metrics: vec![ScopeMetrics {
                 scope,
-                metrics: Encoder::new(question, interval).metrics(),
+                metrics: Encoder::new(question, names, interval).metrics(),
             }],
         }],
     }
@@ -111,6 +113,7 @@ fn columns(columns: &[Column]) -> Any {
 /// What all points of a line need.
 struct Encoder<'a> {
     question: &'a Question,
+    names: &'a NumberNames,
     interval: &'a Interval,
     keys: Vec<String>,
     start: Digits,
@@ -118,9 +121,10 @@ struct Encoder<'a> {
 }
 
 impl<'a> Encoder<'a> {
-    fn new(question: &'a Question, interval: &'a Interval) -> Self {
+    fn new(question: &'a Question, names: &'a NumberNames, interval: &'a Interval) -> Self {
         Encoder {
             question,
+            names,
             interval,
             keys: names::keys(&interval.delta.keys),
             start: Digits(interval.from.realtime_ns.into()),
@@ -232,7 +236,20 @@ impl<'a> Encoder<'a> {
 
     fn attributes(&self, row: &Row) -> Vec<Attribute> {
         let names = self.keys.iter().map(String::as_str);
-        attributes(names.zip(row.keys.iter().map(attribute::from_key)))
+        let columns = self.interval.delta.keys.iter().zip(&row.keys);
+        attributes(names.zip(columns.map(|(column, key)| self.value(&column.name, key))))
+    }
+
+    /// A key or a saved field, with the name that it has here and perhaps nowhere else.
+    fn value(&self, column: &str, key: &Key) -> Any {
+        let named = match key {
+            Key::Number(number) => self.question.names.get(column).and_then(|kind| {
+                let name = self.names.name(*kind, column, *number)?;
+                Some(attribute::from_named(*number, &name))
+            }),
+            _ => None,
+        };
+        named.unwrap_or_else(|| attribute::from_key(key))
     }
 
     fn point(&self, attributes: Vec<Attribute>, number: i128) -> NumberPoint {
@@ -268,10 +285,8 @@ impl<'a> Encoder<'a> {
     fn exemplars(&self, row: &Row, unit: BucketUnit) -> Vec<Exemplar> {
         let exemplar = row.worst.as_ref().map(|worst| {
             let (as_int, as_double) = int_or_double(worst.value, unit);
-            let saved = worst
-                .saved
-                .iter()
-                .map(|(name, key)| (name.as_str(), attribute::from_key(key)));
+            let saved = worst.saved.iter();
+            let saved = saved.map(|(name, key)| (name.as_str(), self.value(name, key)));
             Exemplar {
                 filtered_attributes: attributes(saved),
                 time_unix_nano: self.end,

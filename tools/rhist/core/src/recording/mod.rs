@@ -16,6 +16,7 @@ mod decode;
 mod encode;
 mod names;
 mod otlp;
+mod points;
 mod reader;
 mod replay;
 mod writer;

@@ -14,6 +14,7 @@ use super::decode;
 use super::decode::PartsError;
 use super::otlp::ScopeMetrics;
 use super::writer::name;
+use crate::names::Names;
 use crate::question::Interval;
 use crate::question::Question;
 use crate::table::Text;
@@ -30,6 +31,7 @@ pub struct Reader {
     line: u64,
     question: Question,
     boot_id: Option<String>,
+    names: Names,
     /// Text of the resource that these two were read from. Most lines have the same.
     resource: String,
     /// The interval of the first line, until it is taken.
@@ -57,6 +59,7 @@ impl Reader {
             line: 0,
             question: Question::default(),
             boot_id: None,
+            names: Names::elsewhere(),
             resource: String::new(),
             first: None,
             note: None,
@@ -75,9 +78,14 @@ impl Reader {
         &self.question
     }
 
-    /// Of the machine, when it was recorded: see [`crate::table::Time::boot_id`].
-    pub fn boot_id(&self) -> Option<&str> {
-        self.boot_id.as_deref()
+    /// Names of numbers, as they were recorded up to the line that was read last.
+    pub fn names(&self) -> &Names {
+        &self.names
+    }
+
+    /// Those names, when all is read.
+    pub fn into_names(self) -> Names {
+        self.names
     }
 
     /// What to say of the file, known at its end: that the last line is cut off.
@@ -125,6 +133,7 @@ impl Reader {
             self.boot_id = boot_id;
             self.resource = resource.to_owned();
         }
+        decode::add_names(&mut self.names, &self.question, scope);
         decode::interval(&self.question, self.boot_id.clone(), scope).map_err(|error| self.error(&error))
     }
 

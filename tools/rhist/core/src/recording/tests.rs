@@ -16,6 +16,7 @@ use super::Reader;
 use super::Replay;
 use super::Writer;
 use super::encode;
+use crate::names::Names;
 use crate::question::Backend;
 use crate::question::Interval;
 use crate::question::Question;
@@ -101,7 +102,7 @@ fn interval(seconds: u64, comm: &str, values: &[(i128, u64)]) -> Interval {
 }
 
 fn line(question: &Question, interval: &Interval) -> String {
-    serde_json::to_string(&encode::request(question, interval)).unwrap() + "\n"
+    serde_json::to_string(&encode::request(question, &Names::elsewhere(), interval)).unwrap() + "\n"
 }
 
 fn open(bytes: impl Into<Vec<u8>>) -> Result<Reader, super::Error> {
@@ -119,7 +120,11 @@ fn error(bytes: impl Into<Vec<u8>>) -> String {
 
 #[test]
 fn a_line_is_otlp() {
-    let request = encode::request(&question(), &interval(0, "sed", &[(0, 1), (700, 3), (1_000, 2)]));
+    let request = encode::request(
+        &question(),
+        &Names::elsewhere(),
+        &interval(0, "sed", &[(0, 1), (700, 3), (1_000, 2)]),
+    );
     insta::assert_snapshot!(serde_json::to_string_pretty(&request).unwrap());
 }
 
@@ -176,7 +181,7 @@ fn a_file_is_written_line_by_line_and_never_overwritten() {
     let intervals = [interval(0, "sed", &[(700, 3)]), interval(1, "awk", &[])];
     let mut writer = Writer::create(&path, &question()).unwrap();
     for (i, interval) in intervals.iter().enumerate() {
-        writer.append(interval).unwrap();
+        writer.append(interval, &Names::elsewhere()).unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap().lines().count(), i + 1);
     }
     let reader = Reader::open(&path).unwrap();
@@ -189,10 +194,31 @@ fn a_file_is_written_line_by_line_and_never_overwritten() {
     );
 }
 
+/// Numbers whose names only the machine knew that was recorded.
+#[test]
+fn numbers_keep_their_names() {
+    let proc = tempfile::tempdir().unwrap();
+    let partitions = "major minor  #blocks  name\n\n   8        0  268435456 sda\n";
+    fs::write(proc.path().join("partitions"), partitions).unwrap();
+    let mut interval = interval(0, "sed", &[(700, 3)]);
+    interval.delta.keys[0].name = "dev".to_owned();
+    interval.delta.rows[0].keys = vec![Key::Number(8 << 20)];
+    let saved = ["dev", "sector"].map(|name| (name.to_owned(), Key::Number(9 << 20)));
+    interval.delta.rows[0].worst.as_mut().unwrap().saved = saved.to_vec();
+    let request = encode::request(&question(), &Names::with_proc(proc.path()), &interval);
+    let mut reader = open(serde_json::to_string(&request).unwrap()).unwrap();
+    assert_eq!(reader.next().unwrap().unwrap(), interval);
+    let name = |number| reader.names().name(NameKind::Device, "dev", number);
+    assert_eq!([8 << 20, 9 << 20].map(name), [Some("sda".to_owned()), None]);
+}
+
 #[test]
 fn a_full_disk_is_told() {
     let mut writer = Writer::create(Path::new("/dev/full"), &question()).unwrap();
-    let error = writer.append(&interval(0, "sed", &[])).unwrap_err().to_string();
+    let error = writer
+        .append(&interval(0, "sed", &[]), &Names::elsewhere())
+        .unwrap_err()
+        .to_string();
     assert_eq!(
         error,
         "/dev/full: the interval is not recorded: No space left on device (os error 28)"
@@ -489,7 +515,11 @@ fn write_until_full() {
     };
     let mut writer = Writer::create(Path::new(&path), &question()).unwrap();
     let error = (0..100)
-        .find_map(|i| writer.append(&interval(i, "sed", &[(700, 3)])).err())
+        .find_map(|i| {
+            writer
+                .append(&interval(i, "sed", &[(700, 3)]), &Names::elsewhere())
+                .err()
+        })
         .unwrap();
     assert!(
         error

@@ -9,6 +9,7 @@ use std::path::Path;
 
 use super::Error;
 use super::encode;
+use crate::names::Names;
 use crate::question::Interval;
 use crate::question::Question;
 use crate::table::Text;
@@ -40,12 +41,17 @@ impl Writer {
         })
     }
 
-    /// Adds an interval: when this returns, it is on the disk.
+    /// Takes another question, before anything is written: of how it is measured, all is known only when it is.
+    pub fn set_question(&mut self, question: &Question) {
+        self.question.clone_from(question);
+    }
+
+    /// Adds an interval, and the names of numbers in it: when this returns, it is on the disk.
     ///
     /// If that fails, the file ends with the interval before, as far as it can still be cut there.
-    pub fn append(&mut self, interval: &Interval) -> Result<(), Error> {
+    pub fn append(&mut self, interval: &Interval, names: &Names) -> Result<(), Error> {
         let error = |error: io::Error| Error(format!("{}: the interval is not recorded: {error}", self.name));
-        let request = encode::request(&self.question, interval);
+        let request = encode::request(&self.question, names, interval);
         let mut line = serde_json::to_vec(&request).map_err(|json| error(json.into()))?;
         line.push(b'\n');
         let before = self.file.metadata().map_err(error)?;

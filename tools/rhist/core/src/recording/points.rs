@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Numbers and distributions in the points of metrics.
+
+use std::collections::BTreeMap;
+
+use super::attribute::to_key;
+use super::decode::Result;
+use super::names;
+use super::names::Word;
+use super::otlp::Buckets;
+use super::otlp::Digits;
+use super::otlp::Double;
+use super::otlp::Exemplar;
+use super::otlp::HistogramPoint;
+use super::otlp::Metric;
+use super::otlp::NumberPoint;
+use crate::table::BucketUnit;
+use crate::table::Column;
+use crate::table::Dist;
+use crate::table::Worst;
+
+pub fn numbers(metric: &Metric) -> &[NumberPoint] {
+    match (&metric.gauge, &metric.sum) {
+        (Some(gauge), _) => &gauge.data_points,
+        (None, Some(sum)) => &sum.data_points,
+        (None, None) => &[],
+    }
+}
+
+pub fn number(point: &NumberPoint) -> Result<i128> {
+    int_or_double(point.as_int, point.as_double.as_ref(), BucketUnit::One)
+}
+
+pub fn int_or_double(as_int: Option<Digits>, as_double: Option<&Double>, unit: BucketUnit) -> Result<i128> {
+    match (as_int, as_double) {
+        (_, Some(number)) => whole(number, unit),
+        (Some(Digits(number)), None) if unit == BucketUnit::One => Ok(number),
+        _ => Err("a point has no number of its unit".to_owned()),
+    }
+}
+
+pub fn whole(number: &Double, unit: BucketUnit) -> Result<i128> {
+    number
+        .whole(names::decimals(unit))
+        .ok_or_else(|| format!("{} is not a whole number of 128 bits", number.to_f64()))
+}
+
+/// The unit of the buckets, by that of the metric.
+pub fn bucket_unit(column: &Column, unit: &str) -> Result<BucketUnit> {
+    match unit {
+        unit if unit == column.unit.word() => Ok(BucketUnit::One),
+        unit => Word::parse(unit).ok_or_else(|| "a metric has another unit than its column".to_owned()),
+    }
+}
+
+pub fn worst(exemplars: &[Exemplar], unit: BucketUnit) -> Result<Option<Worst>> {
+    let Some(exemplar) = exemplars.first() else {
+        return Ok(None);
+    };
+    let saved = exemplar
+        .filtered_attributes
+        .iter()
+        .map(|attribute| Some((attribute.key.clone(), to_key(&attribute.value)?)));
+    Ok(Some(Worst {
+        value: int_or_double(exemplar.as_int, exemplar.as_double.as_ref(), unit)?,
+        saved: saved
+            .collect::<Option<_>>()
+            .ok_or("an attribute of an exemplar is not what a field can be")?,
+    }))
+}
+
+pub fn dist(point: &HistogramPoint, unit: BucketUnit) -> Result<Dist> {
+    let whole = |number: &Option<Double>| number.as_ref().map(|number| whole(number, unit)).transpose();
+    let scale = u8::try_from(point.scale).ok().filter(|&scale| scale <= 20);
+    let scale = scale.ok_or_else(|| format!("a distribution has the scale {}", point.scale))?;
+    let mut dist = Dist {
+        scale,
+        bucket_unit: unit,
+        count: count(point.zero_count)?,
+        sum: whole(&point.sum)?,
+        min: whole(&point.min)?,
+        max: whole(&point.max)?,
+        ..Dist::default()
+    };
+    for (buckets, counts) in [
+        (&point.positive, &mut dist.positive),
+        (&point.negative, &mut dist.negative),
+    ] {
+        if let Some(buckets) = buckets {
+            *counts = sparse(buckets, scale)?;
+        }
+        for &in_bucket in counts.values() {
+            dist.count = dist
+                .count
+                .checked_add(in_bucket)
+                .ok_or("a distribution has more than 2^64 values")?;
+        }
+    }
+    if i128::from(dist.count) != point.count.0 {
+        return Err("the count of a distribution is not the sum of its buckets".to_owned());
+    }
+    match point.zero_threshold.as_ref().and_then(|threshold| threshold.whole(0)) {
+        None | Some(0) => dist.zero = count(point.zero_count)?,
+        Some(1) => {
+            dist.one_has_zero = true;
+            if point.zero_count.0 > 0 {
+                let one = dist.positive.entry(-1).or_insert(0);
+                *one = one
+                    .checked_add(count(point.zero_count)?)
+                    .ok_or("a bucket has more than 2^64 values")?;
+            }
+        }
+        Some(threshold) => return Err(format!("a distribution has the zero threshold {threshold}")),
+    }
+    Ok(dist)
+}
+
+pub fn count(digits: Digits) -> Result<u64> {
+    digits.0.try_into().map_err(|_| "a count is below 0".to_owned())
+}
+
+/// Buckets that have something. Their indices are kept to what numbers of 128 bits can have.
+pub fn sparse(buckets: &Buckets, scale: u8) -> Result<BTreeMap<i32, u64>> {
+    let limit = 128i64 << scale;
+    let mut counts = BTreeMap::new();
+    for (i, digits) in buckets.bucket_counts.iter().enumerate() {
+        let index = i64::from(buckets.offset).saturating_add(i as i64);
+        match (count(*digits)?, i32::try_from(index)) {
+            (0, _) => (),
+            (number, Ok(key)) if index.abs() <= limit => {
+                counts.insert(key, number);
+            }
+            _ => return Err(format!("a distribution has a bucket {index}")),
+        }
+    }
+    Ok(counts)
+}
