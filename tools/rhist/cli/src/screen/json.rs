@@ -31,7 +31,8 @@
 //!
 //! Members may be added without another `schema`. Numbers are exact up to 64 bits.
 
-use std::collections::BTreeMap;
+mod line;
+
 use std::io;
 use std::io::Write;
 
@@ -48,147 +49,15 @@ use rhist_core::table::Unit;
 use rhist_core::table::Value;
 use serde::Serialize;
 use serde_json::Serializer;
-use serde_json::ser::Formatter;
 
 use super::Screen;
 use super::View;
 use super::label::Labels;
 use super::quantiles::PARTS;
 use super::rows;
+pub(super) use line::*;
 
 pub(super) const SCHEMA: u32 = 1;
-
-#[derive(Serialize)]
-struct LineJson<'a> {
-    schema: u32,
-    r#type: &'static str,
-    name: &'a str,
-    summary: &'a str,
-    noun: &'a str,
-    backend: &'static str,
-    host: &'a str,
-    kernel: &'a str,
-    cpus: u32,
-    boot_id: Option<&'a str>,
-    from: Option<TimeJson>,
-    to: TimeJson,
-    seconds: Option<f64>,
-    keys: Vec<ColumnJson<'a>>,
-    values: Vec<ColumnJson<'a>>,
-    rows: Vec<RowJson<'a>>,
-    losses: LossesJson,
-    cost: CostJson,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    fill: Option<FillJson>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    notes: Option<&'a [String]>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    triggers: Option<&'a [String]>,
-}
-
-#[derive(Serialize)]
-struct TimeJson {
-    realtime_ns: u64,
-    monotonic_ns: u64,
-}
-
-#[derive(Serialize)]
-struct ColumnJson<'a> {
-    name: &'a str,
-    unit: Option<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    fold: Option<&'static str>,
-}
-
-#[derive(Serialize)]
-struct RowJson<'a> {
-    keys: Vec<KeyJson<'a>>,
-    hits: u64,
-    values: Vec<ValueJson>,
-    worst: Option<WorstJson<'a>>,
-}
-
-#[derive(Serialize)]
-struct WorstJson<'a> {
-    value: i128,
-    saved: BTreeMap<&'a str, KeyJson<'a>>,
-    text: String,
-}
-
-#[derive(Serialize)]
-struct LossesJson {
-    dropped: u64,
-    no_bucket: Option<u64>,
-    unresolved: Option<u64>,
-    missed: Option<u64>,
-}
-
-#[derive(Serialize)]
-struct CostJson {
-    events: u64,
-    event_ns: Option<f64>,
-    cpus: Option<f64>,
-}
-
-#[derive(Serialize)]
-struct FillJson {
-    entries: u64,
-    size: u64,
-}
-
-#[derive(Serialize)]
-#[serde(untagged)]
-pub(super) enum KeyJson<'a> {
-    Number(i128),
-    Named { value: i128, name: String },
-    Text(TextJson<'a>),
-    Task { value: i64, comm: TextJson<'a> },
-    Syscall { value: i64, syscall: Option<&'a str> },
-    Address(FrameJson<'a>),
-    Stack { stack: Vec<FrameJson<'a>> },
-    Range { first: i128, last: i128 },
-}
-
-#[derive(Serialize)]
-#[serde(untagged)]
-pub(super) enum TextJson<'a> {
-    Utf8(&'a str),
-    Other { text: String, bytes: String },
-}
-
-#[derive(Serialize)]
-pub(super) struct FrameJson<'a> {
-    address: Option<String>,
-    symbol: Option<&'a str>,
-}
-
-#[derive(Serialize)]
-#[serde(untagged)]
-enum ValueJson {
-    Number(i128),
-    Dist(DistJson),
-    Unknown(()),
-}
-
-#[derive(Serialize)]
-struct DistJson {
-    count: u64,
-    sum: Option<i128>,
-    min: Option<i128>,
-    max: Option<i128>,
-    mean: Option<f64>,
-    zero: u64,
-    scale: u8,
-    buckets: Vec<(i128, i128, u64)>,
-    quantiles: BTreeMap<&'static str, Option<QuantileJson>>,
-}
-
-#[derive(Serialize)]
-struct QuantileJson {
-    value: f64,
-    low: f64,
-    high: f64,
-}
 
 /// Prints a line.
 pub(super) fn print(screen: &Screen<'_>, out: &mut dyn Write, view: &View<'_>) -> io::Result<()> {
@@ -390,25 +259,5 @@ fn dist(dist: &Dist) -> DistJson {
             .map(|bucket| (bucket.low, bucket.high, bucket.count))
             .collect(),
         quantiles: PARTS.into_iter().map(|(q, name)| (name, quantile(q))).collect(),
-    }
-}
-
-/// Escapes all that is not ASCII, so that names do nothing to a terminal.
-struct Ascii;
-
-impl Formatter for Ascii {
-    fn write_string_fragment<W: ?Sized + Write>(&mut self, writer: &mut W, fragment: &str) -> io::Result<()> {
-        let mut units = [0; 2];
-        for character in fragment.chars() {
-            match character {
-                ' '..='~' => write!(writer, "{character}")?,
-                _ => {
-                    for unit in character.encode_utf16(&mut units) {
-                        write!(writer, "\\u{unit:04x}")?;
-                    }
-                }
-            }
-        }
-        Ok(())
     }
 }

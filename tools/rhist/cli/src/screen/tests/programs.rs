@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! What programs read.
+
+use insta::assert_snapshot;
+use rhist_core::table::Value;
+
+use super::sample::*;
+use crate::screen::*;
+
+#[test]
+fn folded() {
+    let folded = Setup {
+        format: Format::Folded,
+        ..BY
+    };
+    assert_snapshot!("folded_stacks", total(folded, &question(), &stacks()));
+    let (question, reading) = counts();
+    assert_snapshot!("folded_keys", total(folded, &question, &reading));
+}
+
+#[test]
+fn json() {
+    let json = Setup {
+        format: Format::Json,
+        ..BY
+    };
+    let (question, mut reading) = counts();
+    reading.table.rows[1].values[0] = Value::Number(u64::MAX.into());
+    let printed = total(json, &question, &reading);
+    assert!(printed.contains("[18446744073709551615,2147483648]"));
+    let parsed: serde_json::Value = serde_json::from_str(&printed).unwrap();
+    assert_snapshot!("json", serde_json::to_string_pretty(&parsed).unwrap());
+    let parsed: serde_json::Value = serde_json::from_str(&total(json, &super::sample::question(), &stacks())).unwrap();
+    assert_eq!(parsed["rows"].as_array().unwrap().len(), 3);
+}
+
+#[test]
+fn pictures_have_names() {
+    let svg = Setup {
+        format: Format::Svg,
+        ..BY
+    };
+    let (question, reading) = counts();
+    let printed = total(svg, &question, &reading);
+    assert!(printed.starts_with("<svg"), "{printed}");
+    assert!(printed.contains("EAGAIN") && printed.contains("-9999"), "{printed}");
+}
