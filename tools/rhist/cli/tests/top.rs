@@ -42,10 +42,10 @@ fn keys_and_quit() {
         return;
     };
     start(&tmux, "LC_ALL=C.UTF-8");
-    assert_snapshot!("table", tmux.screen());
+    assert_snapshot!("table", tmux.settled());
     tmux.keys(&["/", "n", "o", "d", "Enter", "Enter"]);
     tmux.wait_for("values: few");
-    assert_snapshot!("heat_map", tmux.screen());
+    assert_snapshot!("heat_map", tmux.settled());
     tmux.keys(&["Escape", "Escape", "t"]);
     tmux.wait_for("Triggers");
     tmux.keys(&["?"]);
@@ -60,7 +60,7 @@ fn a_serial_console() {
         return;
     };
     start(&tmux, "TERM=vt100");
-    let screen = tmux.screen();
+    let screen = tmux.settled();
     assert!(screen.is_ascii(), "{screen}");
     assert_snapshot!("serial", screen);
     assert_eq!(tmux.colors(), 0);
@@ -75,8 +75,8 @@ fn a_size_that_changes() {
     };
     start(&tmux, "LC_ALL=C.UTF-8");
     tmux.resize(40, 10);
-    tmux.wait_until(|screen| !screen.contains("trend"));
-    assert_snapshot!("small", tmux.screen());
+    tmux.wait_for("wait …");
+    assert_snapshot!("small", tmux.settled());
     tmux.resize(3, 2);
     tmux.resize(100, 30);
     tmux.wait_for("trend");

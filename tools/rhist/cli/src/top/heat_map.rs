@@ -78,10 +78,10 @@ fn figures(state: &State, line: &Line) -> String {
 
 /// Which values are in which line of the chart.
 struct Grid {
-    /// The lowest step that is shown.
-    lowest: u8,
+    /// The step below the lowest one that is shown.
+    below: i16,
     /// How many steps are in a line.
-    steps: u8,
+    steps: i16,
     lines: u16,
     /// Counts by column and line.
     counts: Vec<Vec<f64>>,
@@ -96,13 +96,15 @@ impl Grid {
         let (lowest, highest) = (heights().min()?, heights().max()?);
         // Buckets may be wider than a step, and then end with each second or fourth one.
         let ends_with = |least: &u8| heights().all(|height| height == 0 || (height - 1).is_multiple_of(*least));
-        let least = [STEPS, STEPS / 2].into_iter().find(ends_with).unwrap_or(1);
-        let lowest = lowest.saturating_sub(least - 1);
-        let span = u16::from(highest - lowest) + 1;
-        let steps = span.div_ceil(lines.max(1)).next_multiple_of(least.into());
+        let least = [STEPS, STEPS / 2].into_iter().find(ends_with).filter(|_| highest > 0);
+        let least = u16::from(least.unwrap_or(1));
+        // Where steps are shown together, 0 is with 1.
+        let lowest = if least > 1 { lowest.max(1) } else { lowest };
+        let span = u16::from(highest - lowest) + least;
+        let steps = span.div_ceil(lines.max(1)).next_multiple_of(least);
         let mut grid = Grid {
-            lowest,
-            steps: u8::try_from(steps).unwrap_or(u8::MAX),
+            below: i16::from(lowest) - least as i16,
+            steps: steps as i16,
             lines: span.div_ceil(steps),
             counts: Vec::new(),
         };
@@ -120,7 +122,14 @@ impl Grid {
 
     /// The line of a step, from below.
     fn line(&self, height: u8) -> usize {
-        usize::from(height.saturating_sub(self.lowest) / self.steps.max(1))
+        let steps = i16::from(height) - self.below - 1;
+        usize::try_from(steps / self.steps).unwrap_or(0)
+    }
+
+    /// The largest value of a line.
+    fn end(&self, line: u16) -> f64 {
+        let height = self.below + self.steps * (line as i16 + 1);
+        history::value_at(u8::try_from(height.max(0)).unwrap_or(u8::MAX))
     }
 
     fn draw(&self, key: u32, unit: Unit, moments: &[&Moment], paint: &mut Paint, chart: Rect) -> Vec<(String, Style)> {
@@ -131,8 +140,7 @@ impl Grid {
                 .saturating_sub(1 + u16::try_from(line).unwrap_or(u16::MAX))
         };
         for line in 0..self.lines {
-            let above = self.lowest.saturating_add(self.steps.saturating_mul(line as u8 + 1));
-            let label = number::short(history::value_at(above.saturating_sub(1)), unit);
+            let label = number::short(self.end(line), unit);
             paint.right(chart.x - MARGIN, y(line.into()), MARGIN - 1, &label, look.faint());
         }
         let most = self.counts.iter().flatten().copied().fold(0.0, f64::max);
@@ -222,4 +230,48 @@ fn time(moments: &[&Moment], paint: &mut Paint, area: Rect) {
         paint.text(begin.max(area.x), area.y, 9, &ago, faint);
     }
     paint.right(area.x, area.y, area.width, "now", faint);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rhist_core::table::Dist;
+
+    /// The lines of a chart for these values: their largest values, and how many columns have some.
+    fn lines(scale: u8, values: &[i128], lines: u16) -> Vec<(f64, usize)> {
+        let mut dist = Dist::new(scale);
+        values.iter().for_each(|&value| dist.record(value, 1));
+        let mut moment = Moment::new(1);
+        moment.add(1, 1.0, [None, None], Some(&dist));
+        let grid = Grid::new(1, &[&moment], lines).unwrap();
+        assert!(grid.lines <= lines);
+        let column = &grid.counts[0];
+        let total: f64 = column.iter().sum();
+        assert_eq!(total.round() as usize, values.len());
+        (0..grid.lines)
+            .map(|line| (grid.end(line), column[usize::from(line)].round() as usize))
+            .collect()
+    }
+
+    #[test]
+    fn lines_end_with_buckets() {
+        assert_eq!(lines(3, &[0, 0], 10), [(0.0, 2)]);
+        assert_eq!(
+            lines(0, &[0, 1, 2, 3, 16], 10),
+            [(1.0, 2), (2.0, 1), (4.0, 1), (8.0, 0), (16.0, 1)]
+        );
+        assert_eq!(lines(0, &[3, 4, 16], 2), [(8.0, 2), (32.0, 1)]);
+        assert_eq!(lines(0, &[1 << 62], 3), [((1u64 << 62) as f64, 1)]);
+    }
+
+    #[test]
+    fn buckets_that_are_finer_than_lines() {
+        let (ends, counts): (Vec<f64>, Vec<usize>) = lines(3, &[1000, 1001, 1300, 1900], 3).into_iter().unzip();
+        assert_eq!(counts, [2, 1, 1]);
+        assert!(
+            ends[0] >= 1001.0 && ends[1] >= 1300.0 && ends[1] < 1900.0 && ends[2] >= 1900.0,
+            "{ends:?}"
+        );
+        assert_eq!(lines(3, &[1000, 1001, 1300, 1900], 2).len(), 2);
+    }
 }

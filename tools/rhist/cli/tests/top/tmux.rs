@@ -92,6 +92,19 @@ impl Tmux {
         self.run(&["capture-pane", "-p"])
     }
 
+    /// What is on the screen once it does not change any more.
+    pub fn settled(&self) -> String {
+        let mut before = String::new();
+        loop {
+            let screen = self.screen();
+            if screen == before {
+                return screen;
+            }
+            before = screen;
+            thread::sleep(Duration::from_millis(100));
+        }
+    }
+
     /// How many colours are on the screen.
     pub fn colors(&self) -> usize {
         let screen = self.run(&["capture-pane", "-p", "-e"]);
