@@ -177,3 +177,43 @@ fn exec(command: &[OsString]) -> Error {
         None => Error::NoCommand,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::args::Command;
+
+    fn parsed(words: &[&str]) -> (Option<String>, Vec<OsString>) {
+        let args = crate::args::Args::try_parse_from(["rhist", "exec"].iter().chain(words)).unwrap();
+        match args.command {
+            Some(Command::Exec(args)) => (args.instance, args.command),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn what_follows_belongs_to_the_command() {
+        let words = |words: &[&str]| words.iter().map(OsString::from).collect::<Vec<_>>();
+        assert_eq!(
+            parsed(&["-i", "x", "ls", "-i", "--format", "y"]),
+            (Some("x".to_owned()), words(&["ls", "-i", "--format", "y"]))
+        );
+        assert_eq!(parsed(&["--", "-x", "--dry-run"]), (None, words(&["-x", "--dry-run"])));
+        assert_eq!(parsed(&[]), (None, words(&[])));
+    }
+
+    #[test]
+    fn programs() {
+        let there = |name: &str| is_command(&name.into());
+        assert!(there("sh") && there("/bin/sh"));
+        assert!(!there("/bin") && !there("/etc/passwd") && !there("no-such-program") && !there(""));
+    }
+
+    #[test]
+    fn a_plan_is_safe_to_print() {
+        let text = plan(Path::new("/sys/kernel/tracing/rhist"), &["a\x1b[2J".into(), "b".into()]);
+        assert!(text.ends_with("exec a\\u{1b}[2J b\n"), "{text}");
+    }
+}
