@@ -13,8 +13,12 @@ use crate::hist_text;
 use crate::jsonl;
 use crate::question::Backend;
 use crate::table::Histogram;
+use crate::table::Key;
+use crate::table::Table;
 use crate::table::Time;
 use crate::tracefs::Tracefs;
+use crate::tracefs::events::EventName;
+use crate::tracefs::format::Format;
 
 /// Bytes that are read at once: the kernel makes its files in pieces of about this size.
 const BUFFER: usize = 1 << 16;
@@ -38,11 +42,36 @@ pub fn read(instance: &Tracefs, event: &str) -> Result<Vec<Histogram>, Box<dyn s
     let mut histograms = hist_text::read(reader).map_err(|error| fail(&error))?;
     // Which event it is, and when it was read, C's text does not say.
     let (system, name) = event.split_once('/').unwrap_or(("", event));
+    let format = instance.format(&EventName {
+        system: system.to_owned(),
+        event: name.to_owned(),
+    });
     for histogram in &mut histograms {
         (histogram.system, histogram.event) = (system.to_owned(), name.to_owned());
         histogram.table.time.clone_from(&time);
+        if let Ok(format) = &format {
+            with_signs(&mut histogram.table, format);
+        }
     }
     Ok(histograms)
+}
+
+/// Gives numbers of signed fields, which C shows without a sign, their sign back.
+fn with_signs(table: &mut Table, format: &Format) {
+    let is_signed = |name: &str| format.field(name).is_some_and(|field| field.signed);
+    let signed: Vec<bool> = table.keys.iter().map(|key| is_signed(&key.name)).collect();
+    for row in &mut table.rows {
+        let keys = row.keys.iter_mut().zip(&signed).filter(|(_, signed)| **signed);
+        let saved = row.worst.iter_mut().flat_map(|worst| &mut worst.saved);
+        let saved = saved.filter(|(name, _)| is_signed(name)).map(|(_, key)| key);
+        for key in keys.map(|(key, _)| key).chain(saved) {
+            if let Key::Number(number) = key
+                && *number > i64::MAX.into()
+            {
+                *number -= 1 << 64;
+            }
+        }
+    }
 }
 
 fn now() -> Time {
@@ -55,5 +84,28 @@ fn now() -> Time {
         realtime_ns: ns(ClockId::Realtime),
         monotonic_ns: ns(ClockId::Monotonic),
         boot_id: boot_id.map(|id| id.trim_end().to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn signs() {
+        let format = Format::parse(
+            "name: sys_exit\nID: 1\nformat:\n\tfield:long id;\toffset:8;\tsize:8;\tsigned:1;\n\
+             \tfield:void * at;\toffset:16;\tsize:8;\tsigned:0;\n\nprint fmt: \"\"\n",
+        )
+        .unwrap();
+        let text = "# event histogram\n#\n# trigger info: hist:keys=id,at:vals=hitcount:sort=hitcount:size=2048 [active]\n#\n\n\
+                    { id: 18446744073709551607, at: 18446744073709551607 } hitcount:          3\n\n\
+                    Totals:\n    Hits: 3\n    Entries: 1\n    Dropped: 0\n";
+        let mut histograms = hist_text::read(text.as_bytes()).unwrap();
+        with_signs(&mut histograms[0].table, &format);
+        assert_eq!(
+            histograms[0].table.rows[0].keys,
+            [Key::Number(-9), Key::Number(18446744073709551607)]
+        );
     }
 }

@@ -163,6 +163,9 @@ pub struct Point {
     /// Of an end, and of what makes a start void: only the start with this number, from 0; by default each of them.
     #[serde(default)]
     pub of: Option<usize>,
+    /// Of what makes a start void: only if the start with this number is there.
+    #[serde(default)]
+    pub given: Option<usize>,
 }
 
 /// Where the filters of the command line apply.

@@ -8,6 +8,7 @@ use crate::table::Column;
 use crate::table::Dist;
 use crate::table::Fold;
 use crate::table::Histogram;
+use crate::table::Key;
 use crate::table::Losses;
 use crate::table::Table;
 use crate::table::Unit;
@@ -175,6 +176,14 @@ impl Answer {
                 }
             }
             row.values = values;
+            // Without an offset, `.sym` has one function at each of its places that are in the records.
+            for key in &mut row.keys {
+                if let Key::Address(frame) = key
+                    && frame.symbol.as_ref().is_some_and(|symbol| !symbol.contains('+'))
+                {
+                    frame.address = None;
+                }
+            }
         }
         table.keys.clone_from(&self.keys);
         table.values.clone_from(&self.values);

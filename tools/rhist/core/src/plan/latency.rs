@@ -73,14 +73,7 @@ pub(super) fn plan(
     }
     for (f, forget) in measure.forget.iter().enumerate() {
         for i in starts_of(forget, measure) {
-            let command = format!(
-                "hist:keys={}:gone{f}_{i}={}:size={START_SIZE}{}",
-                forget.on.join(","),
-                since(forget, i),
-                condition(&[&forget.filter])
-            );
-            let (event, place) = plan.add_trigger(&event_of(&forget.event)?, command);
-            plan.answer.add(event, place, Shows::Nothing);
+            void(plan, forget, &format!("gone{f}_{i}"), i)?;
         }
     }
     for (e, end) in measure.end.iter().enumerate() {
@@ -98,6 +91,28 @@ pub(super) fn plan(
             }
         }
     }
+    // An end that a filter passes over has to void its starts, too: each of several would be found by a later end.
+    if !filter.is_empty() && !filters_starts(measure) && measure.start.len() > 1 {
+        for (e, end) in measure.end.iter().enumerate() {
+            for i in starts_of(end, measure) {
+                void(plan, end, &format!("over{e}_{i}"), i)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A trigger that uses up the variable of a start.
+fn void(plan: &mut Plan, point: &Point, name: &str, i: usize) -> Result<(), Error> {
+    // A variable that is alone in an expression stays set.
+    let given = point.given.map_or(String::new(), |start| format!("given=$ts{start},"));
+    let command = format!(
+        "hist:keys={}:{given}{name}=common_timestamp-$ts{i}:size={START_SIZE}{}",
+        point.on.join(","),
+        condition(&[&point.filter])
+    );
+    let (event, place) = plan.add_trigger(&event_of(&point.event)?, command);
+    plan.answer.add(event, place, Shows::Nothing);
     Ok(())
 }
 
