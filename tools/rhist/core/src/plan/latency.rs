@@ -46,13 +46,7 @@ pub(super) fn plan(
         .collect();
     let is_direct = has_dist(tracefs) && options.slower.is_none() && kept.is_empty();
 
-    plan.answer.starts = measure
-        .end
-        .iter()
-        .map(|end| starts_of(end, measure).len() as u64)
-        .max()
-        .unwrap_or(1)
-        .max(1);
+    plan.answer.starts = looked_for(measure);
     for (i, start) in measure.start.iter().enumerate() {
         let value = start.value.as_deref().unwrap_or("common_timestamp");
         let mut command = format!("hist:keys={}:ts{i}={value}", start.on.join(","));
@@ -152,6 +146,18 @@ fn direct(
         },
     );
     Ok(())
+}
+
+/// How many starts a hit of an end looks for: those of all ends with the same event and filter.
+fn looked_for(measure: &Measure) -> u64 {
+    let same = |end: &Point| {
+        let same = measure
+            .end
+            .iter()
+            .filter(|other| (&other.event, &other.filter) == (&end.event, &end.filter));
+        same.map(|other| starts_of(other, measure).len() as u64).sum::<u64>()
+    };
+    measure.end.iter().map(same).max().unwrap_or(1).max(1)
 }
 
 /// The numbers of the starts that a point is about.
