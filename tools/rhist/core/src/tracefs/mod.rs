@@ -140,8 +140,8 @@ impl Tracefs {
         result.map_err(|error| {
             let log = fs::read(self.dir.join("error_log")).unwrap_or_default();
             // An entry about a filter has only the filter.
-            let log =
-                LogEntry::last(&String::from_utf8_lossy(&log)).filter(|entry| text.contains(entry.command.trim()));
+            let log = LogEntry::last(&String::from_utf8_lossy(&log))
+                .filter(|entry| !entry.command.trim().is_empty() && text.contains(entry.command.trim()));
             WriteError {
                 path,
                 text: text.to_owned(),
