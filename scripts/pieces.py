@@ -253,7 +253,7 @@ def command(kernel="stock"):
         Piece(command_for(kernel),
               in_workspace("sh", "-c", 'cargo build --quiet --release --locked --package rhist && install -D -t "$2" "$1"', "sh",
                            f"{target('command')}/{built}/rhist", out, **more),
-              takes=60, cores=2, counts=False, after=[SOURCES, *(piece.name for piece in fetched)]),
+              takes=60, counts=False, after=[SOURCES, *(piece.name for piece in fetched)]),
     ]
 
 

@@ -12,9 +12,14 @@ use clap_mangen::roff::roman;
 use rhist::args::Args;
 
 use crate::Page;
+use crate::recipes::Entry;
 
 /// Commands with a page that is not from here.
 const OTHERS: [&str; 1] = ["exec"];
+
+/// Before a list of them.
+const RECIPES: &str =
+    "Any other command is the name of a recipe. rhist-recipes(7) has more of each, and of their options:";
 
 /// Files, and what they are for.
 const FILES: [(&str, &str); 3] = [
@@ -46,7 +51,7 @@ const STATUS: [(&str, &str); 3] = [
 const SEE_ALSO: &str = "rhist-recipes(7), rhist-hist(7), rhist-exec(1), rhist(4)";
 
 /// The page of the program, and those of its commands.
-pub fn pages() -> anyhow::Result<Vec<Page>> {
+pub fn pages(recipes: &[Entry]) -> anyhow::Result<Vec<Page>> {
     let mut program = Args::command();
     program.build();
     let commands: Vec<Command> = program
@@ -54,33 +59,36 @@ pub fn pages() -> anyhow::Result<Vec<Page>> {
         .filter(|command| !command.is_hide_set() && !OTHERS.contains(&command.get_name()))
         .cloned()
         .collect();
-    let mut pages = vec![page(program, true)?];
+    let mut whole = page(program)?;
+    whole.text += &more(recipes);
+    let mut pages = vec![whole];
     for command in commands {
-        pages.push(page(command, false)?);
+        pages.push(page(command)?);
     }
     Ok(pages)
 }
 
-/// A page; with `whole`, that of the program.
-fn page(command: Command, whole: bool) -> anyhow::Result<Page> {
+/// What the arguments of a command tell of it.
+fn page(command: Command) -> anyhow::Result<Page> {
     let version = env!("CARGO_PKG_VERSION");
     let name = command.get_display_name().unwrap_or(command.get_name()).to_owned();
     let man = Man::new(command).source(format!("rhist {version}")).manual("rhist");
     let mut text = Vec::new();
     man.render(&mut text)?;
-    let mut text = String::from_utf8(text).context("a page is not UTF-8")?;
-    if whole {
-        text += &more();
-    }
+    let text = String::from_utf8(text).context("a page is not UTF-8")?;
     Ok(Page {
         file: format!("{name}.1"),
         text,
     })
 }
 
-/// What the arguments do not tell.
-fn more() -> String {
+/// What the arguments of the program do not tell.
+fn more(recipes: &[Entry]) -> String {
     let mut roff = Roff::new();
+    roff.control("SH", ["RECIPES"]).text([roman(RECIPES)]);
+    for Entry { name, recipe, .. } in recipes {
+        roff.control("TP", []).text([bold(name)]).text([roman(&recipe.summary)]);
+    }
     for (heading, list) in [("FILES", FILES), ("EXIT STATUS", STATUS)] {
         roff.control("SH", [heading]);
         for (name, about) in list {

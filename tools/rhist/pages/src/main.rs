@@ -37,8 +37,9 @@ fn main() -> anyhow::Result<()> {
 
 /// All pages, with the recipes of a folder.
 fn pages(folder: &Path) -> anyhow::Result<Vec<Page>> {
-    let mut pages = commands::pages()?;
-    pages.push(recipes::page(&recipes::read(folder)?));
+    let recipes = recipes::read(folder)?;
+    let mut pages = commands::pages(&recipes)?;
+    pages.push(recipes::page(&recipes)?);
     Ok(pages)
 }
 
@@ -76,7 +77,7 @@ mod tests {
     fn each_recipe_is_in_the_manual() {
         let recipes = recipes::read(Path::new(RECIPES)).unwrap();
         assert!(!recipes.is_empty());
-        let page = recipes::page(&recipes).text;
+        let page = recipes::page(&recipes).unwrap().text;
         for entry in &recipes {
             assert!(
                 page.contains(&format!(".SS {}\n", entry.name.replace('-', "\\-"))),

@@ -6,11 +6,15 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::Context;
+use clap::Args as _;
+use clap::Command;
+use clap_mangen::Man;
 use clap_mangen::roff::Inline;
 use clap_mangen::roff::Roff;
 use clap_mangen::roff::bold;
 use clap_mangen::roff::italic;
 use clap_mangen::roff::roman;
+use rhist::args::RunArgs;
 use rhist_core::recipe::Recipe;
 
 use crate::Page;
@@ -30,8 +34,8 @@ const ABOUT: [&str; 3] = [
     "A recipe is a question about the kernel with a name. It is a file: which events are counted, or between which of them \
      time passes, and how the answer is read. rhist makes triggers from it, which count in the kernel; --dry-run prints \
      them instead, and they can be written by hand as well.",
-    "All recipes take the options that rhist(1) has for them. Counts are exact. Where an event could not be counted, or a \
-     time has no beginning, how often that was is printed with the answer.",
+    "Counts are exact. Where an event could not be counted, or a time has no beginning, how often that was is printed with \
+     the answer.",
     "A user's own recipes are in ~/.config/rhist/recipes, in files of the same form as those in /usr/share/rhist/recipes, \
      which are good to begin with. One with the same name takes the place of another.",
 ];
@@ -55,7 +59,7 @@ pub fn read(folder: &Path) -> anyhow::Result<Vec<Entry>> {
 }
 
 /// The page of these recipes.
-pub fn page(entries: &[Entry]) -> Page {
+pub fn page(entries: &[Entry]) -> anyhow::Result<Page> {
     let mut roff = Roff::new();
     let version = concat!("rhist ", env!("CARGO_PKG_VERSION"));
     roff.control("TH", ["rhist-recipes", "7", "", version, "rhist"]);
@@ -74,16 +78,33 @@ pub fn page(entries: &[Entry]) -> Page {
     ]);
     roff.control("SH", ["DESCRIPTION"]);
     paragraphs(&mut roff, &ABOUT.join("\n\n"));
+    let mut text = roff.render();
+    text += &options()?;
+    let mut roff = Roff::new();
     roff.control("SH", ["RECIPES"]);
     for entry in entries {
         section(&mut roff, entry);
     }
     roff.control("SH", ["SEE ALSO"])
         .text([roman("rhist(1), rhist-hist(7)")]);
-    Page {
+    text += &roff.to_roff();
+    Ok(Page {
         file: "rhist-recipes.7".to_owned(),
-        text: roff.render(),
-    }
+        text,
+    })
+}
+
+/// The options of all recipes.
+fn options() -> anyhow::Result<String> {
+    let command = RunArgs::augment_args(Command::new("rhist").disable_help_flag(true));
+    let mut text = Vec::new();
+    Man::new(command).render_options_section(&mut text)?;
+    let mut roff = Roff::new();
+    paragraphs(
+        &mut roff,
+        "Options of all commands, such as `--format` and `--dry-run`, are in rhist(1).",
+    );
+    Ok(String::from_utf8(text).context("options are not UTF-8")? + &roff.to_roff())
 }
 
 /// One recipe.
