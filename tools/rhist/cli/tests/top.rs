@@ -195,15 +195,14 @@ fn lines_of_json_without_a_terminal() {
 }
 
 #[test]
-fn what_is_no_recording_gets_a_sentence() {
-    let output = Command::new(env!("CARGO_BIN_EXE_rhist"))
-        .args(["top", "--replay", "Cargo.toml"])
-        .output()
-        .unwrap();
-    assert_eq!(output.status.code(), Some(2));
-    assert!(
-        String::from_utf8(output.stderr)
-            .unwrap()
-            .starts_with("rhist: Cargo.toml")
-    );
+fn what_is_wrong_gets_a_sentence() {
+    for (args, sentence) in [
+        (&["top", "--replay", "Cargo.toml"][..], "rhist: Cargo.toml"),
+        (&["top"], "rhist: what is to be measured?"),
+    ] {
+        let output = Command::new(env!("CARGO_BIN_EXE_rhist")).args(args).output().unwrap();
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert!(error.starts_with(sentence), "{error}");
+        assert_eq!(output.status.code(), Some(2));
+    }
 }

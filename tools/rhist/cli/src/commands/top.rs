@@ -32,12 +32,7 @@ use crate::top;
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Show what was recorded instead
-    #[arg(
-        long,
-        value_name = "FILE",
-        conflicts_with = "words",
-        required_unless_present = "words"
-    )]
+    #[arg(long, value_name = "FILE", conflicts_with = "words")]
     replay: Option<PathBuf>,
     /// Seconds from one interval to the next
     #[arg(short, long, value_name = "SECONDS", value_parser = seconds, default_value = "1")]
