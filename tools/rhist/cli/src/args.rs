@@ -15,9 +15,21 @@ use crate::commands::report;
 use crate::commands::show;
 use crate::commands::top;
 
+/// What the help says of recipes: too many to list here.
+const RECIPES: &str = "Recipes:
+  runqlat, biolatency, syscall-latency, offcputime, ...  Ask one question each: rhist ls recipes
+
+Without a command or recipe: what runs, and what it costs.";
+
 /// Questions about a running kernel, answered by histograms of its trace events
 #[derive(Debug, Parser)]
-#[command(name = "rhist", version, disable_help_subcommand = true)]
+#[command(
+    name = "rhist",
+    version,
+    disable_help_subcommand = true,
+    override_usage = "rhist [OPTIONS] [COMMAND | RECIPE] ...",
+    after_help = RECIPES
+)]
 pub struct Args {
     /// What to do; without it, the state of rhist on this machine.
     #[command(subcommand)]
@@ -29,6 +41,7 @@ pub struct Args {
 
 /// Options that all commands take.
 #[derive(Clone, Debug, Default, clap::Args)]
+#[command(next_help_heading = "Output")]
 pub struct Common {
     /// Print what would be written to the kernel, and write nothing
     #[arg(long, global = true)]
@@ -66,20 +79,20 @@ pub enum Command {
     Count(CountArgs),
     /// Measure the time between two events
     Between(BetweenArgs),
+    /// Show keys as they change, on the whole screen
+    Top(top::Args),
     /// Keep what is measured in a file, an interval a line
     Record(RecordArgs),
     /// Show a recording
     Report(report::Args),
     /// Compare two recordings
     Diff(diff::Args),
-    /// Remove what runs have left that are gone, and what --keep has left
-    Clean,
-    /// Show keys as they change, on the whole screen
-    Top(top::Args),
     /// List events, runs or recipes
     Ls(ls::Args),
     /// Show the fields of an event, and what keys they make
     Show(show::Args),
+    /// Remove what runs have left that are gone, and what --keep has left
+    Clean,
     /// Say what this machine can measure, and what it needs for the rest
     ///
     /// The exit status is 1 if nothing can be measured.
@@ -99,6 +112,7 @@ pub enum Command {
 
 /// What is counted, for how long, and how it is shown.
 #[derive(Clone, Debug, Default, clap::Args)]
+#[command(next_help_heading = "Measurement")]
 pub struct RunArgs {
     /// Only the threads of this process
     #[arg(short, long, value_name = "PID", value_delimiter = ',')]

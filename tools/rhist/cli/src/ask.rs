@@ -352,9 +352,7 @@ impl Ask {
 
 /// The command line of a recipe, for its help and for completion.
 pub fn recipe_command(name: &str, recipe: &Recipe) -> clap::Command {
-    let mut command = command(name)
-        .about(recipe.summary.clone())
-        .after_help(recipe.about.clone());
+    let mut command = command(name);
     for arg in &recipe.args {
         command = command.arg(
             Arg::new(arg.name.clone())
@@ -371,12 +369,16 @@ pub fn recipe_command(name: &str, recipe: &Recipe) -> clap::Command {
                 .action(ArgAction::SetTrue),
         );
     }
+    // Last: the doc comments of structs with arguments would take its place.
     RunArgs::augment_args(command)
+        .about(recipe.summary.clone())
+        .after_help(recipe.about.trim().to_owned())
 }
 
 fn command(name: &str) -> clap::Command {
     let command = clap::Command::new(name.to_owned()).bin_name(format!("rhist {name}"));
-    Common::augment_args(command)
+    // The options of all commands come last.
+    Common::augment_args(command).next_help_heading(None::<&str>)
 }
 
 fn parse_words(command: clap::Command, words: &[OsString]) -> anyhow::Result<ArgMatches> {
