@@ -40,6 +40,9 @@ untouched()
 # running: a run has begun
 running() { [ "$(ls "$KERNEL/instances" | grep -c '^rhist-')" -gt 0 ]; }
 
+# none_alive: no run is alive
+none_alive() { ! grep -qx rhist /proc/[0-9]*/comm 2>/dev/null; }
+
 # Recipes with variables, with synthetic events, with probes.
 recipes="runqlat
 runqlat --slower 1ms --by comm
@@ -78,6 +81,8 @@ for backend in rhist c; do
 		# Between nothing and twice what it takes until all is there and gone again.
 		moment=$(awk -v seed="$round" -v pid=$$ 'BEGIN { srand(seed * 7919 + pid); printf "%.4f", rand() * 0.12 }')
 		timeout -s KILL "$moment" $rhist $recipe -d 0.06 --backend $backend >/dev/null 2>&1
+		# timeout does not wait for what it kills, and that may have to wait in the kernel before it dies.
+		soon none_alive || echo "# $recipe, $moment: is still there"
 		! state | cmp -s "$work/before" - && left=$((left + 1))
 		$rhist >/dev/null 2>"$work/err" || failed=$((failed + 1))
 		state >"$work/after"
