@@ -80,6 +80,9 @@ pub enum Command {
     /// Measure the time between two events
     Between(BetweenArgs),
     /// Show keys as they change, on the whole screen
+    ///
+    /// Where no terminal is, and with --format json, prints a line of JSON for each interval. With --format svg, prints a
+    /// picture of the screen at the end, of COLUMNS times LINES characters.
     Top(top::Args),
     /// Keep what is measured in a file, an interval a line
     Record(RecordArgs),

@@ -10,6 +10,7 @@ use std::time::Duration;
 use std::time::Instant;
 
 use anyhow::Context;
+use anyhow::bail;
 use rhist_core::cost;
 use rhist_core::journal::Journals;
 use rhist_core::names::Names;
@@ -22,6 +23,7 @@ use rhist_core::run::Run;
 use rhist_core::tracefs::Tracefs;
 
 use crate::args::Common;
+use crate::args::Format;
 use crate::args::seconds;
 use crate::ask::Ask;
 use crate::measure;
@@ -49,7 +51,7 @@ pub struct Args {
 pub fn run(args: &Args, common: &Common) -> anyhow::Result<ExitCode> {
     let mut options = top::Options {
         interval: Duration::from_secs_f64(args.interval),
-        batch: args.batch,
+        format: format(common.format, args.batch)?,
         end: None,
         is_replay: args.replay.is_some(),
         names: Names::elsewhere(),
@@ -60,6 +62,7 @@ pub fn run(args: &Args, common: &Common) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let ask = Ask::parse(&args.words, common)?;
+    options.format = format(ask.common.format, args.batch)?;
     let (tracefs, plans) = measure::prepare(&ask)?;
     if ask.common.dry_run {
         return measure::dry_run(&tracefs, &plans);
@@ -87,6 +90,15 @@ pub fn run(args: &Args, common: &Common) -> anyhow::Result<ExitCode> {
     measure::finish(run, &tracefs, ask.common.keep)?;
     result?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// How to show it, if not on a terminal.
+fn format(format: Format, batch: bool) -> anyhow::Result<Format> {
+    match format {
+        Format::Folded => bail!("top is a screen, lines of json, or svg"),
+        Format::Text if batch => Ok(Format::Json),
+        _ => Ok(format),
+    }
 }
 
 /// A run that tells what it costs from its second reading on: the first screen is not kept waiting for it.

@@ -5,6 +5,7 @@
 use std::io;
 use std::time::Instant;
 
+use rhist_core::question::Reading;
 use rhist_core::question::Source;
 
 use super::Options;
@@ -25,26 +26,34 @@ pub fn run(source: &mut dyn Source, options: &Options, signals: &Signals) -> any
         by: true,
         quiet: true,
     };
-    let read = |source: &mut dyn Source| source.read().map_err(|error| anyhow::anyhow!(error));
-    let Some(mut last) = read(source)? else {
-        return Ok(());
-    };
+    let mut last: Option<Reading> = None;
+    follow(source, options, signals, |reading| {
+        if let Some(last) = &last {
+            screen.print(&mut io::stdout().lock(), &View::interval(&reading.since(last)))?;
+        }
+        last = Some(reading);
+        Ok(())
+    })
+}
+
+/// Passes each reading on until the source ends, time is over, or a signal comes.
+pub fn follow(
+    source: &mut dyn Source,
+    options: &Options,
+    signals: &Signals,
+    mut take: impl FnMut(Reading) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
     let mut next = Instant::now();
-    loop {
+    let mut is_over = false;
+    while let Some(reading) = source.read().map_err(anyhow::Error::from_boxed)? {
+        take(reading)?;
+        if is_over || options.end.is_some_and(|end| Instant::now() >= end) {
+            break;
+        }
         next += options.interval;
         let until = options.end.map_or(next, |end| next.min(end));
         // A recording has no need to wait.
-        let is_over = signals.wait(Some(if options.is_replay { Instant::now() } else { until }))?;
-        let Some(reading) = read(source)? else {
-            return Ok(());
-        };
-        match screen.print(&mut io::stdout().lock(), &View::interval(&reading.since(&last))) {
-            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(()),
-            result => result?,
-        }
-        last = reading;
-        if is_over || options.end.is_some_and(|end| Instant::now() >= end) {
-            return Ok(());
-        }
+        is_over = signals.wait(Some(if options.is_replay { Instant::now() } else { until }))?;
     }
+    Ok(())
 }

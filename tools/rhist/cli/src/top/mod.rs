@@ -18,6 +18,7 @@ mod line;
 mod look;
 mod number;
 mod paint;
+mod picture;
 mod screen;
 mod screenful;
 mod state;
@@ -37,6 +38,7 @@ use rhist_core::names::Names;
 use rhist_core::question::Source;
 use rhist_core::recording::Writer;
 
+use crate::args::Format;
 use crate::signals::Signals;
 use input::Key;
 use keyboard::Request;
@@ -56,8 +58,8 @@ const SLOW: Duration = Duration::from_millis(50);
 pub struct Options {
     /// Time from one reading to the next.
     pub interval: Duration,
-    /// Whether to print lines of JSON also on a terminal.
-    pub batch: bool,
+    /// What to print instead of showing it on a terminal: lines of JSON, or a picture. Not text: that is for the terminal.
+    pub format: Format,
     /// When to end, if it is not ended before.
     pub end: Option<Instant>,
     /// Whether the source is a recording, whose readings are there already.
@@ -67,12 +69,14 @@ pub struct Options {
 }
 
 /// Shows what a source has, until it is ended from the keyboard or by a signal. Where no terminal is, prints lines of JSON
-/// until that or the end of the source.
+/// until that or the end of the source; as a picture, the screen at that end.
 ///
 /// Fails if the source or the terminal does.
 pub fn run(source: &mut dyn Source, options: Options, signals: &Signals) -> anyhow::Result<()> {
-    if options.batch || !io::stdin().is_terminal() || !io::stdout().is_terminal() {
-        return batch::run(source, &options, signals);
+    match options.format {
+        Format::Svg => return picture::run(source, options, signals),
+        Format::Text if io::stdin().is_terminal() && io::stdout().is_terminal() => {}
+        _ => return batch::run(source, &options, signals),
     }
     let terminal = Terminal::enter().context("the terminal cannot be used")?;
     let mut top = Top {

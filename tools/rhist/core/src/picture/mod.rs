@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Pictures in SVG: bars, heat maps, flame graphs and differences.
+//! Pictures in SVG: bars, heat maps, flame graphs, differences, and screens of a terminal.
 //!
 //! They need neither scripts nor style sheets, and their colours can be told from a white and from a black background. Whatever
 //! is in a table, a picture has at most some ten thousand shapes.
@@ -10,6 +10,7 @@ mod bars;
 mod difference;
 mod flame;
 mod heat_map;
+mod screen;
 mod svg;
 
 pub use bars::bars;
@@ -18,6 +19,10 @@ pub use difference::Side;
 pub use difference::difference;
 pub use flame::flame;
 pub use heat_map::heat_map;
+pub use screen::Cell;
+pub use screen::Ink;
+pub use screen::Style;
+pub use screen::screen;
 
 use crate::quantity::Count;
 use crate::quantity::Quantity;

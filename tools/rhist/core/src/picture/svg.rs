@@ -57,6 +57,22 @@ impl Svg {
         ));
     }
 
+    /// A text that takes this much width in every font. Its place is x, y and the width.
+    pub fn fitted(&mut self, [x, y, width]: [f64; 3], colour: &str, is_bold: bool, text: &str) {
+        let weight = if is_bold { " font-weight=\"bold\"" } else { "" };
+        let text = escaped(text);
+        self.add(format_args!(
+            "<text x=\"{x:.1}\" y=\"{y:.1}\" textLength=\"{width:.1}\" lengthAdjust=\"spacingAndGlyphs\" fill=\"{colour}\"{weight}>{text}</text>\n"
+        ));
+    }
+
+    /// A background for the whole picture, with round corners.
+    pub fn background(&mut self, colour: &str) {
+        self.add(format_args!(
+            "<rect width=\"100%\" height=\"100%\" rx=\"6\" fill=\"{colour}\"/>\n"
+        ));
+    }
+
     /// A filled rectangle, which tells `title` if the pointer is over it.
     pub fn rectangle(&mut self, [x, y, width, height]: [f64; 4], colour: &str, title: &str) {
         let title = escaped(title);

@@ -141,7 +141,32 @@ fn pictures() -> Vec<(&'static str, String)> {
     for value in [-5_000, -300, 0, 0, 7, 40_000] {
         signed.record(value, 2);
     }
+    let cells = |text: &str, ink, is_reversed| -> Vec<Cell> {
+        let style = Style {
+            ink,
+            is_reversed,
+            is_bold: is_reversed,
+        };
+        let cell = |character: char| Cell {
+            symbol: character.to_string(),
+            width: if character == '漢' { 2 } else { 1 },
+            style,
+        };
+        text.chars().map(cell).collect()
+    };
+    let lines = [
+        [
+            cells("top ", Ink::Cyan, false),
+            cells("a<b>&  漢\u{1b}", Ink::Plain, false),
+        ]
+        .concat(),
+        cells("rate  trend ▁█", Ink::Plain, true),
+        cells(" ▂▂▄ ░░▓─", Ink::Blue, false),
+        Vec::new(),
+    ];
     vec![
+        ("screen", screen("A <screen>", 14, &lines)),
+        ("empty screen", screen("", 0, &[])),
         ("bars", bars(&question, &dist(0.5))),
         ("signed", bars(&question, &signed)),
         ("keys", of(&question, &comms(1))),
@@ -213,10 +238,10 @@ fn pictures_are_well_formed() {
 #[test]
 fn a_picture_is_what_it_was() {
     let pictures = pictures();
-    let (_, svg) = pictures.iter().find(|(name, _)| *name == "keys").unwrap();
-    insta::assert_snapshot!(svg);
-    let (_, svg) = pictures.iter().find(|(name, _)| *name == "flame").unwrap();
-    insta::assert_snapshot!(svg);
+    for of in ["keys", "flame", "screen"] {
+        let (_, svg) = pictures.iter().find(|(name, _)| *name == of).unwrap();
+        insta::assert_snapshot!(of, svg);
+    }
 }
 
 /// What people read in the other pictures.

@@ -13,6 +13,7 @@ use super::sample::reading;
 use super::sample::show;
 use super::sample::state;
 use crate::top::look::Look;
+use crate::top::picture;
 
 const FULL: Look = Look {
     color: true,
@@ -78,6 +79,16 @@ fn modes() {
     press(&mut state, "<Esc> ");
     state.ended = true;
     assert_snapshot!("baseline_at_the_end", show(&mut state, FULL, 80, 14));
+}
+
+#[test]
+fn a_picture_of_the_screen() {
+    let mut state = state(reading, 30);
+    let svg = picture::draw(&mut state, 80, 8);
+    assert_snapshot!("picture", svg);
+    press(&mut state, "/node<Enter><Enter>");
+    let heat_map = picture::draw(&mut state, 120, 40);
+    assert!(heat_map.len() < 60_000, "{}", heat_map.len());
 }
 
 #[test]
