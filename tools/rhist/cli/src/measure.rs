@@ -87,7 +87,7 @@ pub fn dry_run(tracefs: &Tracefs, plans: &[Plan]) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Starts the first of these runs for which the kernel has all functions, after what dead ones have left was removed.
+/// Starts the first of these runs that the kernel does not refuse, after what dead ones have left was removed.
 pub fn start(ask: &Ask, tracefs: &Tracefs, plans: Vec<Plan>) -> anyhow::Result<Run> {
     let journals = Journals::find();
     for (entries, error) in run::reap(tracefs, &journals, false).1 {
@@ -102,11 +102,7 @@ pub fn start(ask: &Ask, tracefs: &Tracefs, plans: Vec<Plan>) -> anyhow::Result<R
         match Run::start(tracefs.clone(), &journals, plan, &command) {
             Ok(run) => return Ok(run),
             Err(StartError::Step(error)) => {
-                let is_probe = error.path.ends_with("dynamic_events");
                 why.get_or_insert_with(|| diagnostic::refused(&error, &ask.written()).into());
-                if !is_probe {
-                    break;
-                }
             }
             Err(error) => return Err(error.into()),
         }

@@ -14,6 +14,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 
 TOP = os.path.dirname(os.path.abspath(__file__))
@@ -93,22 +94,29 @@ class Run:
 
     def __init__(self, words, backend):
         self.command = [RHIST, *words, "--backend", backend, "--format", "json", "-i", "0.5"]
-        self.process = subprocess.Popen(self.command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.out, self.err = (tempfile.TemporaryFile("w+", dir=WORK) for _ in range(2))
+        self.process = subprocess.Popen(self.command, stdin=subprocess.DEVNULL, stdout=self.out, stderr=self.err)
+
+    def fail(self):
+        self.err.seek(0)
+        raise RuntimeError(f"{' '.join(self.command)}: {self.process.returncode} {self.err.read()}")
 
     def wait(self):
         """Until an interval is over, as all triggers are there then."""
-        line = self.process.stdout.readline()
-        if not line:
-            raise RuntimeError(f"{' '.join(self.command)}: {self.process.stderr.read()}")
+        while not os.fstat(self.out.fileno()).st_size:
+            if self.process.poll() is not None:
+                self.fail()
+            time.sleep(0.02)
 
     def stop(self):
         self.process.send_signal(signal.SIGINT)
 
     def total(self):
-        out, said = self.process.communicate()
-        lines = [json.loads(line) for line in out.splitlines()]
+        self.process.wait()
+        self.out.seek(0)
+        lines = [json.loads(line) for line in self.out]
         if self.process.returncode or not lines or lines[-1]["type"] != "total":
-            raise RuntimeError(f"{' '.join(self.command)}: {self.process.returncode} {said}")
+            self.fail()
         return Total(lines[-1])
 
 
@@ -152,9 +160,9 @@ class Known(dict):
         self[comm] = {name: int(number) for name, number in (line.split() for line in said.splitlines())}
 
 
-def group(cases, load, backends=BACKENDS):
+def group(cases, load, known=None, after=None, backends=BACKENDS):
     """Runs recipes at once, and the loads meanwhile."""
-    known = Known()
+    known = Known() if known is None else known
     runs = {}
     began = time.monotonic()
     try:
@@ -173,6 +181,8 @@ def group(cases, load, backends=BACKENDS):
         for run in runs.values():
             if run.process.poll() is None:
                 run.process.kill()
+    if after:
+        after(known)
     for case in cases:
         case.judge({backend: totals[case, backend] for backend in backends}, known)
     print(f"# {ready - began:.1f} s to begin, {loaded - ready:.1f} s of loads, {time.monotonic() - loaded:.1f} s to end")
@@ -268,7 +278,7 @@ def executed(case, total, known):
 
 
 def allocated(case, total, known):
-    # The pipe, and its buffers.
+    # That of the pipe, and that of its buffers.
     case.equal("each allocation is counted once", total.of("alloc_pipe_info"), 2 * 50)
     asked, taken = total.rows[("alloc_pipe_info",)]["values"]
     case.within("bytes that were asked for, and that are taken", 1, asked, taken)
@@ -323,13 +333,323 @@ def programs():
     ], load)
 
 
+# --- interrupts: what /proc counts, inside of the run and around it
+
+def softirqs():
+    with open("/proc/softirqs", encoding="ascii") as file:
+        next(file)
+        return {name.strip(): sum(map(int, counts.split())) for name, counts in (line.split(":") for line in file)}
+
+
+def interrupts():
+    with open("/proc/interrupts", encoding="ascii") as file:
+        cpus = len(next(file).split())
+        lines = [line.split(":") for line in file]
+    return {int(name): sum(map(int, rest.split()[:cpus])) for name, rest in lines if name.strip().isdigit()}
+
+
+def between(known, name, which):
+    """How many there were while all ran, and since before the first began until after the last ended."""
+    before, begin, end, after = (known[when][which].get(name, 0) for when in ("before", "begin", "end", "after"))
+    return end - begin, after - before
+
+
+def handled(case, total, known):
+    for key, in total.rows:
+        number = next(row["keys"][0] for row in total.all["rows"] if plain(row["keys"][0]) == key)
+        number = number["value"] if isinstance(number, dict) else number
+        least, most = between(known, number, "interrupts")
+        case.within("each interrupt is counted once", least, total.of(key), most)
+    case.add("there are some", total.hits > 0, "none")
+
+
+def processed(case, total, known):
+    for key, in total.rows:
+        least, most = between(known, key, "softirqs")
+        case.within("each softirq is counted once", least, total.of(key), most)
+    case.add("there are some", total.hits > 0, "none")
+
+
+def raised(case, total, known):
+    for key, in total.rows:
+        least, most = between(known, key, "softirqs")
+        # What was raised before the triggers were there.
+        case.within("each softirq that was raised is counted once", least - 2 * os.cpu_count(), total.of(key), most)
+
+
+def sampled(case, total, known):
+    # Ticks come 100 to 1000 times a second, and may be late.
+    cpu = known["ld_tick"]["cpu"]
+    case.within("samples of a program that runs", cpu // (20 * MS), total.of("ld_tick"), cpu // MS + 2)
+
+
+def idle(case, total, known):
+    for keys, row in total.rows.items():
+        case.within("no CPU was idle for longer than the run", 0, row["values"][0]["sum"], total.all["seconds"] * 1e9 + 2 * TICK)
+    case.add("there are some", total.hits > 0, "none")
+
+
+def irqs():
+    def counts():
+        return {"softirqs": softirqs(), "interrupts": interrupts()}
+
+    def load(known):
+        known["begin"] = counts()
+        known.load("ld_tick", "spin", 10, 30000)
+        known["end"] = counts()
+
+    def after(known):
+        known["after"] = counts()
+
+    cases = [
+        Case("hardirqs", handled, same=False),
+        Case("softirqs", processed, same=False),
+        Case("softirqs --wait", raised, same=False),
+    ]
+    # User-mode Linux has no such tick.
+    if HAVE_PROBES:
+        cases.append(Case("profile --by comm", sampled, same=False))
+    if os.path.exists(f"{KERNEL}/events/power/cpu_idle"):
+        cases.append(Case("cpuidle --by cpu", idle, same=False))
+    group(cases, load, Known(before=counts()), after)
+
+
+# --- block devices: one that takes 20 milliseconds for each request
+
+READS, DELAY = 25, 20 * MS
+
+
+def requests(case, total, known):
+    row = total.rows[("nullb0", "read")]
+    case.equal("each request is counted once", row["hits"], READS)
+    case.within("times", READS * DELAY, row["values"][0]["sum"], known["ld_read"]["wall"])
+
+
+def sizes(case, total, known):
+    row = total.rows[("ld_read",)]
+    case.equal("each request is counted once", row["hits"], READS)
+    case.equal("bytes", row["values"][0]["sum"], READS * 4096)
+    low, high = row["values"][0]["buckets"][0][:2]
+    case.within("its size is in the bucket", low, 4096, high)
+
+
+def issued(case, total, known):
+    case.equal("requests of this task", total.table(), {("ld_read", "nullb0"): READS})
+    case.equal("bytes", total.sum(), READS * 4096)
+
+
+def on_disk(case, total, known):
+    case.equal("each call is counted once", total.of("ld_bsync"), 5)
+    case.within("times", 5 * DELAY, total.sum(), known["ld_bsync"]["wall"])
+
+
+def block():
+    options = f"nr_devices=1 gb=1 irqmode=2 completion_nsec={DELAY} queue_mode=2"
+    subprocess.run(["modprobe", "null_blk", *options.split()], check=True)
+    try:
+        subprocess.run(["udevadm", "settle"], check=False)
+
+        def load(known):
+            known.load("ld_read", "read", READS, "/dev/nullb0")
+            known.load("ld_bsync", "sync", 5, "/dev/nullb0")
+
+        group([
+            Case("biolatency --by disk,op", requests),
+            Case("biolatency --queued --by disk,op", requests),
+            Case("biolatency --by comm,disk", lambda case, total, known: case.equal("by who issues them", total.of("ld_read", "nullb0"), READS)),
+            Case("bitesize -c ld_read", sizes),
+            Case("biotop -c ld_read --by comm,disk", issued),
+            Case("fsync-latency -c ld_bsync", on_disk),
+        ], load)
+    finally:
+        subprocess.run(["rmmod", "null_blk"], check=False)
+
+
+# --- the network: the loopback, on which each packet takes 20 milliseconds
+
+CONNECTS, SENDS, DROPS = 5, 10, 12
+
+
+def connected(case, total, known):
+    case.equal("each connection is counted once", total.table(), {("127.0.0.1", str(known["ld_connect"]["port"])): CONNECTS})
+    # There and back.
+    case.within("times", CONNECTS * 40 * MS, total.sum(), known["ld_connect"]["wall"])
+
+
+def connected_by(case, total, known):
+    case.equal("by who connects", total.table(), {("ld_connect", str(known["ld_connect"]["pid"])): CONNECTS})
+
+
+def lived(case, total, known):
+    row = total.rows[(str(known["ld_connect"]["port"]),)]
+    case.equal("each connection is counted once", row["hits"], CONNECTS)
+    # The last packets may be on the way when the program ends.
+    case.within("times", CONNECTS * 30 * MS, row["values"][0]["sum"], known["ld_connect"]["wall"] + CONNECTS * 200 * MS)
+
+
+def sent_again(case, total, known):
+    least, most = between(known, "RetransSegs", "tcp")
+    case.within("each segment is counted once", max(1, least), total.hits, most)
+    case.within("by port", 1, total.of("127.0.0.1", str(known["ld_lose"]["port"])), most)
+
+
+def dropped(case, total, known):
+    of_udp = sum(row["hits"] for keys, row in total.rows.items() if keys[0] == "SOCKET_FILTER" and keys[1].startswith("udp"))
+    case.equal("each packet is counted once", of_udp, DROPS)
+
+
+def transferred(case, total, known):
+    row = total.rows[("ld_send",)]
+    case.equal("each call is counted once", row["hits"], 4 * SENDS)
+    case.equal("bytes that were sent, and that were received", row["values"], [SENDS * 1001] * 2)
+
+
+def round_trips(case, total, known):
+    row = total.rows[(str(known["ld_send"]["port"]),)]
+    case.within("each segment that is received is counted once", SENDS, row["hits"], 2 * SENDS + 4)
+    buckets = row["values"][0]["buckets"]
+    # The kernel smooths it, and begins with what the handshake took.
+    case.within("times in microseconds", 40000, buckets[-1][1], known["ld_send"]["wall"] // 1000)
+
+
+def tcp_counters():
+    with open("/proc/net/snmp", encoding="ascii") as file:
+        names, counts = (line.split()[1:] for line in file if line.startswith("Tcp:"))
+    return {"tcp": dict(zip(names, map(int, counts)))}
+
+
+def network():
+    subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
+    subprocess.run("tc qdisc add dev lo root netem delay 20ms".split(), check=True)
+    try:
+        def load(known):
+            known["begin"] = tcp_counters()
+            known.load("ld_connect", "connect", CONNECTS)
+            known.load("ld_send", "send", SENDS, 1000)
+            known.load("ld_drop", "drop", DROPS)
+            known.load("ld_lose", "lose", 1)
+            # What is on the way arrives, and connections are closed.
+            time.sleep(0.3)
+            known["end"] = tcp_counters()
+
+        def after(known):
+            known["after"] = tcp_counters()
+
+        group([
+            Case("tcpconnlat -c ld_connect", connected),
+            Case("tcpconnlat -c ld_connect --by comm,pid", connected_by),
+            Case("tcplife --by lport", lived),
+            Case("tcpretrans --by address,port", sent_again),
+            Case("tcpdrop", dropped),
+            Case("tcptop -c ld_send --by comm", transferred),
+            Case("tcprtt --by port", round_trips),
+        ], load, Known(before=tcp_counters()), after)
+    finally:
+        subprocess.run("tc qdisc del dev lo root".split(), check=False)
+
+
+# --- memory, locks, and functions of the kernel
+
+GROUP = "/sys/fs/cgroup/rhist_recipes"
+
+
+def moved(case, total, known):
+    case.equal("each move is counted once", total.table(), {("ld_move",): 20})
+
+
+def faulted(case, total, known):
+    toucher = known["ld_touch"]
+    case.within("each fault is counted once", 200, total.hits, toucher["outer_faults"] + 4)
+
+
+def killed(case, total, known):
+    case.equal("each victim is counted once", total.of("ld_fill"), 1)
+
+
+def reclaimed(case, total, known):
+    case.equal("each reclaim is counted once", total.of("ld_dd"), known["reclaims"])
+    case.within("times", 1, total.sum(), known["dd"])
+
+
+def locked(case, total, known):
+    case.equal("each wait is counted once", total.of("ld_lock"), 2)
+    case.within("times", 2 * 50 * MS, total.sum(), known["ld_lock"]["wall"])
+
+
+def called(case, total, known):
+    case.equal("each call is counted once", total.of("ld_nap"), 10)
+    case.within("times", 10 * 20 * MS, total.sum(), known["ld_nap"]["wall"])
+
+
+def functions(case, total, known):
+    case.equal("each call is counted once", total.table(), {("vfs_open",): 3, ("vfs_read",): 6, ("vfs_write",): 9})
+
+
+def within_limit(*command):
+    """Runs a command in a control group that may use 8 MiB; its status."""
+    return subprocess.run(["sh", "-c", f'echo $$ >{GROUP}/cgroup.procs && exec "$@"', "sh", *command], check=False,
+                          stderr=subprocess.DEVNULL).returncode
+
+
+def limit_reached():
+    with open(f"{GROUP}/memory.events", encoding="ascii") as file:
+        return next(int(line.split()[1]) for line in file if line.startswith("max "))
+
+
+def kernel():
+    shutil.copy("/bin/dd", f"{WORK}/ld_dd")
+    for name in ("file", "disk"):
+        open(f"{WORK}/{name}", "wb").close()
+    os.truncate(f"{WORK}/disk", 24 << 20)
+    subprocess.run(["modprobe", "loop"], check=False)
+    disk = subprocess.run(["losetup", "-f", "--show", f"{WORK}/disk"], stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
+    os.mkdir(GROUP)
+    try:
+        for name, text in (("memory.max", "8M"), ("memory.swap.max", "0")):
+            if os.path.exists(f"{GROUP}/{name}"):
+                with open(f"{GROUP}/{name}", "w", encoding="ascii") as file:
+                    file.write(text)
+
+        def load(known):
+            known.load("ld_move", "move", 20)
+            known.load("ld_touch", "touch", 200)
+            known.load("ld_lock", "lock", 2, f"{WORK}/file")
+            known.load("ld_nap", "sleep", 10, 20000)
+            known.load("ld_vfs", "vfs", 3, f"{WORK}/file")
+            reached, began = limit_reached(), time.monotonic_ns()
+            within_limit(f"{WORK}/ld_dd", f"if={disk}", "of=/dev/null", "bs=64k")
+            known["dd"] = time.monotonic_ns() - began
+            known["reclaims"] = limit_reached() - reached
+            if within_limit(f"{WORK}/load", "ld_fill", "fill") != -signal.SIGKILL:
+                raise RuntimeError("nobody has killed ld_fill")
+
+        group([
+            Case("migrations -c ld_move", moved),
+            Case("pagefaults -c ld_touch", faulted),
+            Case("lockwait -c ld_lock --by comm --slower 40ms", locked),
+            Case("funclatency hrtimer_nanosleep -c ld_nap --by comm", called),
+            Case("vfsstat -c ld_vfs", functions),
+            Case("reclaim --by comm -c ld_dd", reclaimed),
+            Case("oomkills", killed),
+        ], load)
+    finally:
+        subprocess.run(["losetup", "-d", disk], check=False)
+        os.rmdir(GROUP)
+
+
 def main():
     os.mkdir(WORK)
     try:
         # What is started many times is in memory.
         shutil.copy(f"{OUT}/load", f"{WORK}/load")
-        for part in (sched, programs):
-            part()
+        if not REST_ONLY:
+            programs()
+            irqs()
+        sched()
+        if HAVE_PROBES:
+            block()
+            network()
+            kernel()
     finally:
         shutil.rmtree(WORK)
     print(f"1..{points}")

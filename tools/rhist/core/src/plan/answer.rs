@@ -167,6 +167,7 @@ impl Answer {
                 table.losses = Losses::default();
             }
         }
+        let mut is_same = false;
         for row in &mut table.rows {
             // What this histogram has no sum of is 0.
             let mut values = vec![Value::Number(0); self.values.len()];
@@ -176,17 +177,22 @@ impl Answer {
                 }
             }
             row.values = values;
-            // Without an offset, `.sym` has one function at each of its places that are in the records.
+            // Without an offset, `.sym` has a function as often as it has places in it that are in the records.
             for key in &mut row.keys {
                 if let Key::Address(frame) = key
                     && frame.symbol.as_ref().is_some_and(|symbol| !symbol.contains('+'))
                 {
                     frame.address = None;
+                    is_same = true;
                 }
             }
         }
         table.keys.clone_from(&self.keys);
         table.values.clone_from(&self.values);
+        if is_same {
+            // No key is left out: rows become one that have the same.
+            table = table.without_key(self.keys.len());
+        }
         reading.table.merge(&table);
         reading.table.time = table.time;
     }
