@@ -222,10 +222,11 @@ def blocked(case, total, known):
 
 
 def woken(case, total, known):
-    case.equal("each time that it is woken is counted once", total.of("ld_kid", "ld_ring"), 30)
+    # Where the processor is emulated, it may not sleep again yet when the next byte comes.
+    case.within("each time that it is woken from sleep is counted once", 10 if HAVE_PROBES else 30, total.of("ld_kid", "ld_ring"), 30)
     # It sleeps from one byte to the next, and has nothing else to do.
     times = sum(row["values"][0]["sum"] for keys, row in total.rows.items() if keys == ("ld_kid", "ld_ring"))
-    case.within("times", 30 * 4 * MS - 30 * TICK, times, known["ld_ring"]["wall"] + 30 * TICK)
+    case.within("times", 10 * 4 * MS if HAVE_PROBES else 0, times, known["ld_ring"]["wall"] + 30 * TICK)
 
 
 def expired(case, total, known):
@@ -303,11 +304,6 @@ def queued(case, total, known):
 def programs():
     shutil.copy("/bin/true", f"{WORK}/true")
 
-    # An event that has to be there before anybody can count it.
-    command = [f"{WORK}/load", "ld_user", "user", "41"]
-    user = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    user.stdout.readline()
-
     def load(known):
         known.load("ld_calls", "getpgid", 1234)
         known.load("ld_bad", "badfd", 321)
@@ -317,7 +313,6 @@ def programs():
         known.load("ld_pipe", "pipe", 50)
         known.load("ld_sync", "sync", 8, f"{WORK}/file")
         known.load("ld_tty", "tty", 60)
-        user.communicate("\n")
 
     group([
         Case("syscount -c ld_calls", calls),
@@ -327,10 +322,17 @@ def programs():
         Case("execs", executed, same=False),
         Case("kmem -c ld_pipe", allocated),
         Case("fsync-latency -c ld_sync", synced),
-        Case("user-event rhist_load", written),
         Case("wqlat", queued, same=False),
         Case("wqlat --run", queued, same=False),
     ], load)
+
+
+def user_events():
+    # An event that has to be there before anybody can count it.
+    command = [f"{WORK}/load", "ld_user", "user", "41"]
+    user = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    user.stdout.readline()
+    group([Case("user-event rhist_load", written)], lambda known: user.communicate("\n"))
 
 
 # --- interrupts: what /proc counts, inside of the run and around it
@@ -344,7 +346,7 @@ def softirqs():
 def interrupts():
     with open("/proc/interrupts", encoding="ascii") as file:
         cpus = len(next(file).split())
-        lines = [line.split(":") for line in file]
+        lines = [line.split(":", 1) for line in file]
     return {int(name): sum(map(int, rest.split()[:cpus])) for name, rest in lines if name.strip().isdigit()}
 
 
@@ -357,7 +359,10 @@ def between(known, name, which):
 def handled(case, total, known):
     for key, in total.rows:
         number = next(row["keys"][0] for row in total.all["rows"] if plain(row["keys"][0]) == key)
-        number = number["value"] if isinstance(number, dict) else number
+        number = number["value"] if isinstance(number, dict) else int(number)
+        # User-mode Linux does not count those of its clock in /proc.
+        if number == 0 and not HAVE_PROBES:
+            continue
         least, most = between(known, number, "interrupts")
         case.within("each interrupt is counted once", least, total.of(key), most)
     case.add("there are some", total.hits > 0, "none")
@@ -644,6 +649,7 @@ def main():
         shutil.copy(f"{OUT}/load", f"{WORK}/load")
         if not REST_ONLY:
             programs()
+            user_events()
             irqs()
         sched()
         if HAVE_PROBES:
