@@ -34,6 +34,10 @@ use crate::signals::Signals;
 pub trait Sink {
     /// The run has begun.
     fn begin(&mut self, plan: &Plan) -> anyhow::Result<()>;
+    /// The run is about to begin: the kernel takes some time for each trigger, and people want to see that something happens.
+    fn announce(&self, _: &Plan) -> anyhow::Result<()> {
+        Ok(())
+    }
     /// An interval is over.
     fn interval(&mut self, interval: &Interval) -> anyhow::Result<()>;
     /// The run is over.
@@ -123,6 +127,9 @@ impl fmt::Display for Failed {
 /// Measures until the time is over, or a signal comes.
 pub fn go(ask: &Ask, tracefs: &Tracefs, plans: Vec<Plan>, sink: &mut dyn Sink) -> anyhow::Result<ExitCode> {
     let signals = Signals::new().context("signals")?;
+    if let Some(plan) = plans.first() {
+        sink.announce(plan)?;
+    }
     let mut run = start(ask, tracefs, plans)?;
     let begin = Instant::now();
     let reading = watch(ask, tracefs, &mut run, &signals, sink).context(Failed)?;

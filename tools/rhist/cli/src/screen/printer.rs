@@ -59,6 +59,19 @@ impl<'a> Printer<'a> {
 }
 
 impl Sink for Printer<'_> {
+    fn announce(&self, plan: &Plan) -> anyhow::Result<()> {
+        let stdout = io::stdout();
+        if self.ask.common.format == Format::Text && !self.ask.common.quiet && stdout.is_terminal() {
+            let until = match self.ask.run.duration {
+                Some(seconds) => format!("for {}", number::seconds(seconds)),
+                None => "until Ctrl-C".to_owned(),
+            };
+            let line = format!("{}: measuring {until}…\n", plain(&plan.question.summary));
+            writeln!(&stdout, "{}", Page::of(&stdout).text(&line))?;
+        }
+        Ok(())
+    }
+
     fn begin(&mut self, plan: &Plan) -> anyhow::Result<()> {
         self.question = plan.question.clone();
         let measure = self.ask.measure();
@@ -69,15 +82,6 @@ impl Sink for Printer<'_> {
             .chain(&measure.save)
             .chain(self.question.names.keys());
         self.names = Names::of_events(self.tracefs, measure, columns);
-        let stdout = io::stdout();
-        if self.ask.common.format == Format::Text && !self.ask.common.quiet && stdout.is_terminal() {
-            let until = match self.ask.run.duration {
-                Some(seconds) => format!("for {}", number::seconds(seconds)),
-                None => "until Ctrl-C".to_owned(),
-            };
-            let line = format!("{}: measuring {until}…\n", plain(&self.question.summary));
-            writeln!(&stdout, "{}", Page::of(&stdout).text(&line))?;
-        }
         Ok(())
     }
 
