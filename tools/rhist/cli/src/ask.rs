@@ -369,10 +369,15 @@ pub fn recipe_command(name: &str, recipe: &Recipe) -> clap::Command {
                 .action(ArgAction::SetTrue),
         );
     }
+    let keys: Vec<&str> = recipe.measure.keys.keys().map(String::as_str).collect();
+    let keys = match keys.is_empty() {
+        true => String::new(),
+        false => format!("\n\nKeys for --by: {}", keys.join(", ")),
+    };
     // Last: the doc comments of structs with arguments would take its place.
     RunArgs::augment_args(command)
         .about(recipe.summary.clone())
-        .after_help(recipe.about.trim().to_owned())
+        .after_help(format!("{}{keys}", recipe.about.trim()))
 }
 
 fn command(name: &str) -> clap::Command {
