@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::Deserialize;
+use serde::Deserializer;
 use serde::Serialize;
 
 /// What a file of a recipe has.
@@ -59,7 +60,7 @@ pub struct Variant {
 
 /// What is measured: either counts, or the time between starts and ends.
 ///
-/// `serde(flatten)` and `deny_unknown_fields` do not go together, so unknown names in it are found by [`Recipe`].
+/// `serde(flatten)` and `deny_unknown_fields` do not go together, so unknown names in it are found by what has it.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq)]
 pub struct Measure {
     /// Unit of the distribution, and of sums.
@@ -113,8 +114,20 @@ pub struct Measure {
     pub forget: Vec<Point>,
     /// The first of these is measured instead where this kernel lacks an event or a function that is needed here. It takes
     /// nothing over from here.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "alternatives")]
     pub alternatives: Vec<Measure>,
+}
+
+/// Other ways to measure, of which no name may be unknown either.
+fn alternatives<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Measure>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Alternative {
+        #[serde(flatten)]
+        measure: Measure,
+    }
+    let found = Vec::<Alternative>::deserialize(deserializer)?;
+    Ok(found.into_iter().map(|alternative| alternative.measure).collect())
 }
 
 /// An event that is counted.

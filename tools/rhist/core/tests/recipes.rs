@@ -4,6 +4,8 @@
 
 use std::collections::BTreeSet;
 
+use proptest::prelude::*;
+use rhist_core::recipe::Measure;
 use rhist_core::recipe::Recipe;
 
 #[test]
@@ -101,5 +103,110 @@ fn the_page_has_all_words() {
         .iter()
         .any(|form| tables.contains(form));
         assert!(is_there, "Documentation/command.rst has no {word}");
+    }
+}
+
+/// Each recipe, with each of its ways to measure.
+fn measures() -> Vec<(String, Measure)> {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../recipes");
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|extension| extension != "toml") {
+            continue;
+        }
+        let recipe = Recipe::parse(&std::fs::read_to_string(&path).unwrap()).unwrap();
+        let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+        let variants = recipe.variants.into_values().map(|variant| variant.measure);
+        for measure in std::iter::once(recipe.measure).chain(variants) {
+            found.extend(measure.alternatives.iter().map(|other| (name.clone(), other.clone())));
+            found.push((name.clone(), measure));
+        }
+    }
+    found
+}
+
+#[test]
+fn what_recipes_refer_to_is_there() {
+    for (name, measure) in measures() {
+        assert!(!measure.noun.is_empty(), "{name}: no noun");
+        assert_eq!(
+            measure.count.is_empty(),
+            !measure.start.is_empty(),
+            "{name}: counts, or times"
+        );
+        assert_eq!(
+            measure.start.is_empty(),
+            measure.end.is_empty(),
+            "{name}: starts and ends"
+        );
+        for point in measure.end.iter().chain(&measure.forget) {
+            let starts = match point.of {
+                Some(of) => &measure.start[of..=of],
+                None => &measure.start[..],
+            };
+            for start in starts {
+                assert_eq!(
+                    start.on.len(),
+                    point.on.len(),
+                    "{name}: {} and {}",
+                    start.event,
+                    point.event
+                );
+            }
+            assert!(
+                point.given.is_none_or(|given| given < measure.start.len()),
+                "{name}: given"
+            );
+        }
+        for key in measure.keys.values() {
+            if let Some(kept) = key.strip_prefix('$') {
+                assert!(
+                    measure.start.iter().all(|start| start.keep.contains_key(kept)),
+                    "{name}: {key}"
+                );
+            }
+        }
+        for key in &measure.by {
+            assert!(measure.keys.contains_key(key), "{name}: by {key}");
+        }
+        let mut rest = measure.worst.as_str();
+        while let Some((_, after)) = rest.split_once('{') {
+            let (field, after) = after.split_once('}').unwrap();
+            assert!(
+                measure.save.iter().any(|saved| saved.trim_start_matches('$') == field),
+                "{name}: {{{field}}}"
+            );
+            rest = after;
+        }
+    }
+}
+
+#[test]
+fn a_name_that_is_not_known_is_told() {
+    let text = "summary = 'x'\nabout = 'y'\n";
+    for (more, name) in [
+        ("colour = 1", "colour"),
+        ("[[count]]\nevent = 'a:b'\nsums = ['c']", "sums"),
+        ("[[start]]\nevent = 'a:b'\non = ['c']\nkeeps = 1", "keeps"),
+        ("[variants.other]\nsummary = 'z'\nname = 'other'", "name"),
+        ("[[alternatives]]\nnouns = 'x'", "nouns"),
+    ] {
+        let error = Recipe::parse(&format!("{text}{more}")).unwrap_err().to_string();
+        assert!(error.contains(&format!("unknown field `{name}`")), "{more}: {error}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_text_is_a_recipe_or_an_error(text in "\\PC*") {
+        let _ = Recipe::parse(&text);
+    }
+
+    #[test]
+    fn any_piece_of_a_recipe_is_one_or_an_error(from in 0usize..3000, to in 0usize..3000, other in "[\\]\\[={}\"'a-z0-9\n$.]{0,8}") {
+        let text = include_str!("../../recipes/biolatency.toml");
+        let piece = |range: std::ops::Range<usize>| text.get(range).unwrap_or_default().to_owned();
+        let _ = Recipe::parse(&(piece(0..from.min(text.len())) + &other + &piece(to.min(text.len())..text.len())));
     }
 }
