@@ -316,7 +316,7 @@ static void lock(void)
 	struct uffdio_api api = { .api = UFFD_API };
 	struct uffdio_register range = { .range = { (uintptr_t)page, PAGE }, .mode = UFFDIO_REGISTER_MODE_MISSING };
 	struct uffdio_copy copy = { .dst = (uintptr_t)page, .src = (uintptr_t)zero, .len = PAGE };
-	int uffd = check(syscall(SYS_userfaultfd, O_CLOEXEC), "userfaultfd");
+	int uffd = check(syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK), "userfaultfd");
 	struct pollfd fault = { uffd, POLLIN, 0 };
 	pthread_t holder, other;
 
@@ -325,7 +325,8 @@ static void lock(void)
 	check(ioctl(uffd, UFFDIO_REGISTER, &range), "UFFDIO_REGISTER");
 	__atomic_store_n(&waiter, 0, __ATOMIC_RELEASE);
 	pthread_create(&holder, NULL, hold, page);
-	poll(&fault, 1, -1);
+	if (poll(&fault, 1, -1) != 1 || fault.revents != POLLIN)
+		errx(1, "poll of userfaultfd");
 	pthread_create(&other, NULL, wait_for_lock, NULL);
 	while (!__atomic_load_n(&waiter, __ATOMIC_ACQUIRE) || !sleeps(waiter))
 		nap(100);
