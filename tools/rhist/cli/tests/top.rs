@@ -176,6 +176,8 @@ fn a_recording_can_be_replayed() {
 fn rhist(args: &[&str]) -> String {
     let output = Command::new(env!("CARGO_BIN_EXE_rhist"))
         .args(args)
+        .env_remove("COLUMNS")
+        .env_remove("LINES")
         .stdin(Stdio::null())
         .output()
         .unwrap();
@@ -195,9 +197,37 @@ fn lines_of_json_without_a_terminal() {
 }
 
 #[test]
+fn a_picture_of_the_last_screen() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("recording.jsonl");
+    sample::write(&file, 5);
+    let file = file.to_str().unwrap();
+    let picture = rhist(&["top", "--replay", file, "--format", "svg"]);
+    assert!(
+        picture.starts_with("<svg") && picture.ends_with("</svg>\n"),
+        "{picture}"
+    );
+    // 80 times 24 cells, and space around them.
+    assert!(picture.contains("width=\"600\" height=\"408\""), "{picture}");
+    assert!(picture.contains(">node</text>"), "{picture}");
+    let output = Command::new(env!("CARGO_BIN_EXE_rhist"))
+        .args(["top", "--replay", file, "--format", "svg"])
+        .env("COLUMNS", "100")
+        .env("LINES", "10")
+        .output()
+        .unwrap();
+    let picture = String::from_utf8(output.stdout).unwrap();
+    assert!(picture.contains("width=\"744\" height=\"184\""), "{picture}");
+}
+
+#[test]
 fn what_is_wrong_gets_a_sentence() {
     for (args, sentence) in [
-        (&["top", "--replay", "Cargo.toml"][..], "rhist: Cargo.toml"),
+        (
+            &["top", "runqlat", "--format", "folded"][..],
+            "rhist: top is a screen, lines of json, or svg",
+        ),
+        (&["top", "--replay", "Cargo.toml"], "rhist: Cargo.toml"),
         (&["top"], "rhist: what is to be measured?"),
     ] {
         let output = Command::new(env!("CARGO_BIN_EXE_rhist")).args(args).output().unwrap();
