@@ -79,7 +79,7 @@ impl Diagnostic {
     pub fn print(&self) {
         let colour =
             std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-        eprint!("{}", self.render(colour));
+        say!("{}", self.render(colour).trim_end_matches('\n'));
     }
 }
 

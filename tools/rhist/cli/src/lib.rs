@@ -2,6 +2,17 @@
 
 //! The command `rhist`, as a library, so that its manual pages can be generated from its arguments.
 
+// They panic if nothing can be printed.
+#![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
+
+/// Prints a line on standard error, if that is possible: a full disk behind it must not end what goes on.
+macro_rules! say {
+    ($($arg:tt)*) => {{
+        use std::io::Write as _;
+        let _ = writeln!(std::io::stderr(), $($arg)*);
+    }};
+}
+
 pub mod args;
 pub mod ask;
 pub mod commands;
@@ -33,7 +44,7 @@ pub fn main() -> ExitCode {
         Err(error) => {
             match error.downcast_ref::<diagnostic::Diagnostic>() {
                 Some(diagnostic) => diagnostic.print(),
-                None => eprintln!("rhist: {error:#}"),
+                None => say!("rhist: {error:#}"),
             }
             match error.downcast_ref::<measure::Failed>() {
                 Some(_) => ExitCode::FAILURE,

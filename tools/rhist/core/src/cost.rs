@@ -39,7 +39,8 @@ pub fn measure(
     of: &Measure,
     keys: &[String],
 ) -> Result<f64, Box<dyn Error + Send + Sync>> {
-    let name = CString::new(std::fs::read_to_string("/proc/thread-self/comm")?.trim_end())?;
+    let name = std::fs::read("/proc/thread-self/comm")?;
+    let name = CString::new(name.strip_suffix(b"\n").unwrap_or(&name))?;
     let plan = Plan::new(tracefs, id.second(), &alike(of), &options(keys), Question::default())?;
     let without = renames(&name)?;
     let mut run = Run::start(tracefs.clone(), journals, plan, "rhist: cost of a hit")?;

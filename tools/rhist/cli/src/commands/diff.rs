@@ -89,7 +89,7 @@ fn read(path: &Path, quiet: bool) -> anyhow::Result<(Question, Sample, Names)> {
         sample.add(interval?);
     }
     if let (Some(note), false) = (reader.note(), quiet) {
-        eprintln!("rhist: {note}");
+        say!("rhist: {note}");
     }
     Ok((reader.question().clone(), sample, reader.into_names()))
 }

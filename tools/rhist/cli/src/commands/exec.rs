@@ -5,6 +5,7 @@
 use std::ffi::OsString;
 use std::fmt;
 use std::io;
+use std::io::Write;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::path::PathBuf;
@@ -86,7 +87,7 @@ impl fmt::Display for Error {
 pub fn run(args: &Args, dry_run: bool) -> anyhow::Result<ExitCode> {
     let dir = match directory(args) {
         Ok(dir) if dry_run => {
-            print!("{}", plan(&dir, &args.command));
+            io::stdout().write_all(plan(&dir, &args.command).as_bytes())?;
             return Ok(ExitCode::SUCCESS);
         }
         other => other,
@@ -95,7 +96,7 @@ pub fn run(args: &Args, dry_run: bool) -> anyhow::Result<ExitCode> {
         Ok(()) => exec(&args.command),
         Err(error) => error,
     };
-    eprintln!("rhist: {error}");
+    say!("rhist: {error}");
     Ok(ExitCode::from(error.status()))
 }
 

@@ -60,7 +60,7 @@ impl Sink for Recorder<'_> {
         self.writer.set_question(&plan.question);
         self.names = Names::of_events(self.tracefs, self.ask.measure(), plan.question.names.keys());
         if !self.is_quiet {
-            eprintln!(
+            say!(
                 "{}: recorded in {}, until Ctrl-C",
                 plan.question.summary,
                 self.path.display()
@@ -77,7 +77,7 @@ impl Sink for Recorder<'_> {
     fn end(&mut self, _: &Reading, _: f64) -> anyhow::Result<()> {
         if !self.is_quiet {
             let path = self.path.display();
-            eprintln!("{} intervals in {path}: rhist report {path} shows them", self.intervals);
+            say!("{} intervals in {path}: rhist report {path} shows them", self.intervals);
         }
         Ok(())
     }

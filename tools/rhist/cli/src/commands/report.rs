@@ -41,7 +41,7 @@ pub fn run(args: &Args, common: &Common) -> anyhow::Result<ExitCode> {
     let mut out = BufWriter::new(io::stdout().lock());
     let shown = show(&mut reader, args.intervals, common, page, &mut out).and_then(|()| Ok(out.flush()?));
     if let (Some(note), false) = (reader.note(), common.quiet) {
-        eprintln!("rhist: {note}");
+        say!("rhist: {note}");
     }
     finish(shown)
 }

@@ -41,8 +41,9 @@ impl Id {
     ///
     /// If `/proc` is not mounted.
     pub fn of_this_process() -> std::io::Result<Self> {
-        let stat = std::fs::read_to_string("/proc/self/stat")?;
-        // The name in parentheses may have any characters, also parentheses. The start is the 22nd field.
+        let stat = std::fs::read("/proc/self/stat")?;
+        // The name in parentheses may have any bytes, also parentheses. The start is the 22nd field.
+        let stat = String::from_utf8_lossy(&stat);
         let start = stat
             .rsplit_once(')')
             .and_then(|(_, rest)| rest.split_whitespace().nth(19))

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! What cannot be printed, and words that are no text, end nothing in a panic.
+
+use std::ffi::OsStr;
+use std::fs::OpenOptions;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::process::Command;
+use std::process::Stdio;
+
+/// The command on a tracing directory in which nothing can be made.
+fn rhist(run: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_rhist"));
+    command
+        .env(
+            "RHIST_TRACEFS",
+            concat!(env!("CARGO_MANIFEST_DIR"), "/../core/tests/fixtures"),
+        )
+        .env("RHIST_RUN", run);
+    command
+}
+
+#[test]
+fn full_disks() {
+    let run = tempfile::tempdir().unwrap();
+    let full = || Stdio::from(OpenOptions::new().write(true).open("/dev/full").unwrap());
+    for line in [
+        "clean",
+        "nosuch",
+        "ls events",
+        "count sched_swich",
+        "runqlat --slower x",
+    ] {
+        let mut command = rhist(run.path());
+        command.args(line.split(' ')).stdout(full()).stderr(full());
+        assert_eq!(command.status().unwrap().code(), Some(2), "{line}");
+    }
+}
+
+#[test]
+fn a_file_whose_name_is_no_text() {
+    let run = tempfile::tempdir().unwrap();
+    let file = run.path().join(OsStr::from_bytes(b"\xff"));
+    let mut command = rhist(run.path());
+    command
+        .arg("record")
+        .arg(file)
+        .args(["count", "sched_switch", "-d", "0.1"]);
+    let output = command.output().unwrap();
+    // There is no folder for instances.
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    assert!(
+        String::from_utf8_lossy(&output.stderr).contains("no instance could be made"),
+        "{output:?}"
+    );
+}
