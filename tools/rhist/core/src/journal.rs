@@ -33,6 +33,9 @@ pub const DIR_VARIABLE: &str = "RHIST_RUN";
 /// Longer ones are not read: a run has some dozens of lines.
 const MAX_BYTES: u64 = 1 << 20;
 
+/// Characters of the command line that are kept, for people.
+const COMMAND_CHARS: usize = 1000;
+
 /// The journal of a run of this process. The lock is held until it is dropped.
 #[derive(Debug)]
 pub struct Journal {
@@ -86,7 +89,8 @@ impl Journals {
         let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::APPEND | OFlags::CLOEXEC;
         let mut file = File::from(rustix::fs::open(&self.dir, flags, Mode::from_raw_mode(0o644))?);
         rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive)?;
-        write_line(&mut file, &format!("command {}", command.escape_default()))?;
+        let command: String = command.escape_default().take(COMMAND_CHARS).collect();
+        write_line(&mut file, &format!("command {command}"))?;
         let own = format!("/proc/self/fd/{}", file.as_raw_fd());
         rustix::fs::linkat(CWD, own, CWD, &path, AtFlags::SYMLINK_FOLLOW)?;
         Ok(Journal { file, path })
@@ -137,6 +141,8 @@ impl Journals {
         let id = |path: &Path| Id::parse(path.file_name()?.to_str()?.strip_suffix(".journal")?);
         let mut files: Vec<_> = entries
             .flatten()
+            // Nothing that could keep a reader waiting, or that is elsewhere.
+            .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file()))
             .map(|entry| entry.path())
             .filter_map(|path| Some((id(&path)?, path)))
             .collect();
@@ -223,7 +229,7 @@ fn parse(id: &Id, text: &str) -> Entries {
     for line in text.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n')) {
         let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
         match word {
-            "command" => rest.clone_into(&mut entries.command),
+            "command" => entries.command = rest.chars().filter(|c| !c.is_control()).collect(),
             "kept" => entries.kept = true,
             "cost" => entries.cost_ns = rest.parse().ok().filter(|cost: &f64| cost.is_finite() && *cost >= 0.0),
             "probe" if rest.starts_with(&format!("{}/", id.group())) => {
@@ -352,6 +358,31 @@ mod tests {
                     synthetic rhist_123_456_lat";
         // The last line was not written as a whole, so it was not made.
         assert!(parse(&id(), text).steps.is_empty());
+    }
+
+    #[test]
+    fn what_others_have_put_there() {
+        let (dir, journals) = journals();
+        drop(journals.create(&id(), "x").unwrap());
+        let dir = dir.path().join("rhist");
+        rustix::fs::mknodat(CWD, dir.join("1_1.journal"), rustix::fs::FileType::Fifo, Mode::RWXU, 0).unwrap();
+        std::os::unix::fs::symlink("/dev/zero", dir.join("1_2.journal")).unwrap();
+        fs::create_dir(dir.join("1_3.journal")).unwrap();
+        fs::write(dir.join("1_4.journal"), "command \u{1b}[2Jx\n").unwrap();
+        let commands: Vec<_> = journals
+            .list()
+            .into_iter()
+            .map(|(entries, _)| entries.command)
+            .collect();
+        assert_eq!(commands, ["x", "[2Jx"]);
+        assert_eq!(reap(&journals, true).len(), 2);
+    }
+
+    #[test]
+    fn a_long_command_line() {
+        let (_dir, journals) = journals();
+        drop(journals.create(&id(), &"\u{1f600}".repeat(1 << 20)).unwrap());
+        assert_eq!(reap(&journals, false)[0].command.len(), COMMAND_CHARS);
     }
 
     #[test]
