@@ -158,14 +158,6 @@ impl Layout {
 
 impl Field {
     fn key(text: &[u8]) -> Field {
-        // C says it twice: common_cpucpu.
-        let name = text.strip_prefix(b"common_cpu").unwrap_or_default();
-        if matches!(name, b"common_cpu" | b"cpu" | b"CPU") {
-            return Field {
-                name: Text(name.to_vec()),
-                modifier: None,
-            };
-        }
         if matches!(text, b"common_stacktrace" | b"stacktrace") {
             return Field {
                 name: Text(text.to_vec()),
@@ -183,6 +175,7 @@ impl Field {
                 modifier: None,
             };
         }
+        let text = once(text);
         let point = text.iter().rposition(|&byte| byte == b'.');
         let (name, word) = text.split_at(point.unwrap_or(text.len()));
         let word = word.split(|&byte| byte == b'=').next().unwrap_or_default();
@@ -213,6 +206,15 @@ impl Field {
                 _ => Fold::Sum,
             },
         }
+    }
+}
+
+/// The CPU's name as it is in entries: C says it twice in triggers, `common_cpucpu`.
+fn once(text: &[u8]) -> &[u8] {
+    let again = text.strip_prefix(b"common_cpu").unwrap_or_default();
+    match again.split(|&byte| byte == b'.').next() {
+        Some(b"common_cpu" | b"cpu" | b"CPU") => again,
+        _ => text,
     }
 }
 

@@ -2,6 +2,8 @@
 
 use super::*;
 use crate::measure::cpu_ms;
+use crate::table::Key;
+use crate::table::Value;
 
 /// A file with one histogram of this trigger, with these entries.
 fn file(trigger: &str, entries: &[&str]) -> String {
@@ -63,6 +65,21 @@ fn forms_that_are_rare() {
     ];
     let shown: Vec<String> = entries.iter().map(|(trigger, entry)| shown(trigger, entry)).collect();
     insta::assert_snapshot!(shown.join("\n"));
+}
+
+#[test]
+fn the_cpu_twice() {
+    // As C has a distribution of CPUs.
+    let trigger = "hist:keys=common_cpucommon_cpu.log2:vals=hitcount,common_cpucommon_cpu:sort=hitcount:size=2048";
+    let entry = "{ common_cpu: ~ 2^1  } hitcount:          3  common_cpu:          6\n";
+    let histograms = read(file(trigger, &[entry]).as_bytes()).unwrap();
+    let table = &histograms[0].table;
+    assert_eq!(table.rows[0].keys, [Key::Range { first: 2, last: 2 }]);
+    assert_eq!(table.rows[0].values, [Value::Number(6)]);
+    assert_eq!(
+        (table.keys[0].name.as_str(), table.values[0].name.as_str()),
+        ("common_cpu", "common_cpu")
+    );
 }
 
 #[test]
