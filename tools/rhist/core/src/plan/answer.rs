@@ -10,6 +10,7 @@ use crate::table::Fold;
 use crate::table::Histogram;
 use crate::table::Key;
 use crate::table::Losses;
+use crate::table::Row;
 use crate::table::Table;
 use crate::table::Unit;
 use crate::table::Value;
@@ -25,6 +26,8 @@ pub struct Answer {
     parts: Vec<Part>,
     /// How many starts each end looks for, of which it finds one at most.
     pub(super) starts: u64,
+    /// Whether the values are times: none of them is below zero, but for clocks of two CPUs that differ.
+    pub(super) has_times: bool,
 }
 
 /// A histogram of the run.
@@ -71,6 +74,7 @@ impl Answer {
             }],
             parts: Vec::new(),
             starts: 1,
+            has_times: false,
         }
     }
 
@@ -177,6 +181,9 @@ impl Answer {
                 }
             }
             row.values = values;
+            if self.has_times {
+                without_wrapped(row);
+            }
             // Without an offset, `.sym` has a function as often as it has places in it that are in the records.
             for key in &mut row.keys {
                 if let Key::Address(frame) = key
@@ -196,4 +203,14 @@ impl Answer {
         reading.table.merge(&table);
         reading.table.time = table.time;
     }
+}
+
+/// Where an end is on another CPU than its start, whose clock is behind, the kernel has 0 - 1 = 2^64 - 1.
+fn without_wrapped(row: &mut Row) {
+    for value in &mut row.values {
+        if let Value::Dist(dist) = value {
+            dist.without_wrapped();
+        }
+    }
+    row.worst.take_if(|worst| worst.value > i64::MAX.into());
 }

@@ -48,7 +48,7 @@ const TYPES: [&str; 17] = [
 ];
 
 /// Keys that a histogram of C has at most (`TRACING_MAP_KEYS_MAX` without the stack).
-const MOST_KEYS_OF_C: usize = 3;
+pub(super) const MOST_KEYS_OF_C: usize = 3;
 
 /// Where the fields of the synthetic event come from.
 pub(super) struct Carried<'a> {
@@ -166,8 +166,9 @@ fn results(
 ) -> Result<(), Error> {
     let slower = options
         .slower
-        .map_or(String::new(), |least| condition(&[&format!("{VALUE} >= {least}")]));
-    let tail = size_of(options, measure) + &slower;
+        .map_or(String::new(), |least| format!("{VALUE} >= {least}"));
+    let size = size_of(options, measure);
+    let tail = size.clone() + &condition(&[&slower]);
     let worst = |save: &str| format!(":max={VALUE}:onmax($max).save({save})");
     let has_keys = !keys.is_empty();
     if has_dist(tracefs) {
@@ -184,10 +185,7 @@ fn results(
     let mut with_value = keys.to_vec();
     with_value.push(format!("{VALUE}.log2"));
     if with_value.len() > MOST_KEYS_OF_C {
-        return Err(Error::Impossible(
-            "C's histograms have three keys at most, and the time is one of them: load rhist, or count by fewer keys"
-                .to_owned(),
-        ));
+        return Err(too_many_keys(", and the time is one of them"));
     }
     let (path, place) = plan.add_trigger(event, format!("hist:keys={}:vals={VALUE}{tail}", with_value.join(",")));
     plan.answer.add(path, place, Shows::Log2);
@@ -197,9 +195,27 @@ fn results(
     } else {
         save.join(",")
     };
+    // A time that has wrapped around would stay the largest one: see `Dist::without_wrapped()`.
+    let is_unsigned = plan.steps.iter().any(|step| match step {
+        Step::Synthetic { name, definition } => *name == event.event && definition.contains(&format!(" u64 {VALUE}")),
+        _ => false,
+    });
+    let no_wrapped = if is_unsigned {
+        format!("{VALUE} < {}", 1_u64 << 63)
+    } else {
+        String::new()
+    };
+    let tail = size + &condition(&[&slower, &no_wrapped]);
     let (path, place) = plan.add_trigger(event, format!("hist:keys={}{}{tail}", keys_or_cpu(keys), worst(&saved)));
     plan.answer.add(path, place, Shows::Worst { has_keys });
     Ok(())
+}
+
+/// C's histograms have no more than [`MOST_KEYS_OF_C`]. `but` says what else is a key.
+pub(super) fn too_many_keys(but: &str) -> Error {
+    Error::Impossible(format!(
+        "C's histograms have three keys at most{but}: load rhist, or count by fewer keys"
+    ))
 }
 
 /// Type of a field in the definition of a synthetic event that a field of another event is passed to.

@@ -191,6 +191,28 @@ impl Dist {
         }
     }
 
+    /// Takes numbers from 2^63 for differences below zero that have wrapped around, and makes them zero. The largest value
+    /// is not known then.
+    pub fn without_wrapped(&mut self) {
+        const HALF: i128 = 1 << 63;
+        let is_wrapped = |index: i32| i128::from(self.bounds(index).0) > HALF;
+        let Some(first) = self.positive.keys().copied().find(|&index| is_wrapped(index)) else {
+            return;
+        };
+        let wrapped = self
+            .positive
+            .split_off(&first)
+            .into_values()
+            .fold(0, u64::saturating_add);
+        match self.one_has_zero {
+            true => add(&mut self.positive, -1, wrapped),
+            false => self.zero = self.zero.saturating_add(wrapped),
+        }
+        self.sum = self.sum.map(|sum| if sum < HALF { sum.max(0) } else { 0 });
+        self.min = self.min.map(|_| 0);
+        self.max = self.max.filter(|&max| max < HALF);
+    }
+
     /// What was added since `earlier`, which is an older state of this. The smallest and the largest value are `None` unless
     /// they must have been among it. What has become less counts as nothing.
     pub fn since(&self, earlier: &Dist) -> Dist {

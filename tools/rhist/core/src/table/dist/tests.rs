@@ -158,3 +158,30 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn what_has_wrapped_around_is_zero() {
+    let after = |numbers: &[i128], scale| {
+        let mut dist = Dist::new(scale);
+        for number in numbers {
+            dist.record(*number, 1);
+        }
+        // As the kernel sums them up.
+        dist.sum = dist.sum.map(|sum| sum.rem_euclid(1 << 64));
+        dist.without_wrapped();
+        dist
+    };
+    for scale in [0, 3, 6] {
+        let dist = after(&[5, 7, u64::MAX.into(), (1 << 64) - 20_000], scale);
+        assert_eq!((dist.zero, dist.count, dist.in_buckets()), (2, 4, 4));
+        assert_eq!((dist.sum, dist.min, dist.max), (Some(0), Some(0), None));
+        assert_eq!(after(&[30, u64::MAX.into()], scale).sum, Some(29));
+        let largest = after(&[1, i64::MAX.into()], scale);
+        assert_eq!((largest.zero, largest.max), (0, Some(i64::MAX.into())));
+    }
+    let mut dist = Dist::new(0);
+    dist.record(u64::MAX.into(), 3);
+    dist.one_has_zero = true;
+    dist.without_wrapped();
+    assert_eq!((dist.zero, dist.positive.get(&-1)), (0, Some(&3)));
+}
