@@ -2,6 +2,7 @@
 
 //! The command line.
 
+use std::convert::Infallible;
 use std::ffi::OsString;
 
 use clap::Parser;
@@ -136,7 +137,7 @@ pub struct RunArgs {
     #[arg(long, value_name = "TIME")]
     pub slower: Option<String>,
     /// Only events that this filter of the kernel passes
-    #[arg(long = "where", value_name = "EXPR")]
+    #[arg(long = "where", value_name = "EXPR", value_parser = one_line)]
     pub filter: Option<String>,
     /// How many entries there is room for: 65 to 131072
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(65..=131_072))]
@@ -230,6 +231,11 @@ impl Common {
             quiet: self.quiet || other.quiet,
         }
     }
+}
+
+/// A filter that was written in several lines, in one: a trigger is a line.
+fn one_line(text: &str) -> Result<String, Infallible> {
+    Ok(text.replace(char::is_control, " "))
 }
 
 /// A positive number of seconds, at most a year.

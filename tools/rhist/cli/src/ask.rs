@@ -317,6 +317,14 @@ impl Ask {
             }
         }
         if self.name == "between" {
+            let same = |start: &Point, end: &Point| (&start.event, &start.on) == (&end.event, &end.on);
+            if measure
+                .start
+                .iter()
+                .any(|start| measure.end.iter().any(|end| same(start, end)))
+            {
+                bail!("A and B are the same event with the same keys: each hit would end the time that it begins")
+            }
             for point in measure.start.iter().chain(&measure.end) {
                 let Some(format) = format(&point.event) else { continue };
                 for key in &point.on {

@@ -15,6 +15,8 @@ use object::ObjectSymbol;
 pub struct Probes {
     /// For `dynamic_events`, with `{group}` for the group of the run.
     pub definitions: Vec<String>,
+    /// What they were given as.
+    texts: Vec<String>,
 }
 
 impl Probes {
@@ -25,6 +27,9 @@ impl Probes {
         let Some((kind, rest)) = text.split_once(':') else {
             return Ok(text.to_owned());
         };
+        if let Some(known) = self.texts.iter().position(|known| known == text) {
+            return Ok(format!("{{group}}:probe{known}"));
+        }
         let (place, arguments) = rest.split_once(' ').unwrap_or((rest, ""));
         let name = format!("probe{}", self.definitions.len());
         let (prefix, place) = match kind {
@@ -40,6 +45,7 @@ impl Probes {
         if place.is_empty() || text.chars().any(char::is_control) {
             bail!("{text:?}: a probe has a place: {kind}:FUNCTION");
         }
+        self.texts.push(text.to_owned());
         self.definitions.push(
             format!("{prefix}:{{group}}/{name} {place} {arguments}")
                 .trim_end()
@@ -56,6 +62,10 @@ fn in_file(place: &str) -> anyhow::Result<String> {
     };
     if symbol.starts_with("0x") {
         return Ok(format!("{path}:{symbol}"));
+    }
+    // A device could be read without end.
+    if !fs::metadata(path).with_context(|| path.to_owned())?.is_file() {
+        bail!("{path}: no program or library");
     }
     let data = fs::read(path).with_context(|| path.to_owned())?;
     let file = object::File::parse(&*data).with_context(|| format!("{path}: no program or library"))?;

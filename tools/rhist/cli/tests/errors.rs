@@ -81,3 +81,49 @@ fn an_event_needs_no_system() {
     assert!(triggers.contains("events/sched/sched_switch/trigger"), "{triggers}");
     assert_eq!(triggers, said(&["count", "sched:sched_switch", "--by", "next_comm"]));
 }
+
+#[test]
+fn what_the_kernel_would_refuse_or_never_find() {
+    let long = format!("prev_pid == 1{}", " || prev_pid == 1".repeat(300));
+    let lines: [&[&str]; 9] = [
+        &["count", "sched_switch", "-c", ""],
+        &["count", "sched_switch", "-c", "chrome_crashpad_handler"],
+        &["count", "sched_switch", "-c", "chrome_crashpad_h*"],
+        &["count", "sched_switch", "--by", "prev_pid,next_pid,prev_prio,next_prio"],
+        &[
+            "count",
+            "sched_switch",
+            "--by",
+            "prev_pid,next_pid,prev_prio",
+            "--dist",
+            "next_prio",
+        ],
+        &["between", "sched_switch", "sched:sched_switch", "--on", "next_pid"],
+        &["between", "kprobe:f x=%di", "kprobe:f x=%di", "--on", "x"],
+        &["count", "uprobe:/dev/zero:main"],
+        &["count", "sched_switch", "--where", &long],
+    ];
+    let shown: Vec<String> = lines
+        .iter()
+        .map(|line| format!("# {}\n{}", line.join(" ").replace(&long, "…"), said(line)))
+        .collect();
+    assert_snapshot!(shown.join("\n"));
+}
+
+#[test]
+fn a_filter_in_two_lines() {
+    let triggers = said(&["count", "sched_switch", "--where", "prev_pid == 1\n|| prev_pid == 2"]);
+    assert!(triggers.contains(" if prev_pid == 1 || prev_pid == 2'"), "{triggers}");
+}
+
+#[test]
+fn an_end_that_is_passed_over_ends_its_time() {
+    let voids = |line: &[&str]| said(line).matches("hist:keys=next_pid:over0_0=").count();
+    let between = ["between", "sched_waking", "sched_switch", "--on", "pid=next_pid"];
+    let with = |more: &[&'static str]| [&between[..], more].concat();
+    // Of each, the undoing, too.
+    assert_eq!(voids(&with(&[])), 0);
+    assert_eq!(voids(&with(&["--where", "prev_prio < 100"])), 1);
+    assert_eq!(voids(&with(&["-c", "bash"])), 1);
+    assert_eq!(voids(&["between", "sys_enter", "sys_exit", "-c", "bash"]), 0);
+}

@@ -12,6 +12,8 @@ use super::has_dist;
 use super::latency::keys_or_cpu;
 use super::latency::size_of;
 use super::options_filter;
+use super::synthetic::MOST_KEYS_OF_C;
+use super::synthetic::too_many_keys;
 use crate::recipe::Count;
 use crate::recipe::Measure;
 use crate::table::Column;
@@ -129,6 +131,13 @@ fn c(plan: &mut Plan, count: &Count, event: &EventName, keys: &[String], tail: &
         return Err(Error::Impossible(
             "C's histograms have two sums, or one distribution: load rhist, or ask for less at a time".to_owned(),
         ));
+    }
+    if keys.len() + count.dist.len() > MOST_KEYS_OF_C {
+        return Err(too_many_keys(if count.dist.is_empty() {
+            ""
+        } else {
+            ", and what is distributed is one of them"
+        }));
     }
     if !count.stat.is_empty() {
         plan.question

@@ -46,6 +46,7 @@ pub(super) fn plan(
         .collect();
     let is_direct = has_dist(tracefs) && options.slower.is_none() && kept.is_empty();
 
+    plan.answer.has_times = true;
     plan.answer.starts = looked_for(measure);
     for (i, start) in measure.start.iter().enumerate() {
         let value = start.value.as_deref().unwrap_or("common_timestamp");
@@ -85,15 +86,24 @@ pub(super) fn plan(
             }
         }
     }
-    // An end that a filter passes over has to void its starts, too: each of several would be found by a later end.
-    if !filter.is_empty() && !filters_starts(measure) && measure.start.len() > 1 {
+    // An end that a filter passes over has to void its starts, too: a later end would find them.
+    if !filter.is_empty() && !filters_starts(measure) {
         for (e, end) in measure.end.iter().enumerate() {
+            if measure.start.len() == 1 && passes_all_of_key(measure, options, end) {
+                continue;
+            }
             for i in starts_of(end, measure) {
                 void(plan, end, &format!("over{e}_{i}"), i)?;
             }
         }
     }
     Ok(())
+}
+
+/// Whether the filter passes all ends that find the same start, or none of them.
+fn passes_all_of_key(measure: &Measure, options: &Options, end: &Point) -> bool {
+    let pid = measure.pid.as_deref().unwrap_or("common_pid");
+    options.filter.is_none() && end.on.iter().any(|key| key == pid)
 }
 
 /// A trigger that uses up the variable of a start.

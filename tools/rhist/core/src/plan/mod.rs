@@ -29,6 +29,12 @@ use crate::table::Unit;
 use crate::tracefs::Tracefs;
 use crate::tracefs::events::EventName;
 
+/// Bytes that a command for the kernel may have: less than the smallest page.
+const MOST_BYTES: usize = 4095;
+
+/// Bytes of the name of a task (`TASK_COMM_LEN`, less one).
+const MOST_OF_NAME: usize = 15;
+
 /// What the command line adds to what is measured.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Options {
@@ -145,6 +151,9 @@ impl Plan {
             latency::plan(&mut plan, tracefs, &measure, options, &keys)?;
         } else {
             count::plan(&mut plan, tracefs, &measure, options, &keys)?;
+        }
+        if let Some(step) = plan.steps.iter().find(|step| step.text().len() > MOST_BYTES) {
+            return Err(Error::Impossible(too_long(step.text().len(), options)));
         }
         let id = plan.id.clone();
         plan.question.triggers = plan.steps.iter().map(|step| step.shell(&id)).collect();
@@ -278,14 +287,7 @@ fn options_filter(measure: &Measure, options: &Options) -> Result<String, Error>
                 "-p: these events do not say which thread they are about".to_owned(),
             ));
         }
-        parts.push(
-            options
-                .threads
-                .iter()
-                .map(|thread| format!("{pid} == {thread}"))
-                .collect::<Vec<_>>()
-                .join(" || "),
-        );
+        parts.push(threads_filter(pid, &options.threads));
     }
     if let Some(comm) = &options.comm {
         if measure.comm.as_deref() == Some("") {
@@ -299,7 +301,13 @@ fn options_filter(measure: &Measure, options: &Options) -> Result<String, Error>
             )));
         }
         let field = measure.comm.as_deref().unwrap_or("COMM");
-        let operator = if comm.contains('*') { "~" } else { "==" };
+        let is_pattern = comm.contains('*');
+        if comm.is_empty() || !is_pattern && comm.len() > MOST_OF_NAME {
+            return Err(Error::Impossible(format!(
+                "-c {comm:?}: no task has such a name: the kernel keeps 1 to {MOST_OF_NAME} bytes of one. With * it is a pattern"
+            )));
+        }
+        let operator = if is_pattern { "~" } else { "==" };
         parts.push(format!("{field} {operator} \"{comm}\""));
     }
     if let Some(filter) = &options.filter {
@@ -307,6 +315,32 @@ fn options_filter(measure: &Measure, options: &Options) -> Result<String, Error>
     }
     let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
     Ok(condition(&parts).trim_start_matches(" if ").to_owned())
+}
+
+/// Filter for some threads. Those that have one number after the other, as those of a process often have, are a range.
+fn threads_filter(pid: &str, threads: &[i32]) -> String {
+    let mut threads = threads.to_vec();
+    threads.sort_unstable();
+    threads.dedup();
+    let ranges = threads.chunk_by(|a, b| a.checked_add(1) == Some(*b));
+    let filter = |range: &[i32]| match *range {
+        [first, _, .., last] => format!("({pid} >= {first} && {pid} <= {last})"),
+        _ => range
+            .iter()
+            .map(|thread| format!("{pid} == {thread}"))
+            .collect::<Vec<_>>()
+            .join(" || "),
+    };
+    ranges.map(filter).collect::<Vec<_>>().join(" || ")
+}
+
+/// Why a command is too long.
+fn too_long(bytes: usize, options: &Options) -> String {
+    let threads = match options.threads.len() {
+        0..=100 => String::new(),
+        count => format!(" -p stands for {count} threads: with -c they are found by their name."),
+    };
+    format!("a trigger would have {bytes} bytes, and the kernel takes {MOST_BYTES}.{threads}")
 }
 
 /// The same measure with `{group}` and arguments in all texts.
@@ -362,4 +396,20 @@ fn filters_starts(measure: &Measure) -> bool {
 /// Whether histograms have distributions.
 fn has_dist(tracefs: &Tracefs) -> bool {
     tracefs.backend() == Backend::Rhist
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_one_after_the_other_are_a_range() {
+        let filter = |threads: &[i32]| threads_filter("pid", threads);
+        assert_eq!(filter(&[7]), "pid == 7");
+        assert_eq!(filter(&[9, 7, 8, 8]), "(pid >= 7 && pid <= 9)");
+        assert_eq!(
+            filter(&[1, 2, 4, 6, 7, 8, i32::MAX]),
+            "pid == 1 || pid == 2 || pid == 4 || (pid >= 6 && pid <= 8) || pid == 2147483647"
+        );
+    }
 }
