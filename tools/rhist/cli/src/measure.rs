@@ -95,12 +95,16 @@ pub fn dry_run(tracefs: &Tracefs, plans: &[Plan]) -> anyhow::Result<ExitCode> {
 pub fn start(ask: &Ask, tracefs: &Tracefs, plans: Vec<Plan>) -> anyhow::Result<Run> {
     let journals = Journals::find();
     for (entries, error) in run::reap(tracefs, &journals, false).1 {
-        eprintln!(
+        say!(
             "rhist: {}, which another rhist has left, could not be removed: {error}",
             entries.id.instance()
         );
     }
-    let command = std::env::args().skip(1).collect::<Vec<_>>().join(" ");
+    let command = std::env::args_os()
+        .skip(1)
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect::<Vec<_>>()
+        .join(" ");
     let mut why = None;
     for plan in plans {
         match Run::start(tracefs.clone(), &journals, plan, &command) {
@@ -149,7 +153,7 @@ fn watch(
 ) -> anyhow::Result<Reading> {
     let begin = Instant::now();
     sink.begin(run.plan())?;
-    let mut last = run.reading().map_err(anyhow::Error::from_boxed)?;
+    let mut last = run.beginning();
     // What it costs is measured while it runs: the first line is not kept waiting for it.
     let cost = cost::measure(tracefs, &Journals::find(), &run.plan().id, ask.measure(), ask.by());
     if let Ok(cost) = cost {
@@ -189,9 +193,9 @@ pub fn finish(run: Run, tracefs: &Tracefs, keep: bool) -> anyhow::Result<()> {
     }
     let lines = run.plan().shell_undo(tracefs);
     run.keep().context("the journal")?;
-    eprintln!("rhist: all of it was left in the kernel; rhist clean removes it, or:");
+    say!("rhist: all of it was left in the kernel; rhist clean removes it, or:");
     for line in lines {
-        eprintln!("    {line}");
+        say!("    {line}");
     }
     Ok(())
 }

@@ -2,6 +2,7 @@
 
 //! Waiting until a time comes, or until a signal says that it is enough.
 
+use std::fs;
 use std::io;
 use std::io::PipeReader;
 use std::os::fd::AsFd;
@@ -24,10 +25,12 @@ pub struct Signals {
 }
 
 impl Signals {
-    /// Catches SIGINT, SIGTERM and SIGHUP.
+    /// Catches SIGINT, SIGTERM and SIGHUP, the last one unless it is ignored, as behind nohup.
     pub fn new() -> io::Result<Self> {
         let (pipe, end) = io::pipe()?;
-        for signal in [SIGINT, SIGTERM, SIGHUP] {
+        // What is ignored in the background of a script is SIGINT: there it ends what it is sent to, on purpose.
+        let hup = (!is_ignored(SIGHUP)).then_some(SIGHUP);
+        for signal in [SIGINT, SIGTERM].into_iter().chain(hup) {
             signal_hook::low_level::pipe::register(signal, end.try_clone()?)?;
         }
         Ok(Self { pipe })
@@ -54,6 +57,15 @@ impl AsFd for Signals {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.pipe.as_fd()
     }
+}
+
+/// Whether this process was started with a signal ignored.
+fn is_ignored(signal: i32) -> bool {
+    let status = fs::read("/proc/self/status").unwrap_or_default();
+    let status = String::from_utf8_lossy(&status);
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    ignored.is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
 }
 
 fn timespec(duration: Duration) -> Timespec {

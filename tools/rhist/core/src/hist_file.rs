@@ -2,12 +2,8 @@
 
 //! Histograms of an event, from the file that tells most: `hist_jsonl` of rhist, `hist` of C.
 
-use std::fs;
 use std::fs::File;
 use std::io::BufReader;
-
-use rustix::time::ClockId;
-use rustix::time::clock_gettime;
 
 use crate::hist_text;
 use crate::jsonl;
@@ -33,7 +29,7 @@ pub fn read(instance: &Tracefs, event: &str) -> Result<Vec<Histogram>, Box<dyn s
     let folder = instance.dir().join("events").join(event);
     let path = folder.join(if is_c { "hist" } else { "hist_jsonl" });
     let fail = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
-    let time = now();
+    let time = Time::now();
     let file = File::open(&path).map_err(|error| fail(&error))?;
     let reader = BufReader::with_capacity(BUFFER, file);
     if !is_c {
@@ -71,19 +67,6 @@ fn with_signs(table: &mut Table, format: &Format) {
                 *number -= 1 << 64;
             }
         }
-    }
-}
-
-fn now() -> Time {
-    let ns = |clock| {
-        let time = clock_gettime(clock);
-        u64::try_from(i128::from(time.tv_sec) * 1_000_000_000 + i128::from(time.tv_nsec)).unwrap_or(0)
-    };
-    let boot_id = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok();
-    Time {
-        realtime_ns: ns(ClockId::Realtime),
-        monotonic_ns: ns(ClockId::Monotonic),
-        boot_id: boot_id.map(|id| id.trim_end().to_owned()),
     }
 }
 

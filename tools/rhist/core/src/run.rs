@@ -20,6 +20,8 @@ use crate::plan::Step;
 use crate::question::Question;
 use crate::question::Reading;
 use crate::question::Source;
+use crate::table::Table;
+use crate::table::Time;
 use crate::tracefs::Tracefs;
 use crate::tracefs::WriteError;
 
@@ -36,6 +38,8 @@ pub struct Run {
     /// How many of the plan's steps were made.
     made: usize,
     cost_ns: Option<f64>,
+    /// When the first trigger was about to be made.
+    begin: Time,
 }
 
 /// Why a run did not start.
@@ -76,6 +80,7 @@ impl Run {
             journal: Some(journal),
             made: 0,
             cost_ns: None,
+            begin: Time::now(),
         };
         match run.make() {
             Ok(()) => Ok(run),
@@ -86,7 +91,13 @@ impl Run {
 
     fn make(&mut self) -> Result<(), StartError> {
         let instance = self.instance();
-        fs::create_dir(instance.dir()).map_err(StartError::Instance)?;
+        if let Err(error) = fs::create_dir(instance.dir()) {
+            // Nothing was made; and if there is one with this name, it is somebody else's.
+            if let Some(journal) = self.journal.take() {
+                let _ = journal.remove();
+            }
+            return Err(StartError::Instance(error));
+        }
         for step in &self.plan.steps {
             if let Some(journal) = &mut self.journal {
                 journal.note(step).map_err(StartError::Journal)?;
@@ -115,6 +126,18 @@ impl Run {
         if let Some(journal) = &mut self.journal {
             // Only for people who look.
             let _ = journal.note_cost(nanoseconds);
+        }
+    }
+
+    /// What there was to read before it began: nothing.
+    pub fn beginning(&self) -> Reading {
+        let table = Table {
+            time: self.begin.clone(),
+            ..Table::default()
+        };
+        Reading {
+            table,
+            ..Reading::default()
         }
     }
 
@@ -264,5 +287,38 @@ fn patiently(mut attempt: impl FnMut() -> io::Result<()>) -> io::Result<()> {
             }
             result => return result,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::Options;
+    use crate::recipe::Count;
+    use crate::recipe::Measure;
+
+    #[test]
+    fn an_instance_of_somebody_else_stays() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = |name: &str| dir.path().join(name);
+        let format = include_str!("../tests/fixtures/events/sched/sched_switch/format");
+        fs::create_dir_all(path("events/sched/sched_switch")).unwrap();
+        fs::write(path("events/sched/sched_switch/format"), format).unwrap();
+        let tracefs = Tracefs::at(dir.path().to_owned()).unwrap();
+        let measure = Measure {
+            count: vec![Count {
+                event: "sched:sched_switch".to_owned(),
+                ..Count::default()
+            }],
+            ..Measure::default()
+        };
+        let id = Id::parse("1_2").unwrap();
+        fs::create_dir_all(path("instances/rhist-1_2")).unwrap();
+        let plan = Plan::new(&tracefs, id, &measure, &Options::default(), Question::default()).unwrap();
+        let journals = Journals::at(path("run"));
+        let error = Run::start(tracefs, &journals, plan, "x").unwrap_err();
+        assert!(matches!(error, StartError::Instance(_)), "{error}");
+        assert!(path("instances/rhist-1_2").exists());
+        assert!(journals.list().is_empty());
     }
 }

@@ -11,6 +11,9 @@ mod histogram;
 mod key;
 mod quantile;
 
+use rustix::time::ClockId;
+use rustix::time::clock_gettime;
+
 pub use bucket::Bucket;
 pub use dist::BucketUnit;
 pub use dist::Dist;
@@ -128,4 +131,20 @@ pub struct Time {
     pub monotonic_ns: u64,
     /// `/proc/sys/kernel/random/boot_id`.
     pub boot_id: Option<String>,
+}
+
+impl Time {
+    /// The time of this machine.
+    pub fn now() -> Self {
+        let ns = |clock| {
+            let time = clock_gettime(clock);
+            u64::try_from(i128::from(time.tv_sec) * 1_000_000_000 + i128::from(time.tv_nsec)).unwrap_or(0)
+        };
+        let boot_id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok();
+        Self {
+            realtime_ns: ns(ClockId::Realtime),
+            monotonic_ns: ns(ClockId::Monotonic),
+            boot_id: boot_id.map(|id| id.trim_end().to_owned()),
+        }
+    }
 }

@@ -1,0 +1,101 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# What is measured is what happened: intervals add up to the total, an end that a filter passes over ends its time, a time below
+# zero is no time of centuries, and a process has as many threads as it likes.
+. "$(dirname "$0")/../lib/tracing.sh"
+
+rhist=$RHIST_COMMAND
+export RHIST_RUN="$work/run" HOME="$work"
+insmod "$RHIST_EVENTS" || { skip "no module with events"; finish; exit; }
+fire() { echo "$*" >/dev/rhist_events; }
+
+# hits FILE: sum of what the lines of JSON with this type have counted
+hits() { grep "\"type\":\"$2\"" "$1" | grep -o '"hits":[0-9]*' | awk -F: '{ sum += $2 } END { print sum + 0 }'; }
+
+# start COMMAND...: runs it until it is told to stop
+start()
+{
+	$rhist "$@" >"$work/out" 2>"$work/err" &
+	run=$!
+	soon ready
+}
+ready()
+{
+	# The first one: the cost of a hit is measured in another.
+	instance=$(ls "$KERNEL/instances" | grep "^rhist-${run}_" | head -n 1)
+	grep -qs active "$rhist_dir/instances/$instance/events/rhist_events/$event/trigger" && sleep 0.2
+}
+stop() { kill -INT $run; wait $run; }
+
+mkdir -p "$HOME/.config/rhist/recipes"
+cat >"$HOME/.config/rhist/recipes/rhist-below.toml" <<-EOF
+	summary = "Times below zero"
+	about = "Times below zero"
+	example = "rhist-below"
+	noun = "times"
+	unit = "ns"
+	save = ["next_who"]
+	[[start]]
+	event = "rhist_events:wake"
+	on = ["key"]
+	[[end]]
+	event = "rhist_events:run"
+	on = ["next_key"]
+	value = "total-{start}"
+EOF
+
+for backend in rhist c; do
+	rhist_dir=$TRACING
+	[ $backend = rhist ] || rhist_dir=$KERNEL
+
+	# Something happens from before the start until after the end.
+	event=numbers
+	while :; do fire numbers task 0 1 10 3; done &
+	load=$!
+	for round in 1 2 3 4 5 6; do
+		$rhist count rhist_events:numbers --by u8 -d 0.2 -i 0.05 --format json --backend $backend >"$work/json"
+		is "$(hits "$work/json" interval)" "$(hits "$work/json" total)" "$backend: intervals add up to the total ($round)"
+	done
+	kill $load
+	wait $load 2>/dev/null
+
+	# The first end is another task's.
+	event=run
+	cat >"$work/ends" <<-'EOF'
+		echo "wake task 0 1 1 1" >/dev/rhist_events
+		sh -c 'echo "run task 0 1 1 1" >/dev/rhist_events; :'
+		echo "run task 0 1 1 1" >/dev/rhist_events
+		echo "wake task 0 2 1 1" >/dev/rhist_events
+		echo "run task 0 2 1 1" >/dev/rhist_events
+	EOF
+	mkfifo "$work/fifo.$backend"
+	taskset -c 0 sh -c 'read go; . "$1"' sh "$work/ends" <"$work/fifo.$backend" &
+	task=$!
+	exec 8>"$work/fifo.$backend"
+	start between rhist_events:wake rhist_events:run --on key=next_key -p $task --format json --backend $backend
+	echo go >&8
+	exec 8>&-
+	wait $task
+	stop
+	is "$(hits "$work/out" total)" 1 "$backend: an end that a filter passes over ends its time"
+
+	start rhist-below --backend $backend
+	fire wake task 0 1 10 10
+	fire run task 0 1 10 10
+	stop
+	yes "$backend: times below zero are counted" grep -q ': [1-9][0-9]* times ' "$work/out" || sed 's/^/# /' "$work/out"
+	no "$backend: but not as centuries" grep -q '[0-9] d' "$work/out"
+
+	# As behind nohup.
+	event=numbers
+	trap '' HUP
+	start count rhist_events:numbers --backend $backend
+	trap - HUP
+	kill -HUP $run
+	sleep 0.3
+	yes "$backend: SIGHUP that is ignored is ignored" ready
+	stop
+done
+rmmod rhist_events
+finish
