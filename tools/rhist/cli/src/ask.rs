@@ -21,6 +21,7 @@ use rhist_core::plan::Id;
 use rhist_core::plan::Options;
 use rhist_core::plan::Plan;
 use rhist_core::problem::Problem;
+use rhist_core::question::Backend;
 use rhist_core::question::Question;
 use rhist_core::recipe::Count;
 use rhist_core::recipe::FilterAt;
@@ -83,6 +84,9 @@ impl Ask {
 
     fn recipe(name: &str, words: &[OsString], before: &Common) -> anyhow::Result<Self> {
         let Some(recipe) = recipes::find(name)? else {
+            if let Some(instead) = recipes::instead(name) {
+                bail!("there is no recipe {name}, since histograms have no {instead}");
+            }
             let names = recipes::names();
             let names = names.iter().map(String::as_str).chain(COMMANDS);
             return Err(diagnostic::unknown_name("RECIPE", name, "recipe", names).into());
@@ -229,6 +233,7 @@ impl Ask {
             filter: self.run.filter.clone(),
             size: self.run.size,
             args: self.values.clone(),
+            comm_by_pid: false,
         };
         let question = Question {
             name: self.name.clone(),
@@ -245,7 +250,17 @@ impl Ask {
         for measure in iter::once(&measure).chain(&measure.alternatives) {
             self.check(tracefs, measure)?;
             match Plan::new(tracefs, id.clone(), measure, &options, question.clone()) {
-                Ok(plan) => plans.push(plan),
+                Ok(plan) => {
+                    let has_comm = tracefs.backend() == Backend::C && plan.has_comm();
+                    plans.push(plan);
+                    if has_comm {
+                        let options = Options {
+                            comm_by_pid: true,
+                            ..options.clone()
+                        };
+                        plans.extend(Plan::new(tracefs, id.clone(), measure, &options, question.clone()));
+                    }
+                }
                 Err(error) => {
                     why.get_or_insert(error);
                 }

@@ -52,6 +52,22 @@ pub fn find(name: &str) -> anyhow::Result<Option<Recipe>> {
     ))
 }
 
+/// What histograms cannot answer, for people who look for a tool of bcc by its name: what is not to be had, and what has it.
+pub fn instead(name: &str) -> Option<&'static str> {
+    Some(match name {
+        _ if name.ends_with("snoop") => {
+            "line for each event: trace-cmd record has, and bpftrace; rhist count EVENT --by KEYS counts them"
+        }
+        "memleak" | "argdist" | "stackcount" | "trace" => {
+            "stacks or memory of programs: bpftrace has; rhist kmem counts allocations of the kernel"
+        }
+        "llcstat" | "cachestat" | "cachetop" | "cpuunclaimed" | "numamove" => {
+            "hardware counters or inner counters of the kernel: perf stat has, and bpftrace"
+        }
+        _ => return None,
+    })
+}
+
 /// `~/.config/rhist/recipes`.
 fn own_folder() -> Option<PathBuf> {
     let config = match std::env::var_os("XDG_CONFIG_HOME").filter(|value| !value.is_empty()) {

@@ -28,6 +28,8 @@ pub struct Answer {
     pub(super) starts: u64,
     /// Whether the values are times: none of them is below zero, but for clocks of two CPUs that differ.
     pub(super) has_times: bool,
+    /// Tasks are shown by their names alone.
+    pub(super) comm_by_pid: bool,
 }
 
 /// A histogram of the run.
@@ -74,6 +76,7 @@ impl Answer {
             }],
             parts: Vec::new(),
             starts: 1,
+            comm_by_pid: false,
             has_times: false,
         }
     }
@@ -186,6 +189,12 @@ impl Answer {
             }
             // Without an offset, `.sym` has a function as often as it has places in it that are in the records.
             for key in &mut row.keys {
+                if self.comm_by_pid
+                    && let Key::Task { comm, .. } = key
+                {
+                    *key = Key::Text(std::mem::take(comm));
+                    is_same = true;
+                }
                 if let Key::Address(frame) = key
                     && frame.symbol.as_ref().is_some_and(|symbol| !symbol.contains('+'))
                 {

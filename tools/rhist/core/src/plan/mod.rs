@@ -52,6 +52,8 @@ pub struct Options {
     pub size: Option<u32>,
     /// Values of the recipe's arguments.
     pub args: BTreeMap<String, String>,
+    /// Tasks are counted by their IDs, and then by their names: for a kernel whose C has no `common_comm`.
+    pub comm_by_pid: bool,
 }
 
 /// What is written to the kernel, and what is read.
@@ -109,7 +111,7 @@ impl Plan {
         options: &Options,
         question: Question,
     ) -> Result<Self, Error> {
-        let measure = fill_in(measure, &id, &options.args)?;
+        let mut measure = fill_in(measure, &id, &options.args)?;
         let unit = match measure.unit {
             UnitName::Count => Unit::Plain,
             UnitName::Ns => Unit::Nanoseconds,
@@ -133,11 +135,16 @@ impl Plan {
             ..question
         };
         let by = options.by.as_ref().unwrap_or(&measure.by);
-        let keys = by
+        let mut keys = by
             .iter()
             .map(|name| measure.keys.get(name).unwrap_or(name).clone())
             .collect::<Vec<_>>();
-        let answer = Answer::new(by.clone(), unit);
+        if options.comm_by_pid {
+            replace(&mut keys, "common_comm", "common_pid.execname");
+            replace(&mut measure.save, "common_comm", "common_pid");
+        }
+        let mut answer = Answer::new(by.clone(), unit);
+        answer.comm_by_pid = options.comm_by_pid;
         let mut plan = Self {
             id,
             steps: Vec::new(),
@@ -158,6 +165,16 @@ impl Plan {
         let id = plan.id.clone();
         plan.question.triggers = plan.steps.iter().map(|step| step.shell(&id)).collect();
         Ok(plan)
+    }
+
+    /// Whether it is counted, or saved, by the name of the task, which C has not on all kernels.
+    pub fn has_comm(&self) -> bool {
+        let is_by_comm = |step: &Step| {
+            step.text()
+                .split([',', ':', '=', '(', ')'])
+                .any(|word| word == "common_comm")
+        };
+        self.steps.iter().any(is_by_comm)
     }
 
     /// All commands, as a shell takes them.
@@ -212,6 +229,12 @@ impl Plan {
             command,
         });
         (event, place)
+    }
+}
+
+fn replace(texts: &mut [String], from: &str, to: &str) {
+    for text in texts.iter_mut().filter(|text| *text == from) {
+        to.clone_into(text);
     }
 }
 
