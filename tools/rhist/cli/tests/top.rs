@@ -221,6 +221,15 @@ fn a_picture_of_the_last_screen() {
 }
 
 #[test]
+fn names_are_those_of_the_recording() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("recording.jsonl");
+    sample::write_interrupts(&file, dir.path());
+    let picture = rhist(&["top", "--replay", file.to_str().unwrap(), "--format", "svg"]);
+    assert!(picture.contains("virtio0-input</text>"), "{picture}");
+}
+
+#[test]
 fn what_is_wrong_gets_a_sentence() {
     for (args, sentence) in [
         (

@@ -4,6 +4,7 @@
 
 use std::error::Error;
 use std::ffi::OsString;
+use std::path::Path;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -57,6 +58,7 @@ pub fn run(args: &Args, common: &Common) -> anyhow::Result<ExitCode> {
         names: Names::elsewhere(),
     };
     if let Some(file) = &args.replay {
+        options.names = recorded_names(file)?;
         let mut replay = Replay::new(Reader::open(file)?);
         top::run(&mut replay, options, &Signals::new().context("signals")?)?;
         return Ok(ExitCode::SUCCESS);
@@ -90,6 +92,17 @@ pub fn run(args: &Args, common: &Common) -> anyhow::Result<ExitCode> {
     measure::finish(run, &tracefs, ask.common.keep)?;
     result?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Names of numbers, which are in the lines of a recording: all of them are read before. Standard input can be read once only.
+fn recorded_names(file: &Path) -> anyhow::Result<Names> {
+    if file == Path::new("-") {
+        return Ok(Names::elsewhere());
+    }
+    let mut reader = Reader::open(file)?;
+    // What is wrong with a line is told when it is shown.
+    reader.by_ref().for_each(drop);
+    Ok(reader.into_names())
 }
 
 /// How to show it, if not on a terminal.

@@ -7,6 +7,7 @@ use std::path::Path;
 use rhist_core::names::Names;
 use rhist_core::question::Question;
 use rhist_core::question::Reading;
+use rhist_core::recipe::NameKind;
 use rhist_core::recording::Writer;
 use rhist_core::table::Column;
 use rhist_core::table::Dist;
@@ -66,6 +67,45 @@ pub fn write(path: &Path, seconds: u64) {
         writer.append(&now.since(&before), &Names::elsewhere()).unwrap();
         before = now;
     }
+}
+
+/// Writes a recording of a second of interrupts, by number, on a machine that had names for them.
+pub fn write_interrupts(path: &Path, proc: &Path) {
+    std::fs::write(
+        proc.join("interrupts"),
+        " 28:  1  PCI-MSIX-0000:00:01.0   0-edge      virtio0-input\n",
+    )
+    .unwrap();
+    let question = Question {
+        name: "hardirqs".into(),
+        names: [("irq".into(), NameKind::Irq)].into(),
+        ..Question::default()
+    };
+    let reading = |second: u64| Reading {
+        table: Table {
+            keys: vec![Column {
+                name: "irq".into(),
+                ..Column::default()
+            }],
+            rows: vec![Row {
+                keys: vec![Key::Number(28)],
+                hits: second,
+                values: Vec::new(),
+                worst: None,
+            }],
+            time: Time {
+                realtime_ns: second * 1_000_000_000,
+                monotonic_ns: second * 1_000_000_000,
+                boot_id: None,
+            },
+            ..Table::default()
+        },
+        ..Reading::default()
+    };
+    let mut writer = Writer::create(path, &question).unwrap();
+    writer
+        .append(&reading(2).since(&reading(1)), &Names::with_proc(proc))
+        .unwrap();
 }
 
 fn reading(second: u64, dists: &[Dist]) -> Reading {
