@@ -12,6 +12,7 @@ use crate::table::Histogram;
 use crate::table::Key;
 use crate::table::Table;
 use crate::table::Time;
+use crate::table::Value;
 use crate::tracefs::Tracefs;
 use crate::tracefs::events::EventName;
 use crate::tracefs::format::Format;
@@ -56,17 +57,34 @@ pub fn read(instance: &Tracefs, event: &str) -> Result<Vec<Histogram>, Box<dyn s
 fn with_signs(table: &mut Table, format: &Format) {
     let is_signed = |name: &str| format.field(name).is_some_and(|field| field.signed);
     let signed: Vec<bool> = table.keys.iter().map(|key| is_signed(&key.name)).collect();
+    let signed_values: Vec<bool> = table.values.iter().map(|value| is_signed(&value.name)).collect();
     for row in &mut table.rows {
         let keys = row.keys.iter_mut().zip(&signed).filter(|(_, signed)| **signed);
         let saved = row.worst.iter_mut().flat_map(|worst| &mut worst.saved);
         let saved = saved.filter(|(name, _)| is_signed(name)).map(|(_, key)| key);
         for key in keys.map(|(key, _)| key).chain(saved) {
-            if let Key::Number(number) = key
-                && *number > i64::MAX.into()
-            {
-                *number -= 1 << 64;
+            match key {
+                Key::Number(number) => *number = with_sign(*number),
+                // All numbers below zero are in one range.
+                Key::Range { first, last } if *first > i64::MAX.into() => {
+                    (*first, *last) = (i64::MIN.into(), -1);
+                }
+                _ => {}
             }
         }
+        for (value, _) in row.values.iter_mut().zip(&signed_values).filter(|(_, signed)| **signed) {
+            if let Value::Number(sum) = value {
+                *sum = with_sign(*sum);
+            }
+        }
+    }
+}
+
+fn with_sign(number: i128) -> i128 {
+    if number > i64::MAX.into() {
+        number - (1 << 64)
+    } else {
+        number
     }
 }
 
@@ -90,5 +108,21 @@ mod tests {
             histograms[0].table.rows[0].keys,
             [Key::Number(-9), Key::Number(18446744073709551607)]
         );
+    }
+
+    #[test]
+    fn signs_of_sums_and_ranges() {
+        let format = Format::parse("name: x\nfield:int a;\toffset:8;\tsize:4;\tsigned:1;\n").unwrap();
+        let text = "# event histogram\n#\n# trigger info: hist:keys=a.log2:vals=hitcount,a:sort=hitcount:size=2048 [active]\n#\n\n\
+                    { a: ~ 2^1  } hitcount:          3  a:          6\n\
+                    { a: ~ 2^64 } hitcount:          3  a: 18446744073709551607\n\n\
+                    Totals:\n    Hits: 6\n    Entries: 2\n    Dropped: 0\n";
+        let mut histograms = hist_text::read(text.as_bytes()).unwrap();
+        with_signs(&mut histograms[0].table, &format);
+        let table = histograms[0].table.fold_range(0, Default::default(), Some(0));
+        let Value::Dist(dist) = &table.rows[0].values[0] else {
+            panic!("{table:?}")
+        };
+        assert_eq!((dist.count, dist.in_buckets(), dist.sum), (6, 3, Some(-3)));
     }
 }
