@@ -31,7 +31,7 @@ const RENAMES: u32 = 32;
 ///
 /// # Errors
 ///
-/// Those of a run: such as that the kernel has no event for renames.
+/// Those of a run: such as that the kernel has no event for renames; or `of` measures renames itself.
 pub fn measure(
     tracefs: &Tracefs,
     journals: &Journals,
@@ -39,6 +39,11 @@ pub fn measure(
     of: &Measure,
     keys: &[String],
 ) -> Result<f64, Box<dyn Error + Send + Sync>> {
+    let counts = of.count.iter().map(|count| &count.event);
+    let points = of.start.iter().chain(&of.end).map(|point| &point.event);
+    if counts.chain(points).any(|event| event == EVENT) {
+        return Err("renames are what is measured, so none may be added".into());
+    }
     let name = std::fs::read("/proc/thread-self/comm")?;
     let name = CString::new(name.strip_suffix(b"\n").unwrap_or(&name))?;
     let plan = Plan::new(tracefs, id.second(), &alike(of), &options(keys), Question::default())?;
@@ -113,4 +118,24 @@ fn renames(name: &CString) -> Result<Duration, rustix::io::Errno> {
         best = best.min(start.elapsed());
     }
     Ok(best)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn adds_no_renames_to_those_that_are_counted() {
+        let tracefs = Tracefs::at(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures").into()).unwrap();
+        let journals = Journals::at("/nonexistent".into());
+        let of = Measure {
+            count: vec![Count {
+                event: EVENT.to_owned(),
+                ..Count::default()
+            }],
+            ..Measure::default()
+        };
+        let error = measure(&tracefs, &journals, &Id::example(), &of, &[]).unwrap_err();
+        assert!(error.to_string().starts_with("renames are what is measured"), "{error}");
+    }
 }

@@ -87,6 +87,17 @@ for backend in rhist c; do
 	yes "$backend: times below zero are counted" grep -q ': [1-9][0-9]* times ' "$work/out" || sed 's/^/# /' "$work/out"
 	no "$backend: but not as centuries" grep -q '[0-9] d' "$work/out"
 
+	# Of ten ends one has a start, whichever way they are counted.
+	[ $backend = c ] || for slower in "" "--slower 0ns"; do
+		event=run
+		start between rhist_events:wake rhist_events:run --on key=next_key $slower --format json --backend $backend
+		fire wake task 0 1 1 1
+		fire run task 0 1 10 1
+		stop
+		is "$(hits "$work/out" total) $(grep -o '"unresolved":[0-9]*' "$work/out")" '1 "unresolved":9' \
+			"$backend: ends without a start are told $slower"
+	done
+
 	# As behind nohup.
 	event=numbers
 	trap '' HUP

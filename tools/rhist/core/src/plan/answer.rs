@@ -49,6 +49,8 @@ struct Part {
 pub(super) enum Shows {
     /// Nothing of the answer: it only has a variable, or makes an event happen.
     Nothing,
+    /// Nothing, but its hits that find no start are told: it makes a synthetic event happen for each of the others.
+    Ends,
     /// Rows of the answer. Without keys, it has the CPU in their place.
     Rows { has_keys: bool },
     /// The same, with the value by powers of two as last key, and its sum as value.
@@ -116,6 +118,8 @@ impl Answer {
             },
             ..Reading::default()
         };
+        // Hits of ends that have found a start, where others count them.
+        let mut found: Option<u64> = None;
         let mut events: Vec<&str> = self.parts.iter().map(|part| part.event.as_str()).collect();
         events.sort_unstable();
         events.dedup();
@@ -125,12 +129,15 @@ impl Answer {
                 let histogram = histograms
                     .get(part.place)
                     .ok_or_else(|| format!("{event}: a trigger of this run is gone"))?;
+                if part.shows == Shows::Ends {
+                    found = Some(found.unwrap_or(0) + histogram.hits);
+                }
                 self.add_part(&mut reading, part, histogram);
             }
         }
         if let Some(unresolved) = &mut reading.table.losses.unresolved {
             // An end that finds one start has looked for the others, too, which is no loss.
-            let found: u64 = reading.table.rows.iter().map(|row| row.hits).sum();
+            let found = found.unwrap_or_else(|| reading.table.rows.iter().map(|row| row.hits).sum());
             *unresolved = ((*unresolved + found) / self.starts).saturating_sub(found);
         }
         Ok(reading)
@@ -154,6 +161,7 @@ impl Answer {
                     ..table.losses
                 };
             }
+            Shows::Ends => table.rows.clear(),
             Shows::Rows { has_keys } => {
                 if !has_keys {
                     table = table.without_key(0);

@@ -150,7 +150,7 @@ pub(super) fn plan(
         parameters.join(",")
     );
     let (event, place) = plan.add_trigger(&end_event, command);
-    plan.answer.add(event, place, Shows::Nothing);
+    plan.answer.add(event, place, Shows::Ends);
     Ok(())
 }
 
