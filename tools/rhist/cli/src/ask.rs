@@ -43,6 +43,8 @@ use crate::diagnostic;
 use crate::diagnostic::Written;
 use crate::probe;
 use crate::recipes;
+use crate::screen::lines;
+use crate::screen::plain;
 
 /// What is to be measured.
 #[derive(Debug)]
@@ -84,6 +86,9 @@ impl Ask {
 
     fn recipe(name: &str, words: &[OsString], before: &Common) -> anyhow::Result<Self> {
         let Some(recipe) = recipes::find(name)? else {
+            if COMMANDS.contains(&name) {
+                bail!("{name} measures nothing: a recipe, count or between is needed here")
+            }
             if let Some(instead) = recipes::instead(name) {
                 bail!("there is no recipe {name}, since histograms have no {instead}");
             }
@@ -379,7 +384,7 @@ pub fn recipe_command(name: &str, recipe: &Recipe) -> clap::Command {
     for arg in &recipe.args {
         command = command.arg(
             Arg::new(arg.name.clone())
-                .help(arg.help.clone())
+                .help(plain(&arg.help))
                 .value_name(arg.name.to_uppercase())
                 .required(arg.default.is_none()),
         );
@@ -388,7 +393,7 @@ pub fn recipe_command(name: &str, recipe: &Recipe) -> clap::Command {
         command = command.arg(
             Arg::new(name.clone())
                 .long(name.clone())
-                .help(variant.summary.clone())
+                .help(plain(&variant.summary))
                 .action(ArgAction::SetTrue),
         );
     }
@@ -399,8 +404,17 @@ pub fn recipe_command(name: &str, recipe: &Recipe) -> clap::Command {
     };
     // Last: the doc comments of structs with arguments would take its place.
     RunArgs::augment_args(command)
-        .about(recipe.summary.clone())
-        .after_help(format!("{}{keys}", recipe.about.trim()))
+        .about(plain(&recipe.summary))
+        .after_help(lines(&format!("{}{keys}", recipe.about.trim())))
+}
+
+/// Whether an argument or an option of all recipes has this name.
+pub fn is_option(name: &str) -> bool {
+    let mut command = RunArgs::augment_args(command("recipe"));
+    command.build();
+    command
+        .get_arguments()
+        .any(|arg| arg.get_id() == name || arg.get_long() == Some(name))
 }
 
 fn command(name: &str) -> clap::Command {
@@ -410,8 +424,8 @@ fn command(name: &str) -> clap::Command {
 }
 
 fn parse_words(command: clap::Command, words: &[OsString]) -> anyhow::Result<ArgMatches> {
-    // Prints help, or what is wrong, with the status that stands for it.
-    Ok(command.try_get_matches_from(words).unwrap_or_else(|error| error.exit()))
+    // Help is an error, too: `main` prints it.
+    Ok(command.try_get_matches_from(words)?)
 }
 
 /// All threads of a process.

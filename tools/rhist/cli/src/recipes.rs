@@ -3,13 +3,22 @@
 //! Where recipes are: in the program, and in the user's own folder.
 
 use std::fs;
+use std::io;
+use std::path::Path;
 use std::path::PathBuf;
 
 use anyhow::Context;
+use anyhow::bail;
 use rhist_core::recipe::Recipe;
+
+use crate::args::COMMANDS;
+use crate::ask;
 
 /// Names and texts of the package's recipes, sorted by name.
 const BUILT_IN: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/recipes.rs"));
+
+/// A file that is larger is no recipe.
+const MAX_SIZE: u64 = 1 << 20;
 
 /// Names of all recipes, sorted.
 pub fn names() -> Vec<String> {
@@ -32,16 +41,14 @@ pub fn names() -> Vec<String> {
 ///
 /// The file cannot be read, or is no recipe.
 pub fn find(name: &str) -> anyhow::Result<Option<Recipe>> {
-    // A name, not a path.
-    if name.contains(['/', '\0']) || name.starts_with('.') {
+    // A name, not a path, and not an option.
+    if name.contains(['/', '\0']) || name.starts_with(['.', '-']) {
         return Ok(None);
     }
     if let Some(folder) = own_folder() {
         let path = folder.join(format!("{name}.toml"));
-        match fs::read_to_string(&path) {
-            Ok(text) => return Ok(Some(Recipe::parse(&text).with_context(|| path.display().to_string())?)),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-            Err(error) => return Err(error).with_context(|| path.display().to_string()),
+        if let Some(recipe) = own(name, &path).with_context(|| path.display().to_string())? {
+            return Ok(Some(recipe));
         }
     }
     let Some((_, text)) = BUILT_IN.iter().find(|(other, _)| *other == name) else {
@@ -68,6 +75,24 @@ pub fn instead(name: &str) -> Option<&'static str> {
     })
 }
 
+/// The recipe of a user in this file. `None` if there is no such file.
+fn own(name: &str, path: &Path) -> anyhow::Result<Option<Recipe>> {
+    match fs::metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error.into()),
+        Ok(file) if !file.is_file() || file.len() > MAX_SIZE => bail!("this is no recipe"),
+        Ok(_) => {}
+    }
+    if COMMANDS.contains(&name) {
+        bail!("{name} is a command of rhist: give the recipe another name");
+    }
+    let recipe = Recipe::parse(&fs::read_to_string(path)?)?;
+    if let Some(option) = recipe.names().find(|name| ask::is_option(name)) {
+        bail!("{option} is an option of all recipes: give the argument or variant another name");
+    }
+    Ok(Some(recipe))
+}
+
 /// `~/.config/rhist/recipes`.
 fn own_folder() -> Option<PathBuf> {
     let config = match std::env::var_os("XDG_CONFIG_HOME").filter(|value| !value.is_empty()) {
@@ -75,4 +100,51 @@ fn own_folder() -> Option<PathBuf> {
         None => PathBuf::from(std::env::var_os("HOME")?).join(".config"),
     };
     Some(config.join("rhist/recipes"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(name: &str, text: &str) -> String {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(format!("{name}.toml"));
+        fs::write(&path, format!("summary = \"s\"\nabout = \"a\"\n{text}")).unwrap();
+        match own(name, &path) {
+            Ok(Some(_)) => "a recipe".to_owned(),
+            Ok(None) => "none".to_owned(),
+            Err(error) => error.to_string(),
+        }
+    }
+
+    #[test]
+    fn names_that_rhist_has_itself() {
+        for option in [
+            "pid", "where", "filter", "dry-run", "dry_run", "format", "help", "by", "backend",
+        ] {
+            let error = format!("{option} is an option of all recipes: give the argument or variant another name");
+            assert_eq!(found("mine", &format!("[variants.{option}]\nsummary = \"v\"\n")), error);
+            assert_eq!(
+                found("mine", &format!("[[args]]\nname = \"{option}\"\nhelp = \"h\"\n")),
+                error
+            );
+        }
+        assert_eq!(found("mine", "[variants.errors]\nsummary = \"v\"\n"), "a recipe");
+        for command in COMMANDS {
+            assert!(found(command, "").starts_with(&format!("{command} is a command of rhist")));
+        }
+    }
+
+    #[test]
+    fn no_files_of_recipes() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(own("mine", &folder.path().join("mine.toml")).unwrap().is_none());
+        assert_eq!(own("mine", folder.path()).unwrap_err().to_string(), "this is no recipe");
+        assert_eq!(found("mine", &"#".repeat(1 << 20)), "this is no recipe");
+        // It would never end.
+        assert_eq!(
+            own("mine", Path::new("/dev/zero")).unwrap_err().to_string(),
+            "this is no recipe"
+        );
+    }
 }

@@ -3,6 +3,7 @@
 //! Recipes: questions about a kernel, as data. A recipe is a TOML file; its name is the file's.
 
 use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::fmt;
 
 use serde::Deserialize;
@@ -248,6 +249,86 @@ impl std::error::Error for Error {}
 impl Recipe {
     /// Reads a recipe. The error has the line and what is wrong there.
     pub fn parse(text: &str) -> Result<Self, Error> {
-        toml::from_str(text).map_err(|error| Error(error.to_string()))
+        let recipe: Self = toml::from_str(text).map_err(|error| Error(error.to_string()))?;
+        recipe.check_names()?;
+        Ok(recipe)
+    }
+
+    /// What is given on the command line: arguments, and options for variants.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        let args = self.args.iter().map(|arg| arg.name.as_str());
+        args.chain(self.variants.keys().map(String::as_str))
+    }
+
+    /// Whether all of these can be given, and told apart.
+    fn check_names(&self) -> Result<(), Error> {
+        let mut known = BTreeSet::new();
+        for name in self.names() {
+            let is_name = name.starts_with(|first: char| first.is_ascii_lowercase())
+                && name
+                    .bytes()
+                    .all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_'));
+            if !is_name {
+                return Err(Error(format!(
+                    "{name:?} is no name of an argument or variant: these have lower-case letters, digits and -"
+                )));
+            }
+            if !known.insert(name) {
+                return Err(Error(format!("two arguments or variants are called {name}")));
+            }
+        }
+        let may_lack = self.args.iter().skip_while(|arg| arg.default.is_none());
+        if let Some(arg) = may_lack.into_iter().find(|arg| arg.default.is_none()) {
+            return Err(Error(format!(
+                "argument {} has to be given, so it cannot follow one that has a default",
+                arg.name
+            )));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error(text: &str) -> String {
+        let text = format!("summary = \"s\"\nabout = \"a\"\n{text}");
+        Recipe::parse(&text).map_or_else(|error| error.to_string(), |_| "none".to_owned())
+    }
+
+    fn arg(name: &str) -> String {
+        format!("[[args]]\nname = {name:?}\nhelp = \"h\"\n")
+    }
+
+    #[test]
+    fn names_can_be_given() {
+        assert_eq!(error(&arg("func")), "none");
+        for name in ["", "-x", "a b", "a=b", "{group}", "Func", "1", "é"] {
+            assert!(error(&arg(name)).contains("is no name of an argument"), "{name}");
+            let variant = format!("[variants.{name:?}]\nsummary = \"v\"\n");
+            assert!(error(&variant).contains("is no name of an argument"), "{name}");
+        }
+        let same = "two arguments or variants are called x";
+        assert_eq!(error(&(arg("x") + &arg("x"))), same);
+        assert_eq!(error(&(arg("x") + "[variants.x]\nsummary = \"v\"\n")), same);
+    }
+
+    #[test]
+    fn what_has_to_be_given_comes_first() {
+        let default = "default = \"1\"\n";
+        assert_eq!(error(&(arg("x") + &arg("y") + default)), "none");
+        assert!(error(&(arg("x") + default + &arg("y"))).starts_with("argument y has to be given"));
+    }
+
+    #[test]
+    fn unknown_names_are_told() {
+        for text in [
+            "nonsense = 3",
+            "[variants.z]\nsummary = \"v\"\nnonsense = 3",
+            "[[alternatives]]\nnonsense = 3",
+        ] {
+            assert!(error(text).contains("unknown field `nonsense`"), "{text}");
+        }
     }
 }

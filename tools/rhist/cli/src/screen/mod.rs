@@ -31,7 +31,11 @@ use crate::args::Format;
 
 pub use comparison::Comparison;
 pub use label::Labels;
+pub(crate) use number::percent;
+pub(crate) use number::rate;
 pub use page::Page;
+pub use page::lines;
+pub use page::plain;
 pub use printer::Printer;
 pub use view::View;
 

@@ -20,7 +20,7 @@ pub(super) fn quantity(value: f64, unit: Unit) -> String {
 }
 
 /// How often in a second.
-pub(super) fn rate(rate: f64) -> String {
+pub(crate) fn rate(rate: f64) -> String {
     match rate {
         0.05..9.95 => format!("{rate:.1}"),
         9.95.. => quantity(rate.round(), Unit::Plain),
@@ -34,7 +34,7 @@ pub(super) fn seconds(seconds: f64) -> String {
 }
 
 /// A part of a whole, in per cent.
-pub(super) fn percent(part: f64) -> String {
+pub(crate) fn percent(part: f64) -> String {
     match part * 100.0 {
         percent if percent > 0.0 && percent < 0.01 => "less than 0.01 %".to_owned(),
         percent if percent < 10.0 => format!("{percent:.2} %"),

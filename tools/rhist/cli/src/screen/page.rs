@@ -153,9 +153,14 @@ fn width_of(character: char) -> usize {
 }
 
 /// A text that is not from trace data, but from recipes and command lines: as it is, apart from what a terminal interprets.
-pub(super) fn plain(text: &str) -> String {
+pub fn plain(text: &str) -> String {
     let parts: Vec<_> = text.split('\\').map(|part| Text::from(part).to_string()).collect();
     parts.join("\\")
+}
+
+/// Such a text of several lines.
+pub fn lines(text: &str) -> String {
+    text.split('\n').map(plain).collect::<Vec<_>>().join("\n")
 }
 
 /// Characters up to `width` columns.
@@ -224,6 +229,7 @@ mod tests {
         assert_eq!(ASCII.text("é"), "\\u{e9}");
         assert_eq!(UTF8.text("é"), "é");
         assert_eq!(plain("a\\b\u{1b}[2J\u{202e}"), "a\\b\\u{1b}[2J\\u{202e}");
+        assert_eq!(lines("a\n\u{1b}[2J\n"), "a\n\\u{1b}[2J\n");
     }
 
     #[test]
