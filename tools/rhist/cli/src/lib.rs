@@ -26,6 +26,7 @@ mod signals;
 mod top;
 
 use std::io;
+use std::io::Write;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -36,22 +37,47 @@ const USAGE: u8 = 2;
 /// Runs the command line of this process.
 pub fn main() -> ExitCode {
     complete::run();
-    let args = args::Args::parse();
-    match commands::run(args) {
+    let result = args::Args::try_parse()
+        .map_err(anyhow::Error::from)
+        .and_then(commands::run);
+    match result {
         Ok(code) => code,
-        // Who reads the output has seen enough.
-        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
-        Err(error) => {
-            match error.downcast_ref::<diagnostic::Diagnostic>() {
-                Some(diagnostic) => diagnostic.print(),
-                None => say!("rhist: {error:#}"),
-            }
-            match error.downcast_ref::<measure::Failed>() {
-                Some(_) => ExitCode::FAILURE,
-                None => ExitCode::from(USAGE),
-            }
-        }
+        Err(error) => failed(&error),
     }
+}
+
+/// Says what is wrong, and with what status the process ends.
+fn failed(error: &anyhow::Error) -> ExitCode {
+    // Who reads the output has seen enough.
+    if is_broken_pipe(error) {
+        return ExitCode::SUCCESS;
+    }
+    if let Some(error) = error.downcast_ref::<clap::Error>() {
+        return usage(error);
+    }
+    match error.downcast_ref::<diagnostic::Diagnostic>() {
+        Some(diagnostic) => diagnostic.print(),
+        None => complain(error),
+    }
+    // Files that are read have errors of their own: what is left is the output.
+    match error.is::<measure::Failed>() || error.is::<io::Error>() {
+        true => ExitCode::FAILURE,
+        false => ExitCode::from(USAGE),
+    }
+}
+
+/// Prints help, the version, or what is wrong with a command line.
+fn usage(error: &clap::Error) -> ExitCode {
+    match error.print().and_then(|()| io::stdout().flush()) {
+        Err(error) => failed(&error.into()),
+        Ok(()) if error.use_stderr() => ExitCode::from(USAGE),
+        Ok(()) => ExitCode::SUCCESS,
+    }
+}
+
+/// Prints an error, in which some of a file may be.
+pub(crate) fn complain(error: &anyhow::Error) {
+    say!("rhist: {}", screen::lines(&format!("{error:#}")));
 }
 
 fn is_broken_pipe(error: &anyhow::Error) -> bool {

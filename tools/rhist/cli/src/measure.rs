@@ -66,7 +66,7 @@ pub fn tracefs(backend: BackendArg) -> anyhow::Result<Tracefs> {
         io::ErrorKind::PermissionDenied => {
             anyhow::anyhow!("only root, and the group that tracefs is given to, may trace: try sudo")
         }
-        _ => anyhow::anyhow!("tracefs: {error}: mount -t tracefs tracefs /sys/kernel/tracing"),
+        _ => anyhow::anyhow!("{error}: mount -t tracefs tracefs /sys/kernel/tracing"),
     })?;
     match (backend, tracefs.backend()) {
         (BackendArg::C, _) => Ok(tracefs.with_c()),

@@ -11,20 +11,31 @@ use rhist_core::run;
 
 use crate::args::BackendArg;
 use crate::measure;
+use crate::screen::plain;
 
-/// Removes what dead runs and `--keep` have left, and says so.
-pub fn run() -> anyhow::Result<ExitCode> {
+/// Removes what dead runs and `--keep` have left, and says so; with `dry_run` it only says what that would be.
+pub fn run(dry_run: bool) -> anyhow::Result<ExitCode> {
     let tracefs = measure::tracefs(BackendArg::Auto)?;
-    let (done, failed) = run::reap(&tracefs, &Journals::find(), true);
+    let journals = Journals::find();
     let mut out = io::stdout().lock();
+    let (word, done, failed) = match dry_run {
+        true => {
+            let left = journals.list().into_iter().filter(|(_, is_alive)| !is_alive);
+            ("would remove", left.map(|(entries, _)| entries).collect(), Vec::new())
+        }
+        false => {
+            let (done, failed) = run::reap(&tracefs, &journals, true);
+            ("removed", done, failed)
+        }
+    };
     for entries in &done {
-        writeln!(out, "removed {}: {}", entries.id.instance(), entries.command)?;
+        writeln!(out, "{word} {}: {}", entries.id.instance(), plain(&entries.command))?;
     }
     for (entries, error) in &failed {
         say!(
             "rhist: {} could not be removed: {error}: {}",
             entries.id.instance(),
-            entries.command
+            plain(&entries.command)
         );
     }
     if done.is_empty() && failed.is_empty() {

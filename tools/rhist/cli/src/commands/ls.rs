@@ -180,7 +180,7 @@ fn recipes_text(
             Ok(None) => continue,
             // One that is broken hides no others.
             Err(error) => {
-                say!("rhist: {error:#}");
+                crate::complain(&error);
                 continue;
             }
         };

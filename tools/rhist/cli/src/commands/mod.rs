@@ -31,7 +31,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         Some(Command::Top(args)) => top::run(&args, &common),
         Some(Command::Report(args)) => report::run(&args, &common),
         Some(Command::Diff(args)) => diff::run(&args, &common),
-        Some(Command::Clean) => clean::run(),
+        Some(Command::Clean) => clean::run(common.dry_run),
         Some(Command::Ls(args)) => ls::run(&args, common.format),
         Some(Command::Show(args)) => show::run(&args, common.format),
         Some(Command::Doctor) => doctor::run(common.format),

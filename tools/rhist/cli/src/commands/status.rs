@@ -17,6 +17,8 @@ use rhist_core::tracefs::Tracefs;
 
 use crate::args::BackendArg;
 use crate::measure;
+use crate::screen;
+use crate::screen::plain;
 
 /// How long events of runs are counted.
 const LOOK: Duration = Duration::from_millis(100);
@@ -47,7 +49,7 @@ pub fn run() -> anyhow::Result<ExitCode> {
         )?,
     }
     for entries in done {
-        writeln!(out, "removed what was left of: rhist {}", entries.command)?;
+        writeln!(out, "removed what was left of: rhist {}", plain(&entries.command))?;
     }
     let runs = journals.list();
     if runs.is_empty() {
@@ -72,13 +74,13 @@ pub fn run() -> anyhow::Result<ExitCode> {
                 out,
                 "  {}: rhist {}{state}{cost}",
                 entries.id.instance(),
-                entries.command
+                plain(&entries.command)
             )?;
         }
     }
     let others = others(&tracefs);
     if !others.is_empty() {
-        writeln!(out, "Instances of others: {}", others.join(", "))?;
+        writeln!(out, "Instances of others: {}", plain(&others.join(", ")))?;
     }
     writeln!(out)?;
     let width = QUESTIONS.iter().map(|(_, command)| command.len()).max().unwrap_or(0);
@@ -94,8 +96,10 @@ pub fn run() -> anyhow::Result<ExitCode> {
 
 /// `, 12,345 events/s, 0.1 % of a CPU`.
 fn cost(rate: f64, ns: Option<f64>) -> String {
-    let percent = ns.map_or(String::new(), |ns| format!(", {:.2} % of a CPU", rate * ns / 1e7));
-    format!(": {rate:.0} events/s{percent}")
+    let percent = ns.map_or(String::new(), |ns| {
+        format!(", {} of a CPU", screen::percent(rate * ns / 1e9))
+    });
+    format!(": {} events/s{percent}", screen::rate(rate))
 }
 
 /// Instances that no run of ours has made.
@@ -111,4 +115,16 @@ fn others(tracefs: &Tracefs) -> Vec<String> {
         .collect();
     names.sort();
     names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn costs_are_as_in_reports() {
+        assert_eq!(cost(12_345.4, Some(61.5)), ": 12,345 events/s, 0.08 % of a CPU");
+        assert_eq!(cost(0.4, Some(61.5)), ": 0.4 events/s, less than 0.01 % of a CPU");
+        assert_eq!(cost(7.0, None), ": 7.0 events/s");
+    }
 }

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Where the output goes, and what is printed of hostile files: as the command is run.
+
+use std::fs;
+use std::fs::File;
+use std::path::Path;
+use std::process::Command;
+use std::process::Output;
+
+use rhist_core::names::Names;
+use rhist_core::question::Interval;
+use rhist_core::question::Question;
+use rhist_core::recording::Writer;
+use rhist_core::table::Row;
+use rhist_core::table::Table;
+use rhist_core::table::Time;
+
+/// `rhist` with the events of the fixtures, and with recipes in `home`.
+fn rhist(home: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_rhist"));
+    command
+        .env(
+            "RHIST_TRACEFS",
+            concat!(env!("CARGO_MANIFEST_DIR"), "/../core/tests/fixtures"),
+        )
+        .env("RHIST_RUN", home.join("run"))
+        .env("XDG_CONFIG_HOME", home);
+    command
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// A recording of so many hits each second.
+fn record(path: &Path, seconds: u64, hits: u64) {
+    let question = Question {
+        name: "waits".to_owned(),
+        noun: "waits".to_owned(),
+        cpus: 1,
+        ..Question::default()
+    };
+    let mut writer = Writer::create(path, &question).unwrap();
+    for second in 1..=seconds {
+        let time = |second: u64| Time {
+            realtime_ns: second * 1_000_000_000,
+            monotonic_ns: second * 1_000_000_000,
+            boot_id: None,
+        };
+        let row = Row {
+            keys: Vec::new(),
+            hits,
+            values: Vec::new(),
+            worst: None,
+        };
+        let interval = Interval {
+            from: time(second),
+            to: time(second + 1),
+            delta: Table {
+                rows: vec![row],
+                ..Table::default()
+            },
+            events: hits,
+            cost_ns: None,
+        };
+        writer.append(&interval, &Names::elsewhere()).unwrap();
+    }
+}
+
+#[test]
+fn a_full_disk_is_told() {
+    let home = tempfile::tempdir().unwrap();
+    record(&home.path().join("a"), 9, 3);
+    for line in [
+        "--help",
+        "--version",
+        "runqlat --help",
+        "ls recipes",
+        "ls recipes --format json",
+        "ls events",
+        "show sched_switch",
+        "count sched_switch --dry-run",
+        "doctor",
+        "clean",
+        "",
+        "report a",
+        "report a -i",
+        "report a --format json",
+        "report a --format folded",
+        "report a --format svg",
+        "diff a a",
+        "diff a a --format json",
+        "diff a a --format svg",
+        "top --replay a --batch",
+    ] {
+        let full = File::options().write(true).open("/dev/full").unwrap();
+        let mut command = rhist(home.path());
+        let output = command
+            .args(line.split_whitespace())
+            .current_dir(home.path())
+            .stdout(full);
+        let output = output.output().unwrap();
+        assert_eq!(
+            (output.status.code(), stderr(&output)),
+            (Some(1), "rhist: No space left on device (os error 28)\n".to_owned()),
+            "{line}"
+        );
+    }
+}
+
+#[test]
+fn a_dry_run_removes_nothing() {
+    let home = tempfile::tempdir().unwrap();
+    let journal = home.path().join("run/1_2.journal");
+    fs::create_dir(home.path().join("run")).unwrap();
+    fs::write(&journal, "command runqlat\n").unwrap();
+    let clean = |options: &[&str]| {
+        let output = rhist(home.path()).arg("clean").args(options).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    assert_eq!(clean(&["--dry-run"]), "would remove rhist-1_2: runqlat\n");
+    assert!(journal.exists());
+    assert_eq!(clean(&[]), "removed rhist-1_2: runqlat\n");
+    assert_eq!(clean(&[]), "nothing was left\n");
+    assert!(!journal.exists());
+}
+
+#[test]
+fn one_is_not_many() {
+    let home = tempfile::tempdir().unwrap();
+    record(&home.path().join("one"), 1, 1);
+    for (format, expected) in [("text", "1 wait in 1 s"), ("svg", "1 wait")] {
+        let mut command = rhist(home.path());
+        let output = command
+            .args(["report", "one", "--format", format])
+            .current_dir(home.path());
+        let output = String::from_utf8(output.output().unwrap().stdout).unwrap();
+        assert!(output.contains(expected), "{output}");
+        assert!(!output.contains("1 waits") && !output.contains("1 CPUs"), "{output}");
+    }
+}
+
+#[test]
+fn a_replay_tells_what_is_cut_off() {
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path().join("a");
+    record(&path, 3, 3);
+    let bytes = fs::read(&path).unwrap();
+    fs::write(&path, &bytes[..bytes.len() - 20]).unwrap();
+    let mut command = rhist(home.path());
+    let output = command
+        .args(["top", "--batch", "--replay", "a"])
+        .current_dir(home.path());
+    let output = output.output().unwrap();
+    assert_eq!(stderr(&output), "rhist: line 3 of a is cut off, and left out\n");
+    assert!(output.status.success());
+}
+
+#[test]
+fn recipes_of_a_user() {
+    let home = tempfile::tempdir().unwrap();
+    let folder = home.path().join("rhist/recipes");
+    fs::create_dir_all(&folder).unwrap();
+    let begin = "summary = \"a\\u001b[2Jb\"\nabout = \"c\\u202ed\"\n";
+    let count = "[[count]]\nevent = \"sched:sched_switch\"\n";
+    let variant = "[variants.pid]\nsummary = \"v\"\n";
+    fs::write(folder.join("mine.toml"), format!("{begin}{count}")).unwrap();
+    fs::write(folder.join("option.toml"), format!("{begin}{count}{variant}")).unwrap();
+    fs::write(folder.join("top.toml"), format!("{begin}{count}")).unwrap();
+    fs::write(folder.join("broken.toml"), "a = \"\u{1b}[2J\u{202e}\"").unwrap();
+    let run = |line: &str, shell: &str| {
+        let mut command = rhist(home.path());
+        if !shell.is_empty() {
+            command.env("COMPLETE", shell).env("_CLAP_COMPLETE_INDEX", "2");
+        }
+        let output = command.args(line.split(' ')).output().unwrap();
+        let [shown, said] = [&output.stdout, &output.stderr].map(|text| String::from_utf8(text.clone()).unwrap());
+        assert!(!shown.contains(['\u{1b}', '\u{202e}']), "{line}: {shown:?}");
+        assert!(!said.contains(['\u{1b}', '\u{202e}']), "{line}: {said:?}");
+        (output.status.code(), shown, said)
+    };
+
+    let (code, shown, _) = run("mine --help", "");
+    assert_eq!(code, Some(0));
+    assert!(
+        shown.contains("a\\u{1b}[2Jb") && shown.contains("c\\u{202e}d"),
+        "{shown}"
+    );
+    let (code, shown, said) = run("ls recipes", "");
+    assert_eq!(code, Some(0));
+    assert!(shown.contains("\nmine "), "{shown}");
+    assert!(said.contains("top is a command of rhist"), "{said}");
+    assert!(said.contains("pid is an option of all recipes"), "{said}");
+    for (line, sentence) in [
+        ("option --dry-run", "pid is an option of all recipes"),
+        ("broken --dry-run", "invalid basic string"),
+        ("record file top", "top is a command of rhist"),
+        ("record file record", "record measures nothing"),
+        ("report mine\u{1b}[2J", "No such file"),
+    ] {
+        let (code, _, said) = run(line, "");
+        assert_eq!(code, Some(2), "{line}: {said}");
+        assert!(said.contains(sentence), "{line}: {said}");
+        assert!(!said.contains("did you mean"), "{line}: {said}");
+    }
+    // Completion says nothing of them, and completes the others.
+    for shell in ["bash", "zsh", "fish"] {
+        let (code, shown, said) = run("-- rhist mine --dr", shell);
+        assert_eq!((code, said.as_str()), (Some(0), ""), "{shown}");
+        assert!(shown.contains("--dry-run"), "{shell}: {shown}");
+    }
+}
