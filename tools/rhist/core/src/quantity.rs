@@ -82,6 +82,19 @@ const BYTES_NAMES: &[(&str, i128)] = &[
     ("T", 1 << 40),
 ];
 
+/// So many of what has this name in the plural: `1 wait`, `12 waits`.
+pub fn things(count: u64, noun: &str) -> String {
+    let one = match noun.strip_suffix("ies") {
+        Some(stem) => format!("{stem}y"),
+        None => {
+            let is_long = ["sses", "ches", "shes", "xes"].iter().any(|end| noun.ends_with(end));
+            let end = if is_long { "es" } else { "s" };
+            noun.strip_suffix(end).unwrap_or(noun).to_owned()
+        }
+    };
+    format!("{} {}", Count(count.into()), if count == 1 { &one } else { noun })
+}
+
 impl fmt::Display for Quantity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (steps, value) = match self.unit {

@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use anyhow::bail;
 use rhist_core::names::Names;
 use rhist_core::plan::Plan;
+use rhist_core::quantity;
 use rhist_core::question::Interval;
 use rhist_core::question::Reading;
 use rhist_core::recording::Writer;
@@ -77,7 +78,8 @@ impl Sink for Recorder<'_> {
     fn end(&mut self, _: &Reading, _: f64) -> anyhow::Result<()> {
         if !self.is_quiet {
             let path = self.path.display();
-            say!("{} intervals in {path}: rhist report {path} shows them", self.intervals);
+            let intervals = quantity::things(self.intervals, "intervals");
+            say!("{intervals} in {path}: rhist report {path} shows them");
         }
         Ok(())
     }

@@ -9,6 +9,7 @@ use rhist_core::compare::Difference;
 use rhist_core::compare::Measure;
 use rhist_core::compare::Sample;
 use rhist_core::quantity::Estimate;
+use rhist_core::quantity::things;
 use rhist_core::question::Backend;
 use rhist_core::question::Question;
 use rhist_core::stats;
@@ -89,8 +90,9 @@ impl Screen<'_> {
     fn side(&self, comparison: &Comparison<'_>, i: usize) -> String {
         let (sample, question) = (comparison.samples[i], comparison.questions[i]);
         let median = stats::median(&sample.seconds).unwrap_or(0.0);
-        let intervals = format!("{} intervals of {}", sample.seconds.len(), number::seconds(median));
-        let hits = format!("{} {}", number::count(sample.total.total().hits), self.noun());
+        let intervals = things(sample.seconds.len() as u64, "intervals");
+        let intervals = format!("{intervals} of {}", number::seconds(median));
+        let hits = things(sample.total.total().hits, &self.noun());
         let backend = match question.backend {
             Backend::Rhist => "rhist",
             Backend::C => "C's hist triggers",
@@ -100,8 +102,8 @@ impl Screen<'_> {
             .map(|text| plain(text))
             .join(", Linux ");
         format!(
-            "{name}, {intervals}, {hits}; {machine}, {} CPUs, {backend}",
-            question.cpus
+            "{name}, {intervals}, {hits}; {machine}, {}, {backend}",
+            things(question.cpus.into(), "CPUs")
         )
     }
 

@@ -2,6 +2,7 @@
 
 //! Stacks: each below its hits, one function on a line, the innermost one first.
 
+use rhist_core::quantity::things;
 use rhist_core::table::Key;
 use rhist_core::table::Row;
 use rhist_core::table::Table;
@@ -51,10 +52,9 @@ pub(super) fn lines(screen: &Screen<'_>, view: &View<'_>) -> Vec<String> {
     if !hidden.is_empty() {
         let hits = hidden.iter().fold(0u64, |sum, row| sum.saturating_add(row.hits));
         let text = format!(
-            "… and {} more stacks with {} {}",
-            number::count(hidden.len() as u64),
-            number::count(hits),
-            screen.noun()
+            "… and {} with {}",
+            things(hidden.len() as u64, "more stacks"),
+            things(hits, &screen.noun())
         );
         lines.push(screen.page.cut(&screen.page.text(&text), screen.page.width));
     }
@@ -66,7 +66,7 @@ pub(super) fn lines(screen: &Screen<'_>, view: &View<'_>) -> Vec<String> {
 
 /// How much a stack has, and with which other keys: as much of it as the page is wide for.
 fn head(screen: &Screen<'_>, table: &Table, row: &Row, all: i128) -> String {
-    let mut parts = vec![format!("{} {}", number::count(row.hits), screen.noun())];
+    let mut parts = vec![things(row.hits, &screen.noun())];
     if all > 0 {
         parts.push(format!("{:.1} %", size(row) as f64 * 100.0 / all as f64));
     }

@@ -5,6 +5,7 @@
 use std::io;
 use std::io::Write;
 
+use rhist_core::quantity::things;
 use rhist_core::table::Value;
 
 use super::Screen;
@@ -49,8 +50,7 @@ fn header(screen: &Screen<'_>, view: &View<'_>) -> Vec<String> {
         .rows
         .iter()
         .fold(0u64, |sum, row| sum.saturating_add(row.hits));
-    let noun = screen.noun();
-    let mut counted = format!("{} {noun}", number::count(hits));
+    let mut counted = things(hits, &screen.noun());
     if let Some((seconds, rate)) = view.seconds.zip(view.rate(hits)) {
         counted += &format!(" in {}, {}/s", number::seconds(seconds), number::rate(rate));
     }

@@ -16,6 +16,7 @@ use super::svg::GREY;
 use super::svg::clipped;
 use crate::quantity::Count;
 use crate::quantity::Quantity;
+use crate::quantity::things;
 use crate::question::Question;
 use crate::table::Dist;
 use crate::table::Key;
@@ -48,10 +49,9 @@ pub fn bars(question: &Question, dist: &Dist) -> String {
         let (from, to) = (x(segment.from), x(segment.to));
         let gap = ((to - from) * 0.1).min(1.0);
         let title = format!(
-            "{}: {} {}",
+            "{}: {}",
             axis.name(segment, question.unit),
-            Count(segment.count.into()),
-            question.noun
+            things(segment.count, &question.noun)
         );
         svg.rectangle(
             [from, bottom - height, (to - from - gap).max(0.3), height],
@@ -115,8 +115,7 @@ pub fn keys(question: &Question, table: &Table) -> String {
     rows.sort_by(|(a, row), (b, other)| b.cmp(a).then_with(|| row.keys.cmp(&other.keys)));
     let shown = rows.len().min(MAX_KEYS);
     let height = 76.0 + 20.0 * shown as f64 + MARGIN;
-    let hits = Count(table.total().hits.into());
-    let mut facts = format!("{hits} {}{by}", question.noun);
+    let mut facts = things(table.total().hits, &question.noun) + &by;
     if rows.len() > shown {
         facts += &format!(", {} more keys not shown", Count((rows.len() - shown) as i128));
     }

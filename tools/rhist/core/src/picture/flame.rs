@@ -10,7 +10,7 @@ use super::quantity;
 use super::svg::CHARACTER;
 use super::svg::Svg;
 use super::svg::clipped;
-use crate::quantity::Count;
+use crate::quantity::things;
 use crate::question::Question;
 use crate::table::Key;
 use crate::table::Row;
@@ -54,8 +54,8 @@ pub fn flame(question: &Question, table: &Table) -> String {
     let least = least(&root, total);
     let depth = depth(&root, least);
     let height = 60.0 + ROW * depth as f64 + MARGIN;
-    let stacks = Count(table.rows.len() as i128);
-    let facts = format!("{stacks} stacks, {} of {what}", quantity(root.weight, unit));
+    let stacks = things(table.rows.len() as u64, "stacks");
+    let facts = format!("{stacks}, {} of {what}", quantity(root.weight, unit));
     let mut svg = begin(question, WIDTH, height, &facts);
     let flame = Flame {
         total,

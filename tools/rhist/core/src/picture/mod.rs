@@ -24,8 +24,8 @@ pub use screen::Ink;
 pub use screen::Style;
 pub use screen::screen;
 
-use crate::quantity::Count;
 use crate::quantity::Quantity;
+use crate::quantity::things;
 use crate::question::Question;
 use crate::table::Dist;
 use crate::table::Key;
@@ -57,14 +57,19 @@ pub fn first_dist(row: &Row) -> Option<&Dist> {
 fn begin(question: &Question, width: f64, height: f64, facts: &str) -> Svg {
     let mut svg = Svg::new(width, height, &question.summary);
     svg.heading(MARGIN, 24.0, &format!("{} ({})", question.summary, question.name));
-    let machine = format!("{}, Linux {}, {} CPUs", question.host, question.kernel, question.cpus);
+    let machine = format!(
+        "{}, Linux {}, {}",
+        question.host,
+        question.kernel,
+        things(question.cpus.into(), "CPUs")
+    );
     svg.label(MARGIN, 42.0, &[facts, &machine].join(" · "));
     svg
 }
 
 /// Numbers of a distribution in a line.
 fn facts(question: &Question, dist: &Dist) -> String {
-    let mut facts = vec![format!("{} {}", Count(dist.count.into()), question.noun)];
+    let mut facts = vec![things(dist.count, &question.noun)];
     for (name, q) in QUANTILES {
         if let Some(quantile) = dist.quantile(q) {
             facts.push(format!("{name} {}", quantity(quantile.value, question.unit)));

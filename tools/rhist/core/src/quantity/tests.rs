@@ -10,6 +10,23 @@ fn shown(value: f64, unit: Unit) -> String {
 }
 
 #[test]
+fn one_thing_or_many() {
+    for (count, noun, text) in [
+        (0, "waits", "0 waits"),
+        (1, "waits", "1 wait"),
+        (12_345, "waits", "12,345 waits"),
+        (1, "idle periods", "1 idle period"),
+        (1, "expiries", "1 expiry"),
+        (1, "switches", "1 switch"),
+        (1, "times", "1 time"),
+        (1, "s", "1 "),
+        (1, "é", "1 é"),
+    ] {
+        assert_eq!(things(count, noun), text);
+    }
+}
+
+#[test]
 fn three_digits() {
     let time = |ns| shown(ns, Unit::Nanoseconds);
     let shown: Vec<String> = [
