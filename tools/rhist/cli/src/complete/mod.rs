@@ -6,6 +6,7 @@
 mod bash;
 mod line;
 mod value;
+mod zsh;
 
 use std::ffi::OsStr;
 use std::ffi::OsString;
@@ -19,13 +20,13 @@ use clap_complete::engine::ArgValueCompleter;
 use clap_complete::engine::CompletionCandidate;
 use clap_complete::env::Fish;
 use clap_complete::env::Shells;
-use clap_complete::env::Zsh;
 
 use crate::args::Args;
 use crate::ask;
 use crate::recipes;
 use bash::Bash;
 use line::Line;
+use zsh::Zsh;
 
 /// A function that completes a word.
 type Completer = fn(&Line, &str) -> Vec<CompletionCandidate>;
