@@ -60,7 +60,11 @@ pub fn run(args: &Args, common: &Common) -> anyhow::Result<ExitCode> {
     if let Some(file) = &args.replay {
         options.names = recorded_names(file)?;
         let mut replay = Replay::new(Reader::open(file)?);
-        top::run(&mut replay, options, &Signals::new().context("signals")?)?;
+        let shown = top::run(&mut replay, options, &Signals::new().context("signals")?);
+        if let (Some(note), false) = (replay.note(), common.quiet) {
+            eprintln!("rhist: {note}");
+        }
+        shown?;
         return Ok(ExitCode::SUCCESS);
     }
     let ask = Ask::parse(&args.words, common)?;

@@ -4,6 +4,7 @@
 
 use ratatui::style::Modifier;
 use ratatui::style::Style;
+use rhist_core::quantity::things;
 use rhist_core::table::Unit;
 
 use super::number;
@@ -113,9 +114,8 @@ fn status(state: &State, paint: &Paint) -> Vec<(String, Style)> {
         texts.push((format!("recording to {}  ", safe(file)), look.strong()));
     }
     let keys = match (state.order.len(), shown.lines.len()) {
-        (_, 1) => "1 key".into(),
-        (some, all) if some < all => format!("{some} of {all} keys"),
-        (_, all) => format!("{all} keys"),
+        (some, all) if some < all => format!("{some} of {}", things(all as u64, "keys")),
+        (_, all) => things(all as u64, "keys"),
     };
     let interval = number::seconds(shown.seconds);
     texts.push((

@@ -4,9 +4,11 @@
 
 use super::sample::press;
 use super::sample::reading;
+use super::sample::show;
 use super::sample::state;
 use crate::top::keyboard::Request;
 use crate::top::line::Column;
+use crate::top::look::Look;
 use crate::top::state::State;
 use crate::top::state::View;
 
@@ -75,6 +77,7 @@ fn a_filter_grows_and_shrinks() {
     assert_eq!(order(&state), ["node"]);
     press(&mut state, "q");
     assert!(order(&state).is_empty());
+    assert!(show(&mut state, Look::default(), 80, 24).contains(&format!("0 of {all} keys")));
     press(&mut state, "<BS><Enter>");
     assert_eq!(order(&state), ["node"]);
     assert!(!state.editing);
