@@ -62,7 +62,7 @@ pub fn run(args: &Args, common: &Common) -> anyhow::Result<ExitCode> {
         let mut replay = Replay::new(Reader::open(file)?);
         let shown = top::run(&mut replay, options, &Signals::new().context("signals")?);
         if let (Some(note), false) = (replay.note(), common.quiet) {
-            eprintln!("rhist: {note}");
+            say!("rhist: {note}");
         }
         shown?;
         return Ok(ExitCode::SUCCESS);
