@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Where the output goes, and what is printed of hostile files: as the command is run.
+//! The command as it is run: where its output goes, and recipes of a user.
 
 use std::fs;
 use std::fs::File;
@@ -125,6 +125,22 @@ fn a_dry_run_removes_nothing() {
     assert_eq!(clean(&[]), "removed rhist-1_2: runqlat\n");
     assert_eq!(clean(&[]), "nothing was left\n");
     assert!(!journal.exists());
+}
+
+#[test]
+fn an_empty_variable_is_none() {
+    let home = tempfile::tempdir().unwrap();
+    fs::write(home.path().join("1_2.journal"), "command runqlat\n").unwrap();
+    for (line, variable) in [("ls runs", "RHIST_RUN"), ("ls events", "RHIST_TRACEFS")] {
+        let mut command = rhist(home.path());
+        command.args(line.split(' ')).env(variable, "").current_dir(home.path());
+        let output = command.output().unwrap();
+        assert!(
+            !String::from_utf8_lossy(&output.stdout).contains("rhist-1_2 "),
+            "{output:?}"
+        );
+        assert!(!stderr(&output).contains("No such file"), "{output:?}");
+    }
 }
 
 #[test]

@@ -10,8 +10,11 @@ use rhist::ask::Ask;
 use rhist::diagnostic::Diagnostic;
 use rhist_core::tracefs::Tracefs;
 
+/// A tracing directory.
+const FIXTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../core/tests/fixtures");
+
 fn said(line: &[&str]) -> String {
-    let tracefs = Tracefs::at(concat!(env!("CARGO_MANIFEST_DIR"), "/../core/tests/fixtures").into()).unwrap();
+    let tracefs = Tracefs::at(FIXTURES.into()).unwrap();
     let words: Vec<OsString> = line.iter().map(OsString::from).collect();
     let common = Common {
         dry_run: true,
@@ -22,7 +25,7 @@ fn said(line: &[&str]) -> String {
         Ok(plans) => plans
             .iter()
             .flat_map(|plan| plan.shell(&tracefs))
-            .map(|line| line + "\n")
+            .map(|line| line.replace(FIXTURES, "/sys/kernel/tracing") + "\n")
             .collect(),
         Err(error) => match error.downcast_ref::<Diagnostic>() {
             Some(diagnostic) => diagnostic.render(false),

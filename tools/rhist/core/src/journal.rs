@@ -67,7 +67,8 @@ pub struct Entries {
 impl Journals {
     /// The folder of this machine.
     pub fn find() -> Self {
-        Self::at(std::env::var_os(DIR_VARIABLE).map_or_else(|| PathBuf::from("/run/rhist"), PathBuf::from))
+        let dir = std::env::var_os(DIR_VARIABLE).filter(|dir| !dir.is_empty());
+        Self::at(dir.map_or_else(|| PathBuf::from("/run/rhist"), PathBuf::from))
     }
 
     /// Those in another folder.

@@ -53,7 +53,7 @@ impl Tracefs {
     ///
     /// `NotFound` if tracefs is not mounted, `PermissionDenied` if it may not be read.
     pub fn find() -> io::Result<Self> {
-        let root = match std::env::var_os(ROOT_VARIABLE) {
+        let root = match std::env::var_os(ROOT_VARIABLE).filter(|root| !root.is_empty()) {
             Some(root) => PathBuf::from(root),
             None => PLACES
                 .into_iter()
