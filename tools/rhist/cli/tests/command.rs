@@ -144,6 +144,16 @@ fn an_empty_variable_is_none() {
 }
 
 #[test]
+fn the_state_is_for_people() {
+    let home = tempfile::tempdir().unwrap();
+    let output = rhist(home.path()).args(["--format", "json"]).output().unwrap();
+    assert_eq!(
+        (output.status.code(), stderr(&output).as_str()),
+        (Some(2), "rhist: the state is text: rhist ls runs has json, too\n")
+    );
+}
+
+#[test]
 fn one_is_not_many() {
     let home = tempfile::tempdir().unwrap();
     record(&home.path().join("one"), 1, 1);

@@ -24,7 +24,7 @@ use crate::measure;
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let common = args.common;
     match args.command {
-        None => status::run(),
+        None => status::run(common.format),
         Some(Command::Count(args)) => measure::run(&Ask::count(args, common)?),
         Some(Command::Between(args)) => measure::run(&Ask::between(args, common)?),
         Some(Command::Record(args)) => record::run(&args, &common),

@@ -10,12 +10,14 @@ use std::thread::sleep;
 use std::time::Duration;
 use std::time::Instant;
 
+use anyhow::bail;
 use rhist_core::journal::Journals;
 use rhist_core::question::Backend;
 use rhist_core::run;
 use rhist_core::tracefs::Tracefs;
 
 use crate::args::BackendArg;
+use crate::args::Format;
 use crate::measure;
 use crate::screen;
 use crate::screen::plain;
@@ -33,7 +35,10 @@ const QUESTIONS: [(&str, &str); 5] = [
 ];
 
 /// Prints the state, after what dead runs have left was removed.
-pub fn run() -> anyhow::Result<ExitCode> {
+pub fn run(format: Format) -> anyhow::Result<ExitCode> {
+    if format != Format::Text {
+        bail!("the state is text: rhist ls runs has json, too");
+    }
     let mut out = io::stdout().lock();
     let tracefs = measure::tracefs(BackendArg::Auto)?;
     let journals = Journals::find();
