@@ -171,15 +171,17 @@ fn watch(
         if let (Some(step), Some(due)) = (step, next.as_mut())
             && (is_over || now >= *due)
         {
-            sink.interval(&reading.since(&last))?;
+            sink.interval(&reading.since(last))?;
             // If this machine could not keep up, an interval is longer.
             while *due <= now {
                 *due += step;
             }
-            last = reading.clone();
+            last = reading;
+        } else if is_over {
+            last = reading;
         }
         if is_over {
-            return Ok(reading);
+            return Ok(last);
         }
     }
 }

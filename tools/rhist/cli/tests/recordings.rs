@@ -86,8 +86,8 @@ fn record(folder: &Path, name: &str, seconds: u64, middle: f64) -> PathBuf {
                 worst: worst.map(|value| Worst {
                     value,
                     saved: vec![
-                        ("next_comm".to_owned(), Key::Text(Text::from(comm))),
-                        ("prev_comm".to_owned(), Key::Text(Text::from("tail\u{1b}[2J"))),
+                        ("next_comm".into(), Key::Text(Text::from(comm))),
+                        ("prev_comm".into(), Key::Text(Text::from("tail\u{1b}[2J"))),
                     ],
                 }),
                 values: vec![Value::Dist(dist)],

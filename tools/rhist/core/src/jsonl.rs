@@ -3,6 +3,7 @@
 //! Reads `hist_jsonl`, the file of rhist for programs.
 
 use std::io::BufRead;
+use std::sync::Arc;
 
 use crate::lines::Lines;
 use crate::table::BucketUnit;
@@ -83,7 +84,7 @@ struct Open {
     /// Whether a value is an average.
     averages: Vec<bool>,
     /// Names of what is saved with the largest value.
-    saved: Vec<String>,
+    saved: Vec<Arc<str>>,
 }
 
 impl Open {
@@ -124,7 +125,7 @@ impl Open {
                 .map(|value| value.modifier.as_deref() == Some("avg"))
                 .collect(),
             saved: worst.map_or(Vec::new(), |(_, action)| {
-                action.saved.iter().map(|name| name.0.to_lossy()).collect()
+                action.saved.iter().map(|name| name.0.to_lossy().into()).collect()
             }),
             histogram: Histogram {
                 trigger: header.trigger.0,

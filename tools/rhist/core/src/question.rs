@@ -89,11 +89,11 @@ pub trait Source {
 
 impl Reading {
     /// What was added since `earlier`, an older reading of the same run.
-    pub fn since(&self, earlier: &Reading) -> Interval {
+    pub fn since(&self, earlier: Reading) -> Interval {
         Interval {
             from: earlier.table.time.clone(),
             to: self.table.time.clone(),
-            delta: self.table.since(&earlier.table),
+            delta: self.table.since(earlier.table),
             events: self.events.saturating_sub(earlier.events),
             cost_ns: self.cost_ns,
         }

@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use proptest::prelude::*;
 use rhist_core::hist_text;
@@ -57,7 +58,7 @@ fn entries(histogram: &Histogram) -> Entries {
         }),
         Value::Unknown => Value::Unknown,
     };
-    let saved = |(name, value): &(String, Key)| (name.clone(), key(value));
+    let saved = |(name, value): &(Arc<str>, Key)| (name.to_string(), key(value));
     // The text says nothing of these with an action snapshot().
     let worst = |row: &rhist_core::table::Row| match &row.worst {
         Some(worst) if !histogram.trigger.to_string().contains(".snapshot(") => {
@@ -217,7 +218,7 @@ proptest! {
         if let Ok(histograms) = hist_text::read(&file[..]) {
             for table in histograms.into_iter().map(|histogram| histogram.table) {
                 let folded = table.fold_range(0, Default::default(), Some(0));
-                let _ = (folded.total(), table.since(&table), table.without_key(0));
+                let _ = (folded.total(), table.since(table.clone()), table.without_key(0));
             }
         }
     }

@@ -114,7 +114,7 @@ proptest! {
                         let _ = (dist.quantile(0.5), dist.mean(), dist.since(dist));
                     }
                 }
-                let _ = (table.since(&table), table.without_key(0));
+                let _ = (table.since(table.clone()), table.without_key(0));
             }
         }
     }

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use rhist_core::table::Counts;
 use rhist_core::table::Dist;
 
 /// If there are fewer ranges than these between powers of two, finer ones are shown.
@@ -94,10 +95,10 @@ impl Axis {
         add(0, 0, dist.zero);
         dist.positive
             .iter()
-            .for_each(|(&index, &count)| add(1, index >> shift, count));
+            .for_each(|(index, count)| add(1, index >> shift, count));
         dist.negative
             .iter()
-            .for_each(|(&index, &count)| add(-1, index >> shift, count));
+            .for_each(|(index, count)| add(-1, index >> shift, count));
         let count = |range: &Range| counts.get(&(range.sign, range.index)).copied().unwrap_or(0);
         self.ranges.iter().map(count).collect()
     }
@@ -141,9 +142,9 @@ fn range(dist: &Dist, shift: u32, sign: i8, index: i32) -> Range {
 }
 
 /// First and last index of ranges that are shown without a gap.
-fn runs(buckets: &BTreeMap<i32, u64>, shift: u32, gaps: Gaps) -> Vec<(i32, i32)> {
+fn runs(counts: &Counts, shift: u32, gaps: Gaps) -> Vec<(i32, i32)> {
     let mut runs: Vec<(i32, i32)> = Vec::new();
-    for index in buckets.keys().map(|index| index >> shift) {
+    for index in counts.iter().map(|(index, _)| index >> shift) {
         match runs.last_mut() {
             Some((_, last)) if gaps == Gaps::Show || index - *last <= MAX_GAP => *last = index,
             _ => runs.push((index, index)),

@@ -94,7 +94,7 @@ fn line<'a>(screen: &'a Screen<'_>, view: &'a View<'_>, total: &'a Row) -> LineJ
     let labels = screen.labels();
     let rows = match screen.by {
         _ if table.rows.is_empty() => Vec::new(),
-        true => rows::sorted(table)
+        true => rows::sorted(table, usize::MAX)
             .into_iter()
             .map(|row| row_json(&labels, &table.keys, row))
             .collect(),
@@ -179,7 +179,7 @@ fn row_json<'a>(labels: &Labels<'_>, keys: &[Column], row: &'a Row) -> RowJson<'
             saved: worst
                 .saved
                 .iter()
-                .map(|(name, value)| (name.as_str(), key(labels, name, value)))
+                .map(|(name, value)| (&**name, key(labels, name, value)))
                 .collect(),
             text: labels.worst(worst),
         }),

@@ -2,6 +2,7 @@
 
 //! Keys and saved fields as texts, with names in the place of numbers.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use rhist_core::names::Names;
@@ -40,7 +41,15 @@ impl Labels<'_> {
 
     /// The table for people: names in the place of numbers that have one, symbols in that of addresses. What looks the same is
     /// one row, such as calls from several places of a function.
-    pub(super) fn named(&self, table: &Table) -> Table {
+    pub(super) fn named<'a>(&self, table: &'a Table) -> Cow<'a, Table> {
+        let is_same = |(column, key): (&Column, &Key)| self.named_key(&column.name, key).is_none();
+        if table
+            .rows
+            .iter()
+            .all(|row| table.keys.iter().zip(&row.keys).all(is_same))
+        {
+            return Cow::Borrowed(table);
+        }
         let mut named = Table {
             rows: Vec::new(),
             ..table.clone()
@@ -48,7 +57,9 @@ impl Labels<'_> {
         let mut places: HashMap<Vec<Key>, usize> = HashMap::with_capacity(table.rows.len());
         for row in &table.rows {
             let keys = table.keys.iter().zip(&row.keys);
-            let keys: Vec<Key> = keys.map(|(column, key)| self.named_key(&column.name, key)).collect();
+            let keys: Vec<Key> = keys
+                .map(|(column, key)| self.named_key(&column.name, key).unwrap_or_else(|| key.clone()))
+                .collect();
             match places.get(&keys).and_then(|&place| named.rows.get_mut(place)) {
                 Some(same) => same.merge(row, &table.values),
                 None => {
@@ -57,17 +68,20 @@ impl Labels<'_> {
                 }
             }
         }
-        named
+        Cow::Owned(named)
     }
 
-    fn named_key(&self, column: &str, key: &Key) -> Key {
+    /// What a key is for people, if that is another one.
+    fn named_key(&self, column: &str, key: &Key) -> Option<Key> {
         match (key, self.name(column, key)) {
-            (_, Some(name)) => Key::Text(Text::from(name.as_str())),
-            (Key::Address(frame), None) if frame.symbol.is_some() => Key::Address(Frame {
-                address: None,
-                symbol: frame.symbol.clone(),
-            }),
-            _ => key.clone(),
+            (_, Some(name)) => Some(Key::Text(Text::from(name.as_str()))),
+            (Key::Address(frame), None) if frame.symbol.is_some() && frame.address.is_some() => {
+                Some(Key::Address(Frame {
+                    address: None,
+                    symbol: frame.symbol.clone(),
+                }))
+            }
+            _ => None,
         }
     }
 
@@ -90,7 +104,7 @@ impl Labels<'_> {
     /// The sentence of the question for what was saved with the largest value. Empty if nothing was.
     pub fn worst(&self, worst: &Worst) -> String {
         let saved = |name: &str| {
-            let found = worst.saved.iter().find(|(field, _)| field == name);
+            let found = worst.saved.iter().find(|(field, _)| **field == *name);
             found.map(|(field, key)| self.field(field, key))
         };
         if worst.saved.is_empty() {
@@ -99,7 +113,7 @@ impl Labels<'_> {
         if self.question.worst.is_empty() {
             let all = worst.saved.iter();
             let all: Vec<_> = all
-                .map(|(name, key)| format!("{} {}", Text::from(name.as_str()), self.field(name, key)))
+                .map(|(name, key)| format!("{} {}", Text::from(&**name), self.field(name, key)))
                 .collect();
             return all.join(", ");
         }

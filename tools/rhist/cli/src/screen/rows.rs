@@ -41,17 +41,23 @@ const P50: u8 = 60;
 const RATE: u8 = 50;
 const SPARKS: u8 = 40;
 
-/// Rows, those first that matter most: in order if their keys are ranges; those with the largest values; with the largest
-/// sums; with the most hits.
-pub(super) fn sorted(table: &Table) -> Vec<&Row> {
-    let mut rows: Vec<&Row> = table.rows.iter().collect();
-    let is_range = |row: &&Row| row.keys.iter().any(|key| matches!(key, Key::Range { .. }));
-    if rows.iter().any(is_range) {
-        rows.sort_by(|a, b| a.keys.cmp(&b.keys));
-    } else {
-        rows.sort_by_cached_key(|row| (Reverse(weight(row)), Reverse(row.hits), row.keys.clone()));
+/// Rows, of which the first `most` are those that matter most: in order if their keys are ranges; those with the largest
+/// values; with the largest sums; with the most hits. These are sorted.
+pub(super) fn sorted(table: &Table, most: usize) -> Vec<&Row> {
+    let is_range = |row: &Row| row.keys.iter().any(|key| matches!(key, Key::Range { .. }));
+    let by_keys = table.rows.iter().any(is_range);
+    let weigh = |row: &Row| if by_keys { (0, 0) } else { (weight(row), row.hits) };
+    let mut rows: Vec<_> = table.rows.iter().map(|row| (Reverse(weigh(row)), row)).collect();
+    let order = |a: &(Reverse<(i128, u64)>, &Row), b: &(Reverse<(i128, u64)>, &Row)| {
+        a.0.cmp(&b.0).then_with(|| a.1.keys.cmp(&b.1.keys))
+    };
+    // A screen has room for few of a hundred thousand.
+    let mut shown = rows.as_mut_slice();
+    if most < shown.len() {
+        shown = shown.select_nth_unstable_by(most, order).0;
     }
-    rows
+    shown.sort_unstable_by(order);
+    rows.into_iter().map(|(_, row)| row).collect()
 }
 
 /// What rows are sorted by.
@@ -137,7 +143,7 @@ impl Line<'_> {
 /// A line for each row, for what is not shown, and for all together.
 pub(super) fn lines(screen: &Screen<'_>, view: &View<'_>) -> Vec<String> {
     let table = view.table;
-    let sorted = sorted(table);
+    let sorted = sorted(table, screen.page.rows);
     let (shown, hidden) = sorted.split_at(sorted.len().min(screen.page.rows));
     let total = table.total();
     let mut lines: Vec<Line> = shown.iter().map(|row| Line::Row(row)).collect();
@@ -172,7 +178,7 @@ pub(super) fn lines(screen: &Screen<'_>, view: &View<'_>) -> Vec<String> {
     }
     let has_dist = |at: &usize| lines.iter().any(|line| line.dist(*at).is_some());
     match (0..table.values.len()).find(has_dist) {
-        Some(at) => add_sparks(&mut grid, screen, table, &lines, at),
+        Some(at) => add_sparks(&mut grid, screen, table, &total, &lines, at),
         None => add_bars(&mut grid, screen, &lines),
     }
     let mut printed = grid.lines(&screen.page);
@@ -257,11 +263,11 @@ fn add_value(grid: &mut Grid, table: &Table, lines: &[Line<'_>], at: usize) -> f
 }
 
 /// Adds a small picture of each row's distribution, all on the same axis.
-fn add_sparks(grid: &mut Grid, screen: &Screen<'_>, table: &Table, lines: &[Line<'_>], at: usize) {
-    let whole = table.rows.iter().filter_map(|row| dist_of(row.values.get(at)?));
-    let mut whole_dist = Dist::default();
-    whole.for_each(|dist| whole_dist.merge(dist));
-    let axis = Axis::new(&whole_dist, SPARK, Gaps::Show);
+fn add_sparks(grid: &mut Grid, screen: &Screen<'_>, table: &Table, total: &Row, lines: &[Line<'_>], at: usize) {
+    let Some(whole) = total.values.get(at).and_then(dist_of) else {
+        return;
+    };
+    let axis = Axis::new(whole, SPARK, Gaps::Show);
     let unit = table.values.get(at).map(|column| column.unit).unwrap_or_default();
     let (Some(first), Some(last)) = (axis.ranges().first(), axis.ranges().last()) else {
         return;

@@ -148,7 +148,7 @@ fn kernel_without_rhist() {
         ..Dist::default()
     };
     for (index, count) in [(-1, 21), (4, 23), (5, 95), (6, 259), (7, 160), (8, 130), (14, 5)] {
-        dist.positive.insert(index, count);
+        dist.positive.add(index, count);
     }
     let values = vec![Column {
         unit: Unit::Microseconds,
@@ -182,7 +182,7 @@ fn interval() {
         }
     }
     later.table.losses.unresolved = Some(3);
-    let interval: Interval = later.since(&earlier);
+    let interval: Interval = later.since(earlier);
     assert_snapshot!("interval", printed(TEXT, &question(), &View::interval(&interval)));
     assert_snapshot!("interval_by_key", printed(BY, &question(), &View::interval(&interval)));
     let json = Setup {

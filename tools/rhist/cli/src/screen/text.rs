@@ -166,15 +166,17 @@ fn remarks(screen: &Screen<'_>, view: &View<'_>) -> Vec<String> {
 
 /// What the largest value of all was, and what happened then.
 fn worst(screen: &Screen<'_>, view: &View<'_>) -> Option<String> {
-    let total = view.table.total();
-    let worst = total.worst.filter(|worst| !worst.saved.is_empty())?;
-    let dists = view.table.values.iter().zip(&total.values);
+    let worst = view.table.rows.iter().filter_map(|row| row.worst.as_ref()).max()?;
+    if worst.saved.is_empty() {
+        return None;
+    }
+    let first = view.table.rows.first()?;
+    let mut dists = view.table.values.iter().zip(&first.values);
     let unit = dists
-        .filter(|(_, value)| rows::dist_of(value).is_some())
-        .map(|(column, _)| column.unit)
-        .next();
+        .find(|(_, value)| rows::dist_of(value).is_some())
+        .map(|(column, _)| column.unit);
     let value = number::quantity(worst.value as f64, unit.unwrap_or(screen.question.unit));
-    Some(format!("{value}, {}", screen.labels().worst(&worst)))
+    Some(format!("{value}, {}", screen.labels().worst(worst)))
 }
 
 /// `name: text` in as many lines as the page needs for it.

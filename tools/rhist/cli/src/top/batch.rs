@@ -28,7 +28,7 @@ pub fn run(source: &mut dyn Source, options: &Options, signals: &Signals) -> any
     };
     let mut last: Option<Reading> = None;
     follow(source, options, signals, |reading| {
-        if let Some(last) = &last {
+        if let Some(last) = last.take() {
             screen.print(&mut io::stdout().lock(), &View::interval(&reading.since(last)))?;
         }
         last = Some(reading);

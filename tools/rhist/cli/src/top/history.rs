@@ -84,13 +84,13 @@ fn cells(dist: &Dist) -> Vec<Cell> {
     let height = |index: i32| (1.0 + (unit + (f64::from(index) + 1.0) * width).ceil()).clamp(1.0, 255.0) as u8;
     let not_positive = dist
         .negative
-        .values()
-        .fold(dist.zero, |sum, &count| sum.saturating_add(count));
+        .iter()
+        .fold(dist.zero, |sum, (_, count)| sum.saturating_add(count));
     let mut counts = Vec::with_capacity(dist.positive.len() + 1);
     if not_positive > 0 {
         counts.push((0, not_positive));
     }
-    for (&index, &count) in &dist.positive {
+    for (index, count) in dist.positive.iter() {
         let height = height(index);
         match counts.last_mut() {
             Some((same, sum)) if *same == height => *sum = count.saturating_add(*sum),

@@ -2,9 +2,9 @@
 
 //! Numbers for keys, so that what is kept of each interval is small.
 
-use std::collections::HashMap;
 use std::rc::Rc;
 
+use foldhash::HashMap;
 use rhist_core::table::Key;
 
 /// Keys that were seen, by number.

@@ -2,13 +2,10 @@
 
 //! What is shown of an interval: the figures of the header, and a line for each key.
 
-use std::collections::HashMap;
-
 use rhist_core::question::Interval;
 use rhist_core::question::Reading;
 use rhist_core::table::Dist;
 use rhist_core::table::Fold;
-use rhist_core::table::Key;
 use rhist_core::table::Losses;
 use rhist_core::table::Row;
 use rhist_core::table::Table;
@@ -46,16 +43,12 @@ impl Screenful {
         let seconds = interval.seconds();
         let table = &reading.table;
         let dist = line::dist_column(table);
-        let deltas: HashMap<&[Key], &Row> = interval
-            .delta
-            .rows
-            .iter()
-            .map(|row| (row.keys.as_slice(), row))
-            .collect();
+        // They are in the order of the reading's.
+        let mut deltas = interval.delta.rows.iter().peekable();
         let mut moment = Moment::new(interval.to.monotonic_ns);
         let mut lines = Vec::with_capacity(table.rows.len());
         for (row, &key) in table.rows.iter().zip(keys) {
-            let delta = deltas.get(row.keys.as_slice()).copied();
+            let delta = deltas.next_if(|delta| delta.keys == row.keys);
             let hits = delta.map_or(0, |delta| delta.hits);
             let of = |row| dist.and_then(|column| dist_of(row, column));
             let values = delta.and_then(of);
@@ -94,8 +87,14 @@ impl Screenful {
 
     /// The line of a key.
     pub fn line(&self, key: u32) -> Option<&Line> {
-        let at = self.lines.binary_search_by_key(&key, |line| line.key).ok()?;
-        self.lines.get(at)
+        match self.lines.get(key as usize) {
+            // As long as none is gone, numbers are places.
+            Some(line) if line.key == key => Some(line),
+            _ => {
+                let at = self.lines.binary_search_by_key(&key, |line| line.key).ok()?;
+                self.lines.get(at)
+            }
+        }
     }
 }
 

@@ -132,7 +132,7 @@ impl State {
         let keys: Vec<u32> = table.rows.iter().map(number).collect();
         self.columns = Column::of(table);
         // Only two tables are in memory while there is more to be done.
-        let interval = self.last.take().map(|last| reading.since(&last));
+        let interval = self.last.take().map(|last| reading.since(last));
         match &interval {
             None => {
                 let hits = table.rows.iter().map(|row| row.hits);
@@ -238,7 +238,10 @@ impl State {
         let mut order: Vec<_> = lines.map(|line| (number(line), line.key)).collect();
         // No two are equal, so that lines keep their places.
         order.sort_unstable_by(|&(a, a_key), &(b, b_key)| {
-            let keys = || self.keys.key(a_key).cmp(self.keys.key(b_key));
+            let keys = || match self.sort {
+                Column::Key => self.keys.key(a_key).cmp(self.keys.key(b_key)),
+                _ => a_key.cmp(&b_key),
+            };
             line::descending(a, b).then_with(keys)
         });
         if self.reversed {

@@ -64,7 +64,7 @@ pub fn write(path: &Path, seconds: u64) {
             }
         }
         let now = reading(second, &dists);
-        writer.append(&now.since(&before), &Names::elsewhere()).unwrap();
+        writer.append(&now.since(before), &Names::elsewhere()).unwrap();
         before = now;
     }
 }
@@ -104,7 +104,7 @@ pub fn write_interrupts(path: &Path, proc: &Path) {
     };
     let mut writer = Writer::create(path, &question).unwrap();
     writer
-        .append(&reading(2).since(&reading(1)), &Names::with_proc(proc))
+        .append(&reading(2).since(reading(1)), &Names::with_proc(proc))
         .unwrap();
 }
 

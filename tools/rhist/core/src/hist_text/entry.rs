@@ -3,6 +3,7 @@
 //! An entry: `{ key: …, key: … } hitcount: …  value: …`, and below it what actions have stored.
 
 use std::io::BufRead;
+use std::sync::Arc;
 
 use super::layout::Field;
 use super::layout::Layout;
@@ -79,7 +80,7 @@ impl Layout {
     }
 
     /// Reads what `save()` has stored.
-    fn saved<R: BufRead>(&self, text: &mut Scanner<R>) -> Result<Vec<(String, Key)>, ReadError> {
+    fn saved<R: BufRead>(&self, text: &mut Scanner<R>) -> Result<Vec<(Arc<str>, Key)>, ReadError> {
         let mut saved = Vec::with_capacity(self.saved.len());
         for (n, name) in self.saved.iter().enumerate() {
             text.expect(&[b"  ", name.0.as_slice(), b": "].concat())?;
@@ -91,7 +92,7 @@ impl Layout {
                 Some(number) => Key::Number(number.into()),
                 None => Key::Text(text.padded(32, &end)?),
             };
-            saved.push((name.to_lossy(), value));
+            saved.push((name.to_lossy().into(), value));
         }
         Ok(saved)
     }

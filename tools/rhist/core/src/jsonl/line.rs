@@ -2,7 +2,6 @@
 
 //! Lines of `hist_jsonl`, as its schema has them. Members that are not known are ignored.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
 
@@ -16,6 +15,7 @@ use serde::de::SeqAccess;
 use serde::de::Visitor;
 use serde::de::value::MapAccessDeserializer;
 
+use crate::table::Counts;
 use crate::table::Dist;
 use crate::table::Frame;
 use crate::table::Key;
@@ -109,7 +109,9 @@ pub(super) fn entry(line: &[u8], shape: Shape) -> Result<Entry, String> {
 }
 
 fn parse_as<'a, S: DeserializeSeed<'a>>(line: &'a [u8], seed: S) -> Result<S::Value, String> {
-    let mut parser = serde_json::Deserializer::from_slice(line);
+    // Looking at the whole line once takes less time than at each string in it.
+    let line = str::from_utf8(line).map_err(|_| "it is not JSON: it is not UTF-8".to_owned())?;
+    let mut parser = serde_json::Deserializer::from_str(line);
     let read = seed
         .deserialize(&mut parser)
         .and_then(|value| parser.end().map(|()| value));
@@ -302,10 +304,25 @@ pub(super) struct Whole(pub(super) i128);
 
 impl<'de> Deserialize<'de> for Whole {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        match Cell::deserialize(deserializer)?.0 {
-            Key::Number(number) => Ok(Whole(number)),
-            _ => Err(D::Error::custom("this is not a whole number")),
+        struct Number;
+
+        impl Visitor<'_> for Number {
+            type Value = Whole;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a whole number")
+            }
+
+            fn visit_u64<E: Error>(self, number: u64) -> Result<Whole, E> {
+                Ok(Whole(number.into()))
+            }
+
+            fn visit_i64<E: Error>(self, number: i64) -> Result<Whole, E> {
+                Ok(Whole(number.into()))
+            }
         }
+
+        deserializer.deserialize_any(Number)
     }
 }
 
@@ -495,6 +512,34 @@ impl<'de> Deserialize<'de> for ValueCell {
     }
 }
 
+/// Counts of a distribution.
+struct Buckets(Counts);
+
+impl<'de> Deserialize<'de> for Buckets {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Members;
+
+        impl<'de> Visitor<'de> for Members {
+            type Value = Buckets;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("counts by the index of their bucket")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Buckets, A::Error> {
+                // Nearly all have fewer.
+                let mut counts = Counts::with_capacity(8);
+                while let Some((index, count)) = map.next_entry()? {
+                    counts.add(index, count);
+                }
+                Ok(Buckets(counts))
+            }
+        }
+
+        deserializer.deserialize_map(Members)
+    }
+}
+
 #[derive(Deserialize)]
 struct Distribution {
     count: u64,
@@ -503,20 +548,18 @@ struct Distribution {
     max: Whole,
     zero_count: u64,
     scale: u8,
-    positive: BTreeMap<i32, u64>,
-    negative: BTreeMap<i32, u64>,
+    positive: Buckets,
+    negative: Buckets,
     /// Made anew, for any percentage.
     #[serde(rename = "quantiles")]
     _quantiles: IgnoredAny,
 }
 
 impl Distribution {
-    fn dist<E: Error>(mut self) -> Result<Dist, E> {
+    fn dist<E: Error>(self) -> Result<Dist, E> {
         if self.scale > Dist::SCALE_MAX {
             return Err(E::custom("there is no such scale"));
         }
-        self.positive.retain(|_, &mut count| count > 0);
-        self.negative.retain(|_, &mut count| count > 0);
         // Without values there is neither.
         let extreme = |value: Whole| (self.count > 0).then_some(value.0);
         Ok(Dist {
@@ -526,8 +569,8 @@ impl Distribution {
             min: extreme(self.min),
             max: extreme(self.max),
             zero: self.zero_count,
-            positive: self.positive,
-            negative: self.negative,
+            positive: self.positive.0,
+            negative: self.negative.0,
             ..Dist::default()
         })
     }

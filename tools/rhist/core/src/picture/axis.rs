@@ -2,10 +2,9 @@
 
 //! A logarithmic axis for values, also for negative ones and zero.
 
-use std::collections::BTreeMap;
-
 use super::quantity;
 use crate::table::BucketUnit;
+use crate::table::Counts;
 use crate::table::Dist;
 use crate::table::Unit;
 
@@ -104,7 +103,7 @@ impl Axis {
         };
         let octave = |index: i32| (f64::from(index) * width).clamp(*OCTAVES.start(), *OCTAVES.end());
         let mut segments = Vec::new();
-        for (&index, &count) in dist.negative.iter().rev() {
+        for (index, count) in dist.negative.iter().rev() {
             let low = self.negative.1 - (octave(index) - self.negative.0);
             segments.push(segment((low - width).max(0.0), low, count, Some(("-", index))));
         }
@@ -112,7 +111,7 @@ impl Axis {
             let low = self.negative.1;
             segments.push(segment(low, low + self.zero, dist.zero, None));
         }
-        for (&index, &count) in &dist.positive {
+        for (index, count) in dist.positive.iter() {
             let low = self.negative.1 + self.zero + (octave(index) - self.positive.0);
             segments.push(segment(low, low + width, count, Some(("", index))));
         }
@@ -165,8 +164,8 @@ impl Axis {
 }
 
 /// Widens the octaves between `ends` to those of these buckets.
-fn widen(ends: &mut Option<(f64, f64)>, buckets: &BTreeMap<i32, u64>, scale: u8) {
-    let (Some((&first, _)), Some((&last, _))) = (buckets.first_key_value(), buckets.last_key_value()) else {
+fn widen(ends: &mut Option<(f64, f64)>, counts: &Counts, scale: u8) {
+    let Some((first, last)) = counts.ends() else {
         return;
     };
     let octave = |index: f64| (index / f64::from(1u32 << scale.min(20))).clamp(*OCTAVES.start(), *OCTAVES.end());

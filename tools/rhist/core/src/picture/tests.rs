@@ -276,8 +276,8 @@ fn any_dist() -> impl Strategy<Value = Dist> {
             zero,
             max,
             one_has_zero,
-            positive,
-            negative,
+            positive: positive.into_iter().collect(),
+            negative: negative.into_iter().collect(),
             ..Dist::default()
         })
 }

@@ -124,10 +124,11 @@ impl Answer {
         events.sort_unstable();
         events.dedup();
         for event in events {
-            let histograms = hist_file::read(instance, event)?;
+            let mut histograms = hist_file::read(instance, event)?;
             for part in self.parts.iter().filter(|part| part.event == event) {
                 let histogram = histograms
-                    .get(part.place)
+                    .get_mut(part.place)
+                    .map(std::mem::take)
                     .ok_or_else(|| format!("{event}: a trigger of this run is gone"))?;
                 if part.shows == Shows::Ends {
                     found = Some(found.unwrap_or(0) + histogram.hits);
@@ -143,15 +144,14 @@ impl Answer {
         Ok(reading)
     }
 
-    fn add_part(&self, reading: &mut Reading, part: &Part, histogram: &Histogram) {
-        let table = &histogram.table;
+    fn add_part(&self, reading: &mut Reading, part: &Part, histogram: Histogram) {
+        let mut table = histogram.table;
         let losses = &table.losses;
         reading.events += histogram.hits + losses.dropped + losses.unresolved.unwrap_or(0);
         // The fullest: a/b >= c/d.
         if histogram.entries * reading.fill.1 >= reading.fill.0 * histogram.size {
             reading.fill = (histogram.entries, histogram.size);
         }
-        let mut table = table.clone();
         match part.shows {
             Shows::Nothing => {
                 // A start that was dropped is a time that is missing; ends that find no start are told by the ends.
@@ -182,16 +182,19 @@ impl Answer {
                 table.losses = Losses::default();
             }
         }
+        let has_all = part.columns.iter().copied().eq(0..self.values.len());
         let mut is_same = false;
         for row in &mut table.rows {
-            // What this histogram has no sum of is 0.
-            let mut values = vec![Value::Number(0); self.values.len()];
-            for (value, column) in row.values.drain(..).zip(&part.columns) {
-                if let Some(place) = values.get_mut(*column) {
-                    *place = value;
+            if !has_all || row.values.len() != self.values.len() {
+                // What this histogram has no sum of is 0.
+                let mut values = vec![Value::Number(0); self.values.len()];
+                for (value, column) in row.values.drain(..).zip(&part.columns) {
+                    if let Some(place) = values.get_mut(*column) {
+                        *place = value;
+                    }
                 }
+                row.values = values;
             }
-            row.values = values;
             if self.has_times {
                 without_wrapped(row);
             }
@@ -217,8 +220,9 @@ impl Answer {
             // No key is left out: rows become one that have the same.
             table = table.without_key(self.keys.len());
         }
-        reading.table.merge(&table);
-        reading.table.time = table.time;
+        let time = table.time.clone();
+        reading.table.merge(table);
+        reading.table.time = time;
     }
 }
 

@@ -34,6 +34,7 @@ use crate::question::Interval;
 use crate::question::Question;
 use crate::table::BucketUnit;
 use crate::table::Column;
+use crate::table::Counts;
 use crate::table::Dist;
 use crate::table::Fold;
 use crate::table::Key;
@@ -286,7 +287,7 @@ impl<'a> Encoder<'a> {
         let exemplar = row.worst.as_ref().map(|worst| {
             let (as_int, as_double) = int_or_double(worst.value, unit);
             let saved = worst.saved.iter();
-            let saved = saved.map(|(name, key)| (name.as_str(), self.value(name, key)));
+            let saved = saved.map(|(name, key)| (&**name, self.value(name, key)));
             Exemplar {
                 filtered_attributes: attributes(saved),
                 time_unix_nano: self.end,
@@ -304,8 +305,8 @@ impl<'a> Encoder<'a> {
             let bare = Dist {
                 bucket_unit: unit,
                 zero: 0,
-                positive: BTreeMap::new(),
-                negative: BTreeMap::new(),
+                positive: Counts::default(),
+                negative: Counts::default(),
                 ..dist.clone()
             };
             return self.histogram(&bare, unit);
@@ -362,9 +363,9 @@ fn first_dist(row: &Row) -> Option<usize> {
 
 /// By how much the scale has to be lowered so that the buckets, without gaps, are not too many.
 fn coarser(dist: &Dist) -> u8 {
-    let span = |buckets: &BTreeMap<i32, u64>, shift: u8| match (buckets.first_key_value(), buckets.last_key_value()) {
-        (Some((&first, _)), Some((&last, _))) => i64::from(last >> shift) - i64::from(first >> shift),
-        _ => 0,
+    let span = |counts: &Counts, shift: u8| {
+        let ends = counts.ends();
+        ends.map_or(0, |(first, last)| i64::from(last >> shift) - i64::from(first >> shift))
     };
     (0..dist.scale)
         .find(|&shift| span(&dist.positive, shift).max(span(&dist.negative, shift)) < MAX_SPAN)
@@ -372,12 +373,10 @@ fn coarser(dist: &Dist) -> u8 {
 }
 
 /// Buckets of a coarser scale. What is still too far above the first is beyond all numbers of 64 bits: it gets no bucket.
-fn at_scale(buckets: &BTreeMap<i32, u64>, shift: u8) -> BTreeMap<i32, i128> {
+fn at_scale(counts: &Counts, shift: u8) -> BTreeMap<i32, i128> {
     let mut coarse = BTreeMap::new();
-    let first = buckets
-        .first_key_value()
-        .map_or(0, |(&first, _)| i64::from(first >> shift));
-    for (&index, &count) in buckets {
+    let first = counts.ends().map_or(0, |(first, _)| i64::from(first >> shift));
+    for (index, count) in counts.iter() {
         let index = index >> shift;
         if i64::from(index) - first < MAX_SPAN {
             *coarse.entry(index).or_insert(0) += i128::from(count);

@@ -2,8 +2,6 @@
 
 //! Numbers and distributions in the points of metrics.
 
-use std::collections::BTreeMap;
-
 use super::attribute::to_key;
 use super::decode::Result;
 use super::names;
@@ -17,6 +15,7 @@ use super::otlp::Metric;
 use super::otlp::NumberPoint;
 use crate::table::BucketUnit;
 use crate::table::Column;
+use crate::table::Counts;
 use crate::table::Dist;
 use crate::table::Worst;
 
@@ -61,7 +60,7 @@ pub fn worst(exemplars: &[Exemplar], unit: BucketUnit) -> Result<Option<Worst>> 
     let saved = exemplar
         .filtered_attributes
         .iter()
-        .map(|attribute| Some((attribute.key.clone(), to_key(&attribute.value)?)));
+        .map(|attribute| Some((attribute.key.as_str().into(), to_key(&attribute.value)?)));
     Ok(Some(Worst {
         value: int_or_double(exemplar.as_int, exemplar.as_double.as_ref(), unit)?,
         saved: saved
@@ -90,7 +89,7 @@ pub fn dist(point: &HistogramPoint, unit: BucketUnit) -> Result<Dist> {
         if let Some(buckets) = buckets {
             *counts = sparse(buckets, scale)?;
         }
-        for &in_bucket in counts.values() {
+        for (_, in_bucket) in counts.iter() {
             dist.count = dist
                 .count
                 .checked_add(in_bucket)
@@ -105,10 +104,8 @@ pub fn dist(point: &HistogramPoint, unit: BucketUnit) -> Result<Dist> {
         Some(1) => {
             dist.one_has_zero = true;
             if point.zero_count.0 > 0 {
-                let one = dist.positive.entry(-1).or_insert(0);
-                *one = one
-                    .checked_add(count(point.zero_count)?)
-                    .ok_or("a bucket has more than 2^64 values")?;
+                // No more than all values together.
+                dist.positive.add(-1, count(point.zero_count)?);
             }
         }
         Some(threshold) => return Err(format!("a distribution has the zero threshold {threshold}")),
@@ -121,15 +118,15 @@ pub fn count(digits: Digits) -> Result<u64> {
 }
 
 /// Buckets that have something. Their indices are kept to what numbers of 128 bits can have.
-pub fn sparse(buckets: &Buckets, scale: u8) -> Result<BTreeMap<i32, u64>> {
+pub fn sparse(buckets: &Buckets, scale: u8) -> Result<Counts> {
     let limit = 128i64 << scale;
-    let mut counts = BTreeMap::new();
+    let mut counts = Counts::default();
     for (i, digits) in buckets.bucket_counts.iter().enumerate() {
         let index = i64::from(buckets.offset).saturating_add(i as i64);
         match (count(*digits)?, i32::try_from(index)) {
             (0, _) => (),
             (number, Ok(key)) if index.abs() <= limit => {
-                counts.insert(key, number);
+                counts.add(key, number);
             }
             _ => return Err(format!("a distribution has a bucket {index}")),
         }

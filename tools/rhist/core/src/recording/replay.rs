@@ -95,7 +95,7 @@ pub fn append(total: &mut Table, mut delta: Table) {
             share_extremes(ours, theirs, *fold);
         }
     }
-    total.merge(&delta);
+    total.merge(delta);
 }
 
 fn share_extremes(a: &mut Value, b: &mut Value, fold: Fold) {

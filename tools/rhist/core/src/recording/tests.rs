@@ -24,6 +24,7 @@ use crate::question::Source;
 use crate::recipe::NameKind;
 use crate::table::BucketUnit;
 use crate::table::Column;
+use crate::table::Counts;
 use crate::table::Dist;
 use crate::table::Fold;
 use crate::table::Frame;
@@ -73,7 +74,7 @@ fn interval(seconds: u64, comm: &str, values: &[(i128, u64)]) -> Interval {
         hits: dist.count,
         worst: dist.max.map(|value| Worst {
             value,
-            saved: vec![("prev_comm".to_owned(), Key::Text(Text::from("sed")))],
+            saved: vec![("prev_comm".into(), Key::Text(Text::from("sed")))],
         }),
         values: vec![Value::Dist(dist)],
     };
@@ -203,7 +204,7 @@ fn numbers_keep_their_names() {
     let mut interval = interval(0, "sed", &[(700, 3)]);
     interval.delta.keys[0].name = "dev".to_owned();
     interval.delta.rows[0].keys = vec![Key::Number(8 << 20)];
-    let saved = ["dev", "sector"].map(|name| (name.to_owned(), Key::Number(9 << 20)));
+    let saved = ["dev", "sector"].map(|name| (name.into(), Key::Number(9 << 20)));
     interval.delta.rows[0].worst.as_mut().unwrap().saved = saved.to_vec();
     let request = encode::request(&question(), &Names::with_proc(proc.path()), &interval);
     let mut reader = open(serde_json::to_string(&request).unwrap()).unwrap();
@@ -248,7 +249,7 @@ fn a_replay_has_the_totals() {
     assert_eq!(hits, [0, 4, 5, 7]);
     for (pair, interval) in readings.windows(2).zip(&intervals) {
         assert_eq!(
-            pair[1].table.since(&pair[0].table).total().hits,
+            pair[1].table.since(pair[0].table.clone()).total().hits,
             interval.delta.total().hits
         );
         assert_eq!(pair[1].events - pair[0].events, interval.events);
@@ -357,7 +358,10 @@ fn table() -> impl Strategy<Value = Table> {
     let worst = worst
         .prop_map(|(value, saved)| Worst {
             value: value >> 32,
-            saved,
+            saved: saved
+                .into_iter()
+                .map(|(name, key): (String, Key)| (name.into(), key))
+                .collect(),
         })
         .boxed();
     (0..3usize, 0..3usize)
@@ -458,7 +462,7 @@ proptest! {
 
     #[test]
     fn buckets_of_any_distance_take_little(first in i32::MIN..0, last in 0..i32::MAX, scale in 0..=20u8) {
-        let dist = Dist { scale, count: 3, positive: BTreeMap::from([(first, 1), (last, 2)]), ..Dist::default() };
+        let dist = Dist { scale, count: 3, positive: Counts::from([(first, 1), (last, 2)]), ..Dist::default() };
         let mut interval = interval(0, "sed", &[]);
         interval.delta.rows[0].values = vec![Value::Dist(dist)];
         let line = line(&question(), &interval);

@@ -2,10 +2,9 @@
 
 //! Distributions: counts of values in exponential buckets.
 
-use std::collections::BTreeMap;
-
 use super::bucket;
 use super::bucket::Bucket;
+use super::counts::Counts;
 
 /// A distribution. Bucket `i` of scale `s` has the values `v` with `2^(i/2^s) < v <= 2^((i+1)/2^s)`, as in OpenTelemetry's
 /// exponential histograms.
@@ -27,10 +26,10 @@ pub struct Dist {
     pub zero: u64,
     /// Whether bucket -1 of `positive`, which has the value 1, has zeros, too: so C's `.log2` counts.
     pub one_has_zero: bool,
-    /// Counts by index, none of them 0.
-    pub positive: BTreeMap<i32, u64>,
+    /// Counts by index.
+    pub positive: Counts,
     /// Counts of negative values, by the index of their absolute values.
-    pub negative: BTreeMap<i32, u64>,
+    pub negative: Counts,
 }
 
 /// In what buckets measure values that are nanoseconds: `unit(…)` of a trigger.
@@ -95,7 +94,7 @@ impl Dist {
             1.. => &mut self.positive,
             _ => &mut self.negative,
         };
-        add(buckets, bucket::index(magnitude, self.scale, self.bucket_unit), count);
+        buckets.add(bucket::index(magnitude, self.scale, self.bucket_unit), count);
     }
 
     /// The average. `None` if there are no values, or their sum is not known.
@@ -107,9 +106,9 @@ impl Dist {
     /// Buckets that have values, in the order of these.
     pub fn buckets(&self) -> impl Iterator<Item = Bucket> {
         let negative = self.negative.iter().rev();
-        let negative = negative.map(|(&index, &count)| self.bucket(index, count).negated());
+        let negative = negative.map(|(index, count)| self.bucket(index, count).negated());
         let positive = self.positive.iter();
-        let positive = positive.map(|(&index, &count)| self.bucket(index, count));
+        let positive = positive.map(|(index, count)| self.bucket(index, count));
         negative.chain(self.zero_bucket()).chain(positive)
     }
 
@@ -142,8 +141,8 @@ impl Dist {
 
     /// How many values are in buckets. Fewer than [`Dist::count`] where the kernel had no room for a bucket.
     pub fn in_buckets(&self) -> u64 {
-        let buckets = self.negative.values().chain(self.positive.values());
-        buckets.fold(self.zero, |sum, &count| sum.saturating_add(count))
+        let buckets = self.negative.iter().chain(self.positive.iter());
+        buckets.fold(self.zero, |sum, (_, count)| sum.saturating_add(count))
     }
 
     /// Makes buckets wider, down to `scale`, exactly. A scale that is not lower changes nothing.
@@ -152,11 +151,7 @@ impl Dist {
             return;
         };
         for buckets in [&mut self.positive, &mut self.negative] {
-            let mut wider = BTreeMap::new();
-            for (&index, &count) in buckets.iter() {
-                add(&mut wider, index >> shift.min(31), count);
-            }
-            *buckets = wider;
+            *buckets = buckets.wider(shift);
         }
         self.scale = scale;
     }
@@ -185,8 +180,8 @@ impl Dist {
             (&mut self.positive, &other.positive),
             (&mut self.negative, &other.negative),
         ] {
-            for (&index, &count) in from {
-                add(into, index >> shift, count);
+            for (index, count) in from.iter() {
+                into.add(index >> shift, count);
             }
         }
     }
@@ -196,16 +191,17 @@ impl Dist {
     pub fn without_wrapped(&mut self) {
         const HALF: i128 = 1 << 63;
         let is_wrapped = |index: i32| i128::from(self.bounds(index).0) > HALF;
-        let Some(first) = self.positive.keys().copied().find(|&index| is_wrapped(index)) else {
+        // Bounds take long, and nearly always none is.
+        if !self.positive.ends().is_some_and(|(_, last)| is_wrapped(last)) {
             return;
-        };
-        let wrapped = self
-            .positive
-            .split_off(&first)
-            .into_values()
-            .fold(0, u64::saturating_add);
+        }
+        let (wrapped, others): (Vec<_>, Vec<_>) = self.positive.iter().partition(|&(index, _)| is_wrapped(index));
+        self.positive = others.into_iter().collect();
+        let wrapped = wrapped
+            .into_iter()
+            .fold(0, |sum: u64, (_, count)| sum.saturating_add(count));
         match self.one_has_zero {
-            true => add(&mut self.positive, -1, wrapped),
+            true => self.positive.add(-1, wrapped),
             false => self.zero = self.zero.saturating_add(wrapped),
         }
         self.sum = self.sum.map(|sum| if sum < HALF { sum.max(0) } else { 0 });
@@ -233,33 +229,11 @@ impl Dist {
             min: self.min.zip(earlier.min).and_then(fell),
             max: self.max.zip(earlier.max).and_then(rose),
             zero: self.zero.saturating_sub(earlier.zero),
-            positive: difference(&self.positive, &earlier.positive),
-            negative: difference(&self.negative, &earlier.negative),
+            positive: self.positive.since(&earlier.positive),
+            negative: self.negative.since(&earlier.negative),
             ..*self
         }
     }
-}
-
-/// What is more in `now` than in `before`.
-fn difference(now: &BTreeMap<i32, u64>, before: &BTreeMap<i32, u64>) -> BTreeMap<i32, u64> {
-    let mut delta = BTreeMap::new();
-    let mut before = before.iter().peekable();
-    for (&index, &count) in now {
-        while before.next_if(|&(&other, _)| other < index).is_some() {}
-        let old = before
-            .next_if(|&(&other, _)| other == index)
-            .map_or(0, |(_, &count)| count);
-        if count > old {
-            delta.insert(index, count - old);
-        }
-    }
-    delta
-}
-
-/// Adds to the count of a bucket.
-fn add(buckets: &mut BTreeMap<i32, u64>, index: i32, count: u64) {
-    let sum = buckets.entry(index).or_insert(0);
-    *sum = sum.saturating_add(count);
 }
 
 /// `combine` of both, if both are known.

@@ -3,9 +3,11 @@
 //! Tables that become one: sums over keys, over tables, and differences over time.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
 use std::hash::Hash;
 use std::hash::Hasher;
+
+use foldhash::HashMap;
+use foldhash::HashMapExt;
 
 use super::Column;
 use super::Dist;
@@ -15,47 +17,44 @@ use super::Losses;
 use super::Row;
 use super::Table;
 use super::Value;
-use super::Worst;
 
 impl Table {
     /// Adds the rows and losses of `other`, which has the same columns. The time is the later one.
-    pub fn merge(&mut self, other: &Table) {
+    pub fn merge(&mut self, other: Table) {
         if self.keys.is_empty() && self.values.is_empty() && self.rows.is_empty() {
-            self.keys.clone_from(&other.keys);
-            self.values.clone_from(&other.values);
+            (self.keys, self.values) = (other.keys, other.values);
         }
-        let mut ours = Finder::new(&self.rows);
-        let places: Vec<Option<usize>> = other.rows.iter().map(|row| ours.find(&row.keys)).collect();
-        for (row, place) in other.rows.iter().zip(places) {
-            match place.and_then(|place| self.rows.get_mut(place)) {
-                Some(ours) => ours.merge(row, &self.values),
-                None => self.rows.push(row.clone()),
+        if self.rows.is_empty() {
+            self.rows = other.rows;
+        } else {
+            let places = places(&other.rows, &self.rows);
+            for (row, place) in other.rows.into_iter().zip(places) {
+                match place.and_then(|place| self.rows.get_mut(place)) {
+                    Some(ours) => ours.merge(&row, &self.values),
+                    None => self.rows.push(row),
+                }
             }
         }
         self.losses.merge(&other.losses);
-        if other.time > self.time {
-            self.time.clone_from(&other.time);
-        }
+        self.time = other.time.max(std::mem::take(&mut self.time));
     }
 
-    /// What was added since `earlier`, which is an older state of this. Rows without new hits are not there. What has become less
-    /// counts as nothing, as after `clear`.
+    /// What was added since `earlier`, which is an older state of this. Rows without new hits are not there; the
+    /// others keep their order. What has become less counts as nothing, as after `clear`.
     ///
     /// A smallest or largest value is [`Value::Unknown`] or `None` unless it must have been among what was added.
-    pub fn since(&self, earlier: &Table) -> Table {
-        let mut theirs = Finder::new(&earlier.rows);
-        let delta = |row: &Row| {
-            let before = theirs.find(&row.keys);
-            match before.and_then(|place| earlier.rows.get(place)) {
-                None => Some(row.clone()),
-                Some(before) if row.hits <= before.hits => None,
-                Some(before) => Some(row.since(before, &self.values)),
-            }
+    pub fn since(&self, mut earlier: Table) -> Table {
+        let places = places(&self.rows, &earlier.rows);
+        // Rows of `earlier` are made over: with a hundred thousand of them, most of the time would go into memory for others.
+        let delta = |(row, place): (&Row, Option<usize>)| match place.and_then(|place| earlier.rows.get_mut(place)) {
+            None => Some(row.clone()),
+            Some(before) if row.hits <= before.hits => None,
+            Some(before) => Some(row.since(std::mem::take(before), &self.values)),
         };
         Table {
             keys: self.keys.clone(),
             values: self.values.clone(),
-            rows: self.rows.iter().filter_map(delta).collect(),
+            rows: self.rows.iter().zip(places).filter_map(delta).collect(),
             losses: self.losses.since(&earlier.losses),
             time: self.time.clone(),
         }
@@ -174,6 +173,12 @@ impl Hash for OtherKeys<'_> {
     }
 }
 
+/// Where `rows` are among `others`, by their keys.
+fn places(rows: &[Row], others: &[Row]) -> Vec<Option<usize>> {
+    let mut finder = Finder::new(others);
+    rows.iter().map(|row| finder.find(&row.keys)).collect()
+}
+
 /// Finds rows by their keys. Two readings of a histogram have most rows in the same order, so the one behind the row that was
 /// found last is tried first: a look at rows one after the other is far quicker than a hash table.
 struct Finder<'a> {
@@ -241,29 +246,23 @@ impl Row {
         for ((value, other), column) in pairs.zip(values) {
             value.merge(other, column.fold);
         }
-        if key_of(&other.worst) > key_of(&self.worst) {
+        if other.worst > self.worst {
             self.worst.clone_from(&other.worst);
         }
     }
 
-    fn since(&self, earlier: &Row, values: &[Column]) -> Row {
-        let pairs = self.values.iter().zip(&earlier.values);
-        let delta = |((value, earlier), column): ((&Value, &Value), &Column)| value.since(earlier, column.fold);
-        Row {
-            keys: self.keys.clone(),
-            hits: self.hits.saturating_sub(earlier.hits),
-            values: pairs.zip(values).map(delta).collect(),
-            worst: match (&self.worst, &earlier.worst) {
-                (Some(now), Some(before)) if now.value <= before.value => None,
-                (worst, _) => worst.clone(),
-            },
+    fn since(&self, mut earlier: Row, values: &[Column]) -> Row {
+        earlier.hits = self.hits.saturating_sub(earlier.hits);
+        let pairs = self.values.iter().zip(&mut earlier.values);
+        for ((now, before), column) in pairs.zip(values) {
+            *before = now.since(before, column.fold);
         }
+        earlier.worst = match (&self.worst, &earlier.worst) {
+            (Some(now), Some(before)) if now.value <= before.value => None,
+            (worst, _) => worst.clone(),
+        };
+        earlier
     }
-}
-
-/// By what the larger one is chosen; of equal values always the same, whichever comes first.
-fn key_of(worst: &Option<Worst>) -> Option<(i128, &[(String, Key)])> {
-    worst.as_ref().map(|worst| (worst.value, worst.saved.as_slice()))
 }
 
 impl Value {

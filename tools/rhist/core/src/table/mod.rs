@@ -4,7 +4,10 @@
 //!
 //! A [`Table`] knows nothing of files, triggers or terminals. Readers make it, recordings keep it, printers show it.
 
+use std::sync::Arc;
+
 mod bucket;
+mod counts;
 mod dist;
 mod fold;
 mod histogram;
@@ -15,6 +18,7 @@ use rustix::time::ClockId;
 use rustix::time::clock_gettime;
 
 pub use bucket::Bucket;
+pub use counts::Counts;
 pub use dist::BucketUnit;
 pub use dist::Dist;
 pub use histogram::Histogram;
@@ -77,7 +81,7 @@ pub enum Fold {
 }
 
 /// An entry.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Row {
     /// Parallel to [`Table::keys`].
     pub keys: Vec<Key>,
@@ -100,13 +104,14 @@ pub enum Value {
     Unknown,
 }
 
-/// The largest value of an entry: what `onmax()` has stored.
-#[derive(Clone, Debug, PartialEq)]
+/// The largest value of an entry: what `onmax()` has stored. Of equal values always the same is the larger one, whichever comes
+/// first.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Worst {
     /// The value, in the unit of the first distribution of the table.
     pub value: i128,
     /// What `save()` has kept of that event: names and values.
-    pub saved: Vec<(String, Key)>,
+    pub saved: Vec<(Arc<str>, Key)>,
 }
 
 /// What was not counted. `None` where the kernel does not tell.

@@ -80,7 +80,7 @@ impl Dist {
             below >= rank
         };
         // Bounds of buckets take longer than all the rest, so only those of the one that is found are calculated.
-        if let Some((&index, &count)) = self.negative.iter().rev().find(|&(_, &count)| reaches(count)) {
+        if let Some((index, count)) = self.negative.iter().rev().find(|&(_, count)| reaches(count)) {
             return Some(self.bucket(index, count).negated());
         }
         if let Some(zero) = self.zero_bucket()
@@ -88,7 +88,7 @@ impl Dist {
         {
             return Some(zero);
         }
-        let (&index, &count) = self.positive.iter().find(|&(_, &count)| reaches(count))?;
+        let (index, count) = self.positive.iter().find(|&(_, count)| reaches(count))?;
         Some(self.bucket(index, count))
     }
 }

@@ -157,10 +157,10 @@ pub(super) fn worst(value: i128) -> Option<Worst> {
     Some(Worst {
         value,
         saved: vec![
-            ("next_comm".to_owned(), text("rcu_preempt")),
-            ("next_pid".to_owned(), Key::Number(15)),
-            ("prev_comm".to_owned(), text("sed")),
-            ("prev_pid".to_owned(), Key::Number(236)),
+            ("next_comm".into(), text("rcu_preempt")),
+            ("next_pid".into(), Key::Number(15)),
+            ("prev_comm".into(), text("sed")),
+            ("prev_pid".into(), Key::Number(236)),
         ],
     })
 }

@@ -86,7 +86,7 @@ fn column() -> impl Strategy<Value = Column> {
 fn reading() -> impl Strategy<Value = Reading> {
     let worst = (any::<i64>(), name(), key()).prop_map(|(value, name, key)| Worst {
         value: value.into(),
-        saved: vec![(name, key)],
+        saved: vec![(name.into(), key)],
     });
     let row = (
         prop::collection::vec(key(), 0..3),

@@ -6,7 +6,9 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::measure::cpu_ms;
+use crate::table::Counts;
 use crate::table::Text;
+use crate::table::Worst;
 
 fn column(name: &str, fold: Fold) -> Column {
     Column {
@@ -66,7 +68,7 @@ fn any_row() -> impl Strategy<Value = Row> {
             ],
             worst: saved.map(|saved| Worst {
                 value: max,
-                saved: vec![("next_pid".to_owned(), Key::Number(saved))],
+                saved: vec![("next_pid".into(), Key::Number(saved))],
             }),
         }
     })
@@ -77,7 +79,7 @@ fn any_table() -> impl Strategy<Value = Table> {
     (prop::collection::vec(any_row(), 0..20), losses).prop_map(|(rows, (dropped, missed))| {
         let mut sum = table(Vec::new());
         for row in rows {
-            sum.merge(&table(vec![row]));
+            sum.merge(table(vec![row]));
         }
         sum.losses = Losses {
             dropped,
@@ -90,7 +92,7 @@ fn any_table() -> impl Strategy<Value = Table> {
 
 fn merged(a: &Table, b: &Table) -> Table {
     let mut sum = a.clone();
-    sum.merge(b);
+    sum.merge(b.clone());
     sum
 }
 
@@ -118,7 +120,7 @@ proptest! {
 
     #[test]
     fn since_takes_a_merge_back(a in any_table(), b in any_table()) {
-        let delta = merged(&a, &b).since(&a);
+        let delta = merged(&a, &b).since(a);
         let rows = |table: &Table| -> BTreeMap<_, _> {
             table.rows.iter().map(|row| (row.keys.clone(), format!("{:?}", counts(row)))).collect()
         };
@@ -168,12 +170,12 @@ proptest! {
 #[test]
 fn ranges_of_log2() {
     let dist = |first, last| ranged(&Key::Range { first, last }, 5);
-    assert_eq!(dist(65, 128).positive, BTreeMap::from([(6, 5)]));
-    assert_eq!(dist((1 << 63) + 1, u64::MAX.into()).positive, BTreeMap::from([(63, 5)]));
+    assert_eq!(dist(65, 128).positive, Counts::from([(6, 5)]));
+    assert_eq!(dist((1 << 63) + 1, u64::MAX.into()).positive, Counts::from([(63, 5)]));
     let zero = dist(0, 1);
     assert_eq!(
         (&zero.positive, zero.zero, zero.one_has_zero),
-        (&BTreeMap::from([(-1, 5)]), 0, true)
+        (&Counts::from([(-1, 5)]), 0, true)
     );
     assert_eq!((zero.sum, zero.min, zero.max), (None, None, None));
     // Of .buckets=100.
@@ -194,10 +196,10 @@ fn tables_of_other_columns_do_no_harm() {
         rows: vec![strange.clone(), strange],
         ..Table::default()
     };
-    table.merge(&other);
-    table.merge(&other);
-    table.since(&other);
-    other.since(&table);
+    table.merge(other.clone());
+    table.merge(other.clone());
+    table.since(other.clone());
+    other.since(table.clone());
     table.without_key(7);
     assert_eq!(table.fold_range(0, column("x", Fold::Sum), Some(9)).total().hits, 12);
 }
@@ -232,13 +234,21 @@ fn speed_of_many_rows() {
         let table = work();
         println!("{what}: {:.1} ms, {} rows", cpu_ms() - start, table.rows.len());
     };
-    sum.merge(&a);
-    timed("since, all rows have new hits", &mut || sum.since(&a));
-    timed("since, none has", &mut || a.since(&a));
-    timed("since, in another order", &mut || a.since(&reversed));
+    sum.merge(a.clone());
+    let mut before = Some(a.clone());
+    timed("since, all rows have new hits", &mut || {
+        sum.since(before.take().unwrap_or_default())
+    });
+    before = Some(a.clone());
+    timed("since, none has", &mut || a.since(before.take().unwrap_or_default()));
+    let mut before = Some(reversed);
+    timed("since, in another order", &mut || {
+        a.since(before.take().unwrap_or_default())
+    });
+    let mut other = Some(a);
     timed("without_key", &mut || sum.without_key(0));
     timed("merge", &mut || {
-        sum.merge(&a);
+        sum.merge(other.take().unwrap_or_default());
         Table::default()
     });
 }

@@ -41,7 +41,7 @@ fn nothing_has_no_quantile() {
 #[test]
 fn one_bucket_of_many() {
     let mut dist = Dist::new(3);
-    dist.positive.insert(99, 5);
+    dist.positive.add(99, 5);
     dist.count = 5;
     let quantile = dist.quantile(0.5).unwrap();
     assert_eq!((quantile.low, quantile.high), (5312.0, 5792.0));

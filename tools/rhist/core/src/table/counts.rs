@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! How many values are in the buckets of a distribution.
+
+use std::fmt;
+
+/// Counts by the index of the bucket, none of them 0. A table may have a hundred thousand of these with a few buckets each, so
+/// they are a sorted list: that is smaller than a tree, and is copied and compared more quickly.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Counts(Vec<(i32, u64)>);
+
+impl Counts {
+    /// Without any, but with memory for this many.
+    pub fn with_capacity(buckets: usize) -> Self {
+        Counts(Vec::with_capacity(buckets))
+    }
+
+    /// Adds to the count of a bucket, as far as there are numbers for it.
+    pub fn add(&mut self, index: i32, count: u64) {
+        if count == 0 {
+            return;
+        }
+        // Nearly always they come in their order.
+        let place = match self.0.last() {
+            Some(&(last, _)) if last >= index => self.0.binary_search_by_key(&index, |&(index, _)| index),
+            _ => Err(self.0.len()),
+        };
+        match place.map(|place| self.0.get_mut(place)) {
+            Ok(Some((_, sum))) => *sum = sum.saturating_add(count),
+            Ok(None) => (),
+            Err(place) => self.0.insert(place, (index, count)),
+        }
+    }
+
+    /// Index and count of each, in the order of indices.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (i32, u64)> + ExactSizeIterator + '_ {
+        self.0.iter().copied()
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The lowest and the highest index.
+    pub fn ends(&self) -> Option<(i32, i32)> {
+        Some((self.0.first()?.0, self.0.last()?.0))
+    }
+
+    /// Counts that are 2 to the power of `shift` times as wide.
+    pub fn wider(&self, shift: u8) -> Self {
+        self.iter()
+            .map(|(index, count)| (index >> shift.min(31), count))
+            .collect()
+    }
+
+    /// What is more here than in `earlier`.
+    pub fn since(&self, earlier: &Counts) -> Counts {
+        let mut delta = Counts::with_capacity(self.len());
+        let mut before = earlier.iter().peekable();
+        for (index, count) in self.iter() {
+            while before.next_if(|&(other, _)| other < index).is_some() {}
+            let old = before
+                .next_if(|&(other, _)| other == index)
+                .map_or(0, |(_, count)| count);
+            delta.add(index, count.saturating_sub(old));
+        }
+        delta
+    }
+}
+
+impl FromIterator<(i32, u64)> for Counts {
+    fn from_iter<I: IntoIterator<Item = (i32, u64)>>(counts: I) -> Self {
+        let counts = counts.into_iter();
+        let mut sorted = Counts::with_capacity(counts.size_hint().0);
+        counts.for_each(|(index, count)| sorted.add(index, count));
+        sorted
+    }
+}
+
+impl<const N: usize> From<[(i32, u64); N]> for Counts {
+    fn from(counts: [(i32, u64); N]) -> Self {
+        counts.into_iter().collect()
+    }
+}
+
+impl fmt::Debug for Counts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(self.iter()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn counts() -> impl Strategy<Value = Vec<(i32, u64)>> {
+        prop::collection::vec((-5..9, 0..4u64), 0..20)
+    }
+
+    fn sums(counts: &[(i32, u64)]) -> BTreeMap<i32, u64> {
+        let mut sums = BTreeMap::new();
+        for &(index, count) in counts {
+            *sums.entry(index).or_insert(0) += count;
+        }
+        sums.retain(|_, sum| *sum > 0);
+        sums
+    }
+
+    proptest! {
+        #[test]
+        fn they_are_a_sorted_map(counts in counts()) {
+            let sorted: Counts = counts.iter().copied().collect();
+            let sums = sums(&counts);
+            prop_assert!(sorted.iter().eq(sums.iter().map(|(&index, &sum)| (index, sum))));
+            prop_assert_eq!(format!("{sorted:?}"), format!("{sums:?}"));
+        }
+
+        #[test]
+        fn since_takes_back_what_is_added(earlier in counts(), more in counts()) {
+            let before: Counts = earlier.iter().copied().collect();
+            let now: Counts = earlier.iter().chain(&more).copied().collect();
+            prop_assert_eq!(now.since(&before), more.into_iter().collect());
+            prop_assert!(before.since(&now).is_empty());
+        }
+    }
+}
