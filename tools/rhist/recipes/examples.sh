@@ -26,7 +26,7 @@ while True:
         pass
     time.sleep(0.02)
 ') &
-(trap : USR1; while :; do sleep 0.1; kill -USR1 $$ 2>/dev/null; done) &
+sh -c 'trap : USR1; while :; do sleep 0.1; kill -USR1 $$; done' &
 sleep 3
 
 # show NAME ARGUMENT…: what was typed, and the first lines of what was printed

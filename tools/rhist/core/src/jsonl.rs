@@ -189,6 +189,14 @@ impl Open {
                 "there should be {shown} entries before this line, but there are {rows}"
             ));
         }
+        if trailer.no_bucket == Some(0) {
+            // All values are in buckets, so what is counted beyond those happened while they were being read.
+            for value in self.histogram.table.rows.iter_mut().flat_map(|row| &mut row.values) {
+                if let Value::Dist(dist) = value {
+                    dist.count = dist.in_buckets();
+                }
+            }
+        }
         self.histogram.hits = trailer.hits;
         self.histogram.entries = trailer.entries;
         self.histogram.excess = Some(trailer.excess);

@@ -166,3 +166,20 @@ fn a_distribution_keeps_its_buckets() {
     };
     assert_eq!(histograms[0].table.rows[0].values, [Value::Dist(expected)]);
 }
+
+#[test]
+fn what_was_counted_while_it_was_read() {
+    let dist = r#"{"count":5,"sum":9,"min":1,"max":3,"zero_count":1,"scale":3,"positive":{"1":3},"negative":{},"quantiles":{}}"#;
+    let count = |no_bucket: &str| {
+        let trailer = TRAILER.replace("\"no_bucket\":null", &format!("\"no_bucket\":{no_bucket}"));
+        let histograms = read(file(&[HEADER, &entry("1", dist), &trailer]).as_bytes()).unwrap();
+        match &histograms[0].table.rows[0].values[..] {
+            [Value::Dist(dist)] => dist.count,
+            values => panic!("{values:?}"),
+        }
+    };
+    assert_eq!(count("0"), 4);
+    // Some may be in no bucket.
+    assert_eq!(count("1"), 5);
+    assert_eq!(count("null"), 5);
+}
