@@ -48,7 +48,7 @@ pub fn measure(
     let name = CString::new(name.strip_suffix(b"\n").unwrap_or(&name))?;
     let plan = Plan::new(tracefs, id.second(), &alike(of), &options(keys), Question::default())?;
     let without = renames(&name)?;
-    let mut run = Run::start(tracefs.clone(), journals, plan, "rhist: cost of a hit")?;
+    let mut run = Run::start(tracefs.clone(), journals, plan, "(cost of a hit)")?;
     let with = renames(&name)?;
     let events = run.reading()?.events;
     run.stop()?;
