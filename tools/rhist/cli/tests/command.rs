@@ -154,6 +154,17 @@ fn the_state_is_for_people() {
 }
 
 #[test]
+fn help_of_top_has_its_keys() {
+    let home = tempfile::tempdir().unwrap();
+    let output = rhist(home.path()).args(["top", "--help"]).output().unwrap();
+    let help = String::from_utf8(output.stdout).unwrap();
+    for key in ["Space", "Enter", "/"] {
+        let begin = format!("\n  {key} ");
+        assert!(help.contains(&begin), "{help}");
+    }
+}
+
+#[test]
 fn one_is_not_many() {
     let home = tempfile::tempdir().unwrap();
     record(&home.path().join("one"), 1, 1);

@@ -33,6 +33,7 @@ use crate::top;
 
 /// Show keys as they change, on the whole screen
 #[derive(Debug, clap::Args)]
+#[command(after_help = top::keys_help())]
 pub struct Args {
     /// Show what was recorded instead
     #[arg(long, value_name = "FILE", conflicts_with = "words")]

@@ -94,6 +94,14 @@ pub fn run(source: &mut dyn Source, options: Options, signals: &Signals) -> anyh
     top.run()
 }
 
+/// What keys of the keyboard do, for the help of the command.
+pub fn keys_help() -> String {
+    let keys = keyboard::KEYS.iter();
+    keys.fold("Keys:".to_owned(), |text, (keys, what)| {
+        text + &format!("\n  {keys:20}  {what}")
+    })
+}
+
 /// All that takes part.
 struct Top<'a> {
     source: &'a mut dyn Source,
