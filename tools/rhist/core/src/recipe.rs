@@ -224,6 +224,8 @@ pub enum NameKind {
     Signal,
     /// Number of a softirq: `NET_RX`.
     Softirq,
+    /// State of a TCP connection: `ESTABLISHED`.
+    Tcpstate,
     /// What a request asks of a block device (`enum req_op`): `write`.
     Blockop,
     /// Number of an interrupt: `virtio0-input`.

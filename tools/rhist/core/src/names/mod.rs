@@ -16,6 +16,7 @@ mod signal;
 mod softirq;
 mod state;
 mod syscall;
+mod tcpstate;
 
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
@@ -129,6 +130,7 @@ impl Names {
             NameKind::State => state::name(number),
             NameKind::Signal => signal::name(number),
             NameKind::Softirq => softirq::name(number).map(str::to_owned),
+            NameKind::Tcpstate => tcpstate::name(number).map(str::to_owned),
             NameKind::Blockop => blockop::name(number).map(str::to_owned),
             NameKind::Irq => self.of_machine(&self.irqs, irq::FILE, number),
             NameKind::Ipv4 => ipv4::name(number),
@@ -204,6 +206,7 @@ mod tests {
             NameKind::State,
             NameKind::Signal,
             NameKind::Softirq,
+            NameKind::Tcpstate,
             NameKind::Blockop,
             NameKind::Irq,
             NameKind::Ipv4,
