@@ -17,7 +17,6 @@ use crate::table::Table;
 use crate::table::Time;
 use crate::table::Unit;
 use crate::table::Value;
-use crate::table::Worst;
 
 mod line;
 
@@ -58,7 +57,7 @@ pub fn read(reader: impl BufRead) -> Result<Vec<Histogram>, ReadError> {
             }
             (Kind::Header, Some(_)) => return Err(ReadError::Incomplete { line: number }),
             (Kind::Header, None) => open = Some(Open::new(line::parse(line).map_err(wrong)?)),
-            (Kind::Entry, Some(open)) => open.entry(line::entry(line, open.shape).map_err(wrong)?),
+            (Kind::Entry, Some(open)) => open.entry(line::entry(line, open.shape()).map_err(wrong)?),
             (Kind::Trailer, Some(_)) => {
                 let trailer: Trailer = line::parse(line).map_err(wrong)?;
                 if let Some(open) = open.take() {
@@ -78,7 +77,8 @@ pub fn read(reader: impl BufRead) -> Result<Vec<Histogram>, ReadError> {
 /// A histogram whose trailer is still to come.
 struct Open {
     histogram: Histogram,
-    shape: Shape,
+    /// Of which action what it has stored is of interest.
+    action: Option<usize>,
     /// Units of distributions, by value.
     bucket_units: Vec<BucketUnit>,
     /// Whether a value is an average.
@@ -114,11 +114,7 @@ impl Open {
         // save() tells more than others; of equals, the first.
         let worst = maxima.min_by_key(|(_, action)| action.action != "save");
         Open {
-            shape: Shape {
-                keys: header.keys.len(),
-                values: values.len(),
-                action: worst.map(|(n, _)| n),
-            },
+            action: worst.map(|(n, _)| n),
             bucket_units: values.iter().map(bucket_unit).collect(),
             averages: values
                 .iter()
@@ -151,6 +147,15 @@ impl Open {
         }
     }
 
+    /// What an entry has to have.
+    fn shape(&self) -> Shape<'_> {
+        Shape {
+            keys: self.histogram.table.keys.len(),
+            values: self.histogram.table.values.len(),
+            action: self.action.map(|place| (place, self.saved.as_slice())),
+        }
+    }
+
     /// Adds an entry.
     fn entry(&mut self, entry: Entry) {
         let mut values: Vec<Value> = entry.values.into_iter().map(|value| value.0).collect();
@@ -161,22 +166,11 @@ impl Open {
                 Value::Number(_) | Value::Unknown => (),
             }
         }
-        let worst = entry.stored.map(|stored| {
-            let saved = self
-                .saved
-                .iter()
-                .cloned()
-                .zip(stored.saved.into_iter().map(|key| key.0));
-            Worst {
-                value: stored.value.0,
-                saved: saved.collect(),
-            }
-        });
         self.histogram.table.rows.push(Row {
             keys: entry.keys.into_iter().map(|key| key.0).collect(),
             hits: entry.hits,
             values,
-            worst,
+            worst: entry.worst,
         });
     }
 

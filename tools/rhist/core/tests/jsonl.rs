@@ -111,7 +111,7 @@ proptest! {
                 let row = table.total();
                 for value in &row.values {
                     if let Value::Dist(dist) = value {
-                        let _ = (dist.quantile(0.5), dist.mean(), dist.since(dist));
+                        let _ = (dist.quantile(0.5), dist.mean(), dist.since(dist.clone()));
                     }
                 }
                 let _ = (table.since(table.clone()), table.without_key(0));

@@ -62,7 +62,10 @@ pub(super) fn sorted(table: &Table, most: usize) -> Vec<&Row> {
 
 /// What rows are sorted by.
 pub(super) fn weight(row: &Row) -> i128 {
-    let largest = |dist: &Dist| dist.max.or_else(|| dist.buckets().last().map(|bucket| bucket.high));
+    let largest = |dist: &Dist| {
+        dist.max
+            .or_else(|| dist.buckets().next_back().map(|bucket| bucket.high))
+    };
     let dists = row.values.iter().filter_map(dist_of);
     let mut numbers = row.values.iter().filter_map(|value| match value {
         Value::Number(number) => Some(*number),

@@ -12,17 +12,26 @@ use rhist_core::table::Key;
 pub struct Keys {
     numbers: HashMap<Rc<[Key]>, u32>,
     seen: Vec<(Rc<[Key]>, String)>,
+    /// The number behind the last one.
+    next: u32,
 }
 
 impl Keys {
     /// The number of a key, which is a new one with this label if it was not seen yet.
     pub fn number(&mut self, key: &[Key], label: impl FnOnce() -> String) -> u32 {
-        if let Some(&number) = self.numbers.get(key) {
-            return number;
-        }
+        // A reading has most keys in the order of the first one: that is quicker than a hash table.
+        let number = match self.seen.get(self.next as usize) {
+            Some((seen, _)) if **seen == *key => self.next,
+            _ => self.find(key).unwrap_or_else(|| self.add(key, label())),
+        };
+        self.next = number.saturating_add(1);
+        number
+    }
+
+    fn add(&mut self, key: &[Key], label: String) -> u32 {
         let number = u32::try_from(self.seen.len()).unwrap_or(u32::MAX);
         let key: Rc<[Key]> = key.into();
-        self.seen.push((Rc::clone(&key), label()));
+        self.seen.push((Rc::clone(&key), label));
         self.numbers.insert(key, number);
         number
     }

@@ -4,6 +4,7 @@
 
 use std::fmt;
 use std::marker::PhantomData;
+use std::sync::Arc;
 
 use serde::Deserialize;
 use serde::Deserializer;
@@ -21,6 +22,7 @@ use crate::table::Frame;
 use crate::table::Key;
 use crate::table::Text;
 use crate::table::Value;
+use crate::table::Worst;
 
 /// Which line it is.
 #[derive(Clone, Copy, Deserialize)]
@@ -74,15 +76,8 @@ pub(super) struct Entry {
     pub(super) hits: u64,
     /// Without the hits.
     pub(super) values: Vec<ValueCell>,
-    /// Of the action of [`Shape::action`].
-    pub(super) stored: Option<Stored>,
-}
-
-/// What an action has stored.
-#[derive(Deserialize)]
-pub(super) struct Stored {
-    pub(super) value: Whole,
-    pub(super) saved: Vec<Cell>,
+    /// What the action of [`Shape::action`] has stored.
+    pub(super) worst: Option<Worst>,
 }
 
 /// The line behind the entries.
@@ -104,7 +99,7 @@ pub(super) fn parse<'a, T: Deserialize<'a>>(line: &'a [u8]) -> Result<T, String>
 }
 
 /// Reads an entry. Fails with what is wrong with it.
-pub(super) fn entry(line: &[u8], shape: Shape) -> Result<Entry, String> {
+pub(super) fn entry(line: &[u8], shape: Shape<'_>) -> Result<Entry, String> {
     parse_as(line, shape)
 }
 
@@ -151,14 +146,14 @@ pub(super) fn tag(line: &[u8]) -> Result<Tag, String> {
 /// How many keys, and values without the hits, an entry has. So memory is taken once, and not more than is needed: there may
 /// be a hundred thousand entries.
 #[derive(Clone, Copy)]
-pub(super) struct Shape {
+pub(super) struct Shape<'a> {
     pub(super) keys: usize,
     pub(super) values: usize,
-    /// Of which action what it has stored is of interest.
-    pub(super) action: Option<usize>,
+    /// Of which action what it has stored is of interest, and the names of what is saved with it.
+    pub(super) action: Option<(usize, &'a [Arc<str>])>,
 }
 
-impl<'de> DeserializeSeed<'de> for Shape {
+impl<'de> DeserializeSeed<'de> for Shape<'_> {
     type Value = Entry;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Entry, D::Error> {
@@ -166,7 +161,7 @@ impl<'de> DeserializeSeed<'de> for Shape {
     }
 }
 
-impl<'de> Visitor<'de> for Shape {
+impl<'de> Visitor<'de> for Shape<'_> {
     type Value = Entry;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -183,12 +178,12 @@ impl<'de> Visitor<'de> for Shape {
             #[serde(other)]
             Other,
         }
-        let (mut keys, mut values, mut stored) = (None, None, None);
+        let (mut keys, mut values, mut worst) = (None, None, None);
         while let Some(member) = map.next_key()? {
             match member {
                 Member::Keys => keys = Some(map.next_value_seed(Keys(self.keys))?),
                 Member::Values => values = Some(map.next_value_seed(Values(self.values))?),
-                Member::Actions => stored = map.next_value_seed(Tracked(self.action))?,
+                Member::Actions => worst = map.next_value_seed(Tracked(self.action))?,
                 Member::Other => drop(map.next_value::<IgnoredAny>()?),
             }
         }
@@ -199,7 +194,7 @@ impl<'de> Visitor<'de> for Shape {
             keys,
             hits,
             values,
-            stored,
+            worst,
         })
     }
 }
@@ -210,8 +205,14 @@ struct Keys(usize);
 /// The hits, and so many values.
 struct Values(usize);
 
-/// What this one of all actions has stored.
-struct Tracked(Option<usize>);
+/// What this one of all actions has stored, with these names.
+struct Tracked<'a>(Option<(usize, &'a [Arc<str>])>);
+
+/// What an action has stored, if it has.
+struct Stored<'a>(&'a [Arc<str>]);
+
+/// What was saved, with these names.
+struct Saved<'a>(&'a [Arc<str>]);
 
 impl<'de> DeserializeSeed<'de> for Keys {
     type Value = Vec<Cell>;
@@ -256,31 +257,102 @@ impl<'de> Visitor<'de> for Values {
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Tracked {
-    type Value = Option<Stored>;
+impl<'de> DeserializeSeed<'de> for Tracked<'_> {
+    type Value = Option<Worst>;
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Option<Stored>, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Option<Worst>, D::Error> {
         deserializer.deserialize_seq(self)
     }
 }
 
-impl<'de> Visitor<'de> for Tracked {
-    type Value = Option<Stored>;
+impl<'de> Visitor<'de> for Tracked<'_> {
+    type Value = Option<Worst>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a list of what actions have stored")
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Option<Stored>, A::Error> {
-        for _ in 0..self.0.unwrap_or(0) {
-            list.next_element::<IgnoredAny>()?;
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Option<Worst>, A::Error> {
+        let mut worst = None;
+        if let Some((place, names)) = self.0 {
+            for _ in 0..place {
+                list.next_element::<IgnoredAny>()?;
+            }
+            worst = list.next_element_seed(Stored(names))?.flatten();
         }
-        let stored = match self.0 {
-            Some(_) => list.next_element()?.flatten(),
-            None => None,
-        };
         while list.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(stored)
+        Ok(worst)
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Stored<'_> {
+    type Value = Option<Worst>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Option<Worst>, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Stored<'_> {
+    type Value = Option<Worst>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("what an action has stored, or null")
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Option<Worst>, E> {
+        Ok(None)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Option<Worst>, A::Error> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "lowercase")]
+        enum Member {
+            Value,
+            Saved,
+            #[serde(other)]
+            Other,
+        }
+        let (mut value, mut saved) = (None, None);
+        while let Some(member) = map.next_key()? {
+            match member {
+                Member::Value => value = Some(map.next_value::<Whole>()?.0),
+                Member::Saved => saved = Some(map.next_value_seed(Saved(self.0))?),
+                Member::Other => drop(map.next_value::<IgnoredAny>()?),
+            }
+        }
+        let (Some(value), Some(saved)) = (value, saved) else {
+            return Err(A::Error::custom("an action has stored no value, or has saved nothing"));
+        };
+        Ok(Some(Worst { value, saved }))
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Saved<'_> {
+    type Value = Vec<(Arc<str>, Key)>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        deserializer.deserialize_seq(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Saved<'_> {
+    type Value = Vec<(Arc<str>, Key)>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list of what was saved")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
+        let mut saved = Vec::with_capacity(self.0.len());
+        for name in self.0 {
+            match list.next_element::<Cell>()? {
+                Some(key) => saved.push((Arc::clone(name), key.0)),
+                None => break,
+            }
+        }
+        while list.next_element::<Cell>()?.is_some() {}
+        Ok(saved)
     }
 }
 
@@ -527,8 +599,7 @@ impl<'de> Deserialize<'de> for Buckets {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Buckets, A::Error> {
-                // Nearly all have fewer.
-                let mut counts = Counts::with_capacity(8);
+                let mut counts = Counts::default();
                 while let Some((index, count)) = map.next_entry()? {
                     counts.add(index, count);
                 }

@@ -104,7 +104,7 @@ impl Dist {
     }
 
     /// Buckets that have values, in the order of these.
-    pub fn buckets(&self) -> impl Iterator<Item = Bucket> {
+    pub fn buckets(&self) -> impl DoubleEndedIterator<Item = Bucket> {
         let negative = self.negative.iter().rev();
         let negative = negative.map(|(index, count)| self.bucket(index, count).negated());
         let positive = self.positive.iter();
@@ -190,8 +190,8 @@ impl Dist {
     /// is not known then.
     pub fn without_wrapped(&mut self) {
         const HALF: i128 = 1 << 63;
-        let is_wrapped = |index: i32| i128::from(self.bounds(index).0) > HALF;
-        // Bounds take long, and nearly always none is.
+        // Bounds take long, and nearly always none is. In the largest unit, values of bucket 0 are below 2^31.
+        let is_wrapped = |index: i32| index >> self.scale.min(31) > 31 && i128::from(self.bounds(index).0) > HALF;
         if !self.positive.ends().is_some_and(|(_, last)| is_wrapped(last)) {
             return;
         }
@@ -211,15 +211,15 @@ impl Dist {
 
     /// What was added since `earlier`, which is an older state of this. The smallest and the largest value are `None` unless
     /// they must have been among it. What has become less counts as nothing.
-    pub fn since(&self, earlier: &Dist) -> Dist {
+    pub fn since(&self, mut earlier: Dist) -> Dist {
         if earlier.count == 0 {
             return self.clone();
         }
         if self.scale != earlier.scale {
-            let (mut now, mut before) = (self.clone(), earlier.clone());
-            now.coarsen(before.scale);
-            before.coarsen(now.scale);
-            return now.since(&before);
+            let mut now = self.clone();
+            now.coarsen(earlier.scale);
+            earlier.coarsen(now.scale);
+            return now.since(earlier);
         }
         let fell = |(now, before): (i128, i128)| (now < before).then_some(now);
         let rose = |(now, before): (i128, i128)| (now > before).then_some(now);
@@ -229,8 +229,8 @@ impl Dist {
             min: self.min.zip(earlier.min).and_then(fell),
             max: self.max.zip(earlier.max).and_then(rose),
             zero: self.zero.saturating_sub(earlier.zero),
-            positive: self.positive.since(&earlier.positive),
-            negative: self.negative.since(&earlier.negative),
+            positive: self.positive.since(earlier.positive),
+            negative: self.negative.since(earlier.negative),
             ..*self
         }
     }

@@ -255,7 +255,8 @@ impl Row {
         earlier.hits = self.hits.saturating_sub(earlier.hits);
         let pairs = self.values.iter().zip(&mut earlier.values);
         for ((now, before), column) in pairs.zip(values) {
-            *before = now.since(before, column.fold);
+            let taken = std::mem::replace(before, Value::Unknown);
+            *before = now.since(taken, column.fold);
         }
         earlier.worst = match (&self.worst, &earlier.worst) {
             (Some(now), Some(before)) if now.value <= before.value => None,
@@ -281,9 +282,9 @@ impl Value {
         }
     }
 
-    fn since(&self, earlier: &Value, fold: Fold) -> Value {
+    fn since(&self, earlier: Value, fold: Fold) -> Value {
         match (self, earlier) {
-            (&Value::Number(now), &Value::Number(before)) => match fold {
+            (&Value::Number(now), Value::Number(before)) => match fold {
                 Fold::Sum => Value::Number(now.saturating_sub(before)),
                 Fold::Min if now < before => Value::Number(now),
                 Fold::Max if now > before => Value::Number(now),

@@ -40,7 +40,7 @@ fn since_knows_new_extremes_only() {
     let mut now = earlier.clone();
     now.record(7, 1);
     now.record(9, 1);
-    let delta = now.since(&earlier);
+    let delta = now.since(earlier.clone());
     assert_eq!(
         (delta.count, delta.sum, delta.min, delta.max),
         (2, Some(16), Some(7), None)
@@ -55,7 +55,7 @@ fn since_of_less_is_nothing() {
     let mut more = less.clone();
     more.record(5, 8);
     more.record(-5, 8);
-    let delta = less.since(&more);
+    let delta = less.since(more.clone());
     assert_eq!((delta.count, delta.in_buckets()), (0, 0));
 }
 
@@ -145,7 +145,7 @@ proptest! {
     fn since_takes_a_merge_back(a in any_dist(), b in any_dist()) {
         let mut b = b;
         b.coarsen(a.scale);
-        let delta = merged(&a, &b).since(&a);
+        let delta = merged(&a, &b).since(a.clone());
         prop_assert_eq!((delta.count, delta.sum), (b.count, b.sum));
         if b.count > 0 {
             prop_assert_eq!(delta.buckets().collect::<Vec<_>>(), {
