@@ -50,6 +50,8 @@ offcputime
 syscount"
 ! have_probes || recipes="$recipes
 funclatency vfs_read"
+# Where user-mode Linux has tried the others, those with probes are left.
+! rest_only || recipes="funclatency vfs_read"
 
 for backend in rhist c; do
 	echo "$recipes" | while read -r recipe; do
@@ -58,7 +60,7 @@ for backend in rhist c; do
 	done
 	untouched "$backend: each recipe undoes what it made"
 
-	for signal in INT TERM HUP; do
+	for signal in $(rest_only && echo TERM || echo INT TERM HUP); do
 		$rhist runqlat --backend $backend >"$work/out" 2>&1 &
 		soon running
 		kill -s $signal $!
@@ -72,14 +74,18 @@ for backend in rhist c; do
 	untouched "$backend: who reads no more ends a run"
 	no "$backend: without a panic" grep -q panicked "$work/err"
 
-	# What is killed is undone by whoever comes next.
+	# What is killed is undone by whoever comes next. How long a run takes depends on the machine.
 	rounds=${LONG:+500}
-	rounds=${rounds:-12}
+	rounds=${rounds:-$(rest_only && echo 4 || echo 12)}
+	read -r begin _ </proc/uptime
+	$rhist $(echo "$recipes" | head -n 1) -d 0.06 --backend $backend >/dev/null 2>&1
+	read -r end _ </proc/uptime
 	failed=0 left=0
 	for round in $(seq "$rounds"); do
 		recipe=$(echo "$recipes" | sed -n "$((round % $(echo "$recipes" | wc -l) + 1))p")
-		# Between nothing and twice what it takes until all is there and gone again.
-		moment=$(awk -v seed="$round" -v pid=$$ 'BEGIN { srand(seed * 7919 + pid); printf "%.4f", rand() * 0.12 }')
+		# Between nothing and somewhat more than it takes.
+		moment=$(awk -v seed="$round" -v pid=$$ -v begin="$begin" -v end="$end" \
+			'BEGIN { srand(seed * 7919 + pid); printf "%.4f", rand() * (end - begin) * 1.2 + 0.001 }')
 		timeout -s KILL "$moment" $rhist $recipe -d 0.06 --backend $backend >/dev/null 2>&1
 		# timeout does not wait for what it kills, and that may have to wait in the kernel before it dies.
 		soon none_alive || echo "# $recipe, $moment: is still there"
