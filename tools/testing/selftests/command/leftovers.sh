@@ -99,7 +99,8 @@ for backend in rhist c; do
 		}
 	done
 	is $failed 0 "$backend: nothing is left of $rounds runs that were killed"
-	yes "$backend: of which some had left something ($left)" [ $left -gt 0 ]
+	# Of a few, all may have been too early or too late.
+	[ "$rounds" -lt 12 ] || yes "$backend: of which some had left something ($left)" [ $left -gt 0 ]
 
 	# Someone holds a file of the instance open: the run ends, the rest goes later.
 	$rhist runqlat --backend $backend >/dev/null 2>&1 &
@@ -143,7 +144,9 @@ soon running
 for dir in "$KERNEL" "$TRACING" "$foreign"; do
 	remove_triggers "$dir/events/sched/sched_switch" "$dir/events/sched/sched_waking"
 done
-if rmmod rhist 2>/dev/null; then
+# Not while it reads a file of it.
+unloaded() { rmmod rhist 2>/dev/null; }
+if soon unloaded; then
 	wait $!
 	is $? 1 "the module goes away: the run fails"
 	yes "with a sentence" [ -s "$work/err" ]
