@@ -106,6 +106,8 @@ for backend in rhist c; do
 	$rhist runqlat --backend $backend >/dev/null 2>&1 &
 	soon running
 	instance=$(ls "$KERNEL/instances" | grep '^rhist-' | head -n 1)
+	# It may be there before its files are.
+	soon [ -e "$KERNEL/instances/$instance/trace_pipe" ]
 	exec 9<"$KERNEL/instances/$instance/trace_pipe"
 	kill -9 $!
 	wait $! 2>/dev/null
