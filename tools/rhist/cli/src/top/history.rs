@@ -76,8 +76,8 @@ pub fn value_at(height: u8) -> f64 {
     }
 }
 
-/// The cells of a distribution, in their order.
-fn cells(dist: &Dist) -> Vec<Cell> {
+/// Adds the cells of a distribution, in their order.
+fn add_cells(dist: &Dist, cells: &mut Vec<Cell>) {
     // From the index of a bucket: its bounds would take longer.
     let unit = f64::from(STEPS) * (dist.bucket_unit.values() as f64).log2();
     let width = f64::from(STEPS) / f64::from(dist.scale).exp2();
@@ -86,27 +86,26 @@ fn cells(dist: &Dist) -> Vec<Cell> {
         .negative
         .iter()
         .fold(dist.zero, |sum, (_, count)| sum.saturating_add(count));
-    let mut counts = Vec::with_capacity(dist.positive.len() + 1);
-    if not_positive > 0 {
-        counts.push((0, not_positive));
-    }
+    let mut next = (0, not_positive);
     for (index, count) in dist.positive.iter() {
         let height = height(index);
-        match counts.last_mut() {
-            Some((same, sum)) if *same == height => *sum = count.saturating_add(*sum),
-            _ => counts.push((height, count)),
+        if height != next.0 {
+            cells.extend(Cell::new(next));
+            next = (height, 0);
         }
+        next.1 = count.saturating_add(next.1);
     }
-    counts.into_iter().map(Cell::new).collect()
+    cells.extend(Cell::new(next));
 }
 
 impl Cell {
-    fn new((height, count): (u8, u64)) -> Self {
+    /// `None` if there are no values.
+    fn new((height, count): (u8, u64)) -> Option<Self> {
         let level = 8.0 * (count as f64 + 1.0).log2();
-        Cell {
+        (count > 0).then_some(Cell {
             height,
             level: level.clamp(1.0, 255.0) as u8,
-        }
+        })
     }
 }
 
@@ -121,7 +120,9 @@ impl Moment {
 
     /// Adds a key that had hits.
     pub fn add(&mut self, key: u32, rate: f64, [p50, p99]: [Option<f64>; 2], dist: Option<&Dist>) {
-        self.cells.extend(dist.into_iter().flat_map(cells));
+        if let Some(dist) = dist {
+            add_cells(dist, &mut self.cells);
+        }
         self.points.push(Point {
             key,
             rate: rate as f32,

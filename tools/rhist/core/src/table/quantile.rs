@@ -96,10 +96,16 @@ impl Dist {
 /// The rank, from 1, of the quantile `q` of `count` values.
 fn rank(q: f64, count: u64) -> u64 {
     // As 0.07 is a little more than seven hundredths.
-    const WHOLE: u128 = 1_000_000_000;
-    let part = (q.clamp(0.0, 1.0) * WHOLE as f64).round() as u128;
-    let rank = (u128::from(count) * part).div_ceil(WHOLE);
-    u64::try_from(rank).unwrap_or(count).max(1)
+    const WHOLE: u64 = 1_000_000_000;
+    let part = (q.clamp(0.0, 1.0) * WHOLE as f64).round() as u64;
+    let rank = match count.checked_mul(part) {
+        Some(product) => product.div_ceil(WHOLE),
+        None => {
+            let rank = (u128::from(count) * u128::from(part)).div_ceil(WHOLE.into());
+            u64::try_from(rank).unwrap_or(count)
+        }
+    };
+    rank.max(1)
 }
 
 #[cfg(test)]
