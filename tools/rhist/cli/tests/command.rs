@@ -12,6 +12,7 @@ use rhist_core::names::Names;
 use rhist_core::question::Interval;
 use rhist_core::question::Question;
 use rhist_core::recording::Writer;
+use rhist_core::table::Keys;
 use rhist_core::table::Row;
 use rhist_core::table::Table;
 use rhist_core::table::Time;
@@ -49,7 +50,7 @@ fn record(path: &Path, seconds: u64, hits: u64) {
             boot_id: None,
         };
         let row = Row {
-            keys: Vec::new(),
+            keys: Keys::new(),
             hits,
             values: Vec::new(),
             worst: None,

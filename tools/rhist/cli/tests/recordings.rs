@@ -81,14 +81,15 @@ fn record(folder: &Path, name: &str, seconds: u64, middle: f64) -> PathBuf {
             let worst = dist.max.filter(|max| *max > longest);
             longest = longest.max(dist.max.unwrap_or(0));
             Row {
-                keys: vec![Key::Text(Text::from(comm))],
+                keys: [Key::Text(Text::from(comm))].into(),
                 hits: count,
                 worst: worst.map(|value| Worst {
                     value,
                     saved: vec![
                         ("next_comm".into(), Key::Text(Text::from(comm))),
                         ("prev_comm".into(), Key::Text(Text::from("tail\u{1b}[2J"))),
-                    ],
+                    ]
+                    .into(),
                 }),
                 values: vec![Value::Dist(dist)],
             }

@@ -103,8 +103,8 @@ impl Sample {
         self.whole.add(number, seconds, &delta.total(), &delta.values);
         if !delta.keys.is_empty() {
             for row in &delta.rows {
-                if self.keys.len() < MAX_KEYS || self.keys.contains_key(&row.keys) {
-                    let measures = self.keys.entry(row.keys.clone()).or_default();
+                if self.keys.len() < MAX_KEYS || self.keys.contains_key(&row.keys[..]) {
+                    let measures = self.keys.entry(row.keys.to_vec()).or_default();
                     measures.add(number, seconds, row, &delta.values);
                 } else {
                     self.has_more_keys = true;

@@ -4,6 +4,7 @@
 
 use std::fs::File;
 use std::io::BufReader;
+use std::sync::Arc;
 
 use crate::hist_text;
 use crate::jsonl;
@@ -60,7 +61,7 @@ fn with_signs(table: &mut Table, format: &Format) {
     let signed_values: Vec<bool> = table.values.iter().map(|value| is_signed(&value.name)).collect();
     for row in &mut table.rows {
         let keys = row.keys.iter_mut().zip(&signed).filter(|(_, signed)| **signed);
-        let saved = row.worst.iter_mut().flat_map(|worst| &mut worst.saved);
+        let saved = row.worst.iter_mut().flat_map(|worst| Arc::make_mut(&mut worst.saved));
         let saved = saved.filter(|(name, _)| is_signed(name)).map(|(_, key)| key);
         for key in keys.map(|(key, _)| key).chain(saved) {
             match key {
@@ -105,7 +106,7 @@ mod tests {
         let mut histograms = hist_text::read(text.as_bytes()).unwrap();
         with_signs(&mut histograms[0].table, &format);
         assert_eq!(
-            histograms[0].table.rows[0].keys,
+            histograms[0].table.rows[0].keys[..],
             [Key::Number(-9), Key::Number(18446744073709551607)]
         );
     }

@@ -3,7 +3,6 @@
 //! Reads `hist_jsonl`, the file of rhist for programs.
 
 use std::io::BufRead;
-use std::sync::Arc;
 
 use crate::lines::Lines;
 use crate::table::BucketUnit;
@@ -12,18 +11,17 @@ use crate::table::Fold;
 use crate::table::Histogram;
 use crate::table::Losses;
 use crate::table::ReadError;
-use crate::table::Row;
 use crate::table::Table;
 use crate::table::Time;
 use crate::table::Unit;
 use crate::table::Value;
 
+mod cursor;
+mod entry;
 mod line;
 
-use line::Entry;
 use line::Header;
 use line::Kind;
-use line::Shape;
 use line::Trailer;
 
 /// The version of the schema that is known.
@@ -57,7 +55,7 @@ pub fn read(reader: impl BufRead) -> Result<Vec<Histogram>, ReadError> {
             }
             (Kind::Header, Some(_)) => return Err(ReadError::Incomplete { line: number }),
             (Kind::Header, None) => open = Some(Open::new(line::parse(line).map_err(wrong)?)),
-            (Kind::Entry, Some(open)) => open.entry(line::entry(line, open.shape()).map_err(wrong)?),
+            (Kind::Entry, Some(open)) => open.entry(line).map_err(wrong)?,
             (Kind::Trailer, Some(_)) => {
                 let trailer: Trailer = line::parse(line).map_err(wrong)?;
                 if let Some(open) = open.take() {
@@ -77,14 +75,11 @@ pub fn read(reader: impl BufRead) -> Result<Vec<Histogram>, ReadError> {
 /// A histogram whose trailer is still to come.
 struct Open {
     histogram: Histogram,
-    /// Of which action what it has stored is of interest.
-    action: Option<usize>,
+    entries: entry::Reader,
     /// Units of distributions, by value.
     bucket_units: Vec<BucketUnit>,
     /// Whether a value is an average.
     averages: Vec<bool>,
-    /// Names of what is saved with the largest value.
-    saved: Vec<Arc<str>>,
 }
 
 impl Open {
@@ -109,20 +104,13 @@ impl Open {
             Some("s") => BucketUnit::S,
             _ => BucketUnit::One,
         };
-        let actions = header.actions.iter().enumerate();
-        let maxima = actions.filter(|(_, action)| action.handler == "onmax");
-        // save() tells more than others; of equals, the first.
-        let worst = maxima.min_by_key(|(_, action)| action.action != "save");
         Open {
-            action: worst.map(|(n, _)| n),
+            entries: entry::Reader::new(&header),
             bucket_units: values.iter().map(bucket_unit).collect(),
             averages: values
                 .iter()
                 .map(|value| value.modifier.as_deref() == Some("avg"))
                 .collect(),
-            saved: worst.map_or(Vec::new(), |(_, action)| {
-                action.saved.iter().map(|name| name.0.to_lossy().into()).collect()
-            }),
             histogram: Histogram {
                 trigger: header.trigger.0,
                 system: header.system.0.to_lossy(),
@@ -147,31 +135,18 @@ impl Open {
         }
     }
 
-    /// What an entry has to have.
-    fn shape(&self) -> Shape<'_> {
-        Shape {
-            keys: self.histogram.table.keys.len(),
-            values: self.histogram.table.values.len(),
-            action: self.action.map(|place| (place, self.saved.as_slice())),
-        }
-    }
-
-    /// Adds an entry.
-    fn entry(&mut self, entry: Entry) {
-        let mut values: Vec<Value> = entry.values.into_iter().map(|value| value.0).collect();
-        for (n, value) in values.iter_mut().enumerate() {
+    /// Adds an entry. Fails with what is wrong with it.
+    fn entry(&mut self, line: &[u8]) -> Result<(), String> {
+        let mut row = self.entries.read(line)?;
+        for (n, value) in row.values.iter_mut().enumerate() {
             match value {
                 Value::Dist(dist) => dist.bucket_unit = self.bucket_units.get(n).copied().unwrap_or_default(),
                 Value::Number(_) if self.averages.get(n) == Some(&true) => *value = Value::Unknown,
                 Value::Number(_) | Value::Unknown => (),
             }
         }
-        self.histogram.table.rows.push(Row {
-            keys: entry.keys.into_iter().map(|key| key.0).collect(),
-            hits: entry.hits,
-            values,
-            worst: entry.worst,
-        });
+        self.histogram.table.rows.push(row);
+        Ok(())
     }
 
     /// The histogram with its totals. Fails with what is wrong with them.

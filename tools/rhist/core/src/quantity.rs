@@ -215,7 +215,7 @@ pub fn parse(text: &str, unit: Unit) -> Result<i128, QuantityError> {
         None if names.is_empty() => return fail(format!("\"{shown}\" has a unit, but this is a number of things")),
         None => {
             let known: Vec<&str> = names.iter().map(|&(known, _)| known).collect();
-            let (name, known) = (Text(name.into_bytes()), known.join(", "));
+            let (name, known) = (Text::from(name.as_str()), known.join(", "));
             return fail(format!("\"{name}\" is not a unit that fits here: these do: {known}"));
         }
     };

@@ -38,7 +38,7 @@ fn entries(histogram: &Histogram) -> Entries {
     let unsigned = |number: i128| if number < 0 { number + (1 << 64) } else { number };
     let key = |key: &Key| match key {
         Key::Number(number) => Key::Number(unsigned(*number)),
-        Key::Text(text) => Key::Text(Text(text.0.trim_ascii_end().to_vec())),
+        Key::Text(text) => Key::Text(Text::from(text.trim_ascii_end())),
         Key::Stack(frames) => Key::Stack(frames.iter().map(shown).collect()),
         Key::Address(frame) => Key::Address(Frame {
             address: frame.address,

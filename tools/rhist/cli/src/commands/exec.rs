@@ -56,7 +56,7 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let shown = |name: &OsString| Text(name.as_encoded_bytes().to_vec());
+        let shown = |name: &OsString| Text::from(name.as_encoded_bytes());
         match self {
             Self::NoCommand => write!(f, "there is no command: rhist exec [-i INSTANCE] COMMAND [ARG]..."),
             Self::NotRoot => {
@@ -150,7 +150,7 @@ fn plan(dir: &Path, command: &[OsString]) -> String {
     }
     let words = command
         .iter()
-        .map(|word| Text(word.as_encoded_bytes().to_vec()).to_string());
+        .map(|word| Text::from(word.as_encoded_bytes()).to_string());
     text + "exec " + &words.collect::<Vec<_>>().join(" ") + "\n"
 }
 

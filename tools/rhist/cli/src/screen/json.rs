@@ -214,11 +214,11 @@ pub(super) fn key<'a>(labels: &Labels<'_>, column: &str, value: &'a Key) -> KeyJ
 }
 
 fn text(text: &Text) -> TextJson<'_> {
-    match std::str::from_utf8(&text.0) {
+    match std::str::from_utf8(text) {
         Ok(text) => TextJson::Utf8(text),
         Err(_) => TextJson::Other {
-            text: String::from_utf8_lossy(&text.0).into_owned(),
-            bytes: text.0.iter().map(|byte| format!("{byte:02x}")).collect(),
+            text: String::from_utf8_lossy(text).into_owned(),
+            bytes: text.iter().map(|byte| format!("{byte:02x}")).collect(),
         },
     }
 }

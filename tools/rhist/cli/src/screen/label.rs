@@ -10,6 +10,7 @@ use rhist_core::question::Question;
 use rhist_core::table::Column;
 use rhist_core::table::Frame;
 use rhist_core::table::Key;
+use rhist_core::table::Keys;
 use rhist_core::table::Row;
 use rhist_core::table::Table;
 use rhist_core::table::Text;
@@ -54,10 +55,10 @@ impl Labels<'_> {
             rows: Vec::new(),
             ..table.clone()
         };
-        let mut places: HashMap<Vec<Key>, usize> = HashMap::with_capacity(table.rows.len());
+        let mut places: HashMap<Keys, usize> = HashMap::with_capacity(table.rows.len());
         for row in &table.rows {
             let keys = table.keys.iter().zip(&row.keys);
-            let keys: Vec<Key> = keys
+            let keys: Keys = keys
                 .map(|(column, key)| self.named_key(&column.name, key).unwrap_or_else(|| key.clone()))
                 .collect();
             match places.get(&keys).and_then(|&place| named.rows.get_mut(place)) {

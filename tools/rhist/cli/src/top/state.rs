@@ -157,7 +157,7 @@ impl State {
     /// The largest value of a key, and the sentence for what was saved with it; empty if nothing was.
     pub fn worst(&self, key: u32) -> Option<(i128, String)> {
         let key = self.keys.key(key);
-        let row = self.table()?.rows.iter().find(|row| row.keys == key)?;
+        let row = self.table()?.rows.iter().find(|row| *row.keys == *key)?;
         let worst = row.worst.as_ref()?;
         let labels = Labels {
             question: &self.question,

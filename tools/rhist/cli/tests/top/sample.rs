@@ -88,7 +88,7 @@ pub fn write_interrupts(path: &Path, proc: &Path) {
                 ..Column::default()
             }],
             rows: vec![Row {
-                keys: vec![Key::Number(28)],
+                keys: [Key::Number(28)].into(),
                 hits: second,
                 values: Vec::new(),
                 worst: None,
@@ -110,7 +110,7 @@ pub fn write_interrupts(path: &Path, proc: &Path) {
 
 fn reading(second: u64, dists: &[Dist]) -> Reading {
     let row = |(&(comm, ..), dist): (&(&str, u64, u64), &Dist)| Row {
-        keys: vec![Key::Text(comm.into())],
+        keys: [Key::Text(comm.into())].into(),
         hits: dist.count,
         values: vec![Value::Dist(dist.clone())],
         worst: None,

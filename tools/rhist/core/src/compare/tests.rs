@@ -37,7 +37,7 @@ fn interval(random: &mut Random, start: u64, comms: &[(&str, u64, f64)]) -> Inte
             dist.record((middle * (4.0 * (random.next() - 0.5)).exp()) as i128, 1);
         }
         Row {
-            keys: vec![Key::Text(Text::from(comm))],
+            keys: [Key::Text(Text::from(comm))].into(),
             hits: count,
             values: vec![Value::Dist(dist), Value::Number(i128::from(count) * 4096)],
             worst: None,

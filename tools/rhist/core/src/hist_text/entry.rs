@@ -40,7 +40,7 @@ impl Layout {
                 Stored::Changed => b"\n\tchanged:",
             })?;
             let value = text.number(10)?;
-            let saved = self.saved(text)?;
+            let saved = self.saved(text)?.into();
             // The kernel begins with 0, and stores what is larger.
             if self.worst == Some(n) && value > 0 {
                 let value = value.into();
@@ -49,7 +49,7 @@ impl Layout {
         }
         text.expect(b"\n")?;
         Ok(Row {
-            keys,
+            keys: keys.into(),
             hits,
             values,
             worst,
@@ -66,9 +66,9 @@ impl Layout {
         };
         let mut keys = Vec::with_capacity(self.keys.len());
         for (n, field) in self.keys.iter().enumerate() {
-            text.expect(&field.name.0)?;
+            text.expect(&field.name)?;
             let end = match self.keys.get(n + 1) {
-                Some(next) => [b", ", next.name.0.as_slice(), next.colon()].concat(),
+                Some(next) => [b", ", &*next.name, next.colon()].concat(),
                 None => close.to_vec(),
             };
             keys.push(field.key_in(text, &end)?);
@@ -83,9 +83,9 @@ impl Layout {
     fn saved<R: BufRead>(&self, text: &mut Scanner<R>) -> Result<Vec<(Arc<str>, Key)>, ReadError> {
         let mut saved = Vec::with_capacity(self.saved.len());
         for (n, name) in self.saved.iter().enumerate() {
-            text.expect(&[b"  ", name.0.as_slice(), b": "].concat())?;
+            text.expect(&[b"  ", &**name, b": "].concat())?;
             let end = match self.saved.get(n + 1) {
-                Some(next) => [b"  ", next.0.as_slice(), b": "].concat(),
+                Some(next) => [b"  ", &**next, b": "].concat(),
                 None => b"\n".to_vec(),
             };
             let value = match text.plain_number(&end)? {
@@ -121,7 +121,7 @@ impl Field {
                 let symbol = text.padded(width(modifier), end)?;
                 Ok(Key::Address(Frame {
                     address: Some(address),
-                    ..frame(&symbol.0)
+                    ..frame(&symbol)
                 }))
             }
             Some(Modifier::Execname) => {
@@ -162,7 +162,7 @@ impl Field {
 
     /// Reads a value with its name.
     fn value_in<R: BufRead>(&self, text: &mut Scanner<R>) -> Result<Value, ReadError> {
-        text.expect(&self.name.0)?;
+        text.expect(&self.name)?;
         match self.modifier {
             Some(Modifier::Percent) => {
                 text.expect(b" (%):")?;
@@ -253,7 +253,7 @@ fn range<R: BufRead>(text: &mut Scanner<R>) -> Result<Key, ReadError> {
 
 /// A function: a symbol, or an address where there is none.
 fn frame(shown: &[u8]) -> Frame {
-    let shown = Text(shown.to_vec()).to_lossy();
+    let shown = Text::from(shown).to_lossy();
     let digits = shown.strip_prefix("0x");
     let address = digits.and_then(|digits| u64::from_str_radix(digits, 16).ok());
     Frame {

@@ -87,11 +87,11 @@ pub(super) fn read(line: &[u8]) -> Result<(Histogram, Layout), String> {
         _ => return Err("the trigger is neither active nor paused".to_owned()),
     };
     let (command, filter) = match find(trigger, b" if ") {
-        Some((command, filter)) => (command, Some(Text(filter.to_vec()))),
+        Some((command, filter)) => (command, Some(Text::from(filter))),
         None => (trigger, None),
     };
     let mut histogram = Histogram {
-        trigger: Text(trigger.to_vec()),
+        trigger: Text::from(trigger),
         filter,
         paused,
         ..Histogram::default()
@@ -104,11 +104,11 @@ pub(super) fn read(line: &[u8]) -> Result<(Histogram, Layout), String> {
         match word {
             b"keys" if keys.is_empty() => keys = split(rest, b','),
             b"vals" if values.is_empty() => values = split(rest, b','),
-            b"name" if keys.is_empty() => histogram.name = Some(Text(rest.to_vec())),
+            b"name" if keys.is_empty() => histogram.name = Some(Text::from(rest)),
             b"sort" if !keys.is_empty() => is_behind_sort = true,
             // Before it may be variables with these names.
-            b"size" if is_behind_sort => histogram.size = Text(rest.to_vec()).to_lossy().parse().unwrap_or(0),
-            b"clock" if is_behind_sort => histogram.clock = Some(Text(rest.to_vec()).to_lossy()),
+            b"size" if is_behind_sort => histogram.size = Text::from(rest).to_lossy().parse().unwrap_or(0),
+            b"clock" if is_behind_sort => histogram.clock = Some(Text::from(rest).to_lossy()),
             _ => layout.action(token),
         }
     }
@@ -144,10 +144,7 @@ impl Layout {
         }
         let saves = name == b"save";
         if saves {
-            self.saved = split(fields, b',')
-                .into_iter()
-                .map(|field| Text(field.to_vec()))
-                .collect();
+            self.saved = split(fields, b',').into_iter().map(Text::from).collect();
         }
         if stored == Stored::Max && (saves || self.worst.is_none()) {
             self.worst = Some(self.stored.len());
@@ -160,7 +157,7 @@ impl Field {
     fn key(text: &[u8]) -> Field {
         if matches!(text, b"common_stacktrace" | b"stacktrace") {
             return Field {
-                name: Text(text.to_vec()),
+                name: Text::from(text),
                 modifier: Some(Modifier::Stack),
             };
         }
@@ -171,7 +168,7 @@ impl Field {
         // A variable has no modifier: its name may have a point.
         if let Some(variable) = text.strip_prefix(b"$") {
             return Field {
-                name: Text(variable.to_vec()),
+                name: Text::from(variable),
                 modifier: None,
             };
         }
@@ -183,11 +180,11 @@ impl Field {
         let known = MODIFIERS.iter().find(|(known, _)| known.as_bytes() == word);
         match known {
             Some(&(_, modifier)) => Field {
-                name: Text(name.to_vec()),
+                name: Text::from(name),
                 modifier: Some(modifier),
             },
             None => Field {
-                name: Text(text.to_vec()),
+                name: Text::from(text),
                 modifier: None,
             },
         }

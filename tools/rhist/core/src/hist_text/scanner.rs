@@ -77,7 +77,7 @@ impl<R: BufRead> Scanner<R> {
         }
         match literal.starts_with(self.peek(literal.len())?) {
             true => Err(self.incomplete()),
-            false => Err(self.expected(&format!("\"{}\"", Text(literal.trim_ascii().to_vec())))),
+            false => Err(self.expected(&format!("\"{}\"", Text::from(literal.trim_ascii())))),
         }
     }
 
@@ -161,10 +161,10 @@ impl<R: BufRead> Scanner<R> {
             if rest.len() < STRING_MAX && end.starts_with(rest.get(width..).unwrap_or_default()) {
                 return Err(self.incomplete());
             }
-            return Err(self.expected(&format!("a string and then \"{}\"", Text(end.trim_ascii().to_vec()))));
+            return Err(self.expected(&format!("a string and then \"{}\"", Text::from(end.trim_ascii()))));
         };
         let string = self.peek(len)?.get(..len).unwrap_or_default();
-        let string = Text(string.trim_ascii_end().to_vec());
+        let string = Text::from(string.trim_ascii_end());
         self.skip(len);
         Ok(string)
     }

@@ -74,7 +74,7 @@ fn the_cpu_twice() {
     let entry = "{ common_cpu: ~ 2^1  } hitcount:          3  common_cpu:          6\n";
     let histograms = read(file(trigger, &[entry]).as_bytes()).unwrap();
     let table = &histograms[0].table;
-    assert_eq!(table.rows[0].keys, [Key::Range { first: 2, last: 2 }]);
+    assert_eq!(table.rows[0].keys[..], [Key::Range { first: 2, last: 2 }]);
     assert_eq!(table.rows[0].values, [Value::Number(6)]);
     assert_eq!(
         (table.keys[0].name.as_str(), table.values[0].name.as_str()),

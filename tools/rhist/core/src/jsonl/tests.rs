@@ -31,7 +31,7 @@ fn keys_of_all_kinds() {
         address: Some(address),
         symbol: symbol.map(str::to_owned),
     };
-    let text = |bytes: &[u8]| Ok(Key::Text(crate::table::Text(bytes.to_vec())));
+    let text = |bytes: &[u8]| Ok(Key::Text(crate::table::Text::from(bytes)));
     assert_eq!(key("-3"), Ok(Key::Number(-3)));
     assert_eq!(key("18446744073709551615"), Ok(Key::Number(u64::MAX.into())));
     assert_eq!(key(r#""a\n\u0001\"""#), text(b"a\n\x01\""));
@@ -40,7 +40,7 @@ fn keys_of_all_kinds() {
         key(r#"{"value":17,"comm":{"text":"?","bytes":"ff"}}"#),
         Ok(Key::Task {
             pid: 17,
-            comm: crate::table::Text(vec![0xff])
+            comm: crate::table::Text::from(&[0xff][..])
         })
     );
     let syscall = |number, name: Option<&str>| Key::Syscall {

@@ -51,7 +51,7 @@ fn table(keys: &[&str], rows: Vec<Row>, value: Option<Unit>) -> Table {
 
 fn row(keys: Vec<Key>, hits: u64, values: Vec<Value>) -> Row {
     Row {
-        keys,
+        keys: keys.into(),
         hits,
         values,
         worst: None,

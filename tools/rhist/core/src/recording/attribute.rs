@@ -49,9 +49,9 @@ fn number(number: i128) -> Any {
 }
 
 fn text(text: &Text) -> Any {
-    match std::str::from_utf8(&text.0) {
+    match std::str::from_utf8(text) {
         Ok(text) => string(text),
-        Err(_) => Any::Bytes(base64(&text.0)),
+        Err(_) => Any::Bytes(base64(text)),
     }
 }
 
@@ -152,7 +152,7 @@ fn to_number(value: &Any) -> Option<i128> {
 fn to_text(value: &Any) -> Option<Text> {
     match value {
         Any::String(text) => Some(Text::from(text.as_str())),
-        Any::Bytes(text) => from_base64(text).map(Text),
+        Any::Bytes(text) => from_base64(text).map(|bytes| Text::from(&*bytes)),
         _ => None,
     }
 }

@@ -37,7 +37,7 @@ use crate::question::Question;
 use crate::recipe::NameKind;
 use crate::table::BucketUnit;
 use crate::table::Column;
-use crate::table::Key;
+use crate::table::Keys;
 use crate::table::Row;
 use crate::table::Table;
 use crate::table::Time;
@@ -252,7 +252,7 @@ struct Rows<'a> {
     names: Vec<String>,
     rows: Vec<Row>,
     attributes: Vec<&'a [Attribute]>,
-    index: HashMap<Vec<Key>, usize>,
+    index: HashMap<Keys, usize>,
 }
 
 impl<'a> Rows<'a> {
@@ -330,7 +330,7 @@ impl<'a> Rows<'a> {
             .ok_or_else(|| "a value belongs to no entry".to_owned())
     }
 
-    fn keys(&self, attributes: &[Attribute]) -> Result<Vec<Key>> {
+    fn keys(&self, attributes: &[Attribute]) -> Result<Keys> {
         let are_names = attributes.iter().map(|attribute| &attribute.key).eq(&self.names);
         let keys = attributes
             .iter()

@@ -70,11 +70,11 @@ fn interval(seconds: u64, comm: &str, values: &[(i128, u64)]) -> Interval {
         dist.record(value, count);
     }
     let row = Row {
-        keys: vec![Key::Text(Text::from(comm))],
+        keys: [Key::Text(Text::from(comm))].into(),
         hits: dist.count,
         worst: dist.max.map(|value| Worst {
             value,
-            saved: vec![("prev_comm".into(), Key::Text(Text::from("sed")))],
+            saved: [("prev_comm".into(), Key::Text(Text::from("sed")))].into(),
         }),
         values: vec![Value::Dist(dist)],
     };
@@ -203,9 +203,9 @@ fn numbers_keep_their_names() {
     fs::write(proc.path().join("partitions"), partitions).unwrap();
     let mut interval = interval(0, "sed", &[(700, 3)]);
     interval.delta.keys[0].name = "dev".to_owned();
-    interval.delta.rows[0].keys = vec![Key::Number(8 << 20)];
+    interval.delta.rows[0].keys = [Key::Number(8 << 20)].into();
     let saved = ["dev", "sector"].map(|name| (name.into(), Key::Number(9 << 20)));
-    interval.delta.rows[0].worst.as_mut().unwrap().saved = saved.to_vec();
+    interval.delta.rows[0].worst.as_mut().unwrap().saved = saved.into();
     let request = encode::request(&question(), &Names::with_proc(proc.path()), &interval);
     let mut reader = open(serde_json::to_string(&request).unwrap()).unwrap();
     assert_eq!(reader.next().unwrap().unwrap(), interval);
@@ -268,7 +268,7 @@ fn a_replay_has_the_totals() {
 
 fn any_text() -> impl Strategy<Value = Text> {
     prop_oneof![
-        vec(any::<u8>(), 0..20).prop_map(Text),
+        vec(any::<u8>(), 0..20).prop_map(|bytes| Text::from(&*bytes)),
         any::<String>().prop_map(|text| Text::from(text.as_str()))
     ]
 }
@@ -383,7 +383,7 @@ fn table() -> impl Strategy<Value = Table> {
                 .zip(rest)
                 .enumerate()
                 .map(|(i, (keys, (hits, worst)))| Row {
-                    keys,
+                    keys: keys.into(),
                     hits,
                     values: cells.iter().map(|column| column[i].clone()).collect(),
                     worst,

@@ -76,5 +76,5 @@ fn sync(file: &File) -> io::Result<()> {
 pub fn name(path: &Path) -> String {
     use std::os::unix::ffi::OsStrExt;
 
-    Text(path.as_os_str().as_bytes().to_vec()).to_string()
+    Text::from(path.as_os_str().as_bytes()).to_string()
 }

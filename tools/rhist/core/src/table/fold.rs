@@ -13,6 +13,7 @@ use super::Column;
 use super::Dist;
 use super::Fold;
 use super::Key;
+use super::Keys;
 use super::Losses;
 use super::Row;
 use super::Table;
@@ -63,7 +64,7 @@ impl Table {
     /// All rows in one, without keys. Of no rows: no hits, and unknown values.
     pub fn total(&self) -> Row {
         let none = Row {
-            keys: Vec::new(),
+            keys: Keys::new(),
             hits: 0,
             values: self.values.iter().map(|_| Value::Unknown).collect(),
             worst: None,
@@ -72,7 +73,7 @@ impl Table {
             return none;
         };
         let mut total = Row {
-            keys: Vec::new(),
+            keys: Keys::new(),
             ..first.clone()
         };
         for row in rest {
@@ -199,7 +200,7 @@ impl<'a> Finder<'a> {
     fn find(&mut self, keys: &[Key]) -> Option<usize> {
         let rows = self.rows;
         let place = match rows.get(self.next) {
-            Some(row) if row.keys == keys => self.next,
+            Some(row) if *row.keys == *keys => self.next,
             _ => {
                 let numbered = rows.iter().enumerate();
                 let index = || numbered.map(|(place, row)| (row.keys.as_slice(), place)).collect();

@@ -3,10 +3,13 @@
 //! Keys of rows, and the texts in them.
 
 use std::fmt;
+use std::ops::Deref;
 
-/// A text from the kernel: any bytes. [`fmt::Display`] shows nothing that a terminal would interpret.
+use smallvec::SmallVec;
+
+/// A text from the kernel: any bytes. Names of tasks need no memory beside it. [`fmt::Display`] shows nothing that a terminal would interpret.
 #[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Text(pub Vec<u8>);
+pub struct Text(SmallVec<[u8; 16]>);
 
 /// A key of a row, or a field that was saved.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -66,9 +69,23 @@ impl Text {
     }
 }
 
+impl Deref for Text {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl From<&[u8]> for Text {
+    fn from(bytes: &[u8]) -> Self {
+        Text(SmallVec::from_slice(bytes))
+    }
+}
+
 impl From<&str> for Text {
     fn from(text: &str) -> Self {
-        Text(text.as_bytes().to_vec())
+        text.as_bytes().into()
     }
 }
 

@@ -16,6 +16,7 @@ mod quantile;
 
 use rustix::time::ClockId;
 use rustix::time::clock_gettime;
+use smallvec::SmallVec;
 
 pub use bucket::Bucket;
 pub use counts::Counts;
@@ -80,11 +81,14 @@ pub enum Fold {
     Max,
 }
 
+/// Keys of a row. Most have one, which needs no memory of its own.
+pub type Keys = SmallVec<[Key; 1]>;
+
 /// An entry.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Row {
     /// Parallel to [`Table::keys`].
-    pub keys: Vec<Key>,
+    pub keys: Keys,
     /// How many events were counted here.
     pub hits: u64,
     /// Parallel to [`Table::values`].
@@ -110,8 +114,8 @@ pub enum Value {
 pub struct Worst {
     /// The value, in the unit of the first distribution of the table.
     pub value: i128,
-    /// What `save()` has kept of that event: names and values.
-    pub saved: Vec<(Arc<str>, Key)>,
+    /// What `save()` has kept of that event: names and values. Shared, as it goes from a reading into its interval.
+    pub saved: Arc<[(Arc<str>, Key)]>,
 }
 
 /// What was not counted. `None` where the kernel does not tell.

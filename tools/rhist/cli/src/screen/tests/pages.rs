@@ -24,7 +24,7 @@ fn hostile_names() {
         &"x".repeat(10_000),
     ];
     let mut rows: Vec<_> = names.iter().map(|name| row(vec![text(name)], 7, Vec::new())).collect();
-    rows.push(row(vec![Key::Text(Text(b"caf\xe9 \\".to_vec()))], 6, Vec::new()));
+    rows.push(row(vec![Key::Text(Text::from(&b"caf\xe9 \\"[..]))], 6, Vec::new()));
     rows.push(row(vec![text("漢字")], 5, Vec::new()));
     let question = Question {
         summary: "A summary\u{1b}[1m with an escape".to_owned(),

@@ -122,7 +122,7 @@ pub(super) fn column(name: &str) -> Column {
 
 pub(super) fn row(keys: Vec<Key>, hits: u64, values: Vec<Value>) -> Row {
     Row {
-        keys,
+        keys: keys.into(),
         hits,
         values,
         worst: None,
@@ -161,7 +161,8 @@ pub(super) fn worst(value: i128) -> Option<Worst> {
             ("next_pid".into(), Key::Number(15)),
             ("prev_comm".into(), text("sed")),
             ("prev_pid".into(), Key::Number(236)),
-        ],
+        ]
+        .into(),
     })
 }
 

@@ -44,11 +44,11 @@ fn name() -> impl Strategy<Value = String> {
 fn key() -> impl Strategy<Value = Key> {
     prop_oneof![
         any::<i64>().prop_map(|number| Key::Number(number.into())),
-        name().prop_map(|name| Key::Text(Text(name.into_bytes()))),
-        prop::collection::vec(any::<u8>(), 0..20).prop_map(|bytes| Key::Text(Text(bytes))),
+        name().prop_map(|name| Key::Text(Text::from(name.as_str()))),
+        prop::collection::vec(any::<u8>(), 0..20).prop_map(|bytes| Key::Text(Text::from(&*bytes))),
         (any::<i64>(), name()).prop_map(|(pid, comm)| Key::Task {
             pid,
-            comm: Text(comm.into_bytes())
+            comm: Text::from(comm.as_str())
         }),
     ]
 }
@@ -86,7 +86,7 @@ fn column() -> impl Strategy<Value = Column> {
 fn reading() -> impl Strategy<Value = Reading> {
     let worst = (any::<i64>(), name(), key()).prop_map(|(value, name, key)| Worst {
         value: value.into(),
-        saved: vec![(name.into(), key)],
+        saved: [(name.into(), key)].into(),
     });
     let row = (
         prop::collection::vec(key(), 0..3),
@@ -95,7 +95,7 @@ fn reading() -> impl Strategy<Value = Reading> {
         prop::option::of(worst),
     );
     let row = row.prop_map(|(keys, hits, values, worst)| Row {
-        keys,
+        keys: keys.into(),
         hits,
         values,
         worst,

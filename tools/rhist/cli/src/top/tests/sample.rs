@@ -73,7 +73,7 @@ pub fn reading(second: u64) -> Reading {
         }
         hits += dist.count;
         rows.push(Row {
-            keys: vec![Key::Text(comm.into())],
+            keys: [Key::Text(comm.into())].into(),
             hits: dist.count,
             worst: dist.max.map(|value| Worst {
                 value,
@@ -81,7 +81,8 @@ pub fn reading(second: u64) -> Reading {
                     ("next_comm".into(), Key::Text(comm.into())),
                     ("prev_comm".into(), Key::Text("sed".into())),
                     ("prev_pid".into(), Key::Number(236)),
-                ],
+                ]
+                .into(),
             }),
             values: vec![Value::Dist(dist)],
         });
@@ -99,7 +100,7 @@ pub fn reading(second: u64) -> Reading {
 /// Totals after some seconds of bytes that were sent and of the longest queue: no distributions.
 pub fn counts(second: u64) -> Reading {
     let row = |pid: u64| Row {
-        keys: vec![Key::Number(pid.into()), Key::Text("curl".into())],
+        keys: vec![Key::Number(pid.into()), Key::Text("curl".into())].into(),
         hits: second * pid,
         values: vec![Value::Number((second * pid * 1460).into()), Value::Number(pid.into())],
         worst: None,

@@ -37,7 +37,7 @@ fn table(rows: Vec<Row>) -> Table {
 type Contents = (BTreeMap<Vec<Key>, (u64, Vec<Value>, Option<Worst>)>, Losses);
 
 fn contents(table: &Table) -> Contents {
-    let row = |row: &Row| (row.keys.clone(), (row.hits, row.values.clone(), row.worst.clone()));
+    let row = |row: &Row| (row.keys.to_vec(), (row.hits, row.values.clone(), row.worst.clone()));
     let rows: BTreeMap<_, _> = table.rows.iter().map(row).collect();
     assert_eq!(rows.len(), table.rows.len(), "two rows have the same keys");
     (rows, table.losses.clone())
@@ -58,7 +58,8 @@ fn any_row() -> impl Strategy<Value = Row> {
                     first,
                     last: 1 << power,
                 },
-            ],
+            ]
+            .into(),
             hits: dist.count,
             values: vec![
                 Value::Number(dist.sum.unwrap_or(0)),
@@ -68,7 +69,7 @@ fn any_row() -> impl Strategy<Value = Row> {
             ],
             worst: saved.map(|saved| Worst {
                 value: max,
-                saved: vec![("next_pid".into(), Key::Number(saved))],
+                saved: [("next_pid".into(), Key::Number(saved))].into(),
             }),
         }
     })
@@ -187,7 +188,7 @@ fn ranges_of_log2() {
 fn tables_of_other_columns_do_no_harm() {
     let mut table = table(Vec::new());
     let strange = Row {
-        keys: vec![Key::Text(Text::from("x"))],
+        keys: [Key::Text(Text::from("x"))].into(),
         hits: 3,
         values: vec![Value::Dist(Dist::new(1))],
         worst: None,
@@ -212,7 +213,11 @@ fn speed_of_many_rows() {
         let mut dist = Dist::new(3);
         (0..8).for_each(|k| dist.record(i128::from(n % 97 + 1) << k, 1));
         Row {
-            keys: vec![Key::Number(n.into()), Key::Text(Text(format!("task-{n}").into_bytes()))],
+            keys: vec![
+                Key::Number(n.into()),
+                Key::Text(Text::from(format!("task-{n}").as_str())),
+            ]
+            .into(),
             hits: 8,
             values: vec![Value::Dist(dist)],
             worst: None,

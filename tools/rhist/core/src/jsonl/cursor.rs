@@ -1,0 +1,387 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! A place in a line of JSON. There may be a hundred thousand lines in each interval, so they are read without anything in
+//! between.
+
+/// What is wrong with a line. Small where nothing is.
+#[derive(Debug)]
+pub(super) struct Wrong(Box<Box<str>>);
+
+pub(super) type Result<T> = std::result::Result<T, Wrong>;
+
+impl<S: Into<Box<str>>> From<S> for Wrong {
+    fn from(what: S) -> Self {
+        Wrong(Box::new(what.into()))
+    }
+}
+
+impl From<Wrong> for String {
+    fn from(wrong: Wrong) -> Self {
+        wrong.0.into_string()
+    }
+}
+
+/// A place in a line of JSON. What reads a value leaves it behind this, or fails with what is wrong there.
+pub(super) struct Cursor<'a> {
+    line: &'a str,
+    at: usize,
+}
+
+impl<'a> Cursor<'a> {
+    /// At the begin of a line. Fails if it is not UTF-8.
+    pub(super) fn new(line: &'a [u8]) -> Result<Self> {
+        // Looking at the whole line once takes less time than at each string in it.
+        match str::from_utf8(line) {
+            Ok(line) => Ok(Cursor { line, at: 0 }),
+            Err(_) => Err("it is not JSON: it is not UTF-8".into()),
+        }
+    }
+
+    /// Fails if there is more in the line.
+    pub(super) fn end(&mut self) -> Result<()> {
+        match self.peek() {
+            None => Ok(()),
+            Some(_) => Err(self.unexpected("the end of the line")),
+        }
+    }
+
+    /// Reads a list, each element with `element`.
+    pub(super) fn list(&mut self, mut element: impl FnMut(&mut Self) -> Result<()>) -> Result<()> {
+        self.take(b'[', "a list")?;
+        if self.takes(b']') {
+            return Ok(());
+        }
+        loop {
+            element(self)?;
+            if !self.takes(b',') {
+                return self.take(b']', "`,` or `]`");
+            }
+        }
+    }
+
+    /// Reads an object whose members have any names: each value with `read`, which is given its name as it is written.
+    pub(super) fn map(&mut self, mut read: impl FnMut(&mut Self, &str) -> Result<()>) -> Result<()> {
+        self.take(b'{', "an object")?;
+        if self.takes(b'}') {
+            return Ok(());
+        }
+        loop {
+            let name = self.string()?;
+            self.take(b':', "`:`")?;
+            read(self, name)?;
+            if !self.takes(b',') {
+                return self.take(b'}', "`,` or `}`");
+            }
+        }
+    }
+
+    /// Reads an object of these members: each value with `read`. Others are passed. They are found most quickly in this
+    /// order, in which rhist writes them. Names are given as `"name":`.
+    pub(super) fn object<M: Copy>(
+        &mut self,
+        members: &[(&str, M)],
+        mut read: impl FnMut(&mut Self, M) -> Result<()>,
+    ) -> Result<()> {
+        self.take(b'{', "an object")?;
+        if self.takes(b'}') {
+            return Ok(());
+        }
+        let mut next = 0;
+        loop {
+            let place = match members.get(next) {
+                Some((name, _)) if self.rest().starts_with(name.as_bytes()) => {
+                    self.at += name.len();
+                    next
+                }
+                _ => {
+                    let name = self.string()?;
+                    self.take(b':', "`:`")?;
+                    let is_it = |(known, _): &(&str, M)| known.trim_matches(['"', ':']) == name;
+                    members.iter().position(is_it).unwrap_or(members.len())
+                }
+            };
+            match members.get(place) {
+                Some(&(_, member)) => {
+                    read(self, member)?;
+                    next = place + 1;
+                }
+                None => drop(self.value()?),
+            }
+            if !self.takes(b',') {
+                return self.take(b'}', "`,` or `}`");
+            }
+        }
+    }
+
+    /// Reads a string. Returns what is between the quotes, as it is written.
+    pub(super) fn string(&mut self) -> Result<&'a str> {
+        self.take(b'"', "a string")?;
+        let begin = self.at;
+        loop {
+            self.pass(&IN_STRING);
+            match self.byte() {
+                Some(b'"') => break,
+                Some(b'\\') => self.at += 2,
+                _ => return Err(self.unexpected("the end of the string")),
+            }
+        }
+        self.at += 1;
+        Ok(self.line.get(begin..self.at - 1).unwrap_or_default())
+    }
+
+    /// Reads a whole number, with or without a sign.
+    pub(super) fn whole(&mut self) -> Result<i128> {
+        let is_negative = self.takes(b'-');
+        let begin = self.at;
+        let magnitude = i128::from(self.unsigned()?);
+        match is_negative {
+            false => Ok(magnitude),
+            true if magnitude <= 1 << 63 => Ok(-magnitude),
+            true => Err(self.wrong("a number has more than 64 bits", begin)),
+        }
+    }
+
+    /// Reads a whole number without a sign.
+    pub(super) fn unsigned(&mut self) -> Result<u64> {
+        let first = self.peek();
+        let begin = self.at;
+        let mut number: u64 = 0;
+        while let Some(digit @ b'0'..=b'9') = self.byte() {
+            let digit = u64::from(digit - b'0');
+            // So many digits have room for another one.
+            number = match self.at - begin < 18 {
+                true => number * 10 + digit,
+                false => {
+                    let sum = number.checked_mul(10).and_then(|sum| sum.checked_add(digit));
+                    sum.ok_or_else(|| self.wrong("a number has more than 64 bits", begin))?
+                }
+            };
+            self.at += 1;
+        }
+        let digits = self.at - begin;
+        match self.byte() {
+            Some(b'.' | b'e' | b'E') => Err(self.wrong("a number is not whole", begin)),
+            _ if digits == 0 || (digits > 1 && first == Some(b'0')) => Err(self.unexpected("a whole number")),
+            _ => Ok(number),
+        }
+    }
+
+    /// Passes any value. Returns how it is written.
+    pub(super) fn value(&mut self) -> Result<&'a str> {
+        let first = self.peek();
+        let begin = self.at;
+        match first {
+            Some(b'"') => drop(self.string()?),
+            Some(b'{' | b'[') => self.nested()?,
+            Some(b'-' | b'0'..=b'9' | b'a'..=b'z') => self.pass(&IN_SCALAR),
+            _ => return Err(self.unexpected("a value")),
+        }
+        Ok(self.line.get(begin..self.at).unwrap_or_default())
+    }
+
+    /// Passes a list or an object. What is in it is not looked at, but for where it ends.
+    fn nested(&mut self) -> Result<()> {
+        let mut depth = 0;
+        loop {
+            match self.byte() {
+                Some(b'"') => drop(self.string()?),
+                Some(b'{' | b'[') => {
+                    depth += 1;
+                    self.at += 1;
+                }
+                Some(b'}' | b']') => {
+                    depth -= 1;
+                    self.at += 1;
+                }
+                _ => return Err(self.unexpected("`}` or `]`")),
+            }
+            if depth == 0 {
+                return Ok(());
+            }
+            self.pass(&IN_NESTED);
+        }
+    }
+
+    /// Passes the bytes that are in this set.
+    fn pass(&mut self, set: &[bool; 256]) {
+        let rest = self.rest();
+        let is_other = |&byte: &u8| set.get(usize::from(byte)) != Some(&true);
+        self.at += rest.iter().position(is_other).unwrap_or(rest.len());
+    }
+
+    /// Its place: how many bytes are before it.
+    pub(super) fn at(&self) -> usize {
+        self.at
+    }
+
+    /// The next byte that is no white space, to which it goes.
+    pub(super) fn peek(&mut self) -> Option<u8> {
+        // rhist writes none.
+        if let byte @ Some(b'!'..) = self.byte() {
+            return byte;
+        }
+        while let Some(b' ' | b'\t' | b'\r' | b'\n') = self.byte() {
+            self.at += 1;
+        }
+        self.byte()
+    }
+
+    /// Says what is wrong with what begins at this byte.
+    #[cold]
+    fn wrong(&self, what: &str, begin: usize) -> Wrong {
+        format!("it is not as hist_jsonl has it: {what} (column {})", begin + 1).into()
+    }
+
+    /// Says that something else should be here.
+    #[cold]
+    pub(super) fn unexpected(&self, expected: &str) -> Wrong {
+        match self.line.get(self.at..).and_then(|rest| rest.chars().next()) {
+            Some(found) => self.wrong(&format!("expected {expected}, found {found:?}"), self.at),
+            None => self.wrong(&format!("expected {expected}, found the end of the line"), self.at),
+        }
+    }
+
+    fn rest(&self) -> &[u8] {
+        self.line.as_bytes().get(self.at..).unwrap_or_default()
+    }
+
+    fn byte(&self) -> Option<u8> {
+        self.line.as_bytes().get(self.at).copied()
+    }
+
+    fn takes(&mut self, byte: u8) -> bool {
+        let is_next = self.peek() == Some(byte);
+        self.at += usize::from(is_next);
+        is_next
+    }
+
+    fn take(&mut self, byte: u8, expected: &str) -> Result<()> {
+        match self.takes(byte) {
+            true => Ok(()),
+            false => Err(self.unexpected(expected)),
+        }
+    }
+}
+
+/// What may be in a string as it is.
+const IN_STRING: [bool; 256] = {
+    let mut set = [true; 256];
+    let mut control = 0;
+    while control < 32 {
+        set[control] = false;
+        control += 1;
+    }
+    set[b'"' as usize] = false;
+    set[b'\\' as usize] = false;
+    set
+};
+
+/// What is in a list or an object, but for strings, lists and objects.
+const IN_NESTED: [bool; 256] = {
+    let mut set = [true; 256];
+    let mut n = 0;
+    let others = b"\"{}[]";
+    while n < others.len() {
+        set[others[n] as usize] = false;
+        n += 1;
+    }
+    set
+};
+
+/// What numbers and words are made of.
+const IN_SCALAR: [bool; 256] = {
+    let mut set = [false; 256];
+    let mut byte = 0;
+    while byte < 128 {
+        set[byte] = (byte as u8).is_ascii_alphanumeric();
+        byte += 1;
+    }
+    set[b'-' as usize] = true;
+    set[b'+' as usize] = true;
+    set[b'.' as usize] = true;
+    set
+};
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::Value;
+
+    use super::*;
+
+    fn json() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            any::<u64>().prop_map(Value::from),
+            any::<i32>().prop_map(|quarters| Value::from(f64::from(quarters) / 4.0)),
+            any::<String>().prop_map(Value::from),
+        ];
+        leaf.prop_recursive(4, 30, 5, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..5).prop_map(Value::from),
+                prop::collection::vec((any::<String>(), inner), 0..5)
+                    .prop_map(|members| Value::Object(members.into_iter().collect())),
+            ]
+        })
+    }
+
+    /// A value as it is read with lists, objects, strings and numbers.
+    fn read(cursor: &mut Cursor<'_>) -> Result<Value> {
+        match cursor.peek() {
+            Some(b'[') => {
+                let mut list = Vec::new();
+                cursor.list(|cursor| read(cursor).map(|value| list.push(value)))?;
+                Ok(list.into())
+            }
+            Some(b'{') => {
+                let mut object = serde_json::Map::new();
+                cursor.map(|cursor, name| {
+                    let name = serde_json::from_str(&format!("\"{name}\"")).unwrap();
+                    object.insert(name, read(cursor)?);
+                    Ok(())
+                })?;
+                Ok(object.into())
+            }
+            _ => Ok(serde_json::from_str(cursor.value()?).unwrap()),
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn it_reads_what_is_json(value in json(), is_pretty: bool) {
+            let text = match is_pretty {
+                true => serde_json::to_string_pretty(&value).unwrap(),
+                false => value.to_string(),
+            };
+            let mut cursor = Cursor::new(text.as_bytes()).unwrap();
+            prop_assert_eq!(cursor.value().unwrap(), &text);
+            cursor.end().unwrap();
+            let mut cursor = Cursor::new(text.as_bytes()).unwrap();
+            prop_assert_eq!(read(&mut cursor).unwrap(), value);
+            cursor.end().unwrap();
+        }
+
+        #[test]
+        fn numbers_are_those_of_64_bits(number in any::<i128>(), shift in 0..128u32) {
+            let number = number >> shift;
+            let text = number.to_string();
+            let whole = Cursor::new(text.as_bytes()).unwrap().whole().ok();
+            let fits = i64::try_from(number).is_ok() || u64::try_from(number).is_ok();
+            prop_assert_eq!(whole, Some(number).filter(|_| fits));
+            let unsigned = Cursor::new(text.as_bytes()).unwrap().unsigned().ok();
+            prop_assert_eq!(unsigned, u64::try_from(number).ok());
+        }
+
+        #[test]
+        fn it_ends_whatever_the_line_is(line in r#"([\[\]{},:"\\ ]|-?[0-9]{1,3}|null|é|[a-z]){0,30}"#) {
+            let mut cursor = Cursor::new(line.as_bytes()).unwrap();
+            let passed = cursor.value().map(str::len).unwrap_or_default();
+            prop_assert!(passed <= line.len());
+            // What is no JSON may be read as if it were, but never beyond its end.
+            let _ = Cursor::new(line.as_bytes()).unwrap().list(|cursor| cursor.value().map(drop));
+            let _ = Cursor::new(line.as_bytes()).unwrap().map(|cursor, _| cursor.whole().map(drop));
+        }
+    }
+}

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Entries of a histogram. Nearly all lines are these.
+
+use std::ops::Deref;
+use std::sync::Arc;
+
+use super::cursor::Cursor;
+use super::cursor::Result;
+use super::line;
+use super::line::Cell;
+use super::line::Characters;
+use super::line::Header;
+use crate::table::Counts;
+use crate::table::Dist;
+use crate::table::Key;
+use crate::table::Keys;
+use crate::table::Row;
+use crate::table::Text;
+use crate::table::Value;
+use crate::table::Worst;
+
+/// Members of an entry.
+#[derive(Clone, Copy)]
+enum EntryMember {
+    Keys,
+    Values,
+    Actions,
+}
+
+const ENTRY: [(&str, EntryMember); 3] = [
+    ("\"keys\":", EntryMember::Keys),
+    ("\"values\":", EntryMember::Values),
+    ("\"actions\":", EntryMember::Actions),
+];
+
+/// Members of a distribution. Quantiles are made anew, for any percentage.
+#[derive(Clone, Copy)]
+enum DistMember {
+    Count,
+    Sum,
+    Min,
+    Max,
+    Zero,
+    Scale,
+    Positive,
+    Negative,
+}
+
+const DIST: [(&str, DistMember); 8] = [
+    ("\"count\":", DistMember::Count),
+    ("\"sum\":", DistMember::Sum),
+    ("\"min\":", DistMember::Min),
+    ("\"max\":", DistMember::Max),
+    ("\"zero_count\":", DistMember::Zero),
+    ("\"scale\":", DistMember::Scale),
+    ("\"positive\":", DistMember::Positive),
+    ("\"negative\":", DistMember::Negative),
+];
+
+/// Members of what an action has stored.
+#[derive(Clone, Copy)]
+enum StoredMember {
+    Value,
+    Saved,
+}
+
+const STORED: [(&str, StoredMember); 2] = [("\"value\":", StoredMember::Value), ("\"saved\":", StoredMember::Saved)];
+
+/// Reads entries. Memory is taken once for each list, and not more than it needs.
+pub(super) struct Reader {
+    /// How many keys an entry has.
+    keys: usize,
+    /// How many values it has, without the hits.
+    values: usize,
+    /// Of which action what it has stored is of interest.
+    action: Option<usize>,
+    /// The names of what is saved with it.
+    names: Vec<Arc<str>>,
+    buckets: Vec<(i32, u64)>,
+    saved: Vec<(Arc<str>, Key)>,
+}
+
+impl Reader {
+    /// For entries behind this header.
+    pub(super) fn new(header: &Header) -> Self {
+        let actions = header.actions.iter().enumerate();
+        let maxima = actions.filter(|(_, action)| action.handler == "onmax");
+        // save() tells more than others; of equals, the first.
+        let worst = maxima.min_by_key(|(_, action)| action.action != "save");
+        let name = |name: &Characters| name.0.to_lossy().into();
+        Reader {
+            keys: header.keys.len(),
+            values: header.values.len().saturating_sub(1),
+            action: worst.map(|(place, _)| place),
+            names: worst.map_or(Vec::new(), |(_, action)| action.saved.iter().map(name).collect()),
+            buckets: Vec::new(),
+            saved: Vec::new(),
+        }
+    }
+
+    /// Reads an entry. Fails with what is wrong with it.
+    pub(super) fn read(&mut self, line: &[u8]) -> Result<Row> {
+        let mut line = Cursor::new(line)?;
+        let (mut keys, mut hits) = (None, None);
+        let mut row = Row::default();
+        line.object(&ENTRY, |line, member| {
+            match member {
+                EntryMember::Keys => {
+                    let mut read = Keys::with_capacity(self.keys);
+                    line.list(|line| key(line).map(|key| read.push(key)))?;
+                    keys = Some(counted(read, self.keys)?);
+                }
+                EntryMember::Values => {
+                    let mut read = Vec::with_capacity(self.values);
+                    line.list(|line| match hits {
+                        None => line.unsigned().map(|number| hits = Some(number)),
+                        Some(_) => self.value(line).map(|value| read.push(value)),
+                    })?;
+                    row.values = counted(read, self.values)?;
+                }
+                EntryMember::Actions => row.worst = self.worst(line)?,
+            }
+            Ok(())
+        })?;
+        line.end()?;
+        match (keys, hits) {
+            (Some(keys), Some(hits)) => Ok(Row { keys, hits, ..row }),
+            _ => Err("the entry has no keys, or no number of hits".into()),
+        }
+    }
+
+    fn value(&mut self, line: &mut Cursor<'_>) -> Result<Value> {
+        match line.peek() {
+            Some(b'{') => Ok(Value::Dist(self.dist(line)?)),
+            Some(b'n') => line.value().map(|_| Value::Unknown),
+            _ => Ok(Value::Number(line.whole()?)),
+        }
+    }
+
+    fn dist(&mut self, line: &mut Cursor<'_>) -> Result<Dist> {
+        let (mut count, mut sum, mut min, mut max, mut zero, mut scale) = (None, None, None, None, None, None);
+        let (mut positive, mut negative) = (None, None);
+        line.object(&DIST, |line, member| {
+            match member {
+                DistMember::Count => count = Some(line.unsigned()?),
+                DistMember::Sum => sum = Some(line.whole()?),
+                DistMember::Min => min = Some(line.whole()?),
+                DistMember::Max => max = Some(line.whole()?),
+                DistMember::Zero => zero = Some(line.unsigned()?),
+                DistMember::Scale => scale = Some(line.unsigned()?),
+                DistMember::Positive => positive = Some(self.counts(line)?),
+                DistMember::Negative => negative = Some(self.counts(line)?),
+            }
+            Ok(())
+        })?;
+        let (Some(count), Some(zero), Some(scale), Some(positive), Some(negative)) =
+            (count, zero, scale, positive, negative)
+        else {
+            return Err("a distribution has no count, zero_count, scale, positive or negative".into());
+        };
+        let scale = u8::try_from(scale).ok().filter(|&scale| scale <= Dist::SCALE_MAX);
+        Ok(Dist {
+            scale: scale.ok_or("there is no such scale")?,
+            count,
+            sum,
+            // Without values there is neither.
+            min: min.filter(|_| count > 0),
+            max: max.filter(|_| count > 0),
+            zero,
+            positive,
+            negative,
+            ..Dist::default()
+        })
+    }
+
+    /// Counts by the index of the bucket.
+    fn counts(&mut self, line: &mut Cursor<'_>) -> Result<Counts> {
+        self.buckets.clear();
+        line.map(|line, index| {
+            let number = index.parse();
+            let number = number.map_err(|_| format!("a bucket has the index {index:?}"))?;
+            self.buckets.push((number, line.unsigned()?));
+            Ok(())
+        })?;
+        Ok(self.buckets.iter().copied().collect())
+    }
+
+    /// What the action has stored.
+    fn worst(&mut self, line: &mut Cursor<'_>) -> Result<Option<Worst>> {
+        let mut worst = None;
+        let mut place = 0;
+        line.list(|line| {
+            match line.peek() {
+                Some(b'{') if self.action == Some(place) => worst = Some(self.stored(line)?),
+                _ => drop(line.value()?),
+            }
+            place += 1;
+            Ok(())
+        })?;
+        Ok(worst)
+    }
+
+    fn stored(&mut self, line: &mut Cursor<'_>) -> Result<Worst> {
+        let mut value = None;
+        self.saved.clear();
+        line.object(&STORED, |line, member| {
+            match member {
+                StoredMember::Value => value = Some(line.whole()?),
+                StoredMember::Saved => {
+                    let mut names = self.names.iter();
+                    line.list(|line| match names.next() {
+                        Some(name) => key(line).map(|key| self.saved.push((Arc::clone(name), key))),
+                        None => line.value().map(drop),
+                    })?;
+                }
+            }
+            Ok(())
+        })?;
+        Ok(Worst {
+            value: value.ok_or("an action has stored no value")?,
+            saved: self.saved.drain(..).collect(),
+        })
+    }
+}
+
+/// Fails unless there are so many.
+fn counted<T, L: Deref<Target = [T]>>(items: L, len: usize) -> Result<L> {
+    match items.len() == len {
+        true => Ok(items),
+        false => Err(format!("there are {} keys or values where the header has {len}", items.len()).into()),
+    }
+}
+
+/// A key, or a field that was saved.
+fn key(line: &mut Cursor<'_>) -> Result<Key> {
+    if let Some(b'-' | b'0'..=b'9') = line.peek() {
+        return Ok(Key::Number(line.whole()?));
+    }
+    let at = line.at();
+    let written = line.value()?;
+    let text = written.strip_prefix('"').and_then(|text| text.strip_suffix('"'));
+    match text.filter(|text| !text.contains('\\')) {
+        Some(text) => Ok(Key::Text(Text::from(text))),
+        None => Ok(line::parse_at::<Cell>(written.as_bytes(), at)?.0),
+    }
+}
