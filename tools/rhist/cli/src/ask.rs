@@ -17,6 +17,7 @@ use clap::FromArgMatches;
 use rhist_core::grammar::check_filter;
 use rhist_core::grammar::check_key;
 use rhist_core::grammar::check_value;
+use rhist_core::names::Names;
 use rhist_core::plan::Id;
 use rhist_core::plan::Options;
 use rhist_core::plan::Plan;
@@ -275,6 +276,12 @@ impl Ask {
             Some(why) if plans.is_empty() => Err(why.into()),
             _ => Ok(plans),
         }
+    }
+
+    /// Names of the numbers that `question`, of one of its plans, has keys and saved fields for: also those of the events.
+    pub fn names(&self, tracefs: &Tracefs, question: &Question) -> Names {
+        let columns = self.by().iter().chain(&self.measure.save).chain(question.names.keys());
+        Names::of_events(tracefs, &self.measure, columns)
     }
 
     /// The measure with whole names of the events that were given on the command line.

@@ -59,7 +59,7 @@ impl Sink for Recorder<'_> {
     fn begin(&mut self, plan: &Plan) -> anyhow::Result<()> {
         // It may be another plan than the first: of how it is measured, the kernel may not have all.
         self.writer.set_question(&plan.question);
-        self.names = Names::of_events(self.tracefs, self.ask.measure(), plan.question.names.keys());
+        self.names = self.ask.names(self.tracefs, &plan.question);
         if !self.is_quiet {
             say!(
                 "{}: recorded in {}, until Ctrl-C",

@@ -77,10 +77,10 @@ pub fn run(args: &Args, common: &Common) -> anyhow::Result<ExitCode> {
     if let Some(seconds) = ask.run.interval {
         options.interval = Duration::from_secs_f64(seconds);
     }
-    options.names = Names::new();
     // From here on a signal must not end the process before the run is removed.
     let signals = Signals::new().context("signals")?;
     let run = measure::start(&ask, &tracefs, plans)?;
+    options.names = ask.names(&tracefs, run.question());
     options.end = ask
         .run
         .duration

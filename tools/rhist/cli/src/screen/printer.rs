@@ -74,14 +74,7 @@ impl Sink for Printer<'_> {
 
     fn begin(&mut self, plan: &Plan) -> anyhow::Result<()> {
         self.question = plan.question.clone();
-        let measure = self.ask.measure();
-        let columns = self
-            .ask
-            .by()
-            .iter()
-            .chain(&measure.save)
-            .chain(self.question.names.keys());
-        self.names = Names::of_events(self.tracefs, measure, columns);
+        self.names = self.ask.names(self.tracefs, &self.question);
         Ok(())
     }
 

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Numbers are named as the format of their event says, whichever command shows them.
+
+use std::fs;
+use std::fs::File;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::path::PathBuf;
+use std::process::Command;
+use std::process::Output;
+use std::process::Stdio;
+use std::thread;
+use std::time::Duration;
+use std::time::Instant;
+
+use rustix::fs::CWD;
+use rustix::fs::FileType;
+use rustix::fs::Mode;
+use rustix::fs::mknodat;
+
+/// Where events are.
+const FIXTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../core/tests/fixtures");
+
+/// Softirqs by their number. The probe is of no use but that it is written before the trigger.
+const RECIPE: &str = r#"
+summary = "softirqs"
+about = "softirqs"
+by = ["vec"]
+probes = ["p:{group}/x f"]
+count = [{ event = "irq:softirq_entry" }]
+"#;
+
+const HISTOGRAM: &str = "# event histogram
+#
+# trigger info: hist:keys=vec:vals=hitcount:sort=hitcount:size=2048 [active]
+#
+
+{ vec:          3 } hitcount:         10
+
+Totals:
+    Hits: 10
+    Entries: 1
+    Dropped: 0
+";
+
+/// What it says on a tracing directory where the softirq 3 happens. In the end it cannot remove what it has made, as files
+/// are in it that are not of a kernel.
+fn rhist(line: &str) -> Output {
+    let root = tempfile::tempdir().unwrap();
+    let at = |path: &str| root.path().join(path);
+    for folder in ["instances", "rhist/recipes"] {
+        fs::create_dir_all(at(folder)).unwrap();
+    }
+    symlink(format!("{FIXTURES}/events"), at("events")).unwrap();
+    fs::write(at("rhist/recipes/mine.toml"), RECIPE).unwrap();
+    // Who writes to it waits for a reader, which comes when the instance has its files.
+    mknodat(CWD, at("dynamic_events"), FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+    let child = Command::new(env!("CARGO_BIN_EXE_rhist"))
+        .args(line.split(' '))
+        .env("RHIST_TRACEFS", root.path())
+        .env("RHIST_RUN", at("run"))
+        .env("XDG_CONFIG_HOME", root.path())
+        .env_remove("COLUMNS")
+        .env_remove("LINES")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let event = first_in(&at("instances")).join("events/irq/softirq_entry");
+    fs::create_dir_all(&event).unwrap();
+    fs::write(event.join("trigger"), "").unwrap();
+    fs::write(event.join("hist"), HISTOGRAM).unwrap();
+    let _reader = File::options()
+        .read(true)
+        .write(true)
+        .open(at("dynamic_events"))
+        .unwrap();
+    child.wait_with_output().unwrap()
+}
+
+/// What is in a folder, once there is anything.
+fn first_in(folder: &Path) -> PathBuf {
+    let begin = Instant::now();
+    loop {
+        if let Some(entry) = fs::read_dir(folder).unwrap().next() {
+            return entry.unwrap().path();
+        }
+        assert!(begin.elapsed() < Duration::from_secs(60), "nothing was begun");
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn live() {
+    for line in ["mine -i 0.1 -d 0.3", "top -i 0.1 --format svg mine -d 0.3"] {
+        let shown = rhist(line);
+        assert!(
+            String::from_utf8_lossy(&shown.stdout).contains("NET_RX"),
+            "{line}: {shown:?}"
+        );
+    }
+}
