@@ -280,8 +280,10 @@ impl Ask {
 
     /// Names of the numbers that `question`, of one of its plans, has keys and saved fields for: also those of the events.
     pub fn names(&self, tracefs: &Tracefs, question: &Question) -> Names {
-        let columns = self.by().iter().chain(&self.measure.save).chain(question.names.keys());
-        Names::of_events(tracefs, &self.measure, columns)
+        // Without its events there would be no plan.
+        let measure = self.with_events(tracefs).unwrap_or_else(|_| self.measure.clone());
+        let columns = self.by().iter().chain(&measure.save).chain(question.names.keys());
+        Names::of_events(tracefs, &measure, columns)
     }
 
     /// The measure with whole names of the events that were given on the command line.

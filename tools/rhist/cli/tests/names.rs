@@ -2,6 +2,7 @@
 
 //! Numbers are named as the format of their event says, whichever command shows them.
 
+use std::ffi::OsString;
 use std::fs;
 use std::fs::File;
 use std::os::unix::fs::symlink;
@@ -14,12 +15,16 @@ use std::thread;
 use std::time::Duration;
 use std::time::Instant;
 
+use rhist::args::Common;
+use rhist::ask::Ask;
+use rhist_core::recipe::NameKind;
+use rhist_core::tracefs::Tracefs;
 use rustix::fs::CWD;
 use rustix::fs::FileType;
 use rustix::fs::Mode;
 use rustix::fs::mknodat;
 
-/// Where events are.
+/// A tracing directory.
 const FIXTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../core/tests/fixtures");
 
 /// Softirqs by their number. The probe is of no use but that it is written before the trigger.
@@ -99,6 +104,26 @@ fn live() {
         assert!(
             String::from_utf8_lossy(&shown.stdout).contains("NET_RX"),
             "{line}: {shown:?}"
+        );
+    }
+}
+
+#[test]
+fn an_event_needs_no_system() {
+    let tracefs = Tracefs::at(FIXTURES.into()).unwrap();
+    let common = Common {
+        dry_run: true,
+        ..Common::default()
+    };
+    for event in ["irq:softirq_entry", "irq/softirq_entry", "softirq_entry"] {
+        let words = ["count", event, "--by", "vec"].map(OsString::from);
+        let ask = Ask::parse(&words, &common).unwrap();
+        let plans = ask.plans(&tracefs).unwrap();
+        let names = ask.names(&tracefs, &plans[0].question);
+        assert_eq!(
+            names.name(NameKind::Format, "vec", 3),
+            Some("NET_RX".to_owned()),
+            "{event}"
         );
     }
 }
