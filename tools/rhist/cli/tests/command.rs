@@ -4,6 +4,7 @@
 
 use std::fs;
 use std::fs::File;
+use std::io;
 use std::path::Path;
 use std::process::Command;
 use std::process::Output;
@@ -69,32 +70,35 @@ fn record(path: &Path, seconds: u64, hits: u64) {
     }
 }
 
+/// Command lines that print something, in a folder with the recording `a`.
+const PRINTING: [&str; 20] = [
+    "--help",
+    "--version",
+    "runqlat --help",
+    "ls recipes",
+    "ls recipes --format json",
+    "ls events",
+    "show sched_switch",
+    "count sched_switch --dry-run",
+    "doctor",
+    "clean",
+    "",
+    "report a",
+    "report a -i",
+    "report a --format json",
+    "report a --format folded",
+    "report a --format svg",
+    "diff a a",
+    "diff a a --format json",
+    "diff a a --format svg",
+    "top --replay a --batch",
+];
+
 #[test]
 fn a_full_disk_is_told() {
     let home = tempfile::tempdir().unwrap();
     record(&home.path().join("a"), 9, 3);
-    for line in [
-        "--help",
-        "--version",
-        "runqlat --help",
-        "ls recipes",
-        "ls recipes --format json",
-        "ls events",
-        "show sched_switch",
-        "count sched_switch --dry-run",
-        "doctor",
-        "clean",
-        "",
-        "report a",
-        "report a -i",
-        "report a --format json",
-        "report a --format folded",
-        "report a --format svg",
-        "diff a a",
-        "diff a a --format json",
-        "diff a a --format svg",
-        "top --replay a --batch",
-    ] {
+    for line in PRINTING {
         let full = File::options().write(true).open("/dev/full").unwrap();
         let mut command = rhist(home.path());
         let output = command
@@ -105,6 +109,27 @@ fn a_full_disk_is_told() {
         assert_eq!(
             (output.status.code(), stderr(&output)),
             (Some(1), "rhist: No space left on device (os error 28)\n".to_owned()),
+            "{line}"
+        );
+    }
+}
+
+#[test]
+fn a_reader_may_go_away() {
+    let home = tempfile::tempdir().unwrap();
+    record(&home.path().join("a"), 9, 3);
+    for line in PRINTING {
+        let (reader, writer) = io::pipe().unwrap();
+        drop(reader);
+        let mut command = rhist(home.path());
+        let output = command
+            .args(line.split_whitespace())
+            .current_dir(home.path())
+            .stdout(writer);
+        let output = output.output().unwrap();
+        assert_eq!(
+            (output.status.code(), stderr(&output)),
+            (Some(0), String::new()),
             "{line}"
         );
     }

@@ -61,15 +61,12 @@ pub fn run(args: &Args, format: Format) -> anyhow::Result<ExitCode> {
     print(&text)
 }
 
-/// Prints a list. That the reader has gone away is no error.
+/// Prints a list.
 pub fn print(text: &str) -> anyhow::Result<ExitCode> {
-    match io::stdout()
-        .write_all(text.as_bytes())
-        .and_then(|()| io::stdout().flush())
-    {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),
-        _ => Ok(ExitCode::SUCCESS),
-    }
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    out.flush()?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// The events that a pattern means.

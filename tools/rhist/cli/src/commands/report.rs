@@ -43,17 +43,8 @@ pub fn run(args: &Args, common: &Common) -> anyhow::Result<ExitCode> {
     if let (Some(note), false) = (reader.note(), common.quiet) {
         say!("rhist: {note}");
     }
-    finish(shown)
-}
-
-/// That the reader of what is printed has gone away is no error.
-pub fn finish(shown: anyhow::Result<()>) -> anyhow::Result<ExitCode> {
-    match shown {
-        Err(error) if error.downcast_ref::<io::Error>().map(io::Error::kind) != Some(io::ErrorKind::BrokenPipe) => {
-            Err(error)
-        }
-        _ => Ok(ExitCode::SUCCESS),
-    }
+    shown?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Prints all intervals, if they are wanted, and what they have together. If a line is wrong, what is before it is shown, too.
