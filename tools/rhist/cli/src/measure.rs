@@ -155,10 +155,7 @@ fn watch(
     sink.begin(run.plan())?;
     let mut last = run.beginning();
     // What it costs is measured while it runs: the first line is not kept waiting for it.
-    let cost = cost::measure(tracefs, &Journals::find(), &run.plan().id, ask.measure(), ask.by());
-    if let Ok(cost) = cost {
-        run.set_cost(cost);
-    }
+    set_cost(ask, tracefs, run);
     let end = ask.run.duration.map(|seconds| begin + Duration::from_secs_f64(seconds));
     let step = ask.run.interval.map(Duration::from_secs_f64);
     let mut next = step.map(|step| begin + step);
@@ -183,6 +180,14 @@ fn watch(
         if is_over {
             return Ok(last);
         }
+    }
+}
+
+/// Measures what a hit costs, which is shown from the next reading on; nothing is if it cannot be measured.
+pub fn set_cost(ask: &Ask, tracefs: &Tracefs, run: &mut Run) {
+    let cost = cost::measure(tracefs, &Journals::find(), &run.plan().id, ask.measure(), ask.by());
+    if let Ok(cost) = cost {
+        run.set_cost(cost);
     }
 }
 

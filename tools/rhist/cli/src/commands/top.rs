@@ -12,8 +12,6 @@ use std::time::Instant;
 
 use anyhow::Context;
 use anyhow::bail;
-use rhist_core::cost;
-use rhist_core::journal::Journals;
 use rhist_core::names::Names;
 use rhist_core::question::Question;
 use rhist_core::question::Reading;
@@ -136,11 +134,7 @@ impl Source for Live {
     fn read(&mut self) -> Result<Option<Reading>, Box<dyn Error + Send + Sync>> {
         if self.is_read && !self.has_cost {
             self.has_cost = true;
-            let id = &self.run.plan().id;
-            let measured = cost::measure(&self.tracefs, &Journals::find(), id, self.ask.measure(), self.ask.by());
-            if let Ok(cost) = measured {
-                self.run.set_cost(cost);
-            }
+            measure::set_cost(&self.ask, &self.tracefs, &mut self.run);
         }
         self.is_read = true;
         self.run.read()
