@@ -51,12 +51,12 @@ pub(super) enum Shows {
     Nothing,
     /// Nothing, but its hits that find no start are told: it makes a synthetic event happen for each of the others.
     Ends,
-    /// Rows of the answer. Without keys, it has the CPU in their place.
-    Rows { has_keys: bool },
+    /// Rows of the answer. If that has no keys, the CPU is in their place.
+    Rows,
     /// The same, with the value by powers of two as last key, and its sum as value.
     Log2,
     /// The largest values of the same.
-    Worst { has_keys: bool },
+    Worst,
 }
 
 impl Answer {
@@ -162,18 +162,12 @@ impl Answer {
                 };
             }
             Shows::Ends => table.rows.clear(),
-            Shows::Rows { has_keys } => {
-                if !has_keys {
-                    table = table.without_key(0);
-                }
-            }
+            Shows::Rows => table = self.without_cpu(table),
             Shows::Log2 => {
                 table = table.fold_range(table.keys.len().saturating_sub(1), Column::default(), Some(0));
             }
-            Shows::Worst { has_keys } => {
-                if !has_keys {
-                    table = table.without_key(0);
-                }
+            Shows::Worst => {
+                table = self.without_cpu(table);
                 for row in &mut table.rows {
                     row.hits = 0;
                     let max = row.worst.as_ref().map(|worst| worst.value);
@@ -223,6 +217,14 @@ impl Answer {
         let time = table.time.clone();
         reading.table.merge(table);
         reading.table.time = time;
+    }
+
+    /// Rows of a histogram that has the CPU as its key, since it must have one, and the answer has none.
+    fn without_cpu(&self, table: Table) -> Table {
+        match self.keys.is_empty() {
+            true => table.without_key(0),
+            false => table,
+        }
     }
 }
 

@@ -115,8 +115,7 @@ fn rhist(plan: &mut Plan, measure: &Measure, count: &Count, event: &EventName, k
     }
     let (event, place) = plan.add_trigger(event, command + tail);
     let columns = places(plan, count);
-    let has_keys = !keys.is_empty();
-    plan.answer.add_with(event, place, Shows::Rows { has_keys }, columns);
+    plan.answer.add_with(event, place, Shows::Rows, columns);
 }
 
 /// C has two values at most, which are sums, and its distributions are a key.
@@ -151,12 +150,7 @@ fn c(plan: &mut Plan, count: &Count, event: &EventName, keys: &[String], tail: &
             } else {
                 format!(":vals={}", sums.join(","))
             };
-            (
-                format!("hist:keys={}{vals}", keys_or_cpu(keys)),
-                Shows::Rows {
-                    has_keys: !keys.is_empty(),
-                },
-            )
+            (format!("hist:keys={}{vals}", keys_or_cpu(keys)), Shows::Rows)
         }
         Some(field) => {
             let mut keys = keys.to_vec();

@@ -148,13 +148,7 @@ fn direct(
     command += &size_of(options, measure);
     command += filter;
     let (event, place) = plan.add_trigger(&event_of(&end.event)?, command);
-    plan.answer.add(
-        event,
-        place,
-        Shows::Rows {
-            has_keys: !keys.is_empty(),
-        },
-    );
+    plan.answer.add(event, place, Shows::Rows);
     Ok(())
 }
 

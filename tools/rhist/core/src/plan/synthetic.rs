@@ -170,7 +170,6 @@ fn results(
     let size = size_of(options, measure);
     let tail = size.clone() + &condition(&[&slower]);
     let worst = |save: &str| format!(":max={VALUE}:onmax($max).save({save})");
-    let has_keys = !keys.is_empty();
     if has_dist(tracefs) {
         let worst = if save.is_empty() {
             String::new()
@@ -179,7 +178,7 @@ fn results(
         };
         let command = format!("hist:keys={}:vals={VALUE}.dist{worst}{tail}", keys_or_cpu(keys));
         let (event, place) = plan.add_trigger(event, command);
-        plan.answer.add(event, place, Shows::Rows { has_keys });
+        plan.answer.add(event, place, Shows::Rows);
         return Ok(());
     }
     let mut with_value = keys.to_vec();
@@ -207,7 +206,7 @@ fn results(
     };
     let tail = size + &condition(&[&slower, &no_wrapped]);
     let (path, place) = plan.add_trigger(event, format!("hist:keys={}{}{tail}", keys_or_cpu(keys), worst(&saved)));
-    plan.answer.add(path, place, Shows::Worst { has_keys });
+    plan.answer.add(path, place, Shows::Worst);
     Ok(())
 }
 
