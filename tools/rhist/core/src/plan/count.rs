@@ -2,8 +2,8 @@
 
 //! Triggers that count events.
 
+use super::Asked;
 use super::Error;
-use super::Options;
 use super::Plan;
 use super::answer::Shows;
 use super::condition;
@@ -15,20 +15,13 @@ use super::options_filter;
 use super::synthetic::MOST_KEYS_OF_C;
 use super::synthetic::too_many_keys;
 use crate::recipe::Count;
-use crate::recipe::Measure;
 use crate::table::Column;
 use crate::table::Fold;
-use crate::tracefs::Tracefs;
 use crate::tracefs::events::EventName;
 
 /// Adds the triggers to the plan.
-pub(super) fn plan(
-    plan: &mut Plan,
-    tracefs: &Tracefs,
-    measure: &Measure,
-    options: &Options,
-    keys: &[String],
-) -> Result<(), Error> {
+pub(super) fn plan(plan: &mut Plan, asked: Asked<'_>) -> Result<(), Error> {
+    let Asked { measure, options, .. } = asked;
     if options.slower.is_some() {
         return Err(Error::Impossible(
             "--slower is for times between events: use --where for fields of an event".to_owned(),
@@ -53,10 +46,10 @@ pub(super) fn plan(
     for count in &measure.count {
         let event = event_of(&count.event)?;
         let tail = format!("{}{}", size_of(options, measure), condition(&[&count.filter, &filter]));
-        if has_dist(tracefs) {
-            rhist(plan, measure, count, &event, keys, &tail);
+        if has_dist(asked.tracefs) {
+            rhist(plan, asked, count, &event, &tail);
         } else {
-            c(plan, count, &event, keys, &tail)?;
+            c(plan, asked.keys, count, &event, &tail)?;
         }
     }
     Ok(())
@@ -100,7 +93,8 @@ fn has_dist_columns(plan: &Plan) -> bool {
     plan.question.backend == crate::question::Backend::Rhist
 }
 
-fn rhist(plan: &mut Plan, measure: &Measure, count: &Count, event: &EventName, keys: &[String], tail: &str) {
+fn rhist(plan: &mut Plan, asked: Asked<'_>, count: &Count, event: &EventName, tail: &str) {
+    let Asked { measure, keys, .. } = asked;
     let mut values: Vec<String> = count.sum.iter().map(|sum| named(sum).1.to_owned()).collect();
     for field in &count.stat {
         values.extend([field.clone(), format!("{field}.min"), format!("{field}.max")]);
@@ -119,7 +113,7 @@ fn rhist(plan: &mut Plan, measure: &Measure, count: &Count, event: &EventName, k
 }
 
 /// C has two values at most, which are sums, and its distributions are a key.
-fn c(plan: &mut Plan, count: &Count, event: &EventName, keys: &[String], tail: &str) -> Result<(), Error> {
+fn c(plan: &mut Plan, keys: &[String], count: &Count, event: &EventName, tail: &str) -> Result<(), Error> {
     let sums: Vec<String> = count
         .sum
         .iter()

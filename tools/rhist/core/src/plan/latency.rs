@@ -2,6 +2,7 @@
 
 //! Triggers for the time between starts and ends.
 
+use super::Asked;
 use super::Error;
 use super::Options;
 use super::Plan;
@@ -16,7 +17,6 @@ use super::synthetic;
 use super::synthetic::Carried;
 use crate::recipe::Measure;
 use crate::recipe::Point;
-use crate::tracefs::Tracefs;
 
 /// Entries of a start that has not said how many.
 const START_SIZE: u32 = 16384;
@@ -25,13 +25,13 @@ const START_SIZE: u32 = 16384;
 pub(super) const VALUE: &str = "lat";
 
 /// Adds the triggers to the plan.
-pub(super) fn plan(
-    plan: &mut Plan,
-    tracefs: &Tracefs,
-    measure: &Measure,
-    options: &Options,
-    keys: &[String],
-) -> Result<(), Error> {
+pub(super) fn plan(plan: &mut Plan, asked: Asked<'_>) -> Result<(), Error> {
+    let Asked {
+        tracefs,
+        measure,
+        options,
+        keys,
+    } = asked;
     if measure.start.is_empty() || measure.end.is_empty() {
         return Err(Error::Impossible(
             "there is neither an event to count, nor a start and an end".to_owned(),
@@ -75,14 +75,14 @@ pub(super) fn plan(
         for i in starts_of(end, measure) {
             let filter = condition(&[&end.filter, if filters_starts(measure) { "" } else { &filter }]);
             if is_direct {
-                direct(plan, measure, options, keys, end, (e, i), &filter)?;
+                direct(plan, asked, end, (e, i), &filter)?;
             } else {
                 let carried = Carried {
                     kept: &kept,
                     start: &measure.start[i],
                     end,
                 };
-                synthetic::plan(plan, tracefs, measure, options, keys, &carried, (e, i), &filter)?;
+                synthetic::plan(plan, asked, &carried, (e, i), &filter)?;
             }
         }
     }
@@ -121,15 +121,10 @@ fn void(plan: &mut Plan, point: &Point, name: &str, i: usize) -> Result<(), Erro
 }
 
 /// rhist: the end's own histogram has the distribution.
-fn direct(
-    plan: &mut Plan,
-    measure: &Measure,
-    options: &Options,
-    keys: &[String],
-    end: &Point,
-    (e, i): (usize, usize),
-    filter: &str,
-) -> Result<(), Error> {
+fn direct(plan: &mut Plan, asked: Asked<'_>, end: &Point, (e, i): (usize, usize), filter: &str) -> Result<(), Error> {
+    let Asked {
+        measure, options, keys, ..
+    } = asked;
     let since = since(end, i);
     let mut command = format!("hist:keys={}", keys_or_cpu(keys));
     // Without on() the variable is looked up by the keys.

@@ -69,6 +69,16 @@ pub struct Plan {
     pub question: Question,
 }
 
+/// What all triggers of a plan are made of.
+#[derive(Clone, Copy)]
+struct Asked<'a> {
+    tracefs: &'a Tracefs,
+    measure: &'a Measure,
+    options: &'a Options,
+    /// As the kernel knows them.
+    keys: &'a [String],
+}
+
 /// Why there is no plan.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Error {
@@ -154,10 +164,16 @@ impl Plan {
         for definition in &measure.probes {
             plan.add_probe(definition)?;
         }
+        let asked = Asked {
+            tracefs,
+            measure: &measure,
+            options,
+            keys: &keys,
+        };
         if measure.count.is_empty() {
-            latency::plan(&mut plan, tracefs, &measure, options, &keys)?;
+            latency::plan(&mut plan, asked)?;
         } else {
-            count::plan(&mut plan, tracefs, &measure, options, &keys)?;
+            count::plan(&mut plan, asked)?;
         }
         if let Some(step) = plan.steps.iter().find(|step| step.text().len() > MOST_BYTES) {
             return Err(Error::Impossible(too_long(step.text().len(), options)));

@@ -3,8 +3,8 @@
 //! Latencies by way of a synthetic event: the end makes it happen, with the time and what it is to be counted by, and its
 //! own triggers count it.
 
+use super::Asked;
 use super::Error;
-use super::Options;
 use super::Plan;
 use super::Step;
 use super::answer::Shows;
@@ -16,7 +16,6 @@ use super::latency::keys_or_cpu;
 use super::latency::since;
 use super::latency::size_of;
 use super::split_key;
-use crate::recipe::Measure;
 use crate::recipe::Point;
 use crate::tracefs::Tracefs;
 use crate::tracefs::events::EventName;
@@ -60,17 +59,16 @@ pub(super) struct Carried<'a> {
 
 /// Adds the synthetic event with its triggers, unless the plan has one with the same fields, and the end that makes it
 /// happen.
-#[allow(clippy::too_many_arguments)]
 pub(super) fn plan(
     plan: &mut Plan,
-    tracefs: &Tracefs,
-    measure: &Measure,
-    options: &Options,
-    keys: &[String],
+    asked: Asked<'_>,
     carried: &Carried<'_>,
     (e, i): (usize, usize),
     filter: &str,
 ) -> Result<(), Error> {
+    let Asked {
+        tracefs, measure, keys, ..
+    } = asked;
     let Carried { kept, start, end } = *carried;
     let (end_event, start_event) = (event_of(&end.event)?, event_of(&start.event)?);
     let since = since(end, i);
@@ -135,9 +133,13 @@ pub(super) fn plan(
                 system: "synthetic".to_owned(),
                 event: name.clone(),
             };
-            let keys: Vec<String> = keys.iter().map(rename).collect();
+            let renamed: Vec<String> = keys.iter().map(rename).collect();
             let save: Vec<String> = measure.save.iter().map(rename).collect();
-            results(plan, tracefs, measure, options, &event, &keys, &save)?;
+            let asked = Asked {
+                keys: &renamed,
+                ..asked
+            };
+            results(plan, asked, &event, &save)?;
             name
         }
     };
@@ -154,16 +156,14 @@ pub(super) fn plan(
     Ok(())
 }
 
-/// Adds the triggers that count a synthetic event.
-fn results(
-    plan: &mut Plan,
-    tracefs: &Tracefs,
-    measure: &Measure,
-    options: &Options,
-    event: &EventName,
-    keys: &[String],
-    save: &[String],
-) -> Result<(), Error> {
+/// Adds the triggers that count a synthetic event. Keys and what is saved are called as in that.
+fn results(plan: &mut Plan, asked: Asked<'_>, event: &EventName, save: &[String]) -> Result<(), Error> {
+    let Asked {
+        tracefs,
+        measure,
+        options,
+        keys,
+    } = asked;
     let slower = options
         .slower
         .map_or(String::new(), |least| format!("{VALUE} >= {least}"));
