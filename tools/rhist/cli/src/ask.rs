@@ -18,6 +18,7 @@ use rhist_core::grammar::check_filter;
 use rhist_core::grammar::check_key;
 use rhist_core::grammar::check_value;
 use rhist_core::names::Names;
+use rhist_core::plan;
 use rhist_core::plan::Id;
 use rhist_core::plan::Options;
 use rhist_core::plan::Plan;
@@ -60,6 +61,22 @@ pub struct Ask {
     pub run: RunArgs,
     /// Options of all commands.
     pub common: Common,
+}
+
+/// Ways to measure what is asked, the best first.
+#[derive(Debug)]
+pub struct Plans {
+    /// The one to try first.
+    pub best: Plan,
+    /// For a kernel that refuses those before.
+    pub others: Vec<Plan>,
+}
+
+impl Plans {
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = &Plan> {
+        iter::once(&self.best).chain(&self.others)
+    }
 }
 
 impl Ask {
@@ -211,7 +228,7 @@ impl Ask {
     }
 
     /// Plans it for this machine: each way to measure it whose events there are, the best first.
-    pub fn plans(&self, tracefs: &Tracefs) -> anyhow::Result<Vec<Plan>> {
+    pub fn plans(&self, tracefs: &Tracefs) -> anyhow::Result<Plans> {
         let id = if self.common.dry_run {
             Id::example()
         } else {
@@ -250,32 +267,36 @@ impl Ask {
             cpus: std::thread::available_parallelism().map_or(1, |cpus| cpus.get() as u32),
             ..Question::default()
         };
+        let ways = |measure: &Measure| {
+            let plan = |options: &Options| Plan::new(tracefs, id.clone(), measure, options, question.clone());
+            let best = plan(&options)?;
+            let others = match tracefs.backend() == Backend::C && best.has_comm() {
+                true => plan(&Options {
+                    comm_by_pid: true,
+                    ..options.clone()
+                })
+                .into_iter()
+                .collect(),
+                false => Vec::new(),
+            };
+            Ok::<_, plan::Error>(Plans { best, others })
+        };
         let measure = self.with_events(tracefs)?;
-        let mut plans = Vec::new();
-        let mut why = None;
-        for measure in iter::once(&measure).chain(&measure.alternatives) {
-            self.check(tracefs, measure)?;
-            match Plan::new(tracefs, id.clone(), measure, &options, question.clone()) {
-                Ok(plan) => {
-                    let has_comm = tracefs.backend() == Backend::C && plan.has_comm();
-                    plans.push(plan);
-                    if has_comm {
-                        let options = Options {
-                            comm_by_pid: true,
-                            ..options.clone()
-                        };
-                        plans.extend(Plan::new(tracefs, id.clone(), measure, &options, question.clone()));
-                    }
+        self.check(tracefs, &measure)?;
+        let mut plans = ways(&measure);
+        for alternative in &measure.alternatives {
+            self.check(tracefs, alternative)?;
+            match (&mut plans, ways(alternative)) {
+                (Ok(plans), Ok(more)) => {
+                    plans.others.push(more.best);
+                    plans.others.extend(more.others);
                 }
-                Err(error) => {
-                    why.get_or_insert(error);
-                }
+                (Err(_), Ok(first)) => plans = Ok(first),
+                // Why the first one is impossible is what is told.
+                (_, Err(_)) => {}
             }
         }
-        match why {
-            Some(why) if plans.is_empty() => Err(why.into()),
-            _ => Ok(plans),
-        }
+        Ok(plans?)
     }
 
     /// Names of the numbers that `question`, of one of its plans, has keys and saved fields for: also those of the events.

@@ -26,6 +26,7 @@ use rhist_core::tracefs::Tracefs;
 
 use crate::args::BackendArg;
 use crate::ask::Ask;
+use crate::ask::Plans;
 use crate::diagnostic;
 use crate::screen::Printer;
 use crate::signals::Signals;
@@ -48,13 +49,13 @@ pub trait Sink {
 pub fn run(ask: &Ask) -> anyhow::Result<ExitCode> {
     let (tracefs, plans) = prepare(ask)?;
     if ask.common.dry_run {
-        return dry_run(&tracefs, &plans);
+        return dry_run(&tracefs, &plans.best);
     }
     go(ask, &tracefs, plans, &mut Printer::new(ask, &tracefs))
 }
 
 /// Finds the tracing directory, and plans what is asked: see [`Ask::plans`].
-pub fn prepare(ask: &Ask) -> anyhow::Result<(Tracefs, Vec<Plan>)> {
+pub fn prepare(ask: &Ask) -> anyhow::Result<(Tracefs, Plans)> {
     let tracefs = tracefs(ask.run.backend)?;
     let plans = ask.plans(&tracefs)?;
     Ok((tracefs, plans))
@@ -76,11 +77,8 @@ pub fn tracefs(backend: BackendArg) -> anyhow::Result<Tracefs> {
 }
 
 /// Prints what would be written, and how to undo it.
-pub fn dry_run(tracefs: &Tracefs, plans: &[Plan]) -> anyhow::Result<ExitCode> {
+pub fn dry_run(tracefs: &Tracefs, plan: &Plan) -> anyhow::Result<ExitCode> {
     let mut out = io::stdout().lock();
-    let Some(plan) = plans.first() else {
-        bail!("there is nothing to do")
-    };
     for line in plan.shell(tracefs) {
         writeln!(out, "{line}")?;
     }
@@ -92,7 +90,7 @@ pub fn dry_run(tracefs: &Tracefs, plans: &[Plan]) -> anyhow::Result<ExitCode> {
 }
 
 /// Starts the first of these runs that the kernel does not refuse, after what dead ones have left was removed.
-pub fn start(ask: &Ask, tracefs: &Tracefs, plans: Vec<Plan>) -> anyhow::Result<Run> {
+pub fn start(ask: &Ask, tracefs: &Tracefs, plans: Plans) -> anyhow::Result<Run> {
     let journals = Journals::find();
     for (entries, error) in run::reap(tracefs, &journals, false).1 {
         say!(
@@ -105,17 +103,18 @@ pub fn start(ask: &Ask, tracefs: &Tracefs, plans: Vec<Plan>) -> anyhow::Result<R
         .map(|word| word.to_string_lossy().into_owned())
         .collect::<Vec<_>>()
         .join(" ");
-    let mut why = None;
-    for plan in plans {
-        match Run::start(tracefs.clone(), &journals, plan, &command) {
-            Ok(run) => return Ok(run),
-            Err(StartError::Step(error)) => {
-                why.get_or_insert_with(|| diagnostic::refused(&error, &ask.written()).into());
-            }
-            Err(error) => return Err(error.into()),
+    let start = |plan| Run::start(tracefs.clone(), &journals, plan, &command);
+    let why = match start(plans.best) {
+        Err(StartError::Step(why)) => why,
+        result => return Ok(result?),
+    };
+    for plan in plans.others {
+        match start(plan) {
+            Err(StartError::Step(_)) => {}
+            result => return Ok(result?),
         }
     }
-    Err(why.unwrap_or_else(|| anyhow::anyhow!("there is nothing to do")))
+    Err(diagnostic::refused(&why, &ask.written()).into())
 }
 
 /// As the context of an error: something went wrong after the run had begun, with the kernel or with where the output goes.
@@ -129,11 +128,9 @@ impl fmt::Display for Failed {
 }
 
 /// Measures until the time is over, or a signal comes.
-pub fn go(ask: &Ask, tracefs: &Tracefs, plans: Vec<Plan>, sink: &mut dyn Sink) -> anyhow::Result<ExitCode> {
+pub fn go(ask: &Ask, tracefs: &Tracefs, plans: Plans, sink: &mut dyn Sink) -> anyhow::Result<ExitCode> {
     let signals = Signals::new().context("signals")?;
-    if let Some(plan) = plans.first() {
-        sink.announce(plan)?;
-    }
+    sink.announce(&plans.best)?;
     let mut run = start(ask, tracefs, plans)?;
     let begin = Instant::now();
     let reading = watch(ask, tracefs, &mut run, &signals, sink).context(Failed)?;

@@ -119,7 +119,7 @@ fn an_event_needs_no_system() {
         let words = ["count", event, "--by", "vec"].map(OsString::from);
         let ask = Ask::parse(&words, &common).unwrap();
         let plans = ask.plans(&tracefs).unwrap();
-        let names = ask.names(&tracefs, &plans[0].question);
+        let names = ask.names(&tracefs, &plans.best.question);
         assert_eq!(
             names.name(NameKind::Format, "vec", 3),
             Some("NET_RX".to_owned()),

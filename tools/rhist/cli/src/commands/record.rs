@@ -5,7 +5,6 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::bail;
 use rhist_core::names::Names;
 use rhist_core::plan::Plan;
 use rhist_core::quantity;
@@ -26,13 +25,10 @@ pub fn run(args: &RecordArgs, common: &Common) -> anyhow::Result<ExitCode> {
     ask.run.interval.get_or_insert(1.0);
     let (tracefs, plans) = measure::prepare(&ask)?;
     if ask.common.dry_run {
-        return measure::dry_run(&tracefs, &plans);
+        return measure::dry_run(&tracefs, &plans.best);
     }
-    let Some(plan) = plans.first() else {
-        bail!("there is nothing to do")
-    };
     // Before anything is in the kernel: a file that cannot be written is told at once.
-    let writer = Writer::create(&args.file, &plan.question)?;
+    let writer = Writer::create(&args.file, &plans.best.question)?;
     let mut recorder = Recorder {
         writer,
         ask: &ask,

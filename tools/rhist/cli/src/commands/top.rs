@@ -70,7 +70,7 @@ pub fn run(args: &Args, common: &Common) -> anyhow::Result<ExitCode> {
     options.format = format(ask.common.format, args.batch)?;
     let (tracefs, plans) = measure::prepare(&ask)?;
     if ask.common.dry_run {
-        return measure::dry_run(&tracefs, &plans);
+        return measure::dry_run(&tracefs, &plans.best);
     }
     if let Some(seconds) = ask.run.interval {
         options.interval = Duration::from_secs_f64(seconds);
