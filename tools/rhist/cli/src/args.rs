@@ -5,6 +5,7 @@
 use std::convert::Infallible;
 use std::ffi::OsString;
 
+use clap::CommandFactory;
 use clap::Parser;
 use clap::Subcommand;
 use clap::ValueEnum;
@@ -213,9 +214,11 @@ pub struct RecordArgs {
 }
 
 /// Names of all commands that are no recipes.
-pub const COMMANDS: [&str; 11] = [
-    "count", "between", "top", "record", "report", "diff", "ls", "show", "clean", "doctor", "exec",
-];
+pub fn commands() -> Vec<String> {
+    let program = Args::command();
+    let names = program.get_subcommands().map(clap::Command::get_name);
+    names.map(str::to_owned).collect()
+}
 
 impl Common {
     /// These options, and others that stood elsewhere on the command line.

@@ -37,10 +37,10 @@ use rhist_core::tracefs::events::EventName;
 use rhist_core::tracefs::format::Format;
 
 use crate::args::BetweenArgs;
-use crate::args::COMMANDS;
 use crate::args::Common;
 use crate::args::CountArgs;
 use crate::args::RunArgs;
+use crate::args::commands;
 use crate::diagnostic;
 use crate::diagnostic::Written;
 use crate::probe;
@@ -104,14 +104,15 @@ impl Ask {
 
     fn recipe(name: &str, words: &[OsString], before: &Common) -> anyhow::Result<Self> {
         let Some(recipe) = recipes::find(name)? else {
-            if COMMANDS.contains(&name) {
+            let commands = commands();
+            if commands.iter().any(|command| command == name) {
                 bail!("{name} measures nothing: a recipe, count or between is needed here")
             }
             if let Some(instead) = recipes::instead(name) {
                 bail!("there is no recipe {name}, since histograms have no {instead}");
             }
             let names = recipes::names();
-            let names = names.iter().map(String::as_str).chain(COMMANDS);
+            let names = names.iter().chain(&commands).map(String::as_str);
             return Err(diagnostic::unknown_name("RECIPE", name, "recipe", names).into());
         };
         let matches = parse_words(recipe_command(name, &recipe), words)?;

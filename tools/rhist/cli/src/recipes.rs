@@ -11,7 +11,7 @@ use anyhow::Context;
 use anyhow::bail;
 use rhist_core::recipe::Recipe;
 
-use crate::args::COMMANDS;
+use crate::args::commands;
 use crate::ask;
 
 /// Names and texts of the package's recipes, sorted by name.
@@ -83,7 +83,7 @@ fn own(name: &str, path: &Path) -> anyhow::Result<Option<Recipe>> {
         Ok(file) if !file.is_file() || file.len() > MAX_SIZE => bail!("this is no recipe"),
         Ok(_) => {}
     }
-    if COMMANDS.contains(&name) {
+    if commands().iter().any(|command| command == name) {
         bail!("{name} is a command of rhist: give the recipe another name");
     }
     let recipe = Recipe::parse(&fs::read_to_string(path)?)?;
@@ -130,8 +130,8 @@ mod tests {
             );
         }
         assert_eq!(found("mine", "[variants.errors]\nsummary = \"v\"\n"), "a recipe");
-        for command in COMMANDS {
-            assert!(found(command, "").starts_with(&format!("{command} is a command of rhist")));
+        for command in commands() {
+            assert!(found(&command, "").starts_with(&format!("{command} is a command of rhist")));
         }
     }
 
