@@ -36,6 +36,7 @@
 #include "layouts_generated.h"
 #include "memory.h"
 #include "module.h"
+#include "orc.h"
 #include "own_events.h"
 #include "poll.h"
 #include "probe.h"

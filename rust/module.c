@@ -18,6 +18,7 @@ struct rhist_parameters rhist_parameters __ro_after_init = {
 	.user_events_uid = U32_MAX,
 	.user_events_gid = U32_MAX,
 	.user_events_status_bits = true,
+	.stack_check = 4096,
 };
 
 #define PARAMETER(name, type, description)				\
@@ -33,3 +34,5 @@ PARAMETER(user_events_lossy, bool,
 	  "Payloads that are too long are lost, as in the kernel, without an error (default: 0)");
 PARAMETER(user_events_status_bits, bool,
 	  "user_events_status tells the bit of each event, as the original one did (default: 1)");
+PARAMETER(stack_check, uint,
+	  "How many stacks are walked to one that is compared with the kernel's unwinder; 0: it walks all (default: 4096)");

@@ -13,6 +13,7 @@ struct rhist_parameters {
 	unsigned int user_events_gid;
 	bool user_events_lossy;
 	bool user_events_status_bits;
+	unsigned int stack_check;
 };
 extern struct rhist_parameters rhist_parameters;
 

@@ -22,6 +22,12 @@
 #include <asm/stacktrace.h>
 #endif
 
+/* For Rust, which inlines no C. */
+void rhist_frame_of_caller_outlined(struct rhist_frame *frame)
+{
+	rhist_frame_of_caller(frame);
+}
+
 /*
  * Fill @entries with up to @n addresses: one in the function of @frame, then the return addresses
  * of that function and its callers. If @frame is NULL, begin at the caller of this function. Without
@@ -143,7 +149,7 @@ bool rhist_interrupt_stack_suffices(void)
 	return interrupt_stack_left() >= RHIST_HIT_STACK + interruptions() * INTERRUPT_STACK;
 }
 
-/* For Rust, which inlines no C. */
+/* Likewise. */
 bool rhist_stack_suffices_outlined(void)
 {
 	return rhist_stack_suffices();

@@ -29,6 +29,7 @@ use crate::{
         device::Device,
         instance::Instance,
         parameters::parameters,
+        stack::Rules,
         tracefs::SpecialFops, //
     },
     tree::Tree,
@@ -52,15 +53,17 @@ module! {
 }
 
 /// Dropping it takes the device and the files away, then the hooks, then what user events left,
-/// then the instance.
+/// then the instance, and then the rules that hits walk stacks by.
 struct Rhist {
     _device: Device,
     _mirror: Mirror<Tree>,
     _user_events: Service,
+    _rules: Rules,
 }
 
 impl kernel::Module for Rhist {
     fn init(_module: &'static ThisModule) -> Result<Self> {
+        let rules = Rules::new();
         let instance = Instance::new()?;
         let root = instance.tracefs_root();
         let instance = Arc::new(instance, GFP_KERNEL)?;
@@ -75,6 +78,7 @@ impl kernel::Module for Rhist {
             _device: Device::new(c"user_events", settings.data.mode, data)?,
             _mirror: mirror,
             _user_events: user_events,
+            _rules: rules,
         })
     }
 }

@@ -4,13 +4,11 @@
 
 use super::{
     Clock,
-    Record, //
+    Record,
+    Stack, //
 };
 use crate::{
-    limits::{
-        COMM_LEN,
-        STACK_DEPTH, //
-    },
+    limits::COMM_LEN,
     sync::PreemptOff, //
 };
 
@@ -19,9 +17,8 @@ pub trait Context {
     /// The time on `clock`, the same for all triggers of one hit.
     fn time(&self, clock: Clock) -> u64;
 
-    /// Writes the return addresses of the stack to `to`, beginning with the one into the traced function.
-    /// Returns how many there are.
-    fn stack(&self, to: &mut [u64; STACK_DEPTH]) -> usize;
+    /// Writes the return addresses of the stack to `to`, which is empty, beginning with the one into the traced function.
+    fn stack(&self, preempt: PreemptOff<'_>, to: &mut Stack);
 
     /// The name of the current task. While another task renames it that may be a mix of both
     /// names, and may lack a NUL.

@@ -12,6 +12,7 @@ pub mod hit;
 pub mod number;
 pub mod pointed;
 pub mod record;
+pub mod stack;
 pub mod unaligned;
 
 pub use clock::Clock;
@@ -37,3 +38,4 @@ pub use number::{
     Scale, //
 };
 pub use record::Record;
+pub use stack::Stack;

@@ -25,12 +25,10 @@ use crate::{
         Clock,
         Context,
         Hit,
-        Record, //
+        Record,
+        Stack, //
     },
-    limits::{
-        COMM_LEN,
-        STACK_DEPTH, //
-    },
+    limits::COMM_LEN,
     rust::{
         clock,
         cpu,
@@ -133,8 +131,8 @@ impl Context for HitContext<'_> {
         }
     }
 
-    fn stack(&self, to: &mut [u64; STACK_DEPTH]) -> usize {
-        self.handlers.stack(self.frame, to)
+    fn stack(&self, preempt: PreemptOff<'_>, to: &mut Stack) {
+        self.handlers.stack(self.frame, preempt, to);
     }
 
     fn comm(&self) -> [u8; COMM_LEN] {

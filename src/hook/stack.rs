@@ -13,15 +13,18 @@
 //! result kept (`kallsyms_lookup()` by `%ps`, which takes no lock and is used in NMIs by printk(), too).
 
 use crate::{
+    event::Stack,
     limits::STACK_DEPTH,
     rust::{
         event::Event,
         function,
         stack::{
             self,
-            Frame, //
+            Frame,
+            Walk, //
         },
     },
+    sync::PreemptOff, //
 };
 use core::sync::atomic::{
     AtomicUsize,
@@ -29,10 +32,7 @@ use core::sync::atomic::{
 };
 use kernel::prelude::*;
 
-/// Entries among which the traced function is searched.
-const BEFORE: usize = 24;
-
-/// The same for a stack that begins with the caller of `rhist_probe_hit_slow()`: perhaps `rhist_probe_hit()`; then
+/// Entries among which the traced function is searched, [`Stack::BEFORE`] of others, in a stack that begins with the caller of `rhist_probe_hit_slow()`: perhaps `rhist_probe_hit()`; then
 /// come rhist's probe, the iterator of the tracepoint, and `__do_trace_*()`.
 const BEFORE_KNOWN: usize = 5;
 
@@ -65,8 +65,8 @@ impl Handler {
     }
 
     /// Whether it made the call that returns to `entry`.
-    fn made(&self, entry: usize) -> bool {
-        (self.start + 1..=self.end).contains(&entry)
+    fn made(&self, entry: u64) -> bool {
+        (self.start + 1..=self.end).contains(&(entry as usize))
     }
 }
 
@@ -117,7 +117,8 @@ impl Tracepoints {
     }
 
     /// Whether `entry` returns to a `__do_trace_*()`. Any context.
-    fn contain(&self, entry: usize) -> bool {
+    fn contain(&self, entry: u64) -> bool {
+        let entry = entry as usize;
         // Addresses of the kernel have their upper bits in common: one of these is replaced by the result.
         let (key, slots) = (entry << 1, self.0.len());
         let Some(slot) = self.0.get((entry ^ entry >> 6) % slots) else {
@@ -181,11 +182,11 @@ impl Handlers {
     }
 
     /// The index in `entries` at which the stack of the traced function begins.
-    fn begin(&self, entries: &[usize]) -> usize {
-        let handler = |entry: usize| self.next_to_traced.iter().find(|h| h.made(entry));
+    fn begin(&self, entries: &[u64]) -> usize {
+        let handler = |entry: u64| self.next_to_traced.iter().find(|h| h.made(entry));
         let first = entries.iter().position(|&entry| handler(entry).is_some());
         let Some(mut begin) = first else {
-            let caller = |&entry: &usize| self.caller.is_some_and(|caller| caller.made(entry));
+            let caller = |&entry: &u64| self.caller.is_some_and(|caller| caller.made(entry));
             return entries.iter().position(caller).map_or(0, |at| at + 1);
         };
         let mut between = Between::Nothing;
@@ -193,28 +194,40 @@ impl Handlers {
             between = handler.between;
             begin += 1 + usize::from(between == Between::Trampoline);
         }
-        let helper = |&entry: &usize| self.tracepoints.contain(entry);
+        let helper = |&entry: &u64| self.tracepoints.contain(entry);
         begin
             + usize::from(between == Between::Tracepoint && entries.get(begin).is_some_and(helper))
     }
 
-    /// Writes the return addresses of the current hit to `to`, beginning with the one into the traced function.
-    /// Returns how many there are. `frame` is that of the probe, if it is rhist's. Any context.
-    pub(super) fn stack(&self, frame: Option<Frame<'_>>, to: &mut [u64; STACK_DEPTH]) -> usize {
-        let mut entries = [0; BEFORE + STACK_DEPTH];
+    /// Writes the return addresses of the current hit to `to`, beginning with the one into the traced function. `frame` is
+    /// that of the probe, if it is rhist's. Any context.
+    pub(super) fn stack(
+        &self,
+        frame: Option<Frame<'_>>,
+        preempt: PreemptOff<'_>,
+        to: &mut Stack,
+    ) {
         let before = match frame {
             Some(_) if stack::CAN_BEGIN => BEFORE_KNOWN,
-            _ => BEFORE,
+            _ => Stack::BEFORE,
         };
-        let len = stack::save(frame, &mut entries[..before + STACK_DEPTH]);
-        let entries = entries.get(..len).unwrap_or_default();
-        let before = entries.get(..before.min(len)).unwrap_or_default();
+        let most = before + STACK_DEPTH;
+        let mut walk = |frame: Frame<'_>| {
+            let mut walk = Walk::begin(frame, preempt)?;
+            to.fill(most, |places| walk.fill(places))
+        };
+        let walked = match frame {
+            Some(frame) => walk(frame),
+            None => stack::with_frame(walk),
+        };
+        if walked.is_none() {
+            // Nothing to do where there is none at all.
+            _ = to.fill(most, |places| stack::save(frame, places));
+        }
+        let len = to.entries().len();
+        let before = to.entries().get(..before.min(len)).unwrap_or_default();
         // The unwinder does not get past the trampoline of an optimized kprobe: then that is shown.
         let begin = self.begin(before).min(len.saturating_sub(1));
-        let entries = entries.get(begin..).unwrap_or_default();
-        for (to, &entry) in to.iter_mut().zip(entries) {
-            *to = entry as u64;
-        }
-        entries.len().min(STACK_DEPTH)
+        to.leave_out(begin);
     }
 }

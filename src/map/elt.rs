@@ -77,6 +77,12 @@ impl<'a> Elt<'a> {
         Some(OwnParts { columns, parts })
     }
 
+    /// Counts a hit without values. Any context.
+    #[inline(always)]
+    pub fn count(self, preempt: PreemptOff<'_>) {
+        self.update_sums(preempt, &[], |&value: &u64| value);
+    }
+
     /// Updates the columns, of which all but the first are [sums](Column::Sum), for a hit. Any context.
     #[inline(always)]
     pub(super) fn update_sums<V>(

@@ -199,6 +199,12 @@ impl Map {
         self.generation.read(preempt).insert_word(preempt, key)
     }
 
+    /// Finds or [inserts](Map::insert) the element of a key of these words.
+    #[inline(always)]
+    pub fn insert_words<'a>(&'a self, preempt: PreemptOff<'a>, key: &[u64]) -> Option<Elt<'a>> {
+        self.generation.read(preempt).insert_words(preempt, key)
+    }
+
     /// Finds the element of `key`, if it has one. Any context.
     #[inline]
     pub fn lookup<'a>(&'a self, preempt: PreemptOff<'a>, key: &[u8]) -> Option<Elt<'a>> {
@@ -280,7 +286,7 @@ impl Map {
     #[inline(always)]
     pub fn count_word(&self, preempt: PreemptOff<'_>, key: u64) {
         if let Some(elt) = self.insert_word(preempt, key) {
-            elt.update_sums(preempt, &[], |&value: &u64| value);
+            elt.count(preempt);
         }
     }
 

@@ -14,6 +14,13 @@ use crate::{
         Opened,
         OverlayFile, //
     },
+    rust::{
+        stack::{
+            self,
+            Mode, //
+        },
+        text, //
+    },
     text::Text, //
 };
 use kernel::{
@@ -31,6 +38,7 @@ impl FileOps<Tree> for HistStatsOps {
         let commands = tree.engine.commands();
         let reads = tree.reads.load(Relaxed);
         out.format(format_args!("commands: {commands}\nreads: {reads}\n"))?;
+        walks(&mut out)?;
         tree.engine.for_each_source(|names, source, lost| {
             let [system, event] = names.map(CStr::to_bytes);
             show::event_column(&mut out, system, event)?;
@@ -55,5 +63,37 @@ impl FileOps<Tree> for HistStatsOps {
             out.bytes(b"\n")
         })?;
         Shown::text(out)
+    }
+}
+
+/// How stacks are walked.
+fn walks(out: &mut Text) -> Result {
+    let walks = stack::walks();
+    match walks.mode {
+        Mode::Unwinder => out.bytes(b"stacks: by the unwinder\n"),
+        Mode::Rules => out.format(format_args!(
+            "stacks: by {} rules, the unwinder was asked for {} frames and {} stacks, {} checked\n",
+            walks.learned, walks.frames, walks.failed, walks.checked
+        )),
+        Mode::Wrong(difference) => {
+            out.format(format_args!(
+                "stacks: by the unwinder, since frame {} differed: by rules ",
+                difference.nth
+            ))?;
+            frame(out, difference.by_rules)?;
+            out.bytes(b", by the unwinder ")?;
+            frame(out, difference.by_unwinder)?;
+            out.bytes(b", behind ")?;
+            frame(out, difference.callee)?;
+            out.bytes(b"\n")
+        }
+    }
+}
+
+/// The function of a frame.
+fn frame(out: &mut Text, address: usize) -> Result {
+    match address {
+        0 => out.bytes(b"none"),
+        address => out.bytes(text::symbol(address as u64, true).as_bytes()),
     }
 }

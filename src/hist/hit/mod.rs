@@ -40,7 +40,8 @@ use crate::{
     event::{
         Hit,
         Number,
-        Record, //
+        Record,
+        Stack, //
     },
     limits::{
         self,
@@ -184,6 +185,7 @@ impl Histogram {
             KeyReader::JoinedNumbers { key, on } => {
                 self.hit_number_joined(program, key, on, targets, hit)
             }
+            KeyReader::Stack => self.hit_with_stack(program, hit),
             KeyReader::Unreachable => self.map.lose(hit.preempt(), Loss::Unresolved),
         }
     }
@@ -210,6 +212,18 @@ impl Histogram {
             Some(elt) => _ = self.count(program, hit, &[], elt),
             None => self.hit_with_buffer(program, hit),
         }
+    }
+
+    /// Counts a hit whose key is its stack.
+    #[inline(never)]
+    fn hit_with_stack(&self, program: &Program, hit: &Hit<'_>) {
+        let mut stack = Stack::new();
+        hit.context().stack(hit.preempt(), &mut stack);
+        let key = match stack.entries() {
+            [] => &[0],
+            entries => entries,
+        };
+        self.count(program, hit, &[], self.map.insert_words(hit.preempt(), key));
     }
 
     /// Counts a hit whose key is assembled in a buffer.
@@ -246,9 +260,16 @@ impl Histogram {
         if let Some(pid) = program.pid {
             comm::store(elt.side(), program, pid, hit);
         }
-        if let [ref value] = program.values[..] {
-            self.count_value(program, hit, vals, elt, value);
-            return Some(elt);
+        match program.values[..] {
+            [] => {
+                elt.count(hit.preempt());
+                return Some(elt);
+            }
+            [ref value] => {
+                self.count_value(program, hit, vals, elt, value);
+                return Some(elt);
+            }
+            _ => (),
         }
         elt.update(hit.preempt(), &program.values, |value| {
             let number = program.read_inline(&value.value, hit, vals);

@@ -12,7 +12,8 @@ use super::{
 use crate::{
     event::{
         pointed::read_text,
-        Hit, //
+        Hit,
+        Stack, //
     },
     hist::spec::target::Wide,
     limits::{
@@ -61,8 +62,8 @@ pub(in crate::hist) trait Sink {
     /// an array.
     fn text(&mut self, text: &[u8], size: usize);
 
-    /// Writes a stack: `fill` writes its return addresses, and returns how many there are.
-    fn stack(&mut self, fill: impl FnOnce(&mut [u64; STACK_DEPTH]) -> usize);
+    /// Writes a stack, which `fill` is given without entries.
+    fn stack(&mut self, fill: impl FnOnce(&mut Stack));
 
     /// Copies a wide cell. False: it is not set, or being replaced.
     fn cell(&mut self, cell: WideCell<'_>) -> bool;
@@ -105,13 +106,11 @@ impl Content {
                 0 => to.text(IDLE, WHOLE),
                 _ => to.text(&current_comm(hit), WHOLE),
             },
-            Self::Stack => to.stack(|entries| hit.context().stack(entries)),
-            Self::StoredStack(offset) => to.stack(|entries| {
-                let bytes = hit.record().stack(offset, entries.len());
-                for (to, word) in entries.iter_mut().zip(text_to_words(bytes, STACK_DEPTH)) {
-                    *to = word;
-                }
-                bytes.len() / size_of::<u64>()
+            Self::Stack => to.stack(|stack| hit.context().stack(hit.preempt(), stack)),
+            Self::StoredStack(offset) => to.stack(|stack| {
+                let bytes = hit.record().stack(offset, STACK_DEPTH);
+                let len = bytes.len() / size_of::<u64>();
+                stack.extend(text_to_words(bytes, STACK_DEPTH).take(len));
             }),
             Self::Imported(slot) => {
                 let cell = program.imported_cell(slot, hit, vals);
@@ -196,9 +195,14 @@ impl Sink for WidePlace<'_> {
         }
     }
 
-    fn stack(&mut self, fill: impl FnOnce(&mut [u64; STACK_DEPTH]) -> usize) {
-        let [count, entries @ ..] = &mut *self.words;
-        *count = min(fill(entries), STACK_DEPTH) as u64;
+    fn stack(&mut self, fill: impl FnOnce(&mut Stack)) {
+        let mut stack = Stack::new();
+        fill(&mut stack);
+        let [count, words @ ..] = &mut *self.words;
+        *count = stack.entries().len() as u64;
+        for (word, &entry) in words.iter_mut().zip(stack.entries()) {
+            *word = entry;
+        }
     }
 
     fn cell(&mut self, cell: WideCell<'_>) -> bool {

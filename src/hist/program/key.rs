@@ -22,7 +22,8 @@ use crate::{
         Hit,
         Number,
         NumberType,
-        Scale, //
+        Scale,
+        Stack, //
     },
     limits::STACK_DEPTH,
     map::{
@@ -57,6 +58,8 @@ pub(in crate::hist) enum KeyReader {
     Words(RecordFields),
     /// References, at most [`FEW_REFS`], are looked up by another key, and both keys are one number of the record.
     JoinedNumbers { key: Number, on: Number },
+    /// The key is the stack of the hit. There are no variables, references or actions.
+    Stack,
     /// A reference is to a histogram with longer keys, so that no hit has its key.
     Unreachable,
 }
@@ -102,6 +105,9 @@ impl KeyReader {
             if let Some(fields) = record_fields(parts, &[])? {
                 return Ok(Self::Words(fields));
             }
+        }
+        if let (false, [KeyPart { content: Content::Stack, .. }]) = (variables, parts) {
+            return Ok(Self::Stack);
         }
         let number = only_number(parts);
         Ok(
@@ -297,11 +303,11 @@ impl Sink for KeyPlace<'_> {
     }
 
     #[inline(always)]
-    fn stack(&mut self, fill: impl FnOnce(&mut [u64; STACK_DEPTH]) -> usize) {
-        let mut entries = [0; STACK_DEPTH];
-        let len = fill(&mut entries).min(STACK_DEPTH);
+    fn stack(&mut self, fill: impl FnOnce(&mut Stack)) {
+        let mut stack = Stack::new();
+        fill(&mut stack);
         let words = self.bytes.chunks_exact_mut(8);
-        for (bytes, entry) in words.zip(&entries[..len]) {
+        for (bytes, entry) in words.zip(stack.entries()) {
             bytes.copy_from_slice(&entry.to_ne_bytes());
         }
     }

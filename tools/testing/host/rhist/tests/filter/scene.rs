@@ -12,11 +12,12 @@ use rhist::event::EventField;
 use rhist::event::FilterType;
 use rhist::event::Hit;
 use rhist::event::Record;
+use rhist::event::Stack;
 use rhist::filter::Filter;
 use rhist::filter::FilterError;
 use rhist::filter::Memory;
 use rhist::filter::Symbols;
-use rhist::limits::STACK_DEPTH;
+use rhist::sync::PreemptOff;
 use FilterType::*;
 
 /// More than a word has bits, and not a multiple of them.
@@ -239,7 +240,7 @@ impl Context for Scene {
         unreachable!()
     }
 
-    fn stack(&self, _: &mut [u64; STACK_DEPTH]) -> usize {
+    fn stack(&self, _: PreemptOff<'_>, _: &mut Stack) {
         unreachable!()
     }
 

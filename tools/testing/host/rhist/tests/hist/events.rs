@@ -21,6 +21,7 @@ use rhist::event::EventField;
 use rhist::event::FilterType;
 use rhist::event::Hit;
 use rhist::event::Record;
+use rhist::event::Stack;
 use rhist::hist::show;
 use rhist::hist::show::Names;
 use rhist::hist::show::Now;
@@ -34,8 +35,8 @@ use rhist::hist::Draft;
 use rhist::hist::Histogram;
 use rhist::hist::Scope;
 use rhist::hist::Targets;
-use rhist::limits::STACK_DEPTH;
 use rhist::map::Cpus;
+use rhist::sync::PreemptOff;
 use rhist::text::Text;
 use rhist::trigger::Error;
 use rhist::trigger::Trigger;
@@ -269,9 +270,8 @@ impl Context for Then<'_> {
         }
     }
 
-    fn stack(&self, to: &mut [u64; STACK_DEPTH]) -> usize {
-        to[..STACK.len()].copy_from_slice(&STACK);
-        STACK.len()
+    fn stack(&self, _: PreemptOff<'_>, to: &mut Stack) {
+        to.extend(STACK);
     }
 
     fn comm(&self) -> [u8; 16] {

@@ -37,6 +37,7 @@ use rhist::event::EventDesc;
 use rhist::event::FilterType;
 use rhist::event::Hit;
 use rhist::event::Record;
+use rhist::event::Stack;
 use rhist::filter::Memory;
 use rhist::filter::Symbols;
 use rhist::hist::show;
@@ -52,7 +53,6 @@ use rhist::hist::Histogram;
 use rhist::hook::trigger;
 use rhist::hook::trigger::Site;
 use rhist::limits::MAP_BITS_MIN;
-use rhist::limits::STACK_DEPTH;
 use rhist::limits::WIDE_WORDS;
 use rhist::map::Cpus;
 use rhist::sync::PreemptOff;
@@ -183,10 +183,8 @@ impl Context for Moment {
         self.time
     }
 
-    fn stack(&self, to: &mut [u64; STACK_DEPTH]) -> usize {
-        let len = self.stack.len().min(STACK_DEPTH);
-        to[..len].copy_from_slice(&self.stack[..len]);
-        len
+    fn stack(&self, _: PreemptOff<'_>, to: &mut Stack) {
+        to.extend(self.stack.iter().copied());
     }
 
     fn comm(&self) -> [u8; 16] {
