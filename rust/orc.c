@@ -453,7 +453,14 @@ static noinline const struct known_stack *look_up_stack(unsigned long sp)
 	return is_on(stack, sp) ? stack : NULL;
 }
 
-/* Find the stack of a walk that is not on the task's. Preemption is off. */
+static void set_stack(struct rhist_walk *walk, const struct known_stack *stack)
+{
+	walk->begin = stack->begin;
+	walk->end = stack->end;
+	walk->stack_type = stack->type;
+}
+
+/* Find the stack that a walk begins on, which is not the task's. Preemption is off. */
 static noinline bool find_stack(struct rhist_walk *walk)
 {
 	const struct known_stack *stack = this_cpu_ptr(&known_stacks[in_nmi() ? 1 : 0]);
@@ -462,9 +469,30 @@ static noinline bool find_stack(struct rhist_walk *walk)
 		stack = look_up_stack(walk->sp);
 	if (!stack)
 		return false;
-	walk->begin = stack->begin;
-	walk->end = stack->end;
-	walk->stack_type = stack->type;
+	set_stack(walk, stack);
+	return true;
+}
+
+static void begin_on_task(struct rhist_walk *walk)
+{
+	walk->begin = (unsigned long)task_stack_page(current);
+	walk->end = walk->begin + THREAD_SIZE;
+	walk->stack_type = STACK_TYPE_TASK;
+}
+
+/* Go from the stack of an interrupt or an NMI to the one that @sp is on, which was interrupted. Preemption is off. */
+static bool switch_stack(struct rhist_walk *walk, unsigned long sp)
+{
+	const struct known_stack *irq = this_cpu_ptr(&known_stacks[0]);
+
+	if (walk->stack_type == STACK_TYPE_TASK)
+		return false;
+	if (sp - (unsigned long)task_stack_page(current) < THREAD_SIZE)
+		begin_on_task(walk);
+	else if (walk->stack_type != STACK_TYPE_IRQ && is_on(irq, sp))
+		set_stack(walk, irq);
+	else
+		return false;
 	return true;
 }
 
@@ -473,7 +501,7 @@ enum step {
 	STEP_REVEALED,		/* nowhere, but now it is known where this frame returns to */
 	STEP_END,		/* there is no caller */
 	STEP_FAILED,
-	STEP_ASK,		/* the unwinder knows */
+	STEP_ASK,		/* the unwinder has to be asked */
 };
 
 static void state_of(struct unwind_state *state, const struct rhist_walk *walk)
@@ -552,9 +580,8 @@ static enum step interrupted(struct rhist_walk *walk, unsigned long address)
 	if (load((unsigned long)&regs->cs) & 3)
 		return STEP_END;
 	sp = READ_ONCE_NOCHECK(regs->sp);
-	/* On another stack. */
-	if (sp <= walk->sp || sp >= walk->end)
-		return STEP_ASK;
+	if ((sp <= walk->sp || sp >= walk->end) && !switch_stack(walk, sp))
+		return STEP_FAILED;
 	walk->ip = READ_ONCE_NOCHECK(regs->ip);
 	walk->bp = READ_ONCE_NOCHECK(regs->bp);
 	walk->sp = sp;
@@ -589,12 +616,18 @@ static noinline enum step step(struct rhist_walk *walk, u32 rule)
 		return interrupted(walk, walk->sp + sizeof(long) * sp_offset_of(rule));
 	case RULE_END:
 		return STEP_END;
+	case RULE_ASK:
 	default:
 		return STEP_ASK;
 	}
-	/* The stack of an interrupt begins with a pointer to the one before. */
-	if (sp < walk->sp + sizeof(long) || sp > walk->end)
-		return STEP_ASK;
+	if (sp < walk->sp + sizeof(long) || sp > walk->end) {
+		/* The stack of an interrupt begins with a pointer to the one before. */
+		if (kind_of(rule) != RULE_SP_INDIRECT || !switch_stack(walk, sp - sizeof(long)))
+			return STEP_FAILED;
+		walk->sp = walk->begin;
+		if (sp < walk->sp + sizeof(long))
+			return STEP_FAILED;
+	}
 	if (bp_of(rule) != RULE_BP_SAME) {
 		at = bp_of(rule) == RULE_BP_BY_SP ? sp : walk->bp;
 		at += sizeof(long) * bp_offset_of(rule);
@@ -682,16 +715,12 @@ failed:
 
 static bool begin(struct rhist_walk *walk, const struct rhist_frame *frame)
 {
-	const unsigned long begin = (unsigned long)task_stack_page(current);
-
 	walk->ip = frame->ip;
 	walk->key = frame->ip;
 	walk->sp = frame->sp;
 	walk->bp = frame->bp;
-	walk->begin = begin;
-	walk->end = begin + THREAD_SIZE;
-	walk->stack_type = STACK_TYPE_TASK;
-	return likely(walk->sp - begin < THREAD_SIZE) || find_stack(walk);
+	begin_on_task(walk);
+	return likely(walk->sp - walk->begin < THREAD_SIZE) || find_stack(walk);
 }
 
 /* How many frames are compared. */

@@ -1,0 +1,141 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# Stacks by rules that are learned from the kernel's unwinder (rust/orc.c): here each one is compared with the unwinder's, in
+# every context, while return addresses are replaced by kretprobes and the function graph tracer. The first that differs
+# would end the use of rules, and hist_stats would say so.
+
+. "$(dirname "$0")/../lib/tracing.sh"
+
+walks()
+{
+	sed -n 's/^stacks: //p' "$TRACING/hist_stats"
+}
+
+# number WORD: the one before it
+number()
+{
+	walks | sed -n "s/.*[^0-9]\([0-9][0-9]*\) $1.*/\1/p"
+}
+
+load()
+{
+	rmmod rhist && insmod "$RHIST_KO" "$@"
+}
+
+seconds=2 most=100000
+if [ "$LONG" ]; then
+	seconds=600 most=2000000
+elif [ "$SLOW" ]; then
+	seconds=20 most=20000
+fi
+
+# watch EVENT...: count by stack
+watch()
+{
+	for event; do
+		[ ! -e "$TRACING/events/$event/trigger" ] ||
+			echo 'hist:keys=common_stacktrace:size=2048' >"$TRACING/events/$event/trigger"
+	done
+}
+
+watched()
+{
+	cd "$TRACING/events" && grep -l '^hist:keys=common_stacktrace' */*/trigger | sed 's|/trigger||'
+}
+
+# Interrupts of every kind that find each other at work, and tasks in system calls, with deep stacks.
+busy()
+{
+	end=$(($(date +%s) + $1))
+	(
+		while [ "$(date +%s)" -lt $end ]; do
+			for context in softirq hardirq nmi; do
+				echo "numbers $context 0 1 400 40" >/dev/rhist_events
+			done
+		done
+	) &
+	(
+		while [ "$(date +%s)" -lt $end ]; do
+			taskset 1 sh -c 'echo "nested task 0 1 20 5" >/dev/rhist_events'
+		done
+	) &
+	(
+		while [ "$(date +%s)" -lt $end ]; do
+			ls -R /proc/self /sys/kernel/tracing/rhist/events/sched >/dev/null 2>&1
+			fire getpgid 1:2000
+			cat /proc/stat /proc/meminfo >/dev/null
+			echo x >"$work/file" && sync "$work/file" 2>/dev/null
+		done
+	) &
+	wait
+}
+
+if walks | grep -q 'by the unwinder'; then
+	is "$(walks)" "by the unwinder" "this kernel has no unwinder to learn from"
+	finish
+	exit
+fi
+yes "the module is loaded" load
+yes "no rule is known" [ "$(number rules)" = 0 ]
+watch raw_syscalls/sys_enter
+ls / >/dev/null
+remove_triggers "$TRACING/events/raw_syscalls/sys_enter"
+yes "rules are learned" [ "$(number rules)" -gt 0 ]
+yes "loaded with stack_check=0" load stack_check=0
+is "$(walks)" "by the unwinder" "then the unwinder walks all"
+yes "loaded with stack_check=1" load stack_check=1
+yes "the events are there" insmod "$RHIST_EVENTS"
+
+cd "$TRACING/events"
+watch $(ls -d sched/sched_[a-v]* sched/sched_wak* irq/* timer/* kmem/kmalloc kmem/mm_page_alloc kmem/mm_page_free signal/* task/* \
+	workqueue/* raw_syscalls/* syscalls/sys_*_getpgid power/cpu_idle rhist_events/numbers rhist_events/nested 2>/dev/null)
+cd "$here"
+echo "# $(watched | wc -l) events"
+
+busy $((seconds / 2))
+echo "# $(walks)"
+asked=$(number frames)
+
+echo "p:rhist_sp ${SYS_FUNCTION}getpgid
+r:rhist_sr ${SYS_FUNCTION}getpgid
+r:rhist_sv vfs_read
+r:rhist_so do_sys_openat2
+r:rhist_st ktime_get" | while read -r line; do
+	echo "$line" >>"$KERNEL/kprobe_events" || echo "# no $line"
+done
+watch kprobes/rhist_sp kprobes/rhist_sr kprobes/rhist_sv kprobes/rhist_so kprobes/rhist_st
+busy "$seconds"
+echo "# with kretprobes: $(walks)"
+
+# The unwinder warns in the kernel's log of code that was interrupted in return_to_handler(): so nothing that happens in
+# interrupts is counted meanwhile.
+note_hit()
+{
+	for event; do
+		grep -q '^    Hits: [1-9]' "$TRACING/events/$event/hist" && echo "$event"
+		remove_triggers "$TRACING/events/$event"
+	done >>"$work/hit"
+}
+note_hit $(watched | grep -vE '^(kprobes|raw_syscalls|syscalls)/')
+echo "vfs_read vfs_write ${SYS_FUNCTION}getpgid" >"$KERNEL/set_graph_function"
+echo function_graph >"$KERNEL/current_tracer"
+busy "$seconds"
+echo "# with the function graph tracer, too: $(walks)"
+echo nop >"$KERNEL/current_tracer"
+echo >"$KERNEL/set_graph_function"
+
+yes "no stack differs from the unwinder's" [ -n "$(number checked)" ]
+yes "at least $most were compared" [ "$(number checked)" -ge $most ]
+yes "replaced return addresses are asked for" [ "$(number frames)" -gt "$asked" ]
+note_hit $(watched)
+echo "# of these were counted: $(tr '\n' ' ' <"$work/hit")"
+for event in rhist_events/numbers rhist_events/nested sched/sched_switch irq/softirq_entry kprobes/rhist_sp kprobes/rhist_sr; do
+	yes "$event was counted" grep -qx $event "$work/hit"
+done
+for name in sp sr sv so st; do
+	echo "-:rhist_$name" >>"$KERNEL/kprobe_events"
+done 2>/dev/null
+rmmod rhist_events
+yes "loaded as it was" load
+finish
