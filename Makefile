@@ -21,7 +21,7 @@ headers = $(if $(RHIST_EVENT_HEADERS),RHIST_EVENT_HEADERS='$(RHIST_EVENT_HEADERS
 # What is built, in a folder of its own.
 module = $(CURDIR)
 
-.PHONY: all events stale_int3 samples command bench-events bench bench-host demo shell update test test-kernels test-fast test-long test-host test-debug test-part test-kcsan test-packages deb dist fuzz fmt clippy clean help
+.PHONY: all events stale_int3 orc samples command bench-events bench bench-host demo shell update test test-kernels test-fast test-long test-host test-debug test-part test-kcsan test-packages deb dist fuzz fmt clippy clean help
 
 ifdef KDIR
 
@@ -49,21 +49,24 @@ events: $(out)/events
 
 stale_int3: $(out)/stale_int3
 
+orc: $(out)/orc
+
 samples: $(out)/samples
 
 bench-events: $(out)/bench
 
-.PHONY: $(out) $(out)/events $(out)/stale_int3 $(out)/samples $(out)/bench $(CURDIR)/build/clippy
+.PHONY: $(out) $(out)/events $(out)/stale_int3 $(out)/orc $(out)/samples $(out)/bench $(CURDIR)/build/clippy
 
 $(out)/events: module = $(CURDIR)/tools/testing/events
 $(out)/stale_int3: module = $(CURDIR)/tools/testing/lab/stale_int3
+$(out)/orc: module = $(CURDIR)/tools/testing/lab/orc
 $(out)/bench: module = $(CURDIR)/tools/bench
 # Modules of the kernel's source that its own tests load, and distributions leave out. (Not ftrace-direct: its tests go
 # through all tracers many times, which takes too long where the processor is emulated, and are about these alone.)
 $(out)/samples: module = $(shell $(lab) path source $(KERNEL))/samples
 $(out)/samples: chosen = $(addsuffix =m,$(addprefix CONFIG_SAMPLE_,TRACE_EVENTS TRACE_PRINTK))
 
-$(out) $(out)/events $(out)/stale_int3 $(out)/samples $(out)/bench:
+$(out) $(out)/events $(out)/stale_int3 $(out)/orc $(out)/samples $(out)/bench:
 	$(ready)
 	@mkdir -p $@
 	$(if $(filter $(out),$@),$(crates))
@@ -166,6 +169,7 @@ help:
 	@echo '                   nixos, kcfi, ubuntu, arch, debug-6.12: see scripts/lab help'
 	@echo 'make KDIR=FOLDER   build/kdir/rhist.ko, for that kernel, with the tools of this machine'
 	@echo 'make events        build/stock/events/rhist_events.ko, the events that tests fire; KERNEL=, KDIR= too'
+	@echo 'make orc           build/stock/orc, modules of the test hist.orc, for kernels with the ORC unwinder; KERNEL= too'
 	@echo 'make samples       build/stock/samples, modules of the kernel that its own ftracetest loads; KERNEL= too'
 	@echo 'make command       build/command/rhist, the command; KERNEL=RELEASE of arm64, build/command/aarch64/rhist'
 	@echo 'make deb           build/packages/*.deb, for Debian 13'\''s own kernel, or KERNEL=stock, the newest of backports;'
