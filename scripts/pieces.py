@@ -73,6 +73,11 @@ def samples(kernel):
     return [Piece(f"samples for {kernel}", make(f"KERNEL={kernel}", "samples"), takes=10, counts=False)]
 
 
+def orc(kernel):
+    """Modules that compare the rules by which stacks are walked with the kernel's own tables."""
+    return [Piece(f"orc for {kernel}", make(f"KERNEL={kernel}", "orc"), takes=5, counts=False)]
+
+
 def programs(kernel="stock"):
     """
     The tests that are to be compiled, and the command that some of them try. For another architecture they are compiled by
@@ -414,7 +419,7 @@ def all_pieces(durations, long=False, tests=None):
             *guests("stock", selftests.short_on(tests, "stock"), durations, rest=True),
         ]
     return timed([
-        *module("stock"), *module("um"), *programs(), *(samples("stock") if long else []), *of_guests,
+        *module("stock"), *module("um"), *programs(), *orc("stock"), *(samples("stock") if long else []), *of_guests,
         *lab_tests(), *lab_tests("um"), *archive(), *waits(), *needs(), *crates(), *objects(), *boot_btf(), *dkms(), *frames(), *count(), *host(long, whole=long),
     ], durations)
 
@@ -423,7 +428,7 @@ def kernel_pieces(kernel, durations):
     """All guest tests, on one kernel, which may be of a machine that takes long to emulate."""
     slow = kernel in SLOW
     of_guests = guests(kernel, selftests.read(), durations, rest=slow, patience=None if slow else 1200)
-    return timed([*module(kernel), *programs(kernel), *layouts(kernel), *of_guests], durations)
+    return timed([*module(kernel), *orc(kernel), *programs(kernel), *layouts(kernel), *of_guests], durations)
 
 
 def short_pieces(kernel, durations):
@@ -450,7 +455,7 @@ def debug_pieces(durations, passed=()):
         return [test for test in tests if key(kernel, test, rest, False) not in passed]
 
     return timed([
-        *module("debug"), *module("umdebug"), *programs(),
+        *module("debug"), *module("umdebug"), *orc("debug"), *programs(),
         *guests("umdebug", left("umdebug", False), durations), *guests("debug", left("debug", True), durations, rest=True),
         *lab_tests("debug"), *lab_tests("umdebug"),
     ], durations)
