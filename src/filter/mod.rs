@@ -41,6 +41,7 @@ pub use error::{
     FilterErrorText,
     LOCATION, //
 };
+pub use predicate::FieldRange;
 use program::FilterProgram;
 
 /// Symbol lookup in the running kernel, for the compilation of a filter.
@@ -96,6 +97,11 @@ impl Filter {
     /// Whether hits cannot nest: it follows no pointer in a record, and calls nothing else that can be traced.
     pub fn is_leaf(&self) -> bool {
         self.program.predicates().all(|p| p.access().1)
+    }
+
+    /// The only predicate, if that is a range of a number of the record, as most are.
+    pub fn field_range(&self) -> Option<FieldRange> {
+        self.program.only_plain()?.field_range()
     }
 
     /// Evaluates the filter for a hit.

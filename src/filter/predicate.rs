@@ -27,7 +27,8 @@ use crate::{
         FilterType,
         Hit,
         Number,
-        NumberType, //
+        NumberType,
+        Record, //
     },
     limits::{
         FILTER_NUMBER_MAX,
@@ -95,6 +96,28 @@ pub(super) enum Predicate {
     User(u32, Pattern),
 }
 
+/// A number of the record, of one of the commonest types, and the range that it has to be in.
+#[derive(Clone, Copy)]
+pub struct FieldRange {
+    number: Number,
+    range: NumberRange,
+}
+
+impl FieldRange {
+    /// What no record has.
+    pub const NONE: Self = Self {
+        number: Number::new(NumberType::U8, 0),
+        range: NumberRange::EMPTY,
+    };
+
+    /// Whether the number of this record is in the range. Any context.
+    #[inline(always)]
+    pub fn has(&self, record: Record<'_>) -> bool {
+        let number = record.common_number(self.number);
+        number.is_some_and(|number| self.range.contains(number))
+    }
+}
+
 impl Predicate {
     /// Evaluates the predicate.
     #[inline(always)]
@@ -133,6 +156,18 @@ impl Predicate {
             Self::User(at, pattern) => pointed(pattern, pointer(hit, *at), |to, address| {
                 memory.read_user(to, address)
             }),
+        }
+    }
+
+    /// The number of the record and the range it has to be in, if it is nothing else and of one of the commonest types.
+    pub(super) fn field_range(&self) -> Option<FieldRange> {
+        match *self {
+            Self::Range(number, range)
+                if matches!(number.type_(), NumberType::U32 | NumberType::U64) =>
+            {
+                Some(FieldRange { number, range })
+            }
+            _ => None,
         }
     }
 

@@ -25,6 +25,18 @@ impl FilterProgram {
         self.entries.iter().map(|entry| &entry.predicate)
     }
 
+    /// The predicate, if there is one, and its result is that of the program.
+    pub(super) fn only_plain(&self) -> Option<&Predicate> {
+        match self.entries[..] {
+            [ProgEntry {
+                ref predicate,
+                if_true: 1,
+                if_false: 2,
+            }] => Some(predicate),
+            _ => None,
+        }
+    }
+
     /// Runs the program, with `holds` to evaluate a predicate.
     #[inline]
     pub(super) fn run(&self, mut holds: impl FnMut(&Predicate) -> bool) -> bool {

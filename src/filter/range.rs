@@ -19,6 +19,13 @@ pub(super) struct NumberRange {
 }
 
 impl NumberRange {
+    /// A range for numbers that are not read.
+    pub(super) const EMPTY: Self = Self {
+        first: 0,
+        span: 0,
+        mask: 0,
+    };
+
     /// The numbers of `type_` for which `op value` is true; `None` if there are none. The value is
     /// cut to the width of the type.
     pub(super) fn new(op: Op, value: u64, type_: NumberType) -> Option<Self> {

@@ -199,6 +199,14 @@ impl Dispatch {
         }
     }
 
+    /// Counts a hit of a leaf that enters as [`Entry::Ranged`].
+    #[inline(never)]
+    fn hit_ranged(&self, trigger: &HistTrigger, preempt: PreemptOff<'_>, record: Record<'_>) {
+        if !trigger.hit_ranged(preempt, record) {
+            self.hit_filtered(trigger, preempt, record);
+        }
+    }
+
     fn context<'a>(&'a self, frame: Option<Frame<'a>>) -> HitContext<'a> {
         HitContext {
             time: Cell::new(None),
@@ -237,6 +245,7 @@ impl Receiver for Dispatch {
         match trigger.entry() {
             Some(Entry::Fast | Entry::Plain) => self.hit_plain(trigger, preempt, record),
             Some(Entry::Columns) => self.hit_columns(trigger, preempt, record),
+            Some(Entry::Ranged) => self.hit_ranged(trigger, preempt, record),
             Some(Entry::Filtered) => self.hit_filtered(trigger, preempt, record),
             None => (),
         }

@@ -9,6 +9,7 @@ use crate::{
         Record, //
     },
     filter::{
+        FieldRange,
         Filter,
         Memory, //
     },
@@ -103,6 +104,8 @@ pub struct HistTrigger<S: Site> {
     /// Another event with a trigger of the same name may have the same fields at other offsets of its record.
     code: Compiled,
     filter: Option<Condition>,
+    /// The filter of [`Entry::Ranged`].
+    range: FieldRange,
     /// Whether it was made for the actions of other triggers, and goes with the last of these.
     pub helper: bool,
     /// An [`Entry`], and [`PAUSED`]. One load tells a hit where to go.
@@ -129,10 +132,12 @@ pub enum Entry {
     Filtered,
     /// As `Fast`, but the columns are of any kind.
     Columns,
+    /// As `Fast`, but for a filter that is a range of a number of the record.
+    Ranged,
 }
 
 /// The flag of a paused trigger, beside its [`Entry`].
-const PAUSED: u32 = 4;
+const PAUSED: u32 = 8;
 
 /// A filter and its text, which is shown and compared.
 pub struct Condition {
@@ -151,7 +156,9 @@ impl<S: Site> HistTrigger<S> {
         filter: Option<Condition>,
         flags: AttachFlags,
     ) -> Self {
+        let range = filter.as_ref().and_then(|c| c.filter.field_range());
         let entry = match &filter {
+            Some(_) if range.is_some() && code.program.is_fast() => Entry::Ranged,
             Some(_) => Entry::Filtered,
             None if code.program.is_fast() => Entry::Fast,
             None if code.program.has_columns() => Entry::Columns,
@@ -164,6 +171,7 @@ impl<S: Site> HistTrigger<S> {
             helper: flags.helper,
             flags: Atomic::new(entry as u32 | u32::from(flags.paused) * PAUSED),
             filter,
+            range: range.unwrap_or(FieldRange::NONE),
         }
     }
 
@@ -205,6 +213,17 @@ impl<S: Site> HistTrigger<S> {
         histogram.hit_columns(&self.code.program, record, preempt)
     }
 
+    /// Counts a hit of a leaf that enters as [`Entry::Ranged`], unless the filter rejects it. Returns false, and has done
+    /// nothing, if the record is too short. Any context.
+    #[inline(always)]
+    pub fn hit_ranged(&self, preempt: PreemptOff<'_>, record: Record<'_>) -> bool {
+        if !self.range.has(record) {
+            return true;
+        }
+        let histogram = self.data.histogram.read(preempt);
+        histogram.hit_fast(&self.code.program, record, preempt)
+    }
+
     /// Whether it reads fields at these offsets of records.
     fn reads(&self, offsets: Range<u32>) -> bool {
         let filter = self.filter.as_ref();
@@ -242,9 +261,10 @@ impl<S: Site> HistTrigger<S> {
     #[inline(always)]
     pub fn entry(&self) -> Option<Entry> {
         match self.flags.relaxed() {
-            flags if flags == Entry::Filtered as u32 => Some(Entry::Filtered),
             flags if flags & PAUSED != 0 => None,
             _ if self.site.lists_tasks() => Some(Entry::Filtered),
+            flags if flags == Entry::Ranged as u32 => Some(Entry::Ranged),
+            flags if flags == Entry::Filtered as u32 => Some(Entry::Filtered),
             flags if flags == Entry::Columns as u32 => Some(Entry::Columns),
             _ => Some(Entry::Plain),
         }
