@@ -14,6 +14,7 @@ pub mod pointed;
 pub mod record;
 pub mod stack;
 pub mod unaligned;
+pub mod words;
 
 pub use clock::Clock;
 pub use exponential::{
@@ -39,3 +40,4 @@ pub use number::{
 };
 pub use record::Record;
 pub use stack::Stack;
+pub use words::Words;

@@ -22,8 +22,10 @@ use crate::{
         Hit,
         Number,
         NumberType,
+        Record,
         Scale,
-        Stack, //
+        Stack,
+        Words, //
     },
     limits::STACK_DEPTH,
     map::{
@@ -58,6 +60,8 @@ pub(in crate::hist) enum KeyReader {
     Words(RecordFields),
     /// References, at most [`FEW_REFS`], are looked up by another key, and both keys are one number of the record.
     JoinedNumbers { key: Number, on: Number },
+    /// The key is a string at a place that the record tells. There are no variables, references or actions.
+    Text(TextPart),
     /// The key is the stack of the hit. There are no variables, references or actions.
     Stack,
     /// A reference is to a histogram with longer keys, so that no hit has its key.
@@ -106,8 +110,13 @@ impl KeyReader {
                 return Ok(Self::Words(fields));
             }
         }
-        if let (false, [KeyPart { content: Content::Stack, .. }]) = (variables, parts) {
-            return Ok(Self::Stack);
+        if let (false, [part]) = (variables, parts) {
+            if let Content::Stack = part.content {
+                return Ok(Self::Stack);
+            }
+            if let Some(text) = TextPart::new(part) {
+                return Ok(Self::Text(text));
+            }
         }
         let number = only_number(parts);
         Ok(
@@ -188,6 +197,39 @@ impl KeyPart {
             _ => return Ok(false),
         }
         Ok(true)
+    }
+}
+
+/// A key that is a string at a place that the record tells.
+pub(in crate::hist) struct TextPart {
+    offset: u32,
+    is_relative: bool,
+    /// Most bytes of it: see [`KeyPlace::max_chars`].
+    max_chars: usize,
+}
+
+impl TextPart {
+    fn new(part: &KeyPart) -> Option<Self> {
+        let (offset, is_relative) = match part.content {
+            Content::DataLoc(offset) => (offset, false),
+            Content::RelLoc(offset) => (offset, true),
+            _ => return None,
+        };
+        Some(Self {
+            offset,
+            is_relative,
+            max_chars: part.len.checked_sub(1)?,
+        })
+    }
+
+    /// Writes the key of a hit to `words`. What follows the NUL belongs to it, too, as in C.
+    #[inline(always)]
+    pub(in crate::hist) fn put(&self, words: &mut Words, record: Record<'_>) {
+        let text = match self.is_relative {
+            false => record.data_loc(self.offset),
+            true => record.rel_loc(self.offset),
+        };
+        words.set(text.get(..self.max_chars).unwrap_or(text));
     }
 }
 
