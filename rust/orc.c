@@ -363,8 +363,8 @@ static bool may_have_rule(unsigned long key)
 		return false;
 	if (!is_text(key) || !is_text(key + 1))
 		return false;
-	/* In an NMI there may be too little stack for the name. */
-	return key < MODULES_VADDR || (!in_nmi() && is_in_module(key));
+	/* To find out its name takes a kilobyte of the stack, which others may have used already, in whom this hit nests. */
+	return key < MODULES_VADDR || (rhist_stack_suffices() && is_in_module(key));
 }
 
 /* Keep @rule. What was in its place moves to the other one of the key, unless that key is the same. */
@@ -729,6 +729,14 @@ static bool begin(struct rhist_walk *walk, const struct rhist_frame *frame)
 /* How many walks there are until the next one that is compared. */
 static DEFINE_PER_CPU(unsigned int, until_check);
 
+/* What is compared, for each context that may interrupt another one. Not on the stack, of which little may be left. */
+struct two_walks {
+	bool busy;
+	unsigned long by_rules[CHECK_DEPTH], by_unwinder[CHECK_DEPTH];
+};
+
+static DEFINE_PER_CPU(struct two_walks[4], two_walks);
+
 /* Where rules first led elsewhere: written once, by who has set mode to RHIST_ORC_WRONG, and then valid. */
 static struct rhist_orc_stats first_difference;
 static bool difference_is_valid;
@@ -747,21 +755,30 @@ static void note_difference(unsigned int nth, const unsigned long *by_rules, con
 	smp_store_release(&difference_is_valid, true);
 }
 
-/* Walk both ways, and see whether that makes a difference. */
+/* Walk both ways, if there is enough of the stack for that, and see whether it makes a difference. */
 static noinline void check(const struct rhist_frame *frame)
 {
-	unsigned long by_rules[CHECK_DEPTH] = {}, by_unwinder[CHECK_DEPTH] = {};
+	struct two_walks *both = this_cpu_ptr(&two_walks[interrupt_context_level()]);
 	struct rhist_walk walk;
+	unsigned int nth = 0;
 
-	if (!begin(&walk, frame))
+	/* A hit of what the unwinder calls may be within this one. */
+	if (both->busy || !rhist_stack_suffices() || !begin(&walk, frame))
 		return;
-	if (rhist_orc_walk(&walk, by_rules, CHECK_DEPTH) < 0)
-		return;
-	this_cpu_inc(counts.checked);
-	rhist_stack_save(frame, by_unwinder, CHECK_DEPTH);
-	for (unsigned int nth = 0; nth < CHECK_DEPTH; nth++)
-		if (by_rules[nth] != by_unwinder[nth])
-			return note_difference(nth, by_rules, by_unwinder);
+	both->busy = true;
+	barrier();
+	memset(both->by_rules, 0, sizeof(both->by_rules));
+	memset(both->by_unwinder, 0, sizeof(both->by_unwinder));
+	if (rhist_orc_walk(&walk, both->by_rules, CHECK_DEPTH) >= 0) {
+		this_cpu_inc(counts.checked);
+		rhist_stack_save(frame, both->by_unwinder, CHECK_DEPTH);
+		while (nth < CHECK_DEPTH && both->by_rules[nth] == both->by_unwinder[nth])
+			nth++;
+		if (nth < CHECK_DEPTH)
+			note_difference(nth, both->by_rules, both->by_unwinder);
+	}
+	barrier();
+	both->busy = false;
 }
 
 /*
