@@ -214,11 +214,6 @@ impl Ask {
         })
     }
 
-    /// What is measured.
-    pub fn measure(&self) -> &Measure {
-        &self.measure
-    }
-
     /// What it is shown for: names of keys.
     pub fn by(&self) -> &[String] {
         if self.run.by.is_empty() {

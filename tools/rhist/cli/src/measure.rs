@@ -152,7 +152,7 @@ fn watch(
     sink.begin(run.plan())?;
     let mut last = run.beginning();
     // What it costs is measured while it runs: the first line is not kept waiting for it.
-    set_cost(ask, tracefs, run);
+    set_cost(tracefs, run);
     let end = ask.run.duration.map(|seconds| begin + Duration::from_secs_f64(seconds));
     let step = ask.run.interval.map(Duration::from_secs_f64);
     let mut next = step.map(|step| begin + step);
@@ -181,9 +181,8 @@ fn watch(
 }
 
 /// Measures what a hit costs, which is shown from the next reading on; nothing is if it cannot be measured.
-pub fn set_cost(ask: &Ask, tracefs: &Tracefs, run: &mut Run) {
-    let cost = cost::measure(tracefs, &Journals::find(), &run.plan().id, ask.measure(), ask.by());
-    if let Ok(cost) = cost {
+pub fn set_cost(tracefs: &Tracefs, run: &mut Run) {
+    if let Ok(cost) = cost::measure(tracefs, &Journals::find(), run.plan()) {
         run.set_cost(cost);
     }
 }

@@ -17,6 +17,8 @@ use std::time::Instant;
 
 use rhist::args::Common;
 use rhist::ask::Ask;
+use rhist_core::cost;
+use rhist_core::journal::Journals;
 use rhist_core::recipe::NameKind;
 use rhist_core::tracefs::Tracefs;
 use rustix::fs::CWD;
@@ -104,6 +106,30 @@ fn live() {
         assert!(
             String::from_utf8_lossy(&shown.stdout).contains("NET_RX"),
             "{line}: {shown:?}"
+        );
+    }
+}
+
+/// Others than those that are counted would be counted, too.
+#[test]
+fn counted_renames_are_recognized() {
+    let root = tempfile::tempdir().unwrap();
+    let event = root.path().join("events/task/task_rename");
+    fs::create_dir_all(&event).unwrap();
+    fs::write(event.join("format"), "").unwrap();
+    let tracefs = Tracefs::at(root.path().to_owned()).unwrap();
+    let journals = Journals::at(root.path().join("none/run"));
+    let common = Common {
+        dry_run: true,
+        ..Common::default()
+    };
+    for event in ["task:task_rename", "task/task_rename", "task_rename"] {
+        let ask = Ask::parse(&["count", event].map(OsString::from), &common).unwrap();
+        let plans = ask.plans(&tracefs).unwrap();
+        let error = cost::measure(&tracefs, &journals, &plans.best).unwrap_err();
+        assert!(
+            error.to_string().starts_with("renames are what is measured"),
+            "{event}: {error}"
         );
     }
 }

@@ -11,7 +11,7 @@ use std::time::Duration;
 use std::time::Instant;
 
 use crate::journal::Journals;
-use crate::plan::Id;
+use crate::plan;
 use crate::plan::Options;
 use crate::plan::Plan;
 use crate::question::Question;
@@ -20,33 +20,34 @@ use crate::recipe::Measure;
 use crate::recipe::Point;
 use crate::run::Run;
 use crate::tracefs::Tracefs;
+use crate::tracefs::events::EventName;
 
 const EVENT: &str = "task:task_rename";
 /// Whoever traces renames sees these, so they are few.
 const ROUNDS: u32 = 8;
 const RENAMES: u32 = 32;
 
-/// Measures what a hit costs on average, in nanoseconds of a CPU, when `keys` are counted. Takes less than a millisecond of
-/// a CPU, and some time until the kernel has removed the triggers.
+/// Measures what a hit of such a run costs on average, in nanoseconds of a CPU. Takes less than a millisecond of a CPU, and
+/// some time until the kernel has removed the triggers.
 ///
 /// # Errors
 ///
 /// Those of a run: such as that the kernel has no event for renames; or `of` measures renames itself.
-pub fn measure(
-    tracefs: &Tracefs,
-    journals: &Journals,
-    id: &Id,
-    of: &Measure,
-    keys: &[String],
-) -> Result<f64, Box<dyn Error + Send + Sync>> {
-    let counts = of.count.iter().map(|count| &count.event);
-    let points = of.start.iter().chain(&of.end).map(|point| &point.event);
-    if counts.chain(points).any(|event| event == EVENT) {
+pub fn measure(tracefs: &Tracefs, journals: &Journals, of: &Plan) -> Result<f64, Box<dyn Error + Send + Sync>> {
+    let mut events = plan::events_of(&of.measure).into_iter().map(EventName::parse);
+    if events.any(|event| event == EventName::parse(EVENT)) {
         return Err("renames are what is measured, so none may be added".into());
     }
     let name = std::fs::read("/proc/thread-self/comm")?;
     let name = CString::new(name.strip_suffix(b"\n").unwrap_or(&name))?;
-    let plan = Plan::new(tracefs, id.second(), &alike(of), &options(keys), Question::default())?;
+    let alike = alike(&of.measure);
+    let plan = Plan::new(
+        tracefs,
+        of.id.second(),
+        &alike,
+        &options(&of.measure.by),
+        Question::default(),
+    )?;
     let without = renames(&name)?;
     let mut run = Run::start(tracefs.clone(), journals, plan, "(cost of a hit)")?;
     let with = renames(&name)?;
@@ -122,20 +123,40 @@ fn renames(name: &CString) -> Result<Duration, rustix::io::Errno> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
+    use crate::plan::Id;
 
     #[test]
     fn adds_no_renames_to_those_that_are_counted() {
-        let tracefs = Tracefs::at(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures").into()).unwrap();
-        let journals = Journals::at("/nonexistent".into());
-        let of = Measure {
+        let root = tempfile::tempdir().unwrap();
+        for event in ["task/task_rename", "sched/sched_switch"] {
+            let folder = root.path().join("events").join(event);
+            fs::create_dir_all(&folder).unwrap();
+            fs::write(folder.join("format"), "").unwrap();
+        }
+        let tracefs = Tracefs::at(root.path().to_owned()).unwrap();
+        let journals = Journals::at(root.path().join("none/run"));
+        let count = |event: &str| Measure {
             count: vec![Count {
-                event: EVENT.to_owned(),
+                event: event.to_owned(),
                 ..Count::default()
             }],
             ..Measure::default()
         };
-        let error = measure(&tracefs, &journals, &Id::example(), &of, &[]).unwrap_err();
-        assert!(error.to_string().starts_with("renames are what is measured"), "{error}");
+        let first = Measure {
+            alternatives: vec![count("task/task_rename")],
+            ..count("sched:sched_switch")
+        };
+        let cost = |of: &Measure| {
+            let plan = Plan::new(&tracefs, Id::example(), of, &Options::default(), Question::default()).unwrap();
+            measure(&tracefs, &journals, &plan).unwrap_err().to_string()
+        };
+        let refused = "renames are what is measured, so none may be added";
+        // It is not measured that way.
+        assert_ne!(cost(&first), refused);
+        assert_eq!(cost(&first.alternatives[0]), refused);
+        assert_eq!(cost(&count(EVENT)), refused);
     }
 }

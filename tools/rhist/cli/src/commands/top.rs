@@ -86,12 +86,11 @@ pub fn run(args: &Args, common: &Common) -> anyhow::Result<ExitCode> {
     let mut live = Live {
         run,
         tracefs,
-        ask,
         is_read: false,
         has_cost: false,
     };
     let result = top::run(&mut live, options, &signals);
-    let Live { run, tracefs, ask, .. } = live;
+    let Live { run, tracefs, .. } = live;
     measure::finish(run, &tracefs, ask.common.keep)?;
     result?;
     Ok(ExitCode::SUCCESS)
@@ -121,7 +120,6 @@ fn format(format: Format, batch: bool) -> anyhow::Result<Format> {
 struct Live {
     run: Run,
     tracefs: Tracefs,
-    ask: Ask,
     is_read: bool,
     has_cost: bool,
 }
@@ -134,7 +132,7 @@ impl Source for Live {
     fn read(&mut self) -> Result<Option<Reading>, Box<dyn Error + Send + Sync>> {
         if self.is_read && !self.has_cost {
             self.has_cost = true;
-            measure::set_cost(&self.ask, &self.tracefs, &mut self.run);
+            measure::set_cost(&self.tracefs, &mut self.run);
         }
         self.is_read = true;
         self.run.read()

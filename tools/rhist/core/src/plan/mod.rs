@@ -61,6 +61,8 @@ pub struct Options {
 pub struct Plan {
     /// Names of what it makes.
     pub id: Id,
+    /// What is measured: whole names of events, values of arguments, and the keys that were asked for.
+    pub measure: Measure,
     /// What is written, in this order, after the instance was made.
     pub steps: Vec<Step>,
     /// What the histograms of triggers among the steps say.
@@ -144,8 +146,11 @@ impl Plan {
             backend: tracefs.backend(),
             ..question
         };
-        let by = options.by.as_ref().unwrap_or(&measure.by);
-        let mut keys = by
+        if let Some(by) = &options.by {
+            measure.by.clone_from(by);
+        }
+        let mut keys = measure
+            .by
             .iter()
             .map(|name| measure.keys.get(name).unwrap_or(name).clone())
             .collect::<Vec<_>>();
@@ -153,10 +158,11 @@ impl Plan {
             replace(&mut keys, "common_comm", "common_pid.execname");
             replace(&mut measure.save, "common_comm", "common_pid");
         }
-        let mut answer = Answer::new(by.clone(), unit);
+        let mut answer = Answer::new(measure.by.clone(), unit);
         answer.comm_by_pid = options.comm_by_pid;
         let mut plan = Self {
             id,
+            measure: measure.clone(),
             steps: Vec::new(),
             answer,
             question,
@@ -255,7 +261,7 @@ fn replace(texts: &mut [String], from: &str, to: &str) {
 }
 
 /// Names of events in a measure.
-fn events_of(measure: &Measure) -> Vec<&str> {
+pub fn events_of(measure: &Measure) -> Vec<&str> {
     let points = measure
         .start
         .iter()
@@ -398,7 +404,11 @@ fn fill_in(measure: &Measure, id: &Id, args: &BTreeMap<String, String>) -> Resul
             }
         }
     };
-    let mut measure = measure.clone();
+    let mut measure = Measure {
+        // Other ways to measure have plans of their own.
+        alternatives: Vec::new(),
+        ..measure.clone()
+    };
     measure.probes.iter_mut().for_each(fill);
     measure.keys.values_mut().for_each(fill);
     for count in &mut measure.count {
