@@ -17,7 +17,6 @@ use clap::FromArgMatches;
 use rhist_core::grammar::check_filter;
 use rhist_core::grammar::check_key;
 use rhist_core::grammar::check_value;
-use rhist_core::names::Names;
 use rhist_core::plan;
 use rhist_core::plan::Id;
 use rhist_core::plan::Options;
@@ -293,14 +292,6 @@ impl Ask {
             }
         }
         Ok(plans?)
-    }
-
-    /// Names of the numbers that `question`, of one of its plans, has keys and saved fields for: also those of the events.
-    pub fn names(&self, tracefs: &Tracefs, question: &Question) -> Names {
-        // Without its events there would be no plan.
-        let measure = self.with_events(tracefs).unwrap_or_else(|_| self.measure.clone());
-        let columns = self.by().iter().chain(&measure.save).chain(question.names.keys());
-        Names::of_events(tracefs, &measure, columns)
     }
 
     /// The measure with whole names of the events that were given on the command line.

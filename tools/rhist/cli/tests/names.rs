@@ -61,6 +61,8 @@ fn rhist(line: &str) -> Output {
     }
     symlink(format!("{FIXTURES}/events"), at("events")).unwrap();
     fs::write(at("rhist/recipes/mine.toml"), RECIPE).unwrap();
+    let given = RECIPE.replace("softirq_entry", "{event}") + "[[args]]\nname = 'event'\nhelp = 'which of irq'\n";
+    fs::write(at("rhist/recipes/given.toml"), given).unwrap();
     // Who writes to it waits for a reader, which comes when the instance has its files.
     mknodat(CWD, at("dynamic_events"), FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
     let child = Command::new(env!("CARGO_BIN_EXE_rhist"))
@@ -101,7 +103,11 @@ fn first_in(folder: &Path) -> PathBuf {
 
 #[test]
 fn live() {
-    for line in ["mine -i 0.1 -d 0.3", "top -i 0.1 --format svg mine -d 0.3"] {
+    for line in [
+        "mine -i 0.1 -d 0.3",
+        "top -i 0.1 --format svg mine -d 0.3",
+        "given softirq_entry -i 0.1 -d 0.3",
+    ] {
         let shown = rhist(line);
         assert!(
             String::from_utf8_lossy(&shown.stdout).contains("NET_RX"),
@@ -145,7 +151,7 @@ fn an_event_needs_no_system() {
         let words = ["count", event, "--by", "vec"].map(OsString::from);
         let ask = Ask::parse(&words, &common).unwrap();
         let plans = ask.plans(&tracefs).unwrap();
-        let names = ask.names(&tracefs, &plans.best.question);
+        let names = plans.best.names(&tracefs);
         assert_eq!(
             names.name(NameKind::Format, "vec", 3),
             Some("NET_RX".to_owned()),

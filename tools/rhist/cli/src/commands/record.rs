@@ -31,7 +31,6 @@ pub fn run(args: &RecordArgs, common: &Common) -> anyhow::Result<ExitCode> {
     let writer = Writer::create(&args.file, &plans.best.question)?;
     let mut recorder = Recorder {
         writer,
-        ask: &ask,
         tracefs: &tracefs,
         names: Names::new(),
         path: args.file.clone(),
@@ -43,7 +42,6 @@ pub fn run(args: &RecordArgs, common: &Common) -> anyhow::Result<ExitCode> {
 
 struct Recorder<'a> {
     writer: Writer,
-    ask: &'a Ask,
     tracefs: &'a Tracefs,
     names: Names,
     path: PathBuf,
@@ -55,7 +53,7 @@ impl Sink for Recorder<'_> {
     fn begin(&mut self, plan: &Plan) -> anyhow::Result<()> {
         // It may be another plan than the first: of how it is measured, the kernel may not have all.
         self.writer.set_question(&plan.question);
-        self.names = self.ask.names(self.tracefs, &plan.question);
+        self.names = plan.names(self.tracefs);
         if !self.is_quiet {
             say!(
                 "{}: recorded in {}, until Ctrl-C",

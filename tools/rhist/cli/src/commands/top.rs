@@ -78,7 +78,7 @@ pub fn run(args: &Args, common: &Common) -> anyhow::Result<ExitCode> {
     // From here on a signal must not end the process before the run is removed.
     let signals = Signals::new().context("signals")?;
     let run = measure::start(&ask, &tracefs, plans)?;
-    options.names = ask.names(&tracefs, run.question());
+    options.names = run.plan().names(&tracefs);
     options.end = ask
         .run
         .duration

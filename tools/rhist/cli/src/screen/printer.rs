@@ -74,7 +74,7 @@ impl Sink for Printer<'_> {
 
     fn begin(&mut self, plan: &Plan) -> anyhow::Result<()> {
         self.question = plan.question.clone();
-        self.names = self.ask.names(self.tracefs, &self.question);
+        self.names = plan.names(self.tracefs);
         Ok(())
     }
 

@@ -72,9 +72,8 @@ impl Names {
     /// `measure` or fields. Events that cannot be read have none.
     pub fn of_events<'a>(tracefs: &Tracefs, measure: &Measure, columns: impl IntoIterator<Item = &'a String>) -> Self {
         let mut names = Self::new();
-        let measures = || std::iter::once(measure).chain(&measure.alternatives);
-        let counts = measures().flat_map(|measure| &measure.count).map(|count| &count.event);
-        let ends = measures().flat_map(|measure| &measure.end).map(|point| &point.event);
+        let counts = measure.count.iter().map(|count| &count.event);
+        let ends = measure.end.iter().map(|point| &point.event);
         let format = |event: &String| tracefs.format(&EventName::parse(event)?).ok();
         let formats: Vec<_> = counts.chain(ends).filter_map(format).collect();
         for column in columns {

@@ -19,6 +19,7 @@ pub use answer::Answer;
 pub use step::Id;
 pub use step::Step;
 
+use crate::names::Names;
 use crate::question::Backend;
 use crate::question::Question;
 use crate::recipe::FilterAt;
@@ -197,6 +198,13 @@ impl Plan {
                 .any(|word| word == "common_comm")
         };
         self.steps.iter().any(is_by_comm)
+    }
+
+    /// Names of the numbers in its keys and saved fields, also those that its events have, which may be events of its own
+    /// probes: they are there when it runs.
+    pub fn names(&self, tracefs: &Tracefs) -> Names {
+        let columns = self.measure.by.iter().chain(&self.measure.save);
+        Names::of_events(tracefs, &self.measure, columns.chain(self.question.names.keys()))
     }
 
     /// All commands, as a shell takes them.
