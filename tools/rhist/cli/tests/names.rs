@@ -116,6 +116,22 @@ fn live() {
     }
 }
 
+#[test]
+fn recorded() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("softirqs.jsonl");
+    let path = path.to_str().unwrap();
+    let recorded = rhist(&format!("record {path} mine -i 0.1 -d 0.3"));
+    let reported = Command::new(env!("CARGO_BIN_EXE_rhist"))
+        .args(["report", path])
+        .output()
+        .unwrap();
+    assert!(
+        String::from_utf8_lossy(&reported.stdout).contains("NET_RX"),
+        "{recorded:?} {reported:?}"
+    );
+}
+
 /// Others than those that are counted would be counted, too.
 #[test]
 fn counted_renames_are_recognized() {

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::names::Names;
 use crate::recipe::NameKind;
 use crate::table::Table;
 use crate::table::Time;
@@ -23,7 +24,7 @@ pub struct Question {
     pub unit: Unit,
     /// Sentence for the largest value: see [`crate::recipe::Measure::worst`].
     pub worst: String,
-    /// How numbers of key columns and saved fields are named.
+    /// How numbers of key columns and saved fields are named where that is not [usual](Names::usual).
     pub names: BTreeMap<String, NameKind>,
     /// The commands that started it, as a shell takes them.
     pub triggers: Vec<String>,
@@ -37,6 +38,14 @@ pub struct Question {
     pub kernel: String,
     /// CPUs that are online.
     pub cpus: u32,
+}
+
+impl Question {
+    /// How numbers are named in a column, which is a key or a saved field.
+    pub fn name_kind(&self, column: &str) -> NameKind {
+        let kind = self.names.get(column).copied();
+        kind.unwrap_or_else(|| Names::usual(column))
+    }
 }
 
 /// Whose histograms are used.

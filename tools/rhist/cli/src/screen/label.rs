@@ -35,9 +35,7 @@ impl Labels<'_> {
         let Key::Number(number) = key else {
             return None;
         };
-        let kind = self.question.names.get(column).copied();
-        self.names
-            .name(kind.unwrap_or_else(|| Names::usual(column)), column, *number)
+        self.names.name(self.question.name_kind(column), column, *number)
     }
 
     /// The table for people: names in the place of numbers that have one, symbols in that of addresses. What looks the same is

@@ -119,14 +119,9 @@ fn name_kind(attribute: &Attribute) -> Option<(String, NameKind)> {
 }
 
 /// Adds the names that numbers in the metrics of a line have.
-pub fn add_names(names: &mut NumberNames, question: &Question, scope: &ScopeMetrics) {
-    if question.names.is_empty() {
-        return;
-    }
+pub fn add_names(names: &mut NumberNames, scope: &ScopeMetrics) {
     let mut add = |attribute: &Attribute| {
-        if let Some((number, name)) = to_named(&attribute.value)
-            && question.names.contains_key(&attribute.key)
-        {
+        if let Some((number, name)) = to_named(&attribute.value) {
             names.add_recorded(&attribute.key, number, name);
         }
     };

@@ -244,10 +244,10 @@ impl<'a> Encoder<'a> {
     /// A key or a saved field, with the name that it has here and perhaps nowhere else.
     fn value(&self, column: &str, key: &Key) -> Any {
         let named = match key {
-            Key::Number(number) => self.question.names.get(column).and_then(|kind| {
-                let name = self.names.name(*kind, column, *number)?;
-                Some(attribute::from_named(*number, &name))
-            }),
+            Key::Number(number) => {
+                let name = self.names.name(self.question.name_kind(column), column, *number);
+                name.map(|name| attribute::from_named(*number, &name))
+            }
             _ => None,
         };
         named.unwrap_or_else(|| attribute::from_key(key))

@@ -133,7 +133,7 @@ impl Reader {
             self.boot_id = boot_id;
             self.resource = resource.to_owned();
         }
-        decode::add_names(&mut self.names, &self.question, scope);
+        decode::add_names(&mut self.names, scope);
         decode::interval(&self.question, self.boot_id.clone(), scope).map_err(|error| self.error(&error))
     }
 

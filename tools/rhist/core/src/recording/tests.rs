@@ -17,6 +17,7 @@ use super::Replay;
 use super::Writer;
 use super::encode;
 use crate::names::Names;
+use crate::names::Symbols;
 use crate::question::Backend;
 use crate::question::Interval;
 use crate::question::Question;
@@ -211,6 +212,30 @@ fn numbers_keep_their_names() {
     assert_eq!(reader.next().unwrap().unwrap(), interval);
     let name = |number| reader.names().name(NameKind::Device, "dev", number);
     assert_eq!([8 << 20, 9 << 20].map(name), [Some("sda".to_owned()), None]);
+}
+
+/// Also those that the question does not say the kind of, as `count` has them.
+#[test]
+fn numbers_keep_the_names_of_their_event() {
+    let format = include_str!("../../tests/fixtures/events/irq/softirq_entry/format");
+    let mut names = Names::new();
+    names.add_symbols("vec", Symbols::parse(format, "vec").unwrap());
+    let question = Question {
+        names: BTreeMap::new(),
+        ..question()
+    };
+    let mut interval = interval(0, "sed", &[(700, 3)]);
+    interval.delta.keys[0].name = "vec".to_owned();
+    interval.delta.rows[0].keys = [Key::Number(3)].into();
+    let saved = ["vec", "pid"].map(|name| (name.into(), Key::Number(2)));
+    interval.delta.rows[0].worst.as_mut().unwrap().saved = saved.into();
+    let request = encode::request(&question, &names, &interval);
+    let mut reader = open(serde_json::to_string(&request).unwrap()).unwrap();
+    assert_eq!(reader.question(), &question);
+    assert_eq!(reader.next().unwrap().unwrap(), interval);
+    let name = |column, number| reader.names().name(NameKind::Format, column, number);
+    let named = [name("vec", 3), name("vec", 2), name("pid", 2)];
+    assert_eq!(named, [Some("NET_RX".to_owned()), Some("NET_TX".to_owned()), None]);
 }
 
 #[test]
