@@ -75,9 +75,7 @@ fn tail(text: &[u8], rest: &[u8]) -> u64 {
         }
         _ => {
             let mut word = [0; 8];
-            word.iter_mut()
-                .zip(rest)
-                .for_each(|(to, from)| *to = *from);
+            word.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
             u64::from_ne_bytes(word)
         }
     }

@@ -32,8 +32,9 @@ use core::sync::atomic::{
 };
 use kernel::prelude::*;
 
-/// Entries among which the traced function is searched, [`Stack::BEFORE`] of others, in a stack that begins with the caller of `rhist_probe_hit_slow()`: perhaps `rhist_probe_hit()`; then
-/// come rhist's probe, the iterator of the tracepoint, and `__do_trace_*()`.
+/// Entries among which the traced function is searched in a stack that begins with the caller of `rhist_probe_hit_slow()`:
+/// perhaps `rhist_probe_hit()`; then come rhist's probe, the iterator of the tracepoint, and `__do_trace_*()`. In others it is
+/// searched among [`Stack::BEFORE`].
 const BEFORE_KNOWN: usize = 5;
 
 /// What is between a handler and the traced function.
@@ -201,12 +202,7 @@ impl Handlers {
 
     /// Writes the return addresses of the current hit to `to`, beginning with the one into the traced function. `frame` is
     /// that of the probe, if it is rhist's. Any context.
-    pub(super) fn stack(
-        &self,
-        frame: Option<Frame<'_>>,
-        preempt: PreemptOff<'_>,
-        to: &mut Stack,
-    ) {
+    pub(super) fn stack(&self, frame: Option<Frame<'_>>, preempt: PreemptOff<'_>, to: &mut Stack) {
         let before = match frame {
             Some(_) if stack::CAN_BEGIN => BEFORE_KNOWN,
             _ => Stack::BEFORE,
@@ -221,7 +217,7 @@ impl Handlers {
             None => stack::with_frame(walk),
         };
         if walked.is_none() {
-            // Nothing to do where there is none at all.
+            // If this fails, too, there are no entries.
             _ = to.fill(most, |places| stack::save(frame, places));
         }
         let len = to.entries().len();

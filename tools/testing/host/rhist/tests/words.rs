@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Strings and stacks of a hit, in memory that is not zeroed.
+
+use std::mem::MaybeUninit;
+
+use proptest::prelude::*;
+use rhist::event::Stack;
+use rhist::event::Words;
+use rhist::limits::STACK_DEPTH;
+use rhist::limits::WIDE_WORDS;
+
+/// What stands for the entries of a walk.
+fn filled(places: &mut [MaybeUninit<u64>], entries: &[u64]) -> Option<usize> {
+    let places = places.get_mut(..entries.len())?;
+    for (place, &entry) in places.iter_mut().zip(entries) {
+        place.write(entry);
+    }
+    Some(entries.len())
+}
+
+proptest! {
+    #[test]
+    fn words_are_the_text_with_zeros_behind_it(texts in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..300), 1..3)) {
+        let mut words = Words::new();
+        for text in texts {
+            words.set(&text);
+            let mut expected: Vec<u64> = text
+                .chunks(8)
+                .map(|chunk| {
+                    let mut word = [0; 8];
+                    word[..chunk.len()].copy_from_slice(chunk);
+                    u64::from_ne_bytes(word)
+                })
+                .take(WIDE_WORDS)
+                .collect();
+            if expected.is_empty() {
+                expected.push(0);
+            }
+            prop_assert_eq!(words.as_slice(), &expected[..]);
+        }
+    }
+
+    #[test]
+    fn a_stack_has_what_was_filled_but_for_what_is_left_out(
+        entries in prop::collection::vec(any::<u64>(), 0..60),
+        most in 0..70usize,
+        left_out in 0..70usize,
+    ) {
+        let mut stack = Stack::new();
+        prop_assert!(stack.entries().is_empty());
+        let done = stack.fill(most, |places| {
+            let len = filled(places, &entries)?;
+            // SAFETY: So many were written.
+            Some(unsafe { &mut *(std::ptr::from_mut(&mut places[..len]) as *mut [u64]) })
+        });
+        let fits = most <= Stack::BEFORE + STACK_DEPTH && entries.len() <= most;
+        prop_assert_eq!(done.is_some(), fits);
+        let expected = if fits { &entries[..] } else { &[] };
+        prop_assert_eq!(stack.entries(), expected);
+        stack.leave_out(left_out);
+        let rest = expected.get(left_out..).unwrap_or_default();
+        prop_assert_eq!(stack.entries(), &rest[..rest.len().min(STACK_DEPTH)]);
+    }
+
+    #[test]
+    fn a_stack_takes_as_many_as_it_has_places_for(entries in prop::collection::vec(any::<u64>(), 0..60)) {
+        let mut stack = Stack::default();
+        stack.extend(entries.iter().copied());
+        prop_assert_eq!(stack.entries(), &entries[..entries.len().min(STACK_DEPTH)]);
+    }
+}
+
+#[test]
+fn a_stack_is_not_filled_elsewhere() {
+    let mut stack = Stack::new();
+    assert!(stack
+        .fill(4, |_| Some(Box::leak(Box::new([1, 2]))))
+        .is_none());
+    assert!(stack.fill(4, |_| None).is_none());
+    assert!(stack
+        .fill(usize::MAX, |_| panic!("there are no such places"))
+        .is_none());
+    assert!(stack.entries().is_empty());
+}
