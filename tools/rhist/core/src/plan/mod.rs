@@ -194,7 +194,7 @@ impl Plan {
     pub fn has_comm(&self) -> bool {
         let is_by_comm = |step: &Step| {
             step.text()
-                .split([',', ':', '=', '(', ')'])
+                .split([',', ':', '=', '(', ')', ' '])
                 .any(|word| word == "common_comm")
         };
         self.steps.iter().any(is_by_comm)
@@ -458,6 +458,7 @@ fn has_dist(tracefs: &Tracefs) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::recipe::Count;
 
     #[test]
     fn threads_one_after_the_other_are_a_range() {
@@ -468,5 +469,38 @@ mod tests {
             filter(&[1, 2, 4, 6, 7, 8, i32::MAX]),
             "pid == 1 || pid == 2 || pid == 4 || (pid >= 6 && pid <= 8) || pid == 2147483647"
         );
+    }
+
+    #[test]
+    fn names_of_tasks_are_found_in_front_of_a_filter() {
+        let root = tempfile::tempdir().unwrap();
+        let folder = root.path().join("events/sched/sched_switch");
+        let format = "tests/fixtures/events/sched/sched_switch/format";
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::copy(
+            std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(format),
+            folder.join("format"),
+        )
+        .unwrap();
+        let tracefs = Tracefs::at(root.path().to_owned()).unwrap();
+        let has_comm = |by: &str, filter: Option<&str>| {
+            let measure = Measure {
+                by: vec![by.into()],
+                count: vec![Count {
+                    event: "sched:sched_switch".into(),
+                    ..Count::default()
+                }],
+                ..Measure::default()
+            };
+            let options = Options {
+                filter: filter.map(str::to_owned),
+                ..Options::default()
+            };
+            let plan = Plan::new(&tracefs, Id::example(), &measure, &options, Question::default());
+            plan.unwrap().has_comm()
+        };
+        assert!(has_comm("common_comm", None));
+        assert!(has_comm("common_comm", Some("next_pid > 1")));
+        assert!(!has_comm("next_comm", Some("next_pid > 1")));
     }
 }
