@@ -547,6 +547,12 @@ static noinline enum step ask_for_frame(struct rhist_walk *walk)
 	/* Interrupted where it begins. The unwinder finds where it returns to when it gets there from the registers. */
 	if (walk->ip == rethook_trampoline)
 		return STEP_FAILED;
+	/*
+	 * Interrupted code may have its sp in a register (R10 where a function aligns its stack). Then the unwinder would
+	 * warn that it has no registers here; but not of a task that does not run.
+	 */
+	if (walk->key == walk->ip && !ask_about(&state, walk->key, SP_1, BP_1) && state.error)
+		return STEP_FAILED;
 	state_of(&state, walk);
 	if (!unwind_next_frame(&state))
 		return state.error ? STEP_FAILED : STEP_END;
