@@ -33,6 +33,7 @@
 
 #ifdef CONFIG_UNWINDER_ORC
 
+#include <asm/cpu_entry_area.h>
 #include <asm/unwind.h>
 
 /*
@@ -439,7 +440,7 @@ static noinline const struct known_stack *look_up_stack(unsigned long sp)
 	unwind_start(&state, current, NULL, NULL);
 	if (state.stack_info.type == STACK_TYPE_IRQ)
 		stack = this_cpu_ptr(&known_stacks[0]);
-	else if (in_nmi() && state.stack_info.type >= STACK_TYPE_EXCEPTION)
+	else if (state.stack_info.type == STACK_TYPE_EXCEPTION + ESTACK_NMI)
 		stack = this_cpu_ptr(&known_stacks[1]);
 	else
 		return NULL;
