@@ -46,33 +46,18 @@ impl<'a> Cursor<'a> {
     }
 
     /// Reads a list, each element with `element`.
-    pub(super) fn list(&mut self, mut element: impl FnMut(&mut Self) -> Result<()>) -> Result<()> {
+    pub(super) fn list(&mut self, element: impl FnMut(&mut Self) -> Result<()>) -> Result<()> {
         self.take(b'[', "a list")?;
-        if self.takes(b']') {
-            return Ok(());
-        }
-        loop {
-            element(self)?;
-            if !self.takes(b',') {
-                return self.take(b']', "`,` or `]`");
-            }
-        }
+        self.items(b']', "`,` or `]`", element)
     }
 
     /// Reads an object whose members have any names: each value with `read`, which is given its name as it is written.
     pub(super) fn map(&mut self, mut read: impl FnMut(&mut Self, &str) -> Result<()>) -> Result<()> {
         self.take(b'{', "an object")?;
-        if self.takes(b'}') {
-            return Ok(());
-        }
-        loop {
-            let name = self.string()?;
-            self.take(b':', "`:`")?;
-            read(self, name)?;
-            if !self.takes(b',') {
-                return self.take(b'}', "`,` or `}`");
-            }
-        }
+        self.items(b'}', "`,` or `}`", |cursor| {
+            let name = cursor.name()?;
+            read(cursor, name)
+        })
     }
 
     /// Reads an object of these members: each value with `read`. Others are passed. They are found most quickly in this
@@ -83,34 +68,47 @@ impl<'a> Cursor<'a> {
         mut read: impl FnMut(&mut Self, M) -> Result<()>,
     ) -> Result<()> {
         self.take(b'{', "an object")?;
-        if self.takes(b'}') {
-            return Ok(());
-        }
         let mut next = 0;
-        loop {
+        self.items(b'}', "`,` or `}`", |cursor| {
             let place = match members.get(next) {
-                Some((name, _)) if self.rest().starts_with(name.as_bytes()) => {
-                    self.at += name.len();
+                Some((name, _)) if cursor.rest().starts_with(name.as_bytes()) => {
+                    cursor.at += name.len();
                     next
                 }
                 _ => {
-                    let name = self.string()?;
-                    self.take(b':', "`:`")?;
+                    let name = cursor.name()?;
                     let is_it = |(known, _): &(&str, M)| known.trim_matches(['"', ':']) == name;
                     members.iter().position(is_it).unwrap_or(members.len())
                 }
             };
             match members.get(place) {
                 Some(&(_, member)) => {
-                    read(self, member)?;
                     next = place + 1;
+                    read(cursor, member)
                 }
-                None => drop(self.value()?),
+                None => cursor.value().map(drop),
             }
+        })
+    }
+
+    /// Reads what is between commas, each with `item`, to the byte that ends it.
+    fn items(&mut self, end: u8, expected: &str, mut item: impl FnMut(&mut Self) -> Result<()>) -> Result<()> {
+        if self.takes(end) {
+            return Ok(());
+        }
+        loop {
+            item(self)?;
             if !self.takes(b',') {
-                return self.take(b'}', "`,` or `}`");
+                return self.take(end, expected);
             }
         }
+    }
+
+    /// Reads the name of a member, and the colon behind it.
+    fn name(&mut self) -> Result<&'a str> {
+        let name = self.string()?;
+        self.take(b':', "`:`")?;
+        Ok(name)
     }
 
     /// Reads a string. Returns what is between the quotes, as it is written.

@@ -31,8 +31,8 @@ use crate::top::state::State;
 /// Most milliseconds of a CPU that a refresh may take with as many keys as a histogram can have.
 const MOST_MS: f64 = 150.0;
 
-/// The same with a distribution and a largest value for each. Alone on a machine it takes less than [`MOST_MS`], but there is
-/// not much room, and other tests run at the same time.
+/// Most milliseconds for as many keys with a distribution and a largest value each. Alone on a machine a refresh takes less than
+/// 150, but there is not much room, and other tests run at the same time.
 const WAITS_MS: f64 = 200.0;
 
 /// Most that `rhist top` may take of a CPU with 2,000 keys at one interval a second, in milliseconds a refresh: 1 %.
