@@ -6,7 +6,7 @@
  * instructions. The result is a constant of the address: from where the sp, the bp and the return address of the
  * caller are to be taken. So the unwinder is asked once for each address, about a frame that is made up, on a stack
  * of ours whose words tell where they are (learn_rule()); and the answer is kept in a cache. A frame then costs some
- * 20 instructions.
+ * 25 instructions.
  *
  * Only plain rules are kept. Where something else is needed, the unwinder is asked for this one frame
  * (ask_for_frame()), or for the whole stack, by the caller: where code has no tables, where trampolines have
@@ -418,10 +418,20 @@ static int module_changes(struct notifier_block *block, unsigned long state, voi
 
 static struct notifier_block module_notifier = { .notifier_call = module_changes };
 
+/* Where a walk is. */
+struct walk {
+	unsigned long ip, sp, bp;
+	/* The code address by which the rule of this frame is found. */
+	unsigned long key;
+	/* The stack that sp is on. */
+	unsigned long begin, end;
+	enum stack_type stack_type;
+};
+
 /* Stacks of a CPU that are no task's. They never move; end is 0 as long as they are not known. */
 struct known_stack {
 	unsigned long begin, end;
-	unsigned int type;
+	enum stack_type type;
 };
 
 static DEFINE_PER_CPU(struct known_stack[2], known_stacks);
@@ -454,7 +464,7 @@ static noinline const struct known_stack *look_up_stack(unsigned long sp)
 	return is_on(stack, sp) ? stack : NULL;
 }
 
-static void set_stack(struct rhist_walk *walk, const struct known_stack *stack)
+static void set_stack(struct walk *walk, const struct known_stack *stack)
 {
 	walk->begin = stack->begin;
 	walk->end = stack->end;
@@ -462,7 +472,7 @@ static void set_stack(struct rhist_walk *walk, const struct known_stack *stack)
 }
 
 /* Find the stack that a walk begins on, which is not the task's. Preemption is off. */
-static noinline bool find_stack(struct rhist_walk *walk)
+static noinline bool find_stack(struct walk *walk)
 {
 	const struct known_stack *stack = this_cpu_ptr(&known_stacks[in_nmi() ? 1 : 0]);
 
@@ -474,7 +484,7 @@ static noinline bool find_stack(struct rhist_walk *walk)
 	return true;
 }
 
-static void begin_on_task(struct rhist_walk *walk)
+static void begin_on_task(struct walk *walk)
 {
 	walk->begin = (unsigned long)task_stack_page(current);
 	walk->end = walk->begin + THREAD_SIZE;
@@ -482,7 +492,7 @@ static void begin_on_task(struct rhist_walk *walk)
 }
 
 /* Go from the stack of an interrupt or an NMI to the one that @sp is on, which was interrupted. Preemption is off. */
-static bool switch_stack(struct rhist_walk *walk, unsigned long sp)
+static bool switch_stack(struct walk *walk, unsigned long sp)
 {
 	const struct known_stack *irq = this_cpu_ptr(&known_stacks[0]);
 
@@ -505,7 +515,7 @@ enum step {
 	STEP_ASK,		/* the unwinder has to be asked */
 };
 
-static void state_of(struct unwind_state *state, const struct rhist_walk *walk)
+static void state_of(struct unwind_state *state, const struct walk *walk)
 {
 	*state = (struct unwind_state){
 		.stack_info = { walk->stack_type, (unsigned long *)walk->begin, (unsigned long *)walk->end },
@@ -522,7 +532,7 @@ static void state_of(struct unwind_state *state, const struct rhist_walk *walk)
  * Find the return address in whose place the address of a trampoline is: the unwinder does that when it gets there from the
  * callee. So it is asked for the caller of the first instruction of a function, whose return address is where sp points to.
  */
-static enum step reveal(struct rhist_walk *walk)
+static enum step reveal(struct walk *walk)
 {
 	struct unwind_state state;
 
@@ -538,7 +548,7 @@ static enum step reveal(struct rhist_walk *walk)
 }
 
 /* Ask the unwinder for one frame, which finds what rules do not tell, and other stacks. Any context. */
-static noinline enum step ask_for_frame(struct rhist_walk *walk)
+static noinline enum step ask_for_frame(struct walk *walk)
 {
 	struct unwind_state state;
 
@@ -576,7 +586,7 @@ static noinline enum step ask_for_frame(struct rhist_walk *walk)
 }
 
 /* Go to the code that was interrupted with the registers at @address. */
-static enum step interrupted(struct rhist_walk *walk, unsigned long address)
+static enum step interrupted(struct walk *walk, unsigned long address)
 {
 	const struct pt_regs *regs = (const struct pt_regs *)address;
 	unsigned long sp;
@@ -597,7 +607,7 @@ static enum step interrupted(struct rhist_walk *walk, unsigned long address)
 }
 
 /* Go to the caller by a rule that is no plain offset of sp. Any context. */
-static noinline enum step step(struct rhist_walk *walk, u32 rule)
+static noinline enum step step(struct walk *walk, u32 rule)
 {
 	unsigned long sp, at;
 
@@ -649,24 +659,25 @@ static noinline enum step step(struct rhist_walk *walk, u32 rule)
 }
 
 /* Walk by @rule, or as the unwinder says. */
-static noinline enum step step_or_ask(struct rhist_walk *walk, u32 rule)
+static noinline enum step step_or_ask(struct walk *walk, u32 rule)
 {
 	enum step result = step(walk, rule);
 
 	return result == STEP_ASK ? ask_for_frame(walk) : result;
 }
 
-/*
- * Fill @entries with the addresses of the first @n frames; fewer if the stack ends. Returns their number, or -1 if the
- * unwinder has to walk. To be called once for @walk. Any context, with preemption off, as long as the frame that the walk has
- * begun with has not returned. @n must not be 0.
- */
-int rhist_orc_walk(struct rhist_walk *walk, unsigned long *entries, unsigned int n)
+/* See rhist_orc_walk(). */
+static __always_inline int walk_by_rules(const struct rhist_frame *frame, unsigned long *entries, unsigned int n)
 {
-	unsigned long ip = walk->ip, sp = walk->sp, bp = walk->bp, key = walk->key, end = walk->end;
+	unsigned long ip = frame->ip, sp = frame->sp, bp = frame->bp, key = ip, end;
 	unsigned long *to = entries, *const last = entries + n, *revealed = NULL;
 	enum step result;
+	struct walk walk = { .sp = sp };
 
+	begin_on_task(&walk);
+	if (unlikely(sp - walk.begin >= THREAD_SIZE) && !find_stack(&walk))
+		return -1;
+	end = walk.end;
 	do {
 		u64 entry = READ_ONCE(rules[place_of(key)]);
 		u32 rule = entry;
@@ -677,7 +688,7 @@ int rhist_orc_walk(struct rhist_walk *walk, unsigned long *entries, unsigned int
 			unsigned long caller = sp + sizeof(long) * (rule & RULE_OFFSET);
 
 			if (unlikely(caller > end))
-				goto failed;
+				return -1;
 			if (rule & RULE_SAVED_BP)
 				bp = load(sp + sizeof(long) * (rule >> 20));
 			*to++ = ip;
@@ -686,20 +697,20 @@ int rhist_orc_walk(struct rhist_walk *walk, unsigned long *entries, unsigned int
 			sp = caller;
 			continue;
 		}
-		walk->ip = ip;
-		walk->sp = sp;
-		walk->bp = bp;
-		walk->key = key;
-		result = step_or_ask(walk, rule);
+		walk.ip = ip;
+		walk.sp = sp;
+		walk.bp = bp;
+		walk.key = key;
+		result = step_or_ask(&walk, rule);
 		if (result == STEP_FAILED)
-			goto failed;
+			return -1;
 		if (result == STEP_REVEALED) {
 			/* Once is enough: the unwinder looks behind all trampolines. */
 			if (revealed == to)
-				goto failed;
+				return -1;
 			revealed = to;
-			ip = walk->ip;
-			key = walk->key;
+			ip = walk.ip;
+			key = walk.key;
 			continue;
 		}
 		/* What has a rule is text. Before anything else the stack ends, but not before its first frame. */
@@ -708,26 +719,13 @@ int rhist_orc_walk(struct rhist_walk *walk, unsigned long *entries, unsigned int
 		*to++ = ip;
 		if (result == STEP_END)
 			break;
-		ip = walk->ip;
-		sp = walk->sp;
-		bp = walk->bp;
-		key = walk->key;
-		end = walk->end;
+		ip = walk.ip;
+		sp = walk.sp;
+		bp = walk.bp;
+		key = walk.key;
+		end = walk.end;
 	} while (to < last);
 	return to - entries;
-failed:
-	this_cpu_inc(counts.failed);
-	return -1;
-}
-
-static bool begin(struct rhist_walk *walk, const struct rhist_frame *frame)
-{
-	walk->ip = frame->ip;
-	walk->key = frame->ip;
-	walk->sp = frame->sp;
-	walk->bp = frame->bp;
-	begin_on_task(walk);
-	return likely(walk->sp - walk->begin < THREAD_SIZE) || find_stack(walk);
 }
 
 /* How many frames are compared. */
@@ -766,19 +764,18 @@ static void note_difference(unsigned int nth, const unsigned long *by_rules, con
 static noinline void check(const struct rhist_frame *frame)
 {
 	struct two_walks *both = this_cpu_ptr(&two_walks[interrupt_context_level()]);
-	struct rhist_walk walk;
 	unsigned int nth = 0;
 
 	/* A hit of what the unwinder calls may be within this one. */
-	if (both->busy || !rhist_stack_suffices() || !begin(&walk, frame))
+	if (both->busy || !rhist_stack_suffices())
 		return;
 	both->busy = true;
 	barrier();
 	memset(both->by_rules, 0, sizeof(both->by_rules));
 	memset(both->by_unwinder, 0, sizeof(both->by_unwinder));
-	if (rhist_orc_walk(&walk, both->by_rules, CHECK_DEPTH) >= 0) {
+	if (walk_by_rules(frame, both->by_rules, CHECK_DEPTH) >= 0) {
 		this_cpu_inc(counts.checked);
-		rhist_stack_save(frame, both->by_unwinder, CHECK_DEPTH);
+		rhist_stack_unwind(frame, both->by_unwinder, CHECK_DEPTH);
 		while (nth < CHECK_DEPTH && both->by_rules[nth] == both->by_unwinder[nth])
 			nth++;
 		if (nth < CHECK_DEPTH)
@@ -789,22 +786,25 @@ static noinline void check(const struct rhist_frame *frame)
 }
 
 /*
- * Begin a walk at @frame, which is that of a function of the running task that does not return before the walk ends. False: the
- * unwinder has to walk. Any context, with preemption off.
+ * Fill @entries with up to @n addresses, as rhist_stack_unwind() does. Returns their number, or -1 if that has to be called. Any
+ * context, with preemption off; @frame is that of a function of the running task that does not return meanwhile. @n must
+ * not be 0.
  */
-bool rhist_orc_begin(struct rhist_walk *walk, const struct rhist_frame *frame)
+int rhist_orc_walk(const struct rhist_frame *frame, unsigned long *entries, unsigned int n)
 {
+	int len;
+
 	if (unlikely(READ_ONCE(mode) != RHIST_ORC_ON))
-		return false;
+		return -1;
 	/* Others that interrupt this may take some off, too: then one is compared sooner or later than it should be. */
 	if (unlikely(this_cpu_dec_return(until_check) == 0)) {
 		this_cpu_write(until_check, rhist_parameters.stack_check);
 		check(frame);
 	}
-	if (likely(begin(walk, frame)))
-		return true;
-	this_cpu_inc(counts.failed);
-	return false;
+	len = walk_by_rules(frame, entries, n);
+	if (unlikely(len < 0))
+		this_cpu_inc(counts.failed);
+	return len;
 }
 
 /* Tell how walks went. Task context. */
@@ -885,12 +885,7 @@ void rhist_orc_stats(struct rhist_orc_stats *stats)
 	*stats = (struct rhist_orc_stats){ .mode = RHIST_ORC_UNAVAILABLE };
 }
 
-bool rhist_orc_begin(struct rhist_walk *walk, const struct rhist_frame *frame)
-{
-	return false;
-}
-
-int rhist_orc_walk(struct rhist_walk *walk, unsigned long *entries, unsigned int n)
+int rhist_orc_walk(const struct rhist_frame *frame, unsigned long *entries, unsigned int n)
 {
 	return -1;
 }

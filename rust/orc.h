@@ -7,16 +7,6 @@
 
 struct rhist_frame;
 
-/* Where a walk through the stack of the running task is. */
-struct rhist_walk {
-	unsigned long ip, sp, bp;
-	/* The code address by which the rule of this frame is found. */
-	unsigned long key;
-	/* The stack that sp is on, and its type. */
-	unsigned long begin, end;
-	unsigned int stack_type;
-};
-
 /* Whether walks take rules. */
 enum rhist_orc_mode {
 	/* The kernel has no ORC unwinder, or not the one that is known. */
@@ -45,7 +35,6 @@ struct rhist_orc_stats {
 void rhist_orc_init(void);
 void rhist_orc_exit(void);
 void rhist_orc_stats(struct rhist_orc_stats *stats);
-bool rhist_orc_begin(struct rhist_walk *walk, const struct rhist_frame *frame);
-int rhist_orc_walk(struct rhist_walk *walk, unsigned long *entries, unsigned int n);
+int rhist_orc_walk(const struct rhist_frame *frame, unsigned long *entries, unsigned int n);
 
 #endif

@@ -14,6 +14,7 @@
 #include <asm/cpufeature.h>
 #endif
 
+#include "orc.h"
 #include "stack.h"
 
 #ifdef RHIST_STACK_UNWINDER
@@ -22,32 +23,14 @@
 #include <asm/stacktrace.h>
 #endif
 
-/* For Rust, which inlines no C. */
-void rhist_frame_of_caller_outlined(struct rhist_frame *frame)
-{
-	rhist_frame_of_caller(frame);
-}
+#ifdef RHIST_STACK_UNWINDER
 
 /*
- * Fill @entries with up to @n addresses: one in the function of @frame, then the return addresses
- * of that function and its callers. If @frame is NULL, begin at the caller of this function. Without
- * an unwinder, @frame is ignored and the stack begins as stack_trace_save() does. @n must not be 0.
- * Returns the number of addresses. Any context, NMI included.
+ * Fill @entries with up to @n addresses by the kernel's unwinder: see rhist_stack_save(). @frame is not NULL. Any context, NMI
+ * included.
  */
-unsigned int rhist_stack_save(const struct rhist_frame *frame, unsigned long *entries,
-			      unsigned int n)
+noinline unsigned int rhist_stack_unwind(const struct rhist_frame *frame, unsigned long *entries, unsigned int n)
 {
-#if defined(RHIST_STACK_UNWINDER) || defined(RHIST_STACK_FRAMES)
-	struct rhist_frame here;
-	unsigned int len = 1;
-
-	if (!frame) {
-		rhist_frame_of_caller(&here);
-		frame = &here;
-	}
-	entries[0] = frame->ip;
-#endif
-#ifdef RHIST_STACK_UNWINDER
 	struct unwind_state state;
 	/* The unwinders read only these registers of a kernel frame; the others are not known any more. */
 	struct pt_regs regs = {
@@ -56,7 +39,9 @@ unsigned int rhist_stack_save(const struct rhist_frame *frame, unsigned long *en
 		.bp = frame->bp,
 		.cs = __KERNEL_CS,
 	};
+	unsigned int len = 1;
 
+	entries[0] = frame->ip;
 	for (unwind_start(&state, current, &regs, NULL); !unwind_done(&state);
 	     unwind_next_frame(&state)) {
 		unsigned long address = unwind_get_return_address(&state);
@@ -68,10 +53,37 @@ unsigned int rhist_stack_save(const struct rhist_frame *frame, unsigned long *en
 			break;
 	}
 	return len;
+}
+
+#endif
+
+/*
+ * Fill @entries with up to @n addresses: one in the function of @frame, then the return addresses
+ * of that function and its callers. If @frame is NULL, begin at the caller of this function. Without
+ * an unwinder, @frame is ignored and the stack begins as stack_trace_save() does. @n must not be 0.
+ * Returns the number of addresses. Any context, NMI included, with preemption off.
+ */
+unsigned int rhist_stack_save(const struct rhist_frame *frame, unsigned long *entries,
+			      unsigned int n)
+{
+#if defined(RHIST_STACK_UNWINDER) || defined(RHIST_STACK_FRAMES)
+	struct rhist_frame here;
+
+	if (!frame) {
+		rhist_frame_of_caller(&here);
+		frame = &here;
+	}
+#endif
+#ifdef RHIST_STACK_UNWINDER
+	int len = rhist_orc_walk(frame, entries, n);
+
+	return likely(len >= 0) ? len : rhist_stack_unwind(frame, entries, n);
 #elif defined(RHIST_STACK_FRAMES)
 	const unsigned long end = round_up(frame->sp, THREAD_SIZE);
 	unsigned long below = frame->sp, bp = frame->bp;
+	unsigned int len = 1;
 
+	entries[0] = frame->ip;
 	for (; len < n && bp >= below && bp <= end - sizeof(struct stack_frame); len++) {
 		const struct stack_frame *caller = (const struct stack_frame *)bp;
 
@@ -149,7 +161,7 @@ bool rhist_interrupt_stack_suffices(void)
 	return interrupt_stack_left() >= RHIST_HIT_STACK + interruptions() * INTERRUPT_STACK;
 }
 
-/* Likewise. */
+/* For Rust, which inlines no C. */
 bool rhist_stack_suffices_outlined(void)
 {
 	return rhist_stack_suffices();

@@ -11,10 +11,7 @@ use super::{
     source::probe, //
 };
 use crate::sync::PreemptOff;
-use core::{
-    marker::PhantomData,
-    mem::MaybeUninit, //
-};
+use core::mem::MaybeUninit;
 
 // What C writes as unsigned long is read as this.
 const _: () = assert!(size_of::<usize>() == size_of::<u64>());
@@ -42,66 +39,12 @@ impl Frame<'_> {
     }
 }
 
-/// A walk through the stack of the running task by rules that are learned from the kernel's unwinder: see `rust/orc.c`.
-///
-/// # Invariants
-///
-/// `walk` was begun at the frame of a function that does not return before the end of `'a`, until which preemption is off.
-pub(crate) struct Walk<'a> {
-    walk: bindings::rhist_walk,
-    frame: PhantomData<(Frame<'a>, PreemptOff<'a>)>,
-}
-
-impl<'a> Walk<'a> {
-    /// Begins at `frame`. `None` if [`save`] has to be called instead. Any context, NMI included.
-    #[inline(always)]
-    pub(crate) fn begin(frame: Frame<'a>, _preempt: PreemptOff<'a>) -> Option<Self> {
-        let mut walk = MaybeUninit::uninit();
-        // SAFETY: `walk` is valid for writes. By the lifetime of `Frame` it is that of a function that has not returned.
-        // Preemption is off.
-        let begun = unsafe { bindings::rhist_orc_begin(walk.as_mut_ptr(), frame.0) };
-        // INVARIANT: By the lifetimes of both.
-        begun.then(|| Self {
-            // SAFETY: The function has filled it.
-            walk: unsafe { walk.assume_init() },
-            frame: PhantomData,
-        })
-    }
-
-    /// Fills `places` with the addresses of the next frames, and returns those, which are fewer if the stack ends. `None` if
-    /// [`save`] has to be called instead. Any context, NMI included.
-    #[inline(always)]
-    pub(crate) fn fill<'p>(&mut self, places: &'p mut [MaybeUninit<u64>]) -> Option<&'p mut [u64]> {
-        let (to, n) = (places.as_mut_ptr().cast(), places.len() as u32);
-        if n == 0 {
-            return None;
-        }
-        // SAFETY: The walk has begun, and its frame is still there, by the type invariant. `places` is valid for
-        // its length, which is not 0. Preemption is off, by the type invariant.
-        let len = unsafe { bindings::rhist_orc_walk(&mut self.walk, to, n) };
-        // SAFETY: The function has filled so many.
-        unsafe { filled(places, usize::try_from(len).ok()?) }
-    }
-}
-
-/// The first `len` places, unless there are fewer.
-///
-/// # Safety
-///
-/// Those that are there are initialized.
-#[inline(always)]
-unsafe fn filled(places: &mut [MaybeUninit<u64>], len: usize) -> Option<&mut [u64]> {
-    let filled = places.get_mut(..len)?;
-    // SAFETY: By the caller.
-    Some(unsafe { &mut *(core::ptr::from_mut(filled) as *mut [u64]) })
-}
-
-/// Rules by which stacks are walked. Dropping it ends that: no [`Walk`] may begin afterwards.
+/// Rules by which stacks are walked, learned from the kernel's unwinder: see `rust/orc.c`. Dropping it ends that: [`save`] may not
+/// be called afterwards.
 pub(crate) struct Rules(());
 
 impl Rules {
-    /// Gets ready to learn. Where that is not possible, [`Walk::begin`] returns `None`. Task context, sleeps. To be called
-    /// once.
+    /// Gets ready to learn. Where that is not possible, the unwinder walks. Task context, sleeps. To be called once.
     pub(crate) fn new() -> Self {
         // SAFETY: Task context. It is called once, before there are hits.
         unsafe { bindings::rhist_orc_init() };
@@ -174,24 +117,14 @@ pub(crate) fn walks() -> Walks {
     }
 }
 
-/// Calls `with` with the frame of the function that this is inlined into.
-#[inline(always)]
-pub(crate) fn with_frame<R>(with: impl FnOnce(Frame<'_>) -> R) -> R {
-    let mut frame = MaybeUninit::zeroed();
-    // SAFETY: Zeros are a frame. Where frames can be told, the function fills it with that of this function, which does
-    // not return before `with` does.
-    with(unsafe {
-        bindings::rhist_frame_of_caller_outlined(frame.as_mut_ptr());
-        Frame::from_raw(frame.as_ptr())
-    })
-}
-
 /// Fills `places` with the stack of the running task: an address in the function at `frame`, then the return
 /// addresses of that function and its callers. Without `frame` or [`CAN_BEGIN`] the stack begins at this function or
 /// one that it calls. Returns those that are filled; `None` if there are no places. Any context, NMI included.
+#[inline(always)]
 pub(crate) fn save<'p>(
     frame: Option<Frame<'_>>,
     places: &'p mut [MaybeUninit<u64>],
+    _preempt: PreemptOff<'_>,
 ) -> Option<&'p mut [u64]> {
     let frame = frame.map_or(core::ptr::null(), |frame| core::ptr::from_ref(frame.0));
     let (to, n) = (places.as_mut_ptr().cast(), places.len() as u32);
@@ -199,10 +132,11 @@ pub(crate) fn save<'p>(
         return None;
     }
     // SAFETY: `places` is valid for `n` addresses, and `n` is not 0. `frame` is null, or by the lifetime of `Frame` that of a
-    // function that has not returned.
+    // function that has not returned. Preemption is off.
     let len = unsafe { bindings::rhist_stack_save(frame, to, n) };
+    let filled = places.get_mut(..len as usize)?;
     // SAFETY: The function has filled so many.
-    unsafe { filled(places, len as usize) }
+    Some(unsafe { &mut *(core::ptr::from_mut(filled) as *mut [u64]) })
 }
 
 /// Whether enough of the stack is left for an event that happens within a hit, and the hits that nest in it. Any context,

@@ -40,4 +40,7 @@ pub use number::{
 };
 pub use record::Record;
 pub use stack::Stack;
-pub use words::Words;
+pub use words::{
+    words_of,
+    Words, //
+};

@@ -2,24 +2,16 @@
 
 //! The stack of a hit.
 
-use core::{
-    mem::MaybeUninit,
-    ptr,
-    slice, //
-};
+use core::mem::MaybeUninit;
 
+use super::Words;
 use crate::limits::STACK_DEPTH;
 
-/// Return addresses, the innermost first, and at most [`STACK_DEPTH`] of them. New ones are not zeroed: that would take longer
-/// than to walk a short stack.
-///
-/// # Invariants
-///
-/// `begin <= end <= places.len()`, and the places before `end` are initialized.
+/// Return addresses, the innermost first, and at most [`STACK_DEPTH`] of them.
 pub struct Stack {
-    places: [MaybeUninit<u64>; Stack::BEFORE + STACK_DEPTH],
-    begin: usize,
-    end: usize,
+    words: Words<{ Stack::BEFORE + STACK_DEPTH }>,
+    /// How many of the words come before them.
+    before: usize,
 }
 
 impl Stack {
@@ -27,65 +19,45 @@ impl Stack {
     pub const BEFORE: usize = 24;
 
     /// Without entries.
+    #[expect(clippy::new_without_default)]
     #[inline(always)]
     pub const fn new() -> Self {
-        // INVARIANT: None is initialized.
         Self {
-            places: [MaybeUninit::uninit(); Stack::BEFORE + STACK_DEPTH],
-            begin: 0,
-            end: 0,
+            words: Words::new(),
+            before: 0,
         }
     }
 
     /// Its entries.
     #[inline(always)]
     pub fn entries(&self) -> &[u64] {
-        // SAFETY: By the type invariant these places are there, and initialized.
-        unsafe {
-            let begin = self.places.as_ptr().add(self.begin);
-            slice::from_raw_parts(begin.cast(), self.end.unchecked_sub(self.begin))
-        }
+        let entries = self.words.as_slice().get(self.before..);
+        let entries = entries.unwrap_or_default();
+        entries.get(..STACK_DEPTH).unwrap_or(entries)
     }
 
-    /// Adds entries, as far as there is room.
+    /// Appends entries, as far as there is room.
     pub fn extend(&mut self, entries: impl IntoIterator<Item = u64>) {
-        for (place, entry) in self.places.iter_mut().skip(self.end).zip(entries) {
-            place.write(entry);
-            // INVARIANT: One more is initialized.
-            self.end += 1;
+        for entry in entries {
+            self.words.push(entry);
         }
-        self.leave_out(0);
     }
 
-    /// Has `fill` make up to `most` entries: it gets places for them, and returns those that it has filled, from the first
-    /// one. `None` if it does, or returns others.
+    /// Replaces the entries by up to `most` others, of which some come [before](Stack::begin_at) its own: see
+    /// [`Words::fill`]. Returns them.
     #[inline(always)]
-    pub fn fill<F>(&mut self, most: usize, fill: F) -> Option<()>
+    pub fn fill<F>(&mut self, most: usize, fill: F) -> Option<&[u64]>
     where
         F: for<'a> FnOnce(&'a mut [MaybeUninit<u64>]) -> Option<&'a mut [u64]>,
     {
-        let places = self.places.get_mut(..most)?;
-        let first = places.as_ptr();
-        let filled = fill(places)?;
-        if filled.len() > most || !ptr::eq(filled.as_ptr().cast(), first) {
-            return None;
-        }
-        // INVARIANT: A slice of numbers is initialized.
-        (self.begin, self.end) = (0, filled.len());
-        Some(())
+        self.words.fill(most, fill)?;
+        self.before = 0;
+        Some(self.words.as_slice())
     }
 
-    /// Leaves the first `n` entries out, and those that are too many then.
+    /// Leaves out the first `before` of those that were filled.
     #[inline(always)]
-    pub fn leave_out(&mut self, n: usize) {
-        // INVARIANT: Fewer than before.
-        self.begin = self.end.min(self.begin.saturating_add(n));
-        self.end = self.end.min(self.begin.saturating_add(STACK_DEPTH));
-    }
-}
-
-impl Default for Stack {
-    fn default() -> Self {
-        Self::new()
+    pub fn begin_at(&mut self, before: usize) {
+        self.before = before;
     }
 }

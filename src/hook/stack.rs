@@ -20,8 +20,7 @@ use crate::{
         function,
         stack::{
             self,
-            Frame,
-            Walk, //
+            Frame, //
         },
     },
     sync::PreemptOff, //
@@ -208,22 +207,12 @@ impl Handlers {
             _ => Stack::BEFORE,
         };
         let most = before + STACK_DEPTH;
-        let mut walk = |frame: Frame<'_>| {
-            let mut walk = Walk::begin(frame, preempt)?;
-            to.fill(most, |places| walk.fill(places))
+        let Some(entries) = to.fill(most, |places| stack::save(frame, places, preempt)) else {
+            return;
         };
-        let walked = match frame {
-            Some(frame) => walk(frame),
-            None => stack::with_frame(walk),
-        };
-        if walked.is_none() {
-            // If this fails, too, there are no entries.
-            _ = to.fill(most, |places| stack::save(frame, places));
-        }
-        let len = to.entries().len();
-        let before = to.entries().get(..before.min(len)).unwrap_or_default();
+        let before = entries.get(..before).unwrap_or(entries);
         // The unwinder does not get past the trampoline of an optimized kprobe: then that is shown.
-        let begin = self.begin(before).min(len.saturating_sub(1));
-        to.leave_out(begin);
+        let begin = self.begin(before).min(entries.len().saturating_sub(1));
+        to.begin_at(begin);
     }
 }

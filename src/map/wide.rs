@@ -81,6 +81,7 @@ use super::{
     shared::Shared, //
 };
 use crate::{
+    event::words_of,
     sync::{
         Load,
         Store, //
@@ -405,14 +406,7 @@ impl WideCells {
 /// `text` in `n` words, with NULs behind it. What does not fit is left out.
 #[inline]
 pub fn text_to_words(text: &[u8], n: usize) -> impl Iterator<Item = u64> + '_ {
-    let words = text.chunks(8).map(|chunk| {
-        let mut word = [0; 8];
-        word.iter_mut()
-            .zip(chunk)
-            .for_each(|(to, from)| *to = *from);
-        u64::from_ne_bytes(word)
-    });
-    Iterator::chain(words, iter::repeat(0)).take(n)
+    Iterator::chain(words_of(text), iter::repeat(0)).take(n)
 }
 
 /// Copies the text in `words` to `to`, with a NUL behind it. What does not fit is left out. Returns the text in `to`,

@@ -27,7 +27,10 @@ use crate::{
         Stack,
         Words, //
     },
-    limits::STACK_DEPTH,
+    limits::{
+        STACK_DEPTH,
+        WIDE_WORDS, //
+    },
     map::{
         ColumnFields,
         KeyWord,
@@ -224,7 +227,7 @@ impl TextPart {
 
     /// Writes the key of a hit to `words`. What follows the NUL belongs to it, too, as in C.
     #[inline(always)]
-    pub(in crate::hist) fn put(&self, words: &mut Words, record: Record<'_>) {
+    pub(in crate::hist) fn put(&self, words: &mut Words<WIDE_WORDS>, record: Record<'_>) {
         let text = match self.is_relative {
             false => record.data_loc(self.offset),
             true => record.rel_loc(self.offset),

@@ -297,7 +297,6 @@ void orc_test_walk(const void *function)
 {
 	unsigned long by_rules[DEPTH] = {}, by_unwinder[DEPTH] = {};
 	struct rhist_frame frame;
-	struct rhist_walk walk;
 	u64 asked;
 
 	if (function) {
@@ -309,8 +308,8 @@ void orc_test_walk(const void *function)
 	rhist_frame_of_caller(&frame);
 	asked = this_cpu_read(counts.frames);
 	walks++;
-	if (begin(&walk, &frame) && rhist_orc_walk(&walk, by_rules, DEPTH) > 0) {
-		rhist_stack_save(&frame, by_unwinder, DEPTH);
+	if (walk_by_rules(&frame, by_rules, DEPTH) > 0) {
+		rhist_stack_unwind(&frame, by_unwinder, DEPTH);
 		different += !!memcmp(by_rules, by_unwinder, sizeof(by_rules));
 	} else {
 		failed++;

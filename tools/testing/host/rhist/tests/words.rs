@@ -22,7 +22,7 @@ fn filled(places: &mut [MaybeUninit<u64>], entries: &[u64]) -> Option<usize> {
 proptest! {
     #[test]
     fn words_are_the_text_with_zeros_behind_it(texts in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..300), 1..3)) {
-        let mut words = Words::new();
+        let mut words = Words::<WIDE_WORDS>::new();
         for text in texts {
             words.set(&text);
             let mut expected: Vec<u64> = text
@@ -55,17 +55,19 @@ proptest! {
             Some(unsafe { &mut *(std::ptr::from_mut(&mut places[..len]) as *mut [u64]) })
         });
         let fits = most <= Stack::BEFORE + STACK_DEPTH && entries.len() <= most;
+        let done = done.map(<[u64]>::to_vec);
         prop_assert_eq!(done.is_some(), fits);
+        prop_assert_eq!(done.unwrap_or_default(), if fits { entries.clone() } else { Vec::new() });
         let expected = if fits { &entries[..] } else { &[] };
-        prop_assert_eq!(stack.entries(), expected);
-        stack.leave_out(left_out);
+        prop_assert_eq!(stack.entries(), &expected[..expected.len().min(STACK_DEPTH)]);
+        stack.begin_at(left_out);
         let rest = expected.get(left_out..).unwrap_or_default();
         prop_assert_eq!(stack.entries(), &rest[..rest.len().min(STACK_DEPTH)]);
     }
 
     #[test]
     fn a_stack_takes_as_many_as_it_has_places_for(entries in prop::collection::vec(any::<u64>(), 0..60)) {
-        let mut stack = Stack::default();
+        let mut stack = Stack::new();
         stack.extend(entries.iter().copied());
         prop_assert_eq!(stack.entries(), &entries[..entries.len().min(STACK_DEPTH)]);
     }
