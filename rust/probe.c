@@ -2,6 +2,8 @@
 /*
  * Connecting the probes of rust/probe to the tracepoints of events.
  */
+#include <linux/module.h>
+#include <linux/panic.h>
 #include <linux/percpu.h>
 #include <linux/slab.h>
 #include <linux/string.h>
@@ -122,6 +124,17 @@ int rhist_probes_init(void)
 	return 0;
 }
 
+/*
+ * Whether the definition of a static event may be another than that of the same name which its probe was compiled from: it
+ * is of a module that is not built from the source of this kernel.
+ */
+static bool is_foreign(const struct trace_event_call *call)
+{
+	const struct module *module = call->module;
+
+	return module && test_bit(TAINT_OOT_MODULE, &module->taints);
+}
+
 struct search {
 	const struct trace_event_call *call;
 	const struct rhist_probe *found;
@@ -150,8 +163,9 @@ static void match_probe(const struct rhist_probe *probe, void *arg)
 }
 
 /*
- * Finds the probe for @call. NULL if it is neither a static event nor a synthetic one, if its definition could not be
- * compiled, or if its fields are not those that this module was compiled with. Task context; the event is referenced.
+ * Finds the probe for @call. NULL if it is neither a static event nor a synthetic one, if its definition is not the
+ * kernel's or could not be compiled, or if its fields are not those that this module was compiled with. Task context; the
+ * event is referenced.
  */
 void *rhist_probe_find(struct trace_event_call *call)
 {
@@ -161,7 +175,7 @@ void *rhist_probe_find(struct trace_event_call *call)
 		return rhist_syscall_find(call);
 	if (IS_ENABLED(CONFIG_SYNTH_EVENTS) && rhist_is_synthetic(call))
 		return rhist_synthetic_find(call);
-	if (call->class->reg != trace_event_reg)
+	if (call->class->reg != trace_event_reg || is_foreign(call))
 		return NULL;
 	for_each_probe(match_probe, &search);
 	return search.found ? search.found->probe : NULL;

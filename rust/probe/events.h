@@ -4,20 +4,7 @@
  * RHIST_WITHOUT_NAME. Compiled for each header by itself, since few of them expect any other beside
  * them: see scripts/probe-cc.
  */
-#include <linux/module.h>
-#include <linux/tracepoint.h>
-
-/* Headers that a few of the kernel's headers of events need, but do not include. */
-#ifdef RHIST_INCLUDE_MORE
-#include <linux/ip.h>
-#include <linux/ipv6.h>
-#include <linux/mm.h>
-#include <linux/mm_inline.h>
-#include <linux/pagemap.h>
-#include <net/ipv6.h>
-#endif
-
-#include "probe.h"
+#include "kernel.h"
 
 /* Calls @visit for each event. Task context. */
 void RHIST_VISIT(void (*visit)(const struct rhist_probe *probe, void *arg), void *arg);

@@ -15,6 +15,7 @@
   rustPlatform,
   rust-bindgen-unwrapped,
   pahole,
+  bpftools,
   python3,
   zstd,
   source,
@@ -29,6 +30,7 @@ stdenv.mkDerivation {
     rustc
     rust-bindgen-unwrapped
     pahole
+    bpftools
     python3
     zstd
   ];
@@ -41,6 +43,7 @@ stdenv.mkDerivation {
   makeFlags = kernel.commonMakeFlags ++ [
     "KDIR=${kernel.dev}/lib/modules/${kernel.modDirVersion}/build"
     "RHIST_BTF=${kernel.dev}/vmlinux"
+    "RHIST_MODULES=${kernel}/lib/modules/${kernel.modDirVersion}"
     "RUST_LIB_SRC=${rustPlatform.rustLibSrc}"
   ];
 

@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Types that the kernel's headers do not define, out of BTF.
+
+Definitions of events use types that only the source file knows which defines the tracepoints. BTF has them as they are in
+the kernel, or in the module, that is built for: bpftool prints them as C, each after those that it consists of."""
+
+import bisect
+import lzma
+import re
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+WORD = re.compile(r"\b[A-Za-z_]\w*\b")
+COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
+# What a header of events includes, but for the machinery of events.
+INCLUDE = re.compile(r"^#\s*include\s+<(?!trace/(?:define_trace|events/|stages/)).*", re.MULTILINE)
+TAGGED = re.compile(r"\b(?:struct|union|enum) \w+")
+POINTER = re.compile(r"\b((?:struct|union) \w+) \*+(\w+)")
+TYPEDEF = re.compile(r"\(\*(\w+)\)\(|(\w+)\(.*\);$|(\w+)(?:\[\w*\])*;$")
+DEFINED = re.compile(r"((?:struct|union|enum) \w+)\s*\{")
+TABLE = Path(__file__).resolve().parent.parent / "rust/probe/modules"
+VARIANT = re.compile(r"___\d+\b")
+ENUMERATOR = re.compile(r"^\t(\w+) = ", re.MULTILINE)
+
+
+class Modules:
+    """The modules of a kernel. folder is that with modules.dep; None if it is not known."""
+
+    def __init__(self, folder):
+        self.files = {}
+        if folder:
+            for line in (Path(folder) / "modules.dep").read_text(encoding="utf-8").splitlines():
+                path = Path(folder) / line.partition(":")[0]
+                self.files[path.name.partition(".")[0].replace("-", "_")] = path
+
+    def with_events_of(self, header):
+        """The files of those that have the events of a header of include/trace/events."""
+        names = [header]
+        for line in TABLE.read_text(encoding="utf-8").splitlines():
+            first, *others = line.split()
+            if first == header:
+                names = others
+        files = (self.files.get(name.replace("-", "_")) for name in names)
+        return [file for file in files if file]
+
+
+class Item:
+    """A definition."""
+
+    def __init__(self, text):
+        self.text = text
+        self.names = []
+        if text.startswith("typedef"):
+            if match := TYPEDEF.search(text):
+                self.names.append(next(filter(None, match.groups())))
+        elif match := TAGGED.match(text):
+            self.names.append(match[0])
+        if text.startswith("enum"):
+            self.names += ENUMERATOR.findall(text)
+
+    def needs(self, words):
+        """What it consists of, and what members with these names point to."""
+        pointed = {match[1] for match in POINTER.finditer(self.text) if match[2] in words}
+        text = POINTER.sub("", self.text)
+        return pointed | set(TAGGED.findall(text)) | set(WORD.findall(TAGGED.sub("", text)))
+
+
+def items(text):
+    """The definitions that bpftool has printed. It numbers further ones with the same name; most are the same, but for
+    pointers to types that are not the same."""
+    for block in VARIANT.sub("", text).split("\n\n"):
+        if "{" in block:
+            yield Item(block.strip())
+        else:
+            yield from (Item(line) for line in block.splitlines() if line.startswith("typedef"))
+
+
+class Btf:
+    """All types of the kernel, file btf, and of a module if one is given."""
+
+    def __init__(self, btf, module=None):
+        with tempfile.TemporaryDirectory() as folder:
+            file, base = btf, []
+            if module:
+                file, base = Path(folder) / "module", [btf]
+                file.write_bytes(decompressed(module))
+            self.text = output("bpftool", *(["-B", *base] if base else []), "btf", "dump", "file", file, "format", "c")
+            sizes = output("pahole", "-F", "btf", *(["--btf_base", *base] if base else []), "--sizes", file)
+        self.sizes = {row[0]: int(row[1]) for row in map(str.split, sizes.splitlines()) if row}
+
+    def wanted(self, header):
+        """The definitions that the text of a header of events uses, but has not itself, in an order in which they can be
+        compiled."""
+        text = COMMENT.sub("", header)
+        words, defined = set(WORD.findall(text)), set(DEFINED.findall(text))
+        every, place, unclear = list(items(self.text)), {}, set(defined)
+        for index, item in enumerate(every):
+            if defined & set(item.names):
+                unclear.update(item.names)
+            for name in item.names:
+                if every[place.setdefault(name, index)].text != item.text:
+                    # Only module and kernel know which is meant.
+                    unclear.add(name)
+        place = {name: index for name, index in place.items()
+                 if name not in unclear and not name.startswith("struct trace_event_")}
+        todo = {place[name] for name in words | set(TAGGED.findall(text)) if name in place}
+        chosen = set()
+        while todo:
+            index = todo.pop()
+            chosen.add(index)
+            needed = {place[name] for name in every[index].needs(words) if name in place}
+            todo |= needed - chosen
+        return [every[index] for index in sorted(chosen)]
+
+    def assertion(self, item):
+        """A statement that the compiler lays a structure out as the kernel's did."""
+        kind, _, name = item.names[0].partition(" ")
+        if kind not in ("struct", "union") or name not in self.sizes:
+            return ""
+        return f'_Static_assert(sizeof({kind} {name}) == {self.sizes[name]}, "{name}");\n'
+
+
+def decompressed(module):
+    """The bytes of a module's file."""
+    if module.suffix == ".xz":
+        return lzma.decompress(module.read_bytes())
+    if tool := {".zst": "zstd", ".gz": "gzip"}.get(module.suffix):
+        return subprocess.run([tool, "-dc", module], stdout=subprocess.PIPE, check=True).stdout
+    return module.read_bytes()
+
+
+def output(*command):
+    """What a command prints; nothing if it is not there or fails."""
+    if not shutil.which(command[0]):
+        return ""
+    return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=False).stdout
+
+
+def failing(prefix, texts, compiles):
+    """Of some texts that follow prefix in a C file, the numbers of those in whose lines the compiler finds errors. If it
+    gives up in prefix, none."""
+    begins, line = [], prefix.count("\n") + 1
+    for text in texts:
+        begins.append(line)
+        line += text.count("\n")
+    messages = compiles(prefix + "".join(texts))
+    lines = map(int, re.findall(r"^<stdin>:(\d+):\d+: error", messages, re.MULTILINE))
+    return {bisect.bisect_right(begins, line) - 1 for line in lines if begins and line >= begins[0]}
+
+
+def header(text, btf, compiles):
+    """The text of a C header with the types that text, a header of events, uses, and that neither the headers which it
+    includes define nor those which all probes include. compiles(source) are the messages of the compiler for a C file."""
+    included = "\n".join(INCLUDE.findall(text)) + "\n"
+    wanted = btf.wanted(text)
+    uses = [f"unsigned long rhist_known_{number} = sizeof({item.names[0]});\n" for number, item in enumerate(wanted)]
+    missing = failing(included, uses, compiles)
+    texts = [f"{wanted[number].text}\n{btf.assertion(wanted[number])}" for number in sorted(missing)]
+    # What cannot be defined so is left out, and then what consists of it.
+    while wrong := failing(included, texts, compiles):
+        texts = [text for number, text in enumerate(texts) if number not in wrong]
+    return included + "".join(texts) if texts else ""
