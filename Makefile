@@ -14,7 +14,7 @@ rust = $(shell scripts/sources | tr '\0' '\n' | grep '\.rs$$' | grep -v '^tools/
 
 # Of which headers of events, if not of all. User-mode Linux is for tests and benchmarks, which fire these.
 ifneq ($(filter um umdebug,$(KERNEL)),)
-RHIST_EVENT_HEADERS ?= irq kmem oom power sched signal task timer
+RHIST_EVENT_HEADERS ?= irq kmem oom power sched signal task timer watchdog
 endif
 headers = $(if $(RHIST_EVENT_HEADERS),RHIST_EVENT_HEADERS='$(RHIST_EVENT_HEADERS)')
 

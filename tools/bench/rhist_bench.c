@@ -38,6 +38,8 @@
 
 #define CREATE_TRACE_POINTS
 #include "compat.h"
+/* In the place of the module that has these events: rhist has probes for them. */
+#include <trace/events/watchdog.h>
 #include "rhist_bench.h"
 
 #define CPUS 64
@@ -49,6 +51,7 @@ static struct task_struct *tasks[NAMES];
 static struct irqaction devices[NAMES];
 static char device_names[NAMES][16];
 static struct pt_regs regs;
+static struct watchdog_device dog;
 
 /* Functions that the kernel does not export, found by name. */
 static struct tracepoint *sched_waking, *sched_wakeup, *sched_switch, *irq_handler_entry, *sys_enter;
@@ -95,6 +98,7 @@ struct worker {
 
 EVENT(frequency, trace_cpu_frequency(key, i))
 EVENT(number, trace_number(key, i, 3))
+EVENT(ping, dog.id = key; trace_watchdog_ping(&dog, i))
 EVENT(kmalloc, trace_kmalloc((unsigned long)schedule + 16 * (k % NAMES), NULL, 100, 128, GFP_KERNEL, NUMA_NO_NODE))
 EVENT(waking, call(sched_waking, struct task_struct *, tasks[k % NAMES]))
 EVENT(switch, call(sched_switch, TYPES(bool, struct task_struct *, struct task_struct *, unsigned int),
@@ -139,6 +143,7 @@ static void call_sys_enter(long id)
 EVENT(syscall, call_sys_enter(k))
 
 static struct tracepoint *const cpu_frequency = &__tracepoint_cpu_frequency;
+static struct tracepoint *const ping = &__tracepoint_watchdog_ping;
 static struct tracepoint *const number = &__tracepoint_number;
 static struct tracepoint *const kmalloc_tracepoint = &__tracepoint_kmalloc;
 
@@ -148,6 +153,7 @@ static const struct event {
 	struct tracepoint *const *tracepoint;
 } events[] = {
 	{ "frequency", fire_frequency, &cpu_frequency },
+	{ "ping", fire_ping, &ping },
 	{ "number", fire_number, &number },
 	{ "kmalloc", fire_kmalloc, &kmalloc_tracepoint },
 	{ "waking", fire_waking, &sched_waking },
@@ -364,3 +370,5 @@ module_init(rhist_bench_init);
 module_exit(rhist_bench_exit);
 MODULE_DESCRIPTION("Fires trace events in a loop and takes the time");
 MODULE_LICENSE("GPL");
+/* rhist has probes only for modules that are of the kernel's source. */
+MODULE_INFO(intree, "Y");

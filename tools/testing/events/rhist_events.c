@@ -52,6 +52,8 @@
 #endif
 
 #define CREATE_TRACE_POINTS
+/* Events of another module, which these only have the names of. */
+#include <trace/events/watchdog.h>
 #include "rhist_events.h"
 
 /* Events fired by one interruption: so many that there is time for the next one to interrupt them. */

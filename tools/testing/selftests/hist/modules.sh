@@ -1,0 +1,155 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# Events of modules that rhist has probes for, and events of the kernel that use types which only its source defines (out of
+# BTF: scripts/private_types.py): each field holds what it holds in C's record of the same hit.
+
+. "$(dirname "$0")/../lib/tracing.sh"
+
+source_of()
+{
+	sed -n "s|^$(echo "$1" | tr / :) *\([a-z_]*\), .*|\1|p" "$TRACING/hist_stats"
+}
+
+# triples FORMAT: the fields that can be keys, three in a line
+triples()
+{
+	sed -n '/common_/d; s/^\tfield:\(.*\);\toffset:.*/\1/p' "$1" | sed 's/\[[^]]*\]$//; s/.*[ *]//' | paste -d, - - - |
+		sed 's/,*$//'
+}
+
+for module in sd_mod "scsi_debug dev_size_mb=48" ext4; do
+	yes "modprobe $module" modprobe $module
+done
+mkdir "$work/mount" "$work/found"
+for try in 1 2 3 4 5 6 7 8 9 10; do
+	disk=$(grep -ls '^scsi_debug' /sys/class/block/sd*/device/model 2>/dev/null | head -n 1)
+	[ -z "$disk" ] || break
+	sleep 1
+done
+disk=/dev/$(echo "$disk" | sed -n 's|/sys/class/block/\(sd[a-z]*\)/.*|\1|p')
+yes "a disk of the module scsi_debug is there" test -b "$disk"
+yes "it is formatted" busybox mke2fs "$disk"
+yes "and mounted by ext4" mount -t ext4 "$disk" "$work/mount"
+
+# What one task does, whose hits are counted: it waits until all triggers are there.
+cat >"$work/task.py" <<'END'
+import mmap, os, sys
+place, ready = sys.argv[1:]
+os.chdir(place)
+names = sorted(os.listdir("/usr/bin"))[:40]
+open(ready + ".here", "w").close()
+with open(ready) as file:
+    file.read()
+for number in range(12):
+    os.makedirs(f"d{number}/e", exist_ok=True)
+    with open(f"d{number}/file", "wb") as file:
+        for block in range(40):
+            file.write(bytes([block]) * 4096 * (1 + block % 3))
+        file.flush()
+        os.fsync(file.fileno())
+        os.ftruncate(file.fileno(), 4096 * (number + 1))
+        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+    os.rename(f"d{number}/file", f"d{number}/e/g{number}")
+    os.symlink("x" * (20 * number + 1), f"d{number}/link")
+    os.link(f"d{number}/e/g{number}", f"d{number}/hard")
+    with open(f"d{number}/hard", "r+b") as file:
+        with mmap.mmap(file.fileno(), 4096) as pages:
+            pages[5] = 7
+            pages.flush()
+        os.pread(file.fileno(), 4096, 0)
+for number in range(0, 12, 2):
+    os.unlink(f"d{number}/hard")
+    os.unlink(f"d{number}/e/g{number}")
+    os.rmdir(f"d{number}/e")
+os.sync()
+direct = os.open("direct", os.O_RDWR | os.O_CREAT | os.O_DIRECT, 0o600)
+pages = mmap.mmap(-1, 8192)
+for number in range(8):
+    os.pwritev(direct, [pages], 8192 * number)
+    os.preadv(direct, [pages], 8192 * number)
+os.close(direct)
+for name in names:
+    os.stat("/usr/bin/" + name)
+    with open("/usr/bin/" + name, "rb") as file:
+        file.read(65536)
+END
+mkfifo "$work/ready"
+python3 "$work/task.py" "$work/mount" "$work/ready" &
+task=$!
+yes "the task is ready" soon test -e "$work/ready.here"
+
+# Each event of these systems that rhist has a probe for, by all of its fields.
+events=0 general=''
+for event in "$KERNEL"/events/9p/* "$KERNEL"/events/ext4/* "$KERNEL"/events/netfs/* "$KERNEL"/events/scsi/* \
+	"$KERNEL"/events/workqueue/* "$KERNEL"/events/kmem/kmem_cache_* "$KERNEL"/events/kmem/mm_page_* \
+	"$KERNEL"/events/writeback/* "$KERNEL"/events/compaction/*; do
+	[ -e "$event/format" ] || continue
+	name=${event#"$KERNEL"/events/}
+	echo "$name" >>"$work/all"
+	triples "$event/format" >"$work/triples"
+	while read -r keys; do
+		trigger="hist:keys=$keys:size=8192 if common_pid == $task"
+		if echo "$trigger" >"$event/trigger" 2>/dev/null; then
+			echo "$trigger" >"$TRACING/events/$name/trigger" || ok 1 "$name: rhist takes $trigger"
+		fi
+	done <"$work/triples"
+	case $(source_of "$name") in
+	probe) events=$((events + 1)); echo "$name" >>"$work/events" ;;
+	event_file) general="$general ${name#*/}" ;;
+	esac
+done
+echo "# $events events with a probe; without:$general"
+yes "there are many" test $events -ge 100
+
+echo go >"$work/ready"
+wait $task
+yes "the task has done all of it" test $? = 0
+
+while read -r name; do
+	entries "$KERNEL/events/$name/hist" >"$work/theirs"
+	entries "$TRACING/events/$name/hist" >"$work/ours"
+	[ -s "$work/theirs" ] || [ -s "$work/ours" ] || continue
+	echo "$name" >>"$work/found/${name%/*}"
+	cmp -s "$work/theirs" "$work/ours" || {
+		echo "$name"
+		diff -u "$work/theirs" "$work/ours" | head -n 12
+	} >>"$work/different"
+done <"$work/events"
+shown="$work/different"
+yes "each field of each hit is what it is in C" test ! -s "$work/different"
+for system in 9p:1 ext4:30 netfs:4 scsi:1 workqueue:1 kmem:2; do
+	count=$(grep -c . "$work/found/${system%:*}" 2>/dev/null)
+	yes "of ${system%:*}, ${count:-0} events were hit" test "${count:-0}" -ge "${system#*:}"
+done
+
+# It stays until its events are counted no more.
+umount "$work/mount"
+while read -r name; do
+	: >"$TRACING/events/$name/trigger"
+	: >"$KERNEL/events/$name/trigger"
+done <"$work/all"
+event=ext4/ext4_sync_file_enter
+echo 'hist:keys=dev,ino' >"$TRACING/events/$event/trigger"
+is "$(source_of $event)" probe "the source of $event"
+no "ext4 cannot be unloaded while its events are counted" rmmod ext4
+: >"$TRACING/events/$event/trigger"
+yes "ext4 is unloaded" rmmod ext4
+no "its events are gone" test -e "$TRACING/events/$event/trigger"
+yes "and loaded again" modprobe ext4
+yes "mounted again" mount -t ext4 "$disk" "$work/mount"
+echo 'hist:keys=dev,ino' >"$TRACING/events/$event/trigger"
+sync "$work/mount/direct"
+is "$(total Hits "$TRACING/events/$event/hist")" 1 "its events are counted again"
+is "$(source_of $event)" probe "by a probe"
+: >"$TRACING/events/$event/trigger"
+umount "$work/mount"
+
+# A module that is not of this kernel may have other structures behind the same names.
+yes "a module of another source has an event with the name of one of the kernel's" insmod "$RHIST_EVENTS"
+event=watchdog/watchdog_ping
+echo 'hist:keys=id' >"$TRACING/events/$event/trigger"
+is "$(source_of $event)" event_file "which its own probe counts"
+: >"$TRACING/events/$event/trigger"
+rmmod rhist_events
+finish
