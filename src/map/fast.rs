@@ -7,7 +7,10 @@
 //! it once; each form has a function of its own, so that none saves registers, or clears stack, that only another one
 //! needs.
 
-use core::marker::PhantomData;
+use core::{
+    array,
+    marker::PhantomData, //
+};
 
 use kernel::{
     prelude::*,
@@ -60,9 +63,9 @@ impl KeyWord {
         }
     }
 
-    /// Whether it is a `u32`, with all its bits.
-    fn is_u32(&self) -> bool {
-        self.number.type_() == NumberType::U32 && self.mask == !0
+    /// Its offset, if it is a number of this type, with all its bits.
+    fn offset_of(&self, type_: NumberType) -> Option<u32> {
+        (self.number.type_() == type_ && self.mask == !0).then_some(self.number.offset())
     }
 
     #[inline(always)]
@@ -71,38 +74,61 @@ impl KeyWord {
     }
 }
 
-/// Words of a key, at least 1.
-struct KeyWords<T> {
-    words: [T; RecordFields::KEY_MAX],
+/// A number of 32 bits, with or without a sign: what most parts of keys are. To read it, its type is not tested.
+#[derive(Clone, Copy)]
+struct Number32 {
+    offset: u32,
+    /// Its sign.
+    sign: u32,
+}
+
+impl Number32 {
+    /// The word of a key, if it is such a number.
+    fn new(word: &KeyWord) -> Option<Self> {
+        let unsigned = word.offset_of(NumberType::U32);
+        let signed = word.offset_of(NumberType::S32);
+        Some(Self {
+            offset: unsigned.or(signed)?,
+            sign: signed.map_or(0, |_| 1 << 31),
+        })
+    }
+
+    /// Reads it, its sign extended to 64 bits if it has one.
+    #[inline(always)]
+    fn read(&self, from: &impl Numbers) -> u64 {
+        u64::from(from.u32(self.offset) ^ self.sign).wrapping_sub(self.sign.into())
+    }
+}
+
+/// Words of a key, from 1 to `N`.
+struct KeyWords<T, const N: usize> {
+    words: [T; N],
     len: usize,
 }
 
-impl<T: Copy> KeyWords<T> {
-    /// These words. `None`: there are none, or too many.
-    fn new(words: &[T]) -> Option<Self> {
-        let mut all = [*words.first()?; RecordFields::KEY_MAX];
-        all.get_mut(..words.len())?.copy_from_slice(words);
+impl<T: Copy, const N: usize> KeyWords<T, N> {
+    /// What `f` makes of these words. `None`: there are none, or too many, or of one it makes nothing.
+    fn new<U>(words: &[U], f: impl Fn(&U) -> Option<T>) -> Option<Self> {
+        let mut all = [f(words.first()?)?; N];
+        for (to, word) in all.get_mut(..words.len())?.iter_mut().zip(words) {
+            *to = f(word)?;
+        }
         Some(Self {
             words: all,
             len: words.len(),
         })
     }
 
-    /// What `f` makes of each word.
-    fn map<U>(self, f: impl Fn(T) -> U) -> KeyWords<U> {
-        KeyWords {
-            words: self.words.map(f),
-            len: self.len,
-        }
+    /// Reads the first `M` words, each by `read`.
+    #[inline(always)]
+    fn array<const M: usize>(&self, read: impl Fn(&T) -> u64) -> [u64; M] {
+        const { assert!(M <= N) }
+        array::from_fn(|word| read(&self.words[word]))
     }
 
     /// Reads the key into `to`, each word by `read`.
     #[inline(always)]
-    fn read<'a>(
-        &self,
-        to: &'a mut [u64; RecordFields::KEY_MAX],
-        read: impl Fn(&T) -> u64,
-    ) -> &'a [u64] {
+    fn read<'a>(&self, to: &'a mut [u64; N], read: impl Fn(&T) -> u64) -> &'a [u64] {
         for (to, word) in to.iter_mut().zip(&self.words).take(self.len) {
             *to = read(word);
         }
@@ -123,10 +149,14 @@ enum KeyForm {
 /// The form of a key that is no `u32`.
 #[repr(u32)]
 enum OtherForm {
+    /// It is one `s32`, at this offset.
+    S32(u32),
     /// It is one number.
     Single(Number),
+    /// Several numbers of 32 bits.
+    Numbers32(KeyWords<Number32, { RecordFields::NUMBERS32_MAX }>),
     /// Several words.
-    Plain(KeyWords<KeyWord>),
+    Plain(KeyWords<KeyWord, { RecordFields::KEY_MAX }>),
     /// Words, some of which are scaled first; or more words.
     Scaled(ScaledForm),
 }
@@ -170,7 +200,7 @@ impl FastScale {
 #[repr(u32)]
 enum ScaledForm {
     /// Few words.
-    Few(KeyWords<(KeyWord, FastScale)>),
+    Few(KeyWords<(KeyWord, FastScale), { RecordFields::KEY_MAX }>),
     /// Two numbers, of which the last one is put into exponential buckets.
     Bucket(BucketForm),
     /// More words, or words that are scaled in another way.
@@ -193,29 +223,43 @@ impl KeyForm {
                 )))));
             }
         }
-        let fast = |&(_, scale): &(KeyWord, Scale)| FastScale::new(scale).is_some();
-        if key.len() > RecordFields::KEY_MAX || !key.iter().all(fast) {
-            let mut words = KVec::with_capacity(key.len(), GFP_KERNEL)?;
-            words.extend_from_slice(key, GFP_KERNEL)?;
-            let fits = (1..=RecordFields::WIDE_MAX).contains(&key.len());
-            return Ok(fits.then_some(Self::Other(OtherForm::Scaled(ScaledForm::Wide(words)))));
-        }
-        let scaled = key.iter().any(|&(_, scale)| scale != Scale::One);
-        let Some(words) = KeyWords::new(key) else {
-            return Ok(None);
-        };
-        Ok(Some(match *key {
-            _ if scaled => {
-                let words = words.map(|(word, scale)| {
-                    let scale = FastScale::new(scale);
-                    (word, scale.unwrap_or(FastScale::One))
-                });
-                Self::Other(OtherForm::Scaled(ScaledForm::Few(words)))
+        if let [(word, Scale::One)] = key {
+            if let Some(offset) = word.offset_of(NumberType::U32) {
+                return Ok(Some(Self::U32(offset)));
             }
-            [(word, _)] if word.is_u32() => Self::U32(word.number.offset()),
-            [(word, _)] if word.mask == !0 => Self::Other(OtherForm::Single(word.number)),
-            _ => Self::Other(OtherForm::Plain(words.map(|(word, _)| word))),
-        }))
+        }
+        Ok(OtherForm::new(key)?.map(Self::Other))
+    }
+}
+
+impl OtherForm {
+    /// As [`KeyForm::new`].
+    fn new(key: &[(KeyWord, Scale)]) -> Result<Option<Self>> {
+        let plain = |(word, scale): &(KeyWord, Scale)| (*scale == Scale::One).then_some(*word);
+        if let [(word, Scale::One)] = key {
+            if let Some(offset) = word.offset_of(NumberType::S32) {
+                return Ok(Some(Self::S32(offset)));
+            }
+            if word.mask == !0 {
+                return Ok(Some(Self::Single(word.number)));
+            }
+        }
+        if let Some(words) = KeyWords::new(key, |word| Number32::new(&plain(word)?)) {
+            return Ok(Some(Self::Numbers32(words)));
+        }
+        if let Some(words) = KeyWords::new(key, plain) {
+            return Ok(Some(Self::Plain(words)));
+        }
+        let fast = |&(word, scale): &(KeyWord, Scale)| Some((word, FastScale::new(scale)?));
+        if let Some(words) = KeyWords::new(key, fast) {
+            return Ok(Some(Self::Scaled(ScaledForm::Few(words))));
+        }
+        if !(1..=RecordFields::WIDE_MAX).contains(&key.len()) {
+            return Ok(None);
+        }
+        let mut words = KVec::with_capacity(key.len(), GFP_KERNEL)?;
+        words.extend_from_slice(key, GFP_KERNEL)?;
+        Ok(Some(Self::Scaled(ScaledForm::Wide(words))))
     }
 }
 
@@ -235,6 +279,9 @@ pub struct RecordFields {
 impl RecordFields {
     /// Most words of a key with a form of its own.
     const KEY_MAX: usize = 4;
+
+    /// The same, if all are numbers of 32 bits.
+    const NUMBERS32_MAX: usize = 8;
 
     /// Most words of a key.
     pub const WIDE_MAX: usize = 16;
@@ -285,6 +332,13 @@ impl Fields<'_> {
         elt.update_sums(preempt, &self.fields.values, move |value| {
             value.read(&bytes)
         });
+    }
+
+    /// A word of a key, scaled.
+    #[inline(always)]
+    fn scaled(self, (word, scale): &(KeyWord, FastScale)) -> u64 {
+        // SAFETY: It is one of the fields.
+        scale.apply(word.read(&unsafe { self.unchecked() }))
     }
 
     /// The bytes of the record.
@@ -543,9 +597,16 @@ impl Generation {
         let key = match &fields.fields.key {
             // SAFETY: It is one of the fields.
             KeyForm::U32(offset) => NumberType::U32.read(*offset, &unsafe { fields.unchecked() }),
+            KeyForm::Other(OtherForm::S32(offset)) => {
+                // SAFETY: It is one of the fields.
+                NumberType::S32.read(*offset, &unsafe { fields.unchecked() })
+            }
             KeyForm::Other(OtherForm::Single(number)) => {
                 // SAFETY: It is one of the fields.
                 number.read(&unsafe { fields.unchecked() })
+            }
+            KeyForm::Other(OtherForm::Numbers32(words)) => {
+                return self.count_numbers32(fields, preempt, words)
             }
             KeyForm::Other(OtherForm::Plain(words)) => {
                 return self.count_plain(fields, preempt, words)
@@ -557,6 +618,12 @@ impl Generation {
                 }
             }
         };
+        self.count_word(fields, preempt, key)
+    }
+
+    /// Counts a hit with this key, with a call only if it is not in the first slot of its path. Returns true.
+    #[inline(always)]
+    fn count_word(&self, fields: Fields<'_>, preempt: PreemptOff<'_>, key: u64) -> bool {
         match self.lookup_word_at_home(key) {
             Some(elt) => {
                 fields.count(elt, preempt);
@@ -586,12 +653,28 @@ impl Generation {
                 let key = NumberType::U32.read(*offset, &unsafe { fields.unchecked() });
                 self.insert_word(preempt, key)
             }
+            KeyForm::Other(OtherForm::S32(offset)) => {
+                // SAFETY: It is one of the fields.
+                let key = NumberType::S32.read(*offset, &unsafe { fields.unchecked() });
+                self.insert_word(preempt, key)
+            }
             KeyForm::Other(OtherForm::Single(number)) => {
                 // SAFETY: It is one of the fields.
                 let key = number.read(&unsafe { fields.unchecked() });
                 self.insert_word(preempt, key)
             }
-            KeyForm::Other(OtherForm::Plain(words)) => self.insert_plain(fields, preempt, words),
+            KeyForm::Other(OtherForm::Numbers32(words)) => {
+                self.insert_plain(preempt, words, |word| {
+                    // SAFETY: It is one of the fields.
+                    word.read(&unsafe { fields.unchecked() })
+                })
+            }
+            KeyForm::Other(OtherForm::Plain(words)) => {
+                self.insert_plain(preempt, words, |word| {
+                    // SAFETY: It is one of the fields.
+                    word.read(&unsafe { fields.unchecked() })
+                })
+            }
             KeyForm::Other(OtherForm::Scaled(words)) => self.insert_scaled(fields, preempt, words),
         }
     }
@@ -607,33 +690,94 @@ impl Generation {
         true
     }
 
+    /// Counts a hit whose key is [`OtherForm::Numbers32`]. Returns true.
+    #[inline(never)]
+    fn count_numbers32(
+        &self,
+        fields: Fields<'_>,
+        preempt: PreemptOff<'_>,
+        words: &KeyWords<Number32, { RecordFields::NUMBERS32_MAX }>,
+    ) -> bool {
+        let read = |word: &Number32| {
+            // SAFETY: It is one of the fields.
+            word.read(&unsafe { fields.unchecked() })
+        };
+        match words.len {
+            2 => self.count_array(fields, preempt, words.array::<2>(read)),
+            3 => self.count_array(fields, preempt, words.array::<3>(read)),
+            4 => self.count_array(fields, preempt, words.array::<4>(read)),
+            _ => self.count_many32(fields, preempt, words),
+        }
+    }
+
+    /// Counts a hit whose key is [`OtherForm::Numbers32`], with five or more of them. Returns true.
+    #[inline(never)]
+    fn count_many32(
+        &self,
+        fields: Fields<'_>,
+        preempt: PreemptOff<'_>,
+        words: &KeyWords<Number32, { RecordFields::NUMBERS32_MAX }>,
+    ) -> bool {
+        let read = |word: &Number32| {
+            // SAFETY: It is one of the fields.
+            word.read(&unsafe { fields.unchecked() })
+        };
+        match words.len {
+            5 => self.count_array(fields, preempt, words.array::<5>(read)),
+            6 => self.count_array(fields, preempt, words.array::<6>(read)),
+            7 => self.count_array(fields, preempt, words.array::<7>(read)),
+            _ => self.count_array(fields, preempt, words.array::<8>(read)),
+        }
+    }
+
     /// Counts a hit whose key is [`OtherForm::Plain`]. Returns true.
     #[inline(never)]
     fn count_plain(
         &self,
         fields: Fields<'_>,
         preempt: PreemptOff<'_>,
-        words: &KeyWords<KeyWord>,
+        words: &KeyWords<KeyWord, { RecordFields::KEY_MAX }>,
     ) -> bool {
-        if let Some(elt) = self.insert_plain(fields, preempt, words) {
-            fields.count(elt, preempt);
+        let read = |word: &KeyWord| {
+            // SAFETY: It is one of the fields.
+            word.read(&unsafe { fields.unchecked() })
+        };
+        match words.len {
+            2 => self.count_array(fields, preempt, words.array::<2>(read)),
+            3 => self.count_array(fields, preempt, words.array::<3>(read)),
+            4 => self.count_array(fields, preempt, words.array::<4>(read)),
+            _ => {
+                let [key] = words.array(read);
+                self.count_word_elsewhere(fields, preempt, key)
+            }
+        }
+    }
+
+    /// Counts a hit with this key, with a call only if it is not in the first slot of its path. Returns true.
+    #[inline(always)]
+    fn count_array<const N: usize>(
+        &self,
+        fields: Fields<'_>,
+        preempt: PreemptOff<'_>,
+        key: [u64; N],
+    ) -> bool {
+        match self.lookup_array_at_home(key) {
+            Some(elt) => fields.count(elt, preempt),
+            None => return self.count_array_elsewhere(fields, preempt, key),
         }
         true
     }
 
+    /// Finds or inserts the element of a key of these words, each read by `read`.
     #[inline(always)]
-    fn insert_plain<'a>(
+    fn insert_plain<'a, T: Copy, const N: usize>(
         &'a self,
-        fields: Fields<'_>,
         preempt: PreemptOff<'a>,
-        words: &KeyWords<KeyWord>,
+        words: &KeyWords<T, N>,
+        read: impl Fn(&T) -> u64,
     ) -> Option<Elt<'a>> {
-        let mut buffer = [0; RecordFields::KEY_MAX];
-        let key = words.read(&mut buffer, |word| {
-            // SAFETY: It is one of the fields.
-            word.read(&unsafe { fields.unchecked() })
-        });
-        match *key {
+        let mut buffer = [0; N];
+        match *words.read(&mut buffer, read) {
             [a, b] => self.insert_array(preempt, [a, b]),
             [a, b, c] => self.insert_array(preempt, [a, b, c]),
             ref key => self.insert_words(preempt, key),
@@ -648,6 +792,17 @@ impl Generation {
         preempt: PreemptOff<'_>,
         words: &ScaledForm,
     ) -> bool {
+        if let ScaledForm::Few(words) = words {
+            let read = |word: &(KeyWord, FastScale)| fields.scaled(word);
+            match words.len {
+                1 => {
+                    let [key] = words.array(read);
+                    return self.count_word(fields, preempt, key);
+                }
+                2 => return self.count_array(fields, preempt, words.array::<2>(read)),
+                _ => (),
+            }
+        }
         if let Some(elt) = self.insert_scaled(fields, preempt, words) {
             fields.count(elt, preempt);
         }
@@ -667,11 +822,7 @@ impl Generation {
             ScaledForm::Wide(words) => return self.insert_wide(fields, preempt, words),
         };
         let mut buffer = [0; RecordFields::KEY_MAX];
-        let key = words.read(&mut buffer, |(word, scale)| {
-            // SAFETY: It is one of the fields.
-            scale.apply(word.read(&unsafe { fields.unchecked() }))
-        });
-        match *key {
+        match *words.read(&mut buffer, |word| fields.scaled(word)) {
             [key] => self.insert_word(preempt, key),
             [a, b] => self.insert_array(preempt, [a, b]),
             ref key => self.insert_words(preempt, key),
@@ -692,12 +843,7 @@ impl Generation {
         let Some(code) = form.buckets.code_inline(form.last.read(&bytes)) else {
             return self.count_by_slow_bucket(fields, preempt, form);
         };
-        let key = [form.first.read(&bytes), code.into()];
-        match self.lookup_array_at_home(key) {
-            Some(elt) => fields.count(elt, preempt),
-            None => return self.count_array_elsewhere(fields, preempt, key),
-        }
-        true
+        self.count_array(fields, preempt, [form.first.read(&bytes), code.into()])
     }
 
     /// Counts a hit whose key is [`ScaledForm::Bucket`]. Returns true.
@@ -716,11 +862,11 @@ impl Generation {
 
     /// Counts a hit whose key is not in the first slot of its path. Returns true.
     #[inline(never)]
-    fn count_array_elsewhere(
+    fn count_array_elsewhere<const N: usize>(
         &self,
         fields: Fields<'_>,
         preempt: PreemptOff<'_>,
-        key: [u64; 2],
+        key: [u64; N],
     ) -> bool {
         if let Some(elt) = self.insert_array(preempt, key) {
             fields.count(elt, preempt);

@@ -129,12 +129,11 @@ impl Generation {
         Some(Elt::new(self, number))
     }
 
-    /// Finds the element of a key of `N` words in the first slot of its path. `None` if it is not there, or its hits are drops,
-    /// or its last word is zero. Any context.
+    /// Finds the element of a key of `N` words in the first slot of its path: see [`Index::lookup_array_at_home`]. Any
+    /// context.
     #[inline(always)]
     pub(super) fn lookup_array_at_home<const N: usize>(&self, key: [u64; N]) -> Option<Elt<'_>> {
-        let whole = key.last().is_some_and(|&last| last != 0) && N <= self.index.keys.width();
-        let number = whole.then(|| self.index.lookup_at_home(key)).flatten()?;
+        let number = self.index.lookup_array_at_home(key)?;
         Some(Elt::new(self, number))
     }
 

@@ -121,13 +121,18 @@ impl Index {
         unsafe { self.keys.is_word(word.number(), key) }.then_some(word.number())
     }
 
-    /// Finds the element of `key` in the first slot of its path, where most are. `None` if it is not there, or its hits are
-    /// drops. Any context.
+    /// Finds the element of a key of `N` words in the first slot of its path, where most are. `None` if it is not there, or
+    /// its hits are drops, or keys have another number of words, or its last word is zero. Any context.
     #[inline(always)]
-    pub(super) fn lookup_at_home(&self, key: impl Key) -> Option<u32> {
+    pub(super) fn lookup_array_at_home<const N: usize>(&self, key: [u64; N]) -> Option<u32> {
+        let is_whole = key.last().is_some_and(|&last| last != 0);
+        if !is_whole || N != self.keys.width() {
+            return None;
+        }
         let hash = self.hash.of(key.words());
         let word = Slot::counting(self.table.home(hash).acquire())?;
-        self.is(word, hash, key).then_some(word.number())
+        // SAFETY: The word comes from an acquiring load of a slot, and keys have `N` words.
+        unsafe { self.keys.is_array(word.number(), key) }.then_some(word.number())
     }
 
     /// Finds the element of `key`, unless its hits are drops. Any context.

@@ -220,6 +220,21 @@ impl Keys {
         unsafe { read_plain(self.words.of(number).get_unchecked(0)) == key }
     }
 
+    /// Whether `key` is the key of element `number`.
+    ///
+    /// # Safety
+    ///
+    /// The caller has found the element through an acquiring load of a slot, and keys have `N` words.
+    #[inline(always)]
+    pub(super) unsafe fn is_array<const N: usize>(&self, number: u32, key: [u64; N]) -> bool {
+        // SAFETY: There is such an element, since it was found, and its key has `N` words.
+        let words = unsafe { self.words.of(number).get_unchecked(..N) };
+        let mut both = words.iter().zip(key);
+        // SAFETY: All stores happened before the caller's load of the slot, and there will be no
+        // more.
+        both.all(|(word, part)| unsafe { read_plain(word) } == part)
+    }
+
     /// Makes `key` the key of element `number`, which the caller owns.
     ///
     /// # Safety
