@@ -4,6 +4,5 @@
 
 mod hostile;
 mod keys;
-mod load;
 mod sample;
 mod views;
