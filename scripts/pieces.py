@@ -62,10 +62,17 @@ def module(kernel, headers=None):
     """With headers, only their events have probes of rhist's."""
     options = [f"RHIST_EVENT_HEADERS={headers}"] if headers else []
     return [
-        Piece(f"module for {kernel}", make(f"KERNEL={kernel}", *options), takes=60 if kernel in OWN or headers else 200, counts=False),
+        *(lab_kernel(kernel) if kernel in OWN else []),
+        Piece(f"module for {kernel}", make(f"KERNEL={kernel}", *options), takes=60 if kernel in OWN or headers else 200, counts=False,
+              after=[f"kernel {kernel}"]),
         Piece(f"events for {kernel}", make(f"KERNEL={kernel}", "events"), takes=10, counts=False,
               after=[f"module for {kernel}"]),
     ]
+
+
+def lab_kernel(kernel):
+    """One that is compiled in the lab, beside other pieces if it is not there yet."""
+    return [Piece(f"kernel {kernel}", [str(LAB), kernel], takes=300, limit=7200, counts=False)]
 
 
 def samples(kernel):
@@ -358,7 +365,7 @@ def boot_btf():
 
 def lab_tests(kernel="stock"):
     return [Piece(f"lab on {kernel}", ["tools/testing/lab/run"], takes={"stock": 60, "um": 25}.get(kernel, 100),
-                  environment={"RHIST_KERNEL": kernel})]
+                  after=[f"kernel {kernel}"], environment={"RHIST_KERNEL": kernel})]
 
 
 def archive():
@@ -368,7 +375,7 @@ def archive():
 
 def waits():
     """Takes no processor: it waits for time limits."""
-    return [Piece("lab: waits", ["tools/testing/lab/run", "waits"], takes=40, cores=0)]
+    return [Piece("lab: waits", ["tools/testing/lab/run", "waits"], takes=40, cores=0, after=["kernel um"])]
 
 
 def needs():
