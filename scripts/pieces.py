@@ -123,14 +123,17 @@ MOST = {"um": 60, "umdebug": 300, "debug": 600, "debug-6.12": 600, "kcsan": 600}
 UNKNOWN = {"um": 5, "umdebug": 40, "debug": 200, "debug-6.12": 200, "kcsan": 200}
 
 
-def guest(kernel, tests, durations, cpus=2, cores=1, rest=False, long=False, patience=None):
-    """A guest with these tests of one suite; user-mode Linux has one processor. With rest, checks that it has done are left out."""
+def guest(kernel, tests, durations, cpus=2, cores=1, rest=False, long=False, patience=None, turns=False):
+    """
+    A guest with these tests of one suite; user-mode Linux has one processor. With rest, checks that it has done are left out.
+    With turns, one processor does nothing while another one does something.
+    """
     suite, names = tests[0].suite, [test.name for test in tests]
     takes = BOOT.get(kernel, 30) + sum(measured(durations, kernel, test, rest, long) for test in tests)
     # This machine may be slow, and others at work on it.
     patience = max(patience or (3600 if long or kernel in SLOW else 240), *(test.limit for test in tests))
     limit = int(max(600, 5 * takes) + patience)
-    options = [] if kernel in USER_MODE else ["--cpus", str(max(cpus, *(test.cpus for test in tests)))]
+    options = [] if kernel in USER_MODE else ["--cpus", str(max(cpus, *(test.cpus for test in tests))), *["--turns"] * turns]
     shown = names if len(names) < 5 else [*names[:2], "…", names[-1]]
     return Piece(
         " ".join([f"{suite} on {kernel}:", *shown, *["--long"] * long]),
@@ -161,7 +164,7 @@ def guests(kernel, tests, durations, rest=False, long=False, **more):
     for test in tests:
         if test.can_run_on(kernel) and (long or not test.long):
             # User-mode Linux leaves its processor to others while a test sleeps.
-            kind = test.asleep if kernel == "um" else kernel != "umdebug" and (test.cpus, test.long)
+            kind = test.asleep if kernel == "um" else kernel != "umdebug" and (test.cpus, test.long, take_turns(test, kernel, rest))
             groups.setdefault((test.suite, kind), []).append(test)
     for group in groups.values():
         settings = {"rest": rest, "long": long, **more}
@@ -171,9 +174,15 @@ def guests(kernel, tests, durations, rest=False, long=False, **more):
             # Beside another guest, whatever has more threads than this machine has processors spends half of the time on
             # waiting for locks whose holder does not run: so a guest has no more processors than it needs.
             settings["cores"] = 2 if max(test.cpus for test in group) > 2 else 1
+            settings["turns"] = take_turns(group[0], kernel, rest)
         for part in parts(group, kernel, durations, rest, long):
             pieces.append(guest(kernel, part, durations, **settings))
     return pieces
+
+
+def take_turns(test, kernel, rest):
+    """Only in make test: in longer runs all tests have processors that run at once."""
+    return test.turns and kernel == "stock" and rest
 
 
 def parts(tests, kernel, durations, rest, long):

@@ -35,6 +35,7 @@ class Test:
     needs: str = ""
     cpus: int = 2
     asleep: bool = False
+    turns: bool = False
     skips: dict = field(default_factory=dict)
     without: dict = field(default_factory=dict)
 

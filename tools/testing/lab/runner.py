@@ -171,6 +171,12 @@ class Table(unittest.TestCase):
                 self.assertEqual(len(found), len(set(found)))
                 self.assertEqual(set(found), {test for test in tests if test.can_run_on(kernel) and (long or not test.long)})
 
+    def test_processors_take_turns_in_make_test_only(self):
+        for kernel, rest in (("stock", True), ("stock", False), ("debug", True), ("um", True)):
+            for guest in pieces.guests(kernel, selftests.read(), {}, rest=rest):
+                turns = {test.turns and (kernel, rest) == ("stock", True) for test in guest.tests}
+                self.assertEqual(turns, {"--turns" in guest.command}, guest.name)
+
     def test_the_others_need_the_module(self):
         for guest in pieces.guests("stock", selftests.read(), {}):
             names = [test.name for test in guest.tests]
