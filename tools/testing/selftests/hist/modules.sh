@@ -18,6 +18,10 @@ triples()
 		sed 's/,*$//'
 }
 
+if ! modprobe -qna sd_mod scsi_debug ext4; then
+	skip "events of modules" "this kernel has no scsi_debug or ext4 that is a module"
+	finish
+fi
 for module in sd_mod "scsi_debug dev_size_mb=48" ext4; do
 	yes "modprobe $module" modprobe $module
 done
