@@ -14,9 +14,11 @@ pub mod machine;
 #[cfg(test)]
 mod measure;
 pub mod names;
+mod otlp;
 pub mod picture;
 pub mod plan;
 pub mod problem;
+pub mod push;
 pub mod quantity;
 pub mod question;
 pub mod recipe;

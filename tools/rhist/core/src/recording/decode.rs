@@ -10,28 +10,28 @@ use serde::de::IntoDeserializer;
 use serde::de::value::StrDeserializer;
 use serde_json::value::RawValue;
 
-use super::attribute::to_key;
-use super::attribute::to_named;
-use super::attribute::to_string;
-use super::encode::SCOPE;
-use super::names;
-use super::names::Names;
-use super::names::Word;
-use super::otlp::Any;
-use super::otlp::Attribute;
-use super::otlp::Digits;
-use super::otlp::Double;
-use super::otlp::Metric;
-use super::otlp::NumberPoint;
-use super::otlp::Request;
-use super::otlp::Resource;
-use super::otlp::ScopeMetrics;
 use super::points::bucket_unit;
 use super::points::dist;
 use super::points::number;
 use super::points::numbers;
 use super::points::worst;
 use crate::names::Names as NumberNames;
+use crate::otlp::attribute::to_key;
+use crate::otlp::attribute::to_named;
+use crate::otlp::attribute::to_string;
+use crate::otlp::encode::SCOPE;
+use crate::otlp::model::Any;
+use crate::otlp::model::Attribute;
+use crate::otlp::model::Digits;
+use crate::otlp::model::Double;
+use crate::otlp::model::Metric;
+use crate::otlp::model::NumberPoint;
+use crate::otlp::model::Request;
+use crate::otlp::model::Resource;
+use crate::otlp::model::ScopeMetrics;
+use crate::otlp::names;
+use crate::otlp::names::Names;
+use crate::otlp::names::Word;
 use crate::question::Interval;
 use crate::question::Question;
 use crate::recipe::NameKind;
@@ -253,7 +253,7 @@ struct Rows<'a> {
 impl<'a> Rows<'a> {
     fn new(keys: &[Column]) -> Self {
         Rows {
-            names: names::keys(keys),
+            names: names::keys(keys).into_iter().map(|[name, _]| name).collect(),
             rows: Vec::new(),
             attributes: Vec::new(),
             index: HashMap::new(),

@@ -2,17 +2,17 @@
 
 //! Numbers and distributions in the points of metrics.
 
-use super::attribute::to_key;
 use super::decode::Result;
-use super::names;
-use super::names::Word;
-use super::otlp::Buckets;
-use super::otlp::Digits;
-use super::otlp::Double;
-use super::otlp::Exemplar;
-use super::otlp::HistogramPoint;
-use super::otlp::Metric;
-use super::otlp::NumberPoint;
+use crate::otlp::attribute::to_key;
+use crate::otlp::model::Buckets;
+use crate::otlp::model::Digits;
+use crate::otlp::model::Double;
+use crate::otlp::model::Exemplar;
+use crate::otlp::model::HistogramPoint;
+use crate::otlp::model::Metric;
+use crate::otlp::model::NumberPoint;
+use crate::otlp::names;
+use crate::otlp::names::Word;
 use crate::table::BucketUnit;
 use crate::table::Column;
 use crate::table::Counts;

@@ -115,6 +115,45 @@ impl Table {
         })
     }
 
+    /// Whether there are addresses in keys, or in fields that were saved.
+    pub fn has_addresses(&self) -> bool {
+        let saved = |row: &Row| {
+            row.worst
+                .iter()
+                .any(|worst| worst.saved.iter().any(|(_, key)| key.has_address()))
+        };
+        self.rows
+            .iter()
+            .any(|row| row.keys.iter().any(Key::has_address) || saved(row))
+    }
+
+    /// The table with symbols only: rows that only differ in addresses become one.
+    pub fn without_addresses(&self) -> Table {
+        let mut places = HashMap::with_capacity(self.rows.len());
+        let mut rows: Vec<Row> = Vec::new();
+        for row in &self.rows {
+            let mut row = row.clone();
+            row.keys.iter_mut().for_each(Key::remove_address);
+            if let Some(worst) = &mut row.worst {
+                let mut saved = worst.saved.to_vec();
+                saved.iter_mut().for_each(|(_, key)| key.remove_address());
+                worst.saved = saved.into();
+            }
+            let place = *places.entry(row.keys.clone()).or_insert(rows.len());
+            match rows.get_mut(place) {
+                Some(ours) => ours.merge(&row, &self.values),
+                None => rows.push(row),
+            }
+        }
+        Table {
+            keys: self.keys.clone(),
+            values: self.values.clone(),
+            rows,
+            losses: self.losses.clone(),
+            time: self.time.clone(),
+        }
+    }
+
     /// A table of what `make` makes of each row, without this key.
     fn grouped<'a>(&'a self, key: usize, values: Vec<Column>, make: impl Fn(&'a Row) -> Cow<'a, Row>) -> Table {
         let mut places = HashMap::with_capacity(self.rows.len());

@@ -60,6 +60,24 @@ impl Key {
         address: None,
         symbol: None,
     });
+
+    /// Whether there are addresses in it.
+    pub fn has_address(&self) -> bool {
+        match self {
+            Key::Address(frame) => frame.address.is_some(),
+            Key::Stack(frames) => frames.iter().any(|frame| frame.address.is_some()),
+            _ => false,
+        }
+    }
+
+    /// Forgets addresses. What has no symbol is unknown then.
+    pub fn remove_address(&mut self) {
+        match self {
+            Key::Address(frame) => frame.address = None,
+            Key::Stack(frames) => frames.iter_mut().for_each(|frame| frame.address = None),
+            _ => (),
+        }
+    }
 }
 
 impl Text {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Metrics of OTLP in JSON: the part of `opentelemetry/proto/metrics/v1/metrics.proto` that recordings use, in the JSON
-//! mapping of OTLP. There, integers of 64 bits are strings of digits; numbers are read, too. Unknown members are ignored.
+//! Metrics of OTLP: the part of `opentelemetry/proto/metrics/v1/metrics.proto` that rhist uses, in the JSON mapping of OTLP.
+//! There, integers of 64 bits are strings of digits; numbers are read, too. Unknown members are ignored.
 
 use std::fmt;
 
@@ -12,6 +12,8 @@ use serde::Serializer;
 use serde::de;
 use serde::ser;
 use serde_json::value::RawValue;
+
+use super::base64;
 
 /// `ExportMetricsServiceRequest`. `R` is [`Resource`], or the text of one that is not parsed yet.
 #[derive(Serialize, Deserialize)]
@@ -91,8 +93,14 @@ pub struct ExponentialHistogram {
     pub aggregation_temporality: u32,
 }
 
-/// `AGGREGATION_TEMPORALITY_DELTA`.
-pub const DELTA: u32 = 1;
+/// What the numbers of a point say, as `AggregationTemporality` has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Temporality {
+    /// What was added since the point before.
+    Delta = 1,
+    /// All since the start.
+    Cumulative = 2,
+}
 
 #[derive(Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -188,9 +196,8 @@ pub enum Any {
     Array(Values<Any>),
     #[serde(rename = "kvlistValue")]
     Kvlist(Values<Attribute>),
-    /// In base64.
     #[serde(rename = "bytesValue")]
-    Bytes(String),
+    Bytes(Bytes),
 }
 
 /// `ArrayValue` and `KeyValueList`.
@@ -203,6 +210,24 @@ pub struct Values<T> {
 impl<T> From<Vec<T>> for Values<T> {
     fn from(values: Vec<T>) -> Self {
         Self { values }
+    }
+}
+
+/// Bytes, which JSON has in base64.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Bytes(pub Vec<u8>);
+
+impl Serialize for Bytes {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&base64::encode(&self.0))
+    }
+}
+
+impl<'de> Deserialize<'de> for Bytes {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let bytes = base64::decode(&text).map(Bytes);
+        bytes.ok_or_else(|| de::Error::invalid_value(de::Unexpected::Str(&text), &"bytes in base64"))
     }
 }
 

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeSet;
 
+use super::flat;
 use crate::question::Backend;
 use crate::table::BucketUnit;
 use crate::table::Column;
@@ -63,12 +64,19 @@ impl Names {
     }
 }
 
-/// Names of the attributes for key columns.
-pub fn keys(columns: &[Column]) -> Vec<String> {
+/// Names of the attributes for key columns: of each column for its keys, and for what these are called, where that is not in
+/// the same attribute. All are different.
+pub fn keys(columns: &[Column]) -> Vec<[String; 2]> {
     let mut taken = BTreeSet::new();
-    columns
+    let keys: Vec<_> = columns
         .iter()
         .map(|column| unique(column.name.clone(), &mut taken))
+        .collect();
+    keys.into_iter()
+        .map(|name| {
+            let second = unique(flat::second(&name), &mut taken);
+            [name, second]
+        })
         .collect()
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Keys and saved fields as attributes of OTLP. All of a key is kept, and what kind it is. Numbers and strings are plain
-//! values; other kinds are lists of the members that an object in `hist_jsonl` has:
+//! Keys and saved fields as attributes of OTLP, as recordings have them. All of a key is kept, and what kind it is. Numbers
+//! and strings are plain values; other kinds are lists of the members that an object in `hist_jsonl` has:
 //!
 //! | key | value |
 //! |---|---|
@@ -14,9 +14,10 @@
 //! | stack | `arrayValue` of addresses, the innermost function first |
 //! | range | `first`, `last` |
 
-use super::otlp::Any;
-use super::otlp::Attribute;
-use super::otlp::Digits;
+use super::model::Any;
+use super::model::Attribute;
+use super::model::Bytes;
+use super::model::Digits;
 use crate::table::Frame;
 use crate::table::Key;
 use crate::table::Text;
@@ -41,7 +42,7 @@ pub fn string(text: &str) -> Any {
 }
 
 /// A number: as a string if it has more than 63 bits.
-fn number(number: i128) -> Any {
+pub fn number(number: i128) -> Any {
     match i64::try_from(number) {
         Ok(_) => Any::Int(Digits(number)),
         Err(_) => Any::String(number.to_string()),
@@ -51,7 +52,7 @@ fn number(number: i128) -> Any {
 fn text(text: &Text) -> Any {
     match std::str::from_utf8(text) {
         Ok(text) => string(text),
-        Err(_) => Any::Bytes(base64(text)),
+        Err(_) => Any::Bytes(Bytes(text.to_vec())),
     }
 }
 
@@ -152,7 +153,7 @@ fn to_number(value: &Any) -> Option<i128> {
 fn to_text(value: &Any) -> Option<Text> {
     match value {
         Any::String(text) => Some(Text::from(text.as_str())),
-        Any::Bytes(text) => from_base64(text).map(|bytes| Text::from(&*bytes)),
+        Any::Bytes(Bytes(text)) => Some(Text::from(text.as_slice())),
         _ => None,
     }
 }
@@ -174,42 +175,4 @@ fn to_frame(value: &Any) -> Option<Frame> {
         }
     }
     Some(frame)
-}
-
-const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
-fn base64(bytes: &[u8]) -> String {
-    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
-    for chunk in bytes.chunks(3) {
-        let byte = |i: usize| u32::from(chunk.get(i).copied().unwrap_or(0));
-        let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
-        for i in 0..4 {
-            let digit = BASE64[(bits >> (18 - 6 * i)) as usize & 63];
-            text.push(if i <= chunk.len() { char::from(digit) } else { '=' });
-        }
-    }
-    text
-}
-
-fn from_base64(text: &str) -> Option<Vec<u8>> {
-    let mut bytes = Vec::with_capacity(text.len() / 4 * 3);
-    let digits = text.trim_end_matches('=').as_bytes();
-    for chunk in digits.chunks(4) {
-        let mut bits = 0;
-        for &digit in chunk {
-            // Both alphabets of RFC 4648, as all parsers of protobuf take them.
-            let digit = match digit {
-                b'-' => b'+',
-                b'_' => b'/',
-                digit => digit,
-            };
-            bits = bits << 6 | BASE64.iter().position(|&known| known == digit)?;
-        }
-        bits <<= 6 * (4 - chunk.len());
-        match chunk.len() {
-            1 => return None,
-            length => bytes.extend_from_slice(&(bits as u32).to_be_bytes()[1..length]),
-        }
-    }
-    Some(bytes)
 }

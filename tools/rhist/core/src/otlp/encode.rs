@@ -1,0 +1,404 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! From an interval to metrics.
+
+use std::collections::BTreeMap;
+
+use super::attribute;
+use super::attribute::attributes;
+use super::attribute::string;
+use super::flat;
+use super::model::Any;
+use super::model::Attribute;
+use super::model::Buckets;
+use super::model::Digits;
+use super::model::Double;
+use super::model::Exemplar;
+use super::model::ExponentialHistogram;
+use super::model::Gauge;
+use super::model::HistogramPoint;
+use super::model::Metric;
+use super::model::NumberPoint;
+use super::model::Scope;
+use super::model::Sum;
+use super::model::Temporality;
+use super::names;
+use super::names::Names;
+use super::names::Word;
+use crate::names::Names as NumberNames;
+use crate::question::Interval;
+use crate::question::Question;
+use crate::table::BucketUnit;
+use crate::table::Counts;
+use crate::table::Dist;
+use crate::table::Fold;
+use crate::table::Key;
+use crate::table::Row;
+use crate::table::Value;
+
+/// How many buckets a distribution may span. A kernel's have at most 2049, of scale 5. One that spans more is made coarser.
+const MAX_SPAN: i64 = 4096;
+
+/// Name of the scope that says: rhist has written this.
+pub const SCOPE: &str = "rhist";
+
+/// What metrics are for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// To be read back: what was added, with all that there is of a key.
+    Recording,
+    /// For receivers of any kind: keys as numbers and strings. Metrics of the interval have the question's name as an attribute,
+    /// since those of several questions come from one resource.
+    Export(Temporality),
+}
+
+/// Attributes of the machine, and of rhist on it.
+pub fn machine(question: &Question) -> [(&'static str, Any); 6] {
+    [
+        ("service.name", string("rhist")),
+        ("host.name", string(&question.host)),
+        ("os.type", string("linux")),
+        ("os.version", string(&question.kernel)),
+        ("rhist.cpus", Any::Int(Digits(question.cpus.into()))),
+        ("rhist.backend", string(question.backend.word())),
+    ]
+}
+
+/// The scope of all metrics.
+pub fn scope(attributes: Vec<Attribute>) -> Scope {
+    Scope {
+        name: SCOPE.to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        attributes,
+    }
+}
+
+/// Makes metrics of an interval.
+pub struct Encoder<'a> {
+    question: &'a Question,
+    names: &'a NumberNames,
+    interval: &'a Interval,
+    form: Form,
+    keys: Vec<[String; 2]>,
+    metrics: Names,
+    start: Digits,
+    end: Digits,
+}
+
+impl<'a> Encoder<'a> {
+    /// For an interval of a question. `names` has those of its numbers.
+    pub fn new(question: &'a Question, names: &'a NumberNames, interval: &'a Interval, form: Form) -> Self {
+        Encoder {
+            question,
+            names,
+            interval,
+            form,
+            keys: names::keys(&interval.delta.keys),
+            metrics: Names::new(&question.name, &interval.delta.values),
+            start: Digits(interval.from.realtime_ns.into()),
+            end: Digits(interval.to.realtime_ns.into()),
+        }
+    }
+
+    /// Metrics of some rows of the interval's table.
+    pub fn rows(&self, rows: &[Row]) -> Vec<Metric> {
+        let names = &self.metrics;
+        let mut metrics = Vec::new();
+        let hits = rows.iter().map(|row| NumberPoint {
+            // Where no distribution can have it.
+            exemplars: match first_dist(row) {
+                None => self.exemplars(row, BucketUnit::One),
+                Some(_) => Vec::new(),
+            },
+            ..self.point(self.attributes(row), row.hits.into())
+        });
+        metrics.push(self.sum(
+            names.hits.clone(),
+            format!("{{{}}}", self.question.noun),
+            hits.collect(),
+        ));
+        for (i, column) in self.interval.delta.values.iter().enumerate() {
+            let mut numbers = Vec::new();
+            let mut dists = Vec::new();
+            let mut no_bucket = Vec::new();
+            let mut unit = None;
+            for row in rows {
+                match row.values.get(i) {
+                    Some(Value::Number(number)) => numbers.push(self.point(self.attributes(row), *number)),
+                    Some(Value::Dist(dist)) => {
+                        let unit = *unit.get_or_insert(dist.bucket_unit);
+                        let (mut point, in_buckets) = self.histogram(dist, unit);
+                        point.attributes = self.attributes(row);
+                        if first_dist(row) == Some(i) {
+                            point.exemplars = self.exemplars(row, unit);
+                        }
+                        dists.push(point);
+                        if i128::from(dist.count) != in_buckets {
+                            no_bucket.push(self.point(self.attributes(row), i128::from(dist.count) - in_buckets));
+                        }
+                    }
+                    Some(Value::Unknown) | None => (),
+                }
+            }
+            // A column has one kind of values.
+            if dists.is_empty() && !numbers.is_empty() {
+                let (name, unit) = (names.values[i].clone(), column.unit.word().to_owned());
+                metrics.push(match column.fold {
+                    Fold::Sum => self.sum(name, unit, numbers),
+                    Fold::Min | Fold::Max => gauge(name, unit, numbers),
+                });
+            }
+            if !dists.is_empty() {
+                metrics.push(Metric {
+                    name: names.values[i].clone(),
+                    description: self.question.summary.clone(),
+                    unit: match unit.unwrap_or_default() {
+                        BucketUnit::One => column.unit.word().to_owned(),
+                        unit => unit.word().to_owned(),
+                    },
+                    exponential_histogram: Some(ExponentialHistogram {
+                        data_points: dists,
+                        aggregation_temporality: self.temporality(),
+                    }),
+                    ..Metric::default()
+                });
+            }
+            if !no_bucket.is_empty() {
+                metrics.push(self.sum(names.no_bucket[i].clone(), "1".to_owned(), no_bucket));
+            }
+        }
+        metrics
+    }
+
+    /// Metrics of what is not of a row: times, losses, own cost.
+    pub fn own(&self) -> Vec<Metric> {
+        let Interval { from, to, delta, .. } = self.interval;
+        let question = match self.form {
+            Form::Recording => Vec::new(),
+            Form::Export(_) => attributes([("rhist.name", string(&self.question.name))]),
+        };
+        let point = |number| vec![self.point(question.clone(), number)];
+        let duration = i128::from(to.monotonic_ns) - i128::from(from.monotonic_ns);
+        let mut metrics = vec![
+            gauge(
+                names::MONOTONIC.to_owned(),
+                "ns".to_owned(),
+                point(to.monotonic_ns.into()),
+            ),
+            gauge(names::DURATION.to_owned(), "ns".to_owned(), point(duration)),
+        ];
+        let losses = &delta.losses;
+        for (name, number) in [
+            (names::EVENTS, Some(self.interval.events)),
+            (names::DROPPED, Some(losses.dropped)),
+            (names::NO_BUCKET, losses.no_bucket),
+            (names::UNRESOLVED, losses.unresolved),
+            (names::MISSED, losses.missed),
+        ] {
+            if let Some(number) = number {
+                metrics.push(self.sum(name.to_owned(), "1".to_owned(), point(number.into())));
+            }
+        }
+        if let Some(cost) = self.interval.cost_ns.and_then(Double::from_f64) {
+            let cost = NumberPoint {
+                as_int: None,
+                as_double: Some(cost),
+                ..self.point(question, 0)
+            };
+            metrics.push(gauge(names::COST.to_owned(), "ns".to_owned(), vec![cost]));
+        }
+        metrics
+    }
+
+    fn attributes(&self, row: &Row) -> Vec<Attribute> {
+        let mut attributes = Vec::with_capacity(row.keys.len());
+        let columns = self.keys.iter().zip(&self.interval.delta.keys);
+        for ((names, column), key) in columns.zip(&row.keys) {
+            self.add(&mut attributes, names.each_ref().map(String::as_str), &column.name, key);
+        }
+        attributes
+    }
+
+    /// Adds the attributes of a key or a saved field, with the name that it has here and perhaps nowhere else.
+    fn add(&self, attributes: &mut Vec<Attribute>, names: [&str; 2], column: &str, key: &Key) {
+        let number = match key {
+            Key::Number(number) => Some(*number),
+            _ => None,
+        };
+        let name = number.and_then(|number| self.names.name(self.question.name_kind(column), column, number));
+        let mut add = |name: &str, value| {
+            attributes.push(Attribute {
+                key: name.to_owned(),
+                value,
+            });
+        };
+        match self.form {
+            Form::Recording => add(
+                names[0],
+                match (number, name) {
+                    (Some(number), Some(name)) => attribute::from_named(number, &name),
+                    _ => attribute::from_key(key),
+                },
+            ),
+            Form::Export(_) => {
+                let (value, name) = flat::from_key(key, name);
+                add(names[0], value);
+                if let Some(name) = name {
+                    add(names[1], string(&name));
+                }
+            }
+        }
+    }
+
+    fn temporality(&self) -> u32 {
+        match self.form {
+            Form::Recording => Temporality::Delta as u32,
+            Form::Export(temporality) => temporality as u32,
+        }
+    }
+
+    fn point(&self, attributes: Vec<Attribute>, number: i128) -> NumberPoint {
+        let (as_int, as_double) = int_or_double(number, BucketUnit::One);
+        NumberPoint {
+            attributes,
+            start_time_unix_nano: self.start,
+            time_unix_nano: self.end,
+            as_int,
+            as_double,
+            exemplars: Vec::new(),
+        }
+    }
+
+    fn sum(&self, name: String, unit: String, data_points: Vec<NumberPoint>) -> Metric {
+        let is_negative = |point: &NumberPoint| match (point.as_int, &point.as_double) {
+            (Some(Digits(number)), _) => number < 0,
+            (None, double) => double.as_ref().is_some_and(|double| double.to_f64() < 0.0),
+        };
+        Metric {
+            name,
+            unit,
+            sum: Some(Sum {
+                is_monotonic: !data_points.iter().any(is_negative),
+                data_points,
+                aggregation_temporality: self.temporality(),
+            }),
+            ..Metric::default()
+        }
+    }
+
+    /// The largest value of a row. When it happened is not known, only in which run.
+    fn exemplars(&self, row: &Row, unit: BucketUnit) -> Vec<Exemplar> {
+        let exemplar = row.worst.as_ref().map(|worst| {
+            let (as_int, as_double) = int_or_double(worst.value, unit);
+            let mut saved = Vec::with_capacity(worst.saved.len());
+            for (name, key) in &*worst.saved {
+                self.add(&mut saved, [name, &flat::second(name)], name, key);
+            }
+            Exemplar {
+                filtered_attributes: saved,
+                time_unix_nano: self.end,
+                as_int,
+                as_double,
+            }
+        });
+        exemplar.into_iter().collect()
+    }
+
+    /// A distribution, without its attributes, and how many values are in its buckets. Buckets of another unit than that of
+    /// the metric have no place there.
+    fn histogram(&self, dist: &Dist, unit: BucketUnit) -> (HistogramPoint, i128) {
+        if dist.bucket_unit != unit {
+            let bare = Dist {
+                bucket_unit: unit,
+                zero: 0,
+                positive: Counts::default(),
+                negative: Counts::default(),
+                ..dist.clone()
+            };
+            return self.histogram(&bare, unit);
+        }
+        let double = |number| Double::new(number, names::decimals(unit));
+        let shift = coarser(dist);
+        let mut positive = at_scale(&dist.positive, shift);
+        let negative = at_scale(&dist.negative, shift);
+        let mut zero = i128::from(dist.zero);
+        if dist.one_has_zero {
+            // A bucket for all values up to 1: that is what a zero threshold of 1 means.
+            zero += positive.remove(&-1).unwrap_or(0);
+        }
+        let count = zero + positive.values().sum::<i128>() + negative.values().sum::<i128>();
+        let point = HistogramPoint {
+            start_time_unix_nano: self.start,
+            time_unix_nano: self.end,
+            count: Digits(count),
+            sum: dist.sum.map(double),
+            scale: i32::from(dist.scale.saturating_sub(shift)),
+            zero_count: Digits(zero),
+            positive: dense(&positive),
+            negative: dense(&negative),
+            min: dist.min.map(double),
+            max: dist.max.map(double),
+            zero_threshold: dist.one_has_zero.then(|| Double::new(1, 0)),
+            ..HistogramPoint::default()
+        };
+        (point, count)
+    }
+}
+
+fn gauge(name: String, unit: String, data_points: Vec<NumberPoint>) -> Metric {
+    Metric {
+        name,
+        unit,
+        gauge: Some(Gauge { data_points }),
+        ..Metric::default()
+    }
+}
+
+/// A number as an integer, or as a double if it is in another unit, or has more than 63 bits.
+fn int_or_double(number: i128, unit: BucketUnit) -> (Option<Digits>, Option<Double>) {
+    match (i64::try_from(number), unit) {
+        (Ok(_), BucketUnit::One) => (Some(Digits(number)), None),
+        _ => (None, Some(Double::new(number, names::decimals(unit)))),
+    }
+}
+
+/// Which of a row's values is its first distribution.
+fn first_dist(row: &Row) -> Option<usize> {
+    row.values.iter().position(|value| matches!(value, Value::Dist(_)))
+}
+
+/// By how much the scale has to be lowered so that the buckets, without gaps, are not too many.
+fn coarser(dist: &Dist) -> u8 {
+    let span = |counts: &Counts, shift: u8| {
+        let ends = counts.ends();
+        ends.map_or(0, |(first, last)| i64::from(last >> shift) - i64::from(first >> shift))
+    };
+    (0..dist.scale)
+        .find(|&shift| span(&dist.positive, shift).max(span(&dist.negative, shift)) < MAX_SPAN)
+        .unwrap_or(dist.scale)
+}
+
+/// Buckets of a coarser scale. What is still too far above the first is beyond all numbers of 64 bits: it gets no bucket.
+fn at_scale(counts: &Counts, shift: u8) -> BTreeMap<i32, i128> {
+    let mut coarse = BTreeMap::new();
+    let first = counts.ends().map_or(0, |(first, _)| i64::from(first >> shift));
+    for (index, count) in counts.iter() {
+        let index = index >> shift;
+        if i64::from(index) - first < MAX_SPAN {
+            *coarse.entry(index).or_insert(0) += i128::from(count);
+        }
+    }
+    coarse
+}
+
+/// Buckets without gaps.
+fn dense(buckets: &BTreeMap<i32, i128>) -> Option<Buckets> {
+    let (&offset, _) = buckets.first_key_value()?;
+    let mut bucket_counts = Vec::new();
+    for (&index, &count) in buckets {
+        let place = usize::try_from(index - offset).ok()?;
+        bucket_counts.resize(place, Digits(0));
+        bucket_counts.push(Digits(count));
+    }
+    Some(Buckets { offset, bucket_counts })
+}

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Where batches go.
+
+use std::fmt;
+use std::time::Duration;
+
+use ureq::http::HeaderName;
+use ureq::http::HeaderValue;
+use ureq::http::Uri;
+
+use super::Error;
+
+/// Where OTLP has metrics, below the address of a receiver.
+const METRICS: &str = "/v1/metrics";
+
+/// The address of a receiver, and what is sent along.
+#[derive(Clone)]
+pub struct Endpoint {
+    url: String,
+    headers: Vec<(HeaderName, HeaderValue)>,
+    /// How long a request may take, from the look-up of the name to the end of the answer.
+    pub timeout: Duration,
+}
+
+impl Endpoint {
+    /// A receiver on this machine, as the specification of OTLP has it.
+    pub const DEFAULT: &str = "http://localhost:4318/v1/metrics";
+    /// As in the specification of the exporter.
+    pub const TIMEOUT: Duration = Duration::from_secs(10);
+
+    /// The receiver at `url`. Without a path, it is that of OTLP's metrics.
+    pub fn new(url: &str) -> Result<Self, Error> {
+        let error = |why: &str| Error(format!("{url}: {why}"));
+        let uri: Uri = url
+            .parse()
+            .map_err(|_| error("no URL, such as http://localhost:4318"))?;
+        match uri.scheme_str() {
+            Some("http") => (),
+            Some("https") => {
+                return Err(error(
+                    "rhist has no TLS: push to a collector on this machine, which can send it on encrypted",
+                ));
+            }
+            _ => return Err(error("a URL begins with http:// here")),
+        }
+        let authority = uri.authority().ok_or_else(|| error("the URL has no host"))?;
+        if authority.as_str().contains('@') {
+            return Err(Error(
+                "the URL has a password: put it into a header, where no process list shows it".to_owned(),
+            ));
+        }
+        let url = match uri.path_and_query().map(|path| path.as_str()) {
+            None | Some("/") if !url.ends_with('/') => format!("http://{authority}{METRICS}"),
+            None => format!("http://{authority}/"),
+            Some(path) => format!("http://{authority}{path}"),
+        };
+        Ok(Endpoint {
+            url,
+            headers: Vec::new(),
+            timeout: Self::TIMEOUT,
+        })
+    }
+
+    /// The receiver of which this is the address for all signals.
+    pub(super) fn base(url: &str) -> Result<Self, Error> {
+        Self::new(&format!("{}{METRICS}", url.trim_end_matches('/')))
+    }
+
+    /// Sends a header with each request. One of the same name takes its place.
+    pub fn set_header(&mut self, name: &str, value: &str) -> Result<(), Error> {
+        let name: HeaderName = name
+            .parse()
+            .map_err(|_| Error(format!("{name:?} is no name of a header")))?;
+        // The value is a secret.
+        let value = value.parse().map_err(|_| {
+            Error(format!(
+                "the value of the header {name} has characters that none can have"
+            ))
+        })?;
+        self.headers.retain(|(other, _)| *other != name);
+        self.headers.push((name, value));
+        Ok(())
+    }
+
+    /// Its address.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    pub(super) fn headers(&self) -> &[(HeaderName, HeaderValue)] {
+        &self.headers
+    }
+}
+
+impl fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.url)
+    }
+}

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Settings that the specification of OpenTelemetry has as environment variables. What is for metrics only comes first.
+
+use std::time::Duration;
+
+use percent_encoding::percent_decode_str;
+
+use super::Encoding;
+use super::Endpoint;
+use super::Error;
+use super::Temporality;
+
+const ENDPOINT: [&str; 2] = ["OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"];
+const HEADERS: [&str; 2] = ["OTEL_EXPORTER_OTLP_METRICS_HEADERS", "OTEL_EXPORTER_OTLP_HEADERS"];
+const TIMEOUT: [&str; 2] = ["OTEL_EXPORTER_OTLP_METRICS_TIMEOUT", "OTEL_EXPORTER_OTLP_TIMEOUT"];
+const PROTOCOL: [&str; 2] = ["OTEL_EXPORTER_OTLP_METRICS_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"];
+const TEMPORALITY: &str = "OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE";
+const INTERVAL: &str = "OTEL_METRIC_EXPORT_INTERVAL";
+const RESOURCE: &str = "OTEL_RESOURCE_ATTRIBUTES";
+const SERVICE: &str = "OTEL_SERVICE_NAME";
+
+/// What these variables say. An empty one says nothing.
+pub struct Environment<'a> {
+    get: &'a dyn Fn(&str) -> Option<String>,
+}
+
+impl<'a> Environment<'a> {
+    /// `get` has the values of variables.
+    pub fn new(get: &'a dyn Fn(&str) -> Option<String>) -> Self {
+        Environment { get }
+    }
+
+    fn value(&self, name: &str) -> Option<String> {
+        (self.get)(name)
+            .map(|value| value.trim().to_owned())
+            .filter(|value| !value.is_empty())
+    }
+
+    /// The first of these variables that is set.
+    fn first(&self, names: [&'static str; 2]) -> Option<(&'static str, String)> {
+        names.into_iter().find_map(|name| Some((name, self.value(name)?)))
+    }
+
+    /// The receiver, which is `url` if it is given, with headers and timeout.
+    pub fn endpoint(&self, url: Option<&str>) -> Result<Endpoint, Error> {
+        let [own, _] = ENDPOINT;
+        let mut endpoint = match (url, self.first(ENDPOINT)) {
+            (Some(url), _) => Endpoint::new(url)?,
+            (None, Some((name, url))) if name == own => Endpoint::new(&url).map_err(|error| about(name, error))?,
+            (None, Some((name, url))) => Endpoint::base(&url).map_err(|error| about(name, error))?,
+            (None, None) => Endpoint::new(Endpoint::DEFAULT)?,
+        };
+        if let Some((name, headers)) = self.first(HEADERS) {
+            for (header, value) in pairs(&headers).map_err(|error| about(name, error))? {
+                endpoint
+                    .set_header(&header, &value)
+                    .map_err(|error| about(name, error))?;
+            }
+        }
+        if let Some((name, milliseconds)) = self.first(TIMEOUT) {
+            endpoint.timeout = duration(name, &milliseconds)?;
+        }
+        Ok(endpoint)
+    }
+
+    /// How batches are encoded, if it is said.
+    pub fn encoding(&self) -> Result<Option<Encoding>, Error> {
+        match self.first(PROTOCOL) {
+            None => Ok(None),
+            Some((name, protocol)) => match protocol.as_str() {
+                "http/protobuf" => Ok(Some(Encoding::Protobuf)),
+                "http/json" => Ok(Some(Encoding::Json)),
+                _ => Err(Error(format!(
+                    "{name}: rhist has http/protobuf and http/json, not {protocol}"
+                ))),
+            },
+        }
+    }
+
+    /// What the numbers of points say, if it is said. `lowmemory` is for programs that have totals beside deltas.
+    pub fn temporality(&self) -> Result<Option<Temporality>, Error> {
+        let Some(preference) = self.value(TEMPORALITY) else {
+            return Ok(None);
+        };
+        match preference.to_ascii_lowercase().as_str() {
+            "delta" | "lowmemory" => Ok(Some(Temporality::Delta)),
+            "cumulative" => Ok(Some(Temporality::Cumulative)),
+            _ => Err(Error(format!(
+                "{TEMPORALITY}: {preference} is none of delta, cumulative, lowmemory"
+            ))),
+        }
+    }
+
+    /// From one push to the next, if it is said.
+    pub fn interval(&self) -> Result<Option<Duration>, Error> {
+        self.value(INTERVAL).map(|value| duration(INTERVAL, &value)).transpose()
+    }
+
+    /// Attributes of the resource, which take the place of those with the same name.
+    pub fn resource(&self) -> Result<Vec<(String, String)>, Error> {
+        let mut attributes = match self.value(RESOURCE) {
+            Some(text) => pairs(&text).map_err(|error| about(RESOURCE, error))?,
+            None => Vec::new(),
+        };
+        if let Some(name) = self.value(SERVICE) {
+            attributes.push(("service.name".to_owned(), name));
+        }
+        Ok(attributes)
+    }
+}
+
+fn about(name: &str, Error(error): Error) -> Error {
+    Error(format!("{name}: {error}"))
+}
+
+fn duration(name: &str, milliseconds: &str) -> Result<Duration, Error> {
+    match milliseconds.parse() {
+        Ok(number @ 1..) => Ok(Duration::from_millis(number)),
+        _ => Err(Error(format!("{name}: {milliseconds} is no number of milliseconds"))),
+    }
+}
+
+/// `NAME=VALUE,NAME=VALUE`, in which what is no such character is written as in URLs.
+fn pairs(text: &str) -> Result<Vec<(String, String)>, Error> {
+    let pairs = text.split(',').map(str::trim).filter(|pair| !pair.is_empty());
+    let decoded = |text: &str| percent_decode_str(text.trim()).decode_utf8().map(String::from).ok();
+    pairs
+        .map(|pair| {
+            let pair = pair
+                .split_once('=')
+                .and_then(|(name, value)| Some((decoded(name)?, decoded(value)?)));
+            pair.filter(|(name, _)| !name.is_empty())
+                // Its value may be a secret.
+                .ok_or_else(|| Error("no list of the form NAME=VALUE,NAME=VALUE".to_owned()))
+        })
+        .collect()
+}

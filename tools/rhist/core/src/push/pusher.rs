@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Sends what is in a queue, in a thread of its own.
+
+use std::hash::BuildHasher;
+use std::hash::RandomState;
+use std::sync::Arc;
+use std::sync::Condvar;
+use std::sync::Mutex;
+use std::sync::MutexGuard;
+use std::sync::PoisonError;
+use std::thread;
+use std::time::Duration;
+use std::time::Instant;
+
+use super::Batch;
+use super::Endpoint;
+use super::Queue;
+use super::client::Answer;
+use super::client::Client;
+
+/// How long to wait before a batch is sent again. Each time is twice as long as the one before, and of each, a part between a
+/// half and all is waited, so that machines that began together do not stay together.
+#[derive(Clone, Copy, Debug)]
+pub struct Pace {
+    /// The first time.
+    pub first: Duration,
+    /// No time is longer.
+    pub longest: Duration,
+}
+
+impl Default for Pace {
+    fn default() -> Self {
+        Pace {
+            first: Duration::from_secs(1),
+            longest: Duration::from_secs(60),
+        }
+    }
+}
+
+/// What became of all batches until now.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Batches that the receiver has accepted.
+    pub accepted: u64,
+    /// Data points of these that it has rejected.
+    pub rejected_points: u64,
+    /// Batches that it has refused.
+    pub refused: u64,
+    /// Batches that were dropped, since there was no room.
+    pub dropped: u64,
+    /// Batches in files that could not be read, such as those that were cut off.
+    pub unreadable: u64,
+    /// Requests that have to be made again.
+    pub retries: u64,
+    /// Batches that are waiting.
+    pub waiting: u64,
+    /// Those of them that end with the process.
+    pub volatile: u64,
+    /// Bytes of all that are waiting.
+    pub bytes: u64,
+}
+
+impl Totals {
+    /// Batches that no receiver will have.
+    pub fn lost(&self) -> u64 {
+        self.refused + self.dropped + self.unreadable
+    }
+}
+
+/// Takes batches, and pushes them to a receiver. Dropping it leaves the thread to itself, and the batches in the queue.
+pub struct Pusher {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    state: Mutex<State>,
+    /// Something in it has changed.
+    changed: Condvar,
+}
+
+struct State {
+    queue: Queue,
+    totals: Totals,
+    /// The batch that is being sent.
+    in_flight: Option<u64>,
+    /// Nothing more comes.
+    is_closing: bool,
+    is_done: bool,
+    /// What has to be told is told here.
+    tell: Box<dyn FnMut(&str) + Send>,
+    /// Why batches are held in memory, as long as they are.
+    is_held_told: bool,
+    is_drop_told: bool,
+}
+
+impl Pusher {
+    /// Begins to send what is in the queue. `tell` gets a sentence when the receiver does not accept batches, when it does so
+    /// again, and when something is lost.
+    pub fn start(endpoint: Endpoint, queue: Queue, pace: Pace, tell: impl FnMut(&str) + Send + 'static) -> Self {
+        let shared = Arc::new(Shared {
+            state: Mutex::new(State {
+                queue,
+                totals: Totals::default(),
+                in_flight: None,
+                is_closing: false,
+                is_done: false,
+                tell: Box::new(tell),
+                is_held_told: false,
+                is_drop_told: false,
+            }),
+            changed: Condvar::new(),
+        });
+        let sender = Sender {
+            shared: shared.clone(),
+            client: Client::new(endpoint),
+            pace,
+            failures: 0,
+            last_refusal: String::new(),
+        };
+        thread::spawn(|| sender.run());
+        Pusher { shared }
+    }
+
+    /// Takes a batch. This waits for a file to be written, but neither for a disk nor for the receiver.
+    pub fn push(&self, batch: Batch) {
+        let mut state = self.shared.lock();
+        let in_flight = state.in_flight;
+        let added = state.queue.push(batch, in_flight);
+        match added.held {
+            None => state.is_held_told = false,
+            Some(error) if !state.is_held_told => {
+                state.is_held_told = true;
+                (state.tell)(&format!("the queue cannot be written, and is kept in memory: {error}"));
+            }
+            Some(_) => (),
+        }
+        match added.dropped {
+            0 => state.is_drop_told = false,
+            _ if state.is_drop_told => (),
+            _ => {
+                state.is_drop_told = true;
+                (state.tell)("the queue is full: the oldest batches are dropped");
+            }
+        }
+        self.shared.changed.notify_all();
+    }
+
+    /// What became of all batches until now.
+    pub fn totals(&self) -> Totals {
+        self.shared.lock().totals()
+    }
+
+    /// Waits until all batches are accepted, or lost, for no longer than that. Returns whether they are.
+    pub fn wait(&self, patience: Duration) -> bool {
+        self.wait_until(patience, |state| state.queue.is_empty())
+    }
+
+    /// Sends what is in the queue, as long as the receiver accepts it at once, for no longer than that. What is left then is
+    /// sent by the next process, if the queue is in a folder.
+    pub fn finish(self, patience: Duration) -> Totals {
+        self.shared.lock().is_closing = true;
+        self.shared.changed.notify_all();
+        self.wait_until(patience, |state| state.is_done);
+        self.totals()
+    }
+
+    fn wait_until(&self, patience: Duration, is_over: impl Fn(&State) -> bool) -> bool {
+        let state = self.shared.lock();
+        let waited = self
+            .shared
+            .changed
+            .wait_timeout_while(state, patience, |state| !is_over(state));
+        !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn totals(&self) -> Totals {
+        Totals {
+            dropped: self.queue.dropped(),
+            unreadable: self.queue.unreadable(),
+            waiting: self.queue.len() as u64,
+            volatile: self.queue.volatile(),
+            bytes: self.queue.bytes(),
+            ..self.totals
+        }
+    }
+}
+
+/// The thread.
+struct Sender {
+    shared: Arc<Shared>,
+    client: Client,
+    pace: Pace,
+    /// How often the receiver has not accepted anything, since it last did.
+    failures: u32,
+    last_refusal: String,
+}
+
+impl Sender {
+    fn run(mut self) {
+        let mut not_before = Instant::now();
+        // A receiver that wants to be left alone is, also in the end.
+        let mut is_banned = false;
+        let shared = self.shared.clone();
+        let mut state = shared.lock();
+        loop {
+            let now = Instant::now();
+            let front = match state.is_closing && !is_banned || now >= not_before {
+                true => state.queue.front(),
+                false => None,
+            };
+            let Some((number, batch)) = front else {
+                if state.is_closing {
+                    break;
+                }
+                // It may be empty by now, if what was left could not be read.
+                shared.changed.notify_all();
+                state = match state.queue.is_empty() {
+                    true => shared.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
+                    false => {
+                        let wait = not_before.saturating_duration_since(now);
+                        let waited = shared.changed.wait_timeout(state, wait);
+                        waited.unwrap_or_else(PoisonError::into_inner).0
+                    }
+                };
+                continue;
+            };
+            state.in_flight = Some(number);
+            let was_closing = state.is_closing;
+            drop(state);
+            let answer = self.client.send(&batch);
+            state = shared.lock();
+            state.in_flight = None;
+            is_banned = false;
+            match answer {
+                Answer::Accepted { rejected, message } => {
+                    state.queue.remove(number);
+                    self.accepted(&mut state, rejected, message);
+                }
+                Answer::Refused { why } => {
+                    state.queue.remove(number);
+                    self.refused(&mut state, why);
+                }
+                Answer::Later { after, why } => {
+                    self.failed(&mut state, &why);
+                    let wait = after.unwrap_or_default().max(self.back_off());
+                    not_before = Instant::now() + wait;
+                    is_banned = after.is_some();
+                    // One attempt after the end is enough.
+                    if was_closing {
+                        break;
+                    }
+                }
+            }
+            shared.changed.notify_all();
+        }
+        state.is_done = true;
+        shared.changed.notify_all();
+    }
+
+    fn accepted(&mut self, state: &mut State, rejected: u64, message: Option<String>) {
+        state.totals.accepted += 1;
+        state.totals.rejected_points += rejected;
+        let url = self.client.endpoint().url();
+        if std::mem::take(&mut self.failures) > 0 {
+            let waiting = state.queue.len();
+            (state.tell)(&format!("{url} accepts batches again; {waiting} are waiting"));
+        }
+        let why = message.unwrap_or_default();
+        let sentence = match (rejected, why.is_empty()) {
+            (0, true) => return self.last_refusal.clear(),
+            (0, false) => format!("{url} says: {why}"),
+            (_, true) => format!("{url} has rejected data points: {rejected}"),
+            (_, false) => format!("{url} has rejected data points: {rejected}: {why}"),
+        };
+        self.tell_once(state, why, &sentence);
+    }
+
+    fn refused(&mut self, state: &mut State, why: String) {
+        state.totals.refused += 1;
+        self.failures = 0;
+        let sentence = format!(
+            "{} has refused a batch, which is lost: {why}",
+            self.client.endpoint().url()
+        );
+        self.tell_once(state, why, &sentence);
+    }
+
+    /// Tells what may come with each batch.
+    fn tell_once(&mut self, state: &mut State, why: String, sentence: &str) {
+        if why != self.last_refusal {
+            (state.tell)(sentence);
+            self.last_refusal = why;
+        }
+    }
+
+    fn failed(&mut self, state: &mut State, why: &str) {
+        state.totals.retries += 1;
+        if self.failures == 0 {
+            let url = self.client.endpoint().url();
+            (state.tell)(&format!(
+                "{url} does not accept batches, which are kept and sent again: {why}"
+            ));
+        }
+        self.failures = self.failures.saturating_add(1);
+    }
+
+    /// How long to wait after the last failure.
+    fn back_off(&self) -> Duration {
+        let doublings = self.failures.saturating_sub(1).min(16);
+        let whole = self.pace.first.saturating_mul(1 << doublings).min(self.pace.longest);
+        // Each state of a hasher has random keys.
+        let random = RandomState::new().hash_one(0) as f64 / u64::MAX as f64;
+        whole.mul_f64(0.5 + random / 2.0)
+    }
+}

@@ -1,0 +1,417 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Batches that are not accepted yet, in a folder: what is not sent when the process ends, or is killed, is sent by the next
+//! one.
+//!
+//! ```text
+//! STATE/push/http%3A%2F%2Flocalhost%3A4318%2Fv1%2Fmetrics/     what goes to one receiver, and to no other
+//!     1/  2/  …                                                 of each process at the same time, which has a lock (flock(2)) on it
+//!         00000000000000000041                                  a batch
+//! ```
+//!
+//! A file is a line with the length and a checksum, and the batch. One that was cut off, as when the machine went down, is left
+//! out, and counted. Nothing waits for the disk: what the kernel has not written when the machine goes down is lost.
+//!
+//! If a file cannot be written, as when the disk is full, the batch is held in memory.
+
+use std::collections::VecDeque;
+use std::fs;
+use std::fs::File;
+use std::fs::OpenOptions;
+use std::io;
+use std::io::Read;
+use std::io::Write;
+use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::path::PathBuf;
+
+use percent_encoding::AsciiSet;
+use percent_encoding::NON_ALPHANUMERIC;
+use percent_encoding::utf8_percent_encode;
+use rustix::fs::FlockOperation;
+
+use super::Batch;
+use super::Encoding;
+
+/// Characters of a URL that the name of a folder keeps.
+const KEPT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_');
+
+/// Processes that push to the same receiver at the same time.
+const FOLDERS: u32 = 64;
+
+/// What a file takes of the disk at least.
+const BLOCK: u64 = 4096;
+
+/// Longer first lines are none.
+const MAX_HEADER: u64 = 80;
+
+/// Names another folder for what is kept, for tests.
+pub const STATE_VARIABLE: &str = "RHIST_STATE";
+
+/// Where queues are, if nothing else is said: what systemd gives a service, `/var/lib/rhist` for root, for others the folder
+/// that programs of a user have. `None` if there is no such folder.
+pub fn state_folder() -> Option<PathBuf> {
+    let variable = |name: &str| {
+        std::env::var_os(name)
+            .filter(|value| !value.is_empty())
+            .map(PathBuf::from)
+    };
+    if let Some(folder) = variable(STATE_VARIABLE).or_else(|| variable("STATE_DIRECTORY")) {
+        return Some(folder);
+    }
+    if rustix::process::geteuid().is_root() {
+        return Some(PathBuf::from("/var/lib/rhist"));
+    }
+    let folder = variable("XDG_STATE_HOME").or_else(|| Some(variable("HOME")?.join(".local/state")))?;
+    Some(folder.join("rhist"))
+}
+
+/// How much is kept.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Bytes of all batches. A file counts as no less than 4 KiB, which it takes on most file systems.
+    pub bytes: u64,
+    /// Bytes of those that are held in memory, since they cannot be written.
+    pub held: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            bytes: 64 << 20,
+            held: 4 << 20,
+        }
+    }
+}
+
+/// Batches in their order. Beyond a limit, the oldest are dropped.
+#[derive(Debug)]
+pub struct Queue {
+    /// `None` if all of them are held in memory.
+    folder: Option<Folder>,
+    limits: Limits,
+    entries: VecDeque<Entry>,
+    /// Number of the next one.
+    next: u64,
+    dropped: u64,
+    unreadable: u64,
+}
+
+/// A folder of this process.
+#[derive(Debug)]
+struct Folder {
+    path: PathBuf,
+    /// Has the lock, as long as it is open.
+    _lock: File,
+}
+
+#[derive(Debug)]
+struct Entry {
+    number: u64,
+    /// What it counts for.
+    bytes: u64,
+    /// `None` if it is in a file.
+    held: Option<Batch>,
+}
+
+/// What came of adding a batch.
+#[derive(Debug, Default)]
+pub struct Added {
+    /// Why it could not be written, and is held in memory.
+    pub held: Option<io::Error>,
+    /// How many older ones were dropped for it.
+    pub dropped: u64,
+}
+
+impl Queue {
+    /// The queue of a receiver, in a folder of this process below `state`, with what others have left that are gone.
+    ///
+    /// # Errors
+    ///
+    /// Those of the file system, if there can be no such folder.
+    pub fn open(state: &Path, url: &str, limits: Limits) -> io::Result<Self> {
+        let all = state.join("push").join(utf8_percent_encode(url, KEPT).to_string());
+        // What is measured is for nobody else.
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(&all)?;
+        let folder = (1..=FOLDERS).find_map(|number| Folder::lock(all.join(number.to_string())).transpose());
+        let folder = folder.ok_or(io::Error::other("too many processes push to there"))??;
+        let mut queue = Queue {
+            folder: Some(folder),
+            ..Self::in_memory(limits)
+        };
+        queue.find();
+        queue.adopt(&all);
+        queue.shorten(None);
+        Ok(queue)
+    }
+
+    /// A queue that is gone when the process ends.
+    pub fn in_memory(limits: Limits) -> Self {
+        Queue {
+            folder: None,
+            limits,
+            entries: VecDeque::new(),
+            next: 1,
+            dropped: 0,
+            unreadable: 0,
+        }
+    }
+
+    /// Finds the batches in the folder.
+    fn find(&mut self) {
+        let Some(folder) = &self.folder else { return };
+        let mut found = folder.batches();
+        found.sort_unstable();
+        self.next = found.last().map_or(1, |(number, _)| number + 1);
+        self.entries = found
+            .into_iter()
+            .map(|(number, bytes)| Entry {
+                number,
+                bytes,
+                held: None,
+            })
+            .collect();
+    }
+
+    /// Takes over what is in folders of processes that are gone.
+    fn adopt(&mut self, all: &Path) {
+        let Some(folder) = &self.folder else { return };
+        let mut others: Vec<PathBuf> = fs::read_dir(all)
+            .into_iter()
+            .flatten()
+            .flatten()
+            .map(|entry| entry.path())
+            .filter(|path| *path != folder.path)
+            .collect();
+        others.sort();
+        for other in others {
+            let Ok(Some(other)) = Folder::lock(other) else { continue };
+            let mut found = other.batches();
+            found.sort_unstable();
+            for (number, bytes) in found {
+                if fs::rename(other.file(number), folder.file(self.next)).is_ok() {
+                    self.entries.push_back(Entry {
+                        number: self.next,
+                        bytes,
+                        held: None,
+                    });
+                    self.next += 1;
+                }
+            }
+        }
+    }
+
+    /// Adds a batch. `in_flight` is one that must not be dropped for it.
+    pub fn push(&mut self, batch: Batch, in_flight: Option<u64>) -> Added {
+        let number = self.next;
+        self.next += 1;
+        let written = match &self.folder {
+            Some(folder) => folder.write(number, &batch),
+            None => Err(io::ErrorKind::Unsupported.into()),
+        };
+        let mut added = Added::default();
+        self.entries.push_back(match written {
+            Ok(bytes) => Entry {
+                number,
+                bytes,
+                held: None,
+            },
+            Err(error) => {
+                added.held = self.folder.is_some().then_some(error);
+                Entry {
+                    number,
+                    bytes: batch.body.len() as u64,
+                    held: Some(batch),
+                }
+            }
+        });
+        added.dropped = self.shorten(in_flight);
+        added
+    }
+
+    /// Drops the oldest ones beyond the limits.
+    fn shorten(&mut self, in_flight: Option<u64>) -> u64 {
+        let before = self.dropped;
+        // In memory alone there is no other limit.
+        let held_limit = self.folder.as_ref().map_or(self.limits.bytes, |_| self.limits.held);
+        let (mut bytes, mut held) = (self.bytes(), self.held());
+        let mut place = 0;
+        while bytes > self.limits.bytes || held > held_limit {
+            let Some(entry) = self.entries.get(place) else { break };
+            let frees = bytes > self.limits.bytes || entry.held.is_some();
+            if in_flight == Some(entry.number) || !frees {
+                place += 1;
+                continue;
+            }
+            bytes -= entry.bytes;
+            if entry.held.is_some() {
+                held -= entry.bytes;
+            }
+            self.take(place);
+            self.dropped += 1;
+        }
+        self.dropped - before
+    }
+
+    /// The oldest batch, and its number. One that cannot be read is left out, and counted.
+    pub fn front(&mut self) -> Option<(u64, Batch)> {
+        loop {
+            let entry = self.entries.front()?;
+            let batch = match (&entry.held, &self.folder) {
+                (Some(batch), _) => Some(batch.clone()),
+                (None, Some(folder)) => read(&folder.file(entry.number)),
+                (None, None) => None,
+            };
+            if let Some(batch) = batch {
+                return Some((entry.number, batch));
+            }
+            self.unreadable += 1;
+            self.take(0);
+        }
+    }
+
+    /// Removes a batch, since it was accepted, or never will be.
+    pub fn remove(&mut self, number: u64) {
+        if let Some(place) = self.entries.iter().position(|entry| entry.number == number) {
+            self.take(place);
+        }
+    }
+
+    fn take(&mut self, place: usize) {
+        if let Some(entry) = self.entries.remove(place)
+            && let (None, Some(folder)) = (&entry.held, &self.folder)
+        {
+            // If it stays, it is sent again by the next process: nothing can be done about that here.
+            let _ = fs::remove_file(folder.file(entry.number));
+        }
+    }
+
+    /// How many batches there are.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// What they count for.
+    pub fn bytes(&self) -> u64 {
+        self.entries.iter().map(|entry| entry.bytes).sum()
+    }
+
+    /// How many bytes are held in memory.
+    pub fn held(&self) -> u64 {
+        let held = self.entries.iter().filter(|entry| entry.held.is_some());
+        held.map(|entry| entry.bytes).sum()
+    }
+
+    /// How many there are that end with this process.
+    pub fn volatile(&self) -> u64 {
+        self.entries.iter().filter(|entry| entry.held.is_some()).count() as u64
+    }
+
+    /// How many were dropped for others.
+    pub fn dropped(&self) -> u64 {
+        self.dropped
+    }
+
+    /// How many could not be read, such as files that were cut off.
+    pub fn unreadable(&self) -> u64 {
+        self.unreadable
+    }
+
+    /// Where they are.
+    pub fn folder(&self) -> Option<&Path> {
+        self.folder.as_ref().map(|folder| folder.path.as_path())
+    }
+}
+
+impl Folder {
+    /// Makes a folder, if it is not there, and locks it. `None` if somebody has the lock.
+    fn lock(path: PathBuf) -> io::Result<Option<Self>> {
+        match fs::DirBuilder::new().mode(0o700).create(&path) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+            _ => (),
+        }
+        let lock = File::open(&path)?;
+        match rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Ok(Some(Folder { path, _lock: lock })),
+            Err(rustix::io::Errno::WOULDBLOCK) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn file(&self, number: u64) -> PathBuf {
+        self.path.join(format!("{number:020}"))
+    }
+
+    /// Numbers of the batches, and what each counts for.
+    fn batches(&self) -> Vec<(u64, u64)> {
+        let entries = fs::read_dir(&self.path).into_iter().flatten().flatten();
+        let batch = |entry: fs::DirEntry| {
+            let number = entry
+                .file_name()
+                .to_str()?
+                .parse()
+                .ok()
+                .filter(|number| *number < u64::MAX)?;
+            Some((number, on_disk(entry.metadata().ok()?.len())))
+        };
+        entries.filter_map(batch).collect()
+    }
+
+    /// Writes a batch. Returns what it counts for. If it fails, nothing is left.
+    fn write(&self, number: u64, batch: &Batch) -> io::Result<u64> {
+        let path = self.file(number);
+        let mut file = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&path)?;
+        let header = header(batch);
+        let written = file
+            .write_all(header.as_bytes())
+            .and_then(|()| file.write_all(&batch.body));
+        if let Err(error) = written {
+            let _ = fs::remove_file(&path);
+            return Err(error);
+        }
+        Ok(on_disk((header.len() + batch.body.len()) as u64))
+    }
+}
+
+fn on_disk(bytes: u64) -> u64 {
+    bytes.next_multiple_of(BLOCK).max(BLOCK)
+}
+
+/// The first line of a file.
+fn header(batch: &Batch) -> String {
+    format!(
+        "rhist 1 {} {} {:016x}\n",
+        batch.encoding.word(),
+        batch.body.len(),
+        checksum(&batch.body)
+    )
+}
+
+/// The batch in a file, if it is whole.
+fn read(path: &Path) -> Option<Batch> {
+    let mut file = File::open(path).ok()?;
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes).ok()?;
+    let end = bytes.iter().take(MAX_HEADER as usize).position(|byte| *byte == b'\n')? + 1;
+    let line = std::str::from_utf8(&bytes[..end]).ok()?.to_owned();
+    let encoding = Encoding::parse(line.split(' ').nth(2)?)?;
+    bytes.drain(..end);
+    let batch = Batch { encoding, body: bytes };
+    (header(&batch) == line).then_some(batch)
+}
+
+/// FNV-1a of 64 bits: it finds what was cut off, or never written.
+fn checksum(bytes: &[u8]) -> u64 {
+    let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, step)
+}

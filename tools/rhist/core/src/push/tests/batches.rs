@@ -1,0 +1,407 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! What is in the batches of an interval.
+
+use std::collections::BTreeMap;
+use std::collections::HashSet;
+
+use prost::Message;
+
+use crate::names::Names;
+use crate::otlp::protobuf::Data;
+use crate::otlp::protobuf::ExponentialHistogramDataPoint;
+use crate::otlp::protobuf::ExportMetricsServiceRequest;
+use crate::otlp::protobuf::KeyValue;
+use crate::otlp::protobuf::Metric;
+use crate::otlp::protobuf::Number;
+use crate::otlp::protobuf::Value as AnyValue;
+use crate::push::Batch;
+use crate::push::Encoding;
+use crate::push::Exporter;
+use crate::push::Format;
+use crate::push::Temporality;
+use crate::question::Interval;
+use crate::question::Question;
+use crate::table::BucketUnit;
+use crate::table::Column;
+use crate::table::Dist;
+use crate::table::Frame;
+use crate::table::Key;
+use crate::table::Row;
+use crate::table::Table;
+use crate::table::Text;
+use crate::table::Time;
+use crate::table::Unit;
+use crate::table::Value;
+use crate::table::Worst;
+
+fn question() -> Question {
+    Question {
+        name: "runqlat".to_owned(),
+        summary: "How long tasks wait for a CPU".to_owned(),
+        noun: "waits".to_owned(),
+        unit: Unit::Nanoseconds,
+        host: "lab".to_owned(),
+        kernel: "7.3.4".to_owned(),
+        cpus: 4,
+        ..Question::default()
+    }
+}
+
+fn time(seconds: u64) -> Time {
+    Time {
+        realtime_ns: 1_795_621_132_000_000_000 + seconds * 1_000_000_000,
+        monotonic_ns: (1 + seconds) * 1_000_000_000,
+        boot_id: Some("ee0d0f94-5429-4d55-9290-40dcd13767ad".to_owned()),
+    }
+}
+
+/// A row with waits of these lengths.
+fn row(key: Key, waits: &[i128]) -> Row {
+    let mut dist = Dist::new(3);
+    waits.iter().for_each(|wait| dist.record(*wait, 1));
+    Row {
+        keys: [key].into(),
+        hits: dist.count,
+        worst: dist.max.map(|value| Worst {
+            value,
+            saved: [(
+                "prev_pid".into(),
+                Key::Task {
+                    pid: 7,
+                    comm: Text::from("sed"),
+                },
+            )]
+            .into(),
+        }),
+        values: vec![Value::Dist(dist)],
+    }
+}
+
+/// The second that begins at `seconds`.
+fn interval(seconds: u64, rows: Vec<Row>) -> Interval {
+    let column = |name: &str, unit| Column {
+        name: name.to_owned(),
+        unit,
+        ..Column::default()
+    };
+    Interval {
+        from: time(seconds),
+        to: time(seconds + 1),
+        delta: Table {
+            keys: vec![column("next_comm", Unit::Plain)],
+            values: vec![column("wait", Unit::Nanoseconds)],
+            rows,
+            time: time(seconds + 1),
+            ..Table::default()
+        },
+        events: 10,
+        cost_ns: Some(61.5),
+    }
+}
+
+fn exporter(encoding: Encoding, temporality: Temporality) -> Exporter {
+    Exporter::new(Format {
+        encoding,
+        temporality,
+        resource: vec![("service.name".to_owned(), "kernel".to_owned())],
+    })
+}
+
+fn export(exporter: &mut Exporter, interval: &Interval) -> Vec<Batch> {
+    let mut batches = Vec::new();
+    exporter.export(&question(), &Names::elsewhere(), interval, |batch| batches.push(batch));
+    batches
+}
+
+fn decode(batch: &Batch) -> ExportMetricsServiceRequest {
+    ExportMetricsServiceRequest::decode(batch.body.as_slice()).unwrap()
+}
+
+/// The metrics of all batches.
+fn metrics(batches: &[Batch]) -> Vec<Metric> {
+    let requests = batches.iter().map(decode);
+    let resources = requests.flat_map(|request| request.resource_metrics);
+    resources
+        .flat_map(|resource| resource.scope_metrics)
+        .flat_map(|scope| scope.metrics)
+        .collect()
+}
+
+/// The points of the distribution.
+fn waits(metrics: &[Metric]) -> Vec<&ExponentialHistogramDataPoint> {
+    let waits = metrics.iter().filter(|metric| metric.name == "runqlat.wait");
+    waits
+        .flat_map(|metric| match &metric.data {
+            Some(Data::ExponentialHistogram(histogram)) => histogram.data_points.iter(),
+            other => panic!("{other:?}"),
+        })
+        .collect()
+}
+
+/// The number of a metric that has one.
+fn number(metrics: &[Metric], name: &str) -> i64 {
+    let metric = metrics.iter().find(|metric| metric.name == name).unwrap();
+    let points = match &metric.data {
+        Some(Data::Sum(sum)) => &sum.data_points,
+        Some(Data::Gauge(gauge)) => &gauge.data_points,
+        other => panic!("{other:?}"),
+    };
+    match points.as_slice() {
+        [point] => match point.value {
+            Some(Number::AsInt(number)) => number,
+            other => panic!("{other:?}"),
+        },
+        other => panic!("{other:?}"),
+    }
+}
+
+fn attributes(attributes: &[KeyValue]) -> BTreeMap<String, String> {
+    let value = |attribute: &KeyValue| match attribute.value.clone().and_then(|value| value.value) {
+        Some(AnyValue::String(text)) => text,
+        Some(AnyValue::Int(number)) => number.to_string(),
+        other => panic!("{other:?}"),
+    };
+    attributes
+        .iter()
+        .map(|attribute| (attribute.key.clone(), value(attribute)))
+        .collect()
+}
+
+#[test]
+fn a_batch_in_json() {
+    let interval = interval(0, vec![row(Key::Text(Text::from("sed")), &[0, 700, 700, 1_000])]);
+    let batches = export(&mut exporter(Encoding::Json, Temporality::Delta), &interval);
+    let [batch] = batches.as_slice() else { panic!() };
+    let json: serde_json::Value = serde_json::from_slice(&batch.body).unwrap();
+    insta::assert_snapshot!(serde_json::to_string_pretty(&json).unwrap());
+}
+
+#[test]
+fn protobuf_has_the_same_buckets() {
+    let dist = Dist {
+        scale: 5,
+        count: u64::MAX,
+        sum: Some(u64::MAX.into()),
+        min: Some(-3),
+        max: Some(i64::MAX.into()),
+        zero: 9,
+        positive: [(-1, 1), (0, u64::MAX - 20), (77, 3)].into(),
+        negative: [(50, 7)].into(),
+        ..Dist::default()
+    };
+    let mut with_dist = row(Key::Number(1), &[5]);
+    with_dist.values = vec![Value::Dist(dist)];
+    let batches = export(
+        &mut exporter(Encoding::Protobuf, Temporality::Delta),
+        &interval(0, vec![with_dist]),
+    );
+    let metrics = metrics(&batches);
+    let [point] = waits(&metrics)[..] else { panic!() };
+    let (positive, negative) = (point.positive.as_ref().unwrap(), point.negative.as_ref().unwrap());
+    assert_eq!(
+        (point.scale, point.count, point.zero_count, point.zero_threshold),
+        (5, u64::MAX, 9, 0.0)
+    );
+    assert_eq!(
+        (point.sum, point.min, point.max),
+        (Some(u64::MAX as f64), Some(-3.0), Some(i64::MAX as f64))
+    );
+    assert_eq!((positive.offset, positive.bucket_counts.len()), (-1, 79));
+    assert_eq!(
+        (positive.bucket_counts[1], positive.bucket_counts[78]),
+        (u64::MAX - 20, 3)
+    );
+    assert_eq!((negative.offset, negative.bucket_counts.as_slice()), (50, &[7][..]));
+    let [exemplar] = point.exemplars.as_slice() else {
+        panic!()
+    };
+    assert_eq!(
+        attributes(&exemplar.filtered_attributes),
+        BTreeMap::from([("prev_pid", "7"), ("prev_pid.name", "sed")].map(|(a, b)| (a.to_owned(), b.to_owned())))
+    );
+}
+
+/// `unit(us)`: buckets are those of microseconds, and so are all other numbers.
+#[test]
+fn other_units() {
+    let mut with_unit = row(Key::Number(1), &[5_000, 1_234]);
+    if let Value::Dist(dist) = &mut with_unit.values[0] {
+        dist.bucket_unit = BucketUnit::Us;
+    }
+    let batches = export(
+        &mut exporter(Encoding::Protobuf, Temporality::Delta),
+        &interval(0, vec![with_unit]),
+    );
+    let metrics = metrics(&batches);
+    assert!(
+        metrics
+            .iter()
+            .any(|metric| metric.name == "runqlat.wait" && metric.unit == "us")
+    );
+    let [point] = waits(&metrics)[..] else { panic!() };
+    assert_eq!((point.sum, point.min, point.max), (Some(6.234), Some(1.234), Some(5.0)));
+}
+
+/// Sums of what is pushed as deltas.
+#[test]
+fn cumulative_points_have_all_since_the_start() {
+    let sed = || Key::Text(Text::from("sed"));
+    let intervals = [
+        interval(0, vec![row(sed(), &[700, 1_000])]),
+        interval(1, vec![row(Key::Text(Text::from("awk")), &[5])]),
+        interval(2, vec![row(sed(), &[800])]),
+    ];
+    let mut exporter = exporter(Encoding::Protobuf, Temporality::Cumulative);
+    let pushed: Vec<_> = intervals
+        .iter()
+        .map(|interval| metrics(&export(&mut exporter, interval)))
+        .collect();
+    let counts: Vec<Vec<u64>> = pushed
+        .iter()
+        .map(|metrics| waits(metrics).iter().map(|point| point.count).collect())
+        .collect();
+    assert_eq!(counts, [vec![2], vec![2, 1], vec![3, 1]]);
+    // What is the largest of all is told once.
+    let exemplars: Vec<usize> = pushed
+        .iter()
+        .map(|metrics| waits(metrics).iter().map(|point| point.exemplars.len()).sum())
+        .collect();
+    assert_eq!(exemplars, [1, 1, 1]);
+    let last = pushed.last().unwrap();
+    for point in waits(last) {
+        assert_eq!(point.start_time_unix_nano, time(0).realtime_ns);
+        assert_eq!(point.time_unix_nano, time(3).realtime_ns);
+    }
+    assert_eq!((waits(last)[0].sum, waits(last)[0].max), (Some(2_500.0), Some(1_000.0)));
+    assert_eq!(number(last, "rhist.events"), 30);
+    for metric in last {
+        let temporality = match &metric.data {
+            Some(Data::Sum(sum)) => sum.aggregation_temporality,
+            Some(Data::ExponentialHistogram(histogram)) => histogram.aggregation_temporality,
+            _ => 2,
+        };
+        assert_eq!(temporality, 2, "{metric:?}");
+    }
+}
+
+#[test]
+fn many_rows_are_many_batches() {
+    let rows = |count: i128| (0..count).map(|key| row(Key::Number(key), &[key])).collect();
+    for (count, expected) in [(0, 1), (1, 1), (512, 1), (513, 2), (2_000, 4)] {
+        let batches = export(
+            &mut exporter(Encoding::Protobuf, Temporality::Delta),
+            &interval(0, rows(count)),
+        );
+        assert_eq!(batches.len(), expected);
+        let metrics = metrics(&batches);
+        assert_eq!(waits(&metrics).len() as i128, count);
+        // Of the interval, there is one.
+        assert_eq!(number(&metrics, "rhist.events"), 10);
+        for batch in &batches {
+            let resource = decode(batch).resource_metrics.remove(0).resource.unwrap();
+            let attributes = attributes(&resource.attributes);
+            let expected = [
+                ("service.name", "kernel"),
+                ("host.name", "lab"),
+                ("service.instance.id", "lab"),
+            ];
+            assert!(
+                expected.iter().all(|(name, value)| attributes[*name] == **value),
+                "{attributes:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn no_address_leaves_the_machine() {
+    let frame = |address, symbol: Option<&str>| Frame {
+        address: Some(address),
+        symbol: symbol.map(str::to_owned),
+    };
+    let mut saved = row(Key::Address(frame(0xffff_8000_0000_1234, Some("vfs_read"))), &[9]);
+    saved.worst.as_mut().unwrap().saved =
+        [("caller".into(), Key::Address(frame(0xffff_8000_0000_5678, Some("f"))))].into();
+    let rows = vec![
+        saved,
+        row(Key::Address(frame(0xffff_8000_0000_1238, Some("vfs_read"))), &[5]),
+        row(Key::Address(frame(0xffff_8000_0000_9999, None)), &[5]),
+        row(
+            Key::Stack(vec![frame(0xffff_8000_0000_1111, Some("a")), frame(2, None)]),
+            &[5],
+        ),
+    ];
+    for encoding in [Encoding::Protobuf, Encoding::Json] {
+        let batches = export(&mut exporter(encoding, Temporality::Delta), &interval(0, rows.clone()));
+        let text = String::from_utf8_lossy(&batches[0].body).into_owned();
+        assert!(!text.contains("ffff8"), "{text}");
+    }
+    let batches = export(
+        &mut exporter(Encoding::Protobuf, Temporality::Delta),
+        &interval(0, rows),
+    );
+    let metrics = metrics(&batches);
+    let points: Vec<_> = waits(&metrics)
+        .iter()
+        .map(|point| (attributes(&point.attributes)["next_comm"].clone(), point.count))
+        .collect();
+    let expected = [("vfs_read", 2), ("?", 1), ("?;a", 1)].map(|(key, count)| (key.to_owned(), count));
+    assert_eq!(points, expected);
+}
+
+/// Whatever keys there are, no two points of a metric have the same attributes.
+#[test]
+fn points_have_attributes_of_their_own() {
+    let text = |bytes: &[u8]| Key::Text(Text::from(bytes));
+    let columns = ["a", "a", "a.name"].map(|name| Column {
+        name: name.to_owned(),
+        ..Column::default()
+    });
+    let task = |pid, comm: &str| Key::Task {
+        pid,
+        comm: Text::from(comm),
+    };
+    let syscall = |number, name: Option<&str>| Key::Syscall {
+        number,
+        name: name.map(str::to_owned),
+    };
+    let keys = [
+        [task(1, "sed"), task(1, "awk"), text(b"x")],
+        [task(1, "awk"), task(1, "sed"), text(b"x")],
+        [task(1, "awk"), task(1, "sed"), text(b"\xff")],
+        [task(1, "awk"), task(1, "sed"), text(b"\\xff")],
+        [syscall(0, Some("read")), syscall(1, None), text(b"x")],
+        [syscall(0, None), syscall(1, Some("read")), text(b"x")],
+        [
+            Key::Number(u64::MAX.into()),
+            Key::Range { first: 0, last: 1 },
+            text(b"x"),
+        ],
+    ];
+    let rows = keys.map(|keys| Row {
+        keys: keys.into_iter().collect(),
+        hits: 1,
+        ..Row::default()
+    });
+    let mut interval = interval(0, rows.into());
+    interval.delta.keys = columns.into();
+    interval.delta.values = Vec::new();
+    let batches = export(&mut exporter(Encoding::Protobuf, Temporality::Delta), &interval);
+    let metrics = metrics(&batches);
+    let Some(Data::Sum(hits)) = &metrics
+        .iter()
+        .find(|metric| metric.name == "runqlat.hits")
+        .unwrap()
+        .data
+    else {
+        panic!()
+    };
+    let all: Vec<_> = hits.data_points.iter().map(|point| &point.attributes).collect();
+    for attributes in &all {
+        let names: HashSet<_> = attributes.iter().map(|attribute| &attribute.key).collect();
+        assert_eq!(names.len(), attributes.len(), "{attributes:?}");
+    }
+    let different: HashSet<_> = all.iter().map(|attributes| format!("{attributes:?}")).collect();
+    assert_eq!(different.len(), 7);
+}

@@ -1,0 +1,405 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! What becomes of batches whose receiver misbehaves. Times are a hundredth of those of the program.
+
+use std::io::Write;
+use std::net::TcpListener;
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::thread;
+use std::time::Duration;
+use std::time::Instant;
+
+use prost::Message;
+
+use super::batch;
+use super::receiver::Receiver;
+use super::receiver::accept;
+use super::receiver::answer;
+use super::receiver::close;
+use super::receiver::hang;
+use crate::otlp::protobuf::ExportMetricsServiceResponse;
+use crate::otlp::protobuf::PartialSuccess;
+use crate::otlp::protobuf::Status;
+use crate::push::Batch;
+use crate::push::Encoding;
+use crate::push::Endpoint;
+use crate::push::Limits;
+use crate::push::Pace;
+use crate::push::Pusher;
+use crate::push::Queue;
+use crate::push::Totals;
+
+const PACE: Pace = Pace {
+    first: Duration::from_millis(10),
+    longest: Duration::from_millis(600),
+};
+
+/// More than any of these tests takes.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+type Said = Arc<Mutex<Vec<String>>>;
+
+fn pusher(endpoint: Endpoint, queue: Queue) -> (Pusher, Said) {
+    let said = Said::default();
+    let told = said.clone();
+    let tell = move |sentence: &str| told.lock().unwrap().push(sentence.to_owned());
+    (Pusher::start(endpoint, queue, PACE, tell), said)
+}
+
+/// Pushes three batches, and waits until all are accepted, or lost.
+fn push_three(receiver: &Receiver, timeout: Duration) -> (Totals, Vec<String>) {
+    let mut endpoint = receiver.endpoint();
+    endpoint.timeout = timeout;
+    let (pusher, said) = pusher(endpoint, Queue::in_memory(Limits::default()));
+    (1..=3).for_each(|number| pusher.push(batch(number)));
+    assert!(pusher.wait(PATIENCE), "{:?}", pusher.totals());
+    let totals = pusher.finish(PATIENCE);
+    let said = said.lock().unwrap().clone();
+    (totals, said)
+}
+
+#[test]
+fn all_is_accepted_in_its_order() {
+    let receiver = Receiver::start(|_, stream| accept(stream));
+    let mut endpoint = receiver.endpoint();
+    endpoint.set_header("Authorization", "Bearer x").unwrap();
+    let (pusher, said) = pusher(endpoint, Queue::in_memory(Limits::default()));
+    for number in 1..=100 {
+        pusher.push(batch(number));
+    }
+    pusher.push(Batch {
+        encoding: Encoding::Json,
+        body: b"{}".to_vec(),
+    });
+    let totals = pusher.finish(PATIENCE);
+    assert_eq!(
+        (totals.accepted, totals.waiting, totals.retries, totals.lost()),
+        (101, 0, 0, 0)
+    );
+    let bodies = receiver.bodies();
+    let expected = (1..=100)
+        .map(|number| format!("batch {number}"))
+        .chain(["{}".to_owned()]);
+    assert!(bodies.iter().cloned().eq(expected), "{bodies:?}");
+    let requests = receiver.requests();
+    let first = &requests[0].head;
+    for line in [
+        "post /v1/metrics http/1.1\r\n",
+        "\r\ncontent-type: application/x-protobuf\r\n",
+        concat!("\r\nuser-agent: rhist/", env!("CARGO_PKG_VERSION"), "\r\n"),
+        "\r\nauthorization: bearer x\r\n",
+    ] {
+        assert!(first.contains(line), "{first}");
+    }
+    assert!(requests[100].head.contains("\r\ncontent-type: application/json\r\n"));
+    assert_eq!(said.lock().unwrap().len(), 0);
+}
+
+/// For a hundredth of a minute.
+#[test]
+fn a_receiver_is_down_for_a_minute() {
+    let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let endpoint = Endpoint::new(&format!("http://{address}")).unwrap();
+    let state = tempfile::tempdir().unwrap();
+    let queue = Queue::open(state.path(), endpoint.url(), Limits::default()).unwrap();
+    let (pusher, said) = pusher(endpoint, queue);
+    for number in 1..=60 {
+        pusher.push(batch(number));
+        thread::sleep(Duration::from_millis(10));
+    }
+    // Attempts are further and further apart: after 10, 20, 40 … ms, or half of these.
+    let retries = pusher.totals().retries;
+    assert!((4..=9).contains(&retries), "{retries}");
+    let receiver = Receiver::listen(TcpListener::bind(address).unwrap(), |_, stream| accept(stream));
+    assert!(pusher.wait(PATIENCE));
+    let expected: Vec<_> = (1..=60).map(|number| format!("batch {number}")).collect();
+    assert_eq!(receiver.bodies(), expected);
+    let said = said.lock().unwrap();
+    assert_eq!(said.len(), 2, "{said:?}");
+    assert!(
+        said[0].contains("does not accept batches, which are kept and sent again"),
+        "{said:?}"
+    );
+    assert!(said[1].contains("accepts batches again"), "{said:?}");
+}
+
+#[test]
+fn a_receiver_wants_to_be_left_alone() {
+    let receiver = Receiver::start(|number, stream| match number {
+        0 => answer(stream, "503 Service Unavailable", "Retry-After: 1\r\n", b"busy"),
+        1 => answer(stream, "429 Too Many Requests", "", b""),
+        2 => answer(stream, "502 Bad Gateway", "Retry-After: soon\r\n", b"\xff"),
+        3 => answer(
+            stream,
+            "504 Gateway Timeout",
+            "Content-Type: application/json\r\n",
+            b"{",
+        ),
+        _ => accept(stream),
+    });
+    let (totals, said) = push_three(&receiver, PATIENCE);
+    assert_eq!((totals.accepted, totals.retries, totals.lost()), (3, 4, 0));
+    assert_eq!(
+        receiver.bodies(),
+        ["batch 1"; 5]
+            .into_iter()
+            .chain(["batch 2", "batch 3"])
+            .collect::<Vec<_>>()
+    );
+    let requests = receiver.requests();
+    let waits: Vec<_> = requests.windows(2).map(|pair| pair[1].when - pair[0].when).collect();
+    assert!(waits[0] >= Duration::from_secs(1), "{waits:?}");
+    assert!(
+        waits[1..].iter().all(|wait| *wait < Duration::from_secs(1)),
+        "{waits:?}"
+    );
+    assert_eq!(said.len(), 2, "{said:?}");
+}
+
+#[test]
+fn what_is_wrong_with_a_batch_is_not_sent_again() {
+    let status = Status {
+        message: "no such\u{1b}[2J metric".to_owned(),
+    };
+    let status = status.encode_to_vec();
+    let receiver = Receiver::start(move |number, stream| match number {
+        0 => answer(stream, "400 Bad Request", "", &status),
+        1 => answer(stream, "500 Internal Server Error", "Retry-After: 1\r\n", b"oops"),
+        // It may be anybody who is there.
+        _ => answer(
+            stream,
+            "307 Temporary Redirect",
+            "Location: http://127.0.0.1:1/\r\n",
+            b"",
+        ),
+    });
+    let (totals, said) = push_three(&receiver, PATIENCE);
+    assert_eq!(
+        (totals.accepted, totals.refused, totals.retries, totals.lost()),
+        (0, 3, 0, 3)
+    );
+    assert_eq!(receiver.bodies(), ["batch 1", "batch 2", "batch 3"]);
+    assert_eq!(said.len(), 3, "{said:?}");
+    assert!(
+        said[0].contains("400 Bad Request: no such\\u{1b}[2J metric"),
+        "{said:?}"
+    );
+}
+
+#[test]
+fn some_points_are_rejected() {
+    let partial = |rejected_data_points, error_message: &str| ExportMetricsServiceResponse {
+        partial_success: Some(PartialSuccess {
+            rejected_data_points,
+            error_message: error_message.to_owned(),
+        }),
+    };
+    let bodies = [
+        partial(5, "too old").encode_to_vec(),
+        partial(0, "deprecated").encode_to_vec(),
+    ];
+    let json = br#"{"partialSuccess":{"rejectedDataPoints":"7"}}"#;
+    let receiver = Receiver::start(move |number, stream| match number {
+        2 => answer(stream, "200 OK", "Content-Type: application/json\r\n", json),
+        number => answer(stream, "200 OK", "", &bodies[number]),
+    });
+    let (totals, said) = push_three(&receiver, PATIENCE);
+    assert_eq!(
+        (totals.accepted, totals.rejected_points, totals.retries, totals.lost()),
+        (3, 12, 0, 0)
+    );
+    assert_eq!(receiver.bodies().len(), 3);
+    let ends = [
+        "rejected data points: 5: too old",
+        "says: deprecated",
+        "rejected data points: 7",
+    ];
+    assert!(
+        said.iter().zip(ends).all(|(said, end)| said.ends_with(end)) && said.len() == 3,
+        "{said:?}"
+    );
+}
+
+#[test]
+fn connections_end_before_the_answer() {
+    let receiver = Receiver::start(|number, stream| match number {
+        0 => close(),
+        1 => stream.write_all(b"HTTP/1.1 2").and_then(|()| close()),
+        2 => stream
+            .write_all(b"HTTP/1.1 200 OK\r\nContent-Le")
+            .and_then(|()| close()),
+        3 => stream.write_all(b"SSH-2.0-OpenSSH_10.0\r\n\r\n").and_then(|()| close()),
+        4 => stream.write_all(&[0xff; 100_000]).and_then(|()| close()),
+        // That it was accepted is known then.
+        5 => stream
+            .write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nxx")
+            .and_then(|()| close()),
+        _ => accept(stream),
+    });
+    let (totals, said) = push_three(&receiver, PATIENCE);
+    assert_eq!((totals.accepted, totals.retries, totals.lost()), (3, 5, 0));
+    assert_eq!(
+        receiver.bodies(),
+        ["batch 1"; 6]
+            .into_iter()
+            .chain(["batch 2", "batch 3"])
+            .collect::<Vec<_>>()
+    );
+    assert_eq!(said.len(), 2, "{said:?}");
+}
+
+#[test]
+fn answers_are_long() {
+    let receiver = Receiver::start(|number, stream| match number {
+        0 => answer(stream, "200 OK", "", &vec![b'x'; 1 << 20]),
+        1 => answer(stream, "200 OK", &format!("X: {}\r\n", "x".repeat(1 << 20)), b""),
+        _ => accept(stream),
+    });
+    let (totals, _) = push_three(&receiver, PATIENCE);
+    assert_eq!((totals.accepted, totals.lost()), (3, 0));
+}
+
+#[test]
+fn a_receiver_hangs_or_is_slow() {
+    let receiver = Receiver::start(|number, stream| match number {
+        0 => hang(),
+        1 => stream.write_all(b"HTTP/1.1 200 OK\r\nX: ").and_then(|()| hang()),
+        // A byte now and then is no progress.
+        2 => {
+            for byte in b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n" {
+                thread::sleep(Duration::from_millis(50));
+                stream.write_all(&[*byte])?;
+            }
+            Ok(())
+        }
+        _ => accept(stream),
+    });
+    let begin = Instant::now();
+    let (totals, _) = push_three(&receiver, Duration::from_millis(200));
+    assert_eq!((totals.accepted, totals.retries, totals.lost()), (3, 3, 0));
+    assert!(begin.elapsed() < Duration::from_secs(5), "{:?}", begin.elapsed());
+}
+
+/// Who has readings is not kept waiting, whatever the receiver does.
+#[test]
+fn nobody_waits_for_a_receiver_that_hangs() {
+    let receiver = Receiver::start(|_, _| hang());
+    let state = tempfile::tempdir().unwrap();
+    let mut endpoint = receiver.endpoint();
+    endpoint.timeout = Duration::from_millis(700);
+    let queue = Queue::open(state.path(), endpoint.url(), Limits::default()).unwrap();
+    let (pusher, _) = pusher(endpoint, queue);
+    pusher.push(batch(0));
+    while receiver.requests().is_empty() {
+        thread::sleep(Duration::from_millis(1));
+    }
+    let begin = Instant::now();
+    for number in 1..100 {
+        pusher.push(batch(number));
+    }
+    assert!(begin.elapsed() < Duration::from_millis(500), "{:?}", begin.elapsed());
+    // Nor in the end: the one that is being sent, and one attempt more.
+    let totals = pusher.finish(PATIENCE);
+    assert_eq!((totals.waiting, totals.volatile), (100, 0));
+    assert!(begin.elapsed() < Duration::from_secs(5), "{:?}", begin.elapsed());
+}
+
+#[test]
+fn what_is_left_is_sent_by_the_next_process() {
+    let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let endpoint = Endpoint::new(&format!("http://{address}")).unwrap();
+    let state = tempfile::tempdir().unwrap();
+    let open = || Queue::open(state.path(), endpoint.url(), Limits::default()).unwrap();
+    let (first, second) = (open(), open());
+    assert_ne!(first.folder(), second.folder());
+    for (queue, numbers) in [(first, 1..=3), (second, 4..=6)] {
+        let (pusher, _) = pusher(endpoint.clone(), queue);
+        numbers.for_each(|number| pusher.push(batch(number)));
+        assert_eq!(pusher.finish(PATIENCE).waiting, 3);
+    }
+    // What goes to one receiver goes to no other.
+    let other = Queue::open(state.path(), "http://127.0.0.1:1/v1/metrics", Limits::default()).unwrap();
+    assert!(other.is_empty());
+    // The threads let go of the folders when they end, which they have said before.
+    thread::sleep(Duration::from_millis(100));
+    let receiver = Receiver::listen(TcpListener::bind(address).unwrap(), |_, stream| accept(stream));
+    let (pusher, _) = pusher(endpoint.clone(), open());
+    assert!(pusher.wait(PATIENCE));
+    let expected: Vec<_> = (1..=6).map(|number| format!("batch {number}")).collect();
+    assert_eq!(receiver.bodies(), expected);
+    assert!(open().is_empty());
+}
+
+/// A process is killed again and again while it pushes: all batches that it has taken arrive, none of them in two processes
+/// but the one that was on its way when it ended.
+#[test]
+fn a_process_is_killed() {
+    let receiver = Receiver::start(|_, stream| {
+        thread::sleep(Duration::from_millis(3));
+        accept(stream)
+    });
+    let state = tempfile::tempdir().unwrap();
+    const ROUNDS: u64 = 8;
+    for round in 0..ROUNDS {
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "push::tests::pushing::push_until_killed", "--ignored"])
+            .env("RHIST_TEST_URL", receiver.endpoint().url())
+            .env("RHIST_TEST_STATE", state.path())
+            .env("RHIST_TEST_FIRST", (round * 1_000_000).to_string())
+            .stdout(std::process::Stdio::null())
+            .spawn()
+            .unwrap();
+        let before = receiver.requests().len();
+        while receiver.requests().len() < before + 10 {
+            thread::sleep(Duration::from_millis(5));
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+    let queue = Queue::open(state.path(), receiver.endpoint().url(), Limits::default()).unwrap();
+    let (pusher, _) = pusher(receiver.endpoint(), queue);
+    assert!(pusher.wait(PATIENCE), "{:?}", pusher.totals());
+    // The file that was being written when it was killed was never taken.
+    assert!(pusher.totals().unreadable <= 1);
+    let mut bodies = receiver.bodies();
+    let all = bodies.len();
+    bodies.sort();
+    bodies.dedup();
+    assert!((all - bodies.len()) as u64 <= ROUNDS, "{all} {}", bodies.len());
+    for round in 0..ROUNDS {
+        let mut numbers: Vec<u64> = bodies
+            .iter()
+            .map(|body| body["batch ".len()..].parse().unwrap())
+            .filter(|number| number / 1_000_000 == round)
+            .collect();
+        numbers.sort_unstable();
+        let first = round * 1_000_000;
+        assert!(
+            numbers.iter().copied().eq(first..first + numbers.len() as u64),
+            "{numbers:?}"
+        );
+    }
+}
+
+/// Run by the test above in a process of its own.
+#[test]
+#[ignore = "part of another test"]
+fn push_until_killed() {
+    let variable = |name: &str| std::env::var(name).ok();
+    let (Some(url), Some(state), Some(first)) = (
+        variable("RHIST_TEST_URL"),
+        variable("RHIST_TEST_STATE"),
+        variable("RHIST_TEST_FIRST"),
+    ) else {
+        return;
+    };
+    let endpoint = Endpoint::new(&url).unwrap();
+    let queue = Queue::open(state.as_ref(), endpoint.url(), Limits::default()).unwrap();
+    let (pusher, _) = pusher(endpoint, queue);
+    for number in first.parse().unwrap().. {
+        pusher.push(batch(number));
+        thread::sleep(Duration::from_millis(2));
+    }
+}

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! What is in the queue after whatever happened to it.
+
+use std::collections::VecDeque;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use super::batch;
+use crate::push::Batch;
+use crate::push::Encoding;
+use crate::push::Limits;
+use crate::push::Queue;
+
+const URL: &str = "http://127.0.0.1:4318/v1/metrics";
+
+const LIMITS: Limits = Limits {
+    bytes: 8 * 4096,
+    held: 40,
+};
+
+fn open(state: &Path) -> Queue {
+    Queue::open(state, URL, LIMITS).unwrap()
+}
+
+/// All batches, in their order.
+fn drain(queue: &mut Queue) -> Vec<Batch> {
+    let mut batches = Vec::new();
+    while let Some((number, batch)) = queue.front() {
+        queue.remove(number);
+        batches.push(batch);
+    }
+    batches
+}
+
+#[test]
+fn the_oldest_are_dropped() {
+    let state = tempfile::tempdir().unwrap();
+    let mut queue = open(state.path());
+    for number in 0..20 {
+        let added = queue.push(batch(number), None);
+        assert_eq!(added.dropped, u64::from(number >= 8));
+        assert!(added.held.is_none() && queue.bytes() <= LIMITS.bytes);
+    }
+    assert_eq!((queue.len(), queue.dropped()), (8, 12));
+    // The one that is being sent stays.
+    let (first, _) = queue.front().unwrap();
+    queue.push(batch(20), Some(first));
+    let left: Vec<_> = [12, 14, 15, 16, 17, 18, 19, 20].into_iter().map(batch).collect();
+    assert_eq!(drain(&mut queue), left);
+}
+
+#[test]
+fn one_batch_is_larger_than_all_that_is_kept() {
+    let state = tempfile::tempdir().unwrap();
+    let mut queue = open(state.path());
+    queue.push(batch(1), None);
+    let large = Batch {
+        encoding: Encoding::Json,
+        body: vec![b'x'; 100_000],
+    };
+    let added = queue.push(large, None);
+    assert_eq!((added.dropped, queue.len(), queue.bytes()), (2, 0, 0));
+    assert_eq!(fs::read_dir(queue.folder().unwrap()).unwrap().count(), 0);
+}
+
+/// Wherever a file is cut off, or whichever byte of it is another one: it is left out, and all others are there.
+#[test]
+fn files_are_cut_off_or_changed() {
+    let whole = file_of(2);
+    let cut = (0..whole.len()).map(|length| whole[..length].to_vec());
+    let changed = (0..whole.len()).map(|place| {
+        let mut bytes = whole.clone();
+        bytes[place] ^= 1;
+        bytes
+    });
+    for bytes in cut.chain(changed) {
+        let state = tempfile::tempdir().unwrap();
+        let mut queue = open(state.path());
+        (1..=3).for_each(|number| drop(queue.push(batch(number), None)));
+        let file = queue.folder().unwrap().join(format!("{:020}", 2));
+        drop(queue);
+        fs::write(&file, &bytes).unwrap();
+        let mut queue = open(state.path());
+        assert_eq!(drain(&mut queue), [batch(1), batch(3)], "{bytes:?}");
+        assert_eq!(queue.unreadable(), 1);
+        assert!(!file.exists());
+    }
+}
+
+/// The file of a batch.
+fn file_of(number: u64) -> Vec<u8> {
+    let state = tempfile::tempdir().unwrap();
+    let mut queue = open(state.path());
+    drop(queue.push(batch(number), None));
+    fs::read(queue.folder().unwrap().join(format!("{:020}", 1))).unwrap()
+}
+
+#[test]
+fn other_files_are_no_batches() {
+    let state = tempfile::tempdir().unwrap();
+    let mut queue = open(state.path());
+    let folder = queue.folder().unwrap().to_owned();
+    drop(queue.push(batch(1), None));
+    drop(queue);
+    fs::write(folder.join("README"), "x").unwrap();
+    fs::write(folder.join(u64::MAX.to_string()), "x").unwrap();
+    fs::create_dir(folder.join(format!("{:020}", 2))).unwrap();
+    let mut queue = open(state.path());
+    drop(queue.push(batch(3), None));
+    assert_eq!(drain(&mut queue), [batch(1), batch(3)]);
+}
+
+#[test]
+fn nobody_else_can_read_it() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let state = tempfile::tempdir().unwrap();
+    let mut queue = open(state.path());
+    drop(queue.push(batch(1), None));
+    let folder = queue.folder().unwrap();
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    let modes = [
+        mode(folder.parent().unwrap()),
+        mode(folder),
+        mode(&folder.join(format!("{:020}", 1))),
+    ];
+    assert_eq!(modes, [0o700, 0o700, 0o600]);
+}
+
+/// What cannot be written is held in memory, as far as it may be, and later ones are written again.
+#[test]
+fn a_folder_is_away_for_a_while() {
+    let state = tempfile::tempdir().unwrap();
+    let mut queue = open(state.path());
+    let folder = queue.folder().unwrap().to_owned();
+    let away = folder.with_file_name("away");
+    drop(queue.push(batch(0), None));
+    fs::rename(&folder, &away).unwrap();
+    for number in 1..=9 {
+        let added = queue.push(batch(number), None);
+        assert!(added.held.is_some());
+        // Each has 7 bytes.
+        assert_eq!(added.dropped, u64::from(number > 5));
+        assert!(queue.held() <= LIMITS.held);
+    }
+    fs::rename(&away, &folder).unwrap();
+    drop(queue.push(batch(10), None));
+    assert_eq!((queue.volatile(), queue.dropped()), (5, 4));
+    let left: Vec<_> = [0, 5, 6, 7, 8, 9, 10].into_iter().map(batch).collect();
+    assert_eq!(drain(&mut queue), left);
+}
+
+/// The limit of a process for files stands in for the size of a disk.
+#[test]
+fn a_disk_is_full() {
+    let state = tempfile::tempdir().unwrap();
+    let script = "trap '' XFSZ; ulimit -f 0; exec \"$0\" --exact push::tests::queue::push_to_a_full_disk --ignored";
+    let output = Command::new("sh")
+        .args(["-c", script])
+        .arg(std::env::current_exe().unwrap())
+        .env("RHIST_TEST_STATE", state.path())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let mut queue = open(state.path());
+    assert_eq!((drain(&mut queue).len(), queue.unreadable()), (0, 0));
+}
+
+/// Run by the test above in a process that has the limit.
+#[test]
+#[ignore = "part of another test"]
+fn push_to_a_full_disk() {
+    let Some(state) = std::env::var_os("RHIST_TEST_STATE") else {
+        return;
+    };
+    let mut queue = open(state.as_ref());
+    let added = queue.push(batch(1), None);
+    assert_eq!(added.held.unwrap().to_string(), "File too large (os error 27)");
+    assert_eq!(queue.front().unwrap().1, batch(1));
+    // What was begun of the file is gone.
+    assert_eq!(fs::read_dir(queue.folder().unwrap()).unwrap().count(), 0);
+}
+
+/// What a process does with a queue, until it ends.
+#[derive(Clone, Debug)]
+enum Step {
+    Push(u8),
+    Accept,
+    /// Another process goes on.
+    End,
+    /// It ends while it writes a file, of which so much is there.
+    EndWriting(u8),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        4 => any::<u8>().prop_map(Step::Push),
+        2 => Just(Step::Accept),
+        1 => Just(Step::End),
+        1 => any::<u8>().prop_map(Step::EndWriting),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn nothing_is_lost_but_what_is_counted(steps in vec(step(), 0..60)) {
+        let state = tempfile::tempdir().unwrap();
+        let mut queue = open(state.path());
+        let mut expected = VecDeque::new();
+        // Of processes that have ended.
+        let (mut dropped, mut cut) = (0, 0);
+        for (number, step) in steps.iter().enumerate() {
+            match *step {
+                Step::Push(blocks) => {
+                    let batch = Batch {
+                        encoding: if blocks % 2 == 0 { Encoding::Json } else { Encoding::Protobuf },
+                        body: format!("{number} ").repeat(usize::from(blocks) * 8).into_bytes(),
+                    };
+                    expected.push_back(batch.clone());
+                    for _ in 0..queue.push(batch, None).dropped {
+                        expected.pop_front();
+                        dropped += 1;
+                    }
+                }
+                Step::Accept => {
+                    let front = queue.front();
+                    prop_assert_eq!(front.as_ref().map(|(_, batch)| batch), expected.front());
+                    if let Some((number, _)) = front {
+                        queue.remove(number);
+                        expected.pop_front();
+                    }
+                }
+                Step::End => {
+                    drop(queue);
+                    queue = open(state.path());
+                }
+                Step::EndWriting(part) => {
+                    let bytes = file_of(number as u64);
+                    let file = queue.folder().unwrap().join(format!("{:020}", 1_000_000 + number));
+                    drop(queue);
+                    fs::write(file, &bytes[..bytes.len() * usize::from(part) / 256]).unwrap();
+                    cut += 1;
+                    // It counts for the limit until it is found out.
+                    queue = Queue::open(state.path(), URL, Limits { bytes: u64::MAX, ..LIMITS }).unwrap();
+                    let all = drain(&mut queue);
+                    prop_assert_eq!(queue.unreadable(), 1);
+                    prop_assert!(all.iter().eq(&expected));
+                    drop(queue);
+                    queue = open(state.path());
+                    for batch in all {
+                        queue.push(batch, None);
+                    }
+                }
+            }
+            prop_assert!(queue.bytes() <= LIMITS.bytes);
+            prop_assert_eq!(queue.len(), expected.len());
+        }
+        let left = drain(&mut queue);
+        prop_assert!(left.iter().eq(&expected));
+        let pushed = steps.iter().filter(|step| matches!(step, Step::Push(_))).count();
+        let accepted = pushed - left.len() - dropped;
+        prop_assert!(accepted <= steps.iter().filter(|step| matches!(step, Step::Accept)).count());
+        prop_assert_eq!(cut, steps.iter().filter(|step| matches!(step, Step::EndWriting(_))).count());
+    }
+}

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! A receiver that answers each request as it is told to.
+
+use std::io;
+use std::io::BufRead;
+use std::io::BufReader;
+use std::io::Read;
+use std::io::Write;
+use std::net::SocketAddr;
+use std::net::TcpListener;
+use std::net::TcpStream;
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::thread;
+use std::time::Duration;
+use std::time::Instant;
+
+use crate::push::Endpoint;
+
+/// What it got.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// In small letters.
+    pub head: String,
+    pub body: Vec<u8>,
+    pub when: Instant,
+}
+
+/// Answers the request with this number, from 0. An error, and an answer that says so, end the connection.
+pub type Behaviour = dyn Fn(usize, &mut TcpStream) -> io::Result<()> + Send + Sync;
+
+pub struct Receiver {
+    address: SocketAddr,
+    requests: Arc<Mutex<Vec<Request>>>,
+}
+
+impl Receiver {
+    pub fn start(behaviour: impl Fn(usize, &mut TcpStream) -> io::Result<()> + Send + Sync + 'static) -> Self {
+        Self::listen(TcpListener::bind("127.0.0.1:0").unwrap(), behaviour)
+    }
+
+    pub fn listen(
+        listener: TcpListener,
+        behaviour: impl Fn(usize, &mut TcpStream) -> io::Result<()> + Send + Sync + 'static,
+    ) -> Self {
+        let address = listener.local_addr().unwrap();
+        let requests = Arc::new(Mutex::new(Vec::new()));
+        let (all, behaviour): (_, Arc<Behaviour>) = (requests.clone(), Arc::new(behaviour));
+        thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let (all, behaviour) = (all.clone(), behaviour.clone());
+                thread::spawn(move || serve(stream, &all, &*behaviour));
+            }
+        });
+        Receiver { address, requests }
+    }
+
+    pub fn endpoint(&self) -> Endpoint {
+        Endpoint::new(&format!("http://{}", self.address)).unwrap()
+    }
+
+    pub fn requests(&self) -> Vec<Request> {
+        self.requests.lock().unwrap().clone()
+    }
+
+    /// Bodies of all requests, as text.
+    pub fn bodies(&self) -> Vec<String> {
+        let requests = self.requests();
+        requests
+            .iter()
+            .map(|request| String::from_utf8_lossy(&request.body).into_owned())
+            .collect()
+    }
+}
+
+fn serve(mut stream: TcpStream, all: &Mutex<Vec<Request>>, behaviour: &Behaviour) -> Option<()> {
+    let mut reader = BufReader::new(stream.try_clone().ok()?);
+    loop {
+        let mut head = String::new();
+        while !head.ends_with("\r\n\r\n") {
+            if reader.read_line(&mut head).ok()? == 0 {
+                return None;
+            }
+        }
+        let head = head.to_lowercase();
+        let length = head.lines().find_map(|line| line.strip_prefix("content-length: "))?;
+        let mut body = vec![0; length.parse().ok()?];
+        reader.read_exact(&mut body).ok()?;
+        let number = {
+            let mut all = all.lock().unwrap();
+            let when = Instant::now();
+            all.push(Request { head, body, when });
+            all.len() - 1
+        };
+        behaviour(number, &mut stream).ok()?;
+    }
+}
+
+/// A whole answer.
+pub fn answer(stream: &mut TcpStream, status: &str, headers: &str, body: &[u8]) -> io::Result<()> {
+    let head = format!("HTTP/1.1 {status}\r\n{headers}Content-Length: {}\r\n\r\n", body.len());
+    stream.write_all(&[head.as_bytes(), body].concat())
+}
+
+/// That all is well.
+pub fn accept(stream: &mut TcpStream) -> io::Result<()> {
+    answer(stream, "200 OK", "Content-Type: application/x-protobuf\r\n", b"")
+}
+
+/// Ends the connection.
+pub fn close() -> io::Result<()> {
+    Err(io::ErrorKind::ConnectionAborted.into())
+}
+
+/// Keeps the connection open and says nothing.
+pub fn hang() -> io::Result<()> {
+    thread::sleep(Duration::from_secs(30));
+    close()
+}
