@@ -13,6 +13,7 @@ use clap::ValueEnum;
 use crate::commands::diff;
 use crate::commands::exec;
 use crate::commands::ls;
+use crate::commands::push;
 use crate::commands::report;
 use crate::commands::show;
 use crate::commands::top;
@@ -88,6 +89,10 @@ pub enum Command {
     Top(top::Args),
     /// Keep what is measured in a file, an interval a line
     Record(RecordArgs),
+    /// Push what is measured to a receiver of OTLP, such as an OpenTelemetry collector
+    ///
+    /// What the receiver does not accept is kept in a queue on disk, and sent again.
+    Push(push::Args),
     /// Show a recording
     Report(report::Args),
     /// Compare two recordings

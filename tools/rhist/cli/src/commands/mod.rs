@@ -7,6 +7,7 @@ pub mod diff;
 mod doctor;
 pub mod exec;
 pub mod ls;
+pub mod push;
 mod record;
 pub mod report;
 pub mod show;
@@ -28,6 +29,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         Some(Command::Count(args)) => measure::run(&Ask::count(args, common)?),
         Some(Command::Between(args)) => measure::run(&Ask::between(args, common)?),
         Some(Command::Record(args)) => record::run(&args, &common),
+        Some(Command::Push(args)) => push::run(&args, &common),
         Some(Command::Top(args)) => top::run(&args, &common),
         Some(Command::Report(args)) => report::run(&args, &common),
         Some(Command::Diff(args)) => diff::run(&args, &common),

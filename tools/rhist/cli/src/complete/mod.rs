@@ -49,7 +49,7 @@ const COMPLETERS: [(&str, Completer); 13] = [
 ];
 
 /// Commands that take a recipe, `count` or `between` with their options behind their own.
-const WITH_RECIPE: [&str; 2] = ["top", "record"];
+const WITH_RECIPE: [&str; 3] = ["top", "record", "push"];
 
 /// Answers a shell and ends the process, if a shell has started it.
 pub fn run() {

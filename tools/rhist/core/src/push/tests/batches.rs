@@ -57,7 +57,7 @@ fn time(seconds: u64) -> Time {
 }
 
 /// A row with waits of these lengths.
-fn row(key: Key, waits: &[i128]) -> Row {
+pub fn row(key: Key, waits: &[i128]) -> Row {
     let mut dist = Dist::new(3);
     waits.iter().for_each(|wait| dist.record(*wait, 1));
     Row {
@@ -79,7 +79,7 @@ fn row(key: Key, waits: &[i128]) -> Row {
 }
 
 /// The second that begins at `seconds`.
-fn interval(seconds: u64, rows: Vec<Row>) -> Interval {
+pub fn interval(seconds: u64, rows: Vec<Row>) -> Interval {
     let column = |name: &str, unit| Column {
         name: name.to_owned(),
         unit,
@@ -100,7 +100,7 @@ fn interval(seconds: u64, rows: Vec<Row>) -> Interval {
     }
 }
 
-fn exporter(encoding: Encoding, temporality: Temporality) -> Exporter {
+pub fn exporter(encoding: Encoding, temporality: Temporality) -> Exporter {
     Exporter::new(Format {
         encoding,
         temporality,
@@ -108,7 +108,7 @@ fn exporter(encoding: Encoding, temporality: Temporality) -> Exporter {
     })
 }
 
-fn export(exporter: &mut Exporter, interval: &Interval) -> Vec<Batch> {
+pub fn export(exporter: &mut Exporter, interval: &Interval) -> Vec<Batch> {
     let mut batches = Vec::new();
     exporter.export(&question(), &Names::elsewhere(), interval, |batch| batches.push(batch));
     batches

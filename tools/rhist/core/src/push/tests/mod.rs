@@ -3,6 +3,7 @@
 //! Tests of pushing, against a receiver on this machine that does what it should not.
 
 mod batches;
+mod load;
 mod pushing;
 mod queue;
 mod receiver;

@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! `rhist push`: sends what is measured to a receiver of OTLP.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+use std::time::Instant;
+
+use anyhow::Context;
+use clap::ValueEnum;
+use rhist_core::names::Names;
+use rhist_core::plan::Plan;
+use rhist_core::push;
+use rhist_core::push::Encoding;
+use rhist_core::push::Endpoint;
+use rhist_core::push::Environment;
+use rhist_core::push::Exporter;
+use rhist_core::push::Format;
+use rhist_core::push::Limits;
+use rhist_core::push::Pace;
+use rhist_core::push::Pusher;
+use rhist_core::push::Queue;
+use rhist_core::push::Totals;
+use rhist_core::quantity::things;
+use rhist_core::question::Interval;
+use rhist_core::question::Question;
+use rhist_core::question::Reading;
+use rhist_core::recording::Reader;
+use rhist_core::tracefs::Tracefs;
+
+use crate::args::Common;
+use crate::ask::Ask;
+use crate::measure;
+use crate::measure::Sink;
+use crate::screen::lines;
+use crate::signals::Signals;
+
+/// Seconds from one push to the next, if nothing is said.
+const INTERVAL: f64 = 10.0;
+
+/// Of a recording, so much is made ready before the receiver has accepted it.
+const AHEAD: u64 = 1 << 20;
+
+/// How often it is looked whether it has.
+const STEP: Duration = Duration::from_millis(20);
+
+/// What is behind the options.
+const ENVIRONMENT: &str = "Environment:
+  What these options do not say is taken from variables of OpenTelemetry:
+  OTEL_EXPORTER_OTLP_METRICS_ENDPOINT, OTEL_EXPORTER_OTLP_ENDPOINT, and likewise
+  _HEADERS, _TIMEOUT, _PROTOCOL; OTEL_RESOURCE_ATTRIBUTES, OTEL_SERVICE_NAME,
+  OTEL_METRIC_EXPORT_INTERVAL, OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE.";
+
+/// Push what is measured to a receiver of OTLP, such as an OpenTelemetry collector
+#[derive(Debug, clap::Args)]
+#[command(after_help = ENVIRONMENT)]
+pub struct Args {
+    /// The receiver, by default on this machine: http://localhost:4318/v1/metrics
+    #[arg(long, value_name = "URL")]
+    to: Option<String>,
+    /// Push JSON instead of protobuf
+    #[arg(long)]
+    json: bool,
+    /// Send this header with each request
+    #[arg(long, value_name = "NAME=VALUE", value_parser = header)]
+    header: Vec<(String, String)>,
+    /// What numbers say: by default what was added since the push before
+    #[arg(long, value_enum)]
+    temporality: Option<Temporality>,
+    /// What names of metrics begin with, by default the name of the recipe
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+    /// Where to keep what the receiver has not accepted yet
+    #[arg(long, value_name = "FOLDER")]
+    queue: Option<PathBuf>,
+    /// How much of it to keep, in MiB; beyond it, the oldest is dropped
+    #[arg(long, value_name = "MIB", default_value = "64", value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
+    queue_size: u64,
+    /// Push what was recorded instead
+    #[arg(long, value_name = "FILE", conflicts_with = "words")]
+    replay: Option<PathBuf>,
+    /// What is measured: RECIPE, count, or between, with its options
+    #[arg(value_name = "RECIPE", trailing_var_arg = true, allow_hyphen_values = true)]
+    words: Vec<OsString>,
+}
+
+/// What the numbers of points say.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Temporality {
+    /// What was added since the push before
+    Delta,
+    /// All since the start, as Prometheus wants it
+    Cumulative,
+}
+
+/// Measures, and pushes each interval; or pushes those of a recording. The exit status is 1 if the receiver has not accepted all.
+pub fn run(args: &Args, common: &Common) -> anyhow::Result<ExitCode> {
+    let get = |name: &str| std::env::var(name).ok();
+    let environment = Environment::new(&get);
+    let mut endpoint = environment.endpoint(args.to.as_deref())?;
+    for (name, value) in &args.header {
+        endpoint.set_header(name, value)?;
+    }
+    let exporter = Exporter::new(format(args, &environment)?);
+    if let Some(file) = &args.replay {
+        return replay(args, Reader::open(file)?, endpoint, exporter, common.quiet);
+    }
+    let mut ask = Ask::parse(&args.words, common)?;
+    let interval = environment
+        .interval()?
+        .map_or(INTERVAL, |interval| interval.as_secs_f64());
+    ask.run.interval.get_or_insert(interval);
+    let (tracefs, plans) = measure::prepare(&ask)?;
+    if ask.common.dry_run {
+        return measure::dry_run(&tracefs, &plans.best);
+    }
+    let url = endpoint.url().to_owned();
+    let patience = endpoint.timeout;
+    let queue = queue(args, &url);
+    let mut sink = Pushed {
+        question: Question::default(),
+        name: args.name.clone(),
+        exporter,
+        pusher: Pusher::start(endpoint, queue, Pace::default(), tell),
+        names: Names::new(),
+        tracefs: &tracefs,
+        url,
+        is_quiet: ask.common.quiet,
+        intervals: 0,
+    };
+    let result = measure::go(&ask, &tracefs, plans, &mut sink);
+    // What there is until now is sent, too, if the measurement ended in an error.
+    let totals = sink.pusher.finish(patience);
+    result?;
+    Ok(end(&totals, sink.intervals, &sink.url, sink.is_quiet))
+}
+
+/// Where intervals go, and how.
+struct Pushed<'a> {
+    question: Question,
+    /// The name of the question, if it is another than that of what is measured.
+    name: Option<String>,
+    exporter: Exporter,
+    pusher: Pusher,
+    names: Names,
+    tracefs: &'a Tracefs,
+    url: String,
+    is_quiet: bool,
+    intervals: u64,
+}
+
+impl Sink for Pushed<'_> {
+    fn begin(&mut self, plan: &Plan) -> anyhow::Result<()> {
+        self.question = named(&plan.question, self.name.as_deref());
+        self.names = plan.names(self.tracefs);
+        if !self.is_quiet {
+            say!("{}: pushed to {}, until Ctrl-C", plan.question.summary, self.url);
+        }
+        Ok(())
+    }
+
+    fn interval(&mut self, interval: &Interval) -> anyhow::Result<()> {
+        self.intervals += 1;
+        let pusher = &self.pusher;
+        self.exporter
+            .export(&self.question, &self.names, interval, |batch| pusher.push(batch));
+        Ok(())
+    }
+
+    fn end(&mut self, _: &Reading, _: f64) -> anyhow::Result<()> {
+        Ok(())
+    }
+}
+
+/// Pushes a recording, no faster than the receiver accepts it. It stays where it is, so nothing else is kept.
+fn replay(
+    args: &Args,
+    mut reader: Reader,
+    endpoint: Endpoint,
+    mut exporter: Exporter,
+    is_quiet: bool,
+) -> anyhow::Result<ExitCode> {
+    let signals = Signals::new().context("signals")?;
+    let (url, patience) = (endpoint.url().to_owned(), endpoint.timeout);
+    // An interval of it is in memory anyhow.
+    let limits = Limits {
+        bytes: u64::MAX,
+        held: u64::MAX,
+    };
+    let pusher = Pusher::start(endpoint, Queue::in_memory(limits), Pace::default(), tell);
+    let question = named(reader.question(), args.name.as_deref());
+    let mut intervals = 0;
+    let mut is_enough = false;
+    while !is_enough && let Some(interval) = reader.next().transpose()? {
+        exporter.export(&question, reader.names(), &interval, |batch| pusher.push(batch));
+        intervals += 1;
+        is_enough = wait(&pusher, &signals, AHEAD)?;
+    }
+    if let (Some(note), false) = (reader.note(), is_quiet) {
+        say!("rhist: {note}");
+    }
+    wait(&pusher, &signals, 0)?;
+    let totals = pusher.finish(patience);
+    Ok(end(&totals, intervals, &url, is_quiet))
+}
+
+/// Waits until no more than so many bytes are waiting, or until a signal comes. Returns whether one has.
+fn wait(pusher: &Pusher, signals: &Signals, bytes: u64) -> anyhow::Result<bool> {
+    loop {
+        let until = match pusher.totals().bytes > bytes {
+            true => Instant::now() + STEP,
+            false => Instant::now(),
+        };
+        let is_enough = signals.wait(Some(until)).context("signals")?;
+        if is_enough || pusher.totals().bytes <= bytes {
+            return Ok(is_enough);
+        }
+    }
+}
+
+/// Says what became of all, and with what status the process ends.
+fn end(totals: &Totals, intervals: u64, url: &str, is_quiet: bool) -> ExitCode {
+    let kept = totals.waiting - totals.volatile;
+    let lost = totals.lost() + totals.volatile;
+    if !is_quiet {
+        let [intervals, accepted] =
+            [(intervals, "intervals"), (totals.accepted, "batches")].map(|(n, what)| things(n, what));
+        say!("{intervals} pushed to {url}: {accepted} accepted");
+    }
+    if totals.rejected_points > 0 {
+        say!(
+            "rhist: of these, the receiver has rejected {}",
+            things(totals.rejected_points, "data points")
+        );
+    }
+    if kept > 0 {
+        say!("rhist: kept until the next push to there: {}", things(kept, "batches"));
+    }
+    if lost > 0 {
+        say!(
+            "rhist: lost: {}; {} refused, {} dropped, {} unreadable, {} not sent",
+            things(lost, "batches"),
+            totals.refused,
+            totals.dropped,
+            totals.unreadable,
+            totals.volatile
+        );
+    }
+    match kept + lost + totals.rejected_points {
+        0 => ExitCode::SUCCESS,
+        _ => ExitCode::FAILURE,
+    }
+}
+
+/// How batches are made.
+fn format(args: &Args, environment: &Environment) -> anyhow::Result<Format> {
+    Ok(Format {
+        encoding: match args.json {
+            true => Encoding::Json,
+            false => environment.encoding()?.unwrap_or(Encoding::Protobuf),
+        },
+        temporality: match args.temporality {
+            Some(Temporality::Delta) => push::Temporality::Delta,
+            Some(Temporality::Cumulative) => push::Temporality::Cumulative,
+            None => environment.temporality()?.unwrap_or(push::Temporality::Delta),
+        },
+        resource: environment.resource()?,
+    })
+}
+
+/// The queue of what goes to a URL. If it cannot be on disk, it is in memory.
+fn queue(args: &Args, url: &str) -> Queue {
+    let folder = args.queue.clone().or_else(push::state_folder);
+    let open = |folder: PathBuf| {
+        Queue::open(&folder, url, limits(args)).map_err(|error| format!("{}: {error}", folder.display()))
+    };
+    folder
+        .ok_or_else(|| "there is no folder for it".to_owned())
+        .and_then(open)
+        .unwrap_or_else(|error| {
+            tell(&format!(
+                "the queue is not on disk, and what it has when rhist ends is lost: {error}"
+            ));
+            Queue::in_memory(limits(args))
+        })
+}
+
+fn limits(args: &Args) -> Limits {
+    Limits {
+        bytes: args.queue_size << 20,
+        ..Limits::default()
+    }
+}
+
+/// A question by another name.
+fn named(question: &Question, name: Option<&str>) -> Question {
+    let mut question = question.clone();
+    if let Some(name) = name {
+        name.clone_into(&mut question.name);
+    }
+    question
+}
+
+fn tell(sentence: &str) {
+    say!("rhist: {}", lines(sentence));
+}
+
+fn header(text: &str) -> Result<(String, String), String> {
+    let pair = text
+        .split_once('=')
+        .map(|(name, value)| (name.to_owned(), value.to_owned()));
+    pair.ok_or_else(|| "a header is NAME=VALUE".to_owned())
+}
