@@ -21,7 +21,7 @@ headers = $(if $(RHIST_EVENT_HEADERS),RHIST_EVENT_HEADERS='$(RHIST_EVENT_HEADERS
 # What is built, in a folder of its own.
 module = $(CURDIR)
 
-.PHONY: all events stale_int3 orc samples command bench-events bench bench-host demo shell update test test-kernels test-fast test-long test-host test-debug test-part test-kcsan test-packages deb dist fuzz fmt clippy clean help
+.PHONY: all events stale_int3 orc samples command bench-events bench bench-host demo shell update test test-kernels test-fast test-long test-host test-debug test-part test-kcsan test-packages test-otlp deb dist fuzz fmt clippy clean help
 
 ifdef KDIR
 
@@ -154,6 +154,9 @@ dist:
 test-packages:
 	@KERNEL=$(KERNEL) tools/testing/packages/run $(PACKAGES)
 
+test-otlp: all events command
+	@tools/testing/otlp/run $(KERNEL)
+
 fuzz:
 	@scripts/test fuzz
 
@@ -196,6 +199,7 @@ help:
 	@echo 'make test-kcsan    hits, readers and changes at once, in guests that report data races; likewise'
 	@echo 'make test-packages the packages, on machines of their own: installed, upgraded, removed; 15 minutes;'
 	@echo '                   PACKAGES=TEST runs one part'
+	@echo 'make test-otlp     what rhist pushes, decoded with the definitions of OpenTelemetry from PyPI; KERNEL=um too'
 	@echo 'scripts/test       one suite, one test, one piece: see --help'
 	@echo 'make fuzz          triggers and filters made up for FUZZ_TIME seconds each, by default 60'
 	@echo 'make fmt           formats the Rust code'

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: GPL-2.0
+"""
+Metrics of OTLP, as JSON has them, from protobuf.
+
+With the definitions of OpenTelemetry, if RHIST_OTLP names a folder that has them: see tools/testing/otlp. Without them, with
+those that are needed here, which know fields by their numbers.
+"""
+
+import json
+import os
+import struct
+import sys
+
+# By number: name, kind, and for a message its fields. A name that ends with * can come more than once.
+VALUE = {1: ("stringValue", "string"), 2: ("boolValue", "varint"), 3: ("intValue", "varint"), 4: ("doubleValue", "double")}
+ATTRIBUTE = {1: ("key", "string"), 2: ("value", VALUE)}
+EXEMPLAR = {2: ("timeUnixNano", "fixed"), 3: ("asDouble", "double"), 6: ("asInt", "signed"), 7: ("filteredAttributes*", ATTRIBUTE)}
+NUMBER = {
+    2: ("startTimeUnixNano", "fixed"), 3: ("timeUnixNano", "fixed"), 4: ("asDouble", "double"), 5: ("exemplars*", EXEMPLAR),
+    6: ("asInt", "signed"), 7: ("attributes*", ATTRIBUTE),
+}
+BUCKETS = {1: ("offset", "zigzag"), 2: ("bucketCounts*", "packed")}
+HISTOGRAM = {
+    1: ("attributes*", ATTRIBUTE), 2: ("startTimeUnixNano", "fixed"), 3: ("timeUnixNano", "fixed"), 4: ("count", "fixed"),
+    5: ("sum", "double"), 6: ("scale", "zigzag"), 7: ("zeroCount", "fixed"), 8: ("positive", BUCKETS), 9: ("negative", BUCKETS),
+    11: ("exemplars*", EXEMPLAR), 12: ("min", "double"), 13: ("max", "double"), 14: ("zeroThreshold", "double"),
+}
+METRIC = {
+    1: ("name", "string"), 2: ("description", "string"), 3: ("unit", "string"), 5: ("gauge", {1: ("dataPoints*", NUMBER)}),
+    7: ("sum", {1: ("dataPoints*", NUMBER), 2: ("aggregationTemporality", "varint"), 3: ("isMonotonic", "varint")}),
+    10: ("exponentialHistogram", {1: ("dataPoints*", HISTOGRAM), 2: ("aggregationTemporality", "varint")}),
+}
+SCOPE = {1: ("scope", {1: ("name", "string"), 2: ("version", "string")}), 2: ("metrics*", METRIC)}
+RESOURCE = {1: ("resource", {1: ("attributes*", ATTRIBUTE)}), 2: ("scopeMetrics*", SCOPE)}
+REQUEST = {1: ("resourceMetrics*", RESOURCE)}
+
+
+def varint(data, at):
+    number = shift = 0
+    while True:
+        byte = data[at]
+        number |= (byte & 127) << shift
+        at, shift = at + 1, shift + 7
+        if byte < 128:
+            return number, at
+
+
+def scalar(kind, number):
+    """A number of this kind, whose bits were read as those of an unsigned one."""
+    if kind == "zigzag":
+        return number >> 1 ^ -(number & 1)
+    if kind == "double":
+        return struct.unpack("<d", struct.pack("<Q", number))[0]
+    if kind == "signed":
+        return struct.unpack("<q", struct.pack("<Q", number))[0]
+    return number
+
+
+def message(data, fields):
+    found, at = {}, 0
+    while at < len(data):
+        tag, at = varint(data, at)
+        name, kind = fields[tag >> 3]
+        if tag & 7 == 0:
+            value, at = varint(data, at)
+            value = scalar(kind, value)
+        elif tag & 7 == 1:
+            value, at = scalar(kind, int.from_bytes(data[at:at + 8], "little")), at + 8
+        else:
+            length, at = varint(data, at)
+            part, at = data[at:at + length], at + length
+            assert len(part) == length
+            if kind == "packed":
+                place = 0
+                while place < length:
+                    number, place = varint(part, place)
+                    found.setdefault(name[:-1], []).append(number)
+                continue
+            value = part.decode() if kind == "string" else message(part, kind)
+        if name.endswith("*"):
+            found.setdefault(name[:-1], []).append(value)
+        else:
+            found[name] = value
+    return found
+
+
+def definitions():
+    """The module json_format, and an empty request; None if there are no definitions of OpenTelemetry."""
+    if not (folder := os.environ.get("RHIST_OTLP")):
+        return None
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    from google.protobuf import json_format
+    from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
+
+    return json_format, ExportMetricsServiceRequest()
+
+
+def from_protobuf(data):
+    """The request in these bytes."""
+    own = message(data, REQUEST)
+    if not (found := definitions()):
+        return own
+    json_format, request = found
+    request.ParseFromString(data)
+    # A field that is not in the definitions would not be in what is made of them.
+    known = json_format.Parse(json_format.MessageToJson(request), type(request)())
+    if len(known.SerializeToString()) != len(data):
+        raise ValueError("there are fields that OpenTelemetry does not know")
+    return numbers(json_format.MessageToDict(request))
+
+
+def from_json(data):
+    """The request in this text."""
+    if found := definitions():
+        json_format, request = found
+        # Fails if there is a member that it does not know.
+        return numbers(json_format.MessageToDict(json_format.Parse(data, request)))
+    return numbers(json.loads(data))
+
+
+def numbers(value, name=""):
+    """What JSON has as strings of digits, as numbers."""
+    if isinstance(value, dict):
+        return {name: numbers(member, name) for name, member in value.items()}
+    if isinstance(value, list):
+        return [numbers(member, name) for member in value]
+    if name == "aggregationTemporality" and isinstance(value, str):
+        return {"AGGREGATION_TEMPORALITY_DELTA": 1, "AGGREGATION_TEMPORALITY_CUMULATIVE": 2}[value]
+    return int(value) if name in INTEGERS and isinstance(value, str) else value
+
+
+INTEGERS = ("startTimeUnixNano", "timeUnixNano", "asInt", "count", "zeroCount", "bucketCounts", "intValue")

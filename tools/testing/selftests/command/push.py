@@ -1,0 +1,315 @@
+# SPDX-License-Identifier: GPL-2.0
+"""
+What is pushed is what the kernel has counted: all buckets, by all keys, also when the receiver is away for a while and rhist is
+killed meanwhile, and nothing twice.
+
+Where the kernel has no network, as user-mode Linux, all stays in the queue, and is looked at there.
+"""
+
+import collections
+import glob
+import http.server
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+
+import otlp
+
+RHIST = os.environ["RHIST_COMMAND"]
+KERNEL, TRACING = os.environ["KERNEL"], os.environ["TRACING"]
+WORK = f"{os.environ.get('TMPDIR', '/tmp')}/push.{os.getpid()}"
+EVENT = "rhist_events/numbers"
+QUESTION = ["count", EVENT.replace("/", ":"), "--by", "u8", "--dist", "u64,s32"]
+
+points = failures = 0
+
+
+def ok(good, name, *details):
+    global points, failures
+    points += 1
+    failures += not good
+    print("ok" if good else "not ok", points, "-", name, flush=True)
+    if not good:
+        for detail in details:
+            print("#  ", detail)
+
+
+def until(condition, seconds=20):
+    end = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > end:
+            raise RuntimeError("that takes too long")
+        time.sleep(0.02)
+
+
+class Receiver:
+    """Keeps what it gets, but for the second and the third request, which are answered with 503."""
+
+    def __init__(self, port):
+        self.bodies, self.requests = [], 0
+        receiver = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_POST(self):
+                body = self.rfile.read(int(self.headers["content-length"]))
+                receiver.requests += 1
+                if receiver.requests in (2, 3):
+                    self.send_response(503)
+                else:
+                    receiver.bodies.append((self.headers["content-type"], body))
+                    self.send_response(200)
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+
+            def log_message(self, *_):
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", port), Handler)
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def take(self):
+        """What has come since it was asked last."""
+        bodies, self.bodies = self.bodies, []
+        return bodies
+
+
+class Push:
+    """rhist push, until it is told to stop."""
+
+    def __init__(self, *options, question=QUESTION):
+        self.err = open(f"{WORK}/err", "w+", encoding="utf-8")
+        command = [RHIST, "push", "--to", URL, "--queue", f"{WORK}/state", *options, *question, "-i", "0.3"]
+        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=self.err)
+        until(lambda: self.process.poll() is not None or self.is_active())
+        if self.process.poll() is not None:
+            raise RuntimeError(self.said())
+
+    def folder(self):
+        # The first one: the cost of a hit is measured in another.
+        return next(iter(sorted(glob.glob(f"{TRACING}/instances/rhist-{self.process.pid}_*"), key=len)), None)
+
+    def is_active(self):
+        folder = self.folder()
+        if question_file(folder) is None:
+            return False
+        with open(question_file(folder), encoding="utf-8") as file:
+            return "[active]" in file.read()
+
+    def counted(self):
+        """What the kernel has."""
+        return histogram(f"{self.folder()}/events/{EVENT}/hist_jsonl")
+
+    def said(self):
+        self.err.seek(0)
+        return self.err.read()
+
+    def stop(self, number=signal.SIGINT):
+        self.process.send_signal(number)
+        return self.process.wait()
+
+
+def question_file(folder):
+    for event in (EVENT, "sched/sched_switch"):
+        path = f"{folder}/events/{event}/trigger"
+        if folder and os.path.exists(path):
+            with open(path, encoding="utf-8") as file:
+                if "hist:" in file.read():
+                    return path
+    return None
+
+
+def fire(count, first=0):
+    for order in (f"numbers task 0 {first} {count} {count}", f"numbers task 0 {first} {count // 3} 7"):
+        with open("/dev/rhist_events", "w", encoding="ascii") as file:
+            file.write(order)
+
+
+def histogram(path):
+    """By value and key: its counts by bucket, its sum, and what it says of scale and zeros; and the hits of keys."""
+    with open(path, encoding="utf-8") as file:
+        lines = [json.loads(line) for line in file]
+    names = [value["name"] for value in lines[0]["values"]]
+    found = collections.Counter()
+    for entry in lines[1:-1]:
+        key = entry["keys"][0]
+        found["hits", key] += entry["values"][0]
+        for name, value in zip(names[1:], entry["values"][1:]):
+            found[name, key, "count"] += value["count"]
+            found[name, key, "zero"] += value["zero_count"]
+            found[name, key, "scale"] = value["scale"]
+            for sign in ("positive", "negative"):
+                for index, count in value[sign].items():
+                    found[name, key, sign, int(index)] += count
+    return +found
+
+
+def request(kind, body):
+    return otlp.from_json(body) if kind == "application/json" else otlp.from_protobuf(body)
+
+
+def metrics(bodies):
+    for kind, body in bodies:
+        for resource in request(kind, body)["resourceMetrics"]:
+            for scope in resource["scopeMetrics"]:
+                yield from scope["metrics"]
+
+
+def key_of(point):
+    (attribute,) = point["attributes"]
+    assert attribute["key"] == "u8", attribute
+    return attribute["value"]["intValue"]
+
+
+def pushed(bodies, is_total=False):
+    """The same as histogram(), of deltas that are added, or of the last totals."""
+    found = collections.Counter()
+
+    def add(name, number):
+        if is_total:
+            found[name] = number
+        else:
+            found[name] += number
+
+    for metric in metrics(bodies):
+        name = metric["name"].removeprefix("count.")
+        if name == "hits":
+            for point in metric["sum"]["dataPoints"]:
+                add(("hits", key_of(point)), point["asInt"])
+        for point in metric.get("exponentialHistogram", {}).get("dataPoints", []):
+            key = key_of(point)
+            add((name, key, "count"), point["count"])
+            add((name, key, "zero"), point.get("zeroCount", 0))
+            found[name, key, "scale"] = point.get("scale", 0)
+            for sign in ("positive", "negative"):
+                buckets = point.get(sign, {})
+                for i, count in enumerate(buckets.get("bucketCounts", [])):
+                    add((name, key, sign, buckets.get("offset", 0) + i), count)
+    return +found
+
+
+def same(name, found, expected):
+    different = [key for key in found.keys() | expected.keys() if found[key] != expected[key]]
+    ok(expected and not different, name, f"{len(expected)} numbers", *[(key, found[key], expected[key]) for key in different[:5]])
+
+
+def queued():
+    """What is in the queue. A file is a line, and a body."""
+    bodies = []
+    for path in sorted(glob.glob(f"{WORK}/state/push/*/*/*")):
+        with open(path, "rb") as file:
+            kind = file.readline().split()[2].decode()
+            bodies.append((f"application/{kind}", file.read()))
+    return bodies
+
+
+def plus(a, b):
+    """Both, but scales, of which there is one."""
+    total = a + b
+    for name in total:
+        if name[-1] == "scale":
+            total[name] = a[name] or b[name]
+    return total
+
+
+def killed():
+    """Kills rhist while nobody receives. Returns what the kernel had counted until then."""
+    push = Push()
+    fire(60)
+    time.sleep(1)
+    fire(40, 30)
+    counted = push.counted()
+    until(lambda: sum_hits(pushed(queued())) == sum_hits(counted))
+    push.stop(signal.SIGKILL)
+    same("the queue has all of it while nobody receives", pushed(queued()), counted)
+    ok("does not accept batches, which are kept" in push.said(), "that is said", push.said())
+    return counted
+
+
+def sum_hits(counts):
+    return sum(count for name, count in counts.items() if name[0] == "hits")
+
+
+def without_network():
+    first = killed()
+    push = Push()
+    fire(60, 7)
+    second = push.counted()
+    ok(push.stop() == 1, "it ends with 1 if not all was accepted")
+    same("the next one adds to the queue", pushed(queued()), plus(first, second))
+    outliers(queued)
+
+
+def with_network(port):
+    first = killed()
+    receiver = Receiver(port)
+    push = Push()
+    fire(60, 7)
+    second = push.counted()
+    until(lambda: not queued())
+    ok(push.stop() == 0, "all is accepted after some attempts", push.said())
+    bodies = receiver.take()
+    same("what was left, and what came, was received", pushed(bodies), plus(first, second))
+    ok(receiver.requests == len(bodies) + 2 and len(set(bodies)) == len(bodies), "nothing of it twice", receiver.requests, len(bodies))
+
+    for options, kind in ((["--temporality", "cumulative"], "cumulative"), (["--json"], "JSON")):
+        push = Push(*options)
+        fire(30)
+        time.sleep(1)
+        fire(60, 7)
+        counted = push.counted()
+        ok(push.stop() == 0, f"{kind}: all is accepted", push.said())
+        same(f"{kind}: what came is what was counted", pushed(receiver.take(), kind == "cumulative"), counted)
+    outliers(receiver.take)
+
+
+def outliers(bodies):
+    """The longest time, and what was saved of it. `bodies` has what was pushed."""
+    push = Push(question=["runqlat"])
+    for _ in range(20):
+        subprocess.run(["true"], check=True)
+    push.stop()
+    found = [point for metric in metrics(bodies()) if metric["name"] == "runqlat.value"
+             for point in metric["exponentialHistogram"]["dataPoints"] if point.get("exemplars")]
+    ok(found and all(point["exemplars"][0]["asInt"] == point["max"] for point in found), "the longest wait is an exemplar", found[:1])
+    saved = {attribute["key"] for point in found for attribute in point["exemplars"][0]["filteredAttributes"]}
+    ok({"next_comm", "prev_comm"} <= saved, "with what was saved of it", saved)
+
+
+def main():
+    global URL
+    os.mkdir(WORK)
+    os.environ.update(HOME=WORK, RHIST_RUN=f"{WORK}/run")
+    os.sched_setaffinity(0, [0])
+    try:
+        subprocess.run(["insmod", os.environ["RHIST_EVENTS"]], check=True)
+        try:
+            subprocess.run(["ip", "link", "set", "lo", "up"], stderr=subprocess.DEVNULL, check=False)
+            with socket.socket() as free:
+                free.bind(("127.0.0.1", 0))
+                port = free.getsockname()[1]
+        except OSError:
+            port = 0
+        URL = f"http://127.0.0.1:{port or 4318}/v1/metrics"
+        if port:
+            with_network(port)
+        else:
+            without_network()
+        subprocess.run([RHIST, "clean"], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run(["rmmod", "rhist_events"], check=True)
+    finally:
+        shutil.rmtree(WORK)
+    print(f"1..{points}")
+    print(f"# {points - failures} passed, {failures} failed")
+    return failures > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
