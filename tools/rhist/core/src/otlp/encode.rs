@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use super::attribute;
 use super::attribute::attributes;
 use super::attribute::string;
+use super::container;
 use super::flat;
 use super::model::Any;
 use super::model::Attribute;
@@ -245,6 +246,15 @@ impl<'a> Encoder<'a> {
                 add(names[0], value);
                 if let Some(name) = name {
                     add(names[1], string(&name));
+                }
+                if let Key::Text(path) = key
+                    && let Some(id) = str::from_utf8(path).ok().and_then(|path| container::id(column, path))
+                    && attributes.iter().all(|attribute| attribute.key != container::ID)
+                {
+                    attributes.push(Attribute {
+                        key: container::ID.to_owned(),
+                        value: string(id),
+                    });
                 }
             }
         }

@@ -11,6 +11,9 @@
 //! | stack | a string, the outermost function first, with `;` in between |
 //! | range | a string, `FIRST-LAST` |
 //!
+//! If a string is the path of a control group, the container that it belongs to is in an attribute of its own: see
+//! [`super::container`].
+//!
 //! Different keys have different attributes, unless they only differ in addresses: see `Table::without_addresses()`.
 
 use super::attribute::number;

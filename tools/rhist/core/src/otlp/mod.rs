@@ -12,6 +12,7 @@
 
 pub(crate) mod attribute;
 mod base64;
+mod container;
 pub(crate) mod encode;
 pub(crate) mod flat;
 pub(crate) mod model;

@@ -350,6 +350,29 @@ fn no_address_leaves_the_machine() {
     assert_eq!(points, expected);
 }
 
+#[test]
+fn containers_have_their_identifiers() {
+    let id = "0123456789abcdef".repeat(4);
+    let mut interval = interval(
+        0,
+        vec![
+            row(
+                Key::Text(Text::from(format!("/system.slice/docker-{id}.scope").as_str())),
+                &[1],
+            ),
+            row(Key::Text(Text::from("/system.slice/ssh.service")), &[1]),
+        ],
+    );
+    interval.delta.keys[0].name = "dst_path".to_owned();
+    let batches = export(&mut exporter(Encoding::Protobuf, Temporality::Delta), &interval);
+    let metrics = metrics(&batches);
+    let ids: Vec<_> = waits(&metrics)
+        .iter()
+        .map(|point| attributes(&point.attributes).remove("container.id"))
+        .collect();
+    assert_eq!(ids, [Some(id), None]);
+}
+
 /// Whatever keys there are, no two points of a metric have the same attributes.
 #[test]
 fn points_have_attributes_of_their_own() {
