@@ -95,7 +95,10 @@ impl Client {
             // Nobody knows what the receiver has got. If it had it all, it gets it twice, as the protocol has it.
             Err(error) => Answer::Later {
                 after: None,
-                why: message(&error.to_string()),
+                why: match error {
+                    ureq::Error::Io(error) => message(&error.to_string()),
+                    error => message(&error.to_string()),
+                },
             },
         }
     }
