@@ -232,6 +232,8 @@ pub enum NameKind {
     Irq,
     /// An IPv4 address.
     Ipv4,
+    /// Number of a control group: `/system.slice/ssh.service`.
+    Cgroup,
     /// What the event's own print format says of the field, by `__print_symbolic` or `__print_flags`.
     Format,
 }

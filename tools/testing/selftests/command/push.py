@@ -84,7 +84,8 @@ class Receiver:
 class Push:
     """rhist push, until it is told to stop."""
 
-    def __init__(self, *options, question=QUESTION):
+    def __init__(self, *options, question=QUESTION, event=EVENT):
+        self.event = event
         self.err = open(f"{WORK}/err", "w+", encoding="utf-8")
         command = [RHIST, "push", "--to", URL, "--queue", f"{WORK}/state", *options, *question, "-i", "0.3"]
         self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=self.err)
@@ -97,10 +98,10 @@ class Push:
         return next(iter(sorted(glob.glob(f"{TRACING}/instances/rhist-{self.process.pid}_*"), key=len)), None)
 
     def is_active(self):
-        folder = self.folder()
-        if question_file(folder) is None:
+        path = f"{self.folder()}/events/{self.event}/trigger"
+        if not os.path.exists(path):
             return False
-        with open(question_file(folder), encoding="utf-8") as file:
+        with open(path, encoding="utf-8") as file:
             return "[active]" in file.read()
 
     def counted(self):
@@ -114,16 +115,6 @@ class Push:
     def stop(self, number=signal.SIGINT):
         self.process.send_signal(number)
         return self.process.wait()
-
-
-def question_file(folder):
-    for event in (EVENT, "sched/sched_switch"):
-        path = f"{folder}/events/{event}/trigger"
-        if folder and os.path.exists(path):
-            with open(path, encoding="utf-8") as file:
-                if "hist:" in file.read():
-                    return path
-    return None
 
 
 def fire(count, first=0):
@@ -268,11 +259,29 @@ def with_network(port):
         ok(push.stop() == 0, f"{kind}: all is accepted", push.said())
         same(f"{kind}: what came is what was counted", pushed(receiver.take(), kind == "cumulative"), counted)
     outliers(receiver.take)
+    containers(receiver.take)
+
+
+def containers(bodies):
+    """A group that a container runtime could have made."""
+    container = "0123456789abcdef" * 4
+    os.mkdir(f"{WORK}/groups")
+    subprocess.run(["mount", "-t", "cgroup2", "none", f"{WORK}/groups"], check=True)
+    try:
+        push = Push(question=["count", "cgroup:cgroup_mkdir", "--by", "path"], event="cgroup/cgroup_mkdir")
+        os.mkdir(f"{WORK}/groups/docker-{container}.scope")
+        push.stop()
+        os.rmdir(f"{WORK}/groups/docker-{container}.scope")
+    finally:
+        subprocess.run(["umount", f"{WORK}/groups"], check=True)
+    found = [{attribute["key"]: attribute["value"]["stringValue"] for attribute in point["attributes"]}
+             for metric in metrics(bodies()) if metric["name"] == "count.hits" for point in metric["sum"]["dataPoints"]]
+    ok(found == [{"path": f"/docker-{container}.scope", "container.id": container}], "the container of a group is told", found)
 
 
 def outliers(bodies):
     """The longest time, and what was saved of it. `bodies` has what was pushed."""
-    push = Push(question=["runqlat"])
+    push = Push(question=["runqlat"], event="sched/sched_switch")
     for _ in range(20):
         subprocess.run(["true"], check=True)
     push.stop()

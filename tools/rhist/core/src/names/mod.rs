@@ -6,6 +6,7 @@
 //! name of its kind is asked for.
 
 mod blockop;
+mod cgroup;
 mod constant;
 mod device;
 mod errno;
@@ -19,8 +20,12 @@ mod syscall;
 mod tcpstate;
 
 use std::cell::OnceCell;
+use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::path::PathBuf;
+use std::time::Duration;
+use std::time::Instant;
 
 use crate::recipe::Measure;
 use crate::recipe::NameKind;
@@ -29,6 +34,9 @@ use crate::tracefs::events::EventName;
 pub use format::Symbols;
 
 type Table = BTreeMap<i128, String>;
+
+/// Control groups come and go. For one that is not known they are all read again, no more often than that.
+const CGROUPS_AGE: Duration = Duration::from_secs(10);
 
 /// A file below `/proc` that has names.
 struct ProcFile {
@@ -43,6 +51,8 @@ pub struct Names {
     proc: Option<PathBuf>,
     devices: OnceCell<Table>,
     irqs: OnceCell<Table>,
+    /// And when they were read.
+    cgroups: RefCell<Option<(Instant, Table)>>,
     /// By column: what the print format of its event has.
     formats: BTreeMap<String, Symbols>,
     /// By column: what a recording has.
@@ -91,6 +101,7 @@ impl Names {
     pub fn usual(column: &str) -> NameKind {
         match column {
             "dev" => NameKind::Device,
+            "cgroup_ino" => NameKind::Cgroup,
             "irq" => NameKind::Irq,
             "prev_state" => NameKind::State,
             "sig" => NameKind::Signal,
@@ -133,8 +144,20 @@ impl Names {
             NameKind::Blockop => blockop::name(number).map(str::to_owned),
             NameKind::Irq => self.of_machine(&self.irqs, irq::FILE, number),
             NameKind::Ipv4 => ipv4::name(number),
+            NameKind::Cgroup => self.cgroup(number),
             NameKind::Format => self.formats.get(column)?.name(number),
         }
+    }
+
+    /// The path of a control group, as it was when it was first asked for.
+    fn cgroup(&self, number: i128) -> Option<String> {
+        let folder = self.proc.as_deref().and_then(Path::parent)?.join(cgroup::FOLDER);
+        let mut cgroups = self.cgroups.borrow_mut();
+        let is_known = |(read, groups): &(Instant, Table)| groups.contains_key(&number) || read.elapsed() < CGROUPS_AGE;
+        if !cgroups.as_ref().is_some_and(is_known) {
+            *cgroups = Some((Instant::now(), cgroup::read(&folder)));
+        }
+        cgroups.as_ref()?.1.get(&number).cloned()
     }
 
     /// A name from a file of `/proc`, which is read once. A file that cannot be read has no names.
@@ -209,6 +232,7 @@ mod tests {
             NameKind::Blockop,
             NameKind::Irq,
             NameKind::Ipv4,
+            NameKind::Cgroup,
             NameKind::Format,
         ] {
             for number in [i128::MIN, i64::MIN.into(), u64::MAX.into(), i128::MAX] {

@@ -5,11 +5,13 @@
 /// The attribute that has the identifier of a container.
 pub const ID: &str = "container.id";
 
-/// Fields that are such paths, of the events of control groups.
-const PATHS: [&str; 3] = ["path", "dst_path", "cgroup"];
+/// Whether a field of this name is the path of a control group: those of the events `cgroup:…` are.
+pub fn is_path(field: &str) -> bool {
+    matches!(field, "path" | "dst_path")
+}
 
-/// The identifier of the container in a key of this column, if it is the path of a control group. Container runtimes make groups
-/// like these, and groups below them:
+/// The identifier in the path of a control group, if it is that of a container. Container runtimes make groups like these, and
+/// groups below them:
 ///
 /// ```text
 /// /docker/ID                                         Docker and others that make groups themselves
@@ -17,11 +19,8 @@ const PATHS: [&str; 3] = ["path", "dst_path", "cgroup"];
 /// /kubepods.slice/….slice/cri-containerd-ID.scope    Kubernetes; /kubepods/burstable/podUID/ID without systemd
 /// /ecs/TASK/ID                                       Amazon ECS: ID may be HEX-DIGITS
 /// ```
-pub fn id<'a>(column: &str, path: &'a str) -> Option<&'a str> {
-    if !PATHS.contains(&column) || !path.starts_with('/') {
-        return None;
-    }
-    path.rsplit('/').find_map(of_group)
+pub fn id(path: &str) -> Option<&str> {
+    path.strip_prefix('/')?.rsplit('/').find_map(of_group)
 }
 
 /// The identifier in the name of a group.
@@ -64,11 +63,10 @@ mod tests {
             format!("/kubepods/burstable/pod2a3f/{hex}"),
             format!("/system.slice/containerd.service/kubepods-pod1.slice:cri-containerd:{hex}"),
         ] {
-            assert_eq!(id("dst_path", &path), Some(hex.as_str()), "{path}");
-            assert_eq!(id("filename", &path), None);
+            assert_eq!(id(&path), Some(hex.as_str()), "{path}");
         }
         let ecs = "/ecs/55091c13/55091c13b8cf4801b527f8601742204a-2387194856";
-        assert_eq!(id("path", ecs), Some("55091c13b8cf4801b527f8601742204a-2387194856"));
+        assert_eq!(id(ecs), Some("55091c13b8cf4801b527f8601742204a-2387194856"));
         for other in [
             "/",
             "",
@@ -76,9 +74,9 @@ mod tests {
             "/system.slice/ssh.service",
             "docker",
         ] {
-            assert_eq!(id("path", other), None, "{other}");
+            assert_eq!(id(other), None, "{other}");
         }
-        assert_eq!(id("path", &format!("/docker/{}", hex.to_uppercase())), None);
-        assert_eq!(id("path", &format!("/docker/{}", &hex[1..])), None);
+        assert_eq!(id(&format!("/docker/{}", hex.to_uppercase())), None);
+        assert_eq!(id(&format!("/docker/{}", &hex[1..])), None);
     }
 }

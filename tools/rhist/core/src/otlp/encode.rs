@@ -29,6 +29,7 @@ use super::names::Word;
 use crate::names::Names as NumberNames;
 use crate::question::Interval;
 use crate::question::Question;
+use crate::recipe::NameKind;
 use crate::table::BucketUnit;
 use crate::table::Counts;
 use crate::table::Dist;
@@ -244,11 +245,15 @@ impl<'a> Encoder<'a> {
             Form::Export(_) => {
                 let (value, name) = flat::from_key(key, name);
                 add(names[0], value);
-                if let Some(name) = name {
-                    add(names[1], string(&name));
+                let container = match (key, &name) {
+                    (Key::Text(path), _) if container::is_path(column) => str::from_utf8(path).ok(),
+                    (_, Some(path)) if self.question.name_kind(column) == NameKind::Cgroup => Some(path.as_str()),
+                    _ => None,
+                };
+                if let Some(name) = &name {
+                    add(names[1], string(name));
                 }
-                if let Key::Text(path) = key
-                    && let Some(id) = str::from_utf8(path).ok().and_then(|path| container::id(column, path))
+                if let Some(id) = container.and_then(container::id)
                     && attributes.iter().all(|attribute| attribute.key != container::ID)
                 {
                     attributes.push(Attribute {

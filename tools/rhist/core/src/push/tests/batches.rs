@@ -370,7 +370,28 @@ fn containers_have_their_identifiers() {
         .iter()
         .map(|point| attributes(&point.attributes).remove("container.id"))
         .collect();
-    assert_eq!(ids, [Some(id), None]);
+    assert_eq!(ids, [Some(id.clone()), None]);
+
+    // Also if the key is the number of a group.
+    let root = tempfile::tempdir().unwrap();
+    let group = root.path().join(format!("sys/fs/cgroup/docker/{id}"));
+    std::fs::create_dir_all(&group).unwrap();
+    let number = std::os::unix::fs::MetadataExt::ino(&std::fs::metadata(&group).unwrap());
+    interval.delta.keys[0].name = "cgroup_ino".to_owned();
+    interval.delta.rows = vec![row(Key::Number(number.into()), &[1])];
+    let names = Names::with_proc(root.path().join("proc"));
+    let mut batches = Vec::new();
+    exporter(Encoding::Protobuf, Temporality::Delta)
+        .export(&question(), &names, &interval, |batch| batches.push(batch));
+    let metrics = super::batches::metrics(&batches);
+    let [point] = waits(&metrics)[..] else { panic!() };
+    let expected = [
+        ("cgroup_ino", number.to_string()),
+        ("cgroup_ino.name", format!("/docker/{id}")),
+        ("container.id", id),
+    ];
+    let expected = expected.map(|(name, value)| (name.to_owned(), value));
+    assert_eq!(attributes(&point.attributes), BTreeMap::from(expected));
 }
 
 /// Whatever keys there are, no two points of a metric have the same attributes.
