@@ -250,6 +250,7 @@ impl Ask {
             slower,
             filter: self.run.filter.clone(),
             size: self.run.size,
+            unit: Default::default(),
             args: self.values.clone(),
             comm_by_pid: false,
         };

@@ -115,6 +115,11 @@ impl Run {
         &self.plan
     }
 
+    /// The tracing directory that it was started in.
+    pub fn tracefs(&self) -> &Tracefs {
+        &self.tracefs
+    }
+
     /// The tracing directory of the run.
     pub fn instance(&self) -> Tracefs {
         self.tracefs.instance(&self.plan.id.instance())

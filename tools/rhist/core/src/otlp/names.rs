@@ -124,12 +124,7 @@ impl Word for BucketUnit {
     const ALL: &'static [Self] = &[BucketUnit::One, BucketUnit::Us, BucketUnit::Ms, BucketUnit::S];
 
     fn word(self) -> &'static str {
-        match self {
-            BucketUnit::One => "",
-            BucketUnit::Us => "us",
-            BucketUnit::Ms => "ms",
-            BucketUnit::S => "s",
-        }
+        BucketUnit::word(self)
     }
 }
 

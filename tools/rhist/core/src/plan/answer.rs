@@ -57,6 +57,8 @@ pub(super) enum Shows {
     Log2,
     /// The largest values of the same.
     Worst,
+    /// All of it, with its own columns.
+    Whole,
 }
 
 impl Answer {
@@ -80,6 +82,14 @@ impl Answer {
             starts: 1,
             comm_by_pid: false,
             has_times: false,
+        }
+    }
+
+    /// An answer that is a histogram as it is, whose columns it tells itself.
+    pub(super) fn whole() -> Self {
+        Self {
+            values: Vec::new(),
+            ..Self::new(Vec::new(), Unit::Plain)
         }
     }
 
@@ -162,6 +172,13 @@ impl Answer {
                 };
             }
             Shows::Ends => table.rows.clear(),
+            Shows::Whole => {
+                (reading.table.keys, reading.table.values) = (table.keys, table.values);
+                reading.table.rows = table.rows;
+                reading.table.losses.merge(&table.losses);
+                reading.table.time = table.time;
+                return;
+            }
             Shows::Rows => table = self.without_cpu(table),
             Shows::Log2 => {
                 table = table.fold_range(table.keys.len().saturating_sub(1), Column::default(), Some(0));

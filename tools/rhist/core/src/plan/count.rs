@@ -11,6 +11,7 @@ use super::event_of;
 use super::has_dist;
 use super::latency::keys_or_cpu;
 use super::latency::size_of;
+use super::latency::unit_of;
 use super::options_filter;
 use super::synthetic::MOST_KEYS_OF_C;
 use super::synthetic::too_many_keys;
@@ -106,6 +107,9 @@ fn rhist(plan: &mut Plan, asked: Asked<'_>, count: &Count, event: &EventName, ta
     }
     if let (Some(field), false) = (count.dist.first().or(count.stat.first()), measure.save.is_empty()) {
         command += &format!(":most={field}:onmax($most).save({})", measure.save.join(","));
+    }
+    if !count.dist.is_empty() {
+        command += &unit_of(asked.options);
     }
     let (event, place) = plan.add_trigger(event, command + tail);
     let columns = places(plan, count);

@@ -140,6 +140,7 @@ fn direct(plan: &mut Plan, asked: Asked<'_>, end: &Point, (e, i): (usize, usize)
             measure.save.join(",")
         );
     }
+    command += &unit_of(options);
     command += &size_of(options, measure);
     command += filter;
     let (event, place) = plan.add_trigger(&event_of(&end.event)?, command);
@@ -177,6 +178,14 @@ pub(super) fn since(point: &Point, i: usize) -> String {
         .replace("{start}", &format!("$ts{i}"))
         // The kernel takes a blank for a part of the name.
         .replace(' ', "")
+}
+
+/// `:unit(…)`, if buckets are in another unit than the values.
+pub(super) fn unit_of(options: &Options) -> String {
+    match options.unit.word() {
+        "" => String::new(),
+        word => format!(":unit({word})"),
+    }
 }
 
 /// `:size=…`, if it is not the default.

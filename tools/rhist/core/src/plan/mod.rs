@@ -16,16 +16,19 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 pub use answer::Answer;
+use answer::Shows;
 pub use step::Id;
 pub use step::Step;
 
 use crate::names::Names;
 use crate::question::Backend;
 use crate::question::Question;
+use crate::recipe::Count;
 use crate::recipe::FilterAt;
 use crate::recipe::Measure;
 use crate::recipe::NameKind;
 use crate::recipe::UnitName;
+use crate::table::BucketUnit;
 use crate::table::Unit;
 use crate::tracefs::Tracefs;
 use crate::tracefs::events::EventName;
@@ -51,6 +54,8 @@ pub struct Options {
     pub filter: Option<String>,
     /// Entries that results have room for.
     pub size: Option<u32>,
+    /// In what unit the buckets of times are: see [`BucketUnit`].
+    pub unit: BucketUnit,
     /// Values of the recipe's arguments.
     pub args: BTreeMap<String, String>,
     /// Tasks are counted by their IDs, and then by their names: for a kernel whose C has no `common_comm`.
@@ -155,6 +160,12 @@ impl Plan {
             .iter()
             .map(|name| measure.keys.get(name).unwrap_or(name).clone())
             .collect::<Vec<_>>();
+        if options.unit != BucketUnit::One && (unit != Unit::Nanoseconds || !has_dist(tracefs)) {
+            return Err(Error::Impossible(match unit {
+                Unit::Nanoseconds => "C's histograms have no buckets in another unit: load rhist".to_owned(),
+                _ => "only times in nanoseconds can have buckets in another unit".to_owned(),
+            }));
+        }
         if options.comm_by_pid {
             replace(&mut keys, "common_comm", "common_pid.execname");
             replace(&mut measure.save, "common_comm", "common_pid");
@@ -184,6 +195,47 @@ impl Plan {
         }
         if let Some(step) = plan.steps.iter().find(|step| step.text().len() > MOST_BYTES) {
             return Err(Error::Impossible(too_long(step.text().len(), options)));
+        }
+        let id = plan.id.clone();
+        plan.question.triggers = plan.steps.iter().map(|step| step.shell(&id)).collect();
+        Ok(plan)
+    }
+
+    /// Plans triggers that somebody has written, each on its event. The histogram of the last one is the answer, as it is;
+    /// those before it are for the variables that it refers to.
+    pub fn of_triggers(
+        tracefs: &Tracefs,
+        id: Id,
+        triggers: &[(EventName, String)],
+        question: Question,
+    ) -> Result<Self, Error> {
+        let mut plan = Self {
+            id,
+            measure: Measure::default(),
+            steps: Vec::new(),
+            answer: Answer::whole(),
+            question: Question {
+                backend: tracefs.backend(),
+                ..question
+            },
+        };
+        for (number, (event, command)) in triggers.iter().enumerate() {
+            if !tracefs.has_event(event) {
+                return Err(Error::NoEvent {
+                    event: event.to_string(),
+                });
+            }
+            if command.len() > MOST_BYTES {
+                return Err(Error::Impossible(too_long(command.len(), &Options::default())));
+            }
+            plan.measure.count.push(Count {
+                event: event.to_string(),
+                ..Count::default()
+            });
+            let (event, place) = plan.add_trigger(event, command.clone());
+            let is_last = number + 1 == triggers.len();
+            plan.answer
+                .add(event, place, if is_last { Shows::Whole } else { Shows::Nothing });
         }
         let id = plan.id.clone();
         plan.question.triggers = plan.steps.iter().map(|step| step.shell(&id)).collect();
@@ -458,7 +510,6 @@ fn has_dist(tracefs: &Tracefs) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recipe::Count;
 
     #[test]
     fn threads_one_after_the_other_are_a_range() {

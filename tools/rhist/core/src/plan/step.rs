@@ -56,6 +56,11 @@ impl Id {
         Self("1".to_owned())
     }
 
+    /// ID of the run with this number among several of one process. As [`Self::second()`], no other process can have it.
+    pub fn numbered(&self, number: u32) -> Self {
+        Self(format!("{}{number:06}", self.0))
+    }
+
     /// ID of another run of the same process, that no other process can have: it would have to start in many years.
     pub fn second(&self) -> Self {
         Self(format!("{}0", self.0))

@@ -56,6 +56,16 @@ impl BucketUnit {
             Self::S => 1_000_000_000,
         }
     }
+
+    /// As `unit(…)` of a trigger has it. Empty for the value's own unit.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::One => "",
+            Self::Us => "us",
+            Self::Ms => "ms",
+            Self::S => "s",
+        }
+    }
 }
 
 impl Dist {
