@@ -13,6 +13,7 @@ mod lines;
 pub mod machine;
 #[cfg(test)]
 mod measure;
+pub mod metrics;
 pub mod names;
 mod otlp;
 pub mod picture;

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Formats of Prometheus: its text, that of OpenMetrics, and protocol buffers, which alone have native histograms.
+
+mod buckets;
+mod message;
+mod protobuf;
+mod text;
+
+use super::Family;
+
+/// How metrics are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// The text format of Prometheus, version 0.0.4.
+    Text,
+    /// That of OpenMetrics, version 1.0.0.
+    OpenMetrics,
+    /// Messages of `io.prometheus.client.MetricFamily`, each behind its length.
+    Protobuf,
+}
+
+impl Format {
+    /// All of them; of those that somebody likes equally, the first one is taken.
+    pub const ALL: [Self; 3] = [Self::Protobuf, Self::OpenMetrics, Self::Text];
+
+    /// The format that is liked best by who sends this `Accept`. Text, if it has none, or likes nothing that there is.
+    pub fn accepted(accept: &str) -> Self {
+        let mut best = (Self::Text, 0.0);
+        for range in accept.split(',') {
+            let mut parts = range.split(';').map(str::trim);
+            let kind = parts.next().unwrap_or_default();
+            let parameters: Vec<(&str, &str)> = parts.filter_map(|part| part.split_once('=')).collect();
+            let get = |name: &str| {
+                parameters
+                    .iter()
+                    .find(|(key, _)| key.eq_ignore_ascii_case(name))
+                    .map(|(_, value)| *value)
+            };
+            let quality = get("q").map_or(1.0, |q| q.parse::<f64>().unwrap_or(0.0));
+            let format = match kind.to_ascii_lowercase().as_str() {
+                "application/vnd.google.protobuf"
+                    if get("proto") == Some("io.prometheus.client.MetricFamily")
+                        && get("encoding").is_none_or(|encoding| encoding == "delimited") =>
+                {
+                    Self::Protobuf
+                }
+                "application/openmetrics-text"
+                    if get("version").is_none_or(|version| matches!(version, "1.0.0" | "0.0.1")) =>
+                {
+                    Self::OpenMetrics
+                }
+                "text/plain" | "text/*" | "*/*" => Self::Text,
+                _ => continue,
+            };
+            if quality > best.1 {
+                best = (format, quality);
+            }
+        }
+        best.0
+    }
+
+    /// `Content-Type` of what is written.
+    pub fn content_type(self) -> &'static str {
+        match self {
+            Self::Text => "text/plain; version=0.0.4; charset=utf-8",
+            Self::OpenMetrics => "application/openmetrics-text; version=1.0.0; charset=utf-8",
+            Self::Protobuf => {
+                "application/vnd.google.protobuf; proto=io.prometheus.client.MetricFamily; encoding=delimited"
+            }
+        }
+    }
+
+    /// Appends a family.
+    pub fn write(self, family: &Family<'_>, out: &mut Vec<u8>) {
+        match self {
+            Self::Text | Self::OpenMetrics => text::write(family, self == Self::OpenMetrics, out),
+            Self::Protobuf => protobuf::write(family, out),
+        }
+    }
+
+    /// Appends what stands behind all families.
+    pub fn end(self, out: &mut Vec<u8>) {
+        if self == Self::OpenMetrics {
+            out.extend_from_slice(b"# EOF\n");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

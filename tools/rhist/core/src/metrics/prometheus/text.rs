@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! The text formats of Prometheus and of OpenMetrics, which differ little.
+
+use std::io::Write;
+
+use super::buckets::classic;
+use super::protobuf::sum;
+use crate::metrics::Family;
+use crate::metrics::Kind;
+use crate::metrics::Value;
+use crate::table::Dist;
+
+/// The name with what Prometheus expects at its end.
+pub(super) fn suffixed(family: &Family<'_>) -> String {
+    let suffix = match family.kind {
+        Kind::Counter => "_total",
+        Kind::Info => "_info",
+        Kind::Gauge | Kind::Histogram => "",
+    };
+    family.name.clone() + suffix
+}
+
+/// Appends a family. It is all text: `write!` to a vector does not fail.
+pub(super) fn write(family: &Family<'_>, is_open: bool, out: &mut Vec<u8>) {
+    let kind = match family.kind {
+        Kind::Counter => "counter",
+        Kind::Gauge => "gauge",
+        Kind::Histogram => "histogram",
+        Kind::Info if is_open => "info",
+        Kind::Info => "gauge",
+    };
+    let full = suffixed(family);
+    // In OpenMetrics, the family has the name without what its samples add.
+    let name = if is_open { &family.name } else { &full };
+    let _ = writeln!(out, "# TYPE {name} {kind}");
+    if is_open && !family.unit.is_empty() {
+        let _ = writeln!(out, "# UNIT {name} {}", family.unit);
+    }
+    let _ = write!(out, "# HELP {name} ");
+    escape(&family.help, is_open, out);
+    out.push(b'\n');
+    let mut labels = Vec::new();
+    for point in &family.points {
+        labels.clear();
+        for (n, (name, value)) in point.labels.iter().enumerate() {
+            let _ = write!(labels, "{}{name}=\"", if n > 0 { "," } else { "" });
+            escape(value, true, &mut labels);
+            labels.push(b'"');
+        }
+        let mut sample = Sample {
+            name: &family.name,
+            labels: &labels,
+            out,
+        };
+        match point.value {
+            Value::Whole(number) => {
+                sample.begin(&full[family.name.len()..], None);
+                let _ = writeln!(sample.out, "{number}");
+            }
+            Value::Real(number) => {
+                sample.begin(&full[family.name.len()..], None);
+                float(number, sample.out);
+                sample.out.push(b'\n');
+            }
+            Value::Dist(dist) => sample.histogram(dist, family.unit, is_open),
+        }
+        if let (true, Some(ns)) = (is_open, point.start_ns) {
+            sample.begin("_created", None);
+            let _ = writeln!(sample.out, "{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000);
+        }
+    }
+}
+
+/// Samples of a point.
+struct Sample<'a> {
+    name: &'a str,
+    /// As they are written, without braces.
+    labels: &'a [u8],
+    out: &'a mut Vec<u8>,
+}
+
+impl Sample<'_> {
+    /// All but the value.
+    fn begin(&mut self, suffix: &str, le: Option<&str>) {
+        self.out.extend_from_slice(self.name.as_bytes());
+        self.out.extend_from_slice(suffix.as_bytes());
+        if le.is_some() || !self.labels.is_empty() {
+            self.out.push(b'{');
+            self.out.extend_from_slice(self.labels);
+            if let Some(le) = le {
+                let comma = if self.labels.is_empty() { "" } else { "," };
+                let _ = write!(self.out, "{comma}le=\"{le}\"");
+            }
+            self.out.push(b'}');
+        }
+        self.out.push(b' ');
+    }
+
+    fn histogram(&mut self, dist: &Dist, unit: &str, is_open: bool) {
+        let count = dist.in_buckets();
+        for bucket in classic(dist, unit) {
+            self.begin("_bucket", Some(&le(bucket.bound(), is_open)));
+            let _ = writeln!(self.out, "{}", bucket.count);
+        }
+        self.begin("_bucket", Some("+Inf"));
+        let _ = writeln!(self.out, "{count}");
+        // OpenMetrics has no sum where values may be negative, since it could fall.
+        if let Some(sum) = sum(dist).filter(|_| !is_open || dist.negative.is_empty()) {
+            self.begin("_sum", None);
+            float(sum, self.out);
+            self.out.push(b'\n');
+        }
+        self.begin("_count", None);
+        let _ = writeln!(self.out, "{count}");
+    }
+}
+
+/// A bound as Go writes it, so that it is the same label whoever has written it.
+fn le(bound: f64, is_open: bool) -> String {
+    match bound {
+        _ if bound > 0.0 && bound < 1e-4 => {
+            let text = format!("{bound:e}");
+            let (digits, exponent) = text.split_once("e-").unwrap_or((&text, ""));
+            format!("{digits}e-{exponent:0>2}")
+        }
+        _ if is_open && bound.fract() == 0.0 => format!("{bound}.0"),
+        _ => bound.to_string(),
+    }
+}
+
+fn float(number: f64, out: &mut Vec<u8>) {
+    let _ = match number {
+        f64::INFINITY => write!(out, "+Inf"),
+        f64::NEG_INFINITY => write!(out, "-Inf"),
+        // Three letters: NaN.
+        _ => write!(out, "{number}"),
+    };
+}
+
+/// Quotes stay as they are in the help of Prometheus' own format.
+fn escape(text: &str, with_quotes: bool, out: &mut Vec<u8>) {
+    for byte in text.bytes() {
+        match byte {
+            b'\\' => out.extend_from_slice(b"\\\\"),
+            b'\n' => out.extend_from_slice(b"\\n"),
+            b'"' if with_quotes => out.extend_from_slice(b"\\\""),
+            _ => out.push(byte),
+        }
+    }
+}
