@@ -25,6 +25,7 @@ pub mod question;
 pub mod recipe;
 pub mod recording;
 pub mod run;
+pub mod service;
 pub mod stats;
 pub mod suggest;
 pub mod table;

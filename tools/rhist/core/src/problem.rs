@@ -4,6 +4,8 @@
 
 use std::fmt;
 use std::ops::Range;
+use std::path::Path;
+use std::path::PathBuf;
 
 /// What is wrong with a text, where, and what was probably meant.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -72,3 +74,71 @@ impl fmt::Display for Problem {
 }
 
 impl std::error::Error for Problem {}
+
+/// A problem in a file of several lines.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InFile {
+    /// The file.
+    pub path: PathBuf,
+    /// The line in which the problem begins, from 1.
+    pub line: usize,
+    /// This line, without its newline.
+    pub source: String,
+    /// What is wrong, and where in the line.
+    pub problem: Problem,
+}
+
+impl InFile {
+    /// A problem of this text, which is that of the file.
+    pub fn new(path: &Path, text: &str, problem: Problem) -> Self {
+        let start = floor(text, problem.at.start);
+        let begin = text[..start].rfind('\n').map_or(0, |newline| newline + 1);
+        let source = text[begin..].lines().next().unwrap_or_default();
+        let end = floor(text, problem.at.end).clamp(start, (begin + source.len()).max(start));
+        Self {
+            path: path.to_owned(),
+            line: text[..begin].matches('\n').count() + 1,
+            source: source.to_owned(),
+            problem: Problem {
+                at: start - begin..end - begin,
+                ..problem
+            },
+        }
+    }
+
+    /// Adds a sentence that helps.
+    #[must_use]
+    pub fn with_help(mut self, help: impl Into<String>) -> Self {
+        self.problem = self.problem.help(help);
+        self
+    }
+
+    /// The column of the first character that is wrong, from 1.
+    pub fn column(&self) -> usize {
+        let before = self.source.get(..self.problem.at.start).unwrap_or(&self.source);
+        before.chars().count() + 1
+    }
+}
+
+/// The boundary of a character at or before this place.
+fn floor(text: &str, at: usize) -> usize {
+    (0..=at.min(text.len()))
+        .rev()
+        .find(|&at| text.is_char_boundary(at))
+        .unwrap_or(0)
+}
+
+impl fmt::Display for InFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{}:{}:{}: {}",
+            self.path.display(),
+            self.line,
+            self.column(),
+            self.problem
+        )
+    }
+}
+
+impl std::error::Error for InFile {}

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! What a histogram costs, and whether that is too much.
+
+use std::time::Duration;
+use std::time::Instant;
+
+/// Over a shorter time, a burst would be taken for more than it is.
+const WINDOW: Duration = Duration::from_secs(2);
+
+/// How long a histogram rests that has cost too much, at first.
+const FIRST_REST: Duration = Duration::from_secs(60);
+
+/// And at last: each time it costs too much again, it rests twice as long.
+const LONGEST_REST: Duration = Duration::from_secs(3600);
+
+/// Watches what a histogram costs.
+#[derive(Debug)]
+pub struct Watch {
+    /// The part of one CPU that it may cost.
+    pub budget: f64,
+    /// What a hit costs, in nanoseconds of a CPU. `None` if it could not be measured: then nothing is known, and nothing done.
+    pub event_ns: Option<f64>,
+    /// The part of one CPU that it cost in the last interval.
+    pub share: Option<f64>,
+    /// How often it has cost too much.
+    pub pauses: u64,
+    /// Where the interval begins: a time, and hits until then.
+    since: Option<(Instant, u64)>,
+    /// When it began to run.
+    started: Option<Instant>,
+    rest: Duration,
+}
+
+impl Watch {
+    /// For one that has not run yet.
+    pub fn new(budget: f64) -> Self {
+        Self {
+            budget,
+            event_ns: None,
+            share: None,
+            pauses: 0,
+            since: None,
+            started: None,
+            rest: FIRST_REST,
+        }
+    }
+
+    /// It begins to run.
+    pub fn start(&mut self, now: Instant) {
+        self.since = Some((now, 0));
+        self.started = Some(now);
+        self.share = None;
+    }
+
+    /// It runs no more.
+    pub fn stop(&mut self) {
+        (self.since, self.share) = (None, None);
+    }
+
+    /// Takes its hits since it began to run. Returns how long it has to rest, if it costs too much.
+    pub fn look(&mut self, now: Instant, events: u64) -> Option<Duration> {
+        let (then, before) = self.since?;
+        let time = now.saturating_duration_since(then);
+        if time < WINDOW {
+            return None;
+        }
+        self.since = Some((now, events));
+        let share = events.saturating_sub(before) as f64 * self.event_ns? / time.as_nanos() as f64;
+        self.share = Some(share);
+        if share <= self.budget {
+            return None;
+        }
+        // One that was within its budget for so long begins anew.
+        if self
+            .started
+            .is_some_and(|started| now.saturating_duration_since(started) > LONGEST_REST)
+        {
+            self.rest = FIRST_REST;
+        }
+        let rest = self.rest;
+        self.rest = (rest * 2).min(LONGEST_REST);
+        self.pauses += 1;
+        Some(rest)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn watch(start: Instant) -> Watch {
+        let mut watch = Watch {
+            event_ns: Some(100.0),
+            ..Watch::new(0.005)
+        };
+        watch.start(start);
+        watch
+    }
+
+    #[test]
+    fn within_its_budget() {
+        let start = Instant::now();
+        let mut watch = watch(start);
+        // 50,000 hits of 100 ns in a second are half a per cent.
+        for second in 1..100 {
+            let now = start + Duration::from_secs(second * 5);
+            assert_eq!(watch.look(now, second * 5 * 50_000), None);
+        }
+        assert!((watch.share.unwrap() - 0.005).abs() < 1e-9);
+    }
+
+    #[test]
+    fn each_rest_is_longer() {
+        let mut now = Instant::now();
+        let mut watch = watch(now);
+        let mut rests = Vec::new();
+        for _ in 0..8 {
+            watch.start(now);
+            // Too short to know.
+            assert_eq!(watch.look(now + Duration::from_secs(1), 1_000_000_000), None);
+            now += Duration::from_secs(10);
+            rests.push(watch.look(now, 600_000).unwrap().as_secs());
+            watch.stop();
+            assert_eq!(watch.look(now + Duration::from_secs(60), 600_000), None);
+        }
+        assert_eq!(rests, [60, 120, 240, 480, 960, 1920, 3600, 3600]);
+        assert_eq!(watch.pauses, 8);
+        watch.start(now);
+        now += Duration::from_secs(4000);
+        assert_eq!(watch.look(now, 0), None);
+        now += Duration::from_secs(10);
+        assert_eq!(watch.look(now, 600_000), Some(FIRST_REST));
+    }
+
+    #[test]
+    fn a_cost_that_is_not_known() {
+        let start = Instant::now();
+        let mut watch = Watch {
+            event_ns: None,
+            ..watch(start)
+        };
+        assert_eq!(watch.look(start + Duration::from_secs(10), u64::MAX), None);
+        assert_eq!(watch.share, None);
+    }
+}

@@ -1,0 +1,433 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Files that say which histograms a service makes: `/etc/rhist/*.toml`.
+//!
+//! What a text in them means is found out by whoever plans it; here it is found where the text stands.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::ops::Range;
+use std::path::Path;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use serde::Deserialize;
+use toml::Spanned;
+
+use crate::problem::InFile;
+use crate::problem::Problem;
+use crate::suggest;
+use crate::table::BucketUnit;
+
+/// Label sets of a histogram, if its table does not say how many.
+const LIMIT: u32 = 100;
+
+/// What a histogram may cost, as a part of a CPU, if its table does not say.
+const BUDGET: f64 = 0.005;
+
+/// A file that is larger is none of these.
+const MAX_BYTES: u64 = 1 << 20;
+
+/// Names of labels that Prometheus gives itself, or that its histograms have.
+const RESERVED: [&str; 4] = ["instance", "job", "le", "quantile"];
+
+/// All that is to be made, in the order of files and tables.
+#[derive(Clone, Debug, Default)]
+pub struct Config {
+    /// No two have the same name.
+    pub histograms: Vec<Wanted>,
+}
+
+/// A histogram that is to be made.
+#[derive(Clone, Debug)]
+pub struct Wanted {
+    /// Its name, which metrics begin with: lower-case letters, digits and `_`.
+    pub name: String,
+    /// What it is.
+    pub settings: Settings,
+    /// The file that says it.
+    file: Arc<File>,
+    /// Where its name stands.
+    at: Range<usize>,
+    /// Where its texts stand, by their words: `recipe`, `trigger`.
+    places: BTreeMap<&'static str, Range<usize>>,
+}
+
+/// What a table says, wherever it stands.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settings {
+    /// What is measured.
+    pub what: What,
+    /// For how many entries there is room in the kernel.
+    pub size: Option<u32>,
+    /// How many label sets it has at most, besides `other`.
+    pub limit: u32,
+    /// In what unit the buckets of times are.
+    pub unit: BucketUnit,
+    /// What it may cost, as a part of one CPU: 0.005 is half a per cent.
+    pub budget: f64,
+    /// What labels are called, by the names of keys.
+    pub labels: BTreeMap<String, String>,
+    /// Whether labels may have addresses of the kernel.
+    pub addresses: bool,
+}
+
+/// What is measured.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum What {
+    /// A command line without its options for output: a recipe's, that of `count`, or of `between`.
+    Words {
+        /// `recipe`, `count`, or `between`.
+        kind: &'static str,
+        /// What follows it.
+        text: String,
+    },
+    /// Triggers as they are: events and commands. The histogram of the last one is shown.
+    Triggers(Vec<(String, String)>),
+}
+
+/// A file that was read.
+#[derive(Debug)]
+struct File {
+    path: PathBuf,
+    text: String,
+}
+
+/// What is in a file.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Tables {
+    #[serde(default)]
+    histogram: BTreeMap<Spanned<String>, Table>,
+}
+
+/// A table that names a histogram.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Table {
+    recipe: Option<Spanned<String>>,
+    count: Option<Spanned<String>>,
+    between: Option<Spanned<String>>,
+    event: Option<Spanned<String>>,
+    trigger: Option<Spanned<String>>,
+    #[serde(default)]
+    before: Vec<Before>,
+    size: Option<Spanned<u32>>,
+    limit: Option<Spanned<u32>>,
+    unit: Option<Spanned<String>>,
+    budget: Option<Spanned<String>>,
+    #[serde(default)]
+    labels: BTreeMap<String, Spanned<String>>,
+    #[serde(default)]
+    addresses: bool,
+}
+
+/// A trigger that is made before that of the table.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Before {
+    event: String,
+    trigger: String,
+}
+
+/// Why there is no configuration.
+#[derive(Debug)]
+pub enum ConfigError {
+    /// A file or the folder cannot be read.
+    Io(PathBuf, io::Error),
+    /// What is wrong in files, at least one.
+    Problems(Vec<InFile>),
+}
+
+impl Config {
+    /// Reads the files `*.toml` of a folder, in the order of their names. A folder that is not there has none.
+    pub fn read_folder(folder: &Path) -> Result<Self, ConfigError> {
+        let fail = |error| ConfigError::Io(folder.to_owned(), error);
+        let mut paths = Vec::new();
+        match fs::read_dir(folder) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(fail(error)),
+            Ok(entries) => {
+                for entry in entries {
+                    let path = entry.map_err(fail)?.path();
+                    // Not what an editor has beside it: `.#rhist.toml`.
+                    let is_hidden = path
+                        .file_name()
+                        .is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
+                    if path.extension().is_some_and(|extension| extension == "toml") && !is_hidden {
+                        paths.push(path);
+                    }
+                }
+            }
+        }
+        paths.sort();
+        Self::read(&paths)
+    }
+
+    /// Reads these files.
+    pub fn read(paths: &[PathBuf]) -> Result<Self, ConfigError> {
+        let mut texts = Vec::new();
+        for path in paths {
+            let read = || {
+                let file = fs::metadata(path)?;
+                if !file.is_file() || file.len() > MAX_BYTES {
+                    let what = "this is no configuration: it is no file, or larger than 1 MiB";
+                    return Err(io::Error::new(io::ErrorKind::InvalidData, what));
+                }
+                fs::read_to_string(path)
+            };
+            texts.push((
+                path.clone(),
+                read().map_err(|error| ConfigError::Io(path.clone(), error))?,
+            ));
+        }
+        Self::parse(texts).map_err(ConfigError::Problems)
+    }
+
+    /// Reads texts, with the files that they are from.
+    pub fn parse(texts: impl IntoIterator<Item = (PathBuf, String)>) -> Result<Self, Vec<InFile>> {
+        let mut config = Self::default();
+        let mut problems = Vec::new();
+        for (path, text) in texts {
+            let file = Arc::new(File { path, text });
+            match toml::from_str::<Tables>(&file.text) {
+                Err(error) => problems.push(file.problem(syntax(&file.text, &error))),
+                Ok(tables) => {
+                    // In the order in which they stand there.
+                    let mut tables: Vec<_> = tables.histogram.into_iter().collect();
+                    tables.sort_by_key(|(name, _)| name.span().start);
+                    for (name, table) in tables {
+                        match Wanted::new(&file, name, table) {
+                            Ok(wanted) => config.add(wanted, &mut problems),
+                            Err(problem) => problems.push(file.problem(problem)),
+                        }
+                    }
+                }
+            }
+        }
+        if problems.is_empty() { Ok(config) } else { Err(problems) }
+    }
+
+    fn add(&mut self, wanted: Wanted, problems: &mut Vec<InFile>) {
+        match self.histograms.iter().find(|other| other.name == wanted.name) {
+            None => self.histograms.push(wanted),
+            Some(other) => {
+                let title = format!("there is a histogram {} already", wanted.name);
+                let help = format!("the other one is in {}", other.file.path.display());
+                problems.push(wanted.problem_of_name(title).with_help(help));
+            }
+        }
+    }
+}
+
+impl Wanted {
+    fn new(file: &Arc<File>, name: Spanned<String>, table: Table) -> Result<Self, Problem> {
+        let at = name.span();
+        let name = name.into_inner();
+        let is_word = |name: &str| {
+            name.starts_with(|c: char| c.is_ascii_lowercase())
+                && name.bytes().all(|b| matches!(b, b'a'..=b'z' | b'0'..=b'9' | b'_'))
+        };
+        if !is_word(&name) {
+            let title = format!("{name:?} is no name of a histogram");
+            return Err(Problem::new(at, title).help("it begins metrics: lower-case letters, digits and _"));
+        }
+        if !super::families::is_free(&name) {
+            return Err(Problem::new(
+                at,
+                format!("metrics that begin with rhist_{name} are the service's own"),
+            ));
+        }
+        let mut places = BTreeMap::new();
+        let mut words = Vec::new();
+        for (kind, text) in [
+            ("recipe", table.recipe),
+            ("count", table.count),
+            ("between", table.between),
+        ] {
+            if let Some(text) = text {
+                places.insert(kind, text.span());
+                let text = text.into_inner();
+                words.push(What::Words { kind, text });
+            }
+        }
+        let what = match (words.pop(), words.is_empty(), table.event, table.trigger) {
+            (Some(_), true, Some(other), _) | (Some(_), true, _, Some(other)) => {
+                let title = "event and trigger stand alone, without recipe, count or between";
+                return Err(Problem::new(other.span(), title));
+            }
+            (Some(what), true, None, None) => what,
+            (Some(What::Words { kind, .. }), false, ..) => {
+                let at = places.get(kind).cloned().unwrap_or(at);
+                return Err(Problem::new(at, "a histogram has one of recipe, count and between"));
+            }
+            (_, _, Some(event), Some(trigger)) => {
+                places.insert("event", event.span());
+                places.insert("trigger", trigger.span());
+                let mut triggers: Vec<_> = table.before.into_iter().map(|one| (one.event, one.trigger)).collect();
+                triggers.push((event.into_inner(), trigger.into_inner()));
+                if let Some((_, other)) = triggers.iter().find(|(_, text)| !text.starts_with("hist:")) {
+                    let title = format!("{other:?} is no trigger of a histogram");
+                    let at = places.get("trigger").cloned().unwrap_or(at);
+                    return Err(Problem::new(at, title).help("it begins with hist:keys="));
+                }
+                What::Triggers(triggers)
+            }
+            (None, _, Some(alone), None) | (None, _, None, Some(alone)) => {
+                return Err(Problem::new(alone.span(), "event and trigger need each other"));
+            }
+            _ => {
+                let title = format!("nothing says what {name} measures");
+                let help = "it needs recipe, count, between, or event and trigger";
+                return Err(Problem::new(at, title).help(help));
+            }
+        };
+        let settings = Settings {
+            size: number("size", table.size, 65..=131_072)?,
+            limit: number("limit", table.limit, 1..=10_000)?.unwrap_or(LIMIT),
+            unit: table.unit.map(unit).transpose()?.unwrap_or_default(),
+            budget: table.budget.map(budget).transpose()?.unwrap_or(BUDGET),
+            labels: labels(table.labels)?,
+            addresses: table.addresses,
+            what,
+        };
+        let is_text = matches!(settings.what, What::Triggers(_));
+        if is_text && (settings.size.is_some() || settings.unit != BucketUnit::One) {
+            let title = "size and unit are in the text of a trigger: size=…, unit(…)";
+            return Err(Problem::new(places.get("trigger").cloned().unwrap_or(at), title));
+        }
+        Ok(Self {
+            name,
+            settings,
+            file: file.clone(),
+            at,
+            places,
+        })
+    }
+
+    /// A problem with the histogram as a whole.
+    pub fn problem_of_name(&self, title: impl Into<String>) -> InFile {
+        self.file.problem(Problem::new(self.at.clone(), title))
+    }
+
+    /// A problem in one of its texts: `recipe`, `count`, `between`, `event` or `trigger`. Where characters are written
+    /// otherwise than they are, as in `"\u0041"`, it is about all of the text.
+    pub fn problem_in(&self, word: &str, problem: Problem) -> InFile {
+        let Some(span) = self.places.get(word) else {
+            return self.file.problem(Problem {
+                at: self.at.clone(),
+                ..problem
+            });
+        };
+        let written = self.file.text.get(span.clone()).unwrap_or_default();
+        let quotes = if written.starts_with("\"\"\"") || written.starts_with("'''") {
+            3
+        } else {
+            1
+        };
+        let is_as_it_stands = written.starts_with('\'') || !written.contains('\\');
+        // A newline behind three quotes is none of the text.
+        let starts = quotes + usize::from(quotes == 3 && written[3..].starts_with('\n'));
+        let start = span.start + starts;
+        let at = start + problem.at.start..start + problem.at.end;
+        let at = if is_as_it_stands && at.end <= span.end {
+            at
+        } else {
+            span.clone()
+        };
+        self.file.problem(Problem { at, ..problem })
+    }
+}
+
+impl File {
+    fn problem(&self, problem: Problem) -> InFile {
+        InFile::new(&self.path, &self.text, problem)
+    }
+}
+
+/// What the parser says, with the word that was probably meant.
+fn syntax(text: &str, error: &toml::de::Error) -> Problem {
+    let at = error.span().unwrap_or(text.len()..text.len());
+    let message = error.message().lines().next().unwrap_or_default();
+    let unknown = message
+        .strip_prefix("unknown field `")
+        .and_then(|rest| rest.split_once('`'));
+    let Some((word, expected)) = unknown else {
+        return Problem::new(at, message.trim_end_matches('.'));
+    };
+    let known: Vec<&str> = expected.split('`').skip(1).step_by(2).collect();
+    let near = suggest::near(word, known.iter().copied());
+    let problem = Problem::new(at, format!("{word} is no word of this table"));
+    match near.is_empty() {
+        true => problem.help(format!("it can have {}", known.join(", "))),
+        false => problem.near(&near),
+    }
+}
+
+fn number(
+    word: &str,
+    value: Option<Spanned<u32>>,
+    range: std::ops::RangeInclusive<u32>,
+) -> Result<Option<u32>, Problem> {
+    match value {
+        Some(value) if !range.contains(value.get_ref()) => {
+            let title = format!("{word} is from {} to {}", range.start(), range.end());
+            Err(Problem::new(value.span(), title))
+        }
+        value => Ok(value.map(Spanned::into_inner)),
+    }
+}
+
+fn unit(text: Spanned<String>) -> Result<BucketUnit, Problem> {
+    let known = [BucketUnit::Us, BucketUnit::Ms, BucketUnit::S];
+    let found = known.into_iter().find(|unit| unit.word() == text.get_ref());
+    let problem = || Problem::new(text.span(), "unit is s, ms or us").help("without it, times are in nanoseconds");
+    found.ok_or_else(problem)
+}
+
+/// `"0.5%"`.
+fn budget(text: Spanned<String>) -> Result<f64, Problem> {
+    let number = text.get_ref().strip_suffix('%').map(str::trim_end);
+    let percent = number.and_then(|number| number.parse::<f64>().ok());
+    let share = percent
+        .map(|percent| percent / 100.0)
+        .filter(|share| *share > 0.0 && *share <= 1.0);
+    let problem = || Problem::new(text.span(), "budget is a part of a CPU, up to all of it: \"0.5%\"");
+    share.ok_or_else(problem)
+}
+
+fn labels(labels: BTreeMap<String, Spanned<String>>) -> Result<BTreeMap<String, String>, Problem> {
+    for label in labels.values() {
+        let name = label.get_ref();
+        let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic())
+            && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+        if !is_name || RESERVED.contains(&name.as_str()) {
+            let title = format!("{name:?} cannot be a label");
+            let help = format!(
+                "labels have letters, digits and _; {} are Prometheus' own",
+                RESERVED.join(", ")
+            );
+            return Err(Problem::new(label.span(), title).help(help));
+        }
+    }
+    let pairs = labels.into_iter().map(|(key, label)| (key, label.into_inner()));
+    Ok(pairs.collect())
+}
+
+/// What a key is called as a label, if nobody has said it: its name without modifiers, and nothing that a label cannot have.
+pub(super) fn label_name(key: &str) -> String {
+    let field = match key.rfind('.') {
+        Some(dot) if !key[dot..].contains(')') => &key[..dot],
+        _ => key,
+    };
+    let word = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
+    let name: String = field.chars().map(word).collect();
+    let name = name.trim_matches('_');
+    match name {
+        _ if name.is_empty() || name.starts_with(|c: char| c.is_ascii_digit()) || RESERVED.contains(&name) => {
+            format!("key_{name}")
+        }
+        _ => name.to_owned(),
+    }
+}

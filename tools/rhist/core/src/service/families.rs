@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Metrics of a service: what its histograms have counted, and what is known of these.
+
+use std::collections::BTreeSet;
+
+use super::Service;
+use super::config::What;
+use super::config::label_name;
+use super::totals::Set;
+use super::watched::Watched;
+use crate::metrics::Family;
+use crate::metrics::Kind;
+use crate::metrics::Point;
+use crate::metrics::Value;
+use crate::metrics::unit_word;
+use crate::table;
+use crate::table::BucketUnit;
+use crate::table::Fold;
+
+/// What all names begin with.
+const PREFIX: &str = "rhist_";
+
+/// What names begin with that are about the service itself. No histogram is called so.
+pub(super) const OWN: &str = "serve";
+
+/// Names of labels, in the place of keys.
+pub struct LabelNames(Vec<String>);
+
+impl Service {
+    /// Names of labels of all histograms, parallel to [`Self::histograms()`]; families refer to them.
+    pub fn label_names(&self) -> Vec<LabelNames> {
+        self.histograms
+            .iter()
+            .map(|histogram| LabelNames(labels(histogram)))
+            .collect()
+    }
+
+    /// Gives `take` each family, those of a histogram after the other: there is never memory for all of them.
+    pub fn families<'a>(&'a self, names: &'a [LabelNames], mut take: impl FnMut(Family<'a>)) {
+        let mut known = BTreeSet::new();
+        for (histogram, LabelNames(labels)) in self.histograms.iter().zip(names) {
+            for mut family in of_histogram(histogram, labels) {
+                // Two histograms can make one name of two: `a` of `b_c`, and `a_b` of `c`.
+                while !known.insert(family.name.clone()) {
+                    family.name += "_";
+                }
+                take(family);
+            }
+        }
+        own(self.histograms()).into_iter().for_each(take);
+    }
+}
+
+/// Names of labels: those of the configuration, or of the keys. No two are the same.
+fn labels(histogram: &Watched) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for column in histogram.totals.keys() {
+        let given = histogram.wanted.settings.labels.get(&column.name);
+        let mut name = given.cloned().unwrap_or_else(|| label_name(&column.name));
+        while names.contains(&name) {
+            name += "_";
+        }
+        names.push(name);
+    }
+    names
+}
+
+/// What a histogram has counted.
+fn of_histogram<'a>(histogram: &'a Watched, labels: &'a [String]) -> Vec<Family<'a>> {
+    let Some(start) = histogram.started() else {
+        return Vec::new();
+    };
+    let sets: Vec<Set<'a>> = histogram.totals.sets().collect();
+    let name = format!("{PREFIX}{}", histogram.wanted.name);
+    let summary = match histogram.question.summary.as_str() {
+        "" => "Counted by a trigger".to_owned(),
+        summary => summary.to_owned(),
+    };
+    let values = histogram.totals.values();
+    let is_dist = |column: usize| {
+        let first = sets.iter().find_map(|set| match set.row.values.get(column) {
+            Some(table::Value::Dist(_)) => Some(true),
+            Some(table::Value::Number(_)) => Some(false),
+            _ => None,
+        });
+        first.unwrap_or(false)
+    };
+    let point = |set: &Set<'a>, value, start_ns| Point {
+        labels: labels
+            .iter()
+            .zip(set.labels)
+            .map(|(name, value)| (name.as_str(), value.as_str()))
+            .collect(),
+        value,
+        start_ns,
+    };
+    let mut families = Vec::new();
+    // Each value of a distribution is a hit.
+    if !(0..values.len()).any(is_dist) {
+        let mut hits = Family::new(name.clone(), "", Kind::Counter, summary.clone());
+        let hit = |set: &Set<'a>| point(set, Value::Whole(set.row.hits.into()), Some(start));
+        hits.points = sets.iter().map(hit).collect();
+        families.push(hits);
+    }
+    let is_latency = values.len() == 1 && values[0].name == "value";
+    for (n, column) in values.iter().enumerate() {
+        let is_dist = is_dist(n);
+        let kind = match column.fold {
+            _ if is_dist => Kind::Histogram,
+            Fold::Sum if !histogram.signed.contains(&column.name) && !column.name.contains('-') => Kind::Counter,
+            _ => Kind::Gauge,
+        };
+        let unit = unit_word(
+            column.unit,
+            if is_dist {
+                bucket_unit(histogram)
+            } else {
+                BucketUnit::One
+            },
+        );
+        let mut parts = vec![name.clone()];
+        if !is_latency {
+            parts.push(value_name(&column.name, column.fold));
+        }
+        let is_named = |part: &String| part == unit || part.ends_with(&format!("_{unit}"));
+        if !unit.is_empty() && !parts.last().is_some_and(is_named) {
+            parts.push(unit.to_owned());
+        }
+        let help = if is_latency {
+            summary.clone()
+        } else {
+            format!("{summary}: {}", column.name)
+        };
+        let mut family = Family::new(parts.join("_"), unit, kind, help);
+        let start_ns = (kind != Kind::Gauge).then_some(start);
+        for set in &sets {
+            let value = match set.row.values.get(n) {
+                Some(table::Value::Dist(dist)) if is_dist => Value::Dist(dist),
+                Some(table::Value::Number(number)) if !is_dist => Value::Whole(*number),
+                _ => continue,
+            };
+            family.points.push(point(set, value, start_ns));
+        }
+        families.push(family);
+    }
+    families
+}
+
+/// A value as a part of a name: `common_timestamp-$ts0` has characters that none may have.
+fn value_name(column: &str, fold: Fold) -> String {
+    let end = match fold {
+        Fold::Sum => "",
+        Fold::Min => "_min",
+        Fold::Max => "_max",
+    };
+    label_name(column) + end
+}
+
+/// In what unit its buckets are.
+fn bucket_unit(histogram: &Watched) -> BucketUnit {
+    match &histogram.wanted.settings.what {
+        What::Words { .. } => histogram.wanted.settings.unit,
+        What::Triggers(triggers) => {
+            let text = triggers.last().map_or("", |(_, text)| text.as_str());
+            let has = |unit: &BucketUnit| text.contains(&format!(":unit({})", unit.word()));
+            let known = [BucketUnit::Us, BucketUnit::Ms, BucketUnit::S];
+            known.into_iter().find(has).unwrap_or_default()
+        }
+    }
+}
+
+/// What is known of each histogram.
+fn own(histograms: &[Watched]) -> Vec<Family<'_>> {
+    let family = |name: &str, unit, kind, help: &str| Family::new(format!("{PREFIX}{OWN}_{name}"), unit, kind, help);
+    let counter = |name: &str, help: &str| family(name, "", Kind::Counter, help);
+    let gauge = |name: &str, help: &str| family(name, "", Kind::Gauge, help);
+    let mut running = gauge("running", "Whether the histogram counts now");
+    let mut paused = gauge(
+        "paused",
+        "Whether the histogram rests, since it has cost more than its budget",
+    );
+    let mut pauses = counter("pauses", "How often the histogram has cost more than its budget");
+    let mut starts = counter("starts", "How often the histogram was made in the kernel");
+    let mut events = counter(
+        "events",
+        "Hits of all triggers of the histogram, those of starts among them",
+    );
+    let mut dropped = counter("dropped", "Hits without an entry, since the histogram was full");
+    let mut no_bucket = counter(
+        "no_bucket",
+        "Values that are in no bucket, since there was no room for more",
+    );
+    let mut unresolved = counter("unresolved", "Ends without a start");
+    let mut missed = counter(
+        "missed",
+        "Starts and maxima that were not stored, since too many hits were at work",
+    );
+    let mut entries = gauge("entries", "Entries of the fullest histogram in the kernel");
+    let mut size = gauge("size", "How many entries there is room for");
+    let mut folded = counter(
+        "folded",
+        "Hits that were counted in other, beyond the label sets that there may be",
+    );
+    let mut folded_keys = gauge("folded_keys", "How many keys those hits had");
+    let mut sets = gauge("label_sets", "Label sets of the histogram");
+    let mut limit = gauge("label_sets_limit", "How many there may be, besides other");
+    let cost = "What a hit costs on this machine";
+    let mut event_cost = family("event_cost_nanoseconds", "nanoseconds", Kind::Gauge, cost);
+    let share = "The part of a CPU that the histogram cost between the last two readings";
+    let mut cost_ratio = family("cost_ratio", "ratio", Kind::Gauge, share);
+    let mut budget = family(
+        "budget_ratio",
+        "ratio",
+        Kind::Gauge,
+        "The part of a CPU that it may cost",
+    );
+    for histogram in histograms {
+        let labels = || vec![("histogram", histogram.wanted.name.as_str())];
+        let start = histogram.started();
+        let totals = &histogram.totals;
+        let losses = totals.losses();
+        let whole = |number: u64| Value::Whole(number.into());
+        let (folded_hits, keys) = totals.folded();
+        running.push(labels(), whole(histogram.is_running().into()), None);
+        paused.push(labels(), whole(histogram.is_paused().into()), None);
+        limit.push(labels(), whole(histogram.wanted.settings.limit.into()), None);
+        budget.push(labels(), Value::Real(histogram.watch.budget), None);
+        if start.is_none() {
+            continue;
+        }
+        for (family, number) in [
+            (&mut pauses, Some(histogram.watch.pauses)),
+            (&mut starts, Some(histogram.starts)),
+            (&mut events, Some(totals.events())),
+            (&mut dropped, Some(losses.dropped)),
+            (&mut no_bucket, losses.no_bucket),
+            (&mut unresolved, losses.unresolved),
+            (&mut missed, losses.missed),
+            (&mut folded, Some(folded_hits)),
+        ] {
+            if let Some(number) = number {
+                family.push(labels(), whole(number), start);
+            }
+        }
+        folded_keys.push(labels(), whole(keys), None);
+        sets.push(labels(), whole(totals.sets().count() as u64), None);
+        entries.push(labels(), whole(histogram.fill.0), None);
+        size.push(labels(), whole(histogram.fill.1), None);
+        if let Some(ns) = histogram.watch.event_ns {
+            event_cost.push(labels(), Value::Real(ns), None);
+        }
+        if let Some(share) = histogram.watch.share {
+            cost_ratio.push(labels(), Value::Real(share), None);
+        }
+    }
+    vec![
+        running,
+        paused,
+        pauses,
+        starts,
+        events,
+        dropped,
+        no_bucket,
+        unresolved,
+        missed,
+        entries,
+        size,
+        folded,
+        folded_keys,
+        sets,
+        limit,
+        event_cost,
+        cost_ratio,
+        budget,
+    ]
+}
+
+/// Whether a histogram may be called so.
+pub(super) fn is_free(name: &str) -> bool {
+    [OWN, "push"]
+        .iter()
+        .all(|own| name != *own && !name.starts_with(&format!("{own}_")))
+}

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Keys as values of labels.
+
+use std::fmt::Write;
+
+use crate::names::Names;
+use crate::question::Question;
+use crate::table::Column;
+use crate::table::Frame;
+use crate::table::Key;
+use crate::table::Text;
+
+/// What is there in the place of an address.
+const HIDDEN: &str = "address";
+
+/// Numbers from here on are addresses of the kernel, on all architectures of 64 bits.
+const KERNEL: i128 = 0xffff_0000_0000_0000;
+
+/// Makes labels of keys.
+pub struct Labeler<'a> {
+    /// Which kinds of numbers have names.
+    pub question: &'a Question,
+    /// These names.
+    pub names: &'a Names,
+    /// Whether addresses of the kernel may be told: they undo the randomisation of its address space.
+    pub addresses: bool,
+}
+
+impl Labeler<'_> {
+    /// The value of a label. Nothing in it is interpreted by a terminal.
+    pub fn label(&self, column: &Column, key: &Key) -> String {
+        match key {
+            Key::Number(number) => {
+                let kind = self.question.name_kind(&column.name);
+                match self.names.name(kind, &column.name, *number) {
+                    Some(name) => Text::from(name.as_str()).to_string(),
+                    None if *number >= KERNEL && !self.addresses => HIDDEN.to_owned(),
+                    None => number.to_string(),
+                }
+            }
+            Key::Address(frame) => self.frame(frame),
+            Key::Stack(frames) => {
+                let mut text = String::new();
+                for frame in frames.iter().rev() {
+                    let between = if text.is_empty() { "" } else { ";" };
+                    let _ = write!(text, "{between}{}", self.frame(frame));
+                }
+                text
+            }
+            Key::Range { first, .. } if *first >= KERNEL && !self.addresses => HIDDEN.to_owned(),
+            _ => key.to_string(),
+        }
+    }
+
+    fn frame(&self, frame: &Frame) -> String {
+        match frame.symbol {
+            None if frame.address.is_some() && !self.addresses => HIDDEN.to_owned(),
+            _ => frame.to_string(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_address_is_told_unless_asked_for() {
+        let (question, names) = (Question::default(), Names::elsewhere());
+        let labels = |key: &Key| {
+            let label = |addresses| {
+                Labeler {
+                    question: &question,
+                    names: &names,
+                    addresses,
+                }
+                .label(&Column::default(), key)
+            };
+            (label(false), label(true))
+        };
+        let same = |key: &Key, text: &str| assert_eq!(labels(key), (text.to_owned(), text.to_owned()));
+        let address = 0xffff_ffff_8101_2345_u64;
+        let hidden = ("address".to_owned(), format!("{address:#x}"));
+        let frame = |address, symbol: Option<&str>| Frame {
+            address,
+            symbol: symbol.map(str::to_owned),
+        };
+        assert_eq!(labels(&Key::Address(frame(Some(address), None))), hidden);
+        assert_eq!(labels(&Key::Number(address.into())), (hidden.0, address.to_string()));
+        same(
+            &Key::Address(frame(Some(address), Some("do_idle+0x12/0x30"))),
+            "do_idle+0x12/0x30",
+        );
+        same(&Key::Number(-1), "-1");
+        same(&Key::Number(i64::MAX.into()), "9223372036854775807");
+        let stack = vec![frame(Some(address), Some("schedule")), frame(Some(address), None)];
+        assert_eq!(
+            labels(&Key::Stack(stack)),
+            ("address;schedule".to_owned(), format!("{address:#x};schedule"))
+        );
+    }
+}

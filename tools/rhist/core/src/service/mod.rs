@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Histograms that are there as long as a service runs: which ones, by its configuration, and what they have counted.
+
+mod budget;
+mod config;
+mod families;
+mod label;
+mod totals;
+mod watched;
+mod words;
+
+use std::time::Duration;
+use std::time::Instant;
+
+pub use config::Config;
+pub use config::ConfigError;
+pub use config::Settings;
+pub use config::Wanted;
+pub use config::What;
+pub use totals::OTHER;
+pub use watched::Happened;
+pub use watched::Planner;
+pub use watched::Plans;
+pub use watched::Watched;
+pub use words::Word;
+pub use words::split;
+
+use crate::journal::Journals;
+use crate::plan::Id;
+use watched::World;
+
+/// How long nobody may have read before they are read for their own sake: a reading is what is kept of a histogram that is
+/// gone, and what its cost is known by.
+const READ_EACH: Duration = Duration::from_secs(15);
+
+/// The first time: a histogram that costs too much is found soon.
+const READ_FIRST: Duration = Duration::from_secs(3);
+
+/// The histograms of a configuration.
+pub struct Service {
+    /// In the order of the configuration.
+    histograms: Vec<Watched>,
+    journals: Journals,
+    id: Id,
+    /// Runs that this process has begun.
+    runs: u32,
+    /// When all were read last, and how long it took.
+    last_read: Option<(Instant, Duration)>,
+    /// Since when some have run that nobody has read yet.
+    fresh: Option<Instant>,
+}
+
+/// What a new configuration changed.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Changes {
+    /// Names of histograms that were not there.
+    pub added: Vec<String>,
+    /// Those that are no longer there.
+    pub removed: Vec<String>,
+    /// Those that begin anew, since they are others.
+    pub changed: Vec<String>,
+    /// How many are as they were.
+    pub same: usize,
+}
+
+impl Service {
+    /// A service without histograms. `id` is that of this process.
+    pub fn new(id: Id, journals: Journals) -> Self {
+        Self {
+            histograms: Vec::new(),
+            journals,
+            id,
+            runs: 0,
+            last_read: None,
+            fresh: None,
+        }
+    }
+
+    /// Takes another configuration. Histograms that are the same in both go on; one whose budget alone is another, too.
+    pub fn apply(&mut self, config: Config, now: Instant) -> Changes {
+        let mut changes = Changes::default();
+        let mut before = std::mem::take(&mut self.histograms);
+        for wanted in config.histograms {
+            let place = before.iter().position(|old| old.wanted.name == wanted.name);
+            let old = place.map(|place| before.remove(place));
+            self.histograms.push(match old {
+                Some(mut old) if is_same(&old.wanted.settings, &wanted.settings) => {
+                    changes.same += 1;
+                    old.watch.budget = wanted.settings.budget;
+                    old.wanted = wanted;
+                    old
+                }
+                old => {
+                    let list = if old.is_some() {
+                        &mut changes.changed
+                    } else {
+                        &mut changes.added
+                    };
+                    list.push(wanted.name.clone());
+                    drop(old);
+                    Watched::new(wanted, now)
+                }
+            });
+        }
+        changes.removed = before.into_iter().map(|old| old.wanted.name).collect();
+        changes
+    }
+
+    /// Does what is due: makes what can be made again. Returns what happened, by the names of histograms.
+    pub fn tick(&mut self, planner: &dyn Planner, now: Instant) -> Vec<(String, Happened)> {
+        let Self {
+            histograms,
+            journals,
+            id,
+            runs,
+            fresh,
+            ..
+        } = self;
+        let mut next = || {
+            *runs += 1;
+            id.numbered(*runs)
+        };
+        let mut world = World {
+            planner,
+            journals,
+            id: &mut next,
+        };
+        let mut all = Vec::new();
+        for histogram in histograms {
+            if let Some(happened) = histogram.start(&mut world, now) {
+                if happened == Happened::Started {
+                    fresh.get_or_insert(Instant::now());
+                }
+                all.push((histogram.wanted.name.clone(), happened));
+            }
+        }
+        all
+    }
+
+    /// Reads all, unless they were read at most so long ago.
+    pub fn read(&mut self, age: Duration) -> Vec<(String, Happened)> {
+        let begin = Instant::now();
+        if self
+            .last_read
+            .is_some_and(|(last, _)| begin.saturating_duration_since(last) < age)
+        {
+            return Vec::new();
+        }
+        let mut all = Vec::new();
+        for histogram in &mut self.histograms {
+            if let Some(happened) = histogram.read() {
+                all.push((histogram.wanted.name.clone(), happened));
+            }
+        }
+        self.last_read = Some((Instant::now(), begin.elapsed()));
+        self.fresh = None;
+        all
+    }
+
+    /// When [`Self::tick()`] or [`Self::read()`] is due.
+    pub fn due(&self) -> Option<Instant> {
+        let starts = self.histograms.iter().filter_map(Watched::due).min();
+        [starts, self.read_due()].into_iter().flatten().min()
+    }
+
+    /// When all are to be read, also if nobody asks.
+    pub fn read_due(&self) -> Option<Instant> {
+        self.histograms.iter().any(Watched::is_running).then_some(())?;
+        let fresh = self.fresh.map(|fresh| fresh + READ_FIRST);
+        let each = self.last_read.map(|(last, _)| last + READ_EACH);
+        [fresh, each].into_iter().flatten().min()
+    }
+
+    /// The histograms.
+    pub fn histograms(&self) -> &[Watched] {
+        &self.histograms
+    }
+
+    /// How long the last reading took.
+    pub fn read_time(&self) -> Option<Duration> {
+        self.last_read.map(|(_, took)| took)
+    }
+
+    /// Reads all once more, and removes them from the kernel.
+    pub fn stop(&mut self) {
+        self.histograms.clear();
+    }
+}
+
+/// Whether a histogram can go on with these settings.
+fn is_same(old: &Settings, new: &Settings) -> bool {
+    *old == Settings {
+        budget: old.budget,
+        ..new.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+use std::path::PathBuf;
+
+use super::*;
+use crate::metrics::Value;
+use crate::metrics::prometheus::Format;
+use crate::problem::InFile;
+use crate::question::Reading;
+use crate::table;
+use crate::table::Column;
+use crate::table::Dist;
+use crate::table::Fold;
+use crate::table::Key;
+use crate::table::Keys;
+use crate::table::Row;
+use crate::table::Table;
+use crate::table::Unit;
+
+fn parse(text: &str) -> Result<Config, Vec<InFile>> {
+    Config::parse([(PathBuf::from("/etc/rhist/a.toml"), text.to_owned())])
+}
+
+/// What is wrong with a text: line, column, and title with label.
+fn wrong(text: &str) -> String {
+    let problems = parse(text).unwrap_err();
+    let problems: Vec<String> = problems.iter().map(|problem| problem.to_string()).collect();
+    problems.join("\n").replace("/etc/rhist/a.toml:", "")
+}
+
+#[test]
+fn a_configuration() {
+    let config = parse(
+        "[histogram.waits]\nrecipe = \"runqlat --by comm\"\nunit = \"s\"\nlimit = 7\nbudget = \"1 %\"\nlabels = { comm = \"task\" }\n\
+         [histogram.a]\nevent = \"sched:sched_switch\"\ntrigger = \"hist:keys=next_pid\"\nbefore = [{ event = \"a:b\", trigger = \"hist:keys=x\" }]\n",
+    )
+    .unwrap();
+    let [waits, a] = config.histograms.as_slice() else {
+        panic!("{config:?}")
+    };
+    assert_eq!((waits.name.as_str(), a.name.as_str()), ("waits", "a"));
+    let text = "runqlat --by comm".to_owned();
+    assert_eq!(waits.settings.what, What::Words { kind: "recipe", text });
+    assert_eq!((waits.settings.limit, waits.settings.budget), (7, 0.01));
+    assert_eq!(
+        (a.settings.limit, a.settings.budget, a.settings.addresses),
+        (100, 0.005, false)
+    );
+    let triggers = [("a:b", "hist:keys=x"), ("sched:sched_switch", "hist:keys=next_pid")];
+    let triggers = triggers.map(|(event, text)| (event.to_owned(), text.to_owned()));
+    assert_eq!(a.settings.what, What::Triggers(triggers.to_vec()));
+}
+
+#[test]
+fn what_is_wrong_and_where() {
+    let all = [
+        ("[histogram.a]\n", "1:12: nothing says what a measures"),
+        (
+            "[histogram.A]\ncount = \"x\"\n",
+            "1:12: \"A\" is no name of a histogram",
+        ),
+        (
+            "[histogram.serve]\ncount = \"x\"\n",
+            "1:12: metrics that begin with rhist_serve are the service's own",
+        ),
+        (
+            "[histogram.a]\ncount = \"x\"\nrecipe = \"y\"\n",
+            "2:9: a histogram has one of recipe, count and between",
+        ),
+        (
+            "[histogram.a]\ncount = \"x\"\nevent = \"y\"\n",
+            "3:9: event and trigger stand alone, without recipe, count or between",
+        ),
+        (
+            "[histogram.a]\nevent = \"y\"\n",
+            "2:9: event and trigger need each other",
+        ),
+        (
+            "[histogram.a]\nevent = \"y\"\ntrigger = \"traceoff\"\n",
+            "3:11: \"traceoff\" is no trigger of a histogram",
+        ),
+        (
+            "[histogram.a]\ncount = \"x\"\nsize = 3\n",
+            "3:8: size is from 65 to 131072",
+        ),
+        (
+            "[histogram.a]\ncount = \"x\"\nlimit = \"x\"\n",
+            "3:9: invalid type: string \"x\", expected u32",
+        ),
+        (
+            "[histogram.a]\ncount = \"x\"\nunit = \"ns\"\n",
+            "3:8: unit is s, ms or us",
+        ),
+        (
+            "[histogram.a]\ncount = \"x\"\nbudget = \"200%\"\n",
+            "3:10: budget is a part of a CPU, up to all of it: \"0.5%\"",
+        ),
+        (
+            "[histogram.a]\ncount = \"x\"\nlabels = { x = \"le\" }\n",
+            "3:16: \"le\" cannot be a label",
+        ),
+        (
+            "é = 1\n",
+            "1:1: invalid unquoted key, expected letters, numbers, `-`, `_`",
+        ),
+        (
+            "[histogramm.a]\ncount = \"x\"\n",
+            "1:2: histogramm is no word of this table: did you mean histogram?",
+        ),
+        (
+            "[histogram.a]\ncount = \"x\"\nlimt = 3\n",
+            "3:1: limt is no word of this table: did you mean limit?",
+        ),
+        (
+            "[histogram.a]\ncount = \"x\n",
+            "2:11: invalid basic string, expected `\"`",
+        ),
+    ];
+    for (text, expected) in all {
+        assert_eq!(wrong(text), expected, "{text}");
+    }
+}
+
+#[test]
+fn two_of_one_name() {
+    let text = "[histogram.a]\ncount = \"x\"\n".to_owned();
+    let files = ["a", "b"].map(|name| (PathBuf::from(name), text.clone()));
+    let problems = Config::parse(files).unwrap_err();
+    assert_eq!(problems[0].to_string(), "b:1:12: there is a histogram a already");
+    assert_eq!(problems[0].problem.help, ["the other one is in a"]);
+}
+
+#[test]
+fn where_a_word_of_a_text_stands() {
+    let place = |text: &str| {
+        let config = parse(text).unwrap();
+        let problem = crate::problem::Problem::new(6..7, "no");
+        let found = config.histograms[0].problem_in("count", problem);
+        (found.line, found.column(), found.problem.at.len())
+    };
+    assert_eq!(place("[histogram.a]\ncount = \"event x\"\n"), (2, 16, 1));
+    assert_eq!(place("[histogram.a]\ncount = 'event x'\n"), (2, 16, 1));
+    assert_eq!(place("[histogram.a]\ncount = '''\nevent x'''\n"), (3, 7, 1));
+    // Written otherwise than it is: all of it.
+    assert_eq!(place("[histogram.a]\ncount = \"even\\u0074 x\"\n"), (2, 9, 14));
+}
+
+fn config(text: &str) -> Config {
+    parse(text).unwrap()
+}
+
+fn service() -> Service {
+    Service::new(Id::example(), Journals::at(PathBuf::from("/nonexistent")))
+}
+
+#[test]
+fn only_what_changed_begins_anew() {
+    let mut service = service();
+    let now = Instant::now();
+    let text = "[histogram.a]\ncount = \"x\"\n[histogram.b]\ncount = \"y\"\n[histogram.c]\ncount = \"z\"\n";
+    let changes = service.apply(config(text), now);
+    assert_eq!(changes.added, ["a", "b", "c"]);
+    for histogram in &mut service.histograms {
+        histogram.starts = 1;
+    }
+    // Another budget, other comments, another order; c is another one, b is gone, d is new.
+    let text = "# x\n[histogram.d]\ncount = \"x\"\n[histogram.c]\ncount = \"x\"\n[histogram.a]\ncount = \"x\"\nbudget = \"2%\"\n";
+    let changes = service.apply(config(text), now);
+    let expected = Changes {
+        added: vec!["d".to_owned()],
+        removed: vec!["b".to_owned()],
+        changed: vec!["c".to_owned()],
+        same: 1,
+    };
+    assert_eq!(changes, expected);
+    let state: Vec<_> = service
+        .histograms()
+        .iter()
+        .map(|one| (one.wanted.name.as_str(), one.starts, one.watch.budget))
+        .collect();
+    assert_eq!(state, [("d", 0, 0.005), ("c", 0, 0.005), ("a", 1, 0.02)]);
+}
+
+/// A histogram that has been read once, with these columns of values, and rows: a key, hits and values.
+fn read_once(text: &str, values: &[(&str, Unit, Fold)], rows: Vec<(Key, u64, Vec<table::Value>)>) -> Service {
+    let mut service = service();
+    service.apply(config(text), Instant::now());
+    let histogram = &mut service.histograms[0];
+    histogram.starts = 1;
+    histogram.start_ns = 5_000_000_000;
+    histogram.question.summary = "Waits".to_owned();
+    let column = |name: &str, unit, fold| Column {
+        name: name.to_owned(),
+        unit,
+        fold,
+    };
+    let reading = Reading {
+        events: rows.iter().map(|(_, hits, _)| hits).sum(),
+        table: Table {
+            keys: vec![column("next_comm", Unit::Plain, Fold::Sum)],
+            values: values
+                .iter()
+                .map(|(name, unit, fold)| column(name, *unit, *fold))
+                .collect(),
+            rows: rows
+                .into_iter()
+                .map(|(key, hits, values)| Row {
+                    keys: Keys::from_vec(vec![key]),
+                    hits,
+                    values,
+                    worst: None,
+                })
+                .collect(),
+            ..Table::default()
+        },
+        ..Reading::default()
+    };
+    histogram.totals.take(reading, |_, key| key.to_string());
+    service
+}
+
+/// Its own lines of text.
+fn lines(service: &Service) -> Vec<String> {
+    let names = service.label_names();
+    let mut out = Vec::new();
+    service.families(&names, |family| Format::OpenMetrics.write(&family, &mut out));
+    let text = String::from_utf8(out).unwrap();
+    let own = text
+        .lines()
+        .filter(|line| !line.contains("rhist_serve") && !line.contains("_bucket"));
+    own.map(str::to_owned).collect()
+}
+
+#[test]
+fn names_and_units_of_times() {
+    let mut dist = Dist::new(3);
+    dist.record(1500, 2);
+    let rows = |dist: &Dist| vec![(Key::Text("sh".into()), 2, vec![table::Value::Dist(dist.clone())])];
+    let columns = [("value", Unit::Nanoseconds, Fold::Sum)];
+    let service = read_once(
+        "[histogram.waits]\nrecipe = \"x\"\nlabels = { next_comm = \"task\" }\n",
+        &columns,
+        rows(&dist),
+    );
+    assert_eq!(
+        lines(&service),
+        [
+            "# TYPE rhist_waits_nanoseconds histogram",
+            "# UNIT rhist_waits_nanoseconds nanoseconds",
+            "# HELP rhist_waits_nanoseconds Waits",
+            "rhist_waits_nanoseconds_sum{task=\"sh\"} 3000",
+            "rhist_waits_nanoseconds_count{task=\"sh\"} 2",
+            "rhist_waits_nanoseconds_created{task=\"sh\"} 5.000000000",
+        ]
+    );
+    dist.bucket_unit = table::BucketUnit::S;
+    let service = read_once(
+        "[histogram.waits]\nrecipe = \"x\"\nunit = \"s\"\n",
+        &columns,
+        rows(&dist),
+    );
+    assert!(lines(&service).contains(&"rhist_waits_seconds_sum{next_comm=\"sh\"} 0.000003".to_owned()));
+}
+
+#[test]
+fn names_of_counts_sums_and_extremes() {
+    let columns = [
+        ("bytes", Unit::Bytes, Fold::Sum),
+        ("ret", Unit::Plain, Fold::Sum),
+        ("ret", Unit::Plain, Fold::Max),
+    ];
+    let numbers = [70, -3, -1].map(table::Value::Number).to_vec();
+    let mut service = read_once(
+        "[histogram.reads]\ncount = \"x\"\n",
+        &columns,
+        vec![(Key::Number(7), 3, numbers)],
+    );
+    service.histograms[0].signed = vec!["ret".to_owned()];
+    let lines = lines(&service);
+    for expected in [
+        "rhist_reads_total{next_comm=\"7\"} 3",
+        "rhist_reads_bytes_total{next_comm=\"7\"} 70",
+        "# TYPE rhist_reads_ret gauge",
+        "rhist_reads_ret{next_comm=\"7\"} -3",
+        "# TYPE rhist_reads_ret_max gauge",
+        "rhist_reads_ret_max{next_comm=\"7\"} -1",
+    ] {
+        assert!(lines.iter().any(|line| line == expected), "{expected}: {lines:#?}");
+    }
+}
+
+#[test]
+fn what_is_known_of_each() {
+    let rows = [("a", 9), ("b", 3), ("c", 2), ("d", 1)];
+    let rows = rows.map(|(key, hits)| (Key::Text(key.into()), hits, vec![])).to_vec();
+    let service = read_once("[histogram.x]\ncount = \"x\"\nlimit = 2\n", &[], rows);
+    let names = service.label_names();
+    let mut own = std::collections::BTreeMap::new();
+    service.families(&names, |family| {
+        for point in &family.points {
+            if let Value::Whole(number) = point.value {
+                own.insert((family.name.clone(), point.labels[0].1.to_owned()), number);
+            }
+        }
+    });
+    let get = |name: &str, label: &str| own.get(&(name.to_owned(), label.to_owned())).copied();
+    assert_eq!(get("rhist_x", "other"), Some(3));
+    assert_eq!(get("rhist_serve_folded", "x"), Some(3));
+    assert_eq!(get("rhist_serve_folded_keys", "x"), Some(2));
+    assert_eq!(get("rhist_serve_events", "x"), Some(15));
+    assert_eq!(get("rhist_serve_label_sets", "x"), Some(3));
+    // What the kernel does not tell is not said to be nothing.
+    assert_eq!(get("rhist_serve_missed", "x"), None);
+}
+
+#[test]
+fn labels_of_keys() {
+    let names = [
+        "next_comm",
+        "id.syscall",
+        "(a-b).hex",
+        "le",
+        "common_pid.execname",
+        "job",
+        "7",
+    ];
+    let labels = names.map(config::label_name);
+    assert_eq!(
+        labels,
+        ["next_comm", "id", "a_b", "key_le", "common_pid", "key_job", "key_7"]
+    );
+}

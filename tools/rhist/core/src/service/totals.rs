@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! What a histogram has counted since it was first made: also by triggers that are gone, and in as many label sets as may be.
+
+use foldhash::HashMap;
+use foldhash::HashMapExt;
+
+use crate::question::Reading;
+use crate::table::Column;
+use crate::table::Key;
+use crate::table::Keys;
+use crate::table::Losses;
+use crate::table::Row;
+
+/// The value that labels have in the place of those that are folded.
+pub const OTHER: &str = "other";
+
+/// The place of what is folded among the label sets.
+const FOLDED: usize = 0;
+
+/// Totals. They never fall, whatever happens to the triggers: what has been read once is kept.
+#[derive(Debug)]
+pub struct Totals {
+    /// How many label sets there are at most, besides that of what is folded.
+    limit: usize,
+    /// Columns of keys and values, as the first reading had them.
+    keys: Vec<Column>,
+    values: Vec<Column>,
+    /// Label sets, the first of which is that of what is folded. They keep their places: what was folded once is so for
+    /// ever, as otherwise it would be missing there when it gets a label set of its own.
+    sets: Vec<Vec<String>>,
+    /// By label sets that are in `sets`.
+    places: HashMap<Vec<String>, usize>,
+    /// By keys that were seen: where they are counted.
+    known: HashMap<Keys, usize>,
+    /// Keys that are counted as folded.
+    folded_keys: u64,
+    /// What triggers have counted that are gone.
+    base: Counted,
+    /// That, and what the last reading had.
+    total: Counted,
+    /// Hits of all triggers in the last reading.
+    last_events: u64,
+}
+
+/// What was counted, by the places of label sets.
+#[derive(Clone, Debug, Default)]
+struct Counted {
+    rows: Vec<Option<Row>>,
+    losses: Losses,
+    events: u64,
+}
+
+/// A label set, and what was counted there.
+#[derive(Clone, Copy, Debug)]
+pub struct Set<'a> {
+    /// Values of labels, parallel to [`Totals::keys()`].
+    pub labels: &'a [String],
+    /// Without keys.
+    pub row: &'a Row,
+}
+
+impl Totals {
+    /// Nothing yet.
+    pub fn new(limit: u32) -> Self {
+        Self {
+            limit: limit as usize,
+            keys: Vec::new(),
+            values: Vec::new(),
+            sets: vec![Vec::new()],
+            places: HashMap::new(),
+            known: HashMap::new(),
+            folded_keys: 0,
+            base: Counted::default(),
+            total: Counted::default(),
+            last_events: 0,
+        }
+    }
+
+    /// Takes a reading of the triggers in place of the last one. `label` makes labels of keys.
+    pub fn take(&mut self, reading: Reading, label: impl Fn(&Column, &Key) -> String) {
+        // Somebody has cleared it, or it is another one.
+        if reading.events < self.last_events {
+            self.rebase();
+        }
+        self.last_events = reading.events;
+        let mut table = reading.table;
+        if self.values.is_empty() && self.keys.is_empty() {
+            (self.keys, self.values) = (table.keys, table.values);
+            self.sets[FOLDED] = vec![OTHER.to_owned(); self.keys.len()];
+            // A key of this name is counted there, too. Without keys there is one row, which is never folded.
+            if !self.keys.is_empty() {
+                self.places.insert(self.sets[FOLDED].clone(), FOLDED);
+            }
+            // Those that count most come first.
+            table.rows.sort_by_key(|row| std::cmp::Reverse(row.hits));
+        }
+        let mut now = Counted {
+            rows: vec![None; self.sets.len()],
+            losses: table.losses,
+            events: reading.events,
+        };
+        for mut row in table.rows {
+            let keys = std::mem::take(&mut row.keys);
+            let place = self.place(keys, &label);
+            now.add(place, row, &self.values);
+        }
+        if !self.base.rows.is_empty() || self.base.events > 0 {
+            now.merge(&self.base, &self.values);
+        }
+        self.total = now;
+    }
+
+    /// The triggers are gone, or will be: others begin with nothing.
+    pub fn rebase(&mut self) {
+        self.base = self.total.clone();
+        self.last_events = 0;
+        // Those of the next ones may be others: only label sets are kept for ever.
+        self.known.clear();
+        self.folded_keys = 0;
+    }
+
+    /// Where a row is counted.
+    fn place(&mut self, keys: Keys, label: impl Fn(&Column, &Key) -> String) -> usize {
+        if let Some(&place) = self.known.get(&keys) {
+            return place;
+        }
+        let labels: Vec<String> = self
+            .keys
+            .iter()
+            .zip(&keys)
+            .map(|(column, key)| label(column, key))
+            .collect();
+        let place = match self.places.get(&labels) {
+            Some(&place) => place,
+            None if self.sets.len() <= self.limit => {
+                self.sets.push(labels.clone());
+                self.places.insert(labels, self.sets.len() - 1);
+                self.sets.len() - 1
+            }
+            None => FOLDED,
+        };
+        self.folded_keys += u64::from(place == FOLDED);
+        self.known.insert(keys, place);
+        place
+    }
+
+    /// Columns of keys. Empty until something was read.
+    pub fn keys(&self) -> &[Column] {
+        &self.keys
+    }
+
+    /// Columns of values. Empty until something was read.
+    pub fn values(&self) -> &[Column] {
+        &self.values
+    }
+
+    /// Label sets that have hits.
+    pub fn sets(&self) -> impl Iterator<Item = Set<'_>> {
+        let sets = self.sets.iter().zip(&self.total.rows);
+        sets.filter_map(|(labels, row)| {
+            Some(Set {
+                labels,
+                row: row.as_ref()?,
+            })
+        })
+    }
+
+    /// Hits that are folded, and how many keys these had.
+    pub fn folded(&self) -> (u64, u64) {
+        let row = self.total.rows.first().and_then(Option::as_ref);
+        (row.map_or(0, |row| row.hits), self.folded_keys)
+    }
+
+    /// What is missing.
+    pub fn losses(&self) -> &Losses {
+        &self.total.losses
+    }
+
+    /// Hits of all triggers.
+    pub fn events(&self) -> u64 {
+        self.total.events
+    }
+}
+
+impl Counted {
+    fn add(&mut self, place: usize, row: Row, values: &[Column]) {
+        if place >= self.rows.len() {
+            self.rows.resize(place + 1, None);
+        }
+        match &mut self.rows[place] {
+            Some(sum) => sum.merge(&row, values),
+            empty => *empty = Some(row),
+        }
+    }
+
+    fn merge(&mut self, other: &Counted, values: &[Column]) {
+        for (place, row) in other.rows.iter().enumerate() {
+            if let Some(row) = row {
+                self.add(place, row.clone(), values);
+            }
+        }
+        self.losses.merge(&other.losses);
+        self.events = self.events.saturating_add(other.events);
+    }
+}
+
+#[cfg(test)]
+mod tests;

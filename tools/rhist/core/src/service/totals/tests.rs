@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::table::Dist;
+use crate::table::Table;
+use crate::table::Value;
+
+fn label(_: &Column, key: &Key) -> String {
+    key.to_string()
+}
+
+/// A reading with so many hits of each key, each of which has a value of its own.
+fn reading(hits: &[(i128, u64)]) -> Reading {
+    let column = |name: &str| Column {
+        name: name.to_owned(),
+        ..Column::default()
+    };
+    let row = |&(key, hits): &(i128, u64)| {
+        let mut dist = Dist::new(3);
+        dist.record(key + 1, hits);
+        Row {
+            keys: Keys::from_vec(vec![Key::Number(key)]),
+            hits,
+            values: vec![Value::Dist(dist)],
+            worst: None,
+        }
+    };
+    Reading {
+        table: Table {
+            keys: vec![column("key")],
+            values: vec![column("value")],
+            rows: hits.iter().map(row).collect(),
+            losses: Losses {
+                dropped: hits.len() as u64,
+                ..Losses::default()
+            },
+            ..Table::default()
+        },
+        events: hits.iter().map(|(_, hits)| hits).sum(),
+        ..Reading::default()
+    }
+}
+
+/// Label sets with their hits.
+fn hits(totals: &Totals) -> Vec<(String, u64)> {
+    totals.sets().map(|set| (set.labels.join(","), set.row.hits)).collect()
+}
+
+fn owned(sets: &[(&str, u64)]) -> Vec<(String, u64)> {
+    sets.iter().map(|(label, hits)| ((*label).to_owned(), *hits)).collect()
+}
+
+#[test]
+fn what_counts_most_has_a_label_set() {
+    let mut totals = Totals::new(2);
+    totals.take(reading(&[(1, 5), (2, 50), (3, 7), (4, 6)]), label);
+    assert_eq!(hits(&totals), owned(&[("other", 11), ("2", 50), ("3", 7)]));
+    assert_eq!(totals.folded(), (11, 2));
+    // What was folded stays so, or `other` would fall.
+    totals.take(reading(&[(1, 500), (2, 50), (3, 7), (4, 6), (5, 1)]), label);
+    assert_eq!(hits(&totals), owned(&[("other", 507), ("2", 50), ("3", 7)]));
+    assert_eq!(totals.folded(), (507, 3));
+}
+
+#[test]
+fn triggers_that_come_anew_go_on() {
+    let mut totals = Totals::new(2);
+    totals.take(reading(&[(1, 5), (2, 4)]), label);
+    totals.rebase();
+    assert_eq!(hits(&totals), owned(&[("1", 5), ("2", 4)]));
+    totals.take(reading(&[(2, 10), (7, 3)]), label);
+    assert_eq!(hits(&totals), owned(&[("other", 3), ("1", 5), ("2", 14)]));
+    assert_eq!((totals.events(), totals.losses().dropped), (22, 4));
+}
+
+#[test]
+fn somebody_clears_them() {
+    let mut totals = Totals::new(2);
+    totals.take(reading(&[(1, 5)]), label);
+    totals.take(reading(&[(1, 2)]), label);
+    assert_eq!(hits(&totals), owned(&[("1", 7)]));
+    totals.take(reading(&[(1, 3)]), label);
+    assert_eq!(hits(&totals), owned(&[("1", 8)]));
+}
+
+#[test]
+fn a_key_called_other_is_counted_there() {
+    let mut totals = Totals::new(1);
+    let text = |_: &Column, key: &Key| match key {
+        Key::Number(9) => OTHER.to_owned(),
+        key => key.to_string(),
+    };
+    totals.take(reading(&[(9, 5), (1, 2)]), text);
+    assert_eq!(hits(&totals), owned(&[("other", 5), ("1", 2)]));
+}
+
+#[test]
+fn without_keys_there_is_one_set() {
+    let mut totals = Totals::new(1);
+    for round in 1..4 {
+        let mut one = reading(&[(0, 5)]);
+        one.table.keys.clear();
+        one.table.rows[0].keys.clear();
+        totals.take(one, label);
+        totals.rebase();
+        assert_eq!(hits(&totals), owned(&[("", 5 * round)]));
+        assert_eq!(totals.folded(), (0, 0));
+    }
+}
+
+/// What happens to a histogram.
+#[derive(Clone, Debug)]
+enum Step {
+    /// So many hits of a key.
+    Hits(i128, u64),
+    Read,
+    /// Its triggers go, and others come: after a reading, as a service ends it, or suddenly.
+    Anew,
+    Lost,
+    Clear,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        4 => (0..8i128, 1..100u64).prop_map(|(key, hits)| Step::Hits(key, hits)),
+        3 => Just(Step::Read),
+        1 => Just(Step::Anew),
+        1 => Just(Step::Lost),
+        1 => Just(Step::Clear),
+    ]
+}
+
+/// By label set: hits, and the count in each bucket.
+fn numbers(totals: &Totals) -> Vec<(String, u64, Dist)> {
+    let dist = |set: Set<'_>| match &set.row.values[0] {
+        Value::Dist(dist) => dist.clone(),
+        other => panic!("{other:?}"),
+    };
+    totals
+        .sets()
+        .map(|set| (set.labels.join(","), set.row.hits, dist(set)))
+        .collect()
+}
+
+proptest! {
+    #[test]
+    fn nothing_falls_and_nothing_that_was_read_is_lost(
+        limit in 1..6u32,
+        steps in prop::collection::vec(step(), 0..60),
+    ) {
+        let mut totals = Totals::new(limit);
+        let mut kernel: Vec<(i128, u64)> = Vec::new();
+        let (mut sum, mut seen) = (0, 0);
+        let mut before: Vec<(String, u64, Dist)> = Vec::new();
+        for step in steps {
+            match step {
+                Step::Hits(key, hits) => match kernel.iter_mut().find(|(other, _)| *other == key) {
+                    Some((_, sum)) => *sum += hits,
+                    None => kernel.push((key, hits)),
+                },
+                Step::Read | Step::Anew => {
+                    totals.take(reading(&kernel), label);
+                    seen = sum + kernel.iter().map(|(_, hits)| hits).sum::<u64>();
+                    if matches!(step, Step::Anew) {
+                        totals.rebase();
+                        (sum, kernel) = (seen, Vec::new());
+                    }
+                }
+                Step::Lost => {
+                    totals.rebase();
+                    (sum, kernel) = (seen, Vec::new());
+                }
+                Step::Clear => {
+                    totals.take(reading(&kernel), label);
+                    sum += kernel.iter().map(|(_, hits)| hits).sum::<u64>();
+                    seen = sum;
+                    kernel.clear();
+                    totals.take(reading(&kernel), label);
+                }
+            }
+            let now = numbers(&totals);
+            prop_assert!(now.len() <= limit as usize + 1);
+            prop_assert_eq!(now.iter().map(|(_, hits, _)| hits).sum::<u64>(), seen);
+            prop_assert_eq!(totals.events(), seen);
+            for (labels, hits, dist) in &before {
+                let found = now.iter().find(|(other, ..)| other == labels);
+                let Some((_, now_hits, now_dist)) = found else {
+                    return Err(TestCaseError::fail(format!("{labels} is gone")));
+                };
+                prop_assert!(now_hits >= hits && now_dist.count >= dist.count && now_dist.sum >= dist.sum);
+                for (index, count) in dist.positive.iter() {
+                    prop_assert!(now_dist.positive.iter().any(|(other, now)| other == index && now >= count));
+                }
+            }
+            before = now;
+        }
+    }
+}

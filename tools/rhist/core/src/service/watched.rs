@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! A histogram of a configuration: it runs, rests, or waits until it can run.
+
+use std::time::Duration;
+use std::time::Instant;
+
+use super::budget::Watch;
+use super::config::Wanted;
+use super::label::Labeler;
+use super::totals::Totals;
+use crate::cost;
+use crate::journal::Journals;
+use crate::names::Names;
+use crate::plan::Id;
+use crate::plan::Plan;
+use crate::problem::InFile;
+use crate::question::Backend;
+use crate::question::Question;
+use crate::run::Run;
+use crate::run::StartError;
+use crate::tracefs::Tracefs;
+use crate::tracefs::events::EventName;
+
+/// After so long it is tried again to make what could not be made, at first.
+const FIRST_WAIT: Duration = Duration::from_secs(1);
+
+/// And at last: the module may be being upgraded, or not be there for days.
+const LONGEST_WAIT: Duration = Duration::from_secs(10);
+
+/// Ways to make a histogram on this machine, the best first.
+pub struct Plans {
+    /// Where.
+    pub tracefs: Tracefs,
+    /// At least one.
+    pub plans: Vec<Plan>,
+}
+
+/// Finds out what the texts of a configuration mean.
+pub trait Planner {
+    /// Plans a histogram on this machine, as it is now. What is made has names by `id`.
+    fn plan(&self, wanted: &Wanted, id: &Id) -> Result<Plans, Box<InFile>>;
+}
+
+/// A histogram of a configuration.
+pub struct Watched {
+    /// What it is.
+    pub wanted: Wanted,
+    /// What it has counted.
+    pub totals: Totals,
+    /// What it costs.
+    pub watch: Watch,
+    /// What is known about it. That of the last run, if it does not run now.
+    pub question: Question,
+    /// Since when it has been counted: `CLOCK_REALTIME` in nanoseconds.
+    pub start_ns: u64,
+    /// Names of values whose sums can fall, since they can be below zero.
+    pub signed: Vec<String>,
+    /// Entries of its fullest histogram, and for how many there is room.
+    pub fill: (u64, u64),
+    /// How often it was made.
+    pub starts: u64,
+    names: Names,
+    state: State,
+    /// How long it waits when it cannot be made.
+    wait: Duration,
+}
+
+/// What a histogram does.
+enum State {
+    Running(Box<Run>),
+    /// It has cost too much.
+    Resting(Instant),
+    /// It cannot be made now.
+    Waiting(Instant),
+}
+
+/// What happened to a histogram, for the log.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Happened {
+    /// It runs.
+    Started,
+    /// It cannot be made now, or is gone.
+    Failed(String),
+    /// It has cost this part of a CPU, which is too much, and rests for so long.
+    Paused(f64, Duration),
+}
+
+/// What all histograms of a service need.
+pub(super) struct World<'a> {
+    pub planner: &'a dyn Planner,
+    pub journals: &'a Journals,
+    /// The next run of this process.
+    pub id: &'a mut dyn FnMut() -> Id,
+}
+
+impl Watched {
+    /// One that does not run yet.
+    pub fn new(wanted: Wanted, now: Instant) -> Self {
+        Self {
+            totals: Totals::new(wanted.settings.limit),
+            watch: Watch::new(wanted.settings.budget),
+            question: Question::default(),
+            start_ns: 0,
+            signed: Vec::new(),
+            fill: (0, 0),
+            starts: 0,
+            names: Names::elsewhere(),
+            state: State::Waiting(now),
+            wait: FIRST_WAIT,
+            wanted,
+        }
+    }
+
+    /// Whether it counts.
+    pub fn is_running(&self) -> bool {
+        matches!(self.state, State::Running(_))
+    }
+
+    /// Whether it rests, since it has cost too much.
+    pub fn is_paused(&self) -> bool {
+        matches!(self.state, State::Resting(_))
+    }
+
+    /// When there is something to do, if it does not run.
+    pub fn due(&self) -> Option<Instant> {
+        match self.state {
+            State::Running(_) => None,
+            State::Resting(until) | State::Waiting(until) => Some(until),
+        }
+    }
+
+    /// Makes it, if it is time for that.
+    pub(super) fn start(&mut self, world: &mut World<'_>, now: Instant) -> Option<Happened> {
+        if self.due().is_none_or(|due| due > now) {
+            return None;
+        }
+        match self.make(world) {
+            Ok(run) => {
+                self.begin(*run, world);
+                self.wait = FIRST_WAIT;
+                Some(Happened::Started)
+            }
+            Err(why) => {
+                self.state = State::Waiting(now + self.wait);
+                // It is told once.
+                let is_first = self.wait == FIRST_WAIT;
+                self.wait = (self.wait * 2).min(LONGEST_WAIT);
+                is_first.then_some(Happened::Failed(why))
+            }
+        }
+    }
+
+    fn make(&self, world: &mut World<'_>) -> Result<Box<Run>, String> {
+        let id = (world.id)();
+        let Plans { tracefs, plans } = world
+            .planner
+            .plan(&self.wanted, &id)
+            .map_err(|problem| problem.to_string())?;
+        // Buckets of C are others, so nothing that was counted by rhist can go on there.
+        if self.starts > 0 && self.question.backend == Backend::Rhist && tracefs.backend() == Backend::C {
+            return Err("the module is not loaded: modprobe rhist".to_owned());
+        }
+        let command = format!("serve ({})", self.wanted.name);
+        let mut why = "there is no way to measure it".to_owned();
+        for plan in plans {
+            match Run::start(tracefs.clone(), world.journals, plan, &command) {
+                Ok(run) => return Ok(Box::new(run)),
+                Err(StartError::Step(error)) => {
+                    let sentence = error.log.as_ref().map(|entry| format!(": {}", entry.sentence));
+                    why = format!("the kernel refused it: {error}{}", sentence.unwrap_or_default());
+                }
+                Err(error) => return Err(error.to_string()),
+            }
+        }
+        Err(why)
+    }
+
+    fn begin(&mut self, mut run: Run, world: &World<'_>) {
+        let tracefs = run.tracefs().clone();
+        if let Ok(cost) = cost::measure(&tracefs, world.journals, run.plan()) {
+            run.set_cost(cost);
+            self.watch.event_ns = Some(cost);
+        }
+        if self.starts == 0 {
+            self.start_ns = run.beginning().table.time.realtime_ns;
+        }
+        self.starts += 1;
+        self.question = run.plan().question.clone();
+        self.names = run.plan().names(&tracefs);
+        self.signed = signed(&tracefs, run.plan());
+        self.state = State::Running(Box::new(run));
+        self.watch.start(Instant::now());
+    }
+
+    /// Reads it, if it runs, and ends it if it costs too much.
+    pub(super) fn read(&mut self) -> Option<Happened> {
+        let State::Running(run) = &mut self.state else {
+            return None;
+        };
+        let reading = match run.reading() {
+            Ok(reading) => reading,
+            Err(error) => {
+                let why = error.to_string();
+                self.stop();
+                self.state = State::Waiting(Instant::now());
+                return Some(Happened::Failed(why));
+            }
+        };
+        let events = reading.events;
+        self.fill = reading.fill;
+        let labeler = Labeler {
+            question: &self.question,
+            names: &self.names,
+            addresses: self.wanted.settings.addresses,
+        };
+        self.totals.take(reading, |column, key| labeler.label(column, key));
+        let now = Instant::now();
+        let rest = self.watch.look(now, events)?;
+        let share = self.watch.share.unwrap_or(0.0);
+        self.stop();
+        self.state = State::Resting(now + rest);
+        Some(Happened::Paused(share, rest))
+    }
+
+    /// Removes it from the kernel. What was read of it is kept.
+    ///
+    /// What cannot be removed has its journal still: the next rhist tries again.
+    pub(super) fn stop(&mut self) {
+        if let State::Running(run) = std::mem::replace(&mut self.state, State::Waiting(Instant::now())) {
+            let _ = run.stop();
+            self.totals.rebase();
+            self.watch.stop();
+        }
+    }
+
+    /// Since when it has been counted, if it has been.
+    pub fn started(&self) -> Option<u64> {
+        (self.starts > 0).then_some(self.start_ns)
+    }
+}
+
+/// Names of values of an answer that can be below zero.
+fn signed(tracefs: &Tracefs, plan: &Plan) -> Vec<String> {
+    let mut signed = Vec::new();
+    for count in &plan.measure.count {
+        let Some(format) = EventName::parse(&count.event).and_then(|event| tracefs.format(&event).ok()) else {
+            continue;
+        };
+        let fields = format
+            .own_fields()
+            .filter(|field| field.signed)
+            .map(|field| field.name.clone());
+        let fields: Vec<String> = fields.collect();
+        // `sent=ret` is the sum of `ret`.
+        let named = count.sum.iter().filter_map(|sum| sum.split_once('='));
+        let named = named.filter(|(_, field)| field.contains('-') || fields.iter().any(|signed| signed == field));
+        signed.extend(named.map(|(name, _)| name.to_owned()));
+        signed.extend(fields);
+    }
+    signed
+}
