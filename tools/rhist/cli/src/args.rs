@@ -10,11 +10,13 @@ use clap::Parser;
 use clap::Subcommand;
 use clap::ValueEnum;
 
+use crate::commands::check;
 use crate::commands::diff;
 use crate::commands::exec;
 use crate::commands::ls;
 use crate::commands::push;
 use crate::commands::report;
+use crate::commands::serve;
 use crate::commands::show;
 use crate::commands::top;
 
@@ -107,6 +109,15 @@ pub enum Command {
     ///
     /// The exit status is 1 if nothing can be measured.
     Doctor,
+    /// Check the files of a configuration against this machine
+    ///
+    /// The exit status is 2 if something in them is wrong.
+    Check(check::Args),
+    /// Make the histograms of a configuration, and let Prometheus scrape them
+    ///
+    /// Runs until SIGTERM or SIGINT, and then removes all that it made. SIGHUP has it read its configuration again: what is
+    /// the same goes on. rhist.service(8) has more.
+    Serve(serve::Args),
     /// Run a program on the tracing directory of rhist
     ///
     /// COMMAND runs in a mount namespace of its own, in which rhist's tracing directory lies over /sys/kernel/tracing. So

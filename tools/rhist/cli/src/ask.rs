@@ -31,6 +31,7 @@ use rhist_core::recipe::Point;
 use rhist_core::recipe::Recipe;
 use rhist_core::recipe::UnitName;
 use rhist_core::suggest;
+use rhist_core::table::BucketUnit;
 use rhist_core::tracefs::Tracefs;
 use rhist_core::tracefs::events::EventName;
 use rhist_core::tracefs::format::Format;
@@ -56,6 +57,8 @@ pub struct Ask {
     measure: Measure,
     /// Values of the recipe's arguments.
     values: BTreeMap<String, String>,
+    /// In what unit the buckets of times are.
+    pub unit: BucketUnit,
     /// Options of the run.
     pub run: RunArgs,
     /// Options of all commands.
@@ -142,6 +145,7 @@ impl Ask {
             summary,
             measure,
             values,
+            unit: BucketUnit::One,
             run,
             common,
         })
@@ -170,6 +174,7 @@ impl Ask {
             summary,
             measure,
             values: BTreeMap::new(),
+            unit: BucketUnit::One,
             run: args.run,
             common,
         })
@@ -208,6 +213,7 @@ impl Ask {
             summary,
             measure,
             values: BTreeMap::new(),
+            unit: BucketUnit::One,
             run: args.run,
             common,
         })
@@ -229,6 +235,11 @@ impl Ask {
         } else {
             Id::of_this_process().context("/proc")?
         };
+        self.plans_as(tracefs, &id)
+    }
+
+    /// Plans it with names by this ID.
+    pub fn plans_as(&self, tracefs: &Tracefs, id: &Id) -> anyhow::Result<Plans> {
         let mut notes = Vec::new();
         let mut threads = Vec::new();
         for pid in &self.run.pid {
@@ -250,7 +261,7 @@ impl Ask {
             slower,
             filter: self.run.filter.clone(),
             size: self.run.size,
-            unit: Default::default(),
+            unit: self.unit,
             args: self.values.clone(),
             comm_by_pid: false,
         };
@@ -258,10 +269,7 @@ impl Ask {
             name: self.name.clone(),
             summary: self.summary.clone(),
             notes,
-            host: read_proc("sys/kernel/hostname"),
-            kernel: read_proc("sys/kernel/osrelease"),
-            cpus: std::thread::available_parallelism().map_or(1, |cpus| cpus.get() as u32),
-            ..Question::default()
+            ..machine()
         };
         let ways = |measure: &Measure| {
             let plan = |options: &Options| Plan::new(tracefs, id.clone(), measure, options, question.clone());
@@ -444,6 +452,16 @@ fn command(name: &str) -> clap::Command {
 fn parse_words(command: clap::Command, words: &[OsString]) -> anyhow::Result<ArgMatches> {
     // Help is an error, too: `main` prints it.
     Ok(command.try_get_matches_from(words)?)
+}
+
+/// What a question says of this machine.
+pub fn machine() -> Question {
+    Question {
+        host: read_proc("sys/kernel/hostname"),
+        kernel: read_proc("sys/kernel/osrelease"),
+        cpus: std::thread::available_parallelism().map_or(1, |cpus| cpus.get() as u32),
+        ..Question::default()
+    }
 }
 
 /// All threads of a process.

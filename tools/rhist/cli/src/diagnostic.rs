@@ -10,6 +10,7 @@ use annotate_snippets::AnnotationKind;
 use annotate_snippets::Level;
 use annotate_snippets::Renderer;
 use annotate_snippets::Snippet;
+use rhist_core::problem::InFile;
 use rhist_core::problem::Problem;
 use rhist_core::suggest;
 use rhist_core::table::Text;
@@ -26,6 +27,8 @@ pub struct Diagnostic {
     origin: String,
     source: String,
     problem: Problem,
+    /// The number of the line, if the text is one of a file.
+    line: Option<usize>,
 }
 
 /// A text that somebody wrote.
@@ -44,7 +47,28 @@ impl Diagnostic {
             origin: origin.into(),
             source: source.into(),
             problem,
+            line: None,
         }
+    }
+
+    /// A problem of a file.
+    pub fn in_file(found: InFile) -> Self {
+        Self {
+            origin: found.path.display().to_string(),
+            source: found.source,
+            problem: found.problem,
+            line: Some(found.line),
+        }
+    }
+
+    /// What is wrong.
+    pub fn problem(&self) -> &Problem {
+        &self.problem
+    }
+
+    /// The text that it is about.
+    pub fn source(&self) -> &str {
+        &self.source
     }
 
     /// As lines for people, with a newline at the end.
@@ -52,7 +76,7 @@ impl Diagnostic {
         let renderer = if colour { Renderer::styled() } else { Renderer::plain() };
         let (mut source, mut at) = safe(&self.source, &self.problem.at);
         // As it stands on the command line.
-        if self.origin.starts_with('-') {
+        if self.origin.starts_with('-') && self.line.is_none() {
             let option = escape(&self.origin) + " ";
             at = at.start + option.len()..at.end + option.len();
             source = option + &source;
@@ -62,11 +86,13 @@ impl Diagnostic {
             "" => annotation,
             label => annotation.label(escape(label)),
         };
-        let file = self.origin.starts_with('/').then(|| escape(&self.origin));
-        // The text has one line, so its number says nothing.
+        let is_file = self.origin.starts_with('/') || self.line.is_some();
+        let file = is_file.then(|| escape(&self.origin));
+        // A text that is no line of a file has one line, so its number says nothing.
         let snippet = Snippet::source(source)
             .path(file)
-            .line_numbering(false)
+            .line_start(self.line.unwrap_or(1))
+            .line_numbering(self.line.is_some())
             .annotation(annotation);
         let group = Level::ERROR
             .primary_title(escape(&self.problem.title))

@@ -22,6 +22,7 @@ mod measure;
 mod probe;
 pub mod recipes;
 pub mod screen;
+mod serve;
 mod signals;
 mod top;
 

@@ -5,6 +5,7 @@
 use std::fs;
 use std::io;
 use std::io::PipeReader;
+use std::io::Read;
 use std::os::fd::AsFd;
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
@@ -27,13 +28,25 @@ pub struct Signals {
 impl Signals {
     /// Catches SIGINT, SIGTERM and SIGHUP, the last one unless it is ignored, as behind nohup.
     pub fn new() -> io::Result<Self> {
-        let (pipe, end) = io::pipe()?;
         // What is ignored in the background of a script is SIGINT: there it ends what it is sent to, on purpose.
-        let hup = (!is_ignored(SIGHUP)).then_some(SIGHUP);
-        for signal in [SIGINT, SIGTERM].into_iter().chain(hup) {
-            signal_hook::low_level::pipe::register(signal, end.try_clone()?)?;
+        match is_ignored(SIGHUP) {
+            true => Self::of(&[SIGINT, SIGTERM]),
+            false => Self::of(&[SIGINT, SIGTERM, SIGHUP]),
+        }
+    }
+
+    /// Catches these.
+    pub fn of(signals: &[i32]) -> io::Result<Self> {
+        let (pipe, end) = io::pipe()?;
+        for signal in signals {
+            signal_hook::low_level::pipe::register(*signal, end.try_clone()?)?;
         }
         Ok(Self { pipe })
+    }
+
+    /// Forgets those that have come. To be called only if one has.
+    pub fn forget(&mut self) -> io::Result<()> {
+        self.pipe.read(&mut [0; 64]).map(|_| ())
     }
 
     /// Waits until then, or without end. Returns whether a signal has come.

@@ -2,6 +2,7 @@
 
 //! What each command does.
 
+pub mod check;
 mod clean;
 pub mod diff;
 mod doctor;
@@ -10,6 +11,7 @@ pub mod ls;
 pub mod push;
 mod record;
 pub mod report;
+pub mod serve;
 pub mod show;
 mod status;
 pub mod top;
@@ -37,6 +39,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         Some(Command::Ls(args)) => ls::run(&args, common.format),
         Some(Command::Show(args)) => show::run(&args, common.format),
         Some(Command::Doctor) => doctor::run(common.format),
+        Some(Command::Check(args)) => check::run(&args),
+        Some(Command::Serve(args)) => serve::run(&args),
         Some(Command::Exec(args)) => exec::run(&args, common.dry_run),
         Some(Command::Recipe(words)) => measure::run(&Ask::parse(&words, &common)?),
     }

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! `rhist check`: whether a configuration can be had on this machine.
+
+use std::io;
+use std::io::Write;
+use std::path::Path;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Context;
+use rhist_core::plan::Id;
+use rhist_core::quantity;
+use rhist_core::service::Config;
+use rhist_core::service::ConfigError;
+use rhist_core::service::Planner;
+
+use crate::USAGE;
+use crate::args::BackendArg;
+use crate::diagnostic::Diagnostic;
+use crate::measure;
+use crate::serve::WordsPlanner;
+
+/// Where the configuration is.
+pub const FOLDER: &str = "/etc/rhist";
+
+/// Arguments of `rhist check`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Args {
+    /// Files of a configuration; by default /etc/rhist/*.toml
+    #[arg(value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+}
+
+/// Says what is wrong, or that nothing is.
+pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let config = match args.files.as_slice() {
+        [] => Config::read_folder(Path::new(FOLDER)),
+        files => Config::read(files),
+    };
+    let config = match config {
+        Ok(config) => config,
+        Err(error) => return refused(error),
+    };
+    // Whatever the files say, it needs one.
+    measure::tracefs(BackendArg::Auto)?;
+    let mut is_wrong = false;
+    for wanted in &config.histograms {
+        if let Err(problem) = WordsPlanner.plan(wanted, &Id::example()) {
+            Diagnostic::in_file(*problem).print();
+            is_wrong = true;
+        }
+    }
+    if is_wrong {
+        return Ok(ExitCode::from(USAGE));
+    }
+    let count = quantity::things(config.histograms.len() as u64, "histograms");
+    writeln!(io::stdout(), "{count}: this machine can make all of it")?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Prints what is wrong with files, or fails if they cannot be read.
+fn refused(error: ConfigError) -> anyhow::Result<ExitCode> {
+    match error {
+        // Not as an error of the output, which these are otherwise.
+        ConfigError::Io(path, error) => Err(anyhow::anyhow!("{error}")).with_context(|| path.display().to_string()),
+        ConfigError::Problems(problems) => {
+            for problem in problems {
+                Diagnostic::in_file(problem).print();
+            }
+            Ok(ExitCode::from(USAGE))
+        }
+    }
+}
+
+/// Reads the configuration of a folder. What is wrong with it is printed.
+pub fn read(folder: &Path) -> Option<Config> {
+    match Config::read_folder(folder) {
+        Ok(config) => Some(config),
+        Err(error) => {
+            if let Err(error) = refused(error) {
+                crate::complain(&error);
+            }
+            None
+        }
+    }
+}

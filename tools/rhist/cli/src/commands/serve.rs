@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! `rhist serve`: the histograms of a configuration, for Prometheus.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::os::fd::AsFd;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::rc::Rc;
+use std::time::Duration;
+use std::time::Instant;
+
+use anyhow::Context;
+use rhist_core::journal::Journals;
+use rhist_core::metrics::prometheus::Format;
+use rhist_core::plan::Id;
+use rhist_core::quantity;
+use rhist_core::question::Backend;
+use rhist_core::run;
+use rhist_core::service::Changes;
+use rhist_core::service::Happened;
+use rhist_core::service::Service;
+use signal_hook::consts::SIGHUP;
+use signal_hook::consts::SIGINT;
+use signal_hook::consts::SIGTERM;
+
+use super::check;
+use crate::USAGE;
+use crate::args::BackendArg;
+use crate::measure;
+use crate::screen::percent;
+use crate::serve::Own;
+use crate::serve::Request;
+use crate::serve::Response;
+use crate::serve::Server;
+use crate::serve::WordsPlanner;
+use crate::serve::notify;
+use crate::signals::Signals;
+
+/// What is asked for again within this time is answered from memory: whoever asks all the time costs little.
+const FRESH: Duration = Duration::from_secs(1);
+
+/// What is at `/`.
+const ABOUT: &str = "rhist: histograms of this machine's trace events, for Prometheus\n\n/metrics\n/healthz\n";
+
+/// Arguments of `rhist serve`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Args {
+    /// Where to listen: whoever can connect can read all of it
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:9953")]
+    pub listen: SocketAddr,
+    /// Where the configuration is: files *.toml
+    #[arg(long, value_name = "FOLDER", default_value = check::FOLDER)]
+    pub config: PathBuf,
+}
+
+/// Serves until SIGTERM or SIGINT.
+pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let end = Signals::of(&[SIGTERM, SIGINT]).context("signals")?;
+    let mut again = Signals::of(&[SIGHUP]).context("signals")?;
+    let Some(config) = check::read(&args.config) else {
+        return Ok(ExitCode::from(USAGE));
+    };
+    let tracefs = measure::tracefs(BackendArg::Auto)?;
+    let journals = Journals::find();
+    for entries in run::reap(&tracefs, &journals, false).0 {
+        say!("rhist: removed what was left of: rhist {}", entries.command);
+    }
+    // Before anything is in the kernel: a port that is not free is told at once.
+    let mut server = Server::bind(args.listen).with_context(|| args.listen.to_string())?;
+    let mut scraper = Scraper {
+        service: Service::new(Id::of_this_process().context("/proc")?, journals),
+        own: Own::new(match tracefs.backend() {
+            Backend::Rhist => "rhist",
+            Backend::C => "C",
+        }),
+        bodies: BTreeMap::new(),
+    };
+    if config.histograms.is_empty() {
+        say!("rhist: {} has no histograms", args.config.display());
+    }
+    scraper.service.apply(config, Instant::now());
+    scraper.tick();
+    say!("rhist: listening on http://{}/metrics", server.address()?);
+    notify("READY=1");
+    loop {
+        let due = scraper.service.due();
+        let wake = [end.as_fd(), again.as_fd()];
+        let answer = &mut |request: &Request, server: &Server| scraper.answer(request, server);
+        let [is_over, is_again] = server.turn(wake, due, answer).context(measure::Failed)?;
+        if is_over {
+            notify("STOPPING=1");
+            scraper.service.stop();
+            return Ok(ExitCode::SUCCESS);
+        }
+        if is_again {
+            again.forget().context("signals")?;
+            notify("RELOADING=1");
+            scraper.reload(args);
+            notify("READY=1");
+        }
+        // Whoever else takes what is read has its turn here, beside the server.
+        if scraper.service.read_due().is_some_and(|due| due <= Instant::now()) {
+            scraper.read(Duration::ZERO);
+        }
+        scraper.tick();
+    }
+}
+
+/// What is served.
+struct Scraper {
+    service: Service,
+    own: Own,
+    /// What was made last of each format, and when.
+    bodies: BTreeMap<&'static str, (Instant, Rc<Vec<u8>>)>,
+}
+
+impl Scraper {
+    /// Makes what is to be made.
+    fn tick(&mut self) {
+        log(self.service.tick(&WordsPlanner, Instant::now()));
+    }
+
+    fn read(&mut self, age: Duration) {
+        log(self.service.read(age));
+    }
+
+    fn reload(&mut self, args: &Args) {
+        let config = check::read(&args.config);
+        self.own.reloaded(config.is_some());
+        let Some(config) = config else {
+            say!("rhist: the configuration is not taken; what was before goes on");
+            return;
+        };
+        // What those have counted that go is read once more by nobody, but others lose nothing.
+        let Changes {
+            added,
+            removed,
+            changed,
+            same,
+        } = self.service.apply(config, Instant::now());
+        for (what, names) in [("added", added), ("removed", removed), ("changed", changed)] {
+            if !names.is_empty() {
+                say!("rhist: {what}: {}", names.join(", "));
+            }
+        }
+        say!("rhist: {} as before", quantity::things(same as u64, "histograms"));
+        self.bodies.clear();
+    }
+
+    fn answer(&mut self, request: &Request, server: &Server) -> Response {
+        match request.path.as_str() {
+            "/metrics" => self.metrics(Format::accepted(&request.accept), server),
+            "/healthz" => Response::text(200, "ok\n"),
+            "/" => Response::text(200, ABOUT),
+            _ => Response::text(404, "there is /metrics, and /healthz\n"),
+        }
+    }
+
+    fn metrics(&mut self, format: Format, server: &Server) -> Response {
+        let begin = Instant::now();
+        let kind = format.content_type();
+        let known = self
+            .bodies
+            .get(kind)
+            .filter(|(made, _)| begin.saturating_duration_since(*made) < FRESH);
+        let body = match known {
+            Some((_, body)) => body.clone(),
+            None => {
+                self.read(FRESH);
+                self.own.take(server);
+                let body = Rc::new(self.body(format));
+                self.own.scraped(begin.elapsed());
+                self.bodies.insert(kind, (begin, body.clone()));
+                body
+            }
+        };
+        Response {
+            status: 200,
+            content_type: kind,
+            body,
+        }
+    }
+
+    fn body(&self, format: Format) -> Vec<u8> {
+        let mut body = Vec::new();
+        let names = self.service.label_names();
+        self.service.families(&names, |family| format.write(&family, &mut body));
+        for family in self.own.families(&self.service) {
+            format.write(&family, &mut body);
+        }
+        format.end(&mut body);
+        body
+    }
+}
+
+/// Says what happened to histograms.
+fn log(happened: Vec<(String, Happened)>) {
+    for (name, happened) in happened {
+        match happened {
+            Happened::Started => say!("rhist: {name}: counts"),
+            Happened::Failed(why) => say!("rhist: {name}: cannot count now: {}", crate::screen::lines(&why)),
+            Happened::Paused(share, rest) => {
+                let (share, rest) = (percent(share), rest.as_secs());
+                say!("rhist: {name}: has cost {share} of a CPU, more than its budget, and is paused for {rest} s");
+            }
+        }
+    }
+}

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Requests and responses of HTTP/1.1, as far as a scrape needs them: `GET` and `HEAD` without a body.
+
+use std::rc::Rc;
+
+/// Bytes that the head of a request may have. Prometheus' has some hundred.
+pub const MAX_HEAD: usize = 8 << 10;
+
+/// Headers that it may have.
+const MAX_HEADERS: usize = 64;
+
+/// A request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// Without what is behind `?`.
+    pub path: String,
+    /// `Accept`, or nothing.
+    pub accept: String,
+    /// Whether only the head of the response is asked for.
+    pub is_head: bool,
+    /// Whether another request may follow.
+    pub keep_alive: bool,
+}
+
+/// A response.
+#[derive(Clone, Debug)]
+pub struct Response {
+    /// The status: 200.
+    pub status: u16,
+    /// `Content-Type`.
+    pub content_type: &'static str,
+    /// Shared by all who get the same.
+    pub body: Rc<Vec<u8>>,
+}
+
+/// What the first bytes of a connection are.
+#[derive(Debug)]
+pub enum Parsed {
+    /// More are to come.
+    Partial,
+    /// A request of so many bytes.
+    Request(Request, usize),
+    /// None that is answered otherwise.
+    Refused(Response),
+}
+
+/// Reads the head of a request.
+pub fn parse(bytes: &[u8]) -> Parsed {
+    let mut headers = [httparse::EMPTY_HEADER; MAX_HEADERS];
+    let mut head = httparse::Request::new(&mut headers);
+    let length = match head.parse(bytes) {
+        Ok(httparse::Status::Complete(length)) if length <= MAX_HEAD => length,
+        Ok(httparse::Status::Partial) if bytes.len() < MAX_HEAD => return Parsed::Partial,
+        Ok(_) | Err(httparse::Error::TooManyHeaders) => {
+            return Parsed::Refused(Response::text(431, "the head of this request is too large\n"));
+        }
+        Err(error) => return Parsed::Refused(Response::text(400, &format!("this is no request: {error}\n"))),
+    };
+    let find = |name: &str| {
+        let mut same = head
+            .headers
+            .iter()
+            .filter(|header| header.name.eq_ignore_ascii_case(name));
+        same.next()
+            .map(|header| String::from_utf8_lossy(header.value).trim().to_owned())
+    };
+    let has_body = find("transfer-encoding").is_some() || find("content-length").is_some_and(|length| length != "0");
+    if has_body {
+        return Parsed::Refused(Response::text(413, "a request has no body here\n"));
+    }
+    let is_head = match head.method {
+        Some("GET") => false,
+        Some("HEAD") => true,
+        _ => return Parsed::Refused(Response::text(405, "only GET and HEAD are answered here\n")),
+    };
+    let path = head
+        .path
+        .unwrap_or_default()
+        .split('?')
+        .next()
+        .unwrap_or_default()
+        .to_owned();
+    let connection = find("connection").unwrap_or_default().to_ascii_lowercase();
+    let keep_alive = match head.version {
+        Some(1) => !connection.contains("close"),
+        _ => connection.contains("keep-alive"),
+    };
+    let request = Request {
+        path,
+        accept: find("accept").unwrap_or_default(),
+        is_head,
+        keep_alive,
+    };
+    Parsed::Request(request, length)
+}
+
+impl Response {
+    /// A text for people.
+    pub fn text(status: u16, text: &str) -> Self {
+        Self {
+            status,
+            content_type: "text/plain; charset=utf-8",
+            body: Rc::new(text.as_bytes().to_vec()),
+        }
+    }
+
+    /// Its head.
+    pub fn head(&self, keep_alive: bool) -> String {
+        let reason = match self.status {
+            200 => "OK",
+            400 => "Bad Request",
+            404 => "Not Found",
+            405 => "Method Not Allowed",
+            413 => "Content Too Large",
+            431 => "Request Header Fields Too Large",
+            _ => "Error",
+        };
+        let allow = if self.status == 405 { "Allow: GET, HEAD\r\n" } else { "" };
+        let connection = if keep_alive { "keep-alive" } else { "close" };
+        format!(
+            "HTTP/1.1 {} {reason}\r\nContent-Type: {}\r\nContent-Length: {}\r\nX-Content-Type-Options: nosniff\r\n\
+             {allow}Connection: {connection}\r\n\r\n",
+            self.status,
+            self.content_type,
+            self.body.len()
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn request(text: &str) -> Request {
+        match parse(text.as_bytes()) {
+            Parsed::Request(request, length) => {
+                assert_eq!(length, text.len());
+                request
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn status(text: &str) -> u16 {
+        match parse(text.as_bytes()) {
+            Parsed::Refused(response) => response.status,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn requests() {
+        let get = request("GET /metrics?x=1 HTTP/1.1\r\nHost: a\r\nACCEPT: text/plain;q=0.5 \r\n\r\n");
+        assert_eq!(
+            (get.path.as_str(), get.accept.as_str()),
+            ("/metrics", "text/plain;q=0.5")
+        );
+        assert!(get.keep_alive && !get.is_head);
+        assert!(!request("GET / HTTP/1.1\r\nConnection: Close\r\n\r\n").keep_alive);
+        assert!(!request("HEAD / HTTP/1.0\r\n\r\n").keep_alive);
+        assert!(request("HEAD / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n").is_head);
+    }
+
+    #[test]
+    fn what_is_refused() {
+        assert_eq!(status("POST /metrics HTTP/1.1\r\n\r\n"), 405);
+        assert_eq!(status("GET / HTTP/1.1\r\nContent-Length: 5\r\n\r\nhello"), 413);
+        assert_eq!(status("GET / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"), 413);
+        assert_eq!(status("\x16\x03\x01\x02\x00\x01"), 400);
+        assert_eq!(status(&format!("GET /{} HTTP/1.1\r\n", "a".repeat(MAX_HEAD))), 431);
+        assert_eq!(status(&format!("GET / HTTP/1.1\r\n{}\r\n", "a: b\r\n".repeat(65))), 431);
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_have_an_answer(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            parse(&bytes);
+        }
+
+        #[test]
+        fn what_is_cut_is_waited_for(cut in 0usize..40) {
+            let text = b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n";
+            prop_assert!(matches!(parse(&text[..cut]), Parsed::Partial));
+        }
+    }
+}

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! What `rhist serve` needs beside the histograms themselves: plans for the texts of its configuration, a server, and what it
+//! tells of itself and to systemd.
+
+mod connection;
+mod http;
+mod notify;
+mod own;
+mod planner;
+mod server;
+
+pub use http::Request;
+pub use http::Response;
+pub use notify::notify;
+pub use own::Own;
+pub use planner::WordsPlanner;
+pub use server::Server;

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! What the service tells of itself: its version, what it takes, and how its scrapes and configurations went.
+
+use std::fs;
+use std::time::Duration;
+
+use rhist_core::metrics::Family;
+use rhist_core::metrics::Kind;
+use rhist_core::metrics::Value;
+use rhist_core::service::Service;
+use rhist_core::table::Time;
+use rustix::time::ClockId;
+use rustix::time::clock_gettime;
+
+use super::server::Server;
+
+/// What is counted of the process.
+#[derive(Debug)]
+pub struct Own {
+    /// When it began: `CLOCK_REALTIME` in nanoseconds.
+    start_ns: u64,
+    backend: String,
+    module: String,
+    /// Whether the last configuration was taken, and when one was: `CLOCK_REALTIME` in nanoseconds.
+    reload: (bool, u64),
+    /// Scrapes that were made, not taken from memory.
+    scrapes: u64,
+    /// How long all of these took, reading included, and the last one.
+    scrape_time: (Duration, Duration),
+    /// Status of responses, as text, and how many there were.
+    responses: Vec<(String, u64)>,
+    dropped: u64,
+}
+
+impl Own {
+    /// Nothing yet. `backend` says whose histograms these are.
+    pub fn new(backend: &str) -> Self {
+        let start_ns = Time::now().realtime_ns;
+        let module = fs::read_to_string("/sys/module/rhist/version").unwrap_or_default();
+        Self {
+            start_ns,
+            backend: backend.to_owned(),
+            module: module.trim().to_owned(),
+            reload: (true, start_ns),
+            scrapes: 0,
+            scrape_time: Default::default(),
+            responses: Vec::new(),
+            dropped: 0,
+        }
+    }
+
+    /// A configuration was taken, or not.
+    pub fn reloaded(&mut self, is_taken: bool) {
+        self.reload.0 = is_taken;
+        if is_taken {
+            self.reload.1 = Time::now().realtime_ns;
+        }
+    }
+
+    /// A scrape has taken so long.
+    pub fn scraped(&mut self, took: Duration) {
+        self.scrapes += 1;
+        self.scrape_time = (self.scrape_time.0 + took, took);
+    }
+
+    /// Takes what the server has counted.
+    pub fn take(&mut self, server: &Server) {
+        let responses = server.counts.iter().map(|(status, count)| (status.to_string(), *count));
+        self.responses = responses.collect();
+        self.dropped = server.dropped;
+    }
+
+    /// All of it as metrics.
+    pub fn families<'a>(&'a self, service: &Service) -> Vec<Family<'a>> {
+        let start = Some(self.start_ns);
+        let one = |name: &str, unit, kind, help: &str, labels, value| {
+            let mut family = Family::new(name, unit, kind, help);
+            family.push(labels, value, if kind == Kind::Counter { start } else { None });
+            family
+        };
+        let seconds = |time: Duration| Value::Real(time.as_secs_f64());
+        let version = env!("CARGO_PKG_VERSION");
+        let labels = vec![
+            ("version", version),
+            ("backend", self.backend.as_str()),
+            ("module", self.module.as_str()),
+        ];
+        let about = "Version of this program, whose histograms it uses, and the version of the module";
+        let cpu = clock_gettime(ClockId::ProcessCPUTime);
+        let cpu = Value::Real(cpu.tv_sec as f64 + cpu.tv_nsec as f64 / 1e9);
+        let since = |ns: u64| Value::Real(ns as f64 / 1e9);
+        let mut responses = Family::new("rhist_serve_responses", "", Kind::Counter, "Responses by their status");
+        for (status, count) in &self.responses {
+            responses.push(vec![("code", status)], Value::Whole((*count).into()), start);
+        }
+        let (gauge, counter) = (Kind::Gauge, Kind::Counter);
+        let mut families = vec![
+            one("rhist_serve_build", "", Kind::Info, about, labels, Value::Whole(1)),
+            one(
+                "rhist_serve_config_last_reload_successful",
+                "",
+                gauge,
+                "Whether the configuration was taken that was read last",
+                vec![],
+                Value::Whole(self.reload.0.into()),
+            ),
+            one(
+                "rhist_serve_config_last_reload_success_timestamp_seconds",
+                "seconds",
+                gauge,
+                "When a configuration was taken last",
+                vec![],
+                since(self.reload.1),
+            ),
+            one(
+                "rhist_serve_scrape_seconds",
+                "seconds",
+                counter,
+                "Time that scrapes took, reading the histograms included",
+                vec![],
+                seconds(self.scrape_time.0),
+            ),
+            one(
+                "rhist_serve_scrapes",
+                "",
+                counter,
+                "Scrapes that were made; what is asked for twice in a second is made once",
+                vec![],
+                Value::Whole(self.scrapes.into()),
+            ),
+            one(
+                "rhist_serve_last_scrape_seconds",
+                "seconds",
+                gauge,
+                "Time that the last scrape took, before this one",
+                vec![],
+                seconds(self.scrape_time.1),
+            ),
+            one(
+                "rhist_serve_connections_dropped",
+                "",
+                counter,
+                "Connections that were ended, since they were slow or too many",
+                vec![],
+                Value::Whole(self.dropped.into()),
+            ),
+            one(
+                "process_cpu_seconds",
+                "seconds",
+                counter,
+                "Time of CPUs that this process has used",
+                vec![],
+                cpu,
+            ),
+            one(
+                "process_start_time_seconds",
+                "seconds",
+                gauge,
+                "When this process began",
+                vec![],
+                since(self.start_ns),
+            ),
+        ];
+        if !responses.points.is_empty() {
+            families.push(responses);
+        }
+        if let Some(took) = service.read_time() {
+            families.push(one(
+                "rhist_serve_last_read_seconds",
+                "seconds",
+                gauge,
+                "Time that reading all histograms took",
+                vec![],
+                seconds(took),
+            ));
+        }
+        if let Some(bytes) = resident_bytes() {
+            families.push(one(
+                "process_resident_memory_bytes",
+                "bytes",
+                gauge,
+                "Memory of this process",
+                vec![],
+                Value::Whole(bytes.into()),
+            ));
+        }
+        families
+    }
+}
+
+/// Memory that this process has.
+fn resident_bytes() -> Option<u64> {
+    let statm = fs::read_to_string("/proc/self/statm").ok()?;
+    let pages: u64 = statm.split_whitespace().nth(1)?.parse().ok()?;
+    Some(pages * rustix::param::page_size() as u64)
+}

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Plans for the texts of a configuration: they mean what they mean on the command line.
+
+use std::ffi::OsString;
+use std::ops::Range;
+
+use clap::error::ContextKind;
+use clap::error::ContextValue;
+use rhist_core::grammar::check_filter;
+use rhist_core::grammar::check_key;
+use rhist_core::grammar::check_value;
+use rhist_core::plan::Id;
+use rhist_core::plan::Plan;
+use rhist_core::problem::InFile;
+use rhist_core::problem::Problem;
+use rhist_core::question::Question;
+use rhist_core::service;
+use rhist_core::service::Planner;
+use rhist_core::service::Wanted;
+use rhist_core::service::What;
+use rhist_core::service::Word;
+use rhist_core::tracefs::events::ResolveError;
+use rhist_core::tracefs::format::Format;
+
+use crate::args::BackendArg;
+use crate::args::Common;
+use crate::ask;
+use crate::ask::Ask;
+use crate::diagnostic::Diagnostic;
+use crate::measure;
+
+/// Options that are about output, or about what is there at one time: what serves for days has no use for them.
+const OPTIONS: &str = "--pid, --duration, --interval, --format, --keep, --quiet and --dry-run have no meaning here";
+
+/// Plans by the words of the command line.
+pub struct WordsPlanner;
+
+impl Planner for WordsPlanner {
+    fn plan(&self, wanted: &Wanted, id: &Id) -> Result<service::Plans, Box<InFile>> {
+        match &wanted.settings.what {
+            What::Words { kind, text } => {
+                let words = service::split(text).map_err(|problem| Box::new(wanted.problem_in(kind, problem)))?;
+                let plans = by_words(wanted, kind, &words, id);
+                plans.map_err(|error| Box::new(wanted.problem_in(kind, problem(&error, text, &words))))
+            }
+            What::Triggers(triggers) => by_triggers(wanted, triggers, id),
+        }
+    }
+}
+
+fn by_words(wanted: &Wanted, kind: &str, words: &[Word], id: &Id) -> anyhow::Result<service::Plans> {
+    let command = (kind != "recipe").then(|| OsString::from(kind));
+    let words = words.iter().map(|word| OsString::from(&word.text));
+    let mut ask = Ask::parse(
+        &command.into_iter().chain(words).collect::<Vec<_>>(),
+        &Common::default(),
+    )?;
+    let settings = &wanted.settings;
+    let (run, common) = (&ask.run, &ask.common);
+    let is_output = common.dry_run || common.keep || common.quiet || common.format != Default::default();
+    if is_output || run.duration.is_some() || run.interval.is_some() || !run.pid.is_empty() {
+        anyhow::bail!(OPTIONS);
+    }
+    if run.size.is_some() && settings.size.is_some() {
+        anyhow::bail!("--size and size say the same: leave one of them out");
+    }
+    ask.run.size = ask.run.size.or(settings.size);
+    ask.unit = settings.unit;
+    let tracefs = measure::tracefs(ask.run.backend)?;
+    let plans = ask.plans_as(&tracefs, id)?;
+    Ok(service::Plans {
+        tracefs,
+        plans: std::iter::once(plans.best).chain(plans.others).collect(),
+    })
+}
+
+/// What is wrong with words, and where.
+fn problem(error: &anyhow::Error, text: &str, words: &[Word]) -> Problem {
+    let all = 0..text.len();
+    if let Some(diagnostic) = error.downcast_ref::<Diagnostic>() {
+        let problem = diagnostic.problem();
+        // Where it stands, unless the word is written otherwise than it is.
+        let at = place(text, words, diagnostic.source());
+        let at = at.map(|at| at.start + problem.at.start..at.start + problem.at.end);
+        return Problem {
+            at: at.filter(|at| at.end <= text.len()).unwrap_or(all),
+            ..problem.clone()
+        };
+    }
+    if let Some(error) = error.downcast_ref::<clap::Error>() {
+        let rendered = error.render().to_string();
+        let title = rendered
+            .lines()
+            .next()
+            .unwrap_or_default()
+            .trim_start_matches("error: ");
+        let kinds = [ContextKind::InvalidValue, ContextKind::InvalidArg];
+        let word = kinds.into_iter().find_map(|kind| match error.get(kind) {
+            Some(ContextValue::String(word)) => place(text, words, word.split(' ').next().unwrap_or(word)),
+            _ => None,
+        });
+        return Problem::new(word.unwrap_or(all), title);
+    }
+    Problem::new(all, format!("{error:#}"))
+}
+
+/// Where a word, or a part of one, stands.
+fn place(text: &str, words: &[Word], part: &str) -> Option<Range<usize>> {
+    let mut found = words.iter().filter_map(|word| {
+        let start = word.at.start + text.get(word.at.clone())?.find(part)?;
+        Some(start..start + part.len())
+    });
+    found.next().filter(|_| !part.is_empty())
+}
+
+fn by_triggers(wanted: &Wanted, triggers: &[(String, String)], id: &Id) -> Result<service::Plans, Box<InFile>> {
+    let whole = |error: &dyn std::fmt::Display| Box::new(wanted.problem_of_name(error.to_string()));
+    let tracefs = measure::tracefs(BackendArg::Auto).map_err(|error| whole(&error))?;
+    let mut named = Vec::new();
+    for (n, (event, command)) in triggers.iter().enumerate() {
+        let is_last = n + 1 == triggers.len();
+        let in_text = |word: &str, problem: Problem| {
+            Box::new(match is_last {
+                true => wanted.problem_in(word, problem),
+                false => wanted.problem_of_name(format!("before: {problem}")),
+            })
+        };
+        let name = tracefs.resolve(event).map_err(|error| match error {
+            ResolveError::Name(problem) => in_text("event", problem),
+            ResolveError::Io(_) => whole(&error),
+        })?;
+        if let Ok(format) = tracefs.format(&name) {
+            check_trigger(&format, command).map_err(|problem| in_text("trigger", problem))?;
+        }
+        named.push((name, command.clone()));
+    }
+    let question = Question {
+        name: wanted.name.clone(),
+        summary: triggers
+            .last()
+            .map_or(String::new(), |(event, _)| format!("Counted by a trigger of {event}")),
+        ..ask::machine()
+    };
+    let plan = Plan::of_triggers(&tracefs, id.clone(), &named, question).map_err(|error| whole(&error))?;
+    Ok(service::Plans {
+        tracefs,
+        plans: vec![plan],
+    })
+}
+
+/// Finds what the kernel would refuse, as far as that can be known: fields of keys and values, and the filter.
+fn check_trigger(format: &Format, command: &str) -> Result<(), Problem> {
+    let (text, filter) = match command.split_once(" if ") {
+        Some((text, filter)) => (text, Some(filter)),
+        None => (command, None),
+    };
+    if let Some(filter) = filter {
+        check_filter(format, filter).map_err(|problem| problem.moved(text.len() + " if ".len()))?;
+    }
+    for (at, part) in parts(text, 0, ':') {
+        let Some((word, list)) = part.split_once('=') else {
+            continue;
+        };
+        for (at, item) in parts(list, at + word.len() + 1, ',') {
+            // What refers to variables is known to the kernel alone.
+            if item.contains('$') {
+                continue;
+            }
+            match word {
+                "keys" | "key" => check_key(format, item),
+                "values" | "vals" | "val" if item != "hitcount" => check_value(format, item),
+                _ => Ok(()),
+            }
+            .map_err(|problem| problem.moved(at))?;
+        }
+    }
+    Ok(())
+}
+
+/// Parts of a text that a character separates, outside of parentheses, and where they stand if the text begins at `from`.
+fn parts(text: &str, from: usize, separator: char) -> Vec<(usize, &str)> {
+    let (mut parts, mut begin, mut depth) = (Vec::new(), 0, 0i32);
+    for (at, c) in text.char_indices() {
+        match c {
+            '(' => depth += 1,
+            ')' => depth -= 1,
+            _ if c == separator && depth <= 0 => {
+                parts.push((from + begin, &text[begin..at]));
+                begin = at + c.len_utf8();
+            }
+            _ => {}
+        }
+    }
+    parts.push((from + begin, &text[begin..]));
+    parts
+}
