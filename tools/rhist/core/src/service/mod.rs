@@ -6,6 +6,8 @@ mod budget;
 mod config;
 mod families;
 mod label;
+#[cfg(test)]
+mod load;
 mod totals;
 mod watched;
 mod words;

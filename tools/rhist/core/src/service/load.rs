@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! What a scrape costs, from the text of the kernel's files to what is sent. Only tells something of an optimized build: run
+//! with `./test size`.
+
+use std::fmt::Write;
+use std::fs;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use super::Config;
+use super::Service;
+use crate::journal::Journals;
+use crate::jsonl;
+use crate::measure::cpu_ms;
+use crate::metrics::prometheus::Format;
+use crate::plan::Id;
+use crate::question::Reading;
+
+/// Histograms of the service.
+const HISTOGRAMS: u64 = 20;
+
+/// Keys of each.
+const KEYS: u64 = 1000;
+
+/// Most milliseconds of a CPU for a scrape of 20,000 series.
+const MOST_MS: f64 = 100.0;
+
+/// Most milliseconds for one in 15 seconds to take half a per cent of a CPU, without what the kernel takes.
+const SHARE_MS: f64 = 75.0;
+
+/// Most memory, in KiB, with as many label sets as there are by default.
+const MOST_MEMORY: u64 = 20 << 10;
+
+/// And with ten times as many: what is sent is 8 MB then.
+const MORE_MEMORY: u64 = 48 << 10;
+
+fn text(second: u64) -> String {
+    let mut text = format!(
+        r#"{{"type":"header","schema":1,"trigger":"hist:keys=next_comm:vals=x.dist:unit(s)","system":"sched","event":"sched_switch","name":null,"filter":null,"paused":false,"size":2048,"clock":"global","boot_id":null,"realtime_ns":1795621132746544322,"monotonic_ns":6282976384,"keys":[{{"name":"next_comm","type":"char[16]","modifier":null,"unit":null}}],"values":[{{"name":"hitcount","type":"u64","modifier":null,"unit":null,"bucket_unit":null}},{{"name":"value","type":"u64","modifier":"dist","unit":"ns","bucket_unit":"s"}}],"variables":[],"actions":[]}}"#
+    ) + "\n";
+    let mut total = 0;
+    for key in 0..KEYS {
+        let each = second * (1 + key % 5);
+        let first = -150 + (key % 30) as i64;
+        write!(text, r#"{{"type":"entry","keys":["worker-{key}"],"values":[{},{{"count":{},"sum":{},"min":900,"max":90000000,"zero_count":0,"scale":3,"positive":{{"#, each * 16, each * 16, each * 123_456).unwrap();
+        for bucket in 0..16 {
+            let comma = if bucket > 0 { "," } else { "" };
+            write!(text, r#"{comma}"{}":{each}"#, first + bucket * 2).unwrap();
+        }
+        text += "},\"negative\":{},\"quantiles\":{}}],\"variables\":[],\"actions\":[]}\n";
+        total += each * 16;
+    }
+    writeln!(text, r#"{{"type":"trailer","hits":{total},"entries":{KEYS},"shown":{KEYS},"dropped":0,"excess":0,"no_bucket":0,"unresolved":0,"missed":0,"snapshot":null,"complete":true}}"#).unwrap();
+    text
+}
+
+fn service(limit: u32) -> Service {
+    let mut config = String::new();
+    for n in 0..HISTOGRAMS {
+        writeln!(
+            config,
+            "[histogram.waits{n}]\nrecipe = \"runqlat\"\nunit = \"s\"\nlimit = {limit}"
+        )
+        .unwrap();
+    }
+    let config = Config::parse([(PathBuf::from("a.toml"), config)]).unwrap();
+    let mut service = Service::new(Id::example(), Journals::at(PathBuf::from("/nonexistent")));
+    service.apply(config, Instant::now());
+    for histogram in &mut service.histograms {
+        histogram.starts = 1;
+    }
+    service
+}
+
+/// Reads all histograms, and writes them. Returns how many samples there are.
+fn scrape(service: &mut Service, text: &str, format: Format) -> (usize, usize) {
+    for histogram in &mut service.histograms {
+        let one = jsonl::read(text.as_bytes()).unwrap().pop().unwrap();
+        let reading = Reading {
+            events: one.hits,
+            table: one.table,
+            ..Reading::default()
+        };
+        histogram.totals.take(reading, |_, key| key.to_string());
+    }
+    let names = service.label_names();
+    let mut body = Vec::new();
+    service.families(&names, |family| format.write(&family, &mut body));
+    let lines = body.split(|byte| *byte == b'\n').filter(|line| !line.starts_with(b"#"));
+    (lines.count(), body.len())
+}
+
+/// Peak of the memory of this process.
+fn peak_kib() -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    line.trim().trim_end_matches(" kB").trim().parse().unwrap()
+}
+
+fn measure(limit: u32, format: Format, most_ms: f64, most_memory: u64) {
+    let mut service = service(limit);
+    let mut best = f64::MAX;
+    let mut found = (0, 0);
+    for second in 1..=10 {
+        let text = text(second);
+        let begin = cpu_ms();
+        found = scrape(&mut service, &text, format);
+        best = best.min(cpu_ms() - begin);
+    }
+    let (samples, bytes) = found;
+    let memory = peak_kib();
+    println!(
+        "{format:?}, {limit} label sets of {KEYS} keys: {samples} samples, {bytes} bytes, {best:.1} ms, {memory} KiB"
+    );
+    assert!(best <= most_ms, "{best} ms");
+    assert!(memory <= most_memory, "{memory} KiB");
+    assert!(format == Format::Protobuf || samples >= 20_000, "{samples}");
+}
+
+#[test]
+#[ignore = "./test size runs it"]
+fn a_scrape_of_text() {
+    measure(100, Format::Text, MOST_MS, MOST_MEMORY);
+}
+
+#[test]
+#[ignore = "./test size runs it"]
+fn a_scrape_of_native_histograms() {
+    measure(100, Format::Protobuf, SHARE_MS, MOST_MEMORY);
+}
+
+#[test]
+#[ignore = "./test size runs it"]
+fn a_scrape_with_a_label_set_for_each_key() {
+    measure(1000, Format::Protobuf, MOST_MS, MORE_MEMORY);
+}
