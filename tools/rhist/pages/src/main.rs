@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 //! Writes the manual pages of rhist: `rhist(1)` and one for each command, from its arguments, and `rhist-recipes(7)`, from the
-//! recipes and what they printed when their examples were made.
+//! recipes and what they printed when their examples were made; and with them those that are written by hand.
 
 mod commands;
 mod recipes;
@@ -14,6 +14,12 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use anyhow::bail;
+
+/// Pages about what is neither a command nor a recipe.
+const WRITTEN: [(&str, &str); 2] = [
+    ("rhist.service.8", include_str!("../written/rhist.service.8")),
+    ("rhist.toml.5", include_str!("../written/rhist.toml.5")),
+];
 
 /// A page: the name of its file, and its text.
 struct Page {
@@ -40,6 +46,10 @@ fn pages(folder: &Path) -> anyhow::Result<Vec<Page>> {
     let recipes = recipes::read(folder)?;
     let mut pages = commands::pages(&recipes)?;
     pages.push(recipes::page(&recipes)?);
+    pages.extend(WRITTEN.map(|(file, text)| Page {
+        file: file.to_owned(),
+        text: text.to_owned(),
+    }));
     Ok(pages)
 }
 
