@@ -1,0 +1,259 @@
+# SPDX-License-Identifier: GPL-2.0
+"""
+rhist serve: what is scraped is what the kernel has counted, whatever happens meanwhile: the configuration is read again, the
+module is unloaded and loaded, a histogram costs too much, clients are slow or hostile, the service is killed.
+"""
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import threading
+import time
+
+from scrape import KERNEL, OPEN, PROTOBUF, RHIST, TEXT, TRACING, Server, finish, fire, instances, ok, parse_text, same, soon
+
+work = tempfile.mkdtemp()
+os.environ.update(RHIST_RUN=f"{work}/run", HOME=work)
+shown = os.environ.get("RHIST_EVENTS", "")
+subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
+subprocess.run(["insmod", shown], check=True)
+server = Server(work)
+
+CONFIG = """
+[histogram.runs]
+count = "rhist_events:run --by next_who --dist total"
+
+[histogram.few]
+count = "rhist_events:run --by next_key --sum part"
+limit = 2
+
+[histogram.waits]
+between = "rhist_events:wake rhist_events:run --on key=next_key --by next_who"
+unit = "s"
+labels = { next_who = "who" }
+
+[histogram.plain]
+event = "rhist_events:run"
+trigger = "hist:keys=next_task:vals=change.dist"
+"""
+
+
+def trigger_of(text):
+    """The instance whose trigger of rhist_events:run has this text."""
+    for name in instances():
+        path = f"{TRACING}/instances/{name}/events/rhist_events/run"
+        with open(f"{path}/trigger", encoding="utf-8") as file:
+            if text in file.read():
+                return path
+    return None
+
+
+def jsonl(text):
+    """Entries of the histogram with this text in its trigger: the first value of each, by the first key."""
+    with open(f"{trigger_of(text)}/hist_jsonl", encoding="utf-8") as file:
+        lines = [json.loads(line) for line in file]
+    return {str(line["keys"][0]): line["values"] for line in lines if line["type"] == "entry"}
+
+
+# --- check
+
+server.write(CONFIG)
+found = subprocess.run([RHIST, "check", f"{server.folder}/a.toml"], capture_output=True, text=True, check=False)
+same((found.returncode, found.stdout), (0, "4 histograms: this machine can make all of it\n"), "check: all can be made")
+server.write('[histogram.a]\ncount = "rhist_events:run --by next_whom"\n', "wrong.toml")
+found = subprocess.run([RHIST, "check", f"{server.folder}/wrong.toml"], capture_output=True, text=True, check=False)
+ok(found.returncode == 2 and "wrong.toml:2:32" in found.stderr and "did you mean next_who?" in found.stderr,
+   "check: what is wrong, and where", found)
+os.unlink(f"{server.folder}/wrong.toml")
+
+# --- what is scraped is what was counted
+
+same(server.start(), b"READY=1", "it is ready")
+same(server.get("/healthz")[::2], (200, b"ok\n"), "/healthz")
+same(len(instances()), 4, "each has an instance of its own")
+fire("wake task 0 1 40 40")
+fire("run task 0 1 40 40")
+fire("run task 0 7 3 3")
+samples = server.scrape()
+truth = jsonl("total.dist")
+native = server.native()
+wrong = []
+for who, (hits, dist) in truth.items():
+    got = native["rhist_runs_total", (("next_who", who),)]
+    expected = {int(index) + 1: count for index, count in dist["positive"].items()}
+    if (got.buckets(), got.schema, got.zero, got.count, got.sum) != (
+            expected, dist["scale"], dist["zero_count"], hits, dist["sum"]):
+        wrong.append((who, got.__dict__, hits, dist))
+    if samples["rhist_runs_total_count", (("next_who", who),)] != hits:
+        wrong.append((who, hits, "classic"))
+ok(len(truth) == 4 and not wrong, "native buckets are those of hist_jsonl, with its index and one", *wrong)
+truth = jsonl("change.dist")
+wrong = []
+for task, (hits, dist) in truth.items():
+    got = native["rhist_plain_change", (("next_task", task),)]
+    for sign in ("positive", "negative"):
+        if got.buckets(sign) != {int(index) + 1: count for index, count in dist[sign].items()}:
+            wrong.append((task, sign, got.buckets(sign), dist))
+ok(len(truth) == 4 and not wrong, "also negative ones, and those of a trigger as text", *wrong)
+waits = {labels: histogram for (name, labels), histogram in native.items() if name == "rhist_waits_seconds"}
+truth = jsonl("unit(s)")
+ok({(("who", who),): (values[0], {int(index) + 1: count for index, count in values[1]["positive"].items()})
+    for who, values in truth.items()} == {labels: (one.count, one.buckets()) for labels, one in waits.items()}
+   and sum(one.count for one in waits.values()) > 0, "seconds are those of unit(s)", truth, waits)
+ok(all(abs(one.sum - truth[labels[0][1]][1]["sum"] / 1e9) < 1e-9 for labels, one in waits.items()), "and so are their sums")
+ok(all(one.created and abs(one.created - time.time()) < 600 for one in native.values()), "all say since when")
+
+counted = {labels[0][1]: value for (name, labels), value in samples.items() if name == "rhist_few_total"}
+ok(len(counted) == 3 and sum(counted.values()) == 43, "of four keys, two have labels, and the others are other", counted)
+same(samples["rhist_serve_folded_total", (("histogram", "few"),)], counted.get("other"), "how many that are is told")
+same(samples["rhist_serve_unresolved_total", (("histogram", "waits"),)],
+     43 - sum(one.count for one in waits.values()), "so are ends without a start")
+text, content, _ = server.get(accept=OPEN)[2].decode(), server.get(accept=OPEN)[1], None
+ok(text.endswith("# EOF\n") and content.startswith("application/openmetrics-text") and "rhist_runs_total_created" in text
+   and "# UNIT rhist_waits_seconds seconds" in text, "OpenMetrics", text[-300:])
+
+# --- the configuration changes
+
+kept = trigger_of("total.dist")
+server.write(CONFIG.replace("limit = 2", "limit = 3").replace("[histogram.plain]", "[histogram.other_plain]"))
+ok(server.reload(), "it reads its configuration again", server.said())
+server.forget("few", "plain")
+server.runs("runs", "few", "waits", "other_plain")
+same(trigger_of("total.dist"), kept, "what is the same goes on")
+fire("run task 0 1 8 8")
+after = server.scrape()
+same(sum(value for (name, _), value in after.items() if name == "rhist_runs_total_count"), 51, "and counts on")
+same(sum(value for (name, _), value in after.items() if name == "rhist_few_total"), 8, "what is another one begins anew")
+ok(any(name == "rhist_other_plain_change_count" for name, _ in after) and not any("rhist_plain" in name for name, _ in after),
+   "one is gone, and one is new")
+server.write("[histogram.x]\nnonsense = 1\n")
+server.reload()
+ok("is no word of this table" in server.said() and len(instances()) == 4, "a wrong one is told, and not taken", server.said())
+same(server.scrape()["rhist_serve_config_last_reload_successful", ()], 0, "also in metrics")
+server.write(CONFIG)
+server.reload()
+server.forget("few", "other_plain")
+server.runs("runs", "few", "waits", "plain")
+same(server.scrape()["rhist_serve_config_last_reload_successful", ()], 1, "a right one is taken")
+
+# --- the module goes and comes
+
+module = os.environ.get("RHIST_KO", "")
+
+
+def unloaded():
+    return subprocess.run(["rmmod", "rhist"], capture_output=True, check=False).returncode == 0
+
+
+if soon(unloaded):
+    fire("run task 0 1 100 100")
+    gone = server.scrape()
+    same(sum(value for (name, _), value in gone.items() if name == "rhist_runs_total_count"), 51, "without the module, nothing is forgotten")
+    soon(lambda: server.scrape()["rhist_serve_running", (("histogram", "runs"),)] == 0)
+    ok(not instances() and "cannot count now" in server.said(), "nothing is left of what is gone", instances(), server.said())
+    subprocess.run(["insmod", module], check=True)
+    ok(server.runs("runs", "few", "waits", "plain"), "with the module, all are there again", server.said())
+    fire("run task 0 1 4 4")
+    after = server.scrape()
+    same(sum(value for (name, _), value in after.items() if name == "rhist_runs_total_count"), 55, "and go on from where they were")
+    same(after["rhist_serve_starts_total", (("histogram", "runs"),)], 2, "which is told")
+else:
+    ok(False, "the module can be unloaded")
+
+# --- clients
+
+slow = []
+for _ in range(20):  # They ask, and read nothing.
+    one = socket.create_connection(("127.0.0.1", server.port))
+    one.sendall(f"GET /metrics HTTP/1.1\r\nAccept: {TEXT}\r\n\r\n".encode())
+    slow.append(one)
+for text in (b"GET /metrics HT", b"", b"\0\x01\x02", b"GET " + b"a" * 100_000, b"POST /metrics HTTP/1.1\r\nContent-Length: 9999999\r\n\r\n",
+             b"GET / HTTP/1.1\r\n" + b"a: b\r\n" * 1000, b"GET /metrics HTTP/1.1\r\n\r\n" * 200):
+    for _ in range(4):
+        one = socket.create_connection(("127.0.0.1", server.port))
+        try:
+            one.sendall(text)
+        except OSError:
+            pass
+        slow.append(one)
+begin = time.monotonic()
+status, _, _ = server.get(accept=TEXT)
+ok(status == 200 and time.monotonic() - begin < 5, "slow and hostile clients keep nobody waiting", time.monotonic() - begin)
+same([server.get(path, method=method)[0] for path, method in
+      (("/nothing", "GET"), ("/metrics", "POST"), ("/metrics", "HEAD"), ("/", "GET"))], [404, 405, 200, 200], "status of others")
+for one in slow:
+    one.close()
+
+counts = []
+# All of them take a minute where the processor is emulated.
+ROUNDS = 250 if os.environ.get("LONG") else 50
+
+
+def scrapes():
+    for n in range(ROUNDS):
+        status, _, body = server.get(accept=(TEXT, OPEN, PROTOBUF)[n % 3])
+        counts.append((status, len(body) > 1000))
+
+
+threads = [threading.Thread(target=scrapes) for _ in range(4)]
+for thread in threads:
+    thread.start()
+fired = 0
+while any(thread.is_alive() for thread in threads):
+    fire("run task 0 1 20 20")
+    fired += 20
+    server.scrape()
+for thread in threads:
+    thread.join()
+same((len(counts), set(counts)), (4 * ROUNDS, {(200, True)}), f"{4 * ROUNDS} scrapes are answered")
+after = server.scrape()
+same(sum(value for (name, _), value in after.items() if name == "rhist_runs_total_count"), 55 + fired, "all is counted meanwhile")
+resident = after["process_resident_memory_bytes", ()] / (1 << 20)
+print(f"# {resident:.1f} MiB, {after['process_cpu_seconds_total', ()]:.2f} s of a CPU")
+ok(resident < 20, "in at most 20 MiB", resident)
+
+# --- one that costs too much
+
+server.write(CONFIG + '\n[histogram.costly]\ncount = "rhist_events:run --by next_key"\nbudget = "0.000001%"\n')
+server.reload()
+
+
+def is_paused():
+    fire("run task 0 1 1000 4")
+    return server.scrape()["rhist_serve_paused", (("histogram", "costly"),)] == 1
+
+
+if ("rhist_serve_event_cost_nanoseconds", (("histogram", "costly"),)) in server.scrape():
+    ok(soon(is_paused, 60), "one that costs more than its budget is paused", server.said())
+    ok("costly: has cost" in server.said() and len(instances()) == 4, "which is told, and the others go on", server.said())
+    print("#", next(line for line in server.said().splitlines() if "has cost" in line))
+    before = server.scrape()
+    fire("run task 0 1 1000 4")
+    after = server.scrape()
+    counted = [sum(value for (name, _), value in one.items() if name == "rhist_costly_total") for one in (before, after)]
+    ok(counted[0] == counted[1] > 0, "it keeps what it has counted", counted)
+else:
+    ok(False, "the cost of a hit is known", server.said())
+
+# --- the end
+
+same(server.stop(), 0, "SIGTERM ends it")
+same((instances(), os.listdir(f"{work}/run")), ([], []), "and nothing is left")
+server.write(CONFIG)
+server.start()
+server.stop(signal.SIGKILL)
+same(len(instances()), 4, "killed, it leaves what it has made")
+subprocess.run([RHIST], capture_output=True, check=False)
+same((instances(), os.listdir(f"{work}/run")), ([], []), "which the next rhist removes")
+server.start()
+server.stop(signal.SIGKILL)
+server.start()
+ok(server.said().count("removed what was left") == 4 and len(instances()) == 4, "or the next service", server.said())
+same(server.stop(signal.SIGINT), 0, "SIGINT ends it, too")
+same(instances(), [], "and nothing is left then")
+shutil.rmtree(work)
+finish()
