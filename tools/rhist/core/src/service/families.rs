@@ -39,6 +39,12 @@ impl Service {
     /// Gives `take` each family, those of a histogram after the other: there is never memory for all of them.
     pub fn families<'a>(&'a self, names: &'a [LabelNames], mut take: impl FnMut(Family<'a>)) {
         let mut known = BTreeSet::new();
+        // Before the first row it is not known of what kind its values are.
+        let mut take = |family: Family<'a>| {
+            if !family.points.is_empty() {
+                take(family);
+            }
+        };
         for (histogram, LabelNames(labels)) in self.histograms.iter().zip(names) {
             for mut family in of_histogram(histogram, labels) {
                 // Two histograms can make one name of two: `a` of `b_c`, and `a_b` of `c`.

@@ -290,6 +290,13 @@ fn names_of_counts_sums_and_extremes() {
 }
 
 #[test]
+fn what_has_no_values_yet_has_no_kind() {
+    let columns = [("value", Unit::Nanoseconds, Fold::Sum)];
+    let service = read_once("[histogram.waits]\nrecipe = \"x\"\n", &columns, vec![]);
+    assert!(lines(&service).is_empty(), "{:#?}", lines(&service));
+}
+
+#[test]
 fn what_is_known_of_each() {
     let rows = [("a", 9), ("b", 3), ("c", 2), ("d", 1)];
     let rows = rows.map(|(key, hits)| (Key::Text(key.into()), hits, vec![])).to_vec();
