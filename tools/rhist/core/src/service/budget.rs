@@ -5,8 +5,12 @@
 use std::time::Duration;
 use std::time::Instant;
 
-/// Over a shorter time, a burst would be taken for more than it is.
-const WINDOW: Duration = Duration::from_secs(2);
+/// Over a shorter time, a burst would be taken for more than it is, such as that of the boot.
+const WINDOW: Duration = Duration::from_secs(10);
+
+/// But what costs so many times its budget, does not go on for longer than this.
+const FAR: f64 = 10.0;
+const SOON: Duration = Duration::from_secs(2);
 
 /// How long a histogram rests that has cost too much, at first.
 const FIRST_REST: Duration = Duration::from_secs(60);
@@ -21,7 +25,7 @@ pub struct Watch {
     pub budget: f64,
     /// What a hit costs, in nanoseconds of a CPU. `None` if it could not be measured: then nothing is known, and nothing done.
     pub event_ns: Option<f64>,
-    /// The part of one CPU that it cost in the last interval.
+    /// The part of one CPU that it cost in the last interval, until the last look.
     pub share: Option<f64>,
     /// How often it has cost too much.
     pub pauses: u64,
@@ -62,12 +66,15 @@ impl Watch {
     pub fn look(&mut self, now: Instant, events: u64) -> Option<Duration> {
         let (then, before) = self.since?;
         let time = now.saturating_duration_since(then);
-        if time < WINDOW {
+        if time < SOON {
+            return None;
+        }
+        let share = events.saturating_sub(before) as f64 * self.event_ns? / time.as_nanos() as f64;
+        self.share = Some(share);
+        if time < WINDOW && share <= self.budget * FAR {
             return None;
         }
         self.since = Some((now, events));
-        let share = events.saturating_sub(before) as f64 * self.event_ns? / time.as_nanos() as f64;
-        self.share = Some(share);
         if share <= self.budget {
             return None;
         }
@@ -108,6 +115,23 @@ mod tests {
             assert_eq!(watch.look(now, second * 5 * 50_000), None);
         }
         assert!((watch.share.unwrap() - 0.005).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_burst_may_be_short() {
+        let start = Instant::now();
+        let after = |second| start + Duration::from_secs(second);
+        let mut watch_one = watch(start);
+        // Five times its budget for three seconds.
+        assert_eq!(watch_one.look(after(3), 750_000), None);
+        assert_eq!(watch_one.look(after(18), 800_000), None);
+        // And for ten.
+        let mut watch_one = watch(start);
+        assert_eq!(watch_one.look(after(3), 750_000), None);
+        assert_eq!(watch_one.look(after(10), 2_500_000), Some(FIRST_REST));
+        // Twenty times.
+        let mut watch_one = watch(start);
+        assert_eq!(watch_one.look(after(3), 3_000_000), Some(FIRST_REST));
     }
 
     #[test]
