@@ -59,6 +59,8 @@ pub struct Ask {
     values: BTreeMap<String, String>,
     /// In what unit the buckets of times are.
     pub unit: BucketUnit,
+    /// Whether buckets are all that is read.
+    pub only_buckets: bool,
     /// Options of the run.
     pub run: RunArgs,
     /// Options of all commands.
@@ -146,6 +148,7 @@ impl Ask {
             measure,
             values,
             unit: BucketUnit::One,
+            only_buckets: false,
             run,
             common,
         })
@@ -175,6 +178,7 @@ impl Ask {
             measure,
             values: BTreeMap::new(),
             unit: BucketUnit::One,
+            only_buckets: false,
             run: args.run,
             common,
         })
@@ -214,6 +218,7 @@ impl Ask {
             measure,
             values: BTreeMap::new(),
             unit: BucketUnit::One,
+            only_buckets: false,
             run: args.run,
             common,
         })
@@ -262,6 +267,7 @@ impl Ask {
             filter: self.run.filter.clone(),
             size: self.run.size,
             unit: self.unit,
+            only_buckets: self.only_buckets,
             args: self.values.clone(),
             comm_by_pid: false,
         };

@@ -67,6 +67,7 @@ fn by_words(wanted: &Wanted, kind: &str, words: &[Word], id: &Id) -> anyhow::Res
     }
     ask.run.size = ask.run.size.or(settings.size);
     ask.unit = settings.unit;
+    ask.only_buckets = true;
     let tracefs = measure::tracefs(ask.run.backend)?;
     let plans = ask.plans_as(&tracefs, id)?;
     Ok(service::Plans {

@@ -9,9 +9,9 @@ use super::answer::Shows;
 use super::condition;
 use super::event_of;
 use super::has_dist;
+use super::latency::dist_clauses;
 use super::latency::keys_or_cpu;
 use super::latency::size_of;
-use super::latency::unit_of;
 use super::options_filter;
 use super::synthetic::MOST_KEYS_OF_C;
 use super::synthetic::too_many_keys;
@@ -109,7 +109,7 @@ fn rhist(plan: &mut Plan, asked: Asked<'_>, count: &Count, event: &EventName, ta
         command += &format!(":most={field}:onmax($most).save({})", measure.save.join(","));
     }
     if !count.dist.is_empty() {
-        command += &unit_of(asked.options);
+        command += &dist_clauses(asked.options);
     }
     let (event, place) = plan.add_trigger(event, command + tail);
     let columns = places(plan, count);

@@ -140,7 +140,7 @@ fn direct(plan: &mut Plan, asked: Asked<'_>, end: &Point, (e, i): (usize, usize)
             measure.save.join(",")
         );
     }
-    command += &unit_of(options);
+    command += &dist_clauses(options);
     command += &size_of(options, measure);
     command += filter;
     let (event, place) = plan.add_trigger(&event_of(&end.event)?, command);
@@ -180,12 +180,16 @@ pub(super) fn since(point: &Point, i: usize) -> String {
         .replace(' ', "")
 }
 
-/// `:unit(…)`, if buckets are in another unit than the values.
-pub(super) fn unit_of(options: &Options) -> String {
-    match options.unit.word() {
+/// Clauses of a distribution: `:unit(…)`, if buckets are in another unit than the values, and `:quantiles(…)`.
+pub(super) fn dist_clauses(options: &Options) -> String {
+    let mut clauses = match options.unit.word() {
         "" => String::new(),
         word => format!(":unit({word})"),
+    };
+    if options.only_buckets {
+        clauses += ":quantiles(50)";
     }
+    clauses
 }
 
 /// `:size=…`, if it is not the default.

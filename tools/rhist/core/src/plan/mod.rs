@@ -56,6 +56,9 @@ pub struct Options {
     pub size: Option<u32>,
     /// In what unit the buckets of times are: see [`BucketUnit`].
     pub unit: BucketUnit,
+    /// Whether buckets of distributions are all that is read: then the kernel estimates as few quantiles as it can, which
+    /// is most of what reading takes.
+    pub only_buckets: bool,
     /// Values of the recipe's arguments.
     pub args: BTreeMap<String, String>,
     /// Tasks are counted by their IDs, and then by their names: for a kernel whose C has no `common_comm`.
@@ -510,6 +513,7 @@ fn has_dist(tracefs: &Tracefs) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::recipe::Point;
 
     #[test]
     fn threads_one_after_the_other_are_a_range() {
@@ -553,5 +557,76 @@ mod tests {
         assert!(has_comm("common_comm", None));
         assert!(has_comm("common_comm", Some("next_pid > 1")));
         assert!(!has_comm("next_comm", Some("next_pid > 1")));
+    }
+
+    #[test]
+    fn buckets_in_another_unit() {
+        let root = tempfile::tempdir().unwrap();
+        for event in ["sched_waking", "sched_switch"] {
+            let format = format!("events/sched/{event}/format");
+            let fixture = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
+                .join("tests/fixtures")
+                .join(&format);
+            std::fs::create_dir_all(root.path().join(&format).parent().unwrap()).unwrap();
+            std::fs::copy(fixture, root.path().join(format)).unwrap();
+        }
+        let plan = |unit, measured| {
+            let point = |event: &str, on: &str| Point {
+                event: event.to_owned(),
+                on: vec![on.to_owned()],
+                ..Point::default()
+            };
+            let measure = Measure {
+                unit: measured,
+                start: vec![point("sched:sched_waking", "pid")],
+                end: vec![point("sched:sched_switch", "next_pid")],
+                ..Measure::default()
+            };
+            let options = Options {
+                unit,
+                only_buckets: true,
+                ..Options::default()
+            };
+            let tracefs = Tracefs::at(root.path().to_owned()).unwrap();
+            let plan = Plan::new(&tracefs, Id::example(), &measure, &options, Question::default());
+            plan.map(|plan| plan.steps.last().unwrap().text().to_owned())
+                .map_err(|error| error.to_string())
+        };
+        let c = "C's histograms have no buckets in another unit: load rhist";
+        assert_eq!(plan(BucketUnit::S, UnitName::Ns).unwrap_err(), c);
+        assert!(plan(BucketUnit::One, UnitName::Ns).is_ok());
+        std::fs::write(root.path().join("hist_stats"), "").unwrap();
+        let trigger = plan(BucketUnit::S, UnitName::Ns).unwrap();
+        assert!(
+            trigger.ends_with(":vals=(common_timestamp-$ts0).dist:unit(s):quantiles(50)"),
+            "{trigger}"
+        );
+        let trigger = plan(BucketUnit::One, UnitName::Ns).unwrap();
+        assert!(trigger.ends_with(".dist:quantiles(50)"), "{trigger}");
+        let plain = "only times in nanoseconds can have buckets in another unit";
+        assert_eq!(plan(BucketUnit::S, UnitName::Count).unwrap_err(), plain);
+    }
+
+    #[test]
+    fn triggers_as_they_are() {
+        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
+        let tracefs = Tracefs::at(root).unwrap();
+        let name = |event: &str| EventName::parse(event).unwrap();
+        let triggers = [
+            (
+                name("sched:sched_waking"),
+                "hist:keys=pid:ts0=common_timestamp".to_owned(),
+            ),
+            (
+                name("sched:sched_switch"),
+                "hist:keys=next_pid:vals=next_prio".to_owned(),
+            ),
+        ];
+        let plan = Plan::of_triggers(&tracefs, Id::example(), &triggers, Question::default()).unwrap();
+        let steps: Vec<&str> = plan.steps.iter().map(Step::text).collect();
+        assert_eq!(steps, triggers.each_ref().map(|(_, text)| text.as_str()));
+        let none = [(name("sched:none"), "hist:keys=x".to_owned())];
+        let error = Plan::of_triggers(&tracefs, Id::example(), &none, Question::default()).unwrap_err();
+        assert_eq!(error.to_string(), "this kernel has no event sched:none");
     }
 }

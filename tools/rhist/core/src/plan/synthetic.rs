@@ -12,10 +12,10 @@ use super::condition;
 use super::event_of;
 use super::has_dist;
 use super::latency::VALUE;
+use super::latency::dist_clauses;
 use super::latency::keys_or_cpu;
 use super::latency::since;
 use super::latency::size_of;
-use super::latency::unit_of;
 use super::split_key;
 use crate::recipe::Point;
 use crate::tracefs::Tracefs;
@@ -177,8 +177,11 @@ fn results(plan: &mut Plan, asked: Asked<'_>, event: &EventName, save: &[String]
         } else {
             worst(&save.join(","))
         };
-        let unit = unit_of(options);
-        let command = format!("hist:keys={}:vals={VALUE}.dist{worst}{unit}{tail}", keys_or_cpu(keys));
+        let clauses = dist_clauses(options);
+        let command = format!(
+            "hist:keys={}:vals={VALUE}.dist{worst}{clauses}{tail}",
+            keys_or_cpu(keys)
+        );
         let (event, place) = plan.add_trigger(event, command);
         plan.answer.add(event, place, Shows::Rows);
         return Ok(());

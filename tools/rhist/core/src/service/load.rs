@@ -36,9 +36,11 @@ const MOST_MEMORY: u64 = 20 << 10;
 const MORE_MEMORY: u64 = 48 << 10;
 
 fn text(second: u64) -> String {
-    let mut text = format!(
-        r#"{{"type":"header","schema":1,"trigger":"hist:keys=next_comm:vals=x.dist:unit(s)","system":"sched","event":"sched_switch","name":null,"filter":null,"paused":false,"size":2048,"clock":"global","boot_id":null,"realtime_ns":1795621132746544322,"monotonic_ns":6282976384,"keys":[{{"name":"next_comm","type":"char[16]","modifier":null,"unit":null}}],"values":[{{"name":"hitcount","type":"u64","modifier":null,"unit":null,"bucket_unit":null}},{{"name":"value","type":"u64","modifier":"dist","unit":"ns","bucket_unit":"s"}}],"variables":[],"actions":[]}}"#
-    ) + "\n";
+    let mut text = concat!(
+        r#"{"type":"header","schema":1,"trigger":"hist:keys=next_comm:vals=x.dist:unit(s)","system":"sched","event":"sched_switch","name":null,"filter":null,"paused":false,"size":2048,"clock":"global","boot_id":null,"realtime_ns":1795621132746544322,"monotonic_ns":6282976384,"keys":[{"name":"next_comm","type":"char[16]","modifier":null,"unit":null}],"values":[{"name":"hitcount","type":"u64","modifier":null,"unit":null,"bucket_unit":null},{"name":"value","type":"u64","modifier":"dist","unit":"ns","bucket_unit":"s"}],"variables":[],"actions":[]}"#,
+        "\n"
+    )
+    .to_owned();
     let mut total = 0;
     for key in 0..KEYS {
         let each = second * (1 + key % 5);
