@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! `rhist check` and `rhist serve` where no kernel is: what is wrong with a configuration, and how clients are answered.
+
+use std::fs;
+use std::io;
+use std::io::BufRead;
+use std::io::BufReader;
+use std::io::Read;
+use std::io::Write;
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::Child;
+use std::process::Command;
+use std::process::Stdio;
+use std::time::Duration;
+use std::time::Instant;
+
+use rustix::process::Pid;
+use rustix::process::Signal;
+use rustix::process::kill_process;
+
+/// `rhist` with the events of the fixtures.
+fn rhist(home: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_rhist"));
+    let fixtures = concat!(env!("CARGO_MANIFEST_DIR"), "/../core/tests/fixtures");
+    command
+        .env("RHIST_TRACEFS", fixtures)
+        .env("RHIST_RUN", home.join("run"))
+        .env("XDG_CONFIG_HOME", home)
+        .current_dir(home);
+    command
+}
+
+/// What `rhist check` says of a file.
+fn check(text: &str) -> (Option<i32>, String) {
+    let home = tempfile::tempdir().unwrap();
+    fs::write(home.path().join("a.toml"), text).unwrap();
+    let output = rhist(home.path()).args(["check", "a.toml"]).output().unwrap();
+    let said = [output.stdout, output.stderr].concat();
+    (output.status.code(), String::from_utf8(said).unwrap())
+}
+
+#[test]
+fn what_can_be_made() {
+    let text = "[histogram.a]\ncount = \"sched_switch --by next_comm\"\n";
+    let said = "1 histogram: this machine can make all of it\n".to_owned();
+    assert_eq!(check(text), (Some(0), said));
+}
+
+#[test]
+fn what_is_wrong_with_words() {
+    let text = "# Switches\n[histogram.a]\ncount = \"sched_swich --by next_comm\"\n\n[histogram.b]\n\
+                recipe = 'syscount --where \"id = 5\"'\n\n[histogram.c]\nrecipe = \"runqlat -d 5\"\n";
+    let (status, said) = check(text);
+    assert_eq!(status, Some(2));
+    insta::assert_snapshot!(said, @r#"
+    error: there is no event sched_swich
+     --> a.toml:3:10
+      |
+    3 | count = "sched_swich --by next_comm"
+      |          ^^^^^^^^^^^ did you mean sched:sched_switch?
+    error: = is no comparison
+     --> a.toml:6:32
+      |
+    6 | recipe = 'syscount --where "id = 5"'
+      |                                ^ did you mean ==?
+    error: --pid, --duration, --interval, --format, --keep, --quiet and --dry-run have no meaning here
+     --> a.toml:9:11
+      |
+    9 | recipe = "runqlat -d 5"
+      |           ^^^^^^^^^^^^
+    "#);
+}
+
+#[test]
+fn what_is_wrong_with_a_trigger() {
+    for (trigger, expected) in [
+        ("hist:keys=next_pid,nxt_comm", "a.toml:3:31"),
+        ("hist:keys=next_pid:vals=next_prio,nxt_prio.dist", "a.toml:3:46"),
+        ("hist:keys=next_pid if prev_prio <> 5", "a.toml:3:44"),
+    ] {
+        let text = format!("[histogram.a]\nevent = \"sched:sched_switch\"\ntrigger = \"{trigger}\"\n");
+        let (status, said) = check(&text);
+        assert!(status == Some(2) && said.contains(expected), "{trigger}: {said}");
+    }
+    // What refers to variables is left to the kernel.
+    let trigger =
+        "hist:keys=next_pid,prev_pid:vals=hitcount,next_prio:lat=common_timestamp-$ts0:onmax($lat).save(next_comm)";
+    let text = format!("[histogram.a]\nevent = \"sched:sched_switch\"\ntrigger = \"{trigger}\"\n");
+    assert_eq!(check(&text).0, Some(0), "{}", check(&text).1);
+}
+
+#[test]
+fn what_cannot_be_served() {
+    let home = tempfile::tempdir().unwrap();
+    fs::write(home.path().join("a.toml"), "nonsense = 1\n").unwrap();
+    let serve = |folder: &str, listen: &str| {
+        let output = rhist(home.path())
+            .args(["serve", "--config", folder, "--listen", listen])
+            .output()
+            .unwrap();
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    let (status, said) = serve(".", "127.0.0.1:0");
+    assert!(status == Some(2) && said.contains("a.toml:1:1"), "{said}");
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let expected = format!("rhist: {address}: Address already in use (os error 98)\n");
+    assert_eq!(serve("none", &address), (Some(1), expected));
+}
+
+/// A service without histograms.
+struct Service {
+    child: Child,
+    address: String,
+    _home: tempfile::TempDir,
+}
+
+impl Service {
+    fn start() -> Self {
+        let home = tempfile::tempdir().unwrap();
+        let mut child = rhist(home.path())
+            .args(["serve", "--config", "none", "--listen", "127.0.0.1:0"])
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let said = BufReader::new(child.stderr.take().unwrap());
+        let address = said.lines().map_while(Result::ok).find_map(|line| {
+            let rest = line.split_once("http://")?.1;
+            Some(rest.trim_end_matches("/metrics").to_owned())
+        });
+        Service {
+            child,
+            address: address.unwrap(),
+            _home: home,
+        }
+    }
+
+    fn connect(&self) -> TcpStream {
+        let stream = TcpStream::connect(&self.address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        stream
+    }
+
+    /// All that is answered to these bytes, until the end.
+    fn ask(&self, bytes: &[u8]) -> String {
+        let mut stream = self.connect();
+        // It may be refused before all of it was sent.
+        let _ = stream.write_all(bytes);
+        let mut answer = Vec::new();
+        let _ = stream.read_to_end(&mut answer);
+        String::from_utf8_lossy(&answer).into_owned()
+    }
+
+    fn get(&self, path: &str, headers: &str) -> String {
+        self.ask(format!("GET {path} HTTP/1.1\r\n{headers}Connection: close\r\n\r\n").as_bytes())
+    }
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        let _ = kill_process(Pid::from_child(&self.child), Signal::TERM);
+        let status = self.child.wait();
+        if !std::thread::panicking() {
+            assert!(status.unwrap().success());
+        }
+    }
+}
+
+#[test]
+fn requests_are_answered() {
+    let service = Service::start();
+    let status = |answer: String| answer.lines().next().unwrap_or_default().to_owned();
+    assert!(service.get("/healthz", "").ends_with("\r\n\r\nok\n"));
+    assert_eq!(status(service.get("/nothing", "")), "HTTP/1.1 404 Not Found");
+    assert_eq!(
+        status(service.ask(b"POST /metrics HTTP/1.1\r\n\r\n")),
+        "HTTP/1.1 405 Method Not Allowed"
+    );
+    assert_eq!(status(service.ask(b"\0\x01\x02\r\n\r\n")), "HTTP/1.1 400 Bad Request");
+    let text = service.get("/metrics?x", "");
+    assert!(
+        text.contains("Content-Type: text/plain; version=0.0.4") && text.contains("rhist_serve_build_info{version=")
+    );
+    let open = service.get("/metrics", "Accept: application/openmetrics-text; version=1.0.0\r\n");
+    assert!(open.ends_with("# EOF\n"), "{open}");
+    let head = service.ask(b"HEAD /metrics HTTP/1.0\r\n\r\n");
+    assert!(
+        head.ends_with("\r\n\r\n") && head.contains("Content-Length: "),
+        "{head}"
+    );
+}
+
+#[test]
+fn a_connection_has_several_requests() {
+    let service = Service::start();
+    let twice = "GET /healthz HTTP/1.1\r\n\r\n".repeat(20) + "GET / HTTP/1.1\r\nConnection: close\r\n\r\n";
+    let answer = service.ask(twice.as_bytes());
+    assert_eq!(answer.matches("HTTP/1.1 200 OK").count(), 21);
+}
+
+#[test]
+fn hostile_clients_keep_nobody_waiting() {
+    let service = Service::start();
+    let mut idle: Vec<TcpStream> = Vec::new();
+    for round in 0..100 {
+        let mut stream = service.connect();
+        // Half a request, none at all, or many whose answers nobody reads.
+        let bytes = match round % 3 {
+            0 => b"GET /metrics HTTP/1.1\r\nHo".to_vec(),
+            1 => Vec::new(),
+            _ => b"GET /metrics HTTP/1.1\r\n\r\n".repeat(1000),
+        };
+        stream.set_nonblocking(true).unwrap();
+        let _ = stream.write(&bytes);
+        idle.push(stream);
+    }
+    let begin = Instant::now();
+    assert!(
+        service
+            .get("/metrics", "")
+            .contains("rhist_serve_connections_dropped_total")
+    );
+    assert!(begin.elapsed() < Duration::from_secs(5));
+    // Those that came first had to make room.
+    let closed = |stream: &mut TcpStream| {
+        stream.set_nonblocking(false).unwrap();
+        match stream.read(&mut [0; 1]) {
+            Ok(0) => true,
+            Err(error) => error.kind() == io::ErrorKind::ConnectionReset,
+            Ok(_) => false,
+        }
+    };
+    assert!(closed(&mut idle[1]));
+}
+
+#[test]
+fn a_request_that_does_not_end_is_ended() {
+    let service = Service::start();
+    let mut stream = service.connect();
+    stream.write_all(b"GET /metrics HTTP/1.1\r\n").unwrap();
+    let begin = Instant::now();
+    assert_eq!(stream.read(&mut [0; 1]).unwrap(), 0);
+    assert!((9..15).contains(&begin.elapsed().as_secs()), "{:?}", begin.elapsed());
+}
