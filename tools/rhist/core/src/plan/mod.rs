@@ -231,12 +231,21 @@ impl Plan {
             if command.len() > MOST_BYTES {
                 return Err(Error::Impossible(too_long(command.len(), &Options::default())));
             }
+            // For the names of its keys, and for its cost: that is measured of something alike.
+            let is_last = number + 1 == triggers.len();
+            if is_last {
+                plan.measure.by = keys_of(command);
+            }
             plan.measure.count.push(Count {
                 event: event.to_string(),
+                dist: command
+                    .contains(".dist")
+                    .then(|| "hitcount".to_owned())
+                    .into_iter()
+                    .collect(),
                 ..Count::default()
             });
             let (event, place) = plan.add_trigger(event, command.clone());
-            let is_last = number + 1 == triggers.len();
             plan.answer
                 .add(event, place, if is_last { Shows::Whole } else { Shows::Nothing });
         }
@@ -315,6 +324,13 @@ impl Plan {
         });
         (event, place)
     }
+}
+
+/// Keys of a trigger.
+fn keys_of(command: &str) -> Vec<String> {
+    let mut clauses = command.split(':').filter_map(|clause| clause.split_once('='));
+    let keys = clauses.find(|(word, _)| matches!(*word, "keys" | "key"));
+    keys.map_or_else(Vec::new, |(_, keys)| keys.split(',').map(str::to_owned).collect())
 }
 
 fn replace(texts: &mut [String], from: &str, to: &str) {
@@ -625,6 +641,7 @@ mod tests {
         let plan = Plan::of_triggers(&tracefs, Id::example(), &triggers, Question::default()).unwrap();
         let steps: Vec<&str> = plan.steps.iter().map(Step::text).collect();
         assert_eq!(steps, triggers.each_ref().map(|(_, text)| text.as_str()));
+        assert_eq!(plan.measure.by, ["next_pid"]);
         let none = [(name("sched:none"), "hist:keys=x".to_owned())];
         let error = Plan::of_triggers(&tracefs, Id::example(), &none, Question::default()).unwrap_err();
         assert_eq!(error.to_string(), "this kernel has no event sched:none");
