@@ -21,6 +21,8 @@ use rhist_core::run;
 use rhist_core::service::Changes;
 use rhist_core::service::Happened;
 use rhist_core::service::Service;
+use rustix::time::ClockId;
+use rustix::time::clock_gettime;
 use signal_hook::consts::SIGHUP;
 use signal_hook::consts::SIGINT;
 use signal_hook::consts::SIGTERM;
@@ -96,7 +98,9 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         }
         if is_again {
             again.forget().context("signals")?;
-            notify("RELOADING=1");
+            let now = clock_gettime(ClockId::Monotonic);
+            let us = now.tv_sec * 1_000_000 + now.tv_nsec / 1000;
+            notify(&format!("RELOADING=1\nMONOTONIC_USEC={us}"));
             scraper.reload(args);
             notify("READY=1");
         }
