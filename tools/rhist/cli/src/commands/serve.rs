@@ -137,7 +137,7 @@ impl Scraper {
             say!("rhist: the configuration is not taken; what was before goes on");
             return;
         };
-        // What those have counted that go is read once more by nobody, but others lose nothing.
+        // Those that go take with them what they have counted since the last scrape.
         let Changes {
             added,
             removed,

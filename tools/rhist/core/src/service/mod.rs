@@ -184,7 +184,7 @@ impl Service {
         self.last_read.map(|(_, took)| took)
     }
 
-    /// Reads all once more, and removes them from the kernel.
+    /// Removes all from the kernel.
     pub fn stop(&mut self) {
         self.histograms.clear();
     }
