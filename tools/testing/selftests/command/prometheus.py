@@ -15,7 +15,7 @@ import time
 import urllib.parse
 import urllib.request
 
-from scrape import Server, finish, fire, ok, same, soon
+from scrape import Server, begin, finish, fire, ok, same, soon
 
 PROMETHEUS = os.environ.get("RHIST_PROMETHEUS", "")
 FLEET = f"{os.path.dirname(os.path.abspath(__file__))}/../../../rhist/fleet"
@@ -30,8 +30,7 @@ if not os.path.exists(f"{PROMETHEUS}/usr/bin/prometheus"):
 
 work = tempfile.mkdtemp()
 os.environ.update(RHIST_RUN=f"{work}/run", HOME=work)
-subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
-subprocess.run(["insmod", os.environ.get("RHIST_EVENTS", "")], check=True)
+begin()
 
 # --- machines: services of their own, of which the first has the configuration of the package, too
 

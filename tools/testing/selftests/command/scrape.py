@@ -55,6 +55,14 @@ def soon(condition, seconds=20):
     return True
 
 
+def begin():
+    """The loopback, and the module with events, which is gone again when the test ends."""
+    subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
+    subprocess.run(["insmod", os.environ.get("RHIST_EVENTS", "")], check=True)
+    # After the servers, which were registered later.
+    atexit.register(lambda: soon(lambda: subprocess.run(["rmmod", "rhist_events"], check=False, capture_output=True).returncode == 0))
+
+
 def fire(text):
     """Has the module with events make some happen: those of tasks, on the CPU that the text names."""
     before = os.sched_getaffinity(0)
