@@ -152,7 +152,8 @@ def failing(prefix, texts, compiles):
 
 def header(text, btf, compiles):
     """The text of a C header with the types that text, a header of events, uses, and that neither the headers which it
-    includes define nor those which all probes include. compiles(source) are the messages of the compiler for a C file."""
+    includes define nor those which all probes include. For those that these do define it has assertions only, since another
+    type could have the same name. compiles(source) are the messages of the compiler for a C file."""
     included = "\n".join(INCLUDE.findall(text)) + "\n"
     wanted = btf.wanted(text)
     uses = [f"unsigned long rhist_known_{number} = sizeof({item.names[0]});\n" for number, item in enumerate(wanted)]
@@ -161,4 +162,5 @@ def header(text, btf, compiles):
     # What cannot be defined so is left out, and then what consists of it.
     while wrong := failing(included, texts, compiles):
         texts = [text for number, text in enumerate(texts) if number not in wrong]
-    return included + "".join(texts) if texts else ""
+    texts += [btf.assertion(item) for number, item in enumerate(wanted) if number not in missing]
+    return included + "".join(texts)

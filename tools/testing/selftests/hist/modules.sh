@@ -93,7 +93,7 @@ for event in "$KERNEL"/events/9p/* "$KERNEL"/events/ext4/* "$KERNEL"/events/netf
 	echo "$name" >>"$work/all"
 	triples "$event/format" >"$work/triples"
 	while read -r keys; do
-		trigger="hist:keys=$keys:size=8192 if common_pid == $task"
+		trigger="hist:keys=$keys if common_pid == $task"
 		if echo "$trigger" >"$event/trigger" 2>/dev/null; then
 			echo "$trigger" >"$TRACING/events/$name/trigger" || ok 1 "$name: rhist takes $trigger"
 		fi
