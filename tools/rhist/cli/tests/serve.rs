@@ -2,23 +2,34 @@
 
 //! `rhist check` and `rhist serve` where no kernel is: what is wrong with a configuration, and how clients are answered.
 
+mod receiver;
+
 use std::fs;
 use std::io;
 use std::io::BufRead;
 use std::io::BufReader;
 use std::io::Read;
 use std::io::Write;
+use std::net::TcpListener;
 use std::net::TcpStream;
 use std::path::Path;
 use std::process::Child;
 use std::process::Command;
 use std::process::Stdio;
+use std::thread;
 use std::time::Duration;
 use std::time::Instant;
 
+use rhist_core::push::Batch;
+use rhist_core::push::Encoding;
+use rhist_core::push::Endpoint;
+use rhist_core::push::Limits;
+use rhist_core::push::Queue;
 use rustix::process::Pid;
 use rustix::process::Signal;
 use rustix::process::kill_process;
+
+use receiver::receiver;
 
 /// `rhist` with the events of the fixtures.
 fn rhist(home: &Path) -> Command {
@@ -27,6 +38,7 @@ fn rhist(home: &Path) -> Command {
     command
         .env("RHIST_TRACEFS", fixtures)
         .env("RHIST_RUN", home.join("run"))
+        .env("RHIST_STATE", home.join("state"))
         .env("XDG_CONFIG_HOME", home)
         .current_dir(home);
     command
@@ -114,26 +126,54 @@ fn what_cannot_be_served() {
 struct Service {
     child: Child,
     address: String,
-    _home: tempfile::TempDir,
+    home: tempfile::TempDir,
 }
 
 impl Service {
     fn start() -> Self {
+        Self::of("", |_| ())
+    }
+
+    /// One with this configuration, after something was prepared.
+    fn of(config: &str, prepare: impl FnOnce(&Path)) -> Self {
         let home = tempfile::tempdir().unwrap();
+        fs::write(home.path().join("a.toml"), config).unwrap();
+        prepare(home.path());
         let mut child = rhist(home.path())
-            .args(["serve", "--config", "none", "--listen", "127.0.0.1:0"])
+            .args(["serve", "--config", ".", "--listen", "127.0.0.1:0"])
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        let said = BufReader::new(child.stderr.take().unwrap());
-        let address = said.lines().map_while(Result::ok).find_map(|line| {
-            let rest = line.split_once("http://")?.1;
+        let mut said = BufReader::new(child.stderr.take().unwrap())
+            .lines()
+            .map_while(Result::ok);
+        let address = said.by_ref().find_map(|line| {
+            let rest = line.split_once("listening on http://")?.1;
             Some(rest.trim_end_matches("/metrics").to_owned())
         });
+        // What it says later is read, so that it can.
+        thread::spawn(move || said.for_each(drop));
         Service {
             child,
             address: address.unwrap(),
-            _home: home,
+            home,
+        }
+    }
+
+    fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+
+    /// Waits until this is in the metrics.
+    fn tells(&self, line: &str) {
+        let begin = Instant::now();
+        while !self.get("/metrics", "").lines().any(|one| one == line) {
+            assert!(
+                begin.elapsed() < Duration::from_secs(20),
+                "{line}: {}",
+                self.get("/metrics", "")
+            );
+            thread::sleep(Duration::from_millis(100));
         }
     }
 
@@ -160,7 +200,10 @@ impl Service {
 
 impl Drop for Service {
     fn drop(&mut self) {
-        let _ = kill_process(Pid::from_child(&self.child), Signal::TERM);
+        // Unless it has been waited for.
+        if let Ok(None) = self.child.try_wait() {
+            self.signal(Signal::TERM);
+        }
         let status = self.child.wait();
         if !std::thread::panicking() {
             assert!(status.unwrap().success());
@@ -243,4 +286,100 @@ fn a_request_that_does_not_end_is_ended() {
     let begin = Instant::now();
     assert_eq!(stream.read(&mut [0; 1]).unwrap(), 0);
     assert!((9..15).contains(&begin.elapsed().as_secs()), "{:?}", begin.elapsed());
+}
+
+#[test]
+fn what_is_wrong_with_a_receiver() {
+    let (status, said) = check("[push]\nto = \"ftp://x\"\n");
+    assert_eq!(status, Some(2));
+    insta::assert_snapshot!(said, @r#"
+    error: ftp://x: a URL begins with http:// here
+     --> a.toml:2:6
+      |
+    2 | to = "ftp://x"
+      |      ^^^^^^^^^
+    "#);
+    let home = tempfile::tempdir().unwrap();
+    fs::write(home.path().join("a.toml"), "[push]\n").unwrap();
+    for command in [
+        &["check", "a.toml"][..],
+        &["serve", "--config", ".", "--listen", "127.0.0.1:0"],
+    ] {
+        let mut rhist = rhist(home.path());
+        let output = rhist
+            .args(command)
+            .env("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        let said = "rhist: OTEL_EXPORTER_OTLP_PROTOCOL: rhist has http/protobuf and http/json, not grpc\n";
+        assert_eq!(String::from_utf8(output.stderr).unwrap(), said);
+    }
+}
+
+/// A batch that a service before has left for a receiver.
+fn leave(home: &Path, url: &str) {
+    let endpoint = Endpoint::new(url).unwrap();
+    let mut queue = Queue::open(&home.join("state"), endpoint.url(), Limits::default()).unwrap();
+    let body = url.as_bytes().to_vec();
+    let encoding = Encoding::Protobuf;
+    assert!(queue.push(Batch { encoding, body }, None).held.is_none());
+}
+
+fn push_to(url: &str) -> String {
+    format!("[push]\nto = \"{url}\"\n")
+}
+
+#[test]
+fn what_was_left_is_pushed_also_to_another_receiver() {
+    let [(first, at_first), (second, at_second)] = [(); 2].map(|()| receiver("200 OK"));
+    let service = Service::of(&push_to(&first), |home| {
+        leave(home, &first);
+        leave(home, &second);
+    });
+    service.tells("rhist_push_batches_total{result=\"accepted\"} 1");
+    service.tells("rhist_push_queue_batches 0");
+    assert_eq!(
+        at_first.try_iter().map(|(_, body)| body).collect::<Vec<_>>(),
+        [first.as_bytes()]
+    );
+    assert_eq!(at_second.try_iter().count(), 0);
+    fs::write(service.home.path().join("a.toml"), push_to(&second)).unwrap();
+    service.signal(Signal::HUP);
+    // Those of the first one are still counted.
+    service.tells("rhist_push_batches_total{result=\"accepted\"} 2");
+    assert_eq!(
+        at_second.try_iter().map(|(_, body)| body).collect::<Vec<_>>(),
+        [second.as_bytes()]
+    );
+    assert_eq!(at_first.try_iter().count(), 0);
+    // One that makes no sense changes nothing.
+    fs::write(service.home.path().join("a.toml"), "[push]\nto = \"x\"\n").unwrap();
+    service.signal(Signal::HUP);
+    service.tells("rhist_serve_config_last_reload_successful 0");
+    service.tells("rhist_push_batches_total{result=\"accepted\"} 2");
+}
+
+#[test]
+fn a_receiver_keeps_the_end_waiting_for_seconds_only() {
+    // Who listens, and takes no connection.
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let silent = format!("http://{}", listener.local_addr().unwrap());
+    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    for (url, most) in [(silent, 6), (format!("http://{free}"), 2)] {
+        let mut service = Service::of(&push_to(&url), |home| leave(home, &url));
+        service.tells("rhist_push_queue_batches 1");
+        let begin = Instant::now();
+        service.signal(Signal::TERM);
+        assert!(service.child.wait().unwrap().success());
+        assert!(
+            begin.elapsed() < Duration::from_secs(most),
+            "{url}: {:?}",
+            begin.elapsed()
+        );
+        // The next one has it.
+        let url = Endpoint::new(&url).unwrap().url().to_owned();
+        let queue = Queue::open(&service.home.path().join("state"), &url, Limits::default()).unwrap();
+        assert_eq!(queue.len(), 1);
+    }
 }

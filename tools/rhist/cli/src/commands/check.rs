@@ -10,10 +10,13 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use rhist_core::plan::Id;
+use rhist_core::push;
+use rhist_core::push::Environment;
 use rhist_core::quantity;
 use rhist_core::service::Config;
 use rhist_core::service::ConfigError;
 use rhist_core::service::Planner;
+use rhist_core::service::PushSettings;
 
 use crate::USAGE;
 use crate::args::BackendArg;
@@ -42,6 +45,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         Ok(config) => config,
         Err(error) => return refused(error),
     };
+    push_settings(&config)?;
     // Whatever the files say, it needs one.
     measure::tracefs(BackendArg::Auto)?;
     let mut is_wrong = false;
@@ -71,6 +75,15 @@ fn refused(error: ConfigError) -> anyhow::Result<ExitCode> {
             Ok(ExitCode::from(USAGE))
         }
     }
+}
+
+/// How a configuration pushes, if it does, with what is in the environment.
+pub fn push_settings(config: &Config) -> Result<Option<PushSettings>, push::Error> {
+    let get = |name: &str| std::env::var(name).ok();
+    let destination = config.push.as_ref();
+    destination
+        .map(|push| push.settings(&Environment::new(&get)))
+        .transpose()
 }
 
 /// Reads the configuration of a folder. What is wrong with it is printed.

@@ -118,7 +118,8 @@ pub fn run(args: &Args, common: &Common) -> anyhow::Result<ExitCode> {
     }
     let url = endpoint.url().to_owned();
     let patience = endpoint.timeout;
-    let queue = queue(args, &url);
+    let folder = args.queue.clone().or_else(push::state_folder);
+    let queue = Queue::somewhere(folder, &url, limits(args), tell);
     let mut sink = Pushed {
         question: Question::default(),
         name: args.name.clone(),
@@ -270,23 +271,6 @@ fn format(args: &Args, environment: &Environment) -> anyhow::Result<Format> {
     })
 }
 
-/// The queue of what goes to a URL. If it cannot be on disk, it is in memory.
-fn queue(args: &Args, url: &str) -> Queue {
-    let folder = args.queue.clone().or_else(push::state_folder);
-    let open = |folder: PathBuf| {
-        Queue::open(&folder, url, limits(args)).map_err(|error| format!("{}: {error}", folder.display()))
-    };
-    folder
-        .ok_or_else(|| "there is no folder for it".to_owned())
-        .and_then(open)
-        .unwrap_or_else(|error| {
-            tell(&format!(
-                "the queue is not on disk, and what it has when rhist ends is lost: {error}"
-            ));
-            Queue::in_memory(limits(args))
-        })
-}
-
 fn limits(args: &Args) -> Limits {
     Limits {
         bytes: args.queue_size << 20,
@@ -303,7 +287,8 @@ fn named(question: &Question, name: Option<&str>) -> Question {
     question
 }
 
-fn tell(sentence: &str) {
+/// Says what a pusher has to tell.
+pub fn tell(sentence: &str) {
     say!("rhist: {}", lines(sentence));
 }
 

@@ -15,11 +15,18 @@ use anyhow::Context;
 use rhist_core::journal::Journals;
 use rhist_core::metrics::prometheus::Format;
 use rhist_core::plan::Id;
+use rhist_core::push;
+use rhist_core::push::Limits;
+use rhist_core::push::Pace;
+use rhist_core::push::Pusher;
+use rhist_core::push::Queue;
 use rhist_core::quantity;
 use rhist_core::question::Backend;
 use rhist_core::run;
 use rhist_core::service::Changes;
 use rhist_core::service::Happened;
+use rhist_core::service::PushSettings;
+use rhist_core::service::Pushing;
 use rhist_core::service::Service;
 use rustix::time::ClockId;
 use rustix::time::clock_gettime;
@@ -28,6 +35,7 @@ use signal_hook::consts::SIGINT;
 use signal_hook::consts::SIGTERM;
 
 use super::check;
+use super::push::tell;
 use crate::USAGE;
 use crate::args::BackendArg;
 use crate::measure;
@@ -42,6 +50,9 @@ use crate::signals::Signals;
 
 /// What is asked for again within this time is answered from memory: whoever asks all the time costs little.
 const FRESH: Duration = Duration::from_secs(1);
+
+/// How long the end waits for the receiver of what is pushed. What it has not accepted then is in the queue.
+const PATIENCE: Duration = Duration::from_secs(3);
 
 /// What is at `/`.
 const ABOUT: &str = "rhist: histograms of this machine's trace events, for Prometheus\n\n/metrics\n/healthz\n";
@@ -64,6 +75,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let Some(config) = check::read(&args.config) else {
         return Ok(ExitCode::from(USAGE));
     };
+    let settings = check::push_settings(&config)?;
     let tracefs = measure::tracefs(BackendArg::Auto)?;
     let journals = Journals::find();
     for entries in run::reap(&tracefs, &journals, false).0 {
@@ -77,23 +89,32 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
             Backend::Rhist => "rhist",
             Backend::C => "C",
         }),
+        pushing: Pushing::new(|endpoint| {
+            let url = endpoint.url().to_owned();
+            let queue = Queue::somewhere(push::state_folder(), &url, Limits::default(), tell);
+            Pusher::start(endpoint, queue, Pace::default(), tell)
+        }),
         bodies: BTreeMap::new(),
     };
     if config.histograms.is_empty() {
         say!("rhist: {} has no histograms", args.config.display());
     }
     scraper.service.apply(config, Instant::now());
+    scraper.push_to(settings);
     scraper.tick();
     say!("rhist: listening on http://{}/metrics", server.address()?);
     notify("READY=1");
     loop {
-        let due = scraper.service.due();
+        let due = [scraper.service.due(), scraper.pushing.due()]
+            .into_iter()
+            .flatten()
+            .min();
         let wake = [end.as_fd(), again.as_fd()];
         let answer = &mut |request: &Request, server: &Server| scraper.answer(request, server);
         let [is_over, is_again] = server.turn(wake, due, answer).context(measure::Failed)?;
         if is_over {
             notify("STOPPING=1");
-            scraper.service.stop();
+            scraper.finish();
             return Ok(ExitCode::SUCCESS);
         }
         if is_again {
@@ -104,7 +125,9 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
             scraper.reload(args);
             notify("READY=1");
         }
-        // Whoever else takes what is read has its turn here, beside the server.
+        if scraper.pushing.due().is_some_and(|due| due <= Instant::now()) {
+            scraper.push();
+        }
         if scraper.service.read_due().is_some_and(|due| due <= Instant::now()) {
             scraper.read(Duration::ZERO);
         }
@@ -116,6 +139,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
 struct Scraper {
     service: Service,
     own: Own,
+    pushing: Pushing,
     /// What was made last of each format, and when.
     bodies: BTreeMap<&'static str, (Instant, Rc<Vec<u8>>)>,
 }
@@ -130,14 +154,52 @@ impl Scraper {
         log(self.service.read(age));
     }
 
+    /// Reads all, and pushes what is new.
+    fn push(&mut self) {
+        self.read(Duration::ZERO);
+        self.pushing.push(&self.service);
+    }
+
+    fn push_to(&mut self, settings: Option<PushSettings>) {
+        if let Some(settings) = &settings {
+            let (url, seconds) = (settings.endpoint.url(), settings.interval.as_secs_f64());
+            say!("rhist: pushes to {url} every {seconds} s");
+        }
+        self.pushing.apply(settings, &self.service, PATIENCE);
+    }
+
+    /// Ends all of it. What was counted until now is pushed.
+    fn finish(mut self) {
+        if self.pushing.due().is_some() {
+            self.push();
+        }
+        self.service.stop();
+        let totals = self.pushing.finish(PATIENCE);
+        if totals.waiting > 0 {
+            say!(
+                "rhist: the receiver has not accepted yet: {}",
+                quantity::things(totals.waiting, "batches")
+            );
+        }
+    }
+
     fn reload(&mut self, args: &Args) {
-        let config = check::read(&args.config);
+        let config = check::read(&args.config).and_then(|config| match check::push_settings(&config) {
+            Ok(settings) => Some((config, settings)),
+            Err(error) => {
+                crate::complain(&error.into());
+                None
+            }
+        });
         self.own.reloaded(config.is_some());
-        let Some(config) = config else {
+        let Some((config, settings)) = config else {
             say!("rhist: the configuration is not taken; what was before goes on");
             return;
         };
-        // Those that go take with them what they have counted since the last scrape.
+        // Those that go take with them what they have counted since the last scrape, unless it is pushed.
+        if self.pushing.due().is_some() {
+            self.push();
+        }
         let Changes {
             added,
             removed,
@@ -150,6 +212,7 @@ impl Scraper {
             }
         }
         say!("rhist: {} as before", quantity::things(same as u64, "histograms"));
+        self.push_to(settings);
         self.bodies.clear();
     }
 
@@ -191,7 +254,12 @@ impl Scraper {
         let mut body = Vec::new();
         let names = self.service.label_names();
         self.service.families(&names, |family| format.write(&family, &mut body));
-        for family in self.own.families(&self.service) {
+        for family in self
+            .own
+            .families(&self.service)
+            .into_iter()
+            .chain(self.pushing.families())
+        {
             format.write(&family, &mut body);
         }
         format.end(&mut body);

@@ -245,9 +245,10 @@ impl<'a> Encoder<'a> {
             Form::Export(_) => {
                 let (value, name) = flat::from_key(key, name);
                 add(names[0], value);
+                let is_cgroup = self.question.name_kind(column) == NameKind::Cgroup;
                 let container = match (key, &name) {
-                    (Key::Text(path), _) if container::is_path(column) => str::from_utf8(path).ok(),
-                    (_, Some(path)) if self.question.name_kind(column) == NameKind::Cgroup => Some(path.as_str()),
+                    (Key::Text(path), _) if container::is_path(column) || is_cgroup => str::from_utf8(path).ok(),
+                    (_, Some(path)) if is_cgroup => Some(path.as_str()),
                     _ => None,
                 };
                 if let Some(name) = &name {

@@ -31,7 +31,7 @@ use crate::recording::append;
 const ROWS: usize = 512;
 
 /// What batches are like.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Format {
     /// How they are encoded.
     pub encoding: Encoding,

@@ -86,4 +86,4 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {}
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -66,6 +66,19 @@ impl Totals {
     pub fn lost(&self) -> u64 {
         self.refused + self.dropped + self.unreadable
     }
+
+    /// With those of a pusher that came after this one: what is waiting is only known of that.
+    pub fn and(self, later: Totals) -> Totals {
+        Totals {
+            accepted: self.accepted + later.accepted,
+            rejected_points: self.rejected_points + later.rejected_points,
+            refused: self.refused + later.refused,
+            dropped: self.dropped + later.dropped,
+            unreadable: self.unreadable + later.unreadable,
+            retries: self.retries + later.retries,
+            ..later
+        }
+    }
 }
 
 /// Takes batches, and pushes them to a receiver. Dropping it leaves the thread to itself, and the batches in the queue.

@@ -146,6 +146,21 @@ impl Queue {
         Ok(queue)
     }
 
+    /// The queue of a receiver in a folder below `state`, or if there can be none, in memory, which `tell` gets a sentence about.
+    pub fn somewhere(state: Option<PathBuf>, url: &str, limits: Limits, tell: impl FnOnce(&str)) -> Self {
+        let open =
+            |state: PathBuf| Self::open(&state, url, limits).map_err(|error| format!("{}: {error}", state.display()));
+        let queue = state
+            .ok_or_else(|| "there is no folder for it".to_owned())
+            .and_then(open);
+        queue.unwrap_or_else(|error| {
+            tell(&format!(
+                "the queue is not on disk, and what it has when rhist ends is lost: {error}"
+            ));
+            Self::in_memory(limits)
+        })
+    }
+
     /// A queue that is gone when the process ends.
     pub fn in_memory(limits: Limits) -> Self {
         Queue {

@@ -15,6 +15,8 @@ use std::sync::Arc;
 use serde::Deserialize;
 use toml::Spanned;
 
+use super::destination::Destination;
+use super::destination::Table as PushTable;
 use crate::problem::InFile;
 use crate::problem::Problem;
 use crate::suggest;
@@ -37,6 +39,8 @@ const RESERVED: [&str; 4] = ["instance", "job", "le", "quantile"];
 pub struct Config {
     /// No two have the same name.
     pub histograms: Vec<Wanted>,
+    /// Where what they have counted is pushed, if it is.
+    pub push: Option<Destination>,
 }
 
 /// A histogram that is to be made.
@@ -100,6 +104,7 @@ struct File {
 struct Tables {
     #[serde(default)]
     histogram: BTreeMap<Spanned<String>, Table>,
+    push: Option<Spanned<PushTable>>,
 }
 
 /// A table that names a histogram.
@@ -189,11 +194,25 @@ impl Config {
     pub fn parse(texts: impl IntoIterator<Item = (PathBuf, String)>) -> Result<Self, Vec<InFile>> {
         let mut config = Self::default();
         let mut problems = Vec::new();
+        let mut pushes: Option<Arc<File>> = None;
         for (path, text) in texts {
             let file = Arc::new(File { path, text });
             match toml::from_str::<Tables>(&file.text) {
                 Err(error) => problems.push(file.problem(syntax(&file.text, &error))),
                 Ok(tables) => {
+                    if let Some(table) = tables.push {
+                        let at = table.span();
+                        match (&pushes, Destination::new(table.into_inner())) {
+                            (Some(other), _) => {
+                                let help = format!("the other one is in {}", other.path.display());
+                                let problem = Problem::new(at, "there is a table push already").help(help);
+                                problems.push(file.problem(problem));
+                            }
+                            (None, Ok(push)) => config.push = Some(push),
+                            (None, Err(problem)) => problems.push(file.problem(problem)),
+                        }
+                        pushes.get_or_insert_with(|| file.clone());
+                    }
                     // In the order in which they stand there.
                     let mut tables: Vec<_> = tables.histogram.into_iter().collect();
                     tables.sort_by_key(|(name, _)| name.span().start);
@@ -365,7 +384,7 @@ fn syntax(text: &str, error: &toml::de::Error) -> Problem {
     }
 }
 
-fn number(
+pub(super) fn number(
     word: &str,
     value: Option<Spanned<u32>>,
     range: std::ops::RangeInclusive<u32>,

@@ -25,7 +25,7 @@ const PREFIX: &str = "rhist_";
 pub(super) const OWN: &str = "serve";
 
 /// Names of labels, in the place of keys.
-pub struct LabelNames(Vec<String>);
+pub struct LabelNames(pub(super) Vec<String>);
 
 impl Service {
     /// Names of labels of all histograms, parallel to [`Self::histograms()`]; families refer to them.

@@ -4,10 +4,12 @@
 
 mod budget;
 mod config;
+mod destination;
 mod families;
 mod label;
 #[cfg(test)]
 mod load;
+mod pushing;
 mod totals;
 mod watched;
 mod words;
@@ -20,6 +22,9 @@ pub use config::ConfigError;
 pub use config::Settings;
 pub use config::Wanted;
 pub use config::What;
+pub use destination::Destination;
+pub use destination::PushSettings;
+pub use pushing::Pushing;
 pub use totals::OTHER;
 pub use watched::Happened;
 pub use watched::Planner;

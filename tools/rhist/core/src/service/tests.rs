@@ -6,6 +6,10 @@ use super::*;
 use crate::metrics::Value;
 use crate::metrics::prometheus::Format;
 use crate::problem::InFile;
+use crate::push::Encoding;
+use crate::push::Environment;
+use crate::push::Format as PushFormat;
+use crate::push::Temporality;
 use crate::question::Reading;
 use crate::table;
 use crate::table::Column;
@@ -100,6 +104,24 @@ fn what_is_wrong_and_where() {
             "3:16: \"le\" cannot be a label",
         ),
         (
+            "[push]\nto = \"https://x\"\n",
+            "2:6: https://x: rhist has no TLS: push to a collector on this machine, which can send it on encrypted",
+        ),
+        ("[push]\ninterval = 0\n", "2:12: interval is from 1 to 86400"),
+        (
+            "[push]\ntemporality = \"x\"\n",
+            "2:15: temporality is delta or cumulative",
+        ),
+        (
+            "[push]\njson = 1\n",
+            "2:8: invalid type: integer `1`, expected a boolean",
+        ),
+        (
+            "[push]\nintervall = 1\n",
+            "2:1: intervall is no word of this table: did you mean interval?",
+        ),
+        ("[push]\n[push]\n", "2:2: duplicate key"),
+        (
             "é = 1\n",
             "1:1: invalid unquoted key, expected letters, numbers, `-`, `_`",
         ),
@@ -128,6 +150,76 @@ fn two_of_one_name() {
     let problems = Config::parse(files).unwrap_err();
     assert_eq!(problems[0].to_string(), "b:1:12: there is a histogram a already");
     assert_eq!(problems[0].problem.help, ["the other one is in a"]);
+}
+
+#[test]
+fn one_receiver_at_most() {
+    let files = ["a", "b"].map(|name| (PathBuf::from(name), "\n[push]\ninterval = 7\n".to_owned()));
+    let problems = Config::parse(files).unwrap_err();
+    assert_eq!(problems[0].to_string(), "b:2:1: there is a table push already");
+    assert_eq!(problems[0].problem.help, ["the other one is in a"]);
+}
+
+#[test]
+fn what_a_table_does_not_say_is_in_the_environment() {
+    let variables = [
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://x:1"),
+        ("OTEL_EXPORTER_OTLP_PROTOCOL", "http/json"),
+        ("OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE", "cumulative"),
+        ("OTEL_METRIC_EXPORT_INTERVAL", "1500"),
+        ("OTEL_SERVICE_NAME", "kernel"),
+    ];
+    let some = |name: &str| {
+        let found = variables.iter().find(|(known, _)| *known == name);
+        found.map(|(_, value)| (*value).to_owned())
+    };
+    let settings = |text: &str, get: &dyn Fn(&str) -> Option<String>| {
+        let push = config(text).push.unwrap();
+        let settings = push.settings(&Environment::new(get)).unwrap();
+        let PushFormat {
+            encoding,
+            temporality,
+            resource,
+        } = settings.format;
+        let ms = settings.interval.as_millis();
+        (
+            settings.endpoint.url().to_owned(),
+            encoding,
+            temporality,
+            ms,
+            resource.len(),
+        )
+    };
+    let default = (
+        "http://localhost:4318/v1/metrics".to_owned(),
+        Encoding::Protobuf,
+        Temporality::Delta,
+        60_000,
+        0,
+    );
+    assert_eq!(settings("[push]\n", &|_| None), default);
+    let url = "http://x:1/v1/metrics".to_owned();
+    let said = (url, Encoding::Json, Temporality::Cumulative, 1500, 1);
+    assert_eq!(settings("[push]\n", &some), said);
+    let all = "[push]\nto = \"http://y\"\njson = false\ntemporality = \"delta\"\ninterval = 5\n";
+    let said = (
+        "http://y/v1/metrics".to_owned(),
+        Encoding::Protobuf,
+        Temporality::Delta,
+        5000,
+        1,
+    );
+    assert_eq!(settings(all, &some), said);
+    let get = |name: &str| (name == "OTEL_EXPORTER_OTLP_PROTOCOL").then(|| "grpc".to_owned());
+    let error = config("[push]\n")
+        .push
+        .unwrap()
+        .settings(&Environment::new(&get))
+        .unwrap_err();
+    assert!(
+        error.to_string().starts_with("OTEL_EXPORTER_OTLP_PROTOCOL: "),
+        "{error}"
+    );
 }
 
 #[test]
@@ -187,7 +279,7 @@ fn read_once(text: &str, values: &[(&str, Unit, Fold)], rows: Vec<(Key, u64, Vec
     service.apply(config(text), Instant::now());
     let histogram = &mut service.histograms[0];
     histogram.starts = 1;
-    histogram.start_ns = 5_000_000_000;
+    histogram.start.realtime_ns = 5_000_000_000;
     histogram.question.summary = "Waits".to_owned();
     let column = |name: &str, unit, fold| Column {
         name: name.to_owned(),

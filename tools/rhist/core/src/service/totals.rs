@@ -11,6 +11,9 @@ use crate::table::Key;
 use crate::table::Keys;
 use crate::table::Losses;
 use crate::table::Row;
+use crate::table::Table;
+use crate::table::Text;
+use crate::table::Time;
 
 /// The value that labels have in the place of those that are folded.
 pub const OTHER: &str = "other";
@@ -41,6 +44,8 @@ pub struct Totals {
     total: Counted,
     /// Hits of all triggers in the last reading.
     last_events: u64,
+    /// When that was.
+    time: Time,
 }
 
 /// What was counted, by the places of label sets.
@@ -74,6 +79,7 @@ impl Totals {
             base: Counted::default(),
             total: Counted::default(),
             last_events: 0,
+            time: Time::default(),
         }
     }
 
@@ -85,6 +91,7 @@ impl Totals {
         }
         self.last_events = reading.events;
         let mut table = reading.table;
+        self.time = std::mem::take(&mut table.time);
         if self.values.is_empty() && self.keys.is_empty() {
             (self.keys, self.values) = (table.keys, table.values);
             self.sets[FOLDED] = vec![OTHER.to_owned(); self.keys.len()];
@@ -170,6 +177,25 @@ impl Totals {
     pub fn folded(&self) -> (u64, u64) {
         let row = self.total.rows.first().and_then(Option::as_ref);
         (row.map_or(0, |row| row.hits), self.folded_keys)
+    }
+
+    /// All of it as a reading whose keys are the label sets: like the totals, its numbers never fall.
+    pub fn reading(&self) -> Reading {
+        let row = |set: Set<'_>| Row {
+            keys: set.labels.iter().map(|label| Key::Text(Text::shown(label))).collect(),
+            ..set.row.clone()
+        };
+        Reading {
+            table: Table {
+                keys: self.keys.clone(),
+                values: self.values.clone(),
+                rows: self.sets().map(row).collect(),
+                losses: self.total.losses.clone(),
+                time: self.time.clone(),
+            },
+            events: self.total.events,
+            ..Reading::default()
+        }
     }
 
     /// What is missing.

@@ -19,6 +19,7 @@ use crate::question::Backend;
 use crate::question::Question;
 use crate::run::Run;
 use crate::run::StartError;
+use crate::table::Time;
 use crate::tracefs::Tracefs;
 use crate::tracefs::events::EventName;
 
@@ -52,15 +53,15 @@ pub struct Watched {
     pub watch: Watch,
     /// What is known about it. That of the last run, if it does not run now.
     pub question: Question,
-    /// Since when it has been counted: `CLOCK_REALTIME` in nanoseconds.
-    pub start_ns: u64,
+    /// Since when it has been counted.
+    pub(super) start: Time,
     /// Names of values whose sums can fall, since they can be below zero.
     pub signed: Vec<String>,
     /// Entries of its fullest histogram, and for how many there is room.
     pub fill: (u64, u64),
     /// How often it was made.
     pub starts: u64,
-    names: Names,
+    pub(super) names: Names,
     state: State,
     /// How long it waits when it cannot be made.
     wait: Duration,
@@ -101,7 +102,7 @@ impl Watched {
             totals: Totals::new(wanted.settings.limit),
             watch: Watch::new(wanted.settings.budget),
             question: Question::default(),
-            start_ns: 0,
+            start: Time::default(),
             signed: Vec::new(),
             fill: (0, 0),
             starts: 0,
@@ -183,7 +184,7 @@ impl Watched {
             self.watch.event_ns = Some(cost);
         }
         if self.starts == 0 {
-            self.start_ns = run.beginning().table.time.realtime_ns;
+            self.start = run.beginning().table.time;
         }
         self.starts += 1;
         self.question = run.plan().question.clone();
@@ -234,9 +235,9 @@ impl Watched {
         }
     }
 
-    /// Since when it has been counted, if it has been.
+    /// Since when it has been counted, if it has been: `CLOCK_REALTIME` in nanoseconds.
     pub fn started(&self) -> Option<u64> {
-        (self.starts > 0).then_some(self.start_ns)
+        (self.starts > 0).then_some(self.start.realtime_ns)
     }
 }
 

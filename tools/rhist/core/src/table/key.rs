@@ -81,6 +81,20 @@ impl Key {
 }
 
 impl Text {
+    /// The text that is displayed like that.
+    pub fn shown(shown: &str) -> Self {
+        let mut bytes = SmallVec::new();
+        let mut rest = shown;
+        while let Some((plain, escape)) = rest.split_once('\\') {
+            bytes.extend_from_slice(plain.as_bytes());
+            let (character, after) = escaped(escape).unwrap_or_else(|| (b"\\".to_vec(), escape));
+            bytes.extend_from_slice(&character);
+            rest = after;
+        }
+        bytes.extend_from_slice(rest.as_bytes());
+        Text(bytes)
+    }
+
     /// The text as a string, with U+FFFD in the place of what is no UTF-8.
     pub fn to_lossy(&self) -> String {
         String::from_utf8_lossy(&self.0).into_owned()
@@ -132,6 +146,19 @@ impl fmt::Display for Text {
     }
 }
 
+/// What stands for a character or byte behind a backslash, and what follows it.
+fn escaped(escape: &str) -> Option<(Vec<u8>, &str)> {
+    if let Some(after) = escape.strip_prefix('\\') {
+        return Some((b"\\".to_vec(), after));
+    }
+    if let Some((hex, after)) = escape.strip_prefix("u{").and_then(|rest| rest.split_once('}')) {
+        let character = char::from_u32(u32::from_str_radix(hex, 16).ok()?)?;
+        return Some((character.to_string().into_bytes(), after));
+    }
+    let (hex, after) = escape.strip_prefix('x')?.split_at_checked(2)?;
+    Some((vec![u8::from_str_radix(hex, 16).ok()?], after))
+}
+
 /// Characters that would change how a terminal shows what follows.
 fn is_unsafe(character: char) -> bool {
     character.is_control()
@@ -165,6 +192,28 @@ impl fmt::Display for Key {
                 Ok(())
             }
             Key::Range { first, last } => write!(f, "{first}-{last}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn what_is_shown_tells_the_text(bytes: Vec<u8>, text: String, ends in "[\\\\ux{}0-9a]{0,12}") {
+            for bytes in [bytes, text.into_bytes(), ends.into_bytes()] {
+                let text = Text::from(&bytes[..]);
+                prop_assert_eq!(Text::shown(&text.to_string()), text);
+            }
+        }
+
+        #[test]
+        fn whatever_is_shown_is_taken(shown in "[\\\\ux{}0-9a]{0,12}") {
+            Text::shown(&shown);
         }
     }
 }

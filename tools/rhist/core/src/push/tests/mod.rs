@@ -6,7 +6,7 @@ mod batches;
 mod load;
 mod pushing;
 mod queue;
-mod receiver;
+pub(crate) mod receiver;
 mod settings;
 
 use super::Batch;

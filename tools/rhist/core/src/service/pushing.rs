@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Pushes what a service has read, beside its scrapes: the same totals, with the same labels.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+use std::time::Instant;
+
+use super::Service;
+use super::destination::PushSettings;
+use super::families::LabelNames;
+use super::watched::Watched;
+use crate::metrics::Family;
+use crate::metrics::Kind;
+use crate::metrics::Value;
+use crate::push::Endpoint;
+use crate::push::Exporter;
+use crate::push::Format;
+use crate::push::Pusher;
+use crate::push::Totals;
+use crate::question::Question;
+use crate::question::Reading;
+use crate::table::Time;
+
+/// Makes the pusher of a receiver.
+pub type Start = dyn Fn(Endpoint) -> Pusher;
+
+/// Where totals of a service go, if its configuration says it.
+pub struct Pushing {
+    start: Box<Start>,
+    active: Option<Active>,
+    /// What became of the batches of pushers that are gone.
+    past: Totals,
+    start_ns: u64,
+}
+
+struct Active {
+    url: String,
+    pusher: Pusher,
+    format: Format,
+    interval: Duration,
+    due: Instant,
+    /// By names of histograms.
+    series: BTreeMap<String, Series>,
+}
+
+/// What was pushed of a histogram.
+struct Series {
+    /// When the histogram began: one of the same name that is another began at another time.
+    start: Time,
+    exporter: Exporter,
+    /// What there was when it was pushed last.
+    last: Reading,
+}
+
+impl Pushing {
+    /// To nobody yet.
+    pub fn new(start: impl Fn(Endpoint) -> Pusher + 'static) -> Self {
+        Self {
+            start: Box::new(start),
+            active: None,
+            past: Totals::default(),
+            start_ns: Time::now().realtime_ns,
+        }
+    }
+
+    /// Takes other settings; `None` is to push no more. The pusher of the same receiver goes on. Another one is ended, waits no
+    /// longer than `patience` for its receiver, and leaves its queue. A receiver that is new gets what is counted from now on.
+    pub fn apply(&mut self, settings: Option<PushSettings>, service: &Service, patience: Duration) {
+        let mut old = self.active.take();
+        let is_other = |active: &Active, settings: &PushSettings| active.url != settings.endpoint.url();
+        if settings
+            .as_ref()
+            .is_none_or(|settings| old.as_ref().is_some_and(|active| is_other(active, settings)))
+            && let Some(active) = old.take()
+        {
+            self.past = self.past.and(active.pusher.finish(patience));
+        }
+        let Some(settings) = settings else { return };
+        let due = Instant::now() + settings.interval;
+        self.active = Some(match old {
+            Some(active) if active.format == settings.format => Active {
+                due: due.min(active.due),
+                interval: settings.interval,
+                ..active
+            },
+            old => Active {
+                url: settings.endpoint.url().to_owned(),
+                pusher: match old {
+                    Some(active) => active.pusher,
+                    None => (self.start)(settings.endpoint),
+                },
+                series: from_now(service, &settings.format),
+                format: settings.format,
+                interval: settings.interval,
+                due,
+            },
+        });
+    }
+
+    /// When [`Self::push()`] is due.
+    pub fn due(&self) -> Option<Instant> {
+        self.active.as_ref().map(|active| active.due)
+    }
+
+    /// Pushes what was read since the last push. This does not wait for the receiver.
+    pub fn push(&mut self, service: &Service) {
+        let Some(active) = &mut self.active else { return };
+        let now = Instant::now();
+        active.due += active.interval;
+        if active.due <= now {
+            active.due = now + active.interval;
+        }
+        let names = service.label_names();
+        let all = || service.histograms().iter().zip(&names);
+        active
+            .series
+            .retain(|name, series| all().any(|(one, _)| one.wanted.name == *name && one.start == series.start));
+        for (histogram, labels) in all().filter(|(histogram, _)| histogram.started().is_some()) {
+            let name = histogram.wanted.name.clone();
+            let new = || Series::new(histogram, &active.format, beginning(histogram));
+            let series = active.series.entry(name).or_insert_with(new);
+            series.push(histogram, labels, &active.pusher);
+        }
+    }
+
+    /// Ends: what was pushed is sent, as long as the receiver accepts it at once, for no longer than that. Returns what became
+    /// of all batches.
+    pub fn finish(self, patience: Duration) -> Totals {
+        match self.active {
+            Some(active) => self.past.and(active.pusher.finish(patience)),
+            None => self.past,
+        }
+    }
+
+    /// Metrics of pushing, if something is or was pushed.
+    pub fn families(&self) -> Vec<Family<'static>> {
+        let active = self.active.as_ref().map(|active| active.pusher.totals());
+        if active.is_none() && self.past == Totals::default() {
+            return Vec::new();
+        }
+        let totals = self.past.and(active.unwrap_or_default());
+        let start = Some(self.start_ns);
+        let whole = |number: u64| Value::Whole(number.into());
+        let help = "Batches by what became of them; only those that are accepted have arrived";
+        let mut batches = Family::new("rhist_push_batches", "", Kind::Counter, help);
+        for (result, number) in [
+            ("accepted", totals.accepted),
+            ("refused", totals.refused),
+            ("dropped", totals.dropped),
+            ("unreadable", totals.unreadable),
+        ] {
+            batches.push(vec![("result", result)], whole(number), start);
+        }
+        let one = |name: &str, unit, help: &str, number, start: Option<u64>| {
+            let kind = start.map_or(Kind::Gauge, |_| Kind::Counter);
+            let mut family = Family::new(name, unit, kind, help);
+            family.push(vec![], whole(number), start);
+            family
+        };
+        let rejected = "Data points in accepted batches that the receiver has rejected";
+        let retries = "Requests that have to be made again";
+        vec![
+            batches,
+            one(
+                "rhist_push_rejected_points",
+                "",
+                rejected,
+                totals.rejected_points,
+                start,
+            ),
+            one("rhist_push_retries", "", retries, totals.retries, start),
+            one(
+                "rhist_push_queue_batches",
+                "",
+                "Batches that are waiting",
+                totals.waiting,
+                None,
+            ),
+            one("rhist_push_queue_bytes", "bytes", "Bytes of these", totals.bytes, None),
+        ]
+    }
+}
+
+impl Series {
+    fn new(histogram: &Watched, format: &Format, last: Reading) -> Self {
+        Self {
+            start: histogram.start.clone(),
+            exporter: Exporter::new(format.clone()),
+            last,
+        }
+    }
+
+    fn push(&mut self, histogram: &Watched, LabelNames(labels): &LabelNames, pusher: &Pusher) {
+        let mut reading = histogram.totals.reading();
+        // It was not read since then: it rests, or the module is not there. The clock may have been set back.
+        if [&Time::default(), &self.last.table.time].contains(&&reading.table.time) {
+            return;
+        }
+        reading.cost_ns = histogram.watch.event_ns;
+        let mut question = Question {
+            name: histogram.wanted.name.clone(),
+            ..histogram.question.clone()
+        };
+        for (column, label) in reading.table.keys.iter_mut().zip(labels) {
+            let kind = question.name_kind(&column.name);
+            question.names.entry(label.clone()).or_insert(kind);
+            column.name.clone_from(label);
+        }
+        let interval = reading.since(std::mem::take(&mut self.last));
+        self.exporter
+            .export(&question, &histogram.names, &interval, |batch| pusher.push(batch));
+        self.last = reading;
+    }
+}
+
+/// What there was when a histogram began: nothing.
+fn beginning(histogram: &Watched) -> Reading {
+    let mut reading = Reading::default();
+    reading.table.time = histogram.start.clone();
+    reading
+}
+
+/// As if all that was read until now had been pushed.
+fn from_now(service: &Service, format: &Format) -> BTreeMap<String, Series> {
+    let started = service.histograms().iter().filter(|one| one.started().is_some());
+    let series = started.map(|histogram| {
+        let reading = histogram.totals.reading();
+        let last = match reading.table.time == Time::default() {
+            true => beginning(histogram),
+            false => reading,
+        };
+        (histogram.wanted.name.clone(), Series::new(histogram, format, last))
+    });
+    series.collect()
+}
+
+#[cfg(test)]
+mod tests;
