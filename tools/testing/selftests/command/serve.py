@@ -4,6 +4,7 @@ rhist serve: what is scraped is what the kernel has counted, whatever happens me
 module is unloaded and loaded, a histogram costs too much, clients are slow or hostile, the service is killed.
 """
 
+import http.server
 import json
 import os
 import shutil
@@ -238,6 +239,71 @@ if ("rhist_serve_event_cost_nanoseconds", (("histogram", "costly"),)) in server.
     ok(counted[0] == counted[1] > 0, "it keeps what it has counted", counted)
 else:
     ok(False, "the cost of a hit is known", server.said())
+
+# --- a receiver of what is pushed
+
+pushed = []
+
+
+class Receiver(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_POST(self):
+        pushed.append(json.loads(self.rfile.read(int(self.headers["content-length"]))))
+        self.send_response(200)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *_):
+        pass
+
+
+def sent(name):
+    """Hits that have arrived of a histogram."""
+    metrics = [metric for request in pushed for metric in request["resourceMetrics"][0]["scopeMetrics"][0]["metrics"]]
+    return sum(int(point["asInt"]) for metric in metrics if metric["name"] == f"{name}.hits" for point in metric["sum"]["dataPoints"])
+
+
+def hits(name="rhist_runs_total_count"):
+    return sum(value for (found, _), value in server.scrape().items() if found == name)
+
+
+os.environ["RHIST_STATE"] = f"{work}/state"
+server.stop()
+with socket.create_server(("127.0.0.1", 0)) as free:
+    port = free.getsockname()[1]
+PUSH = f'\n[push]\nto = "http://127.0.0.1:{port}"\ninterval = 1\njson = true\n'
+server.write(CONFIG + PUSH)
+server.start()
+fire("run task 0 1 30 30")
+ok(soon(lambda: server.scrape()["rhist_push_queue_batches", ()] >= 4), "without a receiver, batches are queued", server.said())
+stopping = time.monotonic()
+fire("run task 0 1 5 5")
+same(server.stop(), 0, "SIGTERM ends it")
+took = time.monotonic() - stopping
+ok(took < 10 and not instances(), "within seconds", took)
+receiver = http.server.ThreadingHTTPServer(("127.0.0.1", port), Receiver)
+threading.Thread(target=receiver.serve_forever, daemon=True).start()
+server.start()
+ok(soon(lambda: (sent("runs"), sent("plain")) == (35, 35)), "the next one pushes what the one before has left", sent("runs"), server.said())
+fire("run task 0 1 7 7")
+server.write(CONFIG.replace("limit = 2", "limit = 3") + PUSH)
+ok(server.reload() and server.runs("runs", "few", "waits", "plain"), "it reads its configuration again", server.said())
+server.forget("few")
+fire("run task 0 1 2 2")
+ok(soon(lambda: (sent("runs"), sent("few")) == (44, 44)), "all of it arrives", sent("runs"), sent("few"), server.said())
+if soon(unloaded):
+    soon(lambda: server.scrape()["rhist_serve_running", (("histogram", "runs"),)] == 0)
+    subprocess.run(["insmod", module], check=True)
+    server.runs("runs", "few", "waits", "plain")
+    fire("run task 0 1 6 6")
+    ok(soon(lambda: sent("runs") == 50) and hits() == 15, "also when the module is loaded again, nothing twice", sent("runs"), hits())
+else:
+    ok(False, "the module can be unloaded")
+server.write(CONFIG)
+server.reload()
+server.forget("few")
+server.runs("runs", "few", "waits", "plain")
 
 # --- the end
 
