@@ -280,7 +280,7 @@ impl RecordFields {
     /// Most words of a key with a form of its own.
     const KEY_MAX: usize = 4;
 
-    /// The same, if all are numbers of 32 bits.
+    /// Most words of a key with a form of its own, if all are numbers of 32 bits.
     const NUMBERS32_MAX: usize = 8;
 
     /// Most words of a key.
@@ -334,11 +334,38 @@ impl Fields<'_> {
         });
     }
 
+    /// The word of a key that is this number.
+    #[inline(always)]
+    fn number(self, number: &Number) -> u64 {
+        // SAFETY: It is one of the fields.
+        number.read(&unsafe { self.unchecked() })
+    }
+
+    /// The word of a key that is the number of this type at this offset.
+    #[inline(always)]
+    fn number_at(self, type_: NumberType, offset: u32) -> u64 {
+        // SAFETY: It is one of the fields.
+        type_.read(offset, &unsafe { self.unchecked() })
+    }
+
+    /// The word of a key that is this number of 32 bits.
+    #[inline(always)]
+    fn number32(self, number: &Number32) -> u64 {
+        // SAFETY: It is one of the fields.
+        number.read(&unsafe { self.unchecked() })
+    }
+
+    /// A word of a key.
+    #[inline(always)]
+    fn word(self, word: &KeyWord) -> u64 {
+        // SAFETY: It is one of the fields.
+        word.read(&unsafe { self.unchecked() })
+    }
+
     /// A word of a key, scaled.
     #[inline(always)]
     fn scaled(self, (word, scale): &(KeyWord, FastScale)) -> u64 {
-        // SAFETY: It is one of the fields.
-        scale.apply(word.read(&unsafe { self.unchecked() }))
+        scale.apply(self.word(word))
     }
 
     /// The bytes of the record.
@@ -595,16 +622,9 @@ impl Generation {
             return false;
         };
         let key = match &fields.fields.key {
-            // SAFETY: It is one of the fields.
-            KeyForm::U32(offset) => NumberType::U32.read(*offset, &unsafe { fields.unchecked() }),
-            KeyForm::Other(OtherForm::S32(offset)) => {
-                // SAFETY: It is one of the fields.
-                NumberType::S32.read(*offset, &unsafe { fields.unchecked() })
-            }
-            KeyForm::Other(OtherForm::Single(number)) => {
-                // SAFETY: It is one of the fields.
-                number.read(&unsafe { fields.unchecked() })
-            }
+            KeyForm::U32(offset) => fields.number_at(NumberType::U32, *offset),
+            KeyForm::Other(OtherForm::S32(offset)) => fields.number_at(NumberType::S32, *offset),
+            KeyForm::Other(OtherForm::Single(number)) => fields.number(number),
             KeyForm::Other(OtherForm::Numbers32(words)) => {
                 return self.count_numbers32(fields, preempt, words)
             }
@@ -649,31 +669,19 @@ impl Generation {
     fn insert_fields<'a>(&'a self, fields: Fields<'_>, preempt: PreemptOff<'a>) -> Option<Elt<'a>> {
         match &fields.fields.key {
             KeyForm::U32(offset) => {
-                // SAFETY: It is one of the fields.
-                let key = NumberType::U32.read(*offset, &unsafe { fields.unchecked() });
-                self.insert_word(preempt, key)
+                self.insert_word(preempt, fields.number_at(NumberType::U32, *offset))
             }
             KeyForm::Other(OtherForm::S32(offset)) => {
-                // SAFETY: It is one of the fields.
-                let key = NumberType::S32.read(*offset, &unsafe { fields.unchecked() });
-                self.insert_word(preempt, key)
+                self.insert_word(preempt, fields.number_at(NumberType::S32, *offset))
             }
             KeyForm::Other(OtherForm::Single(number)) => {
-                // SAFETY: It is one of the fields.
-                let key = number.read(&unsafe { fields.unchecked() });
-                self.insert_word(preempt, key)
+                self.insert_word(preempt, fields.number(number))
             }
             KeyForm::Other(OtherForm::Numbers32(words)) => {
-                self.insert_plain(preempt, words, |word| {
-                    // SAFETY: It is one of the fields.
-                    word.read(&unsafe { fields.unchecked() })
-                })
+                self.insert_few(preempt, words, |word| fields.number32(word))
             }
             KeyForm::Other(OtherForm::Plain(words)) => {
-                self.insert_plain(preempt, words, |word| {
-                    // SAFETY: It is one of the fields.
-                    word.read(&unsafe { fields.unchecked() })
-                })
+                self.insert_few(preempt, words, |word| fields.word(word))
             }
             KeyForm::Other(OtherForm::Scaled(words)) => self.insert_scaled(fields, preempt, words),
         }
@@ -698,15 +706,9 @@ impl Generation {
         preempt: PreemptOff<'_>,
         words: &KeyWords<Number32, { RecordFields::NUMBERS32_MAX }>,
     ) -> bool {
-        let read = |word: &Number32| {
-            // SAFETY: It is one of the fields.
-            word.read(&unsafe { fields.unchecked() })
-        };
-        match words.len {
-            2 => self.count_array(fields, preempt, words.array::<2>(read)),
-            3 => self.count_array(fields, preempt, words.array::<3>(read)),
-            4 => self.count_array(fields, preempt, words.array::<4>(read)),
-            _ => self.count_many32(fields, preempt, words),
+        match words.len > RecordFields::KEY_MAX {
+            true => self.count_many32(fields, preempt, words),
+            false => self.count_few(fields, preempt, words, |word| fields.number32(word)),
         }
     }
 
@@ -718,10 +720,7 @@ impl Generation {
         preempt: PreemptOff<'_>,
         words: &KeyWords<Number32, { RecordFields::NUMBERS32_MAX }>,
     ) -> bool {
-        let read = |word: &Number32| {
-            // SAFETY: It is one of the fields.
-            word.read(&unsafe { fields.unchecked() })
-        };
+        let read = |word: &Number32| fields.number32(word);
         match words.len {
             5 => self.count_array(fields, preempt, words.array::<5>(read)),
             6 => self.count_array(fields, preempt, words.array::<6>(read)),
@@ -738,17 +737,25 @@ impl Generation {
         preempt: PreemptOff<'_>,
         words: &KeyWords<KeyWord, { RecordFields::KEY_MAX }>,
     ) -> bool {
-        let read = |word: &KeyWord| {
-            // SAFETY: It is one of the fields.
-            word.read(&unsafe { fields.unchecked() })
-        };
+        self.count_few(fields, preempt, words, |word| fields.word(word))
+    }
+
+    /// Counts a hit whose key is these words, at most [`RecordFields::KEY_MAX`], each read by `read`. Returns true.
+    #[inline(always)]
+    fn count_few<T: Copy, const N: usize>(
+        &self,
+        fields: Fields<'_>,
+        preempt: PreemptOff<'_>,
+        words: &KeyWords<T, N>,
+        read: impl Fn(&T) -> u64,
+    ) -> bool {
         match words.len {
             2 => self.count_array(fields, preempt, words.array::<2>(read)),
             3 => self.count_array(fields, preempt, words.array::<3>(read)),
             4 => self.count_array(fields, preempt, words.array::<4>(read)),
             _ => {
                 let [key] = words.array(read);
-                self.count_word_elsewhere(fields, preempt, key)
+                self.count_word(fields, preempt, key)
             }
         }
     }
@@ -770,7 +777,7 @@ impl Generation {
 
     /// Finds or inserts the element of a key of these words, each read by `read`.
     #[inline(always)]
-    fn insert_plain<'a, T: Copy, const N: usize>(
+    fn insert_few<'a, T: Copy, const N: usize>(
         &'a self,
         preempt: PreemptOff<'a>,
         words: &KeyWords<T, N>,
@@ -778,6 +785,7 @@ impl Generation {
     ) -> Option<Elt<'a>> {
         let mut buffer = [0; N];
         match *words.read(&mut buffer, read) {
+            [key] => self.insert_word(preempt, key),
             [a, b] => self.insert_array(preempt, [a, b]),
             [a, b, c] => self.insert_array(preempt, [a, b, c]),
             ref key => self.insert_words(preempt, key),
@@ -793,15 +801,7 @@ impl Generation {
         words: &ScaledForm,
     ) -> bool {
         if let ScaledForm::Few(words) = words {
-            let read = |word: &(KeyWord, FastScale)| fields.scaled(word);
-            match words.len {
-                1 => {
-                    let [key] = words.array(read);
-                    return self.count_word(fields, preempt, key);
-                }
-                2 => return self.count_array(fields, preempt, words.array::<2>(read)),
-                _ => (),
-            }
+            return self.count_few(fields, preempt, words, |word| fields.scaled(word));
         }
         if let Some(elt) = self.insert_scaled(fields, preempt, words) {
             fields.count(elt, preempt);
@@ -816,16 +816,10 @@ impl Generation {
         preempt: PreemptOff<'a>,
         words: &ScaledForm,
     ) -> Option<Elt<'a>> {
-        let words = match words {
-            ScaledForm::Few(words) => words,
-            ScaledForm::Bucket(form) => return self.insert_by_bucket(fields, preempt, form),
-            ScaledForm::Wide(words) => return self.insert_wide(fields, preempt, words),
-        };
-        let mut buffer = [0; RecordFields::KEY_MAX];
-        match *words.read(&mut buffer, |word| fields.scaled(word)) {
-            [key] => self.insert_word(preempt, key),
-            [a, b] => self.insert_array(preempt, [a, b]),
-            ref key => self.insert_words(preempt, key),
+        match words {
+            ScaledForm::Few(words) => self.insert_few(preempt, words, |word| fields.scaled(word)),
+            ScaledForm::Bucket(form) => self.insert_by_bucket(fields, preempt, form),
+            ScaledForm::Wide(words) => self.insert_wide(fields, preempt, words),
         }
     }
 
@@ -910,8 +904,7 @@ impl Generation {
     ) -> Option<Elt<'a>> {
         let mut buffer = [0; N];
         for (to, (word, scale)) in buffer.iter_mut().zip(words) {
-            // SAFETY: It is one of the fields.
-            let number = word.read(&unsafe { fields.unchecked() });
+            let number = fields.word(word);
             *to = match *scale {
                 Scale::One => number,
                 scale => scale.apply(number),
