@@ -15,7 +15,8 @@ import time
 import urllib.parse
 import urllib.request
 
-from scrape import Server, begin, finish, fire, ok, same, soon
+from scrape import Server, begin, fire, same, soon
+from tap import finish, ok
 
 PROMETHEUS = os.environ.get("RHIST_PROMETHEUS", "")
 FLEET = f"{os.path.dirname(os.path.abspath(__file__))}/../../../rhist/fleet"

@@ -15,29 +15,17 @@ import shutil
 import signal
 import socket
 import subprocess
-import sys
 import threading
 import time
 
 import otlp
+from tap import finish, ok
 
 RHIST = os.environ["RHIST_COMMAND"]
 KERNEL, TRACING = os.environ["KERNEL"], os.environ["TRACING"]
 WORK = f"{os.environ.get('TMPDIR', '/tmp')}/push.{os.getpid()}"
 EVENT = "rhist_events/numbers"
 QUESTION = ["count", EVENT.replace("/", ":"), "--by", "u8", "--dist", "u64,s32"]
-
-points = failures = 0
-
-
-def ok(good, name, *details):
-    global points, failures
-    points += 1
-    failures += not good
-    print("ok" if good else "not ok", points, "-", name, flush=True)
-    if not good:
-        for detail in details:
-            print("#  ", detail)
 
 
 def until(condition, seconds=20):
@@ -323,10 +311,8 @@ def main():
         subprocess.run(["rmmod", "rhist_events"], check=True)
     finally:
         shutil.rmtree(WORK)
-    print(f"1..{points}")
-    print(f"# {points - failures} passed, {failures} failed")
-    return failures > 0
+    finish()
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

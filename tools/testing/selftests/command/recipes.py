@@ -13,9 +13,10 @@ import re
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 import time
+
+from tap import finish, ok
 
 TOP = os.path.dirname(os.path.abspath(__file__))
 OUT = os.environ.get("OUT", f"{TOP}/../../../../build/selftests/command")
@@ -29,18 +30,6 @@ BACKENDS = ("rhist", "c")
 # User-mode Linux has a clock that goes on with each tick only.
 TICK = 0 if HAVE_PROBES else 10_000_000
 MS = 1_000_000
-
-points = failures = 0
-
-
-def ok(good, name, *details):
-    global points, failures
-    points += 1
-    failures += not good
-    print("ok" if good else "not ok", points, "-", name, flush=True)
-    if not good:
-        for detail in details:
-            print("#  ", detail)
 
 
 def plain(key):
@@ -668,10 +657,8 @@ def main():
             kernel()
     finally:
         shutil.rmtree(WORK)
-    print(f"1..{points}")
-    print(f"# {points - failures} passed, {failures} failed")
-    return failures > 0
+    finish()
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

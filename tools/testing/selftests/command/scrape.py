@@ -13,6 +13,8 @@ import struct
 import subprocess
 import time
 
+from tap import ok
+
 RHIST = os.environ.get("RHIST_COMMAND", f"{os.path.dirname(os.path.abspath(__file__))}/../../../../build/command/rhist")
 KERNEL = "/sys/kernel/tracing"
 TRACING = os.environ.get("TRACING", f"{KERNEL}/rhist")
@@ -22,27 +24,9 @@ OPEN = "application/openmetrics-text;version=1.0.0"
 BARE = ["setpriv", "--bounding-set=-all", "--inh-caps=-all", "--no-new-privs"]
 PROTOBUF = "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited"
 
-points = failures = 0
-
-
-def ok(good, name, *details):
-    global points, failures
-    points += 1
-    failures += not good
-    print("ok" if good else "not ok", points, "-", name, flush=True)
-    if not good:
-        for detail in details:
-            print("#  ", str(detail).replace("\n", "\n#   "), flush=True)
-
 
 def same(got, expected, name):
     ok(got == expected, name, f"expected: {expected}", f"got:      {got}")
-
-
-def finish():
-    print(f"1..{points}")
-    print(f"# {points - failures} passed, {failures} failed")
-    raise SystemExit(failures > 0)
 
 
 def soon(condition, seconds=20):

@@ -15,7 +15,8 @@ import tempfile
 import threading
 import time
 
-from scrape import OPEN, PROTOBUF, RHIST, TEXT, TRACING, Server, begin, finish, fire, instances, ok, same, soon
+from scrape import OPEN, PROTOBUF, RHIST, TEXT, TRACING, Server, begin, fire, instances, same, soon
+from tap import finish, ok
 
 work = tempfile.mkdtemp()
 os.environ.update(RHIST_RUN=f"{work}/run", HOME=work)
