@@ -36,14 +36,9 @@ class Modules:
                 self.files[path.name.partition(".")[0].replace("-", "_")] = path
 
     def with_events_of(self, header):
-        """The files of those that have the events of a header of include/trace/events."""
-        names = [header]
-        for line in TABLE.read_text(encoding="utf-8").splitlines():
-            first, *others = line.split()
-            if first == header:
-                names = others
-        files = (self.files.get(name.replace("-", "_")) for name in names)
-        return [file for file in files if file]
+        """The file of the one that has the events of a header of include/trace/events; None if there is none."""
+        table = dict(line.split() for line in TABLE.read_text(encoding="utf-8").splitlines() if not line.startswith("#"))
+        return self.files.get(table.get(header, header).replace("-", "_"))
 
 
 class Item:
@@ -82,12 +77,14 @@ class Btf:
 
     def __init__(self, btf, module=None):
         with tempfile.TemporaryDirectory() as folder:
-            file, base = btf, []
+            bpftool, pahole, file = ["bpftool"], ["pahole", "-F", "btf"], btf
             if module:
-                file, base = Path(folder) / "module", [btf]
+                bpftool += ["-B", btf]
+                pahole += ["--btf_base", btf]
+                file = Path(folder) / "module"
                 file.write_bytes(decompressed(module))
-            self.text = output("bpftool", *(["-B", *base] if base else []), "btf", "dump", "file", file, "format", "c")
-            sizes = output("pahole", "-F", "btf", *(["--btf_base", *base] if base else []), "--sizes", file)
+            self.text = output(*bpftool, "btf", "dump", "file", file, "format", "c")
+            sizes = output(*pahole, "--sizes", file)
         self.sizes = {row[0]: int(row[1]) for row in map(str.split, sizes.splitlines()) if row}
 
     def wanted(self, header):
