@@ -346,7 +346,7 @@ fn what_was_left_is_pushed_also_to_another_receiver() {
     assert_eq!(at_second.try_iter().count(), 0);
     fs::write(service.home.path().join("a.toml"), push_to(&second)).unwrap();
     service.signal(Signal::HUP);
-    // Those of the first one are still counted.
+    // Batches for the first receiver are still counted.
     service.tells("rhist_push_batches_total{result=\"accepted\"} 2");
     assert_eq!(
         at_second.try_iter().map(|(_, body)| body).collect::<Vec<_>>(),

@@ -55,7 +55,7 @@ pub struct Totals {
     pub retries: u64,
     /// Batches that are waiting.
     pub waiting: u64,
-    /// Those of them that end with the process.
+    /// Batches that are waiting in memory only, and end with the process.
     pub volatile: u64,
     /// Bytes of all that are waiting.
     pub bytes: u64,

@@ -129,7 +129,7 @@ impl Queue {
     ///
     /// # Errors
     ///
-    /// Those of the file system, if there can be no such folder.
+    /// The file system's, if there can be no such folder.
     pub fn open(state: &Path, url: &str, limits: Limits) -> io::Result<Self> {
         let all = state.join("push").join(utf8_percent_encode(url, KEPT).to_string());
         // What is measured is for nobody else.

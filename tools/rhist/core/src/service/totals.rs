@@ -122,7 +122,7 @@ impl Totals {
     pub fn rebase(&mut self) {
         self.base = self.total.clone();
         self.last_events = 0;
-        // Those of the next ones may be others: only label sets are kept for ever.
+        // The new triggers may count other keys: only label sets are kept for ever.
         self.known.clear();
         self.folded_keys = 0;
     }

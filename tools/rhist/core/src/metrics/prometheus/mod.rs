@@ -14,7 +14,7 @@ use super::Family;
 pub enum Format {
     /// The text format of Prometheus, version 0.0.4.
     Text,
-    /// That of OpenMetrics, version 1.0.0.
+    /// The text format of OpenMetrics, version 1.0.0.
     OpenMetrics,
     /// Messages of `io.prometheus.client.MetricFamily`, each behind its length.
     Protobuf,
