@@ -18,6 +18,7 @@
 // WHAT ELSE is there before the trigger of an event, and not counted as its cost:
 //
 //   synthetic DEFINITION    a synthetic event
+//   dynamic DEFINITION      a probe, TYPE:GROUP/NAME…
 //   SYSTEM/EVENT TRIGGER    another trigger, of the same side
 //   fire EVENT KEYS         events, which are fired without being timed after the trigger is there
 //   ignored                 the trigger ignores all timed events, since a reference is not found
@@ -214,12 +215,19 @@ static void define(enum side side, const char *what, const char *rest)
 {
 	if (!strcmp(what, "synthetic") && write_file(pathf("%s/synthetic_events", tracing[C]), rest))
 		die("synthetic event %s", rest);
+	if (!strcmp(what, "dynamic") && write_file(pathf("%s/dynamic_events", tracing[C]), rest))
+		die("probe %s", rest);
 }
 
 static void undefine(enum side side, const char *what, const char *rest)
 {
 	if (!strcmp(what, "synthetic"))
 		define(side, what, pathf("!%s", rest));
+	if (!strcmp(what, "dynamic")) {
+		const char *name = strchr(rest, ':');
+
+		define(side, what, pathf("-%.*s", (int)strcspn(name, " "), name));
+	}
 }
 
 static void attach_else(enum side side, const char *what, const char *rest)

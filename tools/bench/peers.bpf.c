@@ -3,6 +3,7 @@
 // which one is compiled at a time, with maps that each processor has for itself.
 #include <stdbool.h>
 #include <linux/bpf.h>
+#include <linux/ptrace.h>
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 #include <bpf/bpf_core_read.h>
@@ -109,7 +110,23 @@ static __always_inline __u64 linear(__u64 n)
 }
 #endif
 
-#if defined(COUNT)
+#if defined(KPROBE)
+SEC("kprobe/rhist_bench_probed")
+int BPF_KPROBE(count_kprobe, __u32 number)
+{
+	__u64 key = number;
+
+	return add(&key, 1);
+}
+#elif defined(FPROBE)
+SEC("kprobe.multi/rhist_bench_probed")
+int BPF_KPROBE(count_fprobe, __u32 number)
+{
+	__u64 key = number;
+
+	return add(&key, 1);
+}
+#elif defined(COUNT)
 SEC("tp_btf/cpu_frequency")
 int BPF_PROG(count, unsigned int state, unsigned int cpu_id)
 {

@@ -20,7 +20,9 @@
  */
 
 #include <linux/completion.h>
+#include <linux/fprobe.h>
 #include <linux/interrupt.h>
+#include <linux/kprobes.h>
 #include <linux/kthread.h>
 #include <linux/ktime.h>
 #include <linux/module.h>
@@ -142,15 +144,72 @@ static void call_sys_enter(long id)
 }
 EVENT(syscall, call_sys_enter(k))
 
+/* What kprobes and fprobes are put on. */
+void rhist_bench_probed(u32 key);
+noinline void rhist_bench_probed(u32 key)
+{
+	barrier_data(&key);
+}
+EVENT(kprobe, rhist_bench_probed(key))
+
 static struct tracepoint *const cpu_frequency = &__tracepoint_cpu_frequency;
 static struct tracepoint *const ping = &__tracepoint_watchdog_ping;
 static struct tracepoint *const number = &__tracepoint_number;
 static struct tracepoint *const kmalloc_tracepoint = &__tracepoint_kmalloc;
 
+static DEFINE_PER_CPU(u64, counter);
+
+/* Called with more than it takes, and does not look at. Counts may get lost: nobody looks at them, either. */
+static void count_one(void *data)
+{
+	raw_cpu_inc(counter);
+}
+
+#ifdef CONFIG_KPROBES
+static int count_kprobe(struct kprobe *kprobe, struct pt_regs *regs)
+{
+	raw_cpu_inc(counter);
+	return 0;
+}
+
+static struct kprobe kprobe;
+
+static int connect_kprobe(bool connect)
+{
+	if (!connect) {
+		unregister_kprobe(&kprobe);
+		return 0;
+	}
+	/* What registering left in it. */
+	kprobe = (struct kprobe){ .symbol_name = "rhist_bench_probed", .pre_handler = count_kprobe };
+	return register_kprobe(&kprobe);
+}
+#endif
+
+#ifdef CONFIG_FPROBE
+static int count_fprobe(struct fprobe *fprobe, unsigned long ip, unsigned long ret_ip, struct ftrace_regs *regs, void *data)
+{
+	raw_cpu_inc(counter);
+	return 0;
+}
+
+static struct fprobe fprobe;
+
+static int connect_fprobe(bool connect)
+{
+	if (!connect)
+		return unregister_fprobe(&fprobe);
+	fprobe = (struct fprobe){ .entry_handler = count_fprobe };
+	return register_fprobe(&fprobe, "rhist_bench_probed", NULL);
+}
+#endif
+
 static const struct event {
 	const char *name;
 	u32 (*fire)(u32 first, u32 keys, u32 k, u64 count);
 	struct tracepoint *const *tracepoint;
+	/* If it has none. */
+	int (*connect)(bool connect);
 } events[] = {
 	{ "frequency", fire_frequency, &cpu_frequency },
 	{ "ping", fire_ping, &ping },
@@ -163,12 +222,18 @@ static const struct event {
 	{ "irq", fire_irq, &irq_handler_entry },
 	{ "balance", fire_balance, &sched_ext_bypass_lb },
 	{ "syscall", fire_syscall, &sys_enter },
+#ifdef CONFIG_KPROBES
+	{ "kprobe", fire_kprobe, .connect = connect_kprobe },
+#endif
+#ifdef CONFIG_FPROBE
+	{ "fprobe", fire_kprobe, .connect = connect_fprobe },
+#endif
 };
 
 static const struct event *find_event(const char *name)
 {
 	for (int i = 0; i < ARRAY_SIZE(events); i++)
-		if (!strcmp(events[i].name, name) && *events[i].tracepoint)
+		if (!strcmp(events[i].name, name) && (events[i].connect || *events[i].tracepoint))
 			return &events[i];
 	return NULL;
 }
@@ -279,13 +344,18 @@ static int get_fire(char *buffer, const struct kernel_param *kp)
 static const struct kernel_param_ops fire_ops = { .set = set_fire, .get = get_fire };
 module_param_cb(fire, &fire_ops, NULL, 0600);
 
-static DEFINE_PER_CPU(u64, counter);
 static const struct event *probed;
 
-/* Called with more than it takes, and does not look at. Counts may get lost: nobody looks at them, either. */
-static void count_one(void *data)
+static void disconnect_probe(void)
 {
-	raw_cpu_inc(counter);
+	if (!probed)
+		return;
+	if (probed->connect)
+		probed->connect(false);
+	else
+		tracepoint_probe_unregister(*probed->tracepoint, count_one, NULL);
+	tracepoint_synchronize_unregister();
+	probed = NULL;
 }
 
 static int set_probe(const char *line, const struct kernel_param *kp)
@@ -294,11 +364,7 @@ static int set_probe(const char *line, const struct kernel_param *kp)
 	char name[16];
 	int error;
 
-	if (probed) {
-		tracepoint_probe_unregister(*probed->tracepoint, count_one, NULL);
-		tracepoint_synchronize_unregister();
-		probed = NULL;
-	}
+	disconnect_probe();
 	if (sscanf(line, "%15s", name) != 1)
 		return -EINVAL;
 	if (!strcmp(name, "none"))
@@ -306,7 +372,10 @@ static int set_probe(const char *line, const struct kernel_param *kp)
 	event = find_event(name);
 	if (!event)
 		return -EINVAL;
-	error = tracepoint_probe_register(*event->tracepoint, count_one, NULL);
+	if (event->connect)
+		error = event->connect(true);
+	else
+		error = tracepoint_probe_register(*event->tracepoint, count_one, NULL);
 	if (!error)
 		probed = event;
 	return error;
@@ -360,9 +429,7 @@ static int __init rhist_bench_init(void)
 
 static void __exit rhist_bench_exit(void)
 {
-	if (probed)
-		tracepoint_probe_unregister(*probed->tracepoint, count_one, NULL);
-	tracepoint_synchronize_unregister();
+	disconnect_probe();
 	free_tasks();
 }
 
