@@ -82,6 +82,11 @@ static inline void rhist_soft_mode_changed(struct trace_event_file *file)
 		clear_bit(EVENT_FILE_FL_SOFT_MODE_BIT, &file->flags);
 }
 
+/* What handlers of fprobes get (6.14). */
+#define rhist_fprobe_regs		pt_regs
+#define rhist_fprobe_argument(regs, n)	regs_get_kernel_argument(regs, n)
+#define rhist_fprobe_return_value(regs)	regs_return_value(regs)
+
 /* There is no lazy preemption. */
 #define tif_test_bit(bit)		false
 #define TIF_NEED_RESCHED_LAZY		0
@@ -243,6 +248,9 @@ static inline int rhist_vfs_mkdir(struct mnt_idmap *idmap, struct dentry *dir, s
 /* Whether a hit of a system call's event reads user memory. */
 #define rhist_reads_user_memory(meta)	((meta)->user_mask)
 #define RHIST_LOOKUP_SHARED		true
+#define rhist_fprobe_regs		ftrace_regs
+#define rhist_fprobe_argument(regs, n)	ftrace_regs_get_argument(regs, n)
+#define rhist_fprobe_return_value(regs)	ftrace_regs_get_return_value(regs)
 /*
  * Most return addresses of a stack in the record of a synthetic event: of the HIST_STACKTRACE_DEPTH words that the kernel
  * copies, one is their number (trace_stack(), trace_events_synth.c).

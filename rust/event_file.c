@@ -32,20 +32,8 @@
 
 #include "event.h"
 #include "event_file.h"
+#include "probe/handlers.h"
 #include "layouts_generated.h"
-
-struct rhist_event_file {
-	/* Its ->list is on @files below; its ->ref keeps the memory. */
-	struct trace_event_file file;
-	/* The event. For an event probe, file.event_call is the copy instead. */
-	struct trace_event_call *call;
-	/* How often it is connected. */
-	unsigned int users;
-	/* Of an event probe: the file of the target, and the copy. */
-	struct rhist_event_file *target;
-	void *probe_event;
-	void *probe;
-};
 
 /* All that are connected; protected by event_mutex. */
 static LIST_HEAD(files);
@@ -244,7 +232,7 @@ static struct rhist_event_file *new_file(struct trace_array *tr, struct trace_ev
 	file->file.event_call = call;
 	file->file.tr = tr;
 	file->file.flags = EVENT_FILE_FL_ENABLED | EVENT_FILE_FL_SOFT_DISABLED | EVENT_FILE_FL_TRIGGER_MODE |
-			   EVENT_FILE_FL_TRIGGER_COND;
+			   EVENT_FILE_FL_TRIGGER_COND | RHIST_EVENT_FILE;
 	refcount_set(&file->file.ref, 1);
 	atomic_set(&file->file.sm_ref, 1);
 	atomic_set(&file->file.tm_ref, 1);
@@ -252,11 +240,34 @@ static struct rhist_event_file *new_file(struct trace_array *tr, struct trace_ev
 	return file;
 }
 
+/* Have handlers of rhist record the hits of an event, for @probed; or the kernel's again. */
+static void set_handlers(struct rhist_event_file *file, const struct rhist_probed *probed)
+{
+	WRITE_ONCE(file->probed, probed);
+	if (probed && !rhist_handlers_set(file->call, true))
+		WRITE_ONCE(file->probed, NULL);
+}
+
+static void reset_handlers(struct rhist_event_file *file)
+{
+	if (file->probed)
+		rhist_handlers_set(file->call, false);
+	WRITE_ONCE(file->probed, NULL);
+}
+
+/* Whether handlers of rhist record hits. Task context; the file is connected. */
+bool rhist_event_file_has_handlers(const struct rhist_event_file *file)
+{
+	return READ_ONCE(file->probed);
+}
+
 /**
  * rhist_event_file_connect - have a trigger called for each hit of an event
  * @tr: the instance rhist
  * @call: the event, referenced by the caller
  * @data: the trigger; or NULL, to connect the file only
+ * @probed: who gets the hits that handlers of rhist record, which the trigger is not called for; NULL if there shall be
+ *	none, or @data is NULL
  *
  * Context: task; may sleep.
  *
@@ -264,7 +275,7 @@ static struct rhist_event_file *new_file(struct trace_array *tr, struct trace_ev
  * that of class->reg().
  */
 struct rhist_event_file *rhist_event_file_connect(struct trace_array *tr, struct trace_event_call *call,
-						  struct event_trigger_data *data)
+						  struct event_trigger_data *data, const struct rhist_probed *probed)
 {
 	const struct trace_eprobe *ep = event_probe(call);
 	struct rhist_event_file *file;
@@ -279,6 +290,8 @@ struct rhist_event_file *rhist_event_file_connect(struct trace_array *tr, struct
 			rhist_trigger_list(&file->file, data);
 		/* The kernel clears it with the last trigger that it knows of. */
 		set_bit(EVENT_FILE_FL_TRIGGER_COND_BIT, &file->file.flags);
+		if (data)
+			set_handlers(file, probed);
 		return file;
 	}
 	file = new_file(tr, call);
@@ -287,7 +300,7 @@ struct rhist_event_file *rhist_event_file_connect(struct trace_array *tr, struct
 	if (ep) {
 		err = copy_event_probe(file, ep);
 		if (!err) {
-			file->target = rhist_event_file_connect(tr, target_of(ep), NULL);
+			file->target = rhist_event_file_connect(tr, target_of(ep), NULL, NULL);
 			err = PTR_ERR_OR_ZERO(file->target);
 		}
 		if (err)
@@ -299,8 +312,10 @@ struct rhist_event_file *rhist_event_file_connect(struct trace_array *tr, struct
 		if (data)
 			rhist_trigger_list(&file->file, data);
 		err = reg(file, true);
-		if (!err)
+		if (!err) {
+			set_handlers(file, probed);
 			return file;
+		}
 		if (data)
 			rhist_trigger_unlist(data);
 		list_del(&file->file.list);
@@ -328,6 +343,7 @@ struct rhist_event_file *rhist_event_file_connect(struct trace_array *tr, struct
  */
 void rhist_event_file_disconnect(struct rhist_event_file *file, struct event_trigger_data *data)
 {
+	reset_handlers(file);
 	rhist_trigger_unlist(data);
 	disconnect(file);
 }

@@ -3,17 +3,37 @@
 #ifndef RHIST_EVENT_FILE_H
 #define RHIST_EVENT_FILE_H
 
+#include <linux/bits.h>
+#include <linux/trace_events.h>
 #include <linux/types.h>
 
 struct event_trigger_data;
+struct rhist_probed;
 struct trace_array;
-struct trace_event_call;
 
-struct rhist_event_file;
+/* In the flags of a file: it is one of rhist. The kernel uses the lowest ones. */
+#define RHIST_EVENT_FILE	BIT(BITS_PER_LONG - 1)
+
+struct rhist_event_file {
+	/* Its ->list is on a list of rust/event_file.c; its ->ref keeps the memory. */
+	struct trace_event_file file;
+	/* The event. For an event probe, file.event_call is the copy instead. */
+	struct trace_event_call *call;
+	/* How often it is connected. */
+	unsigned int users;
+	/* Of an event probe: the file of the target, and the copy. */
+	struct rhist_event_file *target;
+	void *probe_event;
+	void *probe;
+	/* Who gets what handlers of rhist record, if there are any for the event: see rust/probe/handlers.c. */
+	const struct rhist_probed *probed;
+};
+
 struct rhist_event_file *rhist_event_file_connect(struct trace_array *tr, struct trace_event_call *call,
-						  struct event_trigger_data *data);
+						  struct event_trigger_data *data, const struct rhist_probed *probed);
 void rhist_event_file_disconnect(struct rhist_event_file *file, struct event_trigger_data *data);
 void rhist_event_file_put(struct rhist_event_file *file);
+bool rhist_event_file_has_handlers(const struct rhist_event_file *file);
 struct trace_event_call *rhist_event_target(struct trace_event_call *call);
 int rhist_event_probe_pin(struct trace_event_call *call);
 void rhist_event_probe_unpin(struct trace_event_call *call);

@@ -7,11 +7,15 @@
 //! soft-disabled. No list or flag is shared with the kernel's files. Mostly the record is not in the ring buffer, but
 //! in a page for such records (`Instance::set_trigger`).
 //!
+//! Of kprobe events and fprobe events, most hits that are only counted do not get that far: handlers of rhist count them
+//! (`rust/probe/handlers.c`).
+//!
 //! The kernel reads these members of the file for a hit: `flags` (also whether it is enabled, in its user
 //! events), `event_call`, `tr` and `triggers` (`kernel/trace/trace_events_trigger.c`,
 //! `kernel/trace/trace.h`).
 
 use super::{
+    probe::Callback,
     trigger::EventTrigger,
     Receiver,
     Source, //
@@ -21,7 +25,10 @@ use crate::rust::{
     event::Event,
     instance::Instance, //
 };
-use core::ptr::NonNull;
+use core::ptr::{
+    self,
+    NonNull, //
+};
 use kernel::{
     error::from_err_ptr,
     prelude::*,
@@ -37,6 +44,8 @@ pub(crate) struct EventFile<R> {
     /// `None` if it could not be connected.
     file: Option<NonNull<bindings::rhist_event_file>>,
     trigger: Pin<KBox<EventTrigger<R>>>,
+    /// For handlers of rhist, if there may be any.
+    callback: Option<Pin<KBox<Callback<R>>>>,
     instance: Arc<Instance>,
 }
 
@@ -46,7 +55,7 @@ unsafe impl<R: Receiver> Send for EventFile<R> {}
 unsafe impl<R: Receiver> Sync for EventFile<R> {}
 
 impl<R: Receiver> EventFile<R> {
-    /// Connects the probe of `event`. Fails with `ENOMEM`, and as the event's `reg()` does.
+    /// Connects the probe of `event`; with `handlers`, by handlers of rhist, if it has any for the event. Fails with `ENOMEM`, and as the event's `reg()` does.
     ///
     /// # Safety
     ///
@@ -56,23 +65,31 @@ impl<R: Receiver> EventFile<R> {
         instance: Arc<Instance>,
         event: &Event,
         receiver: Arc<R>,
+        handlers: bool,
     ) -> Result<KBox<dyn Source>> {
+        let callback = match handlers {
+            true => Some(Callback::new(event, receiver.clone(), false)?),
+            false => None,
+        };
         // Allocated before it is connected, so that nothing can fail afterwards.
         let mut source = KBox::new(
             Self {
                 file: None,
                 trigger: EventTrigger::new::<true>(0, receiver)?,
+                callback,
                 instance: instance.clone(),
             },
             GFP_KERNEL,
         )?;
         instance.with_event_mutex(|| {
             // INVARIANT: It is connected for the trigger here.
-            // SAFETY: event_mutex is held. The trigger is complete, and pinned until it is disconnected and its hits
+            // SAFETY: event_mutex is held. Trigger and callback are complete, and pinned until it is disconnected and its hits
             // have ended, and so long the event is referenced: see above.
             source.file = NonNull::new(from_err_ptr(unsafe {
                 let data = source.trigger.data();
-                bindings::rhist_event_file_connect(instance.as_ptr(), event.call(), data)
+                let callback = source.callback.as_ref();
+                let probed = callback.map_or(ptr::null_mut(), |callback| callback.probed());
+                bindings::rhist_event_file_connect(instance.as_ptr(), event.call(), data, probed)
             })?);
             Ok(())
         })?;
@@ -94,7 +111,14 @@ impl<R: Receiver> Source for EventFile<R> {
     }
 
     fn name(&self) -> &'static str {
-        "event_file"
+        let has_handlers = self.file.is_some_and(|file| {
+            // SAFETY: By the type invariant the file is connected.
+            unsafe { bindings::rhist_event_file_has_handlers(file.as_ptr()) }
+        });
+        match has_handlers {
+            true => "handler",
+            false => "event_file",
+        }
     }
 }
 

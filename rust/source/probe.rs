@@ -67,9 +67,31 @@ pub(crate) fn find(event: &Event) -> Option<NonNull<ffi::c_void>> {
 }
 
 /// Private data that a probe is registered with.
-struct Callback<R> {
+pub(super) struct Callback<R> {
     probed: Opaque<bindings::rhist_probed>,
     receiver: Arc<R>,
+}
+
+impl<R: Receiver> Callback<R> {
+    /// Makes one for an event. With `context`, the probe fills in the context of hits. Fails with `ENOMEM`.
+    pub(super) fn new(event: &Event, receiver: Arc<R>, context: bool) -> Result<Pin<KBox<Self>>> {
+        let probed = bindings::rhist_probed {
+            // SAFETY: The event is referenced, and keeps its number.
+            type_: unsafe { (*event.call()).event.type_ } as u16,
+            context,
+            n_fields: 0,
+        };
+        let callback = Self {
+            probed: Opaque::new(probed),
+            receiver,
+        };
+        Ok(KBox::pin(callback, GFP_KERNEL)?)
+    }
+
+    /// What the functions in C know it by.
+    pub(super) fn probed(&self) -> *mut bindings::rhist_probed {
+        self.probed.get()
+    }
 }
 
 /// A probe of rhist on the tracepoint of an event, until it is [disconnected](Source::disconnect).
@@ -103,20 +125,10 @@ impl<R: Receiver> Probe<R> {
         context: bool,
     ) -> Result<KBox<dyn Source>> {
         let call = event.call();
-        let probed = bindings::rhist_probed {
-            // SAFETY: The event is referenced, and keeps its number.
-            type_: unsafe { (*call).event.type_ } as u16,
-            context,
-            n_fields: 0,
-        };
-        let callback = Callback {
-            probed: Opaque::new(probed),
-            receiver,
-        };
         // Allocated before it is connected, so that nothing can fail afterwards.
         let source = KBox::new(
             Self {
-                callback: KBox::pin(callback, GFP_KERNEL)?,
+                callback: Callback::new(event, receiver, context)?,
                 call,
                 probe,
                 _records: records,
@@ -126,7 +138,7 @@ impl<R: Receiver> Probe<R> {
         // SAFETY: The probe is that of the event. Its private data is complete, and pinned until it is
         // disconnected and its hits have ended.
         to_result(unsafe {
-            let probed = source.callback.probed.get();
+            let probed = source.callback.probed();
             bindings::rhist_probe_connect(call, probe.as_ptr(), probed)
         })?;
         Ok(source)
@@ -137,14 +149,14 @@ impl<R: Receiver> Source for Probe<R> {
     fn disconnect(&mut self) {
         // SAFETY: It is connected, and the event is still referenced.
         unsafe {
-            let probed = self.callback.probed.get();
+            let probed = self.callback.probed();
             bindings::rhist_probe_disconnect(self.call, self.probe.as_ptr(), probed)
         };
     }
 
     fn want_context(&self) {
         // SAFETY: It is read at any time, and written here only: `true`.
-        unsafe { (&raw mut (*self.callback.probed.get()).context).write_volatile(true) };
+        unsafe { (&raw mut (*self.callback.probed()).context).write_volatile(true) };
         rcu::synchronize_rcu();
     }
 
@@ -171,6 +183,22 @@ macro_rules! probe_entry_points {
         ) {
             // SAFETY: The probes in C pass what is required here: see `rust/probe/probe.h`.
             unsafe { $crate::rust::source::probe::hit::<$receiver>(probed, record, size, cpu) }
+        }
+
+        /// Called by handlers: see [`hit_fast`]($crate::rust::source::probe::hit_fast).
+        ///
+        /// # Safety
+        ///
+        /// As for `hit_fast`.
+        #[no_mangle]
+        unsafe extern "C" fn rhist_probe_hit_fast(
+            probed: *const $crate::rust::source::probe::Probed,
+            record: *const ::kernel::ffi::c_void,
+            size: usize,
+            cpu: u32,
+        ) -> bool {
+            // SAFETY: The handlers in C pass what is required here: see `rust/probe/handlers.c`.
+            unsafe { $crate::rust::source::probe::hit_fast::<$receiver>(probed, record, size, cpu) }
         }
 
         /// Called by `rhist_probe_hit_slow()`: see [`hit_all`]($crate::rust::source::probe::hit_all).
@@ -247,6 +275,30 @@ pub(crate) unsafe fn hit<R: Receiver>(
         // SAFETY: It requires what this does.
         None => unsafe { bindings::rhist_probe_hit_slow(probed, record, size) },
     }
+}
+
+/// Counts a hit on the fast path, or returns false. Any context, NMI included, with preemption off.
+///
+/// # Safety
+///
+/// For the `rhist_probed` in a [`Callback`], a record of `size` bytes to which nobody writes, and the CPU that this runs on.
+#[inline(always)]
+pub(crate) unsafe fn hit_fast<R: Receiver>(
+    probed: *const bindings::rhist_probed,
+    record: *const ffi::c_void,
+    size: usize,
+    cpu: u32,
+) -> bool {
+    // SAFETY: By the caller, `probed` is in a callback, and `cpu` is the current one.
+    let (receiver, preempt) =
+        unsafe { (receiver::<R>(probed), PreemptOff::assume_on(cpu as usize)) };
+    let Some(leaf) = receiver.leaf(preempt) else {
+        return false;
+    };
+    // SAFETY: The record has `size` bytes, to which nobody writes before this returns.
+    let record = unsafe { slice::from_raw_parts(record.cast(), size) };
+    receiver.hit_leaf(leaf, preempt, record);
+    true
 }
 
 /// Counts a hit on the slow path. Called like [`hit`], but with a complete record, and for one hit at a time in each

@@ -366,7 +366,10 @@ impl Hook {
                     Some((probe, records)) => {
                         Probe::attach(&self.event, probe, records, dispatch, context)?
                     }
-                    None => EventFile::attach(instance, &self.event, dispatch)?,
+                    None => {
+                        let handlers = shared.records.is_some();
+                        EventFile::attach(instance, &self.event, dispatch, handlers)?
+                    }
                 }
             });
         }

@@ -65,7 +65,7 @@ altered() { # altered SED-EXPRESSION...
 			echo "struct trace_event_call { int flags; }; struct trace_uprobe_filter { int nr; };"
 			echo "struct trace_probe_event { unsigned int flags; struct trace_event_call call;"
 			echo "	struct list_head files, probes; struct trace_uprobe_filter filter[]; } m;"
-			echo "struct trace_eprobe *n;"
+			echo "struct trace_eprobe *n; struct event_file_link o;"
 		} | sed "${args[@]}")"
 }
 

@@ -17,7 +17,7 @@ load()
 	rmmod rhist && insmod "$RHIST_KO" "$@"
 }
 
-# sources NAME SOURCE: what static events and most system calls have as source
+# sources NAME STATIC PROBE: what static events and most system calls have as source, and what kprobe events have
 sources()
 {
 	never=$KERNEL/instances/rhist/events/rhist/never/trigger
@@ -25,7 +25,7 @@ sources()
 	echo 'p:rhist_p do_sys_openat2' >>"$KERNEL/kprobe_events"
 	yes "$1: a trigger of who has not all capabilities" setpriv --bounding-set -sys_admin \
 		sh -c 'echo hist:keys=common_pid >"$1"' sh "$TRACING/events/kprobes/rhist_p/trigger"
-	is "$(source_of kprobes/rhist_p)" "event_file, 0 lost" "$1: its events are counted"
+	is "$(source_of kprobes/rhist_p)" "$3, 0 lost" "$1: its events are counted"
 	: >"$TRACING/events/kprobes/rhist_p/trigger"
 	while read -r source event; do
 		[ $source != static ] || source=$2
@@ -40,7 +40,7 @@ sources()
 	static syscalls/sys_exit_getpgid
 	static raw_syscalls/sys_enter
 	$(grep -q __filename_val "$KERNEL/events/syscalls/sys_enter_openat/format" && echo event_file || echo static) syscalls/sys_enter_openat
-	event_file kprobes/rhist_p
+	$3 kprobes/rhist_p
 	marker ftrace/print
 	END
 	echo '-:rhist_p' >>"$KERNEL/kprobe_events"
@@ -135,15 +135,15 @@ undisturbed()
 	rmmod rhist_events
 }
 
-while read -r probes name static; do
+while read -r probes name static probe; do
 	yes "loaded with probes=$probes" load probes=$probes
-	sources "$name" "$static"
+	sources "$name" "$static" "$probe"
 	yes "$name: it counts what C counts" "$OUT/compare"
 	load_on_all "$static"
 	long_records "$static"
 done <<-END
-0 none event_file
-1 all probe
+0 none event_file event_file
+1 all probe handler
 END
 yes "loaded as it was" load
 undisturbed
