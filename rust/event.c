@@ -3,6 +3,7 @@
  * Trace events, their event files and lists of triggers: what is inline or not exported.
  */
 #include <linux/mm.h>
+#include <linux/module.h>
 #include <linux/rculist.h>
 #include <linux/refcount.h>
 #include <linux/ring_buffer.h>
@@ -31,6 +32,30 @@ struct list_head *rhist_event_fields(struct trace_event_call *call)
 bool rhist_event_built_in(struct trace_event_call *call)
 {
 	return !(call->flags & TRACE_EVENT_FL_DYNAMIC) && !call->module;
+}
+
+/*
+ * Take a reference on the module of an event, and set @module to it, or to NULL if it has none. Fails with -EBUSY if the
+ * module is being loaded or unloaded: if its init fails, it goes whoever has a reference (do_init_module()). Called with
+ * event_mutex held, which keeps the event.
+ */
+int rhist_event_get_module(struct trace_event_call *call, struct module **module)
+{
+	*module = call->flags & TRACE_EVENT_FL_DYNAMIC ? NULL : call->module;
+	if (!*module)
+		return 0;
+	if (!try_module_get(*module))
+		return -EBUSY;
+	if (READ_ONCE((*module)->state) == MODULE_STATE_LIVE)
+		return 0;
+	module_put(*module);
+	return -EBUSY;
+}
+
+/* Any context. */
+void rhist_module_put(struct module *module)
+{
+	module_put(module);
 }
 
 /*

@@ -7,6 +7,7 @@
 
 struct event_trigger_data;
 struct list_head;
+struct module;
 struct ring_buffer_event;
 struct trace_array;
 struct trace_event_call;
@@ -14,6 +15,8 @@ struct trace_event_file;
 
 const char *rhist_event_name(struct trace_event_call *call);
 struct list_head *rhist_event_fields(struct trace_event_call *call);
+int rhist_event_get_module(struct trace_event_call *call, struct module **module);
+void rhist_module_put(struct module *module);
 bool rhist_event_built_in(struct trace_event_call *call);
 bool rhist_event_may_fault(struct trace_event_call *call);
 unsigned long rhist_event_iterator(struct trace_event_call *call);

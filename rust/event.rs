@@ -31,7 +31,10 @@ use super::{
 use crate::sync::PreemptOff;
 use core::{
     ffi::CStr,
-    ptr::NonNull, //
+    ptr::{
+        self,
+        NonNull, //
+    }, //
 };
 use kernel::{
     error::{
@@ -75,9 +78,11 @@ enum EventPin {
 impl EventPin {
     /// Pins an event. Takes `event_mutex`. Fails as [`Event::find`].
     fn new(name: &EventName<'_>, instance: &Arc<Instance>) -> Result<Self> {
-        if let Some(probe) = EventProbeRef::get(name, instance)? {
-            return Ok(Self::EventProbe(probe));
-        }
+        // Until the event itself is pinned.
+        let _module = match EarlyPin::new(name, instance)? {
+            EarlyPin::EventProbe(probe) => return Ok(Self::EventProbe(probe)),
+            EarlyPin::Module(module) => module,
+        };
         let of_user = name.system == c"user_events" || name.system == c"user_events_multi";
         if !(cfg!(CONFIG_USER_EVENTS) && of_user) {
             let file = EventFileRef::get(name.system, name.event)?;
@@ -292,6 +297,57 @@ impl Drop for UserEventRef {
     }
 }
 
+/// A reference on the module of an event, if it has one.
+///
+/// # Invariants
+///
+/// The pointer is null, or `self` owns a reference on the module.
+struct EventModuleRef(*mut bindings::module);
+
+impl Drop for EventModuleRef {
+    fn drop(&mut self) {
+        if !self.0.is_null() {
+            // SAFETY: By the type invariant `self` owns a reference, which is not used afterwards.
+            unsafe { bindings::rhist_module_put(self.0) };
+        }
+    }
+}
+
+/// What is pinned of an event while it is looked up.
+enum EarlyPin {
+    EventProbe(EventProbeRef),
+    Module(EventModuleRef),
+}
+
+impl EarlyPin {
+    /// Pins an event probe, or the module of another event. Takes `event_mutex`. Fails as [`find_locked`], with `ENOMEM`,
+    /// and with `EBUSY` while the module is being loaded: if its init failed, it would go, and with it the event.
+    fn new(name: &EventName<'_>, instance: &Arc<Instance>) -> Result<Self> {
+        let mut pin = None;
+        instance.with_event_mutex(|| {
+            // SAFETY: event_mutex is held in this closure, so the event stays registered until it is pinned.
+            unsafe {
+                let call = find_locked(name)?;
+                if (*call).flags & bindings::TRACE_EVENT_FL_EPROBE as ffi::c_int != 0 {
+                    to_result(bindings::rhist_event_probe_pin(call))?;
+                    // INVARIANT: It was pinned.
+                    pin = Some(Self::EventProbe(EventProbeRef {
+                        call,
+                        instance: instance.clone(),
+                    }));
+                } else {
+                    let mut module = ptr::null_mut();
+                    to_result(bindings::rhist_event_get_module(call, &mut module))?;
+                    // INVARIANT: It was referenced, if there is one.
+                    pin = Some(Self::Module(EventModuleRef(module)));
+                }
+            }
+            Ok(())
+        })?;
+        pin.ok_or(EINVAL)
+    }
+}
+
 /// A pin on an event probe.
 ///
 /// Neither a reference on such an event nor one on its file keeps it from being removed
@@ -303,32 +359,6 @@ impl Drop for UserEventRef {
 struct EventProbeRef {
     call: *mut bindings::trace_event_call,
     instance: Arc<Instance>,
-}
-
-impl EventProbeRef {
-    /// Pins an event; `None` if it is no event probe. Takes `event_mutex`. Fails with `ENOMEM`, and as [`find_locked`].
-    fn get(name: &EventName<'_>, instance: &Arc<Instance>) -> Result<Option<Self>> {
-        if bindings::RHIST_EVENT_PROBES == 0 {
-            return Ok(None);
-        }
-        let mut pinned = None;
-        instance.with_event_mutex(|| {
-            // SAFETY: event_mutex is held in this closure, so the event stays registered until it is pinned.
-            unsafe {
-                let call = find_locked(name)?;
-                if (*call).flags & bindings::TRACE_EVENT_FL_EPROBE as ffi::c_int != 0 {
-                    to_result(bindings::rhist_event_probe_pin(call))?;
-                    pinned = Some(call);
-                }
-            }
-            Ok(())
-        })?;
-        // INVARIANT: It was pinned.
-        Ok(pinned.map(|call| Self {
-            call,
-            instance: instance.clone(),
-        }))
-    }
 }
 
 impl Drop for EventProbeRef {

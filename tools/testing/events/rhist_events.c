@@ -67,6 +67,12 @@ enum context { TASK, SOFTIRQ, HARDIRQ, NMI, CONTEXTS };
 static unsigned int nesting;
 module_param(nesting, uint, 0444);
 
+/* How long its init takes, when its events are there, and whether it then fails. */
+static unsigned int init_ms;
+module_param(init_ms, uint, 0);
+static bool init_fails;
+module_param(init_fails, bool, 0);
+
 static const char *const contexts[CONTEXTS] = { "task", "softirq", "hardirq", "nmi" };
 
 static void numbers(u64 k)
@@ -717,6 +723,9 @@ static int __init rhist_events_init(void)
 {
 	int cpu, error;
 
+	msleep(init_ms);
+	if (init_fails)
+		return -EIO;
 	for_each_possible_cpu(cpu) {
 		struct nest *nest = per_cpu_ptr(&nests, cpu);
 

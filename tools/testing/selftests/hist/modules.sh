@@ -155,6 +155,22 @@ is "$(source_of $event)" probe "by a probe"
 : >"$TRACING/events/$event/trigger"
 umount "$work/mount"
 
+# A module whose init has not succeeded may go, whoever has a reference.
+event=rhist_events/numbers
+for fails in 1 0; do
+	insmod "$RHIST_EVENTS" init_ms=3000 init_fails=$fails 2>/dev/null &
+	yes "a module is being loaded" soon test -e "$TRACING/events/$event/trigger"
+	is "$(io write "$TRACING/events/$event/trigger" a 'hist:keys=u32')" ENODEV "its events cannot be counted yet"
+	no "nor switched by another trigger" sh -c 'echo "$1" >>"$2"' sh "enable_hist:${event%/*}:${event#*/}" \
+		"$TRACING/events/task/task_rename/trigger"
+	wait $!
+	is $? $fails "it is loaded, or not: init_fails=$fails"
+	is "$(grep -c "${event%/*}:" "$TRACING/hist_stats")" 0 "nothing is counted"
+done
+is "$(io write "$TRACING/events/$event/trigger" a 'hist:keys=u32')" OK "when it is loaded, its events can be counted"
+: >"$TRACING/events/$event/trigger"
+rmmod rhist_events
+
 # A module that is not of this kernel may have other structures behind the same names.
 yes "a module of another source has an event with the name of one of the kernel's" insmod "$RHIST_EVENTS"
 event=watchdog/watchdog_ping
