@@ -15,6 +15,7 @@
 #include <linux/sched.h>
 #include <linux/string.h>
 #include <linux/trace_events.h>
+#include <linux/unaligned.h>
 
 #include "handlers.h"
 #include "probe.h"
