@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * rhist's probes for the events of include/trace/events. A probe makes the record of a hit as the kernel's
+ * rhist's probes for the events that headers of the kernel define. A probe makes the record of a hit as the kernel's
  * probe of the event does, but on the stack or in memory of this CPU instead of a ring buffer, and passes
  * it to rhist_probe_hit().
  */
