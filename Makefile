@@ -16,7 +16,8 @@ rust = $(shell scripts/sources | tr '\0' '\n' | grep '\.rs$$' | grep -v '^tools/
 ifneq ($(filter um umdebug,$(KERNEL)),)
 RHIST_EVENT_HEADERS ?= irq kmem oom power sched signal task timer watchdog
 endif
-headers = $(if $(RHIST_EVENT_HEADERS),RHIST_EVENT_HEADERS='$(RHIST_EVENT_HEADERS)')
+# And from where those are that only the source of the kernel has.
+headers = $(foreach name,RHIST_EVENT_HEADERS RHIST_KERNEL_SOURCE,$(if $($(name)),$(name)='$($(name))'))
 
 # What is built, in a folder of its own.
 module = $(CURDIR)
@@ -26,7 +27,7 @@ module = $(CURDIR)
 ifdef KDIR
 
 out := $(CURDIR)/build/kdir
-kbuild = scripts/kbuild $(KDIR) $(module) $@ $(foreach name,RHIST_BTF RHIST_CRATES RUSTC HOSTRUSTC,$(if $($(name)),$(name)='$($(name))')) $(headers)
+kbuild = scripts/kbuild $(KDIR) $(module) $@ $(foreach name,RHIST_BTF RHIST_MODULES RHIST_CRATES RUSTC HOSTRUSTC,$(if $($(name)),$(name)='$($(name))')) $(headers)
 ready = @test -e $(KDIR)/Module.symvers || { \
 	echo "rhist: $(KDIR) has no Module.symvers: it is no kernel that modules can be built for" >&2; exit 1; }
 

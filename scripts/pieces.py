@@ -397,6 +397,11 @@ def crates():
     return [Piece("crates", chroot(str(TOP / "tools/testing/build/crates.sh"), lab("path", "source")), takes=5)]
 
 
+def event_sources():
+    places = (lab("path", key) for key in ("source", "kdir", "btf", "modules"))
+    return [Piece("event sources", chroot("tools/testing/build/event-sources.sh", *places), takes=10)]
+
+
 def objects():
     return [Piece("objects", ["tools/testing/build/objects.sh"], takes=40, after=["module for stock"])]
 
@@ -436,7 +441,8 @@ def all_pieces(durations, long=False, tests=None):
         ]
     return timed([
         *module("stock"), *module("um"), *programs(), *orc("stock"), *(samples("stock") if long else []), *of_guests,
-        *lab_tests(), *lab_tests("um"), *archive(), *waits(), *needs(), *crates(), *objects(), *boot_btf(), *dkms(), *frames(), *count(), *host(long, whole=long),
+        *lab_tests(), *lab_tests("um"), *archive(), *waits(), *needs(), *crates(), *event_sources(),
+        *objects(), *boot_btf(), *dkms(), *frames(), *count(), *host(long, whole=long),
     ], durations)
 
 

@@ -12,10 +12,16 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+# A definition of a class of events, and what begins the name of the structure of its records.
+CLASS = re.compile(r"^(?:TRACE_EVENT|DECLARE_EVENT)\w*\(\s*(\w+)", re.MULTILINE)
+RECORD = "trace_event_raw_"
+
 WORD = re.compile(r"\b[A-Za-z_]\w*\b")
 COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 # What a header of events includes, but for the machinery of events.
 INCLUDE = re.compile(r"^#\s*include\s+<(?!trace/(?:define_trace|events/|stages/)).*", re.MULTILINE)
+# The same, and those of its own folder.
+LOCAL = re.compile(r"^#\s*include\s+(?:<(?!trace/(?:define_trace|events/|stages/))|\").*", re.MULTILINE)
 TAGGED = re.compile(r"\b(?:struct|union|enum) \w+")
 POINTER = re.compile(r"\b((?:struct|union) \w+) \*+(\w+)")
 TYPEDEF = re.compile(r"\(\*(\w+)\)\(|(\w+)\(.*\);$|(\w+)(?:\[\w*\])*;$")
@@ -147,14 +153,17 @@ def failing(prefix, texts, compiles):
     return {bisect.bisect_right(begins, line) - 1 for line in lines if begins and line >= begins[0]}
 
 
-def header(text, btf, compiles):
-    """The text of a C header with the types that text, a header of events, uses, and that neither the headers which it
+def header(path, btf, compiles, before=None):
+    """The text of a C header with the types that path, a header of events, uses, and that neither the headers which it
     includes define nor those which all probes include. For those that these do define it has assertions only, since another
-    type could have the same name. compiles(source) are the messages of the compiler for a C file."""
-    included = "\n".join(INCLUDE.findall(text)) + "\n"
+    type could have the same name. compiles(source) are the messages of the compiler for a C file. before is the text that has
+    to be in front of a header of the kernel's source; that header's own folder is there then, too."""
+    text = path.read_text(encoding="utf-8")
+    included = (before or "") + "\n".join((INCLUDE if before is None else LOCAL).findall(text)) + "\n"
+    known = included if before is None else f'{included}#include "{path}"\n'
     wanted = btf.wanted(text)
     uses = [f"unsigned long rhist_known_{number} = sizeof({item.names[0]});\n" for number, item in enumerate(wanted)]
-    missing = failing(included, uses, compiles)
+    missing = failing(known, uses, compiles)
     texts = [f"{wanted[number].text}\n{btf.assertion(wanted[number])}" for number in sorted(missing)]
     # What cannot be defined so is left out, and then what consists of it.
     while wrong := failing(included, texts, compiles):

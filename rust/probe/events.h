@@ -4,7 +4,9 @@
  * RHIST_WITHOUT_NAME. Compiled for each header by itself, since few of them expect any other beside
  * them: see scripts/probe-cc.
  */
+#ifndef RHIST_WITHOUT_KERNEL
 #include "kernel.h"
+#endif
 
 /* Calls @visit for each event. Task context. */
 void RHIST_VISIT(void (*visit)(const struct rhist_probe *probe, void *arg), void *arg);
