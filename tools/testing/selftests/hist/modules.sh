@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # Events of modules that rhist has probes for, and events of the kernel that use types which only its source defines (out of
-# BTF: scripts/private_types.py): each field holds what it holds in C's record of the same hit.
+# BTF: scripts/private_types.py, or out of the source: scripts/event-sources): each field holds what it holds in C's record of
+# the same hit.
 
 . "$(dirname "$0")/../lib/tracing.sh"
 
@@ -42,10 +43,35 @@ yes "a disk of the module scsi_debug is there" test -b "$disk"
 yes "it is formatted" busybox mke2fs "$disk"
 yes "and mounted by ext4" mount -t ext4 "$disk" "$work/mount"
 
+# If the module was built with the source of the kernel: a disk of NVMe, which is a file behind a loop, and a radio.
+event=iomap/iomap_iter nvme='' radio='' config=/sys/kernel/config/nvmet
+echo 'hist:keys=dev' >"$TRACING/events/$event/trigger"
+source=$(source_of $event)
+: >"$TRACING/events/$event/trigger"
+if [ "$source" = probe ] && modprobe -qna nvme_loop mac80211_hwsim; then
+	yes "modprobe nvme_loop" modprobe nvme_loop
+	yes "modprobe mac80211_hwsim" modprobe mac80211_hwsim radios=1
+	[ -e $config ] || mount -t configfs configfs ${config%/*}
+	mkdir $config/subsystems/rhist $config/subsystems/rhist/namespaces/1 $config/ports/1
+	truncate -s 8M "$work/mount/disk"
+	echo 1 >$config/subsystems/rhist/attr_allow_any_host
+	echo "$work/mount/disk" >$config/subsystems/rhist/namespaces/1/device_path
+	echo 1 >$config/subsystems/rhist/namespaces/1/enable
+	echo loop >$config/ports/1/addr_trtype
+	ln -s $config/subsystems/rhist $config/ports/1/subsystems/rhist
+	echo transport=loop,nqn=rhist >/dev/nvme-fabrics
+	yes "a disk of NVMe is there" soon test -b /dev/nvme0n1
+	nvme=/dev/nvme0n1
+	radio=$(basename "$(ls -d /sys/class/ieee80211/*/device/net/* | head -n 1)")
+	yes "and a radio" test "$radio"
+else
+	skip "events that only the source of the kernel defines" "RHIST_KERNEL_SOURCE was not set when the module was built"
+fi
+
 # What one task does, whose hits are counted: it waits until all triggers are there.
 cat >"$work/task.py" <<'END'
-import mmap, os, sys
-place, ready = sys.argv[1:]
+import fcntl, mmap, os, socket, struct, sys
+place, ready, nvme, radio = sys.argv[1:]
 os.chdir(place)
 names = sorted(os.listdir("/usr/bin"))[:40]
 open(ready + ".here", "w").close()
@@ -73,35 +99,52 @@ for number in range(0, 12, 2):
     os.unlink(f"d{number}/e/g{number}")
     os.rmdir(f"d{number}/e")
 os.sync()
-direct = os.open("direct", os.O_RDWR | os.O_CREAT | os.O_DIRECT, 0o600)
 pages = mmap.mmap(-1, 8192)
-for number in range(8):
-    os.pwritev(direct, [pages], 8192 * number)
-    os.preadv(direct, [pages], 8192 * number)
-os.close(direct)
+for disk in "direct", nvme:
+    if disk:
+        direct = os.open(disk, os.O_RDWR | os.O_CREAT | os.O_DIRECT, 0o600)
+        for number in range(8):
+            os.pwritev(direct, [pages], 8192 * number)
+            os.preadv(direct, [pages], 8192 * number)
+        os.close(direct)
+if radio:
+    SIOCGIFFLAGS, SIOCSIFFLAGS, IFF_UP, IFF_PROMISC = 0x8913, 0x8914, 0x1, 0x100
+    device = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    request = fcntl.ioctl(device, SIOCGIFFLAGS, struct.pack("16sh14x", radio.encode(), 0))
+    flags = struct.unpack("16sh14x", request)[1]
+    for wanted in IFF_UP, IFF_UP | IFF_PROMISC, 0:
+        fcntl.ioctl(device, SIOCSIFFLAGS, struct.pack("16sh14x", radio.encode(), flags | wanted))
 for name in names:
     os.stat("/usr/bin/" + name)
     with open("/usr/bin/" + name, "rb") as file:
         file.read(65536)
 END
 mkfifo "$work/ready"
-python3 "$work/task.py" "$work/mount" "$work/ready" &
+python3 "$work/task.py" "$work/mount" "$work/ready" "$nvme" "$radio" &
 task=$!
 yes "the task is ready" soon test -e "$work/ready.here"
 
-# Each event of these systems that rhist has a probe for, by all of its fields.
+# Each event of these systems that rhist has a probe for: those out of the source by all of their fields, the others by the
+# last three that can be keys, as C allocates all entries of a histogram in advance, which takes long here.
 events=0 general=''
-for event in "$KERNEL"/events/9p/* "$KERNEL"/events/ext4/* "$KERNEL"/events/netfs/* "$KERNEL"/events/scsi/* \
+[ ! "$radio" ] || set -- "$KERNEL"/events/iomap/iomap_iter "$KERNEL"/events/iomap/iomap_dio_* "$KERNEL"/events/nvme/* \
+	"$KERNEL"/events/nvmet/* "$KERNEL"/events/mac80211/drv_start "$KERNEL"/events/mac80211/drv_return_* \
+	"$KERNEL"/events/mac80211/drv_*_interface "$KERNEL"/events/mac80211/drv_config*
+for event in "$@" "$KERNEL"/events/9p/* "$KERNEL"/events/ext4/* "$KERNEL"/events/netfs/* "$KERNEL"/events/scsi/* \
 	"$KERNEL"/events/workqueue/* "$KERNEL"/events/kmem/kmem_cache_* "$KERNEL"/events/kmem/mm_page_* \
 	"$KERNEL"/events/writeback/* "$KERNEL"/events/compaction/*; do
 	[ -e "$event/format" ] || continue
 	name=${event#"$KERNEL"/events/}
 	echo "$name" >>"$work/all"
-	triples "$event/format" >"$work/triples"
+	triples "$event/format" | tac >"$work/triples"
 	while read -r keys; do
 		trigger="hist:keys=$keys if common_pid == $task"
-		if echo "$trigger" >"$event/trigger" 2>/dev/null; then
-			echo "$trigger" >"$TRACING/events/$name/trigger" || ok 1 "$name: rhist takes $trigger"
+		if echo "$trigger" >>"$event/trigger" 2>/dev/null; then
+			echo "$trigger" >>"$TRACING/events/$name/trigger" || ok 1 "$name: rhist takes $trigger"
+			case $name in
+			iomap/* | nvme/* | nvmet/* | mac80211/*) ;;
+			*) break ;;
+			esac
 		fi
 	done <"$work/triples"
 	case $(source_of "$name") in
@@ -128,12 +171,17 @@ while read -r name; do
 done <"$work/events"
 shown="$work/different"
 yes "each field of each hit is what it is in C" test ! -s "$work/different"
-for system in 9p:1 ext4:30 netfs:4 scsi:1 workqueue:1 kmem:2; do
+for system in 9p:1 ext4:30 netfs:4 scsi:1 workqueue:1 kmem:2 ${radio:+iomap:2 nvme:1 nvmet:1 mac80211:5}; do
 	count=$(grep -c . "$work/found/${system%:*}" 2>/dev/null)
 	yes "of ${system%:*}, ${count:-0} events were hit" test "${count:-0}" -ge "${system#*:}"
 done
 
 # It stays until its events are counted no more.
+if [ "$radio" ]; then
+	echo 1 >/sys/class/nvme/nvme0/delete_controller
+	rm $config/ports/1/subsystems/rhist
+	rmdir $config/ports/1 $config/subsystems/rhist/namespaces/1 $config/subsystems/rhist
+fi
 umount "$work/mount"
 while read -r name; do
 	: >"$TRACING/events/$name/trigger"
