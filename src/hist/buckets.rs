@@ -6,6 +6,8 @@
 //! code of the bucket, all in one word. So a bucket takes memory only if there is a value in it, and elements share the room
 //! for buckets. Keys are in the order of elements, distributions and values.
 
+use core::mem;
+
 use kernel::prelude::*;
 
 use super::Spec;
@@ -34,6 +36,9 @@ pub(in crate::hist) struct BucketCount {
     pub(in crate::hist) count: u64,
 }
 
+/// How many buckets are read until it is asked whether to go on.
+const BATCH: usize = 1024;
+
 const CODE_BITS: u32 = 16;
 const NUMBER_BITS: u32 = 8;
 
@@ -51,6 +56,11 @@ impl BucketCount {
 
     pub(in crate::hist) fn key(&self) -> u64 {
         self.key
+    }
+
+    /// The number of the element.
+    pub(in crate::hist) fn element(&self) -> usize {
+        (self.key >> (NUMBER_BITS + CODE_BITS)) as usize
     }
 
     /// The code of the bucket.
@@ -102,10 +112,9 @@ impl Buckets {
         self.map.drops()
     }
 
-    /// All buckets, in no order. Task context. Fails with `ENOMEM`, and with the error of `go_on`, which is called now and
-    /// then.
+    /// All buckets, in the order of elements, but those of an element in no order. Task context. Fails with `ENOMEM`, and
+    /// with the error of `go_on`, which is called now and then.
     pub(in crate::hist) fn read(&self, go_on: &dyn Fn() -> Result) -> Result<KVVec<BucketCount>> {
-        const BATCH: usize = 1024;
         let contents = self.map.contents();
         let contents: &Generation = &contents;
         let mut buckets = KVVec::with_capacity(self.map.len(), GFP_KERNEL_ACCOUNT)?;
@@ -123,11 +132,36 @@ impl Buckets {
             };
             buckets.push(bucket, GFP_KERNEL_ACCOUNT)?;
         }
-        Ok(buckets)
+        by_element(&buckets, go_on)
     }
 
     /// Bytes of memory.
     pub(super) fn size_bytes(&self) -> usize {
         self.map.size_bytes()
     }
+}
+
+/// Buckets in the order of elements. Nothing is compared: the elements of a histogram are numbered.
+fn by_element(buckets: &[BucketCount], go_on: &dyn Fn() -> Result) -> Result<KVVec<BucketCount>> {
+    let elements = buckets.iter().map(|bucket| bucket.element() + 1).max();
+    // How many each has, and then where the next one of it belongs.
+    let mut places = KVVec::from_elem(0, elements.unwrap_or(0), GFP_KERNEL_ACCOUNT)?;
+    for bucket in buckets {
+        places[bucket.element()] += 1;
+    }
+    let mut begin = 0;
+    for place in &mut places {
+        begin += mem::replace(place, begin);
+    }
+    let none = BucketCount { key: 0, count: 0 };
+    let mut ordered = KVVec::from_elem(none, buckets.len(), GFP_KERNEL_ACCOUNT)?;
+    for (n, bucket) in buckets.iter().enumerate() {
+        if n % BATCH == 0 {
+            go_on()?;
+        }
+        let place = &mut places[bucket.element()];
+        ordered[*place] = *bucket;
+        *place += 1;
+    }
+    Ok(ordered)
 }

@@ -152,7 +152,14 @@ impl Snapshot {
     fn read_buckets(&mut self, go_on: &dyn Fn() -> Result) -> Result {
         if let Some(buckets) = &self.hist.buckets {
             self.buckets = buckets.read(go_on)?;
-            heapsort(&mut self.buckets, BucketCount::cmp, go_on)?;
+            // There are many buckets, but few of an element.
+            let is_same = |a: &BucketCount, b: &BucketCount| a.element() == b.element();
+            for (n, buckets) in self.buckets.chunk_by_mut(is_same).enumerate() {
+                if n % BATCH == 0 {
+                    go_on()?;
+                }
+                buckets.sort_unstable_by_key(BucketCount::key);
+            }
         }
         Ok(())
     }
