@@ -226,6 +226,13 @@ fn requests_are_answered() {
     assert!(
         text.contains("Content-Type: text/plain; version=0.0.4") && text.contains("rhist_serve_build_info{version=")
     );
+    assert!(service.get("/healthz", "Host: localhost:9953\r\n").ends_with("ok\n"));
+    let page = service.get("/metrics", "Host: evil.example:9953\r\n");
+    assert_eq!(status(page.clone()), "HTTP/1.1 403 Forbidden");
+    assert!(
+        page.contains("Not by evil.example:9953:") && !page.contains("rhist_serve_"),
+        "{page}"
+    );
     let open = service.get("/metrics", "Accept: application/openmetrics-text; version=1.0.0\r\n");
     assert!(open.ends_with("# EOF\n"), "{open}");
     let head = service.ask(b"HEAD /metrics HTTP/1.0\r\n\r\n");
@@ -354,7 +361,7 @@ fn what_was_left_is_pushed_also_to_another_receiver() {
     );
     assert_eq!(at_first.try_iter().count(), 0);
     // One that makes no sense changes nothing.
-    fs::write(service.home.path().join("a.toml"), "[push]\nto = \"x\"\n").unwrap();
+    fs::write(service.home.path().join("a.toml"), "[push]\nto = \"ftp://x\"\n").unwrap();
     service.signal(Signal::HUP);
     service.tells("rhist_serve_config_last_reload_successful 0");
     service.tells("rhist_push_batches_total{result=\"accepted\"} 2");

@@ -111,10 +111,11 @@ class Server:
         self.process.send_signal(number)
         return self.process.wait(60)
 
-    def get(self, path="/metrics", accept=None, method="GET"):
+    def get(self, path="/metrics", accept=None, method="GET", host=None):
         """Status, type and body."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
-        connection.request(method, path, headers={"Accept": accept} if accept else {})
+        headers = {"Accept": accept, "Host": host}
+        connection.request(method, path, headers={name: value for name, value in headers.items() if value})
         response = connection.getresponse()
         body = response.read()
         connection.close()

@@ -189,6 +189,10 @@ same([server.get(path, method=method)[0] for path, method in
       (("/nothing", "GET"), ("/metrics", "POST"), ("/metrics", "HEAD"), ("/", "GET"))], [404, 405, 200, 200], "status of others")
 for one in slow:
     one.close()
+names = ("localhost", f"{socket.gethostname()}:9953", "[::1]", "rebound.example", "localhost.rebound.example:9953")
+found = [server.get(host=name) for name in names]
+same([status for status, _, _ in found], [200, 200, 200, 403, 403], "a page of another site, whose name has become this address, is refused")
+ok(not any(b"rhist_" in body for status, _, body in found if status == 403), "and reads nothing", found[-1])
 
 counts = []
 # All of them take a minute where the processor is emulated.

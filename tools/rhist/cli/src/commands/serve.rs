@@ -3,7 +3,6 @@
 //! `rhist serve`: the histograms of a configuration, for Prometheus.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
 use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -12,6 +11,7 @@ use std::time::Duration;
 use std::time::Instant;
 
 use anyhow::Context;
+use rhist_core::address::Address;
 use rhist_core::journal::Journals;
 use rhist_core::metrics::prometheus::Format;
 use rhist_core::plan::Id;
@@ -38,8 +38,10 @@ use super::check;
 use super::push::tell;
 use crate::USAGE;
 use crate::args::BackendArg;
+use crate::ask;
 use crate::measure;
 use crate::screen::percent;
+use crate::serve::Hosts;
 use crate::serve::Own;
 use crate::serve::Request;
 use crate::serve::Response;
@@ -54,6 +56,9 @@ const FRESH: Duration = Duration::from_secs(1);
 /// How long the end waits for the receiver of what is pushed. What it has not accepted then is in the queue.
 const PATIENCE: Duration = Duration::from_secs(3);
 
+/// Where it listens if only a host is given.
+const PORT: u16 = 9953;
+
 /// What is at `/`.
 const ABOUT: &str = "rhist: histograms of this machine's trace events, for Prometheus\n\n/metrics\n/healthz\n";
 
@@ -61,8 +66,11 @@ const ABOUT: &str = "rhist: histograms of this machine's trace events, for Prome
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
     /// Where to listen: whoever can connect can read all of it
-    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:9953")]
-    pub listen: SocketAddr,
+    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:9953")]
+    pub listen: Address,
+    /// Another name by which clients of this machine may ask, such as that of a proxy
+    #[arg(long, value_name = "NAME")]
+    pub host: Vec<Address>,
     /// Where the configuration is: files *.toml
     #[arg(long, value_name = "FOLDER", default_value = check::FOLDER)]
     pub config: PathBuf,
@@ -82,7 +90,9 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         say!("rhist: removed what was left of: rhist {}", entries.command);
     }
     // Before anything is in the kernel: a port that is not free is told at once.
-    let mut server = Server::bind(args.listen).with_context(|| args.listen.to_string())?;
+    let listen = (args.listen.host(), args.listen.port().unwrap_or(PORT));
+    let mut server = Server::bind(listen).with_context(|| format!("{}:{}", listen.0, listen.1))?;
+    let address = server.address()?;
     let mut scraper = Scraper {
         service: Service::new(Id::of_this_process().context("/proc")?, journals),
         own: Own::new(match tracefs.backend() {
@@ -94,6 +104,11 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
             let queue = Queue::somewhere(push::state_folder(), &url, Limits::default(), tell);
             Pusher::start(endpoint, queue, Pace::default(), tell)
         }),
+        hosts: Hosts::new(
+            address.ip(),
+            &ask::machine().host,
+            args.host.iter().chain([&args.listen]),
+        ),
         bodies: BTreeMap::new(),
     };
     if config.histograms.is_empty() {
@@ -102,7 +117,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     scraper.service.apply(config, Instant::now());
     scraper.push_to(settings);
     scraper.tick();
-    say!("rhist: listening on http://{}/metrics", server.address()?);
+    say!("rhist: listening on http://{address}/metrics");
     notify("READY=1");
     loop {
         let due = [scraper.service.due(), scraper.pushing.due()]
@@ -140,6 +155,7 @@ struct Scraper {
     service: Service,
     own: Own,
     pushing: Pushing,
+    hosts: Hosts,
     /// What was made last of each format, and when.
     bodies: BTreeMap<&'static str, (Instant, Rc<Vec<u8>>)>,
 }
@@ -217,6 +233,9 @@ impl Scraper {
     }
 
     fn answer(&mut self, request: &Request, server: &Server) -> Response {
+        if let Some(host) = request.host.as_deref().filter(|host| !self.hosts.accepts(host)) {
+            return Response::text(403, &self.hosts.refusal(host));
+        }
         match request.path.as_str() {
             "/metrics" => self.metrics(Format::accepted(&request.accept), server),
             "/healthz" => Response::text(200, "ok\n"),

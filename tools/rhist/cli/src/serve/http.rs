@@ -17,6 +17,8 @@ pub struct Request {
     pub path: String,
     /// `Accept`, or nothing.
     pub accept: String,
+    /// `Host`, which browsers take from the address of the page that asks.
+    pub host: Option<String>,
     /// Whether only the head of the response is asked for.
     pub is_head: bool,
     /// Whether another request may follow.
@@ -89,6 +91,7 @@ pub fn parse(bytes: &[u8]) -> Parsed {
     let request = Request {
         path,
         accept: find("accept").unwrap_or_default(),
+        host: find("host"),
         is_head,
         keep_alive,
     };
@@ -110,6 +113,7 @@ impl Response {
         let reason = match self.status {
             200 => "OK",
             400 => "Bad Request",
+            403 => "Forbidden",
             404 => "Not Found",
             405 => "Method Not Allowed",
             413 => "Content Too Large",
@@ -158,6 +162,7 @@ mod tests {
             (get.path.as_str(), get.accept.as_str()),
             ("/metrics", "text/plain;q=0.5")
         );
+        assert_eq!(get.host.as_deref(), Some("a"));
         assert!(get.keep_alive && !get.is_head);
         assert!(!request("GET / HTTP/1.1\r\nConnection: Close\r\n\r\n").keep_alive);
         assert!(!request("HEAD / HTTP/1.0\r\n\r\n").keep_alive);

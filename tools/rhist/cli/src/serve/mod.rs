@@ -4,12 +4,14 @@
 //! tells of itself and to systemd.
 
 mod connection;
+mod hosts;
 mod http;
 mod notify;
 mod own;
 mod planner;
 mod server;
 
+pub use hosts::Hosts;
 pub use http::Request;
 pub use http::Response;
 pub use notify::notify;

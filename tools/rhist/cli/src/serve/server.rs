@@ -8,6 +8,7 @@
 use std::io;
 use std::net::SocketAddr;
 use std::net::TcpListener;
+use std::net::ToSocketAddrs;
 use std::os::fd::BorrowedFd;
 use std::rc::Rc;
 use std::time::Instant;
@@ -46,8 +47,8 @@ pub struct Server {
 }
 
 impl Server {
-    /// Listens on an address.
-    pub fn bind(address: SocketAddr) -> io::Result<Self> {
+    /// Listens on an address, the first one that is possible if a name has several.
+    pub fn bind(address: impl ToSocketAddrs) -> io::Result<Self> {
         let listener = TcpListener::bind(address)?;
         listener.set_nonblocking(true)?;
         Ok(Self {
