@@ -2,6 +2,7 @@
 
 //! Histograms of trace events: the kernel's files, their contents, and what is made of them.
 
+pub mod address;
 pub mod compare;
 pub mod cost;
 pub mod grammar;

@@ -10,6 +10,7 @@ use ureq::http::HeaderValue;
 use ureq::http::Uri;
 
 use super::Error;
+use crate::address::Address;
 
 /// Where OTLP has metrics, below the address of a receiver.
 const METRICS: &str = "/v1/metrics";
@@ -29,10 +30,15 @@ impl Endpoint {
     /// As in the specification of the exporter.
     pub const TIMEOUT: Duration = Duration::from_secs(10);
 
-    /// The receiver at `url`. Without a path, it is that of OTLP's metrics.
+    /// The receiver at `url`, which may begin with its host. Without a path, it is that of OTLP's metrics.
     pub fn new(url: &str) -> Result<Self, Error> {
         let error = |why: &str| Error(format!("{url}: {why}"));
-        let uri: Uri = url
+        let whole = if url.contains("://") {
+            url.to_owned()
+        } else {
+            format!("http://{url}")
+        };
+        let uri: Uri = whole
             .parse()
             .map_err(|_| error("no URL, such as http://localhost:4318"))?;
         match uri.scheme_str() {
@@ -50,8 +56,12 @@ impl Endpoint {
                 "the URL has a password: put it into a header, where no process list shows it".to_owned(),
             ));
         }
+        authority
+            .as_str()
+            .parse::<Address>()
+            .map_err(|why| error(&why.to_string()))?;
         let url = match uri.path_and_query().map(|path| path.as_str()) {
-            None | Some("/") if !url.ends_with('/') => format!("http://{authority}{METRICS}"),
+            None | Some("/") if !whole.ends_with('/') => format!("http://{authority}{METRICS}"),
             None => format!("http://{authority}/"),
             Some(path) => format!("http://{authority}{path}"),
         };

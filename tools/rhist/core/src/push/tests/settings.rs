@@ -27,6 +27,8 @@ fn urls() {
     for (url, expected) in [
         ("http://localhost:4318", "http://localhost:4318/v1/metrics"),
         ("http://localhost", "http://localhost/v1/metrics"),
+        ("localhost:4318", "http://localhost:4318/v1/metrics"),
+        ("[::1]:4318/x", "http://[::1]:4318/x"),
         ("http://[::1]:4318/", "http://[::1]:4318/"),
         (
             "http://prometheus:9090/api/v1/otlp/v1/metrics?x=1",
@@ -38,7 +40,7 @@ fn urls() {
     let errors = [
         "https://otlp.example.com",
         "ftp://x",
-        "localhost:4318",
+        "localhost:43180000",
         "http://u:p@h/",
         "http:///x",
         "",
@@ -114,7 +116,7 @@ fn variables() {
 fn what_variables_cannot_say() {
     let mut errors: Vec<_> = [
         ("OTEL_EXPORTER_OTLP_ENDPOINT", "https://otlp.example.com"),
-        ("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", "collector"),
+        ("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", "ftp://collector"),
         ("OTEL_EXPORTER_OTLP_HEADERS", "secret"),
         ("OTEL_EXPORTER_OTLP_HEADERS", "x=%ff"),
         ("OTEL_EXPORTER_OTLP_HEADERS", "x=sec%0Aret"),
