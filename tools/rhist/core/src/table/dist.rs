@@ -169,14 +169,23 @@ impl Dist {
     /// Adds the values of `other`. The result has the lower one of both scales, where both have values. What `other` has in
     /// buckets of another [`BucketUnit`] is in no bucket afterwards.
     pub fn merge(&mut self, other: &Dist) {
+        let sum = match (self.sum, other.sum) {
+            (None, sum) if self.count == 0 => sum,
+            (sum, None) if other.count == 0 => sum,
+            (a, b) => pair(a, b, i128::saturating_add),
+        };
+        // What was read while a hit was on its way can have the hit's part of the sum alone.
         if other.count == 0 {
+            self.sum = sum;
             return;
         }
         if self.count == 0 {
-            return self.clone_from(other);
+            self.clone_from(other);
+            self.sum = sum;
+            return;
         }
         self.count = self.count.saturating_add(other.count);
-        self.sum = pair(self.sum, other.sum, i128::saturating_add);
+        self.sum = sum;
         self.min = pair(self.min, other.min, Ord::min);
         self.max = pair(self.max, other.max, Ord::max);
         if self.bucket_unit != other.bucket_unit {
@@ -223,7 +232,10 @@ impl Dist {
     /// they must have been among it. What has become less counts as nothing.
     pub fn since(&self, mut earlier: Dist) -> Dist {
         if earlier.count == 0 {
-            return self.clone();
+            return Dist {
+                sum: pair(self.sum, earlier.sum.or(Some(0)), i128::saturating_sub),
+                ..self.clone()
+            };
         }
         if self.scale != earlier.scale {
             let mut now = self.clone();

@@ -40,7 +40,7 @@ impl Table {
         self.time = other.time.max(std::mem::take(&mut self.time));
     }
 
-    /// What was added since `earlier`, which is an older state of this. Rows without new hits are not there; the
+    /// What was added since `earlier`, which is an older state of this. Rows without anything new are not there; the
     /// others keep their order. What has become less counts as nothing, as after `clear`.
     ///
     /// A smallest or largest value is [`Value::Unknown`] or `None` unless it must have been among what was added.
@@ -49,7 +49,9 @@ impl Table {
         // Rows of `earlier` are made over: with a hundred thousand of them, most of the time would go into memory for others.
         let delta = |(row, place): (&Row, Option<usize>)| match place.and_then(|place| earlier.rows.get_mut(place)) {
             None => Some(row.clone()),
-            Some(before) if row.hits <= before.hits => None,
+            Some(before) if row.hits < before.hits => None,
+            // A hit may have been on its way when `earlier` was read: counted, while its values were not.
+            Some(before) if row.hits == before.hits && row.values == before.values => None,
             Some(before) => Some(row.since(std::mem::take(before), &self.values)),
         };
         Table {

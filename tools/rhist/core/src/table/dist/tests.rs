@@ -49,6 +49,28 @@ fn since_knows_new_extremes_only() {
 }
 
 #[test]
+fn a_sum_without_its_value() {
+    // Read while a hit was on its way.
+    let begun = Dist {
+        sum: Some(17),
+        ..Dist::new(3)
+    };
+    let mut done = Dist::new(3);
+    done.record(17, 1);
+    let delta = done.since(begun.clone());
+    assert_eq!((delta.count, delta.sum), (1, Some(0)));
+    let mut total = begun.clone();
+    total.merge(&delta);
+    assert_eq!(total, done);
+    let mut total = delta;
+    total.merge(&begun);
+    assert_eq!(total, done);
+    let mut nothing = Dist::default();
+    nothing.merge(&begun);
+    assert_eq!(nothing.sum, Some(17));
+}
+
+#[test]
 fn since_of_less_is_nothing() {
     let mut less = Dist::new(3);
     less.record(5, 1);

@@ -169,6 +169,31 @@ proptest! {
 }
 
 #[test]
+fn values_that_follow_their_hit() {
+    let row = |values: &[i128]| {
+        let mut dist = Dist::new(3);
+        values.iter().for_each(|&value| dist.record(value, 1));
+        let sum = Value::Number(dist.sum.unwrap_or(0));
+        Row {
+            keys: vec![Key::Number(1), Key::Number(2)].into(),
+            hits: 2,
+            values: vec![sum, Value::Unknown, Value::Unknown, Value::Dist(dist)],
+            worst: None,
+        }
+    };
+    // The second hit was on its way at the first reading.
+    let (begun, done) = (table(vec![row(&[5])]), table(vec![row(&[5, 9])]));
+    let delta = done.since(begun.clone());
+    let [added] = delta.rows.as_slice() else {
+        panic!("{delta:?}")
+    };
+    assert_eq!((added.hits, &added.values[0]), (0, &Value::Number(9)));
+    let total = merged(&begun, &delta);
+    assert_eq!(counts(&total.rows[0]), counts(&done.rows[0]));
+    assert!(done.since(done.clone()).rows.is_empty());
+}
+
+#[test]
 fn ranges_of_log2() {
     let dist = |first, last| ranged(&Key::Range { first, last }, 5);
     assert_eq!(dist(65, 128).positive, Counts::from([(6, 5)]));
