@@ -9,6 +9,7 @@ use clap::CommandFactory;
 use clap::Parser;
 use clap::Subcommand;
 use clap::ValueEnum;
+use rhist_core::table::BucketUnit;
 
 use crate::commands::check;
 use crate::commands::diff;
@@ -153,6 +154,9 @@ pub struct RunArgs {
     /// Only what took at least so long: 10ms, 500us, 1s
     #[arg(long, value_name = "TIME")]
     pub slower: Option<String>,
+    /// In what unit the buckets of times are, to be added to others in this unit; by default nanoseconds
+    #[arg(long, value_enum)]
+    pub unit: Option<UnitArg>,
     /// Only events that this filter of the kernel passes
     #[arg(long = "where", value_name = "EXPR", value_parser = one_line)]
     pub filter: Option<String>,
@@ -162,6 +166,27 @@ pub struct RunArgs {
     /// Whose histograms: by default rhist's, if the module is loaded
     #[arg(long, value_enum, default_value_t)]
     pub backend: BackendArg,
+}
+
+/// In what unit buckets are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum UnitArg {
+    /// Seconds
+    S,
+    /// Milliseconds
+    Ms,
+    /// Microseconds
+    Us,
+}
+
+impl From<UnitArg> for BucketUnit {
+    fn from(unit: UnitArg) -> Self {
+        match unit {
+            UnitArg::S => Self::S,
+            UnitArg::Ms => Self::Ms,
+            UnitArg::Us => Self::Us,
+        }
+    }
 }
 
 /// Whose histograms are used.

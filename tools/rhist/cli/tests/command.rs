@@ -170,6 +170,15 @@ fn an_empty_variable_is_none() {
 }
 
 #[test]
+fn units_need_rhist() {
+    let home = tempfile::tempdir().unwrap();
+    let line = "between sched_switch sched_switch --on prev_pid=next_pid --unit s --dry-run";
+    let output = rhist(home.path()).args(line.split(' ')).output().unwrap();
+    let expected = "C's histograms have no buckets in another unit: load rhist";
+    assert!(stderr(&output).contains(expected), "{}", stderr(&output));
+}
+
+#[test]
 fn the_state_is_for_people() {
     let home = tempfile::tempdir().unwrap();
     let output = rhist(home.path()).args(["--format", "json"]).output().unwrap();

@@ -86,6 +86,13 @@ fn what_is_wrong_with_words() {
 }
 
 #[test]
+fn units_are_in_tables() {
+    let (status, said) = check("[histogram.a]\nrecipe = \"runqlat --unit s\"\n");
+    let expected = "error: --unit is no option here: its table has unit = \"s\"\n --> a.toml:2:11\n";
+    assert!(status == Some(2) && said.starts_with(expected), "{said}");
+}
+
+#[test]
 fn what_is_wrong_with_a_trigger() {
     for (trigger, expected) in [
         ("hist:keys=next_pid,nxt_comm", "a.toml:3:31"),

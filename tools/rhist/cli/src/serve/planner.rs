@@ -65,6 +65,10 @@ fn by_words(wanted: &Wanted, kind: &str, words: &[Word], id: &Id) -> anyhow::Res
     if run.size.is_some() && settings.size.is_some() {
         anyhow::bail!("--size and size say the same: leave one of them out");
     }
+    if run.unit.is_some() {
+        // The names of metrics tell the unit, so it has to be known without the words.
+        anyhow::bail!("--unit is no option here: its table has unit = \"s\"");
+    }
     ask.run.size = ask.run.size.or(settings.size);
     ask.unit = settings.unit;
     ask.only_buckets = true;
