@@ -4,26 +4,21 @@ Prometheus scrapes rhist serve: quantiles are within the bound of the truth, his
 and the rules and the dashboard of the package find what they ask for.
 """
 
-import atexit
-import json
 import math
 import os
 import shutil
 import subprocess
 import tempfile
 import time
-import urllib.parse
-import urllib.request
 
+from promql import FLEET, Prometheus, buckets, dashboard
 from scrape import Server, begin, fire, same, soon
 from tap import finish, ok
 
-PROMETHEUS = os.environ.get("RHIST_PROMETHEUS", "")
-FLEET = f"{os.path.dirname(os.path.abspath(__file__))}/../../../rhist/fleet"
-ADDRESS = "127.0.0.1:9090"
+ROOT = os.environ.get("RHIST_PROMETHEUS", "")
 MACHINES = 3
 
-if not os.path.exists(f"{PROMETHEUS}/usr/bin/prometheus"):
+if not os.path.exists(f"{ROOT}/usr/bin/prometheus"):
     print("ok 1 - Prometheus # SKIP the lab has it not: scripts/lab prometheus")
     print("1..1")
     print("# 1 passed, 0 failed")
@@ -47,50 +42,9 @@ for n in range(MACHINES):
 ok(len(servers) == MACHINES, "services run", *[server.said() for server in servers])
 print(f"# {servers[0].said()}".replace("\n", "\n# "))
 
-scrapes = "".join(f"""
-      - targets: ["127.0.0.1:{server.port}"]
-        labels: {{ instance: "machine-{n}" }}""" for n, server in enumerate(servers))
-with open(f"{work}/prometheus.yml", "w", encoding="utf-8") as file:
-    file.write(f"""
-global: {{ scrape_interval: 2s, scrape_timeout: 2s, evaluation_interval: 2s }}
-rule_files: [ "{FLEET}/rules.yml" ]
-scrape_configs:
-  - job_name: rhist
-    scrape_classic_histograms: true
-    static_configs: {scrapes}
-""")
-with open(f"{work}/log", "w", encoding="utf-8") as log:
-    prometheus = subprocess.Popen(
-        [f"{PROMETHEUS}/usr/bin/prometheus", f"--config.file={work}/prometheus.yml", f"--storage.tsdb.path={work}/data",
-         "--enable-feature=native-histograms", f"--web.listen-address={ADDRESS}", "--web.console.libraries=/nonexistent",
-         "--web.console.templates=/nonexistent"], stdout=log, stderr=log)
-atexit.register(prometheus.kill)
-
-
-def ask(path, **parameters):
-    url = f"http://{ADDRESS}/api/v1/{path}?{urllib.parse.urlencode(parameters)}"
-    try:
-        with urllib.request.urlopen(url, timeout=60) as response:
-            return json.load(response)
-    except urllib.error.HTTPError as error:
-        return {"status": "error", "error": error.read().decode()}
-    except OSError as error:
-        return {"status": "error", "error": str(error)}
-
-
-def query(text):
-    """The result of a query, or none."""
-    answer = ask("query", query=text)
-    return answer["data"]["result"] if answer["status"] == "success" else None
-
-
-def value(text):
-    result = query(text)
-    return float(result[0]["value"][1]) if result else None
-
-
-with open(f"{work}/log", encoding="utf-8") as log:
-    ok(soon(lambda: value("sum(up)") == MACHINES, 150), "Prometheus scrapes all", ask("targets"), log.read()[-2000:])
+prometheus = Prometheus(ROOT, work, [(f"machine-{n}", server.port) for n, server in enumerate(servers)], 2)
+query, value = prometheus.query, prometheus.value
+ok(soon(lambda: value("sum(up)") == MACHINES, 150), "Prometheus scrapes all", prometheus.ask("targets"), prometheus.said())
 
 # --- quantiles and buckets
 
@@ -116,8 +70,7 @@ counts = {}
 for number in values:
     index = next(i for i in range(400) if number <= 2 ** (i / 8) * (1 + 1e-12))
     counts[index] = counts.get(index, 0) + MACHINES
-buckets = result[0]["histogram"][1]["buckets"] if result else []
-got = {round(8 * math.log2(float(upper))): float(count) for _, _, upper, count in buckets}
+got = buckets(result[0]["histogram"][1], 3) if result else {}
 same(got, counts, "buckets of several machines become one, exactly")
 shares = [value(f'histogram_fraction(0, 65536, sum(rhist_runs_total{{instance="machine-{n}"}}))') for n in range(MACHINES)]
 truth = sum(number <= 65536 for number in values) / len(values)
@@ -130,18 +83,13 @@ same(classic, sum(number <= 65536 for number in values) * MACHINES, "and the cla
 for _ in range(20):
     subprocess.run(["ls", "/", "/nonexistent"], capture_output=True, check=False)
     time.sleep(0.5)
-rules = ask("rules")["data"]["groups"]
-states = {rule["name"]: rule["health"] for group in rules for rule in group["rules"]}
-ok(len(states) == 6 and soon(lambda: all(rule["health"] == "ok" for group in ask("rules")["data"]["groups"]
-                                         for rule in group["rules"]), 60), "the rules are evaluated", states)
+ok(len(prometheus.rules()) == 6 and soon(lambda: set(prometheus.rules().values()) == {"ok"}, 60), "the rules are evaluated",
+   prometheus.rules())
 ok(soon(lambda: bool(query("fleet:rhist_runqlat_seconds:rate5m")), 60), "and record something")
-with open(f"{FLEET}/dashboard.json", encoding="utf-8") as file:
-    dashboard = json.load(file)
 empty, failed, asked = [], [], 0
-for panel in dashboard["panels"]:
-    for target in panel["targets"]:
-        text = target["expr"].replace("$__rate_interval", "30s").replace("$instance", ".*")
-        answer = ask("query", query=text)
+for panel, queries in dashboard("30s"):
+    for text, _ in queries:
+        answer = prometheus.ask("query", query=text)
         asked += 1
         if answer["status"] != "success" or answer.get("warnings"):
             failed.append((panel["title"], text, answer))
@@ -154,5 +102,5 @@ ok(set(empty) <= wanted, "and find something", *empty)
 print(f"# nothing was found for: {sorted(set(empty))}")
 for server in servers:
     server.stop()
-prometheus.kill()
+prometheus.stop()
 finish()
