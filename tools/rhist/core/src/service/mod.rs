@@ -14,6 +14,7 @@ mod totals;
 mod watched;
 mod words;
 
+use std::error::Error;
 use std::time::Duration;
 use std::time::Instant;
 
@@ -34,7 +35,10 @@ pub use words::Word;
 pub use words::split;
 
 use crate::journal::Journals;
+use crate::names::Names;
 use crate::plan::Id;
+use crate::question::Source;
+use crate::recording::Replay;
 use watched::World;
 
 /// How long nobody may have read before they are read for their own sake: a reading is what is kept of a histogram that is
@@ -112,6 +116,22 @@ impl Service {
         }
         changes.removed = before.into_iter().map(|old| old.wanted.name).collect();
         changes
+    }
+
+    /// Has a histogram of the configuration count what a recording has, from reading to reading, and not what happens on this
+    /// machine. `names` are those of its numbers. For tests of what is made of the metrics of many machines.
+    pub fn replay(
+        &mut self,
+        name: &str,
+        mut recording: Replay,
+        names: Names,
+    ) -> Result<(), Box<dyn Error + Send + Sync>> {
+        let histogram = self.histograms.iter_mut().find(|one| one.wanted.name == name);
+        let histogram = histogram.ok_or_else(|| format!("no histogram is called {name}"))?;
+        let beginning = recording.read()?.unwrap_or_default();
+        histogram.watch.event_ns = beginning.cost_ns;
+        histogram.follow(Box::new(recording), beginning.table.time, names);
+        Ok(())
     }
 
     /// Does what is due: makes what can be made again. Returns what happened, by the names of histograms.

@@ -10,7 +10,11 @@ use crate::push::Encoding;
 use crate::push::Environment;
 use crate::push::Format as PushFormat;
 use crate::push::Temporality;
+use crate::question::Interval;
+use crate::question::Question;
 use crate::question::Reading;
+use crate::recording::Reader;
+use crate::recording::Writer;
 use crate::table;
 use crate::table::Column;
 use crate::table::Dist;
@@ -19,6 +23,7 @@ use crate::table::Key;
 use crate::table::Keys;
 use crate::table::Row;
 use crate::table::Table;
+use crate::table::Time;
 use crate::table::Unit;
 
 fn parse(text: &str) -> Result<Config, Vec<InFile>> {
@@ -321,6 +326,62 @@ fn lines(service: &Service) -> Vec<String> {
         .lines()
         .filter(|line| !line.contains("rhist_serve") && !line.contains("_bucket"));
     own.map(str::to_owned).collect()
+}
+
+#[test]
+fn a_recording_is_counted() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.jsonl");
+    let question = Question {
+        name: "count".to_owned(),
+        noun: "events".to_owned(),
+        ..Question::default()
+    };
+    let time = |second: u64| Time {
+        realtime_ns: (100 + second) * 1_000_000_000,
+        monotonic_ns: second * 1_000_000_000,
+        boot_id: None,
+    };
+    let mut writer = Writer::create(&path, &question).unwrap();
+    for (second, hits) in [(1, 3), (2, 4)] {
+        let row = Row {
+            keys: Keys::from_vec(vec![Key::Number(5)]),
+            hits,
+            values: Vec::new(),
+            worst: None,
+        };
+        let keys = vec![Column {
+            name: "cpu".to_owned(),
+            ..Column::default()
+        }];
+        let (from, to) = (time(second - 1), time(second));
+        let delta = Table {
+            keys,
+            rows: vec![row],
+            time: to.clone(),
+            ..Table::default()
+        };
+        let interval = Interval {
+            from,
+            to,
+            delta,
+            events: hits,
+            ..Interval::default()
+        };
+        writer.append(&interval, &Names::elsewhere()).unwrap();
+    }
+    let mut service = service();
+    service.apply(config("[histogram.a]\ncount = \"x\"\n"), Instant::now());
+    let replay = || Replay::new(Reader::open(&path).unwrap());
+    assert!(service.replay("b", replay(), Names::elsewhere()).is_err());
+    service.replay("a", replay(), Names::elsewhere()).unwrap();
+    assert_eq!(service.histograms()[0].started(), Some(100_000_000_000));
+    // It stays at what it has in the end.
+    for hits in [3, 7, 7] {
+        assert!(service.read(Duration::ZERO).is_empty());
+        let expected = format!("rhist_a_total{{cpu=\"5\"}} {hits}");
+        assert!(lines(&service).contains(&expected), "{:?}", lines(&service));
+    }
 }
 
 #[test]

@@ -17,6 +17,7 @@ use crate::plan::Plan;
 use crate::problem::InFile;
 use crate::question::Backend;
 use crate::question::Question;
+use crate::question::Source;
 use crate::run::Run;
 use crate::run::StartError;
 use crate::table::Time;
@@ -69,7 +70,8 @@ pub struct Watched {
 
 /// What a histogram does.
 enum State {
-    Running(Box<Run>),
+    /// Dropped, what it has in the kernel is gone.
+    Running(Box<dyn Source>),
     /// It has cost too much.
     Resting(Instant),
     /// It cannot be made now.
@@ -183,24 +185,32 @@ impl Watched {
             run.set_cost(cost);
             self.watch.event_ns = Some(cost);
         }
+        self.signed = signed(&tracefs, run.plan());
+        let (start, names) = (run.beginning().table.time, run.plan().names(&tracefs));
+        self.follow(Box::new(run), start, names);
+    }
+
+    /// Counts what `source` reads, from now on. `start` is when that was nothing, `names` are those of its numbers.
+    pub(super) fn follow(&mut self, source: Box<dyn Source>, start: Time, names: Names) {
         if self.starts == 0 {
-            self.start = run.beginning().table.time;
+            self.start = start;
         }
         self.starts += 1;
-        self.question = run.plan().question.clone();
-        self.names = run.plan().names(&tracefs);
-        self.signed = signed(&tracefs, run.plan());
-        self.state = State::Running(Box::new(run));
+        self.question = source.question().clone();
+        self.names = names;
+        self.state = State::Running(source);
         self.watch.start(Instant::now());
     }
 
     /// Reads it, if it runs, and ends it if it costs too much.
     pub(super) fn read(&mut self) -> Option<Happened> {
-        let State::Running(run) = &mut self.state else {
+        let State::Running(source) = &mut self.state else {
             return None;
         };
-        let reading = match run.reading() {
-            Ok(reading) => reading,
+        let reading = match source.read() {
+            Ok(Some(reading)) => reading,
+            // A recording has ended.
+            Ok(None) => return None,
             Err(error) => {
                 let why = error.to_string();
                 self.stop();
@@ -228,8 +238,8 @@ impl Watched {
     ///
     /// What cannot be removed has its journal still: the next rhist tries again.
     pub(super) fn stop(&mut self) {
-        if let State::Running(run) = std::mem::replace(&mut self.state, State::Waiting(Instant::now())) {
-            let _ = run.stop();
+        if let State::Running(source) = std::mem::replace(&mut self.state, State::Waiting(Instant::now())) {
+            drop(source);
             self.totals.rebase();
             self.watch.stop();
         }
