@@ -22,7 +22,7 @@ headers = $(foreach name,RHIST_EVENT_HEADERS RHIST_KERNEL_SOURCE,$(if $($(name))
 # What is built, in a folder of its own.
 module = $(CURDIR)
 
-.PHONY: all events stale_int3 orc samples command bench-events bench bench-host demo shell update test test-kernels test-fast test-long test-host test-debug test-part test-kcsan test-packages test-otlp deb dist fuzz fmt clippy clean help
+.PHONY: all events stale_int3 orc samples command bench-events bench bench-host demo shell update test test-kernels test-fast test-long test-host test-debug test-part test-kcsan test-packages test-otlp test-fleet deb dist fuzz fmt clippy clean help
 
 ifdef KDIR
 
@@ -158,6 +158,9 @@ test-packages:
 test-otlp: all events command
 	@tools/testing/otlp/run $(KERNEL)
 
+test-fleet: all command
+	@tools/testing/fleet/run $(KERNEL)
+
 fuzz:
 	@scripts/test fuzz
 
@@ -201,6 +204,7 @@ help:
 	@echo 'make test-packages the packages, on machines of their own: installed, upgraded, removed; 15 minutes;'
 	@echo '                   PACKAGES=TEST runs one part'
 	@echo 'make test-otlp     what rhist pushes, decoded with the definitions of OpenTelemetry from PyPI; KERNEL=um too'
+	@echo 'make test-fleet    20 machines, which were recorded, scraped by a Prometheus: 1 minute, and 8 to record them'
 	@echo 'scripts/test       one suite, one test, one piece: see --help'
 	@echo 'make fuzz          triggers and filters made up for FUZZ_TIME seconds each, by default 60'
 	@echo 'make fmt           formats the Rust code'

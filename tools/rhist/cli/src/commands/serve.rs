@@ -299,3 +299,6 @@ fn log(happened: Vec<(String, Happened)>) {
         }
     }
 }
+
+#[cfg(test)]
+mod machine;
