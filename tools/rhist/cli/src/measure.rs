@@ -159,13 +159,13 @@ fn watch(
     loop {
         let until = [end, next].into_iter().flatten().min();
         let is_enough = signals.wait(until).context("signals")?;
-        let reading = run.reading().map_err(anyhow::Error::from_boxed)?;
+        let mut reading = run.reading().map_err(anyhow::Error::from_boxed)?;
         let now = Instant::now();
         let is_over = is_enough || end.is_some_and(|end| now >= end);
         if let (Some(step), Some(due)) = (step, next.as_mut())
             && (is_over || now >= *due)
         {
-            sink.interval(&reading.since(last))?;
+            sink.interval(&reading.whole_since(last))?;
             // If this machine could not keep up, an interval is longer.
             while *due <= now {
                 *due += step;

@@ -107,6 +107,14 @@ impl Reading {
             cost_ns: self.cost_ns,
         }
     }
+
+    /// As [`Self::since()`], for receivers to whom a sum without values means nothing, as OTLP has it: such a part of a sum is
+    /// taken from this reading, and is in the next interval.
+    pub fn whole_since(&mut self, earlier: Reading) -> Interval {
+        let mut interval = self.since(earlier);
+        self.table.hold_back(&mut interval.delta);
+        interval
+    }
 }
 
 impl Interval {

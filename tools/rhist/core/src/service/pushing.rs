@@ -207,7 +207,7 @@ impl Series {
             question.names.entry(label.clone()).or_insert(kind);
             column.name.clone_from(label);
         }
-        let interval = reading.since(std::mem::take(&mut self.last));
+        let interval = reading.whole_since(std::mem::take(&mut self.last));
         self.exporter
             .export(&question, &histogram.names, &interval, |batch| pusher.push(batch));
         self.last = reading;

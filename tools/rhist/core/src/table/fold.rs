@@ -63,6 +63,32 @@ impl Table {
         }
     }
 
+    /// Takes from this table, and from what it has more than an older state, sums of which no value was counted in between, as a
+    /// hit was on its way: they are a part of what is added next.
+    pub fn hold_back(&mut self, delta: &mut Table) {
+        for row in &mut delta.rows {
+            for (n, value) in row.values.iter_mut().enumerate() {
+                let Value::Dist(Dist {
+                    count: 0,
+                    sum: Some(early),
+                    ..
+                }) = value
+                else {
+                    continue;
+                };
+                let early = std::mem::take(early);
+                // It is rare, so nothing is prepared for it.
+                let ours = match early {
+                    0 => None,
+                    _ => self.rows.iter_mut().find(|ours| ours.keys == row.keys),
+                };
+                if let Some(Value::Dist(ours)) = ours.and_then(|ours| ours.values.get_mut(n)) {
+                    ours.sum = ours.sum.map(|sum| sum.saturating_sub(early));
+                }
+            }
+        }
+    }
+
     /// All rows in one, without keys. Of no rows: no hits, and unknown values.
     pub fn total(&self) -> Row {
         let none = Row {

@@ -194,6 +194,35 @@ fn values_that_follow_their_hit() {
 }
 
 #[test]
+fn sums_wait_for_their_values() {
+    let row = |hits, count: u64, sum| {
+        let mut dist = Dist::new(3);
+        dist.record(5, count);
+        dist.sum = Some(sum);
+        let values = vec![Value::Number(0), Value::Unknown, Value::Unknown, Value::Dist(dist)];
+        Row {
+            keys: vec![Key::Number(1), Key::Number(2)].into(),
+            hits,
+            values,
+            worst: None,
+        }
+    };
+    let dist = |table: &Table| match &table.rows[0].values[3] {
+        Value::Dist(dist) => (dist.count, dist.sum),
+        other => panic!("{other:?}"),
+    };
+    // The second hit is on its way at the second reading.
+    let readings = [row(1, 1, 5), row(2, 1, 10), row(2, 2, 10)].map(|row| table(vec![row]));
+    let [first, mut second, mut third] = readings;
+    let mut delta = second.since(first);
+    second.hold_back(&mut delta);
+    assert_eq!((dist(&delta), dist(&second)), ((0, Some(0)), (1, Some(5))));
+    let mut delta = third.since(second);
+    third.hold_back(&mut delta);
+    assert_eq!((dist(&delta), dist(&third)), ((1, Some(5)), (2, Some(10))));
+}
+
+#[test]
 fn ranges_of_log2() {
     let dist = |first, last| ranged(&Key::Range { first, last }, 5);
     assert_eq!(dist(65, 128).positive, Counts::from([(6, 5)]));
