@@ -8,17 +8,14 @@ Where the kernel has no network, as user-mode Linux, all stays in the queue, and
 
 import collections
 import glob
-import http.server
 import json
 import os
 import shutil
 import signal
-import socket
 import subprocess
-import threading
 import time
 
-import otlp
+from receiver import Receiver, free_port, metrics
 from tap import finish, ok
 
 RHIST = os.environ["RHIST_COMMAND"]
@@ -34,39 +31,6 @@ def until(condition, seconds=20):
         if time.monotonic() > end:
             raise RuntimeError("that takes too long")
         time.sleep(0.02)
-
-
-class Receiver:
-    """Keeps what it gets, but for the second and the third request, which are answered with 503."""
-
-    def __init__(self, port):
-        self.bodies, self.requests = [], 0
-        receiver = self
-
-        class Handler(http.server.BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def do_POST(self):
-                body = self.rfile.read(int(self.headers["content-length"]))
-                receiver.requests += 1
-                if receiver.requests in (2, 3):
-                    self.send_response(503)
-                else:
-                    receiver.bodies.append((self.headers["content-type"], body))
-                    self.send_response(200)
-                self.send_header("Content-Length", "0")
-                self.end_headers()
-
-            def log_message(self, *_):
-                pass
-
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", port), Handler)
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
-
-    def take(self):
-        """What has come since it was asked last."""
-        bodies, self.bodies = self.bodies, []
-        return bodies
 
 
 class Push:
@@ -128,17 +92,6 @@ def histogram(path):
                 for index, count in value[sign].items():
                     found[name, key, sign, int(index)] += count
     return +found
-
-
-def request(kind, body):
-    return otlp.from_json(body) if kind == "application/json" else otlp.from_protobuf(body)
-
-
-def metrics(bodies):
-    for kind, body in bodies:
-        for resource in request(kind, body)["resourceMetrics"]:
-            for scope in resource["scopeMetrics"]:
-                yield from scope["metrics"]
 
 
 def key_of(point):
@@ -235,7 +188,7 @@ def without_network():
 
 def with_network(port):
     first = killed()
-    receiver = Receiver(port)
+    receiver = Receiver(port, unavailable=(2, 3))
     push = Push()
     fire(60, 7)
     second = push.counted()
@@ -297,9 +250,7 @@ def main():
         subprocess.run(["insmod", os.environ["RHIST_EVENTS"]], check=True)
         try:
             subprocess.run(["ip", "link", "set", "lo", "up"], stderr=subprocess.DEVNULL, check=False)
-            with socket.socket() as free:
-                free.bind(("127.0.0.1", 0))
-                port = free.getsockname()[1]
+            port = free_port()
         except OSError:
             port = 0
         URL = f"http://127.0.0.1:{port or 4318}/v1/metrics"

@@ -4,7 +4,6 @@ rhist serve: what is scraped is what the kernel has counted, whatever happens me
 module is unloaded and loaded, a histogram costs too much, clients are slow or hostile, the service is killed.
 """
 
-import http.server
 import json
 import os
 import shutil
@@ -15,6 +14,7 @@ import tempfile
 import threading
 import time
 
+from receiver import Receiver, free_port, metrics
 from scrape import OPEN, PROTOBUF, RHIST, TEXT, TRACING, Server, begin, fire, instances, same, soon
 from tap import finish, ok
 
@@ -247,26 +247,10 @@ else:
 
 # --- a receiver of what is pushed
 
-pushed = []
-
-
-class Receiver(http.server.BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-
-    def do_POST(self):
-        pushed.append(json.loads(self.rfile.read(int(self.headers["content-length"]))))
-        self.send_response(200)
-        self.send_header("Content-Length", "0")
-        self.end_headers()
-
-    def log_message(self, *_):
-        pass
-
-
 def sent(name):
     """Hits that have arrived of a histogram."""
-    metrics = [metric for request in pushed for metric in request["resourceMetrics"][0]["scopeMetrics"][0]["metrics"]]
-    return sum(int(point["asInt"]) for metric in metrics if metric["name"] == f"{name}.hits" for point in metric["sum"]["dataPoints"])
+    found = [metric for metric in metrics(receiver.bodies) if metric["name"] == f"{name}.hits"]
+    return sum(point["asInt"] for metric in found for point in metric["sum"]["dataPoints"])
 
 
 def hits(name="rhist_runs_total_count"):
@@ -275,8 +259,7 @@ def hits(name="rhist_runs_total_count"):
 
 os.environ["RHIST_STATE"] = f"{work}/state"
 server.stop()
-with socket.create_server(("127.0.0.1", 0)) as free:
-    port = free.getsockname()[1]
+port = free_port()
 PUSH = f'\n[push]\nto = "http://127.0.0.1:{port}"\ninterval = 1\njson = true\n'
 server.write(CONFIG + PUSH)
 server.start()
@@ -287,8 +270,7 @@ fire("run task 0 1 5 5")
 same(server.stop(), 0, "SIGTERM ends it")
 took = time.monotonic() - stopping
 ok(took < 10 and not instances(), "within seconds", took)
-receiver = http.server.ThreadingHTTPServer(("127.0.0.1", port), Receiver)
-threading.Thread(target=receiver.serve_forever, daemon=True).start()
+receiver = Receiver(port)
 server.start()
 ok(soon(lambda: (sent("runs"), sent("plain")) == (35, 35)), "the next one pushes what the one before has left", sent("runs"), server.said())
 fire("run task 0 1 7 7")
