@@ -26,6 +26,8 @@ pub struct Question {
     pub worst: String,
     /// How numbers of key columns and saved fields are named where that is not [usual](Names::usual).
     pub names: BTreeMap<String, NameKind>,
+    /// Values that can be below zero, by the types of their fields.
+    pub signed: Vec<String>,
     /// The commands that started it, as a shell takes them.
     pub triggers: Vec<String>,
     /// Sentences that a reader of the numbers has to know, such as what the kernel cannot tell.
@@ -45,6 +47,11 @@ impl Question {
     pub fn name_kind(&self, column: &str) -> NameKind {
         let kind = self.names.get(column).copied();
         kind.unwrap_or_else(|| Names::usual(column))
+    }
+
+    /// Whether a value can be below zero, so that its sum can fall: a signed field, or a difference.
+    pub fn is_signed(&self, value: &str) -> bool {
+        value.contains('-') || self.signed.iter().any(|name| name == value)
     }
 }
 

@@ -118,6 +118,7 @@ impl<'a> Encoder<'a> {
             names.hits.clone(),
             format!("{{{}}}", self.question.noun),
             hits.collect(),
+            true,
         ));
         for (i, column) in self.interval.delta.values.iter().enumerate() {
             let mut numbers = Vec::new();
@@ -146,7 +147,8 @@ impl<'a> Encoder<'a> {
             if dists.is_empty() && !numbers.is_empty() {
                 let (name, unit) = (names.values[i].clone(), column.unit.word().to_owned());
                 metrics.push(match column.fold {
-                    Fold::Sum => self.sum(name, unit, numbers),
+                    // By its type: what a receiver has of a series must not depend on the numbers of one batch.
+                    Fold::Sum => self.sum(name, unit, numbers, !self.question.is_signed(&column.name)),
                     Fold::Min | Fold::Max => gauge(name, unit, numbers),
                 });
             }
@@ -166,7 +168,7 @@ impl<'a> Encoder<'a> {
                 });
             }
             if !no_bucket.is_empty() {
-                metrics.push(self.sum(names.no_bucket[i].clone(), "1".to_owned(), no_bucket));
+                metrics.push(self.sum(names.no_bucket[i].clone(), "1".to_owned(), no_bucket, true));
             }
         }
         metrics
@@ -198,7 +200,7 @@ impl<'a> Encoder<'a> {
             (names::MISSED, losses.missed),
         ] {
             if let Some(number) = number {
-                metrics.push(self.sum(name.to_owned(), "1".to_owned(), point(number.into())));
+                metrics.push(self.sum(name.to_owned(), "1".to_owned(), point(number.into()), true));
             }
         }
         if let Some(cost) = self.interval.cost_ns.and_then(Double::from_f64) {
@@ -285,16 +287,12 @@ impl<'a> Encoder<'a> {
         }
     }
 
-    fn sum(&self, name: String, unit: String, data_points: Vec<NumberPoint>) -> Metric {
-        let is_negative = |point: &NumberPoint| match (point.as_int, &point.as_double) {
-            (Some(Digits(number)), _) => number < 0,
-            (None, double) => double.as_ref().is_some_and(|double| double.to_f64() < 0.0),
-        };
+    fn sum(&self, name: String, unit: String, data_points: Vec<NumberPoint>, is_monotonic: bool) -> Metric {
         Metric {
             name,
             unit,
             sum: Some(Sum {
-                is_monotonic: !data_points.iter().any(is_negative),
+                is_monotonic,
                 data_points,
                 aggregation_temporality: self.temporality(),
             }),
@@ -343,11 +341,15 @@ impl<'a> Encoder<'a> {
             zero += positive.remove(&-1).unwrap_or(0);
         }
         let count = zero + positive.values().sum::<i128>() + negative.values().sum::<i128>();
+        // OTLP has no sum where values are below zero, since it could fall. What reads recordings needs it.
+        let is_below_zero = |number: Option<i128>| number.is_some_and(|number| number < 0);
+        let can_fall = !negative.is_empty() || is_below_zero(dist.min) || is_below_zero(dist.sum);
+        let has_sum = self.form == Form::Recording || !can_fall;
         let point = HistogramPoint {
             start_time_unix_nano: self.start,
             time_unix_nano: self.end,
             count: Digits(count),
-            sum: dist.sum.map(double),
+            sum: dist.sum.filter(|_| has_sum).map(double),
             scale: i32::from(dist.scale.saturating_sub(shift)),
             zero_count: Digits(zero),
             positive: dense(&positive),

@@ -199,6 +199,11 @@ impl Plan {
         if let Some(step) = plan.steps.iter().find(|step| step.text().len() > MOST_BYTES) {
             return Err(Error::Impossible(too_long(step.text().len(), options)));
         }
+        plan.question.signed = signed(tracefs, &measure);
+        let values = &plan.answer.values;
+        plan.question
+            .signed
+            .retain(|name| values.iter().any(|column| column.name == *name));
         let id = plan.id.clone();
         plan.question.triggers = plan.steps.iter().map(|step| step.shell(&id)).collect();
         Ok(plan)
@@ -249,6 +254,7 @@ impl Plan {
             plan.answer
                 .add(event, place, if is_last { Shows::Whole } else { Shows::Nothing });
         }
+        plan.question.signed = signed(tracefs, &plan.measure);
         let id = plan.id.clone();
         plan.question.triggers = plan.steps.iter().map(|step| step.shell(&id)).collect();
         Ok(plan)
@@ -369,6 +375,25 @@ fn names_of(measure: &Measure) -> BTreeMap<String, NameKind> {
         }
     }
     names
+}
+
+/// Names of values that can be below zero: signed fields of events that are counted.
+fn signed(tracefs: &Tracefs, measure: &Measure) -> Vec<String> {
+    let mut signed = Vec::new();
+    for count in &measure.count {
+        let format = EventName::parse(&count.event).and_then(|event| tracefs.format(&event).ok());
+        let Some(format) = format else { continue };
+        let fields = format.own_fields().filter(|field| field.signed);
+        let fields: Vec<&str> = fields.map(|field| field.name.as_str()).collect();
+        // `sent=ret` is the sum of `ret`.
+        let named = count.sum.iter().filter_map(|sum| sum.split_once('='));
+        let named = named.filter(|(_, field)| field.contains('-') || fields.contains(field));
+        signed.extend(named.map(|(name, _)| name.to_owned()));
+        signed.extend(fields.into_iter().map(str::to_owned));
+    }
+    signed.sort_unstable();
+    signed.dedup();
+    signed
 }
 
 /// The event that a recipe names.
@@ -573,6 +598,34 @@ mod tests {
         assert!(has_comm("common_comm", None));
         assert!(has_comm("common_comm", Some("next_pid > 1")));
         assert!(!has_comm("next_comm", Some("next_pid > 1")));
+    }
+
+    #[test]
+    fn values_that_can_be_below_zero() {
+        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
+        let tracefs = Tracefs::at(root).unwrap();
+        let count = |event: &str, sum: &[&str]| Count {
+            event: event.to_owned(),
+            sum: sum.iter().map(|sum| (*sum).to_owned()).collect(),
+            ..Count::default()
+        };
+        let signed = |count: Vec<Count>| {
+            let measure = Measure {
+                count,
+                ..Measure::default()
+            };
+            let options = Options::default();
+            let plan = Plan::new(&tracefs, Id::example(), &measure, &options, Question::default());
+            plan.unwrap().question.signed
+        };
+        // What is not shown is not there.
+        assert_eq!(signed(vec![count("raw_syscalls:sys_exit", &["ret"])]), ["ret"]);
+        let both = [
+            count("raw_syscalls:sys_exit", &["sent=ret"]),
+            count("kmem:kmalloc", &["bytes_alloc", "bytes_req"]),
+        ];
+        assert_eq!(signed(both[..1].to_vec()), ["sent"]);
+        assert!(signed(both[1..].to_vec()).is_empty());
     }
 
     #[test]

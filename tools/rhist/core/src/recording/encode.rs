@@ -60,9 +60,11 @@ fn resource(question: &Question, boot_id: Option<&str>) -> Resource {
         ("rhist.triggers", strings(&question.triggers)),
         ("rhist.notes", strings(&question.notes)),
     ];
+    let signed = (!question.signed.is_empty()).then(|| ("rhist.signed", strings(&question.signed)));
     let boot_id = boot_id.map(|id| ("rhist.boot_id", string(id)));
+    let members = machine(question).into_iter().chain(members);
     Resource {
-        attributes: attributes(machine(question).into_iter().chain(members).chain(boot_id)),
+        attributes: attributes(members.chain(signed).chain(boot_id)),
     }
 }
 

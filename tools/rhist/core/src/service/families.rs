@@ -114,7 +114,7 @@ fn of_histogram<'a>(histogram: &'a Watched, labels: &'a [String]) -> Vec<Family<
         let is_dist = is_dist(n);
         let kind = match column.fold {
             _ if is_dist => Kind::Histogram,
-            Fold::Sum if !histogram.signed.contains(&column.name) && !column.name.contains('-') => Kind::Counter,
+            Fold::Sum if !histogram.question.is_signed(&column.name) => Kind::Counter,
             _ => Kind::Gauge,
         };
         let unit = unit_word(

@@ -428,7 +428,7 @@ fn names_of_counts_sums_and_extremes() {
         &columns,
         vec![(Key::Number(7), 3, numbers)],
     );
-    service.histograms[0].signed = vec!["ret".to_owned()];
+    service.histograms[0].question.signed = vec!["ret".to_owned()];
     let lines = lines(&service);
     for expected in [
         "rhist_reads_total{next_comm=\"7\"} 3",

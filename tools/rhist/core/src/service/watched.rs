@@ -22,7 +22,6 @@ use crate::run::Run;
 use crate::run::StartError;
 use crate::table::Time;
 use crate::tracefs::Tracefs;
-use crate::tracefs::events::EventName;
 
 /// After so long it is tried again to make what could not be made, at first.
 const FIRST_WAIT: Duration = Duration::from_secs(1);
@@ -56,8 +55,6 @@ pub struct Watched {
     pub question: Question,
     /// Since when it has been counted.
     pub(super) start: Time,
-    /// Names of values whose sums can fall, since they can be below zero.
-    pub signed: Vec<String>,
     /// Entries of its fullest histogram, and for how many there is room.
     pub fill: (u64, u64),
     /// How often it was made.
@@ -105,7 +102,6 @@ impl Watched {
             watch: Watch::new(wanted.settings.budget),
             question: Question::default(),
             start: Time::default(),
-            signed: Vec::new(),
             fill: (0, 0),
             starts: 0,
             names: Names::elsewhere(),
@@ -185,7 +181,6 @@ impl Watched {
             run.set_cost(cost);
             self.watch.event_ns = Some(cost);
         }
-        self.signed = signed(&tracefs, run.plan());
         let (start, names) = (run.beginning().table.time, run.plan().names(&tracefs));
         self.follow(Box::new(run), start, names);
     }
@@ -249,25 +244,4 @@ impl Watched {
     pub fn started(&self) -> Option<u64> {
         (self.starts > 0).then_some(self.start.realtime_ns)
     }
-}
-
-/// Names of values of an answer that can be below zero.
-fn signed(tracefs: &Tracefs, plan: &Plan) -> Vec<String> {
-    let mut signed = Vec::new();
-    for count in &plan.measure.count {
-        let Some(format) = EventName::parse(&count.event).and_then(|event| tracefs.format(&event).ok()) else {
-            continue;
-        };
-        let fields = format
-            .own_fields()
-            .filter(|field| field.signed)
-            .map(|field| field.name.clone());
-        let fields: Vec<String> = fields.collect();
-        // `sent=ret` is the sum of `ret`.
-        let named = count.sum.iter().filter_map(|sum| sum.split_once('='));
-        let named = named.filter(|(_, field)| field.contains('-') || fields.iter().any(|signed| signed == field));
-        signed.extend(named.map(|(name, _)| name.to_owned()));
-        signed.extend(fields);
-    }
-    signed
 }

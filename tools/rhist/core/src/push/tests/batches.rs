@@ -205,7 +205,8 @@ fn protobuf_has_the_same_buckets() {
     );
     assert_eq!(
         (point.sum, point.min, point.max),
-        (Some(u64::MAX as f64), Some(-3.0), Some(i64::MAX as f64))
+        // A sum could fall, as there are values below zero.
+        (None, Some(-3.0), Some(i64::MAX as f64))
     );
     assert_eq!((positive.offset, positive.bucket_counts.len()), (-1, 79));
     assert_eq!(
@@ -283,6 +284,59 @@ fn cumulative_points_have_all_since_the_start() {
         };
         assert_eq!(temporality, 2, "{metric:?}");
     }
+}
+
+/// Whether numbers are below zero does not change what kind of sum they are.
+#[test]
+fn sums_of_signed_fields_can_fall() {
+    let sums = |number| {
+        let mut sums = interval(0, vec![row(Key::Number(1), &[5])]);
+        let column = |name: &str| Column {
+            name: name.to_owned(),
+            ..Column::default()
+        };
+        sums.delta.values = vec![column("ret"), column("bytes")];
+        sums.delta.rows[0].values = vec![Value::Number(number), Value::Number(7)];
+        sums
+    };
+    let question = Question {
+        signed: vec!["ret".to_owned()],
+        ..question()
+    };
+    for temporality in [Temporality::Delta, Temporality::Cumulative] {
+        let mut exporter = exporter(Encoding::Protobuf, temporality);
+        for number in [20_000, -549, 1] {
+            let mut batches = Vec::new();
+            exporter.export(&question, &Names::elsewhere(), &sums(number), |batch| {
+                batches.push(batch)
+            });
+            let metrics = metrics(&batches);
+            let monotonic = metrics.iter().filter_map(|metric| match &metric.data {
+                Some(Data::Sum(sum)) => Some((metric.name.as_str(), sum.is_monotonic)),
+                _ => None,
+            });
+            let monotonic: BTreeMap<_, _> = monotonic.collect();
+            let expected = [
+                ("rhist.dropped", true),
+                ("rhist.events", true),
+                ("runqlat.bytes", true),
+                ("runqlat.hits", true),
+                ("runqlat.ret", false),
+            ];
+            assert_eq!(monotonic, BTreeMap::from(expected));
+        }
+    }
+}
+
+/// A sum that there was once is not less later: it is left out.
+#[test]
+fn distributions_below_zero_have_no_sum() {
+    let mut exporter = exporter(Encoding::Protobuf, Temporality::Cumulative);
+    let sums = [&[20][..], &[-11, -11], &[30]].map(|values| {
+        let metrics = metrics(&export(&mut exporter, &interval(0, vec![row(Key::Number(1), values)])));
+        waits(&metrics)[0].sum
+    });
+    assert_eq!(sums, [Some(20.0), None, None]);
 }
 
 #[test]
