@@ -18,8 +18,8 @@ use super::server::Server;
 /// What is counted of the process.
 #[derive(Debug)]
 pub struct Own {
-    /// When it began: `CLOCK_REALTIME` in nanoseconds.
-    start_ns: u64,
+    /// When it began.
+    start: Time,
     backend: String,
     module: String,
     /// Whether the last configuration was taken, and when one was: `CLOCK_REALTIME` in nanoseconds.
@@ -36,13 +36,13 @@ pub struct Own {
 impl Own {
     /// Nothing yet. `backend` says whose histograms these are.
     pub fn new(backend: &str) -> Self {
-        let start_ns = Time::now().realtime_ns;
+        let start = Time::clocks();
         let module = fs::read_to_string("/sys/module/rhist/version").unwrap_or_default();
         Self {
-            start_ns,
+            reload: (true, start.realtime_ns),
+            start,
             backend: backend.to_owned(),
             module: module.trim().to_owned(),
-            reload: (true, start_ns),
             scrapes: 0,
             scrape_time: Default::default(),
             responses: Vec::new(),
@@ -54,7 +54,7 @@ impl Own {
     pub fn reloaded(&mut self, is_taken: bool) {
         self.reload.0 = is_taken;
         if is_taken {
-            self.reload.1 = Time::now().realtime_ns;
+            self.reload.1 = Time::clocks().realtime_ns;
         }
     }
 
@@ -73,7 +73,8 @@ impl Own {
 
     /// All of it as metrics.
     pub fn families<'a>(&'a self, service: &Service) -> Vec<Family<'a>> {
-        let start = Some(self.start_ns);
+        let start_ns = self.start.realtime_before(&Time::clocks());
+        let start = Some(start_ns);
         let one = |name: &str, unit, kind, help: &str, labels, value| {
             let mut family = Family::new(name, unit, kind, help);
             family.push(labels, value, if kind == Kind::Counter { start } else { None });
@@ -159,7 +160,7 @@ impl Own {
                 gauge,
                 "When this process began",
                 vec![],
-                since(self.start_ns),
+                since(start_ns),
             ),
         ];
         if !responses.points.is_empty() {

@@ -97,7 +97,10 @@ impl<'a> Encoder<'a> {
             form,
             keys: names::keys(&interval.delta.keys),
             metrics: Names::new(&question.name, &interval.delta.values),
-            start: Digits(interval.from.realtime_ns.into()),
+            start: Digits(match form {
+                Form::Recording => interval.from.realtime_ns.into(),
+                Form::Export(_) => interval.from.realtime_before(&interval.to).into(),
+            }),
             end: Digits(interval.to.realtime_ns.into()),
         }
     }

@@ -129,15 +129,20 @@ fn batch(encoding: Encoding, resource: &[Attribute], metrics: Vec<Metric>) -> Ba
 
 /// Adds an interval to those before. Of largest values, only those of this interval are there.
 fn add<'a>(total: &'a mut Option<Interval>, interval: &Interval) -> &'a Interval {
-    let Some(total) = total else {
-        return total.insert(interval.clone());
+    let total = match total {
+        None => total.insert(interval.clone()),
+        Some(total) => {
+            for row in &mut total.delta.rows {
+                row.worst = None;
+            }
+            append(&mut total.delta, interval.delta.clone());
+            total.to.clone_from(&interval.to);
+            total.events = total.events.saturating_add(interval.events);
+            total.cost_ns = interval.cost_ns;
+            total
+        }
     };
-    for row in &mut total.delta.rows {
-        row.worst = None;
-    }
-    append(&mut total.delta, interval.delta.clone());
-    total.to.clone_from(&interval.to);
-    total.events = total.events.saturating_add(interval.events);
-    total.cost_ns = interval.cost_ns;
+    // If the clock was set back before it, the start moves once, and stays there: for receivers, another start is another sum.
+    total.from.realtime_ns = total.from.realtime_before(&total.to);
     total
 }

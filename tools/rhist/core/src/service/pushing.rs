@@ -31,7 +31,7 @@ pub struct Pushing {
     active: Option<Active>,
     /// What became of the batches of pushers that are gone.
     past: Totals,
-    start_ns: u64,
+    began: Time,
 }
 
 struct Active {
@@ -60,7 +60,7 @@ impl Pushing {
             start: Box::new(start),
             active: None,
             past: Totals::default(),
-            start_ns: Time::now().realtime_ns,
+            began: Time::clocks(),
         }
     }
 
@@ -140,7 +140,7 @@ impl Pushing {
             return Vec::new();
         }
         let totals = self.past.and(active.unwrap_or_default());
-        let start = Some(self.start_ns);
+        let start = Some(self.began.realtime_before(&Time::clocks()));
         let whole = |number: u64| Value::Whole(number.into());
         let help = "Batches by what became of them; only those that are accepted have arrived";
         let mut batches = Family::new("rhist_push_batches", "", Kind::Counter, help);

@@ -442,6 +442,19 @@ fn names_of_counts_sums_and_extremes() {
     }
 }
 
+/// What is counted for a second has begun a second ago, whatever the clock said then.
+#[test]
+fn the_clock_was_set_back() {
+    let mut service = read_once("[histogram.x]\ncount = \"x\"\n", &[], vec![]);
+    let now = table::Time::clocks();
+    let histogram = &mut service.histograms[0];
+    histogram.start.realtime_ns = now.realtime_ns + 86_400_000_000_000;
+    histogram.start.monotonic_ns = now.monotonic_ns - 1_000_000_000;
+    let start = histogram.started().unwrap();
+    let before = table::Time::clocks().realtime_ns - start;
+    assert!((1_000_000_000..2_000_000_000).contains(&before), "{before}");
+}
+
 #[test]
 fn what_has_no_values_yet_has_no_kind() {
     let columns = [("value", Unit::Nanoseconds, Fold::Sum)];

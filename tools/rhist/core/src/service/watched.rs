@@ -240,8 +240,8 @@ impl Watched {
         }
     }
 
-    /// Since when it has been counted, if it has been: `CLOCK_REALTIME` in nanoseconds.
+    /// Since when it has been counted, if it has been: `CLOCK_REALTIME` in nanoseconds, as the clock is now.
     pub fn started(&self) -> Option<u64> {
-        (self.starts > 0).then_some(self.start.realtime_ns)
+        (self.starts > 0).then(|| self.start.realtime_before(&Time::clocks()))
     }
 }

@@ -145,15 +145,33 @@ pub struct Time {
 impl Time {
     /// The time of this machine.
     pub fn now() -> Self {
+        let boot_id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok();
+        Self {
+            boot_id: boot_id.map(|id| id.trim_end().to_owned()),
+            ..Self::clocks()
+        }
+    }
+
+    /// The same without the boot.
+    pub fn clocks() -> Self {
         let ns = |clock| {
             let time = clock_gettime(clock);
             u64::try_from(i128::from(time.tv_sec) * 1_000_000_000 + i128::from(time.tv_nsec)).unwrap_or(0)
         };
-        let boot_id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok();
         Self {
             realtime_ns: ns(ClockId::Realtime),
             monotonic_ns: ns(ClockId::Monotonic),
-            boot_id: boot_id.map(|id| id.trim_end().to_owned()),
+            boot_id: None,
         }
+    }
+
+    /// This time in nanoseconds of `CLOCK_REALTIME`, never after `later`: if the clock was set back in between, it is as long
+    /// before `later` as `CLOCK_MONOTONIC` says.
+    pub fn realtime_before(&self, later: &Time) -> u64 {
+        if self.realtime_ns <= later.realtime_ns {
+            return self.realtime_ns;
+        }
+        let ago = later.monotonic_ns.saturating_sub(self.monotonic_ns);
+        later.realtime_ns.saturating_sub(ago)
     }
 }

@@ -286,6 +286,39 @@ fn cumulative_points_have_all_since_the_start() {
     }
 }
 
+/// A day back before the second push, and three days on before the fourth: no start is after its end, and that of a sum moves
+/// no more than it must.
+#[test]
+fn the_clock_is_set() {
+    const DAY: i64 = 86_400;
+    let times = |temporality| {
+        let mut exporter = exporter(Encoding::Protobuf, temporality);
+        let mut now = time(0);
+        let times = [0, -DAY, 0, 3 * DAY, 0].into_iter().enumerate().map(|(n, seconds)| {
+            let mut second = interval(n as u64, vec![row(Key::Number(1), &[5])]);
+            second.from = now.clone();
+            now.monotonic_ns += 1_000_000_000;
+            now.realtime_ns = now
+                .realtime_ns
+                .checked_add_signed((1 + seconds) * 1_000_000_000)
+                .unwrap();
+            second.to = now.clone();
+            let metrics = metrics(&export(&mut exporter, &second));
+            let point = waits(&metrics)[0];
+            let since = |ns: u64| ns.cast_signed() / 1_000_000_000 - time(0).realtime_ns.cast_signed() / 1_000_000_000;
+            (since(point.start_time_unix_nano), since(point.time_unix_nano))
+        });
+        times.collect::<Vec<_>>()
+    };
+    let ends = [1, 2 - DAY, 3 - DAY, 4 + 2 * DAY, 5 + 2 * DAY];
+    let starts = |starts: [i64; 5]| starts.into_iter().zip(ends).collect::<Vec<_>>();
+    assert_eq!(
+        times(Temporality::Delta),
+        starts([0, 1 - DAY, 2 - DAY, 3 - DAY, 4 + 2 * DAY])
+    );
+    assert_eq!(times(Temporality::Cumulative), starts([0, -DAY, -DAY, -DAY, -DAY]));
+}
+
 /// Whether numbers are below zero does not change what kind of sum they are.
 #[test]
 fn sums_of_signed_fields_can_fall() {
