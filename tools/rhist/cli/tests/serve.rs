@@ -16,6 +16,7 @@ use std::path::Path;
 use std::process::Child;
 use std::process::Command;
 use std::process::Stdio;
+use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 use std::time::Instant;
@@ -134,6 +135,8 @@ struct Service {
     child: Child,
     address: String,
     home: tempfile::TempDir,
+    /// What it says after its start, until it ends.
+    said: mpsc::Receiver<String>,
 }
 
 impl Service {
@@ -158,12 +161,13 @@ impl Service {
             let rest = line.split_once("listening on http://")?.1;
             Some(rest.trim_end_matches("/metrics").to_owned())
         });
-        // What it says later is read, so that it can.
-        thread::spawn(move || said.for_each(drop));
+        let (sender, later) = mpsc::channel();
+        thread::spawn(move || said.for_each(|line| drop(sender.send(line))));
         Service {
             child,
             address: address.unwrap(),
             home,
+            said: later,
         }
     }
 
@@ -372,6 +376,18 @@ fn what_was_left_is_pushed_also_to_another_receiver() {
     service.signal(Signal::HUP);
     service.tells("rhist_serve_config_last_reload_successful 0");
     service.tells("rhist_push_batches_total{result=\"accepted\"} 2");
+}
+
+#[test]
+fn what_is_lost_is_told_at_the_end() {
+    let (url, _requests) = receiver("401 Unauthorized");
+    let mut service = Service::of(&push_to(&url), |home| leave(home, &url));
+    service.tells("rhist_push_batches_total{result=\"refused\"} 1");
+    service.signal(Signal::TERM);
+    service.child.wait().unwrap();
+    let said: Vec<_> = service.said.iter().collect();
+    let lost = "rhist: lost: 1 batch; 1 refused, 0 dropped, 0 unreadable, 0 not sent";
+    assert!(said.iter().any(|line| line == lost), "{said:?}");
 }
 
 #[test]

@@ -223,8 +223,6 @@ fn wait(pusher: &Pusher, signals: &Signals, bytes: u64) -> anyhow::Result<bool> 
 
 /// Says what became of all, and with what status the process ends.
 fn end(totals: &Totals, intervals: u64, url: &str, is_quiet: bool) -> ExitCode {
-    let kept = totals.waiting - totals.volatile;
-    let lost = totals.lost() + totals.volatile;
     if !is_quiet {
         let [intervals, accepted] =
             [(intervals, "intervals"), (totals.accepted, "batches")].map(|(n, what)| things(n, what));
@@ -236,6 +234,16 @@ fn end(totals: &Totals, intervals: u64, url: &str, is_quiet: bool) -> ExitCode {
             things(totals.rejected_points, "data points")
         );
     }
+    match tell_left(totals) + totals.rejected_points {
+        0 => ExitCode::SUCCESS,
+        _ => ExitCode::FAILURE,
+    }
+}
+
+/// Says what a pusher that has ended leaves to the next one, and what is lost. Returns how many batches that are.
+pub fn tell_left(totals: &Totals) -> u64 {
+    let kept = totals.waiting - totals.volatile;
+    let lost = totals.lost() + totals.volatile;
     if kept > 0 {
         say!("rhist: kept until the next push to there: {}", things(kept, "batches"));
     }
@@ -249,10 +257,7 @@ fn end(totals: &Totals, intervals: u64, url: &str, is_quiet: bool) -> ExitCode {
             totals.volatile
         );
     }
-    match kept + lost + totals.rejected_points {
-        0 => ExitCode::SUCCESS,
-        _ => ExitCode::FAILURE,
-    }
+    kept + lost
 }
 
 /// How batches are made.

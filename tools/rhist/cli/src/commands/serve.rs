@@ -36,6 +36,7 @@ use signal_hook::consts::SIGTERM;
 
 use super::check;
 use super::push::tell;
+use super::push::tell_left;
 use crate::USAGE;
 use crate::args::BackendArg;
 use crate::ask;
@@ -190,13 +191,7 @@ impl Scraper {
             self.push();
         }
         self.service.stop();
-        let totals = self.pushing.finish(PATIENCE);
-        if totals.waiting > 0 {
-            say!(
-                "rhist: the receiver has not accepted yet: {}",
-                quantity::things(totals.waiting, "batches")
-            );
-        }
+        tell_left(&self.pushing.finish(PATIENCE));
     }
 
     fn reload(&mut self, args: &Args) {

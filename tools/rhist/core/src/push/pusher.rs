@@ -67,13 +67,14 @@ impl Totals {
         self.refused + self.dropped + self.unreadable
     }
 
-    /// With those of a pusher that came after this one: what is waiting is only known of that.
+    /// With those of a pusher that came after this one, which has ended: what it held in memory is lost, and what is waiting is
+    /// only known of the later one.
     pub fn and(self, later: Totals) -> Totals {
         Totals {
             accepted: self.accepted + later.accepted,
             rejected_points: self.rejected_points + later.rejected_points,
             refused: self.refused + later.refused,
-            dropped: self.dropped + later.dropped,
+            dropped: self.dropped + self.volatile + later.dropped,
             unreadable: self.unreadable + later.unreadable,
             retries: self.retries + later.retries,
             ..later
@@ -170,12 +171,15 @@ impl Pusher {
     }
 
     /// Sends what is in the queue, as long as the receiver accepts it at once, for no longer than that. What is left then is
-    /// sent by the next process, if the queue is in a folder.
+    /// sent by the next process, if the queue is in a folder, and can be written.
     pub fn finish(self, patience: Duration) -> Totals {
         self.shared.lock().is_closing = true;
         self.shared.changed.notify_all();
         self.wait_until(patience, |state| state.is_done);
-        self.totals()
+        let mut state = self.shared.lock();
+        let in_flight = state.in_flight;
+        state.queue.write_held(in_flight);
+        state.totals()
     }
 
     fn wait_until(&self, patience: Duration, is_over: impl Fn(&State) -> bool) -> bool {

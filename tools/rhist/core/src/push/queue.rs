@@ -12,7 +12,7 @@
 //! A file is a line with the length and a checksum, and the batch. One that was cut off, as when the machine went down, is left
 //! out, and counted. Nothing waits for the disk: what the kernel has not written when the machine goes down is lost.
 //!
-//! If a file cannot be written, as when the disk is full, the batch is held in memory.
+//! If a file cannot be written, as when the disk is full, the batch is held in memory, and written when that can be done again.
 
 use std::collections::VecDeque;
 use std::fs;
@@ -241,8 +241,26 @@ impl Queue {
                 }
             }
         });
-        added.dropped = self.shorten(in_flight);
+        added.dropped = match added.held {
+            None => self.write_held(in_flight),
+            Some(_) => self.shorten(in_flight),
+        };
         added
+    }
+
+    /// Writes what is held in memory, the oldest first, as far as that can be done now. Returns how many were dropped, as
+    /// files count for more. `in_flight` is one that must not be.
+    pub fn write_held(&mut self, in_flight: Option<u64>) -> u64 {
+        if let Some(folder) = &self.folder {
+            for entry in &mut self.entries {
+                let Some(batch) = &entry.held else { continue };
+                let Ok(bytes) = folder.write(entry.number, batch) else {
+                    break;
+                };
+                (entry.bytes, entry.held) = (bytes, None);
+            }
+        }
+        self.shorten(in_flight)
     }
 
     /// Drops the oldest ones beyond the limits.

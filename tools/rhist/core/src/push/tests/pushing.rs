@@ -306,6 +306,41 @@ fn nobody_waits_for_a_receiver_that_hangs() {
     assert!(begin.elapsed() < Duration::from_secs(5), "{:?}", begin.elapsed());
 }
 
+/// What was held in memory is written at the end, if it can be; otherwise it is known to be lost.
+#[test]
+fn a_queue_can_be_written_again_at_the_end() {
+    let endpoint = Endpoint::new("http://127.0.0.1:1").unwrap();
+    for is_back in [true, false] {
+        let state = tempfile::tempdir().unwrap();
+        let open = || Queue::open(state.path(), endpoint.url(), Limits::default()).unwrap();
+        let queue = open();
+        let folder = queue.folder().unwrap().to_owned();
+        let away = folder.with_file_name("away");
+        std::fs::rename(&folder, &away).unwrap();
+        let (pusher, said) = pusher(endpoint.clone(), queue);
+        (1..=3).for_each(|number| pusher.push(batch(number)));
+        assert_eq!(pusher.totals().volatile, 3);
+        if is_back {
+            std::fs::rename(&away, &folder).unwrap();
+        }
+        let totals = pusher.finish(PATIENCE);
+        let volatile = if is_back { 0 } else { 3 };
+        assert_eq!((totals.waiting, totals.volatile, totals.lost()), (3, volatile, 0));
+        // Nobody has them when another receiver's turn has come.
+        assert_eq!(totals.and(Totals::default()).lost(), volatile);
+        assert!(
+            said.lock()
+                .unwrap()
+                .iter()
+                .any(|said| said.contains("is kept in memory")),
+            "{said:?}"
+        );
+        // The thread lets go of the folder when it ends, which it has said before.
+        thread::sleep(Duration::from_millis(100));
+        assert_eq!(open().len() as u64, 3 - volatile);
+    }
+}
+
 #[test]
 fn what_is_left_is_sent_by_the_next_process() {
     let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();

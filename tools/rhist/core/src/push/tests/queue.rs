@@ -132,7 +132,7 @@ fn nobody_else_can_read_it() {
     assert_eq!(modes, [0o700, 0o700, 0o600]);
 }
 
-/// What cannot be written is held in memory, as far as it may be, and later ones are written again.
+/// What cannot be written is held in memory, as far as it may be, and written when it can be again.
 #[test]
 fn a_folder_is_away_for_a_while() {
     let state = tempfile::tempdir().unwrap();
@@ -148,9 +148,12 @@ fn a_folder_is_away_for_a_while() {
         assert_eq!(added.dropped, u64::from(number > 5));
         assert!(queue.held() <= LIMITS.held);
     }
+    assert_eq!((queue.volatile(), queue.dropped()), (5, 4));
     fs::rename(&away, &folder).unwrap();
     drop(queue.push(batch(10), None));
-    assert_eq!((queue.volatile(), queue.dropped()), (5, 4));
+    assert_eq!((queue.volatile(), queue.held(), queue.dropped()), (0, 0, 4));
+    drop(queue);
+    let mut queue = open(state.path());
     let left: Vec<_> = [0, 5, 6, 7, 8, 9, 10].into_iter().map(batch).collect();
     assert_eq!(drain(&mut queue), left);
 }
