@@ -9,6 +9,8 @@
 //!         00000000000000000041                                  a batch
 //! ```
 //!
+//! What has another name, or is no file, is not the queue's: it is left alone.
+//!
 //! A file is a line with the length and a checksum, and the batch. One that was cut off, as when the machine went down, is left
 //! out, and counted. Nothing waits for the disk: what the kernel has not written when the machine goes down is lost.
 //!
@@ -30,6 +32,9 @@ use percent_encoding::AsciiSet;
 use percent_encoding::NON_ALPHANUMERIC;
 use percent_encoding::utf8_percent_encode;
 use rustix::fs::FlockOperation;
+use rustix::fs::Mode;
+use rustix::fs::OFlags;
+use rustix::io::Errno;
 
 use super::Batch;
 use super::Encoding;
@@ -39,6 +44,9 @@ const KEPT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_')
 
 /// Processes that push to the same receiver at the same time.
 const FOLDERS: u32 = 64;
+
+/// No batch has a larger number: counting on from there ends nowhere.
+const LAST: u64 = 1 << 62;
 
 /// What a file takes of the disk at least.
 const BLOCK: u64 = 4096;
@@ -178,7 +186,8 @@ impl Queue {
         let Some(folder) = &self.folder else { return };
         let mut found = folder.batches();
         found.sort_unstable();
-        self.next = found.last().map_or(1, |(number, _)| number + 1);
+        // Also behind what has such a name and is no batch.
+        self.next = folder.entries().map(|(number, _)| number + 1).max().unwrap_or(1);
         self.entries = found
             .into_iter()
             .map(|(number, bytes)| Entry {
@@ -192,15 +201,8 @@ impl Queue {
     /// Takes over what is in folders of processes that are gone.
     fn adopt(&mut self, all: &Path) {
         let Some(folder) = &self.folder else { return };
-        let mut others: Vec<PathBuf> = fs::read_dir(all)
-            .into_iter()
-            .flatten()
-            .flatten()
-            .map(|entry| entry.path())
-            .filter(|path| *path != folder.path)
-            .collect();
-        others.sort();
-        for other in others {
+        let others = (1..=FOLDERS).map(|number| all.join(number.to_string()));
+        for other in others.filter(|path| *path != folder.path && path.is_dir()) {
             let Ok(Some(other)) = Folder::lock(other) else { continue };
             let mut found = other.batches();
             found.sort_unstable();
@@ -363,16 +365,19 @@ impl Queue {
 }
 
 impl Folder {
-    /// Makes a folder, if it is not there, and locks it. `None` if somebody has the lock.
+    /// Makes a folder, if it is not there, and locks it. `None` if somebody has the lock, or it is something else.
     fn lock(path: PathBuf) -> io::Result<Option<Self>> {
         match fs::DirBuilder::new().mode(0o700).create(&path) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
             _ => (),
         }
-        let lock = File::open(&path)?;
+        let lock = match open(&path, OFlags::DIRECTORY) {
+            Err(Errno::NOTDIR | Errno::LOOP) => return Ok(None),
+            lock => lock?,
+        };
         match rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => Ok(Some(Folder { path, _lock: lock })),
-            Err(rustix::io::Errno::WOULDBLOCK) => Ok(None),
+            Err(Errno::WOULDBLOCK) => Ok(None),
             Err(error) => Err(error.into()),
         }
     }
@@ -381,19 +386,23 @@ impl Folder {
         self.path.join(format!("{number:020}"))
     }
 
+    /// What has the name of a batch, and its number.
+    fn entries(&self) -> impl Iterator<Item = (u64, fs::DirEntry)> {
+        let entries = fs::read_dir(&self.path).into_iter().flatten().flatten();
+        entries.filter_map(|entry| {
+            let number = entry.file_name().to_str()?.parse().ok()?;
+            let is_own = number <= LAST && entry.path() == self.file(number);
+            is_own.then_some((number, entry))
+        })
+    }
+
     /// Numbers of the batches, and what each counts for.
     fn batches(&self) -> Vec<(u64, u64)> {
-        let entries = fs::read_dir(&self.path).into_iter().flatten().flatten();
-        let batch = |entry: fs::DirEntry| {
-            let number = entry
-                .file_name()
-                .to_str()?
-                .parse()
-                .ok()
-                .filter(|number| *number < u64::MAX)?;
-            Some((number, on_disk(entry.metadata().ok()?.len())))
+        let batch = |(number, entry): (u64, fs::DirEntry)| {
+            let file = entry.metadata().ok().filter(fs::Metadata::is_file)?;
+            Some((number, on_disk(file.len())))
         };
-        entries.filter_map(batch).collect()
+        self.entries().filter_map(batch).collect()
     }
 
     /// Writes a batch. Returns what it counts for. If it fails, nothing is left.
@@ -430,9 +439,18 @@ fn header(batch: &Batch) -> String {
     )
 }
 
-/// The batch in a file, if it is whole.
+/// Opens what is there itself, no other place that it names.
+fn open(path: &Path, flags: OFlags) -> rustix::io::Result<File> {
+    let flags = flags | OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    Ok(rustix::fs::open(path, flags, Mode::empty())?.into())
+}
+
+/// The batch in a file, if it is whole. This waits for nobody, whatever is there.
 fn read(path: &Path) -> Option<Batch> {
-    let mut file = File::open(path).ok()?;
+    let mut file = open(path, OFlags::NONBLOCK).ok()?;
+    if !file.metadata().ok()?.is_file() {
+        return None;
+    }
     let mut bytes = Vec::new();
     file.read_to_end(&mut bytes).ok()?;
     let end = bytes.iter().take(MAX_HEADER as usize).position(|byte| *byte == b'\n')? + 1;

@@ -107,12 +107,58 @@ fn other_files_are_no_batches() {
     let folder = queue.folder().unwrap().to_owned();
     drop(queue.push(batch(1), None));
     drop(queue);
-    fs::write(folder.join("README"), "x").unwrap();
-    fs::write(folder.join(u64::MAX.to_string()), "x").unwrap();
-    fs::create_dir(folder.join(format!("{:020}", 2))).unwrap();
+    let file = |number: u64| folder.join(format!("{number:020}"));
+    for name in ["README", "5000", "+6000"] {
+        fs::write(folder.join(name), file_of(9)).unwrap();
+    }
+    fs::write(file(u64::MAX), "x").unwrap();
+    fs::write(file(u64::MAX - 1), "x").unwrap();
+    fs::create_dir(file(2)).unwrap();
+    fifo(&file(3));
+    std::os::unix::fs::symlink("/etc/passwd", file(4)).unwrap();
+    // Nor is what is in the place of other folders.
+    let all = folder.parent().unwrap();
+    fifo(&all.join("2"));
+    fs::write(all.join("3"), "x").unwrap();
+    fs::create_dir(all.join("x")).unwrap();
+    fs::write(all.join("x").join(format!("{:020}", 1)), file_of(9)).unwrap();
+    let count = || fs::read_dir(&folder).unwrap().count();
+    let others = count() - 1;
+    for number in 3..6 {
+        let mut queue = open(state.path());
+        assert!(queue.push(batch(number), None).held.is_none());
+        let expected: Vec<_> = if number == 3 { vec![1, 3] } else { vec![number] };
+        assert_eq!(drain(&mut queue), expected.into_iter().map(batch).collect::<Vec<_>>());
+        assert_eq!((queue.unreadable(), count()), (0, others));
+    }
+    // A second process at the same time finds a place, too.
+    let first = open(state.path());
+    assert_eq!(first.folder().unwrap(), folder);
+    assert_eq!(open(state.path()).folder().unwrap(), all.join("4"));
+}
+
+/// Whatever takes the place of a batch keeps nobody waiting, and is counted once.
+#[test]
+fn a_batch_becomes_something_else() {
+    let state = tempfile::tempdir().unwrap();
     let mut queue = open(state.path());
-    drop(queue.push(batch(3), None));
-    assert_eq!(drain(&mut queue), [batch(1), batch(3)]);
+    (1..=3).for_each(|number| drop(queue.push(batch(number), None)));
+    let file = |number: u64| queue.folder().unwrap().join(format!("{number:020}"));
+    let files = [file(1), file(2)];
+    files.iter().for_each(|file| fs::remove_file(file).unwrap());
+    fifo(&files[0]);
+    std::os::unix::fs::symlink("/dev/zero", &files[1]).unwrap();
+    assert_eq!(drain(&mut queue), [batch(3)]);
+    assert_eq!(queue.unreadable(), 2);
+    drop(queue);
+    let mut queue = open(state.path());
+    assert_eq!((drain(&mut queue).len(), queue.unreadable()), (0, 0));
+}
+
+/// Who opens this for reading waits until somebody writes.
+fn fifo(path: &Path) {
+    let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+    rustix::fs::mknodat(rustix::fs::CWD, path, rustix::fs::FileType::Fifo, mode, 0).unwrap();
 }
 
 #[test]
