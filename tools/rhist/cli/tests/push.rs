@@ -183,6 +183,10 @@ fn what_makes_no_sense() {
         ("--to https://x runqlat", "rhist has no TLS"),
         ("--to ftp://x runqlat", "a URL begins with http://"),
         ("--header x runqlat", "a header is NAME=VALUE"),
+        (
+            "--header Content-Type=application/json runqlat",
+            "the header content-type is set by rhist",
+        ),
         ("--queue-size 0 runqlat", "0 is not in 1.."),
         ("--replay nosuch", "No such file"),
         ("--replay waits.jsonl runqlat", "cannot be used with"),

@@ -8,12 +8,25 @@ use std::time::Duration;
 use ureq::http::HeaderName;
 use ureq::http::HeaderValue;
 use ureq::http::Uri;
+use ureq::http::header;
 
 use super::Error;
 use crate::address::Address;
+use crate::address::Invalid;
 
 /// Where OTLP has metrics, below the address of a receiver.
 const METRICS: &str = "/v1/metrics";
+
+/// What is said of each request by those who make it: another word would make it another request, or none.
+const MADE: [HeaderName; 7] = [
+    header::CONNECTION,
+    header::CONTENT_ENCODING,
+    header::CONTENT_LENGTH,
+    header::CONTENT_TYPE,
+    header::EXPECT,
+    header::HOST,
+    header::TRANSFER_ENCODING,
+];
 
 /// The address of a receiver, and what is sent along.
 #[derive(Clone)]
@@ -56,17 +69,22 @@ impl Endpoint {
                 "the URL has a password: put it into a header, where no process list shows it".to_owned(),
             ));
         }
-        authority
+        let address: Address = authority
             .as_str()
-            .parse::<Address>()
-            .map_err(|why| error(&why.to_string()))?;
-        let url = match uri.path_and_query().map(|path| path.as_str()) {
-            None | Some("/") if !whole.ends_with('/') => format!("http://{authority}{METRICS}"),
-            None => format!("http://{authority}/"),
-            Some(path) => format!("http://{authority}{path}"),
-        };
+            .parse()
+            .map_err(|why: Invalid| error(&why.to_string()))?;
+        if address.port() == Some(0) {
+            return Err(error("nobody listens on port 0"));
+        }
+        // A `Uri` has a path, whether there was one or not.
+        let behind = whole
+            .split_once("://")
+            .and_then(|(_, rest)| rest.strip_prefix(authority.as_str()));
+        let has_path = behind.is_some_and(|behind| behind.starts_with('/'));
+        let path = if has_path { uri.path() } else { METRICS };
+        let query = uri.query().map(|query| format!("?{query}")).unwrap_or_default();
         Ok(Endpoint {
-            url,
+            url: format!("http://{authority}{path}{query}"),
             headers: Vec::new(),
             timeout: Self::TIMEOUT,
         })
@@ -74,14 +92,19 @@ impl Endpoint {
 
     /// The receiver of which this is the address for all signals.
     pub(super) fn base(url: &str) -> Result<Self, Error> {
-        Self::new(&format!("{}{METRICS}", url.trim_end_matches('/')))
+        let end = url.find(['?', '#']).unwrap_or(url.len());
+        let (address, rest) = url.split_at(end);
+        Self::new(&format!("{}{METRICS}{rest}", address.trim_end_matches('/')))
     }
 
-    /// Sends a header with each request. One of the same name takes its place.
+    /// Sends a header with each request. One of the same name takes its place. Some are for HTTP alone to set.
     pub fn set_header(&mut self, name: &str, value: &str) -> Result<(), Error> {
         let name: HeaderName = name
             .parse()
             .map_err(|_| Error(format!("{name:?} is no name of a header")))?;
+        if MADE.contains(&name) {
+            return Err(Error(format!("the header {name} is set by rhist: leave it out")));
+        }
         // The value is a secret.
         let value = value.parse().map_err(|_| {
             Error(format!(

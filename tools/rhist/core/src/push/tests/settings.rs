@@ -30,6 +30,9 @@ fn urls() {
         ("localhost:4318", "http://localhost:4318/v1/metrics"),
         ("[::1]:4318/x", "http://[::1]:4318/x"),
         ("http://[::1]:4318/", "http://[::1]:4318/"),
+        ("http://localhost:4318?a=b", "http://localhost:4318/v1/metrics?a=b"),
+        ("http://localhost:4318/?a=b", "http://localhost:4318/?a=b"),
+        ("http://localhost#/x", "http://localhost/v1/metrics"),
         (
             "http://prometheus:9090/api/v1/otlp/v1/metrics?x=1",
             "http://prometheus:9090/api/v1/otlp/v1/metrics?x=1",
@@ -45,6 +48,12 @@ fn urls() {
         "http:///x",
         "",
         "http://a b",
+        "http://:80",
+        "http://[]:80",
+        "http://x:99999",
+        "http://x:0",
+        "http://x:",
+        "http://x:-1/v1",
     ];
     let errors = errors.map(|url| Endpoint::new(url).unwrap_err().to_string());
     insta::assert_snapshot!(errors.join("\n"));
@@ -58,6 +67,8 @@ fn variables() {
     assert_eq!(url(&[all]), "http://collector:4318/v1/metrics");
     let prefix = ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://collector/x");
     assert_eq!(url(&[prefix]), "http://collector/x/v1/metrics");
+    let query = ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://collector/x/?a=b");
+    assert_eq!(url(&[query]), "http://collector/x/v1/metrics?a=b");
     let own = ("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", "http://metrics:1/own");
     assert_eq!(url(&[all, own]), "http://metrics:1/own");
     let empty = ("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", " ");
@@ -121,6 +132,10 @@ fn what_variables_cannot_say() {
         ("OTEL_EXPORTER_OTLP_HEADERS", "x=%ff"),
         ("OTEL_EXPORTER_OTLP_HEADERS", "x=sec%0Aret"),
         ("OTEL_EXPORTER_OTLP_HEADERS", "a b=secret"),
+        ("OTEL_EXPORTER_OTLP_HEADERS", "Content-Type=application/json"),
+        ("OTEL_EXPORTER_OTLP_HEADERS", "content-length=5"),
+        ("OTEL_EXPORTER_OTLP_HEADERS", "Transfer-Encoding=chunked"),
+        ("OTEL_EXPORTER_OTLP_HEADERS", "host=x"),
         ("OTEL_EXPORTER_OTLP_TIMEOUT", "10s"),
         ("OTEL_EXPORTER_OTLP_TIMEOUT", "0"),
     ]
