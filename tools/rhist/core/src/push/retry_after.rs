@@ -11,17 +11,19 @@ const MONTHS: [&str; 12] = [
     "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
 ];
 
-/// How long to wait: a number of seconds, or until a date, which may be over. `now` is in seconds since 1970.
+/// How long to wait: a number of seconds, however large, or until a date, which may be over. `now` is in seconds since 1970.
 pub fn parse(value: &str, now: u64) -> Option<Duration> {
     let value = value.trim();
-    let wait = match value.parse() {
-        Ok(seconds) => Duration::from_secs(seconds),
-        Err(_) => Duration::from_secs(date(value)?.saturating_sub(now)),
+    let is_number = !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit());
+    let wait = match is_number {
+        true => value.parse().map_or(LONGEST, Duration::from_secs),
+        false => Duration::from_secs(date(value)?.saturating_sub(now)),
     };
     Some(wait.min(LONGEST))
 }
 
-/// Seconds since 1970 of a date such as `Sun, 06 Nov 1994 08:49:37 GMT`, the form that servers have to write.
+/// Seconds since 1970 of a date such as `Sun, 06 Nov 1994 08:49:37 GMT`, the form that servers have to write; those that they had to
+/// until 1999 are none.
 fn date(text: &str) -> Option<u64> {
     let words: Vec<&str> = text.split(' ').collect();
     let [_, day, month, year, time, "GMT"] = *words.as_slice() else {
@@ -57,6 +59,8 @@ mod tests {
         assert_eq!(seconds("7", 0), Some(7));
         assert_eq!(seconds(" 0 ", 0), Some(0));
         assert_eq!(seconds("86400", 0), Some(3600));
+        assert_eq!(seconds("18446744073709551615", 0), Some(3600));
+        assert_eq!(seconds("99999999999999999999999", 0), Some(3600));
         // `date -u -d '1994-11-06 08:49:37' +%s`
         assert_eq!(date("Sun, 06 Nov 1994 08:49:37 GMT"), Some(784_111_777));
         assert_eq!(date("Thu, 29 Feb 2024 23:59:59 GMT"), Some(1_709_251_199));
@@ -66,7 +70,10 @@ mod tests {
         for bad in [
             "",
             "-1",
+            "+1",
             "soon",
+            "Sunday, 06-Nov-94 08:49:37 GMT",
+            "Sun Nov  6 08:49:37 1994",
             "1.5",
             "06 Nov 1994",
             "Sun, 99 Nov 1994 08:49:37 GMT",
