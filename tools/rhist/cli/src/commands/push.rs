@@ -31,6 +31,7 @@ use rhist_core::recording::Reader;
 use rhist_core::tracefs::Tracefs;
 
 use crate::args::Common;
+use crate::args::seconds;
 use crate::ask::Ask;
 use crate::measure;
 use crate::measure::Sink;
@@ -63,6 +64,9 @@ pub struct Args {
     /// Push JSON instead of protobuf
     #[arg(long)]
     json: bool,
+    /// Push every so many seconds, by default every 10
+    #[arg(short, long, value_name = "SECONDS", value_parser = seconds, conflicts_with = "replay")]
+    interval: Option<f64>,
     /// Send this header with each request
     #[arg(long, value_name = "NAME=VALUE", value_parser = header)]
     header: Vec<(String, String)>,
@@ -108,10 +112,7 @@ pub fn run(args: &Args, common: &Common) -> anyhow::Result<ExitCode> {
         return replay(args, Reader::open(file)?, endpoint, exporter, common.quiet);
     }
     let mut ask = Ask::parse(&args.words, common)?;
-    let interval = environment
-        .interval()?
-        .map_or(INTERVAL, |interval| interval.as_secs_f64());
-    ask.run.interval.get_or_insert(interval);
+    ask.run.interval = Some(interval(args, &ask, &environment)?);
     let (tracefs, plans) = measure::prepare(&ask)?;
     if ask.common.dry_run {
         return measure::dry_run(&tracefs, &plans.best);
@@ -260,6 +261,15 @@ pub fn tell_left(totals: &Totals) -> u64 {
     kept + lost
 }
 
+/// Seconds from one push to the next. What stands behind the recipe comes first.
+fn interval(args: &Args, ask: &Ask, environment: &Environment) -> anyhow::Result<f64> {
+    if let Some(interval) = ask.run.interval.or(args.interval) {
+        return Ok(interval);
+    }
+    let interval = environment.interval()?;
+    Ok(interval.map_or(INTERVAL, |interval| interval.as_secs_f64()))
+}
+
 /// How batches are made.
 fn format(args: &Args, environment: &Environment) -> anyhow::Result<Format> {
     Ok(Format {
@@ -302,4 +312,33 @@ fn header(text: &str) -> Result<(String, String), String> {
         .split_once('=')
         .map(|(name, value)| (name.to_owned(), value.to_owned()));
     pair.ok_or_else(|| "a header is NAME=VALUE".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Args as _;
+    use clap::FromArgMatches;
+
+    use super::*;
+
+    #[test]
+    fn intervals() {
+        let interval = |line: &str, variable: Option<&str>| {
+            let command = Args::augment_args(clap::Command::new("push"));
+            let matches = command.try_get_matches_from(["push"].into_iter().chain(line.split(' ')));
+            let args = Args::from_arg_matches(&matches.unwrap()).unwrap();
+            let ask = Ask::parse(&args.words, &Common::default()).unwrap();
+            let get = |name: &str| {
+                variable
+                    .filter(|_| name == "OTEL_METRIC_EXPORT_INTERVAL")
+                    .map(str::to_owned)
+            };
+            super::interval(&args, &ask, &Environment::new(&get)).unwrap()
+        };
+        assert_eq!(interval("runqlat", None), 10.0);
+        assert_eq!(interval("runqlat", Some("7000")), 7.0);
+        assert_eq!(interval("-i 5 runqlat", Some("7000")), 5.0);
+        assert_eq!(interval("--interval 5 --json runqlat --by comm", None), 5.0);
+        assert_eq!(interval("-i 5 runqlat -i 3", None), 3.0);
+    }
 }
