@@ -38,6 +38,8 @@ pub struct Run {
     /// How many of the plan's steps were made.
     made: usize,
     cost_ns: Option<f64>,
+    /// Most ends without a start that a reading had: each tells at least how many there are.
+    unresolved: u64,
     /// When the first trigger was about to be made.
     begin: Time,
 }
@@ -80,6 +82,7 @@ impl Run {
             journal: Some(journal),
             made: 0,
             cost_ns: None,
+            unresolved: 0,
             begin: Time::now(),
         };
         match run.make() {
@@ -152,10 +155,11 @@ impl Run {
     ///
     /// Those of the files, `NotFound` among them when the module was unloaded; or what is in a file is no histogram.
     pub fn reading(&mut self) -> Result<Reading, Box<dyn std::error::Error + Send + Sync>> {
-        let reading = self
-            .plan
-            .answer
-            .read(&self.tracefs.instance(&self.plan.id.instance()))?;
+        let mut reading = self.plan.answer.read(&self.instance())?;
+        if let Some(unresolved) = &mut reading.table.losses.unresolved {
+            self.unresolved = self.unresolved.max(*unresolved);
+            *unresolved = self.unresolved;
+        }
         Ok(Reading {
             cost_ns: self.cost_ns,
             ..reading
@@ -325,5 +329,68 @@ mod tests {
         assert!(matches!(error, StartError::Instance(_)), "{error}");
         assert!(path("instances/rhist-1_2").exists());
         assert!(journals.list().is_empty());
+    }
+
+    #[test]
+    fn ends_without_a_start_never_become_less() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = |name: &str| dir.path().join(name);
+        for event in ["sched_waking", "sched_switch"] {
+            let folder = path(&format!("events/sched/{event}"));
+            fs::create_dir_all(&folder).unwrap();
+            let format = Path::new(env!("CARGO_MANIFEST_DIR"))
+                .join("tests/fixtures/events/sched")
+                .join(event)
+                .join("format");
+            fs::copy(format, folder.join("format")).unwrap();
+        }
+        fs::write(path("hist_stats"), "").unwrap();
+        let tracefs = Tracefs::at(dir.path().to_owned()).unwrap();
+        let point = |event: &str, on: &str| crate::recipe::Point {
+            event: event.to_owned(),
+            on: vec![on.to_owned()],
+            ..Default::default()
+        };
+        let measure = Measure {
+            start: vec![
+                point("sched:sched_waking", "pid"),
+                point("sched:sched_switch", "prev_pid"),
+            ],
+            end: vec![point("sched:sched_switch", "next_pid")],
+            ..Measure::default()
+        };
+        let id = Id::parse("1_2").unwrap();
+        let plan = Plan::new(&tracefs, id, &measure, &Options::default(), Question::default()).unwrap();
+        let mut run = Run {
+            tracefs,
+            plan,
+            journal: None,
+            made: 0,
+            cost_ns: None,
+            unresolved: 0,
+            begin: Time::default(),
+        };
+        let header = r#"{"type":"header","schema":1,"trigger":"hist:keys=common_cpu","system":"sched","event":"x","name":null,"filter":null,"paused":false,"size":2048,"clock":null,"boot_id":null,"realtime_ns":1,"monotonic_ns":1,"keys":[{"name":"common_cpu","type":"int","modifier":null,"unit":null}],"values":[{"name":"hitcount","type":"u64","modifier":null,"unit":null,"bucket_unit":null}],"variables":[],"actions":[]}"#;
+        let text = |[hits, unresolved]: [u64; 2]| {
+            format!(
+                "{header}\n{{\"type\":\"entry\",\"keys\":[0],\"values\":[{hits}],\"variables\":[],\"actions\":[]}}\n{{\"type\":\"trailer\",\"hits\":{hits},\"entries\":1,\"shown\":1,\"dropped\":0,\"excess\":0,\"no_bucket\":null,\"unresolved\":{unresolved},\"missed\":0,\"snapshot\":null,\"complete\":true}}\n"
+            )
+        };
+        let mut unresolved = |first: [u64; 2], second: [u64; 2]| {
+            for (event, triggers) in [
+                ("sched_waking", vec![[1, 0]]),
+                ("sched_switch", vec![[1, 0], first, second]),
+            ] {
+                let folder = path(&format!("instances/rhist-1_2/events/sched/{event}"));
+                fs::create_dir_all(&folder).unwrap();
+                let texts: Vec<String> = triggers.into_iter().map(text).collect();
+                fs::write(folder.join("hist_jsonl"), texts.concat()).unwrap();
+            }
+            run.reading().unwrap().table.losses.unresolved
+        };
+        assert_eq!(unresolved([4, 6], [3, 7]), Some(3));
+        // Seven more hits while the first trigger had been read already.
+        assert_eq!(unresolved([4, 6], [10, 7]), Some(3));
+        assert_eq!(unresolved([4, 17], [10, 11]), Some(7));
     }
 }

@@ -2,6 +2,8 @@
 
 //! From the histograms of a run's triggers to one table.
 
+use std::collections::BTreeMap;
+
 use crate::hist_file;
 use crate::question::Reading;
 use crate::table::Column;
@@ -24,8 +26,6 @@ pub struct Answer {
     /// Columns of values.
     pub(super) values: Vec<Column>,
     parts: Vec<Part>,
-    /// How many starts each end looks for, of which it finds one at most.
-    pub(super) starts: u64,
     /// Whether the values are times: none of them is below zero, but for clocks of two CPUs that differ.
     pub(super) has_times: bool,
     /// Tasks are shown by their names alone.
@@ -42,6 +42,38 @@ struct Part {
     shows: Shows,
     /// Which of the answer's values its own are.
     columns: Vec<usize>,
+    /// The number of the end that it looks for starts of, if it does.
+    end: Option<usize>,
+}
+
+/// What all triggers of an end have counted. Each of its hits is one of every trigger, and finds its start in one at most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct End {
+    /// Hits of the trigger that has fewest.
+    hits: u64,
+    /// Those that have found their start, in all triggers together.
+    found: u64,
+}
+
+impl End {
+    /// Adds a trigger with so many hits that have found a start, and have not.
+    fn add(this: Option<Self>, found: u64, unresolved: u64) -> Self {
+        let hits = found.saturating_add(unresolved);
+        let before = this.unwrap_or(Self { hits, found: 0 });
+        Self {
+            hits: before.hits.min(hits),
+            found: before.found.saturating_add(found),
+        }
+    }
+
+    /// Hits that have found no start in any trigger: at least so many.
+    ///
+    /// The triggers are read one after the other, and hits go on meanwhile. The one that is read first has fewest; as
+    /// others have found more by the time they are read, too much is taken off, never too little. If nothing happens while
+    /// they are read, it is exact, so the largest of all readings is never above the truth, and comes to it.
+    fn without_start(self) -> u64 {
+        self.hits.saturating_sub(self.found)
+    }
 }
 
 /// What a histogram shows.
@@ -79,7 +111,6 @@ impl Answer {
                 fold: Fold::Sum,
             }],
             parts: Vec::new(),
-            starts: 1,
             comm_by_pid: false,
             has_times: false,
         }
@@ -96,12 +127,15 @@ impl Answer {
     /// Adds the histogram at this place among those of an event. All its values are the answer's.
     pub(super) fn add(&mut self, event: String, place: usize, shows: Shows) {
         let columns = (0..self.values.len()).collect();
-        self.parts.push(Part {
-            event,
-            place,
-            shows,
-            columns,
-        });
+        self.add_with(event, place, shows, columns);
+    }
+
+    /// The same for one that looks for starts of an end, which has this number.
+    pub(super) fn add_end(&mut self, event: String, place: usize, shows: Shows, end: usize) {
+        self.add(event, place, shows);
+        if let Some(part) = self.parts.last_mut() {
+            part.end = Some(end);
+        }
     }
 
     /// The same for one that has only these of the answer's values.
@@ -111,6 +145,7 @@ impl Answer {
             place,
             shows,
             columns,
+            end: None,
         });
     }
 
@@ -128,8 +163,7 @@ impl Answer {
             },
             ..Reading::default()
         };
-        // Hits of ends that have found a start, where others count them.
-        let mut found: Option<u64> = None;
+        let mut ends = BTreeMap::new();
         let mut events: Vec<&str> = self.parts.iter().map(|part| part.event.as_str()).collect();
         events.sort_unstable();
         events.dedup();
@@ -140,24 +174,28 @@ impl Answer {
                     .get_mut(part.place)
                     .map(std::mem::take)
                     .ok_or_else(|| format!("{event}: a trigger of this run is gone"))?;
-                if part.shows == Shows::Ends {
-                    found = Some(found.unwrap_or(0) + histogram.hits);
-                }
-                self.add_part(&mut reading, part, histogram);
+                self.add_part(&mut reading, &mut ends, part, histogram);
             }
         }
-        if let Some(unresolved) = &mut reading.table.losses.unresolved {
-            // An end that finds one start has looked for the others, too, which is no loss.
-            let found = found.unwrap_or_else(|| reading.table.rows.iter().map(|row| row.hits).sum());
-            *unresolved = ((*unresolved + found) / self.starts).saturating_sub(found);
+        for end in ends.into_values() {
+            reading.table.losses.merge(&Losses {
+                unresolved: Some(end.without_start()),
+                ..Losses::default()
+            });
         }
         Ok(reading)
     }
 
-    fn add_part(&self, reading: &mut Reading, part: &Part, histogram: Histogram) {
+    fn add_part(&self, reading: &mut Reading, ends: &mut BTreeMap<usize, End>, part: &Part, histogram: Histogram) {
         let mut table = histogram.table;
-        let losses = &table.losses;
-        reading.events += histogram.hits + losses.dropped + losses.unresolved.unwrap_or(0);
+        let counted = histogram.hits + table.losses.dropped;
+        reading.events += counted + table.losses.unresolved.unwrap_or(0);
+        if let Some(end) = part.end
+            && let Some(unresolved) = table.losses.unresolved.take()
+        {
+            let all = End::add(ends.get(&end).copied(), counted, unresolved);
+            ends.insert(end, all);
+        }
         // The fullest: a/b >= c/d.
         if histogram.entries * reading.fill.1 >= reading.fill.0 * histogram.size {
             reading.fill = (histogram.entries, histogram.size);
@@ -254,3 +292,6 @@ fn without_wrapped(row: &mut Row) {
     }
     row.worst.take_if(|worst| worst.value > i64::MAX.into());
 }
+
+#[cfg(test)]
+mod tests;

@@ -47,7 +47,6 @@ pub(super) fn plan(plan: &mut Plan, asked: Asked<'_>) -> Result<(), Error> {
     let is_direct = has_dist(tracefs) && options.slower.is_none() && kept.is_empty();
 
     plan.answer.has_times = true;
-    plan.answer.starts = looked_for(measure);
     for (i, start) in measure.start.iter().enumerate() {
         let value = start.value.as_deref().unwrap_or("common_timestamp");
         let mut command = format!("hist:keys={}:ts{i}={value}", start.on.join(","));
@@ -144,20 +143,14 @@ fn direct(plan: &mut Plan, asked: Asked<'_>, end: &Point, (e, i): (usize, usize)
     command += &size_of(options, measure);
     command += filter;
     let (event, place) = plan.add_trigger(&event_of(&end.event)?, command);
-    plan.answer.add(event, place, Shows::Rows);
+    plan.answer.add_end(event, place, Shows::Rows, number_of(end, measure));
     Ok(())
 }
 
-/// How many starts a hit of an end looks for: those of all ends with the same event and filter.
-fn looked_for(measure: &Measure) -> u64 {
-    let same = |end: &Point| {
-        let same = measure
-            .end
-            .iter()
-            .filter(|other| (&other.event, &other.filter) == (&end.event, &end.filter));
-        same.map(|other| starts_of(other, measure).len() as u64).sum::<u64>()
-    };
-    measure.end.iter().map(same).max().unwrap_or(1).max(1)
+/// The number of the end of which this one is: those with the same event and filter are one, and look for other starts.
+pub(super) fn number_of(end: &Point, measure: &Measure) -> usize {
+    let is_same = |other: &Point| (&other.event, &other.filter) == (&end.event, &end.filter);
+    measure.end.iter().position(is_same).unwrap_or(0)
 }
 
 /// The numbers of the starts that a point is about.

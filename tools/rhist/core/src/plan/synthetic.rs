@@ -14,6 +14,7 @@ use super::has_dist;
 use super::latency::VALUE;
 use super::latency::dist_clauses;
 use super::latency::keys_or_cpu;
+use super::latency::number_of;
 use super::latency::since;
 use super::latency::size_of;
 use super::split_key;
@@ -153,7 +154,7 @@ pub(super) fn plan(
         parameters.join(",")
     );
     let (event, place) = plan.add_trigger(&end_event, command);
-    plan.answer.add(event, place, Shows::Ends);
+    plan.answer.add_end(event, place, Shows::Ends, number_of(end, measure));
     Ok(())
 }
 

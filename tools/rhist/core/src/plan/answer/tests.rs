@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+use std::fmt::Write;
+use std::fs;
+
+use proptest::prelude::*;
+
+use super::*;
+
+/// `hist_jsonl` of triggers with so many hits that have found a start, that were dropped, and that have found none.
+fn file(triggers: &[(u64, u64, u64)]) -> String {
+    let mut text = String::new();
+    for (hits, dropped, unresolved) in triggers {
+        let entries = u64::from(*hits > 0);
+        text += concat!(
+            r#"{"type":"header","schema":1,"trigger":"hist:keys=common_cpu","system":"a","event":"b","name":null,"#,
+            r#""filter":null,"paused":false,"size":2048,"clock":null,"boot_id":null,"realtime_ns":1,"monotonic_ns":1,"#,
+            r#""keys":[{"name":"common_cpu","type":"int","modifier":null,"unit":null}],"#,
+            r#""values":[{"name":"hitcount","type":"u64","modifier":null,"unit":null,"bucket_unit":null}],"#,
+            r#""variables":[],"actions":[]}"#,
+            "\n"
+        );
+        if entries > 0 {
+            writeln!(
+                text,
+                r#"{{"type":"entry","keys":[0],"values":[{hits}],"variables":[],"actions":[]}}"#
+            )
+            .unwrap();
+        }
+        writeln!(text, r#"{{"type":"trailer","hits":{hits},"entries":{entries},"shown":{entries},"dropped":{dropped},"excess":0,"no_bucket":null,"unresolved":{unresolved},"missed":0,"snapshot":null,"complete":true}}"#).unwrap();
+    }
+    text
+}
+
+/// What is read of an end that looks for as many starts as there are triggers: events, and those without a start.
+fn read(triggers: &[(u64, u64, u64)]) -> (u64, Option<u64>) {
+    let root = tempfile::tempdir().unwrap();
+    let folder = root.path().join("events/a/b");
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(root.path().join("hist_stats"), "").unwrap();
+    fs::write(folder.join("hist_jsonl"), file(triggers)).unwrap();
+    let mut answer = Answer::new(Vec::new(), Unit::Nanoseconds);
+    for place in 0..triggers.len() {
+        answer.add_end("a/b".to_owned(), place, Shows::Ends, 0);
+    }
+    let reading = answer.read(&Tracefs::at(root.path().to_owned()).unwrap()).unwrap();
+    (reading.events, reading.table.losses.unresolved)
+}
+
+#[test]
+fn an_end_that_finds_a_start_has_looked_for_the_others() {
+    // Of ten ends, three have found one start, five the other, for one of which there was no room.
+    assert_eq!(read(&[(3, 0, 7), (4, 1, 5)]), (20, Some(2)));
+    assert_eq!(read(&[(8, 0, 2)]), (10, Some(2)));
+}
+
+#[test]
+fn what_happens_while_triggers_are_read_is_no_loss() {
+    // All find a start: a hundred before the first trigger is read, and as many before the second is.
+    assert_eq!(read(&[(60, 0, 40), (90, 0, 110)]), (300, Some(0)));
+}
+
+proptest! {
+    /// `hits` are the triggers that find the start of a hit, 3 for none; `read` after how many hits each of three triggers is.
+    #[test]
+    fn never_more_than_the_truth(hits in prop::collection::vec(0..4usize, 0..200), read in prop::array::uniform3(0..200usize)) {
+        let counted = |trigger: usize, until: usize| {
+            let until = until.min(hits.len());
+            let found = hits[..until].iter().filter(|at| **at == trigger).count();
+            (found as u64, (until - found) as u64)
+        };
+        let bound = |read: [usize; 3]| {
+            let end = read.into_iter().enumerate().fold(None, |end, (trigger, until)| {
+                let (found, unresolved) = counted(trigger, until);
+                Some(End::add(end, found, unresolved))
+            });
+            end.unwrap().without_start()
+        };
+        let truth = |until: usize| hits.iter().take(until).filter(|at| **at == 3).count() as u64;
+        prop_assert!(bound(read) <= truth(read.into_iter().min().unwrap()));
+        prop_assert_eq!(bound([hits.len(); 3]), truth(hits.len()));
+    }
+}
