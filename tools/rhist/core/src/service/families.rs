@@ -112,10 +112,10 @@ fn of_histogram<'a>(histogram: &'a Watched, labels: &'a [String]) -> Vec<Family<
     let is_latency = values.len() == 1 && values[0].name == "value";
     for (n, column) in values.iter().enumerate() {
         let is_dist = is_dist(n);
-        let kind = match column.fold {
+        let kind = match histogram.totals.is_counter(column) {
             _ if is_dist => Kind::Histogram,
-            Fold::Sum if !histogram.question.is_signed(&column.name) => Kind::Counter,
-            _ => Kind::Gauge,
+            true => Kind::Counter,
+            false => Kind::Gauge,
         };
         let unit = unit_word(
             column.unit,

@@ -84,7 +84,7 @@ fn scrape(service: &mut Service, text: &str, format: Format) -> (usize, usize) {
             table: one.table,
             ..Reading::default()
         };
-        histogram.totals.take(reading, |_, key| key.to_string());
+        histogram.totals.take(reading, |_, key| key.to_string()).unwrap();
     }
     let names = service.label_names();
     let mut body = Vec::new();

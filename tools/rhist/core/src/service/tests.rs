@@ -312,7 +312,7 @@ fn read_once(text: &str, values: &[(&str, Unit, Fold)], rows: Vec<(Key, u64, Vec
         },
         ..Reading::default()
     };
-    histogram.totals.take(reading, |_, key| key.to_string());
+    histogram.totals.take(reading, |_, key| key.to_string()).unwrap();
     service
 }
 
@@ -428,7 +428,7 @@ fn names_of_counts_sums_and_extremes() {
         &columns,
         vec![(Key::Number(7), 3, numbers)],
     );
-    service.histograms[0].question.signed = vec!["ret".to_owned()];
+    service.histograms[0].totals.signed = vec!["ret".to_owned()];
     let lines = lines(&service);
     for expected in [
         "rhist_reads_total{next_comm=\"7\"} 3",

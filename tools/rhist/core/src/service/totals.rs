@@ -2,11 +2,16 @@
 
 //! What a histogram has counted since it was first made: also by triggers that are gone, and in as many label sets as may be.
 
+use std::fmt;
+
 use foldhash::HashMap;
 use foldhash::HashMapExt;
 
 use crate::question::Reading;
 use crate::table::Column;
+use crate::table::Counts;
+use crate::table::Dist;
+use crate::table::Fold;
 use crate::table::Key;
 use crate::table::Keys;
 use crate::table::Losses;
@@ -14,6 +19,7 @@ use crate::table::Row;
 use crate::table::Table;
 use crate::table::Text;
 use crate::table::Time;
+use crate::table::Value;
 
 /// The value that labels have in the place of those that are folded.
 pub const OTHER: &str = "other";
@@ -24,6 +30,8 @@ const FOLDED: usize = 0;
 /// Totals. They never fall, whatever happens to the triggers: what has been read once is kept.
 #[derive(Debug)]
 pub struct Totals {
+    /// Names of values whose sums can fall, since they can be below zero.
+    pub signed: Vec<String>,
     /// How many label sets there are at most, besides that of what is folded.
     limit: usize,
     /// Columns of keys and values, as the first reading had them.
@@ -42,9 +50,7 @@ pub struct Totals {
     base: Counted,
     /// That, and what the last reading had.
     total: Counted,
-    /// Hits of all triggers in the last reading.
-    last_events: u64,
-    /// When that was.
+    /// When the last reading was.
     time: Time,
 }
 
@@ -54,6 +60,16 @@ struct Counted {
     rows: Vec<Option<Row>>,
     losses: Losses,
     events: u64,
+}
+
+/// A reading has less than the one before: the triggers are others, or somebody has cleared them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fallen;
+
+impl fmt::Display for Fallen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("somebody has cleared a trigger of this run, or made it again")
+    }
 }
 
 /// A label set, and what was counted there.
@@ -69,6 +85,7 @@ impl Totals {
     /// Nothing yet.
     pub fn new(limit: u32) -> Self {
         Self {
+            signed: Vec::new(),
             limit: limit as usize,
             keys: Vec::new(),
             values: Vec::new(),
@@ -78,20 +95,20 @@ impl Totals {
             folded_keys: 0,
             base: Counted::default(),
             total: Counted::default(),
-            last_events: 0,
             time: Time::default(),
         }
     }
 
     /// Takes a reading of the triggers in place of the last one. `label` makes labels of keys.
-    pub fn take(&mut self, reading: Reading, label: impl Fn(&Column, &Key) -> String) {
-        // Somebody has cleared it, or it is another one.
-        if reading.events < self.last_events {
-            self.rebase();
-        }
-        self.last_events = reading.events;
+    ///
+    /// # Errors
+    ///
+    /// Something would fall: then nothing is taken. What others than the cleared triggers have counted cannot be told from
+    /// what was read of them before, so all triggers have to be made anew. Where nothing falls although they were cleared,
+    /// more has come since than there was: less is missing of each label set than was counted since the last reading.
+    pub fn take(&mut self, reading: Reading, label: impl Fn(&Column, &Key) -> String) -> Result<(), Fallen> {
         let mut table = reading.table;
-        self.time = std::mem::take(&mut table.time);
+        let time = std::mem::take(&mut table.time);
         if self.values.is_empty() && self.keys.is_empty() {
             (self.keys, self.values) = (table.keys, table.values);
             self.sets[FOLDED] = vec![OTHER.to_owned(); self.keys.len()];
@@ -115,13 +132,22 @@ impl Totals {
         if !self.base.rows.is_empty() || self.base.events > 0 {
             now.merge(&self.base, &self.values);
         }
-        self.total = now;
+        let is_counter = |column: &Column| self.is_counter(column);
+        if self.total.exceeds(&now, &self.values, is_counter) {
+            return Err(Fallen);
+        }
+        (self.total, self.time) = (now, time);
+        Ok(())
+    }
+
+    /// Whether the sums of a column of values never fall. Those of distributions do not.
+    pub fn is_counter(&self, column: &Column) -> bool {
+        column.fold == Fold::Sum && !self.signed.contains(&column.name) && !column.name.contains('-')
     }
 
     /// The triggers are gone, or will be: others begin with nothing.
     pub fn rebase(&mut self) {
         self.base = self.total.clone();
-        self.last_events = 0;
         // The new triggers may count other keys: only label sets are kept for ever.
         self.known.clear();
         self.folded_keys = 0;
@@ -229,6 +255,54 @@ impl Counted {
         self.losses.merge(&other.losses);
         self.events = self.events.saturating_add(other.events);
     }
+
+    /// Whether something is more here than in `later` that never falls. `is_counter` says it of columns of numbers.
+    fn exceeds(&self, later: &Counted, values: &[Column], is_counter: impl Fn(&Column) -> bool) -> bool {
+        let row = |(place, row): (usize, &Option<Row>)| match (row, later.rows.get(place)) {
+            (Some(row), Some(Some(later))) => {
+                let columns = row.values.iter().zip(&later.values).zip(values);
+                let value = |((value, later), column): ((&Value, &Value), &Column)| match (value, later) {
+                    (Value::Number(number), Value::Number(later)) => number > later && is_counter(column),
+                    (Value::Dist(dist), Value::Dist(later)) => dist_exceeds(dist, later),
+                    _ => false,
+                };
+                row.hits > later.hits || columns.into_iter().any(value)
+            }
+            (Some(row), _) => row.hits > 0,
+            (None, _) => false,
+        };
+        let Losses {
+            dropped,
+            no_bucket,
+            unresolved,
+            missed,
+        } = &self.losses;
+        self.events > later.events
+            || *dropped > later.losses.dropped
+            || *no_bucket > later.losses.no_bucket
+            || *unresolved > later.losses.unresolved
+            || *missed > later.losses.missed
+            || self.rows.iter().enumerate().any(row)
+    }
+}
+
+/// Whether a distribution has more than a later one, in its sum or in a bucket.
+fn dist_exceeds(dist: &Dist, later: &Dist) -> bool {
+    let counts = |counts: &Counts, later: &Counts| {
+        let mut later = later.iter().peekable();
+        counts.iter().any(|(index, count)| {
+            while later.next_if(|(other, _)| *other < index).is_some() {}
+            later
+                .next_if(|(other, _)| *other == index)
+                .map_or(0, |(_, count)| count)
+                < count
+        })
+    };
+    let sum = dist.sum.zip(later.sum).is_some_and(|(sum, later)| sum > later);
+    dist.zero > later.zero
+        || sum && later.negative.is_empty()
+        || dist.scale == later.scale
+            && (counts(&dist.positive, &later.positive) || counts(&dist.negative, &later.negative))
 }
 
 #[cfg(test)]

@@ -20,6 +20,8 @@ use crate::question::Question;
 use crate::question::Source;
 use crate::run::Run;
 use crate::run::StartError;
+use crate::table::Column;
+use crate::table::Key;
 use crate::table::Time;
 use crate::tracefs::Tracefs;
 
@@ -192,6 +194,7 @@ impl Watched {
         }
         self.starts += 1;
         self.question = source.question().clone();
+        self.totals.signed = self.question.signed.clone();
         self.names = names;
         self.state = State::Running(source);
         self.watch.start(Instant::now());
@@ -206,12 +209,7 @@ impl Watched {
             Ok(Some(reading)) => reading,
             // A recording has ended.
             Ok(None) => return None,
-            Err(error) => {
-                let why = error.to_string();
-                self.stop();
-                self.state = State::Waiting(Instant::now());
-                return Some(Happened::Failed(why));
-            }
+            Err(error) => return Some(self.fail(error.to_string())),
         };
         let events = reading.events;
         self.fill = reading.fill;
@@ -220,13 +218,23 @@ impl Watched {
             names: &self.names,
             addresses: self.wanted.settings.addresses,
         };
-        self.totals.take(reading, |column, key| labeler.label(column, key));
+        let label = |column: &Column, key: &Key| labeler.label(column, key);
+        if let Err(fallen) = self.totals.take(reading, label) {
+            return Some(self.fail(fallen.to_string()));
+        }
         let now = Instant::now();
         let rest = self.watch.look(now, events)?;
         let share = self.watch.share.unwrap_or(0.0);
         self.stop();
         self.state = State::Resting(now + rest);
         Some(Happened::Paused(share, rest))
+    }
+
+    /// Removes it from the kernel, to be made again at once: it does not count as it should.
+    fn fail(&mut self, why: String) -> Happened {
+        self.stop();
+        self.state = State::Waiting(Instant::now());
+        Happened::Failed(why)
     }
 
     /// Removes it from the kernel. What was read of it is kept.

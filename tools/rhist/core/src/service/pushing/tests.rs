@@ -104,7 +104,8 @@ fn read(service: &mut Service, histogram: usize, second: u64, hits: &[(&str, u64
     };
     service.histograms[histogram]
         .totals
-        .take(reading, |_, key| key.to_string());
+        .take(reading, |_, key| key.to_string())
+        .unwrap();
 }
 
 /// Waits for so many requests in all. Returns hits and counts in buckets of these: metric, labels, number.

@@ -55,11 +55,13 @@ fn owned(sets: &[(&str, u64)]) -> Vec<(String, u64)> {
 #[test]
 fn what_counts_most_has_a_label_set() {
     let mut totals = Totals::new(2);
-    totals.take(reading(&[(1, 5), (2, 50), (3, 7), (4, 6)]), label);
+    totals.take(reading(&[(1, 5), (2, 50), (3, 7), (4, 6)]), label).unwrap();
     assert_eq!(hits(&totals), owned(&[("other", 11), ("2", 50), ("3", 7)]));
     assert_eq!(totals.folded(), (11, 2));
     // What was folded stays so, or `other` would fall.
-    totals.take(reading(&[(1, 500), (2, 50), (3, 7), (4, 6), (5, 1)]), label);
+    totals
+        .take(reading(&[(1, 500), (2, 50), (3, 7), (4, 6), (5, 1)]), label)
+        .unwrap();
     assert_eq!(hits(&totals), owned(&[("other", 507), ("2", 50), ("3", 7)]));
     assert_eq!(totals.folded(), (507, 3));
 }
@@ -67,22 +69,57 @@ fn what_counts_most_has_a_label_set() {
 #[test]
 fn triggers_that_come_anew_go_on() {
     let mut totals = Totals::new(2);
-    totals.take(reading(&[(1, 5), (2, 4)]), label);
+    totals.take(reading(&[(1, 5), (2, 4)]), label).unwrap();
     totals.rebase();
     assert_eq!(hits(&totals), owned(&[("1", 5), ("2", 4)]));
-    totals.take(reading(&[(2, 10), (7, 3)]), label);
+    totals.take(reading(&[(2, 10), (7, 3)]), label).unwrap();
     assert_eq!(hits(&totals), owned(&[("other", 3), ("1", 5), ("2", 14)]));
     assert_eq!((totals.events(), totals.losses().dropped), (22, 4));
 }
 
+/// Whether a second reading is taken for one of other triggers.
+fn is_other(first: Reading, second: Reading) -> bool {
+    let mut totals = Totals::new(9);
+    totals.take(first, label).unwrap();
+    let before = hits(&totals);
+    let taken = totals.take(second, label);
+    assert!(taken.is_ok() || hits(&totals) == before);
+    taken.is_err()
+}
+
 #[test]
-fn somebody_clears_them() {
-    let mut totals = Totals::new(2);
-    totals.take(reading(&[(1, 5)]), label);
-    totals.take(reading(&[(1, 2)]), label);
-    assert_eq!(hits(&totals), owned(&[("1", 7)]));
-    totals.take(reading(&[(1, 3)]), label);
-    assert_eq!(hits(&totals), owned(&[("1", 8)]));
+fn somebody_clears_them_and_more_hits_come_than_there_were() {
+    let first = || reading(&[(1, 5), (2, 4)]);
+    assert!(!is_other(first(), first()));
+    assert!(!is_other(first(), reading(&[(1, 5), (2, 5)])));
+    assert!(is_other(first(), reading(&[(1, 2)])));
+    assert!(is_other(first(), reading(&[(1, 4), (2, 100)])));
+    assert!(is_other(first(), reading(&[(3, 100), (2, 100)])));
+    // As many hits, of other values.
+    let mut other = first();
+    let mut dist = Dist::new(3);
+    dist.record(100, 5);
+    other.table.rows[0].values = vec![Value::Dist(dist)];
+    assert!(is_other(first(), other));
+    let mut other = first();
+    (other.events, other.table.losses.dropped) = (1000, 1);
+    assert!(is_other(first(), other));
+}
+
+#[test]
+fn only_sums_of_what_is_below_zero_fall() {
+    let with_sum = |sum, name: &str| {
+        let mut reading = reading(&[(1, 5)]);
+        reading.table.values[0].name = name.to_owned();
+        reading.table.rows[0].values = vec![Value::Number(sum)];
+        reading
+    };
+    assert!(is_other(with_sum(7, "len"), with_sum(6, "len")));
+    assert!(!is_other(with_sum(7, "a-b"), with_sum(6, "a-b")));
+    let mut totals = Totals::new(9);
+    totals.signed = vec!["ret".to_owned()];
+    totals.take(with_sum(7, "ret"), label).unwrap();
+    totals.take(with_sum(6, "ret"), label).unwrap();
 }
 
 #[test]
@@ -92,7 +129,7 @@ fn a_key_called_other_is_counted_there() {
         Key::Number(9) => OTHER.to_owned(),
         key => key.to_string(),
     };
-    totals.take(reading(&[(9, 5), (1, 2)]), text);
+    totals.take(reading(&[(9, 5), (1, 2)]), text).unwrap();
     assert_eq!(hits(&totals), owned(&[("other", 5), ("1", 2)]));
 }
 
@@ -103,7 +140,7 @@ fn without_keys_there_is_one_set() {
         let mut one = reading(&[(0, 5)]);
         one.table.keys.clear();
         one.table.rows[0].keys.clear();
-        totals.take(one, label);
+        totals.take(one, label).unwrap();
         totals.rebase();
         assert_eq!(hits(&totals), owned(&[("", 5 * round)]));
         assert_eq!(totals.folded(), (0, 0));
@@ -119,6 +156,7 @@ enum Step {
     /// Its triggers go, and others come: after a reading, as a service ends it, or suddenly.
     Anew,
     Lost,
+    /// Somebody clears them.
     Clear,
 }
 
@@ -152,38 +190,45 @@ proptest! {
     ) {
         let mut totals = Totals::new(limit);
         let mut kernel: Vec<(i128, u64)> = Vec::new();
-        let (mut sum, mut seen) = (0, 0);
+        // All hits that there have been; what was read of triggers that are gone; and hits that somebody has cleared.
+        let (mut truth, mut base, mut cleared) = (0, 0, 0);
         let mut before: Vec<(String, u64, Dist)> = Vec::new();
+        let in_kernel = |kernel: &[(i128, u64)]| kernel.iter().map(|(_, hits)| hits).sum::<u64>();
         for step in steps {
             match step {
-                Step::Hits(key, hits) => match kernel.iter_mut().find(|(other, _)| *other == key) {
-                    Some((_, sum)) => *sum += hits,
-                    None => kernel.push((key, hits)),
-                },
+                Step::Hits(key, hits) => {
+                    truth += hits;
+                    match kernel.iter_mut().find(|(other, _)| *other == key) {
+                        Some((_, sum)) => *sum += hits,
+                        None => kernel.push((key, hits)),
+                    }
+                }
                 Step::Read | Step::Anew => {
-                    totals.take(reading(&kernel), label);
-                    seen = sum + kernel.iter().map(|(_, hits)| hits).sum::<u64>();
-                    if matches!(step, Step::Anew) {
+                    let is_taken = totals.take(reading(&kernel), label).is_ok();
+                    prop_assert!(is_taken || cleared > 0);
+                    if is_taken {
+                        prop_assert_eq!(totals.events(), base + in_kernel(&kernel));
+                    }
+                    if !is_taken || matches!(step, Step::Anew) {
                         totals.rebase();
-                        (sum, kernel) = (seen, Vec::new());
+                        kernel.clear();
+                        (base, cleared) = (totals.events(), 0);
                     }
                 }
                 Step::Lost => {
                     totals.rebase();
-                    (sum, kernel) = (seen, Vec::new());
+                    kernel.clear();
+                    (base, cleared) = (totals.events(), 0);
                 }
                 Step::Clear => {
-                    totals.take(reading(&kernel), label);
-                    sum += kernel.iter().map(|(_, hits)| hits).sum::<u64>();
-                    seen = sum;
+                    cleared += in_kernel(&kernel);
                     kernel.clear();
-                    totals.take(reading(&kernel), label);
                 }
             }
             let now = numbers(&totals);
             prop_assert!(now.len() <= limit as usize + 1);
-            prop_assert_eq!(now.iter().map(|(_, hits, _)| hits).sum::<u64>(), seen);
-            prop_assert_eq!(totals.events(), seen);
+            prop_assert_eq!(now.iter().map(|(_, hits, _)| hits).sum::<u64>(), totals.events());
+            prop_assert!(totals.events() <= truth);
             for (labels, hits, dist) in &before {
                 let found = now.iter().find(|(other, ..)| other == labels);
                 let Some((_, now_hits, now_dist)) = found else {
