@@ -2,11 +2,10 @@
 
 //! Metrics of a service: what its histograms have counted, and what is known of these.
 
-use std::collections::BTreeSet;
-
 use super::Service;
 use super::config::What;
 use super::config::label_name;
+use super::family_names::FamilyNames;
 use super::totals::Set;
 use super::watched::Watched;
 use crate::metrics::Family;
@@ -38,7 +37,7 @@ impl Service {
 
     /// Gives `take` each family, those of a histogram after the other: there is never memory for all of them.
     pub fn families<'a>(&'a self, names: &'a [LabelNames], mut take: impl FnMut(Family<'a>)) {
-        let mut known = BTreeSet::new();
+        let mut known = FamilyNames::default();
         // Before the first row it is not known of what kind its values are.
         let mut take = |family: Family<'a>| {
             if !family.points.is_empty() {
@@ -48,9 +47,7 @@ impl Service {
         for (histogram, LabelNames(labels)) in self.histograms.iter().zip(names) {
             for mut family in of_histogram(histogram, labels) {
                 // Two histograms can make one name of two: `a` of `b_c`, and `a_b` of `c`.
-                while !known.insert(family.name.clone()) {
-                    family.name += "_";
-                }
+                known.take(&mut family);
                 take(family);
             }
         }

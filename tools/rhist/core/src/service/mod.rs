@@ -6,6 +6,7 @@ mod budget;
 mod config;
 mod destination;
 mod families;
+mod family_names;
 mod label;
 #[cfg(test)]
 mod load;

@@ -456,6 +456,28 @@ fn the_clock_was_set_back() {
 }
 
 #[test]
+fn a_sum_that_is_called_as_the_hits_are() {
+    let columns = [("total", Unit::Plain, Fold::Sum), ("total", Unit::Plain, Fold::Max)];
+    let numbers = [70, 30].map(table::Value::Number).to_vec();
+    let text = "[histogram.io]\ncount = \"x\"\n";
+    let mut service = read_once(text, &columns, vec![(Key::Number(7), 3, numbers)]);
+    let samples = |service: &Service| {
+        let lines = lines(service).into_iter();
+        let lines = lines.filter(|line| !line.starts_with('#') && !line.contains("_created"));
+        lines.collect::<Vec<_>>()
+    };
+    let mut expected = [
+        "rhist_io_total{next_comm=\"7\"} 3",
+        "rhist_io_total_2_total{next_comm=\"7\"} 70",
+        "rhist_io_total_max{next_comm=\"7\"} 30",
+    ];
+    assert_eq!(samples(&service), expected);
+    service.histograms[0].totals.signed = vec!["total".to_owned()];
+    expected[1] = "rhist_io_total_2{next_comm=\"7\"} 70";
+    assert_eq!(samples(&service), expected);
+}
+
+#[test]
 fn what_has_no_values_yet_has_no_kind() {
     let columns = [("value", Unit::Nanoseconds, Fold::Sum)];
     let service = read_once("[histogram.waits]\nrecipe = \"x\"\n", &columns, vec![]);
