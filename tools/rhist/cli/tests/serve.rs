@@ -99,6 +99,11 @@ fn what_is_wrong_with_a_trigger() {
         ("hist:keys=next_pid,nxt_comm", "a.toml:3:31"),
         ("hist:keys=next_pid:vals=next_prio,nxt_prio.dist", "a.toml:3:46"),
         ("hist:keys=next_pid if prev_prio <> 5", "a.toml:3:44"),
+        ("hist:", "a.toml:3:12"),
+        ("hist:keys=", "a.toml:3:12"),
+        ("hist:keys=next_pid:clear", "a.toml:3:31"),
+        ("hist:keys=next_pid:pause if prev_prio > 5", "a.toml:3:31"),
+        ("hist:keys=next_pid:sort=hitcount:limit(1)", "a.toml:3:45"),
     ] {
         let text = format!("[histogram.a]\nevent = \"sched:sched_switch\"\ntrigger = \"{trigger}\"\n");
         let (status, said) = check(&text);
@@ -109,6 +114,36 @@ fn what_is_wrong_with_a_trigger() {
         "hist:keys=next_pid,prev_pid:vals=hitcount,next_prio:lat=common_timestamp-$ts0:onmax($lat).save(next_comm)";
     let text = format!("[histogram.a]\nevent = \"sched:sched_switch\"\ntrigger = \"{trigger}\"\n");
     assert_eq!(check(&text).0, Some(0), "{}", check(&text).1);
+}
+
+#[test]
+fn what_is_wrong_with_labels() {
+    let table = |what: &str, labels: &str| check(&format!("[histogram.a]\n{what}\nlabels = {{ {labels} }}\n"));
+    let count = "count = \"sched_switch --by next_comm\"";
+    assert_eq!(table(count, "next_comm = \"task\"").0, Some(0));
+    insta::assert_snapshot!(table(count, "next_comm = \"task\", nosuch = \"x\"").1, @r#"
+    error: a has no key nosuch
+     --> a.toml:3:32
+      |
+    3 | labels = { next_comm = "task", nosuch = "x" }
+      |                                ^^^^^^
+      |
+      = help: its keys are next_comm
+    "#);
+    let trigger = "event = \"sched:sched_switch\"\ntrigger = \"hist:keys=next_pid.hex,next_comm\"";
+    let (status, said) = table(trigger, "next_pid = \"pid\"");
+    assert_eq!(status, Some(0), "{said}");
+    assert_eq!(table(trigger, "\"next_pid.hex\" = \"pid\"").0, Some(2));
+    assert_eq!(table("count = \"sched_switch\"", "next_comm = \"task\"").0, Some(2));
+}
+
+#[test]
+fn help_is_no_histogram() {
+    for text in ["count = \"sched_switch --help\"", "recipe = \"runqlat -h\""] {
+        let (status, said) = check(&format!("[histogram.a]\n{text}\n"));
+        assert_eq!(status, Some(2));
+        assert!(said.starts_with("error: --help has no meaning here\n"), "{said}");
+    }
 }
 
 #[test]

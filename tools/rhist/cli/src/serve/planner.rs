@@ -7,6 +7,7 @@ use std::ops::Range;
 
 use clap::error::ContextKind;
 use clap::error::ContextValue;
+use clap::error::ErrorKind;
 use rhist_core::grammar::check_filter;
 use rhist_core::grammar::check_key;
 use rhist_core::grammar::check_value;
@@ -38,14 +39,28 @@ pub struct WordsPlanner;
 
 impl Planner for WordsPlanner {
     fn plan(&self, wanted: &Wanted, id: &Id) -> Result<service::Plans, Box<InFile>> {
-        match &wanted.settings.what {
+        let plans = match &wanted.settings.what {
             What::Words { kind, text } => {
                 let words = service::split(text).map_err(|problem| Box::new(wanted.problem_in(kind, problem)))?;
                 let plans = by_words(wanted, kind, &words, id);
                 plans.map_err(|error| Box::new(wanted.problem_in(kind, problem(&error, text, &words))))
             }
             What::Triggers(triggers) => by_triggers(wanted, triggers, id),
+        }?;
+        let keys = plans.plans.first().map(Plan::key_names).unwrap_or_default();
+        match wanted.settings.labels.keys().find(|key| !keys.contains(&key.as_str())) {
+            None => Ok(plans),
+            Some(key) => Err(Box::new(no_key(wanted, key, &keys))),
         }
+    }
+}
+
+/// A label is given to a key that the histogram has not.
+fn no_key(wanted: &Wanted, key: &str, keys: &[&str]) -> InFile {
+    let problem = wanted.problem_of_label(key, format!("{} has no key {key}", wanted.name));
+    match keys {
+        [] => problem.with_help("it has no keys"),
+        keys => problem.with_help(format!("its keys are {}", keys.join(", "))),
     }
 }
 
@@ -100,6 +115,10 @@ fn problem(error: &anyhow::Error, text: &str, words: &[Word]) -> Problem {
             .next()
             .unwrap_or_default()
             .trim_start_matches("error: ");
+        let title = match error.kind() {
+            ErrorKind::DisplayHelp => "--help has no meaning here",
+            _ => title,
+        };
         let kinds = [ContextKind::InvalidValue, ContextKind::InvalidArg];
         let word = kinds.into_iter().find_map(|kind| match error.get(kind) {
             Some(ContextValue::String(word)) => place(text, words, word.split(' ').next().unwrap_or(word)),
@@ -131,6 +150,7 @@ fn by_triggers(wanted: &Wanted, triggers: &[(String, String)], id: &Id) -> Resul
                 false => wanted.problem_of_name(format!("before: {problem}")),
             })
         };
+        check_clauses(command).map_err(|problem| in_text("trigger", problem))?;
         let name = tracefs.resolve(event).map_err(|error| match error {
             ResolveError::Name(problem) => in_text("event", problem),
             ResolveError::Io(_) => whole(&error),
@@ -152,6 +172,33 @@ fn by_triggers(wanted: &Wanted, triggers: &[(String, String)], id: &Id) -> Resul
         tracefs,
         plans: vec![plan],
     })
+}
+
+/// Finds what makes no histogram that can be served.
+fn check_clauses(command: &str) -> Result<(), Problem> {
+    let text = command.split_once(" if ").map_or(command, |(text, _)| text);
+    let clauses = parts(text, 0, ':');
+    for (at, clause) in &clauses {
+        let problem = |title: &str| Problem::new(*at..at + clause.len(), title);
+        match *clause {
+            "pause" => return Err(problem("a trigger that is paused counts nothing")),
+            "clear" | "cont" | "continue" => {
+                return Err(problem("this is a command for a trigger that is there already"));
+            }
+            clause if clause.starts_with("limit(") => {
+                return Err(
+                    problem("limit() hides entries: what they have counted would be missing")
+                        .help("limit = … beside trigger says how many label sets there are"),
+                );
+            }
+            _ => {}
+        }
+    }
+    let is_keys = |(_, clause): &(usize, &str)| matches!(clause.split_once('='), Some(("keys" | "key", keys)) if !keys.is_empty());
+    match clauses.iter().any(is_keys) {
+        true => Ok(()),
+        false => Err(Problem::new(0..text.len(), "a histogram needs keys").help("it begins with hist:keys=")),
+    }
 }
 
 /// Finds what the kernel would refuse, as far as that can be known: fields of keys and values, and the filter.

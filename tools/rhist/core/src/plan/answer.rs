@@ -124,6 +124,11 @@ impl Answer {
         }
     }
 
+    /// Whether it is a histogram as it is.
+    pub(super) fn is_whole(&self) -> bool {
+        self.parts.iter().any(|part| part.shows == Shows::Whole)
+    }
+
     /// Adds the histogram at this place among those of an event. All its values are the answer's.
     pub(super) fn add(&mut self, event: String, place: usize, shows: Shows) {
         let columns = (0..self.values.len()).collect();

@@ -270,6 +270,15 @@ impl Plan {
         self.steps.iter().any(is_by_comm)
     }
 
+    /// What its keys are called in what is read. Those of a trigger that somebody has written are without modifiers.
+    pub fn key_names(&self) -> Vec<&str> {
+        let keys = self.measure.by.iter().map(String::as_str);
+        match self.answer.is_whole() {
+            true => keys.map(|key| split_key(key).0).collect(),
+            false => keys.collect(),
+        }
+    }
+
     /// Names of the numbers in its keys and saved fields, also those that its events have, which may be events of its own
     /// probes: they are there when it runs.
     pub fn names(&self, tracefs: &Tracefs) -> Names {

@@ -56,6 +56,8 @@ pub struct Wanted {
     at: Range<usize>,
     /// Where its texts stand, by their words: `recipe`, `trigger`.
     places: BTreeMap<&'static str, Range<usize>>,
+    /// Where keys stand that have a label.
+    label_places: BTreeMap<String, Range<usize>>,
 }
 
 /// What a table says, wherever it stands.
@@ -116,14 +118,13 @@ struct Table {
     between: Option<Spanned<String>>,
     event: Option<Spanned<String>>,
     trigger: Option<Spanned<String>>,
-    #[serde(default)]
-    before: Vec<Before>,
+    before: Option<Spanned<Vec<Before>>>,
     size: Option<Spanned<u32>>,
     limit: Option<Spanned<u32>>,
     unit: Option<Spanned<String>>,
     budget: Option<Spanned<String>>,
     #[serde(default)]
-    labels: BTreeMap<String, Spanned<String>>,
+    labels: BTreeMap<Spanned<String>, Spanned<String>>,
     #[serde(default)]
     addresses: bool,
 }
@@ -271,6 +272,10 @@ impl Wanted {
                 words.push(What::Words { kind, text });
             }
         }
+        if let (Some(before), None) = (&table.before, &table.trigger) {
+            let title = "before is for trigger: it makes others before that one";
+            return Err(Problem::new(before.span(), title));
+        }
         let what = match (words.pop(), words.is_empty(), table.event, table.trigger) {
             (Some(_), true, Some(other), _) | (Some(_), true, _, Some(other)) => {
                 let title = "event and trigger stand alone, without recipe, count or between";
@@ -284,7 +289,8 @@ impl Wanted {
             (_, _, Some(event), Some(trigger)) => {
                 places.insert("event", event.span());
                 places.insert("trigger", trigger.span());
-                let mut triggers: Vec<_> = table.before.into_iter().map(|one| (one.event, one.trigger)).collect();
+                let before = table.before.map(Spanned::into_inner).unwrap_or_default();
+                let mut triggers: Vec<_> = before.into_iter().map(|one| (one.event, one.trigger)).collect();
                 triggers.push((event.into_inner(), trigger.into_inner()));
                 if let Some((_, other)) = triggers.iter().find(|(_, text)| !text.starts_with("hist:")) {
                     let title = format!("{other:?} is no trigger of a histogram");
@@ -302,6 +308,8 @@ impl Wanted {
                 return Err(Problem::new(at, title).help(help));
             }
         };
+        let label_places = table.labels.keys().map(|key| (key.get_ref().clone(), key.span()));
+        let label_places = label_places.collect();
         let settings = Settings {
             size: number("size", table.size, 65..=131_072)?,
             limit: number("limit", table.limit, 1..=10_000)?.unwrap_or(LIMIT),
@@ -322,12 +330,19 @@ impl Wanted {
             file: file.clone(),
             at,
             places,
+            label_places,
         })
     }
 
     /// A problem with the histogram as a whole.
     pub fn problem_of_name(&self, title: impl Into<String>) -> InFile {
         self.file.problem(Problem::new(self.at.clone(), title))
+    }
+
+    /// A problem with the label of a key.
+    pub fn problem_of_label(&self, key: &str, title: impl Into<String>) -> InFile {
+        let at = self.label_places.get(key).unwrap_or(&self.at);
+        self.file.problem(Problem::new(at.clone(), title))
     }
 
     /// A problem in one of its texts: `recipe`, `count`, `between`, `event` or `trigger`. Where characters are written
@@ -416,7 +431,7 @@ fn budget(text: Spanned<String>) -> Result<f64, Problem> {
     share.ok_or_else(problem)
 }
 
-fn labels(labels: BTreeMap<String, Spanned<String>>) -> Result<BTreeMap<String, String>, Problem> {
+fn labels(labels: BTreeMap<Spanned<String>, Spanned<String>>) -> Result<BTreeMap<String, String>, Problem> {
     for label in labels.values() {
         let name = label.get_ref();
         let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic())
@@ -430,7 +445,9 @@ fn labels(labels: BTreeMap<String, Spanned<String>>) -> Result<BTreeMap<String, 
             return Err(Problem::new(label.span(), title).help(help));
         }
     }
-    let pairs = labels.into_iter().map(|(key, label)| (key, label.into_inner()));
+    let pairs = labels
+        .into_iter()
+        .map(|(key, label)| (key.into_inner(), label.into_inner()));
     Ok(pairs.collect())
 }
 

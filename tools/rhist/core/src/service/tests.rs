@@ -89,6 +89,10 @@ fn what_is_wrong_and_where() {
             "3:11: \"traceoff\" is no trigger of a histogram",
         ),
         (
+            "[histogram.a]\ncount = \"x\"\nbefore = [{ event = \"y\", trigger = \"hist:keys=z\" }]\n",
+            "3:10: before is for trigger: it makes others before that one",
+        ),
+        (
             "[histogram.a]\ncount = \"x\"\nsize = 3\n",
             "3:8: size is from 65 to 131072",
         ),
