@@ -286,6 +286,13 @@ fn requests_are_answered() {
         head.ends_with("\r\n\r\n") && head.contains("Content-Length: "),
         "{head}"
     );
+    let refused = service.ask(b"HEAD /metrics HTTP/1.1\r\nContent-Length: 1\r\n\r\n");
+    assert!(
+        refused.starts_with("HTTP/1.1 413 ") && refused.ends_with("\r\n\r\n"),
+        "{refused}"
+    );
+    let whole = service.get(&format!("http://{}/healthz", service.address), "");
+    assert!(whole.ends_with("\r\n\r\nok\n"), "{whole}");
 }
 
 #[test]

@@ -48,12 +48,14 @@ struct Output {
 }
 
 /// What came of a connection.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub enum Progress {
     /// It waits for its client.
     Waits,
     /// It has a request, to be answered.
     Asks(Request),
+    /// It has one that gets this answer, and whether only the head of it; it is the last one.
+    Refuses(Response, bool),
     /// It is over.
     Over,
 }
@@ -102,26 +104,26 @@ impl Connection {
     }
 
     /// Goes on as far as it can without waiting.
-    pub fn go_on(&mut self, now: Instant) -> (Progress, Option<Response>) {
+    pub fn go_on(&mut self, now: Instant) -> Progress {
         match self.try_go_on(now) {
-            Ok(answer) => answer,
+            Ok(progress) => progress,
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
-                (Progress::Waits, None)
+                Progress::Waits
             }
-            Err(_) => (Progress::Over, None),
+            Err(_) => Progress::Over,
         }
     }
 
-    fn try_go_on(&mut self, now: Instant) -> io::Result<(Progress, Option<Response>)> {
+    fn try_go_on(&mut self, now: Instant) -> io::Result<Progress> {
         if let Some(output) = &mut self.output {
             while let Some(rest) = output.rest() {
                 match self.stream.write(rest)? {
-                    0 => return Ok((Progress::Over, None)),
+                    0 => return Ok(Progress::Over),
                     sent => output.sent += sent,
                 }
             }
             if !output.keep_alive {
-                return Ok((Progress::Over, None));
+                return Ok(Progress::Over);
             }
             self.output = None;
             (self.since, self.deadline) = (now, now + IDLE);
@@ -131,15 +133,15 @@ impl Connection {
             match parse(&self.input) {
                 Parsed::Request(request, length) => {
                     self.input.drain(..length);
-                    return Ok((Progress::Asks(request), None));
+                    return Ok(Progress::Asks(request));
                 }
-                Parsed::Refused(response) => return Ok((Progress::Waits, Some(response))),
+                Parsed::Refused(response, is_head) => return Ok(Progress::Refuses(response, is_head)),
                 Parsed::Partial => {}
             }
             let mut buffer = [0; 1024];
             let room = buffer.len().min(MAX_HEAD + 1 - self.input.len().min(MAX_HEAD));
             match self.stream.read(&mut buffer[..room])? {
-                0 => return Ok((Progress::Over, None)),
+                0 => return Ok(Progress::Over),
                 read => {
                     if self.input.is_empty() {
                         (self.since, self.deadline) = (now, now + PATIENCE);

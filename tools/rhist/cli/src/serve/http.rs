@@ -15,7 +15,7 @@ const MAX_HEADERS: usize = 64;
 pub struct Request {
     /// Without what is behind `?`.
     pub path: String,
-    /// `Accept`, or nothing.
+    /// `Accept`, or nothing. Several ones are one list.
     pub accept: String,
     /// `Host`, which browsers take from the address of the page that asks.
     pub host: Option<String>,
@@ -43,8 +43,8 @@ pub enum Parsed {
     Partial,
     /// A request of so many bytes.
     Request(Request, usize),
-    /// None that is answered otherwise.
-    Refused(Response),
+    /// None that is answered otherwise, and whether only the head of that is asked for.
+    Refused(Response, bool),
 }
 
 /// Reads the head of a request.
@@ -55,47 +55,57 @@ pub fn parse(bytes: &[u8]) -> Parsed {
         Ok(httparse::Status::Complete(length)) if length <= MAX_HEAD => length,
         Ok(httparse::Status::Partial) if bytes.len() < MAX_HEAD => return Parsed::Partial,
         Ok(_) | Err(httparse::Error::TooManyHeaders) => {
-            return Parsed::Refused(Response::text(431, "the head of this request is too large\n"));
+            return Parsed::Refused(Response::text(431, "the head of this request is too large\n"), false);
         }
-        Err(error) => return Parsed::Refused(Response::text(400, &format!("this is no request: {error}\n"))),
+        Err(error) => {
+            let response = Response::text(400, &format!("this is no request: {error}\n"));
+            return Parsed::Refused(response, false);
+        }
     };
-    let find = |name: &str| {
-        let mut same = head
-            .headers
-            .iter()
-            .filter(|header| header.name.eq_ignore_ascii_case(name));
-        same.next()
-            .map(|header| String::from_utf8_lossy(header.value).trim().to_owned())
+    let all = |name: &str| {
+        let headers = head.headers.iter();
+        let same = headers.filter(|header| header.name.eq_ignore_ascii_case(name));
+        let values = same.map(|header| String::from_utf8_lossy(header.value).trim().to_owned());
+        values.collect::<Vec<_>>()
     };
+    let find = |name: &str| all(name).into_iter().next();
+    let is_head = head.method == Some("HEAD");
     let has_body = find("transfer-encoding").is_some() || find("content-length").is_some_and(|length| length != "0");
     if has_body {
-        return Parsed::Refused(Response::text(413, "a request has no body here\n"));
+        return Parsed::Refused(Response::text(413, "a request has no body here\n"), is_head);
     }
-    let is_head = match head.method {
-        Some("GET") => false,
-        Some("HEAD") => true,
-        _ => return Parsed::Refused(Response::text(405, "only GET and HEAD are answered here\n")),
-    };
-    let path = head
-        .path
-        .unwrap_or_default()
-        .split('?')
-        .next()
-        .unwrap_or_default()
-        .to_owned();
+    if !is_head && head.method != Some("GET") {
+        return Parsed::Refused(Response::text(405, "only GET and HEAD are answered here\n"), false);
+    }
     let connection = find("connection").unwrap_or_default().to_ascii_lowercase();
     let keep_alive = match head.version {
         Some(1) => !connection.contains("close"),
         _ => connection.contains("keep-alive"),
     };
     let request = Request {
-        path,
-        accept: find("accept").unwrap_or_default(),
+        path: path(head.path.unwrap_or_default()).to_owned(),
+        accept: all("accept").join(","),
         host: find("host"),
         is_head,
         keep_alive,
     };
     Parsed::Request(request, length)
+}
+
+/// The path of a target: `/metrics`, of that and of `http://localhost:9953/metrics`, which proxies send.
+fn path(target: &str) -> &str {
+    let path = match target.split_once("://") {
+        Some((scheme, rest)) if ["http", "https"].iter().any(|known| scheme.eq_ignore_ascii_case(known)) => {
+            let end = rest.find(['/', '?']).unwrap_or(rest.len());
+            match &rest[end..] {
+                "" => "/",
+                path if path.starts_with('?') => "/",
+                path => path,
+            }
+        }
+        _ => target,
+    };
+    path.split('?').next().unwrap_or_default()
 }
 
 impl Response {
@@ -150,7 +160,7 @@ mod tests {
 
     fn status(text: &str) -> u16 {
         match parse(text.as_bytes()) {
-            Parsed::Refused(response) => response.status,
+            Parsed::Refused(response, _) => response.status,
             other => panic!("{other:?}"),
         }
     }
@@ -167,6 +177,33 @@ mod tests {
         assert!(!request("GET / HTTP/1.1\r\nConnection: Close\r\n\r\n").keep_alive);
         assert!(!request("HEAD / HTTP/1.0\r\n\r\n").keep_alive);
         assert!(request("HEAD / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n").is_head);
+    }
+
+    #[test]
+    fn targets_with_a_host() {
+        let path = |target: &str| request(&format!("GET {target} HTTP/1.1\r\n\r\n")).path;
+        assert_eq!(path("http://localhost:9953/metrics?x=http://y"), "/metrics");
+        assert_eq!(path("HTTP://[::1]:9953/healthz"), "/healthz");
+        assert_eq!(path("http://localhost"), "/");
+        assert_eq!(path("http://localhost?x"), "/");
+        assert_eq!(path("/x://y/metrics"), "/x://y/metrics");
+        assert_eq!(path("ftp://localhost/metrics"), "ftp://localhost/metrics");
+    }
+
+    #[test]
+    fn several_lines_are_one_list() {
+        let get = request("GET / HTTP/1.1\r\nAccept: text/plain;q=0.5\r\nHost: a\r\naccept: */*;q=0.1\r\n\r\n");
+        assert_eq!(get.accept, "text/plain;q=0.5,*/*;q=0.1");
+    }
+
+    #[test]
+    fn a_head_that_is_refused_gets_no_body() {
+        let is_head = |text: &str| match parse(text.as_bytes()) {
+            Parsed::Refused(_, is_head) => is_head,
+            other => panic!("{other:?}"),
+        };
+        assert!(is_head("HEAD / HTTP/1.1\r\nContent-Length: 5\r\n\r\n"));
+        assert!(!is_head("GET / HTTP/1.1\r\nContent-Length: 5\r\n\r\n"));
     }
 
     #[test]

@@ -137,18 +137,18 @@ impl Server {
     ) -> bool {
         loop {
             match connection.go_on(now) {
-                (Progress::Over, _) => return false,
-                (Progress::Asks(request), _) => {
+                Progress::Over => return false,
+                Progress::Asks(request) => {
                     let response = answer(&request, self);
                     self.count(response.status);
                     connection.answer(&response, request.keep_alive, request.is_head, now);
                     *at_once += 1;
                 }
-                (Progress::Waits, Some(refused)) => {
-                    self.count(refused.status);
-                    connection.answer(&refused, false, false, now);
+                Progress::Refuses(response, is_head) => {
+                    self.count(response.status);
+                    connection.answer(&response, false, is_head, now);
                 }
-                (Progress::Waits, None) => return true,
+                Progress::Waits => return true,
             }
             if *at_once >= MAX_AT_ONCE {
                 return true;

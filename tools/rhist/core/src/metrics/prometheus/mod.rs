@@ -27,15 +27,15 @@ impl Format {
     /// The format that is liked best by who sends this `Accept`. Text, if it has none, or likes nothing that there is.
     pub fn accepted(accept: &str) -> Self {
         let mut best = (Self::Text, 0.0);
-        for range in accept.split(',') {
-            let mut parts = range.split(';').map(str::trim);
+        for range in split(accept, ',') {
+            let mut parts = split(range, ';').map(str::trim);
             let kind = parts.next().unwrap_or_default();
             let parameters: Vec<(&str, &str)> = parts.filter_map(|part| part.split_once('=')).collect();
             let get = |name: &str| {
                 parameters
                     .iter()
                     .find(|(key, _)| key.eq_ignore_ascii_case(name))
-                    .map(|(_, value)| *value)
+                    .map(|(_, value)| value.trim_matches('"'))
             };
             let quality = get("q").map_or(1.0, |q| q.parse::<f64>().unwrap_or(0.0));
             let format = match kind.to_ascii_lowercase().as_str() {
@@ -85,6 +85,16 @@ impl Format {
             out.extend_from_slice(b"# EOF\n");
         }
     }
+}
+
+/// Parts of a header, which may have the separator in quotes.
+fn split(text: &str, separator: char) -> impl Iterator<Item = &str> {
+    let (mut is_quoted, mut is_escaped) = (false, false);
+    text.split(move |c| {
+        is_quoted ^= c == '"' && !is_escaped;
+        is_escaped = is_quoted && c == '\\' && !is_escaped;
+        c == separator && !is_quoted
+    })
 }
 
 #[cfg(test)]

@@ -182,6 +182,14 @@ fn who_accepts_what() {
     }
 }
 
+#[test]
+fn parameters_in_quotes() {
+    let quoted = "application/openmetrics-text; version=\"1.0.0\"";
+    assert_eq!(Format::accepted(quoted), Format::OpenMetrics);
+    let with_separators = "application/openmetrics-text;x=\"a,\\\",text/plain;q=1,\";q=0.5,text/plain;q=\"0.3\"";
+    assert_eq!(Format::accepted(with_separators), Format::OpenMetrics);
+}
+
 fn values() -> impl Strategy<Value = Vec<i128>> {
     let value = prop_oneof![-1000..1000i128, 0..1i128 << 40, Just(u64::MAX.into())];
     prop::collection::vec(value, 0..50)
