@@ -27,8 +27,12 @@ use rhist_core::push::Endpoint;
 use rhist_core::push::Limits;
 use rhist_core::push::Queue;
 use rustix::process::Pid;
+use rustix::process::Resource;
+use rustix::process::Rlimit;
 use rustix::process::Signal;
+use rustix::process::getrlimit;
 use rustix::process::kill_process;
+use rustix::process::prlimit;
 
 use receiver::receiver;
 
@@ -336,6 +340,41 @@ fn hostile_clients_keep_nobody_waiting() {
         }
     };
     assert!(closed(&mut idle[1]));
+}
+
+/// Clock ticks of the CPU that a process has used.
+fn cpu_ticks(pid: u32) -> u64 {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    let (_, fields) = stat.rsplit_once(") ").unwrap();
+    let fields: Vec<&str> = fields.split(' ').collect();
+    fields[11..13].iter().map(|ticks| ticks.parse::<u64>().unwrap()).sum()
+}
+
+#[test]
+fn without_files_it_waits() {
+    let service = Service::start();
+    let pid = Pid::from_child(&service.child);
+    let before = getrlimit(Resource::Nofile);
+    // The first that is free is none any more.
+    let is_free = |file: &u64| !Path::new(&format!("/proc/{}/fd/{file}", service.child.id())).exists();
+    let files = (0..).find(is_free);
+    let limit = Rlimit {
+        current: files,
+        ..before
+    };
+    prlimit(Some(pid), Resource::Nofile, limit).unwrap();
+    let begin = cpu_ticks(service.child.id());
+    let mut stream = service.connect();
+    stream
+        .write_all(b"GET /healthz HTTP/1.1\r\nConnection: close\r\n\r\n")
+        .unwrap();
+    thread::sleep(Duration::from_secs(2));
+    let used = cpu_ticks(service.child.id()) - begin;
+    assert!(used < 20, "{used} ticks");
+    prlimit(Some(pid), Resource::Nofile, before).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    assert!(answer.ends_with("\r\n\r\nok\n"), "{answer}");
 }
 
 #[test]

@@ -6,11 +6,13 @@
 //! client has a deadline for all that it does, there are few clients at once, and few different responses in memory.
 
 use std::io;
+use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::net::TcpListener;
 use std::net::ToSocketAddrs;
 use std::os::fd::BorrowedFd;
 use std::rc::Rc;
+use std::time::Duration;
 use std::time::Instant;
 
 use rustix::event::PollFd;
@@ -35,11 +37,16 @@ const SMALL_BODY: usize = 64 << 10;
 /// Requests that are answered at once: then others have their turn.
 const MAX_AT_ONCE: usize = 8;
 
+/// How long nobody is accepted after that has failed, as there are no more files, unless a connection ends before.
+const PAUSE: Duration = Duration::from_secs(1);
+
 /// Listens, and answers.
 #[derive(Debug)]
 pub struct Server {
     listener: TcpListener,
     connections: Vec<Connection>,
+    /// Until then nobody is accepted: who waits could not be, and would wake poll() all the time.
+    paused: Option<Instant>,
     /// Responses by status, for who wants to know.
     pub counts: Vec<(u16, u64)>,
     /// Connections that were ended since they were too slow, or made room for others.
@@ -54,6 +61,7 @@ impl Server {
         Ok(Self {
             listener,
             connections: Vec::new(),
+            paused: None,
             counts: Vec::new(),
             dropped: 0,
         })
@@ -73,10 +81,11 @@ impl Server {
         answer: &mut dyn FnMut(&Request, &Self) -> Response,
     ) -> io::Result<[bool; N]> {
         let deadlines = self.connections.iter().map(Connection::deadline);
-        let until = deadlines.chain(until).min();
+        let until = deadlines.chain(until).chain(self.paused).min();
         let (woken, ready) = self.wait(wake, until)?;
         let now = Instant::now();
         let mut connections = std::mem::take(&mut self.connections);
+        let before = connections.len();
         let mut at_once = 0;
         let mut place = 0;
         connections.retain_mut(|connection| {
@@ -92,6 +101,9 @@ impl Server {
             stays && !is_late
         });
         self.connections = connections;
+        self.paused = self
+            .paused
+            .filter(|until| *until > now && self.connections.len() == before);
         if ready.first() == Some(&true) {
             self.accept(now);
         }
@@ -106,7 +118,8 @@ impl Server {
         until: Option<Instant>,
     ) -> io::Result<([bool; N], Vec<bool>)> {
         let mut fds: Vec<PollFd<'_>> = wake.iter().map(|fd| PollFd::new(fd, PollFlags::IN)).collect();
-        fds.push(PollFd::new(&self.listener, PollFlags::IN));
+        let interest = self.paused.map_or(PollFlags::IN, |_| PollFlags::empty());
+        fds.push(PollFd::new(&self.listener, interest));
         fds.extend(
             self.connections
                 .iter()
@@ -158,8 +171,14 @@ impl Server {
 
     fn accept(&mut self, now: Instant) {
         // One at a time: poll() says when there are more.
-        let Ok((stream, _)) = self.listener.accept() else {
-            return;
+        let stream = match self.listener.accept() {
+            Ok((stream, _)) => stream,
+            // Whoever it was is gone, or there is nobody.
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::ConnectionAborted) => return,
+            Err(_) => {
+                self.paused = Some(now + PAUSE);
+                return;
+            }
         };
         let Ok(connection) = Connection::new(stream, now) else {
             return;
