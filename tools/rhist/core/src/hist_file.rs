@@ -2,15 +2,21 @@
 
 //! Histograms of an event, from the file that tells most: `hist_jsonl` of rhist, `hist` of C.
 
+use std::fmt;
 use std::fs::File;
 use std::io::BufReader;
+use std::io::ErrorKind;
+use std::path::PathBuf;
 use std::sync::Arc;
+
+use rustix::io::Errno;
 
 use crate::hist_text;
 use crate::jsonl;
 use crate::question::Backend;
 use crate::table::Histogram;
 use crate::table::Key;
+use crate::table::ReadError;
 use crate::table::Table;
 use crate::table::Time;
 use crate::table::Value;
@@ -21,23 +27,60 @@ use crate::tracefs::format::Format;
 /// Bytes that are read at once: the kernel makes its files in pieces of about this size.
 const BUFFER: usize = 1 << 16;
 
+/// Why a file could not be read.
+#[derive(Debug)]
+pub struct Error {
+    path: PathBuf,
+    why: ReadError,
+}
+
+impl Error {
+    /// Whether the histograms are there as before, and only reading has failed: this process has no more files, or the kernel
+    /// no memory.
+    pub fn is_passing(&self) -> bool {
+        match &self.why {
+            ReadError::Io(error) => {
+                let is_gone =
+                    error.kind() == ErrorKind::NotFound || error.raw_os_error() == Some(Errno::NODEV.raw_os_error());
+                !is_gone
+            }
+            _ => false,
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.path.display(), self.why)
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.why)
+    }
+}
+
 /// Reads all histograms of an event (`system/event`), in the order of their triggers.
 ///
 /// # Errors
 ///
 /// Those of the file; or what is in it is no histogram.
-pub fn read(instance: &Tracefs, event: &str) -> Result<Vec<Histogram>, Box<dyn std::error::Error + Send + Sync>> {
+pub fn read(instance: &Tracefs, event: &str) -> Result<Vec<Histogram>, Error> {
     let is_c = instance.backend() == Backend::C;
     let folder = instance.dir().join("events").join(event);
     let path = folder.join(if is_c { "hist" } else { "hist_jsonl" });
-    let fail = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
+    let fail = |why| Error {
+        path: path.clone(),
+        why,
+    };
     let time = Time::now();
-    let file = File::open(&path).map_err(|error| fail(&error))?;
+    let file = File::open(&path).map_err(|error| fail(ReadError::Io(error)))?;
     let reader = BufReader::with_capacity(BUFFER, file);
     if !is_c {
-        return Ok(jsonl::read(reader).map_err(|error| fail(&error))?);
+        return jsonl::read(reader).map_err(fail);
     }
-    let mut histograms = hist_text::read(reader).map_err(|error| fail(&error))?;
+    let mut histograms = hist_text::read(reader).map_err(fail)?;
     // Which event it is, and when it was read, C's text does not say.
     let (system, name) = event.split_once('/').unwrap_or(("", event));
     let format = instance.format(&EventName {

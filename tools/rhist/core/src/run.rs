@@ -113,6 +113,20 @@ impl Run {
         Ok(())
     }
 
+    /// One whose triggers somebody else has made.
+    #[cfg(test)]
+    pub(crate) fn of_others(tracefs: Tracefs, plan: Plan) -> Self {
+        Self {
+            tracefs,
+            plan,
+            journal: None,
+            made: 0,
+            cost_ns: None,
+            unresolved: 0,
+            begin: Time::default(),
+        }
+    }
+
     /// The plan.
     pub fn plan(&self) -> &Plan {
         &self.plan
@@ -361,15 +375,7 @@ mod tests {
         };
         let id = Id::parse("1_2").unwrap();
         let plan = Plan::new(&tracefs, id, &measure, &Options::default(), Question::default()).unwrap();
-        let mut run = Run {
-            tracefs,
-            plan,
-            journal: None,
-            made: 0,
-            cost_ns: None,
-            unresolved: 0,
-            begin: Time::default(),
-        };
+        let mut run = Run::of_others(tracefs, plan);
         let header = r#"{"type":"header","schema":1,"trigger":"hist:keys=common_cpu","system":"sched","event":"x","name":null,"filter":null,"paused":false,"size":2048,"clock":null,"boot_id":null,"realtime_ns":1,"monotonic_ns":1,"keys":[{"name":"common_cpu","type":"int","modifier":null,"unit":null}],"values":[{"name":"hitcount","type":"u64","modifier":null,"unit":null,"bucket_unit":null}],"variables":[],"actions":[]}"#;
         let text = |[hits, unresolved]: [u64; 2]| {
             format!(

@@ -287,6 +287,10 @@ fn log(happened: Vec<(String, Happened)>) {
         match happened {
             Happened::Started => say!("rhist: {name}: counts"),
             Happened::Failed(why) => say!("rhist: {name}: cannot count now: {}", crate::screen::lines(&why)),
+            Happened::Unread(why) => say!(
+                "rhist: {name}: counts, but cannot be read: {}",
+                crate::screen::lines(&why)
+            ),
             Happened::Paused(share, rest) => {
                 let (share, rest) = (percent(share), rest.as_secs());
                 say!("rhist: {name}: has cost {share} of a CPU, more than its budget, and is paused for {rest} s");

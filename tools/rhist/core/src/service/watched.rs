@@ -10,6 +10,7 @@ use super::config::Wanted;
 use super::label::Labeler;
 use super::totals::Totals;
 use crate::cost;
+use crate::hist_file;
 use crate::journal::Journals;
 use crate::names::Names;
 use crate::plan::Id;
@@ -63,6 +64,8 @@ pub struct Watched {
     pub starts: u64,
     pub(super) names: Names,
     state: State,
+    /// Whether reading has failed last time.
+    is_unread: bool,
     /// How long it waits when it cannot be made.
     wait: Duration,
 }
@@ -84,6 +87,8 @@ pub enum Happened {
     Started,
     /// It cannot be made now, or is gone.
     Failed(String),
+    /// It counts, but cannot be read now.
+    Unread(String),
     /// It has cost this part of a CPU, which is too much, and rests for so long.
     Paused(f64, Duration),
 }
@@ -108,6 +113,7 @@ impl Watched {
             starts: 0,
             names: Names::elsewhere(),
             state: State::Waiting(now),
+            is_unread: false,
             wait: FIRST_WAIT,
             wanted,
         }
@@ -209,8 +215,18 @@ impl Watched {
             Ok(Some(reading)) => reading,
             // A recording has ended.
             Ok(None) => return None,
-            Err(error) => return Some(self.fail(error.to_string())),
+            Err(error) => {
+                let why = error.to_string();
+                let is_passing = error.downcast_ref().is_some_and(hist_file::Error::is_passing);
+                if !is_passing {
+                    return Some(self.fail(why));
+                }
+                // It is told once.
+                let was_unread = std::mem::replace(&mut self.is_unread, true);
+                return (!was_unread).then_some(Happened::Unread(why));
+            }
         };
+        self.is_unread = false;
         let events = reading.events;
         self.fill = reading.fill;
         let labeler = Labeler {
@@ -251,5 +267,42 @@ impl Watched {
     /// Since when it has been counted, if it has been: `CLOCK_REALTIME` in nanoseconds, as the clock is now.
     pub fn started(&self) -> Option<u64> {
         (self.starts > 0).then(|| self.start.realtime_before(&Time::clocks()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::PathBuf;
+
+    use super::*;
+    use crate::service::Config;
+    use crate::tracefs::events::EventName;
+
+    #[test]
+    fn only_what_is_gone_is_made_again() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir(dir.path().join("events")).unwrap();
+        fs::write(dir.path().join("hist_stats"), "").unwrap();
+        let event = dir.path().join("events/sched/sched_switch");
+        fs::create_dir_all(&event).unwrap();
+        fs::write(event.join("format"), "name: sched_switch\n").unwrap();
+        let tracefs = Tracefs::at(dir.path().to_owned()).unwrap();
+        let name = EventName::parse("sched:sched_switch").unwrap();
+        let triggers = [(name, "hist:keys=next_pid".to_owned())];
+        let plan = Plan::of_triggers(&tracefs, Id::example(), &triggers, Question::default()).unwrap();
+        let run = Run::of_others(tracefs, plan);
+        let file = run.instance().dir().join("events/sched/sched_switch/hist_jsonl");
+        let text = "[histogram.a]\ncount = \"x\"\n".to_owned();
+        let mut config = Config::parse([(PathBuf::from("a.toml"), text)]).unwrap();
+        let mut histogram = Watched::new(config.histograms.remove(0), Instant::now());
+        histogram.state = State::Running(Box::new(run));
+        // It can be opened, and not be read.
+        fs::create_dir_all(&file).unwrap();
+        assert!(matches!(histogram.read(), Some(Happened::Unread(why)) if why.contains("Is a directory")));
+        assert!(histogram.read().is_none() && histogram.is_running());
+        fs::remove_dir(&file).unwrap();
+        assert!(matches!(histogram.read(), Some(Happened::Failed(_))));
+        assert!(!histogram.is_running());
     }
 }
