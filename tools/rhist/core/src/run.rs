@@ -254,8 +254,10 @@ pub fn reap(tracefs: &Tracefs, journals: &Journals, also_kept: bool) -> (Vec<Ent
     journals.reap(also_kept, |entries| undo(tracefs, &entries.id, &entries.steps))
 }
 
-/// Undoes steps, the last one first. Whatever is not there any more is undone.
+/// Undoes steps, the last one first. Whatever is not there any more is undone, unless tracefs itself is away: it may be
+/// mounted again, with all that was made.
 fn undo(tracefs: &Tracefs, id: &Id, steps: &[Step]) -> io::Result<()> {
+    fs::metadata(tracefs.kernel().join("events"))?;
     let instance = tracefs.instance(&id.instance());
     let (triggers, others): (Vec<_>, Vec<_>) = steps
         .iter()
@@ -343,6 +345,27 @@ mod tests {
         assert!(matches!(error, StartError::Instance(_)), "{error}");
         assert!(path("instances/rhist-1_2").exists());
         assert!(journals.list().is_empty());
+    }
+
+    #[test]
+    fn what_was_made_stays_in_the_journal_while_tracefs_is_away() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = |name: &str| dir.path().join(name);
+        fs::create_dir_all(path("tracing/events")).unwrap();
+        fs::create_dir_all(path("tracing/instances")).unwrap();
+        let tracefs = Tracefs::at(path("tracing")).unwrap();
+        let id = Id::parse("1_2").unwrap();
+        let plan = Plan::of_triggers(&tracefs, id, &[], Question::default()).unwrap();
+        let journals = Journals::at(path("run"));
+        let run = Run::start(tracefs.clone(), &journals, plan, "x").unwrap();
+        let instance = run.instance();
+        fs::rename(path("tracing"), path("away")).unwrap();
+        assert_eq!(run.stop().unwrap_err().kind(), io::ErrorKind::NotFound);
+        assert_eq!(reap(&tracefs, &journals, false).1.len(), 1);
+        fs::rename(path("away"), path("tracing")).unwrap();
+        assert!(instance.dir().exists());
+        assert_eq!(reap(&tracefs, &journals, false).0.len(), 1);
+        assert!(!instance.dir().exists() && journals.list().is_empty());
     }
 
     #[test]

@@ -19,6 +19,7 @@ use crate::problem::InFile;
 use crate::question::Backend;
 use crate::question::Question;
 use crate::question::Source;
+use crate::run;
 use crate::run::Run;
 use crate::run::StartError;
 use crate::table::Column;
@@ -169,6 +170,8 @@ impl Watched {
             return Err("the module is not loaded: modprobe rhist".to_owned());
         }
         let command = format!("serve ({})", self.wanted.name);
+        // What could not be removed when it ended, as tracefs was away.
+        run::reap(&tracefs, world.journals, false);
         let mut why = "there is no way to measure it".to_owned();
         for plan in plans {
             match Run::start(tracefs.clone(), world.journals, plan, &command) {
