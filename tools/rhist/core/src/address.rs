@@ -24,7 +24,9 @@ impl std::error::Error for Invalid {}
 
 impl fmt::Display for Invalid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("it is HOST:PORT, such as localhost:9953, 192.0.2.7:9953 or [2001:db8::7]:9953")
+        f.write_str(
+            "an address is HOST:PORT, such as localhost:9953 or [2001:db8::7]:9953, and a port a number up to 65535",
+        )
     }
 }
 

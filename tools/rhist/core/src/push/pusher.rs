@@ -289,7 +289,7 @@ impl Sender {
         let url = self.client.endpoint().url();
         if std::mem::take(&mut self.failures) > 0 {
             let waiting = state.queue.len();
-            (state.tell)(&format!("{url} accepts batches again; {waiting} are waiting"));
+            (state.tell)(&format!("{url} accepts batches again; waiting: {waiting}"));
         }
         let why = message.unwrap_or_default();
         let sentence = match (rejected, why.is_empty()) {

@@ -116,6 +116,14 @@ fn what_is_wrong_and_where() {
             "[push]\nto = \"https://x\"\n",
             "2:6: https://x: rhist has no TLS: push to a collector on this machine, which can send it on encrypted",
         ),
+        (
+            "[push]\nto = \"http://x:99999\"\n",
+            "2:6: http://x:99999: an address is HOST:PORT, such as localhost:9953 or [2001:db8::7]:9953, and a port a number up to 65535",
+        ),
+        (
+            "[push]\nto = \"http://:80\"\n",
+            "2:6: http://:80: an address is HOST:PORT, such as localhost:9953 or [2001:db8::7]:9953, and a port a number up to 65535",
+        ),
         ("[push]\ninterval = 0\n", "2:12: interval is from 1 to 86400"),
         (
             "[push]\ntemporality = \"x\"\n",
