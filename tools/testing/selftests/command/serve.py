@@ -233,7 +233,7 @@ def is_paused():
     return server.scrape()["rhist_serve_paused", (("histogram", "costly"),)] == 1
 
 
-if ("rhist_serve_event_cost_nanoseconds", (("histogram", "costly"),)) in server.scrape():
+if ("rhist_serve_event_cost_seconds", (("histogram", "costly"),)) in server.scrape():
     ok(soon(is_paused, 60), "one that costs more than its budget is paused", server.said())
     ok("costly: has cost" in server.said() and len(instances()) == 4, "which is told, and the others go on", server.said())
     print("#", next(line for line in server.said().splitlines() if "has cost" in line))

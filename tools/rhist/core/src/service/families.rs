@@ -208,8 +208,8 @@ fn own(histograms: &[Watched]) -> Vec<Family<'_>> {
     let mut folded_keys = gauge("folded_keys", "How many keys those hits had");
     let mut sets = gauge("label_sets", "Label sets of the histogram");
     let mut limit = gauge("label_sets_limit", "How many there may be, besides other");
-    let cost = "What a hit costs on this machine";
-    let mut event_cost = family("event_cost_nanoseconds", "nanoseconds", Kind::Gauge, cost);
+    let cost = "Time of a CPU that a hit takes on this machine";
+    let mut event_cost = family("event_cost_seconds", "seconds", Kind::Gauge, cost);
     let share = "The part of a CPU that the histogram cost between the last two readings";
     let mut cost_ratio = family("cost_ratio", "ratio", Kind::Gauge, share);
     let mut budget = family(
@@ -251,7 +251,7 @@ fn own(histograms: &[Watched]) -> Vec<Family<'_>> {
         entries.push(labels(), whole(histogram.fill.0), None);
         size.push(labels(), whole(histogram.fill.1), None);
         if let Some(ns) = histogram.watch.event_ns {
-            event_cost.push(labels(), Value::Real(ns), None);
+            event_cost.push(labels(), Value::Real(ns / 1e9), None);
         }
         if let Some(share) = histogram.watch.share {
             cost_ratio.push(labels(), Value::Real(share), None);

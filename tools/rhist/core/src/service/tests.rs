@@ -521,6 +521,20 @@ fn what_is_known_of_each() {
 }
 
 #[test]
+fn a_hit_costs_seconds() {
+    let mut service = read_once("[histogram.x]\ncount = \"x\"\n", &[], Vec::new());
+    service.histograms[0].watch.event_ns = Some(62.5);
+    let mut found = None;
+    let names = service.label_names();
+    service.families(&names, |family| {
+        if family.name == "rhist_serve_event_cost_seconds" {
+            found = Some((family.unit, family.points[0].value.clone()));
+        }
+    });
+    assert_eq!(found, Some(("seconds", Value::Real(62.5e-9))));
+}
+
+#[test]
 fn labels_of_keys() {
     let names = [
         "next_comm",
