@@ -116,16 +116,18 @@ impl Sample<'_> {
     }
 }
 
-/// A bound as Go writes it, so that it is the same label whoever has written it.
+/// A bound as Go's `strconv` writes it at its shortest, so that it is the same label whoever has written it: with an exponent
+/// of two digits from a million, and below a ten-thousandth. OpenMetrics has a point in whole numbers.
 fn le(bound: f64, is_open: bool) -> String {
-    match bound {
-        _ if bound > 0.0 && bound < 1e-4 => {
-            let text = format!("{bound:e}");
-            let (digits, exponent) = text.split_once("e-").unwrap_or((&text, ""));
-            format!("{digits}e-{exponent:0>2}")
-        }
-        _ if is_open && bound.fract() == 0.0 => format!("{bound}.0"),
-        _ => bound.to_string(),
+    if bound == 0.0 || (1e-4..1e6).contains(&bound) {
+        let point = if is_open && bound.fract() == 0.0 { ".0" } else { "" };
+        return format!("{bound}{point}");
+    }
+    let text = format!("{bound:e}");
+    let (digits, exponent) = text.split_once('e').unwrap_or((&text, ""));
+    match exponent.strip_prefix('-') {
+        Some(exponent) => format!("{digits}e-{exponent:0>2}"),
+        None => format!("{digits}e+{exponent:0>2}"),
     }
 }
 
@@ -147,5 +149,23 @@ fn escape(text: &str, with_quotes: bool, out: &mut Vec<u8>) {
             b'"' if with_quotes => out.extend_from_slice(b"\\\""),
             _ => out.push(byte),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bounds_as_go_writes_them() {
+        let both = |power: i32| [false, true].map(|is_open| le(f64::from(power).exp2(), is_open));
+        assert_eq!(both(-20), ["9.5367431640625e-07"; 2]);
+        assert_eq!(both(-14), ["6.103515625e-05"; 2]);
+        assert_eq!(both(-12), ["0.000244140625"; 2]);
+        assert_eq!(both(0), ["1", "1.0"]);
+        assert_eq!(both(18), ["262144", "262144.0"]);
+        assert_eq!(both(20), ["1.048576e+06"; 2]);
+        assert_eq!(both(36), ["6.8719476736e+10"; 2]);
+        assert_eq!([le(0.0, false), le(0.0, true)], ["0", "0.0"]);
     }
 }
