@@ -319,6 +319,7 @@ fn patiently(mut attempt: impl FnMut() -> io::Result<()>) -> io::Result<()> {
 mod tests {
     use super::*;
     use crate::plan::Options;
+    use crate::plan::hist_jsonl;
     use crate::recipe::Count;
     use crate::recipe::Measure;
 
@@ -399,27 +400,19 @@ mod tests {
         let id = Id::parse("1_2").unwrap();
         let plan = Plan::new(&tracefs, id, &measure, &Options::default(), Question::default()).unwrap();
         let mut run = Run::of_others(tracefs, plan);
-        let header = r#"{"type":"header","schema":1,"trigger":"hist:keys=common_cpu","system":"sched","event":"x","name":null,"filter":null,"paused":false,"size":2048,"clock":null,"boot_id":null,"realtime_ns":1,"monotonic_ns":1,"keys":[{"name":"common_cpu","type":"int","modifier":null,"unit":null}],"values":[{"name":"hitcount","type":"u64","modifier":null,"unit":null,"bucket_unit":null}],"variables":[],"actions":[]}"#;
-        let text = |[hits, unresolved]: [u64; 2]| {
-            format!(
-                "{header}\n{{\"type\":\"entry\",\"keys\":[0],\"values\":[{hits}],\"variables\":[],\"actions\":[]}}\n{{\"type\":\"trailer\",\"hits\":{hits},\"entries\":1,\"shown\":1,\"dropped\":0,\"excess\":0,\"no_bucket\":null,\"unresolved\":{unresolved},\"missed\":0,\"snapshot\":null,\"complete\":true}}\n"
-            )
-        };
-        let mut unresolved = |first: [u64; 2], second: [u64; 2]| {
-            for (event, triggers) in [
-                ("sched_waking", vec![[1, 0]]),
-                ("sched_switch", vec![[1, 0], first, second]),
-            ] {
+        let mut unresolved = |first: (u64, u64), second: (u64, u64)| {
+            let ends = [(1, 0), first, second];
+            for (event, triggers) in [("sched_waking", &[(1, 0)][..]), ("sched_switch", &ends)] {
                 let folder = path(&format!("instances/rhist-1_2/events/sched/{event}"));
                 fs::create_dir_all(&folder).unwrap();
-                let texts: Vec<String> = triggers.into_iter().map(text).collect();
-                fs::write(folder.join("hist_jsonl"), texts.concat()).unwrap();
+                let triggers: Vec<_> = triggers.iter().map(|(hits, none)| (*hits, 0, *none)).collect();
+                fs::write(folder.join("hist_jsonl"), hist_jsonl(&triggers)).unwrap();
             }
             run.reading().unwrap().table.losses.unresolved
         };
-        assert_eq!(unresolved([4, 6], [3, 7]), Some(3));
+        assert_eq!(unresolved((4, 6), (3, 7)), Some(3));
         // Seven more hits while the first trigger had been read already.
-        assert_eq!(unresolved([4, 6], [10, 7]), Some(3));
-        assert_eq!(unresolved([4, 17], [10, 11]), Some(7));
+        assert_eq!(unresolved((4, 6), (10, 7)), Some(3));
+        assert_eq!(unresolved((4, 17), (10, 11)), Some(7));
     }
 }

@@ -299,4 +299,4 @@ fn without_wrapped(row: &mut Row) {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

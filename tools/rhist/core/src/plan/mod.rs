@@ -17,6 +17,8 @@ use std::fmt;
 
 pub use answer::Answer;
 use answer::Shows;
+#[cfg(test)]
+pub(crate) use answer::tests::hist_jsonl;
 pub use step::Id;
 pub use step::Step;
 

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use super::*;
 
 /// `hist_jsonl` of triggers with so many hits that have found a start, that were dropped, and that have found none.
-fn file(triggers: &[(u64, u64, u64)]) -> String {
+pub(crate) fn hist_jsonl(triggers: &[(u64, u64, u64)]) -> String {
     let mut text = String::new();
     for (hits, dropped, unresolved) in triggers {
         let entries = u64::from(*hits > 0);
@@ -38,7 +38,7 @@ fn read(triggers: &[(u64, u64, u64)]) -> (u64, Option<u64>) {
     let folder = root.path().join("events/a/b");
     fs::create_dir_all(&folder).unwrap();
     fs::write(root.path().join("hist_stats"), "").unwrap();
-    fs::write(folder.join("hist_jsonl"), file(triggers)).unwrap();
+    fs::write(folder.join("hist_jsonl"), hist_jsonl(triggers)).unwrap();
     let mut answer = Answer::new(Vec::new(), Unit::Nanoseconds);
     for place in 0..triggers.len() {
         answer.add_end("a/b".to_owned(), place, Shows::Ends, 0);
