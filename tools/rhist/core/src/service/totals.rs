@@ -30,7 +30,7 @@ const FOLDED: usize = 0;
 /// Totals. They never fall, whatever happens to the triggers: what has been read once is kept.
 #[derive(Debug)]
 pub struct Totals {
-    /// Names of values whose sums can fall, since they can be below zero.
+    /// Names of values and fields whose sums can fall, since they can be below zero.
     pub signed: Vec<String>,
     /// How many label sets there are at most, besides that of what is folded.
     limit: usize,
@@ -140,9 +140,11 @@ impl Totals {
         Ok(())
     }
 
-    /// Whether the sums of a column of values never fall. Those of distributions do not.
+    /// Whether sums of a column of numbers never fall. A column may be an expression of fields.
     pub fn is_counter(&self, column: &Column) -> bool {
-        column.fold == Fold::Sum && !self.signed.contains(&column.name) && !column.name.contains('-')
+        let mut words = column.name.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+        let is_signed = column.name.contains('-') || words.any(|word| self.signed.iter().any(|signed| signed == word));
+        column.fold == Fold::Sum && !is_signed
     }
 
     /// The triggers are gone, or will be: others begin with nothing.

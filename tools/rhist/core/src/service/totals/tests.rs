@@ -118,8 +118,16 @@ fn only_sums_of_what_is_below_zero_fall() {
     assert!(!is_other(with_sum(7, "a-b"), with_sum(6, "a-b")));
     let mut totals = Totals::new(9);
     totals.signed = vec!["ret".to_owned()];
-    totals.take(with_sum(7, "ret"), label).unwrap();
-    totals.take(with_sum(6, "ret"), label).unwrap();
+    totals.take(with_sum(7, "ret*8"), label).unwrap();
+    totals.take(with_sum(6, "ret*8"), label).unwrap();
+    let is_counter = |name: &str| {
+        let name = name.to_owned();
+        totals.is_counter(&Column {
+            name,
+            ..Column::default()
+        })
+    };
+    assert!(is_counter("len") && is_counter("ret2") && !is_counter("ret") && !is_counter("8*(ret)"));
 }
 
 #[test]
