@@ -165,6 +165,23 @@ if soon(unloaded):
 else:
     ok(False, "the module can be unloaded")
 
+# --- somebody clears a trigger
+
+with open(f"{trigger_of('total.dist')}/trigger", encoding="utf-8") as file:
+    command = next(line.split(" [")[0] for line in file if "total.dist" in line)
+fd = os.open(f"{trigger_of('total.dist')}/trigger", os.O_WRONLY | os.O_APPEND)
+os.write(fd, f"{command}:clear".encode())
+os.close(fd)
+# More than there were, of one key of four.
+fire("run task 0 4 400 400")
+after = server.scrape()
+same(sum(value for (name, _), value in after.items() if name == "rhist_runs_total_count"), 55,
+     "what has come since is not taken for what there was")
+ok("somebody has cleared a trigger" in server.said() and server.runs("runs", "few", "waits", "plain"), "all are made again", server.said())
+fire("run task 0 1 4 4")
+after = server.scrape()
+same(sum(value for (name, _), value in after.items() if name == "rhist_runs_total_count"), 59, "and go on from where they were")
+
 # --- clients
 
 slow = []
@@ -217,7 +234,7 @@ for thread in threads:
     thread.join()
 same((len(counts), set(counts)), (4 * ROUNDS, {(200, True)}), f"{4 * ROUNDS} scrapes are answered")
 after = server.scrape()
-same(sum(value for (name, _), value in after.items() if name == "rhist_runs_total_count"), 55 + fired, "all is counted meanwhile")
+same(sum(value for (name, _), value in after.items() if name == "rhist_runs_total_count"), 59 + fired, "all is counted meanwhile")
 resident = after["process_resident_memory_bytes", ()] / (1 << 20)
 print(f"# {resident:.1f} MiB, {after['process_cpu_seconds_total', ()]:.2f} s of a CPU")
 ok(resident < 20, "in at most 20 MiB", resident)

@@ -103,9 +103,11 @@ impl Totals {
     ///
     /// # Errors
     ///
-    /// Something would fall: then nothing is taken. What others than the cleared triggers have counted cannot be told from
-    /// what was read of them before, so all triggers have to be made anew. Where nothing falls although they were cleared,
-    /// more has come since than there was: less is missing of each label set than was counted since the last reading.
+    /// Something would fall: then nothing is taken. Which of several triggers was cleared cannot be told, so all have to be
+    /// made anew.
+    ///
+    /// Where nothing falls although triggers were cleared, more has come since than there was: of no label set is more
+    /// missing than was counted since the last reading.
     pub fn take(&mut self, reading: Reading, label: impl Fn(&Column, &Key) -> String) -> Result<(), Fallen> {
         let mut table = reading.table;
         let time = std::mem::take(&mut table.time);
