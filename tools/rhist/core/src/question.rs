@@ -49,10 +49,17 @@ impl Question {
         kind.unwrap_or_else(|| Names::usual(column))
     }
 
-    /// Whether a value can be below zero, so that its sum can fall: a signed field, or a difference.
+    /// Whether a value can be below zero, so that its sum can fall: see [`is_signed()`].
     pub fn is_signed(&self, value: &str) -> bool {
-        value.contains('-') || self.signed.iter().any(|name| name == value)
+        is_signed(&self.signed, value)
     }
+}
+
+/// Whether a value can be below zero if those of `signed` can: a difference, or what one of these is in. A value may be an
+/// expression of fields.
+pub fn is_signed(signed: &[String], value: &str) -> bool {
+    let mut words = value.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+    value.contains('-') || words.any(|word| signed.iter().any(|signed| signed == word))
 }
 
 /// Whose histograms are used.

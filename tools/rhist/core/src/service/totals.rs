@@ -8,6 +8,7 @@ use foldhash::HashMap;
 use foldhash::HashMapExt;
 
 use crate::question::Reading;
+use crate::question::is_signed;
 use crate::table::Column;
 use crate::table::Counts;
 use crate::table::Dist;
@@ -144,9 +145,7 @@ impl Totals {
 
     /// Whether sums of a column of numbers never fall. A column may be an expression of fields.
     pub fn is_counter(&self, column: &Column) -> bool {
-        let mut words = column.name.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
-        let is_signed = column.name.contains('-') || words.any(|word| self.signed.iter().any(|signed| signed == word));
-        column.fold == Fold::Sum && !is_signed
+        column.fold == Fold::Sum && !is_signed(&self.signed, &column.name)
     }
 
     /// The triggers are gone, or will be: others begin with nothing.
