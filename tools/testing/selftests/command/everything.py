@@ -215,7 +215,8 @@ class Arrived:
                     self.spans[whose].add((point["startTimeUnixNano"], point["timeUnixNano"]))
             for point in metric.get("exponentialHistogram", {}).get("dataPoints", []):
                 labels = tuple((one["key"], one["value"]["stringValue"]) for one in point["attributes"])
-                self.sums[histogram, labels] += point["sum"]
+                # Values below zero have none.
+                self.sums[histogram, labels] += point.get("sum", 0)
                 positive = point.get("positive", {})
                 for place, count in enumerate(positive.get("bucketCounts", [])):
                     if count:
