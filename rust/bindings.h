@@ -40,6 +40,7 @@
 #include "own_events.h"
 #include "poll.h"
 #include "probe.h"
+#include "probe/handlers.h"
 #include "queue.h"
 #include "rcu.h"
 #include "snapshot.h"

@@ -154,6 +154,14 @@ pub(crate) fn syscall_handlers() -> [usize; 2] {
     probes
 }
 
+/// Returns the addresses of rhist's handlers for kprobe events and fprobe events, 0 where there is none.
+pub(crate) fn probe_handlers() -> [usize; bindings::RHIST_HANDLERS as usize] {
+    let mut handlers = [0; bindings::RHIST_HANDLERS as usize];
+    // SAFETY: The function writes so many addresses to `handlers`.
+    unsafe { bindings::rhist_handlers(handlers.as_mut_ptr()) };
+    handlers
+}
+
 /// Returns the functions that may be on the stack of a hit of `event`: the kernel's probe, rhist's probe (0
 /// if there is none), and the iterator that calls them if the tracepoint has several probes. `None` if the
 /// event has no tracepoint of its own.

@@ -346,3 +346,17 @@ bool rhist_handlers_set(struct trace_event_call *call, bool ours)
 }
 
 #endif
+
+/* Set @functions to our handlers, or 0 where there is none: they may be on the stack of a hit. Any context. */
+void rhist_handlers(unsigned long functions[RHIST_HANDLERS])
+{
+	memset(functions, 0, RHIST_HANDLERS * sizeof(*functions));
+#if defined(TRACE_PROBE_EVENT__PROBES) && defined(TRACE_KPROBE__RP)
+	functions[0] = (unsigned long)hit_kprobe;
+	functions[1] = (unsigned long)hit_kretprobe;
+#endif
+#if defined(TRACE_PROBE_EVENT__PROBES) && defined(TRACE_FPROBE__FP)
+	functions[2] = (unsigned long)hit_fentry;
+	functions[3] = (unsigned long)hit_fexit;
+#endif
+}

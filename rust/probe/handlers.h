@@ -8,6 +8,9 @@
 struct rhist_probed;
 struct trace_event_call;
 
+#define RHIST_HANDLERS	4
+
+void rhist_handlers(unsigned long functions[RHIST_HANDLERS]);
 bool rhist_handlers_set(struct trace_event_call *call, bool ours);
 
 /*

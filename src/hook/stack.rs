@@ -159,7 +159,8 @@ impl Handlers {
         let addresses = function::addresses(&HANDLERS.map(|(name, _)| name))?;
         let kernels = addresses.into_iter().zip(HANDLERS.map(|(_, b)| b));
         let probes = stack::syscall_handlers().map(|address| (address, Between::Tracepoint));
-        let handlers = all(Iterator::chain(kernels, probes))?;
+        let ours = stack::probe_handlers().map(|address| (address, Between::Nothing));
+        let handlers = all(Iterator::chain(Iterator::chain(kernels, probes), ours))?;
         let caller = function::address(c"event_triggers_call");
         Ok(Self {
             next_to_traced: handlers,
