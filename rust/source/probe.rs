@@ -263,17 +263,10 @@ pub(crate) unsafe fn hit<R: Receiver>(
     size: usize,
     cpu: u32,
 ) {
-    // SAFETY: By the caller, `probed` is in a callback, and `cpu` is the current one.
-    let (receiver, preempt) =
-        unsafe { (receiver::<R>(probed), PreemptOff::assume_on(cpu as usize)) };
-    match receiver.leaf(preempt) {
-        Some(leaf) => {
-            // SAFETY: The record has `size` bytes, to which nobody writes before this returns.
-            let record = unsafe { slice::from_raw_parts(record.cast(), size) };
-            receiver.hit_leaf(leaf, preempt, record);
-        }
-        // SAFETY: It requires what this does.
-        None => unsafe { bindings::rhist_probe_hit_slow(probed, record, size) },
+    // SAFETY: It requires what this does.
+    if unsafe { !hit_fast::<R>(probed, record, size, cpu) } {
+        // SAFETY: Likewise, and the hit has not been counted.
+        unsafe { bindings::rhist_probe_hit_slow(probed, record, size) };
     }
 }
 
