@@ -17,7 +17,7 @@ pub struct Hosts {
 }
 
 impl Hosts {
-    /// Those of a service that listens on `ip` of the machine `machine`, with what was given beside.
+    /// The names for a service on `ip`: `localhost`, the host name `machine`, and `given`.
     pub fn new<'a>(ip: IpAddr, machine: &str, given: impl IntoIterator<Item = &'a Address>) -> Self {
         // Its first label, too. A name without a dot is nobody's domain.
         let short = machine.split('.').next().unwrap_or_default();

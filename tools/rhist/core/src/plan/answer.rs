@@ -135,7 +135,7 @@ impl Answer {
         self.add_with(event, place, shows, columns);
     }
 
-    /// The same for one that looks for starts of an end, which has this number.
+    /// Adds the histogram of an end, which looks for starts. Those of one end have the same number.
     pub(super) fn add_end(&mut self, event: String, place: usize, shows: Shows, end: usize) {
         self.add(event, place, shows);
         if let Some(part) = self.parts.last_mut() {

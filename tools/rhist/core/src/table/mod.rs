@@ -152,7 +152,7 @@ impl Time {
         }
     }
 
-    /// The same without the boot.
+    /// What the clocks say now, without `boot_id`, which is read from a file.
     pub fn clocks() -> Self {
         let ns = |clock| {
             let time = clock_gettime(clock);
