@@ -24,8 +24,25 @@
 /* Bytes that a record may have on the stack. */
 #define RHIST_SHORT_MAX 128
 
-/* Bytes of a record on the stack: 0 if it is too long for that, or has dynamic fields. */
-#define RHIST_SHORT_SIZE(size, dynamic) (!(dynamic) && (size) <= RHIST_SHORT_MAX ? (size) : 0)
+/* Bytes of memory on the stack for a record: 0 if it is too long for that, or has dynamic fields. */
+#define RHIST_SHORT_SIZE(size, dynamic) \
+	(!(dynamic) && (size) <= RHIST_SHORT_MAX ? ALIGN(size, sizeof(u64)) : 0)
+
+/*
+ * Zeroes the fields of a record on the stack, of a constant size; but not the common ones, which all who read them fill in.
+ * Word by word, so that the compiler leaves out each word that the probe assigns in any case: with memset() all or none.
+ */
+static __always_inline void *rhist_zero_fields(void *record, size_t size)
+{
+	u64 *words = record;
+
+	BUILD_BUG_ON(sizeof(struct trace_entry) != sizeof(*words) || size > 16 * sizeof(*words));
+#define ZERO(n) do { if (size > (n) * sizeof(*words)) words[n] = 0; } while (0)
+	ZERO(1); ZERO(2); ZERO(3); ZERO(4); ZERO(5); ZERO(6); ZERO(7); ZERO(8);
+	ZERO(9); ZERO(10); ZERO(11); ZERO(12); ZERO(13); ZERO(14); ZERO(15);
+#undef ZERO
+	return record;
+}
 
 /* Task, softirq, hard irq, NMI. */
 #define RHIST_CONTEXTS 4

@@ -95,13 +95,8 @@
 	};
 #include RHIST_EVENTS
 
-/*
- * Stage: the offsets of dynamic fields. Arrays of text count as such: the bytes behind the NUL are part of a key, as
- * in C, so the record must not be on the stack, but in memory that only earlier records were written to.
- */
+/* Stage: the offsets of dynamic fields. */
 #include <trace/stages/stage2_data_offsets.h>
-#undef __array
-#define __array(type, item, len) char item[sizeof(type) == 1];
 #undef RHIST_CLASS_0
 #define RHIST_CLASS_0(name, proto, args, tstruct, assign)					\
 	struct trace_event_data_offsets_##name {						\
@@ -134,7 +129,8 @@
 
 /*
  * Stage: the probe, which fills in the record. Without a stack protector: a record on the stack has a fixed length,
- * which neither a caller nor a program can exceed.
+ * which neither a caller nor a program can exceed. It is zeroed right before its fields are assigned, so that the compiler
+ * leaves out what is assigned in any case.
  */
 #include <trace/stages/stage6_event_callback.h>
 #undef __perf_count
@@ -149,14 +145,14 @@
 		struct trace_event_data_offsets_##name __maybe_unused __data_offsets;		\
 		struct trace_event_raw_##name *entry;						\
 		char __short[RHIST_SHORT_SIZE(sizeof(*entry), sizeof(__data_offsets))]		\
-			__aligned(8) = {};							\
+			__aligned(8) __uninitialized;						\
 		unsigned char __context = 0;							\
 		size_t __size;									\
 												\
 		rhist_guard_hit();								\
 		__size = sizeof(*entry) + rhist_dynamic_size_##name(&__data_offsets, args);	\
 		if (sizeof(__short))								\
-			entry = (void *)__short;						\
+			entry = rhist_zero_fields(__short, sizeof(__short));			\
 		else										\
 			entry = rhist_record_begin(__probed, __size, &__context);		\
 		if (!entry)									\

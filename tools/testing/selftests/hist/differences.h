@@ -154,6 +154,12 @@ static bool times(const struct question *q)
 	return strstr(q->before, "common_timestamp") && same_hits(q);
 }
 
+/* An array that the event does not write to its end: in C, entries that are equal are in the order of all its bytes. */
+static bool rest_of_text(const struct question *q)
+{
+	return strstr(q->before, "newcomm") && same_hits(q);
+}
+
 static bool has_stack(const struct question *q)
 {
 	return strcasestr(q->before, "stack") || strstr(q->before, "frames");
@@ -294,6 +300,8 @@ static struct difference {
 	  .ceiling = { 1, NULL } },
 	{ "common_timestamp", "it is the time when the trigger runs", .shows = times,
 	  .ceiling = { 3, NULL } },
+	{ "Text in arrays, as keys", "C takes what other records have left behind its NUL for a part of it", .shows = rest_of_text,
+	  .ceiling = { 20, NULL } },
 	{ "Stacks", "C leaves out five frames whatever they are", .shows = stacks, .lines = has_stack, .answers = stack_taken,
 	  .ceiling = { 73, NULL } },
 	{ "Older kernels", "C has faults that were mended since", .unasked = mended_since,
