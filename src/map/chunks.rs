@@ -151,6 +151,20 @@ impl<T> Chunks<T> {
         size_of_val(&self.starts[..]) + size_of_val(&self.chunks[..]) + chunks.sum::<usize>()
     }
 
+    /// Where the only item of the element with this number is: as far behind the first pointer as this says.
+    ///
+    /// # Safety
+    ///
+    /// There is such an element, and it has one item.
+    #[inline(always)]
+    pub(super) unsafe fn only(&self, number: u32) -> (*const T, usize) {
+        let number = number as usize;
+        debug_assert!(number >> BITS < self.starts.len() && self.width == 1);
+        // SAFETY: By the caller and the invariants, there is this chunk.
+        let start = unsafe { self.starts.get_unchecked(number >> BITS) };
+        (start.0, number)
+    }
+
     /// The items of the element with this number.
     ///
     /// # Safety

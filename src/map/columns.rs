@@ -289,6 +289,30 @@ pub(super) unsafe fn increment(counters: &[Atomic<u64>], number: usize) {
     }
 }
 
+/// Adds 1 to the counter `nth` counters behind `start`: [`increment`] without computing its address first.
+///
+/// # Safety
+///
+/// There is a counter.
+#[inline(always)]
+pub(super) unsafe fn increment_nth(start: *const Atomic<u64>, nth: usize) {
+    // SAFETY: As in `add`.
+    #[cfg(CONFIG_X86_64)]
+    unsafe {
+        core::arch::asm!(
+            "inc qword ptr [{start} + 8 * {nth}]",
+            start = in(reg) start,
+            nth = in(reg) nth,
+            options(nostack),
+        );
+    }
+    // SAFETY: By the caller there is a counter.
+    #[cfg(not(CONFIG_X86_64))]
+    unsafe {
+        increment(from_ref(&*start.wrapping_add(nth)), 0)
+    }
+}
+
 /// Adds to a counter of this CPU. Any context.
 ///
 /// Loading, adding and storing are one instruction where the CPU has it (LSE, from Armv8.1 on). Elsewhere it is a

@@ -22,6 +22,7 @@ use super::{
     },
     columns::{
         increment,
+        increment_nth,
         Column,
         ColumnSet, //
     },
@@ -69,10 +70,16 @@ pub enum Loss {
 }
 
 /// The columns of all elements, and the losses, of one interval.
+///
+/// # Invariants
+///
+/// `hits_only` is no more than there are `own` counters, and 0 unless elements have one column, which is that of hits.
 #[derive(Clone)]
 pub(super) struct Counters {
     /// The counters of CPUs with columns of their own.
     own: Shared<CpuCounters>,
+    /// How many of these have nothing but hits: all, or none. So one comparison tells a hit both.
+    hits_only: usize,
     columns: Shared<Column>,
     /// The counters of all other CPUs, if there are any. Updated by atomic instructions.
     shared: Option<Arc<CpuCounters>>,
@@ -128,8 +135,14 @@ impl Counters {
             true => Some(Arc::new(new(NumaNode::NO_NODE)?, GFP_KERNEL)?),
             false => None,
         };
+        let hits_only = match columns[..] {
+            [Column::Hits] => own.len(),
+            _ => 0,
+        };
+        // INVARIANT: See above.
         Ok(Self {
             own: Shared::new(own)?,
+            hits_only,
             columns,
             shared,
             elements,
@@ -208,6 +221,25 @@ impl Counters {
         Some((&self.columns, unsafe { cpu.parts.of(number) }))
     }
 
+    /// Counts a hit of element `number`, if its only column is that of hits, and this CPU has its own. Returns false, and has
+    /// done nothing, otherwise.
+    ///
+    /// # Safety
+    ///
+    /// There is such an element.
+    #[inline(always)]
+    pub(super) unsafe fn count_hit(&self, preempt: PreemptOff<'_>, number: u32) -> bool {
+        if preempt.cpu() >= self.hits_only {
+            return false;
+        }
+        // SAFETY: By the invariants this CPU has counters, and the element, which is there by the caller, has one column.
+        unsafe {
+            let (start, nth) = self.own.get_unchecked(preempt.cpu()).parts.only(number);
+            increment_nth(start, nth);
+        }
+        true
+    }
+
     /// Updates the columns of an element of which all but the first are [sums](Column::Sum).
     ///
     /// # Safety
@@ -221,6 +253,10 @@ impl Counters {
         values: &[V],
         read: impl Fn(&V) -> u64,
     ) {
+        // SAFETY: By the caller there is such an element.
+        if unsafe { self.count_hit(preempt, number) } {
+            return;
+        }
         let Some(cpu) = self.own.get(preempt.cpu()) else {
             // SAFETY: By the caller there is such an element.
             return unsafe {

@@ -151,6 +151,8 @@ enum KeyForm {
 enum OtherForm {
     /// It is one `s32`, at this offset.
     S32(u32),
+    /// It is one number of 64 bits, at this offset.
+    U64(u32),
     /// It is one number.
     Single(Number),
     /// Several numbers of 32 bits.
@@ -239,6 +241,10 @@ impl OtherForm {
         if let [(word, Scale::One)] = key {
             if let Some(offset) = word.offset_of(NumberType::S32) {
                 return Ok(Some(Self::S32(offset)));
+            }
+            let unsigned = word.offset_of(NumberType::U64);
+            if let Some(offset) = unsigned.or(word.offset_of(NumberType::S64)) {
+                return Ok(Some(Self::U64(offset)));
             }
             if word.mask == !0 {
                 return Ok(Some(Self::Single(word.number)));
@@ -624,6 +630,7 @@ impl Generation {
         let key = match &fields.fields.key {
             KeyForm::U32(offset) => fields.number_at(NumberType::U32, *offset),
             KeyForm::Other(OtherForm::S32(offset)) => fields.number_at(NumberType::S32, *offset),
+            KeyForm::Other(OtherForm::U64(offset)) => fields.number_at(NumberType::U64, *offset),
             KeyForm::Other(OtherForm::Single(number)) => fields.number(number),
             KeyForm::Other(OtherForm::Numbers32(words)) => {
                 return self.count_numbers32(fields, preempt, words)
@@ -673,6 +680,9 @@ impl Generation {
             }
             KeyForm::Other(OtherForm::S32(offset)) => {
                 self.insert_word(preempt, fields.number_at(NumberType::S32, *offset))
+            }
+            KeyForm::Other(OtherForm::U64(offset)) => {
+                self.insert_word(preempt, fields.number_at(NumberType::U64, *offset))
             }
             KeyForm::Other(OtherForm::Single(number)) => {
                 self.insert_word(preempt, fields.number(number))

@@ -27,14 +27,14 @@ impl Hash {
         }
     }
 
-    /// The hash of a key. Its upper bits are the best ones.
+    /// The hash of a key. Its upper bits are the best ones; the lower 32 are not used.
     #[inline(always)]
-    pub fn of(&self, words: impl Iterator<Item = u64>) -> u32 {
+    pub fn of(&self, words: impl Iterator<Item = u64>) -> u64 {
         let state = words.fold(self.start, |state, word| {
             let product = u128::from(state ^ word) * u128::from(self.step);
             product as u64 ^ (product >> 64) as u64
         });
-        (state.wrapping_mul(self.end) >> 32) as u32
+        state.wrapping_mul(self.end)
     }
 }
 

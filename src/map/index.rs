@@ -122,16 +122,13 @@ impl Index {
     }
 
     /// Finds the element of a key of `N` words in the first slot of its path, where most are. `None` if it is not there, or
-    /// its hits are drops, or keys have another number of words, or its last word is zero. Any context.
+    /// its hits are drops, or its last word is zero. Any context.
     #[inline(always)]
     pub(super) fn lookup_array_at_home<const N: usize>(&self, key: [u64; N]) -> Option<u32> {
-        let is_whole = key.last().is_some_and(|&last| last != 0);
-        if !is_whole || N != self.keys.width() {
-            return None;
-        }
         let hash = self.hash.of(key.words());
-        let word = Slot::counting(self.table.home(hash).acquire())?;
-        // SAFETY: The word comes from an acquiring load of a slot, and keys have `N` words.
+        // No key in a slot ends with a zero, so if this one does, it has another length.
+        let word = Slot::counting_with(self.table.home(hash).acquire(), N as u32)?;
+        // SAFETY: The word comes from an acquiring load of a slot, and the key of its element has `N` words at least.
         unsafe { self.keys.is_array(word.number(), key) }.then_some(word.number())
     }
 
@@ -168,8 +165,8 @@ impl Index {
     fn find_on_path(
         &self,
         key: impl Key,
-        hash: u32,
-        empty: impl Fn(&Atomic<u64>, u32) -> u64,
+        hash: u64,
+        empty: impl Fn(&Atomic<u64>, u64) -> u64,
     ) -> Option<u32> {
         for table in self.tables() {
             for slot in table.path(hash) {
@@ -193,8 +190,8 @@ impl Index {
     /// Whether `word` is that of `key`, which has this hash. `word` was loaded from a slot (acquire), or
     /// stored there by this context.
     #[inline(always)]
-    fn is<K: Key>(&self, word: Slot, hash: u32, key: K) -> bool {
-        let alike = word.len() == key.len() && (K::ONE_WORD || word.hash() == hash);
+    fn is<K: Key>(&self, word: Slot, hash: u64, key: K) -> bool {
+        let alike = word.len() == key.len() && (K::ONE_WORD || word.has_hash(hash));
         // SAFETY: The element was found by an acquiring load, or this context wrote its key.
         alike && unsafe { self.keys.is(word.number(), key) }
     }
@@ -203,7 +200,7 @@ impl Index {
     /// element, or what another context has stored there; empty if there is no place for another entry.
     #[cold]
     #[inline(never)]
-    fn fill(&self, slot: &Atomic<u64>, preempt: PreemptOff<'_>, hash: u32, key: impl Key) -> u64 {
+    fn fill(&self, slot: &Atomic<u64>, preempt: PreemptOff<'_>, hash: u64, key: impl Key) -> u64 {
         if self.pool.places() >= self.pool.capacity() {
             // All entries are in their slots by now. If the key is one of them, it is in this one, or this one is sealed.
             return slot.load(Acquire);

@@ -224,10 +224,10 @@ impl Keys {
     ///
     /// # Safety
     ///
-    /// The caller has found the element through an acquiring load of a slot, and keys have `N` words.
+    /// The caller has found the element through an acquiring load of a slot, and its key has `N` words at least.
     #[inline(always)]
     pub(super) unsafe fn is_array<const N: usize>(&self, number: u32, key: [u64; N]) -> bool {
-        // SAFETY: There is such an element, since it was found, and its key has `N` words.
+        // SAFETY: There is such an element, since it was found, and its key has so many words.
         let words = unsafe { self.words.of(number).get_unchecked(..N) };
         let mut both = words.iter().zip(key);
         // SAFETY: All stores happened before the caller's load of the slot, and there will be no

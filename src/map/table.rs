@@ -40,9 +40,12 @@ pub(super) struct Slot(u64);
 
 impl Slot {
     /// `number` is less than [`Slot::NUMBER_END`], `len` is 63 at most.
-    pub(super) const fn new(hash: u32, len: u32, number: u32, state: SlotState) -> Self {
-        Self((hash as u64) << 32 | (number as u64) << 8 | (len as u64) << 2 | state as u64)
+    pub(super) const fn new(hash: u64, len: u32, number: u32, state: SlotState) -> Self {
+        Self(hash & Self::HASH | (number as u64) << 8 | (len as u64) << 2 | state as u64)
     }
+
+    /// The bits of a hash that are in a slot.
+    const HASH: u64 = 0xffff_ffff << 32;
 
     /// One more than the highest number of an element.
     pub(super) const NUMBER_END: u32 = 1 << 24;
@@ -65,14 +68,31 @@ impl Slot {
         }
     }
 
+    /// The contents of a slot from its word, if hits of its element count, and its key has `len` words without the zeros at
+    /// its end.
+    #[inline(always)]
+    pub(super) const fn counting_with(raw: u64, len: u32) -> Option<Self> {
+        match raw as u32 & (0x3f << 2 | COUNTS as u32) == len << 2 | COUNTS as u32 {
+            true => Some(Self(raw)),
+            false => None,
+        }
+    }
+
     #[inline]
     pub(super) const fn raw(self) -> u64 {
         self.0
     }
 
+    /// What it has of the hash of the key.
     #[inline]
-    pub(super) const fn hash(self) -> u32 {
-        (self.0 >> 32) as u32
+    pub(super) const fn hash(self) -> u64 {
+        self.0 & Self::HASH
+    }
+
+    /// Whether it has what there is of this hash in a slot.
+    #[inline]
+    pub(super) const fn has_hash(self, hash: u64) -> bool {
+        (self.0 ^ hash) & Self::HASH == 0
     }
 
     #[inline]
@@ -107,7 +127,7 @@ pub(super) const SEALED: u64 = 4;
 #[derive(Clone)]
 pub(super) struct Table {
     slots: Shared<Atomic<u64>>,
-    /// 32 - log2 of the number of slots.
+    /// 64 - log2 of the number of slots.
     shift: u32,
 }
 
@@ -116,7 +136,7 @@ impl Table {
     pub(super) fn new(bits: u32) -> Result<Self> {
         Ok(Self {
             slots: Shared::new(zeroed(1 << bits, NumaNode::NO_NODE)?)?,
-            shift: 32 - bits,
+            shift: u64::BITS - bits,
         })
     }
 
@@ -127,17 +147,17 @@ impl Table {
 
     /// The first slot on the path of a key with this hash.
     #[inline(always)]
-    pub(super) fn home(&self, hash: u32) -> &Atomic<u64> {
+    pub(super) fn home(&self, hash: u64) -> &Atomic<u64> {
         let home = hash.wrapping_shr(self.shift) as usize;
         debug_assert!(home < self.slots.len());
-        // SAFETY: There are 2^(32 - `shift`) slots, and no number of 32 bits without the lower `shift` of
+        // SAFETY: There are 2^(64 - `shift`) slots, and no number of 64 bits without the lower `shift` of
         // them is larger.
         unsafe { self.slots.get_unchecked(home) }
     }
 
     /// The path of a key with this hash: all slots, each once.
     #[inline]
-    pub(super) fn path(&self, hash: u32) -> impl Iterator<Item = &Atomic<u64>> {
+    pub(super) fn path(&self, hash: u64) -> impl Iterator<Item = &Atomic<u64>> {
         let slots = &self.slots[..];
         let home = hash.wrapping_shr(self.shift) as usize;
         let mask = slots.len().wrapping_sub(1);

@@ -501,7 +501,7 @@ fn zeros_at_the_end() {
 fn collisions() {
     let hash = Hash::new(shape().seed);
     let mut numbers: Vec<(u32, u64)> = (0..400_000)
-        .map(|number| (hash.of([number].into_iter()), number))
+        .map(|number| ((hash.of([number].into_iter()) >> 32) as u32, number))
         .collect();
     numbers.sort_unstable();
     let same: Vec<u64> = numbers
@@ -553,7 +553,7 @@ fn numbers_spread() {
             let mut slots = vec![false; 1 << BITS];
             let mut probes = 0;
             for n in 0..1 << (BITS - 1) {
-                let mut slot = (hash.of([number(n)].into_iter()) >> (32 - BITS)) as usize;
+                let mut slot = (hash.of([number(n)].into_iter()) >> (u64::BITS - BITS)) as usize;
                 loop {
                     probes += 1;
                     if !std::mem::replace(&mut slots[slot], true) {
