@@ -27,7 +27,8 @@ use super::{
         Elt,
         OwnParts, //
     },
-    generation::Generation, //
+    generation::Generation,
+    text::TextField, //
 };
 use crate::{
     event::{
@@ -161,6 +162,29 @@ enum OtherForm {
     Plain(KeyWords<KeyWord, { RecordFields::KEY_MAX }>),
     /// Words, some of which are scaled first; or more words.
     Scaled(ScaledForm),
+    /// A string.
+    Text(TextField),
+}
+
+/// What of a record is the key.
+pub enum KeyFields<'a> {
+    /// Words at fixed places, and how they are scaled.
+    Words(&'a [(KeyWord, Scale)]),
+    /// A string.
+    Text(TextField),
+}
+
+impl KeyFields<'_> {
+    /// Bytes that a record has to have.
+    fn end(&self) -> usize {
+        match self {
+            Self::Words(words) => {
+                let ends = words.iter().map(|(word, _)| word.number.end());
+                ends.max().unwrap_or(0)
+            }
+            Self::Text(text) => text.end(),
+        }
+    }
 }
 
 /// The form of a key of two numbers, of which the last one is put into exponential buckets.
@@ -210,8 +234,12 @@ enum ScaledForm {
 }
 
 impl KeyForm {
-    /// The form of a key of these words. `None`: there are no words, or too many.
-    fn new(key: &[(KeyWord, Scale)]) -> Result<Option<Self>> {
+    /// The form of this key. `None`: there are no words, or too many.
+    fn new(key: &KeyFields<'_>) -> Result<Option<Self>> {
+        let key = match *key {
+            KeyFields::Words(key) => key,
+            KeyFields::Text(text) => return Ok(Some(Self::Other(OtherForm::Text(text)))),
+        };
         if let [(first, Scale::One), (last, Scale::Exponential(buckets))] = *key {
             if first.mask == !0 && last.mask == !0 {
                 let (first, last) = (first.number, last.number);
@@ -235,7 +263,7 @@ impl KeyForm {
 }
 
 impl OtherForm {
-    /// As [`KeyForm::new`].
+    /// The form of a key of these words: see [`KeyForm::new`].
     fn new(key: &[(KeyWord, Scale)]) -> Result<Option<Self>> {
         let plain = |(word, scale): &(KeyWord, Scale)| (*scale == Scale::One).then_some(*word);
         if let [(word, Scale::One)] = key {
@@ -292,11 +320,11 @@ impl RecordFields {
     /// Most words of a key.
     pub const WIDE_MAX: usize = 16;
 
-    /// Fields for a key of these words, and sums of `values`. `None`: there are no words, or too many. Fails with `ENOMEM`.
-    pub fn new(key: &[(KeyWord, Scale)], values: KVec<Number>) -> Result<Option<Self>> {
-        let key_ends = key.iter().map(|(word, _)| word.number.end());
-        let ends = Iterator::chain(key_ends, values.iter().map(|value| value.end()));
-        let (Some(end), Some(key)) = (ends.max(), KeyForm::new(key)?) else {
+    /// Fields for this key, and sums of `values`. `None`: there are no words, or too many. Fails with `ENOMEM`.
+    pub fn new(key: &KeyFields<'_>, values: KVec<Number>) -> Result<Option<Self>> {
+        let ends = values.iter().map(|value| value.end());
+        let end = ends.fold(key.end(), usize::max);
+        let Some(key) = KeyForm::new(key)? else {
             return Ok(None);
         };
         // INVARIANT: No field ends behind the last one.
@@ -307,12 +335,23 @@ impl RecordFields {
     #[inline(always)]
     fn of<'a>(&'a self, record: Record<'a>) -> Option<Fields<'a>> {
         let bytes = record.as_bytes();
-        // INVARIANT: The record has `end` bytes.
-        (bytes.len() >= self.end).then_some(Fields {
+        // SAFETY: The record has `end` bytes.
+        (bytes.len() >= self.end).then(|| unsafe { self.of_whole(record) })
+    }
+
+    /// The fields as they are in `record`.
+    ///
+    /// # Safety
+    ///
+    /// It is not too short for any of them.
+    #[inline(always)]
+    pub(super) unsafe fn of_whole<'a>(&'a self, record: Record<'a>) -> Fields<'a> {
+        // INVARIANT: By the caller the record has `end` bytes.
+        Fields {
             fields: self,
-            start: bytes.as_ptr(),
+            start: record.as_bytes().as_ptr(),
             _record: PhantomData,
-        })
+        }
     }
 }
 
@@ -322,16 +361,16 @@ impl RecordFields {
 ///
 /// At `start` there are `fields.end` bytes, which do not change for `'a`.
 #[derive(Clone, Copy)]
-struct Fields<'a> {
-    fields: &'a RecordFields,
+pub(super) struct Fields<'a> {
     start: *const u8,
+    fields: &'a RecordFields,
     _record: PhantomData<Record<'a>>,
 }
 
 impl Fields<'_> {
     /// Updates the columns of the element.
     #[inline(always)]
-    fn count(self, elt: Elt<'_>, preempt: PreemptOff<'_>) {
+    pub(super) fn count(self, elt: Elt<'_>, preempt: PreemptOff<'_>) {
         // SAFETY: Only fields are read.
         let bytes = unsafe { self.unchecked() };
         // Moved, so that it stays in registers.
@@ -378,44 +417,45 @@ impl Fields<'_> {
     ///
     /// # Safety
     ///
-    /// Nothing but the fields is read from them.
+    /// Nothing is read from them but the fields, and what else is in the record.
     #[inline(always)]
-    unsafe fn unchecked(self) -> Unchecked {
+    pub(super) unsafe fn unchecked(self) -> Unchecked {
         Unchecked(self.start)
     }
 }
 
 /// The bytes of a record, read without checking its length.
-struct Unchecked(*const u8);
+pub(super) struct Unchecked(*const u8);
 
 impl Unchecked {
+    /// The number at `offset`.
     #[inline(always)]
-    fn read<T: Unaligned>(&self, offset: u32) -> T {
-        // SAFETY: By the caller of [`Fields::unchecked`] this is one of the fields, which the record has by the
-        // invariants of `Fields`.
-        T::of(unsafe { &*self.0.add(offset as usize).cast() })
+    pub(super) fn read<T: Unaligned>(&self, offset: usize) -> T {
+        // SAFETY: By the caller of [`Fields::unchecked`] this is in the record, or one of the fields, which the record has
+        // by the invariants of `Fields`.
+        T::of(unsafe { &*self.0.add(offset).cast() })
     }
 }
 
 impl Numbers for Unchecked {
     #[inline(always)]
     fn u8(&self, offset: u32) -> u8 {
-        self.read(offset)
+        self.read(offset as usize)
     }
 
     #[inline(always)]
     fn u16(&self, offset: u32) -> u16 {
-        self.read(offset)
+        self.read(offset as usize)
     }
 
     #[inline(always)]
     fn u32(&self, offset: u32) -> u32 {
-        self.read(offset)
+        self.read(offset as usize)
     }
 
     #[inline(always)]
     fn u64(&self, offset: u32) -> u64 {
-        self.read(offset)
+        self.read(offset as usize)
     }
 }
 
@@ -459,12 +499,9 @@ impl SpreadHit<'_> {
 }
 
 impl ColumnFields {
-    /// Fields for a key of these words, and columns that are updated with `values`. `None`: there are no words, or too many.
-    /// Fails with `ENOMEM`.
-    pub fn new(
-        key: &[(KeyWord, Scale)],
-        values: KVec<(Number, ColumnSet)>,
-    ) -> Result<Option<Self>> {
+    /// Fields for this key, and columns that are updated with `values`. `None`: there are no words, or too many. Fails with
+    /// `ENOMEM`.
+    pub fn new(key: &KeyFields<'_>, values: KVec<(Number, ColumnSet)>) -> Result<Option<Self>> {
         let Some(mut key) = RecordFields::new(key, KVec::new())? else {
             return Ok(None);
         };
@@ -544,7 +581,7 @@ impl Generation {
         };
         match self.find_spread(columns, fields, preempt) {
             Some(hit) => hit.count(),
-            None => return self.count_columns_elsewhere(columns, fields, preempt),
+            None => return self.count_columns_elsewhere(columns, record, preempt),
         }
         true
     }
@@ -587,13 +624,10 @@ impl Generation {
     fn count_columns_elsewhere(
         &self,
         columns: &ColumnFields,
-        fields: Fields<'_>,
+        record: Record<'_>,
         preempt: PreemptOff<'_>,
     ) -> bool {
-        match self.insert_fields(fields, preempt) {
-            Some(elt) => columns.count(fields, elt, preempt),
-            None => true,
-        }
+        self.count_columns_with(columns, record, preempt, |_, _, _| ())
     }
 
     /// As [`Generation::count_columns`]: see [`super::Map::count_columns_with`].
@@ -608,7 +642,7 @@ impl Generation {
         let Some(fields) = columns.key.of(record) else {
             return false;
         };
-        if let Some(elt) = self.insert_fields(fields, preempt) {
+        if let Some(elt) = self.insert_fields(fields, record, preempt) {
             columns.note(fields, elt, note);
             columns.count(fields, elt, preempt);
         }
@@ -644,6 +678,10 @@ impl Generation {
                     words => self.count_scaled(fields, preempt, words),
                 }
             }
+            KeyForm::Other(OtherForm::Text(text)) => {
+                // SAFETY: These are the fields of `record`, and their key.
+                return unsafe { self.count_text(fields.fields, record, preempt, text) };
+            }
         };
         self.count_word(fields, preempt, key)
     }
@@ -669,11 +707,17 @@ impl Generation {
         record: Record<'_>,
         preempt: PreemptOff<'a>,
     ) -> Option<Option<Elt<'a>>> {
-        Some(self.insert_fields(fields.of(record)?, preempt))
+        Some(self.insert_fields(fields.of(record)?, record, preempt))
     }
 
+    /// As [`Generation::insert_record`], with the fields of the record.
     #[inline(always)]
-    fn insert_fields<'a>(&'a self, fields: Fields<'_>, preempt: PreemptOff<'a>) -> Option<Elt<'a>> {
+    pub(super) fn insert_fields<'a>(
+        &'a self,
+        fields: Fields<'_>,
+        record: Record<'_>,
+        preempt: PreemptOff<'a>,
+    ) -> Option<Elt<'a>> {
         match &fields.fields.key {
             KeyForm::U32(offset) => {
                 self.insert_word(preempt, fields.number_at(NumberType::U32, *offset))
@@ -694,6 +738,7 @@ impl Generation {
                 self.insert_few(preempt, words, |word| fields.word(word))
             }
             KeyForm::Other(OtherForm::Scaled(words)) => self.insert_scaled(fields, preempt, words),
+            KeyForm::Other(OtherForm::Text(text)) => self.insert_text(record, preempt, text),
         }
     }
 

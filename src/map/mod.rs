@@ -87,6 +87,7 @@ mod pool;
 mod shape;
 mod shared;
 mod table;
+mod text;
 mod wide;
 
 use kernel::{
@@ -120,6 +121,7 @@ pub use counters::{
 pub use elt::Elt;
 pub use fast::{
     ColumnFields,
+    KeyFields,
     KeyWord,
     RecordFields,
     SpreadHit, //
@@ -134,6 +136,7 @@ use table::{
     Slot,
     Table, //
 };
+pub use text::TextField;
 pub use wide::{
     text_to_words,
     words_to_text,

@@ -20,7 +20,6 @@ use super::{
         key::{
             KeyReader,
             LookupKey,
-            TextPart,
             FEW_REFS, //
         },
         number::{
@@ -42,8 +41,7 @@ use crate::{
         Hit,
         Number,
         Record,
-        Stack,
-        Words, //
+        Stack, //
     },
     limits::{
         self,
@@ -187,7 +185,6 @@ impl Histogram {
             KeyReader::JoinedNumbers { key, on } => {
                 self.hit_number_joined(program, key, on, targets, hit)
             }
-            KeyReader::Text(ref text) => self.hit_with_text(program, text, hit),
             KeyReader::Stack => self.hit_with_stack(program, hit),
             KeyReader::Unreachable => self.map.lose(hit.preempt(), Loss::Unresolved),
         }
@@ -215,15 +212,6 @@ impl Histogram {
             Some(elt) => _ = self.count(program, hit, &[], elt),
             None => self.hit_with_buffer(program, hit),
         }
-    }
-
-    /// Counts a hit whose key is a string.
-    #[inline(never)]
-    fn hit_with_text(&self, program: &Program, text: &TextPart, hit: &Hit<'_>) {
-        let mut words = Words::new();
-        text.put(&mut words, hit.record());
-        let elt = self.map.insert_words(hit.preempt(), words.as_slice());
-        self.count(program, hit, &[], elt);
     }
 
     /// Counts a hit whose key is its stack.

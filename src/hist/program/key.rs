@@ -22,19 +22,16 @@ use crate::{
         Hit,
         Number,
         NumberType,
-        Record,
         Scale,
-        Stack,
-        Words, //
+        Stack, //
     },
-    limits::{
-        STACK_DEPTH,
-        WIDE_WORDS, //
-    },
+    limits::STACK_DEPTH,
     map::{
         ColumnFields,
+        KeyFields,
         KeyWord,
         RecordFields,
+        TextField,
         WideCell, //
     },
 };
@@ -63,8 +60,6 @@ pub(in crate::hist) enum KeyReader {
     Words(RecordFields),
     /// References, at most [`FEW_REFS`], are looked up by another key, and both keys are one number of the record.
     JoinedNumbers { key: Number, on: Number },
-    /// The key is a string at a place that the record tells. There are no variables, references or actions.
-    Text(TextPart),
     /// The key is the stack of the hit. There are no variables, references or actions.
     Stack,
     /// A reference is to a histogram with longer keys, so that no hit has its key.
@@ -116,9 +111,6 @@ impl KeyReader {
         if let (false, [part]) = (variables, parts) {
             if let Content::Stack = part.content {
                 return Ok(Self::Stack);
-            }
-            if let Some(text) = TextPart::new(part) {
-                return Ok(Self::Text(text));
             }
         }
         let number = only_number(parts);
@@ -178,6 +170,21 @@ impl KeyPart {
         len.next_multiple_of(8).clamp(8, self.len)
     }
 
+    /// The string that the part is, at a place that the record tells; `None` if it is something else.
+    fn text_field(&self) -> Option<TextField> {
+        let (offset, is_relative) = match self.content {
+            Content::DataLoc(offset) => (offset, false),
+            Content::RelLoc(offset) => (offset, true),
+            _ => return None,
+        };
+        // As [`KeyPlace::max_chars`].
+        Some(TextField::new(
+            offset,
+            is_relative,
+            self.len.checked_sub(1)?,
+        ))
+    }
+
     /// Appends the words that the part is to those of a key; `false` if it is no plain field of the record.
     fn add_words(&self, key: &mut KVec<(KeyWord, Scale)>) -> Result<bool> {
         match self.content {
@@ -200,39 +207,6 @@ impl KeyPart {
             _ => return Ok(false),
         }
         Ok(true)
-    }
-}
-
-/// A key that is a string at a place that the record tells.
-pub(in crate::hist) struct TextPart {
-    offset: u32,
-    is_relative: bool,
-    /// Most bytes of it: see [`KeyPlace::max_chars`].
-    max_chars: usize,
-}
-
-impl TextPart {
-    fn new(part: &KeyPart) -> Option<Self> {
-        let (offset, is_relative) = match part.content {
-            Content::DataLoc(offset) => (offset, false),
-            Content::RelLoc(offset) => (offset, true),
-            _ => return None,
-        };
-        Some(Self {
-            offset,
-            is_relative,
-            max_chars: part.len.checked_sub(1)?,
-        })
-    }
-
-    /// Writes the key of a hit to `words`. What follows the NUL belongs to it, too, as in C.
-    #[inline(always)]
-    pub(in crate::hist) fn put(&self, words: &mut Words<WIDE_WORDS>, record: Record<'_>) {
-        let text = match self.is_relative {
-            false => record.data_loc(self.offset),
-            true => record.rel_loc(self.offset),
-        };
-        words.set(text.get(..self.max_chars).unwrap_or(text));
     }
 }
 
@@ -287,23 +261,29 @@ fn put_parts(program: &Program, parts: &[KeyPart], key: &mut [u8], hit: &Hit<'_>
     }
 }
 
-/// The words of a key of `parts`; `None` if some are no fields of the record. Fails with `ENOMEM`.
-fn key_words(parts: &[KeyPart]) -> Result<Option<KVec<(KeyWord, Scale)>>> {
+/// Makes something of the fields of the record that a key of `parts` is; `None` if some parts are something else. Fails with
+/// `ENOMEM`, and as `make` does.
+fn with_key_fields<T>(
+    parts: &[KeyPart],
+    make: impl FnOnce(&KeyFields<'_>) -> Result<Option<T>>,
+) -> Result<Option<T>> {
+    if let [part] = parts {
+        if let Some(text) = part.text_field() {
+            return make(&KeyFields::Text(text));
+        }
+    }
     let mut key = KVec::new();
     for part in parts {
         if !part.add_words(&mut key)? {
             return Ok(None);
         }
     }
-    Ok(Some(key))
+    make(&KeyFields::Words(&key))
 }
 
 /// The fields of the record that `parts` and `values` are, which update columns of any kind; `None` if some are something
 /// else. Fails with `ENOMEM`.
 fn column_fields(parts: &[KeyPart], values: &[ColumnValue]) -> Result<Option<ColumnFields>> {
-    let Some(key) = key_words(parts)? else {
-        return Ok(None);
-    };
     let mut fields = KVec::with_capacity(values.len(), GFP_KERNEL)?;
     for value in values {
         let Some((number, Scale::One)) = value.value.recorded() else {
@@ -311,14 +291,11 @@ fn column_fields(parts: &[KeyPart], values: &[ColumnValue]) -> Result<Option<Col
         };
         fields.push((number, value.columns), GFP_KERNEL)?;
     }
-    ColumnFields::new(&key, fields)
+    with_key_fields(parts, |key| ColumnFields::new(key, fields))
 }
 
 /// The fields of the record that `parts` and `values` are; `None` if some are something else. Fails with `ENOMEM`.
 fn record_fields(parts: &[KeyPart], values: &[ColumnValue]) -> Result<Option<RecordFields>> {
-    let Some(key) = key_words(parts)? else {
-        return Ok(None);
-    };
     let mut sums = KVec::with_capacity(values.len(), GFP_KERNEL)?;
     for value in values {
         let Some((number, Scale::One)) = value.value.recorded() else {
@@ -326,7 +303,7 @@ fn record_fields(parts: &[KeyPart], values: &[ColumnValue]) -> Result<Option<Rec
         };
         sums.push(number, GFP_KERNEL)?;
     }
-    RecordFields::new(&key, sums)
+    with_key_fields(parts, |key| RecordFields::new(key, sums))
 }
 
 /// The bytes of a key part, zero at first, and fewer than the part has if the rest stays zero.

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The fast path of keys that are a string at a place which the record tells.
+
+use core::array;
+
+use super::{
+    elt::Elt,
+    fast::{
+        Fields,
+        RecordFields,
+        Unchecked, //
+    },
+    generation::Generation, //
+};
+use crate::{
+    event::{
+        number::Numbers,
+        Record,
+        Words, //
+    },
+    limits::WIDE_WORDS,
+    sync::PreemptOff, //
+};
+
+/// Where a record tells of a string: in a word with its place (low half) and its bytes (high half).
+#[derive(Clone, Copy)]
+pub struct TextField {
+    offset: u32,
+    /// What its place is counted from.
+    base: usize,
+    /// Most bytes of it that are in a key.
+    max_bytes: usize,
+}
+
+impl TextField {
+    /// The string of the word at `offset`: see [`Record::data_loc`], and [`Record::rel_loc`] if `is_relative`. Only its
+    /// first `max_bytes` are in a key.
+    pub const fn new(offset: u32, is_relative: bool, max_bytes: usize) -> Self {
+        let base = match is_relative {
+            true => offset as usize + size_of::<u32>(),
+            false => 0,
+        };
+        Self {
+            offset,
+            base,
+            max_bytes,
+        }
+    }
+
+    /// Bytes that a record has to have.
+    pub(super) fn end(&self) -> usize {
+        self.offset as usize + size_of::<u32>()
+    }
+
+    /// Where a record with this word has the string, and its bytes.
+    #[inline(always)]
+    fn place(&self, word: u32) -> (usize, usize) {
+        let start = self.base.wrapping_add((word & 0xffff) as usize);
+        (start, (word >> 16) as usize)
+    }
+
+    /// The string of a record, or what of it is in the record and in a key. What follows a NUL belongs to it, as in C.
+    fn of<'a>(&self, record: Record<'a>) -> &'a [u8] {
+        let (start, len) = self.place(record.u32(self.offset));
+        record.bytes(start, len.min(self.max_bytes))
+    }
+}
+
+/// The words of a string.
+///
+/// # Safety
+///
+/// It has more than 8 * (`N` - 1) bytes, and up to 8 * `N`, up to `end` of the record; and there are 8 before `end`.
+#[inline(always)]
+unsafe fn words<const N: usize>(record: &Unchecked, end: usize, len: usize) -> [u64; N] {
+    let start = end.wrapping_sub(len);
+    array::from_fn(|n| {
+        if n + 1 < N {
+            return record.read(start + 8 * n);
+        }
+        let last: u64 = record.read(end.wrapping_sub(8));
+        // What is before the string is shifted out.
+        let shift = (8 * N).wrapping_sub(len).wrapping_mul(8) as u32;
+        match cfg!(target_endian = "little") {
+            true => last.wrapping_shr(shift),
+            false => last.wrapping_shl(shift),
+        }
+    })
+}
+
+impl Generation {
+    /// Counts a hit whose key is a string. The element of one of up to four words is found without a call if it is in the
+    /// first slot of its path. Returns true, as its caller does, so that the call is a jump.
+    ///
+    /// # Safety
+    ///
+    /// The record has all of `fields`, of which `field` is the key.
+    #[inline(never)]
+    pub(super) unsafe fn count_text(
+        &self,
+        fields: &RecordFields,
+        record: Record<'_>,
+        preempt: PreemptOff<'_>,
+        field: &TextField,
+    ) -> bool {
+        // SAFETY: By the caller.
+        let fields = unsafe { fields.of_whole(record) };
+        // SAFETY: Only the field is read, and the string after a test that it is in the record.
+        let bytes = unsafe { fields.unchecked() };
+        let (start, len) = field.place(bytes.read(field.offset as usize));
+        let end = start.wrapping_add(len);
+        if len == 0 || len > field.max_bytes || start < 8 || end > record.as_bytes().len() {
+            return self.count_text_elsewhere(fields, record, preempt);
+        }
+        // A NUL at the end is as if there were none.
+        let nul = usize::from(bytes.read::<u8>(end.wrapping_sub(1)) == 0);
+        let (end, len) = (end.wrapping_sub(nul), len.wrapping_sub(nul));
+        // SAFETY: The string is in the record, behind its first 8 bytes, and has so many bytes.
+        let elt = unsafe {
+            match len {
+                1..=8 => self.lookup_array_at_home::<1>(words(&bytes, end, len)),
+                9..=16 => self.lookup_array_at_home::<2>(words(&bytes, end, len)),
+                17..=24 => self.lookup_array_at_home::<3>(words(&bytes, end, len)),
+                25..=32 => self.lookup_array_at_home::<4>(words(&bytes, end, len)),
+                _ => None,
+            }
+        };
+        match elt {
+            Some(elt) => fields.count(elt, preempt),
+            None => return self.count_text_elsewhere(fields, record, preempt),
+        }
+        true
+    }
+
+    /// Counts a hit whose key is a string that is longer, or not in the first slot of its path. Returns true.
+    #[inline(never)]
+    fn count_text_elsewhere(
+        &self,
+        fields: Fields<'_>,
+        record: Record<'_>,
+        preempt: PreemptOff<'_>,
+    ) -> bool {
+        if let Some(elt) = self.insert_fields(fields, record, preempt) {
+            fields.count(elt, preempt);
+        }
+        true
+    }
+
+    /// Finds the element of a key that is a string, or inserts it.
+    #[inline(never)]
+    pub(super) fn insert_text<'a>(
+        &'a self,
+        record: Record<'_>,
+        preempt: PreemptOff<'a>,
+        field: &TextField,
+    ) -> Option<Elt<'a>> {
+        let mut words = Words::<WIDE_WORDS>::new();
+        words.set(field.of(record));
+        self.insert_words(preempt, words.as_slice())
+    }
+}
