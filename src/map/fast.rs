@@ -627,7 +627,9 @@ impl Generation {
         record: Record<'_>,
         preempt: PreemptOff<'_>,
     ) -> bool {
-        self.count_columns_with(columns, record, preempt, |_, _, _| ())
+        // The record was found to be long enough.
+        self.count_columns_with(columns, record, preempt, |_, _, _| ());
+        true
     }
 
     /// As [`Generation::count_columns`]: see [`super::Map::count_columns_with`].
