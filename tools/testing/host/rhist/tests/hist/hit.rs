@@ -158,6 +158,31 @@ fn dynamic_strings() {
     }
 }
 
+/// A short one is found in another way than a long one, and than one that is new.
+#[test]
+fn dynamic_strings_of_each_length() {
+    let hist = hist(&zoo(), "keys=dyn");
+    let text = |len: usize| -> Vec<u8> { (0..len).map(|n| b'a' + (len + n) as u8 % 26).collect() };
+    for _ in 0..3 {
+        for len in 0..100 {
+            let mut bytes = text(len);
+            Bytes::new(ZOO_END).data_loc(67, &bytes).hit(&hist);
+            bytes.push(0);
+            Bytes::new(ZOO_END).data_loc(67, &bytes).hit(&hist);
+        }
+    }
+    let mut expected: Vec<String> = (0..100)
+        .map(|len| {
+            let text = String::from_utf8(text(len)).unwrap();
+            format!("{{ dyn: {text:<50} }} hitcount: {:>10}", 6)
+        })
+        .collect();
+    let mut entries = entries(&hist);
+    expected.sort();
+    entries.sort();
+    assert_eq!(entries, expected);
+}
+
 #[test]
 fn what_follows_the_nul_of_a_dynamic_string_tells_keys_apart() {
     let hist = hist(&zoo(), "keys=dyn");
