@@ -211,10 +211,21 @@ static int reg(struct rhist_event_file *file, bool on)
 	return err;
 }
 
+/*
+ * Have handlers of rhist count hits, unless there are event probes on the file: these have their triggers on its list, which
+ * only the kernel calls.
+ */
+static void choose_handlers(struct rhist_event_file *file)
+{
+	smp_store_release(&file->handled, file->users == 1 ? file->handlers : NULL);
+}
+
 static void disconnect(struct rhist_event_file *file)
 {
-	if (--file->users)
+	if (--file->users) {
+		choose_handlers(file);
 		return;
+	}
 	reg(file, false);
 	list_del(&file->file.list);
 	if (file->target)
@@ -240,25 +251,27 @@ static struct rhist_event_file *new_file(struct trace_array *tr, struct trace_ev
 	return file;
 }
 
-/* Have handlers of rhist record the hits of an event, for @probed; or the kernel's again. */
+/* Have handlers of rhist count the hits of an event for @probed, unless that is NULL. */
 static void set_handlers(struct rhist_event_file *file, const struct rhist_probed *probed)
 {
-	WRITE_ONCE(file->probed, probed);
-	if (probed && !rhist_handlers_set(file->call, true))
-		WRITE_ONCE(file->probed, NULL);
+	WRITE_ONCE(file->handlers, probed ? rhist_handlers_set(file->call, probed) : NULL);
+	choose_handlers(file);
 }
 
 static void reset_handlers(struct rhist_event_file *file)
 {
-	if (file->probed)
-		rhist_handlers_set(file->call, false);
-	WRITE_ONCE(file->probed, NULL);
+	struct rhist_handled *handlers = file->handlers;
+
+	WRITE_ONCE(file->handlers, NULL);
+	choose_handlers(file);
+	if (handlers)
+		rhist_handlers_reset(file->call, handlers);
 }
 
 /* Whether handlers of rhist record hits. Task context; the file is connected. */
 bool rhist_event_file_has_handlers(const struct rhist_event_file *file)
 {
-	return READ_ONCE(file->probed);
+	return READ_ONCE(file->handlers);
 }
 
 /**
@@ -292,6 +305,8 @@ struct rhist_event_file *rhist_event_file_connect(struct trace_array *tr, struct
 		set_bit(EVENT_FILE_FL_TRIGGER_COND_BIT, &file->file.flags);
 		if (data)
 			set_handlers(file, probed);
+		else
+			choose_handlers(file);
 		return file;
 	}
 	file = new_file(tr, call);

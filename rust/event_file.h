@@ -8,6 +8,7 @@
 #include <linux/types.h>
 
 struct event_trigger_data;
+struct rhist_handled;
 struct rhist_probed;
 struct trace_array;
 
@@ -25,8 +26,8 @@ struct rhist_event_file {
 	struct rhist_event_file *target;
 	void *probe_event;
 	void *probe;
-	/* Who gets what handlers of rhist record, if there are any for the event: see rust/probe/handlers.c. */
-	const struct rhist_probed *probed;
+	/* How handlers of rhist count hits, if the event has any (rust/probe/handlers.c); and the same while they shall do so. */
+	struct rhist_handled *handlers, *handled;
 };
 
 struct rhist_event_file *rhist_event_file_connect(struct trace_array *tr, struct trace_event_call *call,

@@ -55,6 +55,8 @@ static void record_context(struct trace_entry *entry)
  * record is not in the memory of this CPU, the hit begins here, unless another one is in progress in this
  * context. Hits of synthetic events do not begin: they nest in the hit that emits them, which limits how deep. Any
  * context, with preemption off.
+ *
+ * A hit of a handler is not counted here: the handler is told by the type in the record, and has the kernel's called.
  */
 notrace void rhist_probe_hit_slow(const struct rhist_probed *probed, void *record, size_t size)
 {
@@ -65,12 +67,14 @@ notrace void rhist_probe_hit_slow(const struct rhist_probed *probed, void *recor
 	unsigned char context;
 	unsigned int level;
 
+	entry->type = probed->type;
+	if (probed->handler)
+		return;
 	rhist_frame_of_caller(&frame);
 	if (begins && !rhist_hit_begin(&level, &context)) {
 		rhist_probe_lost(probed);
 		return;
 	}
-	entry->type = probed->type;
 	if (READ_ONCE(probed->context))
 		record_context(entry);
 	rhist_probe_hit_all(probed, record, size, raw_smp_processor_id(), &frame);

@@ -13,6 +13,8 @@ struct rhist_probed {
 	unsigned short type;
 	/* A trigger reads common_flags or common_preempt_count. */
 	bool context;
+	/* It is a handler of rhist: on the slow path, the kernel's handler gets its hits. */
+	bool handler;
 	/* Number of fields of a synthetic event; 0 for other events. */
 	unsigned int n_fields;
 };

@@ -2,7 +2,7 @@
 /*
  * rhist's handlers for kprobe events and fprobe events. While rhist's own file is the only one that such an event is
  * enabled for, they take the place of the kernel's: they make the record on the stack, as long as its arguments are
- * numbers, and pass it on, which is a third of what the way through the ring buffer takes.
+ * numbers, and pass it on, which is a fifth of what the way through the ring buffer takes.
  *
  * Whatever else is to be done with a hit is done by the kernel's handler, which then calls the trigger of the file, too
  * (rust/event_file.c): other files are enabled, or perf; event probes are on ours; or rhist would do more with the hit than
@@ -13,6 +13,7 @@
 #include <linux/list.h>
 #include <linux/rculist.h>
 #include <linux/sched.h>
+#include <linux/slab.h>
 #include <linux/string.h>
 #include <linux/trace_events.h>
 #include <linux/unaligned.h>
@@ -39,34 +40,68 @@ struct record {
 
 #define HEAD_MAX	2
 
+/* A kind of probes. All probes of an event are of one kind. */
+struct kind {
+	/* Replaces the handler of a probe by ours, or puts the kernel's back. It may be called meanwhile. */
+	void (*set)(struct trace_probe *tp, bool ours);
+	/* Words of the head of a record. */
+	unsigned int head;
+	/* Whether @fetch knows this as the first step of an argument. */
+	bool (*fetches)(enum fetch_op op);
+	/* Executes that step. */
+	unsigned long (*fetch)(void *regs, const struct fetch_insn *code);
+};
+
 /*
- * Who gets the hits of a probe if nobody else does: rhist's file is the only one of its event. Any context, with
+ * An argument that is a register, or its lower bytes, as most are. Which register is found out when the handler is set: to
+ * execute the kernel's instructions takes three times as long as to copy it.
+ */
+struct copy {
+	/* Offsets in the registers and in the record. */
+	unsigned short from, to;
+	/* In bytes; or OTHER, if the instructions have to be executed; or 0 behind the last argument. */
+	unsigned short size;
+};
+
+#define OTHER	0xffff
+
+/* How the hits of an event are counted. */
+struct rhist_handled {
+	struct rcu_head rcu;
+	const struct rhist_probed *probed;
+	const struct kind *kind;
+	/* Bytes of a record. */
+	unsigned int size;
+	/* One behind the record, if there are no arguments: so hits do not test for that. */
+	struct copy copies[];
+};
+
+/*
+ * How the hits of a probe are counted if nobody else gets them: rhist's file is the only one of its event. Any context, with
  * preemption off.
  */
-static __always_inline const struct rhist_probed *only_listener(const struct trace_probe *tp)
+static __always_inline const struct rhist_handled *only_listener(const struct trace_probe *tp)
 {
 	const void *event = tp->event;
 	const struct list_head *files = event + TRACE_PROBE_EVENT__FILES, *first = READ_ONCE(files->next);
 	const struct trace_event_file *file;
 
-	if (READ_ONCE(*(unsigned int *)(event + TRACE_PROBE_EVENT__FLAGS)) != TP_FLAG_TRACE ||
-	    first == files || READ_ONCE(first->next) != files)
+	/* With READ_ONCE(), the compiler would load them first, and then compare: data_race() makes one instruction of that. */
+	if (data_race(*(unsigned int *)(event + TRACE_PROBE_EVENT__FLAGS)) != TP_FLAG_TRACE ||
+	    first == files || data_race(first->next) != files)
 		return NULL;
 	file = list_entry(first, struct event_file_link, list)->file;
-	if (!(file->flags & RHIST_EVENT_FILE) || READ_ONCE(file->triggers.next->next) != &file->triggers)
+	if (!(file->flags & RHIST_EVENT_FILE))
 		return NULL;
-	return READ_ONCE(container_of(file, struct rhist_event_file, file)->probed);
+	return READ_ONCE(container_of(file, struct rhist_event_file, file)->handled);
 }
 
-/*
- * Whether this file knows what an argument is made of. @fetches says so of its first step, which is another one for each
- * kind of probe.
- */
-static bool is_simple(const struct probe_arg *arg, bool (*fetches)(enum fetch_op op))
+/* Whether this file knows what an argument is made of. */
+static bool is_simple(const struct probe_arg *arg, const struct kind *kind)
 {
 	const struct fetch_insn *code = arg->code;
 
-	if (arg->dynamic || !(code->op == FETCH_OP_IMM || fetches(code->op)))
+	if (arg->dynamic || !(code->op == FETCH_OP_IMM || kind->fetches(code->op)))
 		return false;
 	do {
 		code++;
@@ -77,54 +112,72 @@ static bool is_simple(const struct probe_arg *arg, bool (*fetches)(enum fetch_op
 	return code->op == FETCH_OP_END;
 }
 
-static bool has_simple_args(const struct trace_probe *tp, bool (*fetches)(enum fetch_op op))
+static bool has_simple_args(const struct trace_probe *tp, const struct kind *kind)
 {
 	if (tp->size > sizeof_field(struct record, words) - HEAD_MAX * sizeof(unsigned long))
 		return false;
 	for (unsigned int i = 0; i < tp->nr_args; i++) {
-		if (!is_simple(&tp->args[i], fetches))
+		if (!is_simple(&tp->args[i], kind))
 			return false;
 	}
 	return true;
 }
 
-static __always_inline void store(void *to, unsigned long value, unsigned int size)
+/* Finds out how to copy an argument, which is simple. */
+static struct copy copy_of(const struct probe_arg *arg, const struct kind *kind)
 {
-	switch (size) {
-	case 1:
-		*(u8 *)to = value;
-		break;
-	case 2:
-		put_unaligned((u16)value, (u16 *)to);
-		break;
-	case 4:
-		put_unaligned((u32)value, (u32 *)to);
-		break;
-	default:
-		put_unaligned(value, (unsigned long *)to);
+	const struct fetch_insn *code = arg->code;
+	struct copy copy = { .to = offsetof(struct record, words[kind->head]) + arg->offset, .size = OTHER };
+	/* Each contains its own number, from 1: so what is fetched tells where from. 0 is fetched if it is none of them. */
+	unsigned long regs[sizeof(struct pt_regs) / sizeof(unsigned long)], number;
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(regs); i++)
+		regs[i] = i + 1;
+	if (code->op == FETCH_OP_IMM || code[1].op != FETCH_OP_ST_RAW)
+		return copy;
+	number = kind->fetch(regs, code);
+	if (number && number <= ARRAY_SIZE(regs)) {
+		copy.from = (number - 1) * sizeof(*regs);
+		copy.size = code[1].size;
 	}
+	return copy;
+}
+
+/* Returns false if @size is none of a number. */
+static __always_inline bool store(void *to, unsigned long value, unsigned int size)
+{
+	if (likely(size == sizeof(u32)))
+		put_unaligned((u32)value, (u32 *)to);
+	else if (size == sizeof(u64))
+		put_unaligned((u64)value, (u64 *)to);
+	else if (size == sizeof(u16))
+		put_unaligned((u16)value, (u16 *)to);
+	else if (size == sizeof(u8))
+		*(u8 *)to = value;
+	else
+		return false;
+	return true;
 }
 
 /*
  * Reads memory at an address that may be none: the kernel's, or that of the program where these are told apart
  * (probe_mem_read()).
  */
-static noinline bool read_memory(void *to, unsigned long from, size_t size)
+static noinline notrace bool read_memory(void *to, unsigned long from, size_t size)
 {
 	if (IS_ENABLED(CONFIG_ARCH_HAS_NON_OVERLAPPING_ADDRESS_SPACE) && from < TASK_SIZE)
 		return rhist_read_user(to, from, size);
 	return rhist_read_kernel(to, (void *)from, size);
 }
 
-/*
- * Makes an argument in a record from @value, which its first step has fetched. What cannot be read is 0: with the kernel's
- * handler it is what was there before.
- */
-static __always_inline void put(void *to, const struct fetch_insn *code, unsigned long value)
+/* Makes an argument in a record. What cannot be read is 0: with the kernel's handler it is what was there before. */
+static void execute(const struct probe_arg *arg, void *to, void *regs, const struct kind *kind)
 {
+	const struct fetch_insn *code = arg->code;
+	unsigned long value = code->op == FETCH_OP_IMM ? code->immediate : kind->fetch(regs, code);
 	bool read = true;
 
-	for (; code->op == FETCH_OP_DEREF; code++)
+	for (code++; code->op == FETCH_OP_DEREF; code++)
 		read = read && read_memory(&value, value + code->offset, sizeof(value));
 	if (code->op == FETCH_OP_ST_RAW && read)
 		store(to, value, code->size);
@@ -132,45 +185,59 @@ static __always_inline void put(void *to, const struct fetch_insn *code, unsigne
 		memset(to, 0, code->size);
 }
 
-/*
- * Counts a hit whose record begins with @head, of @n words, and whose arguments @fetch reads from @regs; or returns false if
- * that is not all to be done with it.
- */
-static __always_inline bool count(const struct rhist_probed *probed, const struct trace_probe *tp,
-				  const unsigned long *head, unsigned int n, void *regs,
-				  unsigned long (*fetch)(void *regs, const struct fetch_insn *code))
+/* Counts a hit whose record has all its arguments, as count() does. */
+static __always_inline bool pass(const struct rhist_handled *handled, struct record *record)
 {
-	struct record record __uninitialized;
-	char *args = (char *)&record.words[n];
+	record->ent = (struct trace_entry){ .pid = current->pid };
+	rhist_probe_hit(handled->probed, record, handled->size, raw_smp_processor_id());
+	return !record->ent.type;
+}
 
-	for (unsigned int i = 0; i < tp->nr_args; i++) {
-		const struct probe_arg *arg = &tp->args[i];
-		const struct fetch_insn *code = arg->code;
-		unsigned long value = code->op == FETCH_OP_IMM ? code->immediate : fetch(regs, code);
-
-		put(args + arg->offset, code + 1, value);
-	}
-	for (unsigned int i = 0; i < n; i++)
-		record.words[i] = head[i];
-	record.ent.pid = current->pid;
-	return rhist_probe_hit_fast(probed, &record, args + tp->size - (char *)&record, raw_smp_processor_id());
+/* Counts a hit as count() does, but executes the instructions of all arguments. */
+static noinline notrace bool count_others(const struct rhist_handled *handled, const struct trace_probe *tp,
+					  struct record *record, void *regs)
+{
+	for (unsigned int i = 0; i < tp->nr_args; i++)
+		execute(&tp->args[i], (void *)record + handled->copies[i].to, regs, handled->kind);
+	return pass(handled, record);
 }
 
 /*
- * Replaces @handler by @hit, and keeps it as @dispatcher; or puts it back. Evaluates to whether it is @hit now. It may be
- * called meanwhile.
+ * Counts a hit whose record has its head; or returns false if that is not all to be done with it: then
+ * rhist_probe_hit_slow() has set the type.
  */
-#define SET_HANDLER(handler, hit, dispatcher, ours)	({		\
-	bool set = ours;						\
-									\
-	if (set && (handler) != (hit)) {				\
+static __always_inline bool count(const struct rhist_handled *handled, const struct trace_probe *tp, struct record *record,
+				  void *regs)
+{
+	const struct copy *copy = handled->copies;
+
+	/* Mostly there is one. */
+	do {
+		if (!store((void *)record + copy->to, *(unsigned long *)(regs + copy->from), copy->size))
+			return count_others(handled, tp, record, regs);
+		copy++;
+	} while (unlikely(copy->size));
+	return pass(handled, record);
+}
+
+/*
+ * What a handler was called with, and the record of the hit. It is in memory, so that nothing has to be saved from registers
+ * while the hit is counted.
+ */
+#define HIT(...)	struct { __VA_ARGS__ struct record record; } hit __uninitialized
+
+/* As the kernel's handlers: they are not traced themselves. And no canary behind the record: nothing is written by index. */
+#define HANDLER		static notrace __no_stack_protector
+
+/* Replaces @handler by @hit, and keeps it as @dispatcher; or puts it back. */
+#define SET_HANDLER(handler, hit, dispatcher, ours) do {		\
+	if ((ours) && (handler) != (hit)) {				\
 		(dispatcher) = (handler);				\
 		smp_store_release(&(handler), hit);			\
-	} else if (!set && (handler) == (hit)) {			\
+	} else if (!(ours) && (handler) == (hit)) {			\
 		WRITE_ONCE(handler, dispatcher);			\
 	}								\
-	set;								\
-})
+} while (0)
 
 #ifdef TRACE_KPROBE__RP
 
@@ -183,7 +250,7 @@ static bool fetches_kprobe(enum fetch_op op)
 	return op == FETCH_OP_REG || op == FETCH_OP_ARG;
 }
 
-static __always_inline unsigned long fetch_kprobe(void *regs, const struct fetch_insn *code)
+static unsigned long fetch_kprobe(void *regs, const struct fetch_insn *code)
 {
 	return code->op == FETCH_OP_REG ? regs_get_register(regs, code->param) :
 					  regs_get_kernel_argument(regs, code->param);
@@ -194,9 +261,19 @@ static bool fetches_kretprobe(enum fetch_op op)
 	return op == FETCH_OP_REG || op == FETCH_OP_RETVAL;
 }
 
-static __always_inline unsigned long fetch_kretprobe(void *regs, const struct fetch_insn *code)
+static unsigned long fetch_kretprobe(void *regs, const struct fetch_insn *code)
 {
 	return code->op == FETCH_OP_REG ? regs_get_register(regs, code->param) : regs_return_value(regs);
+}
+
+static __always_inline void *kprobe_of(struct kretprobe *rp)
+{
+	return (void *)rp - TRACE_KPROBE__RP;
+}
+
+static struct kretprobe *kretprobe_of(struct trace_probe *tp)
+{
+	return (void *)tp - TRACE_KPROBE__TP + TRACE_KPROBE__RP;
 }
 
 /* Counts a hit for kprobe_profile. */
@@ -205,51 +282,69 @@ static __always_inline void count_in_profile(void *tk)
 	raw_cpu_inc(**(unsigned long __percpu **)(tk + TRACE_KPROBE__NHIT));
 }
 
-static int hit_kprobe(struct kprobe *kp, struct pt_regs *regs)
+HANDLER int hit_kprobe(struct kprobe *kp, struct pt_regs *regs)
 {
-	void *tk = (void *)container_of(kp, struct kretprobe, kp) - TRACE_KPROBE__RP;
-	const struct trace_probe *tp = tk + TRACE_KPROBE__TP;
-	const struct rhist_probed *probed = only_listener(tp);
-	unsigned long head[] = { (unsigned long)kp->addr };
+	const struct trace_probe *tp = kprobe_of(container_of(kp, struct kretprobe, kp)) + TRACE_KPROBE__TP;
+	const struct rhist_handled *handled = only_listener(tp);
+	HIT(struct kprobe *kp; struct pt_regs *regs;);
 
-	if (!probed || !count(probed, tp, head, ARRAY_SIZE(head), regs, fetch_kprobe))
+	if (!handled)
 		return kprobe_dispatcher(kp, regs);
-	count_in_profile(tk);
+	hit.kp = kp;
+	hit.regs = regs;
+	hit.record.words[0] = (unsigned long)kp->addr;
+	if (!count(handled, tp, &hit.record, regs))
+		return kprobe_dispatcher(hit.kp, hit.regs);
+	count_in_profile(kprobe_of(container_of(hit.kp, struct kretprobe, kp)));
 	return 0;
 }
 NOKPROBE_SYMBOL(hit_kprobe);
 
-static int hit_kretprobe(struct kretprobe_instance *ri, struct pt_regs *regs)
+HANDLER int hit_kretprobe(struct kretprobe_instance *ri, struct pt_regs *regs)
 {
 	struct kretprobe *rp = get_kretprobe(ri);
-	void *tk = (void *)rp - TRACE_KPROBE__RP;
-	const struct trace_probe *tp = tk + TRACE_KPROBE__TP;
-	const struct rhist_probed *probed = rp ? only_listener(tp) : NULL;
-	unsigned long head[] = { rp ? (unsigned long)rp->kp.addr : 0, get_kretprobe_retaddr(ri) };
-
+	const struct trace_probe *tp = kprobe_of(rp) + TRACE_KPROBE__TP;
 	/* Without rp it was unregistered meanwhile. */
-	if (!probed || !count(probed, tp, head, ARRAY_SIZE(head), regs, fetch_kretprobe))
+	const struct rhist_handled *handled = rp ? only_listener(tp) : NULL;
+	HIT(struct kretprobe_instance *ri; struct kretprobe *rp; struct pt_regs *regs;);
+
+	if (!handled)
 		return kretprobe_dispatcher(ri, regs);
-	count_in_profile(tk);
+	hit.ri = ri;
+	hit.rp = rp;
+	hit.regs = regs;
+	hit.record.words[0] = (unsigned long)rp->kp.addr;
+	hit.record.words[1] = get_kretprobe_retaddr(ri);
+	if (!count(handled, tp, &hit.record, regs))
+		return kretprobe_dispatcher(hit.ri, hit.regs);
+	count_in_profile(kprobe_of(hit.rp));
 	return 0;
 }
 NOKPROBE_SYMBOL(hit_kretprobe);
 
-static bool set_kprobe(struct trace_probe *tp, bool ours)
+static void set_kprobe(struct trace_probe *tp, bool ours)
 {
-	struct kretprobe *rp = (void *)tp - TRACE_KPROBE__TP + TRACE_KPROBE__RP;
+	SET_HANDLER(kretprobe_of(tp)->kp.pre_handler, hit_kprobe, kprobe_dispatcher, ours);
+}
 
-	if (rp->handler)
-		return SET_HANDLER(rp->handler, hit_kretprobe, kretprobe_dispatcher,
-				   ours && has_simple_args(tp, fetches_kretprobe));
-	return SET_HANDLER(rp->kp.pre_handler, hit_kprobe, kprobe_dispatcher, ours && has_simple_args(tp, fetches_kprobe));
+static void set_kretprobe(struct trace_probe *tp, bool ours)
+{
+	SET_HANDLER(kretprobe_of(tp)->handler, hit_kretprobe, kretprobe_dispatcher, ours);
+}
+
+static const struct kind *kind_of_kprobe(struct trace_probe *tp)
+{
+	static const struct kind entry = { set_kprobe, 1, fetches_kprobe, fetch_kprobe };
+	static const struct kind exit = { set_kretprobe, 2, fetches_kretprobe, fetch_kretprobe };
+
+	return kretprobe_of(tp)->handler ? &exit : &entry;
 }
 
 #else
 
-static bool set_kprobe(struct trace_probe *tp, bool ours)
+static const struct kind *kind_of_kprobe(struct trace_probe *tp)
 {
-	return false;
+	return NULL;
 }
 
 #endif
@@ -264,7 +359,7 @@ static bool fetches_fentry(enum fetch_op op)
 	return op == FETCH_OP_ARG;
 }
 
-static __always_inline unsigned long fetch_fentry(void *regs, const struct fetch_insn *code)
+static unsigned long fetch_fentry(void *regs, const struct fetch_insn *code)
 {
 	return rhist_fprobe_argument(regs, code->param);
 }
@@ -274,75 +369,175 @@ static bool fetches_fexit(enum fetch_op op)
 	return op == FETCH_OP_RETVAL;
 }
 
-static __always_inline unsigned long fetch_fexit(void *regs, const struct fetch_insn *code)
+static unsigned long fetch_fexit(void *regs, const struct fetch_insn *code)
 {
 	return rhist_fprobe_return_value(regs);
 }
 
-static int hit_fentry(struct fprobe *fp, unsigned long ip, unsigned long ret_ip, struct rhist_fprobe_regs *regs, void *data)
+static struct fprobe *fprobe_of(struct trace_probe *tp)
+{
+	return (void *)tp - TRACE_FPROBE__TP + TRACE_FPROBE__FP;
+}
+
+HANDLER int hit_fentry(struct fprobe *fp, unsigned long ip, unsigned long ret_ip, struct rhist_fprobe_regs *regs, void *data)
 {
 	const struct trace_probe *tp = (void *)fp - TRACE_FPROBE__FP + TRACE_FPROBE__TP;
-	const struct rhist_probed *probed = only_listener(tp);
-	unsigned long head[] = { ip };
+	const struct rhist_handled *handled = only_listener(tp);
+	HIT(struct fprobe *fp; unsigned long ret_ip; struct rhist_fprobe_regs *regs; void *data;);
 
-	if (!probed || !count(probed, tp, head, ARRAY_SIZE(head), regs, fetch_fentry))
+	if (!handled)
 		return fentry_dispatcher(fp, ip, ret_ip, regs, data);
+	hit.fp = fp;
+	hit.ret_ip = ret_ip;
+	hit.regs = regs;
+	hit.data = data;
+	hit.record.words[0] = ip;
+	if (!count(handled, tp, &hit.record, regs))
+		return fentry_dispatcher(hit.fp, hit.record.words[0], hit.ret_ip, hit.regs, hit.data);
 	return 0;
 }
 NOKPROBE_SYMBOL(hit_fentry);
 
-static void hit_fexit(struct fprobe *fp, unsigned long ip, unsigned long ret_ip, struct rhist_fprobe_regs *regs, void *data)
+HANDLER void hit_fexit(struct fprobe *fp, unsigned long ip, unsigned long ret_ip, struct rhist_fprobe_regs *regs, void *data)
 {
 	const struct trace_probe *tp = (void *)fp - TRACE_FPROBE__FP + TRACE_FPROBE__TP;
-	const struct rhist_probed *probed = only_listener(tp);
-	unsigned long head[] = { ip, ret_ip };
+	const struct rhist_handled *handled = only_listener(tp);
+	HIT(struct fprobe *fp; unsigned long ret_ip; struct rhist_fprobe_regs *regs; void *data;);
 
-	if (!probed || !count(probed, tp, head, ARRAY_SIZE(head), regs, fetch_fexit))
-		fexit_dispatcher(fp, ip, ret_ip, regs, data);
+	if (!handled)
+		return fexit_dispatcher(fp, ip, ret_ip, regs, data);
+	hit.fp = fp;
+	hit.ret_ip = ret_ip;
+	hit.regs = regs;
+	hit.data = data;
+	hit.record.words[0] = ip;
+	hit.record.words[1] = ret_ip;
+	if (!count(handled, tp, &hit.record, regs))
+		fexit_dispatcher(hit.fp, hit.record.words[0], hit.ret_ip, hit.regs, hit.data);
 }
 NOKPROBE_SYMBOL(hit_fexit);
 
-static bool set_fprobe(struct trace_probe *tp, bool ours)
+static void set_fentry(struct trace_probe *tp, bool ours)
 {
-	struct fprobe *fp = (void *)tp - TRACE_FPROBE__TP + TRACE_FPROBE__FP;
+	SET_HANDLER(fprobe_of(tp)->entry_handler, hit_fentry, fentry_dispatcher, ours);
+}
 
-	if (fp->exit_handler)
-		return SET_HANDLER(fp->exit_handler, hit_fexit, fexit_dispatcher, ours && has_simple_args(tp, fetches_fexit));
-	return SET_HANDLER(fp->entry_handler, hit_fentry, fentry_dispatcher, ours && has_simple_args(tp, fetches_fentry));
+static void set_fexit(struct trace_probe *tp, bool ours)
+{
+	SET_HANDLER(fprobe_of(tp)->exit_handler, hit_fexit, fexit_dispatcher, ours);
+}
+
+static const struct kind *kind_of_fprobe(struct trace_probe *tp)
+{
+	static const struct kind entry = { set_fentry, 1, fetches_fentry, fetch_fentry };
+	static const struct kind exit = { set_fexit, 2, fetches_fexit, fetch_fexit };
+
+	return fprobe_of(tp)->exit_handler ? &exit : &entry;
 }
 
 #else
 
-static bool set_fprobe(struct trace_probe *tp, bool ours)
+static const struct kind *kind_of_fprobe(struct trace_probe *tp)
 {
-	return false;
+	return NULL;
 }
 
 #endif
 
-/*
- * Replaces the handlers of an event's probes by ours, or puts the kernel's back. Handlers are called with preemption off:
- * who waits for RCU then waits for those that run. Returns whether any is ours now. event_mutex is held: it protects the list
- * of probes.
- */
-bool rhist_handlers_set(struct trace_event_call *call, bool ours)
+static const struct kind *kind_of(const struct trace_event_call *call, struct trace_probe *tp)
 {
-	struct list_head *probes = (void *)call - TRACE_PROBE_EVENT__CALL + TRACE_PROBE_EVENT__PROBES;
+	if (call->flags & TRACE_EVENT_FL_KPROBE)
+		return kind_of_kprobe(tp);
+	return call->flags & TRACE_EVENT_FL_FPROBE ? kind_of_fprobe(tp) : NULL;
+}
+
+/* How hits of the event of @tp are counted, whose arguments are simple. NULL if there is no memory. Task context. */
+static struct rhist_handled *new_handled(const struct trace_probe *tp, const struct kind *kind, const struct rhist_probed *probed)
+{
+	struct rhist_handled *handled = kzalloc(struct_size(handled, copies, max(tp->nr_args, 1) + 1), GFP_KERNEL);
+
+	if (!handled)
+		return NULL;
+	handled->probed = probed;
+	handled->kind = kind;
+	handled->size = offsetof(struct record, words[kind->head]) + tp->size;
+	handled->copies[0] = (struct copy){ .to = handled->size, .size = sizeof(u32) };
+	for (unsigned int i = 0; i < tp->nr_args; i++)
+		handled->copies[i] = copy_of(&tp->args[i], kind);
+	return handled;
+}
+
+/*
+ * Adds another probe of the event. Its arguments have the same places in the record, but what is not in the same register has
+ * to be executed.
+ */
+static void add_probe(struct rhist_handled *handled, const struct trace_probe *tp)
+{
+	for (unsigned int i = 0; i < tp->nr_args; i++) {
+		struct copy copy = copy_of(&tp->args[i], handled->kind);
+
+		if (copy.from != handled->copies[i].from || copy.size == OTHER)
+			handled->copies[i].size = OTHER;
+	}
+}
+
+static struct list_head *probes_of(struct trace_event_call *call)
+{
+	return (void *)call - TRACE_PROBE_EVENT__CALL + TRACE_PROBE_EVENT__PROBES;
+}
+
+/*
+ * Replaces the handlers of an event's probes by ours, which count its hits for @probed when rust/event_file.c has what this
+ * returns in the event's file. Returns NULL if none was replaced. event_mutex is held: it protects the list of probes.
+ */
+struct rhist_handled *rhist_handlers_set(struct trace_event_call *call, const struct rhist_probed *probed)
+{
+	struct rhist_handled *handled = NULL;
 	struct trace_probe *tp;
-	bool any = false;
 
 	if (!(call->flags & (TRACE_EVENT_FL_KPROBE | TRACE_EVENT_FL_FPROBE)))
-		return false;
-	list_for_each_entry(tp, probes, list)
-		any |= call->flags & TRACE_EVENT_FL_KPROBE ? set_kprobe(tp, ours) : set_fprobe(tp, ours);
-	return any;
+		return NULL;
+	list_for_each_entry(tp, probes_of(call), list) {
+		const struct kind *kind = kind_of(call, tp);
+
+		if (!kind || !has_simple_args(tp, kind))
+			continue;
+		if (handled)
+			add_probe(handled, tp);
+		else
+			handled = new_handled(tp, kind, probed);
+	}
+	if (!handled)
+		return NULL;
+	list_for_each_entry(tp, probes_of(call), list) {
+		if (has_simple_args(tp, handled->kind))
+			handled->kind->set(tp, true);
+	}
+	return handled;
+}
+
+/*
+ * Puts the kernel's handlers back. Handlers are called with preemption off: who waits for RCU then waits for those that run.
+ * Hits do not find @handled any more. event_mutex is held.
+ */
+void rhist_handlers_reset(struct trace_event_call *call, struct rhist_handled *handled)
+{
+	struct trace_probe *tp;
+
+	list_for_each_entry(tp, probes_of(call), list)
+		handled->kind->set(tp, false);
+	kfree_rcu(handled, rcu);
 }
 
 #else
 
-bool rhist_handlers_set(struct trace_event_call *call, bool ours)
+struct rhist_handled *rhist_handlers_set(struct trace_event_call *call, const struct rhist_probed *probed)
 {
-	return false;
+	return NULL;
+}
+
+void rhist_handlers_reset(struct trace_event_call *call, struct rhist_handled *handled)
+{
 }
 
 #endif

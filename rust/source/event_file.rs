@@ -68,7 +68,7 @@ impl<R: Receiver> EventFile<R> {
         handlers: bool,
     ) -> Result<KBox<dyn Source>> {
         let callback = match handlers {
-            true => Some(Callback::new(event, receiver.clone(), false)?),
+            true => Some(Callback::new(event, receiver.clone(), false, true)?),
             false => None,
         };
         // Allocated before it is connected, so that nothing can fail afterwards.

@@ -73,12 +73,19 @@ pub(super) struct Callback<R> {
 }
 
 impl<R: Receiver> Callback<R> {
-    /// Makes one for an event. With `context`, the probe fills in the context of hits. Fails with `ENOMEM`.
-    pub(super) fn new(event: &Event, receiver: Arc<R>, context: bool) -> Result<Pin<KBox<Self>>> {
+    /// Makes one for an event: for a handler if `handler`, else for a probe, which with `context` fills in the context of
+    /// hits. Fails with `ENOMEM`.
+    pub(super) fn new(
+        event: &Event,
+        receiver: Arc<R>,
+        context: bool,
+        handler: bool,
+    ) -> Result<Pin<KBox<Self>>> {
         let probed = bindings::rhist_probed {
             // SAFETY: The event is referenced, and keeps its number.
             type_: unsafe { (*event.call()).event.type_ } as u16,
             context,
+            handler,
             n_fields: 0,
         };
         let callback = Self {
@@ -128,7 +135,7 @@ impl<R: Receiver> Probe<R> {
         // Allocated before it is connected, so that nothing can fail afterwards.
         let source = KBox::new(
             Self {
-                callback: Callback::new(event, receiver, context)?,
+                callback: Callback::new(event, receiver, context, false)?,
                 call,
                 probe,
                 _records: records,
@@ -183,22 +190,6 @@ macro_rules! probe_entry_points {
         ) {
             // SAFETY: The probes in C pass what is required here: see `rust/probe/probe.h`.
             unsafe { $crate::rust::source::probe::hit::<$receiver>(probed, record, size, cpu) }
-        }
-
-        /// Called by handlers: see [`hit_fast`]($crate::rust::source::probe::hit_fast).
-        ///
-        /// # Safety
-        ///
-        /// As for `hit_fast`.
-        #[no_mangle]
-        unsafe extern "C" fn rhist_probe_hit_fast(
-            probed: *const $crate::rust::source::probe::Probed,
-            record: *const ::kernel::ffi::c_void,
-            size: usize,
-            cpu: u32,
-        ) -> bool {
-            // SAFETY: The handlers in C pass what is required here: see `rust/probe/handlers.c`.
-            unsafe { $crate::rust::source::probe::hit_fast::<$receiver>(probed, record, size, cpu) }
         }
 
         /// Called by `rhist_probe_hit_slow()`: see [`hit_all`]($crate::rust::source::probe::hit_all).
@@ -263,35 +254,16 @@ pub(crate) unsafe fn hit<R: Receiver>(
     size: usize,
     cpu: u32,
 ) {
-    // SAFETY: It requires what this does.
-    if unsafe { !hit_fast::<R>(probed, record, size, cpu) } {
-        // SAFETY: Likewise, and the hit has not been counted.
-        unsafe { bindings::rhist_probe_hit_slow(probed, record, size) };
-    }
-}
-
-/// Counts a hit on the fast path, or returns false. Any context, NMI included, with preemption off.
-///
-/// # Safety
-///
-/// For the `rhist_probed` in a [`Callback`], a record of `size` bytes to which nobody writes, and the CPU that this runs on.
-#[inline(always)]
-pub(crate) unsafe fn hit_fast<R: Receiver>(
-    probed: *const bindings::rhist_probed,
-    record: *const ffi::c_void,
-    size: usize,
-    cpu: u32,
-) -> bool {
     // SAFETY: By the caller, `probed` is in a callback, and `cpu` is the current one.
     let (receiver, preempt) =
         unsafe { (receiver::<R>(probed), PreemptOff::assume_on(cpu as usize)) };
     let Some(leaf) = receiver.leaf(preempt) else {
-        return false;
+        // SAFETY: It requires what this does, and the hit has not been counted.
+        return unsafe { bindings::rhist_probe_hit_slow(probed, record, size) };
     };
     // SAFETY: The record has `size` bytes, to which nobody writes before this returns.
-    let record = unsafe { slice::from_raw_parts(record.cast(), size) };
+    let record = unsafe { slice::from_raw_parts(record.cast_const().cast(), size) };
     receiver.hit_leaf(leaf, preempt, record);
-    true
 }
 
 /// Counts a hit on the slow path. Called like [`hit`], but with a complete record, and for one hit at a time in each
