@@ -10,6 +10,8 @@ DYNAMIC=$KERNEL/dynamic_events
 FUNCTION=${SYS_FUNCTION}getpgid
 # The argument of getpgid(), as a probe of each kind finds it.
 MEMORY=${SYS_ARGUMENT%%(*}
+# Its arguments are numbers in registers.
+SENDTO=__sys_sendto
 
 have_probes && have_c && [ "$TRACING" != "$KERNEL" ] || { skip "handlers" "not in this kernel, or C is tested"; finish; }
 
@@ -24,6 +26,9 @@ hits() { total Hits "$TRACING/events/$1/hist"; }
 # profile EVENT: how many hits kprobe_profile says it has had
 profile() { awk -v name="${1#*/}" '$1 == name { print $2 }' "$KERNEL/kprobe_profile"; }
 
+# call: calls each of the functions that have probes here
+call() { fire getpgid 1:3 2:2 100000 -5 && fire send 1:3 0x1234567887654321 -5 && fire recv 64:2; }
+
 # same_as_c SOURCE TYPE PLACE ARGUMENT KEY: two events with the same definition, one of which C counts. If the kernel does
 # not know this kind of argument, that is skipped.
 same_as_c()
@@ -37,14 +42,18 @@ same_as_c()
 	printf '%s\n' "$type:handlers/o $place $argument" >>"$DYNAMIC"
 	# One after the other: of two probes at the end of a function, one returns to the other.
 	echo "hist:keys=$key" >"$KERNEL/events/handlers/c/trigger"
-	fire getpgid 1:3 2:2 100000 -5
+	call
 	entries "$KERNEL/events/handlers/c/hist" >"$work/entries"
 	remove_triggers "$KERNEL/events/handlers/c"
 	echo "hist:keys=$key" >"$TRACING/events/handlers/o/trigger"
 	is "$(source_of handlers/o)" "$source" "$name: the source"
-	fire getpgid 1:3 2:2 100000 -5
+	call
 	is "$(entries "$TRACING/events/handlers/o/hist")" "$(cat "$work/entries")" "$name: the entries are C's"
-	is "$(hits handlers/o)" 7 "$name: hits"
+	case $place in
+	"$SENDTO"*) all=5 ;;
+	*) all=7 ;;
+	esac
+	is "$(hits handlers/o)" $all "$name: hits"
 	remove_triggers "$TRACING/events/handlers/o"
 	printf '%s\n' -:handlers/c -:handlers/o >>"$DYNAMIC"
 }
@@ -66,6 +75,20 @@ kinds()
 	handler|p|$FUNCTION|n=$MEMORY(\$arg1):u32|__probe_ip.sym
 	handler|p|$FUNCTION|n=$MEMORY(\$arg1):u32|n.log2
 	handler|p|$FUNCTION+4|n=\\7:u32|n
+	handler|p|$SENDTO|a=\$arg1:s32 b=\$arg2:u64 c=\$arg3:u32 d=\$arg4:u16 e=\$arg5:u8 f=\$arg6:x32|a,b.hex,c
+	handler|p|$SENDTO|a=\$arg1:s32 b=\$arg2:u64 c=\$arg3:u32 d=\$arg4:u16 e=\$arg5:u8 f=\$arg6:x32|d,e,f
+	handler|p|$SENDTO|a=\$arg2:s8 b=\$arg2:s16 c=\$arg2:s32|a,b,c
+	handler|p|$SENDTO|a=\$arg2:s64 b=\\7:u16 c=\$arg3:u32|a,b,c
+	handler|p|$SENDTO|n=\$arg2|n.hex
+	handler|p|$SENDTO|n=$ARGUMENT:s32|n
+	handler|p|$SENDTO||__probe_ip.sym
+	handler|r|$SENDTO||__probe_func.sym,__probe_ret_ip.sym
+	handler|r|$SENDTO|a=\$retval:s64 b=\$retval:u16 c=\\7:u8|a,b,c
+	handler|f|$SENDTO|a=\$arg1:s32 b=\$arg2:u64 c=\$arg3:u32 d=\$arg4:u16 e=\$arg5:u8 f=\$arg6:x32|a,b.hex,c
+	handler|f|$SENDTO|a=\$arg1:s32 b=\$arg2:u64 c=\$arg3:u32 d=\$arg4:u16 e=\$arg5:u8 f=\$arg6:x32|d,e,f
+	handler|f|$SENDTO|a=\$arg2:s8 b=\\7:u16 c=\$arg2:s32|a,b,c
+	handler|f|$SENDTO||__probe_ip.sym
+	handler|f|$SENDTO%return|a=\$retval:s64 b=\$retval:u16 c=\\7:u8|a,b,c
 	handler|r|$FUNCTION|n=\$retval:s64|n
 	handler|r|$FUNCTION|n=\$retval:s32|n,__probe_func.sym
 	handler|r|$FUNCTION|n=\$retval:s32|__probe_ret_ip.sym
@@ -80,6 +103,52 @@ kinds()
 	event_file|p|$FUNCTION|n=$MEMORY(\$arg1):u8[4]|__probe_ip.hex
 	event_file|p|$FUNCTION|n=\$comm:string|n
 	event_file|p|$FUNCTION|n=\$stack0:x64|__probe_ip.hex
+	END
+}
+
+# What the function has no argument in is another number in each call: so C and rhist count the same ones.
+same_calls()
+{
+	for type in p f; do
+		name="$type $SENDTO n=\$arg7:u64 m=\$arg3:u32"
+		define "$type:handlers/c $SENDTO n=\$arg7:u64 m=\$arg3:u32" "$type:handlers/o $SENDTO n=\$arg7:u64 m=\$arg3:u32"
+		echo 'hist:keys=n,m' >"$KERNEL/events/handlers/c/trigger"
+		echo 'hist:keys=n,m' >"$TRACING/events/handlers/o/trigger"
+		is "$(source_of handlers/o)" handler "$name: the source"
+		call
+		is "$(entries "$TRACING/events/handlers/o/hist" | sort)" "$(entries "$KERNEL/events/handlers/c/hist" | sort)" \
+			"$name: the entries are C's"
+		is "$(hits handlers/o)" 5 "$name: hits"
+		remove_triggers "$KERNEL/events/handlers/c" "$TRACING/events/handlers/o"
+		define -:handlers/c -:handlers/o
+	done
+}
+
+# Two probes of one event that fetch its argument from different places.
+siblings()
+{
+	while IFS='|' read -r type place argument other other_argument; do
+		name="$type $place $argument, $other $other_argument"
+		for event in c o; do
+			define "$type:handlers/$event $place $argument" "$type:handlers/$event $other $other_argument"
+		done
+		echo 'hist:keys=n' >"$KERNEL/events/handlers/c/trigger"
+		call
+		entries "$KERNEL/events/handlers/c/hist" >"$work/entries"
+		remove_triggers "$KERNEL/events/handlers/c"
+		echo 'hist:keys=n' >"$TRACING/events/handlers/o/trigger"
+		is "$(source_of handlers/o)" handler "$name: the source"
+		call
+		is "$(entries "$TRACING/events/handlers/o/hist")" "$(cat "$work/entries")" "$name: the entries are C's"
+		remove_triggers "$TRACING/events/handlers/o"
+		define -:handlers/c -:handlers/o
+	done <<-END
+	p|$SENDTO|n=\$arg3:u32|$FUNCTION|n=$MEMORY(\$arg1):u32
+	p|$FUNCTION|n=$MEMORY(\$arg1):u32|$SENDTO|n=\$arg3:u32
+	p|$SENDTO|n=\$arg3:u32|${SYS_FUNCTION}sendto|n=\\7:u32
+	r|$SENDTO|n=\$retval:u32|$FUNCTION|n=\\7:u32
+	f|$SENDTO|n=\$arg3:u32|$FUNCTION|n=$MEMORY(\$arg1):u32
+	f|$SENDTO|n=\$arg3:u32|__sys_recvfrom|n=\$arg2:u32
 	END
 }
 
@@ -152,6 +221,7 @@ steps()
 		esac
 		fire getpgid 1:3 2:2
 		all=$((all + on))
+		[ "$step" != probed ] || is "$(hits handlers/e)" 5 "an event probe on it has its hits"
 		got="$got $step:$(hits handlers/o)"
 		expected="$expected $step:$all"
 	done
@@ -265,6 +335,8 @@ concurrently()
 }
 
 kinds
+same_calls
+siblings
 tasks
 unreadable
 everybody

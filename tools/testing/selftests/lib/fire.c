@@ -11,6 +11,7 @@
  *   oom ADJ       oom:oom_score_adj_update
  *   alarm USECS   timer:itimer_expire, in the interrupt of a timer
  *   recv BYTES    syscalls:sys_enter_recvfrom, of no socket
+ *   send N        __sys_sendto(-1, N, N + 1, N + 2, N + 3, N + 4)
  *   tcp BYTES     net:*, tcp:* of a connection over the loopback with so many bytes
  *   mark N        rhist_mark(N), for a uprobe
  *   user N        user_events:rhist_fire, with N as its field x
@@ -132,6 +133,8 @@ static int fire(const char *kind, const char *arg)
 		close(fd);
 	} else if (!strcmp(kind, "recv")) {
 		syscall(SYS_recvfrom, -1, NULL, n, 0, NULL, NULL);
+	} else if (!strcmp(kind, "send")) {
+		syscall(SYS_sendto, -1, n, n + 1, n + 2, n + 3, n + 4);
 	} else if (!strcmp(kind, "tcp")) {
 		return talk(n);
 	} else if (!strcmp(kind, "mark")) {
