@@ -131,7 +131,7 @@ busy "$seconds"
 echo "# with kretprobes: $(walks)"
 
 # The unwinder warns in the kernel's log of code that was interrupted in return_to_handler(): so nothing that happens in
-# interrupts is counted meanwhile.
+# interrupts is counted meanwhile, such as ktime_get().
 # leave EVENT...: removes the triggers, and notes which of the events below were counted: reading all takes long
 leave()
 {
@@ -143,7 +143,7 @@ leave()
 	done
 }
 shown_events="rhist_events/numbers rhist_events/nested sched/sched_switch irq/softirq_entry kprobes/rhist_sp kprobes/rhist_sr"
-leave $(watched | grep -vE '^(kprobes|raw_syscalls|syscalls)/')
+leave $(watched | grep -vE '^(kprobes/rhist_s[^t]|raw_syscalls/|syscalls/)')
 echo "vfs_read vfs_write ${SYS_FUNCTION}getpgid" >"$KERNEL/set_graph_function"
 echo function_graph >"$KERNEL/current_tracer"
 busy "$seconds"
