@@ -62,9 +62,11 @@ noinline unsigned int rhist_stack_unwind(const struct rhist_frame *frame, unsign
  * of that function and its callers. If @frame is NULL, begin at the caller of this function. Without
  * an unwinder, @frame is ignored and the stack begins as stack_trace_save() does. @n must not be 0.
  * Returns the number of addresses. Any context, NMI included, with preemption off.
+ *
+ * Not to be traced, since tracers of a function's end replace its return address, where the stack begins without @frame.
  */
-unsigned int rhist_stack_save(const struct rhist_frame *frame, unsigned long *entries,
-			      unsigned int n)
+notrace unsigned int rhist_stack_save(const struct rhist_frame *frame, unsigned long *entries,
+				      unsigned int n)
 {
 #if defined(RHIST_STACK_UNWINDER) || defined(RHIST_STACK_FRAMES)
 	struct rhist_frame here;

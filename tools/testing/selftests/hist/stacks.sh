@@ -158,6 +158,25 @@ leave $(watched)
 for event in $shown_events; do
 	yes "$event was counted" grep -qx $event "$work/hit"
 done
+
+# stack: what a kprobe is counted by
+stack()
+{
+	watch kprobes/rhist_sp
+	fire getpgid 1:3
+	sed -n '/^{/,/^}/p' "$TRACING/events/kprobes/rhist_sp/hist"
+	remove_triggers "$TRACING/events/kprobes/rhist_sp"
+}
+
+# With the module's own functions traced, return addresses are replaced from the very first on.
+expected=$(stack)
+echo :mod:rhist >"$KERNEL/set_ftrace_filter"
+echo function_graph >"$KERNEL/current_tracer"
+is "$(stack)" "$expected" "it is the same if functions of the module are traced"
+echo nop >"$KERNEL/current_tracer"
+echo >"$KERNEL/set_ftrace_filter"
+yes "and begins at the function of the kprobe" [ "${expected#*${SYS_FUNCTION}getpgid+}" != "$expected" ]
+
 for name in sp sr sv so st; do
 	echo "-:rhist_$name" >>"$KERNEL/kprobe_events"
 done 2>/dev/null
