@@ -31,6 +31,11 @@ VARIANT = re.compile(r"___\d+\b")
 ENUMERATOR = re.compile(r"^\t(\w+) = ", re.MULTILINE)
 
 
+def source_text(path):
+    """The text of a file of the kernel's source. Whoever wrote a comment may have had another encoding."""
+    return path.read_text(encoding="utf-8", errors="replace")
+
+
 class Modules:
     """The modules of a kernel. folder is that with modules.dep; None if it is not known."""
 
@@ -158,7 +163,7 @@ def header(path, btf, compiles, before=None):
     includes define nor those which all probes include. For those that these do define it has assertions only, since another
     type could have the same name. compiles(source) are the messages of the compiler for a C file. before is the text that has
     to be in front of a header of the kernel's source; that header's own folder is there then, too."""
-    text = path.read_text(encoding="utf-8")
+    text = source_text(path)
     included = (before or "") + "\n".join((INCLUDE if before is None else LOCAL).findall(text)) + "\n"
     known = included if before is None else f'{included}#include "{path}"\n'
     wanted = btf.wanted(text)

@@ -20,6 +20,9 @@ cp -as "$source/include" "$work/source"
 cp -as "$source/arch/x86/include" "$work/source/arch/x86"
 cp -as "$source"/fs/{Makefile,iomap,nfsd} "$work/source/fs"
 cp -as "$source"/net/{Makefile,mac80211} "$work/source/net"
+# A comment that is not UTF-8.
+rm "$work/source/fs/iomap/trace.h"
+{ printf '/* \xe9 */\n' && cat "$source/fs/iomap/trace.h"; } >"$work/source/fs/iomap/trace.h"
 find_events() { scripts/event-sources "$work/source" "$@" >"$work/found" 2>"$work/said"; }
 of() { python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))[sys.argv[2]][sys.argv[3]])' "$work/found" "$@"; }
 refused() { # refused NAME SENTENCE
