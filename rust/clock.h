@@ -7,5 +7,7 @@
 
 u64 rhist_tsc(void);
 u64 rhist_local_clock(void);
+void rhist_clock_init(void);
+u64 rhist_global_clock(void);
 
 #endif

@@ -17,6 +17,12 @@ pub(crate) fn counter() -> u64 {
     COUNTER.fetch_add(1, Relaxed) + 1
 }
 
+/// Prepares the clock `global`. Task context, once, before it is read.
+pub(crate) fn init() {
+    // SAFETY: Task context. The module calls it once, first of all.
+    unsafe { bindings::rhist_clock_init() }
+}
+
 macro_rules! clocks {
     ($($(#[$meta:meta])* $name:ident = $read:ident;)*) => {
         $(
@@ -33,7 +39,7 @@ clocks! {
     /// Nanoseconds, per CPU.
     local = trace_clock_local;
     /// Nanoseconds, the same on all CPUs.
-    global = trace_clock_global;
+    global = rhist_global_clock;
     /// Clock ticks since boot (`USER_HZ` per second).
     uptime = trace_clock_jiffies;
     /// Nanoseconds of the clock that perf uses.

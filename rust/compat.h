@@ -48,6 +48,7 @@
 #define rhist_guard_faultable()		guard(preempt_notrace)()
 #define tracepoint_is_faultable(tp)	false
 #define rhist_reads_user_memory(meta)	false
+#define cpuid_base_hypervisor(signature, leaves)	hypervisor_cpuid_base(signature, leaves)
 typedef unsigned long rhist_clone_flags_t;
 #define cmp_int(a, b)			(((a) > (b)) - ((a) < (b)))
 /* HIST_STACKTRACE_DEPTH (trace.h) less one. */

@@ -26,6 +26,7 @@ use crate::{
     engine::Engine,
     mirror::Mirror,
     rust::{
+        clock,
         device::Device,
         instance::Instance,
         parameters::parameters,
@@ -63,6 +64,7 @@ struct Rhist {
 
 impl kernel::Module for Rhist {
     fn init(_module: &'static ThisModule) -> Result<Self> {
+        clock::init();
         let rules = Rules::new();
         let instance = Instance::new()?;
         let root = instance.tracefs_root();
