@@ -233,7 +233,7 @@ impl Receiver for Dispatch {
         // SAFETY: The leaf is on the list of triggers: it is cleared before a list without it is published, and
         // the old list is kept for a grace period, which does not end before preemption is on again.
         let trigger = unsafe { self.leaf.acquire().as_ref() };
-        trigger.filter(|_| !self.pollers.any())
+        trigger.filter(|_| !Pollers::any())
     }
 
     #[inline(always)]
@@ -264,7 +264,7 @@ impl Receiver for Dispatch {
         for trigger in triggers {
             counted |= trigger.hit(&hit);
         }
-        if counted && self.pollers.any() {
+        if counted && Pollers::any() {
             self.notify(triggers);
         }
     }

@@ -41,6 +41,9 @@ use kernel::{
     },
 };
 
+/// Number of open files that are polled. Of the whole module, so that a hit reads it without following a pointer.
+static WATCHERS: Atomic<u32> = Atomic::new(0);
+
 /// log2 of the number of wait queues.
 const BITS: u32 = 4;
 
@@ -49,8 +52,6 @@ const BITS: u32 = 4;
 /// A task may poll before its event has a hook and after, so the queues belong to no hook. An event has one of
 /// a few, so a poller may also be woken by another event.
 pub(crate) struct Pollers {
-    /// Number of open files that are polled.
-    watchers: Atomic<u32>,
     waiters: KVec<Waiters>,
 }
 
@@ -75,8 +76,7 @@ impl Pollers {
             let state = Atomic::new(0);
             waiters.push(Waiters { state, queue }, GFP_KERNEL)?;
         }
-        let watchers = Atomic::new(0);
-        Ok(Arc::new(Self { watchers, waiters }, GFP_KERNEL)?)
+        Ok(Arc::new(Self { waiters }, GFP_KERNEL)?)
     }
 
     /// The index of an event's queue.
@@ -88,8 +88,8 @@ impl Pollers {
     /// Whether any file is polled. Any context, with preemption off since before what the pollers are to see was
     /// counted.
     #[inline]
-    pub(super) fn any(&self) -> bool {
-        self.watchers.relaxed() != 0
+    pub(super) fn any() -> bool {
+        WATCHERS.relaxed() != 0
     }
 
     /// Wakes the tasks of one queue, or of all, for what was counted before. Any context, after
@@ -139,20 +139,20 @@ impl Look {
 }
 
 /// Counts an open file in [`Pollers::any`].
-struct Watching(Arc<Pollers>);
+struct Watching;
 
 impl Watching {
     /// Begins to count it, and waits for a grace period.
-    fn new(pollers: Arc<Pollers>) -> Self {
-        pollers.watchers.fetch_add(1, Relaxed);
+    fn new() -> Self {
+        WATCHERS.fetch_add(1, Relaxed);
         rcu::synchronize_rcu();
-        Self(pollers)
+        Self
     }
 }
 
 impl Drop for Watching {
     fn drop(&mut self) {
-        self.0.watchers.fetch_sub(1, Relaxed);
+        WATCHERS.fetch_sub(1, Relaxed);
     }
 }
 
@@ -185,7 +185,7 @@ impl Poller {
         };
         if self.watching.as_ref().is_none() {
             // If another thread was faster, the file is counted twice until this one has waited, too.
-            self.watching.populate(Watching::new(self.pollers.clone()));
+            self.watching.populate(Watching::new());
         }
         here.queue.wait(table);
         let before = here.state.load(Acquire);
