@@ -5,6 +5,7 @@
 
 #include <linux/types.h>
 
+struct rhist_probed;
 struct trace_array;
 struct trace_event_call;
 struct tracepoint;
@@ -25,5 +26,6 @@ void rhist_synthetic_count(struct trace_event_call *call, int users);
 struct synth_field **rhist_synthetic_fields(struct trace_event_call *call, unsigned int *n);
 bool rhist_synthetic_emit(struct tracepoint *tp, struct trace_array *tr, const u64 *vals,
 			  const unsigned int *idx);
+const struct rhist_probed *rhist_synthetic_listener(struct tracepoint *tp);
 
 #endif

@@ -7,7 +7,11 @@
 use super::{
     bindings,
     event::EventFileRef,
-    instance::Instance, //
+    instance::Instance,
+    source::{
+        probe,
+        Receiver, //
+    }, //
 };
 use crate::sync::PreemptOff;
 use core::{
@@ -185,6 +189,26 @@ impl KernelSynthEvent {
     pub(crate) fn listened(&self) -> bool {
         // SAFETY: By the type invariant the tracepoint is valid. The kernel writes its `funcs` while this reads it.
         !unsafe { (&raw const (*self.tracepoint.as_ptr()).funcs).read_volatile() }.is_null()
+    }
+
+    /// What receives the hits of rhist's own probe, if that is all that listens. There may be other listeners by the time that
+    /// this returns. Any context.
+    ///
+    /// # Safety
+    ///
+    /// `R` is the type in `probe_entry_points!`.
+    #[inline]
+    pub(crate) unsafe fn only_receiver<'a, R: Receiver>(
+        &'a self,
+        _preempt: PreemptOff<'a>,
+    ) -> Option<&'a R> {
+        // SAFETY: By the type invariant the tracepoint is that of a synthetic event. What is returned is in a callback of
+        // this receiver, by the caller. It was connected while preemption was off, and who disconnects it waits until
+        // that is on again.
+        unsafe {
+            let probed = bindings::rhist_synthetic_listener(self.tracepoint.as_ptr());
+            (!probed.is_null()).then(|| probe::receiver(probed))
+        }
     }
 
     /// Calls the probes of the event. Field `i` of the record gets the value `vals[idx[i]]`, cut to the size of the

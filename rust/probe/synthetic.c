@@ -4,7 +4,9 @@
  * rhist uses the kernel's probe for them; likewise for events that a module has defined, which a reference then keeps.
  */
 #include <linux/bug.h>
+#include <linux/cpumask.h>
 #include <linux/trace_events.h>
+#include <linux/tracepoint.h>
 
 #include "probe.h"
 #include "../synthetic.h"
@@ -32,6 +34,25 @@ static notrace void rhist_synthetic(void *data, u64 *vals, unsigned int *idx)
 		record.fields[i] = vals[idx[i]];
 	record.ent.pid = current->pid;
 	rhist_probe_hit(probed, &record, struct_size(&record, fields, probed->n_fields), raw_smp_processor_id());
+}
+
+/*
+ * The private data of the probe above, if that is all that listens to a synthetic event, else NULL. It stays as long as
+ * preemption is off, but there may be other listeners by then. Any context, with preemption off; RCU does not watch a CPU
+ * that is offline.
+ */
+notrace const struct rhist_probed *rhist_synthetic_listener(struct tracepoint *tp)
+{
+	struct tracepoint_func *funcs;
+
+	if (!cpu_online(raw_smp_processor_id()))
+		return NULL;
+	rhist_guard_probes();
+	funcs = rcu_dereference_raw(tp->funcs);
+	/* One that is removed without memory for a new array is replaced in place. */
+	if (!funcs || READ_ONCE(funcs[0].func) != (void *)rhist_synthetic || READ_ONCE(funcs[1].func))
+		return NULL;
+	return funcs[0].data;
 }
 
 /* The probe for a synthetic event, or NULL. Task context; the event is referenced. */

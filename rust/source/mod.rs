@@ -46,6 +46,13 @@ pub(crate) trait Receiver: Send + Sync + Sized + 'static {
     /// Fast path. No hits can nest in it, and of the common fields of the record it reads `common_pid` only.
     fn hit_leaf(&self, leaf: &Self::Leaf, preempt: PreemptOff<'_>, record: &[u8]);
 
+    /// The trigger of another fast path, if there is no leaf: it makes a synthetic event happen.
+    fn emitter<'a>(&'a self, preempt: PreemptOff<'a>) -> Option<&'a Self::Leaf>;
+
+    /// Its fast path. Only a hit of that event nests in it, which is on the fast path, too. Returns false, and has done
+    /// nothing, if the hit has to take the slow path.
+    fn hit_emitter(&self, emitter: &Self::Leaf, preempt: PreemptOff<'_>, record: &[u8]) -> bool;
+
     /// Slow path, for a complete record. `frame` is the frame of the probe, if it is rhist's.
     fn hit_all(&self, preempt: PreemptOff<'_>, record: &[u8], frame: Option<Frame<'_>>);
 

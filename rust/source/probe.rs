@@ -230,9 +230,11 @@ pub(crate) use probe_entry_points;
 ///
 /// # Safety
 ///
-/// For the `rhist_probed` in a [`Callback`] only, while its probe runs.
+/// For the `rhist_probed` in a [`Callback`] only, while its probe runs, or preemption has been off since it was connected.
 #[inline(always)]
-unsafe fn receiver<'a, R: Receiver>(probed: *const bindings::rhist_probed) -> &'a R {
+pub(in crate::rust) unsafe fn receiver<'a, R: Receiver>(
+    probed: *const bindings::rhist_probed,
+) -> &'a R {
     // SAFETY: By the caller `probed` is in a callback, which is pinned as long as the probe may run.
     unsafe {
         let probed = Opaque::cast_from(probed).cast_mut();
@@ -257,13 +259,41 @@ pub(crate) unsafe fn hit<R: Receiver>(
     // SAFETY: By the caller, `probed` is in a callback, and `cpu` is the current one.
     let (receiver, preempt) =
         unsafe { (receiver::<R>(probed), PreemptOff::assume_on(cpu as usize)) };
-    let Some(leaf) = receiver.leaf(preempt) else {
-        // SAFETY: It requires what this does, and the hit has not been counted.
-        return unsafe { bindings::rhist_probe_hit_slow(probed, record, size) };
-    };
-    // SAFETY: The record has `size` bytes, to which nobody writes before this returns.
-    let record = unsafe { slice::from_raw_parts(record.cast_const().cast(), size) };
-    receiver.hit_leaf(leaf, preempt, record);
+    if let Some(leaf) = receiver.leaf(preempt) {
+        // SAFETY: The record has `size` bytes, to which nobody writes before this returns.
+        let record = unsafe { slice::from_raw_parts(record.cast_const().cast(), size) };
+        return receiver.hit_leaf(leaf, preempt, record);
+    }
+    // SAFETY: Both require what this does, and the hit has not been counted.
+    unsafe {
+        match receiver.emitter(preempt) {
+            Some(emitter) => hit_emitter::<R>(probed, emitter, record, size, cpu),
+            None => bindings::rhist_probe_hit_slow(probed, record, size),
+        }
+    }
+}
+
+/// Counts a hit of this emitter, on its fast path or on the slow one. Called last, so that [`hit`] saves no registers.
+///
+/// # Safety
+///
+/// As for [`hit`].
+#[inline(never)]
+unsafe fn hit_emitter<R: Receiver>(
+    probed: *const bindings::rhist_probed,
+    emitter: &R::Leaf,
+    record: *mut ffi::c_void,
+    size: usize,
+    cpu: u32,
+) {
+    // SAFETY: As in `hit`.
+    unsafe {
+        let (receiver, preempt) = (receiver::<R>(probed), PreemptOff::assume_on(cpu as usize));
+        let bytes = slice::from_raw_parts(record.cast_const().cast(), size);
+        if !receiver.hit_emitter(emitter, preempt, bytes) {
+            bindings::rhist_probe_hit_slow(probed, record, size);
+        }
+    }
 }
 
 /// Counts a hit on the slow path. Called like [`hit`], but with a complete record, and for one hit at a time in each

@@ -123,7 +123,10 @@ unsafe extern "C" fn hit<R: Receiver, const BUFFERED: bool>(
     let preempt = unsafe { PreemptOff::assume_on(cpu::current()) };
     match receiver.leaf(preempt) {
         Some(leaf) => receiver.hit_leaf(leaf, preempt, record),
-        None => receiver.hit_all(preempt, record, None),
+        None => match receiver.emitter(preempt) {
+            Some(emitter) if receiver.hit_emitter(emitter, preempt, record) => (),
+            _ => receiver.hit_all(preempt, record, None),
+        },
     }
 }
 

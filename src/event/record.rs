@@ -48,6 +48,12 @@ impl<'a> Record<'a> {
         self.0
     }
 
+    /// Returns its first eight bytes, which are what `struct trace_entry` has; 0 if it has fewer.
+    #[inline(always)]
+    pub fn first_word(&self) -> u64 {
+        self.u64(0)
+    }
+
     /// Reads a number, if it is of one of the commonest types. For callers that are inlined.
     #[inline(always)]
     pub fn common_number(&self, number: Number) -> Option<u64> {

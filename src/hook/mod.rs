@@ -100,6 +100,8 @@ pub(crate) struct Dispatch {
     /// [leaf](HistTrigger::is_leaf) and there are no switches. It is on the list of triggers, too, and cleared
     /// here before it is removed there.
     leaf: Atomic<*mut HistTrigger>,
+    /// As `leaf`, for an [emitter](HistTrigger::is_emitter).
+    emitter: Atomic<*mut HistTrigger>,
     switches: Published<Switches>,
     triggers: Arc<Published<Triggers>>,
     handlers: Arc<Handlers>,
@@ -207,12 +209,43 @@ impl Dispatch {
         }
     }
 
+    /// Counts a hit of a leaf that enters as [`Entry::Set`].
+    #[inline(never)]
+    fn hit_set(&self, trigger: &HistTrigger, preempt: PreemptOff<'_>, record: Record<'_>) {
+        trigger.hit_set(preempt, record, clock::global);
+    }
+
+    /// Counts a hit of a leaf that enters as [`Entry::Latency`].
+    #[inline(never)]
+    fn hit_latency(&self, trigger: &HistTrigger, preempt: PreemptOff<'_>, record: Record<'_>) {
+        trigger.hit_latency(preempt, record, clock::global);
+    }
+
     fn context<'a>(&'a self, frame: Option<Frame<'a>>) -> HitContext<'a> {
         HitContext {
             time: Cell::new(None),
             handlers: &self.handlers,
             frame,
         }
+    }
+
+    /// A trigger of a fast path, unless there are pollers.
+    #[inline(always)]
+    fn only<'a>(
+        &'a self,
+        trigger: &Atomic<*mut HistTrigger>,
+        _preempt: PreemptOff<'a>,
+    ) -> Option<&'a HistTrigger> {
+        // SAFETY: It is on the list of triggers: it is cleared before a list without it is published, and the old list is
+        // kept for a grace period, which does not end before preemption is on again.
+        let trigger = unsafe { trigger.acquire().as_ref() };
+        trigger.filter(|_| !Pollers::any())
+    }
+
+    /// Lets hits take the slow path, before the lists change.
+    fn leave_fast_path(&self) {
+        self.leaf.store(ptr::null_mut(), Relaxed);
+        self.emitter.store(ptr::null_mut(), Relaxed);
     }
 
     /// Wakes the pollers of the event's histograms.
@@ -227,13 +260,9 @@ impl Dispatch {
 impl Receiver for Dispatch {
     type Leaf = HistTrigger;
 
-    /// The trigger of the fast path, unless there are pollers.
     #[inline(always)]
-    fn leaf<'a>(&'a self, _preempt: PreemptOff<'a>) -> Option<&'a HistTrigger> {
-        // SAFETY: The leaf is on the list of triggers: it is cleared before a list without it is published, and
-        // the old list is kept for a grace period, which does not end before preemption is on again.
-        let trigger = unsafe { self.leaf.acquire().as_ref() };
-        trigger.filter(|_| !Pollers::any())
+    fn leaf<'a>(&'a self, preempt: PreemptOff<'a>) -> Option<&'a HistTrigger> {
+        self.only(&self.leaf, preempt)
     }
 
     #[inline(always)]
@@ -244,11 +273,24 @@ impl Receiver for Dispatch {
         }
         match trigger.entry() {
             Some(Entry::Fast | Entry::Plain) => self.hit_plain(trigger, preempt, record),
+            Some(Entry::Set) => self.hit_set(trigger, preempt, record),
+            Some(Entry::Latency) => self.hit_latency(trigger, preempt, record),
             Some(Entry::Columns) => self.hit_columns(trigger, preempt, record),
             Some(Entry::Ranged) => self.hit_ranged(trigger, preempt, record),
             Some(Entry::Filtered) => self.hit_filtered(trigger, preempt, record),
-            None => (),
+            // No leaf enters so.
+            Some(Entry::Trace) | None => (),
         }
+    }
+
+    #[inline(always)]
+    fn emitter<'a>(&'a self, preempt: PreemptOff<'a>) -> Option<&'a HistTrigger> {
+        self.only(&self.emitter, preempt)
+    }
+
+    #[inline(always)]
+    fn hit_emitter(&self, emitter: &HistTrigger, preempt: PreemptOff<'_>, record: &[u8]) -> bool {
+        emitter.hit_trace(preempt, Record::new(record), clock::global)
     }
 
     /// Passes a hit to all switches and triggers, and wakes pollers.
@@ -332,6 +374,7 @@ impl Hook {
         let triggers = Published::new(shared.no_triggers.clone());
         let dispatch = Dispatch {
             leaf: Atomic::new(ptr::null_mut()),
+            emitter: Atomic::new(ptr::null_mut()),
             switches: Published::new(shared.no_switches.clone()),
             triggers: Arc::new(triggers, GFP_KERNEL)?,
             handlers: match Handlers::of(&event)? {
@@ -477,7 +520,7 @@ impl Hook {
         if let (true, Some(source)) = (context, &self.source) {
             source.want_context();
         }
-        self.dispatch.leaf.store(ptr::null_mut(), Relaxed);
+        self.dispatch.leave_fast_path();
         let old = swap(&self.dispatch);
         self.choose_leaf();
         let connected = self.connect(shared, context);
@@ -495,18 +538,20 @@ impl Hook {
 
     /// Changes the lists by `change`. Hits take the slow path meanwhile.
     fn change(&self, change: impl FnOnce(&Dispatch) -> Result) -> Result {
-        self.dispatch.leaf.store(ptr::null_mut(), Relaxed);
+        self.dispatch.leave_fast_path();
         let done = change(&self.dispatch);
         self.choose_leaf();
         done
     }
 
-    /// Publishes the leaf, if there is one.
+    /// Publishes the trigger of a fast path, if there is one.
     fn choose_leaf(&self) {
-        if let [trigger] = &self.triggers()[..] {
-            if self.switches().is_empty() && trigger.is_leaf() {
-                let leaf = Arc::as_ptr(trigger).cast_mut();
-                self.dispatch.leaf.store(leaf, Release);
+        if let ([trigger], true) = (&self.triggers()[..], self.switches().is_empty()) {
+            let only = Arc::as_ptr(trigger).cast_mut();
+            if trigger.is_leaf() {
+                self.dispatch.leaf.store(only, Release);
+            } else if trigger.is_emitter() {
+                self.dispatch.emitter.store(only, Release);
             }
         }
     }

@@ -6,11 +6,13 @@
 //! on. So the number of those that happen within each other on a CPU is limited, and their strings and stacks are not
 //! on the stack of the kernel but in memory of the CPU.
 
+use super::Dispatch;
 use crate::{
     event::Hit,
     hist::spec::{
         target::{
             SynthField,
+            SynthLeaf,
             SynthTarget,
             Wide, //
         },
@@ -23,6 +25,7 @@ use crate::{
     rust::{
         cpu,
         instance::Instance,
+        source::Receiver,
         stack,
         synthetic::{
             self,
@@ -31,12 +34,14 @@ use crate::{
     },
     sync::{
         Load,
+        PreemptOff,
         Store, //
     },
     text::copy, //
 };
 use core::{
     cell::UnsafeCell,
+    slice,
     sync::atomic::{
         compiler_fence,
         Ordering::SeqCst, //
@@ -99,8 +104,8 @@ impl Scratch {
 
     /// Calls `run` with a slot that nobody else uses meanwhile. Returns its result, or false if there is none left.
     #[inline]
-    fn with(&self, hit: &Hit<'_>, run: impl FnOnce(&mut ScratchSlot) -> bool) -> bool {
-        let Some(cpu) = self.cpus.get(hit.cpu()) else {
+    fn with(&self, preempt: PreemptOff<'_>, run: impl FnOnce(&mut ScratchSlot) -> bool) -> bool {
+        let Some(cpu) = self.cpus.get(preempt.cpu()) else {
             return false;
         };
         let depth = cpu.depth.relaxed();
@@ -109,7 +114,7 @@ impl Scratch {
         };
         cpu.depth.release(depth + 1);
         compiler_fence(SeqCst);
-        // SAFETY: Preemption is off, which the hit has proof of, so no other task runs on this CPU. A context that
+        // SAFETY: Preemption is off, of which there is proof, so no other task runs on this CPU. A context that
         // interrupts this one takes the slots behind it, and has set `depth` to what it was when this one goes on.
         // So nobody else has this slot.
         let done = run(unsafe { &mut *slot.get() });
@@ -177,11 +182,31 @@ impl SynthTarget for SynthEvent {
         if !self.event.listened() {
             return true;
         }
-        self.scratch.with(hit, |slot| match self.wide {
-            // SAFETY: All fields are numbers.
-            false => unsafe { self.event.emit(hit.preempt(), vals, idx) },
-            true => self.emit_wide(hit, vals, idx, write, slot),
+        let preempt = hit.preempt();
+        self.scratch.with(preempt, |slot| {
+            self.emit_wide(preempt, vals, idx, write, slot)
         })
+    }
+
+    fn emit_numbers(&self, preempt: PreemptOff<'_>, vals: &[u64], idx: &[u32]) -> bool {
+        if !self.event.listened() {
+            return true;
+        }
+        if self.wide {
+            return false;
+        }
+        self.scratch.with(preempt, |_| {
+            // SAFETY: All fields are numbers.
+            unsafe { self.event.emit(preempt, vals, idx) }
+        })
+    }
+
+    #[inline]
+    fn leaf<'a>(&'a self, preempt: PreemptOff<'a>) -> Option<&'a dyn SynthLeaf> {
+        // SAFETY: Hits of synthetic events are received by `Dispatch`.
+        let dispatch = unsafe { self.event.only_receiver::<Dispatch>(preempt)? };
+        let leaf = dispatch.leaf(preempt);
+        leaf.map(|_| dispatch as &dyn SynthLeaf)
     }
 }
 
@@ -190,13 +215,12 @@ impl SynthEvent {
     #[inline(never)]
     fn emit_wide(
         &self,
-        hit: &Hit<'_>,
+        preempt: PreemptOff<'_>,
         vals: &[u64],
         idx: &[u32],
         write: &mut dyn FnMut(usize, &mut Wide) -> bool,
         slot: &mut ScratchSlot,
     ) -> bool {
-        let preempt = hit.preempt();
         // To write them takes some of the stack, too, when they are a stack themselves.
         if !stack::suffices(preempt) {
             return false;
@@ -237,6 +261,16 @@ impl SynthEvent {
         // 256 bytes, of which the last is a NUL. Stacks have 1 to `STACK_DEPTH` entries, and end as they have to. All are
         // in memory of this hit, which nobody changes.
         unsafe { self.event.emit(preempt, &slot.vals, idx) }
+    }
+}
+
+impl SynthLeaf for Dispatch {
+    fn count(&self, preempt: PreemptOff<'_>, words: &[u64]) -> bool {
+        // SAFETY: They are so many bytes, which can have any values.
+        let record = unsafe { slice::from_raw_parts(words.as_ptr().cast(), size_of_val(words)) };
+        let leaf = self.leaf(preempt);
+        leaf.map(|leaf| self.hit_leaf(leaf, preempt, record))
+            .is_some()
     }
 }
 

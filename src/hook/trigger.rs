@@ -14,6 +14,7 @@ use crate::{
         Memory, //
     },
     hist::{
+        program::VarPath,
         Compiled,
         Histogram,
         Spec, //
@@ -104,7 +105,7 @@ pub struct HistTrigger<S: Site> {
     /// Another event with a trigger of the same name may have the same fields at other offsets of its record.
     code: Compiled,
     filter: Option<Condition>,
-    /// The filter of [`Entry::Ranged`].
+    /// The filter of [`Entry::Ranged`], and of entries with variables if they have one.
     range: FieldRange,
     /// Whether it was made for the actions of other triggers, and goes with the last of these.
     pub helper: bool,
@@ -123,21 +124,46 @@ pub struct AttachFlags {
 /// How a hit enters a trigger that is a [leaf](HistTrigger::is_leaf). Decided when the trigger is made, so that a hit
 /// does not find out on the way.
 #[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(u32)]
 pub enum Entry {
     /// Key and values are plain fields of the record, and there is no filter.
-    Fast,
+    Fast = 0,
     /// The program has to be executed, and there is no filter.
-    Plain,
+    Plain = 1,
     /// There is a filter.
-    Filtered,
+    Filtered = 2,
     /// As `Fast`, but the columns are of any kind.
-    Columns,
+    Columns = 3,
     /// As `Fast`, but for a filter that is a range of a number of the record.
-    Ranged,
+    Ranged = 4,
+    /// The fast path of variables, and a filter is at most such a range: none is read.
+    Set = 5,
+    /// One is read.
+    Latency = 6,
+    /// A synthetic event happens.
+    Trace = 7,
+}
+
+impl Entry {
+    /// The entry with this number, if there is one.
+    #[inline(always)]
+    fn of(number: u32) -> Option<Self> {
+        Some(match number {
+            0 => Self::Fast,
+            1 => Self::Plain,
+            2 => Self::Filtered,
+            3 => Self::Columns,
+            4 => Self::Ranged,
+            5 => Self::Set,
+            6 => Self::Latency,
+            7 => Self::Trace,
+            _ => return None,
+        })
+    }
 }
 
 /// The flag of a paused trigger, beside its [`Entry`].
-const PAUSED: u32 = 8;
+const PAUSED: u32 = 16;
 
 /// A filter and its text, which is shown and compared.
 pub struct Condition {
@@ -157,12 +183,17 @@ impl<S: Site> HistTrigger<S> {
         flags: AttachFlags,
     ) -> Self {
         let range = filter.as_ref().and_then(|c| c.filter.field_range());
-        let entry = match &filter {
-            Some(_) if range.is_some() && code.program.is_fast() => Entry::Ranged,
-            Some(_) => Entry::Filtered,
-            None if code.program.is_fast() => Entry::Fast,
-            None if code.program.has_columns() => Entry::Columns,
-            None => Entry::Plain,
+        let program = &code.program;
+        let entry = match (&filter, program.var_path()) {
+            (Some(_), _) if range.is_none() => Entry::Filtered,
+            (_, Some(VarPath::Set)) => Entry::Set,
+            (_, Some(VarPath::Latency)) => Entry::Latency,
+            (_, Some(VarPath::Trace)) => Entry::Trace,
+            (Some(_), _) if program.is_fast() => Entry::Ranged,
+            (Some(_), _) => Entry::Filtered,
+            _ if program.is_fast() => Entry::Fast,
+            _ if program.has_columns() => Entry::Columns,
+            _ => Entry::Plain,
         };
         Self {
             site,
@@ -224,6 +255,51 @@ impl<S: Site> HistTrigger<S> {
         histogram.hit_fast(&self.code.program, record, preempt)
     }
 
+    /// Counts a hit of a leaf that enters as [`Entry::Set`], unless the filter rejects it. `clock` reads the global clock, in ns.
+    /// Any context.
+    #[inline(always)]
+    pub fn hit_set(&self, preempt: PreemptOff<'_>, record: Record<'_>, clock: impl Fn() -> u64) {
+        if self.filter.is_none() || self.range.has(record) {
+            let histogram = self.data.histogram.read(preempt);
+            histogram.hit_set(&self.code.program, record, preempt, clock);
+        }
+    }
+
+    /// As [`HistTrigger::hit_set`], for [`Entry::Latency`].
+    #[inline(always)]
+    pub fn hit_latency(
+        &self,
+        preempt: PreemptOff<'_>,
+        record: Record<'_>,
+        clock: impl Fn() -> u64,
+    ) {
+        if self.filter.is_none() || self.range.has(record) {
+            let histogram = self.data.histogram.read(preempt);
+            histogram.hit_latency(&self.code.program, record, preempt, clock);
+        }
+    }
+
+    /// Counts a hit of an [emitter](HistTrigger::is_emitter), unless the filter rejects it. `clock` reads the global clock, in
+    /// ns. Returns false, and has done nothing, if the hit has to take the slow path. Any context.
+    #[inline(always)]
+    pub fn hit_trace(
+        &self,
+        preempt: PreemptOff<'_>,
+        record: Record<'_>,
+        clock: impl Fn() -> u64,
+    ) -> bool {
+        // Not if it is paused.
+        if self.flags.relaxed() != Entry::Trace as u32 || self.site.lists_tasks() {
+            return false;
+        }
+        if self.filter.is_some() && !self.range.has(record) {
+            return true;
+        }
+        let histogram = self.data.histogram.read(preempt);
+        let (program, targets) = (&self.code.program, &self.code.targets);
+        histogram.hit_trace(program, targets, record, preempt, clock)
+    }
+
     /// Whether it reads fields at these offsets of records.
     fn reads(&self, offsets: Range<u32>) -> bool {
         let filter = self.filter.as_ref();
@@ -246,6 +322,11 @@ impl<S: Site> HistTrigger<S> {
             && !self.reads(record::HEAD)
     }
 
+    /// Whether it would be a leaf but for a synthetic event that it makes happen on a fast path of its own.
+    pub fn is_emitter(&self) -> bool {
+        self.flags.relaxed() & !PAUSED == Entry::Trace as u32 && !self.reads(record::HEAD)
+    }
+
     /// Fast path: counts a hit of a leaf. Returns false, and has done nothing, if the hit does not [enter](Entry) there, or
     /// the record is too short. Any context.
     #[inline(always)]
@@ -260,13 +341,11 @@ impl<S: Site> HistTrigger<S> {
     /// Where a hit of a leaf enters that did not take the fast path. `None`: it is paused. Any context.
     #[inline(always)]
     pub fn entry(&self) -> Option<Entry> {
-        match self.flags.relaxed() {
-            flags if flags & PAUSED != 0 => None,
-            _ if self.site.lists_tasks() => Some(Entry::Filtered),
-            flags if flags == Entry::Ranged as u32 => Some(Entry::Ranged),
-            flags if flags == Entry::Filtered as u32 => Some(Entry::Filtered),
-            flags if flags == Entry::Columns as u32 => Some(Entry::Columns),
-            _ => Some(Entry::Plain),
+        // A trigger that is paused has none of these numbers.
+        let entry = Entry::of(self.flags.relaxed())?;
+        match self.site.lists_tasks() {
+            false => Some(entry),
+            true => Some(Entry::Filtered),
         }
     }
 

@@ -40,10 +40,7 @@
 
 use kernel::{
     prelude::*,
-    sync::atomic::{
-        Acquire,
-        Atomic, //
-    },
+    sync::atomic::Atomic, //
 };
 
 use crate::sync::{
@@ -111,14 +108,14 @@ impl VarCell {
 
     /// The value, if it is set, and unsets it: for a read-once reference. What was set once is
     /// returned once.
-    #[inline]
+    #[inline(always)]
     pub fn take(&self, mask: VarMask) -> Option<u64> {
         // Most variables that are taken are not set. A load leaves the cache line with other CPUs.
         if self.word.acquire() == 0 {
             return None;
         }
         // Another CPU may have taken it since, or set it to a newer value.
-        match self.word.xchg(0, Acquire) {
+        match self.word.exchange(0) {
             0 => None,
             word => Some(word ^ mask.0),
         }

@@ -118,7 +118,7 @@ impl<'a> Elt<'a> {
     }
 
     /// Reads variable `number` and unsets it: each value that was set is returned at most once. Any context.
-    #[inline]
+    #[inline(always)]
     pub fn take_var(self, number: usize) -> Option<u64> {
         self.vars().get(number)?.take(self.generation.index.mask)
     }

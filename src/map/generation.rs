@@ -16,7 +16,10 @@ use super::{
         Loss, //
     },
     elt::Elt,
-    index::Index,
+    index::{
+        AtHome,
+        Index, //
+    },
     keys::{
         ByteKey,
         Key,
@@ -127,6 +130,16 @@ impl Generation {
     pub fn lookup_word_at_home(&self, key: u64) -> Option<Elt<'_>> {
         let number = self.index.lookup_word_at_home(key)?;
         Some(Elt::new(self, number))
+    }
+
+    /// Looks for the element of a key of one word in the first slot of its path. Any context.
+    #[inline(always)]
+    pub(super) fn lookup_at_home(&self, key: u64) -> AtHome<Elt<'_>> {
+        match self.index.lookup_at_home(key) {
+            AtHome::Found(number) => AtHome::Found(Elt::new(self, number)),
+            AtHome::Nothing => AtHome::Nothing,
+            AtHome::Another => AtHome::Another,
+        }
     }
 
     /// Finds the element of a key of `N` words in the first slot of its path: see [`Index::lookup_array_at_home`]. Any

@@ -72,6 +72,16 @@ pub(super) struct Index {
     pub(super) pool: Arc<Pool>,
 }
 
+/// What is in the first slot of a key's path, where most keys are.
+pub enum AtHome<T> {
+    /// Its element.
+    Found(T),
+    /// Nothing: it has no element.
+    Nothing,
+    /// Another element, or one whose hits are drops: it may be on the rest of the path.
+    Another,
+}
+
 impl Index {
     /// Creates an empty index. Fails with `ENOMEM`.
     pub(super) fn new(shape: &Shape<'_>, pool: Pool, numbering: Numbering) -> Result<Self> {
@@ -132,16 +142,30 @@ impl Index {
         unsafe { self.keys.is_array(word.number(), key) }.then_some(word.number())
     }
 
+    /// Looks for the element of `key` in the first slot of its path. Any context.
+    #[inline(always)]
+    pub(super) fn lookup_at_home(&self, key: impl Key) -> AtHome<u32> {
+        self.at_home(self.hash.of(key.words()), key)
+    }
+
+    #[inline(always)]
+    fn at_home(&self, hash: u64, key: impl Key) -> AtHome<u32> {
+        let raw = self.table.home(hash).acquire();
+        match Slot::counting(raw) {
+            _ if raw == EMPTY => AtHome::Nothing,
+            Some(word) if self.is(word, hash, key) => AtHome::Found(word.number()),
+            _ => AtHome::Another,
+        }
+    }
+
     /// Finds the element of `key`, unless its hits are drops. Any context.
     #[inline(always)]
     pub(super) fn lookup(&self, key: impl Key) -> Option<u32> {
         let hash = self.hash.of(key.words());
-        // Most keys are in the first slot of their path, or it is empty.
-        let raw = self.table.home(hash).acquire();
-        match Slot::counting(raw) {
-            _ if raw == EMPTY => None,
-            Some(word) if self.is(word, hash, key) => Some(word.number()),
-            _ => self.find_on_path(key, hash, |_, _| EMPTY),
+        match self.at_home(hash, key) {
+            AtHome::Found(number) => Some(number),
+            AtHome::Nothing => None,
+            AtHome::Another => self.find_on_path(key, hash, |_, _| EMPTY),
         }
     }
 

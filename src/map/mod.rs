@@ -128,6 +128,7 @@ pub use fast::{
 };
 pub use generation::Generation;
 pub use hash::Hash;
+pub use index::AtHome;
 use index::Index;
 pub use once::OnceText;
 use pool::Pool;
@@ -200,6 +201,18 @@ impl Map {
     #[inline(always)]
     pub fn insert_word<'a>(&'a self, preempt: PreemptOff<'a>, key: u64) -> Option<Elt<'a>> {
         self.generation.read(preempt).insert_word(preempt, key)
+    }
+
+    /// Finds the element of a key of one word, if it is where most are and its hits count. Any context.
+    #[inline(always)]
+    pub fn lookup_word_at_home<'a>(&'a self, preempt: PreemptOff<'a>, key: u64) -> Option<Elt<'a>> {
+        self.generation.read(preempt).lookup_word_at_home(key)
+    }
+
+    /// Looks for the element of a key of one word where most are. Any context.
+    #[inline(always)]
+    pub fn lookup_at_home<'a>(&'a self, preempt: PreemptOff<'a>, key: u64) -> AtHome<Elt<'a>> {
+        self.generation.read(preempt).lookup_at_home(key)
     }
 
     /// Finds or [inserts](Map::insert) the element of a key of these words.

@@ -24,6 +24,9 @@ pub(crate) trait Load {
 pub(crate) trait Store {
     /// As `store(Release)`.
     fn release(&self, value: u64);
+
+    /// As `xchg(value, Acquire)`.
+    fn exchange(&self, value: u64) -> u64;
 }
 
 #[cfg(not(MODULE))]
@@ -54,6 +57,11 @@ impl Store for Atomic<u64> {
     #[cfg(loom)]
     fn release(&self, value: u64) {
         self.xchg(value, kernel::sync::atomic::Release);
+    }
+
+    #[inline]
+    fn exchange(&self, value: u64) -> u64 {
+        self.xchg(value, kernel::sync::atomic::Acquire)
     }
 }
 
@@ -100,5 +108,21 @@ impl Store for Atomic<u64> {
         // instruction on the 64-bit CPUs that there are modules for, loads of that kind, and the kernel's xchg()
         // and cmpxchg(), which lose no such store. What it orders is what smp_store_release() orders.
         unsafe { AtomicU64::from_ptr(self.as_ptr()) }.store(value, Ordering::Release);
+    }
+
+    #[cfg(CONFIG_X86_64)]
+    #[inline(always)]
+    fn exchange(&self, value: u64) -> u64 {
+        use core::sync::atomic::AtomicU64;
+        use core::sync::atomic::Ordering;
+        // SAFETY: As above. It is the instruction that xchg() is.
+        unsafe { AtomicU64::from_ptr(self.as_ptr()) }.swap(value, Ordering::Acquire)
+    }
+
+    // Which instruction is best is known when the kernel has booted.
+    #[cfg(not(CONFIG_X86_64))]
+    #[inline(always)]
+    fn exchange(&self, value: u64) -> u64 {
+        self.xchg(value, kernel::sync::atomic::Acquire)
     }
 }

@@ -99,9 +99,12 @@ impl Histogram {
                     }
                 }
                 let vals = &*vals;
-                event.emit(hit, vals, &trace.idx, &mut |val, to| {
-                    trace_wide(program, hit, vals, &trace.wide, val, to)
-                })
+                match trace.numbers_only {
+                    true => event.emit_numbers(hit.preempt(), vals, &trace.idx),
+                    false => event.emit(hit, vals, &trace.idx, &mut |val, to| {
+                        trace_wide(program, hit, vals, &trace.wide, val, to)
+                    }),
+                }
             }
             Target::Save | Target::Snapshot(_) => true,
         }

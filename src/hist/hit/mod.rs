@@ -10,6 +10,7 @@
 mod action;
 mod comm;
 mod variables;
+mod vars;
 
 use super::{
     program::{
@@ -309,7 +310,7 @@ impl Histogram {
         vals: &mut [u64],
     ) -> bool {
         if let Some(number) = on.number {
-            let key = recorded_number(number, hit);
+            let key = recorded_number(&number, hit.record());
             return self.import(program, hit, vals, |map| {
                 map.lookup_word(hit.preempt(), key)
             });
@@ -372,7 +373,7 @@ impl Histogram {
         targets: &Targets,
         hit: &Hit<'_>,
     ) {
-        let key = recorded_number(*number, hit);
+        let key = recorded_number(number, hit.record());
         self.count_number_with_refs::<N>(program, key, key, targets, hit);
     }
 
@@ -386,7 +387,10 @@ impl Histogram {
         targets: &Targets,
         hit: &Hit<'_>,
     ) {
-        let (key, on) = (recorded_number(key, hit), recorded_number(on, hit));
+        let (key, on) = (
+            recorded_number(&key, hit.record()),
+            recorded_number(&on, hit.record()),
+        );
         self.count_number_with_refs::<FEW_REFS>(program, key, on, targets, hit);
     }
 

@@ -22,6 +22,7 @@ use super::{
         Value,
         DEPTH, //
     },
+    vars::VarFields,
     ActionCode,
     Cell,
     Import,
@@ -100,6 +101,7 @@ impl Program {
             wide: KVec::new(),
             saved: KVec::new(),
             actions: KVec::new(),
+            vars: None,
             leaf: false,
             code: KVec::new(),
         };
@@ -337,6 +339,8 @@ impl<'a> Compiler<'a> {
             };
             values.idx.push(val as u32, GFP_KERNEL)?;
         }
+        let mut kinds = event.fields().iter().map(|field| field.kind);
+        values.numbers_only = kinds.all(|kind| kind == ValueKind::Number);
         Ok(values)
     }
 
@@ -367,9 +371,10 @@ impl<'a> Compiler<'a> {
         let stores = program.wide_stores.iter().map(|store| &store.content);
         let saved = program.saved.iter().map(|(content, _)| content);
         let mut contents = Iterator::chain(parts, Iterator::chain(stores, saved));
-        let mut targets = targets.0.iter();
+        let saves = |target: &Target| matches!(target, Target::Save);
         program.leaf = !contents.any(|content| matches!(content, Content::Stack))
-            && targets.all(|target| matches!(target, Target::Save));
+            && targets.0.iter().all(saves);
+        program.vars = VarFields::new(program, targets)?;
         Ok(Arc::new(KBox::into_inner(self.program), GFP_KERNEL)?)
     }
 

@@ -9,6 +9,7 @@ mod compile;
 pub(in crate::hist) mod content;
 pub(in crate::hist) mod key;
 pub(in crate::hist) mod number;
+pub(in crate::hist) mod vars;
 
 use kernel::{
     prelude::*,
@@ -24,6 +25,7 @@ use super::{
 use crate::{
     event::{
         Hit,
+        Number,
         Scale, //
     },
     map::{
@@ -44,6 +46,7 @@ use number::{
     Step,
     Value, //
 };
+use vars::VarFields;
 
 /// Where an element has a variable.
 #[derive(Clone, Copy)]
@@ -64,6 +67,16 @@ pub(in crate::hist) struct Import {
     pub(in crate::hist) cell: Cell,
     /// Where its value is put.
     pub(in crate::hist) slot: usize,
+}
+
+/// What an [`Import`] of a number comes to on the fast path: see [`vars`].
+pub(in crate::hist) struct VarImport {
+    /// The key of its element.
+    pub(in crate::hist) on: Number,
+    pub(in crate::hist) home: Arc<Histogram>,
+    pub(in crate::hist) var: usize,
+    /// Whether it is unset then.
+    pub(in crate::hist) once: bool,
 }
 
 /// A variable of the map, and the number that it is set to.
@@ -101,6 +114,8 @@ pub(in crate::hist) struct TraceValues {
     pub(in crate::hist) numbers: KVec<(usize, Value)>,
     /// Values that are characters or stacks.
     pub(in crate::hist) wide: KVec<(usize, Content)>,
+    /// Whether all fields of the event are numbers.
+    pub(in crate::hist) numbers_only: bool,
 }
 
 /// What a hit does for an action, besides calling its
@@ -140,6 +155,16 @@ impl Compiled {
     }
 }
 
+/// The fast path of a trigger with variables.
+pub enum VarPath {
+    /// No variable is read: see [`Histogram::hit_set`].
+    Set,
+    /// One is: see [`Histogram::hit_latency`].
+    Latency,
+    /// A synthetic event happens: see [`Histogram::hit_trace`].
+    Trace,
+}
+
 /// What a hit executes: how it makes its key, and what it updates the element with.
 pub struct Program {
     pub(in crate::hist) key: KeyReader,
@@ -165,6 +190,8 @@ pub struct Program {
     /// What `save()` saves, each in so many words.
     pub(in crate::hist) saved: KVec<(Content, usize)>,
     pub(in crate::hist) actions: KVec<ActionCode>,
+    /// The fast path of a trigger with variables, if it has one.
+    pub(in crate::hist) vars: Option<VarFields>,
     leaf: bool,
     code: KVec<Step>,
 }
@@ -241,6 +268,16 @@ impl Program {
             self.key,
             KeyReader::Columns(_) | KeyReader::Distributions(_)
         )
+    }
+
+    /// The fast path of a trigger with variables, if it has one.
+    pub fn var_path(&self) -> Option<VarPath> {
+        let vars = self.vars.as_ref()?;
+        Some(match (&vars.trace, &vars.import) {
+            (Some(_), _) => VarPath::Trace,
+            (None, Some(_)) => VarPath::Latency,
+            (None, None) => VarPath::Set,
+        })
     }
 
     /// Whether it calls no function that may hit a static event, as those for the stack and for actions may. Clocks hit

@@ -10,6 +10,7 @@ use crate::{
         Hit,
         Number,
         NumberType,
+        Record,
         Scale, //
     },
     limits::OPERATORS_MAX,
@@ -39,31 +40,40 @@ impl Operand {
             Self::Constant(number) => number,
             Self::Cpu => hit.cpu() as u64,
             Self::Time(clock) => hit.context().time(clock),
-            // Rounded as in C (`ns2usecs()`).
-            Self::TimeInUsecs(clock) => {
-                hit.context().time(clock).wrapping_add(NS_PER_US / 2) / NS_PER_US
-            }
-            Self::Recorded(number) => recorded_number(number, hit),
+            Self::TimeInUsecs(clock) => ns_to_usecs(hit.context().time(clock)),
+            Self::Recorded(ref number) => recorded_number(number, hit.record()),
             Self::Reference(slot) => vals.get(slot).copied().unwrap_or(0),
         }
     }
 }
 
+/// Rounded as in C (`ns2usecs()`).
+#[inline(always)]
+pub(in crate::hist) fn ns_to_usecs(time: u64) -> u64 {
+    time.wrapping_add(NS_PER_US / 2) / NS_PER_US
+}
+
 /// Reads a number of the record, sign-extended to 64 bits.
 #[inline(always)]
-pub(in crate::hist) fn recorded_number(number: Number, hit: &Hit<'_>) -> u64 {
-    match (number.type_(), number.offset()) {
-        // The most common types; a function for the others keeps callers short.
-        (NumberType::S32, at) => hit.record().u32(at) as i32 as u64,
-        (NumberType::U32, at) => hit.record().u32(at).into(),
-        (NumberType::U64, at) => hit.record().u64(at),
-        _ => read_number(number, hit),
-    }
+pub(in crate::hist) fn recorded_number(number: &Number, record: Record<'_>) -> u64 {
+    // A function for the others keeps callers short.
+    common_number(number, record).unwrap_or_else(|| read_number(number, record))
+}
+
+/// Reads a number of the record, if it is of one of the most common types.
+#[inline(always)]
+pub(in crate::hist) fn common_number(number: &Number, record: Record<'_>) -> Option<u64> {
+    Some(match (number.type_(), number.offset()) {
+        (NumberType::S32, at) => record.u32(at) as i32 as u64,
+        (NumberType::U32, at) => record.u32(at).into(),
+        (NumberType::U64, at) => record.u64(at),
+        _ => return None,
+    })
 }
 
 #[inline(never)]
-fn read_number(number: Number, hit: &Hit<'_>) -> u64 {
-    number.read(&hit.record())
+fn read_number(number: &Number, record: Record<'_>) -> u64 {
+    number.read(&record)
 }
 
 /// A number that is stored: a part of the key, or what a column is updated with.

@@ -8,6 +8,7 @@ use super::variable::ValueKind;
 use crate::{
     event::Hit,
     limits::WIDE_WORDS,
+    sync::PreemptOff,
     trigger, //
 };
 
@@ -77,6 +78,19 @@ pub trait SynthTarget: Send + Sync {
         idx: &[u32],
         write: &mut dyn FnMut(usize, &mut Wide) -> bool,
     ) -> bool;
+
+    /// [`SynthTarget::emit`] of an event whose fields are all numbers.
+    fn emit_numbers(&self, preempt: PreemptOff<'_>, vals: &[u64], idx: &[u32]) -> bool;
+
+    /// The histogram that is all that listens, if a hit of it calls nothing that can be traced. Any context.
+    fn leaf<'a>(&'a self, preempt: PreemptOff<'a>) -> Option<&'a dyn SynthLeaf>;
+}
+
+/// A histogram that is all that listens to a synthetic event, and whose hits call nothing that can be traced.
+pub trait SynthLeaf {
+    /// Counts a hit of a record that begins with `words`: the head, of which only the process id counts, and a word for each
+    /// field, of which there are no more. Returns false, and has done nothing, if it is all that listens no more. Any context.
+    fn count(&self, preempt: PreemptOff<'_>, words: &[u64]) -> bool;
 }
 
 /// A string or a stack, as a variable or a field of a synthetic event holds it.

@@ -2,7 +2,7 @@
 /*
  * Variables and actions while all CPUs are at work on them, in every context: who reads a variable once gets each
  * value that was set at most once, strings are whole, what is saved belongs to its maximum, and what is lost is
- * counted. Then chains of triggers, which leave some of each stack, come and go under load, and leave nothing.
+ * counted, whoever else listens. Then chains of triggers, which leave some of each stack, come and go under load, and leave nothing.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -168,17 +168,35 @@ static unsigned long events_of(const struct order *all, int n, const char *event
 	return count;
 }
 
+/* --- those who do something meanwhile */
+
+struct worker {
+	pthread_t thread;
+	unsigned int seed;
+	unsigned long done, refused, wrong;
+	char why[200];
+};
+
+static void wrong(struct worker *w, const char *what, const char *detail)
+{
+	if (!w->wrong++)
+		snprintf(w->why, sizeof(w->why), "%s: %s", what, detail);
+}
+
 /* --- variables that are read once */
 
-/* All ask for the same four variables, which are set all the time. What each got is a key of the synthetic event. */
-static void taken_at_most_once(void)
+/*
+ * All ask for the same four variables, which are set all the time. What each got is a key of the synthetic event. @reference
+ * is what is asked for: hits take the fast path if it is a difference.
+ */
+static void taken_at_most_once(const char *reference)
 {
 	unsigned long count = long_run() ? 40000 : slow_kernel() ? 1000 : 4000, sets = 0, asked = 0;
 	struct account set, got, once;
 	struct order all[ORDERS];
 
 	add(MODULE "/wake", "hist:keys=key:v=amount:size=128");
-	add(MODULE "/run", "hist:keys=next_key:x=$v+0:onmatch(" MODULE ".wake).trace(rhist_once,$x):size=128");
+	add(MODULE "/run", pathf("hist:keys=next_key:x=%s:onmatch(" MODULE ".wake).trace(rhist_once,$x):size=128", reference));
 	add("synthetic/rhist_once", "hist:keys=x:size=131072");
 	for (int round = 0; round < n_contexts; round++) {
 		int n = orders(all, round, "wake", "run", count);
@@ -192,13 +210,13 @@ static void taken_at_most_once(void)
 	set = account(MODULE "/wake");
 	got = account(MODULE "/run");
 	once = account("synthetic/rhist_once");
-	ok(set.hits + set.lost == sets && !set.dropped, "read once: set %llu times", set.hits);
-	ok(got.hits + got.unresolved + got.lost == asked && !got.dropped, "read once: of %lu hits %llu found a value, %llu did not",
-	   asked, got.hits, got.unresolved);
-	ok(got.hits && got.hits <= set.hits, "read once: not more than there were");
-	ok(once.hits + got.missed + once.lost == got.hits, "read once: %llu were passed on, %llu missed, %llu lost", once.hits,
-	   got.missed, once.lost);
-	ok(once.entries == once.hits && !once.dropped, "read once: each value was taken by one hit");
+	ok(set.hits + set.lost == sets && !set.dropped, "read once as %s: set %llu times", reference, set.hits);
+	ok(got.hits + got.unresolved + got.lost == asked && !got.dropped,
+	   "read once as %s: of %lu hits %llu found a value, %llu did not", reference, asked, got.hits, got.unresolved);
+	ok(got.hits && got.hits <= set.hits, "read once as %s: not more than there were", reference);
+	ok(once.hits + got.missed + once.lost == got.hits, "read once as %s: %llu were passed on, %llu missed, %llu lost",
+	   reference, once.hits, got.missed, once.lost);
+	ok(once.entries == once.hits && !once.dropped, "read once as %s: each value was taken by one hit", reference);
 	if (once.entries != once.hits) {
 		note_account("wake", &set);
 		note_account("run", &got);
@@ -209,8 +227,8 @@ static void taken_at_most_once(void)
 	reset("synthetic/rhist_once");
 }
 
-/* Variables of many keys are set, and then all ask for all of them: one hit gets each. */
-static void taken_exactly_once(void)
+/* Variables of many keys are set, and then all ask for all of them: one hit gets each. @reference is as above. */
+static void taken_exactly_once(const char *reference)
 {
 	const unsigned long keys = 900;
 	int rounds = long_run() ? 50 : slow_kernel() ? 2 : 5, n;
@@ -219,7 +237,7 @@ static void taken_exactly_once(void)
 	struct account got;
 
 	add(MODULE "/beyond", "hist:keys=k:v=k:size=1024");
-	add(MODULE "/stacks", "hist:keys=k:x=$v+0:size=1024");
+	add(MODULE "/stacks", pathf("hist:keys=k:x=%s:size=1024", reference));
 	for (int round = 0; round < rounds; round++) {
 		struct order set = { .event = "beyond", .context = contexts[round % n_contexts], .cpu = round % n_cpus,
 				     .first = 1, .count = keys, .keys = keys };
@@ -233,10 +251,74 @@ static void taken_exactly_once(void)
 		got = account(MODULE "/stacks");
 		wrong += got.hits + got.lost != (round + 1) * keys;
 	}
-	ok(!wrong && got.entries == keys, "exactly once: %d times %lu values were taken by %llu hits", rounds, keys, got.hits);
-	ok(got.hits + got.unresolved + got.lost == asked, "exactly once: %llu of %lu came too late", got.unresolved, asked);
+	ok(!wrong && got.entries == keys, "exactly once as %s: %d times %lu values were taken by %llu hits", reference, rounds, keys,
+	   got.hits);
+	ok(got.hits + got.unresolved + got.lost == asked, "exactly once as %s: %llu of %lu came too late", reference, got.unresolved,
+	   asked);
 	reset(MODULE "/stacks");
 	reset(MODULE "/beyond");
+}
+
+/* --- others that listen */
+
+/* Those that come to listen to a synthetic event, and go: in turns, and not all at once. */
+static void *listen(void *arg)
+{
+	const char *own = in_tree("synthetic/rhist_heard", "trigger"), *own_dir = pathf("%s/events/synthetic/rhist_heard", kernel_dir());
+	const char *theirs = pathf("%s/trigger", own_dir), *enable = pathf("%s/enable", own_dir);
+	struct worker *w = arg;
+
+	for (unsigned int i = 0; !stop; i++) {
+		const char *path = i % 3 == 0 ? own : i % 3 == 1 ? theirs : enable;
+		const char *begin = i % 3 == 2 ? "1" : "hist:keys=x.log2:size=128";
+		const char *end = i % 3 == 2 ? "0" : "!hist:keys=x.log2:size=128";
+		int error = append(path, begin);
+
+		if (error)
+			wrong(w, path, errno_name(error));
+		usleep(rand_r(&w->seed) % 2000);
+		error = append(path, end);
+		if (error)
+			wrong(w, path, errno_name(error));
+		usleep(rand_r(&w->seed) % 2000);
+		w->done++;
+	}
+	return NULL;
+}
+
+/* A histogram counts all hits of a synthetic event, whether it is all that listens or not, while that changes. */
+static void listened(void)
+{
+	unsigned long count = long_run() ? 40000 : slow_kernel() ? 1000 : 4000, asked = 0;
+	struct worker worker = { .seed = 1 };
+	struct account got, heard;
+	struct order all[ORDERS];
+
+	add(MODULE "/wake", "hist:keys=key:v=amount:size=128");
+	add(MODULE "/run", "hist:keys=next_key:x=next_key:onmatch(" MODULE ".wake).trace(rhist_heard,$x):size=128");
+	add("synthetic/rhist_heard", "hist:keys=x:size=128");
+	stop = false;
+	pthread_create(&worker.thread, NULL, listen, &worker);
+	/* until each has come twice */
+	for (int round = 0; round < 40 && worker.done < 6; round++) {
+		int n = orders(all, round, "run", "run", count);
+
+		fire(all, n);
+		asked += events_of(all, n, "run");
+	}
+	stop = true;
+	pthread_join(worker.thread, NULL);
+	got = account(MODULE "/run");
+	heard = account("synthetic/rhist_heard");
+	ok(worker.done >= 6 && !worker.wrong, "listened: others came and went %lu times", worker.done);
+	if (worker.wrong)
+		note("%lu wrong, the first: %s", worker.wrong, worker.why);
+	ok(got.hits + got.lost == asked && !got.dropped, "listened: %llu hits", got.hits);
+	ok(heard.hits + got.missed + heard.lost == got.hits && heard.entries == 4, "listened: %llu were heard, %llu missed, %llu lost",
+	   heard.hits, got.missed, heard.lost);
+	reset(MODULE "/run");
+	reset(MODULE "/wake");
+	reset("synthetic/rhist_heard");
 }
 
 /* --- strings */
@@ -642,19 +724,6 @@ static const struct link {
 
 #define LINKS (sizeof(links) / sizeof(*links))
 
-struct worker {
-	pthread_t thread;
-	unsigned int seed;
-	unsigned long done, refused, wrong;
-	char why[200];
-};
-
-static void wrong(struct worker *w, const char *what, const char *detail)
-{
-	if (!w->wrong++)
-		snprintf(w->why, sizeof(w->why), "%s: %s", what, detail);
-}
-
 /* Tasks that wake each other up, so that all links have something to do. */
 static void *rain(void *cpu)
 {
@@ -822,7 +891,7 @@ static void coming_and_going(long ms)
 }
 
 static const char *const synthetic[] = {
-	"rhist_once u32 x", "rhist_torn char s[]", "rhist_self u32 x", "rhist_1 u32 x", "rhist_2 u32 x", "rhist_3 u32 x",
+	"rhist_once u32 x", "rhist_heard u64 x", "rhist_torn char s[]", "rhist_self u32 x", "rhist_1 u32 x", "rhist_2 u32 x", "rhist_3 u32 x",
 	"rhist_4 u32 x", "rhist_n1 u64 x", "rhist_n2 u64 x", "rhist_n3 u64 x", "rhist_n4 u64 x",
 	"rhist_s1 u64 x; char s[]", "rhist_s2 u64 x; char s[]", "rhist_s3 u64 x; char s[]", "rhist_s4 u64 x; char s[]",
 	"rhist_d1 char s[]; long[] st; u64 n", "rhist_d2 char s[]; long[] st; u64 n", "rhist_d3 char s[]; long[] st; u64 n",
@@ -849,8 +918,11 @@ int main(void)
 	if (event_source < 0) {
 		skip("the module with the events is not there: make events", "variables in every context");
 	} else {
-		taken_at_most_once();
-		taken_exactly_once();
+		taken_at_most_once("$v+0");
+		taken_at_most_once("$v-0");
+		taken_exactly_once("$v+0");
+		taken_exactly_once("$v-0");
+		listened();
 		whole_strings();
 		saved("onmax", "max:", true);
 		saved("onchange", "changed:", false);

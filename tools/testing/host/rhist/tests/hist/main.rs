@@ -30,4 +30,5 @@ mod scenario;
 mod scenarios;
 mod sort;
 mod triggers;
+mod vars;
 mod world;

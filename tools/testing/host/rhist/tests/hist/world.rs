@@ -45,12 +45,14 @@ use rhist::hist::show::Names;
 use rhist::hist::show::View;
 use rhist::hist::spec::target::SnapshotTarget;
 use rhist::hist::spec::target::SynthField;
+use rhist::hist::spec::target::SynthLeaf;
 use rhist::hist::spec::target::SynthTarget;
 use rhist::hist::spec::target::Wide;
 use rhist::hist::spec::variable::ValueKind;
 use rhist::hist::Draft;
 use rhist::hist::Histogram;
 use rhist::hook::trigger;
+use rhist::hook::trigger::Entry;
 use rhist::hook::trigger::Site;
 use rhist::limits::MAP_BITS_MIN;
 use rhist::limits::WIDE_WORDS;
@@ -80,6 +82,10 @@ pub(crate) struct World {
     log: Mutex<Vec<Error>>,
     /// Whether maps are as small as can be, so that they are made fast.
     small: bool,
+    /// Whether hits of triggers with variables take the fast path, if they can.
+    pub(crate) fast: AtomicBool,
+    /// Hits that took it.
+    pub(crate) fast_hits: AtomicUsize,
 }
 
 /// An event in it.
@@ -268,6 +274,8 @@ impl World {
                 commands: Mutex::default(),
                 log: Mutex::default(),
                 small,
+                fast: AtomicBool::new(true),
+                fast_hits: AtomicUsize::new(0),
             }
         })
     }
@@ -419,13 +427,49 @@ impl World {
     /// Lets `event` happen.
     pub(crate) fn hit(&self, event: &str, record: &Bytes, moment: Moment) {
         let cpu = Cpu::enter(moment.cpu);
+        MOMENT.set(moment);
         let hit = Hit::new(Record::new(&record.0), cpu.preempt(), &moment);
         self.happen(self.event(event), &hit);
     }
 
     fn happen(&self, event: usize, hit: &Hit<'_>) {
-        for trigger in self.triggers(event) {
+        let triggers = self.triggers(event);
+        if let ([trigger], true) = (&triggers[..], self.fast.load(SeqCst)) {
+            let read = Cell::new(false);
+            let clock = || {
+                assert!(!read.replace(true), "a hit has one time");
+                hit.context().time(Clock::Global)
+            };
+            let leaf = trigger.is_leaf() || trigger.is_emitter();
+            let entry = trigger.entry().filter(|_| leaf);
+            let (preempt, record) = (hit.preempt(), hit.record());
+            let counted = match entry {
+                Some(Entry::Set) => {
+                    trigger.hit_set(preempt, record, clock);
+                    true
+                }
+                Some(Entry::Latency) => {
+                    trigger.hit_latency(preempt, record, clock);
+                    true
+                }
+                Some(Entry::Trace) => trigger.hit_trace(preempt, record, clock),
+                _ => false,
+            };
+            if counted {
+                self.fast_hits.fetch_add(1, SeqCst);
+                return;
+            }
+        }
+        for trigger in triggers {
             trigger.hit(hit);
+        }
+    }
+
+    /// How hits of `event` enter its only trigger: as a leaf, or as an emitter, or not on a fast path.
+    pub(crate) fn path(&self, event: &str) -> Option<Entry> {
+        match &self.triggers(self.event(event))[..] {
+            [trigger] => trigger.entry(),
+            _ => None,
         }
     }
 
@@ -765,6 +809,8 @@ impl Drop for SynthUser {
 
 std::thread_local! {
     static DEPTH: Cell<usize> = const { Cell::new(0) };
+    /// That of the hit in progress, or of the last one.
+    static MOMENT: Cell<Moment> = const { Cell::new(NOW) };
 }
 
 impl SynthTarget for SynthUser {
@@ -790,9 +836,46 @@ impl SynthTarget for SynthUser {
         DEPTH.set(DEPTH.get() - 1);
         done
     }
+
+    fn emit_numbers(&self, preempt: PreemptOff<'_>, vals: &[u64], idx: &[u32]) -> bool {
+        let moment = MOMENT.get();
+        let hit = Hit::new(Record::new(&[]), preempt, &moment);
+        self.emit(&hit, vals, idx, &mut |_, _| {
+            panic!("all fields are numbers")
+        })
+    }
+
+    fn leaf<'a>(&'a self, _: PreemptOff<'a>) -> Option<&'a dyn SynthLeaf> {
+        self.0.leaf().then_some(&*self.0 as &dyn SynthLeaf)
+    }
+}
+
+impl SynthLeaf for Synth {
+    fn count(&self, preempt: PreemptOff<'_>, words: &[u64]) -> bool {
+        let vals = &words[1..];
+        let idx: Vec<u32> = (0..self.fields.len() as u32).collect();
+        let moment = MOMENT.get();
+        let hit = Hit::new(Record::new(&[]), preempt, &moment);
+        self.leaf()
+            && self.emit(&hit, vals, &idx, &mut |_, _| {
+                panic!("all fields are numbers")
+            })
+    }
 }
 
 impl Synth {
+    /// Whether a histogram whose hits emit nothing is all that listens.
+    fn leaf(&self) -> bool {
+        let world = self
+            .world
+            .upgrade()
+            .expect("it has the trigger of this action");
+        match &world.triggers(self.event)[..] {
+            [trigger] => trigger.is_leaf(),
+            _ => false,
+        }
+    }
+
     fn emit(
         &self,
         hit: &Hit<'_>,

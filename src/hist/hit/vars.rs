@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The fast path of triggers with variables: see [`VarFields`].
+
+use crate::{
+    event::Record,
+    hist::{
+        program::{
+            number::{
+                common_number,
+                ns_to_usecs,
+                recorded_number, //
+            },
+            vars::{
+                Difference,
+                TraceField,
+                TraceFields,
+                Use,
+                VarFields,
+                VarOperand,
+                VarValue,
+                TRACE_WORDS, //
+            },
+            Program,
+            VarImport, //
+        },
+        spec::target::{
+            SynthLeaf,
+            SynthTarget,
+            Target,
+            Targets, //
+        },
+        Histogram, //
+    },
+    map::{
+        AtHome,
+        Elt,
+        Loss, //
+    },
+    sync::PreemptOff, //
+};
+
+/// The numbers of a hit, but the one that it makes.
+struct Numbers<'a, T> {
+    record: Record<'a>,
+    /// The variable that was read.
+    reference: u64,
+    /// Reads the time, in ns.
+    clock: T,
+}
+
+impl<T: Fn() -> u64> Numbers<'_, T> {
+    #[inline(always)]
+    fn read(&self, operand: &VarOperand) -> u64 {
+        match operand {
+            VarOperand::TimeInUsecs => ns_to_usecs((self.clock)()),
+            VarOperand::Reference => self.reference,
+            VarOperand::Recorded(number) => recorded_number(number, self.record),
+            VarOperand::Time => (self.clock)(),
+            VarOperand::Constant(number) => *number,
+        }
+    }
+
+    /// The time is read last, when little else is needed any more.
+    #[inline(always)]
+    fn make(&self, value: &VarValue) -> u64 {
+        match value {
+            VarValue::Usecs => ns_to_usecs((self.clock)()).wrapping_sub(self.reference),
+            VarValue::Other(Difference { left, right }) => {
+                let right = right.as_ref().map_or(0, |right| self.read(right));
+                self.read(left).wrapping_sub(right)
+            }
+        }
+    }
+}
+
+// Functions are called last, and what is done seldom is in functions of its own, so that hits save few registers.
+impl Histogram {
+    /// Counts a hit of a trigger that reads no variable and does no action. `clock` reads
+    /// [`Clock::Global`](crate::event::Clock), in ns. For a program of [`VarPath::Set`] only. Any context, NMI included.
+    #[inline(always)]
+    pub fn hit_set<T: Fn() -> u64>(
+        &self,
+        program: &Program,
+        record: Record<'_>,
+        preempt: PreemptOff<'_>,
+        clock: T,
+    ) {
+        if let Some(fields) = &program.vars {
+            let reference = 0;
+            let numbers = Numbers {
+                record,
+                reference,
+                clock,
+            };
+            self.count_var(program, fields, &numbers, preempt);
+        }
+    }
+
+    /// Counts a hit of a trigger that reads a variable and does no action: as [`Histogram::hit_set`], for
+    /// [`VarPath::Latency`].
+    #[inline(always)]
+    pub fn hit_latency<T: Fn() -> u64>(
+        &self,
+        program: &Program,
+        record: Record<'_>,
+        preempt: PreemptOff<'_>,
+        clock: T,
+    ) {
+        let Some(fields) = &program.vars else {
+            return;
+        };
+        // All that is not a jump to another function would save registers first.
+        match fields.import_at_home(record, preempt) {
+            AtHome::Found(Some(reference)) => {
+                self.hit_with_reference(program, record, preempt, reference, clock);
+            }
+            AtHome::Found(None) | AtHome::Nothing => self.lose_unresolved(preempt),
+            AtHome::Another => self.hit_latency_elsewhere(program, record, preempt, clock),
+        }
+    }
+
+    /// Counts a hit whose variable is not where most are.
+    #[inline(never)]
+    fn hit_latency_elsewhere<T: Fn() -> u64>(
+        &self,
+        program: &Program,
+        record: Record<'_>,
+        preempt: PreemptOff<'_>,
+        clock: T,
+    ) {
+        let fields = program.vars.as_ref();
+        match fields.and_then(|fields| fields.import(record, preempt)) {
+            Some(reference) => self.hit_with_reference(program, record, preempt, reference, clock),
+            None => self.lose_unresolved(preempt),
+        }
+    }
+
+    /// Counts a hit of which a variable is not set.
+    #[inline(never)]
+    fn lose_unresolved(&self, preempt: PreemptOff<'_>) {
+        self.map.lose(preempt, Loss::Unresolved);
+    }
+
+    /// Counts a hit whose variable has this value.
+    #[inline(never)]
+    fn hit_with_reference<T: Fn() -> u64>(
+        &self,
+        program: &Program,
+        record: Record<'_>,
+        preempt: PreemptOff<'_>,
+        reference: u64,
+        clock: T,
+    ) {
+        if let Some(fields) = &program.vars {
+            let numbers = Numbers {
+                record,
+                reference,
+                clock,
+            };
+            self.count_var(program, fields, &numbers, preempt);
+        }
+    }
+
+    /// Counts a hit with an action: as [`Histogram::hit_set`], for [`VarPath::Trace`]. Returns false, and has done nothing,
+    /// if hits may nest in this one: the event that the action makes happen has other listeners than a histogram.
+    #[inline(always)]
+    pub fn hit_trace<T: Fn() -> u64>(
+        &self,
+        program: &Program,
+        targets: &Targets,
+        record: Record<'_>,
+        preempt: PreemptOff<'_>,
+        clock: T,
+    ) -> bool {
+        let (Some(fields), Some(event)) = (&program.vars, targets.only_event()) else {
+            return false;
+        };
+        let (Some(trace), Some(leaf)) = (&fields.trace, event.leaf(preempt)) else {
+            return false;
+        };
+        let Some(reference) = fields.import(record, preempt) else {
+            self.lose_unresolved(preempt);
+            return true;
+        };
+        let numbers = Numbers {
+            record,
+            reference,
+            clock,
+        };
+        let emission = Emission { event, leaf, trace };
+        if let Some(made) = self.count_var(program, fields, &numbers, preempt) {
+            if !emission.emit(preempt, &numbers, made) {
+                self.map.lose(preempt, Loss::Missed);
+            }
+        }
+        true
+    }
+
+    /// Counts a hit with these numbers. Returns the one that it makes, unless it was dropped.
+    #[inline(always)]
+    fn count_var<T: Fn() -> u64>(
+        &self,
+        program: &Program,
+        fields: &VarFields,
+        numbers: &Numbers<'_, T>,
+        preempt: PreemptOff<'_>,
+    ) -> Option<u64> {
+        let key = recorded_number(&fields.key, numbers.record);
+        let elt = match self.map.lookup_word_at_home(preempt, key) {
+            Some(elt) => elt,
+            None => self.insert_elsewhere(preempt, key)?,
+        };
+        match fields.used {
+            Use::Variable(var) => {
+                elt.count(preempt);
+                let made = numbers.make(&fields.value);
+                if !elt.set_var(var, made) {
+                    self.map.lose(preempt, Loss::Missed);
+                }
+                Some(made)
+            }
+            Use::Columns => {
+                let made = numbers.make(&fields.value);
+                self.count_made(program, preempt, elt, made);
+                Some(made)
+            }
+            Use::None => {
+                elt.count(preempt);
+                Some(0)
+            }
+        }
+    }
+
+    /// Finds or inserts an element that is not where most are.
+    #[inline(never)]
+    fn insert_elsewhere<'a>(&'a self, preempt: PreemptOff<'a>, key: u64) -> Option<Elt<'a>> {
+        self.map.insert_word(preempt, key)
+    }
+
+    /// Updates the columns of the element with the number that the hit made.
+    #[inline(always)]
+    fn count_made(&self, program: &Program, preempt: PreemptOff<'_>, elt: Elt<'_>, made: u64) {
+        let Some(value) = program.values.first() else {
+            return;
+        };
+        if let Some(distribution) = &value.distribution {
+            self.count_in_bucket(distribution, preempt, elt.number(), made);
+        }
+        elt.update_inline(preempt, made, value.columns);
+    }
+}
+
+/// A synthetic event that a hit makes happen, for the histogram that is all that listens.
+#[derive(Clone, Copy)]
+struct Emission<'a> {
+    event: &'a dyn SynthTarget,
+    leaf: &'a dyn SynthLeaf,
+    trace: &'a TraceFields,
+}
+
+impl Emission<'_> {
+    /// False: it is lost.
+    #[inline(always)]
+    fn emit<T: Fn() -> u64>(
+        self,
+        preempt: PreemptOff<'_>,
+        numbers: &Numbers<'_, T>,
+        made: u64,
+    ) -> bool {
+        // Of the head, a leaf reads the process id only, which is that of this hit.
+        let mut words = [numbers.record.first_word(), 0, 0, 0, 0, 0, 0];
+        let [_, fields @ ..] = &mut words;
+        for (word, field) in fields.iter_mut().zip(self.trace) {
+            *word = match field {
+                TraceField::Made => made,
+                TraceField::Operand(operand) => numbers.read(operand),
+            };
+        }
+        self.leaf.count(preempt, &words) || self.emit_elsewhere(preempt, &words)
+    }
+
+    /// Makes it happen in another way, as there are other listeners by now. Hits may nest in it, although this one has not
+    /// claimed its context: how deep is limited, as everywhere.
+    #[cold]
+    #[inline(never)]
+    fn emit_elsewhere(self, preempt: PreemptOff<'_>, words: &[u64; TRACE_WORDS]) -> bool {
+        let [_, fields @ ..] = words;
+        self.event
+            .emit_numbers(preempt, fields, &[0, 1, 2, 3, 4, 5])
+    }
+}
+
+impl VarFields {
+    /// The variable that is read, 0 if none is. `None`: it is not set.
+    #[inline(always)]
+    fn import(&self, record: Record<'_>, preempt: PreemptOff<'_>) -> Option<u64> {
+        match &self.import {
+            Some(import) => {
+                let key = recorded_number(&import.on, record);
+                import.read(import.home.map.lookup_word(preempt, key)?)
+            }
+            None => Some(0),
+        }
+    }
+
+    /// [`VarFields::import`] of an element that is where most are.
+    #[inline(always)]
+    fn import_at_home(&self, record: Record<'_>, preempt: PreemptOff<'_>) -> AtHome<Option<u64>> {
+        let Some(import) = &self.import else {
+            return AtHome::Another;
+        };
+        let Some(key) = common_number(&import.on, record) else {
+            return AtHome::Another;
+        };
+        match import.home.map.lookup_at_home(preempt, key) {
+            AtHome::Found(elt) => AtHome::Found(import.read(elt)),
+            AtHome::Nothing => AtHome::Nothing,
+            AtHome::Another => AtHome::Another,
+        }
+    }
+}
+
+impl VarImport {
+    #[inline(always)]
+    fn read(&self, elt: Elt<'_>) -> Option<u64> {
+        match self.once {
+            true => elt.take_var(self.var),
+            false => elt.var(self.var),
+        }
+    }
+}
+
+impl Targets {
+    /// The synthetic event of the only action.
+    #[inline(always)]
+    fn only_event(&self) -> Option<&dyn SynthTarget> {
+        match &self.0[..] {
+            [Target::Trace(event)] => Some(&**event),
+            _ => None,
+        }
+    }
+}

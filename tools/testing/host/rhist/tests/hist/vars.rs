@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The fast path of triggers with variables, against the program that any hit can execute.
+
+use std::sync::atomic::Ordering::SeqCst;
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use rhist::hook::trigger::Entry;
+
+use super::events::waking;
+use super::events::CPUS;
+use super::world::*;
+
+/// Triggers of `sched_waking`, and how hits enter them.
+const SETTERS: [(&str, Option<Entry>); 11] = [
+    ("keys=pid:ts0=common_timestamp.usecs", Some(Entry::Set)),
+    ("keys=pid:ts0=common_timestamp", Some(Entry::Set)),
+    ("keys=pid:ts0=prio", Some(Entry::Set)),
+    ("keys=pid:ts0=prio-target_cpu", Some(Entry::Set)),
+    (
+        "keys=pid:ts0=common_timestamp.usecs if prio > 110",
+        Some(Entry::Set),
+    ),
+    (
+        "keys=pid:ts0=common_timestamp.usecs if prio > 110 && pid != 3",
+        Some(Entry::Filtered),
+    ),
+    ("keys=target_cpu:ts0=prio", Some(Entry::Set)),
+    ("keys=comm:ts0=prio", Some(Entry::Plain)),
+    (
+        "keys=pid:ts0=common_timestamp-common_timestamp",
+        Some(Entry::Plain),
+    ),
+    (
+        "keys=pid:ts0=common_timestamp.usecs:clock=mono",
+        Some(Entry::Plain),
+    ),
+    (
+        "keys=pid:ts0=common_timestamp.usecs,x=prio",
+        Some(Entry::Plain),
+    ),
+];
+
+/// Triggers of `sched_switch`, and how hits enter them if a key of the variable is a number. Those with
+/// [`Entry::Trace`] are emitters.
+const READERS: [(&str, Option<Entry>); 19] = [
+    (
+        "keys=next_pid:lat=common_timestamp.usecs-$ts0",
+        Some(Entry::Latency),
+    ),
+    ("keys=next_pid:lat=common_timestamp-$ts0", Some(Entry::Latency)),
+    ("keys=next_pid:lat=$ts0", Some(Entry::Latency)),
+    ("keys=next_pid:lat=$ts0-next_prio", Some(Entry::Latency)),
+    ("keys=next_pid:lat=$ts0-7", Some(Entry::Latency)),
+    ("keys=next_pid:lat=next_prio-$ts0", Some(Entry::Latency)),
+    ("keys=next_pid:lat=next_prio+$ts0", Some(Entry::Plain)),
+    (
+        "keys=next_pid:lat=$ts0:onmatch(sched.sched_waking).after(common_timestamp)",
+        Some(Entry::Plain),
+    ),
+    (
+        "keys=next_pid:vals=common_timestamp.usecs-$ts0",
+        Some(Entry::Latency),
+    ),
+    (
+        "keys=next_pid:vals=(common_timestamp.usecs-$ts0).dist",
+        Some(Entry::Latency),
+    ),
+    (
+        "keys=next_pid:vals=(common_timestamp.usecs-$ts0).min:sort=next_pid",
+        Some(Entry::Latency),
+    ),
+    (
+        "keys=prev_pid:on(next_pid):vals=common_timestamp.usecs-$ts0",
+        Some(Entry::Latency),
+    ),
+    (
+        "keys=prev_pid:on(next_pid):lat=common_timestamp.usecs-$ts0 if next_prio < 120",
+        Some(Entry::Latency),
+    ),
+    (
+        "keys=next_pid:lat=common_timestamp.usecs-$ts0:onmatch(sched.sched_waking).latency($lat,next_pid)",
+        Some(Entry::Trace),
+    ),
+    (
+        "keys=next_pid:lat=common_timestamp.usecs-$ts0:onmatch(sched.sched_waking).latency($ts0,prev_pid)",
+        Some(Entry::Trace),
+    ),
+    (
+        "keys=prev_pid:on(next_pid):lat=common_timestamp.usecs-$ts0:onmatch(sched.sched_waking).latency($lat,next_pid)",
+        Some(Entry::Trace),
+    ),
+    (
+        "keys=next_pid:lat=common_timestamp.usecs-$ts0:onmax($lat).latency($lat,next_pid)",
+        Some(Entry::Plain),
+    ),
+    (
+        "keys=next_pid:lat=common_timestamp.usecs-$ts0:onmatch(sched.sched_waking).task(next_comm,next_pid)",
+        Some(Entry::Plain),
+    ),
+    (
+        "keys=next_pid:lat=common_timestamp.usecs-$ts0,x=next_prio",
+        Some(Entry::Plain),
+    ),
+];
+
+/// Triggers of the synthetic event `latency`.
+const LISTENERS: [&[&str]; 6] = [
+    &[],
+    &["keys=pid"],
+    &["keys=lat.log2"],
+    &["keys=pid:vals=lat"],
+    &["keys=pid", "keys=lat"],
+    // A hit of it makes another event happen.
+    &["keys=pid:l=lat:onmatch(sched.sched_waking).number($l)"],
+];
+
+/// A hit.
+#[derive(Clone, Copy, Debug)]
+struct Happens {
+    wakes: bool,
+    pid: i32,
+    other: i32,
+    prio: i32,
+    cpu: usize,
+    after: u64,
+}
+
+fn happens() -> impl Strategy<Value = Happens> {
+    let pid = -2i32..6;
+    (
+        any::<bool>(),
+        pid.clone(),
+        pid,
+        90i32..130,
+        0..CPUS,
+        0u64..5000,
+    )
+        .prop_map(|(wakes, pid, other, prio, cpu, after)| Happens {
+            wakes,
+            pid,
+            other,
+            prio,
+            cpu,
+            after,
+        })
+}
+
+fn world(setter: &str, reader: &str, listeners: &[&str]) -> Arc<World> {
+    let world = World::usual();
+    world.add("sched_waking", &format!("hist:{setter}"));
+    // With a key of another type, it cannot be referred to, and there is nothing to compare.
+    if world
+        .write("sched_switch", format!("hist:{reader}").as_bytes())
+        .is_ok()
+    {
+        for listener in listeners {
+            world.add("latency", &format!("hist:{listener}"));
+        }
+    }
+    world
+}
+
+fn run(world: &World, hits: &[Happens]) {
+    let mut time = 1_000_000;
+    for hit in hits {
+        time += hit.after;
+        let moment = Moment {
+            cpu: hit.cpu,
+            time,
+            ..NOW
+        };
+        match hit.wakes {
+            true => {
+                let record = waking(b"woken", hit.pid)
+                    .put(28, &hit.prio.to_ne_bytes())
+                    .put(32, &hit.other.to_ne_bytes());
+                world.hit("sched_waking", &record, moment);
+            }
+            false => {
+                let record = switch((b"before", hit.other), (b"woken", hit.pid));
+                world.hit("sched_switch", &record, moment);
+            }
+        }
+    }
+}
+
+/// All that a user can see.
+fn seen(world: &World) -> Vec<String> {
+    let events = ["sched_waking", "sched_switch", "latency", "number"];
+    let mut seen: Vec<_> = events.iter().map(|event| world.hist_file(event)).collect();
+    seen.extend(events.iter().map(|event| world.hist_jsonl(event)));
+    for name in ["latency", "number", "task"] {
+        seen.push(format!("{:?}", world.given(name)));
+    }
+    seen
+}
+
+#[test]
+fn entries() {
+    for (setter, entry) in SETTERS {
+        let world = world(setter, "keys=next_pid", &[]);
+        let path = world.path("sched_waking");
+        assert!(
+            path == entry,
+            "{setter}: {:?}",
+            path.map(|path| path as u32)
+        );
+    }
+    for (reader, entry) in READERS {
+        // Its times are of the same unit.
+        let setter = SETTERS[usize::from(!reader.contains("usecs"))].0;
+        let world = world(setter, reader, &[]);
+        let path = world.path("sched_switch");
+        assert!(
+            path == entry,
+            "{reader}: {:?}",
+            path.map(|path| path as u32)
+        );
+    }
+}
+
+/// What can take the fast path does, where a histogram is all that listens.
+#[test]
+fn fast_hits() {
+    for (listeners, fast) in [
+        (&["keys=pid"][..], 2),
+        (&["keys=pid", "keys=lat"], 1),
+        (&[], 1),
+    ] {
+        let world = world(SETTERS[0].0, READERS[13].0, listeners);
+        let hit = Happens {
+            wakes: true,
+            pid: 5,
+            other: 1,
+            prio: 120,
+            cpu: 0,
+            after: 10,
+        };
+        run(
+            &world,
+            &[
+                hit,
+                Happens {
+                    wakes: false,
+                    ..hit
+                },
+            ],
+        );
+        assert_eq!(world.fast_hits.load(SeqCst), fast, "{listeners:?}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn same_as_the_program(
+        setter in 0..SETTERS.len(),
+        reader in 0..READERS.len(),
+        listeners in 0..LISTENERS.len(),
+        hits in prop::collection::vec(happens(), 0..60),
+    ) {
+        let both = [false, true].map(|fast| {
+            let world = world(SETTERS[setter].0, READERS[reader].0, LISTENERS[listeners]);
+            world.fast.store(fast, SeqCst);
+            run(&world, &hits);
+            seen(&world)
+        });
+        prop_assert_eq!(&both[0], &both[1]);
+    }
+}
