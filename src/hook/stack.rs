@@ -72,7 +72,7 @@ impl Handler {
 
 /// The handlers of events that no tracepoint of their own fires, and what follows them: system calls, kprobes,
 /// function probes, uprobes. A probed instruction of x86 is replaced by `int3`, one of arm64 by `brk`.
-const HANDLERS: [(&CStr, Between); 32] = [
+const HANDLERS: [(&CStr, Between); 37] = [
     (c"ftrace_syscall_enter", Between::Tracepoint),
     (c"ftrace_syscall_exit", Between::Tracepoint),
     (c"__traceiter_sys_enter", Between::Tracepoint),
@@ -100,9 +100,14 @@ const HANDLERS: [(&CStr, Between); 32] = [
     (c"arch_rethook_trampoline", Between::Nothing),
     (c"fentry_dispatcher", Between::Nothing),
     (c"fprobe_ftrace_entry", Between::Trampoline),
+    (c"fexit_dispatcher", Between::Nothing),
+    (c"fprobe_return", Between::Nothing),
+    (c"ftrace_return_to_handler", Between::Nothing),
+    (c"return_to_handler", Between::Nothing),
     // Of Linux 6.12.
     (c"fprobe_handler", Between::Trampoline),
     (c"fprobe_kprobe_handler", Between::Trampoline),
+    (c"fprobe_exit_handler", Between::Nothing),
     (c"uprobe_dispatcher", Between::Nothing),
     (c"uretprobe_dispatcher", Between::Nothing),
     (c"handler_chain", Between::Nothing),

@@ -37,7 +37,7 @@ static const char *const handlers[] = {
 	"[rhist]", "event_triggers_call", "trace_event_raw_event_", "trace_event_buffer_commit", "__traceiter_",
 	"ftrace_syscall_", "kprobe_dispatcher", "kprobe_ftrace_handler", "kprobe_int3_handler", "exc_int3",
 	"kretprobe_dispatcher", "rethook_trampoline", "kprobe_brk_handler", "el1_brk64", "el1h_64_sync", "fprobe_ftrace_entry", "fprobe_handler",
-	"fentry_dispatcher", "stack_trace_save",
+	"fentry_dispatcher", "fexit_dispatcher", "fprobe_return", "fprobe_exit_handler", "return_to_handler", "stack_trace_save",
 	" 0xffff",
 };
 
@@ -57,6 +57,8 @@ static const struct kind {
 	{ "kprobe inside", "p:rhist_ki " SYS_INSIDE("getpgid"), "kprobes/rhist_ki", { SYS_FUNCTION("getpgid") "+" } },
 	{ "kretprobe", "r:rhist_kr " SYS_FUNCTION("getpgid"), "kprobes/rhist_kr", { "do_syscall_64+", "x64_sys_call+", "invoke_syscall+" } },
 	{ "fprobe", "f:rhist_fp " SYS_FUNCTION("getpgid"), "fprobes/rhist_fp", { SYS_FUNCTION("getpgid") "+" } },
+	{ "fprobe at the end", "f:rhist_fr " SYS_FUNCTION("getpgid") "%return", "fprobes/rhist_fr",
+	  { "do_syscall_64+", "x64_sys_call+", "invoke_syscall+" } },
 };
 
 static void fire(void)
