@@ -40,7 +40,8 @@ const BEFORE_KNOWN: usize = 5;
 #[derive(Clone, Copy, PartialEq)]
 enum Between {
     Nothing,
-    /// An entry without a name.
+    /// An entry that is none of a function: of a trampoline made at runtime, or `ftrace_call` and the like. Where the function
+    /// has several users, the handler is called by another one, which that calls.
     Trampoline,
     /// `__do_trace_*()`, unless it is inlined.
     Tracepoint,
@@ -72,7 +73,7 @@ impl Handler {
 
 /// The handlers of events that no tracepoint of their own fires, and what follows them: system calls, kprobes,
 /// function probes, uprobes. A probed instruction of x86 is replaced by `int3`, one of arm64 by `brk`.
-const HANDLERS: [(&CStr, Between); 37] = [
+static HANDLERS: [(&CStr, Between); 38] = [
     (c"ftrace_syscall_enter", Between::Tracepoint),
     (c"ftrace_syscall_exit", Between::Tracepoint),
     (c"__traceiter_sys_enter", Between::Tracepoint),
@@ -98,6 +99,7 @@ const HANDLERS: [(&CStr, Between); 37] = [
     (c"__kretprobe_trampoline_handler", Between::Nothing),
     (c"arch_rethook_trampoline_callback", Between::Nothing),
     (c"arch_rethook_trampoline", Between::Nothing),
+    (c"arch_ftrace_ops_list_func", Between::Trampoline),
     (c"fentry_dispatcher", Between::Nothing),
     (c"fprobe_ftrace_entry", Between::Trampoline),
     (c"fexit_dispatcher", Between::Nothing),
@@ -112,6 +114,17 @@ const HANDLERS: [(&CStr, Between); 37] = [
     (c"uretprobe_dispatcher", Between::Nothing),
     (c"handler_chain", Between::Nothing),
 ];
+
+/// Their names, as they are looked up: not made on the stack of the kernel, of which they would take much.
+static NAMES: [&CStr; HANDLERS.len()] = {
+    let mut names = [c""; HANDLERS.len()];
+    let mut handler = 0;
+    while handler < names.len() {
+        names[handler] = HANDLERS[handler].0;
+        handler += 1;
+    }
+    names
+};
 
 /// A cache of which return addresses are in `__do_trace_*()`.
 struct Tracepoints([AtomicUsize; 64]);
@@ -161,8 +174,8 @@ pub(crate) struct Handlers {
 impl Handlers {
     /// The handlers of all events that no tracepoint of their own fires. May sleep. Fails with `ENOMEM`.
     pub(crate) fn shared() -> Result<Self> {
-        let addresses = function::addresses(&HANDLERS.map(|(name, _)| name))?;
-        let kernels = addresses.into_iter().zip(HANDLERS.map(|(_, b)| b));
+        let addresses = function::addresses(&NAMES)?;
+        let kernels = addresses.into_iter().zip(HANDLERS.iter().map(|(_, b)| *b));
         let probes = stack::syscall_handlers().map(|address| (address, Between::Tracepoint));
         let ours = stack::probe_handlers().map(|address| (address, Between::Nothing));
         let handlers = all(Iterator::chain(Iterator::chain(kernels, probes), ours))?;
@@ -196,9 +209,11 @@ impl Handlers {
             return entries.iter().position(caller).map_or(0, |at| at + 1);
         };
         let mut between = Between::Nothing;
-        while let Some(handler) = entries.get(begin).copied().and_then(handler) {
+        let at = |index: usize| entries.get(index).copied().and_then(handler);
+        while let Some(handler) = at(begin) {
             between = handler.between;
-            begin += 1 + usize::from(between == Between::Trampoline);
+            begin += 1;
+            begin += usize::from(between == Between::Trampoline && at(begin).is_none());
         }
         let helper = |&entry: &u64| self.tracepoints.contain(entry);
         begin

@@ -38,6 +38,7 @@ static const char *const handlers[] = {
 	"ftrace_syscall_", "kprobe_dispatcher", "kprobe_ftrace_handler", "kprobe_int3_handler", "exc_int3",
 	"kretprobe_dispatcher", "rethook_trampoline", "kprobe_brk_handler", "el1_brk64", "el1h_64_sync", "fprobe_ftrace_entry", "fprobe_handler",
 	"fentry_dispatcher", "fexit_dispatcher", "fprobe_return", "fprobe_exit_handler", "return_to_handler", "stack_trace_save",
+	"arch_ftrace_ops_list_func", "ftrace_call+", "ftrace_regs_call+", "ftrace_caller+",
 	" 0xffff",
 };
 
@@ -130,6 +131,56 @@ static void stack_of(const struct kind *kind, bool with_c)
 	free(c);
 }
 
+/* Whether a probe at the end of a function replaces its return address by one of its own: the graph tracer has another. */
+static bool replaces_return(const struct kind *kind)
+{
+	char *symbols;
+	bool replaces;
+
+	if (*kind->definition == 'r')
+		return true;
+	/* fprobes of Linux 6.12 */
+	symbols = slurp("/proc/kallsyms");
+	replaces = strstr(kind->definition, "%return") && symbols && strstr(symbols, " fprobe_exit_handler\n");
+	free(symbols);
+	return replaces;
+}
+
+/* While others trace the function of a probe, too, the kernel calls the probe through one function more. */
+static void stack_traced(const struct kind *kind)
+{
+	static const char *const tracers[] = { "function", "function_graph" };
+	const char *trigger = pathf("hist:keys=common_stacktrace:size=256 if common_pid == %d", getpid());
+	const char *filter = pathf("%s/set_ftrace_filter", kernel_dir()), *current = pathf("%s/current_tracer", kernel_dir());
+	unsigned int fired = 3;
+	struct totals t;
+	char *text;
+	bool good;
+
+	append(in_tree(kind->event, "trigger"), trigger);
+	fire();
+	append(filter, SYS_FUNCTION("getpgid"));
+	for (unsigned int i = 0; i < sizeof(tracers) / sizeof(*tracers); i++) {
+		/* Where both have replaced a return address, the kernel's unwinder finds only one of them, and ends there. */
+		if (!strcmp(tracers[i], "function_graph") && replaces_return(kind))
+			continue;
+		if (append(current, tracers[i])) {
+			skip("this kernel does not have it", "%s: the stack with the tracer %s", kind->name, tracers[i]);
+			continue;
+		}
+		fire();
+		fired += 3;
+		append(current, "nop");
+		text = slurp(in_tree(kind->event, "hist"));
+		parse_totals(text, &t);
+		ok(check_stacks(kind, text, &good) == 1 && good && t.hits == fired,
+		   "%s: the stack is the same with the tracer %s", kind->name, tracers[i]);
+		free(text);
+	}
+	truncate_file(filter);
+	append(in_tree(kind->event, "trigger"), pathf("!%s", trigger));
+}
+
 static void stacks(void)
 {
 	/* Behind the trampoline of an optimized kprobe the kernel sees no stack. */
@@ -143,8 +194,10 @@ static void stacks(void)
 		}
 		stack_of(kind, false);
 		stack_of(kind, true);
-		if (kind->definition)
+		if (kind->definition) {
+			stack_traced(kind);
 			append(pathf("%s/dynamic_events", kernel_dir()), pathf("-:%s", kind->event));
+		}
 	}
 }
 
