@@ -147,8 +147,8 @@ def output(*command):
 
 
 def failing(prefix, texts, compiles):
-    """Of some texts that follow prefix in a C file, the numbers of those in whose lines the compiler finds errors. If it
-    gives up in prefix, none."""
+    """Of some texts that follow prefix in a C file, the numbers of those in whose lines the compiler finds errors, as
+    many as there are. If it gives up in prefix, none."""
     begins, line = [], prefix.count("\n") + 1
     for text in texts:
         begins.append(line)
