@@ -609,8 +609,6 @@ static struct miscdevice rhist_events_device = {
 };
 
 static struct dentry *rhist_events_file;
-/* Linux 6.12 does not export it: there is no such file then. */
-extern typeof(tracefs_create_file) tracefs_create_file __weak;
 
 #ifdef CONFIG_KPROBES
 /*
@@ -721,6 +719,7 @@ static void leave_irq_work(void)
 
 static int __init rhist_events_init(void)
 {
+	typeof(&tracefs_create_file) create_file;
 	int cpu, error;
 
 	msleep(init_ms);
@@ -757,8 +756,12 @@ static int __init rhist_events_init(void)
 		unprepare_nmi();
 		return error;
 	}
-	if (tracefs_create_file)
-		rhist_events_file = tracefs_create_file("rhist_events", 0400, NULL, NULL, &rhist_events_fops);
+	/* Linux 6.12 does not export it: there is no such file then. No weak symbol: arm64 would not load the module. */
+	create_file = symbol_get(tracefs_create_file);
+	if (create_file) {
+		rhist_events_file = create_file("rhist_events", 0400, NULL, NULL, &rhist_events_fops);
+		symbol_put(tracefs_create_file);
+	}
 	hurry_irq_work();
 	return 0;
 }
