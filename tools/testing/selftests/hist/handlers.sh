@@ -245,6 +245,34 @@ everybody()
 	rmdir "$TRACING/$X"
 }
 
+# Hits make a synthetic event happen, whether a histogram is all that listens or not.
+emitters()
+{
+	yes "a synthetic event" sh -c 'echo "rhist_handled s32 n" >>"$1"' sh "$KERNEL/synthetic_events"
+	handled=$TRACING/events/synthetic/rhist_handled theirs=$KERNEL/events/synthetic/rhist_handled
+	for type in p f; do
+		define "$type:handlers/o $FUNCTION $NUMBER"
+		echo 'hist:keys=n:m=n:onmatch(handlers.o).trace(rhist_handled,$m)' >"$TRACING/events/handlers/o/trigger"
+		echo 'hist:keys=n' >"$handled/trigger"
+		is "$(source_of handlers/o)" handler "$type: what makes an event happen is a handler's hit, too"
+		fire getpgid 1:3 2:2
+		is "$(entries "$handled/hist" | tr -s ' ' | sort)" "$(printf '%s\n' '{ n: 1 } hitcount: 3' '{ n: 2 } hitcount: 2')" \
+			"$type: each hit makes the event happen"
+		echo 1 >"$theirs/enable"
+		fire getpgid 1:3 2:2
+		echo 0 >"$theirs/enable"
+		echo 'hist:keys=n' >"$theirs/trigger"
+		fire getpgid 1:3 2:2
+		is "$(hits handlers/o) $(hits synthetic/rhist_handled) $(total Hits "$theirs/hist")" "15 15 5" \
+			"$type: while others listen, too"
+		: >"$theirs/trigger"
+		: >"$TRACING/events/handlers/o/trigger"
+		: >"$handled/trigger"
+		define -:handlers/o
+	done
+	yes "the synthetic event goes" sh -c 'echo "!rhist_handled" >>"$1"' sh "$KERNEL/synthetic_events"
+}
+
 # A probe that is added to the event while it is counted is counted, too, and goes alone.
 added()
 {
@@ -340,6 +368,7 @@ siblings
 tasks
 unreadable
 everybody
+emitters
 added
 of_a_module
 unloaded
