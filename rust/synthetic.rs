@@ -203,7 +203,7 @@ impl KernelSynthEvent {
         _preempt: PreemptOff<'a>,
     ) -> Option<&'a R> {
         // SAFETY: By the type invariant the tracepoint is that of a synthetic event. What is returned is in a callback of
-        // this receiver, by the caller. It was connected while preemption was off, and who disconnects it waits until
+        // this receiver, by the caller. It was found connected with preemption off, and who disconnects it waits until
         // that is on again.
         unsafe {
             let probed = bindings::rhist_synthetic_listener(self.tracepoint.as_ptr());

@@ -8,7 +8,6 @@
 
 use super::Dispatch;
 use crate::{
-    event::Hit,
     hist::spec::{
         target::{
             SynthField,
@@ -174,7 +173,7 @@ impl SynthTarget for SynthEvent {
 
     fn emit(
         &self,
-        hit: &Hit<'_>,
+        preempt: PreemptOff<'_>,
         vals: &[u64],
         idx: &[u32],
         write: &mut dyn FnMut(usize, &mut Wide) -> bool,
@@ -182,22 +181,10 @@ impl SynthTarget for SynthEvent {
         if !self.event.listened() {
             return true;
         }
-        let preempt = hit.preempt();
-        self.scratch.with(preempt, |slot| {
-            self.emit_wide(preempt, vals, idx, write, slot)
-        })
-    }
-
-    fn emit_numbers(&self, preempt: PreemptOff<'_>, vals: &[u64], idx: &[u32]) -> bool {
-        if !self.event.listened() {
-            return true;
-        }
-        if self.wide {
-            return false;
-        }
-        self.scratch.with(preempt, |_| {
+        self.scratch.with(preempt, |slot| match self.wide {
             // SAFETY: All fields are numbers.
-            unsafe { self.event.emit(preempt, vals, idx) }
+            false => unsafe { self.event.emit(preempt, vals, idx) },
+            true => self.emit_wide(preempt, vals, idx, write, slot),
         })
     }
 

@@ -255,11 +255,17 @@ impl<S: Site> HistTrigger<S> {
         histogram.hit_fast(&self.code.program, record, preempt)
     }
 
+    /// Whether there is no filter, or this record is in the range that it is.
+    #[inline(always)]
+    fn is_in_range(&self, record: Record<'_>) -> bool {
+        self.filter.is_none() || self.range.has(record)
+    }
+
     /// Counts a hit of a leaf that enters as [`Entry::Set`], unless the filter rejects it. `clock` reads the global clock, in ns.
     /// Any context.
     #[inline(always)]
     pub fn hit_set(&self, preempt: PreemptOff<'_>, record: Record<'_>, clock: impl Fn() -> u64) {
-        if self.filter.is_none() || self.range.has(record) {
+        if self.is_in_range(record) {
             let histogram = self.data.histogram.read(preempt);
             histogram.hit_set(&self.code.program, record, preempt, clock);
         }
@@ -273,7 +279,7 @@ impl<S: Site> HistTrigger<S> {
         record: Record<'_>,
         clock: impl Fn() -> u64,
     ) {
-        if self.filter.is_none() || self.range.has(record) {
+        if self.is_in_range(record) {
             let histogram = self.data.histogram.read(preempt);
             histogram.hit_latency(&self.code.program, record, preempt, clock);
         }
@@ -292,7 +298,7 @@ impl<S: Site> HistTrigger<S> {
         if self.flags.relaxed() != Entry::Trace as u32 || self.site.lists_tasks() {
             return false;
         }
-        if self.filter.is_some() && !self.range.has(record) {
+        if !self.is_in_range(record) {
             return true;
         }
         let histogram = self.data.histogram.read(preempt);

@@ -99,12 +99,9 @@ impl Histogram {
                     }
                 }
                 let vals = &*vals;
-                match trace.numbers_only {
-                    true => event.emit_numbers(hit.preempt(), vals, &trace.idx),
-                    false => event.emit(hit, vals, &trace.idx, &mut |val, to| {
-                        trace_wide(program, hit, vals, &trace.wide, val, to)
-                    }),
-                }
+                event.emit(hit.preempt(), vals, &trace.idx, &mut |val, to| {
+                    trace_wide(program, hit, vals, &trace.wide, val, to)
+                })
             }
             Target::Save | Target::Snapshot(_) => true,
         }

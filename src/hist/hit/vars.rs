@@ -86,15 +86,7 @@ impl Histogram {
         preempt: PreemptOff<'_>,
         clock: T,
     ) {
-        if let Some(fields) = &program.vars {
-            let reference = 0;
-            let numbers = Numbers {
-                record,
-                reference,
-                clock,
-            };
-            self.count_var(program, fields, &numbers, preempt);
-        }
+        self.count_with_reference(program, record, preempt, 0, clock);
     }
 
     /// Counts a hit of a trigger that reads a variable and does no action: as [`Histogram::hit_set`], for
@@ -142,9 +134,22 @@ impl Histogram {
         self.map.lose(preempt, Loss::Unresolved);
     }
 
-    /// Counts a hit whose variable has this value.
+    /// [`Histogram::count_with_reference`], called.
     #[inline(never)]
     fn hit_with_reference<T: Fn() -> u64>(
+        &self,
+        program: &Program,
+        record: Record<'_>,
+        preempt: PreemptOff<'_>,
+        reference: u64,
+        clock: T,
+    ) {
+        self.count_with_reference(program, record, preempt, reference, clock);
+    }
+
+    /// Counts a hit without an action, whose variable has this value.
+    #[inline(always)]
+    fn count_with_reference<T: Fn() -> u64>(
         &self,
         program: &Program,
         record: Record<'_>,
@@ -286,8 +291,10 @@ impl Emission<'_> {
     #[inline(never)]
     fn emit_elsewhere(self, preempt: PreemptOff<'_>, words: &[u64; TRACE_WORDS]) -> bool {
         let [_, fields @ ..] = words;
-        self.event
-            .emit_numbers(preempt, fields, &[0, 1, 2, 3, 4, 5])
+        let idx = [0, 1, 2, 3, 4, 5];
+        let idx = idx.get(..self.trace.len()).unwrap_or_default();
+        // All fields are numbers, so none is to be written.
+        self.event.emit(preempt, fields, idx, &mut |_, _| false)
     }
 }
 

@@ -339,8 +339,6 @@ impl<'a> Compiler<'a> {
             };
             values.idx.push(val as u32, GFP_KERNEL)?;
         }
-        let mut kinds = event.fields().iter().map(|field| field.kind);
-        values.numbers_only = kinds.all(|kind| kind == ValueKind::Number);
         Ok(values)
     }
 

@@ -114,8 +114,6 @@ pub(in crate::hist) struct TraceValues {
     pub(in crate::hist) numbers: KVec<(usize, Value)>,
     /// Values that are characters or stacks.
     pub(in crate::hist) wide: KVec<(usize, Content)>,
-    /// Whether all fields of the event are numbers.
-    pub(in crate::hist) numbers_only: bool,
 }
 
 /// What a hit does for an action, besides calling its

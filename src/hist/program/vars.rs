@@ -23,9 +23,12 @@ use crate::{
         Number,
         Scale, //
     },
-    hist::spec::target::{
-        Target,
-        Targets, //
+    hist::spec::{
+        target::{
+            Target,
+            Targets, //
+        },
+        variable::ValueKind, //
     },
     trigger::Operator, //
 };
@@ -229,9 +232,12 @@ fn trace_fields(
     target: &Target,
     slot: Option<usize>,
 ) -> Result<Option<TraceFields>> {
+    let (Target::Trace(event), None) = (target, &action.track) else {
+        return Ok(None);
+    };
     let trace = &action.trace;
-    let plain = matches!(target, Target::Trace(_)) && action.track.is_none();
-    if !plain || !trace.numbers_only || trace.idx.len() > TRACE_FIELDS_MAX {
+    let mut kinds = event.fields().iter().map(|field| field.kind);
+    if !kinds.all(|kind| kind == ValueKind::Number) || trace.idx.len() > TRACE_FIELDS_MAX {
         return Ok(None);
     }
     let mut fields = KVec::with_capacity(trace.idx.len(), GFP_KERNEL)?;

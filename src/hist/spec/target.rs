@@ -65,7 +65,7 @@ pub trait SynthTarget: Send + Sync {
     /// Its fields.
     fn fields(&self) -> &[SynthField];
 
-    /// Makes it happen during `hit`, if anybody listens. Any context.
+    /// Makes it happen, if anybody listens. Any context.
     ///
     /// Field `n` gets value `idx[n]`. Numbers are in `vals`. A string or a stack is written by
     /// `write`: the characters with at least one NUL behind them; the number of return addresses, and those.
@@ -73,14 +73,11 @@ pub trait SynthTarget: Send + Sync {
     /// False: it did not happen. `write` has returned false, or too many events happen within each other on this CPU.
     fn emit(
         &self,
-        hit: &Hit<'_>,
+        preempt: PreemptOff<'_>,
         vals: &[u64],
         idx: &[u32],
         write: &mut dyn FnMut(usize, &mut Wide) -> bool,
     ) -> bool;
-
-    /// [`SynthTarget::emit`] of an event whose fields are all numbers.
-    fn emit_numbers(&self, preempt: PreemptOff<'_>, vals: &[u64], idx: &[u32]) -> bool;
 
     /// The histogram that is all that listens, if a hit of it calls nothing that can be traced. Any context.
     fn leaf<'a>(&'a self, preempt: PreemptOff<'a>) -> Option<&'a dyn SynthLeaf>;

@@ -809,7 +809,7 @@ impl Drop for SynthUser {
 
 std::thread_local! {
     static DEPTH: Cell<usize> = const { Cell::new(0) };
-    /// That of the hit in progress, or of the last one.
+    /// When and where the hit in progress happens; between hits, the last one did.
     static MOMENT: Cell<Moment> = const { Cell::new(NOW) };
 }
 
@@ -820,7 +820,7 @@ impl SynthTarget for SynthUser {
 
     fn emit(
         &self,
-        hit: &Hit<'_>,
+        preempt: PreemptOff<'_>,
         vals: &[u64],
         idx: &[u32],
         write: &mut dyn FnMut(usize, &mut Wide) -> bool,
@@ -832,17 +832,9 @@ impl SynthTarget for SynthUser {
             return false;
         }
         DEPTH.set(DEPTH.get() + 1);
-        let done = self.0.emit(hit, vals, idx, write);
+        let done = self.0.emit(preempt, vals, idx, write);
         DEPTH.set(DEPTH.get() - 1);
         done
-    }
-
-    fn emit_numbers(&self, preempt: PreemptOff<'_>, vals: &[u64], idx: &[u32]) -> bool {
-        let moment = MOMENT.get();
-        let hit = Hit::new(Record::new(&[]), preempt, &moment);
-        self.emit(&hit, vals, idx, &mut |_, _| {
-            panic!("all fields are numbers")
-        })
     }
 
     fn leaf<'a>(&'a self, _: PreemptOff<'a>) -> Option<&'a dyn SynthLeaf> {
@@ -854,10 +846,8 @@ impl SynthLeaf for Synth {
     fn count(&self, preempt: PreemptOff<'_>, words: &[u64]) -> bool {
         let vals = &words[1..];
         let idx: Vec<u32> = (0..self.fields.len() as u32).collect();
-        let moment = MOMENT.get();
-        let hit = Hit::new(Record::new(&[]), preempt, &moment);
         self.leaf()
-            && self.emit(&hit, vals, &idx, &mut |_, _| {
+            && self.emit(preempt, vals, &idx, &mut |_, _| {
                 panic!("all fields are numbers")
             })
     }
@@ -878,7 +868,7 @@ impl Synth {
 
     fn emit(
         &self,
-        hit: &Hit<'_>,
+        preempt: PreemptOff<'_>,
         vals: &[u64],
         idx: &[u32],
         write: &mut dyn FnMut(usize, &mut Wide) -> bool,
@@ -919,8 +909,11 @@ impl Synth {
             .world
             .upgrade()
             .expect("it has the trigger of this action");
-        let hit = Hit::new(Record::new(&record.0), hit.preempt(), hit.context());
-        world.happen(self.event, &hit);
+        let moment = MOMENT.get();
+        world.happen(
+            self.event,
+            &Hit::new(Record::new(&record.0), preempt, &moment),
+        );
         true
     }
 }
