@@ -185,7 +185,7 @@ static void io_uring(void)
 
 static long call32(const char *call, const char *argument, const char *text)
 {
-	const char *program = pathf("%s/../hist/caller32", getenv("OUT") ?: ".");
+	const char *program = pathf("%s/caller32", getenv("OUT") ?: ".");
 	char said[100] = "", descriptor[12];
 	int pipes[2];
 	pid_t pid;
