@@ -257,7 +257,7 @@ fn frame(shown: &[u8]) -> Frame {
     let digits = shown.strip_prefix("0x");
     let address = digits.and_then(|digits| u64::from_str_radix(digits, 16).ok());
     Frame {
-        symbol: Some(shown).filter(|_| address.is_none()),
+        symbol: address.is_none().then_some(shown),
         address,
     }
 }
