@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """The table of selftests: tools/testing/selftests/tests.toml, which says what its columns mean."""
 
+import random
 import re
 import sys
 import tomllib
@@ -36,6 +37,7 @@ class Test:
     cpus: int = 2
     asleep: bool = False
     turns: bool = False
+    last: bool = False
     skips: dict = field(default_factory=dict)
     without: dict = field(default_factory=dict)
 
@@ -81,3 +83,12 @@ def read(path=FOLDER / "tests.toml"):
 def short_on(tests, kernel):
     """The part of make test on "um" or "stock"."""
     return [test for test in tests if kernel in (test.short or test.on) and not test.long]
+
+
+def in_order(tests, seed=None):
+    """In the order of the table; or in one that a seed draws, but for those that run after all others."""
+    if seed is None:
+        return list(tests)
+    drawn = list(tests)
+    random.Random(seed).shuffle(drawn)
+    return sorted(drawn, key=lambda test: test.last and 1 + tests.index(test))
