@@ -108,7 +108,7 @@ bench-host:
 	@scripts/test bench
 
 test:
-	@scripts/test --kernel $(KERNEL)
+	@scripts/test --kernel $(KERNEL) $(if $(SEED),--seed $(SEED))
 
 update:
 	@scripts/update
@@ -190,6 +190,7 @@ help:
 	@echo '                   KERNEL=debian13 or RELEASE, what runs on stock'
 	@echo 'make bench-host    what map, program and filter take on this machine, on one and two threads'
 	@echo 'make test          all tests that need no debug kernel: 10 to 15 minutes, once the lab is there'
+	@echo 'make test SEED=N   the same in an order that N draws, each piece without what others have made by chance'
 	@echo 'make test KERNEL=RELEASE  the guest tests, all of them on that kernel'
 	@echo 'make test-kernels  a few tests on each kernel that rhist is known to work on, or on KERNELS=RELEASE,'
 	@echo '                   and a table of it: 5 minutes each, and 3 to fetch and prepare one'

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import selftests
-from selftests import OWN, SLOW, USER_MODE
+from selftests import OWN, SLOW, USER_MODE, in_order
 from sessions import LAB, is_foreign, lab, say
 
 TOP = Path(__file__).resolve().parent.parent
@@ -123,10 +123,10 @@ MOST = {"um": 60, "umdebug": 300, "debug": 600, "debug-6.12": 600, "kcsan": 600}
 UNKNOWN = {"um": 5, "umdebug": 40, "debug": 200, "debug-6.12": 200, "kcsan": 200}
 
 
-def guest(kernel, tests, durations, cpus=2, cores=1, rest=False, long=False, patience=None, turns=False):
+def guest(kernel, tests, durations, cpus=2, cores=1, rest=False, long=False, patience=None, turns=False, seed=None):
     """
     A guest with these tests of one suite; user-mode Linux has one processor. With rest, checks that it has done are left out.
-    With turns, one processor does nothing while another one does something.
+    With turns, one processor does nothing while another one does something. With a seed, that draws their order.
     """
     suite, names = tests[0].suite, [test.name for test in tests]
     takes = BOOT.get(kernel, 30) + sum(measured(durations, kernel, test, rest, long) for test in tests)
@@ -138,7 +138,7 @@ def guest(kernel, tests, durations, cpus=2, cores=1, rest=False, long=False, pat
     return Piece(
         " ".join([f"{suite} on {kernel}:", *shown, *["--long"] * long]),
         ["scripts/vm", "--kernel", kernel, *options, "--timeout", str(limit), "--",
-         "tools/testing/selftests/run", suite, *["--long"] * long, *names],
+         "tools/testing/selftests/run", suite, *["--long"] * long, *(test.name for test in in_order(tests, seed))],
         after=[f"events for {kernel}", programs_of(suite, kernel), *[command_for(kernel)] * (suite == COMMAND),
                *(f"{test.needs} for {kernel}" for test in tests if test.needs)],
         takes=takes, cores=cores, limit=limit + 60, patience=patience + BOOT.get(kernel, 30) + 60,
@@ -427,12 +427,12 @@ def fuzz(*arguments):
                   takes=600, cores=2, limit=20000)]
 
 
-def all_pieces(durations, long=False, tests=None):
-    """The pieces of make test, or of make test-long; with `tests`, of the selftests only these."""
+def all_pieces(durations, long=False, tests=None, seed=None):
+    """The pieces of make test, or of make test-long, in which a seed draws the order of tests; with `tests`, of the selftests only these."""
     tests = selftests.read() if tests is None else tests
     if long:
         of_guests = [
-            *guests("um", tests, durations, long=True), *guests("stock", tests, durations, long=True, cpus=4),
+            *guests("um", tests, durations, long=True, seed=seed), *guests("stock", tests, durations, long=True, cpus=4, seed=seed),
         ]
     else:
         of_guests = [

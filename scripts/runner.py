@@ -5,6 +5,7 @@ import fcntl
 import hashlib
 import json
 import os
+import random
 import re
 import subprocess
 import threading
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pieces import OUT, SOURCES, TOP, key, lock_copy, sources_of_checkout
+from rooms import Rooms
 from sessions import end, lab, say
 
 HEARTBEAT = 30
@@ -125,13 +127,19 @@ def judge_tests(piece, lines):
 
 
 class Runner:
-    """Runs pieces: the longest first, as many at once as there are processors for."""
+    """
+    Runs pieces, as many at once as there are processors for: the longest first; or, with a seed, in an order that is drawn,
+    and each in a room of its own, so that none leans on what another one happened to make before.
+    """
 
-    def __init__(self, pieces, remembered=None, shown=False, durations=None):
+    def __init__(self, pieces, remembered=None, shown=False, durations=None, seed=None):
         # Several parts may need the same one.
         self.pieces = list({piece.name: piece for piece in pieces}.values())
         self.remembered, self.shown, self.durations = remembered, shown, durations
         self.waiting = list(self.pieces)
+        self.rooms = Rooms(TOP / "build") if seed is not None else None
+        if self.rooms:
+            random.Random(seed).shuffle(self.waiting)
         self.running, self.results, self.states = {}, {}, {}
         self.processes, self.busy = [], {}
         self.changed = threading.Condition()
@@ -148,7 +156,7 @@ class Runner:
                 self.waiting.remove(piece)
                 self.finish(piece, None, {name: Result(failed=1) for name in names_of(piece)})
             elif None not in needs and min(piece.cores, self.cores) <= self.free:
-                if not best or self.urgency(piece) > self.urgency(best):
+                if not best or not self.rooms and self.urgency(piece) > self.urgency(best):
                     best = piece
         return best
 
@@ -209,9 +217,12 @@ class Runner:
         environment = {**os.environ, **piece.environment}
         for name in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL"):
             environment.pop(name, None)
+        command = piece.command
+        if self.rooms:
+            command = self.rooms.command(piece, [other for other in self.pieces if other.name in piece.after])
         with open(piece.log(), "wb") as log:
             process = subprocess.Popen(
-                piece.command, cwd=TOP, env=environment, stdin=subprocess.DEVNULL,
+                command, cwd=TOP, env=environment, stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True)
             self.processes.append(process)
             try:
@@ -378,13 +389,15 @@ def table(runner):
         say(f"{name:{width}} " + " ".join(f"{number or '-':>8.0f}" if number else f"{'-':>8}" for number in numbers))
 
 
-def run(pieces, remembered=None, shown=False, durations=None):
+def run(pieces, remembered=None, shown=False, durations=None, seed=None):
     """Runs pieces that are not remembered to have passed, and prints the results. Returns the exit status."""
+    if seed is not None:
+        say(f"pieces run in an order that is drawn, each in a folder build/ of its own: --seed {seed}")
     lock = lock_copy() if any(piece.name == SOURCES for piece in pieces) else None
     began = time.monotonic()
     done = {piece.name for piece in pieces}
     known = {name: result for name, result in (remembered.passed if remembered else {}).items() if name not in done}
-    runner = Runner(pieces, remembered, shown, durations)
+    runner = Runner(pieces, remembered, shown, durations, seed)
     total = Result()
     for result in known.values():
         total.add(result)

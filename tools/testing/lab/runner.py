@@ -19,8 +19,6 @@ import selftests
 
 TEST = selftests.Test("hist", "files", "", skips={"um": 2, "stock": 1})
 OTHER = selftests.Test("hist", "basic", "")
-# After them there is no module any more that the others could use.
-LAST = ["unload", "lockdown"]
 GOOD = "echo '# files: 5 passed, 0 failed, 2 skipped, 1 s'"
 
 
@@ -117,6 +115,60 @@ class Judged(unittest.TestCase):
         self.assertIn("NOT RUN second", said)
 
 
+class Rooms(unittest.TestCase):
+    """Pieces in an order that a seed draws, each with a folder build/ of its own."""
+
+    def run_with(self, seed, *of_pieces):
+        with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()) as said:
+            kept, pieces.OUT, runner.OUT, runner.TOP = pieces.OUT, Path(folder) / "logs", Path(folder) / "logs", Path(folder)
+            (Path(folder) / "build").mkdir()
+            try:
+                results = runner.Runner(list(of_pieces), seed=seed).run()
+            finally:
+                pieces.OUT = kept
+            left = {str(path.relative_to(folder)) for path in Path(folder, "build").rglob("*") if path.is_file()}
+        return {name: state for name, (state, *_) in results.items()}, said.getvalue(), left
+
+    def shell(self, name, command, *after, counts=False):
+        return pieces.Piece(name, ["sh", "-ec", command], after=list(after), counts=counts)
+
+    def test_what_is_needed_is_there_and_nothing_else(self):
+        first = self.shell("first", "mkdir build/a; echo 1 >build/a/one")
+        other = self.shell("other", "echo 2 >build/two")
+        second = self.shell("second", "cat build/a/one; echo 3 >build/a/three; test ! -e build/two", "first")
+        # What its need needs is there, too.
+        third = self.shell("third", "cat build/a/one build/a/three; rm build/a/one; echo 4 >build/vm/log", "second")
+        for seed in range(6):
+            states, said, left = self.run_with(seed, first, other, second, third)
+            self.assertEqual(set(states.values()), {"passed"}, said)
+            # A piece that removes what it was given has not taken it from others; logs of guests are where they always are.
+            self.assertLessEqual({"build/rooms/second/a/one", "build/vm/log"}, left)
+
+    def test_a_need_that_is_not_declared(self):
+        maker, user = self.shell("maker", "echo 1 >build/one"), self.shell("user", "cat build/one")
+        for seed in range(6):
+            states, *_ = self.run_with(seed, maker, user)
+            self.assertEqual(states, {"maker": "passed", "user": "failed"})
+        self.assertEqual(self.run_with(None, maker, self.shell("user", "cat build/one", "maker"))[0]["user"], "passed")
+
+    def test_a_test_begins_with_nothing(self):
+        with tempfile.TemporaryDirectory() as folder:
+            rooms = runner.Rooms(folder)
+            for counts, left in ((True, False), (False, True)):
+                made = self.shell("made", "", counts=counts)
+                rooms.command(made, [])
+                (rooms.of(made) / "file").touch()
+                rooms.command(made, [])
+                self.assertEqual((rooms.of(made) / "file").exists(), left)
+
+    def test_orders_differ(self):
+        orders = set()
+        for seed in range(6):
+            _, said, _ = self.run_with(seed, *(self.shell(f"p{i}", "true") for i in range(5)))
+            orders.add(tuple(line.split()[1] for line in said.splitlines() if line.startswith("[")))
+        self.assertGreater(len(orders), 1)
+
+
 class Table(unittest.TestCase):
     def read(self, text, *programs):
         with tempfile.TemporaryDirectory() as folder:
@@ -178,10 +230,20 @@ class Table(unittest.TestCase):
                 self.assertEqual(turns, {"--turns" in guest.command}, guest.name)
 
     def test_the_others_need_the_module(self):
-        for guest in pieces.guests("stock", selftests.read(), {}):
-            names = [test.name for test in guest.tests]
-            last = [name for name in LAST if name in names]
-            self.assertEqual(names[len(names) - len(last) :], last)
+        for seed in (None, *range(20)):
+            for guest in pieces.guests("stock", selftests.read(), {}, seed=seed):
+                names = [name for name in guest.command if name in {test.name for test in guest.tests}]
+                self.assertEqual(len(names), len(guest.tests))
+                last = [name for name in ("unload", "lockdown") if name in names]
+                self.assertEqual(names[len(names) - len(last) :], last)
+
+    def test_an_order_is_drawn(self):
+        tests = selftests.read()
+        self.assertEqual(selftests.in_order(tests), tests)
+        orders = [[test.name for test in selftests.in_order(tests, seed)] for seed in (1, 1, 2)]
+        self.assertEqual(orders[0], orders[1])
+        self.assertNotEqual(orders[0], orders[2])
+        self.assertEqual(sorted(orders[0]), sorted(test.name for test in tests))
 
 
 class Words(unittest.TestCase):

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Rooms: for each piece a folder build/ of its own, which holds only what the piece and those that it needs have made."""
+
+import os
+import shutil
+from pathlib import Path
+
+# Logs of guests are kept in the one folder that they always are in.
+LOGS = "vm"
+# Mounted in a namespace of the command's own, so that it finds all at the usual paths.
+ENTER = 'mount --bind "$1/{0}" "$2/{0}" && mount --rbind "$2" "$1" && shift 2 && exec "$@"'.format(LOGS)
+
+
+class Rooms:
+    """Commands that find hard links to the output of what they need in build/, and nothing else. For root."""
+
+    def __init__(self, build):
+        self.build = Path(build)
+
+    def of(self, piece):
+        return self.build / "rooms" / piece.log().stem
+
+    def command(self, piece, needs):
+        """The command of a piece, in its room, which has what these pieces have made, and what they needed."""
+        room = self.of(piece)
+        if piece.counts:
+            # What others need stays, so that it is not compiled anew. A test begins with nothing.
+            shutil.rmtree(room, ignore_errors=True)
+        for folder in (self.build / LOGS, room / LOGS):
+            folder.mkdir(parents=True, exist_ok=True)
+        for need in needs:
+            link(self.of(need), room)
+        return ["unshare", "--mount", "--propagation", "private", "sh", "-c", ENTER, "sh", str(self.build), str(room), *piece.command]
+
+
+def link(source, target):
+    """Gives the folder target all files of source, as hard links, in place of older ones."""
+    with os.scandir(source) as entries:
+        for entry in entries:
+            place = target / entry.name
+            if entry.is_dir(follow_symlinks=False):
+                if entry.name != LOGS:
+                    place.mkdir(exist_ok=True)
+                    link(entry.path, place)
+            elif not os.path.lexists(place) or place.lstat().st_ino != entry.inode():
+                place.unlink(missing_ok=True)
+                os.link(entry.path, place, follow_symlinks=False)
