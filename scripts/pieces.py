@@ -350,7 +350,7 @@ def host_tests(names, long=False):
 
 
 def host(long=False, whole=True):
-    """With whole, memory is watched, too."""
+    """With whole, memory is watched, too, and scrapes are measured, for which the command is compiled once more."""
     return [
         copy_of_sources(),
         *lints(),
@@ -359,7 +359,7 @@ def host(long=False, whole=True):
         *host_tests(["tests", "unlocked", "loom", "threads", *["memory"] * whole], long),
         *command(),
         *pages(),
-        *command_tests("tests", "deny", "size"),
+        *command_tests("tests", "deny", "size", *["scrapes"] * whole),
     ]
 
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 //! What a scrape costs, from the text of the kernel's files to what is sent. Only tells something of an optimized build: run
-//! with `./test size`.
+//! with `./test scrapes`.
 
 use std::fmt::Write;
 use std::fs;
@@ -121,19 +121,19 @@ fn measure(limit: u32, format: Format, most_ms: f64, most_memory: u64) {
 }
 
 #[test]
-#[ignore = "./test size runs it"]
+#[ignore = "./test scrapes runs it"]
 fn a_scrape_of_text() {
     measure(100, Format::Text, MOST_MS, MOST_MEMORY);
 }
 
 #[test]
-#[ignore = "./test size runs it"]
+#[ignore = "./test scrapes runs it"]
 fn a_scrape_of_native_histograms() {
     measure(100, Format::Protobuf, SHARE_MS, MOST_MEMORY);
 }
 
 #[test]
-#[ignore = "./test size runs it"]
+#[ignore = "./test scrapes runs it"]
 fn a_scrape_with_a_label_set_for_each_key() {
     measure(1000, Format::Protobuf, MOST_MS, MORE_MEMORY);
 }
