@@ -378,8 +378,9 @@ def lab_tests(kernel="stock"):
 
 
 def archive():
-    """Waits for apt most of the time."""
-    return [Piece("lab: archive", ["tools/testing/lab/archive"], takes=40, cores=0)]
+    """They wait for apt most of the time."""
+    return [Piece(f"lab: archive: {name}", [f"tools/testing/lab/archive/{name}"], takes=takes, cores=0)
+            for name, takes in (("kernels", 60), ("mirror", 60), ("rust", 25))]
 
 
 def waits():
