@@ -27,7 +27,7 @@ module = $(CURDIR)
 ifdef KDIR
 
 out := $(CURDIR)/build/kdir
-kbuild = scripts/kbuild $(KDIR) $(module) $@ $(foreach name,RHIST_BTF RHIST_MODULES RHIST_CRATES RUSTC HOSTRUSTC,$(if $($(name)),$(name)='$($(name))')) $(headers)
+kbuild = $(lint) scripts/kbuild $(KDIR) $(module) $@ $(foreach name,RHIST_BTF RHIST_MODULES RHIST_CRATES RUSTC HOSTRUSTC,$(if $($(name)),$(name)='$($(name))')) $(headers)
 ready = @test -e $(KDIR)/Module.symvers || { \
 	echo "rhist: $(KDIR) has no Module.symvers: it is no kernel that modules can be built for" >&2; exit 1; }
 
@@ -36,7 +36,7 @@ else
 out := $(CURDIR)/build/$(KERNEL)
 # The lab's tools, whatever this machine has; and no job server of a make outside of it.
 kbuild = unset MAKEFLAGS MFLAGS MAKELEVEL; kdir=$$($(lab) path kdir $(KERNEL)) && \
-	$(lab) chroot $(KERNEL) -- scripts/kbuild $$kdir $(module) $@ -j$$(nproc) $(if $(V),V=$(V)) $$($(lab) path tools $(KERNEL)) \
+	$(lab) chroot $(KERNEL) -- $(lint) scripts/kbuild $$kdir $(module) $@ -j$$(nproc) $(if $(V),V=$(V)) $$($(lab) path tools $(KERNEL)) \
 	RHIST_BTF=$$($(lab) path btf $(KERNEL)) RHIST_CRATES=$$($(lab) path crates) $(headers) $(chosen)
 ready = @$(lab) $(KERNEL)
 # Compiled once for all checkouts.
@@ -73,16 +73,18 @@ $(out) $(out)/events $(out)/stale_int3 $(out)/orc $(out)/samples $(out)/bench:
 	$(if $(filter $(out),$@),$(crates))
 	+@$(kbuild) modules
 
-# What was compiled before would not be looked at again. Clippy only warns, and only of the module's own Rust; what it
-# compiles is not used, so nothing is optimised.
+# What was compiled before would not be looked at again. Only the module's own Rust is; what clippy compiles is not used,
+# so nothing is optimised.
+$(CURDIR)/build/clippy: lint = scripts/lint module
 $(CURDIR)/build/clippy:
 	$(ready)
 	@mkdir -p $@
 	$(crates)
 	@rm -f $@/src/rhist.o
-	@{ $(kbuild) CLIPPY=1 RHIST_RUSTFLAGS='-Copt-level=0 -Cdebuginfo=0' RHIST_EVENT_HEADERS=sched src/rhist.o; } >$@/log 2>&1 && ! grep -qE '^(warning|error)' $@/log || { \
+	@{ $(kbuild) CLIPPY=1 RHIST_RUSTFLAGS='-Copt-level=0 -Cdebuginfo=0' RHIST_EVENT_HEADERS=sched src/rhist.o; } >$@/log 2>&1 || { \
 		grep -A12 -E '^(warning|error)|^make.*\*\*\*' $@/log | head -n 60; \
 		echo "All of it: $@/log"; exit 1; } >&2
+	@grep '^lint: ' $@/log || :
 
 clippy: $(CURDIR)/build/clippy
 

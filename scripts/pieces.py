@@ -15,6 +15,8 @@ from sessions import LAB, is_foreign, lab, say
 
 TOP = Path(__file__).resolve().parent.parent
 OUT = TOP / "build" / "test"
+# Runs rustfmt or clippy, and knows for which version of Rust they have to be content.
+LINT = str(TOP / "scripts" / "lint")
 
 
 @dataclass
@@ -36,6 +38,8 @@ class Piece:
     kernel: str = ""
     rest: bool = False
     long: bool = False
+    # Pieces of the lab without which it is left out: those that an archive may not have.
+    lab: list = field(default_factory=list)
     # Its last total counts; otherwise it is one test.
     counts: bool = True
     # Variables for the environment of the command.
@@ -243,10 +247,6 @@ def within(folder, *command, enter=("chroot",), **variables):
     return ["sh", "-c", 'cd "$1" && shift && exec "$@"', "sh", str(copied() / folder), *chroot(*command, enter=enter, **variables)]
 
 
-def cargo(folder, *arguments):
-    return within(f"tools/testing/{folder}", "cargo", *arguments, CARGO_TARGET_DIR=target(folder))
-
-
 # --- the command rhist
 #
 # It is compiled by the Rust of backports, the module by Debian 13's own.
@@ -254,27 +254,33 @@ def cargo(folder, *arguments):
 COMMAND = "command"
 
 
-def in_workspace(*command, **more):
+def rust(kernel):
+    """The piece of the lab that compiles the command for the architecture of a kernel."""
+    return "rust-arm64" if is_foreign(kernel) else "rust"
+
+
+def in_workspace(*command, rust="rust", **more):
     folder = lab("path", "lab")
     return within("tools/rhist", *command, CARGO_TARGET_DIR=target("command"), CARGO_INCREMENTAL="0",
-                  PATH=f"{folder}/rust/bin:{folder}/deny/bin:/usr/bin:/bin", **more)
+                  PATH=f"{folder}/{rust}/bin:{folder}/deny/bin:/usr/bin:/bin", **more)
 
 
 def command(kernel="stock"):
     """The program, for guests and packages, in build/command; for arm64, in a folder of it."""
-    out, built, more, fetched = f"{TOP}/build/command", "release", {}, []
+    out, built, more, fetched, of_lab = f"{TOP}/build/command", "release", {}, [], [rust(kernel)]
     if is_foreign(kernel):
         out, built = f"{out}/aarch64", f"{CROSS['CARGO_BUILD_TARGET']}/release"
         # There are no certificates there.
         more = {"enter": ("enter", lab("path", "cross")), "CARGO_NET_OFFLINE": "true", **CROSS}
-        fetched = [Piece("crates of the command", in_workspace("cargo", "fetch", "--locked"), counts=False, after=[SOURCES])]
+        fetched = [Piece("crates of the command", in_workspace("cargo", "fetch", "--locked", rust=rust(kernel)), counts=False,
+                         after=[SOURCES], lab=of_lab)]
     return [
         copy_of_sources(),
         *fetched,
         Piece(command_for(kernel),
               in_workspace("sh", "-c", 'cargo build --quiet --release --locked --package rhist && install -D -t "$2" "$1"', "sh",
-                           f"{target('command')}/{built}/rhist", out, **more),
-              takes=60, counts=False, after=[SOURCES, *(piece.name for piece in fetched)]),
+                           f"{target('command')}/{built}/rhist", out, rust=rust(kernel), **more),
+              takes=60, counts=False, after=[SOURCES, *(piece.name for piece in fetched)], lab=of_lab),
     ]
 
 
@@ -286,7 +292,7 @@ def pages():
         Piece("pages of the command",
               in_workspace("sh", "-ec", 'rm -rf "$1/man"; cargo run -q --locked -p rhist-pages recipes "$1/man"; ./licences >"$1/licences"',
                            "sh", out),
-              takes=10, counts=False, after=[SOURCES, "command: tests"]),
+              takes=10, counts=False, after=[SOURCES, "command: tests"], lab=["rust"]),
     ]
 
 
@@ -296,17 +302,18 @@ def command_for(kernel):
 
 def command_lints():
     return [
-        Piece("rustfmt of the command", in_workspace("cargo", "fmt", "--all", "--check"), takes=2, counts=False, after=[SOURCES]),
+        Piece("rustfmt of the command", in_workspace(LINT, "command", "cargo", "fmt", "--all", "--check"), takes=2, counts=False, after=[SOURCES],
+              lab=["rust"]),
         Piece("clippy of the command",
-              in_workspace("cargo", "clippy", "-q", "--locked", "--workspace", "--all-targets", "--", "-D", "warnings"),
-              takes=5, counts=False, after=[SOURCES, "command: tests"]),
+              in_workspace(LINT, "command", "cargo", "clippy", "-q", "--locked", "--workspace", "--all-targets"),
+              takes=5, counts=False, after=[SOURCES, "command: tests"], lab=["rust"]),
     ]
 
 
 def command_tests(*names):
     return [
         Piece(f"command: {name}", in_workspace("./test", name), takes=10, after=[SOURCES, *[COMMAND] * (name == "size")],
-              environment={"PROPTEST_RNG_SEED": "1"})
+              environment={"PROPTEST_RNG_SEED": "1"}, lab=["rust", *["deny"] * (name == "deny")])
         for name in names
     ]
 
@@ -318,12 +325,14 @@ def sources_of_checkout():
 
 def lints():
     def clippy(folder, *after):
-        return Piece(f"clippy of {folder}", cargo(folder, "clippy", "-q", "--locked", "--all-targets", "--", "-D", "warnings"),
+        return Piece(f"clippy of {folder}",
+                     within(f"tools/testing/{folder}", LINT, "module", "cargo", "clippy", "-q", "--locked", "--all-targets",
+                            CARGO_TARGET_DIR=target(folder)),
                      takes=5, counts=False, after=[SOURCES, *after])
 
     sources = [source for source in sources_of_checkout() if source.endswith(".rs") and not source.startswith("tools/rhist/")]
     return [
-        Piece("rustfmt", chroot("rustfmt", "--check", *sources), takes=3, counts=False),
+        Piece("rustfmt", chroot(LINT, "module", "rustfmt", "--check", *sources), takes=3, counts=False),
         Piece("clippy of the module", make("clippy"), takes=40, counts=False),
         clippy("host", "host tests: tests"),
         clippy("host/bench"),
@@ -425,7 +434,7 @@ def fuzz(*arguments):
     return [Piece("fuzzing", chroot("tools/testing/host/fuzz/run", *arguments, PATH=f"{folder}/fuzz/bin:/usr/bin:/bin",
                                     CARGO_TARGET_DIR=target("fuzz"), FUZZ_TIME=os.environ.get("FUZZ_TIME", ""),
                                     FUZZ_SEED=os.environ.get("FUZZ_SEED", "")),
-                  takes=600, cores=2, limit=20000)]
+                  takes=600, cores=2, limit=20000, lab=["fuzz"])]
 
 
 def all_pieces(durations, long=False, tests=None, seed=None):

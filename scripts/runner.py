@@ -55,6 +55,16 @@ class Result:
         return said
 
 
+@dataclass
+class LeftOut:
+    """Pieces or tests that are not run, since the archive does not have what they need."""
+
+    names: list
+    why: str
+    # A run without them is none of those that have to pass.
+    fails: bool = False
+
+
 class Durations(dict):
     """How many seconds pieces and tests took when they passed last, kept in the lab."""
 
@@ -258,6 +268,9 @@ class Runner:
         else:
             busy = f" ({self.busy[piece.name]:.0f} s of a processor)" if piece.name in self.busy else ""
             say(f"{done} {'' if state == 'passed' else 'FAILED '}{piece.name}: {total}, {seconds:.0f} s{busy}")
+        for line in text.splitlines():
+            if line.startswith("lint: "):
+                say(f"      {line}")
         if state == "failed":
             self.show_failures(piece, status, text, results)
 
@@ -389,8 +402,11 @@ def table(runner):
         say(f"{name:{width}} " + " ".join(f"{number or '-':>8.0f}" if number else f"{'-':>8}" for number in numbers))
 
 
-def run(pieces, remembered=None, shown=False, durations=None, seed=None):
-    """Runs pieces that are not remembered to have passed, and prints the results. Returns the exit status."""
+def run(pieces, remembered=None, shown=False, durations=None, seed=None, left_out=()):
+    """
+    Runs pieces that are not remembered to have passed, and prints the results, and what of LeftOut is left out. Returns the
+    exit status.
+    """
     if seed is not None:
         say(f"pieces run in an order that is drawn, each in a folder build/ of its own: --seed {seed}")
     lock = lock_copy() if any(piece.name == SOURCES for piece in pieces) else None
@@ -413,6 +429,12 @@ def run(pieces, remembered=None, shown=False, durations=None, seed=None):
     failed = [name for name, (state, *_) in runner.results.items() if state != "passed"]
     if failed:
         say("\nfailed or not run: " + "; ".join(failed))
+    for left in left_out:
+        say(f"\nleft out: {', '.join(left.names)}: {left.why}")
+        total.skipped += len(left.names)
+    missed = [left for left in left_out if left.fails]
+    if missed:
+        say("test: this run fails, since of its own tests some are left out: see above")
     say(f"\nall of it took {time.monotonic() - began:.0f} s")
     say(str(total))
-    return int(bool(total.failed) or not total.passed)
+    return int(bool(total.failed or missed) or not total.passed)

@@ -34,6 +34,7 @@ class Test:
     long: bool = False
     limit: int = 0
     needs: str = ""
+    lab: str = ""
     cpus: int = 2
     asleep: bool = False
     turns: bool = False

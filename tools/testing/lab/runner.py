@@ -3,6 +3,9 @@
 """Tests what scripts/test makes of pieces that hang, fail, or pass by doing nothing; and what it takes for a table of tests."""
 
 import contextlib
+import copy
+import importlib.machinery
+import importlib.util
 import io
 import subprocess
 import sys
@@ -244,6 +247,100 @@ class Table(unittest.TestCase):
         self.assertEqual(orders[0], orders[1])
         self.assertNotEqual(orders[0], orders[2])
         self.assertEqual(sorted(orders[0]), sorted(test.name for test in tests))
+
+
+class NotThere(unittest.TestCase):
+    """What scripts/test leaves out if the lab cannot have something."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.all = {long: pieces.all_pieces({}, long=long) + pieces.fuzz() for long in (False, True)}
+
+    def left(self, lacks, whole=True, long=False):
+        kept, left = test_program().leave_out(copy.deepcopy(self.all[long]), lacks, whole)
+        self.assertTrue(kept)
+        self.assertTrue(all(after in {piece.name for piece in kept} for piece in kept for after in piece.after if after not in OTHERS))
+        return kept, {name: found for found in left for name in found.names}
+
+    def test_nothing(self):
+        kept, left = self.left({})
+        self.assertEqual(left, {})
+        self.assertEqual(len(kept), len(self.all[False]))
+
+    def test_rust(self):
+        kept, left = self.left({"rust": "none"})
+        # What needs the program, which needs the compiler.
+        self.assertIn("command", left)
+        self.assertTrue(any(name.startswith("command on stock") for name in left))
+        self.assertTrue(any(piece.name.startswith("hist on um") for piece in kept))
+        self.assertTrue(left["command: tests"].fails)
+        self.assertEqual(left["command"].why, "none")
+
+    def test_clients(self):
+        kept, left = self.left({"clients": "none"})
+        self.assertEqual(set(left), {"hist.exec", "hist.clients"})
+        self.assertTrue(left["hist.exec"].fails)
+        for piece in kept:
+            self.assertFalse({"exec", "clients"} & {test.name for test in piece.tests if test.suite == "hist"})
+            self.assertTrue({test.name for test in piece.tests} <= set(piece.command))
+            self.assertFalse(piece.name.startswith("hist on") and "exec" in piece.command)
+
+    def test_what_make_test_is_not_about(self):
+        _, left = self.left({"prometheus": "none", "fuzz": "none"}, long=True)
+        self.assertEqual(set(left), {"command.prometheus", "fuzzing"})
+        self.assertFalse(any(found.fails for found in left.values()))
+
+    def test_part_of_the_tests(self):
+        _, left = self.left({"rust": "none"}, whole=False)
+        self.assertFalse(any(found.fails for found in left.values()))
+
+    def closing(self, *left):
+        said = io.StringIO()
+        with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(said):
+            kept, pieces.OUT, runner.OUT, runner.TOP = pieces.OUT, Path(folder), Path(folder), Path(folder)
+            try:
+                status = runner.run([piece(GOOD, TEST)], left_out=left)
+            finally:
+                pieces.OUT = kept
+        return status, said.getvalue()
+
+    def test_it_is_said_and_counted(self):
+        status, said = self.closing(runner.LeftOut(["one", "other"], "the archive has it not"))
+        self.assertEqual(status, 0)
+        self.assertIn("left out: one, other: the archive has it not\n", said)
+        self.assertEqual(said.splitlines()[-1], "5 passed, 0 failed, 4 skipped")
+
+    def test_make_test_fails(self):
+        status, said = self.closing(runner.LeftOut(["one"], "the archive has it not", True))
+        self.assertEqual(status, 1)
+        self.assertIn("test: this run fails", said)
+
+    def test_what_the_lab_says(self):
+        with tempfile.TemporaryDirectory() as folder:
+            program = Path(folder) / "lab"
+            program.write_text("#!/bin/sh\necho 'lab: first' >&2\necho \"lab: no $1\" >&2\ncase $1 in a) exit 3 ;; b) exit 1 ;; esac\n")
+            program.chmod(0o755)
+            test = test_program()
+            test.LAB = program
+            with contextlib.redirect_stdout(io.StringIO()):
+                self.assertEqual(test.missing("a", "c"), {"a": "no a"})
+                with self.assertRaises(SystemExit):
+                    test.missing("b")
+                self.assertEqual(test.missing("a", "b", "c", all_failures=True), {"a": "no a", "b": "no b"})
+                with self.assertRaises(SystemExit) as ended:
+                    test.ensure("a")
+                self.assertEqual(ended.exception.code, 3)
+
+
+# Kernels that are Debian's need no piece.
+OTHERS = {"kernel stock"}
+
+
+def test_program():
+    loader = importlib.machinery.SourceFileLoader("test_program", str(pieces.TOP / "scripts" / "test"))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader(loader.name, loader))
+    loader.exec_module(module)
+    return module
 
 
 class Words(unittest.TestCase):
