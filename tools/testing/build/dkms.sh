@@ -43,4 +43,30 @@ ok $? "a pipe"
 grep -qxF "$sentence" "$work/make.log"
 ok $? "it is in the log of DKMS, too"
 
+# rust-src is of another version than the compiler.
+printf '#!/bin/sh\necho "rustc 1.85.1 (4eb161250 2025-03-15)"\n' >"$work/bin/rustc"
+printf '#!/bin/sh\nfor name; do :; done\ncase $name in rustc) echo installed 1.85.1-1 ;; rust-src) echo installed 1.85.0-1 ;; esac\n' >"$work/bin/dpkg-query"
+printf '#!/bin/sh\necho " rust-src | 1.85.1-$(cat "%s") | https://example.org trixie/main amd64 Packages"\n' "$work/has" >"$work/bin/apt-cache"
+chmod 755 "$work/bin"/*
+sentence="rhist: rust-src has to be of the same version as rustc, 1.85.1-1, and this machine has 1.85.0-1: apt install"
+echo 1 >"$work/has"
+bash "$work/dkms" 2>"$work/said"
+grep -qxF "$sentence rust-src=1.85.1-1, then run: dkms autoinstall -k 6.1" "$work/said"
+ok $? "the archive has rust-src of the compiler's version: which one to install"
+echo 2 >"$work/has"
+bash "$work/dkms" 2>"$work/said"
+grep -qxF "$sentence rustc rust-src, then run: dkms autoinstall -k 6.1" "$work/said"
+ok $? "the archive has a newer one only: both are to be installed"
+
+# What there is no Rust for in the archive is not packaged.
+for libc in 2.41 ''; do
+	mkdir "$work/tree$libc"
+	RELEASE=6.1 ARCH=arm64 KERNEL_VERSION=6.1-1 LIBC=$libc scripts/package/mkdebian "$work/tree$libc" >"$work/said" 2>&1
+	grep '^Package: ' "$work/tree$libc/debian/control" | xargs >"$work/packages$libc"
+done
+[ "$(cat "$work/packages2.41")" = "Package: rhist Package: rhist-dkms Package: rhist-modules-6.1 Package: rhist-tools" ]
+ok $? "with the command: its package"
+[ "$(cat "$work/packages")" = "Package: rhist Package: rhist-dkms Package: rhist-modules-6.1" ]
+ok $? "without the command: the others"
+
 finish
