@@ -115,6 +115,12 @@ test:
 update:
 	@scripts/update
 
+test-changed:
+	@scripts/test changed
+
+matrix:
+	@scripts/test matrix $(if $(MINUTES),--minutes $(MINUTES)) $(if $(TABLE),--table '$(TABLE)') $(if $(PART),--part $(PART))
+
 test-kernels:
 	@scripts/test kernels $(KERNELS)
 
@@ -194,6 +200,10 @@ help:
 	@echo 'make test          all tests that need no debug kernel: 10 to 15 minutes, once the lab is there'
 	@echo 'make test SEED=N   the same in an order that N draws, each piece without what others have made by chance'
 	@echo 'make test KERNEL=RELEASE  the guest tests, all of them on that kernel'
+	@echo 'make test-changed  those of them whose files have changed since they passed on this machine'
+	@echo 'make matrix        all tests on all kernels, in jobs of at most 20 minutes, and a table: what has passed is run again'
+	@echo '                   only if what it depends on has changed; MINUTES=90 ends in time, the riskiest jobs first;'
+	@echo '                   PART=1/2 is for one of two machines; TABLE=FILE is carried from one to the other'
 	@echo 'make test-kernels  a few tests on each kernel that rhist is known to work on, or on KERNELS=RELEASE,'
 	@echo '                   and a table of it: 5 minutes each, and 3 to fetch and prepare one'
 	@echo 'make update        looks for a newer Debian kernel, tries it, and says what it found'

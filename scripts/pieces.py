@@ -2,17 +2,21 @@
 """Pieces: the commands that tests are run by, their dependencies, and which of them each make target runs."""
 
 import fcntl
+import functools
 import math
 import os
 import re
 import subprocess
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import selftests
 from selftests import OWN, SLOW, USER_MODE, in_order
-from sessions import LAB, is_foreign, lab, say
+from sessions import LAB, is_foreign, say
+from sessions import lab as ask
 
+# Where something is, which does not change while this runs.
+lab = functools.cache(ask)
 TOP = Path(__file__).resolve().parent.parent
 OUT = TOP / "build" / "test"
 # Runs rustfmt or clippy, and knows for which version of Rust they have to be content.
@@ -96,7 +100,7 @@ def programs(kernel="stock"):
     """
     out, more = f"{TOP}/build/selftests", {}
     if is_foreign(kernel):
-        out, more = f"{out}/aarch64", {"enter": ("enter", lab("path", "cross")), **CROSS}
+        out, more = f"{out}/aarch64", {"enter": ("enter", f"{lab('path', 'lab')}/cross"), **CROSS}
     return [
         Piece(programs_of(suite, kernel),
               chroot("make", "-s", f"-j{os.cpu_count()}", "-C", f"tools/testing/selftests/{suite}", f"OUT={out}/{suite}",
@@ -121,7 +125,7 @@ CROSS = {
 # Seconds that a guest takes besides its tests.
 BOOT = {"um": 3, "umdebug": 10, "debug": 120, "debug-6.12": 120, "kcsan": 120}
 # How long the tests of a guest take together, at most: few guests, since each has to boot, but enough that all processors
-# are busy until the end. Those that look for faults are remembered one by one, and so are to be small.
+# are busy until the end. Those that look for faults are to be small, so that little is lost if a run is ended.
 MOST = {"um": 60, "umdebug": 300, "debug": 600, "debug-6.12": 600, "kcsan": 600}
 # A test that has not been measured yet.
 UNKNOWN = {"um": 5, "umdebug": 40, "debug": 200, "debug-6.12": 200, "kcsan": 200}
@@ -149,6 +153,17 @@ def guest(kernel, tests, durations, cpus=2, cores=1, rest=False, long=False, pat
         tests=list(tests), kernel=kernel, rest=rest, long=long,
         environment={"RHIST_BUILT": "1", "TEST_TIMEOUT": str(patience), **({"RHIST_REST": "1"} if rest else {})},
     )
+
+
+def narrowed(piece, tests, durations):
+    """A piece with only these of its tests; None if there are none."""
+    if not piece.tests or len(tests) in (0, len(piece.tests)):
+        return piece if tests else None
+    # In the order in which they are there.
+    names = [name for name in piece.command[-len(piece.tests) :] if name in {test.name for test in tests}]
+    gone = sum(measured(durations, piece.kernel, test, piece.rest, piece.long) for test in piece.tests if test not in tests)
+    return replace(piece, name=f"{piece.name.split(':')[0]}: {' '.join(names)}", tests=tests, takes=max(1, piece.takes - gone),
+                   command=[*piece.command[: -len(piece.tests)], *names])
 
 
 def measured(durations, kernel, test, rest, long):
@@ -271,7 +286,7 @@ def command(kernel="stock"):
     if is_foreign(kernel):
         out, built = f"{out}/aarch64", f"{CROSS['CARGO_BUILD_TARGET']}/release"
         # There are no certificates there.
-        more = {"enter": ("enter", lab("path", "cross")), "CARGO_NET_OFFLINE": "true", **CROSS}
+        more = {"enter": ("enter", f"{lab('path', 'lab')}/cross"), "CARGO_NET_OFFLINE": "true", **CROSS}
         fetched = [Piece("crates of the command", in_workspace("cargo", "fetch", "--locked", rust=rust(kernel)), counts=False,
                          after=[SOURCES], lab=of_lab)]
     return [
@@ -373,7 +388,9 @@ def host(long=False, whole=True):
 
 
 def layouts(kernel):
-    return [Piece(f"layouts of {kernel}", chroot("tools/testing/build/btf-header.sh", lab("path", "btf", kernel)), takes=10)]
+    """Of a kernel that need not be there yet."""
+    path = 'exec scripts/lab chroot -- tools/testing/build/btf-header.sh "$(scripts/lab path btf "$1")"'
+    return [Piece(f"layouts of {kernel}", ["sh", "-c", path, "sh", kernel], takes=10)]
 
 
 def boot_btf():
@@ -384,6 +401,16 @@ def boot_btf():
 def lab_tests(kernel="stock"):
     return [Piece(f"lab on {kernel}", ["tools/testing/lab/run"], takes={"stock": 60, "um": 25}.get(kernel, 100),
                   after=[f"kernel {kernel}"], environment={"RHIST_KERNEL": kernel})]
+
+
+def matrix():
+    return [Piece("lab: matrix", ["tools/testing/lab/matrix.py"], takes=5)]
+
+
+def inputs():
+    """Runs some pieces once more, and looks which files they read."""
+    return [Piece("lab: inputs", ["tools/testing/lab/inputs.py"], takes=40,
+                  after=["events for um", *(programs_of(suite, "um") for suite in ("hist", "user_events", COMMAND)), COMMAND])]
 
 
 def archive():
@@ -451,7 +478,7 @@ def all_pieces(durations, long=False, tests=None, seed=None):
         ]
     return timed([
         *module("stock"), *module("um"), *programs(), *orc("stock"), *(samples("stock") if long else []), *of_guests,
-        *lab_tests(), *lab_tests("um"), *archive(), *waits(), *needs(), *crates(), *event_sources(),
+        *lab_tests(), *lab_tests("um"), *archive(), *matrix(), *inputs(), *waits(), *needs(), *crates(), *event_sources(),
         *objects(), *boot_btf(), *dkms(), *frames(), *count(), *host(long, whole=long),
     ], durations)
 
@@ -479,16 +506,12 @@ def fast_pieces(durations):
     ], durations)
 
 
-def debug_pieces(durations, passed=()):
-    """All guest tests that have not passed: on user-mode Linux if it can run them, otherwise on the debug kernel."""
+def debug_pieces(durations):
+    """All guest tests: on user-mode Linux if it can run them, and on the debug kernel what that has not shown."""
     tests = selftests.read()
-
-    def left(kernel, rest):
-        return [test for test in tests if key(kernel, test, rest, False) not in passed]
-
     return timed([
         *module("debug"), *module("umdebug"), *orc("debug"), *programs(),
-        *guests("umdebug", left("umdebug", False), durations), *guests("debug", left("debug", True), durations, rest=True),
+        *guests("umdebug", tests, durations), *guests("debug", tests, durations, rest=True),
         *lab_tests("debug"), *lab_tests("umdebug"),
     ], durations)
 
@@ -504,11 +527,27 @@ def part_pieces(durations, number):
     return timed([*module("umdebug"), *programs(), *guests("umdebug", part, durations)], durations)
 
 
-def kcsan_pieces(durations, passed=()):
-    tests = [test for test in selftests.read() if test.races and key("kcsan", test, True, False) not in passed]
+def kcsan_pieces(durations):
+    tests = [test for test in selftests.read() if test.races]
     return timed([
         *module("kcsan"), *programs(), *lab_tests("kcsan"), *guests("kcsan", tests, durations, rest=True),
     ], durations)
+
+
+def needed(pieces, wanted):
+    """These pieces, and what they need."""
+    names = {piece.name: piece for piece in pieces}
+    chosen = {}
+
+    def add(piece):
+        for name in piece.after:
+            if name in names:
+                add(names[name])
+        chosen[piece.name] = piece
+
+    for piece in wanted:
+        add(piece)
+    return list(chosen.values())
 
 
 def timed(pieces, durations):

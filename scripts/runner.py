@@ -2,7 +2,6 @@
 """Runs pieces of tests side by side, and says how it went."""
 
 import fcntl
-import hashlib
 import json
 import os
 import random
@@ -13,13 +12,14 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from pieces import OUT, SOURCES, TOP, key, lock_copy, sources_of_checkout
+from pieces import OUT, SOURCES, TOP, key, lock_copy
+from record import Record
 from rooms import Rooms
 from sessions import end, lab, say
 
 HEARTBEAT = 30
-# States of a piece, and a status.
-NOT_RUN, REMEMBERED = "not run", "remembered"
+# A state of a piece.
+NOT_RUN = "not run"
 FAILURES_SHOWN = 40
 TABLE = "tools/testing/selftests/tests.toml"
 
@@ -142,10 +142,10 @@ class Runner:
     and each in a room of its own, so that none leans on what another one happened to make before.
     """
 
-    def __init__(self, pieces, remembered=None, shown=False, durations=None, seed=None):
+    def __init__(self, pieces, shown=False, durations=None, seed=None, record=None):
         # Several parts may need the same one.
         self.pieces = list({piece.name: piece for piece in pieces}.values())
-        self.remembered, self.shown, self.durations = remembered, shown, durations
+        self.shown, self.durations, self.record = shown, durations, record
         self.waiting = list(self.pieces)
         self.rooms = Rooms(TOP / "build") if seed is not None else None
         if self.rooms:
@@ -178,7 +178,8 @@ class Runner:
         try:
             return self.run_all()
         finally:
-            # Ended before they were done, the pieces end too: each is a session of its own.
+            # Ended before they were done, the pieces end too: each is a session of its own. That they do is no result.
+            self.record = None
             for process in list(self.processes):
                 end(process, 10)
 
@@ -187,9 +188,6 @@ class Runner:
             while self.waiting or self.running:
                 while piece := self.ready():
                     self.waiting.remove(piece)
-                    if self.remembered and (known := self.remembered.get(piece)):
-                        self.finish(piece, REMEMBERED, known)
-                        continue
                     self.free -= min(piece.cores, self.cores)
                     thread = threading.Thread(target=self.one, args=[piece], daemon=True)
                     self.running[piece.name] = (piece, time.monotonic())
@@ -258,12 +256,10 @@ class Runner:
         state = NOT_RUN if status is None and not text else "failed" if total.failed else "passed"
         self.states[piece.name] = state
         self.results[piece.name] = (state, results, seconds)
-        if status not in (REMEMBERED, None):
+        if status is not None:
             self.keep(piece, results, seconds)
         done = f"[{len(self.results)}/{len(self.pieces)}]"
-        if status == REMEMBERED:
-            say(f"{done} {piece.name}: {total}, with these sources before")
-        elif state == NOT_RUN:
+        if state == NOT_RUN:
             say(f"{done} NOT RUN {piece.name}: what it needs has failed")
         else:
             busy = f" ({self.busy[piece.name]:.0f} s of a processor)" if piece.name in self.busy else ""
@@ -275,7 +271,9 @@ class Runner:
             self.show_failures(piece, status, text, results)
 
     def keep(self, piece, results, seconds):
-        """What has passed, and how long it took."""
+        """What has passed, and how long it took; and in the record, what has failed, too."""
+        if self.record is not None:
+            self.record.keep(piece, results, seconds)
         passed = {name: result for name, result in results.items() if not result.failed}
         if piece.tests:
             tests = {test.name: key(piece.kernel, test, piece.rest, piece.long) for test in piece.tests}
@@ -285,8 +283,6 @@ class Runner:
             measured = {name: seconds for name in passed}
         if self.durations is not None:
             self.durations.put(measured)
-        if self.remembered:
-            self.remembered.put(passed)
 
     @staticmethod
     def show_failures(piece, status, text, results):
@@ -341,38 +337,6 @@ class Watchdog:
         self.thread.join()
 
 
-class Remembered:
-    """A file with the pieces, and the tests on a kernel, that have passed with these sources."""
-
-    def __init__(self, mode, anew):
-        self.mode, self.sources = mode, hash_of_sources()
-        self.path = OUT / f"{mode}-{self.sources}.json"
-        self.passed = {}
-        if self.path.exists() and not anew:
-            known = json.loads(self.path.read_text(encoding="utf-8"))
-            self.passed = {name: Result(**result) for name, result in known.items()}
-
-    def get(self, piece):
-        # A piece that others need is run again: that is quick if its output exists.
-        if piece.name not in self.passed or not piece.counts:
-            return None
-        return {piece.name: self.passed[piece.name]}
-
-    def put(self, results):
-        self.passed.update(results)
-        OUT.mkdir(parents=True, exist_ok=True)
-        part = self.path.with_suffix(".part")
-        part.write_text(json.dumps({name: vars(result) for name, result in self.passed.items()}, indent=1), encoding="utf-8")
-        part.rename(self.path)
-
-
-def hash_of_sources():
-    state = hashlib.sha256()
-    for source in sources_of_checkout():
-        state.update(source.encode() + b"\0" + hashlib.sha256((TOP / source).read_bytes()).digest())
-    return state.hexdigest()[:16]
-
-
 def names_of(piece):
     """Of its results."""
     return [test.name for test in piece.tests] or [piece.name]
@@ -402,30 +366,23 @@ def table(runner):
         say(f"{name:{width}} " + " ".join(f"{number or '-':>8.0f}" if number else f"{'-':>8}" for number in numbers))
 
 
-def run(pieces, remembered=None, shown=False, durations=None, seed=None, left_out=()):
+def run(pieces, shown=False, durations=None, seed=None, tabled=False, left_out=()):
     """
-    Runs pieces that are not remembered to have passed, and prints the results, and what of LeftOut is left out. Returns the
-    exit status.
+    Runs pieces, and prints the results, in the end also as a table if that is wanted, and what of LeftOut is left out. Returns
+    the exit status.
     """
     if seed is not None:
         say(f"pieces run in an order that is drawn, each in a folder build/ of its own: --seed {seed}")
     lock = lock_copy() if any(piece.name == SOURCES for piece in pieces) else None
     began = time.monotonic()
-    done = {piece.name for piece in pieces}
-    known = {name: result for name, result in (remembered.passed if remembered else {}).items() if name not in done}
-    runner = Runner(pieces, remembered, shown, durations, seed)
+    runner = Runner(pieces, shown, durations, seed, Record(pieces=pieces))
     total = Result()
-    for result in known.values():
-        total.add(result)
     for _, results, _ in runner.run().values():
         for result in results.values():
             total.add(result)
     del lock
-    if remembered:
+    if tabled:
         table(runner)
-        if known:
-            say(f"\n{len(known)} tests passed with these sources before: {', '.join(sorted(known))}")
-        say(f"\n{remembered.mode} of the sources {remembered.sources}")
     failed = [name for name, (state, *_) in runner.results.items() if state != "passed"]
     if failed:
         say("\nfailed or not run: " + "; ".join(failed))
@@ -437,4 +394,4 @@ def run(pieces, remembered=None, shown=False, durations=None, seed=None, left_ou
         say("test: this run fails, since of its own tests some are left out: see above")
     say(f"\nall of it took {time.monotonic() - began:.0f} s")
     say(str(total))
-    return int(bool(total.failed or missed) or not total.passed)
+    return int(bool(total.failed or missed) or bool(pieces) and not total.passed)

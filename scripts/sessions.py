@@ -9,6 +9,8 @@ import sys
 import time
 from pathlib import Path
 
+from selftests import SHAPES
+
 LAB = Path(__file__).resolve().parent / "lab"
 
 
@@ -27,6 +29,27 @@ def lab(*arguments):
     if done.returncode:
         sys.exit(done.returncode)
     return done.stdout.strip()
+
+
+def known_kernels():
+    lines = LAB.with_name("kernels").read_text(encoding="utf-8").splitlines()
+    return [line for line in lines if line and not line.startswith("#")]
+
+
+def make_in_lab(piece):
+    """Returns the exit status of scripts/lab, and the last sentence that it said."""
+    is_kernel = piece[0].isdigit() or piece in SHAPES
+    last = "see above"
+    with subprocess.Popen([LAB, *["source"] * is_kernel, piece], stderr=subprocess.PIPE, text=True) as process:
+        try:
+            for line in process.stderr:
+                say(line.rstrip())
+                if line.startswith("lab: "):
+                    last = line[5:].strip()
+        except BaseException:
+            process.terminate()
+            raise
+    return process.returncode, last
 
 
 def end(process, patience=3):

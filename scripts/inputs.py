@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Inputs: the files of this checkout that the result of a piece depends on, and what of the lab, each as one hash."""
+
+import functools
+import hashlib
+import re
+from dataclasses import asdict, replace
+from pathlib import Path
+
+from pieces import TOP, key, sources_of_checkout
+from sessions import lab
+
+# Files and folders that several read.
+GUEST = ("scripts/vm scripts/guest scripts/guest-um scripts/kernel-faults scripts/sessions.py scripts/selftests.py "
+         "tools/testing/lab/stale_int3")
+LINT = "scripts/lint scripts/toolchain"
+KBUILD = "Makefile scripts/kbuild"
+MODULE = (f"{KBUILD} Kbuild src rust include scripts/Makefile.crates scripts/Makefile.kcsan scripts/boot-btf scripts/btf-header "
+          "scripts/event-headers scripts/event-sources scripts/private_types.py scripts/probe-cc scripts/rust-imports")
+SUITE = "tools/testing/selftests"
+TAP = f"tools/testing/build {SUITE}/lib/tap.sh"
+PURE = "src rust tools/testing/host"
+TESTED = "Documentation/tested.json Documentation/tested.rst"
+
+# By the whole name of a piece, which the first pattern matches: what it reads itself, besides what those read that it needs; and
+# pieces of the lab. Where these are \1, it is what the parentheses match. A piece without a row depends on all files.
+PIECES = [(re.compile(pattern), files.split(), of_lab.split()) for pattern, files, of_lab in (
+    (r"kernel (\S+)", "", r"\1"),
+    (r"module for (\S+)", MODULE, r"\1 crates"),
+    (r"clippy of the module", f"{MODULE} {LINT}", "stock crates"),
+    (r"events for (\S+)", f"{KBUILD} include tools/testing/events", r"\1"),
+    (r"orc for (\S+)", f"{KBUILD} tools/testing/lab/orc", r"\1"),
+    (r"samples for (\S+)", KBUILD, r"\1 source"),
+    (r"programs of \w+(?: for arm64)?",
+     f"include {SUITE}/lib tools/testing/events/values.h tools/user_events tools/testing/clients", "source clients"),
+    (r"copy of the sources", "", ""),
+    (r"command: tests", "tools/rhist Documentation/command.rst", "rust"),
+    (r"command for arm64", "tools/rhist", "rust-arm64 cross"),
+    (r"(?:\w+ of the )?command|command: \w+", f"tools/rhist {LINT}", "rust deny"),
+    (r"rustfmt", f"src rust tools/testing tools/user_events .rustfmt.toml {LINT}", ""),
+    (r"clippy of host(?:/bench)?|fuzzing", f"{PURE} {LINT}", ""),
+    (r"clippy of clients", f"tools/testing/clients {LINT}", ""),
+    (r"host tests: \w+", f"{PURE} Documentation/hist_jsonl.rst Documentation/hist_jsonl.schema.json", "source"),
+    (r"layers", "src rust tools/testing/layers tools/testing/host", ""),
+    (r"layouts of (\S+)", f"{TAP} scripts/btf-header", r"\1"),
+    (r"boot-btf", f"{TAP} scripts/boot-btf scripts/btf-header scripts/kbuild", "stock"),
+    (r"needs", f"{TAP} src rust scripts/needs scripts/needs.exports scripts/btf-header scripts/sessions.py", "stock"),
+    (r"crates", f"{TAP} scripts/crates scripts/rust-imports", "source"),
+    (r"event sources", f"{TAP} scripts/event-sources scripts/private_types.py rust", "source stock"),
+    (r"objects", f"{TAP} {MODULE} scripts/lab", "stock crates"),
+    (r"dkms", f"{TAP} scripts/package scripts/sources rust/module.c", ""),
+    (r"frames", "tools/testing/frames", "stock"),
+    (r"instructions", f"{MODULE} {GUEST} scripts/bench tools/bench {SUITE}/lib", "stock"),
+    (r"lab on (\S+)", f"Makefile scripts tools/testing/lab tools/testing/layers {SUITE} src rust", r"\1"),
+    (r"lab: archive: \w+", f"scripts tools/testing/lab/archive {SUITE}/lib/tap.sh", ""),
+    (r"lab: waits", f"scripts tools/testing/lab {SUITE}", "um stock"),
+    (r"lab: matrix", f"scripts tools/testing/lab {SUITE} {TESTED}", ""),
+    (r"(?:hist|user_events|hostile|command) on (\S+):.*", f"{GUEST} {SUITE}/run {SUITE}/lib", r"\1 clients"),
+)]
+# What single tests read besides the programs of their suite.
+TESTS = {
+    "hist.files": "rust/module.c",
+    "hist.manual": "Documentation/man",
+    "hist.guide": "README.md Documentation/guide.rst tools/rhist-exec",
+    "hist.exec": "tools/rhist-exec",
+    "command.basic": "rust/module.c",
+    "command.prometheus": "tools/rhist/fleet",
+}
+# What depends on all files does not on these: to write down what was tested changes nothing that is tested.
+NEVER = {*TESTED.split(), "NEWS"}
+# The compilers, and what emulates processors.
+TOOLS = {"rustc", "bindgen", "gcc-14", "clang-19", "qemu-system-x86"}
+
+
+class Inputs:
+    """Of these pieces, and those that they need among them, as files are now."""
+
+    def __init__(self, pieces, top=TOP, sources=None, folder=None):
+        self.pieces = {piece.name: piece for piece in pieces}
+        self.top, self.folder = Path(top), Path(folder or lab("path", "lab"))
+        names = sources_of_checkout() if sources is None else sources
+        self.files = {name: hashlib.sha256((self.top / name).read_bytes()).hexdigest() for name in names}
+
+    def of(self, piece):
+        """
+        Two hashes for each result of a piece, by its key, in the order of its tests: of files, and of the lab, which is None
+        if a part of that is not there. What passes with few probes is not known to pass with all.
+        """
+        few = any(word.startswith("RHIST_EVENT_HEADERS=") for each in self.closure(piece) for word in each.command)
+        return {name + " (few probes)" * few: (digest(self.contents(one)), self.of_lab(one))
+                for one in singles(piece) for name in keys(one)}
+
+    def closure(self, piece):
+        """The piece, and those that it needs. Of one that is not there, only the name is known."""
+        found, names = [], [piece.name]
+        for name in names:
+            unknown = replace(piece, name=name, command=[], after=[], tests=[])
+            found.append(each := piece if name == piece.name else self.pieces.get(name, unknown))
+            names += [other for other in each.after if other not in names]
+        return found
+
+    def read_by(self, piece):
+        """The files that it, and those that it needs, may read."""
+        places, others = set(), set()
+        for each in self.closure(piece):
+            if not (row := row_of(each.name)):
+                return set(self.files) - NEVER
+            places.update(row[1])
+            if match := re.match(r"programs of (\w+)", each.name):
+                places.add(f"{SUITE}/{match[1]}")
+        for test in piece.tests:
+            places.update([f"{SUITE}/{test.suite}", *TESTS.get(f"{test.suite}.{test.name}", "").split()])
+        if len(piece.tests) == 1:
+            others = self.other_tests(piece.tests[0])
+        return {name for place in places for name in self.below(place)} - others
+
+    def other_tests(self, test):
+        """Programs of other tests of its suite, but for those that it starts."""
+        folder = f"{SUITE}/{test.suite}"
+        script = f"{folder}/{test.name}.sh"
+        text = (self.top / script).read_text(encoding="utf-8") if script in self.files else ""
+        started = {test.name, *re.findall(r"\$OUT/(\$|\w+)", text)}
+        return {name for name in self.below(folder)
+                if re.search(r"\.(c|sh)$", name) and "$" not in started and Path(name).stem not in started}
+
+    @functools.cache
+    def below(self, place):
+        return [name for name in self.files if name == place or name.startswith(f"{place}/")]
+
+    def contents(self, piece):
+        """All that the hash of files is made of. Commands that make a kernel are known by its recipe."""
+        return [
+            *(f"{name} {self.files[name]}" for name in sorted(self.read_by(piece))),
+            *(self.portable(each) for each in self.closure(piece) if not each.name.startswith("kernel ")),
+            *(repr(sorted({**asdict(test), "about": ""}.items())) for test in piece.tests),
+        ]
+
+    def portable(self, piece):
+        """Its command, as in any checkout on any machine. Names of tests and time limits are no part of that of a guest."""
+        words = piece.command[: piece.command.index("--timeout")] if piece.tests else piece.command
+        words = [*words, *(f"{name}={value}" for name, value in sorted(piece.environment.items()) if name != "TEST_TIMEOUT")]
+        return re.sub(r"-j\d+", "", " ".join(map(str, words)).replace(str(self.top), "TOP").replace(str(self.folder), "LAB"))
+
+    def of_lab(self, piece):
+        wanted = {"root"}
+        for each in self.closure(piece):
+            if row := row_of(each.name):
+                match = row[0].fullmatch(each.name)
+                wanted.update(match.expand(word) for word in row[2])
+        states = [self.lab_piece(name) for name in sorted(wanted)]
+        return None if None in states else digest(states)
+
+    @functools.cache
+    def lab_piece(self, name):
+        """What tells it from one that was made in another way; None if it is not there."""
+        try:
+            if name == "root":
+                status = (self.folder / "root/var/lib/dpkg/status").read_text(encoding="utf-8")
+                versions = re.findall(r"^Package: (\S+)$(?:\n.+)*?\nVersion: (.*)", status, re.MULTILINE)
+                return repr(sorted(found for found in versions if found[0] in TOOLS))
+            recipe = (self.folder / f"{name}.recipe").read_text(encoding="ascii")
+        except FileNotFoundError:
+            return None
+        # The version of the Rust of backports is no part of its recipe.
+        return repr((name, recipe, sorted(path.name for path in (self.folder / name).glob("usr/lib/*/librustc_driver*"))))
+
+
+def row_of(name):
+    return next((row for row in PIECES if row[0].fullmatch(name)), None)
+
+
+def keys(piece):
+    """Of its results."""
+    return [key(piece.kernel, test, piece.rest, piece.long) for test in piece.tests] or [piece.name]
+
+
+def singles(piece):
+    """The piece with each of its tests alone, or the piece."""
+    return [replace(piece, tests=[test]) for test in piece.tests] or [piece]
+
+
+def digest(lines):
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:10]

@@ -1,0 +1,280 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The matrix: all tests on all kernels, in jobs, and the table of what has passed, at which commit, and in which time."""
+
+import argparse
+import re
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pieces
+import selftests
+from inputs import SUITE, Inputs, keys
+from pieces import TOP, Piece, guests, module, narrowed, needed, orc, programs, samples, timed
+from record import Record, git, read, unpassed, write
+from runner import NOT_RUN, Durations, Runner
+from selftests import OWN, SHAPES, SLOW
+from sessions import is_foreign, known_kernels, lab, make_in_lab, say
+
+TABLE, PAGE = TOP / "Documentation" / "tested.json", TOP / "Documentation" / "tested.rst"
+# A job takes at most so many seconds, unless it is one test.
+JOB = 1200
+# How many commits are the last ones, whose changes are tested first.
+RECENT = 30
+COLUMNS = ("build", "hist", "user_events", "hostile", "command", "long", "lab")
+ABOUT = """\
+.. SPDX-License-Identifier: GPL-2.0
+
+===============
+What was tested
+===============
+
+``scripts/test matrix --write`` has made this page of ``tested.json``, from which ``make matrix`` goes on (see "Tests" in
+:doc:`overview`). Rows are kernels, columns the suites, and what else is tested on a kernel: whether the module can be built for
+it, the long forms of the suites, and the lab. In a cell are the points that passed, the minutes that they took, and the commit
+of the test that has not run for the longest time; with a plus, if files differed from that commit. A test runs again only when
+something has changed that it depends on. Where not all tests have run, their number comes first. ``-`` means that there is no
+test for such a kernel. ``stock`` is the newest plain kernel of ``scripts/kernels``. What is tested on no kernel, or on one of
+its own choice, is below::
+
+"""
+# Rows that are no kernels.
+HOST = ("host", "packages")
+# Seconds until a kernel is there.
+MAKE = {"um": 300, "umdebug": 600, **dict.fromkeys(("debug", "kcsan", *SHAPES), 1200)}
+
+
+def kernels():
+    stock = lab("path", "release", "stock")
+    return ["um", "stock", "umdebug", "debug", "kcsan", *SHAPES, *(name for name in known_kernels() if name != stock)]
+
+
+def on_kernel(kernel, durations, seed=None):
+    """What is tested on a kernel, by column; first, without a column, what only others need."""
+    tests = [test for test in selftests.read() if not test.long and (test.races or kernel != "kcsan")]
+    slow = {"rest": kernel != "umdebug"} if kernel in SLOW else {"patience": 1200}
+    yield "", [*module(kernel)[:-2], *programs(kernel), *orc(kernel), *samples(kernel)]
+    yield "build", module(kernel)[-2:] + (pieces.layouts(kernel) if kernel not in OWN and not is_foreign(kernel) else [])
+    for guest in guests(kernel, tests, durations, seed=seed, **slow):
+        yield guest.tests[0].suite, [guest]
+    if kernel in ("um", "stock"):
+        yield "long", guests(kernel, selftests.read(), durations, long=True, seed=seed, **({"cpus": 4} if kernel == "stock" else {}))
+    if kernel in ("stock", *OWN):
+        yield "lab", pieces.lab_tests(kernel)
+
+
+def on_host(durations):
+    """What is tested on no kernel, or on one of its own choice: all else that make test-long runs, and what is pushed."""
+    others = {piece.name for kernel in ("um", "stock") for _, found in on_kernel(kernel, durations) for piece in found}
+    built = ["events for stock", "command"]
+    return [
+        *(piece for piece in pieces.all_pieces(durations, long=True, tests=[]) if piece.name not in {*others, "lab: matrix"}),
+        *pieces.fuzz(),
+        Piece("what is pushed", ["tools/testing/otlp/run", "stock"], takes=120, after=built),
+        Piece("fleet", ["tools/testing/fleet/run", "stock"], takes=600, after=built),
+    ]
+
+
+def packages():
+    """A row of its own, as they make the command themselves, for which they wait until no other piece uses the copy of the sources."""
+    variables = {"upgrade": {"BEFORE": lab("own")}, "arm64": {"ARM64": next(filter(is_foreign, known_kernels()))}}
+    return [Piece(f"packages: {tests}", ["tools/testing/packages/run", *tests.split()], takes=takes, limit=7200, patience=3600,
+                  environment=variables.get(tests, {}))
+            for tests, takes in (("recipes modules tools service debian dkms", 900), ("upgrade", 600), ("arm64", 600))]
+
+
+class Matrix:
+    """All its pieces, and those that they need, by row and column."""
+
+    def __init__(self, durations, rows=None, seed=None):
+        self.durations = durations
+        self.rows = {kernel: list(on_kernel(kernel, durations, seed)) for kernel in rows or kernels()}
+        if not rows:
+            self.rows |= {"host": [("host", on_host(durations))], "packages": [("host", packages())]}
+        self.pieces = timed([piece for row in self.rows.values() for _, found in row for piece in found], durations)
+
+    def jobs(self, record, words=("",), changes=()):
+        """What has not passed with its inputs, and has one of the words in its key; the riskiest first."""
+        inputs, found = Inputs(self.pieces), []
+        for row, columns in self.rows.items():
+            parts = [part for column, each in columns if column for piece in each
+                     if (left := unpassed(piece, inputs, record, self.durations, words))
+                     for part in by_change(left, changes, self.durations)]
+            parts.sort(key=lambda part: risk(row, part, record, changes))
+            job = None
+            for part in parts:
+                if not job or job.takes() + part.takes > JOB:
+                    found.append(job := Job(row, [], risk(row, part, record, changes)))
+                job.pieces.append(part)
+        return sorted(found, key=lambda job: job.risk)
+
+    def table(self, record):
+        """An entry, or None, for each key."""
+        return {name: record.get(name) for row in self.rows.values() for column, found in row if column
+                for piece in found for name in keys(piece)}
+
+
+@dataclass
+class Job:
+    row: str
+    pieces: list
+    risk: tuple
+
+    def takes(self):
+        return sum(piece.takes for piece in self.pieces)
+
+    def setup(self, folder):
+        """Seconds until its kernel and the module are there, if they are not. They are no part of the job's own."""
+        if self.row in HOST:
+            return 0
+        kernel = 0 if (folder / f"{self.row}.recipe").exists() else MAKE.get(self.row, 180)
+        return kernel + (0 if (TOP / "build" / self.row / "rhist.ko").exists() else 200)
+
+
+def in_time(jobs, seconds, folder, clock=time.monotonic):
+    """Those that would be done so many seconds from now, when it is their turn."""
+    end = clock() + seconds
+    return (job for job in jobs if clock() + job.takes() + job.setup(folder) <= end)
+
+
+def is_changed(test, changes):
+    return any(f"{SUITE}/{test.suite}/{test.name}.{suffix}" in changes for suffix in ("c", "sh", "py"))
+
+
+def by_change(piece, changes, durations):
+    """Tests that were changed themselves are apart."""
+    first = [test for test in piece.tests if is_changed(test, changes)]
+    others = [test for test in piece.tests or [piece] if test not in first]
+    return [part for tests in (first, others) if (part := narrowed(piece, tests, durations))]
+
+
+def risk(row, piece, record, changes):
+    """Less is riskier: changed itself; on a kernel that looks for faults; then what has not run for the longest time."""
+    return (not any(is_changed(test, changes) for test in piece.tests), row not in SLOW,
+            min(record[name].when if name in record else 0 for name in keys(piece)))
+
+
+def attempt(wanted, everything, durations, record, leave_out):
+    """Runs pieces. Returns the runner, and those of the pieces, with those of their tests, that failed."""
+    chosen = leave_out(needed(everything, [replace(piece) for piece in wanted]))
+    lock = pieces.lock_copy() if any(piece.name == pieces.SOURCES for piece in chosen) else None
+    runner = Runner(chosen, durations=durations, record=record)
+    found = runner.run()
+    del lock
+    failed = {piece.name: [name for name, result in found[piece.name][1].items() if result.failed]
+              for piece in chosen if found[piece.name][0] == "failed"}
+    return runner, [narrowed(piece, [test for test in piece.tests or [piece] if test.name in failed[piece.name]], durations)
+                    for piece in wanted if piece.name in failed]
+
+
+def run_job(job, everything, durations, record, leave_out=list):
+    """
+    Repeats once what fails. Returns how many points passed; and the keys of what failed twice, or could not be run, and of
+    what passed when it was repeated.
+    """
+    runner, failed = attempt(job.pieces, everything, durations, record(), leave_out)
+    bad = [name for piece in job.pieces if runner.states.get(piece.name) == NOT_RUN for name in keys(piece)]
+    again, repeated = [], []
+    if failed:
+        say(f"repeated once: {', '.join(name for piece in failed for name in keys(piece))}")
+        _, again = attempt(failed, everything, durations, record(), leave_out)
+        bad += [name for piece in again for name in keys(piece)]
+        repeated = [name for piece in failed for name in keys(piece) if name not in bad]
+        kept = record()
+        kept.put({name: kept[name]._replace(repeated=True) for name in repeated if name in kept})
+    kept = record()
+    return sum(kept[name].passed for piece in job.pieces for name in keys(piece) if name in kept and name not in bad), bad, repeated
+
+
+# --- the table
+
+
+def place(name):
+    """Row and column of a key."""
+    if match := re.fullmatch(r"(\S+?)( rest)?( long)?: (\w+)\.\S+", name):
+        return match[1], "long" if match[3] else match[4]
+    if match := re.fullmatch(r"(?:module|events|layouts) (?:for|of) (\S+)|lab on (\S+)", name):
+        return match[1] or match[2], "build" if match[1] else "lab"
+    return "host", name
+
+
+def cell(entries):
+    """How many tests have run, if not all; points, minutes, and the commit of the oldest."""
+    ran = [entry for entry in entries if entry]
+    if not ran:
+        return "not run" if entries else "-"
+    failed = sum(entry.failed for entry in ran)
+    return " ".join([
+        *[f"{len(ran)}/{len(entries)}"] * (len(ran) < len(entries)), f"{sum(entry.passed for entry in ran)}",
+        *[f"{failed} failed"] * bool(failed), f"{sum(entry.seconds for entry in ran) / 60:.1f}m",
+        min(ran, key=lambda entry: entry.when).commit])
+
+
+def printed(table):
+    """The lines of the table: kernels with a column for each suite; what has no kernel; what failed, or was repeated."""
+    cells = {}
+    for name, entry in table.items():
+        row, column = place(name)
+        cells.setdefault(row, {}).setdefault(column, []).append(entry)
+    host = cells.pop("host", {})
+    rows = [("kernel", *COLUMNS), *((row, *(cell(found.get(column, [])) for column in COLUMNS)) for row, found in cells.items())]
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    width = max(map(len, host), default=0)
+    return [
+        *("  ".join(text.ljust(width) for text, width in zip(row, widths)).rstrip() for row in rows), "",
+        *(f"{name:{width}}  {cell(entries)}" for name, entries in host.items()), "",
+        "failed: " + (", ".join(name for name, entry in table.items() if entry and entry.failed) or "none"),
+        "passed when repeated: " + (", ".join(name for name, entry in table.items() if entry and entry.repeated) or "none"),
+    ]
+
+
+def page(table):
+    """Documentation/tested.rst, made of nothing but the table."""
+    return ABOUT + "".join(f"    {line}".rstrip() + "\n" for line in printed(table))
+
+
+def matrix(words, seed, leave_out):
+    """
+    What scripts/test matrix does. The seed draws the order of tests in a guest, and leave_out leaves out of pieces what cannot
+    be run here.
+    """
+    parser = argparse.ArgumentParser(prog="scripts/test matrix")
+    parser.add_argument("--minutes", type=float, default=float("inf"))
+    parser.add_argument("--part", default="1/1")
+    parser.add_argument("--table", type=Path, default=TABLE)
+    parser.add_argument("--write", action="store_true")
+    parser.add_argument("words", nargs="*", default=[""])
+    options = parser.parse_args(words)
+    durations, began = Durations(), time.monotonic()
+    whole = Matrix(durations, seed=seed)
+    # What has passed on another machine has passed.
+    Record().put(read(options.table))
+    number, parts = map(int, options.part.split("/"))
+    rows = list(whole.rows)[number - 1 :: parts]
+    changes = git("log", f"-{RECENT}", "--format=", "--name-only").split("\n")
+    jobs = [job for job in whole.jobs(Record(), options.words, changes) if job.row in rows]
+    say(f"{len(jobs)} jobs, about {sum(job.takes() for job in jobs) / 60:.0f} minutes, besides making kernels that are not there")
+    total, failed, repeated, impossible, done = 0, [], [], {}, 0
+    for job in in_time(jobs, 60 * options.minutes - (time.monotonic() - began), Path(lab("path", "lab"))):
+        since = time.monotonic()
+        if job.row not in {*HOST, *impossible}:
+            status, why = make_in_lab(job.row)
+            if status:
+                impossible[job.row] = why
+        if job.row in impossible:
+            continue
+        say(f"\n{job.row}: {', '.join(piece.name for piece in job.pieces)}: about {job.takes() / 60:.0f} minutes, "
+            f"{(time.monotonic() - since) / 60:.0f} for the kernel")
+        passed, bad, again = run_job(job, whole.pieces, durations, lambda: Record(pieces=whole.pieces), leave_out)
+        total, failed, repeated, done = total + passed, failed + bad, repeated + again, done + 1
+        if options.table != TABLE:
+            write(options.table, whole.table(Record()))
+    table = whole.table(Record())
+    if options.write:
+        write(TABLE, table)
+        PAGE.write_text(page(table), encoding="utf-8")
+    say("\n".join(["", *printed(table), "", f"{len(jobs) - done} of {len(jobs)} jobs were not begun",
+                   *(f"not possible: {row}: {why}" for row, why in impossible.items()),
+                   f"now passed when repeated: {', '.join(repeated) or 'none'}", f"now failed: {', '.join(failed) or 'none'}"]))
+    say(f"{total} passed, {len(failed)} failed")
+    return int(bool(failed))

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The record: how each piece, and each test on a kernel, ended last, and with which inputs. The lab keeps that of this machine."""
+
+import fcntl
+import json
+import subprocess
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+from inputs import Inputs
+from pieces import TOP, narrowed, needed
+from sessions import lab, say
+
+
+class Entry(NamedTuple):
+    passed: int
+    failed: int
+    skipped: int
+    seconds: float
+    commit: str
+    # Seconds since 1970.
+    when: int
+    # Hashes of the inputs; that of the lab is None if a part of it was not there.
+    files: str
+    lab: str
+    # It had failed, and passed when it was repeated.
+    repeated: bool = False
+
+
+class Record(dict):
+    """Entries by key. The file can be carried to another machine, and merged there."""
+
+    def __init__(self, path=None, pieces=()):
+        self.path = Path(path or f"{lab('path', 'lab')}/record.json")
+        self.pieces, self.before = pieces, Inputs(pieces) if pieces else None
+        super().__init__(read(self.path))
+
+    def merge(self, other):
+        """Of each key the newest."""
+        for name, entry in other.items():
+            if entry and (name not in self or entry.when >= self[name].when):
+                self[name] = entry
+
+    def put(self, entries):
+        """Adds them to the file, which others may have changed meanwhile."""
+        with open(f"{self.path}.lock", "a", encoding="utf-8") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            self.merge(read(self.path))
+            self.merge(entries)
+            write(self.path, dict(sorted(self.items())))
+
+    def keep(self, piece, results, seconds):
+        """Results of one of the pieces; not those whose inputs have changed since all of them began."""
+        then, now, at = self.before.of(piece), Inputs(self.pieces).of(piece), commit()
+        names = dict(zip([test.name for test in piece.tests] or [piece.name], now))
+        found = {names[name]: result for name, result in results.items() if name in names}
+        self.put({
+            name: Entry(result.passed, result.failed, result.skipped, round(result.seconds if piece.tests else seconds, 1),
+                        at, int(time.time()), *now[name])
+            for name, result in found.items()
+            # A copy that is no repository has nothing to add to what is known of a commit.
+            if then[name][0] == now[name][0] and (at or result.failed or not self.has_passed(name, now[name]))})
+
+    def has_passed(self, name, inputs):
+        """Whether it passed last with these inputs. What the lab does not have is taken to be what it would make."""
+        entry, (files, of_lab) = self.get(name), inputs
+        return bool(entry) and not entry.failed and entry.files == files and of_lab in (None, entry.lab)
+
+
+def unpassed(piece, inputs, record, durations, words=("",)):
+    """A piece with those of its tests that have not passed with their inputs, and with one of the words in their key; or None."""
+    return narrowed(piece, [test for test, (name, known) in zip(piece.tests or [piece], inputs.of(piece).items())
+                            if any(word in name for word in words) and not record.has_passed(name, known)], durations)
+
+
+def changed(found, durations):
+    """Of these pieces what has not passed on this machine with its inputs, and what that needs."""
+    inputs, record = Inputs(found), Record()
+    wanted = [left for piece in found if (left := unpassed(piece, inputs, record, durations))]
+    total, left = (len({name for piece in each for name in inputs.of(piece)}) for each in (found, wanted))
+    say(f"{total - left} of {total} tests are left out: they have passed, and nothing that they depend on has changed")
+    return needed(found, wanted)
+
+
+def read(path):
+    """Entries, or None for what was not run."""
+    try:
+        found = json.loads(Path(path).read_text(encoding="utf-8"))
+    except (FileNotFoundError, json.JSONDecodeError):
+        return {}
+    return {name: Entry(*entry) if entry else None for name, entry in found.items()}
+
+
+def write(path, entries):
+    """One line for each."""
+    part = Path(f"{path}.part")
+    lines = ",\n".join(f"{json.dumps(name)}: {json.dumps(entry)}" for name, entry in entries.items())
+    part.write_text(f"{{\n{lines}\n}}\n", encoding="utf-8")
+    part.rename(path)
+
+
+def git(*words):
+    """What it says; nothing where there is no repository."""
+    if not (TOP / ".git").exists():
+        return ""
+    return subprocess.run(
+        ["git", *words], cwd=TOP, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=False).stdout.strip()
+
+
+def commit():
+    """With a plus if files differ from it."""
+    return git("rev-parse", "--short=7", "HEAD") + "+" * bool(git("status", "--porcelain", "--", ".", ":!Documentation/tested.*"))

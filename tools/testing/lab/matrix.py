@@ -1,0 +1,312 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0
+"""Tests what scripts/test takes for the inputs of a piece, what it keeps of results, and what make matrix does next."""
+
+import contextlib
+import functools
+import io
+import re
+import sys
+import tempfile
+import unittest
+from dataclasses import replace
+from pathlib import Path
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "scripts"))
+import inputs
+import matrix
+import pieces
+import record
+import runner
+import selftests
+
+BASIC, FILES = selftests.Test("hist", "basic", "what"), selftests.Test("hist", "files", "")
+SUITE = "tools/testing/selftests/hist"
+SOURCES = ("src/rhist.rs", "rust/module.c", f"{SUITE}/basic.c", f"{SUITE}/files.sh", f"{SUITE}/fuzz.sh", f"{SUITE}/rows.h",
+           "Documentation/guide.rst", "Documentation/tested.json", "scripts/vm", "tools/rhist/Cargo.toml")
+STATUS = "Package: rustc\nVersion: 1\nDepends: x\n\nPackage: less\nVersion: 1\n"
+
+
+def guest(*tests, rest=False):
+    return pieces.Piece("hist on um: some", ["scripts/vm", "--timeout", "9", "--", "run", "hist", *(test.name for test in tests)],
+                        after=["module for um", "programs of hist"], tests=list(tests), kernel="um", rest=rest, takes=600)
+
+
+MODULE = pieces.Piece("module for um", ["make", "KERNEL=um"], after=["kernel um"])
+PROGRAMS = pieces.Piece("programs of hist", ["make"])
+
+
+class Folder(unittest.TestCase):
+    """With a checkout and a lab of its own."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+        for name in SOURCES:
+            self.write(name, name)
+        self.write("lab/root/var/lib/dpkg/status", STATUS)
+        for name in ("um", "crates", "source", "clients"):
+            self.write(f"lab/{name}.recipe", name)
+        self.path = self.folder / "record.json"
+
+    def write(self, name, text):
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+    def known(self, *found):
+        """All hashes of these pieces."""
+        now = inputs.Inputs([MODULE, PROGRAMS, *found], self.folder, SOURCES, self.folder / "lab")
+        return {name: hashes for piece in found for name, hashes in now.of(piece).items()}
+
+
+class Inputs(Folder):
+    def changed_by(self, name, text="other"):
+        """The keys whose hashes another text of a file changes."""
+        found = guest(BASIC, FILES), pieces.Piece("layers", []), pieces.Piece("unheard of", []), MODULE
+        before = self.known(*found)
+        self.write(name, text)
+        return sorted(key for key, hashes in self.known(*found).items() if hashes != before[key])
+
+    def test_own_and_through_needs(self):
+        self.assertEqual(self.changed_by("rust/module.c"), ["layers", "module for um", "um: hist.basic", "um: hist.files", "unheard of"])
+        self.assertEqual(self.changed_by(f"{SUITE}/rows.h"), ["um: hist.basic", "um: hist.files", "unheard of"])
+        self.assertEqual(self.changed_by("scripts/vm"), ["um: hist.basic", "um: hist.files", "unheard of"])
+
+    def test_another_test(self):
+        self.assertEqual(self.changed_by(f"{SUITE}/basic.c"), ["um: hist.basic", "unheard of"])
+        self.assertEqual(self.changed_by(f"{SUITE}/fuzz.sh"), ["unheard of"])
+
+    def test_another_test_that_it_starts(self):
+        self.write(f"{SUITE}/files.sh", '"$OUT/basic"')
+        self.assertEqual(self.changed_by(f"{SUITE}/basic.c"), ["um: hist.basic", "um: hist.files", "unheard of"])
+
+    def test_what_nobody_reads(self):
+        self.assertEqual(self.changed_by("Documentation/guide.rst"), ["unheard of"])
+
+    def test_the_table_itself(self):
+        self.assertEqual(self.changed_by("Documentation/tested.json"), [])
+
+    def test_the_row_of_a_test(self):
+        changed = [self.known(guest(replace(BASIC, **more))) == self.known(guest(BASIC)) for more in ({"about": "x"}, {"skips": {"um": 1}})]
+        self.assertEqual(changed, [True, False])
+
+    def test_the_command(self):
+        for words, same in ((["--timeout", "8"], True), (["--cpus", "4", "--timeout", "9"], False)):
+            self.assertEqual(self.known(replace(guest(BASIC), command=["scripts/vm", *words])) == self.known(guest(BASIC)), same)
+        module = replace(MODULE, command=["make", "RHIST_EVENT_HEADERS=irq"])
+        few = inputs.Inputs([module, guest(BASIC)], self.folder, SOURCES, self.folder / "lab")
+        self.assertEqual(list(few.of(guest(BASIC))), ["um: hist.basic (few probes)"])
+
+    def test_the_lab(self):
+        self.assertEqual(self.changed_by("lab/um.recipe"), ["module for um", "um: hist.basic", "um: hist.files"])
+        newer = STATUS.replace("1", "2", 1)
+        self.assertEqual(len(self.changed_by("lab/root/var/lib/dpkg/status", newer)), 5)
+        self.assertEqual(self.changed_by("lab/root/var/lib/dpkg/status", newer.replace("1", "2")), [])
+        (self.folder / "lab/um.recipe").unlink()
+        self.assertEqual(self.known(MODULE)["module for um"][1], None)
+
+    def test_own_table(self):
+        """Every place in the table is there, and every piece of make test has a row."""
+        now = inputs.Inputs(pieces.all_pieces({}, long=True))
+        for _, files, _ in inputs.PIECES:
+            for place in files:
+                self.assertTrue(now.below(place) or place in inputs.NEVER, place)
+        tests = {f"{test.suite}.{test.name}" for test in selftests.read()}
+        self.assertLessEqual(set(inputs.TESTS), tests)
+        for place in " ".join(inputs.TESTS.values()).split():
+            self.assertTrue(now.below(place), place)
+        # That one depends on all files, as the table is of all.
+        self.assertEqual([name for name in now.pieces if not inputs.row_of(name)], ["lab: inputs"])
+
+
+def entry(when, failed=0, files="f", of_lab="l", commit="abc", **more):
+    return record.Entry(3, failed, 0, 60.0, commit, when, files, of_lab, **more)
+
+
+class Record(Folder):
+    def test_the_newest_counts(self):
+        here, there = record.Record(self.path), record.Record(self.folder / "other")
+        here.put({"a": entry(1), "b": entry(5)})
+        there.put({"a": entry(2, failed=1), "b": entry(4, failed=1), "c": entry(1)})
+        here.put(record.read(there.path) | {"d": None})
+        self.assertEqual({name: (each.when, each.failed) for name, each in record.read(self.path).items()}, {"a": (2, 1), "b": (5, 0), "c": (1, 0)})
+
+    def test_two_at_once(self):
+        one, two = record.Record(self.path), record.Record(self.path)
+        one.put({"a": entry(1)})
+        two.put({"b": entry(1)})
+        self.assertEqual(set(record.read(self.path)), {"a", "b"})
+
+    def test_passed(self):
+        for now, passed in (
+            (entry(1, failed=1), False), (entry(1, files="g"), False), (entry(1, of_lab="m"), False), (entry(1), True),
+        ):
+            self.path.unlink(missing_ok=True)
+            kept = record.Record(self.path)
+            kept.put({"a": now})
+            self.assertEqual(kept.has_passed("a", ("f", "l")), passed)
+        # This machine does not have that part of the lab.
+        self.assertTrue(kept.has_passed("a", ("f", None)))
+        self.assertFalse(kept.has_passed("b", ("f", "l")))
+
+
+class Durations(dict):
+    put = dict.update
+
+
+class Jobs(Folder):
+    """What is run, for real: by shells in place of guests."""
+
+    def setUp(self):
+        super().setUp()
+        self.kept, pieces.OUT, runner.OUT, runner.TOP = (pieces.OUT, runner.TOP), self.folder, self.folder, self.folder
+        self.addCleanup(self.restore)
+
+    def restore(self):
+        pieces.OUT, runner.TOP = self.kept
+        runner.OUT = pieces.OUT
+
+    def shell(self, name, command, *tests, **more):
+        # Its names follow, as those of tests do.
+        words = ["sh", "-c", command, "--timeout", *(test.name for test in tests)]
+        return pieces.Piece(name, words, tests=list(tests), kernel="um", **more)
+
+    def run_job(self, *found):
+        with contextlib.redirect_stdout(io.StringIO()) as said:
+            job = matrix.Job("um", list(found), ())
+            result = matrix.run_job(job, list(found), Durations(), lambda: record.Record(self.path, found))
+        return result, record.read(self.path), said.getvalue()
+
+    def say(self, *states):
+        return "; ".join(f"echo '# {name}: {passed} passed, {failed} failed, 0 skipped, 1 s'" for name, passed, failed in states)
+
+    def test_passes(self):
+        result, kept, _ = self.run_job(
+            self.shell("one", "echo 5 passed, 0 failed"), self.shell("two", self.say(("basic", 2, 0)), BASIC))
+        self.assertEqual(result, (7, [], []))
+        self.assertEqual({name: each[:3] for name, each in kept.items()}, {"one": (5, 0, 0), "um: hist.basic": (2, 0, 0)})
+        self.assertFalse(any(each.repeated for each in kept.values()))
+
+    def test_fails_once(self):
+        first, then = self.say(("files", 4, 0), ("basic", 1, 1)), self.say(("basic", 2, 0))
+        once = f"if [ -e {self.folder}/again ]; then {then}; else touch {self.folder}/again; {first}; fi"
+        result, kept, said = self.run_job(self.shell("two", once, FILES, BASIC))
+        self.assertEqual(result, (4 + 2, [], ["um: hist.basic"]))
+        self.assertEqual({name: (each.failed, each.repeated) for name, each in kept.items()},
+                         {"um: hist.files": (0, False), "um: hist.basic": (0, True)})
+        self.assertIn("repeated once: um: hist.basic\n", said)
+
+    def test_fails_twice(self):
+        result, kept, _ = self.run_job(
+            self.shell("one", "echo 5 passed, 1 failed; exit 1"), self.shell("two", self.say(("basic", 2, 0)), BASIC))
+        self.assertEqual(result, (2, ["one"], []))
+        self.assertEqual((kept["one"].failed, kept["um: hist.basic"].failed), (1, 0))
+
+    def test_what_it_needs_fails(self):
+        (_, bad, _), kept, _ = self.run_job(
+            self.shell("one", "exit 1", counts=False), self.shell("two", self.say(("basic", 2, 0)), BASIC, after=["one"]))
+        self.assertEqual((sorted(bad), set(kept)), (["one", "um: hist.basic"], {"one"}))
+
+    def test_changed(self):
+        one, three, four = (self.shell(name, "true", counts=False) for name in ("one", "three", "four"))
+        two = self.shell("two", self.say(("files", 5, 0)), FILES, BASIC, after=["three"])
+        self.run_job(one, two, three)
+        kept, record.Record = record.Record, functools.partial(record.Record, self.path)
+        with contextlib.redirect_stdout(io.StringIO()) as said:
+            left = record.changed([one, two, three, four], {})
+        record.Record = kept
+        # What it needs is run again, since it may not be there in this checkout.
+        self.assertEqual([piece.name for piece in left], ["three", "two: basic", "four"])
+        self.assertIn("3 of 5 tests are left out", said.getvalue())
+
+    def test_no_repository(self):
+        found = self.shell("one", "true", counts=False)
+        self.addCleanup(setattr, record, "commit", record.commit)
+        for commit in ("abc", ""):
+            record.commit = lambda: commit
+            self.run_job(found)
+        self.assertEqual(record.read(self.path)["one"].commit, "abc")
+
+    def test_files_that_change_meanwhile(self):
+        found = self.shell("one", "true", counts=False)
+        kept = record.Record(self.path, [found])
+        kept.before.files["README.md"] = "other"
+        kept.keep(found, {"one": runner.Result(passed=1)}, 1)
+        self.assertEqual(record.read(self.path), {})
+
+    def whole(self, *rows):
+        made = matrix.Matrix.__new__(matrix.Matrix)
+        made.durations, made.rows = {}, {row: [("hist", [piece])] for row, piece in rows}
+        made.pieces = [piece for _, piece in rows]
+        return made
+
+    def test_goes_on_where_it_was_ended(self):
+        found = self.shell("one", "echo 5 passed, 0 failed"), self.shell("two", self.say(("basic", 2, 0)), FILES, BASIC)
+        self.run_job(*found)
+        # Only the test that the guest did not get to is left.
+        (job,) = self.whole(("host", found[0]), ("um", found[1])).jobs(record.Record(self.path))
+        self.assertEqual([test.name for piece in job.pieces for test in piece.tests], ["files"])
+        self.assertEqual(job.pieces[0].command[-1], "files")
+
+    def test_order(self):
+        basic, files = guest(BASIC), guest(FILES)
+        on_debug, on_stock = (replace(piece, kernel=kernel, name=f"hist on {kernel}: some")
+                              for piece, kernel in ((basic, "debug"), (files, "stock")))
+        whole = self.whole(("um", guest(BASIC, FILES)), ("debug", on_debug), ("stock", on_stock))
+        kept = record.Record(self.path)
+        kept.merge({"stock: hist.files": entry(5), "um: hist.basic": entry(9), "um: hist.files": entry(9), "debug: hist.basic": entry(10)})
+        order = [(job.row, [test.name for piece in job.pieces for test in piece.tests])
+                 for job in whole.jobs(kept, changes={f"{SUITE}/files.sh"})]
+        # What was changed itself; then the kernel that looks for faults; then what has not run for the longest time.
+        self.assertEqual(order, [("stock", ["files"]), ("um", ["files", "basic"]), ("debug", ["basic"])])
+        self.assertEqual([job.row for job in whole.jobs(kept)], ["debug", "stock", "um"])
+
+    def test_jobs_are_short(self):
+        for job in matrix.Matrix({}, ["um", "stock", "debug", "6.12.117+deb13-amd64"]).jobs(record.Record(self.path)):
+            self.assertTrue(job.takes() <= matrix.JOB or len(job.pieces) == 1 and len(job.pieces[0].tests) == 1, job)
+
+    def test_no_job_is_begun_that_would_end_too_late(self):
+        jobs, now, done = [matrix.Job("host", [replace(MODULE, takes=takes)], ()) for takes in (50, 40, 30, 20)], [0], []
+        for job in matrix.in_time(jobs, 100, self.folder, clock=lambda: now[0]):
+            done.append(job.takes())
+            # Each takes longer than was thought.
+            now[0] += job.takes() + 25
+        self.assertEqual(done, [50, 20])
+
+
+class Table(unittest.TestCase):
+    def test_cells(self):
+        table = {
+            "um: hist.basic": entry(7, commit="old"), "um: hist.files": entry(9), "um long: hist.basic": None,
+            "debug rest: command.push": entry(1, failed=2), "lab on um": entry(1, repeated=True), "module for um": entry(1),
+            "layers": entry(1), "packages: dkms": None,
+        }
+        lines = matrix.printed(table)
+        self.assertEqual(re.split("   *", lines[1]), ["um", "3 1.0m abc", "6 2.0m old", "-", "-", "-", "not run", "3 1.0m abc"])
+        self.assertIn("3 2 failed 1.0m abc", lines[2])
+        self.assertEqual([line.split()[-1] for line in lines[4:6]], ["abc", "run"])
+        self.assertEqual(lines[-2:], ["failed: debug rest: command.push", "passed when repeated: lab on um"])
+
+    def test_part_of_a_cell(self):
+        self.assertEqual(matrix.cell([entry(1), None]), "1/2 3 1.0m abc")
+
+    def test_the_page_is_of_the_table(self):
+        self.assertEqual(matrix.PAGE.read_text(encoding="utf-8"), matrix.page(record.read(matrix.TABLE)))
+
+    def test_every_key_has_its_cell(self):
+        for row in ("um", "stock", "kcsan", "7.3.4+deb13-arm64-16k"):
+            whole = matrix.Matrix({}, [row])
+            for column, found in whole.rows[row]:
+                for name in (name for piece in found for name in inputs.keys(piece) if column):
+                    self.assertEqual(matrix.place(name), (row, column))
+                    self.assertIn(column, matrix.COLUMNS)
+
+
+if __name__ == "__main__":
+    done = unittest.main(exit=False).result
+    failed = len(done.failures) + len(done.errors)
+    print(f"{done.testsRun - failed} passed, {failed} failed")
+    sys.exit(bool(failed))
