@@ -2,6 +2,7 @@
 
 //! One request, and what its answer means, by the specification of OTLP/HTTP.
 
+use std::io::ErrorKind;
 use std::time::Duration;
 use std::time::SystemTime;
 use std::time::UNIX_EPOCH;
@@ -49,6 +50,9 @@ pub enum Answer {
         after: Option<Duration>,
         /// Why.
         why: String,
+        /// Whether it may be due to the batch, as if the receiver ends the connection while it reads this one: others may be
+        /// accepted.
+        of_batch: bool,
     },
     /// It must not be sent again.
     Refused {
@@ -95,12 +99,29 @@ impl Client {
             // Nobody knows what the receiver has got. If it had it all, it gets it twice, as the protocol has it.
             Err(error) => Answer::Later {
                 after: None,
+                of_batch: has_connected(&error),
                 why: match error {
                     ureq::Error::Io(error) => message(&error.to_string()),
                     error => message(&error.to_string()),
                 },
             },
         }
+    }
+}
+
+/// Whether an error may be one of a connection that there was.
+fn has_connected(error: &ureq::Error) -> bool {
+    match error {
+        ureq::Error::Io(error) => matches!(
+            error.kind(),
+            ErrorKind::ConnectionReset
+                | ErrorKind::ConnectionAborted
+                | ErrorKind::BrokenPipe
+                | ErrorKind::UnexpectedEof
+        ),
+        ureq::Error::HostNotFound | ureq::Error::ConnectionFailed => false,
+        // The time was over, or what was answered is none of HTTP.
+        _ => true,
     }
 }
 
@@ -142,7 +163,12 @@ fn answer(encoding: Encoding, mut response: Response<Body>) -> Answer {
         None => status.to_string(),
     };
     match status.as_u16() {
-        429 | 502 | 503 | 504 => Answer::Later { after, why },
+        status @ (429 | 502 | 503 | 504) => Answer::Later {
+            // Those between say so of a receiver that has hung up, or did not answer in time.
+            of_batch: after.is_none() && matches!(status, 502 | 504),
+            after,
+            why,
+        },
         _ => Answer::Refused { why },
     }
 }

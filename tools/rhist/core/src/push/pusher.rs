@@ -4,6 +4,7 @@
 
 use std::hash::BuildHasher;
 use std::hash::RandomState;
+use std::io;
 use std::sync::Arc;
 use std::sync::Condvar;
 use std::sync::Mutex;
@@ -18,6 +19,13 @@ use super::Endpoint;
 use super::Queue;
 use super::client::Answer;
 use super::client::Client;
+
+/// Attempts with a batch, one after the other, before others have their turn: what disturbs all of them for a moment does not
+/// change their order.
+const ATTEMPTS: u32 = 3;
+
+/// Attempts that may fail once nothing more comes, if it may be due to the batches.
+const LAST_ATTEMPTS: u32 = 2;
 
 /// How long to wait before a batch is sent again. Each time is twice as long as the one before, and of each, a part between a
 /// half and all is waited, so that machines that began together do not stay together.
@@ -106,6 +114,7 @@ struct State {
     /// Why batches are held in memory, as long as they are.
     is_held_told: bool,
     is_drop_told: bool,
+    is_unread_told: bool,
 }
 
 impl Pusher {
@@ -122,6 +131,7 @@ impl Pusher {
                 tell: Box::new(tell),
                 is_held_told: false,
                 is_drop_told: false,
+                is_unread_told: false,
             }),
             changed: Condvar::new(),
         });
@@ -130,6 +140,7 @@ impl Pusher {
             client: Client::new(endpoint),
             pace,
             failures: 0,
+            is_told: false,
             last_refusal: String::new(),
         };
         thread::spawn(|| sender.run());
@@ -218,40 +229,63 @@ struct Sender {
     pace: Pace,
     /// How often the receiver has not accepted anything, since it last did.
     failures: u32,
+    /// Whether it was told that batches are not accepted.
+    is_told: bool,
     last_refusal: String,
 }
 
 impl Sender {
     fn run(mut self) {
-        let mut not_before = Instant::now();
+        let begin = Instant::now();
+        let mut not_before = begin;
         // A receiver that wants to be left alone is, also in the end.
         let mut is_banned = false;
+        let mut last_attempts = LAST_ATTEMPTS;
         let shared = self.shared.clone();
         let mut state = shared.lock();
         loop {
             let now = Instant::now();
-            let front = match state.is_closing && !is_banned || now >= not_before {
-                true => state.queue.front(),
-                false => None,
+            let is_closing = state.is_closing;
+            let next = match (is_closing && !is_banned, now >= not_before) {
+                (true, _) if last_attempts == 0 => None,
+                // In the end, those that were ever put off are tried after all others.
+                (true, _) => state
+                    .queue
+                    .next(begin)
+                    .or_else(|| state.queue.next(now + self.pace.longest)),
+                (false, true) => state.queue.next(now),
+                (false, false) => None,
             };
-            let Some((number, batch)) = front else {
-                if state.is_closing {
+            let Some((number, batch)) = next else {
+                if is_closing {
                     break;
                 }
                 // It may be empty by now, if what was left could not be read.
                 shared.changed.notify_all();
-                state = match state.queue.is_empty() {
-                    true => shared.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
-                    false => {
-                        let wait = not_before.saturating_duration_since(now);
-                        let waited = shared.changed.wait_timeout(state, wait);
+                let until = match now >= not_before {
+                    true => state.queue.due(),
+                    false => (!state.queue.is_empty()).then_some(not_before),
+                };
+                state = match until {
+                    None => shared.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
+                    Some(until) => {
+                        let waited = shared.changed.wait_timeout(state, until.saturating_duration_since(now));
                         waited.unwrap_or_else(PoisonError::into_inner).0
                     }
                 };
                 continue;
             };
+            let batch = match batch {
+                Ok(batch) => batch,
+                Err(error) => {
+                    self.unread(&mut state, number, &error);
+                    not_before = now + self.pace.first;
+                    last_attempts -= u32::from(is_closing);
+                    continue;
+                }
+            };
+            state.is_unread_told = false;
             state.in_flight = Some(number);
-            let was_closing = state.is_closing;
             drop(state);
             let answer = self.client.send(&batch);
             state = shared.lock();
@@ -266,14 +300,18 @@ impl Sender {
                     state.queue.remove(number);
                     self.refused(&mut state, why);
                 }
-                Answer::Later { after, why } => {
-                    self.failed(&mut state, &why);
-                    let wait = after.unwrap_or_default().max(self.back_off());
+                Answer::Later { after, why, of_batch } => {
+                    let times = match of_batch {
+                        true => self.put_off(&mut state, number),
+                        false => 0,
+                    };
+                    self.failed(&mut state, &why, times);
+                    let wait = after.unwrap_or_default().max(self.back_off(self.failures));
                     not_before = Instant::now() + wait;
                     is_banned = after.is_some();
-                    // One attempt after the end is enough.
-                    if was_closing {
-                        break;
+                    if is_closing {
+                        // Another one may be accepted, if it is not the receiver.
+                        last_attempts = if of_batch { last_attempts - 1 } else { 0 };
                     }
                 }
             }
@@ -283,11 +321,28 @@ impl Sender {
         shared.changed.notify_all();
     }
 
+    /// Lets others go before a batch that has failed too often. Returns how often it has.
+    fn put_off(&self, state: &mut State, number: u64) -> u32 {
+        let most = if state.is_closing { 1 } else { ATTEMPTS };
+        let until = |times| Instant::now() + self.back_off(times);
+        state.queue.failed(number, most, until)
+    }
+
+    fn unread(&self, state: &mut State, number: u64, error: &io::Error) {
+        let times = self.put_off(state, number);
+        if times == 1 && !std::mem::replace(&mut state.is_unread_told, true) {
+            (state.tell)(&format!(
+                "a batch in the queue cannot be read now, and stays there: {error}"
+            ));
+        }
+    }
+
     fn accepted(&mut self, state: &mut State, rejected: u64, message: Option<String>) {
         state.totals.accepted += 1;
         state.totals.rejected_points += rejected;
         let url = self.client.endpoint().url();
-        if std::mem::take(&mut self.failures) > 0 {
+        self.failures = 0;
+        if std::mem::take(&mut self.is_told) {
             let waiting = state.queue.len();
             (state.tell)(&format!("{url} accepts batches again; waiting: {waiting}"));
         }
@@ -319,9 +374,11 @@ impl Sender {
         }
     }
 
-    fn failed(&mut self, state: &mut State, why: &str) {
+    /// Tells that batches are not accepted, once until they are, and of each batch only if this is not known of it: how often
+    /// it alone has failed is `times`.
+    fn failed(&mut self, state: &mut State, why: &str, times: u32) {
         state.totals.retries += 1;
-        if self.failures == 0 {
+        if times <= 1 && !std::mem::replace(&mut self.is_told, true) {
             let url = self.client.endpoint().url();
             (state.tell)(&format!(
                 "{url} does not accept batches, which are kept and sent again: {why}"
@@ -330,9 +387,9 @@ impl Sender {
         self.failures = self.failures.saturating_add(1);
     }
 
-    /// How long to wait after the last failure.
-    fn back_off(&self) -> Duration {
-        let doublings = self.failures.saturating_sub(1).min(16);
+    /// How long to wait after so many failures.
+    fn back_off(&self, failures: u32) -> Duration {
+        let doublings = failures.saturating_sub(1).min(16);
         let whole = self.pace.first.saturating_mul(1 << doublings).min(self.pace.longest);
         // Each state of a hasher has random keys.
         let random = RandomState::new().hash_one(0) as f64 / u64::MAX as f64;

@@ -15,6 +15,7 @@
 //! out, and counted. Nothing waits for the disk: what the kernel has not written when the machine goes down is lost.
 //!
 //! If a file cannot be written, as when the disk is full, the batch is held in memory, and written when that can be done again.
+//! If one cannot be read for now, as when the process has no more file descriptors, it stays, and others have their turn.
 
 use std::collections::VecDeque;
 use std::fs;
@@ -27,6 +28,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::path::PathBuf;
+use std::time::Instant;
 
 use percent_encoding::AsciiSet;
 use percent_encoding::NON_ALPHANUMERIC;
@@ -102,6 +104,8 @@ pub struct Queue {
     entries: VecDeque<Entry>,
     /// Number of the next one.
     next: u64,
+    /// Since a batch was removed, attempts with those up to this number have failed.
+    passed: u64,
     dropped: u64,
     unreadable: u64,
 }
@@ -121,6 +125,22 @@ struct Entry {
     bytes: u64,
     /// `None` if it is in a file.
     held: Option<Batch>,
+    /// Attempts that have failed.
+    failures: u32,
+    /// Until then, others have their turn.
+    put_off: Option<Instant>,
+}
+
+impl Entry {
+    fn new(number: u64, bytes: u64, held: Option<Batch>) -> Self {
+        Self {
+            number,
+            bytes,
+            held,
+            failures: 0,
+            put_off: None,
+        }
+    }
 }
 
 /// What came of adding a batch.
@@ -148,7 +168,7 @@ impl Queue {
             folder: Some(folder),
             ..Self::in_memory(limits)
         };
-        queue.find();
+        queue.find()?;
         queue.adopt(&all);
         queue.shorten(None);
         Ok(queue)
@@ -176,26 +196,25 @@ impl Queue {
             limits,
             entries: VecDeque::new(),
             next: 1,
+            passed: 0,
             dropped: 0,
             unreadable: 0,
         }
     }
 
     /// Finds the batches in the folder.
-    fn find(&mut self) {
-        let Some(folder) = &self.folder else { return };
-        let mut found = folder.batches();
-        found.sort_unstable();
+    fn find(&mut self) -> io::Result<()> {
+        let Some(folder) = &self.folder else { return Ok(()) };
         // Also behind what has such a name and is no batch.
-        self.next = folder.entries().map(|(number, _)| number + 1).max().unwrap_or(1);
-        self.entries = found
-            .into_iter()
-            .map(|(number, bytes)| Entry {
-                number,
-                bytes,
-                held: None,
-            })
-            .collect();
+        self.next = folder
+            .entries()?
+            .iter()
+            .map(|(number, _)| number + 1)
+            .max()
+            .unwrap_or(1);
+        let found = folder.batches()?.into_iter();
+        self.entries = found.map(|(number, bytes)| Entry::new(number, bytes, None)).collect();
+        Ok(())
     }
 
     /// Takes over what is in folders of processes that are gone.
@@ -204,15 +223,9 @@ impl Queue {
         let others = (1..=FOLDERS).map(|number| all.join(number.to_string()));
         for other in others.filter(|path| *path != folder.path && path.is_dir()) {
             let Ok(Some(other)) = Folder::lock(other) else { continue };
-            let mut found = other.batches();
-            found.sort_unstable();
-            for (number, bytes) in found {
+            for (number, bytes) in other.batches().unwrap_or_default() {
                 if fs::rename(other.file(number), folder.file(self.next)).is_ok() {
-                    self.entries.push_back(Entry {
-                        number: self.next,
-                        bytes,
-                        held: None,
-                    });
+                    self.entries.push_back(Entry::new(self.next, bytes, None));
                     self.next += 1;
                 }
             }
@@ -229,18 +242,10 @@ impl Queue {
         };
         let mut added = Added::default();
         self.entries.push_back(match written {
-            Ok(bytes) => Entry {
-                number,
-                bytes,
-                held: None,
-            },
+            Ok(bytes) => Entry::new(number, bytes, None),
             Err(error) => {
                 added.held = self.folder.is_some().then_some(error);
-                Entry {
-                    number,
-                    bytes: batch.body.len() as u64,
-                    held: Some(batch),
-                }
+                Entry::new(number, batch.body.len() as u64, Some(batch))
             }
         });
         added.dropped = match added.held {
@@ -289,25 +294,60 @@ impl Queue {
         self.dropped - before
     }
 
-    /// The oldest batch, and its number. One that cannot be read is left out, and counted.
-    pub fn front(&mut self) -> Option<(u64, Batch)> {
+    /// The batch whose turn it is, and its number: the oldest one that is not put off, after those that have failed since
+    /// another one was removed. What is no batch is left out, and counted.
+    ///
+    /// # Errors
+    ///
+    /// Why the batch cannot be read for now.
+    pub fn next(&mut self, now: Instant) -> Option<(u64, io::Result<Batch>)> {
         loop {
-            let entry = self.entries.front()?;
+            let is_ready = |entry: &&Entry| entry.put_off.is_none_or(|until| until <= now);
+            let mut ready = self.entries.iter().filter(is_ready);
+            let entry = ready
+                .clone()
+                .find(|entry| entry.number > self.passed)
+                .or_else(|| ready.next())?;
+            let number = entry.number;
             let batch = match (&entry.held, &self.folder) {
-                (Some(batch), _) => Some(batch.clone()),
-                (None, Some(folder)) => read(&folder.file(entry.number)),
-                (None, None) => None,
+                (Some(batch), _) => Ok(Some(batch.clone())),
+                (None, Some(folder)) => folder.read(number),
+                (None, None) => Ok(None),
             };
-            if let Some(batch) = batch {
-                return Some((entry.number, batch));
+            if let Some(batch) = batch.transpose() {
+                return Some((number, batch));
             }
             self.unreadable += 1;
-            self.take(0);
+            self.drop_entry(number);
         }
+    }
+
+    /// Notes that an attempt with a batch has failed, which may be due to it. From the failure number `most` on, others have
+    /// their turn, at least until the time that `until` has for so many failures. Returns how many there were.
+    pub fn failed(&mut self, number: u64, most: u32, until: impl FnOnce(u32) -> Instant) -> u32 {
+        let Some(entry) = self.entries.iter_mut().find(|entry| entry.number == number) else {
+            return 0;
+        };
+        entry.failures = entry.failures.saturating_add(1);
+        if entry.failures >= most {
+            entry.put_off = Some(until(entry.failures));
+            self.passed = number;
+        }
+        entry.failures
+    }
+
+    /// When the first of those that are put off has its turn again.
+    pub fn due(&self) -> Option<Instant> {
+        self.entries.iter().filter_map(|entry| entry.put_off).min()
     }
 
     /// Removes a batch, since it was accepted, or never will be.
     pub fn remove(&mut self, number: u64) {
+        self.drop_entry(number);
+        self.passed = 0;
+    }
+
+    fn drop_entry(&mut self, number: u64) {
         if let Some(place) = self.entries.iter().position(|entry| entry.number == number) {
             self.take(place);
         }
@@ -387,22 +427,45 @@ impl Folder {
     }
 
     /// What has the name of a batch, and its number.
-    fn entries(&self) -> impl Iterator<Item = (u64, fs::DirEntry)> {
-        let entries = fs::read_dir(&self.path).into_iter().flatten().flatten();
-        entries.filter_map(|entry| {
-            let number = entry.file_name().to_str()?.parse().ok()?;
-            let is_own = number <= LAST && entry.path() == self.file(number);
-            is_own.then_some((number, entry))
-        })
+    fn entries(&self) -> io::Result<Vec<(u64, fs::DirEntry)>> {
+        let mut entries = Vec::new();
+        for entry in fs::read_dir(&self.path)? {
+            let entry = entry?;
+            let number = entry.file_name().to_str().and_then(|name| name.parse().ok());
+            if let Some(number) = number.filter(|number| *number <= LAST && entry.path() == self.file(*number)) {
+                entries.push((number, entry));
+            }
+        }
+        Ok(entries)
     }
 
-    /// Numbers of the batches, and what each counts for.
-    fn batches(&self) -> Vec<(u64, u64)> {
-        let batch = |(number, entry): (u64, fs::DirEntry)| {
-            let file = entry.metadata().ok().filter(fs::Metadata::is_file)?;
-            Some((number, on_disk(file.len())))
+    /// Numbers of the batches in their order, and what each counts for.
+    fn batches(&self) -> io::Result<Vec<(u64, u64)>> {
+        let mut batches = self.entries()?;
+        batches.retain(|(_, entry)| entry.file_type().is_ok_and(|kind| kind.is_file()));
+        batches.sort_unstable_by_key(|(number, _)| *number);
+        // One whose length cannot be had now may be read later.
+        let bytes = |entry: fs::DirEntry| entry.metadata().map_or(BLOCK, |file| on_disk(file.len()));
+        Ok(batches
+            .into_iter()
+            .map(|(number, entry)| (number, bytes(entry)))
+            .collect())
+    }
+
+    /// Reads a batch: `None` if there is none, or not all of it. This waits for nobody, whatever is there.
+    fn read(&self, number: u64) -> io::Result<Option<Batch>> {
+        let mut file = match open(&self.file(number), OFlags::NONBLOCK) {
+            // Unless the folder itself is away.
+            Err(Errno::NOENT) if fs::symlink_metadata(&self.path).is_ok() => return Ok(None),
+            Err(Errno::LOOP | Errno::NXIO) => return Ok(None),
+            file => file?,
         };
-        self.entries().filter_map(batch).collect()
+        if !file.metadata()?.is_file() {
+            return Ok(None);
+        }
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes)?;
+        Ok(parse(bytes))
     }
 
     /// Writes a batch. Returns what it counts for. If it fails, nothing is left.
@@ -445,14 +508,8 @@ fn open(path: &Path, flags: OFlags) -> rustix::io::Result<File> {
     Ok(rustix::fs::open(path, flags, Mode::empty())?.into())
 }
 
-/// The batch in a file, if it is whole. This waits for nobody, whatever is there.
-fn read(path: &Path) -> Option<Batch> {
-    let mut file = open(path, OFlags::NONBLOCK).ok()?;
-    if !file.metadata().ok()?.is_file() {
-        return None;
-    }
-    let mut bytes = Vec::new();
-    file.read_to_end(&mut bytes).ok()?;
+/// The batch that these bytes of a file are, if it is whole.
+fn parse(mut bytes: Vec<u8>) -> Option<Batch> {
     let end = bytes.iter().take(MAX_HEADER as usize).position(|byte| *byte == b'\n')? + 1;
     let line = std::str::from_utf8(&bytes[..end]).ok()?.to_owned();
     let encoding = Encoding::parse(line.split(' ').nth(2)?)?;

@@ -240,14 +240,63 @@ fn connections_end_before_the_answer() {
     });
     let (totals, said) = push_three(&receiver, PATIENCE);
     assert_eq!((totals.accepted, totals.retries, totals.lost()), (3, 5, 0));
-    assert_eq!(
-        receiver.bodies(),
-        ["batch 1"; 6]
-            .into_iter()
-            .chain(["batch 2", "batch 3"])
-            .collect::<Vec<_>>()
-    );
+    // After three attempts with one, another has its turn. Once that is accepted, the first one has it again.
+    let bodies = [["batch 1"; 3], ["batch 2"; 3], ["batch 1", "batch 3", ""]].concat();
+    assert_eq!(receiver.bodies(), bodies[..8]);
     assert_eq!(said.len(), 2, "{said:?}");
+}
+
+/// Whether it is the receiver itself who hangs up on a batch, or one before it that says so.
+#[test]
+fn a_batch_that_the_receiver_hangs_up_on_stops_no_other() {
+    for says in [None, Some("502 Bad Gateway"), Some("504 Gateway Timeout")] {
+        let receiver = Receiver::start_by_body(move |body, stream| match (body, says) {
+            (b"batch 1" | b"batch 2", None) => close(),
+            (b"batch 1" | b"batch 2", Some(status)) => answer(stream, status, "", b""),
+            _ => accept(stream),
+        });
+        let state = tempfile::tempdir().unwrap();
+        let endpoint = receiver.endpoint();
+        let open = || Queue::open(state.path(), receiver.endpoint().url(), Limits::default()).unwrap();
+        let (pusher, said) = pusher(endpoint, open());
+        (1..=20).for_each(|number| pusher.push(batch(number)));
+        let begin = Instant::now();
+        while pusher.totals().accepted < 18 {
+            assert!(begin.elapsed() < PATIENCE, "{:?}", pusher.totals());
+            thread::sleep(Duration::from_millis(5));
+        }
+        // They are tried again, less and less often: after 40, 80 … ms, or half of these.
+        thread::sleep(Duration::from_millis(1_000));
+        let tries = receiver.bodies().iter().filter(|body| *body == "batch 1").count();
+        assert!((5..=12).contains(&tries), "{tries}");
+        // The last ones are sent in spite of them, too.
+        (21..=30).for_each(|number| pusher.push(batch(number)));
+        let totals = pusher.finish(PATIENCE);
+        assert_eq!((totals.accepted, totals.waiting, totals.lost()), (28, 2, 0));
+        let told = said.lock().unwrap().clone();
+        assert!((2..=4).contains(&told.len()), "{told:?}");
+        thread::sleep(Duration::from_millis(100));
+        assert_eq!(open().len(), 2);
+    }
+}
+
+/// In the end, one attempt with each of two is enough to know that it is the receiver.
+#[test]
+fn the_last_batches_are_sent_behind_one_that_the_receiver_hangs_up_on() {
+    let receiver = Receiver::start_by_body(|body, stream| match body {
+        b"batch 1" => close(),
+        _ => {
+            // The pause of the first one is over before the next is accepted.
+            thread::sleep(PACE.first * 3);
+            accept(stream)
+        }
+    });
+    let (pusher, _) = pusher(receiver.endpoint(), Queue::in_memory(Limits::default()));
+    (1..=5).for_each(|number| pusher.push(batch(number)));
+    let totals = pusher.finish(PATIENCE);
+    assert_eq!((totals.accepted, totals.waiting), (4, 1));
+    let bodies = receiver.bodies();
+    assert!(bodies.len() <= 7, "{bodies:?}");
 }
 
 #[test]

@@ -6,9 +6,15 @@ use std::collections::VecDeque;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
+use std::time::Instant;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
+use rustix::process::Resource;
+use rustix::process::Rlimit;
+use rustix::process::getrlimit;
+use rustix::process::setrlimit;
 
 use super::batch;
 use crate::push::Batch;
@@ -27,10 +33,16 @@ fn open(state: &Path) -> Queue {
     Queue::open(state, URL, LIMITS).unwrap()
 }
 
+/// The batch whose turn it is.
+fn front(queue: &mut Queue) -> Option<(u64, Batch)> {
+    let (number, batch) = queue.next(Instant::now())?;
+    Some((number, batch.unwrap()))
+}
+
 /// All batches, in their order.
 fn drain(queue: &mut Queue) -> Vec<Batch> {
     let mut batches = Vec::new();
-    while let Some((number, batch)) = queue.front() {
+    while let Some((number, batch)) = front(queue) {
         queue.remove(number);
         batches.push(batch);
     }
@@ -48,7 +60,7 @@ fn the_oldest_are_dropped() {
     }
     assert_eq!((queue.len(), queue.dropped()), (8, 12));
     // The one that is being sent stays.
-    let (first, _) = queue.front().unwrap();
+    let (first, _) = front(&mut queue).unwrap();
     queue.push(batch(20), Some(first));
     let left: Vec<_> = [12, 14, 15, 16, 17, 18, 19, 20].into_iter().map(batch).collect();
     assert_eq!(drain(&mut queue), left);
@@ -230,9 +242,94 @@ fn push_to_a_full_disk() {
     let mut queue = open(state.as_ref());
     let added = queue.push(batch(1), None);
     assert_eq!(added.held.unwrap().to_string(), "File too large (os error 27)");
-    assert_eq!(queue.front().unwrap().1, batch(1));
+    assert_eq!(front(&mut queue).unwrap().1, batch(1));
     // What was begun of the file is gone.
     assert_eq!(fs::read_dir(queue.folder().unwrap()).unwrap().count(), 0);
+}
+
+/// Limits of a process of its own stand in for a machine that has no files or memory left for a moment.
+#[test]
+fn what_cannot_be_read_for_a_moment_stays() {
+    let state = tempfile::tempdir().unwrap();
+    let output = Command::new(std::env::current_exe().unwrap())
+        .args([
+            "--exact",
+            "push::tests::queue::read_without_files_or_memory",
+            "--ignored",
+        ])
+        .env("RHIST_TEST_STATE", state.path())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+}
+
+/// Run by the test above.
+#[test]
+#[ignore = "part of another test"]
+fn read_without_files_or_memory() {
+    let Some(state) = std::env::var_os("RHIST_TEST_STATE") else {
+        return;
+    };
+    let large = Batch {
+        encoding: Encoding::Json,
+        body: vec![b'x'; 256 << 20],
+    };
+    let mut queue = Queue::open(
+        state.as_ref(),
+        URL,
+        Limits {
+            bytes: u64::MAX,
+            ..LIMITS
+        },
+    )
+    .unwrap();
+    assert!(queue.push(large.clone(), None).held.is_none());
+    let pages = fs::read_to_string("/proc/self/statm").unwrap();
+    let pages: u64 = pages.split(' ').next().unwrap().parse().unwrap();
+    let files = (0..).find(|file: &u64| !Path::new(&format!("/proc/self/fd/{file}")).exists());
+    for (resource, most, expected) in [
+        (Resource::Nofile, files, "Too many open files (os error 24)"),
+        (Resource::As, Some((pages << 12) + (64 << 20)), "out of memory"),
+    ] {
+        let before = getrlimit(resource);
+        let limit = Rlimit {
+            current: most,
+            ..before
+        };
+        setrlimit(resource, limit).unwrap();
+        let read = queue.next(Instant::now()).unwrap().1;
+        setrlimit(resource, before).unwrap();
+        assert_eq!(read.unwrap_err().to_string(), expected);
+        assert_eq!((queue.len(), queue.unreadable()), (1, 0));
+        assert!(front(&mut queue).unwrap().1 == large);
+    }
+}
+
+#[test]
+fn a_batch_that_fails_lets_others_go_first() {
+    let mut queue = Queue::in_memory(LIMITS);
+    (1..=5).for_each(|number| drop(queue.push(batch(number), None)));
+    let begin = Instant::now();
+    let at = |seconds| begin + Duration::from_secs(seconds);
+    let next = |queue: &mut Queue, seconds| queue.next(at(seconds)).map(|(number, _)| number);
+    // As often as it may: its turn comes again, and then that of the one behind it.
+    assert_eq!(queue.failed(1, 2, |_| at(1)), 1);
+    assert_eq!(next(&mut queue, 0), Some(1));
+    assert_eq!(queue.failed(1, 2, |times| at(u64::from(times))), 2);
+    assert_eq!((next(&mut queue, 0), queue.due()), (Some(2), Some(at(2))));
+    queue.failed(2, 1, |_| at(9));
+    assert_eq!(next(&mut queue, 3), Some(3));
+    // One is accepted: those before it have their turn, unless they are put off for longer.
+    queue.remove(3);
+    assert_eq!((next(&mut queue, 1), next(&mut queue, 2)), (Some(4), Some(1)));
+    [1, 4, 5].iter().for_each(|number| queue.remove(*number));
+    assert_eq!((next(&mut queue, 8), queue.due()), (None, Some(at(9))));
+    assert_eq!(next(&mut queue, 9), Some(2));
+    queue.remove(2);
+    assert_eq!(
+        (queue.is_empty(), queue.due(), queue.failed(2, 1, |_| at(1))),
+        (true, None, 0)
+    );
 }
 
 /// What a process does with a queue, until it ends.
@@ -279,7 +376,7 @@ proptest! {
                     }
                 }
                 Step::Accept => {
-                    let front = queue.front();
+                    let front = front(&mut queue);
                     prop_assert_eq!(front.as_ref().map(|(_, batch)| batch), expected.front());
                     if let Some((number, _)) = front {
                         queue.remove(number);

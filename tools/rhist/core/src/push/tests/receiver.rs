@@ -27,8 +27,8 @@ pub struct Request {
     pub when: Instant,
 }
 
-/// Answers the request with this number, from 0. An error, and an answer that says so, end the connection.
-pub type Behaviour = dyn Fn(usize, &mut TcpStream) -> io::Result<()> + Send + Sync;
+/// Answers the request with this number, from 0, and this body. An error, and an answer that says so, end the connection.
+pub type Behaviour = dyn Fn(usize, &[u8], &mut TcpStream) -> io::Result<()> + Send + Sync;
 
 pub struct Receiver {
     address: SocketAddr,
@@ -43,6 +43,19 @@ impl Receiver {
     pub fn listen(
         listener: TcpListener,
         behaviour: impl Fn(usize, &mut TcpStream) -> io::Result<()> + Send + Sync + 'static,
+    ) -> Self {
+        Self::of(listener, move |number, _, stream| behaviour(number, stream))
+    }
+
+    /// Answers by what is in a request.
+    pub fn start_by_body(behaviour: impl Fn(&[u8], &mut TcpStream) -> io::Result<()> + Send + Sync + 'static) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        Self::of(listener, move |_, body, stream| behaviour(body, stream))
+    }
+
+    fn of(
+        listener: TcpListener,
+        behaviour: impl Fn(usize, &[u8], &mut TcpStream) -> io::Result<()> + Send + Sync + 'static,
     ) -> Self {
         let address = listener.local_addr().unwrap();
         let requests = Arc::new(Mutex::new(Vec::new()));
@@ -90,10 +103,11 @@ fn serve(mut stream: TcpStream, all: &Mutex<Vec<Request>>, behaviour: &Behaviour
         let number = {
             let mut all = all.lock().unwrap();
             let when = Instant::now();
+            let body = body.clone();
             all.push(Request { head, body, when });
             all.len() - 1
         };
-        behaviour(number, &mut stream).ok()?;
+        behaviour(number, &body, &mut stream).ok()?;
     }
 }
 
