@@ -122,6 +122,25 @@ fn error(bytes: impl Into<Vec<u8>>) -> String {
 }
 
 #[test]
+fn two_do_not_record_to_one_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a");
+    let first = Writer::create(&path, &question()).unwrap();
+    let error = Writer::create(&path, &question()).err().unwrap().to_string();
+    assert_eq!(error, format!("{}: another process records to it", path.display()));
+    // It may have ended without an interval.
+    drop(first);
+    let mut second = Writer::create(&path, &question()).unwrap();
+    second
+        .append(&interval(0, "sh", &[(1, 1)]), &Names::elsewhere())
+        .unwrap();
+    assert!(Writer::create(&path, &question()).is_err());
+    assert_eq!(Reader::open(&path).unwrap().count(), 1);
+    // What is no file is for whoever wants it.
+    let [_one, _other] = [(); 2].map(|()| Writer::create(Path::new("/dev/null"), &question()).unwrap());
+}
+
+#[test]
 fn a_line_is_otlp() {
     let request = encode::request(
         &question(),
@@ -190,6 +209,7 @@ fn a_file_is_written_line_by_line_and_never_overwritten() {
     let reader = Reader::open(&path).unwrap();
     assert_eq!(reader.question(), &question());
     assert_eq!(reader.map(Result::unwrap).collect::<Vec<_>>(), intervals);
+    drop(writer);
     let error = Writer::create(&path, &question()).err().unwrap().to_string();
     assert_eq!(
         error,

@@ -7,6 +7,9 @@ use std::io;
 use std::io::Write;
 use std::path::Path;
 
+use rustix::fs::FlockOperation;
+use rustix::io::Errno;
+
 use super::Error;
 use super::encode;
 use crate::names::Names;
@@ -25,12 +28,19 @@ pub struct Writer {
 impl Writer {
     /// Begins a recording in a new file, or in one that is empty or no regular file.
     ///
-    /// Fails if there is something in it, since that may be a recording.
+    /// Fails if there is something in it, since that may be a recording, or if it is being recorded to.
     pub fn create(path: &Path, question: &Question) -> Result<Self, Error> {
         let name = name(path);
-        let open = File::options().append(true).create(true).open(path);
-        let open = open.and_then(|file| file.metadata().map(|metadata| (file, metadata)));
-        let (file, metadata) = open.map_err(|error| Error(format!("{name}: {error}")))?;
+        let error = |error: io::Error| Error(format!("{name}: {error}"));
+        let file = File::options().append(true).create(true).open(path).map_err(error)?;
+        let is_file = file.metadata().map_err(error)?.is_file();
+        // Held until the file is closed. Not all file systems have locks.
+        let lock = || rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive);
+        if is_file && lock() == Err(Errno::WOULDBLOCK) {
+            return Err(Error(format!("{name}: another process records to it")));
+        }
+        // Only now: whoever had the lock may have written.
+        let metadata = file.metadata().map_err(error)?;
         if metadata.is_file() && metadata.len() > 0 {
             return Err(Error(format!("{name} exists: remove it, or record to another file")));
         }
