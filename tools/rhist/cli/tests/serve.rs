@@ -244,7 +244,11 @@ impl Service {
     }
 
     fn get(&self, path: &str, headers: &str) -> String {
-        self.ask(format!("GET {path} HTTP/1.1\r\n{headers}Connection: close\r\n\r\n").as_bytes())
+        let host = match headers.contains("Host:") {
+            true => String::new(),
+            false => format!("Host: {}\r\n", self.address),
+        };
+        self.ask(format!("GET {path} HTTP/1.1\r\n{host}{headers}Connection: close\r\n\r\n").as_bytes())
     }
 }
 
@@ -268,7 +272,7 @@ fn requests_are_answered() {
     assert!(service.get("/healthz", "").ends_with("\r\n\r\nok\n"));
     assert_eq!(status(service.get("/nothing", "")), "HTTP/1.1 404 Not Found");
     assert_eq!(
-        status(service.ask(b"POST /metrics HTTP/1.1\r\n\r\n")),
+        status(service.ask(b"POST /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n")),
         "HTTP/1.1 405 Method Not Allowed"
     );
     assert_eq!(status(service.ask(b"\0\x01\x02\r\n\r\n")), "HTTP/1.1 400 Bad Request");
@@ -290,11 +294,25 @@ fn requests_are_answered() {
         head.ends_with("\r\n\r\n") && head.contains("Content-Length: "),
         "{head}"
     );
-    let refused = service.ask(b"HEAD /metrics HTTP/1.1\r\nContent-Length: 1\r\n\r\n");
+    let refused = service.ask(b"HEAD /metrics HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\n\r\n");
     assert!(
         refused.starts_with("HTTP/1.1 413 ") && refused.ends_with("\r\n\r\n"),
         "{refused}"
     );
+    // What could be read in two ways.
+    for headers in [
+        "",
+        "Host: localhost\r\nHost: localhost\r\n",
+        "Host: localhost\r\nContent-Length: 0\r\nContent-Length: 0\r\n",
+    ] {
+        let answer = service.ask(format!("GET /healthz HTTP/1.1\r\n{headers}\r\n").as_bytes());
+        assert_eq!(status(answer), "HTTP/1.1 400 Bad Request", "{headers}");
+    }
+    let other = service.get("http://evil.example/metrics", "Host: localhost\r\n");
+    assert_eq!(status(other), "HTTP/1.1 400 Bad Request");
+    // Without a Host, that of the target counts.
+    let other = service.ask(b"GET http://evil.example/metrics HTTP/1.0\r\n\r\n");
+    assert_eq!(status(other), "HTTP/1.1 403 Forbidden");
     let whole = service.get(&format!("http://{}/healthz", service.address), "");
     assert!(whole.ends_with("\r\n\r\nok\n"), "{whole}");
 }
@@ -302,7 +320,8 @@ fn requests_are_answered() {
 #[test]
 fn a_connection_has_several_requests() {
     let service = Service::start();
-    let twice = "GET /healthz HTTP/1.1\r\n\r\n".repeat(20) + "GET / HTTP/1.1\r\nConnection: close\r\n\r\n";
+    let twice = "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n".repeat(20)
+        + "GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
     let answer = service.ask(twice.as_bytes());
     assert_eq!(answer.matches("HTTP/1.1 200 OK").count(), 21);
 }
@@ -317,7 +336,7 @@ fn hostile_clients_keep_nobody_waiting() {
         let bytes = match round % 3 {
             0 => b"GET /metrics HTTP/1.1\r\nHo".to_vec(),
             1 => Vec::new(),
-            _ => b"GET /metrics HTTP/1.1\r\n\r\n".repeat(1000),
+            _ => b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n".repeat(1000),
         };
         stream.set_nonblocking(true).unwrap();
         let _ = stream.write(&bytes);
@@ -366,7 +385,7 @@ fn without_files_it_waits() {
     let begin = cpu_ticks(service.child.id());
     let mut stream = service.connect();
     stream
-        .write_all(b"GET /healthz HTTP/1.1\r\nConnection: close\r\n\r\n")
+        .write_all(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
         .unwrap();
     thread::sleep(Duration::from_secs(2));
     let used = cpu_ticks(service.child.id()) - begin;

@@ -187,10 +187,10 @@ same(sum(value for (name, _), value in after.items() if name == "rhist_runs_tota
 slow = []
 for _ in range(20):  # They ask, and read nothing.
     one = socket.create_connection(("127.0.0.1", server.port))
-    one.sendall(f"GET /metrics HTTP/1.1\r\nAccept: {TEXT}\r\n\r\n".encode())
+    one.sendall(f"GET /metrics HTTP/1.1\r\nHost: localhost\r\nAccept: {TEXT}\r\n\r\n".encode())
     slow.append(one)
-for text in (b"GET /metrics HT", b"", b"\0\x01\x02", b"GET " + b"a" * 100_000, b"POST /metrics HTTP/1.1\r\nContent-Length: 9999999\r\n\r\n",
-             b"GET / HTTP/1.1\r\n" + b"a: b\r\n" * 1000, b"GET /metrics HTTP/1.1\r\n\r\n" * 200):
+for text in (b"GET /metrics HT", b"", b"\0\x01\x02", b"GET " + b"a" * 100_000, b"POST /metrics HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9999999\r\n\r\n",
+             b"GET / HTTP/1.1\r\n" + b"a: b\r\n" * 1000, b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n" * 200):
     for _ in range(4):
         one = socket.create_connection(("127.0.0.1", server.port))
         try:

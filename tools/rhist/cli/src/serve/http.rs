@@ -70,7 +70,22 @@ pub fn parse(bytes: &[u8]) -> Parsed {
     };
     let find = |name: &str| all(name).into_iter().next();
     let is_head = head.method == Some("HEAD");
-    let has_body = find("transfer-encoding").is_some() || find("content-length").is_some_and(|length| length != "0");
+    let refuse = |why: &str| Parsed::Refused(Response::text(400, &format!("this is no request: {why}\n")), is_head);
+    // What two readers of a request could take for two different requests is none.
+    let lengths = all("content-length");
+    if lengths.len() > 1 {
+        return refuse("it has more than one Content-Length");
+    }
+    let (path, authority) = split(head.path.unwrap_or_default());
+    let hosts = all("host");
+    let host = match hosts.as_slice() {
+        [] if head.version == Some(1) => return refuse("it has no Host"),
+        [] => authority.map(str::to_owned),
+        [host] if authority.is_none_or(|authority| authority.eq_ignore_ascii_case(host)) => Some(host.clone()),
+        [_] => return refuse("its target has another host than Host"),
+        _ => return refuse("it has more than one Host"),
+    };
+    let has_body = find("transfer-encoding").is_some() || lengths.iter().any(|length| length != "0");
     if has_body {
         return Parsed::Refused(Response::text(413, "a request has no body here\n"), is_head);
     }
@@ -83,29 +98,27 @@ pub fn parse(bytes: &[u8]) -> Parsed {
         _ => connection.contains("keep-alive"),
     };
     let request = Request {
-        path: path(head.path.unwrap_or_default()).to_owned(),
+        path: path.to_owned(),
         accept: all("accept").join(","),
-        host: find("host"),
+        host,
         is_head,
         keep_alive,
     };
     Parsed::Request(request, length)
 }
 
-/// The path of a target: `/metrics`, of that and of `http://localhost:9953/metrics`, which proxies send.
-fn path(target: &str) -> &str {
-    let path = match target.split_once("://") {
+/// The path of a target, and its host if it has one: `/metrics` is the path of that, and of `http://localhost:9953/metrics`,
+/// which proxies send.
+fn split(target: &str) -> (&str, Option<&str>) {
+    let (path, authority) = match target.split_once("://") {
         Some((scheme, rest)) if ["http", "https"].iter().any(|known| scheme.eq_ignore_ascii_case(known)) => {
-            let end = rest.find(['/', '?']).unwrap_or(rest.len());
-            match &rest[end..] {
-                "" => "/",
-                path if path.starts_with('?') => "/",
-                path => path,
-            }
+            let (authority, path) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
+            let path = if path.starts_with('/') { path } else { "/" };
+            (path, Some(authority))
         }
-        _ => target,
+        _ => (target, None),
     };
-    path.split('?').next().unwrap_or_default()
+    (path.split('?').next().unwrap_or_default(), authority)
 }
 
 impl Response {
@@ -174,20 +187,28 @@ mod tests {
         );
         assert_eq!(get.host.as_deref(), Some("a"));
         assert!(get.keep_alive && !get.is_head);
-        assert!(!request("GET / HTTP/1.1\r\nConnection: Close\r\n\r\n").keep_alive);
+        assert!(!request("GET / HTTP/1.1\r\nHost: a\r\nConnection: Close\r\n\r\n").keep_alive);
         assert!(!request("HEAD / HTTP/1.0\r\n\r\n").keep_alive);
         assert!(request("HEAD / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n").is_head);
     }
 
     #[test]
     fn targets_with_a_host() {
-        let path = |target: &str| request(&format!("GET {target} HTTP/1.1\r\n\r\n")).path;
-        assert_eq!(path("http://localhost:9953/metrics?x=http://y"), "/metrics");
-        assert_eq!(path("HTTP://[::1]:9953/healthz"), "/healthz");
-        assert_eq!(path("http://localhost"), "/");
-        assert_eq!(path("http://localhost?x"), "/");
-        assert_eq!(path("/x://y/metrics"), "/x://y/metrics");
-        assert_eq!(path("ftp://localhost/metrics"), "ftp://localhost/metrics");
+        for (target, host, path) in [
+            ("http://localhost:9953/metrics?x=http://y", "localhost:9953", "/metrics"),
+            ("HTTP://[::1]:9953/healthz", "[::1]:9953", "/healthz"),
+            ("http://LocalHost", "localhost", "/"),
+            ("http://localhost?x", "localhost", "/"),
+            ("/x://y/metrics", "a", "/x://y/metrics"),
+            ("ftp://localhost/metrics", "a", "ftp://localhost/metrics"),
+        ] {
+            let get = request(&format!("GET {target} HTTP/1.1\r\nHost: {host}\r\n\r\n"));
+            assert_eq!((get.path.as_str(), get.host.as_deref()), (path, Some(host)), "{target}");
+        }
+        // HTTP/1.0 needs no Host: that of the target counts.
+        let old = request("GET http://evil.example/metrics HTTP/1.0\r\n\r\n");
+        assert_eq!(old.host.as_deref(), Some("evil.example"));
+        assert_eq!(request("GET /metrics HTTP/1.0\r\n\r\n").host, None);
     }
 
     #[test]
@@ -202,18 +223,52 @@ mod tests {
             Parsed::Refused(_, is_head) => is_head,
             other => panic!("{other:?}"),
         };
-        assert!(is_head("HEAD / HTTP/1.1\r\nContent-Length: 5\r\n\r\n"));
-        assert!(!is_head("GET / HTTP/1.1\r\nContent-Length: 5\r\n\r\n"));
+        assert!(is_head("HEAD / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n"));
+        assert!(!is_head("GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n"));
     }
 
     #[test]
     fn what_is_refused() {
-        assert_eq!(status("POST /metrics HTTP/1.1\r\n\r\n"), 405);
-        assert_eq!(status("GET / HTTP/1.1\r\nContent-Length: 5\r\n\r\nhello"), 413);
-        assert_eq!(status("GET / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"), 413);
+        assert_eq!(status("POST /metrics HTTP/1.1\r\nHost: a\r\n\r\n"), 405);
+        assert_eq!(
+            status("GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello"),
+            413
+        );
+        assert_eq!(
+            status("GET / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"),
+            413
+        );
         assert_eq!(status("\x16\x03\x01\x02\x00\x01"), 400);
         assert_eq!(status(&format!("GET /{} HTTP/1.1\r\n", "a".repeat(MAX_HEAD))), 431);
         assert_eq!(status(&format!("GET / HTTP/1.1\r\n{}\r\n", "a: b\r\n".repeat(65))), 431);
+    }
+
+    /// RFC 9112, 3.2 and 6.3: who reads them otherwise may see another request in the same bytes.
+    #[test]
+    fn what_could_be_read_in_two_ways() {
+        for (target, headers) in [
+            ("/", ""),
+            ("/", "Host: a\r\nHost: a\r\n"),
+            ("/", "Host: a\r\nhost: b\r\n"),
+            ("/", "Host: a\r\nContent-Length: 0\r\nContent-Length: 0\r\n"),
+            ("/", "Host: a\r\nContent-Length: 0\r\ncontent-length: 5\r\n"),
+            ("http://b/metrics", "Host: a\r\n"),
+            ("http://a:1/metrics", "Host: a\r\n"),
+            ("http://a@b/metrics", "Host: b\r\n"),
+            ("http:///metrics", "Host: a\r\n"),
+        ] {
+            for method in ["GET", "HEAD"] {
+                let text = format!("{method} {target} HTTP/1.1\r\n{headers}\r\n");
+                assert_eq!(status(&text), 400, "{text}");
+            }
+        }
+        assert_eq!(status("GET / HTTP/1.0\r\nHost: a\r\nHost: b\r\n\r\n"), 400);
+        assert_eq!(
+            request("GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n")
+                .host
+                .as_deref(),
+            Some("a")
+        );
     }
 
     proptest! {
