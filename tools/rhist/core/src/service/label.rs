@@ -14,9 +14,6 @@ use crate::table::Text;
 /// What is there in the place of an address.
 const HIDDEN: &str = "address";
 
-/// Numbers from here on are addresses of the kernel, on all architectures of 64 bits.
-const KERNEL: i128 = 0xffff_0000_0000_0000;
-
 /// Makes labels of keys.
 pub struct Labeler<'a> {
     /// Which kinds of numbers have names.
@@ -35,7 +32,7 @@ impl Labeler<'_> {
                 let kind = self.question.name_kind(&column.name);
                 match self.names.name(kind, &column.name, *number) {
                     Some(name) => Text::from(name.as_str()).to_string(),
-                    None if *number >= KERNEL && !self.addresses => HIDDEN.to_owned(),
+                    None if key.has_address() && !self.addresses => HIDDEN.to_owned(),
                     None => number.to_string(),
                 }
             }
@@ -48,7 +45,7 @@ impl Labeler<'_> {
                 }
                 text
             }
-            Key::Range { first, .. } if *first >= KERNEL && !self.addresses => HIDDEN.to_owned(),
+            Key::Range { .. } if key.has_address() && !self.addresses => HIDDEN.to_owned(),
             _ => key.to_string(),
         }
     }
@@ -92,7 +89,26 @@ mod tests {
             &Key::Address(frame(Some(address), Some("do_idle+0x12/0x30"))),
             "do_idle+0x12/0x30",
         );
+        // In a signed field.
+        let signed = i128::from(address.cast_signed());
+        for key in [
+            Key::Number(signed),
+            Key::Number(-4096),
+            Key::Range {
+                first: signed,
+                last: signed + 9,
+            },
+            Key::Range {
+                first: -(1 << 50),
+                last: signed,
+            },
+        ] {
+            assert_eq!(labels(&key), (HIDDEN.to_owned(), key.to_string()));
+        }
+        same(&Key::Number(-4095), "-4095");
         same(&Key::Number(-1), "-1");
+        same(&Key::Number(u64::MAX.into()), "18446744073709551615");
+        same(&Key::Number(-(1 << 49)), "-562949953421312");
         same(&Key::Number(i64::MAX.into()), "9223372036854775807");
         let stack = vec![frame(Some(address), Some("schedule")), frame(Some(address), None)];
         assert_eq!(

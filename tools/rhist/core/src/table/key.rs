@@ -61,9 +61,11 @@ impl Key {
         symbol: None,
     });
 
-    /// Whether there are addresses in it.
+    /// Whether there are addresses in it, also as numbers.
     pub fn has_address(&self) -> bool {
         match self {
+            Key::Number(number) => is_kernel_address(*number),
+            Key::Range { first, last } => is_kernel_address(*first) || is_kernel_address(*last),
             Key::Address(frame) => frame.address.is_some(),
             Key::Stack(frames) => frames.iter().any(|frame| frame.address.is_some()),
             _ => false,
@@ -73,11 +75,21 @@ impl Key {
     /// Forgets addresses. What has no symbol is unknown then.
     pub fn remove_address(&mut self) {
         match self {
+            Key::Number(_) | Key::Range { .. } if self.has_address() => *self = Key::UNKNOWN,
             Key::Address(frame) => frame.address = None,
             Key::Stack(frames) => frames.iter_mut().for_each(|frame| frame.address = None),
             _ => (),
         }
     }
+}
+
+/// Whether a number can be an address of the kernel, on any architecture of 64 bits. In a signed field, it is below zero. The
+/// last 4095 numbers are errors.
+pub fn is_kernel_address(number: i128) -> bool {
+    const FIRST: i128 = 0xffff_0000_0000_0000;
+    const END: i128 = (1 << 64) - 4095;
+    let unsigned = if number < 0 { number + (1 << 64) } else { number };
+    (FIRST..END).contains(&unsigned)
 }
 
 impl Text {

@@ -27,6 +27,7 @@ pub use histogram::ReadError;
 pub use key::Frame;
 pub use key::Key;
 pub use key::Text;
+pub use key::is_kernel_address;
 pub use quantile::Quantile;
 
 /// Contents of a histogram at one time, or what was added between two times.
