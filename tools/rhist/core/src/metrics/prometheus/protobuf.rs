@@ -80,6 +80,7 @@ fn metric(family: &Family<'_>, point: &Point<'_>) -> Metric {
 /// Native buckets, and classic ones for who cannot read those.
 fn histogram(dist: &Dist, unit: &str) -> Histogram {
     let native = Native::new(dist);
+    let in_buckets = dist.in_buckets();
     let bucket = classic(dist, unit).map(|bucket| Bucket {
         cumulative_count: Some(bucket.count),
         upper_bound: Some(bucket.bound()),
@@ -94,9 +95,9 @@ fn histogram(dist: &Dist, unit: &str) -> Histogram {
         });
     }
     Histogram {
-        // Values that are in no bucket have a counter of their own: here, the count is that of all buckets.
-        sample_count: Some(dist.in_buckets()),
-        sample_sum: Some(sum(dist).unwrap_or(f64::NAN)),
+        sample_count: Some(dist.count.max(in_buckets)),
+        // A native histogram may have values that are in no bucket if its sum is no number: they are taken for such.
+        sample_sum: Some(sum(dist).filter(|_| dist.count <= in_buckets).unwrap_or(f64::NAN)),
         bucket: bucket.collect(),
         schema: Some(native.schema),
         zero_threshold: Some(native.threshold),

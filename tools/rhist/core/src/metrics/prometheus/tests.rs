@@ -56,6 +56,28 @@ fn as_text() {
     insta::assert_snapshot!("open_metrics", text(Format::OpenMetrics, &families(&dist)));
 }
 
+/// Values without a bucket are in the count if they are in the sum.
+#[test]
+fn values_in_no_bucket() {
+    let mut dist = dist(BucketUnit::One, &[1, 5, 5]);
+    (dist.count, dist.sum) = (5, Some(2_011));
+    let mut family = Family::new("rhist_a_bytes", "bytes", Kind::Histogram, "");
+    family.push(vec![], Value::Dist(&dist), None);
+    for format in [Format::Text, Format::OpenMetrics] {
+        let text = text(format, std::slice::from_ref(&family));
+        for line in ["_bucket{le=\"+Inf\"} 5", "_sum 2011", "_count 5"] {
+            assert!(text.contains(&format!("\nrhist_a_bytes{line}\n")), "{text}");
+        }
+        assert!(text.contains("_bucket{le=\"1.073741824e+09\"} 3\n"), "{text}");
+    }
+    let mut out = Vec::new();
+    Format::Protobuf.write(&family, &mut out);
+    let histogram = messages(&out)[0].metric[0].histogram.clone().unwrap();
+    // Prometheus refuses another count than that of the buckets, unless the sum is no number.
+    assert_eq!(histogram.sample_count, Some(5));
+    assert!(histogram.sample_sum.unwrap().is_nan());
+}
+
 /// The messages of a text of these.
 fn messages(mut bytes: &[u8]) -> Vec<MetricFamily> {
     let mut messages = Vec::new();

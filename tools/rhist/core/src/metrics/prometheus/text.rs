@@ -98,7 +98,8 @@ impl Sample<'_> {
     }
 
     fn histogram(&mut self, dist: &Dist, unit: &str, is_open: bool) {
-        let count = dist.in_buckets();
+        // Values that are in no bucket have a place in the last one alone: the sum has them, too.
+        let count = dist.count.max(dist.in_buckets());
         for bucket in classic(dist, unit) {
             self.begin("_bucket", Some(&le(bucket.bound(), is_open)));
             let _ = writeln!(self.out, "{}", bucket.count);

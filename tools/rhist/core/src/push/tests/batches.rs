@@ -372,6 +372,23 @@ fn distributions_below_zero_have_no_sum() {
     assert_eq!(sums, [Some(20.0), None, None]);
 }
 
+/// Those that are in no bucket are not in the count of a point, so the sum is left out.
+#[test]
+fn values_in_no_bucket() {
+    let mut cut = row(Key::Number(1), &[5, 7]);
+    if let Value::Dist(dist) = &mut cut.values[0] {
+        (dist.count, dist.sum) = (3, Some(1_012));
+    }
+    let batches = export(
+        &mut exporter(Encoding::Protobuf, Temporality::Delta),
+        &interval(0, vec![cut]),
+    );
+    let metrics = metrics(&batches);
+    let [point] = waits(&metrics)[..] else { panic!() };
+    assert_eq!((point.count, point.sum), (2, None));
+    assert_eq!(number(&metrics, "runqlat.wait.no_bucket"), 1);
+}
+
 #[test]
 fn many_rows_are_many_batches() {
     let rows = |count: i128| (0..count).map(|key| row(Key::Number(key), &[key])).collect();
@@ -414,6 +431,8 @@ fn no_address_leaves_the_machine() {
         saved,
         row(Key::Address(frame(0xffff_8000_0000_1238, Some("vfs_read"))), &[5]),
         row(Key::Address(frame(0xffff_8000_0000_9999, None)), &[5]),
+        row(Key::Number(0xffff_8000_0000_aaaa), &[5]),
+        row(Key::Number(-0x7fff_ffff_5556), &[5]),
         row(
             Key::Stack(vec![frame(0xffff_8000_0000_1111, Some("a")), frame(2, None)]),
             &[5],
@@ -423,6 +442,8 @@ fn no_address_leaves_the_machine() {
         let batches = export(&mut exporter(encoding, Temporality::Delta), &interval(0, rows.clone()));
         let text = String::from_utf8_lossy(&batches[0].body).into_owned();
         assert!(!text.contains("ffff8"), "{text}");
+        // In decimal, and as a signed number.
+        assert!(!text.contains("18446603") && !text.contains("-14073748"), "{text}");
     }
     let batches = export(
         &mut exporter(Encoding::Protobuf, Temporality::Delta),
@@ -433,7 +454,7 @@ fn no_address_leaves_the_machine() {
         .iter()
         .map(|point| (attributes(&point.attributes)["next_comm"].clone(), point.count))
         .collect();
-    let expected = [("vfs_read", 2), ("?", 1), ("?;a", 1)].map(|(key, count)| (key.to_owned(), count));
+    let expected = [("vfs_read", 2), ("?", 3), ("?;a", 1)].map(|(key, count)| (key.to_owned(), count));
     assert_eq!(points, expected);
 }
 
