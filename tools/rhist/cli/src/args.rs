@@ -5,10 +5,17 @@
 use std::convert::Infallible;
 use std::ffi::OsString;
 
+use anyhow::bail;
+use clap::Arg;
+use clap::ArgMatches;
+use clap::Args as _;
 use clap::CommandFactory;
+use clap::FromArgMatches;
 use clap::Parser;
 use clap::Subcommand;
 use clap::ValueEnum;
+use clap::builder::PossibleValuesParser;
+use clap::builder::TypedValueParser;
 use rhist_core::table::BucketUnit;
 
 use crate::commands::check;
@@ -40,28 +47,111 @@ pub struct Args {
     /// What to do; without it, the state of rhist on this machine.
     #[command(subcommand)]
     pub command: Option<Command>,
-    /// Options of all commands.
+    /// Options before the command.
     #[command(flatten)]
     pub common: Common,
 }
 
-/// Options that all commands take.
-#[derive(Clone, Debug, Default, clap::Args)]
+/// Options that several commands have: [`KNOWN`] says which.
+#[derive(Clone, Debug, Default, PartialEq, clap::Args)]
 #[command(next_help_heading = "Output")]
 pub struct Common {
     /// Print what would be written to the kernel, and write nothing
-    #[arg(long, global = true)]
+    #[arg(long)]
     pub dry_run: bool,
-    /// How to print what was found
-    #[arg(long, global = true, value_enum, default_value_t)]
-    pub format: Format,
+    /// How to print what was found; by default text
+    #[arg(long, value_enum)]
+    pub format: Option<Format>,
     /// Leave the triggers when done, and print how to remove them
-    #[arg(long, global = true)]
+    #[arg(long)]
     pub keep: bool,
     /// Print only what was found
-    #[arg(short, long, global = true)]
+    #[arg(short, long)]
     pub quiet: bool,
 }
+
+/// Options of [`Common`] that a command has.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Known {
+    /// `--dry-run`
+    pub dry_run: bool,
+    /// `--format` with one of these.
+    pub formats: &'static [Format],
+    /// `--keep`
+    pub keep: bool,
+    /// `--quiet`
+    pub quiet: bool,
+}
+
+/// None of them.
+const NOTHING: Known = Known {
+    dry_run: false,
+    formats: &[],
+    keep: false,
+    quiet: false,
+};
+
+/// What measures, and prints what it finds.
+const MEASURES: Known = Known {
+    dry_run: true,
+    formats: &[Format::Text, Format::Json, Format::Folded, Format::Svg],
+    keep: true,
+    quiet: true,
+};
+
+const LISTS: Known = Known {
+    formats: &[Format::Text, Format::Json],
+    ..NOTHING
+};
+
+/// Which command has which of the options in [`Common`]. Recipes have all of them.
+pub const KNOWN: [(&str, Known); 17] = [
+    // Without a command.
+    ("", Known { dry_run: true, ..NOTHING }),
+    ("count", MEASURES),
+    ("between", MEASURES),
+    (
+        "top",
+        Known {
+            formats: &[Format::Text, Format::Json, Format::Svg],
+            ..MEASURES
+        },
+    ),
+    (
+        "top --replay",
+        Known {
+            formats: &[Format::Text, Format::Json, Format::Svg],
+            quiet: true,
+            ..NOTHING
+        },
+    ),
+    ("record", Known { formats: &[], ..MEASURES }),
+    ("push", Known { formats: &[], ..MEASURES }),
+    ("push --replay", Known { quiet: true, ..NOTHING }),
+    (
+        "report",
+        Known {
+            formats: MEASURES.formats,
+            quiet: true,
+            ..NOTHING
+        },
+    ),
+    (
+        "diff",
+        Known {
+            formats: &[Format::Text, Format::Json, Format::Svg],
+            quiet: true,
+            ..NOTHING
+        },
+    ),
+    ("ls", LISTS),
+    ("show", LISTS),
+    ("clean", Known { dry_run: true, ..NOTHING }),
+    ("doctor", LISTS),
+    ("check", NOTHING),
+    ("serve", NOTHING),
+    ("exec", Known { dry_run: true, ..NOTHING }),
+];
 
 /// How to print what was found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -75,6 +165,13 @@ pub enum Format {
     Folded,
     /// A picture
     Svg,
+}
+
+impl Format {
+    fn word(&self) -> String {
+        let value = self.to_possible_value();
+        value.map(|value| value.get_name().to_owned()).unwrap_or_default()
+    }
 }
 
 /// Commands. Each has a file in `commands/` with its arguments and a function `run`.
@@ -130,6 +227,31 @@ pub enum Command {
     /// A recipe: its name, and what follows.
     #[command(external_subcommand)]
     Recipe(Vec<OsString>),
+}
+
+impl Command {
+    /// Its row in [`KNOWN`].
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Count(_) => "count",
+            Self::Between(_) => "between",
+            Self::Top(args) if args.replay.is_some() => "top --replay",
+            Self::Top(_) => "top",
+            Self::Record(_) => "record",
+            Self::Push(args) if args.replay.is_some() => "push --replay",
+            Self::Push(_) => "push",
+            Self::Report(_) => "report",
+            Self::Diff(_) => "diff",
+            Self::Ls(_) => "ls",
+            Self::Show(_) => "show",
+            Self::Clean => "clean",
+            Self::Doctor => "doctor",
+            Self::Check(_) => "check",
+            Self::Serve(_) => "serve",
+            Self::Exec(_) => "exec",
+            Self::Recipe(_) => "RECIPE",
+        }
+    }
 }
 
 /// What is counted, for how long, and how it is shown.
@@ -254,6 +376,56 @@ pub struct RecordArgs {
     pub words: Vec<OsString>,
 }
 
+/// The command line, in which each command has the options of [`Common`] that it knows.
+pub fn program() -> clap::Command {
+    Args::command().mut_subcommands(|command| {
+        let known = known(command.get_name());
+        with_common(command, &known)
+    })
+}
+
+/// Adds the options that are known to a command, and to those below it.
+pub fn with_common(command: clap::Command, known: &Known) -> clap::Command {
+    let all = Common::augment_args(clap::Command::new(""));
+    let options = all.get_arguments().filter_map(|option| known.option(option));
+    command
+        .mut_subcommands(|command| with_common(command, known))
+        .args(options)
+}
+
+/// Which options a command knows.
+pub fn known(command: &str) -> Known {
+    let row = KNOWN.iter().find(|(name, _)| *name == command);
+    row.map_or(MEASURES, |(_, known)| *known)
+}
+
+impl Args {
+    /// Reads a command line.
+    pub fn parse_from(words: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> Result<Self, clap::Error> {
+        let matches = program().try_get_matches_from(words)?;
+        let mut args = Self::from_arg_matches(&matches)?;
+        args.common = Common::of(&matches);
+        Ok(args)
+    }
+}
+
+impl Known {
+    /// The option as the command has it, if it does.
+    fn option(&self, option: &Arg) -> Option<Arg> {
+        match option.get_id().as_str() {
+            "dry_run" if self.dry_run => Some(option.clone()),
+            "keep" if self.keep => Some(option.clone()),
+            "quiet" if self.quiet => Some(option.clone()),
+            "format" if !self.formats.is_empty() => {
+                let values = self.formats.iter().filter_map(Format::to_possible_value);
+                let parser = PossibleValuesParser::new(values).try_map(|text| Format::from_str(&text, false));
+                Some(option.clone().value_parser(parser))
+            }
+            _ => None,
+        }
+    }
+}
+
 /// Names of all commands that are no recipes.
 pub fn commands() -> Vec<String> {
     let program = Args::command();
@@ -262,15 +434,56 @@ pub fn commands() -> Vec<String> {
 }
 
 impl Common {
+    /// What was given before a command, behind it, or behind one below it.
+    pub fn of(matches: &ArgMatches) -> Common {
+        // A command has not all of them.
+        let is_set = |name: &str| matches!(matches.try_get_one::<bool>(name), Ok(Some(true)));
+        let common = Common {
+            dry_run: is_set("dry_run"),
+            format: matches.try_get_one("format").ok().flatten().copied(),
+            keep: is_set("keep"),
+            quiet: is_set("quiet"),
+        };
+        match matches.subcommand() {
+            Some((_, below)) => common.with(Common::of(below)),
+            None => common,
+        }
+    }
+
+    /// Refuses options that a command does not know, wherever they were given.
+    pub fn check(&self, command: &str) -> anyhow::Result<()> {
+        let known = known(command);
+        let name = match command {
+            "" => "rhist without a command".to_owned(),
+            command => format!("rhist {command}"),
+        };
+        for (option, is_given, is_known) in [
+            ("--dry-run", self.dry_run, known.dry_run),
+            ("--format", self.format.is_some(), !known.formats.is_empty()),
+            ("--keep", self.keep, known.keep),
+            ("--quiet", self.quiet, known.quiet),
+        ] {
+            if is_given && !is_known {
+                bail!("{name} has no option {option}");
+            }
+        }
+        if let Some(format) = self.format.filter(|format| !known.formats.contains(format)) {
+            let names: Vec<_> = known.formats.iter().map(Format::word).collect();
+            bail!("{name} has no format {}, but {}", format.word(), names.join(", "));
+        }
+        Ok(())
+    }
+
+    /// How to print what was found.
+    pub fn format(&self) -> Format {
+        self.format.unwrap_or_default()
+    }
+
     /// These options, and others that stood elsewhere on the command line.
     pub fn with(&self, other: Common) -> Common {
         Common {
             dry_run: self.dry_run || other.dry_run,
-            format: if other.format == Format::default() {
-                self.format
-            } else {
-                other.format
-            },
+            format: other.format.or(self.format),
             keep: self.keep || other.keep,
             quiet: self.quiet || other.quiet,
         }

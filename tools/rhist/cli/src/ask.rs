@@ -41,6 +41,8 @@ use crate::args::Common;
 use crate::args::CountArgs;
 use crate::args::RunArgs;
 use crate::args::commands;
+use crate::args::known;
+use crate::args::with_common;
 use crate::diagnostic;
 use crate::diagnostic::Written;
 use crate::probe;
@@ -94,12 +96,12 @@ impl Ask {
         match name.as_str() {
             "count" => {
                 let matches = parse_words(CountArgs::augment_args(command(&name)), words)?;
-                let common = before.with(Common::from_arg_matches(&matches)?);
+                let common = before.with(Common::of(&matches));
                 Self::count(CountArgs::from_arg_matches(&matches)?, common)
             }
             "between" => {
                 let matches = parse_words(BetweenArgs::augment_args(command(&name)), words)?;
-                let common = before.with(Common::from_arg_matches(&matches)?);
+                let common = before.with(Common::of(&matches));
                 Self::between(BetweenArgs::from_arg_matches(&matches)?, common)
             }
             _ => Self::recipe(&name, words, before),
@@ -114,6 +116,9 @@ impl Ask {
             }
             if let Some(instead) = recipes::instead(name) {
                 bail!("there is no recipe {name}, since histograms have no {instead}");
+            }
+            if name.starts_with('-') {
+                bail!("there is no option {} here", plain(name));
             }
             let names = recipes::names();
             let names = names.iter().chain(&commands).map(String::as_str);
@@ -141,7 +146,7 @@ impl Ask {
             values.insert(arg.name.clone(), value.clone());
         }
         let run = RunArgs::from_arg_matches(&matches)?;
-        let common = before.with(Common::from_arg_matches(&matches)?);
+        let common = before.with(Common::of(&matches));
         Ok(Self {
             name: name.to_owned(),
             summary,
@@ -451,8 +456,8 @@ pub fn is_option(name: &str) -> bool {
 
 fn command(name: &str) -> clap::Command {
     let command = clap::Command::new(name.to_owned()).bin_name(format!("rhist {name}"));
-    // The options of all commands come last.
-    Common::augment_args(command).next_help_heading(None::<&str>)
+    // The options that others have, too, come last.
+    with_common(command, &known(name)).next_help_heading(None::<&str>)
 }
 
 fn parse_words(command: clap::Command, words: &[OsString]) -> anyhow::Result<ArgMatches> {

@@ -30,15 +30,13 @@ use std::io;
 use std::io::Write;
 use std::process::ExitCode;
 
-use clap::Parser;
-
 /// What the program exits with if what it was given is wrong.
 const USAGE: u8 = 2;
 
 /// Runs the command line of this process.
 pub fn main() -> ExitCode {
     complete::run();
-    let result = args::Args::try_parse()
+    let result = args::Args::parse_from(std::env::args_os())
         .map_err(anyhow::Error::from)
         .and_then(commands::run);
     match result {

@@ -2,6 +2,8 @@
 
 //! The command as it is run: where its output goes, and recipes of a user.
 
+mod receiver;
+
 use std::fs;
 use std::fs::File;
 use std::io;
@@ -17,6 +19,8 @@ use rhist_core::table::Keys;
 use rhist_core::table::Row;
 use rhist_core::table::Table;
 use rhist_core::table::Time;
+
+use receiver::receiver;
 
 /// `rhist` with the events of the fixtures, and with recipes in `home`.
 fn rhist(home: &Path) -> Command {
@@ -178,14 +182,142 @@ fn units_need_rhist() {
     assert!(stderr(&output).contains(expected), "{}", stderr(&output));
 }
 
+/// What a run has left that is gone: the journal, and the instance.
+fn leave(home: &Path, id: &str, lines: &str) {
+    for folder in ["run", "tracing/instances", "tracing/events"] {
+        fs::create_dir_all(home.join(folder)).unwrap();
+    }
+    fs::write(home.join(format!("run/{id}.journal")), format!("command runqlat\n{lines}")).unwrap();
+    fs::create_dir(home.join(format!("tracing/instances/rhist-{id}"))).unwrap();
+}
+
+/// `rhist` with the tracing directory that [`leave()`] makes.
+fn status(home: &Path, options: &[&str]) -> String {
+    let mut command = rhist(home);
+    let output = command.env("RHIST_TRACEFS", home.join("tracing")).args(options).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
 #[test]
-fn the_state_is_for_people() {
+fn the_state_tells_what_is_whose() {
     let home = tempfile::tempdir().unwrap();
-    let output = rhist(home.path()).args(["--format", "json"]).output().unwrap();
-    assert_eq!(
-        (output.status.code(), stderr(&output).as_str()),
-        (Some(2), "rhist: the state is text: rhist ls runs has json, too\n")
-    );
+    leave(home.path(), "1_2", "");
+    leave(home.path(), "1_3", "kept\n");
+    leave(home.path(), "1_4", "");
+    let instances = home.path().join("tracing/instances");
+    // Not empty, so it cannot be removed.
+    fs::write(instances.join("rhist-1_4/x"), "").unwrap();
+    for name in ["mine", "rhist", "rhist-mine", "rhist-7_7"] {
+        fs::create_dir(instances.join(name)).unwrap();
+    }
+    let text = status(home.path(), &["--dry-run"]);
+    for line in [
+        "  rhist-1_2: rhist runqlat (its process is gone; the next rhist removes it)\n",
+        "  rhist-1_3: rhist runqlat (kept; rhist clean removes it)\n",
+        "Instances of others: mine, rhist, rhist-7_7, rhist-mine\n",
+    ] {
+        assert!(text.contains(line), "{text}");
+    }
+    assert!(instances.join("rhist-1_2").exists());
+    let text = status(home.path(), &[]);
+    for line in [
+        "removed what was left of: rhist runqlat\n",
+        "  rhist-1_3: rhist runqlat (kept; rhist clean removes it)\n",
+        "  rhist-1_4: rhist runqlat (its process is gone, and it could not be removed: Directory not empty (os error 39))\n",
+    ] {
+        assert!(text.contains(line), "{text}");
+    }
+    assert!(!instances.join("rhist-1_2").exists() && !text.contains("rhist-1_2"));
+    // With the module, its own instance is none of others'.
+    fs::write(home.path().join("tracing/hist_stats"), "").unwrap();
+    assert!(status(home.path(), &[]).contains("Instances of others: mine, rhist-7_7, rhist-mine\n"));
+}
+
+/// Each command with each option that several have: those that it does not know are refused, and nothing is done.
+#[test]
+fn options_that_a_command_does_not_know() {
+    const OPTIONS: [&str; 7] =
+        ["--dry-run", "--keep", "--quiet", "--format=text", "--format=json", "--format=folded", "--format=svg"];
+    const REFUSALS: [&str; 6] = [
+        "has no option",
+        "has no format",
+        "there is no option",
+        "unexpected argument",
+        "invalid value",
+        "cannot be used with",
+    ];
+    let home = tempfile::tempdir().unwrap();
+    record(&home.path().join("a"), 2, 3);
+    fs::create_dir(home.path().join("etc")).unwrap();
+    let (url, _requests) = receiver("200 OK");
+    let push = format!("push --to {url} --replay a");
+    // The words of each command, and the options that it knows.
+    for (line, known) in [
+        ("", "dry-run"),
+        ("count sched_switch", "dry-run keep quiet text json folded svg"),
+        ("between sched_waking sched_switch --on pid=next_pid", "dry-run keep quiet text json folded svg"),
+        ("runqlat", "dry-run keep quiet text json folded svg"),
+        ("top runqlat", "dry-run keep quiet text json svg"),
+        ("top --batch --replay a", "quiet text json svg"),
+        ("record new runqlat", "dry-run keep quiet"),
+        ("push runqlat", "dry-run keep quiet"),
+        (&push, "quiet"),
+        ("report a", "quiet text json folded svg"),
+        ("diff a a", "quiet text json svg"),
+        ("ls recipes", "text json"),
+        ("ls runs", "text json"),
+        ("ls events", "text json"),
+        ("show sched_switch", "text json"),
+        ("clean", "dry-run"),
+        ("doctor", "text json"),
+        ("check", ""),
+        ("serve --config etc --listen 127.0.0.1:0", ""),
+        ("exec true", "dry-run"),
+    ] {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        for option in OPTIONS {
+            let name = option.trim_start_matches("--").trim_start_matches("format=");
+            let is_known = known.split(' ').any(|known| known == name);
+            let before = [&[option][..], &words].concat();
+            let within = match words.split_first() {
+                Some((first, rest)) => [&[*first, option][..], rest].concat(),
+                None => vec![option],
+            };
+            // What follows is the program's, or a file.
+            let behind = [&words[..], &[option]].concat();
+            let mut lines = vec![before, within];
+            if words.first().is_none_or(|first| *first != "exec") {
+                lines.push(behind);
+            }
+            for words in lines {
+                // What is known and begins to measure would fail later, if at all.
+                if is_known && !words.iter().any(|word| ["--dry-run", "--replay"].contains(word)) && has_to_run(line) {
+                    continue;
+                }
+                let output = rhist(home.path()).args(&words).current_dir(home.path()).output().unwrap();
+                let said = stderr(&output);
+                // What stands behind exec is a program.
+                let (status, sentences) = match said.contains("there is no command") {
+                    true => (127, &["there is no command"][..]),
+                    false => (2, &REFUSALS[..]),
+                };
+                let is_refused = output.status.code() == Some(status) && sentences.iter().any(|sentence| said.contains(sentence));
+                assert_eq!(is_refused, !is_known, "{words:?}: {said}");
+                if !is_known {
+                    assert!(output.stdout.is_empty(), "{words:?}: {output:?}");
+                }
+            }
+        }
+    }
+    assert!(!home.path().join("new").exists());
+}
+
+/// Whether a line measures if nothing is wrong with it.
+fn has_to_run(line: &str) -> bool {
+    ["count", "between", "runqlat", "top runqlat", "record", "push runqlat"]
+        .iter()
+        .any(|measures| line.starts_with(measures))
 }
 
 #[test]

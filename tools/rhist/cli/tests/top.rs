@@ -234,7 +234,7 @@ fn what_is_wrong_gets_a_sentence() {
     for (args, sentence) in [
         (
             &["top", "runqlat", "--format", "folded"][..],
-            "rhist: top is a screen, lines of json, or svg",
+            "rhist: rhist top has no format folded, but text, json, svg",
         ),
         (&["top", "--replay", "Cargo.toml"], "rhist: Cargo.toml"),
         (&["top"], "rhist: what is to be measured?"),

@@ -4,12 +4,11 @@
 
 use anyhow::Context;
 use clap::Command;
-use clap::CommandFactory;
 use clap_mangen::Man;
 use clap_mangen::roff::Roff;
 use clap_mangen::roff::bold;
 use clap_mangen::roff::roman;
-use rhist::args::Args;
+use rhist::args;
 
 use crate::Page;
 use crate::recipes::Entry;
@@ -52,7 +51,7 @@ const SEE_ALSO: &str = "rhist-recipes(7), rhist-hist(7), rhist-exec(1), rhist(4)
 
 /// The page of the program, and those of its commands.
 pub fn pages(recipes: &[Entry]) -> anyhow::Result<Vec<Page>> {
-    let mut program = Args::command();
+    let mut program = args::program();
     program.build();
     let commands: Vec<Command> = program
         .get_subcommands()

@@ -9,7 +9,6 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::anyhow;
-use anyhow::bail;
 use rhist_core::compare;
 use rhist_core::compare::Sample;
 use rhist_core::names::Names;
@@ -37,9 +36,6 @@ pub struct Args {
 
 /// Compares them.
 pub fn run(args: &Args, common: &Common) -> anyhow::Result<ExitCode> {
-    if common.format == Format::Folded {
-        bail!("differences are text, json or svg");
-    }
     let [a, b] = [&args.a, &args.b];
     let (question_a, sample_a, _) = read(a, common.quiet)?;
     let (question_b, sample_b, names) = read(b, common.quiet)?;
@@ -47,7 +43,7 @@ pub fn run(args: &Args, common: &Common) -> anyhow::Result<ExitCode> {
     compare::check((&question_a, &sample_a), (&question_b, &sample_b))
         .map_err(|why| anyhow!("{} and {} cannot be compared: {why}", a.display(), b.display()))?;
     let mut out = io::stdout().lock();
-    if common.format == Format::Svg {
+    if common.format() == Format::Svg {
         let side = |name, sample: &'_ Sample| (name, sample.duration());
         let [(name_a, seconds_a), (name_b, seconds_b)] = [side(&name_a, &sample_a), side(&name_b, &sample_b)];
         let a = Side {
@@ -76,7 +72,7 @@ pub fn run(args: &Args, common: &Common) -> anyhow::Result<ExitCode> {
         question: &question_b,
         names: &names,
         page: Page::of(&io::stdout()),
-        format: common.format,
+        format: common.format(),
         by: true,
         quiet: common.quiet,
     };

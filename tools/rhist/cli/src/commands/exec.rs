@@ -181,13 +181,11 @@ fn exec(command: &[OsString]) -> Error {
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser;
-
     use super::*;
     use crate::args::Command;
 
     fn parsed(words: &[&str]) -> (Option<String>, Vec<OsString>) {
-        let args = crate::args::Args::try_parse_from(["rhist", "exec"].iter().chain(words)).unwrap();
+        let args = crate::args::Args::parse_from(["rhist", "exec"].iter().chain(words)).unwrap();
         match args.command {
             Some(Command::Exec(args)) => (args.instance, args.command),
             other => panic!("{other:?}"),

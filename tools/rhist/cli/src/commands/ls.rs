@@ -6,7 +6,6 @@ use std::io;
 use std::io::Write;
 use std::process::ExitCode;
 
-use anyhow::bail;
 use clap::Subcommand;
 use rhist_core::journal::Entries;
 use rhist_core::journal::Journals;
@@ -47,9 +46,6 @@ enum What {
 
 /// Lists it.
 pub fn run(args: &Args, format: Format) -> anyhow::Result<ExitCode> {
-    if !matches!(format, Format::Text | Format::Json) {
-        bail!("lists are text or json");
-    }
     let text = match &args.what {
         What::Events { pattern } => {
             let events = measure::tracefs(BackendArg::Auto)?.events()?;

@@ -26,8 +26,9 @@ use crate::measure;
 /// Runs a command.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let common = args.common;
+    common.check(args.command.as_ref().map_or("", Command::name))?;
     match args.command {
-        None => status::run(common.format),
+        None => status::run(common.dry_run),
         Some(Command::Count(args)) => measure::run(&Ask::count(args, common)?),
         Some(Command::Between(args)) => measure::run(&Ask::between(args, common)?),
         Some(Command::Record(args)) => record::run(&args, &common),
@@ -36,9 +37,9 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         Some(Command::Report(args)) => report::run(&args, &common),
         Some(Command::Diff(args)) => diff::run(&args, &common),
         Some(Command::Clean) => clean::run(common.dry_run),
-        Some(Command::Ls(args)) => ls::run(&args, common.format),
-        Some(Command::Show(args)) => show::run(&args, common.format),
-        Some(Command::Doctor) => doctor::run(common.format),
+        Some(Command::Ls(args)) => ls::run(&args, common.format()),
+        Some(Command::Show(args)) => show::run(&args, common.format()),
+        Some(Command::Doctor) => doctor::run(common.format()),
         Some(Command::Check(args)) => check::run(&args),
         Some(Command::Serve(args)) => serve::run(&args),
         Some(Command::Exec(args)) => exec::run(&args, common.dry_run),

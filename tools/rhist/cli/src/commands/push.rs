@@ -84,7 +84,7 @@ pub struct Args {
     queue_size: u64,
     /// Push what was recorded instead
     #[arg(long, value_name = "FILE", conflicts_with = "words")]
-    replay: Option<PathBuf>,
+    pub replay: Option<PathBuf>,
     /// What is measured: RECIPE, count, or between, with its options
     #[arg(value_name = "RECIPE", trailing_var_arg = true, allow_hyphen_values = true)]
     words: Vec<OsString>,
@@ -112,6 +112,7 @@ pub fn run(args: &Args, common: &Common) -> anyhow::Result<ExitCode> {
         return replay(args, Reader::open(file)?, endpoint, exporter, common.quiet);
     }
     let mut ask = Ask::parse(&args.words, common)?;
+    ask.common.check("push")?;
     ask.run.interval = Some(interval(args, &ask, &environment)?);
     let (tracefs, plans) = measure::prepare(&ask)?;
     if ask.common.dry_run {

@@ -22,6 +22,7 @@ use crate::measure::Sink;
 /// Measures, and writes each interval to the file.
 pub fn run(args: &RecordArgs, common: &Common) -> anyhow::Result<ExitCode> {
     let mut ask = Ask::parse(&args.words, common)?;
+    ask.common.check("record")?;
     ask.run.interval.get_or_insert(1.0);
     let (tracefs, plans) = measure::prepare(&ask)?;
     if ask.common.dry_run {

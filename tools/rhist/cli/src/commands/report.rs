@@ -63,7 +63,7 @@ fn show(reader: &mut Reader, each: bool, common: &Common, page: Page, out: &mut 
             }
         };
         let by = !interval.delta.keys.is_empty();
-        match common.format {
+        match common.format() {
             Format::Svg if each => columns.push(column(&interval)),
             Format::Text | Format::Json if each => {
                 screen(&question, reader.names(), page, common, by).print(out, &View::interval(&interval))?;
@@ -90,7 +90,7 @@ fn screen<'a>(question: &'a Question, names: &'a Names, page: Page, common: &Com
         question,
         names,
         page,
-        format: common.format,
+        format: common.format(),
         by,
         quiet: common.quiet,
     }

@@ -5,7 +5,6 @@
 use std::process::ExitCode;
 
 use anyhow::Context;
-use anyhow::bail;
 use rhist_core::grammar::KEY_NAMES;
 use rhist_core::grammar::modifier;
 use rhist_core::grammar::modifier::Modifier;
@@ -42,9 +41,8 @@ pub fn run(args: &Args, format: Format) -> anyhow::Result<ExitCode> {
         .format(&name)
         .with_context(|| format!("cannot read the fields of {name}"))?;
     match format {
-        Format::Text => print(&text(&name, &event)),
         Format::Json => print(&format!("{}\n", as_json(&name, &event))),
-        _ => bail!("the fields of an event are text or json"),
+        _ => print(&text(&name, &event)),
     }
 }
 

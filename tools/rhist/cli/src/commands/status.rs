@@ -10,14 +10,13 @@ use std::thread::sleep;
 use std::time::Duration;
 use std::time::Instant;
 
-use anyhow::bail;
+use rhist_core::journal::Entries;
 use rhist_core::journal::Journals;
 use rhist_core::question::Backend;
 use rhist_core::run;
 use rhist_core::tracefs::Tracefs;
 
 use crate::args::BackendArg;
-use crate::args::Format;
 use crate::measure;
 use crate::screen;
 use crate::screen::plain;
@@ -34,15 +33,15 @@ const QUESTIONS: [(&str, &str); 5] = [
     ("What happens all the time?", "rhist top syscount"),
 ];
 
-/// Prints the state, after what dead runs have left was removed.
-pub fn run(format: Format) -> anyhow::Result<ExitCode> {
-    if format != Format::Text {
-        bail!("the state is text: rhist ls runs has json, too");
-    }
+/// Prints the state, after what dead runs have left was removed; with `dry_run`, nothing is.
+pub fn run(dry_run: bool) -> anyhow::Result<ExitCode> {
     let mut out = io::stdout().lock();
     let tracefs = measure::tracefs(BackendArg::Auto)?;
     let journals = Journals::find();
-    let (done, _) = run::reap(&tracefs, &journals, false);
+    let (done, failed) = match dry_run {
+        true => (Vec::new(), Vec::new()),
+        false => run::reap(&tracefs, &journals, false),
+    };
     match tracefs.backend() {
         Backend::Rhist => {
             let version = fs::read_to_string("/sys/module/rhist/version").unwrap_or_default();
@@ -64,10 +63,15 @@ pub fn run(format: Format) -> anyhow::Result<ExitCode> {
         let start = Instant::now();
         sleep(LOOK);
         for ((entries, is_alive), before) in runs.iter().zip(before) {
-            let state = if *is_alive {
-                ""
-            } else {
-                " (kept; rhist clean removes it)"
+            let error = failed
+                .iter()
+                .find(|(failed, _)| failed.id == entries.id)
+                .map(|(_, error)| error);
+            let state = match (is_alive, entries.kept, error) {
+                (true, ..) => String::new(),
+                (false, true, _) => " (kept; rhist clean removes it)".to_owned(),
+                (false, false, Some(error)) => format!(" (its process is gone, and it could not be removed: {error})"),
+                (false, false, None) => " (its process is gone; the next rhist removes it)".to_owned(),
             };
             let cost = run::events(&tracefs, entries)
                 .zip(before)
@@ -83,7 +87,7 @@ pub fn run(format: Format) -> anyhow::Result<ExitCode> {
             )?;
         }
     }
-    let others = others(&tracefs);
+    let others = others(&tracefs, &runs);
     if !others.is_empty() {
         writeln!(out, "Instances of others: {}", plain(&others.join(", ")))?;
     }
@@ -107,16 +111,18 @@ fn cost(rate: f64, ns: Option<f64>) -> String {
     format!(": {} events/s{percent}", screen::rate(rate))
 }
 
-/// Instances that no run of ours has made.
-fn others(tracefs: &Tracefs) -> Vec<String> {
+/// Instances that no run of ours has made, whatever they are called.
+fn others(tracefs: &Tracefs, runs: &[(Entries, bool)]) -> Vec<String> {
+    let is_run = |name: &str| runs.iter().any(|(entries, _)| entries.id.instance() == name);
+    // The module's own, in which its triggers are.
+    let is_own = |name: &str| name == "rhist" && tracefs.backend() == Backend::Rhist;
     let Ok(entries) = fs::read_dir(tracefs.kernel().join("instances")) else {
         return Vec::new();
     };
     let mut names: Vec<String> = entries
         .flatten()
         .filter_map(|entry| entry.file_name().into_string().ok())
-        // The module's own, in which its triggers are.
-        .filter(|name| name != "rhist" && !name.starts_with("rhist-"))
+        .filter(|name| !is_run(name) && !is_own(name))
         .collect();
     names.sort();
     names

@@ -11,7 +11,6 @@ use std::time::Duration;
 use std::time::Instant;
 
 use anyhow::Context;
-use anyhow::bail;
 use rhist_core::names::Names;
 use rhist_core::question::Question;
 use rhist_core::question::Reading;
@@ -35,7 +34,7 @@ use crate::top;
 pub struct Args {
     /// Show what was recorded instead
     #[arg(long, value_name = "FILE", conflicts_with = "words")]
-    replay: Option<PathBuf>,
+    pub replay: Option<PathBuf>,
     /// Seconds from one interval to the next
     #[arg(short, long, value_name = "SECONDS", value_parser = seconds, default_value = "1")]
     interval: f64,
@@ -51,7 +50,7 @@ pub struct Args {
 pub fn run(args: &Args, common: &Common) -> anyhow::Result<ExitCode> {
     let mut options = top::Options {
         interval: Duration::from_secs_f64(args.interval),
-        format: format(common.format, args.batch)?,
+        format: format(common.format(), args.batch),
         end: None,
         is_replay: args.replay.is_some(),
         names: Names::elsewhere(),
@@ -67,7 +66,8 @@ pub fn run(args: &Args, common: &Common) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let ask = Ask::parse(&args.words, common)?;
-    options.format = format(ask.common.format, args.batch)?;
+    ask.common.check("top")?;
+    options.format = format(ask.common.format(), args.batch);
     let (tracefs, plans) = measure::prepare(&ask)?;
     if ask.common.dry_run {
         return measure::dry_run(&tracefs, &plans.best);
@@ -108,11 +108,10 @@ fn recorded_names(file: &Path) -> anyhow::Result<Names> {
 }
 
 /// How to show it, if not on a terminal.
-fn format(format: Format, batch: bool) -> anyhow::Result<Format> {
+fn format(format: Format, batch: bool) -> Format {
     match format {
-        Format::Folded => bail!("top is a screen, lines of json, or svg"),
-        Format::Text if batch => Ok(Format::Json),
-        _ => Ok(format),
+        Format::Text if batch => Format::Json,
+        _ => format,
     }
 }
 

@@ -13,7 +13,6 @@ use std::ffi::OsString;
 use std::sync::Arc;
 
 use clap::Command;
-use clap::CommandFactory;
 use clap::ValueHint;
 use clap_complete::CompleteEnv;
 use clap_complete::engine::ArgValueCompleter;
@@ -21,7 +20,7 @@ use clap_complete::engine::CompletionCandidate;
 use clap_complete::env::Fish;
 use clap_complete::env::Shells;
 
-use crate::args::Args;
+use crate::args;
 use crate::ask;
 use crate::recipes;
 use bash::Bash;
@@ -67,7 +66,7 @@ pub fn run() {
 
 /// The command line with recipes as commands, and with what completes its values.
 fn command(line: &Arc<Line>) -> Command {
-    let mut command = Args::command();
+    let mut command = args::program();
     let measurements: Vec<Command> = ["count", "between"]
         .iter()
         .filter_map(|name| command.find_subcommand(name).cloned())

@@ -48,7 +48,7 @@ impl<'a> Printer<'a> {
             question: &self.question,
             names: &self.names,
             page: Page::of(&stdout),
-            format: self.ask.common.format,
+            format: self.ask.common.format(),
             by: !self.ask.by().is_empty(),
             quiet: self.ask.common.quiet,
         };
@@ -61,7 +61,7 @@ impl<'a> Printer<'a> {
 impl Sink for Printer<'_> {
     fn announce(&self, plan: &Plan) -> anyhow::Result<()> {
         let stdout = io::stdout();
-        if self.ask.common.format == Format::Text && !self.ask.common.quiet && stdout.is_terminal() {
+        if self.ask.common.format() == Format::Text && !self.ask.common.quiet && stdout.is_terminal() {
             let until = match self.ask.run.duration {
                 Some(seconds) => format!("for {}", number::seconds(seconds)),
                 None => "until Ctrl-C".to_owned(),
@@ -79,7 +79,7 @@ impl Sink for Printer<'_> {
     }
 
     fn interval(&mut self, interval: &Interval) -> anyhow::Result<()> {
-        match self.ask.common.format {
+        match self.ask.common.format() {
             Format::Text | Format::Json => self.print(&View::interval(interval)),
             Format::Folded | Format::Svg => Ok(()),
         }

@@ -73,7 +73,7 @@ fn by_words(wanted: &Wanted, kind: &str, words: &[Word], id: &Id) -> anyhow::Res
     )?;
     let settings = &wanted.settings;
     let (run, common) = (&ask.run, &ask.common);
-    let is_output = common.dry_run || common.keep || common.quiet || common.format != Default::default();
+    let is_output = *common != Common::default();
     if is_output || run.duration.is_some() || run.interval.is_some() || !run.pid.is_empty() {
         anyhow::bail!(OPTIONS);
     }
