@@ -29,12 +29,19 @@ use crate::ask::Ask;
 use crate::ask::Plans;
 use crate::diagnostic;
 use crate::screen::Printer;
+use crate::signals::GRACE;
+use crate::signals::Guard;
 use crate::signals::Signals;
+use crate::signals::ends;
 
 /// Where what was measured goes: to the screen, or to a file.
 pub trait Sink {
     /// The run has begun.
     fn begin(&mut self, plan: &Plan) -> anyhow::Result<()>;
+    /// How long it may take what it has still to do when the run is over.
+    fn patience(&self) -> Duration {
+        Duration::ZERO
+    }
     /// The run is about to begin: the kernel takes some time for each trigger, and people want to see that something happens.
     fn announce(&self, _: &Plan) -> anyhow::Result<()> {
         Ok(())
@@ -130,14 +137,24 @@ impl fmt::Display for Failed {
 /// Measures until the time is over, or a signal comes.
 pub fn go(ask: &Ask, tracefs: &Tracefs, plans: Plans, sink: &mut dyn Sink) -> anyhow::Result<ExitCode> {
     let signals = Signals::new().context("signals")?;
+    let guard = guard(tracefs, ends(), ask.common.keep, sink.patience())?;
     sink.announce(&plans.best)?;
     let mut run = start(ask, tracefs, plans)?;
     let begin = Instant::now();
     let reading = watch(ask, tracefs, &mut run, &signals, sink).context(Failed)?;
+    guard.goes_on();
     let seconds = begin.elapsed().as_secs_f64();
     finish(run, tracefs, ask.common.keep).context(Failed)?;
+    guard.goes_on();
     sink.end(&reading, seconds).context(Failed)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Sees to it that a signal leaves nothing in the kernel, or what is to be kept, also if this process is kept waiting.
+pub fn guard(tracefs: &Tracefs, signals: &[i32], keep: bool, patience: Duration) -> anyhow::Result<Guard> {
+    let tracefs = tracefs.clone();
+    let leave = move || run::abandon(&tracefs, &Journals::find(), keep);
+    Guard::start(signals, GRACE + patience, leave).context("signals")
 }
 
 /// Reads and shows intervals until the end. Returns the last reading.

@@ -8,6 +8,10 @@ use std::io::PipeReader;
 use std::io::Read;
 use std::os::fd::AsFd;
 use std::os::fd::BorrowedFd;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering;
+use std::thread;
 use std::time::Duration;
 use std::time::Instant;
 
@@ -19,20 +23,86 @@ use signal_hook::consts::SIGHUP;
 use signal_hook::consts::SIGINT;
 use signal_hook::consts::SIGTERM;
 
+/// How long a process may take for each part of its end.
+pub const GRACE: Duration = Duration::from_secs(5);
+
+/// Ends the process if it does not do so by itself after a signal: whatever keeps it waiting, such as a pipe that nobody reads,
+/// must not keep its triggers in the kernel.
+#[derive(Debug)]
+pub struct Guard {
+    /// How often the process has gone on.
+    steps: Arc<AtomicU32>,
+}
+
 /// From now on these signals do not end the process, but wake up who waits here.
 #[derive(Debug)]
 pub struct Signals {
     pipe: PipeReader,
 }
 
-impl Signals {
-    /// Catches SIGINT, SIGTERM and SIGHUP, the last one unless it is ignored, as behind nohup.
-    pub fn new() -> io::Result<Self> {
-        // What is ignored in the background of a script is SIGINT: there it ends what it is sent to, on purpose.
-        match is_ignored(SIGHUP) {
-            true => Self::of(&[SIGINT, SIGTERM]),
-            false => Self::of(&[SIGINT, SIGTERM, SIGHUP]),
+impl Guard {
+    /// Guards against being kept waiting for longer than `grace` after one of these signals, of SIGINT after the second one:
+    /// the first one may wait for a pager, which shows what there is. `leave` is called before the signal ends the process.
+    pub fn start(signals: &[i32], grace: Duration, leave: impl FnOnce() + Send + 'static) -> io::Result<Self> {
+        let pipe = |signal: &i32| Ok((*signal, *signal == SIGINT, Signals::of(&[*signal])?));
+        let mut pipes = signals.iter().map(pipe).collect::<io::Result<Vec<_>>>()?;
+        let steps = Arc::new(AtomicU32::new(0));
+        let guard = Guard { steps: steps.clone() };
+        thread::Builder::new().spawn(move || {
+            let Ok(signal) = wait_for_end(&mut pipes) else { return };
+            loop {
+                let before = steps.load(Ordering::Relaxed);
+                thread::sleep(grace);
+                if steps.load(Ordering::Relaxed) == before {
+                    break;
+                }
+            }
+            leave();
+            let _ = signal_hook::low_level::emulate_default_handler(signal);
+        })?;
+        Ok(guard)
+    }
+
+    /// A part of the end is done: for the next one there is as much time.
+    pub fn goes_on(&self) {
+        self.steps.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// Waits for a signal of these that ends the process; those that may wait do so when they come again.
+fn wait_for_end(pipes: &mut [(i32, bool, Signals)]) -> io::Result<i32> {
+    loop {
+        let mut fds: Vec<_> = pipes
+            .iter()
+            .map(|(.., pipe)| PollFd::new(pipe, PollFlags::IN))
+            .collect();
+        match poll(&mut fds, None) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
         }
+        let ready = fds.iter().position(|fd| !fd.revents().is_empty());
+        if let Some((signal, may_wait, pipe)) = ready.and_then(|place| pipes.get_mut(place)) {
+            let count = pipe.forget()?;
+            if count > usize::from(std::mem::take(may_wait)) {
+                return Ok(*signal);
+            }
+        }
+    }
+}
+
+/// Signals that end a measurement: SIGHUP unless it is ignored, as behind nohup.
+pub fn ends() -> &'static [i32] {
+    // What is ignored in the background of a script is SIGINT: there it ends what it is sent to, on purpose.
+    match is_ignored(SIGHUP) {
+        true => &[SIGINT, SIGTERM],
+        false => &[SIGINT, SIGTERM, SIGHUP],
+    }
+}
+
+impl Signals {
+    /// Catches the signals that end a measurement.
+    pub fn new() -> io::Result<Self> {
+        Self::of(ends())
     }
 
     /// Catches these.
@@ -44,9 +114,9 @@ impl Signals {
         Ok(Self { pipe })
     }
 
-    /// Forgets those that have come. To be called only if one has.
-    pub fn forget(&mut self) -> io::Result<()> {
-        self.pipe.read(&mut [0; 64]).map(|_| ())
+    /// Forgets those that have come, and returns how many these were. To be called only if one has.
+    pub fn forget(&mut self) -> io::Result<usize> {
+        self.pipe.read(&mut [0; 64])
     }
 
     /// Waits until then, or without end. Returns whether a signal has come.

@@ -7,9 +7,13 @@ mod receiver;
 use std::fs;
 use std::fs::File;
 use std::io;
+use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::Command;
 use std::process::Output;
+use std::process::Stdio;
+use std::thread;
+use std::time::Duration;
 
 use rhist_core::names::Names;
 use rhist_core::question::Interval;
@@ -19,6 +23,11 @@ use rhist_core::table::Keys;
 use rhist_core::table::Row;
 use rhist_core::table::Table;
 use rhist_core::table::Time;
+use rustix::fs::OFlags;
+use rustix::fs::fcntl_setfl;
+use rustix::process::Pid;
+use rustix::process::Signal;
+use rustix::process::kill_process;
 
 use receiver::receiver;
 
@@ -182,19 +191,83 @@ fn units_need_rhist() {
     assert!(stderr(&output).contains(expected), "{}", stderr(&output));
 }
 
+/// A pipe that is full, and its end for reading.
+fn full_pipe() -> (io::PipeReader, io::PipeWriter) {
+    let (reader, mut writer) = io::pipe().unwrap();
+    fcntl_setfl(&writer, OFlags::NONBLOCK).unwrap();
+    while io::Write::write(&mut writer, &[b'x'; 4096]).is_ok() {}
+    fcntl_setfl(&writer, OFlags::empty()).unwrap();
+    (reader, writer)
+}
+
+/// Whatever is written to, and whatever signal comes, it ends what waits for a reader who reads no more.
+#[test]
+fn a_signal_ends_what_nobody_reads() {
+    let home = tempfile::tempdir().unwrap();
+    record(&home.path().join("a"), 9, 3);
+    fs::create_dir(home.path().join("etc")).unwrap();
+    let (_reader, writer) = full_pipe();
+    let start = |line: &str, is_stderr: bool| {
+        let mut command = rhist(home.path());
+        command
+            .args(line.split(' '))
+            .current_dir(home.path())
+            .env("RHIST_STATE", home.path());
+        let writer = writer.try_clone().unwrap();
+        match is_stderr {
+            true => command.stderr(writer).stdout(Stdio::null()),
+            false => command.stdout(writer).stderr(Stdio::null()),
+        };
+        command.spawn().unwrap()
+    };
+    let top = "top --batch --replay a";
+    let cases = [
+        (start(top, false), Signal::TERM, 1),
+        (start(top, false), Signal::HUP, 1),
+        (start(top, false), Signal::INT, 2),
+        (start("push --replay a --to http://127.0.0.1:1", true), Signal::TERM, 1),
+        (start("serve --config etc --listen 127.0.0.1:0", true), Signal::TERM, 1),
+    ];
+    // It may wait for a pager after one Ctrl-C.
+    let mut patient = start(top, false);
+    thread::sleep(Duration::from_secs(1));
+    kill_process(Pid::from_child(&patient), Signal::INT).unwrap();
+    for (child, signal, times) in &cases {
+        for _ in 0..*times {
+            kill_process(Pid::from_child(child), *signal).unwrap();
+            thread::sleep(Duration::from_millis(50));
+        }
+    }
+    for (mut child, signal, _) in cases {
+        let status = child.wait().unwrap();
+        assert_eq!(status.signal(), Some(signal.as_raw()), "{status:?}");
+    }
+    assert!(patient.try_wait().unwrap().is_none());
+    patient.kill().unwrap();
+    patient.wait().unwrap();
+}
+
 /// What a run has left that is gone: the journal, and the instance.
 fn leave(home: &Path, id: &str, lines: &str) {
     for folder in ["run", "tracing/instances", "tracing/events"] {
         fs::create_dir_all(home.join(folder)).unwrap();
     }
-    fs::write(home.join(format!("run/{id}.journal")), format!("command runqlat\n{lines}")).unwrap();
+    fs::write(
+        home.join(format!("run/{id}.journal")),
+        format!("command runqlat\n{lines}"),
+    )
+    .unwrap();
     fs::create_dir(home.join(format!("tracing/instances/rhist-{id}"))).unwrap();
 }
 
 /// `rhist` with the tracing directory that [`leave()`] makes.
 fn status(home: &Path, options: &[&str]) -> String {
     let mut command = rhist(home);
-    let output = command.env("RHIST_TRACEFS", home.join("tracing")).args(options).output().unwrap();
+    let output = command
+        .env("RHIST_TRACEFS", home.join("tracing"))
+        .args(options)
+        .output()
+        .unwrap();
     assert!(output.status.success(), "{output:?}");
     String::from_utf8(output.stdout).unwrap()
 }
@@ -237,8 +310,15 @@ fn the_state_tells_what_is_whose() {
 /// Each command with each option that several have: those that it does not know are refused, and nothing is done.
 #[test]
 fn options_that_a_command_does_not_know() {
-    const OPTIONS: [&str; 7] =
-        ["--dry-run", "--keep", "--quiet", "--format=text", "--format=json", "--format=folded", "--format=svg"];
+    const OPTIONS: [&str; 7] = [
+        "--dry-run",
+        "--keep",
+        "--quiet",
+        "--format=text",
+        "--format=json",
+        "--format=folded",
+        "--format=svg",
+    ];
     const REFUSALS: [&str; 6] = [
         "has no option",
         "has no format",
@@ -256,7 +336,10 @@ fn options_that_a_command_does_not_know() {
     for (line, known) in [
         ("", "dry-run"),
         ("count sched_switch", "dry-run keep quiet text json folded svg"),
-        ("between sched_waking sched_switch --on pid=next_pid", "dry-run keep quiet text json folded svg"),
+        (
+            "between sched_waking sched_switch --on pid=next_pid",
+            "dry-run keep quiet text json folded svg",
+        ),
         ("runqlat", "dry-run keep quiet text json folded svg"),
         ("top runqlat", "dry-run keep quiet text json svg"),
         ("top --batch --replay a", "quiet text json svg"),
@@ -295,14 +378,19 @@ fn options_that_a_command_does_not_know() {
                 if is_known && !words.iter().any(|word| ["--dry-run", "--replay"].contains(word)) && has_to_run(line) {
                     continue;
                 }
-                let output = rhist(home.path()).args(&words).current_dir(home.path()).output().unwrap();
+                let output = rhist(home.path())
+                    .args(&words)
+                    .current_dir(home.path())
+                    .output()
+                    .unwrap();
                 let said = stderr(&output);
                 // What stands behind exec is a program.
                 let (status, sentences) = match said.contains("there is no command") {
                     true => (127, &["there is no command"][..]),
                     false => (2, &REFUSALS[..]),
                 };
-                let is_refused = output.status.code() == Some(status) && sentences.iter().any(|sentence| said.contains(sentence));
+                let is_refused =
+                    output.status.code() == Some(status) && sentences.iter().any(|sentence| said.contains(sentence));
                 assert_eq!(is_refused, !is_known, "{words:?}: {said}");
                 if !is_known {
                     assert!(output.stdout.is_empty(), "{words:?}: {output:?}");

@@ -135,6 +135,20 @@ impl Journals {
         (done, failed)
     }
 
+    /// Undoes what the process has made whose first run this is, the lock notwithstanding: it is this process, and whoever has
+    /// the lock in it cannot do so. With `keep` the first run is left, as if its owner had.
+    pub fn abandon<E>(&self, first: &Id, keep: bool, mut undo: impl FnMut(&Entries) -> Result<(), E>) {
+        for (id, path) in self.files().into_iter().filter(|(id, _)| id.is_of(first)) {
+            if keep && id == *first {
+                // If it cannot be noted, the next measurement removes it.
+                let file = fs::OpenOptions::new().append(true).open(&path);
+                let _ = file.and_then(|mut file| write_line(&mut file, "kept"));
+            } else if read(&id, &path).is_ok_and(|entries| undo(&entries).is_ok()) {
+                let _ = fs::remove_file(&path);
+            }
+        }
+    }
+
     fn files(&self) -> Vec<(Id, PathBuf)> {
         let Ok(entries) = fs::read_dir(&self.dir) else {
             return Vec::new();
@@ -350,6 +364,30 @@ mod tests {
         journals.create(&id(), "x").unwrap().keep().unwrap();
         assert!(reap(&journals, false).is_empty());
         assert_eq!(reap(&journals, true).len(), 1);
+    }
+
+    #[test]
+    fn a_process_that_is_kept_waiting_leaves_nothing() {
+        for keep in [false, true] {
+            let (_dir, journals) = journals();
+            let ids = ["123_456", "123_4560", "123_456000007", "124_456"].map(|id| Id::parse(id).unwrap());
+            let held: Vec<_> = ids.iter().map(|id| journals.create(id, "x").unwrap()).collect();
+            let mut undone = Vec::new();
+            journals.abandon(&ids[0], keep, |entries| {
+                undone.push(entries.id.clone());
+                Ok::<_, io::Error>(())
+            });
+            assert_eq!(undone, ids[usize::from(keep)..3]);
+            // What others have is theirs.
+            let left: Vec<_> = journals
+                .list()
+                .into_iter()
+                .map(|(entries, _)| (entries.id, entries.kept))
+                .collect();
+            let expected = [(ids[0].clone(), true), (ids[3].clone(), false)];
+            assert_eq!(left, expected[usize::from(!keep)..]);
+            drop(held);
+        }
     }
 
     #[test]

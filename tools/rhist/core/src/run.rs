@@ -254,6 +254,13 @@ pub fn reap(tracefs: &Tracefs, journals: &Journals, also_kept: bool) -> (Vec<Ent
     journals.reap(also_kept, |entries| undo(tracefs, &entries.id, &entries.steps))
 }
 
+/// Undoes what this process has in the kernel while whoever owns the runs cannot. With `keep` the first one is left.
+pub fn abandon(tracefs: &Tracefs, journals: &Journals, keep: bool) {
+    if let Ok(first) = Id::of_this_process() {
+        journals.abandon(&first, keep, |entries| undo(tracefs, &entries.id, &entries.steps));
+    }
+}
+
 /// Undoes steps, the last one first. Whatever is not there any more is undone, unless tracefs itself is away: it may be
 /// mounted again, with all that was made.
 fn undo(tracefs: &Tracefs, id: &Id, steps: &[Step]) -> io::Result<()> {

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # Nothing is left behind, however a run ends: by itself, by signals, by kill -9 at any moment, with a full disk, without its
-# module, with a closed pipe; and nothing of others is touched.
+# module, with a closed pipe, with one that nobody reads; and nothing of others is touched.
 . "$(dirname "$0")/../lib/tracing.sh"
 
 rhist=$RHIST_COMMAND
@@ -73,6 +73,26 @@ for backend in rhist c; do
 	$rhist runqlat -i 0.05 --backend $backend 2>"$work/err" | head -n 1 >/dev/null
 	untouched "$backend: who reads no more ends a run"
 	no "$backend: without a panic" grep -q panicked "$work/err"
+
+	# Nobody reads, nor goes away: SIGTERM ends a run that waits to write, and what is to be kept is kept.
+	mkfifo "$work/full"
+	exec 7<>"$work/full"
+	timeout 2 cat /dev/zero >&7
+	$rhist runqlat -i 0.05 --backend $backend >"$work/full" 2>/dev/null 7>&- &
+	waiting=$!
+	$rhist syscount -i 0.05 --keep --backend $backend >"$work/full" 2>/dev/null 7>&- &
+	keeping=$!
+	soon running
+	sleep 2
+	kill -s TERM $waiting $keeping
+	wait $waiting
+	is $? 143 "$backend: SIGTERM ends a run whose output nobody reads"
+	wait $keeping
+	exec 7>&-
+	rm "$work/full"
+	is "$($rhist ls runs | sed 's/^[^ ]* *//; s/ .*//')" kept "$backend: with --keep, it is kept"
+	$rhist clean >"$work/out"
+	untouched "$backend: and it undoes what it made"
 
 	# What is killed is undone by whoever comes next. How long a run takes depends on the machine.
 	rounds=${LONG:+500}

@@ -36,7 +36,10 @@ use crate::ask::Ask;
 use crate::measure;
 use crate::measure::Sink;
 use crate::screen::lines;
+use crate::signals::GRACE;
+use crate::signals::Guard;
 use crate::signals::Signals;
+use crate::signals::ends;
 
 /// Seconds from one push to the next, if nothing is said.
 const INTERVAL: f64 = 10.0;
@@ -130,6 +133,7 @@ pub fn run(args: &Args, common: &Common) -> anyhow::Result<ExitCode> {
         names: Names::new(),
         tracefs: &tracefs,
         url,
+        patience,
         is_quiet: ask.common.quiet,
         intervals: 0,
     };
@@ -150,11 +154,17 @@ struct Pushed<'a> {
     names: Names,
     tracefs: &'a Tracefs,
     url: String,
+    /// How long the receiver is waited for in the end.
+    patience: Duration,
     is_quiet: bool,
     intervals: u64,
 }
 
 impl Sink for Pushed<'_> {
+    fn patience(&self) -> Duration {
+        self.patience
+    }
+
     fn begin(&mut self, plan: &Plan) -> anyhow::Result<()> {
         self.question = named(&plan.question, self.name.as_deref());
         self.names = plan.names(self.tracefs);
@@ -187,6 +197,7 @@ fn replay(
 ) -> anyhow::Result<ExitCode> {
     let signals = Signals::new().context("signals")?;
     let (url, patience) = (endpoint.url().to_owned(), endpoint.timeout);
+    let _guard = Guard::start(ends(), GRACE + patience, || ()).context("signals")?;
     // An interval of it is in memory anyhow.
     let limits = Limits {
         bytes: u64::MAX,

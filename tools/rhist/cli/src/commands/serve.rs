@@ -49,6 +49,7 @@ use crate::serve::Response;
 use crate::serve::Server;
 use crate::serve::WordsPlanner;
 use crate::serve::notify;
+use crate::signals::Guard;
 use crate::signals::Signals;
 
 /// What is asked for again within this time is answered from memory: whoever asks all the time costs little.
@@ -86,6 +87,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     };
     let settings = check::push_settings(&config)?;
     let tracefs = measure::tracefs(BackendArg::Auto)?;
+    let guard = measure::guard(&tracefs, &[SIGTERM, SIGINT], false, PATIENCE)?;
     let journals = Journals::find();
     for entries in run::reap(&tracefs, &journals, false).0 {
         say!("rhist: removed what was left of: rhist {}", entries.command);
@@ -130,7 +132,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         let [is_over, is_again] = server.turn(wake, due, answer).context(measure::Failed)?;
         if is_over {
             notify("STOPPING=1");
-            scraper.finish();
+            scraper.finish(&guard);
             return Ok(ExitCode::SUCCESS);
         }
         if is_again {
@@ -186,11 +188,14 @@ impl Scraper {
     }
 
     /// Ends all of it. What was counted until now is pushed.
-    fn finish(mut self) {
+    fn finish(mut self, guard: &Guard) {
+        guard.goes_on();
         if self.pushing.due().is_some() {
             self.push();
         }
+        guard.goes_on();
         self.service.stop();
+        guard.goes_on();
         tell_left(&self.pushing.finish(PATIENCE));
     }
 

@@ -25,7 +25,10 @@ use crate::args::Format;
 use crate::args::seconds;
 use crate::ask::Ask;
 use crate::measure;
+use crate::signals::GRACE;
+use crate::signals::Guard;
 use crate::signals::Signals;
+use crate::signals::ends;
 use crate::top;
 
 /// Show keys as they change, on the whole screen
@@ -58,7 +61,9 @@ pub fn run(args: &Args, common: &Common) -> anyhow::Result<ExitCode> {
     if let Some(file) = &args.replay {
         options.names = recorded_names(file)?;
         let mut replay = Replay::new(Reader::open(file)?);
-        let shown = top::run(&mut replay, options, &Signals::new().context("signals")?);
+        let signals = Signals::new().context("signals")?;
+        let _guard = Guard::start(ends(), GRACE, || ()).context("signals")?;
+        let shown = top::run(&mut replay, options, &signals);
         if let (Some(note), false) = (replay.note(), common.quiet) {
             say!("rhist: {note}");
         }
@@ -77,6 +82,7 @@ pub fn run(args: &Args, common: &Common) -> anyhow::Result<ExitCode> {
     }
     // From here on a signal must not end the process before the run is removed.
     let signals = Signals::new().context("signals")?;
+    let guard = measure::guard(&tracefs, ends(), ask.common.keep, Duration::ZERO)?;
     let run = measure::start(&ask, &tracefs, plans)?;
     options.names = run.plan().names(&tracefs);
     options.end = ask
@@ -91,6 +97,7 @@ pub fn run(args: &Args, common: &Common) -> anyhow::Result<ExitCode> {
     };
     let result = top::run(&mut live, options, &signals);
     let Live { run, tracefs, .. } = live;
+    guard.goes_on();
     measure::finish(run, &tracefs, ask.common.keep)?;
     result?;
     Ok(ExitCode::SUCCESS)

@@ -66,6 +66,11 @@ impl Id {
         Self(format!("{}0", self.0))
     }
 
+    /// Whether this is that run, or another one of its process.
+    pub fn is_of(&self, first: &Self) -> bool {
+        self.0.starts_with(&first.0)
+    }
+
     /// ID in the name of an instance or a journal, if it is one of ours.
     pub fn parse(text: &str) -> Option<Self> {
         let parts: Vec<&str> = text.split('_').collect();
