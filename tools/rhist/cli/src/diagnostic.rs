@@ -3,6 +3,7 @@
 //! Errors as a compiler shows them: the text, the place, and what was probably meant.
 
 use std::fmt;
+use std::fs;
 use std::io::IsTerminal;
 use std::ops::Range;
 
@@ -19,6 +20,8 @@ use rhist_core::tracefs::WriteError;
 use rhist_core::tracefs::error_log::LogEntry;
 use rhist_core::tracefs::events::EventName;
 use rhist_core::tracefs::events::ResolveError;
+
+use crate::probe;
 
 /// What is wrong with a text. As an [`anyhow::Error`] it is shown by `main`.
 #[derive(Clone, Debug)]
@@ -166,6 +169,9 @@ pub fn unknown_name<'a>(origin: &str, name: &str, what: &str, names: impl IntoIt
 /// Why the kernel refused a command. If the place is in one of the texts that the command was made of, that is shown,
 /// otherwise the command.
 pub fn refused(error: &WriteError, written: &[Written<'_>]) -> Diagnostic {
+    if let Some(diagnostic) = no_function(error, || fs::read_to_string("/proc/kallsyms").unwrap_or_default()) {
+        return diagnostic;
+    }
     let file = error.path.display().to_string();
     let Some(entry) = &error.log else {
         let text = error.error.to_string();
@@ -185,6 +191,26 @@ pub fn refused(error: &WriteError, written: &[Written<'_>]) -> Diagnostic {
     }
     let at = LogEntry::word_at(&entry.command, entry.position);
     Diagnostic::new(file, entry.command.as_str(), Problem::new(at, title))
+}
+
+/// If a probe was refused whose function is not there, the ones that may be meant. `symbols` is what `/proc/kallsyms` has.
+fn no_function(error: &WriteError, symbols: impl FnOnce() -> String) -> Option<Diagnostic> {
+    if !error.path.ends_with("dynamic_events") {
+        return None;
+    }
+    let definition = error.text.trim_end();
+    let name = probe::function(definition)?;
+    let near = probe::near_functions(name, &symbols());
+    if near.is_empty() {
+        return None;
+    }
+    let at = definition.find(name)?;
+    let problem = Problem::new(at..at + name.len(), format!("the kernel has no function {name}"));
+    Some(Diagnostic::new(
+        error.path.display().to_string(),
+        definition,
+        problem.near(&near),
+    ))
 }
 
 #[cfg(test)]

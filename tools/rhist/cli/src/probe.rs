@@ -9,6 +9,11 @@ use anyhow::bail;
 use object::Object;
 use object::ObjectSegment;
 use object::ObjectSymbol;
+use object::SymbolKind;
+use rhist_core::problem::Problem;
+use rhist_core::suggest;
+
+use crate::diagnostic::Diagnostic;
 
 /// Probes that a command line has asked for.
 #[derive(Debug, Default)]
@@ -55,6 +60,34 @@ impl Probes {
     }
 }
 
+/// The function of the kernel that a probe is defined for, if it is one of those. `definition` is what is written to
+/// `dynamic_events`.
+pub fn function(definition: &str) -> Option<&str> {
+    let mut words = definition.split_whitespace();
+    let is_function = words.next()?.starts_with(['p', 'r', 'f']);
+    let place = words.next().filter(|place| is_function && !place.contains('/'))?;
+    // MODULE:FUNCTION+OFFSET, or FUNCTION%return
+    let name = place.rsplit(':').next()?.split(['+', '%']).next()?;
+    Some(name).filter(|name| !name.is_empty() && !name.starts_with("0x"))
+}
+
+/// Functions that may be meant by the name of one that there is not. `symbols` is what `/proc/kallsyms` has.
+pub fn near_functions(name: &str, symbols: &str) -> Vec<String> {
+    let function = |line: &'_ str| {
+        let mut words = line.split_whitespace().skip(1);
+        let is_function = matches!(words.next()?, "t" | "T" | "w" | "W");
+        words.next().filter(|_| is_function).map(str::to_owned)
+    };
+    let functions: Vec<String> = symbols.lines().filter_map(function).collect();
+    match functions.iter().any(|function| function == name) {
+        true => Vec::new(),
+        false => suggest::near(name, functions.iter().map(String::as_str))
+            .into_iter()
+            .map(str::to_owned)
+            .collect(),
+    }
+}
+
 /// `FILE:SYMBOL` or `FILE:0xOFFSET` as the kernel takes it: the offset in the file.
 fn in_file(place: &str) -> anyhow::Result<String> {
     let Some((path, symbol)) = place.rsplit_once(':') else {
@@ -69,16 +102,70 @@ fn in_file(place: &str) -> anyhow::Result<String> {
     }
     let data = fs::read(path).with_context(|| path.to_owned())?;
     let file = object::File::parse(&*data).with_context(|| format!("{path}: no program or library"))?;
-    let address = file
-        .symbols()
-        .chain(file.dynamic_symbols())
-        .find(|candidate| candidate.name() == Ok(symbol) && candidate.is_definition())
+    let symbols = || {
+        file.symbols()
+            .chain(file.dynamic_symbols())
+            .filter(|candidate| candidate.is_definition())
+    };
+    let Some(address) = symbols()
+        .find(|candidate| candidate.name() == Ok(symbol))
         .map(|found| found.address())
-        .with_context(|| format!("{path}: there is no function {symbol} in its symbols"))?;
+    else {
+        let functions = symbols().filter(|candidate| candidate.kind() == SymbolKind::Text);
+        let near = suggest::near(symbol, functions.filter_map(|candidate| candidate.name().ok()));
+        let problem = Problem::new(
+            path.len() + 1..place.len(),
+            format!("{path} has no function {symbol} in its symbols"),
+        );
+        return Err(Diagnostic::new("FILE:FUNCTION", place, problem.near(&near)).into());
+    };
     let offset = file
         .segments()
         .find(|segment| (segment.address()..segment.address().saturating_add(segment.size())).contains(&address))
         .map(|segment| address - segment.address() + segment.file_range().0)
         .with_context(|| format!("{path}: {symbol} is in no part that is loaded"))?;
     Ok(format!("{path}:{offset:#x}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn functions_of_probes() {
+        for (definition, expected) in [
+            ("p:rhist_1_2/probe0 vfs_raed size=$arg3", Some("vfs_raed")),
+            ("r:g/probe0 xfs:xfs_buf_redd", Some("xfs_buf_redd")),
+            ("f:g/probe0 vfs_raed%return", Some("vfs_raed")),
+            ("p:g/probe0 vfs_raed+0x10", Some("vfs_raed")),
+            ("p:g/probe0 /bin/sh:0x1234", None),
+            ("t:g/probe0 sched_switch", None),
+            ("p:g/probe0 0xffffffff81000000", None),
+            ("p:g/probe0", None),
+        ] {
+            assert_eq!(function(definition), expected, "{definition}");
+        }
+    }
+
+    #[test]
+    fn functions_that_are_near() {
+        let symbols = "ffffffff81000000 T _text\nffffffff81201234 T vfs_read\nffffffff81201235 t vfs_readv\n\
+                       ffffffff82201235 D vfs_raed\nffffffffc0101235 t xfs_buf_read\t[xfs]\nnonsense\n";
+        assert_eq!(near_functions("vfs_raed", symbols), ["vfs_read"]);
+        assert_eq!(near_functions("xfs_buf_redd", symbols), ["xfs_buf_read"]);
+        // It is another reason then.
+        assert_eq!(near_functions("vfs_read", symbols), [""; 0]);
+        assert_eq!(near_functions("nosuchthing", ""), [""; 0]);
+    }
+
+    #[test]
+    fn symbols_that_are_near() {
+        let exe = std::env::current_exe().unwrap();
+        let place = format!("{}:mian", exe.display());
+        let error = in_file(&place).unwrap_err();
+        let diagnostic = error.downcast_ref::<Diagnostic>().unwrap();
+        assert_eq!(diagnostic.problem().label, "did you mean main?");
+        assert_eq!(&place[diagnostic.problem().at.clone()], "mian");
+        assert!(in_file(&format!("{}:main", exe.display())).is_ok());
+    }
 }

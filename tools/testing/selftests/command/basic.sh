@@ -10,4 +10,9 @@ is "$("$RHIST_COMMAND" --version)" "rhist $version" "rhist --version: that of th
 is $? 2 "an unknown option: it ends with 2"
 is "$(cat "$work/out")" "" "and prints nothing to where results go"
 yes "but says which one" grep -q no-such-option "$work/err"
+if have_probes; then
+	"$RHIST_COMMAND" count kprobe:vfs_raed -d 1 >"$work/out" 2>"$work/err"
+	is $? 2 "a function that the kernel has not: it ends with 2"
+	yes "and says which one was probably meant" grep -q 'did you mean vfs_read' "$work/err"
+fi
 finish

@@ -224,3 +224,25 @@ fn colours() {
     );
     assert!(!Diagnostic::new("a", "b", problem).render(false).contains('\x1b'));
 }
+
+#[test]
+fn functions_that_the_kernel_has_not() {
+    let error = |file: &str, text: &str| WriteError {
+        path: format!("/sys/kernel/tracing/{file}").into(),
+        text: text.to_owned(),
+        error: io::Error::from_raw_os_error(2),
+        log: None,
+    };
+    let symbols = || "ffffffff81201234 T vfs_read\n".to_owned();
+    let said = |file, text| no_function(&error(file, text), symbols).map(|diagnostic| diagnostic.render(false));
+    assert_snapshot!(said("dynamic_events", "p:rhist_1_2/probe0 vfs_raed\n").unwrap(), @r"
+    error: the kernel has no function vfs_raed
+    --> /sys/kernel/tracing/dynamic_events:1:20
+     |
+     | p:rhist_1_2/probe0 vfs_raed
+     |                    ^^^^^^^^ did you mean vfs_read?
+    ");
+    // Of others the kernel knows more.
+    assert_eq!(said("dynamic_events", "p:rhist_1_2/probe0 vfs_read x=%nosuch"), None);
+    assert_eq!(said("synthetic_events", "p:rhist_1_2/probe0 vfs_raed"), None);
+}
