@@ -10,6 +10,7 @@ use rhist_core::table::Fold;
 use rhist_core::table::Key;
 use rhist_core::table::Row;
 use rhist_core::table::Table;
+use rhist_core::table::Unit;
 use rhist_core::table::Value;
 
 use super::Screen;
@@ -40,6 +41,7 @@ const P99: u8 = 70;
 const P50: u8 = 60;
 const RATE: u8 = 50;
 const SPARKS: u8 = 40;
+const TOTAL: u8 = 35;
 
 /// Rows, of which the first `most` are those that matter most: in order if their keys are ranges; those with the largest
 /// values; with the largest sums; with the most hits. These are sorted.
@@ -262,6 +264,14 @@ fn add_value(grid: &mut Grid, table: &Table, lines: &[Line<'_>], at: usize) -> f
     number(format!("{prefix}p50"), p50, P50);
     number(format!("{prefix}p99"), p99, P99);
     number(format!("{prefix}max"), max, MAX);
+    // Numbers without a unit say nothing together.
+    if column.unit != Unit::Plain {
+        let total = |line: &Line| {
+            let sum = line.dist(at).and_then(|dist| dist.sum);
+            sum.map_or(String::new(), |sum| number::quantity(sum as f64, column.unit))
+        };
+        number(format!("{prefix}total"), lines.iter().map(total).collect(), TOTAL);
+    }
     error
 }
 
