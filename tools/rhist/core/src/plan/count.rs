@@ -18,6 +18,8 @@ use super::synthetic::too_many_keys;
 use crate::recipe::Count;
 use crate::table::Column;
 use crate::table::Fold;
+use crate::table::Unit;
+use crate::tracefs::Tracefs;
 use crate::tracefs::events::EventName;
 
 /// Adds the triggers to the plan.
@@ -37,7 +39,7 @@ pub(super) fn plan(plan: &mut Plan, asked: Asked<'_>) -> Result<(), Error> {
                 "events that are counted together can differ in their sums only".to_owned(),
             ));
         }
-        for column in columns_of(plan, count) {
+        for column in columns_of(plan, asked.tracefs, count) {
             if !columns.contains(&column) {
                 columns.push(column);
             }
@@ -50,32 +52,40 @@ pub(super) fn plan(plan: &mut Plan, asked: Asked<'_>) -> Result<(), Error> {
         if has_dist(asked.tracefs) {
             rhist(plan, asked, count, &event, &tail);
         } else {
-            c(plan, asked.keys, count, &event, &tail)?;
+            c(plan, asked, count, &event, &tail)?;
         }
     }
     Ok(())
 }
 
 /// What is shown beside the hits: sums, minima and maxima, and then distributions.
-fn columns_of(plan: &Plan, count: &Count) -> Vec<Column> {
-    let column = |name: String, fold| Column {
-        name,
-        unit: plan.question.unit,
+fn columns_of(plan: &Plan, tracefs: &Tracefs, count: &Count) -> Vec<Column> {
+    let format = EventName::parse(&count.event).and_then(|event| tracefs.format(&event).ok());
+    let column = |field: &str, name: &str, fold| Column {
+        name: name.to_owned(),
+        // If nobody has said what is measured, the event may.
+        unit: match plan.question.unit {
+            Unit::Plain => format
+                .as_ref()
+                .and_then(|format| format.unit(field))
+                .unwrap_or_default(),
+            unit => unit,
+        },
         fold,
     };
-    let mut columns: Vec<_> = count
-        .sum
-        .iter()
-        .map(|sum| column(named(sum).0.to_owned(), Fold::Sum))
-        .collect();
+    let sum = |sum: &String| {
+        let (name, field) = named(sum);
+        column(field, name, Fold::Sum)
+    };
+    let mut columns: Vec<_> = count.sum.iter().map(sum).collect();
     for field in &count.stat {
-        columns.push(column(field.clone(), Fold::Sum));
+        columns.push(column(field, field, Fold::Sum));
         if has_dist_columns(plan) {
-            columns.push(column(format!("{field}.min"), Fold::Min));
-            columns.push(column(format!("{field}.max"), Fold::Max));
+            columns.push(column(field, &format!("{field}.min"), Fold::Min));
+            columns.push(column(field, &format!("{field}.max"), Fold::Max));
         }
     }
-    columns.extend(count.dist.iter().map(|field| column(field.clone(), Fold::Sum)));
+    columns.extend(count.dist.iter().map(|field| column(field, field, Fold::Sum)));
     columns
 }
 
@@ -85,9 +95,9 @@ fn named(sum: &str) -> (&str, &str) {
 }
 
 /// Which of the answer's values are those of this event.
-fn places(plan: &Plan, count: &Count) -> Vec<usize> {
+fn places(plan: &Plan, tracefs: &Tracefs, count: &Count) -> Vec<usize> {
     let place = |column: Column| plan.answer.values.iter().position(|other| *other == column);
-    columns_of(plan, count).into_iter().filter_map(place).collect()
+    columns_of(plan, tracefs, count).into_iter().filter_map(place).collect()
 }
 
 fn has_dist_columns(plan: &Plan) -> bool {
@@ -112,12 +122,13 @@ fn rhist(plan: &mut Plan, asked: Asked<'_>, count: &Count, event: &EventName, ta
         command += &dist_clauses(asked.options);
     }
     let (event, place) = plan.add_trigger(event, command + tail);
-    let columns = places(plan, count);
+    let columns = places(plan, asked.tracefs, count);
     plan.answer.add_with(event, place, Shows::Rows, columns);
 }
 
 /// C has two values at most, which are sums, and its distributions are a key.
-fn c(plan: &mut Plan, keys: &[String], count: &Count, event: &EventName, tail: &str) -> Result<(), Error> {
+fn c(plan: &mut Plan, asked: Asked<'_>, count: &Count, event: &EventName, tail: &str) -> Result<(), Error> {
+    let keys = asked.keys;
     let sums: Vec<String> = count
         .sum
         .iter()
@@ -157,7 +168,7 @@ fn c(plan: &mut Plan, keys: &[String], count: &Count, event: &EventName, tail: &
         }
     };
     let (event, place) = plan.add_trigger(event, command + tail);
-    let columns = places(plan, count);
+    let columns = places(plan, asked.tracefs, count);
     plan.answer.add_with(event, place, shows, columns);
     Ok(())
 }

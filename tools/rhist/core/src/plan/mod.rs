@@ -639,6 +639,40 @@ mod tests {
         assert!(signed(both[1..].to_vec()).is_empty());
     }
 
+    /// If a recipe has none, what the event has.
+    #[test]
+    fn units_of_fields() {
+        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
+        let tracefs = Tracefs::at(root).unwrap();
+        let units = |unit, fields: &[&str]| {
+            let measure = Measure {
+                unit,
+                count: vec![Count {
+                    event: "kmem:kmalloc".to_owned(),
+                    sum: fields.iter().map(|field| (*field).to_owned()).collect(),
+                    ..Count::default()
+                }],
+                ..Measure::default()
+            };
+            let options = Options::default();
+            let plan = Plan::new(&tracefs, Id::example(), &measure, &options, Question::default());
+            let columns = plan.unwrap().answer.values;
+            columns
+                .into_iter()
+                .map(|column| (column.name, column.unit))
+                .collect::<Vec<_>>()
+        };
+        let expected = |names: [(&str, Unit); 2]| names.map(|(name, unit)| (name.to_owned(), unit));
+        assert_eq!(
+            units(UnitName::Count, &["all=bytes_alloc", "node"]),
+            expected([("all", Unit::Bytes), ("node", Unit::Plain)])
+        );
+        assert_eq!(
+            units(UnitName::Ns, &["bytes_req", "node"]),
+            expected([("bytes_req", Unit::Nanoseconds), ("node", Unit::Nanoseconds)])
+        );
+    }
+
     #[test]
     fn buckets_in_another_unit() {
         let root = tempfile::tempdir().unwrap();

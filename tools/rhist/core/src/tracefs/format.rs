@@ -5,6 +5,7 @@
 use std::fmt;
 
 use crate::names::Symbols;
+use crate::table::Unit;
 
 /// What the `format` file of an event says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -113,6 +114,30 @@ impl Format {
     pub fn symbols(&self, field: &str) -> Option<Symbols> {
         Symbols::parse(&format!("print fmt:{}", self.print), field)
     }
+
+    /// The unit of a number, as far as its name or the print format tells it: `delay=%Lu [ns]`.
+    pub fn unit(&self, field: &str) -> Option<Unit> {
+        const WORDS: [(&str, Unit); 3] = [
+            ("ns", Unit::Nanoseconds),
+            ("us", Unit::Microseconds),
+            ("bytes", Unit::Bytes),
+        ];
+        let is_number = |field: &Field| field.kind == FieldKind::Number && !field.common;
+        self.field(field).filter(|field| is_number(field))?;
+        let of_word = |word: &str| WORDS.iter().find(|(known, _)| *known == word).map(|(_, unit)| *unit);
+        let of_name = || {
+            let last = field.rsplit('_').next().filter(|last| last.len() < field.len());
+            let is_bytes = field == "bytes" || field.starts_with("bytes_");
+            last.and_then(of_word).or(is_bytes.then_some(Unit::Bytes))
+        };
+        let printed = || {
+            let (_, rest) = self.print.split_once(&format!("{field}=%"))?;
+            let rest = rest.trim_start_matches(|c: char| c.is_ascii_alphanumeric());
+            let word = rest.trim_start().trim_start_matches(['[', '(']);
+            of_word(word.split(|c: char| !c.is_ascii_alphabetic()).next()?)
+        };
+        printed().or_else(of_name)
+    }
 }
 
 impl Field {
@@ -195,6 +220,49 @@ mod tests {
     use super::*;
 
     const SWITCH: &str = include_str!("../../tests/fixtures/events/sched/sched_switch/format");
+
+    #[test]
+    fn units() {
+        let field = |ty: &str, name: &str| format!("\tfield:{ty} {name};\toffset:8;\tsize:8;\tsigned:0;\n");
+        let text = format!(
+            "name: x\nformat:\n{}print fmt: \"comm=%s delay=%Lu [ns] age=%lu(us) nsr=%lu nsx runtime=%lu\", REC->delay\n",
+            [
+                "delay",
+                "age",
+                "nsr",
+                "runtime",
+                "bytes_alloc",
+                "nr_bytes",
+                "bytes",
+                "wait_ns",
+                "ns",
+                "bonus",
+                "common_ns"
+            ]
+            .map(|name| field("u64", name))
+            .concat()
+                + &field("char[8]", "name_bytes").replace("size:8", "size:16")
+        );
+        let event = Format::parse(&text).unwrap();
+        for (name, unit) in [
+            ("delay", Some(Unit::Nanoseconds)),
+            ("age", Some(Unit::Microseconds)),
+            ("nsr", None),
+            ("runtime", None),
+            ("bytes_alloc", Some(Unit::Bytes)),
+            ("nr_bytes", Some(Unit::Bytes)),
+            ("bytes", Some(Unit::Bytes)),
+            ("wait_ns", Some(Unit::Nanoseconds)),
+            ("ns", None),
+            ("bonus", None),
+            ("common_ns", None),
+            ("name_bytes", None),
+            ("nosuch", None),
+        ] {
+            assert_eq!(event.unit(name), unit, "{name}");
+        }
+        assert_eq!(Format::parse(SWITCH).unwrap().unit("next_prio"), None);
+    }
 
     #[test]
     fn fields_of_the_scheduler() {
