@@ -107,7 +107,13 @@ const LISTS: Known = Known {
 /// Which command has which of the options in [`Common`]. Recipes have all of them.
 pub const KNOWN: [(&str, Known); 17] = [
     // Without a command.
-    ("", Known { dry_run: true, ..NOTHING }),
+    (
+        "",
+        Known {
+            dry_run: true,
+            ..NOTHING
+        },
+    ),
     ("count", MEASURES),
     ("between", MEASURES),
     (
@@ -125,8 +131,20 @@ pub const KNOWN: [(&str, Known); 17] = [
             ..NOTHING
         },
     ),
-    ("record", Known { formats: &[], ..MEASURES }),
-    ("push", Known { formats: &[], ..MEASURES }),
+    (
+        "record",
+        Known {
+            formats: &[],
+            ..MEASURES
+        },
+    ),
+    (
+        "push",
+        Known {
+            formats: &[],
+            ..MEASURES
+        },
+    ),
     ("push --replay", Known { quiet: true, ..NOTHING }),
     (
         "report",
@@ -146,11 +164,23 @@ pub const KNOWN: [(&str, Known); 17] = [
     ),
     ("ls", LISTS),
     ("show", LISTS),
-    ("clean", Known { dry_run: true, ..NOTHING }),
+    (
+        "clean",
+        Known {
+            dry_run: true,
+            ..NOTHING
+        },
+    ),
     ("doctor", LISTS),
     ("check", NOTHING),
     ("serve", NOTHING),
-    ("exec", Known { dry_run: true, ..NOTHING }),
+    (
+        "exec",
+        Known {
+            dry_run: true,
+            ..NOTHING
+        },
+    ),
 ];
 
 /// How to print what was found.
@@ -352,8 +382,8 @@ pub struct BetweenArgs {
     /// Event with which it ends
     #[arg(value_name = "B")]
     pub end: String,
-    /// What both have in common: FIELD, or FIELD_OF_A=FIELD_OF_B
-    #[arg(long, value_name = "KEY", value_delimiter = ',', default_value = "common_pid")]
+    /// What both have in common: FIELD, or FIELD_OF_A=FIELD_OF_B; by default common_pid, the task that runs
+    #[arg(long, value_name = "KEY", value_delimiter = ',')]
     pub on: Vec<String>,
     /// What of it, and for how long.
     #[command(flatten)]

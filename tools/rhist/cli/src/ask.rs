@@ -59,6 +59,8 @@ pub struct Ask {
     measure: Measure,
     /// Values of the recipe's arguments.
     values: BTreeMap<String, String>,
+    /// Whether nobody has said what two events have in common.
+    has_default_key: bool,
     /// In what unit the buckets of times are.
     pub unit: BucketUnit,
     /// Whether buckets are all that is read.
@@ -152,6 +154,7 @@ impl Ask {
             summary,
             measure,
             values,
+            has_default_key: false,
             unit: run.unit.map(BucketUnit::from).unwrap_or_default(),
             only_buckets: false,
             run,
@@ -182,6 +185,7 @@ impl Ask {
             summary,
             measure,
             values: BTreeMap::new(),
+            has_default_key: false,
             unit: args.run.unit.map(BucketUnit::from).unwrap_or_default(),
             only_buckets: false,
             run: args.run,
@@ -192,8 +196,9 @@ impl Ask {
     /// `rhist between`.
     pub fn between(args: BetweenArgs, common: Common) -> anyhow::Result<Self> {
         let mut probes = probe::Probes::default();
-        let (on_start, on_end): (Vec<_>, Vec<_>) = args
-            .on
+        let default = ["common_pid".to_owned()];
+        let on = if args.on.is_empty() { &default[..] } else { &args.on };
+        let (on_start, on_end): (Vec<_>, Vec<_>) = on
             .iter()
             .map(|key| key.split_once('=').unwrap_or((key, key)))
             .map(|(start, end)| (start.to_owned(), end.to_owned()))
@@ -222,6 +227,7 @@ impl Ask {
             summary,
             measure,
             values: BTreeMap::new(),
+            has_default_key: args.on.is_empty(),
             unit: args.run.unit.map(BucketUnit::from).unwrap_or_default(),
             only_buckets: false,
             run: args.run,
@@ -382,6 +388,19 @@ impl Ask {
             {
                 bail!("A and B are the same event with the same keys: each hit would end the time that it begins")
             }
+            if self.has_default_key {
+                for (start, end) in measure.start.iter().zip(&measure.end) {
+                    let [a, b] = [start, end].map(|point| format(&point.event).and_then(|format| subject(&format)));
+                    if let (Some(a), Some(b)) = (a, b)
+                        && let Some(on) = common(a, b)
+                    {
+                        bail!(
+                            "A and B are not about the task that runs when they happen, which is what times belong to without \
+                             --on: add --on {on}, or --on common_pid if it is meant"
+                        );
+                    }
+                }
+            }
             for point in measure.start.iter().chain(&measure.end) {
                 let Some(format) = format(&point.event) else { continue };
                 for key in &point.on {
@@ -412,6 +431,49 @@ impl Ask {
             text,
         });
         filter.chain(by).chain(values).collect()
+    }
+}
+
+/// Fields that tell what an event is about, where that is not the task that runs. All of a row are needed to tell it.
+const SUBJECTS: [&[&str]; 9] = [
+    &["dev", "sector"],
+    &["hrtimer"],
+    &["timer"],
+    &["work"],
+    &["skbaddr"],
+    &["skaddr"],
+    &["ptr"],
+    &["next_pid"],
+    &["pid"],
+];
+
+/// Events of which a field `pid` is another task than the one that runs.
+const OF_OTHER_TASKS: [&str; 5] = [
+    "sched_waking",
+    "sched_wakeup",
+    "sched_wakeup_new",
+    "sched_migrate_task",
+    "signal_generate",
+];
+
+/// What an event is about, if it is not the task that runs.
+fn subject(event: &Format) -> Option<&'static [&'static str]> {
+    let has = |names: &[&str]| {
+        names
+            .iter()
+            .all(|name| event.own_fields().any(|field| field.name == *name))
+    };
+    let subject = SUBJECTS.into_iter().find(|names| has(names))?;
+    let is_other = *subject != ["pid"] || OF_OTHER_TASKS.contains(&event.name.as_str());
+    is_other.then_some(subject)
+}
+
+/// What two events are about that are about things of one kind, for `--on`.
+fn common(a: &[&str], b: &[&str]) -> Option<String> {
+    let is_task = |names: &[&str]| matches!(names, ["pid" | "next_pid"]);
+    match a == b {
+        true => Some(a.join(",")),
+        false => (is_task(a) && is_task(b)).then(|| format!("{}={}", a.join(","), b.join(","))),
     }
 }
 

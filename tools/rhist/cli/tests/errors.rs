@@ -113,6 +113,27 @@ fn what_the_kernel_would_refuse_or_never_find() {
     assert_snapshot!(shown.join("\n"));
 }
 
+/// Without --on, times belong to the task that runs: for some events, that is anybody.
+#[test]
+fn a_key_that_cannot_be_right() {
+    let on = |line: &[&str]| {
+        let said = said(&[&["between"], line].concat());
+        said.split_once("add --on ")
+            .map(|(_, rest)| rest.split(',').next().unwrap_or_default().to_owned())
+    };
+    assert_eq!(on(&["sched_waking", "sched_switch"]).as_deref(), Some("pid=next_pid"));
+    assert_eq!(on(&["sched_wakeup", "sched_waking"]).as_deref(), Some("pid"));
+    assert_eq!(on(&["sched_waking", "sched_switch", "--on", "common_pid"]), None);
+    assert_eq!(on(&["sched_waking", "sched_switch", "--on", "pid=next_pid"]), None);
+    assert_eq!(
+        on(&["hrtimer_start", "hrtimer_expire_entry"]).as_deref(),
+        Some("hrtimer")
+    );
+    for line in [["sys_enter", "sys_exit"], ["softirq_entry", "softirq_exit"]] {
+        assert_eq!(on(&line), None, "{line:?}");
+    }
+}
+
 #[test]
 fn a_filter_in_two_lines() {
     let triggers = said(&["count", "sched_switch", "--where", "prev_pid == 1\n|| prev_pid == 2"]);
