@@ -20,6 +20,8 @@ pub struct Family<'a> {
     pub unit: &'static str,
     /// What its numbers are.
     pub kind: Kind,
+    /// Bounds of the classic buckets of a histogram, in the unit of the metric. Empty: those of its unit.
+    pub bounds: &'a [f64],
     /// No two have the same labels.
     pub points: Vec<Point<'a>>,
 }
@@ -67,6 +69,7 @@ impl<'a> Family<'a> {
             help: help.into(),
             unit,
             kind,
+            bounds: &[],
             points: Vec::new(),
         }
     }

@@ -28,6 +28,9 @@ const LIMIT: u32 = 100;
 /// What a histogram may cost, as a part of a CPU, if its table does not say.
 const BUDGET: f64 = 0.005;
 
+/// Most classic buckets that can be asked for: each is a series.
+const BOUNDS: usize = 100;
+
 /// A file that is larger is none of these.
 const MAX_BYTES: u64 = 1 << 20;
 
@@ -77,6 +80,8 @@ pub struct Settings {
     pub labels: BTreeMap<String, String>,
     /// Whether labels may have addresses of the kernel.
     pub addresses: bool,
+    /// Bounds of its classic buckets, in the unit of its metrics. Empty: those of the unit.
+    pub bounds: Vec<f64>,
 }
 
 /// What is measured.
@@ -127,6 +132,7 @@ struct Table {
     labels: BTreeMap<Spanned<String>, Spanned<String>>,
     #[serde(default)]
     addresses: bool,
+    buckets: Option<Spanned<Vec<f64>>>,
 }
 
 /// A trigger that is made before that of the table.
@@ -317,6 +323,7 @@ impl Wanted {
             budget: table.budget.map(budget).transpose()?.unwrap_or(BUDGET),
             labels: labels(table.labels)?,
             addresses: table.addresses,
+            bounds: table.buckets.map(bounds).transpose()?.unwrap_or_default(),
             what,
         };
         let is_text = matches!(settings.what, What::Triggers(_));
@@ -429,6 +436,19 @@ fn budget(text: Spanned<String>) -> Result<f64, Problem> {
         .filter(|share| *share > 0.0 && *share <= 1.0);
     let problem = || Problem::new(text.span(), "budget is a part of a CPU, up to all of it: \"0.5%\"");
     share.ok_or_else(problem)
+}
+
+fn bounds(bounds: Spanned<Vec<f64>>) -> Result<Vec<f64>, Problem> {
+    let numbers = bounds.get_ref();
+    let is_ascending = numbers.is_sorted_by(|a, b| a < b);
+    let are_bounds = numbers.iter().all(|bound| *bound > 0.0 && bound.is_finite());
+    match is_ascending && are_bounds && (1..=BOUNDS).contains(&numbers.len()) {
+        true => Ok(bounds.into_inner()),
+        false => {
+            let title = format!("buckets are 1 to {BOUNDS} numbers above 0, each larger than the one before");
+            Err(Problem::new(bounds.span(), title).help("0 and +Inf are always there"))
+        }
+    }
 }
 
 fn labels(labels: BTreeMap<Spanned<String>, Spanned<String>>) -> Result<BTreeMap<String, String>, Problem> {

@@ -136,6 +136,9 @@ fn of_histogram<'a>(histogram: &'a Watched, labels: &'a [String]) -> Vec<Family<
             format!("{summary}: {}", column.name)
         };
         let mut family = Family::new(parts.join("_"), unit, kind, help);
+        if is_dist {
+            family.bounds = &histogram.wanted.settings.bounds;
+        }
         let start_ns = (kind != Kind::Gauge).then_some(start);
         for set in &sets {
             let value = match set.row.values.get(n) {

@@ -220,6 +220,7 @@ impl Service {
 fn is_same(old: &Settings, new: &Settings) -> bool {
     *old == Settings {
         budget: old.budget,
+        bounds: old.bounds.clone(),
         ..new.clone()
     }
 }

@@ -65,6 +65,22 @@ fn what_is_wrong_and_where() {
     let all = [
         ("[histogram.a]\n", "1:12: nothing says what a measures"),
         (
+            "[histogram.a]\ncount = \"x\"\nbuckets = [1, 1]\n",
+            "3:11: buckets are 1 to 100 numbers above 0, each larger than the one before",
+        ),
+        (
+            "[histogram.a]\ncount = \"x\"\nbuckets = []\n",
+            "3:11: buckets are 1 to 100 numbers above 0, each larger than the one before",
+        ),
+        (
+            "[histogram.a]\ncount = \"x\"\nbuckets = [0, 1]\n",
+            "3:11: buckets are 1 to 100 numbers above 0, each larger than the one before",
+        ),
+        (
+            "[histogram.a]\ncount = \"x\"\nbuckets = [1, inf]\n",
+            "3:11: buckets are 1 to 100 numbers above 0, each larger than the one before",
+        ),
+        (
             "[histogram.A]\ncount = \"x\"\n",
             "1:12: \"A\" is no name of a histogram",
         ),
@@ -272,8 +288,8 @@ fn only_what_changed_begins_anew() {
     for histogram in &mut service.histograms {
         histogram.starts = 1;
     }
-    // Another budget, other comments, another order; c is another one, b is gone, d is new.
-    let text = "# x\n[histogram.d]\ncount = \"x\"\n[histogram.c]\ncount = \"x\"\n[histogram.a]\ncount = \"x\"\nbudget = \"2%\"\n";
+    // Another budget, other buckets and comments, another order; c is another one, b is gone, d is new.
+    let text = "# x\n[histogram.d]\ncount = \"x\"\n[histogram.c]\ncount = \"x\"\n[histogram.a]\ncount = \"x\"\nbudget = \"2%\"\nbuckets = [1, 2.5]\n";
     let changes = service.apply(config(text), now);
     let expected = Changes {
         added: vec!["d".to_owned()],
@@ -288,6 +304,7 @@ fn only_what_changed_begins_anew() {
         .map(|one| (one.wanted.name.as_str(), one.starts, one.watch.budget))
         .collect();
     assert_eq!(state, [("d", 0, 0.005), ("c", 0, 0.005), ("a", 1, 0.02)]);
+    assert_eq!(service.histograms()[2].wanted.settings.bounds, [1.0, 2.5]);
 }
 
 /// A histogram that has been read once, with these columns of values, and rows: a key, hits and values.
@@ -425,6 +442,22 @@ fn names_and_units_of_times() {
         rows(&dist),
     );
     assert!(lines(&service).contains(&"rhist_waits_seconds_sum{next_comm=\"sh\"} 0.000003".to_owned()));
+}
+
+#[test]
+fn bounds_of_classic_buckets() {
+    let mut dist = Dist::new(3);
+    dist.record(1500, 2);
+    let rows = vec![(Key::Text("sh".into()), 2, vec![table::Value::Dist(dist)])];
+    let text = "[histogram.waits]\nrecipe = \"x\"\nbuckets = [1000, 2048.5]\n";
+    let service = read_once(text, &[("value", Unit::Nanoseconds, Fold::Sum)], rows);
+    let mut bounds = Vec::new();
+    service.families(&service.label_names(), |family| {
+        if family.name == "rhist_waits_nanoseconds" {
+            bounds = family.bounds.to_vec();
+        }
+    });
+    assert_eq!(bounds, [1000.0, 2048.5]);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 //! Buckets as Prometheus has them: classic ones, and spans of native ones.
 
+use crate::metrics::Family;
 use crate::table::BucketUnit;
 use crate::table::Counts;
 use crate::table::Dist;
@@ -9,50 +10,44 @@ use crate::table::Dist;
 /// The largest schema of native histograms; and the smallest one is below all scales here.
 const SCHEMA_MAX: u8 = 8;
 
-/// A classic bucket: values that are not above 2 to the power of `exponent`.
+/// A classic bucket: values that are not above its bound, those of lower buckets among them.
 pub(super) struct Classic {
-    /// The bound is 2 to the power of this, in the unit of the buckets; `None` for 0.
-    pub exponent: Option<i32>,
-    /// How many values are there, those of lower buckets among them.
+    /// In the unit of the buckets.
+    pub bound: f64,
     pub count: u64,
 }
 
-impl Classic {
-    /// The bound, exactly.
-    pub fn bound(&self) -> f64 {
-        self.exponent.map_or(0.0, |exponent| f64::from(exponent).exp2())
-    }
+/// Classic buckets: 0, and the bounds of the family or, without any, powers of four, which end where buckets of every scale do.
+/// Another bound is moved to the end of a bucket that is nearest. The same ones for all values of a unit, so that they can be
+/// summed over label sets and machines. The last one, with all values, is not among them.
+pub(super) fn classic<'a>(dist: &'a Dist, family: &Family<'a>) -> impl Iterator<Item = Classic> + use<'a> {
+    let scale = f64::from(dist.scale.min(Dist::SCALE_MAX)).exp2();
+    let below = dist.negative.iter().map(|(_, count)| count).sum::<u64>();
+    let mut count = below.saturating_add(dist.zero);
+    // Where zeros are counted with ones, they are in no lower bucket.
+    let zero = Classic { bound: 0.0, count };
+    let mut positive = dist.positive.iter().peekable();
+    let powers = powers(dist.bucket_unit, family.unit).filter(|_| family.bounds.is_empty());
+    let bounds = family.bounds.iter().copied().chain(powers).map(move |bound| {
+        let end = (bound.log2() * scale).round() as i64;
+        while let Some((_, more)) = positive.next_if(|&(index, _)| i64::from(index) < end) {
+            count = count.saturating_add(more);
+        }
+        Classic { bound, count }
+    });
+    std::iter::once(zero).chain(bounds)
 }
 
-/// Classic buckets: 0 and powers of four, which end where buckets of every scale do. The same ones for all values of a unit,
-/// so that they can be summed over label sets and machines. `unit` is that of the metric. The last one, with all values, is
-/// not among them.
-pub(super) fn classic(dist: &Dist, unit: &str) -> impl Iterator<Item = Classic> {
-    // Times from a microsecond to a minute; other numbers from 1 to a thousand millions.
-    let first = match (dist.bucket_unit, unit) {
+/// Times from a microsecond to a minute; other numbers from 1 to a thousand millions. `unit` is that of the metric.
+fn powers(buckets: BucketUnit, unit: &str) -> impl Iterator<Item = f64> {
+    let first = match (buckets, unit) {
         (BucketUnit::S, _) => -20,
         (BucketUnit::Ms, _) => -10,
         (_, "nanoseconds") => 10,
         _ => 0,
     };
     let last = if matches!(unit, "" | "bytes") { 30 } else { first + 26 };
-    let scale = dist.scale.min(Dist::SCALE_MAX);
-    let below = dist.negative.iter().map(|(_, count)| count).sum::<u64>();
-    let mut count = below.saturating_add(dist.zero);
-    // Where zeros are counted with ones, they are in no lower bucket.
-    let zero = Classic { exponent: None, count };
-    let mut positive = dist.positive.iter().peekable();
-    let powers = (first..=last).step_by(2).map(move |exponent| {
-        let end = i64::from(exponent) << scale;
-        while let Some((_, more)) = positive.next_if(|&(index, _)| i64::from(index) < end) {
-            count = count.saturating_add(more);
-        }
-        Classic {
-            exponent: Some(exponent),
-            count,
-        }
-    });
-    std::iter::once(zero).chain(powers)
+    (first..=last).step_by(2).map(|exponent| f64::from(exponent).exp2())
 }
 
 /// A distribution as a native histogram: the schema, values that are zero, and buckets.

@@ -59,7 +59,7 @@ fn metric(family: &Family<'_>, point: &Point<'_>) -> Metric {
         Value::Dist(dist) => {
             metric.histogram = Some(Histogram {
                 created_timestamp,
-                ..histogram(dist, family.unit)
+                ..histogram(dist, family)
             });
             return metric;
         }
@@ -78,12 +78,12 @@ fn metric(family: &Family<'_>, point: &Point<'_>) -> Metric {
 }
 
 /// Native buckets, and classic ones for who cannot read those.
-fn histogram(dist: &Dist, unit: &str) -> Histogram {
+fn histogram(dist: &Dist, family: &Family<'_>) -> Histogram {
     let native = Native::new(dist);
     let in_buckets = dist.in_buckets();
-    let bucket = classic(dist, unit).map(|bucket| Bucket {
+    let bucket = classic(dist, family).map(|bucket| Bucket {
         cumulative_count: Some(bucket.count),
-        upper_bound: Some(bucket.bound()),
+        upper_bound: Some(bucket.bound),
     });
     let (negative_span, negative_delta) = spans(native.negative);
     let (mut positive_span, positive_delta) = spans(native.positive);

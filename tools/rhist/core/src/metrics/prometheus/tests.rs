@@ -78,6 +78,41 @@ fn values_in_no_bucket() {
     assert!(histogram.sample_sum.unwrap().is_nan());
 }
 
+/// Of each bound, the nearest end of a bucket counts: of scale 3 it is no more than a sixteenth of a power of two away.
+#[test]
+fn other_bounds() {
+    let mut dist = Dist::new(3);
+    [0, 90, 98, 105, 300, 5_000]
+        .iter()
+        .for_each(|value| dist.record(*value, 1));
+    let mut family = Family::new("rhist_a_bytes", "bytes", Kind::Histogram, "");
+    family.bounds = &[0.5, 100.0, 256.0, 1e4];
+    family.push(vec![], Value::Dist(&dist), None);
+    let text = text(Format::Text, std::slice::from_ref(&family));
+    let buckets: Vec<_> = text
+        .lines()
+        .filter_map(|line| line.strip_prefix("rhist_a_bytes_bucket"))
+        .collect();
+    let expected = [
+        "{le=\"0\"} 1",
+        "{le=\"0.5\"} 1",
+        "{le=\"100\"} 3",
+        "{le=\"256\"} 4",
+        "{le=\"10000\"} 6",
+        "{le=\"+Inf\"} 6",
+    ];
+    assert_eq!(buckets, expected);
+    let mut out = Vec::new();
+    Format::Protobuf.write(&family, &mut out);
+    let histogram = messages(&out)[0].metric[0].histogram.clone().unwrap();
+    let bounds: Vec<_> = histogram
+        .bucket
+        .iter()
+        .map(|bucket| bucket.upper_bound.unwrap())
+        .collect();
+    assert_eq!(bounds, [0.0, 0.5, 100.0, 256.0, 1e4]);
+}
+
 /// The messages of a text of these.
 fn messages(mut bytes: &[u8]) -> Vec<MetricFamily> {
     let mut messages = Vec::new();
@@ -238,8 +273,9 @@ proptest! {
         for unit in ["nanoseconds", "", "bytes"] {
             let mut dist = Dist::new(scale);
             values.iter().for_each(|value| dist.record(*value, 1));
-            for bucket in classic(&dist, unit) {
-                let bound = bucket.bound() as i128;
+            let family = Family::new("rhist_a", unit, Kind::Histogram, "");
+            for bucket in classic(&dist, &family) {
+                let bound = bucket.bound as i128;
                 let count = values.iter().filter(|value| **value <= bound).count();
                 prop_assert_eq!(bucket.count, count as u64, "{}", bound);
             }

@@ -63,7 +63,7 @@ pub(super) fn write(family: &Family<'_>, is_open: bool, out: &mut Vec<u8>) {
                 float(number, sample.out);
                 sample.out.push(b'\n');
             }
-            Value::Dist(dist) => sample.histogram(dist, family.unit, is_open),
+            Value::Dist(dist) => sample.histogram(dist, family, is_open),
         }
         if let (true, Some(ns)) = (is_open, point.start_ns) {
             sample.begin("_created", None);
@@ -97,11 +97,11 @@ impl Sample<'_> {
         self.out.push(b' ');
     }
 
-    fn histogram(&mut self, dist: &Dist, unit: &str, is_open: bool) {
+    fn histogram(&mut self, dist: &Dist, family: &Family<'_>, is_open: bool) {
         // Values that are in no bucket have a place in the last one alone: the sum has them, too.
         let count = dist.count.max(dist.in_buckets());
-        for bucket in classic(dist, unit) {
-            self.begin("_bucket", Some(&le(bucket.bound(), is_open)));
+        for bucket in classic(dist, family) {
+            self.begin("_bucket", Some(&le(bucket.bound, is_open)));
             let _ = writeln!(self.out, "{}", bucket.count);
         }
         self.begin("_bucket", Some("+Inf"));
