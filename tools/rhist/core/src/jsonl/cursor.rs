@@ -367,7 +367,7 @@ mod tests {
             let text = number.to_string();
             let whole = Cursor::new(text.as_bytes()).unwrap().whole().ok();
             let fits = i64::try_from(number).is_ok() || u64::try_from(number).is_ok();
-            prop_assert_eq!(whole, Some(number).filter(|_| fits));
+            prop_assert_eq!(whole, fits.then_some(number));
             let unsigned = Cursor::new(text.as_bytes()).unwrap().unsigned().ok();
             prop_assert_eq!(unsigned, u64::try_from(number).ok());
         }
