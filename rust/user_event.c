@@ -85,6 +85,16 @@ static bool fill(struct payload *payload, void *record)
 	return payload->written;
 }
 
+/*
+ * Whether an event with these flags has no record made, but calls its triggers at once, if it has
+ * any: no trigger looks at a record. trace_trigger_soft_disabled() calls them then.
+ */
+static bool has_no_record(unsigned long flags)
+{
+	return flags & (EVENT_FILE_FL_TRIGGER_MODE | EVENT_FILE_FL_SOFT_DISABLED | EVENT_FILE_FL_PID_FILTER) &&
+	       !(flags & EVENT_FILE_FL_TRIGGER_COND);
+}
+
 static void to_ftrace(struct rhist_user_event *event, struct payload *payload, void *data)
 {
 	/* A commit to this file discards the record. */
@@ -93,7 +103,11 @@ static void to_ftrace(struct rhist_user_event *event, struct payload *payload, v
 	struct trace_event_buffer buffer;
 	struct trace_entry *entry;
 
-	if (trace_trigger_soft_disabled(file))
+	/*
+	 * Triggers are called for a payload that is known to be valid. One that is not copied yet
+	 * may turn out not to be.
+	 */
+	if (payload->bytes ? trace_trigger_soft_disabled(file) : has_no_record(READ_ONCE(file->flags)))
 		return;
 	/* Fails, for example, while recording is off. */
 	entry = trace_event_buffer_reserve(&buffer, file, sizeof(*entry) + payload->size);
@@ -551,8 +565,9 @@ void rhist_user_event_write(struct rhist_user_event *event, const void *bytes, s
  *
  * Context: task; does not sleep.
  *
- * Return: true if the payload was written. If not, @source is unchanged: the event is not enabled
- * exactly once, or the payload does not fit, is not all in memory, or is not valid.
+ * Return: true if the payload was written. If not, no trigger was called and @source is unchanged:
+ * the event is not enabled exactly once, has a trigger that looks at no record, or the payload does
+ * not fit, is not all in memory, or is not valid.
  */
 bool rhist_user_event_write_direct(struct rhist_user_event *event, struct iov_iter *source,
 				   rhist_accept_t accept, const void *fields)

@@ -338,9 +338,10 @@ impl<S: UserEventOps> UserEvent<S> {
         unsafe { bindings::rhist_user_event_write(self.raw.0.as_ptr(), at.cast(), len) }
     }
 
-    /// Copies a payload from user memory directly into a record. Returns false, with nothing written and
-    /// `source` unchanged, if the event is not enabled exactly once, if the buffer does not take the payload,
-    /// or if the payload is not all in memory or not valid. Task context; does not sleep.
+    /// Copies a payload from user memory directly into a record. Returns false, with nothing
+    /// written, no trigger called and `source` unchanged, if the event is not enabled exactly once,
+    /// if it has a trigger that looks at no record, if the buffer does not take the payload, or if
+    /// the payload is not all in memory or not valid. Task context; does not sleep.
     #[inline]
     pub(crate) fn write_direct(&self, source: &mut IovIterSource<'_>) -> bool {
         let accept: bindings::rhist_accept_t = match self.state.accepts_all() {

@@ -344,6 +344,190 @@ static void listeners(void)
 	}
 }
 
+/*
+ * --- triggers: each is called once for a payload that is written, and not for one that is refused
+ * ---
+ */
+
+enum { SHOTS = 9 };
+#define TARGET "syscalls:sys_enter_getpgid"
+
+static const struct kind {
+	const char *name;
+	/* It has the record made first, and is called behind it. */
+	bool after;
+	/* What it changes, which is changed back before a write: only then it counts its call. */
+	const char *file, *text;
+} kinds[] = {
+	{ "traceon", false, "tracing_on", "0" }, { "traceoff", true, "tracing_on", "1" },
+	{ "snapshot", false, NULL, NULL }, { "stacktrace", true, NULL, NULL },
+	{ "enable_event:" TARGET, false, "events/syscalls/sys_enter_getpgid/enable", "0" },
+	{ "disable_event:" TARGET, false, "events/syscalls/sys_enter_getpgid/enable", "1" },
+};
+
+static int written_at_once(void)
+{
+	return answer(write(data, &good, sizeof(good)));
+}
+
+static int written_later(void)
+{
+	char *pages = absent(300);
+	int done = answer(write(data, across(pages, 300), sizeof(good)));
+
+	munmap(pages, 2 * page);
+	return done;
+}
+
+static int filtered_out(void)
+{
+	struct payload p = good;
+
+	p.number = REFUSED;
+	return answer(write(data, &p, sizeof(p)));
+}
+
+static int without_end(void)
+{
+	struct payload bad = good;
+
+	bad.bytes[TEXT - 1] = 'x';
+	return answer(write(data, &bad, sizeof(bad)));
+}
+
+static int beyond_end(void)
+{
+	struct payload bad = good;
+
+	bad.text = DYN_LOC(0, TEXT + 1);
+	return pieces(&bad, 3);
+}
+
+static int unreadable(void)
+{
+	return emit(data, good.index, NULL, sizeof(good) - 4);
+}
+
+static int too_short(void)
+{
+	return answer(write(data, &good, 11));
+}
+
+static int too_long(void)
+{
+	size_t len = 70000;
+	char *bytes = calloc(1, len);
+	int done;
+
+	memcpy(bytes, &good, sizeof(good));
+	done = answer(write(data, bytes, len));
+	free(bytes);
+	return done;
+}
+
+static const struct way {
+	const char *name;
+	int (*write)(void);
+	int done;
+	/* C calls triggers that look at no record before it looks at the payload. */
+	enum { WRITTEN, FILTERED, REFUSED_LATE, REFUSED_AT_ONCE } what;
+} ways[] = {
+	{ "written at once", written_at_once, sizeof(good), WRITTEN },
+	{ "written when a page has come", written_later, sizeof(good), WRITTEN },
+	{ "filtered out", filtered_out, sizeof(good), FILTERED },
+	{ "a text without an end", without_end, -EFAULT, REFUSED_LATE },
+	{ "a text beyond the end", beyond_end, -EFAULT, REFUSED_LATE },
+	{ "too long", too_long, -E2BIG, REFUSED_LATE },
+	{ "unreadable", unreadable, -EFAULT, REFUSED_AT_ONCE },
+	{ "too short", too_short, -EINVAL, REFUSED_AT_ONCE },
+};
+
+static const struct mode {
+	const char *name;
+	bool enabled, recording, other_instance, other_task;
+} modes[] = {
+	{ "nothing else", false, true, false, false },
+	{ "a recorded event", true, true, false, false },
+	{ "a recorded event, recording off", true, false, false, false },
+	{ "an event recorded in two instances", true, true, true, false },
+	{ "an event of another task", true, true, false, true },
+};
+
+/* How often a trigger is called by a write; -1 if the answer was wrong. */
+static int calls(const struct kind *kind, const char *shots, const struct way *way)
+{
+	char *trigger = strdup(event_file("pl_text", "trigger")), *text, *left;
+	int done, called;
+
+	if (kind->file)
+		append(pathf("%s/%s", kernel_dir(), kind->file), kind->text);
+	append(trigger, shots);
+	done = way->write();
+	text = slurp(trigger);
+	left = text ? strstr(text, ":count=") : NULL;
+	called = left ? SHOTS - atoi(left + strlen(":count=")) : -1;
+	append(trigger, pathf("!%s", shots));
+	if (done != way->done && !(testing_c() && way->what == REFUSED_LATE)) {
+		note("%s: %s", way->name, errno_name(done));
+		called = -1;
+	}
+	free(text);
+	free(trigger);
+	return called;
+}
+
+static void trigger_calls(const struct kind *kind, bool with_filter, const struct mode *mode)
+{
+	const char *shots = strdup(pathf("%s:%d%s", kind->name, SHOTS, with_filter ? pathf(" if number != %d", REFUSED) : ""));
+	bool of_record = with_filter || kind->after, right = true;
+
+	for (size_t i = 0; i < sizeof(ways) / sizeof(*ways); i++) {
+		const struct way *way = &ways[i];
+		bool written = way->what == WRITTEN || (way->what == FILTERED && !with_filter);
+		int expected = written && !(of_record && mode->other_task), called;
+
+		if (way->what == REFUSED_LATE && testing_c() && !of_record)
+			expected = 1;
+		append(pathf("%s/tracing_on", kernel_dir()), mode->recording ? "1" : "0");
+		called = calls(kind, shots, way);
+		if (called != expected)
+			note("%s: called %d times", way->name, called);
+		right &= called == expected;
+	}
+	ok(right, "%s on %s", shots, mode->name);
+	free((char *)shots);
+}
+
+static void triggers(void)
+{
+	for (size_t i = 0; i < sizeof(modes) / sizeof(*modes); i++) {
+		const struct mode *mode = &modes[i];
+
+		if (mode->enabled)
+			on_ftrace();
+		if (mode->other_instance)
+			on_instance();
+		if (mode->other_task)
+			append(pathf("%s/set_event_pid", kernel_dir()), "1");
+		for (size_t j = 0; j < 2 * sizeof(kinds) / sizeof(*kinds); j++) {
+			const struct kind *kind = &kinds[j / 2];
+
+			/* These need recording as they want it. */
+			if (!mode->recording && kind->file && !strcmp(kind->file, "tracing_on"))
+				continue;
+			trigger_calls(kind, j % 2, mode);
+		}
+		append(pathf("%s/tracing_on", kernel_dir()), "1");
+		truncate_file(pathf("%s/set_event_pid", kernel_dir()));
+		if (mode->other_instance)
+			off_instance();
+		append(pathf("%s/events/syscalls/sys_enter_getpgid/enable", kernel_dir()), "0");
+		append(pathf("%s/snapshot", kernel_dir()), "0");
+		off_ftrace();
+		traced(kernel_dir());
+	}
+}
+
 /* Somebody listens, and takes nothing. */
 static void nobody_takes(unsigned int *bit)
 {
@@ -389,6 +573,7 @@ int main(void)
 	good.text = DYN_LOC(0, TEXT);
 	ok(!reg(data, "pl_text u32 number;__rel_loc char[] text", &bits[0], &good.index), "an event with a text");
 	listeners();
+	triggers();
 	nobody_takes(bits);
 	ok(!unreg(data, &bits[0], 0) && !close(data) &&
 	   within_seconds(5, !exists("pl_text") && !exists("pl_trigger")), "both go in the end");
