@@ -97,7 +97,7 @@ impl Special for DataFile {
             DIAG_IOCSREG => file.register(arg),
             DIAG_IOCSDEL => {
                 let name = memory::user_string(arg, USER_DESCRIPTION_MAX)?;
-                file.events.registry.lock().delete(&file.events, &name)
+                file.events.delete(&name)
             }
             DIAG_IOCSUNREG => file.unregister(arg),
             _ => Err(ENOTTY),

@@ -82,6 +82,11 @@ use kernel::{
 /// Maximum length of a directory name (`NAME_MAX`).
 const MAX_NAME: usize = 255;
 
+/// Maximum number of events that are looked at without unlocking the registry. A program can
+/// register thousands, and to remove one takes long: it has files in each trace instance. So no
+/// more than one is removed.
+const BATCH: usize = 64;
+
 /// Whether an event is kept when it is neither used nor enabled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Keep {
@@ -467,21 +472,40 @@ impl UserEventRegistry {
         Some((*number, event.clone()))
     }
 
-    /// Deletes all events that were registered with a name, the newest first. Takes event_mutex.
+    /// The last event with a lower number.
+    fn previous(&self, number: u64) -> Option<(u64, Arc<UserEvent>)> {
+        let owned = |(number, event): (&u64, &Arc<UserEvent>)| (*number, event.clone());
+        match self.by_number.cursor_lower_bound(&number) {
+            Some(cursor) => cursor.peek_prev().map(owned),
+            None => self
+                .by_number
+                .cursor_back()
+                .map(|last| owned(last.current())),
+        }
+    }
+
+    /// Looks at the next [`BATCH`] events below the number `below`, the newest first, and deletes
+    /// the first one that was registered with a name. Lowers `below` to the number of the last one
+    /// that it looked at. Returns whether it has deleted one, and `None` if there are no events
+    /// below. Takes event_mutex.
     ///
     /// # Errors
     ///
-    /// `ENOENT` if there is none; `EBUSY` if one is used, enabled or referenced; `EPERM` if one is
-    /// [`Keep::Privileged`] and the caller has no `CAP_PERFMON`. An error stops the deletion: newer
-    /// events are deleted already.
-    pub(super) fn delete(&mut self, events: &UserEvents, name: &[u8]) -> Result {
-        let mut deleted = Err(ENOENT);
-        let mut cursor = self.by_number.cursor_back_mut();
-        while let Some(here) = cursor {
-            let (&number, event) = here.current();
+    /// `EBUSY` if the event is used, enabled or referenced; `EPERM` if it is [`Keep::Privileged`]
+    /// and the caller has no `CAP_PERFMON`.
+    fn delete_next(
+        &mut self,
+        events: &UserEvents,
+        name: &[u8],
+        below: &mut u64,
+    ) -> Result<Option<bool>> {
+        for _ in 0..BATCH {
+            let Some((number, event)) = self.previous(*below) else {
+                return Ok(None);
+            };
+            *below = number;
             let state = event.state();
             if state.name.name[..] != *name || state.is_retired() {
-                cursor = here.move_prev();
                 continue;
             }
             if state.in_use() {
@@ -491,35 +515,38 @@ impl UserEventRegistry {
                 return Err(EPERM);
             }
             event.withdraw(&events.instance)?;
-            self.by_name.remove(&NameKey(state.name.clone(), number));
-            self.len -= 1;
-            cursor = match here.remove_current().0 {
-                Some(newer) if *newer.current().0 > number => newer.move_prev(),
-                older => older,
-            };
-            deleted = Ok(());
+            self.remove(number);
+            return Ok(Some(true));
         }
-        deleted
+        Ok(Some(false))
     }
 
-    /// Removes [`Keep::No`] events that are neither used nor enabled, and drops events that were deleted
-    /// through `dynamic_events`. Takes event_mutex. Returns false if the caller must try again later, because
-    /// an unused event is still referenced.
-    fn delete_unused(&mut self, events: &UserEvents) -> bool {
+    /// Looks at the next [`BATCH`] events from the number `from`, drops those that were deleted
+    /// through `dynamic_events`, and removes the first [`Keep::No`] one that is neither used nor
+    /// enabled. Sets `from` to the number to go on from, or to `None` if no events are left.
+    /// Returns false if the caller must try again later, because an unused event is still
+    /// referenced. Takes event_mutex.
+    fn remove_unused(&mut self, events: &UserEvents, from: &mut Option<u64>) -> bool {
         let mut done = true;
-        let mut from = 0;
-        while let Some((number, event)) = self.next(from) {
+        for _ in 0..BATCH {
+            let Some((number, event)) = from.and_then(|from| self.next(from)) else {
+                *from = None;
+                break;
+            };
+            *from = Some(number + 1);
             let state = event.state();
             if state.is_retired() {
                 self.remove(number);
             } else if state.keep == Keep::No && !state.in_use() {
                 match event.withdraw(&events.instance) {
-                    Ok(()) => self.remove(number),
+                    Ok(()) => {
+                        self.remove(number);
+                        break;
+                    }
                     // If the event is in use again, the end of that use queues the next clean-up.
                     Err(_) => done &= state.in_use(),
                 }
             }
-            from = number + 1;
         }
         done
     }
@@ -622,6 +649,39 @@ impl UserEvents {
     fn clean_up(self: &Arc<Self>) {
         // Fails if the work is pending already.
         let _ = self.cleaning_queue.get().enqueue(self.clone());
+    }
+
+    /// Deletes all events that were registered with a name, the newest first. Called without locks;
+    /// locks the registry.
+    ///
+    /// # Errors
+    ///
+    /// `ENOENT` if there is none; those of [`UserEventRegistry::delete_next`]. An error stops the
+    /// deletion: newer events are deleted already.
+    pub(super) fn delete(&self, name: &[u8]) -> Result {
+        let mut below = u64::MAX;
+        let mut result = Err(ENOENT);
+        loop {
+            // Unlocked after each batch for others.
+            let deleted = self.registry.lock().delete_next(self, name, &mut below)?;
+            match deleted {
+                Some(true) => result = Ok(()),
+                Some(false) => (),
+                None => return result,
+            }
+        }
+    }
+
+    /// Removes events that are neither used nor enabled. Called without locks; locks the registry.
+    /// Returns false if the caller must try again later, because one of them is still referenced.
+    fn remove_unused(&self) -> bool {
+        let mut done = true;
+        let mut from = Some(0);
+        while from.is_some() {
+            // Unlocked after each batch for others.
+            done &= self.registry.lock().remove_unused(self, &mut from);
+        }
+        done
     }
 
     /// The maximum number of events.
@@ -731,7 +791,7 @@ impl WorkItem for UserEvents {
 
     fn run(this: Arc<Self>) {
         let [mut delay, longest] = RETRY;
-        while !this.registry.lock().delete_unused(&this) {
+        while !this.remove_unused() {
             // The remaining event pins the module, so that unloading does not wait for this loop.
             fsleep(delay);
             delay = longest.min(delay + delay);

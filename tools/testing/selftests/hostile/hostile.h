@@ -31,6 +31,14 @@
 enum { VICTIM = 1001, MALLORY = 1002, ACCOMPLICE = 1003 };
 enum { FACTOR = 3, MAX_STEPS = 12, MAX_PROCESSES = 100, RUNNING = 4, WATCHERS = 4 };
 
+/* Instances that an attack can make, as root. */
+enum { INSTANCES = 6 };
+
+__maybe static const char *instance(int i)
+{
+	return pathf("%s/instances/ho_%d", kernel_dir(), i);
+}
+
 struct attack {
 	const char *name;
 	/* Runs until it is killed. */
@@ -522,13 +530,18 @@ static bool end_group(pid_t group)
 	}));
 }
 
-/* Deletes the attackers' events that stay by themselves; whether none is there any more. */
+/*
+ * Removes instances, and the attackers' events that stay by themselves; whether none is there any
+ * more.
+ */
 static bool is_clean(void)
 {
 	char *text = slurp(pathf("%s/user_events_status", tracing_dir())), *rest = text, *line;
 	bool clean = text;
 	int fd = open_data();
 
+	for (int i = 0; i < INSTANCES; i++)
+		rmdir(instance(i));
 	enable(EVIL, false);
 	append(pathf("%s/events/" SYSCALL "/enable", kernel_dir()), "0");
 	while ((line = strsep(&rest, "\n")) && *line) {

@@ -74,6 +74,36 @@ static void many_events(void)
 	}
 }
 
+/*
+ * All events of a program that has exited are removed, each from all instances; or deleted, by
+ * their name.
+ */
+static void registers_and_exits(void)
+{
+	unsigned int *bits = pages_of(8);
+
+	for (int i = 0; i < INSTANCES; i++)
+		mkdir(instance(i), 0700);
+	become_mallory();
+	for (;;) {
+		int fd = open_evil(), i = 0;
+		pid_t pid = fork();
+
+		if (!pid) {
+			while (!reg_flags(fd, pathf("ho_all u32 a%d_%d", getpid(), i), bits + i, 4, 0,
+					  USER_EVENT_REG_MULTI_FORMAT, NULL))
+				i++;
+			_exit(0);
+		}
+		close(fd);
+		waitpid(pid, NULL, 0);
+		did();
+		fd = open_evil();
+		del(fd, "ho_all");
+		close(fd);
+	}
+}
+
 /* --- what is wrong --- */
 
 static void *anywhere(void)
@@ -278,6 +308,7 @@ int main(int argc, char **argv)
 		{ "as many descriptors as there may be", many_descriptors, false, true },
 		{ "as many bits as there may be", many_bits, false, false },
 		{ "as many events as there may be", many_events, false, true },
+		{ "registers to the quota, exits, repeats", registers_and_exits, true, true },
 		{ "wrong requests", wrong_requests, false, true },
 		{ "wrong descriptions", wrong_descriptions, false, true },
 		{ "deletes all the time", delete_storm, false, false },
