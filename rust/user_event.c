@@ -25,6 +25,7 @@
 #include <linux/unaligned.h>
 
 #include "compat.h"
+#include "event.h"
 #include "own_events.h"
 #include "tracefs.h"
 #include "user_event.h"
@@ -43,6 +44,18 @@ struct rhist_user_event {
 	unsigned int files, perf;
 	/* Set while it is unregistered: see get_fields(). */
 	bool removing;
+	/*
+	 * By which records are printed: see rhist_user_event_forget(). Its type number is
+	 * registered.
+	 */
+	struct trace_event_call printed;
+	struct trace_event_class printed_class;
+	/*
+	 * Whether it has been recorded in a ring buffer of ftrace; after its removal, the instances
+	 * that may have records.
+	 */
+	bool recorded;
+	struct list_head holders;
 	/* The fields, of which @n_fields are defined: newest first, as the kernel has them. */
 	struct list_head fields;
 	unsigned int n_fields, max_fields;
@@ -115,6 +128,8 @@ static void to_ftrace(struct rhist_user_event *event, struct payload *payload, v
 		return;
 	if (!fill(payload, entry + 1))
 		buffer.trace_file = &nowhere;
+	else if (!READ_ONCE(event->recorded))
+		WRITE_ONCE(event->recorded, true);
 	trace_event_buffer_commit(&buffer);
 }
 
@@ -293,7 +308,7 @@ static enum print_line_t print_record(struct trace_iterator *iter, int flags,
 				      struct trace_event *event)
 {
 	struct trace_event_call *call = container_of(event, struct trace_event_call, event);
-	struct rhist_user_event *owner = container_of(call, struct rhist_user_event, call);
+	struct rhist_user_event *owner = call->data;
 	struct ftrace_event_field *field;
 
 	trace_seq_printf(&iter->seq, "%s:", trace_event_name(call));
@@ -324,6 +339,14 @@ static struct list_head *get_fields(struct trace_event_call *call)
 	struct rhist_user_event *event = container_of(call, struct rhist_user_event, call);
 
 	return READ_ONCE(event->removing) ? &event->class.fields : &event->fields;
+}
+
+/* The same for what records are printed by, which the kernel does not unregister. */
+static struct list_head *get_printed_fields(struct trace_event_call *call)
+{
+	struct rhist_user_event *event = call->data;
+
+	return &event->fields;
 }
 
 /**
@@ -364,10 +387,18 @@ struct rhist_user_event *rhist_user_event_new(const char *system, char *name, ch
 	event->tracepoint.name = name;
 	event->call.class = &event->class;
 	event->call.tp = &event->tracepoint;
-	event->call.event.funcs = &user_event_funcs;
 	event->call.print_fmt = print_fmt;
+	event->call.data = event;
 	/* Dynamic: references are counted in call->refcnt; they do not pin a module. */
 	event->call.flags = TRACE_EVENT_FL_TRACEPOINT | TRACE_EVENT_FL_DYNAMIC;
+	event->printed_class.system = system;
+	event->printed_class.get_fields = get_printed_fields;
+	event->printed.class = &event->printed_class;
+	event->printed.tp = &event->tracepoint;
+	event->printed.flags = event->call.flags;
+	event->printed.event.funcs = &user_event_funcs;
+	event->printed.data = event;
+	INIT_LIST_HEAD(&event->holders);
 	INIT_LIST_HEAD(&event->dynamic.list);
 	event->dynamic.ops = &dynamic_ops;
 	event->declaration = declaration;
@@ -412,9 +443,38 @@ void rhist_user_event_field(struct rhist_user_event *event, const char *type, co
 	list_add(&field->link, &event->fields);
 }
 
-/* Free an event that is not registered. Does not read its strings. */
+static void unregister_type(struct rhist_user_event *event)
+{
+	if (event->printed.event.type)
+		unregister_trace_event(&event->printed.event);
+	event->printed.event.type = 0;
+}
+
+/*
+ * Instance @tr may have records of an event that was removed, made at the time @last of the clock
+ * of its buffers or before. @file was the file of the event.
+ */
+struct holder {
+	struct list_head list;
+	struct trace_array *tr;
+	struct trace_event_file *file;
+	u64 last;
+};
+
+static void forget_holders(struct rhist_user_event *event)
+{
+	struct holder *holder, *next;
+
+	list_for_each_entry_safe(holder, next, &event->holders, list)
+		kfree(holder);
+	INIT_LIST_HEAD(&event->holders);
+}
+
+/* Free an event that is not registered. Does not read its strings. May sleep. */
 void rhist_user_event_free(struct rhist_user_event *event)
 {
+	unregister_type(event);
+	forget_holders(event);
 	kfree(event);
 }
 
@@ -432,11 +492,14 @@ int rhist_user_event_add(struct rhist_user_event *event, const void *owner)
 	if (event->visible)
 		return -EEXIST;
 	event->owner = owner;
-	if (!register_trace_event(&event->call.event))
+	if (!register_trace_event(&event->printed.event))
 		return -ENODEV;
+	event->call.event.type = event->printed.event.type;
+	/* Not registered with these. They are for tp_printk, which prints what is recorded. */
+	event->call.event.funcs = &user_event_funcs;
 	err = trace_add_event_call(&event->call);
 	if (err) {
-		unregister_trace_event(&event->call.event);
+		unregister_type(event);
 		return err;
 	}
 	event->visible = true;
@@ -476,26 +539,233 @@ void rhist_user_event_put(struct trace_event_call *call)
 	atomic_dec(&call->refcnt);
 }
 
+/*
+ * The buffer of an instance, or the one that snapshots swap with it; NULL if the kernel has none.
+ */
+static struct trace_buffer *buffer_of(struct trace_array *tr, bool of_snapshot)
+{
+	unsigned long at = TRACE_ARRAY__ARRAY_BUFFER;
+
+	if (of_snapshot) {
+#ifdef TRACE_ARRAY__SNAPSHOT_BUFFER
+		at = TRACE_ARRAY__SNAPSHOT_BUFFER;
+#else
+		return NULL;
+#endif
+	}
+	return READ_ONCE(*(struct trace_buffer **)((void *)tr + at + ARRAY_BUFFER__BUFFER));
+}
+
+/* The top instance, which is never removed. */
+static struct trace_array *top;
+
+/* Set @top_array, the top instance, before an event is registered. */
+void rhist_user_events_init(struct trace_array *top_array)
+{
+	top = top_array;
+}
+
+static struct list_head *next_instance(const struct trace_array *tr)
+{
+	return ((struct list_head *)((void *)tr + TRACE_ARRAY__LIST))->next;
+}
+
+/*
+ * Walk the kernel's list of instances, with event_mutex held. Its head, ftrace_trace_arrays, is not
+ * exported. But it comes after the top instance: the kernel makes that one first, and adds others
+ * at the head.
+ */
+#define for_each_instance(tr)									\
+	for (tr = (void *)next_instance(top)->next - TRACE_ARRAY__LIST;			\
+	     (void *)tr + TRACE_ARRAY__LIST != next_instance(top);				\
+	     tr = (void *)next_instance(tr) - TRACE_ARRAY__LIST)
+
+/* Find the instances in which an event was enabled. event_mutex held; returns 0 or -ENOMEM. */
+static int find_holders(struct rhist_user_event *event)
+{
+	struct trace_event_file *file;
+	struct holder *holder;
+	struct trace_array *tr;
+
+	forget_holders(event);
+	if (!event->recorded)
+		return 0;
+	for_each_instance(tr) {
+		list_for_each_entry(file, rhist_events(tr), list) {
+			if (file->event_call != &event->call || !(file->flags & EVENT_FILE_FL_WAS_ENABLED))
+				continue;
+			holder = kmalloc(sizeof(*holder), GFP_KERNEL);
+			if (!holder)
+				return -ENOMEM;
+			holder->tr = tr;
+			holder->file = file;
+			holder->last = ring_buffer_time_stamp(buffer_of(tr, false));
+			list_add(&holder->list, &event->holders);
+			break;
+		}
+	}
+	return 0;
+}
+
+/*
+ * The clocks of processors may differ: by less than this, a second if the clock of the buffer
+ * counts nanoseconds.
+ */
+#define SKEW NSEC_PER_SEC
+
+/*
+ * Whether a processor's part of a buffer may have a record that is not newer than @last. Task
+ * context, may sleep. It cannot be resized meanwhile (EBUSY), as while somebody reads it.
+ */
+static bool has_old(struct trace_buffer *buffer, int cpu, u64 last)
+{
+	struct ring_buffer_event *first;
+	struct ring_buffer_iter *iter;
+	unsigned int tries = 1000;
+	bool old = true;
+	u64 ts;
+
+	if (!buffer || ring_buffer_empty_cpu(buffer, cpu))
+		return false;
+	iter = ring_buffer_read_start(buffer, cpu, GFP_KERNEL);
+	if (!iter)
+		return true;
+	/* There is none while a writer gets in the way. Padding is what has been discarded. */
+	while (old && tries--) {
+		first = ring_buffer_iter_peek(iter, &ts);
+		if (first && first->type_len != RINGBUF_TYPE_PADDING) {
+			old = !ts || ts <= last + SKEW;
+			break;
+		}
+		old = !ring_buffer_empty_cpu(buffer, cpu);
+	}
+	ring_buffer_read_finish(iter);
+	return old;
+}
+
+/*
+ * Whether an instance still may have records of an event. event_mutex held, task context, may
+ * sleep.
+ */
+static bool holds(const struct holder *holder)
+{
+	struct trace_buffer *buffer, *of_snapshot;
+	struct trace_array *tr;
+	bool exists = false;
+	int cpu;
+
+	/* If another one has its address by now, it only takes longer. */
+	for_each_instance(tr)
+		exists |= tr == holder->tr;
+	if (!exists)
+		return false;
+	buffer = buffer_of(holder->tr, false);
+	of_snapshot = buffer_of(holder->tr, true);
+	/* They are being swapped. */
+	if (buffer == of_snapshot)
+		return true;
+	for_each_possible_cpu(cpu) {
+		/* One of them twice, since latency tracers swap the parts of a processor. */
+		if (has_old(buffer, cpu, holder->last) || has_old(of_snapshot, cpu, holder->last) ||
+		    has_old(buffer, cpu, holder->last))
+			return true;
+	}
+	return false;
+}
+
+/**
+ * rhist_user_event_forget - find out whether an event that was removed has to be kept
+ * @event: the event
+ *
+ * The kernel finds the event of a record by its type number. If a number were used
+ * again while a buffer has records with it, these would be printed as records of
+ * another event: by its name, and with the offsets of its fields, which may lead
+ * behind the end of the record. So the number stays registered, with what a record
+ * is printed by, until each buffer that the event was recorded in has been reset, or
+ * overwritten, or its instance removed.
+ *
+ * Context: task, may sleep; event_mutex held.
+ *
+ * Return: true if a buffer may have records of it.
+ */
+bool rhist_user_event_forget(struct rhist_user_event *event)
+{
+	struct holder *holder, *next;
+
+	list_for_each_entry_safe(holder, next, &event->holders, list) {
+		if (!holds(holder)) {
+			list_del(&holder->list);
+			kfree(holder);
+		}
+	}
+	return !list_empty(&event->holders);
+}
+
+/*
+ * Whether an event that was removed is kept for its records. Not at the same time as
+ * rhist_user_event_forget().
+ */
+bool rhist_user_event_held(struct rhist_user_event *event)
+{
+	return !list_empty(&event->holders);
+}
+
+/*
+ * Empty the buffers that may have records of an event that was removed, as the kernel does when a
+ * module with events is unloaded. Task context, sleeps; event_mutex held.
+ */
+void rhist_user_event_empty(struct rhist_user_event *event)
+{
+	struct holder *holder;
+
+	/* One that is gone is not touched. */
+	list_for_each_entry(holder, &event->holders, list) {
+		if (!holds(holder))
+			continue;
+		ring_buffer_reset(buffer_of(holder->tr, false));
+		if (buffer_of(holder->tr, true))
+			ring_buffer_reset(buffer_of(holder->tr, true));
+	}
+}
+
 static int remove_event(struct rhist_user_event *event, bool by_command)
 {
+	struct holder *holder;
 	int err;
 
 	if (!event->visible)
 		return -ENOENT;
 	if (rhist_user_event_busy(event))
 		return -EBUSY;
+	err = find_holders(event);
+	if (err)
+		return err;
 	err = event->ops->retire(event->owner, by_command);
 	if (err)
 		return err;
+	/*
+	 * By this flag the kernel empties the buffers when the next dynamic event is deleted,
+	 * whichever that is. As the number is kept, that is not necessary. When it has been told to
+	 * delete this one, it does so at once, and may.
+	 */
+	if (!by_command) {
+		list_for_each_entry(holder, &event->holders, list)
+			clear_bit(EVENT_FILE_FL_WAS_ENABLED_BIT, &holder->file->flags);
+	}
 	WRITE_ONCE(event->removing, true);
+	/* With these the kernel would unregister it. Nobody writes the event any more. */
+	event->call.event.funcs = NULL;
 	/* Fails only for an enabled event, which this is not. */
 	err = trace_remove_event_call(&event->call);
 	if (WARN_ON_ONCE(err)) {
+		event->call.event.funcs = &user_event_funcs;
 		WRITE_ONCE(event->removing, false);
 		return err;
 	}
 	event->visible = false;
 	list_del_init(&event->dynamic.list);
+	if (list_empty(&event->holders))
+		unregister_type(event);
 	return 0;
 }
 
@@ -528,9 +798,7 @@ size_t rhist_user_event_limit(struct rhist_user_event *event)
 		if (func->func == to_ftrace) {
 			struct trace_event_file *file = func->data;
 
-			max = ring_buffer_max_event_size(*(struct trace_buffer **)(
-				(void *)file->tr + TRACE_ARRAY__ARRAY_BUFFER +
-				ARRAY_BUFFER__BUFFER));
+			max = ring_buffer_max_event_size(buffer_of(file->tr, false));
 		}
 		limit = min(limit, max - sizeof(struct trace_entry));
 	}

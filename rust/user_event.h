@@ -36,6 +36,7 @@ struct rhist_user_event_ops {
 /* Whether a payload is valid for the @fields of an event. Called with preemption disabled. */
 typedef bool (*rhist_accept_t)(const void *fields, const void *payload, size_t size);
 
+void rhist_user_events_init(struct trace_array *top_array);
 struct rhist_user_event *rhist_user_event_new(const char *system, char *name, char *print_fmt,
 					      const char *declaration, unsigned int max_fields,
 					      const struct rhist_user_event_ops *ops);
@@ -47,6 +48,9 @@ bool rhist_user_event_busy(struct rhist_user_event *event);
 bool rhist_user_event_get(struct trace_event_call *call);
 void rhist_user_event_put(struct trace_event_call *call);
 int rhist_user_event_remove(struct rhist_user_event *event);
+bool rhist_user_event_forget(struct rhist_user_event *event);
+bool rhist_user_event_held(struct rhist_user_event *event);
+void rhist_user_event_empty(struct rhist_user_event *event);
 size_t rhist_user_event_limit(struct rhist_user_event *event);
 void rhist_user_event_write(struct rhist_user_event *event, const void *payload, size_t size);
 bool rhist_user_event_write_direct(struct rhist_user_event *event, struct iov_iter *source,

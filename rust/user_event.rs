@@ -88,8 +88,9 @@ struct RawUserEvent(NonNull<bindings::rhist_user_event>);
 
 impl Drop for RawUserEvent {
     fn drop(&mut self) {
-        // SAFETY: `rhist_user_event_new` has returned it, and only this frees it. It is not registered: a
-        // registered event holds a reference to the `UserEvent` with `self`.
+        // SAFETY: `rhist_user_event_new` has returned it, and only this frees it. It is not
+        // registered: a registered event holds a reference to the `UserEvent` with `self`. Its
+        // strings are dropped later.
         unsafe { bindings::rhist_user_event_free(self.0.as_ptr()) }
     }
 }
@@ -314,6 +315,38 @@ impl<S: UserEventOps> UserEvent<S> {
 }
 
 impl<S: UserEventOps> UserEvent<S> {
+    /// Whether the event, which was removed, has to be kept, because a ring buffer may have records
+    /// of it: these are printed by it, and if it were dropped, as records of the next event that
+    /// gets its type number.
+    pub(crate) fn is_held(&self) -> bool {
+        // SAFETY: `self` owns `raw`. An event is removed, or asked for its records, with the
+        // registry locked only.
+        unsafe { bindings::rhist_user_event_held(self.raw.0.as_ptr()) }
+    }
+
+    /// Looks at the ring buffers that may have records of the event, which was removed; returns
+    /// what [`UserEvent::is_held`] does now. Takes event_mutex; may sleep.
+    pub(crate) fn look_for_records(&self, instance: &Instance) -> bool {
+        let mut held = true;
+        // If event_mutex could not be taken, the next call finds out.
+        let _ = instance.with_event_mutex(|| {
+            // SAFETY: event_mutex is held in this closure, and `self` owns `raw`.
+            held = unsafe { bindings::rhist_user_event_forget(self.raw.0.as_ptr()) };
+            Ok(())
+        });
+        held
+    }
+
+    /// Empties the ring buffers that may have records of the event, which was removed. Takes
+    /// event_mutex; sleeps.
+    pub(crate) fn remove_records(&self, instance: &Instance) {
+        let _ = instance.with_event_mutex(|| {
+            // SAFETY: event_mutex is held in this closure, and `self` owns `raw`.
+            unsafe { bindings::rhist_user_event_empty(self.raw.0.as_ptr()) };
+            Ok(())
+        });
+    }
+
     /// The name of the trace event, without the NUL.
     pub(crate) fn name(&self) -> &[u8] {
         let name = &self.declaration.name;
@@ -369,6 +402,13 @@ unsafe extern "C" fn accept<S: UserEventOps>(
     // SAFETY: `state` comes from `write_direct`, which passes an `S`. `payload` is the part of a reserved
     // record after its header, of `size` bytes, and nothing else writes to a reserved record.
     unsafe { (*state.cast::<S>()).accepts(slice::from_raw_parts(payload.cast(), size)) }
+}
+
+/// Prepares for events to be registered. Fails with `ENODEV`. Takes event_mutex.
+pub(crate) fn init() -> Result {
+    // SAFETY: The top instance is never removed. No event is registered yet.
+    unsafe { bindings::rhist_user_events_init(event::top_array()?.as_ptr()) }
+    Ok(())
 }
 
 /// Whether the running task may register events that are kept when unused (`perfmon_capable()`).

@@ -94,7 +94,7 @@ impl Special for DataFile {
 
     fn ioctl(file: &OpenDataFile, command: u32, arg: usize) -> Result {
         match command {
-            DIAG_IOCSREG => file.register(arg),
+            DIAG_IOCSREG => file.events.within_limits(|| file.register(arg)),
             DIAG_IOCSDEL => {
                 let name = memory::user_string(arg, USER_DESCRIPTION_MAX)?;
                 file.events.delete(&name)

@@ -14,13 +14,13 @@ use super::{
         Quota, //
     },
     settings::Settings,
-    status_page::{
-        StatusBit,
-        StatusPage, //
-    },
+    status_page::StatusPage,
 };
 use crate::{
-    errno::eaddrinuse,
+    errno::{
+        eaddrinuse,
+        edquot, //
+    },
     limits::USER_EVENTS_MAX,
     rust::{
         cpu,
@@ -64,12 +64,13 @@ use kernel::{
             Release, //
         },
         Arc,
-        Mutex,
-        SetOnce, //
+        Mutex, //
     },
     time::{
         delay::fsleep,
-        Delta, //
+        Delta,
+        Instant,
+        Monotonic, //
     },
     workqueue::{
         impl_has_work,
@@ -86,6 +87,10 @@ const MAX_NAME: usize = 255;
 /// register thousands, and to remove one takes long: it has files in each trace instance. So no
 /// more than one is removed.
 const BATCH: usize = 64;
+
+/// It is looked for records of removed events no more often than this, since all ring buffers with
+/// such records are looked at, and programs can cause it at any time.
+const LOOK: Delta = Delta::from_secs(1);
 
 /// Whether an event is kept when it is neither used nor enabled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -159,16 +164,22 @@ pub(super) struct UserEventState {
     name: Arc<Name>,
     fields: UserFields,
     keep: Keep,
-    /// Its bit in the status page, unless none was free. Set with the registry locked.
-    status_bit: SetOnce<StatusBit>,
+    /// The number of its bit in the status page; 0 if none was free, or the event is removed.
+    /// Written by [`StatusPage`].
+    pub(super) status_bit: Atomic<u32>,
     /// The number of [`EventUse`]s: in tables of open files, in enablers and temporary ones; or [`RETIRED`].
     uses: Atomic<u32>,
     /// Where it is enabled: [`FTRACE`], [`PERF`]. Written with event_mutex held.
     status: Atomic<u32>,
     events: Arc<UserEvents>,
     _charge: Charge,
-    /// An event pins the module.
-    _module: ModulePin,
+}
+
+impl Drop for UserEventState {
+    fn drop(&mut self) {
+        // If it was not listed.
+        self.events.status_page.take_back(self);
+    }
 }
 
 /// Flag of [`UserEventState::status`]: enabled in a trace instance.
@@ -198,7 +209,7 @@ impl UserEventState {
 
     /// The number of its bit in the status page, if it has one.
     pub(super) fn status_bit(&self) -> Option<u32> {
-        Some(self.status_bit.as_ref()?.number())
+        Some(self.status_bit.load(Relaxed)).filter(|&bit| bit != 0)
     }
 
     fn is_retired(&self) -> bool {
@@ -325,7 +336,15 @@ impl Drop for EventUse {
 struct NewEvent {
     event: Arc<UserEvent>,
     by_number: RBTreeNodeReservation<u64, Arc<UserEvent>>,
-    by_name: RBTreeNodeReservation<NameKey, Arc<UserEvent>>,
+    by_name: RBTreeNodeReservation<NameKey, Listed>,
+    module: ModulePin,
+}
+
+/// An event that is registered.
+struct Listed {
+    event: Arc<UserEvent>,
+    /// It pins the module.
+    _module: ModulePin,
 }
 
 impl NewEvent {
@@ -367,13 +386,13 @@ impl NewEvent {
             _charge: Charge::event(&events.quota, fields.len())?,
             fields,
             keep,
-            status_bit: SetOnce::new(),
+            status_bit: Atomic::new(0),
             uses: Atomic::new(0),
             status: Atomic::new(0),
             events: events.clone(),
-            _module: ModulePin::new()?,
         };
         Ok(Self {
+            module: ModulePin::new()?,
             event: UserEvent::new(declaration, state)?,
             by_number: RBTreeNodeReservation::new(GFP_KERNEL_ACCOUNT)?,
             by_name: RBTreeNodeReservation::new(GFP_KERNEL_ACCOUNT)?,
@@ -387,8 +406,13 @@ impl NewEvent {
 pub(super) struct UserEventRegistry {
     /// In the order of their creation.
     by_number: RBTree<u64, Arc<UserEvent>>,
-    by_name: RBTree<NameKey, Arc<UserEvent>>,
-    /// How many there are.
+    by_name: RBTree<NameKey, Listed>,
+    /// Events that were removed, but of which a ring buffer may have records. They keep their type
+    /// number until the buffer is emptied or overwritten, and their user is charged for them.
+    removed: RBTree<u64, Arc<UserEvent>>,
+    /// When it was last looked for records of these.
+    looked: Option<Instant<Monotonic>>,
+    /// How many there are, those that were removed among them.
     len: usize,
     /// The number of the next event.
     next_number: u64,
@@ -401,6 +425,8 @@ impl UserEventRegistry {
         Self {
             by_number: RBTree::new(),
             by_name: RBTree::new(),
+            removed: RBTree::new(),
+            looked: None,
             len: 0,
             next_number: 0,
             next_id: 0,
@@ -411,11 +437,11 @@ impl UserEventRegistry {
     fn find(&self, name: &Arc<Name>) -> Result<Option<EventUse>> {
         let mut key = NameKey(name.clone(), 0);
         while let Some(cursor) = self.by_name.cursor_lower_bound(&key) {
-            let (found, event) = cursor.current();
+            let (found, listed) = cursor.current();
             if found.0.order(name) != Ordering::Equal {
                 break;
             }
-            match EventUse::new(event) {
+            match EventUse::new(&listed.event) {
                 Some(used) if found.0.fields[..] == name.fields[..] => return Ok(Some(used)),
                 Some(_) => return Err(eaddrinuse()),
                 // It is being removed.
@@ -436,19 +462,18 @@ impl UserEventRegistry {
             return Err(EMFILE);
         }
         let state = new.event.state();
-        match StatusBit::take(events) {
-            Some(bit) => {
-                state.status_bit.populate(bit);
-            }
-            None if state.keep == Keep::Original => return Err(EMFILE),
-            None => (),
+        if !events.status_page.give(state) && state.keep == Keep::Original {
+            return Err(EMFILE);
         }
         let used = EventUse::new(&new.event).ok_or(EINVAL)?;
         new.event.publish(&events.instance)?;
         let number = self.next_number;
         let key = NameKey(state.name.clone(), number);
-        self.by_name
-            .insert(new.by_name.into_node(key, new.event.clone()));
+        let listed = Listed {
+            event: new.event.clone(),
+            _module: new.module,
+        };
+        self.by_name.insert(new.by_name.into_node(key, listed));
         self.by_number
             .insert(new.by_number.into_node(number, new.event));
         self.next_number += 1;
@@ -457,11 +482,48 @@ impl UserEventRegistry {
     }
 
     /// Takes an event that is not registered any more off the list.
-    fn remove(&mut self, number: u64) {
-        if let Some(event) = self.by_number.remove(&number) {
-            let name = event.state().name.clone();
-            self.by_name.remove(&NameKey(name, number));
-            self.len -= 1;
+    fn remove(&mut self, number: u64, event: &UserEvent) {
+        let state = event.state();
+        let removed = self.by_number.remove_node(&number);
+        self.by_name.remove(&NameKey(state.name.clone(), number));
+        state.events.status_page.take_back(state);
+        match removed {
+            Some(node) if event.is_held() => {
+                self.removed.insert(node);
+            }
+            _ => self.len -= 1,
+        }
+    }
+
+    /// Whether it is to be looked for records of removed events: there are some, and it was not
+    /// done just now. That is noted then.
+    fn shall_look(&mut self) -> bool {
+        let looked = self.looked.as_ref();
+        let just_now = looked.is_some_and(|looked| looked.elapsed() < LOOK);
+        if self.removed.is_empty() || just_now {
+            return false;
+        }
+        self.looked = Some(Instant::now());
+        true
+    }
+
+    /// Drops the next removed event from the number `from`, unless a ring buffer may have records
+    /// of it. Sets `from` to the number to go on from, or to `None` if no events are left. Returns
+    /// whether it was dropped. Takes event_mutex.
+    fn drop_removed(&mut self, events: &UserEvents, from: &mut Option<u64>) -> bool {
+        let next = from.and_then(|from| {
+            let cursor = self.removed.cursor_lower_bound(&from)?;
+            let (number, event) = cursor.current();
+            Some((*number, event.clone()))
+        });
+        *from = next.as_ref().map(|(number, _)| number + 1);
+        match next {
+            Some((number, event)) if !event.look_for_records(&events.instance) => {
+                self.removed.remove(&number);
+                self.len -= 1;
+                true
+            }
+            _ => false,
         }
     }
 
@@ -515,7 +577,7 @@ impl UserEventRegistry {
                 return Err(EPERM);
             }
             event.withdraw(&events.instance)?;
-            self.remove(number);
+            self.remove(number, &event);
             return Ok(Some(true));
         }
         Ok(Some(false))
@@ -536,11 +598,11 @@ impl UserEventRegistry {
             *from = Some(number + 1);
             let state = event.state();
             if state.is_retired() {
-                self.remove(number);
+                self.remove(number, &event);
             } else if state.keep == Keep::No && !state.in_use() {
                 match event.withdraw(&events.instance) {
                     Ok(()) => {
-                        self.remove(number);
+                        self.remove(number, &event);
                         break;
                     }
                     // If the event is in use again, the end of that use queues the next clean-up.
@@ -624,6 +686,7 @@ impl_has_work! {
 
 impl UserEvents {
     fn new(instance: Arc<Instance>, settings: Settings) -> Result<Arc<Self>> {
+        user_event::init()?;
         Arc::pin_init(
             pin_init!(Self {
                 instance,
@@ -682,6 +745,28 @@ impl UserEvents {
             done &= self.registry.lock().remove_unused(self, &mut from);
         }
         done
+    }
+
+    /// Drops removed events of which no ring buffer has records any more, unless it was looked for
+    /// these just now. Returns whether any was dropped. Called without locks; locks the registry.
+    fn drop_removed(&self) -> bool {
+        let mut dropped = false;
+        let mut from = self.registry.lock().shall_look().then_some(0);
+        while from.is_some() {
+            dropped |= self.registry.lock().drop_removed(self, &mut from);
+        }
+        dropped
+    }
+
+    /// Carries out a request, and if it fails at a limit, once more if removed events, which count
+    /// for the limits, could be dropped. Called without locks; locks the registry.
+    pub(super) fn within_limits<T>(&self, request: impl Fn() -> Result<T>) -> Result<T> {
+        match request() {
+            Err(error) if (error == EMFILE || error == edquot()) && self.drop_removed() => {
+                request()
+            }
+            result => result,
+        }
     }
 
     /// The maximum number of events.
@@ -746,9 +831,9 @@ impl UserEvents {
         let registry = self.registry.lock();
         if state.status_bit().is_none() {
             // The registry is locked, so no other task populates it.
-            state
-                .status_bit
-                .populate(StatusBit::take(self).ok_or(EMFILE)?);
+            if !self.status_page.give(state) {
+                return Err(EMFILE);
+            }
             self.status_page.update(state);
         }
         drop(registry);
@@ -796,13 +881,14 @@ impl WorkItem for UserEvents {
             fsleep(delay);
             delay = longest.min(delay + delay);
         }
+        this.drop_removed();
     }
 }
 
 impl DynEventOps for UserEvents {
     fn create(self: &Arc<Self>, description: &[u8]) -> Result {
         let description = Description::parse(description)?;
-        self.find_or_create(description, Keep::Privileged, false)?;
+        self.within_limits(|| self.find_or_create(description, Keep::Privileged, false))?;
         Ok(())
     }
 }
@@ -856,5 +942,11 @@ impl Drop for Service {
         self.events.writing.drain();
         self.events.waiting.drain();
         self.events.cleaning_queue.drain();
+        // What can print records of removed events is gone with the module.
+        let mut registry = self.events.registry.lock();
+        for event in registry.removed.values() {
+            event.remove_records(&self.events.instance);
+        }
+        let _removed = core::mem::replace(&mut registry.removed, RBTree::new());
     }
 }

@@ -3,17 +3,14 @@
 //! The status page, which programs of the original interface map: each event has a bit in it that is
 //! set while the event is enabled.
 
-use super::registry::{
-    UserEventState,
-    UserEvents, //
-};
+use super::registry::UserEventState;
 use crate::rust::shared_page::SharedPage;
 use kernel::{
     bitmap::BitmapVec,
     mm::virt::VmaNew,
     prelude::*,
     sync::{
-        Arc,
+        atomic::Relaxed,
         Mutex, //
     },
 };
@@ -44,6 +41,28 @@ impl StatusPage {
         self.page.map(vma)
     }
 
+    /// Gives an event the lowest free bit. Returns false if there is none. Called with the registry
+    /// locked.
+    pub(super) fn give(&self, event: &UserEventState) -> bool {
+        let mut given = self.given.lock();
+        let Some(number) = given.next_zero_bit(0) else {
+            return false;
+        };
+        given.set_bit(number);
+        event.status_bit.store(number as u32, Relaxed);
+        true
+    }
+
+    /// Takes the bit of an event back, if it has one. Called only while the event is disabled, so
+    /// that a free bit is clear.
+    pub(super) fn take_back(&self, event: &UserEventState) {
+        let mut given = self.given.lock();
+        if let Some(bit) = event.status_bit() {
+            given.clear_bit(bit as usize);
+            event.status_bit.store(0, Relaxed);
+        }
+    }
+
     /// Writes the bit of an event, after the event was enabled or disabled or the bit was taken.
     pub(super) fn update(&self, event: &UserEventState) {
         // The state is read with the lock held, so that the last of concurrent updates writes the current one.
@@ -51,35 +70,5 @@ impl StatusPage {
         if let Some(bit) = event.status_bit() {
             self.page.set(bit, event.is_enabled());
         }
-    }
-}
-
-/// The bit of an event. Dropped only while the event is disabled, so that a free bit is clear.
-pub(super) struct StatusBit {
-    number: u32,
-    events: Arc<UserEvents>,
-}
-
-impl StatusBit {
-    /// Takes the lowest free bit; `None` if there is none.
-    pub(super) fn take(events: &Arc<UserEvents>) -> Option<Self> {
-        let mut given = events.status_page.given.lock();
-        let number = given.next_zero_bit(0)?;
-        given.set_bit(number);
-        Some(Self {
-            number: number as u32,
-            events: events.clone(),
-        })
-    }
-
-    pub(super) fn number(&self) -> u32 {
-        self.number
-    }
-}
-
-impl Drop for StatusBit {
-    fn drop(&mut self) {
-        let mut given = self.events.status_page.given.lock();
-        given.clear_bit(self.number as usize);
     }
 }

@@ -50,7 +50,8 @@ altered() { # altered SED-EXPRESSION...
 		struct eventfs_inode { struct kref kref; } l;
 		struct trace_buffer { struct ring_buffer_per_cpu **buffers; } k;
 		struct array_buffer { struct trace_buffer *buffer; };
-		struct trace_array { u64 trace_flags; struct array_buffer array_buffer; struct list_head events;
+		struct trace_array { struct list_head list; u64 trace_flags; struct array_buffer array_buffer;
+			struct array_buffer snapshot_buffer; struct list_head events;
 			struct trace_event_file *trace_marker_file; const char *system_names; struct dentry *dir; };
 		enum { EVENT_TRIGGER_FL_PROBE = 1 } p; enum { EVENT_CMD_FL_NEEDS_REC = 2 } q;
 		struct trace_array a; enum trace_iterator_bits b;
@@ -87,6 +88,14 @@ refused "a member of another type" \
 altered 's/ftrace_event_field/trace_field/g'
 refused "a structure that is not there" \
 	"the BTF in $work/btf does not describe 'struct ftrace_event_field'"
+
+altered '' && sed -i 's/snapshot_buffer/max_buffer/' "$work/kernel.c" && kernel "$(cat "$work/kernel.c")" &&
+	"$top/scripts/btf-header" "$work/btf" | grep -q '^#define TRACE_ARRAY__SNAPSHOT_BUFFER '
+ok $? "a member with the name that it had in an older kernel"
+
+altered '' && sed -i 's/struct array_buffer snapshot_buffer;//' "$work/kernel.c" && kernel "$(cat "$work/kernel.c")" &&
+	"$top/scripts/btf-header" "$work/btf" > "$work/out" && ! grep -q SNAPSHOT_BUFFER "$work/out"
+ok $? "a kernel without snapshots"
 
 altered 's/^struct trace_eprobe \*n;//' '/^struct trace_eprobe {/,/^};/d' &&
 	"$top/scripts/btf-header" "$work/btf" > "$work/out" && ! grep -q 'probe_arg\|trace_probe' "$work/out"
