@@ -4,43 +4,71 @@
 
 use core::fmt;
 
-use kernel::prelude::*;
+use kernel::{
+    alloc::Flags,
+    prelude::*, //
+};
 
 /// The text of a file, or a piece of it, filled completely before it is read. Names and strings of events need
-/// not be UTF-8 and are copied as they are. Like all memory that a program asks for, it is charged to the
-/// program's memory control group.
+/// not be UTF-8 and are copied as they are.
 #[derive(Debug)]
-pub struct Text(KVVec<u8>);
+pub struct Text {
+    bytes: KVVec<u8>,
+    charged: bool,
+}
 
 impl Text {
-    /// An empty text. Allocates nothing.
+    /// An empty text, charged to the program's memory control group like all memory that a program
+    /// asks for. Allocates nothing.
     pub fn new() -> Self {
-        Self(KVVec::new())
+        Self {
+            bytes: KVVec::new(),
+            charged: true,
+        }
+    }
+
+    /// An empty text that is charged to nobody, to be filled with a lock held: a program at the
+    /// limit of its control group may have to wait for what it is charged for as long as the OOM
+    /// killer has processes to end. Allocates nothing.
+    pub fn uncharged() -> Self {
+        Self {
+            bytes: KVVec::new(),
+            charged: false,
+        }
+    }
+
+    fn flags(&self) -> Flags {
+        match self.charged {
+            true => GFP_KERNEL_ACCOUNT,
+            false => GFP_KERNEL,
+        }
     }
 
     /// The text so far.
     pub fn as_bytes(&self) -> &[u8] {
-        &self.0
+        &self.bytes
     }
 
     /// Appends `bytes`. Fails with `ENOMEM`.
     pub fn bytes(&mut self, bytes: &[u8]) -> Result {
-        Ok(self.0.extend_from_slice(bytes, GFP_KERNEL_ACCOUNT)?)
+        let flags = self.flags();
+        Ok(self.bytes.extend_from_slice(bytes, flags)?)
     }
 
     /// Appends what `show` appends, then blanks up to `width` bytes: `%-*s`. Fails with `ENOMEM`.
     pub fn padded(&mut self, width: usize, show: impl FnOnce(&mut Self) -> Result) -> Result {
-        let start = self.0.len();
+        let start = self.bytes.len();
         show(self)?;
-        let blanks = width.saturating_sub(self.0.len() - start);
-        Ok(self.0.extend_with(blanks, b' ', GFP_KERNEL_ACCOUNT)?)
+        let blanks = width.saturating_sub(self.bytes.len() - start);
+        let flags = self.flags();
+        Ok(self.bytes.extend_with(blanks, b' ', flags)?)
     }
 
     /// Appends what `show` appends, after blanks that make it `width` bytes: `%*s`. Fails with `ENOMEM`.
     pub fn right(&mut self, width: usize, show: impl FnOnce(&mut Self) -> Result) -> Result {
-        let start = self.0.len();
+        let start = self.bytes.len();
         self.padded(width, show)?;
-        let shown = &mut self.0[start..];
+        let shown = &mut self.bytes[start..];
         let blanks = shown.iter().rev().take_while(|&&byte| byte == b' ').count();
         shown.rotate_right(blanks);
         Ok(())
@@ -67,7 +95,7 @@ impl AsRef<[u8]> for Text {
 
 impl AsMut<KVVec<u8>> for Text {
     fn as_mut(&mut self) -> &mut KVVec<u8> {
-        &mut self.0
+        &mut self.bytes
     }
 }
 
@@ -93,9 +121,21 @@ pub fn until_nul(bytes: &[u8]) -> &[u8] {
     &bytes[..end.unwrap_or(bytes.len())]
 }
 
-/// Copies `bytes`. Fails with `ENOMEM`.
+/// Copies `bytes`, for a histogram or what it counts: as the histogram itself, the copy is charged
+/// to nobody, since it is made with the lock of commands held; see [`Text::uncharged`]. Fails with
+/// `ENOMEM`.
 pub fn copy(bytes: &[u8]) -> Result<KVec<u8>> {
-    let mut copy = KVec::with_capacity(bytes.len(), GFP_KERNEL_ACCOUNT)?;
-    copy.extend_from_slice(bytes, GFP_KERNEL_ACCOUNT)?;
+    copy_with(bytes, GFP_KERNEL)
+}
+
+/// Copies `bytes`, charged to the program's memory control group. Called without locks. Fails with
+/// `ENOMEM`.
+pub fn copy_charged(bytes: &[u8]) -> Result<KVec<u8>> {
+    copy_with(bytes, GFP_KERNEL_ACCOUNT)
+}
+
+fn copy_with(bytes: &[u8], flags: Flags) -> Result<KVec<u8>> {
+    let mut copy = KVec::with_capacity(bytes.len(), flags)?;
+    copy.extend_from_slice(bytes, flags)?;
     Ok(copy)
 }

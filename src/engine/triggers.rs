@@ -95,7 +95,7 @@ pub trait Triggers {
     fn referrer_text(&self, trigger: &HistTrigger<Self::Site>) -> Result<Option<Text>> {
         let text = self.referrer(trigger, |referrer| {
             let [system, event] = referrer.names;
-            let mut text = Text::new();
+            let mut text = Text::uncharged();
             text.bytes(b"Not removed, a variable is used by the trigger of ")?;
             if !referrer.trigger.site.is_beside(&trigger.site) {
                 referrer.trigger.site.show_dir(&mut text)?;
@@ -190,7 +190,7 @@ pub(super) fn attached<'a, S: Site + 'a>(
 
 /// Whether `trigger` is shown as this command. Fails with `ENOMEM`.
 pub(super) fn is_shown_as<S: Site>(trigger: &HistTrigger<S>, command: &[u8]) -> Result<bool> {
-    let mut shown = Text::new();
+    let mut shown = Text::uncharged();
     show_command(&mut shown, trigger)?;
     Ok(shown.as_bytes() == command)
 }

@@ -34,7 +34,8 @@ struct HistStatsOps;
 
 impl FileOps<Tree> for HistStatsOps {
     fn read(&self, tree: &Tree, _file: &Opened<'_>, _open: &OpenState) -> Result<Shown> {
-        let mut out = Text::new();
+        // Most of it is made with the registry locked.
+        let mut out = Text::uncharged();
         let commands = tree.engine.commands();
         let reads = tree.reads.load(Relaxed);
         out.format(format_args!("commands: {commands}\nreads: {reads}\n"))?;

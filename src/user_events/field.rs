@@ -328,18 +328,37 @@ impl UserFields {
 /// `ENOMEM`.
 pub fn normalized(text: &[u8]) -> Result<KVec<u8>> {
     let mut out = KVec::with_capacity(text.len() + 1, GFP_KERNEL_ACCOUNT)?;
+    normalize(text, |part| {
+        Ok(out.extend_from_slice(part, GFP_KERNEL_ACCOUNT)?)
+    })?;
+    Ok(out)
+}
+
+/// Whether a text declares these fields, as [`normalized`] formats them. Allocates nothing, so that
+/// it can be asked with event_mutex held.
+pub fn declares(text: &[u8], fields: &[u8]) -> bool {
+    let mut rest = fields;
+    let same = normalize(text, |part| {
+        rest = rest.strip_prefix(part).ok_or(EINVAL)?;
+        Ok(())
+    });
+    same.is_ok() && rest.is_empty()
+}
+
+/// Calls `emit` for each part of what [`normalized`] formats, until it fails.
+fn normalize(text: &[u8], mut emit: impl FnMut(&[u8]) -> Result) -> Result {
     let mut in_field = false;
     for word in DeclTokens(text) {
         if in_field {
-            out.push(b' ', GFP_KERNEL_ACCOUNT)?;
+            emit(b" ")?;
         }
-        out.extend_from_slice(word, GFP_KERNEL_ACCOUNT)?;
+        emit(word)?;
         in_field = !word.ends_with(b";");
     }
-    if in_field {
-        out.push(b';', GFP_KERNEL_ACCOUNT)?;
+    match in_field {
+        true => emit(b";"),
+        false => Ok(()),
     }
-    Ok(out)
 }
 
 /// Iterator over words. A word ends before white space, or after a `;`.

@@ -6,6 +6,7 @@ use super::{
     description::Description,
     enabler::Enablers,
     field::{
+        declares,
         normalized,
         UserFields, //
     },
@@ -43,7 +44,7 @@ use crate::{
         },
     },
     text::{
-        copy,
+        copy_charged,
         Text, //
     },
 };
@@ -117,7 +118,7 @@ impl Name {
     /// Fails with `ENOMEM`.
     fn new(description: Description<'_>, multi: bool) -> Result<Arc<Self>> {
         let name = Self {
-            name: copy(description.name)?,
+            name: copy_charged(description.name)?,
             multi,
             fields: normalized(description.fields)?,
         };
@@ -267,7 +268,7 @@ impl UserEventOps for UserEventState {
     fn matches(&self, system: Option<&[u8]>, name: &[u8], declaration: &[u8]) -> bool {
         self.name.name[..] == *name
             && matches!(system, None | Some(b"user_events" | b"user_events_multi"))
-            && normalized(declaration).is_ok_and(|fields| fields[..] == self.name.fields[..])
+            && declares(declaration, &self.name.fields)
     }
 
     fn fields(&self) -> impl Iterator<Item = FieldDef<'_>> {
@@ -377,7 +378,7 @@ impl NewEvent {
         let fields = description.parse_fields()?;
         let declaration = Declaration {
             system,
-            name: copy(full.as_bytes())?,
+            name: copy_charged(full.as_bytes())?,
             print_fmt: fields.print_fmt()?,
             line: fields.line(description.name)?,
         };

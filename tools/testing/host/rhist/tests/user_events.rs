@@ -12,6 +12,7 @@ use rhist::user_events::abi::UserReg;
 use rhist::user_events::abi::UserRegOriginal;
 use rhist::user_events::abi::UserUnreg;
 use rhist::user_events::description::Description;
+use rhist::user_events::field::declares;
 use rhist::user_events::field::normalized;
 use rhist::user_events::field::UserFields;
 
@@ -265,7 +266,10 @@ fn print_formats() {
 #[test]
 fn matching() {
     let matches = |ours: &str, said: &str| {
-        fields(ours).normalized().unwrap()[..] == normalized(said.as_bytes()).unwrap()[..]
+        let ours = fields(ours).normalized().unwrap();
+        let same = ours[..] == normalized(said.as_bytes()).unwrap()[..];
+        assert_eq!(declares(said.as_bytes(), &ours), same, "{said}");
+        same
     };
     for (ours, said) in [
         ("", ""),

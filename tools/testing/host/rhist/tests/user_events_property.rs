@@ -9,6 +9,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
 use rhist::user_events::description::Description;
+use rhist::user_events::field::declares;
 use rhist::user_events::field::normalized;
 use rhist::user_events::field::UserFields;
 
@@ -125,7 +126,11 @@ proptest! {
         exercise(text.as_bytes(), &payload);
         let fields = UserFields::parse(text.as_bytes()).unwrap();
         let ours = fields.normalized().unwrap();
-        let matches = |text: &str| normalized(text.as_bytes()).unwrap()[..] == ours[..];
+        let matches = |text: &str| {
+            let same = normalized(text.as_bytes()).unwrap()[..] == ours[..];
+            assert_eq!(declares(text.as_bytes(), &ours), same, "{text}");
+            same
+        };
         prop_assert!(matches(&text));
         prop_assert!(matches(&text.replace(';', ";  ").replace(' ', "\t ")));
         if let Some((rest, _)) = text.rsplit_once(';') {
