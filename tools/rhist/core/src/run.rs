@@ -5,6 +5,7 @@
 use std::fmt;
 use std::fs;
 use std::io;
+use std::io::Write as _;
 use std::path::Path;
 use std::thread::sleep;
 use std::time::Duration;
@@ -27,6 +28,9 @@ use crate::tracefs::WriteError;
 
 /// How long removal is tried again while something is busy: readers of other processes, or hits on their way.
 const PATIENCE: Duration = Duration::from_secs(2);
+
+/// The largest number that a task can have on machines of 64 bits: hardly any task has it.
+const NO_TASK: &str = "4194303";
 
 /// A measurement that runs. Dropping it undoes all that it made.
 #[derive(Debug)]
@@ -101,6 +105,16 @@ impl Run {
             }
             return Err(StartError::Instance(error));
         }
+        let triggers = self
+            .plan
+            .steps
+            .iter()
+            .filter(|step| matches!(step, Step::Trigger { .. }));
+        // Triggers begin together: a start whose end comes before that has a trigger would be found by a later end.
+        let together = triggers.count() > 1;
+        if together {
+            count_only(&instance, NO_TASK).map_err(StartError::Instance)?;
+        }
         for step in &self.plan.steps {
             if let Some(journal) = &mut self.journal {
                 journal.note(step).map_err(StartError::Journal)?;
@@ -109,6 +123,9 @@ impl Run {
             let dir = if in_instance { &instance } else { &self.tracefs };
             dir.write(file, step.text()).map_err(StartError::Step)?;
             self.made += 1;
+        }
+        if together {
+            count_only(&instance, "").map_err(StartError::Instance)?;
         }
         Ok(())
     }
@@ -217,6 +234,16 @@ impl Source for Run {
 
     fn read(&mut self) -> Result<Option<Reading>, Box<dyn std::error::Error + Send + Sync>> {
         self.reading().map(Some)
+    }
+}
+
+/// Lets triggers of an instance count hits of these tasks only, by their numbers; of all, if there are none.
+fn count_only(instance: &Tracefs, tasks: &str) -> io::Result<()> {
+    let file = instance.kernel().join("set_event_pid");
+    match fs::OpenOptions::new().write(true).truncate(true).open(file) {
+        Ok(mut file) => file.write_all(tasks.as_bytes()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
     }
 }
 
