@@ -142,7 +142,7 @@ fn a_filter_in_two_lines() {
 
 #[test]
 fn an_end_that_is_passed_over_ends_its_time() {
-    let voids = |line: &[&str]| said(line).matches("hist:keys=next_pid:over0_0=").count();
+    let voids = |line: &[&str]| said(line).matches("over0_0=").count();
     let between = ["between", "sched_waking", "sched_switch", "--on", "pid=next_pid"];
     let with = |more: &[&'static str]| [&between[..], more].concat();
     // Of each, the undoing, too.

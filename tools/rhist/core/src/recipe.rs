@@ -27,12 +27,41 @@ pub struct Recipe {
     /// What is to be given on the command line behind the name, in this order; used as `{name}` in texts of this file.
     #[serde(default)]
     pub args: Vec<Arg>,
+    /// Of a recipe that measures times: what becomes of starts that are not followed by their end.
+    #[serde(default)]
+    pub starts: Option<Starts>,
     /// What is measured.
     #[serde(flatten)]
     pub measure: Measure,
     /// Other ways to measure, by the name of the option that selects them: `--errors` takes `variants.errors`.
     #[serde(default)]
     pub variants: BTreeMap<String, Variant>,
+}
+
+/// What becomes of a start in each of the ways in which the next end may not be its own: a sentence for the manual on each.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
+#[serde(deny_unknown_fields)]
+pub struct Starts {
+    /// Its end never comes.
+    pub unended: String,
+    /// Its key (`on`) comes to be that of something else: the number of a thread that has died, a freed address.
+    pub reused: String,
+    /// It begins again before it ends.
+    pub again: String,
+    /// It began before the measurement.
+    pub before: String,
+}
+
+impl Starts {
+    /// Each of them, behind what it is about.
+    pub fn each(&self) -> [(&'static str, &str); 4] {
+        [
+            ("Its end never comes", &self.unended),
+            ("Its key is used again", &self.reused),
+            ("It begins twice", &self.again),
+            ("It was there before", &self.before),
+        ]
+    }
 }
 
 /// An argument of a recipe.
@@ -174,6 +203,13 @@ pub struct Point {
     /// have few different values.
     #[serde(default)]
     pub size: Option<u32>,
+    /// Of a start: what begins again before it ends began with the first one. So the first end of each value of `on` has no
+    /// start: from then on it is known that nothing has begun.
+    #[serde(default)]
+    pub first: bool,
+    /// Of an end: the event is also one where nothing ends, so that one without a start does not mean that a time was lost.
+    #[serde(default)]
+    pub alone: bool,
     /// Of an end, and of what makes a start void: only the start with this number, from 0; by default each of them.
     #[serde(default)]
     pub of: Option<usize>,

@@ -45,6 +45,35 @@ cat >"$HOME/.config/rhist/recipes/rhist-below.toml" <<-EOF
 	value = "total-{start}"
 EOF
 
+# Of two starts with one end the first one counts, and none that another event makes void.
+cat >"$HOME/.config/rhist/recipes/rhist-first.toml" <<-EOF
+	summary = "Values since the first start"
+	about = "Values since the first start"
+	example = "rhist-first"
+	noun = "values"
+	[[start]]
+	event = "rhist_events:wake"
+	on = ["key"]
+	value = "amount"
+	first = true
+	[[forget]]
+	event = "rhist_events:stop"
+	on = ["key"]
+	[[end]]
+	event = "rhist_events:run"
+	on = ["next_key"]
+	value = "total-{start}"
+	alone = true
+EOF
+
+# Many triggers are made between those of the start and of the end.
+{
+	sed '/first = true/d; /alone/d' "$HOME/.config/rhist/recipes/rhist-first.toml"
+	for forget in $(seq 40); do
+		printf '[[forget]]\nevent = "rhist_events:stop"\non = ["key"]\n'
+	done
+} >"$HOME/.config/rhist/recipes/rhist-each.toml"
+
 for backend in rhist c; do
 	rhist_dir=$TRACING
 	[ $backend = rhist ] || rhist_dir=$KERNEL
@@ -87,6 +116,26 @@ for backend in rhist c; do
 	yes "$backend: times below zero are counted" grep -q ': [1-9][0-9]* times ' "$work/out" || sed 's/^/# /' "$work/out"
 	no "$backend: but not as centuries" grep -q '[0-9] d' "$work/out"
 
+	# The first end says that nothing has begun. 169 - 10, and not 169 - 50.
+	event=run
+	start rhist-first --format json --backend $backend
+	fire run task 0 1 1 1
+	fire wake task 0 1 1 1
+	fire wake task 0 5 1 1
+	fire run task 0 13 1 1
+	fire run task 0 13 1 1
+	stop
+	is "$(hits "$work/out" total) $(grep -o '"sum":[0-9]*' "$work/out" | sort -u)" '1 "sum":159' \
+		"$backend: the first of two starts counts"
+	no "$backend: ends that need no start are not told" grep -q '"unresolved":[1-9]' "$work/out"
+	start rhist-first --format json --backend $backend
+	fire run task 0 1 1 1
+	fire wake task 0 1 1 1
+	fire stop task 0 1 1 1
+	fire run task 0 13 1 1
+	stop
+	is "$(hits "$work/out" total)" 0 "$backend: a start that is void has no end"
+
 	# Of ten ends one has a start, whichever way they are counted.
 	[ $backend = c ] || for slower in "" "--slower 0ns"; do
 		event=run
@@ -97,6 +146,17 @@ for backend in rhist c; do
 		is "$(hits "$work/out" total) $(grep -o '"unresolved":[0-9]*' "$work/out")" '1 "unresolved":9' \
 			"$backend: ends without a start are told $slower"
 	done
+
+	# Triggers begin together: no task is listened to while they are made, and then all are.
+	rm -f "$work/apart"
+	until cat "$KERNEL"/instances/rhist-*/set_event_pid 2>/dev/null | grep -q 4194303; do :; done && : >"$work/apart" &
+	watch=$!
+	event=run
+	start rhist-each --backend $backend
+	yes "$backend: nothing is counted until all triggers are made" test -e "$work/apart"
+	is "$(cat "$KERNEL/instances/$instance/set_event_pid")" "" "$backend: and then all tasks are"
+	kill $watch 2>/dev/null
+	stop
 
 	# As behind nohup.
 	event=numbers

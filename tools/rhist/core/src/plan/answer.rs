@@ -30,6 +30,8 @@ pub struct Answer {
     pub(super) has_times: bool,
     /// Tasks are shown by their names alone.
     pub(super) comm_by_pid: bool,
+    /// Whether ends without a start are told: not if a filter has left out starts, or if not each end ends something.
+    pub(super) tells_ends: bool,
 }
 
 /// A histogram of the run.
@@ -79,8 +81,10 @@ impl End {
 /// What a histogram shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shows {
-    /// Nothing of the answer: it only has a variable, or makes an event happen.
+    /// Nothing of the answer: it only has a variable.
     Nothing,
+    /// Nothing at all: it makes starts void, also where it has no entry for that.
+    Void,
     /// Nothing, but its hits that find no start are told: it makes a synthetic event happen for each of the others.
     Ends,
     /// Rows of the answer. If that has no keys, the CPU is in their place.
@@ -113,6 +117,7 @@ impl Answer {
             parts: Vec::new(),
             comm_by_pid: false,
             has_times: false,
+            tells_ends: true,
         }
     }
 
@@ -182,7 +187,7 @@ impl Answer {
                 self.add_part(&mut reading, &mut ends, part, histogram);
             }
         }
-        for end in ends.into_values() {
+        for end in ends.into_values().filter(|_| self.tells_ends) {
             reading.table.losses.merge(&Losses {
                 unresolved: Some(end.without_start()),
                 ..Losses::default()
@@ -202,10 +207,11 @@ impl Answer {
             ends.insert(end, all);
         }
         // The fullest: a/b >= c/d.
-        if histogram.entries * reading.fill.1 >= reading.fill.0 * histogram.size {
+        if part.shows != Shows::Void && histogram.entries * reading.fill.1 >= reading.fill.0 * histogram.size {
             reading.fill = (histogram.entries, histogram.size);
         }
         match part.shows {
+            Shows::Void => return,
             Shows::Nothing => {
                 // A start that was dropped is a time that is missing; ends that find no start are told by the ends.
                 table.rows.clear();

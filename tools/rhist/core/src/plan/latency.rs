@@ -47,9 +47,15 @@ pub(super) fn plan(plan: &mut Plan, asked: Asked<'_>) -> Result<(), Error> {
     let is_direct = has_dist(tracefs) && options.slower.is_none() && kept.is_empty();
 
     plan.answer.has_times = true;
+    let leaves_out_starts = filters_starts(measure) && !filter.is_empty();
+    plan.answer.tells_ends = !leaves_out_starts && !measure.end.iter().any(|end| end.alone);
     for (i, start) in measure.start.iter().enumerate() {
         let value = start.value.as_deref().unwrap_or("common_timestamp");
-        let mut command = format!("hist:keys={}:ts{i}={value}", start.on.join(","));
+        let free = match start.first {
+            true => free(plan, measure, i)?,
+            false => String::new(),
+        };
+        let mut command = format!("hist:keys={}:{free}ts{i}={value}", start.on.join(","));
         for (k, name) in kept.iter().enumerate() {
             let field = start.keep.get(*name).ok_or_else(|| {
                 Error::Impossible(format!(
@@ -67,7 +73,7 @@ pub(super) fn plan(plan: &mut Plan, asked: Asked<'_>) -> Result<(), Error> {
     }
     for (f, forget) in measure.forget.iter().enumerate() {
         for i in starts_of(forget, measure) {
-            void(plan, forget, &format!("gone{f}_{i}"), i)?;
+            void(plan, asked, forget, &format!("gone{f}_{i}"), i)?;
         }
     }
     for (e, end) in measure.end.iter().enumerate() {
@@ -92,7 +98,7 @@ pub(super) fn plan(plan: &mut Plan, asked: Asked<'_>) -> Result<(), Error> {
                 continue;
             }
             for i in starts_of(end, measure) {
-                void(plan, end, &format!("over{e}_{i}"), i)?;
+                void(plan, asked, end, &format!("over{e}_{i}"), i)?;
             }
         }
     }
@@ -105,17 +111,37 @@ fn passes_all_of_key(measure: &Measure, options: &Options, end: &Point) -> bool 
     options.filter.is_none() && end.on.iter().any(|key| key == pid)
 }
 
+/// A trigger that sets a variable when something has ended. Returns what a start has in front of its own variable, so that
+/// it uses that up, and does nothing where it is not set: there it has begun already.
+fn free(plan: &mut Plan, measure: &Measure, i: usize) -> Result<String, Error> {
+    let end = measure.end.iter().find(|end| starts_of(end, measure).contains(&i));
+    let end = end.ok_or_else(|| Error::Impossible(format!("start {i} has no end")))?;
+    let command = format!(
+        "hist:keys={}:free{i}=common_timestamp:size={START_SIZE}{}",
+        end.on.join(","),
+        condition(&[&end.filter])
+    );
+    let (event, place) = plan.add_trigger(&event_of(&end.event)?, command);
+    plan.answer.add(event, place, Shows::Void);
+    Ok(format!("was{i}=common_timestamp-$free{i},"))
+}
+
 /// A trigger that uses up the variable of a start.
-fn void(plan: &mut Plan, point: &Point, name: &str, i: usize) -> Result<(), Error> {
+fn void(plan: &mut Plan, asked: Asked<'_>, point: &Point, name: &str, i: usize) -> Result<(), Error> {
     // A variable that is alone in an expression stays set.
     let given = point.given.map_or(String::new(), |start| format!("given=$ts{start},"));
+    let on = point.on.join(",");
+    // Nobody reads what it counts. C finds the variable by the keys only.
+    let keys = match has_dist(asked.tracefs) {
+        true => format!("keys=common_cpu:on({on})"),
+        false => format!("keys={on}:size={START_SIZE}"),
+    };
     let command = format!(
-        "hist:keys={}:{given}{name}=common_timestamp-$ts{i}:size={START_SIZE}{}",
-        point.on.join(","),
+        "hist:{keys}:{given}{name}=common_timestamp-$ts{i}{}",
         condition(&[&point.filter])
     );
     let (event, place) = plan.add_trigger(&event_of(&point.event)?, command);
-    plan.answer.add(event, place, Shows::Nothing);
+    plan.answer.add(event, place, Shows::Void);
     Ok(())
 }
 
@@ -204,4 +230,113 @@ pub(super) fn keys_or_cpu(keys: &[String]) -> String {
 
 fn is_used(name: &str, keys: &[String]) -> bool {
     keys.iter().any(|key| split_key(key).0.strip_prefix('$') == Some(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::Id;
+    use crate::plan::Step;
+    use crate::question::Question;
+    use crate::recipe::FilterAt;
+    use crate::tracefs::Tracefs;
+
+    /// A directory that has wake-ups and switches, and is rhist's.
+    fn tracefs(is_rhist: bool) -> (tempfile::TempDir, Tracefs) {
+        let root = tempfile::tempdir().unwrap();
+        for event in ["sched_waking", "sched_switch"] {
+            let format = format!("events/sched/{event}/format");
+            let fixture = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
+                .join("tests/fixtures")
+                .join(&format);
+            std::fs::create_dir_all(root.path().join(&format).parent().unwrap()).unwrap();
+            std::fs::copy(fixture, root.path().join(format)).unwrap();
+        }
+        if is_rhist {
+            std::fs::write(root.path().join("hist_stats"), "").unwrap();
+        }
+        let tracefs = Tracefs::at(root.path().to_owned()).unwrap();
+        (root, tracefs)
+    }
+
+    fn point(event: &str, on: &str, filter: &str) -> Point {
+        Point {
+            event: event.to_owned(),
+            on: vec![on.to_owned()],
+            filter: filter.to_owned(),
+            ..Point::default()
+        }
+    }
+
+    fn measure() -> Measure {
+        Measure {
+            start: vec![point("sched:sched_waking", "pid", "pid != 0")],
+            end: vec![point("sched:sched_switch", "next_pid", "")],
+            forget: vec![point("sched:sched_switch", "prev_pid", "prev_state & 48")],
+            ..Measure::default()
+        }
+    }
+
+    fn plan(is_rhist: bool, measure: &Measure, options: &Options) -> Plan {
+        let (_root, tracefs) = tracefs(is_rhist);
+        Plan::new(&tracefs, Id::example(), measure, options, Question::default()).unwrap()
+    }
+
+    fn texts(plan: &Plan) -> Vec<&str> {
+        plan.steps.iter().map(Step::text).collect()
+    }
+
+    #[test]
+    fn what_makes_starts_void() {
+        let start = "hist:keys=pid:ts0=common_timestamp:size=16384 if pid != 0";
+        let rhist = "hist:keys=common_cpu:on(prev_pid):gone0_0=common_timestamp-$ts0 if prev_state & 48";
+        let c = "hist:keys=prev_pid:size=16384:gone0_0=common_timestamp-$ts0 if prev_state & 48";
+        for (is_rhist, forget) in [(true, rhist), (false, c)] {
+            let plan = plan(is_rhist, &measure(), &Options::default());
+            let texts: Vec<&str> = texts(&plan)
+                .into_iter()
+                .filter(|text| text.starts_with("hist:"))
+                .collect();
+            let place = |text: &str| texts.iter().position(|other| *other == text);
+            assert!(place(start).is_some() && place(start) < place(forget), "{texts:?}");
+        }
+    }
+
+    #[test]
+    fn the_first_of_several_starts() {
+        for is_rhist in [true, false] {
+            let mut measure = measure();
+            measure.forget.clear();
+            measure.start[0].first = true;
+            let plan = plan(is_rhist, &measure, &Options::default());
+            assert_eq!(
+                texts(&plan)[..2],
+                [
+                    "hist:keys=next_pid:free0=common_timestamp:size=16384",
+                    "hist:keys=pid:was0=common_timestamp-$free0,ts0=common_timestamp:size=16384 if pid != 0",
+                ]
+            );
+        }
+    }
+
+    #[test]
+    fn when_an_end_without_a_start_is_told() {
+        let by_name = Options {
+            comm: Some("x".to_owned()),
+            ..Options::default()
+        };
+        let tells = |measure: &Measure, options: &Options| plan(true, measure, options).answer.tells_ends;
+        assert!(tells(&measure(), &Options::default()));
+        assert!(tells(&measure(), &by_name));
+        // The filter leaves out starts of others, and not their ends.
+        let at_start = Measure {
+            filter_at: FilterAt::Start,
+            ..measure()
+        };
+        assert!(tells(&at_start, &Options::default()));
+        assert!(!tells(&at_start, &by_name));
+        let mut alone = measure();
+        alone.end[0].alone = true;
+        assert!(!tells(&alone, &Options::default()));
+    }
 }

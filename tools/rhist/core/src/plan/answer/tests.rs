@@ -60,6 +60,28 @@ fn what_happens_while_triggers_are_read_is_no_loss() {
     assert_eq!(read(&[(60, 0, 40), (90, 0, 110)]), (300, Some(0)));
 }
 
+#[test]
+fn what_makes_starts_void_loses_nothing() {
+    let root = tempfile::tempdir().unwrap();
+    let folder = root.path().join("events/a/b");
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(root.path().join("hist_stats"), "").unwrap();
+    fs::write(folder.join("hist_jsonl"), hist_jsonl(&[(3, 2, 5), (3, 2, 5)])).unwrap();
+    let losses = |shows, tells_ends| {
+        let mut answer = Answer::new(Vec::new(), Unit::Nanoseconds);
+        answer.tells_ends = tells_ends;
+        answer.add("a/b".to_owned(), 0, shows);
+        answer.add_end("a/b".to_owned(), 1, Shows::Void, 0);
+        let reading = answer.read(&Tracefs::at(root.path().to_owned()).unwrap()).unwrap();
+        // All that happened has cost something.
+        assert_eq!(reading.events, 20);
+        (reading.table.losses.dropped, reading.table.losses.unresolved)
+    };
+    assert_eq!(losses(Shows::Nothing, true), (2, Some(5)));
+    assert_eq!(losses(Shows::Void, true), (0, Some(5)));
+    assert_eq!(losses(Shows::Void, false), (0, None));
+}
+
 proptest! {
     /// `hits` are the triggers that find the start of a hit, 3 for none; `read` after how many hits each of three triggers is.
     #[test]
