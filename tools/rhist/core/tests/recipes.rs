@@ -127,6 +127,30 @@ fn measures() -> Vec<(String, Measure)> {
 }
 
 #[test]
+fn each_recipe_of_times_says_what_becomes_of_starts() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../recipes");
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|extension| extension != "toml") {
+            continue;
+        }
+        let recipe = Recipe::parse(&std::fs::read_to_string(&path).unwrap()).unwrap();
+        let variants = recipe.variants.values().map(|variant| &variant.measure);
+        let has_starts = std::iter::once(&recipe.measure)
+            .chain(variants)
+            .any(|measure| !measure.start.is_empty());
+        assert_eq!(recipe.starts.is_some(), has_starts, "{}", path.display());
+        for (what, text) in recipe.starts.iter().flat_map(|starts| starts.each()) {
+            assert!(
+                text.ends_with('.') && text.len() < 300,
+                "{}: {what}: {text}",
+                path.display()
+            );
+        }
+    }
+}
+
+#[test]
 fn what_recipes_refer_to_is_there() {
     for (name, measure) in measures() {
         assert!(!measure.noun.is_empty(), "{name}: no noun");

@@ -128,6 +128,12 @@ fn section(roff: &mut Roff, entry: &Entry) {
     for (variant, what) in &recipe.variants {
         term(roff, bold(format!("--{variant}")), &format!("{}.", what.summary));
     }
+    if let Some(starts) = &recipe.starts {
+        paragraphs(roff, "What becomes of a start:");
+        for (what, text) in starts.each() {
+            term(roff, italic(what), text);
+        }
+    }
     if !recipe.measure.keys.is_empty() {
         let keys: Vec<&str> = recipe.measure.keys.keys().map(String::as_str).collect();
         term(roff, bold("--by"), &format!("Has short names for {}.", keys.join(", ")));

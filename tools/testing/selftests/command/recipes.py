@@ -10,6 +10,7 @@ than what was asked for, nor longer than what the load itself measured around it
 import json
 import os
 import re
+import select
 import shutil
 import signal
 import subprocess
@@ -74,8 +75,11 @@ class Total:
         values = [row["values"][0] for row in self.all["rows"] if row["hits"]]
         return min(value["min"] if value["min"] is not None else value["buckets"][0][0] for value in values)
 
-    def high(self):
-        return max(row["values"][0]["max"] for row in self.all["rows"] if row["hits"])
+    def high(self, *keys):
+        """What no value of the rows with these first keys is above. C knows the bucket only."""
+        rows = [row for found, row in self.rows.items() if row["hits"] and found[: len(keys)] == keys]
+        values = [row["values"][0] for row in rows]
+        return max(value["buckets"][-1][1] if value["max"] is None else value["max"] for value in values)
 
 
 class Run:
@@ -119,6 +123,10 @@ class Case:
 
     def equal(self, what, got, expected):
         self.add(what, got == expected, f"{got}, expected {expected}")
+
+    def all_ends(self, total, expected=0):
+        """Whether all ends but so many have found their start; C does not tell."""
+        self.add("ends find their starts", total.losses["unresolved"] in (expected, None), total.losses)
 
     def within(self, what, low, got, high):
         self.add(what, low <= got <= high, f"{low} <= {got} <= {high}")
@@ -210,6 +218,16 @@ def blocked(case, total, known):
     case.within("each sleep is counted once", SLEEPS, total.hits, sleeper["outer_switches"])
 
 
+CHILDREN, APART = 5, 300 * MS
+
+
+def left(case, total, known):
+    """A child exits, and the next one has its number."""
+    states = [keys[1] for keys in total.rows]
+    case.add("dead tasks do not come back", not {"X", "Z"} & set(states), states)
+    case.add("there are some", total.hits >= CHILDREN, total.hits)
+
+
 def woken(case, total, known):
     # Where the processor is emulated, it may not sleep again yet when the next byte comes.
     case.within("each time that it is woken from sleep is counted once", 10 if HAVE_PROBES else 30, total.of("ld_kid", "ld_ring"), 30)
@@ -230,12 +248,15 @@ def sched():
         known.load("ld_spin", "spin", 20, 5000)
         known.load("ld_ring", "ring", 30, "ld_kid")
         known.load("ld_alarm", "alarm", 25, 3000)
+        known.load("ld_reuse", "reuse", CHILDREN, APART // 1000)
 
     group([
         Case("runqlat -c ld_sleep", waits),
         Case("cpudist -c ld_spin", runs_),
         Case("offcputime -c ld_sleep", away),
         Case("offcputime --blocked -c ld_sleep", blocked),
+        Case("offcputime -c ld_reuse --by comm,state", left),
+        Case("offcputime --blocked -c ld_reuse --by comm,state", left),
         Case("wakeuptime -c ld_kid --by comm,waker", woken),
         Case("timerlag", expired, same=False),
     ], load)
@@ -257,6 +278,21 @@ def latencies(case, total, known):
     row = total.rows[name]
     case.equal("each call is counted once", row["hits"], 10)
     case.within("times", 10 * 20 * MS - 10 * TICK, row["values"][0]["sum"], sleeper["wall"] + 10 * TICK)
+
+
+def made(case, total, known):
+    """Each child returns from the call that made it, too, and has the number of the last one, which was in exit_group."""
+    row = total.rows[("clone3",)]
+    case.equal("each call is counted once", row["hits"], CHILDREN)
+    case.within("times", 0, total.high("clone3"), APART - 1)
+    case.equal("what does not return is not counted", total.of("exit_group"), 0)
+
+
+def interrupted(case, total, known):
+    """A handler of a signal returns by a call of its own, with what is left of the one that was interrupted."""
+    calls = [keys[0] for keys in total.rows]
+    case.add("each call is one", all(re.match("[a-z]", call) for call in calls), calls)
+    case.add("there are some", "clock_nanosleep" in calls, calls)
 
 
 def signalled(case, total, known):
@@ -302,11 +338,16 @@ def programs():
         known.load("ld_pipe", "pipe", 50)
         known.load("ld_sync", "sync", 8, f"{WORK}/file")
         known.load("ld_tty", "tty", 60)
+        known.load("ld_reuse", "reuse", CHILDREN, APART // 1000)
+        known.load("ld_handler", "handler", 10, 5000)
 
     group([
         Case("syscount -c ld_calls", calls),
         Case("syscount --errors -c ld_bad", errors),
         Case("syscall-latency -c ld_naps", latencies),
+        Case("syscall-latency -c ld_reuse", made),
+        Case("syscall-latency -c ld_handler", interrupted),
+        Case("syscount --errors -c ld_handler", interrupted),
         Case("signals -c ld_signal", signalled),
         Case("execs", executed, same=False),
         Case("kmem -c ld_pipe", allocated),
@@ -419,6 +460,14 @@ def requests(case, total, known):
     case.within("times", READS * DELAY, row["values"][0]["sum"], known["ld_read"]["wall"])
 
 
+def flushed(case, total, known):
+    requests(case, total, known)
+    # What asks for a flush is completed, too, without having been issued.
+    case.equal("each flush is counted once", total.of("nullb0", "flush"), 5)
+    case.within("times of flushes", 0, total.high("nullb0", "flush"), known["ld_bsync"]["wall"])
+    case.all_ends(total)
+
+
 def sizes(case, total, known):
     row = total.rows[("ld_read",)]
     case.equal("each request is counted once", row["hits"], READS)
@@ -438,7 +487,8 @@ def on_disk(case, total, known):
 
 
 def block():
-    options = f"nr_devices=1 gb=1 irqmode=2 completion_nsec={DELAY} queue_mode=2"
+    # With a cache, so that there are flushes.
+    options = f"nr_devices=1 gb=1 irqmode=2 completion_nsec={DELAY} queue_mode=2 memory_backed=1 cache_size=8"
     subprocess.run(["modprobe", "null_blk", *options.split()], check=True)
     try:
         subprocess.run(["udevadm", "settle"], check=False)
@@ -448,7 +498,7 @@ def block():
             known.load("ld_bsync", "sync", 5, "/dev/nullb0")
 
         group([
-            Case("biolatency --by disk,op", requests),
+            Case("biolatency --by disk,op", flushed),
             Case("biolatency --queued --by disk,op", requests),
             Case("biolatency --by comm,disk", lambda case, total, known: case.equal("by who issues them", total.of("ld_read", "nullb0"), READS)),
             Case("bitesize -c ld_read", sizes),
@@ -470,6 +520,10 @@ def connected(case, total, known):
     case.within("times", CONNECTS * 40 * MS, total.sum(), known["ld_connect"]["wall"])
 
 
+def not_connected(case, total, known):
+    case.equal("a connection of another program is none that has failed", total.hits, 0)
+
+
 def connected_by(case, total, known):
     case.equal("by who connects", total.table(), {("ld_connect", str(known["ld_connect"]["pid"])): CONNECTS})
 
@@ -479,6 +533,8 @@ def lived(case, total, known):
     case.equal("each connection is counted once", row["hits"], CONNECTS)
     # The last packets may be on the way when the program ends.
     case.within("times", CONNECTS * 30 * MS, row["values"][0]["sum"], known["ld_connect"]["wall"] + CONNECTS * 200 * MS)
+    # Not the socket that listened, nor those that were refused.
+    case.all_ends(total)
 
 
 def sent_again(case, total, known):
@@ -520,6 +576,7 @@ def network():
     try:
         def load(known):
             known["begin"] = tcp_counters()
+            known.load("ld_refuse", "refuse", 4 * CONNECTS)
             known.load("ld_connect", "connect", CONNECTS)
             known.load("ld_send", "send", SENDS, 1000)
             known.load("ld_drop", "drop", DROPS)
@@ -534,6 +591,7 @@ def network():
         group([
             Case("tcpconnlat -c ld_connect", connected),
             Case("tcpconnlat -c ld_connect --by comm,pid", connected_by),
+            Case("tcpconnlat -c ld_refuse", not_connected),
             Case("tcplife --by lport", lived),
             # Timers of TCP go on while one run ends after the other.
             Case("tcpretrans --by address,port", sent_again, same=False),
@@ -580,6 +638,29 @@ def called(case, total, known):
     case.within("times", 10 * 20 * MS, total.sum(), known["ld_nap"]["wall"])
 
 
+def nested(case, total, known):
+    """Functions that call each other: each of them sleeps."""
+    case.add("there are several", len(total.rows) > 1, total.table())
+    for (function,), row in total.rows.items():
+        case.equal("each call is counted once", (function, row["hits"]), (function, 10))
+        case.within("times", 10 * 20 * MS, row["values"][0]["sum"], known["ld_nap"]["wall"])
+    case.all_ends(total)
+
+
+def recursive(case, total, known):
+    # Three calls, of which one made another one.
+    case.equal("the innermost call is counted", total.hits, 2)
+    case.all_ends(total, 1)
+
+
+def nest_epolls():
+    first, second, third = (select.epoll() for _ in range(3))
+    second.register(third)
+    first.register(second)
+    for poll in (first, second, third):
+        poll.close()
+
+
 def functions(case, total, known):
     case.equal("each call is counted once", total.table(), {("vfs_open",): 3, ("vfs_read",): 6, ("vfs_write",): 9})
 
@@ -619,6 +700,7 @@ def kernel():
             known.load("ld_lock", "lock", 2, f"{WORK}/file")
             known.load("ld_nap", "sleep", 10, 20000)
             known.load("ld_vfs", "vfs", 3, f"{WORK}/file")
+            nest_epolls()
             reached, began = limit_reached(), time.monotonic_ns()
             within_limit(f"{WORK}/ld_dd", f"if={disk}", "of=/dev/null", "bs=64k")
             known["dd"] = time.monotonic_ns() - began
@@ -631,6 +713,8 @@ def kernel():
             Case("pagefaults -c ld_touch", faulted),
             Case("lockwait -c ld_lock --by comm --slower 40ms", locked),
             Case("funclatency hrtimer_nanosleep -c ld_nap --by comm", called),
+            Case("funclatency *nanosleep -c ld_nap --by function", nested),
+            Case(f"funclatency ep_loop_check_proc -p {os.getpid()}", recursive),
             Case("vfsstat -c ld_vfs", functions),
             Case("reclaim --by comm -c ld_dd", reclaimed),
             Case("oomkills", killed),

@@ -17,6 +17,8 @@
  *   ring COMM        wakes up a child of this name by a pipe, every 5 milliseconds; the child sleeps until then
  *   exec FILE        runs FILE in a child
  *   signal           sends itself SIGUSR1, which it ignores
+ *   reuse USECS      makes a child that exits at once, and waits for so long; all of them have the same number
+ *   handler USECS    sleeps until a signal interrupts it after so long
  *   alarm USECS      waits for an interval timer; adds "late", the nanoseconds that it waited too long
  *   tty              writes a line to a pseudoterminal, and reads it at the other end
  *   pipe             makes a pipe, and closes it
@@ -28,6 +30,7 @@
  *   lock FILE        writes to FILE while a thread that writes to it holds its lock; for 50 milliseconds after it waits.
  *   send BYTES       sends so many to itself by TCP, reads them, and sends one back; adds "port", and "rtt" in microseconds
  *   connect          connects to itself by TCP, and closes after 30 milliseconds; adds "port"
+ *   refuse           tries to connect to itself by TCP where nobody listens
  *   lose             sends one byte to a socket that drops it, until it was sent again
  *   drop             sends N packets by UDP to a socket that drops them
  *   user             registers user_events:rhist_load, says "registered 1", and writes it N times after it got a line
@@ -39,6 +42,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/filter.h>
+#include <linux/sched.h>
 #include <linux/userfaultfd.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -157,6 +161,41 @@ static void signal_(void)
 {
 	signal(SIGUSR1, SIG_IGN);
 	kill(getpid(), SIGUSR1);
+}
+
+static void reuse(void)
+{
+	static pid_t number;
+	struct clone_args args = { .exit_signal = SIGCHLD };
+	pid_t child;
+
+	if (number) {
+		args.set_tid = (uintptr_t)&number;
+		args.set_tid_size = 1;
+	}
+	child = check(syscall(SYS_clone3, &args, sizeof(args)), "clone3");
+	if (!child)
+		_exit(0);
+	number = child;
+	check(waitpid(child, NULL, 0), "waitpid");
+	nap(atol(arg));
+}
+
+static void handle(int number)
+{
+	(void)number;
+}
+
+static void handler(void)
+{
+	struct itimerval once = { .it_value = { 0, atol(arg) } };
+	struct sigaction action = { .sa_handler = handle };
+	struct timespec longer = { 10, 0 };
+
+	check(sigaction(SIGALRM, &action, NULL), "sigaction");
+	check(setitimer(ITIMER_REAL, &once, NULL), "setitimer");
+	if (!nanosleep(&longer, NULL) || errno != EINTR)
+		errx(1, "no signal");
 }
 
 static int64_t late;
@@ -400,6 +439,16 @@ static void connect_(void)
 	close(server);
 }
 
+static void refuse(void)
+{
+	int client = check(socket(AF_INET, SOCK_STREAM, 0), "socket");
+	struct sockaddr_in nobody = { .sin_family = AF_INET, .sin_port = htons(1), .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+
+	if (!connect(client, (void *)&nobody, sizeof(nobody)) || errno != ECONNREFUSED)
+		errx(1, "connect");
+	close(client);
+}
+
 static void drop_all(int socket)
 {
 	struct sock_filter none = BPF_STMT(BPF_RET | BPF_K, 0);
@@ -485,7 +534,7 @@ static const struct {
 	void (*run)(void);
 } kinds[] = {
 	{ "getpgid", getpgid_ }, { "badfd", badfd }, { "sleep", sleep_ }, { "spin", spin }, { "ring", ring }, { "exec", exec },
-	{ "signal", signal_ }, { "alarm", alarm_ }, { "tty", tty }, { "pipe", pipe_ }, { "touch", touch }, { "move", move },
+	{ "signal", signal_ }, { "reuse", reuse }, { "handler", handler }, { "refuse", refuse }, { "alarm", alarm_ }, { "tty", tty }, { "pipe", pipe_ }, { "touch", touch }, { "move", move },
 	{ "read", read_ }, { "sync", sync_ }, { "vfs", vfs }, { "lock", lock }, { "send", send_ }, { "connect", connect_ },
 	{ "lose", lose }, { "drop", drop }, { "user", user }, { "fill", fill },
 };
