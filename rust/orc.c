@@ -15,12 +15,13 @@
  * first difference ends the use of rules until the module is loaded again.
  *
  * A rule stays valid as long as the code is there. Text of the kernel stays; rules of modules are forgotten when any
- * module comes or goes; other text has none.
+ * module goes, or when the init of one is freed; other text has none.
  */
 #include <linux/kallsyms.h>
 #include <linux/module.h>
 #include <linux/percpu.h>
 #include <linux/preempt.h>
+#include <linux/rcupdate.h>
 #include <linux/sched.h>
 #include <linux/sched/task_stack.h>
 #include <linux/slab.h>
@@ -395,24 +396,42 @@ static noinline u32 find_or_learn(unsigned long key)
 	return rule;
 }
 
-/* Forget the rules of modules. */
-static void forget_modules(void)
+static bool is_of_module(u64 entry)
+{
+	return (unsigned long)((s64)entry >> 32) >= MODULES_VADDR;
+}
+
+static void clear_modules(void)
 {
 	for (unsigned int i = 0; i < RULES; i++) {
 		u64 entry = READ_ONCE(rules[i]);
 
-		if ((unsigned long)((s64)entry >> 32) >= MODULES_VADDR)
+		if (is_of_module(entry))
 			cmpxchg(&rules[i], entry, EMPTY);
 	}
 }
 
 /*
- * When a module comes, none of its code was run, but at its addresses may have been another one, or the part of one that
- * is freed when it is initialized. When it goes, its code is not run any more.
+ * Forget the rules of modules. Task context, sleeps.
+ *
+ * keep() may have read one from a place before that was cleared, or have learned one before, and
+ * write it afterwards. That ends within a grace period, as preemption is off meanwhile.
+ */
+static void forget_modules(void)
+{
+	clear_modules();
+	synchronize_rcu();
+	clear_modules();
+}
+
+/*
+ * A module that goes does not run any more, nor does its init when it is live, which is freed then.
+ * Other code may get their addresses afterwards.
  */
 static int module_changes(struct notifier_block *block, unsigned long state, void *module)
 {
-	forget_modules();
+	if (state == MODULE_STATE_LIVE || state == MODULE_STATE_GOING)
+		forget_modules();
 	return NOTIFY_DONE;
 }
 

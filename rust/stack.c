@@ -42,15 +42,13 @@ noinline unsigned int rhist_stack_unwind(const struct rhist_frame *frame, unsign
 	unsigned int len = 1;
 
 	entries[0] = frame->ip;
-	for (unwind_start(&state, current, &regs, NULL); !unwind_done(&state);
+	for (unwind_start(&state, current, &regs, NULL); len < n && !unwind_done(&state);
 	     unwind_next_frame(&state)) {
 		unsigned long address = unwind_get_return_address(&state);
 
 		if (!address)
 			break;
 		entries[len++] = address;
-		if (len == n)
-			break;
 	}
 	return len;
 }

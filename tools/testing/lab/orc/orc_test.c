@@ -15,8 +15,12 @@
  *			harm, since each byte of text has an entry
  *	of_modules	at each address where an entry of a loaded module begins
  *	walks		how often orc_test_walk() was called, and with which result
+ *	survivors	rules of a module that are left when it is forgotten while another CPU keeps such rules
+ *	beyond		entries that are written beyond the end of an array of one, by the unwinder and by rules
  */
+#include <linux/delay.h>
 #include <linux/init.h>
+#include <linux/kthread.h>
 #include <linux/list.h>
 #include <linux/minmax.h>
 #include <linux/module.h>
@@ -318,6 +322,66 @@ void orc_test_walk(const void *function)
 }
 EXPORT_SYMBOL_GPL(orc_test_walk);
 
+/* Addresses in the space of modules whose rules are kept in the same place, so that one moves the other. */
+#define ONE	MODULES_VADDR
+#define OTHER	(MODULES_VADDR + RULES)
+
+/* Whether code at these addresses runs. */
+static bool runs;
+
+/* Keep rules as long as the code runs. */
+static int keep_rules(void *unused)
+{
+	while (!kthread_should_stop()) {
+		scoped_guard(preempt) {
+			if (READ_ONCE(runs)) {
+				keep(ONE, 1);
+				keep(OTHER, 1);
+			}
+		}
+		cond_resched();
+	}
+	return 0;
+}
+
+#define ROUNDS	300
+
+static int survivors(char *to, const struct kernel_param *param)
+{
+	struct task_struct *keeper = kthread_run(keep_rules, NULL, "orc_test");
+	unsigned long kept = 0, left = 0;
+
+	if (IS_ERR(keeper))
+		return PTR_ERR(keeper);
+	for (int round = 0; round < ROUNDS; round++) {
+		WRITE_ONCE(runs, true);
+		while (!is_of_module(READ_ONCE(rules[place_of(ONE) ^ 1])))
+			cond_resched();
+		kept++;
+		udelay(round % 7);
+		WRITE_ONCE(runs, false);
+		forget_modules();
+		for (unsigned int i = 0; i < RULES; i++) {
+			unsigned long key = (s64)READ_ONCE(rules[i]) >> 32;
+
+			left += key == ONE || key == OTHER;
+		}
+	}
+	kthread_stop(keeper);
+	return sprintf(to, "kept: %lu\nleft: %lu\n", kept, left);
+}
+
+static int beyond(char *to, const struct kernel_param *param)
+{
+	unsigned long by_rules[2] = {}, by_unwinder[2] = {};
+	struct rhist_frame frame;
+
+	guard(preempt)();
+	rhist_frame_of_caller(&frame);
+	return sprintf(to, "entries: %d %u\nbeyond: %d\n", walk_by_rules(&frame, by_rules, 1),
+		       rhist_stack_unwind(&frame, by_unwinder, 1), !!by_rules[1] + !!by_unwinder[1]);
+}
+
 static int show_walks(char *to, const struct kernel_param *param)
 {
 	return sprintf(to, "walks: %lu\ndifferent: %lu\nfailed: %lu\nframes: %lu\ncalls: %lu\nplaces: %lu\n", walks, different,
@@ -328,10 +392,14 @@ static const struct kernel_param_ops of_kernel_ops = { .get = of_kernel };
 static const struct kernel_param_ops of_calls_ops = { .get = of_calls };
 static const struct kernel_param_ops of_modules_ops = { .get = of_modules };
 static const struct kernel_param_ops walks_ops = { .get = show_walks };
+static const struct kernel_param_ops survivors_ops = { .get = survivors };
+static const struct kernel_param_ops beyond_ops = { .get = beyond };
 module_param_cb(of_kernel, &of_kernel_ops, NULL, 0400);
 module_param_cb(of_calls, &of_calls_ops, NULL, 0400);
 module_param_cb(of_modules, &of_modules_ops, NULL, 0400);
 module_param_cb(walks, &walks_ops, NULL, 0400);
+module_param_cb(survivors, &survivors_ops, NULL, 0400);
+module_param_cb(beyond, &beyond_ops, NULL, 0400);
 
 static int __init orc_test_init(void)
 {

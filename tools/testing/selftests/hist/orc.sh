@@ -81,5 +81,19 @@ is "$(result failed) $(result frames)" "0 0" "none by a rule that does not fit, 
 [ "$(result places)" -gt $times ]
 ok $? "most of them are where the other one was"
 
+# --- rules that a CPU moves while they are forgotten
+
+cat $results/survivors >"$work/result"
+sed 's/^/# survivors: /' "$work/result"
+[ "$(result kept)" -gt 100 ]
+ok $? "rules of a module are kept"
+is "$(result left)" 0 "none is left when they were forgotten"
+
+# --- an array of one entry
+
+cat $results/beyond >"$work/result"
+is "$(result entries)" "1 1" "one entry is asked for, and one is there"
+is "$(result beyond)" 0 "nothing is written beyond it"
+
 yes "nothing is left" rmmod orc_test
 finish
