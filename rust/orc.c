@@ -753,13 +753,21 @@ static __always_inline int walk_by_rules(const struct rhist_frame *frame, unsign
 /* How many walks there are until the next one that is compared. */
 static DEFINE_PER_CPU(unsigned int, until_check);
 
-/* What is compared, for each context that may interrupt another one. Not on the stack, of which little may be left. */
+/*
+ * What is compared, for each context that may interrupt another one. Not on the stack, of which
+ * little may be left, and not in the per-CPU memory for variables of modules, of which all modules
+ * together have 8 KiB (PERCPU_MODULE_RESERVE).
+ */
 struct two_walks {
 	bool busy;
 	unsigned long by_rules[CHECK_DEPTH], by_unwinder[CHECK_DEPTH];
 };
 
-static DEFINE_PER_CPU(struct two_walks[4], two_walks);
+struct walks_of_cpu {
+	struct two_walks contexts[4];
+};
+
+static struct walks_of_cpu __percpu *walks_of_cpus;
 
 /* Where rules first led elsewhere: written once, by who has set mode to RHIST_ORC_WRONG, and then valid. */
 static struct rhist_orc_stats first_difference;
@@ -782,7 +790,7 @@ static void note_difference(unsigned int nth, const unsigned long *by_rules, con
 /* Walk both ways, if there is enough of the stack for that, and see whether it makes a difference. */
 static noinline void check(const struct rhist_frame *frame)
 {
-	struct two_walks *both = this_cpu_ptr(&two_walks[interrupt_context_level()]);
+	struct two_walks *both = &this_cpu_ptr(walks_of_cpus)->contexts[interrupt_context_level()];
 	unsigned int nth = 0;
 
 	/* A hit of what the unwinder calls may be within this one. */
@@ -861,8 +869,9 @@ void rhist_orc_init(void)
 	graph_trampoline = trampolines[0];
 	rethook_trampoline = trampolines[1];
 	made_up_task = kzalloc(sizeof(*made_up_task), GFP_KERNEL);
-	if (!made_up_task)
-		return;
+	walks_of_cpus = alloc_percpu(struct walks_of_cpu);
+	if (!made_up_task || !walks_of_cpus)
+		goto free;
 	make_up_stack();
 	for (unsigned int i = 0; i < RULES; i++)
 		rules[i] = EMPTY;
@@ -876,7 +885,9 @@ void rhist_orc_init(void)
 	WRITE_ONCE(mode, RHIST_ORC_ON);
 	return;
 free:
+	free_percpu(walks_of_cpus);
 	kfree(made_up_task);
+	walks_of_cpus = NULL;
 	made_up_task = NULL;
 }
 
@@ -886,6 +897,7 @@ void rhist_orc_exit(void)
 	if (!made_up_task)
 		return;
 	unregister_module_notifier(&module_notifier);
+	free_percpu(walks_of_cpus);
 	kfree(made_up_task);
 }
 
