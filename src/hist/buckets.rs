@@ -134,11 +134,6 @@ impl Buckets {
         }
         by_element(&buckets, go_on)
     }
-
-    /// Bytes of memory.
-    pub(super) fn size_bytes(&self) -> usize {
-        self.map.size_bytes()
-    }
 }
 
 /// Buckets in the order of elements. Nothing is compared: the elements of a histogram are numbered.

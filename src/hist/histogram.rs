@@ -131,10 +131,4 @@ impl Histogram {
     pub fn drops(&self) -> u64 {
         self.map.drops()
     }
-
-    /// Bytes of memory of the map.
-    pub fn size_bytes(&self) -> usize {
-        let buckets = self.buckets.as_ref().map_or(0, Buckets::size_bytes);
-        self.map.size_bytes() + buckets
-    }
 }

@@ -145,10 +145,13 @@ impl<T> Chunks<T> {
         self.width
     }
 
-    /// Bytes of memory.
-    pub(super) fn size_bytes(&self) -> usize {
-        let chunks = self.chunks.iter().map(|chunk| size_of_val(&chunk[..]));
-        size_of_val(&self.starts[..]) + size_of_val(&self.chunks[..]) + chunks.sum::<usize>()
+    /// Bytes of memory that [`Chunks::new`] takes, if the allocation of a chunk takes no more than
+    /// its items. `None`: more than there can be.
+    pub(super) fn size_bytes(elements: usize, numbering: Numbering, width: usize) -> Option<usize> {
+        let chunk = size_of::<Start<T>>() + size_of::<KVVec<T>>();
+        let lists = elements.div_ceil(numbering.len()) * chunk;
+        let items = elements.checked_mul(width)?.checked_mul(size_of::<T>())?;
+        items.checked_add(lists)
     }
 
     /// Where the only item of the element with this number is: as far behind the first pointer as this says.

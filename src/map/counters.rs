@@ -156,10 +156,17 @@ impl Counters {
         Iterator::chain(self.own.iter(), self.shared.iter().map(|shared| &**shared))
     }
 
-    /// Bytes of memory.
-    pub(super) fn size_bytes(&self) -> usize {
-        let size = |cpu: &CpuCounters| size_of_val(cpu) + cpu.parts.size_bytes();
-        self.sets().map(size).sum()
+    /// Bytes of memory that [`Counters::new`] takes, for so many columns. `None`: more than there
+    /// can be.
+    pub(super) fn size_bytes(
+        elements: usize,
+        numbering: Numbering,
+        columns: usize,
+        cpus: Cpus,
+    ) -> Option<usize> {
+        let parts = Chunks::<Atomic<u64>>::size_bytes(elements, numbering, columns)?;
+        let set = parts.checked_add(size_of::<CpuCounters>())?;
+        set.checked_mul(cpus.sets())
     }
 
     /// Updates the columns of element `number` for a hit: see [`super::Elt::update`].

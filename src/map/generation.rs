@@ -244,9 +244,4 @@ impl Generation {
             .into_iter()
             .flatten()
     }
-
-    /// Bytes of memory.
-    pub(super) fn size_bytes(&self) -> usize {
-        size_of::<Self>() + self.index.size_bytes() + self.counters.size_bytes()
-    }
 }

@@ -89,7 +89,7 @@ impl Index {
         let zeros = |n| zeroed(n, NumaNode::NO_NODE);
         Ok(Self {
             hash: Hash::new(shape.seed),
-            table: Table::new(Self::table_bits(shape.bits, &pool))?,
+            table: Table::new(Table::bits_for(pool.capacity(), pool.size()))?,
             keys: Keys::new(elements, numbering, shape.key_size)?,
             next: None,
             vars: Chunks::new(elements, numbering, shape.vars, cell::unset)?,
@@ -107,13 +107,6 @@ impl Index {
             next: next.cloned(),
             ..self.clone()
         }
-    }
-
-    /// log2 of the slots for 2^`bits` entries: twice as many, and an empty slot even if all elements of `pool` are in the
-    /// table.
-    pub(super) fn table_bits(bits: u32, pool: &Pool) -> u32 {
-        let elements = pool.size() as usize;
-        (bits + 1).max((elements + 1).next_power_of_two().ilog2())
     }
 
     /// The tables that keys are in, in the order in which they are searched.
@@ -252,17 +245,5 @@ impl Index {
             Some(false) => slot.load(Acquire),
             _ => word,
         }
-    }
-
-    /// Bytes of memory beside that of this structure.
-    pub(super) fn size_bytes(&self) -> usize {
-        let tables = self.tables().map(|table| size_of_val(table.slots()));
-        tables.sum::<usize>()
-            + self.keys.size_bytes()
-            + self.vars.size_bytes()
-            + self.wide.size_bytes()
-            + self.side.size_bytes()
-            + size_of::<Pool>()
-            + self.pool.size_bytes()
     }
 }

@@ -160,11 +160,6 @@ impl Keys {
         self.width().wrapping_mul(8)
     }
 
-    /// Bytes of all keys.
-    pub(super) fn size_bytes(&self) -> usize {
-        self.words.size_bytes()
-    }
-
     /// The key of element `number`.
     ///
     /// # Safety

@@ -351,7 +351,7 @@ impl Map {
         if bits > Shape::BITS_MAX || pool.capacity() > 1 << bits {
             return Err(EINVAL);
         }
-        let next = Table::new(Index::table_bits(bits, pool))?;
+        let next = Table::new(Table::bits_for(1 << bits, pool.size()))?;
         let both = Arc::new(old.with_tables(table, Some(&next)), GFP_KERNEL)?;
         let alone = Arc::new(old.with_tables(&next, None), GFP_KERNEL)?;
         self.generation.replace(both);
@@ -396,11 +396,6 @@ impl Map {
     /// Bytes of a key. Any context.
     pub fn key_size(&self) -> usize {
         self.key_size
-    }
-
-    /// Bytes of memory.
-    pub fn size_bytes(&self) -> usize {
-        size_of::<Self>() + self.contents().size_bytes()
     }
 }
 

@@ -84,9 +84,9 @@ impl Pool {
         self.numbering.nth(number).is_some_and(|n| n < self.size)
     }
 
-    /// Bytes of memory.
-    pub(super) fn size_bytes(&self) -> usize {
-        size_of_val(&self.cpus[..])
+    /// Bytes of memory of a pool for so many CPUs. `None`: more than there can be.
+    pub(super) fn size_bytes(cpus: usize) -> Option<usize> {
+        size_of::<CpuSpares>().checked_mul(cpus)
     }
 
     /// Number of places for entries.

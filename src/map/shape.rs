@@ -2,10 +2,21 @@
 
 //! The size of a map and the layout of its elements.
 
+use kernel::sync::atomic::Atomic;
+
 use super::{
+    cell::VarCell,
+    chunks::{
+        Chunks,
+        Numbering, //
+    },
     columns::Column,
-    counters::Cpus,
+    counters::{
+        Counters,
+        Cpus, //
+    },
     pool::Pool,
+    table::Table,
     wide::WideCells, //
 };
 use crate::limits::{
@@ -60,13 +71,23 @@ impl Shape<'_> {
         parts.into_iter().max()
     }
 
-    /// Bytes of memory that the elements of a map take, which is nearly all of it. `None`: more than there can be.
+    /// Bytes of memory that a map takes: its elements, of which there are some for the insertions
+    /// of each CPU beside those of the entries, their slots, and the lists of both. `None`: more
+    /// than there can be.
     pub fn size_bytes(&self) -> Option<usize> {
-        let parts = self.columns.len().checked_mul(self.cpus.sets())?;
-        let words = parts.checked_add(self.vars)?.checked_add(self.side)?;
-        let words = words.checked_add(WideCells::width(self.wide)?)?;
-        let element = words.checked_mul(8)?.checked_add(self.key_size)?;
-        let elements = Pool::elements(1 << self.bits, self.cpus.count)?;
-        element.checked_mul(elements as usize)
+        let (capacity, cpus) = (1 << self.bits, self.cpus);
+        let elements = Pool::elements(capacity, cpus.count)?;
+        let numbering = Numbering::new(self.widest()?);
+        let words = |width| Chunks::<Atomic<u64>>::size_bytes(elements as usize, numbering, width);
+        let parts = [
+            Pool::size_bytes(cpus.count)?,
+            Table::size_bytes(Table::bits_for(capacity, elements)),
+            words(self.key_size / 8)?,
+            Chunks::<VarCell>::size_bytes(elements as usize, numbering, self.vars)?,
+            words(WideCells::width(self.wide)?)?,
+            words(self.side)?,
+            Counters::size_bytes(elements as usize, numbering, self.columns.len(), cpus)?,
+        ];
+        parts.into_iter().try_fold(0usize, usize::checked_add)
     }
 }

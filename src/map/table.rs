@@ -140,6 +140,18 @@ impl Table {
         })
     }
 
+    /// log2 of the slots for `capacity` entries, of `elements` elements in all: there are twice as
+    /// many slots as entries, and one is empty even if all elements are in the table.
+    pub(super) fn bits_for(capacity: u32, elements: u32) -> u32 {
+        let slots = (2 * u64::from(capacity)).max(u64::from(elements) + 1);
+        slots.next_power_of_two().ilog2()
+    }
+
+    /// Bytes of memory of a table with 2^`bits` slots.
+    pub(super) fn size_bytes(bits: u32) -> usize {
+        size_of::<Atomic<u64>>() << bits
+    }
+
     /// All slots, in the order of their memory.
     pub(super) fn slots(&self) -> &[Atomic<u64>] {
         &self.slots

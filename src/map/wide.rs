@@ -378,11 +378,6 @@ impl WideCells {
         })
     }
 
-    /// Bytes of memory.
-    pub(super) fn size_bytes(&self) -> usize {
-        size_of_val(&self.cells[..]) + self.words.size_bytes()
-    }
-
     /// A cell of element `number`, if it has so many.
     ///
     /// # Safety

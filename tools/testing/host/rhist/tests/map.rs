@@ -2,6 +2,10 @@
 
 //! The map against a plain one, in all shapes, and interrupted at every point.
 
+use std::alloc::GlobalAlloc;
+use std::alloc::Layout;
+use std::alloc::System;
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::collections::HashSet;
 use std::ptr;
@@ -33,6 +37,32 @@ const CPUS: usize = 2;
 
 /// The count of hits and two sums.
 const COLUMNS: &[Column] = &[Column::Hits, Column::Sum, Column::Sum];
+
+std::thread_local! {
+    /// Bytes that this thread has allocated and not freed.
+    static ALLOCATED: Cell<isize> = const { Cell::new(0) };
+}
+
+/// Counts what each thread allocates.
+struct Counting;
+
+// SAFETY: As `System`, which does it.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        let _ = ALLOCATED.try_with(|bytes| bytes.set(bytes.get() + layout.size() as isize));
+        // SAFETY: By the caller.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+        let _ = ALLOCATED.try_with(|bytes| bytes.set(bytes.get() - layout.size() as isize));
+        // SAFETY: By the caller.
+        unsafe { System.dealloc(memory, layout) }
+    }
+}
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
 
 fn shape() -> Shape<'static> {
     Shape {
@@ -167,33 +197,69 @@ fn every_allocation_may_fail() {
     assert_eq!(fault::live(), 0);
 }
 
-/// An allocation is neither repeated nor forgotten in the account.
+/// The memory that `make` takes in this thread, and what it makes.
+fn taken<T>(make: impl FnOnce() -> T) -> (usize, T) {
+    let before = ALLOCATED.get();
+    let made = make();
+    ((ALLOCATED.get() - before) as usize, made)
+}
+
+/// What is asked for before a map is made is what it takes: nothing is forgotten, nothing counted
+/// twice. (Each array has some bytes more, which say how often it is shared.)
 #[test]
-fn size_is_that_of_the_arrays() {
-    let small = Map::new(shape()).unwrap().size_bytes();
-    let elements = (1 << shape().bits) + LEVELS * CPUS;
-    let arrays = (2 << shape().bits) * 8 + elements * 8 + CPUS * elements * 8;
-    assert!((arrays..arrays + 2048).contains(&small), "{small} {arrays}");
-    let columns = COLUMNS;
-    let wide = Map::new(Shape { columns, ..shape() }).unwrap();
-    assert_eq!(wide.size_bytes() - small, 2 * CPUS * elements * 8);
-    for (vars, side) in [(2, 0), (0, 2)] {
-        let map = Map::new(Shape {
+fn a_map_takes_the_memory_that_its_shape_says() {
+    let (all, some) = (&COLUMNS[..], &COLUMNS[..1]);
+    for (bits, key_size, columns, vars, wide, side, [count, own]) in [
+        (0, 8, some, 0, &[][..], 0, [1, 1]),
+        (7, 8, some, 0, &[], 0, [2, 2]),
+        (7, 8, some, 0, &[], 0, [512, 512]),
+        (7, 8, all, 0, &[], 0, [512, 4]),
+        (11, 8, some, 0, &[], 0, [4, 4]),
+        (11, 504, some, 3, &[31, 5, 1], 2, [4, 2]),
+        (12, 16, all, 16, &[1; 16], 32, [1, 1]),
+        (17, 8, some, 0, &[], 0, [1, 1]),
+        (17, 248, all, 0, &[31], 0, [2, 2]),
+    ] {
+        let cpus = Cpus {
+            own,
+            ..Cpus::uniform(count)
+        };
+        let shape = Shape {
+            bits,
+            key_size,
+            columns,
             vars,
+            wide,
             side,
-            ..shape()
-        });
-        assert_eq!(map.unwrap().size_bytes() - small, 2 * elements * 8);
+            cpus,
+            seed: 1,
+        };
+        let said = shape.size_bytes().unwrap();
+        let (taken, map) = taken(|| Map::new(shape).unwrap());
+        assert!(map.is_empty());
+        let small = 2048 + 96 * own;
+        assert!(
+            (said..=said + small).contains(&taken),
+            "2^{bits} of {key_size}: said {said}, taken {taken}"
+        );
     }
-    // A state, and three buffers of a version and the value each.
-    let wide = &[5, 1];
-    let map = Map::new(Shape { wide, ..shape() }).unwrap();
-    let cells = ((1 + 3 * 6) + (1 + 3 * 2)) * elements * 8;
-    // Elements that wide are in more chunks.
-    let rest = map.size_bytes() - small - cells;
-    assert!(rest < 512, "{rest}");
-    let shapes = Shape { wide, ..shape() }.size_bytes().unwrap() - shape().size_bytes().unwrap();
-    assert_eq!(shapes, cells);
+}
+
+/// Elements for insertions, of which each CPU may have four, are most of a small map on a large
+/// machine.
+#[test]
+fn a_small_map_on_many_cpus_takes_megabytes() {
+    let size = |columns| {
+        let cpus = Cpus::uniform(512);
+        let shape = Shape {
+            columns,
+            cpus,
+            ..shape()
+        };
+        shape.size_bytes().unwrap() as f64 / 1e6
+    };
+    assert_eq!(format!("{:.1}", size(&COLUMNS[..1])), "9.1");
+    assert_eq!(format!("{:.0}", size(&[Column::Hits; 25])), "223");
 }
 
 #[test]
@@ -388,12 +454,9 @@ fn some_cpus_share_columns() {
             cpus,
             ..shape()
         };
-        let map = Map::new(shape).unwrap();
-        let rest = map.size_bytes() - shape.size_bytes().unwrap();
-        assert!(rest < 8192, "{rest} bytes beside the elements");
-        map
+        taken(|| Map::new(shape).unwrap())
     };
-    let map = new(2);
+    let (_, map) = new(2);
     std::thread::scope(|scope| {
         let map = &map;
         for cpu in 0..4 {
@@ -417,10 +480,10 @@ fn some_cpus_share_columns() {
     assert!(!hit(&map, 3, &[0; 16]));
     assert_eq!(map.drops(), 1);
 
-    let set = new(4).size_bytes() - new(3).size_bytes();
+    let sizes = [2, 3, 4].map(|own| new(own).0);
     // The one that is left shares with none.
-    assert!(set < 64, "{set} bytes");
-    assert!(new(4).size_bytes() - new(2).size_bytes() > 128 * COLUMNS.len() * 8);
+    assert!(sizes[2].abs_diff(sizes[1]) < 128, "{sizes:?}");
+    assert!(sizes[2] - sizes[0] > 128 * COLUMNS.len() * 8);
 }
 
 /// Each CPU's columns are asked for on its node.
