@@ -21,6 +21,7 @@ use crate::{
         HistTrigger, //
     },
     rust::{
+        cpu,
         event::{
             Event,
             EventId, //
@@ -192,7 +193,9 @@ impl Engine {
         self.registry.lock().for_each_trigger(f)
     }
 
-    /// Hits counted in the histograms of an event so far. Visits all slots of these. Fails as [`Engine::triggers`].
+    /// Hits counted in the histograms of an event so far. Visits all slots of these, and lets
+    /// others run meanwhile. Fails as [`Engine::triggers`], and with `EINTR` if the task was
+    /// killed.
     pub(crate) fn hits(&self, name: EventName<'_>) -> Result<u64> {
         let Some(event) = self.find_id(name)? else {
             return Ok(0);
@@ -202,7 +205,7 @@ impl Engine {
         for n in 0.. {
             let histogram = self.registry.lock().histogram(event, name.dir, n);
             let Some(histogram) = histogram else { break };
-            hits = hits.wrapping_add(histogram.hits());
+            hits = hits.wrapping_add(histogram.count_hits(&cpu::yield_unless_killed)?);
         }
         Ok(hits)
     }

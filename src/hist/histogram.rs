@@ -24,6 +24,9 @@ use crate::map::{
     WideCell, //
 };
 
+/// How many slots are visited until it is asked whether to go on.
+const BATCH: usize = 1024;
+
 /// A histogram of an event (`struct hist_trigger_data`).
 #[repr(C)]
 pub struct Histogram {
@@ -122,9 +125,18 @@ impl Histogram {
         &self.program
     }
 
-    /// Hits counted so far.
-    pub fn hits(&self) -> u64 {
-        self.map.hits()
+    /// Hits counted so far. Visits all slots, and adds up what each CPU has counted. Task context.
+    /// Fails with the error of `go_on`, which is called now and then.
+    pub fn count_hits(&self, go_on: &dyn Fn() -> Result) -> Result<u64> {
+        let contents = self.map.contents();
+        let mut hits = 0u64;
+        for (slot, entry) in (0..).map_while(|slot| Some((slot, contents.slot(slot)?))) {
+            if slot as usize % BATCH == 0 {
+                go_on()?;
+            }
+            hits = hits.wrapping_add(entry.map_or(0, |entry| entry.column(0)));
+        }
+        Ok(hits)
     }
 
     /// Hits dropped so far because the map was full.

@@ -8,6 +8,7 @@ use rhist::trigger::ErrorText;
 use rhist::trigger::HintText;
 
 use super::world::switch;
+use super::world::Hits as _;
 use super::world::World;
 use super::world::NOW;
 

@@ -319,6 +319,18 @@ impl Names for Functions {
     }
 }
 
+/// The hits of a histogram.
+pub(crate) trait Hits {
+    /// Those that it has counted so far.
+    fn hits(&self) -> u64;
+}
+
+impl Hits for Histogram {
+    fn hits(&self) -> u64 {
+        self.count_hits(&|| Ok(())).unwrap()
+    }
+}
+
 /// [`Functions`], whose reader is killed each second time.
 #[derive(Default)]
 struct Interrupted(Cell<bool>);

@@ -112,6 +112,31 @@ fn a_snapshot_that_is_given_up() {
     assert_eq!((done, asked.get()), (Err(EINTR), 4));
 }
 
+/// Who polls is asked for each of so many slots, of which there are twice as many as entries, and
+/// can end it each time.
+#[test]
+fn counting_that_is_given_up() {
+    use kernel::error::code::EINTR;
+
+    let hist = hist(&sched_waking(), "keys=pid:size=131072");
+    for pid in 0..2000 {
+        waking(b"", pid).hit(&hist);
+    }
+    let asked = std::cell::Cell::new(0);
+    let until = |last| {
+        asked.set(0);
+        hist.count_hits(&|| {
+            asked.set(asked.get() + 1);
+            match asked.get() {
+                asked if asked == last => Err(EINTR),
+                _ => Ok(()),
+            }
+        })
+    };
+    assert_eq!((until(0), asked.get()), (Ok(2000), 256));
+    assert_eq!((until(3), asked.get()), (Err(EINTR), 3));
+}
+
 #[test]
 fn hist_file_of_none() {
     assert_eq!(text(|out| show_file(out, [].into_iter())), "");
