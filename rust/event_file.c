@@ -20,19 +20,22 @@
  * is enabled here only, and its target is a file of ours, which the kernel finds
  * since it is on the list of the instance during that call.
  *
- * All functions but rhist_event_file_put() are called with event_mutex held.
+ * All functions but rhist_event_file_put() and rhist_trigger_hit_slow() are called with event_mutex
+ * held.
  */
 #include <linux/err.h>
 #include <linux/list.h>
 #include <linux/rculist.h>
 #include <linux/rcupdate.h>
 #include <linux/slab.h>
+#include <linux/smp.h>
 #include <linux/trace_events.h>
 #include <linux/tracepoint.h>
 
 #include "event.h"
 #include "event_file.h"
 #include "probe/handlers.h"
+#include "stack.h"
 #include "layouts_generated.h"
 
 /* All that are connected; protected by event_mutex. */
@@ -361,4 +364,16 @@ void rhist_event_file_disconnect(struct rhist_event_file *file, struct event_tri
 	reset_handlers(file);
 	rhist_trigger_unlist(data);
 	disconnect(file);
+}
+
+/*
+ * Slow path of a hit that the kernel has called a trigger of rhist for: passes it on with the frame
+ * that its stack begins in. Any context, with preemption off.
+ */
+notrace void rhist_trigger_hit_slow(const void *receiver, const void *record, size_t size)
+{
+	struct rhist_frame frame __uninitialized;
+
+	rhist_frame_of_caller(&frame);
+	rhist_trigger_hit_all(receiver, record, size, raw_smp_processor_id(), &frame);
 }

@@ -8,6 +8,7 @@
 #include <linux/types.h>
 
 struct event_trigger_data;
+struct rhist_frame;
 struct rhist_handled;
 struct rhist_probed;
 struct trace_array;
@@ -38,5 +39,11 @@ bool rhist_event_file_has_handlers(const struct rhist_event_file *file);
 struct trace_event_call *rhist_event_target(struct trace_event_call *call);
 int rhist_event_probe_pin(struct trace_event_call *call);
 void rhist_event_probe_unpin(struct trace_event_call *call);
+
+
+/* In Rust: passes a hit with a complete record to all triggers. Any context, with preemption off. */
+void rhist_trigger_hit_all(const void *receiver, const void *record, size_t size, unsigned int cpu,
+			   const struct rhist_frame *frame);
+void rhist_trigger_hit_slow(const void *receiver, const void *record, size_t size);
 
 #endif

@@ -26,8 +26,8 @@
 #ifdef RHIST_STACK_UNWINDER
 
 /*
- * Fill @entries with up to @n addresses by the kernel's unwinder: see rhist_stack_save(). @frame is not NULL. Any context, NMI
- * included.
+ * Fill @entries with up to @n addresses by the kernel's unwinder: see rhist_stack_save(). Any
+ * context, NMI included.
  */
 noinline unsigned int rhist_stack_unwind(const struct rhist_frame *frame, unsigned long *entries, unsigned int n)
 {
@@ -57,23 +57,13 @@ noinline unsigned int rhist_stack_unwind(const struct rhist_frame *frame, unsign
 
 /*
  * Fill @entries with up to @n addresses: one in the function of @frame, then the return addresses
- * of that function and its callers. If @frame is NULL, begin at the caller of this function. Without
- * an unwinder, @frame is ignored and the stack begins as stack_trace_save() does. @n must not be 0.
- * Returns the number of addresses. Any context, NMI included, with preemption off.
- *
- * Not to be traced, since tracers of a function's end replace its return address, where the stack begins without @frame.
+ * of that function and its callers. Without an unwinder, @frame is ignored and the stack begins as
+ * stack_trace_save() does. @n must not be 0. Returns the number of addresses. Any context, NMI
+ * included, with preemption off.
  */
-notrace unsigned int rhist_stack_save(const struct rhist_frame *frame, unsigned long *entries,
+unsigned int rhist_stack_save(const struct rhist_frame *frame, unsigned long *entries,
 				      unsigned int n)
 {
-#if defined(RHIST_STACK_UNWINDER) || defined(RHIST_STACK_FRAMES)
-	struct rhist_frame here;
-
-	if (!frame) {
-		rhist_frame_of_caller(&here);
-		frame = &here;
-	}
-#endif
 #ifdef RHIST_STACK_UNWINDER
 	int len = rhist_orc_walk(frame, entries, n);
 

@@ -25,7 +25,11 @@ pub(crate) const CAN_BEGIN: bool = cfg!(any(
 
 /// The stack frame of a function that does not return before the end of `'a`.
 #[derive(Clone, Copy)]
-pub(crate) struct Frame<'a>(&'a bindings::rhist_frame);
+pub(crate) struct Frame<'a> {
+    frame: &'a bindings::rhist_frame,
+    /// How many functions there may be from this one to the traced one.
+    pub(crate) before: usize,
+}
 
 impl Frame<'_> {
     /// # Safety
@@ -33,9 +37,10 @@ impl Frame<'_> {
     /// `frame` must be valid for `'a`, and filled by `rhist_frame_of_caller()` with the frame of a function
     /// that does not return before the end of `'a`.
     #[inline(always)]
-    pub(crate) unsafe fn from_raw(frame: *const bindings::rhist_frame) -> Self {
+    pub(crate) unsafe fn from_raw(frame: *const bindings::rhist_frame, before: usize) -> Self {
         // SAFETY: The caller keeps `frame` valid for `'a`.
-        Self(unsafe { &*frame })
+        let frame = unsafe { &*frame };
+        Self { frame, before }
     }
 }
 
@@ -117,23 +122,23 @@ pub(crate) fn walks() -> Walks {
     }
 }
 
-/// Fills `places` with the stack of the running task: an address in the function at `frame`, then the return
-/// addresses of that function and its callers. Without `frame` or [`CAN_BEGIN`] the stack begins at this function or
-/// one that it calls. Returns those that are filled; `None` if there are no places. Any context, NMI included.
+/// Fills `places` with the stack of the running task: an address in the function at `frame`, then
+/// the return addresses of that function and its callers. Without [`CAN_BEGIN`] the stack begins at
+/// this function or one that it calls. Returns those that are filled; `None` if there are no
+/// places. Any context, NMI included.
 #[inline(always)]
 pub(crate) fn save<'p>(
-    frame: Option<Frame<'_>>,
+    frame: Frame<'_>,
     places: &'p mut [MaybeUninit<u64>],
     _preempt: PreemptOff<'_>,
 ) -> Option<&'p mut [u64]> {
-    let frame = frame.map_or(core::ptr::null(), |frame| core::ptr::from_ref(frame.0));
     let (to, n) = (places.as_mut_ptr().cast(), places.len() as u32);
     if n == 0 {
         return None;
     }
-    // SAFETY: `places` is valid for `n` addresses, and `n` is not 0. `frame` is null, or by the lifetime of `Frame` that of a
-    // function that has not returned. Preemption is off.
-    let len = unsafe { bindings::rhist_stack_save(frame, to, n) };
+    // SAFETY: `places` is valid for `n` addresses, and `n` is not 0. By the lifetime of `Frame` it
+    // is that of a function that has not returned. Preemption is off.
+    let len = unsafe { bindings::rhist_stack_save(frame.frame, to, n) };
     let filled = places.get_mut(..len as usize)?;
     // SAFETY: The function has filled so many.
     Some(unsafe { &mut *(core::ptr::from_mut(filled) as *mut [u64]) })

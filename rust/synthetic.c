@@ -4,6 +4,7 @@
  * triggers, which pass the values of their fields.
  */
 #include <linux/irqflags.h>
+#include <linux/percpu.h>
 #include <linux/preempt.h>
 #include <linux/rcupdate.h>
 #include <linux/smp.h>
@@ -63,8 +64,28 @@ static bool has_room(struct trace_array *tr, unsigned int more)
 	return !cpu || local_read((local_t *)(cpu + RING_BUFFER_PER_CPU__COMMITTING)) + 1 + more <= INCOMPLETE_MAX;
 }
 
-static void call_probes(struct tracepoint *tp, const u64 *vals, const unsigned int *idx)
+/* An event that is being emitted. */
+struct emission {
+	const struct tracepoint *tp;
+	/* On behalf of what. */
+	const void *origin;
+	/* In which context. */
+	unsigned char level;
+	/* The one that it nests in, or interrupts. */
+	const struct emission *outer;
+};
+
+/* The last one on each CPU. */
+static DEFINE_PER_CPU(const struct emission *, emission);
+
+static void call_probes(struct tracepoint *tp, const u64 *vals, const unsigned int *idx, const void *origin)
 {
+	const struct emission this = {
+		.tp = tp,
+		.origin = origin,
+		.level = interrupt_context_level(),
+		.outer = __this_cpu_read(emission),
+	};
 	struct tracepoint_func *func;
 	synth_probe_t probe;
 
@@ -72,11 +93,28 @@ static void call_probes(struct tracepoint *tp, const u64 *vals, const unsigned i
 	func = rcu_dereference_raw(tp->funcs);
 	if (!func)
 		return;
+	/* Who interrupts this restores it. */
+	__this_cpu_write(emission, &this);
+	barrier();
 	/* A probe that is removed without memory for a new array is replaced in place. */
 	while ((probe = READ_ONCE(func->func))) {
 		probe(func->data, (u64 *)vals, (unsigned int *)idx);
 		func++;
 	}
+	barrier();
+	__this_cpu_write(emission, this.outer);
+}
+
+/*
+ * The origin of the event that is being emitted: NULL if it has none, or if rhist is not emitting
+ * this event in this context, as where C does. Called by its probes; any context, with preemption
+ * off.
+ */
+const void *rhist_synthetic_origin(const struct tracepoint *tp)
+{
+	const struct emission *last = __this_cpu_read(emission);
+
+	return last && last->tp == tp && last->level == interrupt_context_level() ? last->origin : NULL;
 }
 
 /**
@@ -85,6 +123,7 @@ static void call_probes(struct tracepoint *tp, const u64 *vals, const unsigned i
  * @tr: the instance in which rhist's histograms get the events
  * @vals: values
  * @idx: for each field of the event, which of @vals it gets
+ * @origin: what rhist_synthetic_origin() returns meanwhile
  *
  * The kernel exports no function that emits a synthetic event; hist triggers of C call
  * the probes themselves, too. Probes only read @vals and @idx.
@@ -104,7 +143,7 @@ static void call_probes(struct tracepoint *tp, const u64 *vals, const unsigned i
  * that preempt_count is one higher than at the hit. RCU does not watch a CPU that is offline.
  */
 bool rhist_synthetic_emit(struct tracepoint *tp, struct trace_array *tr, const u64 *vals,
-			  const unsigned int *idx)
+			  const unsigned int *idx, const void *origin)
 {
 	/* Contexts that may interrupt this one, of softirq, hard interrupt and NMI. */
 	unsigned int above = 3 - interrupt_context_level();
@@ -114,13 +153,13 @@ bool rhist_synthetic_emit(struct tracepoint *tp, struct trace_array *tr, const u
 	if (!rhist_stack_suffices() || !cpu_online(raw_smp_processor_id()))
 		return false;
 	if (likely(has_room(tr, above))) {
-		call_probes(tp, vals, idx);
+		call_probes(tp, vals, idx, origin);
 		return true;
 	}
 	raw_local_irq_save(flags);
 	fits = has_room(tr, min(above, 1u));
 	if (fits)
-		call_probes(tp, vals, idx);
+		call_probes(tp, vals, idx, origin);
 	raw_local_irq_restore(flags);
 	return fits;
 }
@@ -144,9 +183,14 @@ struct synth_field **rhist_synthetic_fields(struct trace_event_call *call, unsig
 }
 
 bool rhist_synthetic_emit(struct tracepoint *tp, struct trace_array *tr, const u64 *vals,
-			  const unsigned int *idx)
+			  const unsigned int *idx, const void *origin)
 {
 	return false;
+}
+
+const void *rhist_synthetic_origin(const struct tracepoint *tp)
+{
+	return NULL;
 }
 
 #endif

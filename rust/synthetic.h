@@ -25,7 +25,8 @@ bool rhist_is_synthetic(struct trace_event_call *call);
 void rhist_synthetic_count(struct trace_event_call *call, int users);
 struct synth_field **rhist_synthetic_fields(struct trace_event_call *call, unsigned int *n);
 bool rhist_synthetic_emit(struct tracepoint *tp, struct trace_array *tr, const u64 *vals,
-			  const unsigned int *idx);
+			  const unsigned int *idx, const void *origin);
+const void *rhist_synthetic_origin(const struct tracepoint *tp);
 const struct rhist_probed *rhist_synthetic_listener(struct tracepoint *tp);
 
 #endif

@@ -6,7 +6,10 @@
 
 use super::{
     bindings,
-    event::EventFileRef,
+    event::{
+        Event,
+        EventFileRef, //
+    },
     instance::Instance,
     source::{
         probe,
@@ -16,7 +19,10 @@ use super::{
 use crate::sync::PreemptOff;
 use core::{
     ffi::CStr,
-    ptr::NonNull,
+    ptr::{
+        self,
+        NonNull, //
+    },
     slice, //
 };
 use kernel::{
@@ -211,8 +217,9 @@ impl KernelSynthEvent {
         }
     }
 
-    /// Calls the probes of the event. Field `i` of the record gets the value `vals[idx[i]]`, cut to the size of the
-    /// field. Any context, NMI included.
+    /// Calls the probes of the event, on behalf of `origin`: see [`Emitted::origin`]. Field `i` of
+    /// the record gets the value `vals[idx[i]]`, cut to the size of the field. Any context, NMI
+    /// included.
     ///
     /// Returns false, and calls nothing, if too many records are incomplete on this CPU, too little of the stack is
     /// left, or an index is out of range.
@@ -228,7 +235,13 @@ impl KernelSynthEvent {
     /// - The value of a stack is the address of words (`usize`): the number of entries, 1 to [`STACK_DEPTH`], so many
     ///   entries that are not 0, and a 0 if there are fewer than `STACK_DEPTH`.
     #[must_use]
-    pub(crate) unsafe fn emit(&self, _preempt: PreemptOff<'_>, vals: &[u64], idx: &[u32]) -> bool {
+    pub(crate) unsafe fn emit<O>(
+        &self,
+        origin: Option<&O>,
+        _preempt: PreemptOff<'_>,
+        vals: &[u64],
+        idx: &[u32],
+    ) -> bool {
         // The kernel reads as many as there are fields.
         if idx.len() < self.n_fields || idx.iter().any(|&n| n as usize >= vals.len()) {
             return false;
@@ -239,7 +252,51 @@ impl KernelSynthEvent {
         unsafe {
             let tracepoint = self.tracepoint.as_ptr();
             let instance = self.reference.instance.as_ptr();
-            bindings::rhist_synthetic_emit(tracepoint, instance, vals.as_ptr(), idx.as_ptr())
+            let origin = origin.map_or(ptr::null(), ptr::from_ref).cast();
+            bindings::rhist_synthetic_emit(
+                tracepoint,
+                instance,
+                vals.as_ptr(),
+                idx.as_ptr(),
+                origin,
+            )
+        }
+    }
+}
+
+/// A synthetic event, as its hits know it.
+pub(crate) struct Emitted(*const bindings::tracepoint);
+
+// SAFETY: It is only compared.
+unsafe impl Send for Emitted {}
+// SAFETY: As above.
+unsafe impl Sync for Emitted {}
+
+impl Emitted {
+    /// `None` if `event` is no synthetic event.
+    pub(crate) fn of(event: &Event) -> Option<Self> {
+        // SAFETY: The event is referenced. All events with a tracepoint, as synthetic ones are,
+        // have it in `tp`.
+        unsafe {
+            let is_synthetic = bindings::rhist_is_synthetic(event.call());
+            is_synthetic.then(|| Self((*event.call()).__bindgen_anon_1.tp))
+        }
+    }
+
+    /// What the hit that is being counted was [emitted](KernelSynthEvent::emit) on behalf of.
+    /// `None`: nothing, or C has emitted it. Any context.
+    ///
+    /// # Safety
+    ///
+    /// All that emit events do so on behalf of an `O`. To be called in a hit of this event, as long
+    /// as which the result is used.
+    pub(crate) unsafe fn origin<'a, O>(&self, _preempt: PreemptOff<'a>) -> Option<&'a O> {
+        // SAFETY: Preemption is off. What is returned was given to a call of `emit()` that has not
+        // returned before this hit.
+        unsafe {
+            bindings::rhist_synthetic_origin(self.0)
+                .cast::<O>()
+                .as_ref()
         }
     }
 }

@@ -8,7 +8,7 @@
 pub(crate) mod event_file;
 pub(crate) mod marker;
 pub(crate) mod probe;
-mod trigger;
+pub(crate) mod trigger;
 
 use super::{
     bindings,
@@ -53,8 +53,9 @@ pub(crate) trait Receiver: Send + Sync + Sized + 'static {
     /// nothing, if the hit has to take the slow path.
     fn hit_emitter(&self, emitter: &Self::Leaf, preempt: PreemptOff<'_>, record: &[u8]) -> bool;
 
-    /// Slow path, for a complete record. `frame` is the frame of the probe, if it is rhist's.
-    fn hit_all(&self, preempt: PreemptOff<'_>, record: &[u8], frame: Option<Frame<'_>>);
+    /// Slow path, for a complete record. `frame` is that of the function of rhist that the kernel
+    /// has called, or of one that this calls.
+    fn hit_all(&self, preempt: PreemptOff<'_>, record: &[u8], frame: Frame<'_>);
 
     /// Counts a hit that is lost, since there was no memory for its record.
     fn lost(&self);

@@ -211,6 +211,29 @@ macro_rules! probe_entry_points {
             }
         }
 
+        /// Called by `rhist_trigger_hit_slow()`: see
+        /// [`hit_all`]($crate::rust::source::trigger::hit_all).
+        ///
+        /// # Safety
+        ///
+        /// As for `hit_all`.
+        #[no_mangle]
+        unsafe extern "C" fn rhist_trigger_hit_all(
+            receiver: *const ::kernel::ffi::c_void,
+            record: *const ::kernel::ffi::c_void,
+            size: usize,
+            cpu: u32,
+            frame: *const $crate::rust::source::probe::ProbeFrame,
+        ) {
+            // SAFETY: `rhist_trigger_hit_slow()` passes what is required here: see
+            // `rust/event_file.c`.
+            unsafe {
+                $crate::rust::source::trigger::hit_all::<$receiver>(
+                    receiver, record, size, cpu, frame,
+                )
+            }
+        }
+
         /// Called by probes: see [`lost`]($crate::rust::source::probe::lost).
         ///
         /// # Safety
@@ -296,6 +319,10 @@ unsafe fn hit_emitter<R: Receiver>(
     }
 }
 
+/// The functions from the caller of `rhist_probe_hit_slow()` to the traced function: perhaps
+/// `rhist_probe_hit()`; then rhist's probe, the iterator of the tracepoint, and `__do_trace_*()`.
+const BEFORE: usize = 5;
+
 /// Counts a hit on the slow path. Called like [`hit`], but with a complete record, and for one hit at a time in each
 /// context, except for synthetic events.
 ///
@@ -315,11 +342,15 @@ pub(crate) unsafe fn hit_all<R: Receiver>(
     // function that waits for this one.
     let (receiver, preempt, frame) = unsafe {
         let preempt = PreemptOff::assume_on(cpu as usize);
-        (receiver::<R>(probed), preempt, Frame::from_raw(frame))
+        (
+            receiver::<R>(probed),
+            preempt,
+            Frame::from_raw(frame, BEFORE),
+        )
     };
     // SAFETY: The record has `size` bytes, to which nobody writes before this returns.
     let record = unsafe { slice::from_raw_parts(record.cast(), size) };
-    receiver.hit_all(preempt, record, Some(frame));
+    receiver.hit_all(preempt, record, frame);
 }
 
 /// Counts a hit as lost, since there was no memory for its record. Called like [`hit`].

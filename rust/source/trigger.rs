@@ -11,7 +11,8 @@ use super::Receiver;
 use crate::{
     rust::{
         bindings,
-        cpu, //
+        cpu,
+        stack::Frame, //
     },
     sync::PreemptOff, //
 };
@@ -125,9 +126,47 @@ unsafe extern "C" fn hit<R: Receiver, const BUFFERED: bool>(
         Some(leaf) => receiver.hit_leaf(leaf, preempt, record),
         None => match receiver.emitter(preempt) {
             Some(emitter) if receiver.hit_emitter(emitter, preempt, record) => (),
-            _ => receiver.hit_all(preempt, record, None),
+            // SAFETY: The hit has not been counted, and the record is not written to before this
+            // returns.
+            _ => unsafe {
+                let receiver = ptr::from_ref(receiver).cast();
+                bindings::rhist_trigger_hit_slow(receiver, record.as_ptr().cast(), record.len())
+            },
         },
     }
+}
+
+/// The functions from [`hit`] to the traced function: `event_triggers_call()`, its callers in the
+/// event's own probe, and the kernel's handlers of kprobes and the like.
+const BEFORE: usize = 20;
+
+/// Counts a hit on the slow path.
+///
+/// # Safety
+///
+/// For the receiver of an [`EventTrigger`], a record of `size` bytes to which nobody writes, the
+/// CPU that this runs on, and the frame that the stack of the hit begins in. In any context, with
+/// preemption off.
+#[inline(always)]
+pub(crate) unsafe fn hit_all<R: Receiver>(
+    receiver: *const ffi::c_void,
+    record: *const ffi::c_void,
+    size: usize,
+    cpu: u32,
+    frame: *const bindings::rhist_frame,
+) {
+    // SAFETY: By the caller, `receiver` is that of a trigger, `cpu` is the current one, and the
+    // frame is that of a function that waits for this one. The record has `size` bytes, to which
+    // nobody writes before this returns.
+    let (receiver, preempt, record, frame) = unsafe {
+        (
+            &*receiver.cast::<R>(),
+            PreemptOff::assume_on(cpu as usize),
+            slice::from_raw_parts(record.cast(), size),
+            Frame::from_raw(frame, BEFORE),
+        )
+    };
+    receiver.hit_all(preempt, record, frame);
 }
 
 /// Prints nothing: the line of the trigger is in rhist's `trigger` file.

@@ -53,6 +53,7 @@ use crate::{
             Source, //
         },
         stack::Frame,
+        synthetic::Emitted,
         tracefs::TracingDir, //
     },
     sync::{
@@ -83,6 +84,7 @@ use switch::{
     Switch,
     SwitchSettings, //
 };
+use synthetic::Origin;
 use trigger::Entry;
 
 /// A trigger of an event of the kernel.
@@ -105,6 +107,8 @@ pub(crate) struct Dispatch {
     switches: Published<Switches>,
     triggers: Arc<Published<Triggers>>,
     handlers: Arc<Handlers>,
+    /// The event, if it is a synthetic one.
+    emitted: Option<Emitted>,
     pollers: Arc<Pollers>,
     /// The wait queue of pollers of this event.
     poll_index: usize,
@@ -117,8 +121,10 @@ struct HitContext<'a> {
     /// The clock that was read last, and its time: the same for all triggers.
     time: Cell<Option<(Clock, u64)>>,
     handlers: &'a Handlers,
-    /// Frame of the probe, if it is rhist's.
+    /// Where the stack begins. `None` on the fast path, which does not read it.
     frame: Option<Frame<'a>>,
+    /// The hit of another event that makes this one happen.
+    origin: Option<&'a Origin<'a>>,
 }
 
 impl Context for HitContext<'_> {
@@ -134,7 +140,11 @@ impl Context for HitContext<'_> {
     }
 
     fn stack(&self, preempt: PreemptOff<'_>, to: &mut Stack) {
-        self.handlers.stack(self.frame, preempt, to);
+        match (self.origin, self.frame) {
+            (Some(origin), _) => origin.0.stack(preempt, to),
+            (None, Some(frame)) => self.handlers.stack(frame, preempt, to),
+            (None, None) => (),
+        }
     }
 
     fn comm(&self) -> [u8; COMM_LEN] {
@@ -226,6 +236,7 @@ impl Dispatch {
             time: Cell::new(None),
             handlers: &self.handlers,
             frame,
+            origin: None,
         }
     }
 
@@ -294,9 +305,18 @@ impl Receiver for Dispatch {
     }
 
     /// Passes a hit to all switches and triggers, and wakes pollers.
-    fn hit_all(&self, preempt: PreemptOff<'_>, record: &[u8], frame: Option<Frame<'_>>) {
+    fn hit_all(&self, preempt: PreemptOff<'_>, record: &[u8], frame: Frame<'_>) {
         let triggers = self.triggers.read(preempt);
-        let context = self.context(frame);
+        let origin = match &self.emitted {
+            // SAFETY: All that emit synthetic events do so on behalf of an `Origin`. It is used
+            // during this hit only.
+            Some(emitted) => unsafe { emitted.origin::<Origin<'_>>(preempt) },
+            None => None,
+        };
+        let context = HitContext {
+            origin,
+            ..self.context(Some(frame))
+        };
         let hit = Hit::new(Record::new(record), preempt, &context);
         let switches = self.switches.read(preempt);
         for switch in switches {
@@ -381,6 +401,7 @@ impl Hook {
                 Some(handlers) => Arc::new(handlers, GFP_KERNEL)?,
                 None => shared.handlers.clone(),
             },
+            emitted: Emitted::of(&event),
             pollers: shared.pollers.clone(),
             poll_index: Pollers::index_of(event.id()),
             lost: Atomic::new(0),

@@ -31,11 +31,6 @@ use core::sync::atomic::{
 };
 use kernel::prelude::*;
 
-/// Entries among which the traced function is searched in a stack that begins with the caller of `rhist_probe_hit_slow()`:
-/// perhaps `rhist_probe_hit()`; then come rhist's probe, the iterator of the tracepoint, and `__do_trace_*()`. In others it is
-/// searched among [`Stack::BEFORE`].
-const BEFORE_KNOWN: usize = 5;
-
 /// What is between a handler and the traced function.
 #[derive(Clone, Copy, PartialEq)]
 enum Between {
@@ -221,11 +216,11 @@ impl Handlers {
     }
 
     /// Writes the return addresses of the current hit to `to`, beginning with the one into the traced function. `frame` is
-    /// that of the probe, if it is rhist's. Any context.
-    pub(super) fn stack(&self, frame: Option<Frame<'_>>, preempt: PreemptOff<'_>, to: &mut Stack) {
-        let before = match frame {
-            Some(_) if stack::CAN_BEGIN => BEFORE_KNOWN,
-            _ => Stack::BEFORE,
+    /// that of rhist's function that the kernel has called. Any context.
+    pub(super) fn stack(&self, frame: Frame<'_>, preempt: PreemptOff<'_>, to: &mut Stack) {
+        let before = match stack::CAN_BEGIN {
+            true => frame.before,
+            false => Stack::BEFORE,
         };
         let most = before + STACK_DEPTH;
         let Some(entries) = to.fill(most, |places| stack::save(frame, places, preempt)) else {

@@ -8,6 +8,7 @@
 
 use super::Dispatch;
 use crate::{
+    event::Context,
     hist::spec::{
         target::{
             SynthField,
@@ -122,6 +123,9 @@ impl Scratch {
     }
 }
 
+/// The hit that makes a synthetic event happen: hits of that event have its stack.
+pub(super) struct Origin<'a>(pub(super) &'a dyn Context);
+
 /// A synthetic event for actions.
 pub(crate) struct SynthEvent {
     event: synthetic::KernelSynthEvent,
@@ -173,6 +177,7 @@ impl SynthTarget for SynthEvent {
 
     fn emit(
         &self,
+        context: Option<&dyn Context>,
         preempt: PreemptOff<'_>,
         vals: &[u64],
         idx: &[u32],
@@ -181,10 +186,12 @@ impl SynthTarget for SynthEvent {
         if !self.event.listened() {
             return true;
         }
+        let origin = context.map(Origin);
+        let origin = origin.as_ref();
         self.scratch.with(preempt, |slot| match self.wide {
             // SAFETY: All fields are numbers.
-            false => unsafe { self.event.emit(preempt, vals, idx) },
-            true => self.emit_wide(preempt, vals, idx, write, slot),
+            false => unsafe { self.event.emit(origin, preempt, vals, idx) },
+            true => self.emit_wide(origin, preempt, vals, idx, write, slot),
         })
     }
 
@@ -202,6 +209,7 @@ impl SynthEvent {
     #[inline(never)]
     fn emit_wide(
         &self,
+        origin: Option<&Origin<'_>>,
         preempt: PreemptOff<'_>,
         vals: &[u64],
         idx: &[u32],
@@ -247,7 +255,7 @@ impl SynthEvent {
         // SAFETY: The value of each string or stack is the address of one that was written above. Strings have at most
         // 256 bytes, of which the last is a NUL. Stacks have 1 to `STACK_DEPTH` entries, and end as they have to. All are
         // in memory of this hit, which nobody changes.
-        unsafe { self.event.emit(preempt, &slot.vals, idx) }
+        unsafe { self.event.emit(origin, preempt, &slot.vals, idx) }
     }
 }
 

@@ -99,7 +99,8 @@ impl Histogram {
                     }
                 }
                 let vals = &*vals;
-                event.emit(hit.preempt(), vals, &trace.idx, &mut |val, to| {
+                let context = Some(hit.context());
+                event.emit(context, hit.preempt(), vals, &trace.idx, &mut |val, to| {
                     trace_wide(program, hit, vals, &trace.wide, val, to)
                 })
             }

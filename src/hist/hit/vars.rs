@@ -294,7 +294,8 @@ impl Emission<'_> {
         let idx = [0, 1, 2, 3, 4, 5];
         let idx = idx.get(..self.trace.len()).unwrap_or_default();
         // All fields are numbers, so none is to be written.
-        self.event.emit(preempt, fields, idx, &mut |_, _| false)
+        self.event
+            .emit(None, preempt, fields, idx, &mut |_, _| false)
     }
 }
 

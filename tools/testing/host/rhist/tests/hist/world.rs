@@ -821,6 +821,7 @@ impl SynthTarget for SynthUser {
 
     fn emit(
         &self,
+        _context: Option<&dyn Context>,
         preempt: PreemptOff<'_>,
         vals: &[u64],
         idx: &[u32],

@@ -1,0 +1,125 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# Synthetic events that hits make happen: their stacks are those of these hits, of whatever kind the
+# event is, whichever action does it, and whoever else listens. No function of rhist is in them.
+
+. "$(dirname "$0")/../lib/tracing.sh"
+
+cd "$TRACING" || exit 1
+num=events/synthetic/rhist_num txt=events/synthetic/rhist_txt next=events/synthetic/rhist_next
+enter=events/raw_syscalls/sys_enter
+
+# first FILE: where the stacks of a histogram begin, each function once
+first() { sed -n '/^{/{n;s/^ *//;s/+0x.*//p;}' "$1" | sort -u | tr '\n' ' '; }
+
+# clear EVENT: takes all triggers away, those first that refer to others
+clear()
+{
+	for e in $num $txt $next "events/$1" $enter; do
+		tac "$e/trigger" | sed -n 's/ \[active\]$//p' | while IFS= read -r line; do
+			printf '!%s' "$line" >>"$e/trigger"
+		done
+	done
+}
+
+# add EVENT TRIGGER
+add()
+{
+	printf %s "$2" >>"$1/trigger" || {
+		ok 1 "$1: $2"
+		sed 's/^/# /' error_log
+	}
+}
+
+for definition in 'rhist_num u64 x' 'rhist_txt u64 x; char c[]' 'rhist_next u64 x'; do
+	yes "$definition" sh -c 'echo "$1" >>synthetic_events' sh "$definition"
+done
+
+# way EVENT NAME: has hits of the event make a synthetic one happen, which is $made. The event of the kernel's own files
+# is enabled, too, where the name ends with ",C".
+way()
+{
+	made=$num
+	case $2 in
+	max) add "$1" 'hist:keys=common_type:x=common_timestamp:onmax($x).trace(rhist_num,$x)' ;;
+	change) add "$1" 'hist:keys=common_type:x=common_timestamp:onchange($x).trace(rhist_num,$x)' ;;
+	match)
+		add "$1" 'hist:keys=common_pid:rt=common_timestamp'
+		add "$1" "hist:keys=common_pid:rd=common_timestamp-\$rt:onmatch($system.$name).trace(rhist_num,\$rd)"
+		;;
+	alone) # The only trigger of the event, and no action of it but one of numbers.
+		add $enter 'hist:keys=common_pid:rt=common_timestamp'
+		add "$1" 'hist:keys=common_pid:rd=common_timestamp-$rt:onmatch(raw_syscalls.sys_enter).trace(rhist_num,$rd)'
+		;;
+	text)
+		made=$txt
+		add "$1" 'hist:keys=common_type:x=common_timestamp,c=common_comm:onmax($x).trace(rhist_txt,$x,$c)'
+		;;
+	chain)
+		made=$next
+		add "$1" 'hist:keys=common_type:x=common_timestamp,c=common_comm:onmax($x).trace(rhist_txt,$x,$c)'
+		add $txt 'hist:keys=common_type:y=x:onmax($y).trace(rhist_num,$y)'
+		add $num 'hist:keys=common_type:z=x:onmax($z).trace(rhist_next,$z)'
+		;;
+	esac
+}
+
+# event SYSTEM/NAME COMMAND...: all ways, for an event that the command fires
+event()
+{
+	system=${1%/*} name=${1#*/} event=events/$1
+	shift
+	add $event 'hist:keys=common_stacktrace'
+	"$@" >/dev/null 2>&1
+	expected=$(first $event/hist)
+	yes "$system:$name happens in $expected" [ "$expected" ]
+	clear "$system/$name"
+	for way in $ways; do
+		way $event ${way%,C}
+		add $made 'hist:keys=common_stacktrace'
+		[ $way = ${way%,C} ] || echo 1 >"$KERNEL/$made/enable"
+		"$@" >/dev/null 2>&1
+		is "$(first $made/hist), $(grep -c '\[rhist\]' $made/hist)" "$expected, 0" "$system:$name, $way"
+		[ $way = ${way%,C} ] || echo 0 >"$KERNEL/$made/enable"
+		clear "$system/$name"
+	done
+}
+
+ways="max change match alone text chain max,C text,C"
+rename() { sh -c 'echo renamed >/proc/$$/comm; echo again >/proc/$$/comm'; }
+mark() { echo mark >"$TRACING/trace_marker" && echo mark >"$TRACING/trace_marker"; }
+getpgid() { fire getpgid 1:10; }
+
+event task/task_rename rename
+event raw_syscalls/sys_exit getpgid
+event syscalls/sys_enter_getpgid getpgid
+event ftrace/print mark
+if have_probes; then
+	for line in "p:kprobes/rhist_p ${SYS_FUNCTION}getpgid" "p:kprobes/rhist_int3 ${SYS_FUNCTION}getpgid+4" \
+		"r:kprobes/rhist_r ${SYS_FUNCTION}getpgid" "f:fprobes/rhist_f ${SYS_FUNCTION}getpgid" \
+		"f:fprobes/rhist_fr ${SYS_FUNCTION}getpgid%return" "e:eprobes/rhist_e syscalls/sys_enter_getpgid"; do
+		probe=${line#*:} && probe=${probe%% *}
+		if echo "$line" >>"$KERNEL/dynamic_events" 2>/dev/null; then
+			event "$probe" getpgid
+			echo "-:$probe" >>"$KERNEL/dynamic_events"
+		else
+			echo "# not here: $line"
+		fi
+	done
+fi
+if [ -e "$RHIST_EVENTS" ]; then
+	yes "the events are there" insmod "$RHIST_EVENTS"
+	for context in task softirq hardirq nmi; do
+		numbers() { taskset 1 sh -c "echo 'numbers $context 0 1 40 4' >/dev/rhist_events"; }
+		[ $context != nmi ] || have_probes || continue
+		# In an NMI so many events do not nest.
+		[ $context != nmi ] || ways="max change match alone text max,C text,C"
+		event rhist_events/numbers numbers
+	done
+	rmmod rhist_events
+fi
+for name in rhist_num rhist_txt rhist_next; do
+	yes "$name is not used any more" sh -c 'echo "!$1" >>synthetic_events' sh $name
+done
+finish
