@@ -1191,6 +1191,65 @@ static bool key_sizes_of_references(void)
 	return right;
 }
 
+static void *both_calls(void *arg)
+{
+	struct rain *r = arg;
+
+	pin(r->cpu);
+	pthread_barrier_wait(&together);
+	for (r->fired = 0; r->fired < r->limit; r->fired++) {
+		syscall(SYS_getpgid, 1);
+		syscall(SYS_getsid, 1);
+	}
+	return NULL;
+}
+
+/*
+ * Several CPUs hit one key of two triggers with references. In C, the entry has a pointer to what
+ * the last hit has read of these, in memory of its CPU, which hits of the other trigger use, too:
+ * so an alias of a stack becomes a number of the other trigger, and the kernel reads at that
+ * address. Here each hit uses what it has read.
+ */
+static bool references_of_another_cpu(void)
+{
+	struct rain rains[CPUS];
+	struct totals stacks = { 0 }, numbers = { 0 };
+	int cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	char *text;
+	bool right;
+
+	right = !define("rhist_alias u64 d; unsigned long stack[]") && !define("rhist_number u64 n; u64 m");
+	right = right && !command(GETPGID, "hist:keys=pid:rs=common_stacktrace,rt=common_timestamp,rn=pid:size=128");
+	right = right && !command(GETSID, "hist:keys=pid:sk=$rs,d=common_timestamp-$rt:"
+				  "onmatch(syscalls.sys_enter_getpgid).trace(rhist_alias,$d,$sk):size=128");
+	right = right && !command(GETSID, "hist:keys=pid:n=$rn,m=7:"
+				  "onmatch(syscalls.sys_enter_getpgid).trace(rhist_number,$n,$m):size=128");
+	right = right && !command("synthetic/rhist_alias", "hist:keys=stack.stacktrace:size=128");
+	right = right && !command("synthetic/rhist_number", "hist:keys=n,m:size=128");
+	cpus = cpus < CPUS ? cpus : CPUS;
+	pthread_barrier_init(&together, NULL, cpus);
+	for (int i = 0; i < cpus && right; i++) {
+		rains[i] = (struct rain){ .cpu = i, .limit = repeats(5000, 20000, 20000) };
+		pthread_create(&rains[i].thread, NULL, both_calls, &rains[i]);
+	}
+	for (int i = 0; i < cpus && right; i++)
+		pthread_join(rains[i].thread, NULL);
+	text = slurp(file_of("synthetic/rhist_number", "hist"));
+	right = right && read_totals(file_of("synthetic/rhist_alias", "hist"), &stacks) && text && parse_totals(text, &numbers);
+	if (!right || stacks.entries != 1 || !stacks.hits || numbers.entries != 1 || !numbers.hits ||
+	    !strstr(text, "{ n:          1, m:          7 }")) {
+		note("%llu stacks of %llu hits, %llu numbers of %llu hits", stacks.entries, stacks.hits, numbers.entries,
+		     numbers.hits);
+		right = false;
+	}
+	free(text);
+	reset("synthetic/rhist_alias");
+	reset("synthetic/rhist_number");
+	reset(GETSID);
+	reset(GETPGID);
+	return !define("!rhist_alias") && !define("!rhist_number") && right;
+}
+
 static const struct bug {
 	const char *name;
 	bool (*absent)(void);
@@ -1210,6 +1269,7 @@ static const struct bug {
 	{ "keys of two sizes, one with a reference to the other", key_sizes_of_references, false },
 	{ "the first operand of an expression for all of it", variable_of_expression, false },
 	{ "references in a circle", circles_of_references, false },
+	{ "an alias of a stack, and references of another CPU's hit", references_of_another_cpu, false },
 	{ "CVE-2026-68177 module of the event goes", module_goes, true },
 	{ "79097812153b trigger freed while hits use it", freed_too_early, false },
 	{ "trace-v7.0-2 reader and poller outlive the event", reader_outlives_event, false },
@@ -1245,7 +1305,8 @@ int main(void)
 			continue;
 		}
 		if (testing_c() &&
-		    (bug->absent == deep_stack || bug->absent == beyond_the_record || bug->absent == file_goes)) {
+		    (bug->absent == deep_stack || bug->absent == beyond_the_record || bug->absent == file_goes ||
+		     bug->absent == references_of_another_cpu)) {
 			skip("C would go beyond memory", "%s", bug->name);
 			continue;
 		}
