@@ -181,7 +181,7 @@ help:
 	@echo 'make KERNEL=RELEASE  build/RELEASE/rhist.ko, for another kernel of Debian: see scripts/lab kernels'
 	@echo 'make KERNEL=debian13  build/RELEASE/rhist.ko, for the newest kernel of Debian 13 itself'
 	@echo 'make KERNEL=debug  build/debug/rhist.ko, for the debug kernel of the lab; or KERNEL=kcsan, um, umdebug,'
-	@echo '                   nixos, kcfi, ubuntu, arch, debug-6.12: see scripts/lab help'
+	@echo '                   nixos, kcfi, ubuntu, arch, debug-6.12, debug-orc: see scripts/lab help'
 	@echo 'make KDIR=FOLDER   build/kdir/rhist.ko, for that kernel, with the tools of this machine'
 	@echo 'make events        build/stock/events/rhist_events.ko, the events that tests fire; KERNEL=, KDIR= too'
 	@echo 'make orc           build/stock/orc, modules of the test hist.orc, for kernels with the ORC unwinder; KERNEL= too'

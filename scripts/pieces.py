@@ -123,12 +123,12 @@ CROSS = {
 
 
 # Seconds that a guest takes besides its tests.
-BOOT = {"um": 3, "umdebug": 10, "debug": 120, "debug-6.12": 120, "kcsan": 120}
+BOOT = {"um": 3, "umdebug": 10, "debug": 120, "debug-6.12": 120, "debug-orc": 120, "kcsan": 120}
 # How long the tests of a guest take together, at most: few guests, since each has to boot, but enough that all processors
 # are busy until the end. Those that look for faults are to be small, so that little is lost if a run is ended.
-MOST = {"um": 60, "umdebug": 300, "debug": 600, "debug-6.12": 600, "kcsan": 600}
+MOST = {"um": 60, "umdebug": 300, "debug": 600, "debug-6.12": 600, "debug-orc": 600, "kcsan": 600}
 # A test that has not been measured yet.
-UNKNOWN = {"um": 5, "umdebug": 40, "debug": 200, "debug-6.12": 200, "kcsan": 200}
+UNKNOWN = {"um": 5, "umdebug": 40, "debug": 200, "debug-6.12": 200, "debug-orc": 200, "kcsan": 200}
 
 
 def guest(kernel, tests, durations, cpus=2, cores=1, rest=False, long=False, patience=None, turns=False, seed=None):

@@ -14,9 +14,9 @@ FOLDER = Path(__file__).resolve().parent.parent / "tools" / "testing" / "selftes
 OWN = ("um", "umdebug", "debug", "kcsan")
 USER_MODE = ("um", "umdebug")
 # They look for faults.
-SLOW = ("umdebug", "debug", "debug-6.12", "kcsan")
-# Kernels in the shapes of other distributions, and the debug kernel of an older version: which series their C is of.
-SHAPES = {"ubuntu": "7.2", "arch": "7.2", "nixos": "6.12", "kcfi": "", "debug-6.12": "6.12"}
+SLOW = ("umdebug", "debug", "debug-6.12", "debug-orc", "kcsan")
+# Kernels in the shapes of other distributions, and other debug kernels: which series their C is of.
+SHAPES = {"ubuntu": "7.2", "arch": "7.2", "nixos": "6.12", "kcfi": "", "debug-6.12": "6.12", "debug-orc": ""}
 # In the table, "stock" with what user-mode Linux has shown left out.
 REST = "rest"
 # What releases have in common, in the table: 7.2.12, and 7.2, of 7.2.12+deb13-amd64.
@@ -50,7 +50,8 @@ class Test:
 
     def skipped_on(self, kernel, rest):
         """How many of its points are skipped there."""
-        like = {"um": ["um"], "umdebug": ["umdebug", "um"], "debug": ["debug", REST, "stock"], "kcsan": ["kcsan", REST, "stock"]}
+        like = {"um": ["um"], "umdebug": ["umdebug", "um"], "debug": ["debug", REST, "stock"], "kcsan": ["kcsan", REST, "stock"],
+                "debug-orc": ["debug", REST, "stock"]}
         series = SERIES.match(SHAPES.get(kernel, kernel))
         names = like.get(kernel, [*[kernel] * (kernel in SHAPES), *([series[0], series[1]] if series else []), *([REST] if rest else []), "stock"])
         return next((self.skips[name] for name in names if name in self.skips), 0)
