@@ -5,8 +5,10 @@
 
 #include <linux/types.h>
 
+struct work_struct;
 struct workqueue_struct;
 
 struct workqueue_struct *rhist_alloc_workqueue(void);
+bool rhist_queue_now(struct workqueue_struct *queue, struct work_struct *work);
 
 #endif

@@ -6,7 +6,13 @@ use super::bindings;
 use core::ptr::NonNull;
 use kernel::{
     prelude::*,
-    workqueue, //
+    sync::Arc,
+    workqueue::{
+        self,
+        HasDelayedWork,
+        Work,
+        WorkItem, //
+    },
 };
 
 /// An unbound workqueue. Dropping it waits for all work and sleeps, so it must not be dropped by work on it.
@@ -30,6 +36,23 @@ impl Queue {
         // SAFETY: The queue is valid as long as `self`, which the result borrows. The cast is between two
         // bindings of `struct workqueue_struct`.
         unsafe { workqueue::Queue::from_raw(self.0.as_ptr().cast()) }
+    }
+
+    /// Queues delayed work, or has it run now if it waits. Any context.
+    pub(crate) fn enqueue_now<T, const ID: u64>(&self, item: Arc<T>)
+    where
+        T: WorkItem<ID, Pointer = Arc<T>> + HasDelayedWork<T, ID>,
+    {
+        let item = Arc::into_raw(item);
+        // SAFETY: The queue is valid as long as `self`, and the item as long as its work is queued,
+        // which owns a reference that `run()` gets. If there was such a work already, it has one of
+        // its own.
+        unsafe {
+            let work = Work::raw_get(T::raw_get_work(item.cast_mut()));
+            if bindings::rhist_queue_now(self.0.as_ptr(), work.cast()) {
+                drop(Arc::from_raw(item));
+            }
+        }
     }
 
     /// Waits until no work is queued or running. Sleeps. Only work on this queue may queue more work

@@ -9,8 +9,10 @@
 //! event_mutex, so nothing waits for a program with it held. A bit that cannot be written at once is *late*. Work
 //! of its mm writes it, without locks:
 //!
-//! - [`UserEventMm::writing`] does not wait either, it tries again after a while. So however many programs are
-//!   not ready, there is always a worker for the others.
+//! - [`UserEventMm::writing`] does not wait either. If a page is not ready, it tries no other bit
+//!   of it, and tries again after a while, which gets longer each time: after as long as the page
+//!   was not ready so far. So however many programs are not ready, there is always a worker for the
+//!   others, and a program that is never ready takes next to nothing.
 //! - [`UserEventMm::waiting`] waits for pages of files which may be served by a program, as these cannot be
 //!   asked not to wait. It has a queue of its own: if programs keep all workers of that waiting, they delay only
 //!   bits in the memory of such files. It waits for the file, not in a page fault: a program that has ended meanwhile
@@ -43,6 +45,7 @@ use crate::{
     },
 };
 use kernel::{
+    page::PAGE_SIZE,
     prelude::*,
     rbtree::{
         RBTree,
@@ -73,8 +76,8 @@ use kernel::{
 /// page again before each write.
 const ATTEMPTS: usize = 10;
 
-/// Delay in milliseconds before late bits are tried again: the first one and the longest one.
-const RETRY: [u32; 2] = [1, 500];
+/// Delay in milliseconds before late bits are tried again for the first time. Then it doubles.
+const RETRY: u32 = 1;
 
 /// Maximum number of enablers that are visited without unlocking [`Enablers::bits`].
 const BATCH: usize = 64;
@@ -133,7 +136,7 @@ impl UserEventMm {
                 events: events.clone(),
                 writing <- new_delayed_work!("rhist::UserEventMm::writing"),
                 waiting <- new_work!("rhist::UserEventMm::waiting"),
-                delay: Atomic::new(RETRY[0]),
+                delay: Atomic::new(RETRY),
                 _module: module,
             }),
             GFP_KERNEL_ACCOUNT,
@@ -142,16 +145,27 @@ impl UserEventMm {
 
     /// Queues the work that writes late bits. Any context.
     fn write_soon(self: &Arc<Self>) {
-        // Fails if the work is pending, which then writes all late bits.
-        let queue = self.events.writing.get();
-        let _ = queue.enqueue::<Arc<Self>, WRITING>(self.clone());
+        let writing = &self.events.writing;
+        match self.delay.xchg(RETRY, Relaxed) {
+            // If it is pending, which then writes all late bits, it does not wait for long.
+            RETRY => drop(writing.get().enqueue::<Arc<Self>, WRITING>(self.clone())),
+            _ => writing.enqueue_now::<Self, WRITING>(self.clone()),
+        }
     }
 
-    /// Queues the work that writes late bits, after a delay that gets longer each time.
+    /// Has work that waits long to try again end now, after the bits were removed. Any context.
+    fn end_soon(self: &Arc<Self>) {
+        if self.delay.load(Relaxed) != RETRY {
+            self.write_soon();
+        }
+    }
+
+    /// Queues the work that writes late bits again, after a delay that gets longer each time.
     fn write_later(self: &Arc<Self>) {
         let delay = self.delay.load(Relaxed);
-        self.delay.store(RETRY[1].min(2 * delay), Relaxed);
+        self.delay.store(delay.saturating_mul(2), Relaxed);
         let queue = self.events.writing.get();
+        // Fails if the work is pending, which then writes all late bits.
         let _ = queue.enqueue_delayed::<Arc<Self>, WRITING>(self.clone(), msecs_to_jiffies(delay));
     }
 }
@@ -162,9 +176,17 @@ impl WorkItem<WRITING> for UserEventMm {
     fn run(this: Arc<Self>) {
         let enablers = &this.events.enablers;
         let [mut from, to] = keys_of(this.memory.id());
+        // The page of the last bit that could not be written, and why. Bits come in the order of
+        // their addresses.
+        let mut failed = None;
         let mut again = false;
         while let Some(enabler) = enablers.next(&mut from, to, |enabler| &enabler.late) {
-            match enablers.write_late(&enabler, UserMm::try_fault_in) {
+            let page = enabler.place.addr() / PAGE_SIZE;
+            let written = match failed {
+                Some((other, error)) if other == page => Err(error),
+                _ => enablers.write_late(&enabler, UserMm::try_fault_in),
+            };
+            match written {
                 Err(EAGAIN) => {
                     enabler.late.store(true, Relaxed);
                     again = true;
@@ -178,10 +200,11 @@ impl WorkItem<WRITING> for UserEventMm {
                 // change of the event tries again.
                 _ => (),
             }
+            failed = written.err().map(|error| (page, error));
         }
         match again {
             true => this.write_later(),
-            false => this.delay.store(RETRY[0], Relaxed),
+            false => this.delay.store(RETRY, Relaxed),
         }
     }
 }
@@ -518,8 +541,10 @@ impl Enablers {
             let mut removed: RBTree<BitKey, Arc<Enabler>> = RBTree::new();
             let mut bits = self.bits.lock();
             for _ in 0..BATCH {
-                let key = bits.first(mm).map(|first| first.key());
-                if let Some(node) = key.and_then(|key| bits.remove(&key)) {
+                let Some(first) = bits.first(mm) else { break };
+                first.mm.end_soon();
+                let key = first.key();
+                if let Some(node) = bits.remove(&key) {
                     removed.insert(node);
                 }
             }

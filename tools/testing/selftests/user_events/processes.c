@@ -561,6 +561,57 @@ static void kept_away(void)
 	unreg(data, at, 0);
 }
 
+/* How often a page of bits was asked for that was not there. */
+static unsigned long asked(void)
+{
+	char *text = slurp(pathf("%s/kprobe_profile", kernel_dir())), *line = text ? strstr(text, "rhist_asked") : NULL;
+	unsigned long hits = 0;
+
+	if (line)
+		sscanf(line, "%*s %lu", &hits);
+	free(text);
+	return hits;
+}
+
+#define BITS 32
+
+/* Bits in a page that does not come: the page is asked for, not each of them, and less and less often. */
+static void never_comes(void)
+{
+	struct uffdio_api api = { .api = UFFD_API };
+	struct uffdio_register range = { .mode = UFFDIO_REGISTER_MODE_MISSING };
+	volatile unsigned int *at = new_page(PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+	int uffd = syscall(SYS_userfaultfd, O_CLOEXEC);
+	unsigned long times;
+	int failed = 0;
+
+	range.range.start = (uintptr_t)at;
+	range.range.len = page;
+	if (uffd < 0 || append(pathf("%s/kprobe_events", kernel_dir()), "p:rhist_asked rhist_mm_try_fault_in")) {
+		skip("no userfaultfd, kprobes or module", "a page that never comes");
+		return;
+	}
+	failed |= append(pathf("%s/events/kprobes/rhist_asked/enable", kernel_dir()), "1");
+	for (int i = 0; i < BITS; i++)
+		failed |= reg(data, "pr_never", &at[i], NULL);
+	failed |= ioctl(uffd, UFFDIO_API, &api) || ioctl(uffd, UFFDIO_REGISTER, &range);
+	madvise((void *)at, page, MADV_DONTNEED);
+	times = asked();
+	failed |= enable("pr_never", true);
+	sleep_ms(4000);
+	times = asked() - times;
+	/* After 1 ms, 2, 4, and so on up to 2048. */
+	ok(!failed && times >= 3 && times <= 16, "a page with %d bits that never comes: asked for %lu times", BITS, times);
+	close(uffd);
+	ok(within_seconds(10, at[0] && at[BITS - 1]), "and when it comes, all are set");
+	enable("pr_never", false);
+	for (int i = 0; i < BITS; i++)
+		unreg(data, &at[i], 0);
+	munmap((void *)at, page);
+	append(pathf("%s/events/kprobes/rhist_asked/enable", kernel_dir()), "0");
+	append(pathf("%s/kprobe_events", kernel_dir()), "-:rhist_asked");
+}
+
 /* Everything at once, by several processes. */
 static void storm(void)
 {
@@ -646,8 +697,10 @@ int main(void)
 	words();
 	hostile();
 	/* And has everybody wait. */
-	if (!testing_c())
+	if (!testing_c()) {
 		kept_away();
+		never_comes();
+	}
 	storm();
 	unreg(data, &bit, 0);
 	close(data);
