@@ -72,6 +72,9 @@ enum EventPin {
     SynthEvent(SynthEventRef),
     UserEvent(UserEventRef),
     EventProbe(EventProbeRef),
+    /// The event of a module, which goes with it only.
+    #[expect(dead_code, reason = "the reference on the module is dropped")]
+    Module(EventModuleRef, *mut bindings::trace_event_call),
     Probe(NopProbe),
 }
 
@@ -81,7 +84,11 @@ impl EventPin {
         // Until the event itself is pinned.
         let _module = match EarlyPin::new(name, instance)? {
             EarlyPin::EventProbe(probe) => return Ok(Self::EventProbe(probe)),
-            EarlyPin::Module(module) => module,
+            // Not by its name: another module may have an event of the same name.
+            EarlyPin::Module(module, call) if !module.0.is_null() => {
+                return Ok(Self::Module(module, call))
+            }
+            EarlyPin::Module(module, _) => module,
         };
         let of_user = name.system == c"user_events" || name.system == c"user_events_multi";
         if !(cfg!(CONFIG_USER_EVENTS) && of_user) {
@@ -114,6 +121,7 @@ impl EventPin {
             Self::SynthEvent(event) => event.call(),
             Self::UserEvent(event) => event.0,
             Self::EventProbe(probe) => probe.call,
+            Self::Module(_, call) => *call,
             // SAFETY: The probe owns its file, whose `event_call` never changes.
             Self::Probe(probe) => unsafe { (*probe.file.as_ptr()).event_call },
         }
@@ -316,7 +324,8 @@ impl Drop for EventModuleRef {
 /// What is pinned of an event while it is looked up.
 enum EarlyPin {
     EventProbe(EventProbeRef),
-    Module(EventModuleRef),
+    /// And the event.
+    Module(EventModuleRef, *mut bindings::trace_event_call),
 }
 
 impl EarlyPin {
@@ -339,7 +348,7 @@ impl EarlyPin {
                     let mut module = ptr::null_mut();
                     to_result(bindings::rhist_event_get_module(call, &mut module))?;
                     // INVARIANT: It was referenced, if there is one.
-                    pin = Some(Self::Module(EventModuleRef(module)));
+                    pin = Some(Self::Module(EventModuleRef(module), call));
                 }
             }
             Ok(())

@@ -225,5 +225,15 @@ event=watchdog/watchdog_ping
 echo 'hist:keys=id' >"$TRACING/events/$event/trigger"
 is "$(source_of $event)" event_file "which its own probe counts"
 : >"$TRACING/events/$event/trigger"
-rmmod rhist_events
+
+# held: the references on both modules
+held() { echo $(cat /sys/module/rhist_events/refcnt /sys/module/watchdog/refcnt); }
+yes "the kernel's module is there, too" modprobe watchdog
+is "$(held)" "0 0" "none of the two is used"
+echo 'hist:keys=id' >"$TRACING/events/$event/trigger"
+is "$(source_of $event), $(held)" "event_file, 1 0" "the event of the module that was loaded first is counted, whose directory it is"
+yes "the other one can go" rmmod watchdog
+no "and this one cannot" rmmod rhist_events
+: >"$TRACING/events/$event/trigger"
+yes "until nothing is counted" rmmod rhist_events
 finish
