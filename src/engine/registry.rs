@@ -15,6 +15,7 @@ use super::triggers::{
 use crate::{
     hist::Histogram,
     hook::{
+        self,
         site::EventSite,
         switch::{
             Switch,
@@ -39,6 +40,7 @@ use crate::{
             TracingDir, //
         },
     },
+    sync::Retired,
     text::Text, //
 };
 use core::{
@@ -211,12 +213,17 @@ impl RegistryGuard<'_> {
         triggers.nth(n).map(|trigger| trigger.data.histogram())
     }
 
-    /// Removes the triggers that were made for actions which are gone, with one grace period for those of an event.
-    /// Where there is no memory, a later call does.
-    pub(crate) fn remove_unused_helpers(&mut self) {
+    /// Removes the triggers that were made for actions which are gone, with one grace period for
+    /// all of them, and for the lists `removed`. Where there is no memory, a later call does.
+    pub(crate) fn remove_unused_helpers(&mut self, mut removed: KVec<Retired<hook::Triggers>>) {
         for hook in self.hooks.iter() {
-            let _ = hook.retain(self.shared, |trigger| !self.is_unused_helper(trigger));
+            let helpers = hook.retain(self.shared, |trigger| !self.is_unused_helper(trigger));
+            if let Ok(Some(list)) = helpers {
+                // Without memory for it, it is waited for here.
+                let _ = removed.push(list, GFP_KERNEL);
+            }
         }
+        Retired::drop_all(removed);
         self.tidy();
     }
 
@@ -332,8 +339,12 @@ impl RegistryGuard<'_> {
     /// Removes one of the triggers of an event. Fails with `ENOMEM`.
     pub(crate) fn remove(&mut self, event: &Event, trigger: &HistTrigger) -> Result {
         if let Some(index) = self.position(event) {
-            self.hooks[index].retain(self.shared, |other| !ptr::eq(other, trigger))?;
-            self.remove_unused_helpers();
+            let list = self.hooks[index].retain(self.shared, |other| !ptr::eq(other, trigger))?;
+            let mut removed = KVec::new();
+            if let Some(list) = list {
+                let _ = removed.push(list, GFP_KERNEL);
+            }
+            self.remove_unused_helpers(removed);
         }
         Ok(())
     }
@@ -350,7 +361,7 @@ impl RegistryGuard<'_> {
         self.retain(|hook, dir, is_trigger| {
             !hook.is_of(event.id(), event.dir()) || dir != event.dir() || (referenced && is_trigger)
         })?;
-        self.remove_unused_helpers();
+        self.remove_unused_helpers(KVec::new());
         Ok(referrer)
     }
 
@@ -362,7 +373,7 @@ impl RegistryGuard<'_> {
             let triggers = hook.retain(self.shared, |trigger| keep(hook, &trigger.site.dir, true));
             let switches =
                 hook.retain_switches(self.shared, |switch| keep(hook, switch.dir(), false));
-            done = done.and(triggers).and(switches);
+            done = done.and(triggers.map(drop)).and(switches.map(drop));
         }
         self.tidy();
         done

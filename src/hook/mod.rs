@@ -59,7 +59,8 @@ use crate::{
     sync::{
         Load,
         PreemptOff,
-        Published, //
+        Published,
+        Retired, //
     },
 };
 use core::{
@@ -558,7 +559,7 @@ impl Hook {
     }
 
     /// Changes the lists by `change`. Hits take the slow path meanwhile.
-    fn change(&self, change: impl FnOnce(&Dispatch) -> Result) -> Result {
+    fn change<T>(&self, change: impl FnOnce(&Dispatch) -> Result<T>) -> Result<T> {
         self.dispatch.leave_fast_path();
         let done = change(&self.dispatch);
         self.choose_leaf();
@@ -585,12 +586,19 @@ impl Hook {
             || self.switches().iter().any(|switch| switch.dir().removed())
     }
 
-    /// Removes the triggers for which `keep` is false, and waits for hits that may use them. Fails with `ENOMEM`,
-    /// but not if all are removed; then none is removed.
-    pub(crate) fn retain(&self, shared: &Shared, keep: impl Fn(&HistTrigger) -> bool) -> Result {
+    /// Removes the triggers for which `keep` is false. Returns the list before, if that had some:
+    /// hits may use it until it is dropped, which waits for them. Fails with `ENOMEM`, but not if
+    /// all are removed; then none is removed.
+    pub(crate) fn retain(
+        &self,
+        shared: &Shared,
+        keep: impl Fn(&HistTrigger) -> bool,
+    ) -> Result<Option<Retired<Triggers>>> {
         match self.triggers().iter().all(|trigger| keep(trigger)) {
-            true => Ok(()),
-            false => self.change(|dispatch| retain(&dispatch.triggers, &shared.no_triggers, keep)),
+            true => Ok(None),
+            false => self
+                .change(|dispatch| retain(&dispatch.triggers, &shared.no_triggers, keep))
+                .map(Some),
         }
     }
 
@@ -599,10 +607,12 @@ impl Hook {
         &self,
         shared: &Shared,
         keep: impl Fn(&Switch) -> bool,
-    ) -> Result {
+    ) -> Result<Option<Retired<Switches>>> {
         match self.switches().iter().all(|switch| keep(switch)) {
-            true => Ok(()),
-            false => self.change(|dispatch| retain(&dispatch.switches, &shared.no_switches, keep)),
+            true => Ok(None),
+            false => self
+                .change(|dispatch| retain(&dispatch.switches, &shared.no_switches, keep))
+                .map(Some),
         }
     }
 
@@ -627,24 +637,23 @@ impl Hook {
     }
 }
 
-/// Publishes the items of a list for which `keep` is true, which are not all of them.
+/// Publishes the items of a list for which `keep` is true, which are not all of them. Returns the
+/// list before.
 fn retain<T: Send + Sync>(
     list: &Published<KVec<Arc<T>>>,
     none: &Arc<KVec<Arc<T>>>,
     keep: impl Fn(&T) -> bool,
-) -> Result {
+) -> Result<Retired<KVec<Arc<T>>>> {
     let old = list.get();
     let kept = old.iter().filter(|item| keep(item)).count();
     if kept == 0 {
-        list.replace(none.clone());
-    } else {
-        let mut new = KVec::with_capacity(kept, GFP_KERNEL)?;
-        for item in old.iter().filter(|item| keep(item)) {
-            new.push(item.clone(), GFP_KERNEL)?;
-        }
-        list.replace(Arc::new(new, GFP_KERNEL)?);
+        return Ok(list.swap(none.clone()));
     }
-    Ok(())
+    let mut new = KVec::with_capacity(kept, GFP_KERNEL)?;
+    for item in old.iter().filter(|item| keep(item)) {
+        new.push(item.clone(), GFP_KERNEL)?;
+    }
+    Ok(list.swap(Arc::new(new, GFP_KERNEL)?))
 }
 
 /// A trigger or a switch, which belongs to one tracing directory.

@@ -56,17 +56,30 @@ impl<T: Send + Sync> Published<T> {
     pub fn swap(&self, value: Arc<T>) -> Retired<T> {
         let old = self.value.xchg(Arc::into_raw(value).cast_mut(), Full);
         // SAFETY: The pointer came from `Arc::into_raw`, and the exchange has taken over its reference.
-        Retired(unsafe { Arc::from_raw(old) })
+        Retired(Some(unsafe { Arc::from_raw(old) }))
     }
 }
 
 /// A value that was replaced. Hits may still use it until this is dropped.
-pub struct Retired<T>(#[expect(dead_code)] Arc<T>);
+pub struct Retired<T>(Option<Arc<T>>);
+
+impl<T> Retired<T> {
+    /// Drops several, and waits once for all of them. Task context.
+    pub fn drop_all(list: impl IntoIterator<Item = Self>) {
+        let mut list = list.into_iter().peekable();
+        if list.peek().is_some() {
+            rcu::synchronize_rcu();
+        }
+        list.for_each(|mut retired| drop(retired.0.take()));
+    }
+}
 
 impl<T> Drop for Retired<T> {
     fn drop(&mut self) {
-        // The reference is dropped after this.
-        rcu::synchronize_rcu();
+        if self.0.is_some() {
+            // The reference is dropped after this.
+            rcu::synchronize_rcu();
+        }
     }
 }
 
