@@ -306,13 +306,16 @@ pub struct RunArgs {
     /// Only what took at least so long: 10ms, 500us, 1s
     #[arg(long, value_name = "TIME")]
     pub slower: Option<String>,
+    /// Also what rhist itself does
+    #[arg(long = "self")]
+    pub itself: bool,
     /// In what unit the buckets of times are, to be added to others in this unit; by default nanoseconds
     #[arg(long, value_enum)]
     pub unit: Option<UnitArg>,
     /// Only events that this filter of the kernel passes
     #[arg(long = "where", value_name = "EXPR", value_parser = one_line)]
     pub filter: Option<String>,
-    /// How many entries there is room for: 65 to 131072
+    /// How many entries there is room for, of results and of starts: 65 to 131072
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(65..=131_072))]
     pub size: Option<u32>,
     /// Whose histograms: by default rhist's, if the module is loaded

@@ -4,7 +4,6 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::iter;
 use std::path::Path;
 
 use anyhow::Context;
@@ -19,8 +18,10 @@ use rhist_core::grammar::check_key;
 use rhist_core::grammar::check_value;
 use rhist_core::plan;
 use rhist_core::plan::Id;
+use rhist_core::plan::Instead;
 use rhist_core::plan::Options;
 use rhist_core::plan::Plan;
+use rhist_core::plan::Plans;
 use rhist_core::problem::Problem;
 use rhist_core::question::Backend;
 use rhist_core::question::Question;
@@ -30,11 +31,14 @@ use rhist_core::recipe::Measure;
 use rhist_core::recipe::Point;
 use rhist_core::recipe::Recipe;
 use rhist_core::recipe::UnitName;
+use rhist_core::run;
 use rhist_core::suggest;
 use rhist_core::table::BucketUnit;
 use rhist_core::tracefs::Tracefs;
 use rhist_core::tracefs::events::EventName;
 use rhist_core::tracefs::format::Format;
+use rustix::time::ClockId;
+use rustix::time::clock_getres;
 
 use crate::args::BetweenArgs;
 use crate::args::Common;
@@ -69,22 +73,6 @@ pub struct Ask {
     pub run: RunArgs,
     /// Options of all commands.
     pub common: Common,
-}
-
-/// Ways to measure what is asked, the best first.
-#[derive(Debug)]
-pub struct Plans {
-    /// The one to try first.
-    pub best: Plan,
-    /// For a kernel that refuses those before.
-    pub others: Vec<Plan>,
-}
-
-impl Plans {
-    /// All of them.
-    pub fn iter(&self) -> impl Iterator<Item = &Plan> {
-        iter::once(&self.best).chain(&self.others)
-    }
 }
 
 impl Ask {
@@ -175,9 +163,13 @@ impl Ask {
         };
         let measure = Measure {
             noun: "events".to_owned(),
-            probes: probes.definitions,
+            probes: probes.definitions.clone(),
             count: vec![count],
             ..Measure::default()
+        };
+        let measure = Measure {
+            alternatives: probes.alternatives(&measure),
+            ..measure
         };
         let summary = format!("{} counted", args.event);
         Ok(Self {
@@ -216,10 +208,14 @@ impl Ask {
         let measure = Measure {
             unit: UnitName::Ns,
             noun: "times".to_owned(),
-            probes: probes.definitions,
+            probes: probes.definitions.clone(),
             start: vec![start],
             end: vec![end],
             ..Measure::default()
+        };
+        let measure = Measure {
+            alternatives: probes.alternatives(&measure),
+            ..measure
         };
         let summary = format!("time from {} to {}", args.start, args.end);
         Ok(Self {
@@ -273,6 +269,7 @@ impl Ask {
         let options = Options {
             by: (!self.run.by.is_empty()).then(|| self.run.by.clone()),
             threads,
+            own: self.own_threads(),
             comm: self.run.comm.clone(),
             slower,
             filter: self.run.filter.clone(),
@@ -297,6 +294,7 @@ impl Ask {
                     ..options.clone()
                 })
                 .into_iter()
+                .map(|plan| (Instead::ById, plan))
                 .collect(),
                 false => Vec::new(),
             };
@@ -306,18 +304,41 @@ impl Ask {
         self.check(tracefs, &measure)?;
         let mut plans = ways(&measure);
         for alternative in &measure.alternatives {
-            self.check(tracefs, alternative)?;
-            match (&mut plans, ways(alternative)) {
-                (Ok(plans), Ok(more)) => {
-                    plans.others.push(more.best);
-                    plans.others.extend(more.others);
+            let fits = self.check(tracefs, alternative);
+            match &mut plans {
+                Ok(plans) => {
+                    if let (Ok(()), Ok(more)) = (fits, ways(alternative)) {
+                        plans.others.push((Instead::LessExact, more.best));
+                        plans.others.extend(more.others);
+                    }
                 }
-                (Err(_), Ok(first)) => plans = Ok(first),
-                // Why the first one is impossible is what is told.
-                (_, Err(_)) => {}
+                // This is less exact, so it is for a kernel that lacks an event, and not for a question that the better one
+                // has no answer to.
+                Err(lack @ plan::Error::NoEvent { .. }) => {
+                    fits?;
+                    // If both are impossible, why the first one is so is told.
+                    if let Ok(mut first) = ways(alternative) {
+                        let note = run::otherwise(&lack.to_string(), &self.name);
+                        first.best.question.notes.push(note.clone());
+                        for (_, other) in &mut first.others {
+                            other.question.notes.push(note.clone());
+                        }
+                        plans = Ok(first);
+                    }
+                }
+                Err(_) => break,
             }
         }
         Ok(plans?)
+    }
+
+    /// The threads whose doings are no part of what is measured.
+    fn own_threads(&self) -> Vec<i32> {
+        // What is only printed is for another process.
+        match self.run.itself || self.common.dry_run {
+            true => Vec::new(),
+            false => own_threads(),
+        }
     }
 
     /// The measure with whole names of the events that were given on the command line.
@@ -326,14 +347,18 @@ impl Ask {
         if !matches!(self.name.as_str(), "count" | "between") {
             return Ok(measure);
         }
-        let counts = measure.count.iter_mut().map(|count| ("EVENT", &mut count.event));
-        let starts = measure.start.iter_mut().map(|point| ("A", &mut point.event));
-        let ends = measure.end.iter_mut().map(|point| ("B", &mut point.event));
-        for (origin, event) in counts.chain(starts).chain(ends) {
-            if !event.starts_with("{group}") {
-                *event = diagnostic::resolve(tracefs, origin, event)?.to_string();
+        let mut alternatives = std::mem::take(&mut measure.alternatives);
+        for measure in alternatives.iter_mut().chain([&mut measure]) {
+            let counts = measure.count.iter_mut().map(|count| ("EVENT", &mut count.event));
+            let starts = measure.start.iter_mut().map(|point| ("A", &mut point.event));
+            let ends = measure.end.iter_mut().map(|point| ("B", &mut point.event));
+            for (origin, event) in counts.chain(starts).chain(ends) {
+                if !event.starts_with("{group}") {
+                    *event = diagnostic::resolve(tracefs, origin, event)?.to_string();
+                }
             }
         }
+        measure.alternatives = alternatives;
         Ok(measure)
     }
 
@@ -533,8 +558,27 @@ pub fn machine() -> Question {
         host: read_proc("sys/kernel/hostname"),
         kernel: read_proc("sys/kernel/osrelease"),
         cpus: std::thread::available_parallelism().map_or(1, |cpus| cpus.get() as u32),
+        clock_step_ns: clock_step(),
         ..Question::default()
     }
+}
+
+/// The step of the clock of trace events, if it is that of the timer tick: so it is where the kernel has no clock source that
+/// its scheduler's clock could follow, as in user-mode Linux, or where it found the processor's unstable.
+fn clock_step() -> Option<u64> {
+    let source = std::fs::read_to_string("/sys/devices/system/clocksource/clocksource0/current_clocksource").ok()?;
+    let is_coarse = matches!(
+        source.trim(),
+        "timer" | "jiffies" | "hpet" | "acpi_pm" | "pit" | "refined-jiffies"
+    );
+    let tick = clock_getres(ClockId::MonotonicCoarse);
+    is_coarse.then_some(tick.tv_sec as u64 * 1_000_000_000 + tick.tv_nsec as u64)
+}
+
+/// All threads of this process.
+pub fn own_threads() -> Vec<i32> {
+    // Without /proc there would be no run either.
+    threads_of(std::process::id() as i32).unwrap_or_default()
 }
 
 /// All threads of a process.

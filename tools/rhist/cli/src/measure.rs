@@ -14,6 +14,7 @@ use anyhow::bail;
 use rhist_core::cost;
 use rhist_core::journal::Journals;
 use rhist_core::plan::Plan;
+use rhist_core::plan::Plans;
 use rhist_core::quantity;
 use rhist_core::question::Backend;
 use rhist_core::question::Interval;
@@ -26,7 +27,6 @@ use rhist_core::tracefs::Tracefs;
 
 use crate::args::BackendArg;
 use crate::ask::Ask;
-use crate::ask::Plans;
 use crate::diagnostic;
 use crate::screen::Printer;
 use crate::signals::GRACE;
@@ -96,7 +96,8 @@ pub fn dry_run(tracefs: &Tracefs, plan: &Plan) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Starts the first of these runs that the kernel does not refuse, after what dead ones have left was removed.
+/// Starts the first of these runs that the kernel does not refuse, after what dead ones have left was removed. When this
+/// returns, it counts.
 pub fn start(ask: &Ask, tracefs: &Tracefs, plans: Plans) -> anyhow::Result<Run> {
     let journals = Journals::find();
     for (entries, error) in run::reap(tracefs, &journals, false).1 {
@@ -110,18 +111,18 @@ pub fn start(ask: &Ask, tracefs: &Tracefs, plans: Plans) -> anyhow::Result<Run> 
         .map(|word| word.to_string_lossy().into_owned())
         .collect::<Vec<_>>()
         .join(" ");
-    let start = |plan| Run::start(tracefs.clone(), &journals, plan, &command);
-    let why = match start(plans.best) {
-        Err(StartError::Step(why)) => why,
-        result => return Ok(result?),
-    };
-    for plan in plans.others {
-        match start(plan) {
-            Err(StartError::Step(_)) => {}
-            result => return Ok(result?),
+    let run = Run::start_first(tracefs, &journals, plans, &command).and_then(|mut run| {
+        // Before it counts: what is done for that is not to be counted. If it cannot be measured, no cost is shown.
+        if let Ok(cost) = cost::measure(tracefs, &journals, run.plan()) {
+            run.set_cost(cost);
         }
-    }
-    Err(diagnostic::refused(&why, &ask.written()).into())
+        run.begin()?;
+        Ok(run)
+    });
+    run.map_err(|error| match error {
+        StartError::Step(why) => diagnostic::refused(&why, &ask.written()).into(),
+        error => error.into(),
+    })
 }
 
 /// As the context of an error: something went wrong after the run had begun, with the kernel or with where the output goes.
@@ -141,7 +142,7 @@ pub fn go(ask: &Ask, tracefs: &Tracefs, plans: Plans, sink: &mut dyn Sink) -> an
     sink.announce(&plans.best)?;
     let mut run = start(ask, tracefs, plans)?;
     let begin = Instant::now();
-    let reading = watch(ask, tracefs, &mut run, &signals, sink).context(Failed)?;
+    let reading = watch(ask, &mut run, &signals, sink).context(Failed)?;
     guard.goes_on();
     let seconds = begin.elapsed().as_secs_f64();
     finish(run, tracefs, ask.common.keep).context(Failed)?;
@@ -158,18 +159,10 @@ pub fn guard(tracefs: &Tracefs, signals: &[i32], keep: bool, patience: Duration)
 }
 
 /// Reads and shows intervals until the end. Returns the last reading.
-fn watch(
-    ask: &Ask,
-    tracefs: &Tracefs,
-    run: &mut Run,
-    signals: &Signals,
-    sink: &mut dyn Sink,
-) -> anyhow::Result<Reading> {
+fn watch(ask: &Ask, run: &mut Run, signals: &Signals, sink: &mut dyn Sink) -> anyhow::Result<Reading> {
     let begin = Instant::now();
     sink.begin(run.plan())?;
     let mut last = run.beginning();
-    // What it costs is measured while it runs: the first line is not kept waiting for it.
-    set_cost(tracefs, run);
     let end = ask.run.duration.map(|seconds| begin + Duration::from_secs_f64(seconds));
     let step = ask.run.interval.map(Duration::from_secs_f64);
     let mut next = step.map(|step| begin + step);
@@ -194,13 +187,6 @@ fn watch(
         if is_over {
             return Ok(last);
         }
-    }
-}
-
-/// Measures what a hit costs, which is shown from the next reading on; nothing is if it cannot be measured.
-pub fn set_cost(tracefs: &Tracefs, run: &mut Run) {
-    if let Ok(cost) = cost::measure(tracefs, &Journals::find(), run.plan()) {
-        run.set_cost(cost);
     }
 }
 

@@ -11,6 +11,7 @@ use object::ObjectSegment;
 use object::ObjectSymbol;
 use object::SymbolKind;
 use rhist_core::problem::Problem;
+use rhist_core::recipe::Measure;
 use rhist_core::suggest;
 
 use crate::diagnostic::Diagnostic;
@@ -20,11 +21,25 @@ use crate::diagnostic::Diagnostic;
 pub struct Probes {
     /// For `dynamic_events`, with `{group}` for the group of the run.
     pub definitions: Vec<String>,
+    /// The same with kretprobes where they were asked for. The others have fprobes in their place, which miss no call that
+    /// returns late, but which not every function and argument can have.
+    pub kretprobes: Vec<String>,
     /// What they were given as.
     texts: Vec<String>,
 }
 
 impl Probes {
+    /// What the measure with these probes is for a kernel that refuses fprobes in the place of kretprobes.
+    pub fn alternatives(self, measure: &Measure) -> Vec<Measure> {
+        match self.kretprobes == self.definitions {
+            true => Vec::new(),
+            false => vec![Measure {
+                probes: self.kretprobes,
+                ..measure.clone()
+            }],
+        }
+    }
+
     /// The event that is meant: an event of the kernel stays what it is, a probe is defined.
     ///
     /// Behind the function may be arguments of the probe, as the kernel has them: `kprobe:vfs_read size=$arg3`.
@@ -39,23 +54,26 @@ impl Probes {
         let name = format!("probe{}", self.definitions.len());
         let (prefix, place) = match kind {
             "kprobe" => ("p", place.to_owned()),
-            "kretprobe" => ("r", place.to_owned()),
             "fprobe" | "fentry" => ("f", place.to_owned()),
-            "fexit" => ("f", format!("{place}%return")),
+            "fexit" | "kretprobe" => ("f", format!("{place}%return")),
             "tprobe" => ("t", place.to_owned()),
             "uprobe" => ("p", in_file(place)?),
             "uretprobe" => ("r", in_file(place)?),
             _ => return Ok(text.to_owned()),
         };
-        if place.is_empty() || text.chars().any(char::is_control) {
+        if place.is_empty() || place == "%return" || text.chars().any(char::is_control) {
             bail!("{text:?}: a probe has a place: {kind}:FUNCTION");
         }
         self.texts.push(text.to_owned());
-        self.definitions.push(
-            format!("{prefix}:{{group}}/{name} {place} {arguments}")
-                .trim_end()
-                .to_owned(),
-        );
+        let definition = |prefix, place: &str| {
+            let definition = format!("{prefix}:{{group}}/{name} {place} {arguments}");
+            definition.trim_end().to_owned()
+        };
+        self.definitions.push(definition(prefix, &place));
+        self.kretprobes.push(match kind {
+            "kretprobe" => definition("r", place.trim_end_matches("%return")),
+            _ => definition(prefix, &place),
+        });
         Ok(format!("{{group}}:{name}"))
     }
 }

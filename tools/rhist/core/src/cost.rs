@@ -45,11 +45,12 @@ pub fn measure(tracefs: &Tracefs, journals: &Journals, of: &Plan) -> Result<f64,
         tracefs,
         of.id.second(),
         &alike,
-        &options(&of.measure.by),
+        &options(&of.measure.by, of.has_filter()),
         Question::default(),
     )?;
     let without = renames(&name)?;
     let mut run = Run::start(tracefs.clone(), journals, plan, "(cost of a hit)")?;
+    run.begin()?;
     let with = renames(&name)?;
     let events = run.reading()?.events;
     run.stop()?;
@@ -60,8 +61,8 @@ pub fn measure(tracefs: &Tracefs, journals: &Journals, of: &Plan) -> Result<f64,
     Ok(with.saturating_sub(without).as_nanos() as f64 * each)
 }
 
-/// As many keys as those, of the same kinds.
-fn options(keys: &[String]) -> Options {
+/// As many keys as those, of the same kinds; with a filter, one that passes all.
+fn options(keys: &[String], has_filter: bool) -> Options {
     let mut by: Vec<String> = keys
         .iter()
         .map(|key| match key {
@@ -75,6 +76,7 @@ fn options(keys: &[String]) -> Options {
     by.dedup();
     Options {
         by: Some(by),
+        filter: has_filter.then(|| "common_pid != 0".to_owned()),
         ..Options::default()
     }
 }

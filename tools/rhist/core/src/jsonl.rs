@@ -174,6 +174,7 @@ impl Open {
             no_bucket: trailer.no_bucket,
             unresolved: Some(trailer.unresolved),
             missed: Some(trailer.missed),
+            ..Losses::default()
         };
         Ok(self.histogram)
     }

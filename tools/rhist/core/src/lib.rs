@@ -15,6 +15,7 @@ pub mod machine;
 #[cfg(test)]
 mod measure;
 pub mod metrics;
+pub mod missed;
 pub mod names;
 mod otlp;
 pub mod picture;

@@ -40,6 +40,8 @@ pub struct Question {
     pub kernel: String,
     /// CPUs that are online.
     pub cpus: u32,
+    /// The step of the clock of times, in nanoseconds, where it is so long that shorter times are shown as 0.
+    pub clock_step_ns: Option<u64>,
 }
 
 impl Question {
@@ -81,8 +83,31 @@ pub struct Reading {
     pub events: u64,
     /// What such a hit costs on this machine, in nanoseconds of a CPU, if it was measured.
     pub cost_ns: Option<f64>,
-    /// Entries of the fullest histogram, and for how many there is room.
-    pub fill: (u64, u64),
+    /// How full the fullest histogram is.
+    pub fill: Fill,
+}
+
+/// How full a histogram is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Fill {
+    /// How many entries it has.
+    pub entries: u64,
+    /// For how many there is room.
+    pub size: u64,
+    /// Whether they are those of starts, and not of results.
+    pub is_of_starts: bool,
+}
+
+impl Fill {
+    /// The fuller one of two; of equal ones the later.
+    pub fn max(self, later: Self) -> Self {
+        // a/b >= c/d, without division.
+        let part = |entries: u64, size: u64| u128::from(entries) * u128::from(size);
+        match part(later.entries, self.size) >= part(self.entries, later.size) {
+            true => later,
+            false => self,
+        }
+    }
 }
 
 /// What was added between two readings.

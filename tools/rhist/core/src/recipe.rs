@@ -124,7 +124,7 @@ pub struct Measure {
     /// How numbers of fields are named: `dev = "device"`, `id = "syscall"`.
     #[serde(default)]
     pub names: BTreeMap<String, NameKind>,
-    /// How many entries results have room for: 65 to 131072, by default 2048.
+    /// How many entries results have room for: 65 to 131072, by default 2048. Starts have room for at least as many.
     #[serde(default)]
     pub size: Option<u32>,
     /// Probes that are made first. `{group}` in definitions, events and filters is the group of the run.
@@ -199,7 +199,7 @@ pub struct Point {
     /// `stack = "common_stacktrace"`. All starts of a recipe have the same names.
     #[serde(default)]
     pub keep: BTreeMap<String, String>,
-    /// Of a start: how many entries there is room for, by default 16384. Entries stay when an end was found, so `on` should
+    /// Of a start: how many entries there is room for at least, by default 16384. Entries stay when an end was found, so `on` should
     /// have few different values.
     #[serde(default)]
     pub size: Option<u32>,

@@ -5,7 +5,6 @@
 use std::fmt;
 use std::fs;
 use std::io;
-use std::io::Write as _;
 use std::path::Path;
 use std::thread::sleep;
 use std::time::Duration;
@@ -15,9 +14,14 @@ use crate::hist_file;
 use crate::journal::Entries;
 use crate::journal::Journal;
 use crate::journal::Journals;
+use crate::missed;
 use crate::plan::Id;
+use crate::plan::Instead;
+use crate::plan::NO_TASK;
 use crate::plan::Plan;
+use crate::plan::Plans;
 use crate::plan::Step;
+use crate::plan::TASKS;
 use crate::question::Question;
 use crate::question::Reading;
 use crate::question::Source;
@@ -25,12 +29,10 @@ use crate::table::Table;
 use crate::table::Time;
 use crate::tracefs::Tracefs;
 use crate::tracefs::WriteError;
+use crate::tracefs::error_log::LogEntry;
 
 /// How long removal is tried again while something is busy: readers of other processes, or hits on their way.
 const PATIENCE: Duration = Duration::from_secs(2);
-
-/// The largest number that a task can have on machines of 64 bits: hardly any task has it.
-const NO_TASK: &str = "4194303";
 
 /// A measurement that runs. Dropping it undoes all that it made.
 #[derive(Debug)]
@@ -44,7 +46,9 @@ pub struct Run {
     cost_ns: Option<f64>,
     /// Most ends without a start that a reading had: each tells at least how many there are.
     unresolved: u64,
-    /// When the first trigger was about to be made.
+    /// Hits of its events that were missed before it began.
+    missed_before: u64,
+    /// When the first trigger was about to count.
     begin: Time,
 }
 
@@ -57,6 +61,56 @@ pub enum StartError {
     Instance(io::Error),
     /// The kernel refused a command.
     Step(WriteError),
+}
+
+/// What a kernel has not that a command needs.
+#[derive(Debug, PartialEq, Eq)]
+enum Lack {
+    /// A probe.
+    Probe(String),
+    /// A function of its own, by the name that a filter has.
+    Function(String),
+    /// Names of tasks in histograms of C.
+    Names,
+}
+
+impl Lack {
+    /// What a kernel has not that has refused a command. `None` if it may be the command that is wrong, such as a filter that
+    /// somebody has written.
+    fn of(why: &WriteError) -> Option<Self> {
+        if why.path.ends_with("dynamic_events") {
+            return Some(Lack::Probe(why.text.clone()));
+        }
+        match &why.log {
+            Some(log) if log.sentence == "Function not found" => {
+                let name = log.command.get(LogEntry::word_at(&log.command, log.position));
+                Some(Lack::Function(name.unwrap_or_default().to_owned()))
+            }
+            _ => why.text.contains("common_comm").then_some(Lack::Names),
+        }
+    }
+
+    /// What an answer says that was got by another plan, since the kernel lacks this. `None` if that plan is none to take then.
+    fn note(&self, instead: Instead, name: &str) -> Option<String> {
+        match (instead, self) {
+            (Instead::ById, Lack::Names) => Some(
+                "this kernel's histograms have no names of tasks: tasks are counted by their IDs, and shown by the first name of each"
+                    .to_owned(),
+            ),
+            (Instead::LessExact, Lack::Probe(definition)) => {
+                Some(otherwise(&format!("this kernel refuses the probe {definition:?}"), name))
+            }
+            (Instead::LessExact, Lack::Function(function)) => {
+                Some(otherwise(&format!("this kernel has no function {function}"), name))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Says why something is measured in another way than the best.
+pub fn otherwise(why: &str, name: &str) -> String {
+    format!("{why}, so this was measured in another way: see rhist {name} --help")
 }
 
 impl fmt::Display for StartError {
@@ -77,7 +131,42 @@ impl fmt::Display for StartError {
 impl std::error::Error for StartError {}
 
 impl Run {
-    /// Carries a plan out. What was made is undone if a step fails.
+    /// Carries out the first plan that the kernel takes, and counts nothing yet: see [`Self::begin()`].
+    ///
+    /// A plan that is less exact than one before it is only taken where the kernel lacks what that one needs, and says so in its
+    /// answer. What is told of several refusals is the first.
+    pub fn start_first(
+        tracefs: &Tracefs,
+        journals: &Journals,
+        plans: Plans,
+        command: &str,
+    ) -> Result<Self, StartError> {
+        let start = |plan| Self::start(tracefs.clone(), journals, plan, command);
+        let first = match start(plans.best) {
+            Err(StartError::Step(why)) => why,
+            result => return result,
+        };
+        let mut lack = Lack::of(&first);
+        let mut notes = Vec::new();
+        for (instead, mut plan) in plans.others {
+            let Some(note) = lack.as_ref().and_then(|lack| lack.note(instead, &plan.question.name)) else {
+                continue;
+            };
+            // One that is measured otherwise may still be counted by names.
+            if instead == Instead::LessExact {
+                notes.clear();
+            }
+            notes.push(note);
+            plan.question.notes.extend(notes.iter().cloned());
+            match start(plan) {
+                Err(StartError::Step(why)) => lack = Lack::of(&why),
+                result => return result,
+            }
+        }
+        Err(StartError::Step(first))
+    }
+
+    /// Carries a plan out, without counting anything: see [`Self::begin()`]. What was made is undone if a step fails.
     pub fn start(tracefs: Tracefs, journals: &Journals, plan: Plan, command: &str) -> Result<Self, StartError> {
         let journal = journals.create(&plan.id, command).map_err(StartError::Journal)?;
         let mut run = Self {
@@ -87,6 +176,7 @@ impl Run {
             made: 0,
             cost_ns: None,
             unresolved: 0,
+            missed_before: 0,
             begin: Time::now(),
         };
         match run.make() {
@@ -105,28 +195,34 @@ impl Run {
             }
             return Err(StartError::Instance(error));
         }
-        let triggers = self
-            .plan
-            .steps
-            .iter()
-            .filter(|step| matches!(step, Step::Trigger { .. }));
-        // Triggers begin together: a start whose end comes before that has a trigger would be found by a later end.
-        let together = triggers.count() > 1;
-        if together {
-            count_only(&instance, NO_TASK).map_err(StartError::Instance)?;
-        }
+        if_there(instance.write(TASKS, NO_TASK))?;
         for step in &self.plan.steps {
             if let Some(journal) = &mut self.journal {
                 journal.note(step).map_err(StartError::Journal)?;
             }
             let (in_instance, file) = step.file();
             let dir = if in_instance { &instance } else { &self.tracefs };
-            dir.write(file, step.text()).map_err(StartError::Step)?;
+            // Kernels before 6.14 have few places to note which fprobes wait for a return; later ones know no number.
+            let roomy = step.with_room().is_some_and(|text| dir.write(&file, &text).is_ok());
+            if !roomy {
+                dir.write(file, step.text()).map_err(StartError::Step)?;
+            }
             self.made += 1;
         }
-        if together {
-            count_only(&instance, "").map_err(StartError::Instance)?;
-        }
+        Ok(())
+    }
+
+    /// Lets its triggers count, all at one time: what is measured begins here. What it takes to make them is not in it, and no
+    /// start is found by a later end since there was none for its own end yet.
+    pub fn begin(&mut self) -> Result<(), StartError> {
+        self.begin = Time::now();
+        self.missed_before = missed::read(&self.tracefs, &self.plan).unwrap_or(0);
+        self.plan
+            .question
+            .notes
+            .extend(missed::disabled(&self.plan).map(str::to_owned));
+        let instance = self.instance();
+        if_there(instance.truncate(TASKS))?;
         Ok(())
     }
 
@@ -140,6 +236,7 @@ impl Run {
             made: 0,
             cost_ns: None,
             unresolved: 0,
+            missed_before: 0,
             begin: Time::default(),
         }
     }
@@ -168,6 +265,11 @@ impl Run {
         }
     }
 
+    /// See [`Self::set_cost()`].
+    pub fn cost_ns(&self) -> Option<f64> {
+        self.cost_ns
+    }
+
     /// What there was to read before it began: nothing.
     pub fn beginning(&self) -> Reading {
         let table = Table {
@@ -187,6 +289,8 @@ impl Run {
     /// Those of the files, `NotFound` among them when the module was unloaded; or what is in a file is no histogram.
     pub fn reading(&mut self) -> Result<Reading, Box<dyn std::error::Error + Send + Sync>> {
         let mut reading = self.plan.answer.read(&self.instance())?;
+        let missed = missed::read(&self.tracefs, &self.plan);
+        reading.table.losses.missed_hits = missed.map(|missed| missed.saturating_sub(self.missed_before));
         if let Some(unresolved) = &mut reading.table.losses.unresolved {
             self.unresolved = self.unresolved.max(*unresolved);
             *unresolved = self.unresolved;
@@ -234,16 +338,6 @@ impl Source for Run {
 
     fn read(&mut self) -> Result<Option<Reading>, Box<dyn std::error::Error + Send + Sync>> {
         self.reading().map(Some)
-    }
-}
-
-/// Lets triggers of an instance count hits of these tasks only, by their numbers; of all, if there are none.
-fn count_only(instance: &Tracefs, tasks: &str) -> io::Result<()> {
-    let file = instance.kernel().join("set_event_pid");
-    match fs::OpenOptions::new().write(true).truncate(true).open(file) {
-        Ok(mut file) => file.write_all(tasks.as_bytes()),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        Err(error) => Err(error),
     }
 }
 
@@ -336,6 +430,14 @@ fn is_gone(result: io::Result<()>) -> io::Result<()> {
     }
 }
 
+/// What came of writing a file that need not be there: without it, triggers count as soon as they are made.
+fn if_there(result: Result<(), WriteError>) -> Result<(), StartError> {
+    match result {
+        Err(why) if why.error.kind() != io::ErrorKind::NotFound => Err(StartError::Step(why)),
+        _ => Ok(()),
+    }
+}
+
 /// Tries again while something is busy.
 fn patiently(mut attempt: impl FnMut() -> io::Result<()>) -> io::Result<()> {
     let start = Instant::now();
@@ -356,6 +458,31 @@ mod tests {
     use crate::plan::hist_jsonl;
     use crate::recipe::Count;
     use crate::recipe::Measure;
+
+    #[test]
+    fn what_the_kernel_lacks() {
+        let refused = |file: &str, text: &str, log: Option<(&str, &str, usize)>| WriteError {
+            path: file.into(),
+            text: text.to_owned(),
+            error: io::ErrorKind::InvalidInput.into(),
+            log: log.map(|(sentence, command, position)| LogEntry {
+                sentence: sentence.to_owned(),
+                command: command.to_owned(),
+                position,
+            }),
+        };
+        let lack = |file: &str, text: &str, log| Lack::of(&refused(file, text, log));
+        let probe = lack("/t/dynamic_events", "p:g/x do_it", None).unwrap();
+        assert!(probe.note(Instead::LessExact, "x").is_some() && probe.note(Instead::ById, "x").is_none());
+        let filter = "function.function == do_it";
+        let function = lack("/t/trigger", filter, Some(("Function not found", filter, 21)));
+        assert_eq!(function, Some(Lack::Function("do_it".to_owned())));
+        // What somebody has written is wrong: nothing stands in for it.
+        let own = "hist:keys=rq:ts0=common_timestamp:pause if dev == 5";
+        assert_eq!(lack("/t/trigger", own, Some(("Field not found", "dev == 5", 4))), None);
+        let names = lack("/t/trigger", "hist:keys=common_comm:pause", None).unwrap();
+        assert!(names.note(Instead::ById, "x").is_some() && names.note(Instead::LessExact, "x").is_none());
+    }
 
     #[test]
     fn an_instance_of_somebody_else_stays() {

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # What is measured is what happened: intervals add up to the total, an end that a filter passes over ends its time, a time below
-# zero is no time of centuries, and a process has as many threads as it likes.
+# zero is no time of centuries, a process has as many threads as it likes, --size makes room for starts, too, and what rhist does
+# itself is not counted.
 . "$(dirname "$0")/../lib/tracing.sh"
 
 rhist=$RHIST_COMMAND
@@ -12,6 +13,13 @@ fire() { echo "$*" >/dev/rhist_events; }
 
 # hits FILE: sum of what the lines of JSON with this type have counted
 hits() { grep "\"type\":\"$2\"" "$1" | grep -o '"hits":[0-9]*' | awk -F: '{ sum += $2 } END { print sum + 0 }'; }
+
+# fire_20000: 20,000 different things begin, and then all of them end
+fire_20000()
+{
+	fire numbers task 0 1 20000 20000
+	fire stop task 0 1 20000 20000
+}
 
 # start COMMAND...: runs it until it is told to stop
 start()
@@ -24,7 +32,9 @@ ready()
 {
 	# The first one: the cost of a hit is measured in another.
 	instance=$(ls "$KERNEL/instances" | grep "^rhist-${run}_" | head -n 1)
-	grep -qs active "$rhist_dir/instances/$instance/events/rhist_events/$event/trigger" && sleep 0.2
+	grep -qs active "$rhist_dir/instances/$instance/events/rhist_events/$event/trigger" &&
+		# Nothing is counted before it is empty.
+		! grep -q '^[0-9]' "$KERNEL/instances/$instance/set_event_pid" && sleep 0.2
 }
 stop() { kill -INT $run; wait $run; }
 
@@ -73,6 +83,17 @@ EOF
 		printf '[[forget]]\nevent = "rhist_events:stop"\non = ["key"]\n'
 	done
 } >"$HOME/.config/rhist/recipes/rhist-each.toml"
+
+cat >"$HOME/.config/rhist/recipes/rhist-other.toml" <<-EOF
+	summary = "Numbers"
+	about = "Numbers"
+	example = "rhist-other"
+	[[count]]
+	event = "rhist_events:none"
+	[[alternatives]]
+	[[alternatives.count]]
+	event = "rhist_events:numbers"
+EOF
 
 for backend in rhist c; do
 	rhist_dir=$TRACING
@@ -149,7 +170,7 @@ for backend in rhist c; do
 
 	# Triggers begin together: no task is listened to while they are made, and then all are.
 	rm -f "$work/apart"
-	until cat "$KERNEL"/instances/rhist-*/set_event_pid 2>/dev/null | grep -q 4194303; do :; done && : >"$work/apart" &
+	until cat "$KERNEL"/instances/rhist-*/set_event_pid 2>/dev/null | grep -q '^[0-9]'; do :; done && : >"$work/apart" &
 	watch=$!
 	event=run
 	start rhist-each --backend $backend
@@ -157,6 +178,40 @@ for backend in rhist c; do
 	is "$(cat "$KERNEL/instances/$instance/set_event_pid")" "" "$backend: and then all tasks are"
 	kill $watch 2>/dev/null
 	stop
+
+	# As many as this wait at once: by default starts have room for 16,384.
+	event=stop
+	start between rhist_events:numbers rhist_events:stop --on u32=amount --backend $backend
+	fire_20000
+	stop
+	yes "$backend: starts without room are told, and the option that makes some" \
+		grep -q '^lost: .*3,616 starts dropped.*--size' "$work/out" || sed 's/^/# /' "$work/out"
+	# The way of C, and that of rhist by synthetic events: each end has an entry there, too.
+	for way in "" "--slower 0ns"; do
+		start between rhist_events:numbers rhist_events:stop --on u32=amount $way --size 20000 --format json --backend $backend
+		fire_20000
+		stop
+		is "$(hits "$work/out" total) $(grep -o '"dropped[a-z_]*":[0-9]*' "$work/out" | tr '\n' ' ')" \
+			'20000 "dropped":0 "dropped_starts":0 ' "$backend: --size makes room for starts $way"
+	done
+
+	# While nothing else happens, nothing does: neither what rhist makes before, nor its readings, nor the cost of a hit.
+	$rhist count kmem:kmalloc --by common_comm -d 1 -i 0.1 --format json --backend $backend >"$work/json"
+	no "$backend: rhist does not measure itself" grep -q '"keys":\["rhist"' "$work/json"
+	$rhist count kmem:kmalloc --by common_comm -d 1 -i 0.1 --format json --backend $backend --self >"$work/json"
+	yes "$backend: unless it is told to" grep -q '"keys":\["rhist"' "$work/json"
+	event=numbers
+	start count rhist_events:numbers --backend $backend
+	yes "$backend: its own thread is in the filter" grep -q "common_pid != $run" \
+		"$rhist_dir/instances/$instance/events/rhist_events/numbers/trigger"
+	stop
+	$rhist hardirqs -d 0.1 --backend $backend >"$work/out"
+	yes "$backend: where that cannot be told, it is stated" grep -q '^note: .*what rhist itself does' "$work/out"
+
+	# What is measured in another way than the best says so.
+	$rhist rhist-other -d 0.1 --backend $backend >"$work/out"
+	yes "$backend: why something was measured in another way is told" \
+		grep -q '^note: .*no event rhist_events:none' "$work/out" || sed 's/^/# /' "$work/out"
 
 	# As behind nohup.
 	event=numbers

@@ -53,8 +53,9 @@ class Push:
         path = f"{self.folder()}/events/{self.event}/trigger"
         if not os.path.exists(path):
             return False
-        with open(path, encoding="utf-8") as file:
-            return "[active]" in file.read()
+        # Nothing is counted before that file is empty.
+        with open(path, encoding="utf-8") as file, open(f"{self.folder()}/set_event_pid", encoding="utf-8") as tasks:
+            return "[active]" in file.read() and not tasks.read().strip().isdigit()
 
     def counted(self):
         """What the kernel has."""

@@ -112,6 +112,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
             &ask::machine().host,
             args.host.iter().chain([&args.listen]),
         ),
+        threads: Vec::new(),
         bodies: BTreeMap::new(),
     };
     if config.histograms.is_empty() {
@@ -159,6 +160,8 @@ struct Scraper {
     own: Own,
     pushing: Pushing,
     hosts: Hosts,
+    /// Those of this process, when histograms were made.
+    threads: Vec<i32>,
     /// What was made last of each format, and when.
     bodies: BTreeMap<&'static str, (Instant, Rc<Vec<u8>>)>,
 }
@@ -185,6 +188,12 @@ impl Scraper {
             say!("rhist: pushes to {url} every {seconds} s");
         }
         self.pushing.apply(settings, &self.service, PATIENCE);
+        // A thread that pushes to another receiver is one more that is not to be counted.
+        let threads = ask::own_threads();
+        if !threads.iter().all(|thread| self.threads.contains(thread)) {
+            log(self.service.remake());
+        }
+        self.threads = threads;
     }
 
     /// Ends all of it. What was counted until now is pushed.

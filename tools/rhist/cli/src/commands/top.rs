@@ -2,7 +2,6 @@
 
 //! `rhist top`: keys as they change, on the whole screen.
 
-use std::error::Error;
 use std::ffi::OsString;
 use std::path::Path;
 use std::path::PathBuf;
@@ -12,13 +11,8 @@ use std::time::Instant;
 
 use anyhow::Context;
 use rhist_core::names::Names;
-use rhist_core::question::Question;
-use rhist_core::question::Reading;
-use rhist_core::question::Source;
 use rhist_core::recording::Reader;
 use rhist_core::recording::Replay;
-use rhist_core::run::Run;
-use rhist_core::tracefs::Tracefs;
 
 use crate::args::Common;
 use crate::args::Format;
@@ -83,20 +77,13 @@ pub fn run(args: &Args, common: &Common) -> anyhow::Result<ExitCode> {
     // From here on a signal must not end the process before the run is removed.
     let signals = Signals::new().context("signals")?;
     let guard = measure::guard(&tracefs, ends(), ask.common.keep, Duration::ZERO)?;
-    let run = measure::start(&ask, &tracefs, plans)?;
+    let mut run = measure::start(&ask, &tracefs, plans)?;
     options.names = run.plan().names(&tracefs);
     options.end = ask
         .run
         .duration
         .map(|seconds| Instant::now() + Duration::from_secs_f64(seconds));
-    let mut live = Live {
-        run,
-        tracefs,
-        is_read: false,
-        has_cost: false,
-    };
-    let result = top::run(&mut live, options, &signals);
-    let Live { run, tracefs, .. } = live;
+    let result = top::run(&mut run, options, &signals);
     guard.goes_on();
     measure::finish(run, &tracefs, ask.common.keep)?;
     result?;
@@ -119,28 +106,5 @@ fn format(format: Format, batch: bool) -> Format {
     match format {
         Format::Text if batch => Format::Json,
         _ => format,
-    }
-}
-
-/// A run that tells what it costs from its second reading on: the first screen is not kept waiting for it.
-struct Live {
-    run: Run,
-    tracefs: Tracefs,
-    is_read: bool,
-    has_cost: bool,
-}
-
-impl Source for Live {
-    fn question(&self) -> &Question {
-        self.run.question()
-    }
-
-    fn read(&mut self) -> Result<Option<Reading>, Box<dyn Error + Send + Sync>> {
-        if self.is_read && !self.has_cost {
-            self.has_cost = true;
-            measure::set_cost(&self.tracefs, &mut self.run);
-        }
-        self.is_read = true;
-        self.run.read()
     }
 }

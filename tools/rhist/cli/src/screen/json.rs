@@ -8,8 +8,8 @@
 //!  "from":{"realtime_ns":1795621132746544322,"monotonic_ns":6282976384},"to":{…},"seconds":5.0,
 //!  "keys":[{"name":"comm","unit":null}],"values":[{"name":"wait","unit":"ns","fold":"sum"}],
 //!  "rows":[{"keys":["sed"],"hits":3,"values":[…],"worst":{"value":31800000,"saved":{"prev_pid":236},"text":"…"}}],
-//!  "losses":{"dropped":0,"no_bucket":0,"unresolved":2,"missed":0},
-//!  "cost":{"events":61725,"event_ns":62.0,"cpus":0.0008},"fill":{"entries":12,"size":2048},
+//!  "losses":{"dropped":0,"dropped_starts":0,"no_bucket":0,"unresolved":2,"missed":0,"missed_hits":0},
+//!  "cost":{"events":61725,"event_ns":62.0,"cpus":0.0008},"fill":{"entries":12,"size":2048,"of":"results"},
 //!  "notes":[],"triggers":["echo …"]}
 //! ```
 //!
@@ -123,16 +123,22 @@ fn line<'a>(screen: &'a Screen<'_>, view: &'a View<'_>, total: &'a Row) -> LineJ
         rows,
         losses: LossesJson {
             dropped: table.losses.dropped,
+            dropped_starts: table.losses.dropped_starts,
             no_bucket: table.losses.no_bucket,
             unresolved: table.losses.unresolved,
             missed: table.losses.missed,
+            missed_hits: table.losses.missed_hits,
         },
         cost: CostJson {
             events: view.events,
             event_ns: view.cost_ns,
             cpus: view.cpus(),
         },
-        fill: view.fill.map(|(entries, size)| FillJson { entries, size }),
+        fill: view.fill.map(|fill| FillJson {
+            entries: fill.entries,
+            size: fill.size,
+            of: if fill.is_of_starts { "starts" } else { "results" },
+        }),
         notes: is_total.then_some(question.notes.as_slice()),
         triggers: is_total.then_some(question.triggers.as_slice()),
     }

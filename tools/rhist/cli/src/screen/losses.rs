@@ -3,6 +3,7 @@
 //! What was not counted, and what counting has cost.
 
 use rhist_core::question::Backend;
+use rhist_core::question::Fill;
 
 use super::Screen;
 use super::View;
@@ -22,9 +23,14 @@ pub(super) fn losses(view: &View<'_>) -> Vec<String> {
         }
     };
     add(
-        losses.dropped,
-        "hit dropped: there was no entry left for its keys",
-        "hits dropped: there was no entry left for their keys",
+        losses.dropped.saturating_sub(losses.dropped_starts),
+        "hit dropped: there was no entry left for its keys (--size)",
+        "hits dropped: there was no entry left for their keys (--size)",
+    );
+    add(
+        losses.dropped_starts,
+        "start dropped: all entries for starts were taken (--size)",
+        "starts dropped: all entries for starts were taken (--size)",
     );
     add(
         losses.no_bucket.unwrap_or(0),
@@ -41,18 +47,28 @@ pub(super) fn losses(view: &View<'_>) -> Vec<String> {
         "start or maximum not stored: too many hits at once",
         "starts or maxima not stored: too many hits at once",
     );
+    add(
+        losses.missed_hits.unwrap_or(0),
+        "hit missed: the kernel could not pass it on to the triggers",
+        "hits missed: the kernel could not pass them on to the triggers",
+    );
     lines
 }
 
 /// How many entries are taken, if there is not much room for more. `None` also if there was too little: then losses tell.
 pub(super) fn fill(view: &View<'_>) -> Option<String> {
-    let (entries, size) = view.fill?;
+    let Fill {
+        entries,
+        size,
+        is_of_starts,
+    } = view.fill?;
     let full = size > 0 && entries.saturating_mul(10) >= size.saturating_mul(9) && view.table.losses.dropped == 0;
     full.then(|| {
         format!(
-            "{} of {} entries are taken",
+            "{} of {} entries{} are taken (--size)",
             number::count(entries),
-            number::count(size)
+            number::count(size),
+            if is_of_starts { " for starts" } else { "" }
         )
     })
 }

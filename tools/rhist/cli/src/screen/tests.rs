@@ -8,6 +8,7 @@ mod sample;
 
 use insta::assert_snapshot;
 use rhist_core::question::Backend;
+use rhist_core::question::Fill;
 use rhist_core::question::Interval;
 use rhist_core::question::Question;
 use rhist_core::question::Reading;
@@ -110,9 +111,11 @@ fn losses() {
     let mut reading = waits();
     reading.table.losses = Losses {
         dropped: 12_345,
+        dropped_starts: 2_000,
         no_bucket: Some(1),
         unresolved: Some(5),
         missed: Some(2),
+        missed_hits: Some(1_912),
     };
     if let Value::Dist(dist) = &mut reading.table.rows[0].values[0] {
         dist.count += 1;
@@ -129,7 +132,11 @@ fn losses() {
 #[test]
 fn nearly_full() {
     let mut reading = waits();
-    reading.fill = (2_000, 2_048);
+    reading.fill = Fill {
+        entries: 2_000,
+        size: 2_048,
+        is_of_starts: true,
+    };
     reading.cost_ns = None;
     let printed = total(BY, &question(), &reading);
     let lines: Vec<_> = printed

@@ -6,6 +6,8 @@ use std::io;
 use std::io::Write;
 
 use rhist_core::quantity::things;
+use rhist_core::table;
+use rhist_core::table::Unit;
 use rhist_core::table::Value;
 
 use super::Screen;
@@ -153,6 +155,9 @@ fn remarks(screen: &Screen<'_>, view: &View<'_>) -> Vec<String> {
         add(if lost { "" } else { "lost" }, losses::untold(screen, view), None);
     }
     add("full", losses::fill(view).into_iter().collect(), None);
+    if view.is_total() {
+        add("clock", clock(screen, view).into_iter().collect(), None);
+    }
     if view.is_total() && !screen.quiet {
         add(
             "note",
@@ -162,6 +167,20 @@ fn remarks(screen: &Screen<'_>, view: &View<'_>) -> Vec<String> {
         add("cost", losses::cost(view).into_iter().collect(), None);
     }
     lines
+}
+
+/// Why there are times of 0.
+fn clock(screen: &Screen<'_>, view: &View<'_>) -> Option<String> {
+    let step = screen.question.clock_step_ns?;
+    let is_time = |column: &&table::Column| column.unit == Unit::Nanoseconds;
+    let total = view.table.total();
+    let mut columns = view.table.values.iter().zip(&total.values);
+    let has_zero = columns.any(|(column, value)| {
+        let mut buckets = rows::dist_of(value).into_iter().flat_map(table::Dist::buckets);
+        is_time(&column) && buckets.any(|bucket| bucket.low == 0)
+    });
+    let step = number::quantity(step as f64, Unit::Nanoseconds);
+    has_zero.then(|| format!("times of 0 ns are shorter than a step of this machine's clock, {step}"))
 }
 
 /// What the largest value of all was, and what happened then.

@@ -2,6 +2,7 @@
 
 //! What is printed at one time.
 
+use rhist_core::question::Fill;
 use rhist_core::question::Interval;
 use rhist_core::question::Reading;
 use rhist_core::table::Table;
@@ -17,7 +18,7 @@ pub struct View<'a> {
     pub(super) events: u64,
     pub(super) cost_ns: Option<f64>,
     /// Of a total: see [`Reading::fill`].
-    pub(super) fill: Option<(u64, u64)>,
+    pub(super) fill: Option<Fill>,
 }
 
 impl<'a> View<'a> {

@@ -13,6 +13,7 @@ use rhist_core::grammar::check_key;
 use rhist_core::grammar::check_value;
 use rhist_core::plan::Id;
 use rhist_core::plan::Plan;
+use rhist_core::plan::Plans;
 use rhist_core::problem::InFile;
 use rhist_core::problem::Problem;
 use rhist_core::question::Question;
@@ -47,7 +48,7 @@ impl Planner for WordsPlanner {
             }
             What::Triggers(triggers) => by_triggers(wanted, triggers, id),
         }?;
-        let keys = plans.plans.first().map(Plan::key_names).unwrap_or_default();
+        let keys = plans.plans.best.key_names();
         match wanted.settings.labels.keys().find(|key| !keys.contains(&key.as_str())) {
             None => Ok(plans),
             Some(key) => Err(Box::new(no_key(wanted, key, &keys))),
@@ -89,10 +90,7 @@ fn by_words(wanted: &Wanted, kind: &str, words: &[Word], id: &Id) -> anyhow::Res
     ask.only_buckets = true;
     let tracefs = measure::tracefs(ask.run.backend)?;
     let plans = ask.plans_as(&tracefs, id)?;
-    Ok(service::Plans {
-        tracefs,
-        plans: std::iter::once(plans.best).chain(plans.others).collect(),
-    })
+    Ok(service::Plans { tracefs, plans })
 }
 
 /// What is wrong with words, and where.
@@ -170,7 +168,10 @@ fn by_triggers(wanted: &Wanted, triggers: &[(String, String)], id: &Id) -> Resul
     let plan = Plan::of_triggers(&tracefs, id.clone(), &named, question).map_err(|error| whole(&error))?;
     Ok(service::Plans {
         tracefs,
-        plans: vec![plan],
+        plans: Plans {
+            best: plan,
+            others: Vec::new(),
+        },
     })
 }
 

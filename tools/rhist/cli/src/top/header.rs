@@ -71,10 +71,13 @@ fn figures(state: &State, paint: &Paint) -> Vec<(String, Style)> {
         }
         None => texts.push(("not measured".into(), plain)),
     }
-    let (entries, room) = shown.fill;
-    if room > 0 {
-        let part = entries as f64 / room as f64;
-        texts.push(("  fill ".into(), plain));
+    let fill = shown.fill;
+    if fill.size > 0 {
+        let part = fill.entries as f64 / fill.size as f64;
+        texts.push((
+            if fill.is_of_starts { "  starts fill " } else { "  fill " }.into(),
+            plain,
+        ));
         texts.push(match part < NEARLY_FULL {
             true => (number::percent(part), bold),
             false => (format!("!{}", number::percent(part)), look.bad()),

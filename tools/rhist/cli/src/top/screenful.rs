@@ -2,6 +2,7 @@
 
 //! What is shown of an interval: the figures of the header, and a line for each key.
 
+use rhist_core::question::Fill;
 use rhist_core::question::Interval;
 use rhist_core::question::Reading;
 use rhist_core::table::Dist;
@@ -29,7 +30,7 @@ pub struct Screenful {
     /// The part of a CPU that these cost, if it is known.
     pub cost: Option<f64>,
     /// Entries of the fullest histogram, and for how many there is room.
-    pub fill: (u64, u64),
+    pub fill: Fill,
     /// What was lost since the start.
     pub losses: Losses,
     /// How many intervals were in the history at its end.
@@ -101,10 +102,12 @@ impl Screenful {
 /// A part of what was lost since the start: what it is called, and how much it is.
 pub fn losses(losses: &Losses) -> impl Iterator<Item = (&'static str, u64)> {
     let all = [
-        ("dropped", Some(losses.dropped)),
+        ("dropped", losses.dropped.checked_sub(losses.dropped_starts)),
+        ("starts dropped", Some(losses.dropped_starts)),
         ("no bucket", losses.no_bucket),
         ("unresolved", losses.unresolved),
         ("missed", losses.missed),
+        ("hits missed", losses.missed_hits),
     ];
     all.into_iter()
         .filter_map(|(name, count)| Some((name, count.filter(|&count| count > 0)?)))

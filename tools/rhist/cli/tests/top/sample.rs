@@ -5,6 +5,7 @@
 use std::path::Path;
 
 use rhist_core::names::Names;
+use rhist_core::question::Fill;
 use rhist_core::question::Question;
 use rhist_core::question::Reading;
 use rhist_core::recipe::NameKind;
@@ -124,7 +125,11 @@ fn reading(second: u64, dists: &[Dist]) -> Reading {
         ..Column::default()
     };
     Reading {
-        fill: (rows.len() as u64, 2048),
+        fill: Fill {
+            entries: rows.len() as u64,
+            size: 2048,
+            is_of_starts: false,
+        },
         table: Table {
             keys: vec![column("comm", Unit::Plain)],
             values: vec![column("wait", Unit::Nanoseconds)],

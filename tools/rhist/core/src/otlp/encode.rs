@@ -198,9 +198,11 @@ impl<'a> Encoder<'a> {
         for (name, number) in [
             (names::EVENTS, Some(self.interval.events)),
             (names::DROPPED, Some(losses.dropped)),
+            (names::DROPPED_STARTS, Some(losses.dropped_starts)),
             (names::NO_BUCKET, losses.no_bucket),
             (names::UNRESOLVED, losses.unresolved),
             (names::MISSED, losses.missed),
+            (names::MISSED_HITS, losses.missed_hits),
         ] {
             if let Some(number) = number {
                 metrics.push(self.sum(name.to_owned(), "1".to_owned(), point(number.into()), true));

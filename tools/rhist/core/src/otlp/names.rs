@@ -22,11 +22,15 @@ pub const COST: &str = "rhist.cost";
 /// See [`crate::table::Losses`].
 pub const DROPPED: &str = "rhist.dropped";
 /// See [`crate::table::Losses`].
+pub const DROPPED_STARTS: &str = "rhist.dropped_starts";
+/// See [`crate::table::Losses`].
 pub const NO_BUCKET: &str = "rhist.no_bucket";
 /// See [`crate::table::Losses`].
 pub const UNRESOLVED: &str = "rhist.unresolved";
 /// See [`crate::table::Losses`].
 pub const MISSED: &str = "rhist.missed";
+/// See [`crate::table::Losses`].
+pub const MISSED_HITS: &str = "rhist.missed_hits";
 
 /// Names of the metrics that have the rows of a table. All are different, whatever its columns are called.
 pub struct Names {
@@ -43,7 +47,16 @@ impl Names {
     pub fn new(question: &str, values: &[Column]) -> Self {
         let mut taken = BTreeSet::from(
             [
-                MONOTONIC, DURATION, EVENTS, COST, DROPPED, NO_BUCKET, UNRESOLVED, MISSED,
+                MONOTONIC,
+                DURATION,
+                EVENTS,
+                COST,
+                DROPPED,
+                DROPPED_STARTS,
+                NO_BUCKET,
+                UNRESOLVED,
+                MISSED,
+                MISSED_HITS,
             ]
             .map(str::to_owned),
         );

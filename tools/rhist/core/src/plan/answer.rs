@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 
 use crate::hist_file;
+use crate::question::Fill;
 use crate::question::Reading;
 use crate::table::Column;
 use crate::table::Dist;
@@ -206,21 +207,26 @@ impl Answer {
             let all = End::add(ends.get(&end).copied(), counted, unresolved);
             ends.insert(end, all);
         }
-        // The fullest: a/b >= c/d.
-        if part.shows != Shows::Void && histogram.entries * reading.fill.1 >= reading.fill.0 * histogram.size {
-            reading.fill = (histogram.entries, histogram.size);
+        if part.shows == Shows::Void {
+            return;
+        }
+        // Their entries are by what starts and ends have in common, not those of the answer.
+        let is_of_starts = matches!(part.shows, Shows::Nothing | Shows::Ends);
+        reading.fill = reading.fill.max(Fill {
+            entries: histogram.entries,
+            size: histogram.size,
+            is_of_starts,
+        });
+        if is_of_starts {
+            table.rows.clear();
+            // A start that was dropped is a time that is missing.
+            table.losses.dropped_starts = table.losses.dropped;
         }
         match part.shows {
-            Shows::Void => return,
-            Shows::Nothing => {
-                // A start that was dropped is a time that is missing; ends that find no start are told by the ends.
-                table.rows.clear();
-                table.losses = Losses {
-                    unresolved: None,
-                    ..table.losses
-                };
-            }
-            Shows::Ends => table.rows.clear(),
+            Shows::Void => {}
+            // Ends that find no start are told by the ends.
+            Shows::Nothing => table.losses.unresolved = None,
+            Shows::Ends => {}
             Shows::Whole => {
                 (reading.table.keys, reading.table.values) = (table.keys, table.values);
                 reading.table.rows = table.rows;
@@ -258,6 +264,10 @@ impl Answer {
             if self.has_times {
                 without_wrapped(row);
             }
+            // The kernel reads both one after the other, while hits go on: what is shown is one number.
+            if let (Shows::Rows | Shows::Log2, Some(count)) = (part.shows, row.values.iter().find_map(count)) {
+                row.hits = count;
+            }
             // Without an offset, `.sym` has a function as often as it has places in it that are in the records.
             for key in &mut row.keys {
                 if self.comm_by_pid
@@ -291,6 +301,14 @@ impl Answer {
             true => table.without_key(0),
             false => table,
         }
+    }
+}
+
+/// How many values a distribution has.
+fn count(value: &Value) -> Option<u64> {
+    match value {
+        Value::Dist(dist) => Some(dist.count),
+        Value::Number(_) | Value::Unknown => None,
     }
 }
 

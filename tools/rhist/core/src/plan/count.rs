@@ -13,6 +13,7 @@ use super::latency::dist_clauses;
 use super::latency::keys_or_cpu;
 use super::latency::size_of;
 use super::options_filter;
+use super::others_filter;
 use super::synthetic::MOST_KEYS_OF_C;
 use super::synthetic::too_many_keys;
 use crate::recipe::Count;
@@ -31,6 +32,11 @@ pub(super) fn plan(plan: &mut Plan, asked: Asked<'_>) -> Result<(), Error> {
         ));
     }
     let filter = options_filter(measure, options)?;
+    let others = others_filter(measure, options, None);
+    if others.is_none() {
+        plan.note_self();
+    }
+    let others = others.unwrap_or_default();
     let mut columns: Vec<Column> = Vec::new();
     for count in &measure.count {
         let first = &measure.count[0];
@@ -48,7 +54,11 @@ pub(super) fn plan(plan: &mut Plan, asked: Asked<'_>) -> Result<(), Error> {
     plan.answer.values = columns;
     for count in &measure.count {
         let event = event_of(&count.event)?;
-        let tail = format!("{}{}", size_of(options, measure), condition(&[&count.filter, &filter]));
+        let tail = format!(
+            "{}{}",
+            size_of(options, measure),
+            condition(&[&count.filter, &filter, &others])
+        );
         if has_dist(asked.tracefs) {
             rhist(plan, asked, count, &event, &tail);
         } else {

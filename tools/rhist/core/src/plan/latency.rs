@@ -12,13 +12,14 @@ use super::event_of;
 use super::filters_starts;
 use super::has_dist;
 use super::options_filter;
+use super::others_filter;
 use super::split_key;
 use super::synthetic;
 use super::synthetic::Carried;
 use crate::recipe::Measure;
 use crate::recipe::Point;
 
-/// Entries of a start that has not said how many.
+/// Entries of a start that has not said how many, unless more are asked for.
 const START_SIZE: u32 = 16384;
 
 /// Name of the value that a synthetic event carries.
@@ -52,7 +53,7 @@ pub(super) fn plan(plan: &mut Plan, asked: Asked<'_>) -> Result<(), Error> {
     for (i, start) in measure.start.iter().enumerate() {
         let value = start.value.as_deref().unwrap_or("common_timestamp");
         let free = match start.first {
-            true => free(plan, measure, i)?,
+            true => free(plan, asked, i)?,
             false => String::new(),
         };
         let mut command = format!("hist:keys={}:{free}ts{i}={value}", start.on.join(","));
@@ -65,9 +66,15 @@ pub(super) fn plan(plan: &mut Plan, asked: Asked<'_>) -> Result<(), Error> {
             })?;
             command += &format!(",kept{i}_{k}={field}");
         }
-        command += &format!(":size={}", start.size.unwrap_or(START_SIZE));
-        let filter = if filters_starts(measure) { filter.as_str() } else { "" };
-        command += &condition(&[&start.filter, filter]);
+        command += &room(asked, i);
+        let (filter, others) = match filters_starts(measure) {
+            true => (filter.as_str(), others_filter(measure, options, None)),
+            false => ("", Some(String::new())),
+        };
+        if others.is_none() {
+            plan.note_self();
+        }
+        command += &condition(&[&start.filter, filter, &others.unwrap_or_default()]);
         let (event, place) = plan.add_trigger(&event_of(&start.event)?, command);
         plan.answer.add(event, place, Shows::Nothing);
     }
@@ -77,8 +84,15 @@ pub(super) fn plan(plan: &mut Plan, asked: Asked<'_>) -> Result<(), Error> {
         }
     }
     for (e, end) in measure.end.iter().enumerate() {
+        let (filter, others) = match filters_starts(measure) {
+            true => ("", Some(String::new())),
+            false => (filter.as_str(), others_filter(measure, options, Some(&end.on))),
+        };
+        if others.is_none() {
+            plan.note_self();
+        }
+        let filter = condition(&[&end.filter, filter, &others.unwrap_or_default()]);
         for i in starts_of(end, measure) {
-            let filter = condition(&[&end.filter, if filters_starts(measure) { "" } else { &filter }]);
             if is_direct {
                 direct(plan, asked, end, (e, i), &filter)?;
             } else {
@@ -113,12 +127,14 @@ fn passes_all_of_key(measure: &Measure, options: &Options, end: &Point) -> bool 
 
 /// A trigger that sets a variable when something has ended. Returns what a start has in front of its own variable, so that
 /// it uses that up, and does nothing where it is not set: there it has begun already.
-fn free(plan: &mut Plan, measure: &Measure, i: usize) -> Result<String, Error> {
+fn free(plan: &mut Plan, asked: Asked<'_>, i: usize) -> Result<String, Error> {
+    let measure = asked.measure;
     let end = measure.end.iter().find(|end| starts_of(end, measure).contains(&i));
     let end = end.ok_or_else(|| Error::Impossible(format!("start {i} has no end")))?;
     let command = format!(
-        "hist:keys={}:free{i}=common_timestamp:size={START_SIZE}{}",
+        "hist:keys={}:free{i}=common_timestamp{}{}",
         end.on.join(","),
+        room(asked, i),
         condition(&[&end.filter])
     );
     let (event, place) = plan.add_trigger(&event_of(&end.event)?, command);
@@ -134,7 +150,7 @@ fn void(plan: &mut Plan, asked: Asked<'_>, point: &Point, name: &str, i: usize) 
     // Nobody reads what it counts. C finds the variable by the keys only.
     let keys = match has_dist(asked.tracefs) {
         true => format!("keys=common_cpu:on({on})"),
-        false => format!("keys={on}:size={START_SIZE}"),
+        false => format!("keys={on}{}", room(asked, i)),
     };
     let command = format!(
         "hist:{keys}:{given}{name}=common_timestamp-$ts{i}{}",
@@ -209,6 +225,16 @@ pub(super) fn dist_clauses(options: &Options) -> String {
         clauses += ":quantiles(50)";
     }
     clauses
+}
+
+/// `:size=…` of the start with this number, and of all triggers that look it up by the same keys. What is asked for makes
+/// room for more starts, never for fewer: results may be few.
+pub(super) fn room(Asked { measure, options, .. }: Asked<'_>, i: usize) -> String {
+    let own = measure.start.get(i).and_then(|start| start.size).unwrap_or(START_SIZE);
+    format!(
+        ":size={}",
+        options.size.or(measure.size).map_or(own, |size| size.max(own))
+    )
 }
 
 /// `:size=…`, if it is not the default.

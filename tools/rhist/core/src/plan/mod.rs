@@ -20,6 +20,7 @@ use answer::Shows;
 #[cfg(test)]
 pub(crate) use answer::tests::hist_jsonl;
 pub use step::Id;
+use step::MOST_ACTIVE;
 pub use step::Step;
 
 use crate::names::Names;
@@ -38,6 +39,13 @@ use crate::tracefs::events::EventName;
 /// Bytes that a command for the kernel may have: less than the smallest page.
 const MOST_BYTES: usize = 4095;
 
+/// The file of an instance with the tasks whose events are counted. While it is not empty, no others are: so triggers are made
+/// while nothing is counted, and then all begin at one time. To pause them would not do: what has a variable cannot be continued.
+pub(crate) const TASKS: &str = "set_event_pid";
+
+/// The number of no task, as there are 2^22 at most (`PID_MAX_LIMIT`), and the greatest that the file takes.
+pub(crate) const NO_TASK: &str = "1073741823";
+
 /// Bytes of the name of a task (`TASK_COMM_LEN`, less one).
 const MOST_OF_NAME: usize = 15;
 
@@ -48,13 +56,15 @@ pub struct Options {
     pub by: Option<Vec<String>>,
     /// Only these threads.
     pub threads: Vec<i32>,
+    /// Not what these threads do: those of whoever measures.
+    pub own: Vec<i32>,
     /// Only tasks of this name; with `*`, a pattern.
     pub comm: Option<String>,
     /// Only values of at least this, in the unit of the recipe.
     pub slower: Option<u64>,
     /// Only hits that this filter passes.
     pub filter: Option<String>,
-    /// Entries that results have room for.
+    /// Entries that results have room for, and starts at least.
     pub size: Option<u32>,
     /// In what unit the buckets of times are: see [`BucketUnit`].
     pub unit: BucketUnit,
@@ -80,6 +90,31 @@ pub struct Plan {
     pub answer: Answer,
     /// What is known about the question.
     pub question: Question,
+}
+
+/// Plans of one question for one machine.
+#[derive(Debug)]
+pub struct Plans {
+    /// The one to try first.
+    pub best: Plan,
+    /// Those for a kernel that refuses it, the better ones first.
+    pub others: Vec<(Instead, Plan)>,
+}
+
+/// Why a plan may be carried out instead of a better one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Instead {
+    /// It is less exact, or for another kernel: only where the kernel lacks what the better one needs.
+    LessExact,
+    /// It is the same, but for names of tasks, where C has none.
+    ById,
+}
+
+impl Plans {
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = &Plan> {
+        std::iter::once(&self.best).chain(self.others.iter().map(|(_, plan)| plan))
+    }
 }
 
 /// What all triggers of a plan are made of.
@@ -262,6 +297,11 @@ impl Plan {
         Ok(plan)
     }
 
+    /// Whether its triggers have filters.
+    pub fn has_filter(&self) -> bool {
+        self.steps.iter().any(|step| step.text().contains(" if "))
+    }
+
     /// Whether it is counted, or saved, by the name of the task, which C has not on all kernels.
     pub fn has_comm(&self) -> bool {
         let is_by_comm = |step: &Step| {
@@ -293,8 +333,10 @@ impl Plan {
         let mut lines = vec![
             format!("cd {}", tracefs.dir().display()),
             format!("mkdir instances/{}", self.id.instance()),
+            format!("echo {NO_TASK} > instances/{}/{TASKS}", self.id.instance()),
         ];
         lines.extend(self.steps.iter().map(|step| step.shell(&self.id)));
+        lines.push(format!("echo > instances/{}/{TASKS}", self.id.instance()));
         lines
     }
 
@@ -312,6 +354,14 @@ impl Plan {
         lines
     }
 
+    /// Says that what whoever measures does is counted, too.
+    fn note_self(&mut self) {
+        let note = "what rhist itself does is counted, too: these events do not tell whose they are";
+        if !self.question.notes.iter().any(|other| other == note) {
+            self.question.notes.push(note.to_owned());
+        }
+    }
+
     fn add_probe(&mut self, definition: &str) -> Result<(), Error> {
         let name = definition
             .split_whitespace()
@@ -320,10 +370,12 @@ impl Plan {
             .map(|(_, name)| name.to_owned())
             .filter(|name| name.starts_with(&format!("{}/", self.id.group())))
             .ok_or_else(|| Error::Impossible(format!("probe {definition}: it must be in {{group}}")))?;
-        self.steps.push(Step::Probe {
-            name,
-            definition: definition.to_owned(),
-        });
+        let is_of_program = definition.split(' ').nth(1).is_some_and(|place| place.starts_with('/'));
+        let definition = match definition.strip_prefix("r:") {
+            Some(rest) if !is_of_program => format!("r{MOST_ACTIVE}:{rest}"),
+            _ => definition.to_owned(),
+        };
+        self.steps.push(Step::Probe { name, definition });
         Ok(())
     }
 
@@ -479,19 +531,50 @@ fn options_filter(measure: &Measure, options: &Options) -> Result<String, Error>
 
 /// Filter for some threads. Those that have one number after the other, as those of a process often have, are a range.
 fn threads_filter(pid: &str, threads: &[i32]) -> String {
+    ranges(threads, " || ", |range| match *range {
+        [first, _, .., last] => format!("({pid} >= {first} && {pid} <= {last})"),
+        _ => each(range, " || ", |thread| format!("{pid} == {thread}")),
+    })
+}
+
+/// Filter for all threads but some.
+fn other_threads_filter(pid: &str, threads: &[i32]) -> String {
+    ranges(threads, " && ", |range| match *range {
+        [first, _, .., last] => format!("({pid} < {first} || {pid} > {last})"),
+        _ => each(range, " && ", |thread| format!("{pid} != {thread}")),
+    })
+}
+
+/// Joins the filters of ranges of threads that have one number after the other.
+fn ranges(threads: &[i32], operator: &str, filter: impl Fn(&[i32]) -> String) -> String {
     let mut threads = threads.to_vec();
     threads.sort_unstable();
     threads.dedup();
     let ranges = threads.chunk_by(|a, b| a.checked_add(1) == Some(*b));
-    let filter = |range: &[i32]| match *range {
-        [first, _, .., last] => format!("({pid} >= {first} && {pid} <= {last})"),
-        _ => range
+    ranges.map(filter).collect::<Vec<_>>().join(operator)
+}
+
+fn each(threads: &[i32], operator: &str, filter: impl Fn(&i32) -> String) -> String {
+    threads.iter().map(filter).collect::<Vec<_>>().join(operator)
+}
+
+/// Filter for what others do than whoever measures. Empty if that is not asked for, or all is about other threads anyhow;
+/// `None` if these events do not tell.
+fn others_filter(measure: &Measure, options: &Options, on: Option<&[String]>) -> Option<String> {
+    if options.own.is_empty() || !options.threads.is_empty() {
+        return Some(String::new());
+    }
+    let pid = measure.pid.as_deref().unwrap_or("common_pid");
+    let pid = match on {
+        // The start of an end that is passed over has to be its own: so the thread must be one of the keys.
+        Some(on) => on
             .iter()
-            .map(|thread| format!("{pid} == {thread}"))
-            .collect::<Vec<_>>()
-            .join(" || "),
+            .map(String::as_str)
+            .find(|key| *key == pid || *key == "pid" || key.ends_with("_pid"))?,
+        None if pid.is_empty() => return None,
+        None => pid,
     };
-    ranges.map(filter).collect::<Vec<_>>().join(" || ")
+    Some(other_threads_filter(pid, &options.own))
 }
 
 /// Why a command is too long.
@@ -576,6 +659,43 @@ mod tests {
             filter(&[1, 2, 4, 6, 7, 8, i32::MAX]),
             "pid == 1 || pid == 2 || pid == 4 || (pid >= 6 && pid <= 8) || pid == 2147483647"
         );
+    }
+
+    #[test]
+    fn own_threads_are_left_out() {
+        let filter = |threads: &[i32]| other_threads_filter("pid", threads);
+        assert_eq!(filter(&[7]), "pid != 7");
+        assert_eq!(filter(&[9, 7, 8, 20]), "(pid < 7 || pid > 9) && pid != 20");
+        let others = |measure: &Measure, options: &Options, on: Option<&[&str]>| {
+            let on: Option<Vec<String>> = on.map(|on| on.iter().map(|key| (*key).to_owned()).collect());
+            others_filter(measure, options, on.as_deref())
+        };
+        let of = |pid: &str| Measure {
+            pid: Some(pid.to_owned()),
+            ..Measure::default()
+        };
+        let own = Options {
+            own: vec![7],
+            ..Options::default()
+        };
+        assert_eq!(others(&Measure::default(), &own, None).unwrap(), "common_pid != 7");
+        assert_eq!(others(&of("next_pid"), &own, None).unwrap(), "next_pid != 7");
+        assert_eq!(others(&of(""), &own, None), None);
+        assert_eq!(
+            others(&of("next_pid"), &own, Some(&["next_pid"])).unwrap(),
+            "next_pid != 7"
+        );
+        assert_eq!(
+            others(&Measure::default(), &own, Some(&["cpu", "pid"])).unwrap(),
+            "pid != 7"
+        );
+        assert_eq!(others(&Measure::default(), &own, Some(&["work"])), None);
+        let only = Options {
+            threads: vec![8],
+            ..own
+        };
+        assert_eq!(others(&Measure::default(), &only, None).unwrap(), "");
+        assert_eq!(others(&of(""), &Options::default(), None).unwrap(), "");
     }
 
     #[test]

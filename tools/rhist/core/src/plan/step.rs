@@ -4,6 +4,10 @@
 
 use std::fmt;
 
+/// Calls that have not returned yet, of which a probe at the return of a function has notes (`KRETPROBE_MAXACTIVE_MAX`). By
+/// default these are two for each CPU, or ten, and the kernel passes over all others.
+pub const MOST_ACTIVE: u32 = 4096;
+
 /// Names of what a run makes. They hold the process that made them, so that none is another run's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Id(String);
@@ -119,6 +123,18 @@ impl Step {
         }
     }
 
+    /// Of a probe at the return of a function by fprobe: the same, with as many places for calls that have not returned as the
+    /// kernel may give it.
+    pub fn with_room(&self) -> Option<String> {
+        match self {
+            Step::Probe { definition, .. } if definition.contains("%return") => {
+                let rest = definition.strip_prefix("f:")?;
+                Some(format!("f{MOST_ACTIVE}:{rest}"))
+            }
+            _ => None,
+        }
+    }
+
     /// What is written to the same file to undo it.
     pub fn undo(&self) -> String {
         match self {
@@ -145,5 +161,24 @@ impl Step {
             String::new()
         };
         format!("echo '{}' >> {dir}{file}", text.replace('\'', r"'\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn returns_have_room() {
+        let room = |definition: &str| {
+            let step = Step::Probe {
+                name: "g/x".to_owned(),
+                definition: definition.to_owned(),
+            };
+            step.with_room()
+        };
+        assert_eq!(room("f:g/x do_it%return").as_deref(), Some("f4096:g/x do_it%return"));
+        assert_eq!(room("f:g/x do_it"), None);
+        assert_eq!(room("p:g/x do_exit"), None);
     }
 }

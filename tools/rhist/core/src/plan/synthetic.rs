@@ -15,6 +15,7 @@ use super::latency::VALUE;
 use super::latency::dist_clauses;
 use super::latency::keys_or_cpu;
 use super::latency::number_of;
+use super::latency::room;
 use super::latency::since;
 use super::latency::size_of;
 use super::split_key;
@@ -147,11 +148,13 @@ pub(super) fn plan(
     };
     // After what counts it, so that nothing is lost.
     let command = format!(
-        "hist:keys={}:lat{e}_{i}={since}:onmatch({}.{}).{name}({}){filter}",
+        "hist:keys={}:lat{e}_{i}={since}:onmatch({}.{}).{name}({}){}{filter}",
         end.on.join(","),
         start_event.system,
         start_event.event,
-        parameters.join(",")
+        parameters.join(","),
+        // An end without an entry makes no event happen, whether or not it has a start.
+        room(asked, i)
     );
     let (event, place) = plan.add_trigger(&end_event, command);
     plan.answer.add_end(event, place, Shows::Ends, number_of(end, measure));

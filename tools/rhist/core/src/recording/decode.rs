@@ -110,6 +110,7 @@ pub fn resource(text: &str) -> Result<(Question, Option<String>)> {
         host: text("host.name")?,
         kernel: text("os.version")?,
         cpus: cpus.ok_or_else(|| missing("rhist.cpus"))?,
+        ..Question::default()
     };
     Ok((question, text("rhist.boot_id").ok()))
 }
@@ -204,9 +205,12 @@ pub fn interval(question: &Question, boot_id: Option<String>, scope: &ScopeMetri
         ..Table::default()
     };
     delta.losses.dropped = needed(names::DROPPED)?;
+    // Older recordings do not tell.
+    delta.losses.dropped_starts = count(names::DROPPED_STARTS)?.unwrap_or(0);
     delta.losses.no_bucket = count(names::NO_BUCKET)?;
     delta.losses.unresolved = count(names::UNRESOLVED)?;
     delta.losses.missed = count(names::MISSED)?;
+    delta.losses.missed_hits = count(names::MISSED_HITS)?;
     Ok(Interval {
         from,
         to,

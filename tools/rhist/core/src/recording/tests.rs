@@ -54,6 +54,7 @@ fn question() -> Question {
         host: "lab".to_owned(),
         kernel: "7.3.4".to_owned(),
         cpus: 4,
+        clock_step_ns: None,
     }
 }
 
@@ -442,16 +443,22 @@ fn table() -> impl Strategy<Value = Table> {
 fn any_interval() -> impl Strategy<Value = Interval> {
     let losses = (
         any::<u64>(),
+        any::<u64>(),
+        option::of(any::<u64>()),
         option::of(any::<u64>()),
         option::of(any::<u64>()),
         option::of(any::<u64>()),
     );
-    let losses = losses.prop_map(|(dropped, no_bucket, unresolved, missed)| Losses {
-        dropped,
-        no_bucket,
-        unresolved,
-        missed,
-    });
+    let losses = losses.prop_map(
+        |(dropped, dropped_starts, no_bucket, unresolved, missed, missed_hits)| Losses {
+            dropped,
+            dropped_starts,
+            no_bucket,
+            unresolved,
+            missed,
+            missed_hits,
+        },
+    );
     let times = (any::<[u64; 4]>(), option::of(any::<String>()));
     let cost = option::of(any::<f64>().prop_filter("finite", |cost| cost.is_finite()));
     (table(), losses, times, any::<u64>(), cost).prop_map(

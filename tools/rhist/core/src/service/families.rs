@@ -193,6 +193,10 @@ fn own(histograms: &[Watched]) -> Vec<Family<'_>> {
         "Hits of all triggers of the histogram, those of starts among them",
     );
     let mut dropped = counter("dropped", "Hits without an entry, since the histogram was full");
+    let mut dropped_starts = counter(
+        "dropped_starts",
+        "Those of them that are starts of times, or ends: their entries are not those of label sets",
+    );
     let mut no_bucket = counter(
         "no_bucket",
         "Values that are in no bucket, since there was no room for more",
@@ -201,6 +205,10 @@ fn own(histograms: &[Watched]) -> Vec<Family<'_>> {
     let mut missed = counter(
         "missed",
         "Starts and maxima that were not stored, since too many hits were at work",
+    );
+    let mut missed_hits = counter(
+        "missed_hits",
+        "Hits that the kernel, or the module, could not pass on to the triggers",
     );
     let mut entries = gauge("entries", "Entries of the fullest histogram in the kernel");
     let mut size = gauge("size", "How many entries there is room for");
@@ -240,9 +248,11 @@ fn own(histograms: &[Watched]) -> Vec<Family<'_>> {
             (&mut starts, Some(histogram.starts)),
             (&mut events, Some(totals.events())),
             (&mut dropped, Some(losses.dropped)),
+            (&mut dropped_starts, Some(losses.dropped_starts)),
             (&mut no_bucket, losses.no_bucket),
             (&mut unresolved, losses.unresolved),
             (&mut missed, losses.missed),
+            (&mut missed_hits, losses.missed_hits),
             (&mut folded, Some(folded_hits)),
         ] {
             if let Some(number) = number {
@@ -251,8 +261,8 @@ fn own(histograms: &[Watched]) -> Vec<Family<'_>> {
         }
         folded_keys.push(labels(), whole(keys), None);
         sets.push(labels(), whole(totals.sets().count() as u64), None);
-        entries.push(labels(), whole(histogram.fill.0), None);
-        size.push(labels(), whole(histogram.fill.1), None);
+        entries.push(labels(), whole(histogram.fill.entries), None);
+        size.push(labels(), whole(histogram.fill.size), None);
         if let Some(ns) = histogram.watch.event_ns {
             event_cost.push(labels(), Value::Real(ns / 1e9), None);
         }
@@ -267,9 +277,11 @@ fn own(histograms: &[Watched]) -> Vec<Family<'_>> {
         starts,
         events,
         dropped,
+        dropped_starts,
         no_bucket,
         unresolved,
         missed,
+        missed_hits,
         entries,
         size,
         folded,

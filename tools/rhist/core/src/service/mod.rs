@@ -210,6 +210,16 @@ impl Service {
         self.last_read.map(|(_, took)| took)
     }
 
+    /// Has all of them made anew, after what they have counted was read: what their triggers leave out is another now.
+    pub fn remake(&mut self) -> Vec<(String, Happened)> {
+        if !self.histograms.iter().any(Watched::is_running) {
+            return Vec::new();
+        }
+        let happened = self.read(Duration::ZERO);
+        self.histograms.iter_mut().for_each(Watched::stop);
+        happened
+    }
+
     /// Removes all from the kernel.
     pub fn stop(&mut self) {
         self.histograms.clear();

@@ -276,15 +276,19 @@ impl Counted {
         };
         let Losses {
             dropped,
+            dropped_starts,
             no_bucket,
             unresolved,
             missed,
+            missed_hits,
         } = &self.losses;
         self.events > later.events
             || *dropped > later.losses.dropped
+            || *dropped_starts > later.losses.dropped_starts
             || *no_bucket > later.losses.no_bucket
             || *unresolved > later.losses.unresolved
             || *missed > later.losses.missed
+            || *missed_hits > later.losses.missed_hits
             || self.rows.iter().enumerate().any(row)
     }
 }

@@ -14,9 +14,10 @@ use crate::hist_file;
 use crate::journal::Journals;
 use crate::names::Names;
 use crate::plan::Id;
-use crate::plan::Plan;
+use crate::plan::Plans as Ways;
 use crate::problem::InFile;
 use crate::question::Backend;
+use crate::question::Fill;
 use crate::question::Question;
 use crate::question::Source;
 use crate::run;
@@ -37,8 +38,8 @@ const LONGEST_WAIT: Duration = Duration::from_secs(10);
 pub struct Plans {
     /// Where.
     pub tracefs: Tracefs,
-    /// At least one.
-    pub plans: Vec<Plan>,
+    /// What to do there.
+    pub plans: Ways,
 }
 
 /// Finds out what the texts of a configuration mean.
@@ -59,8 +60,8 @@ pub struct Watched {
     pub question: Question,
     /// Since when it has been counted.
     pub(super) start: Time,
-    /// Entries of its fullest histogram, and for how many there is room.
-    pub fill: (u64, u64),
+    /// How full its fullest histogram is.
+    pub fill: Fill,
     /// How often it was made.
     pub starts: u64,
     pub(super) names: Names,
@@ -110,7 +111,7 @@ impl Watched {
             watch: Watch::new(wanted.settings.budget),
             question: Question::default(),
             start: Time::default(),
-            fill: (0, 0),
+            fill: Fill::default(),
             starts: 0,
             names: Names::elsewhere(),
             state: State::Waiting(now),
@@ -145,7 +146,7 @@ impl Watched {
         }
         match self.make(world) {
             Ok(run) => {
-                self.begin(*run, world);
+                self.begin(*run);
                 self.wait = FIRST_WAIT;
                 Some(Happened::Started)
             }
@@ -172,26 +173,26 @@ impl Watched {
         let command = format!("serve ({})", self.wanted.name);
         // What could not be removed when it ended, as tracefs was away.
         run::reap(&tracefs, world.journals, false);
-        let mut why = "there is no way to measure it".to_owned();
-        for plan in plans {
-            match Run::start(tracefs.clone(), world.journals, plan, &command) {
-                Ok(run) => return Ok(Box::new(run)),
-                Err(StartError::Step(error)) => {
-                    let sentence = error.log.as_ref().map(|entry| format!(": {}", entry.sentence));
-                    why = format!("the kernel refused it: {error}{}", sentence.unwrap_or_default());
-                }
-                Err(error) => return Err(error.to_string()),
+        let run = Run::start_first(&tracefs, world.journals, plans, &command).and_then(|mut run| {
+            // Before it counts: what is done for that is not to be counted.
+            if let Ok(cost) = cost::measure(&tracefs, world.journals, run.plan()) {
+                run.set_cost(cost);
             }
-        }
-        Err(why)
+            run.begin()?;
+            Ok(Box::new(run))
+        });
+        run.map_err(|error| match error {
+            StartError::Step(error) => {
+                let sentence = error.log.as_ref().map(|entry| format!(": {}", entry.sentence));
+                format!("the kernel refused it: {error}{}", sentence.unwrap_or_default())
+            }
+            error => error.to_string(),
+        })
     }
 
-    fn begin(&mut self, mut run: Run, world: &World<'_>) {
+    fn begin(&mut self, run: Run) {
         let tracefs = run.tracefs().clone();
-        if let Ok(cost) = cost::measure(&tracefs, world.journals, run.plan()) {
-            run.set_cost(cost);
-            self.watch.event_ns = Some(cost);
-        }
+        self.watch.event_ns = run.cost_ns();
         let (start, names) = (run.beginning().table.time, run.plan().names(&tracefs));
         self.follow(Box::new(run), start, names);
     }
@@ -279,6 +280,7 @@ mod tests {
     use std::path::PathBuf;
 
     use super::*;
+    use crate::plan::Plan;
     use crate::service::Config;
     use crate::tracefs::events::EventName;
 

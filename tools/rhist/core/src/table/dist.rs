@@ -223,7 +223,8 @@ impl Dist {
             true => self.positive.add(-1, wrapped),
             false => self.zero = self.zero.saturating_add(wrapped),
         }
-        self.sum = self.sum.map(|sum| if sum < HALF { sum.max(0) } else { 0 });
+        // Each of C's powers of two has a sum of its own, of which one is that of what has wrapped around.
+        self.sum = self.sum.map(|sum| i128::from(sum as i64).max(0));
         self.min = self.min.map(|_| 0);
         self.max = self.max.filter(|&max| max < HALF);
     }

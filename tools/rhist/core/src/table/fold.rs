@@ -372,18 +372,22 @@ impl Losses {
             (a, b) => a.or(b),
         };
         self.dropped = self.dropped.saturating_add(other.dropped);
+        self.dropped_starts = self.dropped_starts.saturating_add(other.dropped_starts);
         self.no_bucket = sum(self.no_bucket, other.no_bucket);
         self.unresolved = sum(self.unresolved, other.unresolved);
         self.missed = sum(self.missed, other.missed);
+        self.missed_hits = sum(self.missed_hits, other.missed_hits);
     }
 
     fn since(&self, earlier: &Losses) -> Losses {
         let less = |now: Option<u64>, before: Option<u64>| now.map(|now| now.saturating_sub(before.unwrap_or(0)));
         Losses {
             dropped: self.dropped.saturating_sub(earlier.dropped),
+            dropped_starts: self.dropped_starts.saturating_sub(earlier.dropped_starts),
             no_bucket: less(self.no_bucket, earlier.no_bucket),
             unresolved: less(self.unresolved, earlier.unresolved),
             missed: less(self.missed, earlier.missed),
+            missed_hits: less(self.missed_hits, earlier.missed_hits),
         }
     }
 }

@@ -124,12 +124,16 @@ pub struct Worst {
 pub struct Losses {
     /// Hits for whose keys there was no entry.
     pub dropped: u64,
+    /// Those of them that are starts, or ends that look for one: their entries are not those of the rows.
+    pub dropped_starts: u64,
     /// Values that are in no bucket of a distribution; they are in its count, sum, minimum and maximum.
     pub no_bucket: Option<u64>,
     /// Hits of an end without a start.
     pub unresolved: Option<u64>,
     /// Starts and maxima that were not stored, since too many hits were at work.
     pub missed: Option<u64>,
+    /// Hits for which the kernel has not called, or of which the module had no room for a record.
+    pub missed_hits: Option<u64>,
 }
 
 /// A time by two clocks. Zero: not known.

@@ -129,6 +129,18 @@ impl Tracefs {
         self.dir.join("events").join(system).join(event)
     }
 
+    /// Empties a file of this directory.
+    pub fn truncate(&self, file: &str) -> Result<(), WriteError> {
+        let path = self.dir.join(file);
+        let result = OpenOptions::new().write(true).truncate(true).open(&path);
+        result.map(drop).map_err(|error| WriteError {
+            path,
+            text: String::new(),
+            error,
+            log: None,
+        })
+    }
+
     /// Appends a command to a file of this directory, in one write.
     pub fn write(&self, file: impl AsRef<Path>, text: &str) -> Result<(), WriteError> {
         let path = self.dir.join(file);

@@ -34,6 +34,7 @@ fn a_machine_is_served() {
         service,
         own: Own::new("rhist"),
         pushing: Pushing::new(|_| unreachable!("nobody has said where to push")),
+        threads: Vec::new(),
         bodies: BTreeMap::new(),
         hosts: Hosts::new(address.ip(), "machine", []),
     };

@@ -69,9 +69,11 @@ pub(in crate::screen) struct WorstJson<'a> {
 #[derive(Serialize)]
 pub(in crate::screen) struct LossesJson {
     pub dropped: u64,
+    pub dropped_starts: u64,
     pub no_bucket: Option<u64>,
     pub unresolved: Option<u64>,
     pub missed: Option<u64>,
+    pub missed_hits: Option<u64>,
 }
 
 #[derive(Serialize)]
@@ -85,6 +87,7 @@ pub(in crate::screen) struct CostJson {
 pub(in crate::screen) struct FillJson {
     pub entries: u64,
     pub size: u64,
+    pub of: &'static str,
 }
 
 #[derive(Serialize)]

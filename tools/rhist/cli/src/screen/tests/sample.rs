@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 
 use rhist_core::names::Names;
+use rhist_core::question::Fill;
 use rhist_core::question::Question;
 use rhist_core::question::Reading;
 use rhist_core::recipe::NameKind;
@@ -141,15 +142,21 @@ pub(super) fn reading(keys: Vec<Column>, values: Vec<Column>, rows: Vec<Row>) ->
             rows,
             losses: Losses {
                 dropped: 0,
+                dropped_starts: 0,
                 no_bucket: Some(0),
                 unresolved: Some(0),
                 missed: Some(0),
+                missed_hits: Some(0),
             },
             time: at(5),
         },
         events: 61_725,
         cost_ns: Some(62.0),
-        fill: (12, 2048),
+        fill: Fill {
+            entries: 12,
+            size: 2048,
+            is_of_starts: false,
+        },
     }
 }
 

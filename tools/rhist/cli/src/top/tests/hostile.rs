@@ -4,6 +4,7 @@
 
 use proptest::prelude::*;
 use rhist_core::names::Names;
+use rhist_core::question::Fill;
 use rhist_core::question::Question;
 use rhist_core::question::Reading;
 use rhist_core::table::Column;
@@ -114,9 +115,11 @@ fn reading() -> impl Strategy<Value = Reading> {
                 rows,
                 losses: Losses {
                     dropped: a,
+                    dropped_starts: b,
                     no_bucket: Some(b),
                     unresolved: None,
                     missed: Some(c),
+                    missed_hits: Some(d),
                 },
                 time: Time {
                     monotonic_ns: d,
@@ -125,7 +128,11 @@ fn reading() -> impl Strategy<Value = Reading> {
             },
             events: e,
             cost_ns,
-            fill: (a, b),
+            fill: Fill {
+                entries: a,
+                size: b,
+                is_of_starts: a % 2 == 0,
+            },
         })
 }
 

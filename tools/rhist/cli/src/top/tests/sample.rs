@@ -5,6 +5,7 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use rhist_core::names::Names;
+use rhist_core::question::Fill;
 use rhist_core::question::Question;
 use rhist_core::question::Reading;
 use rhist_core::table::Column;
@@ -90,7 +91,11 @@ pub fn reading(second: u64) -> Reading {
     // A histogram has no entries without hits.
     rows.retain(|row| row.hits > 0);
     Reading {
-        fill: (rows.len() as u64, 2048),
+        fill: Fill {
+            entries: rows.len() as u64,
+            size: 2048,
+            is_of_starts: false,
+        },
         table: table("comm", Unit::Nanoseconds, Fold::Sum, rows, second),
         events: 3 * hits,
         cost_ns: Some(110.0),
@@ -109,7 +114,11 @@ pub fn counts(second: u64) -> Reading {
         table: table("pid", Unit::Bytes, Fold::Sum, vec![row(7), row(100), row(20)], second),
         events: second * 127,
         cost_ns: None,
-        fill: (3, 3),
+        fill: Fill {
+            entries: 3,
+            size: 3,
+            is_of_starts: false,
+        },
     };
     reading.table.keys.push(Column {
         name: "comm".into(),

@@ -47,6 +47,54 @@ fn read(triggers: &[(u64, u64, u64)]) -> (u64, Option<u64>) {
     (reading.events, reading.table.losses.unresolved)
 }
 
+/// A start that has dropped 7 hits of 100, and an end that has dropped 2 of 50.
+/// Hits and values are not read at the same time.
+#[test]
+fn a_title_and_its_table_have_one_number() {
+    let mut answer = Answer::new(Vec::new(), Unit::Nanoseconds);
+    answer.add("a/b".to_owned(), 0, Shows::Rows);
+    let mut dist = Dist::new(3);
+    dist.record(1000, 228);
+    let table = Table {
+        keys: vec![Column::default()],
+        values: vec![Column::default()],
+        rows: vec![Row {
+            keys: vec![Key::Number(0)].into(),
+            hits: 229,
+            values: vec![Value::Dist(dist)],
+            worst: None,
+        }],
+        ..Table::default()
+    };
+    let histogram = Histogram {
+        table,
+        ..Histogram::default()
+    };
+    let mut reading = Reading::default();
+    let part = answer.parts[0].clone();
+    answer.add_part(&mut reading, &mut BTreeMap::new(), &part, histogram);
+    assert_eq!(reading.table.rows[0].hits, 228);
+}
+
+#[test]
+fn starts_are_told_apart_from_results() {
+    let root = tempfile::tempdir().unwrap();
+    for (event, hits, dropped) in [("start", 93, 7), ("end", 48, 2)] {
+        let folder = root.path().join("events/a").join(event);
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(folder.join("hist_jsonl"), hist_jsonl(&[(hits, dropped, 0)])).unwrap();
+    }
+    fs::write(root.path().join("hist_stats"), "").unwrap();
+    let mut answer = Answer::new(Vec::new(), Unit::Nanoseconds);
+    answer.values.clear();
+    answer.add("a/start".to_owned(), 0, Shows::Nothing);
+    answer.add_end("a/end".to_owned(), 0, Shows::Rows, 0);
+    let reading = answer.read(&Tracefs::at(root.path().to_owned()).unwrap()).unwrap();
+    let losses = reading.table.losses;
+    assert_eq!((losses.dropped, losses.dropped_starts), (9, 7));
+    assert!(reading.fill.is_of_starts && reading.fill.size == 2048);
+}
+
 #[test]
 fn an_end_that_finds_a_start_has_looked_for_the_others() {
     // Of ten ends, three have found one start, five the other, for one of which there was no room.

@@ -351,6 +351,7 @@ fn sums_of_signed_fields_can_fall() {
             let monotonic: BTreeMap<_, _> = monotonic.collect();
             let expected = [
                 ("rhist.dropped", true),
+                ("rhist.dropped_starts", true),
                 ("rhist.events", true),
                 ("runqlat.bytes", true),
                 ("runqlat.hits", true),

@@ -5,6 +5,17 @@ use proptest::prelude::*;
 use super::*;
 
 #[test]
+fn a_sum_with_what_has_wrapped_is_that_of_the_others() {
+    let mut dist = Dist::new(0);
+    dist.record(3000, 10);
+    dist.record((1 << 64) - 1000, 1);
+    assert_eq!(dist.sum, Some(30_000 + (1 << 64) - 1000));
+    dist.without_wrapped();
+    assert_eq!((dist.sum, dist.zero, dist.count), (Some(29_000), 1, 11));
+    assert!(dist.mean().is_some_and(|mean| mean > 2600.0));
+}
+
+#[test]
 fn bounds_are_exact() {
     // The largest whole numbers of buckets at scale 3, computed with 60 digits.
     let dist = Dist::new(3);
