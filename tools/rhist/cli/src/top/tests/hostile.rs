@@ -29,7 +29,7 @@ use crate::top::state::State;
 #[derive(Clone, Debug)]
 enum Step {
     Press(input::Key),
-    Read(Reading),
+    Read(Box<Reading>),
     Draw(u16, u16),
 }
 
@@ -154,7 +154,7 @@ fn step() -> impl Strategy<Value = Step> {
     ];
     prop_oneof![
         4 => code.prop_map(Step::Press),
-        2 => reading().prop_map(Step::Read),
+        2 => reading().prop_map(|reading| Step::Read(Box::new(reading))),
         1 => (1..130u16, 1..50u16).prop_map(|(width, height)| Step::Draw(width, height)),
         1 => (1..12u16, 1..6u16).prop_map(|(width, height)| Step::Draw(width, height)),
     ]
@@ -188,7 +188,7 @@ proptest! {
                     keyboard::press(&mut state, key);
                 }
                 Step::Read(reading) => {
-                    state.read(reading);
+                    state.read(*reading);
                 }
                 Step::Draw(width, height) => {
                     let buffer = sample::draw(&mut state, Look { color, ascii }, width, height);
