@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Clocks that are inline functions or macros, and the clock "global" where it needs no lock.
+ *
+ * A hit reads them, so neither they nor what they call can be traced: a hit would add to a trace of
+ * functions.
  */
 #include <linux/jump_label.h>
 #include <linux/sched/clock.h>
+#include <linux/smp.h>
 #include <linux/trace_clock.h>
 #ifdef CONFIG_X86
 #include <asm/hypervisor.h>
 #include <asm/kvm_para.h>
 #include <asm/msr.h>
 #include <asm/processor.h>
+#include <asm/pvclock.h>
 #include <asm/tsc.h>
 #endif
 
@@ -17,7 +22,7 @@
 #include "compat.h"
 
 /* Read the time stamp counter, for the trace clock x86-tsc. Any context, NMI included. */
-u64 rhist_tsc(void)
+notrace u64 rhist_tsc(void)
 {
 #ifdef CONFIG_X86
 	return rdtsc_ordered();
@@ -26,58 +31,83 @@ u64 rhist_tsc(void)
 #endif
 }
 
-/* local_clock() is inline without CONFIG_HAVE_UNSTABLE_SCHED_CLOCK. Any context. */
-u64 rhist_local_clock(void)
+/*
+ * Read the clock of this CPU, as local_clock() does. Where that is a function, it can be traced,
+ * and so trace_clock() calls what can be. Any context, NMI included.
+ */
+notrace u64 rhist_local_clock(void)
 {
+#ifdef CONFIG_HAVE_UNSTABLE_SCHED_CLOCK
+	return sched_clock_cpu(raw_smp_processor_id());
+#else
 	return local_clock();
+#endif
+}
+
+/* Find out what is known of the clock of the CPUs. Task context. */
+void rhist_cpu_clock(struct rhist_cpu_clock *clock)
+{
+	*clock = (struct rhist_cpu_clock){};
+#ifdef CONFIG_X86
+	clock->native = x86_hyper_type == X86_HYPER_NATIVE;
+	clock->kvm = x86_hyper_type == X86_HYPER_KVM;
+	if (clock->kvm) {
+		struct pvclock_vsyscall_time_info *page = pvclock_get_pvti_cpu0_va();
+		u32 base = cpuid_base_hypervisor(KVM_SIGNATURE, 0);
+
+		clock->stable_bit_valid =
+			base && cpuid_eax(base | KVM_CPUID_FEATURES) & BIT(KVM_FEATURE_CLOCKSOURCE_STABLE_BIT);
+		clock->has_pvclock = page;
+		/* The host may write to it at any time. */
+		clock->pvclock_flags = page ? READ_ONCE(page->pvti.flags) : 0;
+	}
+#endif
+}
+
+/* Whether the static key at the address @key is enabled. Any context. */
+bool rhist_static_key_enabled(unsigned long key)
+{
+	return static_key_enabled((struct static_key *)key);
 }
 
 #ifdef CONFIG_X86
-
 /* The clocks of all CPUs are one as long as the time stamp counter is not marked as unstable. */
 static DEFINE_STATIC_KEY_FALSE(one_clock);
-
-/*
- * Whether sched_clock_stable(), which is not exported, stays true as long as the time stamp counter is not marked as
- * unstable. That ends it on real processors (mark_tsc_unstable()); on KVM, the host says whether its clock can be relied on
- * (kvm_sched_clock_init()). What other hypervisors have in its place is not known here.
- */
-static bool follows_tsc(void)
-{
-	u32 base;
-
-	if (x86_hyper_type == X86_HYPER_NATIVE)
-		return true;
-	if (x86_hyper_type != X86_HYPER_KVM)
-		return false;
-	base = cpuid_base_hypervisor(KVM_SIGNATURE, 0);
-	return base && cpuid_eax(base | KVM_CPUID_FEATURES) & BIT(KVM_FEATURE_CLOCKSOURCE_STABLE_BIT);
-}
-
 #endif
 
-/* Finds out what rhist_global_clock() can do. Task context, may sleep, once, before it is read. */
-void rhist_clock_init(void)
+/*
+ * Let rhist_global_clock() read the clock of the CPUs, which is one for all of them as long as the
+ * time stamp counter is not marked as unstable. Task context, may sleep, once, before it is read.
+ */
+void rhist_clock_use_lockless(void)
 {
 #ifdef CONFIG_X86
-	if (follows_tsc())
-		static_branch_enable(&one_clock);
+	static_branch_enable(&one_clock);
+#endif
+}
+
+/* Whether rhist_global_clock() takes no lock. Any context, NMI included. */
+notrace bool rhist_clock_is_lockless(void)
+{
+#ifdef CONFIG_X86
+	return static_branch_likely(&one_clock) && likely(!check_tsc_unstable());
+#else
+	return false;
 #endif
 }
 
 /*
- * Reads the clock "global". trace_clock_global() keeps the latest time that any CPU has read, and a lock for it, so that no
- * CPU is behind another one: each reading writes to memory that all CPUs share. If they have one clock, a reading is not
- * behind another one that was made before, which is all that it is for; the fence keeps the processor from reading the
- * counter earlier, while it waits for what another CPU has stored. Any context, NMI included.
+ * Read the clock "global". trace_clock_global() keeps the latest time that any CPU has read, and a
+ * lock for it, so that no CPU is behind another one: each reading writes to memory that all CPUs
+ * share. If they have one clock, a reading is not behind another one that was made before, which is
+ * all that it is for; the fence keeps the processor from reading the counter earlier, while it
+ * waits for what another CPU has stored. Any context, NMI included.
  */
 notrace u64 rhist_global_clock(void)
 {
-#ifdef CONFIG_X86
-	if (static_branch_likely(&one_clock) && likely(!check_tsc_unstable())) {
+	if (rhist_clock_is_lockless()) {
 		rmb();
-		return local_clock();
+		return rhist_local_clock();
 	}
-#endif
 	return trace_clock_global();
 }

@@ -4,7 +4,10 @@
 //!
 //! C headers: `include/linux/trace_clock.h`, `include/linux/timekeeping.h`.
 
-use super::bindings;
+use super::{
+    bindings,
+    function, //
+};
 use kernel::sync::atomic::{
     Atomic,
     Relaxed, //
@@ -17,10 +20,34 @@ pub(crate) fn counter() -> u64 {
     COUNTER.fetch_add(1, Relaxed) + 1
 }
 
-/// Prepares the clock `global`. Task context, once, before it is read.
-pub(crate) fn init() {
+/// What is known of the clock of the CPUs. Task context.
+pub(crate) fn of_cpus() -> bindings::rhist_cpu_clock {
+    let mut known = bindings::rhist_cpu_clock::default();
+    // SAFETY: `known` is valid for writes. Task context.
+    unsafe { bindings::rhist_cpu_clock(&mut known) };
+    known
+}
+
+/// What the kernel found of the clock of the CPUs when it booted (`sched_clock_stable()`). `None`:
+/// that is not known. Task context, sleeps.
+pub(crate) fn found_stable() -> Option<bool> {
+    let key = function::address(c"__sched_clock_stable")?;
+    // SAFETY: By this name the kernel has a static key (`kernel/sched/clock.c`), which lives
+    // forever.
+    Some(unsafe { bindings::rhist_static_key_enabled(key) })
+}
+
+/// Lets the clock `global` be read without a lock, as long as the time stamp counter is not marked
+/// as unstable. Task context, sleeps; once, before it is read.
+pub(crate) fn use_lockless() {
     // SAFETY: Task context. The module calls it once, first of all.
-    unsafe { bindings::rhist_clock_init() }
+    unsafe { bindings::rhist_clock_use_lockless() };
+}
+
+/// Whether the clock `global` is read without a lock. Any context.
+pub(crate) fn is_lockless() -> bool {
+    // SAFETY: Any context.
+    unsafe { bindings::rhist_clock_is_lockless() }
 }
 
 macro_rules! clocks {
@@ -43,7 +70,7 @@ clocks! {
     /// Clock ticks since boot (`USER_HZ` per second).
     uptime = trace_clock_jiffies;
     /// Nanoseconds of the clock that perf uses.
-    perf = trace_clock;
+    perf = rhist_local_clock;
     /// Nanoseconds since boot, without time in suspend (`CLOCK_MONOTONIC`).
     mono = ktime_get_mono_fast_ns;
     /// Nanoseconds since boot, without time in suspend and without NTP adjustment (`CLOCK_MONOTONIC_RAW`).

@@ -11,7 +11,7 @@
 #include "cpu.h"
 
 /* Return the current CPU. Any context; stable only while preemption is off. */
-unsigned int rhist_cpu(void)
+notrace unsigned int rhist_cpu(void)
 {
 	return raw_smp_processor_id();
 }
@@ -36,7 +36,7 @@ int rhist_cpu_to_node(unsigned int cpu)
 }
 
 /* smp_mb() is a macro, and takes an argument in some versions of the kernel crate. Any context, NMI included. */
-void rhist_smp_mb(void)
+notrace void rhist_smp_mb(void)
 {
 	smp_mb();
 }

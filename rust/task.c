@@ -16,7 +16,7 @@
  * included. A rename of the task may run at the same time, and its lock cannot
  * be taken here; a mix of both names is accepted.
  */
-void rhist_current_comm(char *to)
+notrace void rhist_current_comm(char *to)
 {
 	static_assert(TASK_COMM_LEN == 16);
 	data_race(memcpy(to, current->comm, TASK_COMM_LEN));

@@ -141,7 +141,9 @@ def guest(kernel, tests, durations, cpus=2, cores=1, rest=False, long=False, pat
     # This machine may be slow, and others at work on it.
     patience = max(patience or (3600 if long or kernel in SLOW else 240), *(test.limit for test in tests))
     limit = int(max(600, 5 * takes) + patience)
-    options = [] if kernel in USER_MODE else ["--cpus", str(max(cpus, *(test.cpus for test in tests))), *["--turns"] * turns]
+    options = [] if kernel in USER_MODE else [
+        "--cpus", str(max(cpus, *(test.cpus for test in tests))), *["--turns"] * turns, *["--tsc"] * tests[0].tsc,
+    ]
     shown = names if len(names) < 5 else [*names[:2], "…", names[-1]]
     return Piece(
         " ".join([f"{suite} on {kernel}:", *shown, *["--long"] * long]),
@@ -183,7 +185,7 @@ def guests(kernel, tests, durations, rest=False, long=False, **more):
     for test in tests:
         if test.can_run_on(kernel) and (long or not test.long):
             # User-mode Linux leaves its processor to others while a test sleeps.
-            kind = test.asleep if kernel == "um" else kernel != "umdebug" and (test.cpus, test.long, take_turns(test, kernel, rest))
+            kind = test.asleep if kernel == "um" else kernel != "umdebug" and (test.cpus, test.long, test.tsc, take_turns(test, kernel, rest))
             groups.setdefault((test.suite, kind), []).append(test)
     for group in groups.values():
         settings = {"rest": rest, "long": long, **more}

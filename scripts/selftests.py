@@ -39,6 +39,7 @@ class Test:
     asleep: bool = False
     turns: bool = False
     last: bool = False
+    tsc: bool = False
     skips: dict = field(default_factory=dict)
     without: dict = field(default_factory=dict)
 

@@ -24,9 +24,9 @@ pub mod user_events;
 
 use crate::{
     engine::Engine,
+    hook::clock,
     mirror::Mirror,
     rust::{
-        clock,
         device::Device,
         instance::Instance,
         parameters::parameters,

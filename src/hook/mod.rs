@@ -11,6 +11,7 @@
 //! triggers through one pointer. A list that was replaced is freed after a grace period, so a hit takes no
 //! lock and no reference.
 
+pub(crate) mod clock;
 mod disconnected;
 pub(crate) mod poll;
 pub(crate) mod site;
@@ -30,7 +31,6 @@ use crate::{
     },
     limits::COMM_LEN,
     rust::{
-        clock,
         cpu,
         event::{
             Event,
@@ -133,7 +133,7 @@ impl Context for HitContext<'_> {
         match self.time.get() {
             Some((last, time)) if last == clock => time,
             _ => {
-                let time = read_clock(clock);
+                let time = clock::read(clock);
                 self.time.set(Some((clock, time)));
                 time
             }
@@ -157,33 +157,6 @@ impl Context for HitContext<'_> {
             true => memory::read_user(to, address),
             false => memory::read_kernel(to, address),
         }
-    }
-}
-
-/// The time that `clock` shows, in its own unit. Any context.
-#[inline(always)]
-fn read_clock(clock: Clock) -> u64 {
-    match clock {
-        // The clock of triggers that name none.
-        Clock::Global => clock::global(),
-        other => read_other_clock(other),
-    }
-}
-
-#[inline(never)]
-fn read_other_clock(clock: Clock) -> u64 {
-    match clock {
-        Clock::Local => clock::local(),
-        Clock::Global => clock::global(),
-        Clock::Counter => clock::counter(),
-        Clock::Uptime => clock::uptime(),
-        Clock::Perf => clock::perf(),
-        Clock::Mono => clock::mono(),
-        Clock::MonoRaw => clock::mono_raw(),
-        Clock::Boot => clock::boot(),
-        Clock::Tai => clock::tai(),
-        #[cfg(CONFIG_X86)]
-        Clock::Tsc => clock::tsc(),
     }
 }
 

@@ -15,6 +15,7 @@ use crate::{
         OverlayFile, //
     },
     rust::{
+        clock,
         stack::{
             self,
             Mode, //
@@ -39,6 +40,8 @@ impl FileOps<Tree> for HistStatsOps {
         let commands = tree.engine.commands();
         let reads = tree.reads.load(Relaxed);
         out.format(format_args!("commands: {commands}\nreads: {reads}\n"))?;
+        let lock = if clock::is_lockless() { "without" } else { "with" };
+        out.format(format_args!("clock: global, {lock} a lock\n"))?;
         walks(&mut out)?;
         tree.engine.for_each_source(|names, source, lost| {
             let [system, event] = names.map(CStr::to_bytes);

@@ -1,0 +1,131 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# A hit calls nothing that can be traced: with the function tracer on, a trigger adds nothing to the
+# trace, and no kprobe can be where it comes by. So it is with all triggers in which no hit can
+# nest, and with each clock.
+. "$(dirname "$0")/../lib/tracing.sh"
+
+cd "$KERNEL" || exit 1
+event=$TRACING/events/task/task_rename
+hits=200
+
+[ -e available_filter_functions ] && grep -qw function available_tracers || {
+	skip "the function tracer sees no hit" "no function tracer"
+	finish
+}
+mkfifo "$work/to" "$work/from" || exit 1
+"$OUT/fire" -i <"$work/to" >"$work/from" &
+fire=$!
+exec 7>"$work/to" 8<"$work/from"
+
+# hit N: has the event happen so often; what has happened on the way was not traced
+hit()
+{
+	echo 1 >tracing_on
+	echo "name rhist_a:$1" >&7
+	read -r said <&8
+	echo 0 >tracing_on
+	[ -z "$said" ] || echo "# fire: $said"
+}
+
+# functions: which were traced since the trace was emptied, each with how often
+functions()
+{
+	sed -n 's/^.*: \([^ ]*\) <-.*/\1/p' trace | sort | uniq -c
+	echo >trace
+}
+
+echo 0 >tracing_on
+echo 8192 >buffer_size_kb
+echo $fire >set_ftrace_pid
+echo function >current_tracer
+echo >trace
+
+# What a call comes by without a trigger.
+hit $hits
+hit $hits
+functions | awk '{ print $2 }' | sort -u >"$work/without"
+grep -q . "$work/without"
+ok $? "the tracer sees the call"
+
+# quiet TRIGGER: it counts, and not one function more is traced for each hit
+quiet()
+{
+	if ! echo "$1" >"$event/trigger" 2>/dev/null; then
+		ok 1 "$1: is taken"
+		tail -n 3 "$TRACING/error_log" | sed 's/^/# /'
+		return
+	fi
+	hit $hits
+	counted=$(total Hits "$event/hist")
+	dropped=$(total Dropped "$event/hist")
+	functions | awk -v least=$((hits / 2)) '$1 >= least { print $2 }' | sort -u | comm -23 - "$work/without" >"$work/more"
+	# A program that begins is renamed, too.
+	[ "${counted:-0}" -ge $hits ] && [ "$dropped" = 0 ] && [ ! -s "$work/more" ]
+	ok $? "$1" || {
+		echo "# counted: $counted, dropped: $dropped, traced for each hit:"
+		sed 's/^/# /' "$work/more" | head -n 10
+	}
+	: >"$event/trigger"
+}
+
+for clock in $(sed 's/[][]//g' trace_clock); do
+	quiet "hist:keys=pid:vals=common_timestamp:clock=$clock"
+done
+quiet 'hist:keys=pid'
+quiet 'hist:keys=pid:vals=oom_score_adj'
+quiet 'hist:keys=pid if pid > 0'
+quiet 'hist:keys=pid if newcomm ~ "rhist*" || common_cpu >= 0'
+quiet 'hist:keys=pid if newcomm == "rhist_a" && common_cpu & CPUS{0-1}'
+quiet 'hist:keys=common_pid.execname'
+quiet 'hist:keys=pid.log2'
+quiet 'hist:keys=pid.log2=5'
+quiet 'hist:keys=pid.buckets=100'
+quiet 'hist:keys=oldcomm,newcomm,pid.hex'
+quiet 'hist:keys=common_cpu'
+quiet 'hist:keys=common_comm'
+quiet 'hist:keys=pid+oom_score_adj,pid/3:vals=(pid*2)'
+quiet 'hist:keys=pid:vals=oom_score_adj.min,oom_score_adj.max,oom_score_adj.avg'
+quiet 'hist:keys=pid:vals=oom_score_adj.dist'
+quiet 'hist:keys=pid:vals=common_timestamp.dist=5:unit(us)'
+quiet 'hist:keys=pid:ts0=common_timestamp'
+quiet 'hist:keys=pid:ts0=common_timestamp,name=newcomm,n=pid+1'
+quiet 'hist:keys=pid:x=pid:onmax($x).save(newcomm,oom_score_adj)'
+quiet 'hist:keys=pid:x=pid:onchange($x).save(newcomm,oom_score_adj)'
+
+# A latency: the event that ends it is the same.
+other=$TRACING/events/syscalls/sys_enter_prctl
+[ -e "$other" ] && echo 'hist:keys=common_pid:ts0=common_timestamp' >"$other/trigger"
+hit $hits
+functions | awk '{ print $2 }' | sort -u >"$work/with_start"
+sort -u "$work/without" "$work/with_start" >"$work/both"
+mv "$work/both" "$work/without"
+quiet 'hist:keys=common_pid:lat=common_timestamp-$ts0:onmax($lat).save(newcomm)'
+quiet 'hist:keys=common_pid:vals=(common_timestamp-$ts0).dist'
+quiet 'hist:keys=common_pid:vals=(common_timestamp-$ts0).max'
+: >"$other/trigger"
+
+# What of a hit belongs to the kernel, or to the C part of the module: no kprobe of a user can be
+# there.
+echo nop >current_tracer
+echo >set_ftrace_pid
+echo 1408 >buffer_size_kb
+echo 1 >tracing_on
+if have_probes; then
+	for function in sched_clock_cpu sched_clock trace_clock_global trace_clock_local trace_clock_jiffies \
+		ktime_get_mono_fast_ns ktime_get_raw_fast_ns ktime_get_boot_fast_ns ktime_get_tai_fast_ns \
+		rhist:rhist_global_clock rhist:rhist_local_clock rhist:rhist_tsc; do
+		if echo "p:rhist_clock $function" >>kprobe_events 2>/dev/null; then
+			ok 1 "no kprobe can be at $function"
+			echo '-:rhist_clock' >>kprobe_events
+		else
+			ok 0 "no kprobe can be at $function"
+		fi
+	done
+else
+	skip "no kprobe can be at a clock" "no kprobes"
+fi
+exec 7>&- 8<&-
+wait $fire
+finish
