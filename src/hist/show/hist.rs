@@ -197,7 +197,8 @@ fn show_values(out: &mut Text, row: &Row<'_>) -> Result {
     Ok(())
 }
 
-/// Appends a distribution: its extremes, the quantiles in between, and the average.
+/// Appends a distribution: its extremes, the quantiles in between, the average, and how many values
+/// are in no bucket, if some are.
 fn show_distribution(
     out: &mut Text,
     distribution: &Distribution<'_>,
@@ -218,7 +219,12 @@ fn show_distribution(
             None => out.format(format_args!("{:>10}", "-"))?,
         }
     }
-    out.format(format_args!("  max: {max:>10}  avg: {avg:>10}"))
+    out.format(format_args!("  max: {max:>10}  avg: {avg:>10}"))?;
+    // The quantiles are those of the other values.
+    match distribution.without_bucket() {
+        0 => Ok(()),
+        lost => out.format(format_args!("  without bucket: {lost:>10}")),
+    }
 }
 
 /// Appends what the actions of a trigger have stored in an entry.

@@ -332,8 +332,9 @@ fn distribution(out: &mut Text, values: &Distribution<'_>, quantiles: &[Quantile
         .clone()
         .filter(|&(bucket, _)| bucket == Bucket::Zero);
     out.format(format_args!(
-        "{{\"count\":{},\"sum\":{},\"min\":{},\"max\":{},\"zero_count\":{},\"scale\":{}",
+        "{{\"count\":{},\"no_bucket\":{},\"sum\":{},\"min\":{},\"max\":{},\"zero_count\":{},\"scale\":{}",
         values.count,
+        values.without_bucket(),
         Whole::new(values.sum, values.buckets.signed()),
         values.min,
         values.max,

@@ -138,11 +138,22 @@ pub(super) struct Distribution<'a> {
 }
 
 impl Distribution<'_> {
+    /// How many values are in a bucket.
+    fn in_buckets(&self) -> u64 {
+        let counts = self.counts.iter().map(|bucket| bucket.count);
+        counts.fold(0, u64::wrapping_add)
+    }
+
+    /// How many values are in no bucket, since there was no room for it: at least so many, as the values of hits that have come
+    /// since the count was read may be in buckets. A hit counts in a bucket first, so none of these are of such hits.
+    pub(super) fn without_bucket(&self) -> u64 {
+        self.count.saturating_sub(self.in_buckets())
+    }
+
     /// Estimates a quantile: the value with the rank of this part of all values, rounded up, is in the bucket whose middle
     /// this is. `None`: no value is in any bucket.
     pub(super) fn quantile(&self, quantile: Quantile) -> Option<Tenths> {
-        let all = self.counts.iter().map(|bucket| bucket.count);
-        let all = all.fold(0, u64::wrapping_add);
+        let all = self.in_buckets();
         let part = u64::from(quantile.thousandths());
         let whole = u64::from(Quantile::ALL);
         // As the product may need more bits than there are.

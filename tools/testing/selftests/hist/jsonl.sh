@@ -112,7 +112,8 @@ def value(column, said, total, largest):
         for quantile, estimate in said["quantiles"].items():
             shown += f"  p{quantile}: {estimate:>10}"
         average = int(said["sum"] / said["count"])
-        return name + (shown + f"  max: {said['max']:>10}  avg: {average:>10}").encode()
+        lost = f"  without bucket: {said['no_bucket']:>10}" if said["no_bucket"] else ""
+        return name + (shown + f"  max: {said['max']:>10}  avg: {average:>10}{lost}").encode()
     return name + b": " + number(said, "10x" if modifier == "hex" else "10")
 
 
@@ -243,6 +244,29 @@ is "$(py 'histogram, = histograms(sys.argv[1])
 print(sum(entry["values"][0] for entry in histogram.entries) == histogram.trailer["hits"] > 0)' sched/sched_waking/hist_jsonl)" True \
 	"while events happen: the sum of the hitcounts is that of the hits"
 : >sched/sched_waking/trigger
+
+# --- values without a bucket
+
+echo 'hist:keys=pid:vals=pid.dist=5:buckets(1):size=128' >$GETPGID_EVENT/trigger
+py 'import ctypes
+getpgid = ctypes.CDLL(None).syscall
+for pid in range(1000, 1512):
+	getpgid('$GETPGID', ctypes.c_ulong(pid))'
+is "$(py 'histogram, = histograms(sys.argv[1])
+lost = [entry["values"][1]["no_bucket"] for entry in histogram.entries]
+counts = [sum(entry["values"][1]["positive"].values()) + entry["values"][1]["no_bucket"] for entry in histogram.entries]
+print(sum(lost) == histogram.trailer["no_bucket"] == 0, set(counts))' $GETPGID_EVENT/hist_jsonl)" "True {1}" "each value has its bucket"
+: >$GETPGID_EVENT/trigger
+echo 'hist:keys=common_type:vals=pid.dist=5:buckets(1):size=128' >$GETPGID_EVENT/trigger
+py 'import ctypes
+getpgid = ctypes.CDLL(None).syscall
+for pid in range(0, 60000, 13):
+	getpgid('$GETPGID', ctypes.c_ulong(pid << 8))'
+is "$(py 'histogram, = histograms(sys.argv[1])
+of_entry = histogram.entries[0]["values"][1]
+print(of_entry["no_bucket"] == histogram.trailer["no_bucket"] > 0, of_entry["no_bucket"])' $GETPGID_EVENT/hist_jsonl)" \
+	"True $(sed -n 's/^{.*  without bucket: *//p' $GETPGID_EVENT/hist)" "an entry says how many values of it have none, as hist does"
+: >$GETPGID_EVENT/trigger
 
 # --- how it can be used
 

@@ -22,7 +22,7 @@
 //!   `{"first":8,"last":15}` for a range. A string that is not UTF-8 is
 //!   `{"text":"caf\ufffd","bytes":"636166e9"}`.
 //! * **Values** are numbers, null if not known, or for a distribution
-//!   `{"count":6,"sum":1,"min":-5000,"max":3000,"mean":0.2,"zero":2,"scale":3,"buckets":[[1,1,1],[2,2,1]],
+//!   `{"count":6,"no_bucket":0,"sum":1,"min":-5000,"max":3000,"mean":0.2,"zero":2,"scale":3,"buckets":[[1,1,1],[2,2,1]],
 //!   "quantiles":{"p50":{"value":0,"low":0,"high":0}}}`. A bucket is its smallest and largest whole value, and how many values
 //!   are in it. A true quantile is neither below `low` nor above `high`. `max` is null in an interval unless it must have been
 //!   in it.
@@ -254,6 +254,7 @@ fn dist(dist: &Dist) -> DistJson {
     };
     DistJson {
         count: dist.count,
+        no_bucket: dist.without_bucket(),
         sum: dist.sum,
         min: dist.min,
         max: dist.max,

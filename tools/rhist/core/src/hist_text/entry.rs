@@ -194,6 +194,9 @@ impl Field {
                 }
                 let max = statistic(text, b"  max:")?;
                 statistic(text, b"  avg:")?;
+                if text.is_at(b"  without bucket:")? {
+                    statistic(text, b"  without bucket:")?;
+                }
                 Ok(Value::Dist(Dist {
                     count: u64::try_from(count).unwrap_or(0),
                     min: (count > 0).then_some(min),

@@ -25,6 +25,21 @@ fn shown(trigger: &str, entry: &str) -> String {
 }
 
 #[test]
+fn values_without_a_bucket() {
+    let dist = |rest: &str| {
+        shown(
+            "hist:keys=x:vals=hitcount,a.dist,b:sort=hitcount:size=2048",
+            &format!(
+                "{{ x:          1 }} hitcount:          9  a.dist:  count:          9  min:          1  p50:          1  \
+                 max:          7  avg:          2{rest}  b:          5\n"
+            ),
+        )
+    };
+    assert!(dist("").contains("Number(5)"), "{}", dist(""));
+    assert_eq!(dist("  without bucket:          3"), dist(""));
+}
+
+#[test]
 fn forms_that_are_rare() {
     let long = "x".repeat(60);
     let entries = [

@@ -135,7 +135,7 @@ fn of_histogram<'a>(histogram: &'a Watched, labels: &'a [String]) -> Vec<Family<
         } else {
             format!("{summary}: {}", column.name)
         };
-        let mut family = Family::new(parts.join("_"), unit, kind, help);
+        let mut family = Family::new(parts.join("_"), unit, kind, help.clone());
         if is_dist {
             family.bounds = &histogram.wanted.settings.bounds;
         }
@@ -149,6 +149,21 @@ fn of_histogram<'a>(histogram: &'a Watched, labels: &'a [String]) -> Vec<Family<
             family.points.push(point(set, value, start_ns));
         }
         families.push(family);
+        // Quantiles of such a distribution do not know of these values.
+        let lost = |set: &Set<'a>| match set.row.values.get(n) {
+            Some(table::Value::Dist(dist)) if dist.without_bucket() > 0 => {
+                Some(point(set, Value::Whole(dist.without_bucket().into()), Some(start)))
+            }
+            _ => None,
+        };
+        let points: Vec<_> = sets.iter().filter_map(lost).collect();
+        if !points.is_empty() {
+            parts.push("no_bucket".to_owned());
+            let help = format!("{help}: values in no bucket, since there was no room for more");
+            let mut family = Family::new(parts.join("_"), "", Kind::Counter, help);
+            family.points = points;
+            families.push(family);
+        }
     }
     families
 }

@@ -444,6 +444,30 @@ fn names_and_units_of_times() {
     assert!(lines(&service).contains(&"rhist_waits_seconds_sum{next_comm=\"sh\"} 0.000003".to_owned()));
 }
 
+/// One row had no room for all of its buckets: a counter says so of that row alone.
+#[test]
+fn rows_with_values_in_no_bucket() {
+    let (mut whole, mut cut) = (Dist::new(3), Dist::new(3));
+    whole.record(1500, 2);
+    cut.record(1500, 2);
+    cut.count += 3;
+    let row = |key: &str, dist| (Key::Text(key.into()), 2, vec![table::Value::Dist(dist)]);
+    let service = read_once(
+        "[histogram.waits]\nrecipe = \"x\"\n",
+        &[("value", Unit::Nanoseconds, Fold::Sum)],
+        vec![row("sh", whole), row("sed", cut)],
+    );
+    let (names, mut out) = (service.label_names(), Vec::new());
+    service.families(&names, |family| Format::OpenMetrics.write(&family, &mut out));
+    let text = String::from_utf8(out).unwrap();
+    let of_name = |name: &str| -> Vec<&str> { text.lines().filter(|line| line.starts_with(name)).collect() };
+    assert_eq!(
+        of_name("rhist_waits_nanoseconds_no_bucket_total"),
+        ["rhist_waits_nanoseconds_no_bucket_total{next_comm=\"sed\"} 3"]
+    );
+    assert_eq!(of_name("rhist_waits_nanoseconds_count").len(), 2);
+}
+
 #[test]
 fn bounds_of_classic_buckets() {
     let mut dist = Dist::new(3);

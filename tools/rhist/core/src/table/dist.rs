@@ -155,6 +155,11 @@ impl Dist {
         buckets.fold(self.zero, |sum, (_, count)| sum.saturating_add(count))
     }
 
+    /// How many values are in no bucket, so that quantiles do not know of them.
+    pub fn without_bucket(&self) -> u64 {
+        self.count.saturating_sub(self.in_buckets())
+    }
+
     /// Makes buckets wider, down to `scale`, exactly. A scale that is not lower changes nothing.
     pub fn coarsen(&mut self, scale: u8) {
         let Some(shift) = self.scale.checked_sub(scale).filter(|&shift| shift > 0) else {

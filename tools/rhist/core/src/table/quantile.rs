@@ -37,7 +37,7 @@ impl Dist {
     /// value is in a bucket, or values without one may go beyond a smallest or largest value that is not known.
     pub fn quantile(&self, q: f64) -> Option<Quantile> {
         let found = self.in_buckets();
-        let outside = self.count.saturating_sub(found);
+        let outside = self.without_bucket();
         let rank_found = rank(q, found);
         let bucket = self.at(rank_found)?;
         let at = |rank| {

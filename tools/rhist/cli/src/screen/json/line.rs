@@ -127,6 +127,7 @@ pub(in crate::screen) enum ValueJson {
 #[derive(Serialize)]
 pub(in crate::screen) struct DistJson {
     pub count: u64,
+    pub no_bucket: u64,
     pub sum: Option<i128>,
     pub min: Option<i128>,
     pub max: Option<i128>,

@@ -506,6 +506,28 @@ fn what_is_lost() {
     });
     assert_eq!(in_buckets.sum::<u64>() + sum("no_bucket"), sum("hits"));
     assert!(sum("no_bucket") > 0);
+    // Each entry says how many of its own.
+    let of_entries = buckets.iter().map(|distribution| {
+        let counts = distribution["positive"].as_object().unwrap();
+        let counts = counts.values().map(|count| count.as_u64().unwrap());
+        let lost = distribution["no_bucket"].as_u64().unwrap();
+        assert_eq!(
+            counts.sum::<u64>() + lost,
+            distribution["count"].as_u64().unwrap()
+        );
+        lost
+    });
+    assert_eq!(of_entries.sum::<u64>(), sum("no_bucket"));
+    for (line, distribution) in entries(&hist).iter().zip(&buckets) {
+        let lost = match distribution["no_bucket"].as_u64().unwrap() {
+            0 => None,
+            lost => Some(format!("{lost:>10}")),
+        };
+        let shown = line
+            .split_once("  without bucket: ")
+            .map(|(_, shown)| shown.to_owned());
+        assert_eq!(shown, lost, "{line}");
+    }
 }
 
 #[test]
