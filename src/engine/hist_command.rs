@@ -103,7 +103,7 @@ fn run_logging<H: Host>(
     }
     let mismatch = named
         .as_ref()
-        .is_some_and(|named| !named.histogram().spec().matches(draft.spec()));
+        .is_some_and(|named| !named.histogram().spec().can_share(draft.spec()));
     // The first trigger of a name may equal one without a name.
     let same = same.filter(|_| (name.is_none() || named.is_some()) && !mismatch);
     if let Some(same) = same {

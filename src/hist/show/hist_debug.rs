@@ -168,7 +168,7 @@ impl Debug<'_, '_> {
         if let Some(var) = &field.reference {
             self.number("var_ref_idx (into hist_data->var_refs[])", var.slot)?;
         }
-        self.show_type(field.type_(), field.size, field.signed())?;
+        self.show_type(field.type_(), field.size, field.c_signed())?;
         self.out.format(format_args!(
             "      function: hist_field_{}()\n",
             field.function_name()
@@ -189,7 +189,7 @@ impl Debug<'_, '_> {
             self.line(b"system", system)?;
             self.line(b"event_name", event)?;
         }
-        self.show_type(&var.type_, var.size, var.signed)?;
+        self.show_type(&var.type_, var.size, var.c_signed)?;
         self.out.bytes(b"      function: hist_field_var_ref()\n")
     }
 
@@ -209,7 +209,7 @@ impl Debug<'_, '_> {
                 return Ok(false);
             };
             self.line(b"ftrace_event_field name", &event_field.name)?;
-            self.show_type(var.value.type_(), var.value.size, var.value.signed())?;
+            self.show_type(var.value.type_(), var.value.size, var.value.c_signed())?;
         }
         Ok(true)
     }

@@ -261,18 +261,16 @@ fn key(out: &mut Text, field: &HistField, cell: &KeyCell<'_>, names: &dyn Names)
             out.bytes(b"}")
         }
         KeyCell::Symbol { address, offset } => symbol(out, address, offset, names),
-        KeyCell::Log2(power) => match (power, 1u64.checked_shl(power as u32)) {
-            (0, _) => range(out, 0, 1),
-            (1..=64, Some(last)) => range(out, last / 2 + 1, last),
-            (1..=64, None) => range(out, (1 << 63) + 1, u64::MAX),
-            // Of what is not scaled, as stacks are not.
-            _ => out.format(format_args!("{power}")),
-        },
-        // The last one has fewer numbers than the others.
-        KeyCell::Bucket { first, last } if last < first => range(out, first, u64::MAX),
-        KeyCell::Bucket { first, last } => range(out, first, last),
-        KeyCell::Range(Some((first, last))) => range(out, first, last),
-        KeyCell::Range(None) => out.bytes(NULL),
+        // Of what is not scaled, as stacks are not.
+        KeyCell::Log2(power @ 65..) => out.format(format_args!("{power}")),
+        KeyCell::Log2(_) | KeyCell::Bucket { .. } | KeyCell::Range(_) => {
+            match cell.range(field.has_sign()) {
+                Some((first, last)) => {
+                    out.format(format_args!("{{\"first\":{first},\"last\":{last}}}"))
+                }
+                None => out.bytes(NULL),
+            }
+        }
         KeyCell::Syscall(bits) => {
             out.format(format_args!("{{\"value\":{},\"syscall\":", number(bits)))?;
             string_or_null(out, names.syscall(bits))?;
@@ -281,11 +279,6 @@ fn key(out: &mut Text, field: &HistField, cell: &KeyCell<'_>, names: &dyn Names)
         KeyCell::Stack(entries) => stack(out, entries.entries(), names),
         KeyCell::Text(text) => string(out, text),
     }
-}
-
-/// Appends a range of numbers, both of which are in it.
-fn range<T: core::fmt::Display>(out: &mut Text, first: T, last: T) -> Result {
-    out.format(format_args!("{{\"first\":{first},\"last\":{last}}}"))
 }
 
 /// Appends return addresses.

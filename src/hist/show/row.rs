@@ -82,7 +82,7 @@ pub(super) enum KeyCell<'a> {
     },
     /// The exponent of a power of two.
     Log2(u64),
-    /// A range of numbers.
+    /// A range of numbers, by its first one; as C shows it, the last one may have wrapped.
     Bucket {
         first: u64,
         last: u64,
@@ -93,6 +93,31 @@ pub(super) enum KeyCell<'a> {
     Stack(Stack<'a>),
     /// A string without its NUL.
     Text(&'a [u8]),
+}
+
+impl KeyCell<'_> {
+    /// The smallest and the largest number of an entry with a key that is `signed` before it is
+    /// scaled. `None`: it is no range.
+    ///
+    /// `.log2` and `.buckets` scale numbers without a sign, as in C. So negative ones are behind
+    /// the others; a bucket with both has the largest and the smallest number that there are.
+    pub(super) fn range(&self, signed: bool) -> Option<(Whole, Whole)> {
+        let (first, last) = match *self {
+            Self::Range(range) => return range,
+            Self::Log2(0) => (0, 1),
+            Self::Log2(power @ 1..=63) => ((1 << (power - 1)) + 1, 1 << power),
+            Self::Log2(64) => ((1 << 63) + 1, u64::MAX),
+            // The last one has fewer numbers than the others.
+            Self::Bucket { first, last } if last < first => (first, u64::MAX),
+            Self::Bucket { first, last } => (first, last),
+            _ => return None,
+        };
+        let whole = |number| Whole::new(number, signed);
+        match whole(first) <= whole(last) {
+            true => Some((whole(first), whole(last))),
+            false => Some((whole(i64::MIN as u64), whole(i64::MAX as u64))),
+        }
+    }
 }
 
 /// A stored stack.
@@ -144,8 +169,9 @@ impl Distribution<'_> {
         counts.fold(0, u64::wrapping_add)
     }
 
-    /// How many values are in no bucket, since there was no room for it: at least so many, as the values of hits that have come
-    /// since the count was read may be in buckets. A hit counts in a bucket first, so none of these are of such hits.
+    /// How many values are in no bucket, since there was no room for it: at least so many, as the
+    /// values of hits that have come since the count was read may be in buckets. A hit counts in a
+    /// bucket first, so none of these are of such hits.
     pub(super) fn without_bucket(&self) -> u64 {
         self.count.saturating_sub(self.in_buckets())
     }

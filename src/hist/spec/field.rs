@@ -492,18 +492,36 @@ impl HistField {
         }
     }
 
-    /// Whether its content is a signed number.
+    /// Whether its content is a signed number. C has another rule: see [`HistField::c_signed`].
     pub fn signed(&self) -> bool {
         self.scale() == Scale::One && self.has_sign()
     }
 
-    /// Whether it is a signed number before it is scaled.
-    fn has_sign(&self) -> bool {
+    /// Whether it is a signed number before it is scaled: if it can be negative. A quotient cannot,
+    /// since it is computed without signs, as in C.
+    pub fn has_sign(&self) -> bool {
+        let operand = || self.operands.iter().any(Self::signed);
         match self.function {
             Function::Number(type_) => type_.is_signed(),
             Function::VarRef => self.reference.as_ref().is_some_and(|var| var.signed),
-            _ => self.operands.first().is_some_and(Self::signed),
+            // What is left of a difference of constants.
+            Function::Const(number) => (number as i64) < 0,
+            Function::Negative | Function::Binary(Operator::Minus) => true,
+            Function::Binary(Operator::Over) => false,
+            Function::Binary(Operator::Plus | Operator::Times) | Function::Parens => operand(),
+            _ => false,
         }
+    }
+
+    /// `is_signed` of C's `struct hist_field`, by which entries are sorted, and fields of synthetic
+    /// events are checked: an expression has the sign of its first operand.
+    pub fn c_signed(&self) -> bool {
+        let signed = match self.function {
+            Function::Number(type_) => type_.is_signed(),
+            Function::VarRef => self.reference.as_ref().is_some_and(|var| var.c_signed),
+            _ => self.operands.first().is_some_and(Self::c_signed),
+        };
+        signed && self.scale() == Scale::One
     }
 
     /// Whether it is the time, or an expression with it; in microseconds if `usecs`.
@@ -548,7 +566,7 @@ impl HistField {
         match (&self.event_field, self.function) {
             _ if matches!(self.modifier, Some(ModifierKind::Exponential(_))) => number(8, false),
             (_, Function::Stack | Function::StoredStack) => Compare::Nothing,
-            (None, _) | (_, Function::Cpu) => number(self.size, self.signed()),
+            (None, _) | (_, Function::Cpu) => number(self.size, self.c_signed()),
             (Some(field), _) if field.filter.is_string() => Compare::Text,
             (Some(field), _) => number(field.size, field.signed),
         }
@@ -583,6 +601,17 @@ impl HistField {
             Some(number) => out.format(format_args!("={number}")),
             None => Ok(()),
         }
+    }
+
+    /// Whether what it refers to holds the same as what `other`, which [matches](Self::matches) it,
+    /// refers to: as many bits of the same kind may be another number.
+    pub fn holds_the_same(&self, other: &Self) -> bool {
+        let references = match (&self.reference, &other.reference) {
+            (Some(a), Some(b)) => a.kind == b.kind && a.signed == b.signed,
+            _ => true,
+        };
+        let mut operands = self.operands.iter().zip(&other.operands);
+        references && operands.all(|(a, b)| a.holds_the_same(b))
     }
 
     /// Whether it is the same field as `other` of another trigger (`hist_trigger_match()`). The aliases of the

@@ -295,6 +295,13 @@ impl Spec {
             && self.distributions.matches(&other.distributions)
             && self.limit == other.limit
     }
+
+    /// Whether triggers with this spec and with `other` can share one histogram, for which C only
+    /// compares what [`Spec::matches`] does: what they refer to holds the same, too.
+    pub fn can_share(&self, other: &Self) -> bool {
+        let mut fields = self.all_fields().zip(other.all_fields());
+        self.matches(other) && fields.all(|(a, b)| a.holds_the_same(b))
+    }
 }
 
 fn size_of_keys(keys: &[HistField]) -> u32 {

@@ -231,7 +231,7 @@ impl<'a> Draft<'a> {
                 VarRef::new(Some(found.home.clone()), found.field(), qualifier)
             }
         }?;
-        if !field.is_some_and(|field| field.takes(&var.type_, var.size, var.signed, var.kind)) {
+        if !field.is_some_and(|field| field.takes(&var.type_, var.size, var.c_signed, var.kind)) {
             return Ok(None);
         }
         let too_many = || self.trigger.own_error(HintText::TooManyRefs, culprit);
@@ -359,7 +359,7 @@ impl<'a> Draft<'a> {
         let compatible = histograms.find(|attached| {
             let others = &attached.histogram.spec().keys;
             let alike = |(a, b): (&HistField, &HistField)| {
-                a.type_() == b.type_() && a.size == b.size && a.signed() == b.signed()
+                a.type_() == b.type_() && a.size == b.size && a.c_signed() == b.c_signed()
             };
             others.len() == keys.len() && others.iter().zip(keys).all(alike)
         });

@@ -61,6 +61,8 @@ pub struct VarRef {
     pub size: u32,
     /// Whether the variable is a signed number.
     pub signed: bool,
+    /// Whether it is one for C.
+    pub c_signed: bool,
     /// What the variable holds.
     pub kind: ValueKind,
     /// Whether the variable is a time in microseconds.
@@ -81,7 +83,7 @@ impl VarRef {
         let variable = field.variable.as_ref().ok_or(EINVAL)?;
         Ok(Self {
             usecs: field.is_usecs(),
-            signed: field.signed(),
+            c_signed: field.c_signed(),
             constant: match field.function {
                 Function::Const(number) => Some(number),
                 _ => None,
@@ -90,7 +92,7 @@ impl VarRef {
         })
     }
 
-    /// A reference to a field variable of the same histogram, which counts as unsigned, as in C. Fails with
+    /// A reference to a field variable of the same histogram, which is unsigned for C. Fails with
     /// `ENOMEM`.
     pub(super) fn of_field_var(var: &FieldVar, qualifier: Option<[&[u8]; 2]>) -> Result<Self> {
         Self::to(None, &var.variable, &var.value, qualifier)
@@ -112,7 +114,8 @@ impl VarRef {
             },
             type_: copy(content.type_())?,
             size: content.size,
-            signed: false,
+            signed: content.signed(),
+            c_signed: false,
             kind: content.kind(),
             usecs: false,
             constant: None,

@@ -85,10 +85,13 @@ def key(column, said):
         return name + b": " + (said["syscall"] or "unknown_syscall").encode().ljust(30) + b"[" + number(said["value"], "3") + b"]"
     if "first" in said:
         if modifier == "log2":
-            return name + b": ~ 2^" + str((said["last"] - 1).bit_length() if said["first"] else 0).encode().ljust(2)
-        # The last one goes round.
-        width = int(modifier.partition("=")[2]) if modifier.startswith("buckets") else said["last"] - said["first"] + 1
-        return name + f": ~ {said['first']}-{(said['first'] + width - 1) % 2**64}".encode()
+            power = ((said["last"] - 1) % 2**64).bit_length() if said["first"] else 0
+            return name + b": ~ 2^" + str(power).encode().ljust(2)
+        if modifier.startswith("buckets"):
+            # The last one goes round.
+            first, width = said["first"] % 2**64, int(modifier.partition("=")[2])
+            return name + f": ~ {first}-{(first + width - 1) % 2**64}".encode()
+        return name + f": ~ {said['first']}-{said['last']}".encode()
     if "address" in said:
         width = 55 if modifier == "sym-offset" else 45
         symbol = (said["symbol"] or said["address"]).encode().ljust(width)
@@ -244,6 +247,30 @@ is "$(py 'histogram, = histograms(sys.argv[1])
 print(sum(entry["values"][0] for entry in histogram.entries) == histogram.trailer["hits"] > 0)' sched/sched_waking/hist_jsonl)" True \
 	"while events happen: the sum of the hitcounts is that of the hits"
 : >sched/sched_waking/trigger
+
+# --- signs: hist has C's numbers
+
+adj=oom/oom_score_adj_update
+for trigger in keys=oom_score_adj.buckets=10 keys=oom_score_adj.log2 'keys=oom_score_adj:vals=(10-oom_score_adj).max' \
+	'keys=common_type:vals=(10-oom_score_adj).min,(10-oom_score_adj).max'; do
+	echo "hist:$trigger" >>$adj/trigger
+done
+fire oom -5 4 -12 20
+is "$(sed -n 's/.* oom_score_adj: ~ \([^ ]*\).*hitcount: *\([0-9]*\)/\1 \2/p' $adj/hist | sort)" "0-9 1
+18446744073709551600-18446744073709551609 1
+18446744073709551610-3 1
+20-29 1
+2^2 1
+2^5 1
+2^64 2" "negative keys in buckets are shown as in C"
+is "$(py 'for histogram in histograms(sys.argv[1]):
+	print(sorted((*(key.values() if isinstance(key, dict) else [key]), *entry["values"]) for entry in histogram.entries for key in entry["keys"][:1])
+		if histogram.header["keys"][0]["name"] == "oom_score_adj" else histogram.entries[0]["values"])' $adj/hist_jsonl)" \
+"[(-16, -7, 1), (-6, -1, 1), (0, 9, 1), (20, 29, 1)]
+[(-9223372036854775807, -1, 2), (3, 4, 1), (17, 32, 1)]
+[(-12, 1, 22), (-5, 1, 15), (4, 1, 6), (20, 1, -10)]
+[4, -10, 22]" "and here as they are, as are differences"
+: >$adj/trigger
 
 # --- values without a bucket
 

@@ -75,6 +75,28 @@ if ! rest_only; then
 	is "$(grep -c 'name=rhist_n.*\[paused\]' "$work/rhist")" 2 "a trigger of a name is paused alone"
 fi
 
+# What two triggers refer to by one word may differ in its sign. C takes them into one histogram.
+(
+	cd "$TRACING/instances" || exit 1
+	mkdir rhist_n1 rhist_n2
+	one=rhist_n1/events/sched two=rhist_n2/events/sched
+	least='hist:keys=next_pid:vals=($x).min:name=rhist_s'
+	echo 'hist:keys=pid:x=common_timestamp' >$one/sched_waking/trigger
+	echo "$least" >$one/sched_switch/trigger
+	echo 'hist:keys=pid:x=common_timestamp-1' >$two/sched_waking/trigger
+	is "$(io write $two/sched_switch/trigger w "$least")" EINVAL "a number with a sign and one without share no histogram"
+	is "$(tail -n 3 rhist_n2/error_log | head -n 1 | sed 's/^.*: error: //')" \
+		"Named hist trigger doesn't match existing named trigger (includes variables)" "error_log says why"
+	echo "!hist:keys=pid:x=common_timestamp-1" >$two/sched_waking/trigger
+	echo 'hist:keys=pid:x=common_timestamp' >$two/sched_waking/trigger
+	is "$(io write $two/sched_switch/trigger w "$least")" OK "two of one kind do"
+	for events in $one $two; do
+		: >$events/sched_switch/trigger
+		: >$events/sched_waking/trigger
+	done
+	rmdir rhist_n1 rhist_n2
+)
+
 # The same field in another place of another event's record: C reads it where the first event has it.
 if ! have_probes; then
 	skip "events with one name may have the key in different places" "no kprobes"

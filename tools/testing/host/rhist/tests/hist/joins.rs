@@ -381,7 +381,7 @@ fn debug() {
   distribution of hist_data->fields[1]:
 
       scale: 2
-      is_signed: 0
+      is_signed: 1
       unit: ms
       buckets for each entry: 8
       quantiles: 5,50

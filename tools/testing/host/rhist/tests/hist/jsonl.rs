@@ -294,7 +294,26 @@ fn keys_of_every_kind() {
             "s8.log2",
             "s8",
             "log2",
-            json!({"first": (1u64 << 63) + 1, "last": u64::MAX}),
+            json!({"first": i64::MIN + 1, "last": -1}),
+        ),
+        (
+            "s8.buckets=10",
+            "s8",
+            "buckets=10",
+            json!({"first": -6, "last": -1}),
+        ),
+        // 2^63 is a multiple of 8, and not of 10.
+        (
+            "s64.buckets=8",
+            "s64",
+            "buckets=8",
+            json!({"first": i64::MIN, "last": i64::MIN + 7}),
+        ),
+        (
+            "s64.buckets=10",
+            "s64",
+            "buckets=10",
+            json!({"first": i64::MIN, "last": i64::MAX}),
         ),
         (
             "u8.buckets=30",
@@ -334,6 +353,10 @@ fn keys_of_every_kind() {
         ),
         ("7", "u64", "", json!(7)),
         ("s8-u8", "s8", "", json!(-201)),
+        ("u8-u16*100", "u8", "", json!(-300)),
+        ("u8+s8", "u8", "", json!(199)),
+        ("-(u8)", "u8", "", json!(-200)),
+        ("s8/u16", "s8", "", json!(u64::MAX / 5)),
     ] {
         let (header, entry) = keys(&format!("keys={key}"), &record);
         let modifier = (!modifier.is_empty()).then_some(modifier);
@@ -846,5 +869,39 @@ proptest! {
             }
         }
         prop_assert_eq!(counted, values.len() as u64);
+    }
+
+    /// A range of `.log2` and `.buckets` has each number that is counted in it, and no other
+    /// entry's.
+    #[test]
+    fn ranges(
+        values in prop::collection::vec(prop_oneof![-20i64..20, any::<i64>(), any::<i32>().prop_map(i64::from)], 1..30),
+        scaled in prop::sample::select(&["log2", "buckets=10", "buckets=1000000000000", "log2=2"][..]),
+        signed: bool,
+    ) {
+        let (field, offset) = if signed { ("s64", 22) } else { ("u64", 30) };
+        let hist = hist(&zoo(), &format!("keys={field}.{scaled}:size=128"));
+        for value in &values {
+            Bytes::new(ZOO_END).put(offset, &value.to_ne_bytes()).hit(&hist);
+        }
+        let end = |value: &Value| match (value.as_i64(), value.as_u64()) {
+            (Some(number), _) => i128::from(number),
+            (None, number) => i128::from(number.unwrap()),
+        };
+        let mut found = 0;
+        for entry in said(&hist).entries {
+            let (first, last) = (end(&entry["keys"][0]["first"]), end(&entry["keys"][0]["last"]));
+            // With the largest and the smallest number: there is one such bucket.
+            let all = signed && first == i64::MIN.into() && last == i64::MAX.into();
+            let within = values.iter().filter(|&&value| {
+                let number = if signed { i128::from(value) } else { i128::from(value as u64) };
+                let near = |edge: i64| value.wrapping_sub(edge).unsigned_abs() < 1 << 62;
+                (first..=last).contains(&number) && (!all || near(i64::MIN))
+            });
+            let (hits, within) = (entry["values"][0].as_u64().unwrap(), within.count() as u64);
+            prop_assert!(hits == within || all && hits < within, "{entry}");
+            found += hits;
+        }
+        prop_assert_eq!(found, values.len() as u64);
     }
 }

@@ -151,6 +151,28 @@ impl Sum {
         }
     }
 
+    /// Whether it can be negative: a quotient cannot.
+    fn is_signed(&self) -> bool {
+        let mut minus = self.negative;
+        let mut terms = vec![NUMBERS[self.first].3];
+        let rest = self
+            .rest
+            .iter()
+            .map(|&(operator, n)| (operator, NUMBERS[n].3));
+        for (operator, signed) in rest.chain(self.constant.map(|(operator, _)| (operator, false))) {
+            let last = terms.last_mut().unwrap();
+            match operator {
+                '*' => *last |= signed,
+                '/' => *last = false,
+                _ => {
+                    minus |= operator == '-';
+                    terms.push(signed);
+                }
+            }
+        }
+        minus || terms.contains(&true)
+    }
+
     fn value(&self, event: &Event) -> u64 {
         let number = |n: usize| event.number(n) as u64;
         let rest = self.rest.iter().map(|&(operator, n)| (operator, number(n)));
@@ -498,7 +520,7 @@ impl Value {
         match self {
             Value::Number(n, _) | Value::Statistic(n, _) => NUMBERS[*n].3,
             Value::Sum(sum) | Value::Parens(sum, _) | Value::ParensStatistic(sum, _) => {
-                NUMBERS[sum.first].3
+                sum.is_signed()
             }
         }
     }

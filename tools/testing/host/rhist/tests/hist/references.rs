@@ -4,6 +4,9 @@
 
 use std::sync::atomic::Ordering::SeqCst;
 
+use rhist::event::FilterType;
+
+use super::events::event;
 use super::events::waking;
 use super::events::Bytes;
 use super::events::ZOO_END;
@@ -573,4 +576,42 @@ fn siblings() {
     world.add("sched_switch", "hist:keys=next_pid:vals=$y");
     switch_to(&world, 5, 1);
     assert_eq!(value(&world, 2, "y"), 111);
+}
+
+/// Triggers share a histogram by name only if what they refer to holds the same. C compares the
+/// words only.
+#[test]
+fn what_can_share_a_histogram() {
+    let trigger = |x: &str, rest: &str| {
+        let fields = [
+            ("u64", "u64", 8, 8, false, FilterType::Other),
+            ("s64", "s64", 16, 8, true, FilterType::Other),
+            ("char[8]", "text", 24, 8, false, FilterType::StaticString),
+        ];
+        let world = World::new(
+            vec![event("test", "eight", &fields), sched_switch()],
+            vec![],
+            &[],
+            true,
+        );
+        world.add("eight", &format!("hist:keys=u64:x={x}"));
+        world.add("sched_switch", &format!("hist:keys=next_pid:{rest}"));
+        world.histogram("sched_switch", 0)
+    };
+    for (a, b, rest, can_share) in [
+        ("s64", "s64", "vals=($x).min", true),
+        ("s64", "u64", "vals=($x).min", false),
+        ("s64", "u64", "vals=($x+1).max", false),
+        ("u64", "u64-1", "vals=($x).dist", false),
+        ("u64", "1-u64", "y=$x", false),
+        ("s64-1", "u64-1", "vals=($x).min", true),
+        ("u64", "u64/2", "vals=($x).min", true),
+        // As many bytes of another kind.
+        ("text", "u64", "y=$x", false),
+    ] {
+        let (a, b) = (trigger(a, rest), trigger(b, rest));
+        assert!(a.spec().matches(b.spec()), "{rest}");
+        assert_eq!(a.spec().can_share(b.spec()), can_share, "{rest}");
+        assert_eq!(b.spec().can_share(a.spec()), can_share, "{rest}");
+    }
 }
