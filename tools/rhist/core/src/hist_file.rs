@@ -13,6 +13,7 @@ use rustix::io::Errno;
 
 use crate::hist_text;
 use crate::jsonl;
+use crate::question;
 use crate::question::Backend;
 use crate::table::Histogram;
 use crate::table::Key;
@@ -97,9 +98,10 @@ pub fn read(instance: &Tracefs, event: &str) -> Result<Vec<Histogram>, Error> {
     Ok(histograms)
 }
 
-/// Gives numbers of signed fields, which C shows without a sign, their sign back.
+/// Gives numbers that can be below zero, which C shows without a sign, their sign back.
 fn with_signs(table: &mut Table, format: &Format) {
-    let is_signed = |name: &str| format.field(name).is_some_and(|field| field.signed);
+    let names = format.signed();
+    let is_signed = |name: &str| question::is_signed(&names, name);
     let signed: Vec<bool> = table.keys.iter().map(|key| is_signed(&key.name)).collect();
     let signed_values: Vec<bool> = table.values.iter().map(|value| is_signed(&value.name)).collect();
     for row in &mut table.rows {
@@ -109,9 +111,12 @@ fn with_signs(table: &mut Table, format: &Format) {
         for key in keys.map(|(key, _)| key).chain(saved) {
             match key {
                 Key::Number(number) => *number = with_sign(*number),
-                // All numbers below zero are in one range.
-                Key::Range { first, last } if *first > i64::MAX.into() => {
-                    (*first, *last) = (i64::MIN.into(), -1);
+                Key::Range { first, last } => {
+                    (*first, *last) = match (with_sign(*first), with_sign(*last)) {
+                        (first, last) if first <= last => (first, last),
+                        // It has both the largest and the smallest number.
+                        _ => (i64::MIN.into(), i64::MAX.into()),
+                    };
                 }
                 _ => {}
             }
@@ -143,14 +148,14 @@ mod tests {
              \tfield:void * at;\toffset:16;\tsize:8;\tsigned:0;\n\nprint fmt: \"\"\n",
         )
         .unwrap();
-        let text = "# event histogram\n#\n# trigger info: hist:keys=id,at:vals=hitcount:sort=hitcount:size=2048 [active]\n#\n\n\
-                    { id: 18446744073709551607, at: 18446744073709551607 } hitcount:          3\n\n\
+        let text = "# event histogram\n#\n# trigger info: hist:keys=id,at,5-at:vals=hitcount:sort=hitcount:size=2048 [active]\n#\n\n\
+                    { id: 18446744073709551607, at: 18446744073709551607, 5-at: 18446744073709551607 } hitcount:          3\n\n\
                     Totals:\n    Hits: 3\n    Entries: 1\n    Dropped: 0\n";
         let mut histograms = hist_text::read(text.as_bytes()).unwrap();
         with_signs(&mut histograms[0].table, &format);
         assert_eq!(
             histograms[0].table.rows[0].keys[..],
-            [Key::Number(-9), Key::Number(18446744073709551607)]
+            [Key::Number(-9), Key::Number(18446744073709551607), Key::Number(-9)]
         );
     }
 
@@ -168,5 +173,52 @@ mod tests {
             panic!("{table:?}")
         };
         assert_eq!((dist.count, dist.in_buckets(), dist.sum), (6, 3, Some(-3)));
+    }
+
+    /// As the kernel shows -5, -12, 4 and the largest number.
+    #[test]
+    fn ranges_of_negative_numbers() {
+        let format = Format::parse("name: x\nfield:long a;\toffset:8;\tsize:8;\tsigned:1;\nfield:unsigned long b;\toffset:16;\tsize:8;\tsigned:0;\n").unwrap();
+        let ranges = |key: &str| -> Vec<(i128, i128)> {
+            let (name, _) = key.split_once('.').unwrap();
+            let shown: &[&str] = match key.ends_with("log2") {
+                true => &["2^64", "2^2 ", "2^63"],
+                false => &[
+                    "18446744073709551610-3",
+                    "18446744073709551600-18446744073709551609",
+                    "0-9",
+                    "9223372036854775800-9223372036854775809",
+                ],
+            };
+            let rows: String = shown
+                .iter()
+                .map(|range| format!("{{ {name}: ~ {range} }} hitcount:          1\n"))
+                .collect();
+            let n = shown.len();
+            let text = format!(
+                "# event histogram\n#\n# trigger info: hist:keys={key}:vals=hitcount:sort=hitcount:size=2048 [active]\n#\n\n\
+                 {rows}\nTotals:\n    Hits: {n}\n    Entries: {n}\n    Dropped: 0\n"
+            );
+            let mut histograms = hist_text::read(text.as_bytes()).unwrap();
+            with_signs(&mut histograms[0].table, &format);
+            let range = |row: &crate::table::Row| match row.keys[0] {
+                Key::Range { first, last } => (first, last),
+                _ => panic!("{row:?}"),
+            };
+            histograms[0].table.rows.iter().map(range).collect()
+        };
+        let all = (i64::MIN.into(), i64::MAX.into());
+        assert_eq!(ranges("a.buckets=10"), [(-6, -1), (-16, -7), (0, 9), all]);
+        assert_eq!(ranges("a.log2"), [(i128::from(i64::MIN) + 1, -1), (3, 4), all]);
+        let most = i128::from(u64::MAX);
+        assert_eq!(
+            ranges("b.buckets=10"),
+            [
+                (most - 5, most),
+                (most - 15, most - 6),
+                (0, 9),
+                ((1 << 63) - 8, (1 << 63) + 1)
+            ]
+        );
     }
 }

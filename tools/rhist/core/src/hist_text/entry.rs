@@ -227,7 +227,8 @@ fn decimal<R: BufRead>(text: &mut Scanner<R>) -> Result<(), ReadError> {
     Ok(())
 }
 
-/// Reads a range: `~ 2^7 `, whose first number is 65, or `~ 8-15`, or `~ -15 - -8`.
+/// Reads a range: `~ 2^7 `, whose first number is 65, or `~ 8-15`, or `~ -15 - -8`. C scales
+/// numbers without a sign, so negative ones are in the ranges of large ones.
 fn range<R: BufRead>(text: &mut Scanner<R>) -> Result<Key, ReadError> {
     text.expect(b"~")?;
     if !text.take(b" 2^")? {
@@ -237,7 +238,11 @@ fn range<R: BufRead>(text: &mut Scanner<R>) -> Result<Key, ReadError> {
         let first = statistic(text, b"")?;
         text.take(b" ")?;
         text.expect(b"-")?;
-        let last = statistic(text, b"")?;
+        // The last bucket of all goes round.
+        let last = match statistic(text, b"")? {
+            last if last < first => u64::MAX.into(),
+            last => last,
+        };
         return Ok(Key::Range { first, last });
     }
     let power = text.number(10)?;

@@ -262,7 +262,7 @@ impl Answer {
                 row.values = values;
             }
             if self.has_times {
-                without_wrapped(row);
+                without_negative(row);
             }
             // The kernel reads both one after the other, while hits go on: what is shown is one number.
             if let (Shows::Rows | Shows::Log2, Some(count)) = (part.shows, row.values.iter().find_map(count)) {
@@ -312,14 +312,16 @@ fn count(value: &Value) -> Option<u64> {
     }
 }
 
-/// Where an end is on another CPU than its start, whose clock is behind, the kernel has 0 - 1 = 2^64 - 1.
-fn without_wrapped(row: &mut Row) {
+/// Where an end is on another CPU than its start, whose clock is behind, the kernel has a negative
+/// time, or, without signs, 0 - 1 = 2^64 - 1. `onmax()` compares without signs, and so has one for
+/// the largest.
+fn without_negative(row: &mut Row) {
     for value in &mut row.values {
         if let Value::Dist(dist) = value {
-            dist.without_wrapped();
+            dist.without_negative();
         }
     }
-    row.worst.take_if(|worst| worst.value > i64::MAX.into());
+    row.worst.take_if(|worst| !(0..=i64::MAX.into()).contains(&worst.value));
 }
 
 #[cfg(test)]

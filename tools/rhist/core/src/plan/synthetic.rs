@@ -203,7 +203,7 @@ fn results(plan: &mut Plan, asked: Asked<'_>, event: &EventName, save: &[String]
     } else {
         save.join(",")
     };
-    // A time that has wrapped around would stay the largest one: see `Dist::without_wrapped()`.
+    // A time that has wrapped around would stay the largest one: see `Dist::without_negative()`.
     let is_unsigned = plan.steps.iter().any(|step| match step {
         Step::Synthetic { name, definition } => *name == event.event && definition.contains(&format!(" u64 {VALUE}")),
         _ => false,

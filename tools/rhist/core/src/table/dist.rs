@@ -210,10 +210,21 @@ impl Dist {
         }
     }
 
-    /// Takes numbers from 2^63 for differences below zero that have wrapped around, and makes them zero. The largest value
-    /// is not known then.
-    pub fn without_wrapped(&mut self) {
+    /// Makes negative values zero, and numbers from 2^63, which it takes for differences below zero
+    /// that have wrapped around where the kernel has counted without signs. The largest value is
+    /// not known then.
+    pub fn without_negative(&mut self) {
         const HALF: i128 = 1 << 63;
+        if !self.negative.is_empty() {
+            let negative = std::mem::take(&mut self.negative);
+            let count = negative
+                .iter()
+                .fold(0, |sum: u64, (_, count)| sum.saturating_add(count));
+            self.zero = self.zero.saturating_add(count);
+            self.sum = self.sum.map(|sum| sum.max(0));
+            self.min = self.min.map(|min| min.max(0));
+            self.max = self.max.map(|max| max.max(0));
+        }
         // Bounds take long, and nearly always none is. In the largest unit, values of bucket 0 are below 2^31.
         let is_wrapped = |index: i32| index >> self.scale.min(31) > 31 && i128::from(self.bounds(index).0) > HALF;
         if !self.positive.ends().is_some_and(|(_, last)| is_wrapped(last)) {

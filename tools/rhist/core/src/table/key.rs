@@ -203,6 +203,10 @@ impl fmt::Display for Key {
                 }
                 Ok(())
             }
+            Key::Range {
+                first: first @ ..0,
+                last,
+            } => write!(f, "{first} - {last}"),
             Key::Range { first, last } => write!(f, "{first}-{last}"),
         }
     }
@@ -213,6 +217,14 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn ranges_are_shown() {
+        let shown = |first, last| Key::Range { first, last }.to_string();
+        assert_eq!(shown(8, 15), "8-15");
+        assert_eq!(shown(-6, -1), "-6 - -1");
+        assert_eq!(shown(-6, 3), "-6 - 3");
+    }
 
     proptest! {
         #[test]

@@ -110,6 +110,12 @@ impl Format {
         self.fields.iter().filter(|field| !field.common)
     }
 
+    /// Names of signed fields, those that all events have among them.
+    pub fn signed(&self) -> Vec<String> {
+        let signed = self.fields.iter().filter(|field| field.signed);
+        signed.map(|field| field.name.clone()).collect()
+    }
+
     /// What the values of a field are called.
     pub fn symbols(&self, field: &str) -> Option<Symbols> {
         Symbols::parse(&format!("print fmt:{}", self.print), field)

@@ -201,7 +201,7 @@ fn what_has_wrapped_around_is_zero() {
         }
         // As the kernel sums them up.
         dist.sum = dist.sum.map(|sum| sum.rem_euclid(1 << 64));
-        dist.without_wrapped();
+        dist.without_negative();
         dist
     };
     for scale in [0, 3, 6] {
@@ -212,9 +212,17 @@ fn what_has_wrapped_around_is_zero() {
         let largest = after(&[1, i64::MAX.into()], scale);
         assert_eq!((largest.zero, largest.max), (0, Some(i64::MAX.into())));
     }
+    // With signs, the largest value is known.
+    let mut signed = Dist::new(3);
+    for number in [5, 7, -1, -20_000] {
+        signed.record(number, 1);
+    }
+    signed.without_negative();
+    assert_eq!((signed.zero, signed.count, signed.in_buckets()), (2, 4, 4));
+    assert_eq!((signed.sum, signed.min, signed.max), (Some(0), Some(0), Some(7)));
     let mut dist = Dist::new(0);
     dist.record(u64::MAX.into(), 3);
     dist.one_has_zero = true;
-    dist.without_wrapped();
+    dist.without_negative();
     assert_eq!((dist.zero, dist.positive.iter().next()), (0, Some((-1, 3))));
 }
