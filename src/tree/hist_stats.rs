@@ -40,7 +40,11 @@ impl FileOps<Tree> for HistStatsOps {
         let commands = tree.engine.commands();
         let reads = tree.reads.load(Relaxed);
         out.format(format_args!("commands: {commands}\nreads: {reads}\n"))?;
-        let lock = if clock::is_lockless() { "without" } else { "with" };
+        let lock = if clock::is_lockless() {
+            "without"
+        } else {
+            "with"
+        };
         out.format(format_args!("clock: global, {lock} a lock\n"))?;
         walks(&mut out)?;
         tree.engine.for_each_source(|names, source, lost| {

@@ -208,7 +208,7 @@ fn taken<T>(make: impl FnOnce() -> T) -> (usize, T) {
 /// twice. (Each array has some bytes more, which say how often it is shared.)
 #[test]
 fn a_map_takes_the_memory_that_its_shape_says() {
-    let (all, some) = (&COLUMNS[..], &COLUMNS[..1]);
+    let (all, some) = (COLUMNS, &COLUMNS[..1]);
     for (bits, key_size, columns, vars, wide, side, [count, own]) in [
         (0, 8, some, 0, &[][..], 0, [1, 1]),
         (7, 8, some, 0, &[], 0, [2, 2]),

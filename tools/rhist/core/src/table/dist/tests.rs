@@ -10,7 +10,7 @@ fn a_sum_with_what_has_wrapped_is_that_of_the_others() {
     dist.record(3000, 10);
     dist.record((1 << 64) - 1000, 1);
     assert_eq!(dist.sum, Some(30_000 + (1 << 64) - 1000));
-    dist.without_wrapped();
+    dist.without_negative();
     assert_eq!((dist.sum, dist.zero, dist.count), (Some(29_000), 1, 11));
     assert!(dist.mean().is_some_and(|mean| mean > 2600.0));
 }

@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering::SeqCst;
 
 use super::events::waking;
 use super::events::Bytes;
+use super::events::Hits as _;
 use super::events::ZOO_END;
 use super::world::*;
 

@@ -7,8 +7,8 @@ use rhist::trigger::Error;
 use rhist::trigger::ErrorText;
 use rhist::trigger::HintText;
 
+use super::events::Hits as _;
 use super::world::switch;
-use super::world::Hits as _;
 use super::world::World;
 use super::world::NOW;
 

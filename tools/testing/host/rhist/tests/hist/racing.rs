@@ -11,6 +11,7 @@ use std::thread;
 use kernel::interrupt;
 
 use super::events::waking;
+use super::events::Hits as _;
 use super::events::CPUS;
 use super::world::*;
 

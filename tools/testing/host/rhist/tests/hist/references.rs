@@ -9,6 +9,7 @@ use rhist::event::FilterType;
 use super::events::event;
 use super::events::waking;
 use super::events::Bytes;
+use super::events::Hits as _;
 use super::events::ZOO_END;
 use super::world::*;
 

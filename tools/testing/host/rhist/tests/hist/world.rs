@@ -66,7 +66,6 @@ use rhist::trigger::Trigger;
 
 use super::events;
 use super::events::Bytes;
-pub(crate) use super::events::Hits;
 use super::events::STACK;
 
 /// Events that may happen within each other, as in the module.
