@@ -164,8 +164,8 @@ def narrowed(piece, tests, durations):
     # In the order in which they are there.
     names = [name for name in piece.command[-len(piece.tests) :] if name in {test.name for test in tests}]
     gone = sum(measured(durations, piece.kernel, test, piece.rest, piece.long) for test in piece.tests if test not in tests)
-    return replace(piece, name=f"{piece.name.split(':')[0]}: {' '.join(names)}", tests=tests, takes=max(1, piece.takes - gone),
-                   command=[*piece.command[: -len(piece.tests)], *names])
+    return replace(piece, name=" ".join([f"{piece.name.split(':')[0]}:", *names, *["--long"] * piece.long]), tests=tests,
+                   takes=max(1, piece.takes - gone), command=[*piece.command[: -len(piece.tests)], *names])
 
 
 def measured(durations, kernel, test, rest, long):

@@ -243,6 +243,14 @@ class Jobs(Folder):
         made.pieces = [piece for _, piece in rows]
         return made
 
+    def test_long_and_short_forms_of_a_test(self):
+        """Pieces of one name would be taken for one."""
+        names = []
+        for long in (False, True):
+            whole = pieces.guest("um", [BASIC, FILES], {}, long=long)
+            names += [whole.name, *(pieces.narrowed(whole, [test], {}).name for test in (BASIC, FILES))]
+        self.assertEqual(len(set(names)), 6, names)
+
     def test_goes_on_where_it_was_ended(self):
         found = self.shell("one", "echo 5 passed, 0 failed"), self.shell("two", self.say(("basic", 2, 0)), FILES, BASIC)
         self.run_job(*found)
