@@ -3,6 +3,7 @@
 
 import functools
 import hashlib
+import os
 import re
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -79,7 +80,7 @@ class Inputs:
         self.pieces = {piece.name: piece for piece in pieces}
         self.top, self.folder = Path(top), Path(folder or lab("path", "lab"))
         names = sources_of_checkout() if sources is None else sources
-        self.files = {name: hashlib.sha256((self.top / name).read_bytes()).hexdigest() for name in names}
+        self.files = {name: hash_of(self.top / name) for name in names}
 
     def of(self, piece):
         """
@@ -163,6 +164,14 @@ class Inputs:
             return None
         # The version of the Rust of backports is no part of its recipe.
         return repr((name, recipe, sorted(path.name for path in (self.folder / name).glob("usr/lib/*/librustc_driver*"))))
+
+
+def hash_of(path):
+    """Of a link, that of where it leads; of what is gone meanwhile, as files of an editor are, nothing."""
+    try:
+        return hashlib.sha256(path.read_bytes() if not path.is_symlink() else os.fsencode(os.readlink(path))).hexdigest()
+    except FileNotFoundError:
+        return ""
 
 
 def row_of(name):

@@ -4,6 +4,7 @@
 import fcntl
 import json
 import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import NamedTuple
@@ -53,14 +54,19 @@ class Record(dict):
     def keep(self, piece, results, seconds):
         """Results of one of the pieces; not those whose inputs have changed since all of them began."""
         then, now, at = self.before.of(piece), Inputs(self.pieces).of(piece), commit()
+        self.merge(read(self.path))
         names = dict(zip([test.name for test in piece.tests] or [piece.name], now))
         found = {names[name]: result for name, result in results.items() if name in names}
         self.put({
             name: Entry(result.passed, result.failed, result.skipped, round(result.seconds if piece.tests else seconds, 1),
-                        at, int(time.time()), *now[name])
+                        at, self.time_of(name), *now[name])
             for name, result in found.items()
             # A copy that is no repository has nothing to add to what is known of a commit.
             if then[name][0] == now[name][0] and (at or result.failed or not self.has_passed(name, now[name]))})
+
+    def time_of(self, name):
+        """Now; but later than what is known, which may come from a machine whose clock is ahead of this one's."""
+        return max(int(time.time()), self[name].when + 1 if name in self else 0)
 
     def has_passed(self, name, inputs):
         """Whether it passed last with these inputs. What the lab does not have is taken to be what it would make."""
@@ -84,11 +90,13 @@ def changed(found, durations):
 
 
 def read(path):
-    """Entries, or None for what was not run."""
+    """Entries, or None for what was not run. A file that is broken is not overwritten: it may be half of a merge."""
     try:
         found = json.loads(Path(path).read_text(encoding="utf-8"))
-    except (FileNotFoundError, json.JSONDecodeError):
+    except FileNotFoundError:
         return {}
+    except json.JSONDecodeError as error:
+        sys.exit(f"test: {path} holds no results: {error}; put it right, or remove it")
     return {name: Entry(*entry) if entry else None for name, entry in found.items()}
 
 

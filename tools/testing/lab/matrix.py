@@ -86,6 +86,17 @@ class Inputs(Folder):
     def test_what_nobody_reads(self):
         self.assertEqual(self.changed_by("Documentation/guide.rst"), ["unheard of"])
 
+    def test_what_an_editor_leaves(self):
+        """A link that leads nowhere, or to a folder; and a file that was gone before it was read."""
+        found = pieces.Piece("unheard of", [])
+        (self.folder / "lock").symlink_to("nobody@nowhere")
+        (self.folder / "link").symlink_to("src")
+        names, one = [*SOURCES, "lock", "link", "gone"], "unheard of"
+        first = inputs.Inputs([found], self.folder, names, self.folder / "lab").of(found)[one]
+        (self.folder / "link").unlink()
+        (self.folder / "link").symlink_to("rust")
+        self.assertNotEqual(inputs.Inputs([found], self.folder, names, self.folder / "lab").of(found)[one], first)
+
     def test_the_table_itself(self):
         self.assertEqual(self.changed_by("Documentation/tested.json"), [])
 
@@ -133,6 +144,20 @@ class Record(Folder):
         there.put({"a": entry(2, failed=1), "b": entry(4, failed=1), "c": entry(1)})
         here.put(record.read(there.path) | {"d": None})
         self.assertEqual({name: (each.when, each.failed) for name, each in record.read(self.path).items()}, {"a": (2, 1), "b": (5, 0), "c": (1, 0)})
+
+    def test_a_clock_that_was_ahead(self):
+        found = pieces.Piece("one", ["true"])
+        kept = record.Record(self.path, [found])
+        kept.put({"one": entry(1 << 40)})
+        for failed in (1, 0):
+            record.Record(self.path, [found]).keep(found, {"one": runner.Result(1, failed)}, 1)
+            self.assertEqual(record.read(self.path)["one"].failed, failed)
+
+    def test_a_broken_file(self):
+        self.assertEqual(record.read(self.path), {})
+        self.write("record.json", "<<<<<<< HEAD")
+        with self.assertRaisesRegex(SystemExit, "record.json holds no results"):
+            record.read(self.path)
 
     def test_two_at_once(self):
         one, two = record.Record(self.path), record.Record(self.path)
