@@ -14,7 +14,7 @@ from pieces import TOP, Piece, guests, module, narrowed, needed, orc, programs, 
 from record import Record, git, read, unpassed, write
 from runner import NOT_RUN, Durations, Runner
 from selftests import OWN, SHAPES, SLOW
-from sessions import is_foreign, known_kernels, lab, make_in_lab, say
+from sessions import NOT_THERE, is_foreign, known_kernels, lab, make_in_lab, say
 
 TABLE, PAGE = TOP / "Documentation" / "tested.json", TOP / "Documentation" / "tested.rst"
 # A job takes at most so many seconds, unless it is one test.
@@ -154,9 +154,9 @@ def risk(row, piece, record, changes):
             min(record[name].when if name in record else 0 for name in keys(piece)))
 
 
-def attempt(wanted, everything, durations, record, leave_out):
+def attempt(wanted, everything, durations, record):
     """Runs pieces. Returns the runner, and those of the pieces, with those of their tests, that failed."""
-    chosen = leave_out(needed(everything, [replace(piece) for piece in wanted]))
+    chosen = needed(everything, wanted)
     lock = pieces.lock_copy() if any(piece.name == pieces.SOURCES for piece in chosen) else None
     runner = Runner(chosen, durations=durations, record=record)
     found = runner.run()
@@ -167,23 +167,36 @@ def attempt(wanted, everything, durations, record, leave_out):
                     for piece in wanted if piece.name in failed]
 
 
-def run_job(job, everything, durations, record, leave_out=list):
+def possible(job, everything, leave_out):
+    """The pieces of a job that can be run here, and what is left out."""
+    names = {piece.name for piece in job.pieces}
+    chosen, left = leave_out(needed(everything, [replace(piece) for piece in job.pieces]))
+    return [piece for piece in chosen if piece.name in names], left
+
+
+def run_job(job, everything, durations, record):
     """
     Repeats once what fails. Returns how many points passed; and the keys of what failed twice, or could not be run, and of
     what passed when it was repeated.
     """
-    runner, failed = attempt(job.pieces, everything, durations, record(), leave_out)
+    runner, failed = attempt(job.pieces, everything, durations, record())
     bad = [name for piece in job.pieces if runner.states.get(piece.name) == NOT_RUN for name in keys(piece)]
     again, repeated = [], []
     if failed:
         say(f"repeated once: {', '.join(name for piece in failed for name in keys(piece))}")
-        _, again = attempt(failed, everything, durations, record(), leave_out)
+        _, again = attempt(failed, everything, durations, record())
         bad += [name for piece in again for name in keys(piece)]
         repeated = [name for piece in failed for name in keys(piece) if name not in bad]
-        kept = record()
-        kept.put({name: kept[name]._replace(repeated=True) for name in repeated if name in kept})
     kept = record()
     return sum(kept[name].passed for piece in job.pieces for name in keys(piece) if name in kept and name not in bad), bad, repeated
+
+
+def rows_of_part(rows, part):
+    """Those of part I/N."""
+    number, count = map(int, part.split("/"))
+    if not 0 < number <= count:
+        raise ValueError
+    return rows[number - 1 :: count]
 
 
 # --- the table
@@ -235,8 +248,8 @@ def page(table):
 
 def matrix(words, seed, leave_out):
     """
-    What scripts/test matrix does. The seed draws the order of tests in a guest, and leave_out leaves out of pieces what cannot
-    be run here.
+    What scripts/test matrix does. The seed draws the order of tests in a guest. Of pieces, leave_out returns those that can be
+    run here, and what is left out.
     """
     parser = argparse.ArgumentParser(prog="scripts/test matrix")
     parser.add_argument("--minutes", type=float, default=float("inf"))
@@ -247,25 +260,37 @@ def matrix(words, seed, leave_out):
     options = parser.parse_args(words)
     durations, began = Durations(), time.monotonic()
     whole = Matrix(durations, seed=seed)
+    try:
+        rows = rows_of_part(list(whole.rows), options.part)
+    except ValueError:
+        parser.error("--part: I/N is part I of N")
+    if not any(word in name for name in whole.table({}) for word in options.words):
+        parser.error(f"no key has {' or '.join(options.words)} in it: see {TABLE.relative_to(TOP)}")
     # What has passed on another machine has passed.
-    Record().put(read(options.table))
-    number, parts = map(int, options.part.split("/"))
-    rows = list(whole.rows)[number - 1 :: parts]
+    for table in {TABLE, options.table}:
+        Record().put(read(table))
     changes = git("log", f"-{RECENT}", "--format=", "--name-only").split("\n")
     jobs = [job for job in whole.jobs(Record(), options.words, changes) if job.row in rows]
     say(f"{len(jobs)} jobs, about {sum(job.takes() for job in jobs) / 60:.0f} minutes, besides making kernels that are not there")
-    total, failed, repeated, impossible, done = 0, [], [], {}, 0
+    total, failed, repeated, impossible, without, done = 0, [], [], {}, {}, 0
     for job in in_time(jobs, 60 * options.minutes - (time.monotonic() - began), Path(lab("path", "lab"))):
         since = time.monotonic()
         if job.row not in {*HOST, *impossible}:
             status, why = make_in_lab(job.row)
             if status:
                 impossible[job.row] = why
+            if status not in (0, NOT_THERE):
+                failed.append(job.row)
         if job.row in impossible:
+            continue
+        job.pieces, left = possible(job, whole.pieces, leave_out)
+        for each in left:
+            without.setdefault(each.why, []).extend(each.names)
+        if not job.pieces:
             continue
         say(f"\n{job.row}: {', '.join(piece.name for piece in job.pieces)}: about {job.takes() / 60:.0f} minutes, "
             f"{(time.monotonic() - since) / 60:.0f} for the kernel")
-        passed, bad, again = run_job(job, whole.pieces, durations, lambda: Record(pieces=whole.pieces), leave_out)
+        passed, bad, again = run_job(job, whole.pieces, durations, lambda: Record(pieces=whole.pieces))
         total, failed, repeated, done = total + passed, failed + bad, repeated + again, done + 1
         if options.table != TABLE:
             write(options.table, whole.table(Record()))
@@ -275,6 +300,7 @@ def matrix(words, seed, leave_out):
         PAGE.write_text(page(table), encoding="utf-8")
     say("\n".join(["", *printed(table), "", f"{len(jobs) - done} of {len(jobs)} jobs were not begun",
                    *(f"not possible: {row}: {why}" for row, why in impossible.items()),
+                   *(f"left out: {', '.join(names)}: {why}" for why, names in without.items()),
                    f"now passed when repeated: {', '.join(repeated) or 'none'}", f"now failed: {', '.join(failed) or 'none'}"]))
     say(f"{total} passed, {len(failed)} failed")
     return int(bool(failed))

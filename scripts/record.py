@@ -25,7 +25,7 @@ class Entry(NamedTuple):
     # Hashes of the inputs; that of the lab is None if a part of it was not there.
     files: str
     lab: str
-    # It had failed, and passed when it was repeated.
+    # It had failed with these inputs, and passed when it was repeated: at once, or in another run.
     repeated: bool = False
 
 
@@ -59,7 +59,7 @@ class Record(dict):
         found = {names[name]: result for name, result in results.items() if name in names}
         self.put({
             name: Entry(result.passed, result.failed, result.skipped, round(result.seconds if piece.tests else seconds, 1),
-                        at, self.time_of(name), *now[name])
+                        at, self.time_of(name), *now[name], not result.failed and self.has_failed(name, now[name]))
             for name, result in found.items()
             # A copy that is no repository has nothing to add to what is known of a commit.
             if then[name][0] == now[name][0] and (at or result.failed or not self.has_passed(name, now[name]))})
@@ -67,6 +67,11 @@ class Record(dict):
     def time_of(self, name):
         """Now; but later than what is known, which may come from a machine whose clock is ahead of this one's."""
         return max(int(time.time()), self[name].when + 1 if name in self else 0)
+
+    def has_failed(self, name, inputs):
+        """Whether it has failed with these inputs, even if it has passed since."""
+        entry = self.get(name)
+        return bool(entry) and (entry.files, entry.lab) == inputs and bool(entry.failed or entry.repeated)
 
     def has_passed(self, name, inputs):
         """Whether it passed last with these inputs. What the lab does not have is taken to be what it would make."""

@@ -12,6 +12,8 @@ from pathlib import Path
 from selftests import SHAPES
 
 LAB = Path(__file__).resolve().parent / "lab"
+# Its status if an archive does not have what it was to make.
+NOT_THERE = 3
 
 
 def say(text=""):

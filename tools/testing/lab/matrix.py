@@ -153,6 +153,17 @@ class Record(Folder):
             record.Record(self.path, [found]).keep(found, {"one": runner.Result(1, failed)}, 1)
             self.assertEqual(record.read(self.path)["one"].failed, failed)
 
+    def test_repeated(self):
+        """What failed is known to have failed until its inputs change, whichever run repeats it."""
+        found, said = pieces.Piece("one", ["true"]), []
+        for failed, text in ((0, "a"), (1, "a"), (0, "a"), (0, "a"), (0, "b")):
+            self.write("text", text)
+            self.addCleanup(setattr, record, "Inputs", record.Inputs)
+            record.Inputs = lambda found: inputs.Inputs(found, self.folder, ["text"], self.folder / "lab")
+            record.Record(self.path, [found]).keep(found, {"one": runner.Result(1, failed)}, 1)
+            said.append(record.read(self.path)["one"].repeated)
+        self.assertEqual(said, [False, False, True, True, False])
+
     def test_a_broken_file(self):
         self.assertEqual(record.read(self.path), {})
         self.write("record.json", "<<<<<<< HEAD")
@@ -283,6 +294,32 @@ class Jobs(Folder):
         (job,) = self.whole(("host", found[0]), ("um", found[1])).jobs(record.Record(self.path))
         self.assertEqual([test.name for piece in job.pieces for test in piece.tests], ["files"])
         self.assertEqual(job.pieces[0].command[-1], "files")
+
+    def test_what_no_archive_has(self):
+        """Is left out of a job with the tests that need it, and said."""
+        maker, user = self.shell("maker", "true", lab=["rust"]), self.shell("user", "true", after=["maker"])
+        both = self.shell("both", "true", FILES, BASIC)
+
+        def leave_out(found):
+            for piece in found:
+                piece.tests = [test for test in piece.tests if test is BASIC]
+            return [piece for piece in found if piece.name == "both"], ["left"]
+
+        kept, left = matrix.possible(matrix.Job("um", [user, both], ()), [maker, user, both], leave_out)
+        self.assertEqual(([(piece.name, piece.tests) for piece in kept], left), ([("both", [BASIC])], ["left"]))
+        # What other jobs have is as it was.
+        self.assertEqual(both.tests, [FILES, BASIC])
+
+    def refused(self, *words):
+        with contextlib.redirect_stderr(io.StringIO()) as said, self.assertRaises(SystemExit):
+            matrix.matrix(words, 0, None)
+        return said.getvalue()
+
+    def test_words(self):
+        self.assertIn("no key has um:hist in it", self.refused("um:hist"))
+        for part in ("0/2", "3/2", "2"):
+            self.assertIn("--part: I/N is part I of N", self.refused("--part", part))
+        self.assertEqual([matrix.rows_of_part("abcde", part) for part in ("1/2", "2/2", "1/1")], ["ace", "bd", "abcde"])
 
     def test_order(self):
         basic, files = guest(BASIC), guest(FILES)

@@ -291,6 +291,12 @@ class NotThere(unittest.TestCase):
         self.assertEqual(set(left), {"command.prometheus", "fuzzing"})
         self.assertFalse(any(found.fails for found in left.values()))
 
+    def test_what_the_lab_is_asked_for(self):
+        of_lab = test_program().of_lab
+        self.assertEqual(of_lab(self.all[False]), ["clients", "deny", "fuzz", "rust"])
+        self.assertEqual(of_lab(self.all[True]), ["clients", "deny", "fuzz", "prometheus", "rust"])
+        self.assertIn("rust-arm64", of_lab(pieces.kernel_pieces("7.3.4+deb13-arm64", {})))
+
     def test_part_of_the_tests(self):
         _, left = self.left({"rust": "none"}, whole=False)
         self.assertFalse(any(found.fails for found in left.values()))
