@@ -21,11 +21,26 @@ MODULE = (f"{KBUILD} Kbuild src rust include scripts/Makefile.crates scripts/Mak
 SUITE = "tools/testing/selftests"
 TAP = f"tools/testing/build {SUITE}/lib/tap.sh"
 PURE = "src rust tools/testing/host"
+# Of kernels that the lab compiles, as the lab may not have made them of these yet.
+CONFIGS = {
+    "um": "um.config um.Kconfig",
+    "umdebug": "um.config um.Kconfig umdebug.config",
+    "debug": "guest.config debug.config",
+    "kcsan": "guest.config debug.config kcsan.config",
+    "ubuntu": "guest.config ubuntu.config",
+    "arch": "guest.config arch.config",
+    "nixos": "guest.config linux-6.12.config nixos.config",
+    "kcfi": "guest.config kcfi.config",
+    "debug-6.12": "guest.config debug.config linux-6.12.config",
+    "debug-orc": "guest.config debug.config debug-orc.config",
+}
 TESTED = "Documentation/tested.json Documentation/tested.rst"
 
 # By the whole name of a piece, which the first pattern matches: what it reads itself, besides what those read that it needs; and
 # pieces of the lab. Where these are \1, it is what the parentheses match. A piece without a row depends on all files.
 PIECES = [(re.compile(pattern), files.split(), of_lab.split()) for pattern, files, of_lab in (
+    *((f"kernel ({re.escape(kernel)})", " ".join(f"scripts/config/{name}" for name in names.split()), r"\1")
+      for kernel, names in CONFIGS.items()),
     (r"kernel (\S+)", "", r"\1"),
     (r"module for (\S+)", MODULE, r"\1 crates"),
     (r"clippy of the module", f"{MODULE} {LINT}", "stock crates"),
@@ -53,7 +68,7 @@ PIECES = [(re.compile(pattern), files.split(), of_lab.split()) for pattern, file
     (r"frames", "tools/testing/frames", "stock"),
     (r"instructions", f"{MODULE} {GUEST} scripts/bench tools/bench {SUITE}/lib", "stock"),
     (r"lab on (\S+)", f"Makefile scripts tools/testing/lab tools/testing/layers {SUITE} src rust", r"\1"),
-    (r"lab: archive: \w+", f"scripts tools/testing/lab/archive {SUITE}/lib/tap.sh", ""),
+    (r"lab: archive: \w+", f"scripts tools/testing/lab/archive tools/rhist/Cargo.toml tools/rhist/test {SUITE}/lib/tap.sh", ""),
     (r"lab: waits", f"scripts tools/testing/lab {SUITE}", "um stock"),
     (r"lab: matrix", f"scripts tools/testing/lab {SUITE} {TESTED}", ""),
     (r"(?:hist|user_events|hostile|command) on (\S+):.*", f"{GUEST} {SUITE}/run {SUITE}/lib", r"\1 clients"),

@@ -23,7 +23,7 @@ import selftests
 
 BASIC, FILES = selftests.Test("hist", "basic", "what"), selftests.Test("hist", "files", "")
 SUITE = "tools/testing/selftests/hist"
-SOURCES = ("src/rhist.rs", "rust/module.c", f"{SUITE}/basic.c", f"{SUITE}/files.sh", f"{SUITE}/fuzz.sh", f"{SUITE}/rows.h",
+SOURCES = ("scripts/config/um.config", "src/rhist.rs", "rust/module.c", f"{SUITE}/basic.c", f"{SUITE}/files.sh", f"{SUITE}/fuzz.sh", f"{SUITE}/rows.h",
            "Documentation/guide.rst", "Documentation/tested.json", "scripts/vm", "tools/rhist/Cargo.toml")
 STATUS = "Package: rustc\nVersion: 1\nDepends: x\n\nPackage: less\nVersion: 1\n"
 
@@ -83,6 +83,10 @@ class Inputs(Folder):
         self.write(f"{SUITE}/files.sh", '"$OUT/basic"')
         self.assertEqual(self.changed_by(f"{SUITE}/basic.c"), ["um: hist.basic", "um: hist.files", "unheard of"])
 
+    def test_the_configuration_of_a_kernel(self):
+        """Also while the lab has the kernel as it was before, or does not have it."""
+        self.assertEqual(self.changed_by("scripts/config/um.config"), ["module for um", "um: hist.basic", "um: hist.files", "unheard of"])
+
     def test_what_nobody_reads(self):
         self.assertEqual(self.changed_by("Documentation/guide.rst"), ["unheard of"])
 
@@ -129,6 +133,9 @@ class Inputs(Folder):
         self.assertLessEqual(set(inputs.TESTS), tests)
         for place in " ".join(inputs.TESTS.values()).split():
             self.assertTrue(now.below(place), place)
+        used = {name for names in inputs.CONFIGS.values() for name in names.split()}
+        self.assertEqual({name.removeprefix("scripts/config/") for name in now.below("scripts/config")} - used, {"bench.config"})
+        self.assertEqual(set(inputs.CONFIGS), {*selftests.OWN, *selftests.SHAPES})
         # That one depends on all files, as the table is of all.
         self.assertEqual([name for name in now.pieces if not inputs.row_of(name)], ["lab: inputs"])
 
