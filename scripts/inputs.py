@@ -67,7 +67,7 @@ PIECES = [(re.compile(pattern), files.split(), of_lab.split()) for pattern, file
     (r"dkms", f"{TAP} scripts/package scripts/sources rust/module.c", ""),
     (r"frames", "tools/testing/frames", "stock"),
     (r"instructions", f"{MODULE} {GUEST} scripts/bench tools/bench {SUITE}/lib", "stock"),
-    (r"lab on (\S+)", f"Makefile scripts tools/testing/lab tools/testing/layers {SUITE} src rust", r"\1"),
+    (r"lab on (\S+)", f"Makefile scripts tools/testing/lab tools/testing/layers tools/testing/host {SUITE} src rust", r"\1"),
     (r"lab: archive: \w+", f"scripts tools/testing/lab/archive tools/rhist/Cargo.toml tools/rhist/test {SUITE}/lib/tap.sh", ""),
     (r"lab: waits", f"scripts tools/testing/lab {SUITE}", "um stock"),
     (r"lab: matrix", f"scripts tools/testing/lab {SUITE} {TESTED}", ""),
