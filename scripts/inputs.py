@@ -69,7 +69,7 @@ PIECES = [(re.compile(pattern), files.split(), of_lab.split()) for pattern, file
     (r"instructions", f"{MODULE} {GUEST} scripts/bench tools/bench {SUITE}/lib", "stock"),
     (r"lab on (\S+)", f"Makefile scripts tools/testing/lab tools/testing/layers tools/testing/host {SUITE} src rust", r"\1"),
     (r"lab: archive: \w+", f"scripts tools/testing/lab/archive tools/rhist/Cargo.toml tools/rhist/test {SUITE}/lib/tap.sh", ""),
-    (r"lab: waits", f"scripts tools/testing/lab {SUITE}", "um stock"),
+    (r"lab: waits", f".ci scripts tools/testing/lab {SUITE}", "um stock"),
     (r"lab: matrix", f"scripts tools/testing/lab {SUITE} {TESTED}", ""),
     (r"(?:hist|user_events|hostile|command) on (\S+):.*", f"{GUEST} {SUITE}/run {SUITE}/lib", r"\1 clients"),
 )]

@@ -351,6 +351,44 @@ def test_program():
     return module
 
 
+class Continuous(unittest.TestCase):
+    """.ci/run, for commits and machines that are made up."""
+
+    def run_with(self, git="echo 000007", apt="true", free=20000000, make="echo 5 passed, 0 failed"):
+        with tempfile.TemporaryDirectory() as folder:
+            top = Path(folder)
+            for name, command in (("bin/git", git), ("bin/apt-get", apt), ("bin/df", f"echo Avail; echo {free}"),
+                                  ("bin/make", f'[ "$RHIST_LAB" ] && echo fresh; echo "$@"; {make}'), ("scripts/lab", "echo /nonexistent")):
+                (top / name).parent.mkdir(exist_ok=True)
+                (top / name).write_text(f"#!/bin/sh\n{command}\n")
+                (top / name).chmod(0o755)
+            (top / ".ci").mkdir()
+            (top / ".ci/run").write_bytes((pieces.TOP / ".ci/run").read_bytes())
+            environment = {"PATH": f"{top}/bin:/usr/bin:/bin", "TMPDIR": folder}
+            done = subprocess.run(["bash", top / ".ci/run"], env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+            self.assertEqual([path.name for path in top.iterdir() if path.name.startswith(("rhist-lab", "tmp"))], [])
+        return done.returncode, done.stdout
+
+    def test_the_lab_that_is_there(self):
+        for more, seed, said in (
+            ({}, 7, ""), ({"git": "exit 128"}, 1, ""), ({"git": "echo 0000081"}, 8, "fresh"),
+            ({"git": "echo 000008", "apt": "echo E: no network; echo E: more; exit 100"}, 8, "does not answer, so the lab that is there is used: E: no network"),
+            ({"git": "echo 000008", "free": 14000000}, 8, "has less than 15 GB free"),
+        ):
+            status, out = self.run_with(**more)
+            self.assertEqual(status, 0, out)
+            self.assertIn(f"test SEED={seed}\n", out)
+            self.assertIn(said, out)
+            # It is made from nothing, or a part of the other tests is run.
+            self.assertEqual(said == "fresh", "fresh\n" in out)
+            self.assertEqual(said == "fresh", "test-part\n" not in out)
+            self.assertEqual(out.splitlines()[-1], "5 passed, 0 failed" if said == "fresh" else "10 passed, 0 failed")
+
+    def test_what_fails(self):
+        for make in ("echo 5 passed, 0 failed; exit 2", "true", "echo 5 passed, 1 failed; exit 2"):
+            self.assertEqual(self.run_with(make=make)[0], 1, make)
+
+
 class Words(unittest.TestCase):
     """What scripts/test takes from its command line."""
 
