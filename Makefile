@@ -22,7 +22,7 @@ headers = $(foreach name,RHIST_EVENT_HEADERS RHIST_KERNEL_SOURCE,$(if $($(name))
 # What is built, in a folder of its own.
 module = $(CURDIR)
 
-.PHONY: all events stale_int3 orc samples command bench-events bench bench-host demo shell update test test-kernels test-fast test-long test-host test-debug test-part test-kcsan test-packages test-otlp test-fleet deb dist fuzz fmt clippy clean help
+.PHONY: all events stale_int3 orc samples command bench-events bench bench-host demo shell update test test-changed matrix test-kernels test-fast test-long test-host test-debug test-part test-kcsan test-packages test-otlp test-fleet deb dist fuzz fmt clippy clean help
 
 ifdef KDIR
 

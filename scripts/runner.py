@@ -98,9 +98,11 @@ def judge(piece, status, text):
         if not result.failed and not result.passed:
             result.failed = 1
         results = {piece.name: result}
-    # A guest that is not sound has failed, whatever its tests say.
+    # A guest that is not sound has failed, whatever its tests say; and any of them may be why, as with a leak that is
+    # found in the end.
     if status and not any(result.failed for result in results.values()):
-        list(results.values())[-1].failed += 1
+        for result in results.values():
+            result.failed += 1
     next(iter(results.values())).reports += reports
     return results
 

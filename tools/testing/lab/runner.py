@@ -70,6 +70,11 @@ class Judged(unittest.TestCase):
     def test_report_after_the_last_point(self):
         self.failed(GOOD + "; exit 70", TEST)
 
+    def test_report_that_any_test_may_have_caused(self):
+        both = GOOD + "; echo '# basic: 1 passed, 0 failed, 0 skipped, 1 s'; exit 70"
+        results, _ = outcome(piece(both, TEST, OTHER))
+        self.assertEqual({name: result.failed for name, result in results.items()}, {"files": 1, "basic": 1})
+
     def test_guest_does_not_boot(self):
         self.failed("exit 71", TEST)
 
