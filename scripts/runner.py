@@ -219,8 +219,8 @@ class Runner:
         with self.changed:
             self.free += min(piece.cores, self.cores)
             del self.running[piece.name]
-            self.finish(piece, status, results, seconds, text)
             self.changed.notify()
+            self.finish(piece, status, results, seconds, text)
 
     def execute(self, piece):
         OUT.mkdir(parents=True, exist_ok=True)
@@ -258,8 +258,6 @@ class Runner:
         state = NOT_RUN if status is None and not text else "failed" if total.failed else "passed"
         self.states[piece.name] = state
         self.results[piece.name] = (state, results, seconds)
-        if status is not None:
-            self.keep(piece, results, seconds)
         done = f"[{len(self.results)}/{len(self.pieces)}]"
         if state == NOT_RUN:
             say(f"{done} NOT RUN {piece.name}: what it needs has failed")
@@ -271,6 +269,9 @@ class Runner:
                 say(f"      {line}")
         if state == "failed":
             self.show_failures(piece, status, text, results)
+        # Last, so that it is said and the others go on even if it cannot be kept.
+        if status is not None:
+            self.keep(piece, results, seconds)
 
     def keep(self, piece, results, seconds):
         """What has passed, and how long it took; and in the record, what has failed, too."""

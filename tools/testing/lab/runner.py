@@ -104,6 +104,22 @@ class Judged(unittest.TestCase):
     def test_zero_total(self):
         self.failed("echo '0 passed, 0 failed'")
 
+    def test_what_cannot_be_kept_is_said(self):
+        class Full:
+            def keep(self, *_):
+                raise OSError("no space left on device")
+
+        first, second = piece("exit 1", counts=False), piece("true", counts=False)
+        second.name = "second"
+        began, said = time.monotonic(), io.StringIO()
+        with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(said), unittest.mock.patch("threading.excepthook"):
+            with unittest.mock.patch("pieces.OUT", Path(folder)), unittest.mock.patch("runner.OUT", Path(folder)), \
+                    unittest.mock.patch("runner.TOP", Path(folder)), unittest.mock.patch("os.cpu_count", lambda: 1):
+                runner.Runner([first, second], record=Full()).run()
+        self.assertIn("FAILED piece", said.getvalue())
+        self.assertIn("] second", said.getvalue())
+        self.assertLess(time.monotonic() - began, 10)
+
     def test_silent(self):
         began = time.monotonic()
         said = self.failed("echo before; sleep 60", TEST, patience=1)
