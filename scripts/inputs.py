@@ -148,13 +148,14 @@ class Inputs:
         return [
             *(f"{name} {self.files[name]}" for name in sorted(self.read_by(piece))),
             *(self.portable(each) for each in self.closure(piece) if not each.name.startswith("kernel ")),
+            # That of others is about what they print, not about what they make.
+            *(f"{name}={value}" for name, value in sorted(piece.environment.items()) if name != "TEST_TIMEOUT"),
             *(repr(sorted({**asdict(test), "about": ""}.items())) for test in piece.tests),
         ]
 
     def portable(self, piece):
         """Its command, as in any checkout on any machine. Names of tests and time limits are no part of that of a guest."""
         words = piece.command[: piece.command.index("--timeout")] if piece.tests else piece.command
-        words = [*words, *(f"{name}={value}" for name, value in sorted(piece.environment.items()) if name != "TEST_TIMEOUT")]
         return re.sub(r"-j\d+", "", " ".join(map(str, words)).replace(str(self.top), "TOP").replace(str(self.folder), "LAB"))
 
     def of_lab(self, piece):
@@ -195,7 +196,7 @@ def row_of(name):
 
 def keys(piece):
     """Of its results."""
-    return [key(piece.kernel, test, piece.rest, piece.long) for test in piece.tests] or [piece.name]
+    return [key(piece.kernel, test, piece.rest, piece.long) for test in piece.tests] or [piece.name + " long" * piece.long]
 
 
 def singles(piece):

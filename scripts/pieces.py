@@ -370,7 +370,7 @@ def host_tests(names, long=False):
               within("tools/testing/host", "./test", name, CARGO_TARGET_DIR=target("host"),
                      RHIST_KERNEL_SOURCE=lab("path", "source")),
               takes=takes.get(name, 20), after=[SOURCES] + ["host tests: tests"] * (name == "unlocked"),
-              environment=more.get(name, {}) if long else {"PROPTEST_RNG_SEED": "1"})
+              environment=more.get(name, {}) if long else {"PROPTEST_RNG_SEED": "1"}, long=long)
         for name in names
     ]
 

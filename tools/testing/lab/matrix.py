@@ -354,6 +354,20 @@ class Jobs(Folder):
         self.assertEqual(done, [50, 20])
 
 
+class Keys(unittest.TestCase):
+    def test_forms(self):
+        """What has one key in make test and in make matrix is one thing: otherwise each would undo what the other knows."""
+        def contents(found):
+            now = inputs.Inputs(found)
+            return {name: now.contents(one) for piece in found for one in inputs.singles(piece) for name in inputs.keys(one)}
+
+        whole = contents(matrix.Matrix({}).pieces)
+        for found in (pieces.all_pieces({}), pieces.all_pieces({}, long=True), pieces.debug_pieces({}), pieces.kcsan_pieces({})):
+            known = contents(found)
+            self.assertEqual([name for name in known if name in whole and known[name] != whole[name]], [])
+            self.assertGreater(len(known.keys() & whole.keys()), 20)
+
+
 class Table(unittest.TestCase):
     def test_cells(self):
         table = {
