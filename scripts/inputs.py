@@ -85,7 +85,9 @@ TESTS = {
 # What depends on all files does not on these: to write down what was tested changes nothing that is tested.
 NEVER = {*TESTED.split(), "NEWS"}
 # The compilers, and what emulates processors.
-TOOLS = {"rustc", "bindgen", "gcc-14", "clang-19", "qemu-system-x86"}
+TOOLS = {"rustc", "bindgen", "gcc-14", "gcc-16", "gcc-14-aarch64-linux-gnu", "clang-19", "qemu-system-x86", "qemu-system-arm"}
+# Root file systems with compilers, besides the lab's own.
+BUILDERS = ("root-next", "cross")
 
 
 class Inputs:
@@ -171,15 +173,19 @@ class Inputs:
     def lab_piece(self, name):
         """What tells it from one that was made in another way; None if it is not there."""
         try:
-            if name == "root":
-                status = (self.folder / "root/var/lib/dpkg/status").read_text(encoding="utf-8")
+            if name in ("root", *BUILDERS):
+                status = (self.folder / name / "var/lib/dpkg/status").read_text(encoding="utf-8")
                 versions = re.findall(r"^Package: (\S+)$(?:\n.+)*?\nVersion: (.*)", status, re.MULTILINE)
                 return repr(sorted(found for found in versions if found[0] in TOOLS))
             recipe = (self.folder / f"{name}.recipe").read_text(encoding="ascii")
         except FileNotFoundError:
             return None
+        # Modules for some kernels are compiled in another root file system.
+        facts = self.folder / f"{name}.kernel"
+        builder = facts.exists() and re.search(rf"^builder=({'|'.join(BUILDERS)})$", facts.read_text(encoding="ascii"), re.MULTILINE)
         # The version of the Rust of backports is no part of its recipe.
-        return repr((name, recipe, sorted(path.name for path in (self.folder / name).glob("usr/lib/*/librustc_driver*"))))
+        return repr((name, recipe, sorted(path.name for path in (self.folder / name).glob("usr/lib/*/librustc_driver*")),
+                     builder and self.lab_piece(builder[1])))
 
 
 def hash_of(path):

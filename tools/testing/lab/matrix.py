@@ -120,6 +120,9 @@ class Inputs(Folder):
         newer = STATUS.replace("1", "2", 1)
         self.assertEqual(len(self.changed_by("lab/root/var/lib/dpkg/status", newer)), 5)
         self.assertEqual(self.changed_by("lab/root/var/lib/dpkg/status", newer.replace("1", "2")), [])
+        self.write("lab/um.kernel", "builder=root-next\n")
+        self.assertEqual(self.changed_by("lab/root-next/var/lib/dpkg/status", STATUS), ["module for um", "um: hist.basic", "um: hist.files"])
+        self.assertEqual(len(self.changed_by("lab/root-next/var/lib/dpkg/status", newer)), 3)
         (self.folder / "lab/um.recipe").unlink()
         self.assertEqual(self.known(MODULE)["module for um"][1], None)
 
