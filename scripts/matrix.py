@@ -71,7 +71,7 @@ def on_host(durations):
         *(piece for piece in pieces.all_pieces(durations, long=True, tests=[]) if piece.name not in {*others, "lab: matrix"}),
         *pieces.fuzz(),
         Piece("what is pushed", ["tools/testing/otlp/run", "stock"], takes=120, after=built),
-        Piece("fleet", ["tools/testing/fleet/run", "stock"], takes=600, after=built),
+        Piece("fleet", ["tools/testing/fleet/run", "stock"], takes=600, after=built, lab=["prometheus"]),
     ]
 
 
