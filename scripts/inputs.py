@@ -70,7 +70,8 @@ PIECES = [(re.compile(pattern), files.split(), of_lab.split()) for pattern, file
     (r"lab on (\S+)", f"Makefile scripts tools/testing/lab tools/testing/layers tools/testing/host {SUITE} src rust", r"\1"),
     (r"lab: archive: \w+", f"scripts tools/testing/lab/archive tools/rhist/Cargo.toml tools/rhist/test {SUITE}/lib/tap.sh", ""),
     (r"lab: waits", f".ci scripts tools/testing/lab {SUITE}", "um stock"),
-    (r"lab: matrix", f"scripts tools/testing/lab {SUITE} {TESTED}", ""),
+    # It looks whether all places of this table are there.
+    (r"lab: matrix", "Makefile Kbuild README.md .ci .rustfmt.toml Documentation include rust scripts src tools", ""),
     (r"(?:hist|user_events|hostile|command) on (\S+):.*", f"{GUEST} {SUITE}/run {SUITE}/lib", r"\1 clients"),
 )]
 # What single tests read besides the programs of their suite.
