@@ -34,7 +34,7 @@ class Record(dict):
 
     def __init__(self, path=None, pieces=()):
         self.path = Path(path or f"{lab('path', 'lab')}/record.json")
-        self.pieces, self.before = pieces, Inputs(pieces) if pieces else None
+        self.pieces, self.before, self.begun = pieces, Inputs(pieces) if pieces else None, {}
         super().__init__(read(self.path))
 
     def merge(self, other):
@@ -51,8 +51,12 @@ class Record(dict):
             self.merge(entries)
             write(self.path, dict(sorted(self.items())))
 
+    def begin(self, piece):
+        """Notes what of the lab a piece begins with: another checkout may make a kernel anew while its guest runs."""
+        self.begun[piece.name] = Inputs(self.pieces, sources=()).of_lab(piece)
+
     def keep(self, piece, results, seconds):
-        """Results of one of the pieces; not those whose inputs have changed since all of them began."""
+        """Results of one of the pieces; not those whose files have changed since all of them began, or whose lab has since it began."""
         then, now, at = self.before.of(piece), Inputs(self.pieces).of(piece), commit()
         self.merge(read(self.path))
         names = dict(zip([test.name for test in piece.tests] or [piece.name], now))
@@ -62,7 +66,8 @@ class Record(dict):
                         at, self.time_of(name), *now[name], not result.failed and self.has_failed(name, now[name]))
             for name, result in found.items()
             # A copy that is no repository has nothing to add to what is known of a commit.
-            if then[name][0] == now[name][0] and (at or result.failed or not self.has_passed(name, now[name]))})
+            if then[name][0] == now[name][0] and self.begun.get(piece.name) in (None, now[name][1])
+            and (at or result.failed or not self.has_passed(name, now[name]))})
 
     def time_of(self, name):
         """Now; but later than what is known, which may come from a machine whose clock is ahead of this one's."""

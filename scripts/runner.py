@@ -209,6 +209,8 @@ class Runner:
         status, text = None, ""
         began = time.monotonic()
         try:
+            if self.record is not None:
+                self.record.begin(piece)
             status = self.execute(piece)
             text = piece.log().read_text(encoding="utf-8", errors="replace")
             results = judge(piece, status, text)

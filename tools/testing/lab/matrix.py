@@ -283,6 +283,18 @@ class Jobs(Folder):
         kept.keep(found, {"one": runner.Result(passed=1)}, 1)
         self.assertEqual(record.read(self.path), {})
 
+    def test_a_kernel_that_is_made_anew_meanwhile(self):
+        found = self.shell("module for um", "true", counts=False)
+        self.addCleanup(setattr, record, "Inputs", record.Inputs)
+        record.Inputs = lambda found, sources=SOURCES: inputs.Inputs(found, self.folder, sources, self.folder / "lab")
+        for recipes, kept in ((("old", "new"), False), (("new", "new"), True)):
+            known = record.Record(self.path, [found])
+            self.write("lab/um.recipe", recipes[0])
+            known.begin(found)
+            self.write("lab/um.recipe", recipes[1])
+            known.keep(found, {found.name: runner.Result(passed=1)}, 1)
+            self.assertEqual(found.name in record.read(self.path), kept)
+
     def whole(self, *rows):
         made = matrix.Matrix.__new__(matrix.Matrix)
         made.durations, made.rows = {}, {row: [("hist", [piece])] for row, piece in rows}

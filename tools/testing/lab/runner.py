@@ -106,6 +106,9 @@ class Judged(unittest.TestCase):
 
     def test_what_cannot_be_kept_is_said(self):
         class Full:
+            def begin(self, _):
+                pass
+
             def keep(self, *_):
                 raise OSError("no space left on device")
 
