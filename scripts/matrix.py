@@ -79,7 +79,7 @@ def packages():
     """A row of its own, as they make the command themselves, for which they wait until no other piece uses the copy of the sources."""
     variables = {"upgrade": {"BEFORE": lab("own")}, "arm64": {"ARM64": next(filter(is_foreign, known_kernels()))}}
     return [Piece(f"packages: {tests}", ["tools/testing/packages/run", *tests.split()], takes=takes, limit=7200, patience=3600,
-                  environment=variables.get(tests, {}))
+                  environment=variables.get(tests, {}), lab=list(variables.get(tests, {}).values()))
             for tests, takes in (("recipes modules tools service debian dkms", 900), ("upgrade", 600), ("arm64", 600))]
 
 

@@ -337,6 +337,10 @@ class Jobs(Folder):
             matrix.matrix(words, 0, None)
         return said.getvalue()
 
+    def test_packages_are_for_kernels(self):
+        self.assertEqual([piece.lab == list(piece.environment.values()) for piece in matrix.packages()], [True] * 3)
+        self.assertEqual([len(piece.lab) for piece in matrix.packages()], [0, 1, 1])
+
     def test_words(self):
         self.assertIn("no key has um:hist in it", self.refused("um:hist"))
         for part in ("0/2", "3/2", "2"):
