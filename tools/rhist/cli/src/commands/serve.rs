@@ -188,9 +188,11 @@ impl Scraper {
             say!("rhist: pushes to {url} every {seconds} s");
         }
         self.pushing.apply(settings, &self.service, PATIENCE);
-        // A thread that pushes to another receiver is one more that is not to be counted.
-        let threads = ask::own_threads();
-        if !threads.iter().all(|thread| self.threads.contains(thread)) {
+        // A thread that pushes to another receiver is one more that is not to be counted; the number of one that has ended will
+        // be that of somebody else's some day, who is to be counted.
+        let mut threads = ask::own_threads();
+        threads.sort_unstable();
+        if threads != self.threads {
             log(self.service.remake());
         }
         self.threads = threads;
