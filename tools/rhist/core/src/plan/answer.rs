@@ -130,6 +130,16 @@ impl Answer {
         }
     }
 
+    /// Whether it tells what the histogram at this place of an event has dropped.
+    #[cfg(test)]
+    pub(super) fn tells_drops_of(&self, event: &str, place: usize) -> bool {
+        let is_that = |part: &&Part| part.event == event && part.place == place;
+        self.parts
+            .iter()
+            .find(is_that)
+            .is_some_and(|part| part.shows != Shows::Void)
+    }
+
     /// Whether it is a histogram as it is.
     pub(super) fn is_whole(&self) -> bool {
         self.parts.iter().any(|part| part.shows == Shows::Whole)

@@ -138,7 +138,8 @@ fn free(plan: &mut Plan, asked: Asked<'_>, i: usize) -> Result<String, Error> {
         condition(&[&end.filter])
     );
     let (event, place) = plan.add_trigger(&event_of(&end.event)?, command);
-    plan.answer.add(event, place, Shows::Void);
+    // Without an entry here there is no start: so what was dropped is told.
+    plan.answer.add(event, place, Shows::Nothing);
     Ok(format!("was{i}=common_timestamp-$free{i},"))
 }
 
@@ -342,6 +343,7 @@ mod tests {
                     "hist:keys=pid:was0=common_timestamp-$free0,ts0=common_timestamp:size=16384 if pid != 0",
                 ]
             );
+            assert!(plan.answer.tells_drops_of("sched/sched_switch", 0));
         }
     }
 
