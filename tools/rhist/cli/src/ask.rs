@@ -260,6 +260,11 @@ impl Ask {
         if !threads.is_empty() {
             notes.push("threads that a process starts later are not counted".to_owned());
         }
+        let own = self.own_threads();
+        if own.is_empty() && !self.run.itself && !self.common.dry_run && threads.is_empty() {
+            let note = "what rhist itself does is counted, too: in its PID namespace, threads have other numbers";
+            notes.push(note.to_owned());
+        }
         let is_time = self.measure.unit == UnitName::Ns;
         let slower = match &self.run.slower {
             Some(text) if is_time => Some(crate::measure::nanoseconds(text)?),
@@ -269,7 +274,7 @@ impl Ask {
         let options = Options {
             by: (!self.run.by.is_empty()).then(|| self.run.by.clone()),
             threads,
-            own: self.own_threads(),
+            own,
             comm: self.run.comm.clone(),
             slower,
             filter: self.run.filter.clone(),
@@ -459,6 +464,9 @@ impl Ask {
     }
 }
 
+/// The PID namespace whose numbers events have, as `/proc` names it (`PID_NS_INIT_INO`).
+const FIRST_PID_NAMESPACE: &str = "pid:[4026531836]";
+
 /// Fields that tell what an event is about, where that is not the task that runs. All of a row are needed to tell it.
 const SUBJECTS: [&[&str]; 9] = [
     &["dev", "sector"],
@@ -575,10 +583,15 @@ fn clock_step() -> Option<u64> {
     is_coarse.then_some(tick.tv_sec as u64 * 1_000_000_000 + tick.tv_nsec as u64)
 }
 
-/// All threads of this process.
+/// All threads of this process, by the numbers that events have. Where it has others, as in a container, none: the same numbers
+/// are those of other tasks.
 pub fn own_threads() -> Vec<i32> {
-    // Without /proc there would be no run either.
-    threads_of(std::process::id() as i32).unwrap_or_default()
+    let namespace = std::fs::read_link("/proc/self/ns/pid").ok();
+    match namespace.is_none_or(|namespace| namespace == Path::new(FIRST_PID_NAMESPACE)) {
+        // Without /proc there would be no run either.
+        true => threads_of(std::process::id() as i32).unwrap_or_default(),
+        false => Vec::new(),
+    }
 }
 
 /// All threads of a process.

@@ -208,6 +208,12 @@ for backend in rhist c; do
 	$rhist hardirqs -d 0.1 --backend $backend >"$work/out"
 	yes "$backend: where that cannot be told, it is stated" grep -q '^note: .*what rhist itself does' "$work/out"
 
+	# The numbers of its threads in a container are those of other tasks in events.
+	if unshare --pid --fork --mount-proc true 2>/dev/null; then
+		unshare --pid --fork --mount-proc $rhist count rhist_events:numbers -d 0.1 --backend $backend >"$work/out"
+		yes "$backend: where its threads have other numbers, it is stated" grep -q '^note: .*PID namespace' "$work/out"
+	fi
+
 	# What is measured in another way than the best says so.
 	$rhist rhist-other -d 0.1 --backend $backend >"$work/out"
 	yes "$backend: why something was measured in another way is told" \
