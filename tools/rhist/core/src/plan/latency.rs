@@ -83,9 +83,12 @@ pub(super) fn plan(plan: &mut Plan, asked: Asked<'_>) -> Result<(), Error> {
             void(plan, asked, forget, &format!("gone{f}_{i}"), i)?;
         }
     }
+    // The idle task is none of those that measure.
+    let is_idle = format!("{} == 0", measure.pid.as_deref().unwrap_or("common_pid"));
     for (e, end) in measure.end.iter().enumerate() {
         let (filter, others) = match filters_starts(measure) {
             true => ("", Some(String::new())),
+            false if end.filter == is_idle => (filter.as_str(), Some(String::new())),
             false => (filter.as_str(), others_filter(measure, options, Some(&end.on))),
         };
         if others.is_none() {
@@ -345,6 +348,24 @@ mod tests {
             );
             assert!(plan.answer.tells_drops_of("sched/sched_switch", 0));
         }
+    }
+
+    #[test]
+    fn what_the_idle_task_does_is_not_that_of_who_measures() {
+        let own = Options {
+            own: vec![7],
+            ..Options::default()
+        };
+        let notes = |filter: &str| {
+            let measure = Measure {
+                start: vec![point("sched:sched_waking", "common_cpu", filter)],
+                end: vec![point("sched:sched_switch", "common_cpu", filter)],
+                ..Measure::default()
+            };
+            plan(true, &measure, &own).question.notes
+        };
+        assert_eq!(notes("").len(), 1);
+        assert_eq!(notes("common_pid == 0"), [""; 0]);
     }
 
     #[test]
