@@ -58,7 +58,7 @@ pub fn run(ask: &Ask) -> anyhow::Result<ExitCode> {
     if ask.common.dry_run {
         return dry_run(&tracefs, &plans.best);
     }
-    go(ask, &tracefs, plans, &mut Printer::new(ask, &tracefs))
+    go(ask, &tracefs, &mut Printer::new(ask, &tracefs))
 }
 
 /// Finds the tracing directory, and plans what is asked: see [`Ask::plans`].
@@ -136,9 +136,11 @@ impl fmt::Display for Failed {
 }
 
 /// Measures until the time is over, or a signal comes.
-pub fn go(ask: &Ask, tracefs: &Tracefs, plans: Plans, sink: &mut dyn Sink) -> anyhow::Result<ExitCode> {
+pub fn go(ask: &Ask, tracefs: &Tracefs, sink: &mut dyn Sink) -> anyhow::Result<ExitCode> {
     let signals = Signals::new().context("signals")?;
     let guard = guard(tracefs, ends(), ask.common.keep, sink.patience())?;
+    // Only now: all threads are there whose doings are no part of what is measured, also those of the guard and of the sink.
+    let plans = ask.plans(tracefs)?;
     sink.announce(&plans.best)?;
     let mut run = start(ask, tracefs, plans)?;
     let begin = Instant::now();

@@ -202,8 +202,10 @@ for backend in rhist c; do
 	yes "$backend: unless it is told to" grep -q '"keys":\["rhist"' "$work/json"
 	event=numbers
 	start count rhist_events:numbers --backend $backend
-	yes "$backend: its own thread is in the filter" grep -q "common_pid != $run" \
-		"$rhist_dir/instances/$instance/events/rhist_events/numbers/trigger"
+	for thread in $(ls /proc/$run/task); do
+		yes "$backend: each of its own threads is in the filter" grep -q "common_pid != $thread" \
+			"$rhist_dir/instances/$instance/events/rhist_events/numbers/trigger"
+	done
 	stop
 	$rhist hardirqs -d 0.1 --backend $backend >"$work/out"
 	yes "$backend: where that cannot be told, it is stated" grep -q '^note: .*what rhist itself does' "$work/out"

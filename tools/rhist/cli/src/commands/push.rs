@@ -137,9 +137,7 @@ pub fn run(args: &Args, common: &Common) -> anyhow::Result<ExitCode> {
         is_quiet: ask.common.quiet,
         intervals: 0,
     };
-    // What the pusher's thread does is no part of what is measured either: it is there now.
-    let plans = ask.plans(&tracefs)?;
-    let result = measure::go(&ask, &tracefs, plans, &mut sink);
+    let result = measure::go(&ask, &tracefs, &mut sink);
     // What there is until now is sent, too, if the measurement ended in an error.
     let totals = sink.pusher.finish(patience);
     result?;

@@ -38,7 +38,7 @@ pub fn run(args: &RecordArgs, common: &Common) -> anyhow::Result<ExitCode> {
         is_quiet: ask.common.quiet,
         intervals: 0,
     };
-    measure::go(&ask, &tracefs, plans, &mut recorder)
+    measure::go(&ask, &tracefs, &mut recorder)
 }
 
 struct Recorder<'a> {

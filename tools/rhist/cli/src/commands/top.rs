@@ -77,7 +77,8 @@ pub fn run(args: &Args, common: &Common) -> anyhow::Result<ExitCode> {
     // From here on a signal must not end the process before the run is removed.
     let signals = Signals::new().context("signals")?;
     let guard = measure::guard(&tracefs, ends(), ask.common.keep, Duration::ZERO)?;
-    let mut run = measure::start(&ask, &tracefs, plans)?;
+    // Only now: the guard's thread is there, whose doings are no part of what is measured.
+    let mut run = measure::start(&ask, &tracefs, ask.plans(&tracefs)?)?;
     options.names = run.plan().names(&tracefs);
     options.end = ask
         .run
