@@ -301,7 +301,12 @@ impl Scraper {
 fn log(happened: Vec<(String, Happened)>) {
     for (name, happened) in happened {
         match happened {
-            Happened::Started => say!("rhist: {name}: counts"),
+            Happened::Started(notes) => {
+                say!("rhist: {name}: counts");
+                for note in notes {
+                    say!("rhist: {name}: note: {}", crate::screen::lines(&note));
+                }
+            }
             Happened::Failed(why) => say!("rhist: {name}: cannot count now: {}", crate::screen::lines(&why)),
             Happened::Unread(why) => say!(
                 "rhist: {name}: counts, but cannot be read: {}",

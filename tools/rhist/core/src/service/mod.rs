@@ -157,7 +157,7 @@ impl Service {
         let mut all = Vec::new();
         for histogram in histograms {
             if let Some(happened) = histogram.start(&mut world, now) {
-                if happened == Happened::Started {
+                if matches!(happened, Happened::Started(_)) {
                     fresh.get_or_insert(Instant::now());
                 }
                 all.push((histogram.wanted.name.clone(), happened));

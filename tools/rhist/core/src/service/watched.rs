@@ -85,8 +85,8 @@ enum State {
 /// What happened to a histogram, for the log.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Happened {
-    /// It runs.
-    Started,
+    /// It runs. What is to be known of what it counts, as that it could not be measured in the best way.
+    Started(Vec<String>),
     /// It cannot be made now, or is gone.
     Failed(String),
     /// It counts, but cannot be read now.
@@ -148,7 +148,7 @@ impl Watched {
             Ok(run) => {
                 self.begin(*run);
                 self.wait = FIRST_WAIT;
-                Some(Happened::Started)
+                Some(Happened::Started(self.question.notes.clone()))
             }
             Err(why) => {
                 self.state = State::Waiting(now + self.wait);
