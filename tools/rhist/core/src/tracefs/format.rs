@@ -137,7 +137,11 @@ impl Format {
             last.and_then(of_word).or(is_bytes.then_some(Unit::Bytes))
         };
         let printed = || {
-            let (_, rest) = self.print.split_once(&format!("{field}=%"))?;
+            let shown = format!("{field}=%");
+            // Not the end of another name.
+            let is_whole = |at: usize| !self.print[..at].ends_with(|c: char| c.is_ascii_alphanumeric() || c == '_');
+            let (at, _) = self.print.match_indices(&shown).find(|(at, _)| is_whole(*at))?;
+            let rest = &self.print[at + shown.len()..];
             let rest = rest.trim_start_matches(|c: char| c.is_ascii_alphanumeric());
             let word = rest.trim_start().trim_start_matches(['[', '(']);
             of_word(word.split(|c: char| !c.is_ascii_alphabetic()).next()?)
@@ -231,7 +235,7 @@ mod tests {
     fn units() {
         let field = |ty: &str, name: &str| format!("\tfield:{ty} {name};\toffset:8;\tsize:8;\tsigned:0;\n");
         let text = format!(
-            "name: x\nformat:\n{}print fmt: \"comm=%s delay=%Lu [ns] age=%lu(us) nsr=%lu nsx runtime=%lu\", REC->delay\n",
+            "name: x\nformat:\n{}print fmt: \"comm=%s max_delay=%lu us delay=%Lu [ns] age=%lu(us) nsr=%lu nsx runtime=%lu\", REC->delay\n",
             [
                 "delay",
                 "age",

@@ -47,7 +47,6 @@ fn read(triggers: &[(u64, u64, u64)]) -> (u64, Option<u64>) {
     (reading.events, reading.table.losses.unresolved)
 }
 
-/// A start that has dropped 7 hits of 100, and an end that has dropped 2 of 50.
 /// Hits and values are not read at the same time.
 #[test]
 fn a_title_and_its_table_have_one_number() {
@@ -76,6 +75,7 @@ fn a_title_and_its_table_have_one_number() {
     assert_eq!(reading.table.rows[0].hits, 228);
 }
 
+/// A start that has dropped 7 hits of 100, and an end that has dropped 2 of 50.
 #[test]
 fn starts_are_told_apart_from_results() {
     let root = tempfile::tempdir().unwrap();
