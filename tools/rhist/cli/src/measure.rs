@@ -143,10 +143,11 @@ pub fn go(ask: &Ask, tracefs: &Tracefs, sink: &mut dyn Sink) -> anyhow::Result<E
     let plans = ask.plans(tracefs)?;
     sink.announce(&plans.best)?;
     let mut run = start(ask, tracefs, plans)?;
-    let begin = Instant::now();
+    let begin = run.beginning().table.time;
     let reading = watch(ask, &mut run, &signals, sink).context(Failed)?;
     guard.goes_on();
-    let seconds = begin.elapsed().as_secs_f64();
+    // Since its triggers count: start() returns later, for the kernel waits then for hits that are at work.
+    let seconds = reading.table.time.monotonic_ns.saturating_sub(begin.monotonic_ns) as f64 / 1e9;
     finish(run, tracefs, ask.common.keep).context(Failed)?;
     guard.goes_on();
     sink.end(&reading, seconds).context(Failed)?;

@@ -198,6 +198,9 @@ for backend in rhist c; do
 	# While nothing else happens, nothing does: neither what rhist makes before, nor its readings, nor the cost of a hit.
 	$rhist count kmem:kmalloc --by common_comm -d 1 -i 0.1 --format json --backend $backend >"$work/json"
 	no "$backend: rhist does not measure itself" grep -q '"keys":\["rhist"' "$work/json"
+	is "$(grep -o '"from":{"realtime_ns":[0-9]*,"monotonic_ns":[0-9]*' "$work/json" | sed 's/.*://' |
+		awk 'NR == 1 { first = $1 } END { print ($1 - first < 1000 && first - $1 < 1000) }')" 1 \
+		"$backend: the total begins where the first interval does"
 	$rhist count kmem:kmalloc --by common_comm -d 1 -i 0.1 --format json --backend $backend --self >"$work/json"
 	yes "$backend: unless it is told to" grep -q '"keys":\["rhist"' "$work/json"
 	event=numbers
