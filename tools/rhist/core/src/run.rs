@@ -378,7 +378,25 @@ pub fn reap(tracefs: &Tracefs, journals: &Journals, also_kept: bool) -> (Vec<Ent
 /// Undoes what this process has in the kernel while whoever owns the runs cannot. With `keep` the first one is left.
 pub fn abandon(tracefs: &Tracefs, journals: &Journals, keep: bool) {
     if let Ok(first) = Id::of_this_process() {
-        journals.abandon(&first, keep, |entries| undo(tracefs, &entries.id, &entries.steps));
+        journals.abandon(&first, keep, |entries| {
+            let is_under_way = !has_last(tracefs, entries);
+            undo(tracefs, &entries.id, &entries.steps)?;
+            match is_under_way {
+                // The journal stays: the next one undoes what has come by then.
+                true => Err(io::Error::from(io::ErrorKind::ResourceBusy)),
+                false => Ok(()),
+            }
+        });
+    }
+}
+
+/// Whether the last thing is there that a journal notes. If it is not, the kernel may be about to make it.
+fn has_last(tracefs: &Tracefs, entries: &Entries) -> bool {
+    match entries.steps.last() {
+        None => tracefs.instance(&entries.id.instance()).kernel().exists(),
+        // Its instance cannot be removed as long as it is written.
+        Some(Step::Trigger { .. }) => true,
+        Some(step) => exists(tracefs, step),
     }
 }
 
@@ -482,6 +500,29 @@ mod tests {
         assert_eq!(lack("/t/trigger", own, Some(("Field not found", "dev == 5", 4))), None);
         let names = lack("/t/trigger", "hist:keys=common_comm:pause", None).unwrap();
         assert!(names.note(Instead::ById, "x").is_some() && names.note(Instead::LessExact, "x").is_none());
+    }
+
+    /// What a run that was kept waiting by the kernel has asked for last may come when the run is gone.
+    #[test]
+    fn what_may_come_later_stays_in_the_journal() {
+        let root = tempfile::tempdir().unwrap();
+        let id = Id::of_this_process().unwrap();
+        fs::create_dir(root.path().join("events")).unwrap();
+        let tracefs = Tracefs::at(root.path().to_owned()).unwrap();
+        let journals = Journals::at(root.path().join("run"));
+        let instance = root.path().join("instances").join(id.instance());
+        for is_made in [false, true] {
+            let journal = journals.create(&id, "x").unwrap();
+            if is_made {
+                fs::create_dir_all(&instance).unwrap();
+            }
+            abandon(&tracefs, &journals, false);
+            assert_eq!(journals.list().len(), usize::from(!is_made));
+            assert!(!instance.exists());
+            drop(journal);
+            reap(&tracefs, &journals, false);
+            assert!(journals.list().is_empty());
+        }
     }
 
     #[test]
