@@ -15,7 +15,7 @@
  * first difference ends the use of rules until the module is loaded again.
  *
  * A rule stays valid as long as the code is there. Text of the kernel stays; rules of modules are forgotten when any
- * module goes, or when the init of one is freed; other text has none.
+ * module comes or goes, and when the init of one is freed; other text has none.
  */
 #include <linux/kallsyms.h>
 #include <linux/module.h>
@@ -426,12 +426,15 @@ static void forget_modules(void)
 
 /*
  * A module that goes does not run any more, nor does its init when it is live, which is freed then.
- * Other code may get their addresses afterwards.
+ * Other code may get their addresses afterwards. But what they have run by async_schedule() may last
+ * longer: the kernel waits for it after this is called. So clear such rules before a module comes.
  */
 static int module_changes(struct notifier_block *block, unsigned long state, void *module)
 {
 	if (state == MODULE_STATE_LIVE || state == MODULE_STATE_GOING)
 		forget_modules();
+	else if (state == MODULE_STATE_COMING)
+		clear_modules();
 	return NOTIFY_DONE;
 }
 
