@@ -117,7 +117,7 @@ void rhist_file_put(struct trace_event_file *file)
  * context, NMI included, with preemption off. The file may be one that was removed with its instance: that clears the
  * flag first, and then waits for those that may have seen it (__ftrace_clear_event_pids()).
  */
-bool rhist_file_ignores_task(struct trace_event_file *file)
+notrace bool rhist_file_ignores_task(struct trace_event_file *file)
 {
 	rhist_guard_probes();
 
@@ -147,7 +147,7 @@ void rhist_trigger_unlist(struct event_trigger_data *data)
 
 /*
  * Return the length of a record that was just reserved. Any context, NMI
- * included.
+ * included. Hits of leaves call it, which call nothing that can be traced.
  *
  * trace_event_buffer_lock_reserve() may put a record that will probably be
  * discarded at the beginning of a per-CPU page. Its array[0] is then the length
@@ -155,7 +155,7 @@ void rhist_trigger_unlist(struct event_trigger_data *data)
  * buffer no event is at the beginning of a page, where the header of a
  * sub-buffer is, unless sub-buffers are larger than a page.
  */
-size_t rhist_record_len(struct ring_buffer_event *event)
+notrace size_t rhist_record_len(struct ring_buffer_event *event)
 {
 	if (!event->type_len && !offset_in_page(event))
 		return event->array[0];

@@ -30,7 +30,7 @@ long rhist_available_pages(void)
  * string's object. User-mode Linux copies in C, where KASAN would report that,
  * so it is disabled during the copy.
  */
-bool rhist_read_kernel(void *to, const void *from, size_t size)
+notrace bool rhist_read_kernel(void *to, const void *from, size_t size)
 {
 	bool done;
 
@@ -45,7 +45,7 @@ bool rhist_read_kernel(void *to, const void *from, size_t size)
 }
 
 /* Copy user memory of the running task without faulting it in. Any context, NMI included. */
-bool rhist_read_user(void *to, unsigned long from, size_t size)
+notrace bool rhist_read_user(void *to, unsigned long from, size_t size)
 {
 	return !copy_from_user_nofault(to, (const void __user *)from, size);
 }

@@ -171,7 +171,7 @@ static noinline notrace bool read_memory(void *to, unsigned long from, size_t si
 }
 
 /* Makes an argument in a record. What cannot be read is 0: with the kernel's handler it is what was there before. */
-static void execute(const struct probe_arg *arg, void *to, void *regs, const struct kind *kind)
+static notrace void execute(const struct probe_arg *arg, void *to, void *regs, const struct kind *kind)
 {
 	const struct fetch_insn *code = arg->code;
 	unsigned long value = code->op == FETCH_OP_IMM ? code->immediate : kind->fetch(regs, code);
@@ -250,7 +250,7 @@ static bool fetches_kprobe(enum fetch_op op)
 	return op == FETCH_OP_REG || op == FETCH_OP_ARG;
 }
 
-static unsigned long fetch_kprobe(void *regs, const struct fetch_insn *code)
+static notrace unsigned long fetch_kprobe(void *regs, const struct fetch_insn *code)
 {
 	return code->op == FETCH_OP_REG ? regs_get_register(regs, code->param) :
 					  regs_get_kernel_argument(regs, code->param);
@@ -261,7 +261,7 @@ static bool fetches_kretprobe(enum fetch_op op)
 	return op == FETCH_OP_REG || op == FETCH_OP_RETVAL;
 }
 
-static unsigned long fetch_kretprobe(void *regs, const struct fetch_insn *code)
+static notrace unsigned long fetch_kretprobe(void *regs, const struct fetch_insn *code)
 {
 	return code->op == FETCH_OP_REG ? regs_get_register(regs, code->param) : regs_return_value(regs);
 }
@@ -359,7 +359,7 @@ static bool fetches_fentry(enum fetch_op op)
 	return op == FETCH_OP_ARG;
 }
 
-static unsigned long fetch_fentry(void *regs, const struct fetch_insn *code)
+static notrace unsigned long fetch_fentry(void *regs, const struct fetch_insn *code)
 {
 	return rhist_fprobe_argument(regs, code->param);
 }
@@ -369,7 +369,7 @@ static bool fetches_fexit(enum fetch_op op)
 	return op == FETCH_OP_RETVAL;
 }
 
-static unsigned long fetch_fexit(void *regs, const struct fetch_insn *code)
+static notrace unsigned long fetch_fexit(void *regs, const struct fetch_insn *code)
 {
 	return rhist_fprobe_return_value(regs);
 }
