@@ -99,10 +99,11 @@ static bool fill(struct payload *payload, void *record)
 }
 
 /*
- * Whether an event with these flags has no record made, but calls its triggers at once, if it has
- * any: no trigger looks at a record. trace_trigger_soft_disabled() calls them then.
+ * Whether trace_trigger_soft_disabled() does more for a file with these flags than return false: it
+ * calls the triggers, if there are any, none of which looks at a record, and says whether there is
+ * to be a record at all.
  */
-static bool has_no_record(unsigned long flags)
+static bool calls_triggers_first(unsigned long flags)
 {
 	return flags & (EVENT_FILE_FL_TRIGGER_MODE | EVENT_FILE_FL_SOFT_DISABLED | EVENT_FILE_FL_PID_FILTER) &&
 	       !(flags & EVENT_FILE_FL_TRIGGER_COND);
@@ -120,7 +121,8 @@ static void to_ftrace(struct rhist_user_event *event, struct payload *payload, v
 	 * Triggers are called for a payload that is known to be valid. One that is not copied yet
 	 * may turn out not to be.
 	 */
-	if (payload->bytes ? trace_trigger_soft_disabled(file) : has_no_record(READ_ONCE(file->flags)))
+	if (payload->bytes ? trace_trigger_soft_disabled(file) :
+			     calls_triggers_first(READ_ONCE(file->flags)))
 		return;
 	/* Fails, for example, while recording is off. */
 	entry = trace_event_buffer_reserve(&buffer, file, sizeof(*entry) + payload->size);
