@@ -454,12 +454,11 @@ static void unregister_type(struct rhist_user_event *event)
 
 /*
  * Instance @tr may have records of an event that was removed, made at the time @last of the clock
- * of its buffers or before. @file was the file of the event.
+ * of its buffers or before.
  */
 struct holder {
 	struct list_head list;
 	struct trace_array *tr;
-	struct trace_event_file *file;
 	u64 last;
 };
 
@@ -582,10 +581,22 @@ static struct list_head *next_instance(const struct trace_array *tr)
 	     (void *)tr + TRACE_ARRAY__LIST != next_instance(top);				\
 	     tr = (void *)next_instance(tr) - TRACE_ARRAY__LIST)
 
+/* The file of an event in an instance, if it was enabled there; or NULL. event_mutex held. */
+static struct trace_event_file *file_that_was_enabled(struct rhist_user_event *event,
+						      struct trace_array *tr)
+{
+	struct trace_event_file *file;
+
+	list_for_each_entry(file, rhist_events(tr), list) {
+		if (file->event_call == &event->call)
+			return file->flags & EVENT_FILE_FL_WAS_ENABLED ? file : NULL;
+	}
+	return NULL;
+}
+
 /* Find the instances in which an event was enabled. event_mutex held; returns 0 or -ENOMEM. */
 static int find_holders(struct rhist_user_event *event)
 {
-	struct trace_event_file *file;
 	struct holder *holder;
 	struct trace_array *tr;
 
@@ -593,20 +604,33 @@ static int find_holders(struct rhist_user_event *event)
 	if (!event->recorded)
 		return 0;
 	for_each_instance(tr) {
-		list_for_each_entry(file, rhist_events(tr), list) {
-			if (file->event_call != &event->call || !(file->flags & EVENT_FILE_FL_WAS_ENABLED))
-				continue;
-			holder = kmalloc(sizeof(*holder), GFP_KERNEL);
-			if (!holder)
-				return -ENOMEM;
-			holder->tr = tr;
-			holder->file = file;
-			holder->last = ring_buffer_time_stamp(buffer_of(tr, false));
-			list_add(&holder->list, &event->holders);
-			break;
-		}
+		if (!file_that_was_enabled(event, tr))
+			continue;
+		holder = kmalloc(sizeof(*holder), GFP_KERNEL);
+		if (!holder)
+			return -ENOMEM;
+		holder->tr = tr;
+		holder->last = ring_buffer_time_stamp(buffer_of(tr, false));
+		list_add(&holder->list, &event->holders);
 	}
 	return 0;
+}
+
+/*
+ * Keep the kernel from emptying the buffers in which an event may have been recorded: by the flag
+ * that is cleared here it would when the next dynamic event is deleted, whichever that is. As the
+ * type number of the event is kept, that is not necessary. event_mutex held.
+ */
+static void keep_buffers(struct rhist_user_event *event)
+{
+	struct trace_event_file *file;
+	struct trace_array *tr;
+
+	for_each_instance(tr) {
+		file = file_that_was_enabled(event, tr);
+		if (file)
+			clear_bit(EVENT_FILE_FL_WAS_ENABLED_BIT, &file->flags);
+	}
 }
 
 /*
@@ -732,7 +756,6 @@ void rhist_user_event_empty(struct rhist_user_event *event)
 
 static int remove_event(struct rhist_user_event *event, bool by_command)
 {
-	struct holder *holder;
 	int err;
 
 	if (!event->visible)
@@ -745,15 +768,9 @@ static int remove_event(struct rhist_user_event *event, bool by_command)
 	err = event->ops->retire(event->owner, by_command);
 	if (err)
 		return err;
-	/*
-	 * By this flag the kernel empties the buffers when the next dynamic event is deleted,
-	 * whichever that is. As the number is kept, that is not necessary. When it has been told to
-	 * delete this one, it does so at once, and may.
-	 */
-	if (!by_command) {
-		list_for_each_entry(holder, &event->holders, list)
-			clear_bit(EVENT_FILE_FL_WAS_ENABLED_BIT, &holder->file->flags);
-	}
+	/* When the kernel has been told to delete this event, it empties them at once, and may. */
+	if (!by_command)
+		keep_buffers(event);
 	WRITE_ONCE(event->removing, true);
 	/* With these the kernel would unregister it. Nobody writes the event any more. */
 	event->call.event.funcs = NULL;

@@ -194,11 +194,18 @@ static void buffers_stay(void)
 {
 	const char *trace = strdup(pathf("%s/trace", kernel_dir()));
 	const char *synthetic = strdup(pathf("%s/synthetic_events", kernel_dir()));
+	int fd;
 
 	append(pathf("%s/trace_marker", kernel_dir()), "re_mark");
 	record(kernel_dir(), "re_gone", 1);
 	ok(!append(synthetic, "re_synth u32 a") && !append(synthetic, "!re_synth u32 a") && shown(trace, "re_mark") == 1,
 	   "no program has the buffers emptied, by an event that it removes");
+	fd = open_data();
+	if (reg(fd, "re_idle u32 a", &bits[0], NULL) || enable("re_idle", true) || enable("re_idle", false) ||
+	    unreg(fd, &bits[0], 0) || close(fd) || !within_seconds(60, !exists("re_idle")))
+		die("re_idle");
+	ok(!append(synthetic, "re_synth u32 a") && !append(synthetic, "!re_synth u32 a") && shown(trace, "re_mark") == 1,
+	   "nor by one that was enabled, but not written");
 	truncate_file(trace);
 }
 
