@@ -340,7 +340,7 @@ impl<S: UserEventOps> UserEvent<S> {
     /// Empties the ring buffers that may have records of the event, which was removed. Takes
     /// event_mutex; sleeps.
     pub(crate) fn remove_records(&self, instance: &Instance) {
-        let _ = instance.with_event_mutex(|| {
+        instance.with_event_mutex_retry(|| {
             // SAFETY: event_mutex is held in this closure, and `self` owns `raw`.
             unsafe { bindings::rhist_user_event_empty(self.raw.0.as_ptr()) };
             Ok(())
