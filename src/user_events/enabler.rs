@@ -163,7 +163,9 @@ impl UserEventMm {
     /// Queues the work that writes late bits again, after a delay that gets longer each time.
     fn write_later(self: &Arc<Self>) {
         let delay = self.delay.load(Relaxed);
-        self.delay.store(delay.saturating_mul(2), Relaxed);
+        let longer = delay.saturating_mul(2);
+        // Fails if it was set back meanwhile, and then it stays so.
+        let _ = self.delay.cmpxchg(delay, longer, Relaxed);
         let queue = self.events.writing.get();
         // Fails if the work is pending, which then writes all late bits.
         let _ = queue.enqueue_delayed::<Arc<Self>, WRITING>(self.clone(), msecs_to_jiffies(delay));
@@ -417,9 +419,14 @@ impl Enablers {
         let pinned = place.pin();
         let _removed = {
             let mut bits = self.bits.lock();
+            let mm = bits.by_mm.get(&key).ok_or(ENOENT)?.mm.clone();
             let removed = bits.remove(&key).ok_or(ENOENT)?;
             if let Ok(pinned) = &pinned {
                 pinned.write(false);
+            }
+            // Nothing is late any more, but the work would pin the module as long as it waits.
+            if bits.first(key.0).is_none() {
+                mm.end_soon();
             }
             removed
         };
