@@ -40,7 +40,6 @@ struct trace_event_call *rhist_event_target(struct trace_event_call *call);
 int rhist_event_probe_pin(struct trace_event_call *call);
 void rhist_event_probe_unpin(struct trace_event_call *call);
 
-
 /* In Rust: passes a hit with a complete record to all triggers. Any context, with preemption off. */
 void rhist_trigger_hit_all(const void *receiver, const void *record, size_t size, unsigned int cpu,
 			   const struct rhist_frame *frame);

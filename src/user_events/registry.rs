@@ -831,7 +831,7 @@ impl UserEvents {
         let state = event.state();
         let registry = self.registry.lock();
         if state.status_bit().is_none() {
-            // The registry is locked, so no other task populates it.
+            // The registry is locked, so no other task gives it one.
             if !self.status_page.give(state) {
                 return Err(EMFILE);
             }
