@@ -901,7 +901,7 @@ impl Watcher for UserEvents {
 
     fn forked(self: &Arc<Self>, parent: MmId) {
         // The child has no enable bits then, as with the kernel's own user events.
-        if let Err(error) = self.enablers.copy(parent) {
+        if let Err(error) = self.within_limits(|| self.enablers.copy(parent)) {
             kernel::pr_notice_once!("a forked process has no enable bits ({error:?})\n");
         }
     }
