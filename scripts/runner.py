@@ -12,6 +12,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+import ceilings
 from pieces import OUT, SOURCES, TOP, key, lock_copy
 from record import Record
 from rooms import Rooms
@@ -371,10 +372,23 @@ def table(runner):
         say(f"{name:{width}} " + " ".join(f"{number or '-':>8.0f}" if number else f"{'-':>8}" for number in numbers))
 
 
-def run(pieces, shown=False, durations=None, seed=None, tabled=False, left_out=()):
+def within_ceilings(runner):
     """
-    Runs pieces, and prints the results, in the end also as a table if that is wanted, and what of LeftOut is left out. Returns
-    the exit status.
+    Says which pieces took more of a processor than they may. It is a failure if all together took more than a machine that
+    does other things, too, can explain.
+    """
+    taken, most, over = ceilings.compare(runner.busy, runner.pieces, ceilings.read())
+    for sentence in over:
+        say(sentence)
+    say(f"all pieces took {taken:.0f} s of a processor, and may take {most:.0f}")
+    right = taken <= most * ceilings.SLACK
+    return Result(int(right), int(not right))
+
+
+def run(pieces, shown=False, durations=None, seed=None, tabled=False, left_out=(), limited=False):
+    """
+    Runs pieces, and prints the results, in the end also as a table if that is wanted, and what of LeftOut is left out. If it is
+    limited, all pieces together must not take much more of a processor than their ceilings say. Returns the exit status.
     """
     if seed is not None:
         say(f"pieces run in an order that is drawn, each in a folder build/ of its own: --seed {seed}")
@@ -398,5 +412,7 @@ def run(pieces, shown=False, durations=None, seed=None, tabled=False, left_out=(
     if missed:
         say("test: this run fails, since of its own tests some are left out: see above")
     say(f"\nall of it took {time.monotonic() - began:.0f} s")
+    if limited:
+        total.add(within_ceilings(runner))
     say(str(total))
     return int(bool(total.failed or missed) or bool(pieces) and not total.passed)

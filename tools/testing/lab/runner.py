@@ -17,6 +17,7 @@ from pathlib import Path
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "scripts"))
+import ceilings
 import pieces
 import runner
 import selftests
@@ -195,6 +196,24 @@ class Rooms(unittest.TestCase):
             _, said, _ = self.run_with(seed, *(self.shell(f"p{i}", "true") for i in range(5)))
             orders.add(tuple(line.split()[1] for line in said.splitlines() if line.startswith("[")))
         self.assertGreater(len(orders), 1)
+
+
+class Ceilings(unittest.TestCase):
+    """Seconds of a processor that the pieces of make test may take."""
+
+    def test_each_piece_has_one_and_all_fit_into_the_time_of_ci(self):
+        known = ceilings.read()
+        found = {ceilings.row_of(piece) for piece in pieces.all_pieces({})}
+        found |= {ceilings.row_of(piece) for piece in pieces.short_pieces(pieces.lab("own"), {})}
+        self.assertEqual(found, set(known))
+        self.assertLessEqual(sum(known.values()), ceilings.MOST)
+
+    def test_compare(self):
+        guest, other = piece("", TEST), pieces.Piece("other", [])
+        guest.name, known = "hist on um: files", {"hist on um": 10, "other": 5, "not run": 7}
+        taken, most, over = ceilings.compare({guest.name: 12, "other": 4}, [guest, other], known)
+        self.assertEqual((taken, most), (16, 15))
+        self.assertEqual(over, ["hist on um took 12 s of a processor, and may take 10"])
 
 
 class Table(unittest.TestCase):

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Ceilings: how many seconds of a processor each piece of make test may take, so that all of it stays a matter of minutes."""
+
+import re
+import tomllib
+
+from selftests import FOLDER
+
+TABLE = FOLDER / "tests.toml"
+RELEASE = re.compile(r"(?<=for |.on )\d[\w.+-]*")
+# All pieces together on a new machine, which compiles first: the 40 minutes of two processors that .ci/run may take.
+MOST = 4800
+# Seconds of a processor differ from machine to machine, and with what else it does. So much more is a failure.
+SLACK = 2
+
+
+def read(path=TABLE):
+    """Returns the ceilings of pieces, and of the guests of a suite on a kernel together."""
+    with open(path, "rb") as file:
+        return tomllib.load(file)["ceilings"]
+
+
+def row_of(piece):
+    """
+    Returns the row of the table that a piece belongs to: its own, or that of all guests of its suite and kernel. A kernel that
+    has a release for its name is "own": Debian 13's.
+    """
+    name = piece.name.split(":")[0] if piece.tests else piece.name
+    return RELEASE.sub("own", name)
+
+
+def compare(busy, pieces, ceilings):
+    """
+    Compares what pieces took with the table. Returns the sums of both over pieces that were run, and a sentence for each row
+    that took more than it may.
+    """
+    taken = {}
+    for piece in pieces:
+        if piece.name in busy:
+            taken[row_of(piece)] = taken.get(row_of(piece), 0) + busy[piece.name]
+    taken = {row: seconds for row, seconds in taken.items() if row in ceilings}
+    over = [f"{row} took {seconds:.0f} s of a processor, and may take {ceilings[row]}"
+            for row, seconds in taken.items() if seconds > ceilings[row]]
+    return sum(taken.values()), sum(ceilings[row] for row in taken), over
