@@ -170,7 +170,7 @@ else:
 with open(f"{trigger_of('total.dist')}/trigger", encoding="utf-8") as file:
     command = next(line.split(" [")[0] for line in file if "total.dist" in line)
 fd = os.open(f"{trigger_of('total.dist')}/trigger", os.O_WRONLY | os.O_APPEND)
-os.write(fd, f"{command}:clear".encode())
+os.write(fd, command.replace(" if ", ":clear if ", 1).encode())
 os.close(fd)
 # More than there were, of one key of four.
 fire("run task 0 4 400 400")

@@ -86,9 +86,7 @@ event()
 	done
 }
 
-ways="max change match alone text chain max,C text,C" nmi_ways="max change match alone text max,C text,C"
-# User-mode Linux has shown that all ways are one for an event. Here are more kinds of events.
-! rest_only || ways="alone chain max,C" nmi_ways="alone max,C"
+ways="max change match alone text chain max,C text,C"
 rename() { sh -c 'echo renamed >/proc/$$/comm; echo again >/proc/$$/comm'; }
 mark() { echo mark >"$TRACING/trace_marker" && echo mark >"$TRACING/trace_marker"; }
 getpgid() { fire getpgid 1:10; }
@@ -116,7 +114,7 @@ if [ -e "$RHIST_EVENTS" ]; then
 		numbers() { taskset 1 sh -c "echo 'numbers $context 0 1 40 4' >/dev/rhist_events"; }
 		[ $context != nmi ] || have_probes || continue
 		# In an NMI so many events do not nest.
-		[ $context != nmi ] || ways=$nmi_ways
+		[ $context != nmi ] || ways="max change match alone text max,C text,C"
 		event rhist_events/numbers numbers
 	done
 	rmmod rhist_events

@@ -42,14 +42,22 @@ echo $fire >set_ftrace_pid
 echo function >current_tracer
 echo >trace
 
-# What a call comes by without a trigger.
-hit $hits
-hit $hits
-functions | awk '{ print $2 }' | sort -u >"$work/without"
+# baseline: how often each function is called without a trigger of rhist
+baseline()
+{
+	hit $hits
+	functions >"$work/first"
+	hit $hits
+	functions >"$work/second"
+	awk '$1 > most[$2] { most[$2] = $1 } END { for (name in most) print most[name], name }' \
+		"$work/first" "$work/second" >"$work/without"
+}
+
+baseline
 grep -q . "$work/without"
 ok $? "the tracer sees the call"
 
-# quiet TRIGGER: it counts, and not one function more is traced for each hit
+# quiet TRIGGER: it counts, and no function is called once more for each hit
 quiet()
 {
 	if ! echo "$1" >"$event/trigger" 2>/dev/null; then
@@ -60,7 +68,9 @@ quiet()
 	hit $hits
 	counted=$(total Hits "$event/hist")
 	dropped=$(total Dropped "$event/hist")
-	functions | awk -v least=$((hits / 2)) '$1 >= least { print $2 }' | sort -u | comm -23 - "$work/without" >"$work/more"
+	functions >"$work/with"
+	awk -v least=$((hits / 2)) 'NR == FNR { before[$2] = $1; next } $1 >= before[$2] + least { print $2 }' \
+		"$work/without" "$work/with" >"$work/more"
 	# A program that begins is renamed, too.
 	[ "${counted:-0}" -ge $hits ] && [ "$dropped" = 0 ] && [ ! -s "$work/more" ]
 	ok $? "$1" || {
@@ -97,14 +107,29 @@ quiet 'hist:keys=pid:x=pid:onchange($x).save(newcomm,oom_score_adj)'
 # A latency: the event that ends it is the same.
 other=$TRACING/events/syscalls/sys_enter_prctl
 [ -e "$other" ] && echo 'hist:keys=common_pid:ts0=common_timestamp' >"$other/trigger"
-hit $hits
-functions | awk '{ print $2 }' | sort -u >"$work/with_start"
-sort -u "$work/without" "$work/with_start" >"$work/both"
-mv "$work/both" "$work/without"
+baseline
 quiet 'hist:keys=common_pid:lat=common_timestamp-$ts0:onmax($lat).save(newcomm)'
 quiet 'hist:keys=common_pid:vals=(common_timestamp-$ts0).dist'
 quiet 'hist:keys=common_pid:vals=(common_timestamp-$ts0).max'
 : >"$other/trigger"
+
+# Whose hits are counted.
+echo $fire >set_event_pid
+baseline
+quiet 'hist:keys=pid'
+echo >set_event_pid
+
+# An event whose records the kernel makes, and for which rhist's own file is enabled.
+if echo 'e:eprobes/rhist_untraced task/task_rename pid=$pid:u32' >>dynamic_events 2>/dev/null; then
+	echo 1 >events/eprobes/rhist_untraced/enable
+	baseline
+	echo 0 >events/eprobes/rhist_untraced/enable
+	event=$TRACING/events/eprobes/rhist_untraced
+	quiet 'hist:keys=pid'
+	echo '-:eprobes/rhist_untraced' >>dynamic_events
+else
+	skip "a record that the kernel makes" "no event probes"
+fi
 
 # What of a hit belongs to the kernel, or to the C part of the module: no kprobe of a user can be
 # there.
