@@ -47,13 +47,14 @@ impl LogEntry {
         })
     }
 
-    /// Where it is in `text`, a part of the command that somebody wrote. `None` if it is elsewhere in the command, or
-    /// the command has the text more than once.
+    /// Where it is in `text`, a part of the command that somebody wrote. Of a filter in parentheses, the kernel may point
+    /// behind these. `None` if it is elsewhere in the command, or the command has the text more than once.
     pub fn position_in(&self, text: &str) -> Option<usize> {
         let mut places = self.command.match_indices(text).map(|(at, _)| at);
         let at = places.next().filter(|_| !text.is_empty())?;
         let offset = self.position.checked_sub(at)?;
-        (places.next().is_none() && offset <= text.len()).then_some(offset)
+        let behind = self.command.get(at + text.len()..self.position).unwrap_or_default();
+        (places.next().is_none() && behind.chars().all(|c| matches!(c, ' ' | ')'))).then_some(offset.min(text.len()))
     }
 
     /// The word at a position in a text, or the one that ends before it: the kernel points behind a word of a filter, or
@@ -118,6 +119,19 @@ mod tests {
         assert_eq!(entry.position_in("hist"), None);
         assert_eq!(entry.position_in("e"), None);
         assert_eq!(entry.position_in(""), None);
+    }
+
+    #[test]
+    fn position_behind_a_part() {
+        let command = "(function == none) && (pid != 1)".to_owned();
+        let at = |position| LogEntry {
+            command: command.clone(),
+            sentence: String::new(),
+            position,
+        };
+        assert_eq!(at(19).position_in("function == none"), Some(16));
+        assert_eq!(at(24).position_in("function == none"), None);
+        assert_eq!(at(24).position_in("pid != 1"), Some(1));
     }
 
     #[test]
