@@ -80,9 +80,14 @@ quiet()
 	: >"$event/trigger"
 }
 
+# Some clocks are the clock source's, which is the kernel's, and may be a device. C's triggers come by it, too.
+for name in read_hpet acpi_pm_read; do
+	echo "999999 $name"
+done >>"$work/without"
 for clock in $(sed 's/[][]//g' trace_clock); do
 	quiet "hist:keys=pid:vals=common_timestamp:clock=$clock"
 done
+sed -i /^999999/d "$work/without"
 quiet 'hist:keys=pid'
 quiet 'hist:keys=pid:vals=oom_score_adj'
 quiet 'hist:keys=pid if pid > 0'
