@@ -197,7 +197,7 @@ help:
 	@echo '                   BENCH=peers or machine compares with bpftrace, BPF programs and perf, which are fetched;'
 	@echo '                   KERNEL=debian13 or RELEASE, what runs on stock'
 	@echo 'make bench-host    what map, program and filter take on this machine, on one and two threads'
-	@echo 'make test          all tests that need no debug kernel: 10 to 15 minutes, once the lab is there'
+	@echo 'make test          all tests that need no debug kernel: 20 minutes on two processors, once the lab is there'
 	@echo 'make test SEED=N   the same in an order that N draws, each piece without what others have made by chance'
 	@echo 'make test KERNEL=RELEASE  the guest tests, all of them on that kernel'
 	@echo 'make test-changed  those of them whose files have changed since they passed on this machine'
