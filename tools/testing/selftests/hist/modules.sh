@@ -18,13 +18,6 @@ case $(uname -r) in
 6.12.*) bytes='unsigned char.*\[' ;;
 esac
 
-# triples FORMAT: the fields that can be keys, three in a line
-triples()
-{
-	sed -n -e '/common_/d' -e "/$bytes/d" -e 's/^\tfield:\(.*\);\toffset:.*/\1/p' "$1" |
-		sed 's/\[[^]]*\]$//; s/.*[ *]//' | paste -d, - - - | sed 's/,*$//'
-}
-
 if ! modprobe -qna sd_mod scsi_debug ext4; then
 	skip "events of modules" "this kernel has no scsi_debug or ext4 that is a module"
 	finish
@@ -124,51 +117,76 @@ python3 "$work/task.py" "$work/mount" "$work/ready" "$nvme" "$radio" &
 task=$!
 yes "the task is ready" soon test -e "$work/ready.here"
 
-# Each event of these systems that rhist has a probe for: those out of the source by all of their fields, the others by the
-# last three that can be keys, as C allocates all entries of a histogram in advance, which takes long here.
-events=0 general=''
-[ ! "$radio" ] || set -- "$KERNEL"/events/iomap/iomap_iter "$KERNEL"/events/iomap/iomap_dio_* "$KERNEL"/events/nvme/* \
-	"$KERNEL"/events/nvmet/* "$KERNEL"/events/mac80211/drv_start "$KERNEL"/events/mac80211/drv_return_* \
-	"$KERNEL"/events/mac80211/drv_*_interface "$KERNEL"/events/mac80211/drv_config*
-for event in "$@" "$KERNEL"/events/9p/* "$KERNEL"/events/ext4/* "$KERNEL"/events/netfs/* "$KERNEL"/events/scsi/* \
-	"$KERNEL"/events/workqueue/* "$KERNEL"/events/kmem/kmem_cache_* "$KERNEL"/events/kmem/mm_page_* \
-	"$KERNEL"/events/writeback/* "$KERNEL"/events/compaction/*; do
-	[ -e "$event/format" ] || continue
-	name=${event#"$KERNEL"/events/}
-	echo "$name" >>"$work/all"
-	triples "$event/format" | tac >"$work/triples"
-	while read -r keys; do
-		trigger="hist:keys=$keys if common_pid == $task"
-		if echo "$trigger" >>"$event/trigger" 2>/dev/null; then
-			echo "$trigger" >>"$TRACING/events/$name/trigger" || ok 1 "$name: rhist takes $trigger"
-			case $name in
-			iomap/* | nvme/* | nvmet/* | mac80211/*) ;;
-			*) break ;;
-			esac
-		fi
-	done <"$work/triples"
-	case $(source_of "$name") in
-	probe) events=$((events + 1)); echo "$name" >>"$work/events" ;;
-	event_file) general="$general ${name#*/}" ;;
-	esac
-done
-echo "# $events events with a probe; without:$general"
-yes "there are many" test $events -ge 100
+# Each event of these systems that rhist has a probe for: those out of the source by all of their fields, three at a time, the
+# others by the last three that can be keys, as C allocates all entries of a histogram in advance, which takes long here.
+cat >"$work/triggers.py" <<'END'
+import glob, re, sys
+kernel, tracing, task, bytes, *systems = sys.argv[1:]
+whole = {"iomap", "nvme", "nvmet", "mac80211"}
+
+def add(folder, trigger):
+    try:
+        with open(f"{folder}/trigger", "a") as file:
+            file.write(trigger)
+    except OSError as error:
+        return error
+
+for event in sorted({event for system in systems for event in glob.glob(f"{kernel}/events/{system}")}):
+    name = event.removeprefix(f"{kernel}/events/")
+    try:
+        with open(f"{event}/format") as file:
+            lines = [line[:-1] for line in file if line.startswith("\tfield:") and "common_" not in line]
+    except OSError:
+        continue
+    fields = [re.sub(r".*[ *]", "", re.sub(r"\[[^]]*\]$", "", line.split(";")[0])) for line in lines if not re.search(bytes, line)]
+    print(name)
+    for i in reversed(range(0, len(fields), 3)):
+        trigger = f"hist:keys={','.join(fields[i : i + 3])} if common_pid == {task}\n"
+        if not add(event, trigger):
+            if error := add(f"{tracing}/events/{name}", trigger):
+                print(f"{name}: rhist does not take {trigger[:-1]}: {error}", file=sys.stderr)
+            if name.split("/")[0] not in whole:
+                break
+END
+systems="9p/* ext4/* netfs/* scsi/* workqueue/* kmem/kmem_cache_* kmem/mm_page_* writeback/* compaction/*"
+[ ! "$radio" ] || systems="$systems iomap/iomap_iter iomap/iomap_dio_* nvme/* nvmet/* mac80211/drv_start
+	mac80211/drv_return_* mac80211/drv_*_interface mac80211/drv_config*"
+set -f
+python3 "$work/triggers.py" "$KERNEL" "$TRACING" $task "$bytes" $systems >"$work/all" 2>"$work/refused"
+yes "triggers were written" test $? = 0
+set +f
+shown="$work/refused"
+yes "rhist takes what C takes" test ! -s "$work/refused"
+sed -n 's|^\([a-z0-9_]*\):\([a-z0-9_]*\) *\([a-z_]*\), .*|\1/\2 \3|p' "$TRACING/hist_stats" | sort -u >"$work/sources"
+sed -n 's/ probe$//p' "$work/sources" >"$work/events"
+events=$(grep -c . "$work/events")
+echo "# $events events with a probe; without: $(sed -n 's/ event_file$//p' "$work/sources" | paste -sd' ')"
+yes "there are many" test "$events" -ge 100
 
 echo go >"$work/ready"
 wait $task
 yes "the task has done all of it" test $? = 0
 
-while read -r name; do
-	entries "$KERNEL/events/$name/hist" >"$work/theirs"
-	entries "$TRACING/events/$name/hist" >"$work/ours"
-	[ -s "$work/theirs" ] || [ -s "$work/ours" ] || continue
-	echo "$name" >>"$work/found/${name%/*}"
-	cmp -s "$work/theirs" "$work/ours" || {
-		echo "$name"
-		diff -u "$work/theirs" "$work/ours" | head -n 12
-	} >>"$work/different"
-done <"$work/events"
+cat >"$work/entries.py" <<'END'
+import difflib, sys
+kernel, tracing, different, found = sys.argv[1:]
+
+def entries(folder, name):
+    with open(f"{folder}/events/{name}/hist", errors="surrogateescape") as file:
+        return [line for line in file if line.startswith("{")]
+
+for name in sys.stdin.read().split():
+    theirs, ours = entries(kernel, name), entries(tracing, name)
+    if theirs or ours:
+        with open(f"{found}/{name.split('/')[0]}", "a") as file:
+            print(name, file=file)
+    if theirs != ours:
+        with open(different, "a", errors="surrogateescape") as file:
+            print(name, file=file)
+            file.writelines(list(difflib.unified_diff(theirs, ours, "theirs", "ours"))[:12])
+END
+python3 "$work/entries.py" "$KERNEL" "$TRACING" "$work/different" "$work/found" <"$work/events"
+yes "all histograms were read" test $? = 0
 shown="$work/different"
 yes "each field of each hit is what it is in C" test ! -s "$work/different"
 for system in 9p:1 ext4:30 netfs:4 scsi:1 workqueue:1 kmem:2 ${radio:+iomap:2 nvme:1 nvmet:1 mac80211:5}; do

@@ -8,7 +8,7 @@
 
 cd "$KERNEL" || exit 1
 event=$TRACING/events/task/task_rename
-hits=200
+hits=50
 
 [ -e available_filter_functions ] && grep -qw function available_tracers || {
 	skip "the function tracer sees no hit" "no function tracer"
@@ -32,7 +32,7 @@ hit()
 # functions: which were traced since the trace was emptied, each with how often
 functions()
 {
-	sed -n 's/^.*: \([^ ]*\) <-.*/\1/p' trace | sort | uniq -c
+	awk '$NF ~ /^<-/ { count[$(NF - 1)]++ } END { for (name in count) print count[name], name }' trace
 	echo >trace
 }
 
@@ -66,11 +66,14 @@ quiet()
 		return
 	fi
 	hit $hits
-	counted=$(total Hits "$event/hist")
-	dropped=$(total Dropped "$event/hist")
+	total Hits "$event/hist" >"$work/counted"
+	total Dropped "$event/hist" >"$work/dropped"
 	functions >"$work/with"
 	awk -v least=$((hits / 2)) 'NR == FNR { before[$2] = $1; next } $1 >= before[$2] + least { print $2 }' \
 		"$work/without" "$work/with" >"$work/more"
+	counted='' dropped=''
+	read -r counted <"$work/counted"
+	read -r dropped <"$work/dropped"
 	# A program that begins is renamed, too.
 	[ "${counted:-0}" -ge $hits ] && [ "$dropped" = 0 ] && [ ! -s "$work/more" ]
 	ok $? "$1" || {

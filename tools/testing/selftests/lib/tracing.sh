@@ -82,7 +82,7 @@ c_entries()
 entries() { sed -n '/^{/p' "$1"; }
 
 # total WHICH FILE: Hits, Entries or Dropped of the first histogram
-total() { sed -n "s/^    $1: //p" "$2" | head -n 1; }
+total() { sed -n "/^    $1: /{s///p;q;}" "$2"; }
 
 # soon COMMAND...: waits up to ten seconds until the command succeeds
 soon()
