@@ -26,8 +26,20 @@ hits() { total Hits "$TRACING/events/$1/hist"; }
 # profile EVENT: how many hits kprobe_profile says it has had
 profile() { awk -v name="${1#*/}" '$1 == name { print $2 }' "$KERNEL/kprobe_profile"; }
 
+mkfifo "$work/to" "$work/from" || exit 1
+fire -i <"$work/to" >"$work/from" &
+exec 7>"$work/to" 8<"$work/from"
+
+# tell LINE: has one program do that, since another one takes long to begin
+tell()
+{
+	echo "$1" >&7
+	read -r said <&8
+	[ -z "$said" ] || echo "# fire $1: $said"
+}
+
 # call: calls each of the functions that have probes here
-call() { fire getpgid 1:3 2:2 100000 -5 && fire send 1:3 0x1234567887654321 -5 && fire recv 64:2; }
+call() { tell "getpgid 1:3 2:2 100000 -5" && tell "send 1:3 0x1234567887654321 -5" && tell "recv 64:2"; }
 
 # same_as_c SOURCE TYPE PLACE ARGUMENT KEY: two events with the same definition, one of which C counts. If the kernel does
 # not know this kind of argument, that is skipped.
@@ -171,7 +183,7 @@ unreadable()
 		define "$definition"
 		echo 'hist:keys=n:vals=hitcount' >"$TRACING/events/handlers/o/trigger"
 		is "$(source_of handlers/o)" handler "the source"
-		fire getpgid 1:3 2:2
+		tell "getpgid 1:3 2:2"
 		is "$(entries "$TRACING/events/handlers/o/hist")" "{ n:          0 } hitcount:          5" "what cannot be read is 0"
 		remove_triggers "$TRACING/events/handlers/o"
 		define -:handlers/o
@@ -219,7 +231,7 @@ steps()
 		paused | others) on=0 ;;
 		continued | everyone) on=5 ;;
 		esac
-		fire getpgid 1:3 2:2
+		tell "getpgid 1:3 2:2"
 		all=$((all + on))
 		[ "$step" != probed ] || is "$(hits handlers/e)" 5 "an event probe on it has its hits"
 		got="$got $step:$(hits handlers/o)"
@@ -255,14 +267,14 @@ emitters()
 		echo 'hist:keys=n:m=n:onmatch(handlers.o).trace(rhist_handled,$m)' >"$TRACING/events/handlers/o/trigger"
 		echo 'hist:keys=n' >"$handled/trigger"
 		is "$(source_of handlers/o)" handler "$type: what makes an event happen is a handler's hit, too"
-		fire getpgid 1:3 2:2
+		tell "getpgid 1:3 2:2"
 		is "$(entries "$handled/hist" | tr -s ' ' | sort)" "$(printf '%s\n' '{ n: 1 } hitcount: 3' '{ n: 2 } hitcount: 2')" \
 			"$type: each hit makes the event happen"
 		echo 1 >"$theirs/enable"
-		fire getpgid 1:3 2:2
+		tell "getpgid 1:3 2:2"
 		echo 0 >"$theirs/enable"
 		echo 'hist:keys=n' >"$theirs/trigger"
-		fire getpgid 1:3 2:2
+		tell "getpgid 1:3 2:2"
 		is "$(hits handlers/o) $(hits synthetic/rhist_handled) $(total Hits "$theirs/hist")" "15 15 5" \
 			"$type: while others listen, too"
 		: >"$theirs/trigger"
@@ -278,15 +290,15 @@ added()
 {
 	define "p:handlers/o $FUNCTION $NUMBER"
 	echo 'hist:keys=n' >"$TRACING/events/handlers/o/trigger"
-	fire getpgid 1:3
+	tell "getpgid 1:3"
 	define "p:handlers/o ${SYS_FUNCTION}getsid $NUMBER"
-	fire getpgid 1:3
-	fire getsid 2:4
+	tell "getpgid 1:3"
+	tell "getsid 2:4"
 	is "$(entries "$TRACING/events/handlers/o/hist" | tr -s ' ' | sort)" "$(printf '%s\n' '{ n: 1 } hitcount: 6' '{ n: 2 } hitcount: 4')" \
 		"both probes are counted"
 	define "-:handlers/o $FUNCTION $NUMBER"
-	fire getpgid 1:3
-	fire getsid 2:4
+	tell "getpgid 1:3"
+	tell "getsid 2:4"
 	is "$(hits handlers/o)" 14 "and the other one when the first is gone"
 	is "$(io write "$DYNAMIC" a -:handlers/o)" EBUSY "it stays as long as it is counted"
 	: >"$TRACING/events/handlers/o/trigger"
@@ -318,9 +330,9 @@ unloaded()
 		echo 'hist:keys=n' >"$TRACING/events/handlers/$event/trigger"
 		echo 'hist:keys=n' >"$KERNEL/events/handlers/$event/trigger"
 	done
-	fire getpgid 1:3
+	tell "getpgid 1:3"
 	yes "the module can go" rmmod rhist
-	fire getpgid 1:3
+	tell "getpgid 1:3"
 	for event in o f; do
 		is "$(total Hits "$KERNEL/events/handlers/$event/hist")" 6 "C counts on: $event"
 		: >"$KERNEL/events/handlers/$event/trigger"
@@ -373,4 +385,6 @@ added
 of_a_module
 unloaded
 concurrently
+exec 7>&- 8<&-
+wait
 finish
