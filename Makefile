@@ -109,38 +109,41 @@ bench:
 bench-host:
 	@scripts/test bench
 
+# What a mode of scripts/test does not take, it refuses.
+given = $(if $(named),--kernel $(KERNEL)) $(if $(SEED),--seed $(SEED))
+
 test:
-	@scripts/test --kernel $(KERNEL) $(if $(SEED),--seed $(SEED))
+	@scripts/test $(given)
 
 update:
 	@scripts/update
 
 test-changed:
-	@scripts/test changed
+	@scripts/test changed $(given)
 
 matrix:
-	@scripts/test matrix $(if $(MINUTES),--minutes $(MINUTES)) $(if $(TABLE),--table '$(TABLE)') $(if $(PART),--part $(PART))
+	@scripts/test matrix $(given) $(if $(MINUTES),--minutes $(MINUTES)) $(if $(TABLE),--table '$(TABLE)') $(if $(PART),--part $(PART))
 
 test-kernels:
-	@scripts/test kernels $(KERNELS)
+	@scripts/test kernels $(given) $(KERNELS)
 
 test-fast:
-	@scripts/test fast
+	@scripts/test fast $(given)
 
 test-long:
-	@scripts/test long
+	@scripts/test long $(given)
 
 test-host:
-	@scripts/test host
+	@scripts/test host $(given)
 
 test-debug:
-	@scripts/test debug
+	@scripts/test debug $(given)
 
 test-part:
-	@scripts/test part
+	@scripts/test part $(given)
 
 test-kcsan:
-	@scripts/test kcsan
+	@scripts/test kcsan $(given)
 
 # Made in the lab, of what is built for its kernel; with KERNELS, for each of them.
 ifdef KERNELS

@@ -7,6 +7,7 @@ import copy
 import importlib.machinery
 import importlib.util
 import io
+import re
 import subprocess
 import sys
 import tempfile
@@ -441,6 +442,64 @@ class Continuous(unittest.TestCase):
 
 class Words(unittest.TestCase):
     """What scripts/test takes from its command line."""
+
+    OPTIONS = {"kernel": "um", "seed": "3", "long": None, "anew": None}
+
+    @classmethod
+    def setUpClass(cls):
+        cls.program = test_program()
+
+    def taken(self, *words):
+        """The options and words of a mode; or the sentence by which it refuses them."""
+        said = io.StringIO()
+        with contextlib.redirect_stderr(said):
+            try:
+                return self.program.read_words(list(words))
+            except SystemExit as ended:
+                self.assertEqual(ended.code, 2)
+        return said.getvalue().splitlines()[-1]
+
+    def test_each_mode_takes_the_options_that_its_usage_names_and_no_other(self):
+        usage = [line.split("scripts/test ")[1] for line in self.program.__doc__.split("\n\n")[1].splitlines()]
+        lines = {mode: line for line in usage for mode in line.split()[0].strip("[]").split("|")}
+        self.assertEqual(set(lines), set(self.program.TAKES))
+        for mode, takes in self.program.TAKES.items():
+            words = {"suite": ["hist"], "only": ["x"]}.get(mode, [])
+            self.assertEqual(self.taken(mode, *words)[0].mode, mode)
+            if mode in self.program.OWN_OPTIONS:
+                self.assertEqual(self.taken(mode, "--seed", "3")[1], ["--seed", "3"])
+            else:
+                self.assertEqual({name for name in self.OPTIONS if f"--{name}" in lines[mode]}, takes)
+            for name, value in self.OPTIONS.items():
+                given = [f"--{name}", *[value] * (value is not None)]
+                # In front of a mode that has options of its own, too.
+                said = self.taken(*given, mode, *words)
+                if name in takes and (mode, name) != ("all", "kernel"):
+                    self.assertEqual(str(getattr(said[0], name)), value or "True")
+                else:
+                    self.assertIn("--kernel: all tests run on" if name in takes else f"{mode} does not take --{name}", said)
+
+    def test_what_is_not_there(self):
+        for words, sentence in ((["fats"], "there is no mode fats"), (["kernels", "--sede", "3"], "there is no option --sede"),
+                                (["only", "-x"], "there is no option -x"), (["suite"], "suite: which?"), (["fast", "um"], "fast: what is um?")):
+            self.assertIn(sentence, self.taken(*words))
+
+    def test_several_kernels_in_the_order_of_a_seed(self):
+        seeds, others = [], {"programs": lambda _: [], "compilers": lambda _: "", "Record": lambda **_: None, "Durations": lambda: None}
+
+        class Seen(runner.Runner):
+            def __init__(self, *arguments, seed=None, **more):
+                seeds.append(seed)
+                super().__init__(*arguments, **more)
+
+        with unittest.mock.patch.multiple(
+                self.program, make_in_lab=lambda _: (0, ""), Runner=Seen,
+                short_pieces=lambda kernel, _: [pieces.Piece(f"module for {kernel}", ["true"], counts=False)], **others), \
+                tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()), \
+                unittest.mock.patch("pieces.OUT", Path(folder)), unittest.mock.patch("runner.OUT", Path(folder)), \
+                unittest.mock.patch("runner.TOP", Path(folder)):
+            self.program.on_kernels(["a"], 3)
+        self.assertEqual(seeds, [3])
 
     def refused(self, *words):
         # Were they taken, a kernel that is not there would be refused.
