@@ -19,6 +19,8 @@ from rooms import Rooms
 from sessions import end, lab, say
 
 HEARTBEAT = 30
+# Seconds that a piece gets to end what it has begun.
+PATIENCE = 10
 # A state of a piece.
 NOT_RUN = "not run"
 FAILURES_SHOWN = 40
@@ -183,8 +185,7 @@ class Runner:
         finally:
             # Ended before they were done, the pieces end too: each is a session of its own. That they do is no result.
             self.record = None
-            for process in list(self.processes):
-                end(process, 10)
+            end(*self.processes, patience=PATIENCE)
 
     def run_all(self):
         with self.changed:
@@ -251,8 +252,10 @@ class Runner:
                     self.busy[piece.name] = processor_time(process.pid)
                 return process.wait()
             finally:
-                end(process, 10)
+                end(process, patience=PATIENCE)
                 process.stdout.close()
+                # Its number may be another's from now on.
+                self.processes.remove(process)
 
     def finish(self, piece, status, results, seconds=0.0, text=""):
         total = Result()
@@ -331,7 +334,7 @@ class Watchdog:
                 continue
             self.ended = True
             self.log.write(f"not ok - {self.piece.name}: ended, since {why}\n".encode())
-            end(self.process, 10)
+            end(self.process, patience=PATIENCE)
             return
 
     def __enter__(self):

@@ -54,15 +54,24 @@ def make_in_lab(piece):
     return process.returncode, last
 
 
-def end(process, patience=3):
-    """Ends a process that leads a session, with all that it has started: asks, waits so many seconds, and kills."""
+def end(*processes, patience=3):
+    """Ends processes that lead sessions, with all that these have started: asks all of them, waits so many seconds, and kills."""
     for number in (signal.SIGTERM, signal.SIGKILL):
-        try:
-            os.killpg(process.pid, number)
-        except ProcessLookupError:
-            break
-        try:
-            process.wait(patience)
-        except subprocess.TimeoutExpired:
-            continue
-        time.sleep(0.2)
+        processes = [process for process in processes if asked(process, number)]
+        deadline = time.monotonic() + patience
+        for process in processes:
+            try:
+                process.wait(max(0, deadline - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                pass
+        if processes:
+            time.sleep(0.2)
+
+
+def asked(process, number):
+    """Sends a signal to a session. Returns whether any of it is left."""
+    try:
+        os.killpg(process.pid, number)
+    except ProcessLookupError:
+        return False
+    return True

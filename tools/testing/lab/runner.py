@@ -8,6 +8,7 @@ import importlib.machinery
 import importlib.util
 import io
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -22,6 +23,7 @@ import ceilings
 import pieces
 import runner
 import selftests
+import sessions
 
 TEST = selftests.Test("hist", "files", "", skips={"um": 2, "stock": 1})
 OTHER = selftests.Test("hist", "basic", "")
@@ -136,6 +138,27 @@ class Judged(unittest.TestCase):
         said = self.failed("while sleep 0.2; do echo more; done", TEST, limit=2)
         self.assertLess(time.monotonic() - began, 20)
         self.assertIn("it took more than 2 s", said)
+
+    def test_several_that_do_not_want_to_end(self):
+        """They are asked at once, not one after another."""
+        command = ["sh", "-c", "trap '' TERM; echo; while :; do sleep 1; done"]
+        stubborn = [subprocess.Popen(command, stdout=subprocess.PIPE, start_new_session=True) for _ in range(3)]
+        for process in stubborn:
+            self.addCleanup(process.stdout.close)
+            self.addCleanup(process.kill)
+            process.stdout.readline()
+        began = time.monotonic()
+        sessions.end(*stubborn, patience=2)
+        self.assertLess(time.monotonic() - began, 4)
+        self.assertEqual({process.returncode for process in stubborn}, {-signal.SIGKILL})
+
+    def test_what_has_ended_is_not_ended_again(self):
+        """Its number may be that of another process by then."""
+        with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()), \
+                unittest.mock.patch.multiple("runner", OUT=Path(folder), TOP=Path(folder)), unittest.mock.patch("pieces.OUT", Path(folder)):
+            of_all = runner.Runner([piece("true", counts=False)])
+            of_all.run()
+        self.assertEqual((of_all.states, of_all.processes), ({"piece": "passed"}, []))
 
     def test_what_needs_it_is_not_run(self):
         first, second = piece("exit 1", counts=False), piece(GOOD, TEST, after=["piece"])
