@@ -157,10 +157,9 @@ def risk(row, piece, record, changes):
 def attempt(wanted, everything, durations, record):
     """Runs pieces. Returns the runner, and those of the pieces, with those of their tests, that failed."""
     chosen = needed(everything, wanted)
-    lock = pieces.lock_copy() if any(piece.name == pieces.SOURCES for piece in chosen) else None
-    runner = Runner(chosen, durations=durations, record=record)
-    found = runner.run()
-    del lock
+    with pieces.locks(chosen):
+        runner = Runner(chosen, durations=durations, record=record)
+        found = runner.run()
     failed = {piece.name: [name for name, result in found[piece.name][1].items() if result.failed]
               for piece in chosen if found[piece.name][0] == "failed"}
     return runner, [narrowed(piece, [test for test in piece.tests or [piece] if test.name in failed[piece.name]], durations)

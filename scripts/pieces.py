@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Pieces: the commands that tests are run by, their dependencies, and which of them each make target runs."""
 
+import contextlib
 import fcntl
 import functools
 import math
@@ -248,15 +249,34 @@ def copied():
     return Path(lab("path", "lab")) / "checkout"
 
 
-def lock_copy():
-    """Held until this program ends: another checkout's tests wait."""
-    lock = open(f"{copied()}.lock", "a")
+# Set for whatever a run of scripts/test starts: of which checkout the run is.
+WITHIN = "RHIST_TESTED"
+
+
+@contextlib.contextmanager
+def locks(found):
+    """
+    Held as long as these pieces run: others of this checkout would use the same build/, others of another one the same copy of
+    the sources. A run that a piece starts is a part of that piece.
+    """
+    with contextlib.ExitStack() as held:
+        if os.environ.get(WITHIN) != str(TOP):
+            OUT.mkdir(parents=True, exist_ok=True)
+            held.enter_context(lock(OUT / "lock", "another run of scripts/test is at work in this checkout"))
+        if any(piece.name == SOURCES for piece in found):
+            held.enter_context(lock(f"{copied()}.lock", "a run in another checkout uses the copy of the sources, which all share"))
+        yield
+
+
+def lock(path, why):
+    """Locks a file. If another program has done so, says it, and waits for that."""
+    file = open(path, "a")
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        say("test: the tests of another checkout run: waiting for them")
-        fcntl.flock(lock, fcntl.LOCK_EX)
-    return lock
+        say(f"test: {why}: waiting for it")
+        fcntl.flock(file, fcntl.LOCK_EX)
+    return file
 
 
 def within(folder, *command, enter=("chroot",), **variables):

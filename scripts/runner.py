@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import ceilings
-from pieces import OUT, SOURCES, TOP, key, lock_copy
+from pieces import OUT, TOP, WITHIN, key, locks
 from record import Record
 from rooms import Rooms
 from sessions import end, lab, say
@@ -228,7 +228,7 @@ class Runner:
 
     def execute(self, piece):
         OUT.mkdir(parents=True, exist_ok=True)
-        environment = {**os.environ, **piece.environment}
+        environment = {**os.environ, **piece.environment, WITHIN: str(TOP)}
         for name in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL"):
             environment.pop(name, None)
         command = piece.command
@@ -395,14 +395,14 @@ def run(pieces, shown=False, durations=None, seed=None, tabled=False, left_out=(
     """
     if seed is not None:
         say(f"pieces run in an order that is drawn, each in a folder build/ of its own: --seed {seed}")
-    lock = lock_copy() if any(piece.name == SOURCES for piece in pieces) else None
-    began = time.monotonic()
-    runner = Runner(pieces, shown, durations, seed, Record(pieces=pieces))
+    with locks(pieces):
+        began = time.monotonic()
+        runner = Runner(pieces, shown, durations, seed, Record(pieces=pieces))
+        runner.run()
     total = Result()
-    for _, results, _ in runner.run().values():
+    for _, results, _ in runner.results.values():
         for result in results.values():
             total.add(result)
-    del lock
     if tabled:
         table(runner)
     failed = [name for name, (state, *_) in runner.results.items() if state != "passed"]

@@ -7,11 +7,13 @@ import copy
 import importlib.machinery
 import importlib.util
 import io
+import os
 import re
 import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import unittest
 import unittest.mock
@@ -220,6 +222,44 @@ class Rooms(unittest.TestCase):
             _, said, _ = self.run_with(seed, *(self.shell(f"p{i}", "true") for i in range(5)))
             orders.add(tuple(line.split()[1] for line in said.splitlines() if line.startswith("[")))
         self.assertGreater(len(orders), 1)
+
+
+class Locked(unittest.TestCase):
+    """Two runs in one checkout."""
+
+    def test_the_second_one_says_so_and_waits(self):
+        done = []
+
+        def second():
+            with pieces.locks([]):
+                done.append("second")
+
+        with tempfile.TemporaryDirectory() as folder, unittest.mock.patch("pieces.OUT", Path(folder) / "test"), \
+                unittest.mock.patch.dict("os.environ"), contextlib.redirect_stdout(io.StringIO()) as said:
+            os.environ.pop(pieces.WITHIN, None)
+            waiting = threading.Thread(target=second)
+            with pieces.locks([]):
+                waiting.start()
+                waiting.join(1)
+                self.assertEqual(said.getvalue(), "test: another run of scripts/test is at work in this checkout: waiting for it\n")
+                os.environ[pieces.WITHIN] = str(pieces.TOP)
+                # A run that a piece of this one starts does not wait.
+                with pieces.locks([]):
+                    done.append("first")
+            waiting.join(10)
+        self.assertEqual(done, ["first", "second"])
+
+    def test_what_a_piece_runs_is_part_of_it(self):
+        results, _ = outcome(piece(f"[ ${pieces.WITHIN} = $PWD ]", counts=False))
+        self.assertEqual(results["piece"].failed, 0)
+
+    def test_a_whole_run(self):
+        with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()), \
+                unittest.mock.patch.multiple("runner", OUT=Path(folder), TOP=Path(folder), Record=lambda **_: None), \
+                unittest.mock.patch("pieces.OUT", Path(folder)), unittest.mock.patch.dict("os.environ"):
+            os.environ.pop(pieces.WITHIN, None)
+            self.assertEqual(runner.run([piece(f"! flock -n {folder}/lock true", counts=False)]), 0)
+            subprocess.run(["flock", "-n", f"{folder}/lock", "true"], check=True)
 
 
 class Ceilings(unittest.TestCase):
