@@ -55,19 +55,27 @@ class Record(dict):
         """Notes what of the lab a piece begins with: another checkout may make a kernel anew while its guest runs."""
         self.begun[piece.name] = Inputs(self.pieces, sources=()).of_lab(piece)
 
+    def inputs(self, piece):
+        """Hashes of what one of the pieces began with, as a text."""
+        return repr([(files, self.begun[piece.name]) for files, _ in self.before.of(piece).values()])
+
     def keep(self, piece, results, seconds):
-        """Results of one of the pieces; not those whose files have changed since all of them began, or whose lab has since it began."""
+        """
+        Results of one of the pieces; not those whose files have changed since all of them began, or whose lab has since it began.
+        Returns whether nothing has.
+        """
         then, now, at = self.before.of(piece), Inputs(self.pieces).of(piece), commit()
         self.merge(read(self.path))
         names = dict(zip([test.name for test in piece.tests] or [piece.name], now))
         found = {names[name]: result for name, result in results.items() if name in names}
+        same = {name for name in now if then[name][0] == now[name][0] and self.begun.get(piece.name) in (None, now[name][1])}
         self.put({
             name: Entry(result.passed, result.failed, result.skipped, round(result.seconds if piece.tests else seconds, 1),
                         at, self.time_of(name), *now[name], not result.failed and self.has_failed(name, now[name]))
             for name, result in found.items()
             # A copy that is no repository has nothing to add to what is known of a commit.
-            if then[name][0] == now[name][0] and self.begun.get(piece.name) in (None, now[name][1])
-            and (at or result.failed or not self.has_passed(name, now[name]))})
+            if name in same and (at or result.failed or not self.has_passed(name, now[name]))})
+        return len(same) == len(now)
 
     def time_of(self, name):
         """Now; but later than what is known, which may come from a machine whose clock is ahead of this one's."""

@@ -20,17 +20,27 @@ class Rooms:
     def of(self, piece):
         return self.build / "rooms" / piece.log().stem
 
-    def command(self, piece, needs):
-        """The command of a piece, in its room, which has what these pieces have made, and what they needed."""
-        room = self.of(piece)
-        if piece.counts:
-            # What others need stays, so that it is not compiled anew. A test begins with nothing.
+    def command(self, piece, needs, inputs=""):
+        """
+        The command of a piece, in its room. That begins with what these pieces have made, and what they needed; and, so that
+        nothing is compiled anew, with what a piece that others need has made itself, if that was of the same inputs.
+        """
+        room, known = self.of(piece), self.made_of(piece)
+        if piece.counts or not inputs or not known.exists() or known.read_text(encoding="ascii") != inputs:
             shutil.rmtree(room, ignore_errors=True)
+        known.unlink(missing_ok=True)
         for folder in (self.build / LOGS, room / LOGS):
             folder.mkdir(parents=True, exist_ok=True)
         for need in needs:
             link(self.of(need), room)
         return ["unshare", "--mount", "--propagation", "private", "sh", "-c", ENTER, "sh", str(self.build), str(room), *piece.command]
+
+    def keep(self, piece, inputs):
+        """A piece has passed: its room is what it makes of these inputs."""
+        self.made_of(piece).write_text(inputs, encoding="ascii")
+
+    def made_of(self, piece):
+        return self.of(piece).with_suffix(".inputs")
 
 
 def link(source, target):

@@ -233,7 +233,8 @@ class Runner:
             environment.pop(name, None)
         command = piece.command
         if self.rooms:
-            command = self.rooms.command(piece, [other for other in self.pieces if other.name in piece.after])
+            inputs = "" if self.record is None else self.record.inputs(piece)
+            command = self.rooms.command(piece, [other for other in self.pieces if other.name in piece.after], inputs)
         with open(piece.log(), "wb") as log:
             process = subprocess.Popen(
                 command, cwd=TOP, env=environment, stdin=subprocess.DEVNULL,
@@ -282,7 +283,9 @@ class Runner:
     def keep(self, piece, results, seconds):
         """What has passed, and how long it took; and in the record, what has failed, too."""
         if self.record is not None:
-            self.record.keep(piece, results, seconds)
+            same = self.record.keep(piece, results, seconds)
+            if self.rooms and same and self.states[piece.name] == "passed":
+                self.rooms.keep(piece, self.record.inputs(piece))
         passed = {name: result for name, result in results.items() if not result.failed}
         if piece.tests:
             tests = {test.name: key(piece.kernel, test, piece.rest, piece.long) for test in piece.tests}

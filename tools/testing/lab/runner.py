@@ -206,15 +206,48 @@ class Rooms(unittest.TestCase):
             self.assertEqual(states, {"maker": "passed", "user": "failed"})
         self.assertEqual(self.run_with(None, maker, self.shell("user", "cat build/one", "maker"))[0]["user"], "passed")
 
-    def test_a_test_begins_with_nothing(self):
+    def test_a_room_begins_with_what_its_needs_have_made(self):
+        """And with what a piece that others need made before of the same inputs, if it passed."""
         with tempfile.TemporaryDirectory() as folder:
             rooms = runner.Rooms(folder)
-            for counts, left in ((True, False), (False, True)):
+            for counts, before, now, passed, left in (
+                (False, "a", "a", True, True), (False, "a", "b", True, False), (False, "a", "a", False, False),
+                (False, "", "", True, False), (True, "a", "a", True, False),
+            ):
                 made = self.shell("made", "", counts=counts)
-                rooms.command(made, [])
+                rooms.command(made, [], before)
                 (rooms.of(made) / "file").touch()
-                rooms.command(made, [])
-                self.assertEqual((rooms.of(made) / "file").exists(), left)
+                if passed:
+                    rooms.keep(made, before)
+                rooms.command(made, [], now)
+                self.assertEqual((rooms.of(made) / "file").exists(), left, (counts, before, now, passed))
+
+    def test_what_was_made_in_an_earlier_run_is_gone(self):
+        """Of a source that is no more, nothing is left for those who start it without a need that is declared."""
+        class Known(dict):
+            def begin(self, _):
+                pass
+
+            def inputs(self, _):
+                return repr([piece.command for piece in of_all.pieces])
+
+            def keep(self, *_):
+                return True
+
+        with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()), \
+                unittest.mock.patch.multiple("runner", OUT=Path(folder) / "logs", TOP=Path(folder)), \
+                unittest.mock.patch("pieces.OUT", Path(folder) / "logs"):
+            (Path(folder) / "build").mkdir()
+            states = []
+            for made in ("echo made >>build/count; touch build/old", "echo made >>build/count; touch build/old", "touch build/new"):
+                of_all = runner.Runner([self.shell("maker", made), self.shell("user", "cat build/old", "maker")], seed=1, record=Known())
+                of_all.run()
+                states.append(of_all.states)
+                if "count" in made:
+                    again = (Path(folder) / "build/rooms/maker/count").read_text()
+        self.assertEqual([state["user"] for state in states], ["passed", "passed", "failed"])
+        # Nothing is compiled anew.
+        self.assertEqual(again, "made\nmade\n")
 
     def test_orders_differ(self):
         orders = set()
