@@ -309,6 +309,22 @@ class Jobs(Folder):
             names += [whole.name, *(pieces.narrowed(whole, [test], {}).name for test in (BASIC, FILES))]
         self.assertEqual(len(set(names)), 6, names)
 
+    def test_an_order_is_drawn_for_each_guest(self):
+        """Of make matrix and of make test-long, also where only a part of its tests is left."""
+        def orders(found):
+            return {piece.name: piece.command[-len(piece.tests) :] for piece in found if len(piece.tests) > 2}
+
+        for made in (lambda seed: matrix.Matrix({}, ["um", "debug"], seed=seed).pieces, lambda seed: pieces.all_pieces({}, long=True, seed=seed)):
+            drawn = [orders(made(seed)) for seed in (*range(5), 0)]
+            self.assertEqual(drawn[0], drawn[-1])
+            for name, first in drawn[0].items():
+                self.assertGreater(len({tuple(each[name]) for each in drawn}), 1, name)
+                self.assertEqual({tuple(sorted(each[name])) for each in drawn}, {tuple(sorted(first))})
+            for piece in made(3):
+                if len(piece.tests) > 2:
+                    left = pieces.narrowed(piece, piece.tests[1:], {})
+                    self.assertEqual(left.command[-len(left.tests) :], [name for name in piece.command[-len(piece.tests) :] if name != piece.tests[0].name])
+
     def test_goes_on_where_it_was_ended(self):
         found = self.shell("one", "echo 5 passed, 0 failed"), self.shell("two", self.say(("basic", 2, 0)), FILES, BASIC)
         self.run_job(*found)
