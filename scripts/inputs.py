@@ -21,26 +21,11 @@ MODULE = (f"{KBUILD} Kbuild src rust include scripts/Makefile.crates scripts/Mak
 SUITE = "tools/testing/selftests"
 TAP = f"tools/testing/build {SUITE}/lib/tap.sh"
 PURE = "src rust tools/testing/host"
-# Of kernels that the lab compiles, as the lab may not have made them of these yet.
-CONFIGS = {
-    "um": "um.config um.Kconfig",
-    "umdebug": "um.config um.Kconfig umdebug.config",
-    "debug": "guest.config debug.config",
-    "kcsan": "guest.config debug.config kcsan.config",
-    "ubuntu": "guest.config ubuntu.config",
-    "arch": "guest.config arch.config",
-    "nixos": "guest.config linux-6.12.config nixos.config",
-    "kcfi": "guest.config kcfi.config",
-    "debug-6.12": "guest.config debug.config linux-6.12.config",
-    "debug-orc": "guest.config debug.config debug-orc.config",
-}
 TESTED = "Documentation/tested.json Documentation/tested.rst"
 
 # By the whole name of a piece, which the first pattern matches: what it reads itself, besides what those read that it needs; and
 # pieces of the lab. Where these are \1, it is what the parentheses match. A piece without a row depends on all files.
 PIECES = [(re.compile(pattern), files.split(), of_lab.split()) for pattern, files, of_lab in (
-    *((f"kernel ({re.escape(kernel)})", " ".join(f"scripts/config/{name}" for name in names.split()), r"\1")
-      for kernel, names in CONFIGS.items()),
     (r"kernel (\S+)", "", r"\1"),
     (r"module for (\S+)", MODULE, r"\1 crates"),
     (r"clippy of the module", f"{MODULE} {LINT}", "stock crates"),
@@ -94,11 +79,12 @@ BUILDERS = ("root-next", "cross")
 class Inputs:
     """Of these pieces, and those that they need among them, as files are now."""
 
-    def __init__(self, pieces, top=TOP, sources=None, folder=None):
+    def __init__(self, pieces, top=TOP, sources=None, folder=None, recipes=None):
         self.pieces = {piece.name: piece for piece in pieces}
         self.top, self.folder = Path(top), Path(folder or lab("path", "lab"))
         names = sources_of_checkout() if sources is None else sources
         self.files = {name: hash_of(self.top / name) for name in names}
+        self.recipes = read_recipes() if recipes is None else recipes
 
     def of(self, piece):
         """
@@ -147,10 +133,14 @@ class Inputs:
         return [name for name in self.files if name == place or name.startswith(f"{place}/")]
 
     def contents(self, piece):
-        """All that the hash of files is made of. Commands that make a kernel are known by its recipe."""
+        """
+        All that the hash of files is made of. A kernel that the lab compiles is known by its recipe, as the lab may not have made
+        it by this one yet.
+        """
         return [
             *(f"{name} {self.files[name]}" for name in sorted(self.read_by(piece))),
             *(self.portable(each) for each in self.closure(piece) if not each.name.startswith("kernel ")),
+            *(self.recipes[name][1] for each in self.closure(piece) if (name := each.name.removeprefix("kernel ")) in self.recipes),
             # That of others is about what they print, not about what they make.
             *(f"{name}={value}" for name, value in sorted(piece.environment.items()) if name != "TEST_TIMEOUT"),
             *(repr(sorted({**asdict(test), "about": ""}.items())) for test in piece.tests),
@@ -179,14 +169,20 @@ class Inputs:
                 versions = re.findall(r"^Package: (\S+)$(?:\n.+)*?\nVersion: (.*)", status, re.MULTILINE)
                 return repr(sorted(found for found in versions if found[0] in TOOLS))
             recipe = (self.folder / f"{name}.recipe").read_text(encoding="ascii")
+            tools = (self.folder / f"{name}/tools").read_text(encoding="ascii") if name in self.recipes else ""
         except FileNotFoundError:
             return None
-        # Modules for some kernels are compiled in another root file system.
-        facts = self.folder / f"{name}.kernel"
+        # Modules for some kernels are compiled in another root file system: that of the release that they are made of.
+        facts = self.folder / f"{self.recipes.get(name, (name,))[0]}.kernel"
         builder = facts.exists() and re.search(rf"^builder=({'|'.join(BUILDERS)})$", facts.read_text(encoding="ascii"), re.MULTILINE)
         # The version of the Rust of backports is no part of its recipe.
-        return repr((name, recipe, sorted(path.name for path in (self.folder / name).glob("usr/lib/*/librustc_driver*")),
+        return repr((name, recipe, tools, sorted(path.name for path in (self.folder / name).glob("usr/lib/*/librustc_driver*")),
                      builder and self.lab_piece(builder[1])))
+
+
+def read_recipes():
+    """Of each kernel that the lab compiles, the release whose source and compilers it takes, and how it is made."""
+    return {match[1]: (match[2], match[3]) for match in re.finditer(r"^(\S+) of (\S+): (.*)$", lab("recipes"), re.MULTILINE)}
 
 
 def hash_of(path):

@@ -6,9 +6,11 @@ import contextlib
 import functools
 import io
 import re
+import shutil
 import sys
 import tempfile
 import unittest
+import unittest.mock
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,7 +25,7 @@ import selftests
 
 BASIC, FILES = selftests.Test("hist", "basic", "what"), selftests.Test("hist", "files", "")
 SUITE = "tools/testing/selftests/hist"
-SOURCES = ("scripts/config/um.config", "src/rhist.rs", "rust/module.c", f"{SUITE}/basic.c", f"{SUITE}/files.sh", f"{SUITE}/fuzz.sh", f"{SUITE}/rows.h",
+SOURCES = ("src/rhist.rs", "rust/module.c", f"{SUITE}/basic.c", f"{SUITE}/files.sh", f"{SUITE}/fuzz.sh", f"{SUITE}/rows.h",
            "Documentation/guide.rst", "Documentation/tested.json", "scripts/vm", "tools/rhist/Cargo.toml")
 STATUS = "Package: rustc\nVersion: 1\nDepends: x\n\nPackage: less\nVersion: 1\n"
 
@@ -47,8 +49,11 @@ class Folder(unittest.TestCase):
         for name in SOURCES:
             self.write(name, name)
         self.write("lab/root/var/lib/dpkg/status", STATUS)
-        for name in ("um", "crates", "source", "clients"):
+        for name in ("um", "crates", "source", "clients", "arch"):
             self.write(f"lab/{name}.recipe", name)
+        self.write("lab/um/tools", "CC=gcc-14")
+        self.write("lab/arch/tools", "CC=gcc-16")
+        self.recipes = {"um": ("stock", "1 um.config"), "arch": ("7.2.13+deb14-amd64", "1 arch.config")}
         self.path = self.folder / "record.json"
 
     def write(self, name, text):
@@ -58,7 +63,7 @@ class Folder(unittest.TestCase):
 
     def known(self, *found):
         """All hashes of these pieces."""
-        now = inputs.Inputs([MODULE, PROGRAMS, *found], self.folder, SOURCES, self.folder / "lab")
+        now = inputs.Inputs([MODULE, PROGRAMS, *found], self.folder, SOURCES, self.folder / "lab", self.recipes)
         return {name: hashes for piece in found for name, hashes in now.of(piece).items()}
 
 
@@ -83,9 +88,47 @@ class Inputs(Folder):
         self.write(f"{SUITE}/files.sh", '"$OUT/basic"')
         self.assertEqual(self.changed_by(f"{SUITE}/basic.c"), ["um: hist.basic", "um: hist.files", "unheard of"])
 
-    def test_the_configuration_of_a_kernel(self):
-        """Also while the lab has the kernel as it was before, or does not have it."""
-        self.assertEqual(self.changed_by("scripts/config/um.config"), ["module for um", "um: hist.basic", "um: hist.files", "unheard of"])
+    def test_how_a_kernel_is_made(self):
+        """Also while the lab has the kernel as it was made before, or does not have it."""
+        found = guest(BASIC), pieces.Piece("layers", []), MODULE, pieces.Piece("module for arch", [], after=["kernel arch"])
+        before, self.recipes["um"] = self.known(*found), ("stock", "1 um.config CC=clang")
+        now = self.known(*found)
+        self.assertEqual([key for key in now if now[key][0] != before[key][0]], ["um: hist.basic", "module for um"])
+        self.assertEqual([key for key in now if now[key][1] != before[key][1]], [])
+
+    def test_what_the_lab_has_made_a_kernel_by(self):
+        self.assertEqual(self.changed_by("lab/um/tools"), ["module for um", "um: hist.basic", "um: hist.files"])
+
+    def test_recipes(self):
+        """What scripts/lab says of kernels before it has made one."""
+        def changed(name, old, new):
+            path = self.folder / name
+            text = path.read_text(encoding="utf-8")
+            self.assertIn(old, text)
+            path.write_text(text.replace(old, new), encoding="utf-8")
+            now = recipes()
+            path.write_text(text, encoding="utf-8")
+            return {kernel for kernel in now if now[kernel] != before[kernel]}
+
+        def recipes():
+            with unittest.mock.patch("sessions.LAB", self.folder / "scripts/lab"), \
+                    unittest.mock.patch.dict("os.environ", RHIST_LAB=str(self.folder / "empty")):
+                return inputs.read_recipes()
+
+        shutil.copytree(pieces.TOP / "scripts", self.folder / "scripts", dirs_exist_ok=True)
+        before = recipes()
+        self.assertEqual(set(before), {"bench", *selftests.OWN, *selftests.SHAPES})
+        self.assertEqual(before, inputs.read_recipes())
+        by_file = {path.name: changed(f"scripts/config/{path.name}", "\n", "\n\n") for path in (self.folder / "scripts/config").iterdir()}
+        self.assertTrue(all(by_file.values()), by_file)
+        self.assertEqual(by_file["um.Kconfig"], {"um", "umdebug"})
+        self.assertEqual(by_file["debug.config"], {"debug", "kcsan", "debug-6.12", "debug-orc"})
+        self.assertEqual(changed("scripts/headers", "import", "import "), {"ubuntu", "arch"})
+        self.assertEqual(changed("scripts/lab", "CFLAGS_MODULE=", "CFLAGS="), {"umdebug"})
+        self.assertEqual(changed("scripts/lab", 'image=linux options="ARCH=um packaged"', 'image=linux options="ARCH=um LLVM=-19"'), {"um"})
+        self.assertEqual(changed("scripts/lab", "kcfi) options=LLVM=-19", "kcfi) options=LLVM=-20"), {"kcfi"})
+        self.assertEqual(changed("scripts/lab", 'recipe_own="4', 'recipe_own="5'), {"bench", *selftests.OWN})
+        self.assertEqual(changed("scripts/kernels", "7.2.13+deb14-amd64", "7.2.14+deb14-amd64"), {"ubuntu", "arch"})
 
     def test_what_nobody_reads(self):
         self.assertEqual(self.changed_by("Documentation/guide.rst"), ["unheard of"])
@@ -120,7 +163,9 @@ class Inputs(Folder):
         newer = STATUS.replace("1", "2", 1)
         self.assertEqual(len(self.changed_by("lab/root/var/lib/dpkg/status", newer)), 5)
         self.assertEqual(self.changed_by("lab/root/var/lib/dpkg/status", newer.replace("1", "2")), [])
-        self.write("lab/um.kernel", "builder=root-next\n")
+        # Of the release whose source and compilers are taken.
+        self.recipes["um"] = ("7.2.13+deb14-amd64", "1 um.config")
+        self.write("lab/7.2.13+deb14-amd64.kernel", "builder=root-next\n")
         self.assertEqual(self.changed_by("lab/root-next/var/lib/dpkg/status", STATUS), ["module for um", "um: hist.basic", "um: hist.files"])
         self.assertEqual(len(self.changed_by("lab/root-next/var/lib/dpkg/status", newer)), 3)
         (self.folder / "lab/um.recipe").unlink()
@@ -136,9 +181,6 @@ class Inputs(Folder):
         self.assertLessEqual(set(inputs.TESTS), tests)
         for place in " ".join(inputs.TESTS.values()).split():
             self.assertTrue(now.below(place), place)
-        used = {name for names in inputs.CONFIGS.values() for name in names.split()}
-        self.assertEqual({name.removeprefix("scripts/config/") for name in now.below("scripts/config")} - used, {"bench.config"})
-        self.assertEqual(set(inputs.CONFIGS), {*selftests.OWN, *selftests.SHAPES})
         # That one depends on all files, as the table is of all.
         self.assertEqual([name for name in now.pieces if not inputs.row_of(name)], ["lab: inputs"])
 
@@ -169,7 +211,7 @@ class Record(Folder):
         for failed, text in ((0, "a"), (1, "a"), (0, "a"), (0, "a"), (0, "b")):
             self.write("text", text)
             self.addCleanup(setattr, record, "Inputs", record.Inputs)
-            record.Inputs = lambda found: inputs.Inputs(found, self.folder, ["text"], self.folder / "lab")
+            record.Inputs = lambda found: inputs.Inputs(found, self.folder, ["text"], self.folder / "lab", {})
             record.Record(self.path, [found]).keep(found, {"one": runner.Result(1, failed)}, 1)
             said.append(record.read(self.path)["one"].repeated)
         self.assertEqual(said, [False, False, True, True, False])
@@ -286,7 +328,7 @@ class Jobs(Folder):
     def test_a_kernel_that_is_made_anew_meanwhile(self):
         found = self.shell("module for um", "true", counts=False)
         self.addCleanup(setattr, record, "Inputs", record.Inputs)
-        record.Inputs = lambda found, sources=SOURCES: inputs.Inputs(found, self.folder, sources, self.folder / "lab")
+        record.Inputs = lambda found, sources=SOURCES: inputs.Inputs(found, self.folder, sources, self.folder / "lab", {})
         for recipes, kept in ((("old", "new"), False), (("new", "new"), True)):
             known = record.Record(self.path, [found])
             self.write("lab/um.recipe", recipes[0])
