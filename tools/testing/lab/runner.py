@@ -501,11 +501,11 @@ def test_program():
 class Continuous(unittest.TestCase):
     """.ci/run, for commits and machines that are made up."""
 
-    def run_with(self, git="echo 000007", apt="true", free=20000000, make="echo 5 passed, 0 failed"):
+    def run_with(self, git="echo 000007", apt="true", free=20000000, make="echo 5 passed, 0 failed", lab="true"):
         with tempfile.TemporaryDirectory() as folder:
             top = Path(folder)
             for name, command in (("bin/git", git), ("bin/apt-get", apt), ("bin/df", f"echo Avail; echo {free}"),
-                                  ("bin/make", f'[ "$RHIST_LAB" ] && echo fresh; echo "$@"; {make}'), ("scripts/lab", "echo /nonexistent")):
+                                  ("bin/make", f'[ "$RHIST_LAB" ] && echo fresh; echo "$@"; {make}'), ("scripts/lab", f'[ "$1" = path ] && echo /nonexistent || {lab}')):
                 (top / name).parent.mkdir(exist_ok=True)
                 (top / name).write_text(f"#!/bin/sh\n{command}\n")
                 (top / name).chmod(0o755)
@@ -521,6 +521,10 @@ class Continuous(unittest.TestCase):
             ({}, 7, ""), ({"git": "exit 128"}, 1, ""), ({"git": "echo 0000081"}, 8, "fresh"),
             ({"git": "echo 000008", "apt": "echo E: no network; echo E: more; exit 100"}, 8, "does not answer, so the lab that is there is used: E: no network"),
             ({"git": "echo 000008", "free": 14000000}, 8, "has less than 15 GB free"),
+            # The archive answers, and is gone when the lab is made of it; or something else goes wrong then.
+            ({"git": "echo 000008", "lab": "{ echo lab: it is gone >&2; exit 3; }"}, 8,
+             "an empty lab cannot be filled, so the lab that is there is used: lab: it is gone"),
+            ({"git": "echo 000008", "lab": "exit 1"}, 8, "fresh"),
         ):
             status, out = self.run_with(**more)
             self.assertEqual(status, 0, out)
@@ -530,6 +534,10 @@ class Continuous(unittest.TestCase):
             self.assertEqual(said == "fresh", "fresh\n" in out)
             self.assertEqual(said == "fresh", "test-part\n" not in out)
             self.assertEqual(out.splitlines()[-1], "5 passed, 0 failed" if said == "fresh" else "10 passed, 0 failed")
+
+    def test_what_is_fetched(self):
+        wanted = re.search(r"for piece in (.*); do", (pieces.TOP / ".ci/run").read_text(encoding="utf-8"))[1]
+        self.assertEqual(wanted.split(), ["stock", *test_program().of_lab(pieces.all_pieces({}))])
 
     def test_what_fails(self):
         for make in ("echo 5 passed, 0 failed; exit 2", "true", "echo 5 passed, 1 failed; exit 2"):
