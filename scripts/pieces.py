@@ -505,6 +505,21 @@ def all_pieces(durations, long=False, tests=None, seed=None):
     ], durations)
 
 
+# A piece is cheap that takes at most so many seconds, as those do that it needs.
+CHEAP = 5
+
+
+def cheap_pieces(durations):
+    """Pieces of make test of which many orders can be tried. Guests are none: each has tests for minutes."""
+    found = all_pieces(durations)
+    names = {piece.name: piece for piece in found}
+
+    def is_cheap(piece):
+        return not piece.tests and piece.takes <= CHEAP and all(is_cheap(names[name]) for name in piece.after if name in names)
+
+    return [piece for piece in found if is_cheap(piece)]
+
+
 def kernel_pieces(kernel, durations):
     """All guest tests, on one kernel, which may be of a machine that takes long to emulate."""
     slow = kernel in SLOW

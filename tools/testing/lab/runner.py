@@ -583,6 +583,20 @@ class Words(unittest.TestCase):
                 else:
                     self.assertIn("--kernel: all tests run on" if name in takes else f"{mode} does not take --{name}", said)
 
+    def test_orders_of_the_cheap_pieces(self):
+        durations = {piece.name: 2 for piece in pieces.all_pieces({})} | {"needs": 6, "module for stock": 60}
+        names = {piece.name for piece in pieces.cheap_pieces(durations)}
+        self.assertLessEqual({"layers", "events for um", "module for um", "programs of hist", "lab: matrix"}, names)
+        # What takes long itself, or needs what does; and guests.
+        self.assertFalse({"needs", "module for stock", "frames", "events for stock"} & names)
+        self.assertFalse([name for name in names if " on um:" in name or " on stock:" in name])
+        done, said = [], io.StringIO()
+        with contextlib.redirect_stdout(said):
+            status = self.program.in_orders(lambda seed: done.append(seed) or seed == 4, 3, 3)
+        self.assertEqual((status, done, said.getvalue()), (1, [3, 4, 5], "\nfailed with the seeds: 4\n2 passed, 1 failed\n"))
+        for words in ("many", "0", "2 3"):
+            self.assertIn("seeds: COUNT is a number", self.taken("seeds", *words.split()))
+
     def test_what_is_not_there(self):
         for words, sentence in ((["fats"], "there is no mode fats"), (["kernels", "--sede", "3"], "there is no option --sede"),
                                 (["only", "-x"], "there is no option -x"), (["suite"], "suite: which?"), (["fast", "um"], "fast: what is um?")):
