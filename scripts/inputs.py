@@ -8,6 +8,7 @@ import re
 from dataclasses import asdict, replace
 from pathlib import Path
 
+import sessions
 from pieces import TOP, key, sources_of_checkout
 from sessions import lab
 
@@ -182,6 +183,14 @@ class Inputs:
 
 def read_recipes():
     """Of each kernel that the lab compiles, the release whose source and compilers it takes, and how it is made."""
+    folder = sessions.LAB.parent
+    files = [folder / name for name in ("lab", "kernels", "headers")] + sorted((folder / "config").iterdir())
+    return recipes_of(folder, *map(hash_of, files))
+
+
+@functools.cache
+def recipes_of(folder, *_):
+    """By these files of a folder scripts/, as scripts/lab takes longer to say it than to look whether it would say the same."""
     return {match[1]: (match[2], match[3]) for match in re.finditer(r"^(\S+) of (\S+): (.*)$", lab("recipes"), re.MULTILINE)}
 
 
