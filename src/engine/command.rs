@@ -176,7 +176,7 @@ impl Engine {
         let done = hist_command::run(&host, event, &trigger, command.remove);
         let mut hooks = self.registry.lock();
         if done.is_err() {
-            hooks.remove_unused_helpers(KVec::new());
+            hooks.remove_unused_helpers();
         }
         let busy = hooks.has_vars(|site| site.dir == *name.dir);
         drop(hooks);

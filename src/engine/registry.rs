@@ -5,8 +5,9 @@
 //! # Locks
 //!
 //! The lock of the registry is taken in task context with no other lock held but the one of commands, and is the
-//! outermost one of the module: inside it event_mutex is taken, and mmap_lock of the running task, and
-//! grace periods are waited for. Nothing that the kernel calls with either held takes it.
+//! outermost one of the module: inside it event_mutex is taken, and mmap_lock of the running task.
+//! Nothing that the kernel calls with either held takes it. Hits that may use what was removed are waited
+//! for after it was released: see [`Leftovers`].
 
 use super::triggers::{
     Listed,
@@ -15,7 +16,6 @@ use super::triggers::{
 use crate::{
     hist::Histogram,
     hook::{
-        self,
         site::EventSite,
         switch::{
             Switch,
@@ -25,6 +25,7 @@ use crate::{
         HistTrigger,
         Hook,
         InDir,
+        Leftovers,
         Placed,
         Shared, //
     },
@@ -40,7 +41,6 @@ use crate::{
             TracingDir, //
         },
     },
-    sync::Retired,
     text::Text, //
 };
 use core::{
@@ -142,6 +142,7 @@ impl Registry {
         let mut hooks = RegistryGuard {
             hooks: self.hooks.lock(),
             shared: &self.shared,
+            left: Leftovers::default(),
         };
         if hooks.hooks.iter().any(Hook::is_orphaned) {
             // Without memory, the next call tries again.
@@ -161,8 +162,12 @@ impl Registry {
 impl PinnedDrop for Registry {
     fn drop(self: Pin<&mut Self>) {
         let mut hooks = core::mem::replace(&mut *self.hooks.lock(), KVec::new());
-        // Disconnects all hooks together: each one on its own would wait for a grace period.
-        Hook::disconnect(&mut hooks);
+        // All together: each one on its own would wait for a grace period.
+        let mut left = Leftovers::default();
+        for hook in hooks.iter_mut() {
+            hook.disconnect(&mut left);
+        }
+        drop(left);
         // What keeps instances from being removed would outlast the module.
         for hook in hooks.iter() {
             let triggers = hook.triggers();
@@ -172,9 +177,11 @@ impl PinnedDrop for Registry {
     }
 }
 
-/// The registry, locked.
+/// The registry, locked. When this is dropped, it is unlocked, and then hits are waited for that may use what was removed.
 pub(crate) struct RegistryGuard<'a> {
+    // Dropped in this order.
     hooks: MutexGuard<'a, KVec<Hook>>,
+    left: Leftovers,
     shared: &'a Shared,
 }
 
@@ -213,17 +220,16 @@ impl RegistryGuard<'_> {
         triggers.nth(n).map(|trigger| trigger.data.histogram())
     }
 
-    /// Removes the triggers that were made for actions which are gone, with one grace period for
-    /// all of them, and for the lists `removed`. Where there is no memory, a later call does.
-    pub(crate) fn remove_unused_helpers(&mut self, mut removed: KVec<Retired<hook::Triggers>>) {
+    /// Removes the triggers that were made for actions which are gone. Where there is no memory, a later
+    /// call does.
+    pub(crate) fn remove_unused_helpers(&mut self) {
+        let mut left = core::mem::take(&mut self.left);
         for hook in self.hooks.iter() {
-            let helpers = hook.retain(self.shared, |trigger| !self.is_unused_helper(trigger));
-            if let Ok(Some(list)) = helpers {
-                // Without memory for it, it is waited for here.
-                let _ = removed.push(list, GFP_KERNEL);
-            }
+            let _ = hook.retain(self.shared, &mut left, |trigger| {
+                !self.is_unused_helper(trigger)
+            });
         }
-        Retired::drop_all(removed);
+        self.left = left;
         self.tidy();
     }
 
@@ -295,7 +301,7 @@ impl RegistryGuard<'_> {
     pub(crate) fn add(&mut self, event: Event, trigger: HistTrigger) -> Result {
         let hook = self.hook(event)?;
         let hook = &mut self.hooks[hook];
-        let done = hook.add(self.shared, trigger);
+        let done = hook.add(self.shared, trigger, &mut self.left);
         self.tidy();
         done
     }
@@ -311,7 +317,7 @@ impl RegistryGuard<'_> {
         let target = self.hook(target)?;
         let target = self.hooks[target].published().clone();
         let done = self.hook(event).and_then(|hook| {
-            let hook = &mut self.hooks[hook];
+            let (hook, left) = (&mut self.hooks[hook], &mut self.left);
             let switches = hook.switches();
             if switches
                 .iter()
@@ -319,7 +325,7 @@ impl RegistryGuard<'_> {
             {
                 return Err(EEXIST);
             }
-            hook.add_switch(self.shared, settings, target)
+            hook.add_switch(self.shared, settings, target, left)
         });
         self.tidy();
         done
@@ -330,7 +336,8 @@ impl RegistryGuard<'_> {
         if let (Some(hook), Some(target)) = (self.position(event), self.position(target)) {
             let target = self.hooks[target].published().clone();
             let is_target = |switch: &Switch| switch.is(event.dir(), &target);
-            self.hooks[hook].retain_switches(self.shared, |switch| !is_target(switch))?;
+            let (hook, left) = (&self.hooks[hook], &mut self.left);
+            hook.retain_switches(self.shared, left, |switch| !is_target(switch))?;
             self.tidy();
         }
         Ok(())
@@ -339,12 +346,9 @@ impl RegistryGuard<'_> {
     /// Removes one of the triggers of an event. Fails with `ENOMEM`.
     pub(crate) fn remove(&mut self, event: &Event, trigger: &HistTrigger) -> Result {
         if let Some(index) = self.position(event) {
-            let list = self.hooks[index].retain(self.shared, |other| !ptr::eq(other, trigger))?;
-            let mut removed = KVec::new();
-            if let Some(list) = list {
-                let _ = removed.push(list, GFP_KERNEL);
-            }
-            self.remove_unused_helpers(removed);
+            let (hook, left) = (&self.hooks[index], &mut self.left);
+            hook.retain(self.shared, left, |other| !ptr::eq(other, trigger))?;
+            self.remove_unused_helpers();
         }
         Ok(())
     }
@@ -361,7 +365,7 @@ impl RegistryGuard<'_> {
         self.retain(|hook, dir, is_trigger| {
             !hook.is_of(event.id(), event.dir()) || dir != event.dir() || (referenced && is_trigger)
         })?;
-        self.remove_unused_helpers(KVec::new());
+        self.remove_unused_helpers();
         Ok(referrer)
     }
 
@@ -370,10 +374,11 @@ impl RegistryGuard<'_> {
     fn retain(&mut self, keep: impl Fn(&Hook, &TracingDir, bool) -> bool) -> Result {
         let mut done = Ok(());
         for hook in self.hooks.iter() {
-            let triggers = hook.retain(self.shared, |trigger| keep(hook, &trigger.site.dir, true));
+            let (shared, left) = (self.shared, &mut self.left);
+            let triggers = hook.retain(shared, left, |trigger| keep(hook, &trigger.site.dir, true));
             let switches =
-                hook.retain_switches(self.shared, |switch| keep(hook, switch.dir(), false));
-            done = done.and(triggers.map(drop)).and(switches.map(drop));
+                hook.retain_switches(shared, left, |switch| keep(hook, switch.dir(), false));
+            done = done.and(triggers).and(switches);
         }
         self.tidy();
         done
@@ -397,9 +402,8 @@ impl RegistryGuard<'_> {
             if !self.hooks[index].is_idle() {
                 continue;
             }
-            if self.is_targeted(index) {
-                Hook::disconnect(&mut self.hooks[index..=index]);
-            } else {
+            self.hooks[index].disconnect(&mut self.left);
+            if !self.is_targeted(index) {
                 drop(self.hooks.remove(index));
             }
         }

@@ -13,6 +13,7 @@
 
 pub(crate) mod clock;
 mod disconnected;
+mod leftovers;
 pub(crate) mod poll;
 pub(crate) mod site;
 pub(crate) mod snapshot;
@@ -40,7 +41,6 @@ use crate::{
         memory,
         queue::Queue,
         source::{
-            self,
             event_file::EventFile,
             marker::Marker,
             probe::{
@@ -78,6 +78,7 @@ use kernel::{
         Arc, //
     },
 };
+pub(crate) use leftovers::Leftovers;
 use poll::Pollers;
 use site::EventSite;
 use stack::Handlers;
@@ -357,7 +358,7 @@ pub(crate) struct Hook {
     /// `None` while there is neither trigger nor switch.
     source: Option<KBox<dyn Source>>,
     dispatch: Arc<Dispatch>,
-    event: Event,
+    event: Arc<Event>,
     /// Of [`Shared`].
     disconnected: Arc<Queue>,
 }
@@ -383,7 +384,7 @@ impl Hook {
         Ok(Self {
             source: None,
             dispatch: Arc::new(dispatch, GFP_KERNEL)?,
-            event,
+            event: Arc::new(event, GFP_KERNEL)?,
             disconnected: shared.disconnected.clone(),
         })
     }
@@ -394,8 +395,8 @@ impl Hook {
             let (instance, dispatch) = (shared.instance.clone(), self.dispatch.clone());
             let records = shared.records.clone();
             let probe = records.and_then(|records| Some((find(&self.event)?, records)));
-            // SAFETY: A hook disconnects its source, and waits for the hits, before it drops it and its event
-            // (`Hook::disconnect()`). The receiver is a `Dispatch`, as `probe_entry_points!` has it.
+            // SAFETY: The source is disconnected, and its hits are waited for, before it and its event are dropped
+            // (`Hook::disconnect()`, `Detached`). The receiver is a `Dispatch`, as `probe_entry_points!` has it.
             self.source = Some(unsafe {
                 match probe {
                     _ if self.event.is_marker() => {
@@ -414,26 +415,11 @@ impl Hook {
         Ok(())
     }
 
-    /// Disconnects `hooks`, with one grace period for all of them. Hits that may fault are waited for without
-    /// the locks of the caller, if the event is built in.
-    pub(crate) fn disconnect(hooks: &mut [Self]) {
-        let (mut any, mut fault) = (false, false);
-        for hook in hooks.iter_mut() {
-            if let Some(source) = hook.source.as_mut() {
-                source.disconnect();
-                any = true;
-                fault |= hook.event.may_fault() && !hook.event.is_built_in();
-            }
-        }
-        if fault {
-            source::synchronize_all();
-        } else if any {
-            source::synchronize();
-        }
-        for hook in hooks {
-            if let (Some(source), true) = (hook.source.take(), hook.event.may_fault()) {
-                disconnected::drop_later(&hook.disconnected, source);
-            }
+    /// Disconnects the source, if there is one. Its hits are waited for when `left` is dropped.
+    pub(crate) fn disconnect(&mut self, left: &mut Leftovers) {
+        if let Some(mut source) = self.source.take() {
+            source.disconnect();
+            left.keep_source(source, &self.event, &self.disconnected);
         }
     }
 
@@ -487,6 +473,7 @@ impl Hook {
         shared: &Shared,
         settings: SwitchSettings,
         target: Arc<Published<Triggers>>,
+        left: &mut Leftovers,
     ) -> Result {
         let switches = self.switches();
         let mut list = Switches::with_capacity(switches.len() + 1, GFP_KERNEL)?;
@@ -499,32 +486,34 @@ impl Hook {
         }
         let context = list[0].reads_context();
         let list = Arc::new(list, GFP_KERNEL)?;
-        self.publish(shared, context, |dispatch| dispatch.switches.swap(list))
+        self.publish(shared, context, left, |dispatch, left| {
+            left.keep_switches(dispatch.switches.swap(list));
+        })
     }
 
     /// Publishes a list with a new trigger or switch, then connects the source. In this order, since connecting
     /// a user event may set the enable bit of a program, whose writes have to be counted from then on.
-    /// With `context`, the new one reads the context of hits. `swap` publishes the list and returns the old
-    /// one. Dropping that waits for a grace period, so it is done last.
-    fn publish<T>(
+    /// With `context`, the new one reads the context of hits. `swap` publishes the list and leaves the old
+    /// one.
+    fn publish(
         &mut self,
         shared: &Shared,
         context: bool,
-        swap: impl FnOnce(&Dispatch) -> T,
+        left: &mut Leftovers,
+        swap: impl FnOnce(&Dispatch, &mut Leftovers),
     ) -> Result {
         if let (true, Some(source)) = (context, &self.source) {
             source.want_context();
         }
         self.dispatch.leave_fast_path();
-        let old = swap(&self.dispatch);
+        swap(&self.dispatch, left);
         self.choose_leaf();
         let connected = self.connect(shared, context);
-        drop(old);
         if connected.is_err() {
             // There was no source, so the lists had been empty.
             self.change(|dispatch| {
-                dispatch.triggers.replace(shared.no_triggers.clone());
-                dispatch.switches.replace(shared.no_switches.clone());
+                left.keep_triggers(dispatch.triggers.swap(shared.no_triggers.clone()));
+                left.keep_switches(dispatch.switches.swap(shared.no_switches.clone()));
                 Ok(())
             })?;
         }
@@ -559,44 +548,52 @@ impl Hook {
             || self.switches().iter().any(|switch| switch.dir().removed())
     }
 
-    /// Removes the triggers for which `keep` is false. Returns the list before, if that had some:
-    /// hits may use it until it is dropped, which waits for them. Fails with `ENOMEM`, but not if
-    /// all are removed; then none is removed.
+    /// Removes the triggers for which `keep` is false: hits may use them until `left` is dropped. Fails
+    /// with `ENOMEM`, but not if all are removed; then none is removed.
     pub(crate) fn retain(
         &self,
         shared: &Shared,
+        left: &mut Leftovers,
         keep: impl Fn(&HistTrigger) -> bool,
-    ) -> Result<Option<Retired<Triggers>>> {
-        match self.triggers().iter().all(|trigger| keep(trigger)) {
-            true => Ok(None),
-            false => self
-                .change(|dispatch| retain(&dispatch.triggers, &shared.no_triggers, keep))
-                .map(Some),
+    ) -> Result {
+        if !self.triggers().iter().all(|trigger| keep(trigger)) {
+            let list =
+                self.change(|dispatch| retain(&dispatch.triggers, &shared.no_triggers, keep))?;
+            left.keep_triggers(list);
         }
+        Ok(())
     }
 
     /// As [`Hook::retain`], for switches.
     pub(crate) fn retain_switches(
         &self,
         shared: &Shared,
+        left: &mut Leftovers,
         keep: impl Fn(&Switch) -> bool,
-    ) -> Result<Option<Retired<Switches>>> {
-        match self.switches().iter().all(|switch| keep(switch)) {
-            true => Ok(None),
-            false => self
-                .change(|dispatch| retain(&dispatch.switches, &shared.no_switches, keep))
-                .map(Some),
+    ) -> Result {
+        if !self.switches().iter().all(|switch| keep(switch)) {
+            let list =
+                self.change(|dispatch| retain(&dispatch.switches, &shared.no_switches, keep))?;
+            left.keep_switches(list);
         }
+        Ok(())
     }
 
     /// Adds a trigger. It counts all hits that begin after this returned. Fails with `ENOMEM`, and as the source
     /// does.
-    pub(crate) fn add(&mut self, shared: &Shared, trigger: HistTrigger) -> Result {
+    pub(crate) fn add(
+        &mut self,
+        shared: &Shared,
+        trigger: HistTrigger,
+        left: &mut Leftovers,
+    ) -> Result {
         let context = trigger.reads_context();
         let mut list = self.copy(1)?;
         list.push(Arc::new(trigger, GFP_KERNEL)?, GFP_KERNEL)?;
         let list = Arc::new(list, GFP_KERNEL)?;
-        self.publish(shared, context, |dispatch| dispatch.triggers.swap(list))
+        self.publish(shared, context, left, |dispatch, left| {
+            left.keep_triggers(dispatch.triggers.swap(list));
+        })
     }
 
     /// Copies the list of triggers, with room for `more`.
@@ -650,6 +647,7 @@ impl<T: Placed> InDir<T> {
 
 impl Drop for Hook {
     fn drop(&mut self) {
-        Self::disconnect(core::slice::from_mut(self));
+        // Waits here, if it was still connected.
+        self.disconnect(&mut Leftovers::default());
     }
 }

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Programs that look for triggers, as trace-cmd and libtracefs do, read the trigger file of every event. That takes no
- * longer in the directory under test than in the kernel's own.
+ * longer in the directory under test than in the kernel's own. And nobody waits for hits that may use what somebody else
+ * has removed.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
+#include <sys/mman.h>
 
 #include "tracing.h"
 
@@ -121,6 +123,64 @@ static void memory(void)
 	ok(least - before <= n_triggers / 4, "when memory is short they are given back: %ld more", least - before);
 }
 
+/*
+ * To end those of system calls patches no code, which takes long on a machine that is busy; user-mode Linux, where it takes
+ * no time, has no such events.
+ */
+static bool is_cheap(const char *trigger)
+{
+	if (!access(pathf("%s/events/syscalls", kernel_dir()), F_OK))
+		return strstr(trigger, "/sys_enter_");
+	return strstr(trigger, "/sched/") || strstr(trigger, "/timer/");
+}
+
+/* An instance with so many triggers is removed. How long readers waited at most meanwhile, in seconds. */
+static double removed(int count, volatile double *longest)
+{
+	const char *dir = strdup(pathf("%s/instances/readers", tracing_dir()));
+	int set = 0;
+	pid_t pid;
+
+	if (mkdir(pathf("%s/instances/readers", kernel_dir()), 0700))
+		die("an instance");
+	for (int i = 0; i < n_triggers && set < count; i++)
+		if (is_cheap(triggers[i]))
+			set += !append(pathf("%s/%s", dir, triggers[i]), "hist:keys=common_pid:size=128");
+	if (set < count)
+		die("%d of %d triggers", set, count);
+	*longest = 0;
+	pid = fork();
+	if (!pid) {
+		for (;;) {
+			double took = now();
+
+			free(slurp(pathf("%s/hist_stats", tracing_dir())));
+			took = now() - took;
+			*longest = took > *longest ? took : *longest;
+		}
+	}
+	sleep_ms(100);
+	if (rmdir(pathf("%s/instances/readers", kernel_dir())))
+		die("the instance is removed");
+	free(slurp(pathf("%s/hist_stats", tracing_dir())));
+	sleep_ms(500);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	return *longest;
+}
+
+/* Grace periods of RCU are waited for once, and by who removes. */
+static void removals(void)
+{
+	volatile double *longest = mmap(NULL, sizeof(*longest), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	enum { FEW = 2, MANY = 40 };
+	double few = removed(FEW, longest), many = removed(MANY, longest);
+
+	note("readers waited for %.0f ms when %d triggers were removed with their instance, and for %.0f ms with %d",
+	     few * 1e3, FEW, many * 1e3, MANY);
+	ok(many < 4 * few + 0.2, "nobody waits for each of many triggers that are removed with their instance");
+}
+
 int main(void)
 {
 	double c, ours, least_c = 1e9, least = 1e9;
@@ -154,5 +214,6 @@ int main(void)
 	ok(least <= LIMIT * least_c, "reading all of them takes %.2f times as long as in the kernel's directory, at most %.1f",
 	   least / least_c, LIMIT);
 	memory();
+	removals();
 	finish();
 }
