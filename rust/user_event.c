@@ -8,13 +8,17 @@
  * once for perf. Only rhist_user_event_write() and
  * rhist_user_event_write_direct() call these probes.
  */
+#include <linux/bits.h>
+#include <linux/cleanup.h>
 #include <linux/ctype.h>
 #include <linux/delay.h>
 #include <linux/module.h>
+#include <linux/mutex.h>
 #include <linux/perf_event.h>
 #include <linux/ring_buffer.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
+#include <linux/spinlock.h>
 #include <linux/srcu.h>
 #include <linux/string.h>
 #include <linux/trace_events.h>
@@ -45,7 +49,7 @@ struct rhist_user_event {
 	/* Set while it is unregistered: see get_fields(). */
 	bool removing;
 	/*
-	 * By which records are printed: see rhist_user_event_forget(). Its type number is
+	 * By which records are printed: see rhist_user_events_look(). Its type number is
 	 * registered.
 	 */
 	struct trace_event_call printed;
@@ -452,23 +456,55 @@ static void unregister_type(struct rhist_user_event *event)
 	event->printed.event.type = 0;
 }
 
-/*
- * Instance @tr may have records of an event that was removed, made at the time @last of the clock
- * of its buffers or before.
- */
-struct holder {
+/* An instance that may have records of events that were removed. */
+struct history {
 	struct list_head list;
 	struct trace_array *tr;
+	/* One for each of these events. */
+	struct list_head holders;
+};
+
+/* Why a removed event is kept: records of it in an instance, made at this time of its clock or before. */
+struct holder {
+	struct list_head of_event, of_history;
 	u64 last;
 };
+
+/* Protects these lists. Nests inside event_mutex; nothing is taken inside. */
+static DEFINE_MUTEX(histories_lock);
+static LIST_HEAD(histories);
+
+/* Called with histories_lock held, and put_histories() afterwards. */
+static void drop_holder(struct holder *holder)
+{
+	list_del(&holder->of_event);
+	list_del(&holder->of_history);
+	kfree(holder);
+}
+
+/* Free the histories that keep no event. Called with histories_lock held. */
+static void put_histories(void)
+{
+	struct history *history, *next;
+
+	list_for_each_entry_safe(history, next, &histories, list) {
+		if (list_empty(&history->holders)) {
+			list_del(&history->list);
+			kfree(history);
+		}
+	}
+}
 
 static void forget_holders(struct rhist_user_event *event)
 {
 	struct holder *holder, *next;
 
-	list_for_each_entry_safe(holder, next, &event->holders, list)
-		kfree(holder);
-	INIT_LIST_HEAD(&event->holders);
+	if (list_empty(&event->holders))
+		return;
+	guard(mutex)(&histories_lock);
+	list_for_each_entry_safe(holder, next, &event->holders, of_event)
+		drop_holder(holder);
+	put_histories();
 }
 
 /* Free an event that is not registered. Does not read its strings. May sleep. */
@@ -594,24 +630,51 @@ static struct trace_event_file *file_that_was_enabled(struct rhist_user_event *e
 	return NULL;
 }
 
-/* Find the instances in which an event was enabled. event_mutex held; returns 0 or -ENOMEM. */
+/* The history of an instance; NULL without memory. Called with histories_lock held. */
+static struct history *history_of(struct trace_array *tr)
+{
+	struct history *history;
+
+	/* If an instance was removed and another one has its address, both share one. */
+	list_for_each_entry(history, &histories, list) {
+		if (history->tr == tr)
+			return history;
+	}
+	history = kmalloc(sizeof(*history), GFP_KERNEL);
+	if (history) {
+		history->tr = tr;
+		INIT_LIST_HEAD(&history->holders);
+		list_add(&history->list, &histories);
+	}
+	return history;
+}
+
+/*
+ * Find the instances in which an event was enabled. event_mutex held. Return 0, or -ENOMEM, after
+ * which forget_holders() has to be called.
+ */
 static int find_holders(struct rhist_user_event *event)
 {
+	struct history *history;
 	struct holder *holder;
 	struct trace_array *tr;
 
-	forget_holders(event);
 	if (!event->recorded)
 		return 0;
+	guard(mutex)(&histories_lock);
 	for_each_instance(tr) {
 		if (!file_that_was_enabled(event, tr))
 			continue;
+		history = history_of(tr);
 		holder = kmalloc(sizeof(*holder), GFP_KERNEL);
-		if (!holder)
+		if (!history || !holder) {
+			kfree(holder);
+			put_histories();
 			return -ENOMEM;
-		holder->tr = tr;
+		}
 		holder->last = ring_buffer_time_stamp(buffer_of(tr, false));
-		list_add(&holder->list, &event->holders);
+		list_add(&holder->of_event, &event->holders);
+		list_add(&holder->of_history, &history->holders);
 	}
 	return 0;
 }
@@ -639,118 +702,123 @@ static void keep_buffers(struct rhist_user_event *event)
  */
 #define SKEW NSEC_PER_SEC
 
+/* Of the length of a page's data, which has two flags beside it. */
+#define RB_LEN_MASK (BIT(30) - 1)
+
 /*
- * Whether a processor's part of a buffer may have a record that is not newer than @last. Task
- * context, may sleep. It cannot be resized meanwhile (EBUSY), as while somebody reads it.
+ * The time of the oldest record in a processor's part of a buffer, or an earlier time; U64_MAX if
+ * there is none. An iterator would tell the time, but while there is one, the buffer cannot be
+ * resized.
  */
-static bool has_old(struct trace_buffer *buffer, int cpu, u64 last)
+static u64 oldest_of_cpu(struct trace_buffer *buffer, int cpu)
 {
-	struct ring_buffer_event *first;
-	struct ring_buffer_iter *iter;
-	unsigned int tries = 1000;
-	bool old = true;
-	u64 ts;
+	void *part, *page, *data;
+	unsigned long flags, len;
+	raw_spinlock_t *lock;
+	u64 oldest;
 
 	if (!buffer || ring_buffer_empty_cpu(buffer, cpu))
-		return false;
-	iter = ring_buffer_read_start(buffer, cpu, GFP_KERNEL);
-	if (!iter)
-		return true;
-	/* There is none while a writer gets in the way. Padding is what has been discarded. */
-	while (old && tries--) {
-		first = ring_buffer_iter_peek(iter, &ts);
-		if (first && first->type_len != RINGBUF_TYPE_PADDING) {
-			old = !ts || ts <= last + SKEW;
-			break;
-		}
-		old = !ring_buffer_empty_cpu(buffer, cpu);
-	}
-	ring_buffer_read_finish(iter);
-	return old;
+		return U64_MAX;
+	/*
+	 * That of the pages which readers that consume have not reached. A page that they reach
+	 * meanwhile becomes the reader page, which is looked at after that. Pages are replaced
+	 * with reader_lock held.
+	 */
+	oldest = ring_buffer_oldest_event_ts(buffer, cpu);
+	part = (*(void ***)((void *)buffer + TRACE_BUFFER__BUFFERS))[cpu];
+	lock = part + RING_BUFFER_PER_CPU__READER_LOCK;
+	raw_spin_lock_irqsave(lock, flags);
+	page = *(void **)(part + RING_BUFFER_PER_CPU__READER_PAGE);
+	data = *(void **)(page + BUFFER_PAGE__PAGE);
+	len = local_read((local_t *)(data + BUFFER_DATA_PAGE__COMMIT)) & RB_LEN_MASK;
+	if (*(unsigned int *)(page + BUFFER_PAGE__READ) < len)
+		oldest = min(oldest, *(u64 *)(data + BUFFER_DATA_PAGE__TIME_STAMP));
+	raw_spin_unlock_irqrestore(lock, flags);
+	return oldest;
 }
 
-/*
- * Whether an instance still may have records of an event. event_mutex held, task context, may
- * sleep.
- */
-static bool holds(const struct holder *holder)
+/* The same for all buffers of an instance, which exists. event_mutex held. */
+static u64 oldest_of(struct trace_array *tr)
 {
-	struct trace_buffer *buffer, *of_snapshot;
-	struct trace_array *tr;
-	bool exists = false;
+	struct trace_buffer *buffer = buffer_of(tr, false), *of_snapshot = buffer_of(tr, true);
+	u64 oldest = U64_MAX;
 	int cpu;
 
-	/* If another one has its address by now, it only takes longer. */
-	for_each_instance(tr)
-		exists |= tr == holder->tr;
-	if (!exists)
-		return false;
-	buffer = buffer_of(holder->tr, false);
-	of_snapshot = buffer_of(holder->tr, true);
 	/* They are being swapped. */
 	if (buffer == of_snapshot)
-		return true;
+		return 0;
 	for_each_possible_cpu(cpu) {
 		/* One of them twice, since latency tracers swap the parts of a processor. */
-		if (has_old(buffer, cpu, holder->last) || has_old(of_snapshot, cpu, holder->last) ||
-		    has_old(buffer, cpu, holder->last))
+		oldest = min(oldest, oldest_of_cpu(buffer, cpu));
+		oldest = min(oldest, oldest_of_cpu(of_snapshot, cpu));
+		oldest = min(oldest, oldest_of_cpu(buffer, cpu));
+	}
+	return oldest;
+}
+
+static bool exists(const struct trace_array *tr)
+{
+	struct trace_array *other;
+
+	for_each_instance(other) {
+		if (other == tr)
 			return true;
 	}
 	return false;
 }
 
 /**
- * rhist_user_event_forget - find out whether an event that was removed has to be kept
- * @event: the event
+ * rhist_user_events_look - find out which events that were removed have no records any more
  *
  * The kernel finds the event of a record by its type number. If a number were used
  * again while a buffer has records with it, these would be printed as records of
  * another event: by its name, and with the offsets of its fields, which may lead
  * behind the end of the record. So the number stays registered, with what a record
  * is printed by, until each buffer that the event was recorded in has been reset, or
- * overwritten, or its instance removed.
+ * overwritten, or its instance removed: while rhist_user_event_held().
+ *
+ * Each buffer is looked at once, however many events there are.
  *
  * Context: task, may sleep; event_mutex held.
- *
- * Return: true if a buffer may have records of it.
  */
-bool rhist_user_event_forget(struct rhist_user_event *event)
+void rhist_user_events_look(void)
 {
 	struct holder *holder, *next;
+	struct history *history;
+	u64 oldest;
 
-	list_for_each_entry_safe(holder, next, &event->holders, list) {
-		if (!holds(holder)) {
-			list_del(&holder->list);
-			kfree(holder);
+	guard(mutex)(&histories_lock);
+	list_for_each_entry(history, &histories, list) {
+		oldest = exists(history->tr) ? oldest_of(history->tr) : U64_MAX;
+		list_for_each_entry_safe(holder, next, &history->holders, of_history) {
+			if (holder->last + SKEW < oldest)
+				drop_holder(holder);
 		}
 	}
-	return !list_empty(&event->holders);
+	put_histories();
 }
 
-/*
- * Whether an event that was removed is kept for its records. Not at the same time as
- * rhist_user_event_forget().
- */
+/* Whether an event that was removed has to be kept, since a buffer may have records of it. */
 bool rhist_user_event_held(struct rhist_user_event *event)
 {
 	return !list_empty(&event->holders);
 }
 
 /*
- * Empty the buffers that may have records of an event that was removed, as the kernel does when a
+ * Empty the buffers that may have records of events that were removed, as the kernel does when a
  * module with events is unloaded. Task context, sleeps; event_mutex held.
  */
-void rhist_user_event_empty(struct rhist_user_event *event)
+void rhist_user_events_empty(void)
 {
-	struct holder *holder;
+	struct history *history;
 
-	/* One that is gone is not touched. */
-	list_for_each_entry(holder, &event->holders, list) {
-		if (!holds(holder))
+	guard(mutex)(&histories_lock);
+	list_for_each_entry(history, &histories, list) {
+		if (!exists(history->tr))
 			continue;
-		ring_buffer_reset(buffer_of(holder->tr, false));
-		if (buffer_of(holder->tr, true))
-			ring_buffer_reset(buffer_of(holder->tr, true));
+		ring_buffer_reset(buffer_of(history->tr, false));
+		if (buffer_of(history->tr, true))
+			ring_buffer_reset(buffer_of(history->tr, true));
 	}
 }
 
@@ -763,11 +831,12 @@ static int remove_event(struct rhist_user_event *event, bool by_command)
 	if (rhist_user_event_busy(event))
 		return -EBUSY;
 	err = find_holders(event);
-	if (err)
+	if (!err)
+		err = event->ops->retire(event->owner, by_command);
+	if (err) {
+		forget_holders(event);
 		return err;
-	err = event->ops->retire(event->owner, by_command);
-	if (err)
-		return err;
+	}
 	/* When the kernel has been told to delete this event, it empties them at once, and may. */
 	if (!by_command)
 		keep_buffers(event);
@@ -779,6 +848,7 @@ static int remove_event(struct rhist_user_event *event, bool by_command)
 	if (WARN_ON_ONCE(err)) {
 		event->call.event.funcs = &user_event_funcs;
 		WRITE_ONCE(event->removing, false);
+		forget_holders(event);
 		return err;
 	}
 	event->visible = false;

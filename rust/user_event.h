@@ -48,9 +48,9 @@ bool rhist_user_event_busy(struct rhist_user_event *event);
 bool rhist_user_event_get(struct trace_event_call *call);
 void rhist_user_event_put(struct trace_event_call *call);
 int rhist_user_event_remove(struct rhist_user_event *event);
-bool rhist_user_event_forget(struct rhist_user_event *event);
 bool rhist_user_event_held(struct rhist_user_event *event);
-void rhist_user_event_empty(struct rhist_user_event *event);
+void rhist_user_events_look(void);
+void rhist_user_events_empty(void);
 size_t rhist_user_event_limit(struct rhist_user_event *event);
 void rhist_user_event_write(struct rhist_user_event *event, const void *payload, size_t size);
 bool rhist_user_event_write_direct(struct rhist_user_event *event, struct iov_iter *source,

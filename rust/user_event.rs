@@ -319,32 +319,8 @@ impl<S: UserEventOps> UserEvent<S> {
     /// of it: these are printed by it, and if it were dropped, as records of the next event that
     /// gets its type number.
     pub(crate) fn is_held(&self) -> bool {
-        // SAFETY: `self` owns `raw`. An event is removed, or asked for its records, with the
-        // registry locked only.
+        // SAFETY: `self` owns `raw`, and a list of one item is read atomically.
         unsafe { bindings::rhist_user_event_held(self.raw.0.as_ptr()) }
-    }
-
-    /// Looks at the ring buffers that may have records of the event, which was removed; returns
-    /// what [`UserEvent::is_held`] does now. Takes event_mutex; may sleep.
-    pub(crate) fn look_for_records(&self, instance: &Instance) -> bool {
-        let mut held = true;
-        // If event_mutex could not be taken, the next call finds out.
-        let _ = instance.with_event_mutex(|| {
-            // SAFETY: event_mutex is held in this closure, and `self` owns `raw`.
-            held = unsafe { bindings::rhist_user_event_forget(self.raw.0.as_ptr()) };
-            Ok(())
-        });
-        held
-    }
-
-    /// Empties the ring buffers that may have records of the event, which was removed. Takes
-    /// event_mutex; sleeps.
-    pub(crate) fn remove_records(&self, instance: &Instance) {
-        instance.with_event_mutex_retry(|| {
-            // SAFETY: event_mutex is held in this closure, and `self` owns `raw`.
-            unsafe { bindings::rhist_user_event_empty(self.raw.0.as_ptr()) };
-            Ok(())
-        });
     }
 
     /// The name of the trace event, without the NUL.
@@ -409,6 +385,24 @@ pub(crate) fn init() -> Result {
     // SAFETY: The top instance is never removed. No event is registered yet.
     unsafe { bindings::rhist_user_events_init(event::top_array()?.as_ptr()) }
     Ok(())
+}
+
+/// Looks for records of removed events, after which [`UserEvent::is_held`] may be false. May sleep; takes event_mutex; if that could not be taken, nothing changes.
+pub(crate) fn look_for_records(instance: &Instance) {
+    let _ = instance.with_event_mutex(|| {
+        // SAFETY: event_mutex is held in this closure.
+        unsafe { bindings::rhist_user_events_look() };
+        Ok(())
+    });
+}
+
+/// Empties the ring buffers that may have records of removed events. Takes event_mutex; sleeps.
+pub(crate) fn remove_records(instance: &Instance) {
+    instance.with_event_mutex_retry(|| {
+        // SAFETY: event_mutex is held in this closure.
+        unsafe { bindings::rhist_user_events_empty() };
+        Ok(())
+    });
 }
 
 /// Whether the running task may register events that are kept when unused (`perfmon_capable()`).

@@ -89,9 +89,10 @@ const MAX_NAME: usize = 255;
 /// more than one is removed.
 const BATCH: usize = 64;
 
-/// It is looked for records of removed events no more often than this, since all ring buffers with
-/// such records are looked at, and programs can cause it at any time.
-const LOOK: Delta = Delta::from_secs(1);
+/// Rest after each look for records of removed events: the shortest and the longest. All ring buffers with such records
+/// are looked at, and programs can cause that at any time. So the rest is [`RESTS`] times as long as the look.
+const REST: [Delta; 2] = [Delta::from_millis(10), Delta::from_millis(100)];
+const RESTS: i64 = 20;
 
 /// Whether an event is kept when it is neither used nor enabled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -411,8 +412,9 @@ pub(super) struct UserEventRegistry {
     /// Events that were removed, but of which a ring buffer may have records. They keep their type
     /// number until the buffer is emptied or overwritten, and their user is charged for them.
     removed: RBTree<u64, Arc<UserEvent>>,
-    /// When it was last looked for records of these.
-    looked: Option<Instant<Monotonic>>,
+    /// How often it was looked for records of these, when the last look ended, and how long the rest after it is.
+    looks: u64,
+    looked: Option<(Instant<Monotonic>, Delta)>,
     /// How many there are, those that were removed among them.
     len: usize,
     /// The number of the next event.
@@ -427,6 +429,7 @@ impl UserEventRegistry {
             by_number: RBTree::new(),
             by_name: RBTree::new(),
             removed: RBTree::new(),
+            looks: 0,
             looked: None,
             len: 0,
             next_number: 0,
@@ -496,35 +499,40 @@ impl UserEventRegistry {
         }
     }
 
-    /// Whether it is to be looked for records of removed events: there are some, and it was not
-    /// done just now. That is noted then.
-    fn shall_look(&mut self) -> bool {
-        let looked = self.looked.as_ref();
-        let just_now = looked.is_some_and(|looked| looked.elapsed() < LOOK);
-        if self.removed.is_empty() || just_now {
-            return false;
-        }
-        self.looked = Some(Instant::now());
-        true
+    /// What is left of the rest after the last look.
+    fn rest(&self) -> Option<Delta> {
+        let (ended, rest) = self.looked.as_ref()?;
+        Some(*rest - ended.elapsed()).filter(|left| !left.is_zero() && !left.is_negative())
     }
 
-    /// Drops the next removed event from the number `from`, unless a ring buffer may have records
-    /// of it. Sets `from` to the number to go on from, or to `None` if no events are left. Returns
-    /// whether it was dropped. Takes event_mutex.
-    fn drop_removed(&mut self, events: &UserEvents, from: &mut Option<u64>) -> bool {
-        let next = from.and_then(|from| {
-            let cursor = self.removed.cursor_lower_bound(&from)?;
-            let (number, event) = cursor.current();
-            Some((*number, event.clone()))
-        });
-        *from = next.as_ref().map(|(number, _)| number + 1);
-        match next {
-            Some((number, event)) if !event.look_for_records(&events.instance) => {
-                self.removed.remove(&number);
-                self.len -= 1;
-                true
+    /// Looks for records of removed events. Takes event_mutex.
+    fn look(&mut self, events: &UserEvents) {
+        let [shortest, longest] = REST;
+        let began = Instant::<Monotonic>::now();
+        user_event::look_for_records(&events.instance);
+        let rest = (began.elapsed() * RESTS).clamp(shortest, longest);
+        self.looked = Some((Instant::now(), rest));
+        self.looks += 1;
+    }
+
+    /// Looks at the next [`BATCH`] removed events from the number `from`, and drops those that need not be kept for
+    /// their records. Sets `from` to the number to go on from, or to `None` if no events are left.
+    fn drop_removed(&mut self, from: &mut Option<u64>) {
+        for _ in 0..BATCH {
+            let cursor = from.and_then(|from| self.removed.cursor_lower_bound(&from));
+            let next = cursor.map(|cursor| {
+                let (number, event) = cursor.current();
+                (*number, event.is_held())
+            });
+            *from = next.map(|(number, _)| number + 1);
+            match next {
+                Some((number, false)) => {
+                    self.removed.remove(&number);
+                    self.len -= 1;
+                }
+                Some(_) => (),
+                None => break,
             }
-            _ => false,
         }
     }
 
@@ -748,24 +756,60 @@ impl UserEvents {
         done
     }
 
-    /// Drops removed events of which no ring buffer has records any more, unless it was looked for
-    /// these just now. Returns whether any was dropped. Called without locks; locks the registry.
-    fn drop_removed(&self) -> bool {
-        let mut dropped = false;
-        let mut from = self.registry.lock().shall_look().then_some(0);
+    /// Drops the removed events of which no ring buffer has records any more, as it was found by the last look. Called
+    /// without locks; locks the registry.
+    fn drop_removed(&self) {
+        let mut from = Some(0);
         while from.is_some() {
-            dropped |= self.registry.lock().drop_removed(self, &mut from);
+            // Unlocked after each batch for others.
+            self.registry.lock().drop_removed(&mut from);
         }
-        dropped
     }
 
-    /// Carries out a request, and if it fails at a limit, once more if removed events, which count
-    /// for the limits, could be dropped. Called without locks; locks the registry.
+    /// Looks for records of removed events, unless there are none or the last look was just now, and drops those without.
+    /// Called without locks; locks the registry.
+    fn drop_if_rested(&self) {
+        let mut registry = self.registry.lock();
+        if registry.removed.is_empty() || registry.rest().is_some() {
+            return;
+        }
+        registry.look(self);
+        drop(registry);
+        self.drop_removed();
+    }
+
+    /// Drops removed events, which count for the limits, if no ring buffer has records of them now: by a look that
+    /// begins after this was called, whoever looks. To wait for that keeps programs that are at their limit from having
+    /// all buffers looked at all the time. Returns whether there may be room. Called without locks; locks the registry.
+    fn make_room(&self) -> bool {
+        let mut registry = self.registry.lock();
+        let looks = registry.looks;
+        while looks == registry.looks {
+            if registry.removed.is_empty() {
+                return false;
+            }
+            match registry.rest() {
+                Some(rest) => {
+                    drop(registry);
+                    fsleep(rest.min(REST[0]));
+                    if cpu::yield_unless_killed().is_err() {
+                        return false;
+                    }
+                    registry = self.registry.lock();
+                }
+                None => registry.look(self),
+            }
+        }
+        drop(registry);
+        self.drop_removed();
+        true
+    }
+
+    /// Carries out a request, and once more if it fails at a limit and there may be room then. Called without locks;
+    /// locks the registry.
     pub(super) fn within_limits<T>(&self, request: impl Fn() -> Result<T>) -> Result<T> {
         match request() {
-            Err(error) if (error == EMFILE || error == edquot()) && self.drop_removed() => {
-                request()
-            }
+            Err(error) if (error == EMFILE || error == edquot()) && self.make_room() => request(),
             result => result,
         }
     }
@@ -882,7 +926,7 @@ impl WorkItem for UserEvents {
             fsleep(delay);
             delay = longest.min(delay + delay);
         }
-        this.drop_removed();
+        this.drop_if_rested();
     }
 }
 
@@ -945,8 +989,8 @@ impl Drop for Service {
         self.events.cleaning_queue.drain();
         // What can print records of removed events is gone with the module.
         let mut registry = self.events.registry.lock();
-        for event in registry.removed.values() {
-            event.remove_records(&self.events.instance);
+        if !registry.removed.is_empty() {
+            user_event::remove_records(&self.events.instance);
         }
         let _removed = core::mem::replace(&mut registry.removed, RBTree::new());
     }

@@ -131,9 +131,13 @@ static void stays_for(const char *what, const char *file)
 	give_up(fd);
 }
 
+/* It was looked for records just before, and a request looks again. */
 static void goes(const char *what)
 {
-	ok(within_seconds(20, !may_register()), "%s: then it is not charged any more", what);
+	int refused = may_register();
+
+	if (!ok(!refused, "%s: then it is not charged any more", what))
+		note("%s", errno_name(-refused));
 }
 
 /*
@@ -189,6 +193,111 @@ static void charged(void)
 	free(limit);
 }
 
+/* --- very many events that were removed */
+
+enum { MANY = 300, MANY_INSTANCES = 5 };
+
+static const char *many_instance(int i)
+{
+	return i ? pathf("%s/instances/re_%d", kernel_dir(), i) : kernel_dir();
+}
+
+static void enable_many(bool on)
+{
+	for (int i = 0; i < MANY_INSTANCES; i++)
+		append(pathf("%s/events/user_events/enable", many_instance(i)), on ? "1" : "0");
+}
+
+/* As record(), of many events in several instances. */
+static void record_many(int count)
+{
+	static volatile unsigned int enabled[MANY];
+	static int index[MANY];
+	int go[2], enabled_all[2], status;
+	char byte;
+	pid_t pid;
+
+	if (pipe(go) || pipe(enabled_all))
+		die("pipe");
+	pid = fork();
+	if (!pid) {
+		unsigned int number = 1;
+		int fd, wrong = 0;
+
+		become_user(USER);
+		fd = open_data();
+		for (int i = 0; i < count; i++)
+			wrong |= reg(fd, pathf("re_many%d u32 number", i), &enabled[i], &index[i]);
+		if (write(go[1], "r", 1) != 1 || read(enabled_all[0], &byte, 1) != 1)
+			_exit(1);
+		for (int i = 0; i < count; i++)
+			wrong |= !within_seconds(60, enabled[i]) || emit(fd, index[i], &number, 4) != 8;
+		_exit(!!wrong);
+	}
+	if (read(go[0], &byte, 1) != 1)
+		die("many events");
+	enable_many(true);
+	if (write(enabled_all[1], "e", 1) != 1)
+		die("many events are enabled");
+	if (waitpid(pid, &status, 0) != pid || status)
+		die("many events are recorded");
+	enable_many(false);
+	if (!within_seconds(300, !exists(pathf("re_many%d", count - 1))))
+		die("many events are removed");
+	for (int i = 0; i < 2; i++) {
+		close(go[i]);
+		close(enabled_all[i]);
+	}
+}
+
+/* Buffers are resized while a user's requests have them looked at all the time. How often that fails. */
+static int resized(void)
+{
+	int failed = 0;
+	pid_t pid = fork();
+
+	if (!pid) {
+		int fd;
+
+		become_user(USER);
+		fd = open_data();
+		for (;;)
+			reg(fd, "re_more", &bits[0], NULL);
+	}
+	for (double end = now() + 4; now() < end;) {
+		failed += !!append(pathf("%s/buffer_size_kb", many_instance(1)), "68");
+		failed += !!append(pathf("%s/buffer_size_kb", many_instance(1)), "64");
+	}
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	return failed;
+}
+
+/*
+ * However many events were removed, and however often buffers are looked at, they can be resized.
+ */
+static void many(void)
+{
+	char *limit = slurp(MAX_USER_KB);
+	int failed;
+
+	for (int i = 1; i < MANY_INSTANCES; i++)
+		if (mkdir(many_instance(i), 0700) || append(pathf("%s/buffer_size_kb", many_instance(i)), "64"))
+			die("%s", many_instance(i));
+	record_many(slow_kernel() ? 60 : MANY);
+	append(MAX_USER_KB, "1");
+	failed = resized();
+	ok(!failed, "a buffer with records of many events that were removed can be resized: %d times it could not", failed);
+	append(MAX_USER_KB, limit);
+	free(limit);
+}
+
+static void without_many(void)
+{
+	for (int i = 1; i < MANY_INSTANCES; i++)
+		rmdir(many_instance(i));
+}
+
 /* What was recorded before is not lost when an event is removed and another one deleted. */
 static void buffers_stay(void)
 {
@@ -213,6 +322,7 @@ static void buffers_stay(void)
 static void unloaded(void)
 {
 	const char *trace = strdup(pathf("%s/trace", kernel_dir()));
+	double began;
 	char *log;
 	int fd;
 
@@ -220,9 +330,13 @@ static void unloaded(void)
 	log = slurp(trace);
 	if (!ok(log && strstr(log, "re_last"), "a record is there"))
 		return;
-	if (!ok(within_seconds(10, !syscall(SYS_delete_module, "rhist", O_NONBLOCK) || errno == ENOENT),
+	began = now();
+	if (!ok(within_seconds(60, !syscall(SYS_delete_module, "rhist", O_NONBLOCK) || errno == ENOENT),
 		"the module is unloaded"))
 		return;
+	/* It waits for writers once for each buffer, not for each event. */
+	if (!ok(now() - began < 10, "soon"))
+		note("after %.1f s", now() - began);
 	ok(!shown(trace, "re_last") && !shown(trace, "Unknown"), "and with it the records");
 	fd = open(getenv("RHIST_KO"), O_RDONLY | O_CLOEXEC);
 	ok(!syscall(SYS_finit_module, fd, "", 0), "the module anew");
@@ -237,7 +351,9 @@ int main(void)
 	shown_as_it_was();
 	charged();
 	buffers_stay();
+	many();
 	unloaded();
+	without_many();
 	open_to_group(false);
 	finish();
 }
