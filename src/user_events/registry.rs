@@ -728,8 +728,9 @@ impl UserEvents {
     ///
     /// # Errors
     ///
-    /// `ENOENT` if there is none; those of [`UserEventRegistry::delete_next`]. An error stops the
-    /// deletion: newer events are deleted already.
+    /// `ENOENT` if there is none; `EINTR` if the task was killed; those of
+    /// [`UserEventRegistry::delete_next`]. An error stops the deletion: newer events are deleted
+    /// already.
     pub(super) fn delete(&self, name: &[u8]) -> Result {
         let mut below = u64::MAX;
         let mut result = Err(ENOENT);
@@ -741,6 +742,7 @@ impl UserEvents {
                 Some(false) => (),
                 None => return result,
             }
+            cpu::yield_unless_killed()?;
         }
     }
 

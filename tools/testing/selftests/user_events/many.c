@@ -99,6 +99,58 @@ static void many_formats(unsigned int count)
 	close(other);
 }
 
+/* How many of the formats there are that are kept. */
+static int kept(void)
+{
+	char *text = slurp(pathf("%s/user_events_status", tracing_dir())), *at = text;
+	int count = 0;
+
+	while (at && (at = strstr(at, "mn_kept"))) {
+		count++;
+		at++;
+	}
+	free(text);
+	return count;
+}
+
+enum { INSTANCES = 16 };
+
+/* Who deletes very many formats, each from many instances, can be killed. */
+static void killed_while_deleting(int count)
+{
+	int fd = open_data(), left, wrong = 0;
+	double began, took;
+	int begin[2];
+	pid_t pid;
+	char byte;
+
+	for (int i = 0; i < INSTANCES; i++)
+		wrong |= mkdir(pathf("%s/instances/mn_%d", kernel_dir(), i), 0700);
+	for (int i = 0; i < count; i++) {
+		wrong |= reg_flags(fd, pathf("mn_kept u32 a%d", i), &words[1], 8, 0,
+				   USER_EVENT_REG_MULTI_FORMAT | USER_EVENT_REG_PERSIST, NULL);
+		unreg(fd, &words[1], 0);
+	}
+	close(fd);
+	if (wrong || kept() != count || pipe(begin))
+		die("formats that are kept");
+	pid = fork();
+	if (!pid)
+		_exit(write(begin[1], "b", 1) != 1 || del(data, "mn_kept"));
+	if (read(begin[0], &byte, 1) != 1)
+		die("a process");
+	sleep_ms(10);
+	began = now();
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	took = now() - began;
+	left = kept();
+	ok(left > 0, "who deletes %d formats is killed, in %.0f ms: %d are left", count, 1000 * took, left);
+	ok(!del(data, "mn_kept") && !kept(), "the rest can be deleted");
+	for (int i = 0; i < INSTANCES; i++)
+		rmdir(pathf("%s/instances/mn_%d", kernel_dir(), i));
+}
+
 int main(void)
 {
 	unsigned int count = slow_kernel() ? 2000 : 64 * WORDS;
@@ -129,9 +181,10 @@ int main(void)
 	close(end[1]);
 	ok(waitpid(pid, NULL, 0) == pid, "it exits");
 	many_formats(slow_kernel() ? 300 : 3000);
+	killed_while_deleting(slow_kernel() ? 100 : 2000);
 	unreg(data, &bit, 0);
 	close(data);
-	ok(within_seconds(60, !exists("mn_many") && !exists("mn_one") &&
+	ok(within_seconds(slow_kernel() ? 300 : 60, !exists("mn_many") && !exists("mn_one") &&
 			      strstr(slurp(pathf("%s/user_events_status", tracing_dir())), "\nActive: 0\n")),
 	   "and all is gone");
 	finish();
