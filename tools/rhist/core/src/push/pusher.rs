@@ -247,7 +247,7 @@ impl Sender {
             let now = Instant::now();
             let is_closing = state.is_closing;
             let next = match (is_closing && !is_banned, now >= not_before) {
-                (true, _) if last_attempts == 0 => None,
+                _ if is_closing && last_attempts == 0 => None,
                 // In the end, those that were ever put off are tried after all others.
                 (true, _) => state
                     .queue

@@ -299,6 +299,32 @@ fn the_last_batches_are_sent_behind_one_that_the_receiver_hangs_up_on() {
     assert!(bodies.len() <= 7, "{bodies:?}");
 }
 
+/// Also behind a receiver that wants to be left alone for no time at all.
+#[test]
+fn no_attempt_comes_after_the_last_one() {
+    let receiver = Receiver::start(|number, stream| match number {
+        0 | 1 => {
+            // Until nothing more comes.
+            thread::sleep(Duration::from_millis(300));
+            answer(stream, "503 Service Unavailable", "Retry-After: 0\r\n", b"")
+        }
+        _ => answer(stream, "502 Bad Gateway", "", b""),
+    });
+    let pace = Pace {
+        first: Duration::ZERO,
+        longest: Duration::ZERO,
+    };
+    let queue = Queue::in_memory(Limits::default());
+    let pusher = Pusher::start(receiver.endpoint(), queue, pace, |_| ());
+    pusher.push(batch(1));
+    while receiver.requests().is_empty() {
+        thread::sleep(Duration::from_millis(1));
+    }
+    assert_eq!(pusher.finish(PATIENCE).waiting, 1);
+    // The one that was on its way, and the last one.
+    assert_eq!(receiver.requests().len(), 2);
+}
+
 #[test]
 fn answers_are_long() {
     let receiver = Receiver::start(|number, stream| match number {
