@@ -185,6 +185,7 @@ def without_network():
     ok(push.stop() == 1, "it ends with 1 if not all was accepted")
     same("the next one adds to the queue", pushed(queued()), plus(first, second))
     outliers(queued)
+    own_threads(queued)
 
 
 def with_network(port):
@@ -208,6 +209,7 @@ def with_network(port):
         ok(push.stop() == 0, f"{kind}: all is accepted", push.said())
         same(f"{kind}: what came is what was counted", pushed(receiver.take(), kind == "cumulative"), counted)
     outliers(receiver.take)
+    own_threads(receiver.take)
     if os.path.exists(f"{KERNEL}/events/cgroup"):
         containers(receiver.take)
 
@@ -240,6 +242,18 @@ def outliers(bodies):
     ok(found and all(point["exemplars"][0]["asInt"] == point["max"] for point in found), "the longest wait is an exemplar", found[:1])
     saved = {attribute["key"] for point in found for attribute in point["exemplars"][0]["filteredAttributes"]}
     ok({"next_comm", "prev_comm"} <= saved, "with what was saved of it", saved)
+
+
+def own_threads(bodies):
+    """No thread that sends is one that is counted: of those that end while something is measured, none is rhist's."""
+    push = Push("--name", "ended", question=["count", "sched:sched_process_exit", "--by", "comm"], event="sched/sched_process_exit")
+    for _ in range(10):
+        subprocess.run(["true"], check=True)
+        time.sleep(0.2)
+    push.stop()
+    ended = {attribute["value"]["stringValue"] for metric in metrics(bodies()) if metric["name"] == "ended.hits"
+             for point in metric["sum"]["dataPoints"] for attribute in point["attributes"]}
+    ok("true" in ended and "rhist" not in ended, "pushing makes no threads that are counted", ended)
 
 
 def main():
