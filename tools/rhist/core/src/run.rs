@@ -477,6 +477,7 @@ mod tests {
     use crate::plan::hist_jsonl;
     use crate::recipe::Count;
     use crate::recipe::Measure;
+    use crate::tracefs::fixture;
 
     #[test]
     fn what_the_kernel_lacks() {
@@ -528,12 +529,8 @@ mod tests {
 
     #[test]
     fn an_instance_of_somebody_else_stays() {
-        let dir = tempfile::tempdir().unwrap();
+        let (dir, tracefs) = fixture::tracefs(false);
         let path = |name: &str| dir.path().join(name);
-        let format = include_str!("../tests/fixtures/events/sched/sched_switch/format");
-        fs::create_dir_all(path("events/sched/sched_switch")).unwrap();
-        fs::write(path("events/sched/sched_switch/format"), format).unwrap();
-        let tracefs = Tracefs::at(dir.path().to_owned()).unwrap();
         let measure = Measure {
             count: vec![Count {
                 event: "sched:sched_switch".to_owned(),
@@ -573,20 +570,9 @@ mod tests {
     }
 
     #[test]
-    fn ends_without_a_start_never_become_less() {
-        let dir = tempfile::tempdir().unwrap();
+    fn losses_never_become_less() {
+        let (dir, tracefs) = fixture::tracefs(true);
         let path = |name: &str| dir.path().join(name);
-        for event in ["sched_waking", "sched_switch"] {
-            let folder = path(&format!("events/sched/{event}"));
-            fs::create_dir_all(&folder).unwrap();
-            let format = Path::new(env!("CARGO_MANIFEST_DIR"))
-                .join("tests/fixtures/events/sched")
-                .join(event)
-                .join("format");
-            fs::copy(format, folder.join("format")).unwrap();
-        }
-        fs::write(path("hist_stats"), "").unwrap();
-        let tracefs = Tracefs::at(dir.path().to_owned()).unwrap();
         let point = |event: &str, on: &str| crate::recipe::Point {
             event: event.to_owned(),
             on: vec![on.to_owned()],

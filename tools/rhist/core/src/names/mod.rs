@@ -197,10 +197,7 @@ mod tests {
 
     #[test]
     fn names_of_events() {
-        let fixtures = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures");
-        let root = tempfile::tempdir().unwrap();
-        std::os::unix::fs::symlink(format!("{fixtures}/events"), root.path().join("events")).unwrap();
-        let tracefs = Tracefs::at(root.path().to_owned()).unwrap();
+        let (_root, tracefs) = crate::tracefs::fixture::tracefs(false);
         let measure = crate::recipe::Recipe::parse(
             r#"summary = "x"
             about = "y"

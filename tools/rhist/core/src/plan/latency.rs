@@ -269,25 +269,7 @@ mod tests {
     use crate::plan::Step;
     use crate::question::Question;
     use crate::recipe::FilterAt;
-    use crate::tracefs::Tracefs;
-
-    /// A directory that has wake-ups and switches, and is rhist's.
-    fn tracefs(is_rhist: bool) -> (tempfile::TempDir, Tracefs) {
-        let root = tempfile::tempdir().unwrap();
-        for event in ["sched_waking", "sched_switch"] {
-            let format = format!("events/sched/{event}/format");
-            let fixture = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
-                .join("tests/fixtures")
-                .join(&format);
-            std::fs::create_dir_all(root.path().join(&format).parent().unwrap()).unwrap();
-            std::fs::copy(fixture, root.path().join(format)).unwrap();
-        }
-        if is_rhist {
-            std::fs::write(root.path().join("hist_stats"), "").unwrap();
-        }
-        let tracefs = Tracefs::at(root.path().to_owned()).unwrap();
-        (root, tracefs)
-    }
+    use crate::tracefs::fixture;
 
     fn point(event: &str, on: &str, filter: &str) -> Point {
         Point {
@@ -308,7 +290,7 @@ mod tests {
     }
 
     fn plan(is_rhist: bool, measure: &Measure, options: &Options) -> Plan {
-        let (_root, tracefs) = tracefs(is_rhist);
+        let (_root, tracefs) = fixture::tracefs(is_rhist);
         Plan::new(&tracefs, Id::example(), measure, options, Question::default()).unwrap()
     }
 

@@ -649,6 +649,7 @@ fn has_dist(tracefs: &Tracefs) -> bool {
 mod tests {
     use super::*;
     use crate::recipe::Point;
+    use crate::tracefs::fixture;
 
     #[test]
     fn threads_one_after_the_other_are_a_range() {
@@ -700,16 +701,7 @@ mod tests {
 
     #[test]
     fn names_of_tasks_are_found_in_front_of_a_filter() {
-        let root = tempfile::tempdir().unwrap();
-        let folder = root.path().join("events/sched/sched_switch");
-        let format = "tests/fixtures/events/sched/sched_switch/format";
-        std::fs::create_dir_all(&folder).unwrap();
-        std::fs::copy(
-            std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(format),
-            folder.join("format"),
-        )
-        .unwrap();
-        let tracefs = Tracefs::at(root.path().to_owned()).unwrap();
+        let (_root, tracefs) = fixture::tracefs(false);
         let has_comm = |by: &str, filter: Option<&str>| {
             let measure = Measure {
                 by: vec![by.into()],
@@ -733,8 +725,7 @@ mod tests {
 
     #[test]
     fn values_that_can_be_below_zero() {
-        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
-        let tracefs = Tracefs::at(root).unwrap();
+        let (_root, tracefs) = fixture::tracefs(false);
         let count = |event: &str, sum: &[&str]| Count {
             event: event.to_owned(),
             sum: sum.iter().map(|sum| (*sum).to_owned()).collect(),
@@ -762,8 +753,7 @@ mod tests {
     /// If a recipe has none, what the event has.
     #[test]
     fn units_of_fields() {
-        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
-        let tracefs = Tracefs::at(root).unwrap();
+        let (_root, tracefs) = fixture::tracefs(false);
         let units = |unit, fields: &[&str]| {
             let measure = Measure {
                 unit,
@@ -795,16 +785,9 @@ mod tests {
 
     #[test]
     fn buckets_in_another_unit() {
-        let root = tempfile::tempdir().unwrap();
-        for event in ["sched_waking", "sched_switch"] {
-            let format = format!("events/sched/{event}/format");
-            let fixture = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
-                .join("tests/fixtures")
-                .join(&format);
-            std::fs::create_dir_all(root.path().join(&format).parent().unwrap()).unwrap();
-            std::fs::copy(fixture, root.path().join(format)).unwrap();
-        }
-        let plan = |unit, measured| {
+        let (_c, c) = fixture::tracefs(false);
+        let (_rhist, rhist) = fixture::tracefs(true);
+        let plan = |tracefs: &Tracefs, unit, measured| {
             let point = |event: &str, on: &str| Point {
                 event: event.to_owned(),
                 on: vec![on.to_owned()],
@@ -821,30 +804,27 @@ mod tests {
                 only_buckets: true,
                 ..Options::default()
             };
-            let tracefs = Tracefs::at(root.path().to_owned()).unwrap();
-            let plan = Plan::new(&tracefs, Id::example(), &measure, &options, Question::default());
+            let plan = Plan::new(tracefs, Id::example(), &measure, &options, Question::default());
             plan.map(|plan| plan.steps.last().unwrap().text().to_owned())
                 .map_err(|error| error.to_string())
         };
-        let c = "C's histograms have no buckets in another unit: load rhist";
-        assert_eq!(plan(BucketUnit::S, UnitName::Ns).unwrap_err(), c);
-        assert!(plan(BucketUnit::One, UnitName::Ns).is_ok());
-        std::fs::write(root.path().join("hist_stats"), "").unwrap();
-        let trigger = plan(BucketUnit::S, UnitName::Ns).unwrap();
+        let none = "C's histograms have no buckets in another unit: load rhist";
+        assert_eq!(plan(&c, BucketUnit::S, UnitName::Ns).unwrap_err(), none);
+        assert!(plan(&c, BucketUnit::One, UnitName::Ns).is_ok());
+        let trigger = plan(&rhist, BucketUnit::S, UnitName::Ns).unwrap();
         assert!(
             trigger.ends_with(":vals=(common_timestamp-$ts0).dist:unit(s):quantiles(50)"),
             "{trigger}"
         );
-        let trigger = plan(BucketUnit::One, UnitName::Ns).unwrap();
+        let trigger = plan(&rhist, BucketUnit::One, UnitName::Ns).unwrap();
         assert!(trigger.ends_with(".dist:quantiles(50)"), "{trigger}");
         let plain = "only times in nanoseconds can have buckets in another unit";
-        assert_eq!(plan(BucketUnit::S, UnitName::Count).unwrap_err(), plain);
+        assert_eq!(plan(&rhist, BucketUnit::S, UnitName::Count).unwrap_err(), plain);
     }
 
     #[test]
     fn triggers_as_they_are() {
-        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
-        let tracefs = Tracefs::at(root).unwrap();
+        let (_root, tracefs) = fixture::tracefs(false);
         let name = |event: &str| EventName::parse(event).unwrap();
         let triggers = [
             (

@@ -283,16 +283,11 @@ mod tests {
     use crate::plan::Plan;
     use crate::service::Config;
     use crate::tracefs::events::EventName;
+    use crate::tracefs::fixture;
 
     #[test]
     fn only_what_is_gone_is_made_again() {
-        let dir = tempfile::tempdir().unwrap();
-        fs::create_dir(dir.path().join("events")).unwrap();
-        fs::write(dir.path().join("hist_stats"), "").unwrap();
-        let event = dir.path().join("events/sched/sched_switch");
-        fs::create_dir_all(&event).unwrap();
-        fs::write(event.join("format"), "name: sched_switch\n").unwrap();
-        let tracefs = Tracefs::at(dir.path().to_owned()).unwrap();
+        let (_dir, tracefs) = fixture::tracefs(true);
         let name = EventName::parse("sched:sched_switch").unwrap();
         let triggers = [(name, "hist:keys=next_pid".to_owned())];
         let plan = Plan::of_triggers(&tracefs, Id::example(), &triggers, Question::default()).unwrap();

@@ -4,6 +4,8 @@
 
 pub mod error_log;
 pub mod events;
+#[cfg(test)]
+pub(crate) mod fixture;
 pub mod format;
 
 use std::fmt;
