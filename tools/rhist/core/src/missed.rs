@@ -14,15 +14,19 @@ use crate::plan::events_of;
 use crate::question::Backend;
 use crate::tracefs::Tracefs;
 
-/// How many there were until now of the events of a plan, or since they were made. `None` if nobody has counted them.
+/// How often the kernel's files are read again, since others make and remove probes.
+const ATTEMPTS: usize = 20;
+
+/// How many there were until now of the events of a plan, or since they were made. `None` if nobody has counted them, or they cannot
+/// be told from those of others now.
 pub fn read(tracefs: &Tracefs, plan: &Plan) -> Option<u64> {
     let text = |path: &Path| fs::read_to_string(path).unwrap_or_default();
     let kernel = |file: &str| text(&tracefs.kernel().join(file));
     let has_kprobes = plan.steps.iter().any(is_kprobe);
-    let by_kernel = has_kprobes.then(|| {
-        let (probes, profile) = (kernel("kprobe_events"), kernel("kprobe_profile"));
-        by_kernel(&probes, &profile, &plan.id.group())
-    });
+    let by_kernel = match has_kprobes {
+        true => Some(by_kernel(kernel, &plan.id.group())?),
+        false => None,
+    };
     let by_module = (tracefs.backend() == Backend::Rhist).then(|| {
         let events: Vec<String> = events_of(&plan.measure)
             .iter()
@@ -58,16 +62,27 @@ fn is_kprobe(step: &Step) -> bool {
     definition.starts_with(['p', 'r']) && !is_of_program
 }
 
-/// What the probes of a group have missed. `kprobe_profile` has no groups; its lines are in the order of those of `kprobe_events`.
-fn by_kernel(probes: &str, profile: &str, group: &str) -> u64 {
-    let missed = |(probe, profile): (&str, &str)| {
-        let (found, event) = probe.split(' ').next()?.split_once(':')?.1.split_once('/')?;
-        let words: Vec<&str> = profile.split_whitespace().collect();
-        match words[..] {
-            // A probe of somebody else may have come in between.
-            [name, _, missed] if name == event && found == group => missed.parse::<u64>().ok(),
-            _ => None,
+/// What the probes of a group have missed. `kprobe_profile` has no groups: its lines are in the order of those of `kprobe_events`,
+/// as long as nobody makes or removes a probe between the two readings. New ones come last, so a probe has the same place before
+/// and after if none in front of it has gone.
+fn by_kernel(read: impl Fn(&str) -> String, group: &str) -> Option<u64> {
+    let mut probes = read("kprobe_events");
+    for _ in 0..ATTEMPTS {
+        let profile = read("kprobe_profile");
+        let before = std::mem::replace(&mut probes, read("kprobe_events"));
+        if before == probes {
+            return Some(of_group(&probes, &profile, group));
         }
+    }
+    None
+}
+
+/// Of pairs of lines, what those have missed whose probe is of a group.
+fn of_group(probes: &str, profile: &str, group: &str) -> u64 {
+    let missed = |(probe, profile): (&str, &str)| {
+        let (found, _) = probe.split(' ').next()?.split_once(':')?.1.split_once('/')?;
+        let number = profile.split_whitespace().next_back()?;
+        (found == group).then(|| number.parse::<u64>().ok())?
     };
     probes.lines().zip(profile.lines()).filter_map(missed).sum()
 }
@@ -87,16 +102,59 @@ fn by_module(stats: &str, events: &[String]) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+
     use super::*;
+
+    const PROBES: &str =
+        "p:other/probe0 vfs_read\nr4096:rhist_1_2/probe0 do_nanosleep\np:rhist_1_2/probe1 vfs_read a=$arg1\n";
+    const PROFILE: &str = "  probe0      7     1\n  probe0    200  1912\n  probe1     10    30\n";
 
     #[test]
     fn missed_by_the_kernel() {
-        let probes =
-            "p:other/probe0 vfs_read\nr4096:rhist_1_2/probe0 do_nanosleep\np:rhist_1_2/probe1 vfs_read a=$arg1\n";
-        let profile = "  probe0      7     1\n  probe0    200  1912\n  probe1     10    30\n";
-        assert_eq!(by_kernel(probes, profile, "rhist_1_2"), 1942);
-        assert_eq!(by_kernel(probes, profile, "other"), 1);
-        assert_eq!(by_kernel(probes, "", "rhist_1_2"), 0);
+        let read = |file: &str| match file {
+            "kprobe_events" => PROBES.to_owned(),
+            _ => PROFILE.to_owned(),
+        };
+        assert_eq!(by_kernel(read, "rhist_1_2"), Some(1942));
+        assert_eq!(by_kernel(read, "other"), Some(1));
+        assert_eq!(by_kernel(|_| String::new(), "rhist_1_2"), Some(0));
+    }
+
+    /// Probes of two runs have the same names, and that of a third one goes between two readings.
+    #[test]
+    fn missed_by_another_run() {
+        let texts = [
+            // With it, and without.
+            (
+                "p:x/probe0 a\np:rhist_1_2/probe0 b\np:rhist_3_4/probe0 c\n",
+                " probe0 9 5\n probe0 9 7\n probe0 9 700\n",
+            ),
+            (
+                "p:rhist_1_2/probe0 b\np:rhist_3_4/probe0 c\n",
+                " probe0 9 7\n probe0 9 700\n",
+            ),
+        ];
+        for goes_after in 0..8 {
+            let reads = Cell::new(0);
+            let read = |file: &str| {
+                let (probes, profile) = texts[usize::from(reads.get() > goes_after)];
+                reads.set(reads.get() + 1);
+                if file == "kprobe_events" {
+                    probes.to_owned()
+                } else {
+                    profile.to_owned()
+                }
+            };
+            assert_eq!(by_kernel(read, "rhist_1_2"), Some(7), "{goes_after}");
+        }
+        // Nobody waits until others have done.
+        let reads = Cell::new(0);
+        let read = |_: &str| {
+            reads.set(reads.get() + 1);
+            format!("p:x/probe{} a\n", reads.get())
+        };
+        assert_eq!(by_kernel(read, "x"), None);
     }
 
     #[test]

@@ -46,8 +46,10 @@ pub struct Run {
     cost_ns: Option<f64>,
     /// Most ends without a start that a reading had: each tells at least how many there are.
     unresolved: u64,
-    /// Hits of its events that were missed before it began.
-    missed_before: u64,
+    /// Hits of its events that were missed before it began, if that is known.
+    missed_before: Option<u64>,
+    /// And since then, as of the last reading that knows.
+    missed: Option<u64>,
     /// When the first trigger was about to count.
     begin: Time,
 }
@@ -176,7 +178,8 @@ impl Run {
             made: 0,
             cost_ns: None,
             unresolved: 0,
-            missed_before: 0,
+            missed_before: None,
+            missed: None,
             begin: Time::now(),
         };
         match run.make() {
@@ -217,7 +220,7 @@ impl Run {
     /// start is found by a later end since there was none for its own end yet.
     pub fn begin(&mut self) -> Result<(), StartError> {
         self.begin = Time::now();
-        self.missed_before = missed::read(&self.tracefs, &self.plan).unwrap_or(0);
+        self.missed_before = missed::read(&self.tracefs, &self.plan);
         self.plan
             .question
             .notes
@@ -237,7 +240,8 @@ impl Run {
             made: 0,
             cost_ns: None,
             unresolved: 0,
-            missed_before: 0,
+            missed_before: Some(0),
+            missed: None,
             begin: Time::default(),
         }
     }
@@ -290,8 +294,10 @@ impl Run {
     /// Those of the files, `NotFound` among them when the module was unloaded; or what is in a file is no histogram.
     pub fn reading(&mut self) -> Result<Reading, Box<dyn std::error::Error + Send + Sync>> {
         let mut reading = self.plan.answer.read(&self.instance())?;
-        let missed = missed::read(&self.tracefs, &self.plan);
-        reading.table.losses.missed_hits = missed.map(|missed| missed.saturating_sub(self.missed_before));
+        let missed = missed::read(&self.tracefs, &self.plan).zip(self.missed_before);
+        // What was missed once stays so, also if the kernel does not tell now.
+        self.missed = self.missed.max(missed.map(|(now, before)| now.saturating_sub(before)));
+        reading.table.losses.missed_hits = self.missed;
         if let Some(unresolved) = &mut reading.table.losses.unresolved {
             self.unresolved = self.unresolved.max(*unresolved);
             *unresolved = self.unresolved;
@@ -589,6 +595,7 @@ mod tests {
         let id = Id::parse("1_2").unwrap();
         let plan = Plan::new(&tracefs, id, &measure, &Options::default(), Question::default()).unwrap();
         let mut run = Run::of_others(tracefs, plan);
+        let missed = std::cell::Cell::new(None);
         let mut unresolved = |first: (u64, u64), second: (u64, u64)| {
             let ends = [(1, 0), first, second];
             for (event, triggers) in [("sched_waking", &[(1, 0)][..]), ("sched_switch", &ends)] {
@@ -597,11 +604,21 @@ mod tests {
                 let triggers: Vec<_> = triggers.iter().map(|(hits, none)| (*hits, 0, *none)).collect();
                 fs::write(folder.join("hist_jsonl"), hist_jsonl(&triggers)).unwrap();
             }
-            run.reading().unwrap().table.losses.unresolved
+            fs::write(
+                path("hist_stats"),
+                format!("sched:sched_switch  probe, {} lost\n", first.0),
+            )
+            .unwrap();
+            let losses = run.reading().unwrap().table.losses;
+            missed.set(losses.missed_hits);
+            losses.unresolved
         };
         assert_eq!(unresolved((4, 6), (3, 7)), Some(3));
         // Seven more hits while the first trigger had been read already.
         assert_eq!(unresolved((4, 6), (10, 7)), Some(3));
         assert_eq!(unresolved((4, 17), (10, 11)), Some(7));
+        // Nor do hits that are missed, also if it is told otherwise for a while.
+        assert_eq!(unresolved((3, 18), (10, 11)), Some(8));
+        assert_eq!(missed.get(), Some(4));
     }
 }
