@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use rhist_core::names::Names;
 use rhist_core::plan::Plan;
+use rhist_core::plan::word;
 use rhist_core::quantity;
 use rhist_core::question::Interval;
 use rhist_core::question::Reading;
@@ -74,7 +75,10 @@ impl Sink for Recorder<'_> {
         if !self.is_quiet {
             let path = self.path.display();
             let intervals = quantity::things(self.intervals, "intervals");
-            say!("{intervals} in {path}: rhist report {path} shows them");
+            say!(
+                "{intervals} in {path}: rhist report {} shows them",
+                word(&path.to_string())
+            );
         }
         Ok(())
     }

@@ -22,6 +22,7 @@ pub(crate) use answer::tests::hist_jsonl;
 pub use step::Id;
 use step::MOST_ACTIVE;
 pub use step::Step;
+pub use step::word;
 
 use crate::names::Names;
 use crate::question::Backend;
@@ -331,18 +332,18 @@ impl Plan {
     /// All commands, as a shell takes them.
     pub fn shell(&self, tracefs: &Tracefs) -> Vec<String> {
         let mut lines = vec![
-            format!("cd {}", tracefs.dir().display()),
+            cd(tracefs),
             format!("mkdir instances/{}", self.id.instance()),
             format!("echo {NO_TASK} > instances/{}/{TASKS}", self.id.instance()),
         ];
         lines.extend(self.steps.iter().map(|step| step.shell(&self.id)));
-        lines.push(format!("echo > instances/{}/{TASKS}", self.id.instance()));
+        lines.push(format!(": > instances/{}/{TASKS}", self.id.instance()));
         lines
     }
 
     /// The commands that undo these.
     pub fn shell_undo(&self, tracefs: &Tracefs) -> Vec<String> {
-        let mut lines = vec![format!("cd {}", tracefs.dir().display())];
+        let mut lines = vec![cd(tracefs)];
         let (triggers, others): (Vec<_>, Vec<_>) = self
             .steps
             .iter()
@@ -393,6 +394,11 @@ impl Plan {
         });
         (event, place)
     }
+}
+
+/// The command for a shell to be in a tracing directory.
+fn cd(tracefs: &Tracefs) -> String {
+    format!("cd {}", word(&tracefs.dir().display().to_string()))
 }
 
 /// Keys of a trigger.

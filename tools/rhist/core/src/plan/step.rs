@@ -146,21 +146,33 @@ impl Step {
 
     /// The command for a shell in the tracing directory.
     pub fn shell(&self, id: &Id) -> String {
-        Self::echo(id, self.file(), self.text())
+        let room = self.with_room();
+        Self::append(id, self.file(), room.as_deref().unwrap_or(self.text()))
     }
 
     /// The command for a shell that undoes it.
     pub fn shell_undo(&self, id: &Id) -> String {
-        Self::echo(id, self.file(), &self.undo())
+        Self::append(id, self.file(), &self.undo())
     }
 
-    fn echo(id: &Id, (in_instance, file): (bool, String), text: &str) -> String {
+    fn append(id: &Id, (in_instance, file): (bool, String), text: &str) -> String {
         let dir = if in_instance {
             format!("instances/{}/", id.instance())
         } else {
             String::new()
         };
-        format!("echo '{}' >> {dir}{file}", text.replace('\'', r"'\''"))
+        // Some shells' echo has its own opinion of backslashes.
+        let print = if text.contains('\\') { r"printf '%s\n'" } else { "echo" };
+        format!("{print} {} >> {dir}{file}", word(text))
+    }
+}
+
+/// A text as one word of a shell: in quotes, if it needs them.
+pub fn word(text: &str) -> String {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-".contains(&byte);
+    match !text.is_empty() && text.bytes().all(is_plain) {
+        true => text.to_owned(),
+        false => format!("'{}'", text.replace('\'', r"'\''")),
     }
 }
 
@@ -180,5 +192,39 @@ mod tests {
         assert_eq!(room("f:g/x do_it%return").as_deref(), Some("f4096:g/x do_it%return"));
         assert_eq!(room("f:g/x do_it"), None);
         assert_eq!(room("p:g/x do_exit"), None);
+    }
+
+    #[test]
+    fn words_of_a_shell() {
+        let words = ["/tmp/a-b_1.jsonl", "", "a b", "it's", "$x", "*"].map(word);
+        assert_eq!(words, ["/tmp/a-b_1.jsonl", "''", "'a b'", r"'it'\''s'", "'$x'", "'*'"]);
+    }
+
+    /// What a shell writes is what rhist would write.
+    #[test]
+    fn shells_write_the_same() {
+        let dir = tempfile::tempdir().unwrap();
+        for definition in [
+            "p:g/x vfs_read name=+0($arg1):string",
+            "f:g/x vfs_read%return",
+            r#"x y ~ "a\nb\\c\c$HOME`id`*'" #"#,
+        ] {
+            let step = Step::Probe {
+                name: "g/x".to_owned(),
+                definition: definition.to_owned(),
+            };
+            let written = step.with_room().unwrap_or(definition.to_owned());
+            for (line, text) in [
+                (step.shell(&Id::example()), written),
+                (step.shell_undo(&Id::example()), step.undo()),
+            ] {
+                let line = format!("cd {} && {line}", word(dir.path().to_str().unwrap()));
+                let status = std::process::Command::new("sh").args(["-c", &line]).status();
+                assert!(status.unwrap().success(), "{line}");
+                let file = dir.path().join("dynamic_events");
+                assert_eq!(std::fs::read_to_string(&file).unwrap(), format!("{text}\n"));
+                std::fs::remove_file(file).unwrap();
+            }
+        }
     }
 }
