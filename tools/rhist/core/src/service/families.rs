@@ -16,12 +16,46 @@ use crate::metrics::unit_word;
 use crate::table;
 use crate::table::BucketUnit;
 use crate::table::Fold;
+use crate::table::Losses;
 
 /// What all names begin with.
 const PREFIX: &str = "rhist_";
 
 /// What names begin with that are about the service itself. No histogram is called so.
 pub(super) const OWN: &str = "serve";
+
+/// A number of losses, if it is known.
+type Lost = fn(&Losses) -> Option<u64>;
+
+/// What a histogram can lose: the name of the metric, what it tells, and the number.
+pub(super) const LOSSES: [(&str, &str, Lost); 6] = [
+    (
+        "dropped",
+        "Hits without an entry, since the histogram was full",
+        |losses| Some(losses.dropped),
+    ),
+    (
+        "dropped_starts",
+        "Those of them that are starts of times, or ends: their entries are not those of label sets",
+        |losses| Some(losses.dropped_starts),
+    ),
+    (
+        "no_bucket",
+        "Values that are in no bucket, since there was no room for more",
+        |losses| losses.no_bucket,
+    ),
+    ("unresolved", "Ends without a start", |losses| losses.unresolved),
+    (
+        "missed",
+        "Starts and maxima that were not stored, since too many hits were at work",
+        |losses| losses.missed,
+    ),
+    (
+        "missed_hits",
+        "Hits that the kernel, or the module, could not pass on to the triggers",
+        |losses| losses.missed_hits,
+    ),
+];
 
 /// Names of labels, in the place of keys.
 pub struct LabelNames(pub(super) Vec<String>);
@@ -207,24 +241,7 @@ fn own(histograms: &[Watched]) -> Vec<Family<'_>> {
         "events",
         "Hits of all triggers of the histogram, those of starts among them",
     );
-    let mut dropped = counter("dropped", "Hits without an entry, since the histogram was full");
-    let mut dropped_starts = counter(
-        "dropped_starts",
-        "Those of them that are starts of times, or ends: their entries are not those of label sets",
-    );
-    let mut no_bucket = counter(
-        "no_bucket",
-        "Values that are in no bucket, since there was no room for more",
-    );
-    let mut unresolved = counter("unresolved", "Ends without a start");
-    let mut missed = counter(
-        "missed",
-        "Starts and maxima that were not stored, since too many hits were at work",
-    );
-    let mut missed_hits = counter(
-        "missed_hits",
-        "Hits that the kernel, or the module, could not pass on to the triggers",
-    );
+    let mut lost = LOSSES.map(|(name, help, _)| counter(name, help));
     let mut entries = gauge("entries", "Entries of the fullest histogram in the kernel");
     let mut size = gauge("size", "How many entries there is room for");
     let mut folded = counter(
@@ -259,18 +276,15 @@ fn own(histograms: &[Watched]) -> Vec<Family<'_>> {
             continue;
         }
         for (family, number) in [
-            (&mut pauses, Some(histogram.watch.pauses)),
-            (&mut starts, Some(histogram.starts)),
-            (&mut events, Some(totals.events())),
-            (&mut dropped, Some(losses.dropped)),
-            (&mut dropped_starts, Some(losses.dropped_starts)),
-            (&mut no_bucket, losses.no_bucket),
-            (&mut unresolved, losses.unresolved),
-            (&mut missed, losses.missed),
-            (&mut missed_hits, losses.missed_hits),
-            (&mut folded, Some(folded_hits)),
+            (&mut pauses, histogram.watch.pauses),
+            (&mut starts, histogram.starts),
+            (&mut events, totals.events()),
+            (&mut folded, folded_hits),
         ] {
-            if let Some(number) = number {
+            family.push(labels(), whole(number), start);
+        }
+        for (family, (_, _, number)) in lost.iter_mut().zip(LOSSES) {
+            if let Some(number) = number(losses) {
                 family.push(labels(), whole(number), start);
             }
         }
@@ -285,28 +299,21 @@ fn own(histograms: &[Watched]) -> Vec<Family<'_>> {
             cost_ratio.push(labels(), Value::Real(share), None);
         }
     }
-    vec![
-        running,
-        paused,
-        pauses,
-        starts,
-        events,
-        dropped,
-        dropped_starts,
-        no_bucket,
-        unresolved,
-        missed,
-        missed_hits,
-        entries,
-        size,
-        folded,
-        folded_keys,
-        sets,
-        limit,
-        event_cost,
-        cost_ratio,
-        budget,
-    ]
+    [running, paused, pauses, starts, events]
+        .into_iter()
+        .chain(lost)
+        .chain([
+            entries,
+            size,
+            folded,
+            folded_keys,
+            sets,
+            limit,
+            event_cost,
+            cost_ratio,
+            budget,
+        ])
+        .collect()
 }
 
 /// Whether a histogram may be called so.

@@ -357,6 +357,22 @@ fn lines(service: &Service) -> Vec<String> {
     own.map(str::to_owned).collect()
 }
 
+/// Whatever is lost shows in the alerts and in the dashboard of the package.
+#[test]
+fn losses_are_in_the_rules_and_in_the_dashboard() {
+    let of_histograms = families::LOSSES.map(|(name, ..)| format!("rhist_serve_{name}_total"));
+    let of_pushes = [
+        r#"rhist_push_batches_total{result!="accepted""#.to_owned(),
+        "rhist_push_rejected_points_total".to_owned(),
+    ];
+    let rules = include_str!("../../../fleet/rules.yml");
+    let dashboard = include_str!("../../../fleet/dashboard.json").replace(r#"\""#, "\"");
+    for name in of_histograms.iter().chain(&of_pushes) {
+        assert!(rules.contains(name.as_str()), "no alert has {name}");
+        assert!(dashboard.contains(name.as_str()), "no panel has {name}");
+    }
+}
+
 #[test]
 fn a_recording_is_counted() {
     let dir = tempfile::tempdir().unwrap();
