@@ -165,7 +165,7 @@ fn what_cannot_be_served() {
     assert!(status == Some(2) && said.contains("a.toml:1:1"), "{said}");
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
-    let expected = format!("rhist: {address}: Address already in use (os error 98)\n");
+    let expected = format!("rhist: cannot listen on {address}: Address already in use (os error 98)\n");
     assert_eq!(serve("none", &address), (Some(1), expected));
 }
 

@@ -49,11 +49,15 @@ use crate::serve::Response;
 use crate::serve::Server;
 use crate::serve::WordsPlanner;
 use crate::serve::notify;
+use crate::serve::notify_progress;
 use crate::signals::Guard;
 use crate::signals::Signals;
 
 /// What is asked for again within this time is answered from memory: whoever asks all the time costs little.
 const FRESH: Duration = Duration::from_secs(1);
+
+/// After so long it is ready, also if histograms are yet to be made: less than the service may take (`TimeoutStartSec=`).
+const START: Duration = Duration::from_secs(10);
 
 /// How long the end waits for the receiver of what is pushed. What it has not accepted then is in the queue.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -94,7 +98,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     }
     // Before anything is in the kernel: a port that is not free is told at once.
     let listen = (args.listen.host(), args.listen.port().unwrap_or(PORT));
-    let mut server = Server::bind(listen).with_context(|| format!("{}:{}", listen.0, listen.1))?;
+    let mut server = Server::bind(listen).with_context(|| format!("cannot listen on {}:{}", listen.0, listen.1))?;
     let address = server.address()?;
     let mut scraper = Scraper {
         service: Service::new(Id::of_this_process().context("/proc")?, journals),
@@ -120,7 +124,11 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     }
     scraper.service.apply(config, Instant::now());
     scraper.push_to(settings);
-    scraper.tick();
+    // In the boot, others wait until all count, but no longer than that.
+    let begin = Instant::now();
+    while scraper.service.has_due(begin) && begin.elapsed() < START && !end.wait(Some(begin)).context("signals")? {
+        scraper.tick(begin);
+    }
     say!("rhist: listening on http://{address}/metrics");
     notify("READY=1");
     loop {
@@ -150,7 +158,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         if scraper.service.read_due().is_some_and(|due| due <= Instant::now()) {
             scraper.read(Duration::ZERO);
         }
-        scraper.tick();
+        scraper.tick(Instant::now());
     }
 }
 
@@ -167,9 +175,9 @@ struct Scraper {
 }
 
 impl Scraper {
-    /// Makes what is to be made.
-    fn tick(&mut self) {
-        log(self.service.tick(&WordsPlanner, Instant::now()));
+    /// Makes one of those that are to be made.
+    fn tick(&mut self, now: Instant) {
+        log(self.service.tick(&WordsPlanner, now));
     }
 
     fn read(&mut self, age: Duration) {
@@ -205,8 +213,10 @@ impl Scraper {
             self.push();
         }
         guard.goes_on();
-        self.service.stop();
-        guard.goes_on();
+        self.service.stop(|| {
+            guard.goes_on();
+            notify_progress();
+        });
         tell_left(&self.pushing.finish(PATIENCE));
     }
 
@@ -298,7 +308,7 @@ impl Scraper {
 }
 
 /// Says what happened to histograms.
-fn log(happened: Vec<(String, Happened)>) {
+fn log(happened: impl IntoIterator<Item = (String, Happened)>) {
     for (name, happened) in happened {
         match happened {
             Happened::Started(notes) => {

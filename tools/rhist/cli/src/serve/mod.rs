@@ -15,6 +15,7 @@ pub use hosts::Hosts;
 pub use http::Request;
 pub use http::Response;
 pub use notify::notify;
+pub use notify::notify_progress;
 pub use own::Own;
 pub use planner::WordsPlanner;
 pub use server::Server;

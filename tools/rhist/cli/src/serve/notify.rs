@@ -17,6 +17,12 @@ pub fn notify(state: &str) {
     }
 }
 
+/// Tells it that the end goes on, and may take some time more than is configured: of many histograms each takes the kernel a
+/// moment.
+pub fn notify_progress() {
+    notify("EXTEND_TIMEOUT_USEC=20000000");
+}
+
 fn send(socket: &OsStr, state: &str) -> std::io::Result<()> {
     let address = match socket.as_bytes() {
         [b'@', name @ ..] => SocketAddr::from_abstract_name(name)?,

@@ -135,8 +135,9 @@ impl Service {
         Ok(())
     }
 
-    /// Does what is due: makes what can be made again. Returns what happened, by the names of histograms.
-    pub fn tick(&mut self, planner: &dyn Planner, now: Instant) -> Vec<(String, Happened)> {
+    /// Makes the first histogram whose turn it is, if there is one: only one, so that who asks can do something else before the
+    /// next, which takes the kernel some time. Returns what happened to it, if that is to be told.
+    pub fn tick(&mut self, planner: &dyn Planner, now: Instant) -> Option<(String, Happened)> {
         let Self {
             histograms,
             journals,
@@ -154,16 +155,17 @@ impl Service {
             journals,
             id: &mut next,
         };
-        let mut all = Vec::new();
-        for histogram in histograms {
-            if let Some(happened) = histogram.start(&mut world, now) {
-                if matches!(happened, Happened::Started(_)) {
-                    fresh.get_or_insert(Instant::now());
-                }
-                all.push((histogram.wanted.name.clone(), happened));
-            }
+        let histogram = histograms.iter_mut().find(|one| one.is_due(now))?;
+        let happened = histogram.start(&mut world, now)?;
+        if matches!(happened, Happened::Started(_)) {
+            fresh.get_or_insert(Instant::now());
         }
-        all
+        Some((histogram.wanted.name.clone(), happened))
+    }
+
+    /// Whether [`Self::tick()`] has something to make.
+    pub fn has_due(&self, now: Instant) -> bool {
+        self.histograms.iter().any(|one| one.is_due(now))
     }
 
     /// Reads all, unless they were read at most so long ago.
@@ -220,9 +222,12 @@ impl Service {
         happened
     }
 
-    /// Removes all from the kernel.
-    pub fn stop(&mut self) {
-        self.histograms.clear();
+    /// Removes all from the kernel, one after the other. `goes_on` is called after each.
+    pub fn stop(&mut self, mut goes_on: impl FnMut()) {
+        for histogram in self.histograms.drain(..) {
+            drop(histogram);
+            goes_on();
+        }
     }
 }
 

@@ -139,11 +139,13 @@ impl Watched {
         }
     }
 
-    /// Makes it, if it is time for that.
+    /// Whether it is to be made now.
+    pub(super) fn is_due(&self, now: Instant) -> bool {
+        self.due().is_some_and(|due| due <= now)
+    }
+
+    /// Makes it. What failed as it did before is not told again.
     pub(super) fn start(&mut self, world: &mut World<'_>, now: Instant) -> Option<Happened> {
-        if self.due().is_none_or(|due| due > now) {
-            return None;
-        }
         match self.make(world) {
             Ok(run) => {
                 self.begin(*run);
