@@ -82,6 +82,11 @@ impl Journals {
     ///
     /// Those of the file system; nothing has been made then.
     pub fn create(&self, id: &Id, command: &str) -> io::Result<Journal> {
+        self.make(id, command)
+            .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", self.dir.display())))
+    }
+
+    fn make(&self, id: &Id, command: &str) -> io::Result<Journal> {
         match rustix::fs::mkdir(&self.dir, Mode::from_raw_mode(0o755)) {
             Ok(()) | Err(Errno::EXIST) => {}
             Err(error) => return Err(error.into()),
@@ -311,6 +316,14 @@ mod tests {
 
     fn reap(journals: &Journals, also_kept: bool) -> Vec<Entries> {
         journals.reap(also_kept, |_| Ok::<_, io::Error>(())).0
+    }
+
+    #[test]
+    fn it_is_told_which_folder_takes_no_journal() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let journals = Journals::at(file.path().to_owned());
+        let error = journals.create(&id(), "runqlat").unwrap_err().to_string();
+        assert!(error.starts_with(file.path().to_str().unwrap()), "{error}");
     }
 
     #[test]

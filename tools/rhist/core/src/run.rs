@@ -34,6 +34,9 @@ use crate::tracefs::error_log::LogEntry;
 /// How long removal is tried again while something is busy: readers of other processes, or hits on their way.
 const PATIENCE: Duration = Duration::from_secs(2);
 
+/// Why an instance cannot be removed.
+const IN_USE: &str = "it is in use, as by a program that has one of its files open; the next rhist tries again";
+
 /// A measurement that runs. Dropping it undoes all that it made.
 #[derive(Debug)]
 pub struct Run {
@@ -427,6 +430,10 @@ fn undo(tracefs: &Tracefs, id: &Id, steps: &[Step]) -> io::Result<()> {
             }
         }
         is_gone(fs::remove_dir(instance.kernel()))
+    })
+    .map_err(|error| match error.kind() {
+        io::ErrorKind::ResourceBusy => io::Error::new(error.kind(), IN_USE),
+        _ => error,
     })?;
     for step in others {
         let (_, file) = step.file();

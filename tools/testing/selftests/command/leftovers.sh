@@ -131,7 +131,8 @@ for backend in rhist c; do
 	exec 9<"$KERNEL/instances/$instance/trace_pipe"
 	kill -9 $!
 	wait $! 2>/dev/null
-	$rhist >/dev/null 2>&1
+	$rhist clean >"$work/out" 2>&1
+	yes "$backend: a reader keeps it busy, which is told" grep -q "in use, as by a program" "$work/out"
 	exec 9<&-
 	$rhist >/dev/null
 	untouched "$backend: what a reader has kept busy goes when it can"

@@ -33,7 +33,7 @@ pub fn run(dry_run: bool) -> anyhow::Result<ExitCode> {
     }
     for (entries, error) in &failed {
         say!(
-            "rhist: {} could not be removed: {error}: {}",
+            "rhist: {} (rhist {}) could not be removed: {error}",
             entries.id.instance(),
             plain(&entries.command)
         );
