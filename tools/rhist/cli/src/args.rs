@@ -532,6 +532,6 @@ fn one_line(text: &str) -> Result<String, Infallible> {
 pub(crate) fn seconds(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(seconds) if (0.01..=31_536_000.0).contains(&seconds) => Ok(seconds),
-        _ => Err("seconds are a number of at least 0.01".to_owned()),
+        _ => Err("seconds are a number from 0.01 to 31536000, a year".to_owned()),
     }
 }

@@ -267,7 +267,7 @@ impl Ask {
         }
         let is_time = self.measure.unit == UnitName::Ns;
         let slower = match &self.run.slower {
-            Some(text) if is_time => Some(crate::measure::nanoseconds(text)?),
+            Some(text) if is_time => Some(crate::measure::nanoseconds(text).context("--slower")?),
             Some(text) => bail!("--slower {text}: {} measures no times", self.name),
             None => None,
         };

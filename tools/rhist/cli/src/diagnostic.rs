@@ -13,6 +13,8 @@ use annotate_snippets::Renderer;
 use annotate_snippets::Snippet;
 use rhist_core::problem::InFile;
 use rhist_core::problem::Problem;
+use rhist_core::problem::floor;
+use rhist_core::problem::named;
 use rhist_core::suggest;
 use rhist_core::table::Text;
 use rhist_core::tracefs::Tracefs;
@@ -125,6 +127,9 @@ fn escape(text: &str) -> String {
     Text::from(text).to_string()
 }
 
+/// Bytes of a text that are marked.
+const MOST_MARKED: usize = 100;
+
 /// Escapes a text, and says where a part of it is then.
 fn safe(source: &str, at: &Range<usize>) -> (String, Range<usize>) {
     let end = at.end.min(source.len());
@@ -139,6 +144,8 @@ fn safe(source: &str, at: &Range<usize>) -> (String, Range<usize>) {
     if from == text.len() {
         text.push(' ');
     }
+    // To point at the begin of a long one is enough, and the rest need not be shown.
+    let to = floor(&text, to.min(from + MOST_MARKED));
     (text, from..to.max(from + 1))
 }
 
@@ -157,14 +164,20 @@ pub fn checked(origin: &str, text: &str, result: Result<(), Problem>) -> anyhow:
 
 /// A name that is none of those that exist: `what` is `recipe`, or `run`.
 pub fn unknown_name<'a>(origin: &str, name: &str, what: &str, names: impl IntoIterator<Item = &'a str>) -> Diagnostic {
-    let problem = Problem::new(0..name.len(), format!("there is no {what} {name}"));
+    let problem = Problem::new(0..name.len(), format!("there is no {what} {}", named(name)));
     let nearest = suggest::near(name, names);
     let problem = match nearest.is_empty() {
-        true => problem.help(format!("rhist ls {what}s lists them")),
+        true => problem.help(match what {
+            "recipe" => "rhist ls recipes lists them, rhist --help the other commands".to_owned(),
+            _ => format!("rhist ls {what}s lists them"),
+        }),
         false => problem.near(&nearest),
     };
     Diagnostic::new(origin, name, problem)
 }
+
+/// What the kernel says of a probe of a kind that it was built without.
+const NO_SUCH_PROBES: &str = "No matching dynamic event type";
 
 /// Why the kernel refused a command. If the place is in one of the texts that the command was made of, that is shown,
 /// otherwise the command.
@@ -183,6 +196,11 @@ pub fn refused(error: &WriteError, written: &[Written<'_>]) -> Diagnostic {
         return Diagnostic::new(file, error.text.trim_end(), problem);
     };
     let title = format!("the kernel refused this: {}", entry.sentence);
+    if entry.sentence == NO_SUCH_PROBES {
+        let problem = Problem::new(0..error.text.trim_end().len(), title);
+        let problem = problem.help("this kernel has no such probes: rhist doctor tells which it has");
+        return Diagnostic::new(file, error.text.trim_end(), problem);
+    }
     for part in written {
         if let Some(position) = entry.position_in(part.text) {
             let at = LogEntry::word_at(part.text, position);

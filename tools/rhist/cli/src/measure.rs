@@ -211,6 +211,6 @@ pub fn finish(run: Run, tracefs: &Tracefs, keep: bool) -> anyhow::Result<()> {
 
 /// A time as people write it, in nanoseconds.
 pub fn nanoseconds(text: &str) -> anyhow::Result<u64> {
-    let time = quantity::parse(text, Unit::Nanoseconds).with_context(|| text.to_owned())?;
-    u64::try_from(time).with_context(|| format!("{text}: no time"))
+    let time = quantity::parse(text, Unit::Nanoseconds)?;
+    u64::try_from(time).with_context(|| format!("{text:?} is no time"))
 }

@@ -78,7 +78,10 @@ pub fn instead(name: &str) -> Option<&'static str> {
 /// The recipe of a user in this file. `None` if there is no such file.
 fn own(name: &str, path: &Path) -> anyhow::Result<Option<Recipe>> {
     match fs::metadata(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        // No file can have a name that is too long.
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::InvalidFilename) => {
+            return Ok(None);
+        }
         Err(error) => return Err(error.into()),
         Ok(file) if !file.is_file() || file.len() > MAX_SIZE => bail!("this is no recipe"),
         Ok(_) => {}
@@ -115,6 +118,17 @@ mod tests {
             Ok(None) => "none".to_owned(),
             Err(error) => error.to_string(),
         }
+    }
+
+    #[test]
+    fn no_recipe_has_a_name_that_is_too_long() {
+        let folder = tempfile::tempdir().unwrap();
+        let name = "x".repeat(300);
+        assert!(
+            own(&name, &folder.path().join(format!("{name}.toml")))
+                .unwrap()
+                .is_none()
+        );
     }
 
     #[test]

@@ -120,8 +120,18 @@ impl InFile {
     }
 }
 
+/// A name as a sentence has it. One with nothing to see is in quotes, and of a long one there is the begin.
+pub fn named(name: &str) -> String {
+    const MOST: usize = 100;
+    match name.char_indices().nth(MOST) {
+        _ if name.trim().is_empty() => format!("{name:?}"),
+        Some((end, _)) => format!("{}…", &name[..end]),
+        None => name.to_owned(),
+    }
+}
+
 /// The boundary of a character at or before this place.
-fn floor(text: &str, at: usize) -> usize {
+pub fn floor(text: &str, at: usize) -> usize {
     (0..=at.min(text.len()))
         .rev()
         .find(|&at| text.is_char_boundary(at))

@@ -58,6 +58,11 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     if is_wrong {
         return Ok(ExitCode::from(USAGE));
     }
+    if config.histograms.is_empty() {
+        let place = if args.files.is_empty() { FOLDER } else { "there" };
+        writeln!(io::stdout(), "no histograms are in {place}: nothing to check")?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let count = quantity::things(config.histograms.len() as u64, "histograms");
     writeln!(io::stdout(), "{count}: this machine can make all of it")?;
     Ok(ExitCode::SUCCESS)

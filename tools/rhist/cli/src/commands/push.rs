@@ -36,6 +36,7 @@ use crate::ask::Ask;
 use crate::measure;
 use crate::measure::Sink;
 use crate::screen::lines;
+use crate::screen::until;
 use crate::signals::GRACE;
 use crate::signals::Guard;
 use crate::signals::Signals;
@@ -134,6 +135,7 @@ pub fn run(args: &Args, common: &Common) -> anyhow::Result<ExitCode> {
         tracefs: &tracefs,
         url,
         patience,
+        duration: ask.run.duration,
         is_quiet: ask.common.quiet,
         intervals: 0,
     };
@@ -156,6 +158,7 @@ struct Pushed<'a> {
     url: String,
     /// How long the receiver is waited for in the end.
     patience: Duration,
+    duration: Option<f64>,
     is_quiet: bool,
     intervals: u64,
 }
@@ -169,7 +172,8 @@ impl Sink for Pushed<'_> {
         self.question = named(&plan.question, self.name.as_deref());
         self.names = plan.names(self.tracefs);
         if !self.is_quiet {
-            say!("{}: pushed to {}, until Ctrl-C", plan.question.summary, self.url);
+            let until = until(self.duration);
+            say!("{}: pushed to {}, {until}", plan.question.summary, self.url);
         }
         Ok(())
     }

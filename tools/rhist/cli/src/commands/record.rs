@@ -19,6 +19,7 @@ use crate::args::RecordArgs;
 use crate::ask::Ask;
 use crate::measure;
 use crate::measure::Sink;
+use crate::screen::until;
 
 /// Measures, and writes each interval to the file.
 pub fn run(args: &RecordArgs, common: &Common) -> anyhow::Result<ExitCode> {
@@ -36,6 +37,7 @@ pub fn run(args: &RecordArgs, common: &Common) -> anyhow::Result<ExitCode> {
         tracefs: &tracefs,
         names: Names::new(),
         path: args.file.clone(),
+        duration: ask.run.duration,
         is_quiet: ask.common.quiet,
         intervals: 0,
     };
@@ -47,6 +49,7 @@ struct Recorder<'a> {
     tracefs: &'a Tracefs,
     names: Names,
     path: PathBuf,
+    duration: Option<f64>,
     is_quiet: bool,
     intervals: u64,
 }
@@ -58,9 +61,10 @@ impl Sink for Recorder<'_> {
         self.names = plan.names(self.tracefs);
         if !self.is_quiet {
             say!(
-                "{}: recorded in {}, until Ctrl-C",
+                "{}: recorded in {}, {}",
                 plan.question.summary,
-                self.path.display()
+                self.path.display(),
+                until(self.duration)
             );
         }
         Ok(())

@@ -171,7 +171,9 @@ fn other_names() {
     let recipes = ["runqlat", "biolatency", "softirqs"];
     let near = unknown_name("RECIPE", "runqlta", "recipe", recipes).render(false);
     let far = unknown_name("RECIPE", "x", "recipe", recipes).render(false);
-    assert_snapshot!(near + "\n" + &far);
+    let none = unknown_name("RECIPE", "", "recipe", recipes).render(false);
+    let long = unknown_name("RECIPE", &"ä".repeat(5000), "run", []).render(false);
+    assert_snapshot!([near, far, none, long].join("\n"));
 }
 
 fn write_error(text: &str, log: &str) -> WriteError {
@@ -181,6 +183,17 @@ fn write_error(text: &str, log: &str) -> WriteError {
         error: io::Error::from_raw_os_error(22),
         log: LogEntry::last(log),
     }
+}
+
+#[test]
+fn of_a_kernel_without_such_probes() {
+    let log = "[    1.1] event: error: No matching dynamic event type\n  Command: p:g/x vfs_read\n           ^\n";
+    let error = WriteError {
+        path: "/sys/kernel/tracing/dynamic_events".into(),
+        ..write_error("p:g/x vfs_read", log)
+    };
+    let said = refused(&error, &[]).render(false);
+    assert!(said.contains("rhist doctor tells which it has"), "{said}");
 }
 
 #[test]

@@ -33,6 +33,7 @@ pub use comparison::Comparison;
 pub use label::Labels;
 pub(crate) use number::percent;
 pub(crate) use number::rate;
+pub(crate) use number::until;
 pub use page::Page;
 pub use page::lines;
 pub use page::plain;

@@ -33,6 +33,14 @@ pub(super) fn seconds(seconds: f64) -> String {
     quantity(seconds * 1e9, Unit::Nanoseconds)
 }
 
+/// How long a measurement goes on, as the end of a sentence.
+pub(crate) fn until(duration: Option<f64>) -> String {
+    match duration {
+        Some(duration) => format!("for {}", seconds(duration)),
+        None => "until Ctrl-C".to_owned(),
+    }
+}
+
 /// A part of a whole, in per cent.
 pub(crate) fn percent(part: f64) -> String {
     match part * 100.0 {

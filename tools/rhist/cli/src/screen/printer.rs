@@ -62,10 +62,7 @@ impl Sink for Printer<'_> {
     fn announce(&self, plan: &Plan) -> anyhow::Result<()> {
         let stdout = io::stdout();
         if self.ask.common.format() == Format::Text && !self.ask.common.quiet && stdout.is_terminal() {
-            let until = match self.ask.run.duration {
-                Some(seconds) => format!("for {}", number::seconds(seconds)),
-                None => "until Ctrl-C".to_owned(),
-            };
+            let until = number::until(self.ask.run.duration);
             let line = format!("{}: measuring {until}…\n", plain(&plan.question.summary));
             writeln!(&stdout, "{}", Page::of(&stdout).text(&line))?;
         }

@@ -13,6 +13,7 @@ use ureq::http::header;
 use super::Error;
 use crate::address::Address;
 use crate::address::Invalid;
+use crate::problem::named;
 
 /// Where OTLP has metrics, below the address of a receiver.
 const METRICS: &str = "/v1/metrics";
@@ -46,7 +47,7 @@ impl Endpoint {
 
     /// The receiver at `url`, which may begin with its host. Without a path, it is that of OTLP's metrics.
     pub fn new(url: &str) -> Result<Self, Error> {
-        let error = |why: &str| Error(format!("{url}: {why}"));
+        let error = |why: &str| Error(format!("{}: {why}", named(url)));
         let whole = if url.contains("://") {
             url.to_owned()
         } else {

@@ -22,6 +22,9 @@ use crate::table::Text;
 /// How long a line can be: that of 131072 keys with four distributions has about 200 MB.
 const MAX_LINE: u64 = 1 << 30;
 
+/// How much is read of a line that does not begin as one of a recording, to say what is wrong with it.
+const MAX_OTHER: u64 = 1 << 12;
+
 /// A recording that is being read: an iterator of its intervals, which ends after the first error.
 pub struct Reader {
     input: Box<dyn BufRead + Send>,
@@ -96,16 +99,22 @@ impl Reader {
     /// The interval in the next line.
     fn read(&mut self) -> Result<Option<Interval>, Error> {
         let mut line = Vec::new();
-        let length = (&mut self.input)
-            .take(MAX_LINE)
-            .read_until(b'\n', &mut line)
-            .map_err(|error| Error(format!("{}: {error}", self.name)))?;
+        let failed = |error: io::Error| Error(format!("{}: {error}", self.name));
+        let most = match self.input.fill_buf().map_err(failed)?.first() {
+            Some(byte) if !b"{ \t\r\n".contains(byte) => MAX_OTHER,
+            _ => MAX_LINE,
+        };
+        let length = (&mut self.input).take(most).read_until(b'\n', &mut line);
+        let length = length.map_err(failed)?;
         if length == 0 {
             return Ok(None);
         }
         self.line += 1;
-        if length as u64 == MAX_LINE {
-            return Err(self.error("it is too long for a recording"));
+        if length as u64 == most {
+            return Err(self.error(match most {
+                MAX_LINE => "it is too long for a recording",
+                _ => "this is no recording",
+            }));
         }
         let is_last = line.pop_if(|byte| *byte == b'\n').is_none();
         match decode::parts(&line) {

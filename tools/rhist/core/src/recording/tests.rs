@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::BufReader;
 use std::io::Cursor;
 use std::path::Path;
 use std::process::Command;
@@ -179,6 +180,13 @@ fn what_is_no_recording_gets_a_sentence() {
     ];
     let errors: Vec<_> = files.into_iter().map(error).collect();
     insta::assert_snapshot!(errors.join("\n"));
+}
+
+/// Nor is all of it read, which may have no end.
+#[test]
+fn what_is_no_recording_is_not_kept() {
+    let error = Reader::new(Box::new(BufReader::new(std::io::repeat(0))), "/dev/zero").err();
+    assert_eq!(error.unwrap().to_string(), "/dev/zero, line 1: this is no recording");
 }
 
 #[test]

@@ -10,6 +10,7 @@ use std::io;
 use super::Tracefs;
 use super::format::Format;
 use crate::problem::Problem;
+use crate::problem::named;
 use crate::suggest;
 
 /// Name of an event.
@@ -156,7 +157,7 @@ fn find(events: &[EventName], text: &str) -> Result<EventName, Problem> {
         (None, _) => {}
     }
     if events.iter().any(|name| name.system == text) {
-        let problem = Problem::new(0..text.len(), format!("there is no event {text}"));
+        let problem = Problem::new(0..text.len(), format!("there is no event {}", named(text)));
         return Err(problem
             .label("this is a system")
             .help(format!("rhist ls events {text} lists its events")));
@@ -167,7 +168,7 @@ fn find(events: &[EventName], text: &str) -> Result<EventName, Problem> {
         .filter_map(|event| events.iter().find(|name| name.event == *event))
         .map(EventName::to_string)
         .collect();
-    let problem = Problem::new(0..text.len(), format!("there is no event {text}")).near(&full);
+    let problem = Problem::new(0..text.len(), format!("there is no event {}", named(text))).near(&full);
     Err(if full.is_empty() {
         problem.help("rhist ls events lists them")
     } else {
@@ -178,7 +179,7 @@ fn find(events: &[EventName], text: &str) -> Result<EventName, Problem> {
 /// What is wrong with the name of an event that does not exist.
 fn unknown(events: &[EventName], name: &EventName) -> Problem {
     let EventName { system, event } = name;
-    let title = format!("there is no event {name}");
+    let title = format!("there is no event {}", named(&name.to_string()));
     let start = system.len() + 1;
     let in_system = || events.iter().filter(|other| other.system == *system);
     if in_system().next().is_none() {

@@ -75,7 +75,13 @@ impl Tracefs {
     ///
     /// `NotFound` if there is none.
     pub fn at(root: PathBuf) -> io::Result<Self> {
-        fs::metadata(root.join("events"))?;
+        fs::metadata(root.join("events")).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => {
+                let why = format!("{} is no tracing directory", root.display());
+                io::Error::new(error.kind(), why)
+            }
+            _ => error,
+        })?;
         let rhist = root.join("rhist");
         // Below rhist-exec, rhist's directory lies over the kernel's.
         let (dir, backend) = if root.join("hist_stats").exists() {
