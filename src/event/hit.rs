@@ -27,6 +27,9 @@ pub trait Context {
     /// Copies memory at `address` to `to`: of the current task, if it is an address in user space, else of the kernel.
     /// Returns false if not all of it can be read without a page fault.
     fn read(&self, to: &mut [u8], address: usize) -> bool;
+
+    /// Copies memory of the kernel at `address` to `to`. Returns false if not all of it can be read without a page fault.
+    fn read_kernel(&self, to: &mut [u8], address: usize) -> bool;
 }
 
 /// One hit of an event, on the CPU that it happens on.

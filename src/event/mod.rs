@@ -5,6 +5,7 @@
 //!
 //! Everything else is built on this folder, and it on nothing but the `kernel` crate.
 
+pub mod address;
 pub mod clock;
 pub mod exponential;
 pub mod field;
@@ -16,6 +17,10 @@ pub mod stack;
 pub mod unaligned;
 pub mod words;
 
+pub use address::{
+    AddressField,
+    Network, //
+};
 pub use clock::Clock;
 pub use exponential::{
     Bucket,

@@ -23,9 +23,11 @@ use crate::{
     event::{
         number::Numbers,
         pointed::read_text,
+        AddressField,
         EventField,
         FilterType,
         Hit,
+        Network,
         Number,
         NumberType,
         Record, //
@@ -90,6 +92,8 @@ pub(super) enum Predicate {
     DataLoc(u32, Pattern),
     RelLoc(u32, Pattern),
     Comm(Pattern),
+    /// The address is in the network, or is not.
+    Address(AddressField, Network, bool),
     /// A string in the kernel's memory, with its pointer in the record.
     Kernel(u32, Pattern),
     /// A string in the running task's memory, with its pointer in the record.
@@ -150,6 +154,9 @@ impl Predicate {
             Self::DataLoc(at, pattern) => pattern.matches(record.data_loc(*at)),
             Self::RelLoc(at, pattern) => pattern.matches(record.rel_loc(*at)),
             Self::Comm(pattern) => pattern.matches(&hit.context().comm()),
+            Self::Address(field, network, inside) => {
+                network.contains(field.read(record)) == *inside
+            }
             Self::Kernel(at, pattern) => pointed(pattern, pointer(hit, *at), |to, address| {
                 memory.read_kernel(to, address)
             }),
@@ -179,6 +186,7 @@ impl Predicate {
             Self::Range(number, _) | Self::Bits(number, _) | Self::Member(number, _) => {
                 (Some(number.offset()), true)
             }
+            Self::Address(field, ..) => (Some(field.offset()), true),
             Self::CpusEqual(at, _, _)
             | Self::CpusIntersect(at, _)
             | Self::Array(at, _, _)
@@ -253,6 +261,8 @@ impl Predicate {
         };
         let ustring = suffix(b".ustring");
         let function = suffix(b".function");
+        // C has no such suffix: for a field that is none, the error is C's.
+        let address = AddressField::new(&field).filter(|_| suffix(b".ip"));
         at = text.skip(at, is_space);
         let mut ops = OPS.iter();
         let Some((sign, op)) = ops.find(|(sign, _)| text.from(at).starts_with(sign)) else {
@@ -267,6 +277,7 @@ impl Predicate {
         };
         let predicate = match text.from(parser.at) {
             _ if function => parser.function()?,
+            _ if address.is_some() => parser.address(address)?,
             [b'C', b'P', b'U', b'S', ..] => parser.cpus()?,
             [b'\'' | b'"', ..] => parser.string(ustring)?,
             [b'0'..=b'9' | b'-', ..] => parser.number()?,
@@ -323,6 +334,23 @@ impl PredicateParser<'_> {
             (_, None) => Predicate::Constant(true),
             (_, Some(inside)) => Predicate::range(&self.field, inside.others()),
         })
+    }
+
+    fn address(&mut self, field: Option<AddressField>) -> Result<Predicate, FilterError> {
+        let inside = match self.op {
+            Op::Equal => true,
+            Op::NotEqual => false,
+            _ => return Err(self.error(InvalidOp)),
+        };
+        let start = self.at;
+        self.at = self.text.skip(start, |byte| {
+            byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b':' | b'/')
+        });
+        let network = Network::parse(self.text.piece(start, self.at));
+        match (field, network) {
+            (Some(field), Some(network)) => Ok(Predicate::Address(field, network, inside)),
+            _ => Err(error(InvalidValue, start).hinted(HintText::FilterAddress, start)),
+        }
     }
 
     fn cpus(&mut self) -> Result<Predicate, FilterError> {

@@ -159,6 +159,10 @@ impl Context for HitContext<'_> {
             false => memory::read_kernel(to, address),
         }
     }
+
+    fn read_kernel(&self, to: &mut [u8], address: usize) -> bool {
+        memory::read_kernel(to, address)
+    }
 }
 
 impl Dispatch {

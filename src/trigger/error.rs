@@ -267,9 +267,12 @@ hint_texts! {
     FieldBlank = "a blank is part of the name",
     FieldMissing = "the name is missing",
     BucketWidth = "expecting a width, as in .buckets=10",
+    Address = "keys and parameters of save() can be addresses, of unsigned fields with 4 or 16 bytes, or with a socket address",
+    PointedText = "keys, variables and parameters of actions can be strings, of fields with the type const char *",
     ScaleNumber = "expecting a scale from 0 to 5, as in .dist=3",
     FilterOperator = "expecting && or || between two terms",
     FilterQuote = "the string that begins here has no end",
+    FilterAddress = "expecting an address, or a network as in 10.0.0.0/8 or 2001:db8::/32",
     FilterTerm = "expecting a term that begins with the name of a field",
 }
 

@@ -61,6 +61,10 @@ pub enum ModifierKind {
     Avg,
     /// `.dist` or `.dist=N`: a distribution in such buckets.
     Dist(u8),
+    /// `.ip`
+    Ip,
+    /// `.string`
+    String,
 }
 
 /// How a modifier is written.
@@ -98,13 +102,21 @@ struct Row {
     columns: fn(bool) -> &'static [Column],
 }
 
-const ANYWHERE: &[Place] = &[Place::Key, Place::Value, Place::Variable, Place::Operand];
-const NOT_AS_VALUE: &[Place] = &[Place::Key, Place::Variable, Place::Operand];
+const ANYWHERE: &[Place] = &[
+    Place::Key,
+    Place::Value,
+    Place::Variable,
+    Place::Saved,
+    Place::Operand,
+];
+const NOT_AS_VALUE: &[Place] = &[Place::Key, Place::Variable, Place::Saved, Place::Operand];
 const IN_KEYS: &[Place] = &[Place::Key, Place::Operand];
 const IN_VALUES: &[Place] = &[Place::Value, Place::Operand];
 
 const AS_KEY: &[Place] = &[Place::Key];
 const AS_VALUE: &[Place] = &[Place::Value];
+const AS_KEY_OR_SAVED: &[Place] = &[Place::Key, Place::Saved];
+const NOT_A_NUMBER: &[Place] = &[Place::Key, Place::Variable, Place::Saved];
 
 /// Not scaled.
 const PLAIN: fn(usize, bool) -> Scale = |_, _| Scale::One;
@@ -137,7 +149,7 @@ const fn spread(signed: bool) -> [Column; 3] {
 /// The modifiers, in the order in which C compares them (`parse_field()`, `__create_val_field()`, trace_events_hist.c),
 /// and behind those what C has not.
 #[rustfmt::skip]
-static TABLE: [Row; 16] = {
+static TABLE: [Row; 18] = {
     use ModifierKind::*;
     use Syntax::*;
     const fn row(
@@ -163,6 +175,8 @@ static TABLE: [Row; 16] = {
         row(Max,            "max",        WordHere,              AS_VALUE,     PLAIN,       None,           MAX),
         row(Avg,            "avg",        WordHere,              AS_VALUE,     PLAIN,       None,           SUM),
         row(Dist(0),        "dist",       WithScaleOrNot,        AS_VALUE,     PLAIN,       None,           SPREAD),
+        row(Ip,             "ip",         WordHere,              AS_KEY_OR_SAVED, PLAIN,    None,           SUM),
+        row(String,         "string",     WordHere,              NOT_A_NUMBER, PLAIN,       None,           SUM),
     ]
 };
 
@@ -216,6 +230,11 @@ impl ModifierKind {
         matches!(self, Self::Min | Self::Max | Self::Avg | Self::Dist(_))
     }
 
+    /// Whether it says what is in the field's bytes, which are no number then.
+    pub fn is_content(self) -> bool {
+        matches!(self, Self::Ip | Self::String)
+    }
+
     /// The columns of a value without a modifier.
     pub fn columns_without() -> &'static [Column] {
         SUM(false)
@@ -238,7 +257,18 @@ impl ModifierKind {
                 return Ok(kind);
             }
         }
-        Err((modifier, None))
+        let mut rows = TABLE.iter();
+        let elsewhere = rows.find(|row| row.word.as_bytes() == text.bytes(modifier));
+        Err((modifier, elsewhere.and_then(|row| row.kind.hint())))
+    }
+
+    /// What to say of it where it cannot be, if C's text alone does not tell.
+    pub fn hint(self) -> Option<HintText> {
+        match self {
+            Self::Ip => Some(HintText::Address),
+            Self::String => Some(HintText::PointedText),
+            _ => None,
+        }
     }
 }
 

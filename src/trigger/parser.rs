@@ -754,17 +754,20 @@ fn params(
 }
 
 fn param(text: &SourceText, piece: Span, form: ParamForm) -> Result<Param, AllocError> {
-    let (qualifier, rest) = match form {
-        ParamForm::Save => (Ok(None), piece),
-        ParamForm::Trace | ParamForm::Event => match qualified(text, piece) {
-            Some((qualifier, rest)) => (Ok(qualifier), rest),
-            None => (Err(text.own(HintText::ParamEvent, piece)), piece),
-        },
+    let (place, (qualifier, rest)) = match form {
+        ParamForm::Save => (Place::Saved, (Ok(None), piece)),
+        ParamForm::Trace | ParamForm::Event => (
+            Place::Variable,
+            match qualified(text, piece) {
+                Some((qualifier, rest)) => (Ok(qualifier), rest),
+                None => (Err(text.own(HintText::ParamEvent, piece)), piece),
+            },
+        ),
     };
     Ok(Param {
         text: piece,
         qualifier,
         rest,
-        atom: atom(text, rest, Place::Variable)?,
+        atom: atom(text, rest, place)?,
     })
 }

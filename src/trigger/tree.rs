@@ -119,6 +119,15 @@ impl Trigger {
         }
     }
 
+    /// The error for a field that cannot have this modifier.
+    pub fn unfit(&self, modifier: Modifier) -> Error {
+        let error = self.error(ErrorText::BadFieldModifier, modifier.text);
+        match modifier.kind.hint() {
+            Some(hint) => error.hinted(hint, self.text.place(modifier.text)),
+            None => error,
+        }
+    }
+
     /// Returns a hint for a trigger that is accepted, but may not be what the user meant.
     pub fn note(&self) -> Option<Hint> {
         let mut actions = self.actions.items().iter();
@@ -334,8 +343,10 @@ pub enum Place {
     Key,
     /// A value.
     Value,
-    /// The right side of an assignment, or a parameter of an action.
+    /// The right side of an assignment, or a parameter of an action but `save()`.
     Variable,
+    /// A parameter of `save()`.
+    Saved,
     /// Inside another expression.
     Operand,
 }

@@ -34,6 +34,8 @@ use super::{
 };
 use crate::{
     event::{
+        address::V6,
+        AddressField,
         Number,
         NumberType,
         Scale, //
@@ -274,6 +276,7 @@ impl<'a> Compiler<'a> {
         for var in &self.spec.save_vars {
             let words = match var.value.kind() {
                 ValueKind::Number | ValueKind::Stack => 1,
+                ValueKind::Address => V6 / size_of::<u64>(),
                 ValueKind::Text => text_size(var.value.size).div_ceil(8),
             };
             let content = self.content(&var.value)?;
@@ -370,8 +373,9 @@ impl<'a> Compiler<'a> {
         let saved = program.saved.iter().map(|(content, _)| content);
         let mut contents = Iterator::chain(parts, Iterator::chain(stores, saved));
         let saves = |target: &Target| matches!(target, Target::Save);
-        program.leaf = !contents.any(|content| matches!(content, Content::Stack))
-            && targets.0.iter().all(saves);
+        let nests =
+            |content: &Content| matches!(content, Content::Stack | Content::RecordedPointer(_));
+        program.leaf = !contents.any(nests) && targets.0.iter().all(saves);
         program.vars = VarFields::new(program, targets)?;
         Ok(Arc::new(KBox::into_inner(self.program), GFP_KERNEL)?)
     }
@@ -399,6 +403,10 @@ impl<'a> Compiler<'a> {
             },
             Function::DynString => Content::DataLoc(offset),
             Function::RelDynString => Content::RelLoc(offset),
+            Function::Pointed => Content::RecordedPointer(offset),
+            Function::Address => {
+                Content::Address(event_field.and_then(AddressField::new).ok_or(EINVAL)?)
+            }
             Function::Stack => Content::Stack,
             Function::StoredStack => Content::StoredStack(offset),
             _ => Content::Number(self.value(field)?),

@@ -11,7 +11,10 @@ use super::{
 };
 use crate::{
     event::{
+        address::V6,
+        number::Numbers,
         pointed::read_text,
+        AddressField,
         Hit,
         Stack, //
     },
@@ -44,6 +47,9 @@ pub(in crate::hist) enum Content {
     RelLoc(u32),
     /// The characters at the address that is the value of the reference in this slot.
     Pointed(usize),
+    /// The characters in the kernel at the address here in the record.
+    RecordedPointer(u32),
+    Address(AddressField),
     Comm,
     /// The comm of the task with this process id, which is the current one.
     Execname(Value),
@@ -61,6 +67,9 @@ pub(in crate::hist) trait Sink {
     /// Writes a string, which ends at its first NUL or at its end. `size` is the size of its field in the record, if that is
     /// an array.
     fn text(&mut self, text: &[u8], size: usize);
+
+    /// Writes an IPv6 address.
+    fn address(&mut self, address: &[u8; V6]);
 
     /// Writes a stack, which `fill` is given without entries.
     fn stack(&mut self, fill: impl FnOnce(&mut Stack));
@@ -98,9 +107,17 @@ impl Content {
             Self::DataLoc(offset) => to.text(hit.record().data_loc(offset), WHOLE),
             Self::RelLoc(offset) => to.text(hit.record().rel_loc(offset), WHOLE),
             Self::Pointed(slot) => match vals.get(slot) {
-                Some(&address) => read_pointed(hit, address, to),
+                Some(&address) => {
+                    read_pointed(address, to, |to, address| hit.context().read(to, address))
+                }
                 None => return false,
             },
+            Self::RecordedPointer(offset) => {
+                read_pointed(hit.record().u64(offset), to, |to, address| {
+                    hit.context().read_kernel(to, address)
+                })
+            }
+            Self::Address(field) => to.address(&field.read(hit.record())),
             Self::Comm => to.text(&current_comm(hit), WHOLE),
             Self::Execname(ref pid) => match program.read(pid, hit, vals) {
                 0 => to.text(IDLE, WHOLE),
@@ -140,15 +157,13 @@ impl Program {
     }
 }
 
-/// Reads the characters at `address`. If they cannot be read, the text is `(fault)`, as in C.
+/// Reads the characters at `address` by `read`, up to their NUL. If they cannot be read, the text is `(fault)`, as in C.
 #[inline(never)]
-fn read_pointed(hit: &Hit<'_>, address: u64, to: &mut impl Sink) {
+fn read_pointed(address: u64, to: &mut impl Sink, read: impl Fn(&mut [u8], usize) -> bool) {
     // All characters but the NUL.
     let mut text = [0; limits::STRING_MAX as usize - 1];
-    let text = match read_text(&mut text, address as usize, |to, address| {
-        hit.context().read(to, address)
-    }) {
-        true => &text[..],
+    let text = match read_text(&mut text, address as usize, read) {
+        true => until_nul(&text),
         false => b"(fault)",
     };
     to.text(text, usize::MAX);
@@ -191,6 +206,12 @@ impl Sink for WidePlace<'_> {
         let text = until_nul(text);
         let text = &text[..min(text.len(), min(size, self.size).saturating_sub(1))];
         for (to, word) in self.words.iter_mut().zip(text_to_words(text, WIDE_WORDS)) {
+            *to = word;
+        }
+    }
+
+    fn address(&mut self, address: &[u8; V6]) {
+        for (to, word) in self.words.iter_mut().zip(text_to_words(address, V6 / 8)) {
             *to = word;
         }
     }

@@ -19,6 +19,8 @@ use super::{
 };
 use crate::{
     event::{
+        address::V6,
+        AddressField,
         Hit,
         Number,
         NumberType,
@@ -204,6 +206,12 @@ impl KeyPart {
                 }
                 key.push((KeyWord::tail(offset + len - 8), Scale::One), GFP_KERNEL)?;
             }
+            Content::Address(AddressField::V6(offset)) => {
+                for at in [offset, offset + 8] {
+                    let word = KeyWord::number(Number::new(NumberType::U64, at));
+                    key.push((word, Scale::One), GFP_KERNEL)?;
+                }
+            }
             _ => return Ok(false),
         }
         Ok(true)
@@ -322,6 +330,11 @@ impl Sink for KeyPlace<'_> {
     fn text(&mut self, text: &[u8], _size: usize) {
         let len = min(text.len(), min(self.max_chars, self.bytes.len()));
         self.bytes[..len].copy_from_slice(&text[..len]);
+    }
+
+    fn address(&mut self, address: &[u8; V6]) {
+        let len = min(V6, self.bytes.len());
+        self.bytes[..len].copy_from_slice(&address[..len]);
     }
 
     #[inline(always)]

@@ -138,6 +138,10 @@ fn show_keys(out: &mut Text, row: &Row<'_>, names: &dyn Names) -> Result {
                 out.bytes(b": ")?;
                 out.padded(50, |out| out.bytes(text))
             }
+            KeyCell::Address(address) => {
+                out.bytes(b": ")?;
+                out.padded(ADDRESS_WIDTH, |out| out.format(format_args!("{address}")))
+            }
             KeyCell::Stack(entries) => {
                 stack = true;
                 show_stack(out, field, entries, names)
@@ -248,6 +252,7 @@ fn show_tracked(out: &mut Text, row: &Row<'_>, buf: &mut TrackedBuf) -> Result {
             out.bytes(b": ")?;
             match cell {
                 SavedCell::Number(number) => out.format(format_args!("{number:>10}")),
+                SavedCell::Address(address) => out.format(format_args!("{address}")),
                 SavedCell::Text(text) => out.padded(32, |out| out.bytes(text.unwrap_or(b"(null)"))),
             }
         })?;
@@ -279,6 +284,9 @@ fn show_last_snapshot(out: &mut Text, hist: &Histogram, names: &dyn Names) -> Re
     show_keys(out, &last.row(hist), names)?;
     out.bytes(b"\n")
 }
+
+/// The longest text of an address.
+const ADDRESS_WIDTH: usize = 39;
 
 /// The longest bar of `.graph`.
 const BAR: &[u8; 20] = b"####################";

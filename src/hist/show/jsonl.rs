@@ -278,6 +278,7 @@ fn key(out: &mut Text, field: &HistField, cell: &KeyCell<'_>, names: &dyn Names)
         }
         KeyCell::Stack(entries) => stack(out, entries.entries(), names),
         KeyCell::Text(text) => string(out, text),
+        KeyCell::Address(address) => out.format(format_args!("\"{address}\"")),
     }
 }
 
@@ -401,6 +402,7 @@ fn actions(out: &mut Text, row: &Row<'_>, buf: &mut TrackedBuf) -> Result {
                         let number = Whole::new(number, var.value.signed());
                         out.format(format_args!("{number}"))
                     }
+                    SavedCell::Address(address) => out.format(format_args!("\"{address}\"")),
                     SavedCell::Text(text) => string_or_null(out, text),
                 }
             })?;

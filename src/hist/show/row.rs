@@ -2,12 +2,16 @@
 
 //! Rows of typed cells, from which printers make text.
 
-use core::cmp::min;
+use core::{
+    cmp::min,
+    net::IpAddr, //
+};
 
 use kernel::prelude::*;
 
 use crate::{
     event::{
+        address,
         Exponential,
         Scale,
         Tenths,
@@ -93,6 +97,7 @@ pub(super) enum KeyCell<'a> {
     Stack(Stack<'a>),
     /// A string without its NUL.
     Text(&'a [u8]),
+    Address(IpAddr),
 }
 
 impl KeyCell<'_> {
@@ -203,6 +208,7 @@ impl Distribution<'_> {
 /// The cell of a saved field.
 pub(super) enum SavedCell<'a> {
     Number(u64),
+    Address(IpAddr),
     /// A string without its NUL; `None` if nothing was saved yet.
     Text(Option<&'a [u8]>),
 }
@@ -285,6 +291,13 @@ impl<'a> Row<'a> {
             at += words;
             let mut text = [0; limits::STRING_MAX as usize];
             let cell = match var.value.kind() {
+                ValueKind::Address => {
+                    let mut bytes = [0; address::V6];
+                    for (to, word) in bytes.chunks_exact_mut(8).zip(content) {
+                        to.copy_from_slice(&word.to_ne_bytes());
+                    }
+                    SavedCell::Address(address::of_bytes(&bytes, var.value.address_size()))
+                }
                 ValueKind::Number | ValueKind::Stack => SavedCell::Number(content[0]),
                 ValueKind::Text => {
                     SavedCell::Text(buf.set.then(|| words_to_text(content, &mut text)))
@@ -360,6 +373,9 @@ impl<'a> Row<'a> {
                 _ => None,
             }),
             Some(ModifierKind::Syscall) => KeyCell::Syscall(number),
+            Some(ModifierKind::Ip) => {
+                KeyCell::Address(address::of_bytes(content, field.address_size()))
+            }
             _ if field.function.is_stack() => {
                 KeyCell::Stack(Stack(&content[..limits::STACK_SIZE as usize]))
             }

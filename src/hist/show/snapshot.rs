@@ -361,6 +361,7 @@ fn compare_keys(by: Compare, a: &[u8], b: &[u8]) -> Ordering {
         Compare::Nothing => Ordering::Equal,
         Compare::Text => until_nul(a).cmp(until_nul(b)),
         Compare::Number(type_) => type_.compare(number(a), number(b)),
+        Compare::Bytes(count) => a.get(..count).cmp(&b.get(..count)),
     }
 }
 

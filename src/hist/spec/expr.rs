@@ -389,14 +389,24 @@ impl Draft<'_> {
             return Err(trigger.no_field(field.name));
         };
         let modifier = field.modifier.map(|modifier| modifier.kind);
+        let recorded = matches!(named, Named::Recorded(_));
         let mut hist_field = match named {
             Named::Hitcount => HistField::hitcount(),
             Named::Cpu(alias) => HistField::cpu(alias),
             Named::Comm(alias) => HistField::comm(alias),
             Named::Timestamp => HistField::timestamp(),
             Named::Stacktrace => HistField::stack(),
-            Named::Recorded(recorded) => HistField::recorded(recorded)
-                .ok_or_else(|| trigger.own_error(HintText::NoFunction, field.name))?,
+            Named::Recorded(recorded) => {
+                let made = match modifier {
+                    Some(ModifierKind::Ip) => HistField::address(recorded),
+                    Some(ModifierKind::String) => HistField::pointed(recorded),
+                    _ => HistField::recorded(recorded),
+                };
+                made.ok_or_else(|| match field.modifier {
+                    Some(modifier) if modifier.kind.is_content() => trigger.unfit(modifier),
+                    _ => trigger.own_error(HintText::NoFunction, field.name),
+                })?
+            }
         };
         let function = hist_field.function;
         self.spec.timed |= function == Function::Timestamp;
@@ -412,8 +422,8 @@ impl Draft<'_> {
         if let Some(modifier) = field.modifier {
             let scaled = function.is_string() && modifier.kind.scale(false) != Scale::One;
             let counted = function == Function::Counter && modifier.kind.is_statistic();
-            if scaled || counted {
-                return Err(trigger.error(ErrorText::BadFieldModifier, modifier.text));
+            if scaled || counted || modifier.kind.is_content() && !recorded {
+                return Err(trigger.unfit(modifier));
             }
         }
         hist_field.unpadded = self.scope.event().system() == b"synthetic";

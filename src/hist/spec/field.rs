@@ -16,6 +16,8 @@ use super::variable::{
 };
 use crate::{
     event::{
+        address,
+        AddressField,
         EventField,
         Exponential,
         FilterType,
@@ -49,8 +51,12 @@ pub enum Function {
     DynString,
     /// The characters that a `__rel_loc` field refers to.
     RelDynString,
+    /// The characters at the address in the record.
+    Pointed,
     /// A number in the record.
     Number(NumberType),
+    /// An address in the record, as one of IPv6.
+    Address,
     /// The time.
     Timestamp,
     /// The stack of the traced function.
@@ -95,6 +101,8 @@ impl Function {
             Self::String => "string",
             Self::DynString => "dynstring",
             Self::RelDynString => "reldynstring",
+            Self::Pointed => "pointed",
+            Self::Address => "address",
             Self::Number(type_) => type_.name(),
         }
     }
@@ -108,7 +116,12 @@ impl Function {
     pub fn is_string(self) -> bool {
         matches!(
             self,
-            Self::Comm | Self::String | Self::DynString | Self::RelDynString | Self::Execname
+            Self::Comm
+                | Self::String
+                | Self::DynString
+                | Self::RelDynString
+                | Self::Pointed
+                | Self::Execname
         )
     }
 }
@@ -136,6 +149,8 @@ pub enum Compare {
     Text,
     /// As numbers of this type, in the low bits of the 64 stored.
     Number(NumberType),
+    /// By the first bytes, as many.
+    Bytes(usize),
 }
 
 /// One field of a histogram (`struct hist_field`).
@@ -221,6 +236,26 @@ impl HistField {
             }
         };
         Some(Self::plain(function, size, Some(field)))
+    }
+
+    /// The address in a field of the record. `None` if there is none in such a field.
+    pub fn address(field: EventField) -> Option<Self> {
+        let (function, size) = match AddressField::new(&field)? {
+            AddressField::V4(_) => (Function::Number(NumberType::U32), address::V4),
+            _ => (Function::Address, address::V6),
+        };
+        Some(Self::plain(function, size as u32, Some(field)))
+    }
+
+    /// The string that a field of the record is a pointer to. `None` if it is none.
+    pub fn pointed(field: EventField) -> Option<Self> {
+        match (field.filter, field.size as usize) {
+            (FilterType::PtrString, size) if size == size_of::<usize>() => {
+                let size = limits::STRING_MAX;
+                Some(Self::plain(Function::Pointed, size, Some(field)))
+            }
+            _ => None,
+        }
     }
 
     /// The negative of the one operand. Fails with `ENOMEM`.
@@ -351,6 +386,7 @@ impl HistField {
     pub fn kind(&self) -> ValueKind {
         match (&self.reference, self.function) {
             (Some(reference), _) => reference.kind,
+            _ if self.modifier == Some(ModifierKind::Ip) => ValueKind::Address,
             (None, function) if function.is_stack() => ValueKind::Stack,
             (None, function) if function.is_string() => ValueKind::Text,
             (None, _) => ValueKind::Number,
@@ -482,7 +518,7 @@ impl HistField {
             (Function::Counter | Function::Const(_) | Function::Timestamp, _) => b"u64",
             (Function::Stack | Function::StoredStack, _) => b"unsigned long[]",
             (Function::Cpu, _) => b"unsigned int",
-            (Function::Comm | Function::Execname, _) => b"char[]",
+            (Function::Comm | Function::Execname | Function::Pointed, _) => b"char[]",
             (Function::Nothing, _) => b"u64",
             (_, Some(field)) => &field.type_,
             (_, None) => match &self.reference {
@@ -566,9 +602,18 @@ impl HistField {
         match (&self.event_field, self.function) {
             _ if matches!(self.modifier, Some(ModifierKind::Exponential(_))) => number(8, false),
             (_, Function::Stack | Function::StoredStack) => Compare::Nothing,
+            _ if self.modifier == Some(ModifierKind::Ip) => Compare::Bytes(self.address_size()),
             (None, _) | (_, Function::Cpu) => number(self.size, self.c_signed()),
             (Some(field), _) if field.filter.is_string() => Compare::Text,
             (Some(field), _) => number(field.size, field.signed),
+        }
+    }
+
+    /// How many bytes the address has that it is.
+    pub fn address_size(&self) -> usize {
+        match self.function {
+            Function::Number(_) => address::V4,
+            _ => address::V6,
         }
     }
 

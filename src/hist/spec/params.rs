@@ -146,7 +146,7 @@ impl<'a> Draft<'a> {
             return Err(Error::new(ErrorText::TooManySaveActions, 0));
         }
         for param in params {
-            match self.field_var(param) {
+            match self.field_var(param, Place::Saved) {
                 Ok(var) => self.spec.save_vars.push(var, GFP_KERNEL)?,
                 Err(error) => {
                     self.scope.log(error);
@@ -162,10 +162,10 @@ impl<'a> Draft<'a> {
 
     /// A field of this event as a variable of this trigger (`create_field_var()`).
     #[inline(never)]
-    fn field_var(&mut self, param: &Param) -> Result<FieldVar, Error> {
+    fn field_var(&mut self, param: &Param, place: Place) -> Result<FieldVar, Error> {
         // What C has left of the text after parsing.
         let name = param.atom.remnant();
-        let value = match self.expr(&param.atom, Place::Variable) {
+        let value = match self.expr(&param.atom, place) {
             Ok(value) => value,
             Err(error) => {
                 self.scope.log(error);
@@ -301,7 +301,7 @@ impl<'a> Draft<'a> {
     /// A field of this event as a parameter.
     #[inline(never)]
     fn own_field(&mut self, param: &Param) -> Result<Argument, Error> {
-        let var = self.field_var(param)?;
+        let var = self.field_var(param, Place::Variable)?;
         self.spec.field_vars.push(var, GFP_KERNEL)?;
         Ok(Argument::Field(self.spec.field_vars.len() - 1))
     }

@@ -26,6 +26,8 @@ pub enum ValueKind {
     Text,
     /// Return addresses.
     Stack,
+    /// An address of the internet protocol.
+    Address,
 }
 
 /// The name of a variable (`var` of `struct hist_field`).

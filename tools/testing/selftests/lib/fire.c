@@ -13,6 +13,7 @@
  *   recv BYTES    syscalls:sys_enter_recvfrom, of no socket
  *   send N        __sys_sendto(-1, N, N + 1, N + 2, N + 3, N + 4)
  *   tcp BYTES     net:*, tcp:* of a connection over the loopback with so many bytes
+ *   tcp6 BYTES    likewise, by IPv6
  *   mark N        rhist_mark(N), for a uprobe
  *   user N        user_events:rhist_fire, with N as its field x
  *   spin USECS    keeps the processor busy for so long
@@ -58,15 +59,17 @@ static int print_offset(void)
 	return 1;
 }
 
-static int talk(size_t bytes)
+static int talk(int family, size_t bytes)
 {
-	struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	int server = socket(AF_INET, SOCK_STREAM, 0), client = socket(AF_INET, SOCK_STREAM, 0), end;
-	socklen_t len = sizeof(address);
+	struct sockaddr_in v4 = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct sockaddr_in6 v6 = { .sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT };
+	int server = socket(family, SOCK_STREAM, 0), client = socket(family, SOCK_STREAM, 0), end;
+	void *address = family == AF_INET ? (void *)&v4 : &v6;
+	socklen_t len = family == AF_INET ? sizeof(v4) : sizeof(v6);
 	char buffer[1024] = "";
 
-	if (bind(server, (void *)&address, len) || listen(server, 1) || getsockname(server, (void *)&address, &len) ||
-	    connect(client, (void *)&address, len) || (end = accept(server, NULL, NULL)) < 0)
+	if (bind(server, address, len) || listen(server, 1) || getsockname(server, address, &len) ||
+	    connect(client, address, len) || (end = accept(server, NULL, NULL)) < 0)
 		return 1;
 	while (bytes) {
 		ssize_t n = send(client, buffer, bytes < sizeof(buffer) ? bytes : sizeof(buffer), 0);
@@ -136,7 +139,9 @@ static int fire(const char *kind, const char *arg)
 	} else if (!strcmp(kind, "send")) {
 		syscall(SYS_sendto, -1, n, n + 1, n + 2, n + 3, n + 4);
 	} else if (!strcmp(kind, "tcp")) {
-		return talk(n);
+		return talk(AF_INET, n);
+	} else if (!strcmp(kind, "tcp6")) {
+		return talk(AF_INET6, n);
 	} else if (!strcmp(kind, "mark")) {
 		rhist_mark(n);
 	} else if (!strcmp(kind, "user")) {

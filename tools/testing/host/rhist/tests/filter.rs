@@ -736,6 +736,10 @@ fn hints() {
         ("u8 == 1 &&^& u8 == 2", FilterTerm),
         ("^", FilterTerm),
         ("()^", FilterTerm),
+        ("u32.ip == ^10", FilterAddress),
+        ("u32.ip == ^", FilterAddress),
+        ("u32.ip == ^10.0.0.1.2 && u8 == 1", FilterAddress),
+        ("u32.ip == ^10.0.0.1/33", FilterAddress),
     ] {
         let (before, after) = marked.split_once('^').unwrap();
         let hint = refused(format!("{before}{after}").as_bytes()).hint;

@@ -243,7 +243,8 @@ fn says_what_the_kernel_says() {
         let own = ["on(", "quantiles(", "unit(", "buckets(", "limit("];
         let own = own
             .into_iter()
-            .chain([".min", ".max", ".avg", ".dist", ".log2=", "=(", ",("]);
+            .chain([".min", ".max", ".avg", ".dist", ".log2=", ".ip", ".string"])
+            .chain(["=(", ",("]);
         let own = own.into_iter().any(|piece| text.contains(piece));
         let refused = said.rsplit(' ').next() != Some("0");
         if own && refused && verdict(command).rsplit(' ').next() != Some("0") {

@@ -251,6 +251,10 @@ impl Context for Scene {
     fn read(&self, _to: &mut [u8], _address: usize) -> bool {
         false
     }
+
+    fn read_kernel(&self, _to: &mut [u8], _address: usize) -> bool {
+        false
+    }
 }
 
 /// A few hits that differ in everything.

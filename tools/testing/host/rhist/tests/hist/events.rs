@@ -281,6 +281,10 @@ impl Context for Then<'_> {
     fn read(&self, _to: &mut [u8], _address: usize) -> bool {
         false
     }
+
+    fn read_kernel(&self, _to: &mut [u8], _address: usize) -> bool {
+        false
+    }
 }
 
 /// A record of [`sched_waking`].

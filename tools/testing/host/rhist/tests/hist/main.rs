@@ -7,6 +7,7 @@
 mod actions;
 mod build;
 mod concurrent;
+mod contents;
 mod debug;
 mod engine;
 mod errors;

@@ -200,6 +200,10 @@ impl Context for Moment {
     fn read(&self, _to: &mut [u8], _address: usize) -> bool {
         false
     }
+
+    fn read_kernel(&self, _to: &mut [u8], _address: usize) -> bool {
+        false
+    }
 }
 
 /// `sched:sched_switch` as the kernel has it.
@@ -782,7 +786,7 @@ fn synth_event(name: &str, fields: &[Typed<'_>]) -> EventDesc {
     for (n, &(type_, name)) in fields.iter().enumerate() {
         let field = synth_field(type_);
         let (filter, size) = match field.kind {
-            ValueKind::Number => (FilterType::Other, field.size),
+            ValueKind::Number | ValueKind::Address => (FilterType::Other, field.size),
             ValueKind::Text => (FilterType::DynString, 4),
             ValueKind::Stack => (FilterType::Stacktrace, 4),
         };

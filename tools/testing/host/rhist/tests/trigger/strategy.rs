@@ -83,6 +83,8 @@ pub(crate) fn pieces() -> impl Strategy<Value = Vec<u8>> {
             ".dist",
             ".dist=5",
             ".log2=0",
+            ".ip",
+            ".string",
             ".p99.9",
             "on(",
             "quantiles(50,99.9)",
@@ -135,6 +137,8 @@ fn atom() -> impl Strategy<Value = String> {
             ".dist=0",
             ".dist=6",
             ".log2=3",
+            ".ip",
+            ".string",
         ][..],
     );
     let qualifier = || select(&["", "", "sched.sched_waking."][..]);

@@ -80,6 +80,7 @@ pub(crate) fn is_beyond_c(trigger: &Trigger) -> bool {
             Expr::Parens { .. } => true,
             Expr::Field(field) => field.modifier.is_some_and(|modifier| {
                 modifier.kind.is_statistic()
+                    || modifier.kind.is_content()
                     || matches!(modifier.kind, ModifierKind::Exponential(_))
             }),
             Expr::Negation { operand, .. } => expr(operand),

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Addresses of the internet protocol, as records have them: bytes in network order.
+
+use core::{
+    net::{
+        IpAddr,
+        Ipv4Addr,
+        Ipv6Addr, //
+    },
+    str, //
+};
+
+use super::{
+    EventField,
+    FilterType,
+    Record, //
+};
+
+/// Bytes of an IPv4 address.
+pub const V4: usize = 4;
+
+/// Bytes of an IPv6 address, which may be a mapped IPv4 address: `::ffff:192.0.2.1`.
+pub const V6: usize = 16;
+
+/// Bytes of a `struct sockaddr_in6`, or of a `struct sockaddr_in` with room for one.
+const SOCKADDR: usize = 28;
+
+const AF_INET: u16 = 2;
+const AF_INET6: u16 = 10;
+
+/// An address in a record, by the offset of its field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AddressField {
+    /// Of IPv4.
+    V4(u32),
+    /// Of IPv6.
+    V6(u32),
+    /// In a socket address.
+    Socket(u32),
+    /// In a socket address that a `__data_loc` field refers to.
+    DataLoc(u32),
+}
+
+impl AddressField {
+    /// The address in `field`. `None` if there is none in a field of this type.
+    pub fn new(field: &EventField) -> Option<Self> {
+        let is_bytes = match field.filter {
+            FilterType::Other => true,
+            // C takes these for a string.
+            FilterType::StaticString => field.type_.starts_with(b"unsigned char["),
+            _ => false,
+        };
+        Some(match field.size as usize {
+            _ if !is_bytes => return None,
+            _ if field.type_.starts_with(b"__data_loc ") => Self::DataLoc(field.offset),
+            V4 if !field.signed => Self::V4(field.offset),
+            V6 => Self::V6(field.offset),
+            SOCKADDR => Self::Socket(field.offset),
+            _ => return None,
+        })
+    }
+
+    /// Reads it, an IPv4 address as a mapped one. Any context.
+    #[inline]
+    pub fn read(self, record: Record<'_>) -> [u8; V6] {
+        match self {
+            Self::V4(at) => mapped(record.bytes(at as usize, V4)),
+            Self::V6(at) => {
+                let bytes = record.bytes(at as usize, V6).first_chunk();
+                bytes.copied().unwrap_or_default()
+            }
+            Self::Socket(at) => of_socket(record.bytes(at as usize, SOCKADDR)),
+            Self::DataLoc(at) => of_socket(record.data_loc(at)),
+        }
+    }
+
+    /// The offset of its field.
+    pub fn offset(self) -> u32 {
+        match self {
+            Self::V4(at) | Self::V6(at) | Self::Socket(at) | Self::DataLoc(at) => at,
+        }
+    }
+}
+
+/// The mapped address of an IPv4 address; `::` if bytes are missing.
+#[inline]
+fn mapped(v4: &[u8]) -> [u8; V6] {
+    let mut address = [0; V6];
+    if v4.len() == V4 {
+        address[10..12].fill(0xff);
+        address[12..].copy_from_slice(v4);
+    }
+    address
+}
+
+/// The address in a socket address; `::` for another family, or if bytes are missing.
+#[inline]
+fn of_socket(sockaddr: &[u8]) -> [u8; V6] {
+    let family = sockaddr.first_chunk();
+    match family.map_or(0, |&family| u16::from_ne_bytes(family)) {
+        // Behind the family and the port.
+        AF_INET => mapped(sockaddr.get(4..4 + V4).unwrap_or_default()),
+        // Behind the family, the port, and the flow information.
+        AF_INET6 => {
+            let bytes = sockaddr.get(8..).and_then(|bytes| bytes.first_chunk());
+            bytes.copied().unwrap_or_default()
+        }
+        _ => [0; V6],
+    }
+}
+
+/// The address that `bytes` begin with, of which it takes `size`. A mapped IPv4 address is that address.
+pub fn of_bytes(bytes: &[u8], size: usize) -> IpAddr {
+    match size {
+        V4 => Ipv4Addr::from(bytes.first_chunk::<V4>().copied().unwrap_or_default()).into(),
+        _ => Ipv6Addr::from(bytes.first_chunk::<V6>().copied().unwrap_or_default()).to_canonical(),
+    }
+}
+
+/// A network: the addresses that begin with the same bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Network {
+    one: [u8; V6],
+    /// How many bits of an address do not matter, at its end.
+    rest: u8,
+}
+
+impl Network {
+    /// Parses an address, or a network as `10.0.0.0/8` or `2001:db8::/32`.
+    pub fn parse(text: &[u8]) -> Option<Self> {
+        let text = str::from_utf8(text).ok()?;
+        let (address, bits) = match text.split_once('/') {
+            Some((address, bits)) => (address, Some(bits.parse::<u8>().ok()?)),
+            None => (text, None),
+        };
+        // Those of IPv4 are mapped ones: behind 96 bits.
+        let (address, before) = match address.parse().ok()? {
+            IpAddr::V4(v4) => (v4.to_ipv6_mapped(), 96),
+            IpAddr::V6(v6) => (v6, 0),
+        };
+        let rest = match bits {
+            Some(bits) => (128u8 - before).checked_sub(bits)?,
+            None => 0,
+        };
+        let one = address.octets();
+        Some(Self { one, rest })
+    }
+
+    /// Whether the address is one of these. Any context.
+    #[inline]
+    pub fn contains(&self, address: [u8; V6]) -> bool {
+        let differ = u128::from_be_bytes(address) ^ u128::from_be_bytes(self.one);
+        differ.checked_shr(self.rest.into()).unwrap_or(0) == 0
+    }
+}
