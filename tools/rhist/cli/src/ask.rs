@@ -362,6 +362,9 @@ impl Ask {
                     *event = diagnostic::resolve(tracefs, origin, event)?.to_string();
                 }
             }
+            if let Some(address) = address(tracefs, measure) {
+                measure.keys.insert(ADDRESS.to_owned(), address);
+            }
         }
         measure.alternatives = alternatives;
         Ok(measure)
@@ -462,6 +465,23 @@ impl Ask {
         });
         filter.chain(by).chain(values).collect()
     }
+}
+
+/// What `--by` calls the address that events are about.
+const ADDRESS: &str = "address";
+
+/// The field with that, if all events that are counted have one and none has a field of this name.
+fn address(tracefs: &Tracefs, measure: &Measure) -> Option<String> {
+    let counts = measure.count.iter().map(|count| &count.event);
+    let ends = measure.end.iter().map(|point| &point.event);
+    let mut found = None;
+    for event in counts.chain(ends) {
+        let format = tracefs.format(&EventName::parse(event)?).ok()?;
+        let address = format.address().filter(|_| format.field(ADDRESS).is_none())?;
+        let name = found.get_or_insert_with(|| address.name.clone());
+        format.field(name).filter(|field| field.is_address())?;
+    }
+    found.map(|name| format!("{name}.ip"))
 }
 
 /// The PID namespace whose numbers events have, as `/proc` names it (`PID_NS_INIT_INO`).

@@ -39,6 +39,73 @@ fn good_keys() {
     assert_eq!(check_keys(&kmalloc(), "call_site.sym-offset,ptr.sym"), Ok(()));
 }
 
+/// The event of a TCP segment that is sent again.
+fn retransmit() -> Format {
+    Format::parse(
+        "name: tcp_retransmit_skb\nID: 1\nformat:
+        \tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n
+        \tfield:int state;\toffset:24;\tsize:4;\tsigned:1;
+        \tfield:__u16 family;\toffset:32;\tsize:2;\tsigned:0;
+        \tfield:__u8 saddr[4];\toffset:34;\tsize:4;\tsigned:0;
+        \tfield:__u8 daddr[4];\toffset:38;\tsize:4;\tsigned:0;
+        \tfield:__u8 saddr_v6[16];\toffset:42;\tsize:16;\tsigned:0;
+        \tfield:__u8 daddr_v6[16];\toffset:58;\tsize:16;\tsigned:0;
+        \tfield:__be32 group;\toffset:76;\tsize:4;\tsigned:0;
+        \tfield:__u8 uuid[16];\toffset:80;\tsize:16;\tsigned:0;
+        \tfield:const char * caller;\toffset:96;\tsize:8;\tsigned:0;
+print fmt: \"x\"",
+    )
+    .unwrap()
+}
+
+#[test]
+fn addresses() {
+    let event = retransmit();
+    for key in ["daddr_v6.ip", "daddr.ip", "daddr_v6", "saddr", "group.ip", "uuid.ip"] {
+        assert_eq!(check_key(&event, key), Ok(()), "{key}");
+    }
+    for key in [
+        "family.ip",
+        "uuid",
+        "common_pid.ip",
+        "daddr_v6.hex",
+        "daddr_v6+1",
+        "common_comm.ip",
+    ] {
+        assert!(check_key(&event, key).is_err(), "{key}");
+    }
+    assert!(check_value(&event, "daddr_v6").is_err());
+    for filter in [
+        "daddr_v6.ip == 2001:db8::1",
+        "daddr_v6.ip != ::/0 && daddr.ip == 10.0.0.0/8",
+        "(saddr.ip==127.0.0.1)||state == 1",
+        "daddr == 0x0100007f",
+    ] {
+        assert_eq!(check_filter(&event, filter), Ok(()), "{filter}");
+    }
+    for filter in [
+        "daddr_v6 == 1",
+        "daddr_v6.ip == 1",
+        "daddr_v6.ip == 10.0.0.0/33",
+        "daddr_v6.ip == localhost",
+        "daddr_v6.ip < ::1",
+        "daddr_v6.ip ==",
+        "common_pid.ip == 1.2.3.4",
+    ] {
+        assert!(check_filter(&event, filter).is_err(), "{filter}");
+    }
+    assert_eq!(event.address().unwrap().name, "daddr_v6");
+}
+
+#[test]
+fn strings_elsewhere() {
+    let event = retransmit();
+    assert_eq!(check_key(&event, "caller.string"), Ok(()));
+    assert_eq!(check_key(&event, "caller.hex"), Ok(()));
+    assert!(check_key(&event, "state.string").is_err());
+    assert!(check_value(&event, "caller.string").is_err());
+}
+
 #[test]
 fn good_values() {
     for text in [

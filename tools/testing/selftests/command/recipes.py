@@ -528,6 +528,35 @@ def connected_by(case, total, known):
     case.equal("by who connects", total.table(), {("ld_connect", str(known["ld_connect"]["pid"])): CONNECTS})
 
 
+def connected6(case, total, known):
+    # C has what the kernel has in the field of IPv4.
+    address = "::1" if case.backend == "rhist" else "0.0.0.0"
+    case.equal("each connection is counted once", total.table(), {(address, str(known["ld_connect6"]["port"])): CONNECTS})
+
+
+def lived_by_address(case, total, known):
+    # Both ends of each are here. In the field of IPv4, the kernel has nothing for the one that connects.
+    addresses = ("::1",) if case.backend == "rhist" else ("127.0.0.6", "0.0.0.0")
+    case.equal("by IPv6", sum(map(total.of, addresses)), 2 * CONNECTS)
+    case.within("by IPv4", 2 * CONNECTS, total.of("127.0.0.1"), 3 * CONNECTS)
+    if case.backend == "rhist":
+        saved = total.rows[("::1",)]["worst"]["saved"]
+        case.equal("the address is saved", plain(saved["daddr_v6.ip"]), "::1")
+
+
+def only_by_ipv6(case, total, known):
+    case.equal("mapped addresses are in the network, too", {keys[0] for keys in total.rows}, {"::1", "127.0.0.1"})
+    case.equal("both ends of each connection", total.of("::1"), 2 * CONNECTS)
+
+
+def answered(case, total, known):
+    case.within("segments by the address in a socket address", SENDS, total.of("127.0.0.1"), total.hits)
+
+
+def dropped_by_socket(case, total, known):
+    case.within("packets that a filter of their socket drops", 1, total.of("127.0.0.1"), total.hits)
+
+
 def lived(case, total, known):
     row = total.rows[(str(known["ld_connect"]["port"]),)]
     case.equal("each connection is counted once", row["hits"], CONNECTS)
@@ -578,6 +607,7 @@ def network():
             known["begin"] = tcp_counters()
             known.load("ld_refuse", "refuse", 4 * CONNECTS)
             known.load("ld_connect", "connect", CONNECTS)
+            known.load("ld_connect6", "connect6", CONNECTS)
             known.load("ld_send", "send", SENDS, 1000)
             known.load("ld_drop", "drop", DROPS)
             known.load("ld_lose", "lose", 1)
@@ -592,13 +622,29 @@ def network():
             Case("tcpconnlat -c ld_connect", connected),
             Case("tcpconnlat -c ld_connect --by comm,pid", connected_by),
             Case("tcpconnlat -c ld_refuse", not_connected),
+            Case("tcpconnlat -c ld_connect6", connected6, same=False),
             Case("tcplife --by lport", lived),
+            Case("tcplife --by address", lived_by_address, same=False),
             # Timers of TCP go on while one run ends after the other.
             Case("tcpretrans --by address,port", sent_again, same=False),
             Case("tcpdrop", dropped, same=False),
             Case("tcptop -c ld_send --by comm", transferred),
             Case("tcprtt --by port", round_trips),
         ], load, Known(before=tcp_counters()), after)
+
+        def by_address(known):
+            known.load("ld_connect", "connect", CONNECTS)
+            known.load("ld_connect6", "connect6", CONNECTS)
+            known.load("ld_send", "send", SENDS, 1000)
+            known.load("ld_lose", "lose", 1)
+            time.sleep(0.3)
+
+        # What C's histograms have no keys for.
+        group([
+            Case("tcplife --by address --where daddr_v6.ip==::/8&&sport!=0", only_by_ipv6),
+            Case("tcprtt --by address", answered),
+            Case("tcpdrop --sockets --by address", dropped_by_socket),
+        ], by_address, backends=("rhist",))
     finally:
         subprocess.run("tc qdisc del dev lo root".split(), check=False)
 

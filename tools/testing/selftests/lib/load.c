@@ -30,6 +30,7 @@
  *   lock FILE        writes to FILE while a thread that writes to it holds its lock; for 50 milliseconds after it waits.
  *   send BYTES       sends so many to itself by TCP, reads them, and sends one back; adds "port", and "rtt" in microseconds
  *   connect          connects to itself by TCP, and closes after 30 milliseconds; adds "port"
+ *   connect6         likewise, by IPv6
  *   refuse           tries to connect to itself by TCP where nobody listens
  *   lose             sends one byte to a socket that drops it, until it was sent again
  *   drop             sends N packets by UDP to a socket that drops them
@@ -377,7 +378,11 @@ static void lock(void)
 }
 
 static int listener = -1;
-static struct sockaddr_in address = { .sin_family = AF_INET };
+/* Of either family; the port is at the same place. */
+static union {
+	struct sockaddr_in v4;
+	struct sockaddr_in6 v6;
+} address = { .v4 = { .sin_family = AF_INET } };
 
 static void listen_(void)
 {
@@ -385,19 +390,22 @@ static void listen_(void)
 
 	if (listener >= 0)
 		return;
-	address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	listener = check(socket(AF_INET, SOCK_STREAM, 0), "socket");
+	if (address.v4.sin_family == AF_INET)
+		address.v4.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	else
+		address.v6.sin6_addr = in6addr_loopback;
+	listener = check(socket(address.v4.sin_family, SOCK_STREAM, 0), "socket");
 	check(bind(listener, (void *)&address, len), "bind");
 	check(listen(listener, 16), "listen");
 	check(getsockname(listener, (void *)&address, &len), "getsockname");
-	printf("port %d\n", ntohs(address.sin_port));
+	printf("port %d\n", ntohs(address.v4.sin_port));
 	fflush(stdout);
 }
 
 static void connect_both(int *client, int *server)
 {
 	listen_();
-	*client = check(socket(AF_INET, SOCK_STREAM, 0), "socket");
+	*client = check(socket(address.v4.sin_family, SOCK_STREAM, 0), "socket");
 	check(connect(*client, (void *)&address, sizeof(address)), "connect");
 	*server = check(accept(listener, NULL, NULL), "accept");
 }
@@ -437,6 +445,12 @@ static void connect_(void)
 	nap(30000);
 	close(client);
 	close(server);
+}
+
+static void connect6(void)
+{
+	address.v6.sin6_family = AF_INET6;
+	connect_();
 }
 
 static void refuse(void)
@@ -483,7 +497,7 @@ static void drop(void)
 	if (from < 0) {
 		socklen_t len = sizeof(address);
 
-		address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+		address.v4.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 		from = check(socket(AF_INET, SOCK_DGRAM, 0), "socket");
 		to = check(socket(AF_INET, SOCK_DGRAM, 0), "socket");
 		check(bind(to, (void *)&address, len), "bind");
@@ -536,6 +550,7 @@ static const struct {
 	{ "getpgid", getpgid_ }, { "badfd", badfd }, { "sleep", sleep_ }, { "spin", spin }, { "ring", ring }, { "exec", exec },
 	{ "signal", signal_ }, { "reuse", reuse }, { "handler", handler }, { "refuse", refuse }, { "alarm", alarm_ }, { "tty", tty }, { "pipe", pipe_ }, { "touch", touch }, { "move", move },
 	{ "read", read_ }, { "sync", sync_ }, { "vfs", vfs }, { "lock", lock }, { "send", send_ }, { "connect", connect_ },
+	{ "connect6", connect6 },
 	{ "lose", lose }, { "drop", drop }, { "user", user }, { "fill", fill },
 };
 

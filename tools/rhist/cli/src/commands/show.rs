@@ -57,6 +57,7 @@ fn row(event: &EventFormat, field: &Field) -> [String; 4] {
     };
     let key = match field.kind {
         FieldKind::Other | FieldKind::CpuMask => "cannot be a key".to_owned(),
+        FieldKind::Bytes if !field.is_address() => "cannot be a key".to_owned(),
         _ if field.size == 0 => "cannot be a key".to_owned(),
         _ => list(modifier::of_key(&event.name, field)),
     };

@@ -97,7 +97,7 @@ pub(super) fn keys(line: &Line, word: &str) -> Vec<CompletionCandidate> {
     }
     let names = line.measure().map(|measure| measure.keys).unwrap_or_default();
     let own = names.iter().map(|(name, field)| (name.clone(), field.clone()));
-    let fields = fields(&formats, |field| field.kind != FieldKind::Other && field.size > 0);
+    let fields = fields(&formats, Field::is_key);
     let common = KEY_NAMES
         .iter()
         .map(|(name, _, about)| ((*name).to_owned(), (*about).to_owned()));
@@ -112,9 +112,7 @@ pub(super) fn common_keys(line: &Line, word: &str) -> Vec<CompletionCandidate> {
         Some((first, second)) => (format!("{before}{first}="), second, 1),
         None => (before.to_owned(), last, 0),
     };
-    let fields = fields(formats.get(index..=index).unwrap_or_default(), |field| {
-        field.kind != FieldKind::Other
-    });
+    let fields = fields(formats.get(index..=index).unwrap_or_default(), Field::is_key);
     let common = [("common_pid", "the thread"), ("common_cpu", "the CPU")];
     let common = common.map(|(name, about)| (name.to_owned(), about.to_owned()));
     candidates(fields.chain(common), &before, last)
@@ -156,11 +154,7 @@ pub(super) fn filter(line: &Line, word: &str) -> Vec<CompletionCandidate> {
     let common = FILTER_NAMES
         .iter()
         .map(|(name, _, about)| ((*name).to_owned(), (*about).to_owned()));
-    candidates(
-        fields(&formats, |field| field.kind != FieldKind::Other).chain(common),
-        before,
-        last,
-    )
+    candidates(fields(&formats, Field::is_filtered).chain(common), before, last)
 }
 
 /// Processes, by number.

@@ -17,6 +17,7 @@ use super::token::Token;
 use super::token::TokenKind;
 use crate::problem::Problem;
 use crate::suggest;
+use crate::tracefs::format::Field;
 use crate::tracefs::format::FieldKind;
 use crate::tracefs::format::Format;
 
@@ -132,6 +133,13 @@ impl<'a> Parser<'a> {
                 if kind == FieldKind::Other || kind == FieldKind::CpuMask {
                     let title = format!("{} is {}", token.text, kind.noun());
                     return Err(Problem::new(token.at, title).label("a histogram cannot use it"));
+                }
+                // Of a field that is called so it is known without the modifier.
+                let is_bytes = kind == FieldKind::Bytes && !self.tokens.peek().is_some_and(|next| next.text == ".");
+                if is_bytes && !self.format.field(token.text).is_some_and(Field::is_address) {
+                    let title = format!("{} is {}", token.text, kind.noun());
+                    let problem = Problem::new(token.at, title).label("a histogram cannot use it");
+                    return Err(problem.help(format!("if it is an address: {}.ip", token.text)));
                 }
                 self.modifier(Some(token.text), kind)
             }
@@ -256,11 +264,20 @@ impl<'a> Parser<'a> {
         if modifier.fits(name, kind) || name.is_some_and(|name| name.starts_with('$')) {
             return Ok(());
         }
+        // A number may be one of IPv4, though it mostly is not.
+        let is_ipv4 = |field: &Field| field.kind == FieldKind::Number && field.size == 4 && !field.signed;
+        if modifier.fits == Fits::Address && name.and_then(|name| self.format.field(name)).is_some_and(is_ipv4) {
+            return Ok(());
+        }
         let subject = name.unwrap_or("this expression");
         let text = modifier.name;
         let problem = match modifier.fits {
             Fits::Field(field) => Problem::new(at.clone(), format!("{text} is for {field} only")),
             Fits::Number => Problem::new(at.clone(), format!("{text} is for numbers"))
+                .label(format!("{subject} is {}", kind.noun())),
+            Fits::Address => Problem::new(at.clone(), format!("{text} is for addresses of the internet protocol"))
+                .label(format!("{subject} is {}", kind.noun())),
+            Fits::TextPointer => Problem::new(at.clone(), format!("{text} is for fields with the type const char *"))
                 .label(format!("{subject} is {}", kind.noun())),
             Fits::Stack => {
                 Problem::new(at.clone(), format!("{text} is for stacks")).label(format!("{subject} is {}", kind.noun()))

@@ -3,6 +3,7 @@
 //! Filters: comparisons of fields, with `&&`, `||`, `!` and parentheses.
 
 use std::iter::Peekable;
+use std::net::IpAddr;
 use std::ops::Range;
 use std::vec::IntoIter;
 
@@ -12,6 +13,7 @@ use super::token;
 use super::token::Token;
 use super::token::TokenKind;
 use crate::problem::Problem;
+use crate::tracefs::format::Field;
 use crate::tracefs::format::FieldKind;
 use crate::tracefs::format::Format;
 
@@ -37,8 +39,18 @@ struct Parser<'a> {
 struct Subject<'a> {
     name: &'a str,
     kind: FieldKind,
-    /// `.function` follows it.
-    function: bool,
+    suffix: Suffix,
+}
+
+/// What follows the field of a comparison.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Suffix {
+    /// Nothing, or `.ustring`.
+    Other,
+    /// `.function`
+    Function,
+    /// `.ip`
+    Ip,
 }
 
 impl<'a> Parser<'a> {
@@ -108,23 +120,39 @@ impl<'a> Parser<'a> {
             let problem = Problem::new(token.at, format!("{} is {}", token.text, kind.noun()));
             return Err(problem.label("a filter cannot use it"));
         }
-        let function = match self.tokens.next_if(|token| token.text == ".") {
+        let suffix = match self.tokens.next_if(|token| token.text == ".") {
             Some(dot) => self.suffix(dot.at)?,
-            None => false,
+            None => Suffix::Other,
         };
+        let field = self.format.field(token.text);
+        let is_ipv4 = field.is_some_and(|field| field.size == 4 && !field.signed && kind == FieldKind::Number);
+        let is_number = kind != FieldKind::Bytes || field.is_some_and(Field::is_filtered);
+        let problem = || Problem::new(token.at.clone(), format!("{} is {}", token.text, kind.noun()));
+        match suffix {
+            Suffix::Ip if kind != FieldKind::Bytes && !is_ipv4 => {
+                return Err(problem().label("an address has 4 or 16 bytes"));
+            }
+            Suffix::Other if !is_number => {
+                let help = format!("if it is an address: {}.ip == 2001:db8::1", token.text);
+                return Err(problem().label("a filter cannot use it").help(help));
+            }
+            _ => (),
+        }
         Ok(Subject {
             name: token.text,
             kind,
-            function,
+            suffix,
         })
     }
 
-    /// Behind the dot of a field. Whether it is `function`.
-    fn suffix(&mut self, dot: Range<usize>) -> Result<bool, Problem> {
-        let help = "a filter has only .function, for an address, and .ustring, for a string of user space";
+    /// Behind the dot of a field.
+    fn suffix(&mut self, dot: Range<usize>) -> Result<Suffix, Problem> {
+        let help = "a filter has only .function, for an address of the kernel, .ip, for one of the internet protocol, and \
+                    .ustring, for a string of user space";
         match self.tokens.next_if(|token| token.kind == TokenKind::Word) {
-            Some(word) if word.text == "function" => Ok(true),
-            Some(word) if word.text == "ustring" => Ok(false),
+            Some(word) if word.text == "function" => Ok(Suffix::Function),
+            Some(word) if word.text == "ip" => Ok(Suffix::Ip),
+            Some(word) if word.text == "ustring" => Ok(Suffix::Other),
             Some(word) => {
                 let title = format!("{} is no modifier of a filter", word.text);
                 Err(Problem::new(word.at, title)
@@ -156,11 +184,14 @@ impl<'a> Parser<'a> {
     }
 
     fn fitting(&self, subject: &Subject<'_>, text: &str, token: Token<'a>) -> Result<Token<'a>, Problem> {
-        let Subject { name, kind, function } = *subject;
+        let Subject { name, kind, suffix } = *subject;
         let problem = |title: String| Problem::new(token.at.clone(), title);
         match text {
             "==" | "!=" => Ok(token),
-            _ if function => Err(problem(format!("a function is compared by == and !=, not by {text}"))),
+            _ if suffix == Suffix::Function => {
+                Err(problem(format!("a function is compared by == and !=, not by {text}")))
+            }
+            _ if suffix == Suffix::Ip => Err(problem(format!("an address is compared by == and !=, not by {text}"))),
             "~" if kind == FieldKind::Number => {
                 Err(problem("~ compares strings".to_owned()).label(format!("{name} is a number")))
             }
@@ -181,6 +212,9 @@ impl<'a> Parser<'a> {
             );
         };
         let Subject { name, kind, .. } = *subject;
+        if subject.suffix == Suffix::Ip {
+            return self.address(token);
+        }
         match token.kind {
             TokenKind::OpenQuote => Err(Problem::new(token.at, "this string has no end").label("a quote is missing")),
             TokenKind::Quoted if kind == FieldKind::Number => {
@@ -192,7 +226,7 @@ impl<'a> Parser<'a> {
             )),
             TokenKind::Quoted => Ok(()),
             TokenKind::Word if token.text == "CPUS" => self.cpus(token.at),
-            TokenKind::Word if subject.function => Ok(()),
+            TokenKind::Word if subject.suffix == Suffix::Function => Ok(()),
             TokenKind::Word => Err(self.word(subject, operator, token)),
             TokenKind::Number => self.number(subject, token),
             TokenKind::Sign if token.text == "-" => match self.tokens.next_if(|next| next.kind == TokenKind::Number) {
@@ -257,6 +291,32 @@ impl<'a> Parser<'a> {
             (true, false) => problem.label("it has more than 64 bits"),
             (false, _) => problem.label("digits are expected, without a unit"),
         })
+    }
+
+    /// An address, or a network: as far as there is no blank.
+    fn address(&mut self, first: Token<'a>) -> Result<(), Problem> {
+        let mut at = first.at;
+        let is_part = |token: &Token<'_>| {
+            let is_sign = matches!(token.text, "." | ":" | "/");
+            is_sign || matches!(token.kind, TokenKind::Word | TokenKind::Number)
+        };
+        while let Some(token) = self.tokens.next_if(|token| token.at.start == at.end && is_part(token)) {
+            at.end = token.at.end;
+        }
+        let text = self.text.get(at.clone()).unwrap_or_default();
+        let (address, bits) = match text.split_once('/') {
+            Some((address, bits)) => (address, Some(bits)),
+            None => (text, None),
+        };
+        let problem = Problem::new(at, format!("{text} is no address"));
+        let Ok(address) = address.parse::<IpAddr>() else {
+            return Err(problem.label("as 192.0.2.1, 2001:db8::1 or 10.0.0.0/8"));
+        };
+        let most = if address.is_ipv4() { 32 } else { 128 };
+        match bits.is_none_or(|bits| bits.parse().is_ok_and(|bits: u8| bits <= most)) {
+            true => Ok(()),
+            false => Err(problem.label(format!("behind / is a number of bits, up to {most}"))),
+        }
     }
 
     /// `{list}` behind `CPUS`.

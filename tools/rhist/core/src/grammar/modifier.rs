@@ -40,6 +40,10 @@ pub enum Fits {
     Number,
     /// A stack.
     Stack,
+    /// Bytes of an address.
+    Address,
+    /// The address of a string.
+    TextPointer,
     /// Only the field with this name.
     Field(&'static str),
 }
@@ -67,7 +71,7 @@ const fn value(name: &'static str, number: NumberRule, about: &'static str) -> M
 }
 
 /// All modifiers, those of keys first.
-pub const MODIFIERS: [Modifier; 15] = [
+pub const MODIFIERS: [Modifier; 17] = [
     Modifier {
         value: true,
         ..key("hex", NumberRule::Never, Fits::Number, "as a hexadecimal number")
@@ -120,6 +124,18 @@ pub const MODIFIERS: [Modifier; 15] = [
         Fits::Field("common_timestamp"),
         "in microseconds",
     ),
+    key(
+        "ip",
+        NumberRule::Never,
+        Fits::Address,
+        "an address of the internet protocol",
+    ),
+    key(
+        "string",
+        NumberRule::Never,
+        Fits::TextPointer,
+        "the string that is at this address",
+    ),
     value("percent", NumberRule::Never, "as its part of all, in per cent"),
     value("graph", NumberRule::Never, "as its part of all, as a bar"),
     value("min", NumberRule::Never, "the smallest"),
@@ -139,6 +155,8 @@ impl Modifier {
         match self.fits {
             Fits::Number => matches!(kind, FieldKind::Number | FieldKind::TextPointer),
             Fits::Stack => kind == FieldKind::Stack,
+            Fits::Address => kind == FieldKind::Bytes,
+            Fits::TextPointer => kind == FieldKind::TextPointer,
             Fits::Field(field) => name == Some(field),
         }
     }
@@ -159,6 +177,8 @@ pub fn of_key(event: &str, field: &Field) -> Vec<&'static Modifier> {
         Meaning::Syscall => &["syscall"],
         Meaning::Address => &["sym", "sym-offset", "hex"],
         Meaning::Stack => &["stacktrace"],
+        Meaning::Internet => &["ip"],
+        Meaning::Text => &["string"],
         Meaning::Identity => &["hex"],
         Meaning::Quantity => &["log2", "buckets", "hex"],
         Meaning::Nothing => &[],
@@ -182,6 +202,9 @@ enum Meaning {
     Syscall,
     Address,
     Stack,
+    Internet,
+    /// A string that is elsewhere.
+    Text,
     /// One of several things: sums and ranges make no sense.
     Identity,
     Quantity,
@@ -193,8 +216,9 @@ fn meaning(event: &str, field: &Field) -> Meaning {
     let word = |words: &[&str]| name.split('_').any(|word| words.contains(&word));
     match field.kind {
         FieldKind::Stack => Meaning::Stack,
-        FieldKind::Text | FieldKind::CpuMask | FieldKind::Other => Meaning::Nothing,
-        FieldKind::TextPointer => Meaning::Identity,
+        FieldKind::Bytes if field.is_address() => Meaning::Internet,
+        FieldKind::Text | FieldKind::CpuMask | FieldKind::Bytes | FieldKind::Other => Meaning::Nothing,
+        FieldKind::TextPointer => Meaning::Text,
         FieldKind::Number if name == "__syscall_nr" || (name == "id" && event.starts_with("sys_e")) => Meaning::Syscall,
         FieldKind::Number if *size == 8 && (word(&["site", "ip", "caller", "function", "func", "location"])) => {
             Meaning::Address

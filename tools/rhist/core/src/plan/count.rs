@@ -5,6 +5,7 @@
 use super::Asked;
 use super::Error;
 use super::Plan;
+use super::address;
 use super::answer::Shows;
 use super::condition;
 use super::event_of;
@@ -25,13 +26,25 @@ use crate::tracefs::events::EventName;
 
 /// Adds the triggers to the plan.
 pub(super) fn plan(plan: &mut Plan, asked: Asked<'_>) -> Result<(), Error> {
+    let numbers;
+    let asked = match has_dist(asked.tracefs) {
+        true => asked,
+        false => {
+            numbers = address::as_numbers(plan, asked)?;
+            Asked {
+                measure: &numbers.measure,
+                keys: &numbers.keys,
+                ..asked
+            }
+        }
+    };
     let Asked { measure, options, .. } = asked;
     if options.slower.is_some() {
         return Err(Error::Impossible(
             "--slower is for times between events: use --where for fields of an event".to_owned(),
         ));
     }
-    let filter = options_filter(measure, options)?;
+    let filter = options_filter(measure, options, has_dist(asked.tracefs))?;
     let others = others_filter(measure, options, None);
     if others.is_none() {
         plan.note_self();

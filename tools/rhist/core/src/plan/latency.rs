@@ -6,6 +6,7 @@ use super::Asked;
 use super::Error;
 use super::Options;
 use super::Plan;
+use super::address;
 use super::answer::Shows;
 use super::condition;
 use super::event_of;
@@ -38,7 +39,7 @@ pub(super) fn plan(plan: &mut Plan, asked: Asked<'_>) -> Result<(), Error> {
             "there is neither an event to count, nor a start and an end".to_owned(),
         ));
     }
-    let filter = options_filter(measure, options)?;
+    let filter = options_filter(measure, options, has_dist(asked.tracefs))?;
     let keeps: Vec<&str> = measure.start[0].keep.keys().map(String::as_str).collect();
     let kept: Vec<&str> = keeps
         .iter()
@@ -46,6 +47,18 @@ pub(super) fn plan(plan: &mut Plan, asked: Asked<'_>) -> Result<(), Error> {
         .filter(|name| is_used(name, keys) || is_used(name, &measure.save))
         .collect();
     let is_direct = has_dist(tracefs) && options.slower.is_none() && kept.is_empty();
+    let numbers;
+    let asked = match is_direct {
+        true => asked,
+        false => {
+            numbers = address::as_numbers(plan, asked)?;
+            Asked {
+                measure: &numbers.measure,
+                keys: &numbers.keys,
+                ..asked
+            }
+        }
+    };
 
     plan.answer.has_times = true;
     let leaves_out_starts = filters_starts(measure) && !filter.is_empty();

@@ -6,6 +6,7 @@
 //! that carries the time, and a third trigger that counts it by powers of two; rhist takes this way, too, if a condition on
 //! the time or something that a start has kept is to be counted.
 
+mod address;
 mod answer;
 mod count;
 mod latency;
@@ -24,6 +25,7 @@ use step::MOST_ACTIVE;
 pub use step::Step;
 pub use step::word;
 
+use crate::grammar::token::tokens;
 use crate::names::Names;
 use crate::question::Backend;
 use crate::question::Question;
@@ -201,6 +203,7 @@ impl Plan {
             .iter()
             .map(|name| measure.keys.get(name).unwrap_or(name).clone())
             .collect::<Vec<_>>();
+        address::add_modifiers(tracefs, &measure, &mut keys);
         if options.unit != BucketUnit::One && (unit != Unit::Nanoseconds || !has_dist(tracefs)) {
             return Err(Error::Impossible(match unit {
                 Unit::Nanoseconds => "C's histograms have no buckets in another unit: load rhist".to_owned(),
@@ -496,7 +499,7 @@ fn condition(parts: &[&str]) -> String {
 }
 
 /// Filter for the threads, the name and the condition of the command line.
-fn options_filter(measure: &Measure, options: &Options) -> Result<String, Error> {
+fn options_filter(measure: &Measure, options: &Options, has_dist: bool) -> Result<String, Error> {
     let mut parts = Vec::new();
     let pid = measure.pid.as_deref().unwrap_or("common_pid");
     if !options.threads.is_empty() {
@@ -529,10 +532,22 @@ fn options_filter(measure: &Measure, options: &Options) -> Result<String, Error>
         parts.push(format!("{field} {operator} \"{comm}\""));
     }
     if let Some(filter) = &options.filter {
+        if !has_dist && tests_address(filter) {
+            let why = "C's filters have no addresses (.ip): load rhist, or compare a field of IPv4 to a number";
+            return Err(Error::Impossible(format!("--where {filter:?}: {why}")));
+        }
         parts.push(filter.clone());
     }
     let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
     Ok(condition(&parts).trim_start_matches(" if ").to_owned())
+}
+
+/// Whether a filter compares a field with `.ip`.
+fn tests_address(filter: &str) -> bool {
+    let tokens = tokens(filter);
+    tokens
+        .windows(2)
+        .any(|pair| pair[0].text == "." && pair[1].text == "ip")
 }
 
 /// Filter for some threads. Those that have one number after the other, as those of a process often have, are a range.

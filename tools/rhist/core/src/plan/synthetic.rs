@@ -79,7 +79,7 @@ pub(super) fn plan(
     let mut parameters = vec![format!("$lat{e}_{i}")];
     let mut names: Vec<(&str, String)> = Vec::new();
     for key in keys.iter().chain(&measure.save) {
-        let (field, _) = split_key(key);
+        let (field, modifier) = split_key(key);
         // The synthetic event happens in the context of the end, and has these itself.
         if field.starts_with("common_") || names.iter().any(|(name, _)| *name == field) {
             continue;
@@ -91,7 +91,10 @@ pub(super) fn plan(
             Some((k, of_field)) => (&start_event, of_field.as_str(), format!("$kept{i}_{k}")),
             None => (&end_event, field, field.to_owned()),
         };
-        let kind = type_of(plan, tracefs, of_event, of_field, key)?;
+        let (kind, parameter) = match modifier {
+            Some("string") => ("char[]".to_owned(), format!("{parameter}.string")),
+            _ => (type_of(plan, tracefs, of_event, of_field, key)?, parameter),
+        };
         // A field must not have the name of the value.
         let plain = field.trim_start_matches('$');
         let name = if plain == VALUE {
@@ -130,7 +133,11 @@ pub(super) fn plan(
                     .iter()
                     .find(|(from, _)| *from == field)
                     .map_or(field, |(_, to)| to);
-                modifier.map_or(name.to_owned(), |modifier| format!("{name}.{modifier}"))
+                match modifier {
+                    // It has the string itself.
+                    None | Some("string") => name.to_owned(),
+                    Some(modifier) => format!("{name}.{modifier}"),
+                }
             };
             let event = EventName {
                 system: "synthetic".to_owned(),

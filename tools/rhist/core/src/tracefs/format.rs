@@ -53,6 +53,8 @@ pub enum FieldKind {
     Stack,
     /// A set of CPUs.
     CpuMask,
+    /// As many bytes as an address of the internet protocol has, or a socket address. Those of IPv4 are a number, too.
+    Bytes,
     /// Anything else: neither a histogram nor a filter can use it.
     Other,
 }
@@ -110,6 +112,15 @@ impl Format {
         self.fields.iter().filter(|field| !field.common)
     }
 
+    /// The field with the address that the event is about: that of the other side, and if there are several the one that may be
+    /// of IPv4 or of IPv6.
+    pub fn address(&self) -> Option<&Field> {
+        let addresses = || self.own_fields().filter(|field| field.is_address());
+        let named = |name: &str| addresses().find(|field| field.name == name);
+        let of_other = ["daddr_v6", "daddr", "dstaddr", "dst"].into_iter().find_map(named);
+        of_other.or_else(|| addresses().max_by_key(|field| field.size))
+    }
+
     /// Names of signed fields, those that all events have among them.
     pub fn signed(&self) -> Vec<String> {
         let signed = self.fields.iter().filter(|field| field.signed);
@@ -151,6 +162,31 @@ impl Format {
 }
 
 impl Field {
+    /// Whether it is an address of the internet protocol, as far as type and name tell.
+    pub fn is_address(&self) -> bool {
+        let name = self.name.as_str();
+        let is_named = name.contains("addr") || matches!(name, "src" | "dst" | "gw" | "gw4" | "gw6" | "v4" | "v6");
+        self.kind == FieldKind::Bytes && is_named
+    }
+
+    /// Whether a key can be this, without a modifier or with that which it has then by itself.
+    pub fn is_key(&self) -> bool {
+        match self.kind {
+            FieldKind::Other => false,
+            FieldKind::Bytes => self.is_address(),
+            _ => self.size > 0,
+        }
+    }
+
+    /// Whether a filter can test it.
+    pub fn is_filtered(&self) -> bool {
+        match self.kind {
+            FieldKind::Other => false,
+            FieldKind::Bytes => self.size == 4,
+            _ => true,
+        }
+    }
+
     /// Reads what is behind `field:`.
     fn parse(text: &str) -> Result<Self, &'static str> {
         let mut parts = text.split(';').map(str::trim);
@@ -193,6 +229,7 @@ impl FieldKind {
             _ if ty.contains("cpumask_t") => Self::CpuMask,
             _ if elsewhere && ty.contains("long[]") => Self::Stack,
             _ if matches!(ty, "char *" | "const char *") => Self::TextPointer,
+            _ if matches!(ty, "__u8[4]" | "u8[4]" | "__u8[16]" | "u8[16]" | "__u8[28]" | "u8[28]") => Self::Bytes,
             _ if !elsewhere && !ty.contains('[') && matches!(size, 1 | 2 | 4 | 8) => Self::Number,
             _ => Self::Other,
         }
@@ -206,6 +243,7 @@ impl FieldKind {
             Self::TextPointer => "the address of a string",
             Self::Stack => "a stack",
             Self::CpuMask => "a set of CPUs",
+            Self::Bytes => "an array of bytes",
             Self::Other => "neither a number nor a string",
         }
     }

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Keys that only rhist's histograms have: addresses of the internet protocol (`.ip`), and strings that a field points to
+//! (`.string`).
+
+use super::Asked;
+use super::Error;
+use super::Plan;
+use super::has_dist;
+use super::split_key;
+use crate::recipe::Measure;
+use crate::recipe::NameKind;
+use crate::tracefs::Tracefs;
+use crate::tracefs::events::EventName;
+use crate::tracefs::format::Field;
+use crate::tracefs::format::FieldKind;
+use crate::tracefs::format::Format;
+
+/// Formats of the events that are counted, of those that exist already.
+fn formats(tracefs: &Tracefs, measure: &Measure) -> Vec<Format> {
+    let counts = measure.count.iter().map(|count| &count.event);
+    let ends = measure.end.iter().map(|point| &point.event);
+    let format = |event: &String| tracefs.format(&EventName::parse(event)?).ok();
+    counts.chain(ends).filter_map(format).collect()
+}
+
+fn field<'a>(formats: &'a [Format], name: &str) -> Option<&'a Field> {
+    formats.iter().find_map(|format| format.field(name))
+}
+
+/// Adds the modifier to keys that are fields with an address.
+pub(super) fn add_modifiers(tracefs: &Tracefs, measure: &Measure, keys: &mut [String]) {
+    let formats = formats(tracefs, measure);
+    for key in keys {
+        if field(&formats, key).is_some_and(Field::is_address) {
+            *key += ".ip";
+        }
+    }
+}
+
+/// What is asked for, with numbers in the place of addresses.
+pub(super) struct Numbers {
+    pub(super) measure: Measure,
+    pub(super) keys: Vec<String>,
+}
+
+/// The same keys and saved fields for histograms of C, or by way of a synthetic event, which have no addresses of 16 bytes:
+/// those of IPv4 are numbers there. The plan says so. Fails if there are none.
+pub(super) fn as_numbers(plan: &mut Plan, asked: Asked<'_>) -> Result<Numbers, Error> {
+    let formats = formats(asked.tracefs, asked.measure);
+    let is_c = !has_dist(asked.tracefs);
+    let mut numbers = Numbers {
+        measure: asked.measure.clone(),
+        keys: asked.keys.to_vec(),
+    };
+    let mut is_only_ipv4 = false;
+    let mut number_of = |text: &mut String| -> Result<Option<(String, String)>, Error> {
+        let (name, modifier) = split_key(text);
+        match modifier {
+            Some("string") if is_c => {
+                return Err(Error::Impossible(format!(
+                    "{text}: C's histograms have no strings that a field points to: load rhist"
+                )));
+            }
+            Some("ip") => (),
+            _ => return Ok(None),
+        }
+        let is_number = |field: &&Field| field.size == 4 && matches!(field.kind, FieldKind::Bytes | FieldKind::Number);
+        let of_ipv4 = |name: &str| field(&formats, name).filter(is_number).map(|field| field.name.clone());
+        let own = of_ipv4(name);
+        let number = own
+            .clone()
+            .or_else(|| of_ipv4(name.strip_suffix("_v6")?))
+            .ok_or_else(|| {
+                Error::Impossible(match is_c {
+                    true => format!("{name}: C's histograms have no addresses of 16 bytes: load rhist"),
+                    false => format!("{name}: a synthetic event, which this takes, has no addresses of 16 bytes"),
+                })
+            })?;
+        is_only_ipv4 |= own.is_none();
+        let from = text.clone();
+        text.clone_from(&number);
+        Ok(Some((from, number)))
+    };
+    for (key, column) in numbers.keys.iter_mut().zip(&asked.measure.by) {
+        if number_of(key)?.is_some() {
+            plan.question.names.insert(column.clone(), NameKind::Ipv4);
+        }
+    }
+    for save in &mut numbers.measure.save {
+        if let Some((from, number)) = number_of(save)? {
+            let place = |name: &str| format!("{{{name}}}");
+            plan.question.worst = plan.question.worst.replace(&place(&from), &place(&number));
+            plan.question.names.insert(number, NameKind::Ipv4);
+        }
+    }
+    if is_only_ipv4 {
+        let why = match is_c {
+            true => "C's histograms have no others: load rhist",
+            false => "a synthetic event, which this takes, has no others",
+        };
+        plan.question.notes.push(format!(
+            "addresses are those of IPv4, of IPv6 what the kernel has in their place, such as 0.0.0.0: {why}"
+        ));
+    }
+    Ok(numbers)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::plan::Error;
+    use crate::plan::Id;
+    use crate::plan::Options;
+    use crate::plan::Plan;
+    use crate::plan::Step;
+    use crate::question::Question;
+    use crate::recipe::NameKind;
+    use crate::recipe::Recipe;
+    use crate::tracefs::Tracefs;
+
+    /// A directory with events of sockets, which is rhist's or C's.
+    fn tracefs(is_rhist: bool) -> (tempfile::TempDir, Tracefs) {
+        let root = tempfile::tempdir().unwrap();
+        let add = |event: &str, fields: &[(&str, &str, u32)]| {
+            let folder = root.path().join("events").join(event);
+            std::fs::create_dir_all(&folder).unwrap();
+            let name = event.rsplit('/').next().unwrap();
+            let mut text = format!("name: {name}\nID: 1\nformat:\n");
+            for (ty, name, size) in fields {
+                text += &format!("\tfield:{ty} {name};\toffset:8;\tsize:{size};\tsigned:0;\n");
+            }
+            std::fs::write(folder.join("format"), text + "\nprint fmt: \"x\"\n").unwrap();
+        };
+        let addresses = [
+            ("const void *", "skaddr", 8),
+            ("int", "oldstate", 4),
+            ("int", "newstate", 4),
+            ("__u16", "sport", 2),
+            ("__u16", "dport", 2),
+            ("__u16", "protocol", 2),
+            ("const char *", "caller", 8),
+        ];
+        let state = [&addresses[..], &[("__u8", "daddr[4]", 4), ("__u8", "daddr_v6[16]", 16)]];
+        add("sock/inet_sock_set_state", &state.concat());
+        add(
+            "tcp/tcp_probe",
+            &[("__u8", "daddr[28]", 28), ("__u16", "dport", 2), ("__u32", "srtt", 4)],
+        );
+        if is_rhist {
+            std::fs::write(root.path().join("hist_stats"), "").unwrap();
+        }
+        let tracefs = Tracefs::at(root.path().to_owned()).unwrap();
+        (root, tracefs)
+    }
+
+    fn plan(is_rhist: bool, recipe: &str, options: &Options) -> Result<Plan, Error> {
+        let (_root, tracefs) = tracefs(is_rhist);
+        let measure = Recipe::parse(recipe).unwrap().measure;
+        Plan::new(&tracefs, Id::example(), &measure, options, Question::default())
+    }
+
+    fn by(keys: &[&str]) -> Options {
+        Options {
+            by: Some(keys.iter().map(|&key| key.to_owned()).collect()),
+            ..Options::default()
+        }
+    }
+
+    const LIFE: &str = include_str!("../../../recipes/tcplife.toml");
+    const RTT: &str = include_str!("../../../recipes/tcprtt.toml");
+
+    fn last(plan: &Plan) -> &str {
+        plan.steps.last().unwrap().text()
+    }
+
+    #[test]
+    fn addresses_of_both_families() {
+        let life = plan(true, LIFE, &Options::default()).unwrap();
+        assert!(
+            last(&life).starts_with(
+                "hist:keys=daddr_v6.ip,dport:on(skaddr):lat0_0=common_timestamp-$ts0:vals=(common_timestamp-$ts0).dist:\
+                 onmax($lat0_0).save(daddr_v6.ip,dport,sport)"
+            ),
+            "{}",
+            last(&life)
+        );
+        assert_eq!(life.question.notes, [""; 0]);
+        assert_eq!(life.question.worst, "{daddr_v6.ip} port {dport}, here port {sport}");
+        // The modifier is there by itself.
+        for key in ["daddr_v6", "daddr_v6.ip", "address"] {
+            let life = plan(true, LIFE, &by(&[key])).unwrap();
+            assert!(last(&life).starts_with("hist:keys=daddr_v6.ip:"), "{}", last(&life));
+        }
+        let rtt = plan(true, RTT, &by(&["address"])).unwrap();
+        assert!(last(&rtt).starts_with("hist:keys=daddr.ip:"), "{}", last(&rtt));
+    }
+
+    #[test]
+    fn addresses_of_ipv4_where_there_are_no_others() {
+        let slower = Options {
+            slower: Some(1),
+            ..Options::default()
+        };
+        for (is_rhist, options) in [(false, Options::default()), (true, slower)] {
+            let life = plan(is_rhist, LIFE, &options).unwrap();
+            let texts: Vec<_> = life.steps.iter().map(Step::text).collect();
+            let text = texts.join("\n");
+            assert!(!text.contains(".ip") && !text.contains("_v6"), "{text}");
+            assert!(
+                text.contains("keys=daddr,dport") && text.contains("u32 daddr"),
+                "{text}"
+            );
+            assert_eq!(life.question.worst, "{daddr} port {dport}, here port {sport}");
+            for column in ["address", "daddr"] {
+                assert_eq!(life.question.names.get(column), Some(&NameKind::Ipv4), "{column}");
+            }
+            let [note] = &life.question.notes[..] else {
+                panic!("{:?}", life.question.notes)
+            };
+            assert!(note.starts_with("addresses are those of IPv4, "), "{note}");
+            assert_eq!(note.contains("load rhist"), !is_rhist);
+        }
+        let impossible = |recipe, options: &Options| plan(false, recipe, options).unwrap_err().to_string();
+        assert_eq!(
+            impossible(RTT, &by(&["address"])),
+            "daddr: C's histograms have no addresses of 16 bytes: load rhist"
+        );
+        assert!(plan(false, RTT, &by(&["port"])).is_ok());
+        let filter = Options {
+            filter: Some("daddr_v6.ip == ::1".to_owned()),
+            ..Options::default()
+        };
+        assert!(impossible(LIFE, &filter).starts_with("--where \"daddr_v6.ip == ::1\": C's filters have no addresses"));
+        assert!(plan(true, LIFE, &filter).is_ok());
+    }
+
+    #[test]
+    fn strings_that_a_field_points_to() {
+        let caller = by(&["caller.string"]);
+        let direct = plan(true, LIFE, &caller).unwrap();
+        assert!(
+            last(&direct).starts_with("hist:keys=caller.string:on(skaddr)"),
+            "{}",
+            last(&direct)
+        );
+        let slower = Options {
+            slower: Some(1),
+            ..caller.clone()
+        };
+        let carried = plan(true, LIFE, &slower).unwrap();
+        let texts: Vec<_> = carried.steps.iter().map(Step::text).collect();
+        let text = texts.join("\n");
+        for part in [
+            "char[] caller; ",
+            "keys=caller:vals=lat.dist",
+            "($lat0_0,caller.string,",
+        ] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        let error = plan(false, LIFE, &caller).unwrap_err().to_string();
+        assert!(
+            error.starts_with("caller.string: C's histograms have no strings"),
+            "{error}"
+        );
+    }
+}
