@@ -21,6 +21,7 @@ use crate::map::{
     Loss,
     Map,
     Shape,
+    Tally,
     WideCell, //
 };
 
@@ -38,20 +39,33 @@ pub struct Histogram {
     pub(in crate::hist) buckets: Option<Buckets>,
     /// The words of a wide cell for the last snapshot that was taken: the value, the key, the comm.
     last_snapshot: KVec<Atomic<u64>>,
+    rejected: Tally,
 }
 
 impl Histogram {
     /// Creates an empty histogram of `spec`, from which `program` was compiled, for hits on `cpus`. `seed` is a random
     /// number that keeps the slots of keys in the map from being guessed. May sleep. Fails with `ENOMEM`, also if it
     /// would take more than `max_bytes`.
-    // Not inlined, as it needs much of the kernel's stack.
-    #[inline(never)]
     pub fn new(
         spec: Arc<Spec>,
         program: Arc<Program>,
         seed: u64,
         cpus: Cpus,
         max_bytes: usize,
+    ) -> Result<Arc<Self>> {
+        let rejected = Tally::new(cpus)?;
+        Self::with_tally(spec, program, seed, cpus, max_bytes, rejected)
+    }
+
+    // Not inlined, as it needs much of the kernel's stack.
+    #[inline(never)]
+    fn with_tally(
+        spec: Arc<Spec>,
+        program: Arc<Program>,
+        seed: u64,
+        cpus: Cpus,
+        max_bytes: usize,
+        rejected: Tally,
     ) -> Result<Arc<Self>> {
         let shape = Shape {
             bits: spec.bits,
@@ -79,6 +93,7 @@ impl Histogram {
             program,
             buckets,
             last_snapshot,
+            rejected,
         };
         Ok(Arc::new(histogram, GFP_KERNEL)?)
     }
@@ -86,7 +101,8 @@ impl Histogram {
     /// Creates an empty histogram of the same trigger: see [`Histogram::new`].
     pub fn new_empty(&self, seed: u64, cpus: Cpus, max_bytes: usize) -> Result<Arc<Self>> {
         let (spec, program) = (self.spec.clone(), self.program.clone());
-        Self::new(spec, program, seed, cpus, max_bytes)
+        let rejected = self.rejected.fresh();
+        Self::with_tally(spec, program, seed, cpus, max_bytes, rejected)
     }
 
     /// What was stored when the last snapshot was taken. `None`: it takes none.
@@ -108,6 +124,12 @@ impl Histogram {
     /// distribution.
     pub fn without_bucket(&self) -> u64 {
         self.buckets.as_ref().map_or(0, Buckets::lost)
+    }
+
+    /// Counts the hits that the filters of its triggers reject. The histogram that takes its place
+    /// when it is cleared goes on in the same counters, from 0.
+    pub fn rejected(&self) -> &Tally {
+        &self.rejected
     }
 
     /// Where its elements have variable `number`. `None`: it is one that no other histogram can refer to.

@@ -19,6 +19,7 @@ use crate::{
         Histogram,
         Spec, //
     },
+    map::Tally,
     sync::{
         Load,
         PreemptOff,
@@ -107,6 +108,8 @@ pub struct HistTrigger<S: Site> {
     filter: Option<Condition>,
     /// The filter of [`Entry::Ranged`], and of entries with variables if they have one.
     range: FieldRange,
+    /// Of the histogram: see [`Histogram::rejected`].
+    rejected: Tally,
     /// Whether it was made for the actions of other triggers, and goes with the last of these.
     pub helper: bool,
     /// An [`Entry`], and [`PAUSED`]. One load tells a hit where to go.
@@ -197,6 +200,7 @@ impl<S: Site> HistTrigger<S> {
         };
         Self {
             site,
+            rejected: data.histogram().rejected().clone(),
             data,
             code,
             helper: flags.helper,
@@ -221,6 +225,7 @@ impl<S: Site> HistTrigger<S> {
         }
         if let Some(condition) = &self.filter {
             if !condition.filter.matches(hit, &S::MEMORY) {
+                self.rejected.count(hit.preempt());
                 return false;
             }
         }
@@ -249,23 +254,28 @@ impl<S: Site> HistTrigger<S> {
     #[inline(always)]
     pub fn hit_ranged(&self, preempt: PreemptOff<'_>, record: Record<'_>) -> bool {
         if !self.range.has(record) {
+            self.rejected.count(preempt);
             return true;
         }
         let histogram = self.data.histogram.read(preempt);
         histogram.hit_fast(&self.code.program, record, preempt)
     }
 
-    /// Whether there is no filter, or this record is in the range that it is.
+    /// Whether there is no filter, or this record is in the range that it is. If it is not, that is counted.
     #[inline(always)]
-    fn is_in_range(&self, record: Record<'_>) -> bool {
-        self.filter.is_none() || self.range.has(record)
+    fn passes(&self, preempt: PreemptOff<'_>, record: Record<'_>) -> bool {
+        let passes = self.filter.is_none() || self.range.has(record);
+        if !passes {
+            self.rejected.count(preempt);
+        }
+        passes
     }
 
     /// Counts a hit of a leaf that enters as [`Entry::Set`], unless the filter rejects it. `clock` reads the global clock, in ns.
     /// Any context.
     #[inline(always)]
     pub fn hit_set(&self, preempt: PreemptOff<'_>, record: Record<'_>, clock: impl Fn() -> u64) {
-        if self.is_in_range(record) {
+        if self.passes(preempt, record) {
             let histogram = self.data.histogram.read(preempt);
             histogram.hit_set(&self.code.program, record, preempt, clock);
         }
@@ -279,7 +289,7 @@ impl<S: Site> HistTrigger<S> {
         record: Record<'_>,
         clock: impl Fn() -> u64,
     ) {
-        if self.is_in_range(record) {
+        if self.passes(preempt, record) {
             let histogram = self.data.histogram.read(preempt);
             histogram.hit_latency(&self.code.program, record, preempt, clock);
         }
@@ -298,7 +308,7 @@ impl<S: Site> HistTrigger<S> {
         if self.flags.relaxed() != Entry::Trace as u32 || self.site.lists_tasks() {
             return false;
         }
-        if !self.is_in_range(record) {
+        if !self.passes(preempt, record) {
             return true;
         }
         let histogram = self.data.histogram.read(preempt);

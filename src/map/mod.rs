@@ -87,6 +87,7 @@ mod pool;
 mod shape;
 mod shared;
 mod table;
+mod tally;
 mod text;
 mod wide;
 
@@ -137,6 +138,7 @@ use table::{
     Slot,
     Table, //
 };
+pub use tally::Tally;
 pub use text::TextField;
 pub use wide::{
     text_to_words,

@@ -53,16 +53,17 @@ impl FileOps<Tree> for HistStatsOps {
             out.format(format_args!("{source}, {lost} lost\n"))
         })?;
         tree.engine.for_each_trigger(|names, n, trigger| {
-            if !trigger.spec().has_vars() {
+            if !trigger.spec().has_vars() && trigger.filter().is_none() {
                 return Ok(());
             }
             let histogram = trigger.data.histogram();
             let [system, event] = names.map(CStr::to_bytes);
             show::event_column(&mut out, system, event)?;
             out.format(format_args!(
-                "hist {n}: {} unresolved, {} missed",
+                "hist {n}: {} unresolved, {} missed, {} rejected",
                 histogram.unresolved(),
-                histogram.missed()
+                histogram.missed(),
+                histogram.rejected().counted()
             ))?;
             if !trigger.site.dir.is_top() {
                 out.bytes(b", instances/")?;

@@ -126,8 +126,8 @@ impl Printer for Jsonl {
             None => out.bytes(NULL)?,
         }
         out.format(format_args!(
-            ",\"unresolved\":{},\"missed\":{},\"snapshot\":",
-            losses.unresolved, losses.missed
+            ",\"unresolved\":{},\"missed\":{},\"rejected\":{},\"snapshot\":",
+            losses.unresolved, losses.missed, losses.rejected
         ))?;
         last_snapshot(out, snapshot, names)?;
         out.bytes(b",\"complete\":true}\n")

@@ -69,7 +69,7 @@ pub(super) struct Snapshot {
     losses: Losses,
 }
 
-/// What `hist` does not show of what was lost.
+/// What `hist` does not show of hits that are in no entry.
 #[derive(Clone, Copy)]
 pub(super) struct Losses {
     /// Elements in excess, whose hits are dropped: see [`Generation::excess`].
@@ -78,6 +78,8 @@ pub(super) struct Losses {
     pub(super) unresolved: u64,
     /// See [`Histogram::missed`].
     pub(super) missed: u64,
+    /// See [`Histogram::rejected`].
+    pub(super) rejected: u64,
 }
 
 impl Snapshot {
@@ -98,6 +100,7 @@ impl Snapshot {
                 excess: contents.excess(),
                 unresolved: hist.unresolved(),
                 missed: hist.missed(),
+                rejected: hist.rejected().counted(),
             },
             contents,
         };

@@ -2,7 +2,7 @@
 /*
  * Nothing is lost in silence: with a thread on every CPU firing a known number of events, hits equal the
  * sum of the hitcounts, and hits and drops together equal the events, to the digit. So do the values in the buckets
- * of a distribution, and those without a bucket.
+ * of a distribution, and those without a bucket; and hits and what a filter has rejected.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -216,6 +216,109 @@ static void distribution(const char *name, const char *dist, unsigned long most,
 	truncate_file(trigger);
 }
 
+/* Of the only trigger of an event: its hits, and how many its filter has rejected. */
+static void told(const char *event, unsigned long long *hits, unsigned long long *rejected)
+{
+	char *text = slurp(pathf("%s/events/%s/hist_jsonl", tracing_dir(), event)), *p;
+
+	p = text ? strstr(text, "\"type\":\"trailer\"") : NULL;
+	if (!p || sscanf(p, "\"type\":\"trailer\",\"hits\":%llu", hits) != 1)
+		*hits = -1;
+	p = p ? strstr(p, "\"rejected\":") : NULL;
+	if (!p || sscanf(p, "\"rejected\":%llu", rejected) != 1)
+		*rejected = -1;
+	free(text);
+}
+
+static void fire_on_all(unsigned long per_thread)
+{
+	int threads = sysconf(_SC_NPROCESSORS_ONLN);
+	pthread_t thread[threads];
+	struct firing firing[threads];
+
+	pthread_barrier_init(&start, NULL, threads);
+	for (int i = 0; i < threads; i++) {
+		firing[i] = (struct firing){ i, 1, 4, per_thread };
+		pthread_create(&thread[i], NULL, fire, &firing[i]);
+	}
+	for (int i = 0; i < threads; i++)
+		pthread_join(thread[i], NULL);
+}
+
+/* Whether so many hits and rejected ones are told of an event. */
+static void filtered(const char *name, const char *event, unsigned long long hits, unsigned long long rejected)
+{
+	unsigned long long h, r;
+
+	told(event, &h, &r);
+	ok(h == hits && r == rejected, "%s: %llu hits, %llu rejected", name, hits, rejected);
+	if (h != hits || r != rejected)
+		note("told: %lld hits, %lld rejected", h, r);
+}
+
+/* A part of the calls is rejected, on each way that a hit can take to a filter. */
+static void rejected(unsigned long per_thread)
+{
+	static const struct {
+		const char *name, *trigger;
+	} ways[] = {
+		{ "a range", "hist:keys=pid if pid != 2" },
+		{ "an expression", "hist:keys=pid if pid == 1 || pid > 2" },
+		{ "a key that is no field", "hist:keys=pid.log2,common_pid if pid != 2" },
+		{ "a key that is a stack", "hist:keys=common_stacktrace if pid != 2" },
+		{ "a name of a task", "hist:keys=pid if COMM != \"-\" && pid != 2" },
+		{ "a variable is set", "hist:keys=pid:ts0=common_timestamp.usecs if pid != 2" },
+	};
+	static const char enter[] = EVENT, exit[] = "syscalls/sys_exit_getpgid";
+	unsigned long long calls = per_thread * sysconf(_SC_NPROCESSORS_ONLN);
+	char trigger[PATH_MAX], at_exit[PATH_MAX], synthetic[PATH_MAX], *stats;
+
+	snprintf(trigger, sizeof(trigger), "%s/events/%s/trigger", tracing_dir(), enter);
+	snprintf(at_exit, sizeof(at_exit), "%s/events/%s/trigger", tracing_dir(), exit);
+	snprintf(synthetic, sizeof(synthetic), "%s/synthetic_events", kernel_dir());
+	for (size_t i = 0; i < sizeof(ways) / sizeof(*ways); i++) {
+		truncate_file(trigger);
+		if (append(trigger, ways[i].trigger)) {
+			ok(false, "rejected, %s: the trigger is made", ways[i].name);
+			continue;
+		}
+		fire_on_all(per_thread);
+		filtered(pathf("rejected, %s", ways[i].name), enter, calls / 4 * 3, calls / 4);
+	}
+	truncate_file(trigger);
+	ok(!append(trigger, "hist:keys=pid:name=rhist_c if pid == 2") && !append(trigger, "hist:keys=__syscall_nr if pid == 2"),
+	   "two triggers");
+	fire_on_all(per_thread);
+	filtered("rejected, two triggers", enter, calls / 4, calls / 4 * 3);
+	ok(!append(trigger, "!hist:keys=__syscall_nr if pid == 2"), "one is removed");
+	stats = slurp(pathf("%s/hist_stats", tracing_dir()));
+	ok(stats && strstr(stats, pathf(" 0 unresolved, 0 missed, %llu rejected\n", calls / 4 * 3)), "hist_stats has it, too");
+	free(stats);
+	ok(!append(trigger, "hist:keys=pid:name=rhist_c:clear if pid == 2"), "it is cleared");
+	filtered("cleared", enter, 0, 0);
+	fire_on_all(per_thread);
+	filtered("cleared, then rejected", enter, calls / 4, calls / 4 * 3);
+	ok(!append(trigger, "hist:keys=pid:name=rhist_c:pause if pid == 2"), "it is paused");
+	fire_on_all(per_thread);
+	filtered("paused", enter, calls / 4, calls / 4 * 3);
+	truncate_file(trigger);
+
+	/* Ways on which a variable would be read. */
+	ok(!append(trigger, "hist:keys=pid:ts0=common_timestamp.usecs") && !append(synthetic, "rhist_c u64 lat"),
+	   "a variable, and a synthetic event");
+	for (int traced = 0; traced < 2; traced++) {
+		const char *command = pathf("hist:keys=ret:lat=common_timestamp.usecs-$ts0%s if ret == 1000000",
+					    traced ? ":onmatch(syscalls.sys_enter_getpgid).trace(rhist_c,$lat)" : "");
+
+		ok(!append(at_exit, command), "%s", command);
+		fire_on_all(per_thread);
+		filtered(pathf("rejected, a variable is read%s", traced ? " and passed on" : ""), exit, 0, calls);
+		truncate_file(at_exit);
+	}
+	truncate_file(trigger);
+	ok(!append(synthetic, "!rhist_c"), "the synthetic event can be removed");
+}
+
 /* What a CPU has counted stays when it goes. */
 static void hotplug(void)
 {
@@ -270,6 +373,7 @@ int main(void)
 		distribution("a distribution", "dist", 1000, n, false);
 		distribution("one value", "dist", 1, n, false);
 		distribution("a distribution without room", "dist=5", 10000, n, true);
+		rejected(n);
 	}
 	hotplug();
 	/* The race for the last places, again and again. */

@@ -201,7 +201,7 @@ fn a_file() {
             r#"{"type":"entry","keys":[7],"values":[2,240],"variables":[],"actions":[]}"#,
             "\n",
             r#"{"type":"trailer","hits":3,"entries":2,"shown":2,"dropped":0,"excess":0,"no_bucket":null,"#,
-            r#""unresolved":0,"missed":0,"snapshot":null,"complete":true}"#,
+            r#""unresolved":0,"missed":0,"rejected":0,"snapshot":null,"complete":true}"#,
             "\n",
             r#"{"type":"header","schema":1,"trigger":"#,
             r#""hist:name=foo:keys=comm:vals=prio:sort=hitcount:size=128:nohitcount if comm == \"x\"","#,
@@ -215,7 +215,7 @@ fn a_file() {
             r#"{"type":"entry","keys":["täsk"],"values":[1,120],"variables":[],"actions":[]}"#,
             "\n",
             r#"{"type":"trailer","hits":1,"entries":1,"shown":1,"dropped":0,"excess":0,"no_bucket":null,"#,
-            r#""unresolved":0,"missed":0,"snapshot":null,"complete":true}"#,
+            r#""unresolved":0,"missed":0,"rejected":0,"snapshot":null,"complete":true}"#,
             "\n",
         )
     );
