@@ -54,7 +54,10 @@ use crate::{
         Loss,
         RecordFields, //
     },
-    sync::PreemptOff, //
+    sync::{
+        smp_wmb,
+        PreemptOff, //
+    },
 };
 
 impl Histogram {
@@ -150,7 +153,8 @@ impl Histogram {
         self.count_in_bucket(distribution, preempt, element, value);
     }
 
-    /// Counts a value of an element in its bucket.
+    /// Counts a value of an element in its bucket. The hit is counted after this: who reads the hits of
+    /// an entry and then its buckets finds the value of each hit in them.
     #[inline(always)]
     fn count_in_bucket(
         &self,
@@ -162,6 +166,7 @@ impl Histogram {
         if let Some(buckets) = &self.buckets {
             let code = distribution.buckets.code(value);
             buckets.count(preempt, element, distribution.number, code);
+            smp_wmb();
         }
     }
 

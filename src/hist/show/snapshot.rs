@@ -40,6 +40,7 @@ use crate::{
         Generation,
         OnceText, //
     },
+    sync::smp_rmb,
     text::until_nul,
     trigger::ModifierKind, //
 };
@@ -106,6 +107,8 @@ impl Snapshot {
         };
         snapshot.read(go_on)?;
         snapshot.add_up()?;
+        // See `Histogram::count_in_bucket()`.
+        smp_rmb();
         snapshot.read_buckets(go_on)?;
         snapshot.compute(go_on)?;
         snapshot.sort(go_on)?;

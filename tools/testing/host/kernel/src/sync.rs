@@ -4,6 +4,7 @@
 
 pub mod arc;
 pub mod atomic;
+pub mod barrier;
 pub mod rcu;
 
 pub use arc::Arc;

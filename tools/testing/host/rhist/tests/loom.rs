@@ -27,6 +27,8 @@ use rhist::map::Shape;
 use rhist::map::VarCell;
 use rhist::map::VarMask;
 use rhist::map::WideCell;
+use rhist::sync::smp_rmb;
+use rhist::sync::smp_wmb;
 
 /// Explores what `f` can do. `preemptions`: most involuntary switches in one execution, unless
 /// `LOOM_MAX_PREEMPTIONS` says otherwise.
@@ -1068,6 +1070,44 @@ fn text_store_store_load() {
         seen.note(stored);
         hits.into_iter().for_each(|hit| hit.join().unwrap());
         assert_eq!(text.load(), *STORED);
+    });
+    outcomes.assert_both();
+}
+
+/// As histograms with distributions do: a value is counted in its bucket before its hit is. So no value of a hit that a
+/// reader has counted is missing in the buckets, which it reads later.
+#[test]
+fn a_hit_that_is_seen_is_in_its_bucket() {
+    hits_and_buckets(smp_wmb, smp_rmb);
+}
+
+/// Where stores or loads are not in their order, it may be missing.
+#[test]
+#[should_panic(expected = "1 < 2")]
+fn a_hit_may_be_seen_before_its_bucket() {
+    hits_and_buckets(|| (), || ());
+}
+
+fn hits_and_buckets(wmb: fn(), rmb: fn()) {
+    let outcomes = Outcomes::new();
+    let noted = outcomes.clone();
+    model(3, move || {
+        let (hits, buckets) = (map(0, 8), map(0, 8));
+        // Both are entries already.
+        hit(&buckets, 0, 7);
+        hit(&hits, 0, 7);
+        let (their_hits, their_buckets) = (hits.clone(), buckets.clone());
+        let hitting = thread::spawn(move || {
+            hit(&their_buckets, 1, 7);
+            wmb();
+            hit(&their_hits, 1, 7);
+        });
+        let counted = hits.hits();
+        rmb();
+        let in_buckets = buckets.hits();
+        assert!(in_buckets >= counted, "{in_buckets} < {counted}");
+        noted.note(counted == 2);
+        hitting.join().unwrap();
     });
     outcomes.assert_both();
 }

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Barriers between what is loaded or stored of several atomics.
+
+#[cfg(not(MODULE))]
+pub use kernel::sync::barrier::{
+    smp_rmb,
+    smp_wmb, //
+};
+
+/// Whoever loads what is stored after this, and then passes [`smp_rmb()`], loads what was stored
+/// before. Any context. No instruction on x86.
+#[cfg(MODULE)]
+#[inline(always)]
+pub fn smp_wmb() {
+    core::sync::atomic::fence(core::sync::atomic::Ordering::Release);
+}
+
+/// The other side of [`smp_wmb()`]. Any context. No instruction on x86.
+#[cfg(MODULE)]
+#[inline(always)]
+pub fn smp_rmb() {
+    core::sync::atomic::fence(core::sync::atomic::Ordering::Acquire);
+}
