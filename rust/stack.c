@@ -23,6 +23,12 @@
 #include <asm/stacktrace.h>
 #endif
 
+/* Get the frame of the caller, for those who cannot inline rhist_frame_of_caller(). Any context. */
+noinline void rhist_frame_here(struct rhist_frame *frame)
+{
+	rhist_frame_of_caller(frame);
+}
+
 #ifdef RHIST_STACK_UNWINDER
 
 /*

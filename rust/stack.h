@@ -31,6 +31,7 @@ static __always_inline void rhist_frame_of_caller(struct rhist_frame *frame)
 #endif
 }
 
+void rhist_frame_here(struct rhist_frame *frame);
 unsigned int rhist_stack_unwind(const struct rhist_frame *frame, unsigned long *entries, unsigned int n);
 unsigned int rhist_stack_save(const struct rhist_frame *frame, unsigned long *entries,
 			      unsigned int n);

@@ -44,6 +44,19 @@ impl Frame<'_> {
     }
 }
 
+/// Calls `run` with the frame of this function. From it to the traced one there may be `before` functions. Any
+/// context.
+#[inline(never)]
+pub(crate) fn with_frame(before: usize, run: impl FnOnce(Frame<'_>)) {
+    let mut frame = MaybeUninit::uninit();
+    // SAFETY: The function fills `frame` with that of its caller, which is this function: it is not
+    // inlined, and returns after `run`.
+    unsafe {
+        bindings::rhist_frame_here(frame.as_mut_ptr());
+        run(Frame::from_raw(frame.as_ptr(), before));
+    }
+}
+
 /// Rules by which stacks are walked, learned from the kernel's unwinder: see `rust/orc.c`. Dropping it ends that: [`save`] may not
 /// be called afterwards.
 pub(crate) struct Rules(());

@@ -237,7 +237,7 @@ impl KernelSynthEvent {
     #[must_use]
     pub(crate) unsafe fn emit<O>(
         &self,
-        origin: Option<&O>,
+        origin: &O,
         _preempt: PreemptOff<'_>,
         vals: &[u64],
         idx: &[u32],
@@ -252,7 +252,7 @@ impl KernelSynthEvent {
         unsafe {
             let tracepoint = self.tracepoint.as_ptr();
             let instance = self.reference.instance.as_ptr();
-            let origin = origin.map_or(ptr::null(), ptr::from_ref).cast();
+            let origin = ptr::from_ref(origin).cast();
             bindings::rhist_synthetic_emit(
                 tracepoint,
                 instance,

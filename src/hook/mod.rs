@@ -123,7 +123,8 @@ struct HitContext<'a> {
     /// The clock that was read last, and its time: the same for all triggers.
     time: Cell<Option<(Clock, u64)>>,
     handlers: &'a Handlers,
-    /// Where the stack begins. `None` on the fast path, which does not read it.
+    /// Where the stack begins. `None` on the fast path, which does not read it; but a synthetic event
+    /// may that it makes happen.
     frame: Option<Frame<'a>>,
     /// The hit of another event that makes this one happen.
     origin: Option<&'a Origin<'a>>,
@@ -145,7 +146,10 @@ impl Context for HitContext<'_> {
         match (self.origin, self.frame) {
             (Some(origin), _) => origin.0.stack(preempt, to),
             (None, Some(frame)) => self.handlers.stack(frame, preempt, to),
-            (None, None) => (),
+            (None, None) => {
+                let stack = |frame: Frame<'_>| self.handlers.stack(frame, preempt, to);
+                crate::rust::stack::with_frame(Stack::BEFORE, stack);
+            }
         }
     }
 
@@ -280,7 +284,8 @@ impl Receiver for Dispatch {
 
     #[inline(always)]
     fn hit_emitter(&self, emitter: &HistTrigger, preempt: PreemptOff<'_>, record: &[u8]) -> bool {
-        emitter.hit_trace(preempt, Record::new(record), clock::global)
+        let context = self.context(None);
+        emitter.hit_trace(preempt, Record::new(record), clock::global, &context)
     }
 
     /// Passes a hit to all switches and triggers, and wakes pollers.

@@ -177,7 +177,7 @@ impl SynthTarget for SynthEvent {
 
     fn emit(
         &self,
-        context: Option<&dyn Context>,
+        context: &dyn Context,
         preempt: PreemptOff<'_>,
         vals: &[u64],
         idx: &[u32],
@@ -186,12 +186,11 @@ impl SynthTarget for SynthEvent {
         if !self.event.listened() {
             return true;
         }
-        let origin = context.map(Origin);
-        let origin = origin.as_ref();
+        let origin = Origin(context);
         self.scratch.with(preempt, |slot| match self.wide {
             // SAFETY: All fields are numbers.
-            false => unsafe { self.event.emit(origin, preempt, vals, idx) },
-            true => self.emit_wide(origin, preempt, vals, idx, write, slot),
+            false => unsafe { self.event.emit(&origin, preempt, vals, idx) },
+            true => self.emit_wide(&origin, preempt, vals, idx, write, slot),
         })
     }
 
@@ -209,7 +208,7 @@ impl SynthEvent {
     #[inline(never)]
     fn emit_wide(
         &self,
-        origin: Option<&Origin<'_>>,
+        origin: &Origin<'_>,
         preempt: PreemptOff<'_>,
         vals: &[u64],
         idx: &[u32],

@@ -5,6 +5,7 @@
 use crate::{
     event::{
         record,
+        Context,
         Hit,
         Record, //
     },
@@ -296,13 +297,15 @@ impl<S: Site> HistTrigger<S> {
     }
 
     /// Counts a hit of an [emitter](HistTrigger::is_emitter), unless the filter rejects it. `clock` reads the global clock, in
-    /// ns. Returns false, and has done nothing, if the hit has to take the slow path. Any context.
+    /// ns, and `context` has the stack of the hit. Returns false, and has done nothing, if the hit has to take the slow path.
+    /// Any context.
     #[inline(always)]
     pub fn hit_trace(
         &self,
         preempt: PreemptOff<'_>,
         record: Record<'_>,
         clock: impl Fn() -> u64,
+        context: &dyn Context,
     ) -> bool {
         // Not if it is paused.
         if self.flags.relaxed() != Entry::Trace as u32 || self.site.lists_tasks() {
@@ -313,7 +316,7 @@ impl<S: Site> HistTrigger<S> {
         }
         let histogram = self.data.histogram.read(preempt);
         let (program, targets) = (&self.code.program, &self.code.targets);
-        histogram.hit_trace(program, targets, record, preempt, clock)
+        histogram.hit_trace(program, targets, record, preempt, clock, context)
     }
 
     /// Whether it reads fields at these offsets of records.

@@ -99,7 +99,7 @@ impl Histogram {
                     }
                 }
                 let vals = &*vals;
-                let context = Some(hit.context());
+                let context = hit.context();
                 event.emit(context, hit.preempt(), vals, &trace.idx, &mut |val, to| {
                     trace_wide(program, hit, vals, &trace.wide, val, to)
                 })

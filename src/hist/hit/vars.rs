@@ -3,7 +3,10 @@
 //! The fast path of triggers with variables: see [`VarFields`].
 
 use crate::{
-    event::Record,
+    event::{
+        Context,
+        Record, //
+    },
     hist::{
         program::{
             number::{
@@ -168,7 +171,8 @@ impl Histogram {
     }
 
     /// Counts a hit with an action: as [`Histogram::hit_set`], for [`VarPath::Trace`]. Returns false, and has done nothing,
-    /// if hits may nest in this one: the event that the action makes happen has other listeners than a histogram.
+    /// if hits may nest in this one: the event that the action makes happen has other listeners than a histogram. `context`
+    /// is needed for its stack only, if that event gets another listener just then.
     #[inline(always)]
     pub fn hit_trace<T: Fn() -> u64>(
         &self,
@@ -177,6 +181,7 @@ impl Histogram {
         record: Record<'_>,
         preempt: PreemptOff<'_>,
         clock: T,
+        context: &dyn Context,
     ) -> bool {
         let (Some(fields), Some(event)) = (&program.vars, targets.only_event()) else {
             return false;
@@ -195,7 +200,7 @@ impl Histogram {
         };
         let emission = Emission { event, leaf, trace };
         if let Some(made) = self.count_var(program, fields, &numbers, preempt) {
-            if !emission.emit(preempt, &numbers, made) {
+            if !emission.emit(context, preempt, &numbers, made) {
                 self.map.lose(preempt, Loss::Missed);
             }
         }
@@ -269,6 +274,7 @@ impl Emission<'_> {
     #[inline(always)]
     fn emit<T: Fn() -> u64>(
         self,
+        context: &dyn Context,
         preempt: PreemptOff<'_>,
         numbers: &Numbers<'_, T>,
         made: u64,
@@ -282,20 +288,25 @@ impl Emission<'_> {
                 TraceField::Operand(operand) => numbers.read(operand),
             };
         }
-        self.leaf.count(preempt, &words) || self.emit_elsewhere(preempt, &words)
+        self.leaf.count(preempt, &words) || self.emit_elsewhere(context, preempt, &words)
     }
 
     /// Makes it happen in another way, as there are other listeners by now. Hits may nest in it, although this one has not
     /// claimed its context: how deep is limited, as everywhere.
     #[cold]
     #[inline(never)]
-    fn emit_elsewhere(self, preempt: PreemptOff<'_>, words: &[u64; TRACE_WORDS]) -> bool {
+    fn emit_elsewhere(
+        self,
+        context: &dyn Context,
+        preempt: PreemptOff<'_>,
+        words: &[u64; TRACE_WORDS],
+    ) -> bool {
         let [_, fields @ ..] = words;
         let idx = [0, 1, 2, 3, 4, 5];
         let idx = idx.get(..self.trace.len()).unwrap_or_default();
         // All fields are numbers, so none is to be written.
         self.event
-            .emit(None, preempt, fields, idx, &mut |_, _| false)
+            .emit(context, preempt, fields, idx, &mut |_, _| false)
     }
 }
 

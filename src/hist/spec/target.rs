@@ -70,8 +70,7 @@ pub trait SynthTarget: Send + Sync {
 
     /// Makes it happen, if anybody listens. Any context.
     ///
-    /// Its hits have the stack of the hit with this `context`, which makes it happen. Without one
-    /// they have that of this function.
+    /// Its hits have the stack of the hit with this `context`, which makes it happen.
     ///
     /// Field `n` gets value `idx[n]`. Numbers are in `vals`. A string or a stack is written by
     /// `write`: the characters with at least one NUL behind them; the number of return addresses, and those.
@@ -79,7 +78,7 @@ pub trait SynthTarget: Send + Sync {
     /// False: it did not happen. `write` has returned false, or too many events happen within each other on this CPU.
     fn emit(
         &self,
-        context: Option<&dyn Context>,
+        context: &dyn Context,
         preempt: PreemptOff<'_>,
         vals: &[u64],
         idx: &[u32],

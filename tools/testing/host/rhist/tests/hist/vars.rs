@@ -252,6 +252,28 @@ fn fast_hits() {
     }
 }
 
+/// An event that gets another listener while a hit makes it happen has the stack of that hit, as the world checks.
+#[test]
+fn another_listener_comes() {
+    let world = world(SETTERS[0].0, READERS[13].0, &["keys=pid"]);
+    world.synth("latency").gets_listener.store(true, SeqCst);
+    let hit = Happens {
+        wakes: true,
+        pid: 5,
+        other: 1,
+        prio: 120,
+        cpu: 0,
+        after: 10,
+    };
+    let ends = Happens {
+        wakes: false,
+        ..hit
+    };
+    run(&world, &[hit, ends]);
+    assert_eq!(world.fast_hits.load(SeqCst), 2);
+    assert_eq!(world.given("latency").len(), 1);
+}
+
 proptest! {
     #[test]
     fn same_as_the_program(

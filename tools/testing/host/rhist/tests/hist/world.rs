@@ -129,6 +129,8 @@ pub(crate) struct Synth {
     fields: Vec<SynthField>,
     /// Whether anybody listens.
     pub(crate) listened: AtomicBool,
+    /// Whether it gets another listener when a hit has found that a histogram is all that listens.
+    pub(crate) gets_listener: AtomicBool,
     /// Actions that use it.
     pub(crate) users: AtomicUsize,
     given: Mutex<Vec<Vec<Given>>>,
@@ -264,6 +266,7 @@ impl World {
                         .map(|&(type_, _)| synth_field(type_))
                         .collect(),
                     listened: AtomicBool::new(true),
+                    gets_listener: AtomicBool::new(false),
                     users: AtomicUsize::new(0),
                     given: Mutex::default(),
                     world: world.clone(),
@@ -456,7 +459,7 @@ impl World {
                     trigger.hit_latency(preempt, record, clock);
                     true
                 }
-                Some(Entry::Trace) => trigger.hit_trace(preempt, record, clock),
+                Some(Entry::Trace) => trigger.hit_trace(preempt, record, clock, hit.context()),
                 _ => false,
             };
             if counted {
@@ -824,7 +827,7 @@ impl SynthTarget for SynthUser {
 
     fn emit(
         &self,
-        _context: Option<&dyn Context>,
+        context: &dyn Context,
         preempt: PreemptOff<'_>,
         vals: &[u64],
         idx: &[u32],
@@ -835,6 +838,12 @@ impl SynthTarget for SynthUser {
         }
         if DEPTH.get() == DEPTH_MAX {
             return false;
+        }
+        // Where no other hit interrupts the one that makes it happen, the moment is that of this one.
+        if self.0.gets_listener.load(SeqCst) {
+            let mut stack = Stack::new();
+            context.stack(preempt, &mut stack);
+            assert_eq!(stack.entries(), MOMENT.get().stack);
         }
         DEPTH.set(DEPTH.get() + 1);
         let done = self.0.emit(preempt, vals, idx, write);
@@ -852,6 +861,7 @@ impl SynthLeaf for Synth {
         let vals = &words[1..];
         let idx: Vec<u32> = (0..self.fields.len() as u32).collect();
         self.leaf()
+            && !self.gets_listener.load(SeqCst)
             && self.emit(preempt, vals, &idx, &mut |_, _| {
                 panic!("all fields are numbers")
             })
