@@ -107,7 +107,9 @@ pub(super) struct UserEventMm {
     /// Writes late bits whose page faults may have to be waited for.
     #[pin]
     waiting: Work<UserEventMm, WAITING>,
-    /// The next delay of `writing` in milliseconds.
+    /// The next delay of `writing` in milliseconds: [`RETRY`] only if it waits for no longer than
+    /// that. Changed, and the work queued with it, with [`Enablers::bits`] locked, so that no work
+    /// waits long that `delay` does not tell of.
     delay: Atomic<u32>,
     /// The work may outlive the bits. Dropped last.
     _module: ModulePin,
@@ -143,7 +145,7 @@ impl UserEventMm {
         )
     }
 
-    /// Queues the work that writes late bits. Any context.
+    /// Queues the work that writes late bits. Called with [`Enablers::bits`] locked.
     fn write_soon(self: &Arc<Self>) {
         let writing = &self.events.writing;
         match self.delay.xchg(RETRY, Relaxed) {
@@ -153,19 +155,20 @@ impl UserEventMm {
         }
     }
 
-    /// Has work that waits long to try again end now, after the bits were removed. Any context.
+    /// Has work that waits long to try again run now, after all bits were written or removed.
+    /// Called with [`Enablers::bits`] locked.
     fn end_soon(self: &Arc<Self>) {
         if self.delay.load(Relaxed) != RETRY {
             self.write_soon();
         }
     }
 
-    /// Queues the work that writes late bits again, after a delay that gets longer each time.
+    /// Queues the work that writes late bits again, after a delay that gets longer each time. Called
+    /// without locks.
     fn write_later(self: &Arc<Self>) {
+        let _bits = self.events.enablers.bits.lock();
         let delay = self.delay.load(Relaxed);
-        let longer = delay.saturating_mul(2);
-        // Fails if it was set back meanwhile, and then it stays so.
-        let _ = self.delay.cmpxchg(delay, longer, Relaxed);
+        self.delay.store(delay.saturating_mul(2), Relaxed);
         let queue = self.events.writing.get();
         // Fails if the work is pending, which then writes all late bits.
         let _ = queue.enqueue_delayed::<Arc<Self>, WRITING>(self.clone(), msecs_to_jiffies(delay));
@@ -181,7 +184,7 @@ impl WorkItem<WRITING> for UserEventMm {
         // The page of the last bit that could not be written, and why. Bits come in the order of
         // their addresses.
         let mut failed = None;
-        let mut again = false;
+        let (mut again, mut waits) = (false, false);
         while let Some(enabler) = enablers.next(&mut from, to, |enabler| &enabler.late) {
             let page = enabler.place.addr() / PAGE_SIZE;
             let written = match failed {
@@ -195,6 +198,7 @@ impl WorkItem<WRITING> for UserEventMm {
                 }
                 Err(EXDEV) => {
                     enabler.waits.store(true, Relaxed);
+                    waits = true;
                     let queue = this.events.waiting.get();
                     let _ = queue.enqueue::<Arc<Self>, WAITING>(this.clone());
                 }
@@ -204,9 +208,15 @@ impl WorkItem<WRITING> for UserEventMm {
             }
             failed = written.err().map(|error| (page, error));
         }
-        match again {
-            true => this.write_later(),
-            false => this.delay.store(RETRY, Relaxed),
+        match (again, waits) {
+            (true, _) => this.write_later(),
+            // The other work queues this one again if it cannot write them, after a longer delay.
+            (false, true) => (),
+            (false, false) => {
+                // The other work may have done so just now.
+                let _bits = enablers.bits.lock();
+                this.end_soon();
+            }
         }
     }
 }
