@@ -16,6 +16,7 @@ use std::thread;
 use std::time::Duration;
 
 use rhist_core::names::Names;
+use rhist_core::question::Cost;
 use rhist_core::question::Interval;
 use rhist_core::question::Question;
 use rhist_core::recording::Writer;
@@ -77,7 +78,8 @@ fn record(path: &Path, seconds: u64, hits: u64) {
                 ..Table::default()
             },
             events: hits,
-            cost_ns: None,
+            rejected: None,
+            cost: Cost::default(),
         };
         writer.append(&interval, &Names::elsewhere()).unwrap();
     }

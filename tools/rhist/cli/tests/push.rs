@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use rhist_core::names::Names;
+use rhist_core::question::Cost;
 use rhist_core::question::Interval;
 use rhist_core::question::Question;
 use rhist_core::recording::Writer;
@@ -65,7 +66,8 @@ fn record(folder: &Path) -> PathBuf {
                 ..Table::default()
             },
             events: 2,
-            cost_ns: None,
+            rejected: None,
+            cost: Cost::default(),
         };
         writer.append(&interval, &Names::elsewhere()).unwrap();
     }

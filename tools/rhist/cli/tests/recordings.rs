@@ -10,6 +10,7 @@ use std::process::Stdio;
 
 use insta::assert_snapshot;
 use rhist_core::names::Names;
+use rhist_core::question::Cost;
 use rhist_core::question::Interval;
 use rhist_core::question::Question;
 use rhist_core::recording::Writer;
@@ -106,7 +107,11 @@ fn record(folder: &Path, name: &str, seconds: u64, middle: f64) -> PathBuf {
                 ..Table::default()
             },
             events: 400,
-            cost_ns: Some(62.0),
+            rejected: Some(0),
+            cost: Cost {
+                event_ns: Some(62.0),
+                ..Cost::default()
+            },
         };
         writer.append(&interval, &Names::elsewhere()).unwrap();
     }

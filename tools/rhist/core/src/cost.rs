@@ -14,6 +14,7 @@ use crate::journal::Journals;
 use crate::plan;
 use crate::plan::Options;
 use crate::plan::Plan;
+use crate::question::Cost;
 use crate::question::Question;
 use crate::recipe::Count;
 use crate::recipe::Measure;
@@ -27,13 +28,13 @@ const EVENT: &str = "task:task_rename";
 const ROUNDS: u32 = 8;
 const RENAMES: u32 = 32;
 
-/// Measures what a hit of such a run costs on average, in nanoseconds of a CPU. Takes less than a millisecond of a CPU, and
-/// some time until the kernel has removed the triggers.
+/// Measures what a hit of such a run costs on average, and one that is rejected if the run has filters. Takes less than a
+/// millisecond of a CPU, and some time until the kernel has removed the triggers.
 ///
 /// # Errors
 ///
 /// Those of a run: such as that the kernel has no event for renames; or `of` measures renames itself.
-pub fn measure(tracefs: &Tracefs, journals: &Journals, of: &Plan) -> Result<f64, Box<dyn Error + Send + Sync>> {
+pub fn measure(tracefs: &Tracefs, journals: &Journals, of: &Plan) -> Result<Cost, Box<dyn Error + Send + Sync>> {
     let mut events = plan::events_of(&of.measure).into_iter().map(EventName::parse);
     if events.any(|event| event == EventName::parse(EVENT)) {
         return Err("renames are what is measured, so none may be added".into());
@@ -41,28 +42,56 @@ pub fn measure(tracefs: &Tracefs, journals: &Journals, of: &Plan) -> Result<f64,
     let name = std::fs::read("/proc/thread-self/comm")?;
     let name = CString::new(name.strip_suffix(b"\n").unwrap_or(&name))?;
     let alike = alike(&of.measure);
-    let plan = Plan::new(
-        tracefs,
-        of.id.second(),
-        &alike,
-        &options(&of.measure.by, of.has_filter()),
-        Question::default(),
-    )?;
     let without = renames(&name)?;
-    let mut run = Run::start(tracefs.clone(), journals, plan, "(cost of a hit)")?;
-    run.begin()?;
-    let with = renames(&name)?;
-    let events = run.reading()?.events;
-    run.stop()?;
-    if events == 0 {
+    // How much longer a rename takes with such triggers, and what they have counted of all.
+    let with = |measure: &Measure, filter: Option<&str>| -> Result<_, Box<dyn Error + Send + Sync>> {
+        let options = options(&of.measure.by, filter);
+        let plan = Plan::new(tracefs, of.id.second(), measure, &options, Question::default())?;
+        let mut run = Run::start(tracefs.clone(), journals, plan, "(cost of a hit)")?;
+        run.begin()?;
+        let with = renames(&name)?;
+        let reading = run.reading()?;
+        run.stop()?;
+        let ns = with.saturating_sub(without).as_nanos() as f64 / f64::from(RENAMES);
+        Ok((ns, reading))
+    };
+    let renames = f64::from(ROUNDS * RENAMES);
+    let filters = filters(of);
+    let (ns, counted) = with(&alike, filters.map(|[passes, _]| passes))?;
+    if counted.events == 0 {
         return Err("renames were not counted".into());
     }
-    let each = f64::from(ROUNDS * RENAMES) / events as f64 / f64::from(RENAMES);
-    Ok(with.saturating_sub(without).as_nanos() as f64 * each)
+    let mut cost = Cost {
+        event_ns: Some(ns * renames / counted.events as f64),
+        rejected_ns: None,
+    };
+    // Where the kernel does not tell how many are rejected, it is of no use.
+    if let (Some([_, rejects]), Some(_)) = (filters, counted.rejected) {
+        let one = Measure {
+            count: vec![Count {
+                event: EVENT.to_owned(),
+                ..Count::default()
+            }],
+            ..Measure::default()
+        };
+        let (ns, rejected) = with(&one, Some(rejects))?;
+        let hits = rejected.rejected.filter(|hits| *hits > 0);
+        cost.rejected_ns = hits.map(|hits| ns * renames / hits as f64);
+    }
+    Ok(cost)
 }
 
-/// As many keys as those, of the same kinds; with a filter, one that passes all.
-fn options(keys: &[String], has_filter: bool) -> Options {
+/// A filter that no hit is rejected by, and one that rejects all: of the kind of those that the run has, if it has any.
+fn filters(of: &Plan) -> Option<[&'static str; 2]> {
+    let has_text = |filter: &str| filter.contains('"');
+    match of.filters().map(has_text).max()? {
+        true => Some(["COMM != \"-\"", "COMM == \"-\""]),
+        false => Some(["common_pid != 0", "common_pid == 0"]),
+    }
+}
+
+/// As many keys as those, of the same kinds, with this filter.
+fn options(keys: &[String], filter: Option<&str>) -> Options {
     let mut by: Vec<String> = keys
         .iter()
         .map(|key| match key {
@@ -76,7 +105,7 @@ fn options(keys: &[String], has_filter: bool) -> Options {
     by.dedup();
     Options {
         by: Some(by),
-        filter: has_filter.then(|| "common_pid != 0".to_owned()),
+        filter: filter.map(str::to_owned),
         ..Options::default()
     }
 }

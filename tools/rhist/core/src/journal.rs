@@ -26,12 +26,17 @@ use rustix::io::Errno;
 
 use crate::plan::Id;
 use crate::plan::Step;
+use crate::question::Cost;
 
 /// Names another folder than `/run/rhist`, for tests.
 pub const DIR_VARIABLE: &str = "RHIST_RUN";
 
 /// Longer ones are not read: a run has some dozens of lines.
 const MAX_BYTES: u64 = 1 << 20;
+
+/// Words of lines with what a hit costs, in nanoseconds.
+const EVENT_NS: &str = "cost";
+const REJECTED_NS: &str = "cost_rejected";
 
 /// Characters of the command line that are kept, for people.
 const COMMAND_CHARS: usize = 1000;
@@ -60,8 +65,8 @@ pub struct Entries {
     pub kept: bool,
     /// The command line of its owner.
     pub command: String,
-    /// What a hit of its triggers costs, in nanoseconds, if it was measured.
-    pub cost_ns: Option<f64>,
+    /// What a hit of its triggers costs.
+    pub cost: Cost,
 }
 
 impl Journals {
@@ -187,8 +192,13 @@ impl Journal {
     }
 
     /// Notes what a hit costs, for `rhist` in other terminals.
-    pub fn note_cost(&mut self, nanoseconds: f64) -> io::Result<()> {
-        write_line(&mut self.file, &format!("cost {nanoseconds}"))
+    pub fn note_cost(&mut self, cost: Cost) -> io::Result<()> {
+        for (word, ns) in [(EVENT_NS, cost.event_ns), (REJECTED_NS, cost.rejected_ns)] {
+            if let Some(ns) = ns {
+                write_line(&mut self.file, &format!("{word} {ns}"))?;
+            }
+        }
+        Ok(())
     }
 
     /// The owner leaves all that was made, and `rhist clean` will find it.
@@ -237,6 +247,10 @@ fn read(id: &Id, path: &Path) -> io::Result<Entries> {
     Ok(parse(id, &String::from_utf8_lossy(&fs::read(path)?)))
 }
 
+fn nanoseconds(number: &str) -> Option<f64> {
+    number.parse().ok().filter(|ns: &f64| ns.is_finite() && *ns >= 0.0)
+}
+
 /// Whoever wrote the file: nothing is undone but what has a name of this run.
 fn parse(id: &Id, text: &str) -> Entries {
     let mut entries = Entries {
@@ -244,14 +258,15 @@ fn parse(id: &Id, text: &str) -> Entries {
         steps: Vec::new(),
         kept: false,
         command: String::new(),
-        cost_ns: None,
+        cost: Cost::default(),
     };
     for line in text.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n')) {
         let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
         match word {
             "command" => entries.command = rest.chars().filter(|c| !c.is_control()).collect(),
             "kept" => entries.kept = true,
-            "cost" => entries.cost_ns = rest.parse().ok().filter(|cost: &f64| cost.is_finite() && *cost >= 0.0),
+            EVENT_NS => entries.cost.event_ns = nanoseconds(rest),
+            REJECTED_NS => entries.cost.rejected_ns = nanoseconds(rest),
             "probe" if rest.starts_with(&format!("{}/", id.group())) => {
                 entries.steps.push(Step::Probe {
                     name: rest.to_owned(),
@@ -344,7 +359,11 @@ mod tests {
         for step in steps() {
             journal.note(&step).unwrap();
         }
-        journal.note_cost(62.5).unwrap();
+        let cost = Cost {
+            event_ns: Some(62.5),
+            rejected_ns: Some(20.25),
+        };
+        journal.note_cost(cost).unwrap();
         drop(journal);
         assert!(!journals.list()[0].1);
         let reaped = reap(&journals, false);
@@ -356,7 +375,7 @@ mod tests {
                 steps: steps(),
                 kept: false,
                 command: "runqlat -d 1".to_owned(),
-                cost_ns: Some(62.5)
+                cost
             }
         );
         assert!(reap(&journals, false).is_empty());

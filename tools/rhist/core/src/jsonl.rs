@@ -167,6 +167,7 @@ impl Open {
             }
         }
         self.histogram.hits = trailer.hits;
+        self.histogram.rejected = trailer.rejected;
         self.histogram.entries = trailer.entries;
         self.histogram.excess = Some(trailer.excess);
         self.histogram.table.losses = Losses {

@@ -10,6 +10,7 @@ use crate::recipe::NameKind;
 use crate::table::Table;
 use crate::table::Time;
 use crate::table::Unit;
+use crate::table::fold;
 
 /// What was asked. The same for all readings of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -79,12 +80,33 @@ pub enum Backend {
 pub struct Reading {
     /// Totals since the start of the run.
     pub table: Table,
-    /// Hits of all triggers of the run since its start, also those that show nothing, such as starts.
+    /// Hits of all triggers of the run since its start that no filter has rejected, also those that show nothing, such as
+    /// starts.
     pub events: u64,
-    /// What such a hit costs on this machine, in nanoseconds of a CPU, if it was measured.
-    pub cost_ns: Option<f64>,
+    /// Hits that the filters of the triggers have rejected. `None` where the kernel does not tell.
+    pub rejected: Option<u64>,
+    /// What a hit costs on this machine.
+    pub cost: Cost,
     /// How full the fullest histogram is.
     pub fill: Fill,
+}
+
+/// What a hit costs, in nanoseconds of a CPU. `None`: it was not measured.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Cost {
+    /// One that is counted.
+    pub event_ns: Option<f64>,
+    /// One that a filter rejects.
+    pub rejected_ns: Option<f64>,
+}
+
+impl Cost {
+    /// What so many hits cost in all, in nanoseconds of a CPU, as far as that was measured.
+    pub fn of(self, events: u64, rejected: Option<u64>) -> Option<f64> {
+        let rejected = rejected.zip(self.rejected_ns);
+        let rejected = rejected.map_or(0.0, |(hits, ns)| hits as f64 * ns);
+        self.event_ns.map(|ns| events as f64 * ns + rejected)
+    }
 }
 
 /// How full a histogram is.
@@ -120,10 +142,12 @@ pub struct Interval {
     /// What was added: hits, sums and buckets are exact differences of totals. Largest and smallest values of the interval are
     /// not known from those; they are `None` unless they must have happened in it.
     pub delta: Table,
-    /// Hits of all triggers in between.
+    /// See [`Reading::events`].
     pub events: u64,
-    /// See [`Reading::cost_ns`].
-    pub cost_ns: Option<f64>,
+    /// See [`Reading::rejected`].
+    pub rejected: Option<u64>,
+    /// See [`Reading::cost`].
+    pub cost: Cost,
 }
 
 /// Where readings come from: a run, or a recording that is replayed.
@@ -143,7 +167,8 @@ impl Reading {
             to: self.table.time.clone(),
             delta: self.table.since(earlier.table),
             events: self.events.saturating_sub(earlier.events),
-            cost_ns: self.cost_ns,
+            rejected: fold::less(self.rejected, earlier.rejected),
+            cost: self.cost,
         }
     }
 
@@ -162,11 +187,10 @@ impl Interval {
         self.to.monotonic_ns.saturating_sub(self.from.monotonic_ns) as f64 / 1e9
     }
 
-    /// The part of one CPU that its events cost: 0.01 is one per cent.
-    pub fn cost(&self) -> Option<f64> {
+    /// The part of one CPU that its hits cost: 0.01 is one per cent.
+    pub fn cpus(&self) -> Option<f64> {
         let seconds = self.seconds();
-        self.cost_ns
-            .filter(|_| seconds > 0.0)
-            .map(|ns| self.events as f64 * ns / 1e9 / seconds)
+        let ns = self.cost.of(self.events, self.rejected);
+        ns.filter(|_| seconds > 0.0).map(|ns| ns / 1e9 / seconds)
     }
 }

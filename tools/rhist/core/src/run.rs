@@ -22,11 +22,13 @@ use crate::plan::Plan;
 use crate::plan::Plans;
 use crate::plan::Step;
 use crate::plan::TASKS;
+use crate::question::Cost;
 use crate::question::Question;
 use crate::question::Reading;
 use crate::question::Source;
 use crate::table::Table;
 use crate::table::Time;
+use crate::table::fold;
 use crate::tracefs::Tracefs;
 use crate::tracefs::WriteError;
 use crate::tracefs::error_log::LogEntry;
@@ -46,7 +48,7 @@ pub struct Run {
     journal: Option<Journal>,
     /// How many of the plan's steps were made.
     made: usize,
-    cost_ns: Option<f64>,
+    cost: Cost,
     /// Most ends without a start that a reading had: each tells at least how many there are.
     unresolved: u64,
     /// Hits of its events that were missed before it began, if that is known.
@@ -179,7 +181,7 @@ impl Run {
             plan,
             journal: Some(journal),
             made: 0,
-            cost_ns: None,
+            cost: Cost::default(),
             unresolved: 0,
             missed_before: None,
             missed: None,
@@ -241,7 +243,7 @@ impl Run {
             plan,
             journal: None,
             made: 0,
-            cost_ns: None,
+            cost: Cost::default(),
             unresolved: 0,
             missed_before: Some(0),
             missed: None,
@@ -264,18 +266,18 @@ impl Run {
         self.tracefs.instance(&self.plan.id.instance())
     }
 
-    /// What a hit costs, in nanoseconds, once it was measured.
-    pub fn set_cost(&mut self, nanoseconds: f64) {
-        self.cost_ns = Some(nanoseconds);
+    /// What a hit costs, once it was measured.
+    pub fn set_cost(&mut self, cost: Cost) {
+        self.cost = cost;
         if let Some(journal) = &mut self.journal {
             // Only for people who look.
-            let _ = journal.note_cost(nanoseconds);
+            let _ = journal.note_cost(cost);
         }
     }
 
     /// See [`Self::set_cost()`].
-    pub fn cost_ns(&self) -> Option<f64> {
-        self.cost_ns
+    pub fn cost(&self) -> Cost {
+        self.cost
     }
 
     /// What there was to read before it began: nothing.
@@ -306,7 +308,7 @@ impl Run {
             *unresolved = self.unresolved;
         }
         Ok(Reading {
-            cost_ns: self.cost_ns,
+            cost: self.cost,
             ..reading
         })
     }
@@ -351,8 +353,9 @@ impl Source for Run {
     }
 }
 
-/// Hits of all triggers of a run until now, whoever's it is. `None` if they cannot be read.
-pub fn events(tracefs: &Tracefs, entries: &Entries) -> Option<u64> {
+/// Hits of all triggers of a run until now, whoever's it is, and those that their filters have rejected: see
+/// [`Reading::events`] and [`Reading::rejected`]. `None` if they cannot be read.
+pub fn events(tracefs: &Tracefs, entries: &Entries) -> Option<(u64, Option<u64>)> {
     let instance = tracefs.instance(&entries.id.instance());
     // rhist's triggers are in its own directory, C's in the kernel's.
     [instance.clone(), instance.with_c()].iter().find_map(|instance| {
@@ -366,17 +369,15 @@ pub fn events(tracefs: &Tracefs, entries: &Entries) -> Option<u64> {
             .collect();
         events.sort();
         events.dedup();
-        let hits = |event: &String| {
-            Some(
-                hist_file::read(instance, event)
-                    .ok()?
-                    .iter()
-                    .map(|histogram| histogram.hits)
-                    .sum::<u64>(),
-            )
-        };
-        let hits: Vec<u64> = events.into_iter().map(hits).collect::<Option<_>>()?;
-        Some(hits.iter().sum()).filter(|sum| *sum > 0)
+        let mut hits = 0u64;
+        let mut rejected = None;
+        for event in events {
+            for histogram in hist_file::read(instance, event).ok()? {
+                hits += histogram.hits;
+                rejected = fold::sum(rejected, histogram.rejected);
+            }
+        }
+        Some((hits, rejected)).filter(|_| hits > 0 || rejected > Some(0))
     })
 }
 

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # What is measured is what happened: intervals add up to the total, an end that a filter passes over ends its time, a time below
-# zero is no time of centuries, a process has as many threads as it likes, --size makes room for starts, too, and what rhist does
-# itself is not counted.
+# zero is no time of centuries, a process has as many threads as it likes, --size makes room for starts, too, hits that a filter
+# rejects are told, and what rhist does itself is not counted.
 . "$(dirname "$0")/../lib/tracing.sh"
 
 rhist=$RHIST_COMMAND
@@ -186,6 +186,19 @@ for backend in rhist c; do
 	else
 		skip "no strace" "$backend: nothing is counted until all triggers are made"
 	fi
+
+	# A filter that rejects all hits: they take their time, too, and only rhist can tell how many they are.
+	event=numbers
+	[ $backend = c ] && rejected=null || rejected=20000
+	start count rhist_events:numbers -c rhist-nobody --format json --backend $backend
+	fire numbers task 0 1 20000 20000
+	stop
+	is "$(hits "$work/out" total) $(grep -o '"rejected":[^,]*' "$work/out")" "0 \"rejected\":$rejected" \
+		"$backend: hits that a filter rejects are told"
+	start count rhist_events:numbers -c rhist-nobody --backend $backend
+	fire numbers task 0 1 20000 20000
+	stop
+	is "$(grep -c '^cost: .* rejected/s' "$work/out")" "$([ $backend = c ]; echo $?)" "$backend: and what they cost"
 
 	# As many as this wait at once: by default starts have room for 16,384.
 	event=stop

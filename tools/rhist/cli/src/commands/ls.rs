@@ -144,7 +144,8 @@ fn runs_text(runs: &[(Entries, bool)], format: Format) -> String {
             "instance": entries.id.instance(),
             "state": state(entries, *is_alive),
             "command": entries.command,
-            "cost_ns": entries.cost_ns,
+            "cost_ns": entries.cost.event_ns,
+            "rejected_cost_ns": entries.cost.rejected_ns,
         })
         .to_string(),
         _ => {
@@ -203,6 +204,7 @@ mod tests {
     use insta::assert_snapshot;
     use proptest::prelude::*;
     use rhist_core::plan::Id;
+    use rhist_core::question::Cost;
 
     use super::*;
 
@@ -265,7 +267,10 @@ mod tests {
             steps: Vec::new(),
             kept,
             command: command.to_owned(),
-            cost_ns: Some(120.5),
+            cost: Cost {
+                event_ns: Some(120.5),
+                ..Cost::default()
+            },
         };
         let runs = [
             (entries("runqlat", false), true),

@@ -71,10 +71,7 @@ fn show(reader: &mut Reader, each: bool, common: &Common, page: Page, out: &mut 
             _ => (),
         }
         seconds += interval.seconds();
-        total.events = total.events.saturating_add(interval.events);
-        total.cost_ns = interval.cost_ns.or(total.cost_ns);
-        total.table.time = interval.to;
-        recording::append(&mut total.table, interval.delta);
+        recording::append_interval(&mut total, interval);
     }
     if !columns.is_empty() && picture::first_dist(&total.table.total()).is_some() {
         out.write_all(picture::heat_map(&question, &columns).as_bytes())?;

@@ -13,6 +13,7 @@ use std::time::Instant;
 use rhist_core::journal::Entries;
 use rhist_core::journal::Journals;
 use rhist_core::question::Backend;
+use rhist_core::question::Cost;
 use rhist_core::run;
 use rhist_core::tracefs::Tracefs;
 
@@ -73,12 +74,14 @@ pub fn run(dry_run: bool) -> anyhow::Result<ExitCode> {
                 (false, false, Some(error)) => format!(" (its process is gone, and it could not be removed: {error})"),
                 (false, false, None) => " (its process is gone; the next rhist removes it)".to_owned(),
             };
-            let cost = run::events(&tracefs, entries)
-                .zip(before)
-                .map_or(String::new(), |(now, before)| {
-                    let rate = now.saturating_sub(before) as f64 / start.elapsed().as_secs_f64();
-                    cost(rate, entries.cost_ns)
-                });
+            let cost = run::events(&tracefs, entries).zip(before).map_or(
+                String::new(),
+                |((events, rejected), (before, rejected_before))| {
+                    let events = events.saturating_sub(before);
+                    let rejected = rejected.map(|now| now.saturating_sub(rejected_before.unwrap_or(0)));
+                    cost(events, rejected, start.elapsed().as_secs_f64(), entries.cost)
+                },
+            );
             writeln!(
                 out,
                 "  {}: rhist {}{state}{cost}",
@@ -103,12 +106,16 @@ pub fn run(dry_run: bool) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// `, 12,345 events/s, 0.1 % of a CPU`.
-fn cost(rate: f64, ns: Option<f64>) -> String {
-    let percent = ns.map_or(String::new(), |ns| {
-        format!(", {} of a CPU", screen::percent(rate * ns / 1e9))
+/// `: 12,345 events/s, 9 rejected/s, 0.1 % of a CPU`.
+fn cost(events: u64, rejected: Option<u64>, seconds: f64, cost: Cost) -> String {
+    let rate = |count| screen::rate(count as f64 / seconds);
+    let by_filters = rejected
+        .filter(|hits| *hits > events / 100)
+        .map_or(String::new(), |hits| format!(", {} rejected/s", rate(hits)));
+    let percent = cost.of(events, rejected).map_or(String::new(), |ns| {
+        format!(", {} of a CPU", screen::percent(ns / 1e9 / seconds))
     });
-    format!(": {} events/s{percent}", screen::rate(rate))
+    format!(": {} events/s{by_filters}{percent}", rate(events))
 }
 
 /// Instances that no run of ours has made, whatever they are called.
@@ -134,8 +141,17 @@ mod tests {
 
     #[test]
     fn costs_are_as_in_reports() {
-        assert_eq!(cost(12_345.4, Some(61.5)), ": 12,345 events/s, 0.08 % of a CPU");
-        assert_eq!(cost(0.4, Some(61.5)), ": 0.4 events/s, less than 0.01 % of a CPU");
-        assert_eq!(cost(7.0, None), ": 7.0 events/s");
+        let known = Cost {
+            event_ns: Some(61.5),
+            rejected_ns: Some(20.0),
+        };
+        let text = |events, rejected, cost_of| cost(events, rejected, 10.0, cost_of);
+        assert_eq!(text(123_454, Some(0), known), ": 12,345 events/s, 0.08 % of a CPU");
+        assert_eq!(text(4, None, known), ": 0.4 events/s, less than 0.01 % of a CPU");
+        assert_eq!(text(70, None, Cost::default()), ": 7.0 events/s");
+        assert_eq!(
+            text(0, Some(10_000_000), known),
+            ": 0 events/s, 1,000,000 rejected/s, 2.00 % of a CPU"
+        );
     }
 }

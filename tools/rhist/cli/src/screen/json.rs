@@ -9,7 +9,8 @@
 //!  "keys":[{"name":"comm","unit":null}],"values":[{"name":"wait","unit":"ns","fold":"sum"}],
 //!  "rows":[{"keys":["sed"],"hits":3,"values":[…],"worst":{"value":31800000,"saved":{"prev_pid":236},"text":"…"}}],
 //!  "losses":{"dropped":0,"dropped_starts":0,"no_bucket":0,"unresolved":2,"missed":0,"missed_hits":0},
-//!  "cost":{"events":61725,"event_ns":62.0,"cpus":0.0008},"fill":{"entries":12,"size":2048,"of":"results"},
+//!  "cost":{"events":61725,"event_ns":62.0,"rejected":9,"rejected_ns":20.5,"cpus":0.0008},
+//!  "fill":{"entries":12,"size":2048,"of":"results"},
 //!  "notes":[],"triggers":["echo …"]}
 //! ```
 //!
@@ -26,8 +27,8 @@
 //!   "quantiles":{"p50":{"value":0,"low":0,"high":0}}}`. A bucket is its smallest and largest whole value, and how many values
 //!   are in it. A true quantile is neither below `low` nor above `high`. `max` is null in an interval unless it must have been
 //!   in it.
-//! * **Losses** are null if the kernel does not tell. `cost` is that of the triggers, as a part of one CPU; `event_ns` and `cpus`
-//!   are null if it was not measured.
+//! * **Losses** are null if the kernel does not tell. `cost` is that of the triggers, as a part of one CPU: of hits that are
+//!   counted, and of those that filters reject. What was not measured is null.
 //!
 //! Members may be added without another `schema`. Numbers are exact up to 64 bits.
 
@@ -131,7 +132,9 @@ fn line<'a>(screen: &'a Screen<'_>, view: &'a View<'_>, total: &'a Row) -> LineJ
         },
         cost: CostJson {
             events: view.events,
-            event_ns: view.cost_ns,
+            event_ns: view.cost.event_ns,
+            rejected: view.rejected,
+            rejected_ns: view.cost.rejected_ns,
             cpus: view.cpus(),
         },
         fill: view.fill.map(|fill| FillJson {

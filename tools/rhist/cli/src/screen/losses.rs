@@ -3,6 +3,7 @@
 //! What was not counted, and what counting has cost.
 
 use rhist_core::question::Backend;
+use rhist_core::question::Cost;
 use rhist_core::question::Fill;
 
 use super::Screen;
@@ -98,12 +99,30 @@ pub(super) fn untold(screen: &Screen<'_>, view: &View<'_>) -> Vec<String> {
 
 /// What counting has cost. `None` if nothing happened.
 pub(super) fn cost(view: &View<'_>) -> Option<String> {
-    let rate = view.rate(view.events).filter(|rate| *rate > 0.0)?;
-    let rate = format!("{} events/s", number::rate(rate));
-    let cost = view.cost_ns.zip(view.cpus());
-    // A clock that is too coarse shows no difference.
-    let Some((ns, cpus)) = cost.filter(|(ns, _)| *ns >= 1.0) else {
-        return Some(format!("{rate}; what one costs was not measured"));
-    };
-    Some(format!("{rate} × {ns:.0} ns = {} of a CPU", number::percent(cpus)))
+    let Cost { event_ns, rejected_ns } = view.cost;
+    // The few that are hits of rhist's own threads are not told.
+    let rejected = view.rejected.filter(|hits| *hits > view.events / 100);
+    let hits = [
+        (view.events, event_ns, "events"),
+        (rejected.unwrap_or(0), rejected_ns, "rejected"),
+    ];
+    let mut terms = Vec::new();
+    let mut is_measured = true;
+    for (count, ns, what) in hits {
+        if let Some(rate) = view.rate(count).filter(|rate| *rate > 0.0) {
+            let rate = format!("{} {what}/s", number::rate(rate));
+            // A clock that is too coarse shows no difference.
+            let ns = ns.filter(|ns| *ns >= 1.0);
+            is_measured &= ns.is_some();
+            terms.push(ns.map_or(rate.clone(), |ns| format!("{rate} × {ns:.0} ns")));
+        }
+    }
+    if terms.is_empty() {
+        return None;
+    }
+    let terms = terms.join(" + ");
+    match view.cpus().filter(|_| is_measured) {
+        Some(cpus) => Some(format!("{terms} = {} of a CPU", number::percent(cpus))),
+        None => Some(format!("{terms}; what one costs was not measured")),
+    }
 }

@@ -8,6 +8,7 @@ mod sample;
 
 use insta::assert_snapshot;
 use rhist_core::question::Backend;
+use rhist_core::question::Cost;
 use rhist_core::question::Fill;
 use rhist_core::question::Interval;
 use rhist_core::question::Question;
@@ -137,7 +138,7 @@ fn nearly_full() {
         size: 2_048,
         is_of_starts: true,
     };
-    reading.cost_ns = None;
+    reading.cost = Cost::default();
     let printed = total(BY, &question(), &reading);
     let lines: Vec<_> = printed
         .lines()

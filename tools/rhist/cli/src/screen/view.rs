@@ -2,6 +2,7 @@
 
 //! What is printed at one time.
 
+use rhist_core::question::Cost;
 use rhist_core::question::Fill;
 use rhist_core::question::Interval;
 use rhist_core::question::Reading;
@@ -16,7 +17,8 @@ pub struct View<'a> {
     /// How long it lasted. `None` if that is not known.
     pub(super) seconds: Option<f64>,
     pub(super) events: u64,
-    pub(super) cost_ns: Option<f64>,
+    pub(super) rejected: Option<u64>,
+    pub(super) cost: Cost,
     /// Of a total: see [`Reading::fill`].
     pub(super) fill: Option<Fill>,
 }
@@ -29,7 +31,8 @@ impl<'a> View<'a> {
             to: &reading.table.time,
             seconds: Some(seconds).filter(|seconds| *seconds > 0.0),
             events: reading.events,
-            cost_ns: reading.cost_ns,
+            rejected: reading.rejected,
+            cost: reading.cost,
             fill: Some(reading.fill),
         }
     }
@@ -41,7 +44,8 @@ impl<'a> View<'a> {
             to: &interval.to,
             seconds: Some(interval.seconds()).filter(|seconds| *seconds > 0.0),
             events: interval.events,
-            cost_ns: interval.cost_ns,
+            rejected: interval.rejected,
+            cost: interval.cost,
             fill: None,
         }
     }
@@ -55,8 +59,8 @@ impl<'a> View<'a> {
         self.seconds.map(|seconds| count as f64 / seconds)
     }
 
-    /// The part of one CPU that its events cost.
+    /// The part of one CPU that its hits cost.
     pub(super) fn cpus(&self) -> Option<f64> {
-        Some(self.rate(self.events)? * self.cost_ns? / 1e9)
+        Some(self.cost.of(self.events, self.rejected)? / 1e9 / self.seconds?)
     }
 }

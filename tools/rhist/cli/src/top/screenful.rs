@@ -78,7 +78,7 @@ impl Screenful {
             seconds,
             elapsed: before.elapsed + seconds,
             events: per_second(interval.events as f64, seconds),
-            cost: interval.cost(),
+            cost: interval.cpus(),
             fill: reading.fill,
             losses: table.losses.clone(),
             pushed: before.pushed + 1,

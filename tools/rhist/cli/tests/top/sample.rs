@@ -5,6 +5,7 @@
 use std::path::Path;
 
 use rhist_core::names::Names;
+use rhist_core::question::Cost;
 use rhist_core::question::Fill;
 use rhist_core::question::Question;
 use rhist_core::question::Reading;
@@ -142,6 +143,10 @@ fn reading(second: u64, dists: &[Dist]) -> Reading {
             ..Table::default()
         },
         events: 3 * hits,
-        cost_ns: Some(110.0),
+        rejected: Some(0),
+        cost: Cost {
+            event_ns: Some(110.0),
+            ..Cost::default()
+        },
     }
 }

@@ -72,6 +72,8 @@ pub(super) struct Trailer {
     pub(super) no_bucket: Option<u64>,
     pub(super) unresolved: u64,
     pub(super) missed: u64,
+    /// Older modules do not tell.
+    pub(super) rejected: Option<u64>,
 }
 
 /// Reads a line. Fails with what is wrong with it.

@@ -27,6 +27,7 @@ use super::names;
 use super::names::Names;
 use super::names::Word;
 use crate::names::Names as NumberNames;
+use crate::question::Cost;
 use crate::question::Interval;
 use crate::question::Question;
 use crate::recipe::NameKind;
@@ -197,6 +198,7 @@ impl<'a> Encoder<'a> {
         let losses = &delta.losses;
         for (name, number) in [
             (names::EVENTS, Some(self.interval.events)),
+            (names::REJECTED, self.interval.rejected),
             (names::DROPPED, Some(losses.dropped)),
             (names::DROPPED_STARTS, Some(losses.dropped_starts)),
             (names::NO_BUCKET, losses.no_bucket),
@@ -208,13 +210,16 @@ impl<'a> Encoder<'a> {
                 metrics.push(self.sum(name.to_owned(), "1".to_owned(), point(number.into()), true));
             }
         }
-        if let Some(cost) = self.interval.cost_ns.and_then(Double::from_f64) {
-            let cost = NumberPoint {
-                as_int: None,
-                as_double: Some(cost),
-                ..self.point(question, 0)
-            };
-            metrics.push(gauge(names::COST.to_owned(), "ns".to_owned(), vec![cost]));
+        let Cost { event_ns, rejected_ns } = self.interval.cost;
+        for (name, ns) in [(names::COST, event_ns), (names::REJECTED_COST, rejected_ns)] {
+            if let Some(ns) = ns.and_then(Double::from_f64) {
+                let cost = NumberPoint {
+                    as_int: None,
+                    as_double: Some(ns),
+                    ..self.point(question.clone(), 0)
+                };
+                metrics.push(gauge(name.to_owned(), "ns".to_owned(), vec![cost]));
+            }
         }
         metrics
     }

@@ -17,8 +17,12 @@ pub const MONOTONIC: &str = "rhist.monotonic";
 pub const DURATION: &str = "rhist.duration";
 /// See [`crate::question::Interval::events`].
 pub const EVENTS: &str = "rhist.events";
-/// See [`crate::question::Reading::cost_ns`].
+/// See [`crate::question::Interval::rejected`].
+pub const REJECTED: &str = "rhist.rejected";
+/// See [`crate::question::Cost`].
 pub const COST: &str = "rhist.cost";
+/// See [`crate::question::Cost`].
+pub const REJECTED_COST: &str = "rhist.rejected_cost";
 /// See [`crate::table::Losses`].
 pub const DROPPED: &str = "rhist.dropped";
 /// See [`crate::table::Losses`].
@@ -50,7 +54,9 @@ impl Names {
                 MONOTONIC,
                 DURATION,
                 EVENTS,
+                REJECTED,
                 COST,
+                REJECTED_COST,
                 DROPPED,
                 DROPPED_STARTS,
                 NO_BUCKET,

@@ -17,6 +17,7 @@ use crate::table::Row;
 use crate::table::Table;
 use crate::table::Unit;
 use crate::table::Value;
+use crate::table::fold;
 use crate::tracefs::Tracefs;
 
 /// Which histograms make up the answer.
@@ -210,6 +211,7 @@ impl Answer {
     fn add_part(&self, reading: &mut Reading, ends: &mut BTreeMap<usize, End>, part: &Part, histogram: Histogram) {
         let mut table = histogram.table;
         let counted = histogram.hits + table.losses.dropped;
+        reading.rejected = fold::sum(reading.rejected, histogram.rejected);
         reading.events += counted + table.losses.unresolved.unwrap_or(0);
         if let Some(end) = part.end
             && let Some(unresolved) = table.losses.unresolved.take()

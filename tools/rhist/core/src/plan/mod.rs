@@ -301,9 +301,10 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Whether its triggers have filters.
-    pub fn has_filter(&self) -> bool {
-        self.steps.iter().any(|step| step.text().contains(" if "))
+    /// The filters of its triggers.
+    pub fn filters(&self) -> impl Iterator<Item = &str> {
+        let texts = self.steps.iter().map(Step::text);
+        texts.filter_map(|text| Some(text.split_once(" if ")?.1))
     }
 
     /// Whether it is counted, or saved, by the name of the task, which C has not on all kernels.

@@ -26,6 +26,7 @@ use crate::otlp::protobuf::ExportMetricsServiceRequest;
 use crate::question::Interval;
 use crate::question::Question;
 use crate::recording::append;
+use crate::table::fold;
 
 /// Rows in a batch: what is in memory at once stays small, and receivers limit requests to some megabytes.
 const ROWS: usize = 512;
@@ -138,7 +139,8 @@ fn add<'a>(total: &'a mut Option<Interval>, interval: &Interval) -> &'a Interval
             append(&mut total.delta, interval.delta.clone());
             total.to.clone_from(&interval.to);
             total.events = total.events.saturating_add(interval.events);
-            total.cost_ns = interval.cost_ns;
+            total.rejected = fold::sum(total.rejected, interval.rejected);
+            total.cost = interval.cost;
             total
         }
     };

@@ -32,6 +32,7 @@ use crate::otlp::model::ScopeMetrics;
 use crate::otlp::names;
 use crate::otlp::names::Names;
 use crate::otlp::names::Word;
+use crate::question::Cost;
 use crate::question::Interval;
 use crate::question::Question;
 use crate::recipe::NameKind;
@@ -197,6 +198,10 @@ pub fn interval(question: &Question, boot_id: Option<String>, scope: &ScopeMetri
         monotonic_ns: nanoseconds(monotonic)?,
         boot_id,
     };
+    let real = |name| match metrics.get(name).map(|metric| numbers(metric)) {
+        Some([point]) => point.as_double.as_ref().map(Double::to_f64),
+        _ => None,
+    };
     let mut delta = Table {
         rows: rows.rows,
         time: to.clone(),
@@ -216,9 +221,10 @@ pub fn interval(question: &Question, boot_id: Option<String>, scope: &ScopeMetri
         to,
         delta,
         events: needed(names::EVENTS)?,
-        cost_ns: match metrics.get(names::COST).map(|metric| numbers(metric)) {
-            Some([point]) => point.as_double.as_ref().map(Double::to_f64),
-            _ => None,
+        rejected: count(names::REJECTED)?,
+        cost: Cost {
+            event_ns: real(names::COST),
+            rejected_ns: real(names::REJECTED_COST),
         },
     })
 }

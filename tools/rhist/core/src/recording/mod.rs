@@ -19,6 +19,7 @@ use std::fmt;
 pub use reader::Reader;
 pub use replay::Replay;
 pub use replay::append;
+pub use replay::append_interval;
 pub use writer::Writer;
 
 /// Why a recording cannot be written or read. A sentence without a full stop, with the file, and the line if one is wrong.

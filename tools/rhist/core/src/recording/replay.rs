@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use std::error::Error;
 
 use super::Reader;
+use crate::question::Cost;
 use crate::question::Interval;
 use crate::question::Question;
 use crate::question::Reading;
@@ -13,6 +14,7 @@ use crate::question::Source;
 use crate::table::Fold;
 use crate::table::Table;
 use crate::table::Value;
+use crate::table::fold;
 
 /// A recording as a source of readings: totals at the beginning, where they are empty, and at the end of each interval.
 pub struct Replay {
@@ -60,22 +62,30 @@ impl Source for Replay {
                         time: interval.from.clone(),
                         ..Table::default()
                     },
-                    cost_ns: interval.cost_ns,
+                    cost: interval.cost,
                     ..Reading::default()
                 };
                 self.next = Some(interval);
                 empty
             }
             Some(mut reading) => {
-                append(&mut reading.table, interval.delta);
-                reading.table.time = interval.to;
-                reading.events = reading.events.saturating_add(interval.events);
-                reading.cost_ns = interval.cost_ns;
+                append_interval(&mut reading, interval);
                 reading
             }
         };
         self.reading = Some(reading.clone());
         Ok(Some(reading))
+    }
+}
+
+/// Adds the interval that follows to a reading.
+pub fn append_interval(reading: &mut Reading, interval: Interval) {
+    append(&mut reading.table, interval.delta);
+    reading.table.time = interval.to;
+    reading.events = reading.events.saturating_add(interval.events);
+    reading.rejected = fold::sum(reading.rejected, interval.rejected);
+    if interval.cost != Cost::default() {
+        reading.cost = interval.cost;
     }
 }
 

@@ -20,6 +20,7 @@ use super::encode;
 use crate::names::Names;
 use crate::names::Symbols;
 use crate::question::Backend;
+use crate::question::Cost;
 use crate::question::Interval;
 use crate::question::Question;
 use crate::question::Source;
@@ -102,7 +103,11 @@ fn interval(seconds: u64, comm: &str, values: &[(i128, u64)]) -> Interval {
             time: time(seconds + 1),
         },
         events: 1234,
-        cost_ns: Some(61.5),
+        rejected: Some(9876),
+        cost: Cost {
+            event_ns: Some(61.5),
+            rejected_ns: Some(20.25),
+        },
     }
 }
 
@@ -468,9 +473,10 @@ fn any_interval() -> impl Strategy<Value = Interval> {
         },
     );
     let times = (any::<[u64; 4]>(), option::of(any::<String>()));
-    let cost = option::of(any::<f64>().prop_filter("finite", |cost| cost.is_finite()));
-    (table(), losses, times, any::<u64>(), cost).prop_map(
-        |(mut delta, losses, ([a, b, c, d], boot_id), events, cost_ns)| {
+    let ns = || option::of(any::<f64>().prop_filter("finite", |cost| cost.is_finite()));
+    let hits = (any::<u64>(), option::of(any::<u64>()), ns(), ns());
+    (table(), losses, times, hits).prop_map(
+        |(mut delta, losses, ([a, b, c, d], boot_id), (events, rejected, event_ns, rejected_ns))| {
             let time = |realtime_ns, monotonic_ns| Time {
                 realtime_ns,
                 monotonic_ns,
@@ -483,7 +489,8 @@ fn any_interval() -> impl Strategy<Value = Interval> {
                 to: time(c, d),
                 delta,
                 events,
-                cost_ns,
+                rejected,
+                cost: Cost { event_ns, rejected_ns },
             }
         },
     )

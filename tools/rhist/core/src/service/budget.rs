@@ -5,6 +5,8 @@
 use std::time::Duration;
 use std::time::Instant;
 
+use crate::question::Cost;
+
 /// Over a shorter time, a burst would be taken for more than it is, such as that of the boot.
 const WINDOW: Duration = Duration::from_secs(10);
 
@@ -23,14 +25,14 @@ const LONGEST_REST: Duration = Duration::from_secs(3600);
 pub struct Watch {
     /// The part of one CPU that it may cost.
     pub budget: f64,
-    /// What a hit costs, in nanoseconds of a CPU. `None` if it could not be measured: then nothing is known, and nothing done.
-    pub event_ns: Option<f64>,
+    /// What a hit costs. If that could not be measured, nothing is known, and nothing done.
+    pub cost: Cost,
     /// The part of one CPU that it cost in the last interval, until the last look.
     pub share: Option<f64>,
     /// How often it has cost too much.
     pub pauses: u64,
-    /// Where the interval begins: a time, and hits until then.
-    since: Option<(Instant, u64)>,
+    /// Where the interval begins: a time, and what all hits until then have cost, in nanoseconds of a CPU.
+    since: Option<(Instant, f64)>,
     /// When it began to run.
     started: Option<Instant>,
     rest: Duration,
@@ -41,7 +43,7 @@ impl Watch {
     pub fn new(budget: f64) -> Self {
         Self {
             budget,
-            event_ns: None,
+            cost: Cost::default(),
             share: None,
             pauses: 0,
             since: None,
@@ -52,7 +54,7 @@ impl Watch {
 
     /// It begins to run.
     pub fn start(&mut self, now: Instant) {
-        self.since = Some((now, 0));
+        self.since = Some((now, 0.0));
         self.started = Some(now);
         self.share = None;
     }
@@ -62,19 +64,20 @@ impl Watch {
         (self.since, self.share) = (None, None);
     }
 
-    /// Takes its hits since it began to run. Returns how long it has to rest, if it costs too much.
-    pub fn look(&mut self, now: Instant, events: u64) -> Option<Duration> {
+    /// Takes its hits since it began to run, and those that its filters have rejected. Returns how long it has to rest, if it costs too much.
+    pub fn look(&mut self, now: Instant, events: u64, rejected: Option<u64>) -> Option<Duration> {
         let (then, before) = self.since?;
         let time = now.saturating_duration_since(then);
         if time < SOON {
             return None;
         }
-        let share = events.saturating_sub(before) as f64 * self.event_ns? / time.as_nanos() as f64;
+        let spent = self.cost.of(events, rejected)?;
+        let share = (spent - before).max(0.0) / time.as_nanos() as f64;
         self.share = Some(share);
         if time < WINDOW && share <= self.budget * FAR {
             return None;
         }
-        self.since = Some((now, events));
+        self.since = Some((now, spent));
         if share <= self.budget {
             return None;
         }
@@ -98,7 +101,10 @@ mod tests {
 
     fn watch(start: Instant) -> Watch {
         let mut watch = Watch {
-            event_ns: Some(100.0),
+            cost: Cost {
+                event_ns: Some(100.0),
+                rejected_ns: Some(20.0),
+            },
             ..Watch::new(0.005)
         };
         watch.start(start);
@@ -112,7 +118,7 @@ mod tests {
         // 50,000 hits of 100 ns in a second are half a per cent.
         for second in 1..100 {
             let now = start + Duration::from_secs(second * 5);
-            assert_eq!(watch.look(now, second * 5 * 50_000), None);
+            assert_eq!(watch.look(now, second * 5 * 50_000, None), None);
         }
         assert!((watch.share.unwrap() - 0.005).abs() < 1e-9);
     }
@@ -123,15 +129,15 @@ mod tests {
         let after = |second| start + Duration::from_secs(second);
         let mut watch_one = watch(start);
         // Five times its budget for three seconds.
-        assert_eq!(watch_one.look(after(3), 750_000), None);
-        assert_eq!(watch_one.look(after(18), 800_000), None);
+        assert_eq!(watch_one.look(after(3), 750_000, None), None);
+        assert_eq!(watch_one.look(after(18), 800_000, None), None);
         // And for ten.
         let mut watch_one = watch(start);
-        assert_eq!(watch_one.look(after(3), 750_000), None);
-        assert_eq!(watch_one.look(after(10), 2_500_000), Some(FIRST_REST));
+        assert_eq!(watch_one.look(after(3), 750_000, None), None);
+        assert_eq!(watch_one.look(after(10), 2_500_000, None), Some(FIRST_REST));
         // Twenty times.
         let mut watch_one = watch(start);
-        assert_eq!(watch_one.look(after(3), 3_000_000), Some(FIRST_REST));
+        assert_eq!(watch_one.look(after(3), 3_000_000, None), Some(FIRST_REST));
     }
 
     #[test]
@@ -142,29 +148,40 @@ mod tests {
         for _ in 0..8 {
             watch.start(now);
             // Too short to know.
-            assert_eq!(watch.look(now + Duration::from_secs(1), 1_000_000_000), None);
+            assert_eq!(watch.look(now + Duration::from_secs(1), 1_000_000_000, None), None);
             now += Duration::from_secs(10);
-            rests.push(watch.look(now, 600_000).unwrap().as_secs());
+            rests.push(watch.look(now, 600_000, None).unwrap().as_secs());
             watch.stop();
-            assert_eq!(watch.look(now + Duration::from_secs(60), 600_000), None);
+            assert_eq!(watch.look(now + Duration::from_secs(60), 600_000, None), None);
         }
         assert_eq!(rests, [60, 120, 240, 480, 960, 1920, 3600, 3600]);
         assert_eq!(watch.pauses, 8);
         watch.start(now);
         now += Duration::from_secs(4000);
-        assert_eq!(watch.look(now, 0), None);
+        assert_eq!(watch.look(now, 0, None), None);
         now += Duration::from_secs(10);
-        assert_eq!(watch.look(now, 600_000), Some(FIRST_REST));
+        assert_eq!(watch.look(now, 600_000, None), Some(FIRST_REST));
+    }
+
+    #[test]
+    fn hits_that_are_rejected_cost_too() {
+        let start = Instant::now();
+        let mut watch = watch(start);
+        // 250,000 of 20 ns in a second are half a per cent.
+        let after = |second| start + Duration::from_secs(second);
+        assert_eq!(watch.look(after(10), 0, Some(2_500_000)), None);
+        assert!((watch.share.unwrap() - 0.005).abs() < 1e-9);
+        assert_eq!(watch.look(after(20), 0, Some(5_100_000)), Some(FIRST_REST));
     }
 
     #[test]
     fn a_cost_that_is_not_known() {
         let start = Instant::now();
         let mut watch = Watch {
-            event_ns: None,
+            cost: Cost::default(),
             ..watch(start)
         };
-        assert_eq!(watch.look(start + Duration::from_secs(10), u64::MAX), None);
+        assert_eq!(watch.look(start + Duration::from_secs(10), u64::MAX, None), None);
         assert_eq!(watch.share, None);
     }
 }

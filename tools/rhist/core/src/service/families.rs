@@ -13,6 +13,7 @@ use crate::metrics::Kind;
 use crate::metrics::Point;
 use crate::metrics::Value;
 use crate::metrics::unit_word;
+use crate::question::Cost;
 use crate::table;
 use crate::table::BucketUnit;
 use crate::table::Fold;
@@ -241,6 +242,7 @@ fn own(histograms: &[Watched]) -> Vec<Family<'_>> {
         "events",
         "Hits of all triggers of the histogram, those of starts among them",
     );
+    let mut rejected = counter("rejected", "Hits that the filters of the triggers have rejected");
     let mut lost = LOSSES.map(|(name, help, _)| counter(name, help));
     let mut entries = gauge("entries", "Entries of the fullest histogram in the kernel");
     let mut size = gauge("size", "How many entries there is room for");
@@ -253,6 +255,8 @@ fn own(histograms: &[Watched]) -> Vec<Family<'_>> {
     let mut limit = gauge("label_sets_limit", "How many there may be, besides other");
     let cost = "Time of a CPU that a hit takes on this machine";
     let mut event_cost = family("event_cost_seconds", "seconds", Kind::Gauge, cost);
+    let cost = "Time of a CPU that a hit takes which a filter rejects";
+    let mut rejected_cost = family("rejected_cost_seconds", "seconds", Kind::Gauge, cost);
     let share = "The part of a CPU that the histogram cost between the last two readings";
     let mut cost_ratio = family("cost_ratio", "ratio", Kind::Gauge, share);
     let mut budget = family(
@@ -283,6 +287,9 @@ fn own(histograms: &[Watched]) -> Vec<Family<'_>> {
         ] {
             family.push(labels(), whole(number), start);
         }
+        if let Some(number) = totals.rejected() {
+            rejected.push(labels(), whole(number), start);
+        }
         for (family, (_, _, number)) in lost.iter_mut().zip(LOSSES) {
             if let Some(number) = number(losses) {
                 family.push(labels(), whole(number), start);
@@ -292,14 +299,17 @@ fn own(histograms: &[Watched]) -> Vec<Family<'_>> {
         sets.push(labels(), whole(totals.sets().count() as u64), None);
         entries.push(labels(), whole(histogram.fill.entries), None);
         size.push(labels(), whole(histogram.fill.size), None);
-        if let Some(ns) = histogram.watch.event_ns {
-            event_cost.push(labels(), Value::Real(ns / 1e9), None);
+        let Cost { event_ns, rejected_ns } = histogram.watch.cost;
+        for (family, ns) in [(&mut event_cost, event_ns), (&mut rejected_cost, rejected_ns)] {
+            if let Some(ns) = ns {
+                family.push(labels(), Value::Real(ns / 1e9), None);
+            }
         }
         if let Some(share) = histogram.watch.share {
             cost_ratio.push(labels(), Value::Real(share), None);
         }
     }
-    [running, paused, pauses, starts, events]
+    [running, paused, pauses, starts, events, rejected]
         .into_iter()
         .chain(lost)
         .chain([
@@ -310,6 +320,7 @@ fn own(histograms: &[Watched]) -> Vec<Family<'_>> {
             sets,
             limit,
             event_cost,
+            rejected_cost,
             cost_ratio,
             budget,
         ])

@@ -130,7 +130,7 @@ impl Service {
         let histogram = self.histograms.iter_mut().find(|one| one.wanted.name == name);
         let histogram = histogram.ok_or_else(|| format!("no histogram is called {name}"))?;
         let beginning = recording.read()?.unwrap_or_default();
-        histogram.watch.event_ns = beginning.cost_ns;
+        histogram.watch.cost = beginning.cost;
         histogram.follow(Box::new(recording), beginning.table.time, names);
         Ok(())
     }

@@ -197,7 +197,7 @@ impl Series {
         if [&Time::default(), &self.last.table.time].contains(&&reading.table.time) {
             return;
         }
-        reading.cost_ns = histogram.watch.event_ns;
+        reading.cost = histogram.watch.cost;
         let mut question = Question {
             name: histogram.wanted.name.clone(),
             ..histogram.question.clone()

@@ -596,7 +596,7 @@ fn what_is_known_of_each() {
 #[test]
 fn a_hit_costs_seconds() {
     let mut service = read_once("[histogram.x]\ncount = \"x\"\n", &[], Vec::new());
-    service.histograms[0].watch.event_ns = Some(62.5);
+    service.histograms[0].watch.cost.event_ns = Some(62.5);
     let mut found = None;
     let names = service.label_names();
     service.families(&names, |family| {

@@ -21,6 +21,7 @@ use crate::table::Table;
 use crate::table::Text;
 use crate::table::Time;
 use crate::table::Value;
+use crate::table::fold;
 
 /// The value that labels have in the place of those that are folded.
 pub const OTHER: &str = "other";
@@ -61,6 +62,7 @@ struct Counted {
     rows: Vec<Option<Row>>,
     losses: Losses,
     events: u64,
+    rejected: Option<u64>,
 }
 
 /// A reading has less than the one before: the triggers are others, or somebody has cleared them.
@@ -126,13 +128,14 @@ impl Totals {
             rows: vec![None; self.sets.len()],
             losses: table.losses,
             events: reading.events,
+            rejected: reading.rejected,
         };
         for mut row in table.rows {
             let keys = std::mem::take(&mut row.keys);
             let place = self.place(keys, &label);
             now.add(place, row, &self.values);
         }
-        if !self.base.rows.is_empty() || self.base.events > 0 {
+        if !self.base.rows.is_empty() || self.base.events > 0 || self.base.rejected > Some(0) {
             now.merge(&self.base, &self.values);
         }
         let is_counter = |column: &Column| self.is_counter(column);
@@ -223,6 +226,7 @@ impl Totals {
                 time: self.time.clone(),
             },
             events: self.total.events,
+            rejected: self.total.rejected,
             ..Reading::default()
         }
     }
@@ -235,6 +239,11 @@ impl Totals {
     /// Hits of all triggers.
     pub fn events(&self) -> u64 {
         self.total.events
+    }
+
+    /// Hits that their filters have rejected. `None` where the kernel does not tell.
+    pub fn rejected(&self) -> Option<u64> {
+        self.total.rejected
     }
 }
 
@@ -257,6 +266,7 @@ impl Counted {
         }
         self.losses.merge(&other.losses);
         self.events = self.events.saturating_add(other.events);
+        self.rejected = fold::sum(self.rejected, other.rejected);
     }
 
     /// Whether something is more here than in `later` that never falls. `is_counter` says it of columns of numbers.
@@ -283,6 +293,7 @@ impl Counted {
             missed_hits,
         } = &self.losses;
         self.events > later.events
+            || self.rejected > later.rejected
             || *dropped > later.losses.dropped
             || *dropped_starts > later.losses.dropped_starts
             || *no_bucket > later.losses.no_bucket

@@ -194,7 +194,7 @@ impl Watched {
 
     fn begin(&mut self, run: Run) {
         let tracefs = run.tracefs().clone();
-        self.watch.event_ns = run.cost_ns();
+        self.watch.cost = run.cost();
         let (start, names) = (run.beginning().table.time, run.plan().names(&tracefs));
         self.follow(Box::new(run), start, names);
     }
@@ -233,7 +233,7 @@ impl Watched {
             }
         };
         self.is_unread = false;
-        let events = reading.events;
+        let (events, rejected) = (reading.events, reading.rejected);
         self.fill = reading.fill;
         let labeler = Labeler {
             question: &self.question,
@@ -245,7 +245,7 @@ impl Watched {
             return Some(self.fail(fallen.to_string()));
         }
         let now = Instant::now();
-        let rest = self.watch.look(now, events)?;
+        let rest = self.watch.look(now, events, rejected)?;
         let share = self.watch.share.unwrap_or(0.0);
         self.stop();
         self.state = State::Resting(now + rest);

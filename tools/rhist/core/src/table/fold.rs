@@ -364,13 +364,22 @@ impl Value {
     }
 }
 
+/// The sum of two counts. What only one of both tells is taken for all that is known.
+pub(crate) fn sum(a: Option<u64>, b: Option<u64>) -> Option<u64> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.saturating_add(b)),
+        (a, b) => a.or(b),
+    }
+}
+
+/// What was added to a count.
+pub(crate) fn less(now: Option<u64>, before: Option<u64>) -> Option<u64> {
+    now.map(|now| now.saturating_sub(before.unwrap_or(0)))
+}
+
 impl Losses {
     /// Adds those of `other`. What only one of both tells is taken for all that is known.
     pub fn merge(&mut self, other: &Losses) {
-        let sum = |a: Option<u64>, b: Option<u64>| match (a, b) {
-            (Some(a), Some(b)) => Some(a.saturating_add(b)),
-            (a, b) => a.or(b),
-        };
         self.dropped = self.dropped.saturating_add(other.dropped);
         self.dropped_starts = self.dropped_starts.saturating_add(other.dropped_starts);
         self.no_bucket = sum(self.no_bucket, other.no_bucket);
@@ -380,7 +389,6 @@ impl Losses {
     }
 
     fn since(&self, earlier: &Losses) -> Losses {
-        let less = |now: Option<u64>, before: Option<u64>| now.map(|now| now.saturating_sub(before.unwrap_or(0)));
         Losses {
             dropped: self.dropped.saturating_sub(earlier.dropped),
             dropped_starts: self.dropped_starts.saturating_sub(earlier.dropped_starts),

@@ -33,6 +33,8 @@ pub struct Histogram {
     pub entries: u64,
     /// Keys that were inserted while the last entry was taken; their hits are dropped. `None` if it was read from `hist`.
     pub excess: Option<u64>,
+    /// Hits that its filter has rejected. `None` if it was read from `hist`.
+    pub rejected: Option<u64>,
     /// Its entries.
     pub table: Table,
 }

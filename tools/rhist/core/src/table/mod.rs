@@ -9,7 +9,7 @@ use std::sync::Arc;
 mod bucket;
 mod counts;
 mod dist;
-mod fold;
+pub(crate) mod fold;
 mod histogram;
 mod key;
 mod quantile;

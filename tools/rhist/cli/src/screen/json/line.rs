@@ -80,6 +80,8 @@ pub(in crate::screen) struct LossesJson {
 pub(in crate::screen) struct CostJson {
     pub events: u64,
     pub event_ns: Option<f64>,
+    pub rejected: Option<u64>,
+    pub rejected_ns: Option<f64>,
     pub cpus: Option<f64>,
 }
 

@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 
 use rhist_core::names::Names;
+use rhist_core::question::Cost;
 use rhist_core::question::Fill;
 use rhist_core::question::Question;
 use rhist_core::question::Reading;
@@ -151,7 +152,11 @@ pub(super) fn reading(keys: Vec<Column>, values: Vec<Column>, rows: Vec<Row>) ->
             time: at(5),
         },
         events: 61_725,
-        cost_ns: Some(62.0),
+        rejected: Some(0),
+        cost: Cost {
+            event_ns: Some(62.0),
+            ..Cost::default()
+        },
         fill: Fill {
             entries: 12,
             size: 2048,

@@ -4,6 +4,7 @@
 
 use proptest::prelude::*;
 use rhist_core::names::Names;
+use rhist_core::question::Cost;
 use rhist_core::question::Fill;
 use rhist_core::question::Question;
 use rhist_core::question::Reading;
@@ -108,7 +109,7 @@ fn reading() -> impl Strategy<Value = Reading> {
         [any::<u64>(), any::<u64>(), any::<u64>(), any::<u64>(), any::<u64>()],
         prop::option::of(any::<f64>()),
     )
-        .prop_map(|(keys, values, rows, [a, b, c, d, e], cost_ns)| Reading {
+        .prop_map(|(keys, values, rows, [a, b, c, d, e], event_ns)| Reading {
             table: Table {
                 keys,
                 values,
@@ -127,7 +128,11 @@ fn reading() -> impl Strategy<Value = Reading> {
                 },
             },
             events: e,
-            cost_ns,
+            rejected: Some(a),
+            cost: Cost {
+                event_ns,
+                rejected_ns: event_ns,
+            },
             fill: Fill {
                 entries: a,
                 size: b,

@@ -5,6 +5,7 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use rhist_core::names::Names;
+use rhist_core::question::Cost;
 use rhist_core::question::Fill;
 use rhist_core::question::Question;
 use rhist_core::question::Reading;
@@ -98,7 +99,11 @@ pub fn reading(second: u64) -> Reading {
         },
         table: table("comm", Unit::Nanoseconds, Fold::Sum, rows, second),
         events: 3 * hits,
-        cost_ns: Some(110.0),
+        rejected: Some(0),
+        cost: Cost {
+            event_ns: Some(110.0),
+            ..Cost::default()
+        },
     }
 }
 
@@ -113,7 +118,8 @@ pub fn counts(second: u64) -> Reading {
     let mut reading = Reading {
         table: table("pid", Unit::Bytes, Fold::Sum, vec![row(7), row(100), row(20)], second),
         events: second * 127,
-        cost_ns: None,
+        rejected: None,
+        cost: Cost::default(),
         fill: Fill {
             entries: 3,
             size: 3,

@@ -20,6 +20,7 @@ use crate::push::Encoding;
 use crate::push::Exporter;
 use crate::push::Format;
 use crate::push::Temporality;
+use crate::question::Cost;
 use crate::question::Interval;
 use crate::question::Question;
 use crate::table::BucketUnit;
@@ -96,7 +97,11 @@ pub fn interval(seconds: u64, rows: Vec<Row>) -> Interval {
             ..Table::default()
         },
         events: 10,
-        cost_ns: Some(61.5),
+        rejected: Some(90),
+        cost: Cost {
+            event_ns: Some(61.5),
+            ..Cost::default()
+        },
     }
 }
 
@@ -353,6 +358,7 @@ fn sums_of_signed_fields_can_fall() {
                 ("rhist.dropped", true),
                 ("rhist.dropped_starts", true),
                 ("rhist.events", true),
+                ("rhist.rejected", true),
                 ("runqlat.bytes", true),
                 ("runqlat.hits", true),
                 ("runqlat.ret", false),
