@@ -168,7 +168,7 @@ mod tests {
                     Totals:\n    Hits: 6\n    Entries: 2\n    Dropped: 0\n";
         let mut histograms = hist_text::read(text.as_bytes()).unwrap();
         with_signs(&mut histograms[0].table, &format);
-        let table = histograms[0].table.fold_range(0, Default::default(), Some(0));
+        let table = histograms[0].table.fold_range(0, Default::default(), Some(0), |_| ());
         let Value::Dist(dist) = &table.rows[0].values[0] else {
             panic!("{table:?}")
         };

@@ -151,7 +151,7 @@ fn hits_are_those_of_the_totals() {
 fn quantiles_of_log2_hold_those_of_distributions() {
     // The same events: C has them by powers of two, rhist in a distribution.
     let log2 = text("log2.c.txt").remove(0).table;
-    let folded = log2.fold_range(1, Default::default(), Some(0));
+    let folded = log2.fold_range(1, Default::default(), Some(0), |_| ());
     let dist = jsonl::read(&fixture("dist.jsonl")[..]).unwrap().remove(0).table;
     assert_eq!(folded.rows.len(), 4);
     for row in &folded.rows {
@@ -217,7 +217,7 @@ proptest! {
         }
         if let Ok(histograms) = hist_text::read(&file[..]) {
             for table in histograms.into_iter().map(|histogram| histogram.table) {
-                let folded = table.fold_range(0, Default::default(), Some(0));
+                let folded = table.fold_range(0, Default::default(), Some(0), |_| ());
                 let _ = (folded.total(), table.since(table.clone()), table.without_key(0));
             }
         }

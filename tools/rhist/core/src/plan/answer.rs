@@ -248,7 +248,14 @@ impl Answer {
             }
             Shows::Rows => table = self.without_cpu(table),
             Shows::Log2 => {
-                table = table.fold_range(table.keys.len().saturating_sub(1), Column::default(), Some(0));
+                // Each of C's powers of two has a sum of its own, of which one is that of what has wrapped around.
+                let change = |dist: &mut Dist| {
+                    if self.has_times {
+                        dist.without_negative();
+                    }
+                };
+                let last = table.keys.len().saturating_sub(1);
+                table = table.fold_range(last, Column::default(), Some(0), change);
             }
             Shows::Worst => {
                 table = self.without_cpu(table);

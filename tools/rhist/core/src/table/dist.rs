@@ -68,6 +68,9 @@ impl BucketUnit {
     }
 }
 
+/// What wraps around where the kernel counts without signs is not less than this.
+const HALF: i128 = 1 << 63;
+
 impl Dist {
     /// The largest scale.
     pub const SCALE_MAX: u8 = 20;
@@ -213,36 +216,63 @@ impl Dist {
     /// Makes negative values zero, and numbers from 2^63, which it takes for differences below zero
     /// that have wrapped around where the kernel has counted without signs. The largest value is
     /// not known then.
+    ///
+    /// They count as zeros in the sum, too. What they are in the kernel's sum is not known exactly,
+    /// so each is taken for the lowest value of its bucket: like that, a sum never falls from one
+    /// reading to the next. It is never outside of what the buckets of the others allow.
     pub fn without_negative(&mut self) {
-        const HALF: i128 = 1 << 63;
+        let has_wrapped = self.positive.ends().is_some_and(|(_, last)| self.is_wrapped(last));
+        if self.negative.is_empty() && !has_wrapped {
+            return;
+        }
+        let total = |counts: &Counts| {
+            let counts = counts.iter();
+            counts.fold(0, |sum: u64, (_, count)| sum.saturating_add(count))
+        };
         if !self.negative.is_empty() {
             let negative = std::mem::take(&mut self.negative);
-            let count = negative
-                .iter()
-                .fold(0, |sum: u64, (_, count)| sum.saturating_add(count));
-            self.zero = self.zero.saturating_add(count);
-            self.sum = self.sum.map(|sum| sum.max(0));
+            let (_, below_zero) = self.limits(&negative);
+            self.zero = self.zero.saturating_add(total(&negative));
+            self.sum = self.sum.map(|sum| sum.saturating_add(below_zero));
             self.min = self.min.map(|min| min.max(0));
             self.max = self.max.map(|max| max.max(0));
         }
-        // Bounds take long, and nearly always none is. In the largest unit, values of bucket 0 are below 2^31.
-        let is_wrapped = |index: i32| index >> self.scale.min(31) > 31 && i128::from(self.bounds(index).0) > HALF;
-        if !self.positive.ends().is_some_and(|(_, last)| is_wrapped(last)) {
-            return;
+        if has_wrapped {
+            let (wrapped, others): (Vec<_>, Vec<_>) =
+                self.positive.iter().partition(|&(index, _)| self.is_wrapped(index));
+            self.positive = others.into_iter().collect();
+            let wrapped = total(&wrapped.into_iter().collect());
+            match self.one_has_zero {
+                true => self.positive.add(-1, wrapped),
+                false => self.zero = self.zero.saturating_add(wrapped),
+            }
+            // Their bucket says next to nothing of how far they are below zero, but none is as near
+            // to it as the largest number.
+            let nearest = self.max.filter(|&max| max >= HALF).map_or(0, |max| (1 << 64) - max);
+            let below_zero = nearest.saturating_mul(wrapped.into());
+            self.sum = self.sum.map(|sum| i128::from(sum as i64).saturating_add(below_zero));
+            self.min = self.min.map(|_| 0);
+            self.max = self.max.filter(|&max| max < HALF);
         }
-        let (wrapped, others): (Vec<_>, Vec<_>) = self.positive.iter().partition(|&(index, _)| is_wrapped(index));
-        self.positive = others.into_iter().collect();
-        let wrapped = wrapped
-            .into_iter()
-            .fold(0, |sum: u64, (_, count)| sum.saturating_add(count));
-        match self.one_has_zero {
-            true => self.positive.add(-1, wrapped),
-            false => self.zero = self.zero.saturating_add(wrapped),
-        }
-        // Each of C's powers of two has a sum of its own, of which one is that of what has wrapped around.
-        self.sum = self.sum.map(|sum| i128::from(sum as i64).max(0));
-        self.min = self.min.map(|_| 0);
-        self.max = self.max.filter(|&max| max < HALF);
+        let (low, high) = self.limits(&self.positive);
+        let high = if self.without_bucket() == 0 { high } else { i128::MAX };
+        self.sum = self.sum.map(|sum| sum.clamp(low, high));
+    }
+
+    /// Whether a bucket of positive values has numbers from 2^63.
+    fn is_wrapped(&self, index: i32) -> bool {
+        // Bounds take long, and nearly always none has. In the largest unit, values of bucket 0 are
+        // below 2^31.
+        index >> self.scale.min(31) > 31 && i128::from(self.bounds(index).0) > HALF
+    }
+
+    /// The least and the most that the values of positive buckets can add up to.
+    fn limits(&self, counts: &Counts) -> (i128, i128) {
+        counts.iter().fold((0, 0), |(least, most), (index, count)| {
+            let (low, high) = self.bounds(index);
+            let add = |sum: i128, bound: u64| sum.saturating_add(i128::from(bound).saturating_mul(count.into()));
+            (add(least, low), add(most, high))
+        })
     }
 
     /// What was added since `earlier`, which is an older state of this. The smallest and the largest value are `None` unless

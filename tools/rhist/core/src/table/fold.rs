@@ -119,7 +119,9 @@ impl Table {
     /// If value `sum` is the sum of these numbers, it becomes [`Dist::sum`], and is gone, too.
     ///
     /// The buckets have scale 0. Ranges that are in none of them (`.buckets=`), and what is no number, are in no bucket.
-    pub fn fold_range(&self, key: usize, column: Column, sum: Option<usize>) -> Table {
+    ///
+    /// `change` is called for the distribution of each row, before rows become one.
+    pub fn fold_range(&self, key: usize, column: Column, sum: Option<usize>, change: impl Fn(&mut Dist)) -> Table {
         let sum = sum.filter(|&sum| sum < self.values.len());
         let mut values = self.values.clone();
         if let Some(sum) = sum {
@@ -138,6 +140,7 @@ impl Table {
                     _ => None,
                 };
             }
+            change(&mut dist);
             row.values.push(Value::Dist(dist));
             Cow::Owned(row)
         })

@@ -157,7 +157,7 @@ proptest! {
 
     #[test]
     fn a_folded_range_has_all_hits(a in any_table()) {
-        let folded = a.fold_range(1, column("lat", Fold::Sum), Some(0));
+        let folded = a.fold_range(1, column("lat", Fold::Sum), Some(0), |_| ());
         contents(&folded);
         prop_assert_eq!(folded.total().hits, a.total().hits);
         prop_assert_eq!(folded.values.len(), 4);
@@ -256,7 +256,13 @@ fn tables_of_other_columns_do_no_harm() {
     table.since(other.clone());
     other.since(table.clone());
     table.without_key(7);
-    assert_eq!(table.fold_range(0, column("x", Fold::Sum), Some(9)).total().hits, 12);
+    assert_eq!(
+        table
+            .fold_range(0, column("x", Fold::Sum), Some(9), |_| ())
+            .total()
+            .hits,
+        12
+    );
 }
 
 /// Prints milliseconds of a CPU. Run with `cargo test --release -- --ignored --nocapture`.
