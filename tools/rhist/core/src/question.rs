@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use crate::names::Names;
 use crate::recipe::NameKind;
+use crate::table::Key;
 use crate::table::Table;
 use crate::table::Time;
 use crate::table::Unit;
@@ -29,6 +30,8 @@ pub struct Question {
     pub names: BTreeMap<String, NameKind>,
     /// Values that can be below zero, by the types of their fields.
     pub signed: Vec<String>,
+    /// Keys and saved fields that have less than 64 bits: no number in these is an address.
+    pub narrow: Vec<String>,
     /// The commands that started it, as a shell takes them.
     pub triggers: Vec<String>,
     /// Sentences that a reader of the numbers has to know, such as what the kernel cannot tell.
@@ -50,6 +53,12 @@ impl Question {
     pub fn name_kind(&self, column: &str) -> NameKind {
         let kind = self.names.get(column).copied();
         kind.unwrap_or_else(|| Names::usual(column))
+    }
+
+    /// Whether there are addresses in a key of this column, or in a saved field.
+    pub fn has_address(&self, column: &str, key: &Key) -> bool {
+        let is_number = matches!(key, Key::Number(_) | Key::Range { .. });
+        key.has_address() && !(is_number && self.narrow.iter().any(|narrow| narrow == column))
     }
 
     /// Whether a value can be below zero, so that its sum can fall: see [`is_signed()`].

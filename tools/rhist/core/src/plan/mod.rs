@@ -38,6 +38,7 @@ use crate::table::BucketUnit;
 use crate::table::Unit;
 use crate::tracefs::Tracefs;
 use crate::tracefs::events::EventName;
+use crate::tracefs::format::FieldKind;
 
 /// Bytes that a command for the kernel may have: less than the smallest page.
 const MOST_BYTES: usize = 4095;
@@ -245,6 +246,7 @@ impl Plan {
         plan.question
             .signed
             .retain(|name| values.iter().any(|column| column.name == *name));
+        plan.question.narrow = plan.narrow(tracefs);
         let id = plan.id.clone();
         plan.question.triggers = plan.steps.iter().map(|step| step.shell(&id)).collect();
         Ok(plan)
@@ -296,6 +298,7 @@ impl Plan {
                 .add(event, place, if is_last { Shows::Whole } else { Shows::Nothing });
         }
         plan.question.signed = signed(tracefs, &plan.measure);
+        plan.question.narrow = plan.narrow(tracefs);
         let id = plan.id.clone();
         plan.question.triggers = plan.steps.iter().map(|step| step.shell(&id)).collect();
         Ok(plan)
@@ -324,6 +327,21 @@ impl Plan {
             true => keys.map(|key| split_key(key).0).collect(),
             false => keys.collect(),
         }
+    }
+
+    /// Keys and saved fields that are numbers of less than 64 bits in each event which has them.
+    fn narrow(&self, tracefs: &Tracefs) -> Vec<String> {
+        let events = events_of(&self.measure).into_iter().filter_map(EventName::parse);
+        let formats: Vec<_> = events.filter_map(|event| tracefs.format(&event).ok()).collect();
+        let is_narrow = |name: &&str| {
+            let key = self.measure.keys.get(*name).map_or(*name, String::as_str);
+            let fields = formats.iter().filter_map(|format| format.field(split_key(key).0));
+            let sizes = fields.map(|field| if field.kind == FieldKind::Number { field.size } else { 8 });
+            sizes.max().is_some_and(|size| size < 8)
+        };
+        let saved = self.measure.save.iter().map(String::as_str);
+        let columns = self.key_names().into_iter().chain(saved);
+        columns.filter(is_narrow).map(str::to_owned).collect()
     }
 
     /// Names of the numbers in its keys and saved fields, also those that its events have, which may be events of its own

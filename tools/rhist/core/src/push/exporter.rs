@@ -26,6 +26,7 @@ use crate::otlp::protobuf::ExportMetricsServiceRequest;
 use crate::question::Interval;
 use crate::question::Question;
 use crate::recording::append;
+use crate::table::Key;
 use crate::table::fold;
 
 /// Rows in a batch: what is in memory at once stays small, and receivers limit requests to some megabytes.
@@ -59,8 +60,9 @@ impl Exporter {
     /// Makes batches of the interval that follows, one after the other. `names` has those of its numbers.
     pub fn export(&mut self, question: &Question, names: &Names, interval: &Interval, mut push: impl FnMut(Batch)) {
         let mut interval = Cow::Borrowed(interval);
-        if interval.delta.has_addresses() {
-            let delta = interval.delta.without_addresses();
+        let has_address = |column: &str, key: &Key| question.has_address(column, key);
+        if interval.delta.has_addresses(has_address) {
+            let delta = interval.delta.without_addresses(has_address);
             interval = Cow::Owned(Interval {
                 delta,
                 ..interval.into_owned()

@@ -103,8 +103,9 @@ pub fn resource(text: &str) -> Result<(Question, Option<String>)> {
         unit: Word::parse(&text("rhist.unit")?).ok_or_else(|| missing("rhist.unit"))?,
         worst: text("rhist.worst")?,
         names: kinds("rhist.names").ok_or_else(|| missing("rhist.names"))?,
-        // It is only there if there are any.
+        // They are only there if there are any.
         signed: texts("rhist.signed").unwrap_or_default(),
+        narrow: texts("rhist.narrow").unwrap_or_default(),
         triggers: texts("rhist.triggers").ok_or_else(|| missing("rhist.triggers"))?,
         notes: texts("rhist.notes").ok_or_else(|| missing("rhist.notes"))?,
         backend: Word::parse(&text("rhist.backend")?).ok_or_else(|| missing("rhist.backend"))?,

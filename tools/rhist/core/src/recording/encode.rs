@@ -60,11 +60,13 @@ fn resource(question: &Question, boot_id: Option<&str>) -> Resource {
         ("rhist.triggers", strings(&question.triggers)),
         ("rhist.notes", strings(&question.notes)),
     ];
-    let signed = (!question.signed.is_empty()).then(|| ("rhist.signed", strings(&question.signed)));
+    let lists = [("rhist.signed", &question.signed), ("rhist.narrow", &question.narrow)];
+    let lists = lists.into_iter().filter(|(_, names)| !names.is_empty());
+    let lists = lists.map(|(key, names)| (key, strings(names)));
     let boot_id = boot_id.map(|id| ("rhist.boot_id", string(id)));
     let members = machine(question).into_iter().chain(members);
     Resource {
-        attributes: attributes(members.chain(signed).chain(boot_id)),
+        attributes: attributes(members.chain(lists).chain(boot_id)),
     }
 }
 

@@ -50,6 +50,7 @@ fn question() -> Question {
         worst: "{next_comm} behind {prev_comm}".to_owned(),
         names: BTreeMap::from([("dev".to_owned(), NameKind::Device)]),
         signed: vec!["wait".to_owned()],
+        narrow: vec!["next_prio".to_owned()],
         triggers: vec!["echo 'hist:keys=pid' >events/sched/sched_wakeup/trigger".to_owned()],
         notes: vec!["A wake-up of a running task is no wait.".to_owned()],
         backend: Backend::C,

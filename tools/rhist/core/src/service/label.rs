@@ -32,7 +32,7 @@ impl Labeler<'_> {
                 let kind = self.question.name_kind(&column.name);
                 match self.names.name(kind, &column.name, *number) {
                     Some(name) => Text::from(name.as_str()).to_string(),
-                    None if key.has_address() && !self.addresses => HIDDEN.to_owned(),
+                    None if !self.addresses && self.question.has_address(&column.name, key) => HIDDEN.to_owned(),
                     None => number.to_string(),
                 }
             }
@@ -45,7 +45,7 @@ impl Labeler<'_> {
                 }
                 text
             }
-            Key::Range { .. } if key.has_address() && !self.addresses => HIDDEN.to_owned(),
+            Key::Range { .. } if !self.addresses && self.question.has_address(&column.name, key) => HIDDEN.to_owned(),
             _ => key.to_string(),
         }
     }
@@ -93,7 +93,7 @@ mod tests {
         let signed = i128::from(address.cast_signed());
         for key in [
             Key::Number(signed),
-            Key::Number(-4096),
+            Key::Number(-10_485_761),
             Key::Range {
                 first: signed,
                 last: signed + 9,
@@ -105,7 +105,9 @@ mod tests {
         ] {
             assert_eq!(labels(&key), (HIDDEN.to_owned(), key.to_string()));
         }
-        same(&Key::Number(-4095), "-4095");
+        for near_zero in [-4095, -5000, -10_485_760] {
+            same(&Key::Number(near_zero), &near_zero.to_string());
+        }
         same(&Key::Number(-1), "-1");
         same(&Key::Number(u64::MAX.into()), "18446744073709551615");
         same(&Key::Number(-(1 << 49)), "-562949953421312");

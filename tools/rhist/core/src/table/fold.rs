@@ -146,28 +146,30 @@ impl Table {
         })
     }
 
-    /// Whether there are addresses in keys, or in fields that were saved.
-    pub fn has_addresses(&self) -> bool {
-        let saved = |row: &Row| {
-            row.worst
-                .iter()
-                .any(|worst| worst.saved.iter().any(|(_, key)| key.has_address()))
-        };
-        self.rows
-            .iter()
-            .any(|row| row.keys.iter().any(Key::has_address) || saved(row))
+    /// Whether there are addresses in keys, or in fields that were saved. `has_address` says it of one of a column.
+    pub fn has_addresses(&self, has_address: impl Fn(&str, &Key) -> bool) -> bool {
+        self.rows.iter().any(|row| {
+            let mut saved = row.worst.iter().flat_map(|worst| worst.saved.iter());
+            let mut keys = self.keys.iter().zip(&row.keys);
+            keys.any(|(column, key)| has_address(&column.name, key)) || saved.any(|(name, key)| has_address(name, key))
+        })
     }
 
-    /// The table with symbols only: rows that only differ in addresses become one.
-    pub fn without_addresses(&self) -> Table {
+    /// The table with symbols only: rows that only differ in addresses become one. `has_address` as above.
+    pub fn without_addresses(&self, has_address: impl Fn(&str, &Key) -> bool) -> Table {
         let mut places = HashMap::with_capacity(self.rows.len());
         let mut rows: Vec<Row> = Vec::new();
         for row in &self.rows {
             let mut row = row.clone();
-            row.keys.iter_mut().for_each(Key::remove_address);
+            for (column, key) in self.keys.iter().zip(&mut row.keys) {
+                if has_address(&column.name, key) {
+                    key.remove_address();
+                }
+            }
             if let Some(worst) = &mut row.worst {
                 let mut saved = worst.saved.to_vec();
-                saved.iter_mut().for_each(|(_, key)| key.remove_address());
+                let addresses = saved.iter_mut().filter(|(name, key)| has_address(name, key));
+                addresses.for_each(|(_, key)| key.remove_address());
                 worst.saved = saved.into();
             }
             let place = *places.entry(row.keys.clone()).or_insert(rows.len());
