@@ -61,6 +61,8 @@ pub struct Entries {
     pub id: Id,
     /// What has been made, or was about to be.
     pub steps: Vec<Step>,
+    /// Its triggers count: until then, none of its tasks is measured.
+    pub begun: bool,
     /// Its owner was told to leave it.
     pub kept: bool,
     /// The command line of its owner.
@@ -146,14 +148,16 @@ impl Journals {
     }
 
     /// Undoes what the process has made whose first run this is, the lock notwithstanding: it is this process, and whoever has
-    /// the lock in it cannot do so. With `keep` the first run is left, as if its owner had.
+    /// the lock in it cannot do so. With `keep` the first run is left, as if its owner had, if it has begun: it would never
+    /// count otherwise.
     pub fn abandon<E>(&self, first: &Id, keep: bool, mut undo: impl FnMut(&Entries) -> Result<(), E>) {
         for (id, path) in self.files().into_iter().filter(|(id, _)| id.is_of(first)) {
-            if keep && id == *first {
+            let Ok(entries) = read(&id, &path) else { continue };
+            if keep && id == *first && entries.begun {
                 // If it cannot be noted, the next measurement removes it.
                 let file = fs::OpenOptions::new().append(true).open(&path);
                 let _ = file.and_then(|mut file| write_line(&mut file, "kept"));
-            } else if read(&id, &path).is_ok_and(|entries| undo(&entries).is_ok()) {
+            } else if undo(&entries).is_ok() {
                 let _ = fs::remove_file(&path);
             }
         }
@@ -199,6 +203,11 @@ impl Journal {
             }
         }
         Ok(())
+    }
+
+    /// Notes that its triggers count.
+    pub fn note_begun(&mut self) -> io::Result<()> {
+        write_line(&mut self.file, "begun")
     }
 
     /// The owner leaves all that was made, and `rhist clean` will find it.
@@ -256,6 +265,7 @@ fn parse(id: &Id, text: &str) -> Entries {
     let mut entries = Entries {
         id: id.clone(),
         steps: Vec::new(),
+        begun: false,
         kept: false,
         command: String::new(),
         cost: Cost::default(),
@@ -264,6 +274,7 @@ fn parse(id: &Id, text: &str) -> Entries {
         let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
         match word {
             "command" => entries.command = rest.chars().filter(|c| !c.is_control()).collect(),
+            "begun" => entries.begun = true,
             "kept" => entries.kept = true,
             EVENT_NS => entries.cost.event_ns = nanoseconds(rest),
             REJECTED_NS => entries.cost.rejected_ns = nanoseconds(rest),
@@ -364,6 +375,7 @@ mod tests {
             rejected_ns: Some(20.25),
         };
         journal.note_cost(cost).unwrap();
+        journal.note_begun().unwrap();
         drop(journal);
         assert!(!journals.list()[0].1);
         let reaped = reap(&journals, false);
@@ -373,6 +385,7 @@ mod tests {
             Entries {
                 id: id(),
                 steps: steps(),
+                begun: true,
                 kept: false,
                 command: "runqlat -d 1".to_owned(),
                 cost
@@ -400,16 +413,21 @@ mod tests {
 
     #[test]
     fn a_process_that_is_kept_waiting_leaves_nothing() {
-        for keep in [false, true] {
+        for (keep, begun) in [(false, true), (true, true), (true, false)] {
             let (_dir, journals) = journals();
             let ids = ["123_456", "123_4560", "123_456000007", "124_456"].map(|id| Id::parse(id).unwrap());
-            let held: Vec<_> = ids.iter().map(|id| journals.create(id, "x").unwrap()).collect();
+            let mut held: Vec<_> = ids.iter().map(|id| journals.create(id, "x").unwrap()).collect();
+            if begun {
+                held.iter_mut().for_each(|journal| journal.note_begun().unwrap());
+            }
+            // One that counts nothing yet never would.
+            let keeps = keep && begun;
             let mut undone = Vec::new();
             journals.abandon(&ids[0], keep, |entries| {
                 undone.push(entries.id.clone());
                 Ok::<_, io::Error>(())
             });
-            assert_eq!(undone, ids[usize::from(keep)..3]);
+            assert_eq!(undone, ids[usize::from(keeps)..3]);
             // What others have is theirs.
             let left: Vec<_> = journals
                 .list()
@@ -417,7 +435,7 @@ mod tests {
                 .map(|(entries, _)| (entries.id, entries.kept))
                 .collect();
             let expected = [(ids[0].clone(), true), (ids[3].clone(), false)];
-            assert_eq!(left, expected[usize::from(!keep)..]);
+            assert_eq!(left, expected[usize::from(!keeps)..]);
             drop(held);
         }
     }

@@ -232,6 +232,10 @@ impl Run {
             .extend(missed::disabled(&self.plan).map(str::to_owned));
         let instance = self.instance();
         if_there(instance.truncate(TASKS))?;
+        if let Some(journal) = &mut self.journal {
+            // If it cannot be noted, it is not kept when this process has to be ended.
+            let _ = journal.note_begun();
+        }
         Ok(())
     }
 
@@ -386,7 +390,8 @@ pub fn reap(tracefs: &Tracefs, journals: &Journals, also_kept: bool) -> (Vec<Ent
     journals.reap(also_kept, |entries| undo(tracefs, &entries.id, &entries.steps))
 }
 
-/// Undoes what this process has in the kernel while whoever owns the runs cannot. With `keep` the first one is left.
+/// Undoes what this process has in the kernel while whoever owns the runs cannot. With `keep` the first one is left, if it has
+/// begun.
 pub fn abandon(tracefs: &Tracefs, journals: &Journals, keep: bool) {
     if let Ok(first) = Id::of_this_process() {
         journals.abandon(&first, keep, |entries| {

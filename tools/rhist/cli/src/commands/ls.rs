@@ -265,6 +265,7 @@ mod tests {
         let entries = |command: &str, kept| Entries {
             id: Id::example(),
             steps: Vec::new(),
+            begun: true,
             kept,
             command: command.to_owned(),
             cost: Cost {
