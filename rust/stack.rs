@@ -44,8 +44,8 @@ impl Frame<'_> {
     }
 }
 
-/// Calls `run` with the frame of this function. From it to the traced one there may be `before` functions. Any
-/// context.
+/// Calls `run` with the frame of this function. From it to the traced one there may be `before`
+/// functions. Any context.
 #[inline(never)]
 pub(crate) fn with_frame(before: usize, run: impl FnOnce(Frame<'_>)) {
     let mut frame = MaybeUninit::uninit();

@@ -123,8 +123,8 @@ struct HitContext<'a> {
     /// The clock that was read last, and its time: the same for all triggers.
     time: Cell<Option<(Clock, u64)>>,
     handlers: &'a Handlers,
-    /// Where the stack begins. `None` on the fast path, which does not read it; but a synthetic event
-    /// may that it makes happen.
+    /// Where the stack begins. `None` on the fast path, which does not read it; but a synthetic
+    /// event may that it makes happen.
     frame: Option<Frame<'a>>,
     /// The hit of another event that makes this one happen.
     origin: Option<&'a Origin<'a>>,

@@ -262,7 +262,8 @@ impl<S: Site> HistTrigger<S> {
         histogram.hit_fast(&self.code.program, record, preempt)
     }
 
-    /// Whether there is no filter, or this record is in the range that it is. If it is not, that is counted.
+    /// Whether there is no filter, or this record is in the range that it is. If it is not, that is
+    /// counted.
     #[inline(always)]
     fn passes(&self, preempt: PreemptOff<'_>, record: Record<'_>) -> bool {
         let passes = self.filter.is_none() || self.range.has(record);
@@ -296,9 +297,9 @@ impl<S: Site> HistTrigger<S> {
         }
     }
 
-    /// Counts a hit of an [emitter](HistTrigger::is_emitter), unless the filter rejects it. `clock` reads the global clock, in
-    /// ns, and `context` has the stack of the hit. Returns false, and has done nothing, if the hit has to take the slow path.
-    /// Any context.
+    /// Counts a hit of an [emitter](HistTrigger::is_emitter), unless the filter rejects it. `clock`
+    /// reads the global clock, in ns, and `context` has the stack of the hit. Returns false, and
+    /// has done nothing, if the hit has to take the slow path. Any context.
     #[inline(always)]
     pub fn hit_trace(
         &self,

@@ -163,8 +163,8 @@ impl UserEventMm {
         }
     }
 
-    /// Queues the work that writes late bits again, after a delay that gets longer each time. Called
-    /// without locks.
+    /// Queues the work that writes late bits again, after a delay that gets longer each time.
+    /// Called without locks.
     fn write_later(self: &Arc<Self>) {
         let _bits = self.events.enablers.bits.lock();
         let delay = self.delay.load(Relaxed);

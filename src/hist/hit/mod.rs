@@ -153,8 +153,8 @@ impl Histogram {
         self.count_in_bucket(distribution, preempt, element, value);
     }
 
-    /// Counts a value of an element in its bucket. The hit is counted after this: who reads the hits of
-    /// an entry and then its buckets finds the value of each hit in them.
+    /// Counts a value of an element in its bucket. The hit is counted after this: who reads the
+    /// hits of an entry and then its buckets finds the value of each hit in them.
     #[inline(always)]
     fn count_in_bucket(
         &self,

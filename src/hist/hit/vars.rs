@@ -170,9 +170,10 @@ impl Histogram {
         }
     }
 
-    /// Counts a hit with an action: as [`Histogram::hit_set`], for [`VarPath::Trace`]. Returns false, and has done nothing,
-    /// if hits may nest in this one: the event that the action makes happen has other listeners than a histogram. `context`
-    /// is needed for its stack only, if that event gets another listener just then.
+    /// Counts a hit with an action: as [`Histogram::hit_set`], for [`VarPath::Trace`]. Returns
+    /// false, and has done nothing, if hits may nest in this one: the event that the action makes
+    /// happen has other listeners than a histogram. `context` is needed for its stack only, if that
+    /// event gets another listener just then.
     #[inline(always)]
     pub fn hit_trace<T: Fn() -> u64>(
         &self,

@@ -28,8 +28,9 @@ const EVENT: &str = "task:task_rename";
 const ROUNDS: u32 = 8;
 const RENAMES: u32 = 32;
 
-/// Measures what a hit of such a run costs on average, and one that is rejected if the run has filters. Takes less than a
-/// millisecond of a CPU, and some time until the kernel has removed the triggers.
+/// Measures what a hit of such a run costs on average, and one that is rejected if the run has
+/// filters. Takes less than a millisecond of a CPU, and some time until the kernel has removed the
+/// triggers.
 ///
 /// # Errors
 ///
@@ -81,7 +82,8 @@ pub fn measure(tracefs: &Tracefs, journals: &Journals, of: &Plan) -> Result<Cost
     Ok(cost)
 }
 
-/// A filter that no hit is rejected by, and one that rejects all: of the kind of those that the run has, if it has any.
+/// A filter that no hit is rejected by, and one that rejects all: of the kind of those that the run
+/// has, if it has any.
 fn filters(of: &Plan) -> Option<[&'static str; 2]> {
     let has_text = |filter: &str| filter.contains('"');
     match of.filters().map(has_text).max()? {

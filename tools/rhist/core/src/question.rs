@@ -44,7 +44,8 @@ pub struct Question {
     pub kernel: String,
     /// CPUs that are online.
     pub cpus: u32,
-    /// The step of the clock of times, in nanoseconds, where it is so long that shorter times are shown as 0.
+    /// The step of the clock of times, in nanoseconds, where it is so long that shorter times are
+    /// shown as 0.
     pub clock_step_ns: Option<u64>,
 }
 
@@ -89,8 +90,8 @@ pub enum Backend {
 pub struct Reading {
     /// Totals since the start of the run.
     pub table: Table,
-    /// Hits of all triggers of the run since its start that no filter has rejected, also those that show nothing, such as
-    /// starts.
+    /// Hits of all triggers of the run since its start that no filter has rejected, also those that
+    /// show nothing, such as starts.
     pub events: u64,
     /// Hits that the filters of the triggers have rejected. `None` where the kernel does not tell.
     pub rejected: Option<u64>,

@@ -82,8 +82,8 @@ enum Lack {
 }
 
 impl Lack {
-    /// What a kernel has not that has refused a command. `None` if it may be the command that is wrong, such as a filter that
-    /// somebody has written.
+    /// What a kernel has not that has refused a command. `None` if it may be the command that is
+    /// wrong, such as a filter that somebody has written.
     fn of(why: &WriteError) -> Option<Self> {
         if why.path.ends_with("dynamic_events") {
             return Some(Lack::Probe(why.text.clone()));
@@ -97,7 +97,8 @@ impl Lack {
         }
     }
 
-    /// What an answer says that was got by another plan, since the kernel lacks this. `None` if that plan is none to take then.
+    /// What an answer says that was got by another plan, since the kernel lacks this. `None` if
+    /// that plan is none to take then.
     fn note(&self, instead: Instead, name: &str) -> Option<String> {
         match (instead, self) {
             (Instead::ById, Lack::Names) => Some(
@@ -138,10 +139,11 @@ impl fmt::Display for StartError {
 impl std::error::Error for StartError {}
 
 impl Run {
-    /// Carries out the first plan that the kernel takes, and counts nothing yet: see [`Self::begin()`].
+    /// Carries out the first plan that the kernel takes, and counts nothing yet: see
+    /// [`Self::begin()`].
     ///
-    /// A plan that is less exact than one before it is only taken where the kernel lacks what that one needs, and says so in its
-    /// answer. What is told of several refusals is the first.
+    /// A plan that is less exact than one before it is only taken where the kernel lacks what that
+    /// one needs, and says so in its answer. What is told of several refusals is the first.
     pub fn start_first(
         tracefs: &Tracefs,
         journals: &Journals,
@@ -173,7 +175,8 @@ impl Run {
         Err(StartError::Step(first))
     }
 
-    /// Carries a plan out, without counting anything: see [`Self::begin()`]. What was made is undone if a step fails.
+    /// Carries a plan out, without counting anything: see [`Self::begin()`]. What was made is
+    /// undone if a step fails.
     pub fn start(tracefs: Tracefs, journals: &Journals, plan: Plan, command: &str) -> Result<Self, StartError> {
         let journal = journals.create(&plan.id, command).map_err(StartError::Journal)?;
         let mut run = Self {
@@ -210,8 +213,8 @@ impl Run {
             }
             let (in_instance, file) = step.file();
             let dir = if in_instance { &instance } else { &self.tracefs };
-            // Kernels before 6.14 have few places to note which fprobes wait for a return; later ones take the number, and
-            // do not need it.
+            // Kernels before 6.14 have few places to note which fprobes wait for a return; later
+            // ones take the number, and do not need it.
             let roomy = step.with_room().is_some_and(|text| dir.write(&file, &text).is_ok());
             if !roomy {
                 dir.write(file, step.text()).map_err(StartError::Step)?;
@@ -221,8 +224,9 @@ impl Run {
         Ok(())
     }
 
-    /// Lets its triggers count, all at one time: what is measured begins here. What it takes to make them is not in it, and no
-    /// start is found by a later end since there was none for its own end yet.
+    /// Lets its triggers count, all at one time: what is measured begins here. What it takes to
+    /// make them is not in it, and no start is found by a later end since there was none for its
+    /// own end yet.
     pub fn begin(&mut self) -> Result<(), StartError> {
         self.begin = Time::now();
         self.missed_before = missed::read(&self.tracefs, &self.plan);
@@ -357,8 +361,8 @@ impl Source for Run {
     }
 }
 
-/// Hits of all triggers of a run until now, whoever's it is, and those that their filters have rejected: see
-/// [`Reading::events`] and [`Reading::rejected`]. `None` if they cannot be read.
+/// Hits of all triggers of a run until now, whoever's it is, and those that their filters have
+/// rejected: see [`Reading::events`] and [`Reading::rejected`]. `None` if they cannot be read.
 pub fn events(tracefs: &Tracefs, entries: &Entries) -> Option<(u64, Option<u64>)> {
     let instance = tracefs.instance(&entries.id.instance());
     // rhist's triggers are in its own directory, C's in the kernel's.
@@ -390,8 +394,8 @@ pub fn reap(tracefs: &Tracefs, journals: &Journals, also_kept: bool) -> (Vec<Ent
     journals.reap(also_kept, |entries| undo(tracefs, &entries.id, &entries.steps))
 }
 
-/// Undoes what this process has in the kernel while whoever owns the runs cannot. With `keep` the first one is left, if it has
-/// begun.
+/// Undoes what this process has in the kernel while whoever owns the runs cannot. With `keep` the
+/// first one is left, if it has begun.
 pub fn abandon(tracefs: &Tracefs, journals: &Journals, keep: bool) {
     if let Ok(first) = Id::of_this_process() {
         journals.abandon(&first, keep, |entries| {
@@ -406,7 +410,8 @@ pub fn abandon(tracefs: &Tracefs, journals: &Journals, keep: bool) {
     }
 }
 
-/// Whether the last thing is there that a journal notes. If it is not, the kernel may be about to make it.
+/// Whether the last thing is there that a journal notes. If it is not, the kernel may be about to
+/// make it.
 fn has_last(tracefs: &Tracefs, entries: &Entries) -> bool {
     match entries.steps.last() {
         None => tracefs.instance(&entries.id.instance()).kernel().exists(),
@@ -468,7 +473,8 @@ fn is_gone(result: io::Result<()>) -> io::Result<()> {
     }
 }
 
-/// What came of writing a file that need not be there: without it, triggers count as soon as they are made.
+/// What came of writing a file that need not be there: without it, triggers count as soon as they
+/// are made.
 fn if_there(result: Result<(), WriteError>) -> Result<(), StartError> {
     match result {
         Err(why) if why.error.kind() != io::ErrorKind::NotFound => Err(StartError::Step(why)),
@@ -523,7 +529,8 @@ mod tests {
         assert!(names.note(Instead::ById, "x").is_some() && names.note(Instead::LessExact, "x").is_none());
     }
 
-    /// What a run that was kept waiting by the kernel has asked for last may come when the run is gone.
+    /// What a run that was kept waiting by the kernel has asked for last may come when the run is
+    /// gone.
     #[test]
     fn what_may_come_later_stays_in_the_journal() {
         let root = tempfile::tempdir().unwrap();

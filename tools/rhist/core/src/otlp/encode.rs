@@ -351,8 +351,8 @@ impl<'a> Encoder<'a> {
             zero += positive.remove(&-1).unwrap_or(0);
         }
         let count = zero + positive.values().sum::<i128>() + negative.values().sum::<i128>();
-        // OTLP has no sum where values are below zero, since it could fall, nor one of values that are not counted as they are in
-        // no bucket. What reads recordings needs it.
+        // OTLP has no sum where values are below zero, since it could fall, nor one of values that
+        // are not counted as they are in no bucket. What reads recordings needs it.
         let is_below_zero = |number: Option<i128>| number.is_some_and(|number| number < 0);
         let can_fall = !negative.is_empty() || is_below_zero(dist.min) || is_below_zero(dist.sum);
         let is_of_all = i128::from(dist.count) == count;

@@ -32,7 +32,8 @@ pub struct Answer {
     pub(super) has_times: bool,
     /// Tasks are shown by their names alone.
     pub(super) comm_by_pid: bool,
-    /// Whether ends without a start are told: not if a filter has left out starts, or if not each end ends something.
+    /// Whether ends without a start are told: not if a filter has left out starts, or if not each
+    /// end ends something.
     pub(super) tells_ends: bool,
 }
 
@@ -248,7 +249,8 @@ impl Answer {
             }
             Shows::Rows => table = self.without_cpu(table),
             Shows::Log2 => {
-                // Each of C's powers of two has a sum of its own, of which one is that of what has wrapped around.
+                // Each of C's powers of two has a sum of its own, of which one is that of what has
+                // wrapped around.
                 let change = |dist: &mut Dist| {
                     if self.has_times {
                         dist.without_negative();
@@ -283,7 +285,8 @@ impl Answer {
             if self.has_times {
                 without_negative(row);
             }
-            // The kernel reads both one after the other, while hits go on: what is shown is one number.
+            // The kernel reads both one after the other, while hits go on: what is shown is one
+            // number.
             if let (Shows::Rows | Shows::Log2, Some(count)) = (part.shows, row.values.iter().find_map(count)) {
                 row.hits = count;
             }

@@ -43,11 +43,13 @@ use crate::tracefs::format::FieldKind;
 /// Bytes that a command for the kernel may have: less than the smallest page.
 const MOST_BYTES: usize = 4095;
 
-/// The file of an instance with the tasks whose events are counted. While it is not empty, no others are: so triggers are made
-/// while nothing is counted, and then all begin at one time. To pause them would not do: what has a variable cannot be continued.
+/// The file of an instance with the tasks whose events are counted. While it is not empty, no
+/// others are: so triggers are made while nothing is counted, and then all begin at one time. To
+/// pause them would not do: what has a variable cannot be continued.
 pub(crate) const TASKS: &str = "set_event_pid";
 
-/// The number of no task, as there are 2^22 at most (`PID_MAX_LIMIT`), and the greatest that the file takes.
+/// The number of no task, as there are 2^22 at most (`PID_MAX_LIMIT`), and the greatest that the
+/// file takes.
 pub(crate) const NO_TASK: &str = "1073741823";
 
 /// Bytes of the name of a task (`TASK_COMM_LEN`, less one).
@@ -108,7 +110,8 @@ pub struct Plans {
 /// Why a plan may be carried out instead of a better one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Instead {
-    /// It is less exact, or for another kernel: only where the kernel lacks what the better one needs.
+    /// It is less exact, or for another kernel: only where the kernel lacks what the better one
+    /// needs.
     LessExact,
     /// It is the same, but for names of tasks, where C has none.
     ById,
@@ -598,15 +601,16 @@ fn each(threads: &[i32], operator: &str, filter: impl Fn(&i32) -> String) -> Str
     threads.iter().map(filter).collect::<Vec<_>>().join(operator)
 }
 
-/// Filter for what others do than whoever measures. Empty if that is not asked for, or all is about other threads anyhow;
-/// `None` if these events do not tell.
+/// Filter for what others do than whoever measures. Empty if that is not asked for, or all is about
+/// other threads anyhow; `None` if these events do not tell.
 fn others_filter(measure: &Measure, options: &Options, on: Option<&[String]>) -> Option<String> {
     if options.own.is_empty() || !options.threads.is_empty() {
         return Some(String::new());
     }
     let pid = measure.pid.as_deref().unwrap_or("common_pid");
     let pid = match on {
-        // The start of an end that is passed over has to be its own: so the thread must be one of the keys.
+        // The start of an end that is passed over has to be its own: so the thread must be one of
+        // the keys.
         Some(on) => on
             .iter()
             .map(String::as_str)

@@ -31,7 +31,8 @@ pub struct Watch {
     pub share: Option<f64>,
     /// How often it has cost too much.
     pub pauses: u64,
-    /// Where the interval begins: a time, and what all hits until then have cost, in nanoseconds of a CPU.
+    /// Where the interval begins: a time, and what all hits until then have cost, in nanoseconds of
+    /// a CPU.
     since: Option<(Instant, f64)>,
     /// When it began to run.
     started: Option<Instant>,
@@ -64,7 +65,8 @@ impl Watch {
         (self.since, self.share) = (None, None);
     }
 
-    /// Takes its hits since it began to run, and those that its filters have rejected. Returns how long it has to rest, if it costs too much.
+    /// Takes its hits since it began to run, and those that its filters have rejected. Returns how
+    /// long it has to rest, if it costs too much.
     pub fn look(&mut self, now: Instant, events: u64, rejected: Option<u64>) -> Option<Duration> {
         let (then, before) = self.since?;
         let time = now.saturating_duration_since(then);

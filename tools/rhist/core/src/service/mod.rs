@@ -212,7 +212,8 @@ impl Service {
         self.last_read.map(|(_, took)| took)
     }
 
-    /// Has all of them made anew, after what they have counted was read: what their triggers leave out is another now.
+    /// Has all of them made anew, after what they have counted was read: what their triggers leave
+    /// out is another now.
     pub fn remake(&mut self) -> Vec<(String, Happened)> {
         if !self.histograms.iter().any(Watched::is_running) {
             return Vec::new();

@@ -288,7 +288,8 @@ fn only_what_changed_begins_anew() {
     for histogram in &mut service.histograms {
         histogram.starts = 1;
     }
-    // Another budget, other buckets and comments, another order; c is another one, b is gone, d is new.
+    // Another budget, other buckets and comments, another order; c is another one, b is gone, d is
+    // new.
     let text = "# x\n[histogram.d]\ncount = \"x\"\n[histogram.c]\ncount = \"x\"\n[histogram.a]\ncount = \"x\"\nbudget = \"2%\"\nbuckets = [1, 2.5]\n";
     let changes = service.apply(config(text), now);
     let expected = Changes {

@@ -85,7 +85,8 @@ enum State {
 /// What happened to a histogram, for the log.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Happened {
-    /// It runs. What is to be known of what it counts, as that it could not be measured in the best way.
+    /// It runs. What is to be known of what it counts, as that it could not be measured in the best
+    /// way.
     Started(Vec<String>),
     /// It cannot be made now, or is gone.
     Failed(String),

@@ -146,7 +146,8 @@ impl Table {
         })
     }
 
-    /// Whether there are addresses in keys, or in fields that were saved. `has_address` says it of one of a column.
+    /// Whether there are addresses in keys, or in fields that were saved. `has_address` says it of
+    /// one of a column.
     pub fn has_addresses(&self, has_address: impl Fn(&str, &Key) -> bool) -> bool {
         self.rows.iter().any(|row| {
             let mut saved = row.worst.iter().flat_map(|worst| worst.saved.iter());
@@ -155,7 +156,8 @@ impl Table {
         })
     }
 
-    /// The table with symbols only: rows that only differ in addresses become one. `has_address` as above.
+    /// The table with symbols only: rows that only differ in addresses become one. `has_address` as
+    /// above.
     pub fn without_addresses(&self, has_address: impl Fn(&str, &Key) -> bool) -> Table {
         let mut places = HashMap::with_capacity(self.rows.len());
         let mut rows: Vec<Row> = Vec::new();

@@ -1074,8 +1074,8 @@ fn text_store_store_load() {
     outcomes.assert_both();
 }
 
-/// As histograms with distributions do: a value is counted in its bucket before its hit is. So no value of a hit that a
-/// reader has counted is missing in the buckets, which it reads later.
+/// As histograms with distributions do: a value is counted in its bucket before its hit is. So no
+/// value of a hit that a reader has counted is missing in the buckets, which it reads later.
 #[test]
 fn a_hit_that_is_seen_is_in_its_bucket() {
     hits_and_buckets(smp_wmb, smp_rmb);

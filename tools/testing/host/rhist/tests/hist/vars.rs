@@ -252,7 +252,8 @@ fn fast_hits() {
     }
 }
 
-/// An event that gets another listener while a hit makes it happen has the stack of that hit, as the world checks.
+/// An event that gets another listener while a hit makes it happen has the stack of that hit, as
+/// the world checks.
 #[test]
 fn another_listener_comes() {
     let world = world(SETTERS[0].0, READERS[13].0, &["keys=pid"]);
