@@ -7,12 +7,14 @@ and have to count the same. What is exact is compared exactly. Of a time, the lo
 than what was asked for, nor longer than what the load itself measured around it.
 """
 
+import fcntl
 import json
 import os
 import re
 import select
 import shutil
 import signal
+import struct
 import subprocess
 import tempfile
 import time
@@ -481,12 +483,58 @@ def issued(case, total, known):
     case.equal("bytes", total.sum(), READS * 4096)
 
 
+def map_device(command, targets=()):
+    """A command to the device mapper about the device "rhist", with rows of start, length, type and parameters."""
+    table = b""
+    for start, length, kind, parameters in targets:
+        parameters = parameters.encode() + b"\0"
+        parameters += bytes(-len(parameters) % 8)
+        table += struct.pack("QQiI16s", start, length, 0, 40 + len(parameters), kind.encode()) + parameters
+    head = struct.pack("3I2IIiIIIQ128s129s7x", 4, 0, 0, 312 + len(table), 312, len(targets), 0, 0, 0, 0, 0, b"rhist", b"")
+    with open("/dev/mapper/control", "rb") as control:
+        fcntl.ioctl(control, 3 << 30 | 312 << 16 | 0xFD << 8 | command, bytearray(head + table))
+
+
+CREATE, REMOVE, RESUME, LOAD = 3, 4, 6, 9
+# In the middle of the second one of those that are read: that is split.
+BORDER = 12
+
+
+def bios(case, total, known):
+    row = total.rows[("dm-0", "read")]
+    case.equal("each bio is counted once, also one that is split", row["hits"], READS)
+    # It waits by ticks.
+    case.within("times", READS * (DELAY - 10 * MS), row["values"][0]["sum"], known["ld_bios"]["wall"])
+    case.equal("the disk below has its parts", total.of("ram0", "read"), READS + 1)
+    # Below it, nothing waits.
+    case.within("times of the disk below", 0, total.rows[("ram0", "read")]["values"][0]["sum"], row["values"][0]["sum"])
+    case.equal("disks with requests have no bios here", total.of("nullb0"), 0)
+
+
+def given(case, total, known):
+    case.equal("bios of this task", total.table(), {("ld_bios", "dm-0"): READS})
+    case.equal("bytes", total.sum(), READS * 4096)
+
+
+def sizes_of_bios(case, total, known):
+    row = total.rows[("ld_bios",)]
+    case.equal("each bio is counted once", row["hits"], READS)
+    low, high = row["values"][0]["buckets"][0][:2]
+    case.within("its size is in the bucket", low, 4096, high)
+
+
 def on_disk(case, total, known):
     case.equal("each call is counted once", total.of("ld_bsync"), 5)
     case.within("times", 5 * DELAY, total.sum(), known["ld_bsync"]["wall"])
 
 
 def block():
+    # A disk of bios that takes as long, on another one.
+    subprocess.run("modprobe brd rd_nr=1 rd_size=4096".split(), check=True)
+    subprocess.run("modprobe -a dm_mod dm_delay".split(), check=True)
+    map_device(CREATE)
+    map_device(LOAD, [(start, length, "delay", f"/dev/ram0 {start} {DELAY // MS}") for start, length in ((0, BORDER), (BORDER, 1024))])
+    map_device(RESUME)
     # With a cache, so that there are flushes.
     options = f"nr_devices=1 gb=1 irqmode=2 completion_nsec={DELAY} queue_mode=2 memory_backed=1 cache_size=8"
     subprocess.run(["modprobe", "null_blk", *options.split()], check=True)
@@ -496,6 +544,7 @@ def block():
         def load(known):
             known.load("ld_read", "read", READS, "/dev/nullb0")
             known.load("ld_bsync", "sync", 5, "/dev/nullb0")
+            known.load("ld_bios", "read", READS, "/dev/dm-0")
 
         group([
             Case("biolatency --by disk,op", flushed),
@@ -504,9 +553,14 @@ def block():
             Case("bitesize -c ld_read", sizes),
             Case("biotop -c ld_read --by comm,disk", issued),
             Case("fsync-latency -c ld_bsync", on_disk),
+            Case("biolatency --bios --by disk,op", bios),
+            Case("biotop --bios -c ld_bios --by comm,disk", given),
+            Case("bitesize --bios -c ld_bios", sizes_of_bios),
         ], load)
     finally:
         subprocess.run(["rmmod", "null_blk"], check=False)
+        map_device(REMOVE)
+        subprocess.run("rmmod brd".split(), check=False)
 
 
 # --- the network: the loopback, on which each packet takes 20 milliseconds
