@@ -306,6 +306,9 @@ pub struct RunArgs {
     /// Only what took at least so long: 10ms, 500us, 1s
     #[arg(long, value_name = "TIME")]
     pub slower: Option<String>,
+    /// Only what took less than this
+    #[arg(long, value_name = "TIME")]
+    pub faster: Option<String>,
     /// Also what rhist itself does
     #[arg(long = "self")]
     pub itself: bool,

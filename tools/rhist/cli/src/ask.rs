@@ -265,18 +265,23 @@ impl Ask {
             let note = "what rhist itself does is counted, too: in its PID namespace, threads have other numbers";
             notes.push(note.to_owned());
         }
-        let is_time = self.measure.unit == UnitName::Ns;
-        let slower = match &self.run.slower {
-            Some(text) if is_time => Some(crate::measure::nanoseconds(text).context("--slower")?),
-            Some(text) => bail!("--slower {text}: {} measures no times", self.name),
-            None => None,
-        };
+        let slower = self.bound("--slower", self.run.slower.as_deref())?;
+        let faster = self.bound("--faster", self.run.faster.as_deref())?;
+        if faster.is_some_and(|below| below <= slower.unwrap_or(0)) {
+            let text = |bound: &Option<String>| bound.clone().unwrap_or_else(|| "0".to_owned());
+            bail!(
+                "no time is at least {} and less than {}",
+                text(&self.run.slower),
+                text(&self.run.faster)
+            )
+        }
         let options = Options {
             by: (!self.run.by.is_empty()).then(|| self.run.by.clone()),
             threads,
             own,
             comm: self.run.comm.clone(),
             slower,
+            faster,
             filter: self.run.filter.clone(),
             size: self.run.size,
             unit: self.unit,
@@ -335,6 +340,18 @@ impl Ask {
             }
         }
         Ok(plans?)
+    }
+
+    /// A bound of the times that are counted, in nanoseconds: the value of this option.
+    fn bound(&self, option: &str, text: Option<&str>) -> anyhow::Result<Option<u64>> {
+        match text {
+            Some(text) if self.measure.unit == UnitName::Ns => {
+                let time = crate::measure::nanoseconds(text).with_context(|| option.to_owned())?;
+                Ok(Some(time))
+            }
+            Some(text) => bail!("{option} {text}: {} measures no times", self.name),
+            None => Ok(None),
+        }
     }
 
     /// The threads whose doings are no part of what is measured.

@@ -141,6 +141,30 @@ fn a_filter_in_two_lines() {
 }
 
 #[test]
+fn bounds_of_times() {
+    let between = ["between", "sched_waking", "sched_switch", "--on", "pid=next_pid"];
+    let with = |more: &[&'static str]| said(&[&between[..], more].concat());
+    let filter = |more: &[&'static str]| {
+        let triggers = with(more);
+        let line = triggers.lines().find(|line| line.contains("keys=lat.log2"));
+        let filter = line.and_then(|line| line.split(" if ").nth(1)?.split('\'').next());
+        filter.unwrap_or_default().to_owned()
+    };
+    assert_eq!(filter(&["--slower", "5ms"]), "lat >= 5000000");
+    assert_eq!(filter(&["--faster", "10ms"]), "lat < 10000000");
+    let both = filter(&["--slower", "5ms", "--faster", "10ms"]);
+    assert_eq!(both, "(lat >= 5000000) && (lat < 10000000)");
+    let none = "no time is at least 5ms and less than 5ms\n";
+    assert_eq!(with(&["--slower", "5ms", "--faster", "5ms"]), none);
+    assert_eq!(with(&["--faster", "0ns"]), "no time is at least 0 and less than 0ns\n");
+    for option in ["--slower", "--faster"] {
+        let count = said(&["count", "sched_switch", option, "5ms"]);
+        assert_eq!(count, format!("{option} 5ms: count measures no times\n"));
+        assert!(with(&[option, "soon"]).starts_with(option));
+    }
+}
+
+#[test]
 fn an_end_that_is_passed_over_ends_its_time() {
     let voids = |line: &[&str]| said(line).matches("over0_0=").count();
     let between = ["between", "sched_waking", "sched_switch", "--on", "pid=next_pid"];

@@ -148,6 +148,24 @@ for backend in rhist c; do
 	yes "$backend: times below zero are counted" grep -q ': [1-9][0-9]* times ' "$work/out" || sed 's/^/# /' "$work/out"
 	no "$backend: but not as centuries" grep -q '[0-9] d' "$work/out"
 
+	# Two times, of which one is a third of a second.
+	event=run
+	for ways in "--slower 100ms:1" "--faster 100ms:1" "--faster 100s:2" "--slower 100ms --faster 100s:1"; do
+		start between rhist_events:wake rhist_events:run --on key=next_key ${ways%:*} --format json --backend $backend
+		fire wake task 0 1 1 1
+		fire run task 0 1 1 1
+		fire wake task 0 1 1 1
+		sleep 0.3
+		fire run task 0 1 1 1
+		stop
+		is "$(hits "$work/out" total)" "${ways#*:}" "$backend: times that are counted with ${ways%:*}"
+		sum=$(grep '"type":"total"' "$work/out" | grep -o '"sum":[0-9]*' | cut -d: -f2)
+		case $ways in
+		"--faster 100ms"*) yes "$backend: it is the shorter one" test "$sum" -lt 100000000 ;;
+		*) yes "$backend: the longer one is among them" test "$sum" -ge 200000000 ;;
+		esac
+	done
+
 	# The first end says that nothing has begun. 169 - 10, and not 169 - 50.
 	event=run
 	start rhist-first --format json --backend $backend

@@ -39,10 +39,12 @@ pub(super) fn plan(plan: &mut Plan, asked: Asked<'_>) -> Result<(), Error> {
         }
     };
     let Asked { measure, options, .. } = asked;
-    if options.slower.is_some() {
-        return Err(Error::Impossible(
-            "--slower is for times between events: use --where for fields of an event".to_owned(),
-        ));
+    for (option, bound) in [("--slower", options.slower), ("--faster", options.faster)] {
+        if bound.is_some() {
+            return Err(Error::Impossible(format!(
+                "{option} is for times between events: use --where for fields of an event"
+            )));
+        }
     }
     let filter = options_filter(measure, options, has_dist(asked.tracefs))?;
     let others = others_filter(measure, options, None);

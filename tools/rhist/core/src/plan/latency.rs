@@ -46,7 +46,7 @@ pub(super) fn plan(plan: &mut Plan, asked: Asked<'_>) -> Result<(), Error> {
         .copied()
         .filter(|name| is_used(name, keys) || is_used(name, &measure.save))
         .collect();
-    let is_direct = has_dist(tracefs) && options.slower.is_none() && kept.is_empty();
+    let is_direct = has_dist(tracefs) && options.slower.or(options.faster).is_none() && kept.is_empty();
     let numbers;
     let asked = match is_direct {
         true => asked,

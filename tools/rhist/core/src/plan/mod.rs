@@ -68,6 +68,8 @@ pub struct Options {
     pub comm: Option<String>,
     /// Only values of at least this, in the unit of the recipe.
     pub slower: Option<u64>,
+    /// Only values of less than this.
+    pub faster: Option<u64>,
     /// Only hits that this filter passes.
     pub filter: Option<String>,
     /// Entries that results have room for, and starts at least.

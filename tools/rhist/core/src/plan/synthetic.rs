@@ -179,8 +179,11 @@ fn results(plan: &mut Plan, asked: Asked<'_>, event: &EventName, save: &[String]
     let slower = options
         .slower
         .map_or(String::new(), |least| format!("{VALUE} >= {least}"));
+    let faster = options
+        .faster
+        .map_or(String::new(), |below| format!("{VALUE} < {below}"));
     let size = size_of(options, measure);
-    let tail = size.clone() + &condition(&[&slower]);
+    let tail = size.clone() + &condition(&[&slower, &faster]);
     let worst = |save: &str| format!(":max={VALUE}:onmax($max).save({save})");
     if has_dist(tracefs) {
         let worst = if save.is_empty() {
@@ -220,7 +223,7 @@ fn results(plan: &mut Plan, asked: Asked<'_>, event: &EventName, save: &[String]
     } else {
         String::new()
     };
-    let tail = size + &condition(&[&slower, &no_wrapped]);
+    let tail = size + &condition(&[&slower, &faster, &no_wrapped]);
     let (path, place) = plan.add_trigger(event, format!("hist:keys={}{}{tail}", keys_or_cpu(keys), worst(&saved)));
     plan.answer.add(path, place, Shows::Worst);
     Ok(())
