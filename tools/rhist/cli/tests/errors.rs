@@ -36,13 +36,14 @@ fn said(line: &[&str]) -> String {
 
 #[test]
 fn command_lines() {
-    let lines: [&[&str]; 17] = [
+    let lines: [&[&str]; 18] = [
         &["count", "sched:sched_swich"],
         &["count", "sched_swich"],
         &["count", "sched_switch", "--by", "next_comm,nxet_pid"],
         &["count", "sched_switch", "--sum", "next_comm"],
         &["count", "sched_switch", "--stat", "next_pirio"],
         &["count", "sched_switch", "--dist", "foo"],
+        &["count", "sys_enter_openat", "--by", "comm,filename"],
         &["count", "sched_switch", "--where", "next_pid = 3"],
         &["between", "sched_wakeup", "sched:foo", "--on", "pid=next_pid"],
         &["between", "sched_wakep", "sched_switch", "--on", "pid=next_pid"],

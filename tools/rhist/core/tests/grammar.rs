@@ -106,6 +106,25 @@ fn strings_elsewhere() {
     assert!(check_value(&event, "caller.string").is_err());
 }
 
+/// What a system call is given by its address, the event has, too.
+#[test]
+fn addresses_of_texts() {
+    let openat = Format::parse(include_str!("fixtures/events/syscalls/sys_enter_openat/format")).unwrap();
+    for text in ["__filename_val", "filename.hex", "filename+1", "flags", "common_comm"] {
+        assert_eq!(check_key(&openat, text), Ok(()), "{text}");
+    }
+    assert_eq!(check_value(&openat, "filename"), Ok(()));
+    let problem = check_keys(&openat, "flags, filename").unwrap_err();
+    assert_eq!(
+        (problem.at, problem.label.as_str()),
+        (7..15, "did you mean __filename_val?")
+    );
+    // An older kernel has not.
+    let mut older = openat;
+    older.fields.retain(|field| field.name != "__filename_val");
+    assert_eq!(check_key(&older, "filename"), Ok(()));
+}
+
 #[test]
 fn good_values() {
     for text in [

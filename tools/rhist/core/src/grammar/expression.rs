@@ -92,6 +92,19 @@ impl<'a> Parser<'a> {
         }
     }
 
+    /// Fails if a key is the address of a text that the event has, too.
+    fn check_address(&mut self, field: &Token<'_>) -> Result<(), Problem> {
+        let is_key = self.place == Place::Key && self.text.trim() == field.text;
+        match self.format.text_behind(field.text).filter(|_| is_key) {
+            Some(text) => {
+                let problem = Problem::new(field.at.clone(), format!("{} is the address of a text", field.text));
+                let help = format!("{0}.hex is the address, {1} the text", field.text, text.name);
+                Err(problem.near(&[&text.name]).help(help))
+            }
+            None => Ok(()),
+        }
+    }
+
     fn take(&mut self, text: &str) -> Option<Token<'a>> {
         self.tokens.next_if(|token| token.text == text)
     }
@@ -141,6 +154,7 @@ impl<'a> Parser<'a> {
                     let problem = Problem::new(token.at, title).label("a histogram cannot use it");
                     return Err(problem.help(format!("if it is an address: {}.ip", token.text)));
                 }
+                self.check_address(&token)?;
                 self.modifier(Some(token.text), kind)
             }
             TokenKind::Number if token.text.parse::<u64>().is_ok() || is_hexadecimal(token.text) => {

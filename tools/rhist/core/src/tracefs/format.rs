@@ -107,6 +107,14 @@ impl Format {
         self.fields.iter().find(|field| field.name == name)
     }
 
+    /// The field with the text that another one points to in the memory of a program. The kernel copies what a system call
+    /// is given by its address into a field of its own (`syscall_enter_define_fields()`).
+    pub fn text_behind(&self, name: &str) -> Option<&Field> {
+        let points = self.field(name)?.ty.contains('*');
+        let text = self.field(&format!("__{name}_val"));
+        text.filter(|text| points && text.kind == FieldKind::Text)
+    }
+
     /// The fields that not all events have.
     pub fn own_fields(&self) -> impl Iterator<Item = &Field> + Clone {
         self.fields.iter().filter(|field| !field.common)
