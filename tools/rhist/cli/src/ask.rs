@@ -440,13 +440,12 @@ impl Ask {
             }
             if self.has_default_key {
                 for (start, end) in measure.start.iter().zip(&measure.end) {
-                    let [a, b] = [start, end].map(|point| format(&point.event).and_then(|format| subject(&format)));
-                    if let (Some(a), Some(b)) = (a, b)
-                        && let Some(on) = common(a, b)
+                    if let (Some(a), Some(b)) = (format(&start.event), format(&end.event))
+                        && let Some(on) = common(&a, &b)
                     {
                         bail!(
-                            "A and B are not about the task that runs when they happen, which is what times belong to without \
-                             --on: add --on {on}, or --on common_pid if it is meant"
+                            "A and B are not both about the task that runs when they happen, which is what times belong to \
+                             without --on: add --on {on}, or --on common_pid if it is meant"
                         );
                     }
                 }
@@ -518,12 +517,30 @@ const SUBJECTS: [&[&str]; 9] = [
 ];
 
 /// Events of which a field `pid` is another task than the one that runs.
-const OF_OTHER_TASKS: [&str; 5] = [
+const OF_OTHER_TASKS: [&str; 13] = [
+    "cgroup_attach_task",
+    "mark_victim",
+    "sched_kthread_stop",
+    "sched_migrate_task",
+    "sched_pi_setprio",
+    "sched_stat_blocked",
+    "sched_stat_iowait",
+    "sched_stat_sleep",
+    "sched_stat_wait",
     "sched_waking",
     "sched_wakeup",
     "sched_wakeup_new",
-    "sched_migrate_task",
     "signal_generate",
+];
+
+/// Events of things that run, which begin and end there: it is the same task that runs at both.
+const OF_WHAT_RUNS: [&str; 6] = [
+    "hrtimer_expire_entry",
+    "hrtimer_expire_exit",
+    "timer_expire_entry",
+    "timer_expire_exit",
+    "workqueue_execute_end",
+    "workqueue_execute_start",
 ];
 
 /// What an event is about, if it is not the task that runs.
@@ -538,12 +555,16 @@ fn subject(event: &Format) -> Option<&'static [&'static str]> {
     is_other.then_some(subject)
 }
 
-/// What two events are about that are about things of one kind, for `--on`.
-fn common(a: &[&str], b: &[&str]) -> Option<String> {
-    let is_task = |names: &[&str]| matches!(names, ["pid" | "next_pid"]);
-    match a == b {
-        true => Some(a.join(",")),
-        false => (is_task(a) && is_task(b)).then(|| format!("{}={}", a.join(","), b.join(","))),
+/// What two events have in common, for `--on`, if that is not the task that runs when they happen.
+fn common(a: &Format, b: &Format) -> Option<String> {
+    if [a, b].iter().all(|event| OF_WHAT_RUNS.contains(&event.name.as_str())) {
+        return None;
+    }
+    match (subject(a), subject(b)) {
+        (Some(a), Some(b)) if a == b => Some(a.join(",")),
+        (Some([a @ ("pid" | "next_pid")]), Some([b @ ("pid" | "next_pid")])) => Some(format!("{a}={b}")),
+        (Some(["pid"]), None) => Some("pid=common_pid".to_owned()),
+        _ => None,
     }
 }
 

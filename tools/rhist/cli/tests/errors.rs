@@ -130,15 +130,22 @@ fn a_key_that_cannot_be_right() {
         on(&["hrtimer_start", "hrtimer_expire_entry"]).as_deref(),
         Some("hrtimer")
     );
-    for line in [["sys_enter", "sys_exit"], ["softirq_entry", "softirq_exit"]] {
+    assert_eq!(
+        on(&["workqueue_queue_work", "workqueue_execute_start"]).as_deref(),
+        Some("work")
+    );
+    // It is sent by one task and delivered to another one, whose number is another field there.
+    let delivered = on(&["signal_generate", "signal_deliver"]);
+    assert_eq!(delivered.as_deref(), Some("pid=common_pid"));
+    for line in [
+        ["sys_enter", "sys_exit"],
+        ["softirq_entry", "softirq_exit"],
+        // A worker runs both, and nothing else in between.
+        ["workqueue_execute_start", "workqueue_execute_end"],
+        ["signal_deliver", "signal_generate"],
+    ] {
         assert_eq!(on(&line), None, "{line:?}");
     }
-}
-
-#[test]
-fn a_filter_in_two_lines() {
-    let triggers = said(&["count", "sched_switch", "--where", "prev_pid == 1\n|| prev_pid == 2"]);
-    assert!(triggers.contains(" if prev_pid == 1 || prev_pid == 2'"), "{triggers}");
 }
 
 #[test]
@@ -163,6 +170,12 @@ fn bounds_of_times() {
         assert_eq!(count, format!("{option} 5ms: count measures no times\n"));
         assert!(with(&[option, "soon"]).starts_with(option));
     }
+}
+
+#[test]
+fn a_filter_in_two_lines() {
+    let triggers = said(&["count", "sched_switch", "--where", "prev_pid == 1\n|| prev_pid == 2"]);
+    assert!(triggers.contains(" if prev_pid == 1 || prev_pid == 2'"), "{triggers}");
 }
 
 #[test]
