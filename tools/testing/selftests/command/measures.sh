@@ -87,6 +87,32 @@ cat >"$HOME/.config/rhist/recipes/rhist-first.toml" <<-EOF
 	alone = true
 EOF
 
+# What begins with "wake" pauses with "stop" and goes on with "wake" any number of times.
+cat >"$HOME/.config/rhist/recipes/rhist-again.toml" <<-EOF
+	summary = "Values since the first start"
+	about = "Values since the first start"
+	example = "rhist-again"
+	noun = "values"
+	[[start]]
+	event = "rhist_events:wake"
+	on = ["key"]
+	value = "amount"
+	[[start]]
+	event = "rhist_events:stop"
+	on = ["key"]
+	value = "{start} + 0"
+	of = 0
+	[[forget]]
+	event = "rhist_events:wake"
+	on = ["key"]
+	of = 0
+	given = 1
+	[[end]]
+	event = "rhist_events:run"
+	on = ["next_key"]
+	value = "total-{start}"
+EOF
+
 # Many triggers are made between those of the start and of the end.
 {
 	sed '/first = true/d; /alone/d' "$HOME/.config/rhist/recipes/rhist-first.toml"
@@ -185,6 +211,19 @@ for backend in rhist c; do
 	fire run task 0 13 1 1
 	stop
 	is "$(hits "$work/out" total)" 0 "$backend: a start that is void has no end"
+
+	# 169 - 10 with pauses and without, 169 - 50 after another begin, or if that of the first pause was not seen, and nothing.
+	start rhist-again --format json --backend $backend
+	for events in "wake:1 stop:1 wake:5 stop:5 wake:9" wake:1 "wake:1 wake:5" "stop:1 wake:5 stop:9" ""; do
+		for point in $events; do
+			fire ${point%:*} task 0 ${point#*:} 1 1
+		done
+		fire run task 0 13 1 1
+	done
+	stop
+	is "$(hits "$work/out" total) $(grep -o '"sum":[0-9]*' "$work/out" | sort -u)" '4 "sum":556' \
+		"$backend: what pauses begins once"
+	[ $backend = c ] || yes "$backend: and has one end" grep -q '"unresolved":1,' "$work/out"
 
 	# Of ten ends one has a start, whichever way they are counted.
 	[ $backend = c ] || for slower in "" "--slower 0ns"; do

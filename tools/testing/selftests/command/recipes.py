@@ -733,6 +733,11 @@ def locked(case, total, known):
     case.within("times", 2 * 50 * MS, total.sum(), known["ld_lock"]["wall"])
 
 
+def locked_again(case, total, known):
+    case.equal("each wait is counted once", total.of("ld_mutex"), 2)
+    case.within("times: also before somebody else has taken it", 2 * 2 * 50 * MS, total.sum(), known["ld_mutex"]["wall"])
+
+
 def called(case, total, known):
     case.equal("each call is counted once", total.of("ld_nap"), 10)
     case.within("times", 10 * 20 * MS, total.sum(), known["ld_nap"]["wall"])
@@ -781,6 +786,7 @@ def kernel():
     for name in ("file", "disk"):
         open(f"{WORK}/{name}", "wb").close()
     os.truncate(f"{WORK}/disk", 24 << 20)
+    os.mkfifo(f"{WORK}/fifo")
     subprocess.run(["modprobe", "loop"], check=False)
     disk = subprocess.run(["losetup", "-f", "--show", f"{WORK}/disk"], stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
     os.mkdir(GROUPS)
@@ -798,6 +804,7 @@ def kernel():
             known.load("ld_move", "move", 20)
             known.load("ld_touch", "touch", 200)
             known.load("ld_lock", "lock", 2, f"{WORK}/file")
+            known.load("ld_mutex", "lock", 2, f"{WORK}/fifo")
             known.load("ld_nap", "sleep", 10, 20000)
             known.load("ld_vfs", "vfs", 3, f"{WORK}/file")
             nest_epolls()
@@ -812,6 +819,7 @@ def kernel():
             Case("migrations -c ld_move", moved),
             Case("pagefaults -c ld_touch", faulted),
             Case("lockwait -c ld_lock --by comm --slower 40ms", locked),
+            Case("lockwait -c ld_mutex --by comm --slower 40ms", locked_again),
             Case("funclatency hrtimer_nanosleep -c ld_nap --by comm", called),
             Case("funclatency *nanosleep -c ld_nap --by function", nested),
             Case(f"funclatency ep_loop_check_proc -p {os.getpid()}", recursive),

@@ -27,7 +27,8 @@
  *   read FILE        reads 4096 bytes past the page cache; a multiple of that from where it was before
  *   sync FILE        writes 4096 bytes, and calls fsync()
  *   vfs FILE         opens FILE, reads 1 byte twice, writes 1 byte three times
- *   lock FILE        writes to FILE while a thread that writes to it holds its lock; for 50 milliseconds after it waits.
+ *   lock FILE        writes to FILE while a thread that writes to it holds its lock; for 50 milliseconds after it waits. That of
+ *                    a FIFO is a mutex, and the thread takes it once more for 50 milliseconds before the other one can
  *   send BYTES       sends so many to itself by TCP, reads them, and sends one back; adds "port", and "rtt" in microseconds
  *   connect          connects to itself by TCP, and closes after 30 milliseconds; adds "port"
  *   connect6         likewise, by IPv6
@@ -59,6 +60,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/uio.h>
@@ -311,13 +313,19 @@ static void vfs(void)
 	close(file);
 }
 
+/* Opened before, since that takes the mutex of a FIFO, too: by who has its lock, and by who waits for it. */
+static int holds, waits;
+static int pages;
+
+/* Once for each page. Between two of them, whom it has woken does not run: both are on one CPU. */
 static void *hold(void *page)
 {
-	int file = check(open(arg, O_RDWR), arg);
+	struct sched_param first = { .sched_priority = 1 };
 
 	prctl(PR_SET_NAME, "load");
-	check(pwrite(file, page, PAGE, 0), "pwrite");
-	close(file);
+	check(sched_setscheduler(0, SCHED_FIFO, &first), "SCHED_FIFO");
+	for (int i = 0; i < pages; i++)
+		check(write(holds, (char *)page + i * PAGE, PAGE), "write");
 	return NULL;
 }
 
@@ -325,13 +333,10 @@ static pid_t waiter;
 
 static void *wait_for_lock(void *unused)
 {
-	int file = check(open(arg, O_RDWR), arg);
-
 	(void)unused;
 	prctl(PR_SET_NAME, comm);
 	__atomic_store_n(&waiter, syscall(SYS_gettid), __ATOMIC_RELEASE);
-	check(pwrite(file, "", 1, 0), "pwrite");
-	close(file);
+	check(write(waits, "", 1), "write");
 	return NULL;
 }
 
@@ -348,18 +353,27 @@ static int sleeps(pid_t task)
 	return state == 'D';
 }
 
-/* The one who has the lock of the file writes what is in a page that this thread does not provide for a while. */
+/* The one who has the lock of the file writes what is in pages that this thread does not provide for a while. */
 static void lock(void)
 {
-	void *page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *page = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	static char zero[PAGE];
 	struct uffdio_api api = { .api = UFFD_API };
-	struct uffdio_register range = { .range = { (uintptr_t)page, PAGE }, .mode = UFFDIO_REGISTER_MODE_MISSING };
+	struct uffdio_register range = { .range = { (uintptr_t)page, 2 * PAGE }, .mode = UFFDIO_REGISTER_MODE_MISSING };
 	struct uffdio_copy copy = { .dst = (uintptr_t)page, .src = (uintptr_t)zero, .len = PAGE };
 	int uffd = check(syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK), "userfaultfd");
 	struct pollfd fault = { uffd, POLLIN, 0 };
 	pthread_t holder, other;
+	struct stat file;
+	cpu_set_t cpu;
 
+	holds = check(open(arg, O_RDWR), arg);
+	waits = check(open(arg, O_RDWR), arg);
+	check(fstat(holds, &file), arg);
+	pages = S_ISFIFO(file.st_mode) ? 2 : 1;
+	CPU_ZERO(&cpu);
+	CPU_SET(0, &cpu);
+	check(sched_setaffinity(0, sizeof(cpu), &cpu), "sched_setaffinity");
 	prctl(PR_SET_NAME, "load");
 	check(ioctl(uffd, UFFDIO_API, &api), "UFFDIO_API");
 	check(ioctl(uffd, UFFDIO_REGISTER, &range), "UFFDIO_REGISTER");
@@ -370,10 +384,14 @@ static void lock(void)
 	pthread_create(&other, NULL, wait_for_lock, NULL);
 	while (!__atomic_load_n(&waiter, __ATOMIC_ACQUIRE) || !sleeps(waiter))
 		nap(100);
-	nap(50000);
-	check(ioctl(uffd, UFFDIO_COPY, &copy), "UFFDIO_COPY");
+	for (int i = 0; i < pages; i++, copy.dst += PAGE) {
+		nap(50000);
+		check(ioctl(uffd, UFFDIO_COPY, &copy), "UFFDIO_COPY");
+	}
 	pthread_join(holder, NULL);
 	pthread_join(other, NULL);
+	close(holds);
+	close(waits);
 	close(uffd);
 }
 

@@ -64,7 +64,10 @@ pub(super) fn plan(plan: &mut Plan, asked: Asked<'_>) -> Result<(), Error> {
     let leaves_out_starts = filters_starts(measure) && !filter.is_empty();
     plan.answer.tells_ends = !leaves_out_starts && !measure.end.iter().any(|end| end.alone);
     for (i, start) in measure.start.iter().enumerate() {
-        let value = start.value.as_deref().unwrap_or("common_timestamp");
+        let value = match start.value {
+            Some(_) => since(start, start.of.unwrap_or(i)),
+            None => "common_timestamp".to_owned(),
+        };
         let free = match start.first {
             true => free(plan, asked, i)?,
             false => String::new(),
