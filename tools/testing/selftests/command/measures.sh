@@ -121,6 +121,28 @@ EOF
 	done
 } >"$HOME/.config/rhist/recipes/rhist-each.toml"
 
+# What rhist does, too, while it measures: it opens the files of histograms.
+openat=257
+[ "$(uname -m)" = x86_64 ] || openat=56
+cat >"$HOME/.config/rhist/recipes/rhist-opens.toml" <<-EOF
+	summary = "How long files take to open"
+	about = "How long files take to open"
+	example = "rhist-opens"
+	noun = "opens"
+	unit = "ns"
+	by = ["comm"]
+	filter_at = "start"
+	keys = { comm = "common_comm" }
+	[[start]]
+	event = "raw_syscalls:sys_enter"
+	if = "id == $openat"
+	on = ["common_pid"]
+	[[end]]
+	event = "raw_syscalls:sys_exit"
+	if = "id == $openat"
+	on = ["common_pid"]
+EOF
+
 cat >"$HOME/.config/rhist/recipes/rhist-other.toml" <<-EOF
 	summary = "Numbers"
 	about = "Numbers"
@@ -284,10 +306,25 @@ for backend in rhist c; do
 	event=numbers
 	start count rhist_events:numbers --backend $backend
 	for thread in $(ls /proc/$run/task); do
-		yes "$backend: each of its own threads is in the filter" grep -q "common_pid != $thread" \
+		yes "$backend: each of its own threads is in the filter" grep -q "common_pid != $thread\>.*|| common_flags & 88" \
 			"$rhist_dir/instances/$instance/events/rhist_events/numbers/trigger"
 	done
 	stop
+	$rhist rhist-opens -d 0.5 -i 0.05 --self --format json --backend $backend >"$work/json"
+	yes "$backend: rhist opens files" grep -q '"type":"total".*"keys":\["rhist"' "$work/json"
+	$rhist rhist-opens -d 0.5 -i 0.05 --format json --backend $backend >"$work/json"
+	no "$backend: what is left out at its start is not counted" grep -q '"keys":\["rhist"' "$work/json"
+	# But for the one that opens set_event_pid, in which all begins.
+	no "$backend: nor told as an end without a start" grep -q '"unresolved":\([2-9]\|1[0-9]\)' "$work/json"
+
+	# An interrupt is not the doing of the thread that it interrupts: here, of this shell.
+	event=numbers
+	start count rhist_events:numbers --where "(common_pid != $$) || common_flags & 88" --format json --backend $backend
+	fire numbers task 0 1 1000 3
+	fire numbers softirq 0 1 200 3
+	fire numbers hardirq 0 1 30 3
+	stop
+	is "$(hits "$work/out" total)" 230 "$backend: what interrupts do is told by its flags"
 	$rhist hardirqs -d 0.1 --backend $backend >"$work/out"
 	yes "$backend: where that cannot be told, it is stated" grep -q '^note: .*what rhist itself does' "$work/out"
 

@@ -47,11 +47,6 @@ pub(super) fn plan(plan: &mut Plan, asked: Asked<'_>) -> Result<(), Error> {
         }
     }
     let filter = options_filter(measure, options, has_dist(asked.tracefs))?;
-    let others = others_filter(measure, options, None);
-    if others.is_none() {
-        plan.note_self();
-    }
-    let others = others.unwrap_or_default();
     let mut columns: Vec<Column> = Vec::new();
     for count in &measure.count {
         let first = &measure.count[0];
@@ -69,6 +64,11 @@ pub(super) fn plan(plan: &mut Plan, asked: Asked<'_>) -> Result<(), Error> {
     plan.answer.values = columns;
     for count in &measure.count {
         let event = event_of(&count.event)?;
+        let others = others_filter(measure, options, &count.event, None);
+        if others.is_none() {
+            plan.note_self();
+        }
+        let others = others.unwrap_or_default();
         let tail = format!(
             "{}{}",
             size_of(options, measure),

@@ -63,6 +63,7 @@ pub(super) fn plan(plan: &mut Plan, asked: Asked<'_>) -> Result<(), Error> {
     plan.answer.has_times = true;
     let leaves_out_starts = filters_starts(measure) && !filter.is_empty();
     plan.answer.tells_ends = !leaves_out_starts && !measure.end.iter().any(|end| end.alone);
+    let mut left_out = Vec::new();
     for (i, start) in measure.start.iter().enumerate() {
         let value = match start.value {
             Some(_) => since(start, start.of.unwrap_or(i)),
@@ -84,19 +85,27 @@ pub(super) fn plan(plan: &mut Plan, asked: Asked<'_>) -> Result<(), Error> {
         }
         command += &room(asked, i);
         let (filter, others) = match filters_starts(measure) {
-            true => (filter.as_str(), others_filter(measure, options, None)),
+            true => (filter.as_str(), others_filter(measure, options, &start.event, None)),
             false => ("", Some(String::new())),
         };
         if others.is_none() {
             plan.note_self();
         }
-        command += &condition(&[&start.filter, filter, &others.unwrap_or_default()]);
+        let others = others.unwrap_or_default();
+        command += &condition(&[&start.filter, filter, &others]);
         let (event, place) = plan.add_trigger(&event_of(&start.event)?, command);
         plan.answer.add(event, place, Shows::Nothing);
+        if !others.is_empty() && plan.answer.tells_ends && has_dist(tracefs) {
+            leave_out(plan, asked, i, &others)?;
+            left_out.push(i);
+        }
     }
     for (f, forget) in measure.forget.iter().enumerate() {
         for i in starts_of(forget, measure) {
-            void(plan, asked, forget, &format!("gone{f}_{i}"), i)?;
+            void(plan, asked, forget, &format!("gone{f}_{i}"), "ts", i)?;
+            if left_out.contains(&i) {
+                void(plan, asked, forget, &format!("went{f}_{i}"), "own", i)?;
+            }
         }
     }
     // The idle task is none of those that measure.
@@ -105,7 +114,10 @@ pub(super) fn plan(plan: &mut Plan, asked: Asked<'_>) -> Result<(), Error> {
         let (filter, others) = match filters_starts(measure) {
             true => ("", Some(String::new())),
             false if end.filter == is_idle => (filter.as_str(), Some(String::new())),
-            false => (filter.as_str(), others_filter(measure, options, Some(&end.on))),
+            false => (
+                filter.as_str(),
+                others_filter(measure, options, &end.event, Some(&end.on)),
+            ),
         };
         if others.is_none() {
             plan.note_self();
@@ -131,7 +143,7 @@ pub(super) fn plan(plan: &mut Plan, asked: Asked<'_>) -> Result<(), Error> {
                 continue;
             }
             for i in starts_of(end, measure) {
-                void(plan, asked, end, &format!("over{e}_{i}"), i)?;
+                void(plan, asked, end, &format!("over{e}_{i}"), "ts", i)?;
             }
         }
     }
@@ -142,6 +154,33 @@ pub(super) fn plan(plan: &mut Plan, asked: Asked<'_>) -> Result<(), Error> {
 fn passes_all_of_key(measure: &Measure, options: &Options, end: &Point) -> bool {
     let pid = measure.pid.as_deref().unwrap_or("common_pid");
     options.filter.is_none() && end.on.iter().any(|key| key == pid)
+}
+
+/// Triggers for a start that is left out, since it is by whoever measures: its end has one, and is not to be told.
+fn leave_out(plan: &mut Plan, asked: Asked<'_>, i: usize, others: &str) -> Result<(), Error> {
+    let measure = asked.measure;
+    let start = &measure.start[i];
+    let command = format!(
+        "hist:keys={}:own{i}=common_timestamp{}{}",
+        start.on.join(","),
+        room(asked, i),
+        condition(&[&start.filter, &format!("!({others})")])
+    );
+    let (event, place) = plan.add_trigger(&event_of(&start.event)?, command);
+    plan.answer.add(event, place, Shows::Nothing);
+    for (e, end) in measure.end.iter().enumerate() {
+        if !starts_of(end, measure).contains(&i) {
+            continue;
+        }
+        let command = format!(
+            "hist:keys=common_cpu:on({}):left{e}_{i}=common_timestamp-$own{i}{}",
+            end.on.join(","),
+            condition(&[&end.filter])
+        );
+        let (event, place) = plan.add_trigger(&event_of(&end.event)?, command);
+        plan.answer.add_end(event, place, Shows::Ends, number_of(end, measure));
+    }
+    Ok(())
 }
 
 /// A trigger that sets a variable when something has ended. Returns what a start has in front of its own variable, so that
@@ -162,10 +201,12 @@ fn free(plan: &mut Plan, asked: Asked<'_>, i: usize) -> Result<String, Error> {
     Ok(format!("was{i}=common_timestamp-$free{i},"))
 }
 
-/// A trigger that uses up the variable of a start.
-fn void(plan: &mut Plan, asked: Asked<'_>, point: &Point, name: &str, i: usize) -> Result<(), Error> {
+/// A trigger that uses up this variable of a start.
+fn void(plan: &mut Plan, asked: Asked<'_>, point: &Point, name: &str, variable: &str, i: usize) -> Result<(), Error> {
     // A variable that is alone in an expression stays set.
-    let given = point.given.map_or(String::new(), |start| format!("given=$ts{start},"));
+    let given = point
+        .given
+        .map_or(String::new(), |start| format!("given=${variable}{start},"));
     let on = point.on.join(",");
     // Nobody reads what it counts. C finds the variable by the keys only.
     let keys = match has_dist(asked.tracefs) {
@@ -173,7 +214,7 @@ fn void(plan: &mut Plan, asked: Asked<'_>, point: &Point, name: &str, i: usize) 
         false => format!("keys={on}{}", room(asked, i)),
     };
     let command = format!(
-        "hist:{keys}:{given}{name}=common_timestamp-$ts{i}{}",
+        "hist:{keys}:{given}{name}=common_timestamp-${variable}{i}{}",
         condition(&[&point.filter])
     );
     let (event, place) = plan.add_trigger(&event_of(&point.event)?, command);
@@ -385,5 +426,38 @@ mod tests {
         let mut alone = measure();
         alone.end[0].alone = true;
         assert!(!tells(&alone, &Options::default()));
+    }
+
+    /// Their ends have no start but the one that was left out.
+    #[test]
+    fn starts_that_are_left_out_have_ends() {
+        let own = Options {
+            own: vec![7],
+            ..Options::default()
+        };
+        let of_own = |is_rhist, measure: &Measure, options: &Options| {
+            let plan = plan(is_rhist, measure, options);
+            let texts = texts(&plan).into_iter().filter(|text| text.contains("own0"));
+            texts.map(str::to_owned).collect::<Vec<_>>()
+        };
+        let mut at_start = Measure {
+            filter_at: FilterAt::Start,
+            ..measure()
+        };
+        let others = "(common_pid != 7) || common_flags & 88";
+        assert_eq!(
+            of_own(true, &at_start, &own),
+            [
+                format!("hist:keys=pid:own0=common_timestamp:size=16384 if (pid != 0) && (!({others}))"),
+                "hist:keys=common_cpu:on(next_pid):left0_0=common_timestamp-$own0".to_owned(),
+                "hist:keys=common_cpu:on(prev_pid):went0_0=common_timestamp-$own0 if prev_state & 48".to_owned(),
+            ]
+        );
+        // Nothing is left out, or not told: C does not tell of any end that it has no start.
+        assert_eq!(of_own(true, &measure(), &own), [""; 0]);
+        assert_eq!(of_own(true, &at_start, &Options::default()), [""; 0]);
+        assert_eq!(of_own(false, &at_start, &own), [""; 0]);
+        at_start.end[0].alone = true;
+        assert_eq!(of_own(true, &at_start, &own), [""; 0]);
     }
 }

@@ -52,6 +52,15 @@ pub(crate) const TASKS: &str = "set_event_pid";
 /// file takes.
 pub(crate) const NO_TASK: &str = "1073741823";
 
+/// The field with the thread that runs when an event happens, also an event of an interrupt.
+const RUNNING: &str = "common_pid";
+
+/// What `common_flags` has in interrupts: `TRACE_FLAG_HARDIRQ`, `TRACE_FLAG_SOFTIRQ`, `TRACE_FLAG_NMI`.
+const IN_INTERRUPT: u8 = 0x08 | 0x10 | 0x40;
+
+/// Systems whose events happen in no interrupt. There, nothing has to be recorded to tell that.
+const OF_TASKS: [&str; 6] = ["exceptions", "oom", "raw_syscalls", "syscalls", "user_events", "vmscan"];
+
 /// Bytes of the name of a task (`TASK_COMM_LEN`, less one).
 const MOST_OF_NAME: usize = 15;
 
@@ -525,7 +534,7 @@ fn condition(parts: &[&str]) -> String {
 /// Filter for the threads, the name and the condition of the command line.
 fn options_filter(measure: &Measure, options: &Options, has_dist: bool) -> Result<String, Error> {
     let mut parts = Vec::new();
-    let pid = measure.pid.as_deref().unwrap_or("common_pid");
+    let pid = measure.pid.as_deref().unwrap_or(RUNNING);
     if !options.threads.is_empty() {
         if pid.is_empty() {
             return Err(Error::Impossible(
@@ -603,13 +612,13 @@ fn each(threads: &[i32], operator: &str, filter: impl Fn(&i32) -> String) -> Str
     threads.iter().map(filter).collect::<Vec<_>>().join(operator)
 }
 
-/// Filter for what others do than whoever measures. Empty if that is not asked for, or all is about
-/// other threads anyhow; `None` if these events do not tell.
-fn others_filter(measure: &Measure, options: &Options, on: Option<&[String]>) -> Option<String> {
+/// Filter for what others do than whoever measures, at this event. Empty if that is not asked for,
+/// or all is about other threads anyhow; `None` if these events do not tell.
+fn others_filter(measure: &Measure, options: &Options, event: &str, on: Option<&[String]>) -> Option<String> {
     if options.own.is_empty() || !options.threads.is_empty() {
         return Some(String::new());
     }
-    let pid = measure.pid.as_deref().unwrap_or("common_pid");
+    let pid = measure.pid.as_deref().unwrap_or(RUNNING);
     let pid = match on {
         // The start of an end that is passed over has to be its own: so the thread must be one of
         // the keys.
@@ -620,7 +629,12 @@ fn others_filter(measure: &Measure, options: &Options, on: Option<&[String]>) ->
         None if pid.is_empty() => return None,
         None => pid,
     };
-    Some(other_threads_filter(pid, &options.own))
+    let others = other_threads_filter(pid, &options.own);
+    let is_of_task = event.split(':').next().is_some_and(|system| OF_TASKS.contains(&system));
+    Some(match measure.pid.is_none() && pid == RUNNING && !is_of_task {
+        true => format!("({others}) || common_flags & {IN_INTERRUPT}"),
+        false => others,
+    })
 }
 
 /// Why a command is too long.
@@ -715,7 +729,7 @@ mod tests {
         assert_eq!(filter(&[9, 7, 8, 20]), "(pid < 7 || pid > 9) && pid != 20");
         let others = |measure: &Measure, options: &Options, on: Option<&[&str]>| {
             let on: Option<Vec<String>> = on.map(|on| on.iter().map(|key| (*key).to_owned()).collect());
-            others_filter(measure, options, on.as_deref())
+            others_filter(measure, options, "syscalls:sys_enter_x", on.as_deref())
         };
         let of = |pid: &str| Measure {
             pid: Some(pid.to_owned()),
@@ -743,6 +757,20 @@ mod tests {
         };
         assert_eq!(others(&Measure::default(), &only, None).unwrap(), "");
         assert_eq!(others(&of(""), &Options::default(), None).unwrap(), "");
+        // An interrupt of one of these threads is not its own doing; what is about the thread is.
+        let own = Options {
+            own: vec![7, 20],
+            ..Options::default()
+        };
+        let timers = |measure: &Measure| others_filter(measure, &own, "timer:timer_start", None).unwrap();
+        assert_eq!(
+            timers(&Measure::default()),
+            "(common_pid != 7 && common_pid != 20) || common_flags & 88"
+        );
+        assert_eq!(timers(&of("common_pid")), "common_pid != 7 && common_pid != 20");
+        let on = ["common_pid".to_owned(), "lock_addr".to_owned()];
+        let locks = others_filter(&Measure::default(), &own, "lock:contention_end", Some(&on));
+        assert!(locks.unwrap().ends_with(" || common_flags & 88"));
     }
 
     #[test]
