@@ -213,8 +213,7 @@ impl Run {
             }
             let (in_instance, file) = step.file();
             let dir = if in_instance { &instance } else { &self.tracefs };
-            // Kernels before 6.14 have few places to note which fprobes wait for a return; later
-            // ones take the number, and do not need it.
+            // Kernels before 6.14 have few places to note which fprobes wait for a return.
             let roomy = step.with_room().is_some_and(|text| dir.write(&file, &text).is_ok());
             if !roomy {
                 dir.write(file, step.text()).map_err(StartError::Step)?;

@@ -124,7 +124,7 @@ impl Step {
     }
 
     /// Of a probe at the return of a function by fprobe: the same, with as many places for calls that have not returned as the
-    /// kernel may give it.
+    /// kernel may give it. Kernels of 6.14 and later need none, and refuse the number.
     pub fn with_room(&self) -> Option<String> {
         match self {
             Step::Probe { definition, .. } if definition.contains("%return") => {
@@ -146,8 +146,11 @@ impl Step {
 
     /// The command for a shell in the tracing directory.
     pub fn shell(&self, id: &Id) -> String {
-        let room = self.with_room();
-        Self::append(id, self.file(), room.as_deref().unwrap_or(self.text()))
+        let plain = Self::append(id, self.file(), self.text());
+        match self.with_room() {
+            Some(room) => format!("{} 2>/dev/null || {plain}", Self::append(id, self.file(), &room)),
+            None => plain,
+        }
     }
 
     /// The command for a shell that undoes it.
