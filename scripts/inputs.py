@@ -18,7 +18,8 @@ GUEST = ("scripts/vm scripts/guest scripts/guest-um scripts/kernel-faults script
 LINT = "scripts/lint scripts/toolchain"
 KBUILD = "Makefile scripts/kbuild"
 MODULE = (f"{KBUILD} Kbuild src rust include scripts/Makefile.crates scripts/Makefile.kcsan scripts/boot-btf scripts/btf-header "
-          "scripts/event-headers scripts/event-sources scripts/private_types.py scripts/probe-cc scripts/rust-imports")
+          "scripts/event-headers scripts/event-sources scripts/private_types.py scripts/probe-cc scripts/rust-imports "
+          "scripts/short-names")
 SUITE = "tools/testing/selftests"
 TAP = f"tools/testing/build {SUITE}/lib/tap.sh"
 PURE = "src rust tools/testing/host"

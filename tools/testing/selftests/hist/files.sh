@@ -28,6 +28,9 @@ else
 	yes "the sources have a version: $version" test "$version"
 	is "$(modinfo -F version "$RHIST_KO")" "$version" "modinfo tells it"
 	is "$(cat /sys/module/rhist/version)" "$version" "/sys/module/rhist/version tells it"
+	is "$(awk '$4 == "[rhist]" && length($3) > 255 { n++ } END { print n + 0 }' /proc/kallsyms)" 0 \
+		"no symbol has a name that is longer than what programs that read /proc/kallsyms have room for"
+	yes "and there are some" grep -q '\[rhist\]$' /proc/kallsyms
 fi
 
 # --- the top directory
