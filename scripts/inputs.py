@@ -68,6 +68,7 @@ TESTS = {
     "hist.guide": "README.md Documentation/guide.rst tools/rhist-exec",
     "hist.exec": "tools/rhist-exec",
     "command.basic": "rust/module.c",
+    "command.peers": "tools/rhist/recipes",
     "command.prometheus": "tools/rhist/fleet",
 }
 # What depends on all files does not on these: to write down what was tested changes nothing that is tested.

@@ -434,7 +434,7 @@ class NotThere(unittest.TestCase):
     def test_what_the_lab_is_asked_for(self):
         of_lab = test_program().of_lab
         self.assertEqual(of_lab(self.all[False]), ["clients", "deny", "fuzz", "rust"])
-        self.assertEqual(of_lab(self.all[True]), ["clients", "deny", "fuzz", "prometheus", "rust"])
+        self.assertEqual(of_lab(self.all[True]), ["clients", "deny", "fuzz", "peers", "prometheus", "rust"])
         self.assertIn("rust-arm64", of_lab(pieces.kernel_pieces("7.3.4+deb13-arm64", {})))
 
     def test_part_of_the_tests(self):

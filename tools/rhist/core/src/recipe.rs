@@ -30,6 +30,9 @@ pub struct Recipe {
     /// Of a recipe that measures times: what becomes of starts that are not followed by their end.
     #[serde(default)]
     pub starts: Option<Starts>,
+    /// Tools of others that answer the same question: how what they say differs, for the manual.
+    #[serde(default)]
+    pub peers: Vec<Peer>,
     /// What is measured.
     #[serde(flatten)]
     pub measure: Measure,
@@ -62,6 +65,16 @@ impl Starts {
             ("It was there before", &self.before),
         ]
     }
+}
+
+/// A tool of bcc's libbpf-tools that answers the same question.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
+#[serde(deny_unknown_fields)]
+pub struct Peer {
+    /// Its name.
+    pub tool: String,
+    /// How its answers differ, and why.
+    pub about: String,
 }
 
 /// An argument of a recipe.

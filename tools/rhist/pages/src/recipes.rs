@@ -134,6 +134,12 @@ fn section(roff: &mut Roff, entry: &Entry) {
             term(roff, italic(what), text);
         }
     }
+    if !recipe.peers.is_empty() {
+        paragraphs(roff, "Beside the tools of bcc (libbpf-tools):");
+        for peer in &recipe.peers {
+            term(roff, bold(&*peer.tool), &peer.about);
+        }
+    }
     if !recipe.measure.keys.is_empty() {
         let keys: Vec<&str> = recipe.measure.keys.keys().map(String::as_str).collect();
         term(roff, bold("--by"), &format!("Has short names for {}.", keys.join(", ")));
@@ -201,6 +207,7 @@ unit = "ns"
 noun = "things"
 keys = { cpu = "common_cpu" }
 count = [{ event = "a:b" }]
+peers = [{ tool = "its-tool", about = "Counts `all` of it." }]
 
 [variants.other]
 summary = "Counted in another way"
@@ -231,6 +238,11 @@ count = [{ event = "a:c" }]
         .TP
         \fB\-\-other\fR
         Counted in another way.
+        .PP
+        Beside the tools of bcc (libbpf\-tools):
+        .TP
+        \fBits\-tool\fR
+        Counts \fBall\fR of it.
         .TP
         \fB\-\-by\fR
         Has short names for cpu.
