@@ -3,7 +3,7 @@
 #
 # What is measured is what happened: intervals add up to the total, an end that a filter passes over ends its time, a time below
 # zero is no time of centuries, a process has as many threads as it likes, --size makes room for starts, too, hits that a filter
-# rejects are told, and what rhist does itself is not counted.
+# rejects are told, what rhist does itself is not counted, and no filter makes a measurement less exact.
 . "$(dirname "$0")/../lib/tracing.sh"
 
 rhist=$RHIST_COMMAND
@@ -338,6 +338,13 @@ for backend in rhist c; do
 	$rhist rhist-other -d 0.1 --backend $backend >"$work/out"
 	yes "$backend: why something was measured in another way is told" \
 		grep -q '^note: .*no event rhist_events:none' "$work/out" || sed 's/^/# /' "$work/out"
+
+	if have_probes; then
+		# This field is one of the other way only, by device and sector.
+		$rhist biolatency --where 'nr_sector > 0' -d 0.1 --backend $backend >"$work/out" 2>"$work/err"
+		is "$? $(grep -c 'where nr_sector' "$work/err")" "2 1" \
+			"$backend: a filter that the exact way does not know is refused, and nothing measured in another way"
+	fi
 
 	# As behind nohup.
 	event=numbers

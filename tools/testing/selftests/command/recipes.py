@@ -56,6 +56,10 @@ class Total:
         self.rows = {tuple(plain(key) for key in row["keys"]): row for row in line["rows"]}
         self.losses = line["losses"]
 
+    def traced(self, text):
+        """Whether a trigger or probe of the run has this text."""
+        return any(text in line for line in self.all["triggers"])
+
     @property
     def hits(self):
         return sum(row["hits"] for row in self.all["rows"])
@@ -470,6 +474,13 @@ def flushed(case, total, known):
     case.all_ends(total)
 
 
+def of_one_disk(case, total, known):
+    """By the address of the request, as without a filter; that of the other way has other keys."""
+    case.equal("requests of this disk", total.table(), {("nullb1", "read"): READS})
+    case.equal("they are matched in the exact way", (total.all["notes"], total.traced(" rq comm=")), ([], True))
+    case.all_ends(total)
+
+
 def sizes(case, total, known):
     row = total.rows[("ld_read",)]
     case.equal("each request is counted once", row["hits"], READS)
@@ -536,7 +547,7 @@ def block():
     map_device(LOAD, [(start, length, "delay", f"/dev/ram0 {start} {DELAY // MS}") for start, length in ((0, BORDER), (BORDER, 1024))])
     map_device(RESUME)
     # With a cache, so that there are flushes.
-    options = f"nr_devices=1 gb=1 irqmode=2 completion_nsec={DELAY} queue_mode=2 memory_backed=1 cache_size=8"
+    options = f"nr_devices=2 gb=1 irqmode=2 completion_nsec={DELAY} queue_mode=2 memory_backed=1 cache_size=8"
     subprocess.run(["modprobe", "null_blk", *options.split()], check=True)
     try:
         subprocess.run(["udevadm", "settle"], check=False)
@@ -545,10 +556,15 @@ def block():
             known.load("ld_read", "read", READS, "/dev/nullb0")
             known.load("ld_bsync", "sync", 5, "/dev/nullb0")
             known.load("ld_bios", "read", READS, "/dev/dm-0")
+            known.load("ld_other", "read", READS, "/dev/nullb1")
 
+        # As the kernel has the number of a device.
+        number = os.stat("/dev/nullb1").st_rdev
+        number = os.major(number) << 20 | os.minor(number)
         group([
             Case("biolatency --by disk,op", flushed),
             Case("biolatency --queued --by disk,op", requests),
+            *(Case(f"biolatency {queued}--where dev=={number} --by disk,op", of_one_disk) for queued in ("", "--queued ")),
             Case("biolatency --by comm,disk", lambda case, total, known: case.equal("by who issues them", total.of("ld_read", "nullb0"), READS)),
             Case("bitesize -c ld_read", sizes),
             Case("biotop -c ld_read --by comm,disk", issued),
