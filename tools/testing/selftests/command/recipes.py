@@ -774,6 +774,15 @@ def recursive(case, total, known):
     case.all_ends(total, 1)
 
 
+THREADS = 100
+
+
+def returned(case, total, known):
+    """Of calls that are under way at once, of which a kretprobe has notes for ten by default."""
+    case.equal("each return is counted", total.hits, THREADS)
+    case.equal("none is missed", total.losses["missed_hits"] or 0, 0)
+
+
 def nest_epolls():
     first, second, third = (select.epoll() for _ in range(3))
     second.register(third)
@@ -823,6 +832,7 @@ def kernel():
             known.load("ld_mutex", "lock", 2, f"{WORK}/fifo")
             known.load("ld_nap", "sleep", 10, 20000)
             known.load("ld_vfs", "vfs", 3, f"{WORK}/file")
+            known.load("ld_many", "many", THREADS, 500_000)
             nest_epolls()
             reached, began = limit_reached(), time.monotonic_ns()
             within_limit(f"{WORK}/ld_dd", f"if={disk}", "of=/dev/null", "bs=64k")
@@ -840,6 +850,8 @@ def kernel():
             Case("funclatency *nanosleep -c ld_nap --by function", nested),
             Case(f"funclatency ep_loop_check_proc -p {os.getpid()}", recursive),
             Case("vfsstat -c ld_vfs", functions),
+            Case("count kretprobe:hrtimer_nanosleep -c ld_many", returned),
+            Case("between kprobe:hrtimer_nanosleep kretprobe:hrtimer_nanosleep -c ld_many", returned),
             Case("reclaim --by comm -c ld_dd", reclaimed),
             Case("oomkills", killed),
         ], load)

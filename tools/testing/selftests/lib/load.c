@@ -13,6 +13,7 @@
  *   getpgid          calls getpgid(0)
  *   badfd            closes no file: EBADF
  *   sleep USECS      sleeps for so long
+ *   many USECS       makes a thread that sleeps for so long; N of them sleep at once
  *   spin USECS       keeps the processor busy for so long, then sleeps for a millisecond
  *   ring COMM        wakes up a child of this name by a pipe, every 5 milliseconds; the child sleeps until then
  *   exec FILE        runs FILE in a child
@@ -113,6 +114,31 @@ static void badfd(void)
 static void sleep_(void)
 {
 	nap(atol(arg));
+}
+
+static void *sleeper(void *unused)
+{
+	(void)unused;
+	nap(atol(arg));
+	return NULL;
+}
+
+static void many(void)
+{
+	static pthread_t *threads;
+	static long made;
+	pthread_attr_t attributes;
+
+	if (!threads && !(threads = calloc(n, sizeof(*threads))))
+		err(1, "calloc");
+	pthread_attr_init(&attributes);
+	pthread_attr_setstacksize(&attributes, 32768);
+	errno = pthread_create(&threads[made], &attributes, sleeper, NULL);
+	if (errno)
+		err(1, "pthread_create");
+	if (++made == n)
+		while (made)
+			pthread_join(threads[--made], NULL);
 }
 
 static void spin(void)
@@ -565,7 +591,7 @@ static const struct {
 	const char *name;
 	void (*run)(void);
 } kinds[] = {
-	{ "getpgid", getpgid_ }, { "badfd", badfd }, { "sleep", sleep_ }, { "spin", spin }, { "ring", ring }, { "exec", exec },
+	{ "getpgid", getpgid_ }, { "badfd", badfd }, { "sleep", sleep_ }, { "many", many }, { "spin", spin }, { "ring", ring }, { "exec", exec },
 	{ "signal", signal_ }, { "reuse", reuse }, { "handler", handler }, { "refuse", refuse }, { "alarm", alarm_ }, { "tty", tty }, { "pipe", pipe_ }, { "touch", touch }, { "move", move },
 	{ "read", read_ }, { "sync", sync_ }, { "vfs", vfs }, { "lock", lock }, { "send", send_ }, { "connect", connect_ },
 	{ "connect6", connect6 },
