@@ -2,12 +2,14 @@
 """
 Recipes beside their peers: the tools of bcc's libbpf-tools that answer the same question.
 
-Both watch the same load at the same time, so they see the same events. What the load is known to do is compared exactly with
-what rhist says; the peer's count has to be the same, or to differ by what the row of the table says, for the reason that the
-manual page of the recipe gives (`peers` in its file). Peers print powers of two, or a line for each event: what rhist says of a
-quantile has to be in the bucket of the peer's, or in one beside it.
+Both watch the same load at the same time, so they see the same events. What the load is known to
+do is compared exactly with what rhist says; the peer's count has to be the same, or to differ by
+what the row of the table says, for the reason that the manual page of the recipe gives (`peers` in
+its file). Peers print powers of two, or a line for each event: what rhist says of a quantile has to
+be in the bucket of the peer's, or in one beside it.
 
-To compare one more recipe, add a row to a group at the end of this file, and `[[peers]]` to the recipe.
+To compare one more recipe, add a row to a group at the end of this file, and `[[peers]]` to the
+recipe.
 """
 
 import fcntl
@@ -279,7 +281,8 @@ class Row:
                 low, high = our.quantile(part)
                 # Values may be few where one half ends and the other one begins.
                 least, most = their.quantile(part - NEAR * (part < 1))[0], their.quantile(min(part + NEAR, 1))[1]
-                # The bucket beside it: powers of two. A peer that has the value itself differs by what is between the two.
+                # The bucket beside it: powers of two. A peer that has the value itself differs by
+                # what is between the two.
                 slack = SLACK if name != "p50" else 0
                 if high < least / 2 - slack or low > most * 2 + slack:
                     yield f"{key}: {name} of rhist is {low} to {high}, that of the peer {least} to {most}"
@@ -287,7 +290,8 @@ class Row:
 
 QUANTILES = (("p50", 0.5), ("p99", 0.99), ("max", 1))
 NEAR = 0.05
-# A processor that is emulated may stand still where one of the two has taken the time already, and the other one not yet.
+# A processor that is emulated may stand still where one of the two has taken the time already, and
+# the other one not yet.
 SLACK = 10 * MS
 
 
