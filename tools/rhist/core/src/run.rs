@@ -384,7 +384,7 @@ pub fn events(tracefs: &Tracefs, entries: &Entries) -> Option<(u64, Option<u64>)
                 rejected = fold::sum(rejected, histogram.rejected);
             }
         }
-        Some((hits, rejected)).filter(|_| hits > 0 || rejected > Some(0))
+        (hits > 0 || rejected > Some(0)).then_some((hits, rejected))
     })
 }
 
