@@ -45,7 +45,10 @@ altered() { # altered SED-EXPRESSION...
 		struct trace_buffer; struct ring_buffer_event; struct event_filter; struct seq_file;
 		struct event_command; struct trace_event_file; struct event_trigger_data;
 		typedef struct { long counter; } local_t;
-		struct ring_buffer_per_cpu { local_t committing; } j;
+		typedef struct { int locked; } raw_spinlock_t;
+		struct buffer_data_page { u64 time_stamp; local_t commit; };
+		struct buffer_page { unsigned int read; struct buffer_data_page *page; };
+		struct ring_buffer_per_cpu { local_t committing; raw_spinlock_t reader_lock; struct buffer_page *reader_page; } j;
 		struct kref { int refcount; };
 		struct eventfs_inode { struct kref kref; } l;
 		struct trace_buffer { struct ring_buffer_per_cpu **buffers; } k;

@@ -103,7 +103,11 @@ pub(crate) fn is_beyond_c(trigger: &Trigger) -> bool {
         || trigger.sort.items().iter().any(|key| key.number.is_some())
         || trigger.keys.items().iter().any(expr)
         || trigger.vals.items().iter().any(expr)
-        || trigger.vars.items().iter().any(|variable| expr(&variable.expr))
+        || trigger
+            .vars
+            .items()
+            .iter()
+            .any(|variable| expr(&variable.expr))
 }
 
 struct Walk<'a> {
