@@ -53,7 +53,7 @@ static void any_modifier(struct text *text)
 {
 	static const char *const modifiers[] = {
 		"hex", "sym", "sym-offset", "symXoffset", "execname", "syscall", "log2", "usecs", "percent", "graph",
-		"stacktrace", "percentage", "graphs", "descending", "ascending", "HEX", "", "hexx", "log", "string",
+		"stacktrace", "percentage", "graphs", "descending", "ascending", "HEX", "", "hexx", "log", "strings",
 		"buckets", "bucket", "bucketss=2", "buckets=", "ustring", "function", "\xc3\xa4",
 	};
 
