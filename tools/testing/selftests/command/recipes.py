@@ -221,7 +221,9 @@ def away(case, total, known):
 
 def blocked(case, total, known):
     sleeper = known["ld_sleep"]
-    case.within("each sleep is counted once", SLEEPS, total.hits, sleeper["outer_switches"])
+    # A task that is preempted when it has set its state, but does not sleep yet, could have run. When it does run, its time
+    # may be over.
+    case.within("each sleep is counted once", SLEEPS - 2, total.hits, sleeper["outer_switches"])
 
 
 CHILDREN, APART = 5, 300 * MS
