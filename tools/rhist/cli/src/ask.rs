@@ -629,14 +629,11 @@ pub fn machine() -> Question {
     }
 }
 
-/// The step of the clock of trace events, if it is that of the timer tick: so it is where the kernel has no clock source that
-/// its scheduler's clock could follow, as in user-mode Linux, or where it found the processor's unstable.
+/// The step of the clock of trace events, if it is that of the timer tick: so it is where the kernel counts ticks, as in
+/// user-mode Linux. With another clock source, the scheduler's clock goes by the processor's counter between two ticks.
 fn clock_step() -> Option<u64> {
     let source = std::fs::read_to_string("/sys/devices/system/clocksource/clocksource0/current_clocksource").ok()?;
-    let is_coarse = matches!(
-        source.trim(),
-        "timer" | "jiffies" | "hpet" | "acpi_pm" | "pit" | "refined-jiffies"
-    );
+    let is_coarse = matches!(source.trim(), "timer" | "jiffies" | "refined-jiffies");
     let tick = clock_getres(ClockId::MonotonicCoarse);
     is_coarse.then_some(tick.tv_sec as u64 * 1_000_000_000 + tick.tv_nsec as u64)
 }
