@@ -29,6 +29,9 @@ const SOCKADDR: usize = 28;
 const AF_INET: u16 = 2;
 const AF_INET6: u16 = 10;
 
+/// Types of fields that say where a socket address is (`__sockaddr()`).
+const DATA_LOCS: [&[u8]; 3] = [b"__data_loc u8[]", b"__data_loc __u8[]", b"__data_loc unsigned char[]"];
+
 /// An address in a record, by the offset of its field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AddressField {
@@ -53,7 +56,9 @@ impl AddressField {
         };
         Some(match field.size as usize {
             _ if !is_bytes => return None,
-            _ if field.type_.starts_with(b"__data_loc ") => Self::DataLoc(field.offset),
+            _ if DATA_LOCS.contains(&&*field.type_) => Self::DataLoc(field.offset),
+            // What the field has is where something is.
+            _ if field.type_.starts_with(b"__data_loc ") || field.type_.starts_with(b"__rel_loc ") => return None,
             V4 if !field.signed => Self::V4(field.offset),
             V6 => Self::V6(field.offset),
             SOCKADDR => Self::Socket(field.offset),

@@ -268,7 +268,7 @@ hint_texts! {
     FieldMissing = "the name is missing",
     BucketWidth = "expecting a width, as in .buckets=10",
     Address = "keys and parameters of save() can be addresses, of unsigned fields with 4 or 16 bytes, or with a socket address",
-    PointedText = "keys, variables and parameters of actions can be strings, of fields with the type const char *",
+    PointedText = "keys, variables and parameters of save() can be strings, of fields with the type const char *",
     ScaleNumber = "expecting a scale from 0 to 5, as in .dist=3",
     FilterOperator = "expecting && or || between two terms",
     FilterQuote = "the string that begins here has no end",

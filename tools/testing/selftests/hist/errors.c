@@ -199,7 +199,7 @@ static const struct said {
 	MORE("hist:keys=pid:vals=pid.^ip",
 	     "Invalid field modifier: keys and parameters of save() can be addresses, of unsigned fields with 4 or 16 bytes, or with a socket address"),
 	MORE("hist:keys=pid.^string",
-	     "Invalid field modifier: keys, variables and parameters of actions can be strings, of fields with the type const char *"),
+	     "Invalid field modifier: keys, variables and parameters of save() can be strings, of fields with the type const char *"),
 	MORE("hist:keys=pid.^log2=6", "Invalid field modifier: expecting a scale from 0 to 5, as in .dist=3"),
 	OWN("hist:keys=pid:^", "Empty attribute: nothing between two colons, or behind the last one"),
 	OWN("hist:keys=pid:^:pause", "Empty attribute: nothing between two colons, or behind the last one"),
