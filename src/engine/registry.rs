@@ -136,8 +136,9 @@ impl Registry {
         self.commands.lock()
     }
 
-    /// Locks the registry. Before that returns, triggers and switches of removed instances are
-    /// dropped, because the kernel does not notify of the removal of an instance.
+    /// Locks the registry. Before that returns, triggers and switches of removed instances are taken
+    /// off the lists, because the kernel does not notify of the removal of an instance; they are
+    /// dropped with the guard.
     pub(crate) fn lock(&self) -> RegistryGuard<'_> {
         let mut hooks = RegistryGuard {
             hooks: self.hooks.lock(),
