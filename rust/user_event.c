@@ -470,7 +470,7 @@ struct holder {
 	u64 last;
 };
 
-/* Protects these lists. Nests inside event_mutex; nothing is taken inside. */
+/* Protects these lists. Nests inside event_mutex; locks of ring buffers nest inside. */
 static DEFINE_MUTEX(histories_lock);
 static LIST_HEAD(histories);
 
@@ -674,7 +674,8 @@ static int find_holders(struct rhist_user_event *event)
 		}
 		holder->last = ring_buffer_time_stamp(buffer_of(tr, false));
 		list_add(&holder->of_event, &event->holders);
-		list_add(&holder->of_history, &history->holders);
+		/* Later events behind it: see rhist_user_events_look(). */
+		list_add_tail(&holder->of_history, &history->holders);
 	}
 	return 0;
 }
@@ -791,9 +792,12 @@ void rhist_user_events_look(void)
 	list_for_each_entry(history, &histories, list) {
 		oldest = exists(history->tr) ? oldest_of(history->tr) : U64_MAX;
 		list_for_each_entry_safe(holder, next, &history->holders, of_history) {
-			if (holder->last + SKEW < oldest)
-				drop_holder(holder);
+			/* In order of time; and if the clock was changed since, it only takes longer. */
+			if (holder->last + SKEW >= oldest)
+				break;
+			drop_holder(holder);
 		}
+		cond_resched();
 	}
 	put_histories();
 }
@@ -812,6 +816,8 @@ void rhist_user_events_empty(void)
 {
 	struct history *history;
 
+	/* Others stay as they are. */
+	rhist_user_events_look();
 	guard(mutex)(&histories_lock);
 	list_for_each_entry(history, &histories, list) {
 		if (!exists(history->tr))

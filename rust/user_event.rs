@@ -387,13 +387,18 @@ pub(crate) fn init() -> Result {
     Ok(())
 }
 
-/// Looks for records of removed events, after which [`UserEvent::is_held`] may be false. May sleep; takes event_mutex; if that could not be taken, nothing changes.
-pub(crate) fn look_for_records(instance: &Instance) {
-    let _ = instance.with_event_mutex(|| {
+/// Looks for records of removed events, after which [`UserEvent::is_held`] may be false. May sleep;
+/// takes event_mutex.
+///
+/// # Errors
+///
+/// If event_mutex could not be taken. Then nothing has changed.
+pub(crate) fn look_for_records(instance: &Instance) -> Result {
+    instance.with_event_mutex(|| {
         // SAFETY: event_mutex is held in this closure.
         unsafe { bindings::rhist_user_events_look() };
         Ok(())
-    });
+    })
 }
 
 /// Empties the ring buffers that may have records of removed events. Takes event_mutex; sleeps.

@@ -89,9 +89,9 @@ const MAX_NAME: usize = 255;
 /// more than one is removed.
 const BATCH: usize = 64;
 
-/// Rest after each look for records of removed events: the shortest and the longest. All ring buffers with such records
-/// are looked at, and programs can cause that at any time. So the rest is [`RESTS`] times as long as the look.
-const REST: [Delta; 2] = [Delta::from_millis(10), Delta::from_millis(100)];
+/// The shortest rest after a look for records of removed events. All ring buffers with such records are looked at, and
+/// programs can cause that at any time. So the rest is [`RESTS`] times as long as the look.
+const REST: Delta = Delta::from_millis(10);
 const RESTS: i64 = 20;
 
 /// Whether an event is kept when it is neither used nor enabled.
@@ -506,13 +506,17 @@ impl UserEventRegistry {
     }
 
     /// Looks for records of removed events. Takes event_mutex.
-    fn look(&mut self, events: &UserEvents) {
-        let [shortest, longest] = REST;
+    ///
+    /// # Errors
+    ///
+    /// If event_mutex could not be taken, so that nothing was looked at.
+    fn look(&mut self, events: &UserEvents) -> Result {
         let began = Instant::<Monotonic>::now();
-        user_event::look_for_records(&events.instance);
-        let rest = (began.elapsed() * RESTS).clamp(shortest, longest);
+        user_event::look_for_records(&events.instance)?;
+        let rest = (began.elapsed() * RESTS).max(REST);
         self.looked = Some((Instant::now(), rest));
         self.looks += 1;
+        Ok(())
     }
 
     /// Looks at the next [`BATCH`] removed events from the number `from`, and drops those that need not be kept for
@@ -775,9 +779,11 @@ impl UserEvents {
         if registry.removed.is_empty() || registry.rest().is_some() {
             return;
         }
-        registry.look(self);
+        let looked = registry.look(self);
         drop(registry);
-        self.drop_removed();
+        if looked.is_ok() {
+            self.drop_removed();
+        }
     }
 
     /// Drops removed events, which count for the limits, if no ring buffer has records of them now: by a look that
@@ -793,13 +799,14 @@ impl UserEvents {
             match registry.rest() {
                 Some(rest) => {
                     drop(registry);
-                    fsleep(rest.min(REST[0]));
+                    fsleep(rest.min(REST));
                     if cpu::yield_unless_killed().is_err() {
                         return false;
                     }
                     registry = self.registry.lock();
                 }
-                None => registry.look(self),
+                None if registry.look(self).is_err() => return false,
+                None => {}
             }
         }
         drop(registry);
@@ -946,8 +953,13 @@ impl Watcher for UserEvents {
     }
 
     fn forked(self: &Arc<Self>, parent: MmId) {
+        let copied = self.enablers.copy(parent).or_else(|_| {
+            // The child runs only after this, so nothing is waited for.
+            self.drop_if_rested();
+            self.enablers.copy(parent)
+        });
         // The child has no enable bits then, as with the kernel's own user events.
-        if let Err(error) = self.within_limits(|| self.enablers.copy(parent)) {
+        if let Err(error) = copied {
             kernel::pr_notice_once!("a forked process has no enable bits ({error:?})\n");
         }
     }

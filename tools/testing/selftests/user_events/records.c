@@ -322,10 +322,18 @@ static void buffers_stay(void)
 static void unloaded(void)
 {
 	const char *trace = strdup(pathf("%s/trace", kernel_dir()));
+	const char *emptied = strdup(pathf("%s/trace", instance));
 	double began;
 	char *log;
 	int fd;
 
+	if (mkdir(instance, 0700))
+		die("%s", instance);
+	record(instance, "re_other", 1);
+	truncate_file(emptied);
+	/* Newer by more than clocks of processors may differ. */
+	usleep(1500000);
+	append(pathf("%s/trace_marker", instance), "re_mark");
 	record(kernel_dir(), "re_last", 1);
 	log = slurp(trace);
 	if (!ok(log && strstr(log, "re_last"), "a record is there"))
@@ -338,6 +346,8 @@ static void unloaded(void)
 	if (!ok(now() - began < 10, "soon"))
 		note("after %.1f s", now() - began);
 	ok(!shown(trace, "re_last") && !shown(trace, "Unknown"), "and with it the records");
+	ok(shown(emptied, "re_mark"), "but none of a buffer that was emptied before");
+	rmdir(instance);
 	fd = open(getenv("RHIST_KO"), O_RDONLY | O_CLOEXEC);
 	ok(!syscall(SYS_finit_module, fd, "", 0), "the module anew");
 }
