@@ -128,6 +128,10 @@ fn section(roff: &mut Roff, entry: &Entry) {
     for (variant, what) in &recipe.variants {
         term(roff, bold(format!("--{variant}")), &format!("{}.", what.summary));
     }
+    if !recipe.measure.keys.is_empty() {
+        let keys: Vec<&str> = recipe.measure.keys.keys().map(String::as_str).collect();
+        term(roff, bold("--by"), &format!("Has short names for {}.", keys.join(", ")));
+    }
     if let Some(starts) = &recipe.starts {
         paragraphs(roff, "What becomes of a start:");
         for (what, text) in starts.each() {
@@ -139,10 +143,6 @@ fn section(roff: &mut Roff, entry: &Entry) {
         for peer in &recipe.peers {
             term(roff, bold(&*peer.tool), &peer.about);
         }
-    }
-    if !recipe.measure.keys.is_empty() {
-        let keys: Vec<&str> = recipe.measure.keys.keys().map(String::as_str).collect();
-        term(roff, bold("--by"), &format!("Has short names for {}.", keys.join(", ")));
     }
     if !example.is_empty() {
         as_it_is(roff, example);
@@ -238,14 +238,14 @@ count = [{ event = "a:c" }]
         .TP
         \fB\-\-other\fR
         Counted in another way.
+        .TP
+        \fB\-\-by\fR
+        Has short names for cpu.
         .PP
         Beside the tools of bcc (libbpf\-tools):
         .TP
         \fBits\-tool\fR
         Counts \fBall\fR of it.
-        .TP
-        \fB\-\-by\fR
-        Has short names for cpu.
         .PP
         .RS 4
         .nf

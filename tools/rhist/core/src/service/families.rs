@@ -28,7 +28,7 @@ pub(super) const OWN: &str = "serve";
 /// A number of losses, if it is known.
 type Lost = fn(&Losses) -> Option<u64>;
 
-/// What a histogram can lose: the name of the metric, what it tells, and the number.
+/// Losses of a histogram: the name of the metric, its help, and the number.
 pub(super) const LOSSES: [(&str, &str, Lost); 6] = [
     (
         "dropped",
@@ -240,7 +240,7 @@ fn own(histograms: &[Watched]) -> Vec<Family<'_>> {
     let mut starts = counter("starts", "How often the histogram was made in the kernel");
     let mut events = counter(
         "events",
-        "Hits of all triggers of the histogram, those of starts among them",
+        "Hits of all triggers of the histogram that no filter has rejected, those of starts among them",
     );
     let mut rejected = counter("rejected", "Hits that the filters of the triggers have rejected");
     let mut lost = LOSSES.map(|(name, help, _)| counter(name, help));
