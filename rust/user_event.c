@@ -721,8 +721,8 @@ static u64 oldest_of_cpu(struct trace_buffer *buffer, int cpu)
 	if (!buffer || ring_buffer_empty_cpu(buffer, cpu))
 		return U64_MAX;
 	/*
-	 * That of the pages which readers that consume have not reached. A page that they reach
-	 * meanwhile becomes the reader page, which is looked at after that. Pages are replaced
+	 * The oldest time in the pages that consuming readers have not reached. A page that they
+	 * reach meanwhile becomes the reader page, which is looked at below. Pages are replaced
 	 * with reader_lock held.
 	 */
 	oldest = ring_buffer_oldest_event_ts(buffer, cpu);

@@ -66,8 +66,8 @@ impl Drop for Detached {
     }
 }
 
-/// What hits may still use. Dropping it waits for them: once for each of the
-/// three kinds, however many there are. Task context, without the lock of the registry.
+/// Lists and sources that hits may still use. Dropping it waits for these hits: once for each of
+/// the three kinds, however many there are. Task context, without the lock of the registry.
 #[derive(Default)]
 pub(crate) struct Leftovers {
     sources: KVec<Detached>,
@@ -76,7 +76,7 @@ pub(crate) struct Leftovers {
 }
 
 impl Leftovers {
-    // What there is no memory to keep is waited for at once: it is dropped.
+    // Without memory to keep it, a list or source is dropped at once, which waits for its hits.
 
     /// Keeps a list that was replaced.
     pub(super) fn keep_triggers(&mut self, list: Retired<Triggers>) {

@@ -8,8 +8,8 @@ pub use kernel::sync::barrier::{
     smp_wmb, //
 };
 
-/// Whoever loads what is stored after this, and then passes [`smp_rmb()`], loads what was stored
-/// before. Any context. No instruction on x86.
+/// Orders stores: a reader that loads a value stored after this, and then passes [`smp_rmb()`],
+/// also loads the values stored before. Any context. No instruction on x86.
 #[cfg(MODULE)]
 #[inline(always)]
 pub fn smp_wmb() {

@@ -262,7 +262,7 @@ impl ModifierKind {
         Err((modifier, elsewhere.and_then(|row| row.kind.hint())))
     }
 
-    /// What to say of it where it cannot be, if C's text alone does not tell.
+    /// A hint for where this modifier cannot be, if C's text alone does not explain it.
     pub fn hint(self) -> Option<HintText> {
         match self {
             Self::Ip => Some(HintText::Address),

@@ -412,7 +412,8 @@ pub(super) struct UserEventRegistry {
     /// Events that were removed, but of which a ring buffer may have records. They keep their type
     /// number until the buffer is emptied or overwritten, and their user is charged for them.
     removed: RBTree<u64, Arc<UserEvent>>,
-    /// How often it was looked for records of these, when the last look ended, and how long the rest after it is.
+    /// The number of looks for records of these; when the last one ended, and how long the rest
+    /// after it is.
     looks: u64,
     looked: Option<(Instant<Monotonic>, Delta)>,
     /// How many there are, those that were removed among them.
@@ -499,7 +500,7 @@ impl UserEventRegistry {
         }
     }
 
-    /// What is left of the rest after the last look.
+    /// The time until the next look may begin: the remainder of the rest after the last one.
     fn rest(&self) -> Option<Delta> {
         let (ended, rest) = self.looked.as_ref()?;
         Some(*rest - ended.elapsed()).filter(|left| !left.is_zero() && !left.is_negative())
@@ -786,9 +787,10 @@ impl UserEvents {
         }
     }
 
-    /// Drops removed events, which count for the limits, if no ring buffer has records of them now: by a look that
-    /// begins after this was called, whoever looks. To wait for that keeps programs that are at their limit from having
-    /// all buffers looked at all the time. Returns whether there may be room. Called without locks; locks the registry.
+    /// Drops removed events, which count for the limits, if no ring buffer has records of them now.
+    /// It waits for a look that begins after this was called; any thread may do that look. So
+    /// programs at their limit cannot have all buffers looked at all the time. Returns whether there
+    /// may be room. Called without locks; locks the registry.
     fn make_room(&self) -> bool {
         let mut registry = self.registry.lock();
         let looks = registry.looks;

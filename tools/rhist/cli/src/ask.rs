@@ -356,7 +356,7 @@ impl Ask {
 
     /// The threads whose doings are no part of what is measured.
     fn own_threads(&self) -> Vec<i32> {
-        // What is only printed is for another process.
+        // With --dry-run, another process will execute the commands.
         match self.run.itself || self.common.dry_run {
             true => Vec::new(),
             false => own_threads(),
@@ -445,7 +445,7 @@ impl Ask {
                     {
                         bail!(
                             "A and B are not both about the task that runs when they happen, which is what times belong to \
-                             without --on: add --on {on}, or --on common_pid if it is meant"
+                             without --on: add --on {on}, or --on common_pid if that is what you mean"
                         );
                     }
                 }
@@ -555,7 +555,7 @@ fn subject(event: &Format) -> Option<&'static [&'static str]> {
     is_other.then_some(subject)
 }
 
-/// What two events have in common, for `--on`, if that is not the task that runs when they happen.
+/// Keys for `--on` by which two events belong together, if that is not the task that runs when they happen.
 fn common(a: &Format, b: &Format) -> Option<String> {
     if [a, b].iter().all(|event| OF_WHAT_RUNS.contains(&event.name.as_str())) {
         return None;

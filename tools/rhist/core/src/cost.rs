@@ -82,8 +82,8 @@ pub fn measure(tracefs: &Tracefs, journals: &Journals, of: &Plan) -> Result<Cost
     Ok(cost)
 }
 
-/// A filter that no hit is rejected by, and one that rejects all: of the kind of those that the run
-/// has, if it has any.
+/// Two filters like those of the run: one passes all hits, the other rejects all. `None` if the run
+/// has no filter.
 fn filters(of: &Plan) -> Option<[&'static str; 2]> {
     let has_text = |filter: &str| filter.contains('"');
     match of.filters().map(has_text).max()? {

@@ -62,9 +62,9 @@ fn is_kprobe(step: &Step) -> bool {
     definition.starts_with(['p', 'r']) && !is_of_program
 }
 
-/// What the probes of a group have missed. `kprobe_profile` has no groups: its lines are in the order of those of `kprobe_events`,
-/// as long as nobody makes or removes a probe between the two readings. New ones come last, so a probe has the same place before
-/// and after if none in front of it has gone.
+/// Hits that the probes of a group have missed. `kprobe_profile` has no groups: its lines are in the
+/// order of those of `kprobe_events`, as long as nobody makes or removes a probe between the two
+/// readings. `None` if somebody did each time.
 fn by_kernel(read: impl Fn(&str) -> String, group: &str) -> Option<u64> {
     let mut probes = read("kprobe_events");
     for _ in 0..ATTEMPTS {
@@ -77,7 +77,7 @@ fn by_kernel(read: impl Fn(&str) -> String, group: &str) -> Option<u64> {
     None
 }
 
-/// Of pairs of lines, what those have missed whose probe is of a group.
+/// Sums the missed hits of a group's probes; line N of one file belongs to line N of the other.
 fn of_group(probes: &str, profile: &str, group: &str) -> u64 {
     let missed = |(probe, profile): (&str, &str)| {
         let (found, _) = probe.split(' ').next()?.split_once(':')?.1.split_once('/')?;
@@ -87,7 +87,7 @@ fn of_group(probes: &str, profile: &str, group: &str) -> u64 {
     probes.lines().zip(profile.lines()).filter_map(missed).sum()
 }
 
-/// What the module has lost of these events: of lines `system:event  source, 3 lost`.
+/// Hits of these events that the module has lost, from lines `system:event  source, 3 lost`.
 fn by_module(stats: &str, events: &[String]) -> u64 {
     let lost = |line: &str| {
         let (event, rest) = line.split_once(' ')?;

@@ -30,7 +30,7 @@ pub struct Recipe {
     /// Of a recipe that measures times: what becomes of starts that are not followed by their end.
     #[serde(default)]
     pub starts: Option<Starts>,
-    /// Tools of others that answer the same question: how what they say differs, for the manual.
+    /// Tools of bcc that answer the same question, and how their answers differ; for the manual.
     #[serde(default)]
     pub peers: Vec<Peer>,
     /// What is measured.

@@ -82,8 +82,8 @@ enum Lack {
 }
 
 impl Lack {
-    /// What a kernel has not that has refused a command. `None` if it may be the command that is
-    /// wrong, such as a filter that somebody has written.
+    /// The thing that a kernel lacks and has therefore refused a command. `None` if the command
+    /// itself may be wrong, such as a filter that the user has written.
     fn of(why: &WriteError) -> Option<Self> {
         if why.path.ends_with("dynamic_events") {
             return Some(Lack::Probe(why.text.clone()));
@@ -97,8 +97,8 @@ impl Lack {
         }
     }
 
-    /// What an answer says that was got by another plan, since the kernel lacks this. `None` if
-    /// that plan is none to take then.
+    /// The note of an answer that another plan has given, since the kernel lacks this. `None` if
+    /// that plan is not to be taken then.
     fn note(&self, instead: Instead, name: &str) -> Option<String> {
         match (instead, self) {
             (Instead::ById, Lack::Names) => Some(
@@ -143,7 +143,7 @@ impl Run {
     /// [`Self::begin()`].
     ///
     /// A plan that is less exact than one before it is only taken where the kernel lacks what that
-    /// one needs, and says so in its answer. What is told of several refusals is the first.
+    /// one needs, and says so in its answer. Of several refusals, the first is returned.
     pub fn start_first(
         tracefs: &Tracefs,
         journals: &Journals,
@@ -307,7 +307,7 @@ impl Run {
     pub fn reading(&mut self) -> Result<Reading, Box<dyn std::error::Error + Send + Sync>> {
         let mut reading = self.plan.answer.read(&self.instance())?;
         let missed = missed::read(&self.tracefs, &self.plan).zip(self.missed_before);
-        // What was missed once stays so, also if the kernel does not tell now.
+        // Never falls, even when the kernel's files cannot be matched for a while.
         self.missed = self.missed.max(missed.map(|(now, before)| now.saturating_sub(before)));
         reading.table.losses.missed_hits = self.missed;
         if let Some(unresolved) = &mut reading.table.losses.unresolved {
@@ -360,8 +360,8 @@ impl Source for Run {
     }
 }
 
-/// Hits of all triggers of a run until now, whoever's it is, and those that their filters have
-/// rejected: see [`Reading::events`] and [`Reading::rejected`]. `None` if they cannot be read.
+/// Hits of all triggers of a run until now, also of a run of another process, and those that their
+/// filters have rejected: see [`Reading::events`] and [`Reading::rejected`]. `None` if they cannot be read.
 pub fn events(tracefs: &Tracefs, entries: &Entries) -> Option<(u64, Option<u64>)> {
     let instance = tracefs.instance(&entries.id.instance());
     // rhist's triggers are in its own directory, C's in the kernel's.
@@ -393,8 +393,8 @@ pub fn reap(tracefs: &Tracefs, journals: &Journals, also_kept: bool) -> (Vec<Ent
     journals.reap(also_kept, |entries| undo(tracefs, &entries.id, &entries.steps))
 }
 
-/// Undoes what this process has in the kernel while whoever owns the runs cannot. With `keep` the
-/// first one is left, if it has begun.
+/// Undoes all runs of this process, when their owner cannot. With `keep` the first one is left, if it
+/// has begun.
 pub fn abandon(tracefs: &Tracefs, journals: &Journals, keep: bool) {
     if let Ok(first) = Id::of_this_process() {
         journals.abandon(&first, keep, |entries| {
@@ -472,7 +472,7 @@ fn is_gone(result: io::Result<()>) -> io::Result<()> {
     }
 }
 
-/// What came of writing a file that need not be there: without it, triggers count as soon as they
+/// The result of writing a file, which need not exist: without it, triggers count as soon as they
 /// are made.
 fn if_there(result: Result<(), WriteError>) -> Result<(), StartError> {
     match result {
@@ -528,7 +528,7 @@ mod tests {
         assert!(names.note(Instead::ById, "x").is_some() && names.note(Instead::LessExact, "x").is_none());
     }
 
-    /// What a run that was kept waiting by the kernel has asked for last may come when the run is
+    /// The last request of a run that the kernel keeps waiting may be carried out when the run is
     /// gone.
     #[test]
     fn what_may_come_later_stays_in_the_journal() {
@@ -636,7 +636,7 @@ mod tests {
         // Seven more hits while the first trigger had been read already.
         assert_eq!(unresolved((4, 6), (10, 7)), Some(3));
         assert_eq!(unresolved((4, 17), (10, 11)), Some(7));
-        // Nor do hits that are missed, also if it is told otherwise for a while.
+        // The number of missed hits does not fall, even if the kernel gives a lower one for a while.
         assert_eq!(unresolved((3, 18), (10, 11)), Some(8));
         assert_eq!(missed.get(), Some(4));
     }

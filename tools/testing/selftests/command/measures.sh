@@ -121,7 +121,7 @@ EOF
 	done
 } >"$HOME/.config/rhist/recipes/rhist-each.toml"
 
-# What rhist does, too, while it measures: it opens the files of histograms.
+# Calls that rhist makes itself while it measures: it opens the files of histograms.
 openat=257
 [ "$(uname -m)" = x86_64 ] || openat=56
 cat >"$HOME/.config/rhist/recipes/rhist-opens.toml" <<-EOF

@@ -711,7 +711,7 @@ def network():
             known.load("ld_lose", "lose", 1)
             time.sleep(0.3)
 
-        # What C's histograms have no keys for.
+        # C's histograms have no keys for these.
         group([
             Case("tcplife --by address --where daddr_v6.ip==::/8&&sport!=0", only_by_ipv6),
             Case("tcprtt --by address", answered),

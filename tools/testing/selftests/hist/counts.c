@@ -245,7 +245,7 @@ static void fire_on_all(unsigned long per_thread)
 		pthread_join(thread[i], NULL);
 }
 
-/* Whether so many hits and rejected ones are told of an event. */
+/* Checks the numbers of hits and of rejected hits that are shown for an event. */
 static void filtered(const char *name, const char *event, unsigned long long hits, unsigned long long rejected)
 {
 	unsigned long long h, r;

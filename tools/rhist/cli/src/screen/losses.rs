@@ -100,7 +100,7 @@ pub(super) fn untold(screen: &Screen<'_>, view: &View<'_>) -> Vec<String> {
 /// What counting has cost. `None` if nothing happened.
 pub(super) fn cost(view: &View<'_>) -> Option<String> {
     let Cost { event_ns, rejected_ns } = view.cost;
-    // The few that are hits of rhist's own threads are not told.
+    // Up to one per cent are hits of rhist's own threads: not shown.
     let rejected = view.rejected.filter(|hits| *hits > view.events / 100);
     let hits = [
         (view.events, event_ns, "events"),

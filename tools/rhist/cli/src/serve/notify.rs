@@ -17,8 +17,8 @@ pub fn notify(state: &str) {
     }
 }
 
-/// Tells it that the end goes on, and may take some time more than is configured: of many histograms each takes the kernel a
-/// moment.
+/// Tells systemd that the service is still stopping, and may take longer than is configured: the
+/// kernel needs a moment for each of many histograms.
 pub fn notify_progress() {
     notify("EXTEND_TIMEOUT_USEC=20000000");
 }

@@ -612,8 +612,8 @@ fn each(threads: &[i32], operator: &str, filter: impl Fn(&i32) -> String) -> Str
     threads.iter().map(filter).collect::<Vec<_>>().join(operator)
 }
 
-/// Filter for what others do than whoever measures, at this event. Empty if that is not asked for,
-/// or all is about other threads anyhow; `None` if these events do not tell.
+/// A filter that rejects the hits of rhist's own threads at this event. Empty if that is not asked
+/// for, or if other threads are selected anyhow; `None` if the event does not say whose a hit is.
 fn others_filter(measure: &Measure, options: &Options, event: &str, on: Option<&[String]>) -> Option<String> {
     if options.own.is_empty() || !options.threads.is_empty() {
         return Some(String::new());

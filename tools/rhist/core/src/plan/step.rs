@@ -203,7 +203,7 @@ mod tests {
         assert_eq!(words, ["/tmp/a-b_1.jsonl", "''", "'a b'", r"'it'\''s'", "'$x'", "'*'"]);
     }
 
-    /// What a shell writes is what rhist would write.
+    /// A shell that executes the printed commands writes the same as rhist.
     #[test]
     fn shells_write_the_same() {
         let dir = tempfile::tempdir().unwrap();

@@ -25,7 +25,7 @@ const LONGEST_REST: Duration = Duration::from_secs(3600);
 pub struct Watch {
     /// The part of one CPU that it may cost.
     pub budget: f64,
-    /// What a hit costs. If that could not be measured, nothing is known, and nothing done.
+    /// The cost of a hit. If it could not be measured, the budget has no effect.
     pub cost: Cost,
     /// The part of one CPU that it cost in the last interval, until the last look.
     pub share: Option<f64>,

@@ -135,8 +135,8 @@ impl Service {
         Ok(())
     }
 
-    /// Makes the first histogram whose turn it is, if there is one: only one, so that who asks can do something else before the
-    /// next, which takes the kernel some time. Returns what happened to it, if that is to be told.
+    /// Makes one histogram that is due, so that the caller can answer scrapes before the next.
+    /// Returns what is to be logged.
     pub fn tick(&mut self, planner: &dyn Planner, now: Instant) -> Option<(String, Happened)> {
         let Self {
             histograms,

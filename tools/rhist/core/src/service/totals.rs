@@ -236,7 +236,7 @@ impl Totals {
         &self.total.losses
     }
 
-    /// Hits of all triggers.
+    /// Hits of all triggers that no filter has rejected.
     pub fn events(&self) -> u64 {
         self.total.events
     }

@@ -145,7 +145,7 @@ impl Watched {
         self.due().is_some_and(|due| due <= now)
     }
 
-    /// Makes it. What failed as it did before is not told again.
+    /// Makes it. Of failures in a row, only the first is returned.
     pub(super) fn start(&mut self, world: &mut World<'_>, now: Instant) -> Option<Happened> {
         match self.make(world) {
             Ok(run) => {

@@ -68,7 +68,7 @@ impl BucketUnit {
     }
 }
 
-/// What wraps around where the kernel counts without signs is not less than this.
+/// Values from here on are negative ones that have wrapped around, since the kernel counts without signs.
 const HALF: i128 = 1 << 63;
 
 impl Dist {

@@ -379,7 +379,7 @@ pub(crate) fn sum(a: Option<u64>, b: Option<u64>) -> Option<u64> {
     }
 }
 
-/// What was added to a count.
+/// By how much a count has risen.
 pub(crate) fn less(now: Option<u64>, before: Option<u64>) -> Option<u64> {
     now.map(|now| now.saturating_sub(before.unwrap_or(0)))
 }

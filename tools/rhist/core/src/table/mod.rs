@@ -124,7 +124,7 @@ pub struct Worst {
 pub struct Losses {
     /// Hits for whose keys there was no entry.
     pub dropped: u64,
-    /// Those of them that are starts, or ends that look for one: their entries are not those of the
+    /// Dropped hits that are starts, or ends that look for one: their entries are not those of the
     /// rows.
     pub dropped_starts: u64,
     /// Values that are in no bucket of a distribution; they are in its count, sum, minimum and maximum.

@@ -207,7 +207,7 @@ fn what_has_wrapped_around_is_zero() {
     for scale in [0, 3, 6] {
         let dist = after(&[5, 7, u64::MAX.into(), (1 << 64) - 20_000], scale);
         assert_eq!((dist.zero, dist.count, dist.in_buckets()), (2, 4, 4));
-        // What the buckets of 5 and 7 have at least.
+        // The least sum of the values in the buckets of 5 and 7.
         let least = if scale == 0 { 10 } else { 12 };
         assert_eq!((dist.sum, dist.min, dist.max), (Some(least), Some(0), None));
         assert_eq!(after(&[30, u64::MAX.into()], scale).sum, Some(30));

@@ -314,7 +314,7 @@ fn a_pointer_is_a_number() {
     );
 }
 
-/// What is refused is refused with C's words for a modifier that it has not, and with ours.
+/// Refusals have C's text for an unknown modifier, and a hint of ours.
 #[test]
 fn where_they_cannot_be() {
     use HintText::{Address, PointedText};
