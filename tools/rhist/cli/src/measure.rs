@@ -23,6 +23,7 @@ use rhist_core::run;
 use rhist_core::run::Run;
 use rhist_core::run::StartError;
 use rhist_core::table::Unit;
+use rhist_core::tracefs::ROOT_VARIABLE;
 use rhist_core::tracefs::Tracefs;
 
 use crate::args::BackendArg;
@@ -70,10 +71,12 @@ pub fn prepare(ask: &Ask) -> anyhow::Result<(Tracefs, Plans)> {
 
 /// The tracing directory, and whose histograms are to be used.
 pub fn tracefs(backend: BackendArg) -> anyhow::Result<Tracefs> {
+    let is_named = std::env::var_os(ROOT_VARIABLE).is_some_and(|root| !root.is_empty());
     let tracefs = Tracefs::find().map_err(|error| match error.kind() {
         io::ErrorKind::PermissionDenied => {
             anyhow::anyhow!("only root, and the group that tracefs is given to, may trace: try sudo")
         }
+        _ if is_named => anyhow::anyhow!("{error}: {ROOT_VARIABLE} names it"),
         _ => anyhow::anyhow!("{error}: mount -t tracefs tracefs /sys/kernel/tracing"),
     })?;
     match (backend, tracefs.backend()) {

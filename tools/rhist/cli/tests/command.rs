@@ -185,6 +185,23 @@ fn an_empty_variable_is_none() {
 }
 
 #[test]
+fn a_variable_that_names_no_tracing_directory() {
+    let home = tempfile::tempdir().unwrap();
+    let mut command = rhist(home.path());
+    let output = command
+        .args(["ls", "events"])
+        .env("RHIST_TRACEFS", "/nowhere")
+        .output()
+        .unwrap();
+    let said = stderr(&output);
+    assert!(
+        said.contains("/nowhere is no tracing directory: RHIST_TRACEFS names it"),
+        "{said}"
+    );
+    assert!(!said.contains("mount"), "{said}");
+}
+
+#[test]
 fn units_need_rhist() {
     let home = tempfile::tempdir().unwrap();
     let line = "between sched_switch sched_switch --on prev_pid=next_pid --unit s --dry-run";
