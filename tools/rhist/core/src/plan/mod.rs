@@ -59,7 +59,7 @@ const RUNNING: &str = "common_pid";
 const IN_INTERRUPT: u8 = 0x08 | 0x10 | 0x40;
 
 /// Systems whose events happen in no interrupt. There, nothing has to be recorded to tell that.
-const OF_TASKS: [&str; 6] = ["exceptions", "oom", "raw_syscalls", "syscalls", "user_events", "vmscan"];
+const OF_TASKS: [&str; 4] = ["oom", "raw_syscalls", "syscalls", "user_events"];
 
 /// Bytes of the name of a task (`TASK_COMM_LEN`, less one).
 const MOST_OF_NAME: usize = 15;
@@ -630,8 +630,11 @@ fn others_filter(measure: &Measure, options: &Options, event: &str, on: Option<&
         None => pid,
     };
     let others = other_threads_filter(pid, &options.own);
+    // An end that has the thread among its keys is about that thread: in an interrupt over it, it would find a start that was
+    // left by an end of the thread itself.
+    let is_of_thread = measure.pid.is_some() || on.is_some();
     let is_of_task = event.split(':').next().is_some_and(|system| OF_TASKS.contains(&system));
-    Some(match measure.pid.is_none() && pid == RUNNING && !is_of_task {
+    Some(match !is_of_thread && pid == RUNNING && !is_of_task {
         true => format!("({others}) || common_flags & {IN_INTERRUPT}"),
         false => others,
     })
@@ -770,7 +773,12 @@ mod tests {
         assert_eq!(timers(&of("common_pid")), "common_pid != 7 && common_pid != 20");
         let on = ["common_pid".to_owned(), "lock_addr".to_owned()];
         let locks = others_filter(&Measure::default(), &own, "lock:contention_end", Some(&on));
-        assert!(locks.unwrap().ends_with(" || common_flags & 88"));
+        assert_eq!(locks.unwrap(), "common_pid != 7 && common_pid != 20");
+        // Page faults and reclaim happen in interrupts, too.
+        for event in ["vmscan:mm_vmscan_lru_isolate", "exceptions:page_fault_kernel"] {
+            let others = others_filter(&Measure::default(), &own, event, None).unwrap();
+            assert!(others.ends_with(" || common_flags & 88"), "{event}: {others}");
+        }
     }
 
     #[test]
