@@ -125,8 +125,27 @@ impl Format {
     pub fn address(&self) -> Option<&Field> {
         let addresses = || self.own_fields().filter(|field| field.is_address());
         let named = |name: &str| addresses().find(|field| field.name == name);
-        let of_other = ["daddr_v6", "daddr", "dstaddr", "dst"].into_iter().find_map(named);
-        of_other.or_else(|| addresses().max_by_key(|field| field.size))
+        let of_received = self.is_of_received_packet().then(|| named("saddr")).flatten();
+        let of_other = || ["daddr_v6", "daddr", "dstaddr", "dst"].into_iter().find_map(named);
+        of_received
+            .or_else(of_other)
+            .or_else(|| addresses().max_by_key(|field| field.size))
+    }
+
+    /// Whether its addresses are those of a packet that was received: the source is the other side.
+    fn is_of_received_packet(&self) -> bool {
+        let name = self.name.as_str();
+        matches!(
+            name,
+            "icmp_send"
+                | "tcp_ao_handshake_failure"
+                | "tcp_ao_key_not_found"
+                | "tcp_ao_mismatch"
+                | "tcp_ao_rnext_request"
+                | "tcp_ao_wrong_maclen"
+                | "tcp_bad_csum"
+                | "udp_fail_queue_rcv_skb"
+        ) || name.starts_with("tcp_hash_")
     }
 
     /// Names of signed fields, those that all events have among them.
@@ -374,6 +393,32 @@ mod tests {
         ] {
             let field = field(&format!("{declaration};{tail}"));
             assert_eq!((field.name.as_str(), field.ty.as_str(), field.kind), (name, ty, kind));
+        }
+    }
+
+    #[test]
+    fn addresses_of_the_other_side() {
+        let address = |event: &str| {
+            let field = |name: &str| format!("\tfield:__u8 {name}[28];\toffset:8;\tsize:28;\tsigned:0;\n");
+            let text = format!("name: {event}\nformat:\n{}{}", field("saddr"), field("daddr"));
+            Format::parse(&text).unwrap().address().unwrap().name.clone()
+        };
+        for event in [
+            "udp_fail_queue_rcv_skb",
+            "tcp_bad_csum",
+            "tcp_hash_md5_mismatch",
+            "tcp_ao_mismatch",
+            "icmp_send",
+        ] {
+            assert_eq!(address(event), "saddr", "{event}");
+        }
+        for event in [
+            "tcp_probe",
+            "tcp_retransmit_skb",
+            "tcp_ao_synack_no_key",
+            "tcp_ao_rcv_sne_update",
+        ] {
+            assert_eq!(address(event), "daddr", "{event}");
         }
     }
 
