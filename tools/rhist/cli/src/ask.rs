@@ -504,7 +504,12 @@ fn address(tracefs: &Tracefs, measure: &Measure) -> Option<String> {
 const FIRST_PID_NAMESPACE: &str = "pid:[4026531836]";
 
 /// Fields that tell what an event is about, where that is not the task that runs. All of a row are needed to tell it.
-const SUBJECTS: [&[&str]; 9] = [
+const SUBJECTS: [&[&str]; 13] = [
+    // Several CPUs can run the same interrupt, over the same idle task.
+    &["common_cpu", "vec"],
+    &["common_cpu", "irq"],
+    &["common_cpu", "vector"],
+    &["tasklet"],
     &["dev", "sector"],
     &["hrtimer"],
     &["timer"],
@@ -533,22 +538,16 @@ const OF_OTHER_TASKS: [&str; 13] = [
     "signal_generate",
 ];
 
-/// Events of things that run, which begin and end there: it is the same task that runs at both.
-const OF_WHAT_RUNS: [&str; 6] = [
-    "hrtimer_expire_entry",
-    "hrtimer_expire_exit",
-    "timer_expire_entry",
-    "timer_expire_exit",
-    "workqueue_execute_end",
-    "workqueue_execute_start",
-];
+/// Events of things that a task runs from beginning to end: it is the same task at both, and not the idle task, which is one
+/// on all CPUs.
+const OF_WHAT_RUNS: [&str; 2] = ["workqueue_execute_end", "workqueue_execute_start"];
 
 /// What an event is about, if it is not the task that runs.
 fn subject(event: &Format) -> Option<&'static [&'static str]> {
     let has = |names: &[&str]| {
         names
             .iter()
-            .all(|name| event.own_fields().any(|field| field.name == *name))
+            .all(|name| *name == "common_cpu" || event.own_fields().any(|field| field.name == *name))
     };
     let subject = SUBJECTS.into_iter().find(|names| has(names))?;
     let is_other = *subject != ["pid"] || OF_OTHER_TASKS.contains(&event.name.as_str());
@@ -563,7 +562,7 @@ fn common(a: &Format, b: &Format) -> Option<String> {
     match (subject(a), subject(b)) {
         (Some(a), Some(b)) if a == b => Some(a.join(",")),
         (Some([a @ ("pid" | "next_pid")]), Some([b @ ("pid" | "next_pid")])) => Some(format!("{a}={b}")),
-        (Some(["pid"]), None) => Some("pid=common_pid".to_owned()),
+        (Some([a @ ("pid" | "next_pid")]), None) => Some(format!("{a}=common_pid")),
         _ => None,
     }
 }
@@ -669,4 +668,51 @@ fn read_proc(file: &str) -> String {
         .unwrap_or_default()
         .trim()
         .to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Fields that tell which of several things at once an event is about.
+    #[test]
+    fn what_times_belong_to() {
+        let event = |name: &str, fields: &[&str]| {
+            let fields = fields
+                .iter()
+                .map(|name| format!("\tfield:u64 {name};\toffset:8;\tsize:8;\tsigned:0;\n"));
+            Format::parse(&format!("name: {name}\nformat:\n{}", fields.collect::<String>())).unwrap()
+        };
+        for (a, b, fields, on) in [
+            (
+                "hrtimer_expire_entry",
+                "hrtimer_expire_exit",
+                &["hrtimer", "function"][..],
+                Some("hrtimer"),
+            ),
+            ("timer_expire_entry", "timer_expire_exit", &["timer"], Some("timer")),
+            (
+                "irq_handler_entry",
+                "irq_handler_exit",
+                &["irq", "name"],
+                Some("common_cpu,irq"),
+            ),
+            ("softirq_raise", "softirq_exit", &["vec"], Some("common_cpu,vec")),
+            (
+                "local_timer_entry",
+                "local_timer_exit",
+                &["vector"],
+                Some("common_cpu,vector"),
+            ),
+            ("tasklet_entry", "tasklet_exit", &["tasklet", "func"], Some("tasklet")),
+            (
+                "workqueue_execute_start",
+                "workqueue_execute_end",
+                &["work", "function"],
+                None,
+            ),
+        ] {
+            assert_eq!(common(&event(a, fields), &event(b, fields)).as_deref(), on, "{a} {b}");
+        }
+    }
 }

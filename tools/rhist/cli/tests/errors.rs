@@ -120,7 +120,7 @@ fn a_key_that_cannot_be_right() {
     let on = |line: &[&str]| {
         let said = said(&[&["between"], line].concat());
         said.split_once("add --on ")
-            .map(|(_, rest)| rest.split(',').next().unwrap_or_default().to_owned())
+            .map(|(_, rest)| rest.split(", or ").next().unwrap_or_default().to_owned())
     };
     assert_eq!(on(&["sched_waking", "sched_switch"]).as_deref(), Some("pid=next_pid"));
     assert_eq!(on(&["sched_wakeup", "sched_waking"]).as_deref(), Some("pid"));
@@ -137,9 +137,16 @@ fn a_key_that_cannot_be_right() {
     // It is sent by one task and delivered to another one, whose number is another field there.
     let delivered = on(&["signal_generate", "signal_deliver"]);
     assert_eq!(delivered.as_deref(), Some("pid=common_pid"));
+    // The idle task runs on all CPUs at once, and so do softirqs over it.
+    assert_eq!(
+        on(&["softirq_entry", "softirq_exit"]).as_deref(),
+        Some("common_cpu,vec")
+    );
+    // The task that leaves the CPU is none of which the second event tells.
+    let delivered = on(&["sched_switch", "signal_deliver"]);
+    assert_eq!(delivered.as_deref(), Some("next_pid=common_pid"));
     for line in [
         ["sys_enter", "sys_exit"],
-        ["softirq_entry", "softirq_exit"],
         // A worker runs both, and nothing else in between.
         ["workqueue_execute_start", "workqueue_execute_end"],
         ["signal_deliver", "signal_generate"],
