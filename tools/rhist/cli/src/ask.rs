@@ -463,6 +463,15 @@ impl Ask {
     /// A key that is no field may be meant to be one of the recipe's.
     fn check_key(&self, format: &Format, key: &str, measure: &Measure) -> Result<(), Problem> {
         check_key(format, key).map_err(|problem| {
+            if let Some((name, _)) = key.split_once('.')
+                && let Some(field) = measure.keys.get(name).filter(|_| format.field(name).is_none())
+            {
+                let problem = Problem::new(
+                    name.len()..key.len(),
+                    format!("{name} is a short name and takes no modifier"),
+                );
+                return problem.help(format!("it stands for {field}"));
+            }
             let near = suggest::near(key, measure.keys.keys().map(String::as_str));
             if near.is_empty() { problem } else { problem.near(&near) }
         })

@@ -36,7 +36,7 @@ fn said(line: &[&str]) -> String {
 
 #[test]
 fn command_lines() {
-    let lines: [&[&str]; 18] = [
+    let lines: [&[&str]; 21] = [
         &["count", "sched:sched_swich"],
         &["count", "sched_swich"],
         &["count", "sched_switch", "--by", "next_comm,nxet_pid"],
@@ -68,6 +68,9 @@ fn command_lines() {
         ],
         &["softirqs", "--by", "vecc"],
         &["softirqs", "--by", "target_cpu"],
+        &["softirqs", "--by", "softirq.hex"],
+        &["count", "sys_enter_openat", "--by", "filename.string"],
+        &["count", "sys_enter_openat", "--where", "filename ~ \"/etc/*\""],
         &["softirqs", "--where", "vec == NET_RX"],
         &["softirq"],
         &["lockwait"],

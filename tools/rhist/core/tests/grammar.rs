@@ -53,6 +53,7 @@ fn retransmit() -> Format {
         \tfield:__be32 group;\toffset:76;\tsize:4;\tsigned:0;
         \tfield:__u8 uuid[16];\toffset:80;\tsize:16;\tsigned:0;
         \tfield:const char * caller;\toffset:96;\tsize:8;\tsigned:0;
+        \tfield:__data_loc __u8[] client;\toffset:104;\tsize:4;\tsigned:0;
 print fmt: \"x\"",
     )
     .unwrap()
@@ -61,12 +62,21 @@ print fmt: \"x\"",
 #[test]
 fn addresses() {
     let event = retransmit();
-    for key in ["daddr_v6.ip", "daddr.ip", "daddr_v6", "saddr", "group.ip", "uuid.ip"] {
+    for key in [
+        "daddr_v6.ip",
+        "daddr.ip",
+        "daddr_v6",
+        "saddr",
+        "group.ip",
+        "uuid.ip",
+        "client.ip",
+    ] {
         assert_eq!(check_key(&event, key), Ok(()), "{key}");
     }
     for key in [
         "family.ip",
         "uuid",
+        "client",
         "common_pid.ip",
         "daddr_v6.hex",
         "daddr_v6+1",
@@ -85,6 +95,8 @@ fn addresses() {
     }
     for filter in [
         "daddr_v6 == 1",
+        "client.ip == 1.2.3.4",
+        "client == 1",
         "daddr_v6.ip == 1",
         "daddr_v6.ip == 10.0.0.0/33",
         "daddr_v6.ip == localhost",
@@ -119,10 +131,25 @@ fn addresses_of_texts() {
         (problem.at, problem.label.as_str()),
         (7..15, "did you mean __filename_val?")
     );
+    // The kernel would read its own memory there.
+    let problem = check_keys(&openat, "filename.string").unwrap_err();
+    assert_eq!(problem.label, "did you mean __filename_val?");
+    for filter in ["filename ~ \"/etc/*\"", "flags == 1 && filename == \"/etc\""] {
+        let problem = check_filter(&openat, filter).unwrap_err();
+        assert_eq!(problem.label, "did you mean __filename_val?", "{filter}");
+    }
+    for filter in [
+        "filename.ustring ~ \"/etc/*\"",
+        "__filename_val ~ \"/etc/*\"",
+        "filename == 1",
+    ] {
+        assert_eq!(check_filter(&openat, filter), Ok(()), "{filter}");
+    }
     // An older kernel has not.
     let mut older = openat;
     older.fields.retain(|field| field.name != "__filename_val");
     assert_eq!(check_key(&older, "filename"), Ok(()));
+    assert_eq!(check_filter(&older, "filename ~ \"/etc/*\""), Ok(()));
 }
 
 #[test]

@@ -55,17 +55,15 @@ fn row(event: &EventFormat, field: &Field) -> [String; 4] {
             .collect::<Vec<_>>()
             .join(" ")
     };
-    let key = match field.kind {
-        FieldKind::Other | FieldKind::CpuMask => "cannot be a key".to_owned(),
-        FieldKind::Bytes if !field.is_address() => "cannot be a key".to_owned(),
-        _ if field.size == 0 => "cannot be a key".to_owned(),
-        _ => list(modifier::of_key(&event.name, field)),
+    let key = match field.is_key() {
+        true => list(modifier::of_key(event, field)),
+        false => "cannot be a key".to_owned(),
     };
     [
         escape(&field.name),
         escape(&field.ty),
         key,
-        list(modifier::of_value(&event.name, field)),
+        list(modifier::of_value(event, field)),
     ]
 }
 
@@ -120,7 +118,7 @@ fn columns<const N: usize>(rows: &[[String; N]]) -> String {
 /// A command that counts the event by what says most.
 fn example(name: &EventName, event: &EventFormat) -> String {
     let key = |field: &Field| {
-        let modifiers = modifier::of_key(&event.name, field);
+        let modifiers = modifier::of_key(event, field);
         let first = modifiers.first().map(|modifier| modifier.name);
         match first {
             Some("sym" | "syscall") => format!("{}.{}", field.name, first.unwrap_or_default()),
@@ -162,8 +160,8 @@ fn as_json(name: &EventName, event: &EventFormat) -> Value {
             "size": field.size,
             "signed": field.signed,
             "kind": field.kind.noun(),
-            "key_modifiers": names(modifier::of_key(&event.name, field)),
-            "value_modifiers": names(modifier::of_value(&event.name, field)),
+            "key_modifiers": names(modifier::of_key(event, field)),
+            "value_modifiers": names(modifier::of_value(event, field)),
             "symbols": symbols,
         })
     };
@@ -210,6 +208,7 @@ mod tests {
             event!("irq", "softirq_entry"),
             event!("kmem", "kmalloc"),
             event!("raw_syscalls", "sys_enter"),
+            event!("syscalls", "sys_enter_openat"),
             event!("sched", "sched_process_exec"),
             event!("ftrace", "print"),
             event!("timer", "hrtimer_expire_entry"),

@@ -234,8 +234,8 @@ fn modifiers(formats: &[Format], name: &str, typed: &str) -> impl Iterator<Item 
     let kind = known.or_else(|| {
         formats
             .iter()
-            .find_map(|format| format.field(name))
-            .map(|field| field.kind)
+            .find_map(|format| Some((format.field(name)?.kind, format.text_behind(name).is_some())))
+            .map(|(kind, is_elsewhere)| if is_elsewhere { FieldKind::Number } else { kind })
     });
     let fits = |modifier: &&Modifier| {
         modifier.key && modifier.name.starts_with(typed) && kind.is_some_and(|kind| modifier.fits(Some(name), kind))

@@ -94,14 +94,11 @@ impl<'a> Parser<'a> {
 
     /// Fails if a key is the address of a text that the event has, too.
     fn check_address(&mut self, field: &Token<'_>) -> Result<(), Problem> {
-        let is_key = self.place == Place::Key && self.text.trim() == field.text;
-        match self.format.text_behind(field.text).filter(|_| is_key) {
-            Some(text) => {
-                let problem = Problem::new(field.at.clone(), format!("{} is the address of a text", field.text));
-                let help = format!("{0}.hex is the address, {1} the text", field.text, text.name);
-                Err(problem.near(&[&text.name]).help(help))
-            }
-            None => Ok(()),
+        // The kernel reads a string that a key points to from its own memory, and this one is in a program's.
+        let rest = self.text.trim().strip_prefix(field.text);
+        match self.place == Place::Key && matches!(rest, Some("" | ".string")) {
+            true => names::check_address(self.format, field.text, field.at.clone(), ".hex"),
+            false => Ok(()),
         }
     }
 

@@ -38,6 +38,7 @@ struct Parser<'a> {
 /// The left side of a comparison.
 struct Subject<'a> {
     name: &'a str,
+    at: Range<usize>,
     kind: FieldKind,
     suffix: Suffix,
 }
@@ -45,8 +46,10 @@ struct Subject<'a> {
 /// What follows the field of a comparison.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Suffix {
-    /// Nothing, or `.ustring`.
-    Other,
+    /// Nothing.
+    None,
+    /// `.ustring`
+    Ustring,
     /// `.function`
     Function,
     /// `.ip`
@@ -122,24 +125,31 @@ impl<'a> Parser<'a> {
         }
         let suffix = match self.tokens.next_if(|token| token.text == ".") {
             Some(dot) => self.suffix(dot.at)?,
-            None => Suffix::Other,
+            None => Suffix::None,
         };
         let field = self.format.field(token.text);
         let is_ipv4 = field.is_some_and(|field| field.size == 4 && !field.signed && kind == FieldKind::Number);
         let is_number = kind != FieldKind::Bytes || field.is_some_and(Field::is_filtered);
         let problem = || Problem::new(token.at.clone(), format!("{} is {}", token.text, kind.noun()));
         match suffix {
+            Suffix::Ip if kind == FieldKind::Bytes && field.is_some_and(Field::is_elsewhere) => {
+                return Err(problem().label("a filter cannot use it"));
+            }
             Suffix::Ip if kind != FieldKind::Bytes && !is_ipv4 => {
                 return Err(problem().label("an address has 4 or 16 bytes"));
             }
-            Suffix::Other if !is_number => {
-                let help = format!("if it is an address: {}.ip == 2001:db8::1", token.text);
-                return Err(problem().label("a filter cannot use it").help(help));
+            Suffix::None | Suffix::Ustring if !is_number => {
+                let problem = problem().label("a filter cannot use it");
+                return Err(match field.is_some_and(Field::is_elsewhere) {
+                    true => problem,
+                    false => problem.help(format!("if it is an address: {}.ip == 2001:db8::1", token.text)),
+                });
             }
             _ => (),
         }
         Ok(Subject {
             name: token.text,
+            at: token.at,
             kind,
             suffix,
         })
@@ -152,7 +162,7 @@ impl<'a> Parser<'a> {
         match self.tokens.next_if(|token| token.kind == TokenKind::Word) {
             Some(word) if word.text == "function" => Ok(Suffix::Function),
             Some(word) if word.text == "ip" => Ok(Suffix::Ip),
-            Some(word) if word.text == "ustring" => Ok(Suffix::Other),
+            Some(word) if word.text == "ustring" => Ok(Suffix::Ustring),
             Some(word) => {
                 let title = format!("{} is no modifier of a filter", word.text);
                 Err(Problem::new(word.at, title)
@@ -184,7 +194,7 @@ impl<'a> Parser<'a> {
     }
 
     fn fitting(&self, subject: &Subject<'_>, text: &str, token: Token<'a>) -> Result<Token<'a>, Problem> {
-        let Subject { name, kind, suffix } = *subject;
+        let Subject { name, kind, suffix, .. } = *subject;
         let problem = |title: String| Problem::new(token.at.clone(), title);
         match text {
             "==" | "!=" => Ok(token),
@@ -224,6 +234,10 @@ impl<'a> Parser<'a> {
                 token.at,
                 format!("a string in a filter has at most {STRING_MAX} bytes"),
             )),
+            // Without .ustring, the kernel reads the string from its own memory, and this one is in a program's.
+            TokenKind::Quoted if subject.suffix == Suffix::None => {
+                names::check_address(self.format, name, subject.at.clone(), "")
+            }
             TokenKind::Quoted => Ok(()),
             TokenKind::Word if token.text == "CPUS" => self.cpus(token.at),
             TokenKind::Word if subject.suffix == Suffix::Function => Ok(()),

@@ -4,6 +4,7 @@
 
 use crate::tracefs::format::Field;
 use crate::tracefs::format::FieldKind;
+use crate::tracefs::format::Format;
 
 /// What can follow a field behind a dot.
 #[derive(Debug)]
@@ -172,7 +173,7 @@ impl Modifier {
 
 /// The modifiers that make sense of a field of `event` as a key, the most useful first. Others may be possible, such as the
 /// symbol of a length.
-pub fn of_key(event: &str, field: &Field) -> Vec<&'static Modifier> {
+pub fn of_key(event: &Format, field: &Field) -> Vec<&'static Modifier> {
     find_all(match meaning(event, field) {
         Meaning::Syscall => &["syscall"],
         Meaning::Address => &["sym", "sym-offset", "hex"],
@@ -186,7 +187,7 @@ pub fn of_key(event: &str, field: &Field) -> Vec<&'static Modifier> {
 }
 
 /// The modifiers that make sense of a field of `event` as a value.
-pub fn of_value(event: &str, field: &Field) -> Vec<&'static Modifier> {
+pub fn of_value(event: &Format, field: &Field) -> Vec<&'static Modifier> {
     find_all(match meaning(event, field) {
         Meaning::Quantity => &["dist", "min", "max", "avg"],
         _ => &[],
@@ -211,15 +212,19 @@ enum Meaning {
     Nothing,
 }
 
-fn meaning(event: &str, field: &Field) -> Meaning {
+fn meaning(event: &Format, field: &Field) -> Meaning {
     let Field { name, ty, size, .. } = field;
     let word = |words: &[&str]| name.split('_').any(|word| words.contains(&word));
     match field.kind {
         FieldKind::Stack => Meaning::Stack,
         FieldKind::Bytes if field.is_address() => Meaning::Internet,
         FieldKind::Text | FieldKind::CpuMask | FieldKind::Bytes | FieldKind::Other => Meaning::Nothing,
+        // The text is in the memory of a program, where a key cannot read it.
+        FieldKind::TextPointer if event.text_behind(name).is_some() => Meaning::Identity,
         FieldKind::TextPointer => Meaning::Text,
-        FieldKind::Number if name == "__syscall_nr" || (name == "id" && event.starts_with("sys_e")) => Meaning::Syscall,
+        FieldKind::Number if name == "__syscall_nr" || (name == "id" && event.name.starts_with("sys_e")) => {
+            Meaning::Syscall
+        }
         FieldKind::Number if *size == 8 && (word(&["site", "ip", "caller", "function", "func", "location"])) => {
             Meaning::Address
         }

@@ -45,6 +45,18 @@ pub(super) enum Place {
     Filter,
 }
 
+/// Fails if a field is the address of a text that the event has, too. With this modifier it can be taken as what it is.
+pub(super) fn check_address(format: &Format, name: &str, at: Range<usize>, modifier: &str) -> Result<(), Problem> {
+    match format.text_behind(name) {
+        Some(text) => {
+            let problem = Problem::new(at, format!("{name} is the address of a text"));
+            let help = format!("{name}{modifier} is the address, {} the text", text.name);
+            Err(problem.near(&[&text.name]).help(help))
+        }
+        None => Ok(()),
+    }
+}
+
 /// What the field of this name holds.
 pub(super) fn kind(format: &Format, name: &str, at: Range<usize>, place: Place) -> Result<FieldKind, Problem> {
     // A variable can hold anything.

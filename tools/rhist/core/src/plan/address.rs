@@ -65,7 +65,9 @@ pub(super) fn as_numbers(plan: &mut Plan, asked: Asked<'_>) -> Result<Numbers, E
             Some("ip") => (),
             _ => return Ok(None),
         }
-        let is_number = |field: &&Field| field.size == 4 && matches!(field.kind, FieldKind::Bytes | FieldKind::Number);
+        let is_number = |field: &&Field| {
+            field.size == 4 && !field.is_elsewhere() && matches!(field.kind, FieldKind::Bytes | FieldKind::Number)
+        };
         let of_ipv4 = |name: &str| field(&formats, name).filter(is_number).map(|field| field.name.clone());
         let own = of_ipv4(name);
         let number = own

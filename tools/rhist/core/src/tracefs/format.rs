@@ -53,7 +53,8 @@ pub enum FieldKind {
     Stack,
     /// A set of CPUs.
     CpuMask,
-    /// As many bytes as an address of the internet protocol has, or a socket address. Those of IPv4 are a number, too.
+    /// As many bytes as an address of the internet protocol has, or a socket address, also one that is elsewhere in the
+    /// record. Those of IPv4 are a number, too.
     Bytes,
     /// Anything else: neither a histogram nor a filter can use it.
     Other,
@@ -199,7 +200,7 @@ impl Field {
     /// Whether a key can be this, without a modifier or with that which it has then by itself.
     pub fn is_key(&self) -> bool {
         match self.kind {
-            FieldKind::Other => false,
+            FieldKind::Other | FieldKind::CpuMask => false,
             FieldKind::Bytes => self.is_address(),
             _ => self.size > 0,
         }
@@ -209,9 +210,14 @@ impl Field {
     pub fn is_filtered(&self) -> bool {
         match self.kind {
             FieldKind::Other => false,
-            FieldKind::Bytes => self.size == 4,
+            FieldKind::Bytes => self.size == 4 && !self.is_elsewhere(),
             _ => true,
         }
+    }
+
+    /// Whether the field itself only tells where in the record its bytes are.
+    pub fn is_elsewhere(&self) -> bool {
+        is_elsewhere(&self.ty)
     }
 
     /// Reads what is behind `field:`.
@@ -250,13 +256,14 @@ impl Field {
 impl FieldKind {
     /// As `filter_assign_type()` of the kernel decides.
     fn of(ty: &str, size: u32) -> Self {
-        let elsewhere = ty.contains("__data_loc") || ty.contains("__rel_loc");
+        let elsewhere = is_elsewhere(ty);
         match () {
             _ if ty.contains("char") && (elsewhere || ty.contains('[')) => Self::Text,
             _ if ty.contains("cpumask_t") => Self::CpuMask,
             _ if elsewhere && ty.contains("long[]") => Self::Stack,
             _ if matches!(ty, "char *" | "const char *") => Self::TextPointer,
             _ if matches!(ty, "__u8[4]" | "u8[4]" | "__u8[16]" | "u8[16]" | "__u8[28]" | "u8[28]") => Self::Bytes,
+            _ if matches!(ty, "__data_loc __u8[]" | "__data_loc u8[]") => Self::Bytes,
             _ if !elsewhere && !ty.contains('[') && matches!(size, 1 | 2 | 4 | 8) => Self::Number,
             _ => Self::Other,
         }
@@ -274,6 +281,10 @@ impl FieldKind {
             Self::Other => "neither a number nor a string",
         }
     }
+}
+
+fn is_elsewhere(ty: &str) -> bool {
+    ty.contains("__data_loc") || ty.contains("__rel_loc")
 }
 
 /// Type and name of a declaration in C. The length of an array goes to the type.
@@ -419,6 +430,25 @@ mod tests {
             "tcp_ao_rcv_sne_update",
         ] {
             assert_eq!(address(event), "daddr", "{event}");
+        }
+    }
+
+    #[test]
+    fn what_is_a_key_or_filtered() {
+        let tail = "\toffset:8;\tsize:4;\tsigned:0;";
+        for (declaration, is_key, is_filtered) in [
+            ("__data_loc cpumask_t mask", false, true),
+            ("__data_loc __u8[] addr", true, false),
+            ("__data_loc u8[] client", false, false),
+            ("__u8 daddr[4]", true, true),
+            ("unsigned int vec", true, true),
+        ] {
+            let field = Field::parse(&format!("{declaration};{tail}")).unwrap();
+            assert_eq!(
+                (field.is_key(), field.is_filtered()),
+                (is_key, is_filtered),
+                "{declaration}"
+            );
         }
     }
 
