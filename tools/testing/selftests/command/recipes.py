@@ -524,6 +524,10 @@ def bios(case, total, known):
     case.equal("disks with requests have no bios here", total.of("nullb0"), 0)
 
 
+def bios_of_one_disk(case, total, known):
+    case.equal("bios given to this disk", total.table(), {("dm-0", "read"): READS})
+
+
 def given(case, total, known):
     case.equal("bios of this task", total.table(), {("ld_bios", "dm-0"): READS})
     case.equal("bytes", total.sum(), READS * 4096)
@@ -560,9 +564,12 @@ def block():
             known.load("ld_bios", "read", READS, "/dev/dm-0")
             known.load("ld_other", "read", READS, "/dev/nullb1")
 
-        # As the kernel has the number of a device.
-        number = os.stat("/dev/nullb1").st_rdev
-        number = os.major(number) << 20 | os.minor(number)
+        def number_of(disk):
+            """As the kernel has the number of a device."""
+            number = os.stat(f"/dev/{disk}").st_rdev
+            return os.major(number) << 20 | os.minor(number)
+
+        number = number_of("nullb1")
         group([
             Case("biolatency --by disk,op", flushed),
             Case("biolatency --queued --by disk,op", requests),
@@ -572,6 +579,7 @@ def block():
             Case("biotop -c ld_read --by comm,disk", issued),
             Case("fsync-latency -c ld_bsync", on_disk),
             Case("biolatency --bios --by disk,op", bios),
+            Case(f"biolatency --bios --where dev=={number_of('dm-0')} --by disk,op", bios_of_one_disk),
             Case("biotop --bios -c ld_bios --by comm,disk", given),
             Case("bitesize --bios -c ld_bios", sizes_of_bios),
         ], load)
