@@ -1,5 +1,7 @@
-// SPDX-License-Identifier: GPL-2.0 Records of an event that was removed are never shown as those of
-// another one, and its user pays as long as they are there.
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Records of an event that was removed are never shown as those of another one, and its user pays as long as they are there.
+ */
 #define _GNU_SOURCE
 #include "client.h"
 
@@ -150,6 +152,7 @@ static void charged(void)
 	const char *snapshot = strdup(pathf("%s/snapshot", kernel_dir()));
 	const char *traced = strdup(pathf("%s/trace", instance));
 	char *limit = slurp(MAX_USER_KB);
+	cpu_set_t all;
 
 	ok(!append(MAX_USER_KB, "7") && within_seconds(20, !may_register()), "a user may have one event");
 
@@ -167,6 +170,9 @@ static void charged(void)
 	truncate_file(trace);
 	goes("both emptied");
 
+	/* Each processor has a buffer of its own: that with the record is to be overwritten. */
+	sched_getaffinity(0, sizeof(all), &all);
+	pin(0);
 	record(kernel_dir(), "re_held", 0x77);
 	ok(may_register() == EDQUOT, "in a buffer that is overwritten");
 	/* Only what is newer by more than the clocks of processors may differ shows that. */
@@ -179,6 +185,7 @@ static void charged(void)
 		for (int j = 0; j < 100; j++)
 			append(pathf("%s/trace_marker", kernel_dir()), mark);
 	}
+	sched_setaffinity(0, sizeof(all), &all);
 	goes("overwritten");
 	truncate_file(trace);
 
