@@ -30,7 +30,11 @@ const AF_INET: u16 = 2;
 const AF_INET6: u16 = 10;
 
 /// Types of fields that say where a socket address is (`__sockaddr()`).
-const DATA_LOCS: [&[u8]; 3] = [b"__data_loc u8[]", b"__data_loc __u8[]", b"__data_loc unsigned char[]"];
+const DATA_LOCS: [&[u8]; 3] = [
+    b"__data_loc u8[]",
+    b"__data_loc __u8[]",
+    b"__data_loc unsigned char[]",
+];
 
 /// An address in a record, by the offset of its field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

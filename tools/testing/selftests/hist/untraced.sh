@@ -57,6 +57,13 @@ baseline
 grep -q . "$work/without"
 ok $? "the tracer sees the call"
 
+# more: the functions that were called once more for each hit, or nearly
+more()
+{
+	awk -v least=$((hits / 2)) 'NR == FNR { before[$2] = $1; next } $1 >= before[$2] + least { print $2 }' \
+		"$work/without" "$work/with"
+}
+
 # quiet TRIGGER: it counts, and no function is called once more for each hit
 quiet()
 {
@@ -69,8 +76,14 @@ quiet()
 	total Hits "$event/hist" >"$work/counted"
 	total Dropped "$event/hist" >"$work/dropped"
 	functions >"$work/with"
-	awk -v least=$((hits / 2)) 'NR == FNR { before[$2] = $1; next } $1 >= before[$2] + least { print $2 }' \
-		"$work/without" "$work/with" >"$work/more"
+	more >"$work/more"
+	# What interrupts have called meanwhile is not called so often again.
+	if [ -s "$work/more" ]; then
+		hit $hits
+		functions >"$work/with"
+		more | grep -xFf "$work/more" >"$work/again"
+		mv "$work/again" "$work/more"
+	fi
 	counted='' dropped=''
 	read -r counted <"$work/counted"
 	read -r dropped <"$work/dropped"
