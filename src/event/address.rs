@@ -62,7 +62,11 @@ impl AddressField {
             _ if !is_bytes => return None,
             _ if DATA_LOCS.contains(&&*field.type_) => Self::DataLoc(field.offset),
             // What the field has is where something is.
-            _ if field.type_.starts_with(b"__data_loc ") || field.type_.starts_with(b"__rel_loc ") => return None,
+            _ if field.type_.starts_with(b"__data_loc ")
+                || field.type_.starts_with(b"__rel_loc ") =>
+            {
+                return None
+            }
             V4 if !field.signed => Self::V4(field.offset),
             V6 => Self::V6(field.offset),
             SOCKADDR => Self::Socket(field.offset),
