@@ -196,7 +196,7 @@ int main(void)
 	close(end[1]);
 	ok(waitpid(pid, NULL, 0) == pid, "it exits");
 	many_formats(slow_kernel() ? 300 : 3000);
-	killed_while_deleting(slow_kernel() ? 100 : 2000);
+	killed_while_deleting(slow_kernel() ? 500 : 4000);
 	unreg(data, &bit, 0);
 	close(data);
 	ok(within_seconds(slow_kernel() ? 300 : 60, !exists("mn_many") && !exists("mn_one") &&
