@@ -464,7 +464,10 @@ struct history {
 	struct list_head holders;
 };
 
-/* Why a removed event is kept: records of it in an instance, made at this time of its clock or before. */
+/*
+ * Why a removed event is kept: records of it in an instance, made at this time of its clock or
+ * before.
+ */
 struct holder {
 	struct list_head of_event, of_history;
 	u64 last;
@@ -792,7 +795,10 @@ void rhist_user_events_look(void)
 	list_for_each_entry(history, &histories, list) {
 		oldest = exists(history->tr) ? oldest_of(history->tr) : U64_MAX;
 		list_for_each_entry_safe(holder, next, &history->holders, of_history) {
-			/* In order of time; and if the clock was changed since, it only takes longer. */
+			/*
+			 * In order of time; and if the clock was changed since, it only takes
+			 * longer.
+			 */
 			if (holder->last + SKEW >= oldest)
 				break;
 			drop_holder(holder);

@@ -4,10 +4,10 @@
 //!
 //! # Locks
 //!
-//! The lock of the registry is taken in task context with no other lock held but the one of commands, and is the
-//! outermost one of the module: inside it event_mutex is taken, and mmap_lock of the running task.
-//! Nothing that the kernel calls with either held takes it. Hits that may use what was removed are waited
-//! for after it was released: see [`Leftovers`].
+//! The lock of the registry is taken in task context with no other lock held but the one of
+//! commands, and is the outermost one of the module: inside it event_mutex is taken, and mmap_lock
+//! of the running task. Nothing that the kernel calls with either held takes it. Hits that may use
+//! what was removed are waited for after it was released: see [`Leftovers`].
 
 use super::triggers::{
     Listed,
@@ -136,9 +136,9 @@ impl Registry {
         self.commands.lock()
     }
 
-    /// Locks the registry. Before that returns, triggers and switches of removed instances are taken
-    /// off the lists, because the kernel does not notify of the removal of an instance; they are
-    /// dropped with the guard.
+    /// Locks the registry. Before that returns, triggers and switches of removed instances are
+    /// taken off the lists, because the kernel does not notify of the removal of an instance; they
+    /// are dropped with the guard.
     pub(crate) fn lock(&self) -> RegistryGuard<'_> {
         let mut hooks = RegistryGuard {
             hooks: self.hooks.lock(),
@@ -178,7 +178,8 @@ impl PinnedDrop for Registry {
     }
 }
 
-/// The registry, locked. When this is dropped, it is unlocked, and then hits are waited for that may use what was removed.
+/// The registry, locked. When this is dropped, it is unlocked, and then hits are waited for that
+/// may use what was removed.
 pub(crate) struct RegistryGuard<'a> {
     // Dropped in this order.
     hooks: MutexGuard<'a, KVec<Hook>>,
@@ -221,8 +222,8 @@ impl RegistryGuard<'_> {
         triggers.nth(n).map(|trigger| trigger.data.histogram())
     }
 
-    /// Removes the triggers that were made for actions which are gone. Where there is no memory, a later
-    /// call does.
+    /// Removes the triggers that were made for actions which are gone. Where there is no memory, a
+    /// later call does.
     pub(crate) fn remove_unused_helpers(&mut self) {
         let mut left = core::mem::take(&mut self.left);
         for hook in self.hooks.iter() {

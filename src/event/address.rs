@@ -123,7 +123,8 @@ fn of_socket(sockaddr: &[u8]) -> [u8; V6] {
     }
 }
 
-/// The address that `bytes` begin with, of which it takes `size`. A mapped IPv4 address is that address.
+/// The address that `bytes` begin with, of which it takes `size`. A mapped IPv4 address is that
+/// address.
 pub fn of_bytes(bytes: &[u8], size: usize) -> IpAddr {
     match size {
         V4 => Ipv4Addr::from(bytes.first_chunk::<V4>().copied().unwrap_or_default()).into(),

@@ -28,7 +28,8 @@ pub trait Context {
     /// Returns false if not all of it can be read without a page fault.
     fn read(&self, to: &mut [u8], address: usize) -> bool;
 
-    /// Copies memory of the kernel at `address` to `to`. Returns false if not all of it can be read without a page fault.
+    /// Copies memory of the kernel at `address` to `to`. Returns false if not all of it can be read
+    /// without a page fault.
     fn read_kernel(&self, to: &mut [u8], address: usize) -> bool;
 }
 

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Lists and sources that are not used for new hits any more, but may be by hits that have not returned.
+//! Lists and sources that are not used for new hits any more, but may be by hits that have not
+//! returned.
 //!
-//! They are removed with the lock of the registry held, and waited for after it was released, since a grace period takes
-//! many milliseconds, and everybody who reads or sets a trigger needs the lock.
+//! They are removed with the lock of the registry held, and waited for after it was released, since
+//! a grace period takes many milliseconds, and everybody who reads or sets a trigger needs the
+//! lock.
 
 use super::{
     disconnected,
@@ -26,8 +28,8 @@ use kernel::{
     sync::Arc, //
 };
 
-/// A source that was disconnected. Dropping it waits for its hits; for those that may fault, later and without the locks
-/// of the caller, if the event is built in.
+/// A source that was disconnected. Dropping it waits for its hits; for those that may fault, later
+/// and without the locks of the caller, if the event is built in.
 struct Detached {
     source: Option<KBox<dyn Source>>,
     /// The source needs it.

@@ -404,8 +404,9 @@ impl Hook {
             let (instance, dispatch) = (shared.instance.clone(), self.dispatch.clone());
             let records = shared.records.clone();
             let probe = records.and_then(|records| Some((find(&self.event)?, records)));
-            // SAFETY: The source is disconnected, and its hits are waited for, before it and its event are dropped
-            // (`Hook::disconnect()`, `Detached`). The receiver is a `Dispatch`, as `probe_entry_points!` has it.
+            // SAFETY: The source is disconnected, and its hits are waited for, before it and its
+            // event are dropped (`Hook::disconnect()`, `Detached`). The receiver is a `Dispatch`,
+            // as `probe_entry_points!` has it.
             self.source = Some(unsafe {
                 match probe {
                     _ if self.event.is_marker() => {
@@ -500,10 +501,10 @@ impl Hook {
         })
     }
 
-    /// Publishes a list with a new trigger or switch, then connects the source. In this order, since connecting
-    /// a user event may set the enable bit of a program, whose writes have to be counted from then on.
-    /// With `context`, the new one reads the context of hits. `swap` publishes the list and leaves the old
-    /// one.
+    /// Publishes a list with a new trigger or switch, then connects the source. In this order,
+    /// since connecting a user event may set the enable bit of a program, whose writes have to be
+    /// counted from then on. With `context`, the new one reads the context of hits. `swap`
+    /// publishes the list and leaves the old one.
     fn publish(
         &mut self,
         shared: &Shared,
@@ -557,8 +558,8 @@ impl Hook {
             || self.switches().iter().any(|switch| switch.dir().removed())
     }
 
-    /// Removes the triggers for which `keep` is false: hits may use them until `left` is dropped. Fails
-    /// with `ENOMEM`, but not if all are removed; then none is removed.
+    /// Removes the triggers for which `keep` is false: hits may use them until `left` is dropped.
+    /// Fails with `ENOMEM`, but not if all are removed; then none is removed.
     pub(crate) fn retain(
         &self,
         shared: &Shared,

@@ -89,8 +89,9 @@ const MAX_NAME: usize = 255;
 /// more than one is removed.
 const BATCH: usize = 64;
 
-/// The shortest rest after a look for records of removed events. All ring buffers with such records are looked at, and
-/// programs can cause that at any time. So the rest is [`RESTS`] times as long as the look.
+/// The shortest rest after a look for records of removed events. All ring buffers with such records
+/// are looked at, and programs can cause that at any time. So the rest is [`RESTS`] times as long
+/// as the look.
 const REST: Delta = Delta::from_millis(10);
 const RESTS: i64 = 20;
 
@@ -520,8 +521,9 @@ impl UserEventRegistry {
         Ok(())
     }
 
-    /// Looks at the next [`BATCH`] removed events from the number `from`, and drops those that need not be kept for
-    /// their records. Sets `from` to the number to go on from, or to `None` if no events are left.
+    /// Looks at the next [`BATCH`] removed events from the number `from`, and drops those that need
+    /// not be kept for their records. Sets `from` to the number to go on from, or to `None` if no
+    /// events are left.
     fn drop_removed(&mut self, from: &mut Option<u64>) {
         for _ in 0..BATCH {
             let cursor = from.and_then(|from| self.removed.cursor_lower_bound(&from));
@@ -763,8 +765,8 @@ impl UserEvents {
         done
     }
 
-    /// Drops the removed events of which no ring buffer has records any more, as it was found by the last look. Called
-    /// without locks; locks the registry.
+    /// Drops the removed events of which no ring buffer has records any more, as it was found by
+    /// the last look. Called without locks; locks the registry.
     fn drop_removed(&self) {
         let mut from = Some(0);
         while from.is_some() {
@@ -773,8 +775,8 @@ impl UserEvents {
         }
     }
 
-    /// Looks for records of removed events, unless there are none or the last look was just now, and drops those without.
-    /// Called without locks; locks the registry.
+    /// Looks for records of removed events, unless there are none or the last look was just now,
+    /// and drops those without. Called without locks; locks the registry.
     fn drop_if_rested(&self) {
         let mut registry = self.registry.lock();
         if registry.removed.is_empty() || registry.rest().is_some() {
@@ -789,8 +791,8 @@ impl UserEvents {
 
     /// Drops removed events, which count for the limits, if no ring buffer has records of them now.
     /// It waits for a look that begins after this was called; any thread may do that look. So
-    /// programs at their limit cannot have all buffers looked at all the time. Returns whether there
-    /// may be room. Called without locks; locks the registry.
+    /// programs at their limit cannot have all buffers looked at all the time. Returns whether
+    /// there may be room. Called without locks; locks the registry.
     fn make_room(&self) -> bool {
         let mut registry = self.registry.lock();
         let looks = registry.looks;
@@ -816,8 +818,8 @@ impl UserEvents {
         true
     }
 
-    /// Carries out a request, and once more if it fails at a limit and there may be room then. Called without locks;
-    /// locks the registry.
+    /// Carries out a request, and once more if it fails at a limit and there may be room then.
+    /// Called without locks; locks the registry.
     pub(super) fn within_limits<T>(&self, request: impl Fn() -> Result<T>) -> Result<T> {
         match request() {
             Err(error) if (error == EMFILE || error == edquot()) && self.make_room() => request(),

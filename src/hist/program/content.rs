@@ -157,7 +157,8 @@ impl Program {
     }
 }
 
-/// Reads the characters at `address` by `read`, up to their NUL. If they cannot be read, the text is `(fault)`, as in C.
+/// Reads the characters at `address` by `read`, up to their NUL. If they cannot be read, the text
+/// is `(fault)`, as in C.
 #[inline(never)]
 fn read_pointed(address: u64, to: &mut impl Sink, read: impl Fn(&mut [u8], usize) -> bool) {
     // All characters but the NUL.

@@ -521,7 +521,8 @@ class Continuous(unittest.TestCase):
             ({}, 7, ""), ({"git": "exit 128"}, 1, ""), ({"git": "echo 0000081"}, 8, "fresh"),
             ({"git": "echo 000008", "apt": "echo E: no network; echo E: more; exit 100"}, 8, "does not answer, so the lab that is there is used: E: no network"),
             ({"git": "echo 000008", "free": 14000000}, 8, "has less than 15 GB free"),
-            # The archive answers, and is gone when the lab is made of it; or something else goes wrong then.
+            # The archive answers, and is gone when the lab is made of it; or something else goes
+            # wrong then.
             ({"git": "echo 000008", "lab": "{ echo lab: it is gone >&2; exit 3; }"}, 8,
              "an empty lab cannot be filled, so the lab that is there is used: lab: it is gone"),
             ({"git": "echo 000008", "lab": "exit 1"}, 8, "fresh"),

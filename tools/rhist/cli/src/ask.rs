@@ -547,8 +547,8 @@ const OF_OTHER_TASKS: [&str; 13] = [
     "signal_generate",
 ];
 
-/// Events of things that a task runs from beginning to end: it is the same task at both, and not the idle task, which is one
-/// on all CPUs.
+/// Events of things that a task runs from beginning to end: it is the same task at both, and not
+/// the idle task, which is one on all CPUs.
 const OF_WHAT_RUNS: [&str; 2] = ["workqueue_execute_end", "workqueue_execute_start"];
 
 /// What an event is about, if it is not the task that runs.
@@ -563,7 +563,8 @@ fn subject(event: &Format) -> Option<&'static [&'static str]> {
     is_other.then_some(subject)
 }
 
-/// Keys for `--on` by which two events belong together, if that is not the task that runs when they happen.
+/// Keys for `--on` by which two events belong together, if that is not the task that runs when they
+/// happen.
 fn common(a: &Format, b: &Format) -> Option<String> {
     if [a, b].iter().all(|event| OF_WHAT_RUNS.contains(&event.name.as_str())) {
         return None;
@@ -637,8 +638,9 @@ pub fn machine() -> Question {
     }
 }
 
-/// The step of the clock of trace events, if it is that of the timer tick: so it is where the kernel counts ticks, as in
-/// user-mode Linux. With another clock source, the scheduler's clock goes by the processor's counter between two ticks.
+/// The step of the clock of trace events, if it is that of the timer tick: so it is where the
+/// kernel counts ticks, as in user-mode Linux. With another clock source, the scheduler's clock
+/// goes by the processor's counter between two ticks.
 fn clock_step() -> Option<u64> {
     let source = std::fs::read_to_string("/sys/devices/system/clocksource/clocksource0/current_clocksource").ok()?;
     let is_coarse = matches!(source.trim(), "timer" | "jiffies" | "refined-jiffies");

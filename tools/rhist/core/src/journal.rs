@@ -148,8 +148,8 @@ impl Journals {
     }
 
     /// Undoes all runs of this process, though it holds their locks itself: their owner cannot undo
-    /// them now. `first` is the first one; with `keep` it is left in the kernel, as if its owner had
-    /// left it, if it has begun. One that has not begun would never count.
+    /// them now. `first` is the first one; with `keep` it is left in the kernel, as if its owner
+    /// had left it, if it has begun. One that has not begun would never count.
     pub fn abandon<E>(&self, first: &Id, keep: bool, mut undo: impl FnMut(&Entries) -> Result<(), E>) {
         for (id, path) in self.files().into_iter().filter(|(id, _)| id.is_of(first)) {
             let Ok(entries) = read(&id, &path) else { continue };

@@ -17,8 +17,8 @@ use crate::tracefs::Tracefs;
 /// How often the kernel's files are read again, since others make and remove probes.
 const ATTEMPTS: usize = 20;
 
-/// How many there were until now of the events of a plan, or since they were made. `None` if nobody has counted them, or they cannot
-/// be told from those of others now.
+/// How many there were until now of the events of a plan, or since they were made. `None` if nobody
+/// has counted them, or they cannot be told from those of others now.
 pub fn read(tracefs: &Tracefs, plan: &Plan) -> Option<u64> {
     let text = |path: &Path| fs::read_to_string(path).unwrap_or_default();
     let kernel = |file: &str| text(&tracefs.kernel().join(file));
@@ -62,9 +62,9 @@ fn is_kprobe(step: &Step) -> bool {
     definition.starts_with(['p', 'r']) && !is_of_program
 }
 
-/// Hits that the probes of a group have missed. `kprobe_profile` has no groups: its lines are in the
-/// order of those of `kprobe_events`, as long as nobody makes or removes a probe between the two
-/// readings. `None` if somebody did each time.
+/// Hits that the probes of a group have missed. `kprobe_profile` has no groups: its lines are in
+/// the order of those of `kprobe_events`, as long as nobody makes or removes a probe between the
+/// two readings. `None` if somebody did each time.
 fn by_kernel(read: impl Fn(&str) -> String, group: &str) -> Option<u64> {
     let mut probes = read("kprobe_events");
     for _ in 0..ATTEMPTS {

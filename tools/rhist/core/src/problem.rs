@@ -120,7 +120,8 @@ impl InFile {
     }
 }
 
-/// A name as a sentence has it. One with nothing to see is in quotes, and of a long one there is the begin.
+/// A name as a sentence has it. One with nothing to see is in quotes, and of a long one there is
+/// the begin.
 pub fn named(name: &str) -> String {
     const MOST: usize = 100;
     match name.char_indices().nth(MOST) {

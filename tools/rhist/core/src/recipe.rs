@@ -204,9 +204,9 @@ pub struct Point {
     pub filter: String,
     /// What start and end have in common, in the same order: fields, expressions.
     pub on: Vec<String>,
-    /// The value: of a start what is kept, of an end what is counted, with `{start}` for what the start has kept. By default
-    /// the time, and the time since then. In a start, `{start}` is that of another one, see `of`: an expression of it uses that
-    /// one up, so this one takes its place.
+    /// The value: of a start what is kept, of an end what is counted, with `{start}` for what the
+    /// start has kept. By default the time, and the time since then. In a start, `{start}` is that
+    /// of another one, see `of`: an expression of it uses that one up, so this one takes its place.
     #[serde(default)]
     pub value: Option<String>,
     /// Of a start: fields that an end can be counted by and that can be saved, by a name that no field of the end has:
@@ -224,8 +224,8 @@ pub struct Point {
     /// Of an end: the event is also one where nothing ends, so that one without a start does not mean that a time was lost.
     #[serde(default)]
     pub alone: bool,
-    /// Of an end, and of what makes a start void: only the start with this number, from 0; by default each of them. Of a start:
-    /// the number of the one that its value refers to.
+    /// Of an end, and of what makes a start void: only the start with this number, from 0; by
+    /// default each of them. Of a start: the number of the one that its value refers to.
     #[serde(default)]
     pub of: Option<usize>,
     /// Of what makes a start void: only if the start with this number is there.

@@ -361,7 +361,8 @@ impl Source for Run {
 }
 
 /// Hits of all triggers of a run until now, also of a run of another process, and those that their
-/// filters have rejected: see [`Reading::events`] and [`Reading::rejected`]. `None` if they cannot be read.
+/// filters have rejected: see [`Reading::events`] and [`Reading::rejected`]. `None` if they cannot
+/// be read.
 pub fn events(tracefs: &Tracefs, entries: &Entries) -> Option<(u64, Option<u64>)> {
     let instance = tracefs.instance(&entries.id.instance());
     // rhist's triggers are in its own directory, C's in the kernel's.
@@ -393,8 +394,8 @@ pub fn reap(tracefs: &Tracefs, journals: &Journals, also_kept: bool) -> (Vec<Ent
     journals.reap(also_kept, |entries| undo(tracefs, &entries.id, &entries.steps))
 }
 
-/// Undoes all runs of this process, when their owner cannot. With `keep` the first one is left, if it
-/// has begun.
+/// Undoes all runs of this process, when their owner cannot. With `keep` the first one is left, if
+/// it has begun.
 pub fn abandon(tracefs: &Tracefs, journals: &Journals, keep: bool) {
     if let Ok(first) = Id::of_this_process() {
         journals.abandon(&first, keep, |entries| {
@@ -636,7 +637,8 @@ mod tests {
         // Seven more hits while the first trigger had been read already.
         assert_eq!(unresolved((4, 6), (10, 7)), Some(3));
         assert_eq!(unresolved((4, 17), (10, 11)), Some(7));
-        // The number of missed hits does not fall, even if the kernel gives a lower one for a while.
+        // The number of missed hits does not fall, even if the kernel gives a lower one for a
+        // while.
         assert_eq!(unresolved((3, 18), (10, 11)), Some(8));
         assert_eq!(missed.get(), Some(4));
     }

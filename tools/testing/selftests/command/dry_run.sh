@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# What --dry-run prints makes, executed by a shell, what rhist makes when it measures, and its last lines undo it.
+# What --dry-run prints makes, executed by a shell, what rhist makes when it measures, and its last
+# lines undo it.
 . "$(dirname "$0")/../lib/tracing.sh"
 
 rhist=$RHIST_COMMAND
@@ -44,7 +45,8 @@ for backend in rhist c; do
 	if ! rest_only; then
 		try runqlat --slower 1ms --by comm
 		try offcputime
-		# What some shells' echo takes for the end of the text, and what ends a text in quotes.
+		# What some shells' echo takes for the end of the text, and what ends a text in
+		# quotes.
 		try count sched:sched_switch --where 'prev_comm ~ "*\c*" || next_comm == "it'\''s"'
 		mkdir "$work/else where"
 		mount -t tracefs tracefs "$work/else where"

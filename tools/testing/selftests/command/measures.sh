@@ -1,9 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# What is measured is what happened: intervals add up to the total, an end that a filter passes over ends its time, a time below
-# zero is no time of centuries, a process has as many threads as it likes, --size makes room for starts, too, hits that a filter
-# rejects, or that the kernel misses, are told, what rhist does itself is not counted, and no filter makes a measurement less exact.
+# What is measured is what happened: intervals add up to the total, an end that a filter passes over
+# ends its time, a time below zero is no time of centuries, a process has as many threads as it
+# likes, --size makes room for starts, too, hits that a filter rejects, or that the kernel misses,
+# are told, what rhist does itself is not counted, and no filter makes a measurement less exact.
 . "$(dirname "$0")/../lib/tracing.sh"
 
 rhist=$RHIST_COMMAND
@@ -21,8 +22,8 @@ fire_20000()
 	fire stop task 0 1 20000 20000
 }
 
-# begins_together CALLS: whether an instance gets triggers before set_event_pid has the number of no task, and more than 40
-# until that is emptied; of the instance that gets most
+# begins_together CALLS: whether an instance gets triggers before set_event_pid has the number of no
+# task, and more than 40 until that is emptied; of the instance that gets most
 begins_together()
 {
 	awk '{ match($0, /instances\/[^\/"]*/); name = substr($0, RSTART, RLENGTH) }
@@ -234,7 +235,8 @@ for backend in rhist c; do
 	stop
 	is "$(hits "$work/out" total)" 0 "$backend: a start that is void has no end"
 
-	# 169 - 10 with pauses and without, 169 - 50 after another begin, or if that of the first pause was not seen, and nothing.
+	# 169 - 10 with pauses and without, 169 - 50 after another begin, or if that of the first
+	# pause was not seen, and nothing.
 	start rhist-again --format json --backend $backend
 	for events in "wake:1 stop:1 wake:5 stop:5 wake:9" wake:1 "wake:1 wake:5" "stop:1 wake:5 stop:9" ""; do
 		for point in $events; do
@@ -266,7 +268,8 @@ for backend in rhist c; do
 		skip "no strace" "$backend: nothing is counted until all triggers are made"
 	fi
 
-	# A filter that rejects all hits: they take their time, too, and only rhist can tell how many they are.
+	# A filter that rejects all hits: they take their time, too, and only rhist can tell how
+	# many they are.
 	event=numbers
 	[ $backend = c ] && rejected=null || rejected=20000
 	start count rhist_events:numbers -c rhist-nobody --format json --backend $backend
@@ -345,7 +348,8 @@ for backend in rhist c; do
 		is "$? $(grep -c 'where nr_sector' "$work/err")" "2 1" \
 			"$backend: a filter that the exact way does not know is refused, and nothing measured in another way"
 	fi
-	# An fprobe cannot have this argument, and a kretprobe has notes for 4,096 returns: the kernel tells of the others.
+	# An fprobe cannot have this argument, and a kretprobe has notes for 4,096 returns: the
+	# kernel tells of the others.
 	if have_probes && [ $backend = rhist ]; then
 		$rhist count 'kretprobe:hrtimer_nanosleep x=%ax' -c ld_many -i 0.2 --format json >"$work/out" 2>"$work/err" &
 		run=$!

@@ -239,7 +239,8 @@ def outliers(bodies):
     push.stop()
     found = [point for metric in metrics(bodies()) if metric["name"] == "runqlat.value"
              for point in metric["exponentialHistogram"]["dataPoints"] if point.get("exemplars")]
-    # What was saved of it is read after the numbers, and may be of a longer wait that came meanwhile.
+    # What was saved of it is read after the numbers, and may be of a longer wait that came
+    # meanwhile.
     ok(found and all(point["exemplars"][0]["asInt"] >= point["max"] for point in found), "the longest wait is an exemplar", found[:1])
     saved = {attribute["key"] for point in found for attribute in point["exemplars"][0]["filteredAttributes"]}
     ok({"next_comm", "prev_comm"} <= saved, "with what was saved of it", saved)

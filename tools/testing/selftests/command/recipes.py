@@ -221,8 +221,8 @@ def away(case, total, known):
 
 def blocked(case, total, known):
     sleeper = known["ld_sleep"]
-    # A task that is preempted when it has set its state, but does not sleep yet, could have run. When it does run, its time
-    # may be over.
+    # A task that is preempted when it has set its state, but does not sleep yet, could have run.
+    # When it does run, its time may be over.
     case.within("each sleep is counted once", SLEEPS - 2, total.hits, sleeper["outer_switches"])
 
 
@@ -615,7 +615,8 @@ def connected6(case, total, known):
 
 
 def lived_by_address(case, total, known):
-    # Both ends of each are here. In the field of IPv4, the kernel has nothing for the one that connects.
+    # Both ends of each are here. In the field of IPv4, the kernel has nothing for the one that
+    # connects.
     addresses = ("::1",) if case.backend == "rhist" else ("127.0.0.6", "0.0.0.0")
     case.equal("by IPv6", sum(map(total.of, addresses)), 2 * CONNECTS)
     case.within("by IPv4", 2 * CONNECTS, total.of("127.0.0.1"), 3 * CONNECTS)

@@ -1283,9 +1283,9 @@ static int start_waiting(pid_t *pids, int cpus)
 }
 
 /*
- * Two sets of triggers that trace-cmd sqlhist makes of published queries: for how long, and where, tasks were
- * blocked, and for how long they waited in wait_event(). The idle task is a key of sched_switch on all CPUs, and has
- * references in both sets: as above. C crashes within a minute.
+ * Two sets of triggers that trace-cmd sqlhist makes of published queries: for how long, and where,
+ * tasks were blocked, and for how long they waited in wait_event(). The idle task is a key of
+ * sched_switch on all CPUs, and has references in both sets: as above. C crashes within a minute.
  */
 static bool two_published_sets(void)
 {
@@ -1322,7 +1322,10 @@ static bool two_published_sets(void)
 	right = right && blocked && waited && strstr(blocked, "nanosleep");
 	for (int i = 0; i < count && right; i += 2)
 		right = strstr(waited, pathf("{ pid: %10d }", pids[i]));
-	/* A state is a few bits. What another trigger has read is a number of a task, or of microseconds. */
+	/*
+	 * A state is a few bits. What another trigger has read is a number of a task, or of
+	 * microseconds.
+	 */
 	for (char *at = blocked; right && (at = strstr(at, "state:")); at++)
 		right = strtoul(at + strlen("state:"), NULL, 10) <= 0x1000;
 	if (!right)

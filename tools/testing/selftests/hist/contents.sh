@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# Keys by what is in a field: addresses of the internet protocol (.ip), and strings that a field points to (.string).
+# Keys by what is in a field: addresses of the internet protocol (.ip), and strings that a field
+# points to (.string).
 
 . "$(dirname "$0")/../lib/tracing.sh"
 

@@ -149,7 +149,10 @@ static bool same_hits(const struct question *q)
 	return parse_totals(q->c.hist, &c) && parse_totals(q->ours.hist, &ours) && c.hits == ours.hits;
 }
 
-/* C and rhist seldom read the same time, but for user-mode Linux, where a time is that of a tick of its timer. */
+/*
+ * C and rhist seldom read the same time, but for user-mode Linux, where a time is that of a tick of
+ * its timer.
+ */
 static bool clock_is_fine(void)
 {
 	return !user_mode_linux();

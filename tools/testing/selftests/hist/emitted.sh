@@ -10,7 +10,8 @@ cd "$TRACING" || exit 1
 num=events/synthetic/rhist_num txt=events/synthetic/rhist_txt next=events/synthetic/rhist_next
 enter=events/raw_syscalls/sys_enter
 
-# first FILE: where the stacks of a histogram begin, each function once, and how many functions in them are rhist's
+# first FILE: where the stacks of a histogram begin, each function once, and how many functions in
+# them are rhist's
 first()
 {
 	awk '/\[rhist\]/ { own++ }

@@ -117,8 +117,9 @@ python3 "$work/task.py" "$work/mount" "$work/ready" "$nvme" "$radio" &
 task=$!
 yes "the task is ready" soon test -e "$work/ready.here"
 
-# Each event of these systems that rhist has a probe for: those out of the source by all of their fields, three at a time, the
-# others by the last three that can be keys, as C allocates all entries of a histogram in advance, which takes long here.
+# Each event of these systems that rhist has a probe for: those out of the source by all of their
+# fields, three at a time, the others by the last three that can be keys, as C allocates all entries
+# of a histogram in advance, which takes long here.
 cat >"$work/triggers.py" <<'END'
 import glob, re, sys
 kernel, tracing, task, bytes, *systems = sys.argv[1:]

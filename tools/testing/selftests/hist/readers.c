@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Programs that look for triggers, as trace-cmd and libtracefs do, read the trigger file of every event. That takes no
- * longer in the directory under test than in the kernel's own. And nobody waits for hits that may use what somebody else
- * has removed.
+ * Programs that look for triggers, as trace-cmd and libtracefs do, read the trigger file of every
+ * event. That takes no longer in the directory under test than in the kernel's own. And nobody
+ * waits for hits that may use what somebody else has removed.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -124,8 +124,8 @@ static void memory(void)
 }
 
 /*
- * To end those of system calls patches no code, which takes long on a machine that is busy; user-mode Linux, where it takes
- * no time, has no such events.
+ * To end those of system calls patches no code, which takes long on a machine that is busy;
+ * user-mode Linux, where it takes no time, has no such events.
  */
 static bool is_cheap(const char *trigger)
 {
@@ -134,7 +134,10 @@ static bool is_cheap(const char *trigger)
 	return strstr(trigger, "/sched/") || strstr(trigger, "/timer/");
 }
 
-/* An instance with so many triggers is removed. How long readers waited at most meanwhile, in seconds. */
+/*
+ * An instance with so many triggers is removed. How long readers waited at most meanwhile, in
+ * seconds.
+ */
 static double removed(int count, volatile double *longest)
 {
 	const char *dir = strdup(pathf("%s/instances/readers", tracing_dir()));

@@ -96,7 +96,8 @@ quiet()
 	: >"$event/trigger"
 }
 
-# Some clocks are the clock source's, which is the kernel's, and may be a device. C's triggers come by it, too.
+# Some clocks are the clock source's, which is the kernel's, and may be a device. C's triggers come
+# by it, too.
 for name in read_hpet acpi_pm_read; do
 	echo "999999 $name"
 done >>"$work/without"

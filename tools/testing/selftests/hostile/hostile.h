@@ -10,13 +10,14 @@
  *   writing   and writes events whenever its bit is set
  *   machine   patches code of the kernel and waits for all processors, as tracing does, without tracing
  *
- * Each repeats a list of steps, which are timed. Before the first attack they are timed while nothing goes on but as
- * many processes as an attack has, which only compute: that is the baseline. A step is late if it takes more than
- * a second, more than FACTOR times the longest step of the baseline, and more than FACTOR times what the machine itself
- * takes during the attack. The machine of a guest may stand still or become slow at any time, also for a single processor
- * and after the baseline was taken; what holds up others does so whenever it is done. So if a step was late, the baseline is
- * taken anew and the attack repeated, and it fails if a step is late in each of RUNS runs; if what a step sees is wrong;
- * or if something is left when the attack's processes are gone.
+ * Each repeats a list of steps, which are timed. Before the first attack they are timed while
+ * nothing goes on but as many processes as an attack has, which only compute: that is the baseline.
+ * A step is late if it takes more than a second, more than FACTOR times the longest step of the
+ * baseline, and more than FACTOR times what the machine itself takes during the attack. The machine
+ * of a guest may stand still or become slow at any time, also for a single processor and after the
+ * baseline was taken; what holds up others does so whenever it is done. So if a step was late, the
+ * baseline is taken anew and the attack repeated, and it fails if a step is late in each of RUNS
+ * runs; if what a step sees is wrong; or if something is left when the attack's processes are gone.
  */
 #ifndef HOSTILE_H
 #define HOSTILE_H

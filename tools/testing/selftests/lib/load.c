@@ -339,7 +339,10 @@ static void vfs(void)
 	close(file);
 }
 
-/* Opened before, since that takes the mutex of a FIFO, too: by who has its lock, and by who waits for it. */
+/*
+ * Opened before, since that takes the mutex of a FIFO, too: by who has its lock, and by who waits
+ * for it.
+ */
 static int holds, waits;
 static int pages;
 
@@ -379,7 +382,10 @@ static int sleeps(pid_t task)
 	return state == 'D';
 }
 
-/* The one who has the lock of the file writes what is in pages that this thread does not provide for a while. */
+/*
+ * The one who has the lock of the file writes what is in pages that this thread does not provide
+ * for a while.
+ */
 static void lock(void)
 {
 	char *page = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

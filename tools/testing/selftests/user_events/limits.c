@@ -479,7 +479,10 @@ int main(void)
 		finish();
 	}
 	open_to_group(true);
-	/* Root is charged for events that another test has recorded, as long as their records are there. */
+	/*
+	 * Root is charged for events that another test has recorded, as long as their records are
+	 * there.
+	 */
 	truncate_file(pathf("%s/trace", kernel_dir()));
 	defaults(max_kb, max_user_kb);
 	of_a_group();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Records of an event that was removed are never shown as those of another one, and its user pays as long as they are there.
+ * Records of an event that was removed are never shown as those of another one, and its user pays
+ * as long as they are there.
  */
 #define _GNU_SOURCE
 #include "client.h"
@@ -257,7 +258,10 @@ static void record_many(int count)
 	}
 }
 
-/* Buffers are resized while a user's requests have them looked at all the time. How often that fails. */
+/*
+ * Buffers are resized while a user's requests have them looked at all the time. How often that
+ * fails.
+ */
 static int resized(void)
 {
 	int failed = 0;

@@ -56,7 +56,8 @@ use crate::signals::Signals;
 /// What is asked for again within this time is answered from memory: whoever asks all the time costs little.
 const FRESH: Duration = Duration::from_secs(1);
 
-/// After so long it is ready, also if histograms are yet to be made: less than the service may take (`TimeoutStartSec=`).
+/// After so long it is ready, also if histograms are yet to be made: less than the service may take
+/// (`TimeoutStartSec=`).
 const START: Duration = Duration::from_secs(10);
 
 /// How long the end waits for the receiver of what is pushed. What it has not accepted then is in the queue.

@@ -94,7 +94,8 @@ impl<'a> Parser<'a> {
 
     /// Fails if a key is the address of a text that the event has, too.
     fn check_address(&mut self, field: &Token<'_>) -> Result<(), Problem> {
-        // The kernel reads a string that a key points to from its own memory, and this one is in a program's.
+        // The kernel reads a string that a key points to from its own memory, and this one is in a
+        // program's.
         let rest = self.text.trim().strip_prefix(field.text);
         match self.place == Place::Key && matches!(rest, Some("" | ".string")) {
             true => names::check_address(self.format, field.text, field.at.clone(), ".hex"),

@@ -234,7 +234,8 @@ impl<'a> Parser<'a> {
                 token.at,
                 format!("a string in a filter has at most {STRING_MAX} bytes"),
             )),
-            // Without .ustring, the kernel reads the string from its own memory, and this one is in a program's.
+            // Without .ustring, the kernel reads the string from its own memory, and this one is in
+            // a program's.
             TokenKind::Quoted if subject.suffix == Suffix::None => {
                 names::check_address(self.format, name, subject.at.clone(), "")
             }

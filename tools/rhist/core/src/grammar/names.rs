@@ -45,7 +45,8 @@ pub(super) enum Place {
     Filter,
 }
 
-/// Fails if a field is the address of a text that the event has, too. With this modifier it can be taken as what it is.
+/// Fails if a field is the address of a text that the event has, too. With this modifier it can be
+/// taken as what it is.
 pub(super) fn check_address(format: &Format, name: &str, at: Range<usize>, modifier: &str) -> Result<(), Problem> {
     match format.text_behind(name) {
         Some(text) => {

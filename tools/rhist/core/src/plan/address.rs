@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Keys that only rhist's histograms have: addresses of the internet protocol (`.ip`), and strings that a field points to
-//! (`.string`).
+//! Keys that only rhist's histograms have: addresses of the internet protocol (`.ip`), and strings
+//! that a field points to (`.string`).
 
 use super::Asked;
 use super::Error;
@@ -44,8 +44,9 @@ pub(super) struct Numbers {
     pub(super) keys: Vec<String>,
 }
 
-/// The same keys and saved fields for histograms of C, or by way of a synthetic event, which have no addresses of 16 bytes:
-/// those of IPv4 are numbers there. The plan says so. Fails if there are none.
+/// The same keys and saved fields for histograms of C, or by way of a synthetic event, which have
+/// no addresses of 16 bytes: those of IPv4 are numbers there. The plan says so. Fails if there are
+/// none.
 pub(super) fn as_numbers(plan: &mut Plan, asked: Asked<'_>) -> Result<Numbers, Error> {
     let formats = formats(asked.tracefs, asked.measure);
     let is_c = !has_dist(asked.tracefs);

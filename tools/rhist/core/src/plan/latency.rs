@@ -156,8 +156,8 @@ fn passes_all_of_key(measure: &Measure, options: &Options, end: &Point) -> bool 
     options.filter.is_none() && end.on.iter().any(|key| key == pid)
 }
 
-/// Triggers for starts by rhist's own threads, which are left out of the measurement. Their ends have a start, so these
-/// are not among the ends without one.
+/// Triggers for starts by rhist's own threads, which are left out of the measurement. Their ends
+/// have a start, so these are not among the ends without one.
 fn leave_out(plan: &mut Plan, asked: Asked<'_>, i: usize, others: &str) -> Result<(), Error> {
     let measure = asked.measure;
     let start = &measure.start[i];
@@ -454,7 +454,8 @@ mod tests {
                 "hist:keys=common_cpu:on(prev_pid):went0_0=common_timestamp-$own0 if prev_state & 48".to_owned(),
             ]
         );
-        // No such triggers where no start is left out, or where ends without a start are not counted, as in C.
+        // No such triggers where no start is left out, or where ends without a start are not
+        // counted, as in C.
         assert_eq!(of_own(true, &measure(), &own), [""; 0]);
         assert_eq!(of_own(true, &at_start, &Options::default()), [""; 0]);
         assert_eq!(of_own(false, &at_start, &own), [""; 0]);

@@ -630,8 +630,8 @@ fn others_filter(measure: &Measure, options: &Options, event: &str, on: Option<&
         None => pid,
     };
     let others = other_threads_filter(pid, &options.own);
-    // An end that has the thread among its keys is about that thread: in an interrupt over it, it would find a start that was
-    // left by an end of the thread itself.
+    // An end that has the thread among its keys is about that thread: in an interrupt over it, it
+    // would find a start that was left by an end of the thread itself.
     let is_of_thread = measure.pid.is_some() || on.is_some();
     let is_of_task = event.split(':').next().is_some_and(|system| OF_TASKS.contains(&system));
     Some(match !is_of_thread && pid == RUNNING && !is_of_task {

@@ -41,8 +41,9 @@ pub struct Client {
     agent: Agent,
 }
 
-/// Looks up the receiver's name on the thread that sends. ureq's own resolver starts a thread for each request if there is a time
-/// limit: what such a thread does would be measured, since only threads that are there before the triggers count are left out.
+/// Looks up the receiver's name on the thread that sends. ureq's own resolver starts a thread for
+/// each request if there is a time limit: what such a thread does would be measured, since only
+/// threads that are there before the triggers count are left out.
 #[derive(Debug, Default)]
 struct OnThisThread(DefaultResolver);
 
@@ -97,8 +98,9 @@ impl Client {
         &self.endpoint
     }
 
-    /// Sends a batch, and waits for the answer, no longer than the endpoint's timeout, unless the look-up of the name alone takes
-    /// longer: that ends when the machine's resolver gives up, and then the request has failed.
+    /// Sends a batch, and waits for the answer, no longer than the endpoint's timeout, unless the
+    /// look-up of the name alone takes longer: that ends when the machine's resolver gives up, and
+    /// then the request has failed.
     pub fn send(&self, batch: &Batch) -> Answer {
         let mut request = self
             .agent

@@ -34,8 +34,8 @@ const MADE: [HeaderName; 7] = [
 pub struct Endpoint {
     url: String,
     headers: Vec<(HeaderName, HeaderValue)>,
-    /// How long a request may take, from the look-up of the name to the end of the answer. The look-up itself ends when the
-    /// machine's resolver gives up.
+    /// How long a request may take, from the look-up of the name to the end of the answer. The
+    /// look-up itself ends when the machine's resolver gives up.
     pub timeout: Duration,
 }
 

@@ -22,7 +22,8 @@ use crate::table::Text;
 /// How long a line can be: that of 131072 keys with four distributions has about 200 MB.
 const MAX_LINE: u64 = 1 << 30;
 
-/// How much is read of a line that does not begin as one of a recording, to say what is wrong with it.
+/// How much is read of a line that does not begin as one of a recording, to say what is wrong with
+/// it.
 const MAX_OTHER: u64 = 1 << 12;
 
 /// A recording that is being read: an iterator of its intervals, which ends after the first error.

@@ -68,7 +68,8 @@ impl BucketUnit {
     }
 }
 
-/// Values from here on are negative ones that have wrapped around, since the kernel counts without signs.
+/// Values from here on are negative ones that have wrapped around, since the kernel counts without
+/// signs.
 const HALF: i128 = 1 << 63;
 
 impl Dist {

@@ -86,8 +86,8 @@ impl Key {
 /// Whether a number of 64 bits can be an address of the kernel, on any architecture. In a signed
 /// field, it is below zero.
 ///
-/// In the last 10 MB are fixed mappings only, on x86 behind the modules and on arm64: their addresses
-/// are no secret. So errors, and most differences below zero, are no addresses.
+/// In the last 10 MB are fixed mappings only, on x86 behind the modules and on arm64: their
+/// addresses are no secret. So errors, and most differences below zero, are no addresses.
 pub fn is_kernel_address(number: i128) -> bool {
     const FIRST: i128 = 0xffff_0000_0000_0000;
     const END: i128 = 0xffff_ffff_ff60_0000;

@@ -53,8 +53,8 @@ pub enum FieldKind {
     Stack,
     /// A set of CPUs.
     CpuMask,
-    /// As many bytes as an address of the internet protocol has, or a socket address, also one that is elsewhere in the
-    /// record. Those of IPv4 are a number, too.
+    /// As many bytes as an address of the internet protocol has, or a socket address, also one that
+    /// is elsewhere in the record. Those of IPv4 are a number, too.
     Bytes,
     /// Anything else: neither a histogram nor a filter can use it.
     Other,
@@ -108,8 +108,9 @@ impl Format {
         self.fields.iter().find(|field| field.name == name)
     }
 
-    /// The field with the text that another one points to in the memory of a program. The kernel copies what a system call
-    /// is given by its address into a field of its own (`syscall_enter_define_fields()`).
+    /// The field with the text that another one points to in the memory of a program. The kernel
+    /// copies what a system call is given by its address into a field of its own
+    /// (`syscall_enter_define_fields()`).
     pub fn text_behind(&self, name: &str) -> Option<&Field> {
         let points = self.field(name)?.ty.contains('*');
         let text = self.field(&format!("__{name}_val"));
@@ -121,8 +122,8 @@ impl Format {
         self.fields.iter().filter(|field| !field.common)
     }
 
-    /// The field with the address that the event is about: that of the other side, and if there are several the one that may be
-    /// of IPv4 or of IPv6.
+    /// The field with the address that the event is about: that of the other side, and if there are
+    /// several the one that may be of IPv4 or of IPv6.
     pub fn address(&self) -> Option<&Field> {
         let addresses = || self.own_fields().filter(|field| field.is_address());
         let named = |name: &str| addresses().find(|field| field.name == name);

@@ -839,7 +839,8 @@ impl SynthTarget for SynthUser {
         if DEPTH.get() == DEPTH_MAX {
             return false;
         }
-        // Where no other hit interrupts the one that makes it happen, the moment is that of this one.
+        // Where no other hit interrupts the one that makes it happen, the moment is that of this
+        // one.
         if self.0.gets_listener.load(SeqCst) {
             let mut stack = Stack::new();
             context.stack(preempt, &mut stack);
