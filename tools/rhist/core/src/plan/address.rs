@@ -38,10 +38,21 @@ pub(super) fn add_modifiers(tracefs: &Tracefs, measure: &Measure, keys: &mut [St
     }
 }
 
-/// What is asked for, with numbers in the place of addresses.
+/// A question with numbers in the place of addresses.
 pub(super) struct Numbers {
-    pub(super) measure: Measure,
-    pub(super) keys: Vec<String>,
+    measure: Measure,
+    keys: Vec<String>,
+}
+
+impl Numbers {
+    /// Puts them in the place of what was asked for.
+    pub(super) fn asked<'a>(&'a self, asked: Asked<'a>) -> Asked<'a> {
+        Asked {
+            measure: &self.measure,
+            keys: &self.keys,
+            ..asked
+        }
+    }
 }
 
 /// The same keys and saved fields for histograms of C, or by way of a synthetic event, which have

@@ -31,11 +31,7 @@ pub(super) fn plan(plan: &mut Plan, asked: Asked<'_>) -> Result<(), Error> {
         true => asked,
         false => {
             numbers = address::as_numbers(plan, asked)?;
-            Asked {
-                measure: &numbers.measure,
-                keys: &numbers.keys,
-                ..asked
-            }
+            numbers.asked(asked)
         }
     };
     let Asked { measure, options, .. } = asked;
