@@ -221,6 +221,18 @@ fn entries() {
     }
 }
 
+/// Two hits: one that wakes a task, and one when that runs.
+fn a_latency() -> [Happens; 2] {
+    [true, false].map(|wakes| Happens {
+        wakes,
+        pid: 5,
+        other: 1,
+        prio: 120,
+        cpu: 0,
+        after: 10,
+    })
+}
+
 /// What can take the fast path does, where a histogram is all that listens.
 #[test]
 fn fast_hits() {
@@ -230,24 +242,7 @@ fn fast_hits() {
         (&[], 1),
     ] {
         let world = world(SETTERS[0].0, READERS[13].0, listeners);
-        let hit = Happens {
-            wakes: true,
-            pid: 5,
-            other: 1,
-            prio: 120,
-            cpu: 0,
-            after: 10,
-        };
-        run(
-            &world,
-            &[
-                hit,
-                Happens {
-                    wakes: false,
-                    ..hit
-                },
-            ],
-        );
+        run(&world, &a_latency());
         assert_eq!(world.fast_hits.load(SeqCst), fast, "{listeners:?}");
     }
 }
@@ -258,19 +253,7 @@ fn fast_hits() {
 fn another_listener_comes() {
     let world = world(SETTERS[0].0, READERS[13].0, &["keys=pid"]);
     world.synth("latency").gets_listener.store(true, SeqCst);
-    let hit = Happens {
-        wakes: true,
-        pid: 5,
-        other: 1,
-        prio: 120,
-        cpu: 0,
-        after: 10,
-    };
-    let ends = Happens {
-        wakes: false,
-        ..hit
-    };
-    run(&world, &[hit, ends]);
+    run(&world, &a_latency());
     assert_eq!(world.fast_hits.load(SeqCst), 2);
     assert_eq!(world.given("latency").len(), 1);
 }
