@@ -95,6 +95,11 @@ const BATCH: usize = 64;
 const REST: Delta = Delta::from_millis(10);
 const RESTS: i64 = 20;
 
+/// Returns whether a request failed at one of the limits that removed events count for.
+fn is_at_limit(error: Error) -> bool {
+    error == EMFILE || error == edquot()
+}
+
 /// Whether an event is kept when it is neither used nor enabled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Keep {
@@ -822,7 +827,7 @@ impl UserEvents {
     /// Called without locks; locks the registry.
     pub(super) fn within_limits<T>(&self, request: impl Fn() -> Result<T>) -> Result<T> {
         match request() {
-            Err(error) if (error == EMFILE || error == edquot()) && self.make_room() => request(),
+            Err(error) if is_at_limit(error) && self.make_room() => request(),
             result => result,
         }
     }
@@ -957,11 +962,12 @@ impl Watcher for UserEvents {
     }
 
     fn forked(self: &Arc<Self>, parent: MmId) {
-        let copied = self.enablers.copy(parent).or_else(|_| {
+        let mut copied = self.enablers.copy(parent);
+        if copied.is_err_and(is_at_limit) {
             // The child runs only after this, so nothing is waited for.
             self.drop_if_rested();
-            self.enablers.copy(parent)
-        });
+            copied = self.enablers.copy(parent);
+        }
         // The child has no enable bits then, as with the kernel's own user events.
         if let Err(error) = copied {
             kernel::pr_notice_once!("a forked process has no enable bits ({error:?})\n");
