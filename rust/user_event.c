@@ -741,7 +741,10 @@ static u64 oldest_of_cpu(struct trace_buffer *buffer, int cpu)
 	return oldest;
 }
 
-/* The same for all buffers of an instance, which exists. event_mutex held. */
+/*
+ * The time of the oldest record in the buffers of an instance that exists: see oldest_of_cpu().
+ * event_mutex held.
+ */
 static u64 oldest_of(struct trace_array *tr)
 {
 	struct trace_buffer *buffer = buffer_of(tr, false), *of_snapshot = buffer_of(tr, true);
@@ -808,7 +811,7 @@ void rhist_user_events_look(void)
 	put_histories();
 }
 
-/* Whether an event that was removed has to be kept, since a buffer may have records of it. */
+/* Tells whether a removed event has to be kept: a buffer may have records of it. */
 bool rhist_user_event_held(struct rhist_user_event *event)
 {
 	return !list_empty(&event->holders);

@@ -61,7 +61,7 @@ impl AddressField {
         Some(match field.size as usize {
             _ if !is_bytes => return None,
             _ if DATA_LOCS.contains(&&*field.type_) => Self::DataLoc(field.offset),
-            // What the field has is where something is.
+            // The field has the place of other data.
             _ if field.type_.starts_with(b"__data_loc ")
                 || field.type_.starts_with(b"__rel_loc ") =>
             {
@@ -136,7 +136,7 @@ pub fn of_bytes(bytes: &[u8], size: usize) -> IpAddr {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Network {
     one: [u8; V6],
-    /// How many bits of an address do not matter, at its end.
+    /// Number of bits at the end of an address that do not matter.
     rest: u8,
 }
 
@@ -148,7 +148,7 @@ impl Network {
             Some((address, bits)) => (address, Some(bits.parse::<u8>().ok()?)),
             None => (text, None),
         };
-        // Those of IPv4 are mapped ones: behind 96 bits.
+        // An IPv4 address is a mapped one, which begins with 96 fixed bits.
         let (address, before) = match address.parse().ok()? {
             IpAddr::V4(v4) => (v4.to_ipv6_mapped(), 96),
             IpAddr::V6(v6) => (v6, 0),
@@ -161,7 +161,7 @@ impl Network {
         Some(Self { one, rest })
     }
 
-    /// Whether the address is one of these. Any context.
+    /// Returns whether the address is in the network. Any context.
     #[inline]
     pub fn contains(&self, address: [u8; V6]) -> bool {
         let differ = u128::from_be_bytes(address) ^ u128::from_be_bytes(self.one);

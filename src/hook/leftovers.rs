@@ -38,7 +38,7 @@ struct Detached {
 }
 
 impl Detached {
-    /// Whether its hits have to be waited for by [`source::synchronize_all`].
+    /// Returns whether its hits may fault, so that only [`source::synchronize_all`] waits for them.
     fn faults(&self) -> bool {
         self.event.may_fault() && !self.event.is_built_in()
     }

@@ -262,8 +262,8 @@ impl<S: Site> HistTrigger<S> {
         histogram.hit_fast(&self.code.program, record, preempt)
     }
 
-    /// Whether there is no filter, or this record is in the range that it is. If it is not, that is
-    /// counted.
+    /// Returns whether a record passes the filter, which is a range, or there is none. Counts the
+    /// hit if it does not.
     #[inline(always)]
     fn passes(&self, preempt: PreemptOff<'_>, record: Record<'_>) -> bool {
         let passes = self.filter.is_none() || self.range.has(record);

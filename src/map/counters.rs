@@ -192,8 +192,8 @@ impl Counters {
             self.update_values(parts, values, read);
         }
         // Last, so that a reader who sees the hit sees its values, where stores are seen in their
-        // order: elsewhere it may show an extreme that is a hit behind. SAFETY: There is a part for
-        // each column, and at least one.
+        // order: elsewhere it may show an extreme that is a hit behind.
+        // SAFETY: There is a part for each column, and at least one.
         unsafe { Column::Hits.update(parts, 0, 1) };
     }
 

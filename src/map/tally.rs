@@ -68,7 +68,7 @@ impl Tally {
         unsafe { increment(from_ref(&self.counters.get_unchecked(preempt.cpu()).0), 0) };
     }
 
-    /// How many were counted since it began. Task context.
+    /// Returns the number of hits counted since it began. Task context.
     pub fn counted(&self) -> u64 {
         self.sum().wrapping_sub(self.begin)
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What a hit relies on: preemption that is off, pointers that are replaced while hits use them,
+//! Means that hits rely on: preemption that is off, pointers that are replaced while hits use them,
 //! and inline atomic loads and stores, and their order.
 
 mod barrier;

@@ -70,7 +70,7 @@ pub(super) struct Snapshot {
     losses: Losses,
 }
 
-/// What `hist` does not show of hits that are in no entry.
+/// Hits that are in no entry, as far as `hist` does not show them.
 #[derive(Clone, Copy)]
 pub(super) struct Losses {
     /// Elements in excess, whose hits are dropped: see [`Generation::excess`].

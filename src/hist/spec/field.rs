@@ -609,7 +609,7 @@ impl HistField {
         }
     }
 
-    /// How many bytes the address has that it is.
+    /// Size of its address in bytes.
     pub fn address_size(&self) -> usize {
         match self.function {
             Function::Number(_) => address::V4,
