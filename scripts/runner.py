@@ -155,7 +155,7 @@ class Runner:
         self.rooms = Rooms(TOP / "build") if seed is not None else None
         if self.rooms:
             random.Random(seed).shuffle(self.waiting)
-        self.running, self.results, self.states = {}, {}, {}
+        self.running, self.results, self.states, self.failures = {}, {}, {}, {}
         self.processes, self.busy = [], {}
         self.changed = threading.Condition()
         self.free = self.cores = os.cpu_count()
@@ -275,7 +275,8 @@ class Runner:
             if line.startswith("lint: "):
                 say(f"      {line}")
         if state == "failed":
-            self.show_failures(piece, status, text, results)
+            self.failures[piece.name] = self.failures_of(piece, status, text, results)
+            say("\n".join(self.failures[piece.name]))
         # Last, so that it is said and the others go on even if it cannot be kept.
         if status is not None:
             self.keep(piece, results, seconds)
@@ -297,7 +298,8 @@ class Runner:
             self.durations.put(measured)
 
     @staticmethod
-    def show_failures(piece, status, text, results):
+    def failures_of(piece, status, text, results):
+        """The lines that say what has failed."""
         lines = text.splitlines()
         shown = []
         for i, line in enumerate(lines):
@@ -309,9 +311,9 @@ class Runner:
                         break
                     shown.append(more)
         reasons = [f"{name}: {result.why}" for name, result in results.items() if result.why]
-        for line in reasons + (shown or ([] if reasons else lines[-25:]))[:FAILURES_SHOWN]:
-            say(f"      {line[:300]}")
-        say(f"      status {status}; all it said: {piece.log().relative_to(TOP)}")
+        shown = reasons + (shown or ([] if reasons else lines[-25:]))[:FAILURES_SHOWN]
+        shown.append(f"status {status}; all it said: {piece.log().relative_to(TOP)}")
+        return [f"      {line[:300]}" for line in shown]
 
 
 class Watchdog:
@@ -409,6 +411,9 @@ def run(pieces, shown=False, durations=None, seed=None, tabled=False, left_out=(
     if tabled:
         table(runner)
     failed = [name for name, (state, *_) in runner.results.items() if state != "passed"]
+    for name, lines in runner.failures.items():
+        # Once more, where the end of a long log shows it.
+        say("\n".join([f"\nFAILED {name}", *lines]))
     if failed:
         say("\nfailed or not run: " + "; ".join(failed))
     for left in left_out:

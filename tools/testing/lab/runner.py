@@ -294,6 +294,16 @@ class Locked(unittest.TestCase):
             self.assertEqual(runner.run([piece(f"! flock -n {folder}/lock true", counts=False)]), 0)
             subprocess.run(["flock", "-n", f"{folder}/lock", "true"], check=True)
 
+    def test_what_failed_stands_at_the_end_too(self):
+        failing, last = piece("echo 'not ok 1 - two are one'; exit 1", counts=False), piece("true", counts=False)
+        last.name = "last"
+        with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()) as said, \
+                unittest.mock.patch.multiple("runner", OUT=Path(folder), TOP=Path(folder), Record=lambda **_: None), \
+                unittest.mock.patch("pieces.OUT", Path(folder)):
+            self.assertEqual(runner.run([failing, last]), 1)
+        end = said.getvalue().rpartition("] last")[2]
+        self.assertIn("FAILED piece\n      not ok 1 - two are one\n      status 1", end)
+
 
 class Ceilings(unittest.TestCase):
     """Seconds of a processor that the pieces of make test may take."""
