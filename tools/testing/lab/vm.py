@@ -125,6 +125,17 @@ Call Trace:
  uprobe_notify_resume+0xc1c/0x2010{}
  asm_exc_int3+0x3e/0x50
  </TASK>"""
+# When a process is killed that makes an instance.
+NO_BUFFER = """WARNING: kernel/trace/ring_buffer.c:8109 at trace_rb_cpu_prepare+0xd7/0xf0, CPU#0: rhist/370
+Call Trace:
+ <TASK>
+ cpuhp_invoke_callback+0x9a/0x490
+ alloc_buffer+0x2e3/0x640{}
+ instance_mkdir+0x60/0xa0
+ tracefs_syscall_mkdir+0x71/0xb0
+ vfs_mkdir+0xc9/0x240
+ rhist_mkdir+0x5d/0xa0 [rhist]
+ </TASK>"""
 LEAKS = "kmemleak: 2 new suspected memory leaks (see /sys/kernel/debug/kmemleak)"
 
 HARMLESS = [
@@ -222,6 +233,16 @@ class Reports(unittest.TestCase):
         for other in (MOVABLE.format(" [rhist]"), known.replace("__uprobe_trace_func", "f")):
             with self.subTest(other):
                 self.assertEqual(len(vm.reports(log(name, known, other))), 1)
+
+    def test_killed_while_an_instance_is_made(self):
+        known = NO_BUFFER.format("")
+        self.assertEqual(vm.reports(log(known, known)), [])
+        self.assertEqual(len(vm.faults_elsewhere(log(known))), 1)
+        for other in (
+            NO_BUFFER.format(" [rhist]"), known.replace("trace_rb_cpu_prepare", "f"), known.replace("instance_mkdir", "f"),
+        ):
+            with self.subTest(other):
+                self.assertEqual(len(vm.reports(log(known, other))), 1)
 
     def test_user_mode_linux(self):
         name, begin = "Linux version 7.3.4-umdebug (root@vm)", "Run /bin/sh as init process"
