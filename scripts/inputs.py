@@ -44,6 +44,7 @@ PIECES = [(re.compile(pattern), files.split(), of_lab.split()) for pattern, file
     (r"clippy of host(?:/bench)?|fuzzing", f"{PURE} {LINT}", ""),
     (r"clippy of clients", f"tools/testing/clients {LINT}", ""),
     (r"host tests: \w+", f"{PURE} Documentation/hist_jsonl.rst Documentation/hist_jsonl.schema.json", "source"),
+    (r"words", "src rust scripts tools", ""),
     (r"layers", "src rust tools/testing/layers tools/testing/host", ""),
     (r"layouts of (\S+)", f"{TAP} scripts/btf-header", r"\1"),
     (r"boot-btf", f"{TAP} scripts/boot-btf scripts/btf-header scripts/kbuild", "stock"),

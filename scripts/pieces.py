@@ -401,6 +401,7 @@ def host(long=False, whole=True):
         copy_of_sources(),
         *lints(),
         Piece("layers", ["tools/testing/layers"], takes=1),
+        Piece("words", ["tools/testing/words"], takes=1),
         *layouts("stock"),
         *host_tests(["tests", "unlocked", "loom", "threads", *["memory"] * whole], long),
         *command(),
