@@ -46,6 +46,8 @@ PIECES = [(re.compile(pattern), files.split(), of_lab.split()) for pattern, file
     (r"host tests: \w+", f"{PURE} Documentation/hist_jsonl.rst Documentation/hist_jsonl.schema.json", "source"),
     (r"words", "src rust scripts tools", ""),
     (r"layers", "src rust tools/testing/layers tools/testing/host", ""),
+    (r"links", "Makefile Kbuild README.md CONTRIBUTING.rst COPYING NEWS .ci .gitignore .rustfmt.toml Documentation include rust "
+     "scripts src tools", ""),
     (r"layouts of (\S+)", f"{TAP} scripts/btf-header", r"\1"),
     (r"boot-btf", f"{TAP} scripts/boot-btf scripts/btf-header scripts/kbuild", "stock"),
     (r"needs", f"{TAP} src rust scripts/needs scripts/needs.exports scripts/btf-header scripts/sessions.py", "stock"),

@@ -402,6 +402,7 @@ def host(long=False, whole=True):
         *lints(),
         Piece("layers", ["tools/testing/layers"], takes=1),
         Piece("words", ["tools/testing/words"], takes=1),
+        Piece("links", ["tools/testing/links"], takes=2),
         *layouts("stock"),
         *host_tests(["tests", "unlocked", "loom", "threads", *["memory"] * whole], long),
         *command(),
