@@ -29,13 +29,13 @@ ABOUT = """\
 What was tested
 ===============
 
-``scripts/test matrix --write`` has made this page of ``tested.json``, from which ``make matrix`` goes on (see "Tests" in
-:doc:`overview`). Rows are kernels, columns the suites, and what else is tested on a kernel: whether the module can be built for
-it, the long forms of the suites, and the lab. In a cell are the points that passed, the minutes that they took, and the commit
-of the test that has not run for the longest time; with a plus, if files differed from that commit. A test runs again only when
-something has changed that it depends on. Where not all tests have run, their number comes first. ``-`` means that there is no
-test for such a kernel. ``stock`` is the newest plain kernel of ``scripts/kernels``. What is tested on no kernel, or on one of
-its own choice, is below::
+``scripts/test matrix --write`` has made this page of ``tested.json``, from which ``make matrix`` goes on: see "What has passed" in
+``tools/testing/README.rst``. Rows are kernels, columns the suites, and what else is tested on a kernel: whether the module can be
+built for it, the long forms of the suites, and the lab. A cell has the points that passed, the minutes that they took, and the
+commit of the test that has not run for the longest time; with a plus, if files differed from that commit. A test runs again only
+when something has changed that it depends on. Where not all tests have run, their number comes first. ``-``: there is no test for
+such a kernel. ``stock`` is the newest plain kernel of ``scripts/kernels``. Tests that run on no kernel, or on one of their own
+choice, are below::
 
 """
 # Rows that are no kernels.

@@ -1,6 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Questions about all triggers: which one refers to another, has a name, or is not needed any more.
+//! Rules about all triggers: references to each other, names, and helper triggers.
+//!
+//! A reference (`VarRef`) holds the histogram that has the variable, so that a hit reads it without
+//! a lock. References are not counted: before a trigger is removed, all others are searched for
+//! one, and the command fails with `EBUSY`.
+//!
+//! A trigger refers to older ones only, except that a name lets an older histogram have a newer
+//! trigger. A trigger that would refer to its own histogram by way of others is refused: none of
+//! these could be removed.
+//!
+//! An action that passes a field of another event to a synthetic event needs a variable there. If
+//! there is none, it adds a helper trigger to that event (`Scope::add_helper()`): an ordinary
+//! trigger, but it is removed when nothing refers to it any more. That is looked for after a
+//! trigger was removed, and after a command that failed.
+//!
+//! A trigger holds the targets of its actions (`Targets`): synthetic events, which cannot be
+//! deleted meanwhile, or the conditional snapshot of the instance, of which there is only one.
+//! Readers of a histogram share its spec, but not these: after a trigger was removed, its targets
+//! can be deleted or used again at once.
 
 use crate::{
     hist::{

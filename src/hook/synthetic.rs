@@ -2,6 +2,11 @@
 
 //! Synthetic events that actions make happen.
 //!
+//! Except on the fast path (`SynthTarget::leaf()`), an action calls the probes of the event
+//! (`rust/synthetic.c`), so all listeners get it: ftrace, perf, triggers of C and of rhist, in all
+//! instances. The probes get the values of the references as they are, and for each field the slot
+//! of its value.
+//!
 //! Hits of such an event nest in the hit that makes it happen: its histograms may make further events happen, and so
 //! on. So the number of those that happen within each other on a CPU is limited, and their strings and stacks are not
 //! on the stack of the kernel but in memory of the CPU.

@@ -125,26 +125,32 @@ pub struct AttachFlags {
     pub helper: bool,
 }
 
-/// How a hit enters a trigger that is a [leaf](HistTrigger::is_leaf). Decided when the trigger is made, so that a hit
-/// does not find out on the way.
+/// How a hit enters a trigger that is a [leaf](HistTrigger::is_leaf) or an
+/// [emitter](HistTrigger::is_emitter). Decided when the trigger is made, so that a hit does not
+/// turn back on its way. If tasks are listed in `set_event_pid`, a leaf is entered as
+/// [`Entry::Filtered`], which looks at the task first.
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Entry {
-    /// Key and values are plain fields of the record, and there is no filter.
+    /// Key and values are plain fields of the record, or the key is a string of it; a hit only
+    /// counts and sums. No filter.
     Fast = 0,
-    /// The program has to be executed, and there is no filter.
+    /// The program is executed. No filter.
     Plain = 1,
-    /// There is a filter.
+    /// A filter is evaluated first, then the program is executed.
     Filtered = 2,
-    /// As `Fast`, but the columns are of any kind.
+    /// As `Fast`, with columns of any kind, and distributions. Tested later than `Fast`, so that it
+    /// costs that nothing.
     Columns = 3,
-    /// As `Fast`, but for a filter that is a range of a number of the record.
+    /// As `Fast`, with a filter that is a range of one number of the record, such as `a > 1`: tested
+    /// first.
     Ranged = 4,
-    /// The fast path of variables, and a filter is at most such a range: none is read.
+    /// Fast path of variables: one is set, and none of another histogram is read. A filter is at
+    /// most a range.
     Set = 5,
-    /// One is read.
+    /// Fast path of variables: one of another histogram is read. A filter is at most a range.
     Latency = 6,
-    /// A synthetic event happens.
+    /// Fast path of an emitter: a synthetic event happens. A filter is at most a range.
     Trace = 7,
 }
 
@@ -334,7 +340,7 @@ impl<S: Site> HistTrigger<S> {
 
     /// Whether it may be on the fast path: no hit can nest in it, since it calls no function that can be traced,
     /// and it does not read the [beginning](record::HEAD) of records, which rhist's probes fill in on the slow
-    /// path only.
+    /// path only. Clocks hit no event; probes in them bound their own recursion.
     pub fn is_leaf(&self) -> bool {
         let filter = self.filter.as_ref();
         filter.is_none_or(|condition| condition.filter.is_leaf())

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What a column makes of hits: how a CPU updates its part, and how the parts are folded into one number.
+//! Columns of elements: how a CPU updates its part, and how the parts are folded into one number.
 
 use core::slice::from_ref;
 
@@ -11,7 +11,11 @@ use kernel::sync::atomic::{
 
 use crate::sync::Load;
 
-/// What a column makes of the hits of an element. The part of each CPU is 0 at first.
+/// A number of an element that each CPU keeps for itself. The part of each CPU is 0 at first.
+///
+/// Most values of a trigger are shown from one column. An average takes two, the sum and the hits;
+/// a distribution takes three, its smallest and largest value and the sum, beside its buckets.
+/// Several values may use one column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Column {
     /// The number of hits.
@@ -22,8 +26,8 @@ pub enum Column {
     Extreme(Extreme),
 }
 
-/// Which extreme of a value a column keeps: some bits of the value are flipped, so that the largest number without a sign
-/// is that of the extreme, and 0, which all parts are at first, is that of no value.
+/// An extreme of a value. Some bits of the value are flipped, so that the extreme is the largest
+/// number without a sign, and 0, the first value of all parts, stands for no value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extreme {
     flip: u64,

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Actions, and what `onmax()` and `onchange()` track.
+//! Actions of a hit, done last and in the order of the trigger.
+//!
+//! `onmax()` and `onchange()` replace the value that they track, together with the values that
+//! `save()` saves, in one step. Most hits are no new maximum, and only read it. An action that
+//! cannot be done, since too many hits are at work on the same, counts as missed.
 
 use core::iter;
 

@@ -1,6 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Variables: those of other histograms are read before the element is inserted, its own are set after.
+//! Variables of a hit.
+//!
+//! `import()` reads the variables of other histograms before the element is looked up, each from
+//! the element that has the key of this hit there, or with `on()` the key of these fields. An
+//! operand of an expression is read once: that unsets the variable. If a variable is not set, the
+//! hit counts as unresolved, and nothing else is done.
+//!
+//! `store()` sets the histogram's own variables after the columns were updated. Values are in an
+//! array on the stack, by the slots of references, from which expressions and actions read them
+//! (`var_ref_vals`). So actions use the values that this hit has set, and not those in the element,
+//! where another CPU may have set others since. For a string or a stack, the array has the number
+//! of its element, and it is copied when it is used.
 
 use super::put_wide;
 use crate::{

@@ -42,29 +42,36 @@ use crate::{
 // The tag is a plain number then. Else it would be put into a variant, and testing it takes six instructions.
 #[repr(u32)]
 pub(in crate::hist) enum KeyReader {
-    /// Key and values are plain fields of the record, and there is nothing else to do: the fast path.
+    /// Fast path: key and values are plain fields of the record, or the key is a string of it, and
+    /// a hit only counts and sums. No variables, references or actions.
     Fields(RecordFields),
-    /// The key is one number, and there are no variables, references or actions.
+    /// The key is one number. No variables, references or actions.
     Number(Value),
-    /// The parts of the key are put into a buffer, and there are no variables, references or actions.
+    /// The parts of the key are put into a buffer. No variables, references or actions. Hits of
+    /// `Fields`, `Columns` and `Words` whose record is too short go this way, too.
     Parts,
-    /// The key is one number of the record; there are variables or actions, and at most [`FEW_REFS`] references.
+    /// The key is one number of the record. Variables or actions, and at most [`FEW_REFS`]
+    /// references, which are looked up by the key.
     NumberFewRefs(Number),
-    /// The key is one number of the record, and there are more references.
+    /// As `NumberFewRefs`, with more references.
     NumberRefs(Number),
-    /// The parts of the key are put into a buffer, and there are variables, references or actions.
+    /// The parts of the key are put into a buffer. Variables, references or actions. References are
+    /// looked up by the key, or by another one, in `on()`.
     PartsRefs,
-    /// Key and values are plain fields of the record, which columns of any kind are updated with: the fast path, too.
+    /// Fast path: as `Fields`, with columns of any kind.
     Columns(ColumnFields),
-    /// As `Columns`, and some values are counted in distributions.
+    /// Fast path: as `Columns`, and some values are counted in distributions.
     Distributions(ColumnFields),
-    /// The key is plain fields of the record; values are anything. There are no variables, references or actions.
+    /// The key is plain fields of the record, values are of any kind, such as expressions. No
+    /// variables, references or actions.
     Words(RecordFields),
-    /// References, at most [`FEW_REFS`], are looked up by another key, and both keys are one number of the record.
+    /// The key is one number of the record, and so is the key in `on()`, by which at most
+    /// [`FEW_REFS`] references are looked up.
     JoinedNumbers { key: Number, on: Number },
-    /// The key is the stack of the hit. There are no variables, references or actions.
+    /// The key is the stack of the hit. No variables, references or actions.
     Stack,
-    /// A reference is to a histogram with longer keys, so that no hit has its key.
+    /// No hit can have the key of a reference: its histogram has longer keys. Each hit is
+    /// unresolved.
     Unreachable,
 }
 

@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Triggers that set or read one variable, as those of latencies do: what a hit executes on the fast path.
+//! Fast path of triggers that set or read one variable, as latencies do.
+//!
+//! Such a hit calls nothing that can be traced. That includes a `trace()` of up to six numbers if
+//! all that listens to the event is a histogram of rhist that is a leaf (`SynthTarget::leaf()`),
+//! which is asked for each hit before anything is done: the hit of the event is then a record on
+//! the stack, passed to that histogram, without a tracepoint or a place in a ring buffer. Otherwise
+//! the hit takes the slow path, where the program is executed.
 
 use kernel::prelude::*;
 
