@@ -68,7 +68,7 @@ PIECES = [(re.compile(pattern), files.split(), of_lab.split()) for pattern, file
 TESTS = {
     "hist.files": "rust/module.c",
     "hist.manual": "Documentation/man",
-    "hist.guide": "README.md Documentation/guide.rst tools/rhist-exec",
+    "hist.guide": "Documentation/guide.rst tools/rhist-exec",
     "hist.exec": "tools/rhist-exec",
     "command.basic": "rust/module.c",
     "command.peers": "tools/rhist/recipes",

@@ -1,9 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# Every command of Documentation/guide.rst, question by question, and of README.md, while processes do a little of
-# everything. Where the document shows what a command prints, it prints the same but for names and numbers: the same
-# triggers, with the same keys, values and totals, and of each something. The last commands of each question undo it.
+# Every command of Documentation/guide.rst, question by question, while processes do a little of
+# everything. Where the guide shows output, the command prints the same except for names and
+# numbers: the same triggers, with the same keys, values and totals, and some of each. The last
+# commands of each question undo it.
 #
 # RHIST_GUIDE   a folder for what the commands print, to renew the document from
 . "$(dirname "$0")/../lib/tracing.sh"
@@ -25,7 +26,7 @@ fi
 cd "$top" || exit 1
 awk '
 	{ place = FILENAME ":" FNR }
-	/^===/ && last != "" || /^## / { print "question " place "\t" (/^##/ ? $0 : last) }
+	/^===+$/ && last != "" { print "question " place "\t" last }
 	/^    rhist# / { line = place; command = ""; within = 1; last = "" }
 	/^    rhist# /, !/\\$/ {
 		command = command substr($0, command == "" ? 12 : 8)
@@ -35,7 +36,7 @@ awk '
 	/^[^ ]/ { within = 0 }
 	within && /^    ./ { print "prints " place "\t" substr($0, 5) }
 	{ last = $0 }
-' README.md Documentation/guide.rst >"$work/document"
+' Documentation/guide.rst >"$work/document"
 cd "$TRACING" || exit 1
 
 # --- playing it
