@@ -11,9 +11,9 @@
 //!
 //! A variable has a 64-bit value or none, which is one state more than a word has. The word is the
 //! value XOR a random number, the [`VarMask`] of the map; 0: not set. So one value cannot be held,
-//! the mask itself. Setting it leaves the variable unset, and [`VarCell::set`] says so. No user
-//! learns the mask, so that value cannot be chosen, and by accident it comes once in 2^64 sets: at
-//! a thousand million sets a second, once in 584 years.
+//! the mask itself. Setting it leaves the variable unset, and [`VarCell::set`] returns false. No
+//! user learns the mask, so that value cannot be chosen, and by accident it comes once in 2^64
+//! sets: at a thousand million sets a second, once in 584 years.
 //!
 //! Value and flag in two words would need a 128-bit compare-and-swap. Not all CPUs have one, not
 //! even all x86-64 CPUs; and it has to be retried if other CPUs interfere. With a bound on the
@@ -28,15 +28,15 @@
 //!
 //! # Memory ordering
 //!
-//! All accesses are to one word. There is one order of all writes to it that all CPUs agree on,
-//! whatever the ordering of the accesses. The exchange of a take comes right after the write whose
-//! word it returns, with no other write between, and puts 0 in its place. So a set is followed by
-//! one take that returns its value, or by a set that overwrites it, or by neither, and then it is
-//! still set. A take whose load finds 0 comes before all sets that this load does not see yet.
+//! All accesses are to one word. All CPUs agree on one order of all writes to it, whatever the
+//! ordering of the accesses. The exchange of a take comes right after the write whose word it
+//! returns, with no other write between, and puts 0 in its place. So a set is followed by one take
+//! that returns its value, or by a set that overwrites it, or by neither, and then it is still set.
+//! A take whose load finds 0 comes before all sets that this load does not see yet.
 //!
-//! A set is a release, a get or take that finds a value is an acquire: what the setter stored before,
-//! such as other variables or a string in the side data, is seen with the value. A take releases
-//! nothing, since an unset variable tells a reader nothing.
+//! A set is a release, a get or take that finds a value is an acquire: a reader that sees the value
+//! also sees earlier stores of the setter, such as other variables or a string in the side data. A
+//! take releases nothing, since an unset variable tells a reader nothing.
 
 use kernel::{
     prelude::*,
@@ -50,8 +50,8 @@ use crate::sync::{
 
 /// A variable of an element: a value and whether it is set. Shared by all CPUs.
 ///
-/// All operations can be called in any context, NMI included, and on all CPUs at once. All operations
-/// on one variable get the same mask.
+/// All operations can be called in any context, NMI included, and on all CPUs at once. All
+/// operations on one variable get the same mask.
 pub struct VarCell {
     /// The value XOR the mask; 0: not set.
     word: Atomic<u64>,
@@ -69,7 +69,7 @@ impl VarMask {
     }
 }
 
-/// `n` variables that are not set. Fails with `ENOMEM`.
+/// Allocates `n` unset variables. Fails with `ENOMEM`.
 pub(super) fn unset(n: usize) -> Result<KVVec<VarCell>> {
     let mut vars = KVVec::with_capacity(n, GFP_KERNEL)?;
     for _ in 0..n {
@@ -79,7 +79,7 @@ pub(super) fn unset(n: usize) -> Result<KVVec<VarCell>> {
 }
 
 impl VarCell {
-    /// A variable that is not set.
+    /// Creates an unset variable.
     #[expect(clippy::new_without_default)]
     #[inline]
     pub fn new() -> Self {
@@ -88,7 +88,8 @@ impl VarCell {
         }
     }
 
-    /// Sets it to `value`. False: `value` is the mask, and it is not set now; the caller counts that.
+    /// Sets the variable to `value`. Returns false if `value` is the mask: the variable is unset
+    /// then, and the caller counts a miss.
     #[must_use]
     #[inline(always)]
     pub fn set(&self, mask: VarMask, value: u64) -> bool {
@@ -97,7 +98,7 @@ impl VarCell {
         word != 0
     }
 
-    /// The value, if it is set.
+    /// Returns the value, if it is set.
     #[inline(always)]
     pub fn get(&self, mask: VarMask) -> Option<u64> {
         match self.word.acquire() {
@@ -106,8 +107,8 @@ impl VarCell {
         }
     }
 
-    /// The value, if it is set, and unsets it: for a read-once reference. What was set once is
-    /// returned once.
+    /// Returns the value, if it is set, and unsets it: for a read-once reference. No two takes
+    /// return the same value.
     #[inline(always)]
     pub fn take(&self, mask: VarMask) -> Option<u64> {
         // Most variables that are taken are not set. A load leaves the cache line with other CPUs.

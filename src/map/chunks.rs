@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Storage for the parts of elements, by the number of the element.
+//! Storage for the parts of elements, indexed by element number.
 //!
-//! It is allocated in chunks, and more of them can be added without moving those that exist. The number of an element
-//! is that of its chunk, and in the lower [`BITS`] its place in the chunk. So a hit finds the chunk by a shift that is
-//! constant, however many elements there are in each: that depends on the widest part of the map's elements
-//! ([`Numbering`]).
+//! Storage is allocated in chunks, so that more can be added without moving what exists. The number
+//! of an element consists of its chunk's number and, in the lower [`BITS`] bits, its place in the
+//! chunk. So a hit finds the chunk by a constant shift, although the number of elements in a chunk
+//! varies: it depends on the widest part of the map's elements ([`Numbering`]).
 //!
-//! A chunk has up to [`BYTES_MAX`], since kmalloc() gives blocks of that size also if memory is fragmented, and they
-//! need fewer TLB entries than what vmalloc() gives. Keys and columns of one word, as most histograms have, are in chunks
-//! of 2048 elements, 16 KiB each. With a key of 504 bytes, 64 elements are in a chunk: 31.5 KiB. With 33 columns it is
-//! 64 elements, too: 16.5 KiB, where 2048 would take 528 KiB.
+//! A chunk has up to [`BYTES_MAX`] bytes: kmalloc() provides blocks of that size even if memory is
+//! fragmented, and they need fewer TLB entries than memory from vmalloc(). Keys and columns of one
+//! word, as most histograms have, are in chunks of 2048 elements, 16 KiB each. With a key of 504
+//! bytes, a chunk has 64 elements: 31.5 KiB. With 33 columns it is 64 elements, too: 16.5 KiB,
+//! where 2048 would take 528 KiB.
 
 use core::slice;
 use kernel::{
@@ -24,29 +25,30 @@ use kernel::{
 
 use super::shared::Shared;
 
-/// The bits of a number that say which element of its chunk it is.
+/// Number of bits of an element's number for its place in the chunk.
 const BITS: u32 = 11;
 
-/// Most elements of a chunk: as many as a histogram has by default.
+/// Maximum number of elements in a chunk: as many as a histogram has by default.
 const LEN_MAX: usize = 1 << BITS;
 
-/// Fewest elements of a chunk, however wide they are, so that the numbers of 2^17 elements and the spares of all CPUs
-/// are below 2^24. Elements of more than 1 KiB take chunks of more than [`BYTES_MAX`].
+/// Minimum number of elements in a chunk, however wide they are, so that the numbers of 2^17
+/// elements and the spares of all CPUs are below 2^24. Elements of more than 1 KiB take chunks of
+/// more than [`BYTES_MAX`].
 const LEN_MIN: usize = 32;
 
-/// Most bytes of a chunk: eight pages (`PAGE_ALLOC_COSTLY_ORDER`), where they have 4 KiB. The page allocator reclaims
-/// and compacts memory for these; for more it soon gives up.
+/// Maximum size of a chunk in bytes: eight pages (`PAGE_ALLOC_COSTLY_ORDER`), if they have 4 KiB.
+/// Up to that size, the page allocator reclaims and compacts memory; above, it soon gives up.
 const BYTES_MAX: usize = 32 << 10;
 
 /// How elements are numbered.
 #[derive(Clone, Copy)]
 pub(super) struct Numbering {
-    /// log2 of the elements of a chunk.
+    /// log2 of the number of elements in a chunk.
     bits: u32,
 }
 
 impl Numbering {
-    /// The numbering of elements whose widest part has so many words.
+    /// Returns the numbering for elements whose widest part has `widest` words.
     pub(super) fn new(widest: usize) -> Self {
         let len = (BYTES_MAX / size_of::<u64>()) / widest.max(1);
         Self {
@@ -54,42 +56,43 @@ impl Numbering {
         }
     }
 
-    /// The number of the `n`th element, counted from 0. Numbers grow with `n`.
+    /// Returns the number of the `n`th element, counted from 0. Numbers grow with `n`.
     pub(super) fn number(self, n: u32) -> u32 {
         let place = n & ((1 << self.bits) - 1);
         n >> self.bits << BITS | place
     }
 
-    /// Which element has this number; `None` if none has it, however many there are.
+    /// Returns the index of the element with this number; `None` if a chunk does not have so many
+    /// places.
     #[inline]
     pub(super) fn nth(self, number: u32) -> Option<u32> {
         let place = number & (LEN_MAX as u32 - 1);
         (place >> self.bits == 0).then_some(number >> BITS << self.bits | place)
     }
 
-    /// Whether the numbers of so many elements are below `end`.
+    /// Whether the numbers of this many elements are all below `end`.
     pub(super) fn fits(self, elements: u32, end: u32) -> bool {
         elements.div_ceil(1 << self.bits) <= end >> BITS
     }
 
-    /// Elements of a chunk.
+    /// Number of elements in a chunk.
     fn len(self) -> usize {
         1 << self.bits
     }
 }
 
-/// So many items for each element.
+/// An array that holds the same number of items, `width`, for each element.
 ///
 /// # Invariants
 ///
-/// There are items for all elements, those of each element in one chunk: the first of the element with number n is at
-/// `starts[n >> BITS]`, increased by n times the items of an element.
+/// All items of an element are in one chunk. They start at `starts[n >> BITS]` plus `n * width`
+/// items, where n is the number of the element.
 pub(super) struct Chunks<T> {
     starts: Shared<Start<T>>,
-    /// Items of an element.
+    /// Number of items of an element.
     width: usize,
-    /// What the starts point to. The list may be too long for kmalloc(), as that of the starts: a map of 2^17 wide
-    /// elements has over 4000 chunks.
+    /// The chunks that `starts` point into. Like `starts`, the list may be too long for kmalloc():
+    /// a map of 2^17 wide elements has over 4000 chunks.
     chunks: Arc<KVVec<KVVec<T>>>,
 }
 
@@ -103,17 +106,18 @@ impl<T> Clone for Chunks<T> {
     }
 }
 
-/// Where a chunk would begin if there were items for all numbers below, too. So the number of an element need not be
-/// reduced to its place in the chunk. To be used with wrapping arithmetic only.
+/// Address where a chunk would begin if it had items for all lower numbers, too. So the number of
+/// an element need not be reduced to its place in the chunk. For wrapping arithmetic only.
 struct Start<T>(*const T);
 
 // SAFETY: It is only used to make shared references to items, which may be sent if `T` is `Sync`.
 unsafe impl<T: Sync> Send for Start<T> {}
-// SAFETY: As above.
+// SAFETY: It is only used to make shared references to items, which may be shared if `T` is `Sync`.
 unsafe impl<T: Sync> Sync for Start<T> {}
 
 impl<T> Chunks<T> {
-    /// `width` items for each of `elements` elements; `alloc` allocates that many of them. Fails with `ENOMEM`.
+    /// Creates storage with `width` items for each of `elements` elements; `alloc` allocates a
+    /// given number of items. Fails with `ENOMEM`.
     pub(super) fn new(
         elements: usize,
         numbering: Numbering,
@@ -139,14 +143,14 @@ impl<T> Chunks<T> {
         })
     }
 
-    /// Items of an element.
+    /// Number of items of an element.
     #[inline]
     pub(super) fn width(&self) -> usize {
         self.width
     }
 
     /// Bytes of memory that [`Chunks::new`] takes, if the allocation of a chunk takes no more than
-    /// its items. `None`: more than there can be.
+    /// its items. `None`: the size overflows.
     pub(super) fn size_bytes(elements: usize, numbering: Numbering, width: usize) -> Option<usize> {
         let chunk = size_of::<Start<T>>() + size_of::<KVVec<T>>();
         let lists = elements.div_ceil(numbering.len()) * chunk;
@@ -154,31 +158,33 @@ impl<T> Chunks<T> {
         items.checked_add(lists)
     }
 
-    /// Where the only item of the element with this number is: as far behind the first pointer as this says.
+    /// Returns the position of the only item of the element with this number: a start, and the
+    /// item's index from there.
     ///
     /// # Safety
     ///
-    /// There is such an element, and it has one item.
+    /// An element has this number, and elements have one item.
     #[inline(always)]
     pub(super) unsafe fn only(&self, number: u32) -> (*const T, usize) {
         let number = number as usize;
         debug_assert!(number >> BITS < self.starts.len() && self.width == 1);
-        // SAFETY: By the caller and the invariants, there is this chunk.
+        // SAFETY: The caller guarantees that the element exists, so by the invariants its chunk
+        // does.
         let start = unsafe { self.starts.get_unchecked(number >> BITS) };
         (start.0, number)
     }
 
-    /// The items of the element with this number.
+    /// Returns the items of the element with this number.
     ///
     /// # Safety
     ///
-    /// There is such an element.
+    /// An element has this number.
     #[inline(always)]
     pub(super) unsafe fn of(&self, number: u32) -> &[T] {
         let number = number as usize;
         debug_assert!(number >> BITS < self.starts.len());
-        // SAFETY: By the caller and the invariants, the element is in this chunk, and its `width` items are at this
-        // place, for as long as `self`.
+        // SAFETY: The caller guarantees that the element exists. By the invariants it is in this
+        // chunk, and its `width` items start here and live as long as `self`.
         unsafe {
             let start = self.starts.get_unchecked(number >> BITS);
             let first = start.0.wrapping_add(number.wrapping_mul(self.width));
@@ -187,7 +193,7 @@ impl<T> Chunks<T> {
     }
 }
 
-/// `n` zeros in memory of `node`. Fails with `ENOMEM`.
+/// Allocates `n` zeros in memory of `node`. Fails with `ENOMEM`.
 #[cfg(MODULE)]
 pub(super) fn zeroed(n: usize, node: NumaNode) -> Result<KVVec<Atomic<u64>>> {
     use kernel::alloc::allocator::KVmalloc;
@@ -196,11 +202,12 @@ pub(super) fn zeroed(n: usize, node: NumaNode) -> Result<KVVec<Atomic<u64>>> {
 
     let layout = ArrayLayout::<Atomic<u64>>::new(n).map_err(|_| ENOMEM)?;
     let zeros = KVmalloc::alloc(layout.into(), GFP_KERNEL | __GFP_ZERO, node)?;
-    // SAFETY: It is memory of the allocator of `KVVec` for `n` items, which are integers: zeros are valid ones.
+    // SAFETY: It is memory of the allocator of `KVVec` for `n` items, which are integers: zeros are
+    // valid ones.
     Ok(unsafe { KVVec::from_raw_parts(zeros.as_ptr().cast(), n, n) })
 }
 
-/// `n` zeros. Fails with `ENOMEM`.
+/// Allocates `n` zeros. Fails with `ENOMEM`.
 #[cfg(not(MODULE))]
 pub(super) fn zeroed(n: usize, _node: NumaNode) -> Result<KVVec<Atomic<u64>>> {
     let mut zeros = KVVec::with_capacity(n, GFP_KERNEL)?;

@@ -27,7 +27,7 @@ pub enum Column {
 }
 
 /// An extreme of a value. Some bits of the value are flipped, so that the extreme is the largest
-/// number without a sign, and 0, the first value of all parts, stands for no value.
+/// unsigned number, and 0, the initial value of all parts, stands for no value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extreme {
     flip: u64,
@@ -50,11 +50,12 @@ impl Extreme {
         }
     }
 
-    /// Updates the parts of this CPU for the columns of [`ColumnSet::Spread`], whose largest value is kept so. Any context.
+    /// Updates the parts of this CPU for the columns of [`ColumnSet::Spread`]; `self` is the
+    /// maximum. Any context.
     #[inline(always)]
     pub(super) fn update_spread(self, parts: &[Atomic<u64>; 3], value: u64) {
         let flipped = value ^ self.flip;
-        // SAFETY: There are three parts.
+        // SAFETY: `parts` has three items.
         unsafe {
             raise(parts, 0, !flipped);
             raise(parts, 1, flipped);
@@ -62,8 +63,8 @@ impl Extreme {
         }
     }
 
-    /// Counts a hit with `value` in an element that has no other columns than these: see [`Extreme::update_spread`]. Any
-    /// context.
+    /// Counts a hit with `value` in an element whose only other columns are these: see
+    /// [`Extreme::update_spread`]. Any context.
     #[inline(always)]
     pub(super) fn count_spread(self, parts: &[Atomic<u64>; 4], value: u64) {
         let [hits, spread @ ..] = parts;
@@ -78,10 +79,10 @@ impl Column {
     ///
     /// # Safety
     ///
-    /// There are more than `number` parts.
+    /// `parts` has more than `number` items.
     #[inline(always)]
     pub(super) unsafe fn update(self, parts: &[Atomic<u64>], number: usize, value: u64) {
-        // SAFETY: By the caller there are more than `number` parts.
+        // SAFETY: The caller guarantees that `parts` has more than `number` items.
         unsafe {
             match self {
                 Self::Sum => add(parts, number, value),
@@ -95,7 +96,7 @@ impl Column {
     #[inline(always)]
     pub(super) fn count_hit(parts: &[Atomic<u64>]) {
         if !parts.is_empty() {
-            // SAFETY: There is one.
+            // SAFETY: `parts` is not empty.
             unsafe { increment(parts, 0) };
         }
     }
@@ -118,12 +119,12 @@ impl Column {
     }
 }
 
-/// The columns that are updated with one value, one after the other.
+/// The columns that are updated with one value. They follow each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ColumnSet {
-    /// So many of any kind.
+    /// This many of any kind.
     Any(usize),
-    /// The smallest value, the largest and the sum, as is asked for most often; for these the largest is flipped so.
+    /// The smallest value, the largest and the sum: the commonest set. Has the kind of the maximum.
     Spread(Extreme),
 }
 
@@ -131,7 +132,7 @@ impl ColumnSet {
     /// One column.
     pub const ONE: Self = Self::Any(1);
 
-    /// All of `columns`.
+    /// Returns the set of all of `columns`.
     pub fn of(columns: &[Column]) -> Self {
         match *columns {
             [Column::Extreme(min), Column::Extreme(max), Column::Sum] if min.flip == !max.flip => {
@@ -141,7 +142,7 @@ impl ColumnSet {
         }
     }
 
-    /// How many they are.
+    /// Number of columns.
     pub fn len(self) -> usize {
         match self {
             Self::Any(n) => n,
@@ -149,12 +150,13 @@ impl ColumnSet {
         }
     }
 
-    /// Whether there is none.
+    /// Whether the set has no columns.
     pub fn is_empty(self) -> bool {
         self.len() == 0
     }
 
-    /// Updates the parts of this CPU for these columns, of which the first is number `first`, with `value`. Any context.
+    /// Updates the parts of this CPU for these columns with `value`; `first` is the index of the
+    /// first one. Any context.
     #[inline(always)]
     pub(super) fn update(
         self,
@@ -176,7 +178,7 @@ impl ColumnSet {
                     (columns.get(first..end), parts.get(first..end))
                 {
                     for (column, part) in columns.iter().zip(parts) {
-                        // SAFETY: It is the one part.
+                        // SAFETY: The slice has one item, and the number is 0.
                         unsafe { column.update(from_ref(part), 0, value) };
                     }
                 }
@@ -187,22 +189,22 @@ impl ColumnSet {
 
 /// Stores `value` in a part of this CPU if it is larger. Any context.
 ///
-/// It begins again only after an interrupt has stored something larger than what was there.
+/// It retries only if an interrupt has stored a larger number meanwhile.
 ///
 /// # Safety
 ///
-/// There are more than `number` parts.
+/// `parts` has more than `number` items.
 #[cfg(CONFIG_X86_64)]
 #[inline(always)]
 unsafe fn raise(parts: &[Atomic<u64>], number: usize, value: u64) {
     debug_assert!(number < parts.len());
-    // SAFETY: By the caller there are more than `number` parts.
+    // SAFETY: The caller guarantees that `parts` has more than `number` items.
     let part = unsafe { parts.get_unchecked(number) };
     let mut last = part.relaxed();
     while last < value {
         let found: u64;
-        // SAFETY: It is valid and aligned memory, accessed only by such instructions and atomic loads. As in `add`, the
-        // instruction needs no lock prefix: other CPUs only load.
+        // SAFETY: It is valid and aligned memory, accessed only by such instructions and atomic
+        // loads. As in `add`, the instruction needs no lock prefix: other CPUs only load.
         unsafe {
             core::arch::asm!(
                 "cmpxchg qword ptr [{part}], {value}",
@@ -223,14 +225,14 @@ unsafe fn raise(parts: &[Atomic<u64>], number: usize, value: u64) {
 ///
 /// # Safety
 ///
-/// There are more than `number` parts.
+/// `parts` has more than `number` items.
 #[cfg(not(CONFIG_X86_64))]
 #[inline(always)]
 unsafe fn raise(parts: &[Atomic<u64>], number: usize, value: u64) {
     debug_assert!(number < parts.len());
-    // SAFETY: By the caller there are more than `number` parts.
+    // SAFETY: The caller guarantees that `parts` has more than `number` items.
     let part = unsafe { parts.get_unchecked(number) };
-    // Most values are no new extreme.
+    // Most values are not a new extreme.
     if part.relaxed() < value {
         raise_shared(part, value);
     }
@@ -238,8 +240,8 @@ unsafe fn raise(parts: &[Atomic<u64>], number: usize, value: u64) {
 
 /// Stores `value` if it is larger.
 ///
-/// It begins again only after another context, which may have interrupted this one, has stored something larger than what
-/// was there. So it ends, at the latest, when no hit has a larger value than this one.
+/// It retries only after another context, which may have interrupted this one, has stored a larger
+/// number. So it ends, at the latest, when no hit has a larger value than this one.
 fn raise_shared(part: &Atomic<u64>, value: u64) {
     let mut last = part.load(Relaxed);
     while last < value {
@@ -254,15 +256,15 @@ fn raise_shared(part: &Atomic<u64>, value: u64) {
 ///
 /// # Safety
 ///
-/// There are more than `number` counters.
+/// `counters` has more than `number` items.
 #[cfg(CONFIG_X86_64)]
 #[inline(always)]
 unsafe fn add(counters: &[Atomic<u64>], number: usize, value: u64) {
     debug_assert!(number < counters.len());
     // SAFETY: By the caller the counter is valid and aligned memory. It is only accessed by such an
-    // instruction and by atomic loads. An interrupt comes before or after the instruction, so no context on
-    // this CPU loses an addition. Other CPUs, against which it would need the lock prefix, only load, all 8
-    // bytes at once.
+    // instruction and by atomic loads. An interrupt comes before or after the instruction, so no
+    // context on this CPU loses an addition. Other CPUs, against which it would need the lock
+    // prefix, only load, all 8 bytes at once.
     unsafe {
         core::arch::asm!(
             "add qword ptr [{counters} + 8 * {number}], {value}",
@@ -278,12 +280,13 @@ unsafe fn add(counters: &[Atomic<u64>], number: usize, value: u64) {
 ///
 /// # Safety
 ///
-/// There are more than `number` counters.
+/// `counters` has more than `number` items.
 #[cfg(CONFIG_X86_64)]
 #[inline(always)]
 pub(super) unsafe fn increment(counters: &[Atomic<u64>], number: usize) {
     debug_assert!(number < counters.len());
-    // SAFETY: As in `add`.
+    // SAFETY: The caller guarantees that the counter is valid and aligned memory. One instruction
+    // is atomic towards interrupts on this CPU; other CPUs only load the counter.
     unsafe {
         core::arch::asm!(
             "inc qword ptr [{counter}]",
@@ -293,14 +296,16 @@ pub(super) unsafe fn increment(counters: &[Atomic<u64>], number: usize) {
     }
 }
 
-/// Adds 1 to the counter `nth` counters behind `start`: [`increment`] without computing its address first.
+/// Adds 1 to the counter `nth` counters behind `start`: [`increment`] without computing its address
+/// first.
 ///
 /// # Safety
 ///
-/// There is a counter.
+/// `start` and `nth` give the address of a counter of this CPU.
 #[inline(always)]
 pub(super) unsafe fn increment_nth(start: *const Atomic<u64>, nth: usize) {
-    // SAFETY: As in `add`.
+    // SAFETY: The caller guarantees that the counter is valid and aligned memory. One instruction
+    // is atomic towards interrupts on this CPU; other CPUs only load the counter.
     #[cfg(CONFIG_X86_64)]
     unsafe {
         core::arch::asm!(
@@ -310,7 +315,7 @@ pub(super) unsafe fn increment_nth(start: *const Atomic<u64>, nth: usize) {
             options(nostack),
         );
     }
-    // SAFETY: By the caller there is a counter.
+    // SAFETY: The caller guarantees that this is the address of a counter.
     #[cfg(not(CONFIG_X86_64))]
     unsafe {
         increment(from_ref(&*start.wrapping_add(nth)), 0)
@@ -319,21 +324,21 @@ pub(super) unsafe fn increment_nth(start: *const Atomic<u64>, nth: usize) {
 
 /// Adds to a counter of this CPU. Any context.
 ///
-/// Loading, adding and storing are one instruction where the CPU has it (LSE, from Armv8.1 on). Elsewhere it is a
-/// branch to a loop: the kernel has the better of the two in place before a module runs
-/// (arch/arm64/include/asm/alternative-macros.h).
+/// Loading, adding and storing are one instruction where the CPU has it (LSE, from Armv8.1 on).
+/// Elsewhere it is a branch to a loop: the kernel has the better of the two in place before a
+/// module runs (arch/arm64/include/asm/alternative-macros.h).
 ///
 /// # Safety
 ///
-/// There are more than `number` counters.
+/// `counters` has more than `number` items.
 #[cfg(CONFIG_ARM64)]
 #[inline(always)]
 unsafe fn add(counters: &[Atomic<u64>], number: usize, value: u64) {
     debug_assert!(number < counters.len());
-    // SAFETY: By the caller the counter is valid and aligned memory. It is only accessed by such instructions and by
-    // atomic loads, and either form is atomic: an exclusive store fails if anything came between, and the loop goes
-    // round once more. What replaces the branch has its length, and depends on its place no more than on what is in the
-    // registers of the loop.
+    // SAFETY: The caller guarantees that the counter is valid and aligned memory. It is only
+    // accessed by such instructions and by atomic loads, and either form is atomic: an exclusive
+    // store fails if anything came between, and the loop runs once more. The replacement has the
+    // length of the branch, and depends on its address no more than on the registers of the loop.
     unsafe {
         core::arch::asm!(
             "661:",
@@ -372,11 +377,11 @@ unsafe fn add(counters: &[Atomic<u64>], number: usize, value: u64) {
 ///
 /// # Safety
 ///
-/// There are more than `number` counters.
+/// `counters` has more than `number` items.
 #[cfg(not(CONFIG_X86_64))]
 #[inline(always)]
 pub(super) unsafe fn increment(counters: &[Atomic<u64>], number: usize) {
-    // SAFETY: By the caller there are more than `number` counters.
+    // SAFETY: The caller guarantees that `counters` has more than `number` items.
     unsafe { add(counters, number, 1) };
 }
 
@@ -384,11 +389,11 @@ pub(super) unsafe fn increment(counters: &[Atomic<u64>], number: usize) {
 ///
 /// # Safety
 ///
-/// There are more than `number` counters.
+/// `counters` has more than `number` items.
 #[cfg(not(any(CONFIG_X86_64, CONFIG_ARM64)))]
 #[inline(always)]
 unsafe fn add(counters: &[Atomic<u64>], number: usize, value: u64) {
     debug_assert!(number < counters.len());
-    // SAFETY: By the caller there are more than `number` counters.
+    // SAFETY: The caller guarantees that `counters` has more than `number` items.
     unsafe { counters.get_unchecked(number) }.add(value, Relaxed);
 }

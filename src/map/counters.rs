@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The counters of one interval: what each CPU counts for itself, folded into one number when it is read.
+//! The counters of one interval: per-CPU parts that are folded into one number when they are read.
 
 use kernel::{
     alloc::NumaNode,
@@ -33,10 +33,11 @@ use crate::sync::PreemptOff;
 /// The CPUs that columns are kept for.
 #[derive(Clone, Copy)]
 pub struct Cpus {
-    /// How many there are, including CPUs that may come online: `nr_cpu_ids`.
+    /// Number of possible CPUs, online or not: `nr_cpu_ids`.
     pub count: usize,
-    /// The CPUs below this have columns of their own. The others, which are not online when the map is created,
-    /// share columns: a machine may have many times the CPUs to come that it has.
+    /// CPUs below this number have columns of their own. The others, which are not online when the
+    /// map is created, share columns: a machine may have many times more possible CPUs than online
+    /// ones.
     pub own: usize,
     /// Returns the NUMA node whose memory is nearest to a CPU.
     pub node: fn(cpu: usize) -> NumaNode,
@@ -58,14 +59,14 @@ impl Cpus {
     }
 }
 
-/// Why something of a hit is lost.
+/// Kinds of losses of a hit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Loss {
-    /// The hit: there is no place for its key.
+    /// The hit: the map is full, and lacks its key.
     Dropped,
-    /// The hit: a variable that it needs of another element is not set.
+    /// The hit: it needs a variable of another element, which is not set.
     Unresolved,
-    /// A variable, or an action of the hit: too many others are at work on the same, or within each other.
+    /// A variable or an action of the hit: too many contexts work on the same cell, or are nested.
     Missed,
 }
 
@@ -73,22 +74,26 @@ pub enum Loss {
 ///
 /// # Invariants
 ///
-/// `hits_only` is no more than there are `own` counters, and 0 unless elements have one column, which is that of hits.
+/// `hits_only` is at most the number of `own` counters, and 0 unless the only column of elements is
+/// [`Column::Hits`].
 #[derive(Clone)]
 pub(super) struct Counters {
     /// The counters of CPUs with columns of their own.
     own: Shared<CpuCounters>,
-    /// How many of these have nothing but hits: all, or none. So one comparison tells a hit both.
+    /// Number of `own` counters with hits as their only column: all, or none. So a hit compares its
+    /// CPU once to test both.
     hits_only: usize,
     columns: Shared<Column>,
-    /// The counters of all other CPUs, if there are any. Updated by atomic instructions.
+    /// The counters that all other CPUs share, if such CPUs may come online. Updated by atomic
+    /// instructions.
     shared: Option<Arc<CpuCounters>>,
     elements: usize,
     numbering: Numbering,
     cpus: Cpus,
 }
 
-/// The counters of one CPU, in memory of its node, which other CPUs only read; or counters that CPUs share.
+/// The counters of one CPU, in memory of its node, which other CPUs only read; or counters that
+/// CPUs share.
 #[repr(align(64))]
 struct CpuCounters {
     /// One part for each column of an element.
@@ -110,7 +115,7 @@ impl Counters {
         Self::zero(elements, numbering, Shared::new(kinds)?, cpus)
     }
 
-    /// Creates counters for the elements that these are for, all 0. Fails with `ENOMEM`.
+    /// Creates counters for the same elements, all 0. Fails with `ENOMEM`.
     pub(super) fn fresh(&self) -> Result<Self> {
         Self::zero(
             self.elements,
@@ -139,7 +144,8 @@ impl Counters {
             [Column::Hits] => own.len(),
             _ => 0,
         };
-        // INVARIANT: See above.
+        // INVARIANT: `hits_only` is 0 or the number of `own` counters, and 0 unless the only column
+        // is hits.
         Ok(Self {
             own: Shared::new(own)?,
             hits_only,
@@ -156,8 +162,8 @@ impl Counters {
         Iterator::chain(self.own.iter(), self.shared.iter().map(|shared| &**shared))
     }
 
-    /// Bytes of memory that [`Counters::new`] takes, for so many columns. `None`: more than there
-    /// can be.
+    /// Bytes of memory that [`Counters::new`] takes for this many columns. `None`: the size
+    /// overflows.
     pub(super) fn size_bytes(
         elements: usize,
         numbering: Numbering,
@@ -173,7 +179,7 @@ impl Counters {
     ///
     /// # Safety
     ///
-    /// There is such an element.
+    /// An element has this number.
     #[inline(always)]
     pub(super) unsafe fn update<V>(
         &self,
@@ -183,21 +189,21 @@ impl Counters {
         read: impl Fn(&V) -> (u64, ColumnSet),
     ) {
         let Some(cpu) = self.own.get(preempt.cpu()) else {
-            // SAFETY: By the caller there is such an element.
+            // SAFETY: The caller guarantees that an element has this number.
             return unsafe { self.update_shared(number, values, read) };
         };
-        // SAFETY: By the caller there is such an element.
+        // SAFETY: The caller guarantees that an element has this number.
         let parts = unsafe { cpu.parts.of(number) };
         if !values.is_empty() {
             self.update_values(parts, values, read);
         }
-        // Last, so that a reader who sees the hit sees its values, where stores are seen in their
-        // order: elsewhere it may show an extreme that is a hit behind.
-        // SAFETY: There is a part for each column, and at least one.
+        // Last, so that a reader that sees the hit sees its values, if the CPU keeps the order of
+        // stores: otherwise an extreme may lag behind by a hit. SAFETY: `parts` has an item for
+        // each column, and at least one.
         unsafe { Column::Hits.update(parts, 0, 1) };
     }
 
-    /// Updates the columns of values. Called, since those who have none need no registers for it.
+    /// Updates the columns of values. Out of line, so that hits without values save no registers.
     #[inline(never)]
     fn update_values<V>(
         &self,
@@ -213,11 +219,12 @@ impl Counters {
         }
     }
 
-    /// The columns, and the parts of this CPU for element `number`; `None` if it shares them with others.
+    /// Returns the columns, and the parts of this CPU for element `number`; `None` if it shares
+    /// them with others.
     ///
     /// # Safety
     ///
-    /// There is such an element.
+    /// An element has this number.
     #[inline(always)]
     pub(super) unsafe fn own_parts(
         &self,
@@ -225,22 +232,23 @@ impl Counters {
         number: u32,
     ) -> Option<(&[Column], &[Atomic<u64>])> {
         let cpu = self.own.get(preempt.cpu())?;
-        // SAFETY: By the caller there is such an element.
+        // SAFETY: The caller guarantees that an element has this number.
         Some((&self.columns, unsafe { cpu.parts.of(number) }))
     }
 
-    /// Counts a hit of element `number`, if its only column is that of hits, and this CPU has its own. Returns false, and has
-    /// done nothing, otherwise.
+    /// Counts a hit of element `number`, if its only column is the hitcount and this CPU has
+    /// counters of its own. Otherwise does nothing and returns false.
     ///
     /// # Safety
     ///
-    /// There is such an element.
+    /// An element has this number.
     #[inline(always)]
     pub(super) unsafe fn count_hit(&self, preempt: PreemptOff<'_>, number: u32) -> bool {
         if preempt.cpu() >= self.hits_only {
             return false;
         }
-        // SAFETY: By the invariants this CPU has counters, and the element, which is there by the caller, has one column.
+        // SAFETY: By the invariants this CPU has counters and elements have one column. The caller
+        // guarantees that the element exists.
         unsafe {
             let (start, nth) = self.own.get_unchecked(preempt.cpu()).parts.only(number);
             increment_nth(start, nth);
@@ -248,11 +256,11 @@ impl Counters {
         true
     }
 
-    /// Updates the columns of an element of which all but the first are [sums](Column::Sum).
+    /// Updates the columns of an element whose columns, except the first, are [sums](Column::Sum).
     ///
     /// # Safety
     ///
-    /// There is such an element.
+    /// An element has this number.
     #[inline(always)]
     pub(super) unsafe fn update_sums<V>(
         &self,
@@ -261,20 +269,20 @@ impl Counters {
         values: &[V],
         read: impl Fn(&V) -> u64,
     ) {
-        // SAFETY: By the caller there is such an element.
+        // SAFETY: The caller guarantees that an element has this number.
         if unsafe { self.count_hit(preempt, number) } {
             return;
         }
         let Some(cpu) = self.own.get(preempt.cpu()) else {
-            // SAFETY: By the caller there is such an element.
+            // SAFETY: The caller guarantees that an element has this number.
             return unsafe {
                 self.update_shared(number, values, move |value| (read(value), ColumnSet::ONE))
             };
         };
-        // SAFETY: By the caller there is such an element.
+        // SAFETY: The caller guarantees that an element has this number.
         let parts = unsafe { cpu.parts.of(number) };
         if values.len() < parts.len() {
-            // SAFETY: There are more parts than values.
+            // SAFETY: `parts` has more items than `values`.
             unsafe {
                 Column::Hits.update(parts, 0, 1);
                 for (nth, value) in (1..).zip(values) {
@@ -288,7 +296,7 @@ impl Counters {
     ///
     /// # Safety
     ///
-    /// There is such an element.
+    /// An element has this number.
     #[cold]
     #[inline(never)]
     unsafe fn update_shared<V>(
@@ -300,7 +308,7 @@ impl Counters {
         let Some(shared) = &self.shared else {
             return;
         };
-        // SAFETY: By the caller there is such an element.
+        // SAFETY: The caller guarantees that an element has this number.
         let parts = unsafe { shared.parts.of(number) };
         let mut parts = parts.iter().zip(&*self.columns);
         let hits = parts.next();
@@ -319,9 +327,9 @@ impl Counters {
     ///
     /// # Safety
     ///
-    /// There is such an element.
+    /// An element has this number.
     pub(super) unsafe fn fold(&self, number: u32, column: usize) -> u64 {
-        // SAFETY: There is such an element.
+        // SAFETY: The caller guarantees that an element has this number.
         let part = |cpu: &CpuCounters| unsafe { cpu.parts.of(number) }[column].load(Relaxed);
         self.columns[column].fold(self.sets().map(part))
     }
@@ -329,7 +337,7 @@ impl Counters {
     /// Counts a loss.
     pub(super) fn lose(&self, preempt: PreemptOff<'_>, loss: Loss) {
         match (self.own.get(preempt.cpu()), &self.shared) {
-            // SAFETY: There is one counter for each.
+            // SAFETY: `losses` has one counter for each kind of [`Loss`].
             (Some(own), _) => unsafe { increment(&own.losses, loss as usize) },
             (None, Some(shared)) => Column::Hits.update_shared(&shared.losses[loss as usize], 1),
             (None, None) => (),

@@ -16,17 +16,17 @@ use super::{
 use crate::sync::PreemptOff;
 use kernel::sync::atomic::Atomic;
 
-/// The parts of a CPU for the columns of an element.
+/// The columns of an element, and this CPU's parts for them.
 pub(super) struct OwnParts<'a> {
     pub(super) columns: &'a [Column],
     pub(super) parts: &'a [Atomic<u64>],
 }
 
-/// An element of a map: a key, and what is kept of its hits.
+/// A reference to an element of a map: its key, columns, variables and side data.
 ///
 /// # Invariants
 ///
-/// `number` is that of an element in a slot of the generation's index, found there by an acquiring load.
+/// An acquiring load of a slot of the generation's index has found the element with this `number`.
 #[derive(Clone, Copy)]
 pub struct Elt<'a> {
     generation: &'a Generation,
@@ -34,15 +34,17 @@ pub struct Elt<'a> {
 }
 
 impl<'a> Elt<'a> {
-    /// The element with this number, which was in a slot of the generation's index, found there by an acquiring load.
+    /// Refers to the element with this number, which an acquiring load of a slot of the
+    /// generation's index has found.
     #[inline(always)]
     pub(super) fn new(generation: &'a Generation, number: u32) -> Self {
-        // INVARIANT: By the caller.
+        // INVARIANT: The caller found the element by an acquiring load.
         Self { generation, number }
     }
 
-    /// Updates the columns for a hit: the first counts it. `read` makes a number of each of `values`, and says which of the
-    /// other columns are updated with it: the next ones. Any context.
+    /// Updates the columns for a hit: the first counts it. `read` turns each of `values` into a
+    /// number, and returns the set of columns to update with it; sets follow each other. Any
+    /// context.
     #[inline(always)]
     pub fn update<V>(
         self,
@@ -51,11 +53,11 @@ impl<'a> Elt<'a> {
         read: impl Fn(&V) -> (u64, ColumnSet),
     ) {
         let counters = &self.generation.counters;
-        // SAFETY: By the invariants there is such an element.
+        // SAFETY: By the invariants of `Elt`, an element has this number.
         unsafe { counters.update(preempt, self.number, values, read) }
     }
 
-    /// [`Elt::update`] with one value, without a call. Any context.
+    /// Inlined [`Elt::update`] with one value. Any context.
     #[inline(always)]
     pub fn update_inline(self, preempt: PreemptOff<'_>, value: u64, set: ColumnSet) {
         match self.own_parts(preempt) {
@@ -68,11 +70,12 @@ impl<'a> Elt<'a> {
         }
     }
 
-    /// The columns, and the parts of this CPU for them; `None` if it shares them with others. Any context.
+    /// Returns the columns, and this CPU's parts for them; `None` if it shares them with others.
+    /// Any context.
     #[inline(always)]
     pub(super) fn own_parts(self, preempt: PreemptOff<'_>) -> Option<OwnParts<'a>> {
         let counters = &self.generation.counters;
-        // SAFETY: By the invariants there is such an element.
+        // SAFETY: By the invariants of `Elt`, an element has this number.
         let (columns, parts) = unsafe { counters.own_parts(preempt, self.number) }?;
         Some(OwnParts { columns, parts })
     }
@@ -83,7 +86,8 @@ impl<'a> Elt<'a> {
         self.update_sums(preempt, &[], |&value: &u64| value);
     }
 
-    /// Updates the columns, of which all but the first are [sums](Column::Sum), for a hit. Any context.
+    /// Updates the columns, of which all but the first are [sums](Column::Sum), for a hit. Any
+    /// context.
     #[inline(always)]
     pub(super) fn update_sums<V>(
         self,
@@ -92,18 +96,18 @@ impl<'a> Elt<'a> {
         read: impl Fn(&V) -> u64,
     ) {
         let counters = &self.generation.counters;
-        // SAFETY: By the invariants there is such an element.
+        // SAFETY: By the invariants of `Elt`, an element has this number.
         unsafe { counters.update_sums(preempt, self.number, values, read) }
     }
 
     /// Folds the parts of all CPUs of a column.
     pub fn column(self, column: usize) -> u64 {
-        // SAFETY: By the invariants there is such an element.
+        // SAFETY: By the invariants of `Elt`, an element has this number.
         unsafe { self.generation.counters.fold(self.number, column) }
     }
 
-    /// Sets variable `number`. False: it cannot hold this value, and is now unset; see [`VarCell::set`]. Any
-    /// context.
+    /// Sets variable `number`. Returns false if it cannot hold this value, and is now unset; see
+    /// [`VarCell::set`]. Any context.
     #[must_use]
     #[inline]
     pub fn set_var(self, number: usize, value: u64) -> bool {
@@ -111,13 +115,14 @@ impl<'a> Elt<'a> {
         var.is_some_and(|var| var.set(self.generation.index.mask, value))
     }
 
-    /// The value of variable `number`, if it is set. Any context.
+    /// Returns the value of variable `number`, if it is set. Any context.
     #[inline]
     pub fn var(self, number: usize) -> Option<u64> {
         self.vars().get(number)?.get(self.generation.index.mask)
     }
 
-    /// Reads variable `number` and unsets it: each value that was set is returned at most once. Any context.
+    /// Reads variable `number` and unsets it: each value that was set is returned at most once. Any
+    /// context.
     #[inline(always)]
     pub fn take_var(self, number: usize) -> Option<u64> {
         self.vars().get(number)?.take(self.generation.index.mask)
@@ -125,27 +130,28 @@ impl<'a> Elt<'a> {
 
     #[inline]
     fn vars(self) -> &'a [VarCell] {
-        // SAFETY: By the invariants there is such an element.
+        // SAFETY: By the invariants of `Elt`, an element has this number.
         unsafe { self.generation.index.vars.of(self.number) }
     }
 
-    /// Its number, which it keeps as long as the map exists: for [`Map::wide_at`].
+    /// Returns the number of the element, for [`Map::wide_at`]. It is constant for the life of the
+    /// map.
     #[inline]
     pub fn number(self) -> u32 {
         self.number
     }
 
-    /// Wide cell `number`, if it has so many.
+    /// Returns wide cell `number`, if the element has so many.
     #[inline]
     pub fn wide(self, number: usize) -> Option<WideCell<'a>> {
-        // SAFETY: By the invariants there is such an element.
+        // SAFETY: By the invariants of `Elt`, an element has this number.
         unsafe { self.generation.index.wide.of(self.number, number) }
     }
 
-    /// The side data, all zero when the element is new.
+    /// Returns the side data, all zero when the element is new.
     #[inline]
     pub fn side(self) -> &'a [Atomic<u64>] {
-        // SAFETY: By the invariants there is such an element.
+        // SAFETY: By the invariants of `Elt`, an element has this number.
         unsafe { self.generation.index.side.of(self.number) }
     }
 

@@ -2,10 +2,10 @@
 
 //! The fast path: hits whose key and values are plain fields of the record.
 //!
-//! Most keys are a few numbers or short arrays of characters: a few words that need no buffer. The length of
-//! the record is checked once for all of them. The form of the key is known when the histogram is built, and a hit tests
-//! it once; each form has a function of its own, so that none saves registers, or clears stack, that only another one
-//! needs.
+//! Most keys are a few numbers or short arrays of characters: a few words that need no buffer. The
+//! length of the record is checked once for all of them. The form of the key is known when the
+//! histogram is built, and a hit tests it once; each form has a function of its own, so that a hit
+//! saves no registers, and clears no stack, for other forms.
 
 use core::{
     array,
@@ -51,12 +51,12 @@ pub struct KeyWord {
 }
 
 impl KeyWord {
-    /// A number.
+    /// A word that is a whole number of the record.
     pub const fn number(number: Number) -> Self {
         Self { number, mask: !0 }
     }
 
-    /// The last eight characters of an array, at this offset. The last one counts as a NUL.
+    /// The last eight characters of an array, at this offset. The last one is read as a NUL.
     pub const fn tail(offset: u32) -> Self {
         Self {
             number: Number::new(NumberType::U64, offset),
@@ -64,7 +64,7 @@ impl KeyWord {
         }
     }
 
-    /// Its offset, if it is a number of this type, with all its bits.
+    /// Returns its offset if it is a full number of this type, unmasked.
     fn offset_of(&self, type_: NumberType) -> Option<u32> {
         (self.number.type_() == type_ && self.mask == !0).then_some(self.number.offset())
     }
@@ -75,11 +75,12 @@ impl KeyWord {
     }
 }
 
-/// A number of 32 bits, with or without a sign: what most parts of keys are. To read it, its type is not tested.
+/// A number of 32 bits, with or without a sign: the most common key part. It is read without
+/// testing its type.
 #[derive(Clone, Copy)]
 struct Number32 {
     offset: u32,
-    /// Its sign.
+    /// The sign bit; 0 if the number is unsigned.
     sign: u32,
 }
 
@@ -108,7 +109,8 @@ struct KeyWords<T, const N: usize> {
 }
 
 impl<T: Copy, const N: usize> KeyWords<T, N> {
-    /// What `f` makes of these words. `None`: there are none, or too many, or of one it makes nothing.
+    /// Converts `words` by `f`. `None`: `words` is empty or too long, or `f` returned `None` for
+    /// one.
     fn new<U>(words: &[U], f: impl Fn(&U) -> Option<T>) -> Option<Self> {
         let mut all = [f(words.first()?)?; N];
         for (to, word) in all.get_mut(..words.len())?.iter_mut().zip(words) {
@@ -138,16 +140,17 @@ impl<T: Copy, const N: usize> KeyWords<T, N> {
 }
 
 /// The form of a key.
-// With a tag of its own, which is tested first: the compiler would begin to tell four forms apart in the middle.
+// With a tag of its own, which is tested first: the compiler would begin to tell four forms apart
+// in the middle.
 #[repr(u32)]
 enum KeyForm {
-    /// It is one `u32`, as most are, at this offset.
+    /// One `u32` at this offset: the most common key.
     U32(u32),
-    /// It is something else.
+    /// Any other key.
     Other(OtherForm),
 }
 
-/// The form of a key that is no `u32`.
+/// The form of a key that is not a single `u32`.
 #[repr(u32)]
 enum OtherForm {
     /// It is one `s32`, at this offset.
@@ -166,7 +169,7 @@ enum OtherForm {
     Text(TextField),
 }
 
-/// What of a record is the key.
+/// The part of a record that is the key.
 pub enum KeyFields<'a> {
     /// Words at fixed places, and how they are scaled.
     Words(&'a [(KeyWord, Scale)]),
@@ -175,7 +178,7 @@ pub enum KeyFields<'a> {
 }
 
 impl KeyFields<'_> {
-    /// Bytes that a record has to have.
+    /// Minimum length of the record in bytes.
     fn end(&self) -> usize {
         match self {
             Self::Words(words) => {
@@ -187,7 +190,7 @@ impl KeyFields<'_> {
     }
 }
 
-/// The form of a key of two numbers, of which the last one is put into exponential buckets.
+/// The form of a key of two numbers, the last of which is put into exponential buckets.
 struct BucketForm {
     first: Number,
     last: Number,
@@ -227,14 +230,14 @@ impl FastScale {
 enum ScaledForm {
     /// Few words.
     Few(KeyWords<(KeyWord, FastScale), { RecordFields::KEY_MAX }>),
-    /// Two numbers, of which the last one is put into exponential buckets.
+    /// Two numbers, the last of which is put into exponential buckets.
     Bucket(BucketForm),
     /// More words, or words that are scaled in another way.
     Wide(KVec<(KeyWord, Scale)>),
 }
 
 impl KeyForm {
-    /// The form of this key. `None`: there are no words, or too many.
+    /// Chooses the form of this key. `None`: it has no words, or too many.
     fn new(key: &KeyFields<'_>) -> Result<Option<Self>> {
         let key = match *key {
             KeyFields::Words(key) => key,
@@ -297,8 +300,8 @@ impl OtherForm {
     }
 }
 
-/// The fields of a record that make a key, and the fields that are added to the sums of its element. For maps whose
-/// columns are the count of hits and sums.
+/// The fields of a record that make a key, and the fields that are added to the sums of its
+/// element. For maps whose columns are the hitcount and sums.
 ///
 /// # Invariants
 ///
@@ -306,32 +309,33 @@ impl OtherForm {
 pub struct RecordFields {
     key: KeyForm,
     values: KVec<Number>,
-    /// Bytes that a record has to have.
+    /// Minimum length of the record in bytes.
     end: usize,
 }
 
 impl RecordFields {
-    /// Most words of a key with a form of its own.
+    /// Maximum number of words of a key with a form of its own.
     const KEY_MAX: usize = 4;
 
-    /// Most words of a key with a form of its own, if all are numbers of 32 bits.
+    /// Maximum number of words of a key with a form of its own, if all are numbers of 32 bits.
     const NUMBERS32_MAX: usize = 8;
 
-    /// Most words of a key.
+    /// Maximum number of words of a key.
     pub const WIDE_MAX: usize = 16;
 
-    /// Fields for this key, and sums of `values`. `None`: there are no words, or too many. Fails with `ENOMEM`.
+    /// Fields for this key, and sums of `values`. `None`: the key has no words, or too many. Fails
+    /// with `ENOMEM`.
     pub fn new(key: &KeyFields<'_>, values: KVec<Number>) -> Result<Option<Self>> {
         let ends = values.iter().map(|value| value.end());
         let end = ends.fold(key.end(), usize::max);
         let Some(key) = KeyForm::new(key)? else {
             return Ok(None);
         };
-        // INVARIANT: No field ends behind the last one.
+        // INVARIANT: `end` is the largest end of all fields.
         Ok(Some(Self { key, end, values }))
     }
 
-    /// The fields as they are in `record`; `None` if it is too short for one of them.
+    /// Returns the fields of `record`; `None` if it is too short for one of them.
     #[inline(always)]
     fn of<'a>(&'a self, record: Record<'a>) -> Option<Fields<'a>> {
         let bytes = record.as_bytes();
@@ -339,14 +343,14 @@ impl RecordFields {
         (bytes.len() >= self.end).then(|| unsafe { self.of_whole(record) })
     }
 
-    /// The fields as they are in `record`.
+    /// Returns the fields of `record`.
     ///
     /// # Safety
     ///
-    /// It is not too short for any of them.
+    /// The record is long enough for all of them.
     #[inline(always)]
     pub(super) unsafe fn of_whole<'a>(&'a self, record: Record<'a>) -> Fields<'a> {
-        // INVARIANT: By the caller the record has `end` bytes.
+        // INVARIANT: The caller guarantees that the record has `end` bytes.
         Fields {
             fields: self,
             start: record.as_bytes().as_ptr(),
@@ -359,7 +363,7 @@ impl RecordFields {
 ///
 /// # Invariants
 ///
-/// At `start` there are `fields.end` bytes, which do not change for `'a`.
+/// `start` points to `fields.end` bytes, which do not change for `'a`.
 #[derive(Clone, Copy)]
 pub(super) struct Fields<'a> {
     start: *const u8,
@@ -373,51 +377,51 @@ impl Fields<'_> {
     pub(super) fn count(self, elt: Elt<'_>, preempt: PreemptOff<'_>) {
         // SAFETY: Only fields are read.
         let bytes = unsafe { self.unchecked() };
-        // Moved, so that it stays in registers.
+        // By value, so that it stays in registers.
         elt.update_sums(preempt, &self.fields.values, move |value| {
             value.read(&bytes)
         });
     }
 
-    /// The word of a key that is this number.
+    /// Reads this number as a word of the key.
     #[inline(always)]
     fn number(self, number: &Number) -> u64 {
         // SAFETY: It is one of the fields.
         number.read(&unsafe { self.unchecked() })
     }
 
-    /// The word of a key that is the number of this type at this offset.
+    /// Reads the number of this type at this offset as a word of the key.
     #[inline(always)]
     fn number_at(self, type_: NumberType, offset: u32) -> u64 {
         // SAFETY: It is one of the fields.
         type_.read(offset, &unsafe { self.unchecked() })
     }
 
-    /// The word of a key that is this number of 32 bits.
+    /// Reads this number of 32 bits as a word of the key.
     #[inline(always)]
     fn number32(self, number: &Number32) -> u64 {
         // SAFETY: It is one of the fields.
         number.read(&unsafe { self.unchecked() })
     }
 
-    /// A word of a key.
+    /// Reads a word of the key.
     #[inline(always)]
     fn word(self, word: &KeyWord) -> u64 {
         // SAFETY: It is one of the fields.
         word.read(&unsafe { self.unchecked() })
     }
 
-    /// A word of a key, scaled.
+    /// Reads a word of the key and scales it.
     #[inline(always)]
     fn scaled(self, (word, scale): &(KeyWord, FastScale)) -> u64 {
         scale.apply(self.word(word))
     }
 
-    /// The bytes of the record.
+    /// Returns the bytes of the record, for reads without bounds checks.
     ///
     /// # Safety
     ///
-    /// Nothing is read from them but the fields, and what else is in the record.
+    /// The caller only reads the fields, or other bytes that it knows to be in the record.
     #[inline(always)]
     pub(super) unsafe fn unchecked(self) -> Unchecked {
         Unchecked(self.start)
@@ -431,8 +435,8 @@ impl Unchecked {
     /// The number at `offset`.
     #[inline(always)]
     pub(super) fn read<T: Unaligned>(&self, offset: usize) -> T {
-        // SAFETY: By the caller of [`Fields::unchecked`] this is in the record, or one of the fields, which the record has
-        // by the invariants of `Fields`.
+        // SAFETY: By the caller of [`Fields::unchecked`] this is in the record, or one of the
+        // fields, which the record has by the invariants of `Fields`.
         T::of(unsafe { &*self.0.add(offset).cast() })
     }
 }
@@ -459,7 +463,8 @@ impl Numbers for Unchecked {
     }
 }
 
-/// The fields of a record that make a key, and the fields that columns of any kind are updated with.
+/// The fields of a record that make a key, and the fields that columns of any kind are updated
+/// with.
 ///
 /// # Invariants
 ///
@@ -467,14 +472,14 @@ impl Numbers for Unchecked {
 pub struct ColumnFields {
     key: RecordFields,
     values: KVec<(Number, ColumnSet)>,
-    /// What most have, which is tested first.
+    /// The commonest form, tested first.
     spread: Option<SpreadFields>,
 }
 
-/// A key that is a `u32`, and one value, of which there are the smallest, the largest and the sum.
+/// A key that is one `u32`, and one value with the columns smallest, largest and sum.
 #[derive(Clone, Copy)]
 struct SpreadFields {
-    /// Where the key is.
+    /// Offset of the key.
     key: u32,
     value: Number,
     max: Extreme,
@@ -486,7 +491,7 @@ pub struct SpreadHit<'a> {
     max: Extreme,
     /// The number of the element.
     pub element: u32,
-    /// The value.
+    /// The value read from the record.
     pub value: u64,
 }
 
@@ -499,8 +504,8 @@ impl SpreadHit<'_> {
 }
 
 impl ColumnFields {
-    /// Fields for this key, and columns that are updated with `values`. `None`: there are no words, or too many. Fails with
-    /// `ENOMEM`.
+    /// Fields for this key, and columns that are updated with `values`. `None`: the key has no
+    /// words, or too many. Fails with `ENOMEM`.
     pub fn new(key: &KeyFields<'_>, values: KVec<(Number, ColumnSet)>) -> Result<Option<Self>> {
         let Some(mut key) = RecordFields::new(key, KVec::new())? else {
             return Ok(None);
@@ -511,7 +516,7 @@ impl ColumnFields {
             }
             _ => None,
         };
-        // INVARIANT: No field ends behind the last one.
+        // INVARIANT: `end` is the largest end of all fields.
         let ends = values.iter().map(|(value, ..)| value.end());
         key.end = ends.fold(key.end, usize::max);
         Ok(Some(Self {
@@ -521,7 +526,7 @@ impl ColumnFields {
         }))
     }
 
-    /// Whether `record` has all of them.
+    /// Whether `record` is long enough for all fields.
     #[inline(always)]
     pub fn fit(&self, record: Record<'_>) -> bool {
         self.key.of(record).is_some()
@@ -535,7 +540,8 @@ impl ColumnFields {
         };
         let mut next = 1;
         for (number, set) in &self.values {
-            // SAFETY: By the invariants it is before the end that the record was found to have.
+            // SAFETY: By the invariants the number is before the end of the fields, which the
+            // record reaches.
             let value = number.read(&unsafe { fields.unchecked() });
             set.update(columns, parts, next, value);
             next = next.wrapping_add(set.len());
@@ -550,7 +556,8 @@ impl ColumnFields {
     #[inline(never)]
     fn count_shared(&self, fields: Fields<'_>, elt: Elt<'_>, preempt: PreemptOff<'_>) -> bool {
         elt.update(preempt, &self.values, |(number, set)| {
-            // SAFETY: As above.
+            // SAFETY: By the invariants the number is before the end of the fields, which the
+            // record reaches.
             (number.read(&unsafe { fields.unchecked() }), *set)
         });
         true
@@ -560,7 +567,8 @@ impl ColumnFields {
     #[inline(always)]
     fn note(&self, fields: Fields<'_>, elt: Elt<'_>, note: impl Fn(usize, u32, u64)) {
         for (nth, (number, _)) in self.values.iter().enumerate() {
-            // SAFETY: As above.
+            // SAFETY: By the invariants the number is before the end of the fields, which the
+            // record reaches.
             let value = number.read(&unsafe { fields.unchecked() });
             note(nth, elt.number(), value);
         }
@@ -568,7 +576,8 @@ impl ColumnFields {
 }
 
 impl Generation {
-    /// Counts a hit whose key and values are these fields of `record`: see [`super::Map::count_columns`].
+    /// Counts a hit whose key and values are these fields of `record`: see
+    /// [`super::Map::count_columns`].
     #[inline(always)]
     pub(super) fn count_columns(
         &self,
@@ -586,8 +595,9 @@ impl Generation {
         true
     }
 
-    /// Finds the element of a hit of [`SpreadFields`] in the first slot of its path, where most are. `None`: it is not there,
-    /// the hit is another one, or this CPU shares its columns with others. Any context.
+    /// Finds the element of a hit of [`SpreadFields`] in the first slot of its path, where most
+    /// are. `None`: it is not there, the fields are not [`SpreadFields`], or this CPU shares its
+    /// columns with others. Any context.
     #[inline(always)]
     fn find_spread<'a>(
         &'a self,
@@ -596,7 +606,8 @@ impl Generation {
         preempt: PreemptOff<'_>,
     ) -> Option<SpreadHit<'a>> {
         let spread = columns.spread.as_ref()?;
-        // SAFETY: By the invariants both are before the end that the record was found to have.
+        // SAFETY: By the invariants key and value are before the end of the fields, which the
+        // record reaches.
         let bytes = unsafe { fields.unchecked() };
         let elt = self.lookup_word_at_home(NumberType::U32.read(spread.key, &bytes))?;
         Some(SpreadHit {
@@ -607,7 +618,7 @@ impl Generation {
         })
     }
 
-    /// As [`Generation::find_spread`]: see [`super::Map::find_spread`].
+    /// [`Generation::find_spread`] for a record: see [`super::Map::find_spread`].
     #[inline(always)]
     pub(super) fn find_spread_of<'a>(
         &'a self,
@@ -618,8 +629,8 @@ impl Generation {
         self.find_spread(columns, columns.key.of(record)?, preempt)
     }
 
-    /// Counts a hit that [`Generation::find_spread`] does not find. Returns true, as its caller does, so that
-    /// the call is a jump.
+    /// Slow path of [`Generation::count_columns`]. Returns true, as its caller does, so that the
+    /// call is a jump.
     #[inline(never)]
     fn count_columns_elsewhere(
         &self,
@@ -627,12 +638,13 @@ impl Generation {
         record: Record<'_>,
         preempt: PreemptOff<'_>,
     ) -> bool {
-        // The record was found to be long enough.
+        // This cannot fail: the record was found to be long enough.
         self.count_columns_with(columns, record, preempt, |_, _, _| ());
         true
     }
 
-    /// As [`Generation::count_columns`]: see [`super::Map::count_columns_with`].
+    /// [`Generation::count_columns`] that calls `note` with each value: see
+    /// [`super::Map::count_columns_with`].
     #[inline(always)]
     pub(super) fn count_columns_with(
         &self,
@@ -681,14 +693,15 @@ impl Generation {
                 }
             }
             KeyForm::Other(OtherForm::Text(text)) => {
-                // SAFETY: These are the fields of `record`, and their key.
+                // SAFETY: `fields` were found in `record`, and `text` is their key.
                 return unsafe { self.count_text(fields.fields, record, preempt, text) };
             }
         };
         self.count_word(fields, preempt, key)
     }
 
-    /// Counts a hit with this key, with a call only if it is not in the first slot of its path. Returns true.
+    /// Counts a hit with this key, with a call only if it is not in the first slot of its path.
+    /// Returns true.
     #[inline(always)]
     fn count_word(&self, fields: Fields<'_>, preempt: PreemptOff<'_>, key: u64) -> bool {
         match self.lookup_word_at_home(key) {
@@ -700,8 +713,8 @@ impl Generation {
         }
     }
 
-    /// Finds the element of the key that these fields of `record` are, or inserts it: see [`super::Map::insert`]. `None`:
-    /// the record is too short for them, and nothing was done.
+    /// Finds the element for the key in these fields of `record`, or inserts it: see
+    /// [`super::Map::insert`]. `None`: the record is too short for them, and nothing was done.
     #[inline(always)]
     pub(super) fn insert_record<'a>(
         &'a self,
@@ -712,7 +725,7 @@ impl Generation {
         Some(self.insert_fields(fields.of(record)?, record, preempt))
     }
 
-    /// As [`Generation::insert_record`], with the fields of the record.
+    /// [`Generation::insert_record`] for fields that were found in the record.
     #[inline(always)]
     pub(super) fn insert_fields<'a>(
         &'a self,
@@ -797,7 +810,8 @@ impl Generation {
         self.count_few(fields, preempt, words, |word| fields.word(word))
     }
 
-    /// Counts a hit whose key is these words, at most [`RecordFields::KEY_MAX`], each read by `read`. Returns true.
+    /// Counts a hit whose key is these words, at most [`RecordFields::KEY_MAX`], each read by
+    /// `read`. Returns true.
     #[inline(always)]
     fn count_few<T: Copy, const N: usize>(
         &self,
@@ -817,7 +831,8 @@ impl Generation {
         }
     }
 
-    /// Counts a hit with this key, with a call only if it is not in the first slot of its path. Returns true.
+    /// Counts a hit with this key, with a call only if it is not in the first slot of its path.
+    /// Returns true.
     #[inline(always)]
     fn count_array<const N: usize>(
         &self,
@@ -880,8 +895,8 @@ impl Generation {
         }
     }
 
-    /// Counts a hit whose key is [`ScaledForm::Bucket`], with a call only if it is not in the first slot of its path, or the
-    /// bucket needs one. Returns true.
+    /// Counts a hit whose key is [`ScaledForm::Bucket`], with a call only if it is not in the first
+    /// slot of its path, or the bucket needs one. Returns true.
     #[inline(never)]
     fn count_by_bucket(
         &self,

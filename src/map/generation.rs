@@ -34,14 +34,15 @@ use super::{
 };
 use crate::sync::PreemptOff;
 
-/// What a hit loads one pointer for.
+/// The index and the counters that a hit uses, behind one pointer.
 ///
-/// It has parts of the index and the counters by value, so that they need no pointer of their own. What is large is shared
-/// with other generations. A task that has one reads what it counted, also when it is not the map's any more.
+/// Parts of both are embedded, so that they need no pointers of their own. Large parts are shared
+/// with other generations. A task that holds a generation can read its counts even after the map
+/// has replaced it.
 ///
 /// # Invariants
 ///
-/// The index and the counters have the same elements.
+/// The index and the counters are for the same elements.
 #[repr(C)]
 pub struct Generation {
     pub(super) index: Index,
@@ -95,8 +96,8 @@ impl Generation {
         }
     }
 
-    /// Finds or inserts the element of a key of `N` words. The compiler unrolls its loops, which saves some 20
-    /// instructions a hit.
+    /// Finds or inserts the element of a key of `N` words. The compiler unrolls its loops, which
+    /// saves some 20 instructions a hit.
     #[inline(always)]
     pub(super) fn insert_array<'a, const N: usize>(
         &'a self,
@@ -124,8 +125,8 @@ impl Generation {
         None
     }
 
-    /// Finds the element of a key of one word in the first slot of its path, where most are. `None` if it is
-    /// not there, or its hits are drops. Any context.
+    /// Finds the element of a key of one word in the first slot of its path, where most are. `None`
+    /// if it is not there, or its hits are drops. Any context.
     #[inline(always)]
     pub fn lookup_word_at_home(&self, key: u64) -> Option<Elt<'_>> {
         let number = self.index.lookup_word_at_home(key)?;
@@ -142,8 +143,8 @@ impl Generation {
         }
     }
 
-    /// Finds the element of a key of `N` words in the first slot of its path: see [`Index::lookup_array_at_home`]. Any
-    /// context.
+    /// Finds the element of a key of `N` words in the first slot of its path: see
+    /// [`Index::lookup_array_at_home`]. Any context.
     #[inline(always)]
     pub(super) fn lookup_array_at_home<const N: usize>(&self, key: [u64; N]) -> Option<Elt<'_>> {
         let number = self.index.lookup_array_at_home(key)?;
@@ -167,19 +168,20 @@ impl Generation {
     #[inline]
     pub(super) fn wide_at(&self, number: u32, cell: usize) -> Option<WideCell<'_>> {
         match self.index.pool.has(number) {
-            // SAFETY: There is such an element.
+            // SAFETY: The pool has this number, so an element has it.
             true => unsafe { self.index.wide.of(number, cell) },
             false => None,
         }
     }
 
-    /// The entries, each once, in the order of their slots. Elements that become entries during the iteration
-    /// may be missing.
+    /// The entries, each once, in the order of their slots. Elements that become entries during the
+    /// iteration may be missing.
     pub fn elts(&self) -> impl Iterator<Item = Elt<'_>> {
         (0..).map_while(|slot| self.slot(slot)).flatten()
     }
 
-    /// The entry in a slot, if there is one, which never changes then. `None`: there are no more slots.
+    /// The entry in a slot. `Some(None)`: the slot holds no entry yet; an entry never changes.
+    /// `None`: the map has fewer slots.
     pub fn slot(&self, number: u32) -> Option<Option<Elt<'_>>> {
         let (number, table) = (number as usize, &self.index.table);
         if let Some(slot) = table.slots().get(number) {
@@ -196,7 +198,8 @@ impl Generation {
         (word.state() == state).then(|| Elt::new(self, word.number()))
     }
 
-    /// The element in a slot of the next table, if it is in this state, and not in the first table, too.
+    /// The element in a slot of the next table, if it is in this state, and not in the first table,
+    /// too.
     fn only_in_next(&self, slot: &Atomic<u64>, state: SlotState) -> Option<Elt<'_>> {
         let elt = self.in_state(slot, state)?;
         let word = Slot::from_raw(slot.load(Acquire))?;
@@ -208,8 +211,8 @@ impl Generation {
         self.index.next.is_some()
     }
 
-    /// Hits of all entries: the calls of [`super::Map::insert`] that returned one. The sum of their hitcounts, so a hit
-    /// is counted once only. Visits all slots.
+    /// Hits of all entries: the calls of [`super::Map::insert`] that returned one. The sum of their
+    /// hitcounts, so a hit is counted once only. Visits all slots.
     pub fn hits(&self) -> u64 {
         self.elts()
             .fold(0, |hits, elt| hits.wrapping_add(elt.column(0)))
@@ -227,8 +230,8 @@ impl Generation {
             .fold(counted, |drops, elt| drops.wrapping_add(elt.column(0)))
     }
 
-    /// Elements in excess: those that were inserted while the last place was taken. They take none, and their hits are
-    /// drops.
+    /// Number of excess elements: inserted while another context took the last place. Their hits
+    /// are drops.
     pub fn excess(&self) -> usize {
         self.in_excess().count()
     }

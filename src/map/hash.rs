@@ -4,11 +4,11 @@
 
 /// A hash function chosen by a seed.
 ///
-/// Without knowing the seed one cannot make up keys that collide more often than others.
-/// Numbers that differ little, or in their upper bits only (process ids, flags, addresses), spread
-/// like random ones: the product of two words has two, of which the lower one depends on what is below
-/// in the key and the upper one on what is above; both together are multiplied once more, since one
-/// product leaves sequences as evenly spaced, or as badly, as they were.
+/// Without knowing the seed, one cannot construct keys that collide more often than others. Numbers
+/// that differ little, or in their upper bits only (process ids, flags, addresses), spread like
+/// random ones. The product of two words has two words: the lower one depends on the lower bits of
+/// the key and the upper one on the upper bits. Both are combined and multiplied once more, since
+/// one product leaves sequences as evenly spaced, or as badly, as they were.
 #[derive(Clone, Copy)]
 pub struct Hash {
     start: u64,
@@ -38,8 +38,8 @@ impl Hash {
     }
 }
 
-/// The `n`-th number of a sequence that depends on `seed` (the generator SplitMix64). Numbers 1 to 3 choose the
-/// hash function.
+/// The `n`-th number of a sequence that depends on `seed` (the generator SplitMix64). Numbers 1 to
+/// 3 choose the hash function.
 pub(super) fn scramble(seed: u64, n: u64) -> u64 {
     let mut z = seed.wrapping_add(n.wrapping_mul(0x9e37_79b9_7f4a_7c15));
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The index of a map: which element a key has, and what elements keep beyond an interval.
+//! The index of a map: it maps keys to elements, and keeps the parts of elements that outlive an
+//! interval.
 
 use core::iter;
 
@@ -52,18 +53,18 @@ use crate::sync::{
     PreemptOff, //
 };
 
-/// The hash table, the keys, and what elements have beside columns. Its generations share all of it, but for the table
-/// if that is replaced.
+/// The hash table, the keys, and the parts of elements other than columns. Generations share all of
+/// it; only the table differs if it was replaced.
 ///
-/// What each hit reads comes first, on two cache lines.
+/// Fields that each hit reads come first, on two cache lines.
 #[derive(Clone)]
 #[repr(C)]
 pub(super) struct Index {
     hash: Hash,
     pub(super) table: Table,
     pub(super) keys: Keys,
-    /// While the table is being replaced, the one that comes next: keys that a sealed slot keeps out of the first one
-    /// are here.
+    /// The next table, while the table is being replaced. It takes the keys that a sealed slot
+    /// keeps out of the first one.
     pub(super) next: Option<Table>,
     pub(super) vars: Chunks<VarCell>,
     pub(super) mask: VarMask,
@@ -72,13 +73,14 @@ pub(super) struct Index {
     pub(super) pool: Arc<Pool>,
 }
 
-/// What is in the first slot of a key's path, where most keys are.
+/// Result of a lookup in the first slot of a key's path, where most keys are.
 pub enum AtHome<T> {
-    /// Its element.
+    /// The key's element.
     Found(T),
-    /// Nothing: it has no element.
+    /// The slot is empty: the key has no element.
     Nothing,
-    /// Another element, or one whose hits are drops: it may be on the rest of the path.
+    /// The slot has another element, or an element whose hits are drops: the key may be on the rest
+    /// of the path.
     Another,
 }
 
@@ -114,8 +116,8 @@ impl Index {
         Iterator::chain(iter::once(&self.table), &self.next)
     }
 
-    /// Finds the element of a key of one word in the first slot of its path, where most are. `None` if it is not there,
-    /// or its hits are drops. Any context.
+    /// Finds the element of a key of one word in the first slot of its path, where most are. `None`
+    /// if it is not there, or its hits are drops. Any context.
     #[inline(always)]
     pub(super) fn lookup_word_at_home(&self, key: u64) -> Option<u32> {
         let hash = self.hash.of(iter::once(key));
@@ -124,14 +126,15 @@ impl Index {
         unsafe { self.keys.is_word(word.number(), key) }.then_some(word.number())
     }
 
-    /// Finds the element of a key of `N` words in the first slot of its path, where most are. `None` if it is not there, or
-    /// its hits are drops, or its last word is zero. Any context.
+    /// Finds the element of a key of `N` words in the first slot of its path, where most are.
+    /// `None` if it is not there, or its hits are drops, or its last word is zero. Any context.
     #[inline(always)]
     pub(super) fn lookup_array_at_home<const N: usize>(&self, key: [u64; N]) -> Option<u32> {
         let hash = self.hash.of(key.words());
         // No key in a slot ends with a zero, so if this one does, it has another length.
         let word = Slot::counting_with(self.table.home(hash).acquire(), N as u32)?;
-        // SAFETY: The word comes from an acquiring load of a slot, and the key of its element has `N` words at least.
+        // SAFETY: The word comes from an acquiring load of a slot, and the key of its element has
+        // `N` words at least.
         unsafe { self.keys.is_array(word.number(), key) }.then_some(word.number())
     }
 
@@ -162,7 +165,8 @@ impl Index {
         }
     }
 
-    /// Finds the element of `key`, or inserts one. `None`: there is no place for it, or its hits are drops. Any context.
+    /// Finds the element of `key`, or inserts one. `None`: the map is full, or the hits of this key
+    /// are drops. Any context.
     #[inline(always)]
     pub(super) fn insert(&self, preempt: PreemptOff<'_>, key: impl Key) -> Option<u32> {
         let hash = self.hash.of(key.words());
@@ -175,9 +179,9 @@ impl Index {
         }
     }
 
-    /// Finds the element of `key` on its path. Calls `empty` for the first empty slot, which returns the word that is in
-    /// the slot now. If that is empty, the key is not in the map. If it is sealed, the key is in the next table, or in
-    /// none.
+    /// Finds the element of `key` on its path. Calls `empty` for the first empty slot, which
+    /// returns the word that is in the slot now. If that is empty, the key is not in the map. If it
+    /// is sealed, the key is in the next table, or in none.
     #[inline(never)]
     fn find_on_path(
         &self,
@@ -204,8 +208,8 @@ impl Index {
         None
     }
 
-    /// Whether `word` is that of `key`, which has this hash. `word` was loaded from a slot (acquire), or
-    /// stored there by this context.
+    /// Whether `word` is the slot of `key`, which has this hash. `word` was loaded from a slot
+    /// (acquire), or stored there by this context.
     #[inline(always)]
     fn is<K: Key>(&self, word: Slot, hash: u64, key: K) -> bool {
         let alike = word.len() == key.len() && (K::ONE_WORD || word.has_hash(hash));
@@ -213,18 +217,20 @@ impl Index {
         alike && unsafe { self.keys.is(word.number(), key) }
     }
 
-    /// Publishes an element with `key` in `slot`, which was empty. Returns the word that is in the slot now: that of this
-    /// element, or what another context has stored there; empty if there is no place for another entry.
+    /// Publishes an element with `key` in `slot`, which was empty. Returns the word that the slot
+    /// has now: of this element, or of one that another context has published; empty if all places
+    /// are taken.
     #[cold]
     #[inline(never)]
     fn fill(&self, slot: &Atomic<u64>, preempt: PreemptOff<'_>, hash: u64, key: impl Key) -> u64 {
         if self.pool.places() >= self.pool.capacity() {
-            // All entries are in their slots by now. If the key is one of them, it is in this one, or this one is sealed.
+            // All entries are in their slots by now. If the key is one of them, it is in this one,
+            // or this one is sealed.
             return slot.load(Acquire);
         }
         let mut word = EMPTY;
         let offered = self.pool.offer(preempt, |number| {
-            // SAFETY: The pool has no number that is no element's.
+            // SAFETY: The pool only gives numbers of elements.
             unsafe { self.keys.set(number, key) };
             let new = Slot::new(hash, key.len(), number, SlotState::New);
             if slot.cmpxchg(EMPTY, new.raw(), Release).is_err() {
@@ -236,7 +242,8 @@ impl Index {
                 SlotState::Excess
             };
             let decided = Slot::new(hash, key.len(), number, state);
-            // No other context writes to a full slot. Release: the key is visible to whoever loads this.
+            // No other context writes to a full slot. Release: a lookup that loads this word sees
+            // the key.
             slot.store(decided.raw(), Release);
             word = decided.raw();
             true

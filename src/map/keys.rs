@@ -19,15 +19,15 @@ use super::chunks::{
 };
 use crate::event::unaligned::Unaligned;
 
-/// A key to find or insert, without the zero words at its end; but the first word is there.
+/// A key to find or insert, without the zero words at its end, except that the first word is always
+/// there.
 pub(super) trait Key: Copy {
-    /// Whether it is one word, which is compared as soon as a hash is.
+    /// Whether it is one word. Comparing it is then as cheap as comparing a hash.
     const ONE_WORD: bool = false;
 
-    /// How many words it has.
+    /// Number of words.
     fn len(self) -> u32;
 
-    /// Its words.
     fn words(self) -> impl Iterator<Item = u64>;
 }
 
@@ -36,8 +36,8 @@ pub(super) trait Key: Copy {
 pub(super) struct ByteKey<'a>(&'a [u8]);
 
 impl<'a> ByteKey<'a> {
-    /// The key of `size` bytes that begins with these, and is zero behind them. `None` if they are not whole
-    /// words, or more than `size`.
+    /// Returns the key of `size` bytes that begins with `bytes` and is zero behind them. `None` if
+    /// they are not whole words, or more than `size`.
     #[inline]
     pub(super) fn new(mut bytes: &'a [u8], size: usize) -> Option<Self> {
         if bytes.is_empty() || bytes.len() % 8 != 0 || bytes.len() > size {
@@ -72,8 +72,8 @@ impl Key for ByteKey<'_> {
 pub(super) struct WordKey<'a>(&'a [u64]);
 
 impl<'a> WordKey<'a> {
-    /// The key of `width` words that begins with these, and is zero behind them. `None` if there are none, or
-    /// more than `width`.
+    /// Returns the key of `width` words that begins with `words` and is zero behind them. `None` if
+    /// `words` is empty, or longer than `width`.
     #[inline]
     pub(super) fn new(mut words: &'a [u64], width: usize) -> Option<Self> {
         if words.is_empty() || words.len() > width {
@@ -116,7 +116,7 @@ impl Key for u64 {
     }
 }
 
-/// Words of which the last one is not zero.
+/// Words, the last of which is not zero.
 impl<const N: usize> Key for [u64; N] {
     #[inline]
     fn len(self) -> u32 {
@@ -140,7 +140,8 @@ pub(super) struct Keys {
 }
 
 impl Keys {
-    /// Memory for the keys of `elements` elements of `size` bytes each, a multiple of 8. Fails with `ENOMEM`.
+    /// Memory for the keys of `elements` elements of `size` bytes each, a multiple of 8. Fails with
+    /// `ENOMEM`.
     pub(super) fn new(elements: usize, numbering: Numbering, size: usize) -> Result<Self> {
         let zeros = |n| zeroed(n, NumaNode::NO_NODE);
         Ok(Self {
@@ -167,11 +168,11 @@ impl Keys {
     /// The caller has found the element through an acquiring load of a slot.
     #[cfg(not(loom))]
     pub(super) unsafe fn get(&self, number: u32) -> &[u8] {
-        // SAFETY: There is such an element, since it was found.
+        // SAFETY: The caller found the element, so it exists.
         let words = unsafe { self.words.of(number) };
         // SAFETY: All stores to the key happened before the element got into its slot, so before
-        // the caller's load that found it there, and there will be no more as long as `self` is
-        // borrowed. `Atomic<u64>` has the representation of `u64`, which has no padding.
+        // the caller's load that found it there, and none follows as long as `self` is borrowed.
+        // `Atomic<u64>` has the representation of `u64`, which has no padding.
         unsafe { core::slice::from_raw_parts(words.as_ptr().cast::<u8>(), size_of_val(words)) }
     }
 
@@ -183,10 +184,10 @@ impl Keys {
     #[inline(always)]
     pub(super) unsafe fn is<K: Key>(&self, number: u32, key: K) -> bool {
         if let (true, Some(word)) = (K::ONE_WORD, key.words().next()) {
-            // SAFETY: By the caller.
+            // SAFETY: The caller has found the element through an acquiring load of a slot.
             return unsafe { self.is_word(number, word) };
         }
-        // SAFETY: There is such an element, since it was found.
+        // SAFETY: The caller found the element, so it exists.
         let mut both = unsafe { self.words.of(number) }.iter().zip(key.words());
         // SAFETY: All stores happened before the caller's load of the slot, and there will be no
         // more.
@@ -199,7 +200,7 @@ impl Keys {
     ///
     /// The caller has found the element through an acquiring load of a slot.
     pub(super) unsafe fn is_bytes(&self, number: u32, key: &[u8]) -> bool {
-        // SAFETY: By the caller.
+        // SAFETY: The caller has found the element through an acquiring load of a slot.
         key.len() == self.size() && unsafe { self.is(number, ByteKey(key)) }
     }
 
@@ -210,8 +211,8 @@ impl Keys {
     /// The caller has found the element through an acquiring load of a slot.
     #[inline(always)]
     pub(super) unsafe fn is_word(&self, number: u32, key: u64) -> bool {
-        // SAFETY: The caller has found the element through an acquiring load, so it exists and its key does not
-        // change; and a key has at least one word.
+        // SAFETY: The caller has found the element through an acquiring load, so it exists and its
+        // key does not change; and a key has at least one word.
         unsafe { read_plain(self.words.of(number).get_unchecked(0)) == key }
     }
 
@@ -219,10 +220,12 @@ impl Keys {
     ///
     /// # Safety
     ///
-    /// The caller has found the element through an acquiring load of a slot, and its key has `N` words at least.
+    /// The caller has found the element through an acquiring load of a slot, and its key has `N`
+    /// words at least.
     #[inline(always)]
     pub(super) unsafe fn is_array<const N: usize>(&self, number: u32, key: [u64; N]) -> bool {
-        // SAFETY: There is such an element, since it was found, and its key has so many words.
+        // SAFETY: The caller has found the element, so it exists, and guarantees that its key has
+        // `N` words.
         let words = unsafe { self.words.of(number).get_unchecked(..N) };
         let mut both = words.iter().zip(key);
         // SAFETY: All stores happened before the caller's load of the slot, and there will be no
@@ -234,11 +237,11 @@ impl Keys {
     ///
     /// # Safety
     ///
-    /// There is such an element.
+    /// An element has this number.
     pub(super) unsafe fn set(&self, number: u32, key: impl Key) {
         // The element may be a spare that another key was written to.
         let parts = Iterator::chain(key.words(), iter::repeat(0));
-        // SAFETY: By the caller.
+        // SAFETY: The caller guarantees that an element has this number.
         for (word, part) in unsafe { self.words.of(number) }.iter().zip(parts) {
             word.store(part, Relaxed);
         }
@@ -253,9 +256,9 @@ impl Keys {
 #[inline]
 unsafe fn read_plain(word: &Atomic<u64>) -> u64 {
     #[cfg(loom)]
-    // SAFETY: As above; loom checks it.
+    // SAFETY: The caller guarantees that no store is concurrent; loom checks it.
     return unsafe { word.unsync_load() };
     #[cfg(not(loom))]
-    // SAFETY: It is valid memory, and by the caller there is no store to it.
+    // SAFETY: The memory is valid, and the caller guarantees that no store to it is concurrent.
     return unsafe { word.as_ptr().read() };
 }

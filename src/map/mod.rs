@@ -2,38 +2,41 @@
 
 //! The tracing map: a lock-free hash table from keys to elements, updated by hits in any context.
 //!
-//! Open addressing with twice as many slots as entries, linear probing. All memory is allocated by tasks, and never
-//! moved.
+//! Open addressing with twice as many slots as entries, linear probing. All memory is allocated by
+//! tasks, and never moved.
 //!
 //! # Index and counters
 //!
-//! An element has a number, which it keeps as long as the map exists. Its parts are stored in chunks, by that number.
-//! The *index* (`index.rs`) has what lasts: the slots, the key of an element; *variables*, each with a value or unset,
-//! shared by all CPUs; *wide cells*, which are variables of several words; and *side data*, words shared by all CPUs,
-//! in which a text may be stored once. The *counters* (`counters.rs`) have what belongs to an interval: *columns*, which
+//! An element has a number, which it keeps as long as the map exists. Its parts are stored in
+//! chunks, by that number. The *index* (`index.rs`) has the parts that last: the slots, the key of
+//! an element; *variables*, each with a value or unset, shared by all CPUs; *wide cells*, which are
+//! variables of several words; and *side data*, words shared by all CPUs, in which a text may be
+//! stored once. The *counters* (`counters.rs`) have the parts of one interval: *columns*, which
 //! each CPU updates for itself and which are folded when they are read, and the losses.
 //!
-//! A hit finds both by one pointer, to the [`Generation`]. A task replaces the counters or the slots by publishing the next
-//! generation; hits of the one before may go on until a grace period has passed. A hit loads the pointer once for
-//! the element and its columns, so it is counted in one interval, with all that it updates.
+//! A hit finds both by one pointer, to the [`Generation`]. A task replaces the counters or the
+//! slots by publishing the next generation; hits of the one before may go on until a grace period
+//! has passed. A hit loads the pointer once for the element and its columns, so it is counted in
+//! one interval, with all that it updates.
 //!
-//! [`Map::take_interval`] publishes fresh counters, and waits for a grace period. Then no hit counts in the old ones any
-//! more; after another one it is known which of their elements are entries. Variables and wide cells live on. (What a
-//! hit loses later, a variable or an action, is counted as [`Loss::Missed`] in the interval of that time.)
+//! [`Map::take_interval`] publishes fresh counters, and waits for a grace period. Then no hit
+//! counts in the old ones any more; after another one it is known which of their elements are
+//! entries. Variables and wide cells live on. (If a hit loses a variable or an action later, that
+//! is counted as [`Loss::Missed`] in the interval of that time.)
 //!
 //! # Insertion
 //!
 //! The key is written to an element first, while no other context can see it. Then one
-//! compare-and-swap publishes the element in the first empty slot on the path of the key. So no slot
-//! is ever claimed but not yet usable, and no context waits for another. All lookups of a key walk
-//! the same path, slots are never emptied, and the key in a full slot does not change: a key can be
-//! in one slot only.
+//! compare-and-swap publishes the element in the first empty slot on the path of the key. So no
+//! slot is ever claimed but not yet usable, and no context waits for another. All lookups of a key
+//! walk the same path, slots are never emptied, and the key in a full slot does not change: a key
+//! can be in one slot only.
 //!
-//! After publishing an element, its owner takes one of the *places*, of which there are as many as the
-//! map may have entries. So exactly that many different keys become entries, whatever the timing. An
-//! element that gets no place stays in its slot as *excess*, and its hits are drops. That takes a CPU
-//! that found a place free before, and none after its compare-and-swap: at most one element for each
-//! level of nesting on each CPU.
+//! After publishing an element, its owner takes one of the *places*, of which there are as many as
+//! the map may have entries. So exactly that many different keys become entries, whatever the
+//! timing. An element that gets no place stays in its slot as *excess*, and its hits are drops.
+//! That takes a CPU that found a place free before, and none after its compare-and-swap: at most
+//! one element for each level of nesting on each CPU.
 //!
 //! A key is dropped only if it is not an entry when all places are taken: after the last place is
 //! known to be taken, the empty slot is loaded once more.
@@ -42,35 +45,39 @@
 //!
 //! [`Map::replace_table`] takes four steps, with a grace period after each but the third:
 //!
-//! 1. A generation with both tables is published. Its hits search the next table only where a sealed slot ends the path
-//!    in the first one. After the grace period all hits know both.
-//! 2. All empty slots of the first table are sealed, by a compare-and-swap, as an insertion fills one. A path that ends
-//!    at a sealed slot ends there for good: a key that is not before it is not in the first table, and never will be. So
-//!    a key is either in the first table, where all hits find it, or in the next one only. After the grace period, each
-//!    element in the first table is an entry or excess, since all hits that inserted one have ended.
-//! 3. The elements of the first table are copied to the next one, where hits insert other keys meanwhile.
-//! 4. A generation with the next table alone, which now has all elements, is published. After the grace period the first
-//!    one is dropped.
+//! 1. A generation with both tables is published. Its hits search the next table only where a
+//!    sealed slot ends the path in the first one. After the grace period all hits know both.
+//! 2. All empty slots of the first table are sealed, by a compare-and-swap, as an insertion fills
+//!    one. A path that ends at a sealed slot ends there for good: a key that is not before it is
+//!    not in the first table, and never will be. So a key is either in the first table, where all
+//!    hits find it, or in the next one only. After the grace period, each element in the first
+//!    table is an entry or excess, since all hits that inserted one have ended.
+//! 3. The elements of the first table are copied to the next one, where hits insert other keys
+//!    meanwhile.
+//! 4. A generation with the next table alone, which now has all elements, is published. After the
+//!    grace period the first one is dropped.
 //!
-//! So no hit finds an empty slot on the path of a key that has an element: none is lost, and no key gets two.
+//! So no hit finds an empty slot on the path of a key that has an element: none is lost, and no key
+//! gets two.
 //!
-//! What growth and recycling have to add: a map that grows publishes longer chunks and more places together with the next
-//! table. One that recycles elements leaves some out of the copies. Between steps 3 and 4 a hit may count in such an
-//! element while another one inserts its key anew, so the columns of both are folded together; and the number of the old
-//! one goes back to the pool after the last grace period only.
+//! Growth and recycling would add this: a map that grows publishes longer chunks and more places
+//! together with the next table. One that recycles elements leaves some out of the copies. Between
+//! steps 3 and 4 a hit may count in such an element while another one inserts its key anew, so the
+//! columns of both are folded together; and the number of the old one goes back to the pool after
+//! the last grace period only.
 //!
 //! # Bound
 //!
 //! [`Map::insert`] visits each slot at most once, tries one compare-and-swap on it if it is empty,
-//! and compares keys if the hashes are equal. It neither retries nor waits. There are more slots than
-//! elements, so each path has an empty or sealed slot; with half of the slots full, finding it takes 2.5
-//! probes on average.
+//! and compares keys if the hashes are equal. It neither retries nor waits. The table has more
+//! slots than elements, so each path has an empty or sealed slot; with half of the slots full,
+//! finding it takes 2.5 probes on average.
 //!
 //! # Memory ordering
 //!
 //! The key is written before the slot (release) and read after it (acquire). A failed
-//! compare-and-swap orders nothing, so the slot is loaded again. No update of a column is lost or torn;
-//! once the hits are done, their sum is exact.
+//! compare-and-swap orders nothing, so the slot is loaded again. No update of a column is lost or
+//! torn; once the hits are done, their sum is exact.
 
 mod cell;
 mod chunks;
@@ -166,7 +173,8 @@ pub struct Map {
 }
 
 impl Map {
-    /// Creates an empty map. May sleep. Fails with `EINVAL` for a shape out of range and with `ENOMEM`.
+    /// Creates an empty map. May sleep. Fails with `EINVAL` for a shape out of range and with
+    /// `ENOMEM`.
     pub fn new(shape: Shape<'_>) -> Result<Self> {
         if !shape.is_valid() {
             return Err(EINVAL);
@@ -189,11 +197,11 @@ impl Map {
         })
     }
 
-    /// Finds the element of `key`, or inserts it. Words that `key` lacks at its end are zero. `None`:
-    /// no place is left for another key, or `key` has a wrong size; counted as a drop.
+    /// Finds the element of `key`, or inserts it. Words that `key` lacks at its end are zero.
+    /// `None`: no place is left for another key, or `key` has a wrong size; counted as a drop.
     ///
-    /// Any context, NMI included. The caller [updates](Elt::update) the columns of the element, so that hits and
-    /// drops add up to the calls.
+    /// Any context, NMI included. The caller [updates](Elt::update) the columns of the element, so
+    /// that hits and drops add up to the calls.
     #[inline]
     pub fn insert<'a>(&'a self, preempt: PreemptOff<'a>, key: &[u8]) -> Option<Elt<'a>> {
         self.generation.read(preempt).insert(preempt, key)
@@ -205,13 +213,14 @@ impl Map {
         self.generation.read(preempt).insert_word(preempt, key)
     }
 
-    /// Finds the element of a key of one word, if it is where most are and its hits count. Any context.
+    /// Finds the element of a key of one word, if it is in the first slot of its path and its hits
+    /// count. Any context.
     #[inline(always)]
     pub fn lookup_word_at_home<'a>(&'a self, preempt: PreemptOff<'a>, key: u64) -> Option<Elt<'a>> {
         self.generation.read(preempt).lookup_word_at_home(key)
     }
 
-    /// Looks for the element of a key of one word where most are. Any context.
+    /// Looks for the element of a key of one word in the first slot of its path. Any context.
     #[inline(always)]
     pub fn lookup_at_home<'a>(&'a self, preempt: PreemptOff<'a>, key: u64) -> AtHome<Elt<'a>> {
         self.generation.read(preempt).lookup_at_home(key)
@@ -235,8 +244,8 @@ impl Map {
         self.generation.read(preempt).lookup_word(key)
     }
 
-    /// Fast path: counts a hit whose key and values are these fields of `record`. Returns false, and has done
-    /// nothing, if the record is too short for them. Any context, NMI included.
+    /// Fast path: counts a hit whose key and values are these fields of `record`. Returns false,
+    /// and has done nothing, if the record is too short for them. Any context, NMI included.
     #[inline(always)]
     pub fn count_record(
         &self,
@@ -248,8 +257,8 @@ impl Map {
         generation.count_record(fields, record, preempt)
     }
 
-    /// Finds the element of the key that these fields of `record` are, or [inserts](Map::insert) it. `None`: the record
-    /// is too short for them, and nothing was done. Any context.
+    /// Finds the element for the key in these fields of `record`, or [inserts](Map::insert) it.
+    /// `None`: the record is too short for them, and nothing was done. Any context.
     #[inline(always)]
     pub fn insert_record<'a>(
         &'a self,
@@ -261,8 +270,8 @@ impl Map {
         generation.insert_record(fields, record, preempt)
     }
 
-    /// Counts a hit whose key and values are these fields of `record`, in a map with any columns. Returns false, and has done
-    /// nothing, if the record is too short for them. Any context.
+    /// Counts a hit whose key and values are these fields of `record`, in a map with any columns.
+    /// Returns false, and has done nothing, if the record is too short for them. Any context.
     #[inline(always)]
     pub fn count_columns(
         &self,
@@ -274,8 +283,8 @@ impl Map {
         generation.count_columns(fields, record, preempt)
     }
 
-    /// Finds the element of a hit with a short key and the columns that most have, if it is where most are. `None`: it is
-    /// not, and [`Map::count_columns_with`] has to be called. Any context.
+    /// Fast path for a key of one `u32` and the commonest columns: finds the element in the first
+    /// slot of its path. `None`: the caller has to call [`Map::count_columns_with`]. Any context.
     #[inline(always)]
     pub fn find_spread<'a>(
         &'a self,
@@ -287,7 +296,8 @@ impl Map {
         generation.find_spread_of(fields, record, preempt)
     }
 
-    /// [`Map::count_columns`], and calls `note` with each value: its index, the number of the element, and the value.
+    /// [`Map::count_columns`] that also calls `note` with each value: its index, the number of the
+    /// element, and the value.
     #[inline(always)]
     pub fn count_columns_with(
         &self,
@@ -300,7 +310,7 @@ impl Map {
         generation.count_columns_with(fields, record, preempt, note)
     }
 
-    /// Counts a hit of a key of one word, in a map whose only column is that of hits. Any context.
+    /// Counts a hit of a key of one word, in a map whose only column is the hitcount. Any context.
     #[inline(always)]
     pub fn count_word(&self, preempt: PreemptOff<'_>, key: u64) {
         if let Some(elt) = self.insert_word(preempt, key) {
@@ -324,28 +334,30 @@ impl Map {
         self.generation.read(preempt).wide_at(number, cell)
     }
 
-    /// What is in the map now, to read: hits change it until the generation is replaced. Task context.
+    /// Returns the current generation, to read its contents: hits change it until it is replaced.
+    /// Task context.
     pub fn contents(&self) -> Arc<Generation> {
         self.generation.get()
     }
 
-    /// Ends an interval: hits count in fresh counters from now on, which begin at 0. Returns the generation that has the
-    /// counters of the interval; once this returns no hit changes them. Each hit is counted in one interval. Task
-    /// context, sleeps. Fails with `ENOMEM`, and with `EBUSY` if another task replaces something of the map.
+    /// Ends an interval: from now on, hits count in fresh counters, which begin at 0. Returns the
+    /// generation that has the counters of the interval; hits do not change them any more. Each hit
+    /// is counted in one interval. Task context, sleeps. Fails with `ENOMEM`, and with `EBUSY` if
+    /// another task is replacing the generation.
     pub fn take_interval(&self) -> Result<Arc<Generation>> {
         let _replacing = Replacing::begin(&self.replacing)?;
         let old = self.contents();
         let fresh = Arc::new(old.with_fresh_counters()?, GFP_KERNEL)?;
         self.generation.replace(fresh);
-        // What hits of the interval found may have been new, inserted by a hit that counts in the next one: only when
-        // that has ended, it is known whether the element is an entry.
+        // An element that hits of the interval found may be new, inserted by a hit that counts in
+        // the next one: only when that hit has ended, it is known whether the element is an entry.
         rcu::synchronize_rcu();
         Ok(old)
     }
 
-    /// Replaces the slots by others, of which there are enough for 2^`bits` entries. All elements keep their number. Task
-    /// context, sleeps. Fails with `EINVAL` if there are too few or too many for the elements, with `ENOMEM`, and with
-    /// `EBUSY` if another task replaces something of the map.
+    /// Replaces the slots by as many as 2^`bits` entries need. All elements keep their number. Task
+    /// context, sleeps. Fails with `EINVAL` if these are too few or too many for the elements, with
+    /// `ENOMEM`, and with `EBUSY` if another task is replacing the generation.
     pub fn replace_table(&self, bits: u32) -> Result {
         let _replacing = Replacing::begin(&self.replacing)?;
         let old = self.contents();
@@ -370,7 +382,7 @@ impl Map {
         pool.places().min(pool.capacity()) as usize
     }
 
-    /// Whether there is no entry.
+    /// Whether the map has no entries.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -401,11 +413,11 @@ impl Map {
     }
 }
 
-/// The right of one task to replace the generation of a map, until it is dropped.
+/// The exclusive right to replace the generation of a map; dropping it gives it up.
 struct Replacing<'a>(&'a Atomic<u32>);
 
 impl<'a> Replacing<'a> {
-    /// Takes it. Fails with `EBUSY` if another task has it.
+    /// Takes the right. Fails with `EBUSY` if another task has it.
     fn begin(replacing: &'a Atomic<u32>) -> Result<Self> {
         match replacing.xchg(1, Acquire) {
             0 => Ok(Self(replacing)),

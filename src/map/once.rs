@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A short text in the side data of an element, stored once by whoever comes first.
+//! A short text in the side data of an element, stored once, by the first hit.
 //!
 //! # Memory ordering
 //!
-//! The last word is not 0 once the text is stored. It is stored last (release) and loaded first (acquire), so a text
-//! that is seen is seen whole. Hits that find none at the same time all store it, and have to store the same.
+//! The last word is not 0 once the text is stored. It is stored last (release) and loaded first
+//! (acquire), so a reader sees the whole text or none. Hits that find none at the same time all
+//! store it, and have to store the same.
 
 use kernel::sync::atomic::{
     Acquire,
@@ -16,10 +17,10 @@ use kernel::sync::atomic::{
 
 use crate::text::until_nul;
 
-/// Bytes of the text, of which the last one is a NUL.
+/// Bytes of the text, the last of which is a NUL.
 const SIZE: usize = 16;
 
-/// As words.
+/// The same in words.
 const WORDS: usize = SIZE / size_of::<u64>();
 
 /// A text that is stored once. Shared by all CPUs; any context.
@@ -30,7 +31,7 @@ impl<'a> OnceText<'a> {
     /// Words of side data.
     pub const WORDS: usize = WORDS;
 
-    /// The text in this side data; `None` if that is not of so many words.
+    /// Returns the text in this side data; `None` if that does not have [`OnceText::WORDS`] words.
     #[inline]
     pub fn of(side: &'a [Atomic<u64>]) -> Option<Self> {
         side.try_into().ok().map(Self)
@@ -49,17 +50,17 @@ impl<'a> OnceText<'a> {
         for (to, from) in bytes.iter_mut().zip(until_nul(text)) {
             *to = *from;
         }
-        // The place of its NUL says that it is stored.
+        // Not 0: marks the text as stored. `load()` replaces it with the NUL.
         bytes[SIZE - 1] = 1;
         let both = u128::from_le_bytes(bytes);
         self.0[0].store(both as u64, Relaxed);
         self.0[1].store((both >> 64) as u64, Release);
     }
 
-    /// Loads it, with NULs behind it; an empty one if none is stored.
+    /// Loads the text, padded with NULs; an empty one if none is stored.
     pub fn load(self) -> [u8; SIZE] {
         match self.0[1].load(Acquire) {
-            // Only half of it may be.
+            // The first word may be stored already.
             0 => [0; SIZE],
             last => Self::of_words([self.0[0].load(Relaxed), last]),
         }

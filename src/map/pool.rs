@@ -20,20 +20,21 @@ pub(super) const LEVELS: usize = 4;
 
 /// The elements that are not published yet, and the places for entries.
 ///
-/// An insertion needs an element before it knows whether it succeeds, since the key has to be written
-/// before the element is published. If another CPU fills the slot first, the element stays with the CPU
-/// and the level of nesting that took it, as the *spare* for the next insertion there. So each CPU has at
-/// most [`LEVELS`] elements that are not published. There are that many more elements than places: where
-/// a place is free, there is an element for it.
+/// An insertion needs an element before it knows whether it succeeds, since the key has to be
+/// written before the element is published. If another CPU fills the slot first, the element stays
+/// with the CPU and the level of nesting that took it, as the *spare* for the next insertion there.
+/// So each CPU has at most [`LEVELS`] unpublished elements. The pool has that many more elements
+/// than places: while a place is free, an element is available for it.
 pub(super) struct Pool {
     /// Number of places for entries.
     capacity: u32,
-    /// Places taken, and elements in excess, which were published while the last place was taken.
+    /// Number of places taken, plus excess elements, which were published while the last place was
+    /// taken.
     places: Atomic<u32>,
     /// Number of elements.
     size: u32,
     numbering: Numbering,
-    /// Elements that were taken by a CPU so far.
+    /// Number of elements that CPUs have taken so far.
     taken: Atomic<u32>,
     cpus: KVVec<CpuSpares>,
 }
@@ -43,7 +44,7 @@ pub(super) struct Pool {
 struct CpuSpares {
     /// Insertions in progress on this CPU, each interrupted by the next.
     level: Atomic<u32>,
-    /// For each level, the number of its spare element plus 1; 0 if there is none.
+    /// For each level, the number of its spare element plus 1; 0: none.
     spares: [Atomic<u32>; LEVELS],
 }
 
@@ -67,7 +68,7 @@ impl Pool {
         Ok(pool)
     }
 
-    /// The number of elements that a pool has. `None`: too many.
+    /// Returns the number of elements that a pool has. `None`: too many.
     pub(super) fn elements(capacity: u32, cpus: usize) -> Option<u32> {
         let spares = u32::try_from(cpus.checked_mul(LEVELS)?).ok()?;
         capacity.checked_add(spares)
@@ -84,7 +85,7 @@ impl Pool {
         self.numbering.nth(number).is_some_and(|n| n < self.size)
     }
 
-    /// Bytes of memory of a pool for so many CPUs. `None`: more than there can be.
+    /// Bytes of memory of a pool for this many CPUs. `None`: the size overflows.
     pub(super) fn size_bytes(cpus: usize) -> Option<usize> {
         size_of::<CpuSpares>().checked_mul(cpus)
     }
@@ -94,26 +95,28 @@ impl Pool {
         self.capacity
     }
 
-    /// Places taken, and elements in excess. Acquire: all of these are in their slots.
+    /// Returns the number of places taken, plus excess elements. Acquire: all of these are in their
+    /// slots.
     pub(super) fn places(&self) -> u32 {
         self.places.load(Acquire)
     }
 
-    /// Takes a place for an element that the caller has just published. False: all places were taken.
+    /// Takes a place for an element that the caller has just published. False: all places were
+    /// taken.
     pub(super) fn place(&self) -> bool {
-        // Release pairs with `places()`. Other additions in between are read-modify-writes, which continue
-        // the release sequence.
+        // Release pairs with `places()`. Other additions in between are read-modify-writes, which
+        // continue the release sequence.
         self.places.fetch_add(1, Release) < self.capacity
     }
 
-    /// Calls `offer` with the number of an element that no other context uses. `offer` returns whether it has
-    /// published the element; if not, it is kept as a spare.
+    /// Calls `offer` with the number of an element that no other context uses. `offer` returns
+    /// whether it has published the element; if not, the element is kept as a spare.
     ///
-    /// Returns `None` without a call if there is no element: the calls on this CPU are nested more than
-    /// [`LEVELS`] deep.
+    /// Returns `None` without a call if the pool has no element for this context: the calls on this
+    /// CPU are nested more than [`LEVELS`] deep.
     ///
-    /// A context that interrupts this one runs to its end before this one continues. So it leaves the level
-    /// as it found it, and a level has one user at a time.
+    /// A context that interrupts this one runs to its end before this one continues. So it leaves
+    /// the level as it found it, and a level has one user at a time.
     pub(super) fn offer(
         &self,
         preempt: PreemptOff<'_>,

@@ -49,7 +49,7 @@ impl Shape<'_> {
     /// log2 of the entries of the largest map: see [`super::chunks`].
     pub const BITS_MAX: u32 = BUCKETS_BITS_MAX;
 
-    /// Whether a map can have it.
+    /// Whether a map can have this shape.
     pub(super) fn is_valid(&self) -> bool {
         self.bits <= Self::BITS_MAX
             && (8..=KEY_SIZE_MAX as usize).contains(&self.key_size)
@@ -58,7 +58,7 @@ impl Shape<'_> {
             && (1..=self.cpus.count).contains(&self.cpus.own)
     }
 
-    /// Words of the widest part of an element. `None`: more than there can be.
+    /// Words of the widest part of an element. `None`: the size overflows.
     pub(super) fn widest(&self) -> Option<usize> {
         let wide = WideCells::width(self.wide)?;
         let parts = [
@@ -71,9 +71,8 @@ impl Shape<'_> {
         parts.into_iter().max()
     }
 
-    /// Bytes of memory that a map takes: its elements, of which there are some for the insertions
-    /// of each CPU beside those of the entries, their slots, and the lists of both. `None`: more
-    /// than there can be.
+    /// Bytes of memory that a map takes: the elements of entries and those that each CPU needs for
+    /// insertions, the slots, and the lists of both. `None`: the size overflows.
     pub fn size_bytes(&self) -> Option<usize> {
         let (capacity, cpus) = (1 << self.bits, self.cpus);
         let elements = Pool::elements(capacity, cpus.count)?;

@@ -13,7 +13,8 @@ use kernel::{
     sync::Arc, //
 };
 
-/// An array with several owners, each of which has its address: a hit does not load that from the array's own memory.
+/// A reference-counted array. Each owner keeps the address of the items, so that a hit need not
+/// load it from the shared allocation.
 ///
 /// # Invariants
 ///
@@ -26,7 +27,7 @@ pub(super) struct Shared<T> {
 
 // SAFETY: It owns shared items, as an `Arc` does.
 unsafe impl<T: Send + Sync> Send for Shared<T> {}
-// SAFETY: As above.
+// SAFETY: It owns shared items, as an `Arc` does.
 unsafe impl<T: Send + Sync> Sync for Shared<T> {}
 
 impl<T> Shared<T> {
@@ -57,7 +58,8 @@ impl<T> Deref for Shared<T> {
 
     #[inline(always)]
     fn deref(&self) -> &[T] {
-        // SAFETY: By the invariants, and `self` owns the array.
+        // SAFETY: By the invariants `start` points to `len` items, and `self` keeps the array
+        // alive.
         unsafe { slice::from_raw_parts(self.start.as_ptr(), self.len) }
     }
 }

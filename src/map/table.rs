@@ -29,12 +29,13 @@ pub(super) enum SlotState {
     Entry = 3,
 }
 
-/// The bit that [`SlotState::New`] and [`SlotState::Entry`] have, and [`EMPTY`] and [`SEALED`] have not: hits of the
-/// element count.
+/// The bit that is set in [`SlotState::New`] and [`SlotState::Entry`], but neither in [`EMPTY`] nor
+/// in [`SEALED`]: hits of the element count.
 const COUNTS: u64 = 2;
 
-/// The contents of a slot that is not empty: from the top the hash of the key (32 bits), the number of the
-/// element (24), the length of the key in words without the zeros at its end (6), and its state (2).
+/// The contents of a slot that is not empty: from the top the hash of the key (32 bits), the number
+/// of the element (24), the length of the key in words without the zeros at its end (6), and its
+/// state (2).
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Slot(u64);
 
@@ -50,7 +51,7 @@ impl Slot {
     /// One more than the highest number of an element.
     pub(super) const NUMBER_END: u32 = 1 << 24;
 
-    /// The contents of a slot from its word; `None` if there is no element in it.
+    /// Decodes the word of a slot; `None` if the slot has no element.
     #[inline]
     pub(super) const fn from_raw(raw: u64) -> Option<Self> {
         match raw {
@@ -59,7 +60,7 @@ impl Slot {
         }
     }
 
-    /// The contents of a slot from its word, if hits of its element count: they are no drops.
+    /// Decodes the word of a slot, if hits of its element count and are not drops.
     #[inline(always)]
     pub(super) const fn counting(raw: u64) -> Option<Self> {
         match raw & COUNTS {
@@ -68,8 +69,8 @@ impl Slot {
         }
     }
 
-    /// The contents of a slot from its word, if hits of its element count, and its key has `len` words without the zeros at
-    /// its end.
+    /// Decodes the word of a slot, if hits of its element count, and its key has `len` words
+    /// without the zeros at its end.
     #[inline(always)]
     pub(super) const fn counting_with(raw: u64, len: u32) -> Option<Self> {
         match raw as u32 & (0x3f << 2 | COUNTS as u32) == len << 2 | COUNTS as u32 {
@@ -83,13 +84,13 @@ impl Slot {
         self.0
     }
 
-    /// What it has of the hash of the key.
+    /// The bits of the key's hash that are in the slot.
     #[inline]
     pub(super) const fn hash(self) -> u64 {
         self.0 & Self::HASH
     }
 
-    /// Whether it has what there is of this hash in a slot.
+    /// Whether the slot has the bits of this hash.
     #[inline]
     pub(super) const fn has_hash(self, hash: u64) -> bool {
         (self.0 ^ hash) & Self::HASH == 0
@@ -119,8 +120,8 @@ impl Slot {
 /// The word of an empty slot.
 pub(super) const EMPTY: u64 = 0;
 
-/// The word of an empty slot of a table that is being replaced. It stays empty: what would be inserted here is
-/// inserted in the next table.
+/// The word of an empty slot of a table that is being replaced. It stays empty: insertions that end
+/// here go to the next table.
 pub(super) const SEALED: u64 = 4;
 
 /// The slots of the hash table. A slot is filled once, or sealed, and never emptied.
@@ -140,8 +141,8 @@ impl Table {
         })
     }
 
-    /// log2 of the slots for `capacity` entries, of `elements` elements in all: there are twice as
-    /// many slots as entries, and one is empty even if all elements are in the table.
+    /// Returns log2 of the number of slots for `capacity` entries and `elements` elements in all:
+    /// twice as many slots as entries, and at least one more than elements.
     pub(super) fn bits_for(capacity: u32, elements: u32) -> u32 {
         let slots = (2 * u64::from(capacity)).max(u64::from(elements) + 1);
         slots.next_power_of_two().ilog2()
@@ -162,8 +163,8 @@ impl Table {
     pub(super) fn home(&self, hash: u64) -> &Atomic<u64> {
         let home = hash.wrapping_shr(self.shift) as usize;
         debug_assert!(home < self.slots.len());
-        // SAFETY: There are 2^(64 - `shift`) slots, and no number of 64 bits without the lower `shift` of
-        // them is larger.
+        // SAFETY: The table has 2^(64 - `shift`) slots, and a 64-bit number shifted right by
+        // `shift` is less than that.
         unsafe { self.slots.get_unchecked(home) }
     }
 
@@ -186,13 +187,13 @@ impl Table {
         }
     }
 
-    /// Inserts all elements of this table, which is sealed, in `next`. Hits insert none of them there, since they find
-    /// them here, but others beside this.
+    /// Inserts all elements of this table, which is sealed, in `next`. Hits do not insert the same
+    /// keys there, since they find them in this table, but may insert others meanwhile.
     pub(super) fn copy_to(&self, next: &Self) {
         let elements = self.slots().iter().map(|slot| slot.load(Acquire));
         for element in elements.filter_map(Slot::from_raw) {
             for slot in next.path(element.hash()) {
-                // Release: who finds the element there sees its key.
+                // Release: a lookup that finds the element there sees its key.
                 if slot.load(Relaxed) == EMPTY
                     && slot.cmpxchg(EMPTY, element.raw(), Release).is_ok()
                 {

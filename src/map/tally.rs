@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A number that each CPU counts up for itself.
+//! A per-CPU event counter.
 
 use core::slice::from_ref;
 
@@ -23,15 +23,15 @@ use crate::sync::PreemptOff;
 #[repr(align(64))]
 struct Counter(Atomic<u64>);
 
-/// Counts what happens on any CPU. Its clones count in the same counters.
+/// Counts events on any CPU. Clones share the counters.
 ///
 /// # Invariants
 ///
-/// There is a counter for each CPU that there may be.
+/// `counters` has an item for each possible CPU.
 #[derive(Clone)]
 pub struct Tally {
     counters: Shared<Counter>,
-    /// The sum of the counters when it began.
+    /// The sum of the counters when counting began.
     begin: u64,
 }
 
@@ -42,14 +42,14 @@ impl Tally {
         for _ in 0..cpus.count {
             counters.push_within_capacity(Counter(Atomic::new(0)))?;
         }
-        // INVARIANT: `count` is that of all CPUs.
+        // INVARIANT: `cpus.count` includes all possible CPUs.
         Ok(Self {
             counters: Shared::new(counters)?,
             begin: 0,
         })
     }
 
-    /// A clone that begins now, with 0.
+    /// Returns a clone that starts counting at 0.
     pub fn fresh(&self) -> Self {
         Self {
             begin: self.sum(),
@@ -57,14 +57,14 @@ impl Tally {
         }
     }
 
-    /// Counts one. Any context.
+    /// Counts one event. Any context.
     ///
-    /// Three instructions, as nothing is compared: a hit that a filter rejects does not much more.
+    /// Three instructions without a comparison, since a hit that a filter rejects does little else.
     #[inline(always)]
     pub fn count(&self, preempt: PreemptOff<'_>) {
         debug_assert!(preempt.cpu() < self.counters.len());
-        // SAFETY: By the invariants each CPU has a counter, and `preempt` is the number of the one
-        // that runs this. There is one counter in the slice.
+        // SAFETY: By the invariants each possible CPU has a counter, and `preempt.cpu()` is the CPU
+        // that runs this. The slice has one counter.
         unsafe { increment(from_ref(&self.counters.get_unchecked(preempt.cpu()).0), 0) };
     }
 

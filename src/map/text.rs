@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The fast path of keys that are a string at a place which the record tells.
+//! The fast path of keys that are a string at an offset given by the record.
 
 use core::array;
 
@@ -23,19 +23,20 @@ use crate::{
     sync::PreemptOff, //
 };
 
-/// Where a record tells of a string: in a word with its place (low half) and its bytes (high half).
+/// A string field: a word of the record with the string's position (low half) and length in bytes
+/// (high half).
 #[derive(Clone, Copy)]
 pub struct TextField {
     offset: u32,
-    /// What its place is counted from.
+    /// The offset in the record that positions are relative to.
     base: usize,
-    /// Most bytes of it that are in a key.
+    /// Maximum number of bytes of the string that are in a key.
     max_bytes: usize,
 }
 
 impl TextField {
-    /// The string of the word at `offset`: see [`Record::data_loc`], and [`Record::rel_loc`] if `is_relative`. Only its
-    /// first `max_bytes` are in a key.
+    /// The string of the word at `offset`: see [`Record::data_loc`], and [`Record::rel_loc`] if
+    /// `is_relative`. Only its first `max_bytes` are in a key.
     pub const fn new(offset: u32, is_relative: bool, max_bytes: usize) -> Self {
         let base = match is_relative {
             true => offset as usize + size_of::<u32>(),
@@ -48,19 +49,20 @@ impl TextField {
         }
     }
 
-    /// Bytes that a record has to have.
+    /// Minimum length of the record in bytes.
     pub(super) fn end(&self) -> usize {
         self.offset as usize + size_of::<u32>()
     }
 
-    /// Where a record with this word has the string, and its bytes.
+    /// Returns the string's offset in the record and its length in bytes, from the field's word.
     #[inline(always)]
     fn place(&self, word: u32) -> (usize, usize) {
         let start = self.base.wrapping_add((word & 0xffff) as usize);
         (start, (word >> 16) as usize)
     }
 
-    /// The string of a record, or what of it is in the record and in a key. What follows a NUL belongs to it, as in C.
+    /// Returns the string of a record, cut at the end of the record and after `max_bytes`. Bytes
+    /// after a NUL are included, as in C.
     fn of<'a>(&self, record: Record<'a>) -> &'a [u8] {
         let (start, len) = self.place(record.u32(self.offset));
         record.bytes(start, len.min(self.max_bytes))
@@ -71,7 +73,8 @@ impl TextField {
 ///
 /// # Safety
 ///
-/// It has more than 8 * (`N` - 1) bytes, and up to 8 * `N`, up to `end` of the record; and there are 8 before `end`.
+/// The string ends at `end` of the record. Its length is more than 8 * (`N` - 1) bytes and at most
+/// 8 * `N`, and the record has at least 8 bytes before `end`.
 #[inline(always)]
 unsafe fn words<const N: usize>(record: &Unchecked, end: usize, len: usize) -> [u64; N] {
     let start = end.wrapping_sub(len);
@@ -80,7 +83,7 @@ unsafe fn words<const N: usize>(record: &Unchecked, end: usize, len: usize) -> [
             return record.read(start + 8 * n);
         }
         let last: u64 = record.read(end.wrapping_sub(8));
-        // What is before the string is shifted out.
+        // Shift out the bytes before the string.
         let shift = (8 * N).wrapping_sub(len).wrapping_mul(8) as u32;
         match cfg!(target_endian = "little") {
             true => last.wrapping_shr(shift),
@@ -90,8 +93,9 @@ unsafe fn words<const N: usize>(record: &Unchecked, end: usize, len: usize) -> [
 }
 
 impl Generation {
-    /// Counts a hit whose key is a string. The element of one of up to four words is found without a call if it is in the
-    /// first slot of its path. Returns true, as its caller does, so that the call is a jump.
+    /// Counts a hit whose key is a string. The element of one of up to four words is found without
+    /// a call if it is in the first slot of its path. Returns true, as its caller does, so that the
+    /// call is a jump.
     ///
     /// # Safety
     ///
@@ -104,7 +108,7 @@ impl Generation {
         preempt: PreemptOff<'_>,
         field: &TextField,
     ) -> bool {
-        // SAFETY: By the caller.
+        // SAFETY: The caller guarantees that the record has all of `fields`.
         let fields = unsafe { fields.of_whole(record) };
         // SAFETY: Only the field is read, and the string after a test that it is in the record.
         let bytes = unsafe { fields.unchecked() };
@@ -113,10 +117,11 @@ impl Generation {
         if len == 0 || len > field.max_bytes || start < 8 || end > record.as_bytes().len() {
             return self.count_text_elsewhere(fields, record, preempt);
         }
-        // A NUL at the end is as if there were none.
+        // Ignore a NUL at the end.
         let nul = usize::from(bytes.read::<u8>(end.wrapping_sub(1)) == 0);
         let (end, len) = (end.wrapping_sub(nul), len.wrapping_sub(nul));
-        // SAFETY: The string is in the record, behind its first 8 bytes, and has so many bytes.
+        // SAFETY: The string is in the record, behind its first 8 bytes, and the match limits its
+        // length.
         let elt = unsafe {
             match len {
                 1..=8 => self.lookup_array_at_home::<1>(words(&bytes, end, len)),
@@ -133,7 +138,8 @@ impl Generation {
         true
     }
 
-    /// Counts a hit whose key is a string that is longer, or not in the first slot of its path. Returns true.
+    /// Counts a hit whose key is a string that is longer, or not in the first slot of its path.
+    /// Returns true.
     #[inline(never)]
     fn count_text_elsewhere(
         &self,

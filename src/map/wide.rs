@@ -2,60 +2,69 @@
 
 //! Wide cells of elements: values of several words, which are read whole.
 //!
-//! Hits on any CPU replace the value, and hits of other events read it. C copies strings and stacks word by word
-//! into the element, and [`onmax()`'s](WideCell::replace_if) saved values one after the other. So a reader can see
-//! the beginning of one value and the end of another, and values saved by one hit beside the maximum of another.
-//! Here a value is written to a buffer of its own, and one access to one word makes it that of the cell.
+//! Hits on any CPU replace the value, and hits of other events read it. C copies strings and stacks
+//! word by word into the element, and [`onmax()`'s](WideCell::replace_if) saved values one after
+//! the other. So a reader can see the beginning of one value and the end of another, and values
+//! saved by one hit beside the maximum of another. Here a value is written to a buffer of its own,
+//! and one access to one word makes it the cell's value.
 //!
 //! # Representation
 //!
-//! A cell is a run of words, all zero at first: the *state*, and [`BUFFERS`] buffers. A buffer is a *version* and
-//! the words of a value. Each write to a buffer gives it a new number, one more than the last:
+//! A cell is a run of words, all zero at first: the *state*, and [`BUFFERS`] buffers. A buffer is a
+//! *version* and the words of a value. Each write to a buffer gives it a new number, one more than
+//! the last:
 //!
 //! * version: that number, and [`BUSY`] until the writer is done with the buffer;
-//! * state: the number and the buffer of the cell's value, which is the *current* buffer; 0: not set.
+//! * state: the number and the buffer of the cell's value, which is the *current* buffer; 0: not
+//!   set.
 //!
-//! A writer claims a buffer that is neither current nor busy: one compare-and-swap of the version gives it its new
-//! number and makes it busy. It stores the words, then the state, and only then is the buffer not busy any more.
-//! Numbers have 62 bits: at a thousand million writes a second they last 146 years. So a word of a state
-//! or version that was replaced does not come back, other than the 0 of a state.
+//! A writer claims a buffer that is neither current nor busy: one compare-and-swap of the version
+//! gives it its new number and makes it busy. It stores the words, then the state, and only then is
+//! the buffer not busy any more. Numbers have 62 bits: at a thousand million writes a second they
+//! last 146 years. So a word of a state or version that was replaced does not come back, other than
+//! the 0 of a state.
 //!
-//! **The current buffer is never written.** To claim one, a writer first loads the version, then the state, then
-//! swaps the version. If the swap succeeds, the buffer was not busy in all that time; and a buffer only becomes
-//! current while it is busy. So it was not current when the state was loaded, and does not become it before
-//! this writer's own store.
+//! **The current buffer is never written.** To claim one, a writer first loads the version, then
+//! the state, then swaps the version. If the swap succeeds, the buffer was not busy in all that
+//! time; and a buffer only becomes current while it is busy. So it was not current when the state
+//! was loaded, and does not become it before this writer's own store.
 //!
 //! # Bound
 //!
-//! No operation waits for another context. [`WideCell::write`] looks at all buffers at most [`TRIES`] times, and
-//! tries one compare-and-swap each time on each. It fails if it finds none to claim: two other writers, interrupted
-//! by this one or on other CPUs, have those that are not current; or others write again and again while it looks.
+//! No operation waits for another context. [`WideCell::write`] looks at all buffers at most
+//! [`TRIES`] times, and tries one compare-and-swap each time on each. It fails if it finds none to
+//! claim: two other writers, interrupted by this one or on other CPUs, have the buffers that are
+//! not current; or others write again and again while it looks.
 //!
-//! The other operations load the state, use the buffer, and then verify that it was not claimed meanwhile, or that the
-//! state is the same. If not, they start over, at most [`TRIES`] times in all. Only a write that was completed in
-//! between makes a try fail, or another take. A writer that is interrupted makes none fail: its buffer is not current
-//! before it is done with the words. So readers in an NMI see the last value, whatever they have interrupted.
+//! The other operations load the state, use the buffer, and then verify that it was not claimed
+//! meanwhile, or that the state is the same. If not, they start over, at most [`TRIES`] times in
+//! all. Only a write that was completed in between makes a try fail, or another take. A writer that
+//! is interrupted makes none fail: its buffer is not current before it is done with the words. So
+//! readers in an NMI see the last value, whatever they have interrupted.
 //!
 //! # Memory ordering
 //!
 //! *Readers see all words of a write.* The store to the state is a release, the load an acquire.
 //!
-//! *Readers see no later words.* All stores of words are releases and all loads of them acquires, as are those of the
-//! version. A reader that loads a word of a later write therefore sees the version that this writer had swapped in
-//! before, or a still later one, when it loads the version after the words: the number is not that of the
-//! state. [`WideCell::take`] and [`WideCell::replace_if`] swap the state instead. If that succeeds, no other state
-//! has come after the one that was loaded. Had the reader seen words of a later write, then what this writer loaded
-//! before would be older than the swap; but to claim the buffer it has loaded the state of the swap, or a later one.
+//! *Readers see no later words.* All stores of words are releases and all loads of them acquires,
+//! as are those of the version. A reader that loads a word of a later write therefore sees the
+//! version that this writer had swapped in before, or a still later one, when it loads the version
+//! after the words: its number differs from the state's. [`WideCell::take`] and
+//! [`WideCell::replace_if`] swap the state instead. If that succeeds, no other state has come after
+//! the one that was loaded. Had the reader seen words of a later write, that writer would have
+//! loaded a state older than the swap; but to claim the buffer, it must have loaded the state of
+//! the swap, or a later one.
 //!
-//! *Writers see which buffer is current.* The last store of a writer, which makes the version not busy, is a release.
-//! Who claims the buffer afterwards has loaded this version (acquire): so it sees the state that this writer has
-//! stored, or a later one. The swap is a release: a reader that finds its version on a failed try, and starts over,
-//! sees a later state than before.
+//! *Writers see which buffer is current.* The last store of a writer, which makes the version not
+//! busy, is a release. A writer that claims the buffer afterwards has loaded this version
+//! (acquire), so it sees the state that this one has stored, or a later one. The swap is a release:
+//! a reader that finds its version on a failed try, and starts over, sees a later state than
+//! before.
 //!
-//! *Each value is taken at most once*, since the swap of a take puts 0 in the place of a state that does not come back.
-//! *What is replaced is what was decided on*, since the swap of a replacement finds the state that the decision
-//! belongs to. (If that is 0, the cell may have been set and taken in between; it is unset again, which is all that was
-//! decided on.)
+//! *Each value is taken at most once*, since the swap of a take puts 0 in the place of a state that
+//! does not come back. *A replacement replaces the value that `decide` saw*, since its swap finds
+//! the state that the decision belongs to. (If that is 0, the cell may have been set and taken in
+//! between; it is unset again, as `decide` saw it.)
 
 use core::{
     iter,
@@ -95,10 +104,11 @@ const BUFFERS: usize = 3;
 /// How often an operation is tried.
 const TRIES: usize = 4;
 
-/// The unit of the numbers of writes, in states and versions.
+/// The unit of write numbers, in states and versions.
 const NUMBER: u64 = 4;
 
-/// In a version: its writer is not done. In a state the index of the current buffer is here.
+/// Bit of a version: its writer is not done. A state has the index of the current buffer in these
+/// bits.
 const BUSY: u64 = 1;
 
 /// A value of several words, or none. Shared by all CPUs.
@@ -108,28 +118,28 @@ const BUSY: u64 = 1;
 pub struct WideCell<'a> {
     state: &'a Atomic<u64>,
     buffers: &'a [Atomic<u64>],
-    /// Words of a buffer: the version and those of a value.
+    /// Words of a buffer: the version and the value.
     width: usize,
 }
 
-/// What a read finds.
+/// Result of a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Read {
-    /// The cell is not set.
+    /// The cell has no value.
     Unset,
-    /// The value.
+    /// The value was copied.
     Done,
-    /// Nothing that belongs together, since it was replaced again and again. The caller counts that.
+    /// The value was replaced in every try: the copy is not consistent. The caller counts a miss.
     Busy,
 }
 
 impl Read {
-    /// How often [`Read::retry`] reads.
+    /// Maximum number of reads of [`Read::retry`].
     pub const RETRIES: usize = 1000;
 
-    /// For tasks, which may try for longer than hits: reads until nothing comes in between. Returns whether the cell is
-    /// set; `None`: something always did.
+    /// Reads until no write interferes; for tasks, which may retry longer than hits. Returns
+    /// whether the cell is set; `None`: all reads were disturbed.
     pub fn retry(mut read: impl FnMut() -> Self) -> Option<bool> {
         (0..Self::RETRIES).find_map(|_| match read() {
             Self::Done => Some(true),
@@ -139,25 +149,27 @@ impl Read {
     }
 }
 
-/// What became of a replacement.
+/// Result of a replacement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Replace {
-    /// The value stays, as was decided.
+    /// The value stays, as `decide` said.
     Kept,
     /// It is replaced.
     Done,
-    /// It should be replaced and is not, since others are at work on it. The caller counts that.
+    /// The value should be replaced and is not, since other contexts are writing to the cell. The
+    /// caller counts a miss.
     Lost,
 }
 
 impl<'a> WideCell<'a> {
-    /// The words that a cell for values of `words` words takes. `None`: too many.
+    /// Returns the number of words of a cell for values of `words` words. `None`: it overflows.
     pub fn size(words: usize) -> Option<usize> {
         words.checked_add(1)?.checked_mul(BUFFERS)?.checked_add(1)
     }
 
-    /// The cell in these words, which are all zero at first and used by nothing else. `None`: they are too few.
+    /// The cell in these words, which are all zero at first and used by nothing else. `None`:
+    /// `words` is empty.
     #[inline]
     pub fn new(words: &'a [Atomic<u64>]) -> Option<Self> {
         let (state, buffers) = words.split_first()?;
@@ -168,8 +180,8 @@ impl<'a> WideCell<'a> {
         })
     }
 
-    /// Replaces the value. Words that `words` lacks at the end are zero, those that it has too many are left
-    /// out. False: it is not replaced, since others are at work on it; the caller counts that.
+    /// Replaces the value. Missing words are zero, surplus ones are left out. Returns false if it
+    /// is not replaced, since other contexts are writing to the cell; the caller counts a miss.
     #[must_use]
     #[inline]
     pub fn write(&self, words: impl IntoIterator<Item = u64>) -> bool {
@@ -187,19 +199,19 @@ impl<'a> WideCell<'a> {
         self.copy(to, |state| self.has(state))
     }
 
-    /// Copies the value as [`WideCell::read`] does, and unsets the cell if it returns it: what was written once is returned
-    /// once.
+    /// Copies the value as [`WideCell::read`] does, and unsets the cell if it returns it. No two
+    /// takes return the same value.
     #[inline]
     pub fn take(&self, to: &mut [u64]) -> Read {
         self.copy(to, |state| self.state.cmpxchg(state, 0, Relaxed).is_ok())
     }
 
-    /// Replaces the value by `words`, as [`WideCell::write`] does, if `decide` says so of the first word of the value
-    /// that is replaced; `None`: the cell is not set. `decide` may be called several times, also with words that were
-    /// never a value; what it says of these is ignored.
+    /// Replaces the value by `words`, as [`WideCell::write`] does, if `decide` returns true for the
+    /// first word of the current value; `None`: the cell is not set. `decide` may be called several
+    /// times, also with words that were never a value; the result for these is ignored.
     ///
-    /// For `onmax()` and `onchange()`, whose tracked value is the first word, and what is saved with it is
-    /// behind. Most hits are no new maximum: these store nothing.
+    /// For `onmax()` and `onchange()`: the tracked value is the first word, and saved fields follow
+    /// it. Most hits are not a new maximum: these store nothing.
     #[inline]
     pub fn replace_if(
         &self,
@@ -234,8 +246,8 @@ impl<'a> WideCell<'a> {
         Replace::Lost
     }
 
-    /// Whether [`WideCell::replace_if`] would keep the value. False, too, if others are at work on it. Cheaper than to
-    /// make the words that most hits do not store.
+    /// Whether [`WideCell::replace_if`] would keep the value. False, too, if other contexts are
+    /// writing to the cell. Cheaper than computing words that most hits do not store.
     #[inline(always)]
     pub fn keeps(&self, decide: impl Fn(Option<u64>) -> bool) -> bool {
         let state = self.state.acquire();
@@ -243,7 +255,8 @@ impl<'a> WideCell<'a> {
         !decide(first.map(|word| word.acquire())) && self.has(state)
     }
 
-    /// Copies the value until `valid` says of a state that what was copied while the cell was in that state is whole.
+    /// Copies the value. `valid` returns whether the copy made in a state is consistent; otherwise
+    /// it is made again.
     #[inline(always)]
     fn copy(&self, to: &mut [u64], valid: impl Fn(u64) -> bool) -> Read {
         for _ in 0..TRIES {
@@ -261,7 +274,8 @@ impl<'a> WideCell<'a> {
         Read::Busy
     }
 
-    /// Whether what was loaded from the current buffer of `state`, or that there is none, belongs to `state`.
+    /// Whether words loaded from the current buffer of `state` belong to `state`. True for an unset
+    /// cell.
     #[inline]
     fn has(&self, state: u64) -> bool {
         self.current(state)
@@ -288,7 +302,7 @@ impl<'a> WideCell<'a> {
         Some(Buffer { version, words })
     }
 
-    /// Claims a buffer for a write. `None`: there is none.
+    /// Claims a buffer for a write. `None`: other writers have all of them.
     #[inline]
     fn claim(&self) -> Option<Claim<'a>> {
         (0..TRIES).find_map(|_| self.claim_once())
@@ -326,7 +340,8 @@ struct Claim<'a> {
     buffer: Buffer<'a>,
     /// Its version when it is not busy any more.
     done: u64,
-    /// The state that makes it the current one. Not stored before the words, and not after the drop.
+    /// The state that makes it the current one. Not stored before the words, and not after the
+    /// drop.
     state: u64,
 }
 
@@ -351,12 +366,13 @@ impl Drop for Claim<'_> {
 #[derive(Clone)]
 pub(super) struct WideCells {
     words: Chunks<Atomic<u64>>,
-    /// Where each of the cells is in the words of an element, and how many words a buffer of it has.
+    /// For each cell, its range in the words of an element, and the words of one of its buffers.
     cells: Shared<(Range<usize>, usize)>,
 }
 
 impl WideCells {
-    /// Cells that are not set, for values of so many words, for each of `elements` elements. Fails with `ENOMEM`.
+    /// Allocates unset cells for each of `elements` elements; `values` has the words of each cell's
+    /// value. Fails with `ENOMEM`.
     pub(super) fn new(elements: usize, numbering: Numbering, values: &[usize]) -> Result<Self> {
         let mut cells = KVVec::with_capacity(values.len(), GFP_KERNEL)?;
         for (n, words) in values.iter().enumerate() {
@@ -378,15 +394,15 @@ impl WideCells {
         })
     }
 
-    /// A cell of element `number`, if it has so many.
+    /// A cell of element `number`, if elements have so many.
     ///
     /// # Safety
     ///
-    /// There is such an element.
+    /// An element has this number.
     #[inline]
     pub(super) unsafe fn of(&self, number: u32, cell: usize) -> Option<WideCell<'_>> {
         let (place, width) = self.cells.get(cell)?;
-        // SAFETY: By the caller.
+        // SAFETY: The caller guarantees that an element has this number.
         let (state, buffers) = unsafe { self.words.of(number) }
             .get(place.clone())?
             .split_first()?;
@@ -398,14 +414,14 @@ impl WideCells {
     }
 }
 
-/// `text` in `n` words, with NULs behind it. What does not fit is left out.
+/// Returns `text` in `n` words, padded with NULs, and truncated if it does not fit.
 #[inline]
 pub fn text_to_words(text: &[u8], n: usize) -> impl Iterator<Item = u64> + '_ {
     Iterator::chain(words_of(text), iter::repeat(0)).take(n)
 }
 
-/// Copies the text in `words` to `to`, with a NUL behind it. What does not fit is left out. Returns the text in `to`,
-/// without the NUL.
+/// Copies the text in `words` to `to`, with a NUL behind it; truncates it if it does not fit.
+/// Returns the text in `to`, without the NUL.
 #[inline]
 pub fn words_to_text<'a>(words: &[u64], to: &'a mut [u8]) -> &'a [u8] {
     for (to, word) in to.chunks_mut(8).zip(words) {
